@@ -278,6 +278,14 @@ impl<'a> Blocks<'a> {
         }
     }
 
+    /// Reads the entries of these superblocks, in order, unless they have been read.
+    pub(super) fn read_entries(&mut self, field: &FieldReader, superblocks: &[usize]) -> Result<()> {
+        match self {
+            Blocks::Inline(_) => Ok(()),
+            Blocks::Listed(list) => field.read_entries(&mut list.list, superblocks, list.source),
+        }
+    }
+
     /// The first block from `from` on that can contain `document` or a later one.
     pub(super) fn find(&self, from: usize, document: u32) -> usize {
         match self {

@@ -4,7 +4,7 @@ use super::blocks::Blocks;
 use super::positions::PositionsReader;
 use crate::error::Result;
 use crate::limits::BLOCK;
-use crate::segment::read::{BlockSource, FILES, FieldReader, SkipRecord, TermInfo};
+use crate::segment::read::{BlockSource, FILES, FieldReader, RecordPart, SkipRecord, TermInfo};
 use crate::transform::impact;
 
 /// "No document": returned after the last document of a list.
@@ -32,7 +32,7 @@ const NONE: usize = usize::MAX;
 impl<'a> PostingsCursor<'a> {
     /// Opens the list of `term`. The cursor is before the first document.
     pub fn open(field: &'a FieldReader, term: TermInfo) -> Result<PostingsCursor<'a>> {
-        let record = field.record(&term, &FILES, false)?;
+        let record = field.record(&term, &FILES, RecordPart::WithoutImpacts)?;
         PostingsCursor::with_record(field, record, &FILES)
     }
 
@@ -136,7 +136,7 @@ impl<'a> PostingsCursor<'a> {
 /// The largest frequency of a term: from the impacts of its list, or for a list shorter than a block from
 /// its postings.
 pub fn frequency_max(field: &FieldReader, term: &TermInfo, source: &dyn BlockSource) -> Result<u32> {
-    match field.record(term, source, true)? {
+    match field.record(term, source, RecordPart::Whole)? {
         SkipRecord::Blocks(list) => (0..list.superblocks()).try_fold(0, |max, superblock| {
             Ok(impact::max_frequency(list.superblock_impacts(superblock)?)?.max(max))
         }),

@@ -5,7 +5,7 @@ use super::positions::PositionsReader;
 use super::trace::{BlockCounts, DOCUMENTS, FREQUENCIES, PRUNED, Trace};
 use crate::error::Result;
 use crate::limits::BLOCK;
-use crate::segment::read::{BlockList, BlockSource, FieldReader, ListPart, TermInfo};
+use crate::segment::read::{BlockList, BlockSource, FieldReader, ListPart, RecordPart, TermInfo};
 use tierdex_codec::{BitmapView, Intersection, intersect};
 
 /// Decodes blocks of a list in any order; one decoded block is retained.
@@ -45,15 +45,15 @@ impl Default for DecodedBlock {
 }
 
 impl<'a> ScatteredBlocks<'a> {
-    /// Opens the list of `term`; bytes that are not resident are read from `source`. Impacts that are not
-    /// resident are read only if `impacts`.
+    /// Opens the list of `term`; bytes that are not resident are read from `source`, of the skip record this
+    /// part.
     pub fn open(
         field: &'a FieldReader,
-        (term, impacts): (&TermInfo, bool),
+        (term, part): (&TermInfo, RecordPart),
         source: &'a dyn BlockSource,
         mut decoded: Box<DecodedBlock>,
     ) -> Result<ScatteredBlocks<'a>> {
-        let blocks = Blocks::in_any_order(field.record(term, source, impacts)?, source);
+        let blocks = Blocks::in_any_order(field.record(term, source, part)?, source);
         (decoded.documents.block, decoded.frequencies.block) = (usize::MAX, usize::MAX);
         let prefetches =
             source.prefetches() && blocks.skips().is_some() && field.postings().resident().is_none();
@@ -138,6 +138,16 @@ impl<'a> ScatteredBlocks<'a> {
     /// The skip data; `None` for an inline list.
     pub fn skips(&self) -> Option<&BlockList<'a>> {
         self.blocks.skips()
+    }
+
+    /// Whether entries of superblocks in the skip data may be missing.
+    pub fn misses_entries(&self) -> bool {
+        self.skips().is_some_and(BlockList::misses_entries)
+    }
+
+    /// Reads the entries of these superblocks, in order, unless they have been read.
+    pub fn read_entries(&mut self, superblocks: &[usize]) -> Result<()> {
+        self.blocks.read_entries(self.field, superblocks)
     }
 
     /// The first block from `from` on that can contain `document` or a later one; [`ScatteredBlocks::len`]

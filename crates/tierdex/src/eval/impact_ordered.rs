@@ -1,13 +1,12 @@
 //! Impact-ordered evaluation of one scored term, with any filters and exclusions: blocks are evaluated in
 //! descending order of their block max scores.
 //!
-//! A long list is evaluated in parts of [`SUPERBLOCKS_ORDERED`] superblocks, which bounds the memory for sort
-//! keys. For each part:
-//!
 //! 1. First round: the blocks with the highest max scores, as many as the hits are expected to fill, are
 //!    selected with the help of the superblock max scores and evaluated in document order.
 //! 2. The other blocks whose max scores reach the threshold are evaluated in descending order: one by one if
-//!    they are few, otherwise in rounds that double in size, each in document order.
+//!    they are few, otherwise in rounds that double in size, each in document order. In a long list this is
+//!    done for one part of [`SUPERBLOCKS_ORDERED`] superblocks after the other, which bounds the memory for
+//!    sort keys.
 //!
 //! Max scores are stored in contiguous arrays, so a list of a million postings needs some hundred superblock
 //! max scores and the few blocks that contain the best hits. Candidates of a block are the postings with a
@@ -29,7 +28,7 @@ use crate::error::{Error, Result};
 use crate::limits::{BLOCK, SUPERBLOCK};
 use crate::query::plan::{Leaf, PlanNode, QueryPlan};
 use crate::schema::NormKind;
-use crate::segment::read::{BlockSource, FILES, Segment, SkipRecord};
+use crate::segment::read::{BlockSource, FILES, RecordPart, Segment, SkipRecord};
 use crate::transform::impact;
 use std::ops::Range;
 use std::sync::Arc;
@@ -53,11 +52,7 @@ pub(super) fn impact_ordered(
 ) -> Result<u64> {
     let mut keys = std::mem::take(&mut search.scratch.keys);
     let mut selection = std::mem::take(&mut search.scratch.selection);
-    let superblocks = term.blocks.len().div_ceil(SUPERBLOCK);
-    let done = (0..superblocks).step_by(SUPERBLOCKS_ORDERED).try_fold(0, |evaluated, first| {
-        let part = first..superblocks.min(first + SUPERBLOCKS_ORDERED);
-        Ok(evaluated + run(term, refiners, (&part, search), &mut keys, &mut selection)?)
-    });
+    let done = run(term, refiners, search, &mut keys, &mut selection);
     keys.clear();
     (search.scratch.keys, search.scratch.selection) = (keys, selection);
     done
@@ -66,21 +61,30 @@ pub(super) fn impact_ordered(
 fn run<'a, 'b>(
     term: &mut Term<'a>,
     refiners: &mut Refiners<'_, 'b>,
-    (part, search): (&Range<usize>, &mut Search<'_>),
+    search: &mut Search<'_>,
     keys: &mut Vec<u64>,
     selection: &mut Vec<u64>,
 ) -> Result<u64> {
+    let superblocks = term.blocks.len().div_ceil(SUPERBLOCK);
     let expected = refiners.expected_candidates(search.top.k(), search.documents);
     let prefetches = term.blocks.prefetches();
     let first = first_round(expected as usize).max(if prefetches { FIRST_PREFETCHED } else { 0 });
-    let first = first.min(part.len() * SUPERBLOCK).min(term.blocks.len());
+    let first = first.min(KEYS_MAX / 2).min(term.blocks.len());
     // Reading a block takes longer than decoding the impacts of many.
     let by_impacts = term.has_loose_bounds() && prefetches;
     // Each superblock contains a block with its max score, so `first` blocks reach the `first`-th best of
     // these.
-    let first_min = nth_superblock_max((term, part, by_impacts), first, &mut search.scratch.bounds)?
+    let first_min = nth_superblock_max((term, superblocks, by_impacts), first, &mut search.scratch.bounds)?
         .max(search.min_score());
-    blocks_at_least((term, part, by_impacts), first_min, search, keys)?;
+    let mut are_all = true;
+    blocks_at_least((term, &(0..superblocks), by_impacts), first_min, search, |key| {
+        keys.push(key);
+        if keys.len() > KEYS_MAX {
+            largest(keys, first, selection);
+            keys.truncate(first);
+            are_all = false;
+        }
+    })?;
     let first = first.min(keys.len());
     if keys.len() > first {
         largest(keys, first, selection);
@@ -88,35 +92,16 @@ fn run<'a, 'b>(
     let worst = keys[..first].iter().copied().min().unwrap_or(u64::MAX);
     let mut run = ImpactOrderedRun { term, refiners, evaluated: 0 };
     run.in_order(&mut keys[..first], search)?;
-    let min_score = search.min_score();
-    if min_score < first_min {
-        blocks_at_least((run.term, part, by_impacts), min_score, search, keys)?;
+    if are_all && search.min_score() >= first_min {
+        run.remaining((worst, first, by_impacts), search, keys, selection)?;
+        return Ok(run.evaluated);
     }
-    // The remaining blocks: those with better keys have been evaluated.
-    keys.retain(|key| *key < worst && bound_of(*key) >= min_score);
-    if run.term.has_loose_bounds() && !by_impacts {
-        for at in keys.iter_mut() {
-            let block = block_of(*at);
-            *at = (*at).min(key(run.term.max_by_impacts(block)?, block));
-        }
-        keys.retain(|key| bound_of(*key) >= min_score);
-    }
-    let mut share = first.max(1);
-    while keys.len() > if prefetches { 0 } else { ONE_BY_ONE } {
-        share = (2 * share).min(keys.len());
-        largest(keys, share, selection);
-        let mut rest = keys.split_off(share);
-        run.in_order(keys, search)?;
+    for start in (0..superblocks).step_by(SUPERBLOCKS_ORDERED) {
+        let part = start..superblocks.min(start + SUPERBLOCKS_ORDERED);
+        keys.clear();
         let min_score = search.min_score();
-        rest.retain(|key| bound_of(*key) >= min_score);
-        *keys = rest;
-    }
-    keys.sort_unstable_by(|a, b| b.cmp(a));
-    for at in 0..keys.len() {
-        if bound_of(keys[at]) < search.min_score() {
-            break;
-        }
-        run.in_order(&mut keys[at..at + 1], search)?;
+        blocks_at_least((run.term, &part, by_impacts), min_score, search, |key| keys.push(key))?;
+        run.remaining((worst, first, by_impacts), search, keys, selection)?;
     }
     Ok(run.evaluated)
 }
@@ -134,6 +119,45 @@ impl ImpactOrderedRun<'_, '_, '_, '_> {
         let blocks = &mut self.term.blocks;
         let range = (blocks.first(block), blocks.last(block));
         Ok(blocks.prefetch(block, true)? && self.refiners.prefetch_candidates(range, true)?)
+    }
+
+    /// Evaluates the blocks of `keys` that are not among the `first` blocks of the first round, whose smallest
+    /// key is `worst`, in descending order.
+    fn remaining(
+        &mut self,
+        (worst, first, by_impacts): (u64, usize, bool),
+        search: &mut Search<'_>,
+        keys: &mut Vec<u64>,
+        selection: &mut Vec<u64>,
+    ) -> Result<()> {
+        let min_score = search.min_score();
+        keys.retain(|key| *key < worst && bound_of(*key) >= min_score);
+        if self.term.has_loose_bounds() && !by_impacts {
+            for at in keys.iter_mut() {
+                let block = block_of(*at);
+                *at = (*at).min(key(self.term.max_by_impacts(block)?, block));
+            }
+            keys.retain(|key| bound_of(*key) >= min_score);
+        }
+        let one_by_one = if self.term.blocks.prefetches() { 0 } else { ONE_BY_ONE };
+        let mut share = first.max(1);
+        while keys.len() > one_by_one {
+            share = (2 * share).min(keys.len());
+            largest(keys, share, selection);
+            let mut rest = keys.split_off(share);
+            self.in_order(keys, search)?;
+            let min_score = search.min_score();
+            rest.retain(|key| bound_of(*key) >= min_score);
+            *keys = rest;
+        }
+        keys.sort_unstable_by(|a, b| b.cmp(a));
+        for at in 0..keys.len() {
+            if bound_of(keys[at]) < search.min_score() {
+                break;
+            }
+            self.in_order(&mut keys[at..at + 1], search)?;
+        }
+        Ok(())
     }
 
     /// Evaluates blocks in document order.
@@ -235,7 +259,7 @@ fn threshold_by_scores(
             segment.field(leaf.field),
             (leaf.number, info),
             of,
-            (leaf.share_bounds(segment), false),
+            (leaf.share_bounds(segment), RecordPart::WithoutImpacts),
             scratch,
         )?;
         term.prefetch((0, u32::MAX), true)?;
@@ -266,7 +290,9 @@ fn threshold_of_term(leaf: &Leaf, segments: &[Arc<Segment>], k: usize) -> Result
             return Ok(0);
         }
         let Some(info) = info.as_ref().filter(|info| info.blocks.is_some()) else { continue };
-        let SkipRecord::Blocks(list) = field.record(info, &FILES, false)? else { continue };
+        let SkipRecord::Blocks(list) = field.record(info, &FILES, RecordPart::WithoutImpacts)? else {
+            continue;
+        };
         for superblock in 0..list.superblocks() {
             let units = list.superblock_max_share(superblock);
             if reached(leaf, &bounds, units, || list.superblock_impacts(superblock))? > threshold {
@@ -307,6 +333,9 @@ fn nth(scores: &mut [u32], n: usize) -> u32 {
     *scores.select_nth_unstable_by(n - 1, |a, b| b.cmp(a)).1
 }
 
+/// Maximum number of sort keys.
+const KEYS_MAX: usize = SUPERBLOCKS_ORDERED * SUPERBLOCK;
+
 /// Sort key of a block: its max score, then the earlier block is larger.
 fn key(bound: u32, block: usize) -> u64 {
     u64::from(bound) << 32 | u64::from(!(block as u32))
@@ -320,35 +349,35 @@ fn block_of(key: u64) -> usize {
     !(key as u32) as usize
 }
 
-/// The `n`-th largest superblock max score of a part of the list; 0 if it has at most `n` superblocks.
+/// The `n`-th largest superblock max score of the list; 0 if it has at most `n` superblocks.
 fn nth_superblock_max(
-    (term, part, by_impacts): (&Term<'_>, &Range<usize>, bool),
+    (term, superblocks, by_impacts): (&Term<'_>, usize, bool),
     n: usize,
     bounds: &mut Vec<u32>,
 ) -> Result<u32> {
     bounds.clear();
-    if term.blocks.skips().is_none() || part.len() <= n {
+    if term.blocks.skips().is_none() || superblocks <= n {
         return Ok(0);
     }
-    for superblock in part.clone() {
+    for superblock in 0..superblocks {
         bounds.push(term.superblock_max(superblock, by_impacts)?);
     }
     Ok(nth(bounds, n))
 }
 
-/// Collects the blocks of a part of the list, in the searched range of documents, with a max score of at
-/// least `min_score`, computed from impacts if `by_impacts`.
+/// Calls `body` with the sort keys of the blocks of a part of the list, in the searched range of documents,
+/// with a max score of at least `min_score`, computed from impacts if `by_impacts`.
 fn blocks_at_least(
-    (term, part, by_impacts): (&Term<'_>, &Range<usize>, bool),
+    (term, part, by_impacts): (&mut Term<'_>, &Range<usize>, bool),
     min_score: u32,
     search: &Search<'_>,
-    keys: &mut Vec<u64>,
+    mut body: impl FnMut(u64),
 ) -> Result<()> {
-    keys.clear();
-    term.each_block_at_least(part, (min_score, by_impacts), |block, bound| keys.push(key(bound, block)))?;
-    if !search.contains((0, search.documents - 1)) {
-        let (first, last) = (term.blocks.find(0, search.first), term.blocks.find(0, search.end - 1));
-        keys.retain(|key| (first..=last).contains(&block_of(*key)));
-    }
-    Ok(())
+    let are_all_searched = search.contains((0, search.documents - 1));
+    term.each_block_at_least(part, (min_score, by_impacts), |blocks, block, bound| {
+        let is_searched = || blocks.first(block) < search.end && blocks.last(block) >= search.first;
+        if are_all_searched || is_searched() {
+            body(key(bound, block));
+        }
+    })
 }

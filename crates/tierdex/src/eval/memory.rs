@@ -32,6 +32,9 @@ const POSITION: u64 = 12;
 const LEVEL: u64 = RANGE_BYTES as u64;
 const LEVELS: u64 = 2;
 
+/// Postings of a superblock.
+const SUPERBLOCK_POSTINGS: u64 = (BLOCK * SUPERBLOCK) as u64;
+
 /// Sort keys of the blocks of a list of a million documents, and memory for the selection.
 const BLOCK_ORDER: u64 = 128 << 10;
 
@@ -156,8 +159,10 @@ impl Leaf {
         need.bytes += LIST;
         let field = segment.field(self.field);
         if field.skips().resident().is_none() {
-            let record = field.record_range(info, self.reads_impacts(info, true));
-            need.bytes += record.end - record.start;
+            let bounds = self.share_bounds(segment);
+            let record = field.record_range(info, self.record_part(info, bounds.as_ref(), (true, false)));
+            // A byte for each superblock, if entries are read one by one.
+            need.bytes += record.end - record.start + u64::from(info.documents) / SUPERBLOCK_POSTINGS;
         }
         if info.blocks.is_none() {
             return;

@@ -8,23 +8,25 @@ use super::phrase::Phrase;
 use super::scratch::Scratch;
 use super::slop::Alignments;
 use super::term::Term;
-use super::tuning::IMPACT_RECORD_BYTES_MAX;
+use super::tuning::{HEAD_RECORD_BYTES_MIN, IMPACT_RECORD_BYTES_MAX};
 use crate::cursor::{ListsAhead, PostingsCursor};
 use crate::error::Result;
 use crate::query::plan::{Leaf, PlanGroup, PlanNode, QueryPlan};
 use crate::query::starting_with;
 use crate::rank::TermScorer;
-use crate::segment::read::{BlockSource, Segment, TermInfo};
+use crate::segment::read::{BlockSource, RecordPart, Segment, TermInfo};
 
 /// Opens the lists of a node of a plan in a segment; `None` if no document can match. Bytes that are not
-/// resident are read from `source`; impacts only if hits are `ranked`.
+/// resident are read from `source`; impacts only if hits are `ranked`. If matches may be `pruned`, only the
+/// head of the skip record of a single term is read.
 pub fn open<'a>(
-    (plan, node, ranked): (&'a QueryPlan, &'a PlanNode, bool),
+    (plan, node, ranked, pruned): (&'a QueryPlan, &'a PlanNode, bool, bool),
     source: &'a dyn BlockSource,
     (number, segment): (usize, &'a Segment),
     scratch: &mut Scratch,
 ) -> Result<Option<Node<'a>>> {
-    let opener = Opener { plan, source, number, segment, scratch, impacts: ranked };
+    let alone = ranked && pruned && source.prefetches() && matches!(node, PlanNode::Term(_));
+    let opener = Opener { plan, source, number, segment, scratch, impacts: ranked, alone };
     if source.prefetches() {
         opener.prefetch_records(node, ranked);
     }
@@ -40,6 +42,8 @@ struct Opener<'a, 's> {
     scratch: &'s mut Scratch,
     /// Whether impacts are read: they select postings of required clauses and of the only scored clause.
     impacts: bool,
+    /// Whether the plan is one term that is evaluated in impact order.
+    alone: bool,
 }
 
 impl<'a> Opener<'a, '_> {
@@ -86,8 +90,8 @@ impl<'a> Opener<'a, '_> {
         let Some(info) = &leaf.infos[self.number] else { return Ok(None) };
         let field = self.segment.field(leaf.field);
         let bounds = leaf.share_bounds(self.segment);
-        let impacts = leaf.reads_impacts(info, self.impacts);
-        Term::open(field, (leaf.number, info), (scorer, self.source), (bounds, impacts), self.scratch)
+        let part = leaf.record_part(info, bounds.as_ref(), (self.impacts, self.alone));
+        Term::open(field, (leaf.number, info), (scorer, self.source), (bounds, part), self.scratch)
             .map(|term| Some(Box::new(term)))
     }
 
@@ -115,8 +119,9 @@ impl<'a> Opener<'a, '_> {
         if let Some(info) = &leaf.infos[self.number]
             && field.skips().resident().is_none()
         {
-            let impacts = leaf.reads_impacts(info, impacts);
-            self.source.prefetch(field.skips(), field.record_range(info, impacts));
+            let bounds = leaf.share_bounds(self.segment);
+            let part = leaf.record_part(info, bounds.as_ref(), (impacts, self.alone));
+            self.source.prefetch(field.skips(), field.record_range(info, part));
         }
     }
 
@@ -184,12 +189,23 @@ impl Leaf {
         Some(ShareBounds::new(segment.average_length(self.field), lengths))
     }
 
-    /// Whether the impacts of a list are read from disk: if max shares do not bound its scores, or if its
-    /// postings are selected by impacts and the record is not so long that reading it costs more than
-    /// scoring whole blocks.
-    pub fn reads_impacts(&self, info: &TermInfo, selects_by_impacts: bool) -> bool {
+    /// The part of a skip record that is read from disk. Impacts are read if max shares do not bound the
+    /// scores of the list, or if its postings are selected by impacts and the record is not so long that
+    /// reading it costs more than scoring whole blocks. If the term is evaluated alone and its bounds are
+    /// tight, few entries of a long record are used.
+    pub fn record_part(
+        &self,
+        info: &TermInfo,
+        bounds: Option<&ShareBounds>,
+        (selects_by_impacts, alone): (bool, bool),
+    ) -> RecordPart {
         let record = info.skips.end - info.skips.start;
-        self.scorer.lengths().is_none() || (selects_by_impacts && record <= IMPACT_RECORD_BYTES_MAX)
+        match bounds {
+            None => RecordPart::Whole,
+            Some(bounds) if alone && bounds.is_tight && record > HEAD_RECORD_BYTES_MIN => RecordPart::Head,
+            Some(_) if selects_by_impacts && record <= IMPACT_RECORD_BYTES_MAX => RecordPart::Whole,
+            Some(_) => RecordPart::WithoutImpacts,
+        }
     }
 }
 

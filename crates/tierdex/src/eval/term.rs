@@ -13,7 +13,7 @@ use crate::cursor::{BlockCounts, DecodedBlock, LIST_BYTES, NO_DOCUMENT, Scattere
 use crate::error::Result;
 use crate::limits::{BLOCK, SUPERBLOCK};
 use crate::rank::TermScorer;
-use crate::segment::read::{BlockList, BlockSource, FieldReader, Norms, TermInfo};
+use crate::segment::read::{BlockList, BlockSource, FieldReader, Norms, RecordPart, TermInfo};
 use crate::transform::impact::{self, BLOCK_IMPACT_BYTES_MAX, Impact};
 use std::ops::Range;
 use tierdex_codec::{count_ones, values_at_least};
@@ -48,16 +48,16 @@ pub struct Term<'a> {
 
 impl<'a> Term<'a> {
     /// Opens the list of `term`, with the index of its leaf in the plan. Bytes that are not resident are
-    /// read from `source`, impacts only if `impacts`.
+    /// read from `source`, of the skip record this part.
     pub fn open(
         field: &'a FieldReader,
         (leaf, term): (usize, &TermInfo),
         (scorer, source): (&'a TermScorer, &'a dyn BlockSource),
-        (bounds, impacts): (Option<ShareBounds>, bool),
+        (bounds, part): (Option<ShareBounds>, RecordPart),
         scratch: &mut Scratch,
     ) -> Result<Term<'a>> {
         let decoded = scratch.decoded.pop().unwrap_or_default();
-        let blocks = ScatteredBlocks::open(field, (term, impacts), source, decoded)?;
+        let blocks = ScatteredBlocks::open(field, (term, part), source, decoded)?;
         let mut buffers = scratch.buffers.pop().unwrap_or_default();
         buffers.scored = usize::MAX;
         let (norms, documents) = (field.norms()?, term.documents);
@@ -169,21 +169,25 @@ impl<'a> Term<'a> {
     }
 
     /// Calls `body` with each block of these superblocks whose max score is at least `min_score`, and that
-    /// max score, in document order. Max scores are computed from impacts if `by_impacts`.
+    /// max score, in document order. Entries of skip data that are missing are read. Max scores are computed from impacts if `by_impacts`.
     pub(super) fn each_block_at_least(
-        &self,
+        &mut self,
         superblocks: &Range<usize>,
         (min_score, by_impacts): (u32, bool),
-        mut body: impl FnMut(usize, u32),
+        mut body: impl FnMut(&ScatteredBlocks<'_>, usize, u32),
     ) -> Result<()> {
-        let Some(list) = self.blocks.skips() else {
-            body(0, self.block_max(0));
+        if self.blocks.skips().is_none() {
+            body(&self.blocks, 0, self.block_max(0));
             return Ok(());
-        };
+        }
         let Some(bounds) = self.bounds else {
             return self.each_block_by_frequency(superblocks, min_score, body);
         };
         let units = bounds.min_units(self.scorer.min_share(min_score));
+        if self.blocks.misses_entries() {
+            self.read_entries_at_least(superblocks.clone(), units)?;
+        }
+        let Some(list) = self.blocks.skips() else { return Ok(()) };
         for superblock in superblocks.clone() {
             if list.superblock_max_share(superblock) < units
                 || by_impacts && min_score > 1 && self.superblock_max(superblock, true)? < min_score
@@ -196,11 +200,19 @@ impl<'a> Term<'a> {
                     bound = bound.min(self.max_by(list.encoded_impacts(block)?)?);
                 }
                 if bound >= min_score {
-                    body(block, bound);
+                    body(&self.blocks, block, bound);
                 }
             }
         }
         Ok(())
+    }
+
+    /// Reads the entries of those of the superblocks whose max share is at least `units`.
+    fn read_entries_at_least(&mut self, superblocks: Range<usize>, units: u16) -> Result<()> {
+        let Some(list) = self.blocks.skips() else { return Ok(()) };
+        let read = superblocks.filter(|superblock| list.superblock_max_share(*superblock) >= units);
+        let read: Vec<usize> = read.collect();
+        self.blocks.read_entries(&read)
     }
 
     /// As [`Term::each_block_at_least`], if shares are frequencies.
@@ -208,7 +220,7 @@ impl<'a> Term<'a> {
         &self,
         superblocks: &Range<usize>,
         min_score: u32,
-        mut body: impl FnMut(usize, u32),
+        mut body: impl FnMut(&ScatteredBlocks<'_>, usize, u32),
     ) -> Result<()> {
         for superblock in superblocks.clone() {
             if min_score > 1 && self.superblock_max(superblock, false)? < min_score {
@@ -218,7 +230,7 @@ impl<'a> Term<'a> {
             for block in first..self.blocks.len().min(first + SUPERBLOCK) {
                 let bound = self.block_max(block);
                 if bound >= min_score {
-                    body(block, bound);
+                    body(&self.blocks, block, bound);
                 }
             }
         }

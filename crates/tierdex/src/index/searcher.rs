@@ -359,8 +359,12 @@ impl Searcher {
         let mut search = Search::new((base, segment.documents()), part, source, (scratch, top));
         search.exhaustive = options.exhaustive;
         search.count = options.count && known.is_none();
-        let Some(mut node) =
-            open((plan, &plan.root, options.k > 0), source, (number, segment), search.scratch())?
+        let Some(mut node) = open(
+            (plan, &plan.root, options.k > 0, !options.exhaustive),
+            source,
+            (number, segment),
+            search.scratch(),
+        )?
         else {
             return Ok(0);
         };

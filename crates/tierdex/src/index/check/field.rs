@@ -144,6 +144,9 @@ impl<'a> Checker<'a> {
         if list.whole().end != self.postings_end {
             return Err(list.corrupt("the blocks of the list are not as long as its term says"));
         }
+        if !list.last_documents_agree() {
+            return Err(list.corrupt("the last documents of superblocks are not those of their blocks"));
+        }
         let (all, accounted) = list.impact_bytes()?;
         if all != accounted {
             return Err(list.corrupt("bytes follow the impacts"));

@@ -29,8 +29,8 @@ pub struct InlineList<'a> {
     pub offset: u64,
 }
 
-/// Skip data of a list of at least one block: arrays with one entry per block or per superblock of 32
-/// blocks.
+/// Skip data of a list of at least one block: two arrays with an entry for each superblock of 32 blocks, an
+/// entry for each superblock that describes its blocks, and impacts (docs/format/skips.md).
 pub struct BlockList<'a> {
     file: &'a str,
     offset: u64,
@@ -40,20 +40,47 @@ pub struct BlockList<'a> {
     /// Byte range of the list in `postings`.
     postings: Range<u64>,
     positions_start: u64,
-    arrays: ArrayRanges,
+    positions: bool,
+    /// Offset in the record of the last documents of superblocks; the max shares precede them.
+    superblock_last: usize,
+    /// Offset in the record of the entries of superblocks.
+    entries: usize,
+    /// Offset in the record of the impacts.
+    impacts: usize,
+    /// The superblocks whose entries were read, if not all were.
+    entries_read: Option<Vec<bool>>,
 }
 
-/// Byte range of each array in the record.
-struct ArrayRanges {
-    superblock_offsets: [Range<usize>; 3],
-    superblock_impacts_at: Range<usize>,
-    superblock_impact_lens: Range<usize>,
-    superblock_max_shares: Range<usize>,
-    last: Range<usize>,
-    block_max_shares: Range<usize>,
-    lens: [Range<usize>; 3],
-    impact_lens: Range<usize>,
-    impacts: Range<usize>,
+/// Bytes of the entry of a superblock, before its arrays and for each of its blocks.
+const fn entry_widths(positions: bool) -> (usize, usize) {
+    if positions { (30, 15) } else { (22, 11) }
+}
+
+/// Bytes of the arrays of superblocks, and the offset of the first of them.
+const fn head_bytes(superblocks: usize, positions: bool) -> (usize, usize) {
+    let start = if positions { 8 } else { 0 };
+    (start, start + 6 * superblocks)
+}
+
+/// Bytes a block of the arrays before each array of an entry: last documents, max shares, bytes of
+/// documents, of frequencies, of positions if the field has them, and of impacts.
+const LAST: usize = 0;
+const MAX_SHARES: usize = 4;
+const DOCS_LENS: usize = 6;
+const FREQS_LENS: usize = 8;
+const POSITIONS_LENS: usize = 10;
+
+/// How much of a skip record is read if it is not resident. An inline list is always read whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordPart {
+    /// The arrays of superblocks. Entries are read with [`FieldReader::read_entries`] before they are used.
+    ///
+    /// [`FieldReader::read_entries`]: super::FieldReader::read_entries
+    Head,
+    /// All but the impacts, which are more than half of a record. Most queries need only the max shares.
+    WithoutImpacts,
+    /// The whole record.
+    Whole,
 }
 
 /// A part of a block.
@@ -106,51 +133,48 @@ impl<'a> BlockList<'a> {
     /// Bytes of the record of a list of `documents` postings without its impacts.
     pub fn bytes_without_impacts(documents: u32, positions: bool) -> u64 {
         let blocks = blocks(documents) as u64;
-        let supers = blocks.div_ceil(SUPERBLOCK as u64);
-        let (of_superblock, of_block) = if positions { (32, 15) } else { (24, 11) };
-        (if positions { 8 } else { 0 }) + of_superblock * supers + of_block * blocks
+        let superblocks = blocks.div_ceil(SUPERBLOCK as u64);
+        let (of_superblock, of_block) = entry_widths(positions);
+        let entries = of_superblock as u64 * superblocks + of_block as u64 * blocks;
+        BlockList::head_len(documents, positions) + entries
+    }
+
+    /// Bytes of the record of a list of `documents` postings before the entries of its superblocks.
+    pub fn head_len(documents: u32, positions: bool) -> u64 {
+        head_bytes(blocks(documents).div_ceil(SUPERBLOCK), positions).1 as u64
     }
 
     /// Whether the record was read with its impacts.
     pub fn has_impacts(&self) -> bool {
-        !self.arrays.impacts.is_empty()
+        self.impacts < self.bytes.len()
     }
 
     fn parse(file: &'a str, term: &TermInfo, bytes: Cow<'a, [u8]>, positions: bool) -> Result<BlockList<'a>> {
-        let blocks = blocks(term.documents);
-        let supers = blocks.div_ceil(SUPERBLOCK);
-        let mut view = View::new(file, term.skips.start, &bytes);
+        let (offset, documents) = (term.skips.start, term.documents);
+        let mut view = View::new(file, offset, &bytes);
         let postings = term.blocks.clone().ok_or_else(|| view.corrupt("the record of a short list"))?;
         let positions_start = if positions { view.u64()? } else { 0 };
-        let total = bytes.len();
-        let mut array = |count: usize, width: usize| -> Result<Range<usize>> {
-            let start = total - view.remaining();
-            view.array(count, width)?;
-            Ok(start..total - view.remaining())
-        };
-        let with_positions = |count| if positions { count } else { 0 };
-        let superblock_offsets = [array(supers, 8)?, array(supers, 8)?, array(with_positions(supers), 8)?];
-        let superblock_impacts_at = array(supers, 4)?;
-        let superblock_impact_lens = array(supers, 2)?;
-        let superblock_max_shares = array(supers, 2)?;
-        let last = array(blocks, 4)?;
-        let block_max_shares = array(blocks, 2)?;
-        let lens = [array(blocks, 2)?, array(blocks, 2)?, array(with_positions(blocks), 4)?];
-        let impact_lens = array(blocks, 1)?;
-        let impacts = total - view.remaining()..total;
-        let arrays = ArrayRanges {
-            superblock_offsets,
-            superblock_impacts_at,
-            superblock_impact_lens,
-            superblock_max_shares,
-            last,
-            block_max_shares,
-            lens,
-            impact_lens,
+        let blocks = blocks(documents);
+        let superblocks = blocks.div_ceil(SUPERBLOCK);
+        let (start, entries) = head_bytes(superblocks, positions);
+        let impacts = BlockList::bytes_without_impacts(documents, positions);
+        let impacts = usize::try_from(impacts).ok().filter(|&impacts| impacts <= bytes.len());
+        let impacts = impacts.ok_or_else(|| view.corrupt("ends early"))?;
+        let superblock_last = start + 2 * superblocks;
+        Ok(BlockList {
+            file,
+            offset,
+            bytes,
+            documents,
+            blocks,
+            postings,
+            positions_start,
+            positions,
+            superblock_last,
+            entries,
             impacts,
-        };
-        let (offset, documents) = (term.skips.start, term.documents);
-        Ok(BlockList { file, offset, bytes, documents, blocks, postings, positions_start, arrays })
+            entries_read: None,
+        })
     }
 
     /// Number of postings.
@@ -173,64 +197,141 @@ impl<'a> BlockList<'a> {
         (self.documents as usize - block * BLOCK).min(BLOCK)
     }
 
+    /// Marks the entries of all superblocks as not read.
+    pub(super) fn without_entries(mut self: Box<Self>) -> Box<Self> {
+        self.entries_read = Some(vec![false; self.superblocks()]);
+        self
+    }
+
+    /// Byte range in the file of the entry of a superblock that has not been read.
+    pub(super) fn missing_entry(&self, superblock: usize) -> Option<Range<u64>> {
+        if *self.entries_read.as_ref()?.get(superblock)? {
+            return None;
+        }
+        let (start, end) = (self.entry(superblock), self.entry(superblock + 1).min(self.impacts));
+        Some(self.offset + start as u64..self.offset + end as u64)
+    }
+
+    /// Stores the entry of a superblock that was read.
+    pub(super) fn set_entry(&mut self, superblock: usize, bytes: &[u8]) {
+        let start = self.entry(superblock);
+        self.bytes.to_mut()[start..start + bytes.len()].copy_from_slice(bytes);
+        if let Some(read) = &mut self.entries_read {
+            read[superblock] = true;
+        }
+    }
+
+    /// Whether entries of superblocks may be missing.
+    pub fn misses_entries(&self) -> bool {
+        self.entries_read.is_some()
+    }
+
+    /// Number of blocks of a superblock.
+    #[inline]
+    fn blocks_of(&self, superblock: usize) -> usize {
+        (self.blocks - superblock * SUPERBLOCK).min(SUPERBLOCK)
+    }
+
+    /// Offset in the record of the entry of a superblock.
+    #[inline]
+    fn entry(&self, superblock: usize) -> usize {
+        let (fixed, of_block) = entry_widths(self.positions);
+        self.entries + superblock * (fixed + of_block * SUPERBLOCK)
+    }
+
+    /// The array in the entry of a superblock that starts after `before` bytes a block and has elements of
+    /// `N` bytes.
+    #[inline]
+    fn array<const N: usize>(&self, superblock: usize, before: usize) -> &[[u8; N]] {
+        let count = self.blocks_of(superblock);
+        let start = self.entry(superblock) + entry_widths(self.positions).0 + before * count;
+        self.bytes[start..start + N * count].as_chunks().0
+    }
+
+    /// Last documents of the blocks of a superblock.
+    #[inline]
+    fn last_documents(&self, superblock: usize) -> &[[u8; 4]] {
+        self.array(superblock, LAST)
+    }
+
+    /// Last document of a superblock.
+    #[inline]
+    fn superblock_last(&self, superblock: usize) -> u32 {
+        u32_at(&self.bytes[self.superblock_last..self.entries], superblock)
+            .expect("superblock is in the list")
+    }
+
     /// Last document of a block.
     #[inline]
     pub fn last(&self, block: usize) -> u32 {
-        u32_at(&self.bytes[self.arrays.last.clone()], block).expect("block is in the list")
+        u32::from_le_bytes(self.last_documents(block / SUPERBLOCK)[block % SUPERBLOCK])
     }
 
     /// Last document before a block; `u32::MAX` before the first block.
     #[inline]
     pub fn before(&self, block: usize) -> u32 {
-        if block == 0 { u32::MAX } else { self.last(block - 1) }
+        match (block, block % SUPERBLOCK) {
+            (0, _) => u32::MAX,
+            (_, 0) => self.superblock_last(block / SUPERBLOCK - 1),
+            _ => self.last(block - 1),
+        }
+    }
+
+    /// The superblock that contains [`BlockList::find_block`] of `document`; their number if there is none.
+    /// `from` is not after it.
+    pub fn find_superblock(&self, from: usize, document: u32) -> usize {
+        let last = self.bytes[self.superblock_last..self.entries].as_chunks().0;
+        gallop(last, from, document)
     }
 
     /// The first block from `from` on whose last document is at least `document`, by galloping search.
+    #[inline]
     pub fn find_block(&self, from: usize, document: u32) -> usize {
-        let last = &self.bytes[self.arrays.last.clone()];
-        let at = |i: usize| u32_at(last, i).expect("block is in the list");
-        let mut step = 1;
-        let mut low = from;
-        while low < self.blocks && at(low) < document {
-            let next = low + step;
-            if next >= self.blocks || at(next) >= document {
-                let (mut a, mut b) = (low + 1, next.min(self.blocks));
-                while a < b {
-                    let middle = (a + b) / 2;
-                    if at(middle) < document { a = middle + 1 } else { b = middle }
-                }
-                return a;
-            }
-            low = next;
-            step *= 2;
+        if from >= self.blocks {
+            return from;
         }
-        low
+        let superblock = from / SUPERBLOCK;
+        let found = gallop(self.last_documents(superblock), from % SUPERBLOCK, document);
+        if found < self.blocks_of(superblock) {
+            return superblock * SUPERBLOCK + found;
+        }
+        let superblock = self.find_superblock(superblock + 1, document);
+        if superblock == self.superblocks() {
+            return self.blocks;
+        }
+        superblock * SUPERBLOCK + gallop(self.last_documents(superblock), 0, document)
     }
 
     /// Block max share: the largest share in the block with the default parameters, in units of 1/65535
     /// ([`share_units`](super::super::layout::share_units)).
+    #[inline]
     pub fn block_max_share(&self, block: usize) -> u16 {
-        u16_at(&self.bytes[self.arrays.block_max_shares.clone()], block).expect("block is in the list")
+        u16::from_le_bytes(self.array(block / SUPERBLOCK, MAX_SHARES)[block % SUPERBLOCK])
     }
 
     /// The largest block max share in a range of blocks.
     pub fn max_share(&self, blocks: RangeInclusive<usize>) -> u16 {
-        let (shares, _) = self.bytes[self.arrays.block_max_shares.clone()].as_chunks();
-        shares[blocks].iter().map(|share| u16::from_le_bytes(*share)).max().unwrap_or(0)
+        let (first, last) = blocks.into_inner();
+        let of_superblock = |superblock: usize| {
+            let shares = self.array(superblock, MAX_SHARES);
+            let start = first.saturating_sub(superblock * SUPERBLOCK);
+            let end = (last + 1 - superblock * SUPERBLOCK).min(shares.len());
+            shares[start..end].iter().map(|share| u16::from_le_bytes(*share)).max().unwrap_or(0)
+        };
+        (first / SUPERBLOCK..=last / SUPERBLOCK).map(of_superblock).max().unwrap_or(0)
     }
 
     /// The blocks of a superblock with their block max shares.
     pub fn block_max_shares(&self, superblock: usize) -> impl Iterator<Item = (usize, u16)> {
-        let first = superblock * SUPERBLOCK;
-        let (shares, _) = self.bytes[self.arrays.block_max_shares.clone()].as_chunks();
-        let shares = &shares[first..self.blocks.min(first + SUPERBLOCK)];
-        (first..).zip(shares.iter().map(|share| u16::from_le_bytes(*share)))
+        let shares = self.array(superblock, MAX_SHARES);
+        (superblock * SUPERBLOCK..).zip(shares.iter().map(|share| u16::from_le_bytes(*share)))
     }
 
     /// Superblock max share: the largest share in the superblock, in the same units.
+    #[inline]
     pub fn superblock_max_share(&self, superblock: usize) -> u16 {
-        u16_at(&self.bytes[self.arrays.superblock_max_shares.clone()], superblock)
-            .expect("superblock is in the list")
+        let start = self.superblock_last - 2 * self.superblocks();
+        u16_at(&self.bytes[start..self.superblock_last], superblock).expect("superblock is in the list")
     }
 
     /// Byte range of a part of a block in its file.
@@ -240,13 +341,12 @@ impl<'a> BlockList<'a> {
 
     /// As [`BlockList::range`] of a block in a superblock that is `interleaved` or not.
     pub fn range_of(&self, (part, interleaved): (ListPart, bool), block: usize) -> Result<Range<u64>> {
-        let superblock = block / SUPERBLOCK;
-        let first = superblock * SUPERBLOCK;
-        let mut before = self.total_len(part, first..block);
+        let (superblock, at) = (block / SUPERBLOCK, block % SUPERBLOCK);
+        let mut before = self.total_len(part, superblock, 0..at);
         if part != ListPart::Positions && interleaved {
             before += match part {
-                ListPart::Docs => self.total_len(ListPart::Freqs, first..block),
-                _ => self.total_len(ListPart::Docs, first + 1..block + 1),
+                ListPart::Docs => self.total_len(ListPart::Freqs, superblock, 0..at),
+                _ => self.total_len(ListPart::Docs, superblock, 1..at + 1),
             };
         }
         let start = self.start(part).checked_add(self.offset(part, superblock));
@@ -290,8 +390,8 @@ impl<'a> BlockList<'a> {
 
     /// Offset of a superblock in a file, relative to the list.
     fn offset(&self, part: ListPart, superblock: usize) -> u64 {
-        let offsets = &self.bytes[self.arrays.superblock_offsets[part as usize].clone()];
-        u64_at(offsets, superblock).expect("superblock is in the list")
+        let entry = &self.bytes[self.entry(superblock)..self.impacts];
+        u64_at(entry, part as usize).expect("superblock is in the list")
     }
 
     /// Byte range of the whole list in `postings`.
@@ -306,12 +406,17 @@ impl<'a> BlockList<'a> {
 
     /// The encoded impacts of a block.
     pub fn encoded_impacts(&self, block: usize) -> Result<View<'_>> {
-        let lens = &self.bytes[self.arrays.impact_lens.clone()];
-        let superblock = block / SUPERBLOCK;
-        let head = self.superblock_impacts_range(superblock)?;
-        let skipped: usize = lens[superblock * SUPERBLOCK..block].iter().map(|&len| usize::from(len)).sum();
-        let start = head.end + skipped;
-        self.view(start..start + usize::from(lens[block]))
+        let (superblock, block) = (block / SUPERBLOCK, block % SUPERBLOCK);
+        let lens = self.impact_lens(superblock);
+        let of_superblock = self.superblock_impacts_range(superblock)?;
+        let skipped: usize = lens[..block].iter().map(|[len]| usize::from(*len)).sum();
+        let start = of_superblock.end + skipped;
+        self.view(start..start + usize::from(lens[block][0]))
+    }
+
+    /// Bytes of the impacts of each block of a superblock.
+    fn impact_lens(&self, superblock: usize) -> &[[u8; 1]] {
+        self.array(superblock, if self.positions { POSITIONS_LENS + 4 } else { POSITIONS_LENS })
     }
 
     /// The encoded impacts of a superblock.
@@ -319,36 +424,50 @@ impl<'a> BlockList<'a> {
         self.view(self.superblock_impacts_range(superblock)?)
     }
 
-    /// Bytes of the impacts array, and the sum of the lengths of its entries.
+    /// Bytes of the impacts, and the sum of their lengths.
     pub(crate) fn impact_bytes(&self) -> Result<(usize, usize)> {
-        let blocks: usize =
-            self.bytes[self.arrays.impact_lens.clone()].iter().map(|&len| usize::from(len)).sum();
-        let supers = (0..self.superblocks()).map(|s| Ok(self.superblock_impacts_range(s)?.len()));
-        Ok((self.arrays.impacts.len(), blocks + supers.sum::<Result<usize>>()?))
+        let of_superblock = |superblock| {
+            let blocks = self.impact_lens(superblock).iter().map(|[len]| usize::from(*len));
+            Ok(blocks.sum::<usize>() + self.superblock_impacts_range(superblock)?.len())
+        };
+        let sum = (0..self.superblocks()).map(of_superblock).sum::<Result<usize>>()?;
+        Ok((self.bytes.len() - self.impacts, sum))
+    }
+
+    /// Whether the last document of each superblock is that of its last block.
+    pub(crate) fn last_documents_agree(&self) -> bool {
+        (0..self.superblocks()).all(|superblock| {
+            let last = self.last_documents(superblock).last();
+            last.is_some_and(|last| u32::from_le_bytes(*last) == self.superblock_last(superblock))
+        })
     }
 
     /// Bytes of a part of a block.
     #[inline]
     pub fn len(&self, part: ListPart, block: usize) -> u64 {
-        let lens = &self.bytes[self.arrays.lens[part as usize].clone()];
+        let (superblock, block) = (block / SUPERBLOCK, block % SUPERBLOCK);
         match part {
-            ListPart::Positions => u32_at(lens, block).map(u64::from),
-            _ => u16_at(lens, block).map(u64::from),
+            ListPart::Docs => u64::from(u16::from_le_bytes(self.array(superblock, DOCS_LENS)[block])),
+            ListPart::Freqs => u64::from(u16::from_le_bytes(self.array(superblock, FREQS_LENS)[block])),
+            ListPart::Positions => {
+                u64::from(u32::from_le_bytes(self.array(superblock, POSITIONS_LENS)[block]))
+            }
         }
-        .expect("block is in the list")
     }
 
-    /// Total bytes of a part of adjacent blocks.
-    fn total_len(&self, part: ListPart, blocks: Range<usize>) -> u64 {
-        let lens = &self.bytes[self.arrays.lens[part as usize].clone()];
+    /// Total bytes of a part of adjacent blocks of a superblock.
+    #[inline]
+    fn total_len(&self, part: ListPart, superblock: usize, blocks: Range<usize>) -> u64 {
         match part {
             ListPart::Positions => {
-                lens.as_chunks().0[blocks].iter().map(|len| u64::from(u32::from_le_bytes(*len))).sum()
+                let lens = self.array(superblock, POSITIONS_LENS)[blocks].iter();
+                lens.map(|len| u64::from(u32::from_le_bytes(*len))).sum()
             }
             // At most 32 lengths of 16 bits: the sum fits in 32 bits.
             _ => {
-                let lens = lens.as_chunks().0[blocks].iter().map(|len| u32::from(u16::from_le_bytes(*len)));
-                u64::from(lens.sum::<u32>())
+                let before = if part == ListPart::Docs { DOCS_LENS } else { FREQS_LENS };
+                let lens = self.array(superblock, before)[blocks].iter();
+                u64::from(lens.map(|len| u32::from(u16::from_le_bytes(*len))).sum::<u32>())
             }
         }
     }
@@ -359,10 +478,12 @@ impl<'a> BlockList<'a> {
     }
 
     fn superblock_impacts_range(&self, superblock: usize) -> Result<Range<usize>> {
-        let at = u32_at(&self.bytes[self.arrays.superblock_impacts_at.clone()], superblock);
-        let len = u16_at(&self.bytes[self.arrays.superblock_impact_lens.clone()], superblock);
-        let (at, len) = (at.expect("superblock is in the list"), len.expect("superblock is in the list"));
-        let start = self.arrays.impacts.start + at as usize;
+        let entry = self.entry(superblock);
+        // After the offsets of documents, of frequencies and of positions.
+        let mut view = View::new(self.file, self.offset + entry as u64, &self.bytes[entry..self.impacts]);
+        view.bytes(entry_widths(self.positions).0 - 6)?;
+        let (at, len) = (view.u32()?, view.u16()?);
+        let start = self.impacts + at as usize;
         let range = start..start + usize::from(len);
         if range.end > self.bytes.len() {
             return Err(self.corrupt("impacts lie outside the record"));
@@ -375,4 +496,27 @@ impl<'a> BlockList<'a> {
         let bytes = bytes.ok_or_else(|| self.corrupt("impacts lie outside the record"))?;
         Ok(View::new(self.file, self.offset + range.start as u64, bytes))
     }
+}
+
+/// The first index from `from` on of an increasing array of documents whose document is at least `document`;
+/// its length if there is none.
+#[inline]
+fn gallop(last: &[[u8; 4]], from: usize, document: u32) -> usize {
+    let at = |i: usize| u32::from_le_bytes(last[i]);
+    let mut step = 1;
+    let mut low = from;
+    while low < last.len() && at(low) < document {
+        let next = low + step;
+        if next >= last.len() || at(next) >= document {
+            let (mut a, mut b) = (low + 1, next.min(last.len()));
+            while a < b {
+                let middle = (a + b) / 2;
+                if at(middle) < document { a = middle + 1 } else { b = middle }
+            }
+            return a;
+        }
+        low = next;
+        step *= 2;
+    }
+    low
 }

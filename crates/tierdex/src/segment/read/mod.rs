@@ -17,7 +17,7 @@ mod unpack;
 mod walk;
 
 pub use ids::IdsReader;
-pub use lists::{BlockList, InlineList, ListPart, SkipRecord};
+pub use lists::{BlockList, InlineList, ListPart, RecordPart, SkipRecord};
 pub use norms::Norms;
 pub use read_ahead::{READ_AHEAD, ReadAheadBuffer};
 pub use source::{BUFFER_MAX, BUFFER_MIN, BlockSource, FILES, Files};
@@ -201,28 +201,76 @@ impl FieldReader {
         &self.terms
     }
 
-    /// The skip record of a term, resident or read from `source`; without impacts unless they are resident
-    /// or `impacts`. Impacts are half of a record, and most queries need only the max shares.
-    pub fn record(&self, term: &TermInfo, source: &dyn BlockSource, impacts: bool) -> Result<SkipRecord<'_>> {
+    /// The skip record of a term, resident or this part of it read from `source`.
+    pub fn record(
+        &self,
+        term: &TermInfo,
+        source: &dyn BlockSource,
+        part: RecordPart,
+    ) -> Result<SkipRecord<'_>> {
         let len = usize::try_from(term.skips.end - term.skips.start).unwrap_or(usize::MAX);
         let bytes = match self.skips.resident_range(term.skips.start, len) {
             Some(bytes) => Cow::Borrowed(bytes),
             None => {
                 let mut bytes = Vec::new();
-                source.read(&self.skips, self.record_range(term, impacts), &mut bytes)?;
+                source.read(&self.skips, self.record_range(term, part), &mut bytes)?;
                 // A short record was read as a whole page.
                 bytes.shrink_to_fit();
+                if part == RecordPart::Head && term.blocks.is_some() {
+                    return self.without_entries(term, bytes);
+                }
                 Cow::Owned(bytes)
             }
         };
         SkipRecord::parse(self.skips.name(), term, bytes, self.positions.is_some())
     }
 
-    /// Byte range of the skip record of a term, without its impacts unless `impacts`.
-    pub fn record_range(&self, term: &TermInfo, impacts: bool) -> Range<u64> {
+    /// A record of which the head was read.
+    fn without_entries(&self, term: &TermInfo, mut bytes: Vec<u8>) -> Result<SkipRecord<'_>> {
+        let range = self.record_range(term, RecordPart::WithoutImpacts);
+        bytes.resize(usize::try_from(range.end - range.start).unwrap_or(usize::MAX), 0);
+        let record = SkipRecord::parse(self.skips.name(), term, bytes.into(), self.positions.is_some())?;
+        Ok(match record {
+            SkipRecord::Blocks(list) => SkipRecord::Blocks(list.without_entries()),
+            inline => inline,
+        })
+    }
+
+    /// Reads the entries of these superblocks of a list, in order, unless they have been read.
+    pub fn read_entries(
+        &self,
+        list: &mut BlockList<'_>,
+        superblocks: &[usize],
+        source: &dyn BlockSource,
+    ) -> Result<()> {
+        let mut bytes = Vec::new();
+        let mut prefetched = 0;
+        for (at, superblock) in superblocks.iter().enumerate() {
+            let Some(range) = list.missing_entry(*superblock) else { continue };
+            prefetched = prefetched.max(at + 1);
+            if prefetched == at + 1 && source.prefetch(&self.skips, range.clone()) {
+                let later = superblocks[prefetched..].iter();
+                let fits = |superblock: &&usize| match list.missing_entry(**superblock) {
+                    Some(range) => source.prefetch(&self.skips, range),
+                    None => true,
+                };
+                prefetched += later.take_while(fits).count();
+            }
+            source.read(&self.skips, range, &mut bytes)?;
+            list.set_entry(*superblock, &bytes);
+        }
+        Ok(())
+    }
+
+    /// Byte range of a part of the skip record of a term.
+    pub fn record_range(&self, term: &TermInfo, part: RecordPart) -> Range<u64> {
         let mut range = term.skips.clone();
-        if term.blocks.is_some() && !impacts {
-            let len = BlockList::bytes_without_impacts(term.documents, self.positions.is_some());
+        if term.blocks.is_some() && part != RecordPart::Whole {
+            let len = match part {
+                RecordPart::Head => BlockList::head_len,
+                _ => BlockList::bytes_without_impacts,
+            };
+            let len = len(term.documents, self.positions.is_some());
             range.end = range.end.min(range.start + len);
         }
         range

@@ -1,10 +1,10 @@
 //! Writes posting lists: blocks are appended to `postings` and `positions` when they are full, and the skip
 //! record at the end of the list.
 //!
-//! A list shorter than one block is stored inline in its skip record. The record of a longer list is a
-//! sequence of arrays (docs/format/skips.md): for each superblock of 32 blocks, its relative offsets and max
-//! share; for each block, its last document, max share and lengths; then the impacts, superblock by
-//! superblock.
+//! A list shorter than one block is stored inline in its skip record. The record of a longer list has three
+//! parts (docs/format/skips.md): max share and last document of each superblock of 32 blocks; an entry for
+//! each superblock, with its offsets, and the last documents, max shares and lengths of its blocks; and the
+//! impacts, superblock by superblock.
 
 use super::super::layout::{FileKind, FileMeta, LIST_ALIGNMENT_MAX, ListSizes, list_alignment};
 use super::file::{create, seal};
@@ -59,30 +59,24 @@ struct ListChunk {
     lens: Vec<[u16; 2]>,
 }
 
-/// The arrays of the skip record of the current list.
+/// The skip record of the current list.
 #[derive(Default)]
 struct SkipRecordBuilder {
     /// Offsets of the list in `postings` and in `positions`.
     starts: [u64; 2],
-    superblocks: SuperblockArrays,
-    last: Vec<u8>,
-    block_max_shares: Vec<u8>,
-    docs_lens: Vec<u8>,
-    freqs_lens: Vec<u8>,
-    positions_lens: Vec<u8>,
-    impact_lens: Vec<u8>,
-    blocks: usize,
-}
-
-#[derive(Default)]
-struct SuperblockArrays {
-    docs: Vec<u8>,
-    freqs: Vec<u8>,
-    positions: Vec<u8>,
-    impacts_at: Vec<u8>,
-    impact_lens: Vec<u8>,
     max_shares: Vec<u8>,
+    last: Vec<u8>,
+    /// Entries of the superblocks whose offsets in `postings` are known.
+    entries: Vec<u8>,
+    /// Entries of the superblocks in the chunk, without these offsets, and the length of each.
+    pending: Vec<u8>,
+    pending_lens: Vec<usize>,
     impacts: Vec<u8>,
+    /// Of the superblock that is not full: offset in `positions`, relative to the list, and bytes of the
+    /// positions of its blocks.
+    positions_start: Option<u64>,
+    positions_lens: Vec<u8>,
+    blocks: usize,
 }
 
 impl<'a> ListsWriter<'a> {
@@ -189,7 +183,7 @@ impl<'a> ListsWriter<'a> {
 
     /// Writes the superblocks of the chunk, and adds their offsets to the record.
     fn close_chunk(&mut self) -> Result<()> {
-        if self.record.superblocks.docs.is_empty() {
+        if self.record.entries.is_empty() {
             let misaligned = self.postings.position() as usize % self.alignment;
             let padding = (self.alignment - misaligned) % self.alignment;
             self.postings.write(&[0; LIST_ALIGNMENT_MAX][..padding])?;
@@ -200,16 +194,22 @@ impl<'a> ListsWriter<'a> {
         self.sizes.freqs_bytes += chunk.freqs.len() as u64;
         let mut offset = self.postings.position() - self.record.starts[0];
         let is_split = chunk.freqs.len() > chunk.docs.len();
-        let of = &mut self.record.superblocks;
         let mut freqs_offset = offset + chunk.docs.len() as u64;
-        for lens in chunk.lens.chunks(SUPERBLOCK) {
+        let record = &mut self.record;
+        let mut entries = &record.pending[..];
+        for (lens, entry_len) in chunk.lens.chunks(SUPERBLOCK).zip(&record.pending_lens) {
             let sum = |part: usize| lens.iter().map(|lens| u64::from(lens[part])).sum::<u64>();
-            of.docs.extend_from_slice(&offset.to_le_bytes());
             let freqs = if is_split { freqs_offset } else { offset + u64::from(lens[0][0]) };
-            of.freqs.extend_from_slice(&freqs.to_le_bytes());
+            let (entry, rest) = entries.split_at(*entry_len);
+            entries = rest;
+            record.entries.extend_from_slice(&offset.to_le_bytes());
+            record.entries.extend_from_slice(&freqs.to_le_bytes());
+            record.entries.extend_from_slice(entry);
             offset += sum(0) + if is_split { 0 } else { sum(1) };
             freqs_offset += sum(1);
         }
+        record.pending.clear();
+        record.pending_lens.clear();
         if is_split {
             self.postings.write(&chunk.docs)?;
             self.postings.write(&chunk.freqs)?;
@@ -311,11 +311,7 @@ impl<'a> ListsWriter<'a> {
                 record.starts[1] = positions.position();
             }
             if self.superblock.blocks == 0 {
-                push_relative_offset(
-                    &mut record.superblocks.positions,
-                    record.starts[1],
-                    positions.position(),
-                );
+                record.positions_start = Some(positions.position() - record.starts[1]);
             }
             self.bytes.clear();
             self.encoder.blocks.positions(block, &mut self.bytes);
@@ -378,41 +374,41 @@ impl ListChunk {
 impl SkipRecordBuilder {
     /// Appends a superblock, without its offsets in `postings`.
     fn append(&mut self, superblock: &Superblock) -> Result<()> {
-        let of = &mut self.superblocks;
-        of.impacts_at.extend_from_slice(&length(of.impacts.len())?.to_le_bytes());
-        push_u16(&mut of.impact_lens, superblock.impacts.len());
-        of.impacts.extend_from_slice(&superblock.impacts);
-        of.impacts.extend_from_slice(&superblock.block_impacts);
-        of.max_shares.extend_from_slice(&superblock.max_share.to_le_bytes());
+        self.max_shares.extend_from_slice(&superblock.max_share.to_le_bytes());
+        self.last.extend_from_slice(&superblock.last_document().to_le_bytes());
 
-        self.last.extend_from_slice(&superblock.last);
-        self.block_max_shares.extend_from_slice(&superblock.block_max_shares);
-        self.docs_lens.extend_from_slice(&superblock.docs_lens);
-        self.freqs_lens.extend_from_slice(&superblock.freqs_lens);
-        self.impact_lens.extend_from_slice(&superblock.impact_lens);
+        let start = self.pending.len();
+        if let Some(positions) = self.positions_start.take() {
+            self.pending.extend_from_slice(&positions.to_le_bytes());
+        }
+        self.pending.extend_from_slice(&length(self.impacts.len())?.to_le_bytes());
+        push_u16(&mut self.pending, superblock.impacts.len());
+        for array in [
+            &superblock.last,
+            &superblock.block_max_shares,
+            &superblock.docs_lens,
+            &superblock.freqs_lens,
+            &self.positions_lens,
+            &superblock.impact_lens,
+        ] {
+            self.pending.extend_from_slice(array);
+        }
+        self.positions_lens.clear();
+        self.pending_lens.push(self.pending.len() - start);
+
+        self.impacts.extend_from_slice(&superblock.impacts);
+        self.impacts.extend_from_slice(&superblock.block_impacts);
         self.blocks += superblock.blocks;
         Ok(())
     }
 
     fn write(&self, positions: bool, out: &mut Vec<u8>) {
-        let of = &self.superblocks;
         if positions {
             out.extend_from_slice(&self.starts[1].to_le_bytes());
         }
-        out.extend_from_slice(&of.docs);
-        out.extend_from_slice(&of.freqs);
-        if positions {
-            out.extend_from_slice(&of.positions);
+        for part in [&self.max_shares, &self.last, &self.entries, &self.impacts] {
+            out.extend_from_slice(part);
         }
-        for array in [&of.impacts_at, &of.impact_lens, &of.max_shares] {
-            out.extend_from_slice(array);
-        }
-        for array in [&self.last, &self.block_max_shares, &self.docs_lens, &self.freqs_lens] {
-            out.extend_from_slice(array);
-        }
-        out.extend_from_slice(&self.positions_lens);
-        out.extend_from_slice(&self.impact_lens);
-        out.extend_from_slice(&of.impacts);
     }
 
     fn clear(&mut self) {
@@ -431,8 +427,4 @@ fn check_positions(positions: &[u32]) -> Result<()> {
         Ok(_) => Ok(()),
         Err(_) => Err(Error::Limit("2^32 positions and more in one block of a list are too many".into())),
     }
-}
-
-fn push_relative_offset(out: &mut Vec<u8>, from: u64, to: u64) {
-    out.extend_from_slice(&(to - from).to_le_bytes());
 }
