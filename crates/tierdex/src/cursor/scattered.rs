@@ -156,6 +156,12 @@ impl<'a> ScatteredBlocks<'a> {
         self.blocks.find(from, document)
     }
 
+    /// As [`ScatteredBlocks::find`], from the first block on if `from` starts after `document`.
+    #[inline]
+    pub fn seek(&self, from: usize, document: u32) -> usize {
+        self.skips().map_or(from, |list| list.seek(from, document))
+    }
+
     /// Upper bound of the documents of a block: its last document, or `u32::MAX` for an inline list.
     pub fn last(&self, block: usize) -> u32 {
         self.skips().map_or(u32::MAX, |list| list.last(block))

@@ -97,8 +97,7 @@ impl<'a> Term<'a> {
     /// Moves, forward or backward, to the first block that can contain `document` or a later one.
     #[inline]
     pub(super) fn seek(&mut self, document: u32) {
-        let from = if self.block > 0 && self.blocks.first(self.block) > document { 0 } else { self.block };
-        self.block = self.blocks.find(from, document);
+        self.block = self.blocks.seek(self.block, document);
     }
 
     /// See [`Node::next_lower_bound`](super::node::Node::next_lower_bound).

@@ -236,7 +236,8 @@ fn check_node_with(
     calls: usize,
 ) {
     let mut scratch = Scratch::default();
-    let Some(node) = open((&fixture.plan, plan, true, true), &FILES, (0, &fixture.segment), &mut scratch).unwrap()
+    let Some(node) =
+        open((&fixture.plan, plan, true, true), &FILES, (0, &fixture.segment), &mut scratch).unwrap()
     else {
         assert!(scores.iter().all(Option::is_none), "a node that is not opened must not match");
         return;

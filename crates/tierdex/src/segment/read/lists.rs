@@ -40,11 +40,13 @@ pub struct BlockList<'a> {
     /// Byte range of the list in `postings`.
     postings: Range<u64>,
     positions_start: u64,
-    positions: bool,
     /// Offset in the record of the last documents of superblocks; the max shares precede them.
     superblock_last: usize,
-    /// Offset in the record of the entries of superblocks.
+    /// Offset in the record of the entries of superblocks, and of the arrays in the first entry.
     entries: usize,
+    arrays: usize,
+    /// Bytes of an entry of 32 blocks.
+    entry_len: usize,
     /// Offset in the record of the impacts.
     impacts: usize,
     /// The superblocks whose entries were read, if not all were.
@@ -53,7 +55,7 @@ pub struct BlockList<'a> {
 
 /// Bytes of the entry of a superblock, before its arrays and for each of its blocks.
 const fn entry_widths(positions: bool) -> (usize, usize) {
-    if positions { (30, 15) } else { (22, 11) }
+    if positions { (34, 15) } else { (26, 11) }
 }
 
 /// Bytes of the arrays of superblocks, and the offset of the first of them.
@@ -161,6 +163,7 @@ impl<'a> BlockList<'a> {
         let impacts = usize::try_from(impacts).ok().filter(|&impacts| impacts <= bytes.len());
         let impacts = impacts.ok_or_else(|| view.corrupt("ends early"))?;
         let superblock_last = start + 2 * superblocks;
+        let (fixed, of_block) = entry_widths(positions);
         Ok(BlockList {
             file,
             offset,
@@ -169,9 +172,10 @@ impl<'a> BlockList<'a> {
             blocks,
             postings,
             positions_start,
-            positions,
             superblock_last,
             entries,
+            arrays: entries + fixed,
+            entry_len: fixed + SUPERBLOCK * of_block,
             impacts,
             entries_read: None,
         })
@@ -235,17 +239,27 @@ impl<'a> BlockList<'a> {
     /// Offset in the record of the entry of a superblock.
     #[inline]
     fn entry(&self, superblock: usize) -> usize {
-        let (fixed, of_block) = entry_widths(self.positions);
-        self.entries + superblock * (fixed + of_block * SUPERBLOCK)
+        self.entries + superblock * self.entry_len
     }
 
-    /// The array in the entry of a superblock that starts after `before` bytes a block and has elements of
-    /// `N` bytes.
+    /// Offset in the record of the array in the entry of a superblock that starts after `before` bytes a block.
+    #[inline]
+    fn array_start(&self, superblock: usize, before: usize) -> usize {
+        self.arrays + superblock * self.entry_len + before * self.blocks_of(superblock)
+    }
+
+    /// An array in the entry of a superblock, with elements of `N` bytes.
     #[inline]
     fn array<const N: usize>(&self, superblock: usize, before: usize) -> &[[u8; N]] {
-        let count = self.blocks_of(superblock);
-        let start = self.entry(superblock) + entry_widths(self.positions).0 + before * count;
-        self.bytes[start..start + N * count].as_chunks().0
+        let start = self.array_start(superblock, before);
+        self.bytes[start..start + N * self.blocks_of(superblock)].as_chunks().0
+    }
+
+    /// The element of a block in an array with elements of `N` bytes.
+    #[inline]
+    fn element<const N: usize>(&self, block: usize, before: usize) -> [u8; N] {
+        let start = self.array_start(block / SUPERBLOCK, before) + N * (block % SUPERBLOCK);
+        self.bytes[start..].first_chunk().copied().expect("block is in the list")
     }
 
     /// Last documents of the blocks of a superblock.
@@ -264,61 +278,95 @@ impl<'a> BlockList<'a> {
     /// Last document of a block.
     #[inline]
     pub fn last(&self, block: usize) -> u32 {
-        u32::from_le_bytes(self.last_documents(block / SUPERBLOCK)[block % SUPERBLOCK])
+        let start = self.arrays + block / SUPERBLOCK * self.entry_len + 4 * (block % SUPERBLOCK);
+        u32::from_le_bytes(self.bytes[start..].first_chunk().copied().expect("block is in the list"))
     }
 
     /// Last document before a block; `u32::MAX` before the first block.
     #[inline]
     pub fn before(&self, block: usize) -> u32 {
-        match (block, block % SUPERBLOCK) {
-            (0, _) => u32::MAX,
-            (_, 0) => self.superblock_last(block / SUPERBLOCK - 1),
-            _ => self.last(block - 1),
+        self.before_and_last(block).0
+    }
+
+    /// [`BlockList::before`] and [`BlockList::last`] of a block.
+    #[inline]
+    fn before_and_last(&self, block: usize) -> (u32, u32) {
+        // The last document before the superblock precedes those of its blocks.
+        let start = self.arrays + block / SUPERBLOCK * self.entry_len + 4 * (block % SUPERBLOCK) - 4;
+        let both = self.bytes[start..].first_chunk().copied().expect("block is in the list");
+        let both = u64::from_le_bytes(both);
+        (both as u32, (both >> 32) as u32)
+    }
+
+    /// The first block whose last document is at least `document`, searched from block `from` on, or from the
+    /// first if `from` starts after `document`; the number of blocks if there is none.
+    #[inline]
+    pub fn seek(&self, from: usize, document: u32) -> usize {
+        if from >= self.blocks {
+            let last = self.superblock_last(self.superblocks() - 1);
+            return if last < document { self.blocks } else { self.find_block(0, document) };
+        }
+        let (before, last) = self.before_and_last(from);
+        match (before.wrapping_add(1) <= document, document <= last) {
+            (true, true) => from,
+            (true, false) => self.find_after(from, document),
+            (false, _) => self.find_block(0, document),
         }
     }
 
     /// The superblock that contains [`BlockList::find_block`] of `document`; their number if there is none.
-    /// `from` is not after it.
+    /// The search starts at superblock `from`.
     pub fn find_superblock(&self, from: usize, document: u32) -> usize {
         let last = self.bytes[self.superblock_last..self.entries].as_chunks().0;
         gallop(last, from, document)
     }
 
-    /// The first block from `from` on whose last document is at least `document`, by galloping search.
+    /// The first block from `from` on whose last document is at least `document`; the number of blocks if
+    /// there is none.
     #[inline]
     pub fn find_block(&self, from: usize, document: u32) -> usize {
-        if from >= self.blocks {
-            return from;
+        if from >= self.blocks || self.last(from) >= document {
+            from
+        } else {
+            self.find_after(from, document)
         }
-        let superblock = from / SUPERBLOCK;
-        let found = gallop(self.last_documents(superblock), from % SUPERBLOCK, document);
-        if found < self.blocks_of(superblock) {
-            return superblock * SUPERBLOCK + found;
+    }
+
+    /// As [`BlockList::find_block`], if the last document of block `from` is less than `document`.
+    fn find_after(&self, from: usize, document: u32) -> usize {
+        let mut superblock = from / SUPERBLOCK;
+        if self.superblock_last(superblock) < document {
+            superblock = self.find_superblock(superblock + 1, document);
+            if superblock == self.superblocks() {
+                return self.blocks;
+            }
         }
-        let superblock = self.find_superblock(superblock + 1, document);
-        if superblock == self.superblocks() {
-            return self.blocks;
-        }
-        superblock * SUPERBLOCK + gallop(self.last_documents(superblock), 0, document)
+        // All blocks before the one that is searched end before `document`.
+        superblock * SUPERBLOCK + less(self.last_documents(superblock), document)
     }
 
     /// Block max share: the largest share in the block with the default parameters, in units of 1/65535
     /// ([`share_units`](super::super::layout::share_units)).
     #[inline]
     pub fn block_max_share(&self, block: usize) -> u16 {
-        u16::from_le_bytes(self.array(block / SUPERBLOCK, MAX_SHARES)[block % SUPERBLOCK])
+        u16::from_le_bytes(self.element(block, MAX_SHARES))
     }
 
     /// The largest block max share in a range of blocks.
     pub fn max_share(&self, blocks: RangeInclusive<usize>) -> u16 {
         let (first, last) = blocks.into_inner();
-        let of_superblock = |superblock: usize| {
-            let shares = self.array(superblock, MAX_SHARES);
-            let start = first.saturating_sub(superblock * SUPERBLOCK);
-            let end = (last + 1 - superblock * SUPERBLOCK).min(shares.len());
-            shares[start..end].iter().map(|share| u16::from_le_bytes(*share)).max().unwrap_or(0)
+        let largest = |superblock: usize, from: usize, to: usize| {
+            let shares = &self.array(superblock, MAX_SHARES)[from..=to];
+            shares.iter().map(|share| u16::from_le_bytes(*share)).max().unwrap_or(0)
         };
-        (first / SUPERBLOCK..=last / SUPERBLOCK).map(of_superblock).max().unwrap_or(0)
+        let (superblock, end) = (first / SUPERBLOCK, last / SUPERBLOCK);
+        if superblock == end {
+            return largest(superblock, first % SUPERBLOCK, last % SUPERBLOCK);
+        }
+        let between = (superblock + 1..end).map(|superblock| self.superblock_max_share(superblock));
+        let outer =
+            largest(superblock, first % SUPERBLOCK, SUPERBLOCK - 1).max(largest(end, 0, last % SUPERBLOCK));
+        between.fold(outer, u16::max)
     }
 
     /// The blocks of a superblock with their block max shares.
@@ -416,7 +464,8 @@ impl<'a> BlockList<'a> {
 
     /// Bytes of the impacts of each block of a superblock.
     fn impact_lens(&self, superblock: usize) -> &[[u8; 1]] {
-        self.array(superblock, if self.positions { POSITIONS_LENS + 4 } else { POSITIONS_LENS })
+        let of_block = (self.entry_len - (self.arrays - self.entries)) / SUPERBLOCK;
+        self.array(superblock, of_block - 1)
     }
 
     /// The encoded impacts of a superblock.
@@ -434,24 +483,25 @@ impl<'a> BlockList<'a> {
         Ok((self.bytes.len() - self.impacts, sum))
     }
 
-    /// Whether the last document of each superblock is that of its last block.
+    /// Whether the last document of each superblock is that of its last block, and the next superblock
+    /// starts after it.
     pub(crate) fn last_documents_agree(&self) -> bool {
+        let mut before = u32::MAX;
         (0..self.superblocks()).all(|superblock| {
-            let last = self.last_documents(superblock).last();
-            last.is_some_and(|last| u32::from_le_bytes(*last) == self.superblock_last(superblock))
+            let first = superblock * SUPERBLOCK;
+            let continues = self.before(first) == before;
+            before = self.superblock_last(superblock);
+            continues && self.last(first + self.blocks_of(superblock) - 1) == before
         })
     }
 
     /// Bytes of a part of a block.
     #[inline]
     pub fn len(&self, part: ListPart, block: usize) -> u64 {
-        let (superblock, block) = (block / SUPERBLOCK, block % SUPERBLOCK);
         match part {
-            ListPart::Docs => u64::from(u16::from_le_bytes(self.array(superblock, DOCS_LENS)[block])),
-            ListPart::Freqs => u64::from(u16::from_le_bytes(self.array(superblock, FREQS_LENS)[block])),
-            ListPart::Positions => {
-                u64::from(u32::from_le_bytes(self.array(superblock, POSITIONS_LENS)[block]))
-            }
+            ListPart::Docs => u64::from(u16::from_le_bytes(self.element(block, DOCS_LENS))),
+            ListPart::Freqs => u64::from(u16::from_le_bytes(self.element(block, FREQS_LENS))),
+            ListPart::Positions => u64::from(u32::from_le_bytes(self.element(block, POSITIONS_LENS))),
         }
     }
 
@@ -481,7 +531,7 @@ impl<'a> BlockList<'a> {
         let entry = self.entry(superblock);
         // After the offsets of documents, of frequencies and of positions.
         let mut view = View::new(self.file, self.offset + entry as u64, &self.bytes[entry..self.impacts]);
-        view.bytes(entry_widths(self.positions).0 - 6)?;
+        view.bytes(self.arrays - self.entries - 10)?;
         let (at, len) = (view.u32()?, view.u16()?);
         let start = self.impacts + at as usize;
         let range = start..start + usize::from(len);
@@ -495,6 +545,18 @@ impl<'a> BlockList<'a> {
         let bytes = self.bytes.get(range.clone());
         let bytes = bytes.ok_or_else(|| self.corrupt("impacts lie outside the record"))?;
         Ok(View::new(self.file, self.offset + range.start as u64, bytes))
+    }
+}
+
+/// Number of documents in an array that are less than `document`. Without branches, unlike a binary search.
+#[inline]
+fn less(documents: &[[u8; 4]], document: u32) -> usize {
+    let count = |documents: &[[u8; 4]]| {
+        documents.iter().map(|other| u32::from(u32::from_le_bytes(*other) < document)).sum::<u32>() as usize
+    };
+    match documents.first_chunk::<SUPERBLOCK>() {
+        Some(documents) => count(documents),
+        None => count(documents),
     }
 }
 

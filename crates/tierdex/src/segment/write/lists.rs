@@ -374,6 +374,7 @@ impl ListChunk {
 impl SkipRecordBuilder {
     /// Appends a superblock, without its offsets in `postings`.
     fn append(&mut self, superblock: &Superblock) -> Result<()> {
+        let before = self.last.last_chunk().copied().unwrap_or(u32::MAX.to_le_bytes());
         self.max_shares.extend_from_slice(&superblock.max_share.to_le_bytes());
         self.last.extend_from_slice(&superblock.last_document().to_le_bytes());
 
@@ -383,6 +384,7 @@ impl SkipRecordBuilder {
         }
         self.pending.extend_from_slice(&length(self.impacts.len())?.to_le_bytes());
         push_u16(&mut self.pending, superblock.impacts.len());
+        self.pending.extend_from_slice(&before);
         for array in [
             &superblock.last,
             &superblock.block_max_shares,
