@@ -361,6 +361,45 @@ fn long_non_essential_lists_are_not_read_whole() {
     }
 }
 
+/// A term in two million documents, of which every 300,000th contains it fifty times.
+fn common() -> Arc<MemDisk> {
+    let disk = Arc::new(MemDisk::new());
+    let field = Field { positions: false, ..Field::new("text", Source::Text) };
+    let schema = Schema { fields: vec![field], stored: false };
+    let mut writer =
+        IndexWriter::open(disk.clone(), schema, OpenMode::New, WriterOptions::default()).unwrap();
+    let documents = (0..2_000_000).collect::<Vec<u32>>();
+    let frequency = |document: &u32| if document % 300_000 == 777 { 50 } else { 1 };
+    let frequencies = documents.iter().map(frequency).collect::<Vec<u32>>();
+    let number = |document: u32, id: &mut String| id.push_str(&document.to_string());
+    let give = |builder: &mut ListsBuilder<'_, '_>| {
+        builder.term("common", |list| list.extend(&documents, &frequencies))
+    };
+    writer.import(frequencies.clone(), number, give).unwrap();
+    writer.commit(Merge::Keep).unwrap();
+    disk
+}
+
+#[test]
+fn a_single_term_reads_few_entries_of_its_skip_data() {
+    let index = Index::open_on(common()).unwrap();
+    let query = [Query::parse("common", index.schema()).unwrap()];
+    for (k, pages) in [(5, 25), (7, 25), (8, u64::MAX)] {
+        let search = SearchOptions { k, count: false, ..SearchOptions::default() };
+        let expected = index.searcher().search(&query[0], &search).unwrap().hits;
+        let options = options(4096 * 400, PolicyKind::Lru, Lookahead::Adaptive, EngineKind::Pread);
+        let options = ExecutorOptions { meta_tier: MetaTier::Disk, mode: Mode::Direct, ..options };
+        let executor = Executor::new(&index, &options).unwrap();
+        let run: Result<(), ()> = executor.run(source(&query), &search, |_, answer| {
+            assert_eq!(answer.unwrap().hits, expected);
+            Ok(())
+        });
+        let read = executor.stats().unwrap().bytes_read;
+        // All entries take 23 pages, the blocks of the hits at least 7. The eighth hit is one of many ties.
+        assert!(run.is_ok() && read / 4096 <= pages, "{k}: {read} bytes");
+    }
+}
+
 #[test]
 fn the_dictionary_counts_without_a_read() {
     let index = Index::open_on(sparse(100_000)).unwrap();

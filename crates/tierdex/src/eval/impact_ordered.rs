@@ -121,8 +121,8 @@ impl ImpactOrderedRun<'_, '_, '_, '_> {
         Ok(blocks.prefetch(block, true)? && self.refiners.prefetch_candidates(range, true)?)
     }
 
-    /// Evaluates the blocks of `keys` that are not among the `first` blocks of the first round, whose smallest
-    /// key is `worst`, in descending order.
+    /// Evaluates the blocks of `keys` in descending order, without those of the first round: these are
+    /// `first` blocks, and `worst` is their smallest key.
     fn remaining(
         &mut self,
         (worst, first, by_impacts): (u64, usize, bool),

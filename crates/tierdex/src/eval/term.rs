@@ -168,7 +168,8 @@ impl<'a> Term<'a> {
     }
 
     /// Calls `body` with each block of these superblocks whose max score is at least `min_score`, and that
-    /// max score, in document order. Entries of skip data that are missing are read. Max scores are computed from impacts if `by_impacts`.
+    /// max score, in document order. Max scores are computed from impacts if `by_impacts`. Missing entries of
+    /// skip data are read.
     pub(super) fn each_block_at_least(
         &mut self,
         superblocks: &Range<usize>,

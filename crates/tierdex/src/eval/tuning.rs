@@ -55,8 +55,8 @@ pub(super) const SUPERBLOCKS_ORDERED: usize = if cfg!(debug_assertions) { 6 } el
 /// Longest skip record, in bytes, that is read from disk with its impacts: that of about 8 million postings.
 pub(super) const IMPACT_RECORD_BYTES_MAX: u64 = 1 << 20;
 
-/// Shortest skip record, in bytes, of which only the head and the used entries are read from disk for a single
-/// term.
+/// Shortest skip record, in bytes, of which only the head and the entries that are needed are read from disk
+/// for a single term.
 pub(super) const HEAD_RECORD_BYTES_MIN: u64 = if cfg!(debug_assertions) { 1 << 10 } else { 32 << 10 };
 
 /// Largest k for which an initial threshold is computed: a larger k allows hardly any block to be pruned.
