@@ -160,7 +160,7 @@ impl Leaf {
         let field = segment.field(self.field);
         if field.skips().resident().is_none() {
             let bounds = self.share_bounds(segment);
-            let record = field.record_range(info, self.record_part(info, bounds.as_ref(), (true, false)));
+            let record = field.record_range(info, self.record_part(info, bounds.as_ref(), true, false));
             // A byte for each superblock, if entries are read one by one.
             need.bytes += record.end - record.start + u64::from(info.documents) / SUPERBLOCK_POSTINGS;
         }

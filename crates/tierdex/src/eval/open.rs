@@ -26,11 +26,10 @@ pub fn open<'a>(
     scratch: &mut Scratch,
 ) -> Result<Option<Node<'a>>> {
     let alone = ranked && pruned && source.prefetches() && matches!(node, PlanNode::Term(_));
-    let opener = Opener { plan, source, number, segment, scratch, impacts: ranked, alone };
+    let mut opener = Opener { plan, source, number, segment, scratch, ranked, alone };
     if source.prefetches() {
-        opener.prefetch_records(node, ranked);
+        opener.prefetch_records(node);
     }
-    let mut opener = opener;
     opener.node(node)
 }
 
@@ -40,8 +39,7 @@ struct Opener<'a, 's> {
     number: usize,
     segment: &'a Segment,
     scratch: &'s mut Scratch,
-    /// Whether impacts are read: they select postings of required clauses and of the only scored clause.
-    impacts: bool,
+    ranked: bool,
     /// Whether the plan is one term that is evaluated in impact order.
     alone: bool,
 }
@@ -90,37 +88,31 @@ impl<'a> Opener<'a, '_> {
         let Some(info) = &leaf.infos[self.number] else { return Ok(None) };
         let field = self.segment.field(leaf.field);
         let bounds = leaf.share_bounds(self.segment);
-        let part = leaf.record_part(info, bounds.as_ref(), (self.impacts, self.alone));
+        let part = leaf.record_part(info, bounds.as_ref(), self.ranked, self.alone);
         Term::open(field, (leaf.number, info), (scorer, self.source), (bounds, part), self.scratch)
             .map(|term| Some(Box::new(term)))
     }
 
     /// Prefetches the skip records of the terms of a node that are not resident.
-    fn prefetch_records(&self, node: &PlanNode, impacts: bool) {
+    fn prefetch_records(&self, node: &PlanNode) {
         match node {
-            PlanNode::Term(leaf) => self.prefetch_record(*leaf, impacts),
+            PlanNode::Term(leaf) => self.prefetch_record(*leaf),
             PlanNode::Phrase { leaves, .. } => {
-                leaves.iter().for_each(|(_, leaf)| self.prefetch_record(*leaf, impacts));
+                leaves.iter().for_each(|(_, leaf)| self.prefetch_record(*leaf));
             }
-            PlanNode::Group(group) => {
-                group.must.iter().for_each(|node| self.prefetch_records(node, impacts));
-                let of_should = impacts && is_only_scored(group);
-                group.should.iter().for_each(|node| self.prefetch_records(node, of_should));
-                let unscored = group.filter.iter().chain(&group.must_not);
-                unscored.for_each(|node| self.prefetch_records(node, false));
-            }
+            PlanNode::Group(group) => group.nodes().for_each(|node| self.prefetch_records(node)),
             PlanNode::Prefix { .. } | PlanNode::All { .. } | PlanNode::Nothing => {}
         }
     }
 
-    fn prefetch_record(&self, leaf: usize, impacts: bool) {
+    fn prefetch_record(&self, leaf: usize) {
         let leaf = &self.plan.leaves[leaf];
         let field = self.segment.field(leaf.field);
         if let Some(info) = &leaf.infos[self.number]
             && field.skips().resident().is_none()
         {
             let bounds = leaf.share_bounds(self.segment);
-            let part = leaf.record_part(info, bounds.as_ref(), (impacts, self.alone));
+            let part = leaf.record_part(info, bounds.as_ref(), self.ranked, self.alone);
             self.source.prefetch(field.skips(), field.record_range(info, part));
         }
     }
@@ -132,10 +124,8 @@ impl<'a> Opener<'a, '_> {
             Node::Set(set) => set.is_all(documents),
             _ => false,
         };
-        let impacts = self.impacts;
         let (mut must, mut filter) = (Vec::new(), Vec::new());
-        for (from, to, scored) in [(&group.must, &mut must, true), (&group.filter, &mut filter, false)] {
-            self.impacts = impacts && scored;
+        for (from, to) in [(&group.must, &mut must), (&group.filter, &mut filter)] {
             for node in from {
                 let Some(node) = self.node(node)? else { return Ok(None) };
                 to.push(node);
@@ -149,16 +139,13 @@ impl<'a> Opener<'a, '_> {
             keeps
         });
         let mut should = Vec::with_capacity(group.should.len());
-        self.impacts = impacts && is_only_scored(group);
         for node in &group.should {
             should.extend(self.node(node)?);
         }
-        self.impacts = false;
         let mut must_not = Vec::with_capacity(group.must_not.len());
         for node in &group.must_not {
             must_not.extend(self.node(node)?);
         }
-        self.impacts = impacts;
         if should.len() < group.minimum || must_not.iter().any(matches_all) {
             return Ok(None);
         }
@@ -174,11 +161,6 @@ impl<'a> Opener<'a, '_> {
         let minimum = group.minimum;
         Ok(Some(Node::Group(Box::new(GroupNode { must, filter, should, must_not, minimum }))))
     }
-}
-
-/// Whether an optional clause is the only scored clause of a group.
-fn is_only_scored(group: &PlanGroup) -> bool {
-    group.must.is_empty() && group.should.len() == 1
 }
 
 impl Leaf {
@@ -197,13 +179,16 @@ impl Leaf {
         &self,
         info: &TermInfo,
         bounds: Option<&ShareBounds>,
-        (selects_by_impacts, alone): (bool, bool),
+        ranked: bool,
+        alone: bool,
     ) -> RecordPart {
         let record = info.skips.end - info.skips.start;
         match bounds {
             None => RecordPart::Whole,
             Some(bounds) if alone && bounds.is_tight && record > HEAD_RECORD_BYTES_MIN => RecordPart::Head,
-            Some(_) if selects_by_impacts && record <= IMPACT_RECORD_BYTES_MAX => RecordPart::Whole,
+            Some(_) if ranked && self.selects_by_impacts && record <= IMPACT_RECORD_BYTES_MAX => {
+                RecordPart::Whole
+            }
             Some(_) => RecordPart::WithoutImpacts,
         }
     }

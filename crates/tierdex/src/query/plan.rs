@@ -79,6 +79,9 @@ pub struct Leaf {
     pub(crate) weight: f64,
     /// Whether its postings add to scores.
     pub(crate) is_scored: bool,
+    /// Whether its postings are selected by impacts if hits are requested: it is required and scored, or the
+    /// only scored clause.
+    pub(crate) selects_by_impacts: bool,
 }
 
 /// Looks up and weights the terms of a query.
@@ -140,6 +143,9 @@ impl QueryPlan {
             (true, false) => (root.ranked(leaves), None),
             (false, _) => (root.simplified(false, leaves), None),
         };
+        if ranks {
+            root.select_by_impacts(&mut planner.leaves);
+        }
         let scaled = |(mut scorer, weight): (TermScorer, f64)| {
             scorer.rescale(weight, scale);
             scorer
@@ -318,6 +324,7 @@ impl Planner<'_> {
             scorer,
             weight,
             is_scored: scored,
+            selects_by_impacts: false,
             infos,
         });
         Ok(self.leaves.len() - 1)
@@ -361,6 +368,24 @@ fn check_boost(query: &Query) -> Result<()> {
             Err(Error::Usage(format!("a boost of {boost}; it must lie between 0 and {BOOST_MAX}")))
         }
         _ => Ok(()),
+    }
+}
+
+impl PlanNode {
+    /// Sets [`Leaf::selects_by_impacts`] of the terms of a scored node.
+    fn select_by_impacts(&self, leaves: &mut [Leaf]) {
+        match self {
+            PlanNode::Term(leaf) => leaves[*leaf].selects_by_impacts = true,
+            PlanNode::Phrase { leaves: of_phrase, .. } => {
+                of_phrase.iter().for_each(|(_, leaf)| leaves[*leaf].selects_by_impacts = true);
+            }
+            PlanNode::Group(group) => {
+                let only = group.must.is_empty() && group.should.len() == 1;
+                let selecting = if only { &group.should } else { &group.must };
+                selecting.iter().for_each(|node| node.select_by_impacts(leaves));
+            }
+            PlanNode::Prefix { .. } | PlanNode::All { .. } | PlanNode::Nothing => {}
+        }
     }
 }
 

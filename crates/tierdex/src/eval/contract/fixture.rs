@@ -148,6 +148,7 @@ impl Fixture {
                 scorer: term_scorer(weight(word), largest(word), scale),
                 weight: weight(word),
                 is_scored: true,
+                selects_by_impacts: false,
             }
         };
         let leaves = words.iter().enumerate().map(leaf).collect();

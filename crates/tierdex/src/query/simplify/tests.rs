@@ -45,6 +45,7 @@ fn leaves() -> Vec<Leaf> {
         scorer: TermScorer::new(lengths.clone(), weight, ScoreScale::of(1.0)),
         weight,
         is_scored: true,
+        selects_by_impacts: false,
     };
     TERMS.into_iter().enumerate().map(leaf).collect()
 }

@@ -242,8 +242,8 @@ impl<'a> BlockList<'a> {
         self.entries + superblock * self.entry_len
     }
 
-    /// Offset in the record of an array in the entry of a superblock; the arrays before it have `before` bytes
-    /// a block.
+    /// Offset in the record of an array in the entry of a superblock, which starts after `before` bytes for
+    /// each block.
     #[inline]
     fn array_start(&self, superblock: usize, before: usize) -> usize {
         self.arrays + superblock * self.entry_len + before * self.blocks_of(superblock)
