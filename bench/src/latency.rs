@@ -10,9 +10,8 @@
 //! 3. The latencies of all rounds are pooled. A latency is the time from the submission of a request to its
 //!    answer.
 
-use crate::{Error, Result, Table};
+use crate::{Error, Result, Table, query_lines};
 use clap::Args;
-use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -66,15 +65,7 @@ impl Case {
 /// If the queries or the index cannot be read, if the memory budget is too small, if the mode is not
 /// [`Mode::Direct`], or if output fails.
 pub fn run(index: &Index, options: &ExecutorOptions, flags: &Flags, out: &mut dyn Write) -> Result<()> {
-    let name = flags.queries.display();
-    let text = fs::read_to_string(&flags.queries)
-        .map_err(|error| Error::Failed(format!("cannot read {name}: {error}")))?;
-    let lines = text.lines().filter(|line| !line.trim().is_empty());
-    let queries =
-        lines.map(|line| Query::parse(line, index.schema())).collect::<tierdex::Result<Vec<_>>>()?;
-    if queries.is_empty() {
-        return Err(Error::Usage(format!("{name} has no query")));
-    }
+    let queries = query_lines::read(&flags.queries, index)?;
     if options.mode != Mode::Direct {
         return Err(Error::Usage(format!("an engine reads in --mode direct only, not in {}", options.mode)));
     }

@@ -9,6 +9,7 @@
 //! | five algorithms that intersect posting lists on disk | [`intersect`] |
 //! | tables and figures of five papers | [`paper`] |
 //! | latency of single requests, alone and beside a batch | [`latency`] |
+//! | hit rates of eviction policies | [`policies`] |
 //! | an index behind a line protocol, for an external harness | [`serve`] |
 //!
 //! Shared parts: [`Machine`] describes the host, [`Table`] formats results, `plot` draws them, [`Random`] is
@@ -32,6 +33,8 @@ mod machine;
 mod output_dir;
 pub mod paper;
 mod plot;
+pub mod policies;
+mod query_lines;
 mod random;
 pub mod serve;
 mod status;

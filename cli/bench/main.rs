@@ -18,7 +18,8 @@ use tierdex::engine::{ExecutorOptions, THREADS_AUTO};
 use tierdex::index::Stop;
 use tierdex::io::ExitOutOfMemory;
 use tierdex_bench::{
-    Error, cache as caches, codecs, generate as generator, intersect, latency, paper as papers, serve,
+    Error, cache as caches, codecs, generate as generator, intersect, latency, paper as papers, policies,
+    serve,
 };
 use tierdex_cli::failure::Outcome;
 use tierdex_cli::interrupt;
@@ -54,6 +55,8 @@ enum Experiment {
     Intersect(intersect::Flags),
     /// Latency of single requests, alone and beside an endless batch
     Latency(LatencyArguments),
+    /// Hit rates of eviction policies beside the best possible ones
+    Policies(policies::Flags),
     /// Make tables and figures of five papers, and compare them with what the papers found
     Paper(papers::Flags),
     /// Answer lines of COMMAND<TAB>QUERY on standard input; the index is in memory, or on disk with any flag
@@ -97,6 +100,7 @@ fn run(experiment: &Experiment) -> Outcome {
         Experiment::Generate(flags) => generate::run(flags),
         Experiment::Intersect(flags) => run_intersect(flags).map_err(failure),
         Experiment::Paper(flags) => paper::run(flags),
+        Experiment::Policies(flags) => run_policies(flags),
         Experiment::Latency(LatencyArguments { flags, memory, reads }) => {
             let index = open::index(&flags.dir)?;
             let defaults = ExecutorOptions {
@@ -117,6 +121,13 @@ fn run(experiment: &Experiment) -> Outcome {
                 .map_err(failure)
         }
     }
+}
+
+fn run_policies(flags: &policies::Flags) -> Outcome {
+    let index = open::index(&flags.dir)?;
+    let stop = Stop::default();
+    let _watched = interrupt::raise_on_signal(stop.clone());
+    policies::run(&index, flags, &stop, &mut stdout().lock()).map_err(failure)
 }
 
 fn run_codecs(flags: &codecs::Flags) -> Result<(), Error> {

@@ -14,7 +14,7 @@
 //!    Its frame is reused when the last pin is gone.
 
 use std::ops::Range;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
 
 use hashbrown::HashTable;
 use tierdex_io::{CellMut, CellRef, Cells, Error, ErrorKind, PAGE, Result};
@@ -81,6 +81,8 @@ pub struct Frames {
     settled: Condvar,
     counters: Counters,
     metadata_bytes: u64,
+    /// The recorded requests, for experiments.
+    requests: OnceLock<Mutex<Vec<u64>>>,
 }
 
 #[derive(Default)]
@@ -140,6 +142,7 @@ impl Frames {
             settled: Condvar::new(),
             counters: Counters::default(),
             metadata_bytes,
+            requests: OnceLock::new(),
         }))
     }
 
@@ -204,8 +207,22 @@ impl Frames {
         }
     }
 
+    /// Records requests of pages from now on, to compare hit rates with those of other policies. For
+    /// experiments: the record grows without a limit.
+    pub fn record_requests(&self) {
+        self.requests.get_or_init(Mutex::default);
+    }
+
+    /// The requests that were recorded since the last call: a number for each page, in order.
+    pub fn take_requests(&self) -> Vec<u64> {
+        self.requests.get().map(|requests| std::mem::take(&mut *lock(requests))).unwrap_or_default()
+    }
+
     /// Pins the frame of a page; `None` when the page has none and all frames of its shard are pinned.
     pub(crate) fn lookup(&self, key: PageKey) -> Option<PageLookup<'_>> {
+        if let Some(requests) = self.requests.get() {
+            lock(requests).push(key.hash());
+        }
         let number = self.shard_of(key);
         let mut shard = lock(&self.shards[number]);
         if let Some(frame) = shard.find(key) {
@@ -436,6 +453,6 @@ impl Drop for Pin<'_> {
     }
 }
 
-fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
-    shard.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

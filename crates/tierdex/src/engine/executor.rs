@@ -253,6 +253,14 @@ impl Executor {
         }
     }
 
+    /// The cache of pages, in [`Mode::Direct`].
+    pub fn frames(&self) -> Option<&cache::Frames> {
+        match &self.backend {
+            Backend::Lists(_) => None,
+            Backend::Pages(engine) => Some(engine.frames()),
+        }
+    }
+
     /// Name of the read engine.
     pub fn engine(&self) -> &str {
         &self.read_engine.0

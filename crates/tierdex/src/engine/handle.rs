@@ -212,6 +212,11 @@ impl Engine {
         self.shared().frames.stats()
     }
 
+    /// The cache of pages.
+    pub(super) fn frames(&self) -> &tierdex_cache::Frames {
+        &self.shared().frames
+    }
+
     /// The memory that the engine takes, by part.
     pub fn memory(&self) -> &MemoryReport {
         &self.shared().report

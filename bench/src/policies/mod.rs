@@ -1,0 +1,182 @@
+//! Hit rates of eviction policies beside the best possible ones.
+//!
+//! *Input*: an index and a set of queries. *Output*: for each workload, cache size and policy the hit rate
+//! of the cache of pages, that of Belady's rule for the same requests, queries per second and bytes read.
+//!
+//! 1. The set is run once in a cache that holds everything: its distinct pages are the working set.
+//! 2. A cache has the working set divided by a ratio: with ratio 2 the working set is twice the cache.
+//! 3. Each policy runs the same queries on one thread and starts with an empty cache. The hits of all
+//!    policies must be equal.
+//! 4. Belady's rule is computed from the pages that this run requested.
+
+mod belady;
+mod workload;
+
+use crate::{Error, Random, Result, Table, query_lines, status};
+use clap::Args;
+use std::collections::HashSet;
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Instant;
+use tierdex::cache::PolicyKind;
+use tierdex::engine::{Executor, ExecutorOptions, MetaTier, Mode};
+use tierdex::index::{Index, SearchHit, SearchOptions, Stop};
+use tierdex::io::{PAGE, RegionKind, Size};
+use tierdex::query::Query;
+pub use workload::Workload;
+
+/// Flags of the experiment.
+#[derive(Args, Clone, Debug)]
+pub struct Flags {
+    /// Directory of the index
+    pub dir: PathBuf,
+    /// File of queries in the query language, one per line
+    #[arg(long)]
+    pub queries: PathBuf,
+    /// Queries of the file that are used, the first ones
+    #[arg(long, default_value_t = 300)]
+    pub count: usize,
+    /// Sequences of queries
+    #[arg(long, value_delimiter = ',', default_value = "cyclic,rp25,rp50,zipf,scan")]
+    pub workloads: Vec<Workload>,
+    /// Working set divided by the size of the cache
+    #[arg(long, value_delimiter = ',', default_value = "0.5,0.9,1.1,2")]
+    pub ratios: Vec<f64>,
+    /// Eviction policies
+    #[arg(long, value_delimiter = ',', default_value = "lru,s3-fifo,sieve")]
+    pub policies: Vec<PolicyKind>,
+    /// Hits per query
+    #[arg(short, default_value_t = 10)]
+    pub k: usize,
+    /// Count all matching documents
+    #[arg(long)]
+    pub matches: bool,
+}
+
+/// Smallest cache, in pages: those that one query pins at a time.
+const PAGES_MIN: usize = 512;
+
+/// One run of a workload.
+struct Run {
+    /// Hits and requests of the cache in the measured part.
+    hits: u64,
+    requests: u64,
+    best_hits: u64,
+    bytes: u64,
+    seconds: f64,
+    found: Vec<Vec<SearchHit>>,
+}
+
+/// Measures and prints a table.
+///
+/// # Errors
+/// If flags are invalid, if the queries or the index cannot be read, after an interruption, or if output
+/// fails.
+pub fn run(index: &Index, flags: &Flags, stop: &Stop, out: &mut dyn Write) -> Result<()> {
+    if let Some(ratio) = flags.ratios.iter().find(|ratio| !(0.01..=100.0).contains(*ratio)) {
+        return Err(Error::Usage(format!("--ratios {ratio}: a ratio lies between 0.01 and 100")));
+    }
+    let mut set = query_lines::read(&flags.queries, index)?;
+    set.truncate(flags.count.max(1));
+    let all: u64 = index.segments().iter().flat_map(|segment| segment.fields()).map(postings_bytes).sum();
+    let whole = (all / PAGE) as usize + PAGES_MIN;
+    let order: Vec<usize> = (0..set.len()).collect();
+    let mut working_set = HashSet::new();
+    measure((index, flags, stop), (&set, &order, 0), (PolicyKind::Lru, whole), |requests| {
+        working_set.extend(requests.iter().copied());
+    })?;
+    let mut table = Table::new(
+        3,
+        &["workload", "set / cache", "policy", "hit rate", "best", "of best", "queries/s", "KB a query"],
+    );
+    for workload in &flags.workloads {
+        let (drawn, warm) = workload.draw(set.len(), &mut Random::new(1));
+        for ratio in &flags.ratios {
+            let pages = ((working_set.len() as f64 / ratio) as usize).max(PAGES_MIN);
+            let mut first: Option<Vec<Vec<SearchHit>>> = None;
+            for policy in &flags.policies {
+                status::show(&format!("{workload}, {ratio}, {policy}"));
+                let run = measure((index, flags, stop), (&set, &drawn, warm), (*policy, pages), |_| {})?;
+                if first.get_or_insert_with(|| run.found.clone()) != &run.found {
+                    return Err(Error::Failed(format!("{policy} changed the hits of {workload}")));
+                }
+                let rate = |hits: u64| hits as f64 / run.requests.max(1) as f64;
+                let queries = (drawn.len() - warm) as f64;
+                table.row(vec![
+                    workload.to_string(),
+                    ratio.to_string(),
+                    policy.to_string(),
+                    format!("{:.3}", rate(run.hits)),
+                    format!("{:.3}", rate(run.best_hits)),
+                    format!("{:.2}", run.hits as f64 / run.best_hits.max(1) as f64),
+                    format!("{:.0}", queries / run.seconds),
+                    format!("{:.1}", run.bytes as f64 / 1e3 / queries),
+                ]);
+            }
+        }
+    }
+    status::show("");
+    let head = format!("Working set: {} pages of 4 KiB, {} queries.\n\n", working_set.len(), set.len());
+    write!(out, "{head}{}", table.to_markdown()).map_err(Error::Output)
+}
+
+fn postings_bytes(field: &tierdex::segment::read::FieldReader) -> u64 {
+    field.postings().payload().end
+}
+
+/// Runs queries of `set` in a cache of `pages`; the first `warm` are not measured. Passes the requested
+/// pages to `see`.
+fn measure(
+    (index, flags, stop): (&Index, &Flags, &Stop),
+    (set, drawn, warm): (&[Query], &[usize], usize),
+    (policy, pages): (PolicyKind, usize),
+    mut see: impl FnMut(&[u64]),
+) -> Result<Run> {
+    let options = ExecutorOptions {
+        mode: Mode::Direct,
+        region: RegionKind::Dram,
+        size: Size::Bytes(pages as u64 * PAGE),
+        policy,
+        meta_tier: MetaTier::Dram,
+        threads: 1,
+        // Pages that nobody requests would make the rates incomparable.
+        gap_pages: Some(0),
+        hits_max: flags.k,
+        ..ExecutorOptions::default()
+    };
+    let executor = Executor::new(index, &options)?;
+    let Some(frames) = executor.frames() else {
+        return Err(Error::Failed("the executor has no cache of pages".to_string()));
+    };
+    frames.record_requests();
+    let search = SearchOptions { k: flags.k, count: flags.matches, ..SearchOptions::default() };
+    let mut found = Vec::with_capacity(drawn.len());
+    let mut pass = |numbers: &[usize]| -> Result<()> {
+        let mut rest = numbers.iter();
+        let next = || {
+            stop.check().map_err(|_| Error::Interrupted)?;
+            Ok(rest.next().map(|number| set[*number].clone()))
+        };
+        executor.run(next, &search, |_, answer| {
+            found.push(answer?.hits);
+            Ok(())
+        })
+    };
+    let (warming, measured) = drawn.split_at(warm);
+    pass(warming)?;
+    let mut requests = frames.take_requests();
+    let warm_requests = requests.len();
+    let (before, start) = (frames.stats(), Instant::now());
+    pass(measured)?;
+    let (after, seconds) = (frames.stats(), start.elapsed().as_secs_f64());
+    requests.extend(frames.take_requests());
+    see(&requests);
+    Ok(Run {
+        hits: after.hits - before.hits,
+        requests: (after.hits + after.misses) - (before.hits + before.misses),
+        best_hits: belady::hits(&requests, warm_requests, frames.frames()),
+        bytes: after.bytes_read - before.bytes_read,
+        seconds,
+        found,
+    })
+}

@@ -1,0 +1,108 @@
+//! Sequences of queries drawn from a set.
+
+use crate::Random;
+use clap::ValueEnum;
+use std::fmt;
+
+/// A sequence of queries. The first part fills the cache, the second is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Workload {
+    /// The set four times; the first time is not measured
+    Cyclic,
+    /// The queries of the set one after the other; each is one of the last hundred again with a probability
+    /// of 25%
+    Rp25,
+    /// As rp25, with 50%
+    Rp50,
+    /// Random queries of the set; the r-th most frequent has a share proportional to 1/r
+    Zipf,
+    /// A tenth of the set again and again, in random order; between two of these queries one of the others,
+    /// each once
+    Scan,
+    /// The set once, in its order, all of it measured: for query logs, which repeat queries by themselves
+    Log,
+}
+
+impl fmt::Display for Workload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.to_possible_value().map_or(Ok(()), |value| f.write_str(value.get_name()))
+    }
+}
+
+/// Times that a workload has as many queries as the set.
+const TIMES: usize = 4;
+
+/// Queries that may be repeated: the thesis (section 5.2.3) takes the last hundred too.
+const RECENT: usize = 100;
+
+impl Workload {
+    /// The numbers of the queries, of a set of `count`, and how many of them are not measured.
+    pub(super) fn draw(self, count: usize, random: &mut Random) -> (Vec<usize>, usize) {
+        let below = |random: &mut Random, bound: usize| random.below(bound as u32) as usize;
+        let length = TIMES * count;
+        match self {
+            Workload::Cyclic => ((0..length).map(|at| at % count).collect(), count),
+            Workload::Rp25 | Workload::Rp50 => {
+                let percent = if self == Workload::Rp25 { 25 } else { 50 };
+                let (mut drawn, mut fresh) = (Vec::with_capacity(length), 0);
+                while drawn.len() < length {
+                    if !drawn.is_empty() && random.below(100) < percent {
+                        let recent = drawn.len().min(RECENT);
+                        drawn.push(drawn[drawn.len() - 1 - below(random, recent)]);
+                    } else {
+                        drawn.push(fresh % count);
+                        fresh += 1;
+                    }
+                }
+                (drawn, count)
+            }
+            Workload::Zipf => {
+                let mut sum = 0.0;
+                let sums: Vec<f64> = (1..=count)
+                    .map(|rank| {
+                        sum += 1.0 / rank as f64;
+                        sum
+                    })
+                    .collect();
+                let draw = |random: &mut Random| {
+                    let at = random.unit() * sum;
+                    sums.partition_point(|sum| *sum <= at).min(count - 1)
+                };
+                ((0..length).map(|_| draw(random)).collect(), count)
+            }
+            Workload::Scan => {
+                let hot = count.div_ceil(10);
+                let cold = (hot..count).flat_map(|cold| [below(random, hot), cold]);
+                let drawn: Vec<usize> = (0..hot).chain(cold.collect::<Vec<_>>()).collect();
+                (drawn, hot)
+            }
+            Workload::Log => ((0..count).collect(), 0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workloads_draw_all_kinds_of_sequences() {
+        for workload in Workload::value_variants() {
+            for count in [1, 2, 30, 1000] {
+                let (drawn, warm) = workload.draw(count, &mut Random::new(1));
+                assert!(drawn.iter().all(|query| *query < count), "{workload}");
+                assert!(warm <= drawn.len() && !drawn.is_empty(), "{workload}");
+            }
+        }
+        let (drawn, _) = Workload::Rp50.draw(1000, &mut Random::new(1));
+        let fresh = drawn.iter().max().unwrap() + 1;
+        // Of 4,000 queries half are new, and the set has a thousand.
+        assert_eq!(fresh, 1000);
+        let (drawn, warm) = Workload::Scan.draw(1000, &mut Random::new(1));
+        let hot = drawn[warm..].iter().filter(|query| **query < 100).count();
+        assert_eq!((hot, drawn.len() - warm), (900, 1800));
+        let (drawn, _) = Workload::Zipf.draw(1000, &mut Random::new(1));
+        let first = drawn.iter().filter(|query| **query == 0).count();
+        assert!((450..620).contains(&first), "{first} of 4,000, and 534 are expected");
+    }
+}

@@ -1,0 +1,24 @@
+//! Files with a query in each line.
+
+use crate::{Error, Result};
+use std::fs;
+use std::path::Path;
+use tierdex::index::Index;
+use tierdex::query::Query;
+
+/// The queries of a file, one a line, in the query language. Empty lines are omitted.
+///
+/// # Errors
+/// If the file cannot be read, a query is invalid, or there is none.
+pub(crate) fn read(path: &Path, index: &Index) -> Result<Vec<Query>> {
+    let name = path.display();
+    let text =
+        fs::read_to_string(path).map_err(|error| Error::Failed(format!("cannot read {name}: {error}")))?;
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    let queries =
+        lines.map(|line| Query::parse(line, index.schema())).collect::<tierdex::Result<Vec<_>>>()?;
+    if queries.is_empty() {
+        return Err(Error::Usage(format!("{name} has no query")));
+    }
+    Ok(queries)
+}
