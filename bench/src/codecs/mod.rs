@@ -37,15 +37,16 @@ pub use rows::{CodecRow, CodecRows};
 use crate::{Error, Result, output_dir, status};
 use data::DataPlan;
 use own::{MEMCPY, Memcpy};
+use tierdex::index::Stop;
 
 /// Runs the experiment with this crate's contenders and `peers`.
 ///
 /// # Errors
 /// If the flags name an unknown codec or kernel, if a round trip differs, or if the index or the output
-/// directory cannot be used.
-pub fn run(flags: &Flags, peers: Vec<Box<dyn Peer>>) -> Result<Results> {
+/// directory cannot be used; [`Error::Interrupted`] if `stop` is raised.
+pub fn run(flags: &Flags, peers: Vec<Box<dyn Peer>>, stop: &Stop) -> Result<Results> {
     let contenders = contenders(flags, peers)?;
-    let plan = DataPlan::new(flags)?;
+    let plan = DataPlan::new(flags, stop)?;
     if let Some(dir) = &flags.out {
         output_dir::make(dir)?;
     }
@@ -54,7 +55,7 @@ pub fn run(flags: &Flags, peers: Vec<Box<dyn Peer>>) -> Result<Results> {
     let selected = |kind| contenders.iter().any(|one| one.takes(kind) && one.codec() != MEMCPY);
     plan.groups(selected, &mut |group| {
         status::show(&format!("{} {}", group.dataset, group.k.map(|k| format!("K={k}")).unwrap_or_default()));
-        rows.add(measure::group(group, &contenders, plan.rounds(), &mut buffers)?);
+        rows.add(measure::group(group, &contenders, plan.rounds(), &mut buffers, stop)?);
         Ok(())
     })?;
     status::show("");

@@ -147,8 +147,8 @@ impl DataSets {
     /// The index and copies of it, `count` directories in all.
     ///
     /// # Errors
-    /// If a copy cannot be written.
-    pub(super) fn copies(&self, spec: &IndexSpec, count: usize) -> Result<Vec<PathBuf>> {
+    /// If a copy cannot be written; [`Error::Interrupted`] if `stop` is raised.
+    pub(super) fn copies(&self, spec: &IndexSpec, count: usize, stop: &Stop) -> Result<Vec<PathBuf>> {
         let original = self.path(spec);
         let mut all = vec![original.clone()];
         for number in 2..=count {
@@ -156,7 +156,7 @@ impl DataSets {
             if !copy.exists() {
                 let part = copy.with_extension("part");
                 remove(&part)?;
-                copy_files(&original, &part)?;
+                copy_files(&original, &part, stop)?;
                 rename(&part, &copy)?;
             }
             all.push(copy);
@@ -205,13 +205,14 @@ fn rename(part: &Path, path: &Path) -> Result<()> {
         .map_err(|error| Error::Failed(format!("cannot rename {}: {error}", part.display())))
 }
 
-fn copy_files(from: &Path, to: &Path) -> Result<()> {
+fn copy_files(from: &Path, to: &Path, stop: &Stop) -> Result<()> {
     let failed = |error: std::io::Error| {
         Error::Failed(format!("cannot copy {} to {}: {error}", from.display(), to.display()))
     };
     fs::create_dir(to).map_err(failed)?;
     for entry in fs::read_dir(from).map_err(failed)? {
         let entry = entry.map_err(failed)?;
+        stop.check().map_err(|_| Error::Interrupted)?;
         fs::copy(entry.path(), to.join(entry.file_name())).map_err(failed)?;
     }
     Ok(())
@@ -241,7 +242,7 @@ mod tests {
         let before = written();
         data.make(&spec, &Stop::default()).unwrap();
         assert_eq!(written(), before);
-        let copies = data.copies(&spec, 3).unwrap();
+        let copies = data.copies(&spec, 3, &Stop::default()).unwrap();
         let files = |dir: &Path| fs::read_dir(dir).unwrap().count();
         assert!(copies.len() == 3 && copies.iter().all(|copy| files(copy) == files(&copies[0])));
     }
