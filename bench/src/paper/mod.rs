@@ -283,7 +283,9 @@ mod tests {
         );
         assert_eq!(cell("there is a third codec"), "not measured");
         assert_eq!(cell("the tier is as fast"), "not measurable here");
-        assert!(summary.contains("no counters") && summary.contains("2 of 3 tables and figures measured"));
+        assert!(
+            summary.contains("] no counters\n") && summary.contains("2 of 3 tables and figures measured")
+        );
         let report = read(dir.path(), "test/table-1/report.md");
         assert!(
             report.contains("scale factor 0.200") && report.contains("docs_bytes of codec=pfor256-delta")

@@ -52,7 +52,8 @@ fn claims(result: &FigureResult<'_>) -> String {
     let Some(plot) = figure.plot.as_ref().filter(|_| !figure.expect.is_empty()) else { return String::new() };
     let mut table = Table::new(5, &["claim", "paper", "here", "result", "reason"]);
     for (number, expected) in figure.expect.iter().enumerate() {
-        let (verdict, reason) = result.verdict(number);
+        let (verdict, reasons) = result.verdict(number);
+        let reason = reasons.join("; ");
         let here = result.checks[number].here.clone();
         table.row(vec![expected.claim.clone(), expected.paper.clone(), here, verdict.to_string(), reason]);
     }
@@ -99,8 +100,8 @@ fn set_up(result: &FigureResult<'_>) -> String {
     if let Some(differences) = &figure.differences {
         text += &format!("- differs from the paper: {differences}\n");
     }
-    let reasons = result.missing.iter().chain(&result.failures);
-    text += &reasons.map(|why| format!("- some cells were not measured: {why}\n")).collect::<String>();
+    let reasons = result.reasons();
+    text += &reasons.iter().map(|why| format!("- some cells were not measured: {why}\n")).collect::<String>();
     text + "\n"
 }
 
