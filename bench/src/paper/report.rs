@@ -1,6 +1,7 @@
 //! The report of a figure: what the paper found and what was measured here, the plot, all values, and the
 //! cells. Its files are `report.md`, `data.json` and `plot.svg`.
 
+use super::measure::CALLGRIND_QUERIES;
 use super::plot_definition::PlotDefinition;
 use super::points::Point;
 use super::result::FigureResult;
@@ -100,9 +101,25 @@ fn set_up(result: &FigureResult<'_>) -> String {
     if let Some(differences) = &figure.differences {
         text += &format!("- differs from the paper: {differences}\n");
     }
+    if figure.simulated {
+        text += &simulation(result);
+    }
     let reasons = result.reasons();
     text += &reasons.iter().map(|why| format!("- some cells were not measured: {why}\n")).collect::<String>();
     text + "\n"
+}
+
+/// How simulated measures were made.
+fn simulation(result: &FigureResult<'_>) -> String {
+    let first = |field: &str| result.rows.iter().find_map(|row| row.get(field)?.as_str()).unwrap_or("-");
+    format!(
+        "- **simulated** by {} with kernel `{}`, because valgrind does not run AVX-512: instructions and misses of \
+         the thread that answers, over the second repetition of at most {CALLGRIND_QUERIES} queries per cell; no \
+         pipeline, no prefetching by hardware\n- simulated caches: {}\n",
+        first("simulator"),
+        first("kernel"),
+        first("simulated_caches")
+    )
 }
 
 /// A number with three significant digits, or all digits before the point.

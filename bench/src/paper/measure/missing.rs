@@ -4,6 +4,7 @@ use super::super::cell::{Cell, Experiment};
 use super::context::{Context, DRAM_LIKE_TIER, TIER};
 use crate::Result;
 use crate::cgroup::CgroupParent;
+use crate::counters::{CounterSet, Recorder};
 use crate::throttle::{HDD, Throttle};
 
 /// What this machine cannot do, each with the reason.
@@ -13,6 +14,7 @@ pub(in super::super) struct Missing {
     all_in_groups: bool,
     throttle: Option<String>,
     tier: Option<String>,
+    counters: [(CounterSet, Option<String>); 2],
     /// The regions of caches and of the second tier.
     regions: [String; 2],
 }
@@ -24,7 +26,9 @@ impl Missing {
         let throttle = || Throttle::new(context.data.dir(), HDD).map(drop);
         let reason = |result: Result<()>| result.err().map(|error| error.to_string());
         let no_group = || Some("--no-group: no memory limits and no emulated devices".to_string());
+        let open = |set| (set, reason(Recorder::open(set).map(drop)));
         Missing {
+            counters: [CounterSet::Cache, CounterSet::TopDown].map(open),
             groups: if context.groups { reason(groups()) } else { no_group() },
             all_in_groups: context.groups,
             throttle: if context.groups { reason(throttle()) } else { no_group() },
@@ -46,7 +50,16 @@ impl Missing {
         let limited = self.all_in_groups || is("modes", &["base", "base-prefetch"]);
         let limited = limited && cell.experiment == Experiment::Cache;
         let groups = limited.then_some(&self.groups);
-        let machine = [tier, throttle, groups].into_iter().flatten().find_map(Clone::clone);
+        if cell.experiment == Experiment::Callgrind && !is("modes", &["memory"]) {
+            return Some(
+                "callgrind simulates neither memory tiers nor prefetching, only an index in memory"
+                    .to_string(),
+            );
+        }
+        let counted =
+            |set: &CounterSet| cell.experiment == Experiment::Cache && is("counters", &[&set.to_string()]);
+        let counters = self.counters.iter().find(|(set, _)| counted(set)).map(|(_, why)| why);
+        let machine = [tier, counters, throttle, groups].into_iter().flatten().find_map(Clone::clone);
         machine.or_else(|| self.not_shared(cell))
     }
 
@@ -83,6 +96,7 @@ mod tests {
             all_in_groups: false,
             throttle: None,
             tier: None,
+            counters: [(CounterSet::Cache, None), (CounterSet::TopDown, Some("no counters".to_string()))],
             regions: [caches.to_string(), tier.to_string()],
         };
         let cell = |cores: &str, region: Option<&str>| {
@@ -98,5 +112,27 @@ mod tests {
             assert_eq!(dax.of(&fits), None);
         }
         assert_eq!(missing("hugetlb", "").of(&cell("2", None)), None);
+    }
+
+    #[test]
+    fn counters_are_needed_by_cells_that_count_and_not_by_simulated_ones() {
+        let missing = Missing {
+            groups: None,
+            all_in_groups: false,
+            throttle: None,
+            tier: None,
+            counters: [(CounterSet::Cache, None), (CounterSet::TopDown, Some("no counters".to_string()))],
+            regions: [String::new(), String::new()],
+        };
+        let cell = |experiment, mode: &str, set: &str| {
+            let settings = [("modes", mode), ("counters", set)].into_iter();
+            let settings = settings.map(|(name, value)| (name.to_string(), value.to_string()));
+            Cell { experiment, settings: settings.collect() }
+        };
+        let (cache, callgrind) = (Experiment::Cache, Experiment::Callgrind);
+        assert_eq!(missing.of(&cell(cache, "memory", "top-down")).unwrap(), "no counters");
+        assert_eq!(missing.of(&cell(cache, "memory", "cache")), None);
+        assert_eq!(missing.of(&cell(callgrind, "memory", "top-down")), None);
+        assert!(missing.of(&cell(callgrind, "hybrid-prefetch", "cache")).unwrap().contains("memory tiers"));
     }
 }
