@@ -1,6 +1,6 @@
 //! Generated indexes. Each is written once and used by all cells and runs that need it.
 
-use super::cell::Cell;
+use super::cell::{Cell, Experiment};
 use crate::generate::{self, Collection};
 use crate::{Error, Random, Result, output_dir};
 use std::fs::{self, File};
@@ -46,7 +46,11 @@ impl IndexSpec {
             let value = cell.get(name).and_then(|value| value.parse().ok());
             value.ok_or_else(|| wrong(name))
         };
-        let codec = cell.get("codec").map_or(Some(Codec::Auto), Codec::from_name);
+        let codec = match cell.experiment {
+            // It decodes the lists, and `codec` names what it measures.
+            Experiment::Codecs => Some(Codec::VByteDelta),
+            _ => cell.get("codec").map_or(Some(Codec::Auto), Codec::from_name),
+        };
         Ok(Some(IndexSpec {
             docs: number("docs")?,
             postings: number("postings")?,
@@ -220,7 +224,6 @@ fn copy_files(from: &Path, to: &Path, stop: &Stop) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::cell::Experiment;
     use super::*;
 
     fn spec(codec: &str) -> IndexSpec {
@@ -253,6 +256,9 @@ mod tests {
         let settings = settings.into_iter().map(|(name, value)| (name.to_string(), value.to_string()));
         let cell = Cell { experiment: Experiment::Sizes, settings: settings.collect() };
         assert!(IndexSpec::of(&cell).unwrap_err().to_string().contains("`codec`"));
+        // A format that no index can have.
+        let compared = Cell { experiment: Experiment::Codecs, ..cell };
+        assert!(IndexSpec::of(&compared).unwrap().unwrap().name().contains("vbyte-delta"));
         let none = Cell { experiment: Experiment::Codecs, settings: [].into() };
         assert_eq!(IndexSpec::of(&none).unwrap(), None);
     }
