@@ -4,8 +4,9 @@
 //! *Input*: a [`Launch`], whose program then runs in valgrind. *Output*: the [`Simulation`], from the file
 //! that callgrind writes.
 //!
-//! Callgrind collects the events of one function, [`FUNCTION`], and of all that it calls, and simulates the
-//! caches all the time, so that they are filled when it starts. It counts the thread that calls the function.
+//! Callgrind collects the events of one function, [`FUNCTION`], and of all that it calls, in the thread that
+//! calls it. It simulates the caches all the time. The function is the first repetition of the queries: the
+//! few lists of a simulated cell would be in the last cache in the second one.
 
 use crate::cache::Launch;
 use crate::{Error, Result};
@@ -30,8 +31,8 @@ pub(crate) struct Simulation {
     pub(crate) simulator: String,
 }
 
-/// The function that answers the queries of the measured repetition, as callgrind matches names.
-const FUNCTION: &str = "*measured_repetition*";
+/// The function that answers the queries, as callgrind matches names.
+const FUNCTION: &str = "*first_repetition*";
 
 /// The simulated caches, the same on all machines: bytes, associativity and line. The last one has about the
 /// size of the processor of the theses (Xeon Gold 6252N, 35.75 MB); callgrind needs a power of two of sets.

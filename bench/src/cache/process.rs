@@ -96,7 +96,7 @@ fn in_memory(
         })?;
         Ok(measured.into_inner().unwrap_or_else(PoisonError::into_inner))
     };
-    let first = repetition()?;
+    let first = first_repetition(&repetition)?;
     let (before, at) = (index.bytes_read(), fetched());
     let (second, counters) = measured_repetition(recorder, &repetition)?;
     let bytes_fetched = fetched().zip(at).map(|(now, at)| now - at);
@@ -132,7 +132,7 @@ fn by_executor(
         )?;
         Ok(measured)
     };
-    let first = repetition()?;
+    let first = first_repetition(&repetition)?;
     let (before, read, at) = (executor.stats(), executor.bytes_read(), fetched());
     let (second, counters) = measured_repetition(recorder, &repetition)?;
     let bytes_fetched = fetched().zip(at).map(|(now, at)| now - at);
@@ -164,15 +164,20 @@ fn by_executor(
     })
 }
 
-/// The second repetition, and the events that are counted in it. Callgrind collects events in this function
-/// only, so it is neither inlined nor left by a jump.
+/// The first repetition. Callgrind collects events in this function only, so it is neither inlined nor left
+/// by a jump.
 #[inline(never)]
+fn first_repetition(repetition: &dyn Fn() -> Result<Repetition>) -> Result<Repetition> {
+    black_box(repetition())
+}
+
+/// The second repetition, and the events that are counted in it.
 fn measured_repetition(
     mut recorder: Option<Recorder>,
     repetition: &dyn Fn() -> Result<Repetition>,
 ) -> Result<(Repetition, Option<EventCounts>)> {
     recorder.as_mut().map_or(Ok(()), Recorder::start)?;
-    let measured = black_box(repetition())?;
+    let measured = repetition()?;
     let counts = recorder.as_mut().map(Recorder::stop).transpose()?;
     Ok((measured, counts))
 }

@@ -95,7 +95,8 @@ impl Expectation {
         among(&self.among) && (among(&self.of) || among(&self.to))
     }
 
-    fn measure<'a>(&'a self, plot: &'a PlotDefinition) -> &'a str {
+    /// The measure that is compared.
+    pub(super) fn measure<'a>(&'a self, plot: &'a PlotDefinition) -> &'a str {
         self.measure.as_deref().or(plot.y.first().map(String::as_str)).unwrap_or_default()
     }
 

@@ -114,7 +114,7 @@ fn simulation(result: &FigureResult<'_>) -> String {
     let first = |field: &str| result.rows.iter().find_map(|row| row.get(field)?.as_str()).unwrap_or("-");
     format!(
         "- **simulated** by {} with kernel `{}`, because valgrind does not run AVX-512: instructions and misses of \
-         the thread that answers, over the second repetition of at most {CALLGRIND_QUERIES} queries per cell; no \
+         the thread that answers, over the first repetition of at most {CALLGRIND_QUERIES} queries per cell; no \
          pipeline, no prefetching by hardware\n- simulated caches: {}\n",
         first("simulator"),
         first("kernel"),

@@ -4,6 +4,7 @@ use super::cell::{Cell, Row};
 use super::expand::{PlannedCell, cells};
 use super::expectation::{Checked, Expectation, Verdict};
 use super::measure::Missing;
+use super::plot_definition::PlotDefinition;
 use super::points::{Point, points};
 use super::registry::Figure;
 use super::scale::Scale;
@@ -92,11 +93,22 @@ impl<'a> FigureResult<'a> {
                 reasons.push(reason.unwrap_or_else(|| "not explained".to_string()));
                 "differs"
             }
+            Verdict::NotMeasured if self.not_simulated(expected) => {
+                reasons.push("callgrind does not simulate the measure of the claim".to_string());
+                "not measurable here"
+            }
             Verdict::NotMeasured if missing().any(|one| one.unavailable) => "not measurable here",
             Verdict::NotMeasured => "not measured",
         };
         reasons.extend(distinct(missing()));
         (name, reasons)
+    }
+
+    /// Whether the figure is simulated, without the measure of an expectation.
+    fn not_simulated(&self, expected: &Expectation) -> bool {
+        let figure = self.figure.figure;
+        let simulated = |plot: &PlotDefinition| plot.y.iter().any(|name| name == expected.measure(plot));
+        figure.simulated && !figure.plot.as_ref().is_some_and(simulated)
     }
 
     /// All reasons why cells were not measured, each once: first what this machine cannot do.

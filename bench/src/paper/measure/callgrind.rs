@@ -1,5 +1,5 @@
 //! Cells of the experiment [`crate::cache`] whose process runs under callgrind: instructions and cache misses
-//! of the second repetition, in place of performance counters. Times are left out.
+//! of the first repetition, in place of performance counters. Times are left out.
 
 use super::super::cell::{Cell, Row};
 use super::super::data::TemporaryDir;
