@@ -5,6 +5,9 @@ use super::result::FigureResult;
 use super::scale::Scale;
 use crate::{Machine, Table};
 
+/// Result of a figure that this machine cannot measure.
+const NOT_MEASURABLE: &str = "not measurable here";
+
 /// Reasons of the summary, each once. Rows of the table have their numbers.
 #[derive(Default)]
 struct Reasons(Vec<String>);
@@ -44,7 +47,7 @@ pub(super) fn markdown(results: &[FigureResult<'_>], scale: Scale) -> String {
     for result in results {
         let (name, figure) = (result.figure.name(), result.figure.figure);
         if let Some(why) = &figure.unavailable {
-            row([&name, &figure.found, "", "-", "not measurable here"], std::slice::from_ref(why));
+            row([&name, &figure.found, "", "-", NOT_MEASURABLE], std::slice::from_ref(why));
         } else if figure.expect.is_empty() || result.rows.is_empty() {
             row([&name, &figure.found, "", "-", made(result)], &result.reasons());
         } else {
@@ -73,21 +76,24 @@ fn made(result: &FigureResult<'_>) -> &'static str {
     match &result.unmeasured[..] {
         _ if !result.rows.is_empty() => "see the report",
         [] => "not measured",
-        all if all.iter().all(|one| one.unavailable) => "not measurable here",
+        all if all.iter().all(|one| one.unavailable) => NOT_MEASURABLE,
         _ => "not measured",
     }
 }
 
 /// How many figures were made, and how many claims hold.
 pub(super) fn counts(results: &[FigureResult<'_>]) -> String {
-    let unavailable = results.iter().filter(|result| result.figure.figure.unavailable.is_some()).count();
+    let unavailable = results
+        .iter()
+        .filter(|result| result.figure.figure.unavailable.is_some() || made(result) == NOT_MEASURABLE);
     let made = results.iter().filter(|result| !result.rows.is_empty()).count();
     let checks = || results.iter().filter(|result| !result.rows.is_empty()).flat_map(|result| &result.checks);
     let claims = |verdict| checks().filter(|check| check.verdict == verdict).count();
     format!(
-        "{made} of {} tables and figures measured, {unavailable} not measurable; of {} claims {} agree, {} agree in \
+        "{made} of {} tables and figures measured, {} not measurable; of {} claims {} agree, {} agree in \
          part, {} differ, {} are not measured.",
         results.len(),
+        unavailable.count(),
         checks().count(),
         claims(Verdict::Agrees),
         claims(Verdict::AgreesInPart),
