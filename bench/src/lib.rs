@@ -13,8 +13,9 @@
 //! | an index behind a line protocol, for an external harness | [`serve`] |
 //!
 //! Shared parts: [`Machine`] describes the host, [`Table`] formats results, `plot` draws them, [`Random`] is
-//! a seeded generator, [`cgroup`] limits the memory of a process, and `throttle` limits its read rate. Only
-//! ratios within one run are compared; no test depends on a measured time.
+//! a seeded generator, [`counters`] counts events of the processor and `callgrind` simulates them, [`cgroup`]
+//! limits the memory of a process, and `throttle` limits its read rate. Only ratios within one run are
+//! compared; no test depends on a measured time.
 //!
 //! This crate defines the flags of its experiments and nothing else of the command line.
 
@@ -22,8 +23,10 @@
 #![deny(clippy::print_stderr, clippy::print_stdout)]
 
 pub mod cache;
+mod callgrind;
 pub mod cgroup;
 pub mod codecs;
+pub mod counters;
 mod error;
 pub mod generate;
 pub mod intersect;

@@ -29,9 +29,13 @@ impl Table {
         self.lines("  ", "").collect()
     }
 
-    /// A Markdown table.
+    /// A Markdown table. Bars in cells are escaped.
     pub fn to_markdown(&self) -> String {
-        let mut lines: Vec<String> = self.lines(" | ", "| ").map(|line| line.replace('\n', " |\n")).collect();
+        let escaped = |row: &Vec<String>| row.iter().map(|cell| cell.replace('|', "\\|")).collect();
+        let rows = self.rows.iter().map(escaped).collect();
+        let escaped = Table { heading: escaped(&self.heading), left: self.left, rows };
+        let mut lines: Vec<String> =
+            escaped.lines(" | ", "| ").map(|line| line.replace('\n', " |\n")).collect();
         let rule = (0..self.heading.len()).map(|column| if column < self.left { "---|" } else { "---:|" });
         lines.insert(1, format!("|{}\n", rule.collect::<String>()));
         lines.concat()
@@ -68,5 +72,13 @@ mod tests {
         table.row(vec!["raw".into(), "32.00".into()]);
         assert_eq!(table.to_text(), "codec   bits\nraw    32.00\n");
         assert_eq!(table.to_markdown(), "| codec |  bits |\n|---|---:|\n| raw   | 32.00 |\n");
+    }
+
+    #[test]
+    fn a_bar_in_a_cell_starts_no_column() {
+        let mut table = Table::new(1, &["of", "n"]);
+        table.row(vec!["a|b".into(), "1".into()]);
+        assert_eq!(table.to_markdown(), "| of   | n |\n|---|---:|\n| a\\|b | 1 |\n");
+        assert_eq!(table.to_text(), "of   n\na|b  1\n");
     }
 }

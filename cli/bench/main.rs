@@ -131,7 +131,9 @@ fn run_policies(flags: &policies::Flags) -> Outcome {
 }
 
 fn run_codecs(flags: &codecs::Flags) -> Result<(), Error> {
-    let results = codecs::run(flags, Vec::new())?;
+    let stop = Stop::default();
+    let _watched = interrupt::raise_on_signal(stop.clone());
+    let results = codecs::run(flags, Vec::new(), &stop)?;
     results.save("tierdex-bench codecs", &[])?;
     results.print(&mut stdout(), &[])
 }

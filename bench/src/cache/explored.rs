@@ -5,7 +5,7 @@ use super::queries::{TermPools, Workload};
 use crate::{Error, Result};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tierdex::index::{Index, ListUse, SearchOptions};
+use tierdex::index::{Index, ListUse, SearchOptions, Stop};
 use tierdex::io::PosixDisk;
 
 /// Numbers of postings.
@@ -22,8 +22,9 @@ pub struct ExploredPostings {
 /// Evaluates the queries of the first workload of the flags over the index in memory.
 ///
 /// # Errors
-/// If the flags are invalid, or the index cannot be read or has too few terms.
-pub fn explored(flags: &Flags) -> Result<ExploredPostings> {
+/// If the flags are invalid, or the index cannot be read or has too few terms; [`Error::Interrupted`] if
+/// `stop` is raised.
+pub fn explored(flags: &Flags, stop: &Stop) -> Result<ExploredPostings> {
     flags.check()?;
     let workload = Workload::all(flags).first().copied();
     let workload = workload.ok_or_else(|| Error::Usage("the flags select no queries".to_string()))?;
@@ -40,6 +41,7 @@ pub fn explored(flags: &Flags) -> Result<ExploredPostings> {
         explored.index += segment.meta().fields[terms.field].postings;
     }
     for words in &queries.terms {
+        stop.check().map_err(|_| Error::Interrupted)?;
         let found = searcher.explain(&workload.shape.query(terms.field, words), &options)?;
         for segment in found.segments {
             for list in segment.evaluation.lists {

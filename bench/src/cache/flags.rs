@@ -3,6 +3,7 @@
 use super::device::Device;
 use super::mode::{CellMode, read_lookahead, show_lookahead};
 use super::query_kind::{QueryShape, TermClass};
+use crate::counters::CounterSet;
 use crate::{Error, Result};
 use clap::{ArgAction, Args};
 use std::fmt::Display;
@@ -94,6 +95,10 @@ pub struct Flags {
     /// Lookahead samples that are kept, most recent last: one per completed query, 0 for none
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub lookahead_samples: usize,
+    /// Count events of the processor during the second repetition, and add their metrics to data.json: cache
+    /// (instructions and misses of the last cache) or top-down
+    #[arg(long, value_name = "SET")]
+    pub counters: Option<CounterSet>,
     /// Run without control groups: no memory limit, and no peak memory in the report
     #[arg(long)]
     pub no_group: bool,
@@ -169,6 +174,7 @@ impl Flags {
         words.extend(
             (self.lookahead_samples > 0).then(|| format!("--lookahead-samples {}", self.lookahead_samples)),
         );
+        words.extend(self.counters.map(|set| format!("--counters {set}")));
         words.extend(self.no_group.then(|| "--no-group".to_string()));
         words.extend(self.keep_caches.then(|| "--keep-caches".to_string()));
         words.join(" ")

@@ -1,6 +1,7 @@
 //! The output of a cell's process, one line of JSON.
 
 use super::json_object::JsonObject;
+use crate::counters::EventCounts;
 use crate::{Error, Result};
 use serde_json::{Value, json};
 
@@ -46,6 +47,8 @@ pub struct CellMeasurement {
     pub own: Option<u64>,
     /// Page cache of the control group at the end, in bytes.
     pub page_cache: Option<u64>,
+    /// Counts of events of the processor; `None` if they were not to be counted.
+    pub counters: Option<EventCounts>,
 }
 
 /// Counters of list requests to the postings cache.
@@ -123,6 +126,7 @@ impl CellMeasurement {
             "process_peak_bytes": self.process_peak,
             "group_own_bytes": self.own,
             "group_page_cache_bytes": self.page_cache,
+            "counters": self.counters.as_ref().map(EventCounts::to_json),
         })
     }
 
@@ -166,6 +170,7 @@ impl CellMeasurement {
             process_peak: read.number("process_peak_bytes")?,
             own: value["group_own_bytes"].as_u64(),
             page_cache: value["group_page_cache_bytes"].as_u64(),
+            counters: EventCounts::from_json(&value["counters"]),
         })
     }
 }
@@ -185,6 +190,7 @@ mod tests {
             fallback: Some("why".to_string()),
             own: Some(5),
             bytes_fetched: Some(6),
+            counters: EventCounts::from_json(&json!({ "cycles": [1, 2, 3] })),
             ..CellMeasurement::default()
         };
         for measured in [some, CellMeasurement::default()] {

@@ -8,8 +8,10 @@
 use super::measurement::{CacheCounters, CellMeasurement};
 use super::mode::CellMode;
 use super::task::CellTask;
+use crate::counters::{EventCounts, Recorder};
 use crate::{Error, Result};
 use std::fs;
+use std::hint::black_box;
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -42,9 +44,11 @@ pub(super) fn run(task: &CellTask) -> Result<CellMeasurement> {
     }
     let index = Index::open_on(Arc::new(PosixDisk::open(&task.index)?))?;
     let queries: Vec<Query> = task.queries.iter().map(|terms| task.shape.query(task.field, terms)).collect();
+    // Before other threads start, so that they are counted.
+    let recorder = task.counters.map(Recorder::open).transpose()?;
     let mut measured = match task.executor() {
-        None => in_memory(task, &index, &queries)?,
-        Some(_) => by_executor(task, &index, &queries)?,
+        None => in_memory(task, &index, &queries, recorder)?,
+        Some(_) => by_executor(task, &index, &queries, recorder)?,
     };
     measured.process_peak = status("VmHWM:").unwrap_or(0) << 10;
     if let Some(stat) = task.stat.as_ref().and_then(|path| fs::read_to_string(path).ok()) {
@@ -55,7 +59,12 @@ pub(super) fn run(task: &CellTask) -> Result<CellMeasurement> {
     Ok(measured)
 }
 
-fn in_memory(task: &CellTask, index: &Index, queries: &[Query]) -> Result<CellMeasurement> {
+fn in_memory(
+    task: &CellTask,
+    index: &Index,
+    queries: &[Query],
+    recorder: Option<Recorder>,
+) -> Result<CellMeasurement> {
     assert_eq!(task.mode, CellMode::Memory);
     index.load_into_memory()?;
     let (searcher, options) = (index.searcher(), task.search());
@@ -87,21 +96,27 @@ fn in_memory(task: &CellTask, index: &Index, queries: &[Query]) -> Result<CellMe
         })?;
         Ok(measured.into_inner().unwrap_or_else(PoisonError::into_inner))
     };
-    let first = repetition()?;
+    let first = first_repetition(&repetition)?;
     let (before, at) = (index.bytes_read(), fetched());
-    let second = repetition()?;
+    let (second, counters) = measured_repetition(recorder, &repetition)?;
     let bytes_fetched = fetched().zip(at).map(|(now, at)| now - at);
     let engine = "none".to_string();
     Ok(CellMeasurement {
         bytes_read: index.bytes_read() - before,
         bytes_fetched,
         engine,
+        counters,
         ..Repetition::measurement(first, second)
     })
 }
 
-fn by_executor(task: &CellTask, index: &Index, queries: &[Query]) -> Result<CellMeasurement> {
-    let Some(options) = task.executor() else { return in_memory(task, index, queries) };
+fn by_executor(
+    task: &CellTask,
+    index: &Index,
+    queries: &[Query],
+    recorder: Option<Recorder>,
+) -> Result<CellMeasurement> {
+    let Some(options) = task.executor() else { return in_memory(task, index, queries, recorder) };
     let (executor, search) = (Executor::new(index, &options)?, task.search());
     let repetition = || -> Result<Repetition> {
         let mut measured = Repetition::new(queries.len());
@@ -117,9 +132,9 @@ fn by_executor(task: &CellTask, index: &Index, queries: &[Query]) -> Result<Cell
         )?;
         Ok(measured)
     };
-    let first = repetition()?;
+    let first = first_repetition(&repetition)?;
     let (before, read, at) = (executor.stats(), executor.bytes_read(), fetched());
-    let second = repetition()?;
+    let (second, counters) = measured_repetition(recorder, &repetition)?;
     let bytes_fetched = fetched().zip(at).map(|(now, at)| now - at);
     let after = executor.stats();
     let lists = before.as_ref().zip(after.as_ref()).map(|(before, after)| CacheCounters {
@@ -144,8 +159,27 @@ fn by_executor(task: &CellTask, index: &Index, queries: &[Query]) -> Result<Cell
         engine: executor.engine().to_string(),
         fallback: executor.fallback().map(str::to_string),
         planned: executor.memory().needed(),
+        counters,
         ..Repetition::measurement(first, second)
     })
+}
+
+/// The first repetition. Callgrind collects events in this function only, so it is neither inlined nor left
+/// by a jump.
+#[inline(never)]
+fn first_repetition(repetition: &dyn Fn() -> Result<Repetition>) -> Result<Repetition> {
+    black_box(repetition())
+}
+
+/// The second repetition, and the events that are counted in it.
+fn measured_repetition(
+    mut recorder: Option<Recorder>,
+    repetition: &dyn Fn() -> Result<Repetition>,
+) -> Result<(Repetition, Option<EventCounts>)> {
+    recorder.as_mut().map_or(Ok(()), Recorder::start)?;
+    let measured = repetition()?;
+    let counts = recorder.as_mut().map(Recorder::stop).transpose()?;
+    Ok((measured, counts))
 }
 
 /// The measurements of one repetition.

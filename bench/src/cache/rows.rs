@@ -4,6 +4,7 @@ use super::cell::{TableCell, percent};
 use super::measurement::CellMeasurement;
 use super::mode::CellMode;
 use super::queries::Workload;
+use crate::counters::metrics;
 use serde_json::{Value, json};
 use tierdex::cache::Lookahead;
 use tierdex::engine::{Mode, QUERIES_AHEAD};
@@ -39,6 +40,9 @@ impl CellRow {
             && let (Value::Object(object), Value::Object(found)) = (&mut object, measured.to_json())
         {
             object.extend(found);
+            let metrics = measured.counters.as_ref().map(|counts| metrics(counts, measured.queries));
+            object
+                .extend(metrics.into_iter().flatten().map(|(name, value)| (name.to_string(), json!(value))));
         }
         object
     }
@@ -205,6 +209,7 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
 pub(super) mod tests {
     use super::super::flags::tests::flags;
     use super::*;
+    use crate::counters::EventCounts;
 
     /// Measured rows for the experiment that the flags in `line` describe, two rounds of each cell of its
     /// table. The cells for which `failed` is true have an error. Round n takes n seconds.
@@ -284,5 +289,14 @@ pub(super) mod tests {
             (&json!("direct"), &json!(5.0), &json!(30.0))
         );
         assert_eq!((&last["died"], &last["qps"]), (&json!("killed"), &Value::Null));
+    }
+
+    #[test]
+    fn a_json_row_has_the_metrics_of_its_counters() {
+        let mut row = rows("--modes direct --shapes AND --sizes 5", |_, _| false).rows[0].clone();
+        let measured = row.outcome.as_mut().unwrap();
+        measured.queries = 10;
+        measured.counters = EventCounts::from_json(&json!({ "instructions": [50, 4, 2] }));
+        assert_eq!(row.to_json()["instructions"], 10.0);
     }
 }

@@ -6,6 +6,7 @@ use super::json_object::{JsonObject, wrong};
 use super::mode::{CellMode, read_lookahead, show_lookahead};
 use super::queries::DrawnQueries;
 use super::query_kind::QueryShape;
+use crate::counters::CounterSet;
 use crate::{Error, Result};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -37,6 +38,8 @@ pub(super) struct CellTask {
     pub(super) exhaustive: bool,
     /// Number of lookahead samples that are kept.
     pub(super) samples: usize,
+    /// Events that are counted during the second repetition.
+    pub(super) counters: Option<CounterSet>,
     pub(super) shape: QueryShape,
     pub(super) field: usize,
     /// The terms of each query.
@@ -64,6 +67,7 @@ impl CellTask {
             k: flags.k,
             exhaustive: flags.exhaustive,
             samples: flags.lookahead_samples,
+            counters: flags.counters,
             shape: cell.workload.shape,
             field,
             queries: queries.terms.clone(),
@@ -121,6 +125,7 @@ impl CellTask {
             "k": self.k,
             "exhaustive": self.exhaustive,
             "samples": self.samples,
+            "counters": self.counters.map(|set| set.to_string()),
             "shape": self.shape.to_string(),
             "field": self.field,
             "queries": self.queries,
@@ -151,6 +156,7 @@ impl CellTask {
             k: read.number("k")? as usize,
             exhaustive: value["exhaustive"].as_bool().ok_or_else(|| wrong("exhaustive"))?,
             samples: read.number("samples")? as usize,
+            counters: value["counters"].as_str().map(str::parse).transpose().map_err(Error::Usage)?,
             shape: read.parse("shape")?,
             field: read.number("field")? as usize,
             queries: read.list("queries")?.iter().map(|terms| read.texts(terms)).collect::<Result<_>>()?,
@@ -167,7 +173,8 @@ mod tests {
     #[test]
     fn a_task_round_trips_through_json() {
         let flags = flags(
-            "--modes memory,direct,base --sizes 0.5 --lookahead 16,adaptive --region file:/dev/shm/a --exhaustive false",
+            "--modes memory,direct,base --sizes 0.5 --lookahead 16,adaptive --region file:/dev/shm/a --exhaustive false \
+             --counters top-down",
         );
         let queries = DrawnQueries {
             terms: vec![vec!["a".into(), "ü\"".into()], vec!["c".into(), "d".into()]],

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use tierdex::cursor::{NO_DOCUMENT, PostingsCursor};
-use tierdex::index::Index;
+use tierdex::index::{Index, Stop};
 use tierdex::io::PosixDisk;
 use tierdex::segment::read::{FieldReader, TermInfo};
 
@@ -32,10 +32,11 @@ struct LengthClass {
 
 impl IndexLists {
     /// Reads lists with about `ints_max` documents in all, or fewer.
-    pub(super) fn read(dir: &Path, ints_max: u64) -> Result<IndexLists> {
+    pub(super) fn read(dir: &Path, ints_max: u64, stop: &Stop) -> Result<IndexLists> {
         let index = Index::open_on(Arc::new(PosixDisk::open(dir)?))?;
         let (mut terms, mut ints) = (0, 0);
         long_terms(&index, &mut |_, term| {
+            stop.check().map_err(|_| Error::Interrupted)?;
             terms += 1;
             ints += u64::from(term.documents);
             Ok(())
@@ -47,6 +48,7 @@ impl IndexLists {
         let mut lists = IndexLists { classes: BTreeMap::new(), terms, stride: ints.div_ceil(ints_max) };
         let mut number = 0;
         long_terms(&index, &mut |field, term| {
+            stop.check().map_err(|_| Error::Interrupted)?;
             if number % lists.stride == 0 {
                 lists.add(field, term)?;
             }

@@ -12,8 +12,9 @@ use super::buffers::Buffers;
 use super::contender::Peer;
 use super::list_group::ListGroup;
 use super::rows::CodecRow;
-use crate::Result;
+use crate::{Error, Result};
 use std::time::Instant;
+use tierdex::index::Stop;
 
 /// The times of each round, in seconds.
 #[derive(Default)]
@@ -24,19 +25,25 @@ struct Times {
 }
 
 /// Measures all contenders that encode values of the group's kind.
+///
+/// # Errors
+/// If a round trip differs; [`Error::Interrupted`] if `stop` is raised.
 pub(super) fn group(
     group: &ListGroup,
     contenders: &[Box<dyn Peer>],
     rounds: usize,
     buffers: &mut Buffers,
+    stop: &Stop,
 ) -> Result<Vec<CodecRow>> {
     let contenders = contenders.iter().filter(|contender| contender.takes(group.kind));
     let mut entered = Vec::new();
     for contender in contenders {
+        stop.check().map_err(|_| Error::Interrupted)?;
         entered.push((contender, contender.enter(group)?, Times::default()));
     }
     for _ in 0..rounds {
         for (_, cell, times) in &mut entered {
+            stop.check().map_err(|_| Error::Interrupted)?;
             times.encode.push(seconds(|| cell.encode(buffers)));
             times.ram.push(seconds(|| cell.decode_ram(buffers)));
             cell.decode_l1(buffers);
@@ -115,7 +122,7 @@ mod tests {
             lists: vec![(1..=300).collect(), (5..=260).collect()],
         };
         let contenders: [Box<dyn Peer>; 1] = [Box::new(Plain { wrong })];
-        super::group(&group, &contenders, 3, &mut Buffers::new())
+        super::group(&group, &contenders, 3, &mut Buffers::new(), &Stop::default())
     }
 
     #[test]
@@ -130,6 +137,16 @@ mod tests {
     fn a_round_trip_that_differs_ends_the_run() {
         let error = measured(ValueKind::Frequencies, true).unwrap_err().to_string();
         assert_eq!(error, "the round trip of codec plain, kernel test, dataset some, K 8 differs");
+    }
+
+    #[test]
+    fn a_raised_stop_signal_ends_the_run() {
+        let group = ListGroup { dataset: "some", kind: ValueKind::Ids, k: None, lists: vec![vec![1]] };
+        let stop = Stop::default();
+        stop.raise();
+        let contenders: [Box<dyn Peer>; 1] = [Box::new(super::super::own::Memcpy)];
+        let result = super::group(&group, &contenders, 1, &mut Buffers::new(), &stop);
+        assert!(matches!(result, Err(Error::Interrupted)));
     }
 
     #[test]

@@ -10,6 +10,7 @@
 //! The experiment does not depend on the formats of the codecs. A program with further contenders passes
 //! them as [`Peer`]s.
 
+mod bit_packing;
 mod buffers;
 mod contender;
 mod data;
@@ -17,6 +18,9 @@ mod encoded;
 mod flags;
 mod index_lists;
 mod list_group;
+mod masked_vbyte;
+#[cfg(target_arch = "x86_64")]
+mod masked_vbyte_sse;
 mod measure;
 mod own;
 mod plot;
@@ -24,6 +28,9 @@ mod report;
 mod results;
 mod rows;
 mod synthetic;
+mod turbopfor;
+mod turbovbyte;
+mod vbyte_masks;
 
 pub use buffers::{Buffers, EncodedWord};
 pub use contender::{Contender, EncodedGroup, Peer};
@@ -36,16 +43,20 @@ pub use rows::{CodecRow, CodecRows};
 
 use crate::{Error, Result, output_dir, status};
 use data::DataPlan;
+use masked_vbyte::MaskedVbyte;
 use own::{MEMCPY, Memcpy};
+use tierdex::index::Stop;
+use turbopfor::TurboPfor;
+use turbovbyte::TurboVbyte;
 
 /// Runs the experiment with this crate's contenders and `peers`.
 ///
 /// # Errors
 /// If the flags name an unknown codec or kernel, if a round trip differs, or if the index or the output
-/// directory cannot be used.
-pub fn run(flags: &Flags, peers: Vec<Box<dyn Peer>>) -> Result<Results> {
+/// directory cannot be used; [`Error::Interrupted`] if `stop` is raised.
+pub fn run(flags: &Flags, peers: Vec<Box<dyn Peer>>, stop: &Stop) -> Result<Results> {
     let contenders = contenders(flags, peers)?;
-    let plan = DataPlan::new(flags)?;
+    let plan = DataPlan::new(flags, stop)?;
     if let Some(dir) = &flags.out {
         output_dir::make(dir)?;
     }
@@ -54,24 +65,34 @@ pub fn run(flags: &Flags, peers: Vec<Box<dyn Peer>>) -> Result<Results> {
     let selected = |kind| contenders.iter().any(|one| one.takes(kind) && one.codec() != MEMCPY);
     plan.groups(selected, &mut |group| {
         status::show(&format!("{} {}", group.dataset, group.k.map(|k| format!("K={k}")).unwrap_or_default()));
-        rows.add(measure::group(group, &contenders, plan.rounds(), &mut buffers)?);
+        rows.add(measure::group(group, &contenders, plan.rounds(), &mut buffers, stop)?);
         Ok(())
     })?;
     status::show("");
     Ok(Results::new(flags, &plan, rows))
 }
 
-/// `memcpy`, then the selected codecs with the selected kernels, then the selected peers.
+/// `memcpy`, then the selected codecs with the selected kernels, those of papers, and the selected peers.
 fn contenders(flags: &Flags, peers: Vec<Box<dyn Peer>>) -> Result<Vec<Box<dyn Peer>>> {
     let mut all: Vec<Box<dyn Peer>> = Vec::new();
     for kernel in flags.kernels()? {
         all.extend(OwnCodec::all(kernel).map(|codec| Box::new(codec) as Box<dyn Peer>));
     }
+    all.extend(compared());
     all.extend(peers);
     check_codec_names(flags, &all)?;
     all.retain(|contender| flags.selects(&contender.codec()));
     all.insert(0, Box::new(Memcpy));
     Ok(all)
+}
+
+/// Formats of the papers that are not part of the engine.
+fn compared() -> Vec<Box<dyn Peer>> {
+    let mut all: Vec<Box<dyn Peer>> = Vec::new();
+    all.extend(MaskedVbyte::all().into_iter().map(|codec| Box::new(codec) as Box<dyn Peer>));
+    all.extend([true, false].map(|delta| Box::new(TurboVbyte { delta }) as Box<dyn Peer>));
+    all.extend([true, false].map(|delta| Box::new(TurboPfor { delta }) as Box<dyn Peer>));
+    all
 }
 
 /// Checks that all codecs that the flags name exist.

@@ -8,6 +8,7 @@ use super::settings::Settings;
 use crate::intersection::{Algorithm, PagedList, ReadStats};
 use crate::{Error, Result, status};
 use std::time::Instant;
+use tierdex::index::Stop;
 
 /// A point of a sweep.
 pub(super) struct SweepPoint<'a> {
@@ -35,12 +36,11 @@ pub(super) fn point(
     status::show(&format!("{} {}", point.sweep, point.label));
     let mut taken: Vec<Vec<Round>> = point.algorithms.iter().map(|_| Vec::new()).collect();
     if point.algorithms.contains(&Algorithm::Bl) {
-        round(runner, point, Algorithm::Bl)?;
+        round(runner, point, Algorithm::Bl, &settings.stop)?;
     }
     for _ in 0..settings.rounds {
         for (algorithm, taken) in point.algorithms.iter().zip(&mut taken) {
-            settings.stop.check().map_err(|_| Error::Interrupted)?;
-            taken.push(round(runner, point, *algorithm)?);
+            taken.push(round(runner, point, *algorithm, &settings.stop)?);
         }
     }
     let pages = |lists: &[PagedList]| lists.iter().map(|list| list.pages() as u64).sum::<u64>();
@@ -64,10 +64,16 @@ pub(super) fn point(
     Ok(point.algorithms.iter().zip(taken).map(row).collect())
 }
 
-fn round(runner: &mut IntersectionRunner, point: &SweepPoint<'_>, algorithm: Algorithm) -> Result<Round> {
+fn round(
+    runner: &mut IntersectionRunner,
+    point: &SweepPoint<'_>,
+    algorithm: Algorithm,
+    stop: &Stop,
+) -> Result<Round> {
     let mut reads = ReadStats::default();
     let (mut seconds, cpu) = (0.0, cpu_seconds());
     for (number, (lists, expected)) in point.queries.iter().enumerate() {
+        stop.check().map_err(|_| Error::Interrupted)?;
         let start = Instant::now();
         let found = runner.run(algorithm, lists)?;
         seconds += start.elapsed().as_secs_f64();

@@ -43,7 +43,7 @@ pub fn run(flags: &Flags, stop: &Stop) -> Result<Results> {
     if let Some(dir) = &flags.out {
         output_dir::make(dir)?;
     }
-    let work = WorkDir::new(flags)?;
+    let work = WorkDir::new(flags, stop)?;
     let mut results = Results::new(flags, &settings);
     if !settings.sweeps.is_empty() {
         sweep::synthetic(&work, &settings, &mut results)?;

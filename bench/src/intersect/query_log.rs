@@ -31,7 +31,7 @@ pub(super) fn run(
 ) -> Result<()> {
     status::show("copying lists");
     let index = Index::open_on(Arc::new(PosixDisk::open(index)?))?;
-    let (terms, queries) = QueryTerms::read(&index, queries, settings.limit)?;
+    let (terms, queries) = QueryTerms::read(&index, queries, settings)?;
     results.set_queries(queries.len(), terms.lists.len());
     let all: Vec<&[u32]> = terms.lists.iter().map(Vec::as_slice).collect();
     let expected: Vec<Vec<u32>> = queries
@@ -66,9 +66,9 @@ struct QueryTerms {
 
 impl QueryTerms {
     /// Reads the terms, and the queries as term numbers. Takes lines at even distances, so that there are at
-    /// most `limit` queries, and keeps those with at least two different terms all of which are in the
-    /// index.
-    fn read(index: &Index, path: &Path, limit: usize) -> Result<(QueryTerms, Vec<Vec<usize>>)> {
+    /// most `settings.limit` queries, and keeps those with at least two different terms all of which are in
+    /// the index.
+    fn read(index: &Index, path: &Path, settings: &Settings) -> Result<(QueryTerms, Vec<Vec<usize>>)> {
         let name = path.display();
         let text = fs::read_to_string(path)
             .map_err(|error| Error::Failed(format!("cannot read {name}: {error}")))?;
@@ -76,7 +76,8 @@ impl QueryTerms {
         let mut analyzer = Analyzer::new(&index.schema().fields[FIELD].analysis);
         let mut terms = QueryTerms { numbers: BTreeMap::new(), lists: Vec::new() };
         let mut queries = Vec::new();
-        for line in lines.iter().step_by(lines.len().div_ceil(limit).max(1)) {
+        for line in lines.iter().step_by(lines.len().div_ceil(settings.limit).max(1)) {
+            settings.stop.check().map_err(|_| Error::Interrupted)?;
             let words = line.split_once('\t').map_or(*line, |(_, words)| words);
             let mut found = Vec::new();
             for term in analyzer.terms(words) {

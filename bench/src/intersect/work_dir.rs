@@ -8,16 +8,18 @@ use crate::{Error, Result};
 use std::fs;
 use std::path::PathBuf;
 use tierdex::codec::Codec;
+use tierdex::index::Stop;
 use tierdex::io::{Disk, PosixDisk};
 
 /// A directory of this run, removed when it is dropped.
 pub(super) struct WorkDir {
     path: PathBuf,
     pub(super) disk: PosixDisk,
+    stop: Stop,
 }
 
 impl WorkDir {
-    pub(super) fn new(flags: &Flags) -> Result<WorkDir> {
+    pub(super) fn new(flags: &Flags, stop: &Stop) -> Result<WorkDir> {
         let parent = flags.work.clone().or_else(|| flags.out.clone()).unwrap_or_else(std::env::temp_dir);
         let path = parent.join(format!("tierdex-lists-{}", std::process::id()));
         fs::create_dir_all(&parent).and_then(|()| fs::create_dir(&path)).map_err(|error| {
@@ -26,7 +28,7 @@ impl WorkDir {
         let disk = PosixDisk::open(&path);
         // Removes the directory also if it cannot be opened.
         let disk = disk.inspect_err(|_| drop(fs::remove_dir(&path)))?;
-        Ok(WorkDir { path, disk })
+        Ok(WorkDir { path, disk, stop: stop.clone() })
     }
 
     /// Lets this process read at the rates of a hard disk until the result is dropped, if the settings demand
@@ -36,10 +38,14 @@ impl WorkDir {
     }
 
     /// Writes lists into a new file and opens it.
+    ///
+    /// # Errors
+    /// If the file cannot be written; [`Error::Interrupted`] if the stop signal is raised.
     pub(super) fn file(&self, codec: Codec, filter_bits: u32, lists: &[&[u32]]) -> Result<Vec<PagedList>> {
         let name = format!("{}-{}", codec.name(), self.disk.list()?.len());
         let mut writer = ListsWriter::create(&self.disk, &name, ListsOptions { codec, filter_bits })?;
         for list in lists {
+            self.stop.check().map_err(|_| Error::Interrupted)?;
             writer.add(list)?;
         }
         let seal = writer.finish()?;

@@ -18,6 +18,8 @@ pub(super) type Row = serde_json::Map<String, serde_json::Value>;
 pub(super) enum Experiment {
     /// Queries over an index, see [`crate::cache`].
     Cache,
+    /// The same under a simulator, see [`crate::callgrind`].
+    Callgrind,
     /// Size and speed of codecs, see [`crate::codecs`].
     Codecs,
     /// Postings that the queries of `cache` explore.
@@ -56,6 +58,7 @@ impl fmt::Display for Experiment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Experiment::Cache => "cache",
+            Experiment::Callgrind => "callgrind",
             Experiment::Codecs => "codecs",
             Experiment::Explored => "explored",
             Experiment::Indexing => "indexing",

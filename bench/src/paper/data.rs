@@ -1,6 +1,6 @@
 //! Generated indexes. Each is written once and used by all cells and runs that need it.
 
-use super::cell::Cell;
+use super::cell::{Cell, Experiment};
 use crate::generate::{self, Collection};
 use crate::{Error, Random, Result, output_dir};
 use std::fs::{self, File};
@@ -46,7 +46,11 @@ impl IndexSpec {
             let value = cell.get(name).and_then(|value| value.parse().ok());
             value.ok_or_else(|| wrong(name))
         };
-        let codec = cell.get("codec").map_or(Some(Codec::Auto), Codec::from_name);
+        let codec = match cell.experiment {
+            // It decodes the lists, and `codec` names what it measures.
+            Experiment::Codecs => Some(Codec::VByteDelta),
+            _ => cell.get("codec").map_or(Some(Codec::Auto), Codec::from_name),
+        };
         Ok(Some(IndexSpec {
             docs: number("docs")?,
             postings: number("postings")?,
@@ -147,8 +151,8 @@ impl DataSets {
     /// The index and copies of it, `count` directories in all.
     ///
     /// # Errors
-    /// If a copy cannot be written.
-    pub(super) fn copies(&self, spec: &IndexSpec, count: usize) -> Result<Vec<PathBuf>> {
+    /// If a copy cannot be written; [`Error::Interrupted`] if `stop` is raised.
+    pub(super) fn copies(&self, spec: &IndexSpec, count: usize, stop: &Stop) -> Result<Vec<PathBuf>> {
         let original = self.path(spec);
         let mut all = vec![original.clone()];
         for number in 2..=count {
@@ -156,7 +160,7 @@ impl DataSets {
             if !copy.exists() {
                 let part = copy.with_extension("part");
                 remove(&part)?;
-                copy_files(&original, &part)?;
+                copy_files(&original, &part, stop)?;
                 rename(&part, &copy)?;
             }
             all.push(copy);
@@ -205,13 +209,14 @@ fn rename(part: &Path, path: &Path) -> Result<()> {
         .map_err(|error| Error::Failed(format!("cannot rename {}: {error}", part.display())))
 }
 
-fn copy_files(from: &Path, to: &Path) -> Result<()> {
+fn copy_files(from: &Path, to: &Path, stop: &Stop) -> Result<()> {
     let failed = |error: std::io::Error| {
         Error::Failed(format!("cannot copy {} to {}: {error}", from.display(), to.display()))
     };
     fs::create_dir(to).map_err(failed)?;
     for entry in fs::read_dir(from).map_err(failed)? {
         let entry = entry.map_err(failed)?;
+        stop.check().map_err(|_| Error::Interrupted)?;
         fs::copy(entry.path(), to.join(entry.file_name())).map_err(failed)?;
     }
     Ok(())
@@ -219,7 +224,6 @@ fn copy_files(from: &Path, to: &Path) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::cell::Experiment;
     use super::*;
 
     fn spec(codec: &str) -> IndexSpec {
@@ -241,7 +245,7 @@ mod tests {
         let before = written();
         data.make(&spec, &Stop::default()).unwrap();
         assert_eq!(written(), before);
-        let copies = data.copies(&spec, 3).unwrap();
+        let copies = data.copies(&spec, 3, &Stop::default()).unwrap();
         let files = |dir: &Path| fs::read_dir(dir).unwrap().count();
         assert!(copies.len() == 3 && copies.iter().all(|copy| files(copy) == files(&copies[0])));
     }
@@ -252,6 +256,9 @@ mod tests {
         let settings = settings.into_iter().map(|(name, value)| (name.to_string(), value.to_string()));
         let cell = Cell { experiment: Experiment::Sizes, settings: settings.collect() };
         assert!(IndexSpec::of(&cell).unwrap_err().to_string().contains("`codec`"));
+        // A format that no index can have.
+        let compared = Cell { experiment: Experiment::Codecs, ..cell };
+        assert!(IndexSpec::of(&compared).unwrap().unwrap().name().contains("vbyte-delta"));
         let none = Cell { experiment: Experiment::Codecs, settings: [].into() };
         assert_eq!(IndexSpec::of(&none).unwrap(), None);
     }

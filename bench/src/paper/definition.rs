@@ -67,6 +67,9 @@ pub(super) struct FigureDefinition {
     /// What must hold, as far as a program can check it.
     #[serde(default)]
     pub(super) expect: Vec<Expectation>,
+    /// Whether its measures are simulated. Not part of a definition.
+    #[serde(skip)]
+    pub(super) simulated: bool,
 }
 
 /// Settings of a group of cells.

@@ -4,7 +4,7 @@
 //! `of` is divided by the points of `to` that agree with it in all other dimensions of the figure. The
 //! expectation holds if every ratio is in the range.
 
-use super::cell::{self, Row};
+use super::cell::{self, Cell, Row};
 use super::plot_definition::PlotDefinition;
 use super::points::{Point, points};
 use serde::Deserialize;
@@ -45,6 +45,8 @@ type Selector = BTreeMap<String, Value>;
 pub(super) enum Verdict {
     /// All ratios are in the range.
     Agrees,
+    /// All ratios are in the range, but some cells that it compares were not measured.
+    AgreesInPart,
     /// At least one is not.
     Differs,
     /// There are no points to compare.
@@ -87,7 +89,14 @@ impl Expectation {
         Checked { verdict, here: describe(&ratios) }
     }
 
-    fn measure<'a>(&'a self, plot: &'a PlotDefinition) -> &'a str {
+    /// Whether the points of a cell can be among those that are compared.
+    pub(super) fn concerns(&self, cell: &Cell) -> bool {
+        let among = |selector: &Selector| selector.iter().all(|(field, value)| may_have(cell, field, value));
+        among(&self.among) && (among(&self.of) || among(&self.to))
+    }
+
+    /// The measure that is compared.
+    pub(super) fn measure<'a>(&'a self, plot: &'a PlotDefinition) -> &'a str {
         self.measure.as_deref().or(plot.y.first().map(String::as_str)).unwrap_or_default()
     }
 
@@ -128,6 +137,16 @@ fn matches(point: &Point, selector: &Selector) -> bool {
             value => is(value),
         }
     })
+}
+
+/// Whether a row of a cell can have a value of a field. The setting of a field has its name, or the plural.
+fn may_have(cell: &Cell, field: &str, value: &Value) -> bool {
+    let settings = ["", "s", "es"].into_iter().filter_map(|end| cell.get(&format!("{field}{end}")));
+    let is = |setting: &str| match value {
+        Value::Array(any) => any.iter().any(|one| text(one) == setting),
+        value => text(value) == setting,
+    };
+    settings.into_iter().next().is_none_or(is)
 }
 
 /// A value, or the values of a list separated by bars.
@@ -196,6 +215,21 @@ mod tests {
         // Without a selector all other points of the same line are compared.
         let others = "of = { size = 5 }\nwhere = { mode = 'base', shape = 'AND' }\nat-most = 1";
         assert_eq!(check(others), (Verdict::Agrees, "0.25".to_string()));
+    }
+
+    #[test]
+    fn an_expectation_concerns_the_cells_that_it_compares() {
+        let text = "claim = ''\npaper = ''\nof = { mode = ['direct', 'hybrid'] }\nto = { mode = 'base' }\n\
+                    where = { class = 'H' }\nat-least = 1";
+        let expected: Expectation = toml::from_str(text).unwrap();
+        let concerned = |settings: &[(&str, &str)]| {
+            let settings = settings.iter().map(|(name, value)| (name.to_string(), value.to_string()));
+            expected.concerns(&Cell { experiment: cell::Experiment::Cache, settings: settings.collect() })
+        };
+        assert!(concerned(&[("modes", "hybrid"), ("classes", "H")]) && concerned(&[("modes", "base")]));
+        assert!(!concerned(&[("modes", "memory"), ("classes", "H")]) && !concerned(&[("classes", "M")]));
+        // A field that is no setting can have any value.
+        assert!(concerned(&[("size", "5")]));
     }
 
     #[test]

@@ -30,6 +30,10 @@ pub struct Flags {
     /// Memory region of the second tier, for the figures that compare one with DRAM
     #[arg(long, value_name = "REGION")]
     pub tier: Option<RegionKind>,
+    /// Simulate instructions and cache misses by valgrind in place of performance counters, in the figures
+    /// that need these
+    #[arg(long)]
+    pub callgrind: bool,
     /// Run without control groups, and keep the system's page cache: cells that need a memory limit or an
     /// emulated device are not measured
     #[arg(long)]

@@ -29,6 +29,19 @@ pub(super) struct PlotDefinition {
     /// Fields whose values name a panel.
     #[serde(default)]
     pub(super) panels: Vec<String>,
+    /// What `--callgrind` simulates in place of `y`.
+    pub(super) simulated: Option<SimulatedAxis>,
+}
+
+/// A vertical axis of simulated measures.
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct SimulatedAxis {
+    /// As the members of [`PlotDefinition`] with these names.
+    pub(super) y: Vec<String>,
+    pub(super) y_label: String,
+    #[serde(default = "one")]
+    pub(super) factor: f64,
 }
 
 fn one() -> f64 {

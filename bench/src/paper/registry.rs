@@ -1,5 +1,6 @@
 //! All definitions, and their selection by name.
 
+use super::cell::Experiment;
 use super::definition::{FigureDefinition, PaperDefinition};
 use crate::{Error, Result};
 
@@ -62,6 +63,19 @@ impl Registry {
             toml::from_str(text).map_err(|error| Error::Failed(format!("definition {name}: {error}")))
         };
         Ok(Registry { papers: files.iter().map(parse).collect::<Result<_>>()? })
+    }
+
+    /// Replaces performance counters by a simulation, in the figures that have one.
+    pub(super) fn simulate(&mut self) {
+        for figure in self.papers.iter_mut().flat_map(|paper| &mut paper.figures) {
+            let Some(plot) = &mut figure.plot else { continue };
+            let Some(simulated) = plot.simulated.take() else { continue };
+            plot.y = simulated.y;
+            plot.y_label = simulated.y_label;
+            plot.factor = simulated.factor;
+            figure.experiment = Some(Experiment::Callgrind);
+            figure.simulated = true;
+        }
     }
 
     /// All figures.
@@ -129,6 +143,22 @@ mod tests {
     #[test]
     fn all_definitions_are_accepted_at_every_scale() {
         let registry = Registry::new().unwrap();
+        for scale in Scale::ALL {
+            for figure in registry.figures() {
+                RunPlan::new(&[figure], scale).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn figures_with_counters_are_simulated_and_others_measured() {
+        let mut registry = Registry::new().unwrap();
+        let counted = |figure: &&Figure<'_>| figure.figure.settings.contains_key("counters");
+        let names: Vec<String> = registry.figures().iter().filter(counted).map(Figure::name).collect();
+        registry.simulate();
+        let simulated = registry.figures().into_iter().filter(|one| one.figure.simulated);
+        assert_eq!(simulated.map(|one| one.name()).collect::<Vec<_>>(), names);
+        assert_eq!(names.len(), 18);
         for scale in Scale::ALL {
             for figure in registry.figures() {
                 RunPlan::new(&[figure], scale).unwrap();

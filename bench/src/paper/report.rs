@@ -1,6 +1,7 @@
 //! The report of a figure: what the paper found and what was measured here, the plot, all values, and the
 //! cells. Its files are `report.md`, `data.json` and `plot.svg`.
 
+use super::measure::CALLGRIND_QUERIES;
 use super::plot_definition::PlotDefinition;
 use super::points::Point;
 use super::result::FigureResult;
@@ -52,7 +53,8 @@ fn claims(result: &FigureResult<'_>) -> String {
     let Some(plot) = figure.plot.as_ref().filter(|_| !figure.expect.is_empty()) else { return String::new() };
     let mut table = Table::new(5, &["claim", "paper", "here", "result", "reason"]);
     for (number, expected) in figure.expect.iter().enumerate() {
-        let (verdict, reason) = result.verdict(number);
+        let (verdict, reasons) = result.verdict(number);
+        let reason = reasons.join("; ");
         let here = result.checks[number].here.clone();
         table.row(vec![expected.claim.clone(), expected.paper.clone(), here, verdict.to_string(), reason]);
     }
@@ -99,9 +101,25 @@ fn set_up(result: &FigureResult<'_>) -> String {
     if let Some(differences) = &figure.differences {
         text += &format!("- differs from the paper: {differences}\n");
     }
-    let reasons = result.missing.iter().chain(&result.failures);
-    text += &reasons.map(|why| format!("- some cells were not measured: {why}\n")).collect::<String>();
+    if figure.simulated {
+        text += &simulation(result);
+    }
+    let reasons = result.reasons();
+    text += &reasons.iter().map(|why| format!("- some cells were not measured: {why}\n")).collect::<String>();
     text + "\n"
+}
+
+/// How simulated measures were made.
+fn simulation(result: &FigureResult<'_>) -> String {
+    let first = |field: &str| result.rows.iter().find_map(|row| row.get(field)?.as_str()).unwrap_or("-");
+    format!(
+        "- **simulated** by {} with kernel `{}`, because valgrind does not run AVX-512: instructions and misses of \
+         the thread that answers, over the first repetition of at most {CALLGRIND_QUERIES} queries per cell; no \
+         pipeline, no prefetching by hardware\n- simulated caches: {}\n",
+        first("simulator"),
+        first("kernel"),
+        first("simulated_caches")
+    )
 }
 
 /// A number with three significant digits, or all digits before the point.

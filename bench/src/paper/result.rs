@@ -2,8 +2,9 @@
 
 use super::cell::{Cell, Row};
 use super::expand::{PlannedCell, cells};
-use super::expectation::{Checked, Verdict};
+use super::expectation::{Checked, Expectation, Verdict};
 use super::measure::Missing;
+use super::plot_definition::PlotDefinition;
 use super::points::{Point, points};
 use super::registry::Figure;
 use super::scale::Scale;
@@ -22,10 +23,17 @@ pub(super) struct FigureResult<'a> {
     pub(super) points: Vec<Point>,
     /// The expectations, in the order of the definition.
     pub(super) checks: Vec<Checked>,
-    /// Why cells were not measured, each reason once: what this machine cannot do, and then why cells failed
-    /// or were not run.
-    pub(super) missing: Vec<String>,
-    pub(super) failures: Vec<String>,
+    /// The cells that were not measured.
+    pub(super) unmeasured: Vec<UnmeasuredCell>,
+}
+
+/// A cell without rows, or without those of some rounds.
+pub(super) struct UnmeasuredCell {
+    pub(super) cell: Cell,
+    /// Why not, in one line.
+    pub(super) reason: String,
+    /// Whether this machine cannot measure it. Otherwise it failed or was not run.
+    pub(super) unavailable: bool,
 }
 
 impl<'a> FigureResult<'a> {
@@ -41,56 +49,81 @@ impl<'a> FigureResult<'a> {
     ) -> Result<FigureResult<'a>> {
         let definition = figure.figure;
         let planned = cells(figure.paper, definition, scale)?;
-        let (mut machine, mut failures): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
-        let add = |reasons: &mut Vec<String>, why: String| {
-            if !reasons.contains(&why) {
-                reasons.push(why);
-            }
-        };
+        let mut unmeasured = Vec::new();
         for PlannedCell { cell, rounds } in &planned {
-            match (missing.of(cell), store.failure(cell)) {
-                (Some(why), _) => add(&mut machine, why.to_string()),
-                (None, Some(why)) => add(&mut failures, format!("failed: {why}")),
-                (None, None) if (1..=*rounds).all(|round| store.has_rows(cell, round)) => {}
-                (None, None) => add(&mut failures, "not run yet".to_string()),
-            }
+            let (reason, unavailable) = match (missing.of(cell), store.failure(cell)) {
+                (Some(why), _) => (why, true),
+                (None, Some(why)) => (format!("failed: {why}"), false),
+                (None, None) if (1..=*rounds).all(|round| store.has_rows(cell, round)) => continue,
+                (None, None) => ("not run yet".to_string(), false),
+            };
+            unmeasured.push(UnmeasuredCell { cell: cell.clone(), reason, unavailable });
         }
         let cells: Vec<Cell> = planned.into_iter().map(|planned| planned.cell).collect();
         let rows: Vec<Row> = cells.iter().flat_map(|cell| store.rows(cell)).collect();
         let (points, checks) = match &definition.plot {
             Some(plot) => {
                 let measures: Vec<&str> = plot.y.iter().map(String::as_str).collect();
-                let checks = definition.expect.iter().map(|expected| expected.check(plot, &rows));
-                (points(plot, &measures, &rows), checks.collect())
+                let check = |expected: &Expectation| {
+                    let mut checked = expected.check(plot, &rows);
+                    let missing = unmeasured.iter().any(|one| expected.concerns(&one.cell));
+                    if checked.verdict == Verdict::Agrees && missing {
+                        checked.verdict = Verdict::AgreesInPart;
+                    }
+                    checked
+                };
+                (points(plot, &measures, &rows), definition.expect.iter().map(check).collect())
             }
             None => (Vec::new(), Vec::new()),
         };
-        Ok(FigureResult { figure, scale, cells, rows, points, checks, missing: machine, failures })
+        Ok(FigureResult { figure, scale, cells, rows, points, checks, unmeasured })
     }
 
-    /// The result of the n-th expectation, and a possible reason if it differs. If cells are missing, both
-    /// say why.
-    pub(super) fn verdict(&self, number: usize) -> (&'static str, String) {
+    /// The result of the n-th expectation, and its reasons: a possible one if it differs, and those why cells
+    /// that it compares were not measured.
+    pub(super) fn verdict(&self, number: usize) -> (&'static str, Vec<String>) {
         let expected = &self.figure.figure.expect[number];
-        let partly = |reason: String| match self.reasons() {
-            missing if missing.is_empty() => reason,
-            missing if reason.is_empty() => format!("without some cells: {missing}"),
-            missing => format!("{reason}; without some cells: {missing}"),
-        };
-        match self.checks[number].verdict {
-            Verdict::Agrees => ("agrees", partly(String::new())),
+        let missing = || self.unmeasured.iter().filter(|one| expected.concerns(&one.cell));
+        let mut reasons = Vec::new();
+        let name = match self.checks[number].verdict {
+            Verdict::Agrees => "agrees",
+            Verdict::AgreesInPart => "agrees in part",
             Verdict::Differs => {
                 let reason = expected.because.as_ref().map(|because| format!("possible reason: {because}"));
-                ("differs", partly(reason.unwrap_or_else(|| "not explained".to_string())))
+                reasons.push(reason.unwrap_or_else(|| "not explained".to_string()));
+                "differs"
             }
-            Verdict::NotMeasured if !self.missing.is_empty() => ("not measurable here", self.reasons()),
-            Verdict::NotMeasured => ("not measured", self.reasons()),
-        }
+            Verdict::NotMeasured if self.not_simulated(expected) => {
+                reasons.push("callgrind does not simulate the measure of the claim".to_string());
+                "not measurable here"
+            }
+            Verdict::NotMeasured if missing().any(|one| one.unavailable) => "not measurable here",
+            Verdict::NotMeasured => "not measured",
+        };
+        reasons.extend(distinct(missing()));
+        (name, reasons)
     }
 
-    /// All reasons why cells were not measured.
-    pub(super) fn reasons(&self) -> String {
-        let all = self.missing.iter().chain(&self.failures);
-        all.map(String::as_str).collect::<Vec<_>>().join("; ")
+    /// Whether the figure is simulated, without the measure of an expectation.
+    fn not_simulated(&self, expected: &Expectation) -> bool {
+        let figure = self.figure.figure;
+        let simulated = |plot: &PlotDefinition| plot.y.iter().any(|name| name == expected.measure(plot));
+        figure.simulated && !figure.plot.as_ref().is_some_and(simulated)
     }
+
+    /// All reasons why cells were not measured, each once: first what this machine cannot do.
+    pub(super) fn reasons(&self) -> Vec<String> {
+        let (unavailable, others): (Vec<_>, Vec<_>) = self.unmeasured.iter().partition(|one| one.unavailable);
+        distinct(unavailable.into_iter().chain(others))
+    }
+}
+
+fn distinct<'a>(cells: impl Iterator<Item = &'a UnmeasuredCell>) -> Vec<String> {
+    let mut reasons: Vec<String> = Vec::new();
+    for one in cells {
+        if !reasons.contains(&one.reason) {
+            reasons.push(one.reason.clone());
+        }
+    }
+    reasons
 }

@@ -5,22 +5,56 @@ use super::result::FigureResult;
 use super::scale::Scale;
 use crate::{Machine, Table};
 
+/// Result of a figure that this machine cannot measure.
+const NOT_MEASURABLE: &str = "not measurable here";
+
+/// Reasons of the summary, each once. Rows of the table have their numbers.
+#[derive(Default)]
+struct Reasons(Vec<String>);
+
+impl Reasons {
+    /// The numbers of reasons: `[1], [3]`.
+    fn numbers(&mut self, reasons: &[String]) -> String {
+        let numbers = reasons.iter().map(|reason| {
+            let found = self.0.iter().position(|one| one == reason).unwrap_or_else(|| {
+                self.0.push(reason.clone());
+                self.0.len() - 1
+            });
+            format!("[{}]", found + 1)
+        });
+        numbers.collect::<Vec<_>>().join(", ")
+    }
+
+    fn markdown(&self) -> String {
+        let lines =
+            self.0.iter().enumerate().map(|(number, reason)| format!("- [{}] {reason}\n", number + 1));
+        if self.0.is_empty() {
+            String::new()
+        } else {
+            format!("## Reasons\n\n{}\n", lines.collect::<String>())
+        }
+    }
+}
+
 /// The summary of all figures. Figures that were not run are listed as such.
 pub(super) fn markdown(results: &[FigureResult<'_>], scale: Scale) -> String {
     let mut table = Table::new(6, &["figure", "claim", "paper", "here", "result", "reason"]);
-    let mut row = |cells: [&str; 6]| table.row(cells.map(str::to_string).into());
+    let mut notes = Reasons::default();
+    let mut row = |cells: [&str; 5], reasons: &[String]| {
+        let reasons = notes.numbers(reasons);
+        table.row(cells.into_iter().chain([reasons.as_str()]).map(str::to_string).collect());
+    };
     for result in results {
         let (name, figure) = (result.figure.name(), result.figure.figure);
         if let Some(why) = &figure.unavailable {
-            row([&name, &figure.found, "", "-", "not measurable here", why]);
+            row([&name, &figure.found, "", "-", NOT_MEASURABLE], std::slice::from_ref(why));
         } else if figure.expect.is_empty() || result.rows.is_empty() {
-            let made = if result.rows.is_empty() { "not measured" } else { "see the report" };
-            row([&name, &figure.found, "", "-", made, &result.reasons()]);
+            row([&name, &figure.found, "", "-", made(result)], &result.reasons());
         } else {
             for (number, expected) in figure.expect.iter().enumerate() {
-                let (verdict, reason) = result.verdict(number);
+                let (verdict, reasons) = result.verdict(number);
                 let here = &result.checks[number].here;
-                row([&name, &expected.claim, &expected.paper, here, verdict, &reason]);
+                row([&name, &expected.claim, &expected.paper, here, verdict], &reasons);
             }
         }
     }
@@ -28,26 +62,41 @@ pub(super) fn markdown(results: &[FigureResult<'_>], scale: Scale) -> String {
                  shows that all figures can be made, and nothing about the claims.\n\n";
     format!(
         "# Summary at scale {scale}\n\n{}\n\n{}`here` has ratios of medians; the report of a figure has the exact \
-         condition of each claim.\n\n{}\n## Machine\n\n{}",
+         condition of each claim.\n\n{}\n{}## Machine\n\n{}",
         counts(results),
         if scale == Scale::Small { small } else { "" },
         table.to_markdown(),
+        notes.markdown(),
         Machine::here().to_markdown()
     )
 }
 
+/// Whether a figure without checked claims was measured.
+fn made(result: &FigureResult<'_>) -> &'static str {
+    match &result.unmeasured[..] {
+        _ if !result.rows.is_empty() => "see the report",
+        [] => "not measured",
+        all if all.iter().all(|one| one.unavailable) => NOT_MEASURABLE,
+        _ => "not measured",
+    }
+}
+
 /// How many figures were made, and how many claims hold.
 pub(super) fn counts(results: &[FigureResult<'_>]) -> String {
-    let unavailable = results.iter().filter(|result| result.figure.figure.unavailable.is_some()).count();
+    let unavailable = results
+        .iter()
+        .filter(|result| result.figure.figure.unavailable.is_some() || made(result) == NOT_MEASURABLE);
     let made = results.iter().filter(|result| !result.rows.is_empty()).count();
     let checks = || results.iter().filter(|result| !result.rows.is_empty()).flat_map(|result| &result.checks);
     let claims = |verdict| checks().filter(|check| check.verdict == verdict).count();
     format!(
-        "{made} of {} tables and figures measured, {unavailable} not measurable; of {} claims {} agree, {} differ, {} \
-         are not measured.",
+        "{made} of {} tables and figures measured, {} not measurable; of {} claims {} agree, {} agree in \
+         part, {} differ, {} are not measured.",
         results.len(),
+        unavailable.count(),
         checks().count(),
         claims(Verdict::Agrees),
+        claims(Verdict::AgreesInPart),
         claims(Verdict::Differs),
         claims(Verdict::NotMeasured)
     )

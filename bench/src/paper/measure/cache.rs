@@ -49,12 +49,10 @@ fn cores(cell: &Cell) -> Result<usize> {
 /// Measures a cell; `None` if the stop signal was raised.
 pub(super) fn measure(cell: &Cell, context: &Context<'_>) -> Result<Option<Result<Vec<Row>>>> {
     let (spec, cores) = (index(cell)?, cores(cell)?);
-    if cores > 1 && ["file:", "dax:"].iter().any(|kind| context.region.starts_with(kind)) {
-        let why =
-            format!("{cores} processes cannot share the region {}; use dram or hugetlb", context.region);
-        return Ok(Some(Err(Error::Failed(why))));
-    }
-    let indexes = context.data.copies(&spec, cores)?;
+    let indexes = match context.data.copies(&spec, cores, context.stop) {
+        Err(Error::Interrupted) => return Ok(None),
+        indexes => indexes?,
+    };
     let dir = context.data.path(&spec).display().to_string();
     let tier = context.tier.as_deref().unwrap_or_default();
     let flags = flags(cell, &dir, &context.region, tier, context.groups)?;

@@ -26,7 +26,7 @@ pub(super) fn flags(cell: &Cell, index: Option<&Path>) -> Result<Flags> {
 
 pub(super) fn measure(cell: &Cell, context: &Context<'_>) -> Result<Vec<Row>> {
     let index = IndexSpec::of(cell)?.map(|spec| context.data.path(&spec));
-    let results = codecs::run(&flags(cell, index.as_deref())?, Vec::new())?;
+    let results = codecs::run(&flags(cell, index.as_deref())?, Vec::new(), context.stop)?;
     let Value::Array(rows) = results.rows().to_json() else { return Ok(Vec::new()) };
     // Left out are sums over all lengths, and copies of uncompressed values.
     let measured =

@@ -4,6 +4,7 @@ use super::super::cell::{Cell, Experiment};
 use super::context::{Context, DRAM_LIKE_TIER, TIER};
 use crate::Result;
 use crate::cgroup::CgroupParent;
+use crate::counters::{CounterSet, Recorder};
 use crate::throttle::{HDD, Throttle};
 
 /// What this machine cannot do, each with the reason.
@@ -13,6 +14,9 @@ pub(in super::super) struct Missing {
     all_in_groups: bool,
     throttle: Option<String>,
     tier: Option<String>,
+    counters: [(CounterSet, Option<String>); 2],
+    /// The regions of caches and of the second tier.
+    regions: [String; 2],
 }
 
 impl Missing {
@@ -22,7 +26,9 @@ impl Missing {
         let throttle = || Throttle::new(context.data.dir(), HDD).map(drop);
         let reason = |result: Result<()>| result.err().map(|error| error.to_string());
         let no_group = || Some("--no-group: no memory limits and no emulated devices".to_string());
+        let open = |set| (set, reason(Recorder::open(set).map(drop)));
         Missing {
+            counters: [CounterSet::Cache, CounterSet::TopDown].map(open),
             groups: if context.groups { reason(groups()) } else { no_group() },
             all_in_groups: context.groups,
             throttle: if context.groups { reason(throttle()) } else { no_group() },
@@ -30,11 +36,12 @@ impl Missing {
                 .tier
                 .is_none()
                 .then(|| "no second memory tier; name one by --tier, such as numa:1 or dax:PATH".to_string()),
+            regions: [context.region.clone(), context.tier.clone().unwrap_or_default()],
         }
     }
 
     /// Why a cell cannot be measured here.
-    pub(in super::super) fn of(&self, cell: &Cell) -> Option<&str> {
+    pub(in super::super) fn of(&self, cell: &Cell) -> Option<String> {
         let is = |name: &str, values: &[&str]| cell.get(name).is_some_and(|value| values.contains(&value));
         let tier = is("region", &[TIER, DRAM_LIKE_TIER]) || is("meta-tier", &[TIER]);
         let tier = tier.then_some(&self.tier);
@@ -43,6 +50,89 @@ impl Missing {
         let limited = self.all_in_groups || is("modes", &["base", "base-prefetch"]);
         let limited = limited && cell.experiment == Experiment::Cache;
         let groups = limited.then_some(&self.groups);
-        [tier, throttle, groups].into_iter().flatten().find_map(|why| why.as_deref())
+        if cell.experiment == Experiment::Callgrind && !is("modes", &["memory"]) {
+            return Some(
+                "callgrind simulates neither memory tiers nor prefetching, only an index in memory"
+                    .to_string(),
+            );
+        }
+        let counted =
+            |set: &CounterSet| cell.experiment == Experiment::Cache && is("counters", &[&set.to_string()]);
+        let counters = self.counters.iter().find(|(set, _)| counted(set)).map(|(_, why)| why);
+        let machine = [tier, counters, throttle, groups].into_iter().flatten().find_map(Clone::clone);
+        machine.or_else(|| self.not_shared(cell))
+    }
+
+    /// Why the processes of a cell cannot run at the same time: each would write the file of its region.
+    fn not_shared(&self, cell: &Cell) -> Option<String> {
+        let cores =
+            cell.get("cores").filter(|cores| *cores != "1" && cell.experiment == Experiment::Cache)?;
+        let [caches, tier] = &self.regions;
+        let real = |name: Option<&str>| match name {
+            Some(TIER) => tier.clone(),
+            Some(DRAM_LIKE_TIER) => "dram".to_string(),
+            Some(other) => other.to_string(),
+            None => caches.clone(),
+        };
+        let regions = [
+            real(cell.get("region")),
+            cell.get("meta-tier").map(|tier| real(Some(tier))).unwrap_or_default(),
+        ];
+        let kind = ["file", "dax"].into_iter().find(|kind| {
+            regions.iter().any(|region| region.strip_prefix(kind).is_some_and(|rest| rest.starts_with(':')))
+        })?;
+        Some(format!("{cores} processes cannot share a region of kind {kind}; use dram or hugetlb"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_cannot_share_the_region_of_their_cell() {
+        let missing = |caches: &str, tier: &str| Missing {
+            groups: None,
+            all_in_groups: false,
+            throttle: None,
+            tier: None,
+            counters: [(CounterSet::Cache, None), (CounterSet::TopDown, Some("no counters".to_string()))],
+            regions: [caches.to_string(), tier.to_string()],
+        };
+        let cell = |cores: &str, region: Option<&str>| {
+            let settings = [("cores", Some(cores)), ("region", region)].into_iter();
+            let settings = settings.filter_map(|(name, value)| Some((name.to_string(), value?.to_string())));
+            Cell { experiment: Experiment::Cache, settings: settings.collect() }
+        };
+        let dax = missing("dax:/mnt/a", "file:/mnt/b");
+        let why = dax.of(&cell("2", None)).unwrap();
+        assert!(why.contains("2 processes") && why.contains("kind dax") && !why.contains("/mnt"), "{why}");
+        assert!(dax.of(&cell("2", Some(TIER))).unwrap().contains("kind file"));
+        for fits in [cell("1", None), cell("2", Some("dram")), cell("2", Some(DRAM_LIKE_TIER))] {
+            assert_eq!(dax.of(&fits), None);
+        }
+        assert_eq!(missing("hugetlb", "").of(&cell("2", None)), None);
+    }
+
+    #[test]
+    fn counters_are_needed_by_cells_that_count_and_not_by_simulated_ones() {
+        let missing = Missing {
+            groups: None,
+            all_in_groups: false,
+            throttle: None,
+            tier: None,
+            counters: [(CounterSet::Cache, None), (CounterSet::TopDown, Some("no counters".to_string()))],
+            regions: [String::new(), String::new()],
+        };
+        let cell = |experiment, mode: &str, set: &str| {
+            let settings = [("modes", mode), ("counters", set)].into_iter();
+            let settings = settings.map(|(name, value)| (name.to_string(), value.to_string()));
+            Cell { experiment, settings: settings.collect() }
+        };
+        let (cache, callgrind) = (Experiment::Cache, Experiment::Callgrind);
+        assert_eq!(missing.of(&cell(cache, "memory", "top-down")).unwrap(), "no counters");
+        assert_eq!(missing.of(&cell(cache, "memory", "cache")), None);
+        assert_eq!(missing.of(&cell(callgrind, "memory", "top-down")), None);
+        assert!(missing.of(&cell(callgrind, "hybrid-prefetch", "cache")).unwrap().contains("memory tiers"));
     }
 }

@@ -1,6 +1,7 @@
 //! Measures a cell by the experiment that it names.
 
 mod cache;
+mod callgrind;
 mod codecs;
 mod context;
 mod explored;
@@ -10,6 +11,7 @@ mod missing;
 mod settings;
 mod sizes;
 
+pub(super) use callgrind::QUERIES as CALLGRIND_QUERIES;
 pub(super) use context::Context;
 pub(super) use missing::Missing;
 
@@ -26,6 +28,7 @@ use settings::index;
 pub(super) fn measure(cell: &Cell, context: &Context<'_>) -> Result<Option<Outcome>> {
     let rows = match cell.experiment {
         Experiment::Cache => cache::measure(cell, context)?,
+        Experiment::Callgrind => callgrind::measure(cell, context)?,
         Experiment::Codecs => Some(codecs::measure(cell, context)),
         Experiment::Explored => Some(explored::measure(cell, context)),
         Experiment::Indexing => Some(indexing::measure(cell, context)),
@@ -47,7 +50,7 @@ pub(super) fn measure(cell: &Cell, context: &Context<'_>) -> Result<Option<Outco
 pub(super) fn check(cell: &Cell) -> Result<()> {
     IndexSpec::of(cell)?;
     match cell.experiment {
-        Experiment::Cache | Experiment::Explored => {
+        Experiment::Cache | Experiment::Callgrind | Experiment::Explored => {
             cache::flags(cell, "index", "dram", "dram", true).map(drop)
         }
         Experiment::Indexing => indexing::check(cell).map(drop),
