@@ -25,6 +25,7 @@ pub mod cgroup;
 pub mod codecs;
 mod error;
 pub mod generate;
+mod held_index;
 pub mod intersect;
 pub mod intersection;
 pub mod latency;
@@ -39,6 +40,7 @@ mod table;
 mod throttle;
 
 pub use error::{Error, Result};
+pub use held_index::HeldIndexFlags;
 pub use machine::Machine;
 pub use random::Random;
 pub use table::Table;

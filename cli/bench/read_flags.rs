@@ -121,6 +121,13 @@ impl ReadFlags {
     }
 }
 
+/// The error for flags of a held index beside flags of a cache.
+pub fn held_or_cached() -> Failure {
+    let why = "--keep-in and --slow-tier hold the whole index in memory; omit them, or omit --dram, --cache and the \
+               flags of read modes";
+    Failure::Usage(why.to_string())
+}
+
 fn lookahead(text: &str) -> Result<Lookahead, String> {
     if text == "adaptive" {
         return Ok(Lookahead::Adaptive);

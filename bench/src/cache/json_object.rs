@@ -28,6 +28,11 @@ impl<'a> JsonObject<'a> {
         self.text(name)?.parse().map_err(|_| wrong(name))
     }
 
+    /// A member that may be null.
+    pub(super) fn optional<T: FromStr>(&self, name: &str) -> Result<Option<T>> {
+        if self.0[name].is_null() { Ok(None) } else { self.parse(name).map(Some) }
+    }
+
     pub(super) fn texts(&self, list: &Value) -> Result<Vec<String>> {
         let texts = list.as_array().into_iter().flatten();
         texts.map(|text| text.as_str().map(str::to_string).ok_or_else(|| wrong("string"))).collect()

@@ -57,7 +57,7 @@ pub(super) fn run(task: &CellTask) -> Result<CellMeasurement> {
 
 fn in_memory(task: &CellTask, index: &Index, queries: &[Query]) -> Result<CellMeasurement> {
     assert_eq!(task.mode, CellMode::Memory);
-    index.load_into_memory()?;
+    task.held.load(index)?;
     let (searcher, options) = (index.searcher(), task.search());
     let repetition = || -> Result<Repetition> {
         let (next, measured) = (AtomicUsize::new(0), Mutex::new(Repetition::new(queries.len())));

@@ -6,7 +6,7 @@ use super::json_object::{JsonObject, wrong};
 use super::mode::{CellMode, read_lookahead, show_lookahead};
 use super::queries::DrawnQueries;
 use super::query_kind::QueryShape;
-use crate::{Error, Result};
+use crate::{Error, HeldIndexFlags, Result};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use tierdex::cache::{Lookahead, PolicyKind};
@@ -24,6 +24,8 @@ pub(super) struct CellTask {
     pub(super) stat: Option<PathBuf>,
     pub(super) mode: CellMode,
     pub(super) region: RegionKind,
+    /// The memory of the index in mode `memory`.
+    pub(super) held: HeldIndexFlags,
     pub(super) meta: MetaTier,
     pub(super) size: Size,
     pub(super) segment: u64,
@@ -52,6 +54,7 @@ impl CellTask {
             stat: None,
             mode: cell.mode,
             region: flags.region.clone(),
+            held: flags.held.clone(),
             meta: flags.meta(),
             size: cell.size.unwrap_or(defaults.size),
             segment: cell.segment.unwrap_or(defaults.list_cell_bytes as u64),
@@ -109,6 +112,8 @@ impl CellTask {
             "stat": self.stat,
             "mode": self.mode.to_string(),
             "region": self.region.to_string(),
+            "keep_in": self.held.keep_in.as_ref().map(ToString::to_string),
+            "slow_tier": self.held.slow_tier.as_ref().map(ToString::to_string),
             "meta": self.meta.to_string(),
             "size": self.size.to_string(),
             "segment": self.segment,
@@ -139,6 +144,10 @@ impl CellTask {
             stat: value["stat"].as_str().map(PathBuf::from),
             mode: read.parse("mode")?,
             region: read.parse("region")?,
+            held: HeldIndexFlags {
+                keep_in: read.optional("keep_in")?,
+                slow_tier: read.optional("slow_tier")?,
+            },
             meta: read.parse("meta")?,
             size: read.parse("size")?,
             segment: read.number("segment")?,
@@ -167,7 +176,8 @@ mod tests {
     #[test]
     fn a_task_round_trips_through_json() {
         let flags = flags(
-            "--modes memory,direct,base --sizes 0.5 --lookahead 16,adaptive --region file:/dev/shm/a --exhaustive false",
+            "--modes memory,direct,base --sizes 0.5 --lookahead 16,adaptive --region file:/dev/shm/a --exhaustive false \
+             --keep-in numa:1 --slow-tier 300,2.5",
         );
         let queries = DrawnQueries {
             terms: vec![vec!["a".into(), "ü\"".into()], vec!["c".into(), "d".into()]],

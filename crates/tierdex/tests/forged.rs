@@ -21,7 +21,7 @@ use tierdex::engine::MetaTier;
 use tierdex::engine::{Executor, ExecutorOptions};
 use tierdex::index::SearchOptions;
 use tierdex::index::{Index, IndexWriter, Manifest, Merge, OpenMode, WriterOptions, check};
-use tierdex::io::{Disk, Identity, MemDisk, SealedFile, SealedWriter, panic_message};
+use tierdex::io::{Disk, Identity, MemDisk, ReadDelay, RegionKind, SealedFile, SealedWriter, panic_message};
 use tierdex::query::Query;
 use tierdex::schema::Schema;
 use tierdex::segment::FileKind;
@@ -161,7 +161,8 @@ fn use_index(disk: &MemDisk, random: &mut Random) -> Result<(), Error> {
     let mut errors: Vec<Error> = report.problems;
     let kept = random.one_in(2);
     if kept {
-        errors.extend(index.load_into_memory().err());
+        let slow = random.one_in(2).then_some(ReadDelay { nanoseconds: 0, gbps: None });
+        errors.extend(index.keep_in(&RegionKind::Dram, slow).err());
     }
     // Both read the whole index, so they take much longer than a query.
     if random.one_in(40) {

@@ -10,7 +10,7 @@ use crate::segment::read::{
 use std::ops::Range;
 use std::sync::Arc;
 use tierdex_codec::{BitmapView, Codec, DecodeError, add_one, is_increasing, prefetch};
-use tierdex_io::{PAGE, SealedFile};
+use tierdex_io::{PAGE, ResidentBytes, SLOW_LINE, SealedFile};
 
 /// Maximum blocks per read, so that a long list is never buffered whole.
 const BLOCKS_READ_MAX: usize = 128;
@@ -57,11 +57,22 @@ struct PartBuffer {
     /// Offset of the bytes in the file.
     start: u64,
     bytes: Vec<u8>,
+    /// Lines of emulated slow memory that were read last.
+    slow_lines: Range<u64>,
 }
 
 impl PartBuffer {
     fn new(part: ListPart, ahead: usize) -> PartBuffer {
-        PartBuffer { part, last: None, ahead, min_ahead: ahead, next: 0, start: 0, bytes: Vec::new() }
+        PartBuffer {
+            part,
+            last: None,
+            ahead,
+            min_ahead: ahead,
+            next: 0,
+            start: 0,
+            bytes: Vec::new(),
+            slow_lines: 0..0,
+        }
     }
 
     /// Byte range of a block in the file: derived from the last range if that was of the same block or of
@@ -168,10 +179,11 @@ impl<'a> ListedBlocks<'a> {
         let range = self.range(part, block)?;
         if let Some(payload) = file.resident() {
             let bytes = piece(payload, file.payload().start, &range);
-            return Ok((
-                bytes.ok_or_else(|| self.list.corrupt("a block lies outside its file"))?,
-                range.start,
-            ));
+            let bytes = bytes.ok_or_else(|| self.list.corrupt("a block lies outside its file"))?;
+            if payload.is_slow() {
+                wait_for(payload, &range, &mut self.buffer(part, block).slow_lines);
+            }
+            return Ok((bytes, range.start));
         }
         self.load(file, part, block, range.clone())?;
         let bytes = self.buffer(part, block).get(&range);
@@ -306,6 +318,10 @@ impl<'a> Blocks<'a> {
         let (len, last, narrow) = match self {
             Blocks::Inline(list) => {
                 let len = list.documents as usize;
+                if let Some(payload) = field.skips().resident().filter(|payload| payload.is_slow()) {
+                    let range = list.offset..list.offset + list.postings.len() as u64;
+                    wait_for(payload, &range, &mut (0..0));
+                }
                 let decoded = codec.decode(&list.postings, u32::MAX, &mut out[..len]);
                 decoded.map_err(|e| decode_error(field.skips().name(), list.offset, codec, e))?;
                 (len, None, codec.has_narrow_gaps(&list.postings))
@@ -462,6 +478,16 @@ fn check_decoded(
     } else {
         Err(Error::corrupt(file, at + used as u64, "bytes follow a block"))
     }
+}
+
+/// Waits as long as a read of `range` from emulated slow memory takes longer than from DRAM. Lines that were
+/// read `last` are in the CPU cache.
+#[cold]
+fn wait_for(payload: &ResidentBytes, range: &Range<u64>, last: &mut Range<u64>) {
+    let lines = range.start / SLOW_LINE..range.end.div_ceil(SLOW_LINE);
+    let cached = lines.end.min(last.end).saturating_sub(lines.start.max(last.start));
+    *last = lines.clone();
+    payload.wait_for_lines(lines.end.saturating_sub(lines.start + cached));
 }
 
 fn piece<'a>(bytes: &'a [u8], start: u64, range: &Range<u64>) -> Option<&'a [u8]> {
