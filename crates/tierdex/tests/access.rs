@@ -113,6 +113,8 @@ fn resident_lists_and_lists_in_files_give_the_same_results() {
         written(200, 5, Codec::Auto, memory()),
         written(20_000, 1, Codec::Auto, memory()),
         written(20_000, 3, Codec::Pfor256Delta, memory()),
+        // Its documents are used in place.
+        written(20_000, 3, Codec::Raw, memory()),
         written(20_000, 3, Codec::Auto, real),
     ];
     for (disk, search) in disks.iter().flat_map(|disk| searches().map(|search| (disk, search))) {

@@ -176,18 +176,30 @@ impl<'a> ListedBlocks<'a> {
         part: ListPart,
         block: usize,
     ) -> Result<(&'b [u8], u64)> {
-        let range = self.range(part, block)?;
-        if let Some(payload) = file.resident() {
-            let bytes = piece(payload, file.payload().start, &range);
-            let bytes = bytes.ok_or_else(|| self.list.corrupt("a block lies outside its file"))?;
-            if payload.is_slow() {
-                wait_for(payload, &range, &mut self.buffer(part, block).slow_lines);
-            }
-            return Ok((bytes, range.start));
+        if let Some(resident) = self.resident_bytes(file, part, block)? {
+            return Ok(resident);
         }
+        let range = self.range(part, block)?;
         self.load(file, part, block, range.clone())?;
         let bytes = self.buffer(part, block).get(&range);
         Ok((bytes.expect("the range was read"), range.start))
+    }
+
+    /// Bytes of a part of a block and their offset in the file, if the file is resident.
+    fn resident_bytes<'f>(
+        &mut self,
+        file: &'f SealedFile,
+        part: ListPart,
+        block: usize,
+    ) -> Result<Option<(&'f [u8], u64)>> {
+        let Some(payload) = file.resident() else { return Ok(None) };
+        let range = self.range(part, block)?;
+        let bytes = piece(payload, file.payload().start, &range);
+        let bytes = bytes.ok_or_else(|| self.list.corrupt("a block lies outside its file"))?;
+        if payload.is_slow() {
+            wait_for(payload, &range, &mut self.buffer(part, block).slow_lines);
+        }
+        Ok(Some((bytes, range.start)))
     }
 
     /// Reads a range of a block into the buffer of `part`, unless the buffer contains it.
@@ -335,20 +347,49 @@ impl<'a> Blocks<'a> {
                 (len, Some(last), codec.has_narrow_gaps(bytes))
             }
         };
-        let documents = &out[..len];
-        let end = documents[len - 1];
+        self.check_documents((field, block), &out[..len], (narrow, last))?;
+        Ok(len)
+    }
+
+    /// The documents of a block where they are in memory, if the block is resident and not compressed, with
+    /// the checks of [`Blocks::documents`].
+    pub(super) fn documents_in_place(
+        &mut self,
+        field: &'a FieldReader,
+        block: usize,
+    ) -> Result<Option<&'a [u32]>> {
+        let codec = field.field().doc_codec;
+        let Blocks::Listed(blocks) = self else { return Ok(None) };
+        if !codec.is_uncompressed() {
+            return Ok(None);
+        }
+        let Some((bytes, _)) = blocks.resident_bytes(field.postings(), ListPart::Docs, block)? else {
+            return Ok(None);
+        };
+        let (len, last) = (blocks.list.block_len(block), blocks.list.last(block));
+        let Some(documents) = codec.values_in_place(bytes, len) else { return Ok(None) };
+        self.check_documents((field, block), documents, (false, Some(last)))?;
+        Ok(Some(documents))
+    }
+
+    /// Checks that the documents of a block increase, which is known if gaps are `narrow`, that they are
+    /// after those of the previous block, and that the last one is `last`, if given, and in the segment. The
+    /// check reads blocks that are used in place into the CPU cache; without it conjunctions are slower.
+    fn check_documents(
+        &self,
+        (field, block): (&FieldReader, usize),
+        documents: &[u32],
+        (narrow, last): (bool, Option<u32>),
+    ) -> Result<()> {
+        let end = documents[documents.len() - 1];
         let floor = self.before(block);
         let is_above = |document| floor == u32::MAX || floor < document;
         let rise = if narrow { is_above(end) } else { is_increasing(documents) && is_above(documents[0]) };
         if !rise || end >= field.documents() || last.is_some_and(|last| last != end) {
-            return Err(self.corrupt(
-                field,
-                ListPart::Docs,
-                block,
-                "documents of a block do not fit its skip data",
-            ));
+            let what = "documents of a block do not fit its skip data";
+            return Err(self.corrupt(field, ListPart::Docs, block, what));
         }
-        Ok(len)
+        Ok(())
     }
 
     /// A view of the block as a bitmap, if it is one, with the checks of [`Blocks::documents`]. A block of
