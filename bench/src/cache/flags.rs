@@ -70,9 +70,13 @@ pub struct Flags {
     /// reads/s and 181 MB/s)
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "ssd")]
     pub devices: Vec<Device>,
-    /// I/O engine of the modes with a cache: auto, uring, pread or mmap
+    /// I/O engine of the modes with a cache: auto, uring, pread or mmap; base and base-prefetch read by pread
+    /// if it is pread, else mapped files
     #[arg(long, default_value = "auto")]
     pub io: EngineKind,
+    /// Turn off the read-ahead of the system in base and base-prefetch
+    #[arg(long)]
+    pub no_readahead: bool,
     /// Reads in flight
     #[arg(long, default_value_t = 32)]
     pub depth: usize,
@@ -177,6 +181,7 @@ impl Flags {
         words.extend(
             (self.lookahead_samples > 0).then(|| format!("--lookahead-samples {}", self.lookahead_samples)),
         );
+        words.extend(self.no_readahead.then(|| "--no-readahead".to_string()));
         words.extend(self.no_group.then(|| "--no-group".to_string()));
         words.extend(self.keep_caches.then(|| "--keep-caches".to_string()));
         words.join(" ")

@@ -16,6 +16,10 @@ impl<'a> JsonObject<'a> {
         self.0[name].as_f64().ok_or_else(|| wrong(name))
     }
 
+    pub(super) fn flag(&self, name: &str) -> Result<bool> {
+        self.0[name].as_bool().ok_or_else(|| wrong(name))
+    }
+
     pub(super) fn text(&self, name: &str) -> Result<&'a str> {
         self.0[name].as_str().ok_or_else(|| wrong(name))
     }

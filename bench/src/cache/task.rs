@@ -2,7 +2,7 @@
 
 use super::cell::TableCell;
 use super::flags::Flags;
-use super::json_object::{JsonObject, wrong};
+use super::json_object::JsonObject;
 use super::mode::{CellMode, read_lookahead, show_lookahead};
 use super::queries::DrawnQueries;
 use super::query_kind::QueryShape;
@@ -32,6 +32,7 @@ pub(super) struct CellTask {
     pub(super) lookahead: Lookahead,
     pub(super) policy: PolicyKind,
     pub(super) io: EngineKind,
+    pub(super) readahead: bool,
     pub(super) depth: usize,
     pub(super) threads: usize,
     pub(super) dram: u64,
@@ -61,6 +62,7 @@ impl CellTask {
             lookahead: cell.lookahead.unwrap_or(defaults.lookahead),
             policy: cell.policy.unwrap_or(defaults.policy),
             io: flags.io,
+            readahead: !flags.no_readahead,
             depth: flags.depth,
             threads: flags.threads,
             dram: flags.dram,
@@ -76,7 +78,11 @@ impl CellTask {
     /// The executor options; `None` for an index in memory.
     pub(super) fn executor(&self) -> Option<ExecutorOptions> {
         let CellMode::Executor(mode) = self.mode else { return None };
-        let engine = EngineOptions { kind: self.io, depth: self.depth, direct: mode == Mode::Direct };
+        let kind = match self.io {
+            EngineKind::Auto | EngineKind::Uring if !mode.has_cache() => EngineKind::Mmap,
+            kind => kind,
+        };
+        let engine = EngineOptions { kind, depth: self.depth, direct: mode == Mode::Direct };
         Some(ExecutorOptions {
             mode,
             region: self.region.clone(),
@@ -86,6 +92,7 @@ impl CellTask {
             policy: self.policy,
             lookahead: self.lookahead,
             engine,
+            kernel_readahead: self.readahead,
             threads: self.threads,
             meta_tier: self.meta.clone(),
             dram: Some(self.dram),
@@ -120,6 +127,7 @@ impl CellTask {
             "lookahead": show_lookahead(self.lookahead),
             "policy": self.policy.to_string(),
             "io": self.io.to_string(),
+            "readahead": self.readahead,
             "depth": self.depth,
             "threads": self.threads,
             "dram": self.dram,
@@ -154,11 +162,12 @@ impl CellTask {
             lookahead: read_lookahead(read.text("lookahead")?).map_err(Error::Usage)?,
             policy: read.parse("policy")?,
             io: read.parse("io")?,
+            readahead: read.flag("readahead")?,
             depth: read.number("depth")? as usize,
             threads: read.number("threads")? as usize,
             dram: read.number("dram")?,
             k: read.number("k")? as usize,
-            exhaustive: value["exhaustive"].as_bool().ok_or_else(|| wrong("exhaustive"))?,
+            exhaustive: read.flag("exhaustive")?,
             samples: read.number("samples")? as usize,
             shape: read.parse("shape")?,
             field: read.number("field")? as usize,
