@@ -83,6 +83,10 @@ fn a_generated_index_is_valid_and_depends_on_the_seed_only() {
     assert!(ok(dir.path(), "search one t0000001").contains("1,500 "));
     ok(dir.path(), &format!("{GENERATE} --seed 1 --out same"));
     ok(dir.path(), &format!("{GENERATE} --seed 2 --out other"));
+    ok(dir.path(), &format!("{GENERATE} --codec raw --freq-codec vbyte --out codecs"));
+    let info = ok(dir.path(), "info codecs");
+    assert!(info.contains("raw") && info.contains("vbyte"), "{info}");
+    fails(dir.path(), 2, &format!("{GENERATE} --freq-codec vbyte-delta --out wrong"), "give vbyte");
     let docs = |index| fs::read(dir.path().join(index).join("0000000000000001.0.postings")).unwrap();
     assert!(docs("one") == docs("same") && docs("one") != docs("other"));
 }
