@@ -31,6 +31,8 @@ pub struct CgroupParent {
     pub version: CgroupVersion,
     /// Path of the parent group.
     pub dir: PathBuf,
+    /// Path of the group of this process, which is the parent in version 1.
+    pub own: PathBuf,
 }
 
 /// A control group of this process, removed when it is dropped.
@@ -59,19 +61,20 @@ impl CgroupParent {
     /// One line, if no hierarchy has the memory controller.
     pub fn memory() -> Result<CgroupParent> {
         let (own, mounts) = (proc_file("/proc/self/cgroup")?, proc_file("/proc/self/mountinfo")?);
-        let found = find_v1(&own, &mounts, "memory").or_else(|| find_v2(&own, &mounts));
+        let found = find_v1(&own, &mounts, "memory").or_else(|| find_v2(&own, &mounts, "memory"));
         let missing = "no control group here can limit memory";
         found.ok_or_else(|| Error::Failed(missing.to_string()))
     }
 
-    /// The parent for version 1 groups that limit the read rate of devices.
+    /// The parent for groups that limit the read rate of devices, of either version.
     ///
     /// # Errors
-    /// One line, if there is no `blkio` hierarchy.
-    pub fn blkio() -> Result<CgroupParent> {
+    /// One line, if no hierarchy has the controller, `blkio` in version 1 and `io` in version 2.
+    pub fn io() -> Result<CgroupParent> {
         let (own, mounts) = (proc_file("/proc/self/cgroup")?, proc_file("/proc/self/mountinfo")?);
-        let missing = "there are no `blkio` control groups of version 1 here";
-        find_v1(&own, &mounts, "blkio").ok_or_else(|| Error::Failed(missing.to_string()))
+        let missing = "there are no control groups here that limit reads";
+        let found = find_v1(&own, &mounts, "blkio").or_else(|| find_v2(&own, &mounts, "io"));
+        found.ok_or_else(|| Error::Failed(missing.to_string()))
     }
 
     /// Creates a group without limits.
@@ -111,6 +114,11 @@ impl CgroupParent {
 }
 
 impl Cgroup {
+    /// Version of its hierarchy.
+    pub fn version(&self) -> CgroupVersion {
+        self.version
+    }
+
     /// The file into which a joining process writes its process id.
     pub fn procs(&self) -> PathBuf {
         self.dir.join("cgroup.procs")
@@ -213,21 +221,22 @@ fn find_v1(own: &str, mounts: &str, controller: &str) -> Option<CgroupParent> {
         .lines()
         .filter_map(Mount::parse)
         .find(|mount| mount.fs_type == "cgroup" && has(mount.options))?;
-    Some(CgroupParent { version: CgroupVersion::V1, dir: mount.dir(path) })
+    let own = mount.dir(path);
+    Some(CgroupParent { version: CgroupVersion::V1, dir: own.clone(), own })
 }
 
-/// The version 2 parent for groups that limit memory, from the same texts.
-fn find_v2(own: &str, mounts: &str) -> Option<CgroupParent> {
+/// The version 2 parent for groups with a controller, from the same texts.
+fn find_v2(own: &str, mounts: &str, controller: &str) -> Option<CgroupParent> {
     let path = paths(own).find(|(controllers, _)| controllers.is_empty())?.1;
     let mount = mounts.lines().filter_map(Mount::parse).find(|mount| mount.fs_type == "cgroup2")?;
     let own = mount.dir(path);
     let limits = |dir: &&Path| {
         let on = fs::read_to_string(dir.join("cgroup.subtree_control")).unwrap_or_default();
-        on.split_whitespace().any(|name| name == "memory")
+        on.split_whitespace().any(|name| name == controller)
     };
     let inside = own.ancestors().take_while(|dir| dir.starts_with(mount.point));
     let dir = inside.into_iter().find(limits)?.to_path_buf();
-    Some(CgroupParent { version: CgroupVersion::V2, dir })
+    Some(CgroupParent { version: CgroupVersion::V2, dir, own })
 }
 
 /// The controllers and the path of each line of `/proc/self/cgroup`.
@@ -298,22 +307,24 @@ mod tests {
         let inner = mount.path().join("slice/unit");
         fs::create_dir_all(&inner).unwrap();
         let mounts = format!("32 26 0:29 / {} rw - cgroup2 cgroup2 rw\n", mount.path().display());
-        let found = || find_v2("0::/slice/unit\n", &mounts);
+        let found = || find_v2("0::/slice/unit\n", &mounts, "memory");
         assert_eq!(found(), None);
         fs::write(mount.path().join("cgroup.subtree_control"), "cpu memory\n").unwrap();
         assert_eq!(found().unwrap().dir, mount.path());
         fs::write(mount.path().join("slice/cgroup.subtree_control"), "memory pids\n").unwrap();
         assert_eq!(
             found(),
-            Some(CgroupParent { version: CgroupVersion::V2, dir: mount.path().join("slice") })
+            Some(CgroupParent { version: CgroupVersion::V2, dir: mount.path().join("slice"), own: inner })
         );
-        assert_eq!(find_v2("4:memory:/\n", &mounts), None);
+        assert_eq!(find_v2("4:memory:/\n", &mounts, "memory"), None);
+        assert_eq!(find_v2("0::/slice/unit\n", &mounts, "io"), None);
     }
 
     #[test]
     fn a_group_reads_its_files_and_is_removed() {
         let root = tempfile::tempdir().unwrap();
-        let parent = CgroupParent { version: CgroupVersion::V1, dir: root.path().to_path_buf() };
+        let (dir, own) = (root.path().to_path_buf(), root.path().to_path_buf());
+        let parent = CgroupParent { version: CgroupVersion::V1, dir, own };
         let group = parent.create().unwrap();
         for (name, text) in [
             ("memory.max_usage_in_bytes", "4096\n"),

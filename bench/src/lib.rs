@@ -29,6 +29,7 @@ pub mod codecs;
 pub mod counters;
 mod error;
 pub mod generate;
+mod held_index;
 pub mod intersect;
 pub mod intersection;
 pub mod latency;
@@ -45,6 +46,7 @@ mod table;
 mod throttle;
 
 pub use error::{Error, Result};
+pub use held_index::HeldIndexFlags;
 pub use machine::Machine;
 pub use random::Random;
 pub use table::Table;

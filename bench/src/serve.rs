@@ -18,7 +18,7 @@
 mod batch;
 mod server;
 
-use crate::{Error, Result};
+use crate::{Error, HeldIndexFlags, Result};
 use clap::Args;
 use server::{Backend, Server};
 use std::io::{BufRead, Read, Write};
@@ -42,6 +42,9 @@ pub struct Flags {
     /// BM25 b: weight of the document length, 0 to 1
     #[arg(long, default_value_t = DEFAULT_B, allow_negative_numbers = true)]
     pub b: f64,
+    /// Memory of the index, without an executor.
+    #[command(flatten)]
+    pub held: HeldIndexFlags,
 }
 
 /// Answers the lines of `input` until it ends: from memory, or through an executor if `executor` has its
@@ -60,7 +63,7 @@ pub fn run(
     let backend = match executor {
         Some(options) => Backend::Executor(Box::new(Executor::new(index, options)?)),
         None => {
-            index.load_into_memory()?;
+            flags.held.load(index)?;
             Backend::Memory(index.searcher())
         }
     };

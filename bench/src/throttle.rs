@@ -1,10 +1,11 @@
-//! Emulation of slower devices: a `blkio` control group (version 1) limits reads and bytes per second of the
-//! block device below a directory. Figures measured this way are reported as emulated.
+//! Emulation of slower devices: a control group with the controller `blkio` (version 1) or `io` (version 2)
+//! limits reads and bytes per second of the block device below a directory. Figures measured this way are
+//! reported as emulated.
 //!
-//! A process joins by writing its process id into [`Throttle::procs`]; this process joins by
+//! A process joins by writing its process id into [`Throttle::procs_beside`]; this process joins by
 //! [`Throttle::join`]. A throttle has no seeks: sequential and random reads cost the same.
 
-use crate::cgroup::{Cgroup, CgroupParent};
+use crate::cgroup::{Cgroup, CgroupParent, CgroupVersion};
 use crate::{Error, Result};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -33,6 +34,9 @@ pub const HDD: DeviceRates = DeviceRates { reads: Some(HDD_READS), bytes: Some(H
 /// A control group whose members read at the rates of a slower device.
 #[derive(Debug)]
 pub struct Throttle {
+    /// Number of the device.
+    device: String,
+    rates: DeviceRates,
     group: Cgroup,
     parent: CgroupParent,
 }
@@ -52,19 +56,25 @@ impl Throttle {
     }
 
     fn try_new(dir: &Path, rates: DeviceRates) -> Result<Throttle> {
-        let parent = CgroupParent::blkio()?;
-        let number = block_device(dir)?;
+        let parent = CgroupParent::io()?;
+        let device = block_device(dir)?;
         let group = parent.create()?;
-        for (name, rate) in [("iops", rates.reads), ("bps", rates.bytes)] {
-            let name = format!("blkio.throttle.read_{name}_device");
-            rate.map_or(Ok(()), |rate| group.write(&name, &format!("{number} {rate}")))?;
-        }
-        Ok(Throttle { group, parent })
+        limit(&group, &device, rates)?;
+        Ok(Throttle { device, rates, group, parent })
     }
 
-    /// The file into which a joining process writes its process id.
-    pub fn procs(&self) -> PathBuf {
-        self.group.procs()
+    /// The file into which a process writes its process id to read at these rates, if it is also in the group
+    /// `other`. `None` if a process cannot be in both, because both are of version 2: `other` then has the
+    /// limits too.
+    ///
+    /// # Errors
+    /// One line, if `other` cannot limit reads.
+    pub fn procs_beside(&self, other: Option<&Cgroup>) -> Result<Option<PathBuf>> {
+        let is_v2 = |group: &&Cgroup| group.version() == CgroupVersion::V2;
+        match other.filter(|other| is_v2(other) && is_v2(&&self.group)) {
+            Some(other) => limit(other, &self.device, self.rates).map(|()| None),
+            None => Ok(Some(self.group.procs())),
+        }
     }
 
     /// Moves this process into the group.
@@ -80,7 +90,25 @@ impl Throttle {
 impl Drop for Joined {
     fn drop(&mut self) {
         // If leaving fails, the process stays in the group.
-        let _ = fs::write(self.0.parent.dir.join("cgroup.procs"), std::process::id().to_string());
+        let _ = fs::write(self.0.parent.own.join("cgroup.procs"), std::process::id().to_string());
+    }
+}
+
+/// Limits the reads of a group from a device.
+fn limit(group: &Cgroup, device: &str, rates: DeviceRates) -> Result<()> {
+    match group.version() {
+        CgroupVersion::V1 => {
+            for (name, rate) in [("iops", rates.reads), ("bps", rates.bytes)] {
+                let name = format!("blkio.throttle.read_{name}_device");
+                rate.map_or(Ok(()), |rate| group.write(&name, &format!("{device} {rate}")))?;
+            }
+            Ok(())
+        }
+        CgroupVersion::V2 => {
+            let rate = |rate: Option<u64>| rate.map_or("max".to_string(), |rate| rate.to_string());
+            let limits = format!("{device} rbps={} riops={}", rate(rates.bytes), rate(rates.reads));
+            group.write("io.max", &limits)
+        }
     }
 }
 
@@ -125,10 +153,37 @@ mod tests {
     }
 
     #[test]
+    fn each_version_has_its_own_files() {
+        let dir = tempfile::tempdir().unwrap();
+        let group = |version, name: &str| {
+            let dir = dir.path().join(name);
+            fs::create_dir(&dir).unwrap();
+            CgroupParent { version, own: dir.clone(), dir }.create().unwrap()
+        };
+        let text = |group: &Cgroup, name| fs::read_to_string(group.procs().with_file_name(name)).ok();
+        let (one, two) = (group(CgroupVersion::V1, "one"), group(CgroupVersion::V2, "two"));
+        let sas = DeviceRates { reads: None, bytes: Some(793) };
+        limit(&one, "8:0", sas).unwrap();
+        limit(&two, "8:0", sas).unwrap();
+        assert_eq!(text(&one, "blkio.throttle.read_bps_device").as_deref(), Some("8:0 793"));
+        assert_eq!(text(&one, "blkio.throttle.read_iops_device"), None);
+        assert_eq!(text(&two, "io.max").as_deref(), Some("8:0 rbps=793 riops=max"));
+
+        // A process is in one group of version 2.
+        let memory = group(CgroupVersion::V2, "memory");
+        let parent = CgroupParent { version: CgroupVersion::V2, dir: PathBuf::new(), own: PathBuf::new() };
+        let throttle = Throttle { device: "8:0".to_string(), rates: HDD, group: two, parent };
+        assert_eq!(throttle.procs_beside(Some(&memory)).unwrap(), None);
+        assert_eq!(text(&memory, "io.max").as_deref(), Some("8:0 rbps=181000000 riops=120"));
+        assert_eq!(throttle.procs_beside(Some(&one)).unwrap(), Some(throttle.group.procs()));
+        assert_eq!(throttle.procs_beside(None).unwrap(), Some(throttle.group.procs()));
+    }
+
+    #[test]
     fn this_process_joins_and_leaves() {
         // No limits, since other tests read at the same time. Skipped where groups are not permitted.
         let Ok(throttle) = Throttle::new(Path::new("."), DeviceRates::default()) else { return };
-        let dir = throttle.procs().parent().unwrap().to_path_buf();
+        let dir = throttle.group.procs().parent().unwrap().to_path_buf();
         let members = || fs::read_to_string(dir.join("cgroup.procs")).unwrap();
         assert_eq!(members(), "");
         let joined = throttle.join().unwrap();

@@ -30,6 +30,7 @@ fn test_dir() -> tempfile::TempDir {
         vocabulary: 5000,
         seed: 1,
         codec: Codec::Auto,
+        freq_codec: None,
         out: "unused".into(),
     };
     let disk = Arc::new(PosixDisk::open(&dir).unwrap());

@@ -12,7 +12,7 @@ use tierdex::segment::read::FieldReader;
 use tierdex_bench::generate::{Collection, Flags};
 
 fn flags(docs: u64, postings: u64, vocabulary: u64, seed: u64) -> Flags {
-    Flags { docs, postings, vocabulary, seed, codec: Codec::Auto, out: "unused".into() }
+    Flags { docs, postings, vocabulary, seed, codec: Codec::Auto, freq_codec: None, out: "unused".into() }
 }
 
 fn generated(flags: &Flags, threads: usize) -> (Collection, MemDisk) {

@@ -63,6 +63,7 @@ fn a_query_log_runs_over_an_index() {
         vocabulary: 5_000,
         seed: 1,
         codec: Codec::Auto,
+        freq_codec: None,
         out: index.clone(),
     };
     let disk = std::sync::Arc::new(PosixDisk::create(&index).unwrap());

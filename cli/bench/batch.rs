@@ -1,10 +1,11 @@
 //! `tierdex-bench batch` and `tierdex-bench stats`: the commands of `tierdex` with additional flags for
 //! experiments.
 
-use crate::read_flags::ReadFlags;
+use crate::read_flags::{ReadFlags, held_or_cached};
 use clap::Args;
 use std::path::PathBuf;
-use tierdex::engine::ExecutorOptions;
+use tierdex::engine::{ExecutorOptions, MetaTier, Mode};
+use tierdex_bench::HeldIndexFlags;
 use tierdex_cli::cmd::{batch, stats};
 use tierdex_cli::failure::Outcome;
 
@@ -17,6 +18,8 @@ pub struct BatchArguments {
     batch: batch::Arguments,
     #[command(flatten)]
     reads: ReadFlags,
+    #[command(flatten)]
+    held: HeldIndexFlags,
     /// Disable pruning: score every matching document; the hits are the same
     #[arg(long)]
     exhaustive: bool,
@@ -38,9 +41,20 @@ impl BatchArguments {
     pub fn run(&self) -> Outcome {
         let samples = if self.lookahead_log.is_some() { LOOKAHEAD_SAMPLES_MAX } else { 0 };
         let defaults = ExecutorOptions { lookahead_samples: samples, ..ExecutorOptions::default() };
+        let mut options = self.reads.options(&self.batch.memory, defaults)?;
+        let mut meta_tier = self.reads.meta_tier();
+        let held = self.held.is_given().then(|| (self.held.region(), self.held.slow_tier));
+        if held.is_some() {
+            if !(self.reads.is_default() && self.batch.memory.is_default()) || self.lookahead_log.is_some() {
+                return Err(held_or_cached());
+            }
+            // A resident index is read by no mode, and has no cache.
+            (options.mode, meta_tier) = (Mode::Base, Some(MetaTier::Disk));
+        }
         let experiment = batch::ExperimentOptions {
-            defaults: self.reads.options(&self.batch.memory, defaults)?,
-            meta_tier: self.reads.meta_tier(),
+            defaults: options,
+            meta_tier,
+            held,
             exhaustive: self.exhaustive,
             lookahead_log: self.lookahead_log.clone(),
         };

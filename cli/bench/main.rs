@@ -115,6 +115,9 @@ fn run(experiment: &Experiment) -> Outcome {
             let index = open::index(&flags.dir)?;
             let defaults = ExecutorOptions { threads: THREADS_AUTO, ..ExecutorOptions::default() };
             let in_memory = memory.is_default() && reads.is_default();
+            if flags.held.is_given() && !in_memory {
+                return Err(read_flags::held_or_cached());
+            }
             let options = reads.options(memory, defaults)?;
             let options = (!in_memory).then(|| memory.options(&index, options, reads.meta_tier()));
             serve::run(&index, options.as_ref(), flags, &mut stdin().lock(), &mut stdout().lock())

@@ -24,9 +24,14 @@ pub struct ReadFlags {
     /// that fits into --dram]
     #[arg(long, value_name = "TIER")]
     meta_tier: Option<MetaTier>,
-    /// I/O engine [default: auto, the fastest that is available]
+    /// I/O engine [default: auto, the fastest that is available; mmap in base and base-prefetch, which accept
+    /// mmap and pread]
     #[arg(long, value_parser = one_of::<EngineKind>(ENGINES))]
     io: Option<EngineKind>,
+    /// Turn off the read-ahead of the system in base and base-prefetch; the other modes that prefetch have
+    /// none
+    #[arg(long)]
+    no_readahead: bool,
     /// Maximum number of reads in flight [default: 32]
     #[arg(long)]
     depth: Option<usize>,
@@ -46,9 +51,9 @@ pub struct ReadFlags {
 impl ReadFlags {
     /// Whether no flag is given.
     pub fn is_default(&self) -> bool {
-        let ReadFlags { mode, meta_tier, io, depth, policy, lookahead, segment } = self;
+        let ReadFlags { mode, meta_tier, io, no_readahead, depth, policy, lookahead, segment } = self;
         let cache_flags = depth.is_some() || policy.is_some() || lookahead.is_some() || segment.is_some();
-        !(mode.is_some() || meta_tier.is_some() || io.is_some() || cache_flags)
+        !(mode.is_some() || meta_tier.is_some() || io.is_some() || *no_readahead || cache_flags)
     }
 
     /// The memory tier of dictionary, skip data and norms, if one is given.
@@ -62,14 +67,15 @@ impl ReadFlags {
         let segment = self.segment.unwrap_or(defaults.list_cell_bytes as u64);
         let depth = self.depth.unwrap_or(defaults.engine.depth);
         self.check(memory, mode, (segment, depth), defaults.lookahead_samples > 0).map_err(Failure::Usage)?;
-        let engine =
-            EngineOptions { kind: self.io.unwrap_or(EngineKind::Auto), depth, direct: mode == Mode::Direct };
+        let default = if mode.has_cache() { EngineKind::Auto } else { EngineKind::Mmap };
+        let engine = EngineOptions { kind: self.io.unwrap_or(default), depth, direct: mode == Mode::Direct };
         Ok(ExecutorOptions {
             mode,
             list_cell_bytes: segment as usize,
             policy: self.policy.unwrap_or(defaults.policy),
             lookahead: self.lookahead.unwrap_or(defaults.lookahead),
             engine,
+            kernel_readahead: !self.no_readahead,
             ..defaults
         })
     }
@@ -113,12 +119,26 @@ impl ReadFlags {
                 "--mode {mode} does not prefetch; omit {flag}, or use another mode, such as hybrid-prefetch"
             ));
         }
-        if !mode.has_cache() && self.io.is_some_and(|io| !matches!(io, EngineKind::Auto | EngineKind::Pread))
+        if mode.has_cache() && self.no_readahead {
+            return Err(format!(
+                "--mode {mode} does not use the read-ahead of the system; omit --no-readahead"
+            ));
+        }
+        if !mode.has_cache() && self.io.is_some_and(|io| !matches!(io, EngineKind::Mmap | EngineKind::Pread))
         {
-            return Err(format!("--mode {mode} reads with pread through the page cache only; omit --io"));
+            return Err(format!(
+                "--mode {mode} reads with mmap or pread through the page cache only; omit --io"
+            ));
         }
         Ok(())
     }
+}
+
+/// The error for flags of a held index beside flags of a cache.
+pub fn held_or_cached() -> Failure {
+    let why = "--keep-in and --slow-tier hold the whole index in memory; omit them, or omit --dram, --cache and the \
+               flags of read modes";
+    Failure::Usage(why.to_string())
 }
 
 fn lookahead(text: &str) -> Result<Lookahead, String> {

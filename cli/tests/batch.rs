@@ -182,9 +182,12 @@ fn flags_without_effect_in_a_mode_are_rejected() {
         ("--mode hybrid --lookahead 4", "omit --lookahead,"),
         ("--mode base --lookahead-log l", "omit --lookahead-log"),
         ("--mode base-prefetch --io uring", "through the page cache only"),
+        ("--mode direct --no-readahead", "omit --no-readahead"),
         ("--mode direct --io mmap", "--mode hybrid-prefetch"),
         ("--mode direct --segment 8K", "omit --segment"),
         ("--lookahead 4", "--mode direct does not prefetch"),
+        ("--keep-in dram --mode base", "hold the whole index in memory"),
+        ("--slow-tier 300 --dram 50M", "hold the whole index in memory"),
     ] {
         workspace.fails(2, &format!("tierdex-bench batch i --queries q --run r {flags}"), words);
     }
@@ -192,6 +195,9 @@ fn flags_without_effect_in_a_mode_are_rejected() {
         "--mode hybrid-prefetch --policy sieve --segment 4K --depth 4 --lookahead 4",
         "--mode direct --policy sieve --depth 4",
         "--mode base-prefetch --lookahead 4",
+        "--mode base-prefetch --io pread",
+        "--mode base --no-readahead --dram 50M",
+        "--keep-in dram --slow-tier 10,50 --stats",
     ] {
         workspace.ok(&format!("tierdex-bench batch i --queries q --run r {flags}"));
     }

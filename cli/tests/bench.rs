@@ -83,6 +83,10 @@ fn a_generated_index_is_valid_and_depends_on_the_seed_only() {
     assert!(ok(dir.path(), "search one t0000001").contains("1,500 "));
     ok(dir.path(), &format!("{GENERATE} --seed 1 --out same"));
     ok(dir.path(), &format!("{GENERATE} --seed 2 --out other"));
+    ok(dir.path(), &format!("{GENERATE} --codec raw --freq-codec vbyte --out codecs"));
+    let info = ok(dir.path(), "info codecs");
+    assert!(info.contains("raw") && info.contains("vbyte"), "{info}");
+    fails(dir.path(), 2, &format!("{GENERATE} --freq-codec vbyte-delta --out wrong"), "give vbyte");
     let docs = |index| fs::read(dir.path().join(index).join("0000000000000001.0.postings")).unwrap();
     assert!(docs("one") == docs("same") && docs("one") != docs("other"));
 }
@@ -203,7 +207,11 @@ fn the_server_answers_each_line_with_one_line() {
     ok(dir.path(), "index docs.jsonl --out i");
     let lines = "COUNT\tcat\nTOP_10\tcat\nTOP_1000\tdog\nTOP_5_COUNT\t+cat +dog\nCOUNT\tcat dog\nDOCS_2\tdog\n\
                  NOPE\tcat\nCOUNT\ncat\nCOUNT\t(\nCOUNT\tfish\n";
-    for arguments in ["tierdex-bench serve i", "tierdex-bench serve i --exhaustive"] {
+    for arguments in [
+        "tierdex-bench serve i",
+        "tierdex-bench serve i --exhaustive",
+        "tierdex-bench serve i --keep-in dram --slow-tier 10,50",
+    ] {
         let answers = served(dir.path(), arguments, lines.as_bytes());
         assert_eq!(answers[..6], ["READY", "600", "10", "200", "200", "600"]);
         let first: Vec<&str> = answers[6].split([' ', ':']).collect();
@@ -278,10 +286,11 @@ fn caches_are_measured_in_separate_processes() {
     let dir = tempfile::tempdir().unwrap();
     ok(dir.path(), &format!("{GENERATE} --out i"));
     let run = "tierdex-bench cache i --out o --no-group --keep-caches --region dram --modes memory,hybrid-prefetch,direct \
-               --sizes 20,100 --count 10 --lookahead adaptive";
+               --slow-tier 5 --sizes 20,100 --count 10 --lookahead adaptive";
     let table = ok(dir.path(), &run.split_whitespace().collect::<Vec<_>>().join(" "));
     let of = |start: &str| table.lines().filter(|line| line.starts_with(start)).count();
     assert_eq!((of("queries "), of("SINGLE H RP 25% "), of("AND H RP 25% ")), (1, 5, 5), "{table}");
+    assert!(table.contains(" memory slow=5 emulated "), "{table}");
     let read = |name: &str| fs::read_to_string(dir.path().join("o").join(name)).unwrap();
     let rows: serde_json::Value = serde_json::from_str(&read("data.json")).unwrap();
     let rows = rows.as_array().unwrap();

@@ -7,10 +7,10 @@ use super::queries::Workload;
 use serde_json::{Value, json};
 use tierdex::cache::{Lookahead, PolicyKind};
 use tierdex::engine::Mode;
-use tierdex::io::Size;
+use tierdex::io::{ReadDelay, Size};
 
 /// One measurement: a combination of settings. A setting that does not apply to the mode is `None`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TableCell {
     /// The queries.
     pub workload: Workload,
@@ -26,6 +26,8 @@ pub struct TableCell {
     pub lookahead: Option<Lookahead>,
     /// Eviction policy.
     pub policy: Option<PolicyKind>,
+    /// Delay of reads of the index in memory.
+    pub slow_tier: Option<ReadDelay>,
 }
 
 impl TableCell {
@@ -51,11 +53,21 @@ impl TableCell {
         let sizes = settings(mode != CellMode::Memory, &flags.sizes);
         let (segments, policies) = (settings(cache, &flags.segments), settings(cache, &flags.policies));
         let lookaheads = lookaheads(flags, mode);
+        let slow_tier = flags.held.slow_tier.filter(|_| mode == CellMode::Memory);
         for &size in &sizes {
             for &segment in &segments {
                 for &lookahead in &lookaheads {
                     for &policy in &policies {
-                        cells.push(TableCell { workload, device, mode, size, segment, lookahead, policy });
+                        cells.push(TableCell {
+                            workload,
+                            device,
+                            mode,
+                            size,
+                            segment,
+                            lookahead,
+                            policy,
+                            slow_tier,
+                        });
                     }
                 }
             }
@@ -75,6 +87,9 @@ impl TableCell {
         }
         if let Some(policy) = self.policy.filter(|policy| *policy != PolicyKind::Lru) {
             name += &format!(" policy={policy}");
+        }
+        if let Some(delay) = self.slow_tier {
+            name += &format!(" slow={delay} emulated");
         }
         name
     }
@@ -97,12 +112,13 @@ impl TableCell {
             "shape": self.workload.shape.to_string(),
             "repeats_percent": self.workload.repeats,
             "device": self.device.to_string(),
-            "emulated": self.device != Device::Ssd,
+            "emulated": self.device != Device::Ssd || self.slow_tier.is_some(),
             "mode": self.mode.to_string(),
             "size_percent": self.size.map(percent),
             "segment_bytes": self.segment,
             "lookahead": self.lookahead.map(show_lookahead),
             "policy": self.policy.map(|policy| policy.to_string()),
+            "slow_tier": self.slow_tier.map(|delay| delay.to_string()),
         })
     }
 }

@@ -4,7 +4,7 @@ use super::device::Device;
 use super::mode::{CellMode, read_lookahead, show_lookahead};
 use super::query_kind::{QueryShape, TermClass};
 use crate::counters::CounterSet;
-use crate::{Error, Result};
+use crate::{Error, HeldIndexFlags, Result};
 use clap::{ArgAction, Args};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -20,8 +20,8 @@ pub struct Flags {
     /// Write report.md, data.json and plots into this directory
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// Modes: memory (the whole index in memory, without a memory limit), base, base-prefetch, hybrid,
-    /// hybrid-prefetch, direct
+    /// Modes: memory (the whole index in the region of --keep-in [default: dram], without a memory limit),
+    /// base, base-prefetch, hybrid, hybrid-prefetch, direct
     #[arg(
         long,
         value_name = "LIST",
@@ -50,6 +50,9 @@ pub struct Flags {
     /// Memory region of the cache: dram, hugetlb, numa:NODE, dax:PATH or file:PATH
     #[arg(long, value_name = "REGION", default_value = "hugetlb")]
     pub region: RegionKind,
+    /// Memory of the index in mode memory.
+    #[command(flatten)]
+    pub held: HeldIndexFlags,
     /// Memory tier of terms, skip data and lengths: disk, terms (only terms in DRAM), dram, or a region
     /// [default: the region of the cache]
     #[arg(long, value_name = "TIER")]
@@ -68,9 +71,13 @@ pub struct Flags {
     /// reads/s and 181 MB/s)
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "ssd")]
     pub devices: Vec<Device>,
-    /// I/O engine of the modes with a cache: auto, uring, pread or mmap
+    /// I/O engine of the modes with a cache: auto, uring, pread or mmap; base and base-prefetch read by pread
+    /// if it is pread, else mapped files
     #[arg(long, default_value = "auto")]
     pub io: EngineKind,
+    /// Turn off the read-ahead of the system in base and base-prefetch
+    #[arg(long)]
+    pub no_readahead: bool,
     /// Reads in flight
     #[arg(long, default_value_t = 32)]
     pub depth: usize,
@@ -135,6 +142,9 @@ impl Flags {
         if self.io == EngineKind::Mmap && self.modes.iter().any(|mode| mode.to_string() == "direct") {
             return wrong("--io mmap cannot read past the page cache; leave direct out of --modes");
         }
+        if self.held.is_given() && !self.modes.contains(&CellMode::Memory) {
+            return wrong("--keep-in and --slow-tier are for the mode memory; name it in --modes");
+        }
         if self.no_group && self.devices.iter().any(|device| *device != Device::Ssd) {
             return wrong("--devices sas and hdd are emulated by control groups; leave --no-group out");
         }
@@ -171,10 +181,13 @@ impl Flags {
             format!("--count {} --k {} --exhaustive {}", self.count, self.k, self.exhaustive),
             format!("--rounds {} --seed {}", self.rounds, self.seed),
         ];
+        words.extend(self.held.keep_in.as_ref().map(|region| format!("--keep-in {}", name(region))));
+        words.extend(self.held.slow_tier.map(|delay| format!("--slow-tier {delay}")));
         words.extend(
             (self.lookahead_samples > 0).then(|| format!("--lookahead-samples {}", self.lookahead_samples)),
         );
         words.extend(self.counters.map(|set| format!("--counters {set}")));
+        words.extend(self.no_readahead.then(|| "--no-readahead".to_string()));
         words.extend(self.no_group.then(|| "--no-group".to_string()));
         words.extend(self.keep_caches.then(|| "--keep-caches".to_string()));
         words.join(" ")
@@ -267,6 +280,7 @@ pub(super) mod tests {
             ("--depth 0", "--depth"),
             ("--count 0", "--count"),
             ("--io mmap", "--io mmap"),
+            ("--modes base --slow-tier 300", "memory"),
             ("--no-group --devices hdd", "emulated"),
         ];
         for (line, words) in wrong {

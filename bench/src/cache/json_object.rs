@@ -16,6 +16,10 @@ impl<'a> JsonObject<'a> {
         self.0[name].as_f64().ok_or_else(|| wrong(name))
     }
 
+    pub(super) fn flag(&self, name: &str) -> Result<bool> {
+        self.0[name].as_bool().ok_or_else(|| wrong(name))
+    }
+
     pub(super) fn text(&self, name: &str) -> Result<&'a str> {
         self.0[name].as_str().ok_or_else(|| wrong(name))
     }
@@ -26,6 +30,11 @@ impl<'a> JsonObject<'a> {
 
     pub(super) fn parse<T: FromStr>(&self, name: &str) -> Result<T> {
         self.text(name)?.parse().map_err(|_| wrong(name))
+    }
+
+    /// A member that may be null.
+    pub(super) fn optional<T: FromStr>(&self, name: &str) -> Result<Option<T>> {
+        if self.0[name].is_null() { Ok(None) } else { self.parse(name).map(Some) }
     }
 
     pub(super) fn texts(&self, list: &Value) -> Result<Vec<String>> {

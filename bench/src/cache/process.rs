@@ -66,7 +66,7 @@ fn in_memory(
     recorder: Option<Recorder>,
 ) -> Result<CellMeasurement> {
     assert_eq!(task.mode, CellMode::Memory);
-    index.load_into_memory()?;
+    task.held.load(index)?;
     let (searcher, options) = (index.searcher(), task.search());
     let repetition = || -> Result<Repetition> {
         let (next, measured) = (AtomicUsize::new(0), Mutex::new(Repetition::new(queries.len())));

@@ -334,6 +334,18 @@ fn method(flags: &Flags) -> String {
          of documents, score bits and matches, or the run fails.\n\n",
         flags.count, flags.k
     );
+    if flags.held.is_given() {
+        text += &format!("- `memory`: the index is in {}.\n", name(&flags.held.region()));
+    }
+    if let Some(delay) = flags.held.slow_tier {
+        let bandwidth =
+            delay.gbps.map_or(String::new(), |gbps| format!(", all reads together at {gbps} GB/s"));
+        text += &format!(
+            "- `slow={delay} emulated`: reading a block of documents or frequencies takes {} ns longer for each line of \
+             256 bytes{bandwidth}, by busy waiting. Other data of the index is read without delay.\n",
+            delay.nanoseconds
+        );
+    }
     for device in flags.devices.iter().filter(|device| **device != Device::Ssd) {
         let rates = device.rates();
         let reads = rates.reads.map(|reads| format!("{reads} reads/s and ")).unwrap_or_default();

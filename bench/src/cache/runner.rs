@@ -101,7 +101,11 @@ fn queries_of(workloads: &[(Workload, DrawnQueries)], workload: Workload) -> &Dr
 /// The memory limit and the huge pages of a cell.
 fn needs(flags: &Flags, index: &Index, task: &CellTask) -> MemoryNeeds {
     let (Some(options), CellMode::Executor(mode)) = (task.executor(), task.mode) else {
-        return MemoryNeeds::default();
+        let huge_pages = match task.held.region() {
+            RegionKind::Hugetlb => index.kept_bytes().div_ceil(HUGE_PAGE),
+            _ => 0,
+        };
+        return MemoryNeeds { limit: None, huge_pages };
     };
     let report = Executor::memory_report(index, &options).rows;
     let huge = RegionKind::Hugetlb.to_string();
@@ -183,7 +187,7 @@ impl<'a> CellRunner<'a> {
         let mut task = self.plan.task(self.flags, cell);
         task.index = index.to_path_buf();
         task.join.extend(group.as_ref().map(Cgroup::procs));
-        task.join.extend(self.throttled.procs(cell.device));
+        task.join.extend(self.throttled.procs(cell.device, group.as_ref())?);
         task.stat = group.as_ref().map(Cgroup::stat);
         let outcome = match self.launch {
             Launch::Process(program, arguments) => {

@@ -2,6 +2,7 @@
 //! devices.
 
 use super::device::Device;
+use crate::cgroup::Cgroup;
 use crate::throttle::{DeviceRates, Throttle};
 use crate::{Error, Result};
 use std::fs;
@@ -108,10 +109,14 @@ impl ThrottledDevices {
         Ok(ThrottledDevices { throttles })
     }
 
-    /// The file into which a process writes its process id to read at the rates of `device`; `None` if the
-    /// device has no limits.
-    pub(super) fn procs(&self, device: Device) -> Option<PathBuf> {
-        self.throttles.iter().find(|(there, _)| *there == device).map(|(_, throttle)| throttle.procs())
+    /// The file into which a process in the group `memory` writes its process id to read at the rates of
+    /// `device`; `None` if the device has no limits, or `memory` has them.
+    ///
+    /// # Errors
+    /// One line, if `memory` must have the limits and cannot.
+    pub(super) fn procs(&self, device: Device, memory: Option<&Cgroup>) -> Result<Option<PathBuf>> {
+        let found = self.throttles.iter().find(|(there, _)| *there == device);
+        found.map_or(Ok(None), |(_, throttle)| throttle.procs_beside(memory))
     }
 }
 

@@ -2,12 +2,12 @@
 
 use super::cell::TableCell;
 use super::flags::Flags;
-use super::json_object::{JsonObject, wrong};
+use super::json_object::JsonObject;
 use super::mode::{CellMode, read_lookahead, show_lookahead};
 use super::queries::DrawnQueries;
 use super::query_kind::QueryShape;
 use crate::counters::CounterSet;
-use crate::{Error, Result};
+use crate::{Error, HeldIndexFlags, Result};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use tierdex::cache::{Lookahead, PolicyKind};
@@ -25,12 +25,15 @@ pub(super) struct CellTask {
     pub(super) stat: Option<PathBuf>,
     pub(super) mode: CellMode,
     pub(super) region: RegionKind,
+    /// The memory of the index in mode `memory`.
+    pub(super) held: HeldIndexFlags,
     pub(super) meta: MetaTier,
     pub(super) size: Size,
     pub(super) segment: u64,
     pub(super) lookahead: Lookahead,
     pub(super) policy: PolicyKind,
     pub(super) io: EngineKind,
+    pub(super) readahead: bool,
     pub(super) depth: usize,
     pub(super) threads: usize,
     pub(super) dram: u64,
@@ -55,12 +58,14 @@ impl CellTask {
             stat: None,
             mode: cell.mode,
             region: flags.region.clone(),
+            held: flags.held.clone(),
             meta: flags.meta(),
             size: cell.size.unwrap_or(defaults.size),
             segment: cell.segment.unwrap_or(defaults.list_cell_bytes as u64),
             lookahead: cell.lookahead.unwrap_or(defaults.lookahead),
             policy: cell.policy.unwrap_or(defaults.policy),
             io: flags.io,
+            readahead: !flags.no_readahead,
             depth: flags.depth,
             threads: flags.threads,
             dram: flags.dram,
@@ -77,7 +82,11 @@ impl CellTask {
     /// The executor options; `None` for an index in memory.
     pub(super) fn executor(&self) -> Option<ExecutorOptions> {
         let CellMode::Executor(mode) = self.mode else { return None };
-        let engine = EngineOptions { kind: self.io, depth: self.depth, direct: mode == Mode::Direct };
+        let kind = match self.io {
+            EngineKind::Auto | EngineKind::Uring if !mode.has_cache() => EngineKind::Mmap,
+            kind => kind,
+        };
+        let engine = EngineOptions { kind, depth: self.depth, direct: mode == Mode::Direct };
         Some(ExecutorOptions {
             mode,
             region: self.region.clone(),
@@ -87,6 +96,7 @@ impl CellTask {
             policy: self.policy,
             lookahead: self.lookahead,
             engine,
+            kernel_readahead: self.readahead,
             threads: self.threads,
             meta_tier: self.meta.clone(),
             dram: Some(self.dram),
@@ -113,12 +123,15 @@ impl CellTask {
             "stat": self.stat,
             "mode": self.mode.to_string(),
             "region": self.region.to_string(),
+            "keep_in": self.held.keep_in.as_ref().map(ToString::to_string),
+            "slow_tier": self.held.slow_tier.as_ref().map(ToString::to_string),
             "meta": self.meta.to_string(),
             "size": self.size.to_string(),
             "segment": self.segment,
             "lookahead": show_lookahead(self.lookahead),
             "policy": self.policy.to_string(),
             "io": self.io.to_string(),
+            "readahead": self.readahead,
             "depth": self.depth,
             "threads": self.threads,
             "dram": self.dram,
@@ -144,17 +157,22 @@ impl CellTask {
             stat: value["stat"].as_str().map(PathBuf::from),
             mode: read.parse("mode")?,
             region: read.parse("region")?,
+            held: HeldIndexFlags {
+                keep_in: read.optional("keep_in")?,
+                slow_tier: read.optional("slow_tier")?,
+            },
             meta: read.parse("meta")?,
             size: read.parse("size")?,
             segment: read.number("segment")?,
             lookahead: read_lookahead(read.text("lookahead")?).map_err(Error::Usage)?,
             policy: read.parse("policy")?,
             io: read.parse("io")?,
+            readahead: read.flag("readahead")?,
             depth: read.number("depth")? as usize,
             threads: read.number("threads")? as usize,
             dram: read.number("dram")?,
             k: read.number("k")? as usize,
-            exhaustive: value["exhaustive"].as_bool().ok_or_else(|| wrong("exhaustive"))?,
+            exhaustive: read.flag("exhaustive")?,
             samples: read.number("samples")? as usize,
             counters: value["counters"].as_str().map(str::parse).transpose().map_err(Error::Usage)?,
             shape: read.parse("shape")?,
@@ -174,7 +192,7 @@ mod tests {
     fn a_task_round_trips_through_json() {
         let flags = flags(
             "--modes memory,direct,base --sizes 0.5 --lookahead 16,adaptive --region file:/dev/shm/a --exhaustive false \
-             --counters top-down",
+             --counters top-down --keep-in numa:1 --slow-tier 300,2.5",
         );
         let queries = DrawnQueries {
             terms: vec![vec!["a".into(), "ü\"".into()], vec!["c".into(), "d".into()]],

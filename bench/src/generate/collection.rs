@@ -15,6 +15,7 @@ pub struct Collection {
     postings: u64,
     seed: u64,
     codec: Codec,
+    freq_codec: Codec,
     zipf: Zipf,
     tables: Tables,
 }
@@ -35,15 +36,16 @@ impl Collection {
             postings,
             seed: flags.seed,
             codec: flags.codec,
+            freq_codec: flags.freq_codec.unwrap_or(flags.codec.plain()),
             zipf: Zipf::new(documents, postings, vocabulary),
             tables: Tables::new(),
         })
     }
 
-    /// The schema of the index: one field, `text`, with the codec of the flags; nothing is stored.
+    /// The schema of the index: one field, `text`, with the codecs of the flags; nothing is stored.
     pub fn schema(&self) -> Schema {
         let text = Field::new("text", Source::Text);
-        let field = Field { doc_codec: self.codec, freq_codec: self.codec.plain(), ..text };
+        let field = Field { doc_codec: self.codec, freq_codec: self.freq_codec, ..text };
         Schema { fields: vec![field], stored: false }
     }
 

@@ -25,10 +25,12 @@ pub struct Flags {
     /// Seed of the random numbers
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// Codec of document numbers, by its name in docs/format/codecs.md; frequencies have its form without
-    /// differences
+    /// Codec of document numbers, by its name in docs/format/codecs.md
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = codec)]
     pub codec: Codec,
+    /// Codec of frequencies, without differences [default: that form of --codec]
+    #[arg(long, value_name = "NAME", value_parser = freq_codec)]
+    pub freq_codec: Option<Codec>,
     /// Directory of the index
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
@@ -39,6 +41,14 @@ fn codec(name: &str) -> std::result::Result<Codec, String> {
         let names: Vec<&str> = Codec::ALL.iter().map(|codec| codec.name()).collect();
         format!("there are {}", names.join(", "))
     })
+}
+
+fn freq_codec(name: &str) -> std::result::Result<Codec, String> {
+    let codec = codec(name)?;
+    match codec.plain() {
+        plain if plain == codec => Ok(codec),
+        plain => Err(format!("frequencies do not increase; give {}", plain.name())),
+    }
 }
 
 impl Flags {

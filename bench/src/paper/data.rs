@@ -82,6 +82,7 @@ impl IndexSpec {
             vocabulary: self.vocabulary,
             seed: 1,
             codec: self.codec,
+            freq_codec: None,
             out: PathBuf::new(),
         })?)
     }

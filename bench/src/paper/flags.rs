@@ -3,7 +3,7 @@
 use super::scale::Scale;
 use clap::Args;
 use std::path::PathBuf;
-use tierdex::io::RegionKind;
+use tierdex::io::{ReadDelay, RegionKind};
 
 /// Flags of the command.
 #[derive(Args, Clone, Debug)]
@@ -34,6 +34,11 @@ pub struct Flags {
     /// that need these
     #[arg(long)]
     pub callgrind: bool,
+    /// Emulate the second tier for indexes that are held in memory, in DRAM or in the region of --tier:
+    /// reading postings takes NS nanoseconds longer for each line of 256 bytes, and all reads together have
+    /// at most GBPS GB/s
+    #[arg(long, value_name = "NS[,GBPS]")]
+    pub slow_tier: Option<ReadDelay>,
     /// Run without control groups, and keep the system's page cache: cells that need a memory limit or an
     /// emulated device are not measured
     #[arg(long)]

@@ -103,6 +103,7 @@ fn run_definitions(
         stop,
         region: flags.region.to_string(),
         tier: flags.tier.as_ref().map(ToString::to_string),
+        slow_tier: flags.slow_tier.map(|delay| delay.to_string()),
         groups: !flags.no_group,
     };
     let missing = Missing::here(&context);
@@ -138,6 +139,7 @@ fn options(flags: &Flags) -> String {
     let mut text = format!(" --region {}", named(flags.region.to_string()));
     text += &flags.tier.as_ref().map_or(String::new(), |tier| format!(" --tier {}", named(tier.to_string())));
     text += if flags.callgrind { " --callgrind" } else { "" };
+    text += &flags.slow_tier.map_or(String::new(), |delay| format!(" --slow-tier {delay}"));
     text + if flags.no_group { " --no-group" } else { "" }
 }
 
@@ -161,6 +163,7 @@ fn header(flags: &Flags) -> Value {
         "memory_bytes": machine.memory_bytes,
         "region": kind(flags.region.to_string()),
         "tier": flags.tier.as_ref().map(|tier| kind(tier.to_string())),
+        "slow_tier": flags.slow_tier.map(|delay| delay.to_string()),
         "groups": !flags.no_group,
     })
 }
@@ -234,7 +237,7 @@ mod tests {
         cells = [
             { settings = { modes = "memory", region = "dram", cores = [1, 2] } },
             { settings = { modes = "base", sizes = 5, lookahead = 16 } },
-            { settings = { modes = "hybrid-prefetch", sizes = 100, region = "tier", lookahead = "adaptive" } },
+            { settings = { modes = "memory", keep-in = "tier", cores = 3 } },
         ]
         plot = { x = "cores", x-label = "cores", y = ["qps"], y-label = "QPS", lines = ["codec"] }
         [[figure.expect]]
@@ -304,6 +307,21 @@ mod tests {
         let rows: Value = serde_json::from_str(&read(dir.path(), "test/fig-2/data.json")).unwrap();
         assert_eq!(rows.as_array().unwrap().len(), 2 * 2 * 2);
         assert!(read(dir.path(), "test/fig-3/report.md").contains("**Not measurable here**: no counters"));
+    }
+
+    #[test]
+    fn an_emulated_tier_is_labelled() {
+        let dir = tempfile::tempdir().unwrap();
+        let (result, out) =
+            run_in(dir.path(), "test/fig-2 --scale small --slow-tier 5,100", &Stop::default());
+        result.unwrap();
+        assert!(out.contains("keep-in=tier"), "{out}");
+        let report = read(dir.path(), "test/fig-2/report.md");
+        assert!(report.contains("is emulated**: `--slow-tier 5,100`"), "{report}");
+        let rows: Vec<Value> = serde_json::from_str(&read(dir.path(), "test/fig-2/data.json")).unwrap();
+        let emulated = |row: &&Value| row["emulated"] == true && row["slow_tier"] == "5,100";
+        assert_eq!(rows.iter().filter(emulated).count(), 2 * 2);
+        assert_eq!(rows.iter().filter(|row| row["keep-in"] == "tier").count(), 2 * 2);
     }
 
     #[test]

@@ -33,6 +33,7 @@ fn markdown(result: &FigureResult<'_>, command: &str) -> String {
     if let Some(why) = &figure.unavailable {
         return text + &format!("**Not measurable here**: {why}\n");
     }
+    text += &emulated(result);
     text += &claims(result);
     if let Some(plot) = &figure.plot {
         if !result.points.is_empty() {
@@ -45,6 +46,17 @@ fn markdown(result: &FigureResult<'_>, command: &str) -> String {
         &format!("## Command\n\n```\n{command}\n```\n\n## Machine\n\n{}\n", Machine::here().to_markdown());
     text += "## Cells\n\nEach cell is an experiment of `tierdex-bench` with these settings.\n\n";
     text + &result.cells.iter().map(|cell| format!("- `{cell}`\n")).collect::<String>()
+}
+
+/// Says that the second tier is emulated, if it is.
+fn emulated(result: &FigureResult<'_>) -> String {
+    let delay = result.rows.iter().find_map(|row| row.get("slow_tier")?.as_str());
+    delay.map_or(String::new(), |delay| {
+        format!(
+            "**The second tier (`keep-in=tier`) is emulated**: `--slow-tier {delay}`, in nanoseconds for each line of 256 \
+             bytes of postings, and GB/s. Its figures show the effect of such a delay, and prove nothing about a memory.\n\n"
+        )
+    })
 }
 
 /// The expectations with their conditions.

@@ -20,6 +20,7 @@ use tierdex::Error;
 use tierdex::cache::LookaheadSample;
 use tierdex::engine::{ExecutorOptions, MetaTier, THREADS_AUTO};
 use tierdex::index::{Index, SearchOptions, SearchResult};
+use tierdex::io::{ReadDelay, RegionKind};
 use tierdex::query::Query;
 
 /// Maximum length of the example query in a warning, in characters.
@@ -81,6 +82,8 @@ pub struct ExperimentOptions {
     pub defaults: ExecutorOptions,
     /// Memory tier of dictionary, skip data and norms. By default the memory budget decides.
     pub meta_tier: Option<MetaTier>,
+    /// Region of the index if it is held in memory as a whole, and a delay of its reads.
+    pub held: Option<(RegionKind, Option<ReadDelay>)>,
     /// Whether every matching document is scored.
     pub exhaustive: bool,
     /// File for samples of the lookahead.
@@ -122,6 +125,14 @@ pub fn run(arguments: &Arguments, experiment: &ExperimentOptions) -> Outcome {
     arguments.check_files(experiment.lookahead_log.as_ref())?;
     let queries = QueryFile::open(&arguments.queries)?;
     let index = open::index(&arguments.dir)?;
+    if let Some((region, delay)) = &experiment.held {
+        let bytes = size::show(index.kept_bytes());
+        index.keep_in(region, *delay)?;
+        if arguments.stats {
+            let delay = delay.map_or(String::new(), |delay| format!(", slow tier {delay} (emulated)"));
+            messages::print(format_args!("the index is held in {region}, {bytes}{delay}"));
+        }
+    }
     let defaults = ExecutorOptions {
         threads: arguments.threads.threads.unwrap_or(THREADS_AUTO),
         hits_max: options.k,
@@ -250,7 +261,7 @@ fn write_run(
         }
     };
     executor.run(source, options, answer)?;
-    if arguments.stats {
+    if arguments.stats && experiment.held.is_none() {
         messages::print_lines(&memory_flags::report(&executor, executor_options));
     }
     if let Some(path) = &experiment.lookahead_log {

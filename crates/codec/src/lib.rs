@@ -287,6 +287,19 @@ impl Codec {
         }
     }
 
+    /// Whether blocks are values in memory: [`Codec::values_in_place`] may return them.
+    #[inline]
+    pub fn is_uncompressed(self) -> bool {
+        self == Codec::Raw
+    }
+
+    /// The `n` values of a block that is exactly `bytes`, without decoding. `None` if the codec compresses,
+    /// or the block is not aligned or has another length.
+    #[inline]
+    pub fn values_in_place(self, bytes: &[u8], n: usize) -> Option<&[u32]> {
+        if self.is_uncompressed() { raw::in_place(bytes, n) } else { None }
+    }
+
     /// Decodes values to prefix sums: `out[i]` is `before` plus the values up to and including `i`, plus 1
     /// for each of them, mod 2^32. Returns the number of bytes consumed.
     ///
@@ -519,6 +532,23 @@ mod tests {
             (12, "auto"),
         ];
         assert_eq!(ids, stored);
+    }
+
+    #[test]
+    fn uncompressed_values_are_used_in_place_if_they_are_aligned() {
+        let values = [1, u32::MAX, 7, 9];
+        let mut bytes = vec![0; 16];
+        Codec::Raw.encode(&values, 0, &mut bytes);
+        let start = bytes.as_ptr().align_offset(4);
+        bytes.copy_within(16.., start);
+        let block = &bytes[start..start + 16];
+        if cfg!(target_endian = "little") {
+            assert_eq!(Codec::Raw.values_in_place(block, 4), Some(&values[..]));
+        }
+        for (block, n) in [(block, 3), (block, 5), (&block[1..], 3), (&block[..15], 3), (&block[2..6], 1)] {
+            assert_eq!(Codec::Raw.values_in_place(block, n), None, "{n}");
+        }
+        assert_eq!(Codec::VByte.values_in_place(block, 4), None);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Uncompressed values: four bytes each, little-endian. The papers' uncompressed baseline.
 
 use crate::DecodeError;
+use crate::kernel;
 
 /// Bytes of `n` values: every block has exactly this length.
 pub(crate) fn max_len(n: usize) -> usize {
@@ -19,6 +20,12 @@ pub(crate) fn decode(bytes: &[u8], out: &mut [u32]) -> Result<usize, DecodeError
         *value = u32::from_le_bytes(*word);
     }
     Ok(len)
+}
+
+/// The `n` values of a block that is `bytes`, in place. `None` if they are not `u32` of this machine: not
+/// aligned, or not little-endian.
+pub(crate) fn in_place(bytes: &[u8], n: usize) -> Option<&[u32]> {
+    kernel::words(bytes).filter(|values| values.len() == n)
 }
 
 /// Bytes of the block of `n` values at the front of `bytes`.

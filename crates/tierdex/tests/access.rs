@@ -13,7 +13,7 @@ use tierdex::cache::{Lookahead, PolicyKind};
 use tierdex::codec::Codec;
 use tierdex::engine::{Executor, ExecutorOptions, MetaTier, Mode};
 use tierdex::index::{Index, Merge, SearchOptions, SearchResult};
-use tierdex::io::{Disk, EngineKind, EngineOptions, MemDisk, PosixDisk, RegionKind, Size};
+use tierdex::io::{Disk, EngineKind, EngineOptions, MemDisk, PosixDisk, ReadDelay, RegionKind, Size};
 use tierdex::query::Query;
 use tierdex::rank::Bm25;
 
@@ -113,18 +113,29 @@ fn resident_lists_and_lists_in_files_give_the_same_results() {
         written(200, 5, Codec::Auto, memory()),
         written(20_000, 1, Codec::Auto, memory()),
         written(20_000, 3, Codec::Pfor256Delta, memory()),
+        // Its documents are used in place.
+        written(20_000, 3, Codec::Raw, memory()),
         written(20_000, 3, Codec::Auto, real),
     ];
     for (disk, search) in disks.iter().flat_map(|disk| searches().map(|search| (disk, search))) {
         let case = Case::new(disk, 11, search);
-        let kept = Index::open_on(disk.clone()).unwrap();
-        kept.load_into_memory().unwrap();
-        let read = kept.bytes_read();
-        let searcher = kept.searcher();
-        for (number, query) in case.queries.iter().enumerate() {
-            case.check(number, &searcher.search(query, &search).unwrap(), "in memory");
+        let tmpfs = tempfile::tempdir_in("/dev/shm").ok();
+        let file = tmpfs.as_ref().map(|dir| RegionKind::File(dir.path().join("index")));
+        let slow = Some(ReadDelay { nanoseconds: 1, gbps: Some(1000.0) });
+        for (region, delay) in [(Some(RegionKind::Dram), None), (Some(RegionKind::Dram), slow), (file, None)]
+        {
+            let Some(region) = region else { continue };
+            let kept = Index::open_on(disk.clone()).unwrap();
+            let bytes = kept.kept_bytes();
+            kept.keep_in(&region, delay).unwrap();
+            assert!(bytes > 0 && kept.kept_bytes() == 0);
+            let read = kept.bytes_read();
+            let searcher = kept.searcher();
+            for (number, query) in case.queries.iter().enumerate() {
+                case.check(number, &searcher.search(query, &search).unwrap(), "in memory");
+            }
+            assert_eq!(kept.bytes_read(), read);
         }
-        assert_eq!(kept.bytes_read(), read);
     }
 }
 

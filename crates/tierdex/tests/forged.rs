@@ -17,11 +17,12 @@ use support::random::Random;
 use support::{Growth, build};
 use tierdex::Error;
 use tierdex::ciff::export;
+use tierdex::codec::Codec;
 use tierdex::engine::MetaTier;
 use tierdex::engine::{Executor, ExecutorOptions};
 use tierdex::index::SearchOptions;
 use tierdex::index::{Index, IndexWriter, Manifest, Merge, OpenMode, WriterOptions, check};
-use tierdex::io::{Disk, Identity, MemDisk, SealedFile, SealedWriter, panic_message};
+use tierdex::io::{Disk, Identity, MemDisk, ReadDelay, RegionKind, SealedFile, SealedWriter, panic_message};
 use tierdex::query::Query;
 use tierdex::schema::Schema;
 use tierdex::segment::FileKind;
@@ -54,12 +55,16 @@ fn schema() -> Schema {
 
 /// An intact index. With many documents it has lists of several superblocks.
 fn sample(documents: usize, words: usize) -> MemDisk {
+    sample_with(documents, words, &schema())
+}
+
+fn sample_with(documents: usize, words: usize, schema: &Schema) -> MemDisk {
     let mut docs = corpus(1, documents);
     let cut = |text: &str| text.split(' ').take(words).collect::<Vec<_>>().join(" ");
     docs.iter_mut().for_each(|doc| (doc.title, doc.text) = (cut(&doc.title), cut(&doc.text)));
     let disk = MemDisk::new();
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
-    build(&shared, &schema(), &docs, &[documents - 20], Growth::Commits, Merge::Keep);
+    build(&shared, schema, &docs, &[documents - 20], Growth::Commits, Merge::Keep);
     assert!(check(&disk).unwrap().problems.is_empty());
     disk
 }
@@ -161,7 +166,8 @@ fn use_index(disk: &MemDisk, random: &mut Random) -> Result<(), Error> {
     let mut errors: Vec<Error> = report.problems;
     let kept = random.one_in(2);
     if kept {
-        errors.extend(index.load_into_memory().err());
+        let slow = random.one_in(2).then_some(ReadDelay { nanoseconds: 0, gbps: None });
+        errors.extend(index.keep_in(&RegionKind::Dram, slow).err());
     }
     // Both read the whole index, so they take much longer than a query.
     if random.one_in(40) {
@@ -236,7 +242,8 @@ fn trials() -> u64 {
 
 #[test]
 fn a_forged_file_gives_an_error_or_a_result() {
-    let samples = [sample(330, 4), sample(17_000, 1)];
+    let raw = Shape { codec: Codec::Raw, ..Shape::default() }.schema();
+    let samples = [sample(330, 4), sample(17_000, 1), sample_with(1500, 2, &raw)];
     // Intact indexes first: all operations succeed within the memory limit.
     for disk in &samples {
         (0..4).for_each(|seed| use_index(&disk.snapshot(), &mut Random::new(seed)).unwrap());
@@ -253,7 +260,7 @@ fn a_forged_file_gives_an_error_or_a_result() {
     for (kind, files) in &files {
         for trial in 0..trials() {
             let mut random = Random::new(trial * 16 + *kind as u64);
-            // The large one takes longer.
+            // The large ones take longer.
             let (number, name) = loop {
                 let (number, name) = random.pick(files);
                 if *number == 0 || random.one_in(8) {

@@ -5,7 +5,7 @@
 //! averaged.
 
 use super::super::cell::{Cell, Row};
-use super::context::{Context, DRAM_LIKE_TIER, TIER};
+use super::context::{Context, TIER};
 use super::settings::{index, object, parse};
 use super::sizes;
 use crate::cache::{self, CellRow, Flags};
@@ -20,18 +20,27 @@ struct CacheLine {
 }
 
 /// Settings that are no flags of the experiment.
-const OWN: [&str; 3] = ["cores", "region", "meta-tier"];
+const OWN: [&str; 4] = ["cores", "region", "meta-tier", "keep-in"];
 
 /// The flags of a cell that is measured on the index in `dir`.
-pub(super) fn flags(cell: &Cell, dir: &str, region: &str, tier: &str, groups: bool) -> Result<Flags> {
+pub(super) fn flags(
+    cell: &Cell,
+    dir: &str,
+    region: &str,
+    (tier, slow_tier): (Option<&str>, Option<&str>),
+    groups: bool,
+) -> Result<Flags> {
+    // Without a tier the cell is not measured, or is a held index whose tier is emulated in DRAM.
     let real = |name: &'static str| match cell.get(name) {
-        Some(TIER) => Some(tier),
-        Some(DRAM_LIKE_TIER) => Some("dram"),
+        Some(TIER) => Some(tier.unwrap_or("dram")),
         other => other,
     };
     let mut first = vec![dir.to_string(), "--out=unused".to_string()];
     first.push(format!("--region={}", real("region").unwrap_or(region)));
     first.extend(real("meta-tier").map(|place| format!("--meta-tier={place}")));
+    first.extend(real("keep-in").map(|region| format!("--keep-in={region}")));
+    let slow_tier = slow_tier.filter(|_| cell.get("keep-in") == Some(TIER));
+    first.extend(slow_tier.map(|delay| format!("--slow-tier={delay}")));
     if !groups {
         first.extend(["--no-group".to_string(), "--keep-caches".to_string()]);
     }
@@ -54,7 +63,7 @@ pub(super) fn measure(cell: &Cell, context: &Context<'_>) -> Result<Option<Resul
         indexes => indexes?,
     };
     let dir = context.data.path(&spec).display().to_string();
-    let tier = context.tier.as_deref().unwrap_or_default();
+    let tier = (context.tier.as_deref(), context.slow_tier.as_deref());
     let flags = flags(cell, &dir, &context.region, tier, context.groups)?;
     let rows = match cache::measure(&flags, &indexes, context.launch, context.stop) {
         Ok(Some(rows)) => rows,

@@ -1,4 +1,4 @@
-//! State shared by all measurements of a run, and placeholders for memory regions.
+//! State shared by all measurements of a run, and the placeholder for a memory region.
 
 use super::super::data::DataSets;
 use crate::cache::Launch;
@@ -13,11 +13,11 @@ pub(in super::super) struct Context<'a> {
     pub(in super::super) region: String,
     /// Memory region of the second tier, if there is one.
     pub(in super::super) tier: Option<String>,
+    /// Delay of reads of an index that is held in the second tier, if the tier is emulated.
+    pub(in super::super) slow_tier: Option<String>,
     /// Whether cells run in control groups, with the page cache dropped before each.
     pub(in super::super) groups: bool,
 }
 
 /// Placeholder for the region of the second memory tier, which the flags name.
 pub(super) const TIER: &str = "tier";
-/// DRAM, read in the same mode as the second tier. Measured only beside one.
-pub(super) const DRAM_LIKE_TIER: &str = "dram-like-tier";

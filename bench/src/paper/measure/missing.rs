@@ -1,7 +1,7 @@
 //! What the machine cannot do, so that cells which need it are left out with a reason.
 
 use super::super::cell::{Cell, Experiment};
-use super::context::{Context, DRAM_LIKE_TIER, TIER};
+use super::context::{Context, TIER};
 use crate::Result;
 use crate::cgroup::CgroupParent;
 use crate::counters::{CounterSet, Recorder};
@@ -17,6 +17,8 @@ pub(in super::super) struct Missing {
     counters: [(CounterSet, Option<String>); 2],
     /// The regions of caches and of the second tier.
     regions: [String; 2],
+    /// Neither a second tier nor an emulated one, for indexes that are held in memory.
+    held_tier: Option<String>,
 }
 
 impl Missing {
@@ -27,15 +29,15 @@ impl Missing {
         let reason = |result: Result<()>| result.err().map(|error| error.to_string());
         let no_group = || Some("--no-group: no memory limits and no emulated devices".to_string());
         let open = |set| (set, reason(Recorder::open(set).map(drop)));
+        let tier = || "no second memory tier; name one by --tier, such as numa:1 or dax:PATH".to_string();
+        let held_tier = || format!("{}, or emulate one by --slow-tier, such as 300", tier());
         Missing {
             counters: [CounterSet::Cache, CounterSet::TopDown].map(open),
             groups: if context.groups { reason(groups()) } else { no_group() },
             all_in_groups: context.groups,
             throttle: if context.groups { reason(throttle()) } else { no_group() },
-            tier: context
-                .tier
-                .is_none()
-                .then(|| "no second memory tier; name one by --tier, such as numa:1 or dax:PATH".to_string()),
+            tier: context.tier.is_none().then(tier),
+            held_tier: (context.tier.is_none() && context.slow_tier.is_none()).then(held_tier),
             regions: [context.region.clone(), context.tier.clone().unwrap_or_default()],
         }
     }
@@ -43,14 +45,14 @@ impl Missing {
     /// Why a cell cannot be measured here.
     pub(in super::super) fn of(&self, cell: &Cell) -> Option<String> {
         let is = |name: &str, values: &[&str]| cell.get(name).is_some_and(|value| values.contains(&value));
-        let tier = is("region", &[TIER, DRAM_LIKE_TIER]) || is("meta-tier", &[TIER]);
-        let tier = tier.then_some(&self.tier);
+        let tier = (is("region", &[TIER]) || is("meta-tier", &[TIER])).then_some(&self.tier);
+        let held_tier = is("keep-in", &[TIER]).then_some(&self.held_tier);
         let throttle = (is("devices", &["hdd", "sas"]) || is("hdd", &["true"])).then_some(&self.throttle);
         // Without a memory limit the page cache would hold the whole index.
         let limited = self.all_in_groups || is("modes", &["base", "base-prefetch"]);
         let limited = limited && cell.experiment == Experiment::Cache;
         let groups = limited.then_some(&self.groups);
-        if cell.experiment == Experiment::Callgrind && !is("modes", &["memory"]) {
+        if cell.experiment == Experiment::Callgrind && (!is("modes", &["memory"]) || is("keep-in", &[TIER])) {
             return Some(
                 "callgrind simulates neither memory tiers nor prefetching, only an index in memory"
                     .to_string(),
@@ -59,7 +61,8 @@ impl Missing {
         let counted =
             |set: &CounterSet| cell.experiment == Experiment::Cache && is("counters", &[&set.to_string()]);
         let counters = self.counters.iter().find(|(set, _)| counted(set)).map(|(_, why)| why);
-        let machine = [tier, counters, throttle, groups].into_iter().flatten().find_map(Clone::clone);
+        let machine =
+            [tier, held_tier, counters, throttle, groups].into_iter().flatten().find_map(Clone::clone);
         machine.or_else(|| self.not_shared(cell))
     }
 
@@ -70,14 +73,12 @@ impl Missing {
         let [caches, tier] = &self.regions;
         let real = |name: Option<&str>| match name {
             Some(TIER) => tier.clone(),
-            Some(DRAM_LIKE_TIER) => "dram".to_string(),
             Some(other) => other.to_string(),
             None => caches.clone(),
         };
-        let regions = [
-            real(cell.get("region")),
-            cell.get("meta-tier").map(|tier| real(Some(tier))).unwrap_or_default(),
-        ];
+        let others = ["meta-tier", "keep-in"].into_iter().filter_map(|name| cell.get(name));
+        let regions: Vec<String> =
+            [real(cell.get("region"))].into_iter().chain(others.map(|region| real(Some(region)))).collect();
         let kind = ["file", "dax"].into_iter().find(|kind| {
             regions.iter().any(|region| region.strip_prefix(kind).is_some_and(|rest| rest.starts_with(':')))
         })?;
@@ -96,6 +97,7 @@ mod tests {
             all_in_groups: false,
             throttle: None,
             tier: None,
+            held_tier: None,
             counters: [(CounterSet::Cache, None), (CounterSet::TopDown, Some("no counters".to_string()))],
             regions: [caches.to_string(), tier.to_string()],
         };
@@ -108,7 +110,7 @@ mod tests {
         let why = dax.of(&cell("2", None)).unwrap();
         assert!(why.contains("2 processes") && why.contains("kind dax") && !why.contains("/mnt"), "{why}");
         assert!(dax.of(&cell("2", Some(TIER))).unwrap().contains("kind file"));
-        for fits in [cell("1", None), cell("2", Some("dram")), cell("2", Some(DRAM_LIKE_TIER))] {
+        for fits in [cell("1", None), cell("2", Some("dram"))] {
             assert_eq!(dax.of(&fits), None);
         }
         assert_eq!(missing("hugetlb", "").of(&cell("2", None)), None);
@@ -121,6 +123,7 @@ mod tests {
             all_in_groups: false,
             throttle: None,
             tier: None,
+            held_tier: None,
             counters: [(CounterSet::Cache, None), (CounterSet::TopDown, Some("no counters".to_string()))],
             regions: [String::new(), String::new()],
         };

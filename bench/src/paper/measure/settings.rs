@@ -30,7 +30,7 @@ pub(super) fn parse<P: Parser>(cell: &Cell, first: &[String], own: &[&str]) -> R
 
 /// Flags without a value.
 fn is_switch(name: &str) -> bool {
-    matches!(name, "quick" | "hdd")
+    matches!(name, "quick" | "hdd" | "no-readahead")
 }
 
 /// The members of a JSON object.

@@ -58,6 +58,13 @@ use table::{KernelTable, RunBlock};
 #[derive(Clone, Copy)]
 pub struct Kernel(&'static KernelTable);
 
+/// The bytes as little-endian words, if the machine has those and the bytes are aligned.
+pub(crate) fn words(bytes: &[u8]) -> Option<&[u32]> {
+    // SAFETY: Every four bytes are a valid `u32`.
+    let (before, words, after) = unsafe { bytes.align_to::<u32>() };
+    (cfg!(target_endian = "little") && before.is_empty() && after.is_empty()).then_some(words)
+}
+
 /// Prefetches bytes into the CPU caches, where the target has an instruction for it.
 pub(crate) fn prefetch(bytes: &[u8]) {
     #[cfg(target_arch = "x86_64")]

@@ -7,6 +7,7 @@ use std::slice;
 use std::sync::Arc;
 
 use super::mapping::Mapping;
+use super::read_delay::DelayedReads;
 use super::region::Region;
 use crate::error::{Error, ErrorKind, Result};
 
@@ -23,6 +24,8 @@ pub struct ResidentBytes {
     _owner: Arc<dyn Send + Sync>,
     start: *const u8,
     len: usize,
+    /// Of an arena in emulated slow memory.
+    delayed: Option<Arc<DelayedReads>>,
 }
 
 // SAFETY: the bytes belong to the owner, which is `Send`, and are only read.
@@ -43,7 +46,21 @@ impl ResidentBytes {
         mapping.prefer_huge_pages();
         fill(mapping.bytes_mut())?;
         let start = mapping.start().cast_const();
-        Ok(ResidentBytes { _owner: Arc::new(mapping), start, len })
+        Ok(ResidentBytes { _owner: Arc::new(mapping), start, len, delayed: None })
+    }
+
+    /// Whether the bytes are in emulated slow memory.
+    #[inline]
+    pub fn is_slow(&self) -> bool {
+        self.delayed.is_some()
+    }
+
+    /// Waits as long as a read of `lines` lines of [`SLOW_LINE`](super::SLOW_LINE) bytes takes longer in the
+    /// emulated memory; returns at once if the bytes are not in one.
+    pub fn wait_for_lines(&self, lines: u64) {
+        if let Some(delayed) = &self.delayed {
+            delayed.wait(lines);
+        }
     }
 
     /// Prefetches the cache lines of `range`, so that reads soon after do not wait for memory. Bytes outside
@@ -72,7 +89,7 @@ fn prefetch_line(_byte: &u8) {}
 
 impl From<Vec<u8>> for ResidentBytes {
     fn from(bytes: Vec<u8>) -> ResidentBytes {
-        ResidentBytes { start: bytes.as_ptr(), len: bytes.len(), _owner: Arc::new(bytes) }
+        ResidentBytes { start: bytes.as_ptr(), len: bytes.len(), _owner: Arc::new(bytes), delayed: None }
     }
 }
 
@@ -130,7 +147,8 @@ impl Arena {
         // SAFETY: within the region, initialized, and allocated once: `used` is beyond them.
         let bytes = unsafe { slice::from_raw_parts_mut(start, len) };
         fill(bytes)?;
-        Ok(ResidentBytes { _owner: self.region.clone(), start: start.cast_const(), len })
+        let delayed = self.region.delayed();
+        Ok(ResidentBytes { _owner: self.region.clone(), start: start.cast_const(), len, delayed })
     }
 }
 

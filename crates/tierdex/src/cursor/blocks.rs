@@ -10,7 +10,7 @@ use crate::segment::read::{
 use std::ops::Range;
 use std::sync::Arc;
 use tierdex_codec::{BitmapView, Codec, DecodeError, add_one, is_increasing, prefetch};
-use tierdex_io::{PAGE, SealedFile};
+use tierdex_io::{PAGE, ResidentBytes, SLOW_LINE, SealedFile};
 
 /// Maximum blocks per read, so that a long list is never buffered whole.
 const BLOCKS_READ_MAX: usize = 128;
@@ -57,11 +57,22 @@ struct PartBuffer {
     /// Offset of the bytes in the file.
     start: u64,
     bytes: Vec<u8>,
+    /// Lines of emulated slow memory that were read last.
+    slow_lines: Range<u64>,
 }
 
 impl PartBuffer {
     fn new(part: ListPart, ahead: usize) -> PartBuffer {
-        PartBuffer { part, last: None, ahead, min_ahead: ahead, next: 0, start: 0, bytes: Vec::new() }
+        PartBuffer {
+            part,
+            last: None,
+            ahead,
+            min_ahead: ahead,
+            next: 0,
+            start: 0,
+            bytes: Vec::new(),
+            slow_lines: 0..0,
+        }
     }
 
     /// Byte range of a block in the file: derived from the last range if that was of the same block or of
@@ -165,17 +176,30 @@ impl<'a> ListedBlocks<'a> {
         part: ListPart,
         block: usize,
     ) -> Result<(&'b [u8], u64)> {
-        let range = self.range(part, block)?;
-        if let Some(payload) = file.resident() {
-            let bytes = piece(payload, file.payload().start, &range);
-            return Ok((
-                bytes.ok_or_else(|| self.list.corrupt("a block lies outside its file"))?,
-                range.start,
-            ));
+        if let Some(resident) = self.resident_bytes(file, part, block)? {
+            return Ok(resident);
         }
+        let range = self.range(part, block)?;
         self.load(file, part, block, range.clone())?;
         let bytes = self.buffer(part, block).get(&range);
         Ok((bytes.expect("the range was read"), range.start))
+    }
+
+    /// Bytes of a part of a block and their offset in the file, if the file is resident.
+    fn resident_bytes<'f>(
+        &mut self,
+        file: &'f SealedFile,
+        part: ListPart,
+        block: usize,
+    ) -> Result<Option<(&'f [u8], u64)>> {
+        let Some(payload) = file.resident() else { return Ok(None) };
+        let range = self.range(part, block)?;
+        let bytes = piece(payload, file.payload().start, &range);
+        let bytes = bytes.ok_or_else(|| self.list.corrupt("a block lies outside its file"))?;
+        if payload.is_slow() {
+            wait_for(payload, &range, &mut self.buffer(part, block).slow_lines);
+        }
+        Ok(Some((bytes, range.start)))
     }
 
     /// Reads a range of a block into the buffer of `part`, unless the buffer contains it.
@@ -314,6 +338,10 @@ impl<'a> Blocks<'a> {
         let (len, last, narrow) = match self {
             Blocks::Inline(list) => {
                 let len = list.documents as usize;
+                if let Some(payload) = field.skips().resident().filter(|payload| payload.is_slow()) {
+                    let range = list.offset..list.offset + list.postings.len() as u64;
+                    wait_for(payload, &range, &mut (0..0));
+                }
                 let decoded = codec.decode(&list.postings, u32::MAX, &mut out[..len]);
                 decoded.map_err(|e| decode_error(field.skips().name(), list.offset, codec, e))?;
                 (len, None, codec.has_narrow_gaps(&list.postings))
@@ -327,20 +355,49 @@ impl<'a> Blocks<'a> {
                 (len, Some(last), codec.has_narrow_gaps(bytes))
             }
         };
-        let documents = &out[..len];
-        let end = documents[len - 1];
+        self.check_documents((field, block), &out[..len], (narrow, last))?;
+        Ok(len)
+    }
+
+    /// The documents of a block where they are in memory, if the block is resident and not compressed, with
+    /// the checks of [`Blocks::documents`].
+    pub(super) fn documents_in_place(
+        &mut self,
+        field: &'a FieldReader,
+        block: usize,
+    ) -> Result<Option<&'a [u32]>> {
+        let codec = field.field().doc_codec;
+        let Blocks::Listed(blocks) = self else { return Ok(None) };
+        if !codec.is_uncompressed() {
+            return Ok(None);
+        }
+        let Some((bytes, _)) = blocks.resident_bytes(field.postings(), ListPart::Docs, block)? else {
+            return Ok(None);
+        };
+        let (len, last) = (blocks.list.block_len(block), blocks.list.last(block));
+        let Some(documents) = codec.values_in_place(bytes, len) else { return Ok(None) };
+        self.check_documents((field, block), documents, (false, Some(last)))?;
+        Ok(Some(documents))
+    }
+
+    /// Checks that the documents of a block increase, which is known if gaps are `narrow`, that they are
+    /// after those of the previous block, and that the last one is `last`, if given, and in the segment. The
+    /// check reads blocks that are used in place into the CPU cache; without it conjunctions are slower.
+    fn check_documents(
+        &self,
+        (field, block): (&FieldReader, usize),
+        documents: &[u32],
+        (narrow, last): (bool, Option<u32>),
+    ) -> Result<()> {
+        let end = documents[documents.len() - 1];
         let floor = self.before(block);
         let is_above = |document| floor == u32::MAX || floor < document;
         let rise = if narrow { is_above(end) } else { is_increasing(documents) && is_above(documents[0]) };
         if !rise || end >= field.documents() || last.is_some_and(|last| last != end) {
-            return Err(self.corrupt(
-                field,
-                ListPart::Docs,
-                block,
-                "documents of a block do not fit its skip data",
-            ));
+            let what = "documents of a block do not fit its skip data";
+            return Err(self.corrupt(field, ListPart::Docs, block, what));
         }
-        Ok(len)
+        Ok(())
     }
 
     /// A view of the block as a bitmap, if it is one, with the checks of [`Blocks::documents`]. A block of
@@ -470,6 +527,16 @@ fn check_decoded(
     } else {
         Err(Error::corrupt(file, at + used as u64, "bytes follow a block"))
     }
+}
+
+/// Waits as long as a read of `range` from emulated slow memory takes longer than from DRAM. Lines that were
+/// read `last` are in the CPU cache.
+#[cold]
+fn wait_for(payload: &ResidentBytes, range: &Range<u64>, last: &mut Range<u64>) {
+    let lines = range.start / SLOW_LINE..range.end.div_ceil(SLOW_LINE);
+    let cached = lines.end.min(last.end).saturating_sub(lines.start.max(last.start));
+    *last = lines.clone();
+    payload.wait_for_lines(lines.end.saturating_sub(lines.start + cached));
 }
 
 fn piece<'a>(bytes: &'a [u8], start: u64, range: &Range<u64>) -> Option<&'a [u8]> {

@@ -158,10 +158,10 @@ impl<'a> PositionsReader<'a> {
             out.extend(self.sums[from + 1..][..len].iter().map(|sum| sum.wrapping_sub(before)));
             at += len as u32;
         }
-        if is_increasing(out) {
+        if is_increasing(out) && out.last().is_none_or(|last| *last < FIELD_TOKENS_MAX) {
             Ok(())
         } else {
-            Err(self.encoded.corrupt(self.encoded.range.start, "positions do not rise"))
+            Err(self.encoded.corrupt(self.encoded.range.start, "positions do not rise, or are too large"))
         }
     }
 

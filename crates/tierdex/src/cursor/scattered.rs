@@ -14,6 +14,8 @@ pub struct ScatteredBlocks<'a> {
     blocks: Blocks<'a>,
     prefetches: bool,
     decoded: Box<DecodedBlock>,
+    /// The block whose documents were used in place last, and its documents.
+    in_place: (usize, &'a [u32]),
     trace: Trace,
 }
 
@@ -57,7 +59,8 @@ impl<'a> ScatteredBlocks<'a> {
         (decoded.documents.block, decoded.frequencies.block) = (usize::MAX, usize::MAX);
         let prefetches =
             source.prefetches() && blocks.skips().is_some() && field.postings().resident().is_none();
-        Ok(ScatteredBlocks { field, blocks, prefetches, decoded, trace: Trace::default() })
+        let in_place = (usize::MAX, &[][..]);
+        Ok(ScatteredBlocks { field, blocks, prefetches, decoded, in_place, trace: Trace::default() })
     }
 
     /// Closes the list and returns the buffers for reuse.
@@ -179,8 +182,10 @@ impl<'a> ScatteredBlocks<'a> {
 
     /// Documents of a block.
     pub fn documents(&mut self, block: usize) -> Result<&[u32]> {
-        self.decode_documents(block)?;
-        Ok(self.decoded.documents.values())
+        match self.documents_in_place(block)? {
+            true => Ok(self.in_place.1),
+            false => Ok(self.decoded.documents.values()),
+        }
     }
 
     /// Frequencies of a block.
@@ -191,9 +196,10 @@ impl<'a> ScatteredBlocks<'a> {
 
     /// Documents and frequencies of a block.
     pub fn read(&mut self, block: usize) -> Result<(&[u32], &[u32])> {
-        self.decode_documents(block)?;
+        let in_place = self.documents_in_place(block)?;
         self.decode_frequencies(block)?;
-        Ok((self.decoded.documents.values(), self.decoded.frequencies.values()))
+        let documents = if in_place { self.in_place.1 } else { self.decoded.documents.values() };
+        Ok((documents, self.decoded.frequencies.values()))
     }
 
     /// A bitmap view of the documents of a block, if it is encoded as a bitmap and has not been decoded.
@@ -248,6 +254,20 @@ impl<'a> ScatteredBlocks<'a> {
             Some(next) => reader.load_lines(&mut self.blocks, next as usize),
             None => Ok(()),
         }
+    }
+
+    /// Finds the documents of a block in memory. False if they must be decoded, and then are.
+    fn documents_in_place(&mut self, block: usize) -> Result<bool> {
+        if self.in_place.0 == block {
+            return Ok(true);
+        }
+        if let Some(documents) = self.blocks.documents_in_place(self.field, block)? {
+            self.in_place = (block, documents);
+            self.trace.mark(block, DOCUMENTS);
+            return Ok(true);
+        }
+        self.decode_documents(block)?;
+        Ok(false)
     }
 
     fn decode_documents(&mut self, block: usize) -> Result<()> {

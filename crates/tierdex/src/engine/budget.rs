@@ -248,6 +248,10 @@ impl MemoryReport {
         add("first terms of dictionary pages", sizes.term_index, None);
         let region = options.metadata_region().map(|kind| kind.to_string());
         add("page checksums", sizes.checksums, region.clone());
+        if options.reads_mapped() {
+            // A bit for each checksum.
+            add("verified pages", sizes.checksums / 32, None);
+        }
         add("page checksums of stored texts and norms", sizes.other_checksums, None);
         if options.meta_tier != MetaTier::Disk {
             let region = match &options.meta_tier {

@@ -23,7 +23,7 @@ use super::whole_lists::WholeLists;
 use crate::error::{Error, Result};
 use crate::index::{Index, SearchOptions, SearchResult, Searcher};
 use crate::query::{Query, QueryPlan};
-use crate::segment::read::{FILES, Files};
+use crate::segment::read::{BlockSource, FILES, Files, MappedFiles};
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -41,6 +41,8 @@ pub struct Executor {
     index: Index,
     backend: Backend,
     threads: usize,
+    /// Whether queries read mapped files.
+    mapped: bool,
     /// Bytes for planned queries.
     plans_bytes: u64,
     /// Bytes for the query that a thread evaluates, if memory is bounded.
@@ -162,6 +164,7 @@ impl Executor {
             index: index.clone(),
             backend,
             threads: options.threads,
+            mapped: options.reads_mapped(),
             plans_bytes: shares.plans(options.dram),
             lists_bytes,
             hits_max: options.dram.map(|_| options.hits_max),
@@ -360,7 +363,8 @@ impl Executor {
     /// Plans a query, and starts the prefetch of its lists.
     fn plan(&self, query: &Query, options: &SearchOptions) -> Result<PlannedQuery> {
         check_hits(self.hits_max, options, &self.index)?;
-        let plan = self.searcher.plan(query, options, &FILES)?;
+        let source: &dyn BlockSource = if self.mapped { &MappedFiles } else { &FILES };
+        let plan = self.searcher.plan(query, options, source)?;
         let (prefetch, requests) = match &self.backend {
             // A count of one term is its document frequency, which is in the dictionary.
             Backend::Lists(lists) if !(options.k == 0 && plan.is_one_term()) => {
@@ -381,6 +385,9 @@ impl Executor {
         let read_ahead = self.read_ahead(*bytes, plan)?;
         let Backend::Lists(lists) = &self.backend else { return Err(no_list_prefetch()) };
         let lists = lists.wait(prefetch, requests)?;
+        if self.mapped {
+            return self.searcher.answer(plan, options, &MappedFiles);
+        }
         if lists.iter().all(Option::is_none) {
             return self.searcher.answer(plan, options, &Files::new(read_ahead));
         }

@@ -43,7 +43,15 @@ pub(super) enum PrefetchState {
 impl ListPrefetch {
     /// Starts the reader threads of a mode of the thesis.
     pub(super) fn start(index: &Index, options: &ExecutorOptions) -> Result<(ListPrefetch, ReadEngineName)> {
-        let through_page_cache = || ("pread through the page cache".to_string(), None);
+        let mapped = options.reads_mapped();
+        let through_page_cache = || {
+            let call = if mapped { "mapped files" } else { "pread through the page cache" };
+            let readahead = if options.kernel_readahead { "" } else { ", without readahead" };
+            (format!("{call}{readahead}"), None)
+        };
+        if options.mode == Mode::HybridPrefetch || !options.mode.has_cache() && !options.kernel_readahead {
+            disable_readahead(index, mapped)?;
+        }
         match options.mode {
             Mode::Base => return Ok((ListPrefetch::Base, through_page_cache())),
             Mode::BasePrefetch => {
@@ -55,9 +63,6 @@ impl ListPrefetch {
                 return Ok((ListPrefetch::PageCache(prefetcher), through_page_cache()));
             }
             Mode::Hybrid | Mode::HybridPrefetch | Mode::Direct => {}
-        }
-        if options.mode == Mode::HybridPrefetch {
-            disable_readahead(index);
         }
         let (cells, engines, name) = read_engines(index, options, options.reader_threads)?;
         let cache = Cache::new(cells, options.policy)?;
@@ -147,9 +152,14 @@ impl ListPrefetch {
 
 /// Turns off the kernel's readahead for postings files while the index is open: lists are read in large
 /// pieces, and the bytes after a list are seldom needed. No effect where the system rejects it.
-fn disable_readahead(index: &Index) {
+fn disable_readahead(index: &Index, mapped: bool) -> Result<()> {
     let fields = index.segments().iter().flat_map(|segment| segment.fields());
     for file in fields.flat_map(|field| [field.skips(), field.postings()]) {
+        if mapped {
+            // Maps the file: the advice applies to its mapping.
+            file.file().read_mapped(0, &mut [0])?;
+        }
         let _ = file.file().advise(0..u64::MAX, Advice::Random);
     }
+    Ok(())
 }

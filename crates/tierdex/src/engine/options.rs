@@ -7,7 +7,7 @@ use std::num::NonZero;
 use std::str::FromStr;
 use std::thread::available_parallelism;
 use tierdex_cache::{Cache, Frames, Lookahead, PolicyKind};
-use tierdex_io::{EngineOptions, PAGE, RegionKind, Size};
+use tierdex_io::{EngineKind, EngineOptions, PAGE, RegionKind, Size};
 
 /// How postings are read: four modes of the thesis (chapter 7), and [`Mode::Direct`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,8 +139,11 @@ pub struct ExecutorOptions {
     /// Number of queries ahead for which lists are prefetched. [`Mode::BasePrefetch`] replaces adaptive by
     /// [`QUERIES_AHEAD`]; [`Mode::Direct`] ignores it.
     pub lookahead: Lookahead,
-    /// Interface and queue depth of reads.
+    /// Interface and queue depth of reads. [`Mode::Base`] and [`Mode::BasePrefetch`] read mapped files if it
+    /// is [`EngineKind::Mmap`], else by `pread`.
     pub engine: EngineOptions,
+    /// Whether the system reads ahead in the files of [`Mode::Base`] and [`Mode::BasePrefetch`].
+    pub kernel_readahead: bool,
     /// Pages between two requested pages that [`Mode::Direct`] reads with them, at most; measured if `None`.
     pub gap_pages: Option<u64>,
     /// Reader threads. [`Mode::Direct`] has none: its search threads read.
@@ -185,7 +188,8 @@ impl Default for ExecutorOptions {
             list_cell_bytes: 32 << 10,
             policy: PolicyKind::S3Fifo,
             lookahead: Lookahead::Adaptive,
-            engine: EngineOptions { kind: tierdex_io::EngineKind::Auto, depth: 32, direct: true },
+            engine: EngineOptions { kind: EngineKind::Auto, depth: 32, direct: true },
+            kernel_readahead: true,
             gap_pages: None,
             reader_threads: 1,
             threads: 1,
@@ -219,6 +223,11 @@ impl ExecutorOptions {
             MetaTier::Dram => None,
             MetaTier::Region(kind) => Some(kind.clone()),
         }
+    }
+
+    /// Whether queries read mapped files.
+    pub(super) fn reads_mapped(&self) -> bool {
+        !self.mode.has_cache() && self.engine.kind == EngineKind::Mmap
     }
 
     pub(super) fn metadata_location(&self) -> MetadataLocation {

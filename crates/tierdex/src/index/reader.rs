@@ -9,7 +9,7 @@ use crate::segment::read::Segment;
 use std::path::Path;
 use std::sync::Arc;
 use tierdex_codec::Kernel;
-use tierdex_io::{Arena, Disk, ErrorKind, PosixDisk, Region, RegionKind};
+use tierdex_io::{Arena, Disk, ErrorKind, PosixDisk, ReadDelay, Region, RegionKind};
 
 /// One commit of an index, open for reading. Writers do not change it. Clones share its files and memory.
 ///
@@ -103,14 +103,27 @@ impl Index {
         self.0.manifest.documents()
     }
 
-    /// Loads all files that query evaluation reads into memory and verifies them; evaluation then reads
-    /// nothing from disk. Takes as many bytes as these files have; files of ids and stored text are not
-    /// included. It is one allocation, so that small segments share huge pages.
+    /// As [`Index::keep_in`], in DRAM.
     #[doc(hidden)]
     pub fn load_into_memory(&self) -> Result<()> {
-        let bytes: u64 = self.0.segments.iter().map(|segment| segment.bytes_in_memory()).sum();
-        let mut arena = Arena::new(Region::new(&RegionKind::Dram, bytes.max(1))?);
+        self.keep_in(&RegionKind::Dram, None)
+    }
+
+    /// Loads all files that query evaluation reads into a memory region and verifies them; evaluation then
+    /// reads nothing from disk. Files of ids and stored text are not included. It is one allocation of
+    /// [`Index::kept_bytes`], so that small segments share huge pages. With a `delay` the region emulates
+    /// slow memory: readers of documents and frequencies wait, those of other data do not.
+    #[doc(hidden)]
+    pub fn keep_in(&self, region: &RegionKind, delay: Option<ReadDelay>) -> Result<()> {
+        let region = Region::new(region, self.kept_bytes().max(1))?;
+        let mut arena = Arena::new(region.with_delay(delay));
         self.0.segments.iter().try_for_each(|segment| segment.keep_in_memory(&mut arena))
+    }
+
+    /// Bytes of the region of [`Index::keep_in`].
+    #[doc(hidden)]
+    pub fn kept_bytes(&self) -> u64 {
+        self.0.segments.iter().map(|segment| segment.bytes_in_memory()).sum()
     }
 
     /// Bytes of all blocks of documents and frequencies.

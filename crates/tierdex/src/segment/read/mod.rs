@@ -20,7 +20,7 @@ pub use ids::IdsReader;
 pub use lists::{BlockList, InlineList, ListPart, RecordPart, SkipRecord};
 pub use norms::Norms;
 pub use read_ahead::{READ_AHEAD, ReadAheadBuffer};
-pub use source::{BUFFER_MAX, BUFFER_MIN, BlockSource, FILES, Files};
+pub use source::{BUFFER_MAX, BUFFER_MIN, BlockSource, FILES, Files, MappedFiles};
 pub use stored::{StoredDocument, StoredReader};
 pub use terms::{TermInfo, TermStream, TermsReader};
 pub use unpack::UNPACK_BYTES;
