@@ -47,8 +47,8 @@ impl Default for DecodedBlock {
 }
 
 impl<'a> ScatteredBlocks<'a> {
-    /// Opens the list of `term`; bytes that are not resident are read from `source`, of the skip record this
-    /// part.
+    /// Opens the list of `term`. Bytes that are not resident are read from `source`; of the skip record only
+    /// this part.
     pub fn open(
         field: &'a FieldReader,
         (term, part): (&TermInfo, RecordPart),
@@ -143,9 +143,9 @@ impl<'a> ScatteredBlocks<'a> {
         self.blocks.skips()
     }
 
-    /// Whether entries of superblocks in the skip data may be missing.
-    pub fn misses_entries(&self) -> bool {
-        self.skips().is_some_and(BlockList::misses_entries)
+    /// Whether entries of superblocks in the skip data may not have been read.
+    pub fn has_unread_entries(&self) -> bool {
+        self.skips().is_some_and(BlockList::has_unread_entries)
     }
 
     /// Reads the entries of these superblocks, in order, unless they have been read.
@@ -260,6 +260,9 @@ impl<'a> ScatteredBlocks<'a> {
     fn documents_in_place(&mut self, block: usize) -> Result<bool> {
         if self.in_place.0 == block {
             return Ok(true);
+        }
+        if self.decoded.documents.block == block {
+            return Ok(false);
         }
         if let Some(documents) = self.blocks.documents_in_place(self.field, block)? {
             self.in_place = (block, documents);

@@ -65,43 +65,43 @@ fn run<'a, 'b>(
     keys: &mut Vec<u64>,
     selection: &mut Vec<u64>,
 ) -> Result<u64> {
-    let superblocks = term.blocks.len().div_ceil(SUPERBLOCK);
+    let superblocks = term.superblocks((search.first, search.end - 1));
     let expected = refiners.expected_candidates(search.top.k(), search.documents);
     let prefetches = term.blocks.prefetches();
     let first = first_round(expected as usize).max(if prefetches { FIRST_PREFETCHED } else { 0 });
-    let first = first.min(KEYS_MAX / 2).min(term.blocks.len());
+    let first = first.min(KEYS_MAX / 2).min(superblocks.len() * SUPERBLOCK);
     // Reading a block takes longer than decoding the impacts of many.
     let by_impacts = term.has_loose_bounds() && prefetches;
     // Each superblock contains a block with its max score, so `first` blocks reach the `first`-th best of
     // these.
-    let first_min = nth_superblock_max((term, superblocks, by_impacts), first, &mut search.scratch.bounds)?
+    let first_min = nth_superblock_max((term, &superblocks, by_impacts), first, &mut search.scratch.bounds)?
         .max(search.min_score());
-    let mut are_all = true;
-    blocks_at_least((term, &(0..superblocks), by_impacts), first_min, search, |key| {
-        keys.push(key);
-        if keys.len() > KEYS_MAX {
+    let mut has_all_keys = true;
+    blocks_at_least((term, &superblocks, by_impacts), first_min, search, |key| {
+        if keys.len() == KEYS_MAX {
             largest(keys, first, selection);
             keys.truncate(first);
-            are_all = false;
+            has_all_keys = false;
         }
+        keys.push(key);
     })?;
     let first = first.min(keys.len());
     if keys.len() > first {
         largest(keys, first, selection);
     }
-    let worst = keys[..first].iter().copied().min().unwrap_or(u64::MAX);
+    let least_evaluated = keys[..first].iter().copied().min().unwrap_or(u64::MAX);
     let mut run = ImpactOrderedRun { term, refiners, evaluated: 0 };
     run.in_order(&mut keys[..first], search)?;
-    if are_all && search.min_score() >= first_min {
-        run.remaining((worst, first, by_impacts), search, keys, selection)?;
+    if has_all_keys && search.min_score() >= first_min {
+        run.remaining((least_evaluated, first, by_impacts), search, keys, selection)?;
         return Ok(run.evaluated);
     }
-    for start in (0..superblocks).step_by(SUPERBLOCKS_ORDERED) {
-        let part = start..superblocks.min(start + SUPERBLOCKS_ORDERED);
+    for start in superblocks.clone().step_by(SUPERBLOCKS_ORDERED) {
+        let part = start..superblocks.end.min(start + SUPERBLOCKS_ORDERED);
         keys.clear();
         let min_score = search.min_score();
         blocks_at_least((run.term, &part, by_impacts), min_score, search, |key| keys.push(key))?;
-        run.remaining((worst, first, by_impacts), search, keys, selection)?;
+        run.remaining((least_evaluated, first, by_impacts), search, keys, selection)?;
     }
     Ok(run.evaluated)
 }
@@ -121,17 +121,17 @@ impl ImpactOrderedRun<'_, '_, '_, '_> {
         Ok(blocks.prefetch(block, true)? && self.refiners.prefetch_candidates(range, true)?)
     }
 
-    /// Evaluates the blocks of `keys` in descending order, without those of the first round: these are
-    /// `first` blocks, and `worst` is their smallest key.
+    /// Evaluates the blocks of `keys` in descending order. Blocks with keys from `least_evaluated` on were
+    /// evaluated in the first round, which had `first` blocks.
     fn remaining(
         &mut self,
-        (worst, first, by_impacts): (u64, usize, bool),
+        (least_evaluated, first, by_impacts): (u64, usize, bool),
         search: &mut Search<'_>,
         keys: &mut Vec<u64>,
         selection: &mut Vec<u64>,
     ) -> Result<()> {
         let min_score = search.min_score();
-        keys.retain(|key| *key < worst && bound_of(*key) >= min_score);
+        keys.retain(|key| *key < least_evaluated && bound_of(*key) >= min_score);
         if self.term.has_loose_bounds() && !by_impacts {
             for at in keys.iter_mut() {
                 let block = block_of(*at);
@@ -349,17 +349,18 @@ fn block_of(key: u64) -> usize {
     !(key as u32) as usize
 }
 
-/// The `n`-th largest superblock max score of the list; 0 if it has at most `n` superblocks.
+/// The `n`-th largest max score of these superblocks; 0 if they are at most `n`.
 fn nth_superblock_max(
-    (term, superblocks, by_impacts): (&Term<'_>, usize, bool),
+    (term, superblocks, by_impacts): (&Term<'_>, &Range<usize>, bool),
     n: usize,
     bounds: &mut Vec<u32>,
 ) -> Result<u32> {
     bounds.clear();
-    if term.blocks.skips().is_none() || superblocks <= n {
+    if term.blocks.skips().is_none() || superblocks.len() <= n {
         return Ok(0);
     }
-    for superblock in 0..superblocks {
+    bounds.reserve_exact(superblocks.len());
+    for superblock in superblocks.clone() {
         bounds.push(term.superblock_max(superblock, by_impacts)?);
     }
     Ok(nth(bounds, n))

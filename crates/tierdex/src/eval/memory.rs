@@ -66,6 +66,8 @@ struct SegmentMemory {
     buffers: u64,
     /// Blocks of the longest list that are put in impact order at a time.
     blocks: u64,
+    /// Superblocks of the longest list.
+    superblocks: u64,
 }
 
 /// Memory of the evaluation of a query.
@@ -110,6 +112,8 @@ impl QueryPlan {
         need.bytes += 2 * 8 * self.merged(number, segment);
         // Sort keys of the blocks of one list, and memory for the selection.
         need.bytes += 4 * 8 * need.blocks;
+        // Max scores of the superblocks of one list.
+        need.bytes += 4 * need.superblocks;
         need
     }
 
@@ -168,6 +172,7 @@ impl Leaf {
             return;
         }
         let blocks = u64::from(info.documents).div_ceil(BLOCK as u64);
+        need.superblocks = need.superblocks.max(blocks.div_ceil(SUPERBLOCK as u64));
         need.blocks = need.blocks.max(blocks.min((SUPERBLOCKS_ORDERED * SUPERBLOCK) as u64));
         need.buffers += PARTS;
     }

@@ -18,7 +18,7 @@ use crate::segment::read::{BlockSource, RecordPart, Segment, TermInfo};
 
 /// Opens the lists of a node of a plan in a segment; `None` if no document can match. Bytes that are not
 /// resident are read from `source`; impacts only if hits are `ranked`. If matches may be `pruned`, only the
-/// head of the skip record of a single term is read.
+/// head of a long skip record is read for a query of one term ([`Leaf::record_part`]).
 pub fn open<'a>(
     (plan, node, ranked, pruned): (&'a QueryPlan, &'a PlanNode, bool, bool),
     source: &'a dyn BlockSource,

@@ -18,6 +18,9 @@ use crate::transform::impact::{self, BLOCK_IMPACT_BYTES_MAX, Impact};
 use std::ops::Range;
 use tierdex_codec::{count_ones, values_at_least};
 
+/// Maximum number of entries of skip data that are read together.
+const ENTRIES_READ: usize = 64;
+
 /// Maximum bytes of the bitmap of a block.
 const BITMAP_BYTES_MAX: usize = 4 * BLOCK;
 
@@ -48,7 +51,7 @@ pub struct Term<'a> {
 
 impl<'a> Term<'a> {
     /// Opens the list of `term`, with the index of its leaf in the plan. Bytes that are not resident are
-    /// read from `source`, of the skip record this part.
+    /// read from `source`; of the skip record only this part.
     pub fn open(
         field: &'a FieldReader,
         (leaf, term): (usize, &TermInfo),
@@ -167,6 +170,13 @@ impl<'a> Term<'a> {
         }
     }
 
+    /// The superblocks that overlap a range of documents.
+    pub(super) fn superblocks(&self, (first, last): (u32, u32)) -> Range<usize> {
+        let Some(list) = self.blocks.skips() else { return 0..1 };
+        let end = list.find_superblock(0, last).saturating_add(1).min(list.superblocks());
+        list.find_superblock(0, first).min(end)..end
+    }
+
     /// Calls `body` with each block of these superblocks whose max score is at least `min_score`, and that
     /// max score, in document order. Max scores are computed from impacts if `by_impacts`. Missing entries of
     /// skip data are read.
@@ -184,20 +194,23 @@ impl<'a> Term<'a> {
             return self.each_block_by_frequency(superblocks, min_score, body);
         };
         let units = bounds.min_units(self.scorer.min_share(min_score));
-        if self.blocks.misses_entries() {
+        if self.blocks.has_unread_entries() {
             self.read_entries_at_least(superblocks.clone(), units)?;
         }
         let Some(list) = self.blocks.skips() else { return Ok(()) };
         for superblock in superblocks.clone() {
-            if list.superblock_max_share(superblock) < units
-                || by_impacts && min_score > 1 && self.superblock_max(superblock, true)? < min_score
-            {
+            if list.superblock_max_share(superblock) < units {
+                continue;
+            }
+            // May be lower than the bound of a block: impacts of blocks are coarser.
+            let superblock_bound = if by_impacts { self.superblock_max(superblock, true)? } else { u32::MAX };
+            if superblock_bound < min_score {
                 continue;
             }
             for (block, stored) in list.block_max_shares(superblock).filter(|(_, stored)| *stored >= units) {
                 let mut bound = self.scorer.max_score(bounds.share(stored));
                 if by_impacts && bound >= min_score {
-                    bound = bound.min(self.max_by(list.encoded_impacts(block)?)?);
+                    bound = bound.min(self.max_by(list.encoded_impacts(block)?)?).min(superblock_bound);
                 }
                 if bound >= min_score {
                     body(&self.blocks, block, bound);
@@ -209,9 +222,16 @@ impl<'a> Term<'a> {
 
     /// Reads the entries of those of the superblocks whose max share is at least `units`.
     fn read_entries_at_least(&mut self, superblocks: Range<usize>, units: u16) -> Result<()> {
-        let Some(list) = self.blocks.skips() else { return Ok(()) };
-        let read = superblocks.filter(|superblock| list.superblock_max_share(*superblock) >= units);
-        let read: Vec<usize> = read.collect();
+        let mut read = Vec::with_capacity(ENTRIES_READ);
+        for superblock in superblocks {
+            if self.blocks.skips().is_some_and(|list| list.superblock_max_share(superblock) >= units) {
+                read.push(superblock);
+            }
+            if read.len() == ENTRIES_READ {
+                self.blocks.read_entries(&read)?;
+                read.clear();
+            }
+        }
         self.blocks.read_entries(&read)
     }
 

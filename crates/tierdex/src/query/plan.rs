@@ -375,7 +375,7 @@ impl PlanNode {
     /// Sets [`Leaf::selects_by_impacts`] of the terms of a scored node.
     fn select_by_impacts(&self, leaves: &mut [Leaf]) {
         match self {
-            PlanNode::Term(leaf) => leaves[*leaf].selects_by_impacts = true,
+            PlanNode::Term(leaf) => leaves[*leaf].selects_by_impacts = leaves[*leaf].is_scored,
             PlanNode::Phrase { leaves: of_phrase, .. } => {
                 of_phrase.iter().for_each(|(_, leaf)| leaves[*leaf].selects_by_impacts = true);
             }

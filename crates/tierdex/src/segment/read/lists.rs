@@ -29,8 +29,9 @@ pub struct InlineList<'a> {
     pub offset: u64,
 }
 
-/// Skip data of a list of at least one block: two arrays with an entry for each superblock of 32 blocks, an
-/// entry for each superblock that describes its blocks, and impacts (docs/format/skips.md).
+/// Skip data of a list of at least one block (docs/format/skips.md): the head, with max share and last
+/// document of each superblock of 32 blocks; an entry for each superblock, which describes its blocks; and
+/// impacts.
 pub struct BlockList<'a> {
     file: &'a str,
     offset: u64,
@@ -64,8 +65,8 @@ const fn head_bytes(superblocks: usize, positions: bool) -> (usize, usize) {
     (start, start + 6 * superblocks)
 }
 
-/// Bytes a block of the arrays before each array of an entry: last documents, max shares, bytes of
-/// documents, of frequencies, of positions if the field has them, and of impacts.
+/// Offset of each array of an entry, divided by the number of its blocks: last documents, max shares, bytes
+/// of documents, of frequencies, and of positions, if the field has them. Bytes of impacts follow.
 const LAST: usize = 0;
 const MAX_SHARES: usize = 4;
 const DOCS_LENS: usize = 6;
@@ -202,13 +203,13 @@ impl<'a> BlockList<'a> {
     }
 
     /// Marks the entries of all superblocks as not read.
-    pub(super) fn without_entries(mut self: Box<Self>) -> Box<Self> {
+    pub(super) fn with_unread_entries(mut self: Box<Self>) -> Box<Self> {
         self.entries_read = Some(vec![false; self.superblocks()]);
         self
     }
 
     /// Byte range in the file of the entry of a superblock that has not been read.
-    pub(super) fn missing_entry(&self, superblock: usize) -> Option<Range<u64>> {
+    pub(super) fn unread_entry(&self, superblock: usize) -> Option<Range<u64>> {
         if *self.entries_read.as_ref()?.get(superblock)? {
             return None;
         }
@@ -225,8 +226,8 @@ impl<'a> BlockList<'a> {
         }
     }
 
-    /// Whether entries of superblocks may be missing.
-    pub fn misses_entries(&self) -> bool {
+    /// Whether entries of superblocks may not have been read.
+    pub fn has_unread_entries(&self) -> bool {
         self.entries_read.is_some()
     }
 
@@ -342,8 +343,14 @@ impl<'a> BlockList<'a> {
                 return self.blocks;
             }
         }
-        // All blocks before the one that is searched end before `document`.
-        superblock * SUPERBLOCK + less(self.last_documents(superblock), document)
+        let block = superblock * SUPERBLOCK + count_less(self.last_documents(superblock), document);
+        // The last documents of a damaged record may not increase; callers need a later block that contains
+        // `document`.
+        let is_found = |block: usize| self.last(block) >= document;
+        if block > from && block < self.blocks && is_found(block) {
+            return block;
+        }
+        (from + 1..self.blocks).find(|block| is_found(*block)).unwrap_or(self.blocks)
     }
 
     /// Block max share: the largest share in the block with the default parameters, in units of 1/65535
@@ -551,7 +558,7 @@ impl<'a> BlockList<'a> {
 
 /// Number of documents in an array that are less than `document`. Without branches, unlike a binary search.
 #[inline]
-fn less(documents: &[[u8; 4]], document: u32) -> usize {
+fn count_less(documents: &[[u8; 4]], document: u32) -> usize {
     let count = |documents: &[[u8; 4]]| {
         documents.iter().map(|other| u32::from(u32::from_le_bytes(*other) < document)).sum::<u32>() as usize
     };
@@ -582,4 +589,77 @@ fn gallop(last: &[[u8; 4]], from: usize, document: u32) -> usize {
         step *= 2;
     }
     low
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The record of a list of `documents` postings; `fill` gives its bytes.
+    fn list(documents: u32, positions: bool, fill: impl FnMut(usize) -> u8) -> BlockList<'static> {
+        let len = BlockList::bytes_without_impacts(documents, positions) as usize + 40;
+        let bytes: Vec<u8> = (0..len).map(fill).collect();
+        let skips = 0..len as u64;
+        let term = TermInfo { documents, occurrences: u64::from(documents), skips, blocks: Some(0..9) };
+        BlockList::parse("skips", &term, bytes.into(), positions).unwrap()
+    }
+
+    proptest! {
+        /// A damaged record may have any bytes.
+        #[test]
+        fn searches_in_any_record_move_forward_to_a_block_that_may_contain_the_document(
+            documents in 256u32..30_000,
+            positions in any::<bool>(),
+            bytes in prop::collection::vec(any::<u8>(), 64..400),
+            small in any::<bool>(),
+            searches in prop::collection::vec((any::<prop::sample::Index>(), any::<u32>()), 1..40),
+        ) {
+            // Small bytes make last documents that are often equal or nearly in order.
+            let byte = |at: usize| bytes[at % bytes.len()] & if small { 1 } else { 255 };
+            let list = list(documents, positions, byte);
+            for (from, document) in searches {
+                let (from, document) = (from.index(list.blocks()), if small { document & 0x0101_0101 } else { document });
+                let found = list.find_block(from, document);
+                prop_assert!((from..=list.blocks()).contains(&found));
+                prop_assert!(found == list.blocks() || list.last(found) >= document);
+                let found = list.seek(from, document);
+                prop_assert!(found <= list.blocks());
+                prop_assert!(found == list.blocks() || list.last(found) >= document);
+                let (block, superblock) = (from, from / SUPERBLOCK);
+                list.max_share(from..=list.blocks() - 1);
+                list.range(ListPart::Docs, block).ok();
+                list.encoded_impacts(block).ok();
+                list.superblock_impacts(superblock).ok();
+                list.impact_bytes().ok();
+                list.last_documents_agree();
+            }
+        }
+    }
+
+    #[test]
+    fn searches_find_the_first_block_that_ends_at_the_document_or_later() {
+        let documents = 256 * 75;
+        let mut list = list(documents, false, |_| 0);
+        let last = |block: usize| 1000 * (block as u32 + 1);
+        let bytes = list.bytes.to_mut();
+        for block in 0..75usize {
+            let (superblock, at) = (block / SUPERBLOCK, block % SUPERBLOCK);
+            let array = list.arrays + superblock * list.entry_len;
+            bytes[array + 4 * at..][..4].copy_from_slice(&last(block).to_le_bytes());
+            bytes[list.superblock_last + 4 * superblock..][..4].copy_from_slice(&last(block).to_le_bytes());
+            let before = if block == 0 { u32::MAX } else { last(block - 1) };
+            if at == 0 {
+                bytes[array - 4..][..4].copy_from_slice(&before.to_le_bytes());
+            }
+        }
+        assert!(list.last_documents_agree());
+        for document in (0..76_000).step_by(250) {
+            let expected = (document as usize).div_ceil(1000).saturating_sub(1);
+            for from in [0, 1, 31, 32, 33, 63, 64, 74] {
+                assert_eq!(list.find_block(from, document), expected.max(from).min(75), "{document}");
+                assert_eq!(list.seek(from, document), expected.min(75), "{document}");
+            }
+        }
+    }
 }

@@ -217,7 +217,7 @@ impl FieldReader {
                 // A short record was read as a whole page.
                 bytes.shrink_to_fit();
                 if part == RecordPart::Head && term.blocks.is_some() {
-                    return self.without_entries(term, bytes);
+                    return self.with_unread_entries(term, bytes);
                 }
                 Cow::Owned(bytes)
             }
@@ -226,12 +226,15 @@ impl FieldReader {
     }
 
     /// A record of which the head was read.
-    fn without_entries(&self, term: &TermInfo, mut bytes: Vec<u8>) -> Result<SkipRecord<'_>> {
+    fn with_unread_entries(&self, term: &TermInfo, mut bytes: Vec<u8>) -> Result<SkipRecord<'_>> {
         let range = self.record_range(term, RecordPart::WithoutImpacts);
+        if range.end > self.skips.payload().end {
+            return Err(Error::corrupt(self.skips.name(), range.start, "a skip record ends after the file"));
+        }
         bytes.resize(usize::try_from(range.end - range.start).unwrap_or(usize::MAX), 0);
         let record = SkipRecord::parse(self.skips.name(), term, bytes.into(), self.positions.is_some())?;
         Ok(match record {
-            SkipRecord::Blocks(list) => SkipRecord::Blocks(list.without_entries()),
+            SkipRecord::Blocks(list) => SkipRecord::Blocks(list.with_unread_entries()),
             inline => inline,
         })
     }
@@ -246,15 +249,13 @@ impl FieldReader {
         let mut bytes = Vec::new();
         let mut prefetched = 0;
         for (at, superblock) in superblocks.iter().enumerate() {
-            let Some(range) = list.missing_entry(*superblock) else { continue };
-            prefetched = prefetched.max(at + 1);
-            if prefetched == at + 1 && source.prefetch(&self.skips, range.clone()) {
-                let later = superblocks[prefetched..].iter();
-                let fits = |superblock: &&usize| match list.missing_entry(**superblock) {
+            let Some(range) = list.unread_entry(*superblock) else { continue };
+            if prefetched <= at {
+                let fits = |superblock: &&usize| match list.unread_entry(**superblock) {
                     Some(range) => source.prefetch(&self.skips, range),
                     None => true,
                 };
-                prefetched += later.take_while(fits).count();
+                prefetched = at + superblocks[at..].iter().take_while(fits).count().max(1);
             }
             source.read(&self.skips, range, &mut bytes)?;
             list.set_entry(*superblock, &bytes);
