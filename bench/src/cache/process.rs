@@ -164,8 +164,8 @@ fn by_executor(
     })
 }
 
-/// The first repetition. Callgrind collects events in this function only, so it is neither inlined nor left
-/// by a jump.
+/// The first repetition. Callgrind collects events in this function only, so it is not inlined, and the call
+/// in it is no tail call.
 #[inline(never)]
 fn first_repetition(repetition: &dyn Fn() -> Result<Repetition>) -> Result<Repetition> {
     black_box(repetition())

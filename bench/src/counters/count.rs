@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// The count of an event. If there are more events than counters, the kernel lets them take turns.
+/// The count of an event. If there are more events than counters, the kernel multiplexes them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EventCount {
     /// Events while the counter was running.

@@ -38,7 +38,7 @@ struct TopLevel {
 
 /// The metrics of `queries` queries, by name: amounts per query (`retiring_slots`, `external_cycles`) and
 /// shares of all slots or cycles (`retiring_share`, `external_share`). Metrics whose events were not counted
-/// are left out; a negative difference of counts that took turns is 0.
+/// are left out; a negative difference of multiplexed counts is 0.
 pub(crate) fn metrics(counts: &EventCounts, queries: u64) -> Vec<(&'static str, f64)> {
     let mut all = Vec::new();
     if queries == 0 {

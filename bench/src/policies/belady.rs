@@ -1,4 +1,5 @@
-//! Belady's rule: evict the page whose next request is farthest in the future. No policy has fewer misses.
+//! Belady's rule: evict the page whose next request is farthest in the future. No policy that caches every
+//! requested page has fewer misses.
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -7,7 +7,8 @@
 //! 2. A cache has the working set divided by a ratio: with ratio 2 the working set is twice the cache.
 //! 3. Each policy runs the same queries on one thread and starts with an empty cache. The hits of all
 //!    policies must be equal.
-//! 4. Belady's rule is computed from the pages that this run requested.
+//! 4. Belady's rule is computed from the pages that this run requested. A request is a lookup in the page
+//!    table: a query that needs a page again after it released it makes another request.
 
 mod belady;
 mod workload;
@@ -61,7 +62,7 @@ struct Run {
     /// Hits and requests of the cache in the measured part.
     hits: u64,
     requests: u64,
-    best_hits: u64,
+    belady_hits: u64,
     bytes: u64,
     seconds: f64,
     found: Vec<Vec<SearchHit>>,
@@ -87,7 +88,17 @@ pub fn run(index: &Index, flags: &Flags, stop: &Stop, out: &mut dyn Write) -> Re
     })?;
     let mut table = Table::new(
         3,
-        &["workload", "set / cache", "policy", "hit rate", "best", "of best", "queries/s", "KB a query"],
+        &[
+            "workload",
+            "set / cache",
+            "policy",
+            "hit rate",
+            "Belady",
+            "of Belady",
+            "misses by Belady's",
+            "queries/s",
+            "KB a query",
+        ],
     );
     for workload in &flags.workloads {
         let (drawn, warm) = workload.draw(set.len(), &mut Random::new(1));
@@ -101,14 +112,16 @@ pub fn run(index: &Index, flags: &Flags, stop: &Stop, out: &mut dyn Write) -> Re
                     return Err(Error::Failed(format!("{policy} changed the hits of {workload}")));
                 }
                 let rate = |hits: u64| hits as f64 / run.requests.max(1) as f64;
+                let misses = |hits: u64| (run.requests - hits) as f64;
                 let queries = (drawn.len() - warm) as f64;
                 table.row(vec![
                     workload.to_string(),
-                    ratio.to_string(),
+                    format!("{:.2}", working_set.len() as f64 / pages as f64),
                     policy.to_string(),
                     format!("{:.3}", rate(run.hits)),
-                    format!("{:.3}", rate(run.best_hits)),
-                    format!("{:.2}", run.hits as f64 / run.best_hits.max(1) as f64),
+                    format!("{:.3}", rate(run.belady_hits)),
+                    format!("{:.2}", run.hits as f64 / run.belady_hits.max(1) as f64),
+                    format!("{:.2}", misses(run.hits) / misses(run.belady_hits).max(1.0)),
                     format!("{:.0}", queries / run.seconds),
                     format!("{:.1}", run.bytes as f64 / 1e3 / queries),
                 ]);
@@ -174,7 +187,7 @@ fn measure(
     Ok(Run {
         hits: after.hits - before.hits,
         requests: (after.hits + after.misses) - (before.hits + before.misses),
-        best_hits: belady::hits(&requests, warm_requests, frames.frames()),
+        belady_hits: belady::hits(&requests, warm_requests, frames.frames()),
         bytes: after.bytes_read - before.bytes_read,
         seconds,
         found,

@@ -16,8 +16,7 @@ pub enum Workload {
     Rp50,
     /// Random queries of the set; the r-th most frequent has a share proportional to 1/r
     Zipf,
-    /// A tenth of the set again and again, in random order; between two of these queries one of the others,
-    /// each once
+    /// Random queries of the first tenth of the set, alternating with a scan of the others
     Scan,
     /// The set once, in its order, all of it measured: for query logs, which repeat queries by themselves
     Log,
@@ -94,10 +93,15 @@ mod tests {
                 assert!(warm <= drawn.len() && !drawn.is_empty(), "{workload}");
             }
         }
-        let (drawn, _) = Workload::Rp50.draw(1000, &mut Random::new(1));
-        let fresh = drawn.iter().max().unwrap() + 1;
-        // Of 4,000 queries half are new, and the set has a thousand.
-        assert_eq!(fresh, 1000);
+        assert_eq!(Workload::Cyclic.draw(2, &mut Random::new(1)), (vec![0, 1, 0, 1, 0, 1, 0, 1], 2));
+        for (workload, percent) in [(Workload::Rp25, 25), (Workload::Rp50, 50)] {
+            // A new query of a set of 4,000 is none of the last hundred.
+            let (drawn, _) = workload.draw(4000, &mut Random::new(1));
+            let repeats =
+                (1..drawn.len()).filter(|at| drawn[at.saturating_sub(100)..*at].contains(&drawn[*at]));
+            let share = 100.0 * repeats.count() as f64 / drawn.len() as f64;
+            assert!((share - f64::from(percent)).abs() < 2.0, "{workload}: {share}%");
+        }
         let (drawn, warm) = Workload::Scan.draw(1000, &mut Random::new(1));
         let hot = drawn[warm..].iter().filter(|query| **query < 100).count();
         assert_eq!((hot, drawn.len() - warm), (900, 1800));

@@ -384,16 +384,19 @@ fn common() -> Arc<MemDisk> {
 fn a_single_term_reads_few_entries_of_its_skip_data() {
     let index = Index::open_on(common()).unwrap();
     let query = [Query::parse("common", index.schema()).unwrap()];
-    for (k, pages) in [(5, 25), (7, 25), (8, u64::MAX)] {
+    for (k, pages) in [(5, 25), (7, 25), (8, u64::MAX), (2000, u64::MAX)] {
         let search = SearchOptions { k, count: false, ..SearchOptions::default() };
         let expected = index.searcher().search(&query[0], &search).unwrap().hits;
         let options = options(4096 * 400, PolicyKind::Lru, Lookahead::Adaptive, EngineKind::Pread);
         let options = ExecutorOptions { meta_tier: MetaTier::Disk, mode: Mode::Direct, ..options };
         let executor = Executor::new(&index, &options).unwrap();
+        let mut answers = 0;
         let run: Result<(), ()> = executor.run(source(&query), &search, |_, answer| {
+            answers += 1;
             assert_eq!(answer.unwrap().hits, expected);
             Ok(())
         });
+        assert_eq!((expected.len(), answers), (k, 1));
         let read = executor.stats().unwrap().bytes_read;
         // All entries take 23 pages, the blocks of the hits at least 7. The eighth hit is one of many ties.
         assert!(run.is_ok() && read / 4096 <= pages, "{k}: {read} bytes");

@@ -76,9 +76,10 @@ impl Missing {
             Some(other) => other.to_string(),
             None => caches.clone(),
         };
+        // An index that is held in memory has no cache.
+        let cache = (cell.get("modes") != Some("memory")).then(|| real(cell.get("region")));
         let others = ["meta-tier", "keep-in"].into_iter().filter_map(|name| cell.get(name));
-        let regions: Vec<String> =
-            [real(cell.get("region"))].into_iter().chain(others.map(|region| real(Some(region)))).collect();
+        let regions: Vec<String> = cache.into_iter().chain(others.map(|region| real(Some(region)))).collect();
         let kind = ["file", "dax"].into_iter().find(|kind| {
             regions.iter().any(|region| region.strip_prefix(kind).is_some_and(|rest| rest.starts_with(':')))
         })?;

@@ -61,10 +61,10 @@ const LISTS_BYTES_MAX: u64 = 256 << 20;
 /// Part of this memory for non-resident skip data, by the documents of the largest segment:
 /// `SKIPS_DOCUMENT_BYTES` for each, up to `SKIPS_BYTES_MAX`; at least half a byte, up to four times that;
 /// and in any case a byte for `DOCUMENTS_PER_SKIPS_BYTE` of them. The skip data of a term that all documents
-/// contain takes an eighth of a byte a document, and less than a twelfth without impacts.
+/// contain takes an eighth of a byte a document, and less than a fifteenth without impacts.
 const SKIPS_DOCUMENT_BYTES: u64 = 2;
 const SKIPS_BYTES_MAX: u64 = 2 << 20;
-const DOCUMENTS_PER_SKIPS_BYTE: u64 = 12;
+const DOCUMENTS_PER_SKIPS_BYTE: u64 = 15;
 
 /// State of an in-flight read, and of each cell that it fills.
 const READ_STATE_BYTES: u64 = 256;

@@ -70,6 +70,9 @@ fn run<'a, 'b>(
     let prefetches = term.blocks.prefetches();
     let first = first_round(expected as usize).max(if prefetches { FIRST_PREFETCHED } else { 0 });
     let first = first.min(KEYS_MAX / 2).min(superblocks.len() * SUPERBLOCK);
+    if term.blocks.has_unread_entries() {
+        raise_threshold(term, search);
+    }
     // Reading a block takes longer than decoding the impacts of many.
     let by_impacts = term.has_loose_bounds() && prefetches;
     // Each superblock contains a block with its max score, so `first` blocks reach the `first`-th best of
@@ -196,6 +199,23 @@ impl ImpactOrderedRun<'_, '_, '_, '_> {
         }
         search.scratch.give_batch(batch);
         Ok(())
+    }
+}
+
+/// Raises the threshold of a query of one term to a score that `k` documents reach: each superblock of its
+/// list contains one that reaches the superblock's max score.
+fn raise_threshold(term: &Term<'_>, search: &mut Search<'_>) {
+    let superblocks = term.blocks.len().div_ceil(SUPERBLOCK);
+    let k = search.top.k();
+    if k > 0 && k <= superblocks {
+        let bounds = &mut search.scratch.bounds;
+        bounds.clear();
+        bounds.reserve_exact(superblocks);
+        bounds.extend((0..superblocks).map(|superblock| term.superblock_reached(superblock)));
+        let reached = nth(bounds, k);
+        if reached > search.top.threshold() {
+            search.top.set_initial_threshold(reached);
+        }
     }
 }
 

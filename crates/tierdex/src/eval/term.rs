@@ -177,6 +177,17 @@ impl<'a> Term<'a> {
         list.find_superblock(0, first).min(end)..end
     }
 
+    /// Lower bound of the highest score in a superblock; 0 if none follows from its max share.
+    pub(super) fn superblock_reached(&self, superblock: usize) -> u32 {
+        match (self.blocks.skips(), &self.bounds, self.norms) {
+            (Some(list), Some(bounds), Norms::Byte(_)) if bounds.is_tight => {
+                let share = bounds.guaranteed_share(list.superblock_max_share(superblock));
+                self.scorer.min_score(share)
+            }
+            _ => 0,
+        }
+    }
+
     /// Calls `body` with each block of these superblocks whose max score is at least `min_score`, and that
     /// max score, in document order. Max scores are computed from impacts if `by_impacts`. Missing entries of
     /// skip data are read.

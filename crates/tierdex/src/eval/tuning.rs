@@ -57,7 +57,7 @@ pub(super) const IMPACT_RECORD_BYTES_MAX: u64 = 1 << 20;
 
 /// Shortest skip record, in bytes, of which only the head and the entries that are needed are read from disk
 /// for a single term.
-pub(super) const HEAD_RECORD_BYTES_MIN: u64 = if cfg!(debug_assertions) { 1 << 10 } else { 32 << 10 };
+pub(super) const HEAD_RECORD_BYTES_MIN: u64 = if cfg!(debug_assertions) { 1 << 7 } else { 32 << 10 };
 
 /// Largest k for which an initial threshold is computed: a larger k allows hardly any block to be pruned.
 pub(super) const INITIAL_THRESHOLD_HITS: usize = 1 << 11;
