@@ -186,6 +186,7 @@ impl<'a> ListedBlocks<'a> {
     }
 
     /// Bytes of a part of a block and their offset in the file, if the file is resident.
+    #[inline(always)]
     fn resident_bytes<'f>(
         &mut self,
         file: &'f SealedFile,
@@ -348,7 +349,7 @@ impl<'a> Blocks<'a> {
             }
             Blocks::Listed(blocks) => {
                 let list = &blocks.list;
-                let (len, before, last) = (list.block_len(block), list.before(block), list.last(block));
+                let (len, (before, last)) = (list.block_len(block), list.before_and_last(block));
                 let (bytes, at) = blocks.bytes(field.postings(), ListPart::Docs, block)?;
                 let used = codec.decode(bytes, before, &mut out[..len]);
                 check_decoded(field.postings().name(), at, codec, bytes, used)?;
@@ -410,7 +411,7 @@ impl<'a> Blocks<'a> {
         let codec = field.field().doc_codec;
         let Blocks::Listed(blocks) = self else { return Ok(None) };
         let list = &blocks.list;
-        let (before, last, len) = (list.before(block), list.last(block), list.block_len(block));
+        let ((before, last), len) = (list.before_and_last(block), list.block_len(block));
         if len == BLOCK && last.wrapping_sub(before) as usize == BLOCK && last < field.documents() {
             return Ok(BitmapView::of_run(before));
         }

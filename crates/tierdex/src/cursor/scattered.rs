@@ -257,7 +257,17 @@ impl<'a> ScatteredBlocks<'a> {
     }
 
     /// Finds the documents of a block in memory. False if they must be decoded, and then are.
+    #[inline(always)]
     fn documents_in_place(&mut self, block: usize) -> Result<bool> {
+        if self.field.field().doc_codec.is_uncompressed() {
+            return self.uncompressed_in_place(block);
+        }
+        self.decode_documents(block)?;
+        Ok(false)
+    }
+
+    /// As [`ScatteredBlocks::documents_in_place`], for a codec that does not compress.
+    fn uncompressed_in_place(&mut self, block: usize) -> Result<bool> {
         if self.in_place.0 == block {
             return Ok(true);
         }
@@ -273,6 +283,7 @@ impl<'a> ScatteredBlocks<'a> {
         Ok(false)
     }
 
+    #[inline]
     fn decode_documents(&mut self, block: usize) -> Result<()> {
         let part = &mut self.decoded.documents;
         if part.block != block {

@@ -292,7 +292,7 @@ impl<'a> BlockList<'a> {
 
     /// [`BlockList::before`] and [`BlockList::last`] of a block.
     #[inline]
-    fn before_and_last(&self, block: usize) -> (u32, u32) {
+    pub fn before_and_last(&self, block: usize) -> (u32, u32) {
         // The last document before the superblock precedes those of its blocks.
         let start = self.arrays + block / SUPERBLOCK * self.entry_len + 4 * (block % SUPERBLOCK) - 4;
         let both = self.bytes[start..].first_chunk().copied().expect("block is in the list");
@@ -336,6 +336,11 @@ impl<'a> BlockList<'a> {
 
     /// As [`BlockList::find_block`], if the last document of block `from` is less than `document`.
     fn find_after(&self, from: usize, document: u32) -> usize {
+        // Dense lists are searched block by block.
+        let next = from + 1;
+        if next < self.blocks && self.last(next) >= document {
+            return next;
+        }
         let mut superblock = from / SUPERBLOCK;
         if self.superblock_last(superblock) < document {
             superblock = self.find_superblock(superblock + 1, document);
@@ -350,7 +355,7 @@ impl<'a> BlockList<'a> {
         if block > from && block < self.blocks && is_found(block) {
             return block;
         }
-        (from + 1..self.blocks).find(|block| is_found(*block)).unwrap_or(self.blocks)
+        (next..self.blocks).find(|block| is_found(*block)).unwrap_or(self.blocks)
     }
 
     /// Block max share: the largest share in the block with the default parameters, in units of 1/65535
