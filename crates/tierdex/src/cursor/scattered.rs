@@ -25,11 +25,13 @@ pub struct DecodedBlock {
     frequencies: DecodedPart,
 }
 
-/// The decoded documents or frequencies of a block.
+/// The decoded documents or frequencies of a block. The values start at a cache line: vector loads then do
+/// not cross two.
+#[repr(C, align(64))]
 struct DecodedPart {
+    values: [u32; BLOCK],
     block: usize,
     len: usize,
-    values: [u32; BLOCK],
 }
 
 impl DecodedPart {

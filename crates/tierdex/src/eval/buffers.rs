@@ -5,18 +5,19 @@ use crate::transform::impact::Impact;
 use tierdex_codec::{Intersection, Selection};
 
 /// Scratch arrays of a list: scores of the decoded block, and candidates found in the list. Reused between
-/// queries.
+/// queries. The arrays start at cache lines.
+#[repr(C, align(64))]
 pub struct TermBuffers {
-    /// The block to which `scores` belong.
-    pub(super) scored: usize,
     pub(super) scores: [u32; BLOCK],
-    pub(super) impacts: Vec<Impact>,
-    /// Offsets of the postings of a block selected by frequency.
-    pub(super) selected: Selection,
     /// Documents and frequencies of the postings to score, and their scores.
     pub(super) documents: [u32; BLOCK],
     pub(super) frequencies: [u32; BLOCK],
     pub(super) selected_scores: [u32; BLOCK],
+    /// The block to which `scores` belong.
+    pub(super) scored: usize,
+    pub(super) impacts: Vec<Impact>,
+    /// Offsets of the postings of a block selected by frequency.
+    pub(super) selected: Selection,
     pub(super) shared: Intersection,
     pub(super) found: FoundPostings,
 }

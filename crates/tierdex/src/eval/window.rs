@@ -181,10 +181,14 @@ impl BitCounters {
     }
 }
 
+/// The sums of a window. They start at a cache line: vector loads then do not cross two.
+#[repr(align(64))]
+struct Sums([u32; WINDOW]);
+
 /// Documents of a range of at most [`WINDOW`] with the sums of their scores.
 pub struct ScoreWindow {
     range: (u32, u32),
-    sums: Box<[u32; WINDOW]>,
+    sums: Box<Sums>,
     /// Whether a sum may be greater than 0.
     summed: bool,
     /// Documents that match with score 0, and possibly others that match.
@@ -196,7 +200,7 @@ impl Default for ScoreWindow {
     fn default() -> ScoreWindow {
         ScoreWindow {
             range: (0, 0),
-            sums: Box::new([0; _]),
+            sums: Box::new(Sums([0; _])),
             summed: false,
             unscored: Bits::default(),
             survivors: Survivors::default(),
@@ -208,7 +212,7 @@ impl ScoreWindow {
     /// Clears the window and moves it to a range.
     pub(super) fn restart(&mut self, range: (u32, u32)) {
         if std::mem::take(&mut self.summed) {
-            self.sums.fill(0);
+            self.sums.0.fill(0);
         }
         self.range = range;
         self.unscored.restart(range);
@@ -223,7 +227,7 @@ impl ScoreWindow {
     pub(super) fn sums(&mut self) -> &mut [u32] {
         self.summed = true;
         let len = self.len();
-        &mut self.sums[..len]
+        &mut self.sums.0[..len]
     }
 
     fn len(&self) -> usize {
@@ -237,8 +241,8 @@ impl ScoreWindow {
     /// The sums, those before the first document of the range set to 0.
     fn of_range(&mut self) -> &mut [u32] {
         let (before, len) = ((self.range.0 - self.origin()) as usize, self.len());
-        self.sums[..before].fill(0);
-        &mut self.sums[..len]
+        self.sums.0[..before].fill(0);
+        &mut self.sums.0[..len]
     }
 
     /// Adds scores greater than 0 of documents of the range.
@@ -246,7 +250,7 @@ impl ScoreWindow {
     pub(super) fn add(&mut self, documents: &[u32], scores: &[u32]) {
         self.summed = true;
         let first = self.origin();
-        let sums = &mut *self.sums;
+        let sums = &mut self.sums.0;
         for (document, score) in documents.iter().zip(scores) {
             sums[(document - first) as usize % WINDOW] += score;
         }
@@ -256,9 +260,9 @@ impl ScoreWindow {
     pub(super) fn add_window(&mut self, other: &mut ScoreWindow) {
         self.unscored.union(&mut other.unscored);
         if other.summed {
-            let others = other.sums[..].iter();
+            let others = other.sums.0[..].iter();
             self.summed = true;
-            self.sums.iter_mut().zip(others).for_each(|(sum, other)| *sum += other);
+            self.sums.0.iter_mut().zip(others).for_each(|(sum, other)| *sum += other);
         }
     }
 
@@ -267,14 +271,14 @@ impl ScoreWindow {
         if self.summed {
             self.of_range();
             let len = self.len();
-            self.unscored.add_positive(&self.sums[..len]);
+            self.unscored.add_positive(&self.sums.0[..len]);
         }
         &mut self.unscored
     }
 
     /// All documents that match, after [`ScoreWindow::collect_matches`], and the sums.
     pub(super) fn matches_and_sums(&mut self) -> (&mut Bits, &[u32]) {
-        (&mut self.unscored, &self.sums[..])
+        (&mut self.unscored, &self.sums.0[..])
     }
 
     /// Intersects with `bits`, which has the same range.
@@ -290,7 +294,7 @@ impl ScoreWindow {
     pub(super) fn drain_at_least(&mut self, min_score: u32) -> &Survivors {
         let (first, len) = (self.origin(), self.len());
         self.of_range();
-        drain_at_least(&mut self.sums[..len], first, min_score.max(1), &mut self.survivors);
+        drain_at_least(&mut self.sums.0[..len], first, min_score.max(1), &mut self.survivors);
         self.summed = false;
         &self.survivors
     }
@@ -300,7 +304,7 @@ impl ScoreWindow {
         batch.clear();
         self.collect_matches();
         let first = self.origin();
-        let (unscored, sums) = (&mut self.unscored, &self.sums);
+        let (unscored, sums) = (&mut self.unscored, &self.sums.0);
         batch.documents.extend(unscored.documents());
         batch
             .scores
