@@ -4,6 +4,7 @@
 //! are validated before use. So a forged file with valid checksums also leads to an error, never to a panic
 //! or to unbounded memory use.
 
+mod block_list;
 mod ids;
 mod lists;
 mod norms;
@@ -16,8 +17,9 @@ mod terms;
 mod unpack;
 mod walk;
 
+pub use block_list::BlockList;
 pub use ids::IdsReader;
-pub use lists::{BlockList, InlineList, ListPart, RecordPart, SkipRecord};
+pub use lists::{InlineList, ListPart, RecordPart, SkipRecord};
 pub use norms::Norms;
 pub use read_ahead::{READ_AHEAD, ReadAheadBuffer};
 pub use source::{BUFFER_MAX, BUFFER_MIN, BlockSource, FILES, Files, MappedFiles};

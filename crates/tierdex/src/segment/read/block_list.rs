@@ -1,0 +1,597 @@
+//! Skip data of a posting list that is stored in blocks.
+
+use super::super::layout::{OFFSET_MAX, blocks};
+use super::lists::ListPart;
+use super::terms::TermInfo;
+use crate::bytes::{View, u16_at, u32_at, u64_at};
+use crate::error::{Error, Result};
+use crate::limits::{BLOCK, SUPERBLOCK};
+use crate::transform::impact::{self, Impact};
+use std::borrow::Cow;
+use std::ops::{Range, RangeInclusive};
+
+/// Skip data of a list of at least one block (docs/format/skips.md): the head, with max share and last
+/// document of each superblock of 32 blocks; an entry for each superblock, which describes its blocks; and
+/// impacts.
+pub struct BlockList<'a> {
+    file: &'a str,
+    offset: u64,
+    bytes: Cow<'a, [u8]>,
+    documents: u32,
+    blocks: usize,
+    /// Byte range of the list in `postings`.
+    postings: Range<u64>,
+    positions_start: u64,
+    /// Offset in the record of the last documents of superblocks; the max shares precede them.
+    superblock_last: usize,
+    /// Offset in the record of the entries of superblocks, and of the arrays in the first entry.
+    entries: usize,
+    arrays: usize,
+    /// Bytes of an entry of 32 blocks.
+    entry_len: usize,
+    /// Offset in the record of the impacts.
+    impacts: usize,
+    /// The superblocks whose entries were read, if not all were.
+    entries_read: Option<Vec<bool>>,
+}
+
+/// Bytes of the entry of a superblock, before its arrays and for each of its blocks.
+const fn entry_widths(positions: bool) -> (usize, usize) {
+    if positions { (34, 15) } else { (26, 11) }
+}
+
+/// Bytes of the arrays of superblocks, and the offset of the first of them.
+const fn head_bytes(superblocks: usize, positions: bool) -> (usize, usize) {
+    let start = if positions { 8 } else { 0 };
+    (start, start + 6 * superblocks)
+}
+
+/// Offset of each array of an entry, divided by the number of its blocks: last documents, max shares, bytes
+/// of documents, of frequencies, and of positions, if the field has them. Bytes of impacts follow.
+const LAST: usize = 0;
+const MAX_SHARES: usize = 4;
+const DOCS_LENS: usize = 6;
+const FREQS_LENS: usize = 8;
+const POSITIONS_LENS: usize = 10;
+
+impl<'a> BlockList<'a> {
+    /// Bytes of the record of a list of `documents` postings without its impacts.
+    pub fn bytes_without_impacts(documents: u32, positions: bool) -> u64 {
+        let blocks = blocks(documents) as u64;
+        let superblocks = blocks.div_ceil(SUPERBLOCK as u64);
+        let (of_superblock, of_block) = entry_widths(positions);
+        let entries = of_superblock as u64 * superblocks + of_block as u64 * blocks;
+        BlockList::head_len(documents, positions) + entries
+    }
+
+    /// Bytes of the record of a list of `documents` postings before the entries of its superblocks.
+    pub fn head_len(documents: u32, positions: bool) -> u64 {
+        head_bytes(blocks(documents).div_ceil(SUPERBLOCK), positions).1 as u64
+    }
+
+    /// Whether the record was read with its impacts.
+    pub fn has_impacts(&self) -> bool {
+        self.impacts < self.bytes.len()
+    }
+
+    pub(super) fn parse(
+        file: &'a str,
+        term: &TermInfo,
+        bytes: Cow<'a, [u8]>,
+        positions: bool,
+    ) -> Result<BlockList<'a>> {
+        let (offset, documents) = (term.skips.start, term.documents);
+        let mut view = View::new(file, offset, &bytes);
+        let postings = term.blocks.clone().ok_or_else(|| view.corrupt("the record of a short list"))?;
+        let positions_start = if positions { view.u64()? } else { 0 };
+        let blocks = blocks(documents);
+        let superblocks = blocks.div_ceil(SUPERBLOCK);
+        let (start, entries) = head_bytes(superblocks, positions);
+        let impacts = BlockList::bytes_without_impacts(documents, positions);
+        let impacts = usize::try_from(impacts).ok().filter(|&impacts| impacts <= bytes.len());
+        let impacts = impacts.ok_or_else(|| view.corrupt("ends early"))?;
+        let superblock_last = start + 2 * superblocks;
+        let (fixed, of_block) = entry_widths(positions);
+        Ok(BlockList {
+            file,
+            offset,
+            bytes,
+            documents,
+            blocks,
+            postings,
+            positions_start,
+            superblock_last,
+            entries,
+            arrays: entries + fixed,
+            entry_len: fixed + SUPERBLOCK * of_block,
+            impacts,
+            entries_read: None,
+        })
+    }
+
+    /// Number of postings.
+    pub fn documents(&self) -> u32 {
+        self.documents
+    }
+
+    /// Number of blocks.
+    pub fn blocks(&self) -> usize {
+        self.blocks
+    }
+
+    /// Number of superblocks.
+    pub fn superblocks(&self) -> usize {
+        self.blocks.div_ceil(SUPERBLOCK)
+    }
+
+    /// Number of postings in a block.
+    pub fn block_len(&self, block: usize) -> usize {
+        (self.documents as usize - block * BLOCK).min(BLOCK)
+    }
+
+    /// Marks the entries of all superblocks as not read.
+    pub(super) fn with_unread_entries(mut self: Box<Self>) -> Box<Self> {
+        self.entries_read = Some(vec![false; self.superblocks()]);
+        self
+    }
+
+    /// Byte range in the file of the entry of a superblock that has not been read.
+    pub(super) fn unread_entry(&self, superblock: usize) -> Option<Range<u64>> {
+        if *self.entries_read.as_ref()?.get(superblock)? {
+            return None;
+        }
+        let (start, end) = (self.entry(superblock), self.entry(superblock + 1).min(self.impacts));
+        Some(self.offset + start as u64..self.offset + end as u64)
+    }
+
+    /// Stores the entry of a superblock that was read.
+    pub(super) fn set_entry(&mut self, superblock: usize, bytes: &[u8]) {
+        let start = self.entry(superblock);
+        self.bytes.to_mut()[start..start + bytes.len()].copy_from_slice(bytes);
+        if let Some(read) = &mut self.entries_read {
+            read[superblock] = true;
+        }
+    }
+
+    /// Whether entries of superblocks may not have been read.
+    pub fn has_unread_entries(&self) -> bool {
+        self.entries_read.is_some()
+    }
+
+    /// Number of blocks of a superblock.
+    #[inline]
+    fn blocks_of(&self, superblock: usize) -> usize {
+        (self.blocks - superblock * SUPERBLOCK).min(SUPERBLOCK)
+    }
+
+    /// Offset in the record of the entry of a superblock.
+    #[inline]
+    fn entry(&self, superblock: usize) -> usize {
+        self.entries + superblock * self.entry_len
+    }
+
+    /// Offset in the record of an array in the entry of a superblock, which starts after `before` bytes for
+    /// each block.
+    #[inline]
+    fn array_start(&self, superblock: usize, before: usize) -> usize {
+        self.arrays + superblock * self.entry_len + before * self.blocks_of(superblock)
+    }
+
+    /// An array in the entry of a superblock, with elements of `N` bytes.
+    #[inline]
+    fn array<const N: usize>(&self, superblock: usize, before: usize) -> &[[u8; N]] {
+        let start = self.array_start(superblock, before);
+        self.bytes[start..start + N * self.blocks_of(superblock)].as_chunks().0
+    }
+
+    /// The element of a block in an array with elements of `N` bytes.
+    #[inline]
+    fn element<const N: usize>(&self, block: usize, before: usize) -> [u8; N] {
+        let start = self.array_start(block / SUPERBLOCK, before) + N * (block % SUPERBLOCK);
+        self.bytes[start..].first_chunk().copied().expect("block is in the list")
+    }
+
+    /// Last documents of the blocks of a superblock.
+    #[inline]
+    fn last_documents(&self, superblock: usize) -> &[[u8; 4]] {
+        self.array(superblock, LAST)
+    }
+
+    /// Last document of a superblock.
+    #[inline]
+    fn superblock_last(&self, superblock: usize) -> u32 {
+        u32_at(&self.bytes[self.superblock_last..self.entries], superblock)
+            .expect("superblock is in the list")
+    }
+
+    /// Last document of a block.
+    #[inline]
+    pub fn last(&self, block: usize) -> u32 {
+        let start = self.arrays + block / SUPERBLOCK * self.entry_len + 4 * (block % SUPERBLOCK);
+        u32::from_le_bytes(self.bytes[start..].first_chunk().copied().expect("block is in the list"))
+    }
+
+    /// Last document before a block; `u32::MAX` before the first block.
+    #[inline]
+    pub fn before(&self, block: usize) -> u32 {
+        self.before_and_last(block).0
+    }
+
+    /// [`BlockList::before`] and [`BlockList::last`] of a block.
+    #[inline]
+    pub fn before_and_last(&self, block: usize) -> (u32, u32) {
+        // The last document before the superblock precedes those of its blocks.
+        let start = self.arrays + block / SUPERBLOCK * self.entry_len + 4 * (block % SUPERBLOCK) - 4;
+        let both = self.bytes[start..].first_chunk().copied().expect("block is in the list");
+        let both = u64::from_le_bytes(both);
+        (both as u32, (both >> 32) as u32)
+    }
+
+    /// The first block whose last document is at least `document`, searched from block `from` on, or from the
+    /// first if `from` starts after `document`; the number of blocks if there is none.
+    #[inline]
+    pub fn seek(&self, from: usize, document: u32) -> usize {
+        if from >= self.blocks {
+            let last = self.superblock_last(self.superblocks() - 1);
+            return if last < document { self.blocks } else { self.find_block(0, document) };
+        }
+        let (before, last) = self.before_and_last(from);
+        match (before.wrapping_add(1) <= document, document <= last) {
+            (true, true) => from,
+            (true, false) => self.find_after(from, document),
+            (false, _) => self.find_block(0, document),
+        }
+    }
+
+    /// The superblock that contains [`BlockList::find_block`] of `document`; their number if there is none.
+    /// The search starts at superblock `from`.
+    pub fn find_superblock(&self, from: usize, document: u32) -> usize {
+        let last = self.bytes[self.superblock_last..self.entries].as_chunks().0;
+        gallop(last, from, document)
+    }
+
+    /// The first block from `from` on whose last document is at least `document`; the number of blocks if
+    /// there is none.
+    #[inline]
+    pub fn find_block(&self, from: usize, document: u32) -> usize {
+        if from >= self.blocks || self.last(from) >= document {
+            from
+        } else {
+            self.find_after(from, document)
+        }
+    }
+
+    /// As [`BlockList::find_block`], if the last document of block `from` is less than `document`.
+    fn find_after(&self, from: usize, document: u32) -> usize {
+        // Dense lists are searched block by block.
+        let next = from + 1;
+        if next < self.blocks && self.last(next) >= document {
+            return next;
+        }
+        let mut superblock = from / SUPERBLOCK;
+        if self.superblock_last(superblock) < document {
+            superblock = self.find_superblock(superblock + 1, document);
+            if superblock == self.superblocks() {
+                return self.blocks;
+            }
+        }
+        let block = superblock * SUPERBLOCK + count_less(self.last_documents(superblock), document);
+        // The last documents of a damaged record may not increase; callers need a later block that contains
+        // `document`.
+        let is_found = |block: usize| self.last(block) >= document;
+        if block > from && block < self.blocks && is_found(block) {
+            return block;
+        }
+        (next..self.blocks).find(|block| is_found(*block)).unwrap_or(self.blocks)
+    }
+
+    /// Block max share: the largest share in the block with the default parameters, in units of 1/65535
+    /// ([`share_units`](super::super::layout::share_units)).
+    #[inline]
+    pub fn block_max_share(&self, block: usize) -> u16 {
+        u16::from_le_bytes(self.element(block, MAX_SHARES))
+    }
+
+    /// The largest block max share in a range of blocks.
+    pub fn max_share(&self, blocks: RangeInclusive<usize>) -> u16 {
+        let (first, last) = blocks.into_inner();
+        let largest = |superblock: usize, from: usize, to: usize| {
+            let shares = &self.array(superblock, MAX_SHARES)[from..=to];
+            shares.iter().map(|share| u16::from_le_bytes(*share)).max().unwrap_or(0)
+        };
+        let (superblock, end) = (first / SUPERBLOCK, last / SUPERBLOCK);
+        if superblock == end {
+            return largest(superblock, first % SUPERBLOCK, last % SUPERBLOCK);
+        }
+        let between = (superblock + 1..end).map(|superblock| self.superblock_max_share(superblock));
+        let outer =
+            largest(superblock, first % SUPERBLOCK, SUPERBLOCK - 1).max(largest(end, 0, last % SUPERBLOCK));
+        between.fold(outer, u16::max)
+    }
+
+    /// The blocks of a superblock with their block max shares.
+    pub fn block_max_shares(&self, superblock: usize) -> impl Iterator<Item = (usize, u16)> {
+        let shares = self.array(superblock, MAX_SHARES);
+        (superblock * SUPERBLOCK..).zip(shares.iter().map(|share| u16::from_le_bytes(*share)))
+    }
+
+    /// Superblock max share: the largest share in the superblock, in the same units.
+    #[inline]
+    pub fn superblock_max_share(&self, superblock: usize) -> u16 {
+        let start = self.superblock_last - 2 * self.superblocks();
+        u16_at(&self.bytes[start..self.superblock_last], superblock).expect("superblock is in the list")
+    }
+
+    /// Byte range of a part of a block in its file.
+    pub fn range(&self, part: ListPart, block: usize) -> Result<Range<u64>> {
+        self.range_of((part, self.is_interleaved(block / SUPERBLOCK)), block)
+    }
+
+    /// As [`BlockList::range`] of a block in a superblock that is `interleaved` or not.
+    pub fn range_of(&self, (part, interleaved): (ListPart, bool), block: usize) -> Result<Range<u64>> {
+        let (superblock, at) = (block / SUPERBLOCK, block % SUPERBLOCK);
+        let mut before = self.total_len(part, superblock, 0..at);
+        if part != ListPart::Positions && interleaved {
+            before += match part {
+                ListPart::Docs => self.total_len(ListPart::Freqs, superblock, 0..at),
+                _ => self.total_len(ListPart::Docs, superblock, 1..at + 1),
+            };
+        }
+        let start = self.start(part).checked_add(self.offset(part, superblock));
+        let start = start.and_then(|start| start.checked_add(before));
+        let end = start.and_then(|start| start.checked_add(self.len(part, block)));
+        match (start, end) {
+            (Some(start), Some(end)) if end <= OFFSET_MAX => Ok(start..end),
+            _ => Err(self.corrupt(format!("offset of block {block} overflows"))),
+        }
+    }
+
+    /// Byte range of a part of a block that is not the first of its superblock, from the range of the block
+    /// before.
+    pub fn range_after(
+        &self,
+        (part, interleaved): (ListPart, bool),
+        block: usize,
+        before: &Range<u64>,
+    ) -> Range<u64> {
+        let between = match part {
+            ListPart::Docs if interleaved => self.len(ListPart::Freqs, block - 1),
+            ListPart::Freqs if interleaved => self.len(ListPart::Docs, block),
+            _ => 0,
+        };
+        let start = before.end.saturating_add(between);
+        start..start.saturating_add(self.len(part, block))
+    }
+
+    /// Whether the frequencies of each block of a superblock follow its documents. Otherwise all its
+    /// documents precede all its frequencies.
+    pub fn is_interleaved(&self, superblock: usize) -> bool {
+        let first = self.len(ListPart::Docs, superblock * SUPERBLOCK);
+        self.offset(ListPart::Docs, superblock).checked_add(first)
+            == Some(self.offset(ListPart::Freqs, superblock))
+    }
+
+    /// Offset of the list in a file.
+    fn start(&self, part: ListPart) -> u64 {
+        if part == ListPart::Positions { self.positions_start } else { self.postings.start }
+    }
+
+    /// Offset of a superblock in a file, relative to the list.
+    fn offset(&self, part: ListPart, superblock: usize) -> u64 {
+        let entry = &self.bytes[self.entry(superblock)..self.impacts];
+        u64_at(entry, part as usize).expect("superblock is in the list")
+    }
+
+    /// Byte range of the whole list in `postings`.
+    pub fn whole(&self) -> Range<u64> {
+        self.postings.clone()
+    }
+
+    /// Decodes the impacts of a block.
+    pub fn impacts(&self, block: usize, out: &mut Vec<Impact>) -> Result<()> {
+        impact::read(self.encoded_impacts(block)?, out)
+    }
+
+    /// The encoded impacts of a block.
+    pub fn encoded_impacts(&self, block: usize) -> Result<View<'_>> {
+        let (superblock, block) = (block / SUPERBLOCK, block % SUPERBLOCK);
+        let lens = self.impact_lens(superblock);
+        let of_superblock = self.superblock_impacts_range(superblock)?;
+        let skipped: usize = lens[..block].iter().map(|[len]| usize::from(*len)).sum();
+        let start = of_superblock.end + skipped;
+        self.view(start..start + usize::from(lens[block][0]))
+    }
+
+    /// Bytes of the impacts of each block of a superblock.
+    fn impact_lens(&self, superblock: usize) -> &[[u8; 1]] {
+        let of_block = (self.entry_len - (self.arrays - self.entries)) / SUPERBLOCK;
+        self.array(superblock, of_block - 1)
+    }
+
+    /// The encoded impacts of a superblock.
+    pub fn superblock_impacts(&self, superblock: usize) -> Result<View<'_>> {
+        self.view(self.superblock_impacts_range(superblock)?)
+    }
+
+    /// Bytes of the impacts, and the sum of their lengths.
+    pub(crate) fn impact_bytes(&self) -> Result<(usize, usize)> {
+        let of_superblock = |superblock| {
+            let blocks = self.impact_lens(superblock).iter().map(|[len]| usize::from(*len));
+            Ok(blocks.sum::<usize>() + self.superblock_impacts_range(superblock)?.len())
+        };
+        let sum = (0..self.superblocks()).map(of_superblock).sum::<Result<usize>>()?;
+        Ok((self.bytes.len() - self.impacts, sum))
+    }
+
+    /// Whether the last document of each superblock is that of its last block, and the next superblock
+    /// starts after it.
+    pub(crate) fn last_documents_agree(&self) -> bool {
+        let mut before = u32::MAX;
+        (0..self.superblocks()).all(|superblock| {
+            let first = superblock * SUPERBLOCK;
+            let continues = self.before(first) == before;
+            before = self.superblock_last(superblock);
+            continues && self.last(first + self.blocks_of(superblock) - 1) == before
+        })
+    }
+
+    /// Bytes of a part of a block.
+    #[inline]
+    pub fn len(&self, part: ListPart, block: usize) -> u64 {
+        match part {
+            ListPart::Docs => u64::from(u16::from_le_bytes(self.element(block, DOCS_LENS))),
+            ListPart::Freqs => u64::from(u16::from_le_bytes(self.element(block, FREQS_LENS))),
+            ListPart::Positions => u64::from(u32::from_le_bytes(self.element(block, POSITIONS_LENS))),
+        }
+    }
+
+    /// Total bytes of a part of adjacent blocks of a superblock.
+    #[inline]
+    fn total_len(&self, part: ListPart, superblock: usize, blocks: Range<usize>) -> u64 {
+        match part {
+            ListPart::Positions => {
+                let lens = self.array(superblock, POSITIONS_LENS)[blocks].iter();
+                lens.map(|len| u64::from(u32::from_le_bytes(*len))).sum()
+            }
+            // At most 32 lengths of 16 bits: the sum fits in 32 bits.
+            _ => {
+                let before = if part == ListPart::Docs { DOCS_LENS } else { FREQS_LENS };
+                let lens = self.array(superblock, before)[blocks].iter();
+                u64::from(lens.map(|len| u32::from(u16::from_le_bytes(*len))).sum::<u32>())
+            }
+        }
+    }
+
+    /// A corruption error that names this record.
+    pub fn corrupt(&self, what: impl Into<String>) -> Error {
+        Error::corrupt(self.file, self.offset, what)
+    }
+
+    fn superblock_impacts_range(&self, superblock: usize) -> Result<Range<usize>> {
+        let entry = self.entry(superblock);
+        // After the offsets of documents, of frequencies and of positions.
+        let mut view = View::new(self.file, self.offset + entry as u64, &self.bytes[entry..self.impacts]);
+        view.bytes(self.arrays - self.entries - 10)?;
+        let (at, len) = (view.u32()?, view.u16()?);
+        let start = self.impacts + at as usize;
+        let range = start..start + usize::from(len);
+        if range.end > self.bytes.len() {
+            return Err(self.corrupt("impacts lie outside the record"));
+        }
+        Ok(range)
+    }
+
+    fn view(&self, range: Range<usize>) -> Result<View<'_>> {
+        let bytes = self.bytes.get(range.clone());
+        let bytes = bytes.ok_or_else(|| self.corrupt("impacts lie outside the record"))?;
+        Ok(View::new(self.file, self.offset + range.start as u64, bytes))
+    }
+}
+
+/// Number of documents in an array that are less than `document`. Without branches, unlike a binary search.
+#[inline]
+fn count_less(documents: &[[u8; 4]], document: u32) -> usize {
+    let count = |documents: &[[u8; 4]]| {
+        documents.iter().map(|other| u32::from(u32::from_le_bytes(*other) < document)).sum::<u32>() as usize
+    };
+    match documents.first_chunk::<SUPERBLOCK>() {
+        Some(documents) => count(documents),
+        None => count(documents),
+    }
+}
+
+/// The first index from `from` on of an increasing array of documents whose document is at least `document`;
+/// its length if there is none.
+#[inline]
+fn gallop(last: &[[u8; 4]], from: usize, document: u32) -> usize {
+    let at = |i: usize| u32::from_le_bytes(last[i]);
+    let mut step = 1;
+    let mut low = from;
+    while low < last.len() && at(low) < document {
+        let next = low + step;
+        if next >= last.len() || at(next) >= document {
+            let (mut a, mut b) = (low + 1, next.min(last.len()));
+            while a < b {
+                let middle = (a + b) / 2;
+                if at(middle) < document { a = middle + 1 } else { b = middle }
+            }
+            return a;
+        }
+        low = next;
+        step *= 2;
+    }
+    low
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The record of a list of `documents` postings; `fill` gives its bytes.
+    fn list(documents: u32, positions: bool, fill: impl FnMut(usize) -> u8) -> BlockList<'static> {
+        let len = BlockList::bytes_without_impacts(documents, positions) as usize + 40;
+        let bytes: Vec<u8> = (0..len).map(fill).collect();
+        let skips = 0..len as u64;
+        let term = TermInfo { documents, occurrences: u64::from(documents), skips, blocks: Some(0..9) };
+        BlockList::parse("skips", &term, bytes.into(), positions).unwrap()
+    }
+
+    proptest! {
+        /// A damaged record may have any bytes.
+        #[test]
+        fn searches_in_any_record_move_forward_to_a_block_that_may_contain_the_document(
+            documents in 256u32..30_000,
+            positions in any::<bool>(),
+            bytes in prop::collection::vec(any::<u8>(), 64..400),
+            small in any::<bool>(),
+            searches in prop::collection::vec((any::<prop::sample::Index>(), any::<u32>()), 1..40),
+        ) {
+            // Small bytes make last documents that are often equal or nearly in order.
+            let byte = |at: usize| bytes[at % bytes.len()] & if small { 1 } else { 255 };
+            let list = list(documents, positions, byte);
+            for (from, document) in searches {
+                let (from, document) = (from.index(list.blocks()), if small { document & 0x0101_0101 } else { document });
+                let found = list.find_block(from, document);
+                prop_assert!((from..=list.blocks()).contains(&found));
+                prop_assert!(found == list.blocks() || list.last(found) >= document);
+                let found = list.seek(from, document);
+                prop_assert!(found <= list.blocks());
+                prop_assert!(found == list.blocks() || list.last(found) >= document);
+                let (block, superblock) = (from, from / SUPERBLOCK);
+                list.max_share(from..=list.blocks() - 1);
+                list.range(ListPart::Docs, block).ok();
+                list.encoded_impacts(block).ok();
+                list.superblock_impacts(superblock).ok();
+                list.impact_bytes().ok();
+                list.last_documents_agree();
+            }
+        }
+    }
+
+    #[test]
+    fn searches_find_the_first_block_that_ends_at_the_document_or_later() {
+        let documents = 256 * 75;
+        let mut list = list(documents, false, |_| 0);
+        let last = |block: usize| 1000 * (block as u32 + 1);
+        let bytes = list.bytes.to_mut();
+        for block in 0..75usize {
+            let (superblock, at) = (block / SUPERBLOCK, block % SUPERBLOCK);
+            let array = list.arrays + superblock * list.entry_len;
+            bytes[array + 4 * at..][..4].copy_from_slice(&last(block).to_le_bytes());
+            bytes[list.superblock_last + 4 * superblock..][..4].copy_from_slice(&last(block).to_le_bytes());
+            let before = if block == 0 { u32::MAX } else { last(block - 1) };
+            if at == 0 {
+                bytes[array - 4..][..4].copy_from_slice(&before.to_le_bytes());
+            }
+        }
+        assert!(list.last_documents_agree());
+        for document in (0..76_000).step_by(250) {
+            let expected = (document as usize).div_ceil(1000).saturating_sub(1);
+            for from in [0, 1, 31, 32, 33, 63, 64, 74] {
+                assert_eq!(list.find_block(from, document), expected.max(from).min(75), "{document}");
+                assert_eq!(list.seek(from, document), expected.min(75), "{document}");
+            }
+        }
+    }
+}
