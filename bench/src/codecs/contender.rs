@@ -18,7 +18,9 @@ pub trait Contender {
     fn codec(&self) -> String;
 
     /// Name of the kernel, `-` for none.
-    fn kernel(&self) -> String;
+    fn kernel(&self) -> String {
+        "scalar".to_string()
+    }
 
     /// Whether the codec encodes values of this kind.
     fn takes(&self, kind: ValueKind) -> bool;

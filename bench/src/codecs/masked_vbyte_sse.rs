@@ -18,7 +18,7 @@ const GATHERED: usize = 48;
 /// Most values that a step stores.
 const STEP_VALUES: usize = 12;
 
-/// Decodes values while both slices have enough room for a step. Returns the bytes consumed and the
+/// Decodes values while both slices are long enough for a step. Returns the bytes consumed and the
 /// number of values.
 #[inline]
 pub(super) fn decode(simd: V2, bytes: &[u8], prev: u32, out: &mut [u32]) -> (usize, usize) {
@@ -75,8 +75,8 @@ impl Decoder<'_> {
         Some(bits(0) | bits(1) << 16 | bits(2) << 32)
     }
 
-    /// Decodes the next values. Returns the bytes consumed and the values stored; `None` if there is no
-    /// room, or the bytes are damaged.
+    /// Decodes the next values. Returns the bytes consumed and the values stored; `None` if a
+    /// slice is too short, or the bytes are damaged.
     #[inline(always)]
     fn step(&mut self, bits: u64, out: &mut [u32]) -> Option<(usize, usize)> {
         let out = out.first_chunk_mut::<STEP_VALUES>()?;

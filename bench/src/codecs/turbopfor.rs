@@ -42,10 +42,6 @@ impl Contender for TurboPfor {
         if self.delta { "turbopfor256-delta" } else { "turbopfor256" }.to_string()
     }
 
-    fn kernel(&self) -> String {
-        "scalar".to_string()
-    }
-
     fn takes(&self, kind: ValueKind) -> bool {
         self.delta == (kind == ValueKind::Ids)
     }

@@ -42,10 +42,6 @@ impl Contender for TurboVbyte {
         if self.delta { "turbovbyte-delta" } else { "turbovbyte" }.to_string()
     }
 
-    fn kernel(&self) -> String {
-        "scalar".to_string()
-    }
-
     fn takes(&self, kind: ValueKind) -> bool {
         self.delta == (kind == ValueKind::Ids)
     }

@@ -91,9 +91,9 @@ impl Missing {
 mod tests {
     use super::*;
 
-    #[test]
-    fn processes_cannot_share_the_region_of_their_cell() {
-        let missing = |caches: &str, tier: &str| Missing {
+    /// A machine that can measure all but cells with top-down counters.
+    fn missing(caches: &str, tier: &str) -> Missing {
+        Missing {
             groups: None,
             all_in_groups: false,
             throttle: None,
@@ -101,7 +101,11 @@ mod tests {
             held_tier: None,
             counters: [(CounterSet::Cache, None), (CounterSet::TopDown, Some("no counters".to_string()))],
             regions: [caches.to_string(), tier.to_string()],
-        };
+        }
+    }
+
+    #[test]
+    fn processes_cannot_share_the_region_of_their_cell() {
         let cell = |cores: &str, region: Option<&str>| {
             let settings = [("cores", Some(cores)), ("region", region)].into_iter();
             let settings = settings.filter_map(|(name, value)| Some((name.to_string(), value?.to_string())));
@@ -119,15 +123,7 @@ mod tests {
 
     #[test]
     fn counters_are_needed_by_cells_that_count_and_not_by_simulated_ones() {
-        let missing = Missing {
-            groups: None,
-            all_in_groups: false,
-            throttle: None,
-            tier: None,
-            held_tier: None,
-            counters: [(CounterSet::Cache, None), (CounterSet::TopDown, Some("no counters".to_string()))],
-            regions: [String::new(), String::new()],
-        };
+        let missing = missing("", "");
         let cell = |experiment, mode: &str, set: &str| {
             let settings = [("modes", mode), ("counters", set)].into_iter();
             let settings = settings.map(|(name, value)| (name.to_string(), value.to_string()));
