@@ -13,6 +13,7 @@ use clap::{Args, Parser, Subcommand};
 use failure::failure;
 use read_flags::ReadFlags;
 use std::io::{stdin, stdout};
+use std::num::NonZero;
 use std::process::ExitCode;
 use tierdex::engine::{ExecutorOptions, THREADS_AUTO};
 use tierdex::index::Stop;
@@ -80,6 +81,10 @@ struct LatencyArguments {
 struct ServeArguments {
     #[command(flatten)]
     flags: serve::Flags,
+    /// Number of threads that evaluate queries on disk; for an index in memory, each batch names its number
+    /// [default: number of processors]
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZero<usize>>,
     #[command(flatten)]
     memory: MemoryFlags,
     #[command(flatten)]
@@ -104,16 +109,19 @@ fn run(experiment: &Experiment) -> Outcome {
         Experiment::Latency(LatencyArguments { flags, memory, reads }) => {
             let index = open::index(&flags.dir)?;
             let defaults = ExecutorOptions {
-                threads: flags.threads.map_or(THREADS_AUTO, std::num::NonZero::get),
+                threads: flags.threads.map_or(THREADS_AUTO, NonZero::get),
                 hits_max: flags.k,
                 ..ExecutorOptions::default()
             };
             let options = memory.options(&index, reads.options(memory, defaults)?, reads.meta_tier());
             latency::run(&index, &options, flags, &mut stdout().lock()).map_err(failure)
         }
-        Experiment::Serve(ServeArguments { flags, memory, reads }) => {
+        Experiment::Serve(ServeArguments { flags, threads, memory, reads }) => {
             let index = open::index(&flags.dir)?;
-            let defaults = ExecutorOptions { threads: THREADS_AUTO, ..ExecutorOptions::default() };
+            let defaults = ExecutorOptions {
+                threads: threads.map_or(THREADS_AUTO, NonZero::get),
+                ..ExecutorOptions::default()
+            };
             let in_memory = memory.is_default() && reads.is_default();
             if flags.held.is_given() && !in_memory {
                 return Err(read_flags::held_or_cached());
