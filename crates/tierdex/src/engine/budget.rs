@@ -78,10 +78,10 @@ const QUEUE_DIVISOR: u64 = 512;
 /// Memory of the evaluations of all threads, without their lists, if a thread runs several:
 /// 1/`EVALUATIONS_DIVISOR` of the budget, and at most `EVALUATIONS_BYTES_MAX` a thread.
 const EVALUATIONS_DIVISOR: u64 = 16;
-const EVALUATIONS_BYTES_MAX: u64 = 5 << 19;
+const EVALUATIONS_BYTES_MAX: u64 = 5 << 20;
 
 /// Concurrent evaluations of a thread, at most.
-const IN_FLIGHT_MAX: u64 = 8;
+const IN_FLIGHT_MAX: u64 = 16;
 
 /// Label of the row for which [`MemoryReport::check`] suggests another tier.
 const DICTIONARIES: &str = "term dictionaries";

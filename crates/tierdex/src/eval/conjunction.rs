@@ -17,6 +17,7 @@ use super::tuning::WINDOW;
 use crate::cursor::NO_DOCUMENT;
 use crate::error::Result;
 use crate::limits::BLOCK;
+use std::collections::VecDeque;
 
 /// A required clause.
 pub(super) struct Required<'n, 'a> {
@@ -63,6 +64,7 @@ pub(super) fn conjunction<'a>(
         refiners,
         intersect_first: intersect_first || search.count,
         batch: search.scratch.batch(),
+        ahead: VecDeque::new(),
         matches: 0,
     };
     let is_scored = lead.is_scored;
@@ -82,6 +84,8 @@ struct ConjunctionRun<'r, 'n, 'a, 'f> {
     /// Candidates are intersected with all lists before they are scored.
     intersect_first: bool,
     batch: CandidateBatch,
+    /// Prefetched blocks of the lead, each with the upper bound of the scores in its range.
+    ahead: VecDeque<(usize, u32)>,
     matches: u64,
 }
 
@@ -100,7 +104,8 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
     }
 
     /// Prefetches the next blocks of the lead that may contain hits, and the blocks of other lists in which
-    /// their candidates will be looked up. Returns the first block of the lead that was not prefetched.
+    /// their candidates will be looked up, and adds them to `ahead`. Returns the first block of the lead that
+    /// was not prefetched.
     fn prefetch_blocks(
         &mut self,
         term: &mut Term<'a>,
@@ -116,9 +121,9 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
             let range = search.clip((term.blocks.first(block), term.blocks.last(block)));
             let bound = if is_scored && top { term.block_max(block) } else { 0 };
             let others_max = if top { self.others_max(range)? } else { Some(0) };
-            let may_have_hits =
-                others_max.is_some_and(|others_max| top && search.may_enter(bound + others_max, range.0));
-            if !(may_have_hits || search.count && others_max.is_some()) {
+            let Some(bound) = others_max.map(|others_max| bound + others_max) else { continue };
+            let may_have_hits = top && search.may_enter(bound, range.0);
+            if !(may_have_hits || search.count) {
                 continue;
             }
             let mut prefetched = term.blocks.prefetch(block, is_scored && may_have_hits)?;
@@ -126,7 +131,12 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
                 prefetched =
                     prefetched && other.node.prefetch_candidates(range, other.is_scored && may_have_hits)?;
             }
-            if !(prefetched && self.refiners.prefetch_candidates(range, may_have_hits)?) {
+            let prefetched = prefetched && self.refiners.prefetch_candidates(range, may_have_hits)?;
+            // At least one block is evaluated between two calls.
+            if prefetched || block == from {
+                self.ahead.push_back((block, bound));
+            }
+            if !prefetched {
                 return Ok(block.max(from + 1));
             }
         }
@@ -134,7 +144,9 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
     }
 
     fn by_blocks(&mut self, term: &mut Term<'a>, is_scored: bool, search: &mut Search<'_>) -> Result<()> {
-        let mut prefetched_to = if term.blocks.prefetches() { 0 } else { usize::MAX };
+        let prefetches = term.blocks.prefetches();
+        let mut prefetched_to = if prefetches { 0 } else { usize::MAX };
+        let top = search.top.k() > 0;
         for block in term.blocks.find(0, search.first)..term.blocks.len() {
             let whole = (term.blocks.first(block), term.blocks.last(block));
             if whole.0 >= search.end {
@@ -145,7 +157,13 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
                 prefetched_to = self.prefetch_blocks(term, block, is_scored, search)?;
             }
             let range = search.clip(whole);
-            let top = search.top.k() > 0;
+            if prefetches {
+                let bound = self.ahead.pop_front_if(|(ahead, _)| *ahead == block);
+                if !bound.is_some_and(|(_, bound)| search.count || search.may_enter(bound, range.0)) {
+                    term.blocks.mark_pruned(block);
+                    continue;
+                }
+            }
             let bound = if is_scored && top { term.block_max(block) } else { 0 };
             let others_max = if top { self.others_max(range)? } else { Some(0) };
             let may_have_hits = others_max.is_some_and(|others_max| {

@@ -12,7 +12,6 @@ use super::phrase::Phrase;
 use super::refinement::Refinement;
 use super::scratch::Scratch;
 use super::term::Term;
-use super::tuning::LOOKED_UP_BLOCKS;
 use super::window::{Bits, ScoreWindow};
 use crate::error::Result;
 
@@ -94,14 +93,11 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Prefetches the blocks in which candidates of this range will be looked up, unless there are more than
-    /// [`LOOKED_UP_BLOCKS`]: then most of their pages contain no candidate. False if the prefetch limit of
-    /// the source is reached.
+    /// Prefetches the blocks in which candidates of this range will be looked up ([`Term::prefetch_range`]).
+    /// False if the prefetch limit of the source is reached.
     pub(super) fn prefetch_candidates(&mut self, range: (u32, u32), scored: bool) -> Result<bool> {
         match self {
-            Node::Term(term) if term.blocks.prefetches() => {
-                Ok(term.blocks_in(range) > LOOKED_UP_BLOCKS || term.prefetch(range, scored)?)
-            }
+            Node::Term(term) if term.blocks.prefetches() => term.prefetch_range(range, scored),
             _ => Ok(true),
         }
     }

@@ -44,6 +44,8 @@ pub struct Term<'a> {
     pub(super) documents: u32,
     /// Block of the last seek.
     pub(super) block: usize,
+    /// First and last document of the ranges in which blocks have been prefetched for look-ups.
+    prefetched: (u32, u32),
     /// Number of candidates looked up, and of these the number kept.
     looked_up: (u64, u64),
     pub(super) buffers: Box<TermBuffers>,
@@ -64,7 +66,18 @@ impl<'a> Term<'a> {
         let mut buffers = scratch.buffers.pop().unwrap_or_default();
         buffers.scored = usize::MAX;
         let (norms, documents) = (field.norms()?, term.documents);
-        Ok(Term { leaf, blocks, norms, scorer, bounds, documents, block: 0, looked_up: (0, 0), buffers })
+        Ok(Term {
+            leaf,
+            blocks,
+            norms,
+            scorer,
+            bounds,
+            documents,
+            block: 0,
+            prefetched: (0, 0),
+            looked_up: (0, 0),
+            buffers,
+        })
     }
 
     /// Returns the buffers to `scratch`.

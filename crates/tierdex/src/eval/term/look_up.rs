@@ -10,11 +10,36 @@ use crate::error::{Error, Result};
 use crate::eval::batch::CandidateBatch;
 use crate::eval::buffers::{FoundPostings, TermBuffers};
 use crate::eval::refinement::{Refine, Refinement};
+use crate::eval::tuning::LOOKED_UP_BLOCKS;
 use crate::limits::BLOCK;
 use std::ops::Range;
 use tierdex_codec::{BitmapView, intersect};
 
 impl Term<'_> {
+    /// Prefetches the blocks in which candidates of a range will be looked up, unless there are more than
+    /// [`LOOKED_UP_BLOCKS`]: then most of their pages contain no candidate. False if the prefetch limit of
+    /// the source is reached.
+    pub(in crate::eval) fn prefetch_range(&mut self, range: (u32, u32), frequencies: bool) -> Result<bool> {
+        if self.blocks_in(range) > LOOKED_UP_BLOCKS {
+            self.prefetched = (range.1.saturating_add(1), range.1);
+            return Ok(true);
+        }
+        let all = self.prefetch(range, frequencies)?;
+        if all {
+            // Candidates are looked up in prefetched ranges only, so the gaps between these do not matter.
+            let first = if range.0 > self.prefetched.1 { self.prefetched.0 } else { range.0 };
+            self.prefetched = (first, range.1);
+        }
+        Ok(all)
+    }
+
+    /// Whether [`Term::prefetch_range`] has prefetched the blocks of these documents.
+    fn has_prefetched(&self, documents: &[u32]) -> bool {
+        let (first, last) = self.prefetched;
+        documents.first().is_none_or(|document| *document >= first)
+            && documents.last().is_none_or(|document| *document <= last)
+    }
+
     /// Prefetches the blocks in which `documents` are looked up, except those whose max score, in place of
     /// `included_bound`, leaves all of their candidates below `min_score`. `bound` returns the highest score
     /// in a range of candidates.
@@ -24,7 +49,7 @@ impl Term<'_> {
         (included_bound, min_score): (u32, u32),
         bound: impl Fn(Range<usize>) -> u32,
     ) -> Result<()> {
-        if !self.blocks.prefetches() {
+        if !self.blocks.prefetches() || self.has_prefetched(documents) {
             return Ok(());
         }
         let (own, mut at) = (self.block, 0);
