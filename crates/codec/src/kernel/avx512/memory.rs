@@ -23,6 +23,18 @@ pub(super) fn load_bytes(bytes: &[u8]) -> __m512i {
     unsafe { _mm512_maskz_loadu_epi8(valid, bytes.as_ptr().cast()) }
 }
 
+/// As [`load`], for values that are read from memory in order: processors prefetch after ordinary loads, and
+/// some of them not after masked ones.
+#[inline]
+#[target_feature(enable = "avx512f,bmi2")]
+pub(super) fn load_in_order(values: &[u32]) -> __m512i {
+    match values.first_chunk::<LANES>() {
+        // SAFETY: There are 16 values.
+        Some(values) => unsafe { _mm512_loadu_si512(values.as_ptr().cast()) },
+        None => load(values),
+    }
+}
+
 /// Loads the first 16 values, padded with zeros.
 #[inline]
 #[target_feature(enable = "avx512f,bmi2")]

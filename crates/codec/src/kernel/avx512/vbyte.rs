@@ -32,7 +32,13 @@ pub(in crate::kernel) fn vbyte_encode(values: &[u32], out: &mut Vec<u8>) {
         let mut staged = [0; 5 * STAGED + WINDOW];
         let mut len = 0;
         for values in values.chunks(VALUES) {
-            let vector = _mm512_cvtepu32_epi64(_mm512_castsi512_si256(load(values)));
+            // An ordinary load, as in `load_in_order`.
+            let vector = match values.first_chunk::<VALUES>() {
+                // SAFETY: There are 8 values.
+                Some(values) => unsafe { _mm256_loadu_si256(values.as_ptr().cast()) },
+                None => _mm512_castsi512_si256(load(values)),
+            };
+            let vector = _mm512_cvtepu32_epi64(vector);
             let bytes = _mm512_multishift_epi64_epi8(groups, vector);
             let bytes = _mm512_and_si512(bytes, _mm512_set1_epi8(0x7f));
             let zeros = _mm512_lzcnt_epi64(_mm512_or_si512(bytes, _mm512_set1_epi64(1)));
