@@ -81,8 +81,8 @@ struct LatencyArguments {
 struct ServeArguments {
     #[command(flatten)]
     flags: serve::Flags,
-    /// Number of threads that evaluate queries on disk; for an index in memory, each batch names its number
-    /// [default: number of processors]
+    /// Number of threads that evaluate queries from disk. For an index in memory, each batch names its number
+    /// [default: number of processors in mode direct, 1 in the other modes]
     #[arg(long, value_name = "N")]
     threads: Option<NonZero<usize>>,
     #[command(flatten)]

@@ -5,7 +5,7 @@ use super::list_prefetch::LIST_REQUEST_BYTES;
 use super::options::{ExecutorOptions, MetaTier, Mode};
 use super::resident_sizes::ResidentSizes;
 use crate::error::{Error, Result};
-use crate::eval::{leaf_memory, working_memory};
+use crate::eval::{RETAINED_BYTES, leaf_memory, working_memory};
 use crate::index::{IDS_BYTES, Index, SearchOptions, result_ids_bytes};
 use crate::limits::{ID_BYTES_MAX, PREVIEW_TEXT_BYTES, PREVIEW_TITLE_BYTES};
 use crate::segment::read::UNPACK_BYTES;
@@ -19,8 +19,8 @@ const PROGRAM_BYTES: u64 = 7 << 20;
 /// A search thread, without its evaluations.
 const SEARCH_THREAD_BYTES: u64 = 128 << 10;
 
-/// An evaluation, without its hits: stack, windows of scores and documents, candidate batches.
-const EVALUATION_BYTES: u64 = 256 << 10;
+/// An evaluation, without its hits: its stack, and the buffers that it retains for the next query.
+const EVALUATION_BYTES: u64 = (48 << 10) + RETAINED_BYTES as u64;
 
 /// A requested hit: during evaluation, in each result held in memory, and in the output without its id.
 const HIT_EVALUATION_BYTES: u64 = 64;

@@ -19,6 +19,10 @@ impl CandidateBatch {
         self.documents.len()
     }
 
+    pub(super) fn capacity(&self) -> usize {
+        self.documents.capacity()
+    }
+
     pub(super) fn clear(&mut self) {
         self.truncate(0);
     }

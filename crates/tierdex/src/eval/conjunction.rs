@@ -19,6 +19,9 @@ use crate::error::Result;
 use crate::limits::BLOCK;
 use std::collections::VecDeque;
 
+/// Maximum blocks of the lead that are prefetched at a time.
+const AHEAD_MAX: usize = 1 << 10;
+
 /// A required clause.
 pub(super) struct Required<'n, 'a> {
     node: &'n mut Node<'a>,
@@ -132,12 +135,12 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
                     prefetched && other.node.prefetch_candidates(range, other.is_scored && may_have_hits)?;
             }
             let prefetched = prefetched && self.refiners.prefetch_candidates(range, may_have_hits)?;
-            // At least one block is evaluated between two calls.
+            // If the limit is reached at the first block, it is evaluated without prefetching.
             if prefetched || block == from {
                 self.ahead.push_back((block, bound));
             }
-            if !prefetched {
-                return Ok(block.max(from + 1));
+            if !prefetched || self.ahead.len() == AHEAD_MAX {
+                return Ok(if prefetched { block + 1 } else { block.max(from + 1) });
             }
         }
         Ok(term.blocks.len())

@@ -28,9 +28,9 @@ const PARTS: u64 = 2;
 /// Bytes per position of a document in a phrase with slop: vectors double their capacity.
 const POSITION: u64 = 12;
 
-/// Windows, bitsets and batches of candidates of each group within another group. Those of the outermost are
+/// Windows, bitsets and batches of candidates of each level of a query below the first. Those of the first are
 /// counted for each evaluation.
-const INNER_GROUP: u64 = RANGE_BYTES as u64;
+const LEVEL: u64 = RANGE_BYTES as u64;
 
 /// Postings of a superblock.
 const SUPERBLOCK_POSTINGS: u64 = (BLOCK * SUPERBLOCK) as u64;
@@ -44,7 +44,7 @@ pub fn working_memory(terms: usize, positions: bool) -> u64 {
     let lists = terms as u64;
     let phrase = PHRASE_BYTES + terms * (PHRASE_TERM_BYTES + POSITIONS_BUFFER);
     let phrase = if positions { phrase as u64 } else { 0 };
-    phrase + lists * LIST + (PARTS * lists + 1) * BUFFER_MIN as u64 + BLOCK_ORDER + INNER_GROUP
+    phrase + lists * LIST + (PARTS * lists + 1) * BUFFER_MIN as u64 + BLOCK_ORDER + LEVEL
 }
 
 /// Bytes of the text of an ordinary term, with allocation overhead.
@@ -104,10 +104,10 @@ impl QueryPlan {
         for leaf in &self.leaves {
             leaf.add_to((number, segment), &mut need);
         }
-        let groups = self.add_node(&self.root, (number, segment), &mut need);
+        let levels = self.add_node(&self.root, (number, segment), &mut need);
         // One more buffer to read skip records.
         need.buffers += need.buffers.min(1);
-        need.bytes += need.aside + groups.saturating_sub(1) * INNER_GROUP;
+        need.bytes += need.aside + levels.saturating_sub(1) * LEVEL;
         // Documents and scores of the merged lists, in two batches.
         need.bytes += 2 * 8 * self.merged(number, segment);
         // Sort keys of the blocks of one list, and memory for the selection.
@@ -128,7 +128,7 @@ impl QueryPlan {
         if group.minimum == 1 && is_small(postings, segment.documents()) { postings } else { 0 }
     }
 
-    /// Adds the memory of a node beside its lists, and returns the depth of its groups.
+    /// Adds the memory of a node beside its lists, and returns the number of its levels that have windows.
     fn add_node(&self, node: &PlanNode, segment: (usize, &Segment), need: &mut SegmentMemory) -> u64 {
         match node {
             PlanNode::Phrase { field, leaves, slop, .. } => {

@@ -59,6 +59,6 @@ pub use impact_ordered::initial_threshold;
 pub use log::{EvaluationLog, ListUse};
 pub use memory::{leaf_memory, working_memory};
 pub use open::open;
-pub use scratch::Scratch;
+pub use scratch::{RETAINED_BYTES, Scratch};
 pub use search::{DocumentRange, Search};
 pub use strategy::{Strategy, evaluate};

@@ -2,13 +2,17 @@
 
 use super::batch::CandidateBatch;
 use super::buffers::TermBuffers;
+use super::term::TERM_BYTES;
 use super::tuning::{COUNTED, WINDOW};
 use super::window::{Bits, ScoreWindow};
 use crate::cursor::DecodedBlock;
 use crate::limits::BLOCK;
 
 /// Maximum number of list buffers retained for the next query.
-const LISTS_KEPT: usize = 32;
+const LISTS_KEPT: usize = 8;
+
+/// Maximum sort keys retained for the next query.
+const KEYS_KEPT: usize = 1 << 11;
 
 /// Scratch buffers for lists, windows, bitsets and batches.
 #[derive(Default)]
@@ -36,7 +40,23 @@ const COUNTED_SETS: usize = 2 * (COUNTED + COUNTED / 8);
 pub const RANGE_BYTES: usize =
     (if WINDOWS > COUNTED_SETS { WINDOWS } else { COUNTED_SETS }) + 2 * 8 * (WINDOW + BLOCK);
 
+/// Bytes that are retained for the next query: a level, list buffers and sort keys.
+pub const RETAINED_BYTES: usize = RANGE_BYTES + LISTS_KEPT * TERM_BYTES + 2 * 8 * KEYS_KEPT;
+
 impl Scratch {
+    /// Frees what only a large query needs.
+    pub fn trim(&mut self) {
+        for keys in [&mut self.keys, &mut self.selection] {
+            if keys.capacity() > KEYS_KEPT {
+                *keys = Vec::new();
+            }
+        }
+        self.windows.truncate(2);
+        self.bits.truncate(2);
+        self.batches.retain(|batch| batch.capacity() <= 2 * (WINDOW + BLOCK));
+        self.batches.truncate(2);
+    }
+
     pub(super) fn window(&mut self) -> ScoreWindow {
         self.windows.pop().unwrap_or_default()
     }

@@ -242,6 +242,7 @@ impl Searcher {
             }
         }
         let hits = top.take();
+        scratch.trim();
         self.buffers().push(buffers);
         match done {
             Ok(()) => Ok(PartialResult { hits, total, complete: true }),

@@ -21,6 +21,7 @@ impl Term<'_> {
     /// the source is reached.
     pub(in crate::eval) fn prefetch_range(&mut self, range: (u32, u32), frequencies: bool) -> Result<bool> {
         if self.blocks_in(range) > LOOKED_UP_BLOCKS {
+            // No range: what was prefetched before is forgotten, and requested again if it is not yet used.
             self.prefetched = (range.1.saturating_add(1), range.1);
             return Ok(true);
         }

@@ -1,7 +1,6 @@
 //! Skip data of a posting list that is stored in blocks.
 
 use super::super::layout::{OFFSET_MAX, blocks};
-use super::lists::ListPart;
 use super::terms::TermInfo;
 use crate::bytes::{View, u16_at, u32_at, u64_at};
 use crate::error::{Error, Result};
@@ -9,6 +8,17 @@ use crate::limits::{BLOCK, SUPERBLOCK};
 use crate::transform::impact::{self, Impact};
 use std::borrow::Cow;
 use std::ops::{Range, RangeInclusive};
+
+/// A part of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListPart {
+    /// Documents, in `postings`.
+    Docs = 0,
+    /// Frequencies, in `postings`.
+    Freqs = 1,
+    /// Positions, in `positions`.
+    Positions = 2,
+}
 
 /// Skip data of a list of at least one block (docs/format/skips.md): the head, with max share and last
 /// document of each superblock of 32 blocks; an entry for each superblock, which describes its blocks; and

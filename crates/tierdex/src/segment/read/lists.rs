@@ -41,17 +41,6 @@ pub enum RecordPart {
     Whole,
 }
 
-/// A part of a block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ListPart {
-    /// Documents, in `postings`.
-    Docs = 0,
-    /// Frequencies, in `postings`.
-    Freqs = 1,
-    /// Positions, in `positions`.
-    Positions = 2,
-}
-
 impl<'a> SkipRecord<'a> {
     /// Parses the skip record `bytes` of `term` in `file`.
     /// The impacts at the end of the record may be missing.

@@ -17,9 +17,9 @@ mod terms;
 mod unpack;
 mod walk;
 
-pub use block_list::BlockList;
+pub use block_list::{BlockList, ListPart};
 pub use ids::IdsReader;
-pub use lists::{InlineList, ListPart, RecordPart, SkipRecord};
+pub use lists::{InlineList, RecordPart, SkipRecord};
 pub use norms::Norms;
 pub use read_ahead::{READ_AHEAD, ReadAheadBuffer};
 pub use source::{BUFFER_MAX, BUFFER_MIN, BlockSource, FILES, Files, MappedFiles};

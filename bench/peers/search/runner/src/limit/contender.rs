@@ -68,6 +68,7 @@ impl LimitContender {
     fn tierdex_words(&self, flags: &Flags, limit: u64, command: &str, dir: &Path) -> Vec<OsString> {
         let mut words = self.engine.serve_words(&Variant::of(flags, false), dir);
         words.extend(cache_flags(flags, limit).split_whitespace().map(OsString::from));
+        words.extend(["--threads", "1"].map(OsString::from));
         words.extend(command.ends_with("_COUNT").then(|| "--exhaustive".into()));
         words
     }
@@ -86,8 +87,7 @@ pub fn cache_flags(flags: &Flags, limit: u64) -> String {
         return named.clone();
     }
     let bytes = limit - spare(flags, limit);
-    let memory = if flags.beyond_own { format!("--cache dram:{bytes}") } else { format!("--dram {bytes}") };
-    memory + " --threads 1"
+    if flags.beyond_own { format!("--cache dram:{bytes}") } else { format!("--dram {bytes}") }
 }
 
 /// Bytes of the limit for the page cache of tierdex, and for memory that its budget does not count.
@@ -107,9 +107,9 @@ mod tests {
             Flags::try_parse_from(head.iter().chain(more)).unwrap()
         };
         let words = |more: &[&str]| super::cache_flags(&flags(more), 1000);
-        assert_eq!(words(&[]), "--dram 900 --threads 1");
-        assert_eq!(words(&["--beyond-own"]), "--cache dram:900 --threads 1");
-        assert_eq!(words(&["--tierdex-spare", "10"]), "--dram 990 --threads 1");
+        assert_eq!(words(&[]), "--dram 900");
+        assert_eq!(words(&["--beyond-own"]), "--cache dram:900");
+        assert_eq!(words(&["--tierdex-spare", "10"]), "--dram 990");
         assert_eq!(words(&["--tierdex-flags", "--mode base"]), "--mode base");
     }
 }

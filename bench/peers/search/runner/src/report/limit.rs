@@ -100,8 +100,8 @@ pub fn method(flags: &Flags, limit: u64) -> String {
          Peers read mapped files: as the library comes, and (`random`) with the advice that pages are read here and \
          there, so that the system reads none ahead. Lucene's virtual machine: `{}`; those of its libraries that other \
          processes have read are not in its group. A star marks an engine that did not live in the limit, and has as much beyond \
-         its own memory. tierdex: `{}`, and `--exhaustive` for `TOP_k_COUNT`; a batch is its queue, from which it reads ahead, and \
-         the latency of a query is the time since the answer before it.\n\n",
+         its own memory. tierdex: `{} --threads 1`, and `--exhaustive` for `TOP_k_COUNT`; a batch is its queue, from which it reads ahead, and \
+         the latency of a query is the time from the start of its evaluation to its end, during which others have turns.\n\n",
         flags.rounds(),
         flags.count(),
         flags.warm(),
