@@ -7,7 +7,7 @@
 //! each holds one block.
 
 use super::phrase::{PHRASE_BYTES, PHRASE_TERM_BYTES};
-use super::scratch::RANGE_BYTES;
+use super::scratch::{KEYS_KEPT, LISTS_KEPT, RANGE_BYTES};
 use super::small_merge::is_small;
 use super::term::TERM_BYTES;
 use super::tuning::SUPERBLOCKS_ORDERED;
@@ -28,8 +28,8 @@ const PARTS: u64 = 2;
 /// Bytes per position of a document in a phrase with slop: vectors double their capacity.
 const POSITION: u64 = 12;
 
-/// Windows, bitsets and batches of candidates of each level of a query below the first. Those of the first are
-/// counted for each evaluation.
+/// Windows, bitsets and batches of candidates of each level of a query below the first. Those of the first
+/// are counted for each evaluation.
 const LEVEL: u64 = RANGE_BYTES as u64;
 
 /// Postings of a superblock.
@@ -37,6 +37,9 @@ const SUPERBLOCK_POSTINGS: u64 = (BLOCK * SUPERBLOCK) as u64;
 
 /// Sort keys of the blocks of a list of a million documents, and memory for the selection.
 const BLOCK_ORDER: u64 = 128 << 10;
+
+/// Bytes that an evaluation retains for the next: the buffers of a level and of lists, and sort keys.
+pub const RETAINED_BYTES: usize = RANGE_BYTES + LISTS_KEPT * TERM_BYTES + 2 * 8 * KEYS_KEPT;
 
 /// Smallest working memory of a query of this number of `terms`, in bytes, without skip data. Each term may
 /// have a list of blocks; with `positions` the terms may form a phrase.

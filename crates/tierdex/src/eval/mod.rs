@@ -57,8 +57,8 @@ mod windows;
 
 pub use impact_ordered::initial_threshold;
 pub use log::{EvaluationLog, ListUse};
-pub use memory::{leaf_memory, working_memory};
+pub use memory::{RETAINED_BYTES, leaf_memory, working_memory};
 pub use open::open;
-pub use scratch::{RETAINED_BYTES, Scratch};
+pub use scratch::Scratch;
 pub use search::{DocumentRange, Search};
 pub use strategy::{Strategy, evaluate};

@@ -2,17 +2,16 @@
 
 use super::batch::CandidateBatch;
 use super::buffers::TermBuffers;
-use super::term::TERM_BYTES;
 use super::tuning::{COUNTED, WINDOW};
 use super::window::{Bits, ScoreWindow};
 use crate::cursor::DecodedBlock;
 use crate::limits::BLOCK;
 
 /// Maximum number of list buffers retained for the next query.
-const LISTS_KEPT: usize = 8;
+pub const LISTS_KEPT: usize = 8;
 
 /// Maximum sort keys retained for the next query.
-const KEYS_KEPT: usize = 1 << 11;
+pub const KEYS_KEPT: usize = 1 << 11;
 
 /// Scratch buffers for lists, windows, bitsets and batches.
 #[derive(Default)]
@@ -39,9 +38,6 @@ const COUNTED_SETS: usize = 2 * (COUNTED + COUNTED / 8);
 /// Maximum bytes of the windows or bitsets, and of two batches, of a level of a query.
 pub const RANGE_BYTES: usize =
     (if WINDOWS > COUNTED_SETS { WINDOWS } else { COUNTED_SETS }) + 2 * 8 * (WINDOW + BLOCK);
-
-/// Bytes that are retained for the next query: a level, list buffers and sort keys.
-pub const RETAINED_BYTES: usize = RANGE_BYTES + LISTS_KEPT * TERM_BYTES + 2 * 8 * KEYS_KEPT;
 
 impl Scratch {
     /// Frees what only a large query needs.
