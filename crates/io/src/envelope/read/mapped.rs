@@ -6,9 +6,9 @@ use crate::error::Result;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 impl SealedFile {
-    /// As [`SealedFile::read_into`], copied from a mapping of the file ([`crate::ReadFile::read_mapped`]). A page is
-    /// checked when it is read for the first time only, so later damage is not found. Takes a bit for each
-    /// page.
+    /// As [`SealedFile::read_into`], copied from a mapping of the file ([`crate::ReadFile::read_mapped`]). A
+    /// page is checked when it is read for the first time only, so later damage is not found. Takes a bit for
+    /// each page.
     ///
     /// # Errors
     /// As [`SealedFile::read`]. A device error ends the process by a signal.
