@@ -82,10 +82,13 @@ fn a_batch_within_a_budget_has_the_same_run_and_is_not_killed() {
     assert_ok(&tierdex(&[&["tierdex-bench", "generate"][..], &size, &["--out", &index]].concat()));
     let lines = (0..150).map(|i| {
         let term = |j: u32| format!("t{:07}", 1 + (i * 7 + j * 31) % (20 + 100 * j));
-        let query = match i % 3 {
+        let query = match i % 5 {
             0 => term(0),
             1 => format!("+{} +{}", term(0), term(1)),
-            _ => format!("{} {} {}", term(1), term(2), term(3)),
+            2 => format!("{} {} {}", term(1), term(2), term(3)),
+            // Large queries, whose buffers must not stay allocated.
+            3 => (0..24).map(term).collect::<Vec<_>>().join(" "),
+            _ => format!("+({} {}) +({} {})", term(40), term(50), term(1), term(60)),
         };
         format!("{i}\t{query}\n")
     });
