@@ -123,6 +123,10 @@ fn run(experiment: &Experiment) -> Outcome {
                 ..ExecutorOptions::default()
             };
             let in_memory = memory.is_default() && reads.is_default();
+            if in_memory && threads.is_some() {
+                let why = "--threads needs an index on disk, such as by --dram; in memory each batch names its threads";
+                return Err(failure(Error::Usage(why.to_string())));
+            }
             if flags.held.is_given() && !in_memory {
                 return Err(read_flags::held_or_cached());
             }

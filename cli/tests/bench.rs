@@ -211,6 +211,7 @@ fn the_server_answers_each_line_with_one_line() {
         "tierdex-bench serve i",
         "tierdex-bench serve i --exhaustive",
         "tierdex-bench serve i --keep-in dram --slow-tier 10,50",
+        "tierdex-bench serve i --cache dram:1M --threads 1",
     ] {
         let answers = served(dir.path(), arguments, lines.as_bytes());
         assert_eq!(answers[..6], ["READY", "600", "10", "200", "200", "600"]);

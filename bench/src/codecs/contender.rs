@@ -17,7 +17,7 @@ pub trait Contender {
     /// Name of the codec.
     fn codec(&self) -> String;
 
-    /// Name of the kernel, `-` for none.
+    /// Name of the kernel, `-` for none. Portable code by default.
     fn kernel(&self) -> String {
         "scalar".to_string()
     }

@@ -75,8 +75,8 @@ impl Decoder<'_> {
         Some(bits(0) | bits(1) << 16 | bits(2) << 32)
     }
 
-    /// Decodes the next values. Returns the bytes consumed and the values stored; `None` if a
-    /// slice is too short, or the bytes are damaged.
+    /// Decodes the next values. Returns the bytes consumed and the values stored; `None` if a slice is
+    /// too short, or the bytes are damaged.
     #[inline(always)]
     fn step(&mut self, bits: u64, out: &mut [u32]) -> Option<(usize, usize)> {
         let out = out.first_chunk_mut::<STEP_VALUES>()?;

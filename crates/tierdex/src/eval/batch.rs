@@ -19,6 +19,7 @@ impl CandidateBatch {
         self.documents.len()
     }
 
+    /// Number of documents for which memory is allocated.
     pub(super) fn capacity(&self) -> usize {
         self.documents.capacity()
     }

@@ -31,8 +31,8 @@ pub struct Scratch {
     batches: Vec<CandidateBatch>,
 }
 
-/// Bytes of two windows with their bitsets, and of two larger bitsets for counting.
-const WINDOWS: usize = 2 * (4 * WINDOW + 2 * (WINDOW + WINDOW / 8));
+/// Bytes of two windows with their survivors and bitsets, and of two larger bitsets for counting.
+const WINDOWS: usize = 2 * ((4 + 8) * WINDOW + 2 * (WINDOW + WINDOW / 8));
 const COUNTED_SETS: usize = 2 * (COUNTED + COUNTED / 8);
 
 /// Maximum bytes of the windows or bitsets, and of two batches, of a level of a query.
@@ -40,16 +40,22 @@ pub const RANGE_BYTES: usize =
     (if WINDOWS > COUNTED_SETS { WINDOWS } else { COUNTED_SETS }) + 2 * 8 * (WINDOW + BLOCK);
 
 impl Scratch {
-    /// Frees what only a large query needs.
+    /// Frees what only a large query needs, so that [`RANGE_BYTES`] is left, and buffers of lists and of sort
+    /// keys.
     pub fn trim(&mut self) {
         for keys in [&mut self.keys, &mut self.selection] {
             if keys.capacity() > KEYS_KEPT {
                 *keys = Vec::new();
             }
         }
-        self.windows.truncate(2);
+        if self.bounds.capacity() > KEYS_KEPT {
+            self.bounds = Vec::new();
+        }
         self.bits.truncate(2);
-        self.batches.retain(|batch| batch.capacity() <= 2 * (WINDOW + BLOCK));
+        // Queries that are counted have larger bitsets, and no windows.
+        let windows = if self.bits.iter().any(|bits| bits.capacity() > WINDOW) { 0 } else { 2 };
+        self.windows.truncate(windows);
+        self.batches.retain(|batch| batch.capacity() <= WINDOW + BLOCK);
         self.batches.truncate(2);
     }
 
@@ -84,6 +90,39 @@ impl Scratch {
         if self.buffers.len() < LISTS_KEPT {
             self.decoded.push(decoded);
             self.buffers.push(buffers);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_queries_leave_a_bounded_scratch() {
+        for counted in [WINDOW, COUNTED] {
+            let mut scratch = Scratch::default();
+            for _ in 0..5 {
+                let mut bits = Bits::default();
+                bits.restart((0, counted as u32 - 1));
+                scratch.give_bits(bits);
+                scratch.give_window(ScoreWindow::default());
+                let mut batch = CandidateBatch::default();
+                batch.push_equal(&[7; WINDOW + BLOCK], 1);
+                scratch.give_batch(batch);
+                let mut batch = CandidateBatch::default();
+                batch.push_equal(&[7; 1 << 16], 1);
+                scratch.give_batch(batch);
+            }
+            scratch.keys.reserve(1 << 14);
+            scratch.selection.reserve(1 << 14);
+            scratch.bounds.reserve(1 << 14);
+            scratch.trim();
+            let windows = if counted == WINDOW { 2 } else { 0 };
+            assert_eq!((scratch.windows.len(), scratch.bits.len(), scratch.batches.len()), (windows, 2, 2));
+            let documents: usize = scratch.batches.iter().map(CandidateBatch::capacity).sum();
+            assert_eq!(documents, 2 * (WINDOW + BLOCK));
+            assert_eq!(scratch.keys.capacity() + scratch.selection.capacity() + scratch.bounds.capacity(), 0);
         }
     }
 }

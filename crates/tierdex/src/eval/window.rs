@@ -20,6 +20,11 @@ pub struct Bits {
 }
 
 impl Bits {
+    /// Number of documents for which memory is allocated.
+    pub(super) fn capacity(&self) -> usize {
+        self.marks.capacity()
+    }
+
     /// Clears the set and moves it to a range.
     pub(super) fn restart(&mut self, range: (u32, u32)) {
         if std::mem::take(&mut self.marked) {

@@ -202,7 +202,7 @@ impl Searcher {
     ) -> Result<Arc<SharedThreshold>> {
         let mut buffers = self.buffers().pop().unwrap_or_default();
         let initial = self.initial_threshold(of, options, &mut buffers.scratch);
-        self.buffers().push(buffers);
+        self.give_back(buffers);
         Ok(Arc::new(SharedThreshold::new(initial?)))
     }
 
@@ -242,13 +242,18 @@ impl Searcher {
             }
         }
         let hits = top.take();
-        scratch.trim();
-        self.buffers().push(buffers);
+        self.give_back(buffers);
         match done {
             Ok(()) => Ok(PartialResult { hits, total, complete: true }),
             Err(Error::Interrupted) => Ok(PartialResult { hits, total, complete: false }),
             Err(error) => Err(error),
         }
+    }
+
+    /// Keeps the buffers for the next query.
+    fn give_back(&self, mut buffers: Box<QueryBuffers>) {
+        buffers.scratch.trim();
+        self.buffers().push(buffers);
     }
 
     #[allow(clippy::vec_box, reason = "a query takes one without a copy")]
