@@ -126,6 +126,16 @@ fn a_batch_within_a_budget_has_the_same_run_and_is_not_killed() {
         assert_eq!(group.kills(), 0);
         assert!(fs::read(&bound).unwrap() == fs::read(&free).unwrap(), "the run differs: {report}");
     }
+    // Mapped files: their pages are reclaimed, and the bits of verified pages are counted.
+    if let Some(group) = ControlGroup::new("mapped", DRAM + DRAM / 5) {
+        let words = ask(&bound);
+        let flags = ["--mode", "base", "--dram", &dram, "--meta-tier", "disk", "--stats"];
+        let words: Vec<&str> = words.iter().map(String::as_str).chain(flags).collect();
+        let report = assert_ok(&group.run(&words));
+        assert!(report.contains("  verified pages") && report.contains("mapped files"), "{report}");
+        assert_eq!(group.kills(), 0);
+        assert!(fs::read(&bound).unwrap() == fs::read(&free).unwrap(), "the run differs: {report}");
+    }
     let rejected = tierdex(&["stats", &index, "--dram", "8M"]);
     let error = String::from_utf8_lossy(&rejected.stderr);
     assert_eq!(rejected.status.code(), Some(2), "{error}");

@@ -91,4 +91,32 @@ mod tests {
             assert!(file.read_mapped_into(start, len, &mut out).is_err());
         }
     }
+
+    #[test]
+    fn threads_that_read_a_mapping_all_find_a_damaged_page() {
+        const PAGES: usize = 100;
+        const DAMAGED: usize = 37;
+        let disk = MemDisk::new();
+        let payload: Vec<u8> = (0..PAGES * PAGE_LEN).map(|k| (k * 7 + k / 256) as u8).collect();
+        let mut writer = SealedWriter::create(&disk, "b", IDENTITY).unwrap();
+        writer.write(&payload).unwrap();
+        let seal = writer.finish().unwrap();
+        disk.corrupt("b", |bytes| bytes[DAMAGED * PAGE_LEN + 9] ^= 4);
+        let file = SealedFile::open(&disk, "b", IDENTITY, seal).unwrap();
+        std::thread::scope(|scope| {
+            for step in [1, 3, 7, 11] {
+                let (file, payload) = (&file, &payload);
+                scope.spawn(move || {
+                    let mut out = Vec::new();
+                    for page in (0..PAGES).map(|k| k * step % PAGES) {
+                        let offset = page * PAGE_LEN + HEADER_LEN as usize;
+                        let read = file.read_mapped_into(offset as u64, 200, &mut out);
+                        assert_eq!(read.is_err(), page == DAMAGED, "page {page}");
+                        let start = page * PAGE_LEN;
+                        assert!(page == DAMAGED || out == payload[start..start + 200]);
+                    }
+                });
+            }
+        });
+    }
 }
