@@ -2,14 +2,17 @@
 //!
 //! *Input*: an index, queries, and options of an engine. *Output*: median and 99th percentile of the latency
 //! of interactive requests, submitted one at a time, while the engine is idle otherwise and while an endless
-//! batch runs.
+//! batch runs; and of requests that arrive at given rates.
 //!
 //! 1. All queries are answered once to fill the cache.
 //! 2. In each of three rounds the queries are submitted alone, and then beside the batch. The hits of
 //!    both passes must be equal.
-//! 3. The latencies of all rounds are pooled. A latency is the time from the submission of a request to its
+//! 3. For each rate, as many requests as in all rounds arrive at random times (a Poisson process), whether
+//!    or not earlier ones are answered.
+//! 4. The latencies of all rounds are pooled. A latency is the time from the arrival of a request to its
 //!    answer.
 
+use crate::random::Random;
 use crate::{Error, Result, Table, query_lines};
 use clap::Args;
 use std::io::Write;
@@ -37,12 +40,23 @@ pub struct Flags {
     /// Query threads [default: one per processor]
     #[arg(long, value_name = "N")]
     pub threads: Option<std::num::NonZero<usize>>,
+    /// Measure also requests that arrive at random times, RATE per second
+    #[arg(long, value_name = "RATE,...", value_delimiter = ',', value_parser = rate)]
+    pub rates: Vec<f64>,
+}
+
+fn rate(text: &str) -> std::result::Result<f64, String> {
+    let rate = text.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate > 0.0);
+    rate.ok_or_else(|| "expected a number of requests per second".to_string())
 }
 
 /// Rounds of both cases, which alternate.
 const ROUNDS: usize = 3;
 
-/// The measurements of one case: alone, or beside the batch.
+/// Seed of arrival times.
+const SEED: u64 = 1;
+
+/// The measurements of one case: alone, beside the batch, or at a rate.
 #[derive(Default)]
 struct Case {
     latencies: Vec<Duration>,
@@ -56,6 +70,19 @@ impl Case {
     fn quantile(&self, percent: usize) -> f64 {
         let at = (self.latencies.len() * percent / 100).min(self.latencies.len() - 1);
         self.latencies[at].as_secs_f64() * 1e6
+    }
+
+    /// Row of the table; the latencies are sorted.
+    fn row(&self, name: String, batch: String) -> Vec<String> {
+        let count = self.latencies.len() as f64;
+        vec![
+            name,
+            format!("{:.0}", self.quantile(50)),
+            format!("{:.0}", self.quantile(99)),
+            format!("{:.2}", self.divided as f64 / count),
+            format!("{:.0}", count / self.time.as_secs_f64()),
+            batch,
+        ]
     }
 }
 
@@ -105,21 +132,23 @@ pub fn run(index: &Index, options: &ExecutorOptions, flags: &Flags, out: &mut dy
         }
     }
     [&mut alone, &mut beside].into_iter().for_each(|case| case.latencies.sort_unstable());
-    let mut table = Table::new(1, &["requests", "p50 us", "p99 us", "divided", "batch queries/s"]);
+    let mut table = Table::new(1, &["requests", "p50 us", "p99 us", "divided", "queries/s", "batch queries/s"]);
     let batch = in_batch as f64 / beside.time.as_secs_f64();
     for (name, case, batch) in
         [("alone", &alone, "-".to_string()), ("beside", &beside, format!("{batch:.0}"))]
     {
-        table.row(vec![
-            name.to_string(),
-            format!("{:.0}", case.quantile(50)),
-            format!("{:.0}", case.quantile(99)),
-            format!("{:.2}", case.divided as f64 / case.latencies.len() as f64),
-            batch,
-        ]);
+        table.row(case.row(name.to_string(), batch));
     }
     let ratio = |percent| format!("{:.2}", beside.quantile(percent) / alone.quantile(percent));
-    table.row(vec!["ratio".to_string(), ratio(50), ratio(99), "-".to_string(), "-".to_string()]);
+    let none = || "-".to_string();
+    table.row(vec!["ratio".to_string(), ratio(50), ratio(99), none(), none(), none()]);
+    for rate in &flags.rates {
+        let case = at_rate(&engine, &queries, request, *rate)?;
+        if case.hits.chunks(queries.len()).any(|hits| hits != alone.hits) {
+            return Err(Error::Failed(format!("a query has other hits at {rate} requests/s than alone")));
+        }
+        table.row(case.row(format!("{rate}/s"), none()));
+    }
     write!(out, "{}", table.to_text()).map_err(Error::Output)
 }
 
@@ -149,4 +178,39 @@ fn submit_all(
     }
     case.time += began.elapsed();
     Ok(())
+}
+
+/// Submits all queries in each round, at random times: `rate` per second. The latencies are sorted.
+fn at_rate(
+    engine: &Engine,
+    queries: &[Query],
+    request: impl Fn(&Query) -> SearchRequest,
+    rate: f64,
+) -> tierdex::Result<Case> {
+    let mut random = Random::new(SEED);
+    let (mut arrival, began) = (Duration::ZERO, Instant::now());
+    let mut tickets = Vec::with_capacity(ROUNDS * queries.len());
+    for query in queries.iter().cycle().take(ROUNDS * queries.len()) {
+        arrival += Duration::from_secs_f64(-(1.0 - random.unit()).ln() / rate);
+        // A request that is submitted late, because the one before it was, has waited since its arrival. The
+        // delay of the wake-up is not counted.
+        let late = match arrival.checked_sub(began.elapsed()) {
+            Some(rest) => {
+                std::thread::sleep(rest);
+                Duration::ZERO
+            }
+            None => began.elapsed().saturating_sub(arrival),
+        };
+        tickets.push((late, engine.submit(request(query))?));
+    }
+    let mut case = Case::default();
+    for (late, ticket) in tickets {
+        let answer = ticket.wait()?;
+        case.latencies.push(late + answer.took);
+        case.divided += usize::from(answer.parts > 1);
+        case.hits.push(answer.hits);
+    }
+    case.time = began.elapsed();
+    case.latencies.sort_unstable();
+    Ok(case)
 }

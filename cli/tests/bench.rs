@@ -331,10 +331,10 @@ fn single_requests_are_timed_alone_and_beside_a_batch() {
     fs::write(dir.path().join("docs.jsonl"), documents.collect::<String>()).unwrap();
     ok(dir.path(), "index docs.jsonl --out i");
     fs::write(dir.path().join("q.txt"), "the\n+the +word3\n\n+the -word1\nnone\n").unwrap();
-    let table = ok(dir.path(), "tierdex-bench latency i --queries q.txt --dram 50M");
+    let table = ok(dir.path(), "tierdex-bench latency i --queries q.txt --dram 50M --rates 200,5000");
     let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
-    assert_eq!(rows.len(), 4, "{table}");
-    for (row, name) in rows[1..].iter().zip(["alone", "beside", "ratio"]) {
+    assert_eq!(rows.len(), 6, "{table}");
+    for (row, name) in rows[1..].iter().zip(["alone", "beside", "ratio", "200/s", "5000/s"]) {
         assert!(row[0] == name && row[1..3].iter().all(|time| time.parse::<f64>().unwrap() > 0.0), "{table}");
     }
     fs::write(dir.path().join("none.txt"), "\n").unwrap();
@@ -343,6 +343,7 @@ fn single_requests_are_timed_alone_and_beside_a_batch() {
         (1, "tierdex-bench latency i --queries missing.txt", "cannot read missing.txt"),
         (2, "tierdex-bench latency i --queries q.txt --dram 1M", "is too small"),
         (2, "tierdex-bench latency i --queries q.txt --mode base", "--mode"),
+        (2, "tierdex-bench latency i --queries q.txt --rates 100,0", "requests per second"),
     ] {
         fails(dir.path(), code, command, why);
     }

@@ -81,7 +81,7 @@ pub struct Flags {
     /// Reads in flight
     #[arg(long, default_value_t = 32)]
     pub depth: usize,
-    /// Query threads
+    /// Query threads; in mode memory each is pinned to a processor
     #[arg(long, default_value_t = 1)]
     pub threads: usize,
     /// Queries per cell; all are answered twice, and the second repetition is measured

@@ -24,6 +24,7 @@ mod mode;
 mod parse_name;
 mod plot;
 mod process;
+mod processors;
 mod queries;
 mod query_kind;
 mod report;

@@ -7,6 +7,7 @@
 
 use super::measurement::{CacheCounters, CellMeasurement};
 use super::mode::CellMode;
+use super::processors::Processors;
 use super::task::CellTask;
 use crate::counters::{EventCounts, Recorder};
 use crate::{Error, Result};
@@ -67,10 +68,11 @@ fn in_memory(
 ) -> Result<CellMeasurement> {
     assert_eq!(task.mode, CellMode::Memory);
     task.held.load(index)?;
-    let (searcher, options) = (index.searcher(), task.search());
+    let (searcher, options, processors) = (index.searcher(), task.search(), Processors::allowed()?);
     let repetition = || -> Result<Repetition> {
         let (next, measured) = (AtomicUsize::new(0), Mutex::new(Repetition::new(queries.len())));
-        let work = || -> tierdex::Result<()> {
+        let work = |thread| -> Result<()> {
+            processors.pin(thread)?;
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 let Some(query) = queries.get(number) else { return Ok(()) };
@@ -86,13 +88,14 @@ fn in_memory(
             }
         };
         std::thread::scope(|scope| {
-            let start = |_| Builder::new().spawn_scoped(scope, work);
+            let start = |thread| Builder::new().spawn_scoped(scope, move || work(thread));
             let others = (1..task.threads).map(start).collect::<std::io::Result<Vec<_>>>();
             let others = others
                 .map_err(|error| tierdex::io::Error::from_os("start", "a thread that answers", &error))?;
-            let mine = work();
+            let mine = work(0);
+            processors.unpin()?;
             let joined = others.into_iter().map(|thread| thread.join().expect("a thread does not panic"));
-            std::iter::once(mine).chain(joined.collect::<Vec<_>>()).collect::<tierdex::Result<()>>()
+            std::iter::once(mine).chain(joined.collect::<Vec<_>>()).collect::<Result<()>>()
         })?;
         Ok(measured.into_inner().unwrap_or_else(PoisonError::into_inner))
     };

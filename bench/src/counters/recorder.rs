@@ -57,7 +57,12 @@ impl Recorder {
     /// # Errors
     /// If the kernel rejects it.
     pub(crate) fn start(&mut self) -> Result<()> {
-        self.each(|counter| counter.reset().and_then(|()| counter.enable()))
+        // A group counts while its leader is enabled: the leader, which was opened first, is enabled last and
+        // disabled first, so that all its events count the same time.
+        for (name, counter) in self.counters.iter_mut().rev() {
+            counter.reset().and_then(|()| counter.enable()).map_err(|error| failed(name, &error))?;
+        }
+        Ok(())
     }
 
     /// Ends counting and reads the counts.
@@ -65,7 +70,9 @@ impl Recorder {
     /// # Errors
     /// If the kernel rejects it.
     pub(crate) fn stop(&mut self) -> Result<EventCounts> {
-        self.each(Counter::disable)?;
+        for (name, counter) in &mut self.counters {
+            counter.disable().map_err(|error| failed(name, &error))?;
+        }
         let mut counts = EventCounts::default();
         for (name, counter) in &mut self.counters {
             let read = counter.read_count_and_time().map_err(|error| failed(name, &error))?;
@@ -73,13 +80,6 @@ impl Recorder {
             counts.insert(name, EventCount { count, enabled, running });
         }
         Ok(counts)
-    }
-
-    fn each(&mut self, change: impl Fn(&mut Counter) -> std::io::Result<()>) -> Result<()> {
-        for (name, counter) in &mut self.counters {
-            change(counter).map_err(|error| failed(name, &error))?;
-        }
-        Ok(())
     }
 }
 
