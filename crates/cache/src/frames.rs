@@ -115,6 +115,14 @@ pub(crate) enum PageLookup<'f> {
     Fill(Pin<'f>, CellMut),
 }
 
+/// A frame that a page between two requested pages is read into.
+pub(crate) struct GapFrame {
+    pub(crate) frame: u32,
+    pub(crate) cell: CellMut,
+    /// The page is in the cache: after the read, [`Frames::release`] frees this frame.
+    pub(crate) is_cached: bool,
+}
+
 impl Frames {
     /// A cache in `cells` of 4 KiB, of which it is the only user from now on. Its memory is allocated here,
     /// except for the errors of pages that could not be read.
@@ -231,15 +239,19 @@ impl Frames {
             return Some(PageLookup::Pinned(self.pin(self.frame_number(number, frame))));
         }
         self.counters.misses.fetch_add(1, Ordering::Relaxed);
-        let filled = self.fill((number, &mut shard), key);
+        let filled = self.fill((number, &mut shard), Some(key));
         if filled.is_none() {
             self.counters.no_frame.fetch_add(1, Ordering::Relaxed);
         }
         filled.map(|(pin, cell)| PageLookup::Fill(pin, cell))
     }
 
-    /// Takes a frame of the shard for a page that has none; `None` if all are pinned.
-    fn fill(&self, (number, shard): (usize, &mut Shard), key: PageKey) -> Option<(Pin<'_>, CellMut)> {
+    /// Takes a frame of the shard, for a page that has none if `key` is given; `None` if all are pinned.
+    fn fill(
+        &self,
+        (number, shard): (usize, &mut Shard),
+        key: Option<PageKey>,
+    ) -> Option<(Pin<'_>, CellMut)> {
         let frame = self.free_frame(number, shard)?;
         let global = self.frame_number(number, frame);
         let Some(cell) = self.cells.write(global as usize) else {
@@ -248,38 +260,34 @@ impl Frames {
             return None;
         };
         self.states[global as usize].state.store(LOADING, Ordering::Relaxed);
-        shard.insert(key, frame);
-        shard.policy.insert(frame, key.hash(), 1);
+        if let Some(key) = key {
+            shard.insert(key, frame);
+            shard.policy.insert(frame, key.hash(), 1);
+        }
         Some((self.pin(global), cell))
     }
 
-    /// Takes frames for the pages of a gap, which nobody has requested, and appends them to `frames` and
-    /// `cells`, which the caller fills. False if one of the pages is in the cache or has no frame; those
-    /// before it may have been appended.
-    pub(crate) fn fill_gap(
-        &self,
-        file: u64,
-        pages: Range<u64>,
-        (frames, cells): (&mut Vec<u32>, &mut Vec<CellMut>),
-    ) -> bool {
-        let key = |page| PageKey::of(file, page);
-        let is_cached = |page| lock(&self.shards[self.shard_of(key(page))]).find(key(page)).is_some();
-        if pages.clone().any(is_cached) {
-            return false;
-        }
+    /// Takes a frame for each page of a gap, which nobody has requested, and appends it to `gap`; the caller
+    /// fills it. False if a page has no frame; those before it may have been appended.
+    pub(crate) fn fill_gap(&self, file: u64, pages: Range<u64>, gap: &mut Vec<GapFrame>) -> bool {
         for page in pages {
-            let number = self.shard_of(key(page));
+            let key = PageKey::of(file, page);
+            let number = self.shard_of(key);
             let mut shard = lock(&self.shards[number]);
-            // Another thread may have requested it in the meantime.
-            let is_cached = shard.find(key(page)).is_some();
-            let filled = if is_cached { None } else { self.fill((number, &mut shard), key(page)) };
+            let is_cached = shard.find(key).is_some();
+            let filled = self.fill((number, &mut shard), (!is_cached).then_some(key));
             let Some((pin, cell)) = filled else { return false };
-            self.counters.unrequested.fetch_add(1, Ordering::Relaxed);
+            self.counters.unrequested.fetch_add(u64::from(!is_cached), Ordering::Relaxed);
             // A frame that is being filled is not evicted, so it need not be pinned.
-            frames.push(pin.frame());
-            cells.push(cell);
+            gap.push(GapFrame { frame: pin.frame(), cell, is_cached });
         }
         true
+    }
+
+    /// Frees the frame of a page of a gap that is cached in another frame. The caller has released the cell.
+    pub(crate) fn release(&self, frame: u32) {
+        let (number, own) = self.own_number(frame);
+        lock(&self.shards[number]).free.push(own);
     }
 
     /// The page of a frame was read, or could not be. The caller has released the cell.
@@ -289,7 +297,7 @@ impl Frames {
             Ok(()) => state.state.store(READY, Ordering::SeqCst),
             Err(error) => {
                 self.counters.failures.fetch_add(1, Ordering::Relaxed);
-                let (number, own) = (frame as usize % self.shards.len(), frame / self.shards.len() as u32);
+                let (number, own) = self.own_number(frame);
                 let mut shard = lock(&self.shards[number]);
                 state.state.store(FAILED, Ordering::SeqCst);
                 shard.remove(own);
@@ -374,6 +382,11 @@ impl Frames {
         frame * self.shards.len() as u32 + shard as u32
     }
 
+    /// The shard of a frame, and the number of the frame in it.
+    fn own_number(&self, frame: u32) -> (usize, u32) {
+        (frame as usize % self.shards.len(), frame / self.shards.len() as u32)
+    }
+
     fn pin(&self, frame: u32) -> Pin<'_> {
         self.states[frame as usize].pins.fetch_add(1, Ordering::Relaxed);
         Pin { frames: self, frame }
@@ -439,9 +452,8 @@ impl Pin<'_> {
     }
 
     fn error(&self) -> Error {
-        let shards = self.frames.shards.len();
-        let shard = lock(&self.frames.shards[self.frame as usize % shards]);
-        let own = self.frame / shards as u32;
+        let (number, own) = self.frames.own_number(self.frame);
+        let shard = lock(&self.frames.shards[number]);
         let found = shard.failed.iter().find(|(frame, _)| *frame == own);
         found.map(|(_, error)| error.clone()).expect("a frame that has failed is kept until it is not pinned")
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use tierdex_io::{CellMut, Completion, Error, ErrorKind, PAGE, ReadEngine, ReadTarget, Result, SealedFile};
 
-use crate::frames::{Frames, PageKey, PageLookup, Pin};
+use crate::frames::{Frames, GapFrame, PageKey, PageLookup, Pin};
 
 /// Pages of a read, at most.
 pub const READ_PAGES_MAX: usize = 64;
@@ -46,6 +46,8 @@ struct InFlightPages {
     frames: Vec<u32>,
     /// Number of the pages that were not requested.
     in_gaps: usize,
+    /// The frames of those that are cached in other frames.
+    cached: Vec<u32>,
 }
 
 impl PageReader {
@@ -78,21 +80,32 @@ impl PageReader {
         true
     }
 
-    /// Submits reads of the requested pages, adjacent pages together. Pages of a short gap are read into
-    /// the cache too, unless one of them is there.
+    /// Submits reads of the requested pages, adjacent pages together. Pages of a short gap are read too, and
+    /// cached. One that is cached already is read into a frame that is then freed: otherwise lists that are
+    /// cached in part would need more reads than those that are not.
     pub fn send(&mut self) {
         let mut wanted = std::mem::take(&mut self.wanted);
         wanted.sort_unstable_by_key(|wanted| (wanted.file.number(), wanted.page));
         let mut rest = wanted.drain(..).peekable();
         while let Some(PageRequest { file, page: first_page, frame, cell }) = rest.next() {
             let (mut frames, mut cells, mut requested) = (vec![frame], vec![cell], 1);
+            let (mut gap_frames, mut cached) = (Vec::new(), Vec::new());
             while let Some(next) = rest.peek().filter(|next| next.file.number() == file.number()) {
                 let end = first_page + frames.len() as u64;
                 let gap = next.page - end;
                 let in_gaps = self.in_gaps + (frames.len() - requested) + gap as usize;
                 let fits = gap <= self.gap_max && next.page - first_page < READ_PAGES_MAX as u64;
                 let fits = fits && (gap == 0 || in_gaps <= self.frames.frames() / GAP_FRAMES_DIVISOR);
-                if !fits || !self.frames.fill_gap(file.number(), end..next.page, (&mut frames, &mut cells)) {
+                if !fits {
+                    break;
+                }
+                let filled = self.frames.fill_gap(file.number(), end..next.page, &mut gap_frames);
+                for GapFrame { frame, cell, is_cached } in gap_frames.drain(..) {
+                    frames.push(frame);
+                    cells.push(cell);
+                    cached.extend(is_cached.then_some(frame));
+                }
+                if !filled {
                     break;
                 }
                 if let Some(next) = rest.next() {
@@ -103,7 +116,7 @@ impl PageReader {
             }
             let in_gaps = frames.len() - requested;
             self.in_gaps += in_gaps;
-            self.submit(InFlightPages { file, first_page, frames, in_gaps }, cells);
+            self.submit(InFlightPages { file, first_page, frames, in_gaps, cached }, cells);
         }
         drop(rest);
         self.wanted = wanted;
@@ -159,7 +172,7 @@ impl PageReader {
             drop(target);
             return self.read_each(pages);
         }
-        let InFlightPages { file, first_page, frames, .. } = pages;
+        let InFlightPages { file, first_page, frames, cached, .. } = pages;
         let mut left = result;
         let checked: Vec<Result<()>> = target
             .pieces()
@@ -173,19 +186,26 @@ impl PageReader {
             .collect();
         drop(target);
         for (frame, result) in frames.into_iter().zip(checked) {
-            self.frames.complete(frame, result);
+            match cached.contains(&frame) {
+                true => self.frames.release(frame),
+                false => self.frames.complete(frame, result),
+            }
         }
     }
 
     /// Reads each page by itself, after a read of all has failed: a page of a gap must not make requests of
     /// other pages fail.
-    fn read_each(&mut self, InFlightPages { file, first_page, frames, .. }: InFlightPages) {
+    fn read_each(&mut self, InFlightPages { file, first_page, frames, cached, .. }: InFlightPages) {
         for (frame, page) in frames.into_iter().zip(first_page..) {
+            if cached.contains(&frame) {
+                self.frames.release(frame);
+                continue;
+            }
             // The failed read has released its cells, and nobody reads a page before it is settled.
             let cell =
                 self.frames.cells().write(frame as usize).expect("the cell of a page that is not settled");
             let file = Arc::clone(&file);
-            let pages = InFlightPages { file, first_page: page, frames: vec![frame], in_gaps: 0 };
+            let pages = InFlightPages { file, first_page: page, frames: vec![frame], in_gaps: 0, cached: Vec::new() };
             self.submit(pages, vec![cell]);
         }
     }
