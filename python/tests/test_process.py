@@ -43,6 +43,18 @@ def test_cloudpickle_and_joblib(index: Index) -> None:
     assert list(runs) == [expected, expected]
 
 
+def test_ray(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    ray = pytest.importorskip("ray")
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    ray.init(num_cpus=2, include_dashboard=False)
+    try:
+        # The workers import this module by its name, from the folder of the tests.
+        remote = ray.remote(found).options(runtime_env={"env_vars": {"PYTHONPATH": os.path.dirname(__file__)}})
+        assert ray.get([remote.remote(index, QUERIES)] * 2, timeout=120) == [found(index, QUERIES)] * 2
+    finally:
+        ray.shutdown()
+
+
 def in_child(body: object) -> None:
     """Runs a function in a forked child, which must end well within a minute."""
     child = os.fork()
