@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gzip
 import random
+import subprocess
+import sys
 import warnings
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
@@ -76,6 +79,77 @@ def test_changed_files_are_errors_or_sound_indexes(tmp_path: Path) -> None:
             index.check()
             index.close()
     assert errors > 50
+
+
+def postings_of(index: Index, docs: list[dict[str, object]]) -> tuple[dict[str, dict[int, int]], list[int]]:
+    """For each term the frequency in each document, and the lengths of documents, without the index."""
+    lists: dict[str, dict[int, int]] = defaultdict(dict)
+    lengths = []
+    for number, doc in enumerate(docs):
+        tokens = index.analyze(f"{doc['title']} {doc['text']}")
+        lengths.append(len(tokens))
+        for term, count in Counter(tokens).items():
+            lists[term][number] = count
+    return lists, lengths
+
+
+def test_ciff_toolkit_reads_the_same_postings(
+    index: Index, corpus: list[dict[str, object]], tmp_path: Path
+) -> None:
+    read = pytest.importorskip("ciff_toolkit.read")
+    lists, lengths = postings_of(index, corpus)
+    ciff.export(index, file := tmp_path / "ours.ciff", description="a test")
+    found: dict[str, dict[int, int]] = {}
+    with read.CiffReader(file) as reader:
+        header = reader.header
+        for one in reader.read_postings_lists():
+            document, postings = 0, {}
+            for posting in one.postings:
+                document += posting.docid
+                postings[document] = posting.tf
+            assert (one.df, one.cf) == (len(postings), sum(postings.values()))
+            found[one.term] = postings
+        records = [(one.docid, one.collection_docid, one.doclength) for one in reader.read_documents()]
+    assert found == lists and list(found) == sorted(lists)
+    assert records == [(number, f"d{number}", length) for number, length in enumerate(lengths)]
+    assert (header.num_docs, header.total_docs, header.num_postings_lists) == (3000, 3000, len(lists))
+    assert (header.total_postings_lists, header.total_terms_in_collection) == (len(lists), sum(lengths))
+    assert header.average_doclength == pytest.approx(sum(lengths) / 3000)
+    # The command of the package: the header, then a line for each list and document.
+    code = "from ciff_toolkit.cli import dump; dump()"
+    done = subprocess.run([sys.executable, "-c", code, file], capture_output=True, text=True, check=True)
+    expected = [f"{term}\tdf: {len(of)}\tcf: {sum(of.values())}" for term, of in sorted(lists.items())]
+    expected += [f"Doc {number} (d{number}), length={length}" for number, length in enumerate(lengths)]
+    assert done.stdout.splitlines()[-len(expected) :] == expected
+
+
+def test_files_of_pyterrier_ciff(index: Index, corpus: list[dict[str, object]], tmp_path: Path) -> None:
+    """The header and records of our file are those it expects; its file has the same hits as ours."""
+    # Its protobuf is newer than that of ciff-toolkit.
+    peer = pytest.importorskip("pyterrier_ciff", exc_type=ImportError)
+    lists, lengths = postings_of(index, corpus)
+    ciff.export(index, tmp_path / "ours.ciff")
+    ours = peer.CiffIndex(tmp_path / "ours.ciff")
+    header = ours.header()
+    assert (header.total_docs, header.total_postings_lists) == (len(lengths), len(lists))
+    assert sum(1 for _ in ours) == len(lists) + len(lengths)
+
+    terms: list[dict[str, int]] = [{} for _ in lengths]
+    for term, postings in lists.items():
+        for number, count in postings.items():
+            terms[number][term] = count
+    theirs = peer.CiffIndex(tmp_path / "theirs.ciff")
+    docs = ({"docno": f"d{number}", "toks": toks} for number, toks in enumerate(terms))
+    theirs.indexer(scale=1.0, verbose=False).index(docs)
+    imported = ciff.import_(theirs.path, tmp_path / "imported")
+    expected = ciff.import_(tmp_path / "ours.ciff", tmp_path / "copy")
+    queries = [{a: 2.0, b: 0.5} for a, b in zip(WORDS, WORDS[5:], strict=False)]
+    for scorer in ("bm25", "dot"):
+        for other in (index, expected):
+            a = imported.search_batch(queries, k=50, scorer=scorer)  # type: ignore[arg-type]
+            b = other.search_batch(queries, k=50, scorer=scorer)  # type: ignore[arg-type]
+            assert (a.documents == b.documents).all() and (a.scores == b.scores).all()
+            assert a.ids().to_list() == b.ids().to_list()
 
 
 def test_quantised_impacts_are_named_and_searched_by_dot(tmp_path: Path) -> None:

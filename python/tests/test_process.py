@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import cloudpickle
@@ -41,6 +42,18 @@ def test_cloudpickle_and_joblib(index: Index) -> None:
     assert found(pickle.loads(cloudpickle.dumps(index)), QUERIES) == expected
     runs = joblib.Parallel(n_jobs=2)(joblib.delayed(found)(index, QUERIES) for _ in range(2))
     assert list(runs) == [expected, expected]
+
+
+def test_ray(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    ray = pytest.importorskip("ray")
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    ray.init(num_cpus=2, include_dashboard=False)
+    try:
+        # The workers import this module by its name, from the folder of the tests.
+        remote = ray.remote(found).options(runtime_env={"env_vars": {"PYTHONPATH": os.path.dirname(__file__)}})
+        assert ray.get([remote.remote(index, QUERIES)] * 2, timeout=120) == [found(index, QUERIES)] * 2
+    finally:
+        ray.shutdown()
 
 
 def in_child(body: object) -> None:
@@ -199,6 +212,51 @@ def test_memory_does_not_grow(index: Index) -> None:
     run = [sys.executable, "-c", GROWTH, index.path]
     grown = int(subprocess.run(run, capture_output=True, text=True, check=True).stdout)
     assert grown < 1 << 20
+
+
+LIMIT_FILES = ["memory.limit_in_bytes", "memory.max"]
+
+LIMITED = """
+import os, sys, tierdex
+from pathlib import Path
+queries = [f"word{number} word{number * 7 % 200} word{number * 3 % 31}" for number in range(200)]
+# What the interpreter, NumPy and the modules of the package take counts outside of the group.
+with tierdex.Index.open(sys.argv[1], dram=sys.argv[2], hits_max=100, threads=2) as index:
+    index.search_batch(queries[:5], k=100).scores
+(Path(sys.argv[3]) / "cgroup.procs").write_text(str(os.getpid()))
+index = tierdex.Index.open(sys.argv[1], dram=sys.argv[2], hits_max=100, threads=2)
+assert sum(index.stats()["memory"].values()) <= index.stats()["dram"]
+for number in range(10_000):
+    index.search(queries[number % 200], k=10)
+print(len(index.search_batch(queries, k=100).scores))
+"""
+
+
+@pytest.fixture
+def control_group() -> Iterator[Path]:
+    """The folder of a memory control group, version 1 or 2."""
+    for root in (Path("/sys/fs/cgroup/memory"), Path("/sys/fs/cgroup")):
+        group = root / f"tierdex-python-{os.getpid()}"
+        try:
+            group.mkdir()
+        except OSError:
+            continue
+        if any((group / name).exists() for name in LIMIT_FILES):
+            yield group
+            group.rmdir()
+            return
+        group.rmdir()
+    pytest.skip("no permission to create a memory control group")
+
+
+def test_searches_in_a_control_group_of_the_budget(index: Index, control_group: Path) -> None:
+    dram = 24 << 20
+    for name in LIMIT_FILES:
+        if (control_group / name).exists():
+            (control_group / name).write_text(str(dram * 12 // 10))
+    run = [sys.executable, "-c", LIMITED, index.path, str(dram), control_group]
+    done = subprocess.run(run, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "20000\n"), done.stderr
 
 
 def test_the_import_is_light() -> None:

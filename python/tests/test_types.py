@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -41,6 +43,22 @@ def test_the_package_is_typed() -> None:
         cwd=Path(__file__).parent.parent,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="pyright runs in Node.js")
+def test_all_public_types_are_known(tmp_path: Path) -> None:
+    """Except those that NumPy, pandas and PyTerrier leave open."""
+    pytest.importorskip("pyright")
+    # pyright looks for packages of the first Python in PATH.
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    done = subprocess.run(
+        [sys.executable, "-m", "pyright", "--ignoreexternal", "--verifytypes", "tierdex"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PATH": path},
+    )
+    assert "Type completeness score: 100%" in done.stdout, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -61,16 +61,16 @@ class Text:
         if isinstance(stop_words, str) and stop_words != "english":
             raise UsageError(f'stop_words is {stop_words!r}; it is "english" or a list of words')
         self.source: Source = source
-        self.stem = stem
+        self.stem: str | None = stem
         self.stop_words: tuple[str, ...] = (
             tuple(_tierdex._ENGLISH_STOP_WORDS) if stop_words == "english" else tuple(stop_words or ())
         )
-        self.fold_accents = fold_accents
+        self.fold_accents: bool = fold_accents
         self.tokenizer: Tokenizer = tokenizer
-        self.positions = positions
+        self.positions: bool = positions
         self.norms: Norms = norms
-        self.codec = codec
-        self.freq_codec = freq_codec
+        self.codec: str = codec
+        self.freq_codec: str = freq_codec
 
     def _tuple(self, name: str) -> _FieldTuple:
         return (
@@ -104,8 +104,6 @@ class Text:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Text) and self._tuple("") == other._tuple("")
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __repr__(self) -> str:
         default = Text()
         names = [name for name in self.__slots__ if getattr(self, name) != getattr(default, name)]
@@ -128,7 +126,7 @@ class Schema:
         self, fields: Mapping[str, Text] | None = None, /, *, stored: bool = True, **more: Text
     ) -> None:
         self.fields: dict[str, Text] = {**(fields or {}), **more} or {"text": Text()}
-        self.stored = stored
+        self.stored: bool = stored
         for name, field in self.fields.items():
             if not isinstance(field, Text):
                 raise UsageError(f"field {name!r} is a {type(field).__name__}, not a tierdex.Text")
@@ -147,8 +145,6 @@ class Schema:
             and list(self.fields.items()) == list(other.fields.items())
             and self.stored == other.stored
         )
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         fields = ", ".join(f"{name}={field!r}" for name, field in self.fields.items())

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import subprocess
 import sys
@@ -137,6 +138,16 @@ def measure_index(arguments: argparse.Namespace) -> None:
     subprocess.run(["rm", "-r", folder], check=True)
 
 
+def pisa_weights(index: tierdex.Index) -> dict[str, float]:
+    """The inverse document frequency of each term in PISA, divided by that in tierdex.
+
+    PISA's is ln((N - n + 0.5) / (n + 0.5)), at least 1e-6; tierdex adds 1 to the argument of the logarithm.
+    """
+    count = len(index)
+    odds = {term.term: (count - term.documents + 0.5) / (term.documents + 0.5) for term in index.terms()}
+    return {term: max(1e-6, math.log(value)) / math.log1p(value) for term, value in odds.items()}
+
+
 def measure_experiment(arguments: argparse.Namespace) -> None:
     import bm25s
     import numpy as np
@@ -167,6 +178,20 @@ def measure_experiment(arguments: argparse.Namespace) -> None:
                 rows.append(pd.DataFrame({"qid": qid, "docno": docnos, "score": values, "rank": rank}))
             return pd.concat(rows)
 
+    class PisaIdf(pt.Transformer):
+        """Weights of query terms with which tierdex has the inverse document frequencies of PISA."""
+
+        def __init__(self, weights: dict[str, float], once: bool = False) -> None:
+            super().__init__()
+            self.weights, self.once = weights, once
+
+        def transform(self, frame: pd.DataFrame) -> pd.DataFrame:
+            def weighted(toks: dict[str, int]) -> dict[str, float]:
+                known = {term: count for term, count in toks.items() if term in self.weights}
+                return {term: (1 if self.once else count) * self.weights[term] for term, count in known.items()}
+
+            return frame.assign(query_toks=frame["query_toks"].map(weighted))
+
     for collection in sorted(path for path in arguments.collections.iterdir() if path.is_dir()):
         docs = [json.loads(line) for line in (collection / "docs.jsonl").open(encoding="utf-8")]
         topics = pd.DataFrame(read_queries(collection / "queries.tsv"), columns=["qid", "query"])
@@ -181,14 +206,23 @@ def measure_experiment(arguments: argparse.Namespace) -> None:
             joined = [{"docno": docno, "text": " ".join(of)} for docno, of in zip(docnos, tokens, strict=True)]
             topics["query_toks"] = [dict(Counter(analyze(query))) for query in topics.pop("query")]
             index.index(joined)
+            schema = tierdex.Schema(text=tierdex.Text(norms="exact"), stored=False)
+            exact = TierdexIndex(Path(folder) / "exact", schema=schema, threads=1)
+            exact.index(joined)
             pisa = PisaIndex(str(Path(folder) / "pisa"), text_field="toks", stemmer="none", stops="none")
             counts = [
                 {"docno": docno, "toks": dict(Counter(of))} for docno, of in zip(docnos, tokens, strict=True)
             ]
             pisa.toks_indexer(scale=1.0).index(counts)
+            # PISA counts a repeated query term once, unless `query_weighted` is set.
+            pisa_options = {"k1": 1.2, "b": 0.75, "num_results": 1000, "threads": 1, "toks_scale": 1.0}
+            weights = pisa_weights(exact.opened)
             systems = {
                 "tierdex": index.bm25(),
-                "pisa": pisa.bm25(k1=1.2, b=0.75, num_results=1000, threads=1, toks_scale=1.0),
+                "tierdex, idf of PISA": PisaIdf(weights) >> exact.bm25(),
+                "tierdex, idf of PISA, each term once": PisaIdf(weights, once=True) >> exact.bm25(),
+                "pisa": pisa.bm25(query_weighted=True, **pisa_options),
+                "pisa, each term once": pisa.bm25(query_weighted=False, **pisa_options),
                 "bm25s": Bm25s(docnos, tokens),
             }
             tables = []
