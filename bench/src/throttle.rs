@@ -113,14 +113,14 @@ fn limit(group: &Cgroup, device: &str, rates: DeviceRates) -> Result<()> {
 }
 
 /// Number of the whole block device (not the partition) of a directory: `8:0`.
-fn block_device(dir: &Path) -> Result<String> {
+pub(crate) fn block_device(dir: &Path) -> Result<String> {
     let failed = |why: String| Error::Failed(format!("{}: {why}", dir.display()));
     let device = fs::metadata(dir).map_err(|error| failed(error.to_string()))?.dev();
     let number = format!("{}:{}", major(device), minor(device));
     let entry = PathBuf::from(format!("/sys/dev/block/{number}"));
     if !entry.exists() {
         return Err(failed(format!(
-            "its file system is on no block device (device number {number}); its reads cannot be throttled"
+            "its file system is on no block device (device number {number}); its reads cannot be controlled"
         )));
     }
     if !entry.join("partition").exists() {

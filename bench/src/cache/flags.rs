@@ -78,6 +78,9 @@ pub struct Flags {
     /// Turn off the read-ahead of the system in base and base-prefetch
     #[arg(long)]
     pub no_readahead: bool,
+    /// Set the read-ahead of the device to KB kilobytes during the run [default: unchanged]
+    #[arg(long, value_name = "KB", conflicts_with_all = ["no_group", "no_readahead"])]
+    pub read_ahead_kb: Option<u32>,
     /// Reads in flight
     #[arg(long, default_value_t = 32)]
     pub depth: usize,
@@ -187,6 +190,7 @@ impl Flags {
             (self.lookahead_samples > 0).then(|| format!("--lookahead-samples {}", self.lookahead_samples)),
         );
         words.extend(self.counters.map(|set| format!("--counters {set}")));
+        words.extend(self.read_ahead_kb.map(|kb| format!("--read-ahead-kb {kb}")));
         words.extend(self.no_readahead.then(|| "--no-readahead".to_string()));
         words.extend(self.no_group.then(|| "--no-group".to_string()));
         words.extend(self.keep_caches.then(|| "--keep-caches".to_string()));

@@ -13,7 +13,7 @@ use super::mode::CellMode;
 use super::process;
 use super::queries::{DrawnQueries, TermPools, Workload};
 use super::rows::CellRow;
-use super::system_state::{HUGE_PAGE, HugePages, ThrottledDevices, drop_page_cache};
+use super::system_state::{HUGE_PAGE, HugePages, ReadAhead, ThrottledDevices, drop_page_cache};
 use super::task::CellTask;
 use crate::cgroup::{Cgroup, CgroupParent};
 use crate::{Error, Result};
@@ -123,7 +123,7 @@ fn needs(flags: &Flags, index: &Index, task: &CellTask) -> MemoryNeeds {
     MemoryNeeds { limit: Some(flags.dram + slack + beside + pages), huge_pages: huge_pages.sum() }
 }
 
-/// The changed state of the machine during a run: control groups, throttled devices and huge pages.
+/// The changed state of the machine during a run: control groups, throttles, read-ahead and huge pages.
 pub(super) struct CellRunner<'a> {
     flags: &'a Flags,
     plan: &'a RunPlan,
@@ -131,6 +131,7 @@ pub(super) struct CellRunner<'a> {
     stop: &'a Stop,
     parent: Option<CgroupParent>,
     throttled: ThrottledDevices,
+    _read_ahead: Option<ReadAhead>,
     _pages: Option<HugePages>,
 }
 
@@ -160,8 +161,18 @@ impl<'a> CellRunner<'a> {
             drop_page_cache()?;
         }
         let throttled = ThrottledDevices::new(&flags.devices, &flags.index)?;
+        let read_ahead = flags.read_ahead_kb.map(|kb| ReadAhead::set(&flags.index, kb)).transpose()?;
         let pages = HugePages::reserve(plan.huge_pages() * together as u64)?;
-        Ok(CellRunner { flags, plan, launch, stop, parent, throttled, _pages: pages })
+        Ok(CellRunner {
+            flags,
+            plan,
+            launch,
+            stop,
+            parent,
+            throttled,
+            _read_ahead: read_ahead,
+            _pages: pages,
+        })
     }
 
     /// Drops the page cache, unless the flags keep it.

@@ -1,9 +1,9 @@
-//! Changes of the machine's state for a run: drops the page cache, reserves huge pages, and throttles
-//! devices.
+//! Changes of the machine's state for a run: drops the page cache, reserves huge pages, throttles devices,
+//! and sets their read-ahead.
 
 use super::device::Device;
 use crate::cgroup::Cgroup;
-use crate::throttle::{DeviceRates, Throttle};
+use crate::throttle::{DeviceRates, Throttle, block_device};
 use crate::{Error, Result};
 use std::fs;
 use std::io::{Write, stderr};
@@ -84,6 +84,35 @@ fn count(dir: &Path, what: &str) -> u64 {
     text.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
 }
 
+/// The read-ahead of a device, which is restored when this is dropped.
+#[derive(Debug)]
+pub(super) struct ReadAhead {
+    path: PathBuf,
+    before: String,
+}
+
+impl ReadAhead {
+    /// Sets the read-ahead of the device of a directory to `kb` kilobytes.
+    ///
+    /// # Errors
+    /// One line, if there is no such device, or it is not permitted.
+    pub(super) fn set(dir: &Path, kb: u32) -> Result<ReadAhead> {
+        let path = PathBuf::from(format!("/sys/dev/block/{}/queue/read_ahead_kb", block_device(dir)?));
+        let failed = |error: std::io::Error| {
+            Error::Failed(format!("cannot set the read-ahead of the device: {}: {error}", path.display()))
+        };
+        let before = fs::read_to_string(&path).map_err(failed)?;
+        fs::write(&path, kb.to_string()).map_err(failed)?;
+        Ok(ReadAhead { before, path })
+    }
+}
+
+impl Drop for ReadAhead {
+    fn drop(&mut self) {
+        let _ = fs::write(&self.path, self.before.trim());
+    }
+}
+
 /// Throttles that emulate slower devices.
 #[derive(Debug)]
 pub(super) struct ThrottledDevices {
@@ -130,6 +159,21 @@ mod tests {
             fs::write(dir.path().join(name), number.to_string()).unwrap();
         }
         dir
+    }
+
+    #[test]
+    fn the_read_ahead_of_a_device_is_restored() {
+        let dir = tempfile::tempdir().unwrap();
+        match ReadAhead::set(dir.path(), 64) {
+            Ok(changed) => {
+                let (path, before) = (changed.path.clone(), changed.before.clone());
+                let now = || fs::read_to_string(&path).unwrap();
+                assert_eq!(now().trim(), "64");
+                drop(changed);
+                assert_eq!(now(), before);
+            }
+            Err(error) => assert!(!error.to_string().contains('\n'), "{error}"),
+        }
     }
 
     #[test]

@@ -247,11 +247,7 @@ impl Frames {
     }
 
     /// Takes a frame of the shard, for a page that has none if `key` is given; `None` if all are pinned.
-    fn fill(
-        &self,
-        (number, shard): (usize, &mut Shard),
-        key: Option<PageKey>,
-    ) -> Option<(Pin<'_>, CellMut)> {
+    fn fill(&self, (number, shard): (usize, &mut Shard), key: Option<PageKey>) -> Option<(Pin<'_>, CellMut)> {
         let frame = self.free_frame(number, shard)?;
         let global = self.frame_number(number, frame);
         let Some(cell) = self.cells.write(global as usize) else {

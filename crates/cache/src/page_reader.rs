@@ -205,7 +205,8 @@ impl PageReader {
             let cell =
                 self.frames.cells().write(frame as usize).expect("the cell of a page that is not settled");
             let file = Arc::clone(&file);
-            let pages = InFlightPages { file, first_page: page, frames: vec![frame], in_gaps: 0, cached: Vec::new() };
+            let pages =
+                InFlightPages { file, first_page: page, frames: vec![frame], in_gaps: 0, cached: Vec::new() };
             self.submit(pages, vec![cell]);
         }
     }
