@@ -134,6 +134,7 @@ where
         .y_desc(&panel.y)
         .x_labels(labels)
         .x_label_formatter(&|value: &f64| label(&panel.scale, *value))
+        .y_label_formatter(&|value: &f64| label(&Scale::FromZero, *value))
         .draw()?;
     for line in &panel.series {
         let number = names.iter().position(|name| *name == line.name).unwrap_or_default();
@@ -157,8 +158,22 @@ fn label(scale: &Scale, value: f64) -> String {
     }
 }
 
+/// Colors that readers with color blindness can distinguish (Okabe and Ito, 2008), without yellow.
+const COLORS: [RGBColor; 7] = [
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(230, 159, 0),
+    RGBColor(86, 180, 233),
+    RGBColor(0, 0, 0),
+];
+
 fn color(number: usize) -> ShapeStyle {
-    Palette99::pick(number).stroke_width(2)
+    match COLORS.get(number) {
+        Some(color) => color.stroke_width(2),
+        None => Palette99::pick(number - COLORS.len()).stroke_width(2),
+    }
 }
 
 #[cfg(test)]

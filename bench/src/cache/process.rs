@@ -1,8 +1,9 @@
 //! The process of a cell.
 //!
-//! 1. Join the control groups of the cell, so that all memory from then on is charged to them.
+//! 1. Join the control group of the cell, so that all memory from then on is charged to it.
 //! 2. Open the index, and create the searcher or the executor.
-//! 3. Answer all queries twice.
+//! 3. Answer all queries twice. Reads are throttled in the second repetition only, because the first one
+//!    fills the caches; in mode direct from the start, as the engine measures the device.
 //! 4. Print the measurements of the second repetition, and a checksum of the hits of both.
 
 use super::measurement::{CacheCounters, CellMeasurement};
@@ -14,11 +15,12 @@ use crate::{Error, Result};
 use std::fs;
 use std::hint::black_box;
 use std::io::{Read, Write};
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
-use tierdex::engine::Executor;
+use tierdex::engine::{Executor, Mode};
 use tierdex::index::{Index, SearchResult};
 use tierdex::io::PosixDisk;
 use tierdex::query::Query;
@@ -39,9 +41,9 @@ pub fn run_cell(input: &mut dyn Read, output: &mut dyn Write) -> Result<()> {
 
 /// Joins the control groups and measures the cell.
 pub(super) fn run(task: &CellTask) -> Result<CellMeasurement> {
-    for procs in &task.join {
-        fs::write(procs, std::process::id().to_string())
-            .map_err(|error| Error::Failed(format!("cannot join {}: {error}", procs.display())))?;
+    task.join.iter().try_for_each(|procs| join(procs))?;
+    if task.mode == CellMode::Executor(Mode::Direct) {
+        task.throttle.iter().try_for_each(|procs| join(procs))?;
     }
     let index = Index::open_on(Arc::new(PosixDisk::open(&task.index)?))?;
     let queries: Vec<Query> = task.queries.iter().map(|terms| task.shape.query(task.field, terms)).collect();
@@ -58,6 +60,12 @@ pub(super) fn run(task: &CellTask) -> Result<CellMeasurement> {
         measured.page_cache = number_of(&stat, "cache").or_else(|| number_of(&stat, "file"));
     }
     Ok(measured)
+}
+
+/// Moves this process into a control group.
+fn join(procs: &Path) -> Result<()> {
+    let joined = fs::write(procs, std::process::id().to_string());
+    joined.map_err(|error| Error::Failed(format!("cannot join {}: {error}", procs.display())))
 }
 
 fn in_memory(
@@ -136,6 +144,7 @@ fn by_executor(
         Ok(measured)
     };
     let first = first_repetition(&repetition)?;
+    task.throttle.iter().try_for_each(|procs| join(procs))?;
     let (before, read, at) = (executor.stats(), executor.bytes_read(), fetched());
     let (second, counters) = measured_repetition(recorder, &repetition)?;
     let bytes_fetched = fetched().zip(at).map(|(now, at)| now - at);

@@ -198,7 +198,7 @@ impl<'a> CellRunner<'a> {
         let mut task = self.plan.task(self.flags, cell);
         task.index = index.to_path_buf();
         task.join.extend(group.as_ref().map(Cgroup::procs));
-        task.join.extend(self.throttled.procs(cell.device, group.as_ref())?);
+        task.throttle = self.throttled.procs(cell.device, group.as_ref())?;
         task.stat = group.as_ref().map(Cgroup::stat);
         let outcome = match self.launch {
             Launch::Process(program, arguments) => {

@@ -21,6 +21,8 @@ pub(super) struct CellTask {
     pub(super) index: PathBuf,
     /// Files of control groups into which the process first writes its process id.
     pub(super) join: Vec<PathBuf>,
+    /// The same of a control group that throttles reads.
+    pub(super) throttle: Option<PathBuf>,
     /// The memory statistics file of the cell's control group.
     pub(super) stat: Option<PathBuf>,
     pub(super) mode: CellMode,
@@ -55,6 +57,7 @@ impl CellTask {
         CellTask {
             index: flags.index.clone(),
             join: Vec::new(),
+            throttle: None,
             stat: None,
             mode: cell.mode,
             region: flags.region.clone(),
@@ -120,6 +123,7 @@ impl CellTask {
         json!({
             "index": self.index,
             "join": self.join,
+            "throttle": self.throttle,
             "stat": self.stat,
             "mode": self.mode.to_string(),
             "region": self.region.to_string(),
@@ -154,6 +158,7 @@ impl CellTask {
         Ok(CellTask {
             index: read.text("index")?.into(),
             join: read.texts(&value["join"])?.into_iter().map(PathBuf::from).collect(),
+            throttle: value["throttle"].as_str().map(PathBuf::from),
             stat: value["stat"].as_str().map(PathBuf::from),
             mode: read.parse("mode")?,
             region: read.parse("region")?,
@@ -204,6 +209,7 @@ mod tests {
         for cell in TableCell::all(&flags) {
             let mut task = CellTask::new(&flags, &cell, 3, &queries);
             task.join = vec!["/sys/fs/cgroup/x/cgroup.procs".into()];
+            task.throttle = Some("/sys/fs/cgroup/y/cgroup.procs".into());
             let line = task.to_json().to_string();
             assert_eq!(CellTask::from_json(&serde_json::from_str(&line).unwrap()).unwrap(), task);
             assert_eq!(task.executor().is_none(), cell.mode == CellMode::Memory);

@@ -18,7 +18,7 @@ pub(super) struct PlotDefinition {
     pub(super) logarithmic: bool,
     /// Fields of the vertical axis; a line for each.
     pub(super) y: Vec<String>,
-    /// Name of the vertical axis.
+    /// Name of the vertical axis. Several names, separated by `; `, are those of one panel for each of `y`.
     pub(super) y_label: String,
     /// Factor that converts values of `y` into the unit of the vertical axis.
     #[serde(default = "one")]

@@ -140,12 +140,20 @@ pub(super) fn number(value: f64) -> String {
     format!("{value:.*}", digits.clamp(0, 9) as usize)
 }
 
-/// A panel for each combination of the fields that name panels.
+/// A panel for each combination of the fields that name panels, and for each measure that has an axis of its
+/// own.
 fn panels(definition: &PlotDefinition, points: &[Point]) -> Vec<Panel> {
-    let mut titles: Vec<String> = Vec::new();
-    for title in points.iter().map(|point| point.text(&definition.panels)) {
-        if !titles.contains(&title) {
-            titles.push(title);
+    let labels: Vec<&str> = definition.y_label.split("; ").collect();
+    let own_axes = labels.len() > 1 && labels.len() == definition.y.len();
+    let axis = |point: &Point| {
+        let of = definition.y.iter().position(|measure| *measure == point.measure).filter(|_| own_axes);
+        of.map_or(definition.y_label.as_str(), |at| labels[at])
+    };
+    let panel = |point: &Point| (title(definition, point), axis(point));
+    let mut kinds: Vec<(String, &str)> = Vec::new();
+    for kind in points.iter().map(panel) {
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
         }
     }
     let xs: Vec<&str> = points.iter().filter_map(|point| point.get(&definition.x)).collect();
@@ -161,10 +169,10 @@ fn panels(definition: &PlotDefinition, points: &[Point]) -> Vec<Panel> {
         let named = names.iter().position(|name| name == x).unwrap_or_default();
         if numbers { x.parse().unwrap_or_default() } else { named as f64 }
     };
-    let of = |title: String| {
+    let of = |kind: (String, &str)| {
         let mut series: Vec<Series> = Vec::new();
-        for point in points.iter().filter(|point| point.text(&definition.panels) == title) {
-            let measure = if definition.y.len() > 1 { point.measure.as_str() } else { "" };
+        for point in points.iter().filter(|point| panel(point) == kind) {
+            let measure = if definition.y.len() > 1 && !own_axes { point.measure.as_str() } else { "" };
             let name = format!("{} {measure}", point.text(&definition.lines)).trim().to_string();
             let at = (position(point), point.median() * definition.factor);
             match series.iter_mut().find(|line| line.name == name) {
@@ -178,9 +186,19 @@ fn panels(definition: &PlotDefinition, points: &[Point]) -> Vec<Panel> {
             (true, true) => Axis::Logarithmic,
             (true, false) => Axis::FromZero,
         };
-        Panel { title, x: definition.x_label.clone(), scale, y: definition.y_label.clone(), series }
+        Panel { title: kind.0, x: definition.x_label.clone(), scale, y: kind.1.to_string(), series }
     };
-    titles.into_iter().map(of).collect()
+    kinds.into_iter().map(of).collect()
+}
+
+/// The title of the panel of a point: the values of its fields, numbers with the name of the field.
+fn title(definition: &PlotDefinition, point: &Point) -> String {
+    let values = definition.panels.iter().filter_map(|field| {
+        let value = point.get(field).filter(|value| !value.is_empty())?;
+        let is_number = value.parse::<f64>().is_ok();
+        Some(if is_number { format!("{} {value}", field.replace('_', " ")) } else { value.to_string() })
+    });
+    values.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -209,5 +227,16 @@ mod tests {
         let found = panels(&plot(), &points(&plot(), &["qps"], &names));
         assert!(matches!(&found[0].scale, Axis::Named(names) if names == &["disk", "dram"]));
         assert_eq!(found[0].series[0].points, [(0.0, 3.0), (1.0, 3.0)]);
+        let rows = [r#"{"shape": 25, "size": 1, "mode": "base", "qps": 3, "reads": 4}"#]
+            .map(super::super::points::tests::row);
+        let two = PlotDefinition {
+            y: ["qps", "reads"].map(str::to_string).to_vec(),
+            y_label: "queries per second; reads".to_string(),
+            ..plot()
+        };
+        let found = panels(&two, &points(&two, &["qps", "reads"], &rows));
+        let titles: Vec<_> = found.iter().map(|panel| (panel.title.as_str(), panel.y.as_str())).collect();
+        assert_eq!(titles, [("shape 25", "queries per second"), ("shape 25", "reads")]);
+        assert_eq!(found[1].series[0].name, "base");
     }
 }
