@@ -257,8 +257,7 @@ impl Frames {
         };
         self.states[global as usize].state.store(LOADING, Ordering::Relaxed);
         if let Some(key) = key {
-            shard.insert(key, frame);
-            shard.policy.insert(frame, key.hash(), 1);
+            shard.insert_page(key, frame);
         }
         Some((self.pin(global), cell))
     }
@@ -270,14 +269,31 @@ impl Frames {
             let key = PageKey::of(file, page);
             let number = self.shard_of(key);
             let mut shard = lock(&self.shards[number]);
-            let is_cached = shard.find(key).is_some();
+            let mut is_cached = shard.find(key).is_some();
             let filled = self.fill((number, &mut shard), (!is_cached).then_some(key));
-            let Some((pin, cell)) = filled else { return false };
+            let Some((pin, cell)) = filled else {
+                drop(shard);
+                self.release_last_cached(gap);
+                return false;
+            };
+            if is_cached && shard.find(key).is_none() {
+                // The frame that was taken is that of this page.
+                shard.insert_page(key, self.own_number(pin.frame()).1);
+                is_cached = false;
+            }
             self.counters.unrequested.fetch_add(u64::from(!is_cached), Ordering::Relaxed);
             // A frame that is being filled is not evicted, so it need not be pinned.
             gap.push(GapFrame { frame: pin.frame(), cell, is_cached });
         }
         true
+    }
+
+    /// Removes the last pages of a gap that are cached: there is nothing to read behind them.
+    fn release_last_cached(&self, gap: &mut Vec<GapFrame>) {
+        while let Some(GapFrame { frame, cell, .. }) = gap.pop_if(|last| last.is_cached) {
+            drop(cell);
+            self.release(frame);
+        }
     }
 
     /// Frees the frame of a page of a gap that is cached in another frame. The caller has released the cell.
@@ -407,9 +423,11 @@ impl Shard {
         self.table.find(key.hash(), |frame| self.keys[*frame as usize] == key).copied()
     }
 
-    fn insert(&mut self, key: PageKey, frame: u32) {
+    /// Gives a page a frame, in the table and in the policy.
+    fn insert_page(&mut self, key: PageKey, frame: u32) {
         self.keys[frame as usize] = key;
         self.table.insert_unique(key.hash(), frame, |frame| self.keys[*frame as usize].hash());
+        self.policy.insert(frame, key.hash(), 1);
     }
 
     /// Removes the page of a frame.

@@ -108,9 +108,12 @@ impl Survivors {
     /// Grows the arrays to `sums` entries and the slack. Returns the values, the sums, the number of
     /// survivors and the number of positive sums, for a kernel to overwrite.
     pub(crate) fn parts(&mut self, sums: usize) -> (&mut [u32], &mut [u32], &mut usize, &mut usize) {
-        if self.values.len() < sums + Survivors::SLACK {
-            self.values.resize(sums + Survivors::SLACK, 0);
-            self.sums.resize(sums + Survivors::SLACK, 0);
+        let len = sums + Survivors::SLACK;
+        if self.values.len() < len {
+            for values in [&mut self.values, &mut self.sums] {
+                values.reserve_exact(len - values.len());
+                values.resize(len, 0);
+            }
         }
         (&mut self.values, &mut self.sums, &mut self.found, &mut self.positive)
     }

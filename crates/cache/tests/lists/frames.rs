@@ -180,6 +180,50 @@ fn pages_of_a_short_gap_are_read_too() {
 }
 
 #[test]
+fn a_cached_page_of_a_gap_is_evicted_for_itself() {
+    let disk = MemDisk::new();
+    let written = write(&disk, "a", PAGES);
+    let frames = frames(16, PolicyKind::Lru);
+    let mut reader = PageReader::new(frames.clone(), engine(&disk, kinds()[0], 4), 2);
+    // Page 11 is the least recently used when a frame for it is taken.
+    for (first, count) in [(11, 1), (20, 13)] {
+        read(&mut reader, &frames, &written, first, count);
+    }
+    let mut pinned = Vec::new();
+    for page in [10, 12] {
+        reader.request(&frames, &written.file, page..page + 1, |page, pin| pinned.push((page, pin)));
+    }
+    reader.finish();
+    assert_eq!((frames.stats().reads, frames.stats().evictions), (3, 1));
+    pinned.extend(read(&mut reader, &frames, &written, 11, 1));
+    pinned.iter().for_each(|(page, pin)| check(&written, *page, pin));
+    assert_eq!(frames.stats().reads, 3);
+    drop((pinned, reader));
+    assert_idle(&frames);
+}
+
+#[test]
+fn cached_pages_before_one_without_a_frame_are_not_read() {
+    let disk = MemDisk::new();
+    let written = write(&disk, "a", PAGES);
+    let frames = frames(48, PolicyKind::Lru);
+    let mut reader = PageReader::new(frames.clone(), engine(&disk, kinds()[0], 4), 3);
+    let mut pinned = read(&mut reader, &frames, &written, 11, 1);
+    // All frames but those of the requested pages and one more are pinned.
+    let others = write(&disk, "b", PAGES + 10);
+    pinned.extend(read(&mut reader, &frames, &others, 0, 44));
+    let bytes = frames.stats().bytes_read;
+    for page in [10, 14] {
+        reader.request(&frames, &written.file, page..page + 1, |page, pin| pinned.push((page, pin)));
+    }
+    reader.finish();
+    // The frame that is left is taken for page 11, and none is left for page 12.
+    assert_eq!(frames.stats().bytes_read - bytes, 2 * PAGE);
+    drop((pinned, reader));
+    assert_idle(&frames);
+}
+
+#[test]
 fn an_error_of_a_read_with_a_gap_is_that_of_its_page_alone() {
     let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
     let written = write(&disk, "a", PAGES);

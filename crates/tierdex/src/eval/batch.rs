@@ -21,7 +21,7 @@ impl CandidateBatch {
 
     /// Number of documents for which memory is allocated.
     pub(super) fn capacity(&self) -> usize {
-        self.documents.capacity()
+        self.documents.capacity().max(self.scores.capacity())
     }
 
     pub(super) fn clear(&mut self) {

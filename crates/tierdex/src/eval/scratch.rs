@@ -27,6 +27,8 @@ pub struct Scratch {
     pub(super) prefix_sums: Vec<u32>,
     pub(super) order: Vec<usize>,
     windows: Vec<ScoreWindow>,
+    /// Whether a window was used since the last [`Scratch::trim`].
+    used_window: bool,
     bits: Vec<Bits>,
     batches: Vec<CandidateBatch>,
 }
@@ -51,15 +53,21 @@ impl Scratch {
         if self.bounds.capacity() > KEYS_KEPT {
             self.bounds = Vec::new();
         }
+        // Queries that are counted have larger bitsets, and no windows. What the last query used is kept.
+        let is_large = |bits: &Bits| bits.capacity() > WINDOW;
+        if std::mem::take(&mut self.used_window) {
+            self.bits.retain(|bits| !is_large(bits));
+        } else if self.bits.iter().any(is_large) {
+            self.windows.clear();
+        }
         self.bits.truncate(2);
-        // Queries that are counted have larger bitsets, and no windows.
-        let windows = if self.bits.iter().any(|bits| bits.capacity() > WINDOW) { 0 } else { 2 };
-        self.windows.truncate(windows);
+        self.windows.truncate(2);
         self.batches.retain(|batch| batch.capacity() <= WINDOW + BLOCK);
         self.batches.truncate(2);
     }
 
     pub(super) fn window(&mut self) -> ScoreWindow {
+        self.used_window = true;
         self.windows.pop().unwrap_or_default()
     }
 
@@ -100,13 +108,20 @@ mod tests {
 
     #[test]
     fn large_queries_leave_a_bounded_scratch() {
-        for counted in [WINDOW, COUNTED] {
-            let mut scratch = Scratch::default();
-            for _ in 0..5 {
-                let mut bits = Bits::default();
-                bits.restart((0, counted as u32 - 1));
+        let mut scratch = Scratch::default();
+        // Numbers of documents of a range, and of the bitsets and windows that are kept.
+        for (range, windows_used, kept) in
+            [(WINDOW, 5, (2, 2)), (COUNTED, 0, (2, 0)), (WINDOW, 5, (2, 2)), (COUNTED, 3, (0, 2))]
+        {
+            let windows: Vec<ScoreWindow> = (0..windows_used).map(|_| scratch.window()).collect();
+            let bits: Vec<Bits> = (0..5).map(|_| scratch.bits()).collect();
+            windows.into_iter().for_each(|window| scratch.give_window(window));
+            for mut bits in bits {
+                // A range that grows must not take more memory than its largest.
+                bits.restart((0, range as u32 * 2 / 3));
+                bits.restart((0, range as u32 - 1));
+                assert!(bits.capacity() <= COUNTED);
                 scratch.give_bits(bits);
-                scratch.give_window(ScoreWindow::default());
                 let mut batch = CandidateBatch::default();
                 batch.push_equal(&[7; WINDOW + BLOCK], 1);
                 scratch.give_batch(batch);
@@ -118,8 +133,7 @@ mod tests {
             scratch.selection.reserve(1 << 14);
             scratch.bounds.reserve(1 << 14);
             scratch.trim();
-            let windows = if counted == WINDOW { 2 } else { 0 };
-            assert_eq!((scratch.windows.len(), scratch.bits.len(), scratch.batches.len()), (windows, 2, 2));
+            assert_eq!((scratch.bits.len(), scratch.windows.len(), scratch.batches.len()), (kept.0, kept.1, 2));
             let documents: usize = scratch.batches.iter().map(CandidateBatch::capacity).sum();
             assert_eq!(documents, 2 * (WINDOW + BLOCK));
             assert_eq!(scratch.keys.capacity() + scratch.selection.capacity() + scratch.bounds.capacity(), 0);

@@ -33,10 +33,12 @@ impl Bits {
         self.range = range;
         let len = self.len();
         self.bits.clear();
+        // Not more: the memory of an evaluation is counted.
+        self.bits.reserve_exact(len);
         self.bits.resize(len, 0);
-        if self.marks.len() < 8 * len {
-            self.marks.resize(8 * len, 0);
-        }
+        let more = (8 * len).saturating_sub(self.marks.len());
+        self.marks.reserve_exact(more);
+        self.marks.resize(self.marks.len() + more, 0);
     }
 
     pub(super) fn range(&self) -> (u32, u32) {
