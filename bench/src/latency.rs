@@ -8,7 +8,7 @@
 //! 2. In each of three rounds the queries are submitted alone, and then beside the batch. The hits of
 //!    both passes must be equal.
 //! 3. For each rate, as many requests as in all rounds arrive at random times (a Poisson process), whether
-//!    or not earlier ones are answered.
+//!    or not earlier ones are answered. A request that finds the queue of the engine full is rejected.
 //! 4. The latencies of all rounds are pooled. A latency is the time from the arrival of a request to its
 //!    answer.
 
@@ -46,8 +46,8 @@ pub struct Flags {
 }
 
 fn rate(text: &str) -> std::result::Result<f64, String> {
-    let rate = text.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate > 0.0);
-    rate.ok_or_else(|| "expected a number of requests per second".to_string())
+    let rate = text.parse().ok().filter(|rate: &f64| (1e-3..=1e6).contains(rate));
+    rate.ok_or_else(|| "expected requests per second, from 0.001 to 1000000".to_string())
 }
 
 /// Rounds of both cases, which alternate.
@@ -64,12 +64,14 @@ struct Case {
     time: Duration,
     /// Number of requests that were divided among several threads.
     divided: usize,
+    /// Number of requests that were rejected because the queue was full.
+    rejected: usize,
 }
 
 impl Case {
     fn quantile(&self, percent: usize) -> f64 {
-        let at = (self.latencies.len() * percent / 100).min(self.latencies.len() - 1);
-        self.latencies[at].as_secs_f64() * 1e6
+        let at = (self.latencies.len() * percent / 100).min(self.latencies.len().saturating_sub(1));
+        self.latencies.get(at).map_or(f64::NAN, |latency| latency.as_secs_f64() * 1e6)
     }
 
     /// Row of the table; the latencies are sorted.
@@ -81,6 +83,7 @@ impl Case {
             format!("{:.0}", self.quantile(99)),
             format!("{:.2}", self.divided as f64 / count),
             format!("{:.0}", count / self.time.as_secs_f64()),
+            self.rejected.to_string(),
             batch,
         ]
     }
@@ -133,7 +136,7 @@ pub fn run(index: &Index, options: &ExecutorOptions, flags: &Flags, out: &mut dy
     }
     [&mut alone, &mut beside].into_iter().for_each(|case| case.latencies.sort_unstable());
     let mut table =
-        Table::new(1, &["requests", "p50 us", "p99 us", "divided", "queries/s", "batch queries/s"]);
+        Table::new(1, &["requests", "p50 us", "p99 us", "divided", "queries/s", "rejected", "batch queries/s"]);
     let batch = in_batch as f64 / beside.time.as_secs_f64();
     for (name, case, batch) in
         [("alone", &alone, "-".to_string()), ("beside", &beside, format!("{batch:.0}"))]
@@ -142,12 +145,9 @@ pub fn run(index: &Index, options: &ExecutorOptions, flags: &Flags, out: &mut dy
     }
     let ratio = |percent| format!("{:.2}", beside.quantile(percent) / alone.quantile(percent));
     let none = || "-".to_string();
-    table.row(vec!["ratio".to_string(), ratio(50), ratio(99), none(), none(), none()]);
+    table.row(vec!["ratio".to_string(), ratio(50), ratio(99), none(), none(), none(), none()]);
     for rate in &flags.rates {
-        let case = at_rate(&engine, &queries, request, *rate)?;
-        if case.hits.chunks(queries.len()).any(|hits| hits != alone.hits) {
-            return Err(Error::Failed(format!("a query has other hits at {rate} requests/s than alone")));
-        }
+        let case = at_rate((&engine, &alone.hits), &queries, request, *rate)?;
         table.row(case.row(format!("{rate}/s"), none()));
     }
     write!(out, "{}", table.to_text()).map_err(Error::Output)
@@ -181,35 +181,35 @@ fn submit_all(
     Ok(())
 }
 
-/// Submits all queries in each round, at random times: `rate` per second. The latencies are sorted.
+/// Submits all queries in each round, at random times: `rate` per second. Their hits must be `hits`. The
+/// latencies are sorted.
 fn at_rate(
-    engine: &Engine,
+    (engine, hits): (&Engine, &[Vec<SearchHit>]),
     queries: &[Query],
     request: impl Fn(&Query) -> SearchRequest,
     rate: f64,
-) -> tierdex::Result<Case> {
+) -> Result<Case> {
     let mut random = Random::new(SEED);
     let (mut arrival, began) = (Duration::ZERO, Instant::now());
-    let mut tickets = Vec::with_capacity(ROUNDS * queries.len());
-    for query in queries.iter().cycle().take(ROUNDS * queries.len()) {
+    let (mut tickets, mut case) = (Vec::with_capacity(ROUNDS * queries.len()), Case::default());
+    for (query, hits) in queries.iter().zip(hits).cycle().take(ROUNDS * queries.len()) {
         arrival += Duration::from_secs_f64(-(1.0 - random.unit()).ln() / rate);
-        // A request that is submitted late, because the one before it was, has waited since its arrival. The
-        // delay of the wake-up is not counted.
-        let late = match arrival.checked_sub(began.elapsed()) {
-            Some(rest) => {
-                std::thread::sleep(rest);
-                Duration::ZERO
-            }
-            None => began.elapsed().saturating_sub(arrival),
-        };
-        tickets.push((late, engine.submit(request(query))?));
+        std::thread::sleep(arrival.saturating_sub(began.elapsed()));
+        // A request that is submitted late has waited since its arrival.
+        let late = began.elapsed().saturating_sub(arrival);
+        match engine.submit(request(query)) {
+            Ok(ticket) => tickets.push((late, ticket, hits)),
+            Err(tierdex::Error::Limit(_)) => case.rejected += 1,
+            Err(error) => return Err(error.into()),
+        }
     }
-    let mut case = Case::default();
-    for (late, ticket) in tickets {
+    for (late, ticket, hits) in tickets {
         let answer = ticket.wait()?;
+        if answer.hits != *hits {
+            return Err(Error::Failed(format!("a query has other hits at {rate} requests/s than alone")));
+        }
         case.latencies.push(late + answer.took);
         case.divided += usize::from(answer.parts > 1);
-        case.hits.push(answer.hits);
     }
     case.time = began.elapsed();
     case.latencies.sort_unstable();

@@ -337,6 +337,11 @@ fn single_requests_are_timed_alone_and_beside_a_batch() {
     for (row, name) in rows[1..].iter().zip(["alone", "beside", "ratio", "200/s", "5000/s"]) {
         assert!(row[0] == name && row[1..3].iter().all(|time| time.parse::<f64>().unwrap() > 0.0), "{table}");
     }
+    // More requests than the queue has memory for, faster than they are answered: some are rejected.
+    fs::write(dir.path().join("many.txt"), "the word1 word2\n".repeat(1000)).unwrap();
+    let table = ok(dir.path(), "tierdex-bench latency i --queries many.txt --dram 50M --rates 1000000");
+    let row: Vec<&str> = table.lines().last().unwrap().split_whitespace().collect();
+    assert!(row[0] == "1000000/s" && row[5].parse::<usize>().unwrap() < 3000, "{table}");
     fs::write(dir.path().join("none.txt"), "\n").unwrap();
     for (code, command, why) in [
         (2, "tierdex-bench latency i --queries none.txt", "none.txt has no query"),
@@ -344,6 +349,7 @@ fn single_requests_are_timed_alone_and_beside_a_batch() {
         (2, "tierdex-bench latency i --queries q.txt --dram 1M", "is too small"),
         (2, "tierdex-bench latency i --queries q.txt --mode base", "--mode"),
         (2, "tierdex-bench latency i --queries q.txt --rates 100,0", "requests per second"),
+        (2, "tierdex-bench latency i --queries q.txt --rates 1e-30", "requests per second"),
     ] {
         fails(dir.path(), code, command, why);
     }

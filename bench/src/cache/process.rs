@@ -3,7 +3,8 @@
 //! 1. Join the control group of the cell, so that all memory from then on is charged to it.
 //! 2. Open the index, and create the searcher or the executor.
 //! 3. Answer all queries twice. Reads are throttled in the second repetition only, because the first one
-//!    fills the caches; in mode direct from the start, as the engine measures the device.
+//!    fills the caches; in mode direct from the start, as the engine measures the device, and in all modes
+//!    where the memory group also has the limits of the device (control groups of version 2).
 //! 4. Print the measurements of the second repetition, and a checksum of the hits of both.
 
 use super::measurement::{CacheCounters, CellMeasurement};

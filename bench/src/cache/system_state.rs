@@ -97,7 +97,10 @@ impl ReadAhead {
     /// # Errors
     /// One line, if there is no such device, or it is not permitted.
     pub(super) fn set(dir: &Path, kb: u32) -> Result<ReadAhead> {
-        let path = PathBuf::from(format!("/sys/dev/block/{}/queue/read_ahead_kb", block_device(dir)?));
+        ReadAhead::set_at(format!("/sys/dev/block/{}/queue/read_ahead_kb", block_device(dir)?).into(), kb)
+    }
+
+    fn set_at(path: PathBuf, kb: u32) -> Result<ReadAhead> {
         let failed = |error: std::io::Error| {
             Error::Failed(format!("cannot set the read-ahead of the device: {}: {error}", path.display()))
         };
@@ -109,7 +112,12 @@ impl ReadAhead {
 
 impl Drop for ReadAhead {
     fn drop(&mut self) {
-        let _ = fs::write(&self.path, self.before.trim());
+        let before = self.before.trim();
+        if fs::write(&self.path, before).is_err() {
+            let path = self.path.display();
+            // A closed standard error must not end the run.
+            let _ = writeln!(stderr(), "tierdex: {path} could not be set back to {before}");
+        }
     }
 }
 
@@ -164,16 +172,20 @@ mod tests {
     #[test]
     fn the_read_ahead_of_a_device_is_restored() {
         let dir = tempfile::tempdir().unwrap();
-        match ReadAhead::set(dir.path(), 64) {
-            Ok(changed) => {
-                let (path, before) = (changed.path.clone(), changed.before.clone());
-                let now = || fs::read_to_string(&path).unwrap();
-                assert_eq!(now().trim(), "64");
-                drop(changed);
-                assert_eq!(now(), before);
-            }
-            Err(error) => assert!(!error.to_string().contains('\n'), "{error}"),
-        }
+        let path = dir.path().join("read_ahead_kb");
+        fs::write(&path, "8192\n").unwrap();
+        let changed = ReadAhead::set_at(path.clone(), 64).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "64");
+        drop(changed);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "8192");
+        let error = ReadAhead::set_at(dir.path().join("none/none"), 64).unwrap_err().to_string();
+        assert!(error.contains("cannot set the read-ahead"), "{error}");
+    }
+
+    #[test]
+    fn a_directory_without_a_block_device_has_no_read_ahead() {
+        let error = ReadAhead::set(Path::new("/proc"), 64).unwrap_err().to_string();
+        assert!(error.contains("on no block device") && !error.contains('\n'), "{error}");
     }
 
     #[test]
