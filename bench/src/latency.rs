@@ -135,8 +135,10 @@ pub fn run(index: &Index, options: &ExecutorOptions, flags: &Flags, out: &mut dy
         }
     }
     [&mut alone, &mut beside].into_iter().for_each(|case| case.latencies.sort_unstable());
-    let mut table =
-        Table::new(1, &["requests", "p50 us", "p99 us", "divided", "queries/s", "rejected", "batch queries/s"]);
+    let mut table = Table::new(
+        1,
+        &["requests", "p50 us", "p99 us", "divided", "queries/s", "rejected", "batch queries/s"],
+    );
     let batch = in_batch as f64 / beside.time.as_secs_f64();
     for (name, case, batch) in
         [("alone", &alone, "-".to_string()), ("beside", &beside, format!("{batch:.0}"))]

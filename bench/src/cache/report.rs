@@ -350,8 +350,11 @@ fn method(flags: &Flags) -> String {
         let rates = device.rates();
         let reads = rates.reads.map(|reads| format!("{reads} reads/s and ")).unwrap_or_default();
         let bytes = rates.bytes.unwrap_or_default() / 1_000_000;
-        text +=
-            &format!("- `{}`: the device of the index, throttled to {reads}{bytes} MB/s.\n", device.title());
+        text += &format!(
+            "- `{}`: the device of the index, throttled to {reads}{bytes} MB/s in the second repetition; in mode direct, \
+                 and with control groups of version 2, in both.\n",
+            device.title()
+        );
     }
     text
 }

@@ -78,6 +78,12 @@ fn claims(result: &FigureResult<'_>) -> String {
     )
 }
 
+/// Rows of a table of measurements, at most.
+const MEASUREMENTS_MAX: usize = 1000;
+
+/// Of more measurements, one of this number is in the table.
+const THINNED: usize = 50;
+
 /// Medians with the smallest and the largest value over the rounds.
 fn measurements(plot: &PlotDefinition, result: &FigureResult<'_>) -> String {
     if result.points.is_empty() {
@@ -87,7 +93,8 @@ fn measurements(plot: &PlotDefinition, result: &FigureResult<'_>) -> String {
     let mut heading = dimensions.clone();
     heading.extend(["measure", "median", "min", "max", "rounds"]);
     let mut table = Table::new(dimensions.len() + 1, &heading);
-    for point in &result.points {
+    let step = if result.points.len() > MEASUREMENTS_MAX { THINNED } else { 1 };
+    for point in result.points.iter().step_by(step) {
         let (least, most) = point.spread();
         let mut cells: Vec<String> = point.dimensions.iter().map(|(_, value)| value.clone()).collect();
         cells.push(point.measure.clone());
@@ -96,7 +103,11 @@ fn measurements(plot: &PlotDefinition, result: &FigureResult<'_>) -> String {
         table.row(cells);
     }
     let unit = if plot.factor == 1.0 { String::new() } else { format!("Unit: {}.\n\n", plot.y_label) };
-    format!("{unit}{}", table.to_markdown())
+    let thinned = match step {
+        1 => String::new(),
+        step => format!("Every {step}th of {}; `data.json` has all.\n\n", result.points.len()),
+    };
+    format!("{unit}{thinned}{}", table.to_markdown())
 }
 
 /// Scale, scale factor, differences from the paper, and what was not measured.

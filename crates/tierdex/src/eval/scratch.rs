@@ -133,7 +133,10 @@ mod tests {
             scratch.selection.reserve(1 << 14);
             scratch.bounds.reserve(1 << 14);
             scratch.trim();
-            assert_eq!((scratch.bits.len(), scratch.windows.len(), scratch.batches.len()), (kept.0, kept.1, 2));
+            assert_eq!(
+                (scratch.bits.len(), scratch.windows.len(), scratch.batches.len()),
+                (kept.0, kept.1, 2)
+            );
             let documents: usize = scratch.batches.iter().map(CandidateBatch::capacity).sum();
             assert_eq!(documents, 2 * (WINDOW + BLOCK));
             assert_eq!(scratch.keys.capacity() + scratch.selection.capacity() + scratch.bounds.capacity(), 0);
