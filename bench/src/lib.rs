@@ -14,8 +14,8 @@
 //!
 //! Shared parts: [`Machine`] describes the host, [`Table`] formats results, `plot` draws them, [`Random`] is
 //! a seeded generator, [`counters`] counts events of the processor and `callgrind` simulates them, [`cgroup`]
-//! limits the memory of a process, and `throttle` limits its read rate. Only ratios within one run are
-//! compared; no test depends on a measured time.
+//! limits the memory of a process, `throttle` limits its read rate, and `seek_disk` emulates a disk that
+//! seeks. Only ratios within one run are compared; no test depends on a measured time.
 //!
 //! This crate defines the flags of its experiments and nothing else of the command line.
 
@@ -40,6 +40,7 @@ mod plot;
 pub mod policies;
 mod query_lines;
 mod random;
+mod seek_disk;
 pub mod serve;
 mod status;
 mod table;

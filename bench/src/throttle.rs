@@ -2,8 +2,8 @@
 //! limits reads and bytes per second of the block device below a directory. Figures measured this way are
 //! reported as emulated.
 //!
-//! A process joins by writing its process id into [`Throttle::procs_beside`]; this process joins by
-//! [`Throttle::join`]. A throttle has no seeks: sequential and random reads cost the same.
+//! A process joins by writing its process id into [`Throttle::procs_beside`]. A throttle has no seeks:
+//! sequential and random reads cost the same (see `seek_disk`).
 
 use crate::cgroup::{Cgroup, CgroupParent, CgroupVersion};
 use crate::{Error, Result};
@@ -22,7 +22,7 @@ pub struct DeviceRates {
 
 /// Reads per second of a hard disk: an assumption of this benchmark. The APCache thesis gives only an average
 /// latency of 4.16 ms (table 5.2).
-pub const HDD_READS: u64 = 120;
+const HDD_READS: u64 = 120;
 
 /// Bytes per second of a hard disk: the sequential read bandwidth that the APCache thesis measured (table 5.2
 /// and section 8.2.3).
@@ -38,12 +38,7 @@ pub struct Throttle {
     device: String,
     rates: DeviceRates,
     group: Cgroup,
-    parent: CgroupParent,
 }
-
-/// Keeps this process in the group until it is dropped.
-#[derive(Debug)]
-pub struct Joined(Throttle);
 
 impl Throttle {
     /// Limits reads from the device of `dir` to `rates`.
@@ -56,11 +51,10 @@ impl Throttle {
     }
 
     fn try_new(dir: &Path, rates: DeviceRates) -> Result<Throttle> {
-        let parent = CgroupParent::io()?;
         let device = block_device(dir)?;
-        let group = parent.create()?;
+        let group = CgroupParent::io()?.create()?;
         limit(&group, &device, rates)?;
-        Ok(Throttle { device, rates, group, parent })
+        Ok(Throttle { device, rates, group })
     }
 
     /// The file into which a process writes its process id to read at these rates, if it is also in the group
@@ -75,22 +69,6 @@ impl Throttle {
             Some(other) => limit(other, &self.device, self.rates).map(|()| None),
             None => Ok(Some(self.group.procs())),
         }
-    }
-
-    /// Moves this process into the group.
-    ///
-    /// # Errors
-    /// One line, if that is not permitted.
-    pub fn join(self) -> Result<Joined> {
-        self.group.write("cgroup.procs", &std::process::id().to_string())?;
-        Ok(Joined(self))
-    }
-}
-
-impl Drop for Joined {
-    fn drop(&mut self) {
-        // If leaving fails, the process stays in the group.
-        let _ = fs::write(self.0.parent.own.join("cgroup.procs"), std::process::id().to_string());
     }
 }
 
@@ -171,24 +149,10 @@ mod tests {
 
         // A process is in one group of version 2.
         let memory = group(CgroupVersion::V2, "memory");
-        let parent = CgroupParent { version: CgroupVersion::V2, dir: PathBuf::new(), own: PathBuf::new() };
-        let throttle = Throttle { device: "8:0".to_string(), rates: HDD, group: two, parent };
+        let throttle = Throttle { device: "8:0".to_string(), rates: HDD, group: two };
         assert_eq!(throttle.procs_beside(Some(&memory)).unwrap(), None);
         assert_eq!(text(&memory, "io.max").as_deref(), Some("8:0 rbps=181000000 riops=120"));
         assert_eq!(throttle.procs_beside(Some(&one)).unwrap(), Some(throttle.group.procs()));
         assert_eq!(throttle.procs_beside(None).unwrap(), Some(throttle.group.procs()));
-    }
-
-    #[test]
-    fn this_process_joins_and_leaves() {
-        // No limits, since other tests read at the same time. Skipped where groups are not permitted.
-        let Ok(throttle) = Throttle::new(Path::new("."), DeviceRates::default()) else { return };
-        let dir = throttle.group.procs().parent().unwrap().to_path_buf();
-        let members = || fs::read_to_string(dir.join("cgroup.procs")).unwrap();
-        assert_eq!(members(), "");
-        let joined = throttle.join().unwrap();
-        assert_eq!(members().trim(), std::process::id().to_string());
-        drop(joined);
-        assert!(!dir.exists());
     }
 }

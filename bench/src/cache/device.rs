@@ -6,7 +6,7 @@ use crate::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
 
-/// The device that holds the index, or a slower device that is emulated by a throttle.
+/// The device that holds the index, or a slower device that is emulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Device {
     /// The device of the index, unthrottled.
@@ -15,6 +15,8 @@ pub enum Device {
     Sas,
     /// The same device at the rates of a hard disk.
     Hdd,
+    /// A file system over the same device that delays reads by the seeks of a hard disk.
+    HddSeek,
 }
 
 impl Device {
@@ -23,7 +25,7 @@ impl Device {
     /// there.
     pub(super) fn rates(self) -> DeviceRates {
         match self {
-            Device::Ssd => DeviceRates::default(),
+            Device::Ssd | Device::HddSeek => DeviceRates::default(),
             Device::Sas => DeviceRates { reads: None, bytes: Some(793_000_000) },
             Device::Hdd => HDD,
         }
@@ -41,6 +43,7 @@ impl fmt::Display for Device {
             Device::Ssd => "ssd",
             Device::Sas => "sas",
             Device::Hdd => "hdd",
+            Device::HddSeek => "hdd-seek",
         })
     }
 }
@@ -49,7 +52,7 @@ impl FromStr for Device {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Device> {
-        parse_name(&[Device::Ssd, Device::Sas, Device::Hdd], text, "device")
+        parse_name(&[Device::Ssd, Device::Sas, Device::Hdd, Device::HddSeek], text, "device")
     }
 }
 
@@ -59,7 +62,7 @@ mod tests {
 
     #[test]
     fn names_round_trip() {
-        for name in ["ssd", "sas", "hdd"] {
+        for name in ["ssd", "sas", "hdd", "hdd-seek"] {
             assert_eq!(name.parse::<Device>().unwrap().to_string(), name);
         }
         assert!("nvme".parse::<Device>().is_err());

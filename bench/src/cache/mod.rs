@@ -65,7 +65,7 @@ pub fn measure(
 ) -> Result<Option<Vec<CellRow>>> {
     flags.check()?;
     let plan = RunPlan::new(flags)?;
-    CellRunner::new((flags, &plan), launch, stop, indexes.len())?.measure_together(indexes)
+    CellRunner::new((flags, &plan), launch, stop, indexes)?.measure_together(indexes)
 }
 
 /// Runs the experiment: prints a line per cell to `out` during the run, then writes all results into the

@@ -7,6 +7,7 @@
 //! 4. Restore the machine, also after an error.
 
 use super::cell::TableCell;
+use super::device::Device;
 use super::flags::Flags;
 use super::measurement::CellMeasurement;
 use super::mode::CellMode;
@@ -16,6 +17,7 @@ use super::rows::CellRow;
 use super::system_state::{HUGE_PAGE, HugePages, ReadAhead, ThrottledDevices, drop_page_cache};
 use super::task::CellTask;
 use crate::cgroup::{Cgroup, CgroupParent};
+use crate::seek_disk::SeekDisk;
 use crate::{Error, Result};
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
@@ -131,12 +133,13 @@ pub(super) struct CellRunner<'a> {
     stop: &'a Stop,
     parent: Option<CgroupParent>,
     throttled: ThrottledDevices,
+    seek_disk: Option<SeekDisk>,
     _read_ahead: Option<ReadAhead>,
     _pages: Option<HugePages>,
 }
 
 impl<'a> CellRunner<'a> {
-    /// Prepares the machine for cells of which `together` run at the same time.
+    /// Prepares the machine for cells on these indexes, which run at the same time.
     ///
     /// # Errors
     /// If the machine does not permit the measurement.
@@ -144,7 +147,7 @@ impl<'a> CellRunner<'a> {
         (flags, plan): (&'a Flags, &'a RunPlan),
         launch: &'a Launch,
         stop: &'a Stop,
-        together: usize,
+        indexes: &[PathBuf],
     ) -> Result<CellRunner<'a>> {
         let parent = match (flags.no_group, launch) {
             (true, _) => None,
@@ -161,8 +164,10 @@ impl<'a> CellRunner<'a> {
             drop_page_cache()?;
         }
         let throttled = ThrottledDevices::new(&flags.devices, &flags.index)?;
+        let seeks = flags.devices.contains(&Device::HddSeek);
+        let seek_disk = seeks.then(|| SeekDisk::mount(indexes)).transpose()?;
         let read_ahead = flags.read_ahead_kb.map(|kb| ReadAhead::set(&flags.index, kb)).transpose()?;
-        let pages = HugePages::reserve(plan.huge_pages() * together as u64)?;
+        let pages = HugePages::reserve(plan.huge_pages() * indexes.len() as u64)?;
         Ok(CellRunner {
             flags,
             plan,
@@ -170,6 +175,7 @@ impl<'a> CellRunner<'a> {
             stop,
             parent,
             throttled,
+            seek_disk,
             _read_ahead: read_ahead,
             _pages: pages,
         })
@@ -180,12 +186,12 @@ impl<'a> CellRunner<'a> {
         if self.flags.keep_caches { Ok(()) } else { drop_page_cache() }
     }
 
-    /// Measures a cell on `index`, which is the index of the flags or a copy of it. Returns `None` if the
-    /// stop signal was raised.
+    /// Measures a cell on `index`, which is the index of the flags or a copy of it, and its number. Returns
+    /// `None` if the stop signal was raised.
     fn measure(
         &self,
         (cell, needs): &(TableCell, MemoryNeeds),
-        index: &Path,
+        (number, index): (usize, &Path),
         round: usize,
     ) -> Result<Option<CellRow>> {
         let limit = needs.limit.filter(|_| self.parent.is_some());
@@ -196,7 +202,8 @@ impl<'a> CellRunner<'a> {
             .map(|(parent, limit)| parent.create_limited(limit))
             .transpose()?;
         let mut task = self.plan.task(self.flags, cell);
-        task.index = index.to_path_buf();
+        let disk = self.seek_disk.as_ref().filter(|_| cell.device == Device::HddSeek);
+        task.index = disk.map_or_else(|| index.to_path_buf(), |disk| disk.path(number));
         task.join.extend(group.as_ref().map(Cgroup::procs));
         task.throttle = self.throttled.procs(cell.device, group.as_ref())?;
         task.stat = group.as_ref().map(Cgroup::stat);
@@ -209,6 +216,11 @@ impl<'a> CellRunner<'a> {
         if self.stop.check().is_err() {
             return Ok(None);
         }
+        // The system counts reads from block devices only.
+        let outcome = outcome.map(|found| match disk {
+            Some(_) => CellMeasurement { bytes_fetched: None, ..found },
+            None => found,
+        });
         let (peak, limit_met) =
             group.as_ref().map_or((None, None), |group| (group.peak(), group.limit_met()));
         Ok(Some(CellRow { cell: *cell, round, limit, peak, limit_met, outcome }))
@@ -223,8 +235,8 @@ impl<'a> CellRunner<'a> {
         self.prepare()?;
         thread::scope(|scope| {
             let mut threads = Vec::new();
-            for index in indexes {
-                let measure = move || self.measure(cell, index, 1);
+            for (number, index) in indexes.iter().enumerate() {
+                let measure = move || self.measure(cell, (number, index), 1);
                 let thread = thread::Builder::new().spawn_scoped(scope, measure);
                 threads
                     .push(thread.map_err(|error| Error::Failed(format!("cannot start a thread: {error}")))?);
@@ -245,14 +257,14 @@ pub(super) fn run(
     stop: &Stop,
     report: &mut dyn FnMut(CellRow) -> Result<()>,
 ) -> Result<bool> {
-    let runner = CellRunner::new((flags, plan), launch, stop, 1)?;
+    let runner = CellRunner::new((flags, plan), launch, stop, std::slice::from_ref(&flags.index))?;
     for round in 1..=flags.rounds {
         for cell in &plan.cells {
             if stop.check().is_err() {
                 return Ok(false);
             }
             runner.prepare()?;
-            match runner.measure(cell, &flags.index, round)? {
+            match runner.measure(cell, (0, &flags.index), round)? {
                 Some(row) => report(row)?,
                 None => return Ok(false),
             }

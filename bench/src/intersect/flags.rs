@@ -35,8 +35,8 @@ pub struct Flags {
     /// all]
     #[arg(long, value_name = "NAME")]
     pub sweep: Vec<String>,
-    /// Read at the rates of a hard disk, 120 reads and 181 MB per second; needs permission to throttle reads
-    /// by a control group
+    /// Read as from a hard disk, which is emulated by a file system that delays reads by seeks (FUSE; needs
+    /// root)
     #[arg(long)]
     pub hdd: bool,
     /// Rounds; medians are reported [default: 3; 1 with --quick]

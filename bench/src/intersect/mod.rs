@@ -6,7 +6,7 @@
 //!    are written into files of pages, one file per codec.
 //! 2. A `sweep` varies one parameter. At each of its points all algorithms run in turn, round after round,
 //!    in an `IntersectionRunner`. Reads bypass the page cache, so that every read goes to the device.
-//!    Results are compared with an intersection in memory. A hard disk is emulated by a throttle.
+//!    Results are compared with an intersection in memory. A hard disk is emulated (`seek_disk`).
 //! 3. Medians are [`SweepRow`]s: tables, a report, JSON, and a plot per sweep.
 
 mod cpu_time;

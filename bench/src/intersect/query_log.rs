@@ -38,7 +38,6 @@ pub(super) fn run(
         .iter()
         .map(|query| intersect_in_memory(&query.iter().map(|term| all[*term]).collect::<Vec<_>>()))
         .collect();
-    let _throttled = work.throttle(settings)?;
     for (number, codec) in CODECS.into_iter().enumerate() {
         let lists = work.file(codec, settings.filter, &all)?;
         let of =

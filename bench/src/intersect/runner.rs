@@ -6,7 +6,8 @@ use crate::Result;
 use crate::intersection::{
     Algorithm, Bl, CostModel, Direct, DirectOptions, IntersectionResult, PagedList, ReaderThreads, bf, sl, zz,
 };
-use crate::throttle::{HDD_BYTES, HDD_READS};
+use crate::seek_disk::SHORT_SEEK;
+use crate::throttle::HDD_BYTES;
 use tierdex::io::{Disk, EngineKind, EngineOptions};
 
 /// Number of reads that measure the cost model.
@@ -28,7 +29,7 @@ impl IntersectionRunner {
         settings: &Settings,
         (threads, depth): (usize, usize),
     ) -> Result<IntersectionRunner> {
-        let direct_io = work.disk.check_direct().is_ok();
+        let direct_io = work.reads().check_direct().is_ok();
         let engine = |depth| EngineOptions { kind: EngineKind::Auto, depth, direct: direct_io };
         let options = DirectOptions {
             engine: engine(depth),
@@ -36,20 +37,20 @@ impl IntersectionRunner {
             region: settings.region.clone(),
         };
         Ok(IntersectionRunner {
-            readers: ReaderThreads::new(&work.disk, engine(settings.bl_depth), threads)?,
+            readers: ReaderThreads::new(work.reads(), engine(settings.bl_depth), threads)?,
             bl: Bl::new(),
-            direct: Direct::new(&work.disk, &options)?,
+            direct: Direct::new(work.reads(), &options)?,
             hdd: settings.hdd,
             threads,
         })
     }
 
     /// Measures the cost model on the longest of the lists. That of the emulated hard disk is given by its
-    /// rates.
+    /// model.
     pub(super) fn calibrate(&mut self, lists: &[PagedList]) -> Result<CostModel> {
         if self.hdd {
             let cost = CostModel {
-                read_seconds: 1.0 / HDD_READS as f64,
+                read_seconds: SHORT_SEEK.as_secs_f64(),
                 bytes_per_second: HDD_BYTES as f64,
                 ..CostModel::default()
             };

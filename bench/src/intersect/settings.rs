@@ -14,7 +14,7 @@ pub(super) struct Settings {
     pub(super) long: u32,
     pub(super) common: f64,
     pub(super) filter: u32,
-    /// Whether reads are throttled to the rates of a hard disk.
+    /// Whether lists are read from an emulated hard disk.
     pub(super) hdd: bool,
     pub(super) depth: usize,
     pub(super) bl_depth: usize,

@@ -48,8 +48,6 @@ impl SyntheticLists {
 pub(super) fn synthetic(work: &WorkDir, settings: &Settings, results: &mut Results) -> Result<()> {
     let mut data = SyntheticLists::new(settings);
     let query = data.query(work, Codec::Raw, settings.filter)?;
-    // Before the threads start, so that they read at the same rates.
-    let _throttled = work.throttle(settings)?;
     let default = (settings.threads, settings.depth);
     let mut runner = IntersectionRunner::new(work, settings, default)?;
     let cost = runner.calibrate(&query.0)?;

@@ -1,9 +1,8 @@
 //! The directory for list files.
 
 use super::flags::Flags;
-use super::settings::Settings;
 use crate::intersection::{ListsOptions, ListsWriter, PagedList, PagedLists};
-use crate::throttle::{HDD, Joined, Throttle};
+use crate::seek_disk::SeekDisk;
 use crate::{Error, Result};
 use std::fs;
 use std::path::PathBuf;
@@ -14,7 +13,9 @@ use tierdex::io::{Disk, PosixDisk};
 /// A directory of this run, removed when it is dropped.
 pub(super) struct WorkDir {
     path: PathBuf,
-    pub(super) disk: PosixDisk,
+    disk: PosixDisk,
+    /// The directory on an emulated hard disk, and that disk, which is dropped last.
+    seek_disk: Option<(PosixDisk, SeekDisk)>,
     stop: Stop,
 }
 
@@ -28,13 +29,18 @@ impl WorkDir {
         let disk = PosixDisk::open(&path);
         // Removes the directory also if it cannot be opened.
         let disk = disk.inspect_err(|_| drop(fs::remove_dir(&path)))?;
-        Ok(WorkDir { path, disk, stop: stop.clone() })
+        let mut work = WorkDir { path, disk, seek_disk: None, stop: stop.clone() };
+        if flags.hdd {
+            let seek_disk = SeekDisk::mount(std::slice::from_ref(&work.path))?;
+            let reads = PosixDisk::open(&seek_disk.path(0))?;
+            work.seek_disk = Some((reads, seek_disk));
+        }
+        Ok(work)
     }
 
-    /// Lets this process read at the rates of a hard disk until the result is dropped, if the settings demand
-    /// it.
-    pub(super) fn throttle(&self, settings: &Settings) -> Result<Option<Joined>> {
-        settings.hdd.then(|| Throttle::new(&self.path, HDD)?.join()).transpose()
+    /// The disk that lists are read from.
+    pub(super) fn reads(&self) -> &PosixDisk {
+        self.seek_disk.as_ref().map_or(&self.disk, |(reads, _)| reads)
     }
 
     /// Writes lists into a new file and opens it.
@@ -49,13 +55,14 @@ impl WorkDir {
             writer.add(list)?;
         }
         let seal = writer.finish()?;
-        let file = PagedLists::open(&self.disk, &name, seal)?;
+        let file = PagedLists::open(self.reads(), &name, seal)?;
         Ok((0..file.len() as u32).filter_map(|number| file.get(number).cloned()).collect())
     }
 }
 
 impl Drop for WorkDir {
     fn drop(&mut self) {
+        self.seek_disk = None;
         // If this fails, the name of the directory says what it is.
         let _ = fs::remove_dir_all(&self.path);
     }

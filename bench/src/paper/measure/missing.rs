@@ -5,6 +5,7 @@ use super::context::{Context, TIER};
 use crate::Result;
 use crate::cgroup::CgroupParent;
 use crate::counters::{CounterSet, Recorder};
+use crate::seek_disk::SeekDisk;
 use crate::throttle::{HDD, Throttle};
 
 /// What this machine cannot do, each with the reason.
@@ -13,6 +14,7 @@ pub(in super::super) struct Missing {
     /// All cells of [`Experiment::Cache`] run in groups, not only those that need a memory limit.
     all_in_groups: bool,
     throttle: Option<String>,
+    seek_disk: Option<String>,
     tier: Option<String>,
     counters: [(CounterSet, Option<String>); 2],
     /// The regions of caches and of the second tier.
@@ -26,6 +28,7 @@ impl Missing {
     pub(in super::super) fn here(context: &Context<'_>) -> Missing {
         let groups = || CgroupParent::memory()?.create_limited(64 << 20).map(drop);
         let throttle = || Throttle::new(context.data.dir(), HDD).map(drop);
+        let seek_disk = || SeekDisk::mount(&[context.data.dir().to_path_buf()]).map(drop);
         let reason = |result: Result<()>| result.err().map(|error| error.to_string());
         let no_group = || Some("--no-group: no memory limits and no emulated devices".to_string());
         let open = |set| (set, reason(Recorder::open(set).map(drop)));
@@ -36,6 +39,7 @@ impl Missing {
             groups: if context.groups { reason(groups()) } else { no_group() },
             all_in_groups: context.groups,
             throttle: if context.groups { reason(throttle()) } else { no_group() },
+            seek_disk: if context.groups { reason(seek_disk()) } else { no_group() },
             tier: context.tier.is_none().then(tier),
             held_tier: (context.tier.is_none() && context.slow_tier.is_none()).then(held_tier),
             regions: [context.region.clone(), context.tier.clone().unwrap_or_default()],
@@ -47,7 +51,9 @@ impl Missing {
         let is = |name: &str, values: &[&str]| cell.get(name).is_some_and(|value| values.contains(&value));
         let tier = (is("region", &[TIER]) || is("meta-tier", &[TIER])).then_some(&self.tier);
         let held_tier = is("keep-in", &[TIER]).then_some(&self.held_tier);
-        let throttle = (is("devices", &["hdd", "sas"]) || is("hdd", &["true"])).then_some(&self.throttle);
+        let throttle = is("devices", &["hdd", "sas"]).then_some(&self.throttle);
+        let seeks = is("devices", &["hdd-seek"]) || is("hdd", &["true"]);
+        let seek_disk = seeks.then_some(&self.seek_disk);
         // Without a memory limit the page cache would hold the whole index.
         let limited = self.all_in_groups || is("modes", &["base", "base-prefetch"]);
         let limited = limited && cell.experiment == Experiment::Cache;
@@ -61,8 +67,10 @@ impl Missing {
         let counted =
             |set: &CounterSet| cell.experiment == Experiment::Cache && is("counters", &[&set.to_string()]);
         let counters = self.counters.iter().find(|(set, _)| counted(set)).map(|(_, why)| why);
-        let machine =
-            [tier, held_tier, counters, throttle, groups].into_iter().flatten().find_map(Clone::clone);
+        let machine = [tier, held_tier, counters, throttle, seek_disk, groups]
+            .into_iter()
+            .flatten()
+            .find_map(Clone::clone);
         machine.or_else(|| self.not_shared(cell))
     }
 
@@ -97,6 +105,7 @@ mod tests {
             groups: None,
             all_in_groups: false,
             throttle: None,
+            seek_disk: None,
             tier: None,
             held_tier: None,
             counters: [(CounterSet::Cache, None), (CounterSet::TopDown, Some("no counters".to_string()))],

@@ -1,0 +1,330 @@
+//! Emulation of a hard disk that seeks: a file system in user space (FUSE) over directories, which delays
+//! each read by the time of a disk with one head. Figures measured this way are reported as emulated.
+//!
+//! 1. Each file takes a range of positions of the disk, in the order in which files are first found. The
+//!    directories are mounted below one mount point, so their readers compete for the head.
+//! 2. Reads are served one after the other, in the order in which they arrive. A read at the position of the
+//!    head takes the time of its transfer. Any other one takes a seek and half a rotation too, or the time to
+//!    pass over the gap if that is shorter.
+//! 3. The page cache of the system works as for other files, and reads past it are delayed as well.
+
+use crate::throttle::HDD_BYTES;
+use crate::{Error, Result};
+use fuser::{
+    BackgroundSession, Errno, FileAttr, FileHandle, FileType, Filesystem, Generation, INodeNo, LockOwner,
+    MountOption, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyEntry, Request,
+};
+use rustix::mount::{UnmountFlags, unmount};
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant, UNIX_EPOCH};
+
+/// Shortest and longest time of a seek: assumptions of this benchmark, usual for disks of 7,200 rotations a
+/// minute. The mean over random seeks is 9 ms.
+const SEEK: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(15));
+
+/// Time of a short seek to a random position, without the transfer.
+pub(crate) const SHORT_SEEK: Duration = HALF_ROTATION.saturating_add(SEEK.0);
+
+/// Half a rotation at 7,200 rotations a minute: the average latency in table 5.2 of the APCache thesis.
+const HALF_ROTATION: Duration = Duration::from_micros(4_167);
+
+/// Bytes of the disk, to which the distance of a seek is related.
+const DISK_BYTES: f64 = 1e12;
+
+/// Number of disks that this process has mounted.
+static MOUNTED: AtomicU64 = AtomicU64::new(0);
+
+/// A mounted disk. Dropping it unmounts it.
+pub(crate) struct SeekDisk {
+    mount: PathBuf,
+    session: Option<BackgroundSession>,
+}
+
+impl SeekDisk {
+    /// Mounts the disk with `dirs`, whose files are read only.
+    ///
+    /// # Errors
+    /// One line, if the file system cannot be mounted.
+    pub(crate) fn mount(dirs: &[PathBuf]) -> Result<SeekDisk> {
+        let failed = |error: std::io::Error| {
+            Error::Failed(format!(
+                "a disk that seeks cannot be emulated by a file system in user space: {error}"
+            ))
+        };
+        let number = MOUNTED.fetch_add(1, Ordering::Relaxed);
+        let mount = std::env::temp_dir().join(format!("tierdex-disk-{}-{number}", std::process::id()));
+        fs::create_dir(&mount).map_err(failed)?;
+        let mut disk = SeekDisk { mount, session: None };
+        let mut config = fuser::Config::default();
+        config.mount_options = vec![MountOption::RO, MountOption::FSName("tierdex-disk".to_string())];
+        let session = fuser::spawn_mount(Nodes::new(dirs), &disk.mount, &config).map_err(failed)?;
+        disk.session = Some(session);
+        Ok(disk)
+    }
+
+    /// The path of the directory of this number on the disk.
+    pub(crate) fn path(&self, number: usize) -> PathBuf {
+        self.mount.join(number.to_string())
+    }
+}
+
+impl Drop for SeekDisk {
+    fn drop(&mut self) {
+        // Also if a file is still open: the file system ends when it is closed. If this fails, the name of
+        // the directory says what it is.
+        let _ = unmount(&self.mount, UnmountFlags::DETACH);
+        drop(self.session.take());
+        let _ = fs::remove_dir(&self.mount);
+    }
+}
+
+/// The state of the head.
+#[derive(Default)]
+struct Head {
+    position: u64,
+}
+
+impl Head {
+    /// Moves the head to a position and over `bytes`; returns how long that takes.
+    fn read(&mut self, position: u64, bytes: u64) -> Duration {
+        let transfer = |bytes: u64| Duration::from_secs_f64(bytes as f64 / HDD_BYTES as f64);
+        let distance = position.abs_diff(self.position);
+        let part = (distance as f64 / DISK_BYTES).min(1.0).sqrt();
+        let seek = SEEK.0 + (SEEK.1 - SEEK.0).mul_f64(part) + HALF_ROTATION;
+        let moved = if position >= self.position { seek.min(transfer(distance)) } else { seek };
+        self.position = position + bytes;
+        moved + transfer(bytes)
+    }
+}
+
+/// A file that was found.
+struct Node {
+    /// Number of its directory.
+    dir: usize,
+    name: OsString,
+    file: File,
+    /// Position of its first byte on the disk.
+    position: u64,
+    bytes: u64,
+}
+
+/// Directories and files. The root is inode 1; directories and then files follow.
+struct Nodes {
+    dirs: Vec<PathBuf>,
+    files: Mutex<Vec<Node>>,
+    head: Mutex<Head>,
+}
+
+const ROOT: u64 = 1;
+
+/// How long the system may use attributes without asking again. Files do not change while they are mounted.
+const VALID: Duration = Duration::from_secs(1);
+
+impl Nodes {
+    fn new(dirs: &[PathBuf]) -> Nodes {
+        Nodes { dirs: dirs.to_vec(), files: Mutex::default(), head: Mutex::default() }
+    }
+
+    /// The number of a directory.
+    fn dir(&self, inode: INodeNo) -> Option<usize> {
+        let number = u64::from(inode).checked_sub(ROOT + 1)? as usize;
+        (number < self.dirs.len()).then_some(number)
+    }
+
+    fn first_file(&self) -> u64 {
+        ROOT + 1 + self.dirs.len() as u64
+    }
+
+    fn attributes(&self, inode: INodeNo) -> Option<FileAttr> {
+        if u64::from(inode) == ROOT || self.dir(inode).is_some() {
+            return Some(attributes(inode, None));
+        }
+        let file = u64::from(inode).checked_sub(self.first_file())? as usize;
+        Some(attributes(inode, Some(lock(&self.files).get(file)?.bytes)))
+    }
+
+    /// The file of a directory, which is opened if it has not been found before.
+    fn find(&self, dir: usize, name: &OsStr) -> std::io::Result<FileAttr> {
+        let mut files = lock(&self.files);
+        let known = files.iter().position(|file| file.dir == dir && file.name == name);
+        let number = match known {
+            Some(number) => number,
+            None => {
+                let file = File::open(self.dirs[dir].join(name))?;
+                let position = files.last().map_or(0, |last| last.position + last.bytes);
+                let bytes = file.metadata()?.len();
+                files.push(Node { dir, name: name.to_os_string(), file, position, bytes });
+                files.len() - 1
+            }
+        };
+        Ok(attributes(INodeNo(self.first_file() + number as u64), Some(files[number].bytes)))
+    }
+
+    /// Reads after the time that the disk takes.
+    fn read_at(&self, inode: INodeNo, offset: u64, bytes: usize) -> std::io::Result<Vec<u8>> {
+        let began = Instant::now();
+        let missing = || std::io::Error::from(std::io::ErrorKind::NotFound);
+        let number = u64::from(inode).checked_sub(self.first_file()).ok_or_else(missing)? as usize;
+        let (file, position, end) = {
+            let files = lock(&self.files);
+            let node = files.get(number).ok_or_else(missing)?;
+            (node.file.try_clone()?, node.position, node.bytes)
+        };
+        let mut data = vec![0; bytes.min(end.saturating_sub(offset) as usize)];
+        // Held while the disk is busy: there is one head.
+        let mut head = lock(&self.head);
+        file.read_exact_at(&mut data, offset)?;
+        let takes = head.read(position + offset, data.len() as u64);
+        thread::sleep(takes.saturating_sub(began.elapsed()));
+        Ok(data)
+    }
+
+    /// Numbers and names of the entries of a directory, after `.` and `..`.
+    fn entries(&self, inode: INodeNo) -> std::io::Result<Vec<(FileType, OsString)>> {
+        let Some(dir) = self.dir(inode) else {
+            let names = (0..self.dirs.len()).map(|number| (FileType::Directory, number.to_string().into()));
+            return Ok(names.collect());
+        };
+        let files = fs::read_dir(&self.dirs[dir])?;
+        files.map(|entry| Ok((FileType::RegularFile, entry?.file_name()))).collect()
+    }
+}
+
+/// Attributes of a directory, or of a file of `bytes`.
+fn attributes(ino: INodeNo, bytes: Option<u64>) -> FileAttr {
+    let (kind, perm) = match bytes {
+        Some(_) => (FileType::RegularFile, 0o444),
+        None => (FileType::Directory, 0o555),
+    };
+    let size = bytes.unwrap_or(0);
+    let [atime, mtime, ctime, crtime] = [UNIX_EPOCH; 4];
+    let (blocks, blksize) = (size.div_ceil(512), 4096);
+    let (nlink, uid, gid, rdev, flags) = (1, 0, 0, 0, 0);
+    FileAttr {
+        ino,
+        size,
+        blocks,
+        atime,
+        mtime,
+        ctime,
+        crtime,
+        kind,
+        perm,
+        nlink,
+        uid,
+        gid,
+        rdev,
+        blksize,
+        flags,
+    }
+}
+
+impl Filesystem for Nodes {
+    fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        let found = match self.dir(parent) {
+            Some(dir) => self.find(dir, name).map_err(Errno::from),
+            None => {
+                let number = name.to_str().and_then(|name| name.parse::<u64>().ok());
+                let inode = number.filter(|number| *number < self.dirs.len() as u64);
+                inode.map(|number| attributes(INodeNo(ROOT + 1 + number), None)).ok_or(Errno::ENOENT)
+            }
+        };
+        match found {
+            Ok(found) => reply.entry(&VALID, &found, Generation(0)),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn getattr(&self, _: &Request, inode: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        match self.attributes(inode) {
+            Some(found) => reply.attr(&VALID, &found),
+            None => reply.error(Errno::ENOENT),
+        }
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "the signature of the trait")]
+    fn read(
+        &self,
+        _: &Request,
+        inode: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        size: u32,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        match self.read_at(inode, offset, size as usize) {
+            Ok(data) => reply.data(&data),
+            Err(error) => reply.error(error.into()),
+        }
+    }
+
+    fn readdir(&self, _: &Request, inode: INodeNo, _: FileHandle, offset: u64, mut reply: ReplyDirectory) {
+        let entries = match self.entries(inode) {
+            Ok(entries) => entries,
+            Err(error) => return reply.error(error.into()),
+        };
+        let dots = [".", ".."].map(|name| (FileType::Directory, OsString::from(name)));
+        for (number, (kind, name)) in dots.into_iter().chain(entries).enumerate().skip(offset as usize) {
+            // The inode of an entry is found by `lookup`.
+            if reply.add(inode, number as u64 + 1, kind, name) {
+                break;
+            }
+        }
+        reply.ok();
+    }
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_read_elsewhere_takes_a_seek() {
+        let mut head = Head::default();
+        let millis = |time: Duration| (time.as_secs_f64() * 1e5).round() / 1e2;
+        assert_eq!(millis(head.read(0, HDD_BYTES / 100)), 10.0);
+        // At the head, a little after it, far after it, and before it.
+        let at = HDD_BYTES / 100;
+        assert_eq!(millis(head.read(at, HDD_BYTES / 1000)), 1.0);
+        assert_eq!(millis(head.read(at + 2 * (HDD_BYTES / 1000), HDD_BYTES / 1000)), 2.0);
+        assert_eq!(millis(head.read(at + 250_000_000_000, 0)), 1.0 + 7.0 + 4.17);
+        assert_eq!(millis(head.read(0, 0)), 1.0 + 7.0 + 4.17);
+        assert_eq!(millis(head.read(DISK_BYTES as u64, 0)), 15.0 + 4.17);
+    }
+
+    #[test]
+    fn files_are_read_through_the_mounted_disk() {
+        let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let bytes: Vec<u8> = (0..300_000u32).map(|number| (number % 251) as u8).collect();
+        fs::write(one.path().join("a"), &bytes).unwrap();
+        fs::write(other.path().join("b"), &bytes[..10]).unwrap();
+        let disk = match SeekDisk::mount(&[one.path().to_path_buf(), other.path().to_path_buf()]) {
+            Ok(disk) => disk,
+            // Not permitted in most containers.
+            Err(error) => return assert!(!error.to_string().contains('\n'), "{error}"),
+        };
+        assert_eq!(fs::read(disk.path(0).join("a")).unwrap(), bytes);
+        assert_eq!(fs::read(disk.path(1).join("b")).unwrap(), bytes[..10]);
+        let names: Vec<OsString> =
+            fs::read_dir(disk.path(0)).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["a"]);
+        assert!(File::open(disk.path(0).join("none")).is_err() && File::open(disk.path(2)).is_err());
+        assert!(fs::write(disk.path(0).join("c"), "").is_err());
+        let (mount, open) = (disk.mount.clone(), File::open(disk.path(0).join("a")).unwrap());
+        drop(disk);
+        assert!(!mount.exists());
+        drop(open);
+    }
+}
