@@ -309,6 +309,22 @@ fn caches_are_measured_in_separate_processes() {
 }
 
 #[test]
+fn caches_are_measured_on_a_disk_that_seeks() {
+    let dir = tempfile::tempdir().unwrap();
+    ok(dir.path(), &format!("{GENERATE} --out i"));
+    let command = "tierdex-bench cache i --out o --no-group --keep-caches --region dram --devices ssd,hdd-seek --sizes 20 \
+                   --modes memory,hybrid-prefetch,direct --shapes SINGLE --repeats 0 --count 3";
+    let output = run(dir.path(), command);
+    if output.status.code() == Some(1) {
+        // Mounting is not permitted in most containers.
+        return fails(dir.path(), 1, command, "a disk that seeks cannot be emulated");
+    }
+    // The answers of all cells have been compared.
+    let report = fs::read_to_string(dir.path().join("o/report.md")).unwrap();
+    assert!(report.contains("hdd-seek emulated") && !report.contains("Not measured"), "{report}");
+}
+
+#[test]
 fn cache_rejects_wrong_flags_with_one_line() {
     let dir = tempfile::tempdir().unwrap();
     ok(dir.path(), &format!("{GENERATE} --out i"));
