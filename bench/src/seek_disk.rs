@@ -37,7 +37,7 @@ const HALF_ROTATION: Duration = Duration::from_micros(4_167);
 /// Bytes of the disk, to which the distance of a seek is related.
 const DISK_BYTES: f64 = 1e12;
 
-/// Number of disks that this process has mounted.
+/// Disks that this process has mounted, for their names.
 static MOUNTED: AtomicU64 = AtomicU64::new(0);
 
 /// A mounted disk. Dropping it unmounts it.
@@ -185,7 +185,7 @@ impl Nodes {
         Ok(data)
     }
 
-    /// Numbers and names of the entries of a directory, after `.` and `..`.
+    /// Types and names of the entries of a directory, without `.` and `..`.
     fn entries(&self, inode: INodeNo) -> std::io::Result<Vec<(FileType, OsString)>> {
         let Some(dir) = self.dir(inode) else {
             let names = (0..self.dirs.len()).map(|number| (FileType::Directory, number.to_string().into()));
