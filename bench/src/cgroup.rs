@@ -29,10 +29,8 @@ pub enum CgroupVersion {
 pub struct CgroupParent {
     /// Version of the hierarchy.
     pub version: CgroupVersion,
-    /// Path of the parent group.
+    /// Path of the parent group, which in version 1 is that of this process.
     pub dir: PathBuf,
-    /// Path of the group of this process, which is the parent in version 1.
-    pub own: PathBuf,
 }
 
 /// A control group of this process, removed when it is dropped.
@@ -221,8 +219,7 @@ fn find_v1(own: &str, mounts: &str, controller: &str) -> Option<CgroupParent> {
         .lines()
         .filter_map(Mount::parse)
         .find(|mount| mount.fs_type == "cgroup" && has(mount.options))?;
-    let own = mount.dir(path);
-    Some(CgroupParent { version: CgroupVersion::V1, dir: own.clone(), own })
+    Some(CgroupParent { version: CgroupVersion::V1, dir: mount.dir(path) })
 }
 
 /// The version 2 parent for groups with a controller, from the same texts.
@@ -236,7 +233,7 @@ fn find_v2(own: &str, mounts: &str, controller: &str) -> Option<CgroupParent> {
     };
     let inside = own.ancestors().take_while(|dir| dir.starts_with(mount.point));
     let dir = inside.into_iter().find(limits)?.to_path_buf();
-    Some(CgroupParent { version: CgroupVersion::V2, dir, own })
+    Some(CgroupParent { version: CgroupVersion::V2, dir })
 }
 
 /// The controllers and the path of each line of `/proc/self/cgroup`.
@@ -314,7 +311,7 @@ mod tests {
         fs::write(mount.path().join("slice/cgroup.subtree_control"), "memory pids\n").unwrap();
         assert_eq!(
             found(),
-            Some(CgroupParent { version: CgroupVersion::V2, dir: mount.path().join("slice"), own: inner })
+            Some(CgroupParent { version: CgroupVersion::V2, dir: mount.path().join("slice") })
         );
         assert_eq!(find_v2("4:memory:/\n", &mounts, "memory"), None);
         assert_eq!(find_v2("0::/slice/unit\n", &mounts, "io"), None);
@@ -323,8 +320,7 @@ mod tests {
     #[test]
     fn a_group_reads_its_files_and_is_removed() {
         let root = tempfile::tempdir().unwrap();
-        let (dir, own) = (root.path().to_path_buf(), root.path().to_path_buf());
-        let parent = CgroupParent { version: CgroupVersion::V1, dir, own };
+        let parent = CgroupParent { version: CgroupVersion::V1, dir: root.path().to_path_buf() };
         let group = parent.create().unwrap();
         for (name, text) in [
             ("memory.max_usage_in_bytes", "4096\n"),

@@ -136,7 +136,7 @@ mod tests {
         let group = |version, name: &str| {
             let dir = dir.path().join(name);
             fs::create_dir(&dir).unwrap();
-            CgroupParent { version, own: dir.clone(), dir }.create().unwrap()
+            CgroupParent { version, dir }.create().unwrap()
         };
         let text = |group: &Cgroup, name| fs::read_to_string(group.procs().with_file_name(name)).ok();
         let (one, two) = (group(CgroupVersion::V1, "one"), group(CgroupVersion::V2, "two"));
