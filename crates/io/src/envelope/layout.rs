@@ -11,7 +11,7 @@ pub const PAGE: u64 = 4096;
 pub const HEADER_LEN: u64 = 64;
 
 /// The version of the envelope that this program writes and reads.
-pub const FORMAT_VERSION: u16 = 5;
+pub const FORMAT_VERSION: u16 = 6;
 
 /// The length of the footer in bytes.
 pub(super) const FOOTER_LEN: u64 = 64;

@@ -360,30 +360,31 @@ impl<'a> Blocks<'a> {
         Ok(len)
     }
 
-    /// The documents of a block where they are in memory, if the block is resident and not compressed, with
-    /// the checks of [`Blocks::documents`].
-    pub(super) fn documents_in_place(
+    /// The documents or frequencies of a block where they are in memory, prefetched into the CPU cache, if
+    /// the field is verified and the block is not compressed. Without the prefetch conjunctions are slower by
+    /// a tenth.
+    pub(super) fn values_in_place(
         &mut self,
         field: &'a FieldReader,
+        part: ListPart,
         block: usize,
     ) -> Result<Option<&'a [u32]>> {
-        let codec = field.field().doc_codec;
-        let Blocks::Listed(blocks) = self else { return Ok(None) };
-        if !codec.is_uncompressed() {
-            return Ok(None);
-        }
-        let Some((bytes, _)) = blocks.resident_bytes(field.postings(), ListPart::Docs, block)? else {
-            return Ok(None);
+        let codec = match part {
+            ListPart::Docs => field.field().doc_codec,
+            _ => field.field().freq_codec,
         };
-        let (len, last) = (blocks.list.block_len(block), blocks.list.last(block));
-        let Some(documents) = codec.values_in_place(bytes, len) else { return Ok(None) };
-        self.check_documents((field, block), documents, (false, Some(last)))?;
-        Ok(Some(documents))
+        let Blocks::Listed(blocks) = self else { return Ok(None) };
+        let len = blocks.list.block_len(block);
+        let Some((bytes, _)) = blocks.resident_bytes(field.postings(), part, block)? else { return Ok(None) };
+        let values = codec.values_in_place(bytes, len);
+        if values.is_some() {
+            prefetch(bytes);
+        }
+        Ok(values)
     }
 
     /// Checks that the documents of a block increase, which is known if gaps are `narrow`, that they are
-    /// after those of the previous block, and that the last one is `last`, if given, and in the segment. The
-    /// check reads blocks that are used in place into the CPU cache; without it conjunctions are slower.
+    /// after those of the previous block, and that the last one is `last`, if given, and in the segment.
     fn check_documents(
         &self,
         (field, block): (&FieldReader, usize),
@@ -439,7 +440,11 @@ impl<'a> Blocks<'a> {
         let codec = field.field().freq_codec;
         let (file, at, bytes) = self.encoded_frequencies(field, block, out.len())?;
         check_decoded(file, at, codec, bytes, codec.decode(bytes, 0, out))?;
-        if add_one(out) >= FIELD_TOKENS_MAX {
+        let is_possible = match codec.is_uncompressed() {
+            true => out.iter().all(|frequency| (1..FIELD_TOKENS_MAX).contains(frequency)),
+            false => add_one(out) < FIELD_TOKENS_MAX,
+        };
+        if !is_possible {
             return Err(self.corrupt(field, ListPart::Freqs, block, "an impossible frequency"));
         }
         Ok(())
@@ -454,7 +459,17 @@ impl<'a> Blocks<'a> {
     ) -> Result<()> {
         let codec = field.field().freq_codec;
         let (file, at, bytes) = self.encoded_frequencies(field, block, out.len())?;
-        check_decoded(file, at, codec, bytes, codec.decode_sums(bytes, 0, out))?;
+        let used = match codec.is_uncompressed() {
+            true => codec.decode(bytes, 0, out),
+            false => codec.decode_sums(bytes, 0, out),
+        };
+        check_decoded(file, at, codec, bytes, used)?;
+        if codec.is_uncompressed() {
+            out.iter_mut().fold(0, |sum: u32, value| {
+                *value = sum.wrapping_add(*value);
+                *value
+            });
+        }
         if out[0] == 0 || !is_increasing(out) {
             return Err(self.corrupt(field, ListPart::Freqs, block, "frequencies of 2^32 and more together"));
         }

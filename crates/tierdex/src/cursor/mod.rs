@@ -11,6 +11,7 @@ mod positions;
 mod postings;
 mod scattered;
 mod trace;
+mod verify;
 
 pub use ahead::ListsAhead;
 pub use blocks::{IN_ORDER_BYTES, LIST_BYTES};
@@ -18,3 +19,4 @@ pub use positions::{POSITIONS_BUFFER, POSITIONS_BYTES, PositionsReader};
 pub use postings::{NO_DOCUMENT, PostingsCursor, frequency_max};
 pub use scattered::{DecodedBlock, ScatteredBlocks};
 pub use trace::BlockCounts;
+pub use verify::verify_uncompressed;

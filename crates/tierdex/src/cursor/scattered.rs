@@ -14,8 +14,11 @@ pub struct ScatteredBlocks<'a> {
     blocks: Blocks<'a>,
     prefetches: bool,
     decoded: Box<DecodedBlock>,
-    /// The block whose documents were used in place last, and its documents.
-    in_place: (usize, &'a [u32]),
+    /// Documents and frequencies that were used where they are in memory last, each with its block.
+    documents_in_place: (usize, &'a [u32]),
+    frequencies_in_place: (usize, &'a [u32]),
+    /// Whether documents, and documents and frequencies, may be used in place.
+    in_place: (bool, bool),
     trace: Trace,
 }
 
@@ -61,8 +64,18 @@ impl<'a> ScatteredBlocks<'a> {
         (decoded.documents.block, decoded.frequencies.block) = (usize::MAX, usize::MAX);
         let prefetches =
             source.prefetches() && blocks.skips().is_some() && field.postings().resident().is_none();
-        let in_place = (usize::MAX, &[][..]);
-        Ok(ScatteredBlocks { field, blocks, prefetches, decoded, in_place, trace: Trace::default() })
+        let (none, schema) = ((usize::MAX, &[][..]), field.field());
+        let documents = schema.doc_codec.is_uncompressed() && field.is_verified();
+        Ok(ScatteredBlocks {
+            field,
+            blocks,
+            prefetches,
+            decoded,
+            documents_in_place: none,
+            frequencies_in_place: none,
+            in_place: (documents, documents && schema.freq_codec.is_uncompressed()),
+            trace: Trace::default(),
+        })
     }
 
     /// Closes the list and returns the buffers for reuse.
@@ -184,24 +197,21 @@ impl<'a> ScatteredBlocks<'a> {
 
     /// Documents of a block.
     pub fn documents(&mut self, block: usize) -> Result<&[u32]> {
-        match self.documents_in_place(block)? {
-            true => Ok(self.in_place.1),
-            false => Ok(self.decoded.documents.values()),
-        }
+        self.find_documents(block)?;
+        Ok(self.found_documents(block))
     }
 
     /// Frequencies of a block.
     pub fn frequencies(&mut self, block: usize) -> Result<&[u32]> {
-        self.decode_frequencies(block)?;
-        Ok(self.decoded.frequencies.values())
+        self.find_frequencies(block)?;
+        Ok(self.found_frequencies(block))
     }
 
     /// Documents and frequencies of a block.
     pub fn read(&mut self, block: usize) -> Result<(&[u32], &[u32])> {
-        let in_place = self.documents_in_place(block)?;
-        self.decode_frequencies(block)?;
-        let documents = if in_place { self.in_place.1 } else { self.decoded.documents.values() };
-        Ok((documents, self.decoded.frequencies.values()))
+        self.find_documents(block)?;
+        self.find_frequencies(block)?;
+        Ok((self.found_documents(block), self.found_frequencies(block)))
     }
 
     /// A bitmap view of the documents of a block, if it is encoded as a bitmap and has not been decoded.
@@ -222,12 +232,16 @@ impl<'a> ScatteredBlocks<'a> {
             return Ok(None);
         }
         self.load(block)?;
-        self.decode_frequencies(block)?;
+        self.find_frequencies(block)?;
         let bitmap = self.blocks.bitmap(self.field, block)?;
         if bitmap.is_some() {
             self.trace.mark(block, DOCUMENTS);
         }
-        Ok(bitmap.map(|bitmap| (bitmap, self.decoded.frequencies.values())))
+        let frequencies = match self.in_place.1 && self.frequencies_in_place.0 == block {
+            true => self.frequencies_in_place.1,
+            false => self.decoded.frequencies.values(),
+        };
+        Ok(bitmap.map(|bitmap| (bitmap, frequencies)))
     }
 
     /// Intersects at most 256 ascending `documents` with a block.
@@ -258,31 +272,64 @@ impl<'a> ScatteredBlocks<'a> {
         }
     }
 
-    /// Finds the documents of a block in memory. False if they must be decoded, and then are.
+    /// Documents of a block that were found.
     #[inline(always)]
-    fn documents_in_place(&mut self, block: usize) -> Result<bool> {
-        if self.field.field().doc_codec.is_uncompressed() {
-            return self.uncompressed_in_place(block);
+    fn found_documents(&self, block: usize) -> &[u32] {
+        match self.in_place.0 && self.documents_in_place.0 == block {
+            true => self.documents_in_place.1,
+            false => self.decoded.documents.values(),
         }
-        self.decode_documents(block)?;
-        Ok(false)
     }
 
-    /// As [`ScatteredBlocks::documents_in_place`], for a codec that does not compress.
-    fn uncompressed_in_place(&mut self, block: usize) -> Result<bool> {
-        if self.in_place.0 == block {
+    /// Frequencies of a block that were found.
+    #[inline(always)]
+    fn found_frequencies(&self, block: usize) -> &[u32] {
+        match self.in_place.1 && self.frequencies_in_place.0 == block {
+            true => self.frequencies_in_place.1,
+            false => self.decoded.frequencies.values(),
+        }
+    }
+
+    /// Finds the documents of a block in memory, or decodes them.
+    #[inline(always)]
+    fn find_documents(&mut self, block: usize) -> Result<()> {
+        if self.in_place.0 && self.find_documents_in_place(block)? {
+            return Ok(());
+        }
+        self.decode_documents(block)
+    }
+
+    /// Finds the frequencies of a block in memory, or decodes them.
+    #[inline(always)]
+    fn find_frequencies(&mut self, block: usize) -> Result<()> {
+        if self.in_place.1 && self.find_frequencies_in_place(block)? {
+            return Ok(());
+        }
+        self.decode_frequencies(block)
+    }
+
+    /// False if the documents of a block are not aligned, or are part of the skip data.
+    fn find_documents_in_place(&mut self, block: usize) -> Result<bool> {
+        if self.documents_in_place.0 == block {
             return Ok(true);
         }
-        if self.decoded.documents.block == block {
-            return Ok(false);
-        }
-        if let Some(documents) = self.blocks.documents_in_place(self.field, block)? {
-            self.in_place = (block, documents);
-            self.trace.mark(block, DOCUMENTS);
+        let values = self.blocks.values_in_place(self.field, ListPart::Docs, block)?;
+        let Some(documents) = values else { return Ok(false) };
+        self.documents_in_place = (block, documents);
+        self.trace.mark(block, DOCUMENTS);
+        Ok(true)
+    }
+
+    /// The same of its frequencies.
+    fn find_frequencies_in_place(&mut self, block: usize) -> Result<bool> {
+        if self.frequencies_in_place.0 == block {
             return Ok(true);
         }
-        self.decode_documents(block)?;
-        Ok(false)
+        let values = self.blocks.values_in_place(self.field, ListPart::Freqs, block)?;
+        let Some(frequencies) = values else { return Ok(false) };
+        self.frequencies_in_place = (block, frequencies);
+        self.trace.mark(block, FREQUENCIES);
+        Ok(true)
     }
 
     #[inline]

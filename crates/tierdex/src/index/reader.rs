@@ -2,6 +2,7 @@
 
 use super::manifest::Manifest;
 use super::recovery::no_index;
+use crate::cursor::verify_uncompressed;
 use crate::error::{Error, Result};
 use crate::schema::Schema;
 use crate::segment::layout::SegmentMeta;
@@ -117,7 +118,10 @@ impl Index {
     pub fn keep_in(&self, region: &RegionKind, delay: Option<ReadDelay>) -> Result<()> {
         let region = Region::new(region, self.kept_bytes().max(1))?;
         let mut arena = Arena::new(region.with_delay(delay));
-        self.0.segments.iter().try_for_each(|segment| segment.keep_in_memory(&mut arena))
+        self.0.segments.iter().try_for_each(|segment| {
+            segment.keep_in_memory(&mut arena)?;
+            segment.fields().iter().try_for_each(verify_uncompressed)
+        })
     }
 
     /// Bytes of the region of [`Index::keep_in`].

@@ -44,8 +44,11 @@ impl BlockEncoder {
         self.doc_codec.encode(block.documents, block.before, out);
     }
 
-    /// Appends the encoded frequencies, each minus one.
+    /// Appends the encoded frequencies, each minus one unless they are not compressed.
     pub fn frequencies(&mut self, block: Block<'_>, out: &mut Vec<u8>) {
+        if self.freq_codec.is_uncompressed() {
+            return self.freq_codec.encode(block.frequencies, 0, out);
+        }
         let scratch = &mut self.scratch[..block.frequencies.len()];
         for (low, frequency) in scratch.iter_mut().zip(block.frequencies) {
             *low = frequency - 1;

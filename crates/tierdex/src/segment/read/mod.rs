@@ -33,6 +33,7 @@ use crate::error::{Error, Result};
 use crate::schema::{Field, Schema};
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use tierdex_io::{Arena, Disk, SealedFile};
 
@@ -56,6 +57,7 @@ pub struct FieldReader {
     norms_file: SealedFile,
     norms: OnceLock<Norms>,
     longest: OnceLock<u32>,
+    is_verified: AtomicBool,
 }
 
 /// Bytes of a record and of a block that are prefetched into the CPU cache.
@@ -180,6 +182,7 @@ impl FieldReader {
             norms_file: file(FileKind::Norms)?,
             norms: OnceLock::new(),
             longest: OnceLock::new(),
+            is_verified: AtomicBool::new(false),
         })
     }
 
@@ -302,6 +305,16 @@ impl FieldReader {
     /// Blocks of documents and frequencies.
     pub fn postings(&self) -> &Arc<SealedFile> {
         &self.postings
+    }
+
+    /// Whether all blocks were checked against the skip data, and are resident.
+    pub fn is_verified(&self) -> bool {
+        self.is_verified.load(Ordering::Relaxed)
+    }
+
+    /// All blocks were checked against the skip data, and are resident.
+    pub fn set_verified(&self) {
+        self.is_verified.store(true, Ordering::Relaxed);
     }
 
     /// Skip records.

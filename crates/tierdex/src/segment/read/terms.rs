@@ -394,6 +394,13 @@ impl<'a> TermPage<'a> {
 
     /// Decodes the next entry; `term` is the previous term on entry and this one afterwards.
     fn next(&self, entries: &mut PagePosition, term: &mut Vec<u8>) -> Result<Option<TermInfo>> {
+        if entries.number < self.terms && entries.number.is_multiple_of(crate::limits::TERM_RESTART_INTERVAL)
+        {
+            let restart = self.entries(entries.number / crate::limits::TERM_RESTART_INTERVAL)?;
+            if (restart.at, restart.skips) != (entries.at, entries.skips) {
+                return Err(self.corrupt(entries.at, "a restart point is elsewhere"));
+            }
+        }
         let Some(entry) = self.entry(entries)? else { return Ok(None) };
         term.truncate(entry.shared);
         term.extend_from_slice(entry.suffix);

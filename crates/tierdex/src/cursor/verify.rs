@@ -1,0 +1,26 @@
+//! Verifies all lists of a field whose blocks are used in place.
+
+use super::scattered::{DecodedBlock, ScatteredBlocks};
+use crate::error::Result;
+use crate::segment::read::{FILES, FieldReader, RecordPart};
+
+/// Checks every block of a resident field whose documents are not compressed, so that queries use them in
+/// place without checks. Returns at once if documents are compressed or not resident.
+pub fn verify_uncompressed(field: &FieldReader) -> Result<()> {
+    if !field.field().doc_codec.is_uncompressed()
+        || field.postings().resident().is_none()
+        || field.is_verified()
+    {
+        return Ok(());
+    }
+    let (mut stream, mut decoded) = (field.terms().stream(), Box::<DecodedBlock>::default());
+    while let Some((_, term)) = stream.next()? {
+        let mut blocks = ScatteredBlocks::open(field, (&term, RecordPart::Whole), &FILES, decoded)?;
+        for block in 0..blocks.len() {
+            blocks.read(block)?;
+        }
+        decoded = blocks.close();
+    }
+    field.set_verified();
+    Ok(())
+}
