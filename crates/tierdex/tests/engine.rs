@@ -319,6 +319,32 @@ fn norms_of_a_new_segment_are_in_the_region_of_the_cache_if_the_budget_is_too_sm
 }
 
 #[test]
+fn metadata_of_a_new_segment_are_in_dram_if_the_region_cannot_be_allocated() {
+    for (growth, fits) in [(1 << 20, true), (1 << 10, false)] {
+        let (disk, dir) = (small(2, 20_000), tempfile::tempdir_in("/dev/shm").unwrap());
+        let index = Index::open_on(disk.clone()).unwrap();
+        let options = ExecutorOptions {
+            dram: Some(64 << 20),
+            growth,
+            meta_tier: MetaTier::Terms,
+            region: RegionKind::File(dir.path().join("region")),
+            ..options(1000, 1)
+        };
+        let engine = Engine::with_options(&index, &options).unwrap();
+        // Later regions are files of the same name.
+        dir.close().unwrap();
+        append(&disk, 6, 20_000, Merge::Keep);
+        match engine.refresh() {
+            Ok(changed) => assert!(changed && fits),
+            Err(error) => assert!(!fits && error.to_string().contains("region"), "{error}"),
+        }
+        let commit = if fits { disk } else { small(2, 20_000) };
+        let answer = search(&engine, "all").unwrap();
+        assert_eq!((answer.total.value(), bits(&answer.hits)), fresh(&commit, "all"));
+    }
+}
+
+#[test]
 fn a_failed_read_fails_only_the_requests_that_need_it() {
     let inner = small(3, 3000);
     let whole = Index::open_on(inner.clone()).unwrap();

@@ -174,7 +174,7 @@ impl ResidentSegment {
     }
 
     /// Loads the metadata of a new segment into the preferred memory tier if it fits into the budget, else
-    /// into a tier that takes less DRAM.
+    /// into a tier that takes less DRAM. If its region cannot be allocated, all is in DRAM.
     fn load(
         segment: &Arc<Segment>,
         (frames, budget): (&Arc<Frames>, &Arc<ResidentBudget>),
@@ -183,15 +183,30 @@ impl ResidentSegment {
         let preferred = &budget.location;
         // First without skip data, then without dictionaries too.
         let with_tier = |tier| MetadataLocation { tier, region: budget.cache_region.clone() };
+        let in_dram = |tier| MetadataLocation { tier, region: None };
         let all = [preferred.clone(), with_tier(MetaTier::Terms), with_tier(MetaTier::Disk)];
-        for location in all.iter().filter(|location| sizes.in_dram(location) <= sizes.in_dram(preferred)) {
-            let bytes = sizes.in_dram(location);
-            if !budget.take(bytes) {
+        let all = all.into_iter().filter(|location| sizes.in_dram(location) <= sizes.in_dram(preferred));
+        let if_no_region = [in_dram(MetaTier::Terms), in_dram(MetaTier::Disk)];
+        let segments = std::slice::from_ref(segment);
+        let mut no_region = None;
+        let all = all.map(|location| (location, false));
+        for (location, needs_failure) in all.chain(if_no_region.map(|location| (location, true))) {
+            let bytes = sizes.in_dram(&location);
+            if needs_failure && no_region.is_none() || !budget.take(bytes) {
                 continue;
             }
             let resident = ResidentSegment::new(segment, bytes, (frames, budget));
-            load_metadata(std::slice::from_ref(segment), location)?;
+            match arena(segments, &location) {
+                Ok(arena) => load_into(segments, &location, arena)?,
+                Err(error) => {
+                    no_region = Some(error);
+                    continue;
+                }
+            }
             return Ok(resident);
+        }
+        if let Some(error) = no_region {
+            return Err(error);
         }
         let least = sizes.in_dram(&with_tier(MetaTier::Disk));
         Err(Error::Limit(format!(
@@ -214,13 +229,17 @@ impl Drop for ResidentSegment {
 
 /// Loads the metadata of segments into its location.
 pub(super) fn load_metadata(segments: &[Arc<Segment>], location: &MetadataLocation) -> Result<()> {
-    let mut arena = match &location.region {
-        None => None,
-        Some(kind) => {
-            let sizes = segments.iter().map(|segment| ResidentSizes::of_segment(segment).in_region(location));
-            Some(Arena::new(Region::new(kind, sizes.sum::<u64>().max(1))?))
-        }
-    };
+    load_into(segments, location, arena(segments, location)?)
+}
+
+/// Allocates the region of the metadata of segments; `None` if it is in DRAM.
+fn arena(segments: &[Arc<Segment>], location: &MetadataLocation) -> Result<Option<Arena>> {
+    let Some(kind) = &location.region else { return Ok(None) };
+    let sizes = segments.iter().map(|segment| ResidentSizes::of_segment(segment).in_region(location));
+    Ok(Some(Arena::new(Region::new(kind, sizes.sum::<u64>().max(1))?)))
+}
+
+fn load_into(segments: &[Arc<Segment>], location: &MetadataLocation, mut arena: Option<Arena>) -> Result<()> {
     for segment in segments {
         // First, because it loads the page checksums with which the other files are checked.
         segment.prepare(arena.as_mut())?;
