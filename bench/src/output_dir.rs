@@ -18,9 +18,10 @@ pub fn make(dir: &Path) -> Result<()> {
 ///
 /// # Errors
 /// One line that names the file.
-pub fn write(dir: &Path, name: &str, text: &str) -> Result<()> {
+pub fn write(dir: &Path, name: &str, contents: impl AsRef<[u8]>) -> Result<()> {
     let path = dir.join(name);
-    fs::write(&path, text).map_err(|error| Error::Failed(format!("cannot write {}: {error}", path.display())))
+    fs::write(&path, contents)
+        .map_err(|error| Error::Failed(format!("cannot write {}: {error}", path.display())))
 }
 
 /// Locks a file of the directory or file `name`, which `flag` chooses, until it is closed.

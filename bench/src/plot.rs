@@ -1,11 +1,14 @@
-//! Line plots as SVG: a grid of panels, and one legend for all of them on the right.
+//! Line plots as SVG or PNG: a grid of panels, and one legend for all of them on the right.
+
+mod bitmap;
 
 use crate::{Error, Result};
+use bitmap::Bitmap;
+use plotters::backend::DrawingBackend;
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Drawn = std::result::Result<(), Box<dyn std::error::Error>>;
 
 /// Width and height of a panel.
@@ -59,18 +62,41 @@ pub struct Series {
 /// If they cannot be drawn.
 pub fn svg(panels: &[Panel], columns: usize, heading: &str) -> Result<String> {
     let mut text = String::new();
-    draw(panels, columns.max(1), heading, &mut text)
-        .map_err(|error| Error::Failed(format!("cannot draw a plot: {error}")))?;
+    let backend = SVGBackend::with_string(&mut text, size(panels, columns.max(1)));
+    draw(backend, (panels, columns.max(1)), heading).map_err(cannot_draw)?;
     Ok(text)
 }
 
-fn draw(panels: &[Panel], columns: usize, heading: &str, text: &mut String) -> Drawn {
+/// The same as PNG.
+///
+/// # Errors
+/// If they cannot be drawn.
+pub fn png(panels: &[Panel], columns: usize, heading: &str) -> Result<Vec<u8>> {
+    let (mut pixels, size) = (Vec::new(), size(panels, columns.max(1)));
+    draw(Bitmap::new(&mut pixels, size), (panels, columns.max(1)), heading).map_err(cannot_draw)?;
+    bitmap::encode(&pixels, size)
+}
+
+fn cannot_draw(error: Box<dyn std::error::Error>) -> Error {
+    Error::Failed(format!("cannot draw a plot: {error}"))
+}
+
+/// Width and height in pixels.
+fn size(panels: &[Panel], columns: usize) -> (u32, u32) {
+    let rows = panels.len().div_ceil(columns).max(1);
+    let lines = names(panels).len() as u32 + 3;
+    (PANEL.0 * columns as u32 + LEGEND, (PANEL.1 * rows as u32).max(lines * LINE as u32))
+}
+
+fn draw<B>(backend: B, (panels, columns): (&[Panel], usize), heading: &str) -> Drawn
+where
+    B: DrawingBackend,
+    B::ErrorType: 'static,
+{
     let rows = panels.len().div_ceil(columns).max(1);
     let width = PANEL.0 * columns as u32;
     let names = names(panels);
-    let lines = names.len() as u32 + 3;
-    let height = (PANEL.1 * rows as u32).max(lines * LINE as u32);
-    let root = SVGBackend::with_string(text, (width + LEGEND, height)).into_drawing_area();
+    let root = backend.into_drawing_area();
     root.fill(&WHITE)?;
     let (left, beside) = root.split_horizontally(width);
     let (grid, _) = left.split_vertically(PANEL.1 * rows as u32);
@@ -111,8 +137,10 @@ fn names(panels: &[Panel]) -> Vec<&str> {
     names
 }
 
-fn draw_panel<X>(area: &Area, panel: &Panel, range: X, names: &[&str]) -> Drawn
+fn draw_panel<B, X>(area: &DrawingArea<B, Shift>, panel: &Panel, range: X, names: &[&str]) -> Drawn
 where
+    B: DrawingBackend,
+    B::ErrorType: 'static,
     X: AsRangedCoord<Value = f64>,
     X::CoordDescType: ValueFormatter<f64>,
 {
@@ -195,6 +223,28 @@ mod tests {
         assert!(text.starts_with("<svg") && text.trim_end().ends_with("</svg>"));
         let count = |words: &str| text.matches(&format!("\n{words}\n")).count();
         assert_eq!((count("some title"), count("one"), count("two"), count("heading")), (3, 1, 1, 1));
+    }
+
+    #[test]
+    fn a_png_has_lines_and_text() {
+        let panels = [panel(Scale::FromZero, &["one"])];
+        let decoded = |heading: &str| {
+            let bytes = png(&panels, 1, heading).unwrap();
+            let mut reader = png::Decoder::new(std::io::Cursor::new(bytes)).read_info().unwrap();
+            let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+            let info = reader.next_frame(&mut pixels).unwrap();
+            assert_eq!((info.width, info.height), (PANEL.0 + LEGEND, PANEL.1));
+            pixels
+        };
+        let plain = decoded("");
+        let count = |pixels: &[u8], color: [u8; 3]| pixels.chunks(3).filter(|pixel| *pixel == color).count();
+        // The line, its marks and its entry in the legend have the first color.
+        let first = COLORS[0];
+        assert!(count(&plain, [first.0, first.1, first.2]) > 200);
+        assert!(count(&plain, [255; 3]) > plain.len() / 3 / 2);
+        let headed = decoded("MM");
+        let changed = plain.chunks(3).zip(headed.chunks(3)).filter(|(before, after)| before != after);
+        assert!((20..2 * 7 * 13).contains(&changed.count()));
     }
 
     #[test]

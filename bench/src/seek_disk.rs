@@ -7,20 +7,21 @@
 //!    head takes the time of its transfer. Any other one takes a seek and half a rotation too, or the time to
 //!    pass over the gap if that is shorter.
 //! 3. The page cache of the system works as for other files, and reads past it are delayed as well.
+//! 4. A write to the file `delay` below the mount point starts the delays after [`SeekDisk::delay_later`].
 
-use crate::throttle::HDD_BYTES;
 use crate::{Error, Result};
 use fuser::{
     BackgroundSession, Errno, FileAttr, FileHandle, FileType, Filesystem, Generation, INodeNo, LockOwner,
-    MountOption, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyEntry, Request,
+    MountOption, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyEntry, ReplyWrite, Request,
+    WriteFlags,
 };
 use rustix::mount::{UnmountFlags, unmount};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
@@ -34,6 +35,10 @@ pub(crate) const SHORT_SEEK: Duration = HALF_ROTATION.saturating_add(SEEK.0);
 /// Half a rotation at 7,200 rotations a minute: the average latency in table 5.2 of the APCache thesis.
 const HALF_ROTATION: Duration = Duration::from_micros(4_167);
 
+/// Bytes per second of the transfer: the sequential read bandwidth that the APCache thesis measured (table
+/// 5.2 and section 8.2.3).
+pub(crate) const HDD_BYTES: u64 = 181_000_000;
+
 /// Bytes of the disk, to which the distance of a seek is related.
 const DISK_BYTES: f64 = 1e12;
 
@@ -43,6 +48,7 @@ static MOUNTED: AtomicU64 = AtomicU64::new(0);
 /// A mounted disk. Dropping it unmounts it.
 pub(crate) struct SeekDisk {
     mount: PathBuf,
+    is_delayed: Arc<AtomicBool>,
     session: Option<BackgroundSession>,
 }
 
@@ -60,10 +66,11 @@ impl SeekDisk {
         let number = MOUNTED.fetch_add(1, Ordering::Relaxed);
         let mount = std::env::temp_dir().join(format!("tierdex-disk-{}-{number}", std::process::id()));
         fs::create_dir(&mount).map_err(failed)?;
-        let mut disk = SeekDisk { mount, session: None };
+        let nodes = Nodes::new(dirs);
+        let mut disk = SeekDisk { mount, is_delayed: nodes.is_delayed.clone(), session: None };
         let mut config = fuser::Config::default();
-        config.mount_options = vec![MountOption::RO, MountOption::FSName("tierdex-disk".to_string())];
-        let session = fuser::spawn_mount(Nodes::new(dirs), &disk.mount, &config).map_err(failed)?;
+        config.mount_options = vec![MountOption::FSName("tierdex-disk".to_string())];
+        let session = fuser::spawn_mount(nodes, &disk.mount, &config).map_err(failed)?;
         disk.session = Some(session);
         Ok(disk)
     }
@@ -71,6 +78,12 @@ impl SeekDisk {
     /// The path of the directory of this number on the disk.
     pub(crate) fn path(&self, number: usize) -> PathBuf {
         self.mount.join(number.to_string())
+    }
+
+    /// Serves reads without delay until a process writes to the file that is returned.
+    pub(crate) fn delay_later(&self) -> PathBuf {
+        self.is_delayed.store(false, Ordering::Relaxed);
+        self.mount.join(DELAY_NAME)
     }
 }
 
@@ -119,16 +132,22 @@ struct Nodes {
     dirs: Vec<PathBuf>,
     files: Mutex<Vec<Node>>,
     head: Mutex<Head>,
+    is_delayed: Arc<AtomicBool>,
 }
 
 const ROOT: u64 = 1;
+
+/// The file that starts delays when it is written to, and its inode.
+const DELAY_NAME: &str = "delay";
+const DELAY: u64 = u64::MAX;
 
 /// How long the system may use attributes without asking again. Files do not change while they are mounted.
 const VALID: Duration = Duration::from_secs(1);
 
 impl Nodes {
     fn new(dirs: &[PathBuf]) -> Nodes {
-        Nodes { dirs: dirs.to_vec(), files: Mutex::default(), head: Mutex::default() }
+        let is_delayed = Arc::new(AtomicBool::new(true));
+        Nodes { dirs: dirs.to_vec(), files: Mutex::default(), head: Mutex::default(), is_delayed }
     }
 
     /// The number of a directory.
@@ -144,6 +163,9 @@ impl Nodes {
     fn attributes(&self, inode: INodeNo) -> Option<FileAttr> {
         if u64::from(inode) == ROOT || self.dir(inode).is_some() {
             return Some(attributes(inode, None));
+        }
+        if u64::from(inode) == DELAY {
+            return Some(FileAttr { perm: 0o222, ..attributes(inode, Some(0)) });
         }
         let file = u64::from(inode).checked_sub(self.first_file())? as usize;
         Some(attributes(inode, Some(lock(&self.files).get(file)?.bytes)))
@@ -181,7 +203,9 @@ impl Nodes {
         let mut head = lock(&self.head);
         file.read_exact_at(&mut data, offset)?;
         let takes = head.read(position + offset, data.len() as u64);
-        thread::sleep(takes.saturating_sub(began.elapsed()));
+        if self.is_delayed.load(Ordering::Relaxed) {
+            thread::sleep(takes.saturating_sub(began.elapsed()));
+        }
         Ok(data)
     }
 
@@ -229,6 +253,7 @@ impl Filesystem for Nodes {
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         let found = match self.dir(parent) {
             Some(dir) => self.find(dir, name).map_err(Errno::from),
+            None if name == DELAY_NAME => self.attributes(INodeNo(DELAY)).ok_or(Errno::ENOENT),
             None => {
                 let number = name.to_str().and_then(|name| name.parse::<u64>().ok());
                 let inode = number.filter(|number| *number < self.dirs.len() as u64);
@@ -266,6 +291,26 @@ impl Filesystem for Nodes {
         }
     }
 
+    #[allow(clippy::too_many_arguments, reason = "the signature of the trait")]
+    fn write(
+        &self,
+        _: &Request,
+        inode: INodeNo,
+        _: FileHandle,
+        _: u64,
+        data: &[u8],
+        _: WriteFlags,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        if u64::from(inode) != DELAY {
+            return reply.error(Errno::EROFS);
+        }
+        self.is_delayed.store(true, Ordering::Relaxed);
+        reply.written(data.len() as u32);
+    }
+
     fn readdir(&self, _: &Request, inode: INodeNo, _: FileHandle, offset: u64, mut reply: ReplyDirectory) {
         let entries = match self.entries(inode) {
             Ok(entries) => entries,
@@ -289,6 +334,7 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
 
     #[test]
     fn a_read_elsewhere_takes_a_seek() {
@@ -322,6 +368,13 @@ mod tests {
         assert_eq!(names, ["a"]);
         assert!(File::open(disk.path(0).join("none")).is_err() && File::open(disk.path(2)).is_err());
         assert!(fs::write(disk.path(0).join("c"), "").is_err());
+        assert!(File::options().write(true).open(disk.path(0).join("a")).unwrap().write(b"b").is_err());
+        let is_delayed = || disk.is_delayed.load(Ordering::Relaxed);
+        assert!(is_delayed());
+        let delay = disk.delay_later();
+        assert!(!is_delayed());
+        assert_eq!(File::options().write(true).open(delay).unwrap().write(b"7").unwrap(), 1);
+        assert!(is_delayed());
         let (mount, open) = (disk.mount.clone(), File::open(disk.path(0).join("a")).unwrap());
         drop(disk);
         assert!(!mount.exists());

@@ -1,5 +1,5 @@
 //! Emulation of slower devices: a control group with the controller `blkio` (version 1) or `io` (version 2)
-//! limits reads and bytes per second of the block device below a directory. Figures measured this way are
+//! limits the bytes per second that are read from the block device below a directory. Figures measured this way are
 //! reported as emulated.
 //!
 //! A process joins by writing its process id into [`Throttle::procs_beside`]. A throttle has no seeks:
@@ -11,53 +11,37 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Upper limits of a device's read rate. `None` is no limit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DeviceRates {
-    /// Reads per second.
-    pub reads: Option<u64>,
-    /// Bytes per second.
-    pub bytes: Option<u64>,
-}
+/// Bytes per second of a SAS SSD: the sequential read bandwidth that the APCache thesis measured (section
+/// 8.2.3).
+pub const SAS_BYTES: u64 = 793_000_000;
 
-/// Reads per second of a hard disk: an assumption of this benchmark. The APCache thesis gives only an average
-/// latency of 4.16 ms (table 5.2).
-const HDD_READS: u64 = 120;
-
-/// Bytes per second of a hard disk: the sequential read bandwidth that the APCache thesis measured (table 5.2
-/// and section 8.2.3).
-pub const HDD_BYTES: u64 = 181_000_000;
-
-/// A hard disk.
-pub const HDD: DeviceRates = DeviceRates { reads: Some(HDD_READS), bytes: Some(HDD_BYTES) };
-
-/// A control group whose members read at the rates of a slower device.
+/// A control group whose members read at the bandwidth of a slower device.
 #[derive(Debug)]
 pub struct Throttle {
     /// Number of the device.
     device: String,
-    rates: DeviceRates,
+    bytes_per_second: u64,
     group: Cgroup,
 }
 
 impl Throttle {
-    /// Limits reads from the device of `dir` to `rates`.
+    /// Limits reads from the device of `dir`.
     ///
     /// # Errors
     /// One line, if the group cannot be created.
-    pub fn new(dir: &Path, rates: DeviceRates) -> Result<Throttle> {
+    pub fn new(dir: &Path, bytes_per_second: u64) -> Result<Throttle> {
         let failed = |error| Error::Failed(format!("slower devices cannot be emulated: {error}"));
-        Throttle::try_new(dir, rates).map_err(failed)
+        Throttle::try_new(dir, bytes_per_second).map_err(failed)
     }
 
-    fn try_new(dir: &Path, rates: DeviceRates) -> Result<Throttle> {
+    fn try_new(dir: &Path, bytes_per_second: u64) -> Result<Throttle> {
         let device = block_device(dir)?;
         let group = CgroupParent::io()?.create()?;
-        limit(&group, &device, rates)?;
-        Ok(Throttle { device, rates, group })
+        limit(&group, &device, bytes_per_second)?;
+        Ok(Throttle { device, bytes_per_second, group })
     }
 
-    /// The file into which a process writes its process id to read at these rates, if it is also in the group
+    /// The file into which a process writes its process id to read at this bandwidth, if it is also in the group
     /// `other`. `None` if a process cannot be in both, because both are of version 2: `other` then has the
     /// limits too.
     ///
@@ -66,27 +50,19 @@ impl Throttle {
     pub fn procs_beside(&self, other: Option<&Cgroup>) -> Result<Option<PathBuf>> {
         let is_v2 = |group: &&Cgroup| group.version() == CgroupVersion::V2;
         match other.filter(|other| is_v2(other) && is_v2(&&self.group)) {
-            Some(other) => limit(other, &self.device, self.rates).map(|()| None),
+            Some(other) => limit(other, &self.device, self.bytes_per_second).map(|()| None),
             None => Ok(Some(self.group.procs())),
         }
     }
 }
 
 /// Limits the reads of a group from a device.
-fn limit(group: &Cgroup, device: &str, rates: DeviceRates) -> Result<()> {
+fn limit(group: &Cgroup, device: &str, bytes_per_second: u64) -> Result<()> {
     match group.version() {
         CgroupVersion::V1 => {
-            for (name, rate) in [("iops", rates.reads), ("bps", rates.bytes)] {
-                let name = format!("blkio.throttle.read_{name}_device");
-                rate.map_or(Ok(()), |rate| group.write(&name, &format!("{device} {rate}")))?;
-            }
-            Ok(())
+            group.write("blkio.throttle.read_bps_device", &format!("{device} {bytes_per_second}"))
         }
-        CgroupVersion::V2 => {
-            let rate = |rate: Option<u64>| rate.map_or("max".to_string(), |rate| rate.to_string());
-            let limits = format!("{device} rbps={} riops={}", rate(rates.bytes), rate(rates.reads));
-            group.write("io.max", &limits)
-        }
+        CgroupVersion::V2 => group.write("io.max", &format!("{device} rbps={bytes_per_second}")),
     }
 }
 
@@ -140,18 +116,16 @@ mod tests {
         };
         let text = |group: &Cgroup, name| fs::read_to_string(group.procs().with_file_name(name)).ok();
         let (one, two) = (group(CgroupVersion::V1, "one"), group(CgroupVersion::V2, "two"));
-        let sas = DeviceRates { reads: None, bytes: Some(793) };
-        limit(&one, "8:0", sas).unwrap();
-        limit(&two, "8:0", sas).unwrap();
+        limit(&one, "8:0", 793).unwrap();
+        limit(&two, "8:0", 793).unwrap();
         assert_eq!(text(&one, "blkio.throttle.read_bps_device").as_deref(), Some("8:0 793"));
-        assert_eq!(text(&one, "blkio.throttle.read_iops_device"), None);
-        assert_eq!(text(&two, "io.max").as_deref(), Some("8:0 rbps=793 riops=max"));
+        assert_eq!(text(&two, "io.max").as_deref(), Some("8:0 rbps=793"));
 
         // A process is in one group of version 2.
         let memory = group(CgroupVersion::V2, "memory");
-        let throttle = Throttle { device: "8:0".to_string(), rates: HDD, group: two };
+        let throttle = Throttle { device: "8:0".to_string(), bytes_per_second: SAS_BYTES, group: two };
         assert_eq!(throttle.procs_beside(Some(&memory)).unwrap(), None);
-        assert_eq!(text(&memory, "io.max").as_deref(), Some("8:0 rbps=181000000 riops=120"));
+        assert_eq!(text(&memory, "io.max").as_deref(), Some("8:0 rbps=793000000"));
         assert_eq!(throttle.procs_beside(Some(&one)).unwrap(), Some(throttle.group.procs()));
         assert_eq!(throttle.procs_beside(None).unwrap(), Some(throttle.group.procs()));
     }

@@ -151,7 +151,7 @@ fn invalid_flags_are_rejected_before_the_first_measurement() {
     let dir = test_dir();
     let rejected = |more: &str| run(dir.path(), more, &Stop::default()).0.unwrap_err();
     assert!(matches!(rejected("--segments 5K"), Error::Usage(message) if message.contains("--segments")));
-    assert!(matches!(rejected("--devices hdd"), Error::Usage(message) if message.contains("emulated")));
+    assert!(matches!(rejected("--devices sas"), Error::Usage(message) if message.contains("emulated")));
     assert!(!dir.path().join("out").exists());
     let stop = Stop::default();
     stop.raise();

@@ -312,7 +312,7 @@ fn caches_are_measured_in_separate_processes() {
 fn caches_are_measured_on_a_disk_that_seeks() {
     let dir = tempfile::tempdir().unwrap();
     ok(dir.path(), &format!("{GENERATE} --out i"));
-    let command = "tierdex-bench cache i --out o --no-group --keep-caches --region dram --devices ssd,hdd-seek --sizes 20 \
+    let command = "tierdex-bench cache i --out o --no-group --keep-caches --region dram --devices ssd,hdd --sizes 20 \
                    --modes memory,hybrid-prefetch,direct --shapes SINGLE --repeats 0 --count 3";
     let output = run(dir.path(), command);
     if output.status.code() == Some(1) {
@@ -321,7 +321,7 @@ fn caches_are_measured_on_a_disk_that_seeks() {
     }
     // The answers of all cells have been compared.
     let report = fs::read_to_string(dir.path().join("o/report.md")).unwrap();
-    assert!(report.contains("hdd-seek emulated") && !report.contains("Not measured"), "{report}");
+    assert!(report.contains("hdd emulated") && !report.contains("Not measured"), "{report}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The devices that are compared.
 
 use super::parse_name::parse_name;
-use crate::throttle::{DeviceRates, HDD};
+use crate::throttle::SAS_BYTES;
 use crate::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
@@ -13,22 +13,15 @@ pub enum Device {
     Ssd,
     /// The same device at the sequential read bandwidth of a SAS SSD.
     Sas,
-    /// The same device at the rates of a hard disk.
-    Hdd,
     /// A file system over the same device that delays reads by the seeks of a hard disk.
-    HddSeek,
+    Hdd,
 }
 
 impl Device {
-    /// Limits of the device's read rate. The bandwidths, 793 MB/s and 181 MB/s, are the sequential read
-    /// bandwidths that the APCache thesis measured (section 8.2.3); for the reads per second of [`HDD`] see
-    /// there.
-    pub(super) fn rates(self) -> DeviceRates {
-        match self {
-            Device::Ssd | Device::HddSeek => DeviceRates::default(),
-            Device::Sas => DeviceRates { reads: None, bytes: Some(793_000_000) },
-            Device::Hdd => HDD,
-        }
+    /// Limit of the read rate in bytes per second, if it is throttled: the sequential read bandwidth that the
+    /// APCache thesis measured (section 8.2.3).
+    pub(super) fn bytes_per_second(self) -> Option<u64> {
+        (self == Device::Sas).then_some(SAS_BYTES)
     }
 
     /// The name in reports and plots.
@@ -43,7 +36,6 @@ impl fmt::Display for Device {
             Device::Ssd => "ssd",
             Device::Sas => "sas",
             Device::Hdd => "hdd",
-            Device::HddSeek => "hdd-seek",
         })
     }
 }
@@ -52,7 +44,7 @@ impl FromStr for Device {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Device> {
-        parse_name(&[Device::Ssd, Device::Sas, Device::Hdd, Device::HddSeek], text, "device")
+        parse_name(&[Device::Ssd, Device::Sas, Device::Hdd], text, "device")
     }
 }
 
@@ -62,7 +54,7 @@ mod tests {
 
     #[test]
     fn names_round_trip() {
-        for name in ["ssd", "sas", "hdd", "hdd-seek"] {
+        for name in ["ssd", "sas", "hdd"] {
             assert_eq!(name.parse::<Device>().unwrap().to_string(), name);
         }
         assert!("nvme".parse::<Device>().is_err());

@@ -67,8 +67,8 @@ pub struct Flags {
     /// Eviction policies of the cache: lru, s3-fifo, sieve, window
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "lru")]
     pub policies: Vec<PolicyKind>,
-    /// Devices: ssd (the device of the index); emulated by a throttle sas (793 MB/s) and hdd (120 reads/s and
-    /// 181 MB/s); and hdd-seek, emulated by a file system that delays reads by the seeks of a disk (FUSE)
+    /// Devices: ssd (the device of the index); sas, emulated by a throttle (793 MB/s); and hdd, emulated by a
+    /// file system that delays reads by the seeks of a disk (FUSE)
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "ssd")]
     pub devices: Vec<Device>,
     /// I/O engine of the modes with a cache: auto, uring, pread or mmap; base and base-prefetch read by pread
@@ -148,8 +148,8 @@ impl Flags {
         if self.held.is_given() && !self.modes.contains(&CellMode::Memory) {
             return wrong("--keep-in and --slow-tier are for the mode memory; name it in --modes");
         }
-        if self.no_group && self.devices.iter().any(|device| matches!(device, Device::Sas | Device::Hdd)) {
-            return wrong("--devices sas and hdd are emulated by control groups; leave --no-group out");
+        if self.no_group && self.devices.contains(&Device::Sas) {
+            return wrong("--devices sas is emulated by a control group; leave --no-group out");
         }
         Ok(())
     }
@@ -285,7 +285,7 @@ pub(super) mod tests {
             ("--count 0", "--count"),
             ("--io mmap", "--io mmap"),
             ("--modes base --slow-tier 300", "memory"),
-            ("--no-group --devices hdd", "emulated"),
+            ("--no-group --devices sas", "emulated"),
         ];
         for (line, words) in wrong {
             let result = flags(line).check();

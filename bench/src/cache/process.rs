@@ -13,7 +13,7 @@ use super::processors::Processors;
 use super::task::CellTask;
 use crate::counters::{EventCounts, Recorder};
 use crate::{Error, Result};
-use std::fs;
+use std::fs::{self, File};
 use std::hint::black_box;
 use std::io::{Read, Write};
 use std::path::Path;
@@ -65,7 +65,8 @@ pub(super) fn run(task: &CellTask) -> Result<CellMeasurement> {
 
 /// Moves this process into a control group.
 fn join(procs: &Path) -> Result<()> {
-    let joined = fs::write(procs, std::process::id().to_string());
+    let write = |mut file: File| file.write_all(std::process::id().to_string().as_bytes());
+    let joined = File::options().write(true).open(procs).and_then(write);
     joined.map_err(|error| Error::Failed(format!("cannot join {}: {error}", procs.display())))
 }
 

@@ -6,6 +6,7 @@ use super::plot::Plot;
 use super::rows::{CellMedian, CellRows, base, memory};
 use super::runner::RunPlan;
 use crate::table::ratio_text;
+use crate::throttle::SAS_BYTES;
 use crate::{Machine, Table};
 use tierdex::engine::MetaTier;
 use tierdex::io::{RegionKind, Size};
@@ -346,22 +347,20 @@ fn method(flags: &Flags) -> String {
             delay.nanoseconds
         );
     }
-    if flags.devices.contains(&Device::HddSeek) {
+    if flags.devices.contains(&Device::Hdd) {
         text += &format!(
             "- `{}`: a file system in user space over the device of the index, with one head: a read that does not follow \
              the one before takes a seek of 1 to 15 ms, by distance on a disk of 1 TB, and half a rotation (4.17 ms); 181 \
-             MB/s; requests are not reordered.\n",
-            Device::HddSeek.title()
+             MB/s; requests are not reordered. The first repetition is not delayed, except in mode direct.\n",
+            Device::Hdd.title()
         );
     }
-    for device in flags.devices.iter().filter(|device| matches!(device, Device::Sas | Device::Hdd)) {
-        let rates = device.rates();
-        let reads = rates.reads.map(|reads| format!("{reads} reads/s and ")).unwrap_or_default();
-        let bytes = rates.bytes.unwrap_or_default() / 1_000_000;
+    if flags.devices.contains(&Device::Sas) {
         text += &format!(
-            "- `{}`: the device of the index, throttled to {reads}{bytes} MB/s in the second repetition; in mode direct, \
-                 and with control groups of version 2, in both.\n",
-            device.title()
+            "- `{}`: the device of the index, throttled to {} MB/s in the second repetition; in mode direct, and with \
+             control groups of version 2, in both.\n",
+            Device::Sas.title(),
+            SAS_BYTES / 1_000_000
         );
     }
     text

@@ -164,7 +164,7 @@ impl<'a> CellRunner<'a> {
             drop_page_cache()?;
         }
         let throttled = ThrottledDevices::new(&flags.devices, &flags.index)?;
-        let seeks = flags.devices.contains(&Device::HddSeek);
+        let seeks = flags.devices.contains(&Device::Hdd);
         let seek_disk = seeks.then(|| SeekDisk::mount(indexes)).transpose()?;
         let read_ahead = flags.read_ahead_kb.map(|kb| ReadAhead::set(&flags.index, kb)).transpose()?;
         let pages = HugePages::reserve(plan.huge_pages() * indexes.len() as u64)?;
@@ -202,10 +202,13 @@ impl<'a> CellRunner<'a> {
             .map(|(parent, limit)| parent.create_limited(limit))
             .transpose()?;
         let mut task = self.plan.task(self.flags, cell);
-        let disk = self.seek_disk.as_ref().filter(|_| cell.device == Device::HddSeek);
+        let disk = self.seek_disk.as_ref().filter(|_| cell.device == Device::Hdd);
         task.index = disk.map_or_else(|| index.to_path_buf(), |disk| disk.path(number));
         task.join.extend(group.as_ref().map(Cgroup::procs));
-        task.throttle = self.throttled.procs(cell.device, group.as_ref())?;
+        task.throttle = match disk {
+            Some(disk) => Some(disk.delay_later()),
+            None => self.throttled.procs(cell.device, group.as_ref())?,
+        };
         task.stat = group.as_ref().map(Cgroup::stat);
         let outcome = match self.launch {
             Launch::Process(program, arguments) => {

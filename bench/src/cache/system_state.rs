@@ -3,7 +3,7 @@
 
 use super::device::Device;
 use crate::cgroup::Cgroup;
-use crate::throttle::{DeviceRates, Throttle, block_device};
+use crate::throttle::{Throttle, block_device};
 use crate::{Error, Result};
 use std::fs;
 use std::io::{Write, stderr};
@@ -135,19 +135,19 @@ impl ThrottledDevices {
     pub(super) fn new(devices: &[Device], index: &Path) -> Result<ThrottledDevices> {
         let mut throttles: Vec<(Device, Throttle)> = Vec::new();
         for &device in devices {
-            let rates = device.rates();
-            if rates == DeviceRates::default() || throttles.iter().any(|(there, _)| *there == device) {
+            let Some(bandwidth) = device.bytes_per_second() else { continue };
+            if throttles.iter().any(|(there, _)| *there == device) {
                 continue;
             }
-            let throttle = Throttle::new(index, rates)
+            let throttle = Throttle::new(index, bandwidth)
                 .map_err(|error| Error::Failed(format!("{error}; use --devices ssd")))?;
             throttles.push((device, throttle));
         }
         Ok(ThrottledDevices { throttles })
     }
 
-    /// The file into which a process in the group `memory` writes its process id to read at the rates of
-    /// `device`; `None` if the device has no limits, or `memory` has them.
+    /// The file into which a process in the group `memory` writes its process id to read at the
+    /// bandwidth of `device`; `None` if the device is not throttled, or `memory` has the limit.
     ///
     /// # Errors
     /// One line, if `memory` must have the limits and cannot.

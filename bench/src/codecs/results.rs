@@ -49,7 +49,7 @@ impl Results {
         let Some(dir) = &self.flags.out else { return Ok(()) };
         let command = format!("{program} {}", self.flags.command());
         let fastest = self.flags.kernels()?.last().map_or("scalar", |kernel| kernel.name());
-        output_dir::write(dir, "report.md", &report::markdown(&command, &self.facts, &self.rows, more))?;
+        output_dir::write(dir, "report.md", report::markdown(&command, &self.facts, &self.rows, more))?;
         output_dir::write(dir, "data.json", &(output_dir::json_lines(&self.rows.to_json()) + "\n"))?;
         output_dir::write(dir, "codecs.svg", &plot::svg(&self.rows, fastest)?)
     }

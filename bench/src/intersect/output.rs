@@ -36,7 +36,7 @@ impl Results {
         let head = json!({ "command": self.flags.command(), "cost": cost, "engine": self.engine });
         let data = format!("{{\"run\": {head},\n\"rows\": {}}}\n", output_dir::json_lines(&rows));
         output_dir::write(dir, "data.json", &data)?;
-        output_dir::write(dir, "report.md", &report::markdown(self))?;
+        output_dir::write(dir, "report.md", report::markdown(self))?;
         for sweep in self.sweeps() {
             let rows: Vec<&SweepRow> = self.rows().iter().filter(|row| row.sweep == sweep).collect();
             if let Some(svg) = plot::svg(sweep, &rows)? {

@@ -6,8 +6,7 @@ use crate::Result;
 use crate::intersection::{
     Algorithm, Bl, CostModel, Direct, DirectOptions, IntersectionResult, PagedList, ReaderThreads, bf, sl, zz,
 };
-use crate::seek_disk::SHORT_SEEK;
-use crate::throttle::HDD_BYTES;
+use crate::seek_disk::{HDD_BYTES, SHORT_SEEK};
 use tierdex::io::{Disk, EngineKind, EngineOptions};
 
 /// Number of reads that measure the cost model.

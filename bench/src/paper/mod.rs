@@ -117,7 +117,7 @@ fn run_definitions(
         }
         all.push(result);
     }
-    output_dir::write(&dir, "summary.md", &summary::markdown(&all, scale))?;
+    output_dir::write(&dir, "summary.md", summary::markdown(&all, scale))?;
     measured?;
     let line = format!("{}\n{}\n", summary::counts(&all), dir.join("summary.md").display());
     out.write_all(line.as_bytes()).map_err(Error::Output)?;
@@ -304,6 +304,7 @@ mod tests {
             "{rates}"
         );
         assert!(read(dir.path(), "test/fig-2/plot.svg").starts_with("<svg"));
+        assert!(fs::read(dir.path().join("small/test/fig-2/plot.png")).unwrap().starts_with(b"\x89PNG"));
         let rows: Value = serde_json::from_str(&read(dir.path(), "test/fig-2/data.json")).unwrap();
         assert_eq!(rows.as_array().unwrap().len(), 2 * 2 * 2);
         assert!(read(dir.path(), "test/fig-3/report.md").contains("**Not measurable here**: no counters"));

@@ -1,5 +1,5 @@
 //! The report of a figure: what the paper found and what was measured here, the plot, all values, and the
-//! cells. Its files are `report.md`, `data.json` and `plot.svg`.
+//! cells. Its files are `report.md`, `data.json`, `plot.svg` and `plot.png`.
 
 use super::measure::CALLGRIND_QUERIES;
 use super::plot_definition::PlotDefinition;
@@ -19,11 +19,13 @@ pub(super) fn save(dir: &Path, result: &FigureResult<'_>, command: &str) -> Resu
     let plots = result.figure.figure.plot.as_ref().filter(|_| !result.points.is_empty());
     if let Some(definition) = plots {
         let panels = panels(definition, &result.points);
-        output_dir::write(dir, "plot.svg", &plot::svg(&panels, panels.len().min(3), "")?)?;
+        let columns = panels.len().min(3);
+        output_dir::write(dir, "plot.svg", plot::svg(&panels, columns, "")?)?;
+        output_dir::write(dir, "plot.png", plot::png(&panels, columns, "")?)?;
     }
     let rows = Value::Array(result.rows.iter().cloned().map(Value::Object).collect());
-    output_dir::write(dir, "data.json", &(output_dir::json_lines(&rows) + "\n"))?;
-    output_dir::write(dir, "report.md", &markdown(result, command))
+    output_dir::write(dir, "data.json", output_dir::json_lines(&rows) + "\n")?;
+    output_dir::write(dir, "report.md", markdown(result, command))
 }
 
 fn markdown(result: &FigureResult<'_>, command: &str) -> String {

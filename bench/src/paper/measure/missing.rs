@@ -6,7 +6,7 @@ use crate::Result;
 use crate::cgroup::CgroupParent;
 use crate::counters::{CounterSet, Recorder};
 use crate::seek_disk::SeekDisk;
-use crate::throttle::{HDD, Throttle};
+use crate::throttle::{SAS_BYTES, Throttle};
 
 /// What this machine cannot do, each with the reason.
 pub(in super::super) struct Missing {
@@ -27,7 +27,7 @@ impl Missing {
     /// Tries what cells may need.
     pub(in super::super) fn here(context: &Context<'_>) -> Missing {
         let groups = || CgroupParent::memory()?.create_limited(64 << 20).map(drop);
-        let throttle = || Throttle::new(context.data.dir(), HDD).map(drop);
+        let throttle = || Throttle::new(context.data.dir(), SAS_BYTES).map(drop);
         let seek_disk = || SeekDisk::mount(&[context.data.dir().to_path_buf()]).map(drop);
         let reason = |result: Result<()>| result.err().map(|error| error.to_string());
         let no_group = || Some("--no-group: no memory limits and no emulated devices".to_string());
@@ -51,8 +51,8 @@ impl Missing {
         let is = |name: &str, values: &[&str]| cell.get(name).is_some_and(|value| values.contains(&value));
         let tier = (is("region", &[TIER]) || is("meta-tier", &[TIER])).then_some(&self.tier);
         let held_tier = is("keep-in", &[TIER]).then_some(&self.held_tier);
-        let throttle = is("devices", &["hdd", "sas"]).then_some(&self.throttle);
-        let seeks = is("devices", &["hdd-seek"]) || is("hdd", &["true"]);
+        let throttle = is("devices", &["sas"]).then_some(&self.throttle);
+        let seeks = is("devices", &["hdd"]) || is("hdd", &["true"]);
         let seek_disk = seeks.then_some(&self.seek_disk);
         // Without a memory limit the page cache would hold the whole index.
         let limited = self.all_in_groups || is("modes", &["base", "base-prefetch"]);
