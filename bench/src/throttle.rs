@@ -1,6 +1,6 @@
 //! Emulation of slower devices: a control group with the controller `blkio` (version 1) or `io` (version 2)
-//! limits the bytes per second that are read from the block device below a directory. Figures measured this way are
-//! reported as emulated.
+//! limits the bytes per second that are read from the block device below a directory. Figures measured this
+//! way are reported as emulated.
 //!
 //! A process joins by writing its process id into [`Throttle::procs_beside`]. A throttle has no seeks:
 //! sequential and random reads cost the same (see `seek_disk`).
@@ -41,9 +41,9 @@ impl Throttle {
         Ok(Throttle { device, bytes_per_second, group })
     }
 
-    /// The file into which a process writes its process id to read at this bandwidth, if it is also in the group
-    /// `other`. `None` if a process cannot be in both, because both are of version 2: `other` then has the
-    /// limits too.
+    /// The file into which a process writes its process id to read at this bandwidth, if it is also in the
+    /// group `other`. `None` if a process cannot be in both, because both are of version 2: `other` then has
+    /// the limits too.
     ///
     /// # Errors
     /// One line, if `other` cannot limit reads.

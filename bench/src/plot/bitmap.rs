@@ -1,5 +1,5 @@
-//! Draws plots into pixels, for PNG files. Text has a font of fixed width that is part of the program, so that
-//! no font file is needed.
+//! Draws plots into pixels, for PNG files. Text has a font of fixed width that is part of the program, so
+//! that no font file is needed.
 
 use crate::{Error, Result};
 use embedded_graphics::Drawable;
