@@ -121,8 +121,11 @@ impl PartBuffer {
             }
             self.next = end;
         }
-        // The rest of the last page is read anyway, and often contains the next blocks.
-        range.end = range.end.next_multiple_of(PAGE).min(list.whole().end.max(range.end));
+        // The rest of the last page is read anyway. It is copied if the last blocks were near.
+        let end = self.start + self.bytes.len() as u64;
+        if read_ahead > 0 || (self.start..end + PAGE).contains(&start) {
+            range.end = range.end.next_multiple_of(PAGE).min(list.whole().end.max(range.end));
+        }
         self.bytes.clear();
         source.read(file, range, &mut self.bytes)?;
         self.start = start;

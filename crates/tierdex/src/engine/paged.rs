@@ -289,6 +289,14 @@ impl BlockSource for PagedSource<'_> {
                 return false;
             }
             self.ahead.set(self.ahead.get() + 1);
+            if let Some(pinned) = pinned.last().filter(|pinned| pinned.pin.is_settled())
+                && let Ok(bytes) = pinned.pin.page()
+            {
+                let start = page * PAGE;
+                let from = range.start.max(start) - start;
+                let to = range.end.min(start + PAGE) - start;
+                tierdex_codec::prefetch(&bytes[from as usize..to as usize]);
+            }
         }
         self.last_prefetched.set(last);
         true
