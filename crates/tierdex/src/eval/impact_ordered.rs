@@ -28,7 +28,7 @@ use crate::error::{Error, Result};
 use crate::limits::{BLOCK, SUPERBLOCK};
 use crate::query::plan::{Leaf, PlanNode, QueryPlan};
 use crate::schema::NormKind;
-use crate::segment::read::{BlockSource, FILES, RecordPart, Segment, SkipRecord};
+use crate::segment::read::{BlockList, BlockSource, FILES, RecordPart, Segment, SkipRecord};
 use crate::transform::impact;
 use std::ops::Range;
 use std::sync::Arc;
@@ -70,8 +70,8 @@ fn run<'a, 'b>(
     let prefetches = term.blocks.prefetches();
     let first = first_round(expected as usize).max(if prefetches { FIRST_PREFETCHED } else { 0 });
     let first = first.min(KEYS_MAX / 2).min(superblocks.len() * SUPERBLOCK);
-    if term.blocks.has_unread_entries() {
-        raise_threshold(term, search);
+    if prefetches && refiners.is_empty() {
+        raise_threshold(term, search)?;
     }
     // Reading a block takes longer than decoding the impacts of many.
     let by_impacts = term.has_loose_bounds() && prefetches;
@@ -202,21 +202,56 @@ impl ImpactOrderedRun<'_, '_, '_, '_> {
     }
 }
 
-/// Raises the threshold of a query of one term to a score that `k` documents reach: each superblock of its
-/// list contains one that reaches the superblock's max score.
-fn raise_threshold(term: &Term<'_>, search: &mut Search<'_>) {
-    let superblocks = term.blocks.len().div_ceil(SUPERBLOCK);
-    let k = search.top.k();
-    if k > 0 && k <= superblocks {
-        let bounds = &mut search.scratch.bounds;
-        bounds.clear();
-        bounds.reserve_exact(superblocks);
-        bounds.extend((0..superblocks).map(|superblock| term.superblock_reached(superblock)));
-        let reached = nth(bounds, k);
-        if reached > search.top.threshold() {
-            search.top.set_initial_threshold(reached);
+/// Raises the threshold of a query of one term, whose skip data was not resident, to a score that `k` documents
+/// reach: each block of its list, and so each superblock, contains one that reaches its max score.
+fn raise_threshold(term: &Term<'_>, search: &mut Search<'_>) -> Result<()> {
+    let Some(list) = term.blocks.skips() else { return Ok(()) };
+    let (k, scores) = (search.top.k(), &mut search.scratch.bounds);
+    let mut threshold = search.top.threshold();
+    scores.clear();
+    if list.has_unread_entries() {
+        scores.reserve_exact(list.superblocks());
+        let shares = (0..list.superblocks()).map(|superblock| list.superblock_max_share(superblock));
+        scores.extend(shares.map(|share| term.reached(share)));
+    } else if k <= INITIAL_THRESHOLD_HITS {
+        let of_superblock = |superblock| Ok(term.reached(list.superblock_max_share(superblock)));
+        add_blocks(list, (k, &mut threshold), scores, of_superblock, |_, share| Ok(term.reached(share)))?;
+    }
+    if k > 0 && k <= scores.len() {
+        threshold = nth(scores, k).max(threshold);
+    }
+    if threshold > search.top.threshold() {
+        search.top.set_initial_threshold(threshold);
+    }
+    Ok(())
+}
+
+/// Adds to `scores` what the best documents of blocks reach at least, given their superblocks, or their
+/// numbers and max shares, if it exceeds the threshold. Of these scores the `k` highest and at most as many
+/// others are kept; the threshold is the `k`-th highest that was found.
+fn add_blocks(
+    list: &BlockList<'_>,
+    (k, threshold): (usize, &mut u32),
+    scores: &mut Vec<u32>,
+    of_superblock: impl Fn(usize) -> Result<u32>,
+    of_block: impl Fn(usize, u16) -> Result<u32>,
+) -> Result<()> {
+    for superblock in 0..list.superblocks() {
+        if of_superblock(superblock)? <= *threshold {
+            continue;
+        }
+        for (block, share) in list.block_max_shares(superblock) {
+            let score = of_block(block, share)?;
+            if score > *threshold {
+                scores.push(score);
+            }
+        }
+        if k > 0 && scores.len() >= 2 * k {
+            *threshold = nth(scores, k);
+            scores.truncate(k);
         }
     }
+    Ok(())
 }
 
 /// Blocks of the first round: as many as `k` hits fill, and one more.
@@ -313,21 +348,12 @@ fn threshold_of_term(leaf: &Leaf, segments: &[Arc<Segment>], k: usize) -> Result
         let SkipRecord::Blocks(list) = field.record(info, &FILES, RecordPart::WithoutImpacts)? else {
             continue;
         };
-        for superblock in 0..list.superblocks() {
+        let of_superblock = |superblock| {
             let units = list.superblock_max_share(superblock);
-            if reached(leaf, &bounds, units, || list.superblock_impacts(superblock))? > threshold {
-                for (block, units) in list.block_max_shares(superblock) {
-                    let score = reached(leaf, &bounds, units, || list.encoded_impacts(block))?;
-                    if score > threshold {
-                        scores.push(score);
-                    }
-                }
-                if scores.len() >= 2 * k {
-                    threshold = nth(&mut scores, k);
-                    scores.truncate(k);
-                }
-            }
-        }
+            reached(leaf, &bounds, units, || list.superblock_impacts(superblock))
+        };
+        let of_block = |block, units| reached(leaf, &bounds, units, || list.encoded_impacts(block));
+        add_blocks(&list, (k, &mut threshold), &mut scores, of_superblock, of_block)?;
     }
     Ok(if scores.len() < k { 0 } else { nth(&mut scores, k) })
 }

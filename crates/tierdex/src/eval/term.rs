@@ -190,12 +190,11 @@ impl<'a> Term<'a> {
         list.find_superblock(0, first).min(end)..end
     }
 
-    /// Lower bound of the highest score in a superblock; 0 if none follows from its max share.
-    pub(super) fn superblock_reached(&self, superblock: usize) -> u32 {
-        match (self.blocks.skips(), &self.bounds, self.norms) {
-            (Some(list), Some(bounds), Norms::Byte(_)) if bounds.is_tight => {
-                let share = bounds.guaranteed_share(list.superblock_max_share(superblock));
-                self.scorer.min_score(share)
+    /// Lower bound of the highest score in a block or superblock with this max share; 0 if none follows.
+    pub(super) fn reached(&self, max_share: u16) -> u32 {
+        match (&self.bounds, self.norms) {
+            (Some(bounds), Norms::Byte(_)) if bounds.is_tight => {
+                self.scorer.min_score(bounds.guaranteed_share(max_share))
             }
             _ => 0,
         }
