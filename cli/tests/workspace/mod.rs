@@ -58,12 +58,14 @@ impl Workspace {
 }
 
 /// The program `tierdex` with these arguments, or `tierdex-bench` if that is the first argument.
+/// SIGINT ends it, also if the tests run in the background of a shell, which ignores SIGINT there.
 pub fn program<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command {
     let mut arguments = arguments.into_iter().peekable();
     let is_bench = arguments.next_if_eq(&"tierdex-bench").is_some();
     let tierdex = env!("CARGO_BIN_EXE_tierdex");
-    let mut command = Command::new(if is_bench { env!("CARGO_BIN_EXE_tierdex-bench") } else { tierdex });
-    command.args(arguments);
+    let mut command = Command::new("env");
+    command.arg("--default-signal=INT");
+    command.arg(if is_bench { env!("CARGO_BIN_EXE_tierdex-bench") } else { tierdex }).args(arguments);
     command
 }
 
