@@ -1,5 +1,6 @@
 //! The vectors, and loads and stores of them within the bounds of their slices.
 
+use core::arch::asm;
 use core::arch::x86_64::*;
 // The names by which code for any vector width calls the operations.
 pub(super) use core::arch::x86_64::{
@@ -9,6 +10,16 @@ pub(super) use core::arch::x86_64::{
 
 /// Values of a vector.
 pub(super) const LANES: usize = 8;
+
+/// The same vector, but unknown to the compiler. Given a constant permutation, it may replace one instruction
+/// by two that are not faster one by one.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn opaque(mut vector: Vector) -> Vector {
+    // SAFETY: There is no instruction.
+    unsafe { asm!("/* {} */", inout(ymm_reg) vector, options(pure, nomem, nostack, preserves_flags)) };
+    vector
+}
 
 /// Loads 16 bytes.
 #[inline]

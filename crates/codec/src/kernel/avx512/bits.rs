@@ -10,13 +10,13 @@ use crate::kernel::size::{self, BYTES, HighSize, NONE, WORDS};
 use crate::kernel::table::Packed;
 use core::arch::x86_64::*;
 
-unpack_by_form!("avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt");
+unpack_by_form!("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt");
 
 /// Unpacks two rows of eight lanes at a time.
 ///
 /// # Safety
 /// There must be `32 * W` bytes.
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
 unsafe fn vertical<const W: usize, const SIZE: HighSize, const SUM: bool>(
     packed: &Packed,
     highs: &HighBuffer,
@@ -49,7 +49,7 @@ unsafe fn vertical<const W: usize, const SIZE: HighSize, const SUM: bool>(
 
 /// Unpacks 16 values at a time; the last group may be shorter.
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
 fn horizontal<const SIZE: HighSize, const SUM: bool>(packed: &Packed, highs: &HighBuffer, out: &mut [u32]) {
     let mut finish = Finish::new(packed, highs);
     let stream = BitStream::new(packed.bytes, packed.width);

@@ -1,5 +1,6 @@
 //! The vectors, and loads and stores of them within the bounds of their slices.
 
+use core::arch::asm;
 use core::arch::x86_64::*;
 // The names by which code for any vector width calls the operations.
 pub(super) use core::arch::x86_64::{
@@ -9,6 +10,25 @@ pub(super) use core::arch::x86_64::{
 
 /// Values of a vector.
 pub(super) const LANES: usize = 16;
+
+/// The same vector, but unknown to the compiler. Given a constant permutation or factor, it may replace one
+/// instruction by two or three that are not faster one by one.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub(super) fn opaque(mut vector: Vector) -> Vector {
+    // SAFETY: There is no instruction.
+    unsafe { asm!("/* {} */", inout(zmm_reg) vector, options(pure, nomem, nostack, preserves_flags)) };
+    vector
+}
+
+/// The same mask, but unknown to the compiler.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+pub(super) fn opaque_mask(mut mask: u64) -> u64 {
+    // SAFETY: There is no instruction.
+    unsafe { asm!("/* {} */", inout(kreg) mask, options(pure, nomem, nostack, preserves_flags)) };
+    mask
+}
 
 /// Loads the first 64 bytes, padded with zeros.
 #[inline]

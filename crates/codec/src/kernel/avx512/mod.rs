@@ -11,6 +11,7 @@ mod bitmap;
 mod bits;
 mod exceptions;
 mod memory;
+
 mod runs;
 mod score;
 mod search;
@@ -71,6 +72,8 @@ pub(super) fn available_f() -> Option<&'static KernelTable> {
 /// The kernel `avx512`, if the CPU has every instruction set that this module enables.
 pub(super) fn available() -> Option<&'static KernelTable> {
     available_f()?;
-    let able = is_x86_feature_detected!("avx512vbmi") && is_x86_feature_detected!("avx512vbmi2");
+    let able = is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vbmi")
+        && is_x86_feature_detected!("avx512vbmi2");
     able.then_some(&TABLE)
 }

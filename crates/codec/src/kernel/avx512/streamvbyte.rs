@@ -35,13 +35,13 @@ pub(in crate::kernel) fn streamvbyte_encode(values: &[u32], controls: &mut [u8],
 
 decode_or_sum! {
     /// [`crate::Kernel::streamvbyte_decode`].
-    "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt",
+    "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt",
     fn streamvbyte_decode(controls, data) -> ()
 }
 
 /// Expands the data bytes to four bytes per value, by a mask computed from the control bytes.
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
 fn decode<const SUM: bool>(controls: &[u8], mut data: &[u8], prev: u32, out: &mut [u32]) {
     let masks = masks(controls);
     let mut sums = PrefixSums::after(prev);
@@ -58,7 +58,7 @@ fn decode<const SUM: bool>(controls: &[u8], mut data: &[u8], prev: u32, out: &mu
 
 /// Consumes 16 values from the front of `data`; returns the values or their prefix sums.
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
 fn values<const SUM: bool>(mask: u64, data: &mut &[u8], sums: &mut PrefixSums) -> __m512i {
     let values = _mm512_maskz_expand_epi8(mask, load_bytes(data));
     *data = &data[mask.count_ones() as usize..];

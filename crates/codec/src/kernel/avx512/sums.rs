@@ -1,6 +1,6 @@
 //! Gaps, and prefix sums of 16 values in a register.
 
-use super::memory::{LANES, Vector, add, broadcast, first_lanes, load};
+use super::memory::{LANES, Vector, add, broadcast, first_lanes, load, opaque, opaque_mask};
 use core::arch::x86_64::*;
 use core::mem::MaybeUninit;
 
@@ -28,25 +28,30 @@ pub(in crate::kernel) fn gaps(values: &[u32], prev: u32, step: u32, gaps: &mut [
     unsafe { _mm512_mask_storeu_epi32(rest_of_gaps.as_mut_ptr().cast(), valid, differences) };
 }
 
-prefix_sums!("avx512f");
+prefix_sums!("avx512f,avx512bw,avx512dq");
 
 /// Prefix sums within the register, in four steps: pairs, quads, halves, all.
+///
+/// Shuffles and shifts limit the throughput: they have execution ports in common, of which there are few.
+/// Each step has one shuffle, except the first: a product by 2^32 + 1 adds the first value of each pair to
+/// the second.
 #[inline]
-#[target_feature(enable = "avx512f")]
-fn inclusive(values: __m512i) -> __m512i {
-    let pairs = _mm512_add_epi32(values, _mm512_slli_epi64::<32>(values));
+#[target_feature(enable = "avx512f,avx512bw,avx512dq")]
+pub(super) fn inclusive(values: __m512i) -> __m512i {
+    let pairs = _mm512_mullo_epi64(values, opaque(_mm512_set1_epi64(1 << 32 | 1)));
     // The second pair of each quad gets the sum of the first.
     let first = _mm512_maskz_shuffle_epi32::<0b01_01_00_00>(0xcccc, pairs);
     let quads = _mm512_add_epi32(pairs, first);
-    let ends = _mm512_setr_epi32(0, 0, 0, 0, 3, 3, 3, 3, 0, 0, 0, 0, 11, 11, 11, 11);
-    let halves = _mm512_add_epi32(quads, _mm512_maskz_permutexvar_epi32(0xf0f0, ends, quads));
-    let end = _mm512_set1_epi32(7);
-    _mm512_add_epi32(halves, _mm512_maskz_permutexvar_epi32(0xff00, end, halves))
+    let ends = opaque(_mm512_setr_epi32(0, 0, 0, 0, 3, 3, 3, 3, 0, 0, 0, 0, 11, 11, 11, 11));
+    let odd = opaque_mask(0xf0f0) as u16;
+    let halves = _mm512_add_epi32(quads, _mm512_maskz_permutexvar_epi32(odd, ends, quads));
+    let (upper, end) = (opaque_mask(0xff00) as u16, opaque(_mm512_set1_epi32(7)));
+    _mm512_add_epi32(halves, _mm512_maskz_permutexvar_epi32(upper, end, halves))
 }
 
 /// The last value in every lane.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn last(values: __m512i) -> __m512i {
-    _mm512_permutexvar_epi32(_mm512_set1_epi32(15), values)
+    _mm512_permutexvar_epi32(opaque(_mm512_set1_epi32(15)), values)
 }

@@ -56,12 +56,12 @@ pub(in crate::kernel) fn vbyte_encode(values: &[u32], out: &mut Vec<u8>) {
 
 decode_or_sum! {
     /// [`crate::Kernel::vbyte_decode`].
-    "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt",
+    "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt",
     fn vbyte_decode(bytes) -> Result<usize, DecodeError>
 }
 
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
 fn decode<const SUM: bool>(bytes: &[u8], mut prev: u32, out: &mut [u32]) -> Result<usize, DecodeError> {
     let (mut used, mut done) = (0, 0);
     let mut sums = PrefixSums::after(prev);
