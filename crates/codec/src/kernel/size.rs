@@ -13,8 +13,9 @@ pub(super) const BYTES: HighSize = 1;
 pub(super) const WORDS: HighSize = 2;
 
 /// The width class of the high parts.
-pub(super) fn of(patch: Option<Patch>) -> HighSize {
-    patch.map_or(NONE, |patch| if patch.width <= 8 { BYTES } else { WORDS })
+#[inline]
+pub(super) fn of(patch: &Option<Patch>) -> HighSize {
+    patch.as_ref().map_or(NONE, |patch| if patch.width <= 8 { BYTES } else { WORDS })
 }
 
 /// A patch without exceptions.

@@ -57,13 +57,6 @@ pub(super) fn expand(mask: u8, values: Vector) -> Vector {
     _mm256_and_si256(spread, lane_mask(mask))
 }
 
-/// Moves the first bytes to those of the first eight that the mask selects; the others of these are zero.
-#[inline]
-#[target_feature(enable = "avx2")]
-pub(super) fn expand_bytes(mask: u8, bytes: __m128i) -> __m128i {
-    _mm_shuffle_epi8(bytes, ranks(mask))
-}
-
 #[inline]
 fn ranks(mask: u8) -> __m128i {
     // SAFETY: Every x86-64 CPU has SSE2.

@@ -2,7 +2,7 @@
 //! back.
 
 use super::super::scalar::{self, bitmap::word};
-use super::compress::{byte_mask, compress, expand, expand_bytes};
+use super::compress::{byte_mask, compress, expand};
 use super::memory::{LANES, Vector, load, load_all, load_bytes};
 use super::search::equal_lanes;
 use super::stream::unpack_stream;
@@ -59,6 +59,17 @@ pub(in crate::kernel) fn sparse_bitmap(bitmap: &Bitmap) -> SparseBitmap {
     SparseBitmap { mask, bytes }
 }
 
+/// A bit for each stored byte of a bitmap, and the bytes before these, if a sparse bitmap starts with `mask`.
+/// Another bitmap is read as a sparse one with all its bytes and no mask, without a branch: the form of a
+/// block cannot be predicted.
+#[inline]
+#[target_feature(enable = "bmi2")]
+pub(in crate::kernel) fn bitmap_mask(mask: [u8; 4], bitmap_len: usize, sparse: bool) -> (u32, usize) {
+    let mask_len = bitmap_len.div_ceil(8) * usize::from(sparse);
+    let all = _bzhi_u32(u32::MAX, bitmap_len as u32) & u32::from(sparse).wrapping_sub(1);
+    (_bzhi_u32(u32::from_le_bytes(mask), 8 * mask_len as u32) | all, mask_len)
+}
+
 /// [`crate::Kernel::exception_bitmap`].
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(in crate::kernel) fn exception_bitmap(
@@ -67,73 +78,66 @@ pub(in crate::kernel) fn exception_bitmap(
     sparse: bool,
     bitmap: &mut Bitmap,
 ) -> Option<StoredBitmap> {
-    match bytes.first_chunk::<4>() {
-        Some(mask) if bitmap_len == bitmap.len() && sparse => whole_sparse(*mask, &bytes[4..], bitmap),
-        Some(_) if bitmap_len == bitmap.len() => {
-            *bitmap = *bytes.first_chunk()?;
-            Some(StoredBitmap { count: scalar::bitmap::count_ones(bitmap), len: bitmap_len })
-        }
-        _ => scalar::exceptions::exception_bitmap(bytes, bitmap_len, sparse, bitmap),
-    }
-}
-
-/// Expands the sparse bitmap of 256 values: deposits up to eight stored bytes at a time by eight bits of the
-/// mask. Any bytes may follow the stored ones, so that whole words can be loaded.
-#[inline]
-#[target_feature(enable = "bmi2,popcnt")]
-fn whole_sparse(mask: [u8; 4], stored: &[u8], bitmap: &mut Bitmap) -> Option<StoredBitmap> {
-    let len = u32::from_le_bytes(mask).count_ones() as usize;
-    if stored.len() < len {
+    let Some(mask) = bytes.first_chunk() else {
+        return scalar::exceptions::exception_bitmap(bytes, bitmap_len, sparse, bitmap);
+    };
+    let (mask, mask_len) = bitmap_mask(*mask, bitmap_len, sparse);
+    let len = mask_len + mask.count_ones() as usize;
+    if bytes.len() < len {
         return None;
     }
-    let mut size = StoredBitmap { count: 0, len: mask.len() + len };
-    let mut used = 0;
-    for (bitmap, mask) in bitmap.as_chunks_mut().0.iter_mut().zip(mask) {
-        let bits = _pdep_u64(word(&stored[used..]), byte_mask(mask));
+    // Deposits up to eight stored bytes at a time by eight bits of the mask. Any bytes may follow the stored
+    // ones, so that whole words can be loaded.
+    let (mut used, mut count) = (mask_len, 0);
+    for (bitmap, mask) in bitmap.as_chunks_mut().0.iter_mut().zip(mask.to_le_bytes()) {
+        let bits = _pdep_u64(word(&bytes[used..]), byte_mask(mask));
         used += mask.count_ones() as usize;
-        size.count += bits.count_ones() as usize;
+        count += bits.count_ones() as usize;
         *bitmap = bits.to_le_bytes();
     }
-    Some(size)
+    Some(StoredBitmap { count, len })
 }
 
-/// The high parts of a block, unpacked.
+/// The high parts of a block.
 pub(super) struct HighBuffer {
-    /// Bytes, one after the other.
-    bytes: [MaybeUninit<[u8; LANES]>; BLOCK / LANES + 1],
-    /// Words at the positions of their values, zero elsewhere.
+    /// Words: unpacked and at the positions of their values, zero elsewhere.
     words: [MaybeUninit<Vector>; BLOCK / LANES],
+    /// Bytes: a copy of the packed ones if fewer than eight bytes follow them.
+    padded: [MaybeUninit<u8>; BLOCK + LANES],
+    is_padded: bool,
 }
 
 impl HighBuffer {
     /// An uninitialised buffer.
     #[inline]
     pub(super) fn new() -> HighBuffer {
-        HighBuffer { bytes: [MaybeUninit::uninit(); _], words: [MaybeUninit::uninit(); _] }
+        HighBuffer { words: [MaybeUninit::uninit(); _], padded: [MaybeUninit::uninit(); _], is_padded: false }
     }
 
-    /// Unpacks the high parts, which have the given size.
+    /// Prepares the high parts, which have the given size.
     #[inline]
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     pub(super) fn fill<const SIZE: HighSize>(&mut self, patch: &Patch) {
         match SIZE {
-            BYTES => self.fill_bytes(patch),
+            BYTES => {
+                let count = scalar::bitmap::count_ones(patch.bitmap);
+                if patch.highs.len() < packed_len(count, patch.width) + LANES {
+                    self.pad(patch);
+                }
+            }
             WORDS => self.fill_words(patch),
             _ => {}
         }
     }
 
-    /// Deposits the bits of eight high parts into bytes.
-    #[inline]
-    #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
-    fn fill_bytes(&mut self, patch: &Patch) {
-        let width = patch.width as usize;
-        let mask = EACH.wrapping_mul((1 << width) - 1);
-        let groups = scalar::bitmap::count_ones(patch.bitmap).div_ceil(LANES);
-        for (group, bytes) in self.bytes[..groups].iter_mut().enumerate() {
-            bytes.write(_pdep_u64(word(&patch.highs[group * width..]), mask).to_le_bytes());
-        }
-        self.bytes[groups].write([0; _]);
+    /// Copies the packed high parts.
+    #[cold]
+    #[inline(never)]
+    fn pad(&mut self, patch: &Patch) {
+        let len = patch.highs.len().min(BLOCK);
+        self.padded[..len].write_copy_of_slice(&patch.highs[..len]);
+        self.padded[len..].fill(MaybeUninit::new(0));
+        self.is_padded = true;
     }
 
     /// Unpacks all high parts, then moves eight at a time to their positions.
@@ -162,15 +166,22 @@ impl HighBuffer {
 /// Cursor over the high parts of the exceptions.
 pub(super) struct Highs<'a> {
     bitmap: &'a Bitmap,
-    highs: &'a HighBuffer,
-    /// Bytes consumed.
+    buffer: &'a HighBuffer,
+    /// For bytes: packed, and followed by at least eight bytes.
+    packed: *const u8,
+    /// For bytes: the low bits of each byte, as many as a high part has.
+    mask: u64,
+    /// For bytes: bits of the packed high parts consumed.
     used: usize,
 }
 
 impl<'a> Highs<'a> {
     #[inline]
-    pub(super) fn new(patch: Option<Patch<'a>>, highs: &'a HighBuffer) -> Highs<'a> {
-        Highs { bitmap: patch.unwrap_or(NO_PATCH).bitmap, highs, used: 0 }
+    pub(super) fn new(patch: Option<Patch<'a>>, buffer: &'a HighBuffer) -> Highs<'a> {
+        let Patch { bitmap, highs, width } = patch.unwrap_or(NO_PATCH);
+        let packed = if buffer.is_padded { buffer.padded.as_ptr().cast() } else { highs.as_ptr() };
+        let mask = EACH.wrapping_mul((1 << width) - 1);
+        Highs { bitmap, buffer, packed, mask, used: 0 }
     }
 
     /// The high parts of the next eight values, zero where a value is no exception.
@@ -183,13 +194,19 @@ impl<'a> Highs<'a> {
     pub(super) unsafe fn next<const SIZE: HighSize>(&mut self, group: usize) -> Vector {
         if SIZE == WORDS {
             // SAFETY: There are words for all groups.
-            return unsafe { self.highs.words[group].assume_init() };
+            return unsafe { self.buffer.words[group].assume_init() };
         }
-        let bytes = self.highs.bytes.as_ptr().cast::<u8>().wrapping_add(self.used);
-        // SAFETY: Eight bytes follow those of all set bits.
-        let bytes = unsafe { _mm_loadl_epi64(bytes.cast()) };
-        let positions = self.bitmap[group];
-        self.used += positions.count_ones() as usize;
-        _mm256_cvtepu8_epi32(expand_bytes(positions, bytes))
+        let next = self.packed.wrapping_add(self.used / 8);
+        // SAFETY: The high parts of all set bits are followed by eight bytes.
+        let bits = u64::from_le(unsafe { next.cast::<u64>().read_unaligned() });
+        // Eight high parts of 8 bits start with a byte, and those of up to 7 bits take at most 63 bits from
+        // the first bit of a byte on.
+        let bits = bits >> (self.used % 8);
+        // From the bit stream directly to the bytes of the exceptions: an array of unpacked high parts would
+        // be read at other offsets than it is written, and such a read waits for the writes.
+        let mask = byte_mask(self.bitmap[group]) & self.mask;
+        let bytes = _pdep_u64(bits, mask);
+        self.used += mask.count_ones() as usize;
+        _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(bytes as i64))
     }
 }

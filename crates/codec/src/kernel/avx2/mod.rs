@@ -6,7 +6,7 @@
 mod bitmap;
 mod bits;
 mod compress;
-mod exceptions;
+pub(super) mod exceptions;
 mod memory;
 mod runs;
 mod score;

@@ -22,7 +22,8 @@ unsafe fn vertical<const W: usize, const SIZE: HighSize, const SUM: bool>(
     highs: &HighBuffer,
     out: &mut [u32; BLOCK],
 ) {
-    let mut finish = Finish::new(packed, highs);
+    // With the constant width, the shift of the exceptions is a constant too.
+    let mut finish = Finish::new(&Packed { width: W as u32, ..*packed }, highs);
     let word = |k: usize| {
         let word = packed.bytes.as_ptr().wrapping_add(32 * k);
         // SAFETY: There are W words of 32 bytes, and `k` is less than W.

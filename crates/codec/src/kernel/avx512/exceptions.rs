@@ -1,8 +1,9 @@
 //! Exceptions of PFor: splitting off their high parts, reading their positions, and adding the high parts
 //! back.
 
+use super::super::avx2::exceptions::bitmap_mask;
 use super::super::scalar;
-use super::memory::{Constant, LANES, Vector, load, load_bytes};
+use super::memory::{Constant, LANES, Vector, load, load_bytes, opaque, opaque_mask};
 use super::stream::BitStream;
 use crate::block::BLOCK;
 use crate::kernel::size::{HighSize, NO_PATCH, WORDS};
@@ -62,14 +63,19 @@ pub(in crate::kernel) fn exception_bitmap(
     let Some(mask) = bytes.first_chunk() else {
         return scalar::exceptions::exception_bitmap(bytes, bitmap_len, sparse, bitmap);
     };
-    // A whole bitmap is read as a sparse one with all its bytes and no mask, so that the form causes no
-    // branch.
-    let mask_len = if sparse { bitmap_len.div_ceil(8) } else { 0 };
-    let mask = _bzhi_u32(u32::from_le_bytes(*mask), 8 * mask_len as u32);
-    let mask = if sparse { mask } else { _bzhi_u32(u32::MAX, bitmap_len as u32) };
+    let (mask, mask_len) = bitmap_mask(*mask, bitmap_len, sparse);
     let len = mask_len + mask.count_ones() as usize;
-    let stored = bytes.get(mask_len..len)?;
-    let bits = _mm256_maskz_expand_epi8(mask, _mm512_castsi512_si256(load_bytes(stored)));
+    if bytes.len() < len {
+        return None;
+    }
+    // Any bytes may follow the stored ones: a mask of these would delay the load.
+    let stored = &bytes[mask_len..];
+    let stored = match stored.first_chunk::<32>() {
+        // SAFETY: There are 32 bytes.
+        Some(stored) => unsafe { _mm256_loadu_si256(stored.as_ptr().cast()) },
+        None => _mm512_castsi512_si256(load_bytes(stored)),
+    };
+    let bits = _mm256_maskz_expand_epi8(mask, stored);
     // SAFETY: The bitmap has 32 bytes.
     unsafe { _mm256_storeu_si256(bitmap.as_mut_ptr().cast(), bits) };
     Some(StoredBitmap { count: scalar::bitmap::count_ones(bitmap), len })
@@ -90,7 +96,7 @@ impl HighBuffer {
 
     /// Unpacks the high parts if they are words: all of them, and then moves 16 at a time to their positions.
     #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
     pub(super) fn fill<const SIZE: HighSize>(&mut self, patch: &Patch) {
         if SIZE != WORDS {
             return;
@@ -115,15 +121,9 @@ impl HighBuffer {
 
 /// Cursor over the high parts of the exceptions.
 pub(super) struct Highs<'a> {
-    patch: Patch<'a>,
-    /// For bytes: bits of the packed high parts consumed.
-    used: usize,
+    narrow: HighBytes<'a>,
     /// For bytes: the high parts of the next values, up to 64, each at its position.
     bytes: Vector,
-    /// For bytes: for each eight high parts the eight bytes from their first byte on.
-    starts: Vector,
-    /// For bytes: the bit within those eight bytes at which each high part starts.
-    bits: Vector,
     highs: &'a HighBuffer,
 }
 
@@ -131,10 +131,8 @@ impl<'a> Highs<'a> {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
     pub(super) fn new(patch: Option<Patch<'a>>, highs: &'a HighBuffer) -> Highs<'a> {
-        let patch = patch.unwrap_or(NO_PATCH);
-        let width = patch.width.min(8) as usize;
-        let (starts, bits) = (STARTS[width].vector(), BITS[width].vector());
-        Highs { patch, used: 0, bytes: _mm512_setzero_si512(), starts, bits, highs }
+        let narrow = HighBytes::new(patch);
+        Highs { narrow, bytes: _mm512_setzero_si512(), highs }
     }
 
     /// The high parts of the next 16 values, zero where a value is no exception.
@@ -150,18 +148,40 @@ impl<'a> Highs<'a> {
             return unsafe { self.highs.words[group].assume_init() };
         }
         if group.is_multiple_of(4) {
-            self.bytes = self.next_bytes(group / 4);
+            self.bytes = self.narrow.next(group / 4);
         }
-        let bytes = _mm512_castsi512_si128(self.bytes);
-        self.bytes = _mm512_alignr_epi64::<2>(self.bytes, self.bytes);
-        _mm512_cvtepu8_epi32(bytes)
+        // The first byte of each lane; the others are zero.
+        let first = opaque(SIXTEENTHS[group % 4].vector());
+        _mm512_maskz_permutexvar_epi8(opaque_mask(0x1111_1111_1111_1111), first, self.bytes)
+    }
+}
+
+/// Cursor over high parts of at most 8 bits.
+pub(super) struct HighBytes<'a> {
+    patch: Patch<'a>,
+    /// Bits of the packed high parts consumed.
+    used: usize,
+    /// For each eight high parts the eight bytes from their first byte on.
+    starts: Vector,
+    /// The bit within those eight bytes at which each high part starts.
+    bits: Vector,
+}
+
+impl<'a> HighBytes<'a> {
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    pub(super) fn new(patch: Option<Patch<'a>>) -> HighBytes<'a> {
+        let patch = patch.unwrap_or(NO_PATCH);
+        let width = patch.width.min(8) as usize;
+        HighBytes { patch, used: 0, starts: STARTS[width].vector(), bits: BITS[width].vector() }
     }
 
-    /// The high parts of 64 values as bytes: each eight are extracted from eight bytes, and all are expanded
-    /// by the bitmap.
+    /// The high parts of the next 64 values as bytes, zero where a value is no exception: each eight are
+    /// extracted from eight bytes, and all are expanded by the bitmap. Called at most once for each quarter,
+    /// in order.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-    fn next_bytes(&mut self, quarter: usize) -> Vector {
+    pub(super) fn next(&mut self, quarter: usize) -> Vector {
         let positions = u64::from_le_bytes(self.patch.bitmap.as_chunks().0[quarter]);
         let bytes = load_bytes(&self.patch.highs[self.used / 8..]);
         let eights = _mm512_permutexvar_epi8(self.starts, bytes);
@@ -172,6 +192,17 @@ impl<'a> Highs<'a> {
         _mm512_maskz_expand_epi8(positions, _mm512_and_si512(fields, mask))
     }
 }
+
+/// For each 16 of 64 bytes, a byte for each lane.
+static SIXTEENTHS: [Constant; 4] = {
+    let mut bytes = [const { Constant::counting(4) }; 4];
+    let mut k = 0;
+    while k < 4 * 64 {
+        bytes[k / 64].0[k % 64] += (k / 64 * LANES) as u8;
+        k += 1;
+    }
+    bytes
+};
 
 /// For each width up to 8 and each eight fields, the eight bytes from their first byte on.
 static STARTS: [Constant; 9] = {

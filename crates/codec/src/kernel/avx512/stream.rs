@@ -18,7 +18,7 @@ pub(super) struct BitStream<'a> {
 
 impl<'a> BitStream<'a> {
     #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
     pub(super) fn new(bytes: &'a [u8], width: u32) -> BitStream<'a> {
         let row = &SHUFFLES[width as usize];
         // SAFETY: There are 64 bytes.
@@ -31,7 +31,7 @@ impl<'a> BitStream<'a> {
 
     /// The values from index `16 * group` on; lanes after the last value are unspecified.
     #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
     pub(super) fn values(&self, group: usize) -> __m512i {
         let bytes = load_bytes(&self.bytes[group * self.stride..]);
         let low = _mm512_permutexvar_epi8(self.shuffle, bytes);

@@ -63,7 +63,7 @@ macro_rules! unpack_by_form {
         /// [`crate::Kernel::unpack`].
         #[target_feature(enable = $features)]
         pub(in crate::kernel) fn unpack(packed: &Packed, out: &mut [u32]) {
-            match (size::of(packed.patch), packed.after.is_some()) {
+            match (size::of(&packed.patch), packed.after.is_some()) {
                 (NONE, false) => unpack_as::<NONE, false>(packed, out),
                 (NONE, true) => unpack_as::<NONE, true>(packed, out),
                 (BYTES, false) => unpack_as::<BYTES, false>(packed, out),
