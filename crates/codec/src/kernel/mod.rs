@@ -20,8 +20,9 @@ macro_rules! by_width {
     (@@ $function:ident, ($($more:ident),*), $w:literal) => { $function::<$w $(, $more)*> };
 }
 
-/// Repeats `$body` for each `$k` from 0 to 15 or to 31: straight-line code in which `$k` is a constant.
+/// Repeats `$body` for each `$k` from 0 to 7, 15 or 31: straight-line code in which `$k` is a constant.
 macro_rules! unrolled {
+    (8, $k:ident, $body:expr) => { unrolled!(@ $k, $body, 0 1 2 3 4 5 6 7) };
     (16, $k:ident, $body:expr) => { unrolled!(@ $k, $body, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15) };
     (32, $k:ident, $body:expr) => {
         unrolled!(@ $k, $body, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31)

@@ -11,7 +11,7 @@ mod bitmap;
 mod bits;
 mod exceptions;
 mod memory;
-
+mod narrow;
 mod runs;
 mod score;
 mod search;
@@ -26,7 +26,7 @@ use super::table::KernelTable;
 
 static TABLE: KernelTable = KernelTable {
     name: "avx512",
-    unpack: bits::unpack,
+    unpack: narrow::unpack,
     exception_bitmap: exceptions::exception_bitmap,
     sparse_bitmap: exceptions::sparse_bitmap,
     vbyte_encode: vbyte::vbyte_encode,
