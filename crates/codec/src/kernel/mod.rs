@@ -4,8 +4,8 @@
 //! every condition that memory safety needs, so that code outside this module cannot cause an invalid
 //! access. A kernel does not interpret block headers. Two exceptions: `VByte`, where the loop itself finds
 //! the end of the input, and PFor, where it reads the positions of the exceptions
-//! ([`Kernel::exception_bitmap`]) and computes the block length for each width
-//! ([`Kernel::shortest_patched`]).
+//! ([`Kernel::exception_bitmap`]), compiles the decoder with its loops inlined ([`Kernel::pfor_decode`]),
+//! and computes the block length for each width ([`Kernel::shortest_patched`]).
 //!
 //! Every kernel gives the same values and the same bytes. [`scalar`] is the reference; the other kernels
 //! also use its loops where vector instructions do not help. A process chooses one kernel
@@ -39,6 +39,7 @@ mod x86;
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod pfor;
 mod scalar;
 mod select;
 #[cfg(target_arch = "x86_64")]
@@ -49,6 +50,7 @@ use crate::bitpack::{Layout, WIDTH_MAX, packed_len};
 use crate::block::{BLOCK, Intersection, RunPair, Selection, Survivors, ValueRun};
 use crate::error::DecodeError;
 use crate::saturation::Saturation;
+pub(crate) use pfor::PforLoops;
 pub use select::KernelError;
 pub(crate) use table::{
     Bitmap, Exceptions, GapBuffer, Packed, Patch, SparseBitmap, StoredBitmap, WidthCounts,
@@ -105,12 +107,22 @@ impl Kernel {
     /// If lengths and widths are inconsistent. Fewer high parts than set bits cause a panic or wrong values,
     /// but no invalid access.
     pub(crate) fn unpack(self, packed: &Packed, out: &mut [u32]) {
-        let exact = packed.bytes.len() == packed_len(out.len(), packed.width);
-        let high_width = packed.patch.map_or(1, |patch| patch.width);
-        let fits = high_width > 0 && packed.width.saturating_add(high_width) <= WIDTH_MAX;
-        assert!(out.len() <= BLOCK && packed.width <= WIDTH_MAX && exact && (packed.patch.is_none() || fits));
+        packed.check(out.len());
         // SAFETY: The CPU has the instructions of this kernel, the widths are valid, and the lengths match.
         unsafe { (self.0.unpack)(packed, out) }
+    }
+
+    /// See [`crate::pfor::decode`]. At most 256 values.
+    pub(crate) fn pfor_decode(
+        self,
+        bytes: &[u8],
+        layout: Layout,
+        after: Option<u32>,
+        out: &mut [u32],
+    ) -> Result<usize, DecodeError> {
+        assert!(out.len() <= BLOCK);
+        // SAFETY: The CPU has the instructions of this kernel, and there are at most 256 values.
+        unsafe { (self.0.pfor_decode)(bytes, layout, after, out) }
     }
 
     /// Counts, for each width, the values that are wider. At most 256 values.

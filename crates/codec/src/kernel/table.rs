@@ -1,6 +1,6 @@
 //! The table of loops that a kernel consists of, and the types of their arguments and results.
 
-use crate::bitpack::Layout;
+use crate::bitpack::{Layout, WIDTH_MAX, packed_len};
 use crate::block::{BLOCK, Intersection, RUN_SLACK, RunPair, Selection, Survivors, ValueRun};
 use crate::error::DecodeError;
 use crate::saturation::Saturation;
@@ -13,6 +13,7 @@ pub(super) struct KernelTable {
     pub(super) name: &'static str,
     pub(super) pack: unsafe fn(&[u32], u32, Layout, &mut [MaybeUninit<u8>]),
     pub(super) unpack: unsafe fn(&Packed, &mut [u32]),
+    pub(super) pfor_decode: unsafe fn(&[u8], Layout, Option<u32>, &mut [u32]) -> Consumed,
     pub(super) count_wider: unsafe fn(&[u32]) -> WidthCounts,
     pub(super) shortest_patched: unsafe fn(usize, &WidthCounts) -> (u32, usize),
     pub(super) exceptions: unsafe fn(&[u32], u32, &mut Exceptions),
@@ -75,6 +76,17 @@ pub(crate) struct Packed<'a> {
     pub(crate) patch: Option<Patch<'a>>,
     /// The value before the first, if the packed values are gaps less 1 whose prefix sums are wanted.
     pub(crate) after: Option<u32>,
+}
+
+impl Packed<'_> {
+    /// Panics if lengths and widths are inconsistent.
+    #[inline]
+    pub(super) fn check(&self, n: usize) {
+        let exact = self.bytes.len() == packed_len(n, self.width);
+        let high_width = self.patch.as_ref().map_or(1, |patch| patch.width);
+        let fits = high_width > 0 && self.width.saturating_add(high_width) <= WIDTH_MAX;
+        assert!(n <= BLOCK && self.width <= WIDTH_MAX && exact && (self.patch.is_none() || fits));
+    }
 }
 
 /// The high parts of the exceptions.

@@ -4,7 +4,7 @@ use super::cost::{HEAD, bitmap_len};
 use crate::bitpack::{WIDTH_MAX, packed_len};
 use crate::block::BLOCK;
 use crate::error::DecodeError;
-use crate::kernel::{Bitmap, Kernel, StoredBitmap};
+use crate::kernel::{Bitmap, PforLoops, StoredBitmap};
 
 /// Form and width of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,9 +34,9 @@ impl Header {
 
     /// Reads the header of a block of `n` > 0 values, and the positions of the exceptions, if it has some,
     /// to `bitmap`. The bitmap is not part of the header: copies of it would cost as much as its use.
-    #[inline]
-    pub(super) fn read(
-        kernel: Kernel,
+    #[inline(always)]
+    pub(super) fn read<L: PforLoops>(
+        kernel: L,
         bytes: &[u8],
         n: usize,
         bitmap: &mut Bitmap,
@@ -98,9 +98,9 @@ pub(super) fn constant_len(width: u32) -> usize {
 
 /// Reads the exceptions and checks that there is at least one, that none is after the last value, and that
 /// low and high part have at most 32 bits together.
-#[inline]
-fn read_patched(
-    kernel: Kernel,
+#[inline(always)]
+fn read_patched<L: PforLoops>(
+    kernel: L,
     bytes: &[u8],
     n: usize,
     width: u32,
@@ -128,6 +128,7 @@ fn beyond(bitmap: &Bitmap, n: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::Kernel;
 
     #[track_caller]
     fn check(bytes: &[u8], n: usize, expect: Result<(u32, usize), DecodeError>) {

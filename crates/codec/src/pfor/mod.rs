@@ -41,7 +41,7 @@ use crate::{DecodeError, Kernel};
 use header::Header;
 pub(crate) use header::has_narrow_values;
 pub(crate) use plan::block_len;
-pub(crate) use read::decode;
+pub(crate) use read::{decode, decode_by};
 pub(crate) use write::encode;
 
 /// The most bytes of `n` values: a plain block of the full width. It is the bound for bit packing without

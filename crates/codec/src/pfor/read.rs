@@ -6,12 +6,26 @@
 
 use super::header::{Header, PforForm};
 use crate::bitpack::{Layout, WIDTH_MAX, packed_len};
-use crate::kernel::{Packed, Patch};
+use crate::kernel::{Packed, Patch, PforLoops};
 use crate::{DecodeError, Kernel};
 
 /// Reads `out.len()` values, 1 to 256, or their sums from `after` on; returns the bytes consumed.
+#[inline]
 pub(crate) fn decode(
     kernel: Kernel,
+    bytes: &[u8],
+    layout: Layout,
+    after: Option<u32>,
+    out: &mut [u32],
+) -> Result<usize, DecodeError> {
+    kernel.pfor_decode(bytes, layout, after, out)
+}
+
+/// [`decode`] by given loops. Always inlined, so that a kernel compiles it for its instructions: most of the
+/// time between two blocks is latency, which calls and copies of the header would add to.
+#[inline(always)]
+pub(crate) fn decode_by<L: PforLoops>(
+    kernel: L,
     bytes: &[u8],
     layout: Layout,
     after: Option<u32>,

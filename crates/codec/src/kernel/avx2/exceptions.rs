@@ -71,6 +71,7 @@ pub(in crate::kernel) fn bitmap_mask(mask: [u8; 4], bitmap_len: usize, sparse: b
 }
 
 /// [`crate::Kernel::exception_bitmap`].
+#[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(in crate::kernel) fn exception_bitmap(
     bytes: &[u8],

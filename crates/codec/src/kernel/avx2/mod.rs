@@ -8,6 +8,7 @@ mod bits;
 mod compress;
 pub(super) mod exceptions;
 mod memory;
+mod pfor;
 mod runs;
 mod score;
 mod search;
@@ -23,6 +24,7 @@ pub(super) static TABLE: KernelTable = KernelTable {
     name: "avx2",
     pack: bits::pack,
     unpack: bits::unpack,
+    pfor_decode: pfor::pfor_decode,
     count_wider: widths::count_wider,
     shortest_patched: widths::shortest_patched,
     exceptions: exceptions::exceptions,

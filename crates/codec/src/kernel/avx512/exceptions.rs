@@ -53,6 +53,7 @@ pub(in crate::kernel) fn sparse_bitmap(bitmap: &Bitmap) -> SparseBitmap {
 }
 
 /// [`crate::Kernel::exception_bitmap`].
+#[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
 pub(in crate::kernel) fn exception_bitmap(
     bytes: &[u8],

@@ -12,6 +12,7 @@ mod bits;
 mod exceptions;
 mod memory;
 mod narrow;
+mod pfor;
 mod runs;
 mod score;
 mod search;
@@ -27,6 +28,7 @@ use super::table::KernelTable;
 static TABLE: KernelTable = KernelTable {
     name: "avx512",
     unpack: narrow::unpack,
+    pfor_decode: pfor::pfor_decode,
     exception_bitmap: exceptions::exception_bitmap,
     sparse_bitmap: exceptions::sparse_bitmap,
     vbyte_encode: vbyte::vbyte_encode,

@@ -25,6 +25,7 @@ const WIDTH_MAX: usize = 11;
 const HIGH_WIDTH_MAX: u32 = 8;
 
 /// [`crate::Kernel::unpack`].
+#[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
 pub(in crate::kernel) fn unpack(packed: &Packed, out: &mut [u32]) {
     let high_width = packed.patch.as_ref().map_or(0, |patch| patch.width);

@@ -12,12 +12,15 @@ mod unpack;
 pub(super) mod vbyte;
 pub(super) mod widths;
 
+use super::Kernel;
 use super::table::KernelTable;
+use crate::pfor;
 
 pub(super) static TABLE: KernelTable = KernelTable {
     name: "scalar",
     pack: bits::pack,
     unpack: unpack::unpack,
+    pfor_decode: |bytes, layout, after, out| pfor::decode_by(Kernel::SCALAR, bytes, layout, after, out),
     count_wider: widths::count_wider,
     shortest_patched: crate::pfor::cost::shortest_patched,
     exceptions: exceptions::exceptions,

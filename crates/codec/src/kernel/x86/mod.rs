@@ -150,6 +150,48 @@ macro_rules! unpack_by_form {
     };
 }
 
+/// `pfor_decode`, which decodes a block by `exception_bitmap` and `unpack`, both inlined.
+macro_rules! pfor_decode {
+    ($features:literal) => {
+        /// [`crate::Kernel::pfor_decode`].
+        #[target_feature(enable = $features)]
+        pub(in crate::kernel) fn pfor_decode(
+            bytes: &[u8],
+            layout: Layout,
+            after: Option<u32>,
+            out: &mut [u32],
+        ) -> Consumed {
+            pfor::decode_by(Loops, bytes, layout, after, out)
+        }
+
+        /// A value is made only where the CPU has the instructions of `pfor_decode`.
+        #[derive(Clone, Copy)]
+        struct Loops;
+
+        impl PforLoops for Loops {
+            #[inline(always)]
+            fn exception_bitmap(
+                self,
+                bytes: &[u8],
+                bitmap_len: usize,
+                sparse: bool,
+                bitmap: &mut Bitmap,
+            ) -> Option<StoredBitmap> {
+                assert!(bitmap_len <= bitmap.len());
+                // SAFETY: The CPU has the instructions, and the bitmap is not too long.
+                unsafe { exception_bitmap(bytes, bitmap_len, sparse, bitmap) }
+            }
+
+            #[inline(always)]
+            fn unpack(self, packed: &Packed, out: &mut [u32]) {
+                packed.check(out.len());
+                // SAFETY: The CPU has the instructions, the widths are valid, and the lengths match.
+                unsafe { unpack(packed, out) }
+            }
+        }
+    };
+}
+
 /// The range of `few` from the first group of `L` values that does not end before the first value of
 /// `many`, up to the last group that does not start after the last one. `many` is not empty.
 #[inline(always)]

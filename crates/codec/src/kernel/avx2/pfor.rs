@@ -1,0 +1,9 @@
+//! Decoding of `PFor` blocks.
+
+use super::{bits::unpack, exceptions::exception_bitmap};
+use crate::bitpack::Layout;
+use crate::kernel::PforLoops;
+use crate::kernel::table::{Bitmap, Consumed, Packed, StoredBitmap};
+use crate::pfor;
+
+pfor_decode!("avx2,bmi1,bmi2,lzcnt,popcnt");
