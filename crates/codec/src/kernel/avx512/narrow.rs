@@ -11,7 +11,7 @@
 use super::bits;
 use super::exceptions::HighBytes;
 use super::memory::{Constant, LANES, Vector, add, broadcast, opaque, opaque_mask, store_all};
-use super::sums::inclusive;
+use super::sums::Steps;
 use crate::bitpack::Layout;
 use crate::block::BLOCK;
 use crate::kernel::size::{BYTES, HighSize, NONE};
@@ -97,6 +97,7 @@ unsafe fn sums<const W: usize, const SIZE: HighSize>(packed: &Packed, prev: u32,
     // All before the first is needed, so that their latencies overlap.
     let quarters =
         if SIZE == NONE { [none; 4] } else { [highs.next(0), highs.next(1), highs.next(2), highs.next(3)] };
+    let steps = Steps::new();
     let mut before = Sum(broadcast(prev as i32));
     unrolled!(8, k, {
         let halves = select(low_half, rows(4 * k, 0), rows(4 * k + 2, 16));
@@ -108,7 +109,7 @@ unsafe fn sums<const W: usize, const SIZE: HighSize>(packed: &Packed, prev: u32,
                 _mm512_maskz_permutexvar_epi8(opaque_mask(0x5555_5555_5555_5555), first, quarters[k / 2]);
             _mm512_mullo_epi16(words, factor)
         };
-        let sums = add(inclusive(and_or(halves, mask, exceptions)), counts);
+        let sums = add(steps.inclusive(and_or(halves, mask, exceptions)), counts);
         let out = &mut out.as_chunks_mut::<LANES>().0[2 * k..2 * k + 2];
         store_all(&mut out[0], add(before.0, _mm512_and_si512(sums, low_half)));
         before.add(last(last_low, sums));

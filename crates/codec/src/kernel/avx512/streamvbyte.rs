@@ -39,8 +39,9 @@ decode_or_sum! {
     fn streamvbyte_decode(controls, data) -> ()
 }
 
-/// Expands the data bytes to four bytes per value, by a mask computed from the control bytes.
-#[inline]
+/// Expands the data bytes to four bytes per value, by a mask computed from the control bytes. Not inlined:
+/// the registers that prefix sums need would be saved without them too.
+#[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
 fn decode<const SUM: bool>(controls: &[u8], mut data: &[u8], prev: u32, out: &mut [u32]) {
     let masks = masks(controls);

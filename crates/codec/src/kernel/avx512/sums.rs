@@ -30,28 +30,53 @@ pub(in crate::kernel) fn gaps(values: &[u32], prev: u32, step: u32, gaps: &mut [
 
 prefix_sums!("avx512f,avx512bw,avx512dq");
 
-/// Prefix sums within the register, in four steps: pairs, quads, halves, all.
-///
-/// Shuffles and shifts limit the throughput: they have execution ports in common, of which there are few.
-/// Each step has one shuffle, except the first: a product by 2^32 + 1 adds the first value of each pair to
-/// the second.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq")]
-pub(super) fn inclusive(values: __m512i) -> __m512i {
-    let pairs = _mm512_mullo_epi64(values, opaque(_mm512_set1_epi64(1 << 32 | 1)));
-    // The second pair of each quad gets the sum of the first.
-    let first = _mm512_maskz_shuffle_epi32::<0b01_01_00_00>(0xcccc, pairs);
-    let quads = _mm512_add_epi32(pairs, first);
-    let ends = opaque(_mm512_setr_epi32(0, 0, 0, 0, 3, 3, 3, 3, 0, 0, 0, 0, 11, 11, 11, 11));
-    let odd = opaque_mask(0xf0f0) as u16;
-    let halves = _mm512_add_epi32(quads, _mm512_maskz_permutexvar_epi32(odd, ends, quads));
-    let (upper, end) = (opaque_mask(0xff00) as u16, opaque(_mm512_set1_epi32(7)));
-    _mm512_add_epi32(halves, _mm512_maskz_permutexvar_epi32(upper, end, halves))
+/// The constants of the steps of a prefix sum.
+#[derive(Clone, Copy)]
+pub(super) struct Steps {
+    pair: __m512i,
+    quad_ends: __m512i,
+    odd_quads: u64,
+    half_end: __m512i,
+    upper_half: u64,
+    last: __m512i,
 }
 
-/// The last value in every lane.
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn last(values: __m512i) -> __m512i {
-    _mm512_permutexvar_epi32(opaque(_mm512_set1_epi32(15)), values)
+impl Steps {
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    pub(super) fn new() -> Steps {
+        Steps {
+            pair: opaque(_mm512_set1_epi64(1 << 32 | 1)),
+            quad_ends: opaque(_mm512_setr_epi32(0, 0, 0, 0, 3, 3, 3, 3, 0, 0, 0, 0, 11, 11, 11, 11)),
+            odd_quads: opaque_mask(0xf0f0),
+            half_end: opaque(_mm512_set1_epi32(7)),
+            upper_half: opaque_mask(0xff00),
+            last: opaque(_mm512_set1_epi32(15)),
+        }
+    }
+
+    /// Prefix sums within the register, in four steps: pairs, quads, halves, all.
+    ///
+    /// Shuffles and shifts limit the throughput: they have execution ports in common, of which there are few.
+    /// Each step has one shuffle, except the first: a product by 2^32 + 1 adds the first value of each pair
+    /// to the second.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512dq")]
+    pub(super) fn inclusive(&self, values: __m512i) -> __m512i {
+        let pairs = _mm512_mullo_epi64(values, self.pair);
+        // The second pair of each quad gets the sum of the first.
+        let first = _mm512_maskz_shuffle_epi32::<0b01_01_00_00>(0xcccc, pairs);
+        let quads = _mm512_add_epi32(pairs, first);
+        let ends = _mm512_maskz_permutexvar_epi32(self.odd_quads as u16, self.quad_ends, quads);
+        let halves = _mm512_add_epi32(quads, ends);
+        let end = _mm512_maskz_permutexvar_epi32(self.upper_half as u16, self.half_end, halves);
+        _mm512_add_epi32(halves, end)
+    }
+
+    /// The last value in every lane.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn last(&self, values: __m512i) -> __m512i {
+        _mm512_permutexvar_epi32(self.last, values)
+    }
 }

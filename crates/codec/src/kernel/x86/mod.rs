@@ -24,20 +24,24 @@ macro_rules! decode_or_sum {
     };
 }
 
-/// `PrefixSums`, by two functions: `inclusive` computes the prefix sums within a vector, `last` broadcasts
-/// its last value.
+/// `PrefixSums`, by two methods of `Steps`: `inclusive` computes the prefix sums within a vector, `last`
+/// broadcasts its last value. `Steps` are the constants of both, made once for all vectors.
 macro_rules! prefix_sums {
     ($features:literal) => {
-        /// The sum of all values so far, in every lane.
+        /// The sum of all values so far.
         #[derive(Clone, Copy)]
-        pub(super) struct PrefixSums(Vector);
+        pub(super) struct PrefixSums {
+            steps: Steps,
+            /// In every lane.
+            sum: Vector,
+        }
 
         impl PrefixSums {
             /// Starts at `prev`.
             #[inline]
             #[target_feature(enable = $features)]
             pub(super) fn after(prev: u32) -> PrefixSums {
-                PrefixSums(broadcast(prev as i32))
+                PrefixSums { steps: Steps::new(), sum: broadcast(prev as i32) }
             }
 
             /// The prefix sums of the next vector. The dependency chain between calls is a single addition:
@@ -45,9 +49,9 @@ macro_rules! prefix_sums {
             #[inline]
             #[target_feature(enable = $features)]
             pub(super) fn next(&mut self, values: Vector) -> Vector {
-                let own = inclusive(values);
-                let sums = add(own, self.0);
-                self.0 = add(self.0, last(own));
+                let own = self.steps.inclusive(values);
+                let sums = add(own, self.sum);
+                self.sum = add(self.sum, self.steps.last(own));
                 sums
             }
         }
