@@ -202,8 +202,8 @@ impl ImpactOrderedRun<'_, '_, '_, '_> {
     }
 }
 
-/// Raises the threshold of a query of one term, whose skip data was not resident, to a score that `k` documents
-/// reach: each block of its list, and so each superblock, contains one that reaches its max score.
+/// Raises the threshold of a query of one term, whose skip data was not resident, to a score that `k`
+/// documents reach: each block of its list, and so each superblock, contains one that reaches its max score.
 fn raise_threshold(term: &Term<'_>, search: &mut Search<'_>) -> Result<()> {
     let Some(list) = term.blocks.skips() else { return Ok(()) };
     let (k, scores) = (search.top.k(), &mut search.scratch.bounds);
