@@ -62,7 +62,7 @@ fn bitmap_bytes_max(n: usize, other: usize) -> usize {
 /// Reads `out.len()` values, 1 to 256; returns the bytes consumed.
 pub(crate) fn decode(kernel: Kernel, bytes: &[u8], prev: u32, out: &mut [u32]) -> Result<usize, DecodeError> {
     let Some(bits) = bits(bytes)? else {
-        return pfor::decode(kernel, bytes, Layout::Vertical, Some(prev), out);
+        return kernel.pfor_decode(bytes, Layout::Vertical, Some(prev), out);
     };
     bitmap::check_bits(kernel, bits, prev, out.len())?;
     bitmap::read_bits(kernel, bits, prev, out);

@@ -280,7 +280,7 @@ impl Codec {
             Family::Raw => raw::decode(bytes, out),
             Family::VByte => vbyte::decode(kernel, bytes, after, out),
             Family::StreamVByte => streamvbyte::decode(kernel, bytes, after, out),
-            Family::Pfor(layout) => pfor::decode(layout.kernel(kernel), bytes, layout, after, out),
+            Family::Pfor(layout) => layout.kernel(kernel).pfor_decode(bytes, layout, after, out),
             Family::Bp256 => bp256::decode(kernel, bytes, after, out),
             Family::Bitmap => bitmap::decode(kernel, bytes, prev, out),
             Family::Auto => auto::decode(kernel, bytes, prev, out),

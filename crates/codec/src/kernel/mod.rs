@@ -39,21 +39,19 @@ mod x86;
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
-mod pfor;
 mod scalar;
 mod select;
 #[cfg(target_arch = "x86_64")]
 mod size;
-mod table;
+pub(crate) mod table;
 
 use crate::bitpack::{Layout, WIDTH_MAX, packed_len};
 use crate::block::{BLOCK, Intersection, RunPair, Selection, Survivors, ValueRun};
 use crate::error::DecodeError;
 use crate::saturation::Saturation;
-pub(crate) use pfor::PforLoops;
 pub use select::KernelError;
 pub(crate) use table::{
-    Bitmap, Exceptions, GapBuffer, Packed, Patch, SparseBitmap, StoredBitmap, WidthCounts,
+    Bitmap, Exceptions, GapBuffer, Packed, PforLoops, SparseBitmap, StoredBitmap, WidthCounts,
 };
 use table::{KernelTable, RunBlock};
 
@@ -112,7 +110,7 @@ impl Kernel {
         unsafe { (self.0.unpack)(packed, out) }
     }
 
-    /// See [`crate::pfor::decode`]. At most 256 values.
+    /// See [`crate::pfor::read::decode`]. At most 256 values.
     pub(crate) fn pfor_decode(
         self,
         bytes: &[u8],
@@ -378,6 +376,22 @@ impl Kernel {
         assert!(k <= keys.len());
         // SAFETY: The CPU has the instructions of this kernel, and there are at least `k` keys.
         unsafe { (self.0.largest)(keys, k, scratch) }
+    }
+}
+
+impl PforLoops for Kernel {
+    fn exception_bitmap(
+        self,
+        bytes: &[u8],
+        bitmap_len: usize,
+        sparse: bool,
+        bitmap: &mut Bitmap,
+    ) -> Option<StoredBitmap> {
+        Kernel::exception_bitmap(self, bytes, bitmap_len, sparse, bitmap)
+    }
+
+    fn unpack(self, packed: &Packed, out: &mut [u32]) {
+        Kernel::unpack(self, packed, out);
     }
 }
 

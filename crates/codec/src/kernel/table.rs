@@ -89,6 +89,22 @@ impl Packed<'_> {
     }
 }
 
+/// The loops that PFor decodes by. A kernel that implements them for a type of its own decodes a block by a
+/// single function, without calls through its table.
+pub(crate) trait PforLoops: Copy {
+    /// See [`Kernel::exception_bitmap`](super::Kernel::exception_bitmap).
+    fn exception_bitmap(
+        self,
+        bytes: &[u8],
+        bitmap_len: usize,
+        sparse: bool,
+        bitmap: &mut Bitmap,
+    ) -> Option<StoredBitmap>;
+
+    /// See [`Kernel::unpack`](super::Kernel::unpack).
+    fn unpack(self, packed: &Packed, out: &mut [u32]);
+}
+
 /// The high parts of the exceptions.
 #[derive(Clone, Copy)]
 pub(crate) struct Patch<'a> {

@@ -4,7 +4,7 @@ use super::cost::{HEAD, bitmap_len};
 use crate::bitpack::{WIDTH_MAX, packed_len};
 use crate::block::BLOCK;
 use crate::error::DecodeError;
-use crate::kernel::{Bitmap, PforLoops, StoredBitmap};
+use crate::kernel::table::{Bitmap, PforLoops, StoredBitmap};
 
 /// Form and width of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Header {
     /// to `bitmap`. The bitmap is not part of the header: copies of it would cost as much as its use.
     #[inline(always)]
     pub(super) fn read<L: PforLoops>(
-        kernel: L,
+        loops: L,
         bytes: &[u8],
         n: usize,
         bitmap: &mut Bitmap,
@@ -47,7 +47,7 @@ impl Header {
             return Err(DecodeError::Invalid);
         }
         let form = match first & 0xc0 {
-            Header::SPARSE | Header::BITMAP => read_patched(kernel, bytes, n, width, bitmap)?,
+            Header::SPARSE | Header::BITMAP => read_patched(loops, bytes, n, width, bitmap)?,
             Header::CONSTANT => PforForm::Constant,
             _ => PforForm::Plain,
         };
@@ -100,7 +100,7 @@ pub(super) fn constant_len(width: u32) -> usize {
 /// low and high part have at most 32 bits together.
 #[inline(always)]
 fn read_patched<L: PforLoops>(
-    kernel: L,
+    loops: L,
     bytes: &[u8],
     n: usize,
     width: u32,
@@ -112,7 +112,7 @@ fn read_patched<L: PforLoops>(
         return Err(DecodeError::Invalid);
     }
     let sparse = head[0] & 0xc0 == Header::SPARSE;
-    let positions = kernel.exception_bitmap(rest, bitmap_len(n), sparse, bitmap);
+    let positions = loops.exception_bitmap(rest, bitmap_len(n), sparse, bitmap);
     let positions = positions.ok_or(DecodeError::Truncated)?;
     if positions.count == 0 || n < BLOCK && beyond(bitmap, n) {
         return Err(DecodeError::Invalid);

@@ -34,14 +34,13 @@
 pub(crate) mod cost;
 mod header;
 mod plan;
-mod read;
+pub(crate) mod read;
 mod write;
 
 use crate::{DecodeError, Kernel};
 use header::Header;
 pub(crate) use header::has_narrow_values;
 pub(crate) use plan::block_len;
-pub(crate) use read::{decode, decode_by};
 pub(crate) use write::encode;
 
 /// The most bytes of `n` values: a plain block of the full width. It is the bound for bit packing without

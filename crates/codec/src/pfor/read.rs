@@ -5,45 +5,34 @@
 //! the bytes of sparse bitmaps are nonzero.
 
 use super::header::{Header, PforForm};
+use crate::DecodeError;
 use crate::bitpack::{Layout, WIDTH_MAX, packed_len};
-use crate::kernel::{Packed, Patch, PforLoops};
-use crate::{DecodeError, Kernel};
+use crate::kernel::table::{Packed, Patch, PforLoops};
 
-/// Reads `out.len()` values, 1 to 256, or their sums from `after` on; returns the bytes consumed.
-#[inline]
-pub(crate) fn decode(
-    kernel: Kernel,
-    bytes: &[u8],
-    layout: Layout,
-    after: Option<u32>,
-    out: &mut [u32],
-) -> Result<usize, DecodeError> {
-    kernel.pfor_decode(bytes, layout, after, out)
-}
-
-/// [`decode`] by given loops. Always inlined, so that a kernel compiles it for its instructions: most of the
-/// time between two blocks is latency, which calls and copies of the header would add to.
+/// Reads `out.len()` values, 1 to 256, or their sums from `after` on; returns the bytes consumed. Always
+/// inlined, so that a kernel compiles it for its instructions: most of the time between two blocks is
+/// latency, which calls and copies of the header would add to.
 #[inline(always)]
-pub(crate) fn decode_by<L: PforLoops>(
-    kernel: L,
+pub(crate) fn decode<L: PforLoops>(
+    loops: L,
     bytes: &[u8],
     layout: Layout,
     after: Option<u32>,
     out: &mut [u32],
 ) -> Result<usize, DecodeError> {
     let mut bitmap = [0; _];
-    let header = Header::read(kernel, bytes, out.len(), &mut bitmap)?;
+    let header = Header::read(loops, bytes, out.len(), &mut bitmap)?;
     let len = header.block_len(out.len());
     // From here on every array of the body has the length that the header gives it.
     let body = bytes.get(header.len()..len).ok_or(DecodeError::Truncated)?;
     let width = header.width;
     match &header.form {
-        PforForm::Plain => kernel.unpack(&Packed { bytes: body, width, layout, patch: None, after }, out),
+        PforForm::Plain => loops.unpack(&Packed { bytes: body, width, layout, patch: None, after }, out),
         PforForm::Patched { high_width, positions } => {
             let lows = &body[packed_len(positions.count, *high_width)..];
             // Including the bytes after the high parts, so that kernels can load whole vectors.
             let patch = Patch { bitmap: &bitmap, highs: &bytes[header.len()..], width: *high_width };
-            kernel.unpack(&Packed { bytes: lows, width, layout, patch: Some(patch), after }, out);
+            loops.unpack(&Packed { bytes: lows, width, layout, patch: Some(patch), after }, out);
         }
         PforForm::Constant => fill(read_constant(body, width)?, after, out),
     }
@@ -73,9 +62,10 @@ fn read_constant(body: &[u8], width: u32) -> Result<u32, DecodeError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Kernel;
 
     fn decode(bytes: &[u8], out: &mut [u32]) -> Result<usize, DecodeError> {
-        super::decode(Kernel::SCALAR, bytes, Layout::Vertical, None, out)
+        Kernel::SCALAR.pfor_decode(bytes, Layout::Vertical, None, out)
     }
 
     /// 16 zeros, but 5 << 1 at position 2 and 9 << 1 at position 14.

@@ -2,8 +2,7 @@
 
 use super::{bits::unpack, exceptions::exception_bitmap};
 use crate::bitpack::Layout;
-use crate::kernel::PforLoops;
-use crate::kernel::table::{Bitmap, Consumed, Packed, StoredBitmap};
-use crate::pfor;
+use crate::kernel::table::{Bitmap, Consumed, Packed, PforLoops, StoredBitmap};
+use crate::pfor::read;
 
 pfor_decode!("avx2,bmi1,bmi2,lzcnt,popcnt");

@@ -2,8 +2,7 @@
 
 use super::{exceptions::exception_bitmap, narrow::unpack};
 use crate::bitpack::Layout;
-use crate::kernel::PforLoops;
-use crate::kernel::table::{Bitmap, Consumed, Packed, StoredBitmap};
-use crate::pfor;
+use crate::kernel::table::{Bitmap, Consumed, Packed, PforLoops, StoredBitmap};
+use crate::pfor::read;
 
 pfor_decode!("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt");

@@ -3,6 +3,7 @@
 pub(super) mod bitmap;
 pub(super) mod bits;
 pub(super) mod exceptions;
+mod pfor;
 pub(super) mod runs;
 pub(super) mod score;
 pub(super) mod search;
@@ -12,15 +13,13 @@ mod unpack;
 pub(super) mod vbyte;
 pub(super) mod widths;
 
-use super::Kernel;
 use super::table::KernelTable;
-use crate::pfor;
 
 pub(super) static TABLE: KernelTable = KernelTable {
     name: "scalar",
     pack: bits::pack,
     unpack: unpack::unpack,
-    pfor_decode: |bytes, layout, after, out| pfor::decode_by(Kernel::SCALAR, bytes, layout, after, out),
+    pfor_decode: pfor::pfor_decode,
     count_wider: widths::count_wider,
     shortest_patched: crate::pfor::cost::shortest_patched,
     exceptions: exceptions::exceptions,

@@ -165,7 +165,7 @@ macro_rules! pfor_decode {
             after: Option<u32>,
             out: &mut [u32],
         ) -> Consumed {
-            pfor::decode_by(Loops, bytes, layout, after, out)
+            read::decode(Loops, bytes, layout, after, out)
         }
 
         /// A value is made only where the CPU has the instructions of `pfor_decode`.

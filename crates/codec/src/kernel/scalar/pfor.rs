@@ -1,0 +1,38 @@
+//! Decoding of `PFor` blocks.
+
+use super::{exceptions, unpack};
+use crate::bitpack::Layout;
+use crate::kernel::table::{Bitmap, Consumed, Packed, PforLoops, StoredBitmap};
+use crate::pfor::read;
+
+/// [`crate::Kernel::pfor_decode`].
+pub(in crate::kernel) fn pfor_decode(
+    bytes: &[u8],
+    layout: Layout,
+    after: Option<u32>,
+    out: &mut [u32],
+) -> Consumed {
+    read::decode(Loops, bytes, layout, after, out)
+}
+
+#[derive(Clone, Copy)]
+struct Loops;
+
+impl PforLoops for Loops {
+    #[inline(always)]
+    fn exception_bitmap(
+        self,
+        bytes: &[u8],
+        bitmap_len: usize,
+        sparse: bool,
+        bitmap: &mut Bitmap,
+    ) -> Option<StoredBitmap> {
+        exceptions::exception_bitmap(bytes, bitmap_len, sparse, bitmap)
+    }
+
+    #[inline(always)]
+    fn unpack(self, packed: &Packed, out: &mut [u32]) {
+        packed.check(out.len());
+        unpack::unpack(packed, out);
+    }
+}
