@@ -11,7 +11,7 @@ use tierdex_cli::interrupt;
 pub fn run(flags: &Flags) -> Outcome {
     let mut out = stdout().lock();
     if flags.list {
-        return list(&mut out).map_err(failure);
+        return list(flags.callgrind, &mut out).map_err(failure);
     }
     let stop = Stop::default();
     let _watched = interrupt::raise_on_signal(stop.clone());

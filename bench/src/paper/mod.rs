@@ -36,7 +36,7 @@ use crate::{Error, Machine, Result, callgrind, output_dir};
 use cell::Row;
 use data::DataSets;
 use measure::{Context, Missing};
-use registry::Registry;
+use registry::{Figure, Registry};
 use result::FigureResult;
 use runner::RunPlan;
 use serde_json::{Value, json};
@@ -46,14 +46,26 @@ use std::io::Write;
 use store::ResultStore;
 use tierdex::index::Stop;
 
-/// Prints the names of all figures.
+/// Prints the names of all figures, and which cannot be measured on this machine whatever the flags of a run:
+/// those that need performance counters, unless `callgrind` simulates them.
 ///
 /// # Errors
 /// If a definition is malformed, or the output fails.
-pub fn list(out: &mut dyn Write) -> Result<()> {
-    let registry = Registry::new()?;
+pub fn list(callgrind: bool, out: &mut dyn Write) -> Result<()> {
+    list_definitions(Registry::new()?, callgrind, &Missing::counters(), out)
+}
+
+fn list_definitions(
+    mut registry: Registry,
+    callgrind: bool,
+    missing: &Missing,
+    out: &mut dyn Write,
+) -> Result<()> {
+    if callgrind {
+        registry.simulate();
+    }
     let figures = registry.figures();
-    let mut text = String::new();
+    let (mut text, mut unavailable) = (String::new(), 0);
     let mut paper = "";
     for figure in &figures {
         if figure.paper.title != paper {
@@ -61,13 +73,23 @@ pub fn list(out: &mut dyn Write) -> Result<()> {
             text += &format!("\n{paper}\n");
         }
         text += &format!("  {:<34} {}\n", figure.name(), figure.figure.title);
-        if let Some(why) = &figure.figure.unavailable {
+        if let Some(why) = unmeasurable(*figure, missing)? {
             text += &format!("  {:<34} not measurable: {why}\n", "");
+            unavailable += 1;
         }
     }
-    let unavailable = figures.iter().filter(|figure| figure.figure.unavailable.is_some()).count();
-    text += &format!("\n{} tables and figures, {unavailable} of them not measurable\n", figures.len());
+    text += &format!("\n{} tables and figures, {unavailable} of them not measurable here\n", figures.len());
     out.write_all(text.trim_start().as_bytes()).map_err(Error::Output)
+}
+
+/// Why no cell of a figure can be measured; `None` if one can.
+fn unmeasurable(figure: Figure<'_>, missing: &Missing) -> Result<Option<String>> {
+    if figure.figure.unavailable.is_some() {
+        return Ok(figure.figure.unavailable.clone());
+    }
+    let cells = expand::cells(figure.paper, figure.figure, Scale::Small)?;
+    let reasons: Option<Vec<String>> = cells.iter().map(|planned| missing.of(&planned.cell)).collect();
+    Ok(reasons.and_then(|reasons| reasons.into_iter().next()))
 }
 
 /// Makes the figures that the flags name: measures what is missing, and writes all reports.
@@ -359,9 +381,14 @@ mod tests {
     #[test]
     fn the_list_has_every_figure_and_why_some_are_missing() {
         let mut out = Vec::new();
-        list(&mut out).unwrap();
+        list(true, &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         assert!(text.contains("\n70 tables and figures, 0 of") && text.contains("  apcache/fig-8.3 "));
+        let mut out = Vec::new();
+        list_definitions(Registry::new().unwrap(), false, &Missing::without_counters(), &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(text.matches(" not measurable: no counters\n").count(), 18, "{text}");
+        assert!(text.ends_with("\n70 tables and figures, 18 of them not measurable here\n"), "{text}");
     }
 
     #[test]

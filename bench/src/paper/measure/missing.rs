@@ -31,11 +31,9 @@ impl Missing {
         let seek_disk = || SeekDisk::mount(&[context.data.dir().to_path_buf()]).map(drop);
         let reason = |result: Result<()>| result.err().map(|error| error.to_string());
         let no_group = || Some("--no-group: no memory limits and no emulated devices".to_string());
-        let open = |set| (set, reason(Recorder::open(set).map(drop)));
         let tier = || "no second memory tier; name one by --tier, such as numa:1 or dax:PATH".to_string();
         let held_tier = || format!("{}, or emulate one by --slow-tier, such as 300", tier());
         Missing {
-            counters: [CounterSet::Cache, CounterSet::TopDown].map(open),
             groups: if context.groups { reason(groups()) } else { no_group() },
             all_in_groups: context.groups,
             throttle: if context.groups { reason(throttle()) } else { no_group() },
@@ -43,6 +41,22 @@ impl Missing {
             tier: context.tier.is_none().then(tier),
             held_tier: (context.tier.is_none() && context.slow_tier.is_none()).then(held_tier),
             regions: [context.region.clone(), context.tier.clone().unwrap_or_default()],
+            ..Missing::counters()
+        }
+    }
+
+    /// Tries performance counters only, as if all else were there: what a list says without flags of a run.
+    pub(in super::super) fn counters() -> Missing {
+        let open = |set| (set, Recorder::open(set).err().map(|error| error.to_string()));
+        Missing {
+            groups: None,
+            all_in_groups: false,
+            throttle: None,
+            seek_disk: None,
+            tier: None,
+            held_tier: None,
+            counters: [CounterSet::Cache, CounterSet::TopDown].map(open),
+            regions: [String::new(), String::new()],
         }
     }
 
@@ -99,18 +113,19 @@ impl Missing {
 mod tests {
     use super::*;
 
+    impl Missing {
+        /// A machine that has all but performance counters.
+        pub(in super::super::super) fn without_counters() -> Missing {
+            let counters = [CounterSet::Cache, CounterSet::TopDown];
+            let counters = counters.map(|set| (set, Some("no counters".to_string())));
+            Missing { counters, ..Missing::counters() }
+        }
+    }
+
     /// A machine that can measure all but cells with top-down counters.
     fn missing(caches: &str, tier: &str) -> Missing {
-        Missing {
-            groups: None,
-            all_in_groups: false,
-            throttle: None,
-            seek_disk: None,
-            tier: None,
-            held_tier: None,
-            counters: [(CounterSet::Cache, None), (CounterSet::TopDown, Some("no counters".to_string()))],
-            regions: [caches.to_string(), tier.to_string()],
-        }
+        let counters = [(CounterSet::Cache, None), (CounterSet::TopDown, Some("no counters".to_string()))];
+        Missing { counters, regions: [caches.to_string(), tier.to_string()], ..Missing::counters() }
     }
 
     #[test]
