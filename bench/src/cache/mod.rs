@@ -45,6 +45,7 @@ pub use queries::Workload;
 pub use query_kind::{QueryShape, TermClass};
 pub use rows::{CellRow, CellRows};
 pub use runner::Launch;
+pub(crate) use system_state::ReadAhead;
 
 use crate::{Error, Result, output_dir};
 use runner::{CellRunner, RunPlan};

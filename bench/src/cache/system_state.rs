@@ -5,7 +5,7 @@ use super::device::Device;
 use crate::cgroup::Cgroup;
 use crate::throttle::{Throttle, block_device};
 use crate::{Error, Result};
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::io::{Write, stderr};
 use std::path::{Path, PathBuf};
 
@@ -84,19 +84,21 @@ fn count(dir: &Path, what: &str) -> u64 {
     text.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
 }
 
-/// The read-ahead of a device, which is restored when this is dropped.
+/// The read-ahead of a device, which is restored when this is dropped. Its file is locked until then, because
+/// another run would find the changed value, and restore that.
 #[derive(Debug)]
-pub(super) struct ReadAhead {
+pub(crate) struct ReadAhead {
     path: PathBuf,
     before: String,
+    _lock: File,
 }
 
 impl ReadAhead {
     /// Sets the read-ahead of the device of a directory to `kb` kilobytes.
     ///
     /// # Errors
-    /// One line, if there is no such device, or it is not permitted.
-    pub(super) fn set(dir: &Path, kb: u32) -> Result<ReadAhead> {
+    /// One line, if there is no such device, it is not permitted, or another run has changed it.
+    pub(crate) fn set(dir: &Path, kb: u32) -> Result<ReadAhead> {
         ReadAhead::set_at(format!("/sys/dev/block/{}/queue/read_ahead_kb", block_device(dir)?).into(), kb)
     }
 
@@ -104,9 +106,17 @@ impl ReadAhead {
         let failed = |error: std::io::Error| {
             Error::Failed(format!("cannot set the read-ahead of the device: {}: {error}", path.display()))
         };
+        let lock = File::open(&path).map_err(failed)?;
+        lock.try_lock().map_err(|error| match error {
+            TryLockError::Error(error) => failed(error),
+            TryLockError::WouldBlock => Error::Failed(format!(
+                "another run has set the read-ahead of the device and locks {}; wait until it has ended",
+                path.display()
+            )),
+        })?;
         let before = fs::read_to_string(&path).map_err(failed)?;
         fs::write(&path, kb.to_string()).map_err(failed)?;
-        Ok(ReadAhead { before, path })
+        Ok(ReadAhead { before, path, _lock: lock })
     }
 }
 
@@ -176,8 +186,12 @@ mod tests {
         fs::write(&path, "8192\n").unwrap();
         let changed = ReadAhead::set_at(path.clone(), 64).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "64");
+        let error = ReadAhead::set_at(path.clone(), 128).unwrap_err().to_string();
+        assert!(error.contains("another run") && !error.contains('\n'), "{error}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "64");
         drop(changed);
         assert_eq!(fs::read_to_string(&path).unwrap(), "8192");
+        drop(ReadAhead::set_at(path.clone(), 128).unwrap());
         let error = ReadAhead::set_at(dir.path().join("none/none"), 64).unwrap_err().to_string();
         assert!(error.contains("cannot set the read-ahead"), "{error}");
     }

@@ -31,7 +31,8 @@ mod summary;
 pub use flags::Flags;
 pub use scale::Scale;
 
-use crate::cache::Launch;
+use crate::cache::{Launch, ReadAhead};
+use crate::throttle::block_device;
 use crate::{Error, Machine, Result, callgrind, output_dir};
 use cell::Row;
 use data::DataSets;
@@ -45,6 +46,10 @@ use std::hash::{DefaultHasher, Hasher};
 use std::io::Write;
 use store::ResultStore;
 use tierdex::index::Stop;
+
+/// Read-ahead of the device in kilobytes: the default of Linux. Some devices of virtual machines have 8 MB,
+/// with which the modes that read through the page cache evict what they need.
+const READ_AHEAD_KB: u32 = 128;
 
 /// Prints the names of all figures, and which cannot be measured on this machine whatever the flags of a run:
 /// those that need performance counters, unless `callgrind` simulates them.
@@ -129,6 +134,8 @@ fn run_definitions(
         groups: !flags.no_group,
     };
     let missing = Missing::here(&context);
+    let of_a_device = missing.has_groups() && block_device(data.dir()).is_ok();
+    let _read_ahead = of_a_device.then(|| ReadAhead::set(data.dir(), READ_AHEAD_KB)).transpose()?;
     let measured = plan.run(&context, &missing, &mut store, out);
     let mut all = Vec::new();
     for figure in registry.figures() {

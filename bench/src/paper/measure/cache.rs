@@ -9,21 +9,15 @@ use super::context::{Context, TIER};
 use super::settings::{index, object, parse};
 use super::sizes;
 use crate::cache::{self, CellRow, Flags};
-use crate::throttle::block_device;
 use crate::{Error, Result};
 use clap::Parser;
 use serde_json::{Value, json};
-use std::path::Path;
 
 #[derive(Parser)]
 struct CacheLine {
     #[command(flatten)]
     flags: Flags,
 }
-
-/// Read-ahead of the device in kilobytes: the default of Linux. Some devices of virtual machines have 8 MB,
-/// with which the modes that read through the page cache evict what they need.
-const READ_AHEAD_KB: u32 = 128;
 
 /// Settings that are no flags of the experiment.
 const OWN: [&str; 4] = ["cores", "region", "meta-tier", "keep-in"];
@@ -47,9 +41,6 @@ pub(super) fn flags(
     first.extend(real("keep-in").map(|region| format!("--keep-in={region}")));
     let slow_tier = slow_tier.filter(|_| cell.get("keep-in") == Some(TIER));
     first.extend(slow_tier.map(|delay| format!("--slow-tier={delay}")));
-    if groups && block_device(Path::new(dir)).is_ok() {
-        first.push(format!("--read-ahead-kb={READ_AHEAD_KB}"));
-    }
     if !groups {
         first.extend(["--no-group".to_string(), "--keep-caches".to_string()]);
     }

@@ -60,6 +60,11 @@ impl Missing {
         }
     }
 
+    /// Whether cells can run in control groups.
+    pub(in super::super) fn has_groups(&self) -> bool {
+        self.groups.is_none()
+    }
+
     /// Why a cell cannot be measured here.
     pub(in super::super) fn of(&self, cell: &Cell) -> Option<String> {
         let is = |name: &str, values: &[&str]| cell.get(name).is_some_and(|value| values.contains(&value));
