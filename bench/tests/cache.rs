@@ -147,6 +147,23 @@ fn a_cell_that_cannot_run_gives_a_row_and_not_an_error() {
 }
 
 #[test]
+fn a_run_without_a_measured_cell_is_an_error() {
+    let dir = test_dir();
+    let failed = |more: &str| match run(dir.path(), more, &Stop::default()).0 {
+        Err(Error::Failed(message)) => message,
+        other => panic!("{more}: {other:?}"),
+    };
+    for more in ["--modes memory --keep-in numa:9999", "--modes direct --meta-tier numa:9999"] {
+        let message = failed(more);
+        assert!(message.contains("there is no node 9999") && !message.contains('\n'), "{message}");
+    }
+    assert!(!dir.path().join("out").exists());
+    let message = failed("--modes direct --sizes 20 --dram 1M --shapes AND");
+    assert!(message.starts_with("all cells failed, the first one: a budget of 1048576 bytes"), "{message}");
+    assert!(dir.path().join("out/report.md").exists());
+}
+
+#[test]
 fn invalid_flags_are_rejected_before_the_first_measurement() {
     let dir = test_dir();
     let rejected = |more: &str| run(dir.path(), more, &Stop::default()).0.unwrap_err();

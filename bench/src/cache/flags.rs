@@ -129,6 +129,16 @@ impl Flags {
         })
     }
 
+    /// The regions that the modes use.
+    pub(super) fn regions(&self) -> Vec<&RegionKind> {
+        let meta = self.meta_tier.iter().filter_map(|tier| match tier {
+            MetaTier::Region(region) => Some(region),
+            _ => None,
+        });
+        let cached = self.modes.iter().any(|mode| mode.has_cache()).then_some(&self.region);
+        cached.into_iter().chain(meta).chain(&self.held.keep_in).collect()
+    }
+
     /// Rejects invalid values and combinations.
     pub(super) fn check(&self) -> Result<()> {
         let wrong = |what: &str| Err(Error::Usage(what.to_string()));

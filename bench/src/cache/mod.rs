@@ -52,6 +52,7 @@ use runner::{CellRunner, RunPlan};
 use std::io::Write;
 use std::path::PathBuf;
 use tierdex::index::Stop;
+use tierdex::io::{Region, RegionKind};
 
 /// Measures the one cell that the flags select, on each of `indexes` at the same time: the index of the flags
 /// and copies of it. Writes no files. Returns a row for each index, or `None` if `stop` was raised.
@@ -73,8 +74,8 @@ pub fn measure(
 /// directory that the flags name. `program` is the command name in the report.
 ///
 /// # Errors
-/// If the flags are invalid, the machine does not permit the measurement, answers differ, or `stop` is
-/// raised. In the last two cases the measurements so far are written.
+/// If the flags are invalid, the machine does not permit the measurement, answers differ, all cells fail, or
+/// `stop` is raised. In the last three cases the measurements so far are written.
 pub fn run(
     flags: &Flags,
     program: &str,
@@ -83,6 +84,7 @@ pub fn run(
     out: &mut dyn Write,
 ) -> Result<CellRows> {
     flags.check()?;
+    flags.regions().into_iter().try_for_each(check_region)?;
     let plan = RunPlan::new(flags)?;
     output_dir::make(&flags.out)?;
     let mut say =
@@ -99,8 +101,23 @@ pub fn run(
     if !complete {
         return Err(Error::Interrupted);
     }
-    match rows.differences().first() {
-        Some(first) => Err(Error::Failed(format!("wrong answers: {first}"))),
+    if let Some(first) = rows.differences().first() {
+        return Err(Error::Failed(format!("wrong answers: {first}")));
+    }
+    match rows.failure_of_all() {
+        Some(first) => Err(Error::Failed(format!("all cells failed, the first one: {first}"))),
         None => Ok(rows),
+    }
+}
+
+/// Checks that a region can be allocated, before it fails cell by cell. DRAM always can, and huge pages are
+/// reserved later.
+///
+/// # Errors
+/// The reason, if it cannot.
+pub(crate) fn check_region(kind: &RegionKind) -> Result<()> {
+    match kind {
+        RegionKind::Dram | RegionKind::Hugetlb => Ok(()),
+        RegionKind::Numa(_) | RegionKind::Dax(_) | RegionKind::File(_) => Ok(Region::new(kind, 1).map(drop)?),
     }
 }

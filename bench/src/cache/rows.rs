@@ -168,6 +168,12 @@ impl CellRows {
         different
     }
 
+    /// The reason of the first failure, if every cell failed in all rounds.
+    pub(super) fn failure_of_all(&self) -> Option<&str> {
+        let reasons: Option<Vec<&String>> = self.rows.iter().map(|row| row.outcome.as_ref().err()).collect();
+        reasons?.first().map(|why| why.as_str())
+    }
+
     /// One object per row.
     pub fn to_json(&self) -> Value {
         self.rows.iter().map(CellRow::to_json).collect()
@@ -252,6 +258,16 @@ pub(super) mod tests {
         assert_eq!((memory.figures.as_ref().unwrap().qps, memory.peak, memory.failed), (22.5, Some(2), 0));
         assert_eq!((medians[1].figures.as_ref().unwrap().qps, medians[1].failed), (30.0, 1));
         assert_eq!((median(vec![]), median(vec![3.0, 1.0, 2.0])), (None, Some(2.0)));
+    }
+
+    #[test]
+    fn a_run_fails_if_every_cell_fails_in_every_round() {
+        let failure = |failed: &dyn Fn(&TableCell, usize) -> bool| {
+            rows("--modes memory,direct --sizes 5", failed).failure_of_all().map(str::to_string)
+        };
+        assert_eq!(failure(&|_, _| true), Some("killed".to_string()));
+        assert_eq!((failure(&|_, round| round == 2), failure(&|cell, _| cell.size.is_some())), (None, None));
+        assert_eq!(CellRows::default().failure_of_all(), None);
     }
 
     #[test]

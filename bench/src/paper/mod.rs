@@ -31,7 +31,7 @@ mod summary;
 pub use flags::Flags;
 pub use scale::Scale;
 
-use crate::cache::{Launch, ReadAhead};
+use crate::cache::{self, Launch, ReadAhead};
 use crate::throttle::block_device;
 use crate::{Error, Machine, Result, callgrind, output_dir};
 use cell::Row;
@@ -120,6 +120,7 @@ fn run_definitions(
     let figures = registry.select(&flags.names)?;
     let scale = flags.scale.ok_or_else(|| Error::Usage("--scale is missing".to_string()))?;
     let plan = RunPlan::new(&figures, scale)?;
+    [Some(&flags.region), flags.tier.as_ref()].into_iter().flatten().try_for_each(cache::check_region)?;
     let dir = flags.out.join(scale.to_string());
     output_dir::make(&dir)?;
     let mut store = ResultStore::open(&dir.join("cells.jsonl"), &header(flags))?;
@@ -379,6 +380,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let result = run_in(dir.path(), "test/fig-9 --scale small", &Stop::default()).0;
         assert!(matches!(result, Err(Error::Usage(message)) if message.contains("`test/fig-9`")));
+        let result = run_in(dir.path(), "all --scale small --tier numa:9999", &Stop::default()).0;
+        assert!(matches!(result, Err(Error::Failed(message)) if message.contains("there is no node 9999")));
+        assert!(!dir.path().join("small").exists());
         for wrong in ["", "all", "all --scale tiny", "--scale small"] {
             assert!(Line::try_parse_from(["paper"].into_iter().chain(wrong.split_whitespace())).is_err());
         }
