@@ -1,4 +1,5 @@
-//! Line plots as SVG or PNG: a grid of panels, and one legend for all of them on the right.
+//! Plots as SVG or PNG: a grid of panels, and one legend for all of them on the right. Points with numbers on
+//! the horizontal axis are joined by lines, points with names are not.
 
 mod bitmap;
 
@@ -8,6 +9,7 @@ use plotters::backend::DrawingBackend;
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 type Drawn = std::result::Result<(), Box<dyn std::error::Error>>;
 
@@ -19,6 +21,9 @@ const LEGEND: u32 = 260;
 const LINE: i32 = 22;
 /// Number of labels of a horizontal axis of numbers.
 const LABELS: usize = 10;
+/// Width of a character of a label, height of its line, and most characters of a name in a line.
+const LABEL_SIZE: (u32, u32) = (7, 14);
+const LABEL_CHARACTERS_MAX: usize = 24;
 /// Lines with at most this number of points have them marked.
 const MARKED_POINTS_MAX: usize = 40;
 
@@ -119,7 +124,11 @@ where
     }
     for (number, name) in names.iter().enumerate() {
         let y = LINE * (number as i32 + 2);
-        beside.draw(&PathElement::new([(10, y + 7), (30, y + 7)], color(number)))?;
+        let is_line = panels.iter().any(|panel| !matches!(panel.scale, Scale::Named(_)));
+        if is_line {
+            beside.draw(&PathElement::new([(6, y + 7), (34, y + 7)], color(number)))?;
+        }
+        beside.draw(&mark((20, y + 7), number))?;
         beside.draw(&Text::new((*name).to_string(), (38, y), font.clone()))?;
     }
     root.present()?;
@@ -147,43 +156,79 @@ where
     let ys = panel.series.iter().flat_map(|line| &line.points).map(|point| point.1);
     let top = 1.1 * ys.fold(0.0, f64::max);
     let top = if top > 0.0 { top } else { 1.0 };
-    // One label for each name, and one for the margin on each side.
-    let labels = if let Scale::Named(all) = &panel.scale { all.len() + 2 } else { LABELS };
+    let categories: &[String] = if let Scale::Named(all) = &panel.scale { all } else { &[] };
+    let lines = categories.iter().map(|name| name_lines(name).len()).max().unwrap_or(1) as u32;
+    // Space for the lines of names side by side, in the rows in which they are staggered.
+    let left = 5 * LABEL_SIZE.0 + LABEL_SIZE.0 * tick_characters(top);
+    let rows = rows_of_names(categories, PANEL.0 - left - 24);
+    let below = (2 + rows * lines) * LABEL_SIZE.1 + 8;
     let mut chart = ChartBuilder::on(area)
         .caption(&panel.title, ("sans-serif", 15))
         .margin(12)
-        .x_label_area_size(36)
-        .y_label_area_size(64)
+        .x_label_area_size(below)
+        .y_label_area_size(left)
         .build_cartesian_2d(range, 0.0..top)?;
-    chart
-        .configure_mesh()
-        .light_line_style(TRANSPARENT)
+    let mut mesh = chart.configure_mesh();
+    mesh.light_line_style(TRANSPARENT)
         .x_desc(&panel.x)
         .y_desc(&panel.y)
-        .x_labels(labels)
-        .x_label_formatter(&|value: &f64| label(&panel.scale, *value))
-        .y_label_formatter(&|value: &f64| label(&Scale::FromZero, *value))
-        .draw()?;
+        .x_labels(if categories.is_empty() { LABELS } else { 0 })
+        .x_label_formatter(&|value: &f64| label(*value))
+        .y_label_formatter(&|value: &f64| label(*value));
+    mesh.draw()?;
+    for (at, name) in categories.iter().enumerate() {
+        let (x, bottom) = chart.backend_coord(&(at as f64, 0.0));
+        let (left, top) = area.get_base_pixel();
+        let row = at as u32 % rows * lines;
+        for (line, text) in name_lines(name).into_iter().enumerate() {
+            let y = bottom - top + 4 + ((row + line as u32) * LABEL_SIZE.1) as i32;
+            let style = ("sans-serif", 12).into_text_style(area).pos(Pos::new(HPos::Center, VPos::Top));
+            area.draw(&Text::new(text, (x - left, y), style))?;
+        }
+    }
     for line in &panel.series {
         let number = names.iter().position(|name| *name == line.name).unwrap_or_default();
-        chart.draw_series(LineSeries::new(line.points.iter().copied(), color(number)))?;
+        if categories.is_empty() {
+            chart.draw_series(LineSeries::new(line.points.iter().copied(), color(number)))?;
+        }
         if line.points.len() <= MARKED_POINTS_MAX {
-            let marks = line.points.iter().map(|point| Circle::new(*point, 3, color(number).filled()));
-            chart.draw_series(marks)?;
+            chart.draw_series(line.points.iter().map(|point| mark(*point, number)))?;
         }
     }
     Ok(())
 }
 
-/// The label of a value of the horizontal axis.
-fn label(scale: &Scale, value: f64) -> String {
-    match scale {
-        Scale::Named(names) if value.fract() == 0.0 && value >= 0.0 => {
-            names.get(value as usize).cloned().unwrap_or_default()
+/// Characters of the longest label of an axis from 0 to `top`, which has about ten.
+fn tick_characters(top: f64) -> u32 {
+    let step = 10f64.powf((top / 10.0).log10().floor());
+    let ticks = (1..=9).map(|number| label(step * f64::from(number)).len());
+    ticks.chain([label((top / step).floor() * step).len()]).max().unwrap_or(1) as u32
+}
+
+/// A name in lines of about the same length, divided at spaces, hyphens and underscores.
+fn name_lines(name: &str) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for part in name.split_inclusive([' ', '-', '_']) {
+        let last = lines.last_mut().expect("there is a line");
+        if last.is_empty() || last.len() + part.trim_end().len() <= LABEL_CHARACTERS_MAX / 2 {
+            last.push_str(part);
+        } else {
+            lines.push(part.to_string());
         }
-        Scale::Named(_) => String::new(),
-        _ => format!("{}", (value * 1e6).round() / 1e6),
     }
+    lines.into_iter().map(|line| line.trim_end().chars().take(LABEL_CHARACTERS_MAX).collect()).collect()
+}
+
+/// Number of rows in which names below an axis of `width` pixels are staggered, so that they do not overlap.
+fn rows_of_names(names: &[String], width: u32) -> u32 {
+    let widest = names.iter().flat_map(|name| name_lines(name)).map(|line| line.chars().count()).max();
+    let widest = (widest.unwrap_or(0) as u32 + 1) * LABEL_SIZE.0;
+    (widest * (names.len() as u32 + 1)).div_ceil(width).max(1)
+}
+
+/// The label of a value of an axis.
+fn label(value: f64) -> String {
+    format!("{}", (value * 1e6).round() / 1e6)
 }
 
 /// Colors that readers with color blindness can distinguish (Okabe and Ito, 2008), without yellow.
@@ -197,10 +242,18 @@ const COLORS: [RGBColor; 7] = [
     RGBColor(0, 0, 0),
 ];
 
+/// The colour of a line. Lines of the same colour have different marks.
 fn color(number: usize) -> ShapeStyle {
-    match COLORS.get(number) {
-        Some(color) => color.stroke_width(2),
-        None => Palette99::pick(number - COLORS.len()).stroke_width(2),
+    COLORS[number % COLORS.len()].stroke_width(2)
+}
+
+/// The mark of a point of the line with this number: another shape when the colours repeat.
+fn mark<B: DrawingBackend, C: Clone + 'static>(at: C, number: usize) -> DynElement<'static, B, C> {
+    let style = color(number);
+    match number / COLORS.len() % 3 {
+        0 => Circle::new(at, 4, style.filled()).into_dyn(),
+        1 => Circle::new(at, 4, style).into_dyn(),
+        _ => Cross::new(at, 4, style).into_dyn(),
     }
 }
 
@@ -253,10 +306,39 @@ mod tests {
         let named = panel(Scale::Named(vec!["raw".into(), "packed".into()]), &["one"]);
         assert!(svg(&[empty, named], 1, "").unwrap().contains("packed"));
         assert!(svg(&[], 3, "").is_ok());
-        assert_eq!(label(&Scale::Named(vec!["raw".into()]), 0.5), "");
-        assert_eq!(
-            (label(&Scale::Linear, 0.1 + 0.2), label(&Scale::FromZero, 30.0)),
-            ("0.3".into(), "30".into())
-        );
+        assert_eq!((label(0.1 + 0.2), label(30.0)), ("0.3".into(), "30".into()));
+    }
+
+    #[test]
+    fn categories_are_points_and_numbers_are_lines() {
+        let lines = |scale| svg(&[panel(scale, &["one"])], 1, "").unwrap().matches("<polyline").count();
+        let named = Scale::Named(vec!["raw".into(), "packed".into()]);
+        // Axes have lines too.
+        assert!(lines(Scale::Linear) > lines(named));
+    }
+
+    #[test]
+    fn lines_of_the_same_colour_have_another_mark() {
+        let names: Vec<String> = (0..=COLORS.len()).map(|number| number.to_string()).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let text = svg(&[panel(Scale::Linear, &names)], 1, "").unwrap();
+        let of_first = COLORS[0];
+        let color = format!("#{:02X}{:02X}{:02X}", of_first.0, of_first.1, of_first.2);
+        let marks = |fill: &str| {
+            let circles = text.split("<circle ").skip(1).map(|rest| rest.split("/>").next().unwrap_or(""));
+            circles.filter(|circle| circle.contains(&format!("fill=\"{fill}\""))).count()
+        };
+        // Two points and the legend.
+        assert_eq!((marks(&color), marks("none")), (3, 3));
+    }
+
+    #[test]
+    fn names_are_divided_and_staggered_and_tick_labels_have_their_width() {
+        assert_eq!(name_lines("hybrid-prefetch"), ["hybrid-", "prefetch"]);
+        assert_eq!(name_lines("raw"), ["raw"]);
+        let names = |count: usize| vec!["pfor256-delta".to_string(); count];
+        assert_eq!((rows_of_names(&names(2), 480), rows_of_names(&[], 480)), (1, 1));
+        assert!(rows_of_names(&names(12), 480) > 1);
+        assert_eq!((tick_characters(12.0), tick_characters(45_000_000.0), tick_characters(0.3)), (2, 8, 4));
     }
 }
