@@ -83,6 +83,11 @@ impl LengthNorms {
         self.constant_and_factor
     }
 
+    /// Whether `k` does not depend on the length, so that it is the number of any code.
+    pub(super) fn is_constant(&self) -> bool {
+        self.constant_and_factor.1 == 0.0
+    }
+
     /// `k` of a document of exactly this length.
     #[inline]
     pub(super) fn exact_k(&self, length: u32) -> f32 {

@@ -4,7 +4,7 @@ use super::bm25::{Bm25, LengthNorms};
 use crate::segment::read::Norms;
 use crate::transform::impact::Impact;
 use std::sync::Arc;
-use tierdex_codec::Saturation;
+use tierdex_codec::{BLOCK, Saturation};
 
 /// How documents are scored.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -193,6 +193,7 @@ impl TermScorer {
             Share::Frequency(max) => return round(self.weight * f.min(*max as f32)),
         };
         let k = match norms {
+            _ if lengths.is_constant() => lengths.by_code.get(0),
             Norms::Byte(codes) => lengths.by_code.get(codes[document as usize]),
             Norms::Exact(of) => lengths.exact_k(of.get(document)),
         };
@@ -204,9 +205,13 @@ impl TermScorer {
         self.lengths().map(|lengths| Saturation { weight: self.weight, k: &lengths.by_code, codes })
     }
 
-    /// Scores of a block of postings.
+    /// Scores of a block of postings. No norm is read if scores do not depend on lengths (b = 0).
     pub fn score_all(&self, norms: &Norms, documents: &[u32], frequencies: &[u32], scores: &mut [u32]) {
         match (&self.share, norms) {
+            (Share::Saturating(lengths), _) if lengths.is_constant() => {
+                let saturation = Saturation { weight: self.weight, k: &lengths.by_code, codes: &[0; BLOCK] };
+                saturation.score(&POSITIONS[..documents.len()], frequencies, scores);
+            }
             (Share::Saturating(lengths), Norms::Byte(codes)) => {
                 let saturation = Saturation { weight: self.weight, k: &lengths.by_code, codes };
                 saturation.score(documents, frequencies, scores);
@@ -226,6 +231,16 @@ impl TermScorer {
         }
     }
 }
+
+/// The positions in a block: values in place of documents if all have the same code.
+static POSITIONS: [u32; BLOCK] = {
+    let (mut positions, mut number) = ([0; BLOCK], 0);
+    while number < BLOCK {
+        positions[number] = number as u32;
+        number += 1;
+    }
+    positions
+};
 
 #[inline]
 fn round(score: f32) -> u32 {
@@ -256,6 +271,34 @@ mod tests {
         }
         let codes = Norms::Byte(vec![norm::encode(10), norm::encode(20)].into());
         assert_eq!(scorer.score_of(&codes, 1, 3.0), scorer.score_of(&norms, 1, 3.0));
+    }
+
+    #[test]
+    fn without_length_normalization_scores_are_the_same_without_norms() {
+        let collection = CollectionStats { documents: 1000, average_length: 20.3 };
+        for k1 in [0.0, 0.9, 1.2, 1000.0] {
+            let lengths = |b| Arc::new(LengthNorms::new(Bm25 { k1, b }, collection));
+            let scorer = TermScorer::new(lengths(0.0), 3.7, ScoreScale::of(3.7));
+            assert!(scorer.lengths().is_some_and(LengthNorms::is_constant) && !lengths(0.5).is_constant());
+            let documents: Vec<u32> = (0..BLOCK as u32).map(|number| 3 * number).collect();
+            let frequencies: Vec<u32> =
+                documents.iter().map(|document| 1 + document * document % 97).collect();
+            let codes: Vec<u8> = (0..3 * BLOCK).map(|document| (document * 7) as u8).collect();
+            let mut looked_up = vec![0; BLOCK];
+            scorer.saturation(&codes).unwrap().score(&documents, &frequencies, &mut looked_up);
+            // No norms at all: a look-up would be an error.
+            for norms in [Norms::Byte(Vec::new().into()), Norms::Exact([].as_slice().into())] {
+                for len in [0, 1, 17, BLOCK] {
+                    let mut scores = vec![0; len];
+                    scorer.score_all(&norms, &documents[..len], &frequencies[..len], &mut scores);
+                    assert_eq!(scores, looked_up[..len]);
+                }
+                let one_by_one = documents.iter().zip(&frequencies);
+                let one_by_one =
+                    one_by_one.map(|(document, f)| scorer.score_of(&norms, *document, *f as f32));
+                assert_eq!(one_by_one.collect::<Vec<_>>(), looked_up);
+            }
+        }
     }
 
     #[test]
