@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use tierdex::cache::{Lookahead, PolicyKind};
 use tierdex::engine::MetaTier;
 use tierdex::io::{EngineKind, EngineOptions, RegionKind, Size};
+use tierdex::limits::{DEFAULT_B, DEFAULT_K1};
+use tierdex::rank::Bm25;
 
 /// Flags of the experiment. The members of a LIST are separated by commas.
 #[derive(Args, Clone, Debug)]
@@ -93,6 +95,12 @@ pub struct Flags {
     /// Hits per query
     #[arg(short, long, default_value_t = 1024)]
     pub k: usize,
+    /// BM25 k1: saturation of the term frequency
+    #[arg(long, default_value_t = DEFAULT_K1, allow_negative_numbers = true)]
+    pub k1: f64,
+    /// BM25 b: weight of the document length, 0 to 1; with 0 no lengths are read
+    #[arg(long, default_value_t = DEFAULT_B, allow_negative_numbers = true)]
+    pub b: f64,
     /// Score every matching document, as the thesis does; false: prune
     #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
     pub exhaustive: bool,
@@ -141,6 +149,7 @@ impl Flags {
 
     /// Rejects invalid values and combinations.
     pub(super) fn check(&self) -> Result<()> {
+        Bm25::new(self.k1, self.b).map_err(|error| Error::Usage(error.to_string()))?;
         let wrong = |what: &str| Err(Error::Usage(what.to_string()));
         if self.segments.iter().any(|bytes| !bytes.is_power_of_two() || !(4 << 10..=1 << 20).contains(bytes))
         {
@@ -192,6 +201,7 @@ impl Flags {
             format!("--devices {}", list(&self.devices)),
             format!("--io {} --depth {} --threads {}", self.io, self.depth, self.threads),
             format!("--count {} --k {} --exhaustive {}", self.count, self.k, self.exhaustive),
+            format!("--k1 {} --b {}", self.k1, self.b),
             format!("--rounds {} --seed {}", self.rounds, self.seed),
         ];
         words.extend(self.held.keep_in.as_ref().map(|region| format!("--keep-in {}", name(region))));
@@ -293,6 +303,7 @@ pub(super) mod tests {
             ("--segments 5000", "--segments"),
             ("--depth 0", "--depth"),
             ("--count 0", "--count"),
+            ("--b 1.5", "b is 1.5"),
             ("--io mmap", "--io mmap"),
             ("--modes base --slow-tier 300", "memory"),
             ("--no-group --devices sas", "emulated"),

@@ -14,6 +14,7 @@ use tierdex::cache::{Lookahead, PolicyKind};
 use tierdex::engine::{ExecutorOptions, MetaTier, Mode};
 use tierdex::index::SearchOptions;
 use tierdex::io::{EngineKind, EngineOptions, RegionKind, Size};
+use tierdex::rank::Bm25;
 
 /// The settings of one cell.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,6 +41,7 @@ pub(super) struct CellTask {
     pub(super) threads: usize,
     pub(super) dram: u64,
     pub(super) k: usize,
+    pub(super) bm25: Bm25,
     pub(super) exhaustive: bool,
     /// Number of lookahead samples that are kept.
     pub(super) samples: usize,
@@ -73,6 +75,7 @@ impl CellTask {
             threads: flags.threads,
             dram: flags.dram,
             k: flags.k,
+            bm25: Bm25 { k1: flags.k1, b: flags.b },
             exhaustive: flags.exhaustive,
             samples: flags.lookahead_samples,
             counters: flags.counters,
@@ -115,6 +118,7 @@ impl CellTask {
             k: self.k,
             exhaustive: self.exhaustive,
             count: self.exhaustive,
+            scorer: self.bm25.into(),
             ..SearchOptions::default()
         }
     }
@@ -140,6 +144,7 @@ impl CellTask {
             "threads": self.threads,
             "dram": self.dram,
             "k": self.k,
+            "bm25": [self.bm25.k1, self.bm25.b],
             "exhaustive": self.exhaustive,
             "samples": self.samples,
             "counters": self.counters.map(|set| set.to_string()),
@@ -177,6 +182,7 @@ impl CellTask {
             threads: read.number("threads")? as usize,
             dram: read.number("dram")?,
             k: read.number("k")? as usize,
+            bm25: bm25(&value["bm25"])?,
             exhaustive: read.flag("exhaustive")?,
             samples: read.number("samples")? as usize,
             counters: value["counters"].as_str().map(str::parse).transpose().map_err(Error::Usage)?,
@@ -185,6 +191,11 @@ impl CellTask {
             queries: read.list("queries")?.iter().map(|terms| read.texts(terms)).collect::<Result<_>>()?,
         })
     }
+}
+
+fn bm25(value: &Value) -> Result<Bm25> {
+    let [k1, b] = [0, 1].map(|at| value[at].as_f64().unwrap_or(f64::NAN));
+    Ok(Bm25::new(k1, b)?)
 }
 
 #[cfg(test)]
@@ -197,7 +208,7 @@ mod tests {
     fn a_task_round_trips_through_json() {
         let flags = flags(
             "--modes memory,direct,base --sizes 0.5 --lookahead 16,adaptive --region file:/dev/shm/a --exhaustive false \
-             --counters top-down --keep-in numa:1 --slow-tier 300,2.5",
+             --counters top-down --k1 0.9 --b 0 --keep-in numa:1 --slow-tier 300,2.5",
         );
         let queries = DrawnQueries {
             terms: vec![vec!["a".into(), "ü\"".into()], vec!["c".into(), "d".into()]],
