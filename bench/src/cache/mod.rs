@@ -55,19 +55,20 @@ use tierdex::index::Stop;
 use tierdex::io::{Region, RegionKind};
 
 /// Measures the one cell that the flags select, on each of `indexes` at the same time: the index of the flags
-/// and copies of it. Writes no files. Returns a row for each index, or `None` if `stop` was raised.
+/// and copies of it. If `pinned`, each process has a processor of its own, as far as there are enough. Writes no
+/// files. Returns a row for each index, or `None` if `stop` was raised.
 ///
 /// # Errors
 /// If the flags are invalid or select several cells, or the machine does not permit the measurement.
 pub fn measure(
     flags: &Flags,
-    indexes: &[PathBuf],
+    (indexes, pinned): (&[PathBuf], bool),
     launch: &Launch,
     stop: &Stop,
 ) -> Result<Option<Vec<CellRow>>> {
     flags.check()?;
     let plan = RunPlan::new(flags)?;
-    CellRunner::new((flags, &plan), launch, stop, indexes)?.measure_together(indexes)
+    CellRunner::new((flags, &plan), launch, stop, indexes)?.measure_together(indexes, pinned)
 }
 
 /// Runs the experiment: prints a line per cell to `out` during the run, then writes all results into the

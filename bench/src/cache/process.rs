@@ -1,6 +1,7 @@
 //! The process of a cell.
 //!
-//! 1. Join the control group of the cell, so that all memory from then on is charged to it.
+//! 1. Join the control group of the cell, so that all memory from then on is charged to it, and take the
+//!    processor of the cell, which threads that are started later inherit.
 //! 2. Open the index, and create the searcher or the executor.
 //! 3. Answer all queries twice. Reads are throttled in the second repetition only, because the first one
 //!    fills the caches; in mode direct from the start, as the engine measures the device, and in all modes
@@ -46,6 +47,7 @@ pub(super) fn run(task: &CellTask) -> Result<CellMeasurement> {
     if task.mode == CellMode::Executor(Mode::Direct) {
         task.throttle.iter().try_for_each(|procs| join(procs))?;
     }
+    task.processor.map_or(Ok(()), |number| Processors::allowed()?.pin(number))?;
     let index = Index::open_on(Arc::new(PosixDisk::open(&task.index)?))?;
     let queries: Vec<Query> = task.queries.iter().map(|terms| task.shape.query(task.field, terms)).collect();
     // Before other threads start, so that they are counted.

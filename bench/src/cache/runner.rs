@@ -186,12 +186,12 @@ impl<'a> CellRunner<'a> {
         if self.flags.keep_caches { Ok(()) } else { drop_page_cache() }
     }
 
-    /// Measures a cell on `index`, which is the index of the flags or a copy of it, and its number. Returns
-    /// `None` if the stop signal was raised.
+    /// Measures a cell on `index`, which is the index of the flags or a copy of it, and its number, which is also
+    /// that of its processor if it is `pinned` to one. Returns `None` if the stop signal was raised.
     fn measure(
         &self,
         (cell, needs): &(TableCell, MemoryNeeds),
-        (number, index): (usize, &Path),
+        (number, index, pinned): (usize, &Path, bool),
         round: usize,
     ) -> Result<Option<CellRow>> {
         let limit = needs.limit.filter(|_| self.parent.is_some());
@@ -210,6 +210,7 @@ impl<'a> CellRunner<'a> {
             None => self.throttled.procs(cell.device, group.as_ref())?,
         };
         task.stat = group.as_ref().map(Cgroup::stat);
+        task.processor = pinned.then_some(number);
         let outcome = match self.launch {
             Launch::Process(program, arguments) => {
                 child((program, arguments), &task, group.as_ref(), self.stop)?
@@ -230,7 +231,7 @@ impl<'a> CellRunner<'a> {
     }
 
     /// Measures the only cell of the plan on each of `indexes` at the same time.
-    pub(super) fn measure_together(&self, indexes: &[PathBuf]) -> Result<Option<Vec<CellRow>>> {
+    pub(super) fn measure_together(&self, indexes: &[PathBuf], pinned: bool) -> Result<Option<Vec<CellRow>>> {
         let [cell] = &self.plan.cells[..] else {
             let cells = self.plan.cells.len();
             return Err(Error::Usage(format!("the flags select {cells} cells; expected one")));
@@ -239,7 +240,7 @@ impl<'a> CellRunner<'a> {
         thread::scope(|scope| {
             let mut threads = Vec::new();
             for (number, index) in indexes.iter().enumerate() {
-                let measure = move || self.measure(cell, (number, index), 1);
+                let measure = move || self.measure(cell, (number, index, pinned), 1);
                 let thread = thread::Builder::new().spawn_scoped(scope, measure);
                 threads
                     .push(thread.map_err(|error| Error::Failed(format!("cannot start a thread: {error}")))?);
@@ -267,7 +268,7 @@ pub(super) fn run(
                 return Ok(false);
             }
             runner.prepare()?;
-            match runner.measure(cell, (0, &flags.index), round)? {
+            match runner.measure(cell, (0, &flags.index, false), round)? {
                 Some(row) => report(row)?,
                 None => return Ok(false),
             }

@@ -26,6 +26,8 @@ pub(super) struct CellTask {
     pub(super) throttle: Option<PathBuf>,
     /// The memory statistics file of the cell's control group.
     pub(super) stat: Option<PathBuf>,
+    /// Number of the processor to which the process is pinned with all its threads.
+    pub(super) processor: Option<usize>,
     pub(super) mode: CellMode,
     pub(super) region: RegionKind,
     /// The memory of the index in mode `memory`.
@@ -61,6 +63,7 @@ impl CellTask {
             join: Vec::new(),
             throttle: None,
             stat: None,
+            processor: None,
             mode: cell.mode,
             region: flags.region.clone(),
             held: flags.held.clone(),
@@ -129,6 +132,7 @@ impl CellTask {
             "join": self.join,
             "throttle": self.throttle,
             "stat": self.stat,
+            "processor": self.processor,
             "mode": self.mode.to_string(),
             "region": self.region.to_string(),
             "keep_in": self.held.keep_in.as_ref().map(ToString::to_string),
@@ -165,6 +169,7 @@ impl CellTask {
             join: read.texts(&value["join"])?.into_iter().map(PathBuf::from).collect(),
             throttle: value["throttle"].as_str().map(PathBuf::from),
             stat: value["stat"].as_str().map(PathBuf::from),
+            processor: value["processor"].as_u64().map(|number| number as usize),
             mode: read.parse("mode")?,
             region: read.parse("region")?,
             held: HeldIndexFlags {
@@ -220,6 +225,7 @@ mod tests {
         for cell in TableCell::all(&flags) {
             let mut task = CellTask::new(&flags, &cell, 3, &queries);
             task.join = vec!["/sys/fs/cgroup/x/cgroup.procs".into()];
+            task.processor = Some(1);
             task.throttle = Some("/sys/fs/cgroup/y/cgroup.procs".into());
             let line = task.to_json().to_string();
             assert_eq!(CellTask::from_json(&serde_json::from_str(&line).unwrap()).unwrap(), task);

@@ -1,7 +1,7 @@
 //! Cells of the experiment [`crate::cache`], each in a process of its own.
 //!
 //! The setting `cores` is the number of processes that run at the same time, each with a copy of the index
-//! and a cache of its own (thesis, section 8.2.3). Their queries per second are summed, and their latencies
+//! and a cache of its own (thesis, section 8.2.3), pinned to a processor of its own. Their queries per second are summed, and their latencies
 //! averaged.
 
 use super::super::cell::{Cell, Row};
@@ -65,11 +65,12 @@ pub(super) fn measure(cell: &Cell, context: &Context<'_>) -> Result<Option<Resul
     let dir = context.data.path(&spec).display().to_string();
     let tier = (context.tier.as_deref(), context.slow_tier.as_deref());
     let flags = flags(cell, &dir, &context.region, tier, context.groups)?;
-    let rows = match cache::measure(&flags, &indexes, context.launch, context.stop) {
-        Ok(Some(rows)) => rows,
-        Ok(None) => return Ok(None),
-        Err(error) => return Ok(Some(Err(error))),
-    };
+    let rows =
+        match cache::measure(&flags, (&indexes, cell.get("cores").is_some()), context.launch, context.stop) {
+            Ok(Some(rows)) => rows,
+            Ok(None) => return Ok(None),
+            Err(error) => return Ok(Some(Err(error))),
+        };
     Ok(Some(sum_of_processes(&rows).and_then(|mut row| {
         row.extend(sizes::row(&spec, context)?);
         let mut all = lookahead(&mut row);
