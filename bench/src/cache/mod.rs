@@ -55,8 +55,8 @@ use tierdex::index::Stop;
 use tierdex::io::{Region, RegionKind};
 
 /// Measures the one cell that the flags select, on each of `indexes` at the same time: the index of the flags
-/// and copies of it. If `pinned`, each process has a processor of its own, as far as there are enough. Writes no
-/// files. Returns a row for each index, or `None` if `stop` was raised.
+/// and copies of it. If `pinned`, each process has a processor of its own, as far as there are enough. Writes
+/// no files. Returns a row for each index, or `None` if `stop` was raised.
 ///
 /// # Errors
 /// If the flags are invalid or select several cells, or the machine does not permit the measurement.

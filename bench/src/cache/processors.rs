@@ -18,8 +18,8 @@ impl Processors {
         Ok(Processors { all, numbers })
     }
 
-    /// Pins the calling thread, and threads that it starts later, to one processor. Threads are distributed by `number`; if they are more than
-    /// the processors, these are shared.
+    /// Pins the calling thread, and threads that it starts later, to one processor. Threads are distributed
+    /// by `number`; if they are more than the processors, these are shared.
     ///
     /// # Errors
     /// The error of the system.

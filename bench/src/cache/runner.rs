@@ -186,8 +186,8 @@ impl<'a> CellRunner<'a> {
         if self.flags.keep_caches { Ok(()) } else { drop_page_cache() }
     }
 
-    /// Measures a cell on `index`, which is the index of the flags or a copy of it, and its number, which is also
-    /// that of its processor if it is `pinned` to one. Returns `None` if the stop signal was raised.
+    /// Measures a cell on `index`, which is the index of the flags or a copy of it, and its number, which is
+    /// also that of its processor if it is `pinned` to one. Returns `None` if the stop signal was raised.
     fn measure(
         &self,
         (cell, needs): &(TableCell, MemoryNeeds),

@@ -1,8 +1,8 @@
 //! Cells of the experiment [`crate::cache`], each in a process of its own.
 //!
 //! The setting `cores` is the number of processes that run at the same time, each with a copy of the index
-//! and a cache of its own (thesis, section 8.2.3), pinned to a processor of its own. Their queries per second are summed, and their latencies
-//! averaged.
+//! and a cache of its own (thesis, section 8.2.3), pinned to a processor of its own. Their queries per second
+//! are summed, and their latencies averaged.
 
 use super::super::cell::{Cell, Row};
 use super::context::{Context, TIER};
