@@ -98,7 +98,7 @@ pub struct Flags {
     /// BM25 k1: saturation of the term frequency
     #[arg(long, default_value_t = DEFAULT_K1, allow_negative_numbers = true)]
     pub k1: f64,
-    /// BM25 b: weight of the document length, 0 to 1; with 0 no lengths are read
+    /// BM25 b: weight of the document length, 0 to 1
     #[arg(long, default_value_t = DEFAULT_B, allow_negative_numbers = true)]
     pub b: f64,
     /// Score every matching document, as the thesis does; false: prune

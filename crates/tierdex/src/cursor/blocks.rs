@@ -121,7 +121,8 @@ impl PartBuffer {
             }
             self.next = end;
         }
-        // The rest of the last page is read anyway. It is copied if the last blocks were near.
+        // The rest of the last page is read anyway. It is copied if the last read was of this page or of
+        // the page before: then the next blocks are probably requested too.
         let end = self.start + self.bytes.len() as u64;
         if read_ahead > 0 || (self.start..end + PAGE).contains(&start) {
             range.end = range.end.next_multiple_of(PAGE).min(list.whole().end.max(range.end));
