@@ -60,6 +60,11 @@ impl<'a> View<'a> {
         View { file, base, bytes, at: 0 }
     }
 
+    /// Name of the file.
+    pub fn file(&self) -> &'a str {
+        self.file
+    }
+
     /// Offset in the file of the next byte.
     pub fn offset(&self) -> u64 {
         self.base + self.at as u64

@@ -76,7 +76,7 @@ proptest! {
                 for most in [1, 2] {
                     let mut found = Vec::new();
                     let automaton = Levenshtein::new(word, most);
-                    let mut walk = terms.walk(&automaton, &FILES);
+                    let mut walk = terms.walk(&automaton, &FILES).unwrap();
                     while let Some((info, state)) = walk.advance().unwrap() {
                         prop_assert_eq!(Some(info), terms.get(walk.term(), &FILES).unwrap());
                         let term = String::from_utf8(walk.term().to_vec()).unwrap();

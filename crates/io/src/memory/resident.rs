@@ -49,6 +49,25 @@ impl ResidentBytes {
         Ok(ResidentBytes { _owner: Arc::new(mapping), start, len, delayed: None })
     }
 
+    /// `len` bytes, zero at first and then filled by `fill`: in `arena` if there is one, else on the heap.
+    /// `name` is for messages.
+    ///
+    /// # Errors
+    /// Those of `fill`; [`ErrorKind::NoSpace`] when the arena has too little memory left.
+    pub fn allocate<E: From<Error>>(
+        arena: Option<&mut Arena>,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]) -> std::result::Result<(), E>,
+        name: &str,
+    ) -> std::result::Result<ResidentBytes, E> {
+        if let Some(arena) = arena {
+            return arena.allocate(len, fill, name);
+        }
+        let mut bytes = vec![0; len];
+        fill(&mut bytes)?;
+        Ok(bytes.into())
+    }
+
     /// Whether the bytes are in emulated slow memory.
     #[inline]
     pub fn is_slow(&self) -> bool {
@@ -131,16 +150,16 @@ impl Arena {
     }
 
     /// Allocates `len` bytes, which `fill` writes. `name` is for messages.
-    pub(crate) fn allocate(
+    pub(crate) fn allocate<E: From<Error>>(
         &mut self,
         len: usize,
-        fill: impl FnOnce(&mut [u8]) -> Result<()>,
+        fill: impl FnOnce(&mut [u8]) -> std::result::Result<(), E>,
         name: &str,
-    ) -> Result<ResidentBytes> {
+    ) -> std::result::Result<ResidentBytes, E> {
         let (start, left) = (self.used, self.region.len() - self.used);
         if len > left {
             let why = format!("it needs {len} bytes and region {} has {left} left", self.region.kind());
-            return Err(Error::new(ErrorKind::NoSpace, "keep in memory", name, why));
+            return Err(Error::new(ErrorKind::NoSpace, "keep in memory", name, why).into());
         }
         self.used += len.next_multiple_of(ALIGNMENT).min(left);
         let start = self.region.start().wrapping_add(start);

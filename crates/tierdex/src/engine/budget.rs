@@ -245,21 +245,20 @@ impl MemoryReport {
         let mut rows = Vec::new();
         let mut add = |what, bytes, region: Option<String>| rows.push(MemoryUse { what, bytes, region });
         add("program", PROGRAM_BYTES, None);
-        add("first terms of dictionary pages", sizes.term_index, None);
         let region = options.metadata_region().map(|kind| kind.to_string());
+        add("first terms of dictionary pages", sizes.term_index, region.clone());
         add("page checksums", sizes.checksums, region.clone());
         if options.reads_mapped() {
             // A bit for each checksum.
             add("verified pages", sizes.checksums / 32, None);
         }
-        add("page checksums of stored texts and norms", sizes.other_checksums, None);
         if options.meta_tier != MetaTier::Disk {
             let region = match &options.meta_tier {
                 MetaTier::Region(kind) => Some(kind.to_string()),
                 MetaTier::Disk | MetaTier::Terms | MetaTier::Dram => None,
             };
             add(DICTIONARIES, sizes.terms, region.clone());
-            add("prefix keys of terms", sizes.term_heads, None);
+            add("prefix keys of terms", sizes.restart_keys, region.clone());
             if options.meta_tier.keeps_skips() {
                 add("skip data and short lists", sizes.skips, region);
             }

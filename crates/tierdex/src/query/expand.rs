@@ -92,7 +92,7 @@ pub(crate) fn terms_after(
     limit: usize,
 ) -> Result<Vec<TermStats>> {
     let automaton = || TermsAfter { prefix: prefix.as_bytes(), after: after.map(str::as_bytes) };
-    let mut walks = MergedWalk::open((segments, source), field, automaton);
+    let mut walks = MergedWalk::open((segments, source), field, automaton)?;
     let mut terms = Vec::new();
     while terms.len() < limit
         && let Some((term, _)) = walks.next()?
@@ -115,7 +115,7 @@ pub(super) fn fuzzy_matches(
     let automaton = Levenshtein::new(word, distance);
     let word_chars = word.chars().count();
     let mut best: BTreeMap<(u8, Reverse<u64>, Vec<u8>), FuzzyMatch> = BTreeMap::new();
-    let mut walks = MergedWalk::open((segments, source), field, || &automaton);
+    let mut walks = MergedWalk::open((segments, source), field, || &automaton)?;
     while let Some((term, state)) = walks.next()? {
         let Some(distance) = automaton.distance(state) else { continue };
         let text = String::from_utf8_lossy(&term).into_owned();
@@ -149,7 +149,7 @@ pub(super) fn count_terms_with_prefix(
     prefix: &str,
     count: &mut usize,
 ) -> Result<()> {
-    let mut walks = MergedWalk::open((segments, source), field, || PrefixAutomaton(prefix.as_bytes()));
+    let mut walks = MergedWalk::open((segments, source), field, || PrefixAutomaton(prefix.as_bytes()))?;
     while walks.next()?.is_some() {
         *count += 1;
         if *count > PREFIX_EXPANSIONS_MAX {
@@ -167,7 +167,7 @@ pub(crate) fn starting_with(
     prefix: &str,
     source: &dyn BlockSource,
 ) -> Result<Vec<TermInfo>> {
-    let (mut infos, mut walk) = (Vec::new(), field.terms().walk(PrefixAutomaton(prefix.as_bytes()), source));
+    let (mut infos, mut walk) = (Vec::new(), field.terms().walk(PrefixAutomaton(prefix.as_bytes()), source)?);
     while let Some((info, _)) = walk.advance()? {
         infos.push(info);
     }
@@ -188,14 +188,14 @@ impl<'a, A: Automaton> MergedWalk<'a, A> {
         (segments, source): (&'a [Arc<Segment>], &'a dyn BlockSource),
         field: usize,
         automaton: impl Fn() -> A,
-    ) -> MergedWalk<'a, A> {
+    ) -> Result<MergedWalk<'a, A>> {
         let walks = segments.iter().map(|segment| segment.field(field).terms().walk(automaton(), source));
         // `true` makes the first call advance every walk.
-        MergedWalk {
-            walks: walks.collect(),
+        Ok(MergedWalk {
+            walks: walks.collect::<Result<_>>()?,
             heads: segments.iter().map(|_| None).collect(),
             returned: vec![true; segments.len()],
-        }
+        })
     }
 
     /// The next term over all segments, and its accepting state.

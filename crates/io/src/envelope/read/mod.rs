@@ -26,8 +26,8 @@ static OPENED: AtomicU64 = AtomicU64::new(0);
 
 /// A sealed file, open for reading by any number of threads. It returns checked bytes only.
 ///
-/// Memory: the top table (1 MiB per TiB), 24 bytes per group of 4 MiB, and the groups read so far, 4 KiB
-/// each, or the whole page table. The size of an allocation is first checked against the actual length of
+/// Memory: the top table (1 MiB per TiB), and either the whole page table or 24 bytes per group of 4 MiB and
+/// the groups read so far, 4 KiB each. The size of an allocation is first checked against the actual length of
 /// the file.
 pub struct SealedFile {
     number: u64,
@@ -37,8 +37,8 @@ pub struct SealedFile {
     checksums: Checksums,
     footer: Footer,
     top_table: Box<[u32]>,
-    /// The groups of the page table, each read on first use.
-    groups: Box<[OnceLock<Box<[u8]>>]>,
+    /// The groups of the page table, each read on first use, unless the whole table was loaded before.
+    groups: OnceLock<Box<[OnceLock<Box<[u8]>>]>>,
     /// The whole page table, after [`SealedFile::load_tables`].
     page_table: OnceLock<ResidentBytes>,
     /// The checked payload, after [`SealedFile::load`].
@@ -234,14 +234,7 @@ impl SealedFile {
             groups.try_for_each(|(entries, group)| self.read_group(group, entries))
         };
         let len = self.to_usize(self.table_bytes())?;
-        let table = match arena {
-            Some(arena) => arena.allocate(len, fill, &self.name)?,
-            None => {
-                let mut table = vec![0; len];
-                fill(&mut table)?;
-                table.into()
-            }
-        };
+        let table = ResidentBytes::allocate(arena, len, fill, &self.name)?;
         // Another thread may have loaded it in the meantime; both have the same bytes.
         let _ = self.page_table.set(table);
         Ok(())
@@ -293,7 +286,7 @@ impl SealedFile {
             checksums: Checksums::new(identity),
             footer: Footer { layout: nothing, top_crc: 0, seal: Seal { len: 0, crc: 0 } },
             top_table: Box::default(),
-            groups: Box::default(),
+            groups: OnceLock::new(),
             page_table: OnceLock::new(),
             resident: OnceLock::new(),
             checked_pages: OnceLock::new(),
@@ -302,7 +295,6 @@ impl SealedFile {
         };
         opened.footer = opened.read_footer()?;
         opened.top_table = opened.read_top_table(&opened.footer)?;
-        opened.groups = opened.top_table.iter().map(|_| OnceLock::new()).collect();
         Ok(opened)
     }
 
@@ -380,7 +372,8 @@ impl SealedFile {
             let start = number * PAGE_LEN;
             return Ok(&table[start..table.len().min(start + PAGE_LEN)]);
         }
-        let slot = &self.groups[number];
+        let groups = self.groups.get_or_init(|| self.top_table.iter().map(|_| OnceLock::new()).collect());
+        let slot = &groups[number];
         match slot.get() {
             Some(entries) => Ok(entries),
             None => {

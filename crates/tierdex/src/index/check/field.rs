@@ -28,7 +28,7 @@ pub(super) fn check(field: &FieldReader, stats: &FieldStats) -> Result<()> {
         previous.clear();
         previous.extend_from_slice(term);
         let page = stream.page();
-        if !in_order || field.terms().page_of(&previous) != Some(page) {
+        if !in_order || field.terms().page_of(&previous)? != Some(page) {
             let what =
                 format!("term `{}` is out of order", String::from_utf8_lossy(&previous).escape_debug());
             return Err(Error::corrupt(field.terms().name(), field.terms().page_offset(page), what));

@@ -102,18 +102,20 @@ impl Segment {
     pub fn keep_in_memory(&self, arena: &mut Arena) -> Result<()> {
         for field in &self.fields {
             field.files().try_for_each(|file| file.load_into(Some(&mut *arena)))?;
-            field.terms.keep(None)?;
+            field.terms.keep_index(Some(arena))?;
+            field.terms.keep(Some(arena))?;
         }
         Ok(())
     }
 
-    /// Bytes of an arena that [`Segment::keep_in_memory`] allocates for files that are not yet resident.
+    /// Bytes of an arena that [`Segment::keep_in_memory`] allocates at most.
     pub fn bytes_in_memory(&self) -> u64 {
-        let files = self.fields.iter().flat_map(FieldReader::files).filter(|file| file.resident().is_none());
-        files
-            .map(SealedFile::payload)
-            .map(|payload| Arena::allocation_bytes(payload.end - payload.start))
-            .sum()
+        let payload = |file: &SealedFile| Arena::allocation_bytes(file.payload().end - file.payload().start);
+        let field_bytes = |field: &FieldReader| {
+            let files = field.files().filter(|file| file.resident().is_none());
+            files.map(payload).sum::<u64>() + field.terms.index_memory() + field.terms.restart_keys_memory()
+        };
+        self.fields.iter().map(field_bytes).sum()
     }
 
     /// Makes the term dictionaries resident, in `arena` if given.
@@ -126,13 +128,16 @@ impl Segment {
         self.fields.iter().try_for_each(|field| Ok(field.skips.load_into(arena.as_deref_mut())?))
     }
 
-    /// Makes norms and the page checksums of [`Segment::evaluated_files`] resident, in `arena` if given, so
-    /// that verifying a read needs no further read.
+    /// Makes page checksums, first terms of dictionary pages and norms resident, in `arena` if given, so that
+    /// verifying a read needs no further read.
     pub fn prepare(&self, mut arena: Option<&mut Arena>) -> Result<()> {
+        // Checksums first: reading the others verifies pages.
+        self.files().try_for_each(|file| file.load_tables(arena.as_deref_mut()))?;
         for field in &self.fields {
+            field.terms.keep_index(arena.as_deref_mut())?;
             field.norms_in(arena.as_deref_mut())?;
         }
-        self.evaluated_files().try_for_each(|file| Ok(file.load_tables(arena.as_deref_mut())?))
+        Ok(())
     }
 
     /// The files that the evaluation of a query reads: dictionaries, skip data, postings, positions and ids.

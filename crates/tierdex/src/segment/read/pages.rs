@@ -1,56 +1,71 @@
 //! The term index: maps a term to its page of the dictionary.
 
-use crate::bytes::{View, prefix_key};
+use crate::bytes::{View, prefix_key, u32_at};
 use crate::error::Result;
 use crate::limits::TERM_BYTES_MAX;
+use tierdex_io::{Arena, ResidentBytes};
 
-/// The separator at the end of each page. Binary search runs over an array of eight-byte prefixes and
-/// compares whole separators only where prefixes are equal.
+/// The separators of the pages. A separator is at least the last term of its page and less than the first
+/// term of the next. Binary search runs over an array of eight-byte prefixes and compares whole separators
+/// only where prefixes are equal.
 pub(super) struct PageIndex {
-    /// [`prefix_key`] of each separator.
-    prefix_keys: Vec<u64>,
-    /// End of each separator in `bytes`.
-    ends: Vec<u32>,
-    bytes: Vec<u8>,
+    pages: usize,
+    /// [`prefix_key`] of each separator, as a little-endian `u64`; then the end of each separator among the
+    /// bytes of all, as a little-endian `u32`; then these bytes.
+    content: ResidentBytes,
 }
 
+/// Bytes of a prefix key and of an end.
+const KEY: usize = size_of::<u64>();
+const END: usize = size_of::<u32>();
+
 impl PageIndex {
-    /// Decodes the separators of `pages` pages. A separator is at least the last term of its page and less
-    /// than the first term of the next. Checks that they strictly increase and that no bytes follow.
-    pub(super) fn read(mut view: View<'_>, pages: u64) -> Result<PageIndex> {
-        // Each takes at least three bytes: two lengths and one byte of its own.
-        if pages > view.remaining() as u64 / 3 {
-            return Err(view.corrupt("more pages than separators"));
-        }
-        let mut index = PageIndex {
-            prefix_keys: Vec::with_capacity(pages as usize),
-            ends: Vec::new(),
-            bytes: Vec::new(),
-        };
-        index.ends.reserve(pages as usize);
-        let mut separator = Vec::with_capacity(TERM_BYTES_MAX);
-        for _ in 0..pages {
-            read_separator(&mut view, &mut separator)?;
-            index.bytes.extend_from_slice(&separator);
-            let end =
-                u32::try_from(index.bytes.len()).map_err(|_| view.corrupt("separators of over 4 GiB"))?;
-            index.prefix_keys.push(prefix_key(&separator));
-            index.ends.push(end);
-        }
-        view.finish()?;
-        Ok(index)
+    /// Bytes in memory of the index of `pages` pages. Checks that the separators strictly increase and that
+    /// no bytes follow.
+    pub(super) fn memory(view: View<'_>, pages: u64) -> Result<usize> {
+        let mut memory = 0;
+        for_each_separator(view, pages, |separator| {
+            memory += KEY + END + separator.len();
+            Ok(())
+        })?;
+        Ok(memory)
     }
 
-    /// Bytes in memory.
-    pub(super) fn memory(&self) -> usize {
-        12 * self.prefix_keys.len() + self.bytes.len()
+    /// Decodes the separators of `pages` pages into `memory` bytes, which [`PageIndex::memory`] returned: in
+    /// `arena` if there is one.
+    pub(super) fn read(
+        view: View<'_>,
+        pages: u64,
+        memory: usize,
+        arena: Option<&mut Arena>,
+    ) -> Result<PageIndex> {
+        let name = view.file();
+        let pages_len = pages as usize;
+        let fill = |content: &mut [u8]| {
+            let (keys, rest) = content.split_at_mut(KEY * pages_len);
+            let (ends, bytes) = rest.split_at_mut(END * pages_len);
+            let (mut page, mut end) = (0, 0);
+            for_each_separator(view.clone(), pages, |separator| {
+                let out = bytes.get_mut(end..end + separator.len());
+                let out = out.ok_or_else(|| view.corrupt("longer separators than when it was opened"))?;
+                out.copy_from_slice(separator);
+                end += separator.len();
+                let end = u32::try_from(end).map_err(|_| view.corrupt("separators of over 4 GiB"))?;
+                keys.as_chunks_mut().0[page] = prefix_key(separator).to_le_bytes();
+                ends.as_chunks_mut().0[page] = end.to_le_bytes();
+                page += 1;
+                Ok(())
+            })
+        };
+        Ok(PageIndex { pages: pages_len, content: ResidentBytes::allocate(arena, memory, fill, name)? })
     }
 
     /// The first page whose separator is at least `term`.
     pub(super) fn find(&self, term: &[u8]) -> Option<u64> {
         let prefix_key = prefix_key(term);
-        let mut page = self.prefix_keys.partition_point(|other| *other < prefix_key);
-        let same = self.prefix_keys[page..].partition_point(|other| *other == prefix_key);
+        let prefix_keys = self.content[..KEY * self.pages].as_chunks().0;
+        let mut page = prefix_keys.partition_point(|other| u64::from_le_bytes(*other) < prefix_key);
+        let same = prefix_keys[page..].partition_point(|other| u64::from_le_bytes(*other) == prefix_key);
         if same > 0 {
             let (mut low, mut high) = (page, page + same);
             while low < high {
@@ -59,13 +74,32 @@ impl PageIndex {
             }
             page = low;
         }
-        (page < self.prefix_keys.len()).then_some(page as u64)
+        (page < self.pages).then_some(page as u64)
     }
 
     fn separator(&self, page: usize) -> &[u8] {
-        let start = page.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.bytes[start as usize..self.ends[page] as usize]
+        let (ends, bytes) = self.content[KEY * self.pages..].split_at(END * self.pages);
+        let end = |page| u32_at(ends, page).expect("each page has an end") as usize;
+        &bytes[page.checked_sub(1).map_or(0, end)..end(page)]
     }
+}
+
+/// Calls `body` with the separator of each page.
+fn for_each_separator(
+    mut view: View<'_>,
+    pages: u64,
+    mut body: impl FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    // Each takes at least three bytes: two lengths and one byte of its own.
+    if pages > view.remaining() as u64 / 3 {
+        return Err(view.corrupt("more pages than separators"));
+    }
+    let mut separator = Vec::with_capacity(TERM_BYTES_MAX);
+    for _ in 0..pages {
+        read_separator(&mut view, &mut separator)?;
+        body(&separator)?;
+    }
+    view.finish()
 }
 
 /// Decodes the next separator; `separator` is the previous one on entry.
@@ -104,7 +138,8 @@ mod tests {
     }
 
     fn read(bytes: &[u8], pages: u64) -> Result<PageIndex> {
-        PageIndex::read(View::new("terms", 0, bytes), pages)
+        let view = View::new("terms", 0, bytes);
+        PageIndex::read(view.clone(), pages, PageIndex::memory(view, pages)?, None)
     }
 
     proptest! {
@@ -116,7 +151,7 @@ mod tests {
             let terms: Vec<&[u8]> = terms.iter().map(String::as_bytes).collect();
             let bytes = encode(&terms, 255);
             let index = read(&bytes, terms.len() as u64).unwrap();
-            prop_assert_eq!(index.prefix_keys.len(), terms.len());
+            prop_assert_eq!(index.pages, terms.len());
             for term in &asked {
                 let expected = terms.iter().position(|last| *last >= term.as_bytes()).map(|page| page as u64);
                 prop_assert_eq!(index.find(term.as_bytes()), expected);
@@ -126,7 +161,7 @@ mod tests {
         #[test]
         fn arbitrary_bytes_are_decoded_or_rejected(bytes in prop::collection::vec(0u8..6, 0..60), pages in 0u64..20) {
             if let Ok(index) = read(&bytes, pages) {
-                prop_assert_eq!(index.prefix_keys.len() as u64, pages);
+                prop_assert_eq!(index.pages as u64, pages);
                 let separators: Vec<_> = (0..pages as usize).map(|page| index.separator(page)).collect();
                 prop_assert!(separators.is_sorted_by(|a, b| a < b));
             }

@@ -9,29 +9,35 @@ use crate::error::{Error, Result};
 use crate::limits::{TERM_BYTES_MAX, TERM_PAGE};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
-use tierdex_io::{Arena, PAGE, SealedFile};
+use tierdex_io::{Arena, PAGE, ResidentBytes, SealedFile};
 
 /// Bytes of restart points at the end of a page that are prefetched into the CPU cache.
 const RESTARTS_LOADED: usize = 128;
 
-/// Looks up terms. The separator of each page is resident; a lookup reads one page.
+/// Looks up terms. A lookup reads one page, which the resident separators of the pages determine.
 pub struct TermsReader {
     file: Arc<SealedFile>,
     /// Documents that have the field: an upper bound of document frequencies.
     documents: u32,
     pages: u64,
     terms: u64,
-    index: PageIndex,
+    /// Byte range of the page index in the file.
+    index_range: Range<u64>,
+    /// Bytes in memory of the page index.
+    index_memory: usize,
+    /// The page index, read on first use.
+    index: OnceLock<PageIndex>,
     /// Prefix keys of the restart points, once the pages are resident.
-    prefix_keys: OnceLock<RestartKeys>,
+    restart_keys: OnceLock<RestartKeys>,
 }
 
 /// [`prefix_key`] of the term at each restart point, so that binary search touches few cache lines of a
 /// page.
 struct RestartKeys {
-    prefix_keys: Vec<u64>,
-    /// For each page, the index of its first restart point in `prefix_keys`; then the number of prefix keys.
-    starts: Vec<usize>,
+    pages: usize,
+    /// Little-endian `u64`: for each page the number of prefix keys before its own, the total number, then the
+    /// prefix keys.
+    content: ResidentBytes,
 }
 
 /// The dictionary entry of a term.
@@ -63,9 +69,18 @@ impl TermsReader {
         if pages_end != Some(index_at) || end != Some(payload.end) || terms != expected {
             return Err(Error::corrupt(file.name(), payload.end, "the tail does not fit the file"));
         }
-        let bytes = file.read(index_at, usize::try_from(index_len).unwrap_or(usize::MAX))?;
-        let index = PageIndex::read(View::new(file.name(), index_at, &bytes), pages)?;
-        Ok(TermsReader { file: Arc::new(file), documents, pages, terms, index, prefix_keys: OnceLock::new() })
+        let index_range = index_at..index_at + index_len;
+        let index_memory = PageIndex::memory(index_view(&file, &index_range, &mut Vec::new())?, pages)?;
+        Ok(TermsReader {
+            file: Arc::new(file),
+            documents,
+            pages,
+            terms,
+            index_range,
+            index_memory,
+            index: OnceLock::new(),
+            restart_keys: OnceLock::new(),
+        })
     }
 
     /// Number of terms.
@@ -78,14 +93,18 @@ impl TermsReader {
         self.terms == 0
     }
 
-    /// Resident bytes of the page index.
-    pub fn memory(&self) -> usize {
-        self.index.memory()
+    /// Bytes of an arena that the page index takes.
+    pub fn index_memory(&self) -> u64 {
+        Arena::allocation_bytes(self.index_memory as u64)
     }
 
-    /// Bytes of the restart keys, which are resident if the pages are.
+    /// Bytes of an arena that the prefix keys of restart points take, if the pages are resident.
     pub fn restart_keys_memory(&self) -> u64 {
-        8 * (self.terms / crate::limits::TERM_RESTART_INTERVAL as u64 + 2 * self.pages)
+        Arena::allocation_bytes(self.restart_keys_len())
+    }
+
+    fn restart_keys_len(&self) -> u64 {
+        8 * (self.terms / crate::limits::TERM_RESTART_INTERVAL as u64 + 2 * self.pages + 1)
     }
 
     /// Number of pages.
@@ -95,7 +114,7 @@ impl TermsReader {
 
     /// Looks up a term; its page is read from `source` if it is not resident.
     pub fn get(&self, term: &[u8], source: &dyn BlockSource) -> Result<Option<TermInfo>> {
-        let Some(page) = self.page_of(term) else { return Ok(None) };
+        let Some(page) = self.page_of(term)? else { return Ok(None) };
         // A lookup starts with the header and the restart points at the end of the page.
         let start = self.page_offset(page);
         self.file.load_lines(start, PAGE_HEAD);
@@ -108,25 +127,48 @@ impl TermsReader {
                 &buffer
             }
         };
-        let prefix_keys = self.prefix_keys.get().map(|prefix_keys| prefix_keys.of_page(page));
+        let prefix_keys = self.restart_keys.get().map(|restart_keys| restart_keys.of_page(page));
         TermPage::parse(&self.file, page, bytes, self.documents)?.find(term, prefix_keys.unwrap_or(&[]))
     }
 
-    /// Makes all pages resident, in `arena` if given.
-    pub(super) fn keep(&self, arena: Option<&mut Arena>) -> Result<()> {
-        self.file.load_into(arena)?;
-        let mut prefix_keys = RestartKeys { prefix_keys: Vec::new(), starts: vec![0] };
-        let mut buffer = Vec::new();
-        for page in 0..self.pages {
-            self.read_page(page, &FILES, &mut buffer)?;
-            let page = TermPage::parse(&self.file, page, &buffer, self.documents)?;
-            for restart in 0..page.restarts {
-                prefix_keys.prefix_keys.push(prefix_key(page.first_term(restart)?));
-            }
-            prefix_keys.starts.push(prefix_keys.prefix_keys.len());
+    /// Makes the page index resident, in `arena` if given, unless it is already.
+    pub(super) fn keep_index(&self, arena: Option<&mut Arena>) -> Result<&PageIndex> {
+        if let Some(index) = self.index.get() {
+            return Ok(index);
         }
+        let mut bytes = Vec::new();
+        let view = index_view(&self.file, &self.index_range, &mut bytes)?;
+        let index = PageIndex::read(view, self.pages, self.index_memory, arena)?;
+        Ok(self.index.get_or_init(|| index))
+    }
+
+    /// Makes all pages and the prefix keys of their restart points resident, in `arena` if given.
+    pub(super) fn keep(&self, mut arena: Option<&mut Arena>) -> Result<()> {
+        self.file.load_into(arena.as_deref_mut())?;
+        if self.restart_keys.get().is_some() {
+            return Ok(());
+        }
+        let pages = self.pages as usize;
+        let fill = |content: &mut [u8]| -> Result<()> {
+            let (starts, prefix_keys) = content.as_chunks_mut().0.split_at_mut(pages + 1);
+            let (mut start, mut bytes) = (0, Vec::new());
+            for page in 0..pages {
+                self.read_page(page as u64, &FILES, &mut bytes)?;
+                let content = TermPage::parse(&self.file, page as u64, &bytes, self.documents)?;
+                let out = prefix_keys.get_mut(start..start + content.restarts);
+                let out = out.ok_or_else(|| content.corrupt(0, "more terms than the segment has"))?;
+                for (restart, out) in out.iter_mut().enumerate() {
+                    *out = prefix_key(content.first_term(restart)?).to_le_bytes();
+                }
+                start += content.restarts;
+                starts[page + 1] = (start as u64).to_le_bytes();
+            }
+            Ok(())
+        };
+        let content =
+            ResidentBytes::allocate(arena, self.restart_keys_len() as usize, fill, self.file.name())?;
         // Another thread may have set an equal value in the meantime.
-        let _ = self.prefix_keys.set(prefix_keys);
+        let _ = self.restart_keys.set(RestartKeys { pages, content });
         Ok(())
     }
 
@@ -149,8 +191,8 @@ impl TermsReader {
     }
 
     /// The page that contains `term`, if the dictionary does.
-    pub fn page_of(&self, term: &[u8]) -> Option<u64> {
-        self.index.find(term)
+    pub fn page_of(&self, term: &[u8]) -> Result<Option<u64>> {
+        Ok(self.keep_index(None)?.find(term))
     }
 
     /// Name of the file, for error messages.
@@ -215,7 +257,7 @@ impl TermStream<'_> {
                     }
                 }
                 page.check_end(entries)?;
-                self.page = self.page_behind();
+                self.page = self.page_behind()?;
             }
             if self.page == self.reader.pages {
                 self.cursor = None;
@@ -234,21 +276,22 @@ impl TermStream<'_> {
 
     /// Skips the terms below `target`, which is greater than the current term. Pages in between are not
     /// read.
-    pub fn seek(&mut self, target: &[u8]) {
+    pub fn seek(&mut self, target: &[u8]) -> Result<()> {
         self.target.clear();
         self.target.extend_from_slice(target);
         if self.cursor.is_none() {
-            self.page = self.reader.page_of(target).unwrap_or(self.reader.pages);
+            self.page = self.reader.page_of(target)?.unwrap_or(self.reader.pages);
         }
+        Ok(())
     }
 
     /// The page to read after the current one.
-    fn page_behind(&self) -> u64 {
+    fn page_behind(&self) -> Result<u64> {
         if self.target.is_empty() {
-            return self.page + 1;
+            return Ok(self.page + 1);
         }
         // A separator may be greater than the last term of its page, with the target between them.
-        self.reader.page_of(&self.target).unwrap_or(self.reader.pages).max(self.page + 1)
+        Ok(self.reader.page_of(&self.target)?.unwrap_or(self.reader.pages).max(self.page + 1))
     }
 
     /// The page of the current term.
@@ -258,10 +301,17 @@ impl TermStream<'_> {
 }
 
 impl RestartKeys {
-    fn of_page(&self, page: u64) -> &[u64] {
-        let page = page as usize;
-        &self.prefix_keys[self.starts[page]..self.starts[page + 1]]
+    fn of_page(&self, page: u64) -> &[[u8; 8]] {
+        let (starts, prefix_keys) = self.content.as_chunks().0.split_at(self.pages + 1);
+        let start = |page: usize| u64::from_le_bytes(starts[page]) as usize;
+        &prefix_keys[start(page as usize)..start(page as usize + 1)]
     }
+}
+
+/// Reads the page index into `bytes`.
+fn index_view<'a>(file: &'a SealedFile, range: &Range<u64>, bytes: &'a mut Vec<u8>) -> Result<View<'a>> {
+    *bytes = file.read(range.start, usize::try_from(range.end - range.start).unwrap_or(usize::MAX))?;
+    Ok(View::new(file.name(), range.start, bytes))
 }
 
 /// One page; entries are validated as they are decoded.
@@ -309,13 +359,16 @@ impl<'a> TermPage<'a> {
 
     /// The last restart point whose term is not greater than `term`, or the first. `prefix_keys` are the
     /// prefix keys of all restart points of the page, or empty.
-    fn restart_of(&self, term: &[u8], prefix_keys: &[u64]) -> Result<usize> {
+    fn restart_of(&self, term: &[u8], prefix_keys: &[[u8; 8]]) -> Result<usize> {
         if prefix_keys.len() != self.restarts {
             return self.restart_before(0, term);
         }
         let prefix_key = prefix_key(term);
-        let before = prefix_keys.partition_point(|other| *other < prefix_key);
-        let same = prefix_keys[before..].iter().take_while(|other| **other == prefix_key).count();
+        let before = prefix_keys.partition_point(|other| u64::from_le_bytes(*other) < prefix_key);
+        let same = prefix_keys[before..]
+            .iter()
+            .take_while(|other| u64::from_le_bytes(**other) == prefix_key)
+            .count();
         let mut restart = before.saturating_sub(1);
         for next in before..before + same {
             if self.first_term(next)? > term {
@@ -345,7 +398,7 @@ impl<'a> TermPage<'a> {
         Ok(())
     }
 
-    fn find(&self, term: &[u8], prefix_keys: &[u64]) -> Result<Option<TermInfo>> {
+    fn find(&self, term: &[u8], prefix_keys: &[[u8; 8]]) -> Result<Option<TermInfo>> {
         let mut entries = self.entries(self.restart_of(term, prefix_keys)?)?;
         // Length of the common prefix of `term` and the previous entry, which is less than `term`.
         let mut common = 0;

@@ -34,7 +34,11 @@ pub struct TermWalk<'a, A> {
 
 impl TermsReader {
     /// The terms that `automaton` accepts; pages that are not resident are read from `source`.
-    pub fn walk<'a, A: Automaton>(&'a self, automaton: A, source: &'a dyn BlockSource) -> TermWalk<'a, A> {
+    pub fn walk<'a, A: Automaton>(
+        &'a self,
+        automaton: A,
+        source: &'a dyn BlockSource,
+    ) -> Result<TermWalk<'a, A>> {
         let states = vec![automaton.start()];
         let mut walk = TermWalk {
             stream: self.stream_from(source),
@@ -43,8 +47,8 @@ impl TermsReader {
             states,
             finished: false,
         };
-        walk.begin();
-        walk
+        walk.begin()?;
+        Ok(walk)
     }
 }
 
@@ -60,7 +64,7 @@ impl<A: Automaton> TermWalk<'_, A> {
                 Ok(_) => {}
                 Err(byte) => {
                     self.finished = !self.next_path(byte);
-                    self.stream.seek(&self.path);
+                    self.stream.seek(&self.path)?;
                 }
             }
         }
@@ -117,12 +121,12 @@ impl<A: Automaton> TermWalk<'_, A> {
 
     /// Seeks to the smallest string that may be accepted. Later seeks extend the path by one byte only: more
     /// does not pay.
-    fn begin(&mut self) {
+    fn begin(&mut self) -> Result<()> {
         while let Some(state) = self.states.last().filter(|state| !self.automaton.accepts(**state)) {
             if self.path.len() == TERM_BYTES_MAX || !self.extend(*state, Some(0)) {
                 break;
             }
         }
-        self.stream.seek(&self.path);
+        self.stream.seek(&self.path)
     }
 }

@@ -1,0 +1,62 @@
+//! DRAM that an engine takes for each segment when metadata is in another memory region: at most 64 KiB,
+//! however large the segment is.
+
+mod support;
+
+use cap::Cap;
+use std::alloc::System;
+use std::sync::Arc;
+use support::corpus::Doc;
+use support::requests::{options, parse};
+use support::{Growth, build};
+use tierdex::engine::{Engine, ExecutorOptions, MetaTier, SearchRequest};
+use tierdex::index::{Index, Merge};
+use tierdex::io::{MemDisk, RegionKind};
+use tierdex::schema::{Field, Schema, Source};
+
+#[global_allocator]
+static MEMORY: Cap<System> = Cap::new(System, usize::MAX);
+
+/// Every document has `terms` terms of its own, and a stored text of them.
+fn segment(documents: usize, terms: usize) -> Arc<MemDisk> {
+    let disk = Arc::new(MemDisk::new());
+    let schema = Schema { fields: vec![Field::new("text", Source::Text)], stored: true };
+    let term = |number: usize| format!("{:08x}t{number}", number.wrapping_mul(2654435761) as u32);
+    let doc = |number: usize| {
+        let own = (terms * number..terms * (number + 1)).map(term).collect::<Vec<_>>().join(" ");
+        Doc { id: format!("document {number}"), title: String::new(), text: format!("all {own}") }
+    };
+    let docs: Vec<Doc> = (0..documents).map(doc).collect();
+    build(&(disk.clone() as _), &schema, &docs, &[], Growth::Commits, Merge::One);
+    disk
+}
+
+/// Bytes that are allocated for an engine over the index, and bytes of its metadata.
+fn engine_bytes(disk: Arc<MemDisk>, tier: MetaTier, region: &RegionKind) -> (usize, u64) {
+    let before = MEMORY.allocated();
+    let index = Index::open_on(disk).unwrap();
+    let options = ExecutorOptions { meta_tier: tier, region: region.clone(), ..options(1000, 1) };
+    let engine = Engine::with_options(&index, &options).unwrap();
+    let allocated = MEMORY.allocated() - before;
+    let request = SearchRequest::new(parse(&index, "all 00000000t0"));
+    assert_eq!(engine.submit(request).unwrap().wait().unwrap().hits.len(), 10);
+    let in_region = engine.memory().rows.iter().filter(|row| row.region.is_some() && row.what != "cache");
+    (allocated, in_region.map(|row| row.bytes).sum())
+}
+
+#[test]
+fn a_large_segment_keeps_64_kib_in_dram_if_metadata_is_in_a_region() {
+    let path = format!("/dev/shm/tierdex-resident-{}", std::process::id());
+    let region = RegionKind::File(path.into());
+    let disks = [segment(100, 2), segment(40_000, 20)];
+    for tier in [MetaTier::Region(region.clone()), MetaTier::Disk] {
+        let measure = |disk: &Arc<MemDisk>| engine_bytes(disk.clone(), tier.clone(), &region);
+        let [(small, _), (large, in_region)] = [measure(&disks[0]), measure(&disks[1])];
+        // In DRAM these would be found below.
+        assert!(in_region > 100_000, "{in_region}");
+        assert!(
+            large.saturating_sub(small) <= 64 << 10,
+            "{tier:?}: {small} and {large} bytes, {in_region} in the region"
+        );
+    }
+}
