@@ -295,6 +295,7 @@ fn memory_words(flags: &Flags) -> String {
     let free = |region: &RegionKind| matches!(region, RegionKind::Hugetlb | RegionKind::Dax(_));
     let meta = matches!(flags.meta(), MetaTier::Region(region) if !free(&region));
     let beside = match (free(&flags.region), meta) {
+        (true, false) if matches!(flags.meta(), MetaTier::Dram | MetaTier::Terms) => " + metadata in DRAM",
         (true, false) => "",
         (true, true) => " + terms, skip data and lengths, whose region is charged to the group",
         (false, false) => " + the cache, whose region is charged to the group",

@@ -26,7 +26,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
-use tierdex::engine::{Executor, Mode};
+use tierdex::engine::{Executor, ExecutorOptions, MetaTier, Mode};
 use tierdex::index::{Index, Stop};
 use tierdex::io::{PosixDisk, RegionKind};
 
@@ -60,6 +60,8 @@ pub(super) struct IndexFacts {
 struct MemoryNeeds {
     /// Memory limit of the control group in bytes; `None` for no limit.
     limit: Option<u64>,
+    /// Metadata in DRAM, in addition to the memory budget.
+    metadata: u64,
     huge_pages: u64,
 }
 
@@ -107,7 +109,15 @@ fn needs(flags: &Flags, index: &Index, task: &CellTask) -> MemoryNeeds {
             RegionKind::Hugetlb => index.kept_bytes().div_ceil(HUGE_PAGE),
             _ => 0,
         };
-        return MemoryNeeds { limit: None, huge_pages };
+        return MemoryNeeds { limit: None, metadata: 0, huge_pages };
+    };
+    // So that the page cache of `base` is the same for all tiers.
+    let needed = |meta_tier: MetaTier| {
+        Executor::memory_report(index, &ExecutorOptions { meta_tier, dram: None, ..options.clone() }).needed()
+    };
+    let metadata = match &options.meta_tier {
+        MetaTier::Dram | MetaTier::Terms => needed(options.meta_tier.clone()) - needed(MetaTier::Disk),
+        MetaTier::Disk | MetaTier::Region(_) => 0,
     };
     let report = Executor::memory_report(index, &options).rows;
     let huge = RegionKind::Hugetlb.to_string();
@@ -122,7 +132,8 @@ fn needs(flags: &Flags, index: &Index, task: &CellTask) -> MemoryNeeds {
         Mode::Hybrid | Mode::HybridPrefetch | Mode::Direct => 0,
     };
     let slack = (u128::from(flags.dram) * u128::from(flags.slack) / 100) as u64;
-    MemoryNeeds { limit: Some(flags.dram + slack + beside + pages), huge_pages: huge_pages.sum() }
+    let limit = flags.dram + slack + metadata + beside + pages;
+    MemoryNeeds { limit: Some(limit), metadata, huge_pages: huge_pages.sum() }
 }
 
 /// The changed state of the machine during a run: control groups, throttles, read-ahead and huge pages.
@@ -202,6 +213,7 @@ impl<'a> CellRunner<'a> {
             .map(|(parent, limit)| parent.create_limited(limit))
             .transpose()?;
         let mut task = self.plan.task(self.flags, cell);
+        task.dram += needs.metadata;
         let disk = self.seek_disk.as_ref().filter(|_| cell.device == Device::Hdd);
         task.index = disk.map_or_else(|| index.to_path_buf(), |disk| disk.path(number));
         task.join.extend(group.as_ref().map(Cgroup::procs));
