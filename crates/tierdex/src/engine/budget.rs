@@ -142,6 +142,8 @@ pub struct MemoryReport {
     /// Smallest sufficient budget, if `dram` is too small; 0 otherwise. It differs from
     /// [`MemoryReport::needed`] because some rows grow with the budget.
     least: u64,
+    /// Bytes of DRAM for the metadata of segments, which are in several rows.
+    metadata: u64,
 }
 
 /// Inputs of the rows that are shares of the budget, and their minimums in bytes.
@@ -246,7 +248,7 @@ impl MemoryReport {
         let mut add = |what, bytes, region: Option<String>| rows.push(MemoryUse { what, bytes, region });
         add("program", PROGRAM_BYTES, None);
         let region = options.metadata_region().map(|kind| kind.to_string());
-        add("first terms of dictionary pages", sizes.term_index, region.clone());
+        add("page index of dictionaries", sizes.term_index, region.clone());
         add("page checksums", sizes.checksums, region.clone());
         if options.reads_mapped() {
             // A bit for each checksum.
@@ -313,7 +315,15 @@ impl MemoryReport {
             let bytes = reader + READ_ENGINE_THREAD_BYTES * threads as u64 + read * engine.depth as u64;
             add("readers and reads in flight", readers as u64 * bytes, None);
         }
-        MemoryReport { rows, dram: options.dram, least: 0 }
+        let metadata = sizes.in_dram(&options.metadata_location());
+        MemoryReport { rows, dram: options.dram, least: 0, metadata }
+    }
+
+    /// Bytes of DRAM that the metadata of segments takes: dictionaries, skip data, norms and page checksums, as
+    /// far as they are there.
+    #[doc(hidden)]
+    pub fn metadata_in_dram(&self) -> u64 {
+        self.metadata
     }
 
     /// Bytes of DRAM that the parts take together, without those in other regions.

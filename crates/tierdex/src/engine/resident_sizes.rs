@@ -13,7 +13,7 @@ pub(super) struct ResidentSizes {
     /// Skip data.
     pub(super) skips: u64,
     pub(super) norms: u64,
-    /// First terms of dictionary pages.
+    /// Page indexes of dictionaries.
     pub(super) term_index: u64,
     /// Prefix keys of terms, resident if dictionaries are.
     pub(super) restart_keys: u64,

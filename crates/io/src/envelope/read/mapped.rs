@@ -48,7 +48,7 @@ impl SealedFile {
         let left = self.layout().payload_end - number * PAGE;
         let page = &mut page[..left.min(PAGE) as usize];
         self.file.read_mapped(number * PAGE, page)?;
-        self.check_page(number, page, self.group(number / GROUP)?)?;
+        self.check_page(number, page, &self.group(number / GROUP)?)?;
         word.fetch_or(bit, Ordering::Relaxed);
         Ok(())
     }

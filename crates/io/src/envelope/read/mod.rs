@@ -2,9 +2,10 @@
 
 mod mapped;
 
-use std::ops::Range;
+use std::collections::HashMap;
+use std::ops::{Deref, Range};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::checksum::Checksums;
 use super::identity::{Identity, Seal};
@@ -26,8 +27,8 @@ static OPENED: AtomicU64 = AtomicU64::new(0);
 
 /// A sealed file, open for reading by any number of threads. It returns checked bytes only.
 ///
-/// Memory: the top table (1 MiB per TiB), and either the whole page table or 24 bytes per group of 4 MiB and
-/// the groups read so far, 4 KiB each. The size of an allocation is first checked against the actual length of
+/// Memory: the top table (1 MiB per TiB), and either the whole page table or the groups of it that were read
+/// so far, 4 KiB for each 4 MiB of the file. The size of an allocation is first checked against the actual length of
 /// the file.
 pub struct SealedFile {
     number: u64,
@@ -37,8 +38,8 @@ pub struct SealedFile {
     checksums: Checksums,
     footer: Footer,
     top_table: Box<[u32]>,
-    /// The groups of the page table, each read on first use, unless the whole table was loaded before.
-    groups: OnceLock<Box<[OnceLock<Box<[u8]>>]>>,
+    /// The groups of the page table that were read, until the whole table is loaded.
+    groups: Mutex<HashMap<u64, Arc<[u8]>>>,
     /// The whole page table, after [`SealedFile::load_tables`].
     page_table: OnceLock<ResidentBytes>,
     /// The checked payload, after [`SealedFile::load`].
@@ -47,6 +48,23 @@ pub struct SealedFile {
     checked_pages: OnceLock<Box<[AtomicU64]>>,
     bytes_read: AtomicU64,
     reads: AtomicU64,
+}
+
+/// The entries of a group of the page table.
+enum GroupEntries<'a> {
+    OfTable(&'a [u8]),
+    Own(Arc<[u8]>),
+}
+
+impl Deref for GroupEntries<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            GroupEntries::OfTable(entries) => entries,
+            GroupEntries::Own(entries) => entries,
+        }
+    }
 }
 
 impl SealedFile {
@@ -237,6 +255,7 @@ impl SealedFile {
         let table = ResidentBytes::allocate(arena, len, fill, &self.name)?;
         // Another thread may have loaded it in the meantime; both have the same bytes.
         let _ = self.page_table.set(table);
+        *self.groups.lock().unwrap_or_else(PoisonError::into_inner) = HashMap::new();
         Ok(())
     }
 
@@ -286,7 +305,7 @@ impl SealedFile {
             checksums: Checksums::new(identity),
             footer: Footer { layout: nothing, top_crc: 0, seal: Seal { len: 0, crc: 0 } },
             top_table: Box::default(),
-            groups: OnceLock::new(),
+            groups: Mutex::default(),
             page_table: OnceLock::new(),
             resident: OnceLock::new(),
             checked_pages: OnceLock::new(),
@@ -358,7 +377,7 @@ impl SealedFile {
         Ok(())
     }
 
-    fn group_from_disk(&self, group: u64) -> Result<Box<[u8]>> {
+    fn group_from_disk(&self, group: u64) -> Result<Arc<[u8]>> {
         let part = self.layout().group(group);
         let mut entries = vec![0; self.to_usize(part.end - part.start)?];
         self.read_group(group, &mut entries)?;
@@ -366,21 +385,18 @@ impl SealedFile {
     }
 
     /// The checked entries of a group. Concurrent first uses may each read it; errors are not cached.
-    fn group(&self, group: u64) -> Result<&[u8]> {
-        let number = self.to_usize(group)?;
+    fn group(&self, group: u64) -> Result<GroupEntries<'_>> {
         if let Some(table) = self.page_table.get() {
-            let start = number * PAGE_LEN;
-            return Ok(&table[start..table.len().min(start + PAGE_LEN)]);
+            let start = self.to_usize(group)? * PAGE_LEN;
+            return Ok(GroupEntries::OfTable(&table[start..table.len().min(start + PAGE_LEN)]));
         }
-        let groups = self.groups.get_or_init(|| self.top_table.iter().map(|_| OnceLock::new()).collect());
-        let slot = &groups[number];
-        match slot.get() {
-            Some(entries) => Ok(entries),
-            None => {
-                let entries = self.group_from_disk(group)?;
-                Ok(slot.get_or_init(|| entries))
-            }
+        let groups = || self.groups.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(entries) = groups().get(&group) {
+            return Ok(GroupEntries::Own(entries.clone()));
         }
+        let entries = self.group_from_disk(group)?;
+        groups().insert(group, entries.clone());
+        Ok(GroupEntries::Own(entries))
     }
 
     fn read_range(&self, offset: u64, len: usize, out: &mut Vec<u8>) -> Result<()> {
@@ -417,8 +433,7 @@ impl SealedFile {
 
     fn check_pages(&self, first: u64, bytes: &[u8]) -> Result<()> {
         for (page, number) in bytes.chunks(PAGE_LEN).zip(first..) {
-            let table = self.group(number / GROUP)?;
-            self.check_page(number, page, table)?;
+            self.check_page(number, page, &self.group(number / GROUP)?)?;
         }
         Ok(())
     }

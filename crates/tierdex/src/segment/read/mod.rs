@@ -108,12 +108,12 @@ impl Segment {
         Ok(())
     }
 
-    /// Bytes of an arena that [`Segment::keep_in_memory`] allocates at most.
+    /// Bytes of an arena that [`Segment::keep_in_memory`] allocates for what is not resident yet.
     pub fn bytes_in_memory(&self) -> u64 {
         let payload = |file: &SealedFile| Arena::allocation_bytes(file.payload().end - file.payload().start);
         let field_bytes = |field: &FieldReader| {
             let files = field.files().filter(|file| file.resident().is_none());
-            files.map(payload).sum::<u64>() + field.terms.index_memory() + field.terms.restart_keys_memory()
+            files.map(payload).sum::<u64>() + field.terms.bytes_to_keep()
         };
         self.fields.iter().map(field_bytes).sum()
     }
@@ -128,7 +128,7 @@ impl Segment {
         self.fields.iter().try_for_each(|field| Ok(field.skips.load_into(arena.as_deref_mut())?))
     }
 
-    /// Makes page checksums, first terms of dictionary pages and norms resident, in `arena` if given, so that
+    /// Makes page checksums, page indexes of dictionaries and norms resident, in `arena` if given, so that
     /// verifying a read needs no further read.
     pub fn prepare(&self, mut arena: Option<&mut Arena>) -> Result<()> {
         // Checksums first: reading the others verifies pages.

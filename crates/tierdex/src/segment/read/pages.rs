@@ -24,10 +24,13 @@ impl PageIndex {
     /// no bytes follow.
     pub(super) fn memory(view: View<'_>, pages: u64) -> Result<usize> {
         let mut memory = 0;
-        for_each_separator(view, pages, |separator| {
+        for_each_separator(view.clone(), pages, |separator| {
             memory += KEY + END + separator.len();
             Ok(())
         })?;
+        if u32::try_from(memory).is_err() {
+            return Err(view.corrupt("separators of over 4 GiB"));
+        }
         Ok(memory)
     }
 
@@ -50,9 +53,8 @@ impl PageIndex {
                 let out = out.ok_or_else(|| view.corrupt("longer separators than when it was opened"))?;
                 out.copy_from_slice(separator);
                 end += separator.len();
-                let end = u32::try_from(end).map_err(|_| view.corrupt("separators of over 4 GiB"))?;
                 keys.as_chunks_mut().0[page] = prefix_key(separator).to_le_bytes();
-                ends.as_chunks_mut().0[page] = end.to_le_bytes();
+                ends.as_chunks_mut().0[page] = (end as u32).to_le_bytes();
                 page += 1;
                 Ok(())
             })

@@ -14,6 +14,9 @@ use tierdex_io::{Arena, PAGE, ResidentBytes, SealedFile};
 /// Bytes of restart points at the end of a page that are prefetched into the CPU cache.
 const RESTARTS_LOADED: usize = 128;
 
+/// Bytes of an entry, at least: two lengths, a byte of the term, three numbers.
+const ENTRY_BYTES_MIN: usize = 6;
+
 /// Looks up terms. A lookup reads one page, which the resident separators of the pages determine.
 pub struct TermsReader {
     file: Arc<SealedFile>,
@@ -66,7 +69,9 @@ impl TermsReader {
         let payload = file.payload();
         let pages_end = pages.checked_mul(PAGE).and_then(|len| len.checked_add(PAGE));
         let end = index_at.checked_add(index_len).and_then(|end| end.checked_add(32));
-        if pages_end != Some(index_at) || end != Some(payload.end) || terms != expected {
+        let terms_max = pages.saturating_mul((TERM_PAGE / ENTRY_BYTES_MIN) as u64);
+        let fits = pages_end == Some(index_at) && end == Some(payload.end) && terms <= terms_max;
+        if !fits || terms != expected {
             return Err(Error::corrupt(file.name(), payload.end, "the tail does not fit the file"));
         }
         let index_range = index_at..index_at + index_len;
@@ -101,6 +106,12 @@ impl TermsReader {
     /// Bytes of an arena that the prefix keys of restart points take, if the pages are resident.
     pub fn restart_keys_memory(&self) -> u64 {
         Arena::allocation_bytes(self.restart_keys_len())
+    }
+
+    /// Bytes of an arena that [`TermsReader::keep_index`] and [`TermsReader::keep`] allocate beside the pages.
+    pub(super) fn bytes_to_keep(&self) -> u64 {
+        let index = if self.index.get().is_none() { self.index_memory() } else { 0 };
+        index + if self.restart_keys.get().is_none() { self.restart_keys_memory() } else { 0 }
     }
 
     fn restart_keys_len(&self) -> u64 {
