@@ -9,8 +9,9 @@ use super::syntax::{Occur, Problems, SyntaxTree, check_length, parse, parse_leni
 use super::tree::Query;
 use crate::error::{Error, Result};
 use crate::limits::{BOOST_MAX, FUZZY_BYTES_MAX, PHRASE_TERMS_MAX, QUERY_EXPANDED_MAX, QUERY_TERMS_MAX};
-use crate::schema::{Schema, Source};
+use crate::schema::{Analysis, Schema, Source};
 use crate::text::Analyzer;
+use std::cell::RefCell;
 
 impl Query {
     /// Parses `text` in the query language ([`super::syntax`]). Words without a field search the first
@@ -20,7 +21,7 @@ impl Query {
     /// [`Error::Query`] for the first fault.
     pub fn parse(text: &str, schema: &Schema) -> Result<Query> {
         let syntax = parse(text, &|name| is_field(schema, name))?;
-        let query = Analyzers::new(schema, &mut Problems::strict()).query(&syntax, 1.0)?;
+        let query = Analyzers::new(schema, &mut Problems::strict()).query(syntax, 1.0)?;
         Ok(query.map_or(Query::Nothing, Query::normal))
     }
 
@@ -30,7 +31,7 @@ impl Query {
         let mut problems = Problems::lenient();
         // Lenient problems are never returned as errors, so there is always a query.
         let query = parse_lenient(text, &|name| is_field(schema, name), &mut problems)
-            .and_then(|syntax| Analyzers::new(schema, &mut problems).query(&syntax, 1.0));
+            .and_then(|syntax| Analyzers::new(schema, &mut problems).query(syntax, 1.0));
         let query = query.ok().flatten().map_or(Query::Nothing, Query::normal);
         (query, problems.into_warnings())
     }
@@ -43,14 +44,41 @@ impl Query {
     }
 }
 
-/// The analysis chains of all fields, created on first use, and the counts of terms so far.
+thread_local! {
+    /// Analysis chains of recent queries of the thread: creating one takes longer than analysing a query.
+    static CHAINS: RefCell<Vec<(Analysis, Analyzer)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Analysis chains kept for a thread.
+const CHAINS_MAX: usize = 8;
+
+/// Stop words of a chain that is kept.
+const KEPT_STOP_WORDS_MAX: usize = 1000;
+
+/// The analysis chains of the fields, taken from those of the thread or created on first use, and the counts
+/// of terms so far.
 pub(super) struct Analyzers<'a> {
     schema: &'a Schema,
-    chains: Vec<Option<Analyzer>>,
+    /// By field.
+    chains: Vec<Option<(Analysis, Analyzer)>>,
     terms: usize,
     /// Prefixes and fuzzy words so far.
     expanded: usize,
     problems: &'a mut Problems,
+}
+
+impl Drop for Analyzers<'_> {
+    fn drop(&mut self) {
+        // At the end of the thread there may be no list any more.
+        let _ = CHAINS.try_with(|kept| {
+            let mut kept = kept.borrow_mut();
+            for chain in self.chains.drain(..).flatten() {
+                if kept.len() < CHAINS_MAX && chain.0.stop_words.len() <= KEPT_STOP_WORDS_MAX {
+                    kept.push(chain);
+                }
+            }
+        });
+    }
 }
 
 impl<'a> Analyzers<'a> {
@@ -60,29 +88,30 @@ impl<'a> Analyzers<'a> {
     }
 
     /// Converts a syntax tree; `None` if analysis drops all its terms.
-    pub(super) fn query(&mut self, syntax: &SyntaxTree, boost: f64) -> Result<Option<Query>> {
+    pub(super) fn query(&mut self, syntax: SyntaxTree, boost: f64) -> Result<Option<Query>> {
         match syntax {
-            SyntaxTree::Word(field, word) => self.words(self.number(field), word, boost),
-            SyntaxTree::Prefix(field, prefix) => self.prefix(self.number(field), prefix, boost),
+            SyntaxTree::Word(field, word) => self.words(self.number(field), &word, boost),
+            SyntaxTree::Prefix(field, prefix) => self.prefix(self.number(field), &prefix, boost),
             SyntaxTree::Fuzzy(field, word, distance) => {
-                self.fuzzy(self.number(field), word, *distance, boost)
+                self.fuzzy(self.number(field), &word, distance, boost)
             }
-            SyntaxTree::Phrase(field, words, slop) => self.phrase(self.number(field), words, *slop, boost),
+            SyntaxTree::Phrase(field, words, slop) => self.phrase(self.number(field), &words, slop, boost),
             SyntaxTree::All => Ok(Some(Query::All { boost })),
-            SyntaxTree::List(clauses, minimum) => self.list(clauses, *minimum, boost),
+            SyntaxTree::List(clauses, minimum) => self.list(clauses, minimum, boost),
             SyntaxTree::Boost(inner, factor) => {
                 let product = boost * factor;
                 if product > BOOST_MAX {
                     let message = format!("boosts inside one another are more than {BOOST_MAX} together");
                     self.problems.report(Error::query(message))?;
                 }
-                self.query(inner, product.min(BOOST_MAX))
+                self.query(*inner, product.min(BOOST_MAX))
             }
         }
     }
 
-    fn list(&mut self, clauses: &[(Occur, SyntaxTree)], minimum: u32, boost: f64) -> Result<Option<Query>> {
+    fn list(&mut self, clauses: Vec<(Occur, SyntaxTree)>, minimum: u32, boost: f64) -> Result<Option<Query>> {
         let (mut must, mut filter, mut should, mut must_not) = (vec![], vec![], vec![], vec![]);
+        let has_positive = clauses.iter().any(|(occur, _)| *occur != Occur::MustNot);
         for (occur, syntax) in clauses {
             let list = match occur {
                 Occur::Must => &mut must,
@@ -92,7 +121,6 @@ impl<'a> Analyzers<'a> {
             };
             list.extend(self.query(syntax, boost)?);
         }
-        let has_positive = clauses.iter().any(|(occur, _)| *occur != Occur::MustNot);
         let none_left = must.is_empty() && filter.is_empty() && should.is_empty();
         if none_left && (has_positive || must_not.is_empty()) {
             return Ok(None);
@@ -202,12 +230,23 @@ impl<'a> Analyzers<'a> {
         Ok(true)
     }
 
-    fn number(&self, field: &Option<String>) -> usize {
-        field.as_ref().and_then(|name| self.schema.field(name)).unwrap_or(0)
+    fn number(&self, field: Option<String>) -> usize {
+        field.and_then(|name| self.schema.field(&name)).unwrap_or(0)
     }
 
     fn chain(&mut self, field: usize) -> &mut Analyzer {
-        self.chains[field].get_or_insert_with(|| Analyzer::new(&self.schema.fields[field].analysis))
+        let analysis = &self.schema.fields[field].analysis;
+        let (_, analyzer) = self.chains[field].get_or_insert_with(|| {
+            let kept = CHAINS.with_borrow_mut(|kept| {
+                let at = kept.iter().position(|(of, _)| of == analysis);
+                if at.is_none() && kept.len() == CHAINS_MAX {
+                    kept.remove(0);
+                }
+                at.map(|at| kept.swap_remove(at))
+            });
+            kept.unwrap_or_else(|| (analysis.clone(), Analyzer::new(analysis)))
+        });
+        analyzer
     }
 }
 

@@ -32,8 +32,8 @@ impl From<Bm25> for Scorer {
 /// Largest scaled sum of weights. Sums of scores stay below twice this value, so they fit in `u32`.
 const WEIGHT_MAX: f64 = (1u32 << 30) as f64;
 
-/// Exponent of the largest finite power of two.
-const EXPONENT_MAX: f64 = (f64::MAX_EXP - 1) as f64;
+/// Bits of the fraction of an `f64`; exponent and sign are above them.
+const FRACTION_BITS: u32 = f64::MANTISSA_DIGITS - 1;
 
 /// Scales weights to integer scores, with the same factor for all terms of a query.
 ///
@@ -52,10 +52,11 @@ impl ScoreScale {
         if weights <= 0.0 {
             return ScoreScale { factor: 1.0 };
         }
-        // For weights below 2^-993 the factor is the largest possible.
-        let exponent = (WEIGHT_MAX / weights).log2().floor().min(EXPONENT_MAX);
-        let factor = exponent.exp2();
-        // The logarithm may have been rounded up to an integer.
+        // For weights of at most 2^-994 the quotient is infinite.
+        let quotient = (WEIGHT_MAX / weights).min(f64::MAX);
+        // The largest power of two that is not above it: its exponent, without its fraction.
+        let factor = f64::from_bits(quotient.to_bits() >> FRACTION_BITS << FRACTION_BITS);
+        // The quotient may have been rounded up to a power of two.
         ScoreScale { factor: if factor * weights > WEIGHT_MAX { factor / 2.0 } else { factor } }
     }
 

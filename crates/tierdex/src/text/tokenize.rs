@@ -1,15 +1,12 @@
 //! Tokenizers. ASCII is classified by a table, other characters by their Unicode properties.
 
-/// Lower-case form of an ASCII letter or digit; 0 for every other byte.
-const LOWER: [u8; 256] = {
-    let mut table = [0; 256];
-    let mut b = 0usize;
-    while b < 128 {
-        let byte = b as u8;
-        if byte.is_ascii_alphanumeric() {
-            table[b] = byte.to_ascii_lowercase();
-        }
-        b += 1;
+/// Whether a byte is an ASCII letter or digit.
+const IS_WORD: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        table[byte as usize] = byte.is_ascii_alphanumeric();
+        byte += 1;
     }
     table
 };
@@ -25,13 +22,10 @@ pub(super) fn alphanumeric(text: &str, lowered: &mut String, pass: &mut impl FnM
         }
         let start = at;
         lowered.clear();
-        while let Some(&byte) = bytes.get(at) {
-            match LOWER[usize::from(byte)] {
-                0 => break,
-                low => lowered.push(char::from(low)),
-            }
-            at += 1;
-        }
+        let run = bytes[at..].iter().position(|byte| !IS_WORD[usize::from(*byte)]);
+        at = run.map_or(bytes.len(), |len| at + len);
+        lowered.push_str(&text[start..at]);
+        lowered.make_ascii_lowercase();
         if bytes.get(at).is_some_and(|byte| !byte.is_ascii()) {
             let end = end_of_run(text, at);
             if end > at {
@@ -57,7 +51,7 @@ fn skip_separators(text: &str, mut at: usize) -> usize {
     let bytes = text.as_bytes();
     while let Some(&byte) = bytes.get(at) {
         if byte.is_ascii() {
-            if LOWER[usize::from(byte)] != 0 {
+            if IS_WORD[usize::from(byte)] {
                 break;
             }
             at += 1;
