@@ -39,7 +39,7 @@ pub(super) fn store_bytes(out: &mut [u8], values: __m128i, control: u8) -> usize
     let bytes = _mm_shuffle_epi8(values, load_half(&STORED[usize::from(control)]));
     // SAFETY: The array has 16 bytes.
     unsafe { _mm_storeu_si128(out.as_mut_ptr().cast(), bytes) };
-    usize::from(QUADS[usize::from(control)].len)
+    usize::from(LENS[usize::from(control)])
 }
 
 /// For a mask of the bytes of two values that are not zero, their codes.
@@ -63,7 +63,7 @@ static STORED: [[u8; 16]; 256] = {
     let mut k = 0;
     while k < 256 * 16 {
         let (control, byte) = (k / 16, k % 16);
-        let stored = QUADS[control].shuffle[byte];
+        let stored = SHUFFLES.0[control][byte];
         if stored < 0x80 {
             sources[control][stored as usize] = byte as u8;
         }
@@ -84,60 +84,92 @@ decode_or_sum! {
     fn streamvbyte_decode(controls, data) -> ()
 }
 
-/// Shuffles four values out of 16 bytes at a time. The last values, which may have fewer bytes after them,
-/// are read one by one.
+/// Shuffles four values out of 16 bytes at a time. The last data bytes are copied, so that 32 can be loaded;
+/// values after the last full group of eight are read one by one.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn decode<const SUM: bool>(controls: &[u8], mut data: &[u8], mut prev: u32, out: &mut [u32]) {
+fn decode<const SUM: bool>(controls: &[u8], data: &[u8], mut prev: u32, out: &mut [u32]) {
     let mut sums = PrefixSums::after(prev);
-    let mut done = 0;
-    for (pair, out) in controls.as_chunks::<2>().0.iter().zip(out.as_chunks_mut::<LANES>().0) {
-        let [first, second] = pair.map(|control| &QUADS[usize::from(control)]);
-        let next = usize::from(first.len);
-        let (Some(low), Some(high)) = (data.first_chunk(), data.get(next..next + 16)) else { break };
-        let high = high.first_chunk().expect("16 bytes");
-        let bytes = _mm256_set_m128i(load_half(high), load_half(low));
-        let shuffle = _mm256_set_m128i(load_half(&second.shuffle), load_half(&first.shuffle));
-        let mut values = _mm256_shuffle_epi8(bytes, shuffle);
-        if SUM {
-            values = sums.next(values);
-        }
-        store_all(out, values);
-        data = &data[next + usize::from(second.len)..];
-        done += LANES;
+    let (pairs, _) = controls.as_chunks::<2>();
+    let (groups, _) = out.as_chunks_mut::<LANES>();
+    let (mut done, mut used) = decode_groups::<SUM>(pairs, data, &mut sums, groups);
+    if done < groups.len() {
+        let mut last = [0; 2 * LOADED];
+        let rest = &data[used..];
+        let len = rest.len().min(LOADED);
+        last[..len].copy_from_slice(&rest[..len]);
+        let (more, bytes) = decode_groups::<SUM>(&pairs[done..], &last, &mut sums, &mut groups[done..]);
+        (done, used) = (done + more, used + bytes);
     }
+    done *= LANES;
     if SUM && done > 0 {
         prev = out[done - 1];
     }
     scalar::streamvbyte::streamvbyte_decode(
         &controls[done / 4..],
-        data,
+        &data[used..],
         SUM.then_some(prev),
         &mut out[done..],
     );
 }
 
-/// The decoding of one control byte.
-struct Quad {
-    /// The source of each of 16 bytes, 0x80 for a zero byte.
-    shuffle: [u8; 16],
-    /// Bytes of the four values.
-    len: u8,
+/// Bytes that are loaded for eight values.
+const LOADED: usize = 4 * LANES;
+
+/// Decodes groups of eight values as long as there are [`LOADED`] bytes of data. Returns the number of groups
+/// and of bytes.
+#[inline]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn decode_groups<const SUM: bool>(
+    controls: &[[u8; 2]],
+    data: &[u8],
+    sums: &mut PrefixSums,
+    out: &mut [[u32; LANES]],
+) -> (usize, usize) {
+    let (mut done, mut used) = (0, 0);
+    for (pair, out) in controls.iter().zip(out) {
+        let Some(next) = data[used..].first_chunk::<LOADED>() else { break };
+        let [first, second] = pair.map(usize::from);
+        let (first_len, second_len) = (usize::from(LENS[first]), usize::from(LENS[second]));
+        let low = next.first_chunk().expect("16 of 32 bytes");
+        let high = next.as_ptr().wrapping_add(first_len);
+        // SAFETY: Four values have at most 16 bytes, so there are 16 after them.
+        let high = unsafe { _mm_loadu_si128(high.cast()) };
+        let bytes = _mm256_set_m128i(high, load_half(low));
+        let shuffle = _mm256_set_m128i(load_half(&SHUFFLES.0[second]), load_half(&SHUFFLES.0[first]));
+        let mut values = _mm256_shuffle_epi8(bytes, shuffle);
+        if SUM {
+            values = sums.next(values);
+        }
+        store_all(out, values);
+        used += first_len + second_len;
+        done += 1;
+    }
+    (done, used)
 }
 
-static QUADS: [Quad; 256] = {
-    let mut quads = [const { Quad { shuffle: [0x80; 16], len: 0 } }; 256];
+/// For each control byte the source of each byte of its four values, 0x80 for a zero byte. Aligned, so that
+/// no load crosses a cache line.
+#[repr(align(64))]
+struct Shuffles([[u8; 16]; 256]);
+
+/// For each control byte the bytes of its four values.
+static LENS: [u8; 256] = QUADS.1;
+
+static SHUFFLES: Shuffles = Shuffles(QUADS.0);
+
+const QUADS: ([[u8; 16]; 256], [u8; 256]) = {
+    let (mut shuffles, mut lens) = ([[0x80; 16]; 256], [0; 256]);
     let mut k = 0;
     while k < 256 * 4 {
         let (control, value) = (k / 4, k % 4);
-        let quad = &mut quads[control];
         let mut byte = 0;
         while byte <= control >> (2 * value) & 3 {
-            quad.shuffle[4 * value + byte] = quad.len;
-            quad.len += 1;
+            shuffles[control][4 * value + byte] = lens[control];
+            lens[control] += 1;
             byte += 1;
         }
         k += 1;
     }
-    quads
+    (shuffles, lens)
 };
