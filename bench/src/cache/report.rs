@@ -295,14 +295,13 @@ fn memory_words(flags: &Flags) -> String {
     let free = |region: &RegionKind| matches!(region, RegionKind::Hugetlb | RegionKind::Dax(_));
     let meta = matches!(flags.meta(), MetaTier::Region(region) if !free(&region));
     let beside = match (free(&flags.region), meta) {
-        (true, false) if matches!(flags.meta(), MetaTier::Dram | MetaTier::Terms) => " + metadata in DRAM",
         (true, false) => "",
         (true, true) => " + terms, skip data and lengths, whose region is charged to the group",
         (false, false) => " + the cache, whose region is charged to the group",
         (false, true) => " + the cache, terms, skip data and lengths, whose regions are charged to the group",
     };
     text += &format!(
-        "Limit of the memory control group of each cell: {dram} + {slack}%{beside}; for base and base-prefetch also the size, \
+        "Limit of the memory control group of each cell: {dram} + {slack}%{beside} + metadata in DRAM; for base and base-prefetch also the size, \
          because the page cache is their cache. The peak is the group's largest memory, page cache included, which grows up \
          to the limit; `own` is the group's memory without page cache at the end of the cell. `limit met` is the number of \
          times the group reached the limit and page cache was reclaimed.\n\n"

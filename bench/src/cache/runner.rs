@@ -26,7 +26,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
-use tierdex::engine::{Executor, ExecutorOptions, MetaTier, Mode};
+use tierdex::engine::{Executor, Mode};
 use tierdex::index::{Index, Stop};
 use tierdex::io::{PosixDisk, RegionKind};
 
@@ -111,15 +111,10 @@ fn needs(flags: &Flags, index: &Index, task: &CellTask) -> MemoryNeeds {
         };
         return MemoryNeeds { limit: None, metadata: 0, huge_pages };
     };
-    // So that the page cache of `base` is the same for all tiers.
-    let needed = |meta_tier: MetaTier| {
-        Executor::memory_report(index, &ExecutorOptions { meta_tier, dram: None, ..options.clone() }).needed()
-    };
-    let metadata = match &options.meta_tier {
-        MetaTier::Dram | MetaTier::Terms => needed(options.meta_tier.clone()) - needed(MetaTier::Disk),
-        MetaTier::Disk | MetaTier::Region(_) => 0,
-    };
-    let report = Executor::memory_report(index, &options).rows;
+    let report = Executor::memory_report(index, &options);
+    // Added to the budget and to the limit, so that `base` has the same page cache wherever metadata is.
+    let metadata = report.metadata_in_dram();
+    let report = report.rows;
     let huge = RegionKind::Hugetlb.to_string();
     let regions = || report.iter().filter_map(|row| Some((row.region.as_deref()?, row.bytes)));
     let huge_pages =
