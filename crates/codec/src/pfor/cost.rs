@@ -1,7 +1,7 @@
 //! The length of a PFor block with exceptions, for each width. Kernels compile this loop for their
 //! instructions.
 
-use crate::kernel::WidthCounts;
+use crate::kernel::table::WidthCounts;
 
 /// Bytes before the positions of the exceptions.
 pub(super) const HEAD: usize = 2;
