@@ -2,7 +2,8 @@
 //!
 //! 1. *ingest*: words of documents are looked up and their postings appended.
 //! 2. *sort*: the postings of a batch of documents are sorted by term.
-//! 3. *transform*: batches are merged, encoded and written, and the commit is made durable.
+//! 3. *transform*: batches are merged and encoded.
+//! 4. *flush*: files are written and made durable. It happens during the third phase and is subtracted from it.
 //!
 //! The documents are generated between the timed parts, so that no time is spent on reading them.
 
@@ -10,6 +11,7 @@ use super::super::cell::{Cell, Row};
 use super::super::data::{IndexSpec, TemporaryDir};
 use super::context::Context;
 use super::settings::{index, object, parse};
+use super::timed_disk::TimedDisk;
 use crate::{Error, Random, Result};
 use clap::Parser;
 use serde_json::json;
@@ -36,7 +38,7 @@ pub(super) fn check(cell: &Cell) -> Result<IndexSpec> {
 pub(super) fn measure(cell: &Cell, context: &Context<'_>) -> Result<Vec<Row>> {
     let spec = check(cell)?;
     let dir = TemporaryDir::new(context.data.dir(), "indexing")?;
-    let disk = Arc::new(PosixDisk::create(dir.path())?);
+    let disk = Arc::new(TimedDisk::new(PosixDisk::create(dir.path())?));
     let options = WriterOptions { stop: context.stop.clone(), ..WriterOptions::default() };
     let mut writer = IndexWriter::open(disk.clone(), spec.collection()?.schema(), OpenMode::New, options)?;
     let mut batch = BatchBuilder::new(writer.schema().clone(), writer.document_bytes_max());
@@ -65,17 +67,19 @@ pub(super) fn measure(cell: &Cell, context: &Context<'_>) -> Result<Vec<Row>> {
     let began = Instant::now();
     writer.commit(Merge::Keep)?;
     transform += began.elapsed();
+    let flush = disk.elapsed();
+    let transform = transform.saturating_sub(flush);
     let manifest = Manifest::read_newest(disk.as_ref())?;
     let postings =
         manifest.iter().flat_map(|one| &one.segments).map(|one| one.fields[0].postings).sum::<u64>();
-    let all = (ingest + sort + transform).as_secs_f64();
+    let all = (ingest + sort + transform + flush).as_secs_f64();
     let row = |(phase, time): (&str, Duration)| {
         let seconds = time.as_secs_f64();
         object(
             json!({ "phase": phase, "seconds": seconds, "share": seconds / all, "indexed_postings": postings }),
         )
     };
-    Ok([("ingest", ingest), ("sort", sort), ("transform", transform)].map(row).into())
+    Ok([("ingest", ingest), ("sort", sort), ("transform", transform), ("flush", flush)].map(row).into())
 }
 
 /// Words whose logarithm of the rank is uniform, so that their frequency is about inverse to the rank.

@@ -10,6 +10,7 @@ mod intersect;
 mod missing;
 mod settings;
 mod sizes;
+mod timed_disk;
 
 pub(super) use callgrind::QUERIES as CALLGRIND_QUERIES;
 pub(super) use context::Context;

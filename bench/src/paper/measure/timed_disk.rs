@@ -1,0 +1,80 @@
+//! A disk that measures the time of its writes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use tierdex::io::{Disk, DiskLock, PosixDisk, ReadFile, Result, WriteFile};
+
+/// A directory; the time of all appends, syncs and renames is summed.
+pub(super) struct TimedDisk {
+    disk: PosixDisk,
+    nanoseconds: Arc<AtomicU64>,
+}
+
+struct TimedFile {
+    file: Box<dyn WriteFile>,
+    nanoseconds: Arc<AtomicU64>,
+}
+
+impl TimedDisk {
+    pub(super) fn new(disk: PosixDisk) -> TimedDisk {
+        TimedDisk { disk, nanoseconds: Arc::default() }
+    }
+
+    /// The time of all writes so far.
+    pub(super) fn elapsed(&self) -> Duration {
+        Duration::from_nanos(self.nanoseconds.load(Ordering::Relaxed))
+    }
+}
+
+fn timed<T>(nanoseconds: &AtomicU64, write: impl FnOnce() -> T) -> T {
+    let began = Instant::now();
+    let done = write();
+    nanoseconds.fetch_add(began.elapsed().as_nanos() as u64, Ordering::Relaxed);
+    done
+}
+
+impl WriteFile for TimedFile {
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        timed(&self.nanoseconds, || self.file.append(bytes))
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        timed(&self.nanoseconds, || self.file.sync())
+    }
+}
+
+impl Disk for TimedDisk {
+    fn list(&self) -> Result<Vec<String>> {
+        self.disk.list()
+    }
+
+    fn open(&self, name: &str) -> Result<Box<dyn ReadFile>> {
+        self.disk.open(name)
+    }
+
+    fn create(&self, name: &str) -> Result<Box<dyn WriteFile>> {
+        let file = timed(&self.nanoseconds, || self.disk.create(name))?;
+        Ok(Box::new(TimedFile { file, nanoseconds: self.nanoseconds.clone() }))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> Result<()> {
+        timed(&self.nanoseconds, || self.disk.rename(from, to))
+    }
+
+    fn remove(&self, name: &str) -> Result<()> {
+        self.disk.remove(name)
+    }
+
+    fn sync_dir(&self) -> Result<()> {
+        timed(&self.nanoseconds, || self.disk.sync_dir())
+    }
+
+    fn lock(&self, name: &str) -> Result<Box<dyn DiskLock>> {
+        self.disk.lock(name)
+    }
+
+    fn describe(&self) -> String {
+        self.disk.describe()
+    }
+}
