@@ -197,6 +197,18 @@ impl<'a> Highs<'a> {
             // SAFETY: There are words for all groups.
             return unsafe { self.buffer.words[group].assume_init() };
         }
+        // SAFETY: As for this function.
+        let bytes = unsafe { self.next_bytes(group) };
+        _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(bytes as i64))
+    }
+
+    /// As [`Highs::next`] for bytes: one for each value.
+    ///
+    /// # Safety
+    /// As for [`Highs::next`].
+    #[inline]
+    #[target_feature(enable = "bmi2,popcnt")]
+    pub(super) unsafe fn next_bytes(&mut self, group: usize) -> u64 {
         let next = self.packed.wrapping_add(self.used / 8);
         // SAFETY: The high parts of all set bits are followed by eight bytes.
         let bits = u64::from_le(unsafe { next.cast::<u64>().read_unaligned() });
@@ -208,6 +220,6 @@ impl<'a> Highs<'a> {
         let mask = byte_mask(self.bitmap[group]) & self.mask;
         let bytes = _pdep_u64(bits, mask);
         self.used += mask.count_ones() as usize;
-        _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(bytes as i64))
+        bytes
     }
 }

@@ -8,6 +8,7 @@ mod bits;
 mod compress;
 pub(super) mod exceptions;
 mod memory;
+mod narrow;
 mod pfor;
 mod runs;
 mod score;
@@ -23,7 +24,7 @@ use super::table::KernelTable;
 pub(super) static TABLE: KernelTable = KernelTable {
     name: "avx2",
     pack: bits::pack,
-    unpack: bits::unpack,
+    unpack: narrow::unpack,
     pfor_decode: pfor::pfor_decode,
     count_wider: widths::count_wider,
     shortest_patched: widths::shortest_patched,

@@ -1,6 +1,6 @@
 //! Decoding of `PFor` blocks.
 
-use super::{bits::unpack, exceptions::exception_bitmap};
+use super::{exceptions::exception_bitmap, narrow::unpack};
 use crate::bitpack::Layout;
 use crate::kernel::table::{Bitmap, Consumed, Packed, PforLoops, StoredBitmap};
 use crate::pfor::read;

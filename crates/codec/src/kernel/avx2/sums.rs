@@ -15,7 +15,7 @@ prefix_sums!("avx2");
 
 /// The constants of the steps of a prefix sum.
 #[derive(Clone, Copy)]
-struct Steps {
+pub(super) struct Steps {
     first_pair: __m256i,
     first_half: __m256i,
     last: __m256i,
@@ -24,7 +24,7 @@ struct Steps {
 impl Steps {
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn new() -> Steps {
+    pub(super) fn new() -> Steps {
         Steps {
             first_pair: opaque(_mm256_setr_epi64x(-1, 0x0706_0504_0706_0504, -1, 0x0706_0504_0706_0504)),
             first_half: opaque(_mm256_set1_epi32(3)),
@@ -35,7 +35,7 @@ impl Steps {
     /// Prefix sums within the register, in three steps: pairs, quads, all.
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn inclusive(&self, values: __m256i) -> __m256i {
+    pub(super) fn inclusive(&self, values: __m256i) -> __m256i {
         let pairs = _mm256_add_epi32(values, _mm256_slli_epi64::<32>(values));
         // The second pair of each half gets the sum of the first.
         let quads = _mm256_add_epi32(pairs, _mm256_shuffle_epi8(pairs, self.first_pair));
@@ -47,7 +47,7 @@ impl Steps {
     /// The last value in every lane.
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn last(&self, values: __m256i) -> __m256i {
+    pub(super) fn last(&self, values: __m256i) -> __m256i {
         _mm256_permutevar8x32_epi32(values, self.last)
     }
 }
