@@ -208,7 +208,8 @@ impl<'a> CellRunner<'a> {
             .map(|(parent, limit)| parent.create_limited(limit))
             .transpose()?;
         let mut task = self.plan.task(self.flags, cell);
-        task.dram += needs.metadata;
+        // Two sixteenths of a budget are shares for queries.
+        task.dram += needs.metadata + needs.metadata.div_ceil(7);
         let disk = self.seek_disk.as_ref().filter(|_| cell.device == Device::Hdd);
         task.index = disk.map_or_else(|| index.to_path_buf(), |disk| disk.path(number));
         task.join.extend(group.as_ref().map(Cgroup::procs));

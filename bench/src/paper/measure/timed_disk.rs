@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tierdex::io::{Disk, DiskLock, PosixDisk, ReadFile, Result, WriteFile};
 
-/// A directory; the time of all appends, syncs and renames is summed.
+/// A directory; the time of all creations, appends, syncs and renames is summed.
 pub(super) struct TimedDisk {
     disk: PosixDisk,
     nanoseconds: Arc<AtomicU64>,

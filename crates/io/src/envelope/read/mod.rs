@@ -395,7 +395,11 @@ impl SealedFile {
             return Ok(GroupEntries::Own(entries.clone()));
         }
         let entries = self.group_from_disk(group)?;
-        groups().insert(group, entries.clone());
+        let mut groups = groups();
+        // Not if they were released in the meantime.
+        if self.page_table.get().is_none() {
+            groups.insert(group, entries.clone());
+        }
         Ok(GroupEntries::Own(entries))
     }
 
@@ -432,8 +436,12 @@ impl SealedFile {
     }
 
     fn check_pages(&self, first: u64, bytes: &[u8]) -> Result<()> {
+        let mut group = self.group(first / GROUP)?;
         for (page, number) in bytes.chunks(PAGE_LEN).zip(first..) {
-            self.check_page(number, page, &self.group(number / GROUP)?)?;
+            if number > first && number.is_multiple_of(GROUP) {
+                group = self.group(number / GROUP)?;
+            }
+            self.check_page(number, page, &group)?;
         }
         Ok(())
     }

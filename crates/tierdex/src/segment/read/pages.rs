@@ -23,15 +23,15 @@ impl PageIndex {
     /// Bytes in memory of the index of `pages` pages. Checks that the separators strictly increase and that
     /// no bytes follow.
     pub(super) fn memory(view: View<'_>, pages: u64) -> Result<usize> {
-        let mut memory = 0;
+        let mut bytes = 0;
         for_each_separator(view.clone(), pages, |separator| {
-            memory += KEY + END + separator.len();
+            bytes += separator.len();
             Ok(())
         })?;
-        if u32::try_from(memory).is_err() {
+        if u32::try_from(bytes).is_err() {
             return Err(view.corrupt("separators of over 4 GiB"));
         }
-        Ok(memory)
+        Ok((KEY + END) * pages as usize + bytes)
     }
 
     /// Decodes the separators of `pages` pages into `memory` bytes, which [`PageIndex::memory`] returned: in
