@@ -3,7 +3,8 @@
 //! 1. *ingest*: words of documents are looked up and their postings appended.
 //! 2. *sort*: the postings of a batch of documents are sorted by term.
 //! 3. *transform*: batches are merged and encoded.
-//! 4. *flush*: files are written and made durable. It happens during the third phase and is subtracted from it.
+//! 4. *flush*: files are written and made durable. It happens during the third phase and is subtracted from
+//!    it.
 //!
 //! The documents are generated between the timed parts, so that no time is spent on reading them.
 

@@ -319,8 +319,8 @@ impl MemoryReport {
         MemoryReport { rows, dram: options.dram, least: 0, metadata }
     }
 
-    /// Bytes of DRAM that the metadata of segments takes: dictionaries and their indexes, skip data, norms, page
-    /// checksums and the index of external ids, as far as they are there.
+    /// Bytes of DRAM that the metadata of segments takes: dictionaries and their indexes, skip data, norms,
+    /// page checksums and the index of external ids, as far as they are there.
     #[doc(hidden)]
     pub fn metadata_in_dram(&self) -> u64 {
         self.metadata

@@ -63,8 +63,8 @@ impl FromStr for Mode {
 }
 
 /// Memory tier of dictionaries, skip data, norms and page checksums (thesis, figures 8.1 and 8.2). Norms and
-/// checksums are accessed at random for each block, so they are never left on disk; nor are the page indexes of
-/// dictionaries, which are with them.
+/// checksums are accessed at random for each block, so they are never left on disk; nor are the page indexes
+/// of dictionaries, which are with them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MetaTier {
     /// Dictionaries and skip data are on disk: a term lookup reads a page, and a list is fetched together

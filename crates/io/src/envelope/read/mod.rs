@@ -28,8 +28,8 @@ static OPENED: AtomicU64 = AtomicU64::new(0);
 /// A sealed file, open for reading by any number of threads. It returns checked bytes only.
 ///
 /// Memory: the top table (1 MiB per TiB), and either the whole page table or the groups of it that were read
-/// so far, 4 KiB for each 4 MiB of the file. The size of an allocation is first checked against the actual length of
-/// the file.
+/// so far, 4 KiB for each 4 MiB of the file. The size of an allocation is first checked against the actual
+/// length of the file.
 pub struct SealedFile {
     number: u64,
     file: Arc<dyn ReadFile>,

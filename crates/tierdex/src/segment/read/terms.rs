@@ -38,8 +38,8 @@ pub struct TermsReader {
 /// page.
 struct RestartKeys {
     pages: usize,
-    /// Little-endian `u64`: for each page the number of prefix keys before its own, the total number, then the
-    /// prefix keys.
+    /// Little-endian `u64`: for each page the number of prefix keys before its own, the total number, then
+    /// the prefix keys.
     content: ResidentBytes,
 }
 
@@ -108,7 +108,8 @@ impl TermsReader {
         Arena::allocation_bytes(self.restart_keys_len())
     }
 
-    /// Bytes of an arena that [`TermsReader::keep_index`] and [`TermsReader::keep`] allocate beside the pages.
+    /// Bytes of an arena that [`TermsReader::keep_index`] and [`TermsReader::keep`] allocate beside the
+    /// pages.
     pub(super) fn bytes_to_keep(&self) -> u64 {
         let index = if self.index.get().is_none() { self.index_memory() } else { 0 };
         index + if self.restart_keys.get().is_none() { self.restart_keys_memory() } else { 0 }
