@@ -43,7 +43,8 @@ pub struct Flags {
     /// Memory for postings, in percent of the bytes of all documents and frequencies of the index
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "5,10,20,30,50,100", value_parser = part)]
     pub sizes: Vec<Size>,
-    /// Memory budget in bytes for everything but postings, regions, and metadata in DRAM
+    /// Memory budget in bytes for everything but postings and regions; for base and base-prefetch without
+    /// metadata
     #[arg(long, value_name = "BYTES", default_value = "50M", value_parser = bytes)]
     pub dram: u64,
     /// Margin of the control group's memory limit over --dram, in percent of --dram

@@ -301,8 +301,9 @@ fn memory_words(flags: &Flags) -> String {
         (false, true) => " + the cache, terms, skip data and lengths, whose regions are charged to the group",
     };
     text += &format!(
-        "Limit of the memory control group of each cell: {dram} + {slack}%{beside} + metadata in DRAM; for base and base-prefetch also the size, \
-         because the page cache is their cache. The peak is the group's largest memory, page cache included, which grows up \
+        "Limit of the memory control group of each cell: {dram} + {slack}%{beside}; for base and base-prefetch also the size, \
+         because the page cache is their cache, and metadata in DRAM. The peak is the group's largest memory, page cache included, \
+         which grows up \
          to the limit; `own` is the group's memory without page cache at the end of the cell. `limit met` is the number of \
          times the group reached the limit and page cache was reclaimed.\n\n"
     );

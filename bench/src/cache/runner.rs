@@ -60,7 +60,7 @@ pub(super) struct IndexFacts {
 struct MemoryNeeds {
     /// Memory limit of the control group in bytes; `None` for no limit.
     limit: Option<u64>,
-    /// Metadata in DRAM, in addition to the memory budget.
+    /// Metadata in DRAM that is not part of the memory budget of `--dram`.
     metadata: u64,
     huge_pages: u64,
 }
@@ -112,19 +112,17 @@ fn needs(flags: &Flags, index: &Index, task: &CellTask) -> MemoryNeeds {
         return MemoryNeeds { limit: None, metadata: 0, huge_pages };
     };
     let report = Executor::memory_report(index, &options);
-    // Added to the budget and to the limit, so that `base` has the same page cache wherever metadata is.
-    let metadata = report.metadata_in_dram();
-    let report = report.rows;
     let huge = RegionKind::Hugetlb.to_string();
-    let regions = || report.iter().filter_map(|row| Some((row.region.as_deref()?, row.bytes)));
+    let regions = || report.rows.iter().filter_map(|row| Some((row.region.as_deref()?, row.bytes)));
     let huge_pages =
         regions().filter(|(region, _)| *region == huge).map(|(_, bytes)| bytes.div_ceil(HUGE_PAGE));
     // Huge pages and persistent memory are not charged to a control group.
     let charged = |region: &str| region != huge && !region.starts_with("dax:");
     let beside: u64 = regions().filter(|(region, _)| charged(region)).map(|(_, bytes)| bytes).sum();
-    let pages = match mode {
-        Mode::Base | Mode::BasePrefetch => task.size.of(index.postings_bytes()),
-        Mode::Hybrid | Mode::HybridPrefetch | Mode::Direct => 0,
+    // What the page cache of `base` has does not depend on where metadata is.
+    let (pages, metadata) = match mode {
+        Mode::Base | Mode::BasePrefetch => (task.size.of(index.postings_bytes()), report.metadata_in_dram()),
+        Mode::Hybrid | Mode::HybridPrefetch | Mode::Direct => (0, 0),
     };
     let slack = (u128::from(flags.dram) * u128::from(flags.slack) / 100) as u64;
     let limit = flags.dram + slack + metadata + beside + pages;

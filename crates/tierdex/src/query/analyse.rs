@@ -21,7 +21,7 @@ impl Query {
     /// [`Error::Query`] for the first fault.
     pub fn parse(text: &str, schema: &Schema) -> Result<Query> {
         let syntax = parse(text, &|name| is_field(schema, name))?;
-        let query = Analyzers::new(schema, &mut Problems::strict()).query(syntax, 1.0)?;
+        let query = Analyzers::new(schema, &mut Problems::strict()).query(&syntax, 1.0)?;
         Ok(query.map_or(Query::Nothing, Query::normal))
     }
 
@@ -31,7 +31,7 @@ impl Query {
         let mut problems = Problems::lenient();
         // Lenient problems are never returned as errors, so there is always a query.
         let query = parse_lenient(text, &|name| is_field(schema, name), &mut problems)
-            .and_then(|syntax| Analyzers::new(schema, &mut problems).query(syntax, 1.0));
+            .and_then(|syntax| Analyzers::new(schema, &mut problems).query(&syntax, 1.0));
         let query = query.ok().flatten().map_or(Query::Nothing, Query::normal);
         (query, problems.into_warnings())
     }
@@ -88,30 +88,29 @@ impl<'a> Analyzers<'a> {
     }
 
     /// Converts a syntax tree; `None` if analysis drops all its terms.
-    pub(super) fn query(&mut self, syntax: SyntaxTree, boost: f64) -> Result<Option<Query>> {
+    pub(super) fn query(&mut self, syntax: &SyntaxTree, boost: f64) -> Result<Option<Query>> {
         match syntax {
-            SyntaxTree::Word(field, word) => self.words(self.number(field), &word, boost),
-            SyntaxTree::Prefix(field, prefix) => self.prefix(self.number(field), &prefix, boost),
+            SyntaxTree::Word(field, word) => self.words(self.number(field), word, boost),
+            SyntaxTree::Prefix(field, prefix) => self.prefix(self.number(field), prefix, boost),
             SyntaxTree::Fuzzy(field, word, distance) => {
-                self.fuzzy(self.number(field), &word, distance, boost)
+                self.fuzzy(self.number(field), word, *distance, boost)
             }
-            SyntaxTree::Phrase(field, words, slop) => self.phrase(self.number(field), &words, slop, boost),
+            SyntaxTree::Phrase(field, words, slop) => self.phrase(self.number(field), words, *slop, boost),
             SyntaxTree::All => Ok(Some(Query::All { boost })),
-            SyntaxTree::List(clauses, minimum) => self.list(clauses, minimum, boost),
+            SyntaxTree::List(clauses, minimum) => self.list(clauses, *minimum, boost),
             SyntaxTree::Boost(inner, factor) => {
                 let product = boost * factor;
                 if product > BOOST_MAX {
                     let message = format!("boosts inside one another are more than {BOOST_MAX} together");
                     self.problems.report(Error::query(message))?;
                 }
-                self.query(*inner, product.min(BOOST_MAX))
+                self.query(inner, product.min(BOOST_MAX))
             }
         }
     }
 
-    fn list(&mut self, clauses: Vec<(Occur, SyntaxTree)>, minimum: u32, boost: f64) -> Result<Option<Query>> {
+    fn list(&mut self, clauses: &[(Occur, SyntaxTree)], minimum: u32, boost: f64) -> Result<Option<Query>> {
         let (mut must, mut filter, mut should, mut must_not) = (vec![], vec![], vec![], vec![]);
-        let has_positive = clauses.iter().any(|(occur, _)| *occur != Occur::MustNot);
         for (occur, syntax) in clauses {
             let list = match occur {
                 Occur::Must => &mut must,
@@ -121,6 +120,7 @@ impl<'a> Analyzers<'a> {
             };
             list.extend(self.query(syntax, boost)?);
         }
+        let has_positive = clauses.iter().any(|(occur, _)| *occur != Occur::MustNot);
         let none_left = must.is_empty() && filter.is_empty() && should.is_empty();
         if none_left && (has_positive || must_not.is_empty()) {
             return Ok(None);
@@ -230,8 +230,8 @@ impl<'a> Analyzers<'a> {
         Ok(true)
     }
 
-    fn number(&self, field: Option<String>) -> usize {
-        field.and_then(|name| self.schema.field(&name)).unwrap_or(0)
+    fn number(&self, field: &Option<String>) -> usize {
+        field.as_ref().and_then(|name| self.schema.field(name)).unwrap_or(0)
     }
 
     fn chain(&mut self, field: usize) -> &mut Analyzer {

@@ -5,20 +5,6 @@ use super::suffix::{Suffixes, is_mark, is_number_like};
 use super::tree::{Fields, SyntaxTree, boosted};
 use crate::error::Result;
 
-/// ASCII bytes that neither end a word nor are operators in it.
-const IS_PLAIN: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut byte = 0_u8;
-    while byte < 128 {
-        // `u8::is_ascii_whitespace` omits the vertical tab.
-        let is_space = byte.is_ascii_whitespace() || byte == 0x0b;
-        table[byte as usize] =
-            !(is_space || matches!(byte, b'(' | b')' | b'"' | b'\\' | b':' | b'^' | b'~' | b'*'));
-        byte += 1;
-    }
-    table
-};
-
 /// A token of a query.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum QueryToken {
@@ -178,13 +164,14 @@ impl QueryTokenizer<'_> {
     /// Fast path of [`QueryTokenizer::word`] for a word without operator characters, as most are.
     fn plain_word(&mut self) -> Option<QueryToken> {
         let rest = &self.text[self.at..];
-        let mut end = 0;
-        loop {
-            end += rest.as_bytes()[end..].iter().take_while(|byte| IS_PLAIN[usize::from(**byte)]).count();
-            match rest[end..].chars().next() {
-                Some('\\' | ':' | '^' | '~' | '*') => return None,
-                Some(c) if !c.is_ascii() && !c.is_whitespace() => end += c.len_utf8(),
-                _ => break,
+        let mut end = rest.len();
+        for (at, c) in rest.char_indices() {
+            if matches!(c, '\\' | ':' | '^' | '~' | '*') {
+                return None;
+            }
+            if c.is_whitespace() || matches!(c, '(' | ')' | '"') {
+                end = at;
+                break;
             }
         }
         let word = &rest[..end];
