@@ -92,13 +92,17 @@ fn pack_row<const W: usize, const L: usize>(
     words: &mut [[Word; L]; W],
 ) {
     let (word, shift) = (row * W / 32, row * W % 32);
-    let low = values.map(|value| value & low_bits(W));
-    for (open, low) in open.iter_mut().zip(low) {
-        *open |= low << shift;
+    // Loops and not `map`: the compiler does not always inline its closures into code for other instructions.
+    let mut low = *values;
+    for lane in 0..L {
+        low[lane] &= low_bits(W);
+        open[lane] |= low[lane] << shift;
     }
     if W > 0 && shift + W >= 32 {
-        words[word] = open.map(bytes_of);
-        *open = if shift + W > 32 { low.map(|low| low >> (32 - shift)) } else { [0; L] };
+        for lane in 0..L {
+            words[word][lane] = bytes_of(open[lane]);
+            open[lane] = if shift + W > 32 { low[lane] >> (32 - shift) } else { 0 };
+        }
     }
 }
 
