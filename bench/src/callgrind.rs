@@ -12,7 +12,7 @@ use crate::cache::Launch;
 use crate::{Error, Result};
 use std::fs;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use tierdex::codec::Kernel;
 
@@ -66,11 +66,7 @@ pub(crate) fn kernel() -> Kernel {
 /// # Errors
 /// If the launch has no program of its own.
 pub(crate) fn launch(launch: &Launch, out: &Path) -> Result<Launch> {
-    let Launch::Process(program, arguments) = launch else {
-        return Err(Error::Failed("callgrind needs a process for each cell".to_string()));
-    };
-    let mut words = vec![
-        format!("TIERDEX_KERNEL={}", kernel().name()),
+    let words = [
         "valgrind".to_string(),
         "--quiet".to_string(),
         "--tool=callgrind".to_string(),
@@ -80,10 +76,8 @@ pub(crate) fn launch(launch: &Launch, out: &Path) -> Result<Launch> {
         format!("--D1={FIRST_CACHE}"),
         format!("--LL={LAST_CACHE}"),
         format!("--callgrind-out-file={}", out.display()),
-        program.display().to_string(),
     ];
-    words.extend(arguments.iter().cloned());
-    Ok(Launch::Process(PathBuf::from("env"), words))
+    launch.with_kernel(kernel(), &words)
 }
 
 /// Reads the file of a finished process.

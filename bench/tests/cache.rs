@@ -31,6 +31,7 @@ fn test_dir() -> tempfile::TempDir {
         seed: 1,
         codec: Codec::Auto,
         freq_codec: None,
+        ids_only: false,
         out: "unused".into(),
     };
     let disk = Arc::new(PosixDisk::open(&dir).unwrap());

@@ -5,14 +5,25 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tierdex::codec::Codec;
 use tierdex::cursor::{NO_DOCUMENT, PostingsCursor};
-use tierdex::index::{Index, IndexWriter, Merge, OpenMode, SearchOptions, Stop, WriterOptions, check};
+use tierdex::index::{
+    Index, IndexWriter, Manifest, Merge, OpenMode, SearchOptions, Stop, WriterOptions, check,
+};
 use tierdex::io::{Disk, MemDisk};
 use tierdex::query::Query;
 use tierdex::segment::read::FieldReader;
 use tierdex_bench::generate::{Collection, Flags};
 
 fn flags(docs: u64, postings: u64, vocabulary: u64, seed: u64) -> Flags {
-    Flags { docs, postings, vocabulary, seed, codec: Codec::Auto, freq_codec: None, out: "unused".into() }
+    Flags {
+        docs,
+        postings,
+        vocabulary,
+        seed,
+        codec: Codec::Auto,
+        freq_codec: None,
+        ids_only: false,
+        out: "unused".into(),
+    }
 }
 
 fn generated(flags: &Flags, threads: usize) -> (Collection, MemDisk) {
@@ -127,6 +138,18 @@ fn a_collection_is_the_same_on_every_machine() {
         }
     }
     assert_eq!(sum, 9_802_965_731_830_764_754);
+}
+
+#[test]
+fn frequencies_of_document_numbers_only_are_one_and_take_no_bits() {
+    let flags = Flags { ids_only: true, ..flags(20_000, 1_000_000, 1000, 3) };
+    let (collection, disk) = generated(&flags, 2);
+    check_index(&flags, &collection, &disk);
+    let sizes = Manifest::read_newest(&disk).unwrap().unwrap().segments[0].fields[0].lists;
+    let index = Index::open_on(Arc::new(disk)).unwrap();
+    let lists = lists(index.segments()[0].field(0));
+    assert!(lists.iter().all(|(_, _, frequencies)| frequencies.iter().all(|frequency| *frequency == 1)));
+    assert!(sizes.freqs_bytes * 50 < sizes.docs_bytes, "{sizes:?}");
 }
 
 #[test]

@@ -64,6 +64,7 @@ fn a_query_log_runs_over_an_index() {
         seed: 1,
         codec: Codec::Auto,
         freq_codec: None,
+        ids_only: false,
         out: index.clone(),
     };
     let disk = std::sync::Arc::new(PosixDisk::create(&index).unwrap());

@@ -90,7 +90,8 @@ pub struct Flags {
     /// Query threads; in mode memory each is pinned to a processor
     #[arg(long, default_value_t = 1)]
     pub threads: usize,
-    /// Queries per cell; all are answered twice, and the second repetition is measured
+    /// Queries per cell; all are answered twice, and the second repetition is measured, in mode memory for a
+    /// quarter of a second or longer
     #[arg(long, value_name = "N", default_value_t = 300)]
     pub count: usize,
     /// Hits per query

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 pub struct CellMeasurement {
     /// Seconds of the first repetition.
     pub first_seconds: f64,
-    /// Seconds of the second repetition.
+    /// Seconds of the second repetition; the mean, if it was itself repeated.
     pub seconds: f64,
     /// Number of queries of a repetition.
     pub queries: u64,

@@ -26,6 +26,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
+use tierdex::codec::Kernel;
 use tierdex::engine::{Executor, Mode};
 use tierdex::index::{Index, Stop};
 use tierdex::io::{PosixDisk, RegionKind};
@@ -38,6 +39,24 @@ pub enum Launch {
     Process(PathBuf, Vec<String>),
     /// In this process, for tests: no control group, and memory of earlier cells is not returned.
     InProcess,
+}
+
+impl Launch {
+    /// A process that decodes with the given kernel. `before` are words before the program, such as those of
+    /// a simulator.
+    ///
+    /// # Errors
+    /// If cells have no process of their own.
+    pub(crate) fn with_kernel(&self, kernel: Kernel, before: &[String]) -> Result<Launch> {
+        let Launch::Process(program, arguments) = self else {
+            return Err(Error::Failed("another kernel needs a process for each cell".to_string()));
+        };
+        let mut words = vec![format!("TIERDEX_KERNEL={}", kernel.name())];
+        words.extend(before.iter().cloned());
+        words.push(program.display().to_string());
+        words.extend(arguments.iter().cloned());
+        Ok(Launch::Process(PathBuf::from("env"), words))
+    }
 }
 
 /// The plan of a run: everything that is determined before the first measurement.

@@ -31,14 +31,16 @@ impl Collection {
     /// [`tierdex::Error::Usage`] if there is no such collection.
     pub fn new(flags: &Flags) -> Result<Collection> {
         let (documents, postings, vocabulary) = flags.sizes()?;
+        let packed = flags.ids_only.then_some(Codec::Pfor256);
+        let freq_codec = flags.freq_codec.or(packed).unwrap_or(flags.codec.plain());
         Ok(Collection {
             documents,
             postings,
             seed: flags.seed,
             codec: flags.codec,
-            freq_codec: flags.freq_codec.unwrap_or(flags.codec.plain()),
+            freq_codec,
             zipf: Zipf::new(documents, postings, vocabulary),
-            tables: Tables::new(),
+            tables: Tables::new(flags.ids_only),
         })
     }
 

@@ -31,6 +31,9 @@ pub struct Flags {
     /// Codec of frequencies, without differences [default: that form of --codec]
     #[arg(long, value_name = "NAME", value_parser = freq_codec)]
     pub freq_codec: Option<Codec>,
+    /// Make all frequencies 1 and pack them into no bits: an index of document numbers only
+    #[arg(long, conflicts_with = "freq_codec")]
+    pub ids_only: bool,
     /// Directory of the index
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,

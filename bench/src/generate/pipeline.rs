@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn ranges_of_a_list_join_to_the_list() {
-        let tables = Tables::new();
+        let tables = Tables::new(false);
         for (documents, postings) in [(20_000, 15_000), (3_000_000, 10_000), (70, 50), (5, 1)] {
             let mut whole = ListRange::whole(GeneratedList::new(&tables, documents, postings, 7));
             let all = postings_of(&whole);

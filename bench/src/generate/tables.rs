@@ -29,8 +29,10 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    pub(super) fn new() -> Tables {
-        Tables { sums: sums(), frequencies: (0..=CLASSES).map(frequencies).collect() }
+    /// The tables. All frequencies are 1 if `ids_only`.
+    pub(super) fn new(ids_only: bool) -> Tables {
+        let row = |class| if ids_only { vec![1; DRAWS + EXCERPT_MAX] } else { frequencies(class) };
+        Tables { sums: sums(), frequencies: (0..=CLASSES).map(row).collect() }
     }
 
     /// The prefix sum at an offset of the row that `bits` select, and the next `count` prefix sums.
@@ -126,7 +128,7 @@ mod tests {
 
     #[test]
     fn excerpts_wrap_around_the_row() {
-        let tables = Tables::new();
+        let tables = Tables::new(false);
         let gaps = |before: u32, sums: &[u32]| {
             let each = std::iter::once(&before).chain(sums).zip(sums);
             each.map(|(one, next)| next.wrapping_sub(*one)).collect::<Vec<_>>()
@@ -142,7 +144,7 @@ mod tests {
 
     #[test]
     fn frequent_terms_have_larger_frequencies() {
-        let tables = Tables::new();
+        let tables = Tables::new(false);
         for (postings, expected) in [(1, 1.2), (50, 2.2), (75, 3.45)] {
             let row = &tables.frequencies(postings, 100)[..DRAWS];
             let mean = row.iter().map(|&frequency| f64::from(frequency)).sum::<f64>() / DRAWS as f64;

@@ -11,15 +11,16 @@ use tierdex::index::Stop;
 use tierdex::io::{FORMAT_VERSION, PosixDisk};
 
 /// Settings of cells that describe an index.
-pub(super) const INDEX_SETTINGS: [&str; 4] = ["docs", "postings", "vocabulary", "codec"];
+pub(super) const INDEX_SETTINGS: [&str; 5] = ["docs", "postings", "vocabulary", "codec", "ids-only"];
 
-/// An index: the sizes of its collection and its codec.
+/// An index: the sizes of its collection, its codec, and whether it has document numbers only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct IndexSpec {
     docs: u64,
     postings: u64,
     vocabulary: u64,
     codec: Codec,
+    ids_only: bool,
 }
 
 /// Number of generated queries.
@@ -56,18 +57,32 @@ impl IndexSpec {
             postings: number("postings")?,
             vocabulary: number("vocabulary")?,
             codec: codec.ok_or_else(|| wrong("codec"))?,
+            ids_only: match cell.get("ids-only") {
+                None | Some("false") => false,
+                Some("true") => true,
+                Some(_) => return Err(wrong("ids-only")),
+            },
         }))
     }
 
     /// The name of its directory.
     pub(super) fn name(&self) -> String {
-        let IndexSpec { docs, postings, vocabulary, codec } = self;
-        format!("docs{docs}-postings{postings}-terms{vocabulary}-{}-format{FORMAT_VERSION}", codec.name())
+        let IndexSpec { docs, postings, vocabulary, codec, ids_only } = self;
+        let ids = if *ids_only { "-ids" } else { "" };
+        format!(
+            "docs{docs}-postings{postings}-terms{vocabulary}-{}{ids}-format{FORMAT_VERSION}",
+            codec.name()
+        )
     }
 
     /// Number of documents.
     pub(super) fn docs(&self) -> u64 {
         self.docs
+    }
+
+    /// Whether it has document numbers only.
+    pub(super) fn ids_only(&self) -> bool {
+        self.ids_only
     }
 
     /// Number of terms.
@@ -83,6 +98,7 @@ impl IndexSpec {
             seed: 1,
             codec: self.codec,
             freq_codec: None,
+            ids_only: self.ids_only,
             out: PathBuf::new(),
         })?)
     }

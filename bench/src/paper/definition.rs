@@ -16,6 +16,9 @@ pub(super) struct PaperDefinition {
     pub(super) name: String,
     /// Authors, title and year.
     pub(super) title: String,
+    /// Whether the figures are controls: they are in no paper, and test why claims of others differ here.
+    #[serde(default)]
+    pub(super) controls: bool,
     /// Postings of the paper's index, to state the scale factor; 0 if it has none.
     #[serde(default)]
     pub(super) postings: u64,

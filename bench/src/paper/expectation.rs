@@ -35,6 +35,8 @@ pub(super) struct Expectation {
     at_most: Option<f64>,
     /// A possible reason why it does not hold on other machines than the paper's.
     pub(super) because: Option<String>,
+    /// The figure that tests the reason: the claims of that figure all hold if the reason is right.
+    pub(super) control: Option<String>,
 }
 
 /// Fields of points and the values that they must have.
@@ -121,6 +123,9 @@ impl Expectation {
             Some(field) => Some(format!("`{field}` is no dimension of the figure")),
             None if self.at_least.is_none() && self.at_most.is_none() => {
                 Some("neither at-least nor at-most".to_string())
+            }
+            None if self.control.is_some() && self.because.is_none() => {
+                Some("a control without a reason that it tests".to_string())
             }
             None => None,
         }

@@ -8,10 +8,12 @@
 //!    setting.
 //! 3. `runner` generates the indexes (`data`) and measures the cells (`measure`), which calls the other
 //!    experiments of this crate. Finished cells are in a file (`store`), so an interrupted run continues.
-//! 4. `points` groups rows into the lines of a plot; an `expectation` is a range for ratios of points.
+//! 4. `points` groups rows into the lines of a plot; an `expectation` is a range for ratios of points. A
+//!    `control` is a figure that tests why expectations of others do not hold.
 //! 5. `report` and `summary` write the files.
 
 mod cell;
+mod control;
 mod data;
 mod definition;
 mod expand;
@@ -35,6 +37,7 @@ use crate::cache::{self, Launch, ReadAhead};
 use crate::throttle::block_device;
 use crate::{Error, Machine, Result, callgrind, output_dir};
 use cell::Row;
+use control::Controls;
 use data::DataSets;
 use measure::{Context, Missing};
 use registry::{Figure, Registry};
@@ -80,10 +83,11 @@ fn list_definitions(
         text += &format!("  {:<34} {}\n", figure.name(), figure.figure.title);
         if let Some(why) = unmeasurable(*figure, missing)? {
             text += &format!("  {:<34} not measurable: {why}\n", "");
-            unavailable += 1;
+            unavailable += usize::from(!figure.paper.controls);
         }
     }
-    text += &format!("\n{} tables and figures, {unavailable} of them not measurable here\n", figures.len());
+    let count = figures.iter().filter(|figure| !figure.paper.controls).count();
+    text += &format!("\n{count} tables and figures, {unavailable} of them not measurable here\n");
     out.write_all(text.trim_start().as_bytes()).map_err(Error::Output)
 }
 
@@ -138,18 +142,20 @@ fn run_definitions(
     let of_a_device = missing.has_groups() && block_device(data.dir()).is_ok();
     let _read_ahead = of_a_device.then(|| ReadAhead::set(data.dir(), READ_AHEAD_KB)).transpose()?;
     let measured = plan.run(&context, &missing, &mut store, out);
-    let mut all = Vec::new();
-    for figure in registry.figures() {
-        let result = FigureResult::new(figure, scale, &store, &missing)?;
-        if figures.iter().any(|selected| selected.name() == figure.name()) {
-            let command = format!("tierdex-bench paper {} --scale {scale}{}", figure.name(), options(flags));
-            report::save(&dir.join(&figure.paper.name).join(&figure.figure.name), &result, &command)?;
-        }
-        all.push(result);
+    let of = |figure| FigureResult::new(figure, scale, &store, &missing);
+    let all = registry.figures().into_iter().map(of).collect::<Result<Vec<_>>>()?;
+    let verdicts = |result: &FigureResult<'_>| result.checks.iter().map(|check| check.verdict).collect();
+    let controls = Controls::new(all.iter().map(|result| (result.figure.name(), verdicts(result))));
+    let selected = |name: &str| figures.iter().any(|figure| figure.name() == name);
+    for result in all.iter().filter(|result| selected(&result.figure.name())) {
+        let Figure { paper, figure } = result.figure;
+        let name = result.figure.name();
+        let command = format!("tierdex-bench paper {name} --scale {scale}{}", options(flags));
+        report::save(&dir.join(&paper.name).join(&figure.name), result, &controls, &command)?;
     }
-    output_dir::write(&dir, "summary.md", summary::markdown(&all, scale))?;
+    output_dir::write(&dir, "summary.md", summary::markdown(&all, &controls, scale))?;
     measured?;
-    let line = format!("{}\n{}\n", summary::counts(&all), dir.join("summary.md").display());
+    let line = format!("{}\n{}\n", summary::counts(&all, &controls), dir.join("summary.md").display());
     out.write_all(line.as_bytes()).map_err(Error::Output)?;
     match different_answers(all.iter().flat_map(|result| &result.rows)) {
         Some(first) => Err(Error::Failed(format!(
@@ -199,8 +205,19 @@ fn header(flags: &Flags) -> Value {
 }
 
 /// Fields that determine the answers to the queries of a row.
-const QUERY_FIELDS: [&str; 9] =
-    ["docs", "postings", "vocabulary", "class", "shape", "repeats_percent", "queries", "k", "exhaustive"];
+const QUERY_FIELDS: [&str; 11] = [
+    "docs",
+    "postings",
+    "vocabulary",
+    "class",
+    "shape",
+    "repeats_percent",
+    "queries",
+    "k",
+    "exhaustive",
+    "ids-only",
+    "b",
+];
 
 /// The first two rows with the same queries over the same documents and different answers.
 fn different_answers<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<String> {

@@ -5,13 +5,14 @@ use super::definition::{FigureDefinition, PaperDefinition};
 use crate::{Error, Result};
 
 /// The definitions, in the order of the list.
-const FILES: [(&str, &str); 6] = [
+const FILES: [(&str, &str); 7] = [
     ("space-time.toml", include_str!("../../definitions/space-time.toml")),
     ("masked-vbyte.toml", include_str!("../../definitions/masked-vbyte.toml")),
     ("apcache-codecs.toml", include_str!("../../definitions/apcache-codecs.toml")),
     ("apcache-cache.toml", include_str!("../../definitions/apcache-cache.toml")),
     ("fast-scalable.toml", include_str!("../../definitions/fast-scalable.toml")),
     ("ssd-intersection.toml", include_str!("../../definitions/ssd-intersection.toml")),
+    ("controls.toml", include_str!("../../definitions/controls.toml")),
 ];
 
 /// All papers.
@@ -62,7 +63,16 @@ impl Registry {
         let parse = |(name, text): &(&str, &str)| {
             toml::from_str(text).map_err(|error| Error::Failed(format!("definition {name}: {error}")))
         };
-        Ok(Registry { papers: files.iter().map(parse).collect::<Result<_>>()? })
+        let registry = Registry { papers: files.iter().map(parse).collect::<Result<_>>()? };
+        let figures = registry.figures();
+        let controls =
+            figures.iter().flat_map(|figure| &figure.figure.expect).filter_map(|one| one.control.as_ref());
+        for control in controls {
+            if !figures.iter().any(|figure| figure.name() == *control) {
+                return Err(Error::Failed(format!("definitions: the control `{control}` is no figure")));
+            }
+        }
+        Ok(registry)
     }
 
     /// Replaces performance counters by a simulation, in the figures that have one.
@@ -128,7 +138,8 @@ mod tests {
     #[test]
     fn every_table_and_figure_of_the_papers_has_a_definition() {
         let registry = Registry::new().unwrap();
-        let mut found: Vec<String> = registry.figures().iter().map(Figure::name).collect();
+        let of_papers = registry.figures().into_iter().filter(|figure| !figure.paper.controls);
+        let mut found: Vec<String> = of_papers.map(|figure| figure.name()).collect();
         let expected = NUMBERS.iter().flat_map(|(paper, numbers)| {
             let kind = |number: &str| if number.starts_with('f') { "fig" } else { "table" };
             numbers.split_whitespace().map(move |number| format!("{paper}/{}-{}", kind(number), &number[1..]))
@@ -170,7 +181,8 @@ mod tests {
     fn figures_are_selected_by_name_paper_or_all() {
         let registry = Registry::new().unwrap();
         let count = |name: &str| registry.select(&[name.to_string()]).map(|figures| figures.len());
-        assert_eq!((count("all").unwrap(), count("apcache").unwrap()), (70, 37));
+        let controls = count("controls").unwrap();
+        assert_eq!((count("all").unwrap() - controls, count("apcache").unwrap()), (70, 37));
         assert_eq!(count("apcache/fig-8.3").unwrap(), 1);
         for wrong in ["", "fig-8.3", "apcache/", "lucene"] {
             assert!(
@@ -178,6 +190,15 @@ mod tests {
                 "{wrong}"
             );
         }
+    }
+
+    #[test]
+    fn a_control_that_is_no_figure_is_an_error() {
+        let (_, text) = FILES[6];
+        let named =
+            text.replacen("at-least = 0.95", "at-least = 0.95\nbecause = 'b'\ncontrol = 'controls/x'", 1);
+        let error = Registry::parse(&[("controls.toml", &named)]).err().unwrap().to_string();
+        assert!(error.contains("`controls/x`"), "{error}");
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! The report of a figure: what the paper found and what was measured here, the plot, all values, and the
 //! cells. Its files are `report.md`, `data.json`, `plot.svg` and `plot.png`.
 
-use super::measure::CALLGRIND_QUERIES;
+use super::control::Controls;
+use super::measure::{CALLGRIND_QUERIES, TIER};
 use super::plot_definition::PlotDefinition;
 use super::points::Point;
 use super::result::FigureResult;
@@ -10,11 +11,12 @@ use crate::{Machine, Result, Table, output_dir};
 use serde_json::Value;
 use std::path::Path;
 
-/// Writes the files of a figure into `dir`. `command` is the command line in the report.
+/// Writes the files of a figure into `dir`. `command` is the command line in the report; `controls` test the
+/// reasons of claims that differ.
 ///
 /// # Errors
 /// If a file cannot be written.
-pub(super) fn save(dir: &Path, result: &FigureResult<'_>, command: &str) -> Result<()> {
+pub(super) fn save(dir: &Path, result: &FigureResult<'_>, controls: &Controls, command: &str) -> Result<()> {
     output_dir::make(dir)?;
     let plots = result.figure.figure.plot.as_ref().filter(|_| !result.points.is_empty());
     if let Some(definition) = plots {
@@ -25,18 +27,19 @@ pub(super) fn save(dir: &Path, result: &FigureResult<'_>, command: &str) -> Resu
     }
     let rows = Value::Array(result.rows.iter().cloned().map(Value::Object).collect());
     output_dir::write(dir, "data.json", output_dir::json_lines(&rows) + "\n")?;
-    output_dir::write(dir, "report.md", markdown(result, command))
+    output_dir::write(dir, "report.md", markdown(result, controls, command))
 }
 
-fn markdown(result: &FigureResult<'_>, command: &str) -> String {
+fn markdown(result: &FigureResult<'_>, controls: &Controls, command: &str) -> String {
     let (paper, figure) = (result.figure.paper, result.figure.figure);
     let mut text = format!("# {}: {}\n\n{}\n\n", result.figure.name(), figure.title, paper.title);
-    text += &format!("**The paper**: {}\n\n", figure.found);
+    let found = if paper.controls { "Tests" } else { "The paper" };
+    text += &format!("**{found}**: {}\n\n", figure.found);
     if let Some(why) = &figure.unavailable {
         return text + &format!("**Not measurable here**: {why}\n");
     }
     text += &emulated(result);
-    text += &claims(result);
+    text += &claims(result, controls);
     if let Some(plot) = &figure.plot {
         if !result.points.is_empty() {
             text += "## Plot\n\n![plot](plot.svg)\n\n";
@@ -52,7 +55,8 @@ fn markdown(result: &FigureResult<'_>, command: &str) -> String {
 
 /// Says that the second tier is emulated, if it is.
 fn emulated(result: &FigureResult<'_>) -> String {
-    let delay = result.rows.iter().find_map(|row| row.get("slow_tier")?.as_str());
+    let mut on_tier = result.rows.iter().filter(|row| row.get("keep-in").is_some_and(|place| place == TIER));
+    let delay = on_tier.find_map(|row| row.get("slow_tier")?.as_str());
     delay.map_or(String::new(), |delay| {
         format!(
             "**The second tier (`keep-in=tier`) is emulated**: `--slow-tier {delay}`, in nanoseconds for each line of 256 \
@@ -62,12 +66,12 @@ fn emulated(result: &FigureResult<'_>) -> String {
 }
 
 /// The expectations with their conditions.
-fn claims(result: &FigureResult<'_>) -> String {
+fn claims(result: &FigureResult<'_>, controls: &Controls) -> String {
     let figure = result.figure.figure;
     let Some(plot) = figure.plot.as_ref().filter(|_| !figure.expect.is_empty()) else { return String::new() };
     let mut table = Table::new(5, &["claim", "paper", "here", "result", "reason"]);
     for (number, expected) in figure.expect.iter().enumerate() {
-        let (verdict, reasons) = result.verdict(number);
+        let (verdict, reasons) = result.verdict(number, controls);
         let reason = reasons.join("; ");
         let here = result.checks[number].here.clone();
         table.row(vec![expected.claim.clone(), expected.paper.clone(), here, verdict.to_string(), reason]);
@@ -204,12 +208,17 @@ fn panels(definition: &PlotDefinition, points: &[Point]) -> Vec<Panel> {
     kinds.into_iter().map(of).collect()
 }
 
-/// The title of the panel of a point: the values of its fields, numbers with the name of the field.
+/// The title of the panel of a point: the values of its fields, numbers with the name of the field, and the
+/// names of fields that are true.
 fn title(definition: &PlotDefinition, point: &Point) -> String {
     let values = definition.panels.iter().filter_map(|field| {
         let value = point.get(field).filter(|value| !value.is_empty())?;
-        let is_number = value.parse::<f64>().is_ok();
-        Some(if is_number { format!("{} {value}", field.replace('_', " ")) } else { value.to_string() })
+        match value {
+            "true" => Some(field.clone()),
+            "false" => None,
+            number if number.parse::<f64>().is_ok() => Some(format!("{} {number}", field.replace('_', " "))),
+            name => Some(name.to_string()),
+        }
     });
     values.collect::<Vec<_>>().join(", ")
 }

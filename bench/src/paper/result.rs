@@ -1,6 +1,7 @@
 //! The result of a figure: rows of its cells, the points of its plot, and its checked expectations.
 
 use super::cell::{Cell, Row};
+use super::control::Controls;
 use super::expand::{PlannedCell, cells};
 use super::expectation::{Checked, Expectation, Verdict};
 use super::measure::Missing;
@@ -79,9 +80,9 @@ impl<'a> FigureResult<'a> {
         Ok(FigureResult { figure, scale, cells, rows, points, checks, unmeasured })
     }
 
-    /// The result of the n-th expectation, and its reasons: a possible one if it differs, and those why cells
-    /// that it compares were not measured.
-    pub(super) fn verdict(&self, number: usize) -> (&'static str, Vec<String>) {
+    /// The result of the n-th expectation, and its reasons: why it differs, and why cells that it compares
+    /// were not measured.
+    pub(super) fn verdict(&self, number: usize, controls: &Controls) -> (&'static str, Vec<String>) {
         let expected = &self.figure.figure.expect[number];
         let missing = || self.unmeasured.iter().filter(|one| expected.concerns(&one.cell));
         let mut reasons = Vec::new();
@@ -89,8 +90,7 @@ impl<'a> FigureResult<'a> {
             Verdict::Agrees => "agrees",
             Verdict::AgreesInPart => "agrees in part",
             Verdict::Differs => {
-                let reason = expected.because.as_ref().map(|because| format!("possible reason: {because}"));
-                reasons.push(reason.unwrap_or_else(|| "not explained".to_string()));
+                reasons.push(controls.reason(expected));
                 "differs"
             }
             Verdict::NotMeasured if self.not_simulated(expected) => {

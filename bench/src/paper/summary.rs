@@ -1,5 +1,6 @@
 //! The summary: every claim of every figure, the paper's figure for it, and ours.
 
+use super::control::{Controls, Explanation};
 use super::expectation::Verdict;
 use super::result::FigureResult;
 use super::scale::Scale;
@@ -37,7 +38,7 @@ impl Reasons {
 }
 
 /// The summary of all figures. Figures that were not run are listed as such.
-pub(super) fn markdown(results: &[FigureResult<'_>], scale: Scale) -> String {
+pub(super) fn markdown(results: &[FigureResult<'_>], controls: &Controls, scale: Scale) -> String {
     let mut table = Table::new(6, &["figure", "claim", "paper", "here", "result", "reason"]);
     let mut notes = Reasons::default();
     let mut row = |cells: [&str; 5], reasons: &[String]| {
@@ -52,7 +53,7 @@ pub(super) fn markdown(results: &[FigureResult<'_>], scale: Scale) -> String {
             row([&name, &figure.found, "", "-", made(result)], &result.reasons());
         } else {
             for (number, expected) in figure.expect.iter().enumerate() {
-                let (verdict, reasons) = result.verdict(number);
+                let (verdict, reasons) = result.verdict(number, controls);
                 let here = &result.checks[number].here;
                 row([&name, &expected.claim, &expected.paper, here, verdict], &reasons);
             }
@@ -63,7 +64,7 @@ pub(super) fn markdown(results: &[FigureResult<'_>], scale: Scale) -> String {
     format!(
         "# Summary at scale {scale}\n\n{}\n\n{}`here` has ratios of medians; the report of a figure has the exact \
          condition of each claim.\n\n{}\n{}## Machine\n\n{}",
-        counts(results),
+        counts(results, controls),
         if scale == Scale::Small { small } else { "" },
         table.to_markdown(),
         notes.markdown(),
@@ -81,23 +82,32 @@ fn made(result: &FigureResult<'_>) -> &'static str {
     }
 }
 
-/// How many figures were made, and how many claims hold.
-pub(super) fn counts(results: &[FigureResult<'_>]) -> String {
-    let unavailable = results
-        .iter()
-        .filter(|result| result.figure.figure.unavailable.is_some() || made(result) == NOT_MEASURABLE);
-    let made = results.iter().filter(|result| !result.rows.is_empty()).count();
-    let checks = || results.iter().filter(|result| !result.rows.is_empty()).flat_map(|result| &result.checks);
-    let claims = |verdict| checks().filter(|check| check.verdict == verdict).count();
+/// How many tables and figures of the papers were made, how many of their claims hold, and for how many
+/// others a control confirms the reason.
+pub(super) fn counts(results: &[FigureResult<'_>], controls: &Controls) -> String {
+    let figures = || results.iter().filter(|result| !result.figure.paper.controls);
+    let unavailable =
+        figures().filter(|one| one.figure.figure.unavailable.is_some() || made(one) == NOT_MEASURABLE);
+    let made = || figures().filter(|result| !result.rows.is_empty());
+    let claims = || made().flat_map(|result| result.figure.figure.expect.iter().zip(&result.checks));
+    let count = |verdict| claims().filter(|(_, check)| check.verdict == verdict).count();
+    let differ = || claims().filter(|(_, check)| check.verdict == Verdict::Differs);
+    let explained =
+        |explanation| differ().filter(|(expected, _)| controls.explanation(expected) == explanation).count();
     format!(
-        "{made} of {} tables and figures measured, {} not measurable; of {} claims {} agree, {} agree in \
-         part, {} differ, {} are not measured.",
-        results.len(),
+        "{} of {} tables and figures measured, {} not measurable; of {} claims {} agree, {} agree in \
+         part, {} differ ({} for a reason that a control confirms, {} for a possible reason, {} not explained), {} are \
+         not measured.",
+        made().count(),
+        figures().count(),
         unavailable.count(),
-        checks().count(),
-        claims(Verdict::Agrees),
-        claims(Verdict::AgreesInPart),
-        claims(Verdict::Differs),
-        claims(Verdict::NotMeasured)
+        claims().count(),
+        count(Verdict::Agrees),
+        count(Verdict::AgreesInPart),
+        differ().count(),
+        explained(Explanation::Confirmed),
+        explained(Explanation::Possible),
+        explained(Explanation::Refuted) + explained(Explanation::Missing),
+        count(Verdict::NotMeasured)
     )
 }

@@ -2,7 +2,7 @@
 //!
 //! The setting `cores` is the number of processes that run at the same time, each with a copy of the index
 //! and a cache of its own (thesis, section 8.2.3), pinned to a processor of its own. Their queries per second
-//! are summed, and their latencies averaged.
+//! are summed, and their latencies averaged. The setting `kernel` names the kernel that decodes.
 
 use super::super::cell::{Cell, Row};
 use super::context::{Context, TIER};
@@ -12,6 +12,7 @@ use crate::cache::{self, CellRow, Flags};
 use crate::{Error, Result};
 use clap::Parser;
 use serde_json::{Value, json};
+use tierdex::codec::Kernel;
 
 #[derive(Parser)]
 struct CacheLine {
@@ -20,7 +21,7 @@ struct CacheLine {
 }
 
 /// Settings that are no flags of the experiment.
-const OWN: [&str; 4] = ["cores", "region", "meta-tier", "keep-in"];
+const OWN: [&str; 5] = ["cores", "region", "meta-tier", "keep-in", "kernel"];
 
 /// The flags of a cell that is measured on the index in `dir`.
 pub(super) fn flags(
@@ -65,12 +66,15 @@ pub(super) fn measure(cell: &Cell, context: &Context<'_>) -> Result<Option<Resul
     let dir = context.data.path(&spec).display().to_string();
     let tier = (context.tier.as_deref(), context.slow_tier.as_deref());
     let flags = flags(cell, &dir, &context.region, tier, context.groups)?;
-    let rows =
-        match cache::measure(&flags, (&indexes, cell.get("cores").is_some()), context.launch, context.stop) {
-            Ok(Some(rows)) => rows,
-            Ok(None) => return Ok(None),
-            Err(error) => return Ok(Some(Err(error))),
-        };
+    let kernel = cell.get("kernel").map(Kernel::from_name).transpose();
+    let kernel = kernel.map_err(|error| Error::Failed(error.to_string()))?;
+    let forced = kernel.map(|kernel| context.launch.with_kernel(kernel, &[])).transpose()?;
+    let launch = forced.as_ref().unwrap_or(context.launch);
+    let rows = match cache::measure(&flags, (&indexes, cell.get("cores").is_some()), launch, context.stop) {
+        Ok(Some(rows)) => rows,
+        Ok(None) => return Ok(None),
+        Err(error) => return Ok(Some(Err(error))),
+    };
     Ok(Some(sum_of_processes(&rows).and_then(|mut row| {
         row.extend(sizes::row(&spec, context)?);
         let mut all = lookahead(&mut row);

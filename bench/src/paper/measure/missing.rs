@@ -7,6 +7,7 @@ use crate::cgroup::CgroupParent;
 use crate::counters::{CounterSet, Recorder};
 use crate::seek_disk::SeekDisk;
 use crate::throttle::{SAS_BYTES, Throttle};
+use tierdex::codec::Kernel;
 
 /// What this machine cannot do, each with the reason.
 pub(in super::super) struct Missing {
@@ -82,6 +83,9 @@ impl Missing {
                 "callgrind simulates neither memory tiers nor prefetching, only an index in memory"
                     .to_string(),
             );
+        }
+        if let Some(Err(error)) = cell.get("kernel").map(Kernel::from_name) {
+            return Some(error.to_string());
         }
         let counted =
             |set: &CounterSet| cell.experiment == Experiment::Cache && is("counters", &[&set.to_string()]);

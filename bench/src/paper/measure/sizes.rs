@@ -10,8 +10,8 @@ use tierdex::index::Manifest;
 use tierdex::io::PosixDisk;
 use tierdex::segment::FileKind;
 
-/// Bytes of an uncompressed posting: four of the document number and four of the frequency.
-const RAW_POSTING_BYTES: u64 = 8;
+/// Bytes of an uncompressed document number, and of a frequency.
+const RAW_BYTES: u64 = 4;
 
 pub(super) fn measure(spec: &IndexSpec, context: &Context<'_>) -> Result<Vec<Row>> {
     Ok(vec![row(spec, context)?])
@@ -36,7 +36,8 @@ pub(super) fn row(spec: &IndexSpec, context: &Context<'_>) -> Result<Row> {
     let block_postings = sum(|lists| lists.block_postings).max(1);
     let lists = docs + freqs + short;
     let bits = |bytes: u64| 8.0 * bytes as f64 / block_postings as f64;
-    let percent = 100.0 * lists as f64 / (RAW_POSTING_BYTES * postings) as f64;
+    let raw = RAW_BYTES * if spec.ids_only() { 1 } else { 2 };
+    let percent = 100.0 * lists as f64 / (raw * postings) as f64;
     Ok(object(json!({
         "docs_bytes": docs,
         "freqs_bytes": freqs,
