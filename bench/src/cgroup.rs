@@ -31,6 +31,8 @@ pub struct CgroupParent {
     pub version: CgroupVersion,
     /// Path of the parent group, which in version 1 is that of this process.
     pub dir: PathBuf,
+    /// Path of the group of this process.
+    pub own: PathBuf,
 }
 
 /// A control group of this process, removed when it is dropped.
@@ -38,6 +40,14 @@ pub struct CgroupParent {
 pub struct Cgroup {
     version: CgroupVersion,
     dir: PathBuf,
+    /// The group that this process was in.
+    own: PathBuf,
+}
+
+/// Membership of this process in a group. Dropping it moves the process back.
+#[derive(Debug)]
+pub struct Membership {
+    own: PathBuf,
 }
 
 /// Number of groups that this process created; makes their names unique.
@@ -89,7 +99,7 @@ impl CgroupParent {
             };
             Error::Failed(format!("cannot create the control group {}: {error}{permission}", dir.display()))
         })?;
-        Ok(Cgroup { version: self.version, dir })
+        Ok(Cgroup { version: self.version, dir, own: self.own.clone() })
     }
 
     /// Creates a group whose members together have `bytes` of memory.
@@ -120,6 +130,15 @@ impl Cgroup {
     /// The file into which a joining process writes its process id.
     pub fn procs(&self) -> PathBuf {
         self.dir.join("cgroup.procs")
+    }
+
+    /// Moves this process with all its threads into the group, until the result is dropped.
+    ///
+    /// # Errors
+    /// One line, if that is not permitted.
+    pub fn enter(&self) -> Result<Membership> {
+        self.write("cgroup.procs", &std::process::id().to_string())?;
+        Ok(Membership { own: self.own.clone() })
     }
 
     /// The file with the group's memory statistics.
@@ -189,6 +208,13 @@ impl Cgroup {
     }
 }
 
+impl Drop for Membership {
+    fn drop(&mut self) {
+        // If this fails, the group stays after the end of the process.
+        let _ = fs::write(self.own.join("cgroup.procs"), std::process::id().to_string());
+    }
+}
+
 impl Drop for Cgroup {
     fn drop(&mut self) {
         for _ in 0..REMOVE_ATTEMPTS {
@@ -219,7 +245,8 @@ fn find_v1(own: &str, mounts: &str, controller: &str) -> Option<CgroupParent> {
         .lines()
         .filter_map(Mount::parse)
         .find(|mount| mount.fs_type == "cgroup" && has(mount.options))?;
-    Some(CgroupParent { version: CgroupVersion::V1, dir: mount.dir(path) })
+    let dir = mount.dir(path);
+    Some(CgroupParent { version: CgroupVersion::V1, own: dir.clone(), dir })
 }
 
 /// The version 2 parent for groups with a controller, from the same texts.
@@ -233,7 +260,7 @@ fn find_v2(own: &str, mounts: &str, controller: &str) -> Option<CgroupParent> {
     };
     let inside = own.ancestors().take_while(|dir| dir.starts_with(mount.point));
     let dir = inside.into_iter().find(limits)?.to_path_buf();
-    Some(CgroupParent { version: CgroupVersion::V2, dir })
+    Some(CgroupParent { version: CgroupVersion::V2, dir, own })
 }
 
 /// The controllers and the path of each line of `/proc/self/cgroup`.
@@ -311,7 +338,7 @@ mod tests {
         fs::write(mount.path().join("slice/cgroup.subtree_control"), "memory pids\n").unwrap();
         assert_eq!(
             found(),
-            Some(CgroupParent { version: CgroupVersion::V2, dir: mount.path().join("slice") })
+            Some(CgroupParent { version: CgroupVersion::V2, dir: mount.path().join("slice"), own: inner })
         );
         assert_eq!(find_v2("4:memory:/\n", &mounts, "memory"), None);
         assert_eq!(find_v2("0::/slice/unit\n", &mounts, "io"), None);
@@ -320,7 +347,8 @@ mod tests {
     #[test]
     fn a_group_reads_its_files_and_is_removed() {
         let root = tempfile::tempdir().unwrap();
-        let parent = CgroupParent { version: CgroupVersion::V1, dir: root.path().to_path_buf() };
+        let (dir, own) = (root.path().to_path_buf(), root.path().to_path_buf());
+        let parent = CgroupParent { version: CgroupVersion::V1, dir, own };
         let group = parent.create().unwrap();
         for (name, text) in [
             ("memory.max_usage_in_bytes", "4096\n"),
@@ -330,7 +358,7 @@ mod tests {
             group.write(name, text).unwrap();
         }
         assert_eq!((group.peak(), group.limit_met(), group.oom_kills()), (Some(4096), Some(3), Some(1)));
-        let group = Cgroup { version: CgroupVersion::V2, dir: group.dir.clone() };
+        let group = Cgroup { version: CgroupVersion::V2, dir: group.dir.clone(), own: group.own.clone() };
         group.write("memory.events", "low 0\nmax 12\noom 1\noom_kill 2\noom_group_kill 0\n").unwrap();
         assert_eq!((group.peak(), group.limit_met(), group.oom_kills()), (None, Some(12), Some(2)));
         let empty = parent.create().unwrap();

@@ -5,7 +5,7 @@
 //! A process joins by writing its process id into [`Throttle::procs_beside`]. A throttle has no seeks:
 //! sequential and random reads cost the same (see `seek_disk`).
 
-use crate::cgroup::{Cgroup, CgroupParent, CgroupVersion};
+use crate::cgroup::{Cgroup, CgroupParent, CgroupVersion, Membership};
 use crate::{Error, Result};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -39,6 +39,14 @@ impl Throttle {
         let group = CgroupParent::io()?.create()?;
         limit(&group, &device, bytes_per_second)?;
         Ok(Throttle { device, bytes_per_second, group })
+    }
+
+    /// Makes this process read at this bandwidth until the result is dropped, which is before the throttle.
+    ///
+    /// # Errors
+    /// One line, if that is not permitted.
+    pub fn enter(&self) -> Result<Membership> {
+        self.group.enter()
     }
 
     /// The file into which a process writes its process id to read at this bandwidth, if it is also in the
@@ -112,7 +120,7 @@ mod tests {
         let group = |version, name: &str| {
             let dir = dir.path().join(name);
             fs::create_dir(&dir).unwrap();
-            CgroupParent { version, dir }.create().unwrap()
+            CgroupParent { version, own: dir.clone(), dir }.create().unwrap()
         };
         let text = |group: &Cgroup, name| fs::read_to_string(group.procs().with_file_name(name)).ok();
         let (one, two) = (group(CgroupVersion::V1, "one"), group(CgroupVersion::V2, "two"));

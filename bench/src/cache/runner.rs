@@ -42,8 +42,8 @@ pub enum Launch {
 }
 
 impl Launch {
-    /// A process that decodes with the given kernel. `before` are words before the program, such as those of
-    /// a simulator.
+    /// A process with the given SIMD kernel. `before` are arguments in front of the program's path, such as
+    /// those of a simulator.
     ///
     /// # Errors
     /// If cells have no process of their own.

@@ -39,6 +39,9 @@ pub struct Flags {
     /// root)
     #[arg(long)]
     pub hdd: bool,
+    /// Read at most SIZE bytes a second, limited by a control group (needs root)
+    #[arg(long, value_name = "SIZE", conflicts_with = "hdd", value_parser = bandwidth)]
+    pub bandwidth: Option<u64>,
     /// Rounds; medians are reported [default: 3; 1 with --quick]
     #[arg(long, value_name = "N")]
     pub rounds: Option<usize>,
@@ -72,6 +75,13 @@ pub struct Flags {
     /// Seed of the generated lists
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+}
+
+fn bandwidth(text: &str) -> std::result::Result<u64, String> {
+    match text.parse() {
+        Ok(Size::Bytes(bytes)) if bytes >= 1 << 20 => Ok(bytes),
+        _ => Err("expected bytes a second, at least 1M".to_string()),
+    }
 }
 
 impl Flags {
@@ -156,6 +166,7 @@ impl Flags {
         let mut words = vec!["tierdex-bench intersect".to_string()];
         words.extend(self.quick.then(|| "--quick".to_string()));
         words.extend(self.hdd.then(|| "--hdd".to_string()));
+        words.extend(self.bandwidth.map(|bytes| format!("--bandwidth {bytes}")));
         for (flag, value) in [("--index", &self.index), ("--queries", &self.queries), ("--work", &self.work)]
         {
             words.extend(value.as_deref().map(|value| format!("{flag} {}", path(value))));

@@ -51,6 +51,12 @@ fn method(results: &Results) -> String {
         text += " **The device is emulated**: a file system in user space delays reads by the seeks of a hard disk (1 to 15 ms \
                  by distance, and 4.17 ms of rotation; 181 MB/s); requests are not reordered.";
     }
+    if let Some(bytes) = results.flags.bandwidth {
+        text += &format!(
+            " **The device is emulated**: a control group limits its reads to {:.0} MB/s.",
+            bytes as f64 / 1e6
+        );
+    }
     if let Some(cost) = results.cost {
         text += &format!(
             "\n\nEngine: {}. Cost model: {:.1} us per read plus the bytes at {:.2} GB/s. So two pages are read together when \

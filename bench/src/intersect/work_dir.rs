@@ -1,8 +1,10 @@
 //! The directory for list files.
 
 use super::flags::Flags;
+use crate::cgroup::Membership;
 use crate::intersection::{ListsOptions, ListsWriter, PagedList, PagedLists};
 use crate::seek_disk::SeekDisk;
+use crate::throttle::Throttle;
 use crate::{Error, Result};
 use std::fs;
 use std::path::PathBuf;
@@ -16,6 +18,8 @@ pub(super) struct WorkDir {
     disk: PosixDisk,
     /// The directory on an emulated hard disk, and that disk, which is dropped last.
     seek_disk: Option<(PosixDisk, SeekDisk)>,
+    /// The limited bandwidth of this process, which ends first.
+    _throttle: Option<(Membership, Throttle)>,
     stop: Stop,
 }
 
@@ -29,11 +33,15 @@ impl WorkDir {
         let disk = PosixDisk::open(&path);
         // Removes the directory also if it cannot be opened.
         let disk = disk.inspect_err(|_| drop(fs::remove_dir(&path)))?;
-        let mut work = WorkDir { path, disk, seek_disk: None, stop: stop.clone() };
+        let mut work = WorkDir { path, disk, seek_disk: None, _throttle: None, stop: stop.clone() };
         if flags.hdd {
             let seek_disk = SeekDisk::mount(std::slice::from_ref(&work.path))?;
             let reads = PosixDisk::open(&seek_disk.path(0))?;
             work.seek_disk = Some((reads, seek_disk));
+        }
+        if let Some(bytes) = flags.bandwidth {
+            let throttle = Throttle::new(&work.path, bytes)?;
+            work._throttle = Some((throttle.enter()?, throttle));
         }
         Ok(work)
     }

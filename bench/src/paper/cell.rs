@@ -1,8 +1,8 @@
 //! Cells: the single measurements that figures are made of.
 //!
 //! A cell is an experiment and a value for each of its settings. Two figures with an equal cell share its
-//! measurements. Settings that describe an index (`docs`, `postings`, `vocabulary`, `codec`) select the data;
-//! the others are flags of the experiment without their dashes.
+//! measurements. Settings that describe an index (`docs`, `postings`, `vocabulary`, `codec`, `ids-only`)
+//! select the data; the others are flags of the experiment without their dashes.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;

@@ -12,14 +12,14 @@ pub(super) struct Controls(BTreeMap<String, Verdict>);
 /// What is known about the reason of a claim that differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Explanation {
-    /// The claims of its control hold.
+    /// It has a control, whose claims hold.
     Confirmed,
-    /// A claim of its control differs.
+    /// It has a control, of which a claim differs.
     Refuted,
     /// It has no control, or one that was not measured.
     Possible,
-    /// There is none.
-    Missing,
+    /// No reason is given.
+    Absent,
 }
 
 impl Controls {
@@ -32,7 +32,7 @@ impl Controls {
     pub(super) fn explanation(&self, expected: &Expectation) -> Explanation {
         let verdict = expected.control.as_ref().and_then(|name| self.0.get(name));
         match (&expected.because, verdict) {
-            (None, _) => Explanation::Missing,
+            (None, _) => Explanation::Absent,
             (Some(_), Some(Verdict::Agrees)) => Explanation::Confirmed,
             (Some(_), Some(Verdict::Differs)) => Explanation::Refuted,
             (Some(_), _) => Explanation::Possible,
@@ -45,10 +45,10 @@ impl Controls {
         let control = expected.control.as_deref().unwrap_or_default();
         match self.explanation(expected) {
             Explanation::Confirmed => format!("confirmed by {control}: {because}"),
-            Explanation::Refuted => format!("not explained; {control} refutes the reason: {because}"),
+            Explanation::Refuted => format!("not explained; {control} refutes that {because}"),
             Explanation::Possible if control.is_empty() => format!("possible reason: {because}"),
-            Explanation::Possible => format!("possible reason, not tested by {control}: {because}"),
-            Explanation::Missing => "not explained".to_string(),
+            Explanation::Possible => format!("possible reason, which {control} tests: {because}"),
+            Explanation::Absent => "not explained".to_string(),
         }
     }
 }
@@ -83,12 +83,12 @@ mod tests {
             let expected = expected(text);
             (controls.explanation(&expected), controls.reason(&expected))
         };
-        assert_eq!(about(""), (Explanation::Missing, "not explained".to_string()));
+        assert_eq!(about(""), (Explanation::Absent, "not explained".to_string()));
         assert_eq!(about("because = 'b'"), (Explanation::Possible, "possible reason: b".to_string()));
         for (control, explanation, reason) in [
             ("c/yes", Explanation::Confirmed, "confirmed by c/yes: b"),
-            ("c/no", Explanation::Refuted, "not explained; c/no refutes the reason: b"),
-            ("c/open", Explanation::Possible, "possible reason, not tested by c/open: b"),
+            ("c/no", Explanation::Refuted, "not explained; c/no refutes that b"),
+            ("c/open", Explanation::Possible, "possible reason, which c/open tests: b"),
         ] {
             let text = format!("because = 'b'\ncontrol = '{control}'");
             assert_eq!(about(&text), (explanation, reason.to_string()));

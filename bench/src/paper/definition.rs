@@ -51,7 +51,7 @@ pub(super) struct FigureDefinition {
     pub(super) name: String,
     /// What it shows, in one line.
     pub(super) title: String,
-    /// What the paper found.
+    /// What the paper found, or what a control tests.
     pub(super) found: String,
     /// Why it cannot be made. Such a figure has no experiment.
     pub(super) unavailable: Option<String>,

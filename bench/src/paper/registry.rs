@@ -69,7 +69,9 @@ impl Registry {
             figures.iter().flat_map(|figure| &figure.figure.expect).filter_map(|one| one.control.as_ref());
         for control in controls {
             if !figures.iter().any(|figure| figure.name() == *control) {
-                return Err(Error::Failed(format!("definitions: the control `{control}` is no figure")));
+                return Err(Error::Failed(format!(
+                    "definitions: there is no figure `{control}`, which is named as a control"
+                )));
             }
         }
         Ok(registry)

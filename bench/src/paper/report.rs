@@ -2,7 +2,7 @@
 //! cells. Its files are `report.md`, `data.json`, `plot.svg` and `plot.png`.
 
 use super::control::Controls;
-use super::measure::{CALLGRIND_QUERIES, TIER};
+use super::measure::CALLGRIND_QUERIES;
 use super::plot_definition::PlotDefinition;
 use super::points::Point;
 use super::result::FigureResult;
@@ -55,8 +55,7 @@ fn markdown(result: &FigureResult<'_>, controls: &Controls, command: &str) -> St
 
 /// Says that the second tier is emulated, if it is.
 fn emulated(result: &FigureResult<'_>) -> String {
-    let mut on_tier = result.rows.iter().filter(|row| row.get("keep-in").is_some_and(|place| place == TIER));
-    let delay = on_tier.find_map(|row| row.get("slow_tier")?.as_str());
+    let delay = result.rows.iter().find_map(|row| row.get("slow_tier")?.as_str());
     delay.map_or(String::new(), |delay| {
         format!(
             "**The second tier (`keep-in=tier`) is emulated**: `--slow-tier {delay}`, in nanoseconds for each line of 256 \

@@ -107,7 +107,7 @@ pub(super) fn counts(results: &[FigureResult<'_>], controls: &Controls) -> Strin
         differ().count(),
         explained(Explanation::Confirmed),
         explained(Explanation::Possible),
-        explained(Explanation::Refuted) + explained(Explanation::Missing),
+        explained(Explanation::Refuted) + explained(Explanation::Absent),
         count(Verdict::NotMeasured)
     )
 }

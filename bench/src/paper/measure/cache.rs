@@ -2,7 +2,7 @@
 //!
 //! The setting `cores` is the number of processes that run at the same time, each with a copy of the index
 //! and a cache of its own (thesis, section 8.2.3), pinned to a processor of its own. Their queries per second
-//! are summed, and their latencies averaged. The setting `kernel` names the kernel that decodes.
+//! are summed, and their latencies averaged. The setting `kernel` names the SIMD kernel of the process.
 
 use super::super::cell::{Cell, Row};
 use super::context::{Context, TIER};

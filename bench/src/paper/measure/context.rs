@@ -20,4 +20,4 @@ pub(in super::super) struct Context<'a> {
 }
 
 /// Placeholder for the region of the second memory tier, which the flags name.
-pub(in super::super) const TIER: &str = "tier";
+pub(super) const TIER: &str = "tier";

@@ -71,7 +71,8 @@ impl Missing {
         let is = |name: &str, values: &[&str]| cell.get(name).is_some_and(|value| values.contains(&value));
         let tier = (is("region", &[TIER]) || is("meta-tier", &[TIER])).then_some(&self.tier);
         let held_tier = is("keep-in", &[TIER]).then_some(&self.held_tier);
-        let throttle = is("devices", &["sas"]).then_some(&self.throttle);
+        let slower = is("devices", &["sas"]) || cell.get("bandwidth").is_some();
+        let throttle = slower.then_some(&self.throttle);
         let seeks = is("devices", &["hdd"]) || is("hdd", &["true"]);
         let seek_disk = seeks.then_some(&self.seek_disk);
         // Without a memory limit the page cache would hold the whole index.

@@ -13,7 +13,7 @@ mod sizes;
 mod timed_disk;
 
 pub(super) use callgrind::QUERIES as CALLGRIND_QUERIES;
-pub(super) use context::{Context, TIER};
+pub(super) use context::Context;
 pub(super) use missing::Missing;
 
 use super::cell::{Cell, Experiment};

@@ -141,12 +141,14 @@ impl TopK {
         }
     }
 
-    /// Offers up to 256 documents, numbered from `base` on.
+    /// Offers up to 256 documents in increasing order, numbered from `base` on.
     pub fn offer_all(&mut self, base: u32, documents: &[u32], scores: &[u32]) {
-        if self.k == 0 {
-            return;
-        }
-        values_at_least(scores, self.min_score, &mut self.selection);
+        let Some(first) = documents.first().filter(|_| self.k > 0) else { return };
+        debug_assert!(documents.is_sorted());
+        // Where scores are often equal, none of these documents may win a tie.
+        let ties_enter = self.may_enter(self.min_score, base + first);
+        let Some(min_score) = self.min_score.checked_add(u32::from(!ties_enter)) else { return };
+        values_at_least(scores, min_score, &mut self.selection);
         for position in self.selection.positions().iter().map(|position| usize::from(*position)) {
             let key = Hit { score: scores[position], document: base + documents[position] }.key();
             if key > self.threshold {
