@@ -93,8 +93,13 @@ impl Expectation {
 
     /// Whether the points of a cell can be among those that are compared.
     pub(super) fn concerns(&self, cell: &Cell) -> bool {
+        self.sides(cell).contains(&true)
+    }
+
+    /// Whether the points of a cell can be among those that are divided, and among those to divide by.
+    pub(super) fn sides(&self, cell: &Cell) -> [bool; 2] {
         let among = |selector: &Selector| selector.iter().all(|(field, value)| may_have(cell, field, value));
-        among(&self.among) && (among(&self.of) || among(&self.to))
+        [&self.of, &self.to].map(|side| among(&self.among) && among(side))
     }
 
     /// The measure that is compared.

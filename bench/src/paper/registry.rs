@@ -116,6 +116,7 @@ impl Registry {
 
 #[cfg(test)]
 mod tests {
+    use super::super::expand;
     use super::super::runner::RunPlan;
     use super::super::scale::Scale;
     use super::*;
@@ -159,6 +160,21 @@ mod tests {
         for scale in Scale::ALL {
             for figure in registry.figures() {
                 RunPlan::new(&[figure], scale).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn every_claim_has_cells_to_compare_at_every_scale() {
+        let registry = Registry::new().unwrap();
+        for scale in Scale::ALL {
+            for figure in registry.figures() {
+                let cells = expand::cells(figure.paper, figure.figure, scale).unwrap();
+                for expected in &figure.figure.expect {
+                    let sides = cells.iter().map(|planned| expected.sides(&planned.cell));
+                    let both = sides.fold([false; 2], |[of, to], side| [of || side[0], to || side[1]]);
+                    assert_eq!(both, [true; 2], "{} at {scale}: {}", figure.name(), expected.claim);
+                }
             }
         }
     }
