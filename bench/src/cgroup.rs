@@ -345,6 +345,21 @@ mod tests {
     }
 
     #[test]
+    fn a_process_enters_a_group_and_returns_to_its_own() {
+        let root = tempfile::tempdir().unwrap();
+        let (dir, own) = (root.path().join("parent"), root.path().join("own"));
+        [&dir, &own].into_iter().for_each(|dir| fs::create_dir(dir).unwrap());
+        let group = CgroupParent { version: CgroupVersion::V2, dir, own: own.clone() }.create().unwrap();
+        let member = |procs: &Path| fs::read_to_string(procs).ok();
+        let this = Some(std::process::id().to_string());
+        let membership = group.enter().unwrap();
+        assert_eq!((member(&group.procs()), member(&own.join("cgroup.procs"))), (this.clone(), None));
+        drop(membership);
+        assert_eq!(member(&own.join("cgroup.procs")), this);
+        fs::remove_file(group.procs()).unwrap();
+    }
+
+    #[test]
     fn a_group_reads_its_files_and_is_removed() {
         let root = tempfile::tempdir().unwrap();
         let (dir, own) = (root.path().to_path_buf(), root.path().to_path_buf());

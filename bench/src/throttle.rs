@@ -2,8 +2,9 @@
 //! limits the bytes per second that are read from the block device below a directory. Figures measured this
 //! way are reported as emulated.
 //!
-//! A process joins by writing its process id into [`Throttle::procs_beside`]. A throttle has no seeks:
-//! sequential and random reads cost the same (see `seek_disk`).
+//! This process joins by [`Throttle::enter`], another one by writing its process id into
+//! [`Throttle::procs_beside`]. A throttle has no seeks: sequential and random reads cost the same (see
+//! `seek_disk`).
 
 use crate::cgroup::{Cgroup, CgroupParent, CgroupVersion, Membership};
 use crate::{Error, Result};

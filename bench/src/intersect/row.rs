@@ -46,7 +46,6 @@ impl SweepRow {
             "seconds_max": self.spread.1,
             "cpu_seconds": self.cpu_seconds,
             "pages_read": self.reads.pages,
-            "pages_per_second": self.reads.pages as f64 / self.seconds.max(1e-9),
             "bytes_read": self.reads.bytes,
             "reads": self.reads.reads,
             "pages_in_memory": self.reads.resident,

@@ -207,17 +207,12 @@ fn panels(definition: &PlotDefinition, points: &[Point]) -> Vec<Panel> {
     kinds.into_iter().map(of).collect()
 }
 
-/// The title of the panel of a point: the values of its fields, numbers with the name of the field, and the
-/// names of fields that are true.
+/// The title of the panel of a point: the values of its fields, numbers with the name of the field.
 fn title(definition: &PlotDefinition, point: &Point) -> String {
     let values = definition.panels.iter().filter_map(|field| {
         let value = point.get(field).filter(|value| !value.is_empty())?;
-        match value {
-            "true" => Some(field.clone()),
-            "false" => None,
-            number if number.parse::<f64>().is_ok() => Some(format!("{} {number}", field.replace('_', " "))),
-            name => Some(name.to_string()),
-        }
+        let is_number = value.parse::<f64>().is_ok();
+        Some(if is_number { format!("{} {value}", field.replace('_', " ")) } else { value.to_string() })
     });
     values.collect::<Vec<_>>().join(", ")
 }
