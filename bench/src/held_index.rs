@@ -12,9 +12,9 @@ pub struct HeldIndexFlags {
     /// file:PATH
     #[arg(long, value_name = "REGION")]
     pub keep_in: Option<RegionKind>,
-    /// Emulate a slower memory tier for the index that is held in memory: reading a block of documents or
-    /// frequencies takes NS nanoseconds longer for each line of 256 bytes, and all reads together have at
-    /// most GBPS GB/s
+    /// Emulate a slower memory tier for the index that is held in memory: lines of 256 bytes arrive NS
+    /// nanoseconds later (four are in flight if they are read in order), and all reads together have at most
+    /// GBPS GB/s
     #[arg(long, value_name = "NS[,GBPS]")]
     pub slow_tier: Option<ReadDelay>,
 }

@@ -10,7 +10,7 @@ use tierdex::index::{
 };
 use tierdex::io::{Disk, MemDisk};
 use tierdex::query::Query;
-use tierdex::segment::read::FieldReader;
+use tierdex::segment::read::{FILES, FieldReader, ListPart, RecordPart, SkipRecord};
 use tierdex_bench::generate::{Collection, Flags};
 
 fn flags(docs: u64, postings: u64, vocabulary: u64, seed: u64) -> Flags {
@@ -150,6 +150,31 @@ fn frequencies_of_document_numbers_only_are_one_and_take_no_bits() {
     let lists = lists(index.segments()[0].field(0));
     assert!(lists.iter().all(|(_, _, frequencies)| frequencies.iter().all(|frequency| *frequency == 1)));
     assert!(sizes.freqs_bytes * 50 < sizes.docs_bytes, "{sizes:?}");
+}
+
+/// Also after the first chunk of 65,536 postings.
+#[test]
+fn uncompressed_documents_beside_compressed_frequencies_are_aligned() {
+    let flags =
+        Flags { codec: Codec::Raw, freq_codec: Some(Codec::Pfor256), ..flags(150_000, 1_500_000, 200, 2) };
+    let (collection, disk) = generated(&flags, 2);
+    assert!(collection.documents(1) > 100_000);
+    check_index(&flags, &collection, &disk);
+    let compressed = generated(&Flags { codec: Codec::Auto, freq_codec: None, ..flags }, 2).1;
+    let [index, compressed] = [disk, compressed].map(|disk| Index::open_on(Arc::new(disk)).unwrap());
+    let field = index.segments()[0].field(0);
+    assert!(lists(field) == lists(compressed.segments()[0].field(0)));
+    let mut blocks = 0;
+    let mut stream = field.terms().stream();
+    while let Some((_, info)) = stream.next().unwrap() {
+        let record = field.record(&info, &FILES, RecordPart::Whole).unwrap();
+        let SkipRecord::Blocks(list) = record else { continue };
+        for block in 0..list.blocks() {
+            assert_eq!(list.range(ListPart::Docs, block).unwrap().start % 4, 0, "block {block}");
+            blocks += 1;
+        }
+    }
+    assert!(blocks > 1000);
 }
 
 #[test]

@@ -343,8 +343,8 @@ fn method(flags: &Flags) -> String {
         let bandwidth =
             delay.gbps.map_or(String::new(), |gbps| format!(", all reads together at {gbps} GB/s"));
         text += &format!(
-            "- `slow={delay} emulated`: reading a block of documents or frequencies takes {} ns longer for each line of \
-             256 bytes{bandwidth}, by busy waiting. Other data of the index is read without delay.\n",
+            "- `slow={delay} emulated`: lines of 256 bytes of documents and frequencies arrive {} ns later, four in flight \
+             when they are read in order{bandwidth}, by busy waiting. Other data of the index is read without delay.\n",
             delay.nanoseconds
         );
     }

@@ -32,6 +32,7 @@ const CLASSES: std::ops::RangeInclusive<u32> = 10..=22;
 pub(super) struct DataPlan {
     scale: Scale,
     seed: u64,
+    one_byte: Option<u32>,
     index: Option<IndexLists>,
 }
 
@@ -41,7 +42,7 @@ impl DataPlan {
         let scale = if flags.quick { QUICK } else { WHOLE };
         let read = |dir| IndexLists::read(dir, scale.index_ints, stop);
         let index = flags.index.as_deref().map(read).transpose()?;
-        Ok(DataPlan { scale, seed: flags.seed, index })
+        Ok(DataPlan { scale, seed: flags.seed, one_byte: flags.one_byte, index })
     }
 
     /// Number of timed rounds.
@@ -65,6 +66,9 @@ impl DataPlan {
         selected: impl Fn(ValueKind) -> bool,
         each: &mut dyn FnMut(&ListGroup) -> Result<()>,
     ) -> Result<()> {
+        if let Some(percent) = self.one_byte {
+            return if selected(ValueKind::Ids) { self.one_or_two_bytes(percent, each) } else { Ok(()) };
+        }
         if selected(ValueKind::Ids) {
             self.ids("uniform", synthetic::uniform_list, each)?;
             self.ids("clustered", synthetic::clustered_list, each)?;
@@ -90,6 +94,14 @@ impl DataPlan {
             each(&ListGroup { dataset, kind: ValueKind::Ids, k: Some(k), lists })?;
         }
         Ok(())
+    }
+
+    /// Generates the group of lists with `percent` one-byte differences.
+    fn one_or_two_bytes(&self, percent: u32, each: &mut dyn FnMut(&ListGroup) -> Result<()>) -> Result<()> {
+        let (dataset, k) = ("one-byte", synthetic::ONE_BYTE_K);
+        let mut random = self.random(dataset, percent);
+        let lists = fill(self.scale.group_ints, || synthetic::one_or_two_byte_list(&mut random, percent));
+        each(&ListGroup { dataset, kind: ValueKind::Ids, k: Some(k), lists })
     }
 
     /// A generator for one group, so that no group depends on those before it.

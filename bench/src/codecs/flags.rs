@@ -24,6 +24,10 @@ pub struct Flags {
     /// supports]
     #[arg(long, value_name = "NAME")]
     pub kernel: Vec<String>,
+    /// Measure only lists in which VByte encodes this percentage of differences in one byte and the others in
+    /// two, in random order
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(0..=100), conflicts_with = "index")]
+    pub one_byte: Option<u32>,
     /// Seed of the generated data
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
@@ -64,6 +68,7 @@ impl Flags {
         words.extend(self.index.as_deref().map(|dir| format!("--index {}", path(dir))));
         words.extend(self.codec.iter().map(|name| format!("--codec {name}")));
         words.extend(self.kernel.iter().map(|name| format!("--kernel {name}")));
+        words.extend(self.one_byte.map(|percent| format!("--one-byte {percent}")));
         words.push(format!("--seed {}", self.seed));
         words.extend(self.out.as_deref().map(|dir| format!("--out {}", path(dir))));
         words.join(" ")

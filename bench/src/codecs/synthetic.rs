@@ -12,6 +12,9 @@ const CLUSTER_MIN: usize = 10;
 /// The largest generated frequency.
 const FREQUENCY_MAX: usize = 127;
 
+/// Length class of [`one_or_two_byte_list`].
+pub(super) const ONE_BYTE_K: u32 = 16;
+
 /// `2^k` to `2^(k+1) - 1` ids, uniform in the domain.
 pub(super) fn uniform_list(random: &mut Random, k: u32) -> Vec<u32> {
     let (count, mut list) = (length(random, k), Vec::new());
@@ -24,6 +27,17 @@ pub(super) fn clustered_list(random: &mut Random, k: u32) -> Vec<u32> {
     let (count, mut list) = (length(random, k), Vec::new());
     clustered(random, count, 0..DOMAIN, &mut list);
     list
+}
+
+/// Ids; `VByte` encodes `percent` of their differences in one byte and the others in two, in random order.
+pub(super) fn one_or_two_byte_list(random: &mut Random, percent: u32) -> Vec<u32> {
+    let mut id = 0;
+    let mut next = |random: &mut Random| {
+        let two = random.below(100) >= percent;
+        id += if two { 128 + random.below((1 << 14) - 128) } else { 1 + random.below(127) };
+        id
+    };
+    (0..length(random, ONE_BYTE_K)).map(|_| next(random)).collect()
 }
 
 /// Frequencies of a Zipf distribution truncated at [`FREQUENCY_MAX`]; each list has an exponent of its own.
@@ -44,6 +58,7 @@ pub(super) fn zipf_list(random: &mut Random) -> Vec<u32> {
     (0..count).map(|_| draw(random)).collect()
 }
 
+/// `2^k` to `2^(k+1) - 1`.
 fn length(random: &mut Random, k: u32) -> usize {
     (1usize << k) + random.below(1 << k) as usize
 }
@@ -148,6 +163,18 @@ mod tests {
         let bits = |block: &[u32]| f64::from(32 - block.iter().max().unwrap().leading_zeros());
         let mean = list.chunks(256).map(bits).sum::<f64>() / list.len().div_ceil(256) as f64;
         assert!((5.0..=7.0).contains(&mean), "{mean}");
+    }
+
+    #[test]
+    fn differences_take_one_or_two_bytes() {
+        for percent in [0, 30, 100] {
+            let list = one_or_two_byte_list(&mut Random::new(11), percent);
+            assert!((1 << ONE_BYTE_K..2 << ONE_BYTE_K).contains(&list.len()));
+            let gaps = || list.windows(2).map(|pair| pair[1] - pair[0]);
+            assert!(gaps().all(|gap| (1..1 << 14).contains(&gap)));
+            let short = gaps().filter(|&gap| gap < 128).count() as f64 / gaps().count() as f64;
+            assert!((short - f64::from(percent) / 100.0).abs() < 0.01, "{percent}: {short}");
+        }
     }
 
     #[test]

@@ -34,9 +34,9 @@ pub struct Flags {
     /// that need these
     #[arg(long)]
     pub callgrind: bool,
-    /// Emulate the second tier for indexes that are held in memory, in DRAM or in the region of --tier:
-    /// reading postings takes NS nanoseconds longer for each line of 256 bytes, and all reads together have
-    /// at most GBPS GB/s
+    /// Emulate the second tier for indexes that are held in memory, in DRAM or in the region of --tier: lines
+    /// of 256 bytes arrive NS nanoseconds later (four are in flight if they are read in order), and all reads
+    /// together have at most GBPS GB/s
     #[arg(long, value_name = "NS[,GBPS]")]
     pub slow_tier: Option<ReadDelay>,
     /// Run without control groups, and keep the system's page cache: cells that need a memory limit or an

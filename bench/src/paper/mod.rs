@@ -367,7 +367,7 @@ mod tests {
         result.unwrap();
         assert!(out.contains("keep-in=tier"), "{out}");
         let report = read(dir.path(), "test/fig-2/report.md");
-        assert!(report.contains("is emulated**: `--slow-tier 5,100`"), "{report}");
+        assert!(report.contains("is emulated**, by `--slow-tier 5,100`"), "{report}");
         let rows: Vec<Value> = serde_json::from_str(&read(dir.path(), "test/fig-2/data.json")).unwrap();
         let emulated = |row: &&Value| row["emulated"] == true && row["slow_tier"] == "5,100";
         assert_eq!(rows.iter().filter(emulated).count(), 2 * 2);

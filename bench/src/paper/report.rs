@@ -58,8 +58,9 @@ fn emulated(result: &FigureResult<'_>) -> String {
     let delay = result.rows.iter().find_map(|row| row.get("slow_tier")?.as_str());
     delay.map_or(String::new(), |delay| {
         format!(
-            "**The second tier (`keep-in=tier`) is emulated**: `--slow-tier {delay}`, in nanoseconds for each line of 256 \
-             bytes of postings, and GB/s. Its figures show the effect of such a delay, and prove nothing about a memory.\n\n"
+            "**The second tier (`keep-in=tier`) is emulated**, by `--slow-tier {delay}`: nanoseconds of latency for a line of \
+             256 bytes of postings, four in flight when they are read in order, and GB/s. Its figures show the effect of \
+             such a delay, and are no evidence about real memory.\n\n"
         )
     })
 }

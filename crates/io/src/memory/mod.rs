@@ -30,7 +30,7 @@ mod size;
 pub use available::available_memory;
 pub use cells::{CELL_BYTES_MAX, CELL_BYTES_MIN, CellMut, CellRef, Cells};
 pub(crate) use page::PAGE_LEN;
-pub use read_delay::{ReadDelay, SLOW_LINE};
+pub use read_delay::{ReadDelay, ReadStream};
 pub use region::{Region, RegionKind};
 pub use resident::{Arena, ResidentBytes};
 pub use size::Size;

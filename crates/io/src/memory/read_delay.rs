@@ -1,6 +1,7 @@
 //! Emulation of slower memory: reads of a region take longer, by busy waiting on the time stamp counter.
 
 use std::fmt;
+use std::ops::Range;
 use std::str::FromStr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +10,13 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Bytes of a line: the unit in which persistent memory is read.
-pub const SLOW_LINE: u64 = 256;
+const LINE: u64 = 256;
+
+/// Lines that are in flight when a thread reads in order: 16 cache lines, about as many as a core fetches ahead.
+const IN_FLIGHT: u64 = 4;
+
+/// Lines that a stream keeps in the CPU cache.
+const CACHED: u64 = 16;
 
 /// Limits of a delay.
 const NANOSECONDS_MAX: u32 = 1_000_000;
@@ -21,7 +28,7 @@ const CALIBRATION: Duration = Duration::from_millis(20);
 /// Additional time of reads from emulated slow memory, as users write it: `NS` or `NS,GBPS`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReadDelay {
-    /// Nanoseconds for each line of [`SLOW_LINE`] bytes.
+    /// Additional latency of a line of 256 bytes. When lines are read in order, four are in flight.
     pub nanoseconds: u32,
     /// Bandwidth of the whole region in 10^9 bytes a second; `None`: unlimited.
     pub gbps: Option<f64>,
@@ -51,7 +58,7 @@ impl FromStr for ReadDelay {
             (Some(nanoseconds), None) => Ok(ReadDelay { nanoseconds, gbps: None }),
             (Some(nanoseconds), Some(gbps)) if is_possible(&gbps) => Ok(ReadDelay { nanoseconds, gbps }),
             _ => {
-                let why = "a delay is nanoseconds for each line of 256 bytes, at most 1000000, and optionally a \
+                let why = "a delay is nanoseconds of latency for a line of 256 bytes, at most 1000000, and optionally a \
                            bandwidth in GB/s: 300, or 300,2.5";
                 Err(Error::new(ErrorKind::Denied, "use", format!("delay {text:?}"), why))
             }
@@ -59,10 +66,27 @@ impl FromStr for ReadDelay {
     }
 }
 
+/// One sequence of reads from emulated slow memory, for example of the documents of a list. Lines next to those of
+/// earlier reads are fetched ahead, while the thread works.
+#[derive(Clone, Debug)]
+pub struct ReadStream {
+    /// Adjacent lines that were read last, which are in the CPU cache.
+    lines: Range<u64>,
+    /// Tick at which the last of them arrived.
+    arrival: u64,
+}
+
+impl Default for ReadStream {
+    fn default() -> ReadStream {
+        ReadStream { lines: u64::MAX..u64::MAX, arrival: 0 }
+    }
+}
+
 /// Delays the reads of all threads from one region.
 #[derive(Debug)]
 pub(crate) struct DelayedReads {
-    ticks_per_line: f64,
+    /// Ticks until a line arrives.
+    latency: u64,
     /// Ticks that the region needs to transfer a line.
     transfer_per_line: f64,
     /// Tick at which the transfers requested so far end.
@@ -73,19 +97,44 @@ impl DelayedReads {
     pub(crate) fn new(delay: ReadDelay) -> DelayedReads {
         let ticks = ticks_per_nanosecond();
         DelayedReads {
-            ticks_per_line: f64::from(delay.nanoseconds) * ticks,
-            transfer_per_line: delay.gbps.map_or(0.0, |gbps| SLOW_LINE as f64 / gbps * ticks),
+            latency: (f64::from(delay.nanoseconds) * ticks) as u64,
+            transfer_per_line: delay.gbps.map_or(0.0, |gbps| LINE as f64 / gbps * ticks),
             transferred: AtomicU64::new(0),
         }
     }
 
-    /// Waits as long as a read of `lines` takes.
-    pub(crate) fn wait(&self, lines: u64) {
-        let now = ticks();
-        let end = now + (lines as f64 * self.ticks_per_line) as u64;
+    /// Waits until the bytes of `range` have arrived.
+    pub(crate) fn wait(&self, range: &Range<u64>, stream: &mut ReadStream) {
+        let read = range.start / LINE..range.end.div_ceil(LINE);
+        let cached = stream.lines.clone();
+        let continues = read.start <= cached.end && cached.start <= read.end;
+        let new = match continues {
+            true => cached.start.saturating_sub(read.start) + read.end.saturating_sub(cached.end),
+            false => read.end - read.start,
+        };
+        if new == 0 {
+            return;
+        }
+        stream.arrival = self.arrival(ticks(), new, continues.then_some(stream.arrival));
+        stream.lines = match continues && read.end > cached.end {
+            true => read.start.min(cached.start).max(read.end.saturating_sub(CACHED))..read.end,
+            false if continues => read.start..cached.end.min(read.start + CACHED),
+            false => read,
+        };
+        while ticks() < stream.arrival {}
+    }
+
+    /// The tick at which the last of `lines` arrives that are needed `now`. If they continue a sequence whose last
+    /// line arrived at `previous_arrival`, they were requested up to a latency ago, [`IN_FLIGHT`] at a time.
+    fn arrival(&self, now: u64, lines: u64, previous_arrival: Option<u64>) -> u64 {
+        let interval = |lines: u64| lines * self.latency / IN_FLIGHT;
+        let earliest_request = now.saturating_sub(self.latency);
+        let (requested, arrival) = match previous_arrival {
+            Some(arrival) => (earliest_request, arrival.max(earliest_request) + interval(lines)),
+            None => (now, now + self.latency + interval(lines.saturating_sub(1))),
+        };
         let transfer = (lines as f64 * self.transfer_per_line) as u64;
-        let end = if transfer == 0 { end } else { end.max(self.reserve(now, transfer)) };
-        while ticks() < end {}
+        if transfer == 0 { arrival } else { arrival.max(self.reserve(requested, transfer)) }
     }
 
     /// The tick at which a transfer of `ticks` ends that starts after all others.
@@ -147,10 +196,46 @@ mod tests {
     }
 
     #[test]
-    fn a_read_ends_not_before_its_delay() {
+    fn lines_in_order_are_fetched_ahead() {
+        let reads = DelayedReads { latency: 100, transfer_per_line: 0.0, transferred: AtomicU64::new(0) };
+        // A first line takes the whole latency, and the next ones follow.
+        assert_eq!(reads.arrival(1000, 1, None), 1100);
+        assert_eq!(reads.arrival(1000, 3, None), 1150);
+        // Without work in between, a line arrives every 25 ticks.
+        assert_eq!(reads.arrival(1101, 1, Some(1100)), 1125);
+        // After a latency of work four lines have arrived, and more take longer.
+        assert_eq!(reads.arrival(1300, 4, Some(1100)), 1300);
+        assert_eq!(reads.arrival(1300, 8, Some(1100)), 1400);
+    }
+
+    #[test]
+    fn only_lines_that_are_not_cached_are_waited_for() {
         let reads = DelayedReads::new(ReadDelay { nanoseconds: 1000, gbps: None });
-        let first = ticks();
-        reads.wait(3);
-        assert!(ticks() - first >= (3.0 * reads.ticks_per_line) as u64);
+        let mut stream = ReadStream::default();
+        // Of a new stream the first line of the file also takes the whole latency.
+        let mut read = |range: Range<u64>| {
+            let (began, before) = (ticks(), stream.arrival);
+            reads.wait(&range, &mut stream);
+            let waited = stream.arrival != before;
+            (stream.lines.clone(), waited, ticks() - began >= reads.latency)
+        };
+        assert_eq!(read(0..10), (0..1, true, true));
+        assert_eq!(read(1000..1100), (3..5, true, true));
+        let (lines, waited, _) = read(1100..1280);
+        assert_eq!((lines, waited), (3..5, false));
+        for (range, lines) in [(1280..1281, 3..6), (600..1000, 2..6), (1281..1536, 2..6), (1530..5000, 4..20)]
+        {
+            let (now, waited, _) = read(range.clone());
+            assert_eq!((now, waited), (lines, range != (1281..1536)), "{range:?}");
+        }
+        assert_eq!(read(300..400), (1..2, true, true));
+    }
+
+    #[test]
+    fn lines_before_the_cached_ones_continue_a_stream() {
+        let reads = DelayedReads::new(ReadDelay { nanoseconds: 0, gbps: None });
+        let mut stream = ReadStream { lines: 100..110, arrival: 0 };
+        reads.wait(&(256 * 90..256 * 101), &mut stream);
+        assert_eq!(stream.lines, 90..106);
     }
 }

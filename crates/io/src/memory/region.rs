@@ -43,7 +43,7 @@ impl Region {
     }
 
     /// Emulates slow memory: readers of files in an arena of this region wait as long as `delay` says, see
-    /// [`ResidentBytes::wait_for_lines`](super::ResidentBytes::wait_for_lines).
+    /// [`ResidentBytes::wait_for`](super::ResidentBytes::wait_for).
     #[must_use]
     pub fn with_delay(mut self, delay: Option<ReadDelay>) -> Region {
         self.delayed = delay.map(|delay| Arc::new(DelayedReads::new(delay)));

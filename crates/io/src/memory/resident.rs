@@ -7,7 +7,7 @@ use std::slice;
 use std::sync::Arc;
 
 use super::mapping::Mapping;
-use super::read_delay::DelayedReads;
+use super::read_delay::{DelayedReads, ReadStream};
 use super::region::Region;
 use crate::error::{Error, ErrorKind, Result};
 
@@ -74,11 +74,11 @@ impl ResidentBytes {
         self.delayed.is_some()
     }
 
-    /// Waits as long as a read of `lines` lines of [`SLOW_LINE`](super::SLOW_LINE) bytes takes longer in the
-    /// emulated memory; returns at once if the bytes are not in one.
-    pub fn wait_for_lines(&self, lines: u64) {
+    /// Waits until the bytes of `range`, offsets in a file, have arrived from the emulated memory; returns at
+    /// once if the bytes are not in one.
+    pub fn wait_for(&self, range: &Range<u64>, stream: &mut ReadStream) {
         if let Some(delayed) = &self.delayed {
-            delayed.wait(lines);
+            delayed.wait(range, stream);
         }
     }
 

@@ -10,7 +10,7 @@ use crate::segment::read::{
 use std::ops::Range;
 use std::sync::Arc;
 use tierdex_codec::{BitmapView, Codec, DecodeError, add_one, is_increasing, prefetch};
-use tierdex_io::{PAGE, ResidentBytes, SLOW_LINE, SealedFile};
+use tierdex_io::{PAGE, ReadStream, SealedFile};
 
 /// Maximum blocks per read, so that a long list is never buffered whole.
 const BLOCKS_READ_MAX: usize = 128;
@@ -57,8 +57,8 @@ struct PartBuffer {
     /// Offset of the bytes in the file.
     start: u64,
     bytes: Vec<u8>,
-    /// Lines of emulated slow memory that were read last.
-    slow_lines: Range<u64>,
+    /// Reads from emulated slow memory.
+    slow_reads: ReadStream,
 }
 
 impl PartBuffer {
@@ -71,7 +71,7 @@ impl PartBuffer {
             next: 0,
             start: 0,
             bytes: Vec::new(),
-            slow_lines: 0..0,
+            slow_reads: ReadStream::default(),
         }
     }
 
@@ -202,7 +202,7 @@ impl<'a> ListedBlocks<'a> {
         let bytes = piece(payload, file.payload().start, &range);
         let bytes = bytes.ok_or_else(|| self.list.corrupt("a block lies outside its file"))?;
         if payload.is_slow() {
-            wait_for(payload, &range, &mut self.buffer(part, block).slow_lines);
+            payload.wait_for(&range, &mut self.buffer(part, block).slow_reads);
         }
         Ok(Some((bytes, range.start)))
     }
@@ -345,7 +345,7 @@ impl<'a> Blocks<'a> {
                 let len = list.documents as usize;
                 if let Some(payload) = field.skips().resident().filter(|payload| payload.is_slow()) {
                     let range = list.offset..list.offset + list.postings.len() as u64;
-                    wait_for(payload, &range, &mut (0..0));
+                    payload.wait_for(&range, &mut ReadStream::default());
                 }
                 let decoded = codec.decode(&list.postings, u32::MAX, &mut out[..len]);
                 decoded.map_err(|e| decode_error(field.skips().name(), list.offset, codec, e))?;
@@ -547,16 +547,6 @@ fn check_decoded(
     } else {
         Err(Error::corrupt(file, at + used as u64, "bytes follow a block"))
     }
-}
-
-/// Waits as long as a read of `range` from emulated slow memory takes longer than from DRAM. Lines that were
-/// read `last` are in the CPU cache.
-#[cold]
-fn wait_for(payload: &ResidentBytes, range: &Range<u64>, last: &mut Range<u64>) {
-    let lines = range.start / SLOW_LINE..range.end.div_ceil(SLOW_LINE);
-    let cached = lines.end.min(last.end).saturating_sub(lines.start.max(last.start));
-    *last = lines.clone();
-    payload.wait_for_lines(lines.end.saturating_sub(lines.start + cached));
 }
 
 fn piece<'a>(bytes: &'a [u8], start: u64, range: &Range<u64>) -> Option<&'a [u8]> {

@@ -257,17 +257,19 @@ pub fn is_inline(documents: u32) -> bool {
     (documents as usize) < limits::BLOCK
 }
 
-/// Every list in `postings` starts at a multiple of this many bytes: so its first block of raw documents is
-/// aligned.
-pub(crate) fn list_alignment(field: &Field) -> usize {
-    if field.doc_codec == Codec::Raw { LIST_ALIGNMENT_MAX } else { 1 }
+/// Superblocks of a list that are written together: a chunk.
+pub(crate) const CHUNK_SUPERBLOCKS: usize = 8;
+
+/// Every chunk in `postings` starts at a multiple of this many bytes, so that uncompressed documents are aligned.
+pub(crate) fn chunk_alignment(field: &Field) -> usize {
+    if field.doc_codec == Codec::Raw { CHUNK_ALIGNMENT_MAX } else { 1 }
 }
 
 /// Bytes before the first entry of a page of ids: the number of its ids.
 pub(super) const ID_PAGE_HEAD: usize = 2;
 
-/// Largest [`list_alignment`]: a cache line.
-pub(super) const LIST_ALIGNMENT_MAX: usize = 64;
+/// Largest [`chunk_alignment`]: a cache line.
+pub(super) const CHUNK_ALIGNMENT_MAX: usize = 64;
 
 /// Encodes a block max share in units of 1/65535, rounded up. The share of a posting is `f / (f + k)`, its
 /// BM25 score with the default parameters divided by the weight of the term, between 0 and 1.

@@ -3,7 +3,7 @@
 use crate::cursor::{ListsAhead, NO_DOCUMENT};
 use crate::error::{Error, Result};
 use crate::limits::SUPERBLOCK;
-use crate::segment::layout::{list_alignment, share_units};
+use crate::segment::layout::{CHUNK_SUPERBLOCKS, chunk_alignment, share_units};
 use crate::segment::read::{BlockList, FieldReader, ListPart, Norms, SkipRecord, TermInfo};
 use crate::segment::write::default_share;
 use crate::segment::{FieldStats, ListSizes};
@@ -121,14 +121,14 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Checks that blocks are contiguous.
+    /// Checks that blocks are contiguous, except before aligned chunks.
     fn block_offsets(&mut self, list: &BlockList) -> Result<()> {
-        let alignment = list_alignment(self.field.field()) as u64;
-        self.postings_end = self.postings_end.next_multiple_of(alignment);
+        let alignment = chunk_alignment(self.field.field()) as u64;
         let mut ranges = Vec::with_capacity(2 * list.blocks());
         for block in 0..list.blocks() {
             for part in [ListPart::Docs, ListPart::Freqs] {
-                ranges.push(list.range(part, block)?);
+                let starts_chunk = part == ListPart::Docs && block % (CHUNK_SUPERBLOCKS * SUPERBLOCK) == 0;
+                ranges.push((list.range(part, block)?, starts_chunk));
             }
             self.lists.docs_bytes += list.len(ListPart::Docs, block);
             self.lists.freqs_bytes += list.len(ListPart::Freqs, block);
@@ -137,8 +137,11 @@ impl<'a> Checker<'a> {
             }
         }
         self.lists.block_postings += u64::from(list.documents());
-        ranges.sort_unstable_by_key(|range| range.start);
-        for range in &ranges {
+        ranges.sort_unstable_by_key(|(range, _)| range.start);
+        for (range, starts_chunk) in &ranges {
+            if *starts_chunk {
+                self.postings_end = self.postings_end.next_multiple_of(alignment);
+            }
             follow(self.field.postings(), range, &mut self.postings_end)?;
         }
         if list.whole().end != self.postings_end {

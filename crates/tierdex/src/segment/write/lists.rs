@@ -6,7 +6,9 @@
 //! each superblock, with its offsets, and the last documents, max shares and lengths of its blocks; and the
 //! impacts, superblock by superblock.
 
-use super::super::layout::{FileKind, FileMeta, LIST_ALIGNMENT_MAX, ListSizes, list_alignment};
+use super::super::layout::{
+    CHUNK_ALIGNMENT_MAX, CHUNK_SUPERBLOCKS, FileKind, FileMeta, ListSizes, chunk_alignment,
+};
 use super::file::{create, seal};
 use super::superblock::{ShareFn, Superblock, SuperblockEncoder, push_u16};
 use crate::bytes::push_varint;
@@ -17,16 +19,16 @@ use crate::transform::block::{Block, BlockEncoder};
 use std::ops::Range;
 use tierdex_io::{Disk, SealedWriter};
 
-/// Superblocks that are written together.
-const CHUNK_SUPERBLOCKS: usize = 8;
-
 /// Writes the lists of one field.
 pub(super) struct ListsWriter<'a> {
     encoder: SuperblockEncoder<'a>,
     skips: SealedWriter,
     postings: SealedWriter,
-    /// Every list in `postings` starts at a multiple of this.
+    /// Every chunk in `postings` starts at a multiple of this.
     alignment: usize,
+    /// Whether the documents of every chunk precede its frequencies: uncompressed documents beside compressed
+    /// frequencies are then aligned, and can be used in place.
+    documents_first: bool,
     positions: Option<SealedWriter>,
     pending: PendingBlock,
     superblock: Superblock,
@@ -50,7 +52,8 @@ struct PendingBlock {
 
 /// Superblocks that are written together. If their frequencies take more bytes than their documents, all
 /// documents are written before all frequencies: where documents are dense, most queries that read all of
-/// them need few frequencies. Otherwise the frequencies of each block follow its documents.
+/// them need few frequencies. The same holds for uncompressed documents beside compressed frequencies. Otherwise
+/// the frequencies of each block follow its documents.
 #[derive(Default)]
 struct ListChunk {
     docs: Vec<u8>,
@@ -98,7 +101,8 @@ impl<'a> ListsWriter<'a> {
             ),
             skips: file(FileKind::Skips)?,
             postings: file(FileKind::Postings)?,
-            alignment: list_alignment(field),
+            alignment: chunk_alignment(field),
+            documents_first: field.doc_codec.is_uncompressed() && !field.freq_codec.is_uncompressed(),
             positions: field.positions.then(|| file(FileKind::Positions)).transpose()?,
             pending: PendingBlock {
                 before: u32::MAX,
@@ -183,34 +187,34 @@ impl<'a> ListsWriter<'a> {
 
     /// Writes the superblocks of the chunk, and adds their offsets to the record.
     fn close_chunk(&mut self) -> Result<()> {
+        let misaligned = self.postings.position() as usize % self.alignment;
+        let padding = (self.alignment - misaligned) % self.alignment;
+        self.postings.write(&[0; CHUNK_ALIGNMENT_MAX][..padding])?;
         if self.record.entries.is_empty() {
-            let misaligned = self.postings.position() as usize % self.alignment;
-            let padding = (self.alignment - misaligned) % self.alignment;
-            self.postings.write(&[0; LIST_ALIGNMENT_MAX][..padding])?;
             self.record.starts[0] = self.postings.position();
         }
         let chunk = &self.chunk;
         self.sizes.docs_bytes += chunk.docs.len() as u64;
         self.sizes.freqs_bytes += chunk.freqs.len() as u64;
         let mut offset = self.postings.position() - self.record.starts[0];
-        let is_split = chunk.freqs.len() > chunk.docs.len();
+        let documents_first = self.documents_first || chunk.freqs.len() > chunk.docs.len();
         let mut freqs_offset = offset + chunk.docs.len() as u64;
         let record = &mut self.record;
         let mut entries = &record.pending[..];
         for (lens, entry_len) in chunk.lens.chunks(SUPERBLOCK).zip(&record.pending_lens) {
             let sum = |part: usize| lens.iter().map(|lens| u64::from(lens[part])).sum::<u64>();
-            let freqs = if is_split { freqs_offset } else { offset + u64::from(lens[0][0]) };
+            let freqs = if documents_first { freqs_offset } else { offset + u64::from(lens[0][0]) };
             let (entry, rest) = entries.split_at(*entry_len);
             entries = rest;
             record.entries.extend_from_slice(&offset.to_le_bytes());
             record.entries.extend_from_slice(&freqs.to_le_bytes());
             record.entries.extend_from_slice(entry);
-            offset += sum(0) + if is_split { 0 } else { sum(1) };
+            offset += sum(0) + if documents_first { 0 } else { sum(1) };
             freqs_offset += sum(1);
         }
         record.pending.clear();
         record.pending_lens.clear();
-        if is_split {
+        if documents_first {
             self.postings.write(&chunk.docs)?;
             self.postings.write(&chunk.freqs)?;
         } else {
