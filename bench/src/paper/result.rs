@@ -26,9 +26,11 @@ pub(super) struct FigureResult<'a> {
     pub(super) checks: Vec<Checked>,
     /// The cells that were not measured.
     pub(super) unmeasured: Vec<UnmeasuredCell>,
+    /// Cells that were measured in some rounds, and not in all.
+    pub(super) stopped: Vec<Cell>,
 }
 
-/// A cell without rows, or without those of some rounds.
+/// A cell without rows.
 pub(super) struct UnmeasuredCell {
     pub(super) cell: Cell,
     /// Why not, in one line.
@@ -50,12 +52,17 @@ impl<'a> FigureResult<'a> {
     ) -> Result<FigureResult<'a>> {
         let definition = figure.figure;
         let planned = cells(figure.paper, definition, scale)?;
-        let mut unmeasured = Vec::new();
+        let (mut unmeasured, mut stopped) = (Vec::new(), Vec::new());
         for PlannedCell { cell, rounds } in &planned {
             let (reason, unavailable) = match (missing.of(cell), store.failure(cell)) {
                 (Some(why), _) => (why, true),
                 (None, Some(why)) => (format!("failed: {why}"), false),
-                (None, None) if (1..=*rounds).all(|round| store.has_rows(cell, round)) => continue,
+                (None, None) if store.has_rows(cell, 1) => {
+                    if !(2..=*rounds).all(|round| store.has_rows(cell, round)) {
+                        stopped.push(cell.clone());
+                    }
+                    continue;
+                }
                 (None, None) => ("not run yet".to_string(), false),
             };
             unmeasured.push(UnmeasuredCell { cell: cell.clone(), reason, unavailable });
@@ -77,7 +84,7 @@ impl<'a> FigureResult<'a> {
             }
             None => (Vec::new(), Vec::new()),
         };
-        Ok(FigureResult { figure, scale, cells, rows, points, checks, unmeasured })
+        Ok(FigureResult { figure, scale, cells, rows, points, checks, unmeasured, stopped })
     }
 
     /// The result of the n-th expectation, and its reasons: why it differs, and why cells that it compares

@@ -5,6 +5,7 @@ use super::expectation::Verdict;
 use super::result::FigureResult;
 use super::scale::Scale;
 use crate::{Machine, Table};
+use std::collections::BTreeSet;
 
 /// Result of a figure that this machine cannot measure.
 const NOT_MEASURABLE: &str = "not measurable here";
@@ -61,8 +62,16 @@ pub(super) fn markdown(results: &[FigureResult<'_>], controls: &Controls, scale:
     }
     let small = "The indexes of scale small fit into the caches of a processor, and every cell is measured once: this run \
                  shows that all figures can be made, and nothing about the claims.\n\n";
+    let stopped: BTreeSet<String> =
+        results.iter().flat_map(|result| &result.stopped).map(ToString::to_string).collect();
+    let stopped = match stopped.len() {
+        0 => String::new(),
+        cells => format!(
+            "The run was stopped: {cells} cells have fewer rounds than their definition. The same command continues it.\n\n"
+        ),
+    };
     format!(
-        "# Summary at scale {scale}\n\n{}\n\n{}`here` has ratios of medians; the report of a figure has the exact \
+        "# Summary at scale {scale}\n\n{}\n\n{stopped}{}`here` has ratios of medians; the report of a figure has the exact \
          condition of each claim.\n\n{}\n{}## Machine\n\n{}",
         counts(results, controls),
         if scale == Scale::Small { small } else { "" },

@@ -12,11 +12,12 @@ use crate::error::{Error, ErrorKind, Result};
 /// Bytes of a line: the unit in which persistent memory is read.
 const LINE: u64 = 256;
 
-/// Lines that are in flight when a thread reads in order: 16 cache lines, about as many as a core fetches ahead.
+/// Lines that are in flight when a thread reads in order: 16 cache lines, about as many as a core fetches
+/// ahead.
 const IN_FLIGHT: u64 = 4;
 
 /// Lines that a stream keeps in the CPU cache.
-const CACHED: u64 = 16;
+const CACHED: u32 = 16;
 
 /// Limits of a delay.
 const NANOSECONDS_MAX: u32 = 1_000_000;
@@ -66,19 +67,20 @@ impl FromStr for ReadDelay {
     }
 }
 
-/// One sequence of reads from emulated slow memory, for example of the documents of a list. Lines next to those of
-/// earlier reads are fetched ahead, while the thread works.
+/// One sequence of reads from emulated slow memory, for example of the documents of a list. Lines next to
+/// those of earlier reads are fetched ahead, while the thread works.
 #[derive(Clone, Debug)]
 pub struct ReadStream {
-    /// Adjacent lines that were read last, which are in the CPU cache.
-    lines: Range<u64>,
+    /// Adjacent lines that were read last, which are in the CPU cache. A file in memory is smaller than the
+    /// 2^40 bytes of all line numbers.
+    lines: Range<u32>,
     /// Tick at which the last of them arrived.
     arrival: u64,
 }
 
 impl Default for ReadStream {
     fn default() -> ReadStream {
-        ReadStream { lines: u64::MAX..u64::MAX, arrival: 0 }
+        ReadStream { lines: u32::MAX..u32::MAX, arrival: 0 }
     }
 }
 
@@ -105,7 +107,7 @@ impl DelayedReads {
 
     /// Waits until the bytes of `range` have arrived.
     pub(crate) fn wait(&self, range: &Range<u64>, stream: &mut ReadStream) {
-        let read = range.start / LINE..range.end.div_ceil(LINE);
+        let read = (range.start / LINE) as u32..range.end.div_ceil(LINE) as u32;
         let cached = stream.lines.clone();
         let continues = read.start <= cached.end && cached.start <= read.end;
         let new = match continues {
@@ -115,7 +117,7 @@ impl DelayedReads {
         if new == 0 {
             return;
         }
-        stream.arrival = self.arrival(ticks(), new, continues.then_some(stream.arrival));
+        stream.arrival = self.arrival(ticks(), u64::from(new), continues.then_some(stream.arrival));
         stream.lines = match continues && read.end > cached.end {
             true => read.start.min(cached.start).max(read.end.saturating_sub(CACHED))..read.end,
             false if continues => read.start..cached.end.min(read.start + CACHED),
@@ -124,8 +126,9 @@ impl DelayedReads {
         while ticks() < stream.arrival {}
     }
 
-    /// The tick at which the last of `lines` arrives that are needed `now`. If they continue a sequence whose last
-    /// line arrived at `previous_arrival`, they were requested up to a latency ago, [`IN_FLIGHT`] at a time.
+    /// The tick at which the last of `lines` arrives that are needed `now`. If they continue a sequence whose
+    /// last line arrived at `previous_arrival`, they were requested up to a latency ago, [`IN_FLIGHT`] at a
+    /// time.
     fn arrival(&self, now: u64, lines: u64, previous_arrival: Option<u64>) -> u64 {
         let interval = |lines: u64| lines * self.latency / IN_FLIGHT;
         let earliest_request = now.saturating_sub(self.latency);

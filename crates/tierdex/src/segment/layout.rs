@@ -260,7 +260,8 @@ pub fn is_inline(documents: u32) -> bool {
 /// Superblocks of a list that are written together: a chunk.
 pub(crate) const CHUNK_SUPERBLOCKS: usize = 8;
 
-/// Every chunk in `postings` starts at a multiple of this many bytes, so that uncompressed documents are aligned.
+/// Every chunk in `postings` starts at a multiple of this many bytes, so that uncompressed documents are
+/// aligned.
 pub(crate) fn chunk_alignment(field: &Field) -> usize {
     if field.doc_codec == Codec::Raw { CHUNK_ALIGNMENT_MAX } else { 1 }
 }

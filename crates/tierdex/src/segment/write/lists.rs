@@ -52,8 +52,8 @@ struct PendingBlock {
 
 /// Superblocks that are written together. If their frequencies take more bytes than their documents, all
 /// documents are written before all frequencies: where documents are dense, most queries that read all of
-/// them need few frequencies. The same holds for uncompressed documents beside compressed frequencies. Otherwise
-/// the frequencies of each block follow its documents.
+/// them need few frequencies. The same holds for uncompressed documents beside compressed frequencies.
+/// Otherwise the frequencies of each block follow its documents.
 #[derive(Default)]
 struct ListChunk {
     docs: Vec<u8>,
