@@ -16,8 +16,8 @@ const LINE: u64 = 256;
 /// ahead.
 const IN_FLIGHT: u64 = 4;
 
-/// Lines that a stream keeps in the CPU cache.
-const CACHED: u32 = 16;
+/// Lines that a stream keeps in the CPU cache: 256 KiB, a part of a second-level cache.
+const CACHED: u32 = 1024;
 
 /// Limits of a delay.
 const NANOSECONDS_MAX: u32 = 1_000_000;
@@ -226,19 +226,23 @@ mod tests {
         assert_eq!(read(1000..1100), (3..5, true, true));
         let (lines, waited, _) = read(1100..1280);
         assert_eq!((lines, waited), (3..5, false));
-        for (range, lines) in [(1280..1281, 3..6), (600..1000, 2..6), (1281..1536, 2..6), (1530..5000, 4..20)]
+        for (range, lines) in [(1280..1281, 3..6), (600..1000, 2..6), (1281..1536, 2..6), (1530..5000, 2..20)]
         {
             let (now, waited, _) = read(range.clone());
             assert_eq!((now, waited), (lines, range != (1281..1536)), "{range:?}");
         }
+        let (lines, _, _) = read(20 * LINE..2000 * LINE);
+        assert_eq!(lines, 2000 - CACHED..2000);
         assert_eq!(read(300..400), (1..2, true, true));
     }
 
     #[test]
     fn lines_before_the_cached_ones_continue_a_stream() {
         let reads = DelayedReads::new(ReadDelay { nanoseconds: 0, gbps: None });
-        let mut stream = ReadStream { lines: 100..110, arrival: 0 };
-        reads.wait(&(256 * 90..256 * 101), &mut stream);
-        assert_eq!(stream.lines, 90..106);
+        let mut stream = ReadStream { lines: 2000..2010, arrival: 0 };
+        reads.wait(&(LINE * 1990..LINE * 2001), &mut stream);
+        assert_eq!(stream.lines, 1990..2010);
+        reads.wait(&(LINE * 900..LINE * 1990), &mut stream);
+        assert_eq!(stream.lines, 900..900 + CACHED);
     }
 }
