@@ -387,11 +387,15 @@ mod tests {
         // As if the run had been stopped after the second cell.
         let kept: String = cells.lines().take(3).map(|line| format!("{line}\n")).collect();
         fs::write(dir.path().join("small/cells.jsonl"), kept).unwrap();
+        run_in(dir.path(), "test/table-1 --scale small", &stop).0.unwrap_err();
+        let summary = read(dir.path(), "summary.md");
+        assert!(summary.contains("The run was stopped: 2 cells have fewer rounds"), "{summary}");
         let (result, out) = run_in(dir.path(), "test --scale small", &Stop::default());
         result.unwrap();
         assert!(out.starts_with("1/10 "), "{out}");
         let again = run_in(dir.path(), "test --scale small", &Stop::default()).1;
         assert!(again.lines().all(|line| !line.contains(" left: ")), "{again}");
+        assert!(!read(dir.path(), "summary.md").contains("The run was stopped"));
     }
 
     #[test]

@@ -118,10 +118,12 @@ impl DelayedReads {
             return;
         }
         stream.arrival = self.arrival(ticks(), u64::from(new), continues.then_some(stream.arrival));
-        stream.lines = match continues && read.end > cached.end {
-            true => read.start.min(cached.start).max(read.end.saturating_sub(CACHED))..read.end,
-            false if continues => read.start..cached.end.min(read.start + CACHED),
+        stream.lines = match continues {
             false => read,
+            true if read.end > cached.end => {
+                read.start.min(cached.start).max(read.end.saturating_sub(CACHED))..read.end
+            }
+            true => read.start..cached.end.min(read.start + CACHED),
         };
         while ticks() < stream.arrival {}
     }

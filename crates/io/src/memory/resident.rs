@@ -76,6 +76,7 @@ impl ResidentBytes {
 
     /// Waits until the bytes of `range`, offsets in a file, have arrived from the emulated memory; returns at
     /// once if the bytes are not in one.
+    #[cold]
     pub fn wait_for(&self, range: &Range<u64>, stream: &mut ReadStream) {
         if let Some(delayed) = &self.delayed {
             delayed.wait(range, stream);
