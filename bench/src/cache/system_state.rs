@@ -25,6 +25,9 @@ pub(super) fn drop_page_cache() -> Result<()> {
 /// Bytes of a huge page.
 pub(super) const HUGE_PAGE: u64 = 2 << 20;
 
+/// Reservations that are tried, with a compaction of memory after each failed one.
+const HUGE_PAGE_ATTEMPTS: u32 = 3;
+
 const HUGE_PAGES: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB";
 
 /// Huge pages that this run reserved. Dropping it lowers the number of huge pages by as many, and not to the
@@ -57,9 +60,18 @@ impl HugePages {
                  choose another --region"
             ))
         };
-        let written = fs::write(dir.join("nr_hugepages"), target.to_string());
-        written.map_err(|error| failed(format!("{} are free: {error}", free())))?;
-        let there = count(dir, "nr_hugepages");
+        let mut there = before;
+        for _attempt in 0..HUGE_PAGE_ATTEMPTS {
+            let written = fs::write(dir.join("nr_hugepages"), target.to_string());
+            written.map_err(|error| failed(format!("{} are free: {error}", free())))?;
+            there = count(dir, "nr_hugepages");
+            if there >= target {
+                break;
+            }
+            // Earlier cells leave memory fragmented. Where compaction is not permitted, the error below
+            // has the number of pages.
+            let _ = fs::write("/proc/sys/vm/compact_memory", "1");
+        }
         let pages = HugePages { dir: dir.to_path_buf(), added: there.saturating_sub(before) };
         if there < target {
             return Err(failed(format!("there is memory for {} only", needed - (target - there))));
