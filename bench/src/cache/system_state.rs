@@ -25,7 +25,7 @@ pub(super) fn drop_page_cache() -> Result<()> {
 /// Bytes of a huge page.
 pub(super) const HUGE_PAGE: u64 = 2 << 20;
 
-/// Reservations that are tried, with a compaction of memory after each failed one.
+/// Reservations that are tried, each after a compaction of memory if the one before fell short.
 const HUGE_PAGE_ATTEMPTS: u32 = 3;
 
 const HUGE_PAGES: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB";
@@ -60,23 +60,23 @@ impl HugePages {
                  choose another --region"
             ))
         };
-        let mut there = before;
-        for _attempt in 0..HUGE_PAGE_ATTEMPTS {
+        let mut pages = HugePages { dir: dir.to_path_buf(), added: 0 };
+        for attempt in 0..HUGE_PAGE_ATTEMPTS {
+            if attempt > 0 {
+                // Earlier cells leave memory fragmented. Where compaction is not permitted, the error
+                // below has the number of pages.
+                let _ = fs::write("/proc/sys/vm/compact_memory", "1");
+            }
             let written = fs::write(dir.join("nr_hugepages"), target.to_string());
             written.map_err(|error| failed(format!("{} are free: {error}", free())))?;
-            there = count(dir, "nr_hugepages");
+            let there = count(dir, "nr_hugepages");
+            pages.added = there.saturating_sub(before);
             if there >= target {
-                break;
+                return Ok(Some(pages));
             }
-            // Earlier cells leave memory fragmented. Where compaction is not permitted, the error below
-            // has the number of pages.
-            let _ = fs::write("/proc/sys/vm/compact_memory", "1");
         }
-        let pages = HugePages { dir: dir.to_path_buf(), added: there.saturating_sub(before) };
-        if there < target {
-            return Err(failed(format!("there is memory for {} only", needed - (target - there))));
-        }
-        Ok(Some(pages))
+        let missing = target - before - pages.added;
+        Err(failed(format!("there is memory for {} only", needed.saturating_sub(missing))))
     }
 }
 

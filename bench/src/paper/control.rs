@@ -45,7 +45,9 @@ impl Controls {
         let control = expected.control.as_deref().unwrap_or_default();
         match self.explanation(expected) {
             Explanation::Confirmed => format!("confirmed by {control}: {because}"),
-            Explanation::Refuted => format!("not explained; {control} refutes that {because}"),
+            Explanation::Refuted => {
+                format!("not explained; the claim of {control} differs too, so it is not only that {because}")
+            }
             Explanation::Possible if control.is_empty() => format!("possible reason: {because}"),
             Explanation::Possible => format!("possible reason, which {control} tests: {because}"),
             Explanation::Absent => "not explained".to_string(),
@@ -87,7 +89,11 @@ mod tests {
         assert_eq!(about("because = 'b'"), (Explanation::Possible, "possible reason: b".to_string()));
         for (control, explanation, reason) in [
             ("c/yes", Explanation::Confirmed, "confirmed by c/yes: b"),
-            ("c/no", Explanation::Refuted, "not explained; c/no refutes that b"),
+            (
+                "c/no",
+                Explanation::Refuted,
+                "not explained; the claim of c/no differs too, so it is not only that b",
+            ),
             ("c/open", Explanation::Possible, "possible reason, which c/open tests: b"),
         ] {
             let text = format!("because = 'b'\ncontrol = '{control}'");
