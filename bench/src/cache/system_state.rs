@@ -1,5 +1,5 @@
-//! Changes of the machine's state for a run: drops the page cache, reserves huge pages, throttles devices,
-//! and sets their read-ahead.
+//! Changes of the machine's state for a run: drops the page cache, reserves huge pages, for which memory is
+//! compacted if it is too fragmented, throttles devices, and sets their read-ahead.
 
 use super::device::Device;
 use crate::cgroup::Cgroup;
@@ -29,6 +29,7 @@ pub(super) const HUGE_PAGE: u64 = 2 << 20;
 const HUGE_PAGE_ATTEMPTS: u32 = 3;
 
 const HUGE_PAGES: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB";
+const COMPACT_MEMORY: &str = "/proc/sys/vm/compact_memory";
 
 /// Huge pages that this run reserved. Dropping it lowers the number of huge pages by as many, and not to the
 /// former number, because another run may have reserved some since.
@@ -44,10 +45,10 @@ impl HugePages {
     /// # Errors
     /// One line with the number of pages that are available.
     pub(super) fn reserve(needed: u64) -> Result<Option<HugePages>> {
-        HugePages::reserve_at(Path::new(HUGE_PAGES), needed)
+        HugePages::reserve_at(Path::new(HUGE_PAGES), Path::new(COMPACT_MEMORY), needed)
     }
 
-    fn reserve_at(dir: &Path, needed: u64) -> Result<Option<HugePages>> {
+    fn reserve_at(dir: &Path, compact_memory: &Path, needed: u64) -> Result<Option<HugePages>> {
         let free = || count(dir, "free_hugepages").saturating_sub(count(dir, "resv_hugepages"));
         if free() >= needed {
             return Ok(None);
@@ -65,7 +66,7 @@ impl HugePages {
             if attempt > 0 {
                 // Earlier cells leave memory fragmented. Where compaction is not permitted, the error
                 // below has the number of pages.
-                let _ = fs::write("/proc/sys/vm/compact_memory", "1");
+                let _ = fs::write(compact_memory, "1");
             }
             let written = fs::write(dir.join("nr_hugepages"), target.to_string());
             written.map_err(|error| failed(format!("{} are free: {error}", free())))?;
@@ -217,8 +218,10 @@ mod tests {
     #[test]
     fn huge_pages_are_reserved_and_released() {
         let dir = kernel([10, 6, 1]);
-        assert!(HugePages::reserve_at(dir.path(), 5).unwrap().is_none());
-        let pages = HugePages::reserve_at(dir.path(), 8).unwrap().unwrap();
+        let compaction = dir.path().join("compact_memory");
+        assert!(HugePages::reserve_at(dir.path(), &compaction, 5).unwrap().is_none());
+        let pages = HugePages::reserve_at(dir.path(), &compaction, 8).unwrap().unwrap();
+        assert!(!compaction.exists());
         assert_eq!(count(dir.path(), "nr_hugepages"), 13);
         fs::write(dir.path().join("nr_hugepages"), "20").unwrap();
         drop(pages);
@@ -226,10 +229,22 @@ mod tests {
     }
 
     #[test]
+    fn memory_is_compacted_if_a_reservation_falls_short() {
+        let dir = kernel([0, 0, 0]);
+        let compaction = dir.path().join("compact_memory");
+        // A kernel that has no memory for huge pages: their number stays 0.
+        fs::remove_file(dir.path().join("nr_hugepages")).unwrap();
+        std::os::unix::fs::symlink("/dev/null", dir.path().join("nr_hugepages")).unwrap();
+        let error = HugePages::reserve_at(dir.path(), &compaction, 7).unwrap_err().to_string();
+        assert!(error.contains("there is memory for 0 only; set vm.nr_hugepages to 7"), "{error}");
+        assert_eq!(fs::read_to_string(&compaction).unwrap(), "1");
+    }
+
+    #[test]
     fn the_error_names_the_missing_number_of_pages() {
         let dir = tempfile::tempdir().unwrap();
         let missing = dir.path().join("none");
-        let error = HugePages::reserve_at(&missing, 7).unwrap_err().to_string();
+        let error = HugePages::reserve_at(&missing, &missing, 7).unwrap_err().to_string();
         assert!(error.contains("needs 7 huge pages") && error.contains("vm.nr_hugepages to 7"), "{error}");
     }
 }
