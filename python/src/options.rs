@@ -88,7 +88,7 @@ fn read_field(py: Python<'_>, field: FieldTuple) -> PyResult<Field> {
     };
     let sources = [Source::TitleAndText, Source::Text, Source::Title];
     let source = sources[choice("source", &source, &sources.map(Source::name))?];
-    let tokenizers = [Tokenizer::Alphanumeric, Tokenizer::Whitespace];
+    let tokenizers = Tokenizer::ALL;
     let tokenizer = tokenizers[choice("tokenizer", &tokenizer, &tokenizers.map(Tokenizer::name))?];
     let kinds = [NormKind::Byte, NormKind::Exact];
     let norms = kinds[choice("norms", &norms, &kinds.map(NormKind::name))?];

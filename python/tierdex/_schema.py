@@ -23,8 +23,10 @@ class Text:
     ``stem``: the language of the Snowball stemmer, such as ``"english"``.
     ``stop_words``: ``"english"``, or words that are not indexed.
     ``fold_accents``: whether ``é`` is indexed as ``e``.
-    ``tokenizer``: ``"alphanumeric"`` takes runs of letters and digits, in lower case; ``"whitespace"`` takes
-    text that is tokenised already as it is.
+    ``tokenizer``: ``"unicode"`` takes words of all languages with their marks, in lower case and normalization
+    form C, and of text without blanks (Chinese, Japanese, Thai, Lao, Khmer, Burmese) each two neighbouring
+    characters; ``"alphanumeric"`` takes runs of letters and digits, in lower case; ``"whitespace"`` takes runs of
+    other characters than white space as they are.
     ``positions``: whether phrases can be searched; the index grows.
     ``norms``: the precision of document lengths, ``"byte"`` (exact below 128) or ``"exact"``.
     ``codec`` and ``freq_codec``: codecs of document numbers and of frequencies.
@@ -52,7 +54,7 @@ class Text:
         stem: str | None = None,
         stop_words: Literal["english"] | Iterable[str] | None = None,
         fold_accents: bool = False,
-        tokenizer: Tokenizer = "alphanumeric",
+        tokenizer: Tokenizer = "unicode",
         positions: bool = False,
         norms: Norms = "byte",
         codec: str = "auto",

@@ -15,5 +15,5 @@ Path = str | os.PathLike[str]
 #: Whether to show progress, or a function of what is done and of the total.
 Progress = bool | Callable[[int, int | None], object]
 Source = Literal["title and text", "title", "text"]
-Tokenizer = Literal["alphanumeric", "whitespace"]
+Tokenizer = Literal["unicode", "alphanumeric", "whitespace"]
 Norms = Literal["byte", "exact"]

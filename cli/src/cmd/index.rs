@@ -89,7 +89,7 @@ pub struct SchemaArguments {
     /// Norms: encoding of the document length [default: byte]
     #[arg(long, value_enum)]
     norms: Option<NormsChoice>,
-    /// Tokenizer [default: alphanumeric]
+    /// Tokenizer [default: unicode]
     #[arg(long, value_enum)]
     tokenizer: Option<TokenizerChoice>,
     /// Snowball stemmer of a language [default: none]
@@ -98,7 +98,7 @@ pub struct SchemaArguments {
     /// Stop words: english, or a file with one word per line [default: none]
     #[arg(long)]
     stop_words: Option<String>,
-    /// Remove accents: é becomes e
+    /// Remove accents: é becomes e, and ligatures such as ﬁ become letters
     #[arg(long)]
     fold_accents: bool,
     /// Stored fields, for display [default: text]
@@ -133,6 +133,8 @@ enum NormsChoice {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum TokenizerChoice {
+    /// Words of all languages, in lower case; of text without blanks each two characters
+    Unicode,
     /// Runs of letters and digits, in lower case
     Alphanumeric,
     /// Runs of other characters than white space, unchanged, for tokenized text
@@ -169,8 +171,9 @@ impl SchemaArguments {
         field.freq_codec = self.freq_codec.unwrap_or(field.doc_codec.plain());
         field.norms = if self.norms == Some(NormsChoice::Exact) { NormKind::Exact } else { NormKind::Byte };
         field.analysis.tokenizer = match self.tokenizer {
+            None | Some(TokenizerChoice::Unicode) => Tokenizer::Unicode,
+            Some(TokenizerChoice::Alphanumeric) => Tokenizer::Alphanumeric,
             Some(TokenizerChoice::Whitespace) => Tokenizer::Whitespace,
-            _ => Tokenizer::Alphanumeric,
         };
         field.analysis.fold_accents = self.fold_accents;
         field.analysis.stemmer = self.stem;

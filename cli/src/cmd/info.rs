@@ -33,8 +33,11 @@ pub fn run(arguments: &Arguments) -> Outcome {
 fn analysis(field: &Field) -> String {
     let analysis = &field.analysis;
     let mut steps = vec![analysis.tokenizer.name().to_string()];
-    if analysis.tokenizer == Tokenizer::Alphanumeric {
+    if analysis.tokenizer != Tokenizer::Whitespace {
         steps.push("lower case".to_string());
+    }
+    if analysis.tokenizer == Tokenizer::Unicode {
+        steps.push("NFC".to_string());
     }
     if analysis.fold_accents {
         steps.push("accents folded".to_string());

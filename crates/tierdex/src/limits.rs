@@ -86,6 +86,9 @@ pub const FUZZY_EXPANSIONS_MAX: usize = 50;
 /// Terms that all prefixes of a query expand to, in total.
 pub const PREFIX_EXPANSIONS_MAX: usize = 65_536;
 
+/// Terms that the last character of a phrase of text without blanks stands for, if it is a run of its own.
+pub const PHRASE_EXPANSIONS_MAX: usize = 1024;
+
 /// Prefixes and fuzzy words in one query.
 pub const QUERY_EXPANDED_MAX: usize = 64;
 

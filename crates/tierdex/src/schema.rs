@@ -86,8 +86,12 @@ pub struct Analysis {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Tokenizer {
-    /// Maximal runs of alphanumeric characters, lower-cased (full Unicode).
+    /// Words of any script with their marks, in lower case and normalization form C; of text without blanks
+    /// (Chinese, Japanese, Thai, Lao, Khmer, Burmese) each two neighbouring characters
+    /// (`crates/tierdex/src/text/words.rs`).
     #[default]
+    Unicode,
+    /// Maximal runs of alphanumeric characters, in lower case: a combining mark ends a word.
     Alphanumeric,
     /// Runs of characters other than white space, unchanged: for text that is already tokenized.
     Whitespace,
@@ -115,9 +119,13 @@ impl NormKind {
 }
 
 impl Tokenizer {
-    /// Name: `alphanumeric` or `whitespace`.
+    /// All of them.
+    pub const ALL: [Tokenizer; 3] = [Tokenizer::Unicode, Tokenizer::Alphanumeric, Tokenizer::Whitespace];
+
+    /// Name: `unicode`, `alphanumeric` or `whitespace`.
     pub fn name(self) -> &'static str {
         match self {
+            Tokenizer::Unicode => "unicode",
             Tokenizer::Alphanumeric => "alphanumeric",
             Tokenizer::Whitespace => "whitespace",
         }
@@ -321,6 +329,7 @@ impl Field {
         out.push(match self.analysis.tokenizer {
             Tokenizer::Alphanumeric => 0,
             Tokenizer::Whitespace => 1,
+            Tokenizer::Unicode => 2,
         });
         out.push(u8::from(self.analysis.fold_accents));
         out.push(self.analysis.stemmer.map_or(0, Language::id));
@@ -356,6 +365,7 @@ impl Analysis {
         let tokenizer = match view.u8()? {
             0 => Tokenizer::Alphanumeric,
             1 => Tokenizer::Whitespace,
+            2 => Tokenizer::Unicode,
             _ => return Err(view.corrupt("unknown tokenizer")),
         };
         let fold_accents = read_flag(view)?;

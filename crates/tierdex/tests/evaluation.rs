@@ -282,6 +282,7 @@ fn a_sloppy_frequency_is_at_most_that_of_the_rarest_term() {
         field: 0,
         terms: (0..TERMS).map(|term| ((term * APART) as u32, name(term))).collect(),
         slop: TERMS as u32 - 1,
+        open_end: false,
         boost: 1.0,
     };
     let text = |length: usize, places: &[(usize, usize)]| {

@@ -12,7 +12,7 @@ use super::tuning::{HEAD_RECORD_BYTES_MIN, IMPACT_RECORD_BYTES_MAX};
 use crate::cursor::{ListsAhead, PostingsCursor};
 use crate::error::Result;
 use crate::query::plan::{Leaf, PlanGroup, PlanNode, QueryPlan};
-use crate::query::starting_with;
+use crate::query::{Prefix, starting_with};
 use crate::rank::TermScorer;
 use crate::segment::read::{BlockSource, RecordPart, Segment, TermInfo};
 
@@ -69,7 +69,8 @@ impl<'a> Opener<'a, '_> {
                     Phrase::new(terms, (self.segment.field(*field), self.source), scorer, alignments)?;
                 Ok(Some(Node::Phrase(Box::new(phrase))))
             }
-            PlanNode::Prefix { field, prefix, weight, .. } => {
+            PlanNode::Prefix { field, prefix, whole_clusters, weight, .. } => {
+                let prefix = Prefix { text: prefix, whole_clusters: *whole_clusters };
                 let documents = documents_with_prefix((self.segment, self.source), *field, prefix)?;
                 let set = SetNode::new(documents, self.plan.scale.constant(*weight));
                 Ok((set.cost > 0).then_some(Node::Set(set)))
@@ -198,7 +199,7 @@ impl Leaf {
 fn documents_with_prefix(
     (segment, source): (&Segment, &dyn BlockSource),
     field: usize,
-    prefix: &str,
+    prefix: Prefix<'_>,
 ) -> Result<DocumentSet> {
     let field = segment.field(field);
     let infos = starting_with(field, prefix, source)?;

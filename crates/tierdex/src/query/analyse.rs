@@ -3,14 +3,16 @@
 //! Words and phrases go through the analysis chain of their field. Prefixes and fuzzy words are only
 //! lower-cased and accent-folded, if the chain does so; they are not stemmed or dropped as stop words. A
 //! word that analysis splits into several tokens becomes several alternatives; of a prefix only the last
-//! token is a prefix.
+//! token is a prefix. A run of text without blanks is one alternative: a phrase of its bigrams if the field
+//! has positions, else all of them; a run of one grapheme cluster is a prefix of the bigrams that begin with
+//! it. A word that is too long to be indexed matches nothing; in a phrase it leaves a gap.
 
 use super::syntax::{Occur, Problems, SyntaxTree, check_length, parse, parse_lenient};
 use super::tree::Query;
 use crate::error::{Error, Result};
 use crate::limits::{BOOST_MAX, FUZZY_BYTES_MAX, PHRASE_TERMS_MAX, QUERY_EXPANDED_MAX, QUERY_TERMS_MAX};
 use crate::schema::{Analysis, Schema, Source};
-use crate::text::Analyzer;
+use crate::text::{Analyzer, RunPart};
 use std::cell::RefCell;
 
 impl Query {
@@ -36,10 +38,14 @@ impl Query {
         (query, problems.into_warnings())
     }
 
-    /// Documents that contain any term of `text`, which is plain text without operators.
+    /// Documents that contain any term of `text`, which is plain text without operators. Of text without
+    /// blanks the terms are all bigrams.
     pub fn any_term(text: &str, schema: &Schema) -> Result<Query> {
         check_length(text)?;
-        let query = Analyzers::new(schema, &mut Problems::strict()).words(0, text, 1.0)?;
+        let mut problems = Problems::strict();
+        let mut analyzers = Analyzers::new(schema, &mut problems);
+        analyzers.runs_are_bags = true;
+        let query = analyzers.words(0, text, 1.0)?;
         Ok(query.map_or(Query::Nothing, Query::normal))
     }
 }
@@ -64,6 +70,8 @@ pub(super) struct Analyzers<'a> {
     terms: usize,
     /// Prefixes and fuzzy words so far.
     expanded: usize,
+    /// Whether the bigrams of a run are alternatives.
+    runs_are_bags: bool,
     problems: &'a mut Problems,
 }
 
@@ -84,7 +92,7 @@ impl Drop for Analyzers<'_> {
 impl<'a> Analyzers<'a> {
     pub(super) fn new(schema: &'a Schema, problems: &'a mut Problems) -> Analyzers<'a> {
         let chains = schema.fields.iter().map(|_| None).collect();
-        Analyzers { schema, chains, terms: 0, expanded: 0, problems }
+        Analyzers { schema, chains, terms: 0, expanded: 0, runs_are_bags: false, problems }
     }
 
     /// Converts a syntax tree; `None` if analysis drops all its terms.
@@ -132,16 +140,33 @@ impl<'a> Analyzers<'a> {
 
     pub(super) fn words(&mut self, field: usize, words: &str, boost: f64) -> Result<Option<Query>> {
         // Most words are one token.
-        let (mut first, mut others) = (None, Vec::new());
-        self.chain(field).analyze(words, 0, |token| {
-            let term = Query::Term { field, term: token.term.to_string(), boost };
-            match &first {
-                None => first = Some(term),
-                Some(_) => others.push(term),
+        let (mut first, mut others, mut run) = (None, Vec::new(), Run::default());
+        let mut push = |clause| match first {
+            None => first = Some(clause),
+            Some(_) => others.push(clause),
+        };
+        let positions = self.schema.fields[field].positions;
+        let (runs_are_bags, mut terms) = (self.runs_are_bags, 0);
+        let analyzer = self.chain(field);
+        analyzer.analyze(words, 0, |token| {
+            terms += 1;
+            let term = token.term.to_string();
+            if token.run.is_none_or(|part| part.is_first) {
+                std::mem::take(&mut run).query(field, positions, boost).map(&mut push);
+            }
+            match token.run {
+                Some(part) if part.is_last => run.cluster = part.is_first.then_some(term),
+                Some(_) if !runs_are_bags => run.bigrams.push((token.position, term)),
+                _ => push(Query::Term { field, term, boost }),
             }
         });
-        if !self.count(usize::from(first.is_some()) + others.len())? {
+        let too_long = analyzer.take_too_long();
+        run.query(field, positions, boost).map(push);
+        if !self.count(terms)? {
             return Ok(None);
+        }
+        if first.is_none() && too_long > 0 {
+            return Ok(Some(Query::Nothing));
         }
         if others.is_empty() {
             return Ok(first);
@@ -151,18 +176,38 @@ impl<'a> Analyzers<'a> {
     }
 
     fn prefix(&mut self, field: usize, text: &str, boost: f64) -> Result<Option<Query>> {
-        let mut tokens = self.chain(field).normalized(text);
-        let Some((start, prefix)) = tokens.pop() else { return Ok(None) };
+        let mut last = None;
+        let analyzer = self.chain(field);
+        analyzer.normalized(text, |token| last = Some((token.start, token.term.to_string(), token.run)));
+        let Some((start, prefix, run)) = last else { return Ok(None) };
+        if run.is_some_and(|part| !part.is_first) {
+            // The last word is a run of several clusters, which other text may follow in any case.
+            return self.words(field, text, boost);
+        }
         let mut should: Vec<_> = self.words(field, &text[..start], boost)?.into_iter().collect();
         if self.expand()? {
-            should.push(Query::Prefix { field, prefix, boost });
+            let query = |prefix| Query::Prefix { field, prefix, whole_clusters: false, boost };
+            match prefix.strip_suffix(['σ', 'ς']) {
+                // The lower case of a sigma depends on whether the word ends there.
+                Some(stem) => should.extend([format!("{stem}σ"), format!("{stem}ς")].map(query)),
+                None => should.push(query(prefix)),
+            }
         }
         Ok(any(should))
     }
 
     fn fuzzy(&mut self, field: usize, text: &str, distance: u8, boost: f64) -> Result<Option<Query>> {
+        let mut words = Vec::new();
+        self.chain(field).normalized(text, |token| words.push((token.term.to_string(), token.run)));
+        if words.iter().any(|(_, run)| run.is_some()) {
+            if distance > 0 {
+                let message = format!("`{text}` cannot be fuzzy: it has text without blanks between words");
+                self.problems.report(Error::query(message))?;
+            }
+            return self.words(field, text, boost);
+        }
         let mut should = Vec::new();
-        for (_, word) in self.chain(field).normalized(text) {
+        for (word, _) in words {
             if word.len() > FUZZY_BYTES_MAX {
                 let message =
                     format!("a fuzzy word of {} bytes; at most {FUZZY_BYTES_MAX} can be one", word.len());
@@ -179,30 +224,45 @@ impl<'a> Analyzers<'a> {
     }
 
     fn phrase(&mut self, field: usize, words: &str, slop: u32, boost: f64) -> Result<Option<Query>> {
-        let mut terms = Vec::new();
-        self.chain(field).analyze(words, 0, |token| terms.push((token.position, token.term.to_string())));
+        let (mut terms, mut open_end) = (Vec::new(), false);
+        let analyzer = self.chain(field);
+        analyzer.analyze(words, 0, |token| {
+            // The last cluster of a longer run is in the bigram before it.
+            let is_whole_run = |part: RunPart| part.is_first && part.is_last;
+            open_end = token.run.is_some_and(is_whole_run);
+            if token.run.is_none_or(|part| part.is_first || !part.is_last) {
+                terms.push((token.position, token.term.to_string()));
+            }
+        });
+        // Beside other words it leaves a gap, as in the documents.
+        if analyzer.take_too_long() > 0 && terms.is_empty() {
+            return Ok(Some(Query::Nothing));
+        }
         if terms.len() > PHRASE_TERMS_MAX {
             let message = format!("a phrase of {} terms; at most {PHRASE_TERMS_MAX} can be one", terms.len());
             self.problems.report(Error::query(message))?;
             terms.truncate(PHRASE_TERMS_MAX);
+            open_end = false;
         }
         if !self.count(terms.len())? {
             return Ok(None);
         }
-        let first = terms.first().map_or(0, |(position, _)| *position);
-        for (position, _) in &mut terms {
-            *position -= first;
+        let one = |term: String, is_cluster: bool| match is_cluster {
+            true => Query::Prefix { field, prefix: term, whole_clusters: true, boost },
+            false => Query::Term { field, term, boost },
+        };
+        if terms.len() < 2 {
+            return Ok(terms.pop().map(|(_, term)| one(term, open_end)));
         }
-        if terms.len() > 1 && self.problems.is_lenient() && !self.schema.fields[field].positions {
+        if self.problems.is_lenient() && !self.schema.fields[field].positions {
             self.problems.report(no_positions(self.schema, field))?;
-            let must = terms.into_iter().map(|(_, term)| Query::Term { field, term, boost });
+            let last = terms.len() - 1;
+            let terms = terms.into_iter().enumerate();
+            let must = terms.map(|(number, (_, term))| one(term, open_end && number == last));
             return Ok(Some(Query::clauses(must.collect(), Vec::new(), Vec::new())));
         }
-        Ok(match terms.len() {
-            0 => None,
-            1 => Some(Query::Term { field, term: terms.remove(0).1, boost }),
-            _ => Some(Query::Phrase { field, terms, slop, boost }),
-        })
+        from_first(&mut terms);
+        Ok(Some(Query::Phrase { field, terms, slop, open_end, boost }))
     }
 
     /// Adds to the number of terms. False, with a problem reported, if that exceeds the limit.
@@ -247,6 +307,49 @@ impl<'a> Analyzers<'a> {
             kept.unwrap_or_else(|| (analysis.clone(), Analyzer::new(analysis)))
         });
         analyzer
+    }
+}
+
+/// A run of text without blanks in a query.
+#[derive(Default)]
+struct Run {
+    /// With their positions.
+    bigrams: Vec<(u32, String)>,
+    /// Its only grapheme cluster.
+    cluster: Option<String>,
+}
+
+impl Run {
+    /// The clause of the run; `None` if analysis dropped its terms. A run that is longer than a phrase may be
+    /// becomes several phrases.
+    fn query(self, field: usize, positions: bool, boost: f64) -> Option<Query> {
+        if let Some(prefix) = self.cluster {
+            return Some(Query::Prefix { field, prefix, whole_clusters: true, boost });
+        }
+        if self.bigrams.is_empty() {
+            return None;
+        }
+        let per_clause = if positions { PHRASE_TERMS_MAX } else { 1 };
+        let mut must = Vec::with_capacity(self.bigrams.len().div_ceil(per_clause));
+        let mut bigrams = self.bigrams.into_iter().peekable();
+        while bigrams.peek().is_some() {
+            let mut terms: Vec<_> = bigrams.by_ref().take(per_clause).collect();
+            if terms.len() == 1 {
+                must.push(Query::Term { field, term: terms.remove(0).1, boost });
+            } else {
+                from_first(&mut terms);
+                must.push(Query::Phrase { field, terms, slop: 0, open_end: false, boost });
+            }
+        }
+        Some(if must.len() == 1 { must.remove(0) } else { Query::clauses(must, Vec::new(), Vec::new()) })
+    }
+}
+
+/// Turns positions into distances from the first term.
+fn from_first(terms: &mut [(u32, String)]) {
+    let first = terms.first().map_or(0, |(position, _)| *position);
+    for (position, _) in terms {
+        *position -= first;
     }
 }
 

@@ -3,8 +3,9 @@
 
 use super::fuzzy::Levenshtein;
 use crate::error::{Error, Result};
-use crate::limits::{FUZZY_EXPANSIONS_MAX, PREFIX_EXPANSIONS_MAX};
+use crate::limits::{FUZZY_EXPANSIONS_MAX, PHRASE_EXPANSIONS_MAX, PREFIX_EXPANSIONS_MAX};
 use crate::segment::read::{Automaton, BlockSource, FieldReader, Segment, TermInfo, TermWalk};
+use crate::text::first_cluster;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ pub(super) struct FuzzyMatch {
 }
 
 /// Accepts the strings with this prefix. The state is the number of bytes matched.
-pub(super) struct PrefixAutomaton<'a>(pub(super) &'a [u8]);
+struct PrefixAutomaton<'a>(&'a [u8]);
 
 impl Automaton for PrefixAutomaton<'_> {
     fn start(&self) -> u32 {
@@ -37,6 +38,21 @@ impl Automaton for PrefixAutomaton<'_> {
 
     fn accepts(&self, state: u32) -> bool {
         state as usize == self.0.len()
+    }
+}
+
+/// The terms that a prefix stands for.
+#[derive(Clone, Copy)]
+pub(crate) struct Prefix<'a> {
+    pub(crate) text: &'a str,
+    /// Whether a grapheme cluster of the term ends behind the prefix.
+    pub(crate) whole_clusters: bool,
+}
+
+impl Prefix<'_> {
+    /// Whether it stands for `term`, which begins with it.
+    pub(super) fn stands_for(self, term: &[u8]) -> bool {
+        !self.whole_clusters || std::str::from_utf8(term).is_ok_and(|term| first_cluster(term) == self.text)
     }
 }
 
@@ -144,18 +160,59 @@ pub(super) fn fuzzy_matches(
 /// # Errors
 /// If `count` exceeds [`PREFIX_EXPANSIONS_MAX`].
 pub(super) fn count_terms_with_prefix(
-    (segments, source): (&[Arc<Segment>], &dyn BlockSource),
+    lists: (&[Arc<Segment>], &dyn BlockSource),
     field: usize,
-    prefix: &str,
+    prefix: Prefix<'_>,
     count: &mut usize,
 ) -> Result<()> {
-    let mut walks = MergedWalk::open((segments, source), field, || PrefixAutomaton(prefix.as_bytes()))?;
-    while walks.next()?.is_some() {
+    each_term_with_prefix(lists, field, prefix, |_, _| {
         *count += 1;
         if *count > PREFIX_EXPANSIONS_MAX {
             return Err(Error::query(format!(
-                "its prefixes stand for more than {PREFIX_EXPANSIONS_MAX} terms; `{prefix}*` needs more letters"
+                "its prefixes stand for more than {PREFIX_EXPANSIONS_MAX} terms; `{}*` needs more letters",
+                prefix.text
             )));
+        }
+        Ok(())
+    })
+}
+
+/// The terms with `prefix` over all segments, each with its dictionary entry in each segment.
+///
+/// # Errors
+/// If there are more than [`PHRASE_EXPANSIONS_MAX`].
+pub(super) fn terms_with_prefix(
+    lists: (&[Arc<Segment>], &dyn BlockSource),
+    field: usize,
+    prefix: Prefix<'_>,
+) -> Result<Vec<(String, Vec<Option<TermInfo>>)>> {
+    let mut terms = Vec::new();
+    each_term_with_prefix(lists, field, prefix, |term, walks| {
+        if terms.len() == PHRASE_EXPANSIONS_MAX {
+            return Err(Error::query(format!(
+                "`{}` at the end of a phrase stands for more than {PHRASE_EXPANSIONS_MAX} terms; leave it out",
+                prefix.text
+            )));
+        }
+        terms.push((
+            String::from_utf8_lossy(&term).into_owned(),
+            walks.infos().map(|info| info.cloned()).collect(),
+        ));
+        Ok(())
+    })?;
+    Ok(terms)
+}
+
+fn each_term_with_prefix<'a>(
+    lists: (&'a [Arc<Segment>], &'a dyn BlockSource),
+    field: usize,
+    prefix: Prefix<'a>,
+    mut body: impl FnMut(Vec<u8>, &MergedWalk<'a, PrefixAutomaton<'a>>) -> Result<()>,
+) -> Result<()> {
+    let mut walks = MergedWalk::open(lists, field, || PrefixAutomaton(prefix.text.as_bytes()))?;
+    while let Some((term, _)) = walks.next()? {
+        if prefix.stands_for(&term) {
+            body(term, &walks)?;
         }
     }
     Ok(())
@@ -164,12 +221,15 @@ pub(super) fn count_terms_with_prefix(
 /// The dictionary entries of the terms with `prefix` in a field of a segment.
 pub(crate) fn starting_with(
     field: &FieldReader,
-    prefix: &str,
+    prefix: Prefix<'_>,
     source: &dyn BlockSource,
 ) -> Result<Vec<TermInfo>> {
-    let (mut infos, mut walk) = (Vec::new(), field.terms().walk(PrefixAutomaton(prefix.as_bytes()), source)?);
+    let automaton = PrefixAutomaton(prefix.text.as_bytes());
+    let (mut infos, mut walk) = (Vec::new(), field.terms().walk(automaton, source)?);
     while let Some((info, _)) = walk.advance()? {
-        infos.push(info);
+        if prefix.stands_for(walk.term()) {
+            infos.push(info);
+        }
     }
     Ok(infos)
 }

@@ -4,6 +4,7 @@ use super::expand::fuzzy_matches;
 use super::tree::Query;
 use crate::error::Result;
 use crate::segment::read::{FILES, Segment};
+use crate::text::{TermMatch, first_cluster};
 use std::sync::Arc;
 
 /// The terms and prefixes that a query matches in a field.
@@ -12,6 +13,8 @@ pub struct Marks {
     /// Sorted and distinct.
     terms: Vec<String>,
     prefixes: Vec<String>,
+    /// Grapheme clusters that begin terms of text without blanks.
+    clusters: Vec<String>,
 }
 
 impl Marks {
@@ -24,24 +27,35 @@ impl Marks {
         Ok(marks)
     }
 
-    /// Index of the term or prefix that `term` matches.
-    pub fn find(&self, term: &str) -> Option<usize> {
-        match self.terms.binary_search_by(|other| other.as_str().cmp(term)) {
-            Ok(number) => Some(number),
-            Err(_) => {
-                let prefix = self.prefixes.iter().position(|prefix| term.starts_with(prefix.as_str()));
-                prefix.map(|number| self.terms.len() + number)
-            }
+    /// The part of the query that `term` matches, if any.
+    pub fn find(&self, term: &str) -> Option<TermMatch> {
+        let terms = self.terms.len();
+        if let Ok(number) = self.terms.binary_search_by(|other| other.as_str().cmp(term)) {
+            return Some(TermMatch { number, is_first_cluster: false });
         }
+        if let Some(number) = self.prefixes.iter().position(|prefix| term.starts_with(prefix.as_str())) {
+            return Some(TermMatch { number: terms + number, is_first_cluster: false });
+        }
+        if self.clusters.is_empty() {
+            return None;
+        }
+        let number = self.clusters.iter().position(|cluster| cluster == first_cluster(term))?;
+        Some(TermMatch { number: terms + self.prefixes.len() + number, is_first_cluster: true })
     }
 
     fn add(&mut self, query: &Query, of: usize, segments: &[Arc<Segment>]) -> Result<()> {
         match query {
             Query::Term { field, term, .. } if *field == of => self.terms.push(term.clone()),
-            Query::Phrase { field, terms, .. } if *field == of => {
+            Query::Phrase { field, terms, open_end, .. } if *field == of => {
                 self.terms.extend(terms.iter().map(|(_, term)| term.clone()));
+                if *open_end {
+                    self.clusters.extend(self.terms.pop());
+                }
             }
-            Query::Prefix { field, prefix, .. } if *field == of => self.prefixes.push(prefix.clone()),
+            Query::Prefix { field, prefix, whole_clusters, .. } if *field == of => {
+                let prefixes = if *whole_clusters { &mut self.clusters } else { &mut self.prefixes };
+                prefixes.push(prefix.clone());
+            }
             Query::Fuzzy { field, word, distance, .. } if *field == of => {
                 let matches = fuzzy_matches((segments, &FILES), of, word, *distance)?;
                 self.terms.extend(matches.into_iter().map(|found| found.term));

@@ -21,7 +21,7 @@ pub mod syntax;
 pub mod tree;
 
 pub use expand::TermStats;
-pub(crate) use expand::{starting_with, terms_after};
+pub(crate) use expand::{Prefix, starting_with, terms_after};
 pub use marks::Marks;
 pub(crate) use plan::QueryPlan;
 pub use tree::Query;

@@ -2,7 +2,7 @@
 //! by global statistics.
 
 use super::analyse::no_positions;
-use super::expand::{FuzzyMatch, count_terms_with_prefix, fuzzy_matches};
+use super::expand::{FuzzyMatch, Prefix, count_terms_with_prefix, fuzzy_matches, terms_with_prefix};
 use super::tree::Query;
 use crate::cursor::frequency_max;
 use crate::error::{Error, Result};
@@ -43,6 +43,8 @@ pub enum PlanNode {
     Prefix {
         field: usize,
         prefix: String,
+        /// Whether a grapheme cluster of its terms ends behind the prefix.
+        whole_clusters: bool,
         weight: f64,
         /// Number of terms with this prefix.
         terms: usize,
@@ -100,7 +102,7 @@ struct Planner<'a> {
     lengths: &'a [Arc<LengthNorms>],
     /// Number of terms that the prefixes so far expand to.
     prefixed: usize,
-    /// Sum of the weights of all clauses, from which the scale is computed.
+    /// Sum of the weights of all clauses that can match, from which the scale is computed.
     weights: f64,
     leaves: Vec<Leaf>,
     /// Scorer, still without a weight, and weight of each phrase.
@@ -173,23 +175,31 @@ impl QueryPlan {
 }
 
 impl Planner<'_> {
-    /// Plans a node; `scored`: whether it contributes to scores.
+    /// Plans a node; `scored`: whether it contributes to scores. A node that cannot match, in these segments or
+    /// in those of the given statistics, is [`PlanNode::Nothing`] and takes no part in the scale of the scores.
     fn node(&mut self, query: &Query, scored: bool) -> Result<PlanNode> {
         check_boost(query)?;
         Ok(match query {
             Query::Term { field, term, boost } => self.term(*field, term, *boost, scored)?,
-            Query::Phrase { field, terms, slop, boost } => {
-                self.phrase(*field, terms, *slop, *boost, scored)?
+            Query::Phrase { field, terms, slop, open_end, boost } => {
+                let (last, fixed) = match terms.split_last() {
+                    Some((last, fixed)) if *open_end => (Some(last), fixed),
+                    _ => (None, terms.as_slice()),
+                };
+                self.phrase(*field, (fixed, last), *slop, *boost, scored)?
             }
-            Query::Prefix { field, prefix, boost } => {
+            Query::Prefix { field, prefix, whole_clusters, boost } => {
+                let terms = Prefix { text: prefix, whole_clusters: *whole_clusters };
                 let before = self.prefixed;
-                count_terms_with_prefix((self.segments, self.source), *field, prefix, &mut self.prefixed)?;
+                count_terms_with_prefix((self.segments, self.source), *field, terms, &mut self.prefixed)?;
+                let terms = self.prefixed - before;
+                if terms == 0 {
+                    return Ok(PlanNode::Nothing);
+                }
                 let weight = if scored { *boost } else { 0.0 };
                 self.weights += weight;
-                match self.prefixed - before {
-                    0 => PlanNode::Nothing,
-                    terms => PlanNode::Prefix { field: *field, prefix: prefix.clone(), weight, terms },
-                }
+                let (prefix, whole_clusters) = (prefix.clone(), *whole_clusters);
+                PlanNode::Prefix { field: *field, prefix, whole_clusters, weight, terms }
             }
             Query::Fuzzy { field, word, distance, boost } => {
                 self.fuzzy(*field, word, *distance, *boost, scored)?
@@ -205,13 +215,19 @@ impl Planner<'_> {
                 let optional = *minimum == 0 && !(must.is_empty() && filter.is_empty());
                 let looks_up = self.ranks || !optional;
                 let kept = |query: &&Query| looks_up || !matches!(query, Query::Term { .. });
-                PlanNode::Group(Box::new(PlanGroup {
+                let weights = self.weights;
+                let group = PlanGroup {
                     must: self.nodes(must, scored)?,
                     filter: self.nodes(filter, false)?,
                     should: self.nodes(should.iter().filter(kept), scored)?,
                     must_not: self.nodes(must_not, false)?,
                     minimum: *minimum as usize,
-                }))
+                };
+                if group.is_impossible() {
+                    self.weights = weights;
+                    return Ok(PlanNode::Nothing);
+                }
+                PlanNode::Group(Box::new(group))
             }
             Query::Nothing => PlanNode::Nothing,
         })
@@ -251,10 +267,9 @@ impl Planner<'_> {
 
     fn term(&mut self, field: usize, term: &str, boost: f64, scored: bool) -> Result<PlanNode> {
         let (infos, containing) = self.look_up(field, term)?;
-        let is_absent = infos.iter().all(Option::is_none);
         let weight = self.weight(self.idf(field, containing), boost);
-        let leaf = self.leaf(field, term.to_string(), infos, weight, scored)?;
-        Ok(if is_absent { PlanNode::Nothing } else { PlanNode::Term(leaf) })
+        let leaf = self.leaf(field, term.to_string(), infos, weight, scored && containing > 0)?;
+        Ok(if containing == 0 { PlanNode::Nothing } else { PlanNode::Term(leaf) })
     }
 
     /// Dictionary entry of a term in each segment, and its document frequency.
@@ -330,12 +345,13 @@ impl Planner<'_> {
         Ok(self.leaves.len() - 1)
     }
 
-    /// The weight of a phrase is the sum of the weights of its terms with BM25, and its boost with
-    /// [`Scorer::Dot`].
+    /// Plans a phrase of `fixed` terms; `last`, if any, stands for all terms that begin with this cluster: the
+    /// phrase with each of them is an alternative, and all score with the document frequency of the most
+    /// frequent one.
     fn phrase(
         &mut self,
         field: usize,
-        terms: &[(u32, String)],
+        (fixed, last): (&[(u32, String)], Option<&(u32, String)>),
         slop: u32,
         boost: f64,
         scored: bool,
@@ -343,21 +359,79 @@ impl Planner<'_> {
         if !self.schema.fields[field].positions {
             return Err(no_positions(self.schema, field));
         }
-        let (mut leaves, mut idf, mut frequency_max) = (Vec::with_capacity(terms.len()), 0.0, u32::MAX);
-        for (distance, term) in terms {
+        let mut phrase = PhraseParts { frequency_max: u32::MAX, ..PhraseParts::default() };
+        for (distance, term) in fixed {
             let (infos, containing) = self.look_up(field, term)?;
-            let own = self.idf(field, containing);
-            idf += own;
-            let own = self.weight(own, boost);
-            frequency_max = frequency_max.min(self.frequency_max(field, &infos)?);
-            leaves.push((*distance, self.leaf(field, term.clone(), infos, own, false)?));
+            self.add_to_phrase(&mut phrase, field, (*distance, term), (infos, containing), boost)?;
         }
-        let weight = if scored { self.weight(idf, boost) } else { 0.0 };
-        let scorer = self.term_scorer(field, frequency_max);
+        let Some((distance, cluster)) = last else {
+            return Ok(self.phrase_node(phrase, field, slop, boost, scored));
+        };
+        let prefix = Prefix { text: cluster, whole_clusters: true };
+        let matches = terms_with_prefix((self.segments, self.source), field, prefix)?;
+        let containing = |(term, infos): &(String, Vec<Option<TermInfo>>)| {
+            let own = infos.iter().flatten().map(|info| u64::from(info.documents)).sum();
+            self.containing(field, term, own)
+        };
+        let containing = matches.iter().map(containing).max().unwrap_or(0);
+        let mut should = Vec::with_capacity(matches.len());
+        for (term, infos) in matches {
+            let mut phrase = phrase.clone();
+            self.add_to_phrase(&mut phrase, field, (*distance, &term), (infos, containing), boost)?;
+            should.push(self.phrase_node(phrase, field, slop, boost, scored));
+        }
+        let group = PlanGroup { should, minimum: 1, ..PlanGroup::default() };
+        Ok(if group.is_impossible() { PlanNode::Nothing } else { PlanNode::Group(Box::new(group)) })
+    }
+
+    fn add_to_phrase(
+        &mut self,
+        phrase: &mut PhraseParts,
+        field: usize,
+        (distance, term): (u32, &str),
+        (infos, containing): (Vec<Option<TermInfo>>, u64),
+        boost: f64,
+    ) -> Result<()> {
+        let idf = self.idf(field, containing);
+        phrase.idf += idf;
+        phrase.is_impossible |= containing == 0;
+        phrase.frequency_max = phrase.frequency_max.min(self.frequency_max(field, &infos)?);
+        let leaf = self.leaf(field, term.to_string(), infos, self.weight(idf, boost), false)?;
+        phrase.leaves.push((distance, leaf));
+        Ok(())
+    }
+
+    /// The weight of a phrase is the sum of the weights of its terms with BM25, and its boost with
+    /// [`Scorer::Dot`].
+    fn phrase_node(
+        &mut self,
+        phrase: PhraseParts,
+        field: usize,
+        slop: u32,
+        boost: f64,
+        scored: bool,
+    ) -> PlanNode {
+        if phrase.is_impossible {
+            return PlanNode::Nothing;
+        }
+        let weight = if scored { self.weight(phrase.idf, boost) } else { 0.0 };
+        let scorer = self.term_scorer(field, phrase.frequency_max);
         self.weights += weight * f64::from(scorer.share_max());
         self.phrases.push((scorer, weight));
-        Ok(PlanNode::Phrase { field, leaves, phrase: self.phrases.len() - 1, slop })
+        PlanNode::Phrase { field, leaves: phrase.leaves, phrase: self.phrases.len() - 1, slop }
     }
+}
+
+/// The terms of a phrase so far.
+#[derive(Clone, Default)]
+struct PhraseParts {
+    /// With their distances from the first.
+    leaves: Vec<(u32, usize)>,
+    /// Sum of the inverse document frequencies.
+    idf: f64,
+    frequency_max: u32,
+    /// Whether no document has one of the terms.
+    is_impossible: bool,
 }
 
 /// Rejects boosts outside the range of the query language, so that no score is infinite, negative or NaN.
@@ -390,6 +464,18 @@ impl PlanNode {
 }
 
 impl PlanGroup {
+    /// Whether a clause that must match cannot.
+    fn is_impossible(&self) -> bool {
+        let cannot = |node: &PlanNode| matches!(node, PlanNode::Nothing);
+        let possible = self.should.iter().filter(|node| !cannot(node)).count();
+        // A group without clauses to match is one of exclusions.
+        let minimum = match self.must.is_empty() && self.filter.is_empty() && !self.should.is_empty() {
+            true => self.minimum.max(1),
+            false => self.minimum,
+        };
+        self.must.iter().chain(&self.filter).any(cannot) || possible < minimum
+    }
+
     /// All clauses: required, filters, alternatives, exclusions.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = &PlanNode> {
         self.must.iter().chain(&self.filter).chain(&self.should).chain(&self.must_not)

@@ -40,6 +40,9 @@ pub enum Query {
         terms: Vec<(u32, String)>,
         /// Total number of positions by which the terms may be displaced (`crate::eval::slop`).
         slop: u32,
+        /// Whether the last term is a grapheme cluster of text without blanks, which stands for all terms that
+        /// begin with it.
+        open_end: bool,
         /// Factor of its score.
         boost: f64,
     },
@@ -49,6 +52,9 @@ pub enum Query {
         field: usize,
         /// The prefix, not empty.
         prefix: String,
+        /// Whether a term only counts if a grapheme cluster ends behind the prefix: the prefix is one
+        /// character of text without blanks.
+        whole_clusters: bool,
         /// Score.
         boost: f64,
     },
@@ -196,8 +202,12 @@ impl Query {
     fn leaf_key(&self) -> Option<LeafKey<'_>> {
         match self {
             Query::Term { field, term, .. } => Some(LeafKey::Term(*field, term)),
-            Query::Phrase { field, terms, slop, .. } => Some(LeafKey::Phrase(*field, terms, *slop)),
-            Query::Prefix { field, prefix, .. } => Some(LeafKey::Prefix(*field, prefix)),
+            Query::Phrase { field, terms, slop, open_end, .. } => {
+                Some(LeafKey::Phrase(*field, terms, *slop, *open_end))
+            }
+            Query::Prefix { field, prefix, whole_clusters, .. } => {
+                Some(LeafKey::Prefix(*field, prefix, *whole_clusters))
+            }
             Query::Fuzzy { field, word, distance, .. } => Some(LeafKey::Fuzzy(*field, word, *distance)),
             Query::All { .. } => Some(LeafKey::All),
             Query::Bool { .. } | Query::Nothing => None,
@@ -209,8 +219,8 @@ impl Query {
 #[derive(PartialEq, Eq, Hash)]
 enum LeafKey<'a> {
     Term(usize, &'a str),
-    Phrase(usize, &'a [(u32, String)], u32),
-    Prefix(usize, &'a str),
+    Phrase(usize, &'a [(u32, String)], u32, bool),
+    Prefix(usize, &'a str, bool),
     Fuzzy(usize, &'a str, u8),
     All,
 }

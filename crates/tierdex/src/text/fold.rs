@@ -1,14 +1,24 @@
-//! Accent folding: Latin, Greek and Cyrillic letters without their combining marks, and the Latin letters
-//! that do not decompose.
+//! Accent folding: Latin, Greek and Cyrillic letters without their combining marks, the Latin letters that do
+//! not decompose, and compatibility characters (ligatures, full-width letters, superscripts) as the
+//! characters that they stand for.
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-/// Writes `term` without its accents to `out`.
-pub(super) fn fold_accents(term: &str, out: &mut String) {
+/// Writes `term` without its accents to `out`; `compatibility` folds compatibility characters too.
+pub(super) fn fold_accents(term: &str, compatibility: bool, out: &mut String) {
     out.clear();
+    if compatibility {
+        // What a compatibility character stands for may be a capital letter.
+        fold(term.nfkd().flat_map(char::to_lowercase).nfkd(), out);
+    } else {
+        fold(term.nfd(), out);
+    }
+}
+
+fn fold(decomposed: impl Iterator<Item = char>, out: &mut String) {
     let mut accented = false;
-    let kept = term.nfd().filter(|&c| {
+    let kept = decomposed.filter(|&c| {
         let mark = is_combining_mark(c);
         if !mark {
             accented = has_accents(c);

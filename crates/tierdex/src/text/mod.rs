@@ -1,22 +1,28 @@
 //! Text analysis. Input: text and an [`Analysis`]. Output: tokens, which are terms with their positions and
 //! byte ranges in the text.
 //!
-//! Documents, queries and snippets use the same chain: tokenizer, lower case, accent folding, stop words,
-//! stemmer. Dropped tokens (stop words, tokens of more than 255 bytes) take a position, so that phrases keep
+//! Documents, queries and snippets use the same chain: tokenizer with lower case and normalization, accent
+//! folding, stop words, stemmer. Dropped tokens (stop words, tokens of more than 255 bytes) take a position, so that phrases keep
 //! their gaps.
 
+mod char_class;
+mod char_ranges;
 mod fold;
 mod snippet;
 mod stop;
 mod tokenize;
+mod words;
 
 use crate::limits::TERM_BYTES_MAX;
 use crate::schema::{Analysis, Language, Tokenizer};
 use rust_stemmers::{Algorithm, Stemmer};
 use std::collections::HashSet;
 
-pub use snippet::{Snippet, snippet};
+pub use snippet::{Snippet, TermMatch, snippet};
 pub use stop::ENGLISH_STOP_WORDS;
+
+use unicode_segmentation::UnicodeSegmentation;
+use words::WordBuffers;
 
 /// A token that analysis keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,13 +35,25 @@ pub struct Token<'a> {
     pub start: usize,
     /// Byte offset of its end in the text.
     pub end: usize,
+    /// Its part in a run of text without blanks; `None` for a word.
+    pub run: Option<RunPart>,
+}
+
+/// The part of a token in a run of text without blanks (Chinese, Japanese, Thai and others): of each two
+/// neighbouring grapheme clusters, or of the last cluster alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunPart {
+    /// Whether it is the first token of its run.
+    pub is_first: bool,
+    /// Whether it is the last cluster, alone.
+    pub is_last: bool,
 }
 
 /// An analysis chain with its buffers, for one thread.
 pub struct Analyzer {
     tokenizer: Tokenizer,
     filters: Option<Filters>,
-    lowered: String,
+    buffers: WordBuffers,
     too_long: u64,
 }
 
@@ -49,6 +67,8 @@ struct Filters {
 /// Optional accent folding, with its buffer.
 struct Folding {
     enabled: bool,
+    /// Whether compatibility characters such as ligatures are folded too.
+    compatibility: bool,
     folded: String,
 }
 
@@ -57,11 +77,15 @@ impl Analyzer {
     pub fn new(analysis: &Analysis) -> Analyzer {
         let plain = !analysis.fold_accents && analysis.stop_words.is_empty() && analysis.stemmer.is_none();
         let filters = (!plain).then(|| Filters {
-            folding: Folding { enabled: analysis.fold_accents, folded: String::new() },
+            folding: Folding {
+                enabled: analysis.fold_accents,
+                compatibility: analysis.tokenizer == Tokenizer::Unicode,
+                folded: String::new(),
+            },
             stop_words: analysis.stop_words.iter().cloned().collect(),
             stemmer: analysis.stemmer.map(|language| Stemmer::create(algorithm(language))),
         });
-        Analyzer { tokenizer: analysis.tokenizer, filters, lowered: String::with_capacity(64), too_long: 0 }
+        Analyzer { tokenizer: analysis.tokenizer, filters, buffers: WordBuffers::default(), too_long: 0 }
     }
 
     /// Calls `emit` for each kept token of `text`, in order. Positions start at `first_position`. Returns
@@ -69,9 +93,9 @@ impl Analyzer {
     pub fn analyze(&mut self, text: &str, first_position: u32, mut emit: impl FnMut(Token<'_>)) -> u32 {
         let mut position = first_position;
         let (filters, too_long) = (&mut self.filters, &mut self.too_long);
-        let mut pass = |term: &str, start: usize, end: usize| {
+        let mut pass = |term: &str, start: usize, end: usize, run: Option<RunPart>| {
             let mut keep = |term: &str| match fits(term) {
-                true => emit(Token { term, position, start, end }),
+                true => emit(Token { term, position, start, end, run }),
                 false => *too_long += u64::from(!term.is_empty()),
             };
             match filters {
@@ -80,7 +104,7 @@ impl Analyzer {
             }
             position = position.saturating_add(1);
         };
-        cut(self.tokenizer, text, &mut self.lowered, &mut pass);
+        cut(self.tokenizer, text, &mut self.buffers, &mut pass);
         position
     }
 
@@ -89,22 +113,21 @@ impl Analyzer {
         std::mem::take(&mut self.too_long)
     }
 
-    /// The tokens of `text` before stop words and stemmer, each with its byte offset. Prefixes and fuzzy
-    /// words are looked up in this form.
-    pub fn normalized(&mut self, text: &str) -> Vec<(usize, String)> {
-        let mut tokens = Vec::new();
-        let filters = &mut self.filters;
-        let mut pass = |term: &str, start: usize, _: usize| {
+    /// Calls `emit` for each token of `text` before stop words and stemmer. Prefixes and fuzzy words are
+    /// looked up in this form.
+    pub fn normalized(&mut self, text: &str, mut emit: impl FnMut(Token<'_>)) {
+        let (filters, mut position) = (&mut self.filters, 0);
+        let mut pass = |term: &str, start: usize, end: usize, run: Option<RunPart>| {
             let term = match filters {
                 Some(filters) if fits(term) => filters.folding.fold(term),
                 _ => term,
             };
             if fits(term) {
-                tokens.push((start, term.to_string()));
+                emit(Token { term, position, start, end, run });
             }
+            position += 1;
         };
-        cut(self.tokenizer, text, &mut self.lowered, &mut pass);
-        tokens
+        cut(self.tokenizer, text, &mut self.buffers, &mut pass);
     }
 
     /// The terms of `text` in order, without positions.
@@ -137,16 +160,27 @@ impl Folding {
         if !self.enabled || lowered.is_ascii() {
             return lowered;
         }
-        fold::fold_accents(lowered, &mut self.folded);
+        fold::fold_accents(lowered, self.compatibility, &mut self.folded);
         &self.folded
     }
 }
 
-fn cut(tokenizer: Tokenizer, text: &str, lowered: &mut String, pass: &mut impl FnMut(&str, usize, usize)) {
+fn cut(
+    tokenizer: Tokenizer,
+    text: &str,
+    buffers: &mut WordBuffers,
+    pass: &mut impl FnMut(&str, usize, usize, Option<RunPart>),
+) {
     match tokenizer {
-        Tokenizer::Alphanumeric => tokenize::alphanumeric(text, lowered, pass),
+        Tokenizer::Unicode => words::unicode(text, buffers, pass),
+        Tokenizer::Alphanumeric => tokenize::alphanumeric(text, &mut buffers.term, pass),
         Tokenizer::Whitespace => tokenize::whitespace(text, pass),
     }
+}
+
+/// The first grapheme cluster of a text.
+pub fn first_cluster(text: &str) -> &str {
+    text.graphemes(true).next().unwrap_or("")
 }
 
 fn fits(term: &str) -> bool {

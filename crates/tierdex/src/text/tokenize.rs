@@ -1,7 +1,10 @@
-//! Tokenizers. ASCII is classified by a table, other characters by their Unicode properties.
+//! The tokenizers `alphanumeric` and `whitespace`. ASCII is classified by a table, other characters by their
+//! Unicode properties.
+
+use super::RunPart;
 
 /// Whether a byte is an ASCII letter or digit.
-const IS_WORD: [bool; 256] = {
+pub(super) const IS_WORD: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0_u8;
     while byte < 128 {
@@ -12,7 +15,11 @@ const IS_WORD: [bool; 256] = {
 };
 
 /// Maximal runs of alphanumeric characters, lower-cased. Calls `pass` with each token and its byte range.
-pub(super) fn alphanumeric(text: &str, lowered: &mut String, pass: &mut impl FnMut(&str, usize, usize)) {
+pub(super) fn alphanumeric(
+    text: &str,
+    lowered: &mut String,
+    pass: &mut impl FnMut(&str, usize, usize, Option<RunPart>),
+) {
     let bytes = text.as_bytes();
     let mut at = 0;
     loop {
@@ -34,16 +41,16 @@ pub(super) fn alphanumeric(text: &str, lowered: &mut String, pass: &mut impl FnM
                 *lowered = text[start..at].to_lowercase();
             }
         }
-        pass(lowered, start, at);
+        pass(lowered, start, at, None);
     }
 }
 
 /// Maximal runs of characters other than white space, unchanged.
-pub(super) fn whitespace(text: &str, pass: &mut impl FnMut(&str, usize, usize)) {
+pub(super) fn whitespace(text: &str, pass: &mut impl FnMut(&str, usize, usize, Option<RunPart>)) {
     let origin = text.as_ptr().addr();
     for token in text.split_whitespace() {
         let start = token.as_ptr().addr() - origin;
-        pass(token, start, start + token.len());
+        pass(token, start, start + token.len(), None);
     }
 }
 
@@ -78,6 +85,6 @@ fn end_of_run(text: &str, mut at: usize) -> usize {
     at
 }
 
-fn char_at(text: &str, at: usize) -> char {
+pub(super) fn char_at(text: &str, at: usize) -> char {
     text[at..].chars().next().expect("`at` is a character boundary before the end")
 }

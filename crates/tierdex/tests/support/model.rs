@@ -36,7 +36,8 @@ impl Model {
 
     /// The best documents of a query in normal form.
     pub fn answer(&self, query: &Query, look: Look) -> Answer {
-        let rank = Rank { scorer: look.scorer, factor: factor(self.weight(query, look.scorer)) };
+        let rank =
+            Rank { scorer: look.scorer, factor: factor(self.weight(query, look.scorer).unwrap_or(0.0)) };
         let scores = (0u32..).zip(self.scores(query, rank));
         let mut matches: Vec<(u32, u32)> =
             scores.filter_map(|(document, score)| Some((document, score?))).collect();
@@ -64,33 +65,49 @@ impl Model {
         Row { document, score_bits: score.to_bits(), shown: shown.then(|| (doc.id.clone(), stored())) }
     }
 
-    /// The sum of the highest possible scores of all leaves that are scored.
-    fn weight(&self, query: &Query, scorer: Scorer) -> f64 {
-        let all =
-            |clauses: &[Query], sum: f64| clauses.iter().fold(sum, |sum, c| sum + self.weight(c, scorer));
+    /// The sum of the highest possible scores of all leaves that are scored; `None` if the index has not the
+    /// terms for a match.
+    fn weight(&self, query: &Query, scorer: Scorer) -> Option<f64> {
+        let has = |field: usize, term: &str| self.containing(field, term) > 0;
         match query {
-            Query::Nothing => 0.0,
-            Query::Term { field, term, boost } => {
+            Query::Nothing => None,
+            Query::Term { field, term, boost } => has(*field, term).then(|| {
                 let of = &self.fields[*field];
                 weight(scorer, of.idf(term), *boost) * largest_share(scorer, || of.largest(term))
-            }
+            }),
             Query::Phrase { field, terms, boost, .. } => {
                 let of = &self.fields[*field];
                 let largest = || terms.iter().map(|(_, term)| of.largest(term)).min().unwrap_or(0);
-                weight(scorer, terms.iter().map(|(_, term)| of.idf(term)).sum(), *boost)
-                    * largest_share(scorer, largest)
+                terms.iter().all(|(_, term)| has(*field, term)).then(|| {
+                    weight(scorer, terms.iter().map(|(_, term)| of.idf(term)).sum(), *boost)
+                        * largest_share(scorer, largest)
+                })
             }
-            Query::Prefix { boost, .. } | Query::All { boost } => *boost,
+            Query::Prefix { field, prefix, boost, .. } => {
+                let mut terms = self.fields[*field].postings.keys();
+                terms.any(|term| term.starts_with(prefix.as_str())).then_some(*boost)
+            }
+            Query::All { boost } => Some(*boost),
             Query::Fuzzy { field, word, distance, boost } => {
                 let of = &self.fields[*field];
                 let (close, idf) = of.close(word, usize::from(*distance));
                 let own = |(term, similarity): &(&str, f64)| {
                     weight(scorer, idf, boost * similarity) * largest_share(scorer, || of.largest(term))
                 };
-                close.iter().map(own).sum()
+                (!close.is_empty()).then(|| close.iter().map(own).sum())
             }
-            Query::Bool { must, should, .. } => all(should, all(must, 0.0)),
-            other => unreachable!("{other:?}"),
+            Query::Bool { must, filter, should, must_not: _, minimum } => {
+                let weights = |clauses: &[Query]| -> Vec<Option<f64>> {
+                    clauses.iter().map(|clause| self.weight(clause, scorer)).collect()
+                };
+                let (required, alternatives) = (weights(must), weights(should));
+                let is_free = must.is_empty() && filter.is_empty() && !should.is_empty();
+                let possible = alternatives.iter().flatten().count();
+                let can_match = required.iter().chain(&weights(filter)).all(Option::is_some)
+                    && possible >= (*minimum as usize).max(usize::from(is_free));
+                can_match.then(|| required.iter().chain(&alternatives).flatten().sum())
+            }
+            other => unreachable!("the oracle has no {other:?}"),
         }
     }
 
@@ -101,12 +118,12 @@ impl Model {
                 let of = &self.fields[*field];
                 of.score(of.term(term), of.idf(term), *boost, rank)
             }
-            Query::Phrase { field, terms, slop, boost } => {
+            Query::Phrase { field, terms, slop, boost, .. } => {
                 let of = &self.fields[*field];
                 let idf = terms.iter().map(|(_, term)| of.idf(term)).sum();
                 of.score(of.phrase(terms, *slop), idf, *boost, rank)
             }
-            Query::Prefix { field, prefix, boost } => {
+            Query::Prefix { field, prefix, boost, .. } => {
                 let lists = self.fields[*field].postings.iter();
                 let begun = lists.filter(|(term, _)| term.starts_with(prefix.as_str()));
                 let holding: HashSet<u32> = begun.flat_map(|(_, list)| list.keys().copied()).collect();
@@ -121,7 +138,7 @@ impl Model {
                     |clauses: &[Query]| clauses.iter().map(|c| self.scores(c, rank)).collect::<Vec<_>>();
                 self.boolean(&all(must), &all(filter), &all(should), &all(must_not), *minimum as usize)
             }
-            other => unreachable!("{other:?}"),
+            other => unreachable!("the oracle has no {other:?}"),
         }
     }
 
@@ -176,7 +193,7 @@ impl FieldModel {
                 Source::Title => doc.title.clone(),
                 Source::Text => doc.text.clone(),
                 Source::TitleAndText => format!("{} {}", doc.title, doc.text),
-                other => unreachable!("{other:?}"),
+                other => unreachable!("the oracle has no {other:?}"),
             };
             let mut length = 0;
             for (position, token) in (0u32..).zip(tokens(&text, field.analysis.tokenizer)) {
@@ -329,7 +346,7 @@ pub fn tokens(text: &str, tokenizer: Tokenizer) -> Vec<String> {
             let runs = text.split(|c: char| !c.is_alphanumeric()).filter(|run| !run.is_empty());
             runs.map(str::to_lowercase).collect()
         }
-        other => unreachable!("{other:?}"),
+        other => unreachable!("the oracle has no {other:?}"),
     }
 }
 

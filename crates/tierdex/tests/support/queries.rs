@@ -271,7 +271,9 @@ impl Ast {
                 let analysis = &schema.fields[field].analysis;
                 let words = words.into_iter().filter(|word| !analysis.stop_words.contains(word));
                 let words = words.map(|term| Query::Term { field, term, boost: 1.0 });
-                let should = words.chain([Query::Prefix { field, prefix, boost: 1.0 }]).collect();
+                let should = words
+                    .chain([Query::Prefix { field, prefix, whole_clusters: false, boost: 1.0 }])
+                    .collect();
                 boolean(Parts { should, ..Parts::default() })
             }
             Ast::Fuzzy(field, text, distance) => {
@@ -309,7 +311,7 @@ impl Ast {
                     return Some(Query::Term { field, term: term.clone(), boost: 1.0 });
                 }
                 let terms = terms.into_iter().map(|(position, term)| (position - first, term)).collect();
-                Some(Query::Phrase { field, terms, slop: *slop, boost: 1.0 })
+                Some(Query::Phrase { field, terms, slop: *slop, open_end: false, boost: 1.0 })
             }
             Ast::All(operands) => {
                 let with = |negated| {
@@ -440,10 +442,10 @@ fn joined(clauses: Vec<Query>, inner: fn(Query) -> Result<Vec<Query>, Query>) ->
 fn counted(clause: &Query) -> (Option<String>, f64) {
     match clause {
         Query::Term { field, term, boost } => (Some(format!("term {field} {term}")), *boost),
-        Query::Phrase { field, terms, slop, boost } => {
+        Query::Phrase { field, terms, slop, boost, .. } => {
             (Some(format!("phrase {field} {terms:?} {slop}")), *boost)
         }
-        Query::Prefix { field, prefix, boost } => (Some(format!("prefix {field} {prefix}")), *boost),
+        Query::Prefix { field, prefix, boost, .. } => (Some(format!("prefix {field} {prefix}")), *boost),
         Query::Fuzzy { field, word, distance, boost } => {
             (Some(format!("fuzzy {field} {word} {distance}")), *boost)
         }

@@ -174,7 +174,8 @@ impl Fixture {
             }
             7 => {
                 let prefix = random.pick(&["p", "pa", "pc", "bur", "e"]).to_string();
-                PlanNode::Prefix { field: 0, prefix, weight: *random.pick(&[0.0, 1e-5, 0.7]), terms: 3 }
+                let weight = *random.pick(&[0.0, 1e-5, 0.7]);
+                PlanNode::Prefix { field: 0, prefix, whole_clusters: false, weight, terms: 3 }
             }
             8 => PlanNode::All { weight: *random.pick(&[0.0, 1e-5, 0.9]) },
             _ => self.group(random, depth - 1),

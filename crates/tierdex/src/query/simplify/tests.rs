@@ -259,7 +259,7 @@ fn plans() -> impl Strategy<Value = PlanNode> {
         8 => (0..TERMS.len()).prop_map(PlanNode::Term),
         2 => prop::collection::vec(0..TERMS.len(), 2..4).prop_map(|terms| phrase(&terms)),
         1 => (0u32..2).prop_map(|weight| PlanNode::All { weight: f64::from(17 * weight) }),
-        1 => (0u32..2).prop_map(|weight| PlanNode::Prefix { field: 0, prefix: "x".into(), weight: f64::from(19 * weight), terms: 1 }),
+        1 => (0u32..2).prop_map(|weight| PlanNode::Prefix { field: 0, prefix: "x".into(), whole_clusters: false, weight: f64::from(19 * weight), terms: 1 }),
         1 => Just(PlanNode::Nothing),
     ];
     leaf.prop_recursive(3, 40, 4, |inner| {

@@ -1,0 +1,329 @@
+//! The words of the `unicode` tokenizer: Unicode's own test of word boundaries, texts in many scripts in both
+//! normalization forms, and text without blanks that is searched by its characters.
+
+mod support;
+
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+use std::process::Command;
+use std::sync::Arc;
+use support::corpus::Doc;
+use support::{Growth, build, documents};
+use tierdex::index::{Index, Merge};
+use tierdex::io::MemDisk;
+use tierdex::query::Query;
+use tierdex::schema::{Analysis, Language, Schema, Tokenizer};
+use tierdex::text::Analyzer;
+use unicode_normalization::UnicodeNormalization;
+use unicode_segmentation::UnicodeSegmentation;
+
+/// The byte ranges of words and of whole runs of text without blanks.
+fn ranges(text: &str) -> Vec<(usize, usize)> {
+    let mut ranges: Vec<(usize, usize)> = Vec::new();
+    Analyzer::new(&Analysis::default()).analyze(text, 0, |token| match (token.run, ranges.last_mut()) {
+        (Some(part), Some(last)) if !part.is_first => last.1 = token.end,
+        _ => ranges.push((token.start, token.end)),
+    });
+    ranges
+}
+
+fn terms(text: &str) -> String {
+    Analyzer::new(&Analysis::default()).terms(text).join(" ")
+}
+
+/// The words of a segment of UAX 29. Rules WB6, 7, 11, 12, 13a and 13b join the parts of a segment by characters
+/// that separate words in ASCII: it is divided there, but for quotation marks after Hebrew letters.
+fn words_of(segment: &str, start: usize) -> Vec<(usize, usize)> {
+    let is_mark = |c: char| format!(" {c}").split_word_bounds().count() == 1 && c != ' ';
+    let is_hebrew = |c: char| ('\u{5d0}'..='\u{5ea}').contains(&c);
+    let mut words: Vec<(usize, usize)> = Vec::new();
+    let (mut is_open, mut last) = (false, ' ');
+    for (offset, c) in segment.char_indices() {
+        let joins = is_mark(c) || (matches!(c, '\'' | '"') && is_hebrew(last));
+        let is_word = c.is_alphanumeric() || matches!(c, '\u{3031}' | '\u{6dd}' | '\u{70f}');
+        let (from, to) = (start + offset, start + offset + c.len_utf8());
+        match words.last_mut().filter(|_| is_open) {
+            Some(word) if is_word || joins => word.1 = to,
+            _ if is_word => words.push((from, to)),
+            _ => {}
+        }
+        is_open = is_word || (is_open && joins);
+        if !is_mark(c) {
+            last = c;
+        }
+    }
+    words
+}
+
+/// The cases of Unicode's `WordBreakTest.txt` as the crate `unicode-segmentation` has them: a text and its
+/// segments.
+fn word_break_cases() -> Vec<(String, Vec<String>)> {
+    let metadata =
+        Command::new(env!("CARGO")).args(["metadata", "--format-version=1", "--locked"]).output().unwrap();
+    let metadata = String::from_utf8(metadata.stdout).unwrap();
+    let manifest = metadata
+        .split('"')
+        .find(|part| part.contains("/unicode-segmentation-") && part.ends_with("/Cargo.toml"))
+        .expect("the crate is a dependency");
+    let source = std::fs::read_to_string(manifest.replace("Cargo.toml", "tests/testdata/mod.rs")).unwrap();
+    let (_, cases) = source.split_once("TEST_WORD: &[(&str, &[&str])] = &[").unwrap();
+    let (cases, _) = cases.split_once("];").unwrap();
+    let mut found = Vec::new();
+    for case in cases.split("(\"").skip(1) {
+        let mut texts = case.split('"').step_by(2).map(unescaped);
+        let text = texts.next().unwrap();
+        // What follows the last segment of a case is its closing bracket.
+        let mut rest = text.as_str();
+        let segments = texts.take_while(|segment| {
+            let follows = !rest.is_empty() && rest.starts_with(segment.as_str());
+            rest = rest.get(segment.len()..).unwrap_or("");
+            follows
+        });
+        let segments: Vec<_> = segments.collect();
+        assert_eq!(segments.concat(), text);
+        found.push((text, segments));
+    }
+    found
+}
+
+/// The text of a Rust literal whose characters are all written as `\u{..}`.
+fn unescaped(literal: &str) -> String {
+    let codes = literal.split("\\u{").skip(1).map(|code| code.split('}').next().unwrap());
+    codes.map(|code| char::from_u32(u32::from_str_radix(code, 16).unwrap()).unwrap()).collect()
+}
+
+#[test]
+fn words_are_those_of_the_unicode_test_but_for_the_exceptions() {
+    let cases = word_break_cases();
+    assert!(cases.len() > 1800, "{} cases", cases.len());
+    for (text, segments) in cases {
+        let (mut expected, mut start) = (Vec::new(), 0);
+        for segment in segments {
+            expected.extend(words_of(&segment, start));
+            start += segment.len();
+        }
+        assert_eq!(ranges(&text), expected, "{}", text.escape_unicode());
+    }
+}
+
+#[test]
+fn marks_stay_with_their_letter() {
+    for word in [
+        "दिल्ली",
+        "বাংলা",
+        "தமிழ்",
+        "తెలుగు",
+        "ಕನ್ನಡ",
+        "മലയാളം",
+        "ગુજરાતી",
+        "සිංහල",
+        "Tie\u{302}\u{301}ng",
+        "ʃɪ̃p",
+        "мо\u{301}ре",
+        "ܫܠܳܡܳܐ",
+        "עִבְרִית",
+        "عَرَبِيّ",
+        "re\u{301}sume\u{301}",
+        "ປະເທດ1",
+        "c\u{327}a",
+        "ᠮᠣᠩᠭᠣᠯ",
+        "ខ្មែរ1",
+    ] {
+        assert_eq!(ranges(&format!("({word}) ")).first().map(|range| range.0), Some(1), "{word}");
+        assert_eq!(ranges(word).last().map(|range| range.1), Some(word.len()), "{word}");
+    }
+    // A mark that begins a text, or follows a separator, belongs to no word.
+    assert_eq!(terms("\u{301}a -\u{301}b"), "a b");
+}
+
+#[test]
+fn invisible_characters_are_dropped() {
+    assert_eq!(terms("Ge\u{ad}samt\u{ad}kon\u{ad}zept"), "gesamtkonzept");
+    assert_eq!(terms("می\u{200c}خواهم क्\u{200d}ष"), "میخواهم क्ष");
+    assert_eq!(terms("\u{feff}bom a\u{2060}b"), "bom ab");
+    assert_eq!(terms("葛\u{e0100}城 \u{3164}"), "葛城 城");
+    assert_eq!(terms("ខ្ញុំ\u{200b}ចង់"), terms("ខ្ញុំចង់"), "a place to break the line is none to end the run");
+    assert_eq!(terms("a\u{200b}b"), "a b");
+}
+
+#[test]
+fn words_are_lower_cased() {
+    assert_eq!(terms("İstanbul I\u{307}stanbul i\u{307}stanbul"), "istanbul istanbul istanbul");
+    assert_eq!(terms("ΟΔΟΣ ΟΔΟΣ. ΣΑΣ"), "οδος οδος σας");
+    assert_eq!(terms("Straße ÇA ĀB"), "straße ça āb");
+    assert_eq!(terms("x²+½ H₂O naïve—café l’été"), "x² ½ h₂o naïve café l été");
+    assert_eq!(terms("col·lecció a·1 צה\"ל צה״ל ג'ירפה 'שלום'"), "col·lecció a 1 צה״ל צה״ל ג׳ירפה שלום");
+}
+
+#[test]
+fn text_without_blanks_becomes_bigrams() {
+    assert_eq!(terms("東京都に"), "東京 京都 都に に");
+    assert_eq!(terms("東"), "東");
+    assert_eq!(terms("2020年5月"), "2020 年 5 月");
+    assert_eq!(terms("Tシャツ、Mサイズ"), "t シャ ャツ ツ m サイ イズ ズ");
+    assert_eq!(terms("ข้าวดี"), "ข้า าว วดี ดี");
+    assert_eq!(terms("か\u{3099}き"), "がき き", "clusters are composed");
+    assert_eq!(terms("한국어 문장"), "한국어 문장");
+    assert_eq!(terms("๒๕๖๓ 漢漢"), "๒๕๖๓ 漢漢 漢");
+}
+
+#[test]
+fn compatibility_characters_are_folded_with_accents() {
+    let analysis = Analysis { fold_accents: true, ..Analysis::default() };
+    let folded = Analyzer::new(&analysis).terms("ﬁnal ＡＢＣ x² ℌerz Łódź ﾊﾟﾝ").join(" ");
+    assert_eq!(folded, "final abc x2 herz lodz パン ン");
+    assert_eq!(terms("ﬁnal"), "ﬁnal");
+    let old = Analysis { tokenizer: Tokenizer::Alphanumeric, ..analysis };
+    assert_eq!(Analyzer::new(&old).terms("ﬁnal É").join(" "), "ﬁnal e", "indexes of before keep their words");
+}
+
+/// A word or two in 30 scripts, and in languages with many marks.
+const SCRIPTS: &[&str] = &[
+    "résumé naïve",
+    "Tiếng Việt",
+    "Ελληνικά ΐ",
+    "йога ёлка",
+    "Հայերեն",
+    "עִבְרִית שָׁלוֹם",
+    "عَرَبِيّ أمة",
+    "ܫܠܳܡܳܐ",
+    "ދިވެހި",
+    "ߒߞߏ",
+    "हिन्दी क़लम",
+    "বাংলা কোড়",
+    "ਪੰਜਾਬੀ ਖ਼",
+    "ગુજરાતી",
+    "ଓଡ଼ିଆ କୋ",
+    "தமிழ் கோ",
+    "తెలుగు ై",
+    "ಕನ್ನಡ ಕೋ",
+    "മലയാളം കോ",
+    "සිංහල කෝ",
+    "ภาษาไทย",
+    "ພາສາລາວ",
+    "བོད་སྐད ཀྵ",
+    "မြန်မာ ဦ",
+    "ქართული",
+    "አማርኛ",
+    "ខ្មែរ",
+    "ᠮᠣᠩᠭᠣᠯ",
+    "ᬩᬮᬶ ᬆ",
+    "한국어",
+    "がぎぐ パピプ",
+    "漢字 金",
+    "𑄌𑄋𑄴𑄟 𑄮",
+    "Ṩ̣ ǘ Ị̇ ậ",
+];
+
+#[test]
+fn composed_and_decomposed_texts_have_the_same_words() {
+    for text in SCRIPTS {
+        let (composed, decomposed) = (text.nfc().collect::<String>(), text.nfd().collect::<String>());
+        assert_eq!(terms(&composed), terms(&decomposed), "{text}");
+        assert_eq!(terms(&composed.to_uppercase()), terms(&decomposed.to_uppercase()), "{text}");
+        assert!(!terms(text).is_empty());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn ascii_has_the_words_of_the_alphanumeric_tokenizer(text in "[ -~\n\t]{0,80}") {
+        let old = Analysis { tokenizer: Tokenizer::Alphanumeric, ..Analysis::default() };
+        prop_assert_eq!(terms(&text), Analyzer::new(&old).terms(&text).join(" "));
+    }
+
+    #[test]
+    fn canonically_equal_texts_have_the_same_words(
+        text in "[a-zÀ-ỹα-ώА-ёא-תא-ﭏक-ॐ\u{93c}\u{94d}か-ヺกา\u{e48}가각각 \u{300}-\u{331}\u{ad}\u{200d}]{0,12}",
+    ) {
+        let (composed, decomposed) = (text.nfc().collect::<String>(), text.nfd().collect::<String>());
+        prop_assert_eq!(terms(&composed), terms(&decomposed));
+    }
+}
+
+fn index(positions: bool, texts: &[String]) -> Index {
+    let mut schema = Schema::default();
+    schema.fields[0].positions = positions;
+    let docs = texts.iter().enumerate();
+    let docs: Vec<_> =
+        docs.map(|(i, text)| Doc { id: i.to_string(), title: String::new(), text: text.clone() }).collect();
+    let disk = Arc::new(MemDisk::new());
+    build(&(disk.clone() as _), &schema, &docs, &[docs.len() / 3], Growth::Commits, Merge::Keep);
+    Index::open_on(disk).unwrap()
+}
+
+fn contains(text: &str, phrase: &str) -> bool {
+    let clusters = |text: &str| text.graphemes(true).map(str::to_string).collect::<Vec<_>>();
+    let (text, phrase) = (clusters(text), clusters(phrase));
+    text.windows(phrase.len()).any(|window| window == phrase)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// With positions, exactly the documents that contain it; without, all of them and maybe others.
+    #[test]
+    fn phrases_of_text_without_blanks_are_found(
+        texts in prop::collection::vec("[東京都はがวดี\u{e48}]{1,9}( |7|、)[東京都はが]{0,4}", 1..20),
+        at in 0usize..6,
+        len in 1usize..7,
+    ) {
+        let clusters: Vec<&str> = texts[0].graphemes(true).collect();
+        let phrase: String = clusters[at.min(clusters.len() - 1)..(at + len).min(clusters.len())].concat();
+        prop_assume!(phrase.chars().all(|c| !matches!(c, ' ' | '、')) && !phrase.starts_with(['\u{e48}', 'ี']));
+        let found = documents(&index(true, &texts), &format!("\"{phrase}\""));
+        let expected: BTreeSet<u32> =
+            (0..).zip(&texts).filter(|(_, text)| contains(text, &phrase)).map(|(number, _)| number).collect();
+        // A digit is a word of its own, whatever stands beside it.
+        prop_assert_eq!(&found, &expected, "{}", phrase);
+        if !phrase.contains('7') {
+            prop_assert_eq!(&documents(&index(true, &texts), &phrase), &expected, "{}", phrase);
+            prop_assert!(documents(&index(false, &texts), &phrase).is_superset(&expected), "{}", phrase);
+        }
+    }
+}
+
+#[test]
+fn queries_of_text_without_blanks() {
+    let texts = ["東京都に住む", "京都に行く", "大阪", "5月は", "5月"].map(str::to_string);
+    let index = index(true, &texts);
+    let found = |query: &str| documents(&index, query).into_iter().collect::<Vec<_>>();
+    assert_eq!(found("京"), [0, 1]);
+    assert_eq!(found("京都"), [0, 1]);
+    assert_eq!(found("東京都"), [0]);
+    assert_eq!(found("東京*"), [0]);
+    assert_eq!(found("東*"), [0]);
+    assert_eq!(found("大阪 京都"), [0, 1, 2]);
+    assert_eq!(found("京 -東"), [1]);
+    assert_eq!(found("\"5月\""), [3, 4]);
+    assert_eq!(found("\"5月は\""), [3]);
+    assert_eq!(found("東京都~0"), [0]);
+    let error = Query::parse("東京~1", index.schema()).unwrap_err().to_string();
+    assert!(error.contains("`東京` cannot be fuzzy"), "{error}");
+    assert!(!Query::parse_lenient("東京~1", index.schema()).1.is_empty());
+    // Bags of words take each bigram by itself.
+    let bag = Query::any_term("東京都市", index.schema()).unwrap();
+    assert_eq!(bag, Query::parse("東京 京都 都市", index.schema()).unwrap());
+    // Longer than a phrase may be.
+    let long = "漢字".repeat(70);
+    assert!(Query::parse(&long, index.schema()).is_ok());
+}
+
+#[test]
+fn prefixes_in_greek_do_not_end_a_word() {
+    let texts = ["ΟΔΟΣ", "ΟΔΟΣΗΜΑΝΣΗ", "άλλο"].map(str::to_string);
+    let index = index(false, &texts);
+    for query in ["ΟΔΟΣ*", "οδοσ*", "οδος*"] {
+        assert_eq!(documents(&index, query).len(), 2, "{query}");
+    }
+}
+
+#[test]
+fn turkish_is_lower_cased_like_other_languages() {
+    let analysis = Analysis { stemmer: Some(Language::Turkish), ..Analysis::default() };
+    let mut analyzer = Analyzer::new(&analysis);
+    assert_eq!(analyzer.terms("İYİ"), analyzer.terms("iyi"));
+    assert_ne!(analyzer.terms("IŞIK"), analyzer.terms("ışık"), "docs/query.md says so");
+}
