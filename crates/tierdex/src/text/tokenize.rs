@@ -4,7 +4,7 @@
 use super::RunPart;
 
 /// Whether a byte is an ASCII letter or digit.
-pub(super) const IS_WORD: [bool; 256] = {
+const IS_WORD: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0_u8;
     while byte < 128 {

@@ -14,7 +14,7 @@
 
 use super::RunPart;
 use super::char_class::{CharClass, CharKind};
-use super::tokenize::{IS_WORD, char_at};
+use super::tokenize::char_at;
 use unicode_normalization::UnicodeNormalization;
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -38,42 +38,92 @@ pub(super) fn unicode(
 ) {
     let bytes = text.as_bytes();
     let mut at = 0;
-    while let Some((start, kind)) = next_start(text, at) {
-        if matches!(kind, CharKind::Ideograph | CharKind::Complex) {
-            at = run(text, start, buffers, pass);
-            continue;
+    while let Some(&byte) = bytes.get(at) {
+        match ASCII[usize::from(byte)] {
+            SEPARATOR => at += 1,
+            NOT_ASCII => at = not_ascii(text, at, buffers, pass),
+            _ => {
+                let (start, mut seen) = (at, 0);
+                while let Some(&byte) = bytes.get(at)
+                    && ASCII[usize::from(byte)] & WORD != 0
+                {
+                    seen |= ASCII[usize::from(byte)];
+                    at += 1;
+                }
+                let continues = bytes.get(at).is_some_and(|byte| !byte.is_ascii());
+                if seen & CAPITAL == 0 && !continues {
+                    // Most words are as they are in the text.
+                    pass(&text[start..at], start, at, None);
+                } else {
+                    at = copied_word(text, start, at, continues, buffers, pass);
+                }
+            }
         }
-        let term = &mut buffers.term;
-        term.clear();
-        let ascii = bytes[start..].iter().position(|byte| !IS_WORD[usize::from(*byte)]);
-        at = ascii.map_or(bytes.len(), |len| start + len);
-        term.push_str(&text[start..at]);
-        term.make_ascii_lowercase();
-        if bytes.get(at).is_some_and(|byte| !byte.is_ascii()) {
-            at = rest_of_word(text, start, at, term);
-        }
-        pass(term, start, at, None);
     }
 }
 
-/// The next character that begins a word or a run.
-fn next_start(text: &str, mut at: usize) -> Option<(usize, CharKind)> {
-    let bytes = text.as_bytes();
-    loop {
-        let byte = *bytes.get(at)?;
-        if byte.is_ascii() {
-            if IS_WORD[usize::from(byte)] {
-                return Some((at, CharKind::Letter));
-            }
-            at += 1;
-            continue;
+/// Classes of bytes.
+const SEPARATOR: u8 = 0;
+const NOT_ASCII: u8 = 1;
+const WORD: u8 = 2;
+const CAPITAL: u8 = 4;
+
+const ASCII: [u8; 256] = {
+    let mut table = [NOT_ASCII; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        table[byte] = if (byte as u8).is_ascii_uppercase() {
+            WORD | CAPITAL
+        } else if (byte as u8).is_ascii_alphanumeric() {
+            WORD
+        } else {
+            SEPARATOR
+        };
+        byte += 1;
+    }
+    table
+};
+
+/// Passes a word whose first part is ASCII in lower case; returns its end.
+#[inline(never)]
+fn copied_word(
+    text: &str,
+    start: usize,
+    mut at: usize,
+    continues: bool,
+    buffers: &mut WordBuffers,
+    pass: &mut impl FnMut(&str, usize, usize, Option<RunPart>),
+) -> usize {
+    let term = &mut buffers.term;
+    term.clear();
+    term.push_str(&text[start..at]);
+    term.make_ascii_lowercase();
+    if continues {
+        at = rest_of_word(text, start, at, term);
+    }
+    pass(term, start, at, None);
+    at
+}
+
+/// Passes the word or run that a character outside ASCII begins, if it does; returns its end.
+#[inline(never)]
+fn not_ascii(
+    text: &str,
+    start: usize,
+    buffers: &mut WordBuffers,
+    pass: &mut impl FnMut(&str, usize, usize, Option<RunPart>),
+) -> usize {
+    let c = char_at(text, start);
+    match CharClass::of(c).kind() {
+        CharKind::Separator | CharKind::Extend | CharKind::Ignorable | CharKind::Middle => {
+            start + c.len_utf8()
         }
-        let c = char_at(text, at);
-        match CharClass::of(c).kind() {
-            CharKind::Separator | CharKind::Extend | CharKind::Ignorable | CharKind::Middle => {
-                at += c.len_utf8()
-            }
-            kind => return Some((at, kind)),
+        CharKind::Ideograph | CharKind::Complex => run(text, start, buffers, pass),
+        CharKind::Letter | CharKind::Digit | CharKind::Hebrew => {
+            buffers.term.clear();
+            let end = rest_of_word(text, start, start, &mut buffers.term);
+            pass(&buffers.term, start, end, None);
+            end
         }
     }
 }
