@@ -22,13 +22,19 @@ impl Query {
     /// # Errors
     /// [`Error::Query`] for the first fault.
     pub fn parse(text: &str, schema: &Schema) -> Result<Query> {
-        let syntax = parse(text, &|name| is_field(schema, name))?;
-        let query = Analyzers::new(schema, &mut Problems::strict()).query(&syntax, 1.0)?;
-        Ok(query.map_or(Query::Nothing, Query::normal))
+        Ok(Query::parse_with_notes(text, schema)?.0)
     }
 
-    /// Parses any text: each fault is returned as a warning, and its operator or clause is ignored. Without
-    /// warnings the query is that of [`Query::parse`].
+    /// [`Query::parse`], with notes on parts that look like operators and were read as text.
+    pub fn parse_with_notes(text: &str, schema: &Schema) -> Result<(Query, Vec<Error>)> {
+        let mut problems = Problems::strict();
+        let syntax = parse(text, &|name| is_field(schema, name), &mut problems)?;
+        let query = Analyzers::new(schema, &mut problems).query(&syntax, 1.0)?;
+        Ok((query.map_or(Query::Nothing, Query::normal), problems.into_warnings()))
+    }
+
+    /// Parses any text: each fault is returned as a warning, like the notes of [`Query::parse_with_notes`], and
+    /// its operator or clause is ignored. Without warnings the query is that of [`Query::parse`].
     pub fn parse_lenient(text: &str, schema: &Schema) -> (Query, Vec<Error>) {
         let mut problems = Problems::lenient();
         // Lenient problems are never returned as errors, so there is always a query.

@@ -3,7 +3,7 @@
 //! ```text
 //! list    = clause { [ "OR" ] clause }
 //! clause  = unary { "AND" unary }
-//! unary   = [ "+" | "-" | "NOT" | "#" ] primary
+//! unary   = [ "+" | "-" | "!" | "NOT" | "#" ] primary
 //! primary = [ field ":" ] ( word [ "~" [ edits ] ] | word "*" | phrase [ "~" slop ]
 //!                         | "(" list ")" [ "~" minimum ] ) [ "^" boost ]
 //!         | "*:*" [ "^" boost ]
@@ -11,20 +11,23 @@
 //! ```
 //!
 //! A suffix follows its word, phrase or group without a space; `^` may precede `~`. A backslash escapes the
-//! next character. Operator characters are literal within words, except:
+//! next character. `&&` and `||` between blanks are `AND` and `OR`, `!` is `-`. What is no operator in its full
+//! form is text:
 //!
-//! - `+`, `-` and `#` are operators only before a word, a phrase or a group: `c++` and `state-of` are words;
-//! - `*` is an operator only at the end of a word: `5*3` is a word;
-//! - `~` and `^` are operators only after the first character, and if the end of the word, a digit, a sign
-//!   or a point follows: `a^b`, `~user` and `x~=y` are words, and `a^b^2` is the word `a^b` with boost 2;
-//! - `name:` is an operator before a word, a phrase or a group if the index has a field of that name.
-//!   Otherwise it is a fault if it looks like a field: `author:x`, but not `12:30`, `http://x`, `std::fs` or
-//!   `note: this`.
+//! - brackets and quotation marks without a pair, and quotation marks between Hebrew letters;
+//! - `+`, `-`, `!` and `#` that are not directly before a word, a phrase or a group: `c++`, `state-of`, `a - b`;
+//! - `*` that is not at the end of a word: `5*3`;
+//! - `~` and `^` at the beginning of a word, and those without a number: `a^b`, `~user`, `x~=y`; but `a~` is
+//!   fuzzy;
+//! - `name:` if the index has no field of that name. Blanks may follow the name of a field.
+//!
+//! Operators of other languages are faults in their full form: `/r.*e/`, `[a TO b]`, `name:>5`, `NEAR(..)`.
 //!
 //! [`parse`] rejects a query at its first fault. [`parse_lenient`] accepts any text: it records each fault
 //! and ignores the operator or clause that contains it. Both return the same tree for a query without
 //! faults.
 
+mod pairs;
 mod parser;
 mod problems;
 mod suffix;
@@ -39,9 +42,9 @@ pub use tree::{Fields, Occur, SyntaxTree};
 use crate::error::{Error, Result};
 use crate::limits::QUERY_BYTES_MAX;
 
-/// Parses a query.
-pub fn parse(text: &str, fields: Fields<'_>) -> Result<SyntaxTree> {
-    read(text, fields, &mut Problems::strict())
+/// Parses a query; notes are recorded in `problems`, which is strict.
+pub fn parse(text: &str, fields: Fields<'_>, problems: &mut Problems) -> Result<SyntaxTree> {
+    read(text, fields, problems)
 }
 
 /// Parses any text; faults are recorded in `problems`.

@@ -1,4 +1,4 @@
-//! Recursive-descent parser. Input: tokens. Output: a syntax tree.
+//! Recursive-descent parser. Input: tokens, in which round brackets are in pairs. Output: a syntax tree.
 
 use super::problems::Problems;
 use super::suffix::Suffixes;
@@ -15,14 +15,12 @@ pub(super) fn parse(
 ) -> Result<SyntaxTree> {
     let mut parser = Parser { tokens, next: 0, end, count: 0, field: None, problems };
     let mut clauses = Vec::new();
-    loop {
+    while parser.peek().is_some() {
         parser.clauses(0, &mut clauses)?;
-        if parser.peek().is_none() {
-            return Ok(list(clauses, 0));
-        }
-        parser.problem("`)` without `(`")?;
+        // The bracket of a group of which the beginning was cut off.
         parser.next += 1;
     }
+    Ok(list(clauses, 0))
 }
 
 struct Parser<'a> {
@@ -148,18 +146,13 @@ impl Parser<'_> {
         if let Some(outer) = outer {
             self.field = outer;
         }
+        // Brackets are in pairs, but a query with too many clauses is cut off.
         let suffixes = match self.peek().cloned() {
             Some(QueryToken::Close(suffixes)) => {
                 self.next += 1;
                 suffixes
             }
-            _ => {
-                // Truncation of the query has been reported.
-                if self.count <= QUERY_CLAUSES_MAX {
-                    self.problem("`(` is not closed")?;
-                }
-                Suffixes::default()
-            }
+            _ => Suffixes::default(),
         };
         let minimum = self.minimum(&suffixes, &clauses)?;
         Ok(Some(boosted(list(clauses, minimum), suffixes.boost())))

@@ -1,4 +1,5 @@
-//! Faults of a query: strict parsing ends at the first one, lenient parsing records them as warnings.
+//! Faults of a query: strict parsing ends at the first one, lenient parsing records them as warnings. Both
+//! record notes.
 
 use crate::error::{Error, Result};
 use crate::limits::QUERY_WARNINGS_MAX;
@@ -34,13 +35,17 @@ impl Problems {
         if !self.lenient {
             return Err(fault);
         }
+        self.warn(fault);
+        Ok(())
+    }
+
+    fn warn(&mut self, warning: Error) {
         if self.warnings.len() < QUERY_WARNINGS_MAX {
-            self.warnings.push(fault);
+            self.warnings.push(warning);
         } else if !self.unlisted {
             self.unlisted = true;
             self.warnings.push(Error::query("it has further faults, which are not listed"));
         }
-        Ok(())
     }
 
     /// Reports a fault at byte `at` of the query.
@@ -48,7 +53,12 @@ impl Problems {
         self.report(Error::Query { at: Some(at), message: message.into() })
     }
 
-    /// The recorded faults in order.
+    /// Records that a part of the query is read as text though it looks like an operator. It is no fault.
+    pub fn note(&mut self, at: usize, message: impl Into<String>) {
+        self.warn(Error::Query { at: Some(at), message: message.into() });
+    }
+
+    /// The recorded faults and notes in order.
     pub fn into_warnings(self) -> Vec<Error> {
         self.warnings
     }

@@ -14,18 +14,7 @@ pub(super) struct Suffixes {
 }
 
 impl Suffixes {
-    /// Parses all of `run`, which is at offset `at` and starts with `^` or `~`.
-    pub(super) fn read(at: usize, run: &str, problems: &mut Problems) -> Result<Suffixes> {
-        let mut suffixes = Suffixes::default();
-        let marks: Vec<(usize, char)> = run.char_indices().filter(|(_, c)| is_mark(*c)).collect();
-        for (i, (from, mark)) in marks.iter().enumerate() {
-            let to = marks.get(i + 1).map_or(run.len(), |(next, _)| *next);
-            suffixes.add(at + from, *mark, &run[from + 1..to], problems)?;
-        }
-        Ok(suffixes)
-    }
-
-    /// Adds one operator.
+    /// Adds one operator with its number ([`is_number`]), or `~` without one.
     pub(super) fn add(&mut self, at: usize, mark: char, number: &str, problems: &mut Problems) -> Result<()> {
         if if mark == '^' { self.boost.is_some() } else { self.tilde.is_some() } {
             return problems.at(at, format!("a second `{mark}` behind one clause"));
@@ -78,7 +67,6 @@ impl Suffixes {
         let Some((at, number)) = &self.tilde else { return Ok(None) };
         let count = number.parse().ok();
         match count {
-            None if number.is_empty() => problems.at(*at, what)?,
             None if number.bytes().all(|byte| byte.is_ascii_digit()) => {
                 problems.at(
                     *at,
@@ -97,25 +85,17 @@ pub(super) fn is_mark(c: char) -> bool {
     matches!(c, '^' | '~')
 }
 
-/// Whether `text`, which follows a `^` or `~` in a word, looks like the number of a suffix. Otherwise these
-/// characters are literal.
-pub(super) fn is_number_like(text: &str) -> bool {
-    text.chars().next().is_none_or(|c| c.is_ascii_digit() || matches!(c, '.' | '+' | '-'))
+/// Whether `text`, which follows a `^` or `~`, is a number. Otherwise these characters are text.
+pub(super) fn is_number(text: &str) -> bool {
+    let begins = |c: char| c.is_ascii_digit() || matches!(c, '.' | '+' | '-');
+    text.starts_with(begins) && text.parse::<f64>().is_ok()
 }
 
 fn boost(at: usize, number: &str, problems: &mut Problems) -> Result<Option<f64>> {
-    let boost = number.parse().ok();
-    if let Some(boost) = boost.filter(|boost| (0.0..=BOOST_MAX).contains(boost)) {
-        // The range contains -0: return 0.
-        return Ok(Some(f64::abs(boost)));
+    let boost = number.parse::<f64>().ok().filter(|boost| (0.0..=BOOST_MAX).contains(boost));
+    if boost.is_none() {
+        problems.at(at, format!("a boost lies between 0 and {BOOST_MAX}, which `{number}` does not"))?;
     }
-    let message = match boost {
-        Some(_) => format!("a boost lies between 0 and {BOOST_MAX}, which `{number}` does not"),
-        None if number.is_empty() => {
-            "`^` needs a number behind it; write `\\^` for the character".to_string()
-        }
-        None => format!("`^` needs a number behind it, not `{number}`; write `\\^` for the character"),
-    };
-    problems.at(at, message)?;
-    Ok(None)
+    // The range contains -0: return 0.
+    Ok(boost.map(f64::abs))
 }

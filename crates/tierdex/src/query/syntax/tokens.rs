@@ -1,7 +1,10 @@
-//! Tokenizer of the query language.
+//! Tokenizer of the query language. A character or word is an operator only where it is written in full:
+//! brackets and quotation marks in pairs, signs before a clause, `name:` with the name of a field. Everything
+//! else is text. Operators of other query languages that are not supported are faults in their full form.
 
+use super::pairs::{is_in_hebrew, unpaired};
 use super::problems::Problems;
-use super::suffix::{Suffixes, is_mark, is_number_like};
+use super::suffix::{Suffixes, is_mark, is_number};
 use super::tree::{Fields, SyntaxTree, boosted};
 use crate::error::Result;
 
@@ -27,13 +30,17 @@ pub(super) fn tokenize(
     fields: Fields<'_>,
     problems: &mut Problems,
 ) -> Result<Vec<(usize, QueryToken)>> {
-    let mut tokenizer = QueryTokenizer { text, at: 0, fields, problems };
+    let unpaired = unpaired(text);
+    if let Some(at) = unpaired.first() {
+        problems.note(*at, "a bracket or quotation mark without its pair is read as text");
+    }
+    let mut tokenizer = QueryTokenizer { text, at: 0, unpaired, fields, problems };
     let mut tokens = Vec::new();
     while let Some(c) = tokenizer.peek() {
         let at = tokenizer.at;
-        if c.is_whitespace() {
+        if c.is_whitespace() || tokenizer.unpaired.binary_search(&at).is_ok() {
             tokenizer.at += c.len_utf8();
-        } else if let Some(token) = tokenizer.token(c)? {
+        } else if let Some(token) = tokenizer.token(c, tokens.is_empty())? {
             tokens.push((at, token));
         }
     }
@@ -43,6 +50,8 @@ pub(super) fn tokenize(
 struct QueryTokenizer<'a> {
     text: &'a str,
     at: usize,
+    /// Offsets of brackets and quotation marks that are text.
+    unpaired: Vec<usize>,
     fields: Fields<'a>,
     problems: &'a mut Problems,
 }
@@ -67,34 +76,57 @@ impl QueryTokenizer<'_> {
     }
 
     /// The token that starts with `c`; `None` if it is dropped.
-    fn token(&mut self, c: char) -> Result<Option<QueryToken>> {
+    fn token(&mut self, c: char, first: bool) -> Result<Option<QueryToken>> {
         let token = match c {
             '(' => QueryToken::Open(None),
             ')' => {
                 self.at += 1;
                 return Ok(Some(QueryToken::Close(self.suffixes()?)));
             }
-            '+' => QueryToken::Plus,
-            '-' => QueryToken::Minus,
-            '#' => QueryToken::Hash,
+            '+' if self.is_before_clause() => QueryToken::Plus,
+            '-' | '!' if self.is_before_clause() => QueryToken::Minus,
+            '#' if self.is_before_clause() => QueryToken::Hash,
             '"' => return self.phrase(None).map(Some),
+            '&' | '|' if !first && self.is_between_blanks() => {
+                self.at += 2;
+                return Ok(Some(if c == '&' { QueryToken::And } else { QueryToken::Or }));
+            }
             _ => return self.word(),
         };
         self.at += 1;
         Ok(Some(token))
     }
 
+    /// Whether the sign at the current offset stands directly before a word, a phrase or a group.
+    fn is_before_clause(&self) -> bool {
+        let next = self.text[self.at + 1..].chars().next();
+        let begins = |c: char| !c.is_whitespace() && !matches!(c, ')' | '+' | '-' | '!' | '#');
+        next.is_some_and(begins) && self.unpaired.binary_search(&(self.at + 1)).is_err()
+    }
+
+    /// Whether `&&` or `||` is at the current offset, with blanks around it and more text behind it.
+    fn is_between_blanks(&self) -> bool {
+        let rest = &self.text[self.at..];
+        let behind = rest.strip_prefix("&&").or_else(|| rest.strip_prefix("||"));
+        behind
+            .is_some_and(|behind| behind.starts_with(char::is_whitespace) && !behind.trim_start().is_empty())
+            && self.text[..self.at].ends_with(char::is_whitespace)
+    }
+
     /// Parses the suffixes after a phrase or a group.
     fn suffixes(&mut self) -> Result<Suffixes> {
-        if !self.peek().is_some_and(is_mark) {
-            return Ok(Suffixes::default());
+        let mut suffixes = Suffixes::default();
+        while let Some(mark) = self.peek().filter(|c| is_mark(*c)) {
+            let rest = &self.text[self.at + 1..];
+            let len = rest.find(|c: char| c.is_whitespace() || is_mark(c) || matches!(c, '(' | ')' | '"'));
+            let number = &rest[..len.unwrap_or(rest.len())];
+            if !is_number(number) {
+                break;
+            }
+            suffixes.add(self.at, mark, number, self.problems)?;
+            self.at += 1 + number.len();
         }
-        let at = self.at;
-        let rest = &self.text[at..];
-        let len = rest.find(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | '"'));
-        let run = &rest[..len.unwrap_or(rest.len())];
-        self.at += run.len();
-        Suffixes::read(at, run, self.problems)
+        Ok(suffixes)
     }
 
     fn phrase(&mut self, field: Option<String>) -> Result<QueryToken> {
@@ -104,7 +136,7 @@ impl QueryTokenizer<'_> {
         let mut end = None;
         while let Some((at, c)) = chars.next() {
             match c {
-                '"' => {
+                '"' if !is_in_hebrew(self.text, start + 1 + at) => {
                     end = Some(start + 1 + at + 1);
                     break;
                 }
@@ -112,10 +144,8 @@ impl QueryTokenizer<'_> {
                 _ => words.push(c),
             }
         }
+        // Quotation marks without a pair are text.
         self.at = end.unwrap_or(self.text.len());
-        if end.is_none() {
-            self.problems.at(start, "this `\"` is not closed")?;
-        }
         let suffixes = self.suffixes()?;
         let slop = suffixes.slop(self.problems)?;
         Ok(QueryToken::Leaf(boosted(SyntaxTree::Phrase(field, words, slop), suffixes.boost())))
@@ -126,10 +156,14 @@ impl QueryTokenizer<'_> {
         if let Some(token) = self.plain_word() {
             return Ok(Some(token));
         }
+        self.check_foreign(start)?;
         let (mut field, mut colon) = (None, false);
         let mut letters: Vec<Letter> = Vec::new();
         while let Some(c) = self.peek() {
             match c {
+                '"' if is_in_hebrew(self.text, self.at) => {
+                    letters.push(Letter { at: self.at, c, escaped: true })
+                }
                 '"' if field.is_some() && letters.is_empty() => return self.phrase(field).map(Some),
                 '(' if field.is_some() && letters.is_empty() => {
                     self.at += 1;
@@ -137,9 +171,11 @@ impl QueryTokenizer<'_> {
                 }
                 '(' | ')' | '"' => break,
                 // Field names contain no colon, so only the first colon of a word can end one.
-                ':' if !std::mem::replace(&mut colon, true) && self.is_field(start, &letters)? => {
+                ':' if !std::mem::replace(&mut colon, true) && self.is_field(start, &letters) => {
                     field = Some(spelled(&letters));
                     letters.clear();
+                    self.at = self.start_of_clause(start, self.at + 1)?;
+                    continue;
                 }
                 '\\' => {
                     self.at += 1;
@@ -151,22 +187,69 @@ impl QueryTokenizer<'_> {
             }
             self.at += self.peek().map_or(0, char::len_utf8);
         }
-        if letters.is_empty()
-            && let Some(field) = field.take()
-        {
-            let message = format!("a word, a phrase or a group must follow `{field}:` at once");
-            self.problems.at(start, message)?;
-            return Ok(Some(QueryToken::Leaf(SyntaxTree::Word(None, field))));
+        if letters.is_empty() {
+            // What follows the name of the field is no clause, so the name is text.
+            return Ok(field.map(|name| QueryToken::Leaf(SyntaxTree::Word(None, name))));
         }
         self.finish_word(start, field, letters)
+    }
+
+    /// The start of the clause after `name:`, which begins at `start`. Blanks may stand before it, as in Lucene.
+    fn start_of_clause(&mut self, start: usize, at: usize) -> Result<usize> {
+        let rest = &self.text[at..];
+        let clause = rest.trim_start();
+        let name = &self.text[start..at - 1];
+        let operator =
+            ["NOT ", "AND ", "OR ", "&& ", "|| "].iter().find(|operator| clause.starts_with(**operator));
+        let mut signs = clause.chars();
+        match (signs.next(), signs.next()) {
+            (Some(sign @ ('+' | '-' | '!' | '#')), Some(next)) if !next.is_whitespace() => {
+                self.problems.at(start, format!("write `{sign}{name}:` for `{name}:{sign}`"))?;
+            }
+            (Some('<' | '>' | '[' | '{'), _) => {
+                self.problems
+                    .at(start, format!("ranges are not supported; write `{name}\\:` for the word"))?;
+            }
+            _ if operator == Some(&"NOT ") && clause.len() == rest.len() => {
+                self.problems.at(start, format!("write `NOT {name}:` for `{name}:NOT`"))?;
+            }
+            _ if clause.len() < rest.len() && operator.is_some() => return Ok(at),
+            _ => {}
+        }
+        self.check_foreign(self.text.len() - clause.len())?;
+        Ok(self.text.len() - clause.len())
+    }
+
+    /// Reports an operator of another query language that begins at `at` in its full form.
+    fn check_foreign(&mut self, at: usize) -> Result<()> {
+        let rest = &self.text[at..];
+        let word = rest.split(char::is_whitespace).next().unwrap_or("");
+        if is_regular_expression(word) {
+            let message = "regular expressions are not supported; write `\\/` for the character";
+            return self.problems.at(at, message);
+        }
+        if is_range(rest) {
+            let message = "ranges are not supported; write `\\[` or `\\{` for the character";
+            return self.problems.at(at, message);
+        }
+        let near = word.strip_prefix("NEAR");
+        if near.is_some_and(|near| near.starts_with('(') || is_distance(near)) {
+            return self
+                .problems
+                .at(at, "`NEAR` is no operator; write `\"one two\"~5` for words at a distance of 5");
+        }
+        Ok(())
     }
 
     /// Fast path of [`QueryTokenizer::word`] for a word without operator characters, as most are.
     fn plain_word(&mut self) -> Option<QueryToken> {
         let rest = &self.text[self.at..];
+        if rest.starts_with(['/', '[', '{']) || rest.starts_with("NEAR") {
+            return None;
+        }
         let mut end = rest.len();
         for (at, c) in rest.char_indices() {
-            if matches!(c, '\\' | ':' | '^' | '~' | '*') {
+            if matches!(c, '\\' | ':' | '^' | '~' | '*') || (c == '"' && is_in_hebrew(rest, at)) {
                 return None;
             }
             if c.is_whitespace() || matches!(c, '(' | ')' | '"') {
@@ -185,19 +268,18 @@ impl QueryTokenizer<'_> {
     }
 
     /// Whether the letters before the colon at the current offset name a field. A name that looks like a
-    /// field and is none is reported; it is then text.
-    fn is_field(&mut self, start: usize, letters: &[Letter]) -> Result<bool> {
+    /// field and is none is noted.
+    fn is_field(&mut self, start: usize, letters: &[Letter]) -> bool {
         if letters.iter().any(|letter| letter.escaped) {
-            return Ok(false);
+            return false;
         }
         let name = spelled(letters);
-        let Err(fields) = (self.fields)(&name) else { return Ok(true) };
+        let Err(fields) = (self.fields)(&name) else { return true };
         if is_name(&name) && self.text[self.at + 1..].starts_with(begins_clause) {
-            let message =
-                format!("`{name}` is not a field of this index, {fields}; write `{name}\\:` for the word");
-            self.problems.at(start, message)?;
+            self.problems
+                .note(start, format!("`{name}:` is read as text: it is not a field of this index, {fields}"));
         }
-        Ok(false)
+        false
     }
 
     /// The token of a word with these letters.
@@ -223,7 +305,9 @@ impl QueryTokenizer<'_> {
         } else if kept < letters.len() {
             letters.truncate(kept);
             if letters.is_empty() {
-                self.problems.at(start, "`*` needs the beginning of a word in front of it")?;
+                if field.is_some() {
+                    self.problems.at(start, "`*` needs the beginning of a word in front of it")?;
+                }
                 return Ok(None);
             }
             SyntaxTree::Prefix(field, spelled(&letters))
@@ -245,7 +329,8 @@ impl QueryTokenizer<'_> {
         while let Some(mark) = letters.iter().rposition(|letter| letter.is('^') || letter.is('~')) {
             let number = spelled(&letters[mark + 1..]);
             let escaped = letters[mark + 1..].iter().any(|letter| letter.escaped);
-            if mark == 0 || escaped || !is_number_like(&number) {
+            let is_fuzzy = letters[mark].c == '~' && number.is_empty();
+            if mark == 0 || escaped || !(is_fuzzy || is_number(&number)) {
                 break;
             }
             suffixes.add(letters[mark].at, letters[mark].c, &number, self.problems)?;
@@ -253,6 +338,28 @@ impl QueryTokenizer<'_> {
         }
         Ok(suffixes)
     }
+}
+
+/// Whether a word is a regular expression between slashes, with a character that is special in one.
+fn is_regular_expression(word: &str) -> bool {
+    let inner = word.strip_prefix('/').and_then(|word| word.strip_suffix('/'));
+    let is_special =
+        |c: char| matches!(c, '.' | '*' | '+' | '?' | '[' | ']' | '(' | ')' | '{' | '}' | '|' | '\\' | '$');
+    inner.is_some_and(|inner| !inner.contains('/') && inner.contains(is_special))
+}
+
+/// Whether a text begins with a range such as `[a TO b]`.
+fn is_range(text: &str) -> bool {
+    let Some(inner) = text.strip_prefix(['[', '{']) else { return false };
+    let Some(end) = inner.find([']', '}']) else { return false };
+    let mut words = inner[..end].split_whitespace();
+    words.next().is_some() && words.next() == Some("TO") && words.next().is_some() && words.next().is_none()
+}
+
+/// Whether a text is `/` and a number.
+fn is_distance(text: &str) -> bool {
+    text.strip_prefix('/')
+        .is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// Whether `text` looks like a field name: a letter or `_`, then letters, digits, `_` and `-`.
