@@ -199,6 +199,7 @@ fn signs_are_operators_before_a_clause() {
     check("(a -) -\"b\" -(c) !d !(e f)", expect![[r#"((a -) -"b" -c -d -(e f))"#]]);
     check("--verbose +-a !!! -+ a-b", expect!["(--verbose +-a !!! -+ a-b)"]);
     check("wow!", expect!["wow!"]);
+    check("U(t)-V \"THE\"-system", expect![[r#"(U t -V "THE" -system)"#]]);
 }
 
 #[test]
@@ -222,7 +223,7 @@ fn operators_of_other_languages() {
     check("a&&b || c", expect!["(a&&b c)"]);
     check("&& a || ", expect!["(&& a ||)"]);
     check("a -!b", expect!["(a -!b)"]);
-    check("/exact/ /usr/bin/ a/b/ /", expect!["(/exact/ /usr/bin/ a/b/ /)"]);
+    check("/s.l.r./ /exact/ /usr/bin/ a/b/ /", expect!["(/s.l.r./ /exact/ /usr/bin/ a/b/ /)"]);
     check(
         "x /wor.*d/",
         expect![[r#"query, byte 3: regular expressions are not supported; write `\/` for the character"#]],

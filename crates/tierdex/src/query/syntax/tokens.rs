@@ -97,8 +97,12 @@ impl QueryTokenizer<'_> {
         Ok(Some(token))
     }
 
-    /// Whether the sign at the current offset stands directly before a word, a phrase or a group.
+    /// Whether the sign at the current offset stands directly before a word, a phrase or a group, and not
+    /// directly behind one.
     fn is_before_clause(&self) -> bool {
+        if self.text[..self.at].ends_with([')', '"']) {
+            return false;
+        }
         let next = self.text[self.at + 1..].chars().next();
         let begins = |c: char| !c.is_whitespace() && !matches!(c, ')' | '+' | '-' | '!' | '#');
         next.is_some_and(begins) && self.unpaired.binary_search(&(self.at + 1)).is_err()
@@ -343,8 +347,9 @@ impl QueryTokenizer<'_> {
 /// Whether a word is a regular expression between slashes, with a character that is special in one.
 fn is_regular_expression(word: &str) -> bool {
     let inner = word.strip_prefix('/').and_then(|word| word.strip_suffix('/'));
+    // A full stop alone is more often that of an abbreviation.
     let is_special =
-        |c: char| matches!(c, '.' | '*' | '+' | '?' | '[' | ']' | '(' | ')' | '{' | '}' | '|' | '\\' | '$');
+        |c: char| matches!(c, '*' | '+' | '?' | '[' | ']' | '(' | ')' | '{' | '}' | '|' | '\\' | '$');
     inner.is_some_and(|inner| !inner.contains('/') && inner.contains(is_special))
 }
 
