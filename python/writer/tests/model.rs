@@ -1,0 +1,527 @@
+//! Runs all interleavings of the calls of several threads, signals, faults of the writer's thread and panics
+//! over the state of a writer, and checks that no accepted document is lost or doubled unless an error has
+//! named it, and that no call waits for ever.
+//!
+//! A world is the state, the calls and the thread between two steps; [`Search`] visits each world once.
+
+use std::collections::HashSet;
+use std::slice::from_ref;
+use std::task::Poll;
+use tierdex_python_writer::{CommitOrder, Documents, End, Task, Ticket, WriterState};
+
+/// Numbers of documents; two are a piece.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct Batch(Vec<u8>);
+
+impl Documents for Batch {
+    fn append(&mut self, mut other: Batch) {
+        self.0.append(&mut other.0);
+    }
+
+    fn documents(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn is_full(&self) -> bool {
+        self.0.len() >= 2
+    }
+}
+
+type State = WriterState<Batch, Batch, &'static str>;
+
+/// A call of a Python thread.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Call {
+    Add(Batch),
+    /// The pieces of an `add_many`, the last one first.
+    AddMany(Vec<Batch>),
+    Commit(CommitOrder),
+    /// Waits for the answer to a commit of these documents.
+    Answer(Ticket, Vec<u8>),
+    Rollback,
+    /// Waits until the thread has dropped the engine's writer.
+    Exit,
+}
+
+/// What a step of a call did.
+enum Stepped {
+    Next(Call),
+    Returned,
+    Pending,
+}
+
+/// A thread of Python: its calls, and those of signal handlers inside of the first one, innermost last.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Caller {
+    script: Vec<Call>,
+    active: Vec<Call>,
+    handler: Option<Call>,
+    signals: u8,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Worker {
+    Waits,
+    Analyses,
+    Commits(CommitOrder),
+    Exits,
+    Exited,
+}
+
+/// A defect that the model must find.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Defect {
+    None,
+    /// A call gives its documents away before it is sure that they are accepted.
+    TakesTooEarly,
+    /// A signal drops the piece that waits.
+    DropsThePiece,
+    /// The thread ends and tells nobody.
+    EndsSilently,
+    /// A failure is answered like a commit.
+    CommitsNothing,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct World {
+    state: State,
+    callers: Vec<Caller>,
+    worker: Worker,
+    /// The stop signal of the engine's writer.
+    stop: bool,
+    faults: u8,
+    defect: Defect,
+    /// Documents for which a call has returned or that were kept after a signal.
+    accepted: Vec<u8>,
+    /// Documents in the engine's writer.
+    analysed: Vec<u8>,
+    committed: Vec<u8>,
+}
+
+const KEEP: CommitOrder = CommitOrder { merge: None, closes: false };
+const CLOSE: CommitOrder = CommitOrder { merge: None, closes: true };
+
+impl World {
+    fn new(scripts: &[&[Call]], defect: Defect) -> World {
+        let caller = |script: &&[Call]| Caller {
+            script: script.iter().rev().cloned().collect(),
+            active: Vec::new(),
+            handler: None,
+            signals: 0,
+        };
+        World {
+            state: State::new(1),
+            callers: scripts.iter().map(caller).collect(),
+            worker: Worker::Waits,
+            stop: false,
+            faults: 0,
+            defect,
+            accepted: Vec::new(),
+            analysed: Vec::new(),
+            committed: Vec::new(),
+        }
+    }
+
+    fn with_faults(mut self, faults: u8) -> World {
+        self.faults = faults;
+        self
+    }
+
+    fn with_signals(mut self, signals: u8) -> World {
+        self.callers.iter_mut().for_each(|caller| caller.signals = signals);
+        self
+    }
+
+    fn with_handler(mut self, caller: usize, handler: Call) -> World {
+        self.callers[caller].handler = Some(handler);
+        self
+    }
+
+    fn is_finished(&self) -> bool {
+        self.callers.iter().all(|caller| caller.script.is_empty() && caller.active.is_empty())
+    }
+
+    /// All worlds after one step, with the name of the step.
+    fn successors(&self) -> Vec<(String, World)> {
+        let mut next = Vec::new();
+        for number in 0..self.callers.len() {
+            let mut world = self.clone();
+            match world.step_caller(number) {
+                true => next.push((format!("{number}: {:?}", self.call(number)), world)),
+                false => next.extend(self.interruptions(number)),
+            }
+        }
+        next.extend(self.worker_steps().into_iter().map(|world| (format!("{:?}", self.worker), world)));
+        next
+    }
+
+    fn call(&self, number: usize) -> Option<&Call> {
+        let caller = &self.callers[number];
+        caller.active.last().or(caller.script.last())
+    }
+
+    /// Runs a step of a thread; false if it cannot run.
+    fn step_caller(&mut self, number: usize) -> bool {
+        let caller = &mut self.callers[number];
+        if caller.active.is_empty() {
+            caller.active.extend(caller.script.pop());
+        }
+        let Some(call) = caller.active.pop() else { return false };
+        match self.step(call) {
+            Stepped::Returned => true,
+            Stepped::Next(call) => {
+                self.callers[number].active.push(call);
+                true
+            }
+            Stepped::Pending => false,
+        }
+    }
+
+    fn step(&mut self, call: Call) -> Stepped {
+        match call {
+            Call::Add(mut documents) => {
+                let given = documents.clone();
+                match self.state.add(&mut documents) {
+                    Poll::Ready(Ok(())) => self.accept(given),
+                    Poll::Ready(Err(_)) => (),
+                    Poll::Pending if self.defect == Defect::TakesTooEarly => self.accept(given),
+                    Poll::Pending => return Stepped::Pending,
+                }
+                Stepped::Returned
+            }
+            Call::AddMany(mut pieces) => {
+                let Some(piece) = pieces.pop() else { return Stepped::Returned };
+                let (given, documents) = (piece.clone(), piece.documents());
+                match self.state.add_piece(&mut Some(piece), documents) {
+                    Poll::Ready(Ok(())) => self.accept(given),
+                    Poll::Ready(Err(_)) => return Stepped::Returned,
+                    Poll::Pending => return Stepped::Pending,
+                }
+                Stepped::Next(Call::AddMany(pieces))
+            }
+            Call::Commit(order) => match self.state.request_commit(order) {
+                Poll::Ready(Ok(ticket)) => Stepped::Next(Call::Answer(ticket, self.accepted.clone())),
+                Poll::Ready(Err(_)) if order.closes => Stepped::Next(Call::Exit),
+                Poll::Ready(Err(_)) => Stepped::Returned,
+                Poll::Pending => Stepped::Pending,
+            },
+            Call::Answer(ticket, documents) => match self.state.commit_answer(ticket) {
+                Poll::Ready(Ok(_)) => {
+                    let missing = documents.iter().find(|document| !self.committed.contains(document));
+                    assert_eq!(missing, None, "lost by a commit: {self:#?}");
+                    Stepped::Returned
+                }
+                Poll::Ready(Err(_)) => Stepped::Returned,
+                Poll::Pending => Stepped::Pending,
+            },
+            Call::Rollback => match self.state.roll_back() {
+                Poll::Ready(_discarded) => {
+                    self.stop = true;
+                    Stepped::Next(Call::Exit)
+                }
+                Poll::Pending => Stepped::Pending,
+            },
+            Call::Exit if self.state.has_exited() => Stepped::Returned,
+            Call::Exit => Stepped::Pending,
+        }
+    }
+
+    fn accept(&mut self, documents: Batch) {
+        self.accepted.extend(documents.0);
+    }
+
+    /// Signals in a call that waits: a handler that calls the writer, and one that raises an exception.
+    fn interruptions(&self, number: usize) -> Vec<(String, World)> {
+        let mut next = Vec::new();
+        let waits = !self.callers[number].active.is_empty() || !self.callers[number].script.is_empty();
+        if waits && self.callers[number].handler.is_some() {
+            let mut world = self.clone();
+            let caller = &mut world.callers[number];
+            if caller.active.is_empty() {
+                caller.active.extend(caller.script.pop());
+            }
+            caller.active.extend(caller.handler.take());
+            next.push((format!("{number}: handler"), world));
+        }
+        if waits && self.callers[number].signals > 0 {
+            let mut world = self.clone();
+            world.interrupt(number);
+            next.push((format!("{number}: signal"), world));
+        }
+        next
+    }
+
+    /// Ends the innermost call of a thread by an exception.
+    fn interrupt(&mut self, number: usize) {
+        let caller = &mut self.callers[number];
+        caller.signals -= 1;
+        let call = caller.active.pop().or_else(|| caller.script.pop());
+        match call {
+            Some(Call::AddMany(mut pieces)) if self.defect != Defect::DropsThePiece => {
+                let piece = pieces.pop().expect("a call without pieces does not wait");
+                let (given, documents) = (piece.clone(), piece.documents());
+                if self.state.keep_piece(&mut Some(piece), documents).is_ok() {
+                    self.accept(given);
+                }
+            }
+            Some(Call::AddMany(mut pieces)) => self.accept(pieces.pop().unwrap_or_default()),
+            Some(Call::Answer(ticket, _)) => {
+                self.stop = true;
+                self.state.abandon_commit(ticket);
+            }
+            _ => (),
+        }
+    }
+
+    /// Worlds after a step of the writer's thread.
+    fn worker_steps(&self) -> Vec<World> {
+        let mut next = Vec::new();
+        let mut world = self.clone();
+        match &self.worker {
+            Worker::Waits => match world.state.next_task() {
+                Poll::Ready(task) => {
+                    world.worker = match task {
+                        Task::Analyse => Worker::Analyses,
+                        Task::Commit(order, _) => Worker::Commits(order),
+                        Task::Exit => Worker::Exits,
+                    };
+                    next.push(world);
+                }
+                Poll::Pending => (),
+            },
+            Worker::Analyses => match world.state.next_piece() {
+                Poll::Ready(Some(piece)) => {
+                    next.extend(world.failures());
+                    if !world.stop {
+                        world.analysed.extend(piece.0);
+                        next.push(world);
+                    }
+                }
+                Poll::Ready(None) => {
+                    world.worker = Worker::Waits;
+                    next.push(world);
+                }
+                Poll::Pending if world.stop => next.extend(world.failures()),
+                Poll::Pending => (),
+            },
+            Worker::Commits(_) => {
+                next.extend(world.failures());
+                world.commit();
+                next.push(world);
+            }
+            Worker::Exits => {
+                world.worker = Worker::Exited;
+                if world.defect != Defect::EndsSilently {
+                    world.state.exited();
+                }
+                next.push(world);
+            }
+            Worker::Exited => (),
+        }
+        next
+    }
+
+    /// A successful commit. One that a signal came too late to stop is the last.
+    fn commit(&mut self) {
+        self.committed.append(&mut self.analysed);
+        self.state.committed(1);
+        self.worker = Worker::Waits;
+        if self.stop {
+            let _discarded = self.state.failed("interrupted");
+        }
+    }
+
+    /// Worlds in which the thread fails here: by an error, or by a panic, after which it exits at once.
+    fn failures(&self) -> Vec<World> {
+        if self.faults == 0 && !self.stop {
+            return Vec::new();
+        }
+        let mut error = self.clone();
+        error.faults = error.faults.saturating_sub(1);
+        if self.defect == Defect::CommitsNothing {
+            error.state.committed(1);
+        }
+        let _discarded = error.state.failed("a fault");
+        let mut panic = error.clone();
+        error.worker = Worker::Exits;
+        panic.state.exited();
+        panic.worker = Worker::Exited;
+        vec![error, panic]
+    }
+
+    /// Checks a world in which all calls have returned.
+    fn check(&self) {
+        let mut world = self.clone();
+        let added = world.state.added();
+        let _discarded = world.state.abort();
+        world.stop = true;
+        while let Some(next) = world.worker_steps().pop() {
+            world = next;
+        }
+        assert!(world.state.has_exited(), "the thread runs on: {self:#?}");
+        let mut once = self.committed.clone();
+        once.sort_unstable();
+        once.dedup();
+        assert_eq!(once.len(), self.committed.len(), "a document twice: {self:#?}");
+        assert!(once.iter().all(|document| self.accepted.contains(document)), "not accepted: {self:#?}");
+        let uncommitted = (self.accepted.len() - once.len()) as u64;
+        match world.state.end() {
+            Some(End::Closed) => assert_eq!(uncommitted, 0, "lost: {self:#?}"),
+            Some(End::Failed { lost, .. }) => assert_eq!(uncommitted, *lost, "lost: {self:#?}"),
+            // Discarded by the call of `roll_back`, or by the end of the world.
+            _ if self.state.end().is_some() => (),
+            _ => assert_eq!(uncommitted, added, "lost: {self:#?}"),
+        }
+        for caller in 0..u8::try_from(self.callers.len()).expect("few callers") {
+            let of = |document: &&u8| **document / 16 == caller;
+            let order: Vec<_> = self.committed.iter().filter(of).collect();
+            assert!(order.is_sorted(), "out of order: {self:#?}");
+        }
+    }
+}
+
+/// Visits all worlds that can follow from one.
+#[derive(Default)]
+struct Search {
+    visited: HashSet<World>,
+    finished: usize,
+    path: Vec<String>,
+}
+
+impl Search {
+    fn visit(&mut self, world: World) {
+        if !self.visited.insert(world.clone()) {
+            return;
+        }
+        let next = world.successors();
+        if world.is_finished() {
+            self.finished += 1;
+            world.check();
+        } else {
+            assert!(!next.is_empty(), "waits for ever after {:#?}: {world:#?}", self.path);
+        }
+        for (step, world) in next {
+            self.path.push(step);
+            self.visit(world);
+            self.path.pop();
+        }
+    }
+}
+
+fn run(world: World) -> usize {
+    let mut search = Search::default();
+    search.visit(world);
+    assert!(search.finished > 0);
+    search.visited.len()
+}
+
+fn batch(documents: &[u8]) -> Batch {
+    Batch(documents.to_vec())
+}
+
+/// Each entry point. The documents of caller `n` are from `16 n` on; those of signal handlers from 64 on.
+fn calls(caller: u8) -> Vec<Call> {
+    let first = caller * 16;
+    vec![
+        Call::Add(batch(&[first])),
+        Call::AddMany(vec![batch(&[first + 3]), batch(&[first + 1, first + 2])]),
+        Call::Commit(KEEP),
+        Call::Rollback,
+        Call::Commit(CLOSE),
+    ]
+}
+
+/// The call again with the next documents.
+fn later(call: &Call) -> Call {
+    match call {
+        Call::Add(Batch(documents)) => Call::Add(batch(&[documents[0] + 8])),
+        Call::AddMany(pieces) => {
+            let later = |piece: &Batch| Batch(piece.0.iter().map(|document| document + 8).collect());
+            Call::AddMany(pieces.iter().map(later).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+#[test]
+fn two_threads_of_two_calls() {
+    let mut worlds = 0;
+    for a in calls(0) {
+        for b in calls(0).iter().map(later) {
+            for c in calls(1) {
+                for d in calls(1).iter().map(later) {
+                    let scripts: [&[Call]; 2] = [&[a.clone(), b.clone()], &[c.clone(), d]];
+                    worlds += run(World::new(&scripts, Defect::None).with_faults(1).with_signals(1));
+                }
+            }
+        }
+    }
+    assert!(worlds > 100_000, "{worlds} worlds");
+}
+
+#[test]
+fn three_threads_with_faults() {
+    for a in calls(0) {
+        for b in calls(1) {
+            for c in calls(2) {
+                let scripts: [&[Call]; 3] = [from_ref(&a), from_ref(&b), &[c, Call::Commit(CLOSE)]];
+                run(World::new(&scripts, Defect::None).with_faults(1).with_signals(1));
+            }
+        }
+    }
+}
+
+#[test]
+fn signal_handlers_that_call_the_writer() {
+    for a in calls(0) {
+        for b in calls(1) {
+            for handler in calls(4) {
+                let scripts: [&[Call]; 2] = [&[a.clone(), Call::Commit(KEEP)], from_ref(&b)];
+                let world = World::new(&scripts, Defect::None).with_faults(1).with_signals(1);
+                run(world.with_handler(0, handler));
+            }
+        }
+    }
+}
+
+fn adding() -> Vec<Vec<Call>> {
+    let add = |document| Call::Add(batch(&[document]));
+    let first = vec![add(0), add(1), add(2), add(3), Call::Commit(CLOSE)];
+    vec![first, vec![Call::AddMany(vec![batch(&[18, 19]), batch(&[16, 17])]), Call::Commit(KEEP)]]
+}
+
+fn run_adding(defect: Defect) {
+    let adding = adding();
+    let scripts: Vec<&[Call]> = adding.iter().map(Vec::as_slice).collect();
+    run(World::new(&scripts, defect).with_signals(1).with_faults(1));
+}
+
+#[test]
+fn many_documents() {
+    run_adding(Defect::None);
+}
+
+#[test]
+#[should_panic(expected = "lost")]
+fn canary_documents_that_are_taken_too_early() {
+    run_adding(Defect::TakesTooEarly);
+}
+
+#[test]
+#[should_panic(expected = "lost")]
+fn canary_a_piece_that_a_signal_drops() {
+    run_adding(Defect::DropsThePiece);
+}
+
+#[test]
+#[should_panic(expected = "waits for ever")]
+fn canary_a_thread_that_ends_silently() {
+    let scripts: [&[Call]; 1] = [&[Call::Rollback]];
+    run(World::new(&scripts, Defect::EndsSilently));
+}
+
+#[test]
+#[should_panic(expected = "lost")]
+fn canary_a_failure_that_is_answered_like_a_commit() {
+    run_adding(Defect::CommitsNothing);
+}
