@@ -1,16 +1,16 @@
 //! `tierdex.Batch`: the results of many queries, in columns.
 
 use crate::column::Column;
-use crate::errors::{Failure, guard, usage};
-use crate::hits::hit_of;
+use crate::errors::{Failure, guard, in_python, usage};
+use crate::hits::{hit_of, position};
 use crate::process::OwnedHere;
 use crate::query::{QuerySource, Syntax};
+use crate::text::Text;
 use crate::wait::{SIGNAL_CHECK, detached};
 use crate::writer::PROGRESS_INTERVAL;
 use arrow_array::builder::LargeStringBuilder;
 use arrow_array::{ArrayRef, Float32Array, Int64Array, LargeStringArray, RecordBatch, UInt32Array};
 use arrow_schema::{DataType, Field, Schema};
-use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 use pyo3_arrow::PyTable;
@@ -33,7 +33,7 @@ pub struct BatchPlan<'q> {
     pub field: usize,
     /// Number of hits and ranking.
     pub options: SearchOptions,
-    /// Whether a query that fails is noted; otherwise it ends the batch.
+    /// Whether a query with an error is noted; otherwise it ends the batch, as damage and failed reads do.
     pub keeps_errors: bool,
 }
 
@@ -155,8 +155,8 @@ fn answer_all(
                 columns.scores.extend(hits.hits.iter().map(|hit| hit.score));
                 columns.totals.push(i64::try_from(hits.total.value()).unwrap_or(i64::MAX));
             }
-            Err(error) if plan.keeps_errors => {
-                columns.errors.push((number, error.to_string()));
+            Err(error) if plan.keeps_errors && is_of_query(&error) => {
+                columns.errors.push((number, in_python(error.to_string())));
                 columns.totals.push(0);
             }
             Err(error) => return Err(BatchError::Query(number, error)),
@@ -166,6 +166,11 @@ fn answer_all(
     }
     pulse.show(plan.queries.len() as u64)?;
     Ok(columns)
+}
+
+/// Whether the cause of an error is the query, and not the index or the device.
+fn is_of_query(error: &Error) -> bool {
+    matches!(error, Error::Query { .. } | Error::Usage(_) | Error::Limit(_))
 }
 
 fn submit(
@@ -349,13 +354,9 @@ impl Batch {
     }
 
     /// Ids and scores of the hits of a query.
-    fn __getitem__(&self, py: Python<'_>, query: isize) -> PyResult<Vec<(String, f32)>> {
+    fn __getitem__(&self, py: Python<'_>, query: &Bound<'_, PyAny>) -> PyResult<Vec<(String, f32)>> {
         guard(py, || {
-            let number = if query < 0 { query + self.queries() as isize } else { query };
-            let number = usize::try_from(number).ok().filter(|number| *number < self.queries());
-            let Some(number) = number else {
-                return Err(PyIndexError::new_err(format!("query {query} of {}", self.queries())));
-            };
+            let number = position(query, self.queries(), "query")?;
             let ids = self.ids(py)?;
             let hit = |at| (ids.value(at).to_string(), self.scores.value(at));
             Ok(self.range(number).map(hit).collect())
@@ -378,9 +379,10 @@ impl Batch {
     }
 
     /// Writes a TREC run; each line is: query, Q0, document, rank from 1, score, tag.
-    #[pyo3(signature = (path, tag="tierdex"))]
-    fn to_trec(&self, py: Python<'_>, path: PathBuf, tag: &str) -> PyResult<()> {
+    #[pyo3(signature = (path, tag=Text::new("tierdex")), text_signature = "($self, path, tag='tierdex')")]
+    fn to_trec(&self, py: Python<'_>, path: PathBuf, tag: Text) -> PyResult<()> {
         guard(py, || {
+            let tag: &str = &tag;
             if tag.is_empty() || tag.contains(char::is_whitespace) {
                 return Err(usage(py, format!("tag is {tag:?}; it must be one word")));
             }

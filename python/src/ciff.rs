@@ -2,6 +2,7 @@
 
 use crate::errors::guard;
 use crate::options::schema;
+use crate::text::Text;
 use crate::wait;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -19,7 +20,7 @@ use tierdex::{Error, Index, IndexWriter, Merge, WriterOptions};
 pub fn _ciff_import<'py>(
     py: Python<'py>,
     file: PathBuf,
-    name: String,
+    name: Text,
     path: PathBuf,
     fields: Vec<(String, String, String, bool, Vec<String>, Option<String>, bool, String, String, String)>,
     overwrite: bool,
@@ -47,8 +48,8 @@ pub fn _ciff_import<'py>(
 pub fn _ciff_export<'py>(
     py: Python<'py>,
     path: PathBuf,
-    field: String,
-    description: String,
+    field: Text,
+    description: Text,
     file: PathBuf,
 ) -> PyResult<Bound<'py, PyDict>> {
     guard(py, || {

@@ -1,6 +1,7 @@
 //! Converts engine errors and panics to the exceptions of `tierdex._errors`.
 
 use pyo3::call::PyCallArgs;
+use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyModule;
@@ -9,6 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use tierdex::{Error, ErrorKind};
 
 /// An engine error, or a panic of the engine.
+#[derive(Clone)]
 pub enum Failure {
     /// An error that the engine returned.
     Engine(Error),
@@ -25,9 +27,14 @@ impl From<Error> for Failure {
 impl Failure {
     /// The exception.
     pub fn into_exception(self, py: Python<'_>) -> PyErr {
+        self.into_exception_with(py, "")
+    }
+
+    /// The exception; `note` is added to its message.
+    pub fn into_exception_with(self, py: Python<'_>, note: &str) -> PyErr {
         match self {
-            Failure::Engine(error) => engine_error(py, error),
-            Failure::Panic(message) => exception(py, "InternalError", (message,)),
+            Failure::Engine(error) => engine_error(py, error, note),
+            Failure::Panic(message) => exception(py, "InternalError", (format!("{message}{note}"),)),
         }
     }
 }
@@ -35,6 +42,16 @@ impl Failure {
 /// A `tierdex.UsageError`.
 pub fn usage(py: Python<'_>, message: impl Into<String>) -> PyErr {
     exception(py, "UsageError", (message.into(),))
+}
+
+/// Issues a `UserWarning` at the caller of the method of the package that has called the native code.
+pub fn warn(py: Python<'_>, message: &str) -> PyResult<()> {
+    py.import("warnings")?.call_method1("warn", (message, py.get_type::<PyUserWarning>(), 2)).map(drop)
+}
+
+/// A `tierdex.RangeError`.
+pub fn out_of_range(py: Python<'_>, message: impl Into<String>) -> PyErr {
+    exception(py, "RangeError", (message.into(),))
 }
 
 /// A `tierdex.LimitError`.
@@ -58,8 +75,8 @@ pub fn panic_message(panic: &(dyn Any + Send)) -> String {
     tierdex::io::panic_message(panic)
 }
 
-fn engine_error(py: Python<'_>, error: Error) -> PyErr {
-    let message = error.to_string();
+fn engine_error(py: Python<'_>, error: Error, note: &str) -> PyErr {
+    let message = in_python(error.to_string()) + note;
     match error {
         Error::Usage(_) => exception(py, "UsageError", (message,)),
         Error::Limit(_) => exception(py, "LimitError", (message,)),
@@ -76,6 +93,17 @@ fn engine_error(py: Python<'_>, error: Error) -> PyErr {
         }
         _ => exception(py, "Error", (message,)),
     }
+}
+
+/// Advice of the engine for the command, and for Python.
+const ADVICE: [(&str, &str); 2] = [
+    ("index again with --positions", "index again with Text(positions=True)"),
+    ("`tierdex index --replace`", "Index.create(path, overwrite=True)"),
+];
+
+/// A message of the engine in the words of this package.
+pub fn in_python(message: String) -> String {
+    ADVICE.iter().fold(message, |message, (command, python)| message.replace(command, python))
 }
 
 /// The error number of the operating system.

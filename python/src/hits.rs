@@ -1,14 +1,17 @@
-//! `tierdex.Hits`, `tierdex.Hit` and `tierdex.Document`: results of a search, and stored documents.
+//! `tierdex.Hits` and `tierdex.Hit`: the result of a search.
 
 use crate::column::Column;
-use crate::errors::{guard, usage};
+use crate::errors::{guard, out_of_range, usage};
+use crate::marks::{MarkedText, has_sound_marks, highlighted};
 use crate::process::OwnedHere;
+use crate::text::Text;
 use crate::wait::detached;
 use arrow_array::{Float32Array, UInt32Array};
-use pyo3::exceptions::PyIndexError;
+use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PySlice};
 use std::sync::{Arc, OnceLock};
+use tierdex::limits::PREVIEW_TITLE_BYTES;
 use tierdex::text::{Analyzer, Snippet, snippet};
 use tierdex::{Query, SearchHit, Snapshot, TotalHits};
 
@@ -31,12 +34,6 @@ pub struct Hits {
     /// Title and snippet of each hit, once they were read.
     shown: OnceLock<Vec<(String, Option<MarkedText>)>>,
 }
-
-/// Text and the byte ranges of its matches.
-type MarkedText = (String, Vec<(usize, usize)>);
-
-/// Id, title, text and number of a document.
-type DocumentState = (String, Option<String>, Option<String>, u32);
 
 /// Counts and times of a search.
 #[derive(Clone, Copy)]
@@ -101,7 +98,7 @@ impl Hits {
                 let find = |term: &str| marks.find(term);
                 let Snippet { text, marks } = snippet(&stored.text, &mut analyzer, find, SNIPPET_BYTES);
                 let marks = marks.into_iter().map(|mark| (mark.start, mark.end)).collect();
-                Ok((stored.title, Some((text, marks))))
+                Ok((marked_if_cut(stored.title), Some((text, marks))))
             };
             self.documents.iter().map(&mut show).collect::<tierdex::Result<Vec<_>>>()
         })?;
@@ -187,12 +184,7 @@ impl Hits {
                 (0..part.slicelength as isize).map(|i| Hits::hit(slf, (part.start + i * part.step) as usize));
             return Ok(PyList::new(py, hits.collect::<Vec<_>>())?.into_any());
         }
-        let index: isize = index.extract()?;
-        let position = if index < 0 { index + len as isize } else { index };
-        match usize::try_from(position).ok().filter(|position| *position < len) {
-            Some(position) => Ok(Bound::new(py, Hits::hit(slf, position))?.into_any()),
-            None => Err(PyIndexError::new_err(format!("hit {index} of {len}"))),
-        }
+        Ok(Bound::new(py, Hits::hit(slf, position(index, len, "hit")?))?.into_any())
     }
 
     fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
@@ -223,15 +215,21 @@ impl Hits {
 
     /// Hits from the state of a pickle.
     #[staticmethod]
-    fn _restore(state: HitsState) -> Hits {
+    fn _restore(py: Python<'_>, state: HitsState) -> PyResult<Hits> {
         let ((ids, documents, scores), totals, warnings, texts) = state;
+        let is_sound = documents.len() == ids.len()
+            && scores.len() == ids.len()
+            && texts.iter().filter_map(|(_, shown)| shown.as_ref()).all(has_sound_marks);
+        if !is_sound {
+            return Err(usage(py, "the pickle of hits is damaged: its columns do not fit together"));
+        }
         let (total, exact, timed_out, generation, took, queued) = totals;
         let shown = OnceLock::new();
         if texts.len() == ids.len() {
             shown.get_or_init(|| texts);
         }
         let totals = Totals { total, exact, timed_out, generation, took, queued };
-        Hits { ids, documents, scores, totals, warnings, source: None, shown }
+        Ok(Hits { ids, documents, scores, totals, warnings, source: None, shown })
     }
 }
 
@@ -241,6 +239,9 @@ pub struct Hit {
     hits: Py<Hits>,
     position: usize,
 }
+
+/// The state of a pickle: all hits, and the position.
+type HitState = (Py<Hits>, usize);
 
 #[pymethods]
 impl Hit {
@@ -268,7 +269,7 @@ impl Hit {
         self.hits.get().documents[self.position]
     }
 
-    /// Title; empty if the index does not store documents.
+    /// Title; empty if the index does not store documents. One of more than 16 KiB is cut and ends with `…`.
     #[getter]
     fn title(&self, py: Python<'_>) -> PyResult<String> {
         guard(py, || Ok(self.hits.get().shown(py)?[self.position].0.clone()))
@@ -283,20 +284,31 @@ impl Hit {
         })
     }
 
-    /// The snippet with its matches between two marks.
-    #[pyo3(signature = (open="**", close="**"))]
-    fn highlight(&self, py: Python<'_>, open: &str, close: &str) -> PyResult<Option<String>> {
+    /// The snippet with its matches between two marks. `escape` makes the snippet text of HTML; by default
+    /// it does if a mark has `<`.
+    #[pyo3(
+        signature = (open=Text::new("**"), close=Text::new("**"), *, escape=None),
+        text_signature = "($self, open='**', close='**', *, escape=None)"
+    )]
+    fn highlight(
+        &self,
+        py: Python<'_>,
+        open: Text,
+        close: Text,
+        escape: Option<bool>,
+    ) -> PyResult<Option<String>> {
         guard(py, || {
+            let (open, close): (&str, &str) = (&open, &close);
+            let escapes = escape.unwrap_or_else(|| open.contains('<') || close.contains('<'));
             let shown = &self.hits.get().shown(py)?[self.position].1;
-            Ok(shown.as_ref().map(|(text, marks)| {
-                let (mut out, mut last) = (String::new(), 0);
-                for &(start, end) in marks {
-                    out.extend([&text[last..start], open, &text[start..end], close]);
-                    last = end;
-                }
-                out + &text[last..]
-            }))
+            Ok(shown.as_ref().map(|shown| highlighted(shown, (open, close), escapes)))
         })
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, HitState)> {
+        let hit = slf.get();
+        let restore = slf.py().import("tierdex._restore")?.getattr("hit")?;
+        Ok((restore, (hit.hits.clone_ref(slf.py()), hit.position)))
     }
 
     /// The whole text; `None` if the index does not store documents.
@@ -315,49 +327,22 @@ impl Hit {
     }
 }
 
-/// A stored document.
-#[pyclass(frozen, eq, module = "tierdex")]
-#[derive(Clone, PartialEq)]
-pub struct Document {
-    /// External id.
-    #[pyo3(get)]
-    id: String,
-    /// Title; `None` if the index does not store documents.
-    #[pyo3(get)]
-    title: Option<String>,
-    /// Text; `None` if the index does not store documents.
-    #[pyo3(get)]
-    text: Option<String>,
-    /// Document number in the commit.
-    #[pyo3(get)]
-    document: u32,
+/// The position that an index of Python names, which may count from the end.
+pub fn position(index: &Bound<'_, PyAny>, len: usize, what: &str) -> PyResult<usize> {
+    let py = index.py();
+    let number = match index.extract::<isize>() {
+        Ok(number) if number < 0 => usize::try_from(number + len as isize).ok(),
+        Ok(number) => usize::try_from(number).ok(),
+        Err(error) if error.is_instance_of::<PyOverflowError>(py) => None,
+        Err(error) => return Err(error),
+    };
+    let number = number.filter(|number| *number < len);
+    number.ok_or_else(|| out_of_range(py, format!("there is no {what} {index}, only {len}")))
 }
 
-impl Document {
-    /// Reads a document of a commit.
-    pub fn read(snapshot: &Snapshot, document: u32, id: String) -> tierdex::Result<Document> {
-        let stored = snapshot.stored(document)?;
-        let (title, text) = stored.map(|stored| (stored.title, stored.text)).unzip();
-        Ok(Document { id, title, text, document })
-    }
-}
-
-#[pymethods]
-impl Document {
-    fn __repr__(&self) -> String {
-        format!("<tierdex.Document: {:?}>", self.id)
-    }
-
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, DocumentState)> {
-        let Document { id, title, text, document } = slf.get().clone();
-        Ok((slf.py().import("tierdex._restore")?.getattr("document")?, (id, title, text, document)))
-    }
-
-    /// A document from the state of a pickle.
-    #[staticmethod]
-    fn _restore(id: String, title: Option<String>, text: Option<String>, document: u32) -> Document {
-        Document { id, title, text, document }
-    }
+/// A title that the engine has cut at a character ends with an ellipsis.
+fn marked_if_cut(title: String) -> String {
+    if title.len() + char::MAX.len_utf8() > PREVIEW_TITLE_BYTES { title + "…" } else { title }
 }
 
 /// A hit of a document number, for reading its id.

@@ -1,13 +1,15 @@
 //! `tierdex.Index`: an index on disk, and the engine that searches it.
 
 use crate::batch::{Batch, answer_batch};
-use crate::errors::{Failure, guard, usage};
+use crate::document::Document;
+use crate::errors::{Failure, guard, in_python, usage};
 use crate::explain::explanation;
-use crate::hits::{Document, Hits};
+use crate::hits::Hits;
 use crate::options::{bytes, schema, schema_tuple, scorer};
 use crate::process::OwnedHere;
 use crate::query::{QuerySource, Syntax, field_number};
 use crate::stats;
+use crate::text::Text;
 use crate::wait::{self, SIGNAL_CHECK, detached};
 use crate::writer::Writer;
 use pyo3::prelude::*;
@@ -130,6 +132,18 @@ impl OpenOptions {
         Ok(OpenOptions { dram, threads: threads.unwrap_or(0), hits_max, auto_refresh })
     }
 
+    /// Rejects a `k` for which the memory budget has no memory.
+    fn check_k(&self, py: Python<'_>, k: usize) -> PyResult<()> {
+        let max = self.hits_max;
+        if self.dram.is_some() && k > max {
+            return Err(usage(
+                py,
+                format!("k is {k}, but this index was opened for {max} hits: open it with hits_max={k}"),
+            ));
+        }
+        Ok(())
+    }
+
     fn engine(&self) -> EngineOptions {
         let options = EngineOptions::new().threads(self.threads).hits_max(self.hits_max);
         match self.dram {
@@ -145,11 +159,11 @@ impl Ranking {
         (k, count): (usize, bool),
         (name, k1, b): (&str, f64, f64),
         syntax: &str,
-        field: Option<String>,
+        field: Option<Text>,
     ) -> PyResult<Ranking> {
         let options =
             SearchOptions { k, scorer: scorer(py, name, k1, b)?, exhaustive: false, count, ids: true };
-        Ok(Ranking { options, syntax: Syntax::named(py, syntax)?, field })
+        Ok(Ranking { options, syntax: Syntax::named(py, syntax)?, field: field.map(Text::into_string) })
     }
 }
 
@@ -239,8 +253,7 @@ impl Index {
         guard(py, || {
             let memory = usize::try_from(bytes(memory, "memory")?).unwrap_or(usize::MAX);
             let processors = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-            let wait = Duration::try_from_secs_f64(wait)
-                .map_err(|_| usage(py, format!("wait is {wait}; it is a number of seconds, at least 0")))?;
+            let wait = seconds_of(py, "wait", wait)?;
             let (threads, index) = (threads.unwrap_or_else(processors), slf.clone().unbind());
             let on_commit = move |py: Python<'_>| index.get().refresh(py).map(drop);
             let path = slf.get().path.clone();
@@ -255,18 +268,22 @@ impl Index {
         py: Python<'_>,
         query: &Bound<'_, PyAny>,
         k: usize,
-        syntax: &str,
-        field: Option<String>,
-        scorer: &str,
+        syntax: Text,
+        field: Option<Text>,
+        scorer: Text,
         k1: f64,
         b: f64,
         count: bool,
         deadline: Option<f64>,
     ) -> PyResult<Hits> {
         guard(py, || {
-            let ranking = Ranking::new(py, (k, count), (scorer, k1, b), syntax, field)?;
+            let ranking = Ranking::new(py, (k, count), (&scorer, k1, b), &syntax, field)?;
             let source = QuerySource::extract(query)?;
-            let deadline = deadline.map(|seconds| deadline_of(py, seconds)).transpose()?;
+            let deadline = match deadline {
+                Some(seconds) => deadline_of(py, seconds)?,
+                None => None,
+            };
+            self.options.check_k(py, k)?;
             let (engine, snapshot) = self.newest(py)?;
             let (ticket, parsed, warnings) = detached(py, || {
                 let schema = snapshot.schema();
@@ -283,7 +300,7 @@ impl Index {
             })?;
             let hits = wait_for(py, ticket)?;
             let ids = detached(py, || hits.ids())?;
-            let warnings = warnings.iter().map(Error::to_string).collect();
+            let warnings = warnings.iter().map(|error| in_python(error.to_string())).collect();
             Ok(Hits::new(hits, ids, parsed, warnings))
         })
     }
@@ -295,23 +312,27 @@ impl Index {
         py: Python<'_>,
         queries: &Bound<'_, PyAny>,
         k: usize,
-        syntax: &str,
-        field: Option<String>,
-        scorer: &str,
+        syntax: Text,
+        field: Option<Text>,
+        scorer: Text,
         k1: f64,
         b: f64,
         count: bool,
-        qids: Option<Vec<String>>,
-        on_error: &str,
+        qids: Option<Vec<Text>>,
+        on_error: Text,
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Batch> {
         guard(py, || {
-            let ranking = Ranking::new(py, (k, count), (scorer, k1, b), syntax, field)?;
-            let keeps_errors = match on_error {
+            let ranking = Ranking::new(py, (k, count), (&scorer, k1, b), &syntax, field)?;
+            self.options.check_k(py, k)?;
+            let keeps_errors = match &*on_error {
                 "raise" => false,
-                "keep" => true,
+                "keep" | "skip" => true,
                 other => {
-                    return Err(usage(py, format!("on_error is {other:?}; it is \"raise\" or \"keep\"")));
+                    return Err(usage(
+                        py,
+                        format!("on_error is {other:?}; it is \"raise\", \"keep\" or \"skip\""),
+                    ));
                 }
             };
             let queries = queries
@@ -331,6 +352,7 @@ impl Index {
                 options: ranking.options,
                 keeps_errors,
             };
+            let qids = qids.map(|qids| qids.into_iter().map(Text::into_string).collect());
             answer_batch(py, (&engine, &snapshot), &plan, (qids, progress))
         })
     }
@@ -342,15 +364,15 @@ impl Index {
         py: Python<'py>,
         query: &Bound<'_, PyAny>,
         k: usize,
-        syntax: &str,
-        field: Option<String>,
-        scorer: &str,
+        syntax: Text,
+        field: Option<Text>,
+        scorer: Text,
         k1: f64,
         b: f64,
         count: bool,
     ) -> PyResult<Bound<'py, PyDict>> {
         guard(py, || {
-            let ranking = Ranking::new(py, (k, count), (scorer, k1, b), syntax, field)?;
+            let ranking = Ranking::new(py, (k, count), (&scorer, k1, b), &syntax, field)?;
             let source = QuerySource::extract(query)?;
             let (_, snapshot) = self.newest(py)?;
             let explained = wait::run(py, None, move || {
@@ -366,12 +388,12 @@ impl Index {
     }
 
     /// Documents with these ids, in order of `ids`; `None` where there is none. One pass over all ids.
-    fn _get_many(&self, py: Python<'_>, ids: Vec<String>) -> PyResult<Vec<Option<Document>>> {
+    fn _get_many(&self, py: Python<'_>, ids: Vec<Text>) -> PyResult<Vec<Option<Document>>> {
         guard(py, || {
             let (_, snapshot) = self.newest(py)?;
             wait::run(py, None, move || {
                 let wanted: HashMap<&str, usize> =
-                    ids.iter().enumerate().rev().map(|(position, id)| (id.as_str(), position)).collect();
+                    ids.iter().enumerate().rev().map(|(position, id)| (&**id, position)).collect();
                 let mut found: HashMap<&str, u32> = HashMap::new();
                 snapshot.searcher().find_ids(
                     |id| wanted.contains_key(id),
@@ -383,8 +405,8 @@ impl Index {
                         Ok(())
                     },
                 )?;
-                let read = |id: &String| match found.get(id.as_str()) {
-                    Some(document) => Document::read(&snapshot, *document, id.clone()).map(Some),
+                let read = |id: &Text| match found.get(&**id) {
+                    Some(document) => Document::read(&snapshot, *document, id.to_string()).map(Some),
                     None => Ok(None),
                 };
                 Ok(ids.iter().map(read).collect::<tierdex::Result<Vec<_>>>()?)
@@ -413,9 +435,9 @@ impl Index {
     fn _terms(
         &self,
         py: Python<'_>,
-        prefix: String,
-        field: Option<String>,
-        after: Option<String>,
+        prefix: Text,
+        field: Option<Text>,
+        after: Option<Text>,
     ) -> PyResult<Vec<(String, u64, u64)>> {
         guard(py, || {
             let (_, snapshot) = self.newest(py)?;
@@ -433,7 +455,7 @@ impl Index {
         &self,
         py: Python<'_>,
         text: &Bound<'_, PyString>,
-        field: Option<String>,
+        field: Option<Text>,
     ) -> PyResult<Vec<String>> {
         guard(py, || {
             let (_, snapshot) = self.newest(py)?;
@@ -522,8 +544,15 @@ fn wait_for(py: Python<'_>, ticket: Ticket) -> PyResult<tierdex::Hits> {
     detached(py, || ticket.wait())
 }
 
-fn deadline_of(py: Python<'_>, seconds: f64) -> PyResult<Instant> {
-    let time = Duration::try_from_secs_f64(seconds).ok();
-    let deadline = time.and_then(|time| Instant::now().checked_add(time));
-    deadline.ok_or_else(|| usage(py, format!("deadline is {seconds}; it is a number of seconds from now")))
+/// The time in so many seconds; `None` if the clock does not reach it.
+fn deadline_of(py: Python<'_>, seconds: f64) -> PyResult<Option<Instant>> {
+    Ok(Instant::now().checked_add(seconds_of(py, "deadline", seconds)?))
+}
+
+/// A number of seconds, at least 0. Infinity is the longest time that there is.
+fn seconds_of(py: Python<'_>, name: &str, seconds: f64) -> PyResult<Duration> {
+    if seconds.is_nan() || seconds < 0.0 {
+        return Err(usage(py, format!("{name} is {seconds}; it is a number of seconds, at least 0")));
+    }
+    Ok(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
 }

@@ -5,16 +5,19 @@
 mod batch;
 mod ciff;
 mod column;
+mod document;
 mod documents;
 mod errors;
 mod explain;
 mod hits;
 mod index;
 mod ingest;
+mod marks;
 mod options;
 mod process;
 mod query;
 mod stats;
+mod text;
 mod wait;
 mod writer;
 
@@ -32,7 +35,9 @@ mod _tierdex {
     #[pymodule_export]
     use crate::column::Column;
     #[pymodule_export]
-    use crate::hits::{Document, Hit, Hits};
+    use crate::document::Document;
+    #[pymodule_export]
+    use crate::hits::{Hit, Hits};
     #[pymodule_export]
     use crate::index::Index;
     #[pymodule_export]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import pickle
 from collections import Counter
 from math import log
@@ -15,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import tierdex
-from corpus import WORDS, build
+from corpus import WORDS, build, documents
 from tierdex import Index
 
 
@@ -64,14 +65,74 @@ def test_the_kinds_of_queries_agree(index: Index) -> None:
     with pytest.raises(tierdex.QueryError, match="not closed") as fault:
         index.search("word1 (word2")
     assert fault.value.position == 12
+    for seconds in (1e30, float("inf")):
+        assert index.search("word1", deadline=seconds).timed_out is False
+    assert len(index.search("word1", deadline=0.0)) <= 10
     for wrong in [3, None, {"a": "b"}, [3], {"a": -1.0}, {"a": float("nan")}, b"a"]:
         with pytest.raises(tierdex.UsageError):
             index.search(wrong)  # type: ignore[arg-type]
-    for options in [{"k1": -1.0}, {"b": 2.0}, {"syntax": "regex"}, {"field": "body"}, {"deadline": -1.0}]:
+    for options in [{"k1": -1.0}, {"b": 2.0}, {"syntax": "regex"}, {"field": "body"}, *BAD_OPTIONS]:
         with pytest.raises(tierdex.UsageError):
             index.search("word1", **options)  # type: ignore[arg-type]
     with pytest.raises(tierdex.QueryError, match="1024"):
         index.search([str(number) for number in range(2000)])
+
+
+#: Options that are no numbers in their range, or no text.
+BAD_OPTIONS: list[dict[str, object]] = [
+    {"deadline": -1.0},
+    {"deadline": float("nan")},
+    {"k": -1},
+    {"k": 2**70},
+    {"k": "10"},
+    {"k": 2.5},
+    {"syntax": "\ud800"},
+    {"field": "\ud800"},
+    {"scorer": "\ud800"},
+]
+
+
+def test_advice_is_in_the_words_of_python(index: Index, tmp_path: Path) -> None:
+    with pytest.raises(tierdex.UsageError, match=r"Text\(positions=True\)") as fault:
+        index.search('"word1 word2"')
+    assert "--" not in str(fault.value)
+    kept = index.search_batch(['"word1 word2"'], on_error="keep")
+    assert "Text(positions=True)" in kept.errors[0][1]
+    for manifest in Path(build(tmp_path / "i", [{"id": "a", "text": "b"}]).path).glob("manifest-*"):
+        manifest.unlink()
+    with pytest.raises(tierdex.Error, match="overwrite=True"):
+        Index.create(tmp_path / "i")
+
+
+def test_a_search_that_is_awaited(index: Index) -> None:
+    async def both() -> list[tierdex.Hits]:
+        searches = [index.search_async(query, k=3, count=True) for query in ("word1", "word2")]
+        return await asyncio.gather(*searches)
+
+    found = asyncio.run(both())
+    assert [hits.ids for hits in found] == [index.search(query, k=3).ids for query in ("word1", "word2")]
+    assert all(hits.exact for hits in found)
+
+
+def test_marks_of_html_escape_the_text(tmp_path: Path) -> None:
+    text = "<script>alert('word')</script> & \"more\""
+    hit = build(tmp_path / "i", [{"id": "a", "text": text}]).search("word")[0]
+    marked = "&lt;script&gt;alert(&#39;<b>word</b>&#39;)&lt;/script&gt; &amp; &quot;more&quot;"
+    assert hit.highlight("<b>", "</b>") == marked
+    assert hit.highlight() == text.replace("word", "**word**")
+    assert hit.highlight("<b>", "</b>", escape=False) == text.replace("word", "<b>word</b>")
+    assert hit.highlight("[", "]", escape=True) == marked.replace("<b>", "[").replace("</b>", "]")
+    with pytest.raises(tierdex.UsageError):
+        hit.highlight("\ud800")
+
+
+def test_a_title_that_is_cut_is_marked(tmp_path: Path) -> None:
+    title = "ü" * 10_000
+    index = build(tmp_path / "i", [{"id": "a", "title": title, "text": "x"}])
+    shown = index.search("x")[0].title
+    assert shown.endswith("ü…") and title.startswith(shown[:-1]) and len(shown.encode()) > 16_000
+    document = index.get("a")
+    assert document is not None and document.title == title
 
 
 def test_hits_are_a_sequence(index: Index, corpus: list[dict[str, object]]) -> None:
@@ -80,9 +141,10 @@ def test_hits_are_a_sequence(index: Index, corpus: list[dict[str, object]]) -> N
     assert [hit.rank for hit in hits] == list(range(1, 21))
     assert hits[-1].id == hits.ids[-1] and [hit.id for hit in hits[2:9:3]] == hits.ids[2:9:3]
     assert [hit.document for hit in hits] == list(hits.documents)
-    for index_error in (20, -21):
-        with pytest.raises(IndexError):
-            hits[index_error]
+    for position in (20, -21, 10**30, -(10**30)):
+        with pytest.raises(IndexError) as fault:
+            hits[position]
+        assert isinstance(fault.value, tierdex.RangeError)
     by_id = {doc["id"]: doc for doc in corpus}
     for hit in hits:
         assert hit.text == by_id[hit.id]["text"] and hit.title == by_id[hit.id]["title"]
@@ -149,8 +211,22 @@ def test_queries_that_fail(index: Index) -> None:
     kept = index.search_batch(queries, k=3, on_error="keep")
     assert [number for number, _ in kept.errors] == [1] and "not closed" in kept.errors[0][1]
     assert list(kept.offsets) == [0, 3, 3, 6]
+    skipped = index.search_batch(queries, k=3, on_error="skip")
+    assert skipped.errors == kept.errors and skipped.to_dict() == kept.to_dict()
     with pytest.raises(tierdex.UsageError):
-        index.search_batch(queries, on_error="skip")  # type: ignore[arg-type]
+        index.search_batch(queries, on_error="ignore")  # type: ignore[arg-type]
+
+
+def test_damage_is_no_error_of_a_query(tmp_path: Path) -> None:
+    index = build(tmp_path / "i", documents(3000))
+    index.close()
+    damaged_file = next((tmp_path / "i").glob("*.postings"))
+    damaged = bytearray(damaged_file.read_bytes())
+    for position in range(0, len(damaged), 512):
+        damaged[position] ^= 1
+    damaged_file.write_bytes(damaged)
+    with pytest.raises(tierdex.CorruptError):
+        index.search_batch(WORDS, on_error="keep")
 
 
 def test_columns_are_shared_and_not_copied(index: Index) -> None:
@@ -199,6 +275,10 @@ def test_results_are_pickled_as_data(index: Index) -> None:
     other = pickle.loads(pickle.dumps(batch))
     assert other.to_dict() == batch.to_dict() and other.errors == batch.errors
     assert other.to_pandas().equals(batch.to_pandas())
+    hit = pickle.loads(pickle.dumps(hits[2]))
+    assert (hit.id, hit.rank, hit.snippet) == (hits[2].id, 3, hits[2].snippet)
+    together = pickle.loads(pickle.dumps(list(hits)))
+    assert [hit.id for hit in together] == hits.ids
     document = index.get(hits.ids[0])
     assert pickle.loads(pickle.dumps(document)) == document
 
@@ -213,6 +293,11 @@ def test_documents_by_id_and_by_number(index: Index, corpus: list[dict[str, obje
     assert index.get("nothing") is None
     with pytest.raises(tierdex.UsageError, match="no document 3000"):
         index.documents([3000])
+    for number in (-1, 2**32, 10**30, "x", float("inf")):
+        with pytest.raises(tierdex.UsageError, match="document number"):
+            index.documents([number])  # type: ignore[list-item]
+    with pytest.raises(tierdex.UsageError, match="surrogate"):
+        index.get("\ud800")
 
 
 def test_the_last_of_documents_with_equal_ids_is_read(tmp_path: Path) -> None:
@@ -253,5 +338,7 @@ def test_a_memory_budget_changes_no_hit(index: Index) -> None:
     found = small.search_batch(queries, k=50)
     assert (found.documents == expected.documents).all() and (found.scores == expected.scores).all()
     assert small.stats()["dram"] == 30 << 20
-    with pytest.raises(tierdex.Error):
-        small.search("word1", k=51)
+    for search in (small.search, lambda query, k: small.search_batch([query], k)):
+        # Whatever the number of documents that match, or that there are.
+        with pytest.raises(tierdex.UsageError, match="k is 10000, but this index was opened for 50 hits"):
+            search("word1", k=10_000)

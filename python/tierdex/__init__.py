@@ -27,6 +27,7 @@ from ._errors import (
     LimitError,
     MissingError,
     QueryError,
+    RangeError,
     StorageError,
     UsageError,
 )
@@ -50,6 +51,7 @@ __all__ = [
     "LimitError",
     "MissingError",
     "QueryError",
+    "RangeError",
     "Schema",
     "StorageError",
     "Term",

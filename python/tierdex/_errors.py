@@ -11,6 +11,10 @@ class UsageError(Error, ValueError):
     """An argument or an option that the index or the engine does not support."""
 
 
+class RangeError(UsageError, IndexError):
+    """There is no hit or query at a position."""
+
+
 class QueryError(UsageError):
     """A query has a syntax error, or is larger than a query may be.
 

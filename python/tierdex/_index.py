@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from . import _restore, _tierdex
+from ._arguments import document_numbers, items, path_name, whole_number
 from ._errors import UsageError
 from ._progress import Reporter
 from ._schema import Schema
@@ -70,7 +71,11 @@ class Index:
         schema = schema if schema is not None else Schema()
         return cls(
             _tierdex.Index._create(
-                os.fspath(path), schema._tuples(), schema.stored, overwrite, dram, threads, hits_max, refresh
+                path_name(path),
+                schema._tuples(),
+                schema.stored,
+                overwrite,
+                *_opening(dram, threads, hits_max, refresh),
             )
         )
 
@@ -94,7 +99,7 @@ class Index:
         ``refresh``: ``"auto"`` looks for a newer commit at most once a second; ``"manual"`` leaves it to
         :meth:`refresh`.
         """
-        return cls(_tierdex.Index._open(os.fspath(path), dram, threads, hits_max, refresh, False))
+        return cls(_tierdex.Index._open(path_name(path), *_opening(dram, threads, hits_max, refresh), False))
 
     def writer(
         self,
@@ -112,7 +117,7 @@ class Index:
         commit does, and later ones do not.
         ``wait``: seconds to wait for another writer to end, before :class:`BusyError`.
         """
-        return Writer(self._native._writer(memory, threads, merge, wait))
+        return Writer(self._native._writer(memory, _threads(threads), merge, wait))
 
     def search(
         self,
@@ -138,9 +143,21 @@ class Index:
         ``k1`` and ``b``: the parameters of BM25. Block max scores are stored for the defaults; they are safe
         for all values and tight for the defaults.
         ``count``: count all matching documents; otherwise :attr:`Hits.total` is a lower bound.
-        ``deadline``: seconds after which the best documents so far are returned.
+        ``deadline``: seconds, at least 0, after which the best documents so far are returned
+        (:attr:`Hits.timed_out`). After 0 seconds there may be none. A time that the clock does not reach, and
+        infinity, are no deadline.
         """
+        k = whole_number("k", k)
         return self._native._search(query, k, syntax, field, scorer, k1, b, count, deadline)
+
+    async def search_async(self, query: Query, k: int = 10, **options: Any) -> _tierdex.Hits:
+        """:meth:`search` on another thread, with the same options: the event loop goes on meanwhile.
+
+        A cancelled task does not wait for the search, which ends by itself: ``deadline`` limits it.
+        """
+        import asyncio
+
+        return await asyncio.to_thread(self.search, query, k, **options)
 
     def search_batch(
         self,
@@ -154,22 +171,24 @@ class Index:
         k1: float = 1.2,
         b: float = 0.75,
         count: bool = False,
-        on_error: Literal["raise", "keep"] = "raise",
+        on_error: Literal["raise", "keep", "skip"] = "raise",
         progress: Progress = False,
     ) -> _tierdex.Batch:
         """Answer many queries, several at the same time; the results are columns.
 
         ``queries``: an iterable, an Arrow array or a column of a data frame; or a dict from query ids to
         queries. ``qids``: the ids of the queries; their positions by default.
-        ``on_error``: a query that fails raises, or is kept in :attr:`Batch.errors`.
+        ``on_error``: a query with an error raises, or has no hits and is kept in :attr:`Batch.errors`
+        (``"keep"``; ``"skip"`` is another name for it). A damaged index and a failed device always raise.
         The other options are those of :meth:`search`.
         """
-        items = getattr(queries, "items", None)
-        if callable(items) and qids is None:
-            pairs = list(items())
-            qids, queries = [qid for qid, _ in pairs], [query for _, query in pairs]
-        names = None if qids is None else [str(qid) for qid in _values(qids)]
-        texts = list(_values(queries))
+        k = whole_number("k", k)
+        pairs = getattr(queries, "items", None)
+        if callable(pairs) and qids is None:
+            named = list(pairs())
+            qids, queries = [qid for qid, _ in named], [query for _, query in named]
+        names = None if qids is None else [str(qid) for qid in items(qids)]
+        texts = list(items(queries))
         with Reporter(progress, len(texts), "queries") as reporter:
             return self._native._search_batch(
                 texts, k, syntax, field, scorer, k1, b, count, names, on_error, reporter.call
@@ -188,6 +207,7 @@ class Index:
         count: bool = False,
     ) -> dict[str, Any]:
         """Answer a query and log how: strategy, thresholds, and the blocks of each list by segment."""
+        k = whole_number("k", k)
         return self._native._explain(query, k, syntax, field, scorer, k1, b, count)
 
     def get(self, id: str) -> _tierdex.Document | None:
@@ -200,11 +220,11 @@ class Index:
 
     def get_many(self, ids: Iterable[str]) -> list[_tierdex.Document | None]:
         """Read documents by their ids, in their order, with one pass over all ids."""
-        return self._native._get_many([str(id) for id in _values(ids)])
+        return self._native._get_many([str(id) for id in items(ids)])
 
     def documents(self, numbers: Iterable[int]) -> list[_tierdex.Document]:
         """Read documents by their numbers in the newest commit (:attr:`Hit.document`)."""
-        return self._native._documents([int(number) for number in _values(numbers)])
+        return self._native._documents(document_numbers(numbers))
 
     def terms(self, prefix: str = "", *, field: str | None = None) -> Iterator[Term]:
         """Iterate over the terms of a field that begin with ``prefix``, in byte order."""
@@ -276,6 +296,12 @@ class Writer:
     As a context manager it commits and closes at the end of the block; if an exception leaves the block, the
     documents since the last commit are discarded. Documents are analysed by threads while Python makes the
     next ones.
+
+    Threads may share a writer. A document for which :meth:`add` has returned is in the next commit, unless
+    :meth:`rollback` discards it or an error says that it is lost. A commit during :meth:`add_many` of another
+    thread has the documents that were passed on until then. After :meth:`close` or :meth:`rollback` calls of
+    all threads raise :class:`UsageError`. An error of the device, or Ctrl-C during a commit, ends the writer:
+    each later call raises, and says how many documents are lost.
     """
 
     __slots__ = ("__weakref__", "_native")
@@ -286,10 +312,13 @@ class Writer:
         self._native = native
 
     def add(self, document: Mapping[str, object]) -> None:
-        """Add a document: a dict with ``id``, and optionally ``title`` and ``text``.
+        """Add a document: a mapping with ``id``, ``title`` and ``text``. If it raises, nothing is added.
 
-        An id is a ``str`` or an ``int``, of at most 4,096 bytes; ids may repeat. A title or text that is
-        missing, ``None``, ``NaN`` or ``pandas.NA`` is empty. Other members are ignored.
+        An id is a ``str`` or an ``int``, of 1 to 4,096 bytes without control characters; ids may repeat. A
+        title or text that is ``None``, ``NaN`` or ``pandas.NA`` is empty, and so is a missing title. The text
+        may be missing only if there is a title and nothing else: otherwise it has another name, and the
+        document is rejected. Other members are not indexed, of which a :class:`UserWarning` tells once for
+        each name; another tells of lone surrogates, in whose place U+FFFD is indexed.
         """
         self._native.add(document)
 
@@ -305,11 +334,14 @@ class Writer:
     ) -> int:
         """Add many documents; returns their number.
 
-        ``documents``: an iterable of dicts, a data frame, or anything with ``__arrow_c_stream__`` or
+        ``documents``: an iterable of mappings, a data frame, or anything with ``__arrow_c_stream__`` or
         ``__arrow_c_array__`` (pyarrow, polars, duckdb, pandas): strings of Arrow columns are not copied.
-        ``id``, ``title`` and ``text``: the names of the members or columns.
+        ``id``, ``title`` and ``text``: the names of the members or columns, with the rules of :meth:`add`.
         ``progress``: ``True``, or a function of the number of documents so far and ``total``.
-        A document that cannot be added raises; the documents before it are added.
+
+        A document that cannot be added raises; the documents before it are added. After Ctrl-C the documents
+        that were read are added; :attr:`added` has their number. Strings of Arrow columns that are not UTF-8
+        get U+FFFD, and a :class:`UserWarning` says how many; in an id they are an error.
         """
         if total is None and hasattr(documents, "__len__"):
             total = len(documents)
@@ -337,7 +369,7 @@ class Writer:
         self._native.rollback()
 
     def close(self) -> None:
-        """Commit and close the writer; does nothing if it is closed."""
+        """Commit and close the writer; does nothing if it is closed or rolled back."""
         self._native.close()
 
     @property
@@ -357,6 +389,17 @@ class Writer:
             self._native.rollback()
 
 
+def _opening(
+    dram: int | str | None, threads: int | None, hits_max: int, refresh: Refresh
+) -> tuple[int | str | None, int | None, int, Refresh]:
+    """The checked options of an index."""
+    return dram, _threads(threads), whole_number("hits_max", hits_max), refresh
+
+
+def _threads(threads: int | None) -> int | None:
+    return None if threads is None else whole_number("threads", threads)
+
+
 #: Rows of a data frame that are dicts at a time.
 _ROWS = 10_000
 
@@ -365,14 +408,3 @@ def _rows(frame: Any) -> Iterator[Any]:
     """The rows of a pandas data frame as dicts."""
     for start in range(0, len(frame), _ROWS):
         yield from frame.iloc[start : start + _ROWS].to_dict("records")
-
-
-def _values(values: Any) -> Iterable[Any]:
-    """The values of an iterable, an Arrow array or a column of a data frame as Python objects."""
-    if isinstance(values, str):
-        raise UsageError("a list was expected, not a str")
-    for name in ("to_pylist", "to_list", "tolist"):
-        if hasattr(values, name):
-            return list(getattr(values, name)())
-    items: Iterable[Any] = iter(values)
-    return items

@@ -24,6 +24,11 @@ def hits(state: Any) -> _tierdex.Hits:
     return _tierdex.Hits._restore(state)
 
 
+def hit(hits: _tierdex.Hits, position: int) -> _tierdex.Hit:
+    """One of the hits."""
+    return hits[position]
+
+
 def batch(state: Any) -> _tierdex.Batch:
     """A batch from its state."""
     return _tierdex.Batch._restore(state)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import _tierdex
+from ._arguments import text
 from ._errors import UsageError
 
 if TYPE_CHECKING:
@@ -76,16 +77,16 @@ class Text:
 
     def _tuple(self, name: str) -> _FieldTuple:
         return (
-            name,
-            self.source,
-            self.tokenizer,
+            text("field", name),
+            text("source", self.source),
+            text("tokenizer", self.tokenizer),
             self.fold_accents,
-            list(self.stop_words),
-            self.stem,
+            [text("stop word", word) for word in self.stop_words],
+            None if self.stem is None else text("stem", self.stem),
             self.positions,
-            self.norms,
-            self.codec,
-            self.freq_codec,
+            text("norms", self.norms),
+            text("codec", self.codec),
+            text("freq_codec", self.freq_codec),
         )
 
     @staticmethod

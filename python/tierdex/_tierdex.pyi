@@ -116,18 +116,18 @@ class Writer:
         self,
         documents: Iterable[Mapping[str, object]],
         *,
-        id: str = "id",
-        title: str = "title",
-        text: str = "text",
+        id: str,
+        title: str,
+        text: str,
         progress: Callable[[int], object] | None = None,
     ) -> int: ...
     def add_arrow(
         self,
         table: Any,
         *,
-        id: str = "id",
-        title: str = "title",
-        text: str = "text",
+        id: str,
+        title: str,
+        text: str,
         progress: Callable[[int], object] | None = None,
     ) -> int: ...
     def commit(self, *, merge: bool | None = None) -> int: ...
@@ -204,12 +204,17 @@ class Hit:
         """Document number in the commit that was searched."""
     @property
     def title(self) -> str:
-        """Title; empty if the index does not store documents."""
+        """Title; empty if the index does not store documents. One of more than 16 KiB is cut and ends with …"""
     @property
     def snippet(self) -> str | None:
         """The part of the text with the most words of the query; ``None`` without stored documents."""
-    def highlight(self, open: str = "**", close: str = "**") -> str | None:
-        """The snippet with its matches between two marks."""
+    def highlight(self, open: str = "**", close: str = "**", *, escape: bool | None = None) -> str | None:
+        """The snippet with its matches between two marks.
+
+        ``escape`` makes the snippet text of HTML: ``&``, ``<``, ``>`` and quotes become character references.
+        By default it does if a mark has ``<``. The marks stay as they are.
+        """
+    def __reduce__(self) -> tuple[Any, ...]: ...
     @property
     def text(self) -> str | None:
         """The whole text; ``None`` if the index does not store documents."""
@@ -275,7 +280,7 @@ class Batch:
         """External ids, read from the index at the first call."""
     @property
     def errors(self) -> list[tuple[int, str]]:
-        """Number and message of each query that failed, with ``on_error="keep"``."""
+        """Number and message of each query with an error, with ``on_error="keep"`` or ``"skip"``."""
     @property
     def generation(self) -> int:
         """Number of the commit that was searched."""

@@ -17,6 +17,7 @@ import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _tierdex
+from ._arguments import path_name
 from ._errors import MissingError, StorageError, UsageError
 from ._index import Index
 from ._schema import Schema, Text
@@ -65,14 +66,14 @@ def import_(file: AnyPath, path: AnyPath, schema: Schema | None = None, *, overw
     import warnings
 
     schema = schema if schema is not None else Schema(text=Text(), stored=False)
-    name = os.fspath(file)
+    name = path_name(file)
     try:
         with open(name, "rb") as start, tempfile.TemporaryDirectory(prefix="tierdex-ciff-") as folder:
             plain = name
             if start.read(len(_GZIP)) == _GZIP:
                 plain = os.path.join(folder, "file.ciff")
                 _decompress(name, plain)
-            numbers = _tierdex._ciff_import(plain, name, os.fspath(path), schema._tuples(), overwrite)
+            numbers = _tierdex._ciff_import(plain, name, path_name(path), schema._tuples(), overwrite)
     except FileNotFoundError as error:
         raise MissingError(f"{name}: {error.strerror or error}", error.errno, name) from None
     for warning in _warnings(Report(**numbers)):
@@ -90,7 +91,7 @@ def export(index: Index, file: AnyPath, *, field: str | None = None, description
     from pathlib import Path
 
     field = next(iter(index.schema.fields)) if field is None else field
-    name = os.fspath(file)
+    name = path_name(file)
     target = Path(name)
     if target.resolve().parent == Path(index.path).resolve():
         raise UsageError(f"{name} is in the directory of the index; name another file")

@@ -1,0 +1,42 @@
+//! Texts with marked matches.
+
+use std::borrow::Cow;
+
+/// Text and the byte ranges of its matches, in order.
+pub type MarkedText = (String, Vec<(usize, usize)>);
+
+/// Whether the marks ascend and are at characters of the text.
+pub fn has_sound_marks((text, marks): &MarkedText) -> bool {
+    let ends = marks.iter().flat_map(|(start, end)| [*start, *end]);
+    ends.is_sorted() && marks.iter().all(|(start, end)| text.get(*start..*end).is_some())
+}
+
+/// The text with each match between two marks; with `escapes` the text is text of HTML.
+pub fn highlighted((text, marks): &MarkedText, (open, close): (&str, &str), escapes: bool) -> String {
+    let show = |part| if escapes { escaped(part) } else { Cow::Borrowed(part) };
+    let (mut out, mut last) = (String::new(), 0);
+    for &(start, end) in marks {
+        out.extend([show(&text[last..start]), open.into(), show(&text[start..end]), close.into()]);
+        last = end;
+    }
+    out + &show(&text[last..])
+}
+
+/// Text as text of HTML.
+fn escaped(text: &str) -> Cow<'_, str> {
+    if !text.contains(['&', '<', '>', '"', '\'']) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c => out.push(c),
+        }
+    }
+    Cow::Owned(out)
+}

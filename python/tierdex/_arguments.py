@@ -1,0 +1,82 @@
+"""Checks of arguments: each error is a :class:`UsageError`."""
+
+from __future__ import annotations
+
+import operator
+import os
+from typing import TYPE_CHECKING
+
+from ._errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any
+
+#: The largest number of documents.
+DOCUMENTS_MAX = 2**32 - 2
+
+
+def whole_number(name: str, value: object) -> int:
+    """A whole number, at most the largest number of documents."""
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise UsageError(f"{name} is a {type(value).__name__}, not an int") from None
+    if not 0 <= number <= DOCUMENTS_MAX:
+        raise UsageError(f"{name} is {_shown(number)}; it is a number from 0 to {DOCUMENTS_MAX}")
+    return number
+
+
+def document_numbers(values: Any) -> list[int]:
+    """Numbers of documents."""
+    try:
+        numbers = [int(value) for value in items(values)]
+    except (OverflowError, TypeError, ValueError) as error:
+        raise UsageError(f"a document number was expected: {error}") from None
+    if numbers:
+        for number in (min(numbers), max(numbers)):
+            whole_number("a document number", number)
+    return numbers
+
+
+def path_name(path: object) -> str:
+    """The path as a ``str``."""
+    try:
+        name = os.fspath(path)  # type: ignore[call-overload]
+    except TypeError:
+        name = path
+    if not isinstance(name, str):
+        raise UsageError(f"a path is a {type(name).__name__}; it is a str or an os.PathLike of str")
+    try:
+        os.fsencode(name)
+    except UnicodeEncodeError:
+        raise UsageError(f"path {name!r} has a character that the file system does not encode") from None
+    return name
+
+
+def text(name: str, value: str) -> str:
+    """A ``str`` without lone surrogates."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"{name} {value!r} has a lone surrogate") from None
+    return value
+
+
+def items(values: Any) -> Iterable[Any]:
+    """The values of an iterable, an Arrow array or a column of a data frame as Python objects."""
+    if isinstance(values, str):
+        raise UsageError("a list was expected, not a str")
+    for name in ("to_pylist", "to_list", "tolist"):
+        if hasattr(values, name):
+            try:
+                return list(getattr(values, name)())
+            except UnicodeDecodeError as error:
+                raise UsageError(f"a value of the column is not UTF-8: {error}") from None
+    iterator: Iterator[Any] = iter(values)
+    return iterator
+
+
+def _shown(number: int) -> str:
+    """The digits of a number, which Python does not print if there are some thousand."""
+    return str(number) if number.bit_length() < 1000 else f"a number of {number.bit_length()} bits"
