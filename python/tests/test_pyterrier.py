@@ -89,9 +89,11 @@ def test_it_is_an_artifact(small: TierdexIndex, tmp_path: Path) -> None:
     assert retriever(TOPICS).equals(small.bm25(num_results=3)(TOPICS))
     with pytest.raises(tierdex.UsageError, match="holds an index already"):
         TierdexIndex(small.path).index([])
+    with pytest.raises(tierdex.UsageError, match='has no "text", but "body"'):
+        TierdexIndex(tmp_path / "wrong").index([{"docno": "a", "body": "x"}])
     fresh = TierdexIndex(tmp_path / "i", overwrite=True)
     fresh.index([{"docno": "a", "text": "x"}])
-    assert len(fresh.index([{"docno": 1, "text": "x"}, {"docno": 2}])) == 2
+    assert len(fresh.index([{"docno": 1, "text": "x"}, {"docno": 2, "text": None}])) == 2
 
 
 def test_weights_of_terms_are_indexed(tmp_path: Path) -> None:
@@ -136,3 +138,22 @@ def test_an_experiment(small: TierdexIndex) -> None:
         [small.bm25(), small.bm25(k1=0.0)], topics, qrels, [nDCG @ 10, AP, "mrt"], names=["default", "k1=0"]
     )
     assert table["nDCG@10"][0] == pytest.approx(1.0) and (table["mrt"] > 0).all()
+
+
+def test_a_grid_search(small: TierdexIndex) -> None:
+    topics = TOPICS[:2]
+    best = small.bm25(k1=0.4, b=0.1)(topics)
+    qrels = best[best["rank"] < 20][["qid", "docno"]].assign(label=1)
+    retriever = small.bm25()
+    values = {"k1": [0.4, 1.2, 5.0], "b": [0.1, 0.9]}
+    tuned, measure, found = pt.GridSearch(
+        retriever, {retriever: values}, topics, qrels, "map", return_type="both"
+    )
+    assert measure == pytest.approx(1.0)
+    assert sorted((name, value) for _, name, value in found) == [("b", 0.1), ("k1", 0.4)]
+    assert tuned(topics)["docno"].tolist() == best["docno"].tolist()
+    # Retrievers of other parameters have other names.
+    names = {repr(small.bm25(k1=k1, b=b)) for k1 in values["k1"] for b in values["b"]}
+    assert len(names) == 6 and all("k1=" in name and "b=" in name for name in names)
+    for name in ("k1", "b", "num_results", "syntax"):
+        retriever.set_parameter(name, retriever.get_parameter(name))

@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 from pathlib import Path
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from os import PathLike
 
-    from ._types import Progress, Syntax
+    from ._types import Progress, Scorer, Syntax
 
 __all__ = ["TierdexIndex", "TierdexIndexer", "TierdexRetriever", "TierdexTextLoader"]
 
@@ -130,13 +131,15 @@ class TierdexIndex(pt.Artifact, pt.Indexer):
         The defaults of ``k1`` and ``b`` are those for which the index has its tightest bounds, and differ
         from the 0.9 and 0.4 of PISA and Anserini.
         """
-        return TierdexRetriever(self, num_results, {"k1": k1, "b": b, "syntax": syntax}, "bm25", verbose)
+        return TierdexRetriever(
+            self, "bm25", num_results=num_results, k1=k1, b=b, syntax=syntax, verbose=verbose
+        )
 
     def dot(self, *, num_results: int = 1000, verbose: bool = False) -> TierdexRetriever:
         """A retriever that ranks by the sum of query weight times frequency, for learned sparse models and
         quantised impacts: ``query_toks``, or the words of ``query``, each with weight 1.
         """
-        return TierdexRetriever(self, num_results, {"scorer": "dot", "syntax": "terms"}, "dot", verbose)
+        return TierdexRetriever(self, "dot", num_results=num_results, verbose=verbose)
 
     @classmethod
     def from_ciff(
@@ -195,16 +198,30 @@ class TierdexIndexer(pt.Indexer):
 
 
 class TierdexRetriever(pt.Transformer):
-    """Finds documents for the queries of a frame; see :meth:`TierdexIndex.bm25`."""
+    """Finds documents for the queries of a frame; see :meth:`TierdexIndex.bm25`.
+
+    ``num_results``, ``k1``, ``b`` and ``syntax`` are its parameters: ``pt.GridSearch`` and
+    ``set_parameter`` change them, and its name has them.
+    """
 
     def __init__(
-        self, index: TierdexIndex, num_results: int, options: dict[str, Any], model: str, verbose: bool
+        self,
+        index: TierdexIndex,
+        scorer: Scorer,
+        *,
+        num_results: int = 1000,
+        k1: float = 1.2,
+        b: float = 0.75,
+        syntax: Syntax = "terms",
+        verbose: bool = False,
     ) -> None:
         super().__init__()
         self.index = index
+        self.scorer: Scorer = scorer
         self.num_results = num_results
-        self.options = options
-        self.model = model
+        self.k1 = k1
+        self.b = b
+        self.syntax: Syntax = syntax
         self.verbose = verbose
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
@@ -218,7 +235,13 @@ class TierdexRetriever(pt.Transformer):
         inp = inp.drop(columns=[name for name in _RESULT_COLUMNS if name in inp.columns])
         column = "query_toks" if "query_toks" in inp.columns else "query"
         batch = self.index.opened.search_batch(
-            inp[column].tolist(), self.num_results, progress=self.verbose, **self.options
+            inp[column].tolist(),
+            self.num_results,
+            syntax=self.syntax,
+            scorer=self.scorer,
+            k1=self.k1,
+            b=self.b,
+            progress=self.verbose,
         )
         counts = np.diff(batch.offsets)
         rows = np.repeat(np.arange(len(inp)), counts)
@@ -233,14 +256,18 @@ class TierdexRetriever(pt.Transformer):
         """The retriever followed by a rank cut-off: it finds fewer documents in the first place."""
         if k >= self.num_results:
             return self
-        return TierdexRetriever(self.index, k, self.options, self.model, self.verbose)
+        fused = copy.copy(self)
+        fused.num_results = k
+        return fused
 
     def schematic(self, *, input_columns: list[str] | None = None) -> dict[str, Any]:
         """The label in drawings of pipelines."""
-        return {"label": f"tierdex {self.model}", "help_url": ""}
+        return {"label": f"tierdex {self.scorer}", "help_url": ""}
 
     def __repr__(self) -> str:
-        return f"{self.index!r}.{self.model}(num_results={self.num_results})"
+        names = ["k1", "b", "syntax"] if self.scorer == "bm25" else []
+        parameters = [f"{name}={getattr(self, name)!r}" for name in (*names, "num_results")]
+        return f"{self.index!r}.{self.scorer}({', '.join(parameters)})"
 
 
 class TierdexTextLoader(pt.Transformer):
