@@ -1,5 +1,6 @@
 //! `tierdex.Batch`: the results of many queries, in columns.
 
+use crate::adding::PROGRESS_INTERVAL;
 use crate::column::Column;
 use crate::errors::{Failure, guard, in_python, usage};
 use crate::hits::{hit_of, position};
@@ -7,7 +8,6 @@ use crate::process::OwnedHere;
 use crate::query::{QuerySource, Syntax};
 use crate::text::Text;
 use crate::wait::{SIGNAL_CHECK, detached};
-use crate::writer::PROGRESS_INTERVAL;
 use arrow_array::builder::LargeStringBuilder;
 use arrow_array::{ArrayRef, Float32Array, Int64Array, LargeStringArray, RecordBatch, UInt32Array};
 use arrow_schema::{DataType, Field, Schema};

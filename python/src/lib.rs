@@ -2,24 +2,29 @@
 //! are for the package alone.
 #![forbid(unsafe_code)]
 
+mod adding;
 mod batch;
 mod ciff;
 mod column;
+mod columns;
 mod document;
 mod documents;
 mod errors;
 mod explain;
 mod hits;
 mod index;
-mod ingest;
 mod marks;
 mod options;
+mod pieces;
 mod process;
 mod query;
+mod rows;
 mod stats;
 mod text;
 mod wait;
 mod writer;
+mod writer_handle;
+mod writer_thread;
 
 use pyo3::prelude::*;
 

@@ -1,20 +1,28 @@
 //! `tierdex.Writer`: adds documents to an index and commits them.
+//!
+//! Documents are read before the state of the writer is locked, as their methods may do anything, even call
+//! the writer. Then a call repeats its step on the state (see `tierdex_python_writer`) until it is done; it
+//! waits without the GIL and checks for signals meanwhile.
 
-use crate::documents::{CopiedPiece, DocumentReader, Piece};
-use crate::errors::{Failure, guard, usage};
-use crate::ingest::{Ingest, pieces_max};
-use crate::process::OwnedHere;
+use crate::adding::{Adding, warn_of_replaced};
+use crate::documents::{DocumentReader, IgnoredNames, shown};
+use crate::errors::{guard, usage, warn};
+use crate::pieces::CopiedPiece;
+use crate::rows::BatchPieces;
+use crate::text::Text;
 use crate::wait;
+use crate::writer_handle::{WriterHandle, ended, loss};
+use crate::writer_thread::{State, WriterFailure, WriterThread};
 use pyo3::prelude::*;
 use pyo3_arrow::input::AnyRecordBatch;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tierdex::index::Stop;
-use tierdex::{IndexWriter, Merge, WriterOptions};
+use tierdex::{IndexWriter, WriterOptions};
+use tierdex_python_writer::{CommitOrder, Documents, End, Ticket};
 
-/// Time between two calls of a progress function.
-pub const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
+/// Time between two attempts to take the lock of an index.
+const LOCK_RETRY: Duration = Duration::from_millis(20);
 
 /// Adds documents to an index; see `tierdex.Index.writer`.
 ///
@@ -23,34 +31,19 @@ pub const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 #[pyclass(frozen, module = "tierdex")]
 pub struct Writer {
     on_commit: OnCommit,
-    threads: usize,
     merge: Option<bool>,
-    /// Locked only while the GIL is held, so that a fork never copies a locked mutex.
-    state: Mutex<OwnedHere<WriterState>>,
+    bytes_max: usize,
+    /// Reads the documents of `add`.
+    reader: DocumentReader,
+    ignored: IgnoredNames,
+    thread: WriterHandle,
 }
 
 /// Called after a commit.
 pub type OnCommit = Box<dyn Fn(Python<'_>) -> PyResult<()> + Send + Sync>;
 
-/// The engine's writer, or the thread that has it.
-struct WriterState {
-    stage: Stage,
-    piece: CopiedPiece,
-    /// Documents since the last commit.
-    added: u64,
-    bytes_max: usize,
-}
-
-enum Stage {
-    /// No thread runs.
-    Idle(Box<IndexWriter>),
-    /// A thread analyses documents.
-    Running(Ingest),
-    /// A call works on it.
-    Taken,
-    /// After [`Writer::close`], [`Writer::rollback`] or an error.
-    Closed(String),
-}
+/// The names of id, title and text for `add`.
+const NAMES: [&str; 3] = ["id", "title", "text"];
 
 impl Writer {
     /// Opens a writer of the index in `path`; waits up to `wait_for` for another one to end.
@@ -62,229 +55,162 @@ impl Writer {
         on_commit: OnCommit,
     ) -> PyResult<Writer> {
         let options = WriterOptions { memory, stop: Stop::default() };
-        let stop = options.stop.clone();
-        let until = Instant::now() + wait_for;
-        let writer = wait::run(py, Some(&stop.clone()), move || {
-            loop {
+        let (stop, start) = (options.stop.clone(), Instant::now());
+        let (bytes_max, thread) = wait::run(py, Some(&stop.clone()), move || {
+            let writer = loop {
                 match IndexWriter::append(&path, options.clone()) {
-                    Err(tierdex::Error::Busy(_)) if Instant::now() < until => {
+                    Err(tierdex::Error::Busy(_)) if start.elapsed() < wait_for => {
                         stop.check()?;
                         std::thread::sleep(LOCK_RETRY);
                     }
-                    other => return Ok(other?),
+                    other => break other?,
                 }
-            }
+            };
+            Ok((writer.document_bytes_max(), WriterThread::start(writer, threads)?))
         })?;
-        let bytes_max = writer.document_bytes_max();
-        let stage = Stage::Idle(Box::new(writer));
-        let state = WriterState { stage, piece: CopiedPiece::default(), added: 0, bytes_max };
-        let state = Mutex::new(OwnedHere::new(state));
-        Ok(Writer { on_commit, threads, merge, state })
+        let reader = DocumentReader::new(py, NAMES, bytes_max);
+        let (thread, ignored) = (WriterHandle::new(thread), IgnoredNames::default());
+        Ok(Writer { on_commit, merge, bytes_max, reader, ignored, thread })
     }
 
-    fn lock(&self) -> MutexGuard<'_, OwnedHere<WriterState>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Appends a document to a piece, and warns of members that are ignored; returns the number of texts in
+    /// which U+FFFD was put.
+    fn read(
+        &self,
+        reader: &DocumentReader,
+        document: &Bound<'_, PyAny>,
+        number: u64,
+        piece: &mut CopiedPiece,
+    ) -> PyResult<u64> {
+        let mut members = reader.members(document, number)?;
+        self.warn_of_ignored(document.py(), std::mem::take(&mut members.ignored))?;
+        reader.push(&members, number, piece)
     }
 
-    /// Runs `body` with the state; `body` must not release the GIL.
-    fn with<T>(&self, py: Python<'_>, body: impl FnOnce(&mut WriterState) -> PyResult<T>) -> PyResult<T> {
-        let mut state = self.lock();
-        match state.get_mut() {
-            Some(state) => body(state),
-            None => Err(usage(py, "the writer belongs to the parent process; open one in this process")),
+    /// Warns of what a document has besides its id, title and text, once for each name.
+    fn warn_of_ignored(&self, py: Python<'_>, ignored: Vec<String>) -> PyResult<()> {
+        if ignored.is_empty() {
+            return Ok(());
         }
+        let new = self.ignored.note(ignored);
+        if new.is_empty() {
+            return Ok(());
+        }
+        warn(py, &format!("the members {} are not indexed; only id, title and text are", shown(&new)))
     }
 
-    /// Takes the stage out; the caller puts another one in.
-    fn take(&self, py: Python<'_>) -> PyResult<Stage> {
-        self.with(py, |state| {
-            if let Stage::Closed(why) = &state.stage {
-                return Err(usage(py, why.clone()));
-            }
-            match std::mem::replace(&mut state.stage, Stage::Taken) {
-                Stage::Taken => Err(usage(py, "another thread is using this writer")),
-                stage => Ok(stage),
-            }
-        })
-    }
-
-    fn put(&self, py: Python<'_>, stage: Stage) -> PyResult<()> {
-        self.with(py, |state| {
-            state.stage = stage;
-            Ok(())
-        })
-    }
-
-    /// Closes the writer because of an error.
-    fn fail(&self, py: Python<'_>, error: PyErr) -> PyErr {
-        let why = error.value(py).str().map_or_else(|_| "an error".to_string(), |text| text.to_string());
-        let why = format!("the writer stopped after an error; open it again ({why})");
-        let closed = self.put(py, Stage::Closed(why));
-        closed.err().unwrap_or(error)
-    }
-
-    /// Passes the documents that were read to the threads.
-    fn flush(&self, py: Python<'_>) -> PyResult<()> {
-        let piece = self.with(py, |state| Ok(std::mem::take(&mut state.piece)))?;
-        if piece.is_empty() { Ok(()) } else { self.push(py, Piece::Copied(piece)) }
-    }
-
-    /// Passes a piece to the threads; waits for space in their queue.
-    fn push(&self, py: Python<'_>, piece: Piece) -> PyResult<()> {
-        let ingest = match self.take(py)? {
-            Stage::Running(ingest) => ingest,
-            Stage::Idle(writer) => Ingest::start(*writer, self.threads)
-                .map_err(|error| self.fail(py, error.into_exception(py)))?,
-            Stage::Taken | Stage::Closed(_) => unreachable!("take() returns neither"),
+    fn commit_and(&self, py: Python<'_>, order: CommitOrder) -> PyResult<Result<u64, End<WriterFailure>>> {
+        let ticket = match self.thread.wait(py, |state| state.request_commit(order))? {
+            Ok(ticket) => ticket,
+            Err(end) => return Ok(Err(end)),
         };
-        while !py.detach(|| ingest.wait(pieces_max(self.threads))) {
-            if let Err(signal) = py.check_signals() {
-                self.put(py, Stage::Running(ingest))?;
-                return Err(signal);
-            }
+        let answer = self.thread.wait(py, |state| state.commit_answer(ticket));
+        let answer = answer.map_err(|signal| self.interrupted(py, ticket, signal))?;
+        if answer.is_ok() {
+            (self.on_commit)(py)?;
         }
-        let documents = piece.documents() as u64;
-        if ingest.push(piece) {
-            self.with(py, |state| {
-                state.added += documents;
-                Ok(())
-            })?;
-            return self.put(py, Stage::Running(ingest));
-        }
-        // The thread has ended with an error.
-        let (_, result) = py.detach(|| ingest.finish());
-        let failure =
-            result.err().unwrap_or_else(|| Failure::Panic("the writer's thread has ended".to_string()));
-        Err(self.fail(py, failure.into_exception(py)))
+        Ok(answer)
     }
 
-    /// Ends the thread: all documents are in the engine's writer then.
-    fn join(&self, py: Python<'_>) -> PyResult<Box<IndexWriter>> {
-        self.flush(py)?;
-        let ingest = match self.take(py)? {
-            Stage::Idle(writer) => return Ok(writer),
-            Stage::Running(ingest) => ingest,
-            Stage::Taken | Stage::Closed(_) => unreachable!("take() returns neither"),
-        };
-        let stop = ingest.stop().clone();
-        let finished = wait::run(py, Some(&stop), move || {
-            let (writer, result) = ingest.finish();
-            result?;
-            writer.map(Box::new).ok_or_else(|| Failure::Panic("the writer's thread has panicked".to_string()))
+    /// Stops the commit that a signal has interrupted, and waits for its end, unless there is another signal.
+    /// The exception gets a note of the documents that are lost.
+    fn interrupted(&self, py: Python<'_>, ticket: Ticket, signal: PyErr) -> PyErr {
+        let stopped = self.thread.thread(py).and_then(|thread| {
+            thread.stop().raise();
+            let answer = self.thread.wait(py, |state| state.commit_answer(ticket));
+            thread.step(|state| state.abandon_commit(ticket));
+            answer
         });
-        finished.map_err(|error| self.fail(py, error))
-    }
-
-    /// Discards what was not committed.
-    fn discard(&self, py: Python<'_>, why: &str) -> PyResult<()> {
-        let stage = match self.take(py) {
-            Ok(stage) => stage,
-            // It is closed already.
-            Err(_) => return Ok(()),
-        };
-        self.with(py, |state| {
-            state.piece = CopiedPiece::default();
-            Ok(())
-        })?;
-        py.detach(|| match stage {
-            Stage::Running(ingest) => {
-                ingest.stop().raise();
-                drop(ingest.finish());
+        match stopped {
+            Ok(Err(End::Failed { failure, lost })) => {
+                let noted = signal.add_note(py, loss(&failure, lost));
+                noted.map_or_else(|error| error, |()| signal)
             }
-            stage => drop(stage),
-        });
-        self.put(py, Stage::Closed(why.to_string()))
+            _ => signal,
+        }
     }
 }
 
-/// Time between two attempts to take the lock of an index.
-const LOCK_RETRY: Duration = Duration::from_millis(20);
-
 #[pymethods]
 impl Writer {
-    /// Adds a document: a dict with `id` and optionally `title` and `text`.
+    /// Adds a document: a mapping with `id`, `title` and `text`.
     fn add(&self, py: Python<'_>, document: &Bound<'_, PyAny>) -> PyResult<()> {
         guard(py, || {
-            let is_full = self.with(py, |state| {
-                if let Stage::Closed(why) = &state.stage {
-                    return Err(usage(py, why.clone()));
-                }
-                let reader = DocumentReader::new(py, ["id", "title", "text"], state.bytes_max);
-                let number = state.added + state.piece.documents();
-                reader.read(document, number, &mut state.piece)?;
-                Ok(state.piece.is_full())
-            })?;
-            if is_full { self.flush(py) } else { Ok(()) }
+            let number = self.thread.position(py)?;
+            let mut copied = CopiedPiece::default();
+            let replaced = self.read(&self.reader, document, number, &mut copied)?;
+            warn_of_replaced(py, replaced)?;
+            self.thread.call(py, |state| state.add(&mut copied))
         })
     }
 
-    /// Adds the documents of an iterable of dicts; returns their number. `progress` is called with the
+    /// Adds the documents of an iterable of mappings; returns their number. `progress` is called with the
     /// number of documents so far.
-    #[pyo3(signature = (documents, *, id="id", title="title", text="text", progress=None))]
+    #[pyo3(signature = (documents, *, id, title, text, progress=None))]
     fn add_dicts(
         &self,
         py: Python<'_>,
         documents: &Bound<'_, PyAny>,
-        id: &str,
-        title: &str,
-        text: &str,
+        id: Text,
+        title: Text,
+        text: Text,
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<u64> {
         guard(py, || {
-            let bytes_max = self.with(py, |state| Ok(state.bytes_max))?;
-            let reader = DocumentReader::new(py, [id, title, text], bytes_max);
-            let (mut number, mut progress) = (0, Progress::new(progress));
-            // The piece of single documents goes first.
-            self.flush(py)?;
+            self.thread.position(py)?;
+            let reader = DocumentReader::new(py, [&id, &title, &text], self.bytes_max);
+            let mut adding = Adding::new(&self.thread, py, progress);
             let mut piece = CopiedPiece::default();
             for document in documents.try_iter()? {
-                let read = document.and_then(|document| reader.read(&document, number, &mut piece));
-                if let Err(error) = read {
-                    // The documents before it are added.
-                    self.push_copied(py, piece)?;
-                    return Err(error);
+                let number = adding.added + piece.documents();
+                match document.and_then(|document| self.read(&reader, &document, number, &mut piece)) {
+                    Ok(replaced) => adding.replaced += replaced,
+                    Err(error) => {
+                        // The documents before it are added.
+                        adding.push_copied(piece)?;
+                        return Err(error);
+                    }
                 }
-                number += 1;
                 if piece.is_full() {
-                    self.push_copied(py, std::mem::take(&mut piece))?;
-                    py.check_signals()?;
-                    progress.at(number)?;
+                    adding.push_copied(std::mem::take(&mut piece))?;
+                    adding.show_progress()?;
                 }
             }
-            self.push_copied(py, piece)?;
-            progress.end(number)?;
-            Ok(number)
+            adding.push_copied(piece)?;
+            adding.end()
         })
     }
 
     /// Adds the rows of an Arrow table, record batch or stream; returns their number.
-    #[pyo3(signature = (table, *, id="id", title="title", text="text", progress=None))]
+    #[pyo3(signature = (table, *, id, title, text, progress=None))]
     fn add_arrow(
         &self,
         py: Python<'_>,
         table: AnyRecordBatch,
-        id: &str,
-        title: &str,
-        text: &str,
+        id: Text,
+        title: Text,
+        text: Text,
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<u64> {
         guard(py, || {
-            let bytes_max = self.with(py, |state| Ok(state.bytes_max))?;
-            let reader = DocumentReader::new(py, [id, title, text], bytes_max);
-            let (mut number, mut progress) = (0, Progress::new(progress));
-            self.flush(py)?;
+            self.thread.position(py)?;
+            let reader = DocumentReader::new(py, [&id, &title, &text], self.bytes_max);
+            let mut adding = Adding::new(&self.thread, py, progress);
             let mut batches = table.into_reader()?;
             while let Some(batch) = py.detach(|| batches.next()) {
                 let batch = batch.map_err(|error| usage(py, format!("cannot read the table: {error}")))?;
-                for piece in reader.rows(py, &batch, number)? {
-                    number += piece.documents() as u64;
-                    self.push(py, piece)?;
-                    py.check_signals()?;
-                    progress.at(number)?;
+                let BatchPieces { pieces, replaced, error } = reader.rows(py, &batch, adding.added)?;
+                self.warn_of_ignored(py, reader.other_columns(&batch))?;
+                for piece in pieces {
+                    adding.push(piece)?;
+                    adding.show_progress()?;
+                }
+                adding.replaced += replaced;
+                if let Some(error) = error {
+                    return Err(error);
                 }
             }
-            progress.end(number)?;
-            Ok(number)
+            adding.end()
         })
     }
 
@@ -293,47 +219,38 @@ impl Writer {
     #[pyo3(signature = (*, merge=None))]
     fn commit(&self, py: Python<'_>, merge: Option<bool>) -> PyResult<u64> {
         guard(py, || {
-            let mut writer = self.join(py)?;
-            let added = self.with(py, |state| Ok(state.added))?;
-            let is_first = writer.documents() == added;
-            let merge = merge.or(self.merge).unwrap_or(is_first);
-            let policy = if merge { Merge::One } else { Merge::Keep };
-            let stop = writer.stop().clone();
-            let committed = wait::run(py, Some(&stop), move || {
-                let generation = writer.commit(policy)?;
-                Ok((writer, generation))
-            });
-            let (writer, generation) = committed.map_err(|error| self.fail(py, error))?;
-            self.with(py, |state| {
-                (state.stage, state.added) = (Stage::Idle(writer), 0);
-                Ok(())
-            })?;
-            (self.on_commit)(py)?;
-            Ok(generation)
+            let order = CommitOrder { merge: merge.or(self.merge), closes: false };
+            self.commit_and(py, order)?.map_err(|end| ended(py, end, ""))
         })
     }
 
     /// Discards the documents since the last commit and closes the writer.
     fn rollback(&self, py: Python<'_>) -> PyResult<()> {
-        guard(py, || self.discard(py, "the writer was rolled back"))
+        guard(py, || {
+            drop(self.thread.wait(py, State::roll_back)?);
+            self.thread.thread(py)?.stop().raise();
+            self.thread.wait_for_exit(py)
+        })
     }
 
     /// Commits and closes the writer. A closed writer rejects all calls.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         guard(py, || {
-            if self.with(py, |state| Ok(matches!(state.stage, Stage::Closed(_))))? {
-                return Ok(());
+            let order = CommitOrder { merge: self.merge, closes: true };
+            match self.commit_and(py, order)? {
+                Ok(_) | Err(End::Closed | End::RolledBack) => self.thread.wait_for_exit(py),
+                Err(failed) => Err(ended(py, failed, "")),
             }
-            self.commit(py, None)?;
-            self.discard(py, "the writer is closed")
         })
     }
 
     /// Number of documents since the last commit.
     #[getter]
     fn added(&self, py: Python<'_>) -> PyResult<u64> {
-        let waiting = |state: &mut WriterState| Ok(state.added + state.piece.documents());
-        guard(py, || self.with(py, waiting))
+        guard(py, || match self.thread.thread(py)?.step(|state| (state.end().cloned(), state.added())) {
+            (Some(failed @ End::Failed { .. }), _) => Err(ended(py, failed, "")),
+            (_, added) => Ok(added),
+        })
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -353,49 +270,5 @@ impl Writer {
             self.rollback(py)?
         }
         Ok(false)
-    }
-}
-
-impl Writer {
-    fn push_copied(&self, py: Python<'_>, piece: CopiedPiece) -> PyResult<()> {
-        if piece.is_empty() { Ok(()) } else { self.push(py, Piece::Copied(piece)) }
-    }
-}
-
-impl Drop for Writer {
-    /// Discards what was not committed. In a forked child it does nothing.
-    fn drop(&mut self) {
-        let mut state = self.lock();
-        let Some(state) = state.get_mut() else { return };
-        if let Stage::Running(ingest) = std::mem::replace(&mut state.stage, Stage::Taken) {
-            ingest.stop().raise();
-            Python::attach(|py| py.detach(|| drop(ingest.finish())));
-        }
-    }
-}
-
-/// Calls a progress function from time to time.
-pub struct Progress<'py> {
-    function: Option<Bound<'py, PyAny>>,
-    last: Instant,
-}
-
-impl<'py> Progress<'py> {
-    pub fn new(function: Option<Bound<'py, PyAny>>) -> Progress<'py> {
-        Progress { function, last: Instant::now() }
-    }
-
-    /// Reports `done`, unless the last report was a short time ago.
-    pub fn at(&mut self, done: u64) -> PyResult<()> {
-        if self.function.is_none() || self.last.elapsed() < PROGRESS_INTERVAL {
-            return Ok(());
-        }
-        self.last = Instant::now();
-        self.end(done)
-    }
-
-    /// Reports `done`.
-    pub fn end(&self, done: u64) -> PyResult<()> {
-        self.function.as_ref().map_or(Ok(()), |function| function.call1((done,)).map(drop))
     }
 }

@@ -80,8 +80,9 @@ def test_arrow_types_of_strings_and_ids(tmp_path: Path) -> None:
             (pa.table({"key": [1.5]}), 'column "id" of ids'),
             (pa.table({"id": [1.5]}), "not strings or integers"),
             (pa.table({"id": ["a"], "text": [3]}), "not strings"),
-            (pa.table({"id": ["a", None]}), "document 1 has no id"),
-            (pa.table({"id": ["a" * 5000]}), "5000 bytes"),
+            (pa.table({"id": ["a"], "other": ["x"]}), "has no"),
+            (pa.table({"id": ["a", None], "text": ["x", "y"]}), "document 1 has no id"),
+            (pa.table({"id": ["a" * 5000], "text": ["x"]}), "5000 bytes"),
         ]:
             with pytest.raises(tierdex.Error, match=message):
                 writer.add_many(wrong)
@@ -93,24 +94,26 @@ def test_one_rule_for_values(tmp_path: Path) -> None:
     with index.writer() as writer:
         for number, missing in enumerate([None, float("nan"), np.nan, pd.NA]):
             writer.add({"id": number, "text": missing, "title": missing})
-        writer.add({"id": np.int64(10), "text": "surrogate \ud800 here\0", "other": object()})
+        with pytest.warns(UserWarning, match="lone surrogates"):
+            writer.add({"id": np.int64(10), "text": "surrogate \ud800 here\0"})
         writer.add({"id": "s", "text": np.str_("numpy")})
         for wrong, message in [
-            ({}, "no member 'id'"),
-            ({"id": None}, "str or int"),
-            ({"id": 1.0}, "str or int"),
-            ({"id": True}, "str or int"),
-            ({"id": "\ud800"}, "surrogate"),
-            ({"id": "x" * 4097}, "4097 bytes"),
+            ({}, 'no member "id"'),
+            ({"id": None, "text": ""}, "str or int"),
+            ({"id": 1.0, "text": ""}, "str or int"),
+            ({"id": True, "text": ""}, "str or int"),
+            ({"id": "\ud800", "text": ""}, "surrogate"),
+            ({"id": "x" * 4097, "text": ""}, "4097 bytes"),
             ({"id": "x", "text": 3}, '"text" of document 6 is a int'),
             ({"id": "x", "title": b"y"}, '"title" of document 6 is a bytes'),
+            ({"id": "x"}, 'has neither "text" nor "title"'),
             (["id"], "not a dict"),
             ("id", "not a dict"),
         ]:
             with pytest.raises(tierdex.Error, match=message):
                 writer.add(wrong)  # type: ignore[arg-type]
         with pytest.raises(tierdex.UsageError, match="document 1 has no member"):
-            writer.add_many([{"id": "last"}, {}])
+            writer.add_many([{"id": "last", "text": ""}, {}])
     assert len(index) == 7
     found = index.search("surrogate here")[0]
     assert (found.id, found.text) == ("10", "surrogate \ufffd here\0")
@@ -200,10 +203,10 @@ def test_later_commits_do_not_merge_unless_told(tmp_path: Path) -> None:
     index = build(tmp_path / "i", documents(10))
     for _ in range(2):
         with index.writer() as writer:
-            writer.add({"id": "more"})
+            writer.add({"id": "more", "text": ""})
     assert index.stats()["segments"] == 3
     with index.writer(merge=True) as writer:
-        writer.add({"id": "more"})
+        writer.add({"id": "more", "text": ""})
     assert index.stats()["segments"] == 1 and len(index) == 13
 
 
@@ -216,7 +219,15 @@ def test_errors_have_their_kinds(tmp_path: Path) -> None:
         Index.open(tmp_path)
     with pytest.raises(tierdex.UsageError, match="needed"):
         Index.open(build(tmp_path / "i", documents(10)).path, dram="1M")
-    for wrong in [{"dram": "5 MB"}, {"dram": -1}, {"refresh": "often"}]:
+    for wrong in [
+        {"dram": "5 MB"},
+        {"dram": -1},
+        {"refresh": "often"},
+        {"threads": -1},
+        {"threads": 2**70},
+        {"hits_max": 2**70},
+        {"hits_max": "many"},
+    ]:
         with pytest.raises(tierdex.UsageError):
             Index.open(tmp_path / "i", **wrong)  # type: ignore[arg-type]
     with pytest.raises(tierdex.UsageError):
@@ -224,8 +235,15 @@ def test_errors_have_their_kinds(tmp_path: Path) -> None:
     index = Index.open(tmp_path / "i")
     with pytest.raises(tierdex.UsageError, match="16M is the minimum"):
         index.writer(memory=1000)
+    for options in [{"threads": -1}, {"wait": -1.0}, {"wait": float("nan")}]:
+        with pytest.raises(tierdex.UsageError):
+            index.writer(**options)  # type: ignore[arg-type]
+    for path in (b"i", 3, None, "\ud800"):
+        with pytest.raises(tierdex.UsageError, match="path"):
+            Index.open(path)  # type: ignore[arg-type]
     for error in [
         tierdex.QueryError("m", 3),
+        tierdex.RangeError("m"),
         tierdex.MissingError("m", 2, "f"),
         tierdex.CorruptError("m", "f", 4),
         tierdex.UsageError("m"),

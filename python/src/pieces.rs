@@ -1,0 +1,248 @@
+//! Pieces of documents, which threads analyse without the GIL, and the rules for ids and sizes.
+
+use crate::columns::Strings;
+use crate::errors::{limit, usage};
+use pyo3::exceptions::PyOverflowError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
+use std::ops::Range;
+use tierdex::limits::ID_BYTES_MAX;
+use tierdex_python_writer::Documents;
+
+/// Bytes of text that a thread takes at a time.
+pub const PIECE_BYTES: usize = 256 << 10;
+
+/// Documents of one piece, in order.
+pub enum Piece {
+    /// Documents that were copied from Python objects.
+    Copied(CopiedPiece),
+    /// Rows of Arrow columns, which are not copied.
+    Columns(Box<ColumnsPiece>),
+}
+
+/// Documents, one after the other in one string.
+#[derive(Default)]
+pub struct CopiedPiece {
+    text: String,
+    /// The ends of id, title and text of each document.
+    ends: Vec<[usize; 3]>,
+}
+
+/// Rows of three columns; a column that is missing and a value that is null are empty.
+pub struct ColumnsPiece {
+    /// Ids, titles and texts.
+    pub columns: [Option<Strings>; 3],
+    /// The rows of the piece.
+    pub rows: Range<usize>,
+}
+
+impl Piece {
+    /// Number of documents.
+    pub fn documents(&self) -> u64 {
+        match self {
+            Piece::Copied(piece) => piece.documents(),
+            Piece::Columns(piece) => piece.rows.len() as u64,
+        }
+    }
+
+    /// Calls `body` with id, title and text of each document.
+    pub fn each<E>(&self, mut body: impl FnMut(&str, &str, &str) -> Result<(), E>) -> Result<(), E> {
+        match self {
+            Piece::Copied(CopiedPiece { text, ends }) => {
+                let mut start = 0;
+                ends.iter().copied().try_for_each(|[id, title, end]| {
+                    let from = std::mem::replace(&mut start, end);
+                    body(&text[from..id], &text[id..title], &text[title..end])
+                })
+            }
+            Piece::Columns(piece) => piece.rows.clone().try_for_each(|row| {
+                let [id, title, text] = piece.columns.each_ref().map(|column| value(column.as_ref(), row));
+                body(id, title, text)
+            }),
+        }
+    }
+}
+
+impl From<CopiedPiece> for Piece {
+    fn from(piece: CopiedPiece) -> Piece {
+        Piece::Copied(piece)
+    }
+}
+
+impl Documents for CopiedPiece {
+    fn append(&mut self, other: CopiedPiece) {
+        if self.ends.is_empty() {
+            *self = other;
+            return;
+        }
+        let start = self.text.len();
+        self.text.push_str(&other.text);
+        self.ends.extend(other.ends.into_iter().map(|ends| ends.map(|end| start + end)));
+    }
+
+    fn documents(&self) -> u64 {
+        self.ends.len() as u64
+    }
+
+    fn is_full(&self) -> bool {
+        self.text.len() >= PIECE_BYTES
+    }
+}
+
+impl CopiedPiece {
+    /// Appends a document of an id and two texts with their names; returns the number of texts in which
+    /// U+FFFD was put. After an error the piece is as it was before.
+    pub fn push(
+        &mut self,
+        id: &Bound<'_, PyAny>,
+        texts: [(&String, &Option<Bound<'_, PyAny>>); 2],
+        number: u64,
+        bytes_max: usize,
+    ) -> PyResult<u64> {
+        let start = self.text.len();
+        let pushed = self.try_push(id, texts, number, bytes_max);
+        if pushed.is_err() {
+            self.text.truncate(start);
+        }
+        pushed
+    }
+
+    fn try_push(
+        &mut self,
+        id: &Bound<'_, PyAny>,
+        texts: [(&String, &Option<Bound<'_, PyAny>>); 2],
+        number: u64,
+        bytes_max: usize,
+    ) -> PyResult<u64> {
+        let start = self.text.len();
+        self.append_id(id, number)?;
+        let (mut ends, mut replaced) = ([self.text.len(); 3], 0);
+        for ((name, text), end) in texts.into_iter().zip(&mut ends[1..]) {
+            if let Some(text) = text {
+                replaced += u64::from(self.append_text(text, name, number)?);
+            }
+            *end = self.text.len();
+        }
+        check_sizes(id.py(), (ends[0] - start, ends[2] - ends[0]), bytes_max, number)?;
+        self.ends.push(ends);
+        Ok(replaced)
+    }
+
+    fn append_id(&mut self, id: &Bound<'_, PyAny>, number: u64) -> PyResult<()> {
+        let start = self.text.len();
+        if let Ok(id) = id.cast::<PyString>() {
+            let id = id
+                .to_str()
+                .map_err(|_| usage(id.py(), format!("the id of document {number} has a lone surrogate")))?;
+            self.text.push_str(id);
+        } else if is_integer(id)? {
+            self.text.push_str(&digits(id, number)?);
+        } else {
+            let (value, kind) = (id.repr()?, id.get_type().name()?);
+            let message = format!("the id of document {number} is {value}, a {kind}; ids are str or int");
+            return Err(usage(id.py(), message));
+        }
+        check_id(&self.text[start..]).map_err(|what| usage(id.py(), format!("document {number}: {what}")))
+    }
+
+    /// Appends a title or text; returns whether it has U+FFFD in place of lone surrogates.
+    fn append_text(&mut self, text: &Bound<'_, PyAny>, name: &str, number: u64) -> PyResult<bool> {
+        if let Ok(text) = text.cast::<PyString>() {
+            let valid = text.to_str();
+            match &valid {
+                Ok(text) => self.text.push_str(text),
+                Err(_) => self.text.push_str(&without_surrogates(text)?),
+            }
+            return Ok(valid.is_err());
+        }
+        if !is_missing(text)? {
+            let kind = text.get_type().name()?;
+            return Err(usage(text.py(), format!("{name:?} of document {number} is a {kind}, not a str")));
+        }
+        Ok(false)
+    }
+}
+
+/// The string of a row; empty if there is no such column.
+pub fn value(column: Option<&Strings>, row: usize) -> &str {
+    column.map_or("", |column| column.value(row))
+}
+
+/// Rejects ids that would break the lines of runs and judgments.
+pub fn check_id(id: &str) -> Result<(), String> {
+    if id.is_empty() {
+        return Err("the id is empty".to_string());
+    }
+    let breaks = |c: &char| matches!(c, '\0'..='\x1f' | '\x7f' | '\u{85}' | '\u{2028}' | '\u{2029}');
+    match id.chars().find(breaks) {
+        Some(found) => Err(format!(
+            "the id {:?} has the control character U+{:04X}, which would break the lines of runs",
+            id.chars().take(40).collect::<String>(),
+            u32::from(found)
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Rejects ids that are too long, and documents for which the writer has no memory.
+pub fn check_sizes(
+    py: Python<'_>,
+    (id, text): (usize, usize),
+    bytes_max: usize,
+    number: u64,
+) -> PyResult<()> {
+    if id > ID_BYTES_MAX {
+        let message = format!("the id of document {number} has {id} bytes; the limit is {ID_BYTES_MAX}");
+        return Err(limit(py, message));
+    }
+    if text > bytes_max {
+        return Err(limit(
+            py,
+            format!(
+                "document {number} has {text} bytes; the writer's memory is enough for {bytes_max}: split the \
+                 document or raise the memory"
+            ),
+        ));
+    }
+    Ok(())
+}
+
+/// Whether a value is an integer: `int`, or a type with `__index__` such as those of NumPy, but not `bool`.
+fn is_integer(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let is_bool = value.is_instance_of::<PyBool>();
+    Ok(!is_bool && (value.is_instance_of::<PyInt>() || value.hasattr(intern!(value.py(), "__index__"))?))
+}
+
+/// The decimal digits of an integer.
+fn digits(id: &Bound<'_, PyAny>, number: u64) -> PyResult<String> {
+    let py = id.py();
+    match id.extract::<i64>() {
+        Ok(small) => return Ok(small.to_string()),
+        Err(error) if !error.is_instance_of::<PyOverflowError>(py) => return Err(error),
+        Err(_) => (),
+    }
+    let large = py.import("operator")?.call_method1("index", (id,))?;
+    // Python converts no integer of more than some thousand digits.
+    let digits = py.get_type::<PyInt>().call_method1("__repr__", (large,));
+    let too_long = |_| limit(py, format!("the id of document {number} is an int of too many digits"));
+    Ok(digits.map_err(too_long)?.str()?.to_string())
+}
+
+/// Whether a value means that there is none: `None`, `NaN`, `pandas.NA`.
+fn is_missing(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    if value.is_none() {
+        return Ok(true);
+    }
+    if let Ok(number) = value.cast::<PyFloat>() {
+        return Ok(number.value().is_nan());
+    }
+    Ok(value.get_type().name()? == "NAType")
+}
+
+/// The text with U+FFFD in place of each lone surrogate.
+fn without_surrogates(text: &Bound<'_, PyString>) -> PyResult<String> {
+    let bytes: Vec<u8> = text.call_method1("encode", ("utf-16-le", "surrogatepass"))?.extract()?;
+    let units: Vec<u16> = bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
+    Ok(String::from_utf16_lossy(&units))
+}

@@ -1,0 +1,110 @@
+//! A writer's thread as calls of Python see it: they repeat steps of its state, wait without the GIL, check
+//! for signals, and turn its end into exceptions.
+
+use crate::errors::usage;
+use crate::process::OwnedHere;
+use crate::wait::SIGNAL_CHECK;
+use crate::writer_thread::{State, WriterFailure, WriterThread};
+use pyo3::prelude::*;
+use std::task::Poll;
+use std::time::Duration;
+use tierdex_python_writer::{End, Step};
+
+/// Time in which the thread of a writer that is dropped should have ended. It ends sooner, unless the memory
+/// of a document waits for the interpreter, which is ending.
+const DROP_WAIT: Duration = Duration::from_secs(10);
+
+/// A writer's thread, which only the process that started it uses.
+pub struct WriterHandle(OwnedHere<WriterThread>);
+
+impl WriterHandle {
+    /// A handle of a thread of this process.
+    pub fn new(thread: WriterThread) -> WriterHandle {
+        WriterHandle(OwnedHere::new(thread))
+    }
+
+    /// The thread; an error in a forked child.
+    pub fn thread(&self, py: Python<'_>) -> PyResult<&WriterThread> {
+        let message = "the writer belongs to the parent process; open one in this process";
+        self.0.get().ok_or_else(|| usage(py, message))
+    }
+
+    /// Repeats a step until it is ready. The error is a signal.
+    pub fn wait<T: Send>(
+        &self,
+        py: Python<'_>,
+        mut step: impl FnMut(&mut State) -> Poll<T> + Send,
+    ) -> PyResult<T> {
+        let thread = self.thread(py)?;
+        let mut done = thread.step(&mut step);
+        loop {
+            if let Poll::Ready(done) = done {
+                return Ok(done);
+            }
+            done = py.detach(|| thread.wait(SIGNAL_CHECK, &mut step));
+            if done.is_pending() {
+                py.check_signals()?;
+            }
+        }
+    }
+
+    /// Repeats a step until it is ready; the end of the writer is an error.
+    pub fn call<T: Send>(
+        &self,
+        py: Python<'_>,
+        step: impl FnMut(&mut State) -> Step<T, WriterFailure> + Send,
+    ) -> PyResult<T> {
+        self.wait(py, step)?.map_err(|end| ended(py, end, ""))
+    }
+
+    /// Number of documents since the last commit; an error if the writer has ended.
+    pub fn position(&self, py: Python<'_>) -> PyResult<u64> {
+        let position = |state: &mut State| state.end().cloned().map_or(Ok(state.added()), Err);
+        self.thread(py)?.step(position).map_err(|end| ended(py, end, ""))
+    }
+
+    /// Waits until the thread has dropped the engine's writer.
+    pub fn wait_for_exit(&self, py: Python<'_>) -> PyResult<()> {
+        self.wait(py, exited)
+    }
+}
+
+impl Drop for WriterHandle {
+    /// Discards what was not committed. In a forked child it does nothing.
+    fn drop(&mut self) {
+        let Some(thread) = self.0.get() else { return };
+        drop(thread.step(State::abort));
+        thread.stop().raise();
+        let wait = || thread.wait(DROP_WAIT, exited);
+        // While the interpreter ends, no thread attaches to it.
+        if Python::try_attach(|py| py.detach(wait)).is_none() {
+            let _ = wait();
+        }
+    }
+}
+
+fn exited(state: &mut State) -> Poll<()> {
+    if state.has_exited() { Poll::Ready(()) } else { Poll::Pending }
+}
+
+/// The exception of a call of a writer that has ended; `note` is added to the message.
+pub fn ended(py: Python<'_>, end: End<WriterFailure>, note: &str) -> PyErr {
+    match end {
+        End::Closed => usage(py, format!("the writer is closed{note}")),
+        End::RolledBack => usage(py, format!("the writer was rolled back{note}")),
+        End::Failed { failure, lost } => {
+            let loss = loss(&failure, lost);
+            failure.failure.into_exception_with(py, &format!("; {loss}"))
+        }
+    }
+}
+
+/// What the failure of a writer means for its documents.
+pub fn loss(failure: &WriterFailure, lost: u64) -> String {
+    let fate = match lost {
+        0 => "no document is lost".to_string(),
+        _ if failure.in_doubt => format!("{lost} documents since the last commit are committed, or lost"),
+        _ => format!("{lost} documents since the last commit are lost"),
+    };
+    format!("the writer has stopped, open it again: {fate}")
+}
