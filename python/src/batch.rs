@@ -6,6 +6,7 @@ use crate::errors::{Failure, guard, in_python, usage};
 use crate::hits::{hit_of, position};
 use crate::process::OwnedHere;
 use crate::query::{QuerySource, Syntax};
+use crate::run_ids::{written, written_alike};
 use crate::text::Text;
 use crate::wait::{SIGNAL_CHECK, detached};
 use arrow_array::builder::LargeStringBuilder;
@@ -378,21 +379,28 @@ impl Batch {
         })
     }
 
-    /// Writes a TREC run; each line is: query, Q0, document, rank from 1, score, tag.
+    /// Writes a TREC run; each line is: query, Q0, document, rank from 1, score, tag. White space in ids is
+    /// percent-encoded.
     #[pyo3(signature = (path, tag=Text::new("tierdex")), text_signature = "($self, path, tag='tierdex')")]
-    fn to_trec(&self, py: Python<'_>, path: PathBuf, tag: Text) -> PyResult<()> {
+    fn to_trec(&self, py: Python<'_>, path: &Bound<'_, PyAny>, tag: Text) -> PyResult<()> {
         guard(py, || {
             let tag: &str = &tag;
             if tag.is_empty() || tag.contains(char::is_whitespace) {
                 return Err(usage(py, format!("tag is {tag:?}; it must be one word")));
             }
+            let path = py.import("tierdex._arguments")?.call_method1("path_name", (path,))?;
+            let path: PathBuf = path.extract()?;
             let (ids, qids) = (self.ids(py)?, self.qids());
+            let alike = written_alike(ids.iter().flatten());
+            if let Some((one, other)) = alike.or_else(|| written_alike(qids.iter().map(String::as_str))) {
+                let message = format!("the ids {one:?} and {other:?} would both be {other:?} in the run");
+                return Err(usage(py, message));
+            }
             detached(py, || {
                 let failed = |error| tierdex::io::Error::from_os("write", path.display().to_string(), &error);
                 let mut out = BufWriter::new(File::create(&path).map_err(failed)?);
                 for (at, (query, rank)) in self.rows().enumerate() {
-                    let id = ids.value(at).replace(char::is_whitespace, "_");
-                    let qid = qids[query].replace(char::is_whitespace, "_");
+                    let (id, qid) = (written(ids.value(at)), written(&qids[query]));
                     let score = self.scores.value(at);
                     writeln!(out, "{qid} Q0 {id} {} {score} {tag}", rank + 1).map_err(failed)?;
                 }

@@ -19,6 +19,7 @@ mod pieces;
 mod process;
 mod query;
 mod rows;
+mod run_ids;
 mod stats;
 mod text;
 mod wait;

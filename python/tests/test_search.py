@@ -179,6 +179,21 @@ def test_a_batch_has_the_hits_of_single_searches(index: Index, tmp_path: Path) -
         batch[303]
 
 
+def test_ids_stay_apart_in_a_run(tmp_path: Path) -> None:
+    ids = ["a b", "a_b", "50% off", "50%", "a\u00a0b"]
+    index = build(tmp_path / "i", [{"id": id, "text": "x"} for id in ids])
+    batch = index.search_batch(["x"], qids=["q 1"])
+    batch.to_trec(tmp_path / "run")
+    columns = [line.split(" ") for line in (tmp_path / "run").read_text().splitlines()]
+    assert [line[2] for line in columns] == ["a%20b", "a_b", "50%25%20off", "50%", "a%C2%A0b"]
+    assert all(line[0] == "q%201" and len(line) == 6 for line in columns)
+    same = build(tmp_path / "j", [{"id": id, "text": "x"} for id in ("a b", "a%20b")])
+    with pytest.raises(tierdex.UsageError, match='"a b" and "a%20b" would both be'):
+        same.search_batch(["x"]).to_trec(tmp_path / "run")
+    with pytest.raises(tierdex.UsageError, match="path"):
+        batch.to_trec(b"run")  # type: ignore[arg-type]
+
+
 def test_batches_take_many_kinds_of_queries(index: Index) -> None:
     texts = ["word1 word2", "word3", "word1 word2"]
     expected = index.search_batch(texts, k=5).to_dict()

@@ -293,7 +293,10 @@ class Batch:
     def to_dict(self) -> dict[str, dict[str, float]]:
         """The run as a dict: for each query id, a dict from document ids to scores."""
     def to_trec(self, path: str | PathLike[str], tag: str = "tierdex") -> None:
-        """Write a TREC run; each line is: query, Q0, document, rank from 1, score, tag."""
+        """Write a TREC run; each line is: query, Q0, document, rank from 1, score, tag.
+
+        White space in ids is percent-encoded.
+        """
     def to_arrow(self) -> Any:
         """A ``pyarrow.Table`` with the columns qid, id, document, score and rank (from 0)."""
     def to_pandas(self) -> Any:
