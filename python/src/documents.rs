@@ -2,13 +2,13 @@
 //!
 //! - An id is a `str` or an `int`, not empty and without control characters and line separators.
 //! - Title and text are `str`; one that is `None`, `NaN` or `pandas.NA` is empty, and so is a missing title.
-//! - The text may be missing if a document has a title and nothing else: otherwise its member has another
-//!   name, and the document is rejected.
+//! - There may be no text if a document has a title and nothing else: otherwise its member has another name,
+//!   and the document is rejected.
 //! - Lone surrogates and bytes that are not UTF-8 become U+FFFD in title and text, and are counted.
 //! - Other members are ignored, and their names noted.
 
 use crate::errors::usage;
-use crate::pieces::CopiedPiece;
+use crate::pieces::{CopiedPiece, is_missing};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -86,7 +86,8 @@ impl DocumentReader {
             return Err(usage(py, format!("document {number} has no member {:?}", self.names[0])));
         };
         if text.is_none() {
-            self.check_no_text(title.is_some(), &ignored)
+            let has_title = title.as_ref().map(|title| is_missing(title)).transpose()? == Some(false);
+            self.check_no_text(has_title, &ignored)
                 .map_err(|what| usage(py, format!("document {number} {what}")))?;
         }
         Ok(Members { id, title, text, ignored })

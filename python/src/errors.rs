@@ -96,9 +96,10 @@ fn engine_error(py: Python<'_>, error: Error, note: &str) -> PyErr {
 }
 
 /// Advice of the engine for the command, and for Python.
-const ADVICE: [(&str, &str); 2] = [
+const ADVICE: [(&str, &str); 3] = [
     ("index again with --positions", "index again with Text(positions=True)"),
     ("`tierdex index --replace`", "Index.create(path, overwrite=True)"),
+    (", or keep dictionaries, skip data and norms on disk or in another region", ""),
 ];
 
 /// A message of the engine in the words of this package.

@@ -230,7 +230,7 @@ fn digits(id: &Bound<'_, PyAny>, number: u64) -> PyResult<String> {
 }
 
 /// Whether a value means that there is none: `None`, `NaN`, `pandas.NA`.
-fn is_missing(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+pub fn is_missing(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     if value.is_none() {
         return Ok(true);
     }

@@ -8,6 +8,9 @@ use arrow_array::RecordBatch;
 use pyo3::prelude::*;
 use std::ops::Range;
 
+/// Beginning of the names that pandas gives to an index without a name.
+const PANDAS_INDEX: &str = "__index_level_";
+
 /// The pieces of a record batch, up to the first row that is no document.
 pub struct BatchPieces {
     /// The pieces, in order.
@@ -34,30 +37,40 @@ impl DocumentReader {
         if columns[0].is_none() {
             return Err(usage(py, format!("the table has no column {:?} of ids", self.names[0])));
         }
-        let has = |at: usize| batch.column_by_name(&self.names[at]).is_some();
-        if !has(2) {
-            let checked = self.check_no_text(has(1), &self.other_columns(batch));
+        let [_, has_title, has_text] = self.names.each_ref().map(|name| batch.column_by_name(name).is_some());
+        if !has_text {
+            let checked = self.check_no_text(has_title, &self.other_columns(batch));
             checked.map_err(|what| usage(py, format!("the table {what}")))?;
         }
-        Ok(self.cut(py, &columns, batch.num_rows(), number))
+        let rows = CheckedRows { reader: self, columns, needs_title: !has_text, number };
+        Ok(rows.cut(py, batch.num_rows()))
     }
 
     /// The names of the columns that this reader does not read.
     pub fn other_columns(&self, batch: &RecordBatch) -> Vec<String> {
         let schema = batch.schema();
         let names = schema.fields().iter().map(|field| field.name());
-        names.filter(|name| !self.names.contains(name)).cloned().collect()
+        names.filter(|name| !self.names.contains(name) && !name.starts_with(PANDAS_INDEX)).cloned().collect()
     }
+}
 
-    /// Cuts checked columns into pieces, up to the first row that is no document.
-    fn cut(&self, py: Python<'_>, columns: &[Option<Strings>; 3], rows: usize, number: u64) -> BatchPieces {
+/// The rows of a record batch, whose columns are checked.
+struct CheckedRows<'r> {
+    reader: &'r DocumentReader,
+    columns: [Option<Strings>; 3],
+    /// Whether there is no text.
+    needs_title: bool,
+    /// The number of the first row in the input.
+    number: u64,
+}
+
+impl CheckedRows<'_> {
+    /// Cuts the rows into pieces, up to the first one that is no document.
+    fn cut(&self, py: Python<'_>, rows: usize) -> BatchPieces {
         let (mut pieces, mut start, mut bytes) = (Vec::new(), 0, 0);
-        let piece =
-            |rows: Range<usize>| Piece::Columns(Box::new(ColumnsPiece { columns: columns.clone(), rows }));
-        let mut error = None;
-        let mut end = rows;
+        let (mut error, mut end) = (None, rows);
         for row in 0..rows {
-            match self.check_row(py, columns, row, number + row as u64) {
+            match self.check(py, row) {
                 Ok(size) => bytes += size,
                 Err(found) => {
                     (error, end) = (Some(found), row);
@@ -65,37 +78,41 @@ impl DocumentReader {
                 }
             }
             if bytes >= PIECE_BYTES {
-                pieces.push(piece(start..row + 1));
+                pieces.push(self.piece(start..row + 1));
                 (start, bytes) = (row + 1, 0);
             }
         }
         if start < end {
-            pieces.push(piece(start..end));
+            pieces.push(self.piece(start..end));
         }
-        let replaced = columns[1..].iter().flatten().map(|column| column.replaced());
+        let replaced = self.columns[1..].iter().flatten().map(Strings::replaced);
         let replaced = replaced.map(|rows| rows.partition_point(|row| *row < end) as u64).sum();
         BatchPieces { pieces, replaced, error }
     }
 
+    fn piece(&self, rows: Range<usize>) -> Piece {
+        Piece::Columns(Box::new(ColumnsPiece { columns: self.columns.clone(), rows }))
+    }
+
     /// Checks a row; returns its bytes.
-    fn check_row(
-        &self,
-        py: Python<'_>,
-        columns: &[Option<Strings>; 3],
-        row: usize,
-        number: u64,
-    ) -> PyResult<usize> {
-        let [id, title, text] = columns.each_ref().map(|column| value(column.as_ref(), row));
-        let ids = columns[0].as_ref();
-        if ids.is_none_or(|ids| ids.is_null(row)) {
+    fn check(&self, py: Python<'_>, row: usize) -> PyResult<usize> {
+        let number = self.number + row as u64;
+        let [id, title, text] = self.columns.each_ref().map(|column| value(column.as_ref(), row));
+        let is_null = |at: usize| self.columns[at].as_ref().is_none_or(|column| column.is_null(row));
+        if is_null(0) {
             return Err(usage(py, format!("document {number} has no id")));
         }
-        if ids.is_some_and(|ids| ids.replaced().binary_search(&row).is_ok()) {
+        if self.columns[0].as_ref().is_some_and(|ids| ids.replaced().binary_search(&row).is_ok()) {
             return Err(usage(py, format!("the id of document {number} is not UTF-8")));
         }
         check_id(id).map_err(|what| usage(py, format!("document {number}: {what}")))?;
+        if self.needs_title {
+            self.reader
+                .check_no_text(!is_null(1), &[])
+                .map_err(|what| usage(py, format!("document {number} {what}")))?;
+        }
         let text = title.len() + text.len();
-        check_sizes(py, (id.len(), text), self.bytes_max, number)?;
+        check_sizes(py, (id.len(), text), self.reader.bytes_max, number)?;
         Ok(id.len() + text)
     }
 }

@@ -52,6 +52,7 @@ def test_a_text_may_be_missing_beside_a_title_alone(writer: Writer, make: object
     for rows, message in [
         ([{"id": "1", "title": "t", "url": "u"}], 'has no "text", but "url"'),
         ([{"id": "1"}], 'has neither "text" nor "title"'),
+        ([{"id": "0", "title": "t"}, {"id": "1", "title": None}], 'document 1 has neither "text" nor "title"'),
     ]:
         with pytest.raises(tierdex.UsageError, match=message):
             writer.add_many(make(rows))  # type: ignore[operator]
@@ -59,6 +60,12 @@ def test_a_text_may_be_missing_beside_a_title_alone(writer: Writer, make: object
     # A column of nulls of polars is none for Arrow.
     if make is not pl.DataFrame:
         assert writer.add_many(make([{"id": "1", "text": None}])) == 1  # type: ignore[operator]
+
+
+def test_the_index_of_a_frame_is_no_member(writer: Writer) -> None:
+    frame = pd.DataFrame({"id": ["1", "2", "3"], "title": ["a", "b", "c"]})
+    with warnings.catch_warnings(action="error"):
+        assert writer.add_many(frame[frame["title"] != "b"]) == 2
 
 
 def test_a_warning_for_each_name_once(writer: Writer) -> None:
