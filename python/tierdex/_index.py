@@ -339,9 +339,10 @@ class Writer:
         ``id``, ``title`` and ``text``: the names of the members or columns, with the rules of :meth:`add`.
         ``progress``: ``True``, or a function of the number of documents so far and ``total``.
 
-        A document that cannot be added raises; the documents before it are added. After Ctrl-C the documents
-        that were read are added; :attr:`added` has their number. Strings of Arrow columns that are not UTF-8
-        get U+FFFD, and a :class:`UserWarning` says how many; in an id they are an error.
+        A document that cannot be added raises; the documents before it are added. After Ctrl-C those that
+        were read from an iterable, or a first part of a table, are added: see :attr:`added`. Strings of
+        Arrow columns that are not UTF-8 get U+FFFD, and a :class:`UserWarning` says how many; in an id they
+        are an error.
         """
         if total is None and hasattr(documents, "__len__"):
             total = len(documents)
