@@ -8,7 +8,7 @@ use support::random::Random;
 use support::{Answer, Growth, Look, ask, build, documents, queries};
 use tierdex::index::{Index, Merge, OpenMode};
 use tierdex::io::{Disk, MemDisk};
-use tierdex::rank::Bm25;
+use tierdex::rank::{Bm25, Scorer};
 use tierdex::schema::Schema;
 
 const CORPORA: u64 = 6;
@@ -150,4 +150,44 @@ fn another_document_changes_only_the_weight() {
 
 fn score(answer: &Answer, place: usize) -> f64 {
     f64::from(f32::from_bits(answer.hits[place].score_bits))
+}
+
+/// A clause without documents takes nothing of the precision of scores, whatever its boost.
+#[test]
+fn clauses_that_cannot_match_do_not_change_scores() {
+    let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
+    let docs = ["cat", "dog", "cat dog", "cat bird cat", "dog bird bird"];
+    let docs = docs.into_iter().enumerate().map(|(number, text)| Doc {
+        id: number.to_string(),
+        title: String::new(),
+        text: text.to_string(),
+    });
+    let docs: Vec<Doc> = docs.collect();
+    build(
+        &disk,
+        &Shape { positions: true, ..Shape::default() }.schema(),
+        &docs,
+        &[2],
+        Growth::Commits,
+        Merge::Keep,
+    );
+    let index = Index::open_on(disk).unwrap();
+    let query = "cat^0.01 dog^0.03";
+    for scorer in [Scorer::default(), Scorer::Dot] {
+        let look = Look { scorer, ..Look::default() };
+        let expected = ask(&index, query, look).unwrap();
+        for absent in [
+            "typo",
+            "\"cat typo\"",
+            "typo*",
+            "typotypo~1",
+            "(+cat +typo)",
+            "(+typo dog*)",
+            "(cat typo typos)~2",
+            "(#typo bird)",
+        ] {
+            let with = ask(&index, &format!("{query} {absent}^1000000000"), look).unwrap();
+            assert_eq!(with, expected, "{absent} {scorer:?}");
+        }
+    }
 }

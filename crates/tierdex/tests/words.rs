@@ -31,8 +31,9 @@ fn terms(text: &str) -> String {
     Analyzer::new(&Analysis::default()).terms(text).join(" ")
 }
 
-/// The words of a segment of UAX 29. Rules WB6, 7, 11, 12, 13a and 13b join the parts of a segment by characters
-/// that separate words in ASCII: it is divided there, but for quotation marks after Hebrew letters.
+/// The words of a segment of UAX 29. Rules WB6, 7, 11, 12, 13a and 13b join the parts of a segment by
+/// characters that separate words in ASCII: it is divided there, but for quotation marks after Hebrew
+/// letters.
 fn words_of(segment: &str, start: usize) -> Vec<(usize, usize)> {
     let is_mark = |c: char| format!(" {c}").split_word_bounds().count() == 1 && c != ' ';
     let is_hebrew = |c: char| ('\u{5d0}'..='\u{5ea}').contains(&c);

@@ -33,8 +33,8 @@ impl Query {
         Ok((query.map_or(Query::Nothing, Query::normal), problems.into_warnings()))
     }
 
-    /// Parses any text: each fault is returned as a warning, like the notes of [`Query::parse_with_notes`], and
-    /// its operator or clause is ignored. Without warnings the query is that of [`Query::parse`].
+    /// Parses any text: each fault is returned as a warning, like the notes of [`Query::parse_with_notes`],
+    /// and its operator or clause is ignored. Without warnings the query is that of [`Query::parse`].
     pub fn parse_lenient(text: &str, schema: &Schema) -> (Query, Vec<Error>) {
         let mut problems = Problems::lenient();
         // Lenient problems are never returned as errors, so there is always a query.

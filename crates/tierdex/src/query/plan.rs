@@ -175,8 +175,9 @@ impl QueryPlan {
 }
 
 impl Planner<'_> {
-    /// Plans a node; `scored`: whether it contributes to scores. A node that cannot match, in these segments or
-    /// in those of the given statistics, is [`PlanNode::Nothing`] and takes no part in the scale of the scores.
+    /// Plans a node; `scored`: whether it contributes to scores. A node that cannot match, in these segments
+    /// or in those of the given statistics, is [`PlanNode::Nothing`] and takes no part in the scale of the
+    /// scores.
     fn node(&mut self, query: &Query, scored: bool) -> Result<PlanNode> {
         check_boost(query)?;
         Ok(match query {
@@ -345,8 +346,8 @@ impl Planner<'_> {
         Ok(self.leaves.len() - 1)
     }
 
-    /// Plans a phrase of `fixed` terms; `last`, if any, stands for all terms that begin with this cluster: the
-    /// phrase with each of them is an alternative, and all score with the document frequency of the most
+    /// Plans a phrase of `fixed` terms; `last`, if any, stands for all terms that begin with this cluster:
+    /// the phrase with each of them is an alternative, and all score with the document frequency of the most
     /// frequent one.
     fn phrase(
         &mut self,

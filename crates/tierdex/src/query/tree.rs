@@ -40,8 +40,8 @@ pub enum Query {
         terms: Vec<(u32, String)>,
         /// Total number of positions by which the terms may be displaced (`crate::eval::slop`).
         slop: u32,
-        /// Whether the last term is a grapheme cluster of text without blanks, which stands for all terms that
-        /// begin with it.
+        /// Whether the last term is a grapheme cluster of text without blanks, which stands for all terms
+        /// that begin with it.
         open_end: bool,
         /// Factor of its score.
         boost: f64,

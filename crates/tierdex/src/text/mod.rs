@@ -2,14 +2,15 @@
 //! byte ranges in the text.
 //!
 //! Documents, queries and snippets use the same chain: tokenizer with lower case and normalization, accent
-//! folding, stop words, stemmer. Dropped tokens (stop words, tokens of more than 255 bytes) take a position, so that phrases keep
-//! their gaps.
+//! folding, stop words, stemmer. Dropped tokens (stop words, tokens of more than 255 bytes) take a position,
+//! so that phrases keep their gaps.
 
 mod char_class;
 mod char_ranges;
 mod fold;
 mod snippet;
 mod stop;
+mod token;
 mod tokenize;
 mod words;
 
@@ -17,37 +18,12 @@ use crate::limits::TERM_BYTES_MAX;
 use crate::schema::{Analysis, Language, Tokenizer};
 use rust_stemmers::{Algorithm, Stemmer};
 use std::collections::HashSet;
-
-pub use snippet::{Snippet, TermMatch, snippet};
-pub use stop::ENGLISH_STOP_WORDS;
-
 use unicode_segmentation::UnicodeSegmentation;
 use words::WordBuffers;
 
-/// A token that analysis keeps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Token<'a> {
-    /// The indexed term, 1 to 255 bytes.
-    pub term: &'a str,
-    /// Position of the token in the text; dropped tokens count.
-    pub position: u32,
-    /// Byte offset of the token in the text.
-    pub start: usize,
-    /// Byte offset of its end in the text.
-    pub end: usize,
-    /// Its part in a run of text without blanks; `None` for a word.
-    pub run: Option<RunPart>,
-}
-
-/// The part of a token in a run of text without blanks (Chinese, Japanese, Thai and others): of each two
-/// neighbouring grapheme clusters, or of the last cluster alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RunPart {
-    /// Whether it is the first token of its run.
-    pub is_first: bool,
-    /// Whether it is the last cluster, alone.
-    pub is_last: bool,
-}
+pub use snippet::{Snippet, TermMatch, snippet};
+pub use stop::ENGLISH_STOP_WORDS;
+pub use token::{RunPart, Token};
 
 /// An analysis chain with its buffers, for one thread.
 pub struct Analyzer {

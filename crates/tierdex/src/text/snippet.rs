@@ -6,7 +6,8 @@
 //!    snippet divides a grapheme cluster.
 //! 3. An ellipsis stands for the text before and after the snippet.
 
-use super::{Analyzer, Token, first_cluster};
+use super::token::Token;
+use super::{Analyzer, first_cluster};
 use crate::limits::{PREVIEW_TEXT_BYTES, TERM_BYTES_MAX};
 use std::collections::VecDeque;
 use std::ops::Range;

@@ -1,7 +1,7 @@
 //! The tokenizers `alphanumeric` and `whitespace`. ASCII is classified by a table, other characters by their
 //! Unicode properties.
 
-use super::RunPart;
+use super::token::RunPart;
 
 /// Whether a byte is an ASCII letter or digit.
 const IS_WORD: [bool; 256] = {

@@ -12,8 +12,8 @@
 //!    term.
 //! 4. `İ` is lowered to `i`, and a dot above an `i` is dropped: both are forms of `i` in lower case.
 
-use super::RunPart;
 use super::char_class::{CharClass, CharKind};
+use super::token::RunPart;
 use super::tokenize::char_at;
 use unicode_normalization::UnicodeNormalization;
 use unicode_segmentation::UnicodeSegmentation;

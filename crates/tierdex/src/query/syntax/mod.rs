@@ -11,11 +11,12 @@
 //! ```
 //!
 //! A suffix follows its word, phrase or group without a space; `^` may precede `~`. A backslash escapes the
-//! next character. `&&` and `||` between blanks are `AND` and `OR`, `!` is `-`. What is no operator in its full
-//! form is text:
+//! next character. `&&` and `||` between blanks are `AND` and `OR`, `!` is `-`. What is no operator in its
+//! full form is text:
 //!
 //! - brackets and quotation marks without a pair, and quotation marks between Hebrew letters;
-//! - `+`, `-`, `!` and `#` that are not directly before a word, a phrase or a group: `c++`, `state-of`, `a - b`;
+//! - `+`, `-`, `!` and `#` that are not directly before a word, a phrase or a group: `c++`,
+//!   `state-of`, `a - b`;
 //! - `*` that is not at the end of a word: `5*3`;
 //! - `~` and `^` at the beginning of a word, and those without a number: `a^b`, `~user`, `x~=y`; but `a~` is
 //!   fuzzy;

@@ -198,7 +198,8 @@ impl QueryTokenizer<'_> {
         self.finish_word(start, field, letters)
     }
 
-    /// The start of the clause after `name:`, which begins at `start`. Blanks may stand before it, as in Lucene.
+    /// The start of the clause after `name:`, which begins at `start`. Blanks may stand before it, as in
+    /// Lucene.
     fn start_of_clause(&mut self, start: usize, at: usize) -> Result<usize> {
         let rest = &self.text[at..];
         let clause = rest.trim_start();
