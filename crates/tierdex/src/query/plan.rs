@@ -187,7 +187,7 @@ impl Planner<'_> {
                     Some((last, fixed)) if *open_end => (Some(last), fixed),
                     _ => (None, terms.as_slice()),
                 };
-                self.phrase(*field, (fixed, last), *slop, *boost, scored)?
+                self.phrase(*field, fixed, last, *slop, *boost, scored)?
             }
             Query::Prefix { field, prefix, whole_clusters, boost } => {
                 let terms = Prefix { text: prefix, whole_clusters: *whole_clusters };
@@ -352,7 +352,8 @@ impl Planner<'_> {
     fn phrase(
         &mut self,
         field: usize,
-        (fixed, last): (&[(u32, String)], Option<&(u32, String)>),
+        fixed: &[(u32, String)],
+        last: Option<&(u32, String)>,
         slop: u32,
         boost: f64,
         scored: bool,
