@@ -4,7 +4,7 @@ mod workspace;
 
 use std::io::Write;
 use std::process::{Command, Stdio};
-use workspace::{DOCUMENTS, Workspace};
+use workspace::{DOCUMENTS, Workspace, finish, wait_until};
 
 #[test]
 fn batches_write_trec_runs() {
@@ -226,19 +226,16 @@ fn an_interrupted_batch_leaves_no_run() {
     let workspace = Workspace::new();
     workspace.file("docs.jsonl", DOCUMENTS);
     workspace.ok("index docs.jsonl --out i");
-    assert!(Command::new("mkfifo").arg(workspace.path("q")).status().unwrap().success());
+    workspace.fifo("q");
     for signal in ["-INT", "-TERM"] {
         let mut command = workspace.command("batch i --queries q --run out.trec".split(' '));
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         // The batch answers the first query and waits for more, as long as the pipe is open.
-        let mut queries = std::fs::OpenOptions::new().write(true).open(workspace.path("q")).unwrap();
+        let mut queries = workspace.open_fifo(&mut child, "q");
         queries.write_all(b"q1\tcat\n").unwrap();
-        while workspace.names().iter().all(|name| !name.starts_with(".tierdex-run")) {
-            assert!(child.try_wait().unwrap().is_none(), "the command has ended");
-            std::thread::yield_now();
-        }
+        wait_until(&mut child, || workspace.names().iter().any(|name| name.starts_with(".tierdex-run")));
         assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
-        let output = child.wait_with_output().unwrap();
+        let output = finish(child);
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!((output.status.code(), error.lines().count()), (Some(130), 1), "{error}");
         assert_eq!(workspace.names(), ["docs.jsonl", "i", "q"]);

@@ -7,7 +7,7 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use workspace::program;
+use workspace::{finish, program, wait_until};
 
 fn run(dir: &Path, arguments: &str) -> Output {
     program(arguments.split(' ')).current_dir(dir).stdin(Stdio::null()).output().unwrap()
@@ -135,19 +135,14 @@ fn generate_leaves_no_index_when_interrupted_or_out_of_space() {
     command.current_dir(dir.path()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let lists = dir.path().join("i/0000000000000001.0.postings");
-    while fs::metadata(&lists).map_or(0, |file| file.len()) == 0 {
-        if child.try_wait().unwrap().is_some() {
-            panic!("the generator ended before it could be stopped: {:?}", child.wait_with_output());
-        }
-        std::thread::yield_now();
-    }
+    wait_until(&mut child, || fs::metadata(&lists).is_ok_and(|file| file.len() > 0));
     // The generator is suspended while the second one starts, so that it cannot finish before.
     let id = child.id().to_string();
     let send = |signal: &str| Command::new("kill").args([signal, &id]).status().unwrap().success();
     assert!(send("-STOP"));
     fails(dir.path(), 1, &format!("{GENERATE} --out i"), "another writer");
     assert!(send("-INT") && send("-CONT"));
-    let output = child.wait_with_output().unwrap();
+    let output = finish(child);
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!((output.status.code(), error.lines().count()), (Some(130), 1), "{error}");
     assert!(!dir.path().join("i").exists(), "nothing stays");
@@ -191,7 +186,7 @@ fn served(dir: &Path, arguments: &str, lines: &[u8]) -> Vec<String> {
     let mut server =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     server.stdin.take().unwrap().write_all(lines).unwrap();
-    let output = server.wait_with_output().unwrap();
+    let output = finish(server);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap().lines().map(str::to_string).collect()
 }

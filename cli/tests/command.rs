@@ -5,7 +5,7 @@ mod workspace;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use workspace::{DOCUMENTS, Workspace, failed, succeeded};
+use workspace::{DOCUMENTS, Workspace, failed, finish, succeeded};
 
 /// Total and ids of a query.
 fn search(workspace: &Workspace, index: &str, query: &str) -> (u64, Vec<String>) {
@@ -236,7 +236,7 @@ fn compressed_standard_input_is_read() {
     let workspace = Workspace::new();
     let mut child = workspace.command(["index", "-", "--out", "i"]).stdin(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(&zstd::encode_all(DOCUMENTS.as_bytes(), 3).unwrap()).unwrap();
-    assert!(child.wait().unwrap().success());
+    succeeded(&finish(child));
     assert_eq!(search(&workspace, "i", "cat").0, 2);
 }
 
@@ -313,7 +313,7 @@ fn a_second_writer_fails_and_an_interrupt_leaves_the_last_commit() {
     let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(killed.success());
     // The pipe stays open and idle; the writer must not wait for more input.
-    let output = child.wait_with_output().unwrap();
+    let output = finish(child);
     drop(input);
     failed(&output, 130, "last commit is intact");
     assert_eq!(search(&workspace, "i", "cat").0, 2);
@@ -356,7 +356,7 @@ fn an_error_ends_the_command_while_the_input_is_idle() {
     let bytes = format!("not json\n{}", line.repeat(2000));
     // The command may exit before it has read all of it.
     let _ = input.write_all(bytes.as_bytes());
-    let output = child.wait_with_output().unwrap();
+    let output = finish(child);
     drop(input);
     failed(&output, 1, "stdin:1:");
 }

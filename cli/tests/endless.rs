@@ -4,30 +4,30 @@ mod workspace;
 
 use std::fs;
 use std::io::Write;
-use std::process::{Child, Command, Stdio};
-use workspace::{DOCUMENTS, Workspace, failed, succeeded};
+use std::process::{Command, Stdio};
+use workspace::{DOCUMENTS, Workspace, failed, finish, succeeded, wait_until};
 
 /// Whether a process has a file open.
-fn has_open(child: &Child, file: &str) -> bool {
-    let links = fs::read_dir(format!("/proc/{}/fd", child.id())).into_iter().flatten().flatten();
+fn has_open(id: u32, file: &str) -> bool {
+    let links = fs::read_dir(format!("/proc/{id}/fd")).into_iter().flatten().flatten();
     links.filter_map(|link| fs::read_link(link.path()).ok()).any(|target| target.ends_with(file))
 }
 
 /// A line of `/proc/PID/status`.
-fn status(child: &Child, name: &str) -> String {
-    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+fn status(id: u32, name: &str) -> String {
+    let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap();
     let value = status.lines().find_map(|line| line.strip_prefix(name));
     value.unwrap().trim().to_string()
 }
 
 /// Peak resident memory of a process, in megabytes.
-fn peak_mb(child: &Child) -> u64 {
-    status(child, "VmHWM:").strip_suffix(" kB").unwrap().parse::<u64>().unwrap() / 1024
+fn peak_mb(id: u32) -> u64 {
+    status(id, "VmHWM:").strip_suffix(" kB").unwrap().parse::<u64>().unwrap() / 1024
 }
 
 /// Whether a process handles SIGINT and SIGTERM itself.
-fn watches_signals(child: &Child) -> bool {
-    let caught = u64::from_str_radix(&status(child, "SigCgt:"), 16).unwrap();
+fn watches_signals(id: u32) -> bool {
+    let caught = u64::from_str_radix(&status(id, "SigCgt:"), 16).unwrap();
     [2, 15].iter().all(|signal| caught >> (signal - 1) & 1 == 1)
 }
 
@@ -43,18 +43,17 @@ fn reading_an_endless_line_can_be_interrupted() {
     for (input, memory, signal) in
         [("/dev/zero", "2G", "-INT"), ("/dev/zero", "16M", "-TERM"), ("sparse.jsonl", "16M", "-INT")]
     {
-        let child = workspace
+        let mut child = workspace
             .command(["index", input, "--out", "i", "--replace", "--memory", memory])
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
         // The file is opened once before, to check that it can be read.
-        while !(watches_signals(&child) && has_open(&child, input)) {
-            std::thread::yield_now();
-        }
+        let id = child.id();
+        wait_until(&mut child, || watches_signals(id) && has_open(id, input));
         assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
-        failed(&child.wait_with_output().unwrap(), 130, "last commit is intact");
+        failed(&finish(child), 130, "last commit is intact");
     }
     assert!(workspace.ok("search i cat").contains("2 documents"));
 }
@@ -76,9 +75,9 @@ fn lines_and_files_above_the_limit_are_not_held_in_memory() {
     let mut input = child.stdin.take().unwrap();
     input.write_all(" \n".repeat(4 << 20).as_bytes()).unwrap();
     input.write_all(DOCUMENTS.as_bytes()).unwrap();
-    let peak = peak_mb(&child);
+    let peak = peak_mb(child.id());
     drop(input);
-    let output = child.wait_with_output().unwrap();
+    let output = finish(child);
     let said = succeeded(&output);
     assert!(said.contains("9 documents, ") && said.contains("; 2 documents skipped as too large"), "{said}");
     let error = String::from_utf8(output.stderr).unwrap();

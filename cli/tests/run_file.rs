@@ -7,7 +7,7 @@ use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::{Command, Stdio};
-use workspace::{DOCUMENTS, Workspace, succeeded};
+use workspace::{DOCUMENTS, Workspace, finish, succeeded, wait_until};
 
 fn with_index() -> Workspace {
     let workspace = Workspace::new();
@@ -21,20 +21,19 @@ fn with_index() -> Workspace {
 fn of_two_concurrent_batches_the_later_run_remains() {
     let workspace = with_index();
     workspace.file("r.partial", "precious");
-    assert!(Command::new("mkfifo").arg(workspace.path("slow")).status().unwrap().success());
+    workspace.fifo("slow");
     let mut first = workspace.command("batch i --queries slow --run r".split(' '));
     let mut first = first.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut queries = fs::OpenOptions::new().write(true).open(workspace.path("slow")).unwrap();
+    let mut queries = workspace.open_fifo(&mut first, "slow");
     queries.write_all(b"first\tbird\n").unwrap();
-    while workspace.names().iter().all(|name| !name.starts_with(".tierdex-run")) {
+    wait_until(&mut first, || {
         assert_eq!(fs::read_to_string(workspace.path("r.partial")).unwrap(), "precious");
-        assert!(first.try_wait().unwrap().is_none(), "the command has ended");
-        std::thread::yield_now();
-    }
+        workspace.names().iter().any(|name| name.starts_with(".tierdex-run"))
+    });
     workspace.ok("batch i --queries q --run r");
     assert!(fs::read_to_string(workspace.path("r")).unwrap().starts_with("q1 Q0 2 1 "));
     drop(queries);
-    succeeded(&first.wait_with_output().unwrap());
+    succeeded(&finish(first));
     let run = fs::read_to_string(workspace.path("r")).unwrap();
     assert!(run.starts_with("first Q0 3 1 ") && run.lines().count() == 1, "{run}");
 

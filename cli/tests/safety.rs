@@ -5,7 +5,7 @@ mod workspace;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Stdio};
-use workspace::{DOCUMENTS, Workspace, failed};
+use workspace::{DOCUMENTS, Workspace, failed, finish, wait_until};
 
 /// A writer that has written a part of its standard input to index `i`, and waits for more.
 fn writer(workspace: &Workspace, arguments: &str) -> Child {
@@ -16,16 +16,13 @@ fn writer(workspace: &Workspace, arguments: &str) -> Child {
     // More than one batch.
     child.stdin.as_mut().unwrap().write_all(DOCUMENTS.repeat(60_000).as_bytes()).unwrap();
     let is_new = |name: &String| name != "write.lock" && !before.contains(name);
-    while !names(&workspace.path("i")).iter().any(is_new) {
-        assert!(child.try_wait().unwrap().is_none(), "the writer has ended");
-        std::thread::yield_now();
-    }
+    wait_until(&mut child, || names(&workspace.path("i")).iter().any(is_new));
     child
 }
 
 fn ends(mut child: Child, code: i32, words: &str) {
     drop(child.stdin.take());
-    failed(&child.wait_with_output().unwrap(), code, words);
+    failed(&finish(child), code, words);
 }
 
 fn documents(workspace: &Workspace, index: &str) -> u64 {

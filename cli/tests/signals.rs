@@ -2,14 +2,30 @@
 
 mod workspace;
 
-use std::fs::OpenOptions;
 use std::io::{Read, Write};
-use std::process::{Child, Command, Stdio};
-use workspace::{DOCUMENTS, Workspace, failed, succeeded};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Instant;
+use tierdex::io::start_with_default_signals;
+use workspace::{DOCUMENTS, WAIT_MAX, Workspace, failed, finish, spawn_and_finish, succeeded, wait_until};
 
 fn spawn(workspace: &Workspace, arguments: &str) -> Child {
     let mut command = workspace.command(arguments.split(' '));
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Waits for the end of a process without reading its output.
+fn wait_for_exit(child: &mut Child) -> ExitStatus {
+    let start = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status;
+        }
+        if start.elapsed() > WAIT_MAX {
+            let _ = child.kill();
+            panic!("the command did not end within {WAIT_MAX:?}");
+        }
+        std::thread::yield_now();
+    }
 }
 
 fn send(child: &Child, signal: &str) {
@@ -21,23 +37,31 @@ fn a_signal_ends_commands_that_wait_for_input() {
     let workspace = Workspace::new();
     workspace.file("docs.jsonl", DOCUMENTS);
     workspace.ok("index docs.jsonl --out i");
-    assert!(Command::new("mkfifo").arg(workspace.path("fifo")).status().unwrap().success());
+    workspace.fifo("fifo");
     for signal in ["-INT", "-TERM", "-HUP"] {
         for arguments in [
             "index docs.jsonl --out new --stop-words fifo",
             "batch i --queries fifo --run r",
             "eval docs.jsonl fifo",
         ] {
-            let child = spawn(&workspace, arguments);
-            // Opening blocks until the command opens the other end.
-            let _writer = OpenOptions::new().write(true).open(workspace.path("fifo")).unwrap();
+            let mut child = spawn(&workspace, arguments);
+            let _writer = workspace.open_fifo(&mut child, "fifo");
             send(&child, signal);
-            let output = child.wait_with_output().unwrap();
+            let output = finish(child);
             failed(&output, 130, "interrupted");
             assert_eq!(String::from_utf8_lossy(&output.stderr).lines().count(), 1, "{arguments}");
         }
     }
     assert_eq!(workspace.names(), ["docs.jsonl", "fifo", "i"]);
+}
+
+/// As under `nohup` and in the background of a shell.
+#[test]
+fn the_tests_do_not_depend_on_inherited_dispositions() {
+    let script = "trap '' HUP INT TERM; exec \"$0\" --exact a_signal_ends_commands_that_wait_for_input";
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).arg(std::env::current_exe().unwrap());
+    assert!(succeeded(&spawn_and_finish(&mut command)).contains("1 passed"));
 }
 
 #[test]
@@ -55,8 +79,8 @@ fn a_signal_ends_commands_that_write_output() {
         send(&child, "-TERM");
         // The output is read after the exit; otherwise the command could finish before it handles the
         // signal.
-        child.wait().unwrap();
-        failed(&child.wait_with_output().unwrap(), 130, "interrupted");
+        wait_for_exit(&mut child);
+        failed(&finish(child), 130, "interrupted");
     }
 }
 
@@ -65,23 +89,24 @@ fn signals_that_the_parent_ignores_stay_ignored() {
     let workspace = Workspace::new();
     workspace.file("docs.jsonl", DOCUMENTS);
     workspace.ok("index docs.jsonl --out i");
-    assert!(Command::new("mkfifo").arg(workspace.path("fifo")).status().unwrap().success());
+    workspace.fifo("fifo");
     // As `nohup` and background jobs of a shell start a command.
     let script = "trap '' HUP INT; exec \"$0\" batch i --queries fifo --run r";
     let mut command = Command::new("sh");
     command.args(["-c", script, env!("CARGO_BIN_EXE_tierdex")]).current_dir(workspace.path(""));
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut queries = OpenOptions::new().write(true).open(workspace.path("fifo")).unwrap();
+    start_with_default_signals(&mut command);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut queries = workspace.open_fifo(&mut child, "fifo");
     send(&child, "-HUP");
     send(&child, "-INT");
     queries.write_all(b"q1\tcat\n").unwrap();
     drop(queries);
-    assert!(succeeded(&child.wait_with_output().unwrap()).starts_with("1 query, 2 hits"));
+    assert!(succeeded(&finish(child)).starts_with("1 query, 2 hits"));
 }
 
 /// Whether a thread of the process is inside `write` to standard error.
-fn writes_to_standard_error(child: &Child) -> bool {
-    let tasks = std::fs::read_dir(format!("/proc/{}/task", child.id())).into_iter().flatten().flatten();
+fn writes_to_standard_error(id: u32) -> bool {
+    let tasks = std::fs::read_dir(format!("/proc/{id}/task")).into_iter().flatten().flatten();
     tasks.filter_map(|task| std::fs::read_to_string(task.path().join("syscall")).ok()).any(|call| {
         let call: Vec<&str> = call.split(' ').collect();
         call.starts_with(&["1", "0x2"])
@@ -101,11 +126,9 @@ fn a_blocked_standard_error_does_not_delay_a_signal() {
         return;
     }
     let mut child = spawn(&workspace, "batch i --queries q --run r --on-error skip");
-    while !writes_to_standard_error(&child) {
-        assert!(child.try_wait().unwrap().is_none(), "the command has ended");
-        std::thread::yield_now();
-    }
+    let id = child.id();
+    wait_until(&mut child, || writes_to_standard_error(id));
     send(&child, "-TERM");
-    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(wait_for_exit(&mut child).code(), Some(130));
     assert_eq!(workspace.names(), ["docs.jsonl", "i", "q"]);
 }

@@ -2,9 +2,20 @@
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
+use tierdex::io::start_with_default_signals;
+
+/// Time after which a test fails that waits for a process: far longer than any of them needs.
+pub const WAIT_MAX: Duration = Duration::from_secs(300);
+
+/// Flag of `open`: does not wait for the other end of a pipe.
+const O_NONBLOCK: i32 = 0o4000;
 
 pub struct Workspace(TempDir);
 
@@ -38,13 +49,30 @@ impl Workspace {
     }
 
     pub fn run_with<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Output {
-        self.command(arguments).output().unwrap()
+        spawn_and_finish(&mut self.command(arguments))
     }
 
     pub fn command<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Command {
         let mut command = program(arguments);
         command.current_dir(self.0.path()).stdin(Stdio::null());
         command
+    }
+
+    /// Creates a named pipe.
+    pub fn fifo(&self, name: &str) {
+        assert!(Command::new("mkfifo").arg(self.path(name)).status().unwrap().success());
+    }
+
+    /// Opens a named pipe for writing, once the process reads it.
+    pub fn open_fifo(&self, child: &mut Child, name: &str) -> File {
+        let mut options = File::options();
+        options.write(true).custom_flags(O_NONBLOCK);
+        let mut opened = None;
+        wait_until(child, || {
+            opened = options.open(self.path(name)).ok();
+            opened.is_some()
+        });
+        opened.unwrap()
     }
 
     pub fn ok(&self, arguments: &str) -> String {
@@ -58,15 +86,44 @@ impl Workspace {
 }
 
 /// The program `tierdex` with these arguments, or `tierdex-bench` if that is the first argument.
-/// SIGINT ends it, also if the tests run in the background of a shell, which ignores SIGINT there.
+/// Signals end it, also if the tests run under `nohup` or in the background of a shell.
 pub fn program<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command {
     let mut arguments = arguments.into_iter().peekable();
     let is_bench = arguments.next_if_eq(&"tierdex-bench").is_some();
     let tierdex = env!("CARGO_BIN_EXE_tierdex");
-    let mut command = Command::new("env");
-    command.arg("--default-signal=INT");
-    command.arg(if is_bench { env!("CARGO_BIN_EXE_tierdex-bench") } else { tierdex }).args(arguments);
+    let mut command = Command::new(if is_bench { env!("CARGO_BIN_EXE_tierdex-bench") } else { tierdex });
+    start_with_default_signals(command.args(arguments));
     command
+}
+
+/// Starts a command and waits for its end.
+pub fn spawn_and_finish(command: &mut Command) -> Output {
+    finish(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
+}
+
+/// Waits for the end of a process and reads its output. Kills it and fails after [`WAIT_MAX`].
+pub fn finish(child: Child) -> Output {
+    let id = child.id();
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || sender.send(child.wait_with_output()));
+    receiver.recv_timeout(WAIT_MAX).map(|output| output.unwrap()).unwrap_or_else(|_| {
+        let _ = Command::new("kill").args(["-KILL", &id.to_string()]).status();
+        panic!("process {id} did not end within {WAIT_MAX:?}")
+    })
+}
+
+/// Waits until a condition holds. Fails if the process ends before, and kills it and fails after
+/// [`WAIT_MAX`].
+pub fn wait_until(child: &mut Child, mut condition: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(child.try_wait().unwrap().is_none(), "the command has ended");
+        if start.elapsed() > WAIT_MAX {
+            let _ = child.kill();
+            panic!("the condition did not hold within {WAIT_MAX:?}");
+        }
+        std::thread::yield_now();
+    }
 }
 
 pub fn succeeded(output: &Output) -> String {

@@ -17,7 +17,7 @@
 //! | emulated slow memory | [`ReadDelay`], [`ReadStream`] |
 //! | errors with file and offset | [`Error`], [`ErrorKind`] |
 //! | handling of exhausted memory | [`ExitOutOfMemory`], [`remove_on_out_of_memory`] |
-//! | signals of the process | [`ignore_file_size_signal`], [`keep_ignored_signals`], [`exit_with_line`] |
+//! | signals of the process | [`ignore_file_size_signal`], [`keep_ignored_signals`], [`start_with_default_signals`], [`exit_with_line`] |
 //!
 //! This crate knows neither postings nor documents: a payload is bytes, and an [`Identity`] is three
 //! numbers.
@@ -56,4 +56,5 @@ pub use memory::{
 pub use posix::PosixDisk;
 pub use process::{
     ExitOutOfMemory, exit_with_line, ignore_file_size_signal, keep_ignored_signals, remove_on_out_of_memory,
+    start_with_default_signals,
 };

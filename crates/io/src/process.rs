@@ -7,6 +7,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::ffi::{CString, c_char, c_int};
 use std::io::Write;
 use std::mem::MaybeUninit;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
@@ -109,6 +111,25 @@ pub fn keep_ignored_signals<T>(install: impl FnOnce() -> T) -> T {
     let installed = install();
     ignored.into_iter().filter(|(_, ignored)| *ignored).for_each(|(signal, _)| ignore(signal));
     installed
+}
+
+/// Makes `command` start with the default dispositions of the signals that a terminal or a supervisor sends,
+/// and with no signal blocked, whatever this process inherited from `nohup` or a background job.
+pub fn start_with_default_signals(command: &mut Command) -> &mut Command {
+    let reset = || {
+        for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM] {
+            // SAFETY: SIG_DFL calls no handler.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
+        let mut none = MaybeUninit::<libc::sigset_t>::zeroed();
+        // SAFETY: the call writes the set, for which there is memory.
+        unsafe { libc::sigemptyset(none.as_mut_ptr()) };
+        // SAFETY: the set was initialised, and the old mask is not asked for.
+        unsafe { libc::sigprocmask(libc::SIG_SETMASK, none.as_ptr(), ptr::null_mut()) };
+        Ok(())
+    };
+    // SAFETY: the closure only makes calls that are permitted between fork and exec.
+    unsafe { command.pre_exec(reset) }
 }
 
 fn ignore(signal: c_int) {
