@@ -18,6 +18,7 @@ mod panic_hook;
 pub mod progress;
 mod query_file;
 mod run_file;
+mod run_ids;
 pub mod size;
 mod tally;
 pub mod usage;

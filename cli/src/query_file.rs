@@ -2,7 +2,10 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::input::{BYTE_ORDER_MARK, Compression, OpenInput};
+use std::collections::HashMap;
+use std::collections::hash_map::RandomState;
 use std::fs::File;
+use std::hash::BuildHasher;
 use std::io::{self, BufRead, BufReader, Read, stdin};
 use std::path::Path;
 use tierdex::limits::QUERY_BYTES_MAX;
@@ -15,7 +18,25 @@ pub struct QueryFile {
     name: String,
     compression: Compression,
     lines: BufReader<Box<dyn Read + Send>>,
-    number: usize,
+    number: u64,
+    seen: SeenIds,
+}
+
+/// The ids of all lines so far, as hashes: 16 bytes an id, and no false repetition in practice.
+#[derive(Default)]
+struct SeenIds {
+    hasher: RandomState,
+    /// Line and second hash, by the first hash.
+    lines: HashMap<u64, (u32, u32)>,
+}
+
+impl SeenIds {
+    /// Adds the id of a line. Returns the line that had it before.
+    fn add(&mut self, id: &str, line: u64) -> Option<u32> {
+        let (first, second) = (self.hasher.hash_one(id), self.hasher.hash_one((id, 2)) as u32);
+        let before = *self.lines.entry(first).or_insert((line as u32, second));
+        (before.1 == second && u64::from(before.0) != line).then_some(before.0)
+    }
 }
 
 impl QueryFile {
@@ -29,7 +50,13 @@ impl QueryFile {
         };
         let OpenInput { compression, reader } =
             opened.map_err(|error| Failure::Failed(format!("{name}: {error}")))?;
-        Ok(QueryFile { name, compression, lines: BufReader::new(reader), number: 0 })
+        Ok(QueryFile {
+            name,
+            compression,
+            lines: BufReader::new(reader),
+            number: 0,
+            seen: SeenIds::default(),
+        })
     }
 
     /// Name of the file in messages.
@@ -49,7 +76,7 @@ impl QueryFile {
         loop {
             let line = self.line().map_err(|error| self.failed(&error))?;
             let Some(line) = line else { return Ok(None) };
-            match query(&line) {
+            match query(&line).and_then(|query| self.check_id(query)) {
                 Ok(None) => {}
                 Ok(Some(query)) => return Ok(Some(Ok(query))),
                 Err(error) => {
@@ -57,6 +84,17 @@ impl QueryFile {
                     return Ok(Some(Err(Failure::Failed(error))));
                 }
             }
+        }
+    }
+
+    /// Rejects an id that an earlier line has.
+    fn check_id(&mut self, query: Option<(String, String)>) -> Result<Option<(String, String)>, String> {
+        let before = query.as_ref().and_then(|(id, _)| Some((id, self.seen.add(id, self.number)?)));
+        match before {
+            Some((id, line)) => {
+                Err(format!("line {line} has the query id {id} too; an id is that of one query"))
+            }
+            None => Ok(query),
         }
     }
 
@@ -86,8 +124,11 @@ fn query(line: &[u8]) -> Result<Option<(String, String)>, String> {
         return Ok(None);
     }
     let (id, text) = line.split_once('\t').ok_or("no tab between query id and query text")?;
-    if id.is_empty() || id.contains(char::is_whitespace) {
-        return Err("the query id is empty or contains white space".to_string());
+    if id.is_empty() {
+        return Err("the query id is empty".to_string());
+    }
+    if id.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        return Err("the query id contains white space or control characters".to_string());
     }
     Ok(Some((id.to_string(), text.to_string())))
 }

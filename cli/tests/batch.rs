@@ -4,7 +4,7 @@ mod workspace;
 
 use std::io::Write;
 use std::process::{Command, Stdio};
-use workspace::{DOCUMENTS, Workspace, finish, wait_until};
+use workspace::{DOCUMENTS, Workspace, failed, finish, succeeded, wait_until};
 
 #[test]
 fn batches_write_trec_runs() {
@@ -65,10 +65,10 @@ fn failed_queries_are_skipped_with_on_error_skip() {
     assert!(output.status.success() && said.lines().count() == 2, "{said}");
     assert!(said.contains("q.tsv: line 3: no tab") && said.contains("query q3: query, byte 8"), "{said}");
     assert!(String::from_utf8_lossy(&output.stdout).contains("3 queries, 9 hits"), "{output:?}");
-    assert!(String::from_utf8_lossy(&output.stdout).contains("2 failed and skipped"), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("; 2 with an error and skipped"), "{output:?}");
 
-    // A page of the first list is damaged: the two queries that read it fail, and the query between them is
-    // answered.
+    // A page of the first list is damaged: the two queries that read it have no answer, and the query between
+    // them is answered. That is no success.
     let docs = std::fs::read_dir(workspace.path("i")).unwrap().flatten().map(|entry| entry.path());
     let docs = docs.into_iter().find(|path| path.extension().is_some_and(|end| end == "postings")).unwrap();
     let mut bytes = std::fs::read(&docs).unwrap();
@@ -79,7 +79,7 @@ fn failed_queries_are_skipped_with_on_error_skip() {
     for mode in ["base", "hybrid-prefetch", "direct"] {
         let output = workspace.run(&format!("tierdex-bench {batch} --on-error skip --mode {mode}"));
         let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{mode}: {said}");
+        failed(&output, 1, "q.tsv: 2 of 3 queries without an answer, as the index is damaged");
         assert!(
             said.contains("query q1: ") && said.contains("query q4: ") && said.contains("checksum"),
             "{mode}: {said}"
@@ -155,6 +155,11 @@ fn queries_with_operators_cause_one_warning_without_a_syntax_flag() {
     workspace.file("q", "q1\tcat AND\n");
     workspace.fails(1, "batch i --queries q --run r", "; with --syntax terms queries are bags of words");
     workspace.ok("batch i --queries q --run r --syntax terms");
+    workspace.file("q", "q1\tcat\nq2\tthe \"cat sat\" on\n");
+    workspace.ok("index docs.jsonl --out j");
+    let words = "query q2: phrases need positions";
+    workspace.fails(1, "batch j --queries q --run r", words);
+    workspace.fails(1, "batch j --queries q --run r", "; with --syntax terms queries are bags of words");
 }
 
 #[test]
@@ -166,6 +171,45 @@ fn an_empty_query_of_a_batch_has_no_hits() {
     for syntax in ["terms", "query"] {
         let said = workspace.ok(&format!("batch i --queries q --run r --syntax {syntax}"));
         assert!(said.starts_with("3 queries, 2 hits"), "{said}");
+    }
+}
+
+#[test]
+fn ids_that_a_run_cannot_represent_are_encoded_and_never_coincide() {
+    let workspace = Workspace::new();
+    let documents = |ids: &[&str]| {
+        let lines = ids.iter().map(|id| format!("{{\"id\":\"{id}\",\"text\":\"cat\"}}\n"));
+        workspace.file("docs.jsonl", lines.collect::<String>());
+        workspace.ok("index docs.jsonl --out i --replace");
+        workspace.run("batch i --queries q --run r")
+    };
+    workspace.file("q", "q1\tcat\n");
+    let output = documents(&["a b", "a_b", "a%b", "50%\u{2003}", "c"]);
+    succeeded(&output);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.starts_with("tierdex: 2 lines of the run with an id that has white space"), "{said}");
+    assert!(said.contains("first: `a b` as `a%20b`") && said.lines().count() == 1, "{said}");
+    let run = std::fs::read_to_string(workspace.path("r")).unwrap();
+    let ids: Vec<&str> = run.lines().map(|line| line.split(' ').nth(2).unwrap()).collect();
+    assert_eq!(ids, ["a%20b", "a_b", "a%b", "50%25%E2%80%83", "c"]);
+    let words = "the documents `a b` and `a%20b` would both be `a%20b` in the run";
+    failed(&documents(&["a b", "c", "a%20b"]), 1, words);
+    assert_eq!(std::fs::read_to_string(workspace.path("r")).unwrap(), run);
+}
+
+#[test]
+fn ids_of_queries_are_those_of_one_query() {
+    let workspace = Workspace::new();
+    workspace.file("docs.jsonl", DOCUMENTS);
+    workspace.ok("index docs.jsonl --out i");
+    for (queries, words) in [
+        ("q1\tcat\n\nq2\tdog\nq1\tbird\n", "q: line 4: line 1 has the query id q1 too"),
+        ("\tcat\n", "q: line 1: the query id is empty"),
+        ("q1\tcat\nq\u{1}\tcat\n", "q: line 2: the query id contains white space or control characters"),
+        ("q 1\tcat\n", "q: line 1: the query id contains white space or control characters"),
+    ] {
+        workspace.file("q", queries);
+        workspace.fails(1, "batch i --queries q --run r", words);
     }
 }
 

@@ -7,6 +7,7 @@ use crate::memory_flags::{self, MemoryFlags};
 use crate::messages;
 use crate::query_file::QueryFile;
 use crate::run_file::{RunFile, are_same, descriptor, is_in};
+use crate::run_ids::RunIds;
 use crate::{open, size};
 use clap::{Args, ValueEnum};
 use std::collections::VecDeque;
@@ -19,12 +20,15 @@ use std::time::Instant;
 use tierdex::Error;
 use tierdex::cache::LookaheadSample;
 use tierdex::engine::{ExecutorOptions, MetaTier, THREADS_AUTO};
-use tierdex::index::{Index, SearchOptions, SearchResult};
+use tierdex::index::{Index, SearchOptions, SearchResult, Searcher};
 use tierdex::io::{ReadDelay, RegionKind};
 use tierdex::query::Query;
 
 /// Maximum length of the example query in a warning, in characters.
 const EXAMPLE_CHARS_MAX: usize = 60;
+
+/// Advice for queries that are not in the query language, or need what the index does not have.
+const TERMS_ADVICE: &str = "; with --syntax terms queries are bags of words";
 
 #[derive(Args)]
 pub struct Arguments {
@@ -50,7 +54,7 @@ pub struct Arguments {
     /// Ignore the parts of a query with syntax errors, with a warning
     #[arg(long)]
     lenient: bool,
-    /// Action for a query that has a syntax error or fails
+    /// Action for a query with a syntax error or above a limit. A damaged index gives exit code 1 in any case
     #[arg(long, value_enum, default_value_t = OnError::Fail)]
     on_error: OnError,
     /// Count all matching documents of each query and print their sum; slower, as no matching document is
@@ -140,11 +144,12 @@ pub fn run(arguments: &Arguments, experiment: &ExperimentOptions) -> Outcome {
     };
     let executor_options = arguments.memory.options(&index, defaults, experiment.meta_tier.clone());
     let start = Instant::now();
+    let file = queries.name().to_string();
     let done = write_run(&index, queries, (&options, &executor_options), (arguments, experiment))?;
     let (one, many) = if arguments.count { ("match", "matches") } else { ("hit", "hits") };
     let skipped = match done.skipped {
         0 => String::new(),
-        queries => format!("; {} failed and skipped", size::group(queries)),
+        queries => format!("; {} with an error and skipped", size::group(queries)),
     };
     let seconds = start.elapsed().as_secs_f64();
     writeln!(
@@ -156,7 +161,15 @@ pub fn run(arguments: &Arguments, experiment: &ExperimentOptions) -> Outcome {
         done.queries as f64 / seconds.max(1e-9),
         size::show(done.bytes_read)
     )
-    .map_err(output_error)
+    .map_err(output_error)?;
+    if done.unanswered > 0 {
+        let all = size::count(done.queries + done.unanswered, "query", "queries");
+        return Err(Failure::Failed(format!(
+            "{file}: {} of {all} without an answer, as the index is damaged or cannot be read; the run has the others",
+            size::group(done.unanswered)
+        )));
+    }
+    Ok(())
 }
 
 /// Totals of a batch.
@@ -164,12 +177,128 @@ pub fn run(arguments: &Arguments, experiment: &ExperimentOptions) -> Outcome {
 struct BatchSummary {
     /// Queries that were answered.
     queries: u64,
-    /// Queries that failed and were skipped.
+    /// Lines with an error that were skipped.
     skipped: u64,
+    /// Queries without an answer, as the index is damaged or cannot be read.
+    unanswered: u64,
     /// Matches if they are counted, otherwise hits.
     found: u64,
     /// Bytes read from the index.
     bytes_read: u64,
+}
+
+/// Queries that fail with `--on-error skip`. Without it the first one ends the batch.
+struct FailedQueries<'b> {
+    file: &'b str,
+    dir: &'b Path,
+    on_error: OnError,
+    /// Whether `--syntax` is not given, which messages then advise.
+    any_syntax: bool,
+    skipped: AtomicU64,
+    unanswered: AtomicU64,
+}
+
+impl FailedQueries<'_> {
+    /// Skips a line of the file, or returns its error.
+    fn skip_line(&self, failure: Failure) -> Outcome {
+        self.skip(failure, "skipped", &self.skipped)
+    }
+
+    /// Skips a query, or returns its error. An error of the query itself is what `skip` means:
+    /// its syntax, its size, or a clause that the index does not support. Any other, such as damage, leaves it
+    /// without an answer.
+    fn skip_query(&self, id: &str, error: Error) -> Outcome {
+        let (word, count) = match error {
+            Error::Query { .. } | Error::Limit(_) | Error::Usage(_) => ("skipped", &self.skipped),
+            _ => ("no answer", &self.unanswered),
+        };
+        self.skip(self.failure(id, error), word, count)
+    }
+
+    fn skip(&self, failure: Failure, word: &str, count: &AtomicU64) -> Outcome {
+        let (Failure::Failed(error), OnError::Skip) = (&failure, self.on_error) else {
+            return Err(failure);
+        };
+        messages::print(format_args!("{error}; {word}"));
+        count.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn failure(&self, id: &str, error: Error) -> Failure {
+        let of_query = matches!(error, Error::Query { .. } | Error::Usage(_));
+        let advice = if of_query && self.any_syntax { TERMS_ADVICE } else { "" };
+        let reason = Failure::from(error).in_folder(self.dir);
+        Failure::Failed(format!("{}, query {id}: {reason}{advice}", self.file))
+    }
+}
+
+/// Parses the queries of a file.
+struct QueryParser<'b> {
+    index: &'b Index,
+    file: &'b str,
+    syntax: Option<QuerySyntax>,
+    lenient: bool,
+    operators: OperatorCheck,
+}
+
+impl QueryParser<'_> {
+    fn parse(&mut self, id: &str, text: &str) -> tierdex::Result<Query> {
+        let schema = self.index.schema();
+        let query = match self.syntax {
+            Some(QuerySyntax::Terms) => Query::any_term(text, schema),
+            _ if self.lenient => Ok(parse_lenient(text, id, self.index, self.file)),
+            _ => Query::parse(text, schema),
+        };
+        if self.syntax.is_none() {
+            self.operators.add(text, query.as_ref(), self.index);
+        }
+        query
+    }
+}
+
+/// Writes the hits of queries as a TREC run.
+struct RunWriter<'b> {
+    arguments: &'b Arguments,
+    searcher: &'b Searcher,
+    out: BufWriter<RunFile>,
+    ids: RunIds,
+    done: BatchSummary,
+}
+
+impl RunWriter<'_> {
+    /// Whether the ids of all hits can be read. With `--on-error skip` they are read first: a query without
+    /// an answer must not leave lines in the run.
+    fn check_ids(&self, found: &SearchResult) -> tierdex::Result<()> {
+        match self.arguments.on_error {
+            OnError::Skip => self.searcher.for_each_id(&found.hits, &found.ids, |_, _| Ok(())),
+            OnError::Fail => Ok(()),
+        }
+    }
+
+    fn write(&mut self, query: &str, found: &SearchResult, failed: &FailedQueries<'_>) -> Outcome {
+        self.done.queries += 1;
+        self.done.found += if self.arguments.count { found.total } else { found.hits.len() as u64 };
+        let (mut rank, mut written) = (0, Ok(()));
+        let read = self.searcher.for_each_id(&found.hits, &found.ids, |hit, document| {
+            rank += 1;
+            let document = self.ids.written(document);
+            let (score, tag) = (hit.score, &self.arguments.tag);
+            written = writeln!(self.out, "{query} Q0 {document} {rank} {score} {tag}");
+            if written.is_ok() { Ok(()) } else { Err(Error::Interrupted) }
+        });
+        written.map_err(|error| cannot_write(&self.arguments.run, &error))?;
+        read.map_err(|error| failed.failure(query, error))?;
+        self.ids.check_if_full(self.searcher)
+    }
+
+    /// Completes the run.
+    fn finish(mut self) -> Outcome<BatchSummary> {
+        self.ids.check(self.searcher)?;
+        self.ids.warn();
+        let written = self.out.into_inner().map_err(IntoInnerError::into_error).and_then(RunFile::finish);
+        written.map_err(|error| cannot_write(&self.arguments.run, &error))?;
+        Ok(self.done)
+    }
 }
 
 fn write_run(
@@ -180,84 +309,41 @@ fn write_run(
 ) -> Outcome<BatchSummary> {
     let executor = arguments.memory.executor(index, executor_options, arguments.stats)?;
     let (path, file) = (&arguments.run, queries.name().to_string());
+    let (file, on_error) = (file.as_str(), arguments.on_error);
     let run_file = RunFile::create(path).map_err(|error| cannot_write(path, &error))?;
-    let mut out = BufWriter::new(run_file);
-    let mut done = BatchSummary::default();
-    let query_failure = |id: &str, error: Error| {
-        let reason = Failure::from(error).in_folder(&arguments.dir);
-        Failure::Failed(format!("{file}, query {id}: {reason}"))
+    let mut run = RunWriter {
+        arguments,
+        searcher: executor.searcher(),
+        out: BufWriter::new(run_file),
+        ids: RunIds::default(),
+        done: BatchSummary::default(),
     };
-    let mut operators = OperatorCheck::default();
-    // With --on-error skip a failed query is skipped, otherwise it ends the batch.
-    let skipped = AtomicU64::new(0);
-    let skip_or_fail = |failure: Failure| {
-        let (Failure::Failed(error), OnError::Skip) = (&failure, arguments.on_error) else {
-            return Err(failure);
-        };
-        messages::print(format_args!("{error}; skipped"));
-        skipped.fetch_add(1, Ordering::Relaxed);
-        Ok(())
-    };
-    let mut parse = |id: &str, text: &str| {
-        let query = match arguments.syntax {
-            Some(QuerySyntax::Terms) => Query::any_term(text, index.schema()),
-            _ if arguments.lenient => Ok(parse_lenient(text, id, index, &file)),
-            _ => Query::parse(text, index.schema()),
-        };
-        if arguments.syntax.is_none() {
-            operators.add(text, query.as_ref(), index);
-        }
-        let is_query_error = matches!(query, Err(Error::Query { .. }));
-        query.map_err(|error| match query_failure(id, error) {
-            Failure::Failed(error) if arguments.syntax.is_none() && is_query_error => {
-                Failure::Failed(format!("{error}; with --syntax terms queries are bags of words"))
-            }
-            failure => failure,
-        })
-    };
+    let (skipped, unanswered) = (AtomicU64::new(0), AtomicU64::new(0));
+    let (syntax, lenient, operators) = (arguments.syntax, arguments.lenient, OperatorCheck::default());
+    let (dir, any_syntax) = (arguments.dir.as_path(), syntax.is_none());
+    let failed = FailedQueries { file, dir, on_error, any_syntax, skipped, unanswered };
+    let mut parser = QueryParser { index, file, syntax, lenient, operators };
     // Ids of the queries in evaluation, in order.
     let query_ids = Mutex::new(VecDeque::new());
     let query_ids = || query_ids.lock().unwrap_or_else(PoisonError::into_inner);
     let source = || {
         while let Some(line) = queries.next()? {
-            match line.and_then(|(id, text)| Ok((parse(&id, &text)?, id))) {
-                Ok((query, id)) => {
+            match line.map(|(id, text)| (parser.parse(&id, &text), id)) {
+                Ok((Ok(query), id)) => {
                     query_ids().push_back(id);
                     return Ok(Some(query));
                 }
-                Err(failure) => skip_or_fail(failure)?,
+                Ok((Err(error), id)) => failed.skip_query(&id, error)?,
+                Err(failure) => failed.skip_line(failure)?,
             }
         }
         Ok(None)
     };
-    let searcher = executor.searcher();
-    let mut write = |id: String, found: SearchResult| -> Outcome {
-        // With --on-error skip all ids are read first: a skipped query must not leave lines in the run.
-        let read = match arguments.on_error {
-            OnError::Skip => searcher.for_each_id(&found.hits, &found.ids, |_, _| Ok(())),
-            OnError::Fail => Ok(()),
-        };
-        if let Err(error) = read {
-            return skip_or_fail(query_failure(&id, error));
-        }
-        done.queries += 1;
-        done.found += if arguments.count { found.total } else { found.hits.len() as u64 };
-        let (mut rank, mut written) = (0, Ok(()));
-        let read = searcher.for_each_id(&found.hits, &found.ids, |hit, document| {
-            rank += 1;
-            let document = document.replace(char::is_whitespace, "_");
-            let (score, tag) = (hit.score, &arguments.tag);
-            written = writeln!(out, "{id} Q0 {document} {rank} {score} {tag}");
-            if written.is_ok() { Ok(()) } else { Err(Error::Interrupted) }
-        });
-        written.map_err(|error| cannot_write(path, &error))?;
-        read.map_err(|error| query_failure(&id, error))
-    };
     let answer = |_, found: tierdex::Result<SearchResult>| -> Outcome {
         let id = query_ids().pop_front().unwrap_or_default();
-        match found {
-            Ok(found) => write(id, found),
-            Err(error) => skip_or_fail(query_failure(&id, error)),
+        match found.and_then(|found| run.check_ids(&found).map(|()| found)) {
+            Ok(found) => run.write(&id, &found, &failed),
+            Err(error) => failed.skip_query(&id, error),
         }
     };
     executor.run(source, options, answer)?;
@@ -267,14 +353,13 @@ fn write_run(
     if let Some(path) = &experiment.lookahead_log {
         log_lookahead(path, &executor.lookahead_samples()).map_err(|error| cannot_write(path, &error))?;
     }
-    let skipped = skipped.into_inner();
-    if done.queries == 0 && skipped > 0 {
-        return Err(Failure::Failed(format!("{file}: no query was answered; {skipped} failed")));
+    let (skipped, unanswered) = (failed.skipped.into_inner(), failed.unanswered.into_inner());
+    if run.done.queries == 0 && skipped + unanswered > 0 {
+        let failed = skipped + unanswered;
+        return Err(Failure::Failed(format!("{file}: no query was answered; {failed} failed")));
     }
-    operators.warn(&file);
-    let written = out.into_inner().map_err(IntoInnerError::into_error).and_then(RunFile::finish);
-    written.map_err(|error| cannot_write(path, &error))?;
-    Ok(BatchSummary { bytes_read: executor.bytes_read(), skipped, ..done })
+    parser.operators.warn(file);
+    Ok(BatchSummary { bytes_read: executor.bytes_read(), skipped, unanswered, ..run.finish()? })
 }
 
 /// Counts queries with operators: those whose parse differs from the disjunction of their words.

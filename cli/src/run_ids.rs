@@ -1,0 +1,129 @@
+//! Ids of documents in a TREC run, where white space separates columns.
+//!
+//! 1. An id with white space or control characters is written with these and `%` percent-encoded; an empty id
+//!    is written as `%`. Other ids are written as they are.
+//! 2. Two encoded ids differ. A document whose id is the encoding of another id is looked for in one pass
+//!    over all ids of the index, and is an error. Passes are made when the encoded ids reach a limit of
+//!    memory, and before the run is complete.
+
+use crate::failure::{Failure, Outcome};
+use crate::{messages, size};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt::Write;
+use tierdex::index::Searcher;
+
+/// Bytes of encoded ids and their originals that are held until the next pass.
+const HELD_BYTES_MAX: usize = 1 << 20;
+
+/// The encoded ids of a run.
+#[derive(Default)]
+pub struct RunIds {
+    /// Original ids by their encodings, since the last pass.
+    originals: HashMap<String, String>,
+    bytes: usize,
+    /// Lines of the run with an encoded id, and the first of these ids.
+    lines: u64,
+    first: Option<(String, String)>,
+}
+
+impl RunIds {
+    /// The id as it is written.
+    pub fn written<'i>(&mut self, id: &'i str) -> Cow<'i, str> {
+        let Some(encoded) = encode(id) else { return Cow::Borrowed(id) };
+        self.lines += 1;
+        self.first.get_or_insert_with(|| (id.to_string(), encoded.clone()));
+        if !self.originals.contains_key(&encoded) {
+            self.bytes += id.len() + encoded.len();
+            self.originals.insert(encoded.clone(), id.to_string());
+        }
+        Cow::Owned(encoded)
+    }
+
+    /// Makes a pass if the encoded ids have reached the limit of memory.
+    pub fn check_if_full(&mut self, searcher: &Searcher) -> Outcome {
+        if self.bytes < HELD_BYTES_MAX { Ok(()) } else { self.check(searcher) }
+    }
+
+    /// Fails if an id of the index is written as another one since the last pass.
+    pub fn check(&mut self, searcher: &Searcher) -> Outcome {
+        if self.originals.is_empty() {
+            return Ok(());
+        }
+        let mut same = None;
+        searcher.find_ids(
+            |id| self.originals.contains_key(id),
+            |_, id| {
+                same.get_or_insert_with(|| id.to_string());
+                Ok(())
+            },
+        )?;
+        if let Some(id) = same {
+            return Err(Failure::Failed(format!(
+                "the documents `{}` and `{id}` would both be `{id}` in the run, where white space is \
+                 percent-encoded; give one of them another id",
+                self.originals[&id].escape_debug()
+            )));
+        }
+        self.originals.clear();
+        self.bytes = 0;
+        Ok(())
+    }
+
+    /// Prints how many lines have an encoded id.
+    pub fn warn(&self) {
+        if let Some((id, encoded)) = &self.first {
+            messages::print(format_args!(
+                "{} of the run with an id that has white space or control characters, which are percent-encoded; \
+                 first: `{}` as `{encoded}`",
+                size::count(self.lines, "line", "lines"),
+                id.escape_debug()
+            ));
+        }
+    }
+}
+
+/// The encoding of an id; `None` if it is written as it is.
+fn encode(id: &str) -> Option<String> {
+    let splits = |c: char| c.is_whitespace() || c.is_control();
+    if id.is_empty() {
+        return Some("%".to_string());
+    }
+    if !id.contains(splits) {
+        return None;
+    }
+    let mut out = String::with_capacity(id.len() + 8);
+    for c in id.chars() {
+        if splits(c) || c == '%' {
+            for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+                // Writing to a string does not fail.
+                let _ = write!(out, "%{byte:02X}");
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_that_differ_are_written_differently() {
+        for (id, written) in [
+            ("a_b", "a_b"),
+            ("a%20b", "a%20b"),
+            ("a b", "a%20b"),
+            ("a\tb", "a%09b"),
+            ("50% off", "50%25%20off"),
+            ("a\u{a0}b", "a%C2%A0b"),
+            ("\u{1}", "%01"),
+            ("", "%"),
+            (" ", "%20"),
+        ] {
+            assert_eq!(RunIds::default().written(id), written, "{id:?}");
+        }
+    }
+}
