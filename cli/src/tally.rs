@@ -19,7 +19,7 @@ pub struct Tally {
     pub counts: ProblemCounts,
     /// Header lines of TSV files.
     header_lines: u64,
-    /// Documents whose id contains white space or control characters.
+    /// Documents whose id contains white space.
     separated_ids: u64,
     /// Tokens that the index does not store.
     pub skipped_tokens: SkippedTokens,
@@ -98,12 +98,7 @@ impl Tally {
             clause(of(Binary), "binary file", "binary files", "skipped"),
             clause(of(Replaced), "document", "documents", "with invalid UTF-8, replaced by U+FFFD"),
             clause(header_lines, "header line", "header lines", "skipped"),
-            clause(
-                ids,
-                "id",
-                "ids",
-                "with white space or control characters, which a TREC run cannot represent",
-            ),
+            clause(ids, "id", "ids", "with white space, which is percent-encoded in TREC runs"),
         ]
     }
 

@@ -2,7 +2,7 @@
 
 mod workspace;
 
-use workspace::{DOCUMENTS, Workspace};
+use workspace::{DOCUMENTS, Workspace, succeeded};
 
 #[test]
 fn an_exported_index_is_imported_and_finds_the_same() {
@@ -27,6 +27,24 @@ fn an_exported_index_is_imported_and_finds_the_same() {
     );
     workspace.ok("ciff import plain.ciff --out second --append");
     assert!(workspace.ok("info second").contains("in 2 segments"));
+}
+
+#[test]
+fn terms_that_queries_cannot_find_are_counted() {
+    let workspace = Workspace::new();
+    workspace.file("docs.jsonl", "{\"id\":\"1\",\"text\":\"ELM tree new_york oak\"}\n");
+    workspace.ok("index docs.jsonl --out i --tokenizer whitespace");
+    workspace.ok("ciff export i i.ciff");
+    let said = |flags: &str| {
+        let output = workspace.run(&format!("ciff import i.ciff --out j --replace{flags}"));
+        succeeded(&output);
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let error = said("");
+    assert!(
+        error.contains("i.ciff: 2 of 4 terms cannot be found by queries") && error.contains("first: `ELM`")
+    );
+    assert_eq!(said(" --tokenizer whitespace"), "");
 }
 
 #[test]

@@ -137,7 +137,28 @@ fn documents_with_blank_ids_get_file_and_line_as_id() {
     workspace.file("b.tsv", "\t\ta\n \t\ta\n7\t\ta\n");
     let said = workspace.ok("index a.jsonl b.tsv --out i");
     assert_eq!(ids(&workspace, "i", "a"), ["a.jsonl:1", "a.jsonl:2", "x y", "b.tsv:1", "b.tsv:2", "7"]);
-    assert!(said.contains("; 1 id with white space or control characters"), "{said}");
+    assert!(said.contains("; 1 id with white space, which is percent-encoded"), "{said}");
+}
+
+#[test]
+fn ids_with_control_characters_are_malformed() {
+    let workspace = Workspace::new();
+    workspace.file("a.jsonl", format!("{{\"id\":\"x\\ny\",\"text\":\"a\"}}\n{DOCUMENTS}"));
+    workspace.file("b.tsv", "x\u{2028}\ta\n7\ta\n");
+    let output = workspace.run("index a.jsonl b.tsv --out i");
+    let said = succeeded(&output);
+    assert!(said.starts_with("4 documents, ") && said.contains("; 2 malformed lines skipped"), "{said}");
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        error.contains("a.jsonl:1: the id has the control character U+000A at byte 2; skipped"),
+        "{error}"
+    );
+    assert!(error.contains("b.tsv:1: the id has the control character U+2028 at byte 2; skipped"), "{error}");
+    workspace.fails(
+        1,
+        "index a.jsonl --out j --on-error fail",
+        "a.jsonl:1: the id has the control character",
+    );
 }
 
 #[test]

@@ -95,7 +95,7 @@ fn usage_errors_are_one_line() {
 #[test]
 fn control_characters_of_names_and_texts_are_not_printed() {
     let workspace = Workspace::new();
-    let raw = |text: &str| text.contains(['\u{1b}', '\u{202e}', '\u{2066}', '\u{7}', '\r']);
+    let raw = |text: &str| text.contains(['\u{1b}', '\u{9b}', '\u{202e}', '\u{2066}', '\u{7}', '\r']);
     for (arguments, code) in [
         (["search", "x\u{1b}[31mfoo\nbar", "cat"], 1),
         (["search", "x\u{202e}y\u{2066}", "cat"], 1),
@@ -107,10 +107,10 @@ fn control_characters_of_names_and_texts_are_not_printed() {
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(!raw(&said) && said.lines().count() == 1, "{said:?}");
     }
-    let id = "a\\u001b[31m\\u202eb";
+    let (id, title) = ("a\\u009b\\u202eb", "a\\u001b[31m\\u202eb");
     workspace.file(
         "docs.jsonl",
-        format!("{{\"id\":\"{id}\",\"title\":\"{id}\",\"text\":\"cat \\u202ex \\u2066\"}}\n"),
+        format!("{{\"id\":\"{id}\",\"title\":\"{title}\",\"text\":\"cat \\u202ex \\u2066\"}}\n"),
     );
     workspace.file("x\u{1b}[31m\n.jsonl", "not json\n");
     let output = workspace.run_with(["index", "docs.jsonl", "x\u{1b}[31m\n.jsonl", "--out", "i"]);
@@ -119,7 +119,8 @@ fn control_characters_of_names_and_texts_are_not_printed() {
     assert!(!raw(&workspace.ok("search i cat")) && workspace.ok("search i cat").contains("a [31m b"));
     let answer: serde_json::Value =
         serde_json::from_str(&workspace.ok("search i cat --format json")).unwrap();
-    assert_eq!(answer["hits"][0]["id"], "a\u{1b}[31m\u{202e}b");
+    assert_eq!(answer["hits"][0]["id"], "a\u{9b}\u{202e}b");
+    assert_eq!(answer["hits"][0]["title"], "a\u{1b}[31m\u{202e}b");
     assert!(answer["hits"][0]["snippet"].as_str().unwrap().contains('\u{202e}'));
 }
 

@@ -12,6 +12,7 @@ use std::io::{Write, copy, stdout};
 use std::path::{Path, PathBuf};
 use tierdex::ciff::{CiffReport, export, import};
 use tierdex::index::{IndexWriter, Merge, OpenMode, Stop, WriterOptions};
+use tierdex::limits::TERM_BYTES_MAX;
 
 #[derive(Args)]
 pub struct Arguments {
@@ -158,6 +159,19 @@ fn warn(name: &str, report: &CiffReport) {
     if report.other_frequencies > 0 {
         let lists = size::count(report.other_frequencies, "list has", "lists have");
         messages::print(format_args!("{name}: {lists} another number of postings than document frequency"));
+    }
+    if report.long_terms > 0 {
+        let terms = size::count(report.long_terms, "term", "terms");
+        messages::print(format_args!("{name}: {terms} longer than {TERM_BYTES_MAX} bytes skipped"));
+    }
+    if let Some(first) = &report.first_changed_term {
+        let all = size::count(report.lists, "term", "terms");
+        messages::print(format_args!(
+            "{name}: {} of {all} cannot be found by queries, as the analysis of the index changes them; first: \
+             `{}`; give the analysis of the file, such as --tokenizer whitespace",
+            size::group(report.changed_terms),
+            first.escape_debug()
+        ));
     }
     if report.raised_lengths > 0 {
         let documents = size::count(report.raised_lengths, "document is", "documents are");

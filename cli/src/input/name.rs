@@ -10,7 +10,7 @@ pub(super) fn display_name(path: &Path) -> String {
     let mut name = String::new();
     for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
         for character in chunk.valid().chars() {
-            match character == '\\' || !is_printable(character) {
+            match matches!(character, '\\' | '\u{2028}' | '\u{2029}') || !is_printable(character) {
                 true => escape(character.encode_utf8(&mut [0; 4]).as_bytes(), &mut name),
                 false => name.push(character),
             }
@@ -43,6 +43,7 @@ mod tests {
             (b"\xE6\xBC\xE6\xBC\xA2", "\\xe6\\xbc漢"),
             (b"\x1B[31m\n", "\\x1b[31m\\x0a"),
             ("\u{85}".as_bytes(), "\\xc2\\x85"),
+            ("\u{2028}".as_bytes(), "\\xe2\\x80\\xa8"),
         ] {
             assert_eq!(display_name(Path::new(OsStr::from_bytes(name))), expected);
         }

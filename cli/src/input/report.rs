@@ -12,6 +12,8 @@ pub enum ProblemKind {
     NoText,
     /// A member of a wrong type.
     Member,
+    /// An id with control characters or line separators.
+    Id,
     /// A line with too few columns.
     Columns,
     /// A line that is not UTF-8.
@@ -32,10 +34,11 @@ pub enum ProblemKind {
 
 impl ProblemKind {
     /// Kinds of malformed lines.
-    pub const MALFORMED: [ProblemKind; 5] = [
+    pub const MALFORMED: [ProblemKind; 6] = [
         ProblemKind::Json,
         ProblemKind::NoText,
         ProblemKind::Member,
+        ProblemKind::Id,
         ProblemKind::Columns,
         ProblemKind::Encoding,
     ];
@@ -118,7 +121,7 @@ pub struct ChunkReport {
     pub bytes: u64,
     /// Header lines of TSV files.
     pub header_lines: u64,
-    /// Documents whose id contains white space or control characters, which separate columns in TREC runs.
+    /// Documents whose id contains white space, which separates columns in TREC runs.
     pub separated_ids: u64,
     /// Number of problems by kind.
     pub counts: ProblemCounts,

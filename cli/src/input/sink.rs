@@ -6,6 +6,7 @@ use super::split;
 use std::borrow::Cow;
 use std::fmt::Write;
 use tierdex::Error;
+use tierdex::index::check_id;
 
 /// Consumer callback: takes id, title and text of a document.
 pub(super) type Add<'a> = &'a mut dyn FnMut(&str, &str, &str) -> tierdex::Result<()>;
@@ -59,6 +60,11 @@ impl<'a> Sink<'a> {
         match document.id.as_deref().filter(|id| !id.trim().is_empty()) {
             Some(id) => self.id.push_str(id),
             None => origin.write_id(&mut self.id),
+        }
+        if let Err(problem) = check_id(&self.id) {
+            let kind = ProblemKind::Id;
+            self.report.problem(kind, || origin.problem(kind, problem));
+            return Ok(());
         }
         let separated = self.id.contains(|c: char| c.is_whitespace() || c.is_control());
         self.report.separated_ids += u64::from(separated);

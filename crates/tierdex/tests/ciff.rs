@@ -149,9 +149,25 @@ fn lengths_that_are_not_the_sum_of_frequencies() {
 }
 
 #[test]
+fn terms_that_are_too_long_are_skipped_and_terms_that_queries_miss_are_counted() {
+    let mut file = sample();
+    file.lists.push(("x".repeat(300), None, vec![(0, 5), (1, 1)]));
+    file.lists.push(("ELM".to_string(), None, vec![(0, 1)]));
+    file.lists.push(("new york".to_string(), None, vec![(1, 1)]));
+    (file.records[1].2, file.records[0].2) = (8, 6);
+    let (_, index, report) = read(&file.bytes()).unwrap();
+    assert_eq!((report.lists, report.postings, report.long_terms), (4, 5, 1));
+    assert_eq!((report.changed_terms, report.first_changed_term.as_deref()), (2, Some("ELM")));
+    // The lengths are those of the file, though the tokens of the long term are in no list.
+    assert_eq!((report.missing_tokens, report.raised_lengths), (6, 0));
+    assert_eq!(index.manifest().segments[0].fields[0].tokens, 14);
+    assert!(!lists(&index).keys().any(|term| term.len() > 255));
+}
+
+#[test]
 fn files_that_break_the_rules_are_rejected_with_one_line() {
     type Change = fn(&mut File);
-    let changes: [(Change, &str); 20] = [
+    let changes: [(Change, &str); 21] = [
         (|file| file.lists[0].2[1].0 = 0, "do not increase"),
         (|file| file.lists[0].2[1].0 = -1, "a document gap is -1"),
         (|file| file.lists[0].2[0].0 = i64::from(i32::MAX), "document 2147483647 of 2"),
@@ -163,12 +179,13 @@ fn files_that_break_the_rules_are_rejected_with_one_line() {
         (|file| (file.lists[0].2[1].1, file.lists[1].2[0].1) = (1 << 26, 1 << 26), "more than 67108864"),
         (|file| file.lists[0].2.clear(), "no postings"),
         (|file| file.lists[0].0.clear(), "no term"),
-        (|file| file.lists[0].0 = "x".repeat(256), "256 bytes; the limit is 255"),
         (|file| file.lists[0].0 = "cold".to_string(), "two lists"),
         (|file| file.lists[0].0 = "\0".to_string(), "reserved"),
         (|file| file.records[0].0 = 0, "document 0 has two records"),
         (|file| file.records[0].0 = 2, "document 2 of 2"),
         (|file| file.records[0].1 = "x".repeat(4097), "4097 bytes"),
+        (|file| file.records[0].1.clear(), "the id is empty"),
+        (|file| file.records[1].1 = "a\nb".to_string(), "control character U+000A at byte 2"),
         (|file| file.records[0].2 = -1, "a document length is -1"),
         (|file| file.counts = Some((2, i64::from(i32::MAX))), "too short"),
         (|file| file.counts = Some((1, 2)), ""),

@@ -10,8 +10,10 @@
 use super::wire::{BYTES, FIXED64, ReadSeek, VARINT, WireReader};
 use super::{CiffReport, MISSING_TOKENS};
 use crate::error::{Error, Result};
-use crate::index::{IndexWriter, ListBuilder, ListsBuilder, Stop};
+use crate::index::{IndexWriter, ListBuilder, ListsBuilder, Stop, check_id};
 use crate::limits::{FIELD_TOKENS_MAX, ID_BYTES_MAX, TERM_BYTES_MAX};
+use crate::schema::Analysis;
+use crate::text::Analyzer;
 use std::cell::RefCell;
 
 /// Postings that are passed to the writer at a time.
@@ -33,7 +35,8 @@ const DESCRIPTION_BYTES_MAX: usize = 1 << 20;
 /// writer once it has begun to write.
 pub fn import(writer: &mut IndexWriter, input: &mut dyn ReadSeek, name: &str) -> Result<CiffReport> {
     let mut reader = WireReader::new(input, name)?;
-    let Survey { report, lists, terms, documents } = survey(&mut reader, writer.stop())?;
+    let Survey { mut report, lists, terms, documents } = survey(&mut reader, writer.stop())?;
+    count_changed(&writer.schema().fields[0].analysis, &lists, &terms, &mut report);
     let lengths = documents.iter().map(|document| document.length.max(document.tokens)).collect();
     let reader = RefCell::new(reader);
     // The closure of ids cannot fail: the first error is reported before the lists are written.
@@ -171,9 +174,14 @@ fn read_header(reader: &mut WireReader<'_>, report: &mut CiffReport) -> Result<H
 fn survey_list(reader: &mut WireReader<'_>, survey: &mut Survey) -> Result<()> {
     let end = reader.message()?;
     let (start, mut term, mut frequency, mut postings) = (reader.position(), String::new(), None, 0);
-    let mut documents = ListDocuments::default();
+    let (mut documents, mut skipped) = (ListDocuments::default(), false);
     while let Some((field, wire_type)) = reader.tag(end)? {
         match (field, wire_type) {
+            // As in indexing; the postings that follow are checked and not counted.
+            (1, BYTES) if postings == 0 && reader.text_bytes()? > TERM_BYTES_MAX as u64 => {
+                reader.skip(BYTES)?;
+                skipped = true;
+            }
             (1, BYTES) => reader.text("a term", TERM_BYTES_MAX, &mut term)?,
             (2, VARINT) => frequency = Some(reader.varint()?),
             (4, BYTES) => {
@@ -182,7 +190,7 @@ fn survey_list(reader: &mut WireReader<'_>, survey: &mut Survey) -> Result<()> {
                     let count = survey.documents.len();
                     return Err(reader.invalid(format!("document {document} of {count}")));
                 };
-                found.tokens += occurrences;
+                found.tokens += if skipped { 0 } else { occurrences };
                 if found.tokens > FIELD_TOKENS_MAX {
                     let message = format!("document {document} has more than {FIELD_TOKENS_MAX} tokens");
                     return Err(Error::Limit(message));
@@ -191,6 +199,10 @@ fn survey_list(reader: &mut WireReader<'_>, survey: &mut Survey) -> Result<()> {
             }
             _ => reader.skip(wire_type)?,
         }
+    }
+    if skipped && term.is_empty() {
+        survey.report.long_terms += 1;
+        return Ok(());
     }
     if term.is_empty() {
         return Err(reader.invalid("a posting list has no term"));
@@ -273,7 +285,19 @@ fn read_id(reader: &mut WireReader<'_>, record: u64, id: &mut String) -> Result<
             _ => reader.skip(wire_type)?,
         }
     }
-    Ok(())
+    check_id(id).map_err(|problem| reader.invalid(format!("document record before: {problem}")))
+}
+
+/// Counts the terms that a query for them does not find, as its analysis changes them.
+fn count_changed(analysis: &Analysis, lists: &[FoundList], terms: &str, report: &mut CiffReport) {
+    let mut analyzer = Analyzer::new(analysis);
+    for list in lists {
+        let term = list.term(terms);
+        if analyzer.terms(term) != [term] {
+            report.changed_terms += 1;
+            report.first_changed_term.get_or_insert_with(|| term.to_string());
+        }
+    }
 }
 
 /// The list of the term that has the tokens which no list has.

@@ -59,6 +59,13 @@ pub struct CiffReport {
     pub raised_lengths: u64,
     /// Import: lists whose document frequency differs from their number of postings, which is used.
     pub other_frequencies: u64,
+    /// Import: terms longer than [`TERM_BYTES_MAX`](crate::limits::TERM_BYTES_MAX), whose lists are skipped.
+    pub long_terms: u64,
+    /// Import: terms that a query for them does not find, as the analysis of the index changes them: by
+    /// lower case, at blanks, as stop words, by stemming.
+    pub changed_terms: u64,
+    /// The first of these terms, in order of their bytes.
+    pub first_changed_term: Option<String>,
     /// The description in the header.
     pub description: String,
 }

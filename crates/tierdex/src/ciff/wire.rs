@@ -146,6 +146,14 @@ impl<'r> WireReader<'r> {
         Ok(u64::from_le_bytes(bytes))
     }
 
+    /// Length of the text that follows, which is not read.
+    pub fn text_bytes(&mut self) -> Result<u64> {
+        let start = self.position();
+        let len = self.varint()?;
+        self.seek(start)?;
+        Ok(len)
+    }
+
     /// Text with its length, of at most `bytes_max` bytes, into `text`.
     pub fn text(&mut self, what: &str, bytes_max: usize, text: &mut String) -> Result<()> {
         let len = self.varint()?;
