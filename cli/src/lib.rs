@@ -5,6 +5,7 @@
 
 pub mod cmd;
 mod columns;
+mod effectiveness;
 pub mod failure;
 mod highlight;
 pub mod index_job;

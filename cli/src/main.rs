@@ -37,7 +37,7 @@ enum Command {
     Check(cmd::check::Arguments),
     /// Exchange indexes with other search engines by files in the Common Index File Format
     Ciff(cmd::ciff::Arguments),
-    /// Compute nDCG@10, AP@1000 and R@100 of a TREC run from relevance judgments
+    /// Compute measures of a TREC run, such as nDCG@10, from relevance judgments, or compare two runs
     Eval(cmd::eval::Arguments),
     /// Index text files of this machine and answer a few sample queries
     Demo(cmd::demo::Arguments),

@@ -1,200 +1,211 @@
-//! `tierdex eval`: computes nDCG@10, AP@1000 and R@100 of a TREC run from relevance judgments.
-//!
-//! As in `trec_eval`, the documents of a query are ordered by score, as `f32`, and those of equal score by
-//! descending id; ranks are not used.
+//! `tierdex eval`: measures of a TREC run from relevance judgments, and the comparison of two runs.
 
+use super::search::OutputFormat;
+use crate::effectiveness::{JudgedRanking, Judgments, Measure, Paired, Run, read_judgments, read_run};
 use crate::failure::{Failure, Outcome, output_error};
-use crate::size;
+use crate::{messages, size};
 use clap::Args;
-use std::collections::HashMap;
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Write, stdout};
-use std::path::{Path, PathBuf};
+use serde_json::{Map, Value, json};
+use std::io::{BufWriter, Write, stdout};
+use std::path::PathBuf;
 
 #[derive(Args)]
 pub struct Arguments {
-    /// TREC run; each line is: query Q0 document rank score tag
-    run: PathBuf,
-    /// Relevance judgments (qrels); each line is: query 0 document relevance
+    /// TREC run, or two to compare; each line is: query Q0 document rank score tag
+    #[arg(required = true, num_args = 1..=2, value_name = "RUN")]
+    runs: Vec<PathBuf>,
+    /// Relevance judgments (qrels); each line is: query 0 document relevance. Lines that begin with # are
+    /// comments
     qrels: PathBuf,
+    /// Measures by their names in ir_measures: nDCG, AP, P, R, RR, Rprec and Success with a cutoff, such as
+    /// RR@10, and a smallest relevant grade, such as AP(rel=2)@1000
+    #[arg(long, value_name = "MEASURE,...", value_delimiter = ',', default_value = "nDCG@10,AP@1000,R@100")]
+    measures: Vec<Measure>,
+    /// Print the values of each query, in columns separated by tabs
+    #[arg(long)]
+    per_query: bool,
+    /// Means over the judged queries that the run has, as of trec_eval without -c [default: over all judged
+    /// queries; those that the run lacks count 0, as of ir_measures and trec_eval -c]
+    #[arg(long)]
+    common: bool,
     /// Number of decimal places
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=12))]
     digits: u8,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    format: OutputFormat,
 }
 
-/// Means over all judged queries, as of `ir_measures`. A query without hits or relevant documents counts 0.
-#[derive(Debug, Default, PartialEq)]
-pub struct Measures {
-    /// Number of queries.
-    pub queries: usize,
-    /// Normalized discounted cumulative gain at rank 10; the gain is the relevance grade.
-    pub ndcg_10: f64,
-    /// Average precision at rank 1,000.
-    pub ap_1000: f64,
-    /// Recall at rank 100.
-    pub recall_100: f64,
+/// The values of a run: for each measure, of each query.
+struct Evaluation {
+    name: String,
+    values: Vec<Vec<f64>>,
 }
 
-/// Relevance grades by query and document.
-type Grades = HashMap<String, HashMap<String, f64>>;
-/// Scores by query and document.
-type Scores = HashMap<String, HashMap<String, f32>>;
+impl Evaluation {
+    fn mean(&self, measure: usize) -> f64 {
+        self.values[measure].iter().sum::<f64>() / self.values[measure].len().max(1) as f64
+    }
+}
 
 pub fn run(arguments: &Arguments) -> Outcome {
-    let grades = read_qrels(&arguments.qrels)?;
-    let scores = read_run(&arguments.run)?;
-    let measures = measure(&grades, &scores);
+    let judgments = read_judgments(&arguments.qrels)?;
+    let runs = arguments.runs.iter().map(|path| read_run(path)).collect::<Outcome<Vec<Run>>>()?;
+    let queries = queries(arguments, &judgments, &runs)?;
+    if judgments.fractions > 0 {
+        let lines = size::count(judgments.fractions, "relevance has", "relevances have");
+        let file = arguments.qrels.display();
+        messages::print(format_args!("{file}: {lines} a fraction, which is cut off, as by trec_eval"));
+    }
+    let evaluate = |(path, run): (&PathBuf, &Run)| {
+        let of = |query: &&str| JudgedRanking::new(run.ranking(query), &judgments.grades[*query]);
+        let rankings: Vec<JudgedRanking> = queries.iter().map(of).collect();
+        let values = |measure: &Measure| rankings.iter().map(|ranking| measure.of(ranking)).collect();
+        let values = arguments.measures.iter().map(values).collect();
+        Evaluation { name: path.display().to_string(), values }
+    };
+    let evaluations: Vec<Evaluation> = arguments.runs.iter().zip(&runs).map(evaluate).collect();
+    let written = match (arguments.format, &evaluations[..]) {
+        (OutputFormat::Json, _) => write_json(arguments, &queries, &evaluations),
+        (OutputFormat::Table, [first, second]) => write_comparison(arguments, &queries, first, second),
+        (OutputFormat::Table, _) => write_means(arguments, &queries, &evaluations[0]),
+    };
+    written.map_err(output_error)
+}
+
+/// The queries that count, in order of their ids. Says which judged queries the runs lack.
+fn queries<'j>(arguments: &Arguments, judgments: &'j Judgments, runs: &[Run]) -> Outcome<Vec<&'j str>> {
+    let judged: Vec<&str> = judgments.grades.keys().map(String::as_str).collect();
+    for (path, run) in arguments.runs.iter().zip(runs) {
+        let missing = judged.iter().filter(|query| !run.has(query)).count();
+        let path = path.display();
+        if missing == judged.len() {
+            return Err(Failure::Failed(format!(
+                "{path}: none of its {} is judged in {}",
+                size::count(run.queries() as u64, "query", "queries"),
+                arguments.qrels.display()
+            )));
+        }
+        if missing > 0 {
+            let judged = size::count(judged.len() as u64, "judged query", "judged queries");
+            let effect = match arguments.common {
+                true => "not counted",
+                false => "counted as 0; --common leaves them out",
+            };
+            messages::print(format_args!("{path}: no results for {missing} of {judged}, {effect}"));
+        }
+    }
+    let counts = |query: &&str| !arguments.common || runs.iter().all(|run| run.has(query));
+    let counted: Vec<&str> = judged.into_iter().filter(counts).collect();
+    match counted.is_empty() {
+        true => Err(Failure::Failed("the runs have no judged query in common".to_string())),
+        false => Ok(counted),
+    }
+}
+
+fn write_means(arguments: &Arguments, queries: &[&str], run: &Evaluation) -> std::io::Result<()> {
+    let mut out = BufWriter::new(stdout().lock());
     let digits = usize::from(arguments.digits);
-    writeln!(
-        stdout(),
-        "{}: nDCG@10 {:.digits$}, AP@1000 {:.digits$}, R@100 {:.digits$}",
-        size::count(measures.queries as u64, "query", "queries"),
-        measures.ndcg_10,
-        measures.ap_1000,
-        measures.recall_100
-    )
-    .map_err(output_error)
-}
-
-fn measure(grades: &Grades, scores: &Scores) -> Measures {
-    let mut sum = Measures::default();
-    for (query, judged) in grades {
-        let relevant: HashMap<&str, f64> = judged
-            .iter()
-            .filter(|(_, grade)| **grade > 0.0)
-            .map(|(id, grade)| (id.as_str(), *grade))
-            .collect();
-        let gains: Vec<f64> =
-            ranking(scores, query).map(|id| relevant.get(id).copied().unwrap_or(0.0)).collect();
-        let mut ideal: Vec<f64> = relevant.values().copied().collect();
-        ideal.sort_by(|a, b| b.total_cmp(a));
-        sum.queries += 1;
-        if relevant.is_empty() {
-            continue;
-        }
-        sum.ndcg_10 += discounted(&gains) / discounted(&ideal);
-        sum.ap_1000 += average_precision(&gains, relevant.len());
-        let recalled = gains.iter().take(100).filter(|&&gain| gain > 0.0).count();
-        sum.recall_100 += recalled as f64 / relevant.len() as f64;
+    if arguments.per_query {
+        write_query_lines(&mut out, arguments, queries, std::slice::from_ref(run))?;
     }
-    let n = sum.queries.max(1) as f64;
-    Measures {
-        queries: sum.queries,
-        ndcg_10: sum.ndcg_10 / n,
-        ap_1000: sum.ap_1000 / n,
-        recall_100: sum.recall_100 / n,
+    let means = arguments.measures.iter().enumerate();
+    let means: Vec<String> =
+        means.map(|(number, measure)| format!("{measure} {:.digits$}", run.mean(number))).collect();
+    writeln!(out, "{}: {}", size::count(queries.len() as u64, "query", "queries"), means.join(", "))?;
+    out.flush()
+}
+
+/// Writes a header and a line for each query: its id, and the values of each run.
+fn write_query_lines(
+    out: &mut impl Write,
+    arguments: &Arguments,
+    queries: &[&str],
+    runs: &[Evaluation],
+) -> std::io::Result<()> {
+    let digits = usize::from(arguments.digits);
+    write!(out, "query")?;
+    for run in runs {
+        for measure in &arguments.measures {
+            let name = if runs.len() > 1 { format!(" of {}", run.name) } else { String::new() };
+            write!(out, "\t{measure}{name}")?;
+        }
     }
-}
-
-/// The documents of a query, best first.
-fn ranking<'r>(scores: &'r Scores, query: &str) -> impl Iterator<Item = &'r str> + use<'r> {
-    let mut ranking: Vec<_> = scores.get(query).into_iter().flatten().collect();
-    ranking.sort_unstable_by(|(id, score), (other_id, other)| other.total_cmp(score).then(other_id.cmp(id)));
-    ranking.into_iter().map(|(id, _)| id.as_str())
-}
-
-fn discounted(gains: &[f64]) -> f64 {
-    gains.iter().take(10).enumerate().map(|(i, gain)| gain / (i as f64 + 2.0).log2()).sum()
-}
-
-fn average_precision(gains: &[f64], relevant: usize) -> f64 {
-    let mut seen = 0;
-    let mut sum = 0.0;
-    for (i, _) in gains.iter().take(1000).enumerate().filter(|(_, gain)| **gain > 0.0) {
-        seen += 1;
-        sum += f64::from(seen) / (i + 1) as f64;
-    }
-    sum / relevant as f64
-}
-
-fn read_qrels(path: &Path) -> Outcome<Grades> {
-    let mut grades = Grades::new();
-    for_each_line(path, 4, |columns| {
-        let grade = finite("relevance", columns[3])?;
-        insert_once(grades.entry(columns[0].to_string()).or_default(), columns, grade)
-    })?;
-    Ok(grades)
-}
-
-fn read_run(path: &Path) -> Outcome<Scores> {
-    let mut scores = Scores::new();
-    for_each_line(path, 6, |columns| {
-        let rank = &columns[3];
-        rank.parse::<u64>().map_err(|_| format!("rank `{rank}` is not a number"))?;
-        let score = finite("score", columns[4])? as f32;
-        insert_once(scores.entry(columns[0].to_string()).or_default(), columns, score)
-    })?;
-    Ok(scores)
-}
-
-fn finite(name: &str, text: &str) -> Result<f64, String> {
-    let number: Option<f64> = text.parse().ok().filter(|number: &f64| number.is_finite());
-    number.ok_or_else(|| format!("{name} `{text}` is not a finite number"))
-}
-
-/// Maximum length of a line, in bytes. Ids have at most 4,096 bytes.
-const LINE_BYTES_MAX: u64 = 1 << 20;
-
-/// Inserts a document, or fails if it appears twice: counted twice, it could make measures exceed 1.
-fn insert_once<V>(documents: &mut HashMap<String, V>, columns: &[&str], value: V) -> Result<(), String> {
-    match documents.insert(columns[2].to_string(), value) {
-        Some(_) => Err(format!("document {} appears twice for query {}", columns[2], columns[0])),
-        None => Ok(()),
-    }
-}
-
-fn for_each_line(
-    path: &Path,
-    columns: usize,
-    mut body: impl FnMut(&[&str]) -> Result<(), String>,
-) -> Outcome {
-    let problem = |message: String| Failure::Failed(format!("{}: {message}", path.display()));
-    let file = File::open(path).map_err(|error| problem(error.to_string()))?;
-    let mut lines = BufReader::new(file);
-    let mut line = String::new();
-    for number in 1.. {
-        line.clear();
-        let read = lines.by_ref().take(LINE_BYTES_MAX).read_line(&mut line);
-        if read.map_err(|error| problem(format!("line {number}: {error}")))? == 0 {
-            break;
+    writeln!(out)?;
+    for (number, query) in queries.iter().enumerate() {
+        write!(out, "{query}")?;
+        for values in runs.iter().flat_map(|run| &run.values) {
+            write!(out, "\t{:.digits$}", values[number])?;
         }
-        if line.len() as u64 == LINE_BYTES_MAX {
-            return Err(problem(format!("line {number}: the line is longer than {LINE_BYTES_MAX} bytes")));
-        }
-        // Some editors write a byte order mark.
-        let line = if number == 1 { line.trim_start_matches('\u{feff}') } else { &line };
-        let found: Vec<&str> = line.split_whitespace().collect();
-        if found.is_empty() {
-            continue;
-        }
-        if found.len() < columns {
-            return Err(problem(format!("line {number}: {} columns, {columns} expected", found.len())));
-        }
-        body(&found).map_err(|error| problem(format!("line {number}: {error}")))?;
+        writeln!(out)?;
     }
     Ok(())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn measures_follow_their_definitions() {
-        let judged = |pairs: &[(&str, f64)]| pairs.iter().map(|(id, g)| (id.to_string(), *g)).collect();
-        let grades = Grades::from([
-            ("1".to_string(), judged(&[("a", 1.0), ("b", 2.0), ("c", 0.0)])),
-            ("2".to_string(), judged(&[("x", 1.0)])),
-            ("3".to_string(), judged(&[("y", 0.0)])),
-        ]);
-        // Documents of equal score are ordered by descending id.
-        let scores = [("a", 2.0), ("b", 2.0), ("c", 3.0)].map(|(id, score)| (id.to_string(), score)).into();
-        let found = measure(&grades, &Scores::from([("1".to_string(), scores)]));
-        let ideal = 2.0 + 1.0 / 3f64.log2();
-        let gained = 2.0 / 3f64.log2() + 1.0 / 2.0;
-        assert_eq!(found.queries, 3);
-        assert!((found.ndcg_10 - gained / ideal / 3.0).abs() < 1e-12);
-        assert!((found.ap_1000 - (1.0 / 2.0 + 2.0 / 3.0) / 2.0 / 3.0).abs() < 1e-12);
-        assert!((found.recall_100 - 1.0 / 3.0).abs() < 1e-12);
+/// Writes a line for each measure: the means of both runs, and what differs.
+fn write_comparison(
+    arguments: &Arguments,
+    queries: &[&str],
+    first: &Evaluation,
+    second: &Evaluation,
+) -> std::io::Result<()> {
+    let mut out = BufWriter::new(stdout().lock());
+    let digits = usize::from(arguments.digits);
+    if arguments.per_query {
+        let runs =
+            [first, second].map(|run| Evaluation { name: run.name.clone(), values: run.values.clone() });
+        write_query_lines(&mut out, arguments, queries, &runs)?;
     }
+    writeln!(
+        out,
+        "{}: {} beside {}",
+        size::count(queries.len() as u64, "query", "queries"),
+        first.name,
+        second.name
+    )?;
+    for (number, measure) in arguments.measures.iter().enumerate() {
+        let Paired { difference, wins, losses, ties, p } =
+            Paired::new(&first.values[number], &second.values[number]);
+        let p = p.map_or(String::new(), |p| format!(", p {p:.4} (paired t-test)"));
+        writeln!(
+            out,
+            "{measure} {:.digits$} {:.digits$}, difference {difference:+.digits$}, {} better, {} worse, {} equal{p}",
+            first.mean(number),
+            second.mean(number),
+            size::group(wins),
+            size::group(losses),
+            size::group(ties)
+        )?;
+    }
+    out.flush()
+}
+
+/// Writes one JSON object.
+fn write_json(arguments: &Arguments, queries: &[&str], runs: &[Evaluation]) -> std::io::Result<()> {
+    let object = |value: &dyn Fn(usize) -> Value| -> Value {
+        let members = arguments.measures.iter().enumerate();
+        members.map(|(number, measure)| (measure.to_string(), value(number))).collect::<Map<_, _>>().into()
+    };
+    let of_run = |run: &Evaluation| {
+        let mut value = json!({ "run": run.name, "measures": object(&|number| run.mean(number).into()) });
+        if arguments.per_query {
+            let query = |(at, query): (usize, &&str)| {
+                (query.to_string(), object(&|number| run.values[number][at].into()))
+            };
+            value["per_query"] = queries.iter().enumerate().map(query).collect::<Map<_, _>>().into();
+        }
+        value
+    };
+    let mut value = json!({
+        "queries": queries.len(),
+        "runs": runs.iter().map(of_run).collect::<Vec<Value>>(),
+    });
+    if let [first, second] = runs {
+        value["comparison"] = object(&|number| {
+            let paired = Paired::new(&first.values[number], &second.values[number]);
+            let Paired { difference, wins, losses, ties, p } = paired;
+            json!({ "difference": difference, "wins": wins, "losses": losses, "ties": ties, "p": p })
+        });
+    }
+    writeln!(stdout(), "{value}")
 }
