@@ -1,6 +1,6 @@
 //! Sums the reports of all input chunks, and formats the warnings and the summary of an indexing run.
 
-use crate::input::{ChunkReport, Problem, ProblemCounts, ProblemKind, SkippedEntries};
+use crate::input::{ChunkReport, Problem, ProblemCounts, ProblemKind, SkippedEntries, Unindexed};
 use crate::size::{count, group};
 use tierdex::index::SkippedTokens;
 use tierdex::limits::{FIELD_TOKENS_MAX, TERM_BYTES_MAX};
@@ -24,6 +24,7 @@ pub struct Tally {
     /// Tokens that the index does not store.
     pub skipped_tokens: SkippedTokens,
     skipped_entries: SkippedEntries,
+    unindexed: Unindexed,
     listed: ProblemCounts,
     first: Option<Problem>,
     /// Warnings held back until a document is indexed: a run without a document prints one error line only.
@@ -43,6 +44,7 @@ impl Tally {
         self.header_lines += report.header_lines;
         self.separated_ids += report.separated_ids;
         self.counts += report.counts;
+        self.unindexed.merge(&report.unindexed);
         for problem in report.problems {
             self.list(&problem);
             self.first.get_or_insert(problem);
@@ -81,7 +83,7 @@ impl Tally {
     /// Clauses of the summary after the number of documents.
     pub fn clauses(&self) -> Vec<String> {
         let clauses = self.problems().into_iter().chain(self.skipped_words());
-        clauses.flatten().chain(self.skipped_in_folders()).collect()
+        clauses.flatten().chain(self.unindexed.clause()).chain(self.skipped_in_folders()).collect()
     }
 
     fn problems(&self) -> [Option<String>; 9] {

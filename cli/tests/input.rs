@@ -48,9 +48,52 @@ fn objects_without_text_name_their_members() {
     let workspace = Workspace::new();
     workspace.file("docs.jsonl", "{\"id\":1,\"body\":\"x\"}\n".repeat(300));
     let error = only_line(&workspace.run("index docs.jsonl --out i"));
-    let words = "no text: `text` is missing or null; the object has `id`, `body`; name it with --text-field";
+    let words = "no text: the object has `id`, `body`, and no `text`; name the text as in --text-field body";
     assert!(error.contains(words) && error.contains("300 malformed lines"), "{error}");
     assert!(workspace.ok("index docs.jsonl --out i --text-field body").contains("300 documents"));
+}
+
+#[test]
+fn a_text_may_be_null_or_left_out_beside_a_title_alone() {
+    let workspace = Workspace::new();
+    let lines = [
+        "{\"id\":1,\"text\":null,\"url\":\"x\"}",
+        "{\"id\":2,\"title\":\"oak only\"}",
+        "{\"id\":3,\"title\":\"oak\",\"url\":\"x\"}",
+        "{\"id\":4}",
+        "{\"id\":5,\"text\":\"oak\",\"url\":\"x\",\"date\":1}",
+    ];
+    workspace.file("docs.jsonl", lines.join("\n"));
+    let said = workspace.ok("index docs.jsonl --out i");
+    assert!(said.starts_with("3 documents, ") && said.contains("; 2 malformed lines skipped"), "{said}");
+    assert!(said.contains("; not indexed: url (3), date (1)"), "{said}");
+    assert_eq!(ids(&workspace, "i", "oak"), ["5", "2"]);
+    workspace.file("titles.tsv", "id\ttitle\n1\toak only\n");
+    assert!(workspace.ok("index titles.tsv --out t").contains("1 header line skipped"));
+    assert_eq!(ids(&workspace, "t", "oak"), ["1"]);
+    workspace.file("story.tsv", "id\tstory\n1\toak only\n");
+    workspace.fails(1, "index story.tsv --out s", "and no text; name the columns, as in --columns id,text");
+    workspace.ok("index story.tsv --out s --columns id,text");
+    assert_eq!(ids(&workspace, "s", "oak"), ["1"]);
+}
+
+#[test]
+fn cells_in_quotes_are_read_after_a_header_in_quotes() {
+    let workspace = Workspace::new();
+    workspace
+        .file("a.tsv", "\"id\"\t\"url\"\t\"text\"\n\"1\"\t\"\"\t\"an \"\"old\"\" oak\"\n\"2\"\tx\t\"oak\n");
+    let output = workspace.run("index a.tsv --out i");
+    let said = succeeded(&output);
+    assert!(
+        said.contains("; 1 malformed line skipped; 1 header line skipped; not indexed: url (1)"),
+        "{said}"
+    );
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("a.tsv:3: column 3 has a quote that does not end in this line"), "{error}");
+    assert!(workspace.ok("search i oak").contains("an \"old\" **oak**"));
+    workspace.file("b.tsv", "\"1\"\t\"oak\"\n");
+    workspace.ok("index b.tsv --out j");
+    assert_eq!(ids(&workspace, "j", "oak"), ["\"1\""]);
 }
 
 #[test]

@@ -11,6 +11,7 @@ use serde_json::json;
 use std::io::{IsTerminal, Result, Write, stdout};
 use std::time::Duration;
 use tierdex::index::{SearchResult, Searcher};
+use tierdex::limits::PREVIEW_TITLE_BYTES;
 use tierdex::text::Snippet;
 
 /// Width of rank and score, in columns.
@@ -21,6 +22,10 @@ const ID_COLUMNS_MIN: usize = 24;
 
 /// Number of hits that are inspected for titles.
 const TITLES_PROBED: usize = 10;
+
+/// Bytes of a title in JSON; a longer one is cut and marked. Less than the title of a preview, so that it is
+/// known whether there is more.
+const JSON_TITLE_BYTES: usize = PREVIEW_TITLE_BYTES - 4;
 
 /// A hit with its stored fields.
 pub struct DisplayedHit<'a> {
@@ -61,11 +66,15 @@ impl HitsWriter for JsonHits {
     fn hit(&mut self, out: &mut dyn Write, hit: &DisplayedHit<'_>) -> Result<()> {
         self.rank += 1;
         let separator = if self.rank > 1 { "," } else { "" };
+        let title = hit.title.as_deref();
+        let cut = title.is_some_and(|title| title.len() > JSON_TITLE_BYTES);
+        let start = |title: &str| title[..title.floor_char_boundary(JSON_TITLE_BYTES)].to_string() + "…";
         let hit = json!({
             "rank": self.rank,
             "score": shortest_decimal(hit.score),
             "id": hit.id,
-            "title": hit.title,
+            "title": if cut { title.map(start) } else { title.map(str::to_string) },
+            "title_cut": cut,
             "snippet": hit.snippet.as_ref().map(|snippet| highlight(snippet, "**", "**", str::to_string)),
         });
         write!(out, "{separator}{hit}")

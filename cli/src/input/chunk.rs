@@ -45,8 +45,17 @@ impl Lines {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum LineFormat {
     Json,
-    /// With the columns inferred from the first line. Columns given by the user take precedence.
-    Tsv(Arc<[Column]>),
+    /// Columns given by the user take precedence over those inferred from the first line.
+    Tsv(TsvLayout),
+}
+
+/// What is inferred from the first line of a TSV file that is not blank.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct TsvLayout {
+    /// The columns; empty before the first line.
+    pub columns: Arc<[Column]>,
+    /// Whether cells may be in quotes.
+    pub quoted: bool,
 }
 
 /// A text file in memory.

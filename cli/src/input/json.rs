@@ -6,6 +6,8 @@
 use super::options::InputOptions;
 use super::report::{LineProblem, ProblemKind};
 use super::sink::InputDocument;
+use super::tsv;
+use super::unindexed::Unindexed;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -18,12 +20,23 @@ const NAMES_SHOWN: usize = 8;
 const MESSAGE_END_BYTES: usize = 80;
 
 /// Parses the document of a line.
-pub(super) fn document<'l>(line: &'l str, options: &InputOptions) -> Result<InputDocument<'l>, LineProblem> {
+///
+/// A text of null is empty. Without a text the object must have a title, and no members but id and title.
+/// Other members are counted in `unindexed`.
+pub(super) fn document<'l>(
+    line: &'l str,
+    options: &InputOptions,
+    unindexed: &mut Unindexed,
+) -> Result<InputDocument<'l>, LineProblem> {
     let mut parser = serde_json::Deserializer::from_str(line);
-    let members = ObjectReader(options).deserialize(&mut parser).map_err(|error| fault(line, &error))?;
+    let reader = ObjectReader { options, unindexed };
+    let members = reader.deserialize(&mut parser).map_err(|error| fault(line, &error))?;
     parser.end().map_err(|error| fault(line, &error))?;
-    let text = members.text.ok_or_else(|| no_text(line, &options.text_field))?;
-    Ok(InputDocument { id: members.id, title: members.title.unwrap_or_default(), text })
+    if !members.has_text && (members.has_others || members.title.is_none()) {
+        return Err(no_text(line, options));
+    }
+    let ObjectMembers { id, title, text, .. } = members;
+    Ok(InputDocument { id, title: title.unwrap_or_default(), text: text.unwrap_or_default() })
 }
 
 fn fault(line: &str, error: &serde_json::Error) -> LineProblem {
@@ -33,13 +46,23 @@ fn fault(line: &str, error: &serde_json::Error) -> LineProblem {
 }
 
 /// The problem of an object without text. Lists the members, as the text often has another name.
-fn no_text(line: &str, field: &str) -> LineProblem {
+fn no_text(line: &str, options: &InputOptions) -> LineProblem {
     let mut parser = serde_json::Deserializer::from_str(line);
     let names = parser.deserialize_map(MemberNames).unwrap_or_default();
-    let has = if names.is_empty() { "no members".to_string() } else { names.join(", ") };
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    let has = if names.is_empty() { "no members".to_string() } else { quoted.join(", ") };
+    // A long name is shortened, so that it is no advice.
+    let is_other = |name: &&String| {
+        **name != options.id_field && **name != options.title_field && name.len() <= MESSAGE_END_BYTES
+    };
+    let text = names.iter().filter(is_other).find(|name| tsv::is_text_name(name));
+    let advice = match text.or_else(|| names.iter().find(is_other)) {
+        Some(name) => format!("name the text as in --text-field {name}, or "),
+        None => String::new(),
+    };
     let message = format!(
-        "no text: `{field}` is missing or null; the object has {has}; name it with --text-field, or give --format text \
-         if the file is not JSON"
+        "no text: the object has {has}, and no `{}`; {advice}give --format text if the file is not JSON",
+        options.text_field
     );
     LineProblem { kind: ProblemKind::NoText, message }
 }
@@ -60,7 +83,7 @@ impl<'l> Visitor<'l> for MemberNames {
             let Some((name, _)) = map.next_entry::<String, IgnoredAny>()? else { return Ok(names) };
             let mut name = name.escape_debug().to_string();
             shorten(&mut name);
-            names.push(format!("`{name}`"));
+            names.push(name);
         }
         while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
         Ok(names)
@@ -95,9 +118,16 @@ struct ObjectMembers<'l> {
     id: Option<Cow<'l, str>>,
     title: Option<Cow<'l, str>>,
     text: Option<Cow<'l, str>>,
+    /// Whether there is a text, which may be null.
+    has_text: bool,
+    /// Whether there are members that are not indexed.
+    has_others: bool,
 }
 
-struct ObjectReader<'o>(&'o InputOptions);
+struct ObjectReader<'o> {
+    options: &'o InputOptions,
+    unindexed: &'o mut Unindexed,
+}
 
 impl<'l> DeserializeSeed<'l> for ObjectReader<'_> {
     type Value = ObjectMembers<'l>;
@@ -115,13 +145,19 @@ impl<'l> Visitor<'l> for ObjectReader<'_> {
     }
 
     fn visit_map<A: MapAccess<'l>>(self, mut map: A) -> Result<ObjectMembers<'l>, A::Error> {
-        let mut members = ObjectMembers::default();
-        while let Some(name) = map.next_key_seed(MemberName(self.0))? {
+        let (mut members, ObjectReader { options, unindexed }) = (ObjectMembers::default(), self);
+        while let Some(name) = map.next_key_seed(MemberName { options, unindexed: &mut *unindexed })? {
             match name {
-                Member::Id => members.id = id(map.next_value()?, &self.0.id_field)?,
-                Member::Title => members.title = map.next_value_seed(StringOrArray(&self.0.title_field))?,
-                Member::Text => members.text = map.next_value_seed(StringOrArray(&self.0.text_field))?,
-                Member::Other => drop(map.next_value::<IgnoredAny>()?),
+                Member::Id => members.id = id(map.next_value()?, &options.id_field)?,
+                Member::Title => members.title = map.next_value_seed(StringOrArray(&options.title_field))?,
+                Member::Text => {
+                    members.text = map.next_value_seed(StringOrArray(&options.text_field))?;
+                    members.has_text = true;
+                }
+                Member::Other => {
+                    map.next_value::<IgnoredAny>()?;
+                    members.has_others = true;
+                }
             }
         }
         Ok(members)
@@ -135,8 +171,11 @@ enum Member {
     Other,
 }
 
-/// Classifies a member by its name.
-struct MemberName<'o>(&'o InputOptions);
+/// Classifies a member by its name, and counts those that are not indexed.
+struct MemberName<'o> {
+    options: &'o InputOptions,
+    unindexed: &'o mut Unindexed,
+}
 
 impl<'l> DeserializeSeed<'l> for MemberName<'_> {
     type Value = Member;
@@ -155,10 +194,13 @@ impl Visitor<'_> for MemberName<'_> {
 
     fn visit_str<E: Error>(self, name: &str) -> Result<Member, E> {
         Ok(match name {
-            name if name == self.0.text_field => Member::Text,
-            name if name == self.0.id_field => Member::Id,
-            name if name == self.0.title_field => Member::Title,
-            _ => Member::Other,
+            name if name == self.options.text_field => Member::Text,
+            name if name == self.options.id_field => Member::Id,
+            name if name == self.options.title_field => Member::Title,
+            _ => {
+                self.unindexed.add(name, 1);
+                Member::Other
+            }
         })
     }
 }
@@ -225,13 +267,14 @@ mod tests {
 
     #[track_caller]
     fn check(line: &str, id: Option<&str>, title: &str, text: &str) {
-        let found = document(line, &InputOptions::default()).unwrap();
+        let found = document(line, &InputOptions::default(), &mut Unindexed::default()).unwrap();
         assert_eq!((found.id.as_deref(), &*found.title, &*found.text), (id, title, text));
     }
 
     #[track_caller]
     fn rejects(line: &str, expected: &str) {
-        let message = document(line, &InputOptions::default()).unwrap_err().message;
+        let message =
+            document(line, &InputOptions::default(), &mut Unindexed::default()).unwrap_err().message;
         assert!(message.contains(expected), "{message}");
         assert!(message.len() < 300 && !message.contains('\n'), "{message}");
     }
@@ -244,6 +287,9 @@ mod tests {
         check(r#"{"text":["a","b\n",""]}"#, None, "", "a\nb\n\n");
         check(r#"{"text":[]}"#, None, "", "");
         check(r#"{"text":"1","text":"2"}"#, None, "", "2");
+        check(r#"{"text":null,"url":"x"}"#, None, "", "");
+        check(r#"{"title":"t"}"#, None, "t", "");
+        check(r#"{"id":"a","title":""}"#, Some("a"), "", "");
         check(r#"{"t\u0065xt":"\u00e9\ud83d\ude00\"\\","id":"\n"}"#, Some("\n"), "", "é😀\"\\");
         check("{\"text\":\"a\\u0000b\"}", None, "", "a\0b");
     }
@@ -257,7 +303,12 @@ mod tests {
 
     #[test]
     fn strings_without_escapes_are_borrowed() {
-        let found = document(r#"{"id":"a","title":"t","text":"x"}"#, &InputOptions::default()).unwrap();
+        let found = document(
+            r#"{"id":"a","title":"t","text":"x"}"#,
+            &InputOptions::default(),
+            &mut Unindexed::default(),
+        )
+        .unwrap();
         let borrowed = |value: &Cow<'_, str>| matches!(value, Cow::Borrowed(_));
         assert!(found.id.as_ref().is_some_and(borrowed) && borrowed(&found.title) && borrowed(&found.text));
     }
@@ -270,7 +321,12 @@ mod tests {
             text_field: "body".to_string(),
             ..InputOptions::default()
         };
-        let found = document(r#"{"id":5,"docno":6,"text":7,"body":"b","headline":"h"}"#, &options).unwrap();
+        let found = document(
+            r#"{"id":5,"docno":6,"text":7,"body":"b","headline":"h"}"#,
+            &options,
+            &mut Unindexed::default(),
+        )
+        .unwrap();
         assert_eq!((found.id.as_deref(), &*found.title, &*found.text), (Some("6"), "h", "b"));
     }
 
@@ -285,12 +341,17 @@ mod tests {
         rejects("[1]", "expected a JSON object");
         rejects("5", "expected a JSON object");
         rejects(&format!("\"{}\"", "é".repeat(1000)), "expected a JSON object");
-        rejects(r#"{}"#, "no text: `text` is missing or null; the object has no members");
-        rejects(r#"{"id":1,"b\ny":{"c":2}}"#, "the object has `id`, `b\\ny`; name it with --text-field");
+        rejects(r#"{}"#, "no text: the object has no members, and no `text`; give --format text");
+        rejects(
+            r#"{"id":1,"b\ny":{"c":2}}"#,
+            "has `id`, `b\\ny`, and no `text`; name the text as in --text-field b",
+        );
+        rejects(r#"{"id":1,"url":"","Body":""}"#, "--text-field Body, or");
+        rejects(r#"{"id":1,"title":"t","url":""}"#, "--text-field url, or");
+        rejects(r#"{"id":1,"title":null}"#, "the object has `id`, `title`, and no `text`; give");
         rejects(&format!(r#"{{"{}":1}}"#, "n".repeat(1000)), "nn ... nn");
         let many: String = (0..100).map(|i| format!(r#""m{i}":{i},"#)).collect();
-        rejects(&format!(r#"{{{many}"z":1}}"#), "`m6`, `m7`; name");
-        rejects(r#"{"text":null}"#, "no text");
+        rejects(&format!(r#"{{{many}"z":1}}"#), "`m6`, `m7`, and no");
         rejects(r#"{"text":5}"#, "expected a string or an array of strings in `text`");
         rejects(r#"{"text":["a",5]}"#, "expected a string");
         rejects(r#"{"text":["a",["b"]]}"#, "expected a string");

@@ -1,10 +1,9 @@
 //! An open file of lines: yields whole lines with their format, and infers the columns of TSV from the first
 //! line.
 
-use super::chunk::{LineFormat, Lines};
+use super::chunk::{LineFormat, Lines, TsvLayout};
 use super::line_chunker::{LineChunk, LineChunker};
 use super::open::Compression;
-use super::options::Column;
 use super::report::{ChunkReport, Problem, ProblemKind};
 use super::tsv;
 use crate::size;
@@ -20,6 +19,8 @@ pub(super) struct LineFile {
     /// Whether the file is an argument itself, not found in a folder.
     pub named: bool,
     pub format: LineFormat,
+    /// Whether the user has given the columns.
+    pub has_columns: bool,
     pub chunker: LineChunker,
     /// Value of the progress counter at the end of this file, in bytes.
     pub done_at: u64,
@@ -34,24 +35,31 @@ impl LineFile {
         }
         let mut lines =
             Lines { file: Arc::clone(&self.name), format: self.format.clone(), first_line, bytes };
-        if matches!(&self.format, LineFormat::Tsv(columns) if columns.is_empty()) {
-            self.format = LineFormat::Tsv(self.infer_columns(&mut lines, report));
+        if matches!(&self.format, LineFormat::Tsv(layout) if layout.columns.is_empty()) {
+            self.format = LineFormat::Tsv(self.infer_columns(&mut lines, report)?);
             lines.format = self.format.clone();
         }
         Ok(Some(lines))
     }
 
-    /// Infers the columns from the first line, and removes the line if it is a header.
-    fn infer_columns(&self, lines: &mut Lines, report: &mut ChunkReport) -> Arc<[Column]> {
+    /// Infers the columns from the first line, and removes the line if it is a header. A header without a
+    /// text is an error, unless the user has given the columns.
+    fn infer_columns(&self, lines: &mut Lines, report: &mut ChunkReport) -> io::Result<TsvLayout> {
         let content = lines.content();
-        let Some(found) = tsv::first_line(content) else { return Arc::default() };
+        let Some(found) = tsv::first_line(content) else { return Ok(TsvLayout::default()) };
+        if let Some(header) = found.without_text.filter(|_| !self.has_columns) {
+            return Err(io::Error::other(header));
+        }
+        if !self.has_columns {
+            found.ignored.iter().for_each(|name| report.unindexed.add(name, 1));
+        }
         if let Some(end) = found.header_end {
             let end = lines.bytes.len() - content.len() + end;
             lines.first_line += memchr_iter(b'\n', &lines.bytes[..end]).count() as u64;
             lines.bytes.drain(..end);
             report.header_lines += 1;
         }
-        found.columns.into()
+        Ok(TsvLayout { columns: found.columns.into(), quoted: found.quoted })
     }
 
     fn too_long(&self, line: u64) -> Problem {

@@ -30,6 +30,7 @@ mod source;
 mod split;
 mod text;
 mod tsv;
+mod unindexed;
 mod walk;
 
 #[cfg(test)]
@@ -41,4 +42,5 @@ pub use options::{Column, InputFormat, InputOptions};
 pub use parse::parse;
 pub use report::{ChunkReport, Problem, ProblemCounts, ProblemKind};
 pub use source::InputSource;
+pub use unindexed::Unindexed;
 pub use walk::SkippedEntries;

@@ -7,6 +7,7 @@ use super::options::InputOptions;
 use super::report::{ChunkReport, LineProblem, ProblemKind};
 use super::sink::{Add, InputDocument, Origin, Sink};
 use super::tsv;
+use super::unindexed::Unindexed;
 use memchr::memchr_iter;
 use std::borrow::Cow;
 
@@ -38,7 +39,7 @@ fn parse_lines(lines: &Lines, options: &InputOptions, sink: &mut Sink<'_>) -> ti
         if !line.trim_ascii().is_empty() {
             let line = line.strip_suffix(b"\r").unwrap_or(line);
             let origin = Origin { file: &lines.file, line: Some(number) };
-            match parse_line(line, &lines.format, options) {
+            match parse_line(line, &lines.format, options, &mut sink.report.unindexed) {
                 Ok(document) => sink.document(&document, origin)?,
                 Err(LineProblem { kind, message }) => {
                     sink.report.problem(kind, || origin.problem(kind, message));
@@ -53,14 +54,18 @@ fn parse_line<'l>(
     line: &'l [u8],
     format: &LineFormat,
     options: &InputOptions,
+    unindexed: &mut Unindexed,
 ) -> Result<InputDocument<'l>, LineProblem> {
     let line = std::str::from_utf8(line).map_err(|error| LineProblem {
         kind: ProblemKind::Encoding,
         message: format!("not valid UTF-8 at byte {} of the line; {CONVERT_ADVICE}", error.valid_up_to() + 1),
     })?;
     match format {
-        LineFormat::Json => json::document(line, options),
-        LineFormat::Tsv(inferred) => tsv::document(line, options.columns.as_deref().unwrap_or(inferred)),
+        LineFormat::Json => json::document(line, options, unindexed),
+        LineFormat::Tsv(inferred) => {
+            let columns = options.columns.as_deref().unwrap_or(&inferred.columns);
+            if inferred.quoted { tsv::quoted_document(line, columns) } else { tsv::document(line, columns) }
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Report on the input: documents, bytes and problems.
 
+use super::unindexed::Unindexed;
 use std::fmt;
 use std::ops::{AddAssign, Index};
 
@@ -8,7 +9,7 @@ use std::ops::{AddAssign, Index};
 pub enum ProblemKind {
     /// A line that is not a JSON object.
     Json,
-    /// An object without text.
+    /// An object without text, and with other members than id and title.
     NoText,
     /// A member of a wrong type.
     Member,
@@ -123,6 +124,8 @@ pub struct ChunkReport {
     pub header_lines: u64,
     /// Documents whose id contains white space, which separates columns in TREC runs.
     pub separated_ids: u64,
+    /// Members and columns that are not indexed.
+    pub unindexed: Unindexed,
     /// Number of problems by kind.
     pub counts: ProblemCounts,
     /// The first problems of each kind in input order, at least one more than are printed for all chunks

@@ -3,7 +3,7 @@
 //! One file is open at a time. A file of lines yields chunks of its own; text files are collected into a
 //! batch of about the size of a chunk.
 
-use super::chunk::{Body, InputChunk, LineFormat, TextFile};
+use super::chunk::{Body, InputChunk, LineFormat, TextFile, TsvLayout};
 use super::json_layout::{self, JsonLayout};
 use super::line_chunker::{ChunkSizes, LineChunker};
 use super::line_file::{LineFile, too_long};
@@ -23,6 +23,8 @@ pub struct InputSource {
     entries: std::vec::IntoIter<InputEntry>,
     skipped: SkippedEntries,
     format: Option<InputFormat>,
+    /// Whether the user has given the columns of TSV files.
+    has_columns: bool,
     sizes: ChunkSizes,
     total: Option<u64>,
     consumed: Arc<AtomicU64>,
@@ -59,6 +61,7 @@ impl InputSource {
             entries: entries.into_iter(),
             skipped,
             format: options.format,
+            has_columns: options.columns.is_some(),
             sizes,
             consumed: Arc::default(),
             current: None,
@@ -180,7 +183,7 @@ impl InputSource {
             }
             InputFormat::Tsv => {
                 // The columns are inferred from the first line that is not blank.
-                let format = LineFormat::Tsv(Arc::default());
+                let format = LineFormat::Tsv(TsvLayout::default());
                 self.current = Some(self.lines(&file, name, opened, format, done_at));
             }
         }
@@ -220,7 +223,8 @@ impl InputSource {
     ) -> LineFile {
         let chunker = LineChunker::new(opened.reader, self.sizes);
         let (name, compression, named) = (name.into(), opened.compression, file.named);
-        LineFile { name, compression, named, format, chunker, done_at }
+        let has_columns = self.has_columns;
+        LineFile { name, compression, named, format, has_columns, chunker, done_at }
     }
 
     /// Reads a text file into the batch, or reports its problem.

@@ -1,4 +1,4 @@
-//! Parses tab-separated values: one document per line, no quoting.
+//! Parses tab-separated values: one document per line. Quotes are text, unless the header is in quotes.
 
 use super::options::Column;
 use super::report::{LineProblem, ProblemKind};
@@ -15,12 +15,18 @@ const TEXT_NAMES: &[&str] = &["text", "body", "content", "contents", "passage", 
 /// Maximum length of a column name, in bytes.
 const NAME_BYTES_MAX: usize = 64;
 
-/// Columns inferred from the first line of a file that is not blank.
-#[derive(Debug, PartialEq, Eq)]
+/// What the first line of a file that is not blank says about its columns.
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct FirstLine {
     pub columns: Vec<Column>,
     /// End of the line, if it is a header.
     pub header_end: Option<usize>,
+    /// Whether it is a header in quotes.
+    pub quoted: bool,
+    /// Names of the columns of a header that are not indexed.
+    pub ignored: Vec<String>,
+    /// The error of a header that has an id and no text.
+    pub without_text: Option<String>,
 }
 
 /// Infers the columns from the first line that is not blank; `None` if all lines are blank.
@@ -39,20 +45,57 @@ pub(super) fn first_line(bytes: &[u8]) -> Option<FirstLine> {
         _ => vec![Column::Id, Column::Title, Column::Text],
     };
     let header = std::str::from_utf8(line).ok().and_then(header);
-    let header_end = header.is_some().then_some(end);
-    Some(FirstLine { columns: header.unwrap_or_else(by_count), header_end })
+    let header = header.map(|header| FirstLine { header_end: Some(end), ..header });
+    Some(header.unwrap_or_else(|| FirstLine { columns: by_count(), ..FirstLine::default() }))
 }
 
-/// The columns of a header line: all values are valid column names, one names the text, and another the id
-/// or the title. Of several columns with one meaning the first counts.
-fn header(line: &str) -> Option<Vec<Column>> {
-    let mut columns = Vec::new();
-    for name in line.trim_end_matches(['\r', '\n']).split('\t').map(str::trim) {
+/// The columns of a header line: all values are valid column names, and there is a text with an id or a
+/// title, or an id with a title alone. If all values are in quotes, cells may be. Of several columns with one
+/// meaning the first counts.
+fn header(line: &str) -> Option<FirstLine> {
+    let names: Vec<&str> = line.trim_end_matches(['\r', '\n']).split('\t').map(str::trim).collect();
+    let unquoted: Option<Vec<&str>> =
+        names.iter().map(|name| name.strip_prefix('"')?.strip_suffix('"')).collect();
+    let (quoted, names) = (unquoted.is_some(), unquoted.unwrap_or(names));
+    let mut found = FirstLine { quoted, ..FirstLine::default() };
+    for name in &names {
         let column = column_of_name(name)?;
-        columns.push(if columns.contains(&column) { Column::Ignore } else { column });
+        let is_first = column != Column::Ignore && !found.columns.contains(&column);
+        found.columns.push(if is_first { column } else { Column::Ignore });
+        found.ignored.extend((!is_first).then(|| name.to_string()));
     }
-    let named = columns.iter().filter(|&&column| column != Column::Ignore).count();
-    (columns.contains(&Column::Text) && named > 1).then_some(columns)
+    let has = |column| found.columns.contains(&column);
+    let named = names.len() - found.ignored.len();
+    match () {
+        () if has(Column::Text) && named > 1 => Some(found),
+        () if has(Column::Id) && has(Column::Title) && found.ignored.is_empty() => Some(found),
+        () if has(Column::Id) && names.len() > 1 && !names.iter().any(|name| name.contains(' ')) => {
+            found.without_text = Some(without_text(&names, &found.columns));
+            Some(found)
+        }
+        () => None,
+    }
+}
+
+/// The error of a header without text, with the flag that names it.
+fn without_text(names: &[&str], columns: &[Column]) -> String {
+    let text = columns.iter().rposition(|&column| column == Column::Ignore);
+    let columns = columns.iter().enumerate().map(|(number, column)| match column {
+        _ if Some(number) == text => "text",
+        Column::Id => "id",
+        Column::Title => "title",
+        Column::Text | Column::Ignore => "-",
+    });
+    format!(
+        "the header has {}, and no text; name the columns, as in --columns {}",
+        names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "),
+        columns.collect::<Vec<_>>().join(",")
+    )
+}
+
+/// Whether a name is a usual one for texts.
+pub(super) fn is_text_name(name: &str) -> bool {
+    TEXT_NAMES.iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
 /// The meaning of a column name; `None` if the value is not a valid name.
@@ -64,7 +107,7 @@ fn column_of_name(name: &str) -> Option<Column> {
         () if !first || !rest || name.len() > NAME_BYTES_MAX => None,
         () if is(ID_NAMES) => Some(Column::Id),
         () if is(TITLE_NAMES) => Some(Column::Title),
-        () if is(TEXT_NAMES) => Some(Column::Text),
+        () if is_text_name(name) => Some(Column::Text),
         () => Some(Column::Ignore),
     }
 }
@@ -92,9 +135,61 @@ pub(super) fn document<'l>(line: &'l str, columns: &[Column]) -> Result<InputDoc
     Ok(document)
 }
 
+/// Parses the document of a line whose cells may be in quotes: two quotes in such a cell are one, and tabs are
+/// text. The cells end with the line.
+pub(super) fn quoted_document<'l>(
+    line: &'l str,
+    columns: &[Column],
+) -> Result<InputDocument<'l>, LineProblem> {
+    let (mut document, mut rest) = (InputDocument::default(), Some(line));
+    for (number, column) in columns.iter().enumerate() {
+        let Some(remaining) = rest else { return Err(too_few(number, columns.len())) };
+        let (value, after) = quoted_cell(remaining).ok_or_else(|| {
+            problem(format!("column {} has a quote that does not end in this line", number + 1))
+        })?;
+        rest = after;
+        match column {
+            Column::Id => document.id = Some(value),
+            Column::Title => document.title = value,
+            Column::Text => document.text = value,
+            Column::Ignore => {}
+        }
+    }
+    Ok(document)
+}
+
+/// The first cell of a line and what follows its tab; `None` if its quotes are not closed.
+fn quoted_cell(line: &str) -> Option<(Cow<'_, str>, Option<&str>)> {
+    let Some(quoted) = line.strip_prefix('"') else {
+        return Some(match line.split_once('\t') {
+            Some((value, after)) => (Cow::Borrowed(value), Some(after)),
+            None => (Cow::Borrowed(line), None),
+        });
+    };
+    let mut end = 0;
+    loop {
+        end += memchr(b'"', &quoted.as_bytes()[end..])?;
+        let after = &quoted[end + 1..];
+        if after.starts_with('"') {
+            end += 2;
+            continue;
+        }
+        let value = Cow::Borrowed(&quoted[..end]);
+        let value = if value.contains('"') { Cow::Owned(value.replace("\"\"", "\"")) } else { value };
+        return match after.strip_prefix('\t') {
+            Some(after) => Some((value, Some(after))),
+            None => after.is_empty().then_some((value, None)),
+        };
+    }
+}
+
+fn problem(message: String) -> LineProblem {
+    LineProblem { kind: ProblemKind::Columns, message }
+}
+
 fn too_few(found: usize, expected: usize) -> LineProblem {
     let found = size::count(found as u64, "column", "columns");
-    LineProblem { kind: ProblemKind::Columns, message: format!("{found}, {expected} expected") }
+    problem(format!("{found}, {expected} expected"))
 }
 
 #[cfg(test)]
@@ -128,6 +223,35 @@ mod tests {
     }
 
     #[test]
+    fn cells_in_quotes_are_unquoted() {
+        let columns = Column::parse_list("id,text").unwrap();
+        for (line, expected) in [
+            ("\"1\"\t\"a \"\"b\"\" c\"", Some(("1", "a \"b\" c"))),
+            ("1\ta \"b\"", Some(("1", "a \"b\""))),
+            ("\"1\"\t\"a\tb\"\tmore", Some(("1", "a\tb"))),
+            ("\"\"\t\"\"", Some(("", ""))),
+            ("\"\"\"\"\t\"\"\"\"\"\"", Some(("\"", "\"\""))),
+            ("\"1\t\"a\"", None),
+            ("\"1\" x\ta", None),
+            ("\"1\"", None),
+        ] {
+            let found = quoted_document(line, &columns).ok();
+            let found = found.as_ref().map(|found| (found.id.as_deref().unwrap(), &*found.text));
+            assert_eq!(found, expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_header_without_text_is_an_error() {
+        let error = |line: &str| first_line(line.as_bytes()).unwrap().without_text;
+        let words =
+            "the header has `id`, `url`, `story`, and no text; name the columns, as in --columns id,-,text";
+        assert_eq!(error("id\turl\tstory\n1\t2\t3"), Some(words.to_string()));
+        assert_eq!(error("id\ttitle\n"), None);
+        assert_eq!(error("id\tstory\ttext\n"), None);
+    }
+
+    #[test]
     fn the_number_of_columns_determines_their_meaning() {
         let cases: [(&[u8], usize); 7] = [
             (b"", 0),
@@ -154,13 +278,16 @@ mod tests {
             ("\n\r\nDocID\tBody\r\n", vec![Id, Text]),
             ("url\tcontents\tTitle\t_id", vec![Ignore, Text, Title, Id]),
             ("id\ttext\tbody\n", vec![Id, Text, Ignore]),
+            ("id\ttitle\n", vec![Id, Title]),
+            ("\"id\"\t\"Text\"\r\n", vec![Id, Text]),
         ] {
             let found = first_line(format!("{line}1\t2").as_bytes());
             let found = if line.ends_with('\n') { found } else { first_line(line.as_bytes()) };
-            assert_eq!(found, Some(FirstLine { columns, header_end: Some(line.len()) }), "{line}");
+            let found = found.map(|found| (found.columns, found.header_end));
+            assert_eq!(found, Some((columns, Some(line.len()))), "{line}");
         }
         for line in
-            ["1\ttext", "cat\ttext", "a\tb\ttext", "id\ttitle", "id", "id\t\ttext", "id\tthe text", "text"]
+            ["1\ttext", "cat\ttext", "a\tb\ttext", "id", "id\t\ttext", "id\tthe text", "text", "\"id\"\ttext"]
         {
             assert_eq!(first_line(line.as_bytes()).unwrap().header_end, None, "{line}");
         }

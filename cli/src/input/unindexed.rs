@@ -1,0 +1,70 @@
+//! Counts of the members of JSON objects and columns of TSV files that are not indexed.
+
+use crate::size;
+
+/// Names that are counted; further ones are only noted.
+const NAMES_MAX: usize = 16;
+
+/// Names in a message.
+const NAMES_SHOWN: usize = 5;
+
+/// Bytes of a name that are kept.
+const NAME_BYTES_MAX: usize = 40;
+
+/// Names with their counts, in order of their first occurrence.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Unindexed {
+    names: Vec<(String, u64)>,
+    further: bool,
+}
+
+impl Unindexed {
+    /// Counts `count` more occurrences of a name.
+    pub fn add(&mut self, name: &str, count: u64) {
+        let name = &name[..name.floor_char_boundary(NAME_BYTES_MAX)];
+        match self.names.iter().position(|(known, _)| known == name) {
+            Some(at) => self.names[at].1 += count,
+            None if self.names.len() < NAMES_MAX => self.names.push((name.to_string(), count)),
+            None => self.further = true,
+        }
+    }
+
+    /// Adds the counts of another chunk.
+    pub fn merge(&mut self, other: &Unindexed) {
+        other.names.iter().for_each(|(name, count)| self.add(name, *count));
+        self.further |= other.further;
+    }
+
+    /// The most frequent names with their counts; `None` without a name.
+    pub fn clause(&self) -> Option<String> {
+        let mut names = self.names.clone();
+        names.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let shown = names.iter().take(NAMES_SHOWN);
+        let mut shown: Vec<String> =
+            shown.map(|(name, count)| format!("{} ({})", name.escape_debug(), size::group(*count))).collect();
+        if self.further || names.len() > NAMES_SHOWN {
+            shown.push("and others".to_string());
+        }
+        (!shown.is_empty()).then(|| format!("not indexed: {}", shown.join(", ")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_frequent_names_are_shown() {
+        let mut all = Unindexed::default();
+        assert_eq!(all.clause(), None);
+        all.add("date", 1);
+        let mut other = Unindexed::default();
+        other.add("url", 1200);
+        other.add("date", 1);
+        all.merge(&other);
+        assert_eq!(all.clause().unwrap(), "not indexed: url (1,200), date (2)");
+        (0..100).for_each(|number| all.add(&format!("m{number}"), 1));
+        assert_eq!(all.names.len(), NAMES_MAX);
+        assert!(all.clause().unwrap().ends_with("m0 (1), m1 (1), m2 (1), and others"));
+    }
+}
