@@ -66,7 +66,7 @@ impl IndexJob {
             |chunk, add| parse(chunk, &self.options, add),
             |report| {
                 progress.advance(report.documents, report.bytes);
-                let stops = |problem: &&Problem| self.stop_at_problem && !problem.kind.is_indexed();
+                let stops = |problem: &&Problem| self.stop_at_problem && problem.kind.is_loss();
                 if let Some(problem) = report.problems.iter().find(stops) {
                     return Err(tierdex::Error::Failed(format!("{problem}; nothing was committed")));
                 }

@@ -87,7 +87,7 @@ impl Tally {
     }
 
     fn problems(&self) -> [Option<String>; 9] {
-        use ProblemKind::{Binary, CutShort, NotLines, Replaced, TooLarge, Unreadable};
+        use ProblemKind::{Binary, BinaryInFolder, CutShort, NotLines, Replaced, TooLarge, Unreadable};
         let malformed = ProblemKind::MALFORMED.iter().map(|&kind| self.counts[kind]).sum();
         let (header_lines, ids) = (self.header_lines, self.separated_ids);
         let of = |kind| self.counts[kind];
@@ -97,7 +97,7 @@ impl Tally {
             clause(of(Unreadable), "file or folder", "files or folders", "could not be read"),
             clause(of(NotLines), "JSON file", "JSON files", "skipped that are not JSON lines"),
             clause(of(CutShort), "file", "files", "read only in part"),
-            clause(of(Binary), "binary file", "binary files", "skipped"),
+            clause(of(Binary) + of(BinaryInFolder), "binary file", "binary files", "skipped"),
             clause(of(Replaced), "document", "documents", "with invalid UTF-8, replaced by U+FFFD"),
             clause(header_lines, "header line", "header lines", "skipped"),
             clause(ids, "id", "ids", "with white space, which is percent-encoded in TREC runs"),

@@ -5,7 +5,7 @@ mod workspace;
 use std::ffi::OsStr;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
-use std::process::Output;
+use std::process::{Command, Output};
 use workspace::{DOCUMENTS, Workspace, failed, succeeded};
 
 /// The only line on standard error of a command that failed with exit code 1.
@@ -51,6 +51,31 @@ fn objects_without_text_name_their_members() {
     let words = "no text: the object has `id`, `body`, and no `text`; name the text as in --text-field body";
     assert!(error.contains(words) && error.contains("300 malformed lines"), "{error}");
     assert!(workspace.ok("index docs.jsonl --out i --text-field body").contains("300 documents"));
+}
+
+#[test]
+fn archives_and_other_formats_are_named_with_the_command_that_unpacks_them() {
+    let workspace = Workspace::new();
+    workspace.file("f/a.txt", "oak");
+    for arguments in [["-cf", "f.tar", "f"], ["-czf", "f.tar.gz", "f"]] {
+        let tar = Command::new("tar").args(arguments).current_dir(workspace.path("")).status();
+        assert!(tar.unwrap().success());
+    }
+    workspace.file("f/b.jsonl.bz2", b"BZh91AY&SY-no-zero-byte");
+    for (name, words) in [
+        ("f.tar", "f.tar: a tar archive; unpack it with `tar xf f.tar` and index the folder"),
+        ("f.tar.gz", "f.tar.gz: a tar archive compressed by gzip; unpack it with `tar xf f.tar.gz`"),
+        ("f/b.jsonl.bz2", "a file compressed by bzip2; decompress it with `bunzip2 f/b.jsonl.bz2`"),
+        ("f/b.jsonl.bz2 --format jsonl", "a file compressed by bzip2"),
+    ] {
+        let error = only_line(&workspace.run(&format!("index {name} --out i")));
+        assert!(error.contains(words) && error.contains("nothing was committed"), "{error}");
+    }
+    let output = workspace.run("index f --out i");
+    assert!(
+        succeeded(&output).contains("1 document, ") && succeeded(&output).contains("; 1 binary file skipped")
+    );
+    assert!(String::from_utf8(output.stderr).unwrap().contains("f/b.jsonl.bz2: a file compressed by bzip2"));
 }
 
 #[test]

@@ -176,6 +176,9 @@ fn invalid_sizes_are_rejected_with_the_reason() {
         ("search i cat --dram 0", "too small: a size is at least 1 byte"),
         ("search i cat --dram 99999999999G", "too large: a size is at most 18446744073709551615 bytes"),
         ("search i cat --dram 1.5G", "`1.5G` is not a size"),
+        ("search i cat -k -1", "k must be at least 0"),
+        ("batch i --queries q --run r -k -1", "k must be at least 0"),
+        ("search i cat -k 1.5", "expected a number of hits"),
         ("index x --out i --memory 0K", "too small"),
         ("index x --out i --split 99999999999999999999999", "too large"),
     ] {

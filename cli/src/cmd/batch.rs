@@ -1,7 +1,7 @@
 //! `tierdex batch`: evaluates a file of queries and writes a TREC run.
 
 use super::index::OnError;
-use super::search::{QueryThreads, RankingArguments};
+use super::search::{QueryThreads, RankingArguments, parse_k};
 use crate::failure::{Failure, Outcome, output_error};
 use crate::memory_flags::{self, MemoryFlags};
 use crate::messages;
@@ -42,7 +42,7 @@ pub struct Arguments {
     #[arg(long)]
     run: PathBuf,
     /// Maximum number of hits per query
-    #[arg(short, default_value_t = 1000)]
+    #[arg(short, default_value_t = 1000, allow_negative_numbers = true, value_parser = parse_k)]
     k: usize,
     #[command(flatten)]
     ranking: RankingArguments,

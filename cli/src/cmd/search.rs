@@ -48,7 +48,7 @@ pub struct QueryArguments {
     #[arg(long)]
     lenient: bool,
     /// Maximum number of hits
-    #[arg(short, default_value_t = 10)]
+    #[arg(short, default_value_t = 10, allow_negative_numbers = true, value_parser = parse_k)]
     k: usize,
     #[command(flatten)]
     ranking: RankingArguments,
@@ -64,6 +64,15 @@ pub struct QueryThreads {
     /// Number of threads that evaluate queries; results do not depend on it [default: number of processors]
     #[arg(long, value_name = "N", value_parser = parse_threads)]
     pub threads: Option<usize>,
+}
+
+/// Parses a maximum number of hits.
+pub fn parse_k(text: &str) -> Result<usize, String> {
+    let is_negative = text.strip_prefix('-').is_some_and(|digits| digits.parse::<u64>().is_ok());
+    text.parse().map_err(|_| match is_negative {
+        true => "k must be at least 0".to_string(),
+        false => "expected a number of hits".to_string(),
+    })
 }
 
 /// Maximum number of threads that evaluate queries.

@@ -15,6 +15,7 @@
 mod background_reader;
 mod byte_order_mark;
 mod chunk;
+mod file_kind;
 mod gzip;
 mod json;
 mod json_layout;

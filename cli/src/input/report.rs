@@ -27,8 +27,10 @@ pub enum ProblemKind {
     NotLines,
     /// A file of lines that can be read only in part. The lines before the error are indexed.
     CutShort,
-    /// A file that is not text.
+    /// A file argument that is not text.
     Binary,
+    /// A file in a folder that is not text.
+    BinaryInFolder,
     /// A text file with invalid UTF-8. It is indexed, with U+FFFD in place of invalid bytes.
     Replaced,
 }
@@ -46,9 +48,9 @@ impl ProblemKind {
 
     const COUNT: usize = ProblemKind::Replaced as usize + 1;
 
-    /// Whether the document is indexed despite the problem.
-    pub fn is_indexed(self) -> bool {
-        self == ProblemKind::Replaced
+    /// Whether the problem ends a run with `--on-error fail`: something that should be in the index is not.
+    pub fn is_loss(self) -> bool {
+        !matches!(self, ProblemKind::Replaced | ProblemKind::BinaryInFolder)
     }
 }
 

@@ -4,6 +4,7 @@
 //! batch of about the size of a chunk.
 
 use super::chunk::{Body, InputChunk, LineFormat, TextFile, TsvLayout};
+use super::file_kind;
 use super::json_layout::{self, JsonLayout};
 use super::line_chunker::{ChunkSizes, LineChunker};
 use super::line_file::{LineFile, too_long};
@@ -161,6 +162,12 @@ impl InputSource {
                 );
             }
         };
+        let (head, opened) = opened.peek(file_kind::HEAD_BYTES);
+        if let Some(message) = file_kind::explain(&head, &name, opened.compression) {
+            self.report.file_problem(&name, binary(&file), message);
+            self.consumed.fetch_max(done_at, Ordering::Relaxed);
+            return Ok(());
+        }
         let (layout, opened) = self.json_layout(&file, &name, opened);
         let is_converted =
             opened.compression != Compression::Plain || matches!(file.location, InputLocation::StandardInput);
@@ -244,10 +251,10 @@ impl InputSource {
         };
         match read {
             TextContent::Text(bytes) => self.batch.push(TextFile { id: name, title: file.title(), bytes }),
-            TextContent::Binary if !file.named => drop(self.report.counts.increment(ProblemKind::Binary)),
             TextContent::Binary => {
-                let message = "binary file; for JSON lines or TSV give --format";
-                self.report.file_problem(&name, ProblemKind::Binary, message);
+                let advice = if file.named { "; for JSON lines or TSV give --format" } else { "" };
+                let message = format!("binary file{advice}");
+                self.report.file_problem(&name, binary(file), message);
             }
             TextContent::TooLong => {
                 let message = too_long("the file", self.sizes.document_bytes_max);
@@ -272,6 +279,10 @@ impl InputSource {
         self.report.file_problem(name, kind, message);
         Ok(())
     }
+}
+
+fn binary(file: &InputFile) -> ProblemKind {
+    if file.named { ProblemKind::Binary } else { ProblemKind::BinaryInFolder }
 }
 
 fn is_csv(input: &Path) -> bool {

@@ -109,7 +109,7 @@ impl InputFixture {
                 .problems
                 .extend(report.problems.iter().map(|problem| self.relative(&problem.to_string())));
             outcome.chunks.push(report.bytes);
-            outcome.binary += report.counts[ProblemKind::Binary];
+            outcome.binary += report.counts[ProblemKind::Binary] + report.counts[ProblemKind::BinaryInFolder];
         }
         if let Some(total) = source.total_bytes() {
             assert_eq!(source.progress().load(Ordering::Relaxed), total);
@@ -288,8 +288,9 @@ fn binary_empty_and_invalid_files_are_handled() {
         outcome.documents,
         [["bad.txt", "bad.txt", "a\u{FFFD}b"], ["empty", "empty", ""], ["nul.jsonl:3", "", "ok"]]
     );
-    assert_eq!(outcome.problems.len(), 3, "{:?}", outcome.problems);
-    assert!(outcome.problems[0].starts_with("bad.txt: invalid UTF-8 was replaced"));
+    assert_eq!(outcome.problems.len(), 5, "{:?}", outcome.problems);
+    assert_eq!(outcome.problems[..2], ["binary: binary file", "binary.gz: binary file"]);
+    assert!(outcome.problems[2].starts_with("bad.txt: invalid UTF-8 was replaced"));
 
     let outcome = fixture.run(&["binary"]);
     assert_eq!((outcome.binary, outcome.documents.len()), (1, 0));
