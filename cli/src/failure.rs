@@ -15,6 +15,8 @@ pub enum Failure {
     Failed(String),
     /// An operation on a file of the index failed: exit code 1.
     Storage(tierdex::io::Error),
+    /// Another writer holds the lock of the index: exit code 75.
+    Busy(String),
     /// A signal stopped the command: exit code 130.
     Interrupted(String),
     /// The reader of standard output closed the pipe: no message, exit code 0.
@@ -28,11 +30,15 @@ impl Failure {
     /// Exit code of a command that a signal stopped: 128 plus the number of SIGINT.
     pub const INTERRUPTED: u8 = 130;
 
+    /// Exit code of a command that another writer blocks: `EX_TEMPFAIL` of `sysexits.h`, try again later.
+    pub const BUSY: u8 = 75;
+
     /// Prints one line on standard error and returns the exit code.
     pub fn report(&self) -> ExitCode {
         let code = match self {
             Failure::Usage(_) => 2,
             Failure::Failed(_) | Failure::Storage(_) => 1,
+            Failure::Busy(_) => Failure::BUSY,
             Failure::Interrupted(_) => Failure::INTERRUPTED,
             Failure::OutputClosed => return ExitCode::SUCCESS,
         };
@@ -54,9 +60,10 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Usage(message) | Failure::Failed(message) | Failure::Interrupted(message) => {
-                f.write_str(message)
-            }
+            Failure::Usage(message)
+            | Failure::Failed(message)
+            | Failure::Busy(message)
+            | Failure::Interrupted(message) => f.write_str(message),
             Failure::Storage(error) => error.fmt(f),
             Failure::OutputClosed => Ok(()),
         }
@@ -68,6 +75,7 @@ impl From<tierdex::Error> for Failure {
         let message = error.to_string();
         match error {
             tierdex::Error::Usage(_) | tierdex::Error::Query { .. } => Failure::Usage(message),
+            tierdex::Error::Busy(_) => Failure::Busy(message),
             tierdex::Error::Interrupted => Failure::Interrupted(message),
             tierdex::Error::Storage(error) => Failure::Storage(error),
             _ => Failure::Failed(message),

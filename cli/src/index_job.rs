@@ -5,14 +5,17 @@ use crate::index_size::total_bytes;
 use crate::input::{InputOptions, InputSource, Problem, parse};
 use crate::interrupt;
 use crate::messages::printable;
+use crate::open;
+use crate::problem_file::ProblemFile;
 use crate::progress::IndexProgress;
 use crate::size;
 use crate::tally::Tally;
+use serde_json::json;
 use std::io::{Write, stdout};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tierdex::index::{IndexWriter, Manifest, Merge, OpenMode, Stop, WriterOptions, ingest};
+use tierdex::index::{Manifest, Merge, OpenMode, Stop, WriterOptions, ingest};
 use tierdex::io::Disk;
 use tierdex::schema::Schema;
 
@@ -25,7 +28,11 @@ pub struct IndexJob {
     pub threads: usize,
     pub memory: usize,
     pub merge: Merge,
+    /// Time to wait for another writer.
+    pub wait: Duration,
     pub stop_at_problem: bool,
+    /// The file for all problems.
+    pub problems: Option<ProblemFile>,
 }
 
 /// Result of an indexing run.
@@ -38,19 +45,19 @@ pub struct IndexSummary {
 
 impl IndexJob {
     /// Indexes all documents of `source` and commits.
-    pub fn run(self, mut source: InputSource) -> Outcome<IndexSummary> {
+    pub fn run(mut self, mut source: InputSource) -> Outcome<IndexSummary> {
         let start = Instant::now();
         let stop = Stop::default();
         let _watched = interrupt::raise_on_signal(stop.clone());
         let options = WriterOptions { memory: self.memory, stop: stop.clone() };
-        let mut writer = IndexWriter::open(self.disk.clone(), self.schema.clone(), self.mode, options)?;
+        let mut writer = open::writer(self.disk.clone(), &self.schema, self.mode, &options, self.wait)?;
         // Raised by Ctrl-C, and by an error of the writer.
         let stop = writer.stop().clone();
         source.stop_on(stop.clone());
         source.limit_documents(writer.document_bytes_max());
         let mut progress = IndexProgress::new(&source);
         if writer.threads_max() < self.threads {
-            let (memory, most) = (size::show(self.memory as u64), writer.threads_max());
+            let (memory, most) = (size::as_flag(self.memory as u64), writer.threads_max());
             progress.print(&format!(
                 "tierdex: --memory of {memory} is enough for {most} of {} threads; give 128M per thread to use all",
                 self.threads
@@ -59,6 +66,7 @@ impl IndexJob {
         let mut tally = Tally::new(source.skipped_entries());
         // A read that fails after the stop signal is reported as an interruption.
         let failed = |problem| stop.check().err().unwrap_or(tierdex::Error::Failed(problem));
+        let (mut problems, stop_at_problem) = (self.problems.take(), self.stop_at_problem);
         let result = ingest(
             &mut writer,
             self.threads,
@@ -66,7 +74,10 @@ impl IndexJob {
             |chunk, add| parse(chunk, &self.options, add),
             |report| {
                 progress.advance(report.documents, report.bytes);
-                let stops = |problem: &&Problem| self.stop_at_problem && problem.kind.is_loss();
+                if let Some(file) = &mut problems {
+                    file.add(&report).map_err(|failure| tierdex::Error::Failed(failure.to_string()))?;
+                }
+                let stops = |problem: &&Problem| stop_at_problem && problem.kind.is_loss();
                 if let Some(problem) = report.problems.iter().find(stops) {
                     return Err(tierdex::Error::Failed(format!("{problem}; nothing was committed")));
                 }
@@ -78,6 +89,9 @@ impl IndexJob {
         let result = result.and_then(|()| {
             if tally.is_empty() {
                 return Err(tierdex::Error::Failed(tally.nothing_indexed()));
+            }
+            if let Some(file) = problems.take() {
+                file.finish().map_err(|failure| tierdex::Error::Failed(failure.to_string()))?;
             }
             progress.set_phase("writing");
             writer.commit(self.merge)
@@ -104,10 +118,10 @@ impl IndexSummary {
         let seconds = self.elapsed.as_secs_f64().max(1e-9);
         let documents = |number| size::count(number, "document", "documents");
         let mut line = format!(
-            "{}, {} of text in {seconds:.1} s ({:.1} MB/s); {} holds {} in {}",
+            "{}, {} of text in {seconds:.1} s ({}); {} holds {} in {}",
             documents(self.tally.documents),
             size::show(self.tally.bytes),
-            self.tally.bytes as f64 / 1e6 / seconds,
+            size::per_second(self.tally.bytes, seconds),
             printable(&out.display().to_string()),
             documents(self.total),
             size::show(self.index_bytes)
@@ -116,6 +130,18 @@ impl IndexSummary {
             line += &format!("; {clause}");
         }
         writeln!(stdout(), "{line}")
+    }
+
+    /// Prints the summary as one JSON object.
+    pub fn print_json(&self, out: &Path) -> std::io::Result<()> {
+        let mut summary = self.tally.as_json();
+        summary["index"] = json!({
+            "path": out.display().to_string(),
+            "documents": self.total,
+            "bytes": self.index_bytes,
+        });
+        summary["seconds"] = self.elapsed.as_secs_f64().into();
+        writeln!(stdout(), "{summary}")
     }
 }
 

@@ -16,6 +16,7 @@ pub mod memory_flags;
 pub mod messages;
 pub mod open;
 mod panic_hook;
+mod problem_file;
 pub mod progress;
 mod query_file;
 mod run_file;

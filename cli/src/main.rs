@@ -1,12 +1,12 @@
 //! The `tierdex` command. Each subcommand has its own file in `cmd`. Exit codes: 0, 1 for a failure, 2 for a
-//! usage error, 130 for SIGINT, SIGTERM and SIGHUP.
+//! usage error, 75 if another writer is at work, 130 for SIGINT, SIGTERM and SIGHUP.
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
-use tierdex::engine::ExecutorOptions;
 use tierdex::io::ExitOutOfMemory;
 use tierdex_cli::cmd;
 use tierdex_cli::failure::Outcome;
+use tierdex_cli::memory_flags;
 
 #[global_allocator]
 static ALLOCATOR: ExitOutOfMemory = ExitOutOfMemory;
@@ -41,6 +41,10 @@ enum Command {
     Eval(cmd::eval::Arguments),
     /// Index text files of this machine and answer a few sample queries
     Demo(cmd::demo::Arguments),
+    /// Write the completion script of a shell to standard output
+    Completions(cmd::completions::Arguments),
+    /// Write manual pages to a directory
+    Man(cmd::man::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -57,12 +61,14 @@ fn run(command: Command) -> Outcome {
         }
         Command::Info(arguments) => (cmd::info::run(arguments), Some(&arguments.dir)),
         Command::Stats(arguments) => {
-            (cmd::stats::run(arguments, ExecutorOptions::default(), None), Some(&arguments.dir))
+            (cmd::stats::run(arguments, memory_flags::search_options(0), None), Some(&arguments.dir))
         }
         Command::Check(arguments) => (cmd::check::run(arguments), Some(&arguments.dir)),
         Command::Ciff(arguments) => (cmd::ciff::run(arguments), Some(arguments.index())),
         Command::Eval(arguments) => (cmd::eval::run(arguments), None),
         Command::Demo(arguments) => (cmd::demo::run(arguments), None),
+        Command::Completions(arguments) => (cmd::completions::run(arguments, Arguments::command()), None),
+        Command::Man(arguments) => (cmd::man::run(arguments, Arguments::command()), None),
     };
     outcome.map_err(|failure| index.into_iter().fold(failure, |failure, index| failure.in_folder(index)))
 }

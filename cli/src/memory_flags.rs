@@ -1,6 +1,6 @@
 //! Flags of the memory budget and of the postings cache, and the report of `--stats`.
 
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::messages;
 use clap::Args;
 use tierdex::engine::{Executor, ExecutorOptions, MetaTier, Mode};
@@ -40,12 +40,13 @@ impl MemoryFlags {
         ExecutorOptions { dram: self.dram, ..defaults }.complete(index, self.cache.clone(), meta)
     }
 
-    /// Starts an executor. Prints the memory report if the budget is too small, and, if any flag is given or
-    /// `verbose` is set, the reason for a fallback to a slower I/O engine.
+    /// Starts an executor. Prints the reason for a fallback to a slower I/O engine if any flag is given or
+    /// `verbose` is set.
     pub fn executor(&self, index: &Index, options: &ExecutorOptions, verbose: bool) -> Outcome<Executor> {
-        let report = Executor::memory_report(index, options);
-        if report.check().is_err() {
-            messages::print_lines(&report.to_string());
+        if let Err(error) = Executor::memory_report(index, options).check() {
+            let threads =
+                if options.threads > 1 { format!(" --threads {}", options.threads) } else { String::new() };
+            return Err(Failure::Usage(format!("{error}; `tierdex stats{threads}` shows the parts")));
         }
         let executor = Executor::new(index, options)?;
         if let Some(why) = executor.fallback().filter(|_| verbose || !self.is_default()) {
@@ -53,6 +54,13 @@ impl MemoryFlags {
         }
         Ok(executor)
     }
+}
+
+/// Options for one query, which `tierdex stats` reports: the memory of a query of up to `k` hits that are
+/// displayed.
+pub fn search_options(k: usize) -> ExecutorOptions {
+    let defaults = ExecutorOptions::default();
+    ExecutorOptions { hits_max: k.max(defaults.hits_max), previews: true, ..defaults }
 }
 
 /// Formats read mode, memory tiers and cache.

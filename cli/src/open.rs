@@ -3,8 +3,13 @@
 use crate::failure::{Failure, Outcome};
 use std::path::Path;
 use std::sync::Arc;
-use tierdex::index::Index;
-use tierdex::io::{ErrorKind, PosixDisk};
+use std::time::{Duration, Instant};
+use tierdex::index::{Index, IndexWriter, OpenMode, WriterOptions};
+use tierdex::io::{Disk, ErrorKind, PosixDisk};
+use tierdex::schema::Schema;
+
+/// Interval between attempts to take the lock of an index.
+const LOCK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Opens the directory of an existing index.
 pub fn disk(dir: &Path) -> Outcome<Arc<PosixDisk>> {
@@ -22,6 +27,37 @@ pub fn disk(dir: &Path) -> Outcome<Arc<PosixDisk>> {
 /// Opens the newest commit in a directory.
 pub fn index(dir: &Path) -> Outcome<Index> {
     Index::open_on(disk(dir)?).map_err(usage_as_failure)
+}
+
+/// Opens a writer. Waits up to `wait` while another one holds the lock.
+pub fn writer(
+    disk: Arc<dyn Disk>,
+    schema: &Schema,
+    mode: OpenMode,
+    options: &WriterOptions,
+    wait: Duration,
+) -> Outcome<IndexWriter> {
+    let start = Instant::now();
+    loop {
+        match IndexWriter::open(disk.clone(), schema.clone(), mode, options.clone()) {
+            Err(tierdex::Error::Busy(_)) if start.elapsed() < wait => {
+                options.stop.check()?;
+                std::thread::sleep(LOCK_INTERVAL.min(wait));
+            }
+            Err(tierdex::Error::Busy(message)) => {
+                return Err(Failure::Busy(format!("{message}, or give --wait SECONDS")));
+            }
+            opened => return Ok(opened?),
+        }
+    }
+}
+
+/// The error of a writer that a signal stopped, if there was no commit before.
+pub fn nothing_committed(failure: Failure) -> Failure {
+    match failure {
+        Failure::Interrupted(_) => Failure::Interrupted("interrupted; nothing was committed".to_string()),
+        failure => failure,
+    }
 }
 
 /// A directory without an index is a failure (exit code 1), not a usage error.

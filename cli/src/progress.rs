@@ -37,9 +37,9 @@ impl IndexProgress {
     pub fn advance(&mut self, documents: u64, bytes: u64) {
         self.documents += documents;
         self.bytes += bytes;
-        let speed = self.bytes as f64 / 1e6 / self.start.elapsed().as_secs_f64().max(1e-9);
+        let speed = size::per_second(self.bytes, self.start.elapsed().as_secs_f64());
         let documents = size::count(self.documents, "document", "documents");
-        self.bar.set_message(format!("{documents}, {speed:.1} MB/s"));
+        self.bar.set_message(format!("{documents}, {speed}"));
         self.bar.set_position(self.consumed.load(Ordering::Relaxed));
     }
 

@@ -18,16 +18,26 @@ pub fn parse(text: &str) -> Result<usize, String> {
     })
 }
 
-/// Formats bytes with a unit: `13.2 MB` (powers of 1,000).
+/// Formats bytes with a unit: `13.2 MiB` (powers of 1,024, as the flags take them).
 pub fn show(bytes: u64) -> String {
     let mut value = bytes as f64;
-    for unit in ["B", "kB", "MB", "GB", "TB"] {
-        if value < 1000.0 || unit == "TB" {
+    for unit in ["B", "KiB", "MiB", "GiB", "TiB"] {
+        if value < 1024.0 || unit == "TiB" {
             return if unit == "B" { format!("{bytes} B") } else { format!("{value:.1} {unit}") };
         }
-        value /= 1000.0;
+        value /= 1024.0;
     }
     unreachable!("the last unit returns")
+}
+
+/// Formats bytes as flags take them: `64M`, `1000`.
+pub fn as_flag(bytes: u64) -> String {
+    Size::Bytes(bytes).to_string()
+}
+
+/// Formats a throughput.
+pub fn per_second(bytes: u64, seconds: f64) -> String {
+    format!("{:.1} MiB/s", bytes as f64 / f64::from(1 << 20) / seconds.max(1e-9))
 }
 
 /// Formats a number with commas between groups of three digits.
@@ -69,7 +79,9 @@ mod tests {
             assert!(parse(wrong).unwrap_err().contains("is not a size"), "{wrong}");
         }
         assert_eq!(show(999), "999 B");
-        assert_eq!(show(450_000_000), "450.0 MB");
+        assert_eq!((show(1023), show(1024)), ("1023 B".to_string(), "1.0 KiB".to_string()));
+        assert_eq!(show(64 << 20), "64.0 MiB");
+        assert_eq!((as_flag(64 << 20), as_flag(1000)), ("64M".to_string(), "1000".to_string()));
         assert_eq!(group(1_234_567), "1,234,567");
         assert_eq!(group(12), "12");
         assert_eq!(count(1, "query", "queries"), "1 query");

@@ -2,6 +2,7 @@
 
 use crate::input::{ChunkReport, Problem, ProblemCounts, ProblemKind, SkippedEntries, Unindexed};
 use crate::size::{count, group};
+use serde_json::{Map, Value, json};
 use tierdex::index::SkippedTokens;
 use tierdex::limits::{FIELD_TOKENS_MAX, TERM_BYTES_MAX};
 
@@ -54,7 +55,7 @@ impl Tally {
 
     fn list(&mut self, problem: &Problem) {
         let outcome = match problem.kind {
-            ProblemKind::CutShort => "the lines before it are indexed",
+            ProblemKind::CutShort => "what is before it is indexed",
             ProblemKind::Replaced => "the document is indexed",
             _ => "skipped",
         };
@@ -84,6 +85,31 @@ impl Tally {
     pub fn clauses(&self) -> Vec<String> {
         let clauses = self.problems().into_iter().chain(self.skipped_words());
         clauses.flatten().chain(self.unindexed.clause()).chain(self.skipped_in_folders()).collect()
+    }
+
+    /// The counts as a JSON object.
+    pub fn as_json(&self) -> Value {
+        let mut problems = Map::new();
+        for &kind in &ProblemKind::ALL {
+            let before = problems.get(kind.name()).and_then(Value::as_u64).unwrap_or(0);
+            problems.insert(kind.name().to_string(), (before + self.counts[kind]).into());
+        }
+        let SkippedEntries { hidden, links, special } = self.skipped_entries;
+        let SkippedTokens { long_words, long_word_documents, tokens_beyond } = self.skipped_tokens;
+        json!({
+            "documents": self.documents,
+            "bytes": self.bytes,
+            "problems": problems,
+            "header_lines": self.header_lines,
+            "ids_with_white_space": self.separated_ids,
+            "not_indexed": self.unindexed.as_json(),
+            "skipped_in_folders": { "hidden": hidden, "links": links, "special": special },
+            "skipped_words": {
+                "too_long": long_words,
+                "documents_with_too_long": long_word_documents,
+                "beyond_the_last": tokens_beyond,
+            },
+        })
     }
 
     fn problems(&self) -> [Option<String>; 9] {

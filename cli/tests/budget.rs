@@ -7,6 +7,7 @@ use std::fs;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use tierdex::io::Size;
 use workspace::program;
 
 /// A memory control group, version 1 or 2; removed on drop.
@@ -139,12 +140,11 @@ fn a_batch_within_a_budget_has_the_same_run_and_is_not_killed() {
     let rejected = tierdex(&["stats", &index, "--dram", "8M"]);
     let error = String::from_utf8_lossy(&rejected.stderr);
     assert_eq!(rejected.status.code(), Some(2), "{error}");
-    assert!(
-        error.lines().last().unwrap().starts_with("tierdex: a budget of 8388608 bytes of DRAM is too small")
-    );
+    assert!(error.lines().last().unwrap().starts_with("tierdex: a budget of 8M of DRAM is too small"));
     let rejected = tierdex(&["batch", &index, "--queries", &queries, "--run", &free, "--dram", "8M"]);
     let error = String::from_utf8_lossy(&rejected.stderr);
-    assert!(rejected.status.code() == Some(2) && error.contains("  program\n"), "{error}");
+    assert!(rejected.status.code() == Some(2) && error.lines().count() == 1, "{error}");
+    assert!(error.contains("; `tierdex stats"), "{error}");
 }
 
 #[test]
@@ -246,7 +246,9 @@ fn printing_hits_keeps_to_the_smallest_accepted_budget() {
         let rejected = tierdex(&words.iter().map(String::as_str).collect::<Vec<_>>());
         let error = String::from_utf8_lossy(&rejected.stderr);
         let least = error.split_once("too small: ").and_then(|(_, rest)| rest.split(' ').next());
-        let least: u64 = least.unwrap_or_else(|| panic!("{error}")).parse().unwrap();
+        let least: Size = least.unwrap_or_else(|| panic!("{error}")).parse().unwrap();
+        let least = least.of(0);
+        assert_eq!(error.lines().count(), 1, "{error}");
         // Buffers of the threads for 20,000 hits, but far less than the giant document.
         assert!(least < 18 << 20, "{least} bytes are needed for {command:?}");
         let Some(group) = ControlGroup::new("shown", least + least / 5) else {
@@ -289,4 +291,53 @@ fn a_phrase_in_a_giant_document_fits_a_budget() {
     assert_ok(&output);
     assert_eq!(group.kills(), 0);
     assert!(String::from_utf8_lossy(&output.stdout).contains("\"total\":1,"));
+}
+
+/// Without --memory, indexing takes what the control group leaves, also of a group around it.
+#[test]
+fn the_default_memory_of_indexing_follows_the_control_group() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let (index, input) = (path("index"), path("docs.jsonl"));
+    let mut docs = BufWriter::new(fs::File::create(&input).unwrap());
+    for number in 0..150_000u32 {
+        let word = |at: u32| {
+            format!("w{} ", number.wrapping_mul(2_654_435_761).rotate_left(at) % (1000 << (at % 8)))
+        };
+        let text: String = (0..60).map(word).collect();
+        writeln!(docs, "{{\"id\":\"{number}\",\"text\":\"{text}\"}}").unwrap();
+    }
+    docs.into_inner().unwrap();
+    let Some(group) = ControlGroup::new("index", 90 << 20) else {
+        eprintln!("skipped: no permission to create a memory control group");
+        return;
+    };
+    for flags in [&[][..], &["--positions"]] {
+        let command = ["index", &input, "--out", &index, "--replace"];
+        assert_ok(&group.run(&[&command, flags].concat()));
+        assert_eq!(group.kills(), 0, "{flags:?}");
+    }
+}
+
+#[test]
+fn stats_and_search_name_the_same_smallest_budget_in_one_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let (index, input) = (path("index"), path("docs.jsonl"));
+    fs::write(&input, "{\"text\":\"cat\"}\n").unwrap();
+    assert_ok(&tierdex(&["index", &input, "--out", &index]));
+    let least = |arguments: &[&str]| {
+        let output = tierdex(&[arguments, &["--dram", "1M"]].concat());
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), error.lines().count()), (Some(2), 1), "{error}");
+        let rest = error.strip_prefix("tierdex: a budget of 1M of DRAM is too small: ").unwrap();
+        rest.split(' ').next().unwrap().to_string()
+    };
+    let (stats, search) = (least(&["stats", &index]), least(&["search", &index, "cat"]));
+    assert_eq!(stats, search);
+    assert_ok(&tierdex(&["search", &index, "cat", "--dram", &stats]));
+    let output = tierdex(&["stats", &index, "--dram", &stats, "--format", "json"]);
+    assert_ok(&output);
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["dram"], stats.parse::<Size>().unwrap().of(0));
 }

@@ -5,7 +5,7 @@ mod workspace;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use workspace::{DOCUMENTS, Workspace, failed, finish, succeeded};
+use workspace::{DOCUMENTS, Workspace, failed, finish, spawn_and_finish, succeeded};
 
 /// Total and ids of a query.
 fn search(workspace: &Workspace, index: &str, query: &str) -> (u64, Vec<String>) {
@@ -307,7 +307,7 @@ fn a_second_writer_fails_and_an_interrupt_leaves_the_last_commit() {
     for _ in 0..2000 {
         input.write_all(line.as_bytes()).unwrap();
     }
-    workspace.fails(1, "index docs.jsonl --out i --append", "another writer");
+    workspace.fails(75, "index docs.jsonl --out i --append", "another writer is at work on ");
     assert_eq!(search(&workspace, "i", "cat").0, 2);
 
     let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
@@ -388,7 +388,7 @@ fn demo_indexes_a_folder_and_answers_queries() {
     }
     let said = workspace.ok("demo text --out d");
     assert!(
-        said.contains("MB/s") && said.contains("tierdex search") && said.contains("Next steps:"),
+        said.contains("MiB/s") && said.contains("tierdex search") && said.contains("Next steps:"),
         "{said}"
     );
     assert!(said.matches(" documents in ").count() + said.matches(" document in ").count() >= 3, "{said}");
@@ -481,4 +481,48 @@ fn subcommands_and_flags_in_the_documents_exist() {
         }
     }
     assert!(checked >= 5, "only {checked} commands were found");
+}
+
+#[test]
+fn completions_and_manual_pages_are_written() {
+    let workspace = Workspace::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = workspace.ok(&format!("completions {shell}"));
+        assert!(script.contains("tierdex") && script.contains("queries"), "{shell}");
+    }
+    workspace.ok("man pages/man1");
+    let page = std::fs::read_to_string(workspace.path("pages/man1/tierdex-batch.1")).unwrap();
+    assert!(page.contains("\\-\\-queries"), "{page}");
+    workspace.file("file", "");
+    workspace.fails(1, "man file", "cannot write pages to file: ");
+}
+
+#[test]
+fn a_check_is_one_json_object() {
+    let workspace = Workspace::new();
+    workspace.file("docs.jsonl", DOCUMENTS);
+    workspace.ok("index docs.jsonl --out i");
+    let check = |code: i32| {
+        let output = workspace.run("check i --format json");
+        assert_eq!(output.status.code(), Some(code));
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()
+    };
+    let sound = check(0);
+    assert_eq!((&sound["sound"], &sound["documents"]), (&true.into(), &3.into()));
+    let file = workspace.path("i/0000000000000001.ids");
+    std::fs::write(file, "").unwrap();
+    let damaged = check(1);
+    assert_eq!(damaged["sound"], false);
+    assert!(damaged["problems"][0].as_str().unwrap().contains("i/0000000000000001.ids"), "{damaged}");
+}
+
+/// Text that is wrapped by hand must not be wrapped again in a terminal of 80 columns.
+#[test]
+fn the_help_fits_into_80_columns() {
+    let workspace = Workspace::new();
+    let mut command = workspace.command(["explain", "--help"]);
+    let help = succeeded(&spawn_and_finish(command.env("COLUMNS", "80")));
+    let after = help.split_once("The query is evaluated").unwrap().1;
+    assert!(after.lines().all(|line| line.len() <= 80), "{after}");
+    assert!(after.contains("\n  weight     inverse document frequency"), "{after}");
 }

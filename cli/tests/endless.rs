@@ -88,3 +88,25 @@ fn lines_and_files_above_the_limit_are_not_held_in_memory() {
     assert!(peak < 60, "peak of {peak} MB");
     workspace.fails(1, "index long.txt --out j --memory 16M", "1 document skipped as too large");
 }
+
+/// A file larger than the memory of the writer is split into the same documents as with much memory.
+#[test]
+fn large_files_are_split_in_pieces() {
+    let workspace = Workspace::new();
+    let text: String = (0..3_000_000).map(|word| format!("word{} ", word % 1000)).collect();
+    workspace.file("large.txt", &text);
+    for (index, memory) in [("small", "16M"), ("large", "1G")] {
+        let flags = format!("--out {index} --split 1M --memory {memory} --store none");
+        let said = workspace.ok(&format!("index large.txt {flags}"));
+        assert!(said.starts_with("23 documents, ") && !said.contains("skipped"), "{said}");
+    }
+    let hits = |index: &str| {
+        let said = workspace.ok(&format!("search {index} word7 -k 100 --format json"));
+        let answer: serde_json::Value = serde_json::from_str(&said).unwrap();
+        let hit =
+            |hit: &serde_json::Value| (hit["id"].as_str().unwrap().to_string(), hit["score"].to_string());
+        answer["hits"].as_array().unwrap().iter().map(hit).collect::<Vec<_>>()
+    };
+    let found = hits("small");
+    assert!(found == hits("large") && found.iter().any(|(id, _)| id == "large.txt#22"), "{found:?}");
+}

@@ -173,7 +173,7 @@ fn a_damaged_compressed_file_in_a_folder_is_reported_and_the_others_are_read() {
     assert!(said.starts_with("10,003 documents, ") && said.contains("; 1 file read only in part"), "{said}");
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(error.starts_with("tierdex: folder/b.jsonl.gz: cannot decompress: "), "{error}");
-    assert!(error.contains("truncated") && error.ends_with("; the lines before it are indexed\n"), "{error}");
+    assert!(error.contains("truncated") && error.ends_with("; what is before it is indexed\n"), "{error}");
     let words = "folder/b.jsonl.gz: cannot decompress: ";
     workspace.fails(1, "index folder --out new --on-error fail", words);
     workspace.fails(1, "index folder/b.jsonl.gz --out new", words);
@@ -357,4 +357,28 @@ fn headers_of_tsv_files_are_skipped() {
     workspace.file("only.tsv", "id\ttext\n");
     let error = only_line(&workspace.run("index only.tsv --out new"));
     assert!(error.contains("1 header line skipped"), "{error}");
+}
+
+#[test]
+fn all_problems_are_in_the_report_and_the_summary_as_json() {
+    let workspace = Workspace::new();
+    workspace.file("f/a.jsonl", format!("{DOCUMENTS}{}", "x\n".repeat(50)));
+    workspace.file("f/b", b"\0");
+    std::os::unix::fs::symlink("nowhere", workspace.path("f/c")).unwrap();
+    let output = workspace.run("index f --out i --report r --summary json");
+    let summary: serde_json::Value = serde_json::from_str(&succeeded(&output)).unwrap();
+    assert_eq!((&summary["documents"], &summary["problems"]["json"]), (&3.into(), &50.into()));
+    assert_eq!((&summary["problems"]["binary"], &summary["index"]["documents"]), (&1.into(), &3.into()));
+    let report = std::fs::read_to_string(workspace.path("r")).unwrap();
+    let problems: Vec<serde_json::Value> =
+        report.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines = (4..54).map(|line| ("f/a.jsonl", line.into(), "json"));
+    let files = [("f/b", serde_json::Value::Null, "binary"), ("f/c", serde_json::Value::Null, "unreadable")];
+    for (file, line, kind) in lines.chain(files) {
+        let found = |problem: &&serde_json::Value| problem["file"] == file && problem["line"] == line;
+        assert_eq!(problems.iter().filter(found).map(|problem| &problem["kind"]).collect::<Vec<_>>(), [kind]);
+    }
+    assert_eq!(problems.len(), 52);
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("f/b: binary file; skipped") && error.contains("f/c: cannot read: "), "{error}");
 }

@@ -4,8 +4,8 @@ mod workspace;
 
 use std::io::Write;
 use std::path::Path;
-use std::process::{Child, Stdio};
-use workspace::{DOCUMENTS, Workspace, failed, finish, wait_until};
+use std::process::{Child, Command, Stdio};
+use workspace::{DOCUMENTS, Workspace, failed, finish, succeeded, wait_until};
 
 /// A writer that has written a part of its standard input to index `i`, and waits for more.
 fn writer(workspace: &Workspace, arguments: &str) -> Child {
@@ -134,4 +134,33 @@ fn appending_needs_an_index_with_the_same_settings() {
     let differs = "positions: no, here yes; stemmer: none, here english";
     workspace.fails(2, "index docs.jsonl --out i --append --positions --stem english", differs);
     workspace.fails(2, "index docs.jsonl --out i", "add to it with --append, or replace it with --replace");
+}
+
+#[test]
+fn a_reader_during_the_first_run_is_told_that_nothing_is_committed() {
+    let workspace = Workspace::new();
+    std::fs::create_dir(workspace.path("i")).unwrap();
+    let first = writer(&workspace, "index - --out i");
+    let words = "holds no tierdex index yet: the first writer is at work or was cut off";
+    workspace.fails(1, "search i cat", words);
+    let killed = Command::new("kill").args(["-TERM", &first.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    let output = finish(first);
+    failed(&output, 130, "tierdex: interrupted; nothing was committed");
+    assert_eq!(names(&workspace.path("i")), [""; 0]);
+}
+
+#[test]
+fn a_second_writer_waits_for_the_first_if_asked() {
+    let workspace = with_index();
+    workspace.file("q", "q1\tcat\n");
+    workspace.ok("ciff export i i.ciff");
+    let first = writer(&workspace, "index - --out i --replace");
+    workspace.fails(75, "index docs.jsonl --out i --append", "try again later, or give --wait SECONDS");
+    workspace.fails(75, "ciff import i.ciff --out i --replace --wait 1", "another writer is at work");
+    let mut second = workspace.command("index docs.jsonl --out i --append --wait 200".split(' '));
+    let second = second.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    succeeded(&finish(first));
+    succeeded(&finish(second));
+    assert_eq!(documents(&workspace, "i"), 180_003);
 }

@@ -1,6 +1,6 @@
 //! `tierdex ciff`: imports and exports files in the Common Index File Format.
 
-use super::index::{SchemaArguments, output_disk};
+use super::index::{CommitArguments, SchemaArguments};
 use crate::failure::{Failure, Outcome, output_error};
 use crate::input::{Compression, OpenInput};
 use crate::run_file::{RunFile, is_in};
@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::{Write, copy, stdout};
 use std::path::{Path, PathBuf};
 use tierdex::ciff::{CiffReport, export, import};
-use tierdex::index::{IndexWriter, Merge, OpenMode, Stop, WriterOptions};
+use tierdex::index::{Manifest, Merge, Stop, WriterOptions};
 use tierdex::limits::TERM_BYTES_MAX;
 
 #[derive(Args)]
@@ -35,12 +35,8 @@ struct ImportArguments {
     /// Directory of the index
     #[arg(long)]
     out: PathBuf,
-    /// Add the documents to an index that was imported before
-    #[arg(long, conflicts_with = "replace")]
-    append: bool,
-    /// Replace an existing index atomically, by the commit at the end
-    #[arg(long)]
-    replace: bool,
+    #[command(flatten)]
+    commit: CommitArguments,
     #[command(flatten)]
     schema: SchemaArguments,
 }
@@ -82,25 +78,24 @@ fn run_import(arguments: &ImportArguments) -> Outcome {
     if schema.fields[0].positions {
         return Err(Failure::Usage("--positions: CIFF files have no positions".to_string()));
     }
-    let mode = match (arguments.append, arguments.replace) {
-        (true, _) => OpenMode::Append,
-        (_, true) => OpenMode::Replace,
-        _ => OpenMode::New,
-    };
+    let (commit, mode) = (&arguments.commit, arguments.commit.mode());
     let name = arguments.file.display().to_string();
     let mut file =
         uncompressed(&arguments.file).map_err(|reason| Failure::Failed(format!("{name}: {reason}")))?;
-    let disk = if arguments.append { open::disk(&arguments.out)? } else { output_disk(&arguments.out)? };
-    let imported = || -> Outcome<CiffReport> {
+    let disk = commit.disk(&arguments.out)?;
+    let is_first = Manifest::newest(disk.as_ref())?.is_none();
+    let mut imported = || -> Outcome<CiffReport> {
         let stop = Stop::default();
         let _watched = interrupt::raise_on_signal(stop.clone());
         let options = WriterOptions { stop, ..WriterOptions::default() };
-        let mut writer = IndexWriter::open(disk.clone(), schema, mode, options)?;
+        let mut writer = open::writer(disk.clone(), &schema, mode, &options, commit.wait())?;
         let report = import(&mut writer, &mut file, &name)?;
         writer.commit(Merge::Keep)?;
         Ok(report)
     };
-    let report = imported().inspect_err(|_| disk.remove_created())?;
+    let report = imported().inspect_err(|_| disk.remove_created());
+    let report =
+        report.map_err(|failure| if is_first { open::nothing_committed(failure) } else { failure })?;
     warn(&name, &report);
     print_report(&report, &arguments.out)
 }

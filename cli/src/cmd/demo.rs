@@ -12,6 +12,7 @@ use crate::{open, size};
 use clap::Args;
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use tierdex::index::{Index, Merge, OpenMode, SearchOptions};
 use tierdex::query::Query;
 use tierdex::schema::Schema;
@@ -98,7 +99,9 @@ fn build(folder: &Path, out: &Path) -> Outcome<IndexSummary> {
         threads: std::thread::available_parallelism().map_or(1, usize::from),
         memory: 1 << 30,
         merge: Merge::One,
+        wait: Duration::ZERO,
         stop_at_problem: false,
+        problems: None,
     };
     job.run(source)
 }
@@ -107,11 +110,11 @@ fn describe(index: &Index, done: &IndexSummary) -> Outcome {
     let seconds = done.elapsed.as_secs_f64().max(1e-9);
     let clauses: String = done.tally.clauses().iter().map(|clause| format!("; {clause}")).collect();
     print(&format!(
-        "{} of text in {seconds:.1} s: {:.1} MB/s, {} of at most {} bytes{clauses}\n\
+        "{} of text in {seconds:.1} s: {}, {} of at most {} bytes{clauses}\n\
          Index of {}, with stored text for snippets and positions for phrases; document numbers, frequencies and skip \
          data are {:.1} times smaller than uncompressed postings",
         size::show(done.tally.bytes),
-        done.tally.bytes as f64 / 1e6 / seconds,
+        size::per_second(done.tally.bytes, seconds),
         size::count(done.tally.documents, "document", "documents"),
         size::group(SPLIT_BYTES as u64),
         size::show(done.index_bytes),

@@ -12,27 +12,36 @@ use tierdex::index::{Explanation, ListUse, SegmentExplanation};
 
 #[derive(Args)]
 #[command(after_help = "\
-The query is evaluated as by `tierdex search`, on one thread. For each segment the output has the strategy, the number
-of matching documents (without --count: of evaluated documents), and the top-k threshold before and after the segment:
-the score that a document must reach to become a hit. For each posting list it has:
+The query is evaluated as by `tierdex search`, on one thread. For each segment
+the output has the strategy, the number of matching documents (without
+--count: of evaluated documents), and the top-k threshold before and after the
+segment: the score that a document must reach to become a hit. For each
+posting list it has:
   documents  document frequency in the segment
-  weight     inverse document frequency * (k1 + 1) * boost: upper bound of the score of any term frequency
-  max score  upper bound of the scores in the list, from block max scores; - if no scores were needed
-  blocks     blocks of up to 256 postings; blocks = decoded + by bound + by range
-  decoded    blocks of which document numbers or frequencies were decoded; share: as a percentage of blocks
+  weight     inverse document frequency * (k1 + 1) * boost: upper bound of the
+             score of any term frequency
+  max score  upper bound of the scores in the list, from block max scores; -
+             if no scores were needed
+  blocks     blocks of up to 256 postings; blocks = decoded + by bound + by
+             range
+  decoded    blocks of which document numbers or frequencies were decoded;
+             share: as a percentage of blocks
   docs       decoded blocks of document numbers
   freqs      decoded blocks of frequencies
-  by bound   blocks skipped because their max score, or that of a window of documents that they overlap, cannot reach
-             the threshold
-  by range   blocks skipped because no candidate lies in their range of documents
+  by bound   blocks skipped because their max score, or that of a window of
+             documents that they overlap, cannot reach the threshold
+  by range   blocks skipped because no candidate lies in their range of
+             documents
   looked up  candidates from other clauses that were looked up in the list
-  kept       of these, the candidates that were kept: found in the list; for an exclusion, not found; for an optional
-             clause, all
-  skips      bytes of skip data; for a list shorter than a block, of the whole list
+  kept       of these, the candidates that were kept: found in the list; for
+             an exclusion, not found; for an optional clause, all
+  skips      bytes of skip data; for a list shorter than a block, of the whole
+             list
   docs+freqs bytes of document numbers and of frequencies
   used       bytes of these in decoded blocks
-With --io, a second table has the reads of each file, and their bytes in whole pages. Blocks are read one by one, so a
-page may be read more than once; data that is in memory, such as norms after the first query, is not read.
+With --io, a second table has the reads of each file, and their bytes in whole
+pages. Blocks are read one by one, so a page may be read more than once; data
+that is in memory, such as norms after the first query, is not read.
 ")]
 pub struct Arguments {
     #[command(flatten)]

@@ -1,8 +1,10 @@
 //! `tierdex index`: indexes documents. Checks the flags and the output directory, then runs an [`IndexJob`].
 
+use super::search::OutputFormat;
 use crate::failure::{Failure, Outcome, output_error};
 use crate::index_job::IndexJob;
 use crate::input::{Column, InputFormat, InputOptions, InputSource};
+use crate::problem_file::ProblemFile;
 use crate::values::{codec, language};
 use crate::{open, size};
 use clap::{Args, ValueEnum};
@@ -10,9 +12,10 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use tierdex::codec::Codec;
 use tierdex::index::{Manifest, Merge, OpenMode};
-use tierdex::io::{Disk, PosixDisk};
+use tierdex::io::{Disk, PosixDisk, available_memory};
 use tierdex::limits::{MEMORY_MIN, STOP_WORDS_MAX, TERM_BYTES_MAX};
 use tierdex::schema::{Analysis, Language, NormKind, Schema, Tokenizer};
 use tierdex::text::{Analyzer, ENGLISH_STOP_WORDS};
@@ -25,12 +28,8 @@ pub struct Arguments {
     /// Directory of the index
     #[arg(long)]
     pub out: PathBuf,
-    /// Add the documents to an existing index
-    #[arg(long, conflicts_with = "replace")]
-    append: bool,
-    /// Replace an existing index atomically, by the commit at the end
-    #[arg(long)]
-    replace: bool,
+    #[command(flatten)]
+    commit: CommitArguments,
     #[command(flatten)]
     input: InputArguments,
     #[command(flatten)]
@@ -38,15 +37,56 @@ pub struct Arguments {
     /// Number of threads that analyse text; each needs 128M of --memory [default: number of processors]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// Memory for buffered postings and for documents in analysis, in bytes, at least 16M
-    #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = size::parse)]
-    memory: usize,
+    /// Memory for buffered postings and for documents in analysis, in bytes, at least 16M [default: 1G, but at
+    /// most a third of the memory that the system and the control group have free]
+    #[arg(long, value_name = "BYTES", value_parser = size::parse)]
+    memory: Option<usize>,
     /// Segments that the commit merges
     #[arg(long, value_enum, default_value_t = MergeChoice::One)]
     merge: MergeChoice,
     /// Action for a malformed line, or for a file in a folder that cannot be read
     #[arg(long, value_enum, default_value_t = OnError::Skip)]
     on_error: OnError,
+    /// Write all problems of the input to a file, as JSON lines with the members file, line, kind and message;
+    /// the first of each kind are also printed
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Format of the summary
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    summary: OutputFormat,
+}
+
+/// How a commit treats an existing index, and another writer. Shared by `index` and `ciff import`.
+#[derive(Args)]
+pub struct CommitArguments {
+    /// Add the documents to an existing index
+    #[arg(long, conflicts_with = "replace")]
+    pub append: bool,
+    /// Replace an existing index atomically, by the commit at the end
+    #[arg(long)]
+    replace: bool,
+    /// Wait up to this many seconds while another writer is at work [default: 0, exit code 75]
+    #[arg(long, value_name = "SECONDS", default_value_t = 0, hide_default_value = true)]
+    wait: u32,
+}
+
+impl CommitArguments {
+    pub fn mode(&self) -> OpenMode {
+        match (self.append, self.replace) {
+            (true, _) => OpenMode::Append,
+            (_, true) => OpenMode::Replace,
+            _ => OpenMode::New,
+        }
+    }
+
+    pub fn wait(&self) -> Duration {
+        Duration::from_secs(self.wait.into())
+    }
+
+    /// Opens the directory of the index, and creates it unless documents are appended.
+    pub fn disk(&self, out: &Path) -> Outcome<Arc<PosixDisk>> {
+        if self.append { open::disk(out) } else { output_disk(out) }
+    }
 }
 
 #[derive(Args)]
@@ -213,7 +253,7 @@ fn read_stop_words(name: &str) -> std::io::Result<String> {
 }
 
 impl InputArguments {
-    fn options(&self, output: &Path) -> Outcome<InputOptions> {
+    fn options(&self, output: &Path, list_all: bool) -> Outcome<InputOptions> {
         let columns = self.columns.as_deref().map(Column::parse_list).transpose();
         Ok(InputOptions {
             format: self.format,
@@ -223,30 +263,31 @@ impl InputArguments {
             columns: columns.map_err(|problem| Failure::Usage(format!("--columns: {problem}")))?,
             split: self.split,
             output: Some(output.to_path_buf()),
+            list_all,
         })
     }
 }
 
 pub fn run(arguments: &Arguments) -> Outcome {
-    let options = arguments.input.options(&arguments.out)?;
+    let options = arguments.input.options(&arguments.out, arguments.report.is_some())?;
     let schema = arguments.schema.schema()?;
-    let mode = match (arguments.append, arguments.replace) {
-        (true, _) => OpenMode::Append,
-        (_, true) => OpenMode::Replace,
-        _ => OpenMode::New,
-    };
-    if arguments.memory < MEMORY_MIN {
+    let (commit, mode) = (&arguments.commit, arguments.commit.mode());
+    let memory = arguments.memory.unwrap_or_else(default_memory);
+    if memory < MEMORY_MIN {
         return Err(Failure::Usage(format!(
-            "--memory of {} is too small; give at least 16M",
-            size::show(arguments.memory as u64)
+            "--memory of {} is too small; give at least {}",
+            size::as_flag(memory as u64),
+            size::as_flag(MEMORY_MIN as u64)
         )));
     }
     let threads = thread_count(arguments.threads)?;
     let source = InputSource::open(&arguments.inputs, &options).map_err(Failure::Usage)?;
-    let disk = if arguments.append { open::disk(&arguments.out)? } else { output_disk(&arguments.out)? };
+    let problems = arguments.report.as_deref().map(ProblemFile::create).transpose()?;
+    let disk = commit.disk(&arguments.out)?;
     let existing = newest(disk.as_ref(), mode).inspect_err(|_| disk.remove_created())?;
+    let is_first = existing.is_none();
     let schema = match existing {
-        Some(manifest) if arguments.append && !arguments.schema.is_given() => manifest.schema,
+        Some(manifest) if commit.append && !arguments.schema.is_given() => manifest.schema,
         _ => schema,
     };
     let job = IndexJob {
@@ -255,12 +296,28 @@ pub fn run(arguments: &Arguments) -> Outcome {
         mode,
         options,
         threads,
-        memory: arguments.memory,
+        memory,
+        wait: commit.wait(),
         merge: if arguments.merge == MergeChoice::One { Merge::One } else { Merge::Keep },
         stop_at_problem: arguments.on_error == OnError::Fail,
+        problems,
     };
-    let done = job.run(source).inspect_err(|_| disk.remove_created())?;
-    done.print(&arguments.out).map_err(output_error)
+    let done = job.run(source).inspect_err(|_| disk.remove_created());
+    let done = done.map_err(|failure| if is_first { open::nothing_committed(failure) } else { failure })?;
+    match arguments.summary {
+        OutputFormat::Table => done.print(&arguments.out).map_err(output_error),
+        OutputFormat::Json => done.print_json(&arguments.out).map_err(output_error),
+    }
+}
+
+/// `--memory` where it is not given. What the writer needs beside it, such as lengths of documents and batches
+/// in analysis, is less than as much again.
+fn default_memory() -> usize {
+    const MEMORY_DEFAULT: u64 = 1 << 30;
+    const AVAILABLE_DIVISOR: u64 = 3;
+    let available = available_memory().unwrap_or(u64::MAX) / AVAILABLE_DIVISOR;
+    // In whole MiB, as it is printed.
+    (available.min(MEMORY_DEFAULT) as usize >> 20 << 20).max(MEMORY_MIN)
 }
 
 /// Reads the newest commit and checks that `mode` permits it. With --replace a damaged commit counts as

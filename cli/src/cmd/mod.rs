@@ -3,11 +3,13 @@
 pub mod batch;
 pub mod check;
 pub mod ciff;
+pub mod completions;
 pub mod demo;
 pub mod eval;
 pub mod explain;
 pub mod hits;
 pub mod index;
 pub mod info;
+pub mod man;
 pub mod search;
 pub mod stats;

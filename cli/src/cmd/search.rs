@@ -9,7 +9,6 @@ use clap::{Args, ValueEnum};
 use std::io::{BufWriter, Write, stdout};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use tierdex::engine::ExecutorOptions;
 use tierdex::index::{Index, SearchOptions, SearchResult, Searcher};
 use tierdex::limits::{DEFAULT_B, DEFAULT_K1};
 use tierdex::query::Query;
@@ -58,7 +57,7 @@ pub struct QueryArguments {
     count: bool,
 }
 
-/// Threads of `batch` and `stats`.
+/// Threads of `batch`.
 #[derive(Args, Clone, Copy)]
 pub struct QueryThreads {
     /// Number of threads that evaluate queries; results do not depend on it [default: number of processors]
@@ -78,7 +77,7 @@ pub fn parse_k(text: &str) -> Result<usize, String> {
 /// Maximum number of threads that evaluate queries.
 const THREADS_MAX: usize = 1024;
 
-fn parse_threads(text: &str) -> Result<usize, String> {
+pub fn parse_threads(text: &str) -> Result<usize, String> {
     let threads = text.parse().ok().filter(|threads| (1..=THREADS_MAX).contains(threads));
     threads.ok_or_else(|| format!("expected a number from 1 to {THREADS_MAX}"))
 }
@@ -146,7 +145,7 @@ pub fn run(arguments: &Arguments) -> Outcome {
     if arguments.memory.is_default() && !arguments.stats {
         return answer(&index, &query, &options, arguments.format);
     }
-    let defaults = ExecutorOptions { hits_max: options.k, previews: true, ..ExecutorOptions::default() };
+    let defaults = memory_flags::search_options(options.k);
     let executor_options = arguments.memory.options(&index, defaults, None);
     let executor = arguments.memory.executor(&index, &executor_options, arguments.stats)?;
     let start = Instant::now();

@@ -64,4 +64,6 @@ pub(super) struct TextFile {
     pub id: String,
     pub title: String,
     pub bytes: Vec<u8>,
+    /// Number of the first part, if this is a piece of a file that is split.
+    pub first_part: Option<u64>,
 }

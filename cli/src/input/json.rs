@@ -36,7 +36,12 @@ pub(super) fn document<'l>(
         return Err(no_text(line, options));
     }
     let ObjectMembers { id, title, text, .. } = members;
-    Ok(InputDocument { id, title: title.unwrap_or_default(), text: text.unwrap_or_default() })
+    Ok(InputDocument {
+        id,
+        title: title.unwrap_or_default(),
+        text: text.unwrap_or_default(),
+        first_part: None,
+    })
 }
 
 fn fault(line: &str, error: &serde_json::Error) -> LineProblem {

@@ -30,6 +30,7 @@ mod sink;
 mod source;
 mod split;
 mod text;
+mod text_pieces;
 mod tsv;
 mod unindexed;
 mod walk;

@@ -102,7 +102,7 @@ impl OpenInput {
         raw.by_ref().take(HEAD_BYTES).read_to_end(&mut head)?;
         let compression = Compression::detect(&head);
         if let Some(window) = zstd_window(&head).filter(|&window| window > 1 << WINDOW_LOG_MAX) {
-            let window = format!("a window of {} MB", window >> 20);
+            let window = format!("a window of {} MiB", window >> 20);
             return Err(io::Error::other(window_too_large(&window)));
         }
         let whole = Cursor::new(head).chain(raw);
@@ -129,7 +129,7 @@ fn zstd_window(head: &[u8]) -> Option<u64> {
 fn window_too_large(window: &str) -> String {
     let megabytes_max = (1u64 << WINDOW_LOG_MAX) >> 20;
     format!(
-        "the zstd data needs {window}; the maximum is {megabytes_max} MB, compress it with a smaller window"
+        "the zstd data needs {window}; the maximum is {megabytes_max} MiB, compress it with a smaller window"
     )
 }
 
@@ -247,10 +247,10 @@ mod tests {
         // A window that is too large, in the first frame and in a later one.
         let wide = zstd_long(&far, 28);
         let error = read(&wide).unwrap_err();
-        assert!(error.to_string().contains("window of 256 MB; the maximum is 128 MB"), "{error}");
+        assert!(error.to_string().contains("window of 256 MiB; the maximum is 128 MiB"), "{error}");
         let error = read(&[zstd_frame(b"a"), wide].concat()).unwrap_err();
         let message = Compression::Zstd.explain(&error);
-        assert!(message.contains("a larger window; the maximum is 128 MB"), "{message}");
+        assert!(message.contains("a larger window; the maximum is 128 MiB"), "{message}");
     }
 
     #[test]

@@ -115,6 +115,8 @@ pub struct InputOptions {
     pub split: Option<usize>,
     /// Directory of the index that is written. It is excluded from the input.
     pub output: Option<PathBuf>,
+    /// Whether all problems are listed, not only the first of each kind.
+    pub list_all: bool,
 }
 
 impl InputOptions {
@@ -155,6 +157,7 @@ impl Default for InputOptions {
             columns: None,
             split: None,
             output: None,
+            list_all: false,
         }
     }
 }

@@ -69,17 +69,25 @@ fn parse_line<'l>(
     }
 }
 
+/// Message for a text file that is not UTF-8.
+pub(super) fn replaced() -> String {
+    format!("invalid UTF-8 was replaced by U+FFFD; {CONVERT_ADVICE}")
+}
+
 fn parse_files(files: &[TextFile], sink: &mut Sink<'_>) -> tierdex::Result<()> {
     for file in files {
         sink.report.bytes += file.bytes.len() as u64;
         let document = InputDocument {
             id: Some(Cow::Borrowed(&file.id)),
             title: Cow::Borrowed(&file.title),
-            text: String::from_utf8_lossy(byte_order_mark::strip(&file.bytes)),
+            text: String::from_utf8_lossy(match file.first_part {
+                Some(_) => &file.bytes,
+                None => byte_order_mark::strip(&file.bytes),
+            }),
+            first_part: file.first_part,
         };
         if matches!(document.text, Cow::Owned(_)) {
-            let message = format!("invalid UTF-8 was replaced by U+FFFD; {CONVERT_ADVICE}");
-            sink.report.file_problem(&file.id, ProblemKind::Replaced, message);
+            sink.report.file_problem(&file.id, ProblemKind::Replaced, replaced());
         }
         sink.document(&document, Origin { file: &file.id, line: None })?;
     }

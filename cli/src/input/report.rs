@@ -46,6 +46,41 @@ impl ProblemKind {
         ProblemKind::Encoding,
     ];
 
+    /// All kinds.
+    pub const ALL: [ProblemKind; ProblemKind::COUNT] = [
+        ProblemKind::Json,
+        ProblemKind::NoText,
+        ProblemKind::Member,
+        ProblemKind::Id,
+        ProblemKind::Columns,
+        ProblemKind::Encoding,
+        ProblemKind::TooLarge,
+        ProblemKind::Unreadable,
+        ProblemKind::NotLines,
+        ProblemKind::CutShort,
+        ProblemKind::Binary,
+        ProblemKind::BinaryInFolder,
+        ProblemKind::Replaced,
+    ];
+
+    /// The name in JSON output.
+    pub fn name(self) -> &'static str {
+        match self {
+            ProblemKind::Json => "json",
+            ProblemKind::NoText => "no-text",
+            ProblemKind::Member => "member",
+            ProblemKind::Id => "id",
+            ProblemKind::Columns => "columns",
+            ProblemKind::Encoding => "encoding",
+            ProblemKind::TooLarge => "too-large",
+            ProblemKind::Unreadable => "unreadable",
+            ProblemKind::NotLines => "not-lines",
+            ProblemKind::CutShort => "cut-short",
+            ProblemKind::Binary | ProblemKind::BinaryInFolder => "binary",
+            ProblemKind::Replaced => "replaced",
+        }
+    }
+
     const COUNT: usize = ProblemKind::Replaced as usize + 1;
 
     /// Whether the problem ends a run with `--on-error fail`: something that should be in the index is not.
@@ -134,14 +169,20 @@ pub struct ChunkReport {
     /// together. The number is limited, so that input in a wrong format does not fill the memory with
     /// messages.
     pub problems: Vec<Problem>,
+    /// Whether all problems are in the list, up to [`ChunkReport::ALL_MAX`] of a kind.
+    pub list_all: bool,
 }
 
 impl ChunkReport {
     /// Maximum number of problems of one kind that are printed.
     pub const LISTED_MAX: u64 = 3;
 
+    /// Maximum number of problems of one kind in the list of a chunk, if all are listed.
+    pub const ALL_MAX: u64 = 100_000;
+
     pub(super) fn problem(&mut self, kind: ProblemKind, problem: impl FnOnce() -> Problem) {
-        if self.counts.increment(kind) <= ChunkReport::LISTED_MAX + 1 {
+        let most = if self.list_all { ChunkReport::ALL_MAX } else { ChunkReport::LISTED_MAX + 1 };
+        if self.counts.increment(kind) <= most {
             self.problems.push(problem());
         }
     }

@@ -18,6 +18,8 @@ pub(super) struct InputDocument<'a> {
     pub id: Option<Cow<'a, str>>,
     pub title: Cow<'a, str>,
     pub text: Cow<'a, str>,
+    /// Number of the first part, if this is a piece of a document that is split.
+    pub first_part: Option<u64>,
 }
 
 /// Position of a document in the input.
@@ -68,8 +70,11 @@ impl<'a> Sink<'a> {
         }
         let separated = self.id.contains(|c: char| c.is_whitespace() || c.is_control());
         self.report.separated_ids += u64::from(separated);
+        let is_piece = document.first_part.is_some();
         match self.split {
-            Some(bytes_max) if document.text.len() > bytes_max => self.parts(document, bytes_max, origin),
+            Some(bytes_max) if is_piece || document.text.len() > bytes_max => {
+                self.parts(document, bytes_max, origin)
+            }
             _ => self.add(&document.title, &document.text, origin),
         }
     }
@@ -82,10 +87,12 @@ impl<'a> Sink<'a> {
     ) -> tierdex::Result<()> {
         let base_len = self.id.len();
         let mut title: &str = &document.title;
-        if split::parts(&document.text, bytes_max).next().is_none() {
+        if split::parts(&document.text, bytes_max).next().is_none() && document.first_part.is_none() {
             return self.add(title, "", origin);
         }
-        for (number, part) in split::parts(&document.text, bytes_max).enumerate() {
+        for (number, part) in
+            (document.first_part.unwrap_or(0)..).zip(split::parts(&document.text, bytes_max))
+        {
             self.id.truncate(base_len);
             append(&mut self.id, format_args!("#{number}"));
             self.add(title, part, origin)?;

@@ -11,8 +11,10 @@ use super::line_file::{LineFile, too_long};
 use super::name::display_name;
 use super::open::{Compression, OpenInput};
 use super::options::{InputFormat, InputOptions};
+use super::parse;
 use super::report::{ChunkReport, ProblemKind};
 use super::text::{self, TextContent};
+use super::text_pieces::TextPieces;
 use super::walk::{self, InputEntry, InputFile, InputLocation, SkippedEntries};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,9 +33,15 @@ pub struct InputSource {
     consumed: Arc<AtomicU64>,
     /// The open file of lines.
     current: Option<LineFile>,
+    /// Maximum bytes of a document of a text file, which is split then.
+    split: Option<usize>,
+    /// The open text file that is read in pieces.
+    pieces: Option<TextPieces>,
     batch: TextFileBatch,
     /// Problems since the last chunk.
     report: ChunkReport,
+    /// Whether reports list all problems.
+    list_all: bool,
     stop: Stop,
 }
 
@@ -66,8 +74,11 @@ impl InputSource {
             sizes,
             consumed: Arc::default(),
             current: None,
+            split: options.split,
+            pieces: None,
             batch: TextFileBatch::default(),
-            report: ChunkReport::default(),
+            report: ChunkReport { list_all: options.list_all, ..ChunkReport::default() },
+            list_all: options.list_all,
             stop: Stop::default(),
         })
     }
@@ -104,17 +115,29 @@ impl InputSource {
             if let Some(chunk) = self.next_lines()? {
                 return Ok(Some(chunk));
             }
+            if let Some(chunk) = self.next_piece()? {
+                return Ok(Some(chunk));
+            }
             match self.entries.next() {
                 Some(InputEntry::File(file)) => self.start(file)?,
                 Some(InputEntry::Problem(problem)) => self.report.problem(problem.kind, || problem),
                 None => return Ok(self.take_batch()),
             }
             if self.batch.cost >= self.sizes.chunk_bytes
-                || (self.current.is_some() && !self.batch.files.is_empty())
+                || ((self.current.is_some() || self.pieces.is_some()) && !self.batch.files.is_empty())
             {
                 return Ok(self.take_batch());
             }
         }
+    }
+
+    fn new_report(&self) -> ChunkReport {
+        ChunkReport { list_all: self.list_all, ..ChunkReport::default() }
+    }
+
+    fn take_report(&mut self) -> ChunkReport {
+        let empty = self.new_report();
+        std::mem::replace(&mut self.report, empty)
     }
 
     /// The next chunk of the open file of lines, which is closed at its end.
@@ -123,8 +146,32 @@ impl InputSource {
         match file.next(&mut self.report) {
             Ok(Some(lines)) => {
                 self.current = Some(file);
-                let report = std::mem::take(&mut self.report);
+                let report = self.take_report();
                 return Ok(Some(InputChunk { body: Body::Lines(lines), report }));
+            }
+            Ok(None) => {}
+            Err(error) => self.report_or_fail(
+                file.named,
+                &file.name,
+                ProblemKind::CutShort,
+                file.compression.explain(&error),
+            )?,
+        }
+        self.consumed.fetch_max(file.done_at, Ordering::Relaxed);
+        Ok(None)
+    }
+
+    /// The next piece of the open text file, which is closed at its end.
+    fn next_piece(&mut self) -> Result<Option<InputChunk>, String> {
+        let Some(mut file) = self.pieces.take() else { return Ok(None) };
+        match file.next() {
+            Ok(Some(piece)) => {
+                self.pieces = Some(file);
+                let report = self.take_report();
+                return Ok(Some(InputChunk { body: Body::Files(vec![piece]), report }));
+            }
+            Ok(None) if file.replaced => {
+                self.report.file_problem(&file.name, ProblemKind::Replaced, parse::replaced());
             }
             Ok(None) => {}
             Err(error) => self.report_or_fail(
@@ -141,8 +188,8 @@ impl InputSource {
     /// The collected text files and the report; `None` if both are empty.
     fn take_batch(&mut self) -> Option<InputChunk> {
         let files = std::mem::take(&mut self.batch).files;
-        let report = std::mem::take(&mut self.report);
-        let empty = files.is_empty() && report == ChunkReport::default();
+        let report = self.take_report();
+        let empty = files.is_empty() && report == self.new_report();
         (!empty).then_some(InputChunk { body: Body::Files(files), report })
     }
 
@@ -182,8 +229,10 @@ impl InputSource {
         };
         match format {
             InputFormat::Text => {
-                self.read_text_file(&file, name, opened)?;
-                self.consumed.fetch_max(done_at, Ordering::Relaxed);
+                self.read_text_file(&file, name, opened, done_at)?;
+                if self.pieces.is_none() {
+                    self.consumed.fetch_max(done_at, Ordering::Relaxed);
+                }
             }
             InputFormat::JsonLines => {
                 self.current = Some(self.lines(&file, name, opened, LineFormat::Json, done_at))
@@ -234,10 +283,21 @@ impl InputSource {
         LineFile { name, compression, named, format, has_columns, chunker, done_at }
     }
 
-    /// Reads a text file into the batch, or reports its problem.
-    fn read_text_file(&mut self, file: &InputFile, name: String, opened: OpenInput) -> Result<(), String> {
-        let compression = opened.compression;
-        let read = text::read(opened.reader, file.size, self.sizes.document_bytes_max);
+    /// Reads a text file into the batch, or reports its problem. A large file that is split is read in pieces.
+    fn read_text_file(
+        &mut self,
+        file: &InputFile,
+        name: String,
+        opened: OpenInput,
+        done_at: u64,
+    ) -> Result<(), String> {
+        let OpenInput { compression, mut reader } = opened;
+        let part_bytes_max = self.split.filter(|&part| part <= self.sizes.document_bytes_max);
+        let bytes_max = match part_bytes_max {
+            Some(_) => TextPieces::BYTES.min(self.sizes.document_bytes_max),
+            None => self.sizes.document_bytes_max,
+        };
+        let read = text::read(&mut reader, file.size, bytes_max);
         let read = match read {
             Ok(read) => read,
             Err(error) => {
@@ -250,13 +310,20 @@ impl InputSource {
             }
         };
         match read {
-            TextContent::Text(bytes) => self.batch.push(TextFile { id: name, title: file.title(), bytes }),
+            TextContent::Text(bytes) => {
+                self.batch.push(TextFile { id: name, title: file.title(), bytes, first_part: None })
+            }
+            TextContent::TooLong(bytes) if let Some(part_bytes_max) = part_bytes_max => {
+                let text = TextFile { id: name, title: file.title(), bytes, first_part: None };
+                let place = (compression, file.named, done_at);
+                self.pieces = Some(TextPieces::new(text, reader, part_bytes_max, place));
+            }
             TextContent::Binary => {
                 let advice = if file.named { "; for JSON lines or TSV give --format" } else { "" };
                 let message = format!("binary file{advice}");
                 self.report.file_problem(&name, binary(file), message);
             }
-            TextContent::TooLong => {
+            TextContent::TooLong(_) => {
                 let message = too_long("the file", self.sizes.document_bytes_max);
                 self.report.file_problem(&name, ProblemKind::TooLarge, message);
             }

@@ -15,6 +15,19 @@ pub(super) fn parts(text: &str, bytes_max: usize) -> impl Iterator<Item = &str> 
     })
 }
 
+/// Length of the beginning of a text whose parts do not depend on what may follow the text, and the number of
+/// these parts.
+pub(super) fn settled(text: &str, bytes_max: usize) -> (usize, u64) {
+    // A part ends before a character that does not fit.
+    const CHARACTER_BYTES_MAX: usize = 4;
+    let (mut rest, mut parts) = (text.trim_start(), 0);
+    while rest.len() > bytes_max + CHARACTER_BYTES_MAX {
+        rest = rest[first_part_len(rest, bytes_max)..].trim_start();
+        parts += 1;
+    }
+    (text.len() - rest.len(), parts)
+}
+
 /// Length of the first part of a text that begins with a word; at least 1.
 fn first_part_len(text: &str, bytes_max: usize) -> usize {
     if text.len() <= bytes_max {

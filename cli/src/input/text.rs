@@ -14,11 +14,12 @@ const RESERVE_BYTES_MAX: u64 = 64 << 20;
 pub(super) enum TextContent {
     Text(Vec<u8>),
     Binary,
-    TooLong,
+    /// More than the maximum, with its beginning.
+    TooLong(Vec<u8>),
 }
 
 /// Reads a whole file of at most `bytes_max` bytes. `size` is its size in the metadata, if known.
-pub(super) fn read(mut reader: impl Read, size: Option<u64>, bytes_max: usize) -> io::Result<TextContent> {
+pub(super) fn read(reader: &mut impl Read, size: Option<u64>, bytes_max: usize) -> io::Result<TextContent> {
     let mut bytes = Vec::new();
     reader.by_ref().take(BINARY_PROBE_BYTES).read_to_end(&mut bytes)?;
     if memchr(0, &bytes).is_some() {
@@ -30,7 +31,7 @@ pub(super) fn read(mut reader: impl Read, size: Option<u64>, bytes_max: usize) -
         let beyond = (bytes_max as u64).saturating_add(1).saturating_sub(BINARY_PROBE_BYTES);
         reader.take(beyond).read_to_end(&mut bytes)?;
     }
-    Ok(if bytes.len() > bytes_max { TextContent::TooLong } else { TextContent::Text(bytes) })
+    Ok(if bytes.len() > bytes_max { TextContent::TooLong(bytes) } else { TextContent::Text(bytes) })
 }
 
 #[cfg(test)]
@@ -44,7 +45,7 @@ mod tests {
             let mut bytes = vec![b'a'; probe + 10];
             bytes[at] = 0;
             let expected = if binary { TextContent::Binary } else { TextContent::Text(bytes.clone()) };
-            assert_eq!(read(&bytes[..], Some(3), 1 << 20).unwrap(), expected, "NUL at {at}");
+            assert_eq!(read(&mut &bytes[..], Some(3), 1 << 20).unwrap(), expected, "NUL at {at}");
         }
     }
 
@@ -52,10 +53,15 @@ mod tests {
     fn files_of_exactly_the_limit_are_read() {
         for limit in [10, 8191, 8192, 8193, 20_000] {
             let bytes = vec![b'a'; limit + 1];
-            assert_eq!(read(&bytes[..], None, limit).unwrap(), TextContent::TooLong, "{limit}");
+            let too_long = read(&mut &bytes[..], None, limit).unwrap();
+            assert!(matches!(too_long, TextContent::TooLong(read) if read == bytes), "{limit}");
             let fits = bytes[1..].to_vec();
-            assert_eq!(read(&fits[..], Some(1 << 60), limit).unwrap(), TextContent::Text(fits), "{limit}");
+            assert_eq!(
+                read(&mut &fits[..], Some(1 << 60), limit).unwrap(),
+                TextContent::Text(fits),
+                "{limit}"
+            );
         }
-        assert_eq!(read(&b""[..], Some(0), 10).unwrap(), TextContent::Text(vec![]));
+        assert_eq!(read(&mut &b""[..], Some(0), 10).unwrap(), TextContent::Text(vec![]));
     }
 }

@@ -35,6 +35,12 @@ impl Unindexed {
         self.further |= other.further;
     }
 
+    /// The names with their counts, as a JSON object.
+    pub fn as_json(&self) -> serde_json::Value {
+        let names = self.names.iter().map(|(name, count)| (name.clone(), (*count).into()));
+        names.collect::<serde_json::Map<_, _>>().into()
+    }
+
     /// The most frequent names with their counts; `None` without a name.
     pub fn clause(&self) -> Option<String> {
         let mut names = self.names.clone();

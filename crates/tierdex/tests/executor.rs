@@ -168,7 +168,7 @@ fn a_budget_that_is_too_small_is_rejected() {
     };
     let (rejected, ..) = ask(1 << 20, None);
     let error = rejected.err().unwrap().to_string();
-    assert!(error.starts_with("a budget of 1048576 bytes of DRAM is too small"), "{error}");
+    assert!(error.starts_with("a budget of 1M of DRAM is too small"), "{error}");
     let needed = error.split(": ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
     assert!(ask(needed.parse().unwrap(), None).0.is_ok(), "{error}");
     // The minimum without a cache suffices, and so does the minimum with a cache.

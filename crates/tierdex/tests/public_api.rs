@@ -1,5 +1,6 @@
 //! The public interface, as an application uses it: directories, engines, documents, errors.
 
+use tierdex::io::Size;
 use tierdex::schema::{Field, Source};
 use tierdex::{
     Document, Engine, EngineOptions, Error, Index, IndexWriter, Merge, Query, Schema, SearchHit,
@@ -126,10 +127,10 @@ fn errors_say_what_where_and_what_to_do() {
     let needed = small
         .to_string()
         .split_once("too small: ")
-        .and_then(|(_, rest)| rest.split(' ').next().and_then(|bytes| bytes.parse::<u64>().ok()));
-    let needed = needed.unwrap_or_else(|| panic!("{small}"));
+        .and_then(|(_, rest)| rest.split(' ').next().and_then(|size| size.parse::<Size>().ok()));
+    let needed = needed.unwrap_or_else(|| panic!("{small}")).of(0);
     let smallest = |bytes| Engine::open(&dir, &EngineOptions::new().dram(bytes));
-    assert!(smallest(needed).is_ok() && smallest(needed - 1).is_err(), "{needed} bytes are the least");
+    assert!(smallest(needed).is_ok() && smallest(needed - 1024).is_err(), "{needed} bytes are the least KiB");
     // Values that no machine has are an error, and no overflow.
     for options in [
         EngineOptions::new().dram(1 << 30).hits_max(usize::MAX),

@@ -11,7 +11,7 @@ use crate::limits::{ID_BYTES_MAX, PREVIEW_TEXT_BYTES, PREVIEW_TITLE_BYTES};
 use crate::segment::read::UNPACK_BYTES;
 use std::fmt;
 use tierdex_cache::{LookaheadSample, READ_BYTES_MAX, READ_PAGES_MAX};
-use tierdex_io::{EngineOptions, ReadEngine};
+use tierdex_io::{EngineOptions, ReadEngine, Size};
 
 /// The program itself: the part of its code that is used, and static memory of its libraries.
 const PROGRAM_BYTES: u64 = 7 << 20;
@@ -231,8 +231,8 @@ impl MemoryReport {
         let mut report = MemoryReport::with(index, options);
         if report.dram.is_some_and(|dram| report.needed() > dram) {
             let with = |dram| ExecutorOptions { dram: Some(dram), ..options.clone() };
-            let needed = |dram| MemoryReport::with(index, &with(dram)).needed();
-            // Least fixed point, iterated from below: the memory needed never falls as the budget grows.
+            let needed = |dram| MemoryReport::with(index, &with(dram)).needed().next_multiple_of(1024);
+            // Least fixed point in KiB, iterated from below: the memory needed never falls as the budget grows.
             let (mut least, mut next) = (0, needed(0));
             while next > least {
                 (least, next) = (next, needed(next));
@@ -326,6 +326,12 @@ impl MemoryReport {
         self.metadata
     }
 
+    /// The smallest sufficient budget, if the budget is too small.
+    #[doc(hidden)]
+    pub fn least(&self) -> Option<u64> {
+        self.dram.filter(|dram| self.needed() > *dram).map(|_| self.least)
+    }
+
     /// Bytes of DRAM that the parts take together, without those in other regions.
     pub fn needed(&self) -> u64 {
         self.rows.iter().filter(|row| row.region.is_none()).map(|row| row.bytes).sum()
@@ -343,9 +349,10 @@ impl MemoryReport {
         } else {
             ""
         };
-        let least = self.least;
         Err(Error::Usage(format!(
-            "a budget of {dram} bytes of DRAM is too small: {least} are needed; make it larger{advice}"
+            "a budget of {} of DRAM is too small: {} are needed; make it larger{advice}",
+            Size::Bytes(dram),
+            Size::Bytes(self.least)
         )))
     }
 }

@@ -7,7 +7,7 @@
 //!    which makes this commit durable, and remove them. If it is not known, no segment is removed before the
 //!    next commit.
 
-use super::manifest::{Manifest, NUMBER_MAX, is_temporary};
+use super::manifest::{LOCK, Manifest, NUMBER_MAX, is_temporary};
 use crate::error::{Error, Result};
 use crate::schema::Schema;
 use crate::segment::layout::{file_name, identity, parse_file_name};
@@ -126,6 +126,11 @@ fn lost_segment(disk: &dyn Disk) -> Result<Option<String>> {
 /// The error of a reader that finds no manifest.
 pub(super) fn no_index(disk: &dyn Disk) -> Error {
     let names = disk.list().unwrap_or_default();
+    // The file exists while the lock is held, and after its holder was killed.
+    if names.iter().any(|name| name == LOCK) {
+        let what = "holds no tierdex index yet: the first writer is at work or was cut off, and has committed nothing";
+        return Error::Usage(format!("{} {what} (no manifest)", disk.describe()));
+    }
     let lost = names.iter().find(|name| parse_file_name(name).is_some());
     let lost = lost.map(|name| format!(": it has files of one, such as {name}, but no manifest"));
     Error::Usage(format!("{} holds no tierdex index{}", disk.describe(), lost.unwrap_or_default()))

@@ -1,0 +1,19 @@
+//! `tierdex man`: writes manual pages.
+
+use crate::failure::{Failure, Outcome};
+use clap::{Args, Command};
+use std::fs::create_dir_all;
+use std::path::PathBuf;
+
+#[derive(Args)]
+pub struct Arguments {
+    /// Directory for the pages, one for each subcommand, such as ~/.local/share/man/man1
+    dir: PathBuf,
+}
+
+/// Writes the pages of `command`.
+pub fn run(arguments: &Arguments, command: Command) -> Outcome {
+    let dir = &arguments.dir;
+    let written = create_dir_all(dir).and_then(|()| clap_mangen::generate_to(command, dir));
+    written.map_err(|error| Failure::Failed(format!("cannot write pages to {}: {error}", dir.display())))
+}
