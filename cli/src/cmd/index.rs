@@ -37,8 +37,8 @@ pub struct Arguments {
     /// Number of threads that analyse text; each needs 128M of --memory [default: number of processors]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// Memory for buffered postings and for documents in analysis, in bytes, at least 16M [default: 1G, but at
-    /// most a third of the memory that the system and the control group have free]
+    /// Memory for buffered postings and for documents in analysis, in bytes, at least 16M [default: 1G, but
+    /// at most a third of the memory that the system and the control group leave]
     #[arg(long, value_name = "BYTES", value_parser = size::parse)]
     memory: Option<usize>,
     /// Segments that the commit merges
@@ -47,8 +47,8 @@ pub struct Arguments {
     /// Action for a malformed line, or for a file in a folder that cannot be read
     #[arg(long, value_enum, default_value_t = OnError::Skip)]
     on_error: OnError,
-    /// Write all problems of the input to a file, as JSON lines with the members file, line, kind and message;
-    /// the first of each kind are also printed
+    /// Write all problems of the input to a file, as JSON lines with the members file, line, kind and
+    /// message; the first of each kind are also printed
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// Format of the summary
@@ -310,8 +310,8 @@ pub fn run(arguments: &Arguments) -> Outcome {
     }
 }
 
-/// `--memory` where it is not given. What the writer needs beside it, such as lengths of documents and batches
-/// in analysis, is less than as much again.
+/// `--memory` where it is not given. What the writer needs beside it, such as lengths of documents and
+/// batches in analysis, is less than as much again.
 fn default_memory() -> usize {
     const MEMORY_DEFAULT: u64 = 1 << 30;
     const AVAILABLE_DIVISOR: u64 = 3;

@@ -24,8 +24,8 @@ pub struct Arguments {
     format: OutputFormat,
 }
 
-/// Prints the report. `defaults` and `meta_tier` apply where no flag is given. If the budget is too small, the
-/// report is that of the smallest sufficient one, and the command fails.
+/// Prints the report. `defaults` and `meta_tier` apply where no flag is given. If the budget is too small,
+/// the report is that of the smallest sufficient one, and the command fails.
 pub fn run(arguments: &Arguments, defaults: ExecutorOptions, meta_tier: Option<MetaTier>) -> Outcome {
     let index = open::index(&arguments.dir)?;
     let threads = arguments.threads.unwrap_or(defaults.threads);

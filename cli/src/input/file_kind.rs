@@ -40,8 +40,8 @@ const KINDS: &[(&[u8], &str, &str)] = &[
 const ZIP_DOCUMENTS: &[&[u8]] =
     &[b"[Content_Types].xml", b"_rels/", b"docProps/", b"word/", b"xl/", b"ppt/", b"mimetypeapplication/"];
 
-/// What a file is and what to do with it, for a file that begins with `head` after decompression. `None` if it
-/// may be text.
+/// What a file is and what to do with it, for a file that begins with `head` after decompression. `None` if
+/// it may be text.
 pub(super) fn explain(head: &[u8], name: &str, compression: Compression) -> Option<String> {
     let (kind, advice) = kind(head)?;
     let packed = match compression {

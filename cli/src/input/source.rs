@@ -283,7 +283,8 @@ impl InputSource {
         LineFile { name, compression, named, format, has_columns, chunker, done_at }
     }
 
-    /// Reads a text file into the batch, or reports its problem. A large file that is split is read in pieces.
+    /// Reads a text file into the batch, or reports its problem. A large file that is split is read in
+    /// pieces.
     fn read_text_file(
         &mut self,
         file: &InputFile,

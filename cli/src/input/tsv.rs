@@ -135,8 +135,8 @@ pub(super) fn document<'l>(line: &'l str, columns: &[Column]) -> Result<InputDoc
     Ok(document)
 }
 
-/// Parses the document of a line whose cells may be in quotes: two quotes in such a cell are one, and tabs are
-/// text. The cells end with the line.
+/// Parses the document of a line whose cells may be in quotes: two quotes in such a cell are one, and tabs
+/// are text. The cells end with the line.
 pub(super) fn quoted_document<'l>(
     line: &'l str,
     columns: &[Column],

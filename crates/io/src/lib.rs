@@ -17,7 +17,8 @@
 //! | emulated slow memory | [`ReadDelay`], [`ReadStream`] |
 //! | errors with file and offset | [`Error`], [`ErrorKind`] |
 //! | handling of exhausted memory | [`ExitOutOfMemory`], [`remove_on_out_of_memory`] |
-//! | signals of the process | [`ignore_file_size_signal`], [`keep_ignored_signals`], [`start_with_default_signals`], [`exit_with_line`] |
+//! | signals of the process | [`ignore_file_size_signal`], [`keep_ignored_signals`], [`exit_with_line`] |
+//! | signals of a child process | [`start_with_default_signals`] |
 //!
 //! This crate knows neither postings nor documents: a payload is bytes, and an [`Identity`] is three
 //! numbers.

@@ -232,7 +232,8 @@ impl MemoryReport {
         if report.dram.is_some_and(|dram| report.needed() > dram) {
             let with = |dram| ExecutorOptions { dram: Some(dram), ..options.clone() };
             let needed = |dram| MemoryReport::with(index, &with(dram)).needed().next_multiple_of(1024);
-            // Least fixed point in KiB, iterated from below: the memory needed never falls as the budget grows.
+            // Least fixed point in KiB, iterated from below: the memory needed never falls as the budget
+            // grows.
             let (mut least, mut next) = (0, needed(0));
             while next > least {
                 (least, next) = (next, needed(next));
