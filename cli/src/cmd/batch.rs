@@ -204,9 +204,9 @@ impl FailedQueries<'_> {
         self.skip(failure, "skipped", &self.skipped)
     }
 
-    /// Skips a query, or returns its error. An error of the query itself is what `skip` means: its syntax, its
-    /// size, or a clause that the index does not support. Any other, such as damage, leaves it without an
-    /// answer.
+    /// Skips a query, or returns its error. An error of the query itself is what `skip` means: its syntax,
+    /// its size, or a clause that the index does not support. Any other, such as damage, leaves it without
+    /// an answer.
     fn skip_query(&self, id: &str, error: Error) -> Outcome {
         let (word, count) = match error {
             Error::Query { .. } | Error::Limit(_) | Error::Usage(_) => ("skipped", &self.skipped),
