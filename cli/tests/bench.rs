@@ -296,7 +296,7 @@ fn caches_are_measured_in_separate_processes() {
     );
 
     let small = "tierdex-bench cache i --out p --no-group --keep-caches --region dram --modes direct --dram 1M --sizes 20";
-    let why = "exit code 1: tierdex: a budget of 1048576 bytes of DRAM is too small";
+    let why = "exit code 1: tierdex: a budget of 1M of DRAM is too small";
     fails(dir.path(), 1, small, &format!("all cells failed, the first one: {why}"));
     let report = fs::read_to_string(dir.path().join("p/report.md")).unwrap();
     assert!(report.contains(why), "{report}");

@@ -210,7 +210,8 @@ impl InputSource {
             }
         };
         let (head, opened) = opened.peek(file_kind::HEAD_BYTES);
-        if let Some(message) = file_kind::explain(&head, &name, opened.compression) {
+        let path = if matches!(file.location, InputLocation::StandardInput) { "FILE" } else { &name };
+        if let Some(message) = file_kind::explain(&head, path, opened.compression) {
             self.report.file_problem(&name, binary(&file), message);
             self.consumed.fetch_max(done_at, Ordering::Relaxed);
             return Ok(());

@@ -9,6 +9,9 @@ use super::split;
 use std::io::{self, Read};
 use tierdex::limits::BATCH_BYTES;
 
+/// Bytes that are read at a time.
+const READ_BYTES: u64 = 256 << 10;
+
 /// An open text file of more than [`TextPieces::BYTES`].
 pub(super) struct TextPieces {
     pub name: String,
@@ -65,7 +68,7 @@ impl TextPieces {
         let mut ended = false;
         while !ended && self.rest.len() < TextPieces::BYTES + self.part_bytes_max {
             let before = self.undecoded.len();
-            self.reader.by_ref().take(TextPieces::BYTES as u64).read_to_end(&mut self.undecoded)?;
+            self.reader.by_ref().take(READ_BYTES).read_to_end(&mut self.undecoded)?;
             ended = self.undecoded.len() == before;
             self.decode(ended);
         }

@@ -170,7 +170,7 @@ fn a_budget_that_is_too_small_is_rejected() {
     let error = rejected.err().unwrap().to_string();
     assert!(error.starts_with("a budget of 1M of DRAM is too small"), "{error}");
     let needed = error.split(": ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
-    assert!(ask(needed.parse().unwrap(), None).0.is_ok(), "{error}");
+    assert!(ask(needed.parse::<Size>().unwrap().of(0), None).0.is_ok(), "{error}");
     // The minimum without a cache suffices, and so does the minimum with a cache.
     let (beside, options, needed) = ask(64 << 20, Some(1 << 20));
     assert!(
@@ -485,7 +485,7 @@ fn a_query_that_exceeds_the_budget_is_rejected_alone() {
 fn least(index: &Index, options: &ExecutorOptions) -> u64 {
     let error = Executor::new(index, options).err().unwrap().to_string();
     let number = error.split(": ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
-    number.parse().unwrap_or_else(|_| panic!("{error}"))
+    number.parse::<Size>().unwrap_or_else(|_| panic!("{error}")).of(0)
 }
 
 #[test]
@@ -497,7 +497,7 @@ fn a_rejected_budget_names_a_sufficient_one() {
     let enough = needed(&small);
     let with = |dram| ExecutorOptions { dram: Some(dram), ..small.clone() };
     assert!(Executor::new(&index, &with(enough)).is_ok());
-    assert_eq!(needed(&with(enough - 64)), enough);
+    assert_eq!(needed(&with(enough - 1024)), enough);
     // Hits and threads need memory; hits are limited to the number of documents.
     let hits = |hits| needed(&ExecutorOptions { hits_max: hits, ..small.clone() });
     assert!(hits(50_000) > enough && hits(100_000) > hits(50_000) && hits(100_000) == hits(1 << 40));
