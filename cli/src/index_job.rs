@@ -28,8 +28,8 @@ pub struct IndexJob {
     pub threads: usize,
     pub memory: usize,
     pub merge: Merge,
-    /// Time to wait for another writer.
-    pub wait: Duration,
+    /// Time to wait for another writer; `None` if the command has no flag for it.
+    pub wait: Option<Duration>,
     pub stop_at_problem: bool,
     /// The file for all problems.
     pub problems: Option<ProblemFile>,

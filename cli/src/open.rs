@@ -29,22 +29,23 @@ pub fn index(dir: &Path) -> Outcome<Index> {
     Index::open_on(disk(dir)?).map_err(usage_as_failure)
 }
 
-/// Opens a writer. Waits up to `wait` while another one holds the lock.
+/// Opens a writer. Waits up to `wait` while another one holds the lock; `None` if the command has no flag for
+/// it.
 pub fn writer(
     disk: Arc<dyn Disk>,
     schema: &Schema,
     mode: OpenMode,
     options: &WriterOptions,
-    wait: Duration,
+    wait: Option<Duration>,
 ) -> Outcome<IndexWriter> {
     let start = Instant::now();
     loop {
         match IndexWriter::open(disk.clone(), schema.clone(), mode, options.clone()) {
-            Err(tierdex::Error::Busy(_)) if start.elapsed() < wait => {
+            Err(tierdex::Error::Busy(_)) if wait.is_some_and(|wait| start.elapsed() < wait) => {
                 options.stop.check()?;
-                std::thread::sleep(LOCK_INTERVAL.min(wait));
+                std::thread::sleep(LOCK_INTERVAL);
             }
-            Err(tierdex::Error::Busy(message)) => {
+            Err(tierdex::Error::Busy(message)) if wait.is_some() => {
                 return Err(Failure::Busy(format!("{message}, or give --wait SECONDS")));
             }
             opened => return Ok(opened?),

@@ -12,7 +12,6 @@ use crate::{open, size};
 use clap::Args;
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 use tierdex::index::{Index, Merge, OpenMode, SearchOptions};
 use tierdex::query::Query;
 use tierdex::schema::Schema;
@@ -99,7 +98,7 @@ fn build(folder: &Path, out: &Path) -> Outcome<IndexSummary> {
         threads: std::thread::available_parallelism().map_or(1, usize::from),
         memory: 1 << 30,
         merge: Merge::One,
-        wait: Duration::ZERO,
+        wait: None,
         stop_at_problem: false,
         problems: None,
     };

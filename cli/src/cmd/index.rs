@@ -79,8 +79,8 @@ impl CommitArguments {
         }
     }
 
-    pub fn wait(&self) -> Duration {
-        Duration::from_secs(self.wait.into())
+    pub fn wait(&self) -> Option<Duration> {
+        Some(Duration::from_secs(self.wait.into()))
     }
 
     /// Opens the directory of the index, and creates it unless documents are appended.
