@@ -293,7 +293,7 @@ fn a_phrase_in_a_giant_document_fits_a_budget() {
     assert!(String::from_utf8_lossy(&output.stdout).contains("\"total\":1,"));
 }
 
-/// Without --memory, indexing takes what the control group leaves, also of a group around it.
+/// Without --memory, indexing takes what the control group leaves.
 #[test]
 fn the_default_memory_of_indexing_follows_the_control_group() {
     let dir = tempfile::tempdir().unwrap();

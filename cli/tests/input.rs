@@ -379,6 +379,8 @@ fn all_problems_are_in_the_report_and_the_summary_as_json() {
         assert_eq!(problems.iter().filter(found).map(|problem| &problem["kind"]).collect::<Vec<_>>(), [kind]);
     }
     assert_eq!(problems.len(), 52);
+    workspace.fails(2, "index f/a.jsonl --out j --report f/../f/a.jsonl", "--report names an input");
+    workspace.fails(2, "index f --out i --append --report i/r", "--report names a file in the directory of");
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(error.contains("f/b: binary file; skipped") && error.contains("f/c: cannot read: "), "{error}");
 }

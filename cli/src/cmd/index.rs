@@ -5,6 +5,7 @@ use crate::failure::{Failure, Outcome, output_error};
 use crate::index_job::IndexJob;
 use crate::input::{Column, InputFormat, InputOptions, InputSource};
 use crate::problem_file::ProblemFile;
+use crate::run_file::{are_same, is_in};
 use crate::values::{codec, language};
 use crate::{open, size};
 use clap::{Args, ValueEnum};
@@ -268,7 +269,19 @@ impl InputArguments {
     }
 }
 
+/// Rejects a report that would be written over an input, or into the index.
+fn check_report(arguments: &Arguments) -> Outcome {
+    let Some(report) = &arguments.report else { return Ok(()) };
+    let error = match () {
+        () if arguments.inputs.iter().any(|input| are_same(input, report)) => "--report names an input",
+        () if is_in(report, &arguments.out) => "--report names a file in the directory of the index",
+        () => return Ok(()),
+    };
+    Err(Failure::Usage(error.to_string()))
+}
+
 pub fn run(arguments: &Arguments) -> Outcome {
+    check_report(arguments)?;
     let options = arguments.input.options(&arguments.out, arguments.report.is_some())?;
     let schema = arguments.schema.schema()?;
     let (commit, mode) = (&arguments.commit, arguments.commit.mode());
