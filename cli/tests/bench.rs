@@ -201,7 +201,7 @@ fn the_server_answers_each_line_with_one_line() {
     fs::write(dir.path().join("docs.jsonl"), documents.collect::<String>()).unwrap();
     ok(dir.path(), "index docs.jsonl --out i");
     let lines = "COUNT\tcat\nTOP_10\tcat\nTOP_1000\tdog\nTOP_5_COUNT\t+cat +dog\nCOUNT\tcat dog\nDOCS_2\tdog\n\
-                 NOPE\tcat\nCOUNT\ncat\nCOUNT\t(\nCOUNT\tfish\n";
+                 NOPE\tcat\nCOUNT\ncat\nCOUNT\tx~3\nCOUNT\tfish\n";
     for arguments in [
         "tierdex-bench serve i",
         "tierdex-bench serve i --exhaustive",
@@ -213,7 +213,13 @@ fn the_server_answers_each_line_with_one_line() {
         let first: Vec<&str> = answers[6].split([' ', ':']).collect();
         assert_eq!((first[0], first[2], first[1] == first[3]), ("0", "3", true), "{}", answers[6]);
         assert_eq!(answers[7..10], ["UNSUPPORTED"; 3]);
-        assert_eq!(answers[10..], ["ERROR query, byte 2: `(` is not closed", "0"]);
+        assert_eq!(
+            answers[10..],
+            [
+                "ERROR query, byte 2: a fuzzy word is 0 to 2 edits away, not `3`; write `\\~` for the character",
+                "0"
+            ]
+        );
         let long = [&[b'x'; 100_000][..], b"\nCOUNT\tcat\n"].concat();
         let answers = served(dir.path(), arguments, &long);
         assert_eq!(answers, ["READY", "ERROR the line is longer than 81920 bytes", "600"]);

@@ -41,8 +41,8 @@ fn messages_that_cannot_be_written_are_dropped() {
         assert_eq!(workspace.names(), ["docs.jsonl", "i", "q"]);
     }
     for (arguments, code) in [
-        ("search i (cat --lenient --stats", 0),
-        ("search i (cat", 2),
+        ("search i cat~3 --lenient --stats", 0),
+        ("search i cat~3", 2),
         ("search i cat --frob", 2),
         ("frob", 2),
         ("search nowhere cat", 1),

@@ -246,8 +246,18 @@ impl QueryParser<'_> {
         let schema = self.index.schema();
         let query = match self.syntax {
             Some(QuerySyntax::Terms) => Query::any_term(text, schema),
-            _ if self.lenient => Ok(parse_lenient(text, id, self.index, self.file)),
-            _ => Query::parse(text, schema),
+            _ => {
+                let parsed = match self.lenient {
+                    true => Ok(Query::parse_lenient(text, schema)),
+                    false => Query::parse_with_notes(text, schema),
+                };
+                parsed.map(|(query, notes)| {
+                    for note in notes {
+                        messages::print(format_args!("{}, query {id}: {note}", self.file));
+                    }
+                    query
+                })
+            }
         };
         if self.syntax.is_none() {
             self.operators.add(text, query.as_ref(), self.index);
@@ -372,7 +382,8 @@ struct OperatorCheck {
 impl OperatorCheck {
     /// Adds a query text and its parsed query.
     fn add(&mut self, text: &str, parsed: Result<&Query, &Error>, index: &Index) {
-        let may_differ = text.contains(['+', '-', '#', '"', '*', '~', '^', ':', '(', ')', '\\'])
+        let may_differ = text
+            .contains(['+', '-', '!', '#', '"', '*', '~', '^', ':', '(', ')', '\\', '&', '|', '/'])
             || text.split_whitespace().any(|word| matches!(word, "AND" | "OR" | "NOT"));
         if may_differ && Query::any_term(text, index.schema()).ok().as_ref() != parsed.ok() {
             if self.queries == 0 {
@@ -402,15 +413,6 @@ fn log_lookahead(path: &Path, samples: &[LookaheadSample]) -> std::io::Result<()
         writeln!(out, "{ended}\t{queries}\t{cells}")?;
     }
     out.flush()
-}
-
-/// Parses a query and prints its syntax errors as warnings.
-fn parse_lenient(text: &str, id: &str, index: &Index, file: &str) -> Query {
-    let (query, warnings) = Query::parse_lenient(text, index.schema());
-    for warning in warnings {
-        messages::print(format_args!("{file}, query {id}: {warning}"));
-    }
-    query
 }
 
 fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {

@@ -96,13 +96,11 @@ impl QueryArguments {
             return Err(Failure::Usage(message.to_string()));
         }
         let index = open::index(&self.dir)?;
-        let query = if self.lenient {
-            let (query, warnings) = Query::parse_lenient(&text, index.schema());
-            warnings.iter().for_each(messages::print);
-            query
-        } else {
-            Query::parse(&text, index.schema())?
+        let (query, notes) = match self.lenient {
+            true => Query::parse_lenient(&text, index.schema()),
+            false => Query::parse_with_notes(&text, index.schema())?,
         };
+        notes.iter().for_each(messages::print);
         Ok((index, query))
     }
 }

@@ -62,6 +62,9 @@ pub fn parse_lenient(text: &str, fields: Fields<'_>, problems: &mut Problems) ->
 
 fn read(text: &str, fields: Fields<'_>, problems: &mut Problems) -> Result<SyntaxTree> {
     check_length(text)?;
+    if text.trim() == "*" {
+        return Ok(SyntaxTree::All);
+    }
     let tokens = tokens::tokenize(text, fields, problems)?;
     parser::parse(tokens, text.len(), problems)
 }

@@ -298,6 +298,7 @@ fn suffixes_without_a_number_are_text() {
     check("\"a b\"~x", expect![[r#"("a b" ~x)"#]]);
     check("(a b)~", expect!["((a b) ~)"]);
     check("a *", expect!["a"]);
+    check(" *", expect!["*:*"]);
 }
 
 #[test]
