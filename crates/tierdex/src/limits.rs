@@ -86,7 +86,8 @@ pub const FUZZY_EXPANSIONS_MAX: usize = 50;
 /// Terms that all prefixes of a query expand to, in total.
 pub const PREFIX_EXPANSIONS_MAX: usize = 65_536;
 
-/// Terms that the last character of a phrase of text without blanks stands for, if it is a run of its own.
+/// Terms that the last character of a phrase stands for, if it is a run of text without blanks of its own.
+/// With more terms its position does not count.
 pub const PHRASE_EXPANSIONS_MAX: usize = 1024;
 
 /// Prefixes and fuzzy words in one query.

@@ -328,3 +328,15 @@ fn turkish_is_lower_cased_like_other_languages() {
     assert_eq!(analyzer.terms("İYİ"), analyzer.terms("iyi"));
     assert_ne!(analyzer.terms("IŞIK"), analyzer.terms("ışık"), "docs/query.md says so");
 }
+
+#[test]
+fn the_last_character_of_a_phrase_may_begin_very_many_terms() {
+    let begun = |count: u32| (0..count).map(|next| format!("的{}", char::from_u32(0x4e00 + next).unwrap()));
+    for (count, expected) in [(1000, vec![0]), (1100, vec![0, 1])] {
+        let texts: Vec<String> =
+            ["5的", "的5", "5"].map(str::to_string).into_iter().chain(begun(count)).collect();
+        let index = index(true, &texts);
+        assert_eq!(documents(&index, "\"5的\"").into_iter().collect::<Vec<_>>(), expected, "{count} terms");
+        assert_eq!(documents(&index, "的").len(), 2 + count as usize);
+    }
+}

@@ -3,7 +3,7 @@
 
 use super::fuzzy::Levenshtein;
 use crate::error::{Error, Result};
-use crate::limits::{FUZZY_EXPANSIONS_MAX, PHRASE_EXPANSIONS_MAX, PREFIX_EXPANSIONS_MAX};
+use crate::limits::{FUZZY_EXPANSIONS_MAX, PREFIX_EXPANSIONS_MAX};
 use crate::segment::read::{Automaton, BlockSource, FieldReader, Segment, TermInfo, TermWalk};
 use crate::text::first_cluster;
 use std::cmp::Reverse;
@@ -18,6 +18,12 @@ pub(super) struct FuzzyMatch {
     /// Document frequency over all segments.
     pub(super) documents: u64,
     /// Its dictionary entry in each segment.
+    pub(super) infos: Vec<Option<TermInfo>>,
+}
+
+/// A term that a prefix stands for, with its dictionary entry in each segment.
+pub(super) struct PrefixMatch {
+    pub(super) term: String,
     pub(super) infos: Vec<Option<TermInfo>>,
 }
 
@@ -165,57 +171,40 @@ pub(super) fn count_terms_with_prefix(
     prefix: Prefix<'_>,
     count: &mut usize,
 ) -> Result<()> {
-    each_term_with_prefix(lists, field, prefix, |_, _| {
-        *count += 1;
+    let mut walks = MergedWalk::open(lists, field, || PrefixAutomaton(prefix.text.as_bytes()))?;
+    while let Some((term, _)) = walks.next()? {
+        *count += usize::from(prefix.stands_for(&term));
         if *count > PREFIX_EXPANSIONS_MAX {
             return Err(Error::query(format!(
                 "its prefixes stand for more than {PREFIX_EXPANSIONS_MAX} terms; `{}*` needs more letters",
                 prefix.text
             )));
         }
-        Ok(())
-    })
+    }
+    Ok(())
 }
 
-/// The terms with `prefix` over all segments, each with its dictionary entry in each segment.
-///
-/// # Errors
-/// If there are more than [`PHRASE_EXPANSIONS_MAX`].
+/// The terms with `prefix` over all segments, each with its dictionary entry in each segment; `None` if there
+/// are more than `limit`.
 pub(super) fn terms_with_prefix(
     lists: (&[Arc<Segment>], &dyn BlockSource),
     field: usize,
     prefix: Prefix<'_>,
-) -> Result<Vec<(String, Vec<Option<TermInfo>>)>> {
+    limit: usize,
+) -> Result<Option<Vec<PrefixMatch>>> {
     let mut terms = Vec::new();
-    each_term_with_prefix(lists, field, prefix, |term, walks| {
-        if terms.len() == PHRASE_EXPANSIONS_MAX {
-            return Err(Error::query(format!(
-                "`{}` at the end of a phrase stands for more than {PHRASE_EXPANSIONS_MAX} terms; leave it out",
-                prefix.text
-            )));
-        }
-        terms.push((
-            String::from_utf8_lossy(&term).into_owned(),
-            walks.infos().map(|info| info.cloned()).collect(),
-        ));
-        Ok(())
-    })?;
-    Ok(terms)
-}
-
-fn each_term_with_prefix<'a>(
-    lists: (&'a [Arc<Segment>], &'a dyn BlockSource),
-    field: usize,
-    prefix: Prefix<'a>,
-    mut body: impl FnMut(Vec<u8>, &MergedWalk<'a, PrefixAutomaton<'a>>) -> Result<()>,
-) -> Result<()> {
     let mut walks = MergedWalk::open(lists, field, || PrefixAutomaton(prefix.text.as_bytes()))?;
     while let Some((term, _)) = walks.next()? {
-        if prefix.stands_for(&term) {
-            body(term, &walks)?;
+        if !prefix.stands_for(&term) {
+            continue;
         }
+        if terms.len() == limit {
+            return Ok(None);
+        }
+        let infos = walks.infos().map(|info| info.cloned()).collect();
+        terms.push(PrefixMatch { term: String::from_utf8_lossy(&term).into_owned(), infos });
     }
-    Ok(())
+    Ok(Some(terms))
 }
 
 /// The dictionary entries of the terms with `prefix` in a field of a segment.

@@ -2,11 +2,13 @@
 //! by global statistics.
 
 use super::analyse::no_positions;
-use super::expand::{FuzzyMatch, Prefix, count_terms_with_prefix, fuzzy_matches, terms_with_prefix};
+use super::expand::{
+    FuzzyMatch, Prefix, PrefixMatch, count_terms_with_prefix, fuzzy_matches, terms_with_prefix,
+};
 use super::tree::Query;
 use crate::cursor::frequency_max;
 use crate::error::{Error, Result};
-use crate::limits::BOOST_MAX;
+use crate::limits::{BOOST_MAX, PHRASE_EXPANSIONS_MAX};
 use crate::rank::{CollectionStats, LengthNorms, ScoreScale, Scorer, Statistics, TermScorer, idf};
 use crate::schema::Schema;
 use crate::segment::read::{BlockSource, Segment, TermInfo};
@@ -346,9 +348,8 @@ impl Planner<'_> {
         Ok(self.leaves.len() - 1)
     }
 
-    /// Plans a phrase of `fixed` terms; `last`, if any, stands for all terms that begin with this cluster:
-    /// the phrase with each of them is an alternative, and all score with the document frequency of the most
-    /// frequent one.
+    /// Plans a phrase of `fixed` terms; `last`, if any, is a cluster that stands for all terms that begin
+    /// with it.
     fn phrase(
         &mut self,
         field: usize,
@@ -370,16 +371,41 @@ impl Planner<'_> {
             return Ok(self.phrase_node(phrase, field, slop, boost, scored));
         };
         let prefix = Prefix { text: cluster, whole_clusters: true };
-        let matches = terms_with_prefix((self.segments, self.source), field, prefix)?;
-        let containing = |(term, infos): &(String, Vec<Option<TermInfo>>)| {
-            let own = infos.iter().flatten().map(|info| u64::from(info.documents)).sum();
-            self.containing(field, term, own)
+        let matches = terms_with_prefix((self.segments, self.source), field, prefix, PHRASE_EXPANSIONS_MAX)?;
+        match matches {
+            Some(matches) => self.phrase_with_any(phrase, field, *distance, matches, (slop, boost, scored)),
+            None => {
+                let fixed = match fixed {
+                    [(_, term)] => Query::Term { field, term: term.clone(), boost },
+                    _ => Query::Phrase { field, terms: fixed.to_vec(), slop, open_end: false, boost },
+                };
+                let cluster = Query::Prefix { field, prefix: cluster.clone(), whole_clusters: true, boost };
+                let (must, filter) = (vec![fixed], vec![cluster]);
+                let both = Query::Bool { must, filter, should: vec![], must_not: vec![], minimum: 0 };
+                self.node(&both, scored)
+            }
+        }
+    }
+
+    /// The alternatives of a phrase with each of the last terms. All score with the document frequency of the
+    /// most frequent one.
+    fn phrase_with_any(
+        &mut self,
+        phrase: PhraseParts,
+        field: usize,
+        distance: u32,
+        last: Vec<PrefixMatch>,
+        (slop, boost, scored): (u32, f64, bool),
+    ) -> Result<PlanNode> {
+        let containing = |last: &PrefixMatch| {
+            let own = last.infos.iter().flatten().map(|info| u64::from(info.documents)).sum();
+            self.containing(field, &last.term, own)
         };
-        let containing = matches.iter().map(containing).max().unwrap_or(0);
-        let mut should = Vec::with_capacity(matches.len());
-        for (term, infos) in matches {
+        let containing = last.iter().map(containing).max().unwrap_or(0);
+        let mut should = Vec::with_capacity(last.len());
+        for PrefixMatch { term, infos } in last {
             let mut phrase = phrase.clone();
-            self.add_to_phrase(&mut phrase, field, (*distance, &term), (infos, containing), boost)?;
+            self.add_to_phrase(&mut phrase, field, (distance, &term), (infos, containing), boost)?;
             should.push(self.phrase_node(phrase, field, slop, boost, scored));
         }
         let group = PlanGroup { should, minimum: 1, ..PlanGroup::default() };
