@@ -1,7 +1,6 @@
 //! Ids of documents in a TREC run, where white space separates columns.
 //!
-//! 1. An id with white space or control characters is written with these and `%` percent-encoded; an empty id
-//!    is written as `%`. Other ids are written as they are.
+//! 1. An id with white space or control characters is written percent-encoded ([`run_id`]).
 //! 2. Two encoded ids differ. A document whose id is the encoding of another id is looked for in one pass
 //!    over all ids of the index, and is an error. Passes are made when the encoded ids reach a limit of
 //!    memory, and before the run is complete.
@@ -10,8 +9,7 @@ use crate::failure::{Failure, Outcome};
 use crate::{messages, size};
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::fmt::Write;
-use tierdex::index::Searcher;
+use tierdex::index::{Searcher, run_id};
 
 /// Bytes of encoded ids and their originals that are held until the next pass.
 const HELD_BYTES_MAX: usize = 1 << 20;
@@ -30,7 +28,7 @@ pub struct RunIds {
 impl RunIds {
     /// The id as it is written.
     pub fn written<'i>(&mut self, id: &'i str) -> Cow<'i, str> {
-        let Some(encoded) = encode(id) else { return Cow::Borrowed(id) };
+        let Cow::Owned(encoded) = run_id(id) else { return Cow::Borrowed(id) };
         self.lines += 1;
         self.first.get_or_insert_with(|| (id.to_string(), encoded.clone()));
         if !self.originals.contains_key(&encoded) {
@@ -79,51 +77,6 @@ impl RunIds {
                 size::count(self.lines, "line", "lines"),
                 id.escape_debug()
             ));
-        }
-    }
-}
-
-/// The encoding of an id; `None` if it is written as it is.
-fn encode(id: &str) -> Option<String> {
-    let splits = |c: char| c.is_whitespace() || c.is_control();
-    if id.is_empty() {
-        return Some("%".to_string());
-    }
-    if !id.contains(splits) {
-        return None;
-    }
-    let mut out = String::with_capacity(id.len() + 8);
-    for c in id.chars() {
-        if splits(c) || c == '%' {
-            for byte in c.encode_utf8(&mut [0; 4]).bytes() {
-                // Writing to a string does not fail.
-                let _ = write!(out, "%{byte:02X}");
-            }
-        } else {
-            out.push(c);
-        }
-    }
-    Some(out)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ids_that_differ_are_written_differently() {
-        for (id, written) in [
-            ("a_b", "a_b"),
-            ("a%20b", "a%20b"),
-            ("a b", "a%20b"),
-            ("a\tb", "a%09b"),
-            ("50% off", "50%25%20off"),
-            ("a\u{a0}b", "a%C2%A0b"),
-            ("\u{1}", "%01"),
-            ("", "%"),
-            (" ", "%20"),
-        ] {
-            assert_eq!(RunIds::default().written(id), written, "{id:?}");
         }
     }
 }

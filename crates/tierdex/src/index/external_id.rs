@@ -1,4 +1,7 @@
-//! The rule for external ids of documents from files and users.
+//! External ids: the rule for those of documents from files and users, and their form in a TREC run.
+
+use std::borrow::Cow;
+use std::fmt::Write;
 
 /// Checks an external id: it is not empty, and has no control characters and no line separators, which would
 /// end a line or a column of a run or be taken for something else by a terminal.
@@ -15,6 +18,31 @@ pub fn check_id(id: &str) -> Result<(), String> {
         }
         None => Ok(()),
     }
+}
+
+/// The id as it is written to a TREC run, where white space separates columns: an id with white space or
+/// control characters is written with these and `%` percent-encoded, an empty one as `%`. Different encoded
+/// ids are ids that differ; an id that is written as it is may look like an encoded one.
+pub fn run_id(id: &str) -> Cow<'_, str> {
+    let splits = |c: char| c.is_whitespace() || c.is_control();
+    if id.is_empty() {
+        return Cow::Owned("%".to_string());
+    }
+    if !id.contains(splits) {
+        return Cow::Borrowed(id);
+    }
+    let mut out = String::with_capacity(id.len() + 8);
+    for c in id.chars() {
+        if splits(c) || c == '%' {
+            for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+                // Writing to a string does not fail.
+                let _ = write!(out, "%{byte:02X}");
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
 }
 
 fn is_rejected(c: char) -> bool {
@@ -35,5 +63,22 @@ mod tests {
             assert!(error.ends_with(&format!("U+{:04X} at byte 3", c as u32)), "{error}");
         }
         assert!(check_id("").is_err());
+    }
+
+    #[test]
+    fn ids_that_differ_are_written_differently() {
+        for (id, written) in [
+            ("a_b", "a_b"),
+            ("a%20b", "a%20b"),
+            ("a b", "a%20b"),
+            ("a\tb", "a%09b"),
+            ("50% off", "50%25%20off"),
+            ("a\u{a0}b", "a%C2%A0b"),
+            ("\u{1}", "%01"),
+            ("", "%"),
+            (" ", "%20"),
+        ] {
+            assert_eq!(run_id(id), written, "{id:?}");
+        }
     }
 }

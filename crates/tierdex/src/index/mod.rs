@@ -35,7 +35,7 @@ pub use crate::eval::{EvaluationLog, ListUse, Strategy};
 pub use batch::{BatchBuilder, SealedBatch, SkippedTokens};
 pub use check::{CheckReport, check};
 pub use explain::{Explanation, FileUse, SegmentExplanation};
-pub use external_id::check_id;
+pub use external_id::{check_id, run_id};
 pub use import::{EncodedPostings, ListBuilder, ListEncoder, ListsBuilder, PIECE_POSTINGS};
 pub use ingest::{Document, ingest};
 pub use manifest::Manifest;
