@@ -4,7 +4,7 @@ use crate::adding::PROGRESS_INTERVAL;
 use crate::column::Column;
 use crate::errors::{Failure, guard, in_python, usage};
 use crate::hits::{hit_of, position};
-use crate::process::OwnedHere;
+use crate::process::{OwnedHere, forked};
 use crate::query::{QuerySource, Syntax};
 use crate::run_ids::{written, written_alike};
 use crate::text::Text;
@@ -129,9 +129,11 @@ fn answer_all(
     let mut columns = Columns::default();
     columns.offsets.push(0);
     let mut pulse = Pulse { last: Instant::now(), shown: Instant::now(), progress };
-    let mut tickets: VecDeque<Result<Ticket, Error>> = VecDeque::with_capacity(in_progress);
+    let tickets: VecDeque<Result<Ticket, Error>> = VecDeque::with_capacity(in_progress);
+    let mut tickets = OwnedHere::new(tickets);
     let mut next = 0;
     for number in 0..plan.queries.len() {
+        let tickets = tickets.get_mut().ok_or_else(forked_in_batch)?;
         while next < plan.queries.len() && tickets.len() < in_progress {
             match submit(engine, snapshot, plan, &plan.queries[next]) {
                 // The queue is full: its requests go first.
@@ -142,12 +144,7 @@ fn answer_all(
         }
         let Some(ticket) = tickets.pop_front() else { break };
         let answer = match ticket {
-            Ok(ticket) => {
-                while !ticket.wait_timeout(SIGNAL_CHECK) {
-                    pulse.beat(number as u64)?;
-                }
-                ticket.wait()
-            }
+            Ok(ticket) => wait_for(ticket, || pulse.beat(number as u64))?,
             Err(error) => Err(error),
         };
         match answer {
@@ -167,6 +164,22 @@ fn answer_all(
     }
     pulse.show(plan.queries.len() as u64)?;
     Ok(columns)
+}
+
+/// Waits for a result, and calls `beat` meanwhile, whose error cancels the request.
+fn wait_for(
+    ticket: Ticket,
+    mut beat: impl FnMut() -> Result<(), BatchError>,
+) -> Result<Result<tierdex::Hits, Error>, BatchError> {
+    let mut ticket = OwnedHere::new(ticket);
+    while !ticket.get().ok_or_else(forked_in_batch)?.wait_timeout(SIGNAL_CHECK) {
+        beat()?;
+    }
+    Ok(ticket.take().ok_or_else(forked_in_batch)?.wait())
+}
+
+fn forked_in_batch() -> BatchError {
+    BatchError::Raised(Python::attach(forked))
 }
 
 /// Whether the cause of an error is the query, and not the index or the device.

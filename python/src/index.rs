@@ -6,7 +6,7 @@ use crate::errors::{Failure, guard, in_python, usage};
 use crate::explain::explanation;
 use crate::hits::Hits;
 use crate::options::{bytes, schema, schema_tuple, scorer};
-use crate::process::OwnedHere;
+use crate::process::{OwnedHere, forked};
 use crate::query::{QuerySource, Syntax, field_number};
 use crate::stats;
 use crate::text::Text;
@@ -537,10 +537,16 @@ impl Index {
 
 /// Waits for the result of a request, and checks for signals meanwhile.
 fn wait_for(py: Python<'_>, ticket: Ticket) -> PyResult<tierdex::Hits> {
-    while !py.detach(|| ticket.wait_timeout(SIGNAL_CHECK)) {
+    let mut ticket = OwnedHere::new(ticket);
+    loop {
+        let waiting = ticket.get().ok_or_else(|| forked(py))?;
+        if py.detach(|| waiting.wait_timeout(SIGNAL_CHECK)) {
+            break;
+        }
         // Dropping the ticket cancels the request.
         py.check_signals()?;
     }
+    let ticket = ticket.take().ok_or_else(|| forked(py))?;
     detached(py, || ticket.wait())
 }
 

@@ -1,6 +1,8 @@
 //! Values of the process that made them. After a fork the child has no engine threads, and locks may be
 //! held by threads that it does not have: it must neither use nor drop such values.
 
+use crate::errors::usage;
+use pyo3::prelude::*;
 use std::process;
 
 /// A value that only the process that made it uses and drops.
@@ -25,6 +27,11 @@ impl<T> OwnedHere<T> {
         if self.is_here() { self.value.as_mut() } else { None }
     }
 
+    /// Takes the value; `None` in a forked child.
+    pub fn take(&mut self) -> Option<T> {
+        if self.is_here() { self.value.take() } else { None }
+    }
+
     fn is_here(&self) -> bool {
         self.process == process::id()
     }
@@ -36,4 +43,10 @@ impl<T> Drop for OwnedHere<T> {
             std::mem::forget(self.value.take());
         }
     }
+}
+
+/// The error of a call in a child that a signal handler or a progress function has forked: the threads that
+/// the call waits for are in the parent.
+pub fn forked(py: Python<'_>) -> PyErr {
+    usage(py, "the process was forked during this call, whose result only the parent gets")
 }

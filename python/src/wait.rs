@@ -2,6 +2,7 @@
 //! signals while it waits.
 
 use crate::errors::{Failure, catch};
+use crate::process::{OwnedHere, forked};
 use pyo3::prelude::*;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
@@ -18,26 +19,28 @@ pub fn run<T: Send + 'static>(
     stop: Option<&Stop>,
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> PyResult<T> {
-    let (sender, mut receiver) = sync_channel(1);
+    let (sender, receiver) = sync_channel(1);
     let started = thread::Builder::new().name("tierdex".to_string()).spawn(move || {
         // The receiver is gone after a signal.
         drop(sender.send(catch(work)));
     });
     started.map_err(|error| Failure::from(thread_error(&error)).into_exception(py))?;
     let ended = || Err(Failure::Panic("a worker thread ended without a result".to_string()));
+    let mut receiver = OwnedHere::new(receiver);
     let result = loop {
         // A receiver is used by one thread at a time: the closure takes it and gives it back.
-        let waited = py.detach(move || {
-            let waited = receiver.recv_timeout(SIGNAL_CHECK);
-            (receiver, waited)
+        let taken = receiver.take().ok_or_else(|| forked(py))?;
+        let (taken, waited) = py.detach(move || {
+            let waited = taken.recv_timeout(SIGNAL_CHECK);
+            (taken, waited)
         });
-        receiver = waited.0;
-        match waited.1 {
+        receiver = OwnedHere::new(taken);
+        match waited {
             Ok(result) => break result,
             Err(RecvTimeoutError::Disconnected) => break ended(),
             Err(RecvTimeoutError::Timeout) => {
                 if let Err(signal) = py.check_signals() {
-                    if let Some(stop) = stop {
+                    if let (Some(stop), Some(receiver)) = (stop, receiver.take()) {
                         stop.raise();
                         drop(py.detach(move || receiver.recv()));
                     }

@@ -10,8 +10,8 @@ use std::task::Poll;
 use std::time::Duration;
 use tierdex_python_writer::{End, Step};
 
-/// Time in which the thread of a writer that is dropped should have ended. It ends sooner, unless the memory
-/// of a document waits for the interpreter, which is ending.
+/// Time in which the thread of a writer that is dropped should have ended. It ends sooner, unless a device is
+/// slow.
 const DROP_WAIT: Duration = Duration::from_secs(10);
 
 /// A writer's thread, which only the process that started it uses.
@@ -35,12 +35,13 @@ impl WriterHandle {
         py: Python<'_>,
         mut step: impl FnMut(&mut State) -> Poll<T> + Send,
     ) -> PyResult<T> {
-        let thread = self.thread(py)?;
-        let mut done = thread.step(&mut step);
+        let mut done = self.thread(py)?.step(&mut step);
         loop {
             if let Poll::Ready(done) = done {
                 return Ok(done);
             }
+            // A signal handler may have forked this process.
+            let thread = self.thread(py)?;
             done = py.detach(|| thread.wait(SIGNAL_CHECK, &mut step));
             if done.is_pending() {
                 py.check_signals()?;

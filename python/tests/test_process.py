@@ -99,6 +99,53 @@ def test_a_fork_in_the_middle_of_a_batch(index: Index) -> None:
     assert found(index, QUERIES) == expected
 
 
+@pytest.mark.parametrize("what", ["search", "search_batch", "check", "commit"])
+def test_a_signal_handler_that_forks(tmp_path: Path, what: str) -> None:
+    """The child gets an error from the call that waits, as the threads that it waits for are not there."""
+    script = """
+import os, signal, sys, tierdex
+
+def fork(*_):
+    global child
+    if child is None:
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)
+
+def rows():
+    for number in range(40_000):
+        yield {"id": number, "text": f"word{number % 7} word{number} " * 20}
+
+index = tierdex.Index.create(sys.argv[1])
+writer = index.writer(threads=1)
+writer.add_many(rows())
+if sys.argv[2] != "commit":
+    writer.close()
+query = " ".join(f"word{number}*" for number in range(7))
+calls = {
+    "search": lambda: index.search(query, k=1000),
+    "search_batch": lambda: index.search_batch([query] * 500),
+    "check": index.check,
+    "commit": lambda: writer.commit(merge=True),
+}
+child, parent = None, os.getpid()
+signal.signal(signal.SIGALRM, fork)
+signal.setitimer(signal.ITIMER_REAL, 0.001)
+try:
+    calls[sys.argv[2]]()
+    while child is None:
+        signal.pause()
+except tierdex.UsageError as error:
+    assert os.getpid() != parent and "process" in str(error), error
+if os.getpid() == parent:
+    assert os.waitpid(child, 0)[1] == 0
+os._exit(0)
+"""
+    run = [sys.executable, "-c", script, str(tmp_path / "i"), what]
+    done = subprocess.run(run, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_writer_belongs_to_its_process(tmp_path: Path) -> None:
     index = Index.create(tmp_path / "i")
     writer = index.writer()
