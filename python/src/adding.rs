@@ -1,7 +1,7 @@
 //! Calls that add many documents: their progress, and what they pass to the writer.
 
 use crate::errors::warn;
-use crate::pieces::{CopiedPiece, Piece};
+use crate::pieces::Piece;
 use crate::writer_handle::{WriterHandle, ended};
 use pyo3::prelude::*;
 use std::time::{Duration, Instant};
@@ -31,13 +31,11 @@ impl<'c, 'py> Adding<'c, 'py> {
         Adding { writer, py, progress: Progress::new(progress), added: 0, replaced: 0 }
     }
 
-    /// Adds a piece, if it has documents.
-    pub fn push_copied(&mut self, piece: CopiedPiece) -> PyResult<()> {
-        if piece.documents() == 0 { Ok(()) } else { self.push(Piece::Copied(piece)) }
-    }
-
-    /// Adds a piece; after a signal too, as its documents cannot be read again.
+    /// Adds a piece, if it has documents; after a signal too, as they cannot be read again.
     pub fn push(&mut self, piece: Piece) -> PyResult<()> {
+        if piece.documents() == 0 {
+            return Ok(());
+        }
         let (documents, mut piece) = (piece.documents(), Some(piece));
         let pushed = self.writer.wait(self.py, |state| state.add_piece(&mut piece, documents));
         let pushed = pushed.inspect_err(|_| {

@@ -7,21 +7,26 @@
 //! 2. the bytes are UTF-8, all values at once, and no offset is inside of a character. If they are not, the
 //!    values are checked one by one, and U+FFFD takes the place of invalid bytes.
 //!
-//! The lengths of buffers are those that the Arrow C data interface promises.
+//! Views and keys of null rows may have any value: they are not read. The lengths of buffers are those that
+//! the Arrow C data interface promises.
 
 use arrow_array::builder::LargeStringBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{Array, ArrayRef, GenericStringArray, LargeStringArray, OffsetSizeTrait, StringViewArray};
-use arrow_cast::{CastOptions, cast, cast_with_options};
+use arrow_array::{
+    Array, ArrayRef, GenericStringArray, Int64Array, LargeStringArray, OffsetSizeTrait, StringViewArray,
+};
+use arrow_cast::cast;
 use arrow_schema::DataType;
 use simdutf8::basic::from_utf8;
+use std::borrow::Cow;
 
-/// A checked column of strings.
-#[derive(Clone)]
+/// A checked column of strings. Its memory may be foreign: it must not change during the call that reads it.
 pub struct Strings {
     values: LargeStringArray,
-    /// Rows whose bytes were not UTF-8, in ascending order.
+    /// Of a dictionary: the number of each row's value; those of rows that are not null are checked.
+    keys: Option<Int64Array>,
+    /// Numbers of the values whose bytes were not UTF-8, ascending.
     replaced: Vec<usize>,
 }
 
@@ -46,42 +51,51 @@ impl Strings {
         read_type(column).map(Some)
     }
 
-    /// Number of rows.
-    pub fn rows(&self) -> usize {
-        self.values.len()
-    }
-
     /// Whether a row is null.
     pub fn is_null(&self, row: usize) -> bool {
-        self.values.is_null(row)
+        self.number(row).is_none_or(|number| self.values.is_null(number))
     }
 
     /// The string of a row; empty if it is null.
     pub fn value(&self, row: usize) -> &str {
-        if self.values.is_valid(row) { self.values.value(row) } else { "" }
+        let number = self.number(row).filter(|number| self.values.is_valid(*number));
+        number.map_or("", |number| self.values.value(number))
     }
 
-    /// Rows of invalid bytes, in which there is U+FFFD now.
-    pub fn replaced(&self) -> &[usize] {
-        &self.replaced
+    /// Whether a row had invalid bytes, in whose place there is U+FFFD now.
+    pub fn is_replaced(&self, row: usize) -> bool {
+        !self.replaced.is_empty()
+            && self.number(row).is_some_and(|number| self.replaced.binary_search(&number).is_ok())
     }
 
+    /// The number of a row's value.
+    fn number(&self, row: usize) -> Option<usize> {
+        match &self.keys {
+            None => Some(row),
+            Some(keys) => keys.is_valid(row).then(|| keys.value(row) as usize),
+        }
+    }
+
+    /// The strings of a column that is sound.
     fn valid(column: &ArrayRef) -> Result<Strings, String> {
         let values = cast(column, &DataType::LargeUtf8).map_err(|error| error.to_string())?;
-        Ok(Strings { values: values.as_string::<i64>().clone(), replaced: Vec::new() })
+        Ok(Strings { values: values.as_string::<i64>().clone(), keys: None, replaced: Vec::new() })
     }
 
-    /// Strings of bytes that may be invalid.
-    fn lossy<'b>(values: impl Iterator<Item = Option<&'b [u8]>>) -> Strings {
+    /// Copies of bytes that may be invalid.
+    fn copied<'b>(values: impl Iterator<Item = Option<&'b [u8]>>) -> Strings {
         let (mut strings, mut replaced) = (LargeStringBuilder::new(), Vec::new());
-        for (row, value) in values.enumerate() {
-            let text = value.map(String::from_utf8_lossy);
-            if matches!(text, Some(std::borrow::Cow::Owned(_))) {
-                replaced.push(row);
-            }
+        for (number, value) in values.enumerate() {
+            let text = value.map(|bytes| match from_utf8(bytes) {
+                Ok(text) => Cow::Borrowed(text),
+                Err(_) => {
+                    replaced.push(number);
+                    String::from_utf8_lossy(bytes)
+                }
+            });
             strings.append_option(text);
         }
-        Strings { values: strings.finish(), replaced }
+        Strings { values: strings.finish(), keys: None, replaced }
     }
 }
 
@@ -89,7 +103,7 @@ fn read_type(column: &ArrayRef) -> Result<Strings, String> {
     match column.data_type() {
         DataType::Utf8 => read_offsets(column, column.as_string::<i32>()),
         DataType::LargeUtf8 => read_offsets(column, column.as_string::<i64>()),
-        DataType::Utf8View => read_views(column, column.as_string_view()),
+        DataType::Utf8View => read_views(column.as_string_view()),
         DataType::Dictionary(..) => read_dictionary(column),
         _ => Strings::valid(column),
     }
@@ -108,7 +122,7 @@ fn read_offsets<O: OffsetSizeTrait>(
         let range = offsets[row].as_usize()..offsets[row + 1].as_usize();
         array.is_valid(row).then(|| &array.values()[range])
     };
-    Ok(Strings::lossy((0..array.len()).map(bytes)))
+    Ok(Strings::copied((0..array.len()).map(bytes)))
 }
 
 /// Checks that offsets ascend from 0 or more to at most `bytes`.
@@ -130,19 +144,12 @@ fn is_utf8<O: OffsetSizeTrait>(offsets: &[O], values: &[u8]) -> bool {
     from_utf8(&values[first.as_usize()..]).is_ok() && offsets.iter().all(starts)
 }
 
-fn read_views(column: &ArrayRef, array: &StringViewArray) -> Result<Strings, String> {
-    let mut is_valid = true;
-    for row in (0..array.len()).filter(|row| array.is_valid(*row)) {
-        match view(array, row) {
-            Some(bytes) => is_valid &= from_utf8(bytes).is_ok(),
-            None => return Err(damage(row, "the view of the string leaves its buffer")),
-        }
+fn read_views(array: &StringViewArray) -> Result<Strings, String> {
+    let bytes = |row| if array.is_valid(row) { view(array, row).map(Some) } else { Some(None) };
+    match (0..array.len()).find(|row| bytes(*row).is_none()) {
+        Some(row) => Err(damage(row, "the view of the string leaves its buffer")),
+        None => Ok(Strings::copied((0..array.len()).map(|row| bytes(row).flatten()))),
     }
-    if is_valid {
-        return Strings::valid(column);
-    }
-    let bytes = |row| if array.is_valid(row) { view(array, row) } else { None };
-    Ok(Strings::lossy((0..array.len()).map(bytes)))
 }
 
 /// The bytes of a view: 12 bytes at most are in the view itself, after the length. `None` if it is damaged.
@@ -160,22 +167,18 @@ fn view(array: &StringViewArray, row: usize) -> Option<&[u8]> {
 
 fn read_dictionary(column: &ArrayRef) -> Result<Strings, String> {
     let dictionary = column.as_any_dictionary();
-    let safe = CastOptions { safe: false, ..CastOptions::default() };
-    let keys = cast_with_options(dictionary.keys(), &DataType::Int64, &safe).map_err(|e| e.to_string())?;
-    let keys = keys.as_primitive::<Int64Type>();
+    // A key that is too large for the type becomes null.
+    let keys = cast(dictionary.keys(), &DataType::Int64).map_err(|error| error.to_string())?;
+    let keys = keys.as_primitive::<Int64Type>().clone();
     let values = read_type(dictionary.values())?;
-    let (mut strings, mut replaced) = (LargeStringBuilder::new(), Vec::new());
-    for (row, key) in keys.iter().enumerate() {
-        let key = key.map(|key| usize::try_from(key).unwrap_or(usize::MAX));
-        if key.is_some_and(|key| key >= values.rows()) {
-            return Err(damage(row, "the key is outside of the dictionary"));
-        }
-        if key.is_some_and(|key| values.replaced.binary_search(&key).is_ok()) {
-            replaced.push(row);
-        }
-        strings.append_option(key.filter(|key| !values.is_null(*key)).map(|key| values.value(key)));
+    let is_inside = |key: i64| usize::try_from(key).is_ok_and(|key| key < values.values.len());
+    let is_outside = |row: &usize| {
+        dictionary.keys().is_valid(*row) && !(keys.is_valid(*row) && is_inside(keys.value(*row)))
+    };
+    match (0..keys.len()).find(is_outside) {
+        Some(row) => Err(damage(row, "the key is outside of the dictionary")),
+        None => Ok(Strings { keys: Some(keys), ..values }),
     }
-    Ok(Strings { values: strings.finish(), replaced })
 }
 
 fn damage(row: usize, what: &str) -> String {

@@ -8,7 +8,7 @@
 //! - Other members are ignored, and their names noted.
 
 use crate::errors::usage;
-use crate::pieces::{CopiedPiece, is_missing};
+use crate::pieces::{Piece, is_missing};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -95,7 +95,7 @@ impl DocumentReader {
 
     /// Appends a document to a piece; returns the number of its texts in which U+FFFD was put. After an
     /// error the piece is as it was before.
-    pub fn push(&self, members: &Members<'_>, number: u64, piece: &mut CopiedPiece) -> PyResult<u64> {
+    pub fn push(&self, members: &Members<'_>, number: u64, piece: &mut Piece) -> PyResult<u64> {
         let texts = [(&self.names[1], &members.title), (&self.names[2], &members.text)];
         piece.push(&members.id, texts, number, self.bytes_max)
     }

@@ -1,77 +1,27 @@
 //! Pieces of documents, which threads analyse without the GIL, and the rules for ids and sizes.
 
-use crate::columns::Strings;
 use crate::errors::{limit, usage};
 use pyo3::exceptions::PyOverflowError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
-use std::ops::Range;
 use tierdex::limits::ID_BYTES_MAX;
 use tierdex_python_writer::Documents;
 
 /// Bytes of text that a thread takes at a time.
 pub const PIECE_BYTES: usize = 256 << 10;
 
-/// Documents of one piece, in order.
-pub enum Piece {
-    /// Documents that were copied from Python objects.
-    Copied(CopiedPiece),
-    /// Rows of Arrow columns, which are not copied.
-    Columns(Box<ColumnsPiece>),
-}
-
-/// Documents, one after the other in one string.
+/// Documents, one after the other in one string. They are copies: neither Python nor Arrow libraries change
+/// or release their memory while a thread analyses them.
 #[derive(Default)]
-pub struct CopiedPiece {
+pub struct Piece {
     text: String,
     /// The ends of id, title and text of each document.
     ends: Vec<[usize; 3]>,
 }
 
-/// Rows of three columns; a column that is missing and a value that is null are empty.
-pub struct ColumnsPiece {
-    /// Ids, titles and texts.
-    pub columns: [Option<Strings>; 3],
-    /// The rows of the piece.
-    pub rows: Range<usize>,
-}
-
-impl Piece {
-    /// Number of documents.
-    pub fn documents(&self) -> u64 {
-        match self {
-            Piece::Copied(piece) => piece.documents(),
-            Piece::Columns(piece) => piece.rows.len() as u64,
-        }
-    }
-
-    /// Calls `body` with id, title and text of each document.
-    pub fn each<E>(&self, mut body: impl FnMut(&str, &str, &str) -> Result<(), E>) -> Result<(), E> {
-        match self {
-            Piece::Copied(CopiedPiece { text, ends }) => {
-                let mut start = 0;
-                ends.iter().copied().try_for_each(|[id, title, end]| {
-                    let from = std::mem::replace(&mut start, end);
-                    body(&text[from..id], &text[id..title], &text[title..end])
-                })
-            }
-            Piece::Columns(piece) => piece.rows.clone().try_for_each(|row| {
-                let [id, title, text] = piece.columns.each_ref().map(|column| value(column.as_ref(), row));
-                body(id, title, text)
-            }),
-        }
-    }
-}
-
-impl From<CopiedPiece> for Piece {
-    fn from(piece: CopiedPiece) -> Piece {
-        Piece::Copied(piece)
-    }
-}
-
-impl Documents for CopiedPiece {
-    fn append(&mut self, other: CopiedPiece) {
+impl Documents for Piece {
+    fn append(&mut self, other: Piece) {
         if self.ends.is_empty() {
             *self = other;
             return;
@@ -90,7 +40,24 @@ impl Documents for CopiedPiece {
     }
 }
 
-impl CopiedPiece {
+impl Piece {
+    /// Calls `body` with id, title and text of each document.
+    pub fn each<E>(&self, mut body: impl FnMut(&str, &str, &str) -> Result<(), E>) -> Result<(), E> {
+        let mut start = 0;
+        self.ends.iter().copied().try_for_each(|[id, title, end]| {
+            let from = std::mem::replace(&mut start, end);
+            body(&self.text[from..id], &self.text[id..title], &self.text[title..end])
+        })
+    }
+
+    /// Appends a document of valid parts: id, title and text.
+    pub fn push_parts(&mut self, parts: [&str; 3]) {
+        self.ends.push(parts.map(|part| {
+            self.text.push_str(part);
+            self.text.len()
+        }));
+    }
+
     /// Appends a document of an id and two texts with their names; returns the number of texts in which
     /// U+FFFD was put. After an error the piece is as it was before.
     pub fn push(
@@ -162,11 +129,6 @@ impl CopiedPiece {
         }
         Ok(false)
     }
-}
-
-/// The string of a row; empty if there is no such column.
-pub fn value(column: Option<&Strings>, row: usize) -> &str {
-    column.map_or("", |column| column.value(row))
 }
 
 /// Rejects ids that would break the lines of runs and judgments.

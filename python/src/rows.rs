@@ -1,33 +1,44 @@
-//! Arrow record batches to pieces of rows.
+//! Arrow arrays of rows to pieces.
 
 use crate::columns::Strings;
 use crate::documents::DocumentReader;
 use crate::errors::usage;
-use crate::pieces::{ColumnsPiece, PIECE_BYTES, Piece, check_id, check_sizes, value};
-use arrow_array::RecordBatch;
+use crate::pieces::{PIECE_BYTES, Piece, check_id, check_sizes};
+use arrow_array::{Array, StructArray};
+use arrow_buffer::NullBuffer;
 use pyo3::prelude::*;
 use std::ops::Range;
 
 /// Beginning of the names that pandas gives to an index without a name.
 const PANDAS_INDEX: &str = "__index_level_";
 
-/// The pieces of a record batch, up to the first row that is no document.
-pub struct BatchPieces {
-    /// The pieces, in order.
-    pub pieces: Vec<Piece>,
+/// An array of rows, up to the first row that is no document.
+pub struct ReadRows {
+    columns: [Option<Strings>; 3],
+    /// The rows of each piece, in order.
+    pub pieces: Vec<Range<usize>>,
     /// Titles and texts of the pieces in which U+FFFD was put.
     pub replaced: u64,
     /// The error of the row behind the last piece.
     pub error: Option<PyErr>,
 }
 
+impl ReadRows {
+    /// Copies rows.
+    pub fn piece(&self, rows: Range<usize>) -> Piece {
+        let mut piece = Piece::default();
+        rows.for_each(|row| piece.push_parts(parts(&self.columns, row)));
+        piece
+    }
+}
+
 impl DocumentReader {
-    /// The rows of a record batch in pieces. `number` is the number of the first row in the input.
+    /// The rows of an array in pieces. `number` is the number of the first row in the input.
     ///
     /// # Errors
     /// Columns that are missing, damaged or of other types. Then no row is added.
-    pub fn rows(&self, py: Python<'_>, batch: &RecordBatch, number: u64) -> PyResult<BatchPieces> {
-        let column = |at: usize| match batch.column_by_name(&self.names[at]) {
+    pub fn rows(&self, py: Python<'_>, rows: &StructArray, number: u64) -> PyResult<ReadRows> {
+        let column = |at: usize| match rows.column_by_name(&self.names[at]) {
             Some(column) => py
                 .detach(|| Strings::read(column, at == 0))
                 .map_err(|what| usage(py, format!("column {:?} {what}", self.names[at]))),
@@ -37,38 +48,40 @@ impl DocumentReader {
         if columns[0].is_none() {
             return Err(usage(py, format!("the table has no column {:?} of ids", self.names[0])));
         }
-        let [_, has_title, has_text] = self.names.each_ref().map(|name| batch.column_by_name(name).is_some());
+        let [_, has_title, has_text] = self.names.each_ref().map(|name| rows.column_by_name(name).is_some());
         if !has_text {
-            let checked = self.check_no_text(has_title, &self.other_columns(batch));
+            let checked = self.check_no_text(has_title, &self.other_columns(rows));
             checked.map_err(|what| usage(py, format!("the table {what}")))?;
         }
-        let rows = CheckedRows { reader: self, columns, needs_title: !has_text, number };
-        Ok(rows.cut(py, batch.num_rows()))
+        let nulls = rows.nulls();
+        let checks = RowChecks { reader: self, columns, nulls, needs_title: !has_text, number };
+        Ok(checks.cut(py, rows.len()))
     }
 
     /// The names of the columns that this reader does not read.
-    pub fn other_columns(&self, batch: &RecordBatch) -> Vec<String> {
-        let schema = batch.schema();
-        let names = schema.fields().iter().map(|field| field.name());
+    pub fn other_columns(&self, rows: &StructArray) -> Vec<String> {
+        let names = rows.fields().iter().map(|field| field.name());
         names.filter(|name| !self.names.contains(name) && !name.starts_with(PANDAS_INDEX)).cloned().collect()
     }
 }
 
-/// The rows of a record batch, whose columns are checked.
-struct CheckedRows<'r> {
+/// The checks of rows, whose columns are checked.
+struct RowChecks<'r> {
     reader: &'r DocumentReader,
     columns: [Option<Strings>; 3],
+    /// The rows that are null as a whole.
+    nulls: Option<&'r NullBuffer>,
     /// Whether there is no text.
     needs_title: bool,
     /// The number of the first row in the input.
     number: u64,
 }
 
-impl CheckedRows<'_> {
+impl RowChecks<'_> {
     /// Cuts the rows into pieces, up to the first one that is no document.
-    fn cut(&self, py: Python<'_>, rows: usize) -> BatchPieces {
+    fn cut(self, py: Python<'_>, rows: usize) -> ReadRows {
         let (mut pieces, mut start, mut bytes) = (Vec::new(), 0, 0);
-        let (mut error, mut end) = (None, rows);
+        let (mut error, mut end, mut replaced) = (None, rows, 0);
         for row in 0..rows {
             match self.check(py, row) {
                 Ok(size) => bytes += size,
@@ -77,32 +90,31 @@ impl CheckedRows<'_> {
                     break;
                 }
             }
+            let texts = self.columns[1..].iter().flatten();
+            replaced += texts.filter(|column| column.is_replaced(row)).count() as u64;
             if bytes >= PIECE_BYTES {
-                pieces.push(self.piece(start..row + 1));
+                pieces.push(start..row + 1);
                 (start, bytes) = (row + 1, 0);
             }
         }
         if start < end {
-            pieces.push(self.piece(start..end));
+            pieces.push(start..end);
         }
-        let replaced = self.columns[1..].iter().flatten().map(Strings::replaced);
-        let replaced = replaced.map(|rows| rows.partition_point(|row| *row < end) as u64).sum();
-        BatchPieces { pieces, replaced, error }
-    }
-
-    fn piece(&self, rows: Range<usize>) -> Piece {
-        Piece::Columns(Box::new(ColumnsPiece { columns: self.columns.clone(), rows }))
+        ReadRows { columns: self.columns, pieces, replaced, error }
     }
 
     /// Checks a row; returns its bytes.
     fn check(&self, py: Python<'_>, row: usize) -> PyResult<usize> {
         let number = self.number + row as u64;
-        let [id, title, text] = self.columns.each_ref().map(|column| value(column.as_ref(), row));
+        let [id, title, text] = parts(&self.columns, row);
         let is_null = |at: usize| self.columns[at].as_ref().is_none_or(|column| column.is_null(row));
+        if self.nulls.is_some_and(|nulls| nulls.is_null(row)) {
+            return Err(usage(py, format!("document {number} is null")));
+        }
         if is_null(0) {
             return Err(usage(py, format!("document {number} has no id")));
         }
-        if self.columns[0].as_ref().is_some_and(|ids| ids.replaced().binary_search(&row).is_ok()) {
+        if self.columns[0].as_ref().is_some_and(|ids| ids.is_replaced(row)) {
             return Err(usage(py, format!("the id of document {number} is not UTF-8")));
         }
         check_id(id).map_err(|what| usage(py, format!("document {number}: {what}")))?;
@@ -115,4 +127,9 @@ impl CheckedRows<'_> {
         check_sizes(py, (id.len(), text), self.reader.bytes_max, number)?;
         Ok(id.len() + text)
     }
+}
+
+/// Id, title and text of a row; one is empty if there is no such column.
+fn parts(columns: &[Option<Strings>; 3], row: usize) -> [&str; 3] {
+    columns.each_ref().map(|column| column.as_ref().map_or("", |column| column.value(row)))
 }

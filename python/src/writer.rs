@@ -7,14 +7,18 @@
 use crate::adding::{Adding, warn_of_replaced};
 use crate::documents::{DocumentReader, IgnoredNames, shown};
 use crate::errors::{guard, usage, warn};
-use crate::pieces::CopiedPiece;
-use crate::rows::BatchPieces;
+use crate::pieces::Piece;
 use crate::text::Text;
 use crate::wait;
 use crate::writer_handle::{WriterHandle, ended, loss};
 use crate::writer_thread::{State, WriterFailure, WriterThread};
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use arrow_schema::ArrowError;
+use pyo3::exceptions::{PyImportError, PyKeyboardInterrupt, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3_arrow::input::AnyRecordBatch;
+use pyo3_arrow::ffi::ArrayReader;
+use pyo3_arrow::input::AnyArray;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tierdex::index::Stop;
@@ -80,7 +84,7 @@ impl Writer {
         reader: &DocumentReader,
         document: &Bound<'_, PyAny>,
         number: u64,
-        piece: &mut CopiedPiece,
+        piece: &mut Piece,
     ) -> PyResult<u64> {
         let mut members = reader.members(document, number)?;
         self.warn_of_ignored(document.py(), std::mem::take(&mut members.ignored))?;
@@ -137,7 +141,7 @@ impl Writer {
     fn add(&self, py: Python<'_>, document: &Bound<'_, PyAny>) -> PyResult<()> {
         guard(py, || {
             let number = self.thread.position(py)?;
-            let mut copied = CopiedPiece::default();
+            let mut copied = Piece::default();
             let replaced = self.read(&self.reader, document, number, &mut copied)?;
             warn_of_replaced(py, replaced)?;
             self.thread.call(py, |state| state.add(&mut copied))
@@ -146,7 +150,7 @@ impl Writer {
 
     /// Adds the documents of an iterable of mappings; returns their number. `progress` is called with the
     /// number of documents so far.
-    #[pyo3(signature = (documents, *, id, title, text, progress=None))]
+    #[pyo3(signature = (documents, *, id, title, text, progress))]
     fn add_dicts(
         &self,
         py: Python<'_>,
@@ -160,57 +164,66 @@ impl Writer {
             self.thread.position(py)?;
             let reader = DocumentReader::new(py, [&id, &title, &text], self.bytes_max);
             let mut adding = Adding::new(&self.thread, py, progress);
-            let mut piece = CopiedPiece::default();
-            for document in documents.try_iter()? {
+            let mut piece = Piece::default();
+            let rejected = |error: PyErr| match error.is_instance_of::<PyTypeError>(py) {
+                true => usage(py, format!("cannot read the documents: {}", error.value(py))),
+                false => error,
+            };
+            for document in documents.try_iter().map_err(rejected)? {
                 let number = adding.added + piece.documents();
                 match document.and_then(|document| self.read(&reader, &document, number, &mut piece)) {
                     Ok(replaced) => adding.replaced += replaced,
                     Err(error) => {
                         // The documents before it are added.
-                        adding.push_copied(piece)?;
+                        adding.push(piece)?;
                         return Err(error);
                     }
                 }
                 if piece.is_full() {
-                    adding.push_copied(std::mem::take(&mut piece))?;
+                    adding.push(std::mem::take(&mut piece))?;
                     adding.show_progress()?;
                 }
             }
-            adding.push_copied(piece)?;
+            adding.push(piece)?;
             adding.end()
         })
     }
 
-    /// Adds the rows of an Arrow table, record batch or stream; returns their number.
-    #[pyo3(signature = (table, *, id, title, text, progress=None))]
+    /// Adds the rows of an Arrow table, record batch or stream; returns their number. `None` for a data frame
+    /// of pandas that is no Arrow stream without pyarrow.
+    #[pyo3(signature = (table, *, id, title, text, progress))]
     fn add_arrow(
         &self,
         py: Python<'_>,
-        table: AnyRecordBatch,
+        table: &Bound<'_, PyAny>,
         id: Text,
         title: Text,
         text: Text,
         progress: Option<Bound<'_, PyAny>>,
-    ) -> PyResult<u64> {
+    ) -> PyResult<Option<u64>> {
         guard(py, || {
             self.thread.position(py)?;
             let reader = DocumentReader::new(py, [&id, &title, &text], self.bytes_max);
             let mut adding = Adding::new(&self.thread, py, progress);
-            let mut batches = table.into_reader()?;
-            while let Some(batch) = py.detach(|| batches.next()) {
-                let batch = batch.map_err(|error| usage(py, format!("cannot read the table: {error}")))?;
-                let BatchPieces { pieces, replaced, error } = reader.rows(py, &batch, adding.added)?;
-                self.warn_of_ignored(py, reader.other_columns(&batch))?;
-                for piece in pieces {
-                    adding.push(piece)?;
+            let Some(mut arrays) = arrays_of(table)? else { return Ok(None) };
+            while let Some(array) = py.detach(|| arrays.next()) {
+                let array = array.map_err(|error| unreadable(py, &error))?;
+                let Some(rows) = array.as_struct_opt() else {
+                    let message = format!("a table was expected, not an array of {}", array.data_type());
+                    return Err(usage(py, message));
+                };
+                let read = reader.rows(py, rows, adding.added)?;
+                self.warn_of_ignored(py, reader.other_columns(rows))?;
+                for rows in &read.pieces {
+                    adding.push(py.detach(|| read.piece(rows.clone())))?;
                     adding.show_progress()?;
                 }
-                adding.replaced += replaced;
-                if let Some(error) = error {
+                adding.replaced += read.replaced;
+                if let Some(error) = read.error {
                     return Err(error);
                 }
             }
-            adding.end()
+            adding.end().map(Some)
         })
     }
 
@@ -252,23 +265,28 @@ impl Writer {
             (_, added) => Ok(added),
         })
     }
+}
 
-    fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
-        slf
-    }
-
-    fn __exit__(
-        &self,
-        py: Python<'_>,
-        kind: &Bound<'_, PyAny>,
-        _value: &Bound<'_, PyAny>,
-        _traceback: &Bound<'_, PyAny>,
-    ) -> PyResult<bool> {
-        if kind.is_none() {
-            self.close(py)?
-        } else {
-            self.rollback(py)?
+/// The arrays of a table, a record batch or a stream. `None` for a data frame of pandas that is no Arrow
+/// stream without pyarrow.
+fn arrays_of(table: &Bound<'_, PyAny>) -> PyResult<Option<Box<dyn ArrayReader + Send>>> {
+    let py = table.py();
+    match table.extract::<AnyArray>().and_then(AnyArray::into_reader) {
+        Ok(arrays) => Ok(Some(arrays)),
+        Err(error) if error.is_instance_of::<PyImportError>(py) && table.hasattr("iloc")? => Ok(None),
+        Err(error) if error.is_instance_of::<PyTypeError>(py) || error.is_instance_of::<PyValueError>(py) => {
+            Err(usage(py, format!("cannot read the table: {}", error.value(py))))
         }
-        Ok(false)
+        Err(error) => Err(error),
+    }
+}
+
+/// The exception of a stream that failed. Of an exception of Python there is only text, whose last line has
+/// its type and message; Ctrl-C remains what it is.
+fn unreadable(py: Python<'_>, error: &ArrowError) -> PyErr {
+    let message = error.to_string();
+    match message.trim_end().lines().next_back() {
+        Some("KeyboardInterrupt") => PyKeyboardInterrupt::new_err(()),
+        last => usage(py, format!("cannot read the table: {}", last.unwrap_or_default().trim())),
     }
 }

@@ -5,7 +5,7 @@
 //! GIL, so that the GIL may be held while it is locked. In a forked child it must not be locked.
 
 use crate::errors::{Failure, catch};
-use crate::pieces::{CopiedPiece, Piece};
+use crate::pieces::Piece;
 use crate::wait::{SIGNAL_CHECK, thread_error};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
@@ -22,7 +22,7 @@ const PIECES_WAITING: usize = 2;
 const IDLE: Duration = Duration::from_secs(3600);
 
 /// The state of a writer of the engine.
-pub type State = WriterState<CopiedPiece, Piece, WriterFailure>;
+pub type State = WriterState<Piece, Piece, WriterFailure>;
 
 /// Why the thread has ended.
 #[derive(Clone)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -203,6 +204,109 @@ def test_damaged_columns(tmp_path: Path, make: object, message: str) -> None:
             with pytest.raises(tierdex.UsageError, match=f'column "{name}" is damaged: {message}'):
                 writer.add_many(table)
         assert writer.added == 0
+
+
+def test_columns_may_change_after_the_call(tmp_path: Path) -> None:
+    """Such as a buffer into which a program reads one chunk after the other."""
+    rows, size = 3000, 300
+    memory = np.frombuffer(b"plain words " * (rows * size // 12), np.uint8).copy()
+    ends = np.arange(0, size * rows + 1, size)
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(memory)]
+    table = pa.table(
+        {"id": pa.array(range(rows)), "text": pa.Array.from_buffers(pa.large_string(), rows, buffers)}
+    )
+    index = Index.create(tmp_path / "i")
+    with index.writer(memory="32M", threads=1) as writer:
+        assert writer.add_many(table) == rows
+        memory[:], ends[:] = 0xFF, -1
+    index.check()
+    assert index.search("plain", k=1, count=True).total == rows
+    assert index.documents([rows - 1])[0].text == "plain words " * (size // 12)
+
+
+def test_views_of_null_rows_are_not_read(tmp_path: Path) -> None:
+    # Each claims 2 GiB: the sum is more than there is memory.
+    rows = 100_000
+    far = np.array([2**31 - 1, 0, 77, 2**31 - 1], np.int32).tobytes()
+    validity = pa.py_buffer(b"\1" + bytes(rows // 8))
+    sound = np.array([0, 0, 0, 0], np.int32).tobytes()
+    column = pa.Array.from_buffers(
+        pa.string_view(), rows, [validity, pa.py_buffer(sound + far * (rows - 1)), pa.py_buffer(b"x" * 20)]
+    )
+    index = Index.create(tmp_path / "i")
+    with index.writer() as writer:
+        assert writer.add_many(pa.table({"id": pa.array(range(rows)), "text": column})) == rows
+    assert {document.text for document in index.documents([0, 1, rows - 1])} == {""}
+
+
+def test_rows_that_are_null(tmp_path: Path) -> None:
+    names = pa.array(["a", "b", "c"])
+    rows = pa.StructArray.from_arrays([names, names], ["id", "text"], mask=pa.array([False, True, False]))
+    index = Index.create(tmp_path / "i")
+    with index.writer() as writer:
+        for table in (rows, pa.chunked_array([rows[:1], rows[1:]])):
+            with pytest.raises(tierdex.UsageError, match="document 1 is null"):
+                writer.add_many(table)
+        assert writer.add_many(rows[2:]) == 1
+    assert [document.id for document in index.documents(range(3))] == ["a", "a", "c"]
+
+
+class Capsules:
+    """An Arrow array of the capsules of another one."""
+
+    def __init__(self, capsules: object) -> None:
+        self.capsules = capsules
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> object:
+        return self.capsules
+
+
+def test_what_is_no_table(writer: Writer) -> None:
+    array = pa.array(["a", "b"])
+    for wrong in (array, pa.chunked_array([array]), Capsules((1, 2)), Capsules(None)):
+        with pytest.raises(tierdex.UsageError, match="table"):
+            writer.add_many(wrong)
+    for wrong in (3, None, object()):
+        with pytest.raises(tierdex.UsageError, match="documents"):
+            writer.add_many(wrong)
+    used = Capsules(pa.record_batch({"id": array, "text": array}).__arrow_c_array__())
+    assert writer.add_many(used) == 2
+    with pytest.raises(tierdex.Error):
+        writer.add_many(used)
+    assert writer.added == 2
+
+
+@pytest.mark.parametrize("error", [ValueError("of a reader"), KeyboardInterrupt()])
+def test_a_stream_of_python_that_raises(writer: Writer, error: BaseException) -> None:
+    names = pa.array(["a", "b"])
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield pa.record_batch({"id": names, "text": names})
+        raise error
+
+    schema = pa.schema({"id": pa.string(), "text": pa.string()})
+    with pytest.raises((tierdex.UsageError, KeyboardInterrupt)) as raised:
+        writer.add_many(pa.RecordBatchReader.from_batches(schema, batches()))
+    assert isinstance(raised.value, KeyboardInterrupt) is isinstance(error, KeyboardInterrupt)
+    assert str(error) in str(raised.value) and "\n" not in str(raised.value)
+    assert writer.added == 2
+
+
+def test_a_frame_whose_progress_lacks_a_module_is_added_once(writer: Writer) -> None:
+    def progress(done: int, total: int | None) -> None:
+        raise ImportError
+
+    with pytest.raises(ImportError):
+        writer.add_many(pd.DataFrame({"id": ["a", "b"], "text": ["x", "y"]}), progress=progress)
+    assert writer.added == 2
+
+
+def test_a_frame_without_pyarrow(writer: Writer) -> None:
+    class Frame(pd.DataFrame):  # type: ignore[misc]
+        def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+            raise ImportError("pyarrow is required")
+
+    assert writer.add_many(Frame({"id": ["a", "b"], "text": ["x", "y"]})) == 2
 
 
 def test_queries_in_columns_that_are_not_utf8(tmp_path: Path) -> None:

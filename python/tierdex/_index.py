@@ -335,7 +335,7 @@ class Writer:
         """Add many documents; returns their number.
 
         ``documents``: an iterable of mappings, a data frame, or anything with ``__arrow_c_stream__`` or
-        ``__arrow_c_array__`` (pyarrow, polars, duckdb, pandas): strings of Arrow columns are not copied.
+        ``__arrow_c_array__`` (pyarrow, polars, duckdb, pandas), whose columns must not change during the call.
         ``id``, ``title`` and ``text``: the names of the members or columns, with the rules of :meth:`add`.
         ``progress``: ``True``, or a function of the number of documents so far and ``total``.
 
@@ -349,12 +349,10 @@ class Writer:
         names = {"id": id, "title": title, "text": text}
         with Reporter(progress, total, "documents") as reporter:
             if hasattr(documents, "__arrow_c_stream__") or hasattr(documents, "__arrow_c_array__"):
-                try:
-                    return self._native.add_arrow(documents, **names, progress=reporter.call)
-                except ImportError:
-                    # A data frame of pandas without pyarrow.
-                    documents = _rows(documents)
-            elif hasattr(documents, "iloc"):
+                added = self._native.add_arrow(documents, **names, progress=reporter.call)
+                if added is not None:
+                    return added
+            if hasattr(documents, "iloc"):
                 documents = _rows(documents)
             return self._native.add_dicts(documents, **names, progress=reporter.call)
 

@@ -1,6 +1,6 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from os import PathLike
-from typing import Any, Final, Self, SupportsIndex, final, overload
+from typing import Any, Final, SupportsIndex, final, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -119,7 +119,7 @@ class Writer:
         id: str,
         title: str,
         text: str,
-        progress: Callable[[int], object] | None = None,
+        progress: Callable[[int], object] | None,
     ) -> int: ...
     def add_arrow(
         self,
@@ -128,15 +128,13 @@ class Writer:
         id: str,
         title: str,
         text: str,
-        progress: Callable[[int], object] | None = None,
-    ) -> int: ...
+        progress: Callable[[int], object] | None,
+    ) -> int | None: ...
     def commit(self, *, merge: bool | None = None) -> int: ...
     def rollback(self) -> None: ...
     def close(self) -> None: ...
     @property
     def added(self) -> int: ...
-    def __enter__(self) -> Self: ...
-    def __exit__(self, kind: object, _value: object, _traceback: object) -> bool: ...
 
 @final
 class Hits:

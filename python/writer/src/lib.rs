@@ -1,7 +1,7 @@
 //! The state of `tierdex.Writer`, which calls of several threads and the thread of the writer share.
 //!
 //! The thread has the engine's writer for its whole life. A call only changes this state, in steps: a step
-//! never waits, never calls Python and never drops a piece, whose memory may belong to Python. A step that
+//! never waits, never calls Python and never drops a piece, which takes time. A step that
 //! cannot be done yet is [`Poll::Pending`]: the caller unlocks the state, waits for a change, checks for
 //! signals and tries again. So a call waits for nothing but the thread, and the thread for no call.
 //!
