@@ -148,7 +148,8 @@ impl Hits {
         self.totals.queued
     }
 
-    /// Parts of the query that `syntax="lenient"` ignored.
+    /// Parts of the query that look like operators and were read as text, and those with errors, which
+    /// `syntax="lenient"` ignores.
     #[getter]
     fn warnings(&self) -> Vec<String> {
         self.warnings.clone()
@@ -275,7 +276,8 @@ impl Hit {
         guard(py, || Ok(self.hits.get().shown(py)?[self.position].0.clone()))
     }
 
-    /// The part of the text with the most words of the query; `None` if the index does not store documents.
+    /// The part of the text with the most words of the query, with an ellipsis for the text before and after
+    /// it; `None` if the index does not store documents.
     #[getter]
     fn snippet(&self, py: Python<'_>) -> PyResult<Option<String>> {
         guard(py, || {

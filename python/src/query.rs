@@ -65,11 +65,12 @@ impl QuerySource {
         Err(no_query(object))
     }
 
-    /// The query, and the warnings of the lenient syntax. Terms of weights are looked up in `field`.
+    /// The query, and warnings: notes on parts that look like operators and are text, and what the lenient
+    /// syntax ignores. Terms of weights are looked up in `field`.
     pub fn parse(&self, schema: &Schema, syntax: Syntax, field: usize) -> Result<(Query, Vec<Error>), Error> {
         match self {
             QuerySource::Text(text) => match syntax {
-                Syntax::Query => Ok((Query::parse(text, schema)?, Vec::new())),
+                Syntax::Query => Query::parse_with_notes(text, schema),
                 Syntax::Lenient => Ok(Query::parse_lenient(text, schema)),
                 Syntax::Terms => Ok((Query::any_term(text, schema)?, Vec::new())),
             },

@@ -62,9 +62,9 @@ def test_the_kinds_of_queries_agree(index: Index) -> None:
     counted = index.search("word1 word2", k=1, count=True)
     assert counted.exact and counted.total > 100
     assert index.search("word1", deadline=60.0).timed_out is False
-    with pytest.raises(tierdex.QueryError, match="not closed") as fault:
-        index.search("word1 (word2")
-    assert fault.value.position == 12
+    with pytest.raises(tierdex.QueryError, match="nothing on its right") as fault:
+        index.search("word1 AND")
+    assert fault.value.position == 9
     for seconds in (1e30, float("inf")):
         assert index.search("word1", deadline=seconds).timed_out is False
     assert len(index.search("word1", deadline=0.0)) <= 10
@@ -126,6 +126,35 @@ def test_marks_of_html_escape_the_text(tmp_path: Path) -> None:
         hit.highlight("\ud800")
 
 
+def test_an_ellipsis_stands_for_the_text_around_a_snippet(tmp_path: Path) -> None:
+    text = "before " * 100 + "needle" + " behind" * 100
+    hit = build(tmp_path / "i", [{"id": "a", "text": text}]).search("needle")[0]
+    for shown in (hit.snippet, hit.highlight("", "")):
+        assert shown.startswith("…") and shown.endswith("…") and len(shown) < 300
+    assert "**needle**" in hit.highlight()
+
+
+def test_what_is_read_as_text_is_a_warning(index: Index) -> None:
+    for query, message in [("bodies:word7", "`bodies:` is read as text"), ("word7 (word9", "without its pair")]:
+        for syntax in ("query", "lenient"):
+            hits = index.search(query, syntax=syntax)  # type: ignore[arg-type]
+            assert len(hits.warnings) == 1 and message in hits.warnings[0]
+            assert pickle.loads(pickle.dumps(hits)).warnings == hits.warnings
+        assert index.search(query, syntax="terms").warnings == []
+    assert index.search("word7 - word9").warnings == []
+
+
+@pytest.mark.parametrize("positions", [False, True])
+def test_text_without_blanks(tmp_path: Path, positions: bool) -> None:
+    schema = tierdex.Schema(text=tierdex.Text(positions=positions))
+    rows = [{"id": "a", "text": "東京都庁"}, {"id": "b", "text": "都庁と東京都"}]
+    index = build(tmp_path / "i", rows, schema)
+    assert index.analyze("東京都") == ["東京", "京都", "都"]
+    # Both have the bigrams, and only one the phrase.
+    assert sorted(index.search("東京都庁").ids) == (["a"] if positions else ["a", "b"])
+    assert sorted(index.search("京都庁", syntax="terms").ids) == ["a", "b"]
+
+
 def test_a_title_that_is_cut_is_marked(tmp_path: Path) -> None:
     title = "ü" * 10_000
     index = build(tmp_path / "i", [{"id": "a", "title": title, "text": "x"}])
@@ -148,7 +177,7 @@ def test_hits_are_a_sequence(index: Index, corpus: list[dict[str, object]]) -> N
     by_id = {doc["id"]: doc for doc in corpus}
     for hit in hits:
         assert hit.text == by_id[hit.id]["text"] and hit.title == by_id[hit.id]["title"]
-        assert hit.snippet in hit.text
+        assert hit.snippet.removeprefix("…").removesuffix("…").strip() in hit.text
         assert "<b>word3</b>" in hit.highlight("<b>", "</b>") or "<b>word4</b>" in hit.highlight("<b>", "</b>")
     assert not hits.scores.flags.writeable
 
@@ -219,12 +248,12 @@ def test_batches_take_many_kinds_of_queries(index: Index) -> None:
 
 
 def test_queries_that_fail(index: Index) -> None:
-    queries = ["word1", "word1 (", "word2"]
+    queries = ["word1", "word1 AND", "word2"]
     with pytest.raises(tierdex.QueryError) as fault:
         index.search_batch(queries, qids=["a", "b", "c"])
     assert fault.value.__notes__ == ['query "b"']
     kept = index.search_batch(queries, k=3, on_error="keep")
-    assert [number for number, _ in kept.errors] == [1] and "not closed" in kept.errors[0][1]
+    assert [number for number, _ in kept.errors] == [1] and "nothing on its right" in kept.errors[0][1]
     assert list(kept.offsets) == [0, 3, 3, 6]
     skipped = index.search_batch(queries, k=3, on_error="skip")
     assert skipped.errors == kept.errors and skipped.to_dict() == kept.to_dict()

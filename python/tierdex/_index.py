@@ -134,9 +134,10 @@ class Index:
     ) -> _tierdex.Hits:
         """Search for the best ``k`` documents.
 
-        ``query``: text, in the query language (``syntax="query"``; ``"lenient"`` ignores syntax errors, and
-        :attr:`Hits.warnings` has them) or as plain words (``"terms"``); or a list of terms, or a dict from
-        terms to weights, of terms as they are in the index, in ``field`` (the first one by default).
+        ``query``: text, in the query language (``syntax="query"``; ``"lenient"`` ignores syntax errors) or as
+        plain words (``"terms"``); or a list of terms, or a dict from terms to weights, of terms as they are in
+        the index, in ``field`` (the first one by default). :attr:`Hits.warnings` has what was read as text
+        though it looks like an operator, and syntax errors that were ignored.
         ``scorer``: ``"bm25"``, or ``"dot"`` for the sum of query weight times frequency, without inverse
         document frequency and document length: for learned sparse models and quantised impacts, whose weights
         are indexed as frequencies.

@@ -25,9 +25,11 @@ class Text:
     ``stop_words``: ``"english"``, or words that are not indexed.
     ``fold_accents``: whether ``é`` is indexed as ``e``.
     ``tokenizer``: ``"unicode"`` takes words of all languages with their marks, in lower case and normalization
-    form C, and of text without blanks (Chinese, Japanese, Thai, Lao, Khmer, Burmese) each two neighbouring
-    characters; ``"alphanumeric"`` takes runs of letters and digits, in lower case; ``"whitespace"`` takes runs of
-    other characters than white space as they are.
+    form C; of text without blanks (Chinese, Japanese, Thai, Lao, Khmer, Burmese) it takes the bigrams: each two
+    neighbouring characters, and the last one. In a query a run of such text is a phrase if the field has
+    positions; without them all its bigrams are required, in any order. ``"alphanumeric"`` takes runs of
+    letters and digits, in lower case; ``"whitespace"`` takes runs of other characters than white space as
+    they are.
     ``positions``: whether phrases can be searched; the index grows.
     ``norms``: the precision of document lengths, ``"byte"`` (exact below 128) or ``"exact"``.
     ``codec`` and ``freq_codec``: codecs of document numbers and of frequencies.

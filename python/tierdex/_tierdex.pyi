@@ -164,7 +164,10 @@ class Hits:
         """The part of ``took`` in which the query waited for a thread."""
     @property
     def warnings(self) -> list[str]:
-        """Parts of the query that ``syntax="lenient"`` ignored."""
+        """Messages on parts of the query that look like operators and were read as text.
+
+        With ``syntax="lenient"`` those on parts with errors too, which were ignored.
+        """
     @property
     def ids(self) -> list[str]:
         """External ids."""
@@ -205,9 +208,12 @@ class Hit:
         """Title; empty if the index does not store documents. One of more than 16 KiB is cut and ends with …"""
     @property
     def snippet(self) -> str | None:
-        """The part of the text with the most words of the query; ``None`` without stored documents."""
+        """The part of the text with the most words of the query; ``None`` without stored documents.
+
+        An ellipsis stands for the text before and after it.
+        """
     def highlight(self, open: str = "**", close: str = "**", *, escape: bool | None = None) -> str | None:
-        """The snippet with its matches between two marks.
+        """The snippet, with its ellipses, and its matches between two marks.
 
         ``escape`` makes the snippet text of HTML: ``&``, ``<``, ``>`` and quotes become character references.
         By default it does if a mark has ``<``. The marks stay as they are.
