@@ -82,6 +82,9 @@ def test_the_kinds_of_queries_agree(index: Index) -> None:
 BAD_OPTIONS: list[dict[str, object]] = [
     {"deadline": -1.0},
     {"deadline": float("nan")},
+    {"deadline": 10**400},
+    {"k1": 10**400},
+    {"b": "0.75"},
     {"k": -1},
     {"k": 2**70},
     {"k": "10"},

@@ -27,6 +27,17 @@ def whole_number(name: str, value: object) -> int:
     return number
 
 
+def real_number(name: str, value: object) -> float:
+    """A number that is a ``float``, or can be one."""
+    try:
+        if not isinstance(value, str):
+            return float(value)  # type: ignore[arg-type]
+    except (OverflowError, TypeError, ValueError):
+        pass
+    shown = _shown(value) if isinstance(value, int) else f"a {type(value).__name__}"
+    raise UsageError(f"{name} is {shown}, not a number that a float can be")
+
+
 def document_numbers(values: Any) -> list[int]:
     """Numbers of documents."""
     try:
@@ -73,7 +84,10 @@ def items(values: Any) -> Iterable[Any]:
                 return list(getattr(values, name)())
             except UnicodeDecodeError as error:
                 raise UsageError(f"a value of the column is not UTF-8: {error}") from None
-    iterator: Iterator[Any] = iter(values)
+    try:
+        iterator: Iterator[Any] = iter(values)
+    except TypeError as error:
+        raise UsageError(f"a list was expected: {error}") from None
     return iterator
 
 

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from . import _restore, _tierdex
-from ._arguments import document_numbers, items, path_name, whole_number
+from ._arguments import document_numbers, items, path_name, real_number, whole_number
 from ._errors import UsageError
 from ._progress import Reporter
 from ._schema import Schema
@@ -117,6 +117,7 @@ class Index:
         commit does, and later ones do not.
         ``wait``: seconds to wait for another writer to end, before :class:`BusyError`.
         """
+        wait = real_number("wait", wait)
         return Writer(self._native._writer(memory, _threads(threads), merge, wait))
 
     def search(
@@ -148,7 +149,8 @@ class Index:
         (:attr:`Hits.timed_out`). After 0 seconds there may be none. A time that the clock does not reach, and
         infinity, are no deadline.
         """
-        k = whole_number("k", k)
+        k, k1, b = whole_number("k", k), real_number("k1", k1), real_number("b", b)
+        deadline = None if deadline is None else real_number("deadline", deadline)
         return self._native._search(query, k, syntax, field, scorer, k1, b, count, deadline)
 
     async def search_async(self, query: Query, k: int = 10, **options: Any) -> _tierdex.Hits:
@@ -183,7 +185,7 @@ class Index:
         (``"keep"``; ``"skip"`` is another name for it). A damaged index and a failed device always raise.
         The other options are those of :meth:`search`.
         """
-        k = whole_number("k", k)
+        k, k1, b = whole_number("k", k), real_number("k1", k1), real_number("b", b)
         pairs = getattr(queries, "items", None)
         if callable(pairs) and qids is None:
             named = list(pairs())
@@ -208,7 +210,7 @@ class Index:
         count: bool = False,
     ) -> dict[str, Any]:
         """Answer a query and log how: strategy, thresholds, and the blocks of each list by segment."""
-        k = whole_number("k", k)
+        k, k1, b = whole_number("k", k), real_number("k1", k1), real_number("b", b)
         return self._native._explain(query, k, syntax, field, scorer, k1, b, count)
 
     def get(self, id: str) -> _tierdex.Document | None:
