@@ -36,8 +36,8 @@ enum Call {
     /// The pieces of an `add_many`, the last one first.
     AddMany(Vec<Batch>),
     Commit(CommitOrder),
-    /// Waits for the answer to a commit of these documents.
-    Answer(Ticket, Vec<u8>),
+    /// Waits for the answer to a commit of these documents; one that closes waits for the end of the thread.
+    Answer(Ticket, CommitOrder, Vec<u8>),
     Rollback,
     /// Waits until the thread has dropped the engine's writer.
     Exit,
@@ -147,12 +147,36 @@ impl World {
         for number in 0..self.callers.len() {
             let mut world = self.clone();
             match world.step_caller(number) {
-                true => next.push((format!("{number}: {:?}", self.call(number)), world)),
-                false => next.extend(self.interruptions(number)),
+                true => {
+                    next.push((format!("{number}: {:?}", self.call(number)), world));
+                    // The writer may end between the last attempt of a call that waits and its signal.
+                    if self.state.end().is_some() {
+                        next.extend(self.interruptions(number));
+                    }
+                }
+                false => {
+                    assert_eq!(world.state, self.state, "changed by a step that waits: {self:#?}");
+                    next.extend(self.interruptions(number));
+                }
             }
         }
         next.extend(self.worker_steps().into_iter().map(|world| (format!("{:?}", self.worker), world)));
+        for (step, world) in &mut next {
+            let wakes = world.state.take_changed();
+            let sleeps_on = self.worker_sleeps() && !world.worker_sleeps() && !wakes;
+            assert!(!sleeps_on, "the thread sleeps on after {step}: {self:#?}");
+        }
         next
+    }
+
+    /// Whether the thread waits for a change of the state.
+    fn worker_sleeps(&self) -> bool {
+        let mut state = self.state.clone();
+        match self.worker {
+            Worker::Waits => state.next_task().is_pending(),
+            Worker::Analyses => state.next_piece().is_pending(),
+            _ => false,
+        }
     }
 
     fn call(&self, number: usize) -> Option<&Call> {
@@ -181,37 +205,48 @@ impl World {
         match call {
             Call::Add(mut documents) => {
                 let given = documents.clone();
+                let commits = self.commits();
                 match self.state.add(&mut documents) {
+                    Poll::Ready(Ok(())) if commits => panic!("added during a commit: {self:#?}"),
                     Poll::Ready(Ok(())) => self.accept(given),
                     Poll::Ready(Err(_)) => (),
                     Poll::Pending if self.defect == Defect::TakesTooEarly => self.accept(given),
-                    Poll::Pending => return Stepped::Pending,
+                    Poll::Pending => {
+                        assert_eq!(documents, given, "taken by a step that waits: {self:#?}");
+                        return Stepped::Pending;
+                    }
                 }
                 Stepped::Returned
             }
             Call::AddMany(mut pieces) => {
                 let Some(piece) = pieces.pop() else { return Stepped::Returned };
                 let (given, documents) = (piece.clone(), piece.documents());
-                match self.state.add_piece(&mut Some(piece), documents) {
+                let (mut piece, commits) = (Some(piece), self.commits());
+                match self.state.add_piece(&mut piece, documents) {
+                    Poll::Ready(Ok(())) if commits => panic!("added during a commit: {self:#?}"),
                     Poll::Ready(Ok(())) => self.accept(given),
                     Poll::Ready(Err(_)) => return Stepped::Returned,
-                    Poll::Pending => return Stepped::Pending,
+                    Poll::Pending => {
+                        assert_eq!(piece, Some(given), "taken by a step that waits: {self:#?}");
+                        return Stepped::Pending;
+                    }
                 }
                 Stepped::Next(Call::AddMany(pieces))
             }
             Call::Commit(order) => match self.state.request_commit(order) {
-                Poll::Ready(Ok(ticket)) => Stepped::Next(Call::Answer(ticket, self.accepted.clone())),
+                Poll::Ready(Ok(ticket)) => Stepped::Next(Call::Answer(ticket, order, self.accepted.clone())),
                 Poll::Ready(Err(_)) if order.closes => Stepped::Next(Call::Exit),
                 Poll::Ready(Err(_)) => Stepped::Returned,
                 Poll::Pending => Stepped::Pending,
             },
-            Call::Answer(ticket, documents) => match self.state.commit_answer(ticket) {
+            Call::Answer(ticket, order, documents) => match self.state.commit_answer(ticket) {
                 Poll::Ready(Ok(_)) => {
                     let missing = documents.iter().find(|document| !self.committed.contains(document));
                     assert_eq!(missing, None, "lost by a commit: {self:#?}");
-                    Stepped::Returned
+                    if order.closes { Stepped::Next(Call::Exit) } else { Stepped::Returned }
                 }
-                Poll::Ready(Err(_)) => Stepped::Returned,
+                Poll::Ready(Err(End::Failed { .. })) => Stepped::Returned,
+                Poll::Ready(Err(_)) => panic!("a commit without an answer: {self:#?}"),
                 Poll::Pending => Stepped::Pending,
             },
             Call::Rollback => match self.state.roll_back() {
@@ -223,6 +258,18 @@ impl World {
             },
             Call::Exit if self.state.has_exited() => Stepped::Returned,
             Call::Exit => Stepped::Pending,
+        }
+    }
+
+    /// Whether a commit was requested and not answered: the thread takes the pieces that are left, no more.
+    fn commits(&self) -> bool {
+        let mut state = self.state.clone();
+        loop {
+            match state.next_piece() {
+                Poll::Ready(Some(_)) => (),
+                Poll::Ready(None) => return state.end().is_none(),
+                Poll::Pending => return false,
+            }
         }
     }
 
@@ -258,14 +305,14 @@ impl World {
         let call = caller.active.pop().or_else(|| caller.script.pop());
         match call {
             Some(Call::AddMany(mut pieces)) if self.defect != Defect::DropsThePiece => {
-                let piece = pieces.pop().expect("a call without pieces does not wait");
+                let Some(piece) = pieces.pop() else { return };
                 let (given, documents) = (piece.clone(), piece.documents());
                 if self.state.keep_piece(&mut Some(piece), documents).is_ok() {
                     self.accept(given);
                 }
             }
             Some(Call::AddMany(mut pieces)) => self.accept(pieces.pop().unwrap_or_default()),
-            Some(Call::Answer(ticket, _)) => {
+            Some(Call::Answer(ticket, ..)) => {
                 self.stop = true;
                 self.state.abandon_commit(ticket);
             }
