@@ -110,8 +110,11 @@ impl Writer {
         };
         let answer = self.thread.wait(py, |state| state.commit_answer(ticket));
         let answer = answer.map_err(|signal| self.interrupted(py, ticket, signal))?;
-        if answer.is_ok() {
-            (self.on_commit)(py)?;
+        if let Ok(generation) = &answer {
+            let note = format!(
+                "the commit is durable, as generation {generation}: only the index was not refreshed"
+            );
+            (self.on_commit)(py).map_err(|error| noted(py, error, note))?;
         }
         Ok(answer)
     }
@@ -126,10 +129,7 @@ impl Writer {
             answer
         });
         match stopped {
-            Ok(Err(End::Failed { failure, lost })) => {
-                let noted = signal.add_note(py, loss(&failure, lost));
-                noted.map_or_else(|error| error, |()| signal)
-            }
+            Ok(Err(End::Failed { failure, lost })) => noted(py, signal, loss(&failure, lost)),
             _ => signal,
         }
     }
@@ -288,5 +288,13 @@ fn unreadable(py: Python<'_>, error: &ArrowError) -> PyErr {
     match message.trim_end().lines().next_back() {
         Some("KeyboardInterrupt") => PyKeyboardInterrupt::new_err(()),
         last => usage(py, format!("cannot read the table: {}", last.unwrap_or_default().trim())),
+    }
+}
+
+/// The exception with a note below its message.
+fn noted(py: Python<'_>, error: PyErr, note: String) -> PyErr {
+    match error.add_note(py, note) {
+        Ok(()) => error,
+        Err(error) => error,
     }
 }
