@@ -46,7 +46,11 @@ pub fn writer(
                 std::thread::sleep(LOCK_INTERVAL);
             }
             Err(tierdex::Error::Busy(message)) if wait.is_some() => {
-                return Err(Failure::Busy(format!("{message}, or give --wait SECONDS")));
+                let waited = wait.map_or(0, |wait| wait.as_secs());
+                return Err(Failure::Busy(match waited {
+                    0 => format!("{message}, or give --wait SECONDS"),
+                    _ => format!("{message}; it was so for {waited} s"),
+                }));
             }
             opened => return Ok(opened?),
         }

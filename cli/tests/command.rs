@@ -87,10 +87,7 @@ fn lenient_queries_are_answered_with_warnings() {
     let warnings = String::from_utf8_lossy(&output.stderr);
     let lines: Vec<&str> = warnings.lines().collect();
     assert_eq!(lines.len(), 2, "{warnings}");
-    assert!(
-        lines[0].starts_with("tierdex: query, byte 1: a bracket or quotation mark without"),
-        "{warnings}"
-    );
+    assert!(lines[0].starts_with("tierdex: query, byte 1: this `(` has no pair"), "{warnings}");
     assert!(lines[1].contains("need positions"), "{warnings}");
 
     workspace.file("q.tsv", "q1\tcat AND\nq2\t) bird\n");
@@ -123,10 +120,7 @@ fn wrong_usage_exits_with_2() {
     let output = workspace.run_with(["search", "i", "(cat author:x"]);
     assert!(succeeded(&output).contains("cat"));
     let notes = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        notes.contains("byte 1: a bracket or quotation mark without its pair is read as text"),
-        "{notes}"
-    );
+    assert!(notes.contains("byte 1: this `(` has no pair and is read as text"), "{notes}");
     assert!(notes.contains("byte 6: `author:` is read as text: it is not a field of this index"), "{notes}");
     failed(&workspace.run_with(["search", "i", "\"the cat\""]), 2, "--positions");
     for wrong in ["index docs.jsonl", "search i", "frob", "index docs.jsonl --out j --codec zip"] {
@@ -134,7 +128,7 @@ fn wrong_usage_exits_with_2() {
     }
     failed(&workspace.run_with(["search", "i", "x text:-cat"]), 2, "byte 3: write `-text:` for `text:-`");
     failed(&workspace.run_with(["search", "i", "/c.*t/"]), 2, "regular expressions are not supported");
-    failed(&workspace.run_with(["search", "i", "cat^x dog^-1"]), 2, "byte 10: a boost lies between 0 and");
+    failed(&workspace.run_with(["search", "i", "cat^x dog^1e999"]), 2, "byte 10: a boost lies between 0 and");
     failed(&workspace.run_with(["search", "i", "cat~3"]), 2, "0 to 2 edits");
     failed(&workspace.run_with(["search", "i", "text:*"]), 2, "byte 1: `*` needs");
     workspace.file("q.tsv", "1\tcat\n");

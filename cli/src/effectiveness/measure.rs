@@ -76,8 +76,7 @@ impl Measure {
         match self.kind {
             Kind::Ndcg => discounted(top) / discounted(&ranking.ideal[..ranking.ideal.len().min(cutoff)]),
             Kind::Ap => {
-                hits().zip(1..).map(|(rank, seen)| f64::from(seen) / rank as f64).sum::<f64>()
-                    / relevant as f64
+                sum(hits().zip(1..).map(|(rank, seen)| f64::from(seen) / rank as f64)) / relevant as f64
             }
             Kind::P => found / self.cutoff.unwrap_or(top.len()).max(1) as f64,
             Kind::R => found / relevant as f64,
@@ -88,9 +87,15 @@ impl Measure {
     }
 }
 
+/// The sum of values; 0 without any, where `Iterator::sum` gives -0.
+fn sum(values: impl Iterator<Item = f64>) -> f64 {
+    values.fold(0.0, |sum, value| sum + value)
+}
+
 /// Discounted cumulative gain. Grades below 0 count as 0.
 fn discounted(grades: &[i64]) -> f64 {
-    grades.iter().enumerate().map(|(at, &grade)| grade.max(0) as f64 / (at as f64 + 2.0).log2()).sum()
+    let gains = grades.iter().enumerate().map(|(at, &grade)| grade.max(0) as f64 / (at as f64 + 2.0).log2());
+    sum(gains)
 }
 
 impl FromStr for Measure {

@@ -293,7 +293,14 @@ fn count_changed(analysis: &Analysis, lists: &[FoundList], terms: &str, report: 
     let mut analyzer = Analyzer::new(analysis);
     for list in lists {
         let term = list.term(terms);
-        if analyzer.terms(term) != [term] {
+        let (mut found, mut others) = (false, false);
+        analyzer.analyze(term, 0, |token| match token.run {
+            // A pair of characters of text without blanks is found, though its last character is a term too.
+            Some(part) if found && part.is_last => {}
+            _ if token.position == 0 => found = token.term == term,
+            _ => others = true,
+        });
+        if !found || others {
             report.changed_terms += 1;
             report.first_changed_term.get_or_insert_with(|| term.to_string());
         }

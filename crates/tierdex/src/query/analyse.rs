@@ -161,7 +161,10 @@ impl<'a> Analyzers<'a> {
                 std::mem::take(&mut run).query(field, positions, boost).map(&mut push);
             }
             match token.run {
-                Some(part) if part.is_last => run.cluster = part.is_first.then_some(term),
+                Some(part) if part.is_last => {
+                    run.cluster = part.is_first.then_some(term);
+                    std::mem::take(&mut run).query(field, positions, boost).map(&mut push);
+                }
                 Some(_) if !runs_are_bags => run.bigrams.push((token.position, term)),
                 _ => push(Query::Term { field, term, boost }),
             }
@@ -185,7 +188,8 @@ impl<'a> Analyzers<'a> {
         let mut last = None;
         let analyzer = self.chain(field);
         analyzer.normalized(text, |token| last = Some((token.start, token.term.to_string(), token.run)));
-        let Some((start, prefix, run)) = last else { return Ok(None) };
+        let too_long = analyzer.take_too_long();
+        let Some((start, prefix, run)) = last else { return Ok((too_long > 0).then_some(Query::Nothing)) };
         if run.is_some_and(|part| !part.is_first) {
             // The last word is a run of several clusters, which other text may follow in any case.
             return self.words(field, text, boost);
@@ -193,22 +197,34 @@ impl<'a> Analyzers<'a> {
         let mut should: Vec<_> = self.words(field, &text[..start], boost)?.into_iter().collect();
         if self.expand()? {
             let query = |prefix| Query::Prefix { field, prefix, whole_clusters: false, boost };
-            match prefix.strip_suffix(['σ', 'ς']) {
-                // The lower case of a sigma depends on whether the word ends there.
-                Some(stem) => should.extend([format!("{stem}σ"), format!("{stem}ς")].map(query)),
-                None => should.push(query(prefix)),
-            }
+            should.push(match prefix.strip_suffix(['σ', 'ς']) {
+                // The lower case of a sigma depends on whether the word ends there. A document scores once.
+                Some(stem) => Query::Bool {
+                    must: vec![Query::All { boost }],
+                    filter: any([format!("{stem}σ"), format!("{stem}ς")].map(query).into())
+                        .into_iter()
+                        .collect(),
+                    should: Vec::new(),
+                    must_not: Vec::new(),
+                    minimum: 0,
+                },
+                None => query(prefix),
+            });
         }
         Ok(any(should))
     }
 
     fn fuzzy(&mut self, field: usize, text: &str, distance: u8, boost: f64) -> Result<Option<Query>> {
         let mut words = Vec::new();
-        self.chain(field).normalized(text, |token| words.push((token.term.to_string(), token.run)));
+        let analyzer = self.chain(field);
+        analyzer.normalized(text, |token| words.push((token.term.to_string(), token.run)));
+        if words.is_empty() && analyzer.take_too_long() > 0 {
+            return Ok(Some(Query::Nothing));
+        }
         if words.iter().any(|(_, run)| run.is_some()) {
             if distance > 0 {
-                let message = format!("`{text}` cannot be fuzzy: it has text without blanks between words");
-                self.problems.report(Error::query(message))?;
+                let message = format!("`{text}` has text without blanks, which is not fuzzy");
+                self.problems.note_all(message);
             }
             return self.words(field, text, boost);
         }

@@ -174,7 +174,8 @@ pub(super) fn count_terms_with_prefix(
     let mut walks = MergedWalk::open(lists, field, || PrefixAutomaton(prefix.text.as_bytes()))?;
     while let Some((term, _)) = walks.next()? {
         *count += usize::from(prefix.stands_for(&term));
-        if *count > PREFIX_EXPANSIONS_MAX {
+        // A single character of text without blanks is no prefix that the user wrote.
+        if *count > PREFIX_EXPANSIONS_MAX && !prefix.whole_clusters {
             return Err(Error::query(format!(
                 "its prefixes stand for more than {PREFIX_EXPANSIONS_MAX} terms; `{}*` needs more letters",
                 prefix.text

@@ -104,6 +104,8 @@ struct Planner<'a> {
     lengths: &'a [Arc<LengthNorms>],
     /// Number of terms that the prefixes so far expand to.
     prefixed: usize,
+    /// Whether the clause is in an exclusion.
+    excludes: bool,
     /// Sum of the weights of all clauses that can match, from which the scale is computed.
     weights: f64,
     leaves: Vec<Leaf>,
@@ -132,6 +134,7 @@ impl QueryPlan {
             ranks,
             lengths,
             prefixed: 0,
+            excludes: false,
             weights: 0.0,
             leaves: Vec::new(),
             phrases: Vec::new(),
@@ -193,9 +196,11 @@ impl Planner<'_> {
             }
             Query::Prefix { field, prefix, whole_clusters, boost } => {
                 let terms = Prefix { text: prefix, whole_clusters: *whole_clusters };
-                let before = self.prefixed;
-                count_terms_with_prefix((self.segments, self.source), *field, terms, &mut self.prefixed)?;
-                let terms = self.prefixed - before;
+                let mut of_clusters = 0;
+                let count = if *whole_clusters { &mut of_clusters } else { &mut self.prefixed };
+                let before = *count;
+                count_terms_with_prefix((self.segments, self.source), *field, terms, count)?;
+                let terms = *count - before;
                 if terms == 0 {
                     return Ok(PlanNode::Nothing);
                 }
@@ -223,7 +228,7 @@ impl Planner<'_> {
                     must: self.nodes(must, scored)?,
                     filter: self.nodes(filter, false)?,
                     should: self.nodes(should.iter().filter(kept), scored)?,
-                    must_not: self.nodes(must_not, false)?,
+                    must_not: self.excluded(must_not)?,
                     minimum: *minimum as usize,
                 };
                 if group.is_impossible() {
@@ -242,6 +247,13 @@ impl Planner<'_> {
         scored: bool,
     ) -> Result<Vec<PlanNode>> {
         queries.into_iter().map(|query| self.node(query, scored)).collect()
+    }
+
+    fn excluded(&mut self, queries: &[Query]) -> Result<Vec<PlanNode>> {
+        let outer = std::mem::replace(&mut self.excludes, true);
+        let nodes = self.nodes(queries, false);
+        self.excludes = outer;
+        nodes
     }
 
     /// The expansions of a fuzzy word, each with the document frequency of the most frequent of them.
@@ -362,29 +374,50 @@ impl Planner<'_> {
         if !self.schema.fields[field].positions {
             return Err(no_positions(self.schema, field));
         }
+        let matches = match last {
+            None => None,
+            Some((distance, cluster)) => {
+                let lists = (self.segments, self.source);
+                let prefix = Prefix { text: cluster, whole_clusters: true };
+                match terms_with_prefix(lists, field, prefix, PHRASE_EXPANSIONS_MAX)? {
+                    Some(matches) => Some((*distance, matches)),
+                    None => return self.phrase_and_cluster(field, fixed, cluster, (slop, boost, scored)),
+                }
+            }
+        };
         let mut phrase = PhraseParts { frequency_max: u32::MAX, ..PhraseParts::default() };
         for (distance, term) in fixed {
             let (infos, containing) = self.look_up(field, term)?;
             self.add_to_phrase(&mut phrase, field, (*distance, term), (infos, containing), boost)?;
         }
-        let Some((distance, cluster)) = last else {
-            return Ok(self.phrase_node(phrase, field, slop, boost, scored));
-        };
-        let prefix = Prefix { text: cluster, whole_clusters: true };
-        let matches = terms_with_prefix((self.segments, self.source), field, prefix, PHRASE_EXPANSIONS_MAX)?;
         match matches {
-            Some(matches) => self.phrase_with_any(phrase, field, *distance, matches, (slop, boost, scored)),
-            None => {
-                let fixed = match fixed {
-                    [(_, term)] => Query::Term { field, term: term.clone(), boost },
-                    _ => Query::Phrase { field, terms: fixed.to_vec(), slop, open_end: false, boost },
-                };
-                let cluster = Query::Prefix { field, prefix: cluster.clone(), whole_clusters: true, boost };
-                let (must, filter) = (vec![fixed], vec![cluster]);
-                let both = Query::Bool { must, filter, should: vec![], must_not: vec![], minimum: 0 };
-                self.node(&both, scored)
+            None => Ok(self.phrase_node(phrase, field, slop, boost, scored)),
+            Some((distance, matches)) => {
+                self.phrase_with_any(phrase, field, distance, matches, (slop, boost, scored))
             }
         }
+    }
+
+    /// A phrase whose last cluster begins too many terms: the cluster is required at any position.
+    fn phrase_and_cluster(
+        &mut self,
+        field: usize,
+        fixed: &[(u32, String)],
+        cluster: &str,
+        (slop, boost, scored): (u32, f64, bool),
+    ) -> Result<PlanNode> {
+        if self.excludes {
+            return Err(Error::query(format!(
+                "`{cluster}` at the end of an excluded phrase begins more than {PHRASE_EXPANSIONS_MAX} terms"
+            )));
+        }
+        let fixed = match fixed {
+            [(_, term)] => Query::Term { field, term: term.clone(), boost },
+            _ => Query::Phrase { field, terms: fixed.to_vec(), slop, open_end: false, boost },
+        };
+        let cluster = Query::Prefix { field, prefix: cluster.to_string(), whole_clusters: true, boost };
+        let (must, filter) = (vec![fixed], vec![cluster]);
+        self.node(&Query::Bool { must, filter, should: vec![], must_not: vec![], minimum: 0 }, scored)
     }
 
     /// The alternatives of a phrase with each of the last terms. All score with the document frequency of the

@@ -28,8 +28,8 @@ pub(super) enum CharKind {
     Middle = 6,
     /// A character of a script without blanks, which is a grapheme cluster unless a mark follows.
     Ideograph = 7,
-    /// A character of a script without blanks whose grapheme clusters are longer: Thai, Lao, Khmer, Burmese
-    /// and other scripts of Southeast Asia.
+    /// A character of a script without blanks whose grapheme clusters are longer: Thai, Lao, Khmer, Burmese,
+    /// Javanese, Balinese and other scripts of Southeast Asia.
     Complex = 8,
 }
 
@@ -124,11 +124,11 @@ mod tests {
         (CharKind::Letter, r"[\p{Alphabetic}\p{N}\p{wb=ALetter}]"),
         (
             CharKind::Ideograph,
-            r"[[\p{sc=Han}\p{sc=Hira}\p{wb=Katakana}]&&[\p{Alphabetic}\p{N}\p{wb=Katakana}]]",
+            r"[[\p{sc=Han}\p{sc=Hira}\p{wb=Katakana}\p{sc=Tang}\p{sc=Nshu}\p{sc=Kits}]&&[\p{Alphabetic}\p{N}\p{wb=Katakana}]]",
         ),
         (
             CharKind::Complex,
-            r"[[\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}\p{sc=Mymr}\p{sc=Tale}\p{sc=Talu}\p{sc=Lana}\p{sc=Tavt}\p{sc=Ahom}]&&\p{Alphabetic}]",
+            r"[[\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}\p{sc=Mymr}\p{sc=Tale}\p{sc=Talu}\p{sc=Lana}\p{sc=Tavt}\p{sc=Ahom}\p{sc=Java}\p{sc=Bali}]&&\p{Alphabetic}]",
         ),
         (CharKind::Digit, r"\p{wb=Numeric}"),
         (CharKind::Hebrew, r"\p{wb=Hebrew_Letter}"),

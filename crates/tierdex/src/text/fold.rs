@@ -2,6 +2,8 @@
 //! not decompose, and compatibility characters (ligatures, full-width letters, superscripts) as the
 //! characters that they stand for.
 
+use super::char_class::{CharClass, CharKind};
+use std::iter;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
@@ -10,10 +12,19 @@ pub(super) fn fold_accents(term: &str, compatibility: bool, out: &mut String) {
     out.clear();
     if compatibility {
         // What a compatibility character stands for may be a capital letter.
-        fold(term.nfkd().flat_map(char::to_lowercase).nfkd(), out);
+        fold(term.chars().flat_map(stands_for).flat_map(char::to_lowercase).nfd(), out);
     } else {
         fold(term.nfd(), out);
     }
+}
+
+/// What a character stands for. One of text without blanks that stands for several is kept, as a term of such
+/// text has two grapheme clusters (`ำ` in Thai, `㌔`).
+fn stands_for(c: char) -> impl Iterator<Item = char> {
+    let is_of_run = matches!(CharClass::of(c).kind(), CharKind::Ideograph | CharKind::Complex);
+    let keeps = is_of_run && iter::once(c).nfkd().count() > 1;
+    let (kept, folded) = if keeps { (Some(c), None) } else { (None, Some(iter::once(c).nfkd())) };
+    kept.into_iter().chain(folded.into_iter().flatten())
 }
 
 fn fold(decomposed: impl Iterator<Item = char>, out: &mut String) {

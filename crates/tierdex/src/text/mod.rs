@@ -24,6 +24,7 @@ use words::WordBuffers;
 pub use snippet::{Snippet, TermMatch, snippet};
 pub use stop::ENGLISH_STOP_WORDS;
 pub use token::{RunPart, Token};
+pub use words::is_in_hebrew_word;
 
 /// An analysis chain with its buffers, for one thread.
 pub struct Analyzer {
@@ -92,14 +93,15 @@ impl Analyzer {
     /// Calls `emit` for each token of `text` before stop words and stemmer. Prefixes and fuzzy words are
     /// looked up in this form.
     pub fn normalized(&mut self, text: &str, mut emit: impl FnMut(Token<'_>)) {
-        let (filters, mut position) = (&mut self.filters, 0);
+        let (filters, too_long, mut position) = (&mut self.filters, &mut self.too_long, 0);
         let mut pass = |term: &str, start: usize, end: usize, run: Option<RunPart>| {
             let term = match filters {
                 Some(filters) if fits(term) => filters.folding.fold(term),
                 _ => term,
             };
-            if fits(term) {
-                emit(Token { term, position, start, end, run });
+            match fits(term) {
+                true => emit(Token { term, position, start, end, run }),
+                false => *too_long += u64::from(!term.is_empty()),
             }
             position += 1;
         };

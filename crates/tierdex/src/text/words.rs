@@ -10,12 +10,13 @@
 //!    each two neighbouring grapheme clusters, and one for its last cluster: each cluster begins a term.
 //! 3. Invisible characters (soft hyphens, joiners, variation selectors) belong to their word, but not to the
 //!    term.
-//! 4. `İ` is lowered to `i`, and a dot above an `i` is dropped: both are forms of `i` in lower case.
+//! 4. A dot above an `i` is dropped: the lower case of `İ` is `i` with a dot.
 
 use super::char_class::{CharClass, CharKind};
 use super::token::RunPart;
 use super::tokenize::char_at;
 use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
 use unicode_segmentation::UnicodeSegmentation;
 
 /// May stand between the words of a run, as a place to break the line.
@@ -143,7 +144,6 @@ fn rest_of_word(text: &str, start: usize, at: usize, term: &mut String) -> usize
 /// A word while it is read.
 struct Word<'a> {
     text: &'a str,
-    start: usize,
     at: usize,
     term: &'a mut String,
     /// The kind of the last character that is no mark.
@@ -153,6 +153,7 @@ struct Word<'a> {
     normalize: bool,
     after_reordered: bool,
     has_sigma: bool,
+    has_dot_above: bool,
 }
 
 impl Word<'_> {
@@ -164,7 +165,6 @@ impl Word<'_> {
         let kept = term.len();
         Word {
             text,
-            start,
             at,
             term,
             previous,
@@ -172,6 +172,7 @@ impl Word<'_> {
             normalize: false,
             after_reordered: false,
             has_sigma: false,
+            has_dot_above: false,
         }
     }
 
@@ -203,21 +204,21 @@ impl Word<'_> {
         self.normalize |= class.composes();
         self.after_reordered = false;
         self.previous = class.kind();
+        self.has_dot_above |= c == 'İ';
         match c {
-            'İ' => self.term.push('i'),
-            _ if !class.is_lowered() => self.term.push(c),
-            _ => {
-                self.has_sigma |= c == 'Σ';
-                self.term.extend(c.to_lowercase());
+            // The lower case of a sigma depends on its neighbours in the whole word.
+            'Σ' => {
+                self.has_sigma = true;
+                self.term.push(c);
             }
+            _ if class.is_lowered() => self.term.extend(c.to_lowercase()),
+            _ => self.term.push(c),
         }
         self.kept = self.term.len();
     }
 
     fn mark(&mut self, c: char, class: CharClass) {
-        if c == DOT_ABOVE && self.term.ends_with('i') {
-            return;
-        }
+        self.has_dot_above |= c == DOT_ABOVE;
         self.normalize |= class.composes() || (self.after_reordered && class.reorders());
         self.after_reordered = class.reorders();
         self.term.push(c);
@@ -238,18 +239,37 @@ impl Word<'_> {
     }
 
     fn finish(self) -> usize {
-        let Word { text, start, at, term, kept, normalize, has_sigma, .. } = self;
+        let Word { at, term, kept, normalize, has_sigma, has_dot_above, .. } = self;
         term.truncate(kept);
         if has_sigma {
-            // The lower case of a sigma depends on its neighbours in the whole word.
-            let visible = text[start..at].chars().filter(|c| CharClass::of(*c).kind() != CharKind::Ignorable);
-            *term = visible.collect::<String>().to_lowercase();
+            *term = term.to_lowercase();
         }
-        if normalize {
+        if has_dot_above {
+            *term = without_dots(term);
+        } else if normalize {
             *term = term.nfc().collect();
         }
         at
     }
+}
+
+/// The term in normalization form C without the dots above of its letters `i`.
+fn without_dots(term: &str) -> String {
+    let mut after_i = false;
+    let kept = term.nfd().filter(|&c| {
+        if !is_combining_mark(c) {
+            after_i = c == 'i';
+        }
+        !(after_i && c == DOT_ABOVE)
+    });
+    kept.nfc().collect()
+}
+
+/// Whether the quotation mark at `at` is between two Hebrew letters, as in an acronym (WB7b, WB7c).
+pub fn is_in_hebrew_word(text: &str, at: usize) -> bool {
+    let mut before = text[..at].chars().rev().map(|c| CharClass::of(c).kind());
+    let before = before.find(|kind| !matches!(kind, CharKind::Extend | CharKind::Ignorable));
+    before == Some(CharKind::Hebrew) && letter_follows(text, at + 1, true)
 }
 
 /// Whether a letter follows at `at`, with or without marks before it.

@@ -1,5 +1,7 @@
 //! Finds the brackets and quotation marks of a query that have no pair: they are text.
 
+use crate::text::is_in_hebrew_word;
+
 /// Offsets of the round brackets and quotation marks of `text` without a pair, ascending. Those between
 /// quotation marks, after a backslash and between Hebrew letters do not count.
 pub(super) fn unpaired(text: &str) -> Vec<usize> {
@@ -19,7 +21,7 @@ pub(super) fn unpaired(text: &str) -> Vec<usize> {
                 }
                 next
             }
-            '"' if !is_in_hebrew(text, at) => match end_of_phrase(text, next) {
+            '"' if !is_in_hebrew_word(text, at) => match end_of_phrase(text, next) {
                 Some(end) => end,
                 None => {
                     unpaired.push(at);
@@ -34,18 +36,12 @@ pub(super) fn unpaired(text: &str) -> Vec<usize> {
     unpaired
 }
 
-/// Whether the quotation mark at `at` is between two Hebrew letters, as in an acronym.
-pub(super) fn is_in_hebrew(text: &str, at: usize) -> bool {
-    let is_hebrew = |c: char| ('\u{5d0}'..='\u{5ea}').contains(&c);
-    text[..at].ends_with(is_hebrew) && text[at + 1..].starts_with(is_hebrew)
-}
-
 /// The end of the phrase whose words begin at `at`, behind its closing quotation mark.
 fn end_of_phrase(text: &str, at: usize) -> Option<usize> {
     let mut chars = text[at..].char_indices();
     while let Some((offset, c)) = chars.next() {
         match c {
-            '"' if !is_in_hebrew(text, at + offset) => return Some(at + offset + 1),
+            '"' if !is_in_hebrew_word(text, at + offset) => return Some(at + offset + 1),
             '\\' => drop(chars.next()),
             _ => {}
         }

@@ -17,7 +17,7 @@ pub(super) fn parse(
     let mut clauses = Vec::new();
     while parser.peek().is_some() {
         parser.clauses(0, &mut clauses)?;
-        // The bracket of a group of which the beginning was cut off.
+        // With too many clauses the rest is cut off, so that a group may end here that has not begun.
         parser.next += 1;
     }
     Ok(list(clauses, 0))

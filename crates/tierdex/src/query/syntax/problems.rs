@@ -58,6 +58,11 @@ impl Problems {
         self.warn(Error::Query { at: Some(at), message: message.into() });
     }
 
+    /// [`Problems::note`] without an offset.
+    pub fn note_all(&mut self, message: impl Into<String>) {
+        self.warn(Error::query(message));
+    }
+
     /// The recorded faults and notes in order.
     pub fn into_warnings(self) -> Vec<Error> {
         self.warnings

@@ -16,7 +16,8 @@ pub(super) struct Suffixes {
 impl Suffixes {
     /// Adds one operator with its number ([`is_number`]), or `~` without one.
     pub(super) fn add(&mut self, at: usize, mark: char, number: &str, problems: &mut Problems) -> Result<()> {
-        if if mark == '^' { self.boost.is_some() } else { self.tilde.is_some() } {
+        let is_second = if mark == '^' { self.boost.is_some() } else { self.tilde.is_some() };
+        if is_second {
             return problems.at(at, format!("a second `{mark}` behind one clause"));
         }
         match mark {
@@ -87,7 +88,7 @@ pub(super) fn is_mark(c: char) -> bool {
 
 /// Whether `text`, which follows a `^` or `~`, is a number. Otherwise these characters are text.
 pub(super) fn is_number(text: &str) -> bool {
-    let begins = |c: char| c.is_ascii_digit() || matches!(c, '.' | '+' | '-');
+    let begins = |c: char| c.is_ascii_digit() || c == '.';
     text.starts_with(begins) && text.parse::<f64>().is_ok()
 }
 
@@ -96,6 +97,5 @@ fn boost(at: usize, number: &str, problems: &mut Problems) -> Result<Option<f64>
     if boost.is_none() {
         problems.at(at, format!("a boost lies between 0 and {BOOST_MAX}, which `{number}` does not"))?;
     }
-    // The range contains -0: return 0.
-    Ok(boost.map(f64::abs))
+    Ok(boost)
 }

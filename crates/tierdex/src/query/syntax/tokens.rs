@@ -2,11 +2,12 @@
 //! brackets and quotation marks in pairs, signs before a clause, `name:` with the name of a field. Everything
 //! else is text. Operators of other query languages that are not supported are faults in their full form.
 
-use super::pairs::{is_in_hebrew, unpaired};
+use super::pairs::unpaired;
 use super::problems::Problems;
 use super::suffix::{Suffixes, is_mark, is_number};
 use super::tree::{Fields, SyntaxTree, boosted};
 use crate::error::Result;
+use crate::text::is_in_hebrew_word;
 
 /// A token of a query.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,7 +33,8 @@ pub(super) fn tokenize(
 ) -> Result<Vec<(usize, QueryToken)>> {
     let unpaired = unpaired(text);
     if let Some(at) = unpaired.first() {
-        problems.note(*at, "a bracket or quotation mark without its pair is read as text");
+        let c = text[*at..].chars().next().unwrap_or_default();
+        problems.note(*at, format!("this `{c}` has no pair and is read as text"));
     }
     let mut tokenizer = QueryTokenizer { text, at: 0, unpaired, fields, problems };
     let mut tokens = Vec::new();
@@ -104,7 +106,7 @@ impl QueryTokenizer<'_> {
             return false;
         }
         let next = self.text[self.at + 1..].chars().next();
-        let begins = |c: char| !c.is_whitespace() && !matches!(c, ')' | '+' | '-' | '!' | '#');
+        let begins = |c: char| c.is_alphanumeric() || matches!(c, '"' | '(' | '\\' | '*' | '_');
         next.is_some_and(begins) && self.unpaired.binary_search(&(self.at + 1)).is_err()
     }
 
@@ -121,7 +123,7 @@ impl QueryTokenizer<'_> {
     fn suffixes(&mut self) -> Result<Suffixes> {
         let mut suffixes = Suffixes::default();
         while let Some(mark) = self.peek().filter(|c| is_mark(*c)) {
-            let rest = &self.text[self.at + 1..];
+            let rest = beginning(&self.text[self.at + 1..], SUFFIX_BYTES_MAX);
             let len = rest.find(|c: char| c.is_whitespace() || is_mark(c) || matches!(c, '(' | ')' | '"'));
             let number = &rest[..len.unwrap_or(rest.len())];
             if !is_number(number) {
@@ -140,15 +142,17 @@ impl QueryTokenizer<'_> {
         let mut end = None;
         while let Some((at, c)) = chars.next() {
             match c {
-                '"' if !is_in_hebrew(self.text, start + 1 + at) => {
+                '"' if !is_in_hebrew_word(self.text, start + 1 + at) => {
                     end = Some(start + 1 + at + 1);
                     break;
                 }
-                '\\' => words.extend(chars.next().map(|(_, c)| c)),
+                '\\' => match chars.next() {
+                    Some((_, c)) if c.is_alphanumeric() => words.extend([' ', c]),
+                    next => words.extend(next.map(|(_, c)| c)),
+                },
                 _ => words.push(c),
             }
         }
-        // Quotation marks without a pair are text.
         self.at = end.unwrap_or(self.text.len());
         let suffixes = self.suffixes()?;
         let slop = suffixes.slop(self.problems)?;
@@ -165,9 +169,10 @@ impl QueryTokenizer<'_> {
         let mut letters: Vec<Letter> = Vec::new();
         while let Some(c) = self.peek() {
             match c {
-                '"' if is_in_hebrew(self.text, self.at) => {
+                '"' if is_in_hebrew_word(self.text, self.at) => {
                     letters.push(Letter { at: self.at, c, escaped: true })
                 }
+                '"' | '(' if self.unpaired.binary_search(&self.at).is_ok() => break,
                 '"' if field.is_some() && letters.is_empty() => return self.phrase(field).map(Some),
                 '(' if field.is_some() && letters.is_empty() => {
                     self.at += 1;
@@ -182,9 +187,17 @@ impl QueryTokenizer<'_> {
                     continue;
                 }
                 '\\' => {
-                    self.at += 1;
-                    let Some(c) = self.peek() else { break };
-                    letters.push(Letter { at: self.at - 1, c, escaped: true });
+                    let Some(next) = self.text[self.at + 1..].chars().next() else {
+                        self.at += 1;
+                        break;
+                    };
+                    // Before a letter it is text, as in paths.
+                    if next.is_alphanumeric() {
+                        letters.push(Letter { at: self.at, c, escaped: false });
+                    } else {
+                        letters.push(Letter { at: self.at, c: next, escaped: true });
+                        self.at += 1;
+                    }
                 }
                 _ if c.is_whitespace() => break,
                 _ => letters.push(Letter { at: self.at, c, escaped: false }),
@@ -209,9 +222,12 @@ impl QueryTokenizer<'_> {
         let mut signs = clause.chars();
         match (signs.next(), signs.next()) {
             (Some(sign @ ('+' | '-' | '!' | '#')), Some(next)) if !next.is_whitespace() => {
+                if clause.len() < rest.len() {
+                    return Ok(at);
+                }
                 self.problems.at(start, format!("write `{sign}{name}:` for `{name}:{sign}`"))?;
             }
-            (Some('<' | '>' | '[' | '{'), _) => {
+            (Some('<' | '>'), Some('=' | '0'..='9')) => {
                 self.problems
                     .at(start, format!("ranges are not supported; write `{name}\\:` for the word"))?;
             }
@@ -227,7 +243,7 @@ impl QueryTokenizer<'_> {
 
     /// Reports an operator of another query language that begins at `at` in its full form.
     fn check_foreign(&mut self, at: usize) -> Result<()> {
-        let rest = &self.text[at..];
+        let rest = beginning(&self.text[at..], FOREIGN_BYTES_MAX);
         let word = rest.split(char::is_whitespace).next().unwrap_or("");
         if is_regular_expression(word) {
             let message = "regular expressions are not supported; write `\\/` for the character";
@@ -254,7 +270,7 @@ impl QueryTokenizer<'_> {
         }
         let mut end = rest.len();
         for (at, c) in rest.char_indices() {
-            if matches!(c, '\\' | ':' | '^' | '~' | '*') || (c == '"' && is_in_hebrew(rest, at)) {
+            if matches!(c, '\\' | ':' | '^' | '~' | '*') || (c == '"' && is_in_hebrew_word(rest, at)) {
                 return None;
             }
             if c.is_whitespace() || matches!(c, '(' | ')' | '"') {
@@ -305,13 +321,19 @@ impl QueryTokenizer<'_> {
         let suffixes = self.strip_suffixes(&mut letters)?;
         let all = field.is_none() && letters.len() == 3 && "*:*".chars().zip(&letters).all(|(c, l)| l.is(c));
         let kept = letters.iter().rposition(|letter| !letter.is('*')).map_or(0, |last| last + 1);
+        if !all && letters[..kept].iter().any(|letter| letter.is('*')) {
+            self.problems
+                .note(start, "a `*` inside a word is read as text; it stands for letters at the end only");
+        }
         let syntax = if all {
             SyntaxTree::All
         } else if kept < letters.len() {
             letters.truncate(kept);
             if letters.is_empty() {
                 if field.is_some() {
-                    self.problems.at(start, "`*` needs the beginning of a word in front of it")?;
+                    let message =
+                        "`*` needs the beginning of a word in front of it; write `*:*` for all documents";
+                    self.problems.at(start, message)?;
                 }
                 return Ok(None);
             }
@@ -334,7 +356,7 @@ impl QueryTokenizer<'_> {
         while let Some(mark) = letters.iter().rposition(|letter| letter.is('^') || letter.is('~')) {
             let number = spelled(&letters[mark + 1..]);
             let escaped = letters[mark + 1..].iter().any(|letter| letter.escaped);
-            let is_fuzzy = letters[mark].c == '~' && number.is_empty();
+            let is_fuzzy = letters[mark].c == '~' && number.is_empty() && !suffixes.has_tilde();
             if mark == 0 || escaped || !(is_fuzzy || is_number(&number)) {
                 break;
             }
@@ -343,6 +365,17 @@ impl QueryTokenizer<'_> {
         }
         Ok(suffixes)
     }
+}
+
+/// Bytes of a number behind a word, a phrase or a group, at most; more are text.
+const SUFFIX_BYTES_MAX: usize = 32;
+
+/// Bytes of an operator of another language, at most; more are text.
+const FOREIGN_BYTES_MAX: usize = 256;
+
+/// The beginning of a text, of at most `bytes_max` bytes.
+fn beginning(text: &str, bytes_max: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes_max)]
 }
 
 /// Whether a word is a regular expression between slashes, with a character that is special in one.
