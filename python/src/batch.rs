@@ -6,7 +6,7 @@ use crate::errors::{Failure, guard, in_python, usage};
 use crate::hits::{hit_of, position};
 use crate::process::{OwnedHere, forked};
 use crate::query::{QuerySource, Syntax};
-use crate::run_ids::{written, written_alike};
+use crate::run_ids::written_alike;
 use crate::text::Text;
 use crate::wait::{SIGNAL_CHECK, detached};
 use arrow_array::builder::LargeStringBuilder;
@@ -21,7 +21,7 @@ use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
-use tierdex::index::{HitIds, SearchOptions};
+use tierdex::index::{HitIds, SearchOptions, run_id};
 use tierdex::{Engine, Error, Priority, SearchRequest, Snapshot, Ticket};
 
 /// The queries of a batch, and how they are answered.
@@ -413,7 +413,7 @@ impl Batch {
                 let failed = |error| tierdex::io::Error::from_os("write", path.display().to_string(), &error);
                 let mut out = BufWriter::new(File::create(&path).map_err(failed)?);
                 for (at, (query, rank)) in self.rows().enumerate() {
-                    let (id, qid) = (written(ids.value(at)), written(&qids[query]));
+                    let (id, qid) = (run_id(ids.value(at)), run_id(&qids[query]));
                     let score = self.scores.value(at);
                     writeln!(out, "{qid} Q0 {id} {} {score} {tag}", rank + 1).map_err(failed)?;
                 }

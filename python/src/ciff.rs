@@ -98,6 +98,9 @@ fn report_dict<'py>(py: Python<'py>, report: &CiffReport) -> PyResult<Bound<'py,
     out.set_item("missing_tokens", report.missing_tokens)?;
     out.set_item("raised_lengths", report.raised_lengths)?;
     out.set_item("other_frequencies", report.other_frequencies)?;
+    out.set_item("long_terms", report.long_terms)?;
+    out.set_item("changed_terms", report.changed_terms)?;
+    out.set_item("first_changed_term", report.first_changed_term.as_deref())?;
     out.set_item("description", &report.description)?;
     Ok(out)
 }

@@ -5,6 +5,7 @@ use pyo3::exceptions::PyOverflowError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
+use tierdex::index::check_id;
 use tierdex::limits::ID_BYTES_MAX;
 use tierdex_python_writer::Documents;
 
@@ -128,22 +129,6 @@ impl Piece {
             return Err(usage(text.py(), format!("{name:?} of document {number} is a {kind}, not a str")));
         }
         Ok(false)
-    }
-}
-
-/// Rejects ids that would break the lines of runs and judgments.
-pub fn check_id(id: &str) -> Result<(), String> {
-    if id.is_empty() {
-        return Err("the id is empty".to_string());
-    }
-    let breaks = |c: &char| matches!(c, '\0'..='\x1f' | '\x7f' | '\u{85}' | '\u{2028}' | '\u{2029}');
-    match id.chars().find(breaks) {
-        Some(found) => Err(format!(
-            "the id {:?} has the control character U+{:04X}, which would break the lines of runs",
-            id.chars().take(40).collect::<String>(),
-            u32::from(found)
-        )),
-        None => Ok(()),
     }
 }
 

@@ -3,11 +3,12 @@
 use crate::columns::Strings;
 use crate::documents::DocumentReader;
 use crate::errors::usage;
-use crate::pieces::{PIECE_BYTES, Piece, check_id, check_sizes};
+use crate::pieces::{PIECE_BYTES, Piece, check_sizes};
 use arrow_array::{Array, StructArray};
 use arrow_buffer::NullBuffer;
 use pyo3::prelude::*;
 use std::ops::Range;
+use tierdex::index::check_id;
 
 /// Beginning of the names that pandas gives to an index without a name.
 const PANDAS_INDEX: &str = "__index_level_";

@@ -40,6 +40,19 @@ def test_compressed_files(index: Index, tmp_path: Path) -> None:
     assert len(ciff.import_(tmp_path / "plain.ciff", tmp_path / "copy", overwrite=True)) == len(index)
 
 
+def test_terms_that_queries_do_not_find_are_named(tmp_path: Path) -> None:
+    schema = tierdex.Schema(text=tierdex.Text(tokenizer="whitespace"), stored=False)
+    with Index.create(tmp_path / "i", schema).writer() as writer:
+        writer.add({"id": "1", "text": "ELM oak new-york"})
+    ciff.export(Index.open(tmp_path / "i"), tmp_path / "x.ciff")
+    with pytest.warns(UserWarning, match="2 of 3 terms cannot be found by queries with this analysis; first: 'ELM'"):
+        found = ciff.import_(tmp_path / "x.ciff", tmp_path / "copy")
+    assert len(found.search("oak")) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(ciff.import_(tmp_path / "x.ciff", tmp_path / "same", schema).search("ELM")) == 1
+
+
 def test_faults_are_one_line(index: Index, tmp_path: Path) -> None:
     with pytest.raises(tierdex.MissingError, match="none"):
         ciff.import_(tmp_path / "none.ciff", tmp_path / "i")

@@ -48,6 +48,11 @@ class Report(NamedTuple):
     raised_lengths: int
     #: Import: lists whose document frequency differs from their number of postings, which is used.
     other_frequencies: int
+    #: Import: terms of more than 255 bytes, which were skipped.
+    long_terms: int
+    #: Import: terms that queries do not find, because the analysis of the schema changes them, and the first.
+    changed_terms: int
+    first_changed_term: str | None
     #: The description in the header.
     description: str
 
@@ -138,6 +143,13 @@ def _warnings(report: Report) -> list[Any]:
         )
     if report.missing_tokens:
         found.append(f"{report.missing_tokens} tokens of the document lengths are in no list")
+    if report.long_terms:
+        found.append(f"{report.long_terms} terms of more than 255 bytes are left out")
+    if report.changed_terms:
+        found.append(
+            f"{report.changed_terms} of {report.lists} terms cannot be found by queries with this analysis; first: "
+            f'{report.first_changed_term!r}; for words as they are in the file give tokenizer="whitespace"'
+        )
     if report.collection_documents > report.documents:
         found.append(
             f"a part of {report.collection_documents} documents; scores use the statistics of the part"
