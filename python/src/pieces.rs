@@ -4,7 +4,7 @@ use crate::errors::{limit, usage};
 use pyo3::exceptions::PyOverflowError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
+use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
 use tierdex::index::check_id;
 use tierdex::limits::ID_BYTES_MAX;
 use tierdex_python_writer::Documents;
@@ -114,21 +114,39 @@ impl Piece {
         check_id(&self.text[start..]).map_err(|what| usage(id.py(), format!("document {number}: {what}")))
     }
 
-    /// Appends a title or text; returns whether it has U+FFFD in place of lone surrogates.
+    /// Appends a title or text, of which a list has the lines; returns whether it has U+FFFD in place of lone
+    /// surrogates.
     fn append_text(&mut self, text: &Bound<'_, PyAny>, name: &str, number: u64) -> PyResult<bool> {
         if let Ok(text) = text.cast::<PyString>() {
-            let valid = text.to_str();
-            match &valid {
-                Ok(text) => self.text.push_str(text),
-                Err(_) => self.text.push_str(&without_surrogates(text)?),
+            return self.append_str(text);
+        }
+        let kind = |value: &Bound<'_, PyAny>| -> PyResult<PyErr> {
+            let kind = value.get_type().name()?;
+            Ok(usage(value.py(), format!("{name:?} of document {number} is a {kind}, not a str")))
+        };
+        let is_list = text.is_instance_of::<PyList>() || text.is_instance_of::<PyTuple>();
+        if !is_list {
+            return if is_missing(text)? { Ok(false) } else { Err(kind(text)?) };
+        }
+        let mut replaced = false;
+        for (at, line) in text.try_iter()?.enumerate() {
+            let line = line?;
+            let Ok(line) = line.cast::<PyString>() else { return Err(kind(&line)?) };
+            if at > 0 {
+                self.text.push('\n');
             }
-            return Ok(valid.is_err());
+            replaced |= self.append_str(line)?;
         }
-        if !is_missing(text)? {
-            let kind = text.get_type().name()?;
-            return Err(usage(text.py(), format!("{name:?} of document {number} is a {kind}, not a str")));
+        Ok(replaced)
+    }
+
+    fn append_str(&mut self, text: &Bound<'_, PyString>) -> PyResult<bool> {
+        let valid = text.to_str();
+        match &valid {
+            Ok(text) => self.text.push_str(text),
+            Err(_) => self.text.push_str(&without_surrogates(text)?),
         }
-        Ok(false)
+        Ok(valid.is_err())
     }
 }
 

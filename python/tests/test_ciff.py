@@ -45,7 +45,9 @@ def test_terms_that_queries_do_not_find_are_named(tmp_path: Path) -> None:
     with Index.create(tmp_path / "i", schema).writer() as writer:
         writer.add({"id": "1", "text": "ELM oak new-york"})
     ciff.export(Index.open(tmp_path / "i"), tmp_path / "x.ciff")
-    with pytest.warns(UserWarning, match="2 of 3 terms cannot be found by queries with this analysis; first: 'ELM'"):
+    with pytest.warns(
+        UserWarning, match="2 of 3 terms cannot be found by queries with this analysis; first: 'ELM'"
+    ):
         found = ciff.import_(tmp_path / "x.ciff", tmp_path / "copy")
     assert len(found.search("oak")) == 1
     with warnings.catch_warnings():

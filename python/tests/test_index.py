@@ -309,3 +309,13 @@ def test_files_are_closed(tmp_path: Path) -> None:
             assert index.search("word1").total > 0, "it opens again"
             index.close()
         assert descriptors() <= before
+
+
+def test_a_list_of_strings_is_one_text(tmp_path: Path) -> None:
+    with Index.create(tmp_path / "i").writer() as writer:
+        writer.add({"id": "1", "title": ("A", "B"), "text": ["small red", "door bell"]})
+        writer.add({"id": "2", "text": []})
+        with pytest.raises(tierdex.UsageError, match="of document 2 is a int, not a str"):
+            writer.add({"id": "3", "text": ["a", 5]})
+    document = Index.open(tmp_path / "i").get("1")
+    assert document is not None and (document.title, document.text) == ("A\nB", "small red\ndoor bell")

@@ -138,7 +138,7 @@ def test_an_ellipsis_stands_for_the_text_around_a_snippet(tmp_path: Path) -> Non
 
 
 def test_what_is_read_as_text_is_a_warning(index: Index) -> None:
-    for query, message in [("bodies:word7", "`bodies:` is read as text"), ("word7 (word9", "without its pair")]:
+    for query, message in [("bodies:word7", "`bodies:` is read as text"), ("word7 (word9", "has no pair")]:
         for syntax in ("query", "lenient"):
             hits = index.search(query, syntax=syntax)  # type: ignore[arg-type]
             assert len(hits.warnings) == 1 and message in hits.warnings[0]

@@ -318,10 +318,11 @@ class Writer:
         """Add a document: a mapping with ``id``, ``title`` and ``text``. If it raises, nothing is added.
 
         An id is a ``str`` or an ``int``, of 1 to 4,096 bytes without control characters; ids may repeat. A
-        title or text that is ``None``, ``NaN`` or ``pandas.NA`` is empty, and so is a missing title. The text
-        may be missing only if there is a title and nothing else: otherwise it has another name, and the
-        document is rejected. Other members are not indexed, of which a :class:`UserWarning` tells once for
-        each name; another tells of lone surrogates, in whose place U+FFFD is indexed.
+        title or text that is ``None``, ``NaN`` or ``pandas.NA`` is empty, and so is a missing title; a list of
+        strings is one text, of which they are the lines. The text may be missing only if there is a title and
+        nothing else: otherwise it has another name, and the document is rejected. Other members are not
+        indexed, of which a :class:`UserWarning` tells once for each name; another tells of lone surrogates, in
+        whose place U+FFFD is indexed.
         """
         self._native.add(document)
 

@@ -147,8 +147,9 @@ def _warnings(report: Report) -> list[Any]:
         found.append(f"{report.long_terms} terms of more than 255 bytes are left out")
     if report.changed_terms:
         found.append(
-            f"{report.changed_terms} of {report.lists} terms cannot be found by queries with this analysis; first: "
-            f'{report.first_changed_term!r}; for words as they are in the file give tokenizer="whitespace"'
+            f"{report.changed_terms} of {report.lists} terms cannot be found by queries with this analysis; "
+            f"first: {report.first_changed_term!r}; for words as they are in the file give "
+            'tokenizer="whitespace"'
         )
     if report.collection_documents > report.documents:
         found.append(
