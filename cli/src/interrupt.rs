@@ -4,7 +4,7 @@
 use crate::failure::{Failure, Outcome};
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tierdex::index::Stop;
 use tierdex::io::{exit_with_line, keep_ignored_signals, remove_on_out_of_memory};
@@ -52,16 +52,28 @@ pub fn raise_on_signal(stop: Stop) -> SignalGuard {
     SignalGuard(())
 }
 
-/// Creates a file that a signal removes, until the guard is dropped. No signal is handled between the
-/// creation and the registration.
+/// Creates a file that a signal removes, or the end of memory, until the guard is dropped. `create` calls
+/// [`is_unfinished`] before it creates a file. No signal is handled between the creation and the
+/// registration.
 pub fn remove_on_signal<T, E>(
     create: impl FnOnce() -> Result<(PathBuf, T), E>,
 ) -> Result<(SignalGuard, PathBuf, T), E> {
+    // Dropped after the lock, which it takes.
+    let guard = SignalGuard(());
     let mut action = action();
-    let (path, file) = create()?;
+    let created = create();
+    let Ok((path, file)) = created else {
+        drop(action);
+        return created.map(|(path, file)| (guard, path, file));
+    };
     *action = Action::Remove(path.clone());
+    Ok((guard, path, file))
+}
+
+/// Names the file that is removed if memory is exhausted. It takes memory itself, so it is called before the
+/// file is created.
+pub fn is_unfinished(path: &Path) {
     remove_on_out_of_memory(CString::new(path.as_os_str().as_bytes()).ok());
-    Ok((SignalGuard(()), path, file))
 }
 
 /// Removes the file that a signal would remove, when the command fails before the file is complete.

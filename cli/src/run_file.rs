@@ -52,8 +52,11 @@ impl RunFile {
             File::options().write(true).open(&target)?;
             options.mode(old.permissions().mode() & 0o777);
         }
-        let created =
-            interrupt::remove_on_signal(|| create_unique(folder, ".tierdex-run", |path| options.open(path)));
+        let open = |path: &Path| {
+            interrupt::is_unfinished(path);
+            options.open(path)
+        };
+        let created = interrupt::remove_on_signal(|| create_unique(folder, ".tierdex-run", open));
         let (_guard, path, file) = created.map_err(|error| {
             io::Error::new(error.kind(), format!("{error}, in the directory {}", folder.display()))
         })?;

@@ -321,7 +321,7 @@ impl QueryTokenizer<'_> {
         let suffixes = self.strip_suffixes(&mut letters)?;
         let all = field.is_none() && letters.len() == 3 && "*:*".chars().zip(&letters).all(|(c, l)| l.is(c));
         let kept = letters.iter().rposition(|letter| !letter.is('*')).map_or(0, |last| last + 1);
-        if !all && letters[..kept].iter().any(|letter| letter.is('*')) {
+        if !all && is_wildcard(&letters[..kept]) {
             self.problems
                 .note(start, "a `*` inside a word is read as text; it stands for letters at the end only");
         }
@@ -385,6 +385,13 @@ fn is_regular_expression(word: &str) -> bool {
     let is_special =
         |c: char| matches!(c, '*' | '+' | '?' | '[' | ']' | '(' | ')' | '{' | '}' | '|' | '\\' | '$');
     inner.is_some_and(|inner| !inner.contains('/') && inner.contains(is_special))
+}
+
+/// Whether a word has a `*` before a letter, and no other character than a letter before it.
+fn is_wildcard(letters: &[Letter]) -> bool {
+    let is_letter = |at: usize| letters.get(at).is_some_and(|letter| letter.c.is_alphabetic());
+    let is_one = |at: usize| letters[at].is('*') && (at == 0 || is_letter(at - 1)) && is_letter(at + 1);
+    (0..letters.len()).any(is_one)
 }
 
 /// Whether a text begins with a range such as `[a TO b]`.
