@@ -550,7 +550,7 @@ fn wait_for(py: Python<'_>, ticket: Ticket) -> PyResult<tierdex::Hits> {
     detached(py, || ticket.wait())
 }
 
-/// The time in so many seconds; `None` if the clock does not reach it.
+/// The time after this number of seconds; `None` if it is beyond the range of the clock.
 fn deadline_of(py: Python<'_>, seconds: f64) -> PyResult<Option<Instant>> {
     Ok(Instant::now().checked_add(seconds_of(py, "deadline", seconds)?))
 }

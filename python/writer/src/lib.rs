@@ -34,7 +34,7 @@ pub trait Documents: Default {
 /// The state of a writer: `D` are single documents, `P` pieces, `F` failures of the thread.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct WriterState<D, P, F> {
-    /// Calls that add wait when so many pieces are queued.
+    /// Capacity of the queue in pieces: calls that add wait while it is full.
     pieces_max: usize,
     /// Documents that no piece has yet; they are after all pieces.
     pending: D,

@@ -240,16 +240,25 @@ fn fields_without_a_pair_behind_them_are_text() {
     check("title: [1] title: <b> x", expect!["(title:[1] title:<b> x)"]);
 }
 
-/// Reading stays linear in the length of a query of any characters.
+/// The search for the end of an operator is bounded, so that reading stays linear in the length of a query.
 #[test]
-fn long_queries_of_special_characters_are_read() {
-    for word in [
-        "[(", "/(", "q:(", "title:(", "a~(", "\"a\"^", "NEAR(", "{a TO ", "title:\"", "a*b*", "\\", "&& ",
-        "~",
-    ] {
-        let text = word.repeat(QUERY_BYTES_MAX / word.len());
-        lenient(&text);
+fn operators_that_are_too_long_are_text() {
+    let is_fault = |text: &str| parse(text, &fields, &mut Problems::strict()).is_err();
+    for (range, expected) in [(200, true), (300, false)] {
+        assert_eq!(is_fault(&format!("[a{}TO b]", " ".repeat(range))), expected, "a range of {range} bytes");
+        assert_eq!(
+            is_fault(&format!("/{}*/", "x".repeat(range))),
+            expected,
+            "an expression of {range} bytes"
+        );
     }
+    let boosted = |digits: usize| {
+        matches!(
+            parse(&format!("\"a b\"^{}1", "0".repeat(digits)), &fields, &mut Problems::strict()),
+            Ok(SyntaxTree::Boost(_, 1.0))
+        )
+    };
+    assert!(boosted(20) && !boosted(40));
 }
 
 #[test]
