@@ -8,7 +8,7 @@
 //! calls it. It simulates the caches all the time. The function is the first repetition of the queries: the
 //! few lists of a simulated cell would be in the last cache in the second one.
 
-use crate::cache::Launch;
+use crate::cell::Launch;
 use crate::{Error, Result};
 use std::fs;
 use std::io::ErrorKind;

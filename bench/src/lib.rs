@@ -24,8 +24,10 @@
 
 pub mod cache;
 mod callgrind;
+pub mod cell;
 pub mod cgroup;
 pub mod codecs;
+pub mod compare;
 pub mod counters;
 mod error;
 pub mod generate;
@@ -36,6 +38,7 @@ pub mod latency;
 mod machine;
 mod output_dir;
 pub mod paper;
+mod parse_name;
 mod plot;
 pub mod policies;
 mod query_lines;

@@ -10,7 +10,8 @@ use tierdex::codec::Codec;
 use tierdex::index::Stop;
 use tierdex::io::PosixDisk;
 use tierdex_bench::Error;
-use tierdex_bench::cache::{self, CellMode, CellRow, CellRows, Flags, Launch};
+use tierdex_bench::cache::{self, CellMode, CellRow, CellRows, Flags};
+use tierdex_bench::cell::Launch;
 use tierdex_bench::generate;
 
 #[derive(Parser)]

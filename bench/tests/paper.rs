@@ -5,7 +5,7 @@ use clap::Parser;
 use std::fs;
 use std::path::Path;
 use tierdex::index::Stop;
-use tierdex_bench::cache::Launch;
+use tierdex_bench::cell::Launch;
 use tierdex_bench::paper::{Flags, run};
 
 #[derive(Parser)]

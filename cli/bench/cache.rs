@@ -3,7 +3,8 @@
 use crate::failure::failure;
 use std::io::stdout;
 use tierdex::index::Stop;
-use tierdex_bench::cache::{Flags, Launch, run as measure};
+use tierdex_bench::cache::{Flags, run as measure};
+use tierdex_bench::cell::Launch;
 use tierdex_cli::failure::{Failure, Outcome};
 use tierdex_cli::interrupt;
 
@@ -18,5 +19,5 @@ pub fn launch() -> Outcome<Launch> {
     let program = std::env::current_exe();
     let program =
         program.map_err(|error| Failure::Failed(format!("cannot find the path of this program: {error}")))?;
-    Ok(Launch::Process(program, vec!["cache-cell".to_string()]))
+    Ok(Launch::Process(program, vec!["cell".to_string()]))
 }

@@ -19,8 +19,8 @@ use tierdex::engine::{ExecutorOptions, THREADS_AUTO};
 use tierdex::index::Stop;
 use tierdex::io::ExitOutOfMemory;
 use tierdex_bench::{
-    Error, cache as caches, codecs, generate as generator, intersect, latency, paper as papers, policies,
-    serve,
+    Error, cache as caches, cell, codecs, compare, generate as generator, intersect, latency,
+    paper as papers, policies, serve,
 };
 use tierdex_cli::failure::Outcome;
 use tierdex_cli::interrupt;
@@ -44,11 +44,12 @@ enum Experiment {
     Batch(batch::BatchArguments),
     /// Queries per second by read mode, cache size and device, each in a process with a memory limit
     Cache(Box<caches::Flags>),
-    /// Run the measurement that is described on standard input
-    #[command(hide = true)]
-    CacheCell,
+    /// Run the measurement that is described as JSON on standard input, and print one row of JSON
+    Cell,
     /// Bits per integer and speed of every codec with every kernel
     Codecs(codecs::Flags),
+    /// Compare two builds by measurements that alternate; prints how many times as fast the second one is
+    Compare(compare::Flags),
     /// Generate an index of any size without text; its posting lists resemble those of English documents of
     /// 1 KB
     Generate(generator::Flags),
@@ -100,7 +101,8 @@ fn run(experiment: &Experiment) -> Outcome {
         Experiment::Batch(batch) => batch.run(),
         Experiment::Stats(stats) => stats.run(),
         Experiment::Cache(flags) => cache::run(flags),
-        Experiment::CacheCell => caches::run_cell(&mut stdin().lock(), &mut stdout().lock()).map_err(failure),
+        Experiment::Cell => cell::run(&mut stdin().lock(), &mut stdout().lock()).map_err(failure),
+        Experiment::Compare(flags) => run_compare(flags).map_err(failure),
         Experiment::Codecs(flags) => run_codecs(flags).map_err(failure),
         Experiment::Generate(flags) => generate::run(flags),
         Experiment::Intersect(flags) => run_intersect(flags).map_err(failure),
@@ -143,6 +145,12 @@ fn run_policies(flags: &policies::Flags) -> Outcome {
     let stop = Stop::default();
     let _watched = interrupt::raise_on_signal(stop.clone());
     policies::run(&index, flags, &stop, &mut stdout().lock()).map_err(failure)
+}
+
+fn run_compare(flags: &compare::Flags) -> Result<(), Error> {
+    let stop = Stop::default();
+    let _watched = interrupt::raise_on_signal(stop.clone());
+    compare::run(flags, &mut stdin().lock(), &stop, &mut stdout().lock())
 }
 
 fn run_codecs(flags: &codecs::Flags) -> Result<(), Error> {

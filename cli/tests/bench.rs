@@ -330,7 +330,7 @@ fn cache_rejects_wrong_flags_with_one_line() {
     ok(dir.path(), &format!("{GENERATE} --out i"));
     fails(dir.path(), 2, "tierdex-bench cache i --out o --segments 3K", "--segments must be powers of two");
     fails(dir.path(), 1, "tierdex-bench cache none --out o --no-group", "none");
-    fails(dir.path(), 2, "tierdex-bench cache-cell", "the cell is not JSON");
+    fails(dir.path(), 2, "tierdex-bench cell", "the cell is no valid JSON");
     for wrong in
         ["--modes ram", "--sizes 0", "--classes X", "--repeats 100", "--devices nvme", "--region ram"]
     {
@@ -368,5 +368,57 @@ fn single_requests_are_timed_alone_and_beside_a_batch() {
         (2, "tierdex-bench latency i --queries q.txt --rates 1e-30", "requests per second"),
     ] {
         fails(dir.path(), code, command, why);
+    }
+}
+
+#[test]
+fn two_builds_are_compared_by_any_cells() {
+    let dir = tempfile::tempdir().unwrap();
+    ok(dir.path(), &format!("{GENERATE} --out i"));
+    let flags = "--modes memory,base,direct --region dram --sizes 20 --shapes AND --count 5 --threads 2";
+    let cells = ok(dir.path(), &format!("tierdex-bench cache i --print-cells {flags}"));
+    let names: Vec<String> = cells
+        .lines()
+        .map(|line| {
+            serde_json::from_str::<serde_json::Value>(line).unwrap()["name"].as_str().unwrap().to_string()
+        })
+        .collect();
+    assert_eq!(names.len(), 3);
+    // Without control groups, which containers may not permit.
+    let without_limit = |line: &str| {
+        let mut cell: serde_json::Value = serde_json::from_str(line).unwrap();
+        cell["limit"] = serde_json::Value::Null;
+        format!("{cell}\n")
+    };
+    let cells: String = cells.lines().map(without_limit).collect();
+    let compare = |cells: &str, flags: &str| {
+        let program = env!("CARGO_BIN_EXE_tierdex-bench");
+        let mut command = Command::new(program);
+        command.args(["compare", program, program]).args(flags.split_whitespace()).current_dir(dir.path());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(cells.as_bytes()).unwrap();
+        child.wait_with_output().unwrap()
+    };
+    let output = compare(&cells, "--pairs 2 --pairs-max 3 --rows rows.jsonl");
+    let table = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        names.iter().all(|name| table.contains(name.as_str())) && table.contains("geometric mean"),
+        "{table}"
+    );
+    let rows = fs::read_to_string(dir.path().join("rows.jsonl")).unwrap();
+    assert!((6..=9).contains(&rows.lines().count()), "{rows}");
+    for (cells, flags, code, why) in [
+        ("", "", 2, "there is no cell on standard input"),
+        (cells.as_str(), "--pairs 1", 2, "--pairs must be 2 or more"),
+        (r#"{"index": "none", "queries": {"texts": ["a"]}}"#, "", 1, "cell 1: build A: exit code"),
+    ] {
+        let output = compare(cells, flags);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            output.status.code() == Some(code) && said.contains(why) && said.lines().count() == 1,
+            "{said}"
+        );
     }
 }

@@ -2,8 +2,9 @@
 
 use super::device::Device;
 use super::flags::Flags;
-use super::mode::{CellMode, show_lookahead};
+use super::mode::CellMode;
 use super::queries::Workload;
+use crate::cell::show_lookahead;
 use serde_json::{Value, json};
 use tierdex::cache::{Lookahead, PolicyKind};
 use tierdex::engine::Mode;
@@ -51,7 +52,8 @@ impl TableCell {
     fn of(flags: &Flags, workload: Workload, device: Device, mode: CellMode, cells: &mut Vec<TableCell>) {
         let cache = mode.has_cache();
         let sizes = settings(mode != CellMode::Memory, &flags.sizes);
-        let (segments, policies) = (settings(cache, &flags.segments), settings(cache, &flags.policies));
+        let segments = settings(mode.has_segments(), &flags.segments);
+        let policies = settings(cache, &flags.policies);
         let lookaheads = lookaheads(flags, mode);
         let slow_tier = flags.held.slow_tier.filter(|_| mode == CellMode::Memory);
         for &size in &sizes {
@@ -138,7 +140,7 @@ fn lookaheads(flags: &Flags, mode: CellMode) -> Vec<Option<Lookahead>> {
     }
     let fixed = |lookahead: &&Lookahead| matches!(lookahead, Lookahead::Queries(_));
     let chosen: Vec<_> = match mode {
-        CellMode::Executor(Mode::BasePrefetch) => {
+        CellMode::Lists(Mode::BasePrefetch) => {
             flags.lookahead.iter().filter(fixed).copied().map(Some).collect()
         }
         _ => flags.lookahead.iter().copied().map(Some).collect(),
@@ -166,17 +168,24 @@ mod tests {
         // Each for two query shapes.
         assert_eq!((count("memory"), count("base")), (2, 2 * 2 * 2));
         assert_eq!((count("base-prefetch"), count("hybrid")), (2 * 2 * 2, 2 * 2 * 2 * 2));
-        assert_eq!(count("direct"), 2 * 2 * 2 * 2 * 2);
+        assert_eq!(count("direct"), 2 * 2 * 2);
         let twice = cells.iter().enumerate().any(|(number, cell)| cells[..number].contains(cell));
         assert!(!twice);
     }
 
     #[test]
     fn a_name_shows_settings_that_are_not_the_default() {
-        let flags = flags("--modes direct,base-prefetch --segments 4K,32K --sizes 5 --shapes AND");
+        let flags =
+            flags("--modes direct,hybrid-prefetch,base-prefetch --segments 4K,32K --sizes 5 --shapes AND");
         let names: Vec<String> = TableCell::all(&flags).iter().map(TableCell::name).collect();
-        let expected =
-            ["direct segment=4K", "direct ahead=16 segment=4K", "direct", "direct ahead=16", "base-prefetch"];
+        let expected = [
+            "direct",
+            "hybrid-prefetch segment=4K",
+            "hybrid-prefetch ahead=16 segment=4K",
+            "hybrid-prefetch",
+            "hybrid-prefetch ahead=16",
+            "base-prefetch",
+        ];
         assert_eq!(names, expected);
     }
 }

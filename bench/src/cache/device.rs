@@ -1,6 +1,6 @@
 //! The devices that are compared.
 
-use super::parse_name::parse_name;
+use crate::parse_name::parse_name;
 use crate::throttle::SAS_BYTES;
 use crate::{Error, Result};
 use std::fmt;

@@ -1,8 +1,8 @@
 //! The flags of the experiment.
 
 use super::device::Device;
-use super::mode::{CellMode, read_lookahead, show_lookahead};
-use super::query_kind::{QueryShape, TermClass};
+use super::mode::CellMode;
+use crate::cell::{QueryShape, TermClass, read_lookahead, show_lookahead};
 use crate::counters::CounterSet;
 use crate::{Error, HeldIndexFlags, Result};
 use clap::{ArgAction, Args};
@@ -20,8 +20,11 @@ pub struct Flags {
     /// Directory of the index
     pub index: PathBuf,
     /// Write report.md, data.json and plots into this directory
-    #[arg(long, value_name = "DIR")]
-    pub out: PathBuf,
+    #[arg(long, value_name = "DIR", required_unless_present = "print_cells")]
+    pub out: Option<PathBuf>,
+    /// Print the cells, one line of JSON each, and measure none
+    #[arg(long, conflicts_with = "out")]
+    pub print_cells: bool,
     /// Modes: memory (the whole index in the region of --keep-in [default: dram], without a memory limit),
     /// base, base-prefetch, hybrid, hybrid-prefetch, direct
     #[arg(
@@ -182,9 +185,9 @@ impl Flags {
             Some(name) if path.is_absolute() => name.to_string_lossy().into_owned(),
             _ => path.to_string_lossy().into_owned(),
         };
-        let mut words = vec![
-            path(&self.index),
-            format!("--out {}", path(&self.out)),
+        let mut words = vec![path(&self.index)];
+        words.extend(self.out.as_deref().map(|out| format!("--out {}", path(out))));
+        words.extend([
             format!("--modes {}", list(&self.modes)),
             format!("--classes {}", list(&self.classes)),
             format!("--shapes {}", list(&self.shapes)),
@@ -205,7 +208,7 @@ impl Flags {
             format!("--count {} --k {} --exhaustive {}", self.count, self.k, self.exhaustive),
             format!("--k1 {} --b {}", self.k1, self.b),
             format!("--rounds {} --seed {}", self.rounds, self.seed),
-        ];
+        ]);
         words.extend(self.held.keep_in.as_ref().map(|region| format!("--keep-in {}", name(region))));
         words.extend(self.held.slow_tier.map(|delay| format!("--slow-tier {delay}")));
         words.extend(
@@ -293,7 +296,12 @@ pub(super) mod tests {
         flags.index = "/a/b/index".into();
         let command = flags.command();
         assert!(command.starts_with("index --out out --modes memory,base,"), "{command}");
-        assert!(command.contains(" --sizes 0.50,20 ") && command.ends_with(" --no-group"), "{command}");
+        assert!(
+            command.contains(" --sizes 0.50,20 ")
+                && command.contains(" --out out ")
+                && command.ends_with(" --no-group"),
+            "{command}"
+        );
         assert!(
             command.contains("--region file:cache --meta-tier file:cache.meta") && !command.contains('\n')
         );

@@ -7,48 +7,40 @@
 //! 1. `queries` draws queries from the dictionary of the index, as the thesis does.
 //! 2. Each [`TableCell`] is a combination of settings from the [`Flags`]: workload, device, mode, size, and
 //!    the settings that apply to the mode.
-//! 3. `runner` starts a process for each cell. The process joins a [control group](crate::cgroup), answers
-//!    the queries twice (`process`), and prints a [`CellMeasurement`]. `system_state` changes the machine
-//!    for the run: page cache, huge pages and throttled devices.
+//! 3. `plan` makes a [`Cell`](crate::cell::Cell) of each, and `runner` starts a process for it in a
+//!    [control group](crate::cgroup). `system_state` changes the machine for the run: page cache, huge pages
+//!    and throttled devices.
 //! 4. [`CellRows`] hold the measurements: a table during the run, then a report, rows of JSON and plots.
 //!
-//! The experiment uses only the public interface of the executor.
+//! With `--print-cells` the cells are printed instead, for `compare`.
 
 mod cell;
 mod device;
 mod explored;
 mod flags;
-mod json_object;
-mod measurement;
 mod mode;
-mod parse_name;
+mod plan;
 mod plot;
-mod process;
-mod processors;
 mod queries;
-mod query_kind;
 mod report;
 mod results;
 mod rows;
 mod runner;
 mod system_state;
-mod task;
 
 pub use cell::TableCell;
 pub use device::Device;
 pub use explored::{ExploredPostings, explored};
 pub use flags::Flags;
-pub use measurement::{CacheCounters, CellMeasurement};
 pub use mode::CellMode;
-pub use process::run_cell;
 pub use queries::Workload;
-pub use query_kind::{QueryShape, TermClass};
 pub use rows::{CellRow, CellRows};
-pub use runner::Launch;
-pub(crate) use system_state::ReadAhead;
+pub(crate) use system_state::{ReadAhead, drop_page_cache};
 
+use crate::cell::Launch;
 use crate::{Error, Result, output_dir};
-use runner::{CellRunner, RunPlan};
+use plan::RunPlan;
+use runner::CellRunner;
 use std::io::Write;
 use std::path::PathBuf;
 use tierdex::index::Stop;
@@ -72,7 +64,8 @@ pub fn measure(
 }
 
 /// Runs the experiment: prints a line per cell to `out` during the run, then writes all results into the
-/// directory that the flags name. `program` is the command name in the report.
+/// directory that the flags name. `program` is the command name in the report. With `--print-cells` prints
+/// the cells only.
 ///
 /// # Errors
 /// If the flags are invalid, the machine does not permit the measurement, answers differ, all cells fail, or
@@ -87,7 +80,8 @@ pub fn run(
     flags.check()?;
     flags.regions().into_iter().try_for_each(check_region)?;
     let plan = RunPlan::new(flags)?;
-    output_dir::make(&flags.out)?;
+    let Some(dir) = &flags.out else { return print_cells(&plan, out) };
+    output_dir::make(dir)?;
     let mut say =
         |text: &str| out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Error::Output);
     say(&report::heading())?;
@@ -98,7 +92,7 @@ pub fn run(
         rows.push(row);
         one.medians().iter().try_for_each(|median| say(&report::line(median)))
     })?;
-    results::save(program, flags, &plan, &rows, complete)?;
+    results::save((program, dir), flags, &plan, &rows, complete)?;
     if !complete {
         return Err(Error::Interrupted);
     }
@@ -109,6 +103,17 @@ pub fn run(
         Some(first) => Err(Error::Failed(format!("all cells failed, the first one: {first}"))),
         None => Ok(rows),
     }
+}
+
+/// Prints the cells of a plan, one line of JSON each, with their descriptions as `name`.
+fn print_cells(plan: &RunPlan, out: &mut dyn Write) -> Result<CellRows> {
+    for planned in &plan.cells {
+        let cell = serde_json::to_value(&planned.cell);
+        let mut cell = cell.map_err(|error| Error::Failed(error.to_string()))?;
+        cell["name"] = planned.table.describe().into();
+        writeln!(out, "{cell}").map_err(Error::Output)?;
+    }
+    Ok(CellRows::default())
 }
 
 /// Checks that a region can be allocated, before it fails cell by cell. DRAM always can, and huge pages are

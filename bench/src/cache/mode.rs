@@ -1,4 +1,4 @@
-//! The modes that are compared, and the text form of a lookahead.
+//! The modes that are compared.
 
 use crate::{Error, Result};
 use std::fmt;
@@ -11,24 +11,35 @@ use tierdex::engine::{Mode, QUERIES_AHEAD};
 pub enum CellMode {
     /// By a searcher over an index that is wholly in memory, without a memory limit.
     Memory,
-    /// By an executor in this mode.
-    Executor(Mode),
+    /// By an engine.
+    Direct,
+    /// By an executor in this mode of the thesis.
+    Lists(Mode),
 }
 
 impl CellMode {
-    /// Whether the mode has a postings cache.
+    /// Whether the mode has a cache of its own.
     pub(super) fn has_cache(self) -> bool {
-        matches!(self, CellMode::Executor(mode) if mode.has_cache())
+        match self {
+            CellMode::Memory => false,
+            CellMode::Direct => true,
+            CellMode::Lists(mode) => mode.has_cache(),
+        }
+    }
+
+    /// Whether the cache has segments (thesis, section 7.2).
+    pub(super) fn has_segments(self) -> bool {
+        self.has_cache() && self != CellMode::Direct
     }
 
     /// Whether the mode prefetches the lists of queued queries.
     pub(super) fn looks_ahead(self) -> bool {
-        matches!(self, CellMode::Executor(Mode::BasePrefetch | Mode::HybridPrefetch | Mode::Direct))
+        matches!(self, CellMode::Lists(Mode::BasePrefetch | Mode::HybridPrefetch))
     }
 
     /// The default lookahead of the mode.
     pub(super) fn default_lookahead(self) -> Lookahead {
-        if self == CellMode::Executor(Mode::BasePrefetch) {
+        if self == CellMode::Lists(Mode::BasePrefetch) {
             Lookahead::Queries(QUERIES_AHEAD)
         } else {
             Lookahead::Adaptive
@@ -40,7 +51,8 @@ impl fmt::Display for CellMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CellMode::Memory => f.write_str("memory"),
-            CellMode::Executor(mode) => mode.fmt(f),
+            CellMode::Direct => f.write_str("direct"),
+            CellMode::Lists(mode) => mode.fmt(f),
         }
     }
 }
@@ -49,36 +61,16 @@ impl FromStr for CellMode {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<CellMode> {
-        if text == "memory" {
-            return Ok(CellMode::Memory);
+        match text {
+            "memory" => return Ok(CellMode::Memory),
+            "direct" => return Ok(CellMode::Direct),
+            _ => {}
         }
-        let mode = text.parse().map(CellMode::Executor);
+        let mode = text.parse().map(CellMode::Lists);
         mode.map_err(|error: tierdex::Error| {
             Error::Usage(format!("{error}; or memory, for an index in memory"))
         })
     }
-}
-
-/// A lookahead as flags write it: `adaptive`, or a number of queries.
-pub(super) fn show_lookahead(lookahead: Lookahead) -> String {
-    match lookahead {
-        Lookahead::Adaptive => "adaptive".to_string(),
-        Lookahead::Queries(queries) => queries.to_string(),
-        Lookahead::Pins => "pins".to_string(),
-    }
-}
-
-/// Largest lookahead in queries: the executor plans no further ahead.
-const LOOKAHEAD_MAX: u64 = 1023;
-
-/// Parses what [`show_lookahead`] writes, except `pins`.
-pub(super) fn read_lookahead(text: &str) -> std::result::Result<Lookahead, String> {
-    if text == "adaptive" {
-        return Ok(Lookahead::Adaptive);
-    }
-    let queries = text.parse().ok().filter(|queries| (1..=LOOKAHEAD_MAX).contains(queries));
-    let queries = queries.map(Lookahead::Queries);
-    queries.ok_or_else(|| format!("write adaptive, or a number of queries from 1 to {LOOKAHEAD_MAX}"))
 }
 
 #[cfg(test)]
@@ -90,10 +82,6 @@ mod tests {
         for name in ["memory", "base", "base-prefetch", "hybrid", "hybrid-prefetch", "direct"] {
             assert_eq!(name.parse::<CellMode>().unwrap().to_string(), name);
         }
-        for name in ["adaptive", "1", "1023"] {
-            assert_eq!(show_lookahead(read_lookahead(name).unwrap()), name);
-        }
         assert!("ram".parse::<CellMode>().is_err());
-        assert!(["", "0", "1024", "pins"].iter().all(|wrong| read_lookahead(wrong).is_err()));
     }
 }

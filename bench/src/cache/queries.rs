@@ -7,7 +7,7 @@
 //! it is refilled and shuffled again; the report gives the number of terms.
 
 use super::flags::Flags;
-use super::query_kind::{QueryShape, TermClass};
+use crate::cell::{QueryShape, TermClass};
 use crate::{Error, Random, Result};
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::fmt;

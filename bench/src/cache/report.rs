@@ -2,9 +2,9 @@
 
 use super::device::Device;
 use super::flags::{Flags, meta_name, name};
+use super::plan::RunPlan;
 use super::plot::Plot;
 use super::rows::{CellMedian, CellRows, base, memory};
-use super::runner::RunPlan;
 use crate::table::ratio_text;
 use crate::throttle::SAS_BYTES;
 use crate::{Machine, Table};
@@ -374,19 +374,22 @@ mod tests {
 
     #[test]
     fn ratios_and_flatness_compare_the_same_queries() {
-        let rows =
-            rows("--modes memory,base-prefetch,direct --lookahead 16,adaptive --sizes 5,20", |cell, _| {
-                cell.describe() == "direct of AND H RP 25% on ssd at 20%"
-            });
+        let rows = rows(
+            "--modes memory,base-prefetch,hybrid-prefetch --lookahead 16,adaptive --sizes 5,20",
+            |cell, _| cell.describe() == "hybrid-prefetch of AND H RP 25% on ssd at 20%",
+        );
         let medians = rows.medians();
         let ratios = ratios(&medians).to_markdown();
-        assert!(ratios.contains("| SINGLE H RP 25% | ssd    | direct          |   5% |"), "{ratios}");
+        assert!(
+            ratios.contains("| SINGLE H RP 25% | ssd    | hybrid-prefetch          |   5% |"),
+            "{ratios}"
+        );
         assert_eq!(ratios.matches("1.00").count(), 4 * (4 + 8 - 1), "{ratios}");
         let flatness = flatness(&medians).to_markdown();
         assert_eq!(flatness.matches("| AND H RP 25% ").count(), 3, "{flatness}");
         assert_eq!(
             failures(&medians),
-            "Not measured:\n\n- direct of AND H RP 25% on ssd at 20%: killed (2 rounds)\n\n"
+            "Not measured:\n\n- hybrid-prefetch of AND H RP 25% on ssd at 20%: killed (2 rounds)\n\n"
         );
     }
 

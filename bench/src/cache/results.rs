@@ -1,16 +1,17 @@
 //! Writes the results of a run into files.
 
 use super::flags::Flags;
+use super::plan::RunPlan;
 use super::plot;
 use super::report;
 use super::rows::CellRows;
-use super::runner::RunPlan;
 use crate::{Machine, Result, output_dir};
+use std::path::Path;
 
 /// Writes `report.md`, `data.json` and plots into the output directory. `program` is the command name in the
 /// report; `complete` says whether all cells were measured.
 pub(super) fn save(
-    program: &str,
+    (program, out): (&str, &Path),
     flags: &Flags,
     plan: &RunPlan,
     rows: &CellRows,
@@ -19,7 +20,7 @@ pub(super) fn save(
     let plots = plot::all(rows)?;
     let command = format!("{program} {}", flags.command());
     let report = report::markdown(&command, &Machine::here(), (flags, plan), rows, (&plots, complete));
-    output_dir::write(&flags.out, "report.md", &report)?;
-    output_dir::write(&flags.out, "data.json", &(output_dir::json_lines(&rows.to_json()) + "\n"))?;
-    plots.iter().try_for_each(|plot| output_dir::write(&flags.out, &plot.file, &plot.svg))
+    output_dir::write(out, "report.md", &report)?;
+    output_dir::write(out, "data.json", &(output_dir::json_lines(&rows.to_json()) + "\n"))?;
+    plots.iter().try_for_each(|plot| output_dir::write(out, &plot.file, &plot.svg))
 }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 /// One line, if that is not permitted.
-pub(super) fn drop_page_cache() -> Result<()> {
+pub(crate) fn drop_page_cache() -> Result<()> {
     let path = "/proc/sys/vm/drop_caches";
     fs::write(path, "1").map_err(|error| {
         Error::Failed(format!(

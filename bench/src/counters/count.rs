@@ -1,10 +1,11 @@
 //! Counts of events, and their JSON form: `{"instructions": [count, enabled, running]}`.
 
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The count of an event. If there are more events than counters, the kernel multiplexes them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "(u64, u64, u64)", into = "(u64, u64, u64)")]
 pub struct EventCount {
     /// Events while the counter was running.
     pub count: u64,
@@ -15,8 +16,20 @@ pub struct EventCount {
 }
 
 /// Counts by the name of the event.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventCounts(BTreeMap<String, EventCount>);
+
+impl From<(u64, u64, u64)> for EventCount {
+    fn from(numbers: (u64, u64, u64)) -> EventCount {
+        EventCount { count: numbers.0, enabled: numbers.1, running: numbers.2 }
+    }
+}
+
+impl From<EventCount> for (u64, u64, u64) {
+    fn from(one: EventCount) -> (u64, u64, u64) {
+        (one.count, one.enabled, one.running)
+    }
+}
 
 impl EventCount {
     /// The count, extrapolated to the whole time; `None` if the counter never ran.
@@ -35,23 +48,6 @@ impl EventCounts {
     /// The scaled count of an event; `None` if it was not counted.
     pub(super) fn get(&self, name: &str) -> Option<f64> {
         self.0.get(name)?.scaled()
-    }
-
-    pub(crate) fn to_json(&self) -> Value {
-        self.0
-            .iter()
-            .map(|(name, one)| (name.clone(), json!([one.count, one.enabled, one.running])))
-            .collect()
-    }
-
-    /// Parses the output of [`EventCounts::to_json`]; `None` if it is malformed.
-    pub(crate) fn from_json(value: &Value) -> Option<EventCounts> {
-        let count = |value: &Value| {
-            let number = |at: usize| value.get(at)?.as_u64();
-            Some(EventCount { count: number(0)?, enabled: number(1)?, running: number(2)? })
-        };
-        let counts = value.as_object()?.iter().map(|(name, value)| Some((name.clone(), count(value)?)));
-        Some(EventCounts(counts.collect::<Option<_>>()?))
     }
 }
 
@@ -72,10 +68,12 @@ mod tests {
         let mut counts = EventCounts::default();
         counts.insert("instructions", EventCount { count: u64::MAX, enabled: 3, running: 2 });
         counts.insert("llc-misses", EventCount::default());
-        assert_eq!(EventCounts::from_json(&counts.to_json()), Some(counts));
-        assert_eq!(EventCounts::from_json(&json!({})), Some(EventCounts::default()));
-        for wrong in [json!(null), json!({ "a": [1, 2] }), json!({ "a": [1, 2, -3] })] {
-            assert_eq!(EventCounts::from_json(&wrong), None, "{wrong}");
+        let text = serde_json::to_string(&counts).unwrap();
+        assert_eq!(text, format!(r#"{{"instructions":[{},3,2],"llc-misses":[0,0,0]}}"#, u64::MAX));
+        assert_eq!(serde_json::from_str::<EventCounts>(&text).unwrap(), counts);
+        assert_eq!(serde_json::from_str::<EventCounts>("{}").unwrap(), EventCounts::default());
+        for wrong in ["null", r#"{"a": [1, 2]}"#, r#"{"a": [1, 2, -3]}"#] {
+            assert!(serde_json::from_str::<EventCounts>(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -34,12 +34,12 @@ pub(super) enum Experiment {
 
 /// A measurement: an experiment, and a value for each of its settings.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Cell {
+pub(super) struct FigureCell {
     pub(super) experiment: Experiment,
     pub(super) settings: BTreeMap<String, String>,
 }
 
-impl Cell {
+impl FigureCell {
     /// The value of a setting.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         self.settings.get(name).map(String::as_str)
@@ -47,7 +47,7 @@ impl Cell {
 }
 
 /// The experiment and the settings. Cells with equal texts are equal.
-impl fmt::Display for Cell {
+impl fmt::Display for FigureCell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.experiment)?;
         self.settings.iter().try_for_each(|(name, value)| write!(f, " {name}={value}"))

@@ -1,6 +1,6 @@
 //! Generated indexes. Each is written once and used by all cells and runs that need it.
 
-use super::cell::{Cell, Experiment};
+use super::cell::{Experiment, FigureCell};
 use crate::generate::{self, Collection};
 use crate::{Error, Random, Result, output_dir};
 use std::fs::{self, File};
@@ -38,7 +38,7 @@ impl IndexSpec {
     ///
     /// # Errors
     /// If a setting is missing or wrong.
-    pub(super) fn of(cell: &Cell) -> Result<Option<IndexSpec>> {
+    pub(super) fn of(cell: &FigureCell) -> Result<Option<IndexSpec>> {
         if cell.get("docs").is_none() {
             return Ok(None);
         }
@@ -246,7 +246,7 @@ mod tests {
     fn spec(codec: &str) -> IndexSpec {
         let settings = [("docs", "2000"), ("postings", "90000"), ("vocabulary", "500"), ("codec", codec)];
         let settings = settings.into_iter().map(|(name, value)| (name.to_string(), value.to_string()));
-        let cell = Cell { experiment: Experiment::Sizes, settings: settings.collect() };
+        let cell = FigureCell { experiment: Experiment::Sizes, settings: settings.collect() };
         IndexSpec::of(&cell).unwrap().unwrap()
     }
 
@@ -271,12 +271,12 @@ mod tests {
     fn a_wrong_codec_is_an_error() {
         let settings = [("docs", "2000"), ("postings", "90000"), ("vocabulary", "500"), ("codec", "zip")];
         let settings = settings.into_iter().map(|(name, value)| (name.to_string(), value.to_string()));
-        let cell = Cell { experiment: Experiment::Sizes, settings: settings.collect() };
+        let cell = FigureCell { experiment: Experiment::Sizes, settings: settings.collect() };
         assert!(IndexSpec::of(&cell).unwrap_err().to_string().contains("`codec`"));
         // A format that no index can have.
-        let compared = Cell { experiment: Experiment::Codecs, ..cell };
+        let compared = FigureCell { experiment: Experiment::Codecs, ..cell };
         assert!(IndexSpec::of(&compared).unwrap().unwrap().name().contains("vbyte-delta"));
-        let none = Cell { experiment: Experiment::Codecs, settings: [].into() };
+        let none = FigureCell { experiment: Experiment::Codecs, settings: [].into() };
         assert_eq!(IndexSpec::of(&none).unwrap(), None);
     }
 }

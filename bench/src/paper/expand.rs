@@ -1,6 +1,6 @@
 //! Expands a figure into its cells: all combinations of the values of its settings.
 
-use super::cell::{Cell, text};
+use super::cell::{FigureCell, text};
 use super::definition::{CellGroup, FigureDefinition, PaperDefinition};
 use super::scale::Scale;
 use crate::{Error, Result};
@@ -10,7 +10,7 @@ use toml::{Table, Value};
 /// A cell of a figure, and how often the figure needs it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PlannedCell {
-    pub(super) cell: Cell,
+    pub(super) cell: FigureCell,
     pub(super) rounds: usize,
 }
 
@@ -43,7 +43,7 @@ pub(super) fn cells(
         for mut settings in combinations(&settings) {
             let rounds = settings.remove(ROUNDS).map_or(Ok(1), |rounds| rounds.parse::<usize>());
             let rounds = rounds.map_err(|_| malformed(paper, figure, "`rounds` is not a number"))?;
-            let cell = Cell { experiment, settings };
+            let cell = FigureCell { experiment, settings };
             match cells.iter_mut().find(|planned: &&mut PlannedCell| planned.cell == cell) {
                 Some(planned) => planned.rounds = planned.rounds.max(rounds),
                 None => cells.push(PlannedCell { cell, rounds }),

@@ -4,7 +4,7 @@
 //! `of` is divided by the points of `to` that agree with it in all other dimensions of the figure. The
 //! expectation holds if every ratio is in the range.
 
-use super::cell::{self, Cell, Row};
+use super::cell::{self, FigureCell, Row};
 use super::plot_definition::PlotDefinition;
 use super::points::{Point, points};
 use serde::Deserialize;
@@ -92,12 +92,12 @@ impl Expectation {
     }
 
     /// Whether the points of a cell can be among those that are compared.
-    pub(super) fn concerns(&self, cell: &Cell) -> bool {
+    pub(super) fn concerns(&self, cell: &FigureCell) -> bool {
         self.sides(cell).contains(&true)
     }
 
     /// Whether the points of a cell can be among those that are divided, and among those to divide by.
-    pub(super) fn sides(&self, cell: &Cell) -> [bool; 2] {
+    pub(super) fn sides(&self, cell: &FigureCell) -> [bool; 2] {
         let among = |selector: &Selector| selector.iter().all(|(field, value)| may_have(cell, field, value));
         [&self.of, &self.to].map(|side| among(&self.among) && among(side))
     }
@@ -150,7 +150,7 @@ fn matches(point: &Point, selector: &Selector) -> bool {
 }
 
 /// Whether a row of a cell can have a value of a field. The setting of a field has its name, or the plural.
-fn may_have(cell: &Cell, field: &str, value: &Value) -> bool {
+fn may_have(cell: &FigureCell, field: &str, value: &Value) -> bool {
     let settings = ["", "s", "es"].into_iter().filter_map(|end| cell.get(&format!("{field}{end}")));
     let is = |setting: &str| match value {
         Value::Array(any) => any.iter().any(|one| text(one) == setting),
@@ -234,7 +234,8 @@ mod tests {
         let expected: Expectation = toml::from_str(text).unwrap();
         let concerned = |settings: &[(&str, &str)]| {
             let settings = settings.iter().map(|(name, value)| (name.to_string(), value.to_string()));
-            expected.concerns(&Cell { experiment: cell::Experiment::Cache, settings: settings.collect() })
+            expected
+                .concerns(&FigureCell { experiment: cell::Experiment::Cache, settings: settings.collect() })
         };
         assert!(concerned(&[("modes", "hybrid"), ("classes", "H")]) && concerned(&[("modes", "base")]));
         assert!(!concerned(&[("modes", "memory"), ("classes", "H")]) && !concerned(&[("classes", "M")]));

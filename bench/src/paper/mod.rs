@@ -33,7 +33,8 @@ mod summary;
 pub use flags::Flags;
 pub use scale::Scale;
 
-use crate::cache::{self, Launch, ReadAhead};
+use crate::cache::{self, ReadAhead};
+use crate::cell::Launch;
 use crate::throttle::block_device;
 use crate::{Error, Machine, Result, callgrind, output_dir};
 use cell::Row;

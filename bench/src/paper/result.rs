@@ -1,6 +1,6 @@
 //! The result of a figure: rows of its cells, the points of its plot, and its checked expectations.
 
-use super::cell::{Cell, Row};
+use super::cell::{FigureCell, Row};
 use super::control::Controls;
 use super::expand::{PlannedCell, cells};
 use super::expectation::{Checked, Expectation, Verdict};
@@ -17,7 +17,7 @@ pub(super) struct FigureResult<'a> {
     pub(super) figure: Figure<'a>,
     pub(super) scale: Scale,
     /// Cells of the figure at this scale.
-    pub(super) cells: Vec<Cell>,
+    pub(super) cells: Vec<FigureCell>,
     /// Rows of all cells and rounds.
     pub(super) rows: Vec<Row>,
     /// Medians and ranges over the rounds.
@@ -27,12 +27,12 @@ pub(super) struct FigureResult<'a> {
     /// The cells that were not measured.
     pub(super) unmeasured: Vec<UnmeasuredCell>,
     /// Cells that were measured in some rounds, and not in all.
-    pub(super) stopped: Vec<Cell>,
+    pub(super) stopped: Vec<FigureCell>,
 }
 
 /// A cell without rows.
 pub(super) struct UnmeasuredCell {
-    pub(super) cell: Cell,
+    pub(super) cell: FigureCell,
     /// Why not, in one line.
     pub(super) reason: String,
     /// Whether this machine cannot measure it. Otherwise it failed or was not run.
@@ -67,7 +67,7 @@ impl<'a> FigureResult<'a> {
             };
             unmeasured.push(UnmeasuredCell { cell: cell.clone(), reason, unavailable });
         }
-        let cells: Vec<Cell> = planned.into_iter().map(|planned| planned.cell).collect();
+        let cells: Vec<FigureCell> = planned.into_iter().map(|planned| planned.cell).collect();
         let rows: Vec<Row> = cells.iter().flat_map(|cell| store.rows(cell)).collect();
         let (points, checks) = match &definition.plot {
             Some(plot) => {

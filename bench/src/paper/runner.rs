@@ -6,7 +6,7 @@
 //! 4. In each round measure every cell once, so that a disturbance of the machine affects all of them, and
 //!    store each result before the next cell starts.
 
-use super::cell::{Cell, Experiment};
+use super::cell::{Experiment, FigureCell};
 use super::data::IndexSpec;
 use super::expand::{PlannedCell, cells};
 use super::measure::{Context, Missing, check, measure};
@@ -29,7 +29,7 @@ impl RunPlan {
     /// # Errors
     /// If a definition is malformed. That is found before anything is measured.
     pub(super) fn new(figures: &[Figure<'_>], scale: Scale) -> Result<RunPlan> {
-        let mut rounds: BTreeMap<Cell, usize> = BTreeMap::new();
+        let mut rounds: BTreeMap<FigureCell, usize> = BTreeMap::new();
         let mut order = Vec::new();
         for figure in figures {
             figure.check()?;
@@ -72,7 +72,7 @@ impl RunPlan {
     ) -> Result<()> {
         let rounds = self.cells.iter().map(|planned| planned.rounds).max().unwrap_or(0);
         let possible = || self.cells.iter().filter(|planned| missing.of(&planned.cell).is_none());
-        let mut left: Vec<(&Cell, usize)> = Vec::new();
+        let mut left: Vec<(&FigureCell, usize)> = Vec::new();
         for round in 1..=rounds {
             let cells = possible().filter(|planned| planned.rounds >= round).map(|planned| &planned.cell);
             left.extend(cells.filter(|cell| !store.has_rows(cell, round)).map(|cell| (cell, round)));
@@ -103,7 +103,7 @@ impl RunPlan {
 }
 
 /// Generates the indexes of cells.
-fn make_indexes(left: &[(&Cell, usize)], context: &Context<'_>, out: &mut dyn Write) -> Result<()> {
+fn make_indexes(left: &[(&FigureCell, usize)], context: &Context<'_>, out: &mut dyn Write) -> Result<()> {
     let mut made: Vec<IndexSpec> = Vec::new();
     for (cell, _) in left {
         let spec = IndexSpec::of(cell)?.filter(|spec| !made.contains(spec));
@@ -127,12 +127,12 @@ fn make_indexes(left: &[(&Cell, usize)], context: &Context<'_>, out: &mut dyn Wr
 #[derive(Default)]
 struct Pace {
     /// Seconds of each cell, and sum and number for each experiment.
-    cells: BTreeMap<Cell, f64>,
+    cells: BTreeMap<FigureCell, f64>,
     experiments: BTreeMap<Experiment, (f64, u32)>,
 }
 
 impl Pace {
-    fn add(&mut self, cell: &Cell, seconds: f64) {
+    fn add(&mut self, cell: &FigureCell, seconds: f64) {
         self.cells.insert(cell.clone(), seconds);
         let (sum, count) = self.experiments.entry(cell.experiment).or_default();
         *sum += seconds;
@@ -141,10 +141,10 @@ impl Pace {
 
     /// The time for `cells`: of an equal cell in an earlier round, or the mean of the experiment, or of all
     /// experiments.
-    fn rest<'a>(&self, cells: impl Iterator<Item = &'a Cell>) -> String {
+    fn rest<'a>(&self, cells: impl Iterator<Item = &'a FigureCell>) -> String {
         let all = self.experiments.values().fold((0.0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
         let mean = |(sum, count): (f64, u32)| sum / f64::from(count.max(1));
-        let one = |cell: &Cell| match (self.cells.get(cell), self.experiments.get(&cell.experiment)) {
+        let one = |cell: &FigureCell| match (self.cells.get(cell), self.experiments.get(&cell.experiment)) {
             (Some(seconds), _) => *seconds,
             (None, Some(of)) => mean(*of),
             (None, None) => mean(all),

@@ -4,7 +4,7 @@
 //! mixed in: opening such a file is an error, and so is a file that another process writes. A last line that
 //! is not whole is dropped.
 
-use super::cell::{Cell, Row};
+use super::cell::{FigureCell, Row};
 use crate::{Error, Result, output_dir};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -82,7 +82,7 @@ impl ResultStore {
     }
 
     /// Whether a cell has rows in a round, from 1 on.
-    pub(super) fn has_rows(&self, cell: &Cell, round: usize) -> bool {
+    pub(super) fn has_rows(&self, cell: &FigureCell, round: usize) -> bool {
         let found = self.finished.get(&(cell.to_string(), round));
         found.is_some_and(|finished| matches!(finished.outcome, Outcome::Rows(_)))
     }
@@ -91,7 +91,7 @@ impl ResultStore {
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub(super) fn add(&mut self, cell: &Cell, round: usize, finished: FinishedCell) -> Result<()> {
+    pub(super) fn add(&mut self, cell: &FigureCell, round: usize, finished: FinishedCell) -> Result<()> {
         let mut line = json!({ "cell": cell.to_string(), "round": round, "seconds": finished.seconds });
         match &finished.outcome {
             Outcome::Rows(rows) => line["rows"] = json!(rows),
@@ -109,7 +109,7 @@ impl ResultStore {
     }
 
     /// The rows of a cell in all rounds, each with the settings of the cell.
-    pub(super) fn rows(&self, cell: &Cell) -> Vec<Row> {
+    pub(super) fn rows(&self, cell: &FigureCell) -> Vec<Row> {
         let name = cell.to_string();
         let rounds = self.finished.range((name.clone(), 0)..=(name, usize::MAX));
         let mut all = Vec::new();
@@ -127,7 +127,7 @@ impl ResultStore {
     }
 
     /// Why a cell could not be measured, if it failed in a round.
-    pub(super) fn failure(&self, cell: &Cell) -> Option<&str> {
+    pub(super) fn failure(&self, cell: &FigureCell) -> Option<&str> {
         let name = cell.to_string();
         let mut rounds = self.finished.range((name.clone(), 0)..=(name, usize::MAX));
         rounds.find_map(|(_, finished)| match &finished.outcome {
@@ -154,8 +154,11 @@ mod tests {
     use super::super::cell::Experiment;
     use super::*;
 
-    fn cell(size: &str) -> Cell {
-        Cell { experiment: Experiment::Sizes, settings: [("size".to_string(), size.to_string())].into() }
+    fn cell(size: &str) -> FigureCell {
+        FigureCell {
+            experiment: Experiment::Sizes,
+            settings: [("size".to_string(), size.to_string())].into(),
+        }
     }
 
     fn finished(qps: u32) -> FinishedCell {

@@ -4,7 +4,7 @@
 //! and a cache of its own (thesis, section 8.2.3), pinned to a processor of its own. Their queries per second
 //! are summed, and their latencies averaged. The setting `kernel` names the SIMD kernel of the process.
 
-use super::super::cell::{Cell, Row};
+use super::super::cell::{FigureCell, Row};
 use super::context::{Context, TIER};
 use super::settings::{index, object, parse};
 use super::sizes;
@@ -25,7 +25,7 @@ const OWN: [&str; 5] = ["cores", "region", "meta-tier", "keep-in", "kernel"];
 
 /// The flags of a cell that is measured on the index in `dir`.
 pub(super) fn flags(
-    cell: &Cell,
+    cell: &FigureCell,
     dir: &str,
     region: &str,
     (tier, slow_tier): (Option<&str>, Option<&str>),
@@ -50,14 +50,14 @@ pub(super) fn flags(
 }
 
 /// Number of processes.
-fn cores(cell: &Cell) -> Result<usize> {
+fn cores(cell: &FigureCell) -> Result<usize> {
     let cores = cell.get("cores").map_or(Ok(1), str::parse);
     let cores = cores.ok().filter(|cores| (1..=64).contains(cores));
     cores.ok_or_else(|| Error::Failed(format!("{cell}: `cores` is not a number from 1 to 64")))
 }
 
 /// Measures a cell; `None` if the stop signal was raised.
-pub(super) fn measure(cell: &Cell, context: &Context<'_>) -> Result<Option<Result<Vec<Row>>>> {
+pub(super) fn measure(cell: &FigureCell, context: &Context<'_>) -> Result<Option<Result<Vec<Row>>>> {
     let (spec, cores) = (index(cell)?, cores(cell)?);
     let indexes = match context.data.copies(&spec, cores, context.stop) {
         Err(Error::Interrupted) => return Ok(None),

@@ -1,7 +1,7 @@
 //! Cells of the experiment [`crate::cache`] whose process runs under callgrind: instructions and cache misses
 //! of the first repetition, in place of performance counters. Times are left out.
 
-use super::super::cell::{Cell, Row};
+use super::super::cell::{FigureCell, Row};
 use super::super::data::TemporaryDir;
 use super::cache::flags;
 use super::context::Context;
@@ -33,7 +33,7 @@ const FIELDS: [&str; 12] = [
 ];
 
 /// Measures a cell; `None` if the stop signal was raised.
-pub(super) fn measure(cell: &Cell, context: &Context<'_>) -> Result<Option<Result<Vec<Row>>>> {
+pub(super) fn measure(cell: &FigureCell, context: &Context<'_>) -> Result<Option<Result<Vec<Row>>>> {
     let spec = index(cell)?;
     let path = context.data.path(&spec);
     let flags = flags(cell, &path.display().to_string(), "dram", (None, None), false)?;

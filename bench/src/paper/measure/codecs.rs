@@ -1,6 +1,6 @@
 //! Cells of the experiment [`crate::codecs`]: a row for each codec, kernel and length of lists.
 
-use super::super::cell::{Cell, Row};
+use super::super::cell::{FigureCell, Row};
 use super::super::data::IndexSpec;
 use super::context::Context;
 use super::settings::{object, parse};
@@ -17,14 +17,14 @@ struct CodecsLine {
 }
 
 /// The flags of a cell. `codec` names the codec that is measured, not that of an index.
-pub(super) fn flags(cell: &Cell, index: Option<&Path>) -> Result<Flags> {
+pub(super) fn flags(cell: &FigureCell, index: Option<&Path>) -> Result<Flags> {
     let mut flags = parse::<CodecsLine>(cell, &[], &["codec"])?.flags;
     flags.codec.extend(cell.get("codec").map(str::to_string));
     flags.index = index.map(Path::to_path_buf);
     Ok(flags)
 }
 
-pub(super) fn measure(cell: &Cell, context: &Context<'_>) -> Result<Vec<Row>> {
+pub(super) fn measure(cell: &FigureCell, context: &Context<'_>) -> Result<Vec<Row>> {
     let index = IndexSpec::of(cell)?.map(|spec| context.data.path(&spec));
     let results = codecs::run(&flags(cell, index.as_deref())?, Vec::new(), context.stop)?;
     let Value::Array(rows) = results.rows().to_json() else { return Ok(Vec::new()) };

@@ -1,7 +1,7 @@
 //! State shared by all measurements of a run, and the placeholder for a memory region.
 
 use super::super::data::DataSets;
-use crate::cache::Launch;
+use crate::cell::Launch;
 use tierdex::index::Stop;
 
 /// State shared by all measurements of a run.

@@ -1,6 +1,6 @@
 //! Shares of the postings that the queries of [`crate::cache`] explore (thesis, figure 8.8).
 
-use super::super::cell::{Cell, Row};
+use super::super::cell::{FigureCell, Row};
 use super::cache::flags;
 use super::context::Context;
 use super::settings::{index, object};
@@ -8,7 +8,7 @@ use crate::Result;
 use crate::cache::explored;
 use serde_json::json;
 
-pub(super) fn measure(cell: &Cell, context: &Context<'_>) -> Result<Vec<Row>> {
+pub(super) fn measure(cell: &FigureCell, context: &Context<'_>) -> Result<Vec<Row>> {
     let dir = context.data.path(&index(cell)?).display().to_string();
     let found = explored(&flags(cell, &dir, &context.region, (None, None), false)?, context.stop)?;
     let percent = |postings: u64| 100.0 * postings as f64 / found.index.max(1) as f64;

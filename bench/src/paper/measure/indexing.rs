@@ -8,7 +8,7 @@
 //!
 //! The documents are generated between the timed parts, so that no time is spent on reading them.
 
-use super::super::cell::{Cell, Row};
+use super::super::cell::{FigureCell, Row};
 use super::super::data::{IndexSpec, TemporaryDir};
 use super::context::Context;
 use super::settings::{index, object, parse};
@@ -31,12 +31,12 @@ const CHUNK: usize = 1000;
 struct IndexingLine {}
 
 /// Checks that a cell has no settings but those of its collection.
-pub(super) fn check(cell: &Cell) -> Result<IndexSpec> {
+pub(super) fn check(cell: &FigureCell) -> Result<IndexSpec> {
     parse::<IndexingLine>(cell, &[], &[])?;
     index(cell)
 }
 
-pub(super) fn measure(cell: &Cell, context: &Context<'_>) -> Result<Vec<Row>> {
+pub(super) fn measure(cell: &FigureCell, context: &Context<'_>) -> Result<Vec<Row>> {
     let spec = check(cell)?;
     let dir = TemporaryDir::new(context.data.dir(), "indexing")?;
     let disk = Arc::new(TimedDisk::new(PosixDisk::create(dir.path())?));

@@ -1,6 +1,6 @@
 //! Cells of the experiment [`crate::intersect`]: a row for each algorithm at each point of a sweep.
 
-use super::super::cell::{Cell, Row};
+use super::super::cell::{FigureCell, Row};
 use super::super::data::IndexSpec;
 use super::context::Context;
 use super::settings::{object, parse};
@@ -16,7 +16,7 @@ struct IntersectLine {
 }
 
 /// The flags of a cell. The lists are written into a directory below `work`.
-pub(super) fn flags(cell: &Cell, work: Option<&Path>) -> Result<Flags> {
+pub(super) fn flags(cell: &FigureCell, work: Option<&Path>) -> Result<Flags> {
     let mut flags = parse::<IntersectLine>(cell, &[], &[])?.flags;
     flags.work = work.map(Path::to_path_buf);
     // The runner repeats cells.
@@ -25,7 +25,7 @@ pub(super) fn flags(cell: &Cell, work: Option<&Path>) -> Result<Flags> {
 }
 
 /// A cell with an index measures generated queries over its lists.
-pub(super) fn measure(cell: &Cell, context: &Context<'_>) -> Result<Vec<Row>> {
+pub(super) fn measure(cell: &FigureCell, context: &Context<'_>) -> Result<Vec<Row>> {
     let mut flags = flags(cell, Some(context.data.dir()))?;
     if let Some(spec) = IndexSpec::of(cell)? {
         flags.queries = Some(context.data.queries(&spec)?);

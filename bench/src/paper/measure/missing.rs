@@ -1,6 +1,6 @@
 //! What the machine cannot do, so that cells which need it are left out with a reason.
 
-use super::super::cell::{Cell, Experiment};
+use super::super::cell::{Experiment, FigureCell};
 use super::context::{Context, TIER};
 use crate::Result;
 use crate::cgroup::CgroupParent;
@@ -67,7 +67,7 @@ impl Missing {
     }
 
     /// Why a cell cannot be measured here.
-    pub(in super::super) fn of(&self, cell: &Cell) -> Option<String> {
+    pub(in super::super) fn of(&self, cell: &FigureCell) -> Option<String> {
         let is = |name: &str, values: &[&str]| cell.get(name).is_some_and(|value| values.contains(&value));
         let tier = (is("region", &[TIER]) || is("meta-tier", &[TIER])).then_some(&self.tier);
         let held_tier = is("keep-in", &[TIER]).then_some(&self.held_tier);
@@ -99,7 +99,7 @@ impl Missing {
     }
 
     /// Why the processes of a cell cannot run at the same time: each would write the file of its region.
-    fn not_shared(&self, cell: &Cell) -> Option<String> {
+    fn not_shared(&self, cell: &FigureCell) -> Option<String> {
         let cores =
             cell.get("cores").filter(|cores| *cores != "1" && cell.experiment == Experiment::Cache)?;
         let [caches, tier] = &self.regions;
@@ -143,7 +143,7 @@ mod tests {
         let cell = |cores: &str, region: Option<&str>| {
             let settings = [("cores", Some(cores)), ("region", region)].into_iter();
             let settings = settings.filter_map(|(name, value)| Some((name.to_string(), value?.to_string())));
-            Cell { experiment: Experiment::Cache, settings: settings.collect() }
+            FigureCell { experiment: Experiment::Cache, settings: settings.collect() }
         };
         let dax = missing("dax:/mnt/a", "file:/mnt/b");
         let why = dax.of(&cell("2", None)).unwrap();
@@ -161,7 +161,7 @@ mod tests {
         let cell = |experiment, mode: &str, set: &str| {
             let settings = [("modes", mode), ("counters", set)].into_iter();
             let settings = settings.map(|(name, value)| (name.to_string(), value.to_string()));
-            Cell { experiment, settings: settings.collect() }
+            FigureCell { experiment, settings: settings.collect() }
         };
         let (cache, callgrind) = (Experiment::Cache, Experiment::Callgrind);
         assert_eq!(missing.of(&cell(cache, "memory", "top-down")).unwrap(), "no counters");

@@ -16,7 +16,7 @@ pub(super) use callgrind::QUERIES as CALLGRIND_QUERIES;
 pub(super) use context::Context;
 pub(super) use missing::Missing;
 
-use super::cell::{Cell, Experiment};
+use super::cell::{Experiment, FigureCell};
 use super::data::{INDEX_SETTINGS, IndexSpec};
 use super::store::Outcome;
 use crate::{Error, Result};
@@ -26,7 +26,7 @@ use settings::index;
 ///
 /// # Errors
 /// If its settings are wrong. A measurement that fails is an outcome.
-pub(super) fn measure(cell: &Cell, context: &Context<'_>) -> Result<Option<Outcome>> {
+pub(super) fn measure(cell: &FigureCell, context: &Context<'_>) -> Result<Option<Outcome>> {
     let rows = match cell.experiment {
         Experiment::Cache => cache::measure(cell, context)?,
         Experiment::Callgrind => callgrind::measure(cell, context)?,
@@ -48,7 +48,7 @@ pub(super) fn measure(cell: &Cell, context: &Context<'_>) -> Result<Option<Outco
 ///
 /// # Errors
 /// If it does not.
-pub(super) fn check(cell: &Cell) -> Result<()> {
+pub(super) fn check(cell: &FigureCell) -> Result<()> {
     IndexSpec::of(cell)?;
     match cell.experiment {
         Experiment::Cache | Experiment::Callgrind | Experiment::Explored => {

@@ -1,19 +1,19 @@
 //! Settings of a cell as an index and as flags of its experiment.
 
-use super::super::cell::{Cell, Row};
+use super::super::cell::{FigureCell, Row};
 use super::super::data::{INDEX_SETTINGS, IndexSpec};
 use crate::{Error, Result};
 use clap::Parser;
 use serde_json::Value;
 
 /// The index of a cell that needs one.
-pub(super) fn index(cell: &Cell) -> Result<IndexSpec> {
+pub(super) fn index(cell: &FigureCell) -> Result<IndexSpec> {
     IndexSpec::of(cell)?.ok_or_else(|| Error::Failed(format!("{cell} has no index")))
 }
 
 /// Parses the settings of a cell as flags of its experiment, after the words `first`. Settings of the index
 /// and those in `own` are no flags.
-pub(super) fn parse<P: Parser>(cell: &Cell, first: &[String], own: &[&str]) -> Result<P> {
+pub(super) fn parse<P: Parser>(cell: &FigureCell, first: &[String], own: &[&str]) -> Result<P> {
     let settings = cell.settings.iter();
     let flags = settings
         .filter(|(name, _)| !INDEX_SETTINGS.contains(&name.as_str()) && !own.contains(&name.as_str()));

@@ -4,7 +4,7 @@
 //! collection of 160 GB of documents of 1 KB. Here the limits are the same shares of the documents: a 160th
 //! and a 160,000th.
 
-use super::parse_name::parse_name;
+use crate::parse_name::parse_name;
 use crate::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
@@ -31,7 +31,7 @@ const THESIS_MEDIUM: u64 = 1_000;
 impl TermClass {
     /// The document frequencies of the class in an index of `documents` documents: the smallest, and except
     /// for H the exclusive upper limit.
-    pub(super) fn bounds(self, documents: u64) -> (u64, Option<u64>) {
+    pub(crate) fn bounds(self, documents: u64) -> (u64, Option<u64>) {
         let scaled = |bound: u64| {
             let scaled = u128::from(bound) * u128::from(documents) / u128::from(THESIS_DOCUMENTS);
             (scaled as u64).max(1)
@@ -49,7 +49,7 @@ impl TermClass {
 
 impl TermClass {
     /// Whether a term with document frequency `frequency` belongs to the class.
-    pub(super) fn holds(self, frequency: u64, documents: u64) -> bool {
+    pub(crate) fn holds(self, frequency: u64, documents: u64) -> bool {
         let (least, below) = self.bounds(documents);
         frequency >= least && below.is_none_or(|below| frequency < below)
     }
@@ -86,12 +86,12 @@ pub enum QueryShape {
 
 impl QueryShape {
     /// Number of terms of a query.
-    pub(super) fn terms(self) -> usize {
+    pub(crate) fn terms(self) -> usize {
         if self == QueryShape::Single { 1 } else { 2 }
     }
 
     /// The query of `terms` in a field.
-    pub(super) fn query(self, field: usize, terms: &[String]) -> Query {
+    pub(crate) fn query(self, field: usize, terms: &[String]) -> Query {
         let term = |term: &String| Query::Term { field, term: term.clone(), boost: 1.0 };
         let mut terms: Vec<Query> = terms.iter().map(term).collect();
         match self {

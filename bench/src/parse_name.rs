@@ -4,7 +4,7 @@ use crate::{Error, Result};
 use std::fmt::Display;
 
 /// The member of `all` that is displayed as `text`. `what` names the kind of value in the error message.
-pub(super) fn parse_name<T: Copy + Display>(all: &[T], text: &str, what: &str) -> Result<T> {
+pub(crate) fn parse_name<T: Copy + Display>(all: &[T], text: &str, what: &str) -> Result<T> {
     let found = all.iter().copied().find(|value| value.to_string() == text);
     found.ok_or_else(|| {
         let names: Vec<String> = all.iter().map(ToString::to_string).collect();

@@ -1,0 +1,159 @@
+//! The plan of a run: everything that is determined before the first measurement.
+
+use super::cell::TableCell;
+use super::flags::Flags;
+use super::mode::CellMode;
+use super::queries::{DrawnQueries, TermPools, Workload};
+use super::system_state::HUGE_PAGE;
+use crate::Result;
+use crate::cell::{Cell, CellQueries, EngineReads, ListReads, ProcessPlace, Reads};
+use std::sync::Arc;
+use tierdex::cache::{Lookahead, PolicyKind};
+use tierdex::engine::{Executor, MemoryReport, Mode};
+use tierdex::index::Index;
+use tierdex::io::{PosixDisk, RegionKind, Size};
+
+/// The plan of a run.
+pub(super) struct RunPlan {
+    pub(super) index: IndexFacts,
+    pub(super) workloads: Vec<(Workload, DrawnQueries)>,
+    pub(super) cells: Vec<PlannedCell>,
+}
+
+/// What the report says about the index.
+pub(super) struct IndexFacts {
+    pub(super) documents: u64,
+    pub(super) postings_bytes: u64,
+    pub(super) field: String,
+}
+
+/// A cell, its settings in the report, and the huge pages that it needs.
+pub(super) struct PlannedCell {
+    pub(super) table: TableCell,
+    pub(super) cell: Cell,
+    pub(super) huge_pages: u64,
+}
+
+impl RunPlan {
+    /// Draws the queries and computes the memory of each cell.
+    ///
+    /// # Errors
+    /// If the index cannot be read, or has too few terms of a class.
+    pub(super) fn new(flags: &Flags) -> Result<RunPlan> {
+        let index = Index::open_on(Arc::new(PosixDisk::open(&flags.index)?))?;
+        let terms = TermPools::read(&index, &flags.classes)?;
+        let draw = |workload| Ok((workload, terms.draw(workload, flags.count, flags.seed)?));
+        let workloads: Vec<_> = Workload::all(flags).into_iter().map(draw).collect::<Result<_>>()?;
+        let cells = TableCell::all(flags).into_iter().map(|table| {
+            let queries = CellQueries::Terms {
+                terms: queries_of(&workloads, table.workload).terms.clone(),
+                shape: table.workload.shape,
+                field: terms.field,
+            };
+            let mut cell = cell(flags, &table, queries);
+            let huge_pages = set_limit(flags, &index, &mut cell);
+            PlannedCell { table, cell, huge_pages }
+        });
+        let facts = IndexFacts {
+            documents: index.documents(),
+            postings_bytes: index.postings_bytes(),
+            field: index.schema().fields[terms.field].name.clone(),
+        };
+        Ok(RunPlan { cells: cells.collect(), index: facts, workloads })
+    }
+
+    /// Huge pages of the largest cell.
+    pub(super) fn huge_pages(&self) -> u64 {
+        self.cells.iter().map(|planned| planned.huge_pages).max().unwrap_or(0)
+    }
+}
+
+fn queries_of(workloads: &[(Workload, DrawnQueries)], workload: Workload) -> &DrawnQueries {
+    let found = workloads.iter().find(|(there, _)| *there == workload);
+    &found.expect("the workload of a cell is in the plan").1
+}
+
+/// The cell of a row of the table, without its memory limit.
+fn cell(flags: &Flags, table: &TableCell, queries: CellQueries) -> Cell {
+    let size = table.size.unwrap_or(Size::BasisPoints(10_000));
+    let policy = table.policy.unwrap_or(PolicyKind::Lru);
+    let reads = match table.mode {
+        CellMode::Memory => Reads::Searcher { region: flags.held.region(), slow_tier: flags.held.slow_tier },
+        CellMode::Direct => Reads::Engine(EngineReads {
+            dram: Some(flags.dram),
+            size: Some(size),
+            region: flags.region.clone(),
+            meta_tier: Some(flags.meta()),
+            policy: Some(policy),
+            io: flags.io,
+            depth: flags.depth,
+            single: false,
+        }),
+        CellMode::Lists(mode) => Reads::Lists(ListReads {
+            mode,
+            dram: Some(flags.dram),
+            size,
+            region: flags.region.clone(),
+            meta_tier: flags.meta(),
+            segment: table.segment.unwrap_or(32 << 10),
+            lookahead: table.lookahead.unwrap_or(Lookahead::Adaptive),
+            policy,
+            io: flags.io,
+            readahead: !flags.no_readahead,
+            depth: flags.depth,
+            samples: flags.lookahead_samples,
+        }),
+    };
+    Cell {
+        index: flags.index.clone(),
+        queries,
+        reads,
+        k: flags.k,
+        count: flags.exhaustive,
+        exhaustive: flags.exhaustive,
+        k1: flags.k1,
+        b: flags.b,
+        threads: flags.threads,
+        seconds: None,
+        limit: None,
+        counters: flags.counters,
+        process: ProcessPlace::default(),
+    }
+}
+
+/// Sets the memory limit of a cell. Returns the huge pages that it needs.
+fn set_limit(flags: &Flags, index: &Index, cell: &mut Cell) -> u64 {
+    let options = match &cell.reads {
+        Reads::Engine(reads) => reads.options(index, cell.threads, cell.k),
+        Reads::Lists(reads) => reads.options(cell.threads, cell.k),
+        Reads::Searcher { region, .. } | Reads::HeldEngine { region, .. } => {
+            let in_huge_pages = *region == RegionKind::Hugetlb;
+            return if in_huge_pages { index.kept_bytes().div_ceil(HUGE_PAGE) } else { 0 };
+        }
+    };
+    let report = Executor::memory_report(index, &options);
+    let (beside, huge_pages) = regions(&report);
+    let slack = (u128::from(flags.dram) * u128::from(flags.slack) / 100) as u64;
+    let mut limit = flags.dram + slack + beside;
+    // What the page cache of `base` has does not depend on where metadata is.
+    if let Reads::Lists(ListReads { mode: Mode::Base | Mode::BasePrefetch, size, dram, .. }) = &mut cell.reads
+    {
+        let metadata = report.metadata_in_dram();
+        limit += metadata + size.of(index.postings_bytes());
+        // Two sixteenths of a budget are shares for queries.
+        *dram = Some(flags.dram + metadata + metadata.div_ceil(7));
+    }
+    cell.limit = Some(limit);
+    huge_pages
+}
+
+/// Bytes of the regions that are charged to a control group, and huge pages, which are not, as persistent
+/// memory is not.
+fn regions(report: &MemoryReport) -> (u64, u64) {
+    let huge = RegionKind::Hugetlb.to_string();
+    let regions = || report.rows.iter().filter_map(|row| Some((row.region.as_deref()?, row.bytes)));
+    let huge_pages =
+        regions().filter(|(region, _)| *region == huge).map(|(_, bytes)| bytes.div_ceil(HUGE_PAGE)).sum();
+    let charged = |region: &str| region != huge && !region.starts_with("dax:");
+    (regions().filter(|(region, _)| charged(region)).map(|(_, bytes)| bytes).sum(), huge_pages)
+}

@@ -1,0 +1,147 @@
+//! Starts the process of a cell, and reads its measurement.
+
+use super::measurement::CellMeasurement;
+use super::{Cell, measure};
+use crate::cgroup::Cgroup;
+use crate::{Error, Result};
+use std::io::{Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::Duration;
+use tierdex::codec::Kernel;
+use tierdex::index::Stop;
+
+/// Where a cell runs.
+#[derive(Clone, Debug)]
+pub enum Launch {
+    /// In a process of its own: the path and the arguments of a program that passes its standard input and
+    /// output to [`run`](super::run).
+    Process(PathBuf, Vec<String>),
+    /// In this process, for tests: no control group, and memory of earlier cells is not returned.
+    InProcess,
+}
+
+impl Launch {
+    /// A process with the given SIMD kernel. `before` are arguments in front of the program's path, such as
+    /// those of a simulator.
+    ///
+    /// # Errors
+    /// If cells have no process of their own.
+    pub(crate) fn with_kernel(&self, kernel: Kernel, before: &[String]) -> Result<Launch> {
+        let Launch::Process(program, arguments) = self else {
+            return Err(Error::Failed("another kernel needs a process for each cell".to_string()));
+        };
+        let mut words = vec![format!("TIERDEX_KERNEL={}", kernel.name())];
+        words.extend(before.iter().cloned());
+        words.push(program.display().to_string());
+        words.extend(arguments.iter().cloned());
+        Ok(Launch::Process(PathBuf::from("env"), words))
+    }
+
+    /// Measures a cell; `group` is its control group, if it has one. The inner result is the measurement, or
+    /// why the process failed.
+    ///
+    /// # Errors
+    /// If the process cannot be started.
+    pub(crate) fn measure(
+        &self,
+        cell: &Cell,
+        group: Option<&Cgroup>,
+        stop: &Stop,
+    ) -> Result<std::result::Result<CellMeasurement, String>> {
+        match self {
+            Launch::Process(program, arguments) => child((program, arguments), cell, group, stop),
+            Launch::InProcess => Ok(measure::measure(cell).map_err(|error| line(&error.to_string()))),
+        }
+    }
+}
+
+/// Runs a cell in a process of its own. The inner result is the measurement, or why the process failed.
+fn child(
+    (program, arguments): (&PathBuf, &[String]),
+    cell: &Cell,
+    group: Option<&Cgroup>,
+    stop: &Stop,
+) -> Result<std::result::Result<CellMeasurement, String>> {
+    let failed = |what: &str, error: std::io::Error| Error::Failed(format!("cannot {what} a cell: {error}"));
+    let text = serde_json::to_string(cell).map_err(|error| Error::Failed(error.to_string()))?;
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|error| failed("start", error))?;
+    let (input, output, errors) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let (status, output, errors) = thread::scope(|scope| {
+        let output = thread::Builder::new().spawn_scoped(scope, || read(output))?;
+        let errors = thread::Builder::new().spawn_scoped(scope, || read(errors))?;
+        if let Some(mut input) = input {
+            // If the process has died, its exit status is reported below.
+            let _ = input.write_all(text.as_bytes());
+        }
+        let status = wait(&mut child, stop);
+        let text = |thread: thread::ScopedJoinHandle<'_, String>| thread.join().unwrap_or_default();
+        Ok((status, text(output), text(errors)))
+    })
+    .map_err(|error| failed("start the threads of", error))?;
+    let status = status.map_err(|error| failed("await", error))?;
+    if status.success() {
+        return Ok(serde_json::from_str(&output).map_err(|error| line(&error.to_string())));
+    }
+    Ok(Err(failure(status, group.and_then(Cgroup::oom_kills), &errors)))
+}
+
+/// Interval at which the exit status of the process is polled.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+
+/// Waits for a process; kills it when `stop` is raised.
+fn wait(child: &mut Child, stop: &Stop) -> std::io::Result<ExitStatus> {
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if stop.check().is_err() {
+            child.kill()?;
+            return child.wait();
+        }
+        thread::sleep(POLL_INTERVAL);
+    }
+}
+
+fn read(stream: Option<impl Read>) -> String {
+    let mut text = Vec::new();
+    // After a read error, the text so far is used.
+    let _ = stream.map(|mut stream| stream.read_to_end(&mut text));
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// Why a process failed, in one line.
+fn failure(status: ExitStatus, oom_kills: Option<u64>, errors: &str) -> String {
+    let how = match (status.signal(), status.code()) {
+        (Some(_), _) if oom_kills.is_some_and(|kills| kills > 0) => "killed: out of memory".to_string(),
+        (Some(signal), _) => format!("killed by signal {signal}"),
+        (None, code) => format!("exit code {}", code.unwrap_or(-1)),
+    };
+    let said = line(errors.trim());
+    if said.is_empty() { how } else { format!("{how}: {said}") }
+}
+
+/// The text in one line.
+fn line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_one_line() {
+        let status = ExitStatus::from_raw;
+        assert_eq!(failure(status(9), Some(1), ""), "killed: out of memory");
+        assert_eq!(failure(status(9), Some(0), ""), "killed by signal 9");
+        assert_eq!(
+            failure(status(1 << 8), None, "tierdex: no\n  such thing\n"),
+            "exit code 1: tierdex: no such thing"
+        );
+    }
+}

@@ -1,0 +1,420 @@
+//! The process of a cell.
+//!
+//! 1. Join the control group of the cell, so that all memory from then on is charged to it, and take the
+//!    processor of the cell, which threads that are started later inherit.
+//! 2. Open the index, and create the searcher, the engine or the executor.
+//! 3. Answer all queries twice. Reads are throttled in the second repetition only, because the first one
+//!    fills the caches; for an engine from the start, as it measures the device, and in all cells where the
+//!    memory group also has the limits of the device (control groups of version 2).
+//!    The second repetition is itself repeated until it has taken the seconds that the cell names, or
+//!    [`MEASURED_SECONDS`] for an index in memory.
+//! 4. Print the measurements of the second repetition, and a checksum of the hits of both.
+
+use super::measurement::{CacheCounters, CellMeasurement};
+use super::processors::Processors;
+use super::{Cell, EngineReads, Reads};
+use crate::counters::{EventCounts, Recorder};
+use crate::{Error, Result};
+use std::fs::{self, File};
+use std::hint::black_box;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::Builder;
+use std::time::{Duration, Instant};
+use tierdex::cache::CacheStats;
+use tierdex::engine::{Engine, Executor, Hits, SearchRequest};
+use tierdex::index::{Index, SearchHit, SearchOptions};
+use tierdex::io::{PosixDisk, ReadDelay, RegionKind};
+use tierdex::query::Query;
+
+/// Reads a cell from `input`, measures it, and writes the measurement to `output`.
+///
+/// # Errors
+/// If the input is malformed, or the cell cannot be measured.
+pub fn run(input: &mut dyn Read, output: &mut dyn Write) -> Result<()> {
+    let mut text = String::new();
+    let read = input.read_to_string(&mut text);
+    read.map_err(|error| Error::Failed(format!("cannot read the cell: {error}")))?;
+    let cell: Cell = serde_json::from_str(&text)
+        .map_err(|error| Error::Usage(format!("the cell is no valid JSON: {error}")))?;
+    let measured = serde_json::to_string(&measure(&cell)?);
+    let measured = measured.map_err(|error| Error::Failed(error.to_string()))?;
+    writeln!(output, "{measured}").and_then(|()| output.flush()).map_err(Error::Output)
+}
+
+/// Joins the control groups and measures the cell.
+///
+/// # Errors
+/// If the index or the queries cannot be read, or the machine does not permit the measurement.
+pub fn measure(cell: &Cell) -> Result<CellMeasurement> {
+    let place = &cell.process;
+    place.join.iter().try_for_each(|procs| join(procs))?;
+    if matches!(cell.reads, Reads::Engine(_)) {
+        place.throttle.iter().try_for_each(|procs| join(procs))?;
+    }
+    place.processor.map_or(Ok(()), |number| Processors::allowed()?.pin(number))?;
+    let index = Index::open_on(Arc::new(PosixDisk::open(&cell.index)?))?;
+    // Before other threads start, so that they are counted.
+    let recorder = cell.counters.map(Recorder::open).transpose()?;
+    let run = CellRun { cell, queries: cell.queries.parse(&index)?, options: cell.search()?, index };
+    let mut measured = match &cell.reads {
+        Reads::Searcher { region, slow_tier } => run.by_searcher(region, *slow_tier, recorder)?,
+        Reads::HeldEngine { region, single } => {
+            run.index.keep_in(region, None)?;
+            let reads = EngineReads { single: *single, ..EngineReads::default() };
+            run.by_engine(&reads, recorder)?
+        }
+        Reads::Engine(reads) => run.by_engine(reads, recorder)?,
+        Reads::Lists(reads) => {
+            let executor = Executor::new(&run.index, &reads.options(cell.threads, cell.k))?;
+            run.by_executor(&executor, reads.samples, recorder)?
+        }
+    };
+    measured.process_peak = status("VmHWM:").unwrap_or(0) << 10;
+    if let Some(stat) = place.stat.as_ref().and_then(|path| fs::read_to_string(path).ok()) {
+        // The first name is that of version 1, the second that of version 2.
+        measured.own = number_of(&stat, "rss").or_else(|| number_of(&stat, "anon"));
+        measured.page_cache = number_of(&stat, "cache").or_else(|| number_of(&stat, "file"));
+    }
+    Ok(measured)
+}
+
+/// Moves this process into a control group.
+fn join(procs: &Path) -> Result<()> {
+    let write = |mut file: File| file.write_all(std::process::id().to_string().as_bytes());
+    let joined = File::options().write(true).open(procs).and_then(write);
+    joined.map_err(|error| Error::Failed(format!("cannot join {}: {error}", procs.display())))
+}
+
+/// A cell with its index, and its queries.
+struct CellRun<'c> {
+    cell: &'c Cell,
+    index: Index,
+    queries: Vec<Query>,
+    options: SearchOptions,
+}
+
+/// Counters at one time.
+struct ReadCounters {
+    cache: Option<CacheStats>,
+    bytes_read: u64,
+    fetched: Option<u64>,
+}
+
+impl CellRun<'_> {
+    fn by_searcher(
+        &self,
+        region: &RegionKind,
+        slow_tier: Option<ReadDelay>,
+        recorder: Option<Recorder>,
+    ) -> Result<CellMeasurement> {
+        self.index.keep_in(region, slow_tier)?;
+        let processors = Processors::allowed()?;
+        let counters =
+            || ReadCounters { cache: None, bytes_read: self.index.bytes_read(), fetched: fetched() };
+        let measured = self.repeat(recorder, true, &counters, &|| self.search_all(&processors))?;
+        Ok(CellMeasurement { engine: "none".to_string(), ..measured })
+    }
+
+    /// Answers all queries by a searcher on the query threads.
+    fn search_all(&self, processors: &Processors) -> Result<Repetition> {
+        let (searcher, options, queries) = (self.index.searcher(), &self.options, &self.queries);
+        let (next, measured) = (AtomicUsize::new(0), Mutex::new(Repetition::new(queries.len())));
+        let work = |thread| -> Result<()> {
+            processors.pin(thread)?;
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                let Some(query) = queries.get(number) else { return Ok(()) };
+                let began = Instant::now();
+                let found = searcher.search(query, options)?;
+                let took = began.elapsed();
+                let mut measured = measured.lock().unwrap_or_else(PoisonError::into_inner);
+                measured.record(number, &found.hits, self.matches(found.total), took);
+            }
+        };
+        std::thread::scope(|scope| {
+            let work = &work;
+            let start = |thread| Builder::new().spawn_scoped(scope, move || work(thread));
+            let others = (1..self.cell.threads).map(start).collect::<std::io::Result<Vec<_>>>();
+            let others = others
+                .map_err(|error| tierdex::io::Error::from_os("start", "a thread that answers", &error))?;
+            let mine = work(0);
+            processors.unpin()?;
+            let joined = others.into_iter().map(|thread| thread.join().expect("a thread does not panic"));
+            std::iter::once(mine).chain(joined.collect::<Vec<_>>()).collect::<Result<()>>()
+        })?;
+        Ok(measured.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn by_engine(&self, reads: &EngineReads, recorder: Option<Recorder>) -> Result<CellMeasurement> {
+        let options = reads.options(&self.index, self.cell.threads, self.cell.k);
+        let engine = Engine::with_options(&self.index, &options)?;
+        let repetition = || -> Result<Repetition> {
+            let mut measured = Repetition::new(self.queries.len());
+            let mut requests =
+                self.queries.iter().map(|query| SearchRequest::new(query.clone()).options(self.options));
+            let mut record = |number, found: tierdex::Result<Hits>| {
+                let Hits { hits, total, took, queued, .. } = found?;
+                measured.record(number, &hits, self.matches(total.value()), took.saturating_sub(queued));
+                Ok(())
+            };
+            match reads.single {
+                true => {
+                    let mut answered = requests.enumerate();
+                    answered.try_for_each(|(number, request)| record(number, engine.search(request)))?;
+                }
+                false => engine.run_ordered(|| Ok::<_, tierdex::Error>(requests.next()), record)?,
+            }
+            Ok(measured)
+        };
+        let is_held = matches!(self.cell.reads, Reads::HeldEngine { .. });
+        let counters = || {
+            let cache = engine.stats();
+            let bytes_read = self.index.bytes_read() + cache.bytes_read;
+            ReadCounters { cache: Some(cache), bytes_read, fetched: fetched() }
+        };
+        let measured = self.repeat(recorder, is_held, &counters, &repetition)?;
+        Ok(CellMeasurement {
+            engine: engine.read_engine().to_string(),
+            fallback: engine.fallback().map(str::to_string),
+            planned: engine.memory().needed(),
+            ..measured
+        })
+    }
+
+    fn by_executor(
+        &self,
+        executor: &Executor,
+        samples_max: usize,
+        recorder: Option<Recorder>,
+    ) -> Result<CellMeasurement> {
+        let repetition = || -> Result<Repetition> {
+            let mut measured = Repetition::new(self.queries.len());
+            let mut source = self.queries.iter().cloned();
+            executor.run_timed(
+                || Ok::<_, tierdex::Error>(source.next()),
+                &self.options,
+                |number, found| {
+                    let (found, took) = found?;
+                    measured.record(number, &found.hits, self.matches(found.total), took);
+                    Ok(())
+                },
+            )?;
+            Ok(measured)
+        };
+        let counters = || ReadCounters {
+            cache: executor.stats(),
+            bytes_read: executor.bytes_read(),
+            fetched: fetched(),
+        };
+        let measured = self.repeat(recorder, false, &counters, &repetition)?;
+        // The samples are of both repetitions; those of the first are dropped.
+        let began = self.queries.len() as u64;
+        let noted = executor.lookahead_samples().into_iter().filter(|sample| sample.ended > began);
+        let mut samples: Vec<(u64, u64)> =
+            noted.map(|sample| (sample.ended - began, sample.queries)).collect();
+        samples.drain(..samples.len().saturating_sub(samples_max));
+        Ok(CellMeasurement {
+            lookahead_max: executor.stats().map_or(0, |stats| stats.lookahead_max),
+            samples,
+            engine: executor.engine().to_string(),
+            fallback: executor.fallback().map(str::to_string),
+            planned: executor.memory().needed(),
+            ..measured
+        })
+    }
+
+    /// The number of matches, 0 if they are not counted.
+    fn matches(&self, total: u64) -> u64 {
+        if self.options.count { total } else { 0 }
+    }
+
+    /// Two repetitions, with the differences of the counters over the second one. The
+    /// second one is itself repeated until it has taken long enough.
+    fn repeat(
+        &self,
+        recorder: Option<Recorder>,
+        in_memory: bool,
+        counters: &dyn Fn() -> ReadCounters,
+        repetition: &dyn Fn() -> Result<Repetition>,
+    ) -> Result<CellMeasurement> {
+        let first = first_repetition(repetition)?;
+        self.cell.process.throttle.iter().try_for_each(|procs| join(procs))?;
+        let before = counters();
+        let (mut second, events) = measured_repetition(recorder, repetition)?;
+        let after = counters();
+        let least = self.cell.seconds.unwrap_or(if in_memory { MEASURED_SECONDS } else { 0.0 });
+        while second.seconds < least && !self.queries.is_empty() {
+            second.add(repetition()?)?;
+        }
+        let lists = before.cache.as_ref().zip(after.cache.as_ref()).map(|(before, after)| CacheCounters {
+            hits: after.hits - before.hits,
+            misses: after.misses - before.misses,
+            streamed: after.streamed - before.streamed,
+            evictions: after.evictions - before.evictions,
+            waits: after.waits - before.waits,
+            reads: after.reads - before.reads,
+        });
+        Ok(CellMeasurement {
+            bytes_read: after.bytes_read - before.bytes_read,
+            bytes_fetched: after.fetched.zip(before.fetched).map(|(after, before)| after - before),
+            lists,
+            counters: events,
+            ..Repetition::measurement(first, second)
+        })
+    }
+}
+
+/// The first repetition. Callgrind collects events in this function only, so it is not inlined, and the call
+/// in it is no tail call.
+#[inline(never)]
+fn first_repetition(repetition: &dyn Fn() -> Result<Repetition>) -> Result<Repetition> {
+    black_box(repetition())
+}
+
+/// The second repetition, and the events that are counted in it.
+fn measured_repetition(
+    mut recorder: Option<Recorder>,
+    repetition: &dyn Fn() -> Result<Repetition>,
+) -> Result<(Repetition, Option<EventCounts>)> {
+    recorder.as_mut().map_or(Ok(()), Recorder::start)?;
+    let measured = repetition()?;
+    let counts = recorder.as_mut().map(Recorder::stop).transpose()?;
+    Ok((measured, counts))
+}
+
+/// Seconds that the queries in memory are measured, at least: they are repeated until then. A thousand of
+/// them can take a millisecond, and the speed of a virtual machine changes from one to the next.
+const MEASURED_SECONDS: f64 = 0.25;
+
+/// The measurements of one repetition, or of several.
+struct Repetition {
+    began: Instant,
+    /// Seconds from the start to the last answer, summed over the repetitions.
+    seconds: f64,
+    repetitions: u32,
+    /// Latency of each query in nanoseconds, from the start of its evaluation.
+    times: Vec<u64>,
+    /// Digest of the answer to each query.
+    digests: Vec<u64>,
+    matches: u64,
+    hits: u64,
+}
+
+impl Repetition {
+    fn new(queries: usize) -> Repetition {
+        let (times, digests) = (Vec::with_capacity(queries), vec![0; queries]);
+        Repetition {
+            began: Instant::now(),
+            seconds: 0.0,
+            repetitions: 1,
+            times,
+            digests,
+            matches: 0,
+            hits: 0,
+        }
+    }
+
+    /// Adds another repetition of the same queries, which must have the same answers.
+    fn add(&mut self, other: Repetition) -> Result<()> {
+        if other.digests != self.digests {
+            return Err(Error::Failed(
+                "two repetitions of the same queries have different answers".to_string(),
+            ));
+        }
+        self.seconds += other.seconds;
+        self.repetitions += 1;
+        self.times.extend(other.times);
+        Ok(())
+    }
+
+    /// Records the answer to a query.
+    fn record(&mut self, number: usize, hits: &[SearchHit], matches: u64, took: Duration) {
+        self.times.push(took.as_nanos() as u64);
+        self.seconds = self.began.elapsed().as_secs_f64();
+        self.matches += matches;
+        self.hits += hits.len() as u64;
+        let hits = hits.iter().map(|hit| u64::from(hit.document) << 32 | u64::from(hit.score.to_bits()));
+        self.digests[number] = hits.fold(mix(1, matches), mix);
+    }
+
+    /// The figures that do not depend on the mode.
+    fn measurement(first: Repetition, second: Repetition) -> CellMeasurement {
+        let mut times = second.times;
+        times.sort_unstable();
+        let digests = first.digests.iter().chain(&second.digests);
+        CellMeasurement {
+            first_seconds: first.seconds,
+            seconds: second.seconds / f64::from(second.repetitions),
+            queries: second.digests.len() as u64,
+            p50: quantile(&times, 0.50),
+            p99: quantile(&times, 0.99),
+            matches: second.matches,
+            hits: second.hits,
+            checksum: digests.fold(0, |sum, digest| mix(sum, *digest)),
+            ..CellMeasurement::default()
+        }
+    }
+}
+
+/// The quantile `part` of sorted times, in microseconds.
+fn quantile(sorted: &[u64], part: f64) -> f64 {
+    let rank = (sorted.len() as f64 * part).ceil() as usize;
+    sorted.get(rank.max(1) - 1).map_or(0.0, |nanoseconds| *nanoseconds as f64 / 1e3)
+}
+
+fn mix(sum: u64, number: u64) -> u64 {
+    (sum.rotate_left(5) ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
+/// Bytes that the kernel has read from devices for this process.
+fn fetched() -> Option<u64> {
+    number_of(&fs::read_to_string("/proc/self/io").ok()?, "read_bytes:")
+}
+
+/// A number from the status of this process.
+fn status(name: &str) -> Option<u64> {
+    number_of(&fs::read_to_string("/proc/self/status").ok()?, name)
+}
+
+/// The number that follows `name` at the beginning of a line.
+fn number_of(text: &str, name: &str) -> Option<u64> {
+    let mut lines = text.lines().map(str::split_whitespace);
+    lines.find_map(|mut words| (words.next()? == name).then(|| words.next()?.parse().ok())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_measured_values() {
+        let times: Vec<u64> = (1..=200).map(|number| number * 1000).collect();
+        assert_eq!((quantile(&times, 0.5), quantile(&times, 0.99)), (100.0, 198.0));
+        assert_eq!((quantile(&times[..1], 0.99), quantile(&[], 0.5)), (1.0, 0.0));
+    }
+
+    #[test]
+    fn repetitions_are_averaged_and_their_answers_compared() {
+        let repetition = |digest, seconds| Repetition {
+            seconds,
+            times: vec![1000, 3000],
+            ..Repetition { digests: vec![digest; 2], ..Repetition::new(2) }
+        };
+        let mut second = repetition(7, 0.25);
+        second.add(repetition(7, 0.75)).unwrap();
+        assert!(matches!(second.add(repetition(8, 1.0)), Err(Error::Failed(why)) if why.contains("answers")));
+        let measured = Repetition::measurement(repetition(7, 2.0), second);
+        assert_eq!((measured.seconds, measured.queries, measured.first_seconds), (0.5, 2, 2.0));
+        assert_eq!((measured.qps(), measured.p50, measured.p99), (4.0, 1.0, 3.0));
+    }
+
+    #[test]
+    fn numbers_are_found_by_name() {
+        assert_eq!(number_of("cache 5\nrss_huge 7\nrss 6\n", "rss"), Some(6));
+        assert_eq!(number_of("VmHWM:\t  12 kB\n", "VmHWM:"), Some(12));
+        assert_eq!(number_of("anon x\n", "anon"), None);
+    }
+}

@@ -1,0 +1,140 @@
+//! The output of a cell's process, one line of JSON.
+
+use crate::counters::EventCounts;
+use serde::{Deserialize, Serialize};
+
+/// The measurements of a cell. Figures are of the second repetition unless stated otherwise.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CellMeasurement {
+    /// Seconds of the first repetition.
+    pub first_seconds: f64,
+    /// Seconds of the second repetition; the mean, if it was itself repeated.
+    pub seconds: f64,
+    /// Number of queries of a repetition.
+    pub queries: u64,
+    /// Median latency in microseconds, from the start of the evaluation of a query.
+    #[serde(rename = "p50_us")]
+    pub p50: f64,
+    /// 99th percentile of the latency in microseconds.
+    #[serde(rename = "p99_us")]
+    pub p99: f64,
+    /// Bytes read from files. Bytes that the page cache worker prefetches count a second time when the query
+    /// reads them.
+    pub bytes_read: u64,
+    /// Bytes that the kernel read from the device; `None` if it does not report them.
+    pub bytes_fetched: Option<u64>,
+    /// Counters of the postings cache; `None` without one.
+    pub lists: Option<CacheCounters>,
+    /// Largest lookahead in queries, over both repetitions.
+    pub lookahead_max: u64,
+    /// Lookahead samples: completed queries, and queries prefetched at that time.
+    #[serde(rename = "lookahead_samples")]
+    pub samples: Vec<(u64, u64)>,
+    /// Sum of matching documents, 0 if they were not counted.
+    pub matches: u64,
+    /// Sum of hits.
+    pub hits: u64,
+    /// Checksum over both repetitions of all hits (document and score bits) and numbers of matches.
+    #[serde(with = "checksum_text")]
+    pub checksum: u64,
+    /// Description of the I/O engine.
+    pub engine: String,
+    /// Why the requested I/O engine was not used.
+    pub fallback: Option<String>,
+    /// DRAM in bytes that the executor planned to use.
+    #[serde(rename = "planned_bytes")]
+    pub planned: u64,
+    /// Peak resident memory of the process in bytes, pages of mapped files included.
+    #[serde(rename = "process_peak_bytes")]
+    pub process_peak: u64,
+    /// Memory of the control group without page cache at the end, in bytes.
+    #[serde(rename = "group_own_bytes")]
+    pub own: Option<u64>,
+    /// Page cache of the control group at the end, in bytes.
+    #[serde(rename = "group_page_cache_bytes")]
+    pub page_cache: Option<u64>,
+    /// Counts of events of the processor; `None` if they were not to be counted.
+    pub counters: Option<EventCounts>,
+}
+
+/// Counters of list requests to the postings cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CacheCounters {
+    /// Lists that were cached or being fetched.
+    pub hits: u64,
+    /// Lists that were not.
+    pub misses: u64,
+    /// Missed lists that were streamed.
+    pub streamed: u64,
+    /// Evicted lists.
+    pub evictions: u64,
+    /// Times a query waited for a list.
+    pub waits: u64,
+    /// Reads.
+    pub reads: u64,
+}
+
+impl CacheCounters {
+    /// Misses as a share of all requests.
+    pub fn miss_rate(&self) -> f64 {
+        self.misses as f64 / (self.hits + self.misses).max(1) as f64
+    }
+}
+
+impl CellMeasurement {
+    /// Queries per second.
+    pub fn qps(&self) -> f64 {
+        self.queries as f64 / self.seconds.max(1e-9)
+    }
+
+    /// Queries per second of the first repetition.
+    pub fn first_qps(&self) -> f64 {
+        self.queries as f64 / self.first_seconds.max(1e-9)
+    }
+
+    /// Misses as a share of all requests; `None` without a cache.
+    pub fn miss_rate(&self) -> Option<f64> {
+        self.lists.map(|lists| lists.miss_rate())
+    }
+}
+
+/// Checksums in JSON: texts, because many JSON readers do not keep all 64 bits of a number.
+mod checksum_text {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(checksum: &u64, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(&format_args!("{checksum:016x}"))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+        u64::from_str_radix(&String::deserialize(from)?, 16).map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_measurement_round_trips_through_json() {
+        let some = CellMeasurement {
+            seconds: 0.25,
+            queries: 10,
+            lists: Some(CacheCounters { hits: 1, misses: 3, ..CacheCounters::default() }),
+            samples: vec![(1, 2), (3, 4)],
+            checksum: u64::MAX - 1,
+            fallback: Some("why".to_string()),
+            own: Some(5),
+            bytes_fetched: Some(6),
+            counters: serde_json::from_str(r#"{"cycles": [1, 2, 3]}"#).ok(),
+            ..CellMeasurement::default()
+        };
+        for measured in [some, CellMeasurement::default()] {
+            let line = serde_json::to_string(&measured).unwrap();
+            assert_eq!(serde_json::from_str::<CellMeasurement>(&line).unwrap(), measured);
+        }
+        assert!(serde_json::from_str::<CellMeasurement>(r#"{"queries": 1}"#).is_err());
+        assert_eq!(CacheCounters { hits: 1, misses: 3, ..CacheCounters::default() }.miss_rate(), 0.75);
+    }
+}

@@ -1,0 +1,175 @@
+//! One measurement of queries over an index: a [`Cell`].
+//!
+//! *Input*: a cell, as JSON: which index, which queries, and how they are read and answered. *Output*: a
+//! [`CellMeasurement`], as one line of JSON.
+//!
+//! ```
+//! let cell: tierdex_bench::cell::Cell = serde_json::from_str(
+//!     r#"{
+//!         "index": "my-index",
+//!         "queries": { "texts": ["+solid +state", "disk"] },
+//!         "reads": { "by": "engine", "dram": "50M" },
+//!         "k": 10
+//!     }"#,
+//! )?;
+//! assert_eq!(cell.threads, 1);
+//! # Ok::<(), serde_json::Error>(())
+//! ```
+//!
+//! `tierdex-bench cell` reads a cell from its standard input, so each measurement has a process of its own.
+//! The experiments [`cache`](crate::cache) and [`paper`](crate::paper) make their cells; `compare` runs any
+//! cells with two builds.
+
+mod as_text;
+mod launch;
+mod measure;
+mod measurement;
+mod processors;
+mod queries;
+mod query_kind;
+mod reads;
+
+pub use launch::Launch;
+pub use measure::{measure, run};
+pub use measurement::{CacheCounters, CellMeasurement};
+pub use queries::CellQueries;
+pub use query_kind::{QueryShape, TermClass};
+pub use reads::{EngineReads, ListReads, Reads};
+pub(crate) use reads::{read_lookahead, show_lookahead};
+
+use crate::counters::CounterSet;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use tierdex::index::SearchOptions;
+use tierdex::limits::{DEFAULT_B, DEFAULT_K1};
+use tierdex::rank::Bm25;
+
+/// One measurement. Members that have a default may be left out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cell {
+    /// Directory of the index.
+    pub index: PathBuf,
+    /// The queries.
+    pub queries: CellQueries,
+    /// How lists are read.
+    #[serde(default)]
+    pub reads: Reads,
+    /// Hits per query.
+    #[serde(default = "hits_default")]
+    pub k: usize,
+    /// Whether matches are counted.
+    #[serde(default)]
+    pub count: bool,
+    /// Whether every matching document is scored.
+    #[serde(default)]
+    pub exhaustive: bool,
+    /// BM25 k1: saturation of the term frequency.
+    #[serde(default = "k1_default")]
+    pub k1: f64,
+    /// BM25 b: weight of the document length, 0 to 1.
+    #[serde(default = "b_default")]
+    pub b: f64,
+    /// Query threads; of a searcher each is pinned to a processor.
+    #[serde(default = "threads_default")]
+    pub threads: usize,
+    /// Seconds that the second repetition takes at least: it is itself repeated until then [default: 0.25 for
+    /// an index in memory, else 0].
+    #[serde(default)]
+    pub seconds: Option<f64>,
+    /// Memory limit of the process in bytes. Whoever starts the process makes the control group.
+    #[serde(default, with = "as_text::bytes")]
+    pub limit: Option<u64>,
+    /// Events of the processor that are counted during the second repetition.
+    #[serde(default, with = "as_text::optional")]
+    pub counters: Option<CounterSet>,
+    /// What the process joins before it opens the index.
+    #[serde(default)]
+    pub process: ProcessPlace,
+}
+
+/// Control groups and processor of the process of a cell.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ProcessPlace {
+    /// Files of control groups into which the process first writes its process id.
+    pub join: Vec<PathBuf>,
+    /// The same of a control group that throttles reads.
+    pub throttle: Option<PathBuf>,
+    /// The memory statistics file of the control group.
+    pub stat: Option<PathBuf>,
+    /// Number of the processor to which the process is pinned with all its threads.
+    pub processor: Option<usize>,
+}
+
+impl Cell {
+    /// The search options.
+    ///
+    /// # Errors
+    /// If a parameter of BM25 is out of its range.
+    pub(crate) fn search(&self) -> crate::Result<SearchOptions> {
+        Ok(SearchOptions {
+            k: self.k,
+            exhaustive: self.exhaustive,
+            count: self.count,
+            scorer: Bm25::new(self.k1, self.b)?.into(),
+            ..SearchOptions::default()
+        })
+    }
+}
+
+fn hits_default() -> usize {
+    10
+}
+
+fn k1_default() -> f64 {
+    DEFAULT_K1
+}
+
+fn b_default() -> f64 {
+    DEFAULT_B
+}
+
+fn threads_default() -> usize {
+    1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_round_trips_through_json() {
+        let list = r#"{"index": "i", "queries": {"terms": [["a", "ü\""], ["c", "d"]], "shape": "AND", "field": 3},
+            "reads": {"by": "lists", "mode": "base", "dram": "50M", "region": "file:/dev/shm/a", "size": "5%"},
+            "k": 1024, "count": true, "k1": 0.9, "b": 0, "counters": "top-down", "limit": "7",
+            "process": {"join": ["/sys/fs/cgroup/x/cgroup.procs"], "processor": 1}}"#;
+        let engine = r#"{"index": "i", "queries": {"file": "q"}, "threads": 2,
+            "reads": {"by": "engine", "size": "0.5%", "io": "pread", "policy": "sieve"}}"#;
+        let memory = r#"{"index": "i", "queries": {"texts": ["+a b"]},
+            "reads": {"by": "searcher", "region": "numa:1", "slow-tier": "300,2.5"}}"#;
+        for text in [list, engine, memory] {
+            let cell: Cell = serde_json::from_str(text).unwrap();
+            let again = serde_json::to_string(&cell).unwrap();
+            assert_eq!(serde_json::from_str::<Cell>(&again).unwrap(), cell, "{again}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_member_is_named() {
+        let wrong = [
+            (r#"{"index": "i"}"#, "queries"),
+            (r#"{"index": "i", "queries": {"texts": []}, "hits": 3}"#, "hits"),
+            (r#"{"index": "i", "queries": {"texts": []}, "reads": {"by": "engine", "dram": "x"}}"#, "size"),
+            (
+                r#"{"index": "i", "queries": {"texts": []}, "reads": {"by": "engine", "mode": "base"}}"#,
+                "mode",
+            ),
+            (r#"{"index": "i", "queries": {"texts": []}, "reads": {"by": "disk"}}"#, "disk"),
+        ];
+        for (text, word) in wrong {
+            let error = serde_json::from_str::<Cell>(text).unwrap_err().to_string();
+            assert!(error.contains(word) && !error.contains('\n'), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! The queries of a cell.
+
+use super::as_text;
+use super::query_kind::QueryShape;
+use crate::{Result, query_lines};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use tierdex::index::Index;
+use tierdex::query::Query;
+
+/// The queries of a cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(
+    untagged,
+    deny_unknown_fields,
+    expecting = "`queries` has either `texts`, or `file`, or `terms`, `shape` and `field`"
+)]
+pub enum CellQueries {
+    /// In the query language.
+    Texts {
+        /// One text per query.
+        texts: Vec<String>,
+    },
+    /// A file with one query in the query language per line.
+    File {
+        /// Its path.
+        file: PathBuf,
+    },
+    /// Terms of a field as they are in the dictionary.
+    Terms {
+        /// The terms of each query.
+        terms: Vec<Vec<String>>,
+        /// The form of the queries.
+        #[serde(with = "as_text")]
+        shape: QueryShape,
+        /// The number of the field.
+        field: usize,
+    },
+}
+
+impl CellQueries {
+    /// The queries over an index.
+    ///
+    /// # Errors
+    /// If the file cannot be read, has no query, or a query has an error of syntax.
+    pub(super) fn parse(&self, index: &Index) -> Result<Vec<Query>> {
+        match self {
+            CellQueries::Texts { texts } => Ok(texts
+                .iter()
+                .map(|text| Query::parse(text, index.schema()))
+                .collect::<tierdex::Result<_>>()?),
+            CellQueries::File { file } => query_lines::read(file, index),
+            CellQueries::Terms { terms, shape, field } => {
+                Ok(terms.iter().map(|terms| shape.query(*field, terms)).collect())
+            }
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! How the queries of a cell read posting lists.
+
+use super::as_text;
+use serde::{Deserialize, Serialize};
+use tierdex::cache::{Lookahead, PolicyKind};
+use tierdex::engine::{ExecutorOptions, MetaTier, Mode};
+use tierdex::index::Index;
+use tierdex::io::{EngineKind, EngineOptions, ReadDelay, RegionKind, Size};
+
+/// How queries are answered. Sizes are texts, as flags write them: `50M`, `5%`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "by", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Reads {
+    /// By a searcher on the query threads, over an index that is held in a memory region as a whole.
+    Searcher {
+        /// The region of the index.
+        #[serde(default = "dram", with = "as_text")]
+        region: RegionKind,
+        /// Emulation of a slower memory tier for its lists.
+        #[serde(default, rename = "slow-tier", with = "as_text::optional")]
+        slow_tier: Option<ReadDelay>,
+    },
+    /// By an engine, over an index that is held in a memory region as a whole.
+    HeldEngine {
+        /// The region of the index.
+        #[serde(default = "dram", with = "as_text")]
+        region: RegionKind,
+        /// Whether a query is submitted when the one before is answered, instead of as a batch.
+        #[serde(default)]
+        single: bool,
+    },
+    /// By an engine that reads pages into its cache.
+    Engine(EngineReads),
+    /// By an executor in a mode of the APCache thesis.
+    Lists(ListReads),
+}
+
+impl Default for Reads {
+    fn default() -> Reads {
+        Reads::Searcher { region: RegionKind::Dram, slow_tier: None }
+    }
+}
+
+/// Settings of an engine. What is left out is chosen as for users.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct EngineReads {
+    /// Memory budget in bytes.
+    #[serde(with = "as_text::bytes")]
+    pub dram: Option<u64>,
+    /// Size of the cache; without it the cache is in DRAM and counts towards the budget.
+    #[serde(with = "as_text::optional")]
+    pub size: Option<Size>,
+    /// Memory region of a cache whose size is given.
+    #[serde(with = "as_text")]
+    pub region: RegionKind,
+    /// Memory tier of terms, skip data and lengths.
+    #[serde(with = "as_text::optional")]
+    pub meta_tier: Option<MetaTier>,
+    /// Eviction policy.
+    #[serde(with = "as_text::optional")]
+    pub policy: Option<PolicyKind>,
+    /// Interface of reads.
+    #[serde(with = "as_text")]
+    pub io: EngineKind,
+    /// Reads in flight.
+    pub depth: usize,
+    /// Whether a query is submitted when the one before is answered, instead of as a batch.
+    pub single: bool,
+}
+
+impl Default for EngineReads {
+    fn default() -> EngineReads {
+        EngineReads {
+            dram: None,
+            size: None,
+            region: RegionKind::Dram,
+            meta_tier: None,
+            policy: None,
+            io: EngineKind::Auto,
+            depth: DEPTH,
+            single: false,
+        }
+    }
+}
+
+/// Reads in flight, by default.
+const DEPTH: usize = 32;
+
+/// Settings of a mode of the thesis.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ListReads {
+    /// The mode.
+    #[serde(with = "as_text")]
+    pub mode: Mode,
+    /// Memory budget in bytes.
+    #[serde(default, with = "as_text::bytes")]
+    pub dram: Option<u64>,
+    /// Size of the postings cache.
+    #[serde(default = "all_postings", with = "as_text")]
+    pub size: Size,
+    /// Memory region of the postings cache.
+    #[serde(default = "dram", with = "as_text")]
+    pub region: RegionKind,
+    /// Memory tier of terms, skip data and lengths.
+    #[serde(default = "metadata_in_dram", with = "as_text")]
+    pub meta_tier: MetaTier,
+    /// Bytes of a cache segment (thesis, section 7.2).
+    #[serde(default = "segment")]
+    pub segment: u64,
+    /// How far ahead lists are prefetched.
+    #[serde(default = "adaptive", with = "lookahead_text")]
+    pub lookahead: Lookahead,
+    /// Eviction policy.
+    #[serde(default = "lru", with = "as_text")]
+    pub policy: PolicyKind,
+    /// Interface of reads.
+    #[serde(default = "auto", with = "as_text")]
+    pub io: EngineKind,
+    /// Whether the system reads ahead in files.
+    #[serde(default = "yes")]
+    pub readahead: bool,
+    /// Reads in flight.
+    #[serde(default = "depth")]
+    pub depth: usize,
+    /// Number of lookahead samples that are kept.
+    #[serde(default)]
+    pub samples: usize,
+}
+
+impl EngineReads {
+    /// The options of the engine.
+    pub(crate) fn options(&self, index: &Index, threads: usize, k: usize) -> ExecutorOptions {
+        let defaults = ExecutorOptions::default();
+        let options = ExecutorOptions {
+            policy: self.policy.unwrap_or(defaults.policy),
+            engine: EngineOptions { kind: self.io, depth: self.depth, direct: true },
+            threads,
+            dram: self.dram,
+            hits_max: k,
+            ..defaults
+        };
+        let cache = self.size.map(|size| (self.region.clone(), size));
+        options.complete(index, cache, self.meta_tier.clone())
+    }
+}
+
+impl ListReads {
+    /// The options of the executor.
+    pub(crate) fn options(&self, threads: usize, k: usize) -> ExecutorOptions {
+        let kind = match self.io {
+            EngineKind::Auto | EngineKind::Uring if !self.mode.has_cache() => EngineKind::Mmap,
+            kind => kind,
+        };
+        ExecutorOptions {
+            mode: self.mode,
+            region: self.region.clone(),
+            size: self.size,
+            cache_in_budget: false,
+            list_cell_bytes: self.segment as usize,
+            policy: self.policy,
+            lookahead: self.lookahead,
+            engine: EngineOptions { kind, depth: self.depth, direct: false },
+            kernel_readahead: self.readahead,
+            threads,
+            meta_tier: self.meta_tier.clone(),
+            dram: self.dram,
+            hits_max: k,
+            lookahead_samples: self.samples,
+            ..ExecutorOptions::default()
+        }
+    }
+}
+
+/// A lookahead as flags write it: `adaptive`, or a number of queries.
+pub(crate) fn show_lookahead(lookahead: Lookahead) -> String {
+    match lookahead {
+        Lookahead::Adaptive => "adaptive".to_string(),
+        Lookahead::Queries(queries) => queries.to_string(),
+        Lookahead::Pins => "pins".to_string(),
+    }
+}
+
+/// Largest lookahead in queries: the executor plans no further ahead.
+const LOOKAHEAD_MAX: u64 = 1023;
+
+/// Parses what [`show_lookahead`] writes, except `pins`.
+pub(crate) fn read_lookahead(text: &str) -> Result<Lookahead, String> {
+    if text == "adaptive" {
+        return Ok(Lookahead::Adaptive);
+    }
+    let queries = text.parse().ok().filter(|queries| (1..=LOOKAHEAD_MAX).contains(queries));
+    let queries = queries.map(Lookahead::Queries);
+    queries.ok_or_else(|| format!("write adaptive, or a number of queries from 1 to {LOOKAHEAD_MAX}"))
+}
+
+mod lookahead_text {
+    use super::{Lookahead, read_lookahead, show_lookahead};
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(value: &Lookahead, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&show_lookahead(*value))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Lookahead, D::Error> {
+        read_lookahead(&String::deserialize(from)?).map_err(D::Error::custom)
+    }
+}
+
+fn dram() -> RegionKind {
+    RegionKind::Dram
+}
+
+fn all_postings() -> Size {
+    Size::BasisPoints(10_000)
+}
+
+fn metadata_in_dram() -> MetaTier {
+    MetaTier::Dram
+}
+
+fn segment() -> u64 {
+    32 << 10
+}
+
+fn adaptive() -> Lookahead {
+    Lookahead::Adaptive
+}
+
+fn lru() -> PolicyKind {
+    PolicyKind::Lru
+}
+
+fn auto() -> EngineKind {
+    EngineKind::Auto
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn depth() -> usize {
+    DEPTH
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lookaheads_round_trip() {
+        for name in ["adaptive", "1", "1023"] {
+            assert_eq!(show_lookahead(read_lookahead(name).unwrap()), name);
+        }
+        assert!(["", "0", "1024", "pins"].iter().all(|wrong| read_lookahead(wrong).is_err()));
+    }
+}

@@ -1,0 +1,135 @@
+//! A pair: one cell, measured with both builds.
+
+use crate::cache::drop_page_cache;
+use crate::cell::{Cell, CellMeasurement, Launch, ProcessPlace};
+use crate::cgroup::{Cgroup, CgroupParent};
+use crate::{Error, Result};
+use serde::Serialize;
+use std::path::Path;
+use tierdex::index::Stop;
+
+/// The programs of both builds, and what their cells need.
+pub(super) struct Builds {
+    a: Launch,
+    b: Launch,
+    /// For cells with a memory limit.
+    groups: Option<CgroupParent>,
+}
+
+/// The measurements of both builds.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Pair {
+    pub(super) a: CellMeasurement,
+    pub(super) b: CellMeasurement,
+}
+
+impl Pair {
+    /// Time of the first build divided by that of the second.
+    pub(super) fn ratio(&self) -> f64 {
+        self.a.seconds.max(1e-9) / self.b.seconds.max(1e-9)
+    }
+}
+
+/// Median queries per second of both builds.
+pub(super) fn median_speeds(pairs: &[Pair]) -> (f64, f64) {
+    let median = |speed: &dyn Fn(&Pair) -> f64| {
+        let mut speeds: Vec<f64> = pairs.iter().map(speed).collect();
+        speeds.sort_unstable_by(f64::total_cmp);
+        speeds.get(speeds.len() / 2).copied().unwrap_or_default()
+    };
+    (median(&|pair| pair.a.qps()), median(&|pair| pair.b.qps()))
+}
+
+impl Builds {
+    /// Both programs.
+    ///
+    /// # Errors
+    /// If a cell has a memory limit and control groups are not permitted.
+    pub(super) fn new<'c>(a: &Path, b: &Path, mut cells: impl Iterator<Item = &'c Cell>) -> Result<Builds> {
+        let limit = cells.find_map(|cell| cell.limit);
+        let groups = limit.map(|_| CgroupParent::memory()).transpose()?;
+        // Fails before the first cell.
+        groups.as_ref().zip(limit).map(|(groups, limit)| groups.create_limited(limit)).transpose()?;
+        let launch = |program: &Path| Launch::Process(program.to_path_buf(), vec!["cell".to_string()]);
+        Ok(Builds { a: launch(a), b: launch(b), groups })
+    }
+
+    /// Measures a cell with both builds; the first one goes first in even rounds. The inner error is why a
+    /// process failed, or that the answers differ.
+    ///
+    /// # Errors
+    /// If a process cannot be started, or `stop` is raised.
+    pub(super) fn measure(
+        &self,
+        cell: &Cell,
+        round: usize,
+        stop: &Stop,
+    ) -> Result<std::result::Result<Pair, String>> {
+        let (a, b) = match round.is_multiple_of(2) {
+            true => {
+                let a = self.run(&self.a, cell, stop)?;
+                (a, self.run(&self.b, cell, stop)?)
+            }
+            false => {
+                let b = self.run(&self.b, cell, stop)?;
+                (self.run(&self.a, cell, stop)?, b)
+            }
+        };
+        let named = |build: &str, found: std::result::Result<CellMeasurement, String>| {
+            found.map_err(|why| format!("build {build}: {why}"))
+        };
+        Ok(named("A", a).and_then(|a| Ok(Pair { a, b: named("B", b)? })).and_then(Pair::with_equal_answers))
+    }
+
+    fn run(
+        &self,
+        launch: &Launch,
+        cell: &Cell,
+        stop: &Stop,
+    ) -> Result<std::result::Result<CellMeasurement, String>> {
+        let group = self.groups.as_ref().zip(cell.limit);
+        let group = group.map(|(groups, limit)| groups.create_limited(limit)).transpose()?;
+        if group.is_some() {
+            drop_page_cache()?;
+        }
+        let process = ProcessPlace {
+            join: group.as_ref().map(Cgroup::procs).into_iter().chain(cell.process.join.clone()).collect(),
+            stat: group.as_ref().map(Cgroup::stat).or_else(|| cell.process.stat.clone()),
+            ..cell.process.clone()
+        };
+        let found = launch.measure(&Cell { process, ..cell.clone() }, group.as_ref(), stop)?;
+        stop.check().map_err(|_| Error::Interrupted)?;
+        Ok(found)
+    }
+}
+
+impl Pair {
+    fn with_equal_answers(self) -> std::result::Result<Pair, String> {
+        if self.a.checksum == self.b.checksum {
+            return Ok(self);
+        }
+        Err(format!(
+            "the answers of both builds differ ({} hits, {} matches; {} hits, {} matches)",
+            self.a.hits, self.a.matches, self.b.hits, self.b.matches
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn different_answers_are_an_error() {
+        let measured = |checksum, seconds| CellMeasurement {
+            checksum,
+            seconds,
+            queries: 3,
+            ..CellMeasurement::default()
+        };
+        let pair = Pair { a: measured(1, 3.0), b: measured(1, 2.0) }.with_equal_answers().unwrap();
+        assert_eq!((pair.ratio(), median_speeds(&[pair])), (1.5, (1.0, 1.5)));
+        let different = Pair { a: measured(1, 3.0), b: measured(2, 2.0) };
+        assert!(different.with_equal_answers().unwrap_err().contains("answers of both builds differ"));
+    }
+}
