@@ -38,22 +38,3 @@ pub(super) mod optional {
         text.map(|text| text.parse().map_err(D::Error::custom)).transpose()
     }
 }
-
-/// Numbers of bytes as sizes: `50M`.
-pub(super) mod bytes {
-    use serde::de::Error;
-    use serde::{Deserializer, Serializer};
-    use tierdex::io::Size;
-
-    pub(crate) fn serialize<S: Serializer>(value: &Option<u64>, to: S) -> Result<S::Ok, S::Error> {
-        super::optional::serialize(&value.map(Size::Bytes), to)
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-        match super::optional::deserialize(from)? {
-            None => Ok(None),
-            Some(Size::Bytes(bytes)) => Ok(Some(bytes)),
-            Some(size) => Err(D::Error::custom(format!("`{size}` is not a size in bytes, such as 50M"))),
-        }
-    }
-}

@@ -20,6 +20,7 @@
 //! The experiments [`cache`](crate::cache) and [`paper`](crate::paper) make their cells; `compare` runs any
 //! cells with two builds.
 
+mod as_size;
 mod as_text;
 mod launch;
 mod measure;
@@ -78,7 +79,7 @@ pub struct Cell {
     #[serde(default)]
     pub seconds: Option<f64>,
     /// Memory limit of the process in bytes. Whoever starts the process makes the control group.
-    #[serde(default, with = "as_text::bytes")]
+    #[serde(default, with = "as_size")]
     pub limit: Option<u64>,
     /// Events of the processor that are counted during the second repetition.
     #[serde(default, with = "as_text::optional")]

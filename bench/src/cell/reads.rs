@@ -1,6 +1,6 @@
 //! How the queries of a cell read posting lists.
 
-use super::as_text;
+use super::{as_size, as_text};
 use serde::{Deserialize, Serialize};
 use tierdex::cache::{Lookahead, PolicyKind};
 use tierdex::engine::{ExecutorOptions, MetaTier, Mode};
@@ -46,7 +46,7 @@ impl Default for Reads {
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct EngineReads {
     /// Memory budget in bytes.
-    #[serde(with = "as_text::bytes")]
+    #[serde(with = "as_size")]
     pub dram: Option<u64>,
     /// Size of the cache; without it the cache is in DRAM and counts towards the budget.
     #[serde(with = "as_text::optional")]
@@ -95,7 +95,7 @@ pub struct ListReads {
     #[serde(with = "as_text")]
     pub mode: Mode,
     /// Memory budget in bytes.
-    #[serde(default, with = "as_text::bytes")]
+    #[serde(default, with = "as_size")]
     pub dram: Option<u64>,
     /// Size of the postings cache.
     #[serde(default = "all_postings", with = "as_text")]
