@@ -83,7 +83,6 @@ fn usage_errors_are_one_line() {
         ("search", "arguments were not provided: <DIR>"),
         ("search i cat --format yaml", "[possible values: table, json]"),
         ("serch", "unrecognized subcommand 'serch'"),
-        ("tierdex-bench frob", "see `tierdex-bench --help`"),
         ("search i cat -k many", "see `tierdex --help`"),
     ] {
         workspace.fails(2, arguments, words);
@@ -153,13 +152,7 @@ fn the_help_lists_closed_sets_of_values() {
         let text = workspace.ok(&format!("{command} --help"));
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    for (command, values) in [
-        ("index", "raw, vbyte, "),
-        ("index", "arabic, danish, "),
-        ("tierdex-bench batch", "base, base-prefetch, hybrid, hybrid-prefetch, direct]"),
-        ("tierdex-bench batch", "lru, s3-fifo, sieve, window]"),
-        ("tierdex-bench stats", "auto, uring, pread, mmap]"),
-    ] {
+    for (command, values) in [("index", "raw, vbyte, "), ("index", "arabic, danish, ")] {
         let help = help(command);
         assert!(help.contains(&format!("[possible values: {values}")), "{command}, {values}: {help}");
     }
@@ -201,10 +194,6 @@ fn counts_of_one_are_singular() {
         ("check i", "1 document, 1 term, 1 posting"),
         ("batch i --queries q --run r", "1 query, 1 hit, "),
         ("batch i --queries q --run r --count", "1 query, 1 match, "),
-        (
-            "tierdex-bench generate --docs 1 --postings 1 --vocabulary 1 --out g",
-            "1 document, 1 term, 1 posting, ",
-        ),
     ] {
         let said = workspace.ok(arguments);
         assert!(said.contains(words), "{arguments}: {said}");
@@ -230,4 +219,35 @@ fn errors_name_the_directory_of_the_index() {
     for command in ["search i cat", "explain i cat", "batch i --queries q --run r", "info i", "stats i"] {
         workspace.fails(1, command, &format!("cannot open {words}: "));
     }
+}
+
+#[test]
+fn an_unknown_kernel_is_rejected_before_any_file_is_written() {
+    let workspace = Workspace::new();
+    workspace.file("docs.jsonl", "{\"id\":\"a\",\"text\":\"cat\"}\n");
+    let run = |kernel: &str, arguments: &str| {
+        let mut command = workspace.command(arguments.split(' '));
+        let output = command.env("TIERDEX_KERNEL", kernel).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    assert_eq!(run("scalar", "index docs.jsonl --out good").0, Some(0));
+    workspace.file("q", "1\tcat\n");
+    for arguments in [
+        "index docs.jsonl --out new",
+        "info good",
+        "search good cat",
+        "explain good cat",
+        "batch good --queries q --run r",
+        "stats good",
+        "check good",
+        "demo . --out new",
+    ] {
+        let (code, error) = run("sse", arguments);
+        let line =
+            "tierdex: TIERDEX_KERNEL: no kernel is called `sse`; there are scalar, avx2, avx512f, avx512\n";
+        assert_eq!((code, &*error), (Some(2), line), "{arguments}");
+    }
+    let left = std::fs::read_dir(workspace.path("new")).map_or(0, |files| files.count());
+    assert_eq!(left, 0, "files were created");
+    assert_eq!(run("", "check good").0, Some(0), "an empty name counts as unset");
 }

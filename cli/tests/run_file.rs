@@ -77,16 +77,10 @@ fn arguments_that_name_the_same_file_are_rejected() {
         ("--queries q --run q", "--queries and --run name the same file"),
         ("--queries q --run ./same", "--queries and --run"),
         ("--queries link --run q", "--queries and --run"),
-        ("--queries q --run r --lookahead-log link", "--queries and --lookahead-log"),
-        ("--queries q --run new --lookahead-log i/../new", "--run and --lookahead-log"),
-        ("--queries q --run dangling --lookahead-log new", "--run and --lookahead-log"),
     ] {
-        workspace.fails(2, &format!("tierdex-bench batch i --mode hybrid-prefetch {files}"), words);
+        workspace.fails(2, &format!("batch i {files}"), words);
     }
     assert_eq!(fs::read_to_string(workspace.path("q")).unwrap(), "q1\tcat\n");
-    workspace.ok(
-        "tierdex-bench batch i --queries q --run /dev/null --mode hybrid-prefetch --lookahead-log /dev/null",
-    );
 }
 
 /// Descriptors that the shell has opened are appended to, not replaced.

@@ -52,7 +52,7 @@ fn circles(sources: &[File]) -> BTreeSet<(&str, &str)> {
 /// The folder of the sources of a crate.
 fn root(path: &str) -> Option<&str> {
     let end = |name: &str| path.find(name).map(|at| &path[..at + name.len()]);
-    end("src/").or_else(|| end("cli/bench/"))
+    end("src/").or_else(|| end("bench/program/"))
 }
 
 fn circles_of_crate<'a>(files: &BTreeMap<Path, Source<'a>>) -> Vec<(&'a str, &'a str)> {

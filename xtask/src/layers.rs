@@ -18,7 +18,7 @@ const CRATES: &[(&str, &str, &[&str])] = &[
     ("tierdex_cli", "cli/src/", &["tierdex"]),
     ("tierdex_python_writer", "python/writer/src/", &[]),
     ("tierdex_python", "python/src/", &["tierdex", "tierdex_python_writer"]),
-    ("tierdex-bench", "cli/bench/", &["tierdex", "tierdex_bench", "tierdex_cli"]),
+    ("tierdex-bench", "bench/program/", &["tierdex", "tierdex_bench", "tierdex_cli"]),
     // Contains the names of the crates in strings, but depends on none of them.
     (
         "xtask",

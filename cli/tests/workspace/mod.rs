@@ -1,6 +1,10 @@
-//! A temporary directory for a test, with the commands run in it.
+//! A temporary directory for a test, with the commands run in it. The tests of the packages of `tierdex` and
+//! of `tierdex-bench` share it.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
+
+pub mod control_group;
+pub mod limited;
 
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
@@ -13,6 +17,13 @@ use tierdex::io::start_with_default_signals;
 
 /// Time after which a test fails that waits for a process: far longer than any of them needs.
 pub const WAIT_MAX: Duration = Duration::from_secs(300);
+
+/// The program of the package that is tested.
+pub const PROGRAM: &str =
+    match (option_env!("CARGO_BIN_EXE_tierdex"), option_env!("CARGO_BIN_EXE_tierdex-bench")) {
+        (Some(path), _) | (None, Some(path)) => path,
+        (None, None) => panic!("cargo names the program of a package to its tests"),
+    };
 
 /// Flag of `open`: does not wait for the other end of a pipe.
 const O_NONBLOCK: i32 = 0o4000;
@@ -85,13 +96,10 @@ impl Workspace {
     }
 }
 
-/// The program `tierdex` with these arguments, or `tierdex-bench` if that is the first argument.
-/// Signals end it, also if the tests run under `nohup` or in the background of a shell.
+/// The program with these arguments. Signals end it, also if the tests run under `nohup` or in the background
+/// of a shell.
 pub fn program<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command {
-    let mut arguments = arguments.into_iter().peekable();
-    let is_bench = arguments.next_if_eq(&"tierdex-bench").is_some();
-    let tierdex = env!("CARGO_BIN_EXE_tierdex");
-    let mut command = Command::new(if is_bench { env!("CARGO_BIN_EXE_tierdex-bench") } else { tierdex });
+    let mut command = Command::new(PROGRAM);
     start_with_default_signals(command.args(arguments));
     command
 }

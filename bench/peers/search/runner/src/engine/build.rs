@@ -17,7 +17,10 @@ const PISA: &str = "pyterrier_pisa==0.4.9";
 
 /// tierdex, from the project that contains this workspace.
 pub fn tierdex() -> Built {
-    let program = cargo(&workspace().join("../../.."), "tierdex-cli", "tierdex")?;
+    let project = workspace().join("../../..");
+    let program = cargo(&project, "tierdex-cli", "tierdex")?;
+    // The server, in the same folder.
+    cargo(&project, "tierdex-bench", "tierdex-bench")?;
     Engine::new(Kind::Tierdex, vec![program.clone().into()], &[program])
 }
 

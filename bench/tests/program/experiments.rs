@@ -1,38 +1,16 @@
-//! The command `tierdex-bench`: output files and messages about wrong flags. Measured values are not
-//! checked.
+//! Experiments that run to their end: files and tables that they write, and messages about wrong flags.
 
-mod workspace;
-
+use crate::workspace::{PROGRAM, finish, program, wait_until};
+use crate::{checked, fails, index, ok, run, served};
 use std::fs;
-use std::io::Write;
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
-use workspace::{finish, program, wait_until};
-
-fn run(dir: &Path, arguments: &str) -> Output {
-    program(arguments.split(' ')).current_dir(dir).stdin(Stdio::null()).output().unwrap()
-}
-
-fn ok(dir: &Path, arguments: &str) -> String {
-    let output = run(dir, arguments);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
-
-/// Runs a command that must fail with `code` and one line that contains `words`.
-fn fails(dir: &Path, code: i32, arguments: &str, words: &str) {
-    let output = run(dir, arguments);
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "{error}");
-    assert_eq!(error.lines().count(), 1, "{error}");
-    assert!(error.starts_with("tierdex: ") && error.contains(words), "`{error}` does not contain `{words}`");
-}
+use std::process::{Command, Stdio};
+use tierdex::codec::Codec;
+use tierdex::index::Index;
 
 #[test]
 fn a_quick_codec_run_writes_report_data_and_plot() {
     let dir = tempfile::tempdir().unwrap();
-    let table =
-        ok(dir.path(), "tierdex-bench codecs --quick --codec bp256-delta --codec vbyte --out new/out");
+    let table = ok(dir.path(), "codecs --quick --codec bp256-delta --codec vbyte --out new/out");
     for words in
         ["\nuniform: ", "\nclustered: ", "\nzipf-freq: ", "bp256-delta", "scalar", "memcpy", "bits/int"]
     {
@@ -57,19 +35,16 @@ fn a_quick_codec_run_writes_report_data_and_plot() {
 #[test]
 fn lists_of_an_index_are_measured() {
     let dir = tempfile::tempdir().unwrap();
-    let documents = (0..300).map(|id| format!("{{\"id\":\"{id}\",\"text\":\"the the word{id}\"}}\n"));
-    fs::write(dir.path().join("docs.jsonl"), documents.collect::<String>()).unwrap();
-    ok(dir.path(), "index docs.jsonl --out i");
-    let table = ok(dir.path(), "tierdex-bench codecs --quick --codec streamvbyte --kernel scalar --index i");
+    index(&dir.path().join("i"), (0..300).map(|id| format!("the the word{id}")));
+    let table = ok(dir.path(), "codecs --quick --codec streamvbyte --kernel scalar --index i");
     assert!(table.contains("\nreal-freq: 0.0 million frequencies in 1 lists\n"), "{table}");
     assert!(table.contains("\nreal-freq-less-one: ") && !table.contains("\nreal: "), "{table}");
 
-    fs::write(dir.path().join("few.jsonl"), "{\"id\":\"1\",\"text\":\"the cat\"}\n").unwrap();
-    ok(dir.path(), "index few.jsonl --out few");
-    fails(dir.path(), 1, "tierdex-bench codecs --quick --index few", "no term has 256 documents");
+    index(&dir.path().join("few"), ["the cat"]);
+    fails(dir.path(), 1, "codecs --quick --index few", "no term has 256 documents");
 }
 
-const GENERATE: &str = "tierdex-bench generate --docs 2000 --postings 60000 --vocabulary 3000";
+const GENERATE: &str = "generate --docs 2000 --postings 60000 --vocabulary 3000";
 
 #[test]
 fn a_generated_index_is_valid_and_depends_on_the_seed_only() {
@@ -79,13 +54,15 @@ fn a_generated_index_is_valid_and_depends_on_the_seed_only() {
     for file in ["terms", "skips", "postings", "norms", "ids"] {
         assert!(summary.contains(&format!("\n  {file} ")), "{summary}");
     }
-    assert!(ok(dir.path(), "check one").starts_with("sound: commit 1, 6 files, "));
-    assert!(ok(dir.path(), "search one t0000001").contains("1,500 "));
+    let checked = checked(&dir.path().join("one"));
+    assert_eq!((checked.generation, checked.files), (1, 6));
+    assert_eq!(served(dir.path(), "serve one", b"COUNT\tt0000001\n"), ["READY", "1500"]);
     ok(dir.path(), &format!("{GENERATE} --seed 1 --out same"));
     ok(dir.path(), &format!("{GENERATE} --seed 2 --out other"));
     ok(dir.path(), &format!("{GENERATE} --codec raw --freq-codec vbyte --out codecs"));
-    let info = ok(dir.path(), "info codecs");
-    assert!(info.contains("raw") && info.contains("vbyte"), "{info}");
+    let codecs = Index::open(dir.path().join("codecs")).unwrap();
+    let field = &codecs.schema().fields[0];
+    assert_eq!((field.doc_codec, field.freq_codec), (Codec::Raw, Codec::VByte));
     fails(dir.path(), 2, &format!("{GENERATE} --freq-codec vbyte-delta --out wrong"), "give vbyte");
     let docs = |index| fs::read(dir.path().join(index).join("0000000000000001.0.postings")).unwrap();
     assert!(docs("one") == docs("same") && docs("one") != docs("other"));
@@ -95,9 +72,7 @@ fn a_generated_index_is_valid_and_depends_on_the_seed_only() {
 fn generate_rejects_wrong_flags_and_directories_with_one_line() {
     let dir = tempfile::tempdir().unwrap();
     let generate = |docs: &str, postings: &str, vocabulary: &str| {
-        format!(
-            "tierdex-bench generate --docs {docs} --postings {postings} --vocabulary {vocabulary} --out i"
-        )
+        format!("generate --docs {docs} --postings {postings} --vocabulary {vocabulary} --out i")
     };
     fails(dir.path(), 2, &generate("0", "1", "1"), "--docs 0: an index has 1 to 4294967294 documents");
     fails(dir.path(), 2, &generate("4294967295", "1", "1"), "--docs 4294967295");
@@ -124,13 +99,13 @@ fn generate_rejects_wrong_flags_and_directories_with_one_line() {
     fails(dir.path(), 1, &format!("{GENERATE} --out file"), "file");
     ok(dir.path(), &format!("{GENERATE} --out i"));
     fails(dir.path(), 2, &format!("{GENERATE} --out i"), "i holds an index already");
-    assert!(ok(dir.path(), "check i").starts_with("sound"));
+    checked(&dir.path().join("i"));
 }
 
 #[test]
 fn generate_leaves_no_index_when_interrupted_or_out_of_space() {
     let dir = tempfile::tempdir().unwrap();
-    let large = "tierdex-bench generate --docs 1000000 --postings 100000000 --vocabulary 10000 --out i";
+    let large = "generate --docs 1000000 --postings 100000000 --vocabulary 10000 --out i";
     let mut command = program(large.split(' '));
     command.current_dir(dir.path()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
@@ -148,10 +123,8 @@ fn generate_leaves_no_index_when_interrupted_or_out_of_space() {
     assert!(!dir.path().join("i").exists(), "nothing stays");
 
     // A limit on file sizes simulates a full device. SIGXFSZ is ignored, so writes fail.
-    let arguments = GENERATE.trim_start_matches("tierdex-bench ");
-    let script = format!("trap '' XFSZ; ulimit -f 32; exec \"$0\" {arguments} --out small");
-    let bench = env!("CARGO_BIN_EXE_tierdex-bench");
-    let output = Command::new("bash").args(["-c", &script, bench]).current_dir(dir.path()).output();
+    let script = format!("trap '' XFSZ; ulimit -f 32; exec \"$0\" {GENERATE} --out small");
+    let output = Command::new("bash").args(["-c", &script, PROGRAM]).current_dir(dir.path()).output();
     let output = output.unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!((output.status.code(), error.lines().count()), (Some(1), 1), "{error}");
@@ -163,50 +136,28 @@ fn generate_leaves_no_index_when_interrupted_or_out_of_space() {
 fn codecs_rejects_wrong_flags_and_directories_with_one_line() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("file"), "").unwrap();
-    fails(dir.path(), 2, "tierdex-bench codecs --codec zip", "unknown codec `zip`; there are raw, vbyte, ");
-    fails(dir.path(), 2, "tierdex-bench codecs --kernel mmx", "no kernel is called `mmx`");
-    fails(dir.path(), 1, "tierdex-bench codecs --index none", "none");
-    fails(dir.path(), 1, "tierdex-bench codecs --codec vbyte --out file", "file");
-    for wrong in [
-        "tierdex-bench",
-        "tierdex-bench frob",
-        "tierdex-bench codecs --seed x",
-        "tierdex-bench codecs --frob",
-        "tierdex-bench codecs more",
-    ] {
+    fails(dir.path(), 2, "codecs --codec zip", "unknown codec `zip`; there are raw, vbyte, ");
+    fails(dir.path(), 2, "codecs --kernel mmx", "no kernel is called `mmx`");
+    fails(dir.path(), 1, "codecs --index none", "none");
+    fails(dir.path(), 1, "codecs --codec vbyte --out file", "file");
+    for wrong in ["frob", "codecs --seed x", "codecs --frob", "codecs more"] {
         assert_eq!(run(dir.path(), wrong).status.code(), Some(2), "{wrong}");
     }
+    assert_eq!(program([]).output().unwrap().status.code(), Some(2));
     assert!(!dir.path().join("none").exists());
-}
-
-/// The output lines of a server for these input lines.
-fn served(dir: &Path, arguments: &str, lines: &[u8]) -> Vec<String> {
-    let mut command = program(arguments.split(' '));
-    command.current_dir(dir);
-    let mut server =
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    server.stdin.take().unwrap().write_all(lines).unwrap();
-    let output = finish(server);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap().lines().map(str::to_string).collect()
 }
 
 #[test]
 fn the_server_answers_each_line_with_one_line() {
     let dir = tempfile::tempdir().unwrap();
-    let documents = (0..600).map(|id| {
-        let text = if id % 3 == 0 { "cat dog" } else { "cat cat" };
-        format!("{{\"id\":\"{id}\",\"text\":\"{text}\"}}\n")
-    });
-    fs::write(dir.path().join("docs.jsonl"), documents.collect::<String>()).unwrap();
-    ok(dir.path(), "index docs.jsonl --out i");
+    index(&dir.path().join("i"), (0..600).map(|id| if id % 3 == 0 { "cat dog" } else { "cat cat" }));
     let lines = "COUNT\tcat\nTOP_10\tcat\nTOP_1000\tdog\nTOP_5_COUNT\t+cat +dog\nCOUNT\tcat dog\nDOCS_2\tdog\n\
                  NOPE\tcat\nCOUNT\ncat\nCOUNT\tx~3\nCOUNT\tfish\n";
     for arguments in [
-        "tierdex-bench serve i",
-        "tierdex-bench serve i --exhaustive",
-        "tierdex-bench serve i --keep-in dram --slow-tier 10,50",
-        "tierdex-bench serve i --cache dram:1M --threads 1",
+        "serve i",
+        "serve i --exhaustive",
+        "serve i --keep-in dram --slow-tier 10,50",
+        "serve i --cache dram:1M --threads 1",
     ] {
         let answers = served(dir.path(), arguments, lines.as_bytes());
         assert_eq!(answers[..6], ["READY", "600", "10", "200", "200", "600"]);
@@ -231,12 +182,10 @@ fn the_server_answers_each_line_with_one_line() {
 #[test]
 fn the_server_times_a_batch_of_lines() {
     let dir = tempfile::tempdir().unwrap();
-    let documents = (0..300).map(|id| format!("{{\"id\":\"{id}\",\"text\":\"the word{id}\"}}\n"));
-    fs::write(dir.path().join("docs.jsonl"), documents.collect::<String>()).unwrap();
+    index(&dir.path().join("i"), (0..300).map(|id| format!("the word{id}")));
     fs::write(dir.path().join("lines"), "COUNT\tthe\nTOP_7\tthe\nNOPE\tthe\nDOCS_2\tword5\n").unwrap();
-    ok(dir.path(), "index docs.jsonl --out i");
     let batches = "!BATCH\tlines\t2\tlatencies\n!BATCH\tlines\t0\t-\n!BATCH\tmissing\t1\t-\n";
-    let answers = served(dir.path(), "tierdex-bench serve i", batches.as_bytes());
+    let answers = served(dir.path(), "serve i", batches.as_bytes());
     let times: serde_json::Value = serde_json::from_str(&answers[1]).unwrap();
     assert_eq!((&times["n"], &times["sum"], &times["unsupported"]), (&4.into(), &308.into(), &1.into()));
     assert!(times["p50_ns"].as_u64() <= times["p99_ns"].as_u64() && times["wall_ns"].is_u64());
@@ -247,47 +196,10 @@ fn the_server_times_a_batch_of_lines() {
 }
 
 #[test]
-fn an_unknown_kernel_is_rejected_before_any_file_is_written() {
-    let dir = tempfile::tempdir().unwrap();
-    fs::write(dir.path().join("docs.jsonl"), "{\"id\":\"a\",\"text\":\"cat\"}\n").unwrap();
-    let run = |kernel: &str, arguments: &str| {
-        let mut command = program(arguments.split(' '));
-        command.current_dir(dir.path()).stdin(Stdio::null());
-        let output = command.env("TIERDEX_KERNEL", kernel).output().unwrap();
-        (output.status.code(), String::from_utf8(output.stderr).unwrap())
-    };
-    assert_eq!(run("scalar", "index docs.jsonl --out good").0, Some(0));
-    fs::write(dir.path().join("q"), "1\tcat\n").unwrap();
-    for arguments in [
-        "index docs.jsonl --out new",
-        "info good",
-        "search good cat",
-        "explain good cat",
-        "batch good --queries q --run r",
-        "stats good",
-        "check good",
-        "demo . --out new",
-        "tierdex-bench codecs --quick",
-        "tierdex-bench intersect --quick",
-        "tierdex-bench generate --docs 9 --postings 9 --vocabulary 5 --out new",
-        "tierdex-bench serve good",
-        "tierdex-bench cache good --out new",
-    ] {
-        let (code, error) = run("sse", arguments);
-        let line =
-            "tierdex: TIERDEX_KERNEL: no kernel is called `sse`; there are scalar, avx2, avx512f, avx512\n";
-        assert_eq!((code, &*error), (Some(2), line), "{arguments}");
-    }
-    let left = fs::read_dir(dir.path().join("new")).map_or(0, |files| files.count());
-    assert_eq!(left, 0, "files were created");
-    assert_eq!(run("", "check good").0, Some(0), "an empty name counts as unset");
-}
-
-#[test]
 fn caches_are_measured_in_separate_processes() {
     let dir = tempfile::tempdir().unwrap();
     ok(dir.path(), &format!("{GENERATE} --out i"));
-    let run = "tierdex-bench cache i --out o --no-group --keep-caches --region dram --modes memory,hybrid-prefetch,direct \
+    let run = "cache i --out o --no-group --keep-caches --region dram --modes memory,hybrid-prefetch,direct \
                --slow-tier 5 --sizes 20,100 --count 10 --lookahead adaptive";
     let table = ok(dir.path(), &run.split_whitespace().collect::<Vec<_>>().join(" "));
     let of = |start: &str| table.lines().filter(|line| line.starts_with(start)).count();
@@ -301,7 +213,7 @@ fn caches_are_measured_in_separate_processes() {
         read("report.md").contains("tierdex-bench cache i --out o --modes memory,hybrid-prefetch,direct ")
     );
 
-    let small = "tierdex-bench cache i --out p --no-group --keep-caches --region dram --modes direct --dram 1M --sizes 20";
+    let small = "cache i --out p --no-group --keep-caches --region dram --modes direct --dram 1M --sizes 20";
     let why = "exit code 1: tierdex: a budget of 1M of DRAM is too small";
     fails(dir.path(), 1, small, &format!("all cells failed, the first one: {why}"));
     let report = fs::read_to_string(dir.path().join("p/report.md")).unwrap();
@@ -312,7 +224,7 @@ fn caches_are_measured_in_separate_processes() {
 fn caches_are_measured_on_a_disk_that_seeks() {
     let dir = tempfile::tempdir().unwrap();
     ok(dir.path(), &format!("{GENERATE} --out i"));
-    let command = "tierdex-bench cache i --out o --no-group --keep-caches --region dram --devices ssd,hdd --sizes 20 \
+    let command = "cache i --out o --no-group --keep-caches --region dram --devices ssd,hdd --sizes 20 \
                    --modes memory,hybrid-prefetch,direct --shapes SINGLE --repeats 0 --count 3";
     let output = run(dir.path(), command);
     if output.status.code() == Some(1) {
@@ -328,13 +240,13 @@ fn caches_are_measured_on_a_disk_that_seeks() {
 fn cache_rejects_wrong_flags_with_one_line() {
     let dir = tempfile::tempdir().unwrap();
     ok(dir.path(), &format!("{GENERATE} --out i"));
-    fails(dir.path(), 2, "tierdex-bench cache i --out o --segments 3K", "--segments must be powers of two");
-    fails(dir.path(), 1, "tierdex-bench cache none --out o --no-group", "none");
-    fails(dir.path(), 2, "tierdex-bench cell", "the cell is no valid JSON");
+    fails(dir.path(), 2, "cache i --out o --segments 3K", "--segments must be powers of two");
+    fails(dir.path(), 1, "cache none --out o --no-group", "none");
+    fails(dir.path(), 2, "cell", "the cell is no valid JSON");
     for wrong in
         ["--modes ram", "--sizes 0", "--classes X", "--repeats 100", "--devices nvme", "--region ram"]
     {
-        let output = self::run(dir.path(), &format!("tierdex-bench cache i --out o {wrong}"));
+        let output = run(dir.path(), &format!("cache i --out o {wrong}"));
         assert_eq!(output.status.code(), Some(2), "{wrong}");
     }
     assert!(!dir.path().join("o").exists());
@@ -343,11 +255,9 @@ fn cache_rejects_wrong_flags_with_one_line() {
 #[test]
 fn single_requests_are_timed_alone_and_beside_a_batch() {
     let dir = tempfile::tempdir().unwrap();
-    let documents = (0..3000).map(|id| format!("{{\"id\":\"{id}\",\"text\":\"the word{} the\"}}\n", id % 7));
-    fs::write(dir.path().join("docs.jsonl"), documents.collect::<String>()).unwrap();
-    ok(dir.path(), "index docs.jsonl --out i");
+    index(&dir.path().join("i"), (0..3000).map(|id| format!("the word{} the", id % 7)));
     fs::write(dir.path().join("q.txt"), "the\n+the +word3\n\n+the -word1\nnone\n").unwrap();
-    let table = ok(dir.path(), "tierdex-bench latency i --queries q.txt --dram 50M --rates 200,5000");
+    let table = ok(dir.path(), "latency i --queries q.txt --dram 50M --rates 200,5000");
     let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(rows.len(), 6, "{table}");
     for (row, name) in rows[1..].iter().zip(["alone", "beside", "ratio", "200/s", "5000/s"]) {
@@ -355,17 +265,17 @@ fn single_requests_are_timed_alone_and_beside_a_batch() {
     }
     // More requests than the queue has memory for, faster than they are answered: some are rejected.
     fs::write(dir.path().join("many.txt"), "the word1 word2\n".repeat(1000)).unwrap();
-    let table = ok(dir.path(), "tierdex-bench latency i --queries many.txt --dram 50M --rates 1000000");
+    let table = ok(dir.path(), "latency i --queries many.txt --dram 50M --rates 1000000");
     let row: Vec<&str> = table.lines().last().unwrap().split_whitespace().collect();
     assert!(row[0] == "1000000/s" && row[5].parse::<usize>().unwrap() < 3000, "{table}");
     fs::write(dir.path().join("none.txt"), "\n").unwrap();
     for (code, command, why) in [
-        (2, "tierdex-bench latency i --queries none.txt", "none.txt has no query"),
-        (1, "tierdex-bench latency i --queries missing.txt", "cannot read missing.txt"),
-        (2, "tierdex-bench latency i --queries q.txt --dram 1M", "is too small"),
-        (2, "tierdex-bench latency i --queries q.txt --mode base", "--mode"),
-        (2, "tierdex-bench latency i --queries q.txt --rates 100,0", "requests per second"),
-        (2, "tierdex-bench latency i --queries q.txt --rates 1e-30", "requests per second"),
+        (2, "latency i --queries none.txt", "none.txt has no query"),
+        (1, "latency i --queries missing.txt", "cannot read missing.txt"),
+        (2, "latency i --queries q.txt --dram 1M", "is too small"),
+        (2, "latency i --queries q.txt --mode base", "--mode"),
+        (2, "latency i --queries q.txt --rates 100,0", "requests per second"),
+        (2, "latency i --queries q.txt --rates 1e-30", "requests per second"),
     ] {
         fails(dir.path(), code, command, why);
     }
@@ -376,7 +286,7 @@ fn two_builds_are_compared_by_any_cells() {
     let dir = tempfile::tempdir().unwrap();
     ok(dir.path(), &format!("{GENERATE} --out i"));
     let flags = "--modes memory,base,direct --region dram --sizes 20 --shapes AND --count 5 --threads 2";
-    let cells = ok(dir.path(), &format!("tierdex-bench cache i --print-cells {flags}"));
+    let cells = ok(dir.path(), &format!("cache i --print-cells {flags}"));
     let names: Vec<String> = cells
         .lines()
         .map(|line| {

@@ -1,0 +1,64 @@
+//! The program `tierdex-bench`. Measured values are not checked.
+
+mod batch;
+mod budget;
+mod documents;
+mod experiments;
+mod limits;
+#[path = "../../../cli/tests/workspace/mod.rs"]
+mod workspace;
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Output, Stdio};
+use tierdex::index::{CheckReport, IndexWriter, Merge, WriterOptions, check};
+use tierdex::io::PosixDisk;
+use tierdex::schema::Schema;
+use workspace::{finish, program};
+
+/// Indexes texts, whose ids are their numbers from 0.
+fn index<T: AsRef<str>>(dir: &Path, texts: impl IntoIterator<Item = T>) {
+    let mut writer = IndexWriter::create(dir, Schema::default(), WriterOptions::default()).unwrap();
+    for (id, text) in texts.into_iter().enumerate() {
+        writer.add(&id.to_string(), "", text.as_ref()).unwrap();
+    }
+    writer.commit(Merge::One).unwrap();
+}
+
+/// The report of a check, which has no problem.
+fn checked(dir: &Path) -> CheckReport {
+    let report = check(&PosixDisk::open(dir).unwrap()).unwrap();
+    assert!(report.problems.is_empty(), "{:?}", report.problems);
+    report
+}
+
+fn run(dir: &Path, arguments: &str) -> Output {
+    program(arguments.split(' ')).current_dir(dir).stdin(Stdio::null()).output().unwrap()
+}
+
+fn ok(dir: &Path, arguments: &str) -> String {
+    let output = run(dir, arguments);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Runs a command that must fail with `code` and one line that contains `words`.
+fn fails(dir: &Path, code: i32, arguments: &str, words: &str) {
+    let output = run(dir, arguments);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{error}");
+    assert_eq!(error.lines().count(), 1, "{error}");
+    assert!(error.starts_with("tierdex: ") && error.contains(words), "`{error}` does not contain `{words}`");
+}
+
+/// The output lines of a server for these input lines.
+fn served(dir: &Path, arguments: &str, lines: &[u8]) -> Vec<String> {
+    let mut command = program(arguments.split(' '));
+    command.current_dir(dir);
+    let mut server =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    server.stdin.take().unwrap().write_all(lines).unwrap();
+    let output = finish(server);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().lines().map(str::to_string).collect()
+}
