@@ -2,7 +2,7 @@
 
 mod workspace;
 
-use workspace::{DOCUMENTS, Workspace, succeeded};
+use workspace::{DOCUMENTS, Workspace, spawn_and_finish, succeeded};
 
 #[test]
 fn an_exported_index_is_imported_and_finds_the_same() {
@@ -27,6 +27,22 @@ fn an_exported_index_is_imported_and_finds_the_same() {
     );
     workspace.ok("ciff import plain.ciff --out second --append");
     assert!(workspace.ok("info second").contains("in 2 segments"));
+}
+
+#[test]
+fn a_compressed_file_is_imported_by_way_of_a_file_that_does_not_remain() {
+    let workspace = Workspace::new();
+    workspace.file("docs.jsonl", DOCUMENTS);
+    workspace.file("temporary/.tierdex-ciff-1-0", "of another process");
+    workspace.ok("index docs.jsonl --out i");
+    workspace.ok("ciff export i i.ciff.gz");
+    let mut command = workspace.command("ciff import i.ciff.gz --out j".split(' '));
+    let output = spawn_and_finish(command.env("TMPDIR", workspace.path("temporary")));
+    succeeded(&output);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("i.ciff.gz: decompressed to "));
+    let names = std::fs::read_dir(workspace.path("temporary")).unwrap();
+    let names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, [".tierdex-ciff-1-0"]);
 }
 
 #[test]

@@ -3,12 +3,13 @@
 use super::index::{CommitArguments, SchemaArguments};
 use crate::failure::{Failure, Outcome, output_error};
 use crate::input::{Compression, OpenInput};
-use crate::run_file::{RunFile, is_in};
+use crate::run_file::{RunFile, create_unique, is_in};
 use crate::{interrupt, messages, open, size};
 use clap::{Args, Subcommand};
 use flate2::write::GzEncoder;
 use std::fs::File;
 use std::io::{Write, copy, stdout};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use tierdex::ciff::{CiffReport, export, import};
 use tierdex::index::{Manifest, Merge, Stop, WriterOptions};
@@ -139,7 +140,7 @@ fn uncompressed(path: &Path) -> Result<File, String> {
             folder.display()
         )
     };
-    let mut temporary = tempfile::tempfile_in(&folder).map_err(failed)?;
+    let mut temporary = temporary_file(&folder).map_err(failed)?;
     let bytes = copy(&mut reader, &mut temporary).map_err(|error| match error.raw_os_error() {
         Some(_) => failed(error),
         None => compression.explain(&error),
@@ -147,6 +148,15 @@ fn uncompressed(path: &Path) -> Result<File, String> {
     let shown = size::show(bytes);
     messages::print(format_args!("{}: decompressed to {shown} in {}", path.display(), folder.display()));
     Ok(temporary)
+}
+
+/// Creates a file for this user without a name, which ends with the process.
+fn temporary_file(folder: &Path) -> std::io::Result<File> {
+    let mut options = File::options();
+    options.read(true).write(true).create_new(true).mode(0o600);
+    let (path, file) = create_unique(folder, ".tierdex-ciff", |path| options.open(path))?;
+    std::fs::remove_file(path)?;
+    Ok(file)
 }
 
 /// Prints what of the file does not follow its own rules.
