@@ -3,6 +3,7 @@
 use crate::workspace::{PROGRAM, finish, program, wait_until};
 use crate::{checked, fails, index, ok, run, served};
 use std::fs;
+use std::io::Write;
 use std::process::{Command, Stdio};
 use tierdex::codec::Codec;
 use tierdex::index::Index;
