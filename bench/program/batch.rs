@@ -43,7 +43,7 @@ impl BatchArguments {
         let defaults = ExecutorOptions { lookahead_samples: samples, ..ExecutorOptions::default() };
         let mut options = self.reads.options(&self.batch.memory, defaults)?;
         let mut meta_tier = self.reads.meta_tier();
-        let held = self.held.is_given().then(|| (self.held.region(), self.held.slow_tier));
+        let held = self.held.is_given().then(|| self.held.region());
         if held.is_some() {
             if !(self.reads.is_default() && self.batch.memory.is_default()) || self.lookahead_log.is_some() {
                 return Err(held_or_cached());

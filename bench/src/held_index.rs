@@ -1,9 +1,12 @@
 //! Flags of an index that is held in memory as a whole.
 
 use crate::Result;
+use crate::slow_tier::{ReadDelay, SlowTier};
 use clap::Args;
 use tierdex::index::Index;
-use tierdex::io::{ReadDelay, RegionKind};
+use tierdex::index::{SearchOptions, SearchResult, Searcher};
+use tierdex::io::RegionKind;
+use tierdex::query::Query;
 
 /// Memory region of an index that is held in memory as a whole, and emulation of a slower tier.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
@@ -29,12 +32,39 @@ impl HeldIndexFlags {
     pub fn region(&self) -> RegionKind {
         self.keep_in.clone().unwrap_or(RegionKind::Dram)
     }
+}
 
-    /// Loads the index into the region.
+/// An index that is held in memory as a whole.
+pub(crate) enum HeldIndex {
+    Memory(Searcher),
+    Slow(Box<SlowTier>),
+}
+
+impl HeldIndex {
+    /// Loads an index into a memory region, which emulates a slower tier if there is a delay.
     ///
     /// # Errors
     /// If the region cannot be allocated, or the index is damaged.
-    pub fn load(&self, index: &Index) -> Result<()> {
-        Ok(index.keep_in(&self.region(), self.slow_tier)?)
+    pub(crate) fn load(
+        index: &Index,
+        region: &RegionKind,
+        slow_tier: Option<ReadDelay>,
+    ) -> Result<HeldIndex> {
+        if let Some(delay) = slow_tier {
+            return Ok(HeldIndex::Slow(Box::new(SlowTier::load(index, region, delay)?)));
+        }
+        index.keep_in(region)?;
+        Ok(HeldIndex::Memory(index.searcher()))
+    }
+
+    /// Evaluates a query on the calling thread.
+    ///
+    /// # Errors
+    /// As [`Searcher::search`].
+    pub(crate) fn search(&self, query: &Query, options: &SearchOptions) -> tierdex::Result<SearchResult> {
+        match self {
+            HeldIndex::Memory(searcher) => searcher.search(query, options),
+            HeldIndex::Slow(tier) => tier.search(query, options),
+        }
     }
 }

@@ -45,11 +45,13 @@ mod query_lines;
 mod random;
 mod seek_disk;
 pub mod serve;
+pub mod slow_tier;
 mod status;
 mod table;
 mod throttle;
 
 pub use error::{Error, Result};
+pub(crate) use held_index::HeldIndex;
 pub use held_index::HeldIndexFlags;
 pub use machine::Machine;
 pub use random::Random;

@@ -18,7 +18,7 @@
 mod batch;
 mod server;
 
-use crate::{Error, HeldIndexFlags, Result};
+use crate::{Error, HeldIndex, HeldIndexFlags, Result};
 use clap::Args;
 use server::{Backend, Server};
 use std::io::{BufRead, Read, Write};
@@ -63,8 +63,8 @@ pub fn run(
     let backend = match executor {
         Some(options) => Backend::Executor(Box::new(Executor::new(index, options)?)),
         None => {
-            flags.held.load(index)?;
-            Backend::Memory(index.searcher())
+            let held = &flags.held;
+            Backend::Memory(HeldIndex::load(index, &held.region(), held.slow_tier)?)
         }
     };
     let server = Server { index, backend, exhaustive: flags.exhaustive, bm25 };

@@ -131,6 +131,7 @@ fn pruning_keeps_the_number_of_hits_and_threads_keep_the_answers() {
     };
     let pruned = hits("--exhaustive false");
     assert_eq!(pruned, hits("--exhaustive false --threads 3"));
+    assert_eq!(pruned, hits("--exhaustive false --slow-tier 5,10 --threads 2"));
     let all = hits("--threads 2");
     assert_eq!((all.1, pruned.1, hits("") == all), (400, 400, true));
 }

@@ -5,10 +5,11 @@ use super::flags::Flags;
 use super::mode::CellMode;
 use super::queries::Workload;
 use crate::cell::show_lookahead;
+use crate::slow_tier::ReadDelay;
 use serde_json::{Value, json};
 use tierdex::cache::{Lookahead, PolicyKind};
 use tierdex::engine::Mode;
-use tierdex::io::{ReadDelay, Size};
+use tierdex::io::Size;
 
 /// One measurement: a combination of settings. A setting that does not apply to the mode is `None`.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -14,7 +14,7 @@ use super::measurement::{CacheCounters, CellMeasurement};
 use super::processors::Processors;
 use super::{Cell, EngineReads, Reads};
 use crate::counters::{EventCounts, Recorder};
-use crate::{Error, Result};
+use crate::{Error, HeldIndex, Result};
 use std::fs::{self, File};
 use std::hint::black_box;
 use std::io::{Read, Write};
@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 use tierdex::cache::CacheStats;
 use tierdex::engine::{Engine, Executor, Hits, SearchRequest};
 use tierdex::index::{Index, SearchHit, SearchOptions};
-use tierdex::io::{PosixDisk, ReadDelay, RegionKind};
+use tierdex::io::PosixDisk;
 use tierdex::query::Query;
 
 /// Reads a cell from `input`, measures it, and writes the measurement to `output`.
@@ -60,9 +60,11 @@ pub fn measure(cell: &Cell) -> Result<CellMeasurement> {
     let recorder = cell.counters.map(Recorder::open).transpose()?;
     let run = CellRun { cell, queries: cell.queries.parse(&index)?, options: cell.search()?, index };
     let mut measured = match &cell.reads {
-        Reads::Searcher { region, slow_tier } => run.by_searcher(region, *slow_tier, recorder)?,
+        Reads::Searcher { region, slow_tier } => {
+            run.by_searcher(&HeldIndex::load(&run.index, region, *slow_tier)?, recorder)?
+        }
         Reads::HeldEngine { region, single } => {
-            run.index.keep_in(region, None)?;
+            run.index.keep_in(region)?;
             let reads = EngineReads { single: *single, ..EngineReads::default() };
             run.by_engine(&reads, recorder)?
         }
@@ -104,23 +106,17 @@ struct ReadCounters {
 }
 
 impl CellRun<'_> {
-    fn by_searcher(
-        &self,
-        region: &RegionKind,
-        slow_tier: Option<ReadDelay>,
-        recorder: Option<Recorder>,
-    ) -> Result<CellMeasurement> {
-        self.index.keep_in(region, slow_tier)?;
+    fn by_searcher(&self, held: &HeldIndex, recorder: Option<Recorder>) -> Result<CellMeasurement> {
         let processors = Processors::allowed()?;
         let counters =
             || ReadCounters { cache: None, bytes_read: self.index.bytes_read(), fetched: fetched() };
-        let measured = self.repeat(recorder, true, &counters, &|| self.search_all(&processors))?;
+        let measured = self.repeat(recorder, true, &counters, &|| self.search_all(held, &processors))?;
         Ok(CellMeasurement { engine: "none".to_string(), ..measured })
     }
 
     /// Answers all queries by a searcher on the query threads.
-    fn search_all(&self, processors: &Processors) -> Result<Repetition> {
-        let (searcher, options, queries) = (self.index.searcher(), &self.options, &self.queries);
+    fn search_all(&self, held: &HeldIndex, processors: &Processors) -> Result<Repetition> {
+        let (options, queries) = (&self.options, &self.queries);
         let (next, measured) = (AtomicUsize::new(0), Mutex::new(Repetition::new(queries.len())));
         let work = |thread| -> Result<()> {
             processors.pin(thread)?;
@@ -128,7 +124,7 @@ impl CellRun<'_> {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 let Some(query) = queries.get(number) else { return Ok(()) };
                 let began = Instant::now();
-                let found = searcher.search(query, options)?;
+                let found = held.search(query, options)?;
                 let took = began.elapsed();
                 let mut measured = measured.lock().unwrap_or_else(PoisonError::into_inner);
                 measured.record(number, &found.hits, self.matches(found.total), took);

@@ -1,11 +1,12 @@
 //! How the queries of a cell read posting lists.
 
 use super::{as_size, as_text};
+use crate::slow_tier::ReadDelay;
 use serde::{Deserialize, Serialize};
 use tierdex::cache::{Lookahead, PolicyKind};
 use tierdex::engine::{ExecutorOptions, MetaTier, Mode};
 use tierdex::index::Index;
-use tierdex::io::{EngineKind, EngineOptions, ReadDelay, RegionKind, Size};
+use tierdex::io::{EngineKind, EngineOptions, RegionKind, Size};
 
 /// How queries are answered. Sizes are texts, as flags write them: `50M`, `5%`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

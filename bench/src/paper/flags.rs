@@ -1,9 +1,10 @@
 //! The flags of the command.
 
 use super::scale::Scale;
+use crate::slow_tier::ReadDelay;
 use clap::Args;
 use std::path::PathBuf;
-use tierdex::io::{ReadDelay, RegionKind};
+use tierdex::io::RegionKind;
 
 /// Flags of the command.
 #[derive(Args, Clone, Debug)]

@@ -1,8 +1,9 @@
 //! Evaluates one line of the protocol, from memory or through an executor.
 
+use crate::HeldIndex;
 use tierdex::Result;
 use tierdex::engine::Executor;
-use tierdex::index::{Index, SearchOptions, SearchResult, Searcher};
+use tierdex::index::{Index, SearchOptions, SearchResult};
 use tierdex::query::Query;
 use tierdex::rank::Bm25;
 use tierdex_bench_protocol::{Answer, Command};
@@ -17,7 +18,7 @@ pub(super) struct Server<'a> {
 
 /// Evaluates queries: a searcher over an index in memory, or an executor that reads postings.
 pub(super) enum Backend {
-    Memory(Searcher),
+    Memory(HeldIndex),
     Executor(Box<Executor>),
 }
 
@@ -39,7 +40,7 @@ impl Server<'_> {
         let query = Query::parse(query, self.index.schema())?;
         let options = self.options(command);
         match &self.backend {
-            Backend::Memory(searcher) => Ok(answer(command, searcher.search(&query, &options)?)),
+            Backend::Memory(held) => Ok(answer(command, held.search(&query, &options)?)),
             Backend::Executor(executor) => {
                 let (mut query, mut result) = (Some(query), Ok(Answer::Unsupported));
                 let ended: Result<()> = executor.run(

@@ -21,7 +21,7 @@ use tierdex::Error;
 use tierdex::cache::LookaheadSample;
 use tierdex::engine::{ExecutorOptions, MetaTier, THREADS_AUTO};
 use tierdex::index::{Index, SearchOptions, SearchResult, Searcher};
-use tierdex::io::{ReadDelay, RegionKind};
+use tierdex::io::RegionKind;
 use tierdex::query::Query;
 
 /// Maximum length of the example query in a warning, in characters.
@@ -86,8 +86,8 @@ pub struct ExperimentOptions {
     pub defaults: ExecutorOptions,
     /// Memory tier of dictionary, skip data and norms. By default the memory budget decides.
     pub meta_tier: Option<MetaTier>,
-    /// Region of the index if it is held in memory as a whole, and a delay of its reads.
-    pub held: Option<(RegionKind, Option<ReadDelay>)>,
+    /// Region of the index if it is held in memory as a whole.
+    pub held: Option<RegionKind>,
     /// Whether every matching document is scored.
     pub exhaustive: bool,
     /// File for samples of the lookahead.
@@ -129,12 +129,11 @@ pub fn run(arguments: &Arguments, experiment: &ExperimentOptions) -> Outcome {
     arguments.check_files(experiment.lookahead_log.as_ref())?;
     let queries = QueryFile::open(&arguments.queries)?;
     let index = open::index(&arguments.dir)?;
-    if let Some((region, delay)) = &experiment.held {
+    if let Some(region) = &experiment.held {
         let bytes = size::show(index.kept_bytes());
-        index.keep_in(region, *delay)?;
+        index.keep_in(region)?;
         if arguments.stats {
-            let delay = delay.map_or(String::new(), |delay| format!(", slow tier {delay} (emulated)"));
-            messages::print(format_args!("the index is held in {region}, {bytes}{delay}"));
+            messages::print(format_args!("the index is held in {region}, {bytes}"));
         }
     }
     let defaults = ExecutorOptions {

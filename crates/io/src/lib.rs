@@ -14,7 +14,6 @@
 //! | memory of several kinds for caches | [`Region`], [`RegionKind`], [`Size`], [`Cells`] |
 //! | asynchronous reads into that memory | [`ReadEngine`], [`EngineKind`], [`ReadTarget`], [`Completion`] |
 //! | resident files | [`ResidentBytes`], [`Arena`] |
-//! | emulated slow memory | [`ReadDelay`], [`ReadStream`] |
 //! | errors with file and offset | [`Error`], [`ErrorKind`] |
 //! | handling of exhausted memory | [`ExitOutOfMemory`], [`remove_on_out_of_memory`] |
 //! | signals of the process | [`ignore_file_size_signal`], [`keep_ignored_signals`], [`exit_with_line`] |
@@ -51,8 +50,8 @@ pub use error::{Error, ErrorKind, Result, panic_message};
 pub use fault::{Effect, FaultDisk, FaultPlan, Op, OpClass, Operation, Repeat};
 pub use mem::{CrashImage, MemDisk};
 pub use memory::{
-    Arena, CELL_BYTES_MAX, CELL_BYTES_MIN, CellMut, CellRef, Cells, ReadDelay, ReadStream, Region,
-    RegionKind, ResidentBytes, Size, available_memory,
+    Arena, CELL_BYTES_MAX, CELL_BYTES_MIN, CellMut, CellRef, Cells, Region, RegionKind, ResidentBytes, Size,
+    available_memory,
 };
 pub use posix::PosixDisk;
 pub use process::{

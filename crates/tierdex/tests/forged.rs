@@ -13,6 +13,7 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use support::corpus::{Shape, corpus};
+use support::lent::LentLists;
 use support::random::Random;
 use support::{Growth, build};
 use tierdex::Error;
@@ -22,7 +23,7 @@ use tierdex::engine::MetaTier;
 use tierdex::engine::{Executor, ExecutorOptions};
 use tierdex::index::SearchOptions;
 use tierdex::index::{Index, IndexWriter, Manifest, Merge, OpenMode, WriterOptions, check};
-use tierdex::io::{Disk, Identity, MemDisk, ReadDelay, RegionKind, SealedFile, SealedWriter, panic_message};
+use tierdex::io::{Disk, Identity, MemDisk, RegionKind, SealedFile, SealedWriter, panic_message};
 use tierdex::query::Query;
 use tierdex::schema::Schema;
 use tierdex::segment::FileKind;
@@ -166,9 +167,10 @@ fn use_index(disk: &MemDisk, random: &mut Random) -> Result<(), Error> {
     let mut errors: Vec<Error> = report.problems;
     let kept = random.one_in(2);
     if kept {
-        let slow = random.one_in(2).then_some(ReadDelay { nanoseconds: 0, gbps: None });
-        errors.extend(index.keep_in(&RegionKind::Dram, slow).err());
+        errors.extend(index.keep_in(&RegionKind::Dram).err());
     }
+    let lent = (!kept && random.one_in(2)).then(|| LentLists::load(&index));
+    let lent = lent.and_then(|lent| lent.map_err(|error| errors.push(error)).ok());
     // Both read the whole index, so they take much longer than a query.
     if random.one_in(40) {
         for field in &index.schema().fields {
@@ -180,8 +182,11 @@ fn use_index(disk: &MemDisk, random: &mut Random) -> Result<(), Error> {
         let query = Query::parse(text, index.schema())?;
         let (count, exhaustive) = (random.one_in(2), random.one_in(4));
         let k = *random.pick(&[1, 10, 100_000]);
-        let found =
-            searcher.search(&query, &SearchOptions { k, count, exhaustive, ..SearchOptions::default() });
+        let options = SearchOptions { k, count, exhaustive, ..SearchOptions::default() };
+        let found = match &lent {
+            Some(lent) => lent.search(&query, &options),
+            None => searcher.search(&query, &options),
+        };
         let shown = found.and_then(|found| {
             searcher.for_each_id(&found.hits, &found.ids, |_, _| Ok::<(), Error>(()))?;
             let shown = found.hits.iter().take(3);

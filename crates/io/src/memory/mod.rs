@@ -2,7 +2,7 @@
 //!
 //! Input: a kind of memory and a size. Output: a [`Region`] of that many bytes, all of them allocated up
 //! front, so that no later access can fail. Divided into [`Cells`], a region is shared by reading threads
-//! and a writing device. A [`ReadDelay`] makes reads of a region slower, for experiments.
+//! and a writing device.
 //!
 //! Each kind has a file: `dram`, `hugetlb`, `numa`, `dax`, `file` (of a tmpfs). This module does not know
 //! index files.
@@ -21,7 +21,6 @@ pub(crate) mod mapping;
 mod numa;
 mod page;
 #[allow(unsafe_code, reason = "one instruction, rdtsc")]
-mod read_delay;
 mod region;
 #[allow(unsafe_code, reason = "hands out parts of memory; each block says why it is sound")]
 mod resident;
@@ -30,7 +29,6 @@ mod size;
 pub use available::available_memory;
 pub use cells::{CELL_BYTES_MAX, CELL_BYTES_MIN, CellMut, CellRef, Cells};
 pub(crate) use page::PAGE_LEN;
-pub use read_delay::{ReadDelay, ReadStream};
 pub use region::{Region, RegionKind};
 pub use resident::{Arena, ResidentBytes};
 pub use size::Size;

@@ -4,11 +4,9 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::sync::Arc;
 
 use super::mapping::Mapping;
 use super::page::{HUGE_PAGE_LEN, PAGE_LEN};
-use super::read_delay::{DelayedReads, ReadDelay};
 use super::{dax, dram, file, hugetlb, numa};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -16,7 +14,6 @@ use crate::error::{Error, ErrorKind, Result};
 pub struct Region {
     kind: RegionKind,
     mapping: Mapping,
-    delayed: Option<Arc<DelayedReads>>,
 }
 
 impl fmt::Debug for Region {
@@ -39,19 +36,7 @@ impl Region {
         let len = len.filter(|len| *len > 0 && *len <= isize::MAX as usize);
         let len = len.ok_or_else(|| rejected("make", kind, &format!("{bytes} bytes are no size for it")))?;
         let mapping = kind.map(len).map_err(failed)?;
-        Ok(Region { kind: kind.clone(), mapping, delayed: None })
-    }
-
-    /// Emulates slow memory: readers of files in an arena of this region wait as long as `delay` says, see
-    /// [`ResidentBytes::wait_for`](super::ResidentBytes::wait_for).
-    #[must_use]
-    pub fn with_delay(mut self, delay: Option<ReadDelay>) -> Region {
-        self.delayed = delay.map(|delay| Arc::new(DelayedReads::new(delay)));
-        self
-    }
-
-    pub(super) fn delayed(&self) -> Option<Arc<DelayedReads>> {
-        self.delayed.clone()
+        Ok(Region { kind: kind.clone(), mapping })
     }
 
     /// The kind of memory.

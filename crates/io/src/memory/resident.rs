@@ -7,7 +7,6 @@ use std::slice;
 use std::sync::Arc;
 
 use super::mapping::Mapping;
-use super::read_delay::{DelayedReads, ReadStream};
 use super::region::Region;
 use crate::error::{Error, ErrorKind, Result};
 
@@ -24,8 +23,6 @@ pub struct ResidentBytes {
     _owner: Arc<dyn Send + Sync>,
     start: *const u8,
     len: usize,
-    /// Of an arena in emulated slow memory.
-    delayed: Option<Arc<DelayedReads>>,
 }
 
 // SAFETY: the bytes belong to the owner, which is `Send`, and are only read.
@@ -46,7 +43,7 @@ impl ResidentBytes {
         mapping.prefer_huge_pages();
         fill(mapping.bytes_mut())?;
         let start = mapping.start().cast_const();
-        Ok(ResidentBytes { _owner: Arc::new(mapping), start, len, delayed: None })
+        Ok(ResidentBytes { _owner: Arc::new(mapping), start, len })
     }
 
     /// `len` bytes, zero at first and then filled by `fill`: in `arena` if there is one, else on the heap.
@@ -66,21 +63,6 @@ impl ResidentBytes {
         let mut bytes = vec![0; len];
         fill(&mut bytes)?;
         Ok(bytes.into())
-    }
-
-    /// Whether the bytes are in emulated slow memory.
-    #[inline]
-    pub fn is_slow(&self) -> bool {
-        self.delayed.is_some()
-    }
-
-    /// Waits until the bytes of `range`, offsets in a file, have arrived from the emulated memory; returns at
-    /// once if the bytes are not in one.
-    #[cold]
-    pub fn wait_for(&self, range: &Range<u64>, stream: &mut ReadStream) {
-        if let Some(delayed) = &self.delayed {
-            delayed.wait(range, stream);
-        }
     }
 
     /// Prefetches the cache lines of `range`, so that reads soon after do not wait for memory. Bytes outside
@@ -109,7 +91,7 @@ fn prefetch_line(_byte: &u8) {}
 
 impl From<Vec<u8>> for ResidentBytes {
     fn from(bytes: Vec<u8>) -> ResidentBytes {
-        ResidentBytes { start: bytes.as_ptr(), len: bytes.len(), _owner: Arc::new(bytes), delayed: None }
+        ResidentBytes { start: bytes.as_ptr(), len: bytes.len(), _owner: Arc::new(bytes) }
     }
 }
 
@@ -167,8 +149,7 @@ impl Arena {
         // SAFETY: within the region, initialized, and allocated once: `used` is beyond them.
         let bytes = unsafe { slice::from_raw_parts_mut(start, len) };
         fill(bytes)?;
-        let delayed = self.region.delayed();
-        Ok(ResidentBytes { _owner: self.region.clone(), start: start.cast_const(), len, delayed })
+        Ok(ResidentBytes { _owner: self.region.clone(), start: start.cast_const(), len })
     }
 }
 

@@ -10,7 +10,7 @@ use crate::segment::read::{
 use std::ops::Range;
 use std::sync::Arc;
 use tierdex_codec::{BitmapView, Codec, DecodeError, add_one, is_increasing, prefetch};
-use tierdex_io::{PAGE, ReadStream, SealedFile};
+use tierdex_io::{PAGE, SealedFile};
 
 /// Maximum blocks per read, so that a long list is never buffered whole.
 const BLOCKS_READ_MAX: usize = 128;
@@ -57,22 +57,11 @@ struct PartBuffer {
     /// Offset of the bytes in the file.
     start: u64,
     bytes: Vec<u8>,
-    /// Reads from emulated slow memory.
-    slow_reads: ReadStream,
 }
 
 impl PartBuffer {
     fn new(part: ListPart, ahead: usize) -> PartBuffer {
-        PartBuffer {
-            part,
-            last: None,
-            ahead,
-            min_ahead: ahead,
-            next: 0,
-            start: 0,
-            bytes: Vec::new(),
-            slow_reads: ReadStream::default(),
-        }
+        PartBuffer { part, last: None, ahead, min_ahead: ahead, next: 0, start: 0, bytes: Vec::new() }
     }
 
     /// Byte range of a block in the file: derived from the last range if that was of the same block or of
@@ -180,8 +169,8 @@ impl<'a> ListedBlocks<'a> {
         part: ListPart,
         block: usize,
     ) -> Result<(&'b [u8], u64)> {
-        if let Some(resident) = self.resident_bytes(file, part, block)? {
-            return Ok(resident);
+        if let Some(in_place) = self.bytes_in_place(file, part, block)? {
+            return Ok(in_place);
         }
         let range = self.range(part, block)?;
         self.load(file, part, block, range.clone())?;
@@ -189,21 +178,25 @@ impl<'a> ListedBlocks<'a> {
         Ok((bytes.expect("the range was read"), range.start))
     }
 
-    /// Bytes of a part of a block and their offset in the file, if the file is resident.
+    /// Bytes of a part of a block where they are in memory, and their offset in the file, if the file is
+    /// resident or the source lends them.
     #[inline(always)]
-    fn resident_bytes<'f>(
+    fn bytes_in_place<'f>(
         &mut self,
         file: &'f SealedFile,
         part: ListPart,
         block: usize,
-    ) -> Result<Option<(&'f [u8], u64)>> {
-        let Some(payload) = file.resident() else { return Ok(None) };
+    ) -> Result<Option<(&'f [u8], u64)>>
+    where
+        'a: 'f,
+    {
+        let Some(payload) = file.resident() else {
+            let range = self.range(part, block)?;
+            return Ok(self.source.lend(file, &range)?.map(|bytes| (bytes, range.start)));
+        };
         let range = self.range(part, block)?;
         let bytes = piece(payload, file.payload().start, &range);
         let bytes = bytes.ok_or_else(|| self.list.corrupt("a block lies outside its file"))?;
-        if payload.is_slow() {
-            payload.wait_for(&range, &mut self.buffer(part, block).slow_reads);
-        }
         Ok(Some((bytes, range.start)))
     }
 
@@ -280,7 +273,9 @@ impl<'a> Blocks<'a> {
             && list.is_interleaved(block)
         {
             let range = list.whole_range(block)?;
-            list.load(field.postings(), ListPart::Docs, block, range)?;
+            if list.source.lend(field.postings(), &range)?.is_none() {
+                list.load(field.postings(), ListPart::Docs, block, range)?;
+            }
         }
         Ok(())
     }
@@ -343,10 +338,6 @@ impl<'a> Blocks<'a> {
         let (len, last, narrow) = match self {
             Blocks::Inline(list) => {
                 let len = list.documents as usize;
-                if let Some(payload) = field.skips().resident().filter(|payload| payload.is_slow()) {
-                    let range = list.offset..list.offset + list.postings.len() as u64;
-                    payload.wait_for(&range, &mut ReadStream::default());
-                }
                 let decoded = codec.decode(&list.postings, u32::MAX, &mut out[..len]);
                 decoded.map_err(|e| decode_error(field.skips().name(), list.offset, codec, e))?;
                 (len, None, codec.has_narrow_gaps(&list.postings))
@@ -379,7 +370,7 @@ impl<'a> Blocks<'a> {
         };
         let Blocks::Listed(blocks) = self else { return Ok(None) };
         let len = blocks.list.block_len(block);
-        let Some((bytes, _)) = blocks.resident_bytes(field.postings(), part, block)? else { return Ok(None) };
+        let Some((bytes, _)) = blocks.bytes_in_place(field.postings(), part, block)? else { return Ok(None) };
         let values = codec.values_in_place(bytes, len);
         if values.is_some() {
             prefetch(bytes);

@@ -6,11 +6,11 @@ use crate::cursor::verify_uncompressed;
 use crate::error::{Error, Result};
 use crate::schema::Schema;
 use crate::segment::layout::SegmentMeta;
-use crate::segment::read::Segment;
+use crate::segment::read::{FILES, Segment};
 use std::path::Path;
 use std::sync::Arc;
 use tierdex_codec::Kernel;
-use tierdex_io::{Arena, Disk, ErrorKind, PosixDisk, ReadDelay, Region, RegionKind};
+use tierdex_io::{Arena, Disk, ErrorKind, PosixDisk, Region, RegionKind};
 
 /// One commit of an index, open for reading. Writers do not change it. Clones share its files and memory.
 ///
@@ -107,20 +107,18 @@ impl Index {
     /// As [`Index::keep_in`], in DRAM.
     #[doc(hidden)]
     pub fn load_into_memory(&self) -> Result<()> {
-        self.keep_in(&RegionKind::Dram, None)
+        self.keep_in(&RegionKind::Dram)
     }
 
     /// Loads all files that query evaluation reads into a memory region and verifies them; evaluation then
     /// reads nothing from disk. Files of ids and stored text are not included. It is one allocation of
-    /// [`Index::kept_bytes`], so that small segments share huge pages. With a `delay` the region emulates
-    /// slow memory: readers of documents and frequencies wait, those of other data do not.
+    /// [`Index::kept_bytes`], so that small segments share huge pages.
     #[doc(hidden)]
-    pub fn keep_in(&self, region: &RegionKind, delay: Option<ReadDelay>) -> Result<()> {
-        let region = Region::new(region, self.kept_bytes().max(1))?;
-        let mut arena = Arena::new(region.with_delay(delay));
+    pub fn keep_in(&self, region: &RegionKind) -> Result<()> {
+        let mut arena = Arena::new(Region::new(region, self.kept_bytes().max(1))?);
         self.0.segments.iter().try_for_each(|segment| {
             segment.keep_in_memory(&mut arena)?;
-            segment.fields().iter().try_for_each(verify_uncompressed)
+            segment.fields().iter().try_for_each(|field| verify_uncompressed(field, &FILES))
         })
     }
 

@@ -162,7 +162,7 @@ impl Searcher {
 
     /// Evaluates a query that was planned with these options, on this thread. Blocks that are not resident
     /// come from `source`.
-    pub(crate) fn answer(
+    pub fn answer(
         &self,
         plan: &QueryPlan,
         options: &SearchOptions,
@@ -262,7 +262,7 @@ impl Searcher {
     }
 
     /// Plans a query: looks up its terms and computes their weights.
-    pub(crate) fn plan(
+    pub fn plan(
         &self,
         query: &Query,
         options: &SearchOptions,

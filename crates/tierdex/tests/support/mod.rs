@@ -6,6 +6,7 @@
 #![allow(dead_code)]
 
 pub mod corpus;
+pub mod lent;
 pub mod model;
 pub mod queries;
 pub mod random;

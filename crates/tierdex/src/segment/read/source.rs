@@ -25,6 +25,16 @@ pub trait BlockSource {
     /// As [`SealedFile::read`].
     fn read(&self, file: &Arc<SealedFile>, range: Range<u64>, out: &mut Vec<u8>) -> Result<()>;
 
+    /// These bytes of a file where they are in memory, verified, if the source has them there: blocks are
+    /// then decoded or used in place, and [`BlockSource::read`] is not called for them. `None` by default.
+    ///
+    /// # Errors
+    /// As [`SealedFile::read`].
+    #[inline]
+    fn lend(&self, _file: &SealedFile, _range: &Range<u64>) -> Result<Option<&[u8]>> {
+        Ok(None)
+    }
+
     /// Called after each small unit of work, such as a block or a window of documents. The source may yield
     /// to other evaluations. `rest` are the documents, numbered in the index, that the evaluation has not
     /// visited yet: the source may hand their tail to another evaluation, and returns the new end.

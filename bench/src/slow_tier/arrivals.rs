@@ -1,0 +1,98 @@
+//! When lines of emulated slow memory arrive, for all threads that read from it.
+
+use super::delay::ReadDelay;
+use quanta::Clock;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes of a line: the unit in which persistent memory is read.
+pub(super) const LINE: u64 = 256;
+
+/// Lines that are in flight when a thread reads in order: 16 cache lines, about as many as a core fetches
+/// ahead.
+const IN_FLIGHT: u64 = 4;
+
+/// Delays the reads of all threads. Times are nanoseconds since its start, by the time stamp counter.
+pub(super) struct Arrivals {
+    clock: Clock,
+    start: u64,
+    /// Time until a line arrives.
+    latency: u64,
+    /// Time in which the memory transfers a line.
+    transfer_per_line: f64,
+    /// When the transfers requested so far end.
+    transferred: AtomicU64,
+}
+
+impl Arrivals {
+    pub(super) fn new(delay: ReadDelay) -> Arrivals {
+        let clock = Clock::new();
+        let start = clock.raw();
+        Arrivals {
+            clock,
+            start,
+            latency: u64::from(delay.nanoseconds),
+            transfer_per_line: delay.gbps.map_or(0.0, |gbps| LINE as f64 / gbps),
+            transferred: AtomicU64::new(0),
+        }
+    }
+
+    /// The time now.
+    #[inline]
+    pub(super) fn now(&self) -> u64 {
+        self.clock.delta_as_nanos(self.start, self.clock.raw())
+    }
+
+    /// When the last of `lines` arrives that are needed `now`. If they continue a sequence whose last line
+    /// arrived at `previous_arrival`, they were requested up to a latency ago, [`IN_FLIGHT`] at a time.
+    pub(super) fn arrival(&self, now: u64, lines: u64, previous_arrival: Option<u64>) -> u64 {
+        let interval = |lines: u64| lines * self.latency / IN_FLIGHT;
+        let earliest_request = now.saturating_sub(self.latency);
+        let (requested, arrival) = match previous_arrival {
+            Some(arrival) => (earliest_request, arrival.max(earliest_request) + interval(lines)),
+            None => (now, now + self.latency + interval(lines.saturating_sub(1))),
+        };
+        let transfer = (lines as f64 * self.transfer_per_line).round() as u64;
+        if transfer == 0 { arrival } else { arrival.max(self.reserve(requested, transfer)) }
+    }
+
+    /// When a transfer of `time` ends that starts after all others.
+    fn reserve(&self, now: u64, time: u64) -> u64 {
+        let next = |transferred: u64| Some(transferred.max(now) + time);
+        let before = self.transferred.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+        before.unwrap_or_else(|before| before).max(now) + time
+    }
+}
+
+/// The lines of a range of bytes of a file.
+pub(super) fn lines(range: &Range<u64>) -> Range<u64> {
+    range.start / LINE..range.end.div_ceil(LINE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arrivals(nanoseconds: u32, gbps: Option<f64>) -> Arrivals {
+        Arrivals::new(ReadDelay { nanoseconds, gbps })
+    }
+
+    #[test]
+    fn transfers_follow_each_other() {
+        let reads = arrivals(0, Some(1.0));
+        assert_eq!((reads.reserve(100, 20), reads.reserve(105, 20), reads.reserve(500, 20)), (120, 140, 520));
+    }
+
+    #[test]
+    fn lines_in_order_are_fetched_ahead() {
+        let reads = arrivals(100, None);
+        // A first line takes the whole latency, and the next ones follow.
+        assert_eq!(reads.arrival(1000, 1, None), 1100);
+        assert_eq!(reads.arrival(1000, 3, None), 1150);
+        // Without work in between, a line arrives every 25 ns.
+        assert_eq!(reads.arrival(1101, 1, Some(1100)), 1125);
+        // After a latency of work four lines have arrived, and more take longer.
+        assert_eq!(reads.arrival(1300, 4, Some(1100)), 1300);
+        assert_eq!(reads.arrival(1300, 8, Some(1100)), 1400);
+    }
+}

@@ -1,0 +1,111 @@
+//! The sequences of reads of one query: lines next to those of earlier reads are fetched ahead, as by the
+//! prefetchers of a processor, and lines that were read lately are in its cache.
+
+use super::arrivals::{Arrivals, lines};
+use std::ops::Range;
+
+/// Lines that a stream keeps in the CPU cache: 256 KiB, a part of a second-level cache.
+const CACHED: u64 = 1024;
+
+/// Streams of a query, at most: documents and frequencies of 16 lists.
+const STREAMS_MAX: usize = 32;
+
+/// Adjacent lines of a file that were read.
+struct Stream {
+    file: u64,
+    lines: Range<u64>,
+    /// When the last of them arrived.
+    arrival: u64,
+}
+
+/// The streams of a query, the last used one last.
+#[derive(Default)]
+pub(super) struct Streams(Vec<Stream>);
+
+impl Streams {
+    /// When the bytes of a range of a file arrive that are needed now; `None` if they are in the CPU cache.
+    pub(super) fn arrival(&mut self, arrivals: &Arrivals, file: u64, range: &Range<u64>) -> Option<u64> {
+        let read = lines(range);
+        let continues = |stream: &Stream| {
+            stream.file == file && read.start <= stream.lines.end && stream.lines.start <= read.end
+        };
+        let found = self.0.iter().rposition(continues).map(|at| self.0.remove(at));
+        let (stream, arrival) = match found {
+            Some(stream) => stream.extended(arrivals, &read),
+            None => {
+                let arrival = arrivals.arrival(arrivals.now(), read.end - read.start, None);
+                (Stream { file, lines: read, arrival }, Some(arrival))
+            }
+        };
+        if self.0.len() == STREAMS_MAX {
+            self.0.remove(0);
+        }
+        self.0.push(stream);
+        arrival
+    }
+}
+
+impl Stream {
+    /// The stream with the lines of a read that continues it, and when they arrive.
+    fn extended(mut self, arrivals: &Arrivals, read: &Range<u64>) -> (Stream, Option<u64>) {
+        let cached = self.lines.clone();
+        let new = cached.start.saturating_sub(read.start) + read.end.saturating_sub(cached.end);
+        if new == 0 {
+            return (self, None);
+        }
+        self.arrival = arrivals.arrival(arrivals.now(), new, Some(self.arrival));
+        self.lines = match read.end > cached.end {
+            true => read.start.min(cached.start).max(read.end.saturating_sub(CACHED))..read.end,
+            false => read.start..cached.end.min(read.start + CACHED),
+        };
+        let arrival = self.arrival;
+        (self, Some(arrival))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::arrivals::LINE;
+    use super::super::delay::ReadDelay;
+    use super::*;
+
+    fn arrivals() -> Arrivals {
+        Arrivals::new(ReadDelay { nanoseconds: 1000, gbps: None })
+    }
+
+    #[test]
+    fn only_lines_that_are_not_cached_are_waited_for() {
+        let (arrivals, mut streams) = (arrivals(), Streams::default());
+        let mut read = |range: Range<u64>| {
+            let before = arrivals.now();
+            let arrival = streams.arrival(&arrivals, 7, &range);
+            // The first line of a stream takes the whole latency.
+            assert!(arrival.is_none_or(|arrival| arrival >= before), "{range:?}");
+            (streams.0.last().unwrap().lines.clone(), arrival.is_some())
+        };
+        assert_eq!(read(0..10), (0..1, true));
+        assert_eq!(read(1000..1100), (3..5, true));
+        assert_eq!(read(1100..1280), (3..5, false));
+        assert_eq!(read(1280..1281), (3..6, true));
+        assert_eq!(read(600..1000), (2..6, true));
+        assert_eq!(read(1281..1536), (2..6, false));
+        assert_eq!(read(1530..5000), (2..20, true));
+        assert_eq!(read(20 * LINE..2000 * LINE), (2000 - CACHED..2000, true));
+        // The stream of the first line is still there.
+        assert_eq!(read(0..300), (0..2, true));
+        assert_eq!(read(LINE * 900..LINE * 990), (900..2000 - 1000 + CACHED - 100, true));
+    }
+
+    #[test]
+    fn files_have_streams_of_their_own_and_old_streams_are_forgotten() {
+        let (arrivals, mut streams) = (arrivals(), Streams::default());
+        for file in 0..STREAMS_MAX as u64 {
+            assert!(streams.arrival(&arrivals, file, &(0..10)).is_some());
+        }
+        assert!(streams.arrival(&arrivals, 0, &(0..10)).is_none());
+        assert!(streams.arrival(&arrivals, 99, &(0..10)).is_some());
+        assert!(streams.arrival(&arrivals, 0, &(0..10)).is_none());
+        assert!(streams.arrival(&arrivals, 1, &(0..10)).is_some());
+        assert_eq!(streams.0.len(), STREAMS_MAX);
+    }
+}
