@@ -1,63 +1,31 @@
-//! The postings cache: reads byte ranges of posting lists into memory, and checks them, before their query
-//! is evaluated.
+//! A cache of pages of files in memory cells, which threads fill by their own reads.
 //!
-//! *Input*: memory cut into cells, read engines, and requests that name the byte ranges of lists. *Output*:
-//! these bytes in memory, checked and pinned. Source: the APCache thesis, chapter 7; a cell is its cache
-//! segment (thesis, section 7.2).
+//! *Input*: memory cut into cells of a page, and a read engine for each thread. *Output*: pages that are
+//! checked and pinned.
 //!
 //! | task | API |
 //! |---|---|
-//! | a cache in a memory region | [`Cache`], [`PolicyKind`] |
-//! | threads that fill it | [`Prefetcher`], [`Lookahead`] |
-//! | to name a list | [`ListRequest`], [`ListPart`], [`ListKey`] |
-//! | to prefetch the lists of waiting queries | [`Prefetcher::push`], [`QueuedQuery::wait`] |
-//! | to fetch a list now | [`Prefetcher::fetch`] |
-//! | to fetch several at once | [`Prefetcher::start_fetches`], [`PendingList::wait`] |
-//! | to poll | [`PendingList::is_ready`], [`QueuedQuery::is_ready`], [`QueuedQuery::is_cached`] |
-//! | to look a list up, and fetch it after all queries | [`Cache::lookup`], [`Prefetcher::fetch_detached`] |
-//! | to read a list | [`FetchedList`], [`PinnedList`], [`ListStream`], [`ListReader`] |
-//! | to prefetch into the system's page cache instead | [`PagePrefetcher`], [`PageQuery`] |
-//! | single pages instead of lists, read by each thread itself | [`Frames`], [`PageReader`], [`Pin`] |
-//! | counters | [`CacheStats`], [`LookaheadSample`] |
-//! | to compare eviction policies | [`Policy`], [`BeladyWindow`] |
+//! | a cache in a memory region | [`PageCache`], [`PolicyKind`] |
+//! | to pin pages, and to read those that are missing | [`PageReader`], [`Pin`] |
+//! | to choose which reads are joined | [`measure_gap`] |
+//! | counters | [`CacheStats`] |
+//! | to compare eviction policies | [`Policy`], [`Lru`] |
 //!
-//! This crate knows byte ranges, budgets and requests; it does not know what a posting is. It makes no
-//! system call except to start threads and to wait.
+//! This crate knows pages of files; it does not know what a posting is. It makes no system call except to
+//! wait.
 
 #![forbid(unsafe_code)]
 
-mod bounce_buffer;
-mod cache;
-mod cell_links;
-mod cell_walk;
-mod entry_table;
-mod error;
-mod frames;
-mod key;
-mod list;
-mod list_reader;
-mod lookahead;
+mod hash;
 mod page_cache;
 mod page_reader;
 mod policy;
-mod queue;
 mod read_gap;
-mod request;
-mod state;
 mod stats;
 mod sync;
-mod worker;
 
-pub use cache::Cache;
-pub use frames::{Frames, Pin};
-pub use key::ListKey;
-pub use list::{FetchedList, ListStream, PendingList, PinnedList};
-pub use list_reader::ListReader;
-pub use lookahead::{Lookahead, LookaheadSample};
-pub use page_cache::{PagePrefetcher, PageQuery};
+pub use page_cache::{PageCache, Pin};
 pub use page_reader::{PageReader, READ_PAGES_MAX};
-pub use policy::{BeladyWindow, Policy, PolicyKind};
+pub use policy::{Lru, Policy, PolicyKind};
 pub use read_gap::measure_gap;
-pub use request::{ListPart, ListRequest, PARTS_MAX};
 pub use stats::CacheStats;
-pub use worker::{Prefetcher, QueuedQuery, READ_BYTES_MAX};

@@ -1,269 +1,482 @@
-//! Prefetching into the system's page cache: the mode `base-prefetch` (thesis, section 7.2.2).
+//! A cache of pages of files, shared by threads that each submit their own reads.
 //!
-//! A worker reads the lists of waiting queries through a buffer of 4,096 bytes, so that their pages are in
-//! the page cache when a query is evaluated, unless the system has evicted them. As the system does not
-//! report evictions, the lookahead is fixed: a number of queries. The worker does not check the bytes; the
-//! query checks what it reads.
+//! *Input*: pages of sealed files. *Output*: pinned frames of 4 KiB in a region that hold the pages,
+//! checked.
 //!
-//! No thread waits for ever: the worker waits for reads, and for the oldest query to end; queries wait for
-//! the worker, which always reads for the oldest query.
+//! 1. The page table is divided into shards by a hash of the page. Each shard has a lock, a part of the
+//!    frames, and an eviction policy.
+//! 2. [`PageCache::lookup`] pins the frame of a page. If the page has none, a free frame is taken, or one that
+//!    is not pinned is evicted; the caller fills it and calls [`PageCache::complete`].
+//! 3. Pins are counted without the lock. Only a lookup pins an unpinned frame, and it holds the lock: so a
+//!    frame that is found unpinned under the lock stays unpinned until the lock is released. A frame that
+//!    is being filled is not evicted either.
+//! 4. A page that cannot be read is removed from the table at once, so that the next lookup tries again.
+//!    Its frame is reused when the last pin is gone.
 
-use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::ops::Range;
+use std::sync::{Arc, OnceLock, PoisonError};
 
-use tierdex_io::{Error, PAGE, Result, panic_message};
+use hashbrown::HashTable;
+use tierdex_io::{CellMut, CellRef, Cells, Error, ErrorKind, PAGE, Result};
 
-use crate::error::stopped;
-use crate::lookahead::{LookaheadLog, LookaheadSample};
-use crate::request::{ListPart, ListRequest};
+use crate::hash::mix;
+use crate::policy::{Policy, PolicyKind};
+use crate::stats::CacheStats;
+use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, fence};
 
-/// A worker that reads into the page cache. Dropping it ends the worker after its current page.
-pub struct PagePrefetcher {
-    worker: Arc<PageWorker>,
-    thread: Option<JoinHandle<()>>,
+/// Shards, at most; each has at least [`SHARD_FRAMES_MIN`] frames, unless there is only one.
+const SHARDS_MAX: usize = 64;
+
+/// In a shard of fewer frames than this, all frames would be pinned too often.
+const SHARD_FRAMES_MIN: usize = 256;
+
+/// A page of an open file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PageKey {
+    /// [`SealedFile::number`](tierdex_io::SealedFile::number).
+    file: u64,
+    page: u64,
 }
 
-/// A query in the queue of a [`PagePrefetcher`]. It ends when this is dropped.
-pub struct PageQuery {
-    worker: Arc<PageWorker>,
-    number: u64,
+impl PageKey {
+    /// A page of the file with this number.
+    pub(crate) fn of(file: u64, page: u64) -> PageKey {
+        PageKey { file, page }
+    }
+
+    fn hash(self) -> u64 {
+        mix(mix(self.file) ^ self.page)
+    }
 }
 
-struct PageWorker {
-    state: Mutex<PageQueue>,
-    /// A stop request. Set under the lock; the worker reads it without the lock before each page.
-    stopping: AtomicBool,
-    /// The worker sleeps here.
-    work: Condvar,
-    /// Query threads sleep here.
-    done: Condvar,
+/// States of a frame: not readable yet, checked, or failed.
+const LOADING: u32 = 0;
+const READY: u32 = 1;
+const FAILED: u32 = 2;
+
+struct FrameState {
+    pins: AtomicU32,
+    state: AtomicU32,
 }
 
-struct PageQueue {
-    /// Queries that have not ended, by number.
-    entries: BTreeMap<u64, PageQueueEntry>,
-    /// The number of the next query to be pushed, and of the next to read for.
-    next: u64,
-    turn: u64,
-    /// How many of the queries before `turn` have not ended.
-    taken: u64,
-    lookahead: u64,
-    ended: u64,
-    bytes_read: u64,
-    lookahead_log: LookaheadLog,
-    /// The worker sleeps, and was not woken.
-    sleeping: bool,
-    /// Query threads that sleep.
-    waiting: usize,
-    /// The message of the worker's panic, if it panicked.
-    panic: Option<String>,
+struct Shard {
+    /// The frame of each page, by its number in the shard. The pages are in `keys`.
+    table: HashTable<u32>,
+    /// The page of each frame.
+    keys: Box<[PageKey]>,
+    free: Vec<u32>,
+    /// Frames of pages that could not be read, and their errors; some may still be pinned.
+    failed: Vec<(u32, Error)>,
+    policy: Box<dyn Policy>,
 }
 
-struct PageQueueEntry {
-    requests: Vec<ListRequest>,
-    read: Option<Result<()>>,
+/// A cache of pages; see the comment of the module.
+pub struct PageCache {
+    cells: Arc<Cells>,
+    states: Box<[FrameState]>,
+    shards: Box<[Mutex<Shard>]>,
+    /// Threads that wait for pages which other threads read.
+    waiting: AtomicUsize,
+    sleepers: Mutex<()>,
+    settled: Condvar,
+    counters: Counters,
+    metadata_bytes: u64,
+    /// The recorded requests, for experiments.
+    requests: OnceLock<Mutex<Vec<u64>>>,
 }
 
-impl PagePrefetcher {
-    /// Starts a worker that reads for at most `lookahead` queries behind the oldest that has not ended; the
-    /// thesis takes 16. It records the lookahead each time a query ends, and keeps the last `samples` of
-    /// these.
+#[derive(Default)]
+pub(crate) struct Counters {
+    hits: AtomicU64,
+    misses: AtomicU64,
+    /// Pages of gaps that were taken into the cache: nobody has requested them.
+    unrequested: AtomicU64,
+    /// Lookups for which all frames of the shard were pinned.
+    pub(crate) no_frame: AtomicU64,
+    evictions: AtomicU64,
+    failures: AtomicU64,
+    pub(crate) waits: AtomicU64,
+    pub(crate) reads: AtomicU64,
+    pub(crate) reads_fell_back: AtomicU64,
+    pub(crate) bytes_read: AtomicU64,
+}
+
+/// A frame that is not evicted before this is dropped.
+pub struct Pin<'f> {
+    cache: &'f PageCache,
+    frame: u32,
+}
+
+/// The result of a lookup.
+pub(crate) enum PageLookup<'f> {
+    /// The page is in the frame, or another thread reads it.
+    Pinned(Pin<'f>),
+    /// The caller must read the page into the cell.
+    Fill(Pin<'f>, CellMut),
+}
+
+/// A frame that a page between two requested pages is read into.
+pub(crate) struct GapFrame {
+    pub(crate) frame: u32,
+    pub(crate) cell: CellMut,
+    /// The page is in the cache: after the read, [`PageCache::release`] frees this frame.
+    pub(crate) is_cached: bool,
+}
+
+impl PageCache {
+    /// A cache in `cells` of 4 KiB, of which it is the only user from now on. Its memory is allocated here,
+    /// except for the errors of pages that could not be read.
     ///
     /// # Errors
-    /// The error of starting a thread.
-    pub fn start(lookahead: u64, samples: usize) -> Result<PagePrefetcher> {
-        let mut lookahead_log = LookaheadLog::default();
-        lookahead_log.start(samples);
-        let state = PageQueue {
-            entries: BTreeMap::new(),
-            next: 0,
-            turn: 0,
-            taken: 0,
-            lookahead,
-            ended: 0,
-            bytes_read: 0,
-            lookahead_log,
-            sleeping: false,
-            waiting: 0,
-            panic: None,
+    /// [`ErrorKind::Denied`] when cells are not pages, or are 2^32 or more.
+    pub fn new(cells: Arc<Cells>, policy: PolicyKind) -> Result<Arc<PageCache>> {
+        let denied = |why: String| Error::new(ErrorKind::Denied, "make", "a cache of pages", why);
+        if cells.cell_bytes() as u64 != PAGE {
+            return Err(denied(format!("its cells have {} bytes, and a page {PAGE}", cells.cell_bytes())));
+        }
+        let frames =
+            u32::try_from(cells.len()).map_err(|_| denied("it has 2^32 pages or more".to_owned()))?;
+        let shards = (cells.len() / SHARD_FRAMES_MIN).clamp(1, SHARDS_MAX);
+        let shards: Box<[_]> =
+            (0..shards).map(|shard| Shard::new(cells.len(), (shard, shards), policy)).collect();
+        let state = |_| FrameState { pins: AtomicU32::new(0), state: AtomicU32::new(LOADING) };
+        let metadata_bytes = u64::from(frames) * PageCache::metadata_bytes_max(policy) as u64;
+        Ok(Arc::new(PageCache {
+            cells,
+            states: (0..frames).map(state).collect(),
+            shards: shards.into_iter().map(Mutex::new).collect(),
+            waiting: AtomicUsize::new(0),
+            sleepers: Mutex::new(()),
+            settled: Condvar::new(),
+            counters: Counters::default(),
+            metadata_bytes,
+            requests: OnceLock::new(),
+        }))
+    }
+
+    /// Bytes of memory outside the region for each frame, at most.
+    pub fn metadata_bytes_max(policy: PolicyKind) -> usize {
+        // A table is at least seven sixteenths full, and takes one byte more for each slot.
+        let table = 16 * (size_of::<u32>() + 1) / 7;
+        let cell = size_of::<u32>();
+        let shard = size_of::<PageKey>() + size_of::<u32>() + table + policy.bytes_per_entry_max();
+        size_of::<FrameState>() + cell + shard
+    }
+
+    /// Number of frames.
+    pub fn frames(&self) -> usize {
+        self.states.len()
+    }
+
+    /// The memory.
+    pub fn cells(&self) -> &Arc<Cells> {
+        &self.cells
+    }
+
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Counters since the start, and the current state.
+    pub fn stats(&self) -> CacheStats {
+        let (mut free, mut evictable, mut loading) = (0, 0, 0);
+        for (number, shard) in self.shards.iter().enumerate() {
+            let shard = lock(shard);
+            free += (shard.free.len() + shard.failed.len()) as u64;
+            for frame in &shard.table {
+                let state = &self.states[self.frame_number(number, *frame) as usize];
+                let is_loading = state.state.load(Ordering::Relaxed) == LOADING;
+                loading += u64::from(is_loading);
+                evictable += u64::from(!is_loading && state.pins.load(Ordering::Relaxed) == 0);
+            }
+        }
+        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let counters = &self.counters;
+        CacheStats {
+            hits: of(&counters.hits),
+            misses: of(&counters.misses),
+            no_frame: of(&counters.no_frame),
+            // The counters are read one after the other, while threads change them.
+            fetched: (of(&counters.misses) + of(&counters.unrequested))
+                .saturating_sub(of(&counters.no_frame) + of(&counters.failures) + loading),
+            evictions: of(&counters.evictions),
+            failures: of(&counters.failures),
+            waits: of(&counters.waits),
+            reads: of(&counters.reads),
+            reads_fell_back: of(&counters.reads_fell_back),
+            bytes_read: of(&counters.bytes_read),
+            frames: self.states.len() as u64,
+            frames_free: free,
+            frames_evictable: evictable,
+            loading,
+            metadata_bytes: self.metadata_bytes,
+        }
+    }
+
+    /// Records requests of pages from now on, to compare hit rates with those of other policies. For
+    /// experiments: the record grows without a limit.
+    pub fn record_requests(&self) {
+        self.requests.get_or_init(Mutex::default);
+    }
+
+    /// The requests that were recorded since the last call: a number for each page, in order.
+    pub fn take_requests(&self) -> Vec<u64> {
+        self.requests.get().map(|requests| std::mem::take(&mut *lock(requests))).unwrap_or_default()
+    }
+
+    /// Pins the frame of a page; `None` when the page has none and all frames of its shard are pinned.
+    pub(crate) fn lookup(&self, key: PageKey) -> Option<PageLookup<'_>> {
+        if let Some(requests) = self.requests.get() {
+            lock(requests).push(key.hash());
+        }
+        let number = self.shard_of(key);
+        let mut shard = lock(&self.shards[number]);
+        if let Some(frame) = shard.find(key) {
+            shard.policy.touch(frame);
+            self.counters.hits.fetch_add(1, Ordering::Relaxed);
+            return Some(PageLookup::Pinned(self.pin(self.frame_number(number, frame))));
+        }
+        self.counters.misses.fetch_add(1, Ordering::Relaxed);
+        let filled = self.fill((number, &mut shard), Some(key));
+        if filled.is_none() {
+            self.counters.no_frame.fetch_add(1, Ordering::Relaxed);
+        }
+        filled.map(|(pin, cell)| PageLookup::Fill(pin, cell))
+    }
+
+    /// Takes a frame of the shard, for a page that has none if `key` is given; `None` if all are pinned.
+    fn fill(&self, (number, shard): (usize, &mut Shard), key: Option<PageKey>) -> Option<(Pin<'_>, CellMut)> {
+        let frame = self.free_frame(number, shard)?;
+        let global = self.frame_number(number, frame);
+        let Some(cell) = self.cells.write(global as usize) else {
+            // Only a pinned frame has a cell in use.
+            shard.free.push(frame);
+            return None;
         };
-        let worker = Arc::new(PageWorker {
-            state: Mutex::new(state),
-            stopping: AtomicBool::new(false),
-            work: Condvar::new(),
-            done: Condvar::new(),
-        });
-        let own = Arc::clone(&worker);
-        let thread = thread::Builder::new().name("fetch-pages".to_owned()).spawn(move || {
-            // After a return or a panic, no thread waits for it any more.
-            let ended = catch_unwind(AssertUnwindSafe(|| own.run()));
-            own.lock().panic = ended.err().map(|panic| panic_message(&*panic));
-            own.stop();
-        });
-        let thread = thread.map_err(|error| Error::from_os("start", "prefetcher", &error))?;
-        Ok(PagePrefetcher { worker, thread: Some(thread) })
+        self.states[global as usize].state.store(LOADING, Ordering::Relaxed);
+        if let Some(key) = key {
+            shard.insert_page(key, frame);
+        }
+        Some((self.pin(global), cell))
     }
 
-    /// Appends a query to the queue.
-    pub fn push(&self, requests: Vec<ListRequest>) -> PageQuery {
-        let mut state = self.worker.lock();
-        let number = state.next;
-        state.next += 1;
-        state.entries.insert(number, PageQueueEntry { requests, read: None });
-        self.worker.wake(state);
-        PageQuery { worker: Arc::clone(&self.worker), number }
+    /// Takes a frame for each page of a gap, which nobody has requested, and appends it to `gap`; the caller
+    /// fills it. False if a page has no frame; those before it may have been appended.
+    pub(crate) fn fill_gap(&self, file: u64, pages: Range<u64>, gap: &mut Vec<GapFrame>) -> bool {
+        for page in pages {
+            let key = PageKey::of(file, page);
+            let number = self.shard_of(key);
+            let mut shard = lock(&self.shards[number]);
+            let mut is_cached = shard.find(key).is_some();
+            let filled = self.fill((number, &mut shard), (!is_cached).then_some(key));
+            let Some((pin, cell)) = filled else {
+                drop(shard);
+                self.release_last_cached(gap);
+                return false;
+            };
+            if is_cached && shard.find(key).is_none() {
+                // The frame that was taken is that of this page.
+                shard.insert_page(key, self.own_number(pin.frame()).1);
+                is_cached = false;
+            }
+            self.counters.unrequested.fetch_add(u64::from(!is_cached), Ordering::Relaxed);
+            // A frame that is being filled is not evicted, so it need not be pinned.
+            gap.push(GapFrame { frame: pin.frame(), cell, is_cached });
+        }
+        true
     }
 
-    /// Bytes that were read.
-    pub fn bytes_read(&self) -> u64 {
-        self.worker.lock().bytes_read
+    /// Removes the last pages of a gap that are cached: there is nothing to read behind them.
+    fn release_last_cached(&self, gap: &mut Vec<GapFrame>) {
+        while let Some(GapFrame { frame, cell, .. }) = gap.pop_if(|last| last.is_cached) {
+            drop(cell);
+            self.release(frame);
+        }
     }
 
-    /// The recorded samples of the lookahead, oldest first. They have no rolling sum.
-    pub fn lookahead_samples(&self) -> Vec<LookaheadSample> {
-        self.worker.lock().lookahead_log.samples()
+    /// Frees the frame of a page of a gap that is cached in another frame. The caller has released the cell.
+    pub(crate) fn release(&self, frame: u32) {
+        let (number, own) = self.own_number(frame);
+        lock(&self.shards[number]).free.push(own);
+    }
+
+    /// The page of a frame was read, or could not be. The caller has released the cell.
+    pub(crate) fn complete(&self, frame: u32, result: Result<()>) {
+        let state = &self.states[frame as usize];
+        match result {
+            Ok(()) => state.state.store(READY, Ordering::SeqCst),
+            Err(error) => {
+                self.counters.failures.fetch_add(1, Ordering::Relaxed);
+                let (number, own) = self.own_number(frame);
+                let mut shard = lock(&self.shards[number]);
+                state.state.store(FAILED, Ordering::SeqCst);
+                shard.remove(own);
+                shard.policy.remove(own);
+                shard.failed.push((own, error));
+            }
+        }
+        // Either this thread sees the count of `wait_for`, or `wait_for` sees the new state.
+        fence(Ordering::SeqCst);
+        if self.waiting.load(Ordering::SeqCst) > 0 {
+            drop(self.sleepers.lock().unwrap_or_else(PoisonError::into_inner));
+            self.settled.notify_all();
+        }
+    }
+
+    /// Sleeps until one of these frames is settled: its page was read, or could not be.
+    pub(crate) fn wait_for(&self, mut frames: impl Iterator<Item = u32> + Clone) {
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        let mut sleeper = self.sleepers.lock().unwrap_or_else(PoisonError::into_inner);
+        let again = frames.clone();
+        while !frames.any(|frame| self.is_settled(frame)) {
+            sleeper = self.settled.wait(sleeper).unwrap_or_else(PoisonError::into_inner);
+            frames = again.clone();
+        }
+        drop(sleeper);
+        self.waiting.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// Whether the page of a frame was read, or could not be.
+    pub fn is_settled(&self, frame: u32) -> bool {
+        self.states[frame as usize].state.load(Ordering::SeqCst) != LOADING
+    }
+
+    /// Frees the frames of these files, given by their numbers, that no thread uses.
+    pub fn forget(&self, files: &[u64]) {
+        for (at, shard) in self.shards.iter().enumerate() {
+            let mut shard = lock(shard);
+            let Shard { table, keys, free, policy, .. } = &mut *shard;
+            table.retain(|frame| {
+                let state = &self.states[self.frame_number(at, *frame) as usize];
+                // Acquire: as in `free_frame`.
+                let is_used =
+                    state.pins.load(Ordering::Acquire) > 0 || state.state.load(Ordering::Acquire) != READY;
+                let keep = is_used || !files.contains(&keys[*frame as usize].file);
+                if !keep {
+                    policy.remove(*frame);
+                    free.push(*frame);
+                }
+                keep
+            });
+        }
+    }
+
+    /// A free frame of the shard, or one that is evicted.
+    fn free_frame(&self, number: usize, shard: &mut Shard) -> Option<u32> {
+        if let Some(frame) = shard.free.pop() {
+            return Some(frame);
+        }
+        let pins = |frame: u32| {
+            let state = &self.states[self.frame_number(number, frame) as usize];
+            // Acquire: the last reader has finished with the page before the frame is reused.
+            (state.pins.load(Ordering::Acquire), state.state.load(Ordering::Acquire))
+        };
+        if let Some(at) = shard.failed.iter().position(|(frame, _)| pins(*frame).0 == 0) {
+            return Some(shard.failed.swap_remove(at).0);
+        }
+        let victim = shard.policy.victim(&|frame| pins(frame) == (0, READY))?;
+        shard.policy.remove(victim);
+        shard.remove(victim);
+        self.counters.evictions.fetch_add(1, Ordering::Relaxed);
+        Some(victim)
+    }
+
+    fn shard_of(&self, key: PageKey) -> usize {
+        // The table of the shard uses the lowest bits, and the seven highest as tags.
+        ((key.hash() >> 24) as u32 as usize * self.shards.len()) >> 32
+    }
+
+    /// The number of a shard's frame among all frames.
+    fn frame_number(&self, shard: usize, frame: u32) -> u32 {
+        frame * self.shards.len() as u32 + shard as u32
+    }
+
+    /// The shard of a frame, and the number of the frame in it.
+    fn own_number(&self, frame: u32) -> (usize, u32) {
+        (frame as usize % self.shards.len(), frame / self.shards.len() as u32)
+    }
+
+    fn pin(&self, frame: u32) -> Pin<'_> {
+        self.states[frame as usize].pins.fetch_add(1, Ordering::Relaxed);
+        Pin { cache: self, frame }
     }
 }
 
-impl Drop for PagePrefetcher {
-    fn drop(&mut self) {
-        self.worker.stop();
-        self.thread.take().map(JoinHandle::join);
+impl Shard {
+    fn new(frames: usize, (number, shards): (usize, usize), policy: PolicyKind) -> Shard {
+        let own = (frames - number).div_ceil(shards) as u32;
+        let none = PageKey { file: u64::MAX, page: 0 };
+        Shard {
+            table: HashTable::with_capacity(own as usize),
+            keys: (0..own).map(|_| none).collect(),
+            free: (0..own).rev().collect(),
+            failed: Vec::new(),
+            policy: policy.policy(own),
+        }
+    }
+
+    /// The frame of a page, by its number in the shard.
+    fn find(&self, key: PageKey) -> Option<u32> {
+        self.table.find(key.hash(), |frame| self.keys[*frame as usize] == key).copied()
+    }
+
+    /// Gives a page a frame, in the table and in the policy.
+    fn insert_page(&mut self, key: PageKey, frame: u32) {
+        self.keys[frame as usize] = key;
+        self.table.insert_unique(key.hash(), frame, |frame| self.keys[*frame as usize].hash());
+        self.policy.insert(frame, key.hash(), 1);
+    }
+
+    /// Removes the page of a frame.
+    fn remove(&mut self, frame: u32) {
+        let hash = self.keys[frame as usize].hash();
+        if let Ok(entry) = self.table.find_entry(hash, |other| *other == frame) {
+            entry.remove();
+        }
     }
 }
 
-impl PageQuery {
-    /// Waits until all lists of the query were read.
+impl Pin<'_> {
+    /// The number of the frame.
+    pub fn frame(&self) -> u32 {
+        self.frame
+    }
+
+    /// Whether [`Pin::page`] can be called.
+    pub fn is_settled(&self) -> bool {
+        self.cache.is_settled(self.frame)
+    }
+
+    /// The page.
     ///
     /// # Errors
-    /// The first read error, or that the worker has stopped.
-    pub fn wait(&self) -> Result<()> {
-        let mut state = self.worker.lock();
-        loop {
-            if let Some(result) = &state.entries[&self.number].read {
-                return result.clone();
-            }
-            if self.worker.is_stopping() {
-                return Err(stopped(state.panic.as_deref()));
-            }
-            state.waiting += 1;
-            state = self.worker.done.wait(state).unwrap_or_else(PoisonError::into_inner);
-            state.waiting -= 1;
+    /// The read error.
+    ///
+    /// # Panics
+    /// When it is not settled.
+    pub fn page(&self) -> Result<CellRef<'_>> {
+        match self.cache.states[self.frame as usize].state.load(Ordering::Acquire) {
+            READY => Ok(self.cache.cells.read(self.frame as usize).expect("a pinned frame is not written")),
+            FAILED => Err(self.error()),
+            _ => panic!("the page is on its way"),
         }
+    }
+
+    fn error(&self) -> Error {
+        let (number, own) = self.cache.own_number(self.frame);
+        let shard = lock(&self.cache.shards[number]);
+        let found = shard.failed.iter().find(|(frame, _)| *frame == own);
+        found.map(|(_, error)| error.clone()).expect("a frame that has failed is kept until it is not pinned")
     }
 }
 
-impl Drop for PageQuery {
+impl Drop for Pin<'_> {
     fn drop(&mut self) {
-        let mut state = self.worker.lock();
-        state.end_query(self.number);
-        self.worker.wake(state);
+        self.cache.states[self.frame as usize].pins.fetch_sub(1, Ordering::Release);
     }
 }
 
-impl PageWorker {
-    fn lock(&self) -> MutexGuard<'_, PageQueue> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits for a signal that there is work for the worker.
-    fn wait_for_work<'a>(&self, mut state: MutexGuard<'a, PageQueue>) -> MutexGuard<'a, PageQueue> {
-        state.sleeping = true;
-        let mut state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
-        state.sleeping = false;
-        state
-    }
-
-    /// Releases the lock, and wakes the worker if it sleeps and there is a query to read for; makes no
-    /// system call otherwise.
-    fn wake(&self, mut state: MutexGuard<'_, PageQueue>) {
-        let wakes = state.next_query().is_some() && std::mem::take(&mut state.sleeping);
-        drop(state);
-        if wakes {
-            self.work.notify_one();
-        }
-    }
-
-    fn is_stopping(&self) -> bool {
-        self.stopping.load(Ordering::Relaxed)
-    }
-
-    /// Stops the worker, and wakes all threads.
-    fn stop(&self) {
-        let state = self.lock();
-        self.stopping.store(true, Ordering::Relaxed);
-        drop(state);
-        self.work.notify_all();
-        self.done.notify_all();
-    }
-
-    fn run(&self) {
-        let mut buffer = [0; PAGE as usize];
-        let mut state = self.lock();
-        while !self.is_stopping() {
-            let Some((number, requests)) = state.take_query() else {
-                state = self.wait_for_work(state);
-                continue;
-            };
-            drop(state);
-            let mut bytes = 0;
-            let mut parts = requests.iter().flat_map(ListRequest::parts);
-            let result =
-                parts.try_for_each(|part| self.copy(part, &mut buffer).map(|copied| bytes += copied));
-            state = self.lock();
-            state.bytes_read += bytes;
-            state.set_result(number, result);
-            if state.waiting > 0 {
-                self.done.notify_all();
-            }
-        }
-    }
-
-    /// Reads the pages of a part, one after the other, until a stop request. Returns the number of bytes.
-    fn copy(&self, part: &ListPart, buffer: &mut [u8; PAGE as usize]) -> Result<u64> {
-        let file = part.file().file();
-        let (start, end) = (part.pages().start, part.pages().end.min(file.len()));
-        for page in (start..end).step_by(PAGE as usize) {
-            if self.is_stopping() {
-                return Err(stopped(None));
-            }
-            file.read_at(page, &mut buffer[..(end - page).min(PAGE) as usize])?;
-        }
-        Ok(end - start)
-    }
-}
-
-impl PageQueue {
-    /// The next query to read for, unless it is too far ahead.
-    fn next_query(&self) -> Option<(u64, &PageQueueEntry)> {
-        let next = self.entries.range(self.turn..).next().filter(|_| self.taken <= self.lookahead);
-        next.map(|(number, entry)| (*number, entry))
-    }
-
-    /// Takes the next query: its number and its requests.
-    fn take_query(&mut self) -> Option<(u64, Vec<ListRequest>)> {
-        let (number, entry) = self.next_query()?;
-        let requests = entry.requests.clone();
-        self.turn = number + 1;
-        self.taken += 1;
-        Some((number, requests))
-    }
-
-    /// Sets the result for a query, which may have ended.
-    fn set_result(&mut self, number: u64, result: Result<()>) {
-        if let Some(entry) = self.entries.get_mut(&number) {
-            entry.read = Some(result);
-        }
-    }
-
-    fn end_query(&mut self, number: u64) {
-        let queries = self.taken.saturating_sub(1);
-        self.entries.remove(&number);
-        self.ended += 1;
-        self.taken -= u64::from(number < self.turn);
-        self.lookahead_log.add(LookaheadSample { ended: self.ended, queries, cells: 0 });
-    }
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

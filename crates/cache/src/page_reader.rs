@@ -1,5 +1,4 @@
-//! Reads pages into the cache of [`Frames`], with an engine per thread. No thread waits for a read
-//! under a lock.
+//! Reads pages into a [`PageCache`], with an engine per thread. No thread waits for a read under a lock.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -7,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use tierdex_io::{CellMut, Completion, Error, ErrorKind, PAGE, ReadEngine, ReadTarget, Result, SealedFile};
 
-use crate::frames::{Frames, GapFrame, PageKey, PageLookup, Pin};
+use crate::page_cache::{GapFrame, PageCache, PageKey, PageLookup, Pin};
 
 /// Pages of a read, at most.
 pub const READ_PAGES_MAX: usize = 64;
@@ -18,7 +17,7 @@ const GAP_FRAMES_DIVISOR: usize = 16;
 
 /// Reads pages for one thread. Dropping it waits for the reads in flight.
 pub struct PageReader {
-    frames: Arc<Frames>,
+    cache: Arc<PageCache>,
     engine: ReadEngine,
     /// Pages that are requested but not submitted.
     wanted: Vec<PageRequest>,
@@ -51,10 +50,10 @@ struct InFlightPages {
 }
 
 impl PageReader {
-    /// Reads into `frames` by `engine`, and at most `gap_max` unrequested pages between two requested ones
+    /// Reads into `cache` by `engine`, and at most `gap_max` unrequested pages between two requested ones
     /// ([`measure_gap`](crate::measure_gap)).
-    pub fn new(frames: Arc<Frames>, engine: ReadEngine, gap_max: u64) -> PageReader {
-        PageReader { frames, engine, wanted: Vec::new(), in_flight: Vec::new(), gap_max, in_gaps: 0 }
+    pub fn new(cache: Arc<PageCache>, engine: ReadEngine, gap_max: u64) -> PageReader {
+        PageReader { cache, engine, wanted: Vec::new(), in_flight: Vec::new(), gap_max, in_gaps: 0 }
     }
 
     /// Pins these pages, and calls `pinned` with the pin of each. Pages that are not in the cache are read
@@ -62,13 +61,13 @@ impl PageReader {
     /// pinned.
     pub fn request<'f>(
         &mut self,
-        frames: &'f Frames,
+        cache: &'f PageCache,
         file: &Arc<SealedFile>,
         pages: Range<u64>,
         mut pinned: impl FnMut(u64, Pin<'f>),
     ) -> bool {
         for page in pages {
-            match frames.lookup(PageKey::of(file.number(), page)) {
+            match cache.lookup(PageKey::of(file.number(), page)) {
                 None => return false,
                 Some(PageLookup::Pinned(pin)) => pinned(page, pin),
                 Some(PageLookup::Fill(pin, cell)) => {
@@ -95,11 +94,11 @@ impl PageReader {
                 let gap = next.page - end;
                 let in_gaps = self.in_gaps + (frames.len() - requested) + gap as usize;
                 let fits = gap <= self.gap_max && next.page - first_page < READ_PAGES_MAX as u64;
-                let fits = fits && (gap == 0 || in_gaps <= self.frames.frames() / GAP_FRAMES_DIVISOR);
+                let fits = fits && (gap == 0 || in_gaps <= self.cache.frames() / GAP_FRAMES_DIVISOR);
                 if !fits {
                     break;
                 }
-                let filled = self.frames.fill_gap(file.number(), end..next.page, &mut gap_frames);
+                let filled = self.cache.fill_gap(file.number(), end..next.page, &mut gap_frames);
                 for GapFrame { frame, cell, is_cached } in gap_frames.drain(..) {
                     frames.push(frame);
                     cells.push(cell);
@@ -153,9 +152,9 @@ impl PageReader {
 
     /// Waits until one of these frames is settled, whichever thread reads its page.
     pub fn wait_for(&mut self, frames: impl Iterator<Item = u32> + Clone) {
-        self.frames.counters().waits.fetch_add(1, Ordering::Relaxed);
+        self.cache.counters().waits.fetch_add(1, Ordering::Relaxed);
         if !self.poll(true) {
-            self.frames.wait_for(frames);
+            self.cache.wait_for(frames);
         }
     }
 
@@ -163,7 +162,7 @@ impl PageReader {
     fn complete_read(&mut self, completion: Completion) {
         let Completion { tag, target, result, fell_back } = completion;
         let Some(pages) = self.in_flight[tag as usize].take() else { return };
-        let counters = self.frames.counters();
+        let counters = self.cache.counters();
         counters.reads.fetch_add(1, Ordering::Relaxed);
         counters.reads_fell_back.fetch_add(u64::from(fell_back), Ordering::Relaxed);
         counters.bytes_read.fetch_add(*result.as_ref().unwrap_or(&0) as u64, Ordering::Relaxed);
@@ -187,8 +186,8 @@ impl PageReader {
         drop(target);
         for (frame, result) in frames.into_iter().zip(checked) {
             match cached.contains(&frame) {
-                true => self.frames.release(frame),
-                false => self.frames.complete(frame, result),
+                true => self.cache.release(frame),
+                false => self.cache.complete(frame, result),
             }
         }
     }
@@ -198,12 +197,12 @@ impl PageReader {
     fn read_each(&mut self, InFlightPages { file, first_page, frames, cached, .. }: InFlightPages) {
         for (frame, page) in frames.into_iter().zip(first_page..) {
             if cached.contains(&frame) {
-                self.frames.release(frame);
+                self.cache.release(frame);
                 continue;
             }
             // The failed read has released its cells, and nobody reads a page before it is settled.
             let cell =
-                self.frames.cells().write(frame as usize).expect("the cell of a page that is not settled");
+                self.cache.cells().write(frame as usize).expect("the cell of a page that is not settled");
             let file = Arc::clone(&file);
             let pages =
                 InFlightPages { file, first_page: page, frames: vec![frame], in_gaps: 0, cached: Vec::new() };

@@ -1,23 +1,21 @@
-//! Counters and sizes of a cache.
+//! Counters and sizes of the cache of pages.
 
-/// A snapshot of a cache. Sizes are in cells of `cell_bytes` bytes unless their name says bytes.
+/// A snapshot of a [`PageCache`](crate::PageCache).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CacheStats {
-    /// Requested lists that were in the cache or loading; for [`crate::Cache::lookup`], ready ones only.
-    /// [`crate::Prefetcher::fetch_detached`] counts neither as a hit nor as a miss, as a lookup has counted
-    /// before.
+    /// Requested pages that were in the cache or loading.
     pub hits: u64,
-    /// Requested lists that were not.
+    /// Requested pages that were not.
     pub misses: u64,
-    /// Misses that were not cached, as too few cells were available.
-    pub streamed: u64,
-    /// Lists that were read into the cache completely.
+    /// Misses for which all frames of the shard were pinned.
+    pub no_frame: u64,
+    /// Pages that were read into the cache.
     pub fetched: u64,
-    /// Lists that were evicted.
+    /// Pages that were evicted.
     pub evictions: u64,
-    /// Lists, and chunks of streams, that could not be read.
+    /// Pages that could not be read.
     pub failures: u64,
-    /// How often a query waited for a list or a chunk.
+    /// How often a thread waited for a page.
     pub waits: u64,
     /// Completed reads.
     pub reads: u64,
@@ -25,38 +23,25 @@ pub struct CacheStats {
     pub reads_fell_back: u64,
     /// Bytes that were read.
     pub bytes_read: u64,
-    /// Bytes of a cell.
-    pub cell_bytes: u64,
-    /// Cells for lists.
-    pub cells: u64,
-    /// Cells that hold no list.
-    pub cells_free: u64,
-    /// Cells of lists that are ready and not pinned.
-    pub cells_evictable: u64,
-    /// Cells of the bounce buffer, which are not among `cells`.
-    pub bounce_cells: u64,
-    /// Lists that are loading.
+    /// Frames of the cache, of a page each.
+    pub frames: u64,
+    /// Frames that hold no page.
+    pub frames_free: u64,
+    /// Frames of pages that are ready and not pinned.
+    pub frames_evictable: u64,
+    /// Pages that are loading.
     pub loading: u64,
-    /// Queries in the queue that have not ended.
-    pub queries: u64,
-    /// Queries behind the oldest that have not ended and whose lists were all found or queued for a worker.
-    pub lookahead: u64,
-    /// The maximum of `lookahead`.
-    pub lookahead_max: u64,
-    /// The rolling sum of the adaptive lookahead, in cells.
-    pub rolling_sum: u64,
-    /// Bytes of memory outside the region, all allocated at the start: links, entries, index, policy,
-    /// states of cells.
+    /// Bytes of memory outside the region, all allocated at the start: page table, policy, states of frames.
     pub metadata_bytes: u64,
 }
 
 impl CacheStats {
-    /// Cells that hold lists.
-    pub fn cells_used(&self) -> u64 {
-        self.cells - self.cells_free
+    /// Frames that hold pages.
+    pub fn frames_used(&self) -> u64 {
+        self.frames - self.frames_free
     }
 
-    /// Hits as a fraction of requested lists.
+    /// Hits as a fraction of requested pages.
     pub fn hit_rate(&self) -> f64 {
         self.hits as f64 / (self.hits + self.misses).max(1) as f64
     }

@@ -1,20 +1,19 @@
-//! Results do not depend on the location of posting lists: in files, resident, or prefetched by an executor
-//! in any mode; for inline lists and lists of many blocks, and for queries of all shapes.
+//! Results do not depend on the location of posting lists: in files, resident, or in the cache of an engine;
+//! for inline lists and lists of many blocks, and for queries of all shapes.
 
 mod support;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use support::corpus::{Shape, corpus, documents_in_bursts};
 use support::lent::LentLists;
 use support::queries;
 use support::random::Random;
 use support::{Growth, build, on_two_threads};
-use tierdex::cache::{Lookahead, PolicyKind};
+use tierdex::cache::PolicyKind;
 use tierdex::codec::Codec;
-use tierdex::engine::{Executor, ExecutorOptions, MetaTier, Mode};
-use tierdex::index::{Index, Merge, SearchOptions, SearchResult};
-use tierdex::io::{Disk, EngineKind, EngineOptions, MemDisk, PosixDisk, RegionKind, Size};
+use tierdex::engine::{Engine, EngineOptions, MetaTier, SearchRequest};
+use tierdex::index::{HitIds, Index, Merge, SearchOptions, SearchResult};
+use tierdex::io::{Disk, EngineKind, MemDisk, PosixDisk, RegionKind, Size};
 use tierdex::query::Query;
 use tierdex::rank::Bm25;
 
@@ -62,17 +61,17 @@ impl Case {
         assert_eq!(found, self.expected[number], "{how}: {} with {:?}", self.texts[number], self.search);
     }
 
-    /// Runs all queries in an executor.
-    fn execute(&self, options: &ExecutorOptions) {
-        let executor = Executor::new(&self.index, options).unwrap();
-        let how = format!("{:?}, {}", options.mode, options.meta_tier);
-        let mut queries = self.queries.iter();
-        let mut answered = 0;
-        let run: Result<(), ()> = executor.run(
-            || Ok(queries.next().cloned()),
-            &self.search,
+    /// Runs all queries in an engine.
+    fn execute(&self, options: &EngineOptions, how: &str) {
+        let engine = Engine::new(&self.index, options).unwrap();
+        let request = |query: &Query| SearchRequest::new(query.clone()).options(self.search);
+        let (mut queries, mut answered) = (self.queries.iter(), 0);
+        let run: Result<(), ()> = engine.run_ordered(
+            || Ok(queries.next().map(request)),
             |number, found| {
-                self.check(number, &found.unwrap_or_else(|error| panic!("{how}: {error}")), &how);
+                let found = found.unwrap_or_else(|error| panic!("{how}: {error}"));
+                let total = found.total.value();
+                self.check(number, &SearchResult { total, hits: found.hits, ids: HitIds::default() }, how);
                 answered += 1;
                 Ok(())
             },
@@ -163,7 +162,7 @@ fn all_codecs_give_the_same_results() {
 }
 
 #[test]
-fn all_executor_modes_give_the_same_results() {
+fn engines_with_any_cache_and_memory_tier_give_the_same_results() {
     let directory = tempfile::tempdir().unwrap();
     let real: Arc<dyn Disk> = Arc::new(PosixDisk::create(directory.path()).unwrap());
     let disks = [
@@ -178,29 +177,19 @@ fn all_executor_modes_give_the_same_results() {
         .collect();
     let metas = [MetaTier::Disk, MetaTier::Terms, MetaTier::Dram, MetaTier::Region(RegionKind::Dram)];
     let run = |number: usize| {
-        let (mode, case) = (Mode::ALL[number % Mode::ALL.len()], &cases[number / Mode::ALL.len()]);
         for (turn, meta) in metas.iter().enumerate() {
             let turn = number + turn;
-            let options = ExecutorOptions {
-                mode,
-                meta_tier: meta.clone(),
-                region: RegionKind::Dram,
-                size: Size::Bytes([4096 * 6, 4096 * 200][turn % 2]),
-                list_cell_bytes: 4096,
-                policy: PolicyKind::ALL[turn % PolicyKind::ALL.len()],
-                lookahead: [Lookahead::Adaptive, Lookahead::Pins, Lookahead::Queries(7)][turn % 3],
-                engine: EngineOptions { kind: EngineKind::Pread, depth: 4, direct: false },
-                gap_pages: Some(turn as u64 % 4),
-                threads: 1 + turn % 3,
-                reader_threads: 1 + turn % 2,
-                ..ExecutorOptions::default()
-            };
-            case.execute(&options);
+            let options = EngineOptions::new()
+                .cache_size(RegionKind::Dram, Size::Bytes([4096 * 6, 4096 * 200][turn % 2]))
+                .policy(PolicyKind::ALL[turn % PolicyKind::ALL.len()])
+                .reads(EngineKind::Pread, 4)
+                .gap_pages(turn as u64 % 4)
+                .threads(1 + turn % 3)
+                .meta_tier(meta.clone());
+            cases[number].execute(&options, &meta.to_string());
         }
-        mode.to_string()
     };
-    let modes: BTreeSet<String> = on_two_threads(cases.len() * Mode::ALL.len(), run).into_iter().collect();
-    assert_eq!(modes.len(), Mode::ALL.len());
+    assert_eq!(on_two_threads(cases.len(), run).len(), cases.len());
 }
 
 /// Canary: a different result makes the comparison fail.

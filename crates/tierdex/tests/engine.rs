@@ -9,11 +9,10 @@ use support::corpus::{Shape, corpus};
 use support::random::Random;
 use support::requests::{bits, options, parse};
 use support::{Growth, build, open_writer};
-use tierdex::engine::{Engine, ExecutorOptions, Hits, MetaTier, Priority, SearchRequest, TotalHits};
+use tierdex::engine::{Engine, EngineOptions, Hits, MetaTier, Priority, SearchRequest, TotalHits};
 use tierdex::index::{Index, Merge, OpenMode, SearchHit, SearchOptions};
 use tierdex::io::{
-    Disk, Effect, EngineKind, EngineOptions, FaultDisk, FaultPlan, MemDisk, OpClass, PosixDisk, RegionKind,
-    Repeat,
+    Disk, Effect, EngineKind, FaultDisk, FaultPlan, MemDisk, OpClass, PosixDisk, RegionKind, Repeat, Size,
 };
 use tierdex::rank::Statistics;
 use tierdex::{Error, Result};
@@ -35,7 +34,7 @@ fn concurrent_callers_get_the_results_of_a_single_caller() {
     let found = |text| index.searcher().search(&parse(&index, text), &search).unwrap();
     let expected = TEXTS.map(found);
     for (pages, threads) in [(40, 1), (64, 2), (4000, 3)] {
-        let engine = Engine::with_options(&index, &options(pages, threads)).unwrap();
+        let engine = Engine::new(&index, &options(pages, threads)).unwrap();
         std::thread::scope(|scope| {
             for caller in 0..8 {
                 let (engine, index, expected) = (engine.clone(), &index, &expected);
@@ -56,15 +55,15 @@ fn concurrent_callers_get_the_results_of_a_single_caller() {
         });
         let stats = engine.stats();
         assert_eq!((stats.failures, stats.loading), (0, 0));
-        assert_eq!(stats.cells_free + stats.cells_evictable, stats.cells);
+        assert_eq!(stats.frames_free + stats.frames_evictable, stats.frames);
     }
 }
 
 #[test]
 fn an_engine_over_an_empty_index_finds_what_is_added() {
     let disk = small(1, 0);
-    let options = ExecutorOptions { dram: Some(64 << 20), growth: 4 << 20, ..options(1000, 2) };
-    let engine = Engine::with_options(&Index::open_on(disk.clone()).unwrap(), &options).unwrap();
+    let options = options(1000, 2).dram(64 << 20).growth(4 << 20);
+    let engine = Engine::new(&Index::open_on(disk.clone()).unwrap(), &options).unwrap();
     assert_eq!(search(&engine, "all").unwrap().total, TotalHits::Exact(0));
     for seed in 2..6 {
         append(&disk, seed, 500, if seed == 4 { Merge::One } else { Merge::Keep });
@@ -75,7 +74,7 @@ fn an_engine_over_an_empty_index_finds_what_is_added() {
         }
     }
     // A snapshot belongs to one engine.
-    let other = Engine::with_options(&Index::open_on(disk).unwrap(), &options).unwrap();
+    let other = Engine::new(&Index::open_on(disk).unwrap(), &options).unwrap();
     let query = parse(engine.snapshot().index(), "all");
     let error = other.submit(SearchRequest::new(query).snapshot(engine.snapshot())).err().unwrap();
     assert!(error.to_string().contains("another engine"), "{error}");
@@ -94,8 +93,7 @@ fn shards_with_common_statistics_score_as_one_index() {
     let cuts = [0, 40, 2000, 2001, 3000];
     let whole = index(&docs);
     let shards: Vec<_> = cuts.windows(2).map(|cut| index(&docs[cut[0]..cut[1]])).collect();
-    let engines: Vec<_> =
-        shards.iter().map(|shard| Engine::with_options(shard, &options(500, 1)).unwrap()).collect();
+    let engines: Vec<_> = shards.iter().map(|shard| Engine::new(shard, &options(500, 1)).unwrap()).collect();
     for text in TEXTS {
         let query = parse(&whole, text);
         let mut statistics = Statistics::default();
@@ -119,7 +117,7 @@ fn shards_with_common_statistics_score_as_one_index() {
 #[test]
 fn a_panic_in_a_callback_does_not_affect_other_requests() {
     let index = Index::open_on(small(5, 500)).unwrap();
-    let engine = Engine::with_options(&index, &options(100, 1)).unwrap();
+    let engine = Engine::new(&index, &options(100, 1)).unwrap();
     for _ in 0..3 {
         engine
             .submit(SearchRequest::new(parse(&index, "all")))
@@ -136,7 +134,7 @@ fn a_panic_in_a_callback_does_not_affect_other_requests() {
 }
 
 fn last_handle_in_a_callback(index: &Index, threads: usize) {
-    let engine = Engine::with_options(index, &options(100, threads)).unwrap();
+    let engine = Engine::new(index, &options(100, threads)).unwrap();
     let others: Vec<_> =
         TEXTS.iter().map(|text| engine.submit(SearchRequest::new(parse(index, text))).unwrap()).collect();
     let (handle, ask) = (engine.clone(), SearchRequest::new(parse(index, "all")));
@@ -180,7 +178,7 @@ fn append(disk: &Arc<MemDisk>, seed: u64, documents: usize, merge: Merge) {
 fn a_refreshed_engine_finds_new_documents_and_keeps_its_cache() {
     let disk = small(5, 3000);
     let index = Index::open_on(disk.clone()).unwrap();
-    let engine = Engine::with_options(&index, &options(4000, 2)).unwrap();
+    let engine = Engine::new(&index, &options(4000, 2)).unwrap();
     assert!(!engine.refresh().unwrap());
     let before: Vec<_> = TEXTS.iter().map(|text| search(&engine, text).unwrap()).collect();
     let read = engine.stats();
@@ -203,7 +201,7 @@ fn a_refreshed_engine_finds_new_documents_and_keeps_its_cache() {
     // A merge replaces all segments: their cache entries are removed when no snapshot uses them.
     append(&disk, 7, 10, Merge::One);
     assert!(engine.refresh().unwrap());
-    let used = |engine: &Engine| engine.stats().cells - engine.stats().cells_free;
+    let used = |engine: &Engine| engine.stats().frames_used();
     assert!(used(&engine) > 0);
     drop((old, before));
     // A thread may hold a snapshot slightly longer than its result.
@@ -219,7 +217,7 @@ fn a_refreshed_engine_finds_new_documents_and_keeps_its_cache() {
 #[test]
 fn pages_of_another_segment_with_the_same_id_are_not_served() {
     let disk = small(5, 3000);
-    let engine = Engine::with_options(&Index::open_on(disk.clone()).unwrap(), &options(4000, 1)).unwrap();
+    let engine = Engine::new(&Index::open_on(disk.clone()).unwrap(), &options(4000, 1)).unwrap();
     TEXTS.iter().for_each(|text| drop(search(&engine, text).unwrap()));
     let numbers = |engine: &Engine| -> Vec<u64> {
         engine.snapshot().index().segments().iter().map(|segment| segment.meta().id).collect()
@@ -243,14 +241,8 @@ fn the_budget_includes_hits_queued_requests_and_later_commits() {
     let disk = small(5, 3000);
     let index = Index::open_on(disk.clone()).unwrap();
     let bounded = |growth| {
-        let options = ExecutorOptions {
-            dram: Some(64 << 20),
-            hits_max: 50,
-            threads: 1,
-            growth,
-            ..ExecutorOptions::default()
-        };
-        Engine::with_options(&index, &options.complete(&index, None, None)).unwrap()
+        let options = EngineOptions::new().dram(64 << 20).hits_max(50).threads(1).growth(growth);
+        Engine::new(&index, &options).unwrap()
     };
     let engine = bounded(0);
     let ask =
@@ -298,14 +290,9 @@ fn norms_of_a_new_segment_are_in_the_region_of_the_cache_if_the_budget_is_too_sm
         let index = Index::open_on(disk.clone()).unwrap();
         let region = region.unwrap_or(RegionKind::Dram);
         // All metadata of the first commit is in DRAM. The reserve is too small for the norms of the next.
-        let options = ExecutorOptions {
-            dram: Some(64 << 20),
-            growth: 8 << 10,
-            meta_tier: MetaTier::Dram,
-            region,
-            ..options(1000, 1)
-        };
-        (Engine::with_options(&index, &options).unwrap(), disk)
+        let options = options(1000, 1).dram(64 << 20).growth(8 << 10).meta_tier(MetaTier::Dram);
+        let options = options.cache_size(region, Size::Bytes(4096 * 1000));
+        (Engine::new(&index, &options).unwrap(), disk)
     };
     let (engine, disk) = bounded(None);
     append(&disk, 6, 20_000, Merge::Keep);
@@ -323,14 +310,10 @@ fn metadata_of_a_new_segment_are_in_dram_if_the_region_cannot_be_allocated() {
     for (growth, fits) in [(1 << 20, true), (1 << 10, false)] {
         let (disk, dir) = (small(2, 20_000), tempfile::tempdir_in("/dev/shm").unwrap());
         let index = Index::open_on(disk.clone()).unwrap();
-        let options = ExecutorOptions {
-            dram: Some(64 << 20),
-            growth,
-            meta_tier: MetaTier::Terms,
-            region: RegionKind::File(dir.path().join("region")),
-            ..options(1000, 1)
-        };
-        let engine = Engine::with_options(&index, &options).unwrap();
+        let region = RegionKind::File(dir.path().join("region"));
+        let options = options(1000, 1).dram(64 << 20).growth(growth).meta_tier(MetaTier::Terms);
+        let options = options.cache_size(region, Size::Bytes(4096 * 1000));
+        let engine = Engine::new(&index, &options).unwrap();
         // Later regions are files of the same name.
         dir.close().unwrap();
         append(&disk, 6, 20_000, Merge::Keep);
@@ -352,7 +335,7 @@ fn a_failed_read_fails_only_the_requests_that_need_it() {
     for at in 1..30 {
         let disk = Arc::new(FaultDisk::new(inner.clone(), FaultPlan::none()));
         let index = Index::open_on(disk.clone()).unwrap();
-        let engine = Engine::with_options(&index, &options(400, 2)).unwrap();
+        let engine = Engine::new(&index, &options(400, 2)).unwrap();
         disk.arm(FaultPlan { class: OpClass::Read, at, effect: Effect::Error(5), repeat: Repeat::Once });
         let ask = |text: &&str| engine.submit(SearchRequest::new(parse(&index, text)).k(10)).unwrap();
         let tickets: Vec<_> = TEXTS.iter().map(ask).collect();
@@ -382,9 +365,8 @@ fn refreshes_under_load(time: Duration) -> Vec<u64> {
     let disk: Arc<dyn Disk> = Arc::new(PosixDisk::create(directory.path()).unwrap());
     let schema = Shape { title: false, ..Shape::default() }.schema();
     build(&disk, &schema, &corpus(1, 4000), &[], Growth::Commits, Merge::Keep);
-    let engine = EngineOptions { kind: EngineKind::Auto, depth: 8, direct: true };
-    let options = ExecutorOptions { dram: Some(64 << 20), growth: 8 << 20, engine, ..options(60, 2) };
-    let engine = Engine::with_options(&Index::open_on(disk.clone()).unwrap(), &options).unwrap();
+    let options = options(60, 2).dram(64 << 20).growth(8 << 20).reads(EngineKind::Auto, 8);
+    let engine = Engine::new(&Index::open_on(disk.clone()).unwrap(), &options).unwrap();
     let (end, answers, resident) = (Instant::now() + time, AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for caller in 0..4 {

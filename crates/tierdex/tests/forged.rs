@@ -20,7 +20,7 @@ use tierdex::Error;
 use tierdex::ciff::export;
 use tierdex::codec::Codec;
 use tierdex::engine::MetaTier;
-use tierdex::engine::{Executor, ExecutorOptions};
+use tierdex::engine::{Engine, EngineOptions, SearchRequest};
 use tierdex::index::SearchOptions;
 use tierdex::index::{Index, IndexWriter, Manifest, Merge, OpenMode, WriterOptions, check};
 use tierdex::io::{Disk, Identity, MemDisk, RegionKind, SealedFile, SealedWriter, panic_message};
@@ -210,22 +210,16 @@ fn use_index(disk: &MemDisk, random: &mut Random) -> Result<(), Error> {
 /// A batch with a cache, with resident or non-resident dictionary and skip data.
 fn batch(index: &Index, random: &mut Random) -> Result<(), Error> {
     let meta = random.pick(&[MetaTier::Disk, MetaTier::Terms]).clone();
-    let options = ExecutorOptions {
-        dram: Some(24 << 20),
-        hits_max: 10,
-        gap_pages: Some(2),
-        ..ExecutorOptions::default()
-    };
-    let options = options.complete(index, None, Some(meta));
-    let executor = Executor::new(index, &options)?;
+    let options = EngineOptions::new().dram(24 << 20).hits_max(10).gap_pages(2).meta_tier(meta);
+    let engine = Engine::new(index, &options.threads(1).growth(0))?;
     let queries: Vec<Query> =
         QUERIES.iter().map(|text| Query::parse(text, index.schema())).collect::<Result<_, _>>()?;
     let mut queries = queries.into_iter();
     let mut first = Ok(());
     let options = SearchOptions { k: 10, count: false, ids: true, ..SearchOptions::default() };
-    executor.run(
-        || Ok::<_, Error>(queries.next()),
-        &options,
+    let request = |query| SearchRequest::new(query).options(options);
+    engine.run_ordered(
+        || Ok::<_, Error>(queries.next().map(request)),
         |_, found| {
             first = std::mem::replace(&mut first, Ok(())).and(found.map(drop));
             Ok(())

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use support::corpus::Doc;
 use support::requests::{options, parse};
 use support::{Growth, build};
-use tierdex::engine::{Engine, ExecutorOptions, MetaTier, SearchRequest};
+use tierdex::engine::{Engine, MetaTier, SearchRequest};
 use tierdex::index::{Index, Merge};
-use tierdex::io::{MemDisk, RegionKind};
+use tierdex::io::{MemDisk, RegionKind, Size};
 use tierdex::schema::{Field, Schema, Source};
 
 #[global_allocator]
@@ -35,8 +35,8 @@ fn segment(documents: usize, terms: usize) -> Arc<MemDisk> {
 fn engine_bytes(disk: Arc<MemDisk>, tier: MetaTier, region: &RegionKind) -> (usize, u64) {
     let before = MEMORY.allocated();
     let index = Index::open_on(disk).unwrap();
-    let options = ExecutorOptions { meta_tier: tier, region: region.clone(), ..options(1000, 1) };
-    let engine = Engine::with_options(&index, &options).unwrap();
+    let options = options(1000, 1).meta_tier(tier).cache_size(region.clone(), Size::Bytes(4096 * 1000));
+    let engine = Engine::new(&index, &options).unwrap();
     let allocated = MEMORY.allocated() - before;
     let request = SearchRequest::new(parse(&index, "all 00000000t0"));
     assert_eq!(engine.submit(request).unwrap().wait().unwrap().hits.len(), 10);

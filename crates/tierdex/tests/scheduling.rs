@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use support::requests::{bits, heavy, large, options, parse};
 use tierdex::Error;
-use tierdex::engine::{Engine, ExecutorOptions, Priority, SearchRequest, TotalHits};
+use tierdex::engine::{Engine, Priority, SearchRequest, TotalHits};
 use tierdex::index::{Index, SearchOptions};
 
 /// Submits requests while the only thread of an engine is blocked in the callback of `filler`, and waits for
@@ -61,7 +61,7 @@ fn slow(index: &Index) -> SearchRequest {
 #[test]
 fn short_requests_complete_before_a_long_one() {
     let index = &Index::open_on(large(3_000_000)).unwrap();
-    let engine = Engine::with_options(index, &options(20_000, 1)).unwrap();
+    let engine = Engine::new(index, &options(20_000, 1)).unwrap();
     // Warm the cache, so that only CPU work is compared.
     engine.submit(heavy(index)).unwrap().wait().unwrap();
     let mut requests = vec![slow(index)];
@@ -75,8 +75,7 @@ fn a_batch_continues_during_a_long_interactive_request() {
     let index = &Index::open_on(large(3_000_000)).unwrap();
     // With this many hits a thread has memory for a single evaluation of a batch.
     for hits in [10, 1_000_000] {
-        let engine =
-            Engine::with_options(index, &ExecutorOptions { hits_max: hits, ..options(20_000, 1) }).unwrap();
+        let engine = Engine::new(index, &options(20_000, 1).hits_max(hits)).unwrap();
         engine.submit(heavy(index)).unwrap().wait().unwrap();
         let batch = SearchRequest::new(parse(index, "rare")).k(1).priority(Priority::Batch);
         let order = completion_order(&engine, || heavy(index), vec![slow(index), batch]);
@@ -87,7 +86,7 @@ fn a_batch_continues_during_a_long_interactive_request() {
 #[test]
 fn a_long_request_is_divided_among_threads() {
     let index = &Index::open_on(large(3_000_000)).unwrap();
-    let engine = Engine::with_options(index, &options(20_000, 3)).unwrap();
+    let engine = Engine::new(index, &options(20_000, 3)).unwrap();
     let texts =
         ["t0 t1 t2", "+t0 +t1", "+t0 +t1 t2 -rare", "+(t0 t1) +(t2 t3)", "t0 -t1", "#t0 #t1", "(t0 t1 t2)~2"];
     let mut divided = 0;
@@ -111,7 +110,7 @@ fn a_long_request_is_divided_among_threads() {
 fn a_batch_does_not_delay_an_interactive_request() {
     let index = Index::open_on(large(200_000)).unwrap();
     for threads in [1, 2] {
-        let engine = Engine::with_options(&index, &options(20_000, threads)).unwrap();
+        let engine = Engine::new(&index, &options(20_000, threads)).unwrap();
         let (answered, mut at) = (AtomicUsize::new(0), None);
         let mut left = 60;
         let source = || -> std::result::Result<_, ()> {
@@ -138,7 +137,7 @@ fn a_batch_does_not_delay_an_interactive_request() {
 #[test]
 fn a_missed_deadline_returns_partial_results() {
     let index = Index::open_on(large(1_000_000)).unwrap();
-    let engine = Engine::with_options(&index, &options(20_000, 1)).unwrap();
+    let engine = Engine::new(&index, &options(20_000, 1)).unwrap();
     let whole = engine.submit(heavy(&index)).unwrap().wait().unwrap();
     let TotalHits::Exact(total) = whole.total else { panic!("{:?}", whole.total) };
     let all = SearchOptions { k: 1_000_000, count: true, ..SearchOptions::default() };
@@ -165,7 +164,7 @@ fn a_missed_deadline_returns_partial_results() {
 #[test]
 fn a_deadline_applies_to_queued_requests() {
     let index = Index::open_on(large(1_000_000)).unwrap();
-    let engine = Engine::with_options(&index, &options(20_000, 1)).unwrap();
+    let engine = Engine::new(&index, &options(20_000, 1)).unwrap();
     let ahead: Vec<_> = (0..40).map(|_| engine.submit(heavy(&index)).unwrap()).collect();
     let deadline = Instant::now() + Duration::from_millis(1);
     let late: Vec<_> = (0..10).map(|_| engine.submit(heavy(&index).deadline(deadline)).unwrap()).collect();
@@ -184,7 +183,7 @@ fn a_deadline_applies_to_queued_requests() {
 #[test]
 fn a_cancelled_request_ends() {
     let index = Index::open_on(large(1_000_000)).unwrap();
-    let engine = Engine::with_options(&index, &options(20_000, 1)).unwrap();
+    let engine = Engine::new(&index, &options(20_000, 1)).unwrap();
     let mut cancelled = 0;
     for _ in 0..20 {
         let ticket = engine.submit(heavy(&index)).unwrap();
@@ -209,7 +208,7 @@ fn a_cancelled_request_ends() {
 #[test]
 fn requests_of_a_closed_engine_fail() {
     let index = Index::open_on(large(1_000_000)).unwrap();
-    let engine = Engine::with_options(&index, &options(20_000, 1)).unwrap();
+    let engine = Engine::new(&index, &options(20_000, 1)).unwrap();
     let tickets: Vec<_> = (0..30).map(|_| engine.submit(heavy(&index)).unwrap()).collect();
     drop(engine);
     let failed = tickets.into_iter().filter_map(|ticket| ticket.wait().err()).count();

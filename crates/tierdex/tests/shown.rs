@@ -109,7 +109,7 @@ fn an_engine_reads_ids_with_the_hits() {
             .collect();
         let index = index(&docs, 3);
         for (pages, threads) in [(20, 1), (64, 2), (4_000, 2)] {
-            let engine = Engine::with_options(&index, &options(pages, threads)).unwrap();
+            let engine = Engine::new(&index, &options(pages, threads)).unwrap();
             for k in [0, 1, 10, 700, 3_000] {
                 let request = |ids| SearchRequest::new(parse(&index, "all")).k(k).ids(ids);
                 let (found, without) =

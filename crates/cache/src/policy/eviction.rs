@@ -19,15 +19,6 @@ pub trait Policy: Send {
     /// entry.
     fn victim(&mut self, is_evictable: &dyn Fn(u32) -> bool) -> Option<u32>;
 
-    /// How many uses ahead [`Policy::set_upcoming`] takes into account; 0 for policies that look back only.
-    fn window(&self) -> usize {
-        0
-    }
-
-    /// Sets which entries will be used next, the next use first; an entry may occur more than once. Called
-    /// before [`Policy::victim`]; replaces the last call.
-    fn set_upcoming(&mut self, _uses: &mut dyn Iterator<Item = u32>) {}
-
     /// Bytes of memory.
     fn bytes(&self) -> usize;
 }

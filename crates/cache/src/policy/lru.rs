@@ -4,22 +4,22 @@ use super::entry_list::{EntryList, Neighbours};
 use super::eviction::Policy;
 
 /// Least recently used.
-pub(super) struct Lru {
+pub struct Lru {
     neighbours: Neighbours,
     list: EntryList,
 }
 
 impl Lru {
     /// Bytes of memory for each entry.
-    pub(super) const BYTES_PER_ENTRY: usize = Neighbours::BYTES_PER_ENTRY;
+    pub const BYTES_PER_ENTRY: usize = Neighbours::BYTES_PER_ENTRY;
 
     /// For entries below `entries`.
-    pub(super) fn new(entries: u32) -> Lru {
+    pub fn new(entries: u32) -> Lru {
         Lru { neighbours: Neighbours::new(entries), list: EntryList::EMPTY }
     }
 
     /// From the least recently used on.
-    pub(super) fn oldest_first(&self) -> impl Iterator<Item = u32> {
+    pub fn oldest_first(&self) -> impl Iterator<Item = u32> {
         self.neighbours.oldest_first(&self.list)
     }
 }

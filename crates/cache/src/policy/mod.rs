@@ -5,21 +5,19 @@ mod eviction;
 mod lru;
 mod s3_fifo;
 mod sieve;
-mod window;
 
 use std::fmt;
 use std::str::FromStr;
 
 use tierdex_io::{Error, ErrorKind};
 
-use lru::Lru;
 use s3_fifo::S3Fifo;
 use sieve::Sieve;
 
 pub use eviction::Policy;
-pub use window::BeladyWindow;
+pub use lru::Lru;
 
-/// A policy by its name on the command line: `lru`, `s3-fifo`, `sieve` or `window`.
+/// A policy by its name on the command line: `lru`, `s3-fifo` or `sieve`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PolicyKind {
     /// Least recently used first (the thesis).
@@ -28,14 +26,11 @@ pub enum PolicyKind {
     S3Fifo,
     /// SIEVE: one queue and a hand.
     Sieve,
-    /// Belady's rule for the lists of waiting queries, LRU for all others.
-    Window,
 }
 
 impl PolicyKind {
     /// All policies.
-    pub const ALL: [PolicyKind; 4] =
-        [PolicyKind::Lru, PolicyKind::S3Fifo, PolicyKind::Sieve, PolicyKind::Window];
+    pub const ALL: [PolicyKind; 3] = [PolicyKind::Lru, PolicyKind::S3Fifo, PolicyKind::Sieve];
 
     /// The policy for entries numbered below `cells`, of `cells` cells in all.
     pub fn policy(self, cells: u32) -> Box<dyn Policy> {
@@ -43,17 +38,15 @@ impl PolicyKind {
             PolicyKind::Lru => Box::new(Lru::new(cells)),
             PolicyKind::S3Fifo => Box::new(S3Fifo::new(cells)),
             PolicyKind::Sieve => Box::new(Sieve::new(cells)),
-            PolicyKind::Window => Box::new(BeladyWindow::new(cells, BeladyWindow::USES)),
         }
     }
 
     /// Bytes of memory for each entry, at most.
-    pub(crate) fn bytes_per_entry_max(self) -> usize {
+    pub fn bytes_per_entry_max(self) -> usize {
         match self {
             PolicyKind::Lru => Lru::BYTES_PER_ENTRY,
             PolicyKind::S3Fifo => S3Fifo::BYTES_PER_ENTRY_MAX,
             PolicyKind::Sieve => Sieve::BYTES_PER_ENTRY,
-            PolicyKind::Window => BeladyWindow::BYTES_PER_ENTRY_MAX,
         }
     }
 }
@@ -64,7 +57,6 @@ impl fmt::Display for PolicyKind {
             PolicyKind::Lru => "lru",
             PolicyKind::S3Fifo => "s3-fifo",
             PolicyKind::Sieve => "sieve",
-            PolicyKind::Window => "window",
         })
     }
 }
@@ -74,7 +66,7 @@ impl FromStr for PolicyKind {
 
     fn from_str(text: &str) -> Result<PolicyKind, Error> {
         let found = PolicyKind::ALL.into_iter().find(|kind| kind.to_string() == text);
-        let why = "a policy is lru, s3-fifo, sieve or window";
+        let why = "a policy is lru, s3-fifo or sieve";
         found.ok_or_else(|| Error::new(ErrorKind::Denied, "use", format!("policy {text:?}"), why))
     }
 }
@@ -89,7 +81,7 @@ mod tests {
             assert_eq!(kind.to_string().parse::<PolicyKind>().unwrap(), kind);
         }
         let error = "LRU".parse::<PolicyKind>().unwrap_err();
-        assert_eq!(error.to_string(), "cannot use policy \"LRU\": a policy is lru, s3-fifo, sieve or window");
+        assert_eq!(error.to_string(), "cannot use policy \"LRU\": a policy is lru, s3-fifo or sieve");
     }
 
     #[test]

@@ -226,7 +226,7 @@ mod tests {
             };
             frames.insert(page, frame);
             pages[frame as usize] = page;
-            policy.insert(frame, crate::key::mix(page), 1);
+            policy.insert(frame, crate::hash::mix(page), 1);
         }
         hits
     }

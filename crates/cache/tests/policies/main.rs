@@ -3,7 +3,7 @@
 mod simulate;
 
 use proptest::prelude::*;
-use tierdex_cache::{BeladyWindow, PolicyKind};
+use tierdex_cache::PolicyKind;
 
 use simulate::{Access, belady, hash, repetitions, simulate, zipf};
 
@@ -48,7 +48,7 @@ fn policies_have_the_expected_hits_on_a_known_trace() {
     // FIFO except for 1, which was used when the hand passed.
     assert_eq!(hits(PolicyKind::Sieve), 4);
     // The optimum evicts 3 and then 4.
-    assert_eq!((hits(PolicyKind::Window), belady(3, &trace).hits), (5, 5));
+    assert_eq!(belady(3, &trace).hits, 5);
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn scans_do_not_evict_frequently_used_lists() {
     let trace = units(lists);
     let rate = |kind: PolicyKind| simulate(&mut *kind.policy(10), 10, &trace).hit_rate();
     let frequent = 4.0 / 12.0;
-    for kind in [PolicyKind::S3Fifo, PolicyKind::Sieve, PolicyKind::Window] {
+    for kind in [PolicyKind::S3Fifo, PolicyKind::Sieve] {
         assert!(rate(kind) > 0.95 * frequent, "{kind}: {}", rate(kind));
     }
 }
@@ -108,13 +108,6 @@ proptest! {
     fn belady_is_optimal(trace in prop::collection::vec(0..6_u64, 0..12), capacity in 1..4_u32) {
         let expected = most_hits(&[], capacity as usize, &trace);
         prop_assert_eq!(belady(capacity, &units(trace)).hits, expected);
-    }
-
-    #[test]
-    fn an_infinite_window_is_belady(trace in prop::collection::vec(0..30_u64, 0..300), capacity in 1..20_u32) {
-        let trace = units(trace);
-        let mut window = BeladyWindow::new(capacity, usize::MAX);
-        prop_assert_eq!(simulate(&mut window, capacity, &trace), belady(capacity, &trace));
     }
 
     #[test]

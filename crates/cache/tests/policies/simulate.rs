@@ -42,6 +42,17 @@ impl HitCounts {
 
 /// Runs a trace through a fresh policy for a cache of `capacity` cells. Longer lists are never cached.
 pub fn simulate(policy: &mut dyn Policy, capacity: u32, trace: &[Access]) -> HitCounts {
+    simulate_with(policy, capacity, trace, |_, _, _| {})
+}
+
+/// As [`simulate`]; before evictions `announce` receives the policy, the accesses to come, and the entries of
+/// lists that are cached.
+pub fn simulate_with<P: Policy + ?Sized>(
+    policy: &mut P,
+    capacity: u32,
+    trace: &[Access],
+    announce: impl Fn(&mut P, &[Access], &HashMap<u64, u32>),
+) -> HitCounts {
     let mut counts = HitCounts::default();
     let mut entries: HashMap<u64, u32> = HashMap::new();
     let mut lists = vec![Access { list: 0, cells: 0 }; capacity as usize];
@@ -53,9 +64,8 @@ pub fn simulate(policy: &mut dyn Policy, capacity: u32, trace: &[Access]) -> Hit
         if let Some(entry) = found {
             policy.touch(entry);
         } else if access.cells <= capacity {
-            if free < access.cells && policy.window() > 0 {
-                let ahead = trace[at + 1..].iter().take(policy.window());
-                policy.set_upcoming(&mut ahead.filter_map(|access| entries.get(&access.list).copied()));
+            if free < access.cells {
+                announce(policy, &trace[at + 1..], &entries);
             }
             while free < access.cells {
                 let victim = policy.victim(&|_| true).expect("the cells that are not free have entries");

@@ -1,10 +1,13 @@
-//! Defaults that depend on the index and the machine: memory tier of the metadata, cache size, threads.
+//! Choices that depend on the index and the machine: memory tier of the metadata, cache size, threads.
 
-use super::budget::MemoryReport;
-use super::options::{CELLS_MIN, ExecutorOptions, MetaTier};
+use super::meta_tier::{MetaTier, MetadataLocation};
+use super::options::{EngineOptions, THREADS_AUTO};
 use super::resident_sizes::ResidentSizes;
+use super::settings::{CACHE_PAGES_MIN, EngineSettings};
 use crate::index::Index;
-use tierdex_io::{RegionKind, Size, available_memory};
+use std::num::NonZero;
+use std::thread::available_parallelism;
+use tierdex_io::{PAGE, RegionKind, Size, available_memory};
 
 /// Without a budget, resident metadata and the default cache each take at most 1/`AVAILABLE_DIVISOR` of the
 /// available memory.
@@ -19,62 +22,95 @@ const TERMS_CACHE_FACTOR: u64 = 3;
 const CACHE_BYTES_MAX: u64 = 64 << 20;
 const CACHE_DIVISOR: u64 = 10;
 
-impl ExecutorOptions {
+/// Default of [`EngineOptions::growth`]: these bytes, and those of the index with dictionaries and skip data
+/// on disk.
+const GROWTH_BYTES_MIN: u64 = 1 << 20;
+
+impl EngineOptions {
     /// Chooses tier, cache size and threads:
     ///
     /// 1. Dictionaries, skip data and norms are in DRAM if they fit into the budget and leave as much of it
     ///    for the cache as they take; without a budget, if they fit into a quarter of the available memory.
     ///    Else dictionaries alone are in DRAM if they leave three times their size, or fit into that
-    ///    quarter; else they are on disk. `meta_tier` overrides this.
+    ///    quarter; else they are on disk. [`EngineOptions::meta_tier`] overrides this.
     /// 2. The cache is in DRAM. With a budget it takes the rest of the budget; without one 64 MiB, or a
     ///    tenth of all documents and frequencies if that is more, but at most all of these and at most a
-    ///    quarter of the available memory. `cache` overrides this; such a cache does not count towards the
-    ///    budget.
-    /// 3. [`THREADS_AUTO`](super::THREADS_AUTO) is replaced by a number of threads.
-    ///
-    /// All other options are those of `self`.
-    pub fn complete(
-        self,
-        index: &Index,
-        cache: Option<(RegionKind, Size)>,
-        meta_tier: Option<MetaTier>,
-    ) -> ExecutorOptions {
+    ///    quarter of the available memory. [`EngineOptions::cache`] overrides this; such a cache does not
+    ///    count towards the budget.
+    /// 3. There is a thread for each processor, unless [`EngineOptions::threads`] is set.
+    #[doc(hidden)]
+    pub fn resolve(&self, index: &Index) -> EngineSettings {
         let quarter = available_memory().unwrap_or(u64::MAX) / AVAILABLE_DIVISOR;
-        let has_explicit_cache = cache.is_some();
-        let (region, size) = cache.unwrap_or((RegionKind::Dram, Size::Bytes(0)));
-        let mut options = ExecutorOptions { region, size, meta_tier: MetaTier::Dram, ..self.with_threads() };
-        let cache_bytes_min = CELLS_MIN * options.cell_bytes() as u64;
-        let left = |options: &ExecutorOptions| {
-            let needed = MemoryReport::of(index, options).needed();
-            options.dram.map_or(Some(quarter), |dram| dram.checked_sub(needed))
+        let mut settings = self.with_dram_tier(index);
+        settings.meta_tier = self.meta_tier.clone().unwrap_or_else(|| self.tier(index, &settings, quarter));
+        if self.cache.is_none() {
+            settings.cache_size = Size::Bytes(default_cache_bytes(index, &settings, quarter));
+            settings.cache_in_budget = true;
+        }
+        settings
+    }
+
+    /// The settings with all metadata in DRAM, and without a cache unless one is given.
+    fn with_dram_tier(&self, index: &Index) -> EngineSettings {
+        let (region, cache_size) = self.cache.clone().unwrap_or((RegionKind::Dram, Size::Bytes(0)));
+        let threads = match self.threads {
+            THREADS_AUTO => available_parallelism().map_or(1, NonZero::get),
+            threads => threads,
         };
+        EngineSettings {
+            region,
+            cache_size,
+            cache_in_budget: false,
+            policy: self.policy,
+            read_engine: self.read_engine,
+            read_depth: self.read_depth,
+            gap_pages: self.gap_pages,
+            threads,
+            hits_max: self.hits_max,
+            previews: self.previews,
+            meta_tier: MetaTier::Dram,
+            dram: self.dram,
+            growth: self.growth.unwrap_or_else(|| self.default_growth(index)),
+        }
+    }
+
+    fn default_growth(&self, index: &Index) -> u64 {
+        let cache_region = self.cache.as_ref().map(|(region, _)| region);
+        let location = MetadataLocation::of(MetaTier::Disk, cache_region);
+        self.dram.map_or(0, |_| GROWTH_BYTES_MIN + ResidentSizes::of(index).in_dram(&location))
+    }
+
+    /// The fastest tier whose metadata fits.
+    fn tier(&self, index: &Index, settings: &EngineSettings, quarter: u64) -> MetaTier {
         let sizes = ResidentSizes::of(index);
         let tiers =
             [(MetaTier::Dram, sizes.terms + sizes.skips + sizes.norms), (MetaTier::Terms, sizes.terms)];
         let fits = |(tier, bytes): &(MetaTier, u64)| {
-            let options = ExecutorOptions { meta_tier: tier.clone(), ..options.clone() };
-            match options.dram {
-                None => *bytes <= quarter,
-                Some(_) if has_explicit_cache => left(&options).is_some(),
-                Some(_) => {
-                    let factor = if *tier == MetaTier::Terms { TERMS_CACHE_FACTOR } else { 1 };
-                    left(&options).is_some_and(|left| left >= cache_bytes_min.max(factor * *bytes))
-                }
+            if self.dram.is_none() {
+                return *bytes <= quarter;
             }
+            let left = left(index, &EngineSettings { meta_tier: tier.clone(), ..settings.clone() }, quarter);
+            let factor = if *tier == MetaTier::Terms { TERMS_CACHE_FACTOR } else { 1 };
+            let cache = if self.cache.is_some() { 0 } else { (CACHE_PAGES_MIN * PAGE).max(factor * *bytes) };
+            left.is_some_and(|left| left >= cache)
         };
-        let chosen = || tiers.into_iter().find(fits).map_or(MetaTier::Disk, |(tier, _)| tier);
-        options.meta_tier = meta_tier.unwrap_or_else(chosen);
-        if !has_explicit_cache && options.mode.has_cache() {
-            let postings = index.postings_bytes();
-            let wanted = match options.dram {
-                None => postings.min(CACHE_BYTES_MAX.max(postings / CACHE_DIVISOR)),
-                Some(_) => postings,
-            };
-            let (cell, metadata) = (options.cell_bytes() as u64, options.cell_metadata());
-            let available = left(&options).unwrap_or(0) / (cell + metadata) * cell;
-            let bytes = wanted.next_multiple_of(cell).min(available).max(cache_bytes_min);
-            (options.size, options.cache_in_budget) = (Size::Bytes(bytes), true);
-        }
-        options
+        tiers.into_iter().find(fits).map_or(MetaTier::Disk, |(tier, _)| tier)
     }
+}
+
+/// Bytes that the cache may take beside the other parts; `None` if these exceed the budget.
+fn left(index: &Index, settings: &EngineSettings, quarter: u64) -> Option<u64> {
+    let needed = settings.memory_report(index).needed();
+    settings.dram.map_or(Some(quarter), |dram| dram.checked_sub(needed))
+}
+
+fn default_cache_bytes(index: &Index, settings: &EngineSettings, quarter: u64) -> u64 {
+    let postings = index.postings_bytes();
+    let wanted = match settings.dram {
+        None => postings.min(CACHE_BYTES_MAX.max(postings / CACHE_DIVISOR)),
+        Some(_) => postings,
+    };
+    let left = left(index, settings, quarter).unwrap_or(0);
+    let available = left / (PAGE + settings.page_metadata()) * PAGE;
+    wanted.next_multiple_of(PAGE).min(available).max(CACHE_PAGES_MIN * PAGE)
 }

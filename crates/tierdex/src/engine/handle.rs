@@ -1,13 +1,15 @@
 //! The handle of an engine: starts its search threads, and submits requests to them.
 
-use super::budget::{self, BudgetShares, MemoryReport, check_hits};
+use super::budget;
 use super::current::Current;
-use super::options::{ExecutorOptions, Mode};
+use super::memory_report::MemoryReport;
+use super::options::EngineOptions;
+use super::part_sizes::check_hits;
 use super::queue::RequestQueue;
 use super::queued_request::QueuedRequest;
 use super::readers::page_readers;
 use super::request::{Hits, Priority, SearchRequest};
-use super::settings::EngineOptions;
+use super::settings::EngineSettings;
 use super::shared::EngineShared;
 use super::snapshot::{ResidentBudget, Snapshot};
 use super::ticket::Ticket;
@@ -20,7 +22,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
-use tierdex_cache as cache;
+use tierdex_cache::{CacheStats, PageCache};
 
 /// Searches an index from any number of threads, within a memory budget.
 ///
@@ -67,33 +69,26 @@ impl Engine {
     /// [`Error::Usage`] when the memory budget is too small: the message says how many bytes are needed;
     /// [`Error::Storage`] when memory or threads cannot be had or files cannot be read.
     pub fn new(index: &Index, options: &EngineOptions) -> Result<Engine> {
-        Engine::with_options(index, &options.resolve(index))
-    }
-
-    /// As [`Engine::new`], with the options of an executor; the mode is [`Mode::Direct`]. A relative cache
-    /// size is a part of this commit.
-    #[doc(hidden)]
-    pub fn with_options(index: &Index, options: &ExecutorOptions) -> Result<Engine> {
-        let options = &ExecutorOptions { mode: Mode::Direct, ..options.clone() }.with_threads();
-        let report = MemoryReport::of(index, options);
+        let settings = options.resolve(index);
+        let report = settings.memory_report(index);
         report.check()?;
-        let (frames, readers, read_engine) = page_readers(index, options)?;
-        let resident = Arc::new(ResidentBudget::new(options));
-        let snapshot = Snapshot::first(index, &frames, &resident)?;
-        let shares = BudgetShares::of(index, options);
+        let (cache, readers, read_engine) = page_readers(index, &settings)?;
+        let resident = Arc::new(ResidentBudget::new(&settings));
+        let snapshot = Snapshot::first(index, &cache, &resident)?;
         // The unallocated rest of the budget goes to the lists.
-        let lists_bytes =
-            options.dram.map(|dram| shares.lists(Some(dram)) + shares.each(dram - report.needed()));
+        let rest = |dram| (dram - report.needed()) / settings.threads as u64;
+        let lists_bytes = settings.dram.map(|dram| budget::thread_lists_bytes(index, &settings) + rest(dram));
         let shared = Arc::new(EngineShared {
-            frames,
-            queue: Arc::new(RequestQueue::new(budget::queue_bytes(options.dram) / 2)),
+            cache,
+            queue: Arc::new(RequestQueue::new(budget::queue_bytes(settings.dram) / 2)),
             current: Current::new(snapshot),
             resident,
-            threads: options.threads,
+            threads: settings.threads,
             interactive: AtomicUsize::new(0),
-            in_flight: options.in_flight(),
+            in_flight: settings.in_flight(),
             lists_bytes: lists_bytes.unwrap_or(u64::MAX),
-            hits_max: options.dram.map(|_| options.hits_max),
+            hits_max: settings.dram.map(|_| settings.hits_max),
+            settings,
             report,
             read_engine,
         });
@@ -113,6 +108,12 @@ impl Engine {
         Ok(Engine(Arc::new(owner)))
     }
 
+    /// The memory of an engine with these options, by part, without starting it.
+    #[doc(hidden)]
+    pub fn memory_report(index: &Index, options: &EngineOptions) -> MemoryReport {
+        options.resolve(index).memory_report(index)
+    }
+
     /// The newest commit that the engine has opened: requests without a snapshot of their own search it.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.shared().current.get()
@@ -126,7 +127,7 @@ impl Engine {
     /// [`EngineOptions::growth`]; else as [`Index::open`]. Requests then search the old commit.
     pub fn refresh(&self) -> Result<bool> {
         let shared = self.shared();
-        shared.current.replace(|old| old.newest(&shared.frames, &shared.resident))
+        shared.current.replace(|old| old.newest(&shared.cache, &shared.resident))
     }
 
     /// Answers a request; the calling thread waits.
@@ -150,7 +151,7 @@ impl Engine {
 
     fn queued_request(&self, request: SearchRequest) -> Result<(QueuedRequest, Ticket)> {
         let snapshot = request.snapshot.clone().unwrap_or_else(|| self.snapshot());
-        if !snapshot.is_of(&self.shared().frames) {
+        if !snapshot.is_of(&self.shared().cache) {
             return Err(Error::Usage("the request has a snapshot of another engine".to_string()));
         }
         check_hits(self.shared().hits_max, &request.options, snapshot.index())?;
@@ -208,18 +209,31 @@ impl Engine {
 
     /// Counters of the cache: hits, reads, evictions.
     #[doc(hidden)]
-    pub fn stats(&self) -> cache::CacheStats {
-        self.shared().frames.stats()
+    pub fn stats(&self) -> CacheStats {
+        self.shared().cache.stats()
     }
 
     /// The cache of pages.
-    pub(super) fn frames(&self) -> &tierdex_cache::Frames {
-        &self.shared().frames
+    #[doc(hidden)]
+    pub fn page_cache(&self) -> &PageCache {
+        &self.shared().cache
     }
 
     /// The memory that the engine takes, by part.
     pub fn memory(&self) -> &MemoryReport {
         &self.shared().report
+    }
+
+    /// Bytes read from the files of the newest commit so far, as whole pages.
+    #[doc(hidden)]
+    pub fn bytes_read(&self) -> u64 {
+        self.snapshot().index().bytes_read() + self.stats().bytes_read
+    }
+
+    /// The settings that were chosen for the first commit.
+    #[doc(hidden)]
+    pub fn settings(&self) -> &EngineSettings {
+        &self.shared().settings
     }
 
     /// Name of the read engine, such as io_uring.

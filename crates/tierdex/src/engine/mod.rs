@@ -13,9 +13,6 @@
 //! 4. [`Engine::refresh`] opens the newest commit. Segments of both commits are shared and stay cached; the
 //!    resident metadata of new segments counts towards the memory budget (`snapshot`).
 //!
-//! [`Executor`] answers a sequence of queries in order, by an [`Engine`] or in one of the modes of the
-//! thesis (`executor`, `list_prefetch`, `whole_lists`, `delivery`).
-//!
 //! No deadlock: an evaluation waits only for reads, which end, and for memory reserved by evaluations that
 //! do not wait for memory. A thread that sleeps because it has no evaluation has no read in flight.
 //! Callbacks must not block.
@@ -24,12 +21,12 @@ mod active;
 mod budget;
 mod choose;
 mod current;
-mod delivery;
-mod executor;
 mod handle;
-mod list_prefetch;
+mod memory_report;
+mod meta_tier;
 mod options;
 mod paged;
+pub mod part_sizes;
 mod queue;
 mod queued_request;
 mod readers;
@@ -41,14 +38,14 @@ mod shared;
 mod snapshot;
 mod sync;
 mod ticket;
-mod whole_lists;
 mod worker;
 
-pub use budget::{MemoryReport, MemoryUse};
-pub use executor::Executor;
 pub use handle::Engine;
-pub use options::{ExecutorOptions, MetaTier, Mode, QUERIES_AHEAD, THREADS_AUTO};
+pub use memory_report::{MemoryReport, MemoryUse};
+pub use meta_tier::{MetaTier, MetadataLocation};
+pub use options::EngineOptions;
 pub use request::{Hits, Priority, SearchRequest, TotalHits};
-pub use settings::EngineOptions;
-pub use snapshot::Snapshot;
+pub use resident_sizes::ResidentSizes;
+pub use settings::EngineSettings;
+pub use snapshot::{Snapshot, load_metadata};
 pub use ticket::{CancelHandle, Ticket};

@@ -18,7 +18,7 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tierdex_cache::{Frames, PageReader, Pin};
+use tierdex_cache::{PageCache, PageReader, Pin};
 use tierdex_io::{PAGE, SealedFile};
 
 /// Why an evaluation is suspended.
@@ -58,7 +58,7 @@ const CLOCK_CHECKPOINTS: u32 = 8;
 
 /// Reads through the page cache of the engine, for one evaluation.
 pub(super) struct PagedSource<'e> {
-    frames: &'e Frames,
+    cache: &'e PageCache,
     thread: &'e ThreadContext,
     yielder: &'e Yielder<(), Wait>,
     pinned: RefCell<Vec<PinnedPage<'e>>>,
@@ -94,14 +94,14 @@ struct PinnedPage<'e> {
 impl<'e> PagedSource<'e> {
     /// The source of an evaluation that `yielder` suspends. It pins at most `pinned_max` pages.
     pub(super) fn new(
-        frames: &'e Frames,
+        cache: &'e PageCache,
         (thread, yielder): (&'e ThreadContext, &'e Yielder<(), Wait>),
         request: &'e Arc<ActiveRequest>,
         pinned_max: usize,
     ) -> PagedSource<'e> {
         let now = Instant::now();
         PagedSource {
-            frames,
+            cache,
             thread,
             yielder,
             pinned: RefCell::default(),
@@ -156,7 +156,7 @@ impl<'e> PagedSource<'e> {
     /// Pins a page, and requests a read if it is not in the cache. False if no frame is free.
     fn pin(&self, pinned: &mut Vec<PinnedPage<'e>>, file: &Arc<SealedFile>, page: u64) -> bool {
         let hold = |page, pin| pinned.push(PinnedPage { file: file.number(), page, pin, used: false });
-        self.thread.reader.borrow_mut().request(self.frames, file, page..page + 1, hold)
+        self.thread.reader.borrow_mut().request(self.cache, file, page..page + 1, hold)
     }
 
     /// Unpins used pages if `more` pages would exceed the maximum. False if they still do.

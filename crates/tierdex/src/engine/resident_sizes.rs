@@ -1,36 +1,40 @@
 //! Sizes of the metadata of segments: dictionaries, skip data, norms, page checksums.
 
-use super::options::{MetaTier, MetadataLocation};
+use super::memory_report::{DICTIONARIES, MemoryUse};
+use super::meta_tier::{MetaTier, MetadataLocation};
 use crate::index::Index;
 use crate::segment::read::{FieldReader, Segment};
 use tierdex_io::{Arena, SealedFile};
 
 /// Bytes of the metadata of one segment or of several.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ResidentSizes {
+pub struct ResidentSizes {
     /// Term dictionaries.
-    pub(super) terms: u64,
+    pub terms: u64,
     /// Skip data.
-    pub(super) skips: u64,
-    pub(super) norms: u64,
+    pub skips: u64,
+    /// Lengths of documents.
+    pub norms: u64,
     /// Page indexes of dictionaries.
-    pub(super) term_index: u64,
+    pub term_index: u64,
     /// Prefix keys of terms, resident if dictionaries are.
-    pub(super) restart_keys: u64,
+    pub restart_keys: u64,
     /// Page checksums.
-    pub(super) checksums: u64,
+    pub checksums: u64,
     /// First documents of the pages of the index of external ids, always in DRAM.
-    pub(super) id_index: u64,
+    pub id_index: u64,
 }
 
 impl ResidentSizes {
-    pub(super) fn of(index: &Index) -> ResidentSizes {
+    /// Of all segments of an index.
+    pub fn of(index: &Index) -> ResidentSizes {
         let mut sizes = ResidentSizes::default();
         index.segments().iter().for_each(|segment| sizes.add_segment(segment));
         sizes
     }
 
-    pub(super) fn of_segment(segment: &Segment) -> ResidentSizes {
+    /// Of one segment.
+    pub fn of_segment(segment: &Segment) -> ResidentSizes {
         let mut sizes = ResidentSizes::default();
         sizes.add_segment(segment);
         sizes
@@ -51,8 +55,28 @@ impl ResidentSizes {
         self.norms += Arena::allocation_bytes(payload_bytes(field.norms_file()));
     }
 
+    /// The parts in memory with the metadata in this location, without the index of external ids.
+    pub fn rows(&self, location: &MetadataLocation) -> Vec<MemoryUse> {
+        let region = location.region.as_ref().map(|kind| kind.to_string());
+        let of_tier = region.clone().filter(|_| matches!(location.tier, MetaTier::Region(_)));
+        let row = |what, bytes, region: &Option<String>| MemoryUse::new(what, bytes, region.clone());
+        let mut rows = vec![
+            row("page index of dictionaries", self.term_index, &region),
+            row("page checksums", self.checksums, &region),
+        ];
+        if location.tier != MetaTier::Disk {
+            rows.push(row(DICTIONARIES, self.terms, &of_tier));
+            rows.push(row("prefix keys of terms", self.restart_keys, &of_tier));
+        }
+        if location.tier.keeps_skips() {
+            rows.push(row("skip data and short lists", self.skips, &of_tier));
+        }
+        rows.push(row("norms", self.norms, &region));
+        rows
+    }
+
     /// Bytes of DRAM with the metadata in this location.
-    pub(super) fn in_dram(&self, location: &MetadataLocation) -> u64 {
+    pub fn in_dram(&self, location: &MetadataLocation) -> u64 {
         let lists = match location.tier {
             MetaTier::Disk | MetaTier::Region(_) => 0,
             MetaTier::Terms => self.terms + self.restart_keys,
@@ -62,7 +86,7 @@ impl ResidentSizes {
     }
 
     /// Bytes of the region of this location, if there is one.
-    pub(super) fn in_region(&self, location: &MetadataLocation) -> u64 {
+    pub fn in_region(&self, location: &MetadataLocation) -> u64 {
         let lists = match location.tier {
             MetaTier::Region(_) => self.terms + self.restart_keys + self.skips,
             MetaTier::Disk | MetaTier::Terms | MetaTier::Dram => 0,

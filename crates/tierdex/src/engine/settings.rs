@@ -1,120 +1,100 @@
-//! Public options of an engine.
+//! The settings of an engine: [`EngineOptions`](super::EngineOptions) with a value for each choice that
+//! depends on the index and the machine.
 
-use super::options::{ExecutorOptions, MetaTier, Mode, THREADS_AUTO};
-use super::resident_sizes::ResidentSizes;
+use super::meta_tier::{MetaTier, MetadataLocation};
+use super::part_sizes::evaluation_bytes;
 use crate::index::Index;
-use crate::limits::DOCUMENTS_MAX;
-use tierdex_io::{RegionKind, Size};
+use std::fmt;
+use tierdex_cache::{PageCache, PolicyKind};
+use tierdex_io::{EngineKind, EngineOptions as ReadOptions, PAGE, RegionKind, Size};
 
-/// Default of [`EngineOptions::hits_max`].
-const HITS_MAX_DEFAULT: usize = 1000;
+/// Pages of a cache, at least.
+pub(super) const CACHE_PAGES_MIN: u64 = 2;
 
-/// Default of [`EngineOptions::growth`]: these bytes, and those of the index with dictionaries and skip data
-/// on disk.
-const GROWTH_BYTES_MIN: u64 = 1 << 20;
+/// Memory of the evaluations of all threads, without their lists, if a thread runs several:
+/// 1/`EVALUATIONS_DIVISOR` of the budget, and at most `EVALUATIONS_BYTES_MAX` a thread.
+const EVALUATIONS_DIVISOR: u64 = 16;
+const EVALUATIONS_BYTES_MAX: u64 = 5 << 20;
 
-/// Larger values of options are reduced to these: no machine has more.
-const GROWTH_BYTES_MAX: u64 = 1 << 50;
-const THREADS_MAX: usize = 4096;
+/// Concurrent evaluations of a thread, at most.
+const IN_FLIGHT_MAX: u64 = 16;
 
-/// Memory, cache and threads of an [`Engine`](super::Engine).
-///
-/// ```
-/// use tierdex::EngineOptions;
-///
-/// let options = EngineOptions::new().dram(50_000_000).threads(2);
-/// ```
+/// Concrete values of all options.
 #[derive(Clone, Debug)]
-pub struct EngineOptions {
-    dram: Option<u64>,
-    cache: Option<(RegionKind, u64)>,
-    threads: usize,
-    hits_max: usize,
-    growth: Option<u64>,
+pub struct EngineSettings {
+    /// Memory region of the cache.
+    pub region: RegionKind,
+    /// Size of the cache. A relative size is a part of all blocks of document numbers and frequencies.
+    pub cache_size: Size,
+    /// Whether the cache counts towards `dram`.
+    pub cache_in_budget: bool,
+    /// Eviction policy.
+    pub policy: PolicyKind,
+    /// Interface of reads.
+    pub read_engine: EngineKind,
+    /// Reads in flight, of all threads together.
+    pub read_depth: usize,
+    /// Pages between two requested pages that are read with them, at most; measured if `None`.
+    pub gap_pages: Option<u64>,
+    /// Search threads.
+    pub threads: usize,
+    /// Maximum number of hits of a query, for the memory report; enforced if `dram` is set.
+    pub hits_max: usize,
+    /// Whether titles and texts of hits will be read, for the memory report.
+    pub previews: bool,
+    /// Memory tier of dictionaries, skip data and norms.
+    pub meta_tier: MetaTier,
+    /// Memory budget in bytes for everything that is not in a region; `None`: unlimited.
+    pub dram: Option<u64>,
+    /// Bytes of the budget for the resident metadata of segments of later commits, beyond what closed
+    /// segments released.
+    pub growth: u64,
 }
 
-impl Default for EngineOptions {
-    fn default() -> EngineOptions {
-        EngineOptions {
-            dram: None,
-            cache: None,
-            threads: THREADS_AUTO,
-            hits_max: HITS_MAX_DEFAULT,
-            growth: None,
+impl EngineSettings {
+    /// Size of the cache in bytes. A relative size is at least [`CACHE_PAGES_MIN`] pages.
+    pub(super) fn cache_bytes(&self, index: &Index) -> u64 {
+        let bytes = self.cache_size.of(index.postings_bytes());
+        match self.cache_size {
+            Size::BasisPoints(_) => bytes.max(CACHE_PAGES_MIN * PAGE),
+            Size::Bytes(_) => bytes,
         }
     }
+
+    /// Bytes of DRAM outside the region for each page of the cache, at most.
+    pub(super) fn page_metadata(&self) -> u64 {
+        PageCache::metadata_bytes_max(self.policy) as u64
+    }
+
+    /// Location of dictionaries, skip data and norms.
+    pub fn metadata_location(&self) -> MetadataLocation {
+        MetadataLocation::of(self.meta_tier.clone(), self.cache_region())
+    }
+
+    /// The region of the cache, if it is not in the budget of DRAM.
+    pub(super) fn cache_region(&self) -> Option<&RegionKind> {
+        (!self.cache_in_budget).then_some(&self.region)
+    }
+
+    /// Interface and depth of the reads of a search thread.
+    pub(super) fn reads(&self) -> ReadOptions {
+        let depth = self.read_depth.div_ceil(self.threads.max(1));
+        ReadOptions { kind: self.read_engine, depth, direct: true }
+    }
+
+    /// Concurrent evaluations of a thread, at most.
+    pub(super) fn in_flight(&self) -> usize {
+        let threads = self.threads.max(1) as u64;
+        let share = self.dram.map_or(u64::MAX, |dram| dram / EVALUATIONS_DIVISOR / threads);
+        let evaluations = share.min(EVALUATIONS_BYTES_MAX) / evaluation_bytes(self.hits_max);
+        evaluations.clamp(1, IN_FLIGHT_MAX) as usize
+    }
 }
 
-impl EngineOptions {
-    /// No memory budget, a cache of 64 MiB or a tenth of the postings, a thread for each processor.
-    pub fn new() -> EngineOptions {
-        EngineOptions::default()
-    }
-
-    /// Sets the memory budget of the process in bytes: dictionaries, skip data, cache, evaluations. The
-    /// cache takes what the rest leaves. Without a budget the cache has 64 MiB, or a tenth of the postings
-    /// if that is more, but at most a quarter of the available memory.
-    #[must_use]
-    pub fn dram(mut self, bytes: u64) -> EngineOptions {
-        self.dram = Some(bytes);
-        self
-    }
-
-    /// Sets the memory region of the cache and its size in bytes. A region that is given in this way is not
-    /// part of the memory budget.
-    #[must_use]
-    pub fn cache(mut self, region: RegionKind, bytes: u64) -> EngineOptions {
-        self.cache = Some((region, bytes));
-        self
-    }
-
-    /// Sets the number of threads that evaluate requests; 0, the default, is one for each processor.
-    #[must_use]
-    pub fn threads(mut self, threads: usize) -> EngineOptions {
-        self.threads = threads.min(THREADS_MAX);
-        self
-    }
-
-    /// Sets the number of hits that a request may ask for; 1,000 by default. Memory is reserved for them,
-    /// and with a budget a request for more is rejected.
-    #[must_use]
-    pub fn hits_max(mut self, hits: usize) -> EngineOptions {
-        self.hits_max = hits.min(DOCUMENTS_MAX as usize);
-        self
-    }
-
-    /// Reserves bytes of the budget for the dictionaries, skip data and norms of segments that later commits
-    /// add ([`Engine::refresh`](super::Engine::refresh)). By default 1 MiB and the bytes that the index needs
-    /// if dictionaries and skip data are on disk: enough for a commit that merges all segments. Metadata of
-    /// new segments that exceeds the reserve stays on disk.
-    #[must_use]
-    pub fn growth(mut self, bytes: u64) -> EngineOptions {
-        self.growth = Some(bytes.min(GROWTH_BYTES_MAX));
-        self
-    }
-
-    /// The options of an executor, with a memory tier and a cache size chosen for this index.
-    pub(super) fn resolve(&self, index: &Index) -> ExecutorOptions {
-        let cache = self.cache.clone().map(|(region, bytes)| (region, Size::Bytes(bytes)));
-        let options = ExecutorOptions {
-            mode: Mode::Direct,
-            threads: self.threads,
-            hits_max: self.hits_max,
-            previews: true,
-            dram: self.dram,
-            growth: 0,
-            ..ExecutorOptions::default()
-        };
-        let growth = || {
-            let (region, cache_in_budget) = match &cache {
-                Some((region, _)) => (region.clone(), false),
-                None => (RegionKind::Dram, true),
-            };
-            let least =
-                ExecutorOptions { region, cache_in_budget, meta_tier: MetaTier::Disk, ..options.clone() };
-            GROWTH_BYTES_MIN + ResidentSizes::of(index).in_dram(&least.metadata_location())
-        };
-        let growth = self.growth.or(self.dram.map(|_| growth())).unwrap_or(0);
-        ExecutorOptions { growth, ..options }.complete(index, cache, None)
+impl fmt::Display for EngineSettings {
+    /// Memory tiers and cache.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, ", self.metadata_location())?;
+        write!(f, "cache {}:{}, policy {}", self.region, self.cache_size, self.policy)
     }
 }

@@ -1,17 +1,18 @@
 //! The state of an engine that callers and search threads share.
 
-use super::budget::MemoryReport;
 use super::current::Current;
+use super::memory_report::MemoryReport;
 use super::queue::RequestQueue;
 use super::readers::ReadEngineName;
+use super::settings::EngineSettings;
 use super::snapshot::{ResidentBudget, Snapshot};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
-use tierdex_cache::Frames;
+use tierdex_cache::PageCache;
 
 /// Shared state of an engine.
 pub(super) struct EngineShared {
-    pub(super) frames: Arc<Frames>,
+    pub(super) cache: Arc<PageCache>,
     pub(super) queue: Arc<RequestQueue>,
     pub(super) current: Current<Snapshot>,
     pub(super) resident: Arc<ResidentBudget>,
@@ -24,6 +25,7 @@ pub(super) struct EngineShared {
     pub(super) lists_bytes: u64,
     /// Hits that a request may ask for, if memory is bounded.
     pub(super) hits_max: Option<usize>,
+    pub(super) settings: EngineSettings,
     pub(super) report: MemoryReport,
     pub(super) read_engine: ReadEngineName,
 }

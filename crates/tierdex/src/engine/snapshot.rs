@@ -5,14 +5,15 @@
 //! last of these snapshots. Segments that are loaded together share a region: its memory is released with
 //! the last of them.
 
-use super::options::{ExecutorOptions, MetaTier, MetadataLocation};
+use super::meta_tier::{MetaTier, MetadataLocation};
 use super::resident_sizes::ResidentSizes;
+use super::settings::EngineSettings;
 use crate::error::{Error, Result};
 use crate::index::{HitIds, Index, SearchHit, Searcher};
 use crate::schema::Schema;
 use crate::segment::read::{Segment, StoredDocument};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use tierdex_cache::Frames;
+use tierdex_cache::PageCache;
 use tierdex_io::{Arena, Region, RegionKind, SealedFile};
 
 /// One commit of an index, opened by an [`Engine`](super::Engine). It never changes. Its files stay open
@@ -21,14 +22,14 @@ pub struct Snapshot {
     searcher: Searcher,
     segments: Vec<Arc<ResidentSegment>>,
     /// The cache of the engine.
-    frames: Weak<Frames>,
+    cache: Weak<PageCache>,
 }
 
 /// A segment and the bytes of its resident metadata.
 struct ResidentSegment {
     segment: Arc<Segment>,
     bytes: u64,
-    frames: Weak<Frames>,
+    cache: Weak<PageCache>,
     budget: Arc<ResidentBudget>,
 }
 
@@ -51,11 +52,11 @@ struct ResidentBytes {
 }
 
 impl ResidentBudget {
-    pub(super) fn new(options: &ExecutorOptions) -> ResidentBudget {
+    pub(super) fn new(settings: &EngineSettings) -> ResidentBudget {
         ResidentBudget {
-            location: options.metadata_location(),
-            cache_region: ExecutorOptions { meta_tier: MetaTier::Disk, ..options.clone() }.metadata_region(),
-            growth: options.dram.map(|_| options.growth),
+            location: settings.metadata_location(),
+            cache_region: MetadataLocation::of(MetaTier::Disk, settings.cache_region()).region,
+            growth: settings.dram.map(|_| settings.growth),
             bytes: Mutex::default(),
         }
     }
@@ -77,7 +78,7 @@ impl Snapshot {
     /// The commit that an engine starts with. The memory report of the engine includes its metadata.
     pub(super) fn first(
         index: &Index,
-        frames: &Arc<Frames>,
+        cache: &Arc<PageCache>,
         budget: &Arc<ResidentBudget>,
     ) -> Result<Snapshot> {
         load_metadata(index.segments(), &budget.location)?;
@@ -85,16 +86,16 @@ impl Snapshot {
             let bytes = ResidentSizes::of_segment(segment).in_dram(&budget.location);
             let mut now = budget.lock();
             (now.first, now.used) = (now.first + bytes, now.used + bytes);
-            ResidentSegment::new(segment, bytes, (frames, budget))
+            ResidentSegment::new(segment, bytes, (cache, budget))
         };
         let segments = index.segments().iter().map(resident).collect();
-        Ok(Snapshot { searcher: index.searcher(), segments, frames: Arc::downgrade(frames) })
+        Ok(Snapshot { searcher: index.searcher(), segments, cache: Arc::downgrade(cache) })
     }
 
     /// The newest commit; `None` if it is this one.
     pub(super) fn newest(
         &self,
-        frames: &Arc<Frames>,
+        cache: &Arc<PageCache>,
         budget: &Arc<ResidentBudget>,
     ) -> Result<Option<Snapshot>> {
         let index = self.index().reopen()?;
@@ -106,16 +107,16 @@ impl Snapshot {
         };
         let resident = |segment| match shared(segment) {
             Some(resident) => Ok(resident),
-            None => ResidentSegment::load(segment, (frames, budget)),
+            None => ResidentSegment::load(segment, (cache, budget)),
         };
         let segments = index.segments().iter().map(resident).collect::<Result<_>>()?;
         let searcher = self.searcher.for_commit(index);
-        Ok(Some(Snapshot { searcher, segments, frames: Arc::downgrade(frames) }))
+        Ok(Some(Snapshot { searcher, segments, cache: Arc::downgrade(cache) }))
     }
 
     /// Whether it belongs to the engine with this cache.
-    pub(super) fn is_of(&self, frames: &Arc<Frames>) -> bool {
-        std::ptr::eq(self.frames.as_ptr(), Arc::as_ptr(frames))
+    pub(super) fn is_of(&self, cache: &Arc<PageCache>) -> bool {
+        std::ptr::eq(self.cache.as_ptr(), Arc::as_ptr(cache))
     }
 
     /// The index at this commit.
@@ -167,17 +168,17 @@ impl ResidentSegment {
     fn new(
         segment: &Arc<Segment>,
         bytes: u64,
-        (frames, budget): (&Arc<Frames>, &Arc<ResidentBudget>),
+        (cache, budget): (&Arc<PageCache>, &Arc<ResidentBudget>),
     ) -> Arc<ResidentSegment> {
-        let (segment, frames, budget) = (segment.clone(), Arc::downgrade(frames), budget.clone());
-        Arc::new(ResidentSegment { segment, bytes, frames, budget })
+        let (segment, cache, budget) = (segment.clone(), Arc::downgrade(cache), budget.clone());
+        Arc::new(ResidentSegment { segment, bytes, cache, budget })
     }
 
     /// Loads the metadata of a new segment into the preferred memory tier if it fits into the budget, else
     /// into a tier that takes less DRAM. If its region cannot be allocated, all is in DRAM.
     fn load(
         segment: &Arc<Segment>,
-        (frames, budget): (&Arc<Frames>, &Arc<ResidentBudget>),
+        (cache, budget): (&Arc<PageCache>, &Arc<ResidentBudget>),
     ) -> Result<Arc<ResidentSegment>> {
         let sizes = ResidentSizes::of_segment(segment);
         let preferred = &budget.location;
@@ -195,7 +196,7 @@ impl ResidentSegment {
             if needs_failure && no_region.is_none() || !budget.take(bytes) {
                 continue;
             }
-            let resident = ResidentSegment::new(segment, bytes, (frames, budget));
+            let resident = ResidentSegment::new(segment, bytes, (cache, budget));
             match arena(segments, &location) {
                 Ok(arena) => load_into(segments, &location, arena)?,
                 Err(error) => {
@@ -220,15 +221,18 @@ impl ResidentSegment {
 impl Drop for ResidentSegment {
     fn drop(&mut self) {
         self.budget.lock().used -= self.bytes;
-        if let Some(frames) = self.frames.upgrade() {
+        if let Some(cache) = self.cache.upgrade() {
             let files: Vec<u64> = self.segment.files().map(SealedFile::number).collect();
-            frames.forget(&files);
+            cache.forget(&files);
         }
     }
 }
 
 /// Loads the metadata of segments into its location.
-pub(super) fn load_metadata(segments: &[Arc<Segment>], location: &MetadataLocation) -> Result<()> {
+///
+/// # Errors
+/// [`Error::Storage`] when its region cannot be allocated, or files cannot be read or are damaged.
+pub fn load_metadata(segments: &[Arc<Segment>], location: &MetadataLocation) -> Result<()> {
     load_into(segments, location, arena(segments, location)?)
 }
 

@@ -6,8 +6,8 @@
 //! 3. When all wait, submit the requested reads and wait until one of them completes.
 
 use super::active::{ActiveRequest, Finished, MeasuredPlan, SearchTask};
-use super::budget::check_query_memory;
 use super::paged::{PagedSource, ThreadContext, Wait};
+use super::part_sizes::check_query_memory;
 use super::queue::NextWork;
 use super::queued_request::QueuedRequest;
 use super::request::Priority;
@@ -24,7 +24,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
-use tierdex_cache::{Frames, PageReader};
+use tierdex_cache::{PageCache, PageReader};
 
 /// Stack of a coroutine; an ordinary query touches a small part of it.
 const STACK_BYTES: usize = 512 << 10;
@@ -54,7 +54,7 @@ const INTERACTIVE_SLICES: u32 = 8;
 /// A search thread.
 pub(super) struct SearchThread<'x> {
     shared: &'x EngineShared,
-    frames: &'x Frames,
+    cache: &'x PageCache,
     thread: Rc<ThreadContext>,
     stacks: Vec<DefaultStack>,
     running: Vec<Running>,
@@ -72,20 +72,20 @@ impl<'x> SearchThread<'x> {
     /// A thread that reads with `reader`. If it `reserves`, it runs one more evaluation, for interactive
     /// requests only.
     pub(super) fn new(shared: &'x EngineShared, reader: PageReader, reserves: bool) -> SearchThread<'x> {
-        let frames = &*shared.frames;
+        let cache = &*shared.cache;
         let thread = ThreadContext {
             reader: RefCell::new(reader),
             memory: Reservations::new(shared.lists_bytes),
             queue: shared.queue.clone(),
         };
-        let in_flight = shared.in_flight.min(frames.frames() / shared.threads / EVALUATION_FRAMES_MIN).max(1);
-        let pinned_max = (frames.frames() / (2 * in_flight * shared.threads)).clamp(1, PINNED_PAGES_MAX);
+        let in_flight = shared.in_flight.min(cache.frames() / shared.threads / EVALUATION_FRAMES_MIN).max(1);
+        let pinned_max = (cache.frames() / (2 * in_flight * shared.threads)).clamp(1, PINNED_PAGES_MAX);
         let running_max = in_flight + usize::from(reserves);
         let running = Vec::with_capacity(running_max);
         let thread = Rc::new(thread);
         SearchThread {
             shared,
-            frames,
+            cache,
             thread,
             stacks: Vec::new(),
             running,
@@ -205,7 +205,7 @@ impl<'x> SearchThread<'x> {
             let Wait::Pages(pages) = wait else { continue };
             let before = frames.len();
             let pages = pages.borrow();
-            frames.extend(pages.iter().copied().filter(|frame| !self.frames.is_settled(*frame)));
+            frames.extend(pages.iter().copied().filter(|frame| !self.cache.is_settled(*frame)));
             if frames.len() == before {
                 // All of its reads have completed in the meantime.
                 return;
@@ -220,7 +220,7 @@ impl<'x> SearchThread<'x> {
             Some(Wait::Memory(changes)) => {
                 self.thread.memory.changes() > *changes || running.request.stop.is_due()
             }
-            Some(Wait::Pages(frames)) => frames.borrow().iter().all(|frame| self.frames.is_settled(*frame)),
+            Some(Wait::Pages(frames)) => frames.borrow().iter().all(|frame| self.cache.is_settled(*frame)),
         }
     }
 
@@ -248,10 +248,10 @@ impl<'x> SearchThread<'x> {
                 return;
             }
         };
-        let (frames, thread, pinned_max) = (self.shared.frames.clone(), self.thread.clone(), self.pinned_max);
+        let (cache, thread, pinned_max) = (self.shared.cache.clone(), self.thread.clone(), self.pinned_max);
         let evaluated = request.clone();
         let evaluation = Coroutine::with_stack(stack, move |yielder, ()| {
-            let source = PagedSource::new(&frames, (&thread, yielder), &evaluated, pinned_max);
+            let source = PagedSource::new(&cache, (&thread, yielder), &evaluated, pinned_max);
             let evaluate = || evaluate(&evaluated, documents, &source, thread.memory.max());
             // Nothing that a panicking evaluation borrowed is used again.
             let done = catch_unwind(AssertUnwindSafe(evaluate))

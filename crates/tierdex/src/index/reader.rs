@@ -136,7 +136,8 @@ impl Index {
     }
 
     /// The disk of the index.
-    pub(crate) fn disk(&self) -> &dyn Disk {
+    #[doc(hidden)]
+    pub fn disk(&self) -> &dyn Disk {
         self.0.disk.as_ref()
     }
 

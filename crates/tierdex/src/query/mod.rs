@@ -14,6 +14,7 @@
 mod analyse;
 mod expand;
 pub mod fuzzy;
+mod lists;
 mod marks;
 pub(crate) mod plan;
 mod simplify;
@@ -22,6 +23,7 @@ pub mod tree;
 
 pub use expand::TermStats;
 pub(crate) use expand::{Prefix, starting_with, terms_after};
+pub use lists::{FileRange, QueryList};
 pub use marks::Marks;
-pub(crate) use plan::QueryPlan;
+pub use plan::QueryPlan;
 pub use tree::Query;

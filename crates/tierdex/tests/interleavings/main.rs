@@ -16,15 +16,15 @@ mod stats {
     pub use tierdex::cache::CacheStats;
 }
 
-mod key {
+mod hash {
     /// Any hash serves.
     pub fn mix(number: u64) -> u64 {
         number.wrapping_mul(0x9E37_79B9_7F4A_7C15)
     }
 }
 
-#[path = "../../../cache/src/frames.rs"]
-mod frames;
+#[path = "../../../cache/src/page_cache.rs"]
+mod page_cache;
 #[path = "../../../cache/src/policy/mod.rs"]
 mod policy;
 
@@ -47,15 +47,15 @@ mod engine {
     mod ticket;
 }
 
-use frames::{Frames, PageKey, PageLookup};
 use loom::thread;
+use page_cache::{PageCache, PageKey, PageLookup};
 use policy::PolicyKind;
 use std::sync::Arc;
 use tierdex_io::{Cells, Error, ErrorKind, PAGE, Region, RegionKind};
 
-fn frames(count: u64) -> Arc<Frames> {
+fn cache(count: u64) -> Arc<PageCache> {
     let region = Region::new(&RegionKind::Dram, count * PAGE).unwrap();
-    Frames::new(Cells::new(region, PAGE as usize).unwrap(), PolicyKind::Lru).unwrap()
+    PageCache::new(Cells::new(region, PAGE as usize).unwrap(), PolicyKind::Lru).unwrap()
 }
 
 /// Whether this thread filled the frame, and the first byte of the page.
@@ -63,38 +63,42 @@ type Read = (bool, Result<u8, ErrorKind>);
 
 /// Reads a page like a thread of the engine. Returns whether this thread filled the frame, and the first
 /// byte of the page; `None` if no frame was free.
-fn read(frames: &Frames, key: PageKey, fails: bool) -> Option<Read> {
-    let (pin, fills) = match frames.lookup(key)? {
+fn read(cache: &PageCache, key: PageKey, fails: bool) -> Option<Read> {
+    let (pin, fills) = match cache.lookup(key)? {
         PageLookup::Pinned(pin) => (pin, false),
         PageLookup::Fill(pin, mut cell) => {
             cell[0] = 7;
             drop(cell);
             let error = || Error::new(ErrorKind::Denied, "read", "a page", "as a test wants it");
-            frames.complete(pin.frame(), if fails { Err(error()) } else { Ok(()) });
+            cache.complete(pin.frame(), if fails { Err(error()) } else { Ok(()) });
             (pin, true)
         }
     };
     if !pin.is_settled() {
-        frames.wait_for([pin.frame()].into_iter());
+        cache.wait_for([pin.frame()].into_iter());
     }
     Some((fills, pin.page().map(|page| page[0]).map_err(|error| error.kind())))
 }
 
 /// Reads a page in this thread and one in another thread concurrently. Returns both results.
-fn read_by_two(frames: &Arc<Frames>, keys: (PageKey, PageKey), fails: bool) -> (Option<Read>, Option<Read>) {
+fn read_by_two(
+    cache: &Arc<PageCache>,
+    keys: (PageKey, PageKey),
+    fails: bool,
+) -> (Option<Read>, Option<Read>) {
     let other = {
-        let frames = frames.clone();
-        thread::spawn(move || read(&frames, keys.1, fails))
+        let cache = cache.clone();
+        thread::spawn(move || read(&cache, keys.1, fails))
     };
-    let own = read(frames, keys.0, fails);
+    let own = read(cache, keys.0, fails);
     (own, other.join().unwrap())
 }
 
 #[test]
 fn a_page_is_filled_once_and_everyone_sees_it() {
     loom::model(|| {
-        let frames = frames(2);
-        let (own, other) = read_by_two(&frames, (PageKey::of(1, 0), PageKey::of(1, 0)), false);
+        let cache = cache(2);
+        let (own, other) = read_by_two(&cache, (PageKey::of(1, 0), PageKey::of(1, 0)), false);
         let (own, other) = (own.unwrap(), other.unwrap());
         assert!(own.0 != other.0);
         assert_eq!((own.1, other.1), (Ok(7), Ok(7)));
@@ -104,20 +108,20 @@ fn a_page_is_filled_once_and_everyone_sees_it() {
 #[test]
 fn a_page_that_cannot_be_read_is_an_error_for_those_that_wait_and_is_tried_again() {
     loom::model(|| {
-        let frames = frames(2);
+        let cache = cache(2);
         let key = PageKey::of(1, 0);
-        let (own, other) = read_by_two(&frames, (key, key), true);
+        let (own, other) = read_by_two(&cache, (key, key), true);
         let (own, other) = (own.unwrap(), other.unwrap());
         assert!(own.1 == Err(ErrorKind::Denied) && other.1 == Err(ErrorKind::Denied));
-        assert_eq!(read(&frames, key, false).unwrap(), (true, Ok(7)));
+        assert_eq!(read(&cache, key, false).unwrap(), (true, Ok(7)));
     });
 }
 
 #[test]
 fn a_frame_that_is_read_is_not_evicted() {
     loom::model(|| {
-        let frames = frames(1);
-        let (own, other) = read_by_two(&frames, (PageKey::of(1, 1), PageKey::of(1, 0)), false);
+        let cache = cache(1);
+        let (own, other) = read_by_two(&cache, (PageKey::of(1, 1), PageKey::of(1, 0)), false);
         // One of them may find the only frame pinned. Writing to a pinned page panics.
         let found = [own, other];
         assert!(found.iter().any(Option::is_some));
@@ -128,14 +132,14 @@ fn a_frame_that_is_read_is_not_evicted() {
 #[test]
 fn pages_of_closed_files_are_forgotten_unless_they_are_read() {
     loom::model(|| {
-        let frames = frames(1);
+        let cache = cache(1);
         let other = {
-            let frames = frames.clone();
-            thread::spawn(move || read(&frames, PageKey::of(1, 0), false).unwrap())
+            let cache = cache.clone();
+            thread::spawn(move || read(&cache, PageKey::of(1, 0), false).unwrap())
         };
-        frames.forget(&[1]);
+        cache.forget(&[1]);
         assert_eq!(other.join().unwrap(), (true, Ok(7)));
-        frames.forget(&[1]);
-        assert_eq!(frames.stats().cells_free, 1);
+        cache.forget(&[1]);
+        assert_eq!(cache.stats().frames_free, 1);
     });
 }

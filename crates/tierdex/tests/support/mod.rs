@@ -7,6 +7,7 @@
 
 pub mod corpus;
 pub mod lent;
+pub mod lists;
 pub mod model;
 pub mod queries;
 pub mod random;

@@ -1,25 +1,22 @@
 //! Indexes, options and requests for tests of the engine.
 
 use std::sync::Arc;
-use tierdex::engine::{ExecutorOptions, MetaTier, SearchRequest};
+use tierdex::engine::{EngineOptions, MetaTier, SearchRequest};
 use tierdex::index::{
     Index, IndexWriter, ListsBuilder, Merge, OpenMode, SearchHit, SearchOptions, WriterOptions,
 };
-use tierdex::io::{EngineKind, EngineOptions, MemDisk, RegionKind, Size};
+use tierdex::io::{EngineKind, MemDisk, RegionKind, Size};
 use tierdex::query::Query;
 use tierdex::schema::{Field, Schema, Source};
 
 /// Options with a cache of `pages` pages, without a read queue; dictionaries and skip data on disk.
-pub fn options(pages: u64, threads: usize) -> ExecutorOptions {
-    ExecutorOptions {
-        region: RegionKind::Dram,
-        size: Size::Bytes(4096 * pages),
-        engine: EngineOptions { kind: EngineKind::Pread, depth: 4, direct: false },
-        gap_pages: Some(pages % 3),
-        meta_tier: MetaTier::Disk,
-        threads,
-        ..ExecutorOptions::default()
-    }
+pub fn options(pages: u64, threads: usize) -> EngineOptions {
+    EngineOptions::new()
+        .cache_size(RegionKind::Dram, Size::Bytes(4096 * pages))
+        .reads(EngineKind::Pread, 4)
+        .gap_pages(pages % 3)
+        .meta_tier(MetaTier::Disk)
+        .threads(threads)
 }
 
 /// Documents and score bits.

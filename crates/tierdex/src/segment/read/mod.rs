@@ -22,7 +22,7 @@ pub use ids::IdsReader;
 pub use lists::{InlineList, RecordPart, SkipRecord};
 pub use norms::Norms;
 pub use read_ahead::{READ_AHEAD, ReadAheadBuffer};
-pub use source::{BUFFER_MAX, BUFFER_MIN, BlockSource, FILES, Files, MappedFiles};
+pub use source::{BUFFER_MAX, BUFFER_MIN, BlockSource, FILES, Files};
 pub use stored::{StoredDocument, StoredReader};
 pub use terms::{TermInfo, TermStream, TermsReader};
 pub use unpack::UNPACK_BYTES;

@@ -72,17 +72,6 @@ impl Files {
     }
 }
 
-/// Reads by copying from mapped files; a page is verified when it is read first. The baseline of the papers,
-/// for comparison only: a device error ends the process by a signal.
-pub struct MappedFiles;
-
-impl BlockSource for MappedFiles {
-    fn read(&self, file: &Arc<SealedFile>, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
-        let len = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
-        Ok(file.read_mapped_into(range.start, len, out)?)
-    }
-}
-
 /// Direct reads with the largest read-ahead.
 pub static FILES: Files = Files::new(BUFFER_MAX);
 

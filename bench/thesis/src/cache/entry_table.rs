@@ -1,0 +1,251 @@
+//! The table of cache entries: which list is in which cells.
+//!
+//! An entry has the number of its first cell, so an array with one record per cell holds all entries. An
+//! open-addressing index finds the entry of a key. Nothing is allocated after construction, except for
+//! errors.
+//!
+//! Life of an entry: *loading* while a worker fills it, then *ready* or *failed*. A failed entry is no
+//! longer in the index, so the next request for its key tries again. It is kept, with one cell, until all
+//! threads that wait for it have seen the error.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use tierdex_io::Error;
+
+use super::cell_links::{CellList, NONE};
+use super::key::ListKey;
+
+/// State of a cache entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EntryState {
+    /// No entry begins at this cell.
+    Vacant,
+    /// A worker fills it, or will.
+    Loading,
+    /// Its bytes are those of the file.
+    Ready,
+    /// It could not be read.
+    Failed,
+}
+
+/// A cache entry.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CacheEntry {
+    pub(crate) key: ListKey,
+    /// Of the parts: see [`crate::ListRequest`].
+    pub(crate) fingerprint: u32,
+    tail: u32,
+    pub(crate) count: u32,
+    /// Number of pins. An entry is evicted only when it has none.
+    pub(crate) pins: u32,
+}
+
+/// The state of each entry. Written under the lock, read without it by threads that have pinned the entry:
+/// a thread that sees [`EntryState::Ready`] also sees all that was written before.
+pub(crate) struct EntryStates(Box<[AtomicU8]>);
+
+/// All cache entries, and their index by key.
+pub(crate) struct EntryTable {
+    entries: Box<[CacheEntry]>,
+    states: Arc<EntryStates>,
+    /// Entry numbers by hash of key; linear probing.
+    index: Box<[u32]>,
+    /// Errors of failed entries.
+    errors: Vec<(u32, Error)>,
+}
+
+impl EntryTable {
+    /// Bytes of memory for each cell, at most: the index has fewer than four slots for each.
+    pub(crate) const BYTES_PER_CELL_MAX: usize =
+        size_of::<CacheEntry>() + size_of::<AtomicU8>() + 4 * size_of::<u32>();
+
+    /// A table for entries of `cells` cells in all.
+    pub(crate) fn new(cells: u32) -> EntryTable {
+        let vacant = CacheEntry { key: ListKey(0, 0), fingerprint: 0, tail: NONE, count: 0, pins: 0 };
+        let slots = (cells as usize * 2).next_power_of_two();
+        EntryTable {
+            entries: vec![vacant; cells as usize].into(),
+            states: Arc::new(EntryStates((0..cells).map(|_| AtomicU8::new(0)).collect())),
+            index: vec![NONE; slots].into(),
+            errors: Vec::new(),
+        }
+    }
+
+    /// Bytes of memory.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(&*self.entries) + size_of_val(&*self.states.0) + size_of_val(&*self.index)
+    }
+
+    /// The states, to be shared with other threads.
+    pub(crate) fn states(&self) -> &Arc<EntryStates> {
+        &self.states
+    }
+
+    /// The state of an entry.
+    pub(crate) fn state(&self, entry: u32) -> EntryState {
+        self.states.get(entry)
+    }
+
+    /// Marks an entry as ready.
+    pub(crate) fn set_ready(&mut self, entry: u32) {
+        self.states.set(entry, EntryState::Ready);
+    }
+
+    /// The entry of a key, loading or ready.
+    pub(crate) fn find(&self, key: ListKey) -> Option<u32> {
+        let entry = self.index[self.slot(key)];
+        (entry != NONE).then_some(entry)
+    }
+
+    /// An entry that must exist.
+    pub(crate) fn entry(&self, entry: u32) -> &CacheEntry {
+        &self.entries[entry as usize]
+    }
+
+    /// An entry that must exist.
+    pub(crate) fn entry_mut(&mut self, entry: u32) -> &mut CacheEntry {
+        &mut self.entries[entry as usize]
+    }
+
+    /// The cells of an entry.
+    pub(crate) fn cells(&self, entry: u32) -> CellList {
+        let CacheEntry { tail, count, .. } = self.entries[entry as usize];
+        CellList { head: entry, tail, count }
+    }
+
+    /// Adds an entry, loading and not pinned, for a key that has none.
+    pub(crate) fn insert(&mut self, (key, fingerprint): (ListKey, u32), cells: CellList) -> u32 {
+        let CellList { head, tail, count } = cells;
+        let slot = self.slot(key);
+        debug_assert!(self.index[slot] == NONE && self.state(head) == EntryState::Vacant);
+        self.index[slot] = head;
+        self.entries[head as usize] = CacheEntry { key, fingerprint, tail, count, pins: 0 };
+        self.states.set(head, EntryState::Loading);
+        head
+    }
+
+    /// Removes a ready entry, and returns its cells.
+    pub(crate) fn remove(&mut self, entry: u32) -> CellList {
+        debug_assert!(self.state(entry) == EntryState::Ready && self.entry(entry).pins == 0);
+        self.unindex(self.entry(entry).key);
+        self.vacate(entry)
+    }
+
+    /// Marks an entry as failed, and removes it from the index.
+    pub(crate) fn fail(&mut self, entry: u32, error: Error) {
+        self.unindex(self.entry(entry).key);
+        self.states.set(entry, EntryState::Failed);
+        self.errors.push((entry, error));
+    }
+
+    /// Sets the cells of a failed entry to those that it still has.
+    pub(crate) fn shrink(&mut self, cells: CellList) {
+        let entry = &mut self.entries[cells.head as usize];
+        (entry.tail, entry.count) = (cells.tail, cells.count);
+    }
+
+    /// The error of a failed entry.
+    pub(crate) fn error(&self, entry: u32) -> Option<&Error> {
+        self.errors.iter().find(|(failed, _)| *failed == entry).map(|(_, error)| error)
+    }
+
+    /// Removes a failed entry, and returns its cells.
+    pub(crate) fn remove_failed(&mut self, entry: u32) -> CellList {
+        self.errors.retain(|(failed, _)| *failed != entry);
+        self.vacate(entry)
+    }
+
+    fn vacate(&mut self, entry: u32) -> CellList {
+        let cells = self.cells(entry);
+        self.states.set(entry, EntryState::Vacant);
+        cells
+    }
+
+    /// The slot of a key in the index, or the free slot in which it would be stored.
+    fn slot(&self, key: ListKey) -> usize {
+        let mut slot = self.home_slot(key);
+        while self.index[slot] != NONE && self.entries[self.index[slot] as usize].key != key {
+            slot = self.next_slot(slot);
+        }
+        slot
+    }
+
+    fn home_slot(&self, key: ListKey) -> usize {
+        key.hash() as usize & (self.index.len() - 1)
+    }
+
+    fn next_slot(&self, slot: usize) -> usize {
+        (slot + 1) & (self.index.len() - 1)
+    }
+
+    /// Removes a key from the index, and moves later keys of the same probe sequence forward.
+    fn unindex(&mut self, key: ListKey) {
+        let mut hole = self.slot(key);
+        let mut slot = self.next_slot(hole);
+        while self.index[slot] != NONE {
+            let home = self.home_slot(self.entries[self.index[slot] as usize].key);
+            let mask = self.index.len() - 1;
+            // Its home slot is not between the hole and this slot: it may move into the hole.
+            if (slot.wrapping_sub(home) & mask) >= (slot.wrapping_sub(hole) & mask) {
+                self.index[hole] = self.index[slot];
+                hole = slot;
+            }
+            slot = self.next_slot(slot);
+        }
+        self.index[hole] = NONE;
+    }
+}
+
+impl EntryStates {
+    /// The state of an entry that is pinned, or read under the lock.
+    #[inline]
+    pub(crate) fn get(&self, entry: u32) -> EntryState {
+        const ALL: [EntryState; 4] =
+            [EntryState::Vacant, EntryState::Loading, EntryState::Ready, EntryState::Failed];
+        ALL[usize::from(self.0[entry as usize].load(Ordering::Acquire))]
+    }
+
+    fn set(&self, entry: u32, state: EntryState) {
+        self.0[entry as usize].store(state as u8, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashMap;
+
+    proptest! {
+        #[test]
+        fn the_index_is_a_map(steps in prop::collection::vec((0..24_u64, any::<bool>()), 0..200)) {
+            const CELLS: u32 = 8;
+            let mut table = EntryTable::new(CELLS);
+            let mut model: HashMap<ListKey, u32> = HashMap::new();
+            let mut free: Vec<u32> = (0..CELLS).collect();
+            for (number, fails) in steps {
+                let key = ListKey(number, number % 3);
+                if let Some(entry) = model.remove(&key) {
+                    if fails {
+                        table.fail(entry, Error::corrupt("a", 1, "x"));
+                        prop_assert!(table.find(key).is_none() && table.error(entry).is_some());
+                        table.remove_failed(entry);
+                        prop_assert!(table.error(entry).is_none());
+                    } else {
+                        table.set_ready(entry);
+                        prop_assert_eq!(table.remove(entry).head, entry);
+                    }
+                    free.push(entry);
+                } else if let Some(head) = free.pop() {
+                    table.insert((key, 0), CellList { head, tail: head, count: 1 });
+                    model.insert(key, head);
+                }
+                for number in 0..24 {
+                    let key = ListKey(number, number % 3);
+                    prop_assert_eq!(table.find(key), model.get(&key).copied());
+                }
+            }
+        }
+    }
+}

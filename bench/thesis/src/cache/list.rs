@@ -1,0 +1,184 @@
+//! Lists that can be read or will be: pinned in the cache, or streamed through the bounce buffer.
+//!
+//! A [`FetchedList`] gives a [`ListReader`] for each of its parts. The methods of [`ListCache`] that return
+//! lists are here, so that the cache itself does not depend on its handles.
+
+use std::sync::Arc;
+
+use tierdex_io::Result;
+
+use super::entry_table::EntryState;
+use super::list_cache::ListCache;
+use super::list_reader::ListReader;
+use super::queue::Admission;
+use super::request::ListRequest;
+use super::state::ListCacheState;
+
+/// A list that can be read.
+pub enum FetchedList {
+    /// It is in the cache, and pinned until this is dropped.
+    Pinned(PinnedList),
+    /// It does not fit into the cache.
+    Stream(ListStream),
+}
+
+/// A fetch that was started. Dropped before it is waited for, it is cancelled; the list is read
+/// nevertheless, and stays in the cache until it is evicted.
+#[must_use = "a list that is not waited for is given up"]
+pub struct PendingList(Result<FetchedList>);
+
+/// A list in the cache. It is not evicted before this is dropped.
+pub struct PinnedList {
+    cache: Arc<ListCache>,
+    entry: u32,
+}
+
+/// A list that is read, and checked, chunk by chunk through the bounce buffer. Each reader has a buffer of
+/// the pages that it read last. In sequential reading it doubles with each chunk, up to the size of the
+/// bounce buffer and the limit of [`ListReader::with_buffer_bytes_max`].
+pub struct ListStream {
+    cache: Arc<ListCache>,
+    request: ListRequest,
+}
+
+impl FetchedList {
+    pub(crate) fn stream(cache: &Arc<ListCache>, request: &ListRequest) -> FetchedList {
+        FetchedList::Stream(ListStream { cache: Arc::clone(cache), request: request.clone() })
+    }
+
+    /// Whether it is in the cache.
+    pub fn is_pinned(&self) -> bool {
+        matches!(self, FetchedList::Pinned(_))
+    }
+
+    /// A reader of part `part`: see [`PinnedList::reader`] and [`ListStream::reader`].
+    ///
+    /// # Panics
+    /// When there is no such part.
+    pub fn reader(&self, part: usize) -> ListReader<'_> {
+        match self {
+            FetchedList::Pinned(pinned) => pinned.reader(part),
+            FetchedList::Stream(stream) => stream.reader(part),
+        }
+    }
+}
+
+impl PendingList {
+    /// For an entry that is loading or settled, for a stream, or for an error.
+    pub(crate) fn new(list: Result<FetchedList>) -> PendingList {
+        PendingList(list)
+    }
+
+    /// Waits until it can be read.
+    ///
+    /// # Errors
+    /// The read error; the next request for the list tries again.
+    pub fn wait(self) -> Result<FetchedList> {
+        let list = self.0?;
+        if let FetchedList::Pinned(PinnedList { cache, entry }) = &list {
+            cache.wait_ready(*entry)?;
+        }
+        Ok(list)
+    }
+
+    /// Whether [`PendingList::wait`] would return a list or an error without sleeping; the pages of a stream
+    /// are read only later. Takes no lock and makes no system call.
+    pub fn is_ready(&self) -> bool {
+        self.pinned().is_none_or(|(cache, admission)| cache.is_settled(Some(admission)))
+    }
+
+    /// Whether the list is ready and pinned in the cache; a ready one may also be a stream or an error.
+    /// Takes no lock and makes no system call.
+    pub fn is_cached(&self) -> bool {
+        self.pinned().is_some_and(|(cache, admission)| cache.is_cached(Some(admission)))
+    }
+
+    fn pinned(&self) -> Option<(&ListCache, Admission)> {
+        match &self.0 {
+            Ok(FetchedList::Pinned(PinnedList { cache, entry })) => Some((cache, Admission::Cached(*entry))),
+            Ok(FetchedList::Stream(_)) | Err(_) => None,
+        }
+    }
+}
+
+impl PinnedList {
+    /// Takes over a pin of the entry.
+    pub(crate) fn new(cache: Arc<ListCache>, entry: u32) -> PinnedList {
+        PinnedList { cache, entry }
+    }
+
+    /// A reader of part `part`. Nothing is allocated.
+    ///
+    /// # Panics
+    /// When there is no such part.
+    pub fn reader(&self, part: usize) -> ListReader<'_> {
+        ListReader::pinned(&self.cache, self.entry, part)
+    }
+}
+
+impl Drop for PinnedList {
+    fn drop(&mut self) {
+        let mut state = self.cache.lock();
+        state.unpin(self.entry);
+        self.cache.publish(state);
+    }
+}
+
+impl ListStream {
+    /// A reader of part `part`.
+    ///
+    /// # Panics
+    /// When there is no such part.
+    pub fn reader(&self, part: usize) -> ListReader<'_> {
+        ListReader::streamed(&self.cache, &self.request, part)
+    }
+}
+
+impl ListCache {
+    /// The list of a request, pinned, if it is in the cache.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`](tierdex_io::ErrorKind::Corrupt) when the list in the cache under this key has
+    /// other parts.
+    pub fn lookup(self: &Arc<Self>, request: &ListRequest) -> Result<Option<PinnedList>> {
+        let entry = self.lock().lookup(request)?;
+        Ok(entry.map(|entry| PinnedList::new(Arc::clone(self), entry)))
+    }
+
+    /// Unqueued requests: see [`super::Prefetcher::start_fetches`].
+    pub(crate) fn start_fetches(self: &Arc<Self>, requests: &[ListRequest]) -> Vec<PendingList> {
+        let mut state = self.lock();
+        let admissions: Vec<Admission> =
+            requests.iter().map(|request| state.admit_unqueued(request)).collect();
+        self.publish(state);
+        let lists = requests.iter().zip(admissions).map(|(request, admission)| match admission {
+            Admission::Streamed => Ok(FetchedList::stream(self, request)),
+            Admission::Rejected => Err(request.mismatch()),
+            // Takes over the pin of the admission.
+            Admission::Cached(entry) => Ok(FetchedList::Pinned(PinnedList::new(Arc::clone(self), entry))),
+        });
+        lists.map(PendingList::new).collect()
+    }
+
+    /// Waits for a list of a query: see [`super::QueuedQuery::wait`].
+    pub(crate) fn wait(self: &Arc<Self>, query: u64, list: usize) -> Result<FetchedList> {
+        let pending = |state: &ListCacheState| match state.list(query, list).1 {
+            None => true,
+            Some(Admission::Cached(entry)) => state.state(entry) == EntryState::Loading,
+            Some(Admission::Streamed | Admission::Rejected) => false,
+        };
+        let mut state = self.wait_while(self.lock(), pending)?;
+        let (request, admission) = state.list(query, list);
+        let entry = match admission {
+            Some(Admission::Cached(entry)) => entry,
+            Some(Admission::Rejected) => return Err(request.mismatch()),
+            Some(Admission::Streamed) | None => return Ok(FetchedList::stream(self, request)),
+        };
+        if let Some(error) = state.error(entry) {
+            return Err(error);
+        }
+        state.pin(entry);
+        drop(state);
+        Ok(FetchedList::Pinned(PinnedList::new(Arc::clone(self), entry)))
+    }
+}

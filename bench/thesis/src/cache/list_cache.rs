@@ -1,0 +1,275 @@
+//! The cache: cells of memory, the metadata of the lists in them, and the lock and condition variables by
+//! which query threads and workers wait for each other.
+//!
+//! # Why no thread waits for ever
+//!
+//! 1. A worker waits only for its own reads, which complete, and sleeps only when no task is queued.
+//! 2. Entries are allocated in queue order. Cells that the oldest query lacks are therefore held by that
+//!    query itself, by a worker that fills them, or by a caller outside the queue. The oldest query waits
+//!    for workers only (1). A list for which too few cells are available after that is streamed, so the
+//!    oldest query is always served.
+//! 3. Every other query waits for older ones. If each thread drops a query before it waits for a later one,
+//!    the oldest query ends, and then, one after the other, all of them.
+//! 4. An unqueued request ([`super::Prefetcher::start_fetch`]) gets cells at once or is streamed, whatever
+//!    its caller has pinned or started, and its caller waits only for its own reads (1). A started fetch is
+//!    a pin like any other, released when it is dropped, and no query waits for it (2). It is also a task
+//!    for the workers, but the limit on the tasks of queued lists does not count it, and while the oldest
+//!    query waits for entries that are loading, unqueued requests get no cells. So no number of them keeps a
+//!    query waiting.
+//! 5. The bounce buffer is held while one chunk is read and copied, and its holder waits for nothing else
+//!    (1).
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use tierdex_io::{Cells, Error, ErrorKind, Result};
+
+use super::bounce_buffer::{StreamChunk, bounce_cell_count};
+use super::cell_links::CellLinks;
+use super::entry_table::{EntryState, EntryStates, EntryTable};
+use super::error::stopped;
+use super::lookahead::LookaheadSample;
+use super::policy::ListPolicy;
+use super::queue::{Admission, ENTRIES_MAX};
+use super::state::ListCacheState;
+use super::stats::ListCacheStats;
+
+/// A cache of posting lists in cells of memory, shared by query threads and prefetch workers.
+///
+/// One lock guards the metadata. It is taken a few times per list and never per block. When a requested list
+/// is in the cache, no thread sleeps or is woken, and no system call is made.
+pub struct ListCache {
+    cells: Arc<Cells>,
+    links: Arc<CellLinks>,
+    states: Arc<EntryStates>,
+    /// Number of cells that hold lists; those after them are the bounce buffer.
+    list_cells: usize,
+    state: Mutex<ListCacheState>,
+    /// There is no worker, or all are to stop: waiting threads get an error.
+    stopped: AtomicBool,
+    /// Workers sleep here.
+    work: Condvar,
+    /// Query threads sleep here.
+    done: Condvar,
+}
+
+/// Bytes of state that [`Cells`] keep for each cell.
+const CELL_STATE_BYTES: usize = size_of::<u32>();
+
+impl ListCache {
+    /// A cache in `cells`, of which it is the only user from now on. All memory that it needs is allocated
+    /// here.
+    ///
+    /// A 32nd of the cells, but at least one and at most 256 KiB or one cell, becomes the bounce buffer,
+    /// through which lists are streamed that do not fit.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Denied`] when there are fewer than 2 cells, or more than 2^32 - 4.
+    pub fn new(cells: Arc<Cells>, policy: ListPolicy) -> Result<Arc<ListCache>> {
+        let list_cells = cells.len() - bounce_cell_count(cells.len(), cells.cell_bytes()).min(cells.len());
+        let count = u32::try_from(list_cells).ok().filter(|count| (1..ENTRIES_MAX).contains(count));
+        let Some(count) = count else {
+            let why = format!("it has {} segments, and needs 2 or more", cells.len());
+            return Err(Error::new(
+                ErrorKind::Denied,
+                "make",
+                format!("cache {}", cells.region().kind()),
+                why,
+            ));
+        };
+        let (links, free) = CellLinks::new(count);
+        let links = Arc::new(links);
+        let state = ListCacheState::new(Arc::clone(&links), free, policy.eviction(count), cells.cell_bytes());
+        let (states, state) = (Arc::clone(state.states()), Mutex::new(state));
+        let (stopped, work, done) = (AtomicBool::new(true), Condvar::new(), Condvar::new());
+        Ok(Arc::new(ListCache { cells, links, states, list_cells, state, stopped, work, done }))
+    }
+
+    /// Bytes of memory outside the region for each cell, at most: see [`ListCacheStats::metadata_bytes`].
+    pub fn metadata_bytes_max(policy: ListPolicy) -> usize {
+        let entries = CellLinks::BYTES_PER_CELL + EntryTable::BYTES_PER_CELL_MAX;
+        CELL_STATE_BYTES + entries + policy.bytes_per_entry_max()
+    }
+
+    /// Counters since the start, and the current state.
+    pub fn stats(&self) -> ListCacheStats {
+        let states = self.cells.len() * CELL_STATE_BYTES;
+        let stats = self.lock().stats();
+        ListCacheStats {
+            bounce_cells: (self.cells.len() - self.list_cells) as u64,
+            metadata_bytes: stats.metadata_bytes + states as u64,
+            ..stats
+        }
+    }
+
+    /// From now on records the lookahead each time a query ends, and keeps the last `samples` of these; none
+    /// when 0.
+    pub fn record_lookahead(&self, samples: usize) {
+        self.lock().lookahead_log.start(samples);
+    }
+
+    /// The recorded samples, oldest first.
+    pub fn lookahead_samples(&self) -> Vec<LookaheadSample> {
+        self.lock().lookahead_log.samples()
+    }
+
+    /// The memory.
+    pub fn cells(&self) -> &Arc<Cells> {
+        &self.cells
+    }
+
+    pub(crate) fn links(&self) -> &CellLinks {
+        &self.links
+    }
+
+    /// The cells of the bounce buffer.
+    pub(crate) fn bounce_cells(&self) -> std::ops::Range<usize> {
+        self.list_cells..self.cells.len()
+    }
+
+    /// Locks the metadata. A poisoned lock is ignored: each change that matters is complete or was not made,
+    /// so a panic can leave only counters wrong.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, ListCacheState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Admits all lists that can be admitted now, releases the lock, and wakes the threads that wait for a
+    /// change. Wakes no thread, and so makes no system call, when none sleeps or nothing has changed.
+    pub(crate) fn publish(&self, mut state: MutexGuard<'_, ListCacheState>) {
+        state.advance();
+        let has_tasks = state.has_tasks();
+        let wakes_workers = state.sleeping_workers > 0 && (has_tasks || state.stopping);
+        let wakes_queries = std::mem::take(&mut state.changed) && state.waiting_threads > 0;
+        drop(state);
+        if wakes_workers {
+            self.work.notify_all();
+        }
+        if wakes_queries {
+            self.done.notify_all();
+        }
+    }
+
+    /// Wakes the query threads if something has changed, and waits for a signal that there is work.
+    pub(crate) fn wait_for_work<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, ListCacheState>,
+    ) -> MutexGuard<'a, ListCacheState> {
+        if std::mem::take(&mut state.changed) && state.waiting_threads > 0 {
+            self.done.notify_all();
+        }
+        state.sleeping_workers += 1;
+        let mut state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
+        state.sleeping_workers -= 1;
+        state
+    }
+
+    /// Sleeps while `waits` is true; an error when there is no worker any more.
+    pub(crate) fn wait_while<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, ListCacheState>,
+        waits: impl Fn(&ListCacheState) -> bool,
+    ) -> Result<MutexGuard<'a, ListCacheState>> {
+        if waits(&state) {
+            state.stats.waits += 1;
+        }
+        while waits(&state) {
+            if state.stopping || state.workers == 0 {
+                return Err(state.stopped());
+            }
+            state.waiting_threads += 1;
+            state = self.done.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.waiting_threads -= 1;
+        }
+        Ok(state)
+    }
+
+    /// Waits until a pinned entry is ready. Takes no lock if it is ready already.
+    pub(crate) fn wait_ready(&self, entry: u32) -> Result<()> {
+        if self.states.get(entry) == EntryState::Ready {
+            return Ok(());
+        }
+        let loading = |state: &ListCacheState| state.state(entry) == EntryState::Loading;
+        let error = self.wait_while(self.lock(), loading)?.error(entry);
+        error.map_or(Ok(()), Err)
+    }
+
+    /// Whether waiting for a list would not sleep. An entry that `admission` names must be pinned.
+    pub(crate) fn is_settled(&self, admission: Option<Admission>) -> bool {
+        let settled = match admission {
+            None => false,
+            Some(Admission::Cached(entry)) => self.states.get(entry) != EntryState::Loading,
+            Some(Admission::Streamed | Admission::Rejected) => true,
+        };
+        settled || self.is_stopped()
+    }
+
+    /// Whether a list is in the cache and ready. An entry that `admission` names must be pinned.
+    pub(crate) fn is_cached(&self, admission: Option<Admission>) -> bool {
+        matches!(admission, Some(Admission::Cached(entry)) if self.states.get(entry) == EntryState::Ready)
+    }
+
+    /// Whether there is no worker, or all are to stop.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire)
+    }
+
+    /// Updates [`ListCache::is_stopped`] after the number of workers or the stop flag has changed.
+    pub(crate) fn update_stopped(&self, state: &ListCacheState) {
+        self.stopped.store(state.stopping || state.workers == 0, Ordering::Release);
+    }
+
+    /// Replaces `out` by a chunk of a list, read through the bounce buffer.
+    pub(crate) fn read_chunk(&self, chunk: StreamChunk, out: &mut Vec<u8>) -> Result<()> {
+        let mut state = self.wait_while(self.lock(), |state| state.bounce.taken)?;
+        state.bounce.taken = true;
+        let mut left = (chunk.pages.end - chunk.pages.start) as usize;
+        state.bounce.task = Some(chunk);
+        self.publish(state);
+        let result = self.wait_for_chunk();
+        out.clear();
+        out.reserve_exact(left);
+        for cell in self.bounce_cells().take_while(|_| result.is_ok()) {
+            let bytes = self.cells.read(cell).ok_or_else(|| stopped(None));
+            let Ok(bytes) = bytes else { break };
+            out.extend_from_slice(&bytes[..left.min(bytes.len())]);
+            left -= left.min(bytes.len());
+        }
+        let mut state = self.lock();
+        state.bounce.taken = false;
+        state.changed = true;
+        self.publish(state);
+        result
+    }
+
+    /// Waits for the chunk in the bounce buffer. A chunk that a worker has started is always waited for, so
+    /// that no worker still writes to the buffer when it is freed.
+    fn wait_for_chunk(&self) -> Result<()> {
+        let mut state = self.lock();
+        state.stats.waits += 1;
+        loop {
+            if let Some(result) = state.bounce.result.take() {
+                return result;
+            }
+            let withdrawn = state.stopping && state.bounce.task.take().is_some();
+            if withdrawn || state.workers == 0 {
+                return Err(state.stopped());
+            }
+            state.waiting_threads += 1;
+            state = self.done.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.waiting_threads -= 1;
+        }
+    }
+
+    /// Wakes all threads, so that they see that the workers stop.
+    pub(crate) fn wake_all(&self) {
+        self.work.notify_all();
+        self.done.notify_all();
+    }
+}
+
+impl fmt::Debug for ListCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cache of {:?}", self.cells)
+    }
+}

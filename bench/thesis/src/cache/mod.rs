@@ -1,0 +1,55 @@
+//! The cache of posting lists: reads byte ranges of lists into memory, and checks them, before their query
+//! is evaluated.
+//!
+//! *Input*: memory cut into cells, read engines, and requests that name the byte ranges of lists. *Output*:
+//! these bytes in memory, checked and pinned. Source: the APCache thesis, chapter 7; a cell is its cache
+//! segment (thesis, section 7.2).
+//!
+//! | task | API |
+//! |---|---|
+//! | a cache in a memory region | [`ListCache`], [`ListPolicy`] |
+//! | threads that fill it | [`Prefetcher`], [`Lookahead`] |
+//! | to name a list | [`ListRequest`], [`ListPart`], [`ListKey`] |
+//! | to prefetch the lists of waiting queries | [`Prefetcher::push`], [`QueuedQuery::wait`] |
+//! | to fetch a list now | [`Prefetcher::fetch`] |
+//! | to fetch several at once | [`Prefetcher::start_fetches`], [`PendingList::wait`] |
+//! | to poll | [`PendingList::is_ready`], [`QueuedQuery::is_ready`], [`QueuedQuery::is_cached`] |
+//! | to look a list up, and fetch it after all queries | [`ListCache::lookup`], [`Prefetcher::fetch_detached`] |
+//! | to read a list | [`FetchedList`], [`PinnedList`], [`ListStream`], [`ListReader`] |
+//! | to prefetch into the system's page cache instead | [`PagePrefetcher`], [`PageQuery`] |
+//! | counters | [`ListCacheStats`], [`LookaheadSample`] |
+//! | to compare eviction policies | [`BeladyWindow`] |
+//!
+//! It knows byte ranges, budgets and requests; it does not know what a posting is. It makes no system call
+//! except to start threads and to wait.
+
+mod bounce_buffer;
+mod cell_links;
+mod cell_walk;
+mod entry_table;
+mod error;
+mod key;
+mod list;
+mod list_cache;
+mod list_reader;
+mod lookahead;
+mod page_prefetcher;
+mod policy;
+mod queue;
+mod request;
+mod state;
+mod stats;
+mod window;
+mod worker;
+
+pub use key::ListKey;
+pub use list::{FetchedList, ListStream, PendingList, PinnedList};
+pub use list_cache::ListCache;
+pub use list_reader::ListReader;
+pub use lookahead::{Lookahead, LookaheadSample};
+pub use page_prefetcher::{PagePrefetcher, PageQuery};
+pub use policy::ListPolicy;
+pub use request::{ListPart, ListRequest, PARTS_MAX};
+pub use stats::ListCacheStats;
+pub use window::BeladyWindow;
+pub use worker::{Prefetcher, QueuedQuery, READ_BYTES_MAX};

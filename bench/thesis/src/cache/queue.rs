@@ -1,0 +1,255 @@
+//! The prefetch queue: queries in the order in which they were pushed.
+//!
+//! A query consists of several lists. Queries, and the lists of each, are *admitted* in order: a list is
+//! assigned a cache entry, or will be streamed. The queue records admissions; `state` decides them.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::request::ListRequest;
+
+/// How the bytes of a list will be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Admission {
+    /// From this cache entry, which is pinned for the query unless the query is detached.
+    Cached(u32),
+    /// As a stream.
+    Streamed,
+    /// Not at all: the list in the cache under this key has other parts.
+    Rejected,
+}
+
+/// The admissions of the lists of one query. Written under the lock, read by the query without it.
+#[derive(Clone)]
+pub(crate) struct Admissions(Arc<[AtomicU32]>);
+
+/// Instead of an entry: not admitted yet.
+const WAITING: u32 = u32::MAX;
+
+/// Instead of an entry: streamed.
+const STREAMED: u32 = u32::MAX - 1;
+
+/// Instead of an entry: rejected.
+const REJECTED: u32 = u32::MAX - 2;
+
+/// Entries have smaller numbers.
+pub(crate) const ENTRIES_MAX: u32 = REJECTED;
+
+/// A query in the queue.
+struct QueueEntry {
+    number: u64,
+    requests: Vec<ListRequest>,
+    admissions: Admissions,
+    /// How many of them are admitted.
+    admitted: usize,
+    /// Cells that were added to the rolling sum for it.
+    paced_cells: u64,
+    /// No thread waits for it: it ends when all its lists are admitted.
+    detached: bool,
+    ended: bool,
+}
+
+/// The next list to be admitted.
+pub(crate) struct NextList {
+    pub(crate) request: ListRequest,
+    pub(crate) detached: bool,
+    /// Number of queries before the query of the list that have not ended: 0 for the oldest query. Limited
+    /// by the lookahead.
+    pub(crate) ahead: u64,
+}
+
+/// Queries, numbered from 0 in the order in which they were pushed.
+#[derive(Default)]
+pub(crate) struct PrefetchQueue {
+    /// By number. Ended queries are removed in bulk: at most as many of them remain behind an open query as
+    /// there are open queries, and [`ENDED_MAX`].
+    entries: VecDeque<QueueEntry>,
+    /// Number of queries that have not ended, and how many of them are detached.
+    open: usize,
+    detached: usize,
+    /// The number of the next query to be pushed.
+    next: u64,
+    /// All lists of queries with lower numbers are admitted.
+    turn: u64,
+    /// How many of these queries have not ended.
+    admitted: u64,
+    ended: u64,
+}
+
+/// This many ended queries may remain before they are removed.
+const ENDED_MAX: usize = 64;
+
+impl PrefetchQueue {
+    /// Appends a query. Returns its number, and its admissions to come.
+    pub(crate) fn push(&mut self, requests: Vec<ListRequest>, detached: bool) -> (u64, Admissions) {
+        let admissions = Admissions(requests.iter().map(|_| AtomicU32::new(WAITING)).collect());
+        let (number, shared) = (self.next, admissions.clone());
+        self.entries.push_back(QueueEntry {
+            number,
+            requests,
+            admissions,
+            admitted: 0,
+            paced_cells: 0,
+            detached,
+            ended: false,
+        });
+        self.next += 1;
+        self.open += 1;
+        self.detached += usize::from(detached);
+        (number, shared)
+    }
+
+    /// The next list to be admitted.
+    pub(crate) fn next_list(&mut self) -> Option<NextList> {
+        loop {
+            let at = self.at(self.turn);
+            let entry = self.entries.get(at)?;
+            if let Some(request) = entry.requests.get(entry.admitted) {
+                return Some(NextList {
+                    request: request.clone(),
+                    detached: entry.detached,
+                    ahead: self.admitted,
+                });
+            }
+            self.pass(at);
+        }
+    }
+
+    /// Admits the next list. `paced_cells` cells were added to the rolling sum for it.
+    pub(crate) fn admit(&mut self, admission: Admission, paced_cells: u64) {
+        let at = self.at(self.turn);
+        let entry = &mut self.entries[at];
+        entry.admissions.set(entry.admitted, admission);
+        entry.admitted += 1;
+        entry.paced_cells += paced_cells;
+        if entry.admitted == entry.requests.len() {
+            let (ends, number) = (entry.detached, entry.number);
+            self.pass(at);
+            if ends {
+                self.end(number);
+            }
+        }
+    }
+
+    /// Moves on from a query whose lists are all admitted, or that has ended.
+    fn pass(&mut self, at: usize) {
+        let QueueEntry { number, ended, .. } = self.entries[at];
+        self.turn = number + 1;
+        self.admitted += u64::from(!ended);
+    }
+
+    /// The lists that are not admitted yet, in order.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &ListRequest> {
+        self.entries.range(self.at(self.turn)..).flat_map(|entry| &entry.requests[entry.admitted..])
+    }
+
+    /// The request for a list, and its admission, if there is one.
+    pub(crate) fn list(&self, number: u64, list: usize) -> (&ListRequest, Option<Admission>) {
+        let entry = &self.entries[self.at(number)];
+        (&entry.requests[list], entry.admissions.get(list))
+    }
+
+    /// Ends a query, whether or not all its lists are admitted. Returns what was added to the rolling sum
+    /// for it.
+    pub(crate) fn end(&mut self, number: u64) -> u64 {
+        let at = self.at(number);
+        let entry = &mut self.entries[at];
+        debug_assert!(entry.number == number && !entry.ended);
+        entry.ended = true;
+        (entry.requests, entry.admitted) = (Vec::new(), 0);
+        let paced_cells = entry.paced_cells;
+        self.ended += 1;
+        self.open -= 1;
+        self.detached -= usize::from(entry.detached);
+        self.admitted -= u64::from(number < self.turn);
+        while self.entries.front().is_some_and(|entry| entry.ended) {
+            self.entries.pop_front();
+        }
+        // Amortized: more than half of the queries here have ended, all of them since the last removal.
+        if self.entries.len() > 2 * self.open + ENDED_MAX {
+            self.entries.retain(|entry| !entry.ended);
+        }
+        paced_cells
+    }
+
+    /// Ends all detached queries.
+    pub(crate) fn end_detached(&mut self) {
+        let detached = self.entries.iter().filter(|entry| entry.detached && !entry.ended);
+        let numbers: Vec<u64> = detached.map(|entry| entry.number).collect();
+        for number in numbers {
+            self.end(number);
+        }
+    }
+
+    /// The index of the query with this number, or of the next one.
+    fn at(&self, number: u64) -> usize {
+        if number == self.next {
+            return self.entries.len();
+        }
+        // Unless queries between them were removed, their indexes differ by as much as their numbers.
+        let first = self.entries.front().map_or(number, |entry| entry.number);
+        let index = number.saturating_sub(first) as usize;
+        match self.entries.get(index) {
+            Some(entry) if entry.number == number => index,
+            _ => self.entries.partition_point(|entry| entry.number < number),
+        }
+    }
+
+    /// Number of queries in the queue, ended ones included.
+    #[cfg(test)]
+    pub(crate) fn entries(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Number of queries that have not ended.
+    pub(crate) fn len(&self) -> u64 {
+        self.open as u64
+    }
+
+    /// Number of detached queries that have not ended.
+    pub(crate) fn detached(&self) -> usize {
+        self.detached
+    }
+
+    /// Number of queries that have ended.
+    pub(crate) fn ended(&self) -> u64 {
+        self.ended
+    }
+
+    /// Number of queries behind the oldest whose lists are all admitted and that have not ended.
+    pub(crate) fn lookahead(&self) -> u64 {
+        self.admitted.saturating_sub(1)
+    }
+}
+
+impl Admissions {
+    /// Number of lists of the query.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The admission of a list; `None` until it is admitted.
+    pub(crate) fn get(&self, list: usize) -> Option<Admission> {
+        match self.0[list].load(Ordering::Acquire) {
+            WAITING => None,
+            STREAMED => Some(Admission::Streamed),
+            REJECTED => Some(Admission::Rejected),
+            entry => Some(Admission::Cached(entry)),
+        }
+    }
+
+    /// The admissions so far.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Admission> {
+        (0..self.len()).filter_map(|list| self.get(list))
+    }
+
+    fn set(&self, list: usize, admission: Admission) {
+        let number = match admission {
+            Admission::Cached(entry) => entry,
+            Admission::Streamed => STREAMED,
+            Admission::Rejected => REJECTED,
+        };
+        self.0[list].store(number, Ordering::Release);
+    }
+}

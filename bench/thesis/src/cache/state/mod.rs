@@ -1,0 +1,441 @@
+//! The metadata of a cache, under its lock: entries and their pins, free cells, the prefetch queue, and the
+//! tasks of the workers.
+//!
+//! The lists of queries are admitted in queue order, by whichever thread has changed something:
+//!
+//! 1. If the list has an entry, ready or loading, the entry is pinned. If the entry has other parts, the
+//!    list is rejected.
+//! 2. If the list is longer than the cache, it will be streamed.
+//! 3. If each worker has a task already, the list waits. So entries are evicted no sooner than needed.
+//! 4. If free and evictable cells together are too few: the oldest query waits until no entry is loading,
+//!    and then streams the list; every other query waits until a query ends. For queries behind the oldest,
+//!    cells are also reserved for unqueued requests, as those lists are needed sooner: half of the cache
+//!    when an unqueued request arrives, and less with each query that ends.
+//! 5. Entries are evicted until enough cells are free, at the pace of the lookahead; the oldest query is
+//!    not paced.
+//! 6. Cells are allocated for an entry. It is pinned for the query and for the worker that will fill it,
+//!    and becomes a task.
+//!
+//! An unqueued request waits for no cells: if too few are available at once, the list is streamed. Such
+//! requests do not delay the lists of the queue: step 3 counts only the tasks of queued lists, and while
+//! the oldest query waits in step 4, unqueued requests get no cells.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use tierdex_io::Error;
+
+use crate::cache::bounce_buffer::BounceBuffer;
+use crate::cache::cell_links::{CellLinks, FreeCells};
+use crate::cache::entry_table::{EntryState, EntryStates, EntryTable};
+use crate::cache::error::stopped;
+use crate::cache::lookahead::{Lookahead, LookaheadLog, LookaheadSample, Pace};
+use crate::cache::policy::ListEviction;
+use crate::cache::queue::{Admission, Admissions, NextList, PrefetchQueue};
+use crate::cache::request::ListRequest;
+use crate::cache::stats::ListCacheStats;
+
+/// Detached requests in the queue, at most.
+const DETACHED_MAX: usize = 1024;
+
+/// An unqueued request reserves one part in `RESERVE_DIVISOR` of all cells, which queries behind the oldest
+/// leave free.
+const RESERVE_DIVISOR: u32 = 2;
+
+/// Each query that ends reduces the reserve by one part in `RESERVE_DECAY`.
+const RESERVE_DECAY: u32 = 64;
+
+/// An entry to be filled by a worker.
+pub(crate) struct FetchTask {
+    pub(crate) entry: u32,
+    pub(crate) request: ListRequest,
+    /// Whether it is for a queued list.
+    queued: bool,
+}
+
+/// The metadata of a cache.
+pub(crate) struct ListCacheState {
+    links: Arc<CellLinks>,
+    free: FreeCells,
+    entries: EntryTable,
+    eviction: ListEviction,
+    cells: u32,
+    cell_bytes: usize,
+    /// Cells of entries that are ready and not pinned.
+    evictable: u32,
+    /// Entries that are loading.
+    loading: u32,
+    /// Cells that queries behind the oldest leave free for unqueued requests.
+    reserve: u32,
+    /// The oldest query waits until no entry is loading; unqueued requests must not prolong that.
+    oldest_waits: bool,
+    queue: PrefetchQueue,
+    pub(crate) pace: Pace,
+    pub(crate) lookahead_log: LookaheadLog,
+    tasks: VecDeque<FetchTask>,
+    /// How many of the tasks are for queued lists.
+    queued: usize,
+    pub(crate) bounce: BounceBuffer,
+    /// There is a prefetcher. Its workers may have stopped before it.
+    pub(crate) has_prefetcher: bool,
+    /// Worker threads that run, and those of them that sleep.
+    pub(crate) workers: usize,
+    pub(crate) sleeping_workers: usize,
+    /// Query threads that sleep.
+    pub(crate) waiting_threads: usize,
+    /// Something changed that a query thread may wait for.
+    pub(crate) changed: bool,
+    pub(crate) stopping: bool,
+    /// The message of the worker's panic that stopped the prefetcher, if one did.
+    pub(crate) panic: Option<String>,
+    pub(crate) stats: ListCacheStats,
+}
+
+/// Whether enough cells are available.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Availability {
+    Now,
+    Later,
+    Never,
+}
+
+/// The origin of a request, which decides how long it may wait for cells.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Requester {
+    /// A query behind the oldest: waits for older queries.
+    Ahead,
+    /// The oldest query: waits for loading entries only.
+    Oldest,
+    /// A caller outside the queue: does not wait.
+    Unqueued,
+}
+
+impl ListCacheState {
+    pub(crate) fn new(
+        links: Arc<CellLinks>,
+        free: FreeCells,
+        eviction: ListEviction,
+        cell_bytes: usize,
+    ) -> ListCacheState {
+        let cells = free.count();
+        ListCacheState {
+            links,
+            free,
+            entries: EntryTable::new(cells),
+            eviction,
+            cells,
+            cell_bytes,
+            evictable: 0,
+            loading: 0,
+            reserve: 0,
+            oldest_waits: false,
+            queue: PrefetchQueue::default(),
+            pace: Pace::new(Lookahead::Adaptive, cells),
+            lookahead_log: LookaheadLog::default(),
+            tasks: VecDeque::new(),
+            queued: 0,
+            bounce: BounceBuffer::default(),
+            has_prefetcher: false,
+            workers: 0,
+            sleeping_workers: 0,
+            waiting_threads: 0,
+            changed: false,
+            stopping: false,
+            panic: None,
+            stats: ListCacheStats::default(),
+        }
+    }
+
+    /// The entry of a request, pinned, if it is ready; an error when it has other parts.
+    pub(crate) fn lookup(&mut self, request: &ListRequest) -> Result<Option<u32>, Error> {
+        let entry = self.entries.find(request.key()).filter(|entry| self.state(*entry) == EntryState::Ready);
+        if entry.is_some_and(|entry| self.is_mismatch(entry, request)) {
+            return Err(request.mismatch());
+        }
+        match entry {
+            Some(entry) => {
+                self.stats.hits += 1;
+                self.touch_and_pin(entry);
+            }
+            None => self.stats.misses += 1,
+        }
+        Ok(entry)
+    }
+
+    /// Whether an entry has other parts than a request with its key. Counts a failure if so.
+    fn is_mismatch(&mut self, entry: u32, request: &ListRequest) -> bool {
+        let is_mismatch = self.entries.entry(entry).fingerprint != request.fingerprint();
+        self.stats.failures += u64::from(is_mismatch);
+        is_mismatch
+    }
+
+    /// The state of a pinned entry.
+    pub(crate) fn state(&self, entry: u32) -> EntryState {
+        self.entries.state(entry)
+    }
+
+    /// The states of all entries.
+    pub(crate) fn states(&self) -> &Arc<EntryStates> {
+        self.entries.states()
+    }
+
+    /// The error of a pinned entry that failed.
+    pub(crate) fn error(&self, entry: u32) -> Option<Error> {
+        self.entries.error(entry).cloned()
+    }
+
+    /// Adds a pin to an entry.
+    pub(crate) fn pin(&mut self, entry: u32) {
+        let ready = self.state(entry) == EntryState::Ready;
+        let record = self.entries.entry_mut(entry);
+        if record.pins == 0 && ready {
+            self.evictable -= record.count;
+        }
+        record.pins += 1;
+    }
+
+    /// Removes a pin. An entry without pins can be evicted; if it failed, its cell is freed.
+    pub(crate) fn unpin(&mut self, entry: u32) {
+        let state = self.state(entry);
+        let record = self.entries.entry_mut(entry);
+        record.pins -= 1;
+        match state {
+            EntryState::Ready if record.pins == 0 => self.evictable += record.count,
+            EntryState::Failed if record.pins == 0 => {
+                let cells = self.entries.remove_failed(entry);
+                self.links.release(&mut self.free, cells);
+            }
+            _ => {}
+        }
+    }
+
+    /// A worker has filled an entry, or failed to.
+    pub(crate) fn fill_ended(&mut self, entry: u32, result: Result<(), Error>) {
+        self.loading -= 1;
+        self.changed = true;
+        match result {
+            Ok(()) => {
+                self.stats.fetched += 1;
+                self.entries.set_ready(entry);
+            }
+            Err(error) => {
+                self.stats.failures += 1;
+                self.eviction.policy_mut().remove(entry);
+                self.entries.fail(entry, error);
+                let cells = self.entries.cells(entry);
+                let head = self.links.release_all_but_head(&mut self.free, cells);
+                self.entries.shrink(head);
+            }
+        }
+        self.unpin(entry);
+    }
+
+    /// Appends a query to the queue. Returns its number, and its admissions to come.
+    pub(crate) fn push(&mut self, requests: Vec<ListRequest>, detached: bool) -> (u64, Admissions) {
+        self.queue.push(requests, detached)
+    }
+
+    /// Appends a list to the queue for which no thread waits. Ignored when there are too many of these, or
+    /// no worker.
+    pub(crate) fn push_detached(&mut self, request: ListRequest) {
+        if !self.stopping && self.workers > 0 && self.queue.detached() < DETACHED_MAX {
+            self.push(vec![request], true);
+        }
+    }
+
+    /// The request for a list of a query, and its admission, if there is one.
+    pub(crate) fn list(&self, query: u64, list: usize) -> (&ListRequest, Option<Admission>) {
+        self.queue.list(query, list)
+    }
+
+    /// Ends a query, and removes the pins of its entries.
+    pub(crate) fn end(&mut self, query: u64, admissions: &Admissions) {
+        let queries = self.queue.lookahead();
+        let paced_cells = self.queue.end(query);
+        self.oldest_waits = false;
+        // Decays until the next unqueued request.
+        self.reserve -= self.reserve.div_ceil(RESERVE_DECAY);
+        self.pace.pop(paced_cells);
+        for admission in admissions.iter() {
+            if let Admission::Cached(entry) = admission {
+                self.unpin(entry);
+            }
+        }
+        let sample = LookaheadSample { ended: self.queue.ended(), queries, cells: self.pace.rolling_sum() };
+        self.lookahead_log.add(sample);
+    }
+
+    /// Whether there is work for a worker.
+    pub(crate) fn has_tasks(&self) -> bool {
+        !self.tasks.is_empty() || self.bounce.task.is_some()
+    }
+
+    /// The next entry to be filled.
+    pub(crate) fn take_task(&mut self) -> Option<FetchTask> {
+        let task = self.tasks.pop_front()?;
+        self.queued -= usize::from(task.queued);
+        Some(task)
+    }
+
+    /// Fails all tasks, after the workers have stopped.
+    pub(crate) fn fail_tasks(&mut self) {
+        let why = self.stopped();
+        while let Some(FetchTask { entry, .. }) = self.take_task() {
+            self.fill_ended(entry, Err(why.clone()));
+        }
+        self.queue.end_detached();
+    }
+
+    /// The error for requests that no worker will serve.
+    pub(crate) fn stopped(&self) -> Error {
+        stopped(self.panic.as_deref())
+    }
+
+    /// Admits an unqueued request at once. The entry, if any, is pinned.
+    pub(crate) fn admit_unqueued(&mut self, request: &ListRequest) -> Admission {
+        let admission = self.admit(request, Requester::Unqueued, true).unwrap_or(Admission::Streamed);
+        if admission == Admission::Streamed {
+            self.stats.streamed += 1;
+        }
+        self.reserve = self.cells / RESERVE_DIVISOR;
+        admission
+    }
+
+    /// Admits as many lists of the queue as possible.
+    pub(crate) fn advance(&mut self) {
+        while !self.stopping && self.admit_next() {}
+        self.stats.lookahead_max = self.stats.lookahead_max.max(self.queue.lookahead());
+    }
+
+    fn admit_next(&mut self) -> bool {
+        let Some(NextList { request, detached, ahead }) = self.queue.next_list() else { return false };
+        if self.pace.is_too_far(ahead) {
+            return false;
+        }
+        let requester = if ahead == 0 { Requester::Oldest } else { Requester::Ahead };
+        // A detached request has been counted by a lookup before.
+        let Some(admission) = self.admit(&request, requester, !detached) else { return false };
+        self.oldest_waits &= ahead > 0;
+        let mut paced_cells = 0;
+        match admission {
+            Admission::Cached(entry) if detached => self.unpin(entry),
+            Admission::Cached(entry) => {
+                paced_cells = u64::from(self.entries.entry(entry).count);
+                self.pace.push(paced_cells);
+            }
+            Admission::Streamed => self.stats.streamed += u64::from(!detached),
+            Admission::Rejected => {}
+        }
+        self.queue.admit(if detached { Admission::Streamed } else { admission }, paced_cells);
+        self.changed = true;
+        true
+    }
+
+    /// Admits a list; `None` if it has to wait. Counts a hit or a miss if `counts`.
+    fn admit(&mut self, request: &ListRequest, requester: Requester, counts: bool) -> Option<Admission> {
+        if let Some(entry) = self.entries.find(request.key()) {
+            if self.is_mismatch(entry, request) {
+                return Some(Admission::Rejected);
+            }
+            self.stats.hits += u64::from(counts);
+            self.touch_and_pin(entry);
+            return Some(Admission::Cached(entry));
+        }
+        let needed = u32::try_from(request.cells(self.cell_bytes)).unwrap_or(u32::MAX);
+        if needed <= self.cells && requester != Requester::Unqueued && self.queued >= self.workers {
+            return None;
+        }
+        let available = self.make_available(needed, requester);
+        if available == Availability::Later {
+            return None;
+        }
+        self.stats.misses += u64::from(counts);
+        if available == Availability::Never {
+            return Some(Admission::Streamed);
+        }
+        let cells = self.links.take(&mut self.free, needed)?;
+        self.links.set_parts(cells.head, request.parts().iter().map(|part| (part.page_offset(), part.len())));
+        let entry = self.entries.insert((request.key(), request.fingerprint()), cells);
+        self.eviction.policy_mut().insert(entry, request.key().hash(), needed);
+        self.loading += 1;
+        self.pin(entry);
+        self.pin(entry);
+        let queued = requester != Requester::Unqueued;
+        self.queued += usize::from(queued);
+        self.tasks.push_back(FetchTask { entry, request: request.clone(), queued });
+        Some(Admission::Cached(entry))
+    }
+
+    /// Evicts entries until `needed` cells are free, if that is possible.
+    fn make_available(&mut self, needed: u32, requester: Requester) -> Availability {
+        if needed > self.cells {
+            return Availability::Never;
+        }
+        let reserve = if requester == Requester::Ahead { self.reserve.min(self.cells - needed) } else { 0 };
+        if self.free.count() + self.evictable < needed.saturating_add(reserve) {
+            let waits = requester == Requester::Ahead || (requester == Requester::Oldest && self.loading > 0);
+            self.oldest_waits |= waits && requester == Requester::Oldest;
+            return if waits { Availability::Later } else { Availability::Never };
+        }
+        if requester == Requester::Unqueued && self.oldest_waits {
+            return Availability::Never;
+        }
+        if self.free.count() < needed {
+            self.report_upcoming_uses();
+        }
+        while self.free.count() < needed {
+            let entries = &self.entries;
+            let is_evictable =
+                |entry: u32| entries.entry(entry).pins == 0 && entries.state(entry) == EntryState::Ready;
+            let Some(victim) = self.eviction.policy_mut().victim(&is_evictable) else {
+                return Availability::Never;
+            };
+            let candidate = self.entries.entry(victim).count;
+            if requester == Requester::Ahead && self.pace.waits(self.free.count(), candidate) {
+                return Availability::Later;
+            }
+            self.evict(victim);
+        }
+        Availability::Now
+    }
+
+    fn report_upcoming_uses(&mut self) {
+        if let ListEviction::Window(window) = &mut self.eviction {
+            let waiting = self.queue.waiting().take(window.uses_max());
+            window.set_upcoming(waiting.filter_map(|request| self.entries.find(request.key())));
+        }
+    }
+
+    fn evict(&mut self, entry: u32) {
+        self.eviction.policy_mut().remove(entry);
+        let cells = self.entries.remove(entry);
+        self.evictable -= cells.count;
+        self.links.release(&mut self.free, cells);
+        self.stats.evictions += 1;
+    }
+
+    fn touch_and_pin(&mut self, entry: u32) {
+        self.eviction.policy_mut().touch(entry);
+        self.pin(entry);
+    }
+
+    /// Counters and sizes.
+    pub(crate) fn stats(&self) -> ListCacheStats {
+        let links = CellLinks::BYTES_PER_CELL * self.cells as usize;
+        ListCacheStats {
+            cell_bytes: self.cell_bytes as u64,
+            cells: self.cells.into(),
+            cells_free: self.free.count().into(),
+            cells_evictable: self.evictable.into(),
+            loading: self.loading.into(),
+            queries: self.queue.len(),
+            lookahead: self.queue.lookahead(),
+            rolling_sum: self.pace.rolling_sum(),
+            metadata_bytes: (links + self.entries.bytes() + self.eviction.policy().bytes()) as u64,
+            ..self.stats
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,526 @@
+//! The prefetcher: worker threads that read lists into the cache.
+//!
+//! Each worker has its own read engine and repeats:
+//!
+//! 1. While the engine accepts reads, submit those of the lists that are being read. When all are submitted,
+//!    take the next list, so that its reads start while earlier ones are in flight; the next chunk of a list
+//!    that is larger than the cache goes first. A read covers adjacent pages of one part of a list
+//!    (documents, frequencies, ...) and as many cells as they need; the cell in which two parts meet is
+//!    filled by two reads.
+//! 2. Wait for a read. Check its pages against the checksums of their file before any other thread can see
+//!    them. Then give up write access to its cells.
+//! 3. When the last read of a list has completed, publish the result: the list is ready, or has failed with
+//!    the first error.
+//! 4. With no read in flight and no task, sleep.
+//! 5. After a stop request, fail all lists that need more reads: reads in flight complete, and no more are
+//!    submitted.
+
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use tierdex_io::{CellMut, Completion, Error, ErrorKind, ReadEngine, ReadTarget, Result, panic_message};
+
+use super::bounce_buffer::StreamChunk;
+use super::list::{FetchedList, PendingList};
+use super::list_cache::ListCache;
+use super::lookahead::Lookahead;
+use super::queue::Admissions;
+use super::request::{ListPart, ListRequest};
+use super::state::{FetchTask, ListCacheState};
+
+/// The workers of a cache. Dropping it waits for the reads in flight and submits no more, even for lists
+/// that are partly read; threads that wait for these get an error.
+pub struct Prefetcher {
+    cache: Arc<ListCache>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// A query in the queue. Its lists stay in the cache until it is dropped, whether or not they were used;
+/// then the query has ended.
+///
+/// A thread that waits for a query must not hold an earlier query that has not ended, as this one may be
+/// waiting for it.
+pub struct QueuedQuery {
+    cache: Arc<ListCache>,
+    number: u64,
+    admissions: Admissions,
+}
+
+/// Bytes of a read, at most: larger reads are no faster.
+pub const READ_BYTES_MAX: u64 = 1 << 20;
+
+struct FetchWorker {
+    cache: Arc<ListCache>,
+    engine: ReadEngine,
+    /// Lists and chunks being read, by number.
+    fills: Vec<Option<Fill>>,
+    /// Reads in flight, by tag.
+    in_flight: Vec<Option<InFlightRead>>,
+}
+
+/// A list or a chunk being read.
+struct Fill {
+    request: ListRequest,
+    into: FillTarget,
+    /// The next read; `None` when all are submitted.
+    next: Option<NextPages>,
+    /// The cell for the bytes after those that fit into `rest`.
+    cell: u32,
+    /// The rest of the last cell of earlier reads.
+    rest: Option<CellMut>,
+    in_flight: usize,
+    error: Option<Error>,
+    reads: u64,
+    reads_fell_back: u64,
+    bytes_read: u64,
+}
+
+/// The destination of a fill.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum FillTarget {
+    Entry(u32),
+    Bounce,
+}
+
+/// Pages of a part that are still to be read.
+#[derive(Clone)]
+struct NextPages {
+    part: usize,
+    /// File offsets, not empty.
+    pages: Range<u64>,
+}
+
+/// A read in flight.
+#[derive(Clone, Copy)]
+struct InFlightRead {
+    fill: usize,
+    part: usize,
+    offset: u64,
+}
+
+impl Prefetcher {
+    /// Starts a worker for each engine.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Denied`] when there are none; [`ErrorKind::Busy`] as long as the cache has another
+    /// prefetcher, even one whose workers have stopped; else the error of starting a thread.
+    pub fn start(
+        cache: &Arc<ListCache>,
+        engines: Vec<ReadEngine>,
+        lookahead: Lookahead,
+    ) -> Result<Prefetcher> {
+        let failed = |kind, why| Err(Error::new(kind, "start", "prefetcher", why));
+        if engines.is_empty() {
+            return failed(ErrorKind::Denied, "it has no engine");
+        }
+        let mut state = cache.lock();
+        if state.has_prefetcher {
+            return failed(ErrorKind::Busy, "the cache has one");
+        }
+        (state.has_prefetcher, state.workers, state.stopping) = (true, engines.len(), false);
+        state.panic = None;
+        state.pace.lookahead = lookahead;
+        cache.update_stopped(&state);
+        drop(state);
+        let mut prefetcher = Prefetcher { cache: Arc::clone(cache), threads: Vec::new() };
+        for (number, engine) in engines.into_iter().enumerate() {
+            let mut worker = FetchWorker::new(Arc::clone(cache), engine);
+            let thread = thread::Builder::new().name(format!("fetch-{number}"));
+            let spawned = thread.spawn(move || {
+                let ended = catch_unwind(AssertUnwindSafe(|| worker.run()));
+                worker.exit(ended.err().map(|panic| panic_message(&*panic)));
+            });
+            let spawned = spawned.map_err(|error| Error::from_os("start", "prefetcher", &error));
+            prefetcher.threads.push(spawned?);
+        }
+        Ok(prefetcher)
+    }
+
+    /// Appends a query to the queue: its lists are fetched after those of earlier queries, ahead of its
+    /// evaluation (mode `hybrid-prefetch`). Each query takes the memory of its requests and about 200 bytes
+    /// until it is dropped.
+    pub fn push(&self, requests: Vec<ListRequest>) -> QueuedQuery {
+        let mut state = self.cache.lock();
+        let (number, admissions) = state.push(requests, false);
+        self.cache.publish(state);
+        QueuedQuery { cache: Arc::clone(&self.cache), number, admissions }
+    }
+
+    /// Fetches a list after those of all queries in the queue (mode `hybrid`). No thread waits for it, and
+    /// it is not pinned. The request is ignored when too few cells are available, or when 1,024 of these
+    /// are in the queue.
+    pub fn fetch_detached(&self, request: ListRequest) {
+        let mut state = self.cache.lock();
+        state.push_detached(request);
+        self.cache.publish(state);
+    }
+
+    /// Starts to fetch a list, and does not wait. The fetch comes after all tasks so far, of which at most
+    /// one per worker is for the queue, and before all lists that wait in the queue. A list for which too
+    /// few cells are available is streamed. So this waits for no pins, and can be called whatever the
+    /// caller has pinned or started.
+    pub fn start_fetch(&self, request: ListRequest) -> PendingList {
+        self.start_fetches(&[request]).remove(0)
+    }
+
+    /// [`Prefetcher::start_fetch`] for several lists: all of them are tasks before a worker submits the
+    /// first read.
+    pub fn start_fetches(&self, requests: &[ListRequest]) -> Vec<PendingList> {
+        self.cache.start_fetches(requests)
+    }
+
+    /// [`Prefetcher::start_fetch`], and waits.
+    ///
+    /// # Errors
+    /// The read error; the next request for the list tries again.
+    pub fn fetch(&self, request: &ListRequest) -> Result<FetchedList> {
+        self.start_fetch(request.clone()).wait()
+    }
+
+    /// The cache.
+    pub fn cache(&self) -> &Arc<ListCache> {
+        &self.cache
+    }
+}
+
+impl Drop for Prefetcher {
+    fn drop(&mut self) {
+        let mut state = self.cache.lock();
+        state.stopping = true;
+        self.cache.update_stopped(&state);
+        drop(state);
+        self.cache.wake_all();
+        for thread in self.threads.drain(..) {
+            // A worker that panicked has reported that already.
+            let _ = thread.join();
+        }
+        let mut state = self.cache.lock();
+        (state.has_prefetcher, state.workers) = (false, 0);
+        self.cache.update_stopped(&state);
+        state.fail_tasks();
+        drop(state);
+        self.cache.wake_all();
+    }
+}
+
+impl QueuedQuery {
+    /// Number of lists.
+    pub fn lists(&self) -> usize {
+        self.admissions.len()
+    }
+
+    /// Waits until list `list` can be read.
+    ///
+    /// # Errors
+    /// The error of reading it.
+    ///
+    /// # Panics
+    /// When there is no such list.
+    pub fn wait(&self, list: usize) -> Result<FetchedList> {
+        self.assert_has(list);
+        self.cache.wait(self.number, list)
+    }
+
+    /// Whether [`QueuedQuery::wait`] would return list `list` or an error without sleeping; the pages of a
+    /// stream are read only later. Takes no lock and makes no system call.
+    ///
+    /// # Panics
+    /// When there is no such list.
+    pub fn is_ready(&self, list: usize) -> bool {
+        self.assert_has(list);
+        self.cache.is_settled(self.admissions.get(list))
+    }
+
+    /// Whether list `list` is ready and pinned in the cache; a ready one may also be a stream or an error.
+    /// Takes no lock and makes no system call.
+    ///
+    /// # Panics
+    /// When there is no such list.
+    pub fn is_cached(&self, list: usize) -> bool {
+        self.assert_has(list);
+        self.cache.is_cached(self.admissions.get(list))
+    }
+
+    fn assert_has(&self, list: usize) {
+        assert!(list < self.lists(), "list {list} of a query of {}", self.lists());
+    }
+}
+
+impl Drop for QueuedQuery {
+    fn drop(&mut self) {
+        let mut state = self.cache.lock();
+        state.end(self.number, &self.admissions);
+        self.cache.publish(state);
+    }
+}
+
+impl FetchWorker {
+    fn new(cache: Arc<ListCache>, engine: ReadEngine) -> FetchWorker {
+        FetchWorker { cache, engine, fills: Vec::new(), in_flight: Vec::new() }
+    }
+
+    fn run(&mut self) {
+        loop {
+            while !self.engine.is_full() && (self.submit_next() || self.take_task()) {}
+            if self.engine.pending() > 0 {
+                let mut ended = self.engine.next(true);
+                while let Some(completion) = ended {
+                    self.complete_read(completion);
+                    ended = self.engine.next(false);
+                }
+            } else if self.fills.iter().all(Option::is_none) && !self.wait_for_task() {
+                return;
+            }
+        }
+    }
+
+    /// Ends the worker. A worker that panicked, which only a defect causes, fails its lists and stops the
+    /// prefetcher.
+    fn exit(self, panic: Option<String>) {
+        let FetchWorker { cache, engine, fills, .. } = self;
+        // Waits for the reads in flight, before their cells are used for anything else.
+        drop(engine);
+        let mut state = cache.lock();
+        state.stopping |= panic.is_some();
+        // Keeps the first of several.
+        state.panic = state.panic.take().or(panic);
+        let why = state.stopped();
+        drop(state);
+        for mut fill in fills.into_iter().flatten() {
+            fill.fail(why.clone());
+            fill.end(&cache);
+        }
+        let mut state = cache.lock();
+        state.workers -= 1;
+        cache.update_stopped(&state);
+        drop(state);
+        cache.wake_all();
+    }
+
+    /// Submits the next read of a fill, or fails the fill after a stop request. False when no fill has a
+    /// read left.
+    fn submit_next(&mut self) -> bool {
+        let Some(number) =
+            self.fills.iter().position(|fill| fill.as_ref().is_some_and(|fill| fill.next.is_some()))
+        else {
+            return false;
+        };
+        let Some(fill) = self.fills[number].as_mut() else { return false };
+        if self.cache.is_stopped() {
+            fill.fail(self.cache.lock().stopped());
+            self.finish_if_done(number);
+            return true;
+        }
+        match fill.next_read(&self.cache) {
+            Ok(Some((part, offset, target))) => {
+                fill.in_flight += 1;
+                let tag = free_slot(&mut self.in_flight);
+                self.in_flight[tag] = Some(InFlightRead { fill: number, part, offset });
+                self.engine.submit(fill.request.parts()[part].file().file(), offset, target, tag as u64);
+            }
+            Ok(None) => {}
+            Err(error) => {
+                fill.fail(error);
+                self.finish_if_done(number);
+            }
+        }
+        true
+    }
+
+    /// A read has completed. Its bytes are checked before other threads can see them.
+    fn complete_read(&mut self, completion: Completion) {
+        let Completion { tag, target, result, fell_back } = completion;
+        let Some(InFlightRead { fill: number, part, offset }) = self.in_flight[tag as usize].take() else {
+            return;
+        };
+        let Some(fill) = self.fills[number].as_mut() else { return };
+        let bytes = *result.as_ref().unwrap_or(&0);
+        let checked = result.and_then(|len| check(&fill.request.parts()[part], offset, &target, len));
+        drop(target);
+        fill.reads += 1;
+        fill.reads_fell_back += u64::from(fell_back);
+        fill.bytes_read += bytes as u64;
+        fill.in_flight -= 1;
+        if let Err(error) = checked {
+            fill.fail(error);
+        }
+        self.finish_if_done(number);
+    }
+
+    /// Publishes the result of a fill if it is complete.
+    fn finish_if_done(&mut self, number: usize) {
+        let is_done = |fill: &mut Fill| fill.in_flight == 0 && fill.next.is_none();
+        if let Some(fill) = self.fills[number].take_if(is_done) {
+            fill.end(&self.cache);
+        }
+    }
+
+    /// Takes a task, if there is one.
+    fn take_task(&mut self) -> bool {
+        let cache = Arc::clone(&self.cache);
+        let mut state = cache.lock();
+        state.advance();
+        let taken = next_fill(&mut state, &cache);
+        // A list that waited for a worker may now be admitted.
+        cache.publish(state);
+        self.start_fill(taken)
+    }
+
+    /// Waits for a task, and takes it. False after a stop request.
+    fn wait_for_task(&mut self) -> bool {
+        let cache = Arc::clone(&self.cache);
+        let mut state = cache.lock();
+        loop {
+            if state.stopping {
+                return false;
+            }
+            state.advance();
+            if let Some(fill) = next_fill(&mut state, &cache) {
+                cache.publish(state);
+                return self.start_fill(Some(fill));
+            }
+            state = cache.wait_for_work(state);
+        }
+    }
+
+    fn start_fill(&mut self, fill: Option<Fill>) -> bool {
+        let Some(fill) = fill else { return false };
+        let number = free_slot(&mut self.fills);
+        self.fills[number] = Some(fill);
+        true
+    }
+}
+
+/// Starts the next task. None is started after a stop request.
+fn next_fill(state: &mut ListCacheState, cache: &ListCache) -> Option<Fill> {
+    if state.stopping {
+        return None;
+    }
+    if let Some(chunk) = state.bounce.task.take() {
+        return Some(Fill::of_chunk(chunk, cache));
+    }
+    state.take_task().map(Fill::of_entry)
+}
+
+/// The first free slot; appends one if there is none.
+fn free_slot<T>(slots: &mut Vec<Option<T>>) -> usize {
+    slots.iter().position(Option::is_none).unwrap_or_else(|| {
+        slots.push(None);
+        slots.len() - 1
+    })
+}
+
+/// Checks the bytes of a part that were read from file offset `offset` on: `len` bytes, which must be all
+/// that the part needs.
+fn check(part: &ListPart, offset: u64, target: &ReadTarget, len: usize) -> Result<()> {
+    let file = part.file();
+    let wanted = part.range().end.min(offset + target.range().len() as u64);
+    if offset + (len as u64) < wanted {
+        return Err(Error::corrupt(file.name(), offset, "the file ends early"));
+    }
+    let mut page = offset / tierdex_io::PAGE;
+    let mut left = len;
+    for piece in target.pieces() {
+        let bytes = &piece[..left.min(piece.len())];
+        file.check(page, bytes)?;
+        page += piece.len() as u64 / tierdex_io::PAGE;
+        left -= bytes.len();
+    }
+    Ok(())
+}
+
+impl Fill {
+    fn of_entry(task: FetchTask) -> Fill {
+        let FetchTask { entry, request, .. } = task;
+        let pages = request.parts()[0].pages();
+        Fill::new(request, FillTarget::Entry(entry), 0, pages, entry)
+    }
+
+    fn of_chunk(chunk: StreamChunk, cache: &ListCache) -> Fill {
+        let StreamChunk { request, part, pages } = chunk;
+        Fill::new(request, FillTarget::Bounce, part, pages, cache.bounce_cells().start as u32)
+    }
+
+    fn new(request: ListRequest, into: FillTarget, part: usize, pages: Range<u64>, cell: u32) -> Fill {
+        Fill {
+            request,
+            into,
+            next: Some(NextPages { part, pages }),
+            cell,
+            rest: None,
+            in_flight: 0,
+            error: None,
+            reads: 0,
+            reads_fell_back: 0,
+            bytes_read: 0,
+        }
+    }
+
+    /// The next read: its part, its file offset, and its target; `None` when all are submitted.
+    fn next_read(&mut self, cache: &ListCache) -> Result<Option<(usize, u64, ReadTarget)>> {
+        let Some(NextPages { part, pages }) = self.next.take() else { return Ok(None) };
+        let end = pages.end.min(pages.start + READ_BYTES_MAX);
+        let (mut cells, mut left) = (Vec::new(), (end - pages.start) as usize);
+        while left > 0 {
+            let mut cell = self.next_cell(part, cache)?;
+            if cell.len() > left {
+                self.rest = Some(cell.split_off(left));
+            }
+            left -= cell.len();
+            cells.push(cell);
+        }
+        let more = (end < pages.end).then_some(NextPages { part, pages: end..pages.end });
+        self.next = more.or_else(|| self.whole_part(part + 1));
+        // No thread writes to a cell of a ready list.
+        self.rest = self.rest.take().filter(|_| self.next.is_some());
+        Ok(ReadTarget::across(cells).map(|target| (part, pages.start, target)))
+    }
+
+    /// The cell after those that were read so far, or the rest of the last one.
+    fn next_cell(&mut self, part: usize, cache: &ListCache) -> Result<CellMut> {
+        if let Some(rest) = self.rest.take() {
+            return Ok(rest);
+        }
+        let cell = self.cell;
+        self.cell = match self.into {
+            FillTarget::Entry(_) => cache.links().next(cell),
+            FillTarget::Bounce => cell + 1,
+        };
+        cache.cells().write(cell as usize).ok_or_else(|| {
+            let why = format!("cell {cell} of the cache is in other use");
+            Error::new(ErrorKind::Busy, "read", self.request.parts()[part].file().name(), why)
+        })
+    }
+
+    /// All pages of a part, if there is such a part; a chunk has only one.
+    fn whole_part(&self, part: usize) -> Option<NextPages> {
+        let pages = self.request.parts().get(part).filter(|_| self.into != FillTarget::Bounce)?.pages();
+        Some(NextPages { part, pages })
+    }
+
+    /// Publishes the result.
+    fn end(self, cache: &ListCache) {
+        let result = self.error.map_or(Ok(()), Err);
+        let mut state = cache.lock();
+        state.stats.reads += self.reads;
+        state.stats.reads_fell_back += self.reads_fell_back;
+        state.stats.bytes_read += self.bytes_read;
+        match self.into {
+            FillTarget::Entry(entry) => state.fill_ended(entry, result),
+            FillTarget::Bounce => {
+                state.stats.failures += u64::from(result.is_err());
+                state.bounce.result = Some(result);
+                state.changed = true;
+            }
+        }
+        cache.publish(state);
+    }
+
+    /// Keeps the first error, and submits nothing more.
+    fn fail(&mut self, error: Error) {
+        (self.next, self.rest) = (None, None);
+        self.error.get_or_insert(error);
+    }
+}

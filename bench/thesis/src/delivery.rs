@@ -1,0 +1,157 @@
+//! Delivers the results of several threads in the order of the queries.
+//!
+//! *Input*: results with the numbers of their queries, from any thread. *Output*: calls of the consumer
+//! callback in query order. A thread whose result is too far ahead waits, so the buffer is bounded.
+
+use std::collections::BTreeMap;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use tierdex::{Error, Result};
+
+/// Results that may wait for an earlier one, for each thread.
+pub(crate) const RESULTS_AHEAD: usize = 4;
+
+/// Reorder buffer: passes results to the consumer callback in query order.
+pub(crate) struct Delivery<T, A, E> {
+    state: Mutex<DeliveryState<T, A, E>>,
+    advanced: Condvar,
+    /// Results that may wait for an earlier one.
+    ahead_max: usize,
+}
+
+struct DeliveryState<T, A, E> {
+    /// The number of the next result to deliver.
+    next: usize,
+    buffered: BTreeMap<usize, Result<T>>,
+    callback: A,
+    failed: Option<E>,
+    /// Delivery has ended: the source or the callback failed, or the callback panicked.
+    ended: bool,
+    /// Waiting threads. Without any, no wake-up is sent: it would be a system call for each result.
+    waiting: usize,
+}
+
+impl<T, E, A: FnMut(usize, Result<T>) -> std::result::Result<(), E>> Delivery<T, A, E> {
+    /// A buffer of `ahead_max` results in front of `callback`.
+    pub(crate) fn new(callback: A, ahead_max: usize) -> Delivery<T, A, E> {
+        let buffered = BTreeMap::new();
+        let state = DeliveryState { next: 0, buffered, callback, failed: None, ended: false, waiting: 0 };
+        Delivery { state: Mutex::new(state), advanced: Condvar::new(), ahead_max }
+    }
+
+    /// Buffers the result of query `number`, then delivers all buffered results that are next in order.
+    /// Waits while the query is more than `ahead_max` ahead of the next one to deliver. False if delivery
+    /// has ended.
+    pub(crate) fn deliver(&self, number: usize, result: Result<T>) -> bool {
+        let mut state = self.lock();
+        while number > state.next + self.ahead_max && !state.ended {
+            state.waiting += 1;
+            state = self.advanced.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.waiting -= 1;
+        }
+        state.buffered.insert(number, result);
+        let before = state.next;
+        let guard = WakeOnPanic(&self.advanced);
+        while !state.ended {
+            let next = state.next;
+            let Some(result) = state.buffered.remove(&next) else { break };
+            state.next += 1;
+            // Stays so if the callback panics.
+            state.ended = true;
+            state.failed = (state.callback)(next, result).err();
+            state.ended = state.failed.is_some();
+        }
+        std::mem::forget(guard);
+        if state.next != before && state.waiting > 0 {
+            self.advanced.notify_all();
+        }
+        !state.ended
+    }
+
+    /// Ends delivery with an error of the source of queries.
+    pub(crate) fn fail(&self, error: E) {
+        let mut state = self.lock();
+        state.failed.get_or_insert(error);
+        state.ended = true;
+        self.advanced.notify_all();
+    }
+
+    /// Delivers an error for a query whose thread has panicked, so that later results are not blocked.
+    pub(crate) fn deliver_failure(&self, number: usize) {
+        let stopped = Error::Failed("the thread of the query panicked".to_string());
+        self.deliver(number, Err(stopped));
+    }
+
+    /// The error that ended delivery, if any.
+    pub(crate) fn end(self) -> std::result::Result<(), E> {
+        let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        state.failed.map_or(Ok(()), Err)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, DeliveryState<T, A, E>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A result that a thread will deliver. If a panic drops it, it delivers an error, so that no thread waits
+/// for it.
+pub(crate) struct PendingResult<'d, T, A, E>
+where
+    A: FnMut(usize, Result<T>) -> std::result::Result<(), E>,
+{
+    delivery: &'d Delivery<T, A, E>,
+    number: usize,
+}
+
+impl<'d, T, A, E> PendingResult<'d, T, A, E>
+where
+    A: FnMut(usize, Result<T>) -> std::result::Result<(), E>,
+{
+    pub(crate) fn new(delivery: &'d Delivery<T, A, E>, number: usize) -> Self {
+        PendingResult { delivery, number }
+    }
+
+    /// Called before [`Delivery::deliver`].
+    pub(crate) fn disarm(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl<T, A, E> Drop for PendingResult<'_, T, A, E>
+where
+    A: FnMut(usize, Result<T>) -> std::result::Result<(), E>,
+{
+    fn drop(&mut self) {
+        self.delivery.deliver_failure(self.number);
+    }
+}
+
+/// Wakes all waiting threads when a panic unwinds.
+struct WakeOnPanic<'c>(&'c Condvar);
+
+impl Drop for WakeOnPanic<'_> {
+    fn drop(&mut self) {
+        self.0.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::thread;
+
+    #[test]
+    fn a_panic_of_the_callback_ends_delivery_for_waiting_threads() {
+        let callback = |number, _: Result<()>| -> std::result::Result<(), ()> { panic!("result {number}") };
+        let delivery = Delivery::new(callback, RESULTS_AHEAD);
+        thread::scope(|scope| {
+            let early = scope.spawn(|| delivery.deliver(RESULTS_AHEAD + 1, Ok(())));
+            while delivery.lock().waiting == 0 {
+                thread::yield_now();
+            }
+            assert!(catch_unwind(AssertUnwindSafe(|| delivery.deliver(0, Ok(())))).is_err());
+            assert!(!early.join().unwrap());
+        });
+        assert!(!delivery.deliver(1, Ok(())));
+    }
+}

@@ -1,0 +1,357 @@
+//! Answers a sequence of queries in order, in one of the modes of the thesis.
+//!
+//! *Input*: an index on disk and a source of queries. *Output*: the results, in the order of the queries.
+//!
+//! 1. A query is planned when it enters the planning window of the query queue; the prefetch of its posting
+//!    lists starts (thesis, section 7.2).
+//! 2. Search threads take queries in queue order, one at a time. Each waits for the lists of its query,
+//!    evaluates it, and delivers the result.
+//!
+//! A thread waits for nothing else while it holds the lists of a query. So the oldest unfinished query
+//! always makes progress.
+
+use crate::cache::{ListCacheStats, ListRequest, LookaheadSample};
+use crate::delivery::{Delivery, PendingResult, RESULTS_AHEAD};
+use crate::list_prefetch::{ListPrefetch, PrefetchState, ReadEngineName};
+use crate::mapped_files::MappedFiles;
+use crate::memory::{memory_report, plans_bytes, thread_lists_bytes};
+use crate::options::ListOptions;
+use crate::whole_lists::WholeLists;
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tierdex::engine::part_sizes::{LIST_BYTES, check_hits, check_query_memory};
+use tierdex::engine::{MemoryReport, load_metadata};
+use tierdex::index::{Index, SearchOptions, SearchResult, Searcher};
+use tierdex::query::{Query, QueryPlan};
+use tierdex::segment::read::{BlockSource, FILES, Files};
+use tierdex::{Error, Result};
+
+/// Planned queries in the queue, at most.
+const PLANNED_MAX: usize = 1024;
+
+/// Memory for the lists of a query without a budget: enough to read far ahead in a few lists.
+const LISTS_BYTES_UNLIMITED: u64 = 16 << 20;
+
+/// Answers queries in order.
+pub struct ListExecutor {
+    searcher: Searcher,
+    index: Index,
+    prefetch: ListPrefetch,
+    threads: usize,
+    /// The files, if queries read mapped files.
+    mapped: Option<MappedFiles>,
+    /// Bytes for planned queries.
+    plans_bytes: u64,
+    /// Bytes for the query that a thread evaluates, if memory is bounded.
+    lists_bytes: Option<u64>,
+    /// Hits that a query may ask for, if memory is bounded.
+    hits_max: Option<usize>,
+    report: MemoryReport,
+    read_engine: ReadEngineName,
+}
+
+/// A planned query in the queue, with the prefetch of its lists.
+struct PlannedQuery {
+    plan: QueryPlan,
+    requests: Vec<ListRequest>,
+    bytes: u64,
+    prefetch: PrefetchState,
+}
+
+/// A result, and the time that the query took.
+pub type TimedResult = (SearchResult, Duration);
+
+/// The query queue: planned queries in order, and the source of further ones.
+struct PlannedQueries<S> {
+    state: Mutex<PlannedQueriesState<S>>,
+    changed: Condvar,
+}
+
+struct PlannedQueriesState<S> {
+    /// `None` while a thread takes a query from it and plans it; other threads evaluate planned queries.
+    source: Option<S>,
+    /// The source has no more queries.
+    ended: bool,
+    planned: VecDeque<Result<PlannedQuery>>,
+    bytes: u64,
+    /// The number of the first planned query.
+    next: usize,
+    /// Sleeping threads.
+    idle: usize,
+}
+
+impl<S> PlannedQueries<S> {
+    fn new(source: S) -> PlannedQueries<S> {
+        let state = PlannedQueriesState {
+            source: Some(source),
+            ended: false,
+            planned: VecDeque::new(),
+            bytes: 0,
+            next: 0,
+            idle: 0,
+        };
+        PlannedQueries { state: Mutex::new(state), changed: Condvar::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, PlannedQueriesState<S>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the state, and wakes sleeping threads.
+    fn change(
+        &self,
+        change: impl FnOnce(&mut PlannedQueriesState<S>),
+    ) -> MutexGuard<'_, PlannedQueriesState<S>> {
+        let mut state = self.lock();
+        change(&mut state);
+        if state.idle > 0 {
+            self.changed.notify_all();
+        }
+        state
+    }
+}
+
+/// Ends the source if the thread that plans a query panics.
+struct PlanningGuard<'l, S>(&'l PlannedQueries<S>);
+
+impl<S> Drop for PlanningGuard<'_, S> {
+    fn drop(&mut self) {
+        drop(self.0.change(|state| state.ended = true));
+    }
+}
+
+impl ListExecutor {
+    /// Loads the metadata of the segments into its memory tier, allocates the cache and starts reader
+    /// threads.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] when the budget ([`memory_report`]) or the cache is too small; [`Error::Storage`]
+    /// when memory cannot be allocated or the files cannot be read in this mode.
+    pub fn new(index: &Index, options: &ListOptions) -> Result<ListExecutor> {
+        if options.threads == 0 || options.reader_threads == 0 {
+            return Err(Error::Usage(
+                "an executor needs at least one search thread and one reader thread".to_string(),
+            ));
+        }
+        let report = memory_report(index, options);
+        report.check()?;
+        load_metadata(index.segments(), &options.metadata_location())?;
+        let files = index.segments().iter().flat_map(|segment| segment.files());
+        let mapped = options.reads_mapped().then(|| MappedFiles::new(files));
+        let (prefetch, read_engine) = ListPrefetch::start(index, options, mapped.as_ref())?;
+        // The unallocated rest of the budget goes to the lists.
+        let rest = |dram| (dram - report.needed()) / options.threads as u64;
+        Ok(ListExecutor {
+            searcher: index.searcher(),
+            index: index.clone(),
+            prefetch,
+            threads: options.threads,
+            mapped,
+            plans_bytes: plans_bytes(index, options.dram),
+            lists_bytes: options.dram.map(|dram| thread_lists_bytes(index, options) + rest(dram)),
+            hits_max: options.dram.map(|_| options.hits_max),
+            report,
+            read_engine,
+        })
+    }
+
+    /// Evaluates the queries of `source` until it returns `None`, on all search threads. Calls `answer` with
+    /// the number of each query and its result, in order. The error of a query goes to `answer` and affects
+    /// no other query; with a budget, a query whose plan or lists exceed its share fails in this way.
+    /// Several queries are taken before the first is answered; `source` must not wait for answers.
+    ///
+    /// # Errors
+    /// The first error of `source` or of `answer`.
+    pub fn run<E: Send>(
+        &self,
+        source: impl FnMut() -> std::result::Result<Option<Query>, E> + Send,
+        options: &SearchOptions,
+        mut answer: impl FnMut(usize, Result<SearchResult>) -> std::result::Result<(), E> + Send,
+    ) -> std::result::Result<(), E> {
+        self.run_timed(source, options, |number, timed| answer(number, timed.map(|(result, _)| result)))
+    }
+
+    /// As [`ListExecutor::run`]; `answer` also receives the time of each query, from when a thread took it.
+    ///
+    /// # Errors
+    /// As [`ListExecutor::run`].
+    pub fn run_timed<E: Send>(
+        &self,
+        source: impl FnMut() -> std::result::Result<Option<Query>, E> + Send,
+        options: &SearchOptions,
+        answer: impl FnMut(usize, Result<TimedResult>) -> std::result::Result<(), E> + Send,
+    ) -> std::result::Result<(), E> {
+        let (queries, delivery) =
+            (PlannedQueries::new(source), Delivery::new(answer, RESULTS_AHEAD * self.threads));
+        self.on_threads(|| self.work(&queries, options, &delivery));
+        delivery.end()
+    }
+
+    /// Runs `work` on each search thread, the calling thread included.
+    fn on_threads(&self, work: impl Fn() + Sync) {
+        std::thread::scope(|scope| {
+            for _ in 1..self.threads {
+                let thread = std::thread::Builder::new().name("search".to_string());
+                // If the system starts no more threads, those that run answer all queries.
+                let _ = thread.spawn_scoped(scope, &work);
+            }
+            work();
+        });
+    }
+
+    /// Hits, reads and evictions of the cache so far; `None` without a cache.
+    pub fn stats(&self) -> Option<ListCacheStats> {
+        self.prefetch.stats()
+    }
+
+    /// Bytes read from the index's files so far, as whole pages.
+    pub fn bytes_read(&self) -> u64 {
+        let mapped = self.mapped.as_ref().map_or(0, MappedFiles::bytes_read);
+        let into_cache = self.stats().map_or(0, |stats| stats.bytes_read);
+        self.index.bytes_read() + mapped + into_cache + self.prefetch.page_cache_bytes_read()
+    }
+
+    /// The recorded lookahead samples, oldest first.
+    pub fn lookahead_samples(&self) -> Vec<LookaheadSample> {
+        self.prefetch.lookahead_samples()
+    }
+
+    /// Name of the read engine.
+    pub fn engine(&self) -> &str {
+        &self.read_engine.0
+    }
+
+    /// Why a faster read engine is not used, if that is so.
+    pub fn fallback(&self) -> Option<&str> {
+        self.read_engine.1.as_deref()
+    }
+
+    /// The memory that the executor takes, by part.
+    pub fn memory(&self) -> &MemoryReport {
+        &self.report
+    }
+
+    /// Reads ids, titles and texts of hits.
+    pub fn searcher(&self) -> &Searcher {
+        &self.searcher
+    }
+
+    /// Evaluates queries until the queue ends.
+    fn work<S, A, E>(
+        &self,
+        queries: &PlannedQueries<S>,
+        options: &SearchOptions,
+        delivery: &Delivery<TimedResult, A, E>,
+    ) where
+        S: FnMut() -> std::result::Result<Option<Query>, E>,
+        A: FnMut(usize, Result<TimedResult>) -> std::result::Result<(), E>,
+    {
+        loop {
+            let (number, next) = match self.next(queries, options) {
+                Ok(Some(next)) => next,
+                Ok(None) => return,
+                Err(error) => return delivery.fail(error),
+            };
+            let pending = PendingResult::new(delivery, number);
+            let timed = next.and_then(|next| {
+                let began = Instant::now();
+                Ok((self.evaluate(next, options)?, began.elapsed()))
+            });
+            pending.disarm();
+            if !delivery.deliver(number, timed) {
+                drop(queries.change(|state| state.ended = true));
+                return;
+            }
+        }
+    }
+
+    /// Takes the first planned query and its number; `None` if there are no more. Before that it plans more
+    /// queries, unless another thread does, until half of their memory is used, so that the last one fits.
+    #[allow(clippy::type_complexity, reason = "a number, and a planned query or its error")]
+    fn next<S, E>(
+        &self,
+        queries: &PlannedQueries<S>,
+        options: &SearchOptions,
+    ) -> std::result::Result<Option<(usize, Result<PlannedQuery>)>, E>
+    where
+        S: FnMut() -> std::result::Result<Option<Query>, E>,
+    {
+        let mut state = queries.lock();
+        loop {
+            let plans_more = state.planned.len() < PLANNED_MAX
+                && (state.bytes < self.plans_bytes / 2 || state.planned.is_empty());
+            let source = if plans_more && !state.ended { state.source.take() } else { None };
+            if let Some(mut source) = source {
+                drop(state);
+                let guard = PlanningGuard(queries);
+                let planned = source().map(|query| query.map(|query| self.plan(&query, options)));
+                std::mem::forget(guard);
+                state = queries.change(|state| {
+                    state.source = Some(source);
+                    match &planned {
+                        Ok(Some(planned)) => {
+                            state.bytes += planned.as_ref().map_or(0, |planned| planned.bytes)
+                        }
+                        Ok(None) | Err(_) => state.ended = true,
+                    }
+                });
+                state.planned.extend(planned?);
+                continue;
+            }
+            if let Some(next) = state.planned.pop_front() {
+                state.bytes -= next.as_ref().map_or(0, |next| next.bytes);
+                state.next += 1;
+                return Ok(Some((state.next - 1, next)));
+            }
+            if state.ended {
+                return Ok(None);
+            }
+            state.idle += 1;
+            state = queries.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.idle -= 1;
+        }
+    }
+
+    /// Plans a query, and starts the prefetch of its lists.
+    fn plan(&self, query: &Query, options: &SearchOptions) -> Result<PlannedQuery> {
+        check_hits(self.hits_max, options, &self.index)?;
+        let source = self.mapped.as_ref().map_or(&FILES as &dyn BlockSource, |mapped| mapped);
+        let plan = self.searcher.plan(query, options, source)?;
+        // A count of one term is its document frequency, which is in the dictionary.
+        let (prefetch, requests) = match options.k == 0 && plan.is_one_term() {
+            true => (PrefetchState::None, Vec::new()),
+            false => self.prefetch.push(&plan, &self.index)?,
+        };
+        let bytes = (plan.memory() + requests.len() * LIST_BYTES) as u64;
+        if self.lists_bytes.is_some() {
+            check_query_memory("planning", bytes, self.plans_bytes / 2)?;
+        }
+        self.read_ahead(bytes, &plan)?;
+        Ok(PlannedQuery { plan, requests, bytes, prefetch })
+    }
+
+    fn evaluate(&self, planned: PlannedQuery, options: &SearchOptions) -> Result<SearchResult> {
+        let PlannedQuery { plan, requests, bytes, prefetch } = &planned;
+        let read_ahead = self.read_ahead(*bytes, plan)?;
+        let lists = self.prefetch.wait(prefetch, requests)?;
+        if let Some(mapped) = &self.mapped {
+            return self.searcher.answer(plan, options, mapped);
+        }
+        if lists.iter().all(Option::is_none) {
+            return self.searcher.answer(plan, options, &Files::new(read_ahead));
+        }
+        self.searcher.answer(plan, options, &WholeLists::new(requests, &lists, read_ahead))
+    }
+
+    /// Read-ahead bytes for each part of a list, for a query whose plan and list requests take `own` bytes;
+    /// an error if the query does not fit into its memory budget.
+    fn read_ahead(&self, own: u64, plan: &QueryPlan) -> Result<usize> {
+        let allowance = self.lists_bytes.map_or(LISTS_BYTES_UNLIMITED, |bytes| bytes.saturating_sub(own));
+        let memory = plan.working_memory(self.index.segments(), allowance);
+        if let Some(available) = self.lists_bytes {
+            check_query_memory("answering", own + memory.bytes, available)?;
+        }
+        Ok(memory.read_ahead)
+    }
+}

@@ -1,0 +1,87 @@
+//! The memory budget of a [`ListExecutor`](super::ListExecutor): the size of each of its parts, computed
+//! before any of it is allocated.
+
+use crate::cache::{LookaheadSample, READ_BYTES_MAX};
+use crate::delivery::RESULTS_AHEAD;
+use crate::options::{ListOptions, Mode};
+use tierdex::engine::part_sizes::{
+    PROGRAM_BYTES, READ_CELL_BYTES, READ_ENGINE_THREAD_BYTES, READ_STATE_BYTES, SEARCH_THREAD_BYTES,
+    evaluation_bytes, lists_bytes, output_bytes, plan_bytes_min, result_bytes, skips_bytes_min,
+};
+use tierdex::engine::{MemoryReport, MemoryUse, ResidentSizes};
+use tierdex::index::Index;
+use tierdex_io::ReadEngine;
+
+/// A reader thread of the cache of lists: its stack and its queues.
+const READER_BYTES: u64 = 256 << 10;
+
+/// Memory of planned queries: 1/`PLANS_DIVISOR` of the budget, at most `PLANS_BYTES_MAX`, but at least
+/// `PLANS_BYTES_MIN` and enough for two queries that are always accepted; `PLANS_BYTES_UNLIMITED` without a
+/// budget. Half of it is reserved for the last query planned; with a budget, a query that needs more than
+/// that half is rejected.
+const PLANS_BYTES_MIN: u64 = 128 << 10;
+const PLANS_BYTES_MAX: u64 = 64 << 20;
+const PLANS_DIVISOR: u64 = 16;
+const PLANS_BYTES_UNLIMITED: u64 = 16 << 20;
+
+/// Bytes for planned queries.
+pub(crate) fn plans_bytes(index: &Index, dram: Option<u64>) -> u64 {
+    let share = dram.map_or(PLANS_BYTES_UNLIMITED, |dram| (dram / PLANS_DIVISOR).min(PLANS_BYTES_MAX));
+    share.max(PLANS_BYTES_MIN).max(2 * plan_bytes_min(index))
+}
+
+/// Bytes for the plan and the lists of the running query of a thread, without the unallocated rest of the
+/// budget.
+pub(crate) fn thread_lists_bytes(index: &Index, options: &ListOptions) -> u64 {
+    let skips = if options.meta_tier.keeps_skips() { 0 } else { skips_bytes_min(index, false) };
+    lists_bytes(index, options.dram, options.threads.max(1) as u64, skips)
+}
+
+/// The memory of an executor with `options`, by part.
+pub fn memory_report(index: &Index, options: &ListOptions) -> MemoryReport {
+    let metadata = ResidentSizes::of(index).in_dram(&options.metadata_location());
+    MemoryReport::new(options.dram, metadata, |dram| rows(index, &ListOptions { dram, ..options.clone() }))
+}
+
+fn rows(index: &Index, options: &ListOptions) -> Vec<MemoryUse> {
+    let sizes = ResidentSizes::of(index);
+    let mut rows = vec![MemoryUse::new("program", PROGRAM_BYTES, None)];
+    rows.extend(sizes.rows(&options.metadata_location()));
+    let mut add = |what, bytes, region| rows.push(MemoryUse::new(what, bytes, region));
+    if options.reads_mapped() {
+        // A bit for each checksum.
+        add("verified pages", sizes.checksums / 32, None);
+    }
+    if options.mode.has_cache() {
+        let cache = options.cache_bytes(index);
+        add("cache", cache, Some(options.region.to_string()));
+        let cells = cache / options.list_cell_bytes as u64;
+        add("cache metadata", options.cell_metadata() * cells, None);
+    }
+    add("queued queries", plans_bytes(index, options.dram), None);
+    let threads = options.threads.max(1) as u64;
+    let hits = (options.hits_max as u64).min(index.documents());
+    add("search threads", threads * (SEARCH_THREAD_BYTES + evaluation_bytes(hits as usize)), None);
+    add("plans and lists of running queries", threads * thread_lists_bytes(index, options), None);
+    let results = threads * (1 + RESULTS_AHEAD as u64);
+    add("results", output_bytes(hits).saturating_add(results.saturating_mul(result_bytes(hits))), None);
+    if options.lookahead_samples > 0 && options.mode != Mode::Base {
+        // Twice: they are copied to be read.
+        let samples = 2 * size_of::<LookaheadSample>() * options.lookahead_samples;
+        add("lookahead samples", samples as u64, None);
+    }
+    add("index of external ids", sizes.id_index, None);
+    if options.mode != Mode::Base {
+        add("readers and reads in flight", readers_bytes(index, options), None);
+    }
+    rows
+}
+
+fn readers_bytes(index: &Index, options: &ListOptions) -> u64 {
+    let reads = options.reads();
+    let threads = if options.mode.has_cache() { ReadEngine::threads(reads, index.disk()) } else { 0 };
+    let cells = READ_BYTES_MAX / options.list_cell_bytes as u64;
+    let read = READ_STATE_BYTES + READ_CELL_BYTES * cells;
+    let reader = READER_BYTES + READ_ENGINE_THREAD_BYTES * threads as u64 + read * reads.depth as u64;
+    options.reader_threads as u64 * reader
+}

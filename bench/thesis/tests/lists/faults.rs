@@ -1,0 +1,123 @@
+//! Reads that fail, and bytes that differ from those written.
+
+use tierdex_io::{
+    Effect, EngineKind, ErrorKind, FaultDisk, FaultPlan, MemDisk, OpClass, Repeat, Result, errno,
+};
+use tierdex_thesis::{ListPolicy, ListRequest, Lookahead, Prefetcher};
+
+use super::fixture::{TestFile, assert_idle, cache, engine, kinds, prefetcher, watched, write};
+
+const LISTS: u64 = 6;
+
+/// Lists of three pages, and one that is streamed.
+fn requests(written: &TestFile) -> Vec<ListRequest> {
+    let lists = (0..LISTS).map(|list| written.request(list, 1 + list * 3, 3));
+    lists.chain([written.request(LISTS, 1, 9)]).collect()
+}
+
+/// Requests all lists, two per query, and returns the result of reading each.
+fn ask(prefetcher: &Prefetcher, written: &TestFile, requests: &[ListRequest]) -> Vec<Result<()>> {
+    let queries: Vec<_> =
+        requests.chunks(2).map(|requests| (requests, prefetcher.push(requests.to_vec()))).collect();
+    let mut results = Vec::new();
+    for (requests, query) in queries {
+        for (number, request) in requests.iter().enumerate() {
+            let read = query.wait(number).and_then(|list| {
+                // A stream fails when it is read.
+                let (expected, mut scratch) = (written.bytes(&request.parts()[0]), Vec::new());
+                let mut reader = list.reader(0);
+                assert!(reader.get(0..expected.len() as u64, &mut scratch)? == expected);
+                Ok(())
+            });
+            results.push(read);
+        }
+    }
+    results
+}
+
+#[test]
+fn a_fault_at_each_read_fails_one_list_once() {
+    watched(|| {
+        for (kind, workers) in kinds().into_iter().cycle().zip([1, 2, 1]) {
+            let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
+            let written = write(&disk, "a", 24);
+            let requests = requests(&written);
+            disk.arm(FaultPlan::none());
+            let mut injected = 0;
+            for at in 1.. {
+                let cache = cache(8, ListPolicy::S3Fifo);
+                let engines = (0..workers).map(|_| engine(&disk, kind, 2)).collect();
+                let prefetcher = Prefetcher::start(&cache, engines, Lookahead::Adaptive).unwrap();
+                let effect = Effect::Error(errno::EIO);
+                disk.arm(FaultPlan { class: OpClass::Read, at, effect, repeat: Repeat::Once });
+                let results = ask(&prefetcher, &written, &requests);
+                let failed: Vec<_> = results.iter().filter_map(|result| result.as_ref().err()).collect();
+                assert_eq!(failed.len() as u64, disk.injected().min(1));
+                assert!(failed.iter().all(|error| error.kind() == ErrorKind::Other && error.file() == "a"));
+                assert_eq!(cache.stats().failures, disk.injected().min(1));
+                let (none, injected_now) = (failed.is_empty(), disk.injected());
+                disk.arm(FaultPlan::none());
+                assert!(ask(&prefetcher, &written, &requests).iter().all(Result::is_ok), "it passes");
+                drop(prefetcher);
+                assert_idle(&cache);
+                if none {
+                    break;
+                }
+                injected += injected_now;
+            }
+            assert!(injected >= LISTS * 3, "{kind}: {injected}");
+        }
+    });
+}
+
+#[test]
+fn a_permanent_fault_fails_all_lists_and_leaks_nothing() {
+    watched(|| {
+        let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
+        let written = write(&disk, "a", 24);
+        let requests = requests(&written);
+        let cache = cache(8, ListPolicy::Window);
+        let prefetcher =
+            Prefetcher::start(&cache, vec![engine(&disk, EngineKind::Pread, 3)], Lookahead::Pins);
+        let prefetcher = prefetcher.unwrap();
+        let effect = Effect::Error(errno::EIO);
+        disk.arm(FaultPlan { class: OpClass::Read, at: 1, effect, repeat: Repeat::Forever });
+        for _ in 0..3 {
+            assert!(ask(&prefetcher, &written, &requests).iter().all(Result::is_err));
+        }
+        assert_idle(&cache);
+        assert_eq!(cache.stats().cells_used(), 0);
+        disk.arm(FaultPlan::none());
+        assert!(ask(&prefetcher, &written, &requests).iter().all(Result::is_ok));
+    });
+}
+
+#[test]
+fn a_corrupt_page_is_never_returned() {
+    watched(|| {
+        let disk = MemDisk::new();
+        let written = write(&disk, "a", 24);
+        let requests = requests(&written);
+        let cache = cache(8, ListPolicy::Sieve);
+        let prefetcher = prefetcher(&cache, &disk, Lookahead::Adaptive);
+        for page in 1..=18 {
+            disk.corrupt("a", |bytes| bytes[page * 4096 + 17] ^= 4);
+            // Lists that were read before the damage are evicted by others.
+            let others: Vec<ListRequest> = (0..3).map(|list| written.request(100 + list, 19, 2)).collect();
+            others.iter().for_each(|request| drop(prefetcher.fetch(request).unwrap()));
+            let damaged = (page as u64 - 1) / 3;
+            let list = prefetcher.fetch(&requests[damaged as usize]);
+            let error = list.err().expect("a damaged page");
+            assert_eq!((error.kind(), error.offset()), (ErrorKind::Corrupt, Some(page as u64 * 4096)));
+            let stream = prefetcher.fetch(&requests[LISTS as usize]).unwrap();
+            let mut scratch = Vec::new();
+            let read = stream.reader(0).get(0..9 * 4096 - 150, &mut scratch).is_ok();
+            assert_eq!(read, page > 9, "{page}");
+            disk.corrupt("a", |bytes| bytes[page * 4096 + 17] ^= 4);
+            written
+                .check(&requests[damaged as usize], &prefetcher.fetch(&requests[damaged as usize]).unwrap());
+        }
+        drop(prefetcher);
+        assert_idle(&cache);
+    });
+}

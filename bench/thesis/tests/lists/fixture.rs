@@ -1,0 +1,202 @@
+//! Lists in files, caches of a few pages, and a disk that holds reads back.
+
+use std::sync::{Arc, Condvar, Mutex};
+
+use tierdex_io::{
+    Cells, Disk, DiskLock, EngineKind, MemDisk, PAGE, ReadFile, Region, RegionKind, Result, WriteFile,
+};
+use tierdex_thesis::{
+    FetchedList, ListCache, ListKey, ListPart, ListPolicy, ListRequest, Lookahead, Prefetcher,
+};
+
+pub use super::files::{TestFile, engine, kinds, watched, write};
+
+pub const CELL_BYTES: usize = 4096;
+
+impl TestFile {
+    /// The bytes of a part.
+    pub fn bytes(&self, part: &ListPart) -> &[u8] {
+        let range = part.range();
+        &self.bytes[range.start as usize - 64..range.end as usize - 64]
+    }
+
+    /// A list of one part that takes `pages` pages from page `first` on, except for some bytes at both
+    /// ends.
+    pub fn request(&self, list: u64, first: u64, pages: u64) -> ListRequest {
+        let range = first * PAGE + 100..(first + pages) * PAGE - 50;
+        ListRequest::new(ListKey(list, 0), vec![ListPart::new(Arc::clone(&self.file), range).unwrap()])
+            .unwrap()
+    }
+
+    /// Checks all parts of a list, as a whole and in ranges that cross cells.
+    pub fn check(&self, request: &ListRequest, list: &FetchedList) {
+        let mut scratch = Vec::new();
+        for (number, part) in request.parts().iter().enumerate() {
+            let expected = self.bytes(part);
+            let mut reader = list.reader(number);
+            let len = reader.len();
+            assert_eq!(len, expected.len() as u64);
+            for (from, to) in [(0, len), (len / 2, len), (0, len.min(10)), (len / 3, len / 3), (len - 1, len)]
+            {
+                let found = reader.get(from..to, &mut scratch).unwrap();
+                assert!(found == &expected[from as usize..to as usize], "{request:?} {from}..{to}");
+            }
+            for from in (0..len).step_by(700) {
+                let to = len.min(from + 800);
+                let found = reader.get(from..to, &mut scratch).unwrap();
+                assert!(found == &expected[from as usize..to as usize], "{request:?} {from}..{to}");
+            }
+            reader.read(0..len, &mut scratch).unwrap();
+            assert!(scratch == expected);
+            assert!(reader.get(0..len + 1, &mut scratch).is_err());
+            assert!(reader.read(len + 1..len + 1, &mut scratch).is_err());
+        }
+    }
+}
+
+/// A cache of `cells` cells of one page, one of which is the bounce buffer.
+pub fn cache(cells: usize, policy: ListPolicy) -> Arc<ListCache> {
+    let region = Region::new(&RegionKind::Dram, (cells * CELL_BYTES) as u64).unwrap();
+    ListCache::new(Cells::new(region, CELL_BYTES).unwrap(), policy).unwrap()
+}
+
+/// One worker that reads with two threads.
+pub fn prefetcher(cache: &Arc<ListCache>, disk: &dyn Disk, lookahead: Lookahead) -> Prefetcher {
+    Prefetcher::start(cache, vec![engine(disk, EngineKind::Pread, 2)], lookahead).unwrap()
+}
+
+/// Nothing is pinned or loading, and every cell is free or evictable.
+pub fn assert_idle(cache: &ListCache) {
+    let stats = cache.stats();
+    assert_eq!((stats.queries, stats.loading, stats.rolling_sum), (0, 0, 0), "{stats:?}");
+    assert_eq!(stats.cells_free + stats.cells_evictable, stats.cells, "{stats:?}");
+    let cells = cache.cells();
+    assert!((0..cells.len()).all(|cell| cells.write(cell).is_some()), "a cell is in use");
+}
+
+/// A disk whose reads wait while the gate is closed.
+#[derive(Clone)]
+pub struct GatedDisk {
+    inner: Arc<MemDisk>,
+    gate: Arc<Gate>,
+}
+
+#[derive(Default)]
+struct Gate {
+    state: Mutex<GateState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct GateState {
+    closed: bool,
+    panics_on_read: bool,
+    panics_on_len: bool,
+    waiting_reads: usize,
+}
+
+struct GatedFile {
+    inner: Box<dyn ReadFile>,
+    gate: Arc<Gate>,
+}
+
+/// A disk whose gate is closed, a file of `pages` pages on it, a cache of `cells` cells, and a prefetcher for
+/// it.
+pub fn gated_cache(pages: usize, cells: usize) -> (GatedDisk, TestFile, Arc<ListCache>, Prefetcher) {
+    let disk = GatedDisk::new();
+    let written = write(&disk, "a", pages);
+    let cache = cache(cells, ListPolicy::Lru);
+    let prefetcher = prefetcher(&cache, &disk, Lookahead::Adaptive);
+    disk.close_gate();
+    (disk, written, cache, prefetcher)
+}
+
+impl GatedDisk {
+    pub fn new() -> GatedDisk {
+        GatedDisk { inner: Arc::new(MemDisk::new()), gate: Arc::default() }
+    }
+
+    pub fn close_gate(&self) {
+        self.gate.state.lock().unwrap().closed = true;
+    }
+
+    /// From now on reads panic.
+    pub fn panic_on_read(&self) {
+        self.gate.state.lock().unwrap().panics_on_read = true;
+    }
+
+    /// From now on files panic when asked for their length, which engines do in the worker's own thread.
+    pub fn panic_on_len(&self) {
+        self.gate.state.lock().unwrap().panics_on_len = true;
+    }
+
+    pub fn repair(&self) {
+        let mut state = self.gate.state.lock().unwrap();
+        (state.panics_on_read, state.panics_on_len) = (false, false);
+    }
+
+    pub fn open_gate(&self) {
+        self.gate.state.lock().unwrap().closed = false;
+        self.gate.changed.notify_all();
+    }
+
+    /// Waits until a read waits at the gate.
+    pub fn wait_for_read(&self) {
+        self.wait_for_reads(1);
+    }
+
+    /// Waits until `reads` reads wait at the gate.
+    pub fn wait_for_reads(&self, reads: usize) {
+        let state = self.gate.state.lock().unwrap();
+        drop(self.gate.changed.wait_while(state, |state| state.waiting_reads < reads).unwrap());
+    }
+}
+
+impl ReadFile for GatedFile {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+    fn len(&self) -> u64 {
+        let panics_on_len = self.gate.state.lock().unwrap().panics_on_len;
+        assert!(!panics_on_len, "as the test wants it");
+        self.inner.len()
+    }
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        let mut state = self.gate.state.lock().unwrap();
+        state.waiting_reads += 1;
+        self.gate.changed.notify_all();
+        let mut state = self.gate.changed.wait_while(state, |state| state.closed).unwrap();
+        state.waiting_reads -= 1;
+        let panics_on_read = state.panics_on_read;
+        drop(state);
+        assert!(!panics_on_read, "as the test wants it");
+        self.inner.read_at(offset, buf)
+    }
+}
+
+impl Disk for GatedDisk {
+    fn list(&self) -> Result<Vec<String>> {
+        self.inner.list()
+    }
+    fn open(&self, name: &str) -> Result<Box<dyn ReadFile>> {
+        Ok(Box::new(GatedFile { inner: self.inner.open(name)?, gate: Arc::clone(&self.gate) }))
+    }
+    fn create(&self, name: &str) -> Result<Box<dyn WriteFile>> {
+        self.inner.create(name)
+    }
+    fn rename(&self, from: &str, to: &str) -> Result<()> {
+        self.inner.rename(from, to)
+    }
+    fn remove(&self, name: &str) -> Result<()> {
+        self.inner.remove(name)
+    }
+    fn sync_dir(&self) -> Result<()> {
+        self.inner.sync_dir()
+    }
+    fn lock(&self, name: &str) -> Result<Box<dyn DiskLock>> {
+        self.inner.lock(name)
+    }
+    fn describe(&self) -> String {
+        self.inner.describe()
+    }
+}

@@ -1,0 +1,199 @@
+//! Random lists, queries, policies, engines and threads with caches of a few pages.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use proptest::prelude::*;
+use tempfile::TempDir;
+use tierdex_io::{
+    Cells, Disk, EngineKind, EngineOptions, HEADER_LEN, MemDisk, PosixDisk, ReadEngine, Region, RegionKind,
+};
+use tierdex_thesis::{
+    ListCache, ListKey, ListPart, ListPolicy, ListRequest, Lookahead, Prefetcher, QueuedQuery,
+};
+
+use super::fixture::{TestFile, assert_idle, cache, engine, kinds, watched, write};
+
+const PAGES: usize = 12;
+
+#[derive(Debug, Clone)]
+struct Settings {
+    cells: usize,
+    policy: ListPolicy,
+    lookahead: Lookahead,
+    engine: usize,
+    depths: Vec<usize>,
+    threads: usize,
+}
+
+fn settings() -> impl Strategy<Value = Settings> {
+    let lookaheads = [Lookahead::Adaptive, Lookahead::Pins, Lookahead::Queries(0), Lookahead::Queries(3)];
+    let depths = prop::collection::vec(1..5_usize, 1..3);
+    let policies = prop::sample::select(ListPolicy::ALL.to_vec());
+    let parts =
+        (2..11_usize, policies, prop::sample::select(lookaheads.to_vec()), 0..3_usize, depths, 1..4_usize);
+    parts.prop_map(|(cells, policy, lookahead, engine, depths, threads)| Settings {
+        cells,
+        policy,
+        lookahead,
+        engine,
+        depths,
+        threads,
+    })
+}
+
+/// Lists of one to three parts anywhere in the file.
+fn lists() -> impl Strategy<Value = Vec<Vec<(u64, u64)>>> {
+    let end = HEADER_LEN + (PAGES * 4096 + 1234 - 64) as u64;
+    let part = (HEADER_LEN..end, 1..9000_u64).prop_map(move |(start, len)| (start, end.min(start + len)));
+    prop::collection::vec(prop::collection::vec(part, 1..4), 1..12)
+}
+
+fn requests(written: &TestFile, lists: &[Vec<(u64, u64)>]) -> Vec<ListRequest> {
+    let part = |&(from, to): &(u64, u64)| ListPart::new(Arc::clone(&written.file), from..to).unwrap();
+    let request = |(list, parts): (u64, &Vec<(u64, u64)>)| {
+        ListRequest::new(ListKey(list, list % 2), parts.iter().map(part).collect()).unwrap()
+    };
+    (0..).zip(lists).map(request).collect()
+}
+
+fn start(cache: &Arc<ListCache>, disk: &dyn Disk, setting: &Settings) -> Prefetcher {
+    let kinds = kinds();
+    let kind = kinds[setting.engine % kinds.len()];
+    let engines = setting.depths.iter().map(|depth| engine(disk, kind, *depth)).collect();
+    Prefetcher::start(cache, engines, setting.lookahead).unwrap()
+}
+
+/// Threads evaluate the queries in the order in which they were pushed.
+fn serve(queries: Vec<(Vec<ListRequest>, QueuedQuery)>, written: &TestFile, threads: usize) {
+    let queries = Mutex::new(VecDeque::from(queries));
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let next = queries.lock().unwrap().pop_front();
+                    let Some((requests, query)) = next else { return };
+                    // Some queries are dropped half way.
+                    let used = if requests.len() == 3 { 1 } else { requests.len() };
+                    let lists: Vec<_> = (0..used).map(|list| query.wait(list).unwrap()).collect();
+                    for (request, list) in requests.iter().zip(&lists) {
+                        written.check(request, list);
+                    }
+                }
+            });
+        }
+    });
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(192))]
+
+    #[test]
+    fn prefetched_queries_read_the_bytes_of_the_files(
+        setting in settings(),
+        lists in lists(),
+        queries in prop::collection::vec(prop::collection::vec(any::<prop::sample::Index>(), 0..5), 1..30),
+    ) {
+        watched(|| {
+            let disk = MemDisk::new();
+            let written = write(&disk, "a", PAGES);
+            let cache = cache(setting.cells, setting.policy);
+            cache.record_lookahead(8);
+            let prefetcher = start(&cache, &disk, &setting);
+            let all = requests(&written, &lists);
+            let of_query = |picks: &Vec<prop::sample::Index>| -> Vec<ListRequest> {
+                picks.iter().map(|pick| pick.get(&all).clone()).collect()
+            };
+            let pushed: Vec<(Vec<ListRequest>, QueuedQuery)> =
+                queries.iter().map(of_query).map(|requests| (requests.clone(), prefetcher.push(requests))).collect();
+            serve(pushed, &written, setting.threads);
+            assert_eq!(cache.stats().failures, 0);
+            drop(prefetcher);
+            assert_idle(&cache);
+            assert!(cache.lookahead_samples().len() == queries.len().min(8));
+            let stats = cache.stats();
+            let requested: usize = queries.iter().map(Vec::len).sum();
+            assert!(stats.hits + stats.misses <= requested as u64);
+        });
+    }
+
+    #[test]
+    fn random_requests_and_pins_make_progress(
+        setting in settings(),
+        lists in lists(),
+        steps in prop::collection::vec((0..6_u8, any::<prop::sample::Index>()), 1..40),
+    ) {
+        watched(|| {
+            let disk = MemDisk::new();
+            let written = write(&disk, "a", PAGES);
+            let cache = cache(setting.cells, setting.policy);
+            let prefetcher = start(&cache, &disk, &setting);
+            let all = requests(&written, &lists);
+            thread::scope(|scope| {
+                for thread in 0..setting.threads {
+                    let (steps, all, prefetcher, cache, written) = (&steps, &all, &prefetcher, &cache, &written);
+                    scope.spawn(move || {
+                        // Lists that stay pinned while others are fetched, and queries that no thread waits
+                        // for.
+                        let (mut held, mut left) = (Vec::new(), Vec::new());
+                        for (verb, pick) in steps.iter().skip(thread * 3) {
+                            let request = pick.get(all);
+                            match verb {
+                                0 => held.clear(),
+                                1 => left.push(prefetcher.push(vec![request.clone()])),
+                                2 => left.clear(),
+                                3 => prefetcher.fetch_detached(request.clone()),
+                                4 => {
+                                    let list = cache.lookup(request).unwrap().map(tierdex_thesis::FetchedList::Pinned);
+                                    held.extend(list.map(|list| (request, list)));
+                                }
+                                _ => held.push((request, prefetcher.fetch(request).unwrap())),
+                            }
+                            for (request, list) in &held {
+                                written.check(request, list);
+                            }
+                        }
+                    });
+                }
+            });
+            drop(prefetcher);
+            assert_idle(&cache);
+        });
+    }
+}
+
+#[test]
+fn direct_reads_go_straight_into_the_cache() {
+    watched(|| {
+        let directory = TempDir::new().unwrap();
+        let disk = PosixDisk::open(directory.path()).unwrap();
+        let written = write(&disk, "a", 300);
+        for kind in [EngineKind::Auto, EngineKind::Pread, EngineKind::Uring] {
+            let region = Region::new(&RegionKind::Dram, 1 << 20).unwrap();
+            let cells = Cells::new(region, 32 << 10).unwrap();
+            let opened = [true, false].into_iter().find_map(|direct| {
+                ReadEngine::new(EngineOptions { kind, depth: 8, direct }, &disk, &[Arc::clone(&cells)]).ok()
+            });
+            let Some(engine) = opened else { continue };
+            let cache = ListCache::new(cells, ListPolicy::Lru).unwrap();
+            let prefetcher = Prefetcher::start(&cache, vec![engine], Lookahead::Adaptive).unwrap();
+            // The last is longer than the cache, and reaches into the file's last page.
+            let whole = ListPart::new(Arc::clone(&written.file), written.file.payload()).unwrap();
+            let whole = ListRequest::new(ListKey(9, 9), vec![whole]).unwrap();
+            let requests: Vec<ListRequest> =
+                (0..8).map(|list| written.request(list, list * 20, 60)).chain([whole]).collect();
+            let queries: Vec<QueuedQuery> =
+                requests.iter().map(|request| prefetcher.push(vec![request.clone()])).collect();
+            for (request, query) in requests.iter().zip(queries) {
+                written.check(request, &query.wait(0).unwrap());
+            }
+            drop(prefetcher);
+            assert_idle(&cache);
+            let stats = cache.stats();
+            assert_eq!((stats.misses, stats.streamed), (9, 1));
+            // Reads cover whole cells: 8 reads per list, and the stream.
+            assert!(stats.reads >= 8 * 8 && stats.bytes_read >= 8 * 60 * 4096);
+        }
+    });
+}

@@ -1,0 +1,373 @@
+//! Batches of queries in the modes of the thesis, with a cache that is far too small: the results are those
+//! of an index in memory.
+
+#[path = "../../../crates/tierdex/tests/support/mod.rs"]
+mod support;
+
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use support::corpus::{Shape, corpus, documents_in_bursts};
+use support::lists::{first_terms, many_terms, queries, rows, sparse};
+use support::queries::any_text;
+use support::random::Random;
+use support::{Growth, build, on_two_threads};
+use tierdex::codec::Codec;
+use tierdex::engine::MetaTier;
+use tierdex::index::{Index, Merge, SearchOptions, SearchResult};
+use tierdex::query::Query;
+use tierdex::rank::Bm25;
+use tierdex_io::{
+    Disk, Effect, EngineKind, FaultDisk, FaultPlan, MemDisk, OpClass, PosixDisk, RegionKind, Repeat, Size,
+};
+use tierdex_thesis::{FileReads, ListExecutor, ListOptions, ListPolicy, Lookahead, Mode};
+
+fn options(cells: u64, policy: ListPolicy, lookahead: Lookahead, kind: EngineKind) -> ListOptions {
+    ListOptions {
+        mode: Mode::HybridPrefetch,
+        region: RegionKind::Dram,
+        size: Size::Bytes(4096 * cells),
+        list_cell_bytes: 4096,
+        policy,
+        lookahead,
+        read_engine: kind,
+        read_depth: 4,
+        ..ListOptions::default()
+    }
+}
+
+/// Runs one query after another.
+fn source(queries: &[Query]) -> impl FnMut() -> Result<Option<Query>, ()> + Send {
+    let mut queries = queries.iter();
+    move || Ok(queries.next().cloned())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn caches_of_any_size_change_no_answer(
+        seed in any::<u64>(),
+        cells in 2u64..40,
+        policy in prop::sample::select(ListPolicy::ALL.to_vec()),
+        lookahead in prop_oneof![Just(Lookahead::Adaptive), Just(Lookahead::Pins), (1u64..20).prop_map(Lookahead::Queries)],
+        kind in prop::sample::select(vec![EngineKind::Pread, EngineKind::Auto]),
+        (exhaustive, count) in any::<(bool, bool)>(),
+        (real, mapped) in any::<(bool, bool)>(),
+        mode in prop::sample::select(Mode::ALL.to_vec()),
+        meta in prop::sample::select(vec![MetaTier::Disk, MetaTier::Terms, MetaTier::Dram, MetaTier::Region(RegionKind::Dram)]),
+        (threads, workers) in (1usize..4, 1usize..3),
+    ) {
+        let directory = tempfile::tempdir().unwrap();
+        let disk: Arc<dyn Disk> = if real {
+            Arc::new(PosixDisk::create(directory.path()).unwrap())
+        } else {
+            Arc::new(MemDisk::new())
+        };
+        let schema = Shape { title: false, ..Shape::default() }.schema();
+        build(&disk, &schema, &corpus(seed, 3000), &[1700], Growth::Commits, Merge::Keep);
+        let index = Index::open_on(disk).unwrap();
+        let queries = queries(&mut Random::new(seed), 60, &index);
+        let search = SearchOptions { k: 20, exhaustive, count, ..SearchOptions::default() };
+        let searcher = index.searcher();
+        // A lower bound of the number of matches depends on the strategy.
+        let rows = |found: &SearchResult| (found.total * u64::from(count), rows(found).1);
+        let expected: Vec<_> = queries.iter().map(|query| rows(&searcher.search(query, &search).unwrap())).collect();
+        let options = options(cells, policy, lookahead, kind);
+        let file_reads = if mapped { FileReads::Mapped } else { FileReads::Pread };
+        let options =
+            ListOptions { mode, file_reads, meta_tier: meta, threads, reader_threads: workers, ..options };
+        let executor = ListExecutor::new(&index, &options).unwrap();
+        let mut answered = 0;
+        let run: Result<(), ()> = executor.run(source(&queries), &search, |number, found| {
+            assert_eq!((number, rows(&found.unwrap())), (answered, expected[number].clone()));
+            answered += 1;
+            Ok(())
+        });
+        prop_assert!(run.is_ok() && answered == queries.len());
+        let Some(stats) = executor.stats() else { return Ok(()) };
+        prop_assert_eq!(stats.failures, 0);
+        if mode != Mode::Hybrid {
+            prop_assert_eq!(stats.queries, 0);
+            prop_assert_eq!(stats.cells_free + stats.cells_evictable, stats.cells);
+        }
+        let metadata = executor.memory().rows.iter().find(|row| row.what == "cache metadata").unwrap();
+        prop_assert!(stats.metadata_bytes <= metadata.bytes, "{} {}", stats.metadata_bytes, metadata.bytes);
+    }
+}
+
+#[test]
+fn a_failed_read_fails_one_query() {
+    let inner = Arc::new(MemDisk::new());
+    let schema = Shape { title: false, ..Shape::default() }.schema();
+    build(&(inner.clone() as _), &schema, &corpus(3, 3000), &[], Growth::Commits, Merge::Keep);
+    let whole = Index::open_on(inner.clone()).unwrap();
+    let search = SearchOptions { count: true, ..SearchOptions::default() };
+    let mut harmed = 0;
+    for place in 0..40 {
+        let disk = Arc::new(FaultDisk::new(inner.clone(), FaultPlan::none()));
+        let index = Index::open_on(disk.clone()).unwrap();
+        let queries = queries(&mut Random::new(9), 30, &index);
+        let options = options(12, ListPolicy::Lru, Lookahead::Adaptive, EngineKind::Pread);
+        let executor = ListExecutor::new(&index, &options).unwrap();
+        let at = 1 + place;
+        disk.arm(FaultPlan { class: OpClass::Read, at, effect: Effect::Error(5), repeat: Repeat::Once });
+        let mut failed = 0;
+        let run: Result<(), ()> = executor.run(source(&queries), &search, |number, found| {
+            let expected = whole.searcher().search(&queries[number], &search).unwrap();
+            match found {
+                Ok(found) => assert_eq!(rows(&found), rows(&expected)),
+                Err(error) => {
+                    failed += 1;
+                    assert!(error.to_string().starts_with("cannot read"), "{error}");
+                }
+            }
+            Ok(())
+        });
+        assert!(run.is_ok());
+        harmed += usize::from(failed > 0);
+        // Queries that wait for the same list fail together; the next query reads it again.
+        assert_eq!(executor.stats().unwrap().queries, 0);
+    }
+    assert!(harmed > 5, "{harmed}");
+}
+
+#[test]
+fn an_error_of_the_source_or_the_consumer_ends_the_run() {
+    let disk = Arc::new(MemDisk::new());
+    let schema = Shape { title: false, ..Shape::default() }.schema();
+    build(&(disk.clone() as _), &schema, &corpus(3, 1000), &[], Growth::Commits, Merge::Keep);
+    let index = Index::open_on(disk).unwrap();
+    let queries = queries(&mut Random::new(9), 50, &index);
+    for threads in [1, 3] {
+        let options = options(12, ListPolicy::Lru, Lookahead::Adaptive, EngineKind::Pread);
+        let executor = ListExecutor::new(&index, &ListOptions { threads, ..options }).unwrap();
+        let mut given = queries.iter().take(20);
+        let source = || given.next().cloned().map(Some).ok_or("no more");
+        let run =
+            executor.run(source, &SearchOptions { count: true, ..SearchOptions::default() }, |_, _| Ok(()));
+        assert_eq!(run, Err("no more"));
+        let mut answered = 0;
+        let mut given = queries.iter();
+        let run = executor.run(
+            || Ok(given.next().cloned()),
+            &SearchOptions { count: true, ..SearchOptions::default() },
+            |number, found| {
+                assert_eq!((number, found.is_ok()), (answered, true));
+                answered += 1;
+                if number == 7 { Err("enough") } else { Ok(()) }
+            },
+        );
+        assert_eq!((run, answered), (Err("enough"), 8));
+        assert_eq!(executor.stats().unwrap().queries, 0);
+    }
+}
+
+#[test]
+fn the_dictionary_counts_without_a_read() {
+    let index = Index::open_on(sparse(100_000)).unwrap();
+    let options = options(40, ListPolicy::Lru, Lookahead::Adaptive, EngineKind::Pread);
+    let executor = ListExecutor::new(&index, &options).unwrap();
+    let (before, search) =
+        (executor.bytes_read(), SearchOptions { k: 0, count: true, ..SearchOptions::default() });
+    let words = ["s5", "s0"].map(|word| Query::parse(word, index.schema()).unwrap());
+    let mut totals = Vec::new();
+    let run: Result<(), ()> = executor.run(source(&words), &search, |_, answer| {
+        totals.push(answer.unwrap().total);
+        Ok(())
+    });
+    assert!(run.is_ok());
+    assert_eq!((totals, executor.bytes_read()), (vec![100_000, 3], before));
+}
+
+#[test]
+fn a_query_that_exceeds_the_budget_is_rejected_alone() {
+    const TERMS: usize = 300;
+    let index = Index::open_on(many_terms(TERMS)).unwrap();
+    let queries = [32, TERMS, 1, 32].map(|terms| first_terms(&index, terms));
+    let search = SearchOptions { count: true, ..SearchOptions::default() };
+    for (mode, meta) in [
+        (Mode::Base, MetaTier::Disk),
+        (Mode::Base, MetaTier::Dram),
+        (Mode::HybridPrefetch, MetaTier::Disk),
+        (Mode::HybridPrefetch, MetaTier::Dram),
+    ] {
+        let options = options(40, ListPolicy::Lru, Lookahead::Adaptive, EngineKind::Pread);
+        let options = ListOptions { mode, meta_tier: meta, dram: Some(1), ..options };
+        let least = least(&index, &options);
+        for (more, rejected) in [(0, 1), (32 << 20, 0)] {
+            let executor =
+                ListExecutor::new(&index, &ListOptions { dram: Some(least + more), ..options.clone() })
+                    .unwrap();
+            let mut errors = Vec::new();
+            let run: Result<(), ()> = executor.run(source(&queries), &search, |number, found| {
+                match found {
+                    Ok(found) => {
+                        let expected = index.searcher().search(&queries[number], &search).unwrap();
+                        assert_eq!(rows(&found), rows(&expected));
+                    }
+                    Err(error) => errors.push((number, error.to_string())),
+                }
+                Ok(())
+            });
+            assert!(run.is_ok());
+            assert_eq!(errors.len(), rejected, "{errors:?}");
+            assert!(
+                errors.iter().all(|(number, why)| *number == 1 && why.contains("fewer terms")),
+                "{errors:?}"
+            );
+        }
+    }
+}
+
+/// The budget that a rejection names.
+fn least(index: &Index, options: &ListOptions) -> u64 {
+    let error = ListExecutor::new(index, options).err().unwrap().to_string();
+    let number = error.split(": ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+    number.parse::<Size>().unwrap_or_else(|_| panic!("{error}")).of(0)
+}
+
+#[test]
+fn a_rejected_budget_names_a_sufficient_one() {
+    let index = Index::open_on(sparse(100_000)).unwrap();
+    let options = options(40, ListPolicy::Lru, Lookahead::Adaptive, EngineKind::Pread);
+    let needed = |options: &ListOptions| least(&index, options);
+    let small = ListOptions { dram: Some(1), ..options };
+    let enough = needed(&small);
+    let with = |dram| ListOptions { dram: Some(dram), ..small.clone() };
+    assert!(ListExecutor::new(&index, &with(enough)).is_ok());
+    assert_eq!(needed(&with(enough - 1024)), enough);
+    // Hits and threads need memory; hits are limited to the number of documents.
+    let hits = |hits| needed(&ListOptions { hits_max: hits, ..small.clone() });
+    assert!(hits(50_000) > enough && hits(100_000) > hits(50_000) && hits(100_000) == hits(1 << 40));
+    assert!(needed(&ListOptions { threads: 4, ..small.clone() }) > enough + (3 << 20));
+}
+
+/// Number of queries to each index.
+const QUERIES: usize = 90;
+
+/// Hits, and the number of matches if it is exact.
+type Answer = (u64, Vec<(u32, u32)>);
+
+fn answer(found: &SearchResult, count: bool) -> Answer {
+    let rows = found.hits.iter().map(|hit| (hit.document, hit.score.to_bits())).collect();
+    // A lower bound of the number of matches depends on the strategy.
+    (found.total * u64::from(count), rows)
+}
+
+/// An index, queries, and search options.
+struct Case {
+    index: Index,
+    texts: Vec<String>,
+    queries: Vec<Query>,
+    search: SearchOptions,
+    expected: Vec<Answer>,
+}
+
+impl Case {
+    fn new(disk: &Arc<dyn Disk>, seed: u64, search: SearchOptions) -> Case {
+        let index = Index::open_on(disk.clone()).unwrap();
+        let mut random = Random::new(seed);
+        let (mut texts, mut queries) = (Vec::new(), Vec::new());
+        while queries.len() < QUERIES {
+            let text = any_text(&mut random, index.schema());
+            if let Ok(query) = Query::parse(&text, index.schema()) {
+                texts.push(text);
+                queries.push(query);
+            }
+        }
+        let searcher = index.searcher();
+        let found = queries.iter().map(|query| searcher.search(query, &search).unwrap());
+        let expected = found.map(|found| answer(&found, search.count)).collect();
+        Case { index, texts, queries, search, expected }
+    }
+
+    fn check(&self, number: usize, found: &SearchResult, how: &str) {
+        let found = answer(found, self.search.count);
+        assert_eq!(found, self.expected[number], "{how}: {} with {:?}", self.texts[number], self.search);
+    }
+
+    /// Runs all queries in an executor.
+    fn execute(&self, options: &ListOptions) {
+        let executor = ListExecutor::new(&self.index, options).unwrap();
+        let how = format!("{:?}, {}", options.mode, options.meta_tier);
+        let mut queries = self.queries.iter();
+        let mut answered = 0;
+        let run: Result<(), ()> = executor.run(
+            || Ok(queries.next().cloned()),
+            &self.search,
+            |number, found| {
+                self.check(number, &found.unwrap_or_else(|error| panic!("{how}: {error}")), &how);
+                answered += 1;
+                Ok(())
+            },
+        );
+        assert!(run.is_ok() && answered == self.queries.len());
+    }
+}
+
+/// Search options with and without pruning and counting.
+fn searches() -> [SearchOptions; 4] {
+    let default = SearchOptions { k: 20, count: true, ..SearchOptions::default() };
+    [
+        SearchOptions { count: false, ..default },
+        SearchOptions { count: false, k: 400, scorer: Bm25 { k1: 0.9, b: 0.4 }.into(), ..default },
+        SearchOptions { count: false, exhaustive: true, ..default },
+        SearchOptions { k: 3, ..default },
+    ]
+}
+
+fn written(count: usize, segments: usize, codec: Codec, disk: Arc<dyn Disk>) -> Arc<dyn Disk> {
+    // With few documents all lists are inline.
+    let docs = if count < 250 { corpus(3, count) } else { documents_in_bursts(3, count) };
+    let cuts: Vec<usize> = (1..segments).map(|part| part * docs.len() / segments).collect();
+    let schema = Shape { stored: false, codec, ..Shape::default() }.schema();
+    build(&disk, &schema, &docs, &cuts, Growth::Commits, Merge::Keep);
+    disk
+}
+
+fn memory() -> Arc<dyn Disk> {
+    Arc::new(MemDisk::new())
+}
+
+#[test]
+fn all_modes_give_the_same_results() {
+    let directory = tempfile::tempdir().unwrap();
+    let real: Arc<dyn Disk> = Arc::new(PosixDisk::create(directory.path()).unwrap());
+    let disks = [
+        written(200, 2, Codec::Auto, memory()),
+        written(20_000, 1, Codec::Auto, memory()),
+        written(20_000, 3, Codec::Auto, real),
+    ];
+    let cases: Vec<Case> = disks
+        .iter()
+        .zip(21..)
+        .flat_map(|(disk, seed)| searches().map(|search| Case::new(disk, seed, search)))
+        .collect();
+    let metas = [MetaTier::Disk, MetaTier::Terms, MetaTier::Dram, MetaTier::Region(RegionKind::Dram)];
+    let run = |number: usize| {
+        let (mode, case) = (Mode::ALL[number % Mode::ALL.len()], &cases[number / Mode::ALL.len()]);
+        for (turn, meta) in metas.iter().enumerate() {
+            let turn = number + turn;
+            let options = ListOptions {
+                mode,
+                meta_tier: meta.clone(),
+                region: RegionKind::Dram,
+                size: Size::Bytes([4096 * 6, 4096 * 200][turn % 2]),
+                list_cell_bytes: 4096,
+                policy: ListPolicy::ALL[turn % ListPolicy::ALL.len()],
+                lookahead: [Lookahead::Adaptive, Lookahead::Pins, Lookahead::Queries(7)][turn % 3],
+                read_engine: EngineKind::Pread,
+                read_depth: 4,
+                file_reads: [FileReads::Mapped, FileReads::Pread][turn / 2 % 2],
+                threads: 1 + turn % 3,
+                reader_threads: 1 + turn % 2,
+                ..ListOptions::default()
+            };
+            case.execute(&options);
+        }
+        mode.to_string()
+    };
+    let modes: BTreeSet<String> = on_two_threads(cases.len() * Mode::ALL.len(), run).into_iter().collect();
+    assert_eq!(modes.len(), Mode::ALL.len());
+}

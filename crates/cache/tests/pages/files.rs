@@ -1,0 +1,59 @@
+//! Files of different pages, and the read engines that fill a cache with them.
+
+use std::process;
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use tierdex_io::{
+    Disk, EngineKind, EngineOptions, Identity, MemDisk, PAGE, ReadEngine, SealedFile, SealedWriter,
+};
+
+/// A file and the bytes of its payload.
+pub struct TestFile {
+    pub file: Arc<SealedFile>,
+    /// Its payload.
+    pub bytes: Vec<u8>,
+}
+
+/// Writes a file of `pages` different pages, and a partial one.
+pub fn write(disk: &dyn Disk, name: &str, pages: usize) -> TestFile {
+    let identity = Identity { kind: 1, field: 0, segment: name.len() as u64 };
+    let len = pages * PAGE as usize + 1234 - 64;
+    let bytes: Vec<u8> =
+        (64..len + 64).map(|at| (at.wrapping_mul(31) ^ (at >> 8) ^ (at >> 15)) as u8).collect();
+    let mut writer = SealedWriter::create(disk, name, identity).unwrap();
+    writer.write(&bytes).unwrap();
+    let seal = writer.finish().unwrap();
+    let file = SealedFile::open(disk, name, identity, seal).unwrap();
+    file.load_tables(None).unwrap();
+    TestFile { file: Arc::new(file), bytes }
+}
+
+/// The engines that are available on this machine.
+pub fn kinds() -> Vec<EngineKind> {
+    let can_be_had = |kind: &EngineKind| {
+        ReadEngine::new(EngineOptions { kind: *kind, depth: 1, direct: false }, &MemDisk::new(), &[]).is_ok()
+    };
+    [EngineKind::Pread, EngineKind::Uring].into_iter().filter(can_be_had).collect()
+}
+
+pub fn engine(disk: &dyn Disk, kind: EngineKind, depth: usize) -> ReadEngine {
+    ReadEngine::new(EngineOptions { kind, depth, direct: false }, disk, &[]).unwrap()
+}
+
+/// Runs a test, and aborts if it does not end within 60 seconds.
+pub fn watched<T>(test: impl FnOnce() -> T) -> T {
+    let (ended, watch) = channel::<()>();
+    let watchdog = thread::spawn(move || {
+        if watch.recv_timeout(Duration::from_secs(60)) == Err(RecvTimeoutError::Timeout) {
+            eprintln!("nothing has moved for 60 seconds");
+            process::abort();
+        }
+    });
+    let result = test();
+    drop(ended);
+    watchdog.join().unwrap();
+    result
+}

@@ -1,0 +1,304 @@
+//! Pages that are read by the threads that need them equal those in the files, whatever fails.
+
+mod files;
+
+use std::sync::Arc;
+use std::thread;
+
+use tierdex_cache::{PageCache, PageReader, Pin, PolicyKind};
+use tierdex_io::{
+    Cells, Disk, Effect, ErrorKind, FaultDisk, FaultPlan, MemDisk, OpClass, PAGE, Region, RegionKind, Repeat,
+    errno,
+};
+
+use files::{TestFile, engine, kinds, watched, write};
+
+const PAGES: usize = 40;
+
+impl TestFile {
+    /// The content of a page, without the header of the file.
+    fn page(&self, page: u64) -> &[u8] {
+        let start = (page * PAGE).max(64) as usize - 64;
+        let end = ((page + 1) * PAGE) as usize - 64;
+        &self.bytes[start..end.min(self.bytes.len())]
+    }
+}
+
+fn cache(count: u64, policy: PolicyKind) -> Arc<PageCache> {
+    let region = Region::new(&RegionKind::Dram, count * PAGE).unwrap();
+    PageCache::new(Cells::new(region, PAGE as usize).unwrap(), policy).unwrap()
+}
+
+/// Pins pages and waits for them; fewer if not all found cache.
+fn read<'f>(
+    reader: &mut PageReader,
+    cache: &'f PageCache,
+    written: &TestFile,
+    first: u64,
+    count: u64,
+) -> Vec<(u64, Pin<'f>)> {
+    let mut pinned = Vec::new();
+    reader.request(cache, &written.file, first..first + count, |page, pin| pinned.push((page, pin)));
+    for (_, pin) in &pinned {
+        while !pin.is_settled() {
+            reader.wait_for([pin.frame()].into_iter());
+        }
+    }
+    pinned
+}
+
+fn check(written: &TestFile, page: u64, pin: &Pin<'_>) {
+    let bytes = pin.page().unwrap();
+    let skipped = if page == 0 { 64 } else { 0 };
+    let expected = written.page(page);
+    assert!(bytes[skipped..skipped + expected.len()] == *expected, "page {page}");
+}
+
+fn assert_idle(cache: &PageCache) {
+    let stats = cache.stats();
+    assert_eq!((stats.loading, stats.frames_free + stats.frames_evictable), (0, stats.frames), "{stats:?}");
+    let cells = cache.cells();
+    assert!((0..cells.len()).all(|cell| cells.write(cell).is_some()), "a cell is in use");
+}
+
+#[test]
+fn concurrent_readers_find_the_bytes_of_the_file() {
+    watched(|| {
+        for policy in PolicyKind::ALL {
+            for (kind, count) in kinds().into_iter().cycle().zip([9, 23, 60]) {
+                let disk = MemDisk::new();
+                let written = write(&disk, "a", PAGES);
+                let cache = cache(count, policy);
+                thread::scope(|scope| {
+                    for number in 0..3u64 {
+                        let (cache, written, disk) = (&cache, &written, &disk);
+                        scope.spawn(move || {
+                            let mut reader = PageReader::new(cache.clone(), engine(disk, kind, 3), number);
+                            let mut random = number + 1;
+                            let mut kept = read(&mut reader, cache, written, number, 1);
+                            for _ in 0..400 {
+                                random = random
+                                    .wrapping_mul(6364136223846793005)
+                                    .wrapping_add(1442695040888963407);
+                                let first = (random >> 33) % PAGES as u64;
+                                let pages = (1 + (random >> 20) % 3).min(PAGES as u64 - first);
+                                let pinned = read(&mut reader, cache, written, first, pages);
+                                pinned.iter().chain(&kept).for_each(|(page, pin)| check(written, *page, pin));
+                                if random.is_multiple_of(7) && kept.len() < 2 {
+                                    kept.extend(pinned.into_iter().take(1));
+                                } else if random.is_multiple_of(5) {
+                                    kept.clear();
+                                }
+                            }
+                        });
+                    }
+                });
+                assert_idle(&cache);
+                assert!(cache.stats().hits > 0 && cache.stats().failures == 0);
+            }
+        }
+    });
+}
+
+#[test]
+fn a_page_that_could_not_be_read_is_read_again() {
+    watched(|| {
+        for kind in kinds() {
+            let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
+            let written = write(&disk, "a", PAGES);
+            let cache = cache(12, PolicyKind::Lru);
+            let mut reader = PageReader::new(cache.clone(), engine(&disk, kind, 2), 0);
+            for at in 1..6 {
+                let effect = Effect::Error(errno::EIO);
+                disk.arm(FaultPlan { class: OpClass::Read, at, effect, repeat: Repeat::Once });
+                let mut failed = 0;
+                for page in 0..PAGES as u64 {
+                    for (page, pin) in read(&mut reader, &cache, &written, page, 1) {
+                        match pin.page() {
+                            Ok(_) => check(&written, page, &pin),
+                            Err(error) => {
+                                assert_eq!((error.kind(), error.file()), (ErrorKind::Other, "a"));
+                                failed += 1;
+                                // While the failed frame is pinned it is not reused; the page gets another
+                                // frame.
+                                let again = read(&mut reader, &cache, &written, page, 1);
+                                again.iter().for_each(|(page, pin)| check(&written, *page, pin));
+                            }
+                        }
+                    }
+                }
+                assert_eq!(failed, disk.injected().min(1));
+                disk.arm(FaultPlan::none());
+            }
+            drop(reader);
+            assert_idle(&cache);
+        }
+    });
+}
+
+#[test]
+fn pages_of_a_short_gap_are_read_too() {
+    let disk = MemDisk::new();
+    let written = write(&disk, "a", PAGES);
+    disk.corrupt("a", |bytes| bytes[4 * PAGE as usize + 17] ^= 4);
+    let cache = cache(60, PolicyKind::S3Fifo);
+    let mut reader = PageReader::new(cache.clone(), engine(&disk, kinds()[0], 4), 2);
+    let mut reads = 0;
+    // The requested pages, the reads of both, and the pages that are in the cache afterwards.
+    for (wanted, new_reads, cached) in [
+        ([0, 2], 1, vec![0, 1, 2]),
+        // The page of the gap is damaged: only its own reader has an error.
+        ([3, 5], 1, vec![3, 5]),
+        ([10, 14], 2, vec![10, 14]),
+        ([20, 23], 1, vec![20, 21, 22, 23]),
+        ([19, 25], 2, vec![19, 25]),
+        ([17, 26], 2, vec![17, 26]),
+        // A page of the gap is in the cache.
+        ([16, 18], 1, vec![16, 17, 18]),
+        ([15, 28], 2, vec![15, 28]),
+        ([24, 27], 1, vec![24, 25, 26, 27]),
+    ] {
+        let mut pinned = Vec::new();
+        for page in wanted {
+            reader.request(&cache, &written.file, page..page + 1, |page, pin| pinned.push((page, pin)));
+        }
+        reader.finish();
+        pinned.iter().for_each(|(page, pin)| check(&written, *page, pin));
+        reads += new_reads;
+        assert_eq!(cache.stats().reads, reads, "{wanted:?}");
+        drop(pinned);
+        for page in cached {
+            read(&mut reader, &cache, &written, page, 1)
+                .iter()
+                .for_each(|(page, pin)| check(&written, *page, pin));
+        }
+        assert_eq!(cache.stats().reads, reads, "{wanted:?}");
+    }
+    // The pages of another file come after those of the first, whatever their numbers.
+    let other = write(&disk, "b", PAGES);
+    let mut pinned = Vec::new();
+    for (written, page) in [(&written, 30), (&other, 1), (&other, 3)] {
+        let hold = |page, pin| pinned.push((written, page, pin));
+        reader.request(&cache, &written.file, page..page + 1, hold);
+    }
+    reader.finish();
+    pinned.iter().for_each(|(written, page, pin)| check(written, *page, pin));
+    assert_eq!(cache.stats().reads, reads + 2);
+    drop(pinned);
+    assert!(read(&mut reader, &cache, &written, 4, 1)[0].1.page().is_err());
+    drop(reader);
+    assert_idle(&cache);
+}
+
+#[test]
+fn a_cached_page_of_a_gap_is_evicted_for_itself() {
+    let disk = MemDisk::new();
+    let written = write(&disk, "a", PAGES);
+    let cache = cache(16, PolicyKind::Lru);
+    let mut reader = PageReader::new(cache.clone(), engine(&disk, kinds()[0], 4), 2);
+    // Page 11 is the least recently used when a frame for it is taken.
+    for (first, count) in [(11, 1), (20, 13)] {
+        read(&mut reader, &cache, &written, first, count);
+    }
+    let mut pinned = Vec::new();
+    for page in [10, 12] {
+        reader.request(&cache, &written.file, page..page + 1, |page, pin| pinned.push((page, pin)));
+    }
+    reader.finish();
+    assert_eq!((cache.stats().reads, cache.stats().evictions), (3, 1));
+    pinned.extend(read(&mut reader, &cache, &written, 11, 1));
+    pinned.iter().for_each(|(page, pin)| check(&written, *page, pin));
+    assert_eq!(cache.stats().reads, 3);
+    drop((pinned, reader));
+    assert_idle(&cache);
+}
+
+#[test]
+fn cached_pages_before_one_without_a_frame_are_not_read() {
+    let disk = MemDisk::new();
+    let written = write(&disk, "a", PAGES);
+    let cache = cache(48, PolicyKind::Lru);
+    let mut reader = PageReader::new(cache.clone(), engine(&disk, kinds()[0], 4), 3);
+    let mut pinned = read(&mut reader, &cache, &written, 11, 1);
+    // All frames but those of the requested pages and one more are pinned.
+    let others = write(&disk, "b", PAGES + 10);
+    pinned.extend(read(&mut reader, &cache, &others, 0, 44));
+    let bytes = cache.stats().bytes_read;
+    for page in [10, 14] {
+        reader.request(&cache, &written.file, page..page + 1, |page, pin| pinned.push((page, pin)));
+    }
+    reader.finish();
+    // The frame that is left is taken for page 11, and none is left for page 12.
+    assert_eq!(cache.stats().bytes_read - bytes, 2 * PAGE);
+    drop((pinned, reader));
+    assert_idle(&cache);
+}
+
+#[test]
+fn an_error_of_a_read_with_a_gap_is_that_of_its_page_alone() {
+    let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
+    let written = write(&disk, "a", PAGES);
+    let cache = cache(60, PolicyKind::S3Fifo);
+    let mut reader = PageReader::new(cache.clone(), engine(&disk, kinds()[0], 1), 2);
+    // The read of all three pages fails, and then that of the gap alone. In the last case the page of the gap
+    // is in the cache.
+    for (at, failed) in [(1, 0), (3, 1), (2, 1)] {
+        let first = 10 * at;
+        if at == 2 {
+            read(&mut reader, &cache, &written, first + 1, 1);
+        }
+        if at == 3 {
+            let damaged = first + 1;
+            disk.inner().corrupt("a", |bytes| bytes[(damaged * PAGE) as usize] ^= 1);
+        }
+        let effect = Effect::Error(errno::EIO);
+        disk.arm(FaultPlan { class: OpClass::Read, at: 1, effect, repeat: Repeat::Once });
+        let mut pinned = Vec::new();
+        for page in [first, first + 2] {
+            reader.request(&cache, &written.file, page..page + 1, |page, pin| pinned.push((page, pin)));
+        }
+        reader.finish();
+        pinned.iter().for_each(|(page, pin)| check(&written, *page, pin));
+        assert_eq!(cache.stats().failures, failed);
+    }
+    assert_eq!(cache.stats().reads, 12);
+    drop(reader);
+    assert_idle(&cache);
+}
+
+#[test]
+fn only_the_damaged_page_of_a_read_is_an_error() {
+    let disk = MemDisk::new();
+    let written = write(&disk, "a", PAGES);
+    disk.corrupt("a", |bytes| bytes[5 * PAGE as usize + 17] ^= 4);
+    let cache = cache(30, PolicyKind::Sieve);
+    let mut reader = PageReader::new(cache.clone(), engine(&disk, kinds()[0], 4), 0);
+    for (page, pin) in read(&mut reader, &cache, &written, 0, 12) {
+        match page {
+            5 => {
+                let error = pin.page().unwrap_err();
+                assert_eq!((error.kind(), error.offset()), (ErrorKind::Corrupt, Some(5 * PAGE)));
+            }
+            _ => check(&written, page, &pin),
+        }
+    }
+    drop(reader);
+    assert_idle(&cache);
+}
+
+#[test]
+fn a_request_stops_at_the_first_page_without_a_frame() {
+    let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
+    let written = write(&*disk, "a", PAGES);
+    let cache = cache(8, PolicyKind::S3Fifo);
+    let mut reader = PageReader::new(cache.clone(), engine(&*disk, kinds()[0], 4), 0);
+    let pinned = read(&mut reader, &cache, &written, 3, 12);
+    assert_eq!(pinned.len(), 8);
+    assert!(read(&mut reader, &cache, &written, 30, 1).is_empty());
+    assert_eq!(read(&mut reader, &cache, &written, 4, 3).len(), 3);
+    pinned.iter().for_each(|(page, pin)| check(&written, *page, pin));
+    drop(pinned);
+    assert_eq!(read(&mut reader, &cache, &written, 30, 5).len(), 5);
+    drop(reader);
+    assert_idle(&cache);
+}

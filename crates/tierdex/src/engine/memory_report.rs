@@ -1,0 +1,122 @@
+//! The memory report of an engine, and the check of its budget.
+
+use crate::error::{Error, Result};
+use std::fmt;
+use tierdex_io::Size;
+
+/// Label of the row for which [`MemoryReport::check`] suggests another tier.
+pub(super) const DICTIONARIES: &str = "term dictionaries";
+
+/// A part of the memory of an engine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MemoryUse {
+    /// Name of the part.
+    pub what: &'static str,
+    /// Bytes, at most.
+    pub bytes: u64,
+    /// The memory region, if it is another than DRAM within the budget.
+    pub region: Option<String>,
+}
+
+/// The memory that an engine takes, by part: all that grows with the index, the options or the load.
+/// `Display` writes a line for each part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MemoryReport {
+    /// The parts.
+    pub rows: Vec<MemoryUse>,
+    /// The memory budget in bytes.
+    pub dram: Option<u64>,
+    /// Smallest sufficient budget, if `dram` is too small; 0 otherwise. It differs from
+    /// [`MemoryReport::needed`] because some rows grow with the budget.
+    least: u64,
+    /// Bytes of DRAM for the metadata of segments, which are in several rows.
+    metadata: u64,
+}
+
+impl MemoryUse {
+    /// A part in DRAM, or in a region.
+    #[doc(hidden)]
+    pub fn new(what: &'static str, bytes: u64, region: Option<String>) -> MemoryUse {
+        MemoryUse { what, bytes, region }
+    }
+}
+
+impl MemoryReport {
+    /// The report for a budget of `dram` bytes, from the `rows` of any budget. `metadata` are the bytes of
+    /// DRAM for the metadata of segments.
+    #[doc(hidden)]
+    pub fn new(
+        dram: Option<u64>,
+        metadata: u64,
+        rows: impl Fn(Option<u64>) -> Vec<MemoryUse>,
+    ) -> MemoryReport {
+        let mut report = MemoryReport { rows: rows(dram), dram, least: 0, metadata };
+        if report.dram.is_some_and(|dram| report.needed() > dram) {
+            let needed = |dram| dram_bytes(&rows(Some(dram))).next_multiple_of(1024);
+            // Least fixed point in KiB, iterated from below: the memory needed never falls as the budget
+            // grows.
+            let (mut least, mut next) = (0, needed(0));
+            while next > least {
+                (least, next) = (next, needed(next));
+            }
+            report.least = least;
+        }
+        report
+    }
+
+    /// Bytes of DRAM that the metadata of segments takes: dictionaries and their indexes, skip data, norms,
+    /// page checksums and the index of external ids, as far as they are there.
+    #[doc(hidden)]
+    pub fn metadata_in_dram(&self) -> u64 {
+        self.metadata
+    }
+
+    /// The smallest sufficient budget, if the budget is too small.
+    #[doc(hidden)]
+    pub fn least(&self) -> Option<u64> {
+        self.dram.filter(|dram| self.needed() > *dram).map(|_| self.least)
+    }
+
+    /// Bytes of DRAM that the parts take together, without those in other regions.
+    pub fn needed(&self) -> u64 {
+        dram_bytes(&self.rows)
+    }
+
+    /// Checks that the parts fit into the budget.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] with the smallest sufficient budget.
+    pub fn check(&self) -> Result<()> {
+        let Some(dram) = self.dram.filter(|dram| self.needed() > *dram) else { return Ok(()) };
+        let resident = self.rows.iter().any(|row| row.what == DICTIONARIES && row.region.is_none());
+        let advice = if resident {
+            ", or keep dictionaries, skip data and norms on disk or in another region"
+        } else {
+            ""
+        };
+        Err(Error::Usage(format!(
+            "a budget of {} of DRAM is too small: {} are needed; make it larger{advice}",
+            Size::Bytes(dram),
+            Size::Bytes(self.least)
+        )))
+    }
+}
+
+/// Bytes of DRAM of the rows, without those in other regions.
+fn dram_bytes(rows: &[MemoryUse]) -> u64 {
+    rows.iter().filter(|row| row.region.is_none()).map(|row| row.bytes).sum()
+}
+
+impl fmt::Display for MemoryReport {
+    /// A line for each part, and one for their sum.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for MemoryUse { what, bytes, region } in &self.rows {
+            let region = region.as_ref().map(|region| format!("  (in {region})")).unwrap_or_default();
+            writeln!(f, "{bytes:>15}  {what}{region}")?;
+        }
+        let budget = self.dram.map(|dram| format!(", of {dram}")).unwrap_or_default();
+        writeln!(f, "{:>15}  bytes of DRAM in total, without regions{budget}", self.needed())
+    }
+}

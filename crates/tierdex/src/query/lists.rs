@@ -1,0 +1,45 @@
+//! The posting lists that a query may read, for caches that read whole lists before the evaluation.
+
+use super::plan::{Leaf, QueryPlan};
+use crate::segment::read::Segment;
+use std::ops::Range;
+use std::sync::Arc;
+use tierdex_io::SealedFile;
+
+/// A list of a term in a segment.
+pub struct QueryList {
+    /// Unique among the lists of open files: the number of the file of skip data, and an offset in it.
+    pub key: (u64, u64),
+    /// Its skip record unless that is resident, and its blocks, in this order; not empty.
+    pub ranges: Vec<FileRange>,
+}
+
+/// A range of bytes of a file.
+pub struct FileRange {
+    /// The file.
+    pub file: Arc<SealedFile>,
+    /// File offsets.
+    pub range: Range<u64>,
+}
+
+impl QueryPlan {
+    /// The lists of all terms in these segments of which something is to be read, by term and segment.
+    pub fn lists(&self, segments: &[Arc<Segment>]) -> Vec<QueryList> {
+        let segments = || segments.iter().enumerate();
+        let lists = self.leaves.iter().flat_map(|leaf| segments().map(move |segment| (leaf, segment)));
+        lists.filter_map(|(leaf, (number, segment))| list(leaf, number, segment)).collect()
+    }
+}
+
+/// `None` if nothing has to be read.
+fn list(leaf: &Leaf, number: usize, segment: &Segment) -> Option<QueryList> {
+    let field = segment.field(leaf.field);
+    let info = leaf.infos[number].as_ref()?;
+    let range =
+        |file: &Arc<SealedFile>, range: &Range<u64>| FileRange { file: file.clone(), range: range.clone() };
+    let record = field.skips().resident().is_none().then(|| range(field.skips(), &info.skips));
+    let blocks = info.blocks.as_ref().map(|blocks| range(field.postings(), blocks));
+    let ranges: Vec<FileRange> = record.into_iter().chain(blocks).collect();
+    let key = (field.skips().number(), info.skips.start);
+    (!ranges.is_empty()).then_some(QueryList { key, ranges })
+}

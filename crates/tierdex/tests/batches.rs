@@ -1,0 +1,364 @@
+//! Batches of queries with a cache that is far too small, and within memory budgets: the results are those
+//! of an index in memory.
+
+mod support;
+
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+use support::corpus::{Shape, corpus};
+use support::lists::{first_terms, many_terms, queries, rows, sparse};
+use support::random::Random;
+use support::requests::{bits, parse};
+use support::{Growth, build};
+use tierdex::cache::PolicyKind;
+use tierdex::engine::{Engine, EngineOptions, Hits, MetaTier, SearchRequest};
+use tierdex::index::{Index, IndexWriter, ListsBuilder, Merge, OpenMode, SearchOptions, WriterOptions};
+use tierdex::io::{Disk, EngineKind, MemDisk, PAGE, RegionKind, Size};
+use tierdex::query::Query;
+use tierdex::rank::{Bm25, Scorer};
+use tierdex::schema::{Field, Schema, Source};
+use tierdex::segment::read::FILES;
+
+fn options(pages: u64, policy: PolicyKind, kind: EngineKind) -> EngineOptions {
+    EngineOptions::new()
+        .cache_size(RegionKind::Dram, Size::Bytes(4096 * pages))
+        .policy(policy)
+        .reads(kind, 4)
+        .gap_pages(pages % 3)
+        .meta_tier(MetaTier::Dram)
+        .threads(1)
+}
+
+/// Answers queries in order, with these search options.
+fn run(
+    engine: &Engine,
+    queries: &[Query],
+    search: &SearchOptions,
+    mut answer: impl FnMut(usize, tierdex::Result<Hits>),
+) {
+    let mut source = queries.iter();
+    let request = |query: &Query| SearchRequest::new(query.clone()).options(*search);
+    let run: Result<(), ()> =
+        engine.run_ordered(|| Ok(source.next().map(request)), |number, found| Ok(answer(number, found)));
+    assert!(run.is_ok());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn caches_of_any_size_change_no_answer(
+        seed in any::<u64>(),
+        pages in 2u64..40,
+        policy in prop::sample::select(PolicyKind::ALL.to_vec()),
+        kind in prop::sample::select(vec![EngineKind::Pread, EngineKind::Auto]),
+        (exhaustive, count) in any::<(bool, bool)>(),
+        real in any::<bool>(),
+        meta in prop::sample::select(vec![MetaTier::Disk, MetaTier::Terms, MetaTier::Dram, MetaTier::Region(RegionKind::Dram)]),
+        threads in 1usize..4,
+    ) {
+        let directory = tempfile::tempdir().unwrap();
+        let disk: Arc<dyn Disk> = if real {
+            Arc::new(tierdex::io::PosixDisk::create(directory.path()).unwrap())
+        } else {
+            Arc::new(MemDisk::new())
+        };
+        let schema = Shape { title: false, ..Shape::default() }.schema();
+        build(&disk, &schema, &corpus(seed, 3000), &[1700], Growth::Commits, Merge::Keep);
+        let index = Index::open_on(disk).unwrap();
+        let queries = queries(&mut Random::new(seed), 60, &index);
+        let search = SearchOptions { k: 20, exhaustive, count, ..SearchOptions::default() };
+        let searcher = index.searcher();
+        // A lower bound of the number of matches depends on the strategy.
+        let counted = |total: u64| total * u64::from(count);
+        let expected = |query| {
+            let found = searcher.search(query, &search).unwrap();
+            (counted(found.total), rows(&found).1)
+        };
+        let expected: Vec<_> = queries.iter().map(expected).collect();
+        let options = options(pages, policy, kind).meta_tier(meta).threads(threads);
+        let engine = Engine::new(&index, &options).unwrap();
+        let mut answered = 0;
+        run(&engine, &queries, &search, |number, found| {
+            let found = found.unwrap();
+            let found = (counted(found.total.value()), bits(&found.hits));
+            assert_eq!((number, found), (answered, expected[number].clone()));
+            answered += 1;
+        });
+        prop_assert_eq!(answered, queries.len());
+        let stats = engine.stats();
+        prop_assert_eq!(stats.failures, 0);
+        // An engine may still read pages that were prefetched and that no query needed.
+        prop_assert_eq!(stats.frames_free + stats.frames_evictable + stats.loading, stats.frames);
+        let metadata = engine.memory().rows.iter().find(|row| row.what == "cache metadata").unwrap();
+        prop_assert!(stats.metadata_bytes <= metadata.bytes, "{} {}", stats.metadata_bytes, metadata.bytes);
+    }
+}
+
+#[test]
+fn a_budget_that_is_too_small_is_rejected() {
+    let disk = Arc::new(MemDisk::new());
+    let schema = Shape { title: false, ..Shape::default() }.schema();
+    build(&(disk.clone() as _), &schema, &corpus(3, 3000), &[], Growth::Commits, Merge::Keep);
+    let index = Index::open_on(disk).unwrap();
+    let ask = |dram, cache: Option<u64>| {
+        let options = EngineOptions::new().dram(dram).threads(1).growth(0);
+        let options = match cache {
+            Some(bytes) => options.cache(RegionKind::Dram, bytes),
+            None => options,
+        };
+        let needed = Engine::memory_report(&index, &options).needed();
+        (Engine::new(&index, &options), options.resolve(&index), needed)
+    };
+    let (rejected, ..) = ask(1 << 20, None);
+    let error = rejected.err().unwrap().to_string();
+    assert!(error.starts_with("a budget of 1M of DRAM is too small"), "{error}");
+    let needed = error.split(": ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+    assert!(ask(needed.parse::<Size>().unwrap().of(0), None).0.is_ok(), "{error}");
+    // The minimum without a cache suffices, and so does the minimum with a cache.
+    let (beside, settings, needed) = ask(64 << 20, Some(1 << 20));
+    assert!(
+        beside.is_ok()
+            && needed <= 64 << 20
+            && !settings.cache_in_budget
+            && settings.meta_tier == MetaTier::Dram
+    );
+    assert!(ask(needed, Some(1 << 20)).0.is_ok() && ask(1 << 20, Some(1 << 20)).0.is_err());
+    // Without a configured size, the cache takes the rest of the budget.
+    let (within, settings, needed) = ask(64 << 20, None);
+    assert!(within.is_ok() && settings.cache_in_budget && needed <= 64 << 20);
+    assert!(settings.cache_size.of(0) >= index.postings_bytes());
+}
+
+#[test]
+fn an_error_of_the_source_or_the_consumer_ends_the_run() {
+    let disk = Arc::new(MemDisk::new());
+    let schema = Shape { title: false, ..Shape::default() }.schema();
+    build(&(disk.clone() as _), &schema, &corpus(3, 1000), &[], Growth::Commits, Merge::Keep);
+    let index = Index::open_on(disk).unwrap();
+    let queries = queries(&mut Random::new(9), 50, &index);
+    let request = |query: &Query| SearchRequest::new(query.clone()).count(true);
+    for threads in [1, 3] {
+        let options = options(12, PolicyKind::Lru, EngineKind::Pread).threads(threads);
+        let engine = Engine::new(&index, &options).unwrap();
+        let (mut given, mut answered) = (queries.iter().take(20), 0);
+        let source = || given.next().map(|query| Some(request(query))).ok_or("no more");
+        let run = engine.run_ordered(source, |number, found| {
+            assert_eq!((number, found.is_ok()), (answered, true));
+            answered += 1;
+            Ok(())
+        });
+        assert_eq!((run, answered), (Err("no more"), 20));
+        let (mut given, mut answered) = (queries.iter(), 0);
+        let run = engine.run_ordered(
+            || Ok(given.next().map(request)),
+            |number, found| {
+                assert_eq!((number, found.is_ok()), (answered, true));
+                answered += 1;
+                if number == 7 { Err("enough") } else { Ok(()) }
+            },
+        );
+        assert_eq!((run, answered), (Err("enough"), 8));
+    }
+}
+
+/// Bytes of the pages of all lists of queries, each list once.
+fn list_bytes(index: &Index, queries: &[Query], search: &SearchOptions) -> u64 {
+    let pages = |range: &Range<u64>| range.end.div_ceil(PAGE) - range.start / PAGE;
+    let mut lists = BTreeMap::new();
+    for query in queries {
+        let plan = index.searcher().plan(query, search, &FILES).unwrap();
+        for list in plan.lists(index.segments()) {
+            lists.insert(list.key, list.ranges.iter().map(|part| pages(&part.range)).sum::<u64>());
+        }
+    }
+    lists.values().sum::<u64>() * PAGE
+}
+
+/// Bytes of the lists that an engine reads through its cache, and of the index that it reads otherwise.
+fn read_bytes(
+    index: &Index,
+    options: &EngineOptions,
+    queries: &[Query],
+    search: &SearchOptions,
+    answer: impl FnMut(usize, tierdex::Result<Hits>),
+) -> (u64, u64) {
+    let engine = Engine::new(index, options).unwrap();
+    let before = index.bytes_read();
+    run(&engine, queries, search, answer);
+    // Prefetched pages may still arrive in the cache.
+    (engine.stats().bytes_read, index.bytes_read() - before)
+}
+
+#[test]
+fn only_blocks_that_may_hold_a_hit_are_read() {
+    let index = Index::open_on(sparse(3_000_000)).unwrap();
+    let words = [
+        "s1",
+        "s2",
+        "s3",
+        "+s0 +s1",
+        "s1",
+        "+s5 +s0 +s2",
+        "s4",
+        "+s1 +s0 +none",
+        "none",
+        "+s5 +s6 +s7",
+        "+s5 +s6 +s1",
+    ];
+    let words = words.map(|word| Query::parse(word, index.schema()).unwrap());
+    for (meta, k, scorer) in [
+        (MetaTier::Dram, 3, Scorer::default()),
+        (MetaTier::Disk, 3, Scorer::default()),
+        (MetaTier::Disk, 3, Scorer::Dot),
+        (MetaTier::Disk, 5000, Scorer::default()),
+    ] {
+        let search = SearchOptions { k, scorer, count: true, ..SearchOptions::default() };
+        let found = words.each_ref().map(|word| rows(&index.searcher().search(word, &search).unwrap()));
+        let options = options(2000, PolicyKind::Lru, EngineKind::Pread).meta_tier(meta.clone());
+        let (blocks, others) = read_bytes(&index, &options, &words, &search, |number, answer| {
+            let answer = answer.unwrap();
+            assert_eq!((answer.total.value(), bits(&answer.hits)), found[number], "{meta} {k} {number}");
+        });
+        let whole = list_bytes(&index, &words, &search);
+        assert_eq!(others, 0, "{meta}, {k}: all is read through the cache");
+        // This many hits of one term need the whole list.
+        assert!(
+            if k == 3 { 3 * blocks < 2 * whole } else { blocks < whole },
+            "{meta}, {k}: {blocks} of {whole}"
+        );
+    }
+}
+
+#[test]
+fn long_non_essential_lists_are_not_read_whole() {
+    let index = Index::open_on(sparse(3_000_000)).unwrap();
+    let words = ["s1 s5", "s6 s5 s1", "s5 s2 s7 s3", "s0 s5", "s5 s7", "s6 s7 s5 s4 s1 none"];
+    let words = words.map(|word| Query::parse(word, index.schema()).unwrap());
+    for (meta, k, scorer) in [
+        (MetaTier::Dram, 3, Scorer::default()),
+        (MetaTier::Disk, 10, Scorer::default()),
+        (MetaTier::Terms, 3, Bm25 { k1: 0.5, b: 0.3 }.into()),
+    ] {
+        let search = SearchOptions { k, scorer, count: false, ..SearchOptions::default() };
+        let found = words.each_ref().map(|word| index.searcher().search(word, &search).unwrap().hits);
+        let options = options(4000, PolicyKind::Lru, EngineKind::Pread).meta_tier(meta.clone());
+        for (query, word) in words.iter().enumerate() {
+            let words = std::slice::from_ref(word);
+            let (some, others) = read_bytes(&index, &options, words, &search, |_, answer| {
+                assert!(found.contains(&answer.unwrap().hits), "{meta} {k}");
+            });
+            let whole = list_bytes(&index, words, &search);
+            assert_eq!(others, 0, "{meta}, {k}: all is read through the cache");
+            // Half of all documents tie; three matches are fewer than ten hits; or too many documents may be
+            // hits.
+            let saves = query < 3 || query == 3 && k == 3;
+            assert!(
+                if saves { 5 * some < whole } else { some <= whole },
+                "{meta}, {query}: {some} of {whole}"
+            );
+        }
+    }
+}
+
+/// A term in two million documents, of which every 300,000th contains it fifty times.
+fn common() -> Arc<MemDisk> {
+    let disk = Arc::new(MemDisk::new());
+    let field = Field { positions: false, ..Field::new("text", Source::Text) };
+    let schema = Schema { fields: vec![field], stored: false };
+    let mut writer =
+        IndexWriter::open(disk.clone(), schema, OpenMode::New, WriterOptions::default()).unwrap();
+    let documents = (0..2_000_000).collect::<Vec<u32>>();
+    let frequency = |document: &u32| if document % 300_000 == 777 { 50 } else { 1 };
+    let frequencies = documents.iter().map(frequency).collect::<Vec<u32>>();
+    let number = |document: u32, id: &mut String| id.push_str(&document.to_string());
+    let give = |builder: &mut ListsBuilder<'_, '_>| {
+        builder.term("common", |list| list.extend(&documents, &frequencies))
+    };
+    writer.import(frequencies.clone(), number, give).unwrap();
+    writer.commit(Merge::Keep).unwrap();
+    disk
+}
+
+#[test]
+fn a_single_term_reads_few_entries_of_its_skip_data() {
+    let index = Index::open_on(common()).unwrap();
+    let query = [parse(&index, "common")];
+    for (k, pages) in [(5, 25), (7, 25), (8, u64::MAX), (2000, u64::MAX)] {
+        let search = SearchOptions { k, count: false, ..SearchOptions::default() };
+        let expected = index.searcher().search(&query[0], &search).unwrap().hits;
+        let options = options(400, PolicyKind::Lru, EngineKind::Pread).meta_tier(MetaTier::Disk);
+        let mut answers = 0;
+        let (read, _) = read_bytes(&index, &options, &query, &search, |_, answer| {
+            answers += 1;
+            assert_eq!(answer.unwrap().hits, expected);
+        });
+        assert_eq!((expected.len(), answers), (k, 1));
+        // All entries take 23 pages, the blocks of the hits at least 7. The eighth hit is one of many ties.
+        assert!(read / 4096 <= pages, "{k}: {read} bytes");
+    }
+}
+
+#[test]
+fn the_dictionary_counts_without_a_read() {
+    let index = Index::open_on(sparse(100_000)).unwrap();
+    let engine = Engine::new(&index, &options(40, PolicyKind::Lru, EngineKind::Pread)).unwrap();
+    let (before, search) =
+        (engine.bytes_read(), SearchOptions { k: 0, count: true, ..SearchOptions::default() });
+    let mut totals = Vec::new();
+    run(&engine, &["s5", "s0"].map(|word| parse(&index, word)), &search, |_, answer| {
+        totals.push(answer.unwrap().total.value());
+    });
+    assert_eq!((totals, engine.bytes_read()), (vec![100_000, 3], before));
+}
+
+#[test]
+fn a_query_that_exceeds_the_budget_is_rejected_alone() {
+    const TERMS: usize = 300;
+    let index = Index::open_on(many_terms(TERMS)).unwrap();
+    let queries = [32, TERMS, 1, 32].map(|terms| first_terms(&index, terms));
+    let search = SearchOptions { count: true, ..SearchOptions::default() };
+    for meta in [MetaTier::Disk, MetaTier::Dram] {
+        let options = options(40, PolicyKind::Lru, EngineKind::Pread).meta_tier(meta).growth(0);
+        let least = least(&index, &options.clone().dram(1));
+        for (more, rejected) in [(0, 1), (32 << 20, 0)] {
+            let engine = Engine::new(&index, &options.clone().dram(least + more)).unwrap();
+            let mut errors = Vec::new();
+            run(&engine, &queries, &search, |number, found| match found {
+                Ok(found) => {
+                    let expected = index.searcher().search(&queries[number], &search).unwrap();
+                    assert_eq!((found.total.value(), bits(&found.hits)), rows(&expected));
+                }
+                Err(error) => errors.push((number, error.to_string())),
+            });
+            assert_eq!(errors.len(), rejected, "{errors:?}");
+            assert!(
+                errors.iter().all(|(number, why)| *number == 1 && why.contains("fewer terms")),
+                "{errors:?}"
+            );
+        }
+    }
+}
+
+/// The budget that a rejection names.
+fn least(index: &Index, options: &EngineOptions) -> u64 {
+    let error = Engine::new(index, options).err().unwrap().to_string();
+    let number = error.split(": ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+    number.parse::<Size>().unwrap_or_else(|_| panic!("{error}")).of(0)
+}
+
+#[test]
+fn a_rejected_budget_names_a_sufficient_one() {
+    let index = Index::open_on(sparse(100_000)).unwrap();
+    let options = options(40, PolicyKind::Lru, EngineKind::Pread).growth(0);
+    let needed = |options: EngineOptions| least(&index, &options);
+    let enough = needed(options.clone().dram(1));
+    assert!(Engine::new(&index, &options.clone().dram(enough)).is_ok());
+    assert_eq!(needed(options.clone().dram(enough - 1024)), enough);
+    // Hits and threads need memory; hits are limited to the number of documents.
+    let hits = |hits| needed(options.clone().dram(1).hits_max(hits));
+    assert!(hits(50_000) > enough && hits(100_000) > hits(50_000) && hits(100_000) == hits(1 << 40));
+    assert!(needed(options.clone().dram(1).threads(4)) > enough + (3 << 20));
+}
