@@ -78,14 +78,6 @@ pub trait ReadFile: Send + Sync {
     /// is full is [`ErrorKind::Corrupt`]. After an error the content of `buf` is unspecified.
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()>;
 
-    /// As [`ReadFile::read_at`], copied from a memory mapping of the file if the disk has mappings.
-    ///
-    /// A mapped page that cannot be read, also because the file was truncated in the meantime, is a SIGBUS
-    /// that ends the process: a mapping cannot report an error.
-    fn read_mapped(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
-        self.read_at(offset, buf)
-    }
-
     /// A descriptor that reads this file through the page cache. Engines make their own system calls on it.
     ///
     /// `None` unless the bytes of this file are exactly those of one file of the operating system; engines

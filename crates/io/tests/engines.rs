@@ -17,7 +17,6 @@ const CELL_BYTES: usize = 32 << 10;
 /// The engines that this system supports on a disk: kind, and whether with direct I/O.
 fn engines(disk: &dyn Disk) -> Vec<(EngineKind, bool)> {
     let all = [
-        (EngineKind::Mmap, false),
         (EngineKind::Pread, false),
         (EngineKind::Pread, true),
         (EngineKind::Uring, false),
@@ -392,20 +391,14 @@ fn engines_pass_the_contract_of_disks() {
         let engine = engine(kind, 3, direct, &MemDisk::new(), &[]);
         Box::new(EngineFile { file: Arc::from(file), engine: Mutex::new(engine), cells: cells(4) })
     }
-    const KINDS: [(EngineKind, bool); 5] = [
-        (EngineKind::Mmap, false),
+    const KINDS: [(EngineKind, bool); 4] = [
         (EngineKind::Pread, false),
         (EngineKind::Pread, true),
         (EngineKind::Uring, false),
         (EngineKind::Uring, true),
     ];
-    let wraps: [WrapFile; 5] = [
-        through_engine::<0>,
-        through_engine::<1>,
-        through_engine::<2>,
-        through_engine::<3>,
-        through_engine::<4>,
-    ];
+    let wraps: [WrapFile; 4] =
+        [through_engine::<0>, through_engine::<1>, through_engine::<2>, through_engine::<3>];
     let directory = TempDir::new().unwrap();
     let available = engines(&PosixDisk::open(directory.path()).unwrap());
     for (kind, wrap) in KINDS.into_iter().zip(wraps) {

@@ -161,53 +161,18 @@ fn ten_thousand(disk: &PosixDisk) -> (Vec<u8>, Box<dyn ReadFile>) {
 }
 
 #[test]
-fn mapped_reads_return_the_bytes_of_the_file() {
-    let home = TempDir::new().unwrap();
-    let disk = PosixDisk::open(home.path()).unwrap();
-    let (bytes, file) = ten_thousand(&disk);
-    let read = |file: &dyn ReadFile, offset: u64, len: usize| {
-        let mut buf = vec![0; len];
-        file.read_mapped(offset, &mut buf).map(|()| buf)
-    };
-    assert!(read(&*file, 0, 10_000).unwrap() == bytes);
-    assert!(read(&*file, 4_095, 4_098).unwrap() == bytes[4_095..8_193]);
-    for (offset, len) in [(0, 10_001), (10_000, 1), (10_001, 0), (u64::MAX, 1)] {
-        assert_eq!(read(&*file, offset, len).unwrap_err().kind(), ErrorKind::Corrupt, "{offset} {len}");
-    }
-    drop(disk.create("empty").unwrap());
-    assert_eq!(read(&*disk.open("empty").unwrap(), 0, 0).unwrap(), [0; 0]);
-}
-
-#[test]
-fn a_truncated_file_is_not_mapped() {
-    let home = TempDir::new().unwrap();
-    let disk = PosixDisk::open(home.path()).unwrap();
-    let (_, file) = ten_thousand(&disk);
-    fs::File::options().write(true).open(home.path().join("a")).unwrap().set_len(9_999).unwrap();
-    let error = file.read_mapped(0, &mut [0]).unwrap_err();
-    assert_eq!(error.to_string(), "a is damaged at byte 9999: the file ends early");
-}
-
-#[test]
 fn advice_does_not_change_bytes() {
     let home = TempDir::new().unwrap();
     let disk = PosixDisk::open(home.path()).unwrap();
     let (bytes, file) = ten_thousand(&disk);
     let advices = [Advice::Normal, Advice::Random, Advice::Sequential, Advice::WillNeed, Advice::DontNeed];
     let mut read = vec![0; bytes.len()];
-    for mapped in [false, true] {
-        for advice in advices {
-            for range in [0..10_000, 0..0, 1..2, 5_000..9_000, 9_999..u64::MAX, 20_000..30_000] {
-                file.advise(range, advice).unwrap();
-            }
-            if mapped {
-                file.read_mapped(0, &mut read).unwrap();
-                assert!(read == bytes, "{advice:?}");
-            }
-            file.read_at(0, &mut read).unwrap();
-            assert!(read == bytes, "{advice:?}");
+    for advice in advices {
+        for range in [0..10_000, 0..0, 1..2, 5_000..9_000, 9_999..u64::MAX, 20_000..30_000] {
+            file.advise(range, advice).unwrap();
         }
-        file.read_mapped(0, &mut read).unwrap();
+        file.read_at(0, &mut read).unwrap();
+        assert!(read == bytes, "{advice:?}");
     }
 }
 

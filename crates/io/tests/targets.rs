@@ -11,8 +11,7 @@ use tierdex_io::{
 
 const PAGE: usize = 4096;
 
-const KINDS: [(EngineKind, bool); 5] = [
-    (EngineKind::Mmap, false),
+const KINDS: [(EngineKind, bool); 4] = [
     (EngineKind::Pread, false),
     (EngineKind::Pread, true),
     (EngineKind::Uring, false),

@@ -1,4 +1,4 @@
-//! The interface between the engine and its implementations (`mmap`, `pread`, `uring`).
+//! The interface between the engine and its implementations (`pread`, `uring`).
 
 use super::in_flight::{Completion, InFlightRead};
 

@@ -127,11 +127,6 @@ impl InFlightRead {
         &mut self.target
     }
 
-    /// Reads by [`ReadFile::read_mapped`].
-    pub(super) fn read_mapped(self) -> Completion {
-        self.read_with(|file, offset, bytes| file.read_mapped(offset, bytes))
-    }
-
     /// Reads by system calls, one after the other, until all bytes are read.
     pub(super) fn pread(mut self) -> Completion {
         let file = Arc::clone(&self.file);

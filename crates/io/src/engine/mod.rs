@@ -14,14 +14,12 @@
 //! 4. Dropping an engine waits for the reads in flight; only then are their cells released. No memory is
 //!    written after it has a new owner.
 //!
-//! Each backend has a file: `mmap` copies from mapped pages, `pread` has a thread pool, `uring` uses
-//! io_uring. They make their own system calls on files that have a [`ReadFile::descriptor`]; all other files
-//! are read by [`ReadFile::read_at`], so that an engine works on every [`Disk`] and injected faults reach
-//! it.
+//! Each backend has a file: `pread` has a thread pool, `uring` uses io_uring. They make their own system
+//! calls on files that have a [`ReadFile::descriptor`]; all other files are read by [`ReadFile::read_at`], so
+//! that an engine works on every [`Disk`] and injected faults reach it.
 
 mod backend;
 mod in_flight;
-mod mmap;
 mod open;
 mod options;
 mod pread;
@@ -60,7 +58,7 @@ impl ReadEngine {
     /// it.
     pub fn threads(options: EngineOptions, disk: &dyn Disk) -> usize {
         match options.kind {
-            EngineKind::Uring | EngineKind::Mmap => 0,
+            EngineKind::Uring => 0,
             EngineKind::Auto if open::is_uring_available(options, disk) => 0,
             EngineKind::Pread | EngineKind::Auto => options.depth.min(EngineOptions::THREADS_MAX),
         }

@@ -4,7 +4,6 @@ use std::io;
 use std::sync::Arc;
 
 use super::backend::Backend;
-use super::mmap::Mmap;
 use super::options::{EngineKind, EngineOptions, rejected};
 use super::pread::Pread;
 use super::uring::Uring;
@@ -27,8 +26,6 @@ pub(super) fn open(options: EngineOptions, disk: &dyn Disk, cells: &[Arc<Cells>]
         return Err(rejected(kind, &why));
     }
     match kind {
-        EngineKind::Mmap if direct => Err(rejected(kind, "it cannot read past the page cache")),
-        EngineKind::Mmap => Ok(opened(Box::new(Mmap), "mmap".to_owned())),
         EngineKind::Pread => {
             check_direct(direct, disk)?;
             pread(depth, direct)
@@ -110,8 +107,6 @@ mod tests {
         let too_deep = "cannot use engine pread: its depth is from 1 to 4096, not 4097";
         assert_eq!(message(EngineKind::Pread, 4097, false).as_deref(), Some(too_deep));
         assert!(message(EngineKind::Auto, 0, false).is_some());
-        let past_cache = "cannot use engine mmap: it cannot read past the page cache";
-        assert_eq!(message(EngineKind::Mmap, 1, true).as_deref(), Some(past_cache));
         let forbidden = unavailable(EngineKind::Uring, &io::Error::from_raw_os_error(EPERM));
         assert_eq!(
             forbidden.to_string(),

@@ -5,13 +5,11 @@ use std::str::FromStr;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// A read method, as users write it: `auto`, `mmap`, `pread` or `uring`.
+/// A read method, as users write it: `auto`, `pread` or `uring`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EngineKind {
     /// `uring`, with direct I/O if requested, where the system supports it; else `pread`.
     Auto,
-    /// Copies from mapped files: through the page cache, one read at a time.
-    Mmap,
     /// A thread pool.
     Pread,
     /// The kernel's submission and completion queues, io_uring.
@@ -26,7 +24,7 @@ pub struct EngineOptions {
     /// Maximum reads in flight, 1 to [`EngineOptions::DEPTH_MAX`]; for `pread` also the number of threads,
     /// up to 64.
     pub depth: usize,
-    /// Whether to use direct I/O (O_DIRECT). `mmap` cannot.
+    /// Whether to use direct I/O (O_DIRECT).
     pub direct: bool,
 }
 
@@ -42,7 +40,6 @@ impl fmt::Display for EngineKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             EngineKind::Auto => "auto",
-            EngineKind::Mmap => "mmap",
             EngineKind::Pread => "pread",
             EngineKind::Uring => "uring",
         })
@@ -53,9 +50,9 @@ impl FromStr for EngineKind {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<EngineKind> {
-        let kinds = [EngineKind::Auto, EngineKind::Mmap, EngineKind::Pread, EngineKind::Uring];
+        let kinds = [EngineKind::Auto, EngineKind::Pread, EngineKind::Uring];
         let found = kinds.into_iter().find(|kind| kind.to_string() == text);
-        found.ok_or_else(|| rejected(text, "an engine is auto, mmap, pread or uring"))
+        found.ok_or_else(|| rejected(text, "an engine is auto, pread or uring"))
     }
 }
 
@@ -70,10 +67,10 @@ mod tests {
 
     #[test]
     fn display_round_trips() {
-        for text in ["auto", "mmap", "pread", "uring"] {
+        for text in ["auto", "pread", "uring"] {
             assert_eq!(text.parse::<EngineKind>().unwrap().to_string(), text);
         }
         let error = "io_uring".parse::<EngineKind>().unwrap_err();
-        assert_eq!(error.to_string(), "cannot use engine io_uring: an engine is auto, mmap, pread or uring");
+        assert_eq!(error.to_string(), "cannot use engine io_uring: an engine is auto, pread or uring");
     }
 }

@@ -1,4 +1,4 @@
-//! A regular file open for reading: buffered, with direct I/O, or mapped.
+//! A regular file open for reading: buffered, or with direct I/O.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -13,7 +13,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::memory::PAGE_LEN;
 use crate::memory::mapping::Mapping;
 
-/// An open file. The O_DIRECT descriptor and the mapping are created on first use.
+/// An open file. The O_DIRECT descriptor is created on first use.
 pub(super) struct PosixFile {
     file: File,
     len: u64,
@@ -21,13 +21,12 @@ pub(super) struct PosixFile {
     /// Also a permanent failure to open it. Transient errors (descriptors, memory, a bad page) are not
     /// stored.
     direct: OnceLock<Result<File>>,
-    mapping: OnceLock<Mapping>,
 }
 
 impl PosixFile {
     pub(super) fn new(file: File, name: &str) -> io::Result<PosixFile> {
         let len = file.metadata()?.len();
-        Ok(PosixFile { file, len, name: name.to_owned(), direct: OnceLock::new(), mapping: OnceLock::new() })
+        Ok(PosixFile { file, len, name: name.to_owned(), direct: OnceLock::new() })
     }
 
     /// The file opened with O_DIRECT; tested by reading a page. Offsets, lengths and memory must be
@@ -57,27 +56,6 @@ impl PosixFile {
         file.read_at(page.bytes_mut(), 0)?;
         Ok(file)
     }
-
-    /// The whole file, mapped through the page cache; the kernel reads a page on first access. The bytes are
-    /// not checked, and the memory is in no budget.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Corrupt`] when the file is shorter than when it was opened, else the error of the
-    /// system.
-    fn mapping(&self) -> Result<&Mapping> {
-        if let Some(mapping) = self.mapping.get() {
-            return Ok(mapping);
-        }
-        let failed = |error: io::Error| Error::from_os("map", &*self.name, &error);
-        let len_now = self.file.metadata().map_err(failed)?.len();
-        if len_now < self.len {
-            return Err(ends_early(&self.name, len_now));
-        }
-        let len = usize::try_from(self.len).map_err(|_| failed(io::ErrorKind::FileTooLarge.into()))?;
-        let mapping = Mapping::of_shared_file(&self.file, len).map_err(failed)?;
-        // Another thread may have mapped it in the meantime; both mappings have the same bytes.
-        Ok(self.mapping.get_or_init(|| mapping))
-    }
 }
 
 impl ReadFile for PosixFile {
@@ -96,12 +74,6 @@ impl ReadFile for PosixFile {
         })
     }
 
-    fn read_mapped(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
-        let mapping = self.mapping()?;
-        let copied = usize::try_from(offset).ok().and_then(|start| mapping.copy_to(start, buf));
-        copied.ok_or_else(|| ends_early(&self.name, offset))
-    }
-
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         Some(self.file.as_fd())
     }
@@ -114,10 +86,6 @@ impl ReadFile for PosixFile {
         let failed = |error: io::Error| Error::from_os("advise on", &*self.name, &error);
         let range = range.start.min(self.len)..range.end.min(self.len);
         let Some(len) = range.end.checked_sub(range.start).and_then(NonZeroU64::new) else { return Ok(()) };
-        if let Some(mapping) = self.mapping.get() {
-            // Both ends fit in a usize because the whole file is mapped.
-            mapping.advise_file(range.start as usize..range.end as usize, madvise(advice)).map_err(failed)?;
-        }
         rustix::fs::fadvise(&self.file, range.start, Some(len), fadvise(advice))
             .map_err(|error| failed(error.into()))
     }
@@ -137,30 +105,5 @@ fn fadvise(advice: Advice) -> rustix::fs::Advice {
         Advice::Sequential => rustix::fs::Advice::Sequential,
         Advice::WillNeed => rustix::fs::Advice::WillNeed,
         Advice::DontNeed => rustix::fs::Advice::DontNeed,
-    }
-}
-
-fn madvise(advice: Advice) -> i32 {
-    match advice {
-        Advice::Normal => libc::MADV_NORMAL,
-        Advice::Random => libc::MADV_RANDOM,
-        Advice::Sequential => libc::MADV_SEQUENTIAL,
-        Advice::WillNeed => libc::MADV_WILLNEED,
-        Advice::DontNeed => libc::MADV_DONTNEED,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io::Write;
-
-    use super::*;
-
-    #[test]
-    fn a_file_is_mapped_once() {
-        let mut file = tempfile::tempfile().unwrap();
-        file.write_all(&[7; 5000]).unwrap();
-        let file = PosixFile::new(file, "a").unwrap();
-        assert!(std::ptr::eq(file.mapping().unwrap(), file.mapping().unwrap()));
     }
 }

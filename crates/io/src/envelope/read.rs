@@ -1,7 +1,5 @@
 //! Reader of sealed files: every byte is checked before it is returned.
 
-mod mapped;
-
 use std::collections::HashMap;
 use std::ops::{Deref, Range};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -44,8 +42,6 @@ pub struct SealedFile {
     page_table: OnceLock<ResidentBytes>,
     /// The checked payload, after [`SealedFile::load`].
     resident: OnceLock<ResidentBytes>,
-    /// A bit for each page that [`SealedFile::read_mapped_into`] has checked.
-    checked_pages: OnceLock<Box<[AtomicU64]>>,
     bytes_read: AtomicU64,
     reads: AtomicU64,
 }
@@ -308,7 +304,6 @@ impl SealedFile {
             groups: Mutex::default(),
             page_table: OnceLock::new(),
             resident: OnceLock::new(),
-            checked_pages: OnceLock::new(),
             bytes_read: AtomicU64::new(0),
             reads: AtomicU64::new(0),
         };
