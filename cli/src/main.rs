@@ -6,7 +6,6 @@ use std::process::ExitCode;
 use tierdex::io::ExitOutOfMemory;
 use tierdex_cli::cmd;
 use tierdex_cli::failure::Outcome;
-use tierdex_cli::memory_flags;
 
 #[global_allocator]
 static ALLOCATOR: ExitOutOfMemory = ExitOutOfMemory;
@@ -56,13 +55,9 @@ fn run(command: Command) -> Outcome {
         Command::Index(arguments) => (cmd::index::run(arguments), Some(&arguments.out)),
         Command::Search(arguments) => (cmd::search::run(arguments), Some(&arguments.query.dir)),
         Command::Explain(arguments) => (cmd::explain::run(arguments), Some(&arguments.query.dir)),
-        Command::Batch(arguments) => {
-            (cmd::batch::run(arguments, &cmd::batch::ExperimentOptions::default()), Some(&arguments.dir))
-        }
+        Command::Batch(arguments) => (cmd::batch::run(arguments), Some(&arguments.dir)),
         Command::Info(arguments) => (cmd::info::run(arguments), Some(&arguments.dir)),
-        Command::Stats(arguments) => {
-            (cmd::stats::run(arguments, memory_flags::search_options(0), None), Some(&arguments.dir))
-        }
+        Command::Stats(arguments) => (cmd::stats::run(arguments), Some(&arguments.dir)),
         Command::Check(arguments) => (cmd::check::run(arguments), Some(&arguments.dir)),
         Command::Ciff(arguments) => (cmd::ciff::run(arguments), Some(arguments.index())),
         Command::Eval(arguments) => (cmd::eval::run(arguments), None),

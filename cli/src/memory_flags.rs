@@ -3,9 +3,12 @@
 use crate::failure::{Failure, Outcome};
 use crate::messages;
 use clap::Args;
-use tierdex::engine::{Executor, ExecutorOptions, MetaTier, Mode};
+use tierdex::engine::{Engine, EngineOptions};
 use tierdex::index::Index;
-use tierdex::io::{RegionKind, Size};
+use tierdex::io::{PAGE, RegionKind, Size};
+
+/// Hits of a query for which memory is reserved, at least.
+const HITS_MAX: usize = 1024;
 
 #[derive(Args)]
 pub struct MemoryFlags {
@@ -29,89 +32,69 @@ impl MemoryFlags {
         self.dram.is_none() && self.cache.is_none()
     }
 
-    /// Executor options from the flags, completed for the index and the machine where `defaults` leaves a
-    /// choice.
-    pub fn options(
-        &self,
-        index: &Index,
-        defaults: ExecutorOptions,
-        meta: Option<MetaTier>,
-    ) -> ExecutorOptions {
-        ExecutorOptions { dram: self.dram, ..defaults }.complete(index, self.cache.clone(), meta)
+    /// Options of an engine: `defaults` with the flags. The index is not refreshed, so no memory is reserved
+    /// for later commits.
+    pub fn options(&self, defaults: EngineOptions) -> EngineOptions {
+        let options = self.dram.iter().fold(defaults.growth(0), |options, dram| options.dram(*dram));
+        match self.cache.clone() {
+            Some((region, size)) => options.cache_size(region, size),
+            None => options,
+        }
     }
 
-    /// Starts an executor. Prints the reason for a fallback to a slower I/O engine if any flag is given or
+    /// Starts an engine. Prints the reason for a fallback to a slower I/O engine if any flag is given or
     /// `verbose` is set.
-    pub fn executor(&self, index: &Index, options: &ExecutorOptions, verbose: bool) -> Outcome<Executor> {
-        if let Err(error) = Executor::memory_report(index, options).check() {
+    pub fn engine(&self, index: &Index, options: &EngineOptions, verbose: bool) -> Outcome<Engine> {
+        let settings = options.resolve(index);
+        if let Err(error) = settings.memory_report(index).check() {
             let threads =
-                if options.threads > 1 { format!(" --threads {}", options.threads) } else { String::new() };
+                if settings.threads > 1 { format!(" --threads {}", settings.threads) } else { String::new() };
             return Err(Failure::Usage(format!("{error}; `tierdex stats{threads}` shows the parts")));
         }
-        let executor = Executor::new(index, options)?;
-        if let Some(why) = executor.fallback().filter(|_| verbose || !self.is_default()) {
+        let engine = Engine::new(index, options)?;
+        if let Some(why) = engine.fallback().filter(|_| verbose || !self.is_default()) {
             messages::print(why);
         }
-        Ok(executor)
+        Ok(engine)
     }
 }
 
 /// Options for one query, which `tierdex stats` reports: the memory of a query of up to `k` hits that are
 /// displayed.
-pub fn search_options(k: usize) -> ExecutorOptions {
-    let defaults = ExecutorOptions::default();
-    ExecutorOptions { hits_max: k.max(defaults.hits_max), previews: true, ..defaults }
+pub fn search_options(k: usize) -> EngineOptions {
+    EngineOptions::new().threads(1).hits_max(k.max(HITS_MAX))
 }
 
-/// Formats read mode, memory tiers and cache.
-pub fn describe(options: &ExecutorOptions) -> String {
-    let norms = options.metadata_region().map_or("dram".to_string(), |region| region.to_string());
-    let tiers = match &options.meta_tier {
-        MetaTier::Disk => format!("dictionary and skip data on disk, norms on {norms}"),
-        MetaTier::Terms => format!("dictionary on dram, skip data on disk, norms on {norms}"),
-        tier => format!("dictionary, skip data and norms on {tier}"),
-    };
-    let mut out = format!("mode {}, {tiers}", options.mode);
-    if options.mode.has_cache() {
-        out += &format!(", cache {}:{}, policy {}", options.region, options.size, options.policy);
-    }
-    out
-}
-
-/// Formats read mode, memory of each component, and counters of cache and reads.
-pub fn report(executor: &Executor, options: &ExecutorOptions) -> String {
-    let group = crate::size::group;
-    let out = format!("{}\n{}", describe(options), executor.memory());
-    let read = crate::size::show(executor.bytes_read());
-    let Some(stats) = executor.stats() else {
-        return out + &format!("reads: {read} in total by {}\n", executor.engine());
-    };
-    let bytes = |cells: u64| crate::size::show(cells * stats.cell_bytes);
-    let unit = if options.mode == Mode::Direct { "pages" } else { "lists" };
+/// Formats memory tiers and cache, memory of each component, and counters of cache and reads.
+pub fn report(engine: &Engine) -> String {
+    let (group, show) = (crate::size::group, crate::size::show);
+    let stats = engine.stats();
     let fallback = match stats.reads_fell_back {
         0 => String::new(),
         reads => format!(", {} of them through the page cache (fallback)", group(reads)),
     };
-    out + &format!(
-        "cache: {} in cells of {} bytes, {} in use; {} of metadata\n\
-         {unit}: {} hit, {} fetched, {} streamed, {} evicted, {} failed; hit rate {:.3}\n\
-         reads: {} of postings, {} by {}{fallback}; {read} in total; {}\n\
-         lookahead: at most {}\n",
-        bytes(stats.cells + stats.bounce_cells),
-        group(stats.cell_bytes),
-        bytes(stats.cells_used()),
-        crate::size::show(stats.metadata_bytes),
+    format!(
+        "{}\n{}\
+         cache: {} in cells of {} bytes, {} in use; {} of metadata\n\
+         pages: {} hit, {} fetched, {} without a cell, {} evicted, {} failed; hit rate {:.3}\n\
+         reads: {} of postings, {} by {}{fallback}; {} in total; {}\n",
+        engine.settings(),
+        engine.memory(),
+        show(stats.frames * PAGE),
+        group(PAGE),
+        show(stats.frames_used() * PAGE),
+        show(stats.metadata_bytes),
         group(stats.hits),
         group(stats.fetched),
-        group(stats.streamed),
+        group(stats.no_frame),
         group(stats.evictions),
         group(stats.failures),
         stats.hit_rate(),
         group(stats.reads),
-        crate::size::show(stats.bytes_read),
-        executor.engine(),
+        show(stats.bytes_read),
+        engine.read_engine(),
+        show(engine.bytes_read()),
         crate::size::count(stats.waits, "wait", "waits"),
-        crate::size::count(stats.lookahead_max, "query", "queries"),
     )
 }
 

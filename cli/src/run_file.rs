@@ -123,7 +123,7 @@ pub fn create_unique<T>(
 
 /// Opens a path that names an open descriptor, such as `/dev/stdout`: its file is appended to, not replaced.
 /// `None` for any other path.
-pub fn descriptor(path: &Path) -> Option<io::Result<File>> {
+fn descriptor(path: &Path) -> Option<io::Result<File>> {
     let mut link = path.to_path_buf();
     for _ in 0..LINKS_MAX {
         let name = link.to_str()?;

@@ -8,7 +8,7 @@
 //! | [`Mode::Base`] | through the page cache of the operating system |
 //! | [`Mode::BasePrefetch`] | the same; a thread prefetches lists into the page cache (section 7.2.2) |
 //! | [`Mode::Hybrid`] | from a cache of whole lists, which is filled after misses |
-//! | [`Mode::HybridPrefetch`] | from that cache, which is filled ahead of the queries (sections 7.2.3, 7.2.4) |
+//! | [`Mode::HybridPrefetch`] | from that cache, filled ahead of the queries (sections 7.2.3, 7.2.4) |
 //!
 //! [`ListExecutor`] answers the queries, [`ListOptions`] are its options. `cache` is the cache of lists. A
 //! *cell* is what the thesis calls a cache segment; a *segment* is a part of an index.

@@ -1,4 +1,5 @@
-//! Options of a [`ListExecutor`](super::ListExecutor): read mode, cache, threads, memory tier of the metadata.
+//! Options of a [`ListExecutor`](super::ListExecutor): read mode, cache, threads, memory tier of the
+//! metadata.
 
 use crate::cache::{ListCache, ListPolicy, Lookahead};
 use std::fmt;

@@ -17,10 +17,11 @@ use tierdex::engine::MetaTier;
 use tierdex::index::{Index, Merge, SearchOptions, SearchResult};
 use tierdex::query::Query;
 use tierdex::rank::Bm25;
+use tierdex::segment::read::FILES;
 use tierdex_io::{
     Disk, Effect, EngineKind, FaultDisk, FaultPlan, MemDisk, OpClass, PosixDisk, RegionKind, Repeat, Size,
 };
-use tierdex_thesis::{FileReads, ListExecutor, ListOptions, ListPolicy, Lookahead, Mode};
+use tierdex_thesis::{FileReads, ListExecutor, ListOptions, ListPolicy, Lookahead, Mode, memory_report};
 
 fn options(cells: u64, policy: ListPolicy, lookahead: Lookahead, kind: EngineKind) -> ListOptions {
     ListOptions {
@@ -130,6 +131,60 @@ fn a_failed_read_fails_one_query() {
         assert_eq!(executor.stats().unwrap().queries, 0);
     }
     assert!(harmed > 5, "{harmed}");
+}
+
+#[test]
+fn a_damaged_page_fails_the_queries_that_read_it_in_every_mode() {
+    let disk = sparse(100_000);
+    let whole = Index::open_on(disk.clone()).unwrap();
+    let queries = ["s1", "s7", "s1 s7"].map(|text| Query::parse(text, whole.schema()).unwrap());
+    let search = SearchOptions { k: 3, count: true, ..SearchOptions::default() };
+    let expected = rows(&whole.searcher().search(&queries[1], &search).unwrap());
+    // The first page of blocks of the first list that has any.
+    let names = disk.list().unwrap();
+    let postings = names.iter().find(|name| name.ends_with(".postings")).unwrap();
+    let plan = whole.searcher().plan(&queries[0], &search, &FILES).unwrap();
+    let range = plan.lists(whole.segments())[0].ranges.last().unwrap().range.clone();
+    disk.corrupt(postings, |bytes| bytes[range.start as usize + 100] ^= 1);
+    for mode in Mode::ALL {
+        for file_reads in [FileReads::Mapped, FileReads::Pread] {
+            let index = Index::open_on(disk.clone()).unwrap();
+            let options = options(40, ListPolicy::Lru, Lookahead::Adaptive, EngineKind::Pread);
+            let executor = ListExecutor::new(&index, &ListOptions { mode, file_reads, ..options }).unwrap();
+            let mut failed = Vec::new();
+            let run: Result<(), ()> = executor.run(source(&queries), &search, |number, found| {
+                match found {
+                    Ok(found) => assert_eq!(rows(&found), expected, "{mode}"),
+                    Err(error) => failed.push((number, error.to_string())),
+                }
+                Ok(())
+            });
+            let numbers: Vec<usize> = failed.iter().map(|(number, _)| *number).collect();
+            assert_eq!((run, numbers), (Ok(()), vec![0, 2]), "{mode} {failed:?}");
+            assert!(failed.iter().all(|(_, error)| error.contains("checksum")), "{mode} {failed:?}");
+        }
+    }
+}
+
+#[test]
+fn the_memory_report_has_the_parts_of_the_mode() {
+    let index = Index::open_on(sparse(100_000)).unwrap();
+    let report = |mode, file_reads| {
+        let options = options(40, ListPolicy::Lru, Lookahead::Adaptive, EngineKind::Pread);
+        memory_report(&index, &ListOptions { mode, file_reads, dram: Some(24 << 20), ..options })
+    };
+    for mode in Mode::ALL {
+        for file_reads in [FileReads::Mapped, FileReads::Pread] {
+            let report = report(mode, file_reads);
+            let has = |what: &str| report.rows.iter().any(|row| row.what == what);
+            // A bit for each page of a mapped file.
+            let maps = file_reads == FileReads::Mapped && !mode.has_cache();
+            assert_eq!(has("verified pages"), maps, "{mode}: {report}");
+            assert_eq!((has("cache"), has("cache metadata")), (mode.has_cache(), mode.has_cache()));
+            assert_eq!(has("readers and reads in flight"), mode != Mode::Base, "{mode}: {report}");
+            assert!(report.needed() <= 24 << 20 && report.check().is_ok(), "{mode}: {report}");
+        }
+    }
 }
 
 #[test]

@@ -6,22 +6,18 @@ use crate::failure::{Failure, Outcome, output_error};
 use crate::memory_flags::{self, MemoryFlags};
 use crate::messages;
 use crate::query_file::QueryFile;
-use crate::run_file::{RunFile, are_same, descriptor, is_in};
+use crate::run_file::{RunFile, are_same, is_in};
 use crate::run_ids::RunIds;
 use crate::{open, size};
 use clap::{Args, ValueEnum};
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::fs::File;
 use std::io::{BufWriter, IntoInnerError, Write, stdout};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 use tierdex::Error;
-use tierdex::cache::LookaheadSample;
-use tierdex::engine::{ExecutorOptions, MetaTier, THREADS_AUTO};
+use tierdex::engine::{Engine, EngineOptions, Hits, SearchRequest};
 use tierdex::index::{Index, SearchOptions, SearchResult, Searcher};
-use tierdex::io::RegionKind;
 use tierdex::query::Query;
 
 /// Maximum length of the example query in a warning, in characters.
@@ -79,45 +75,23 @@ enum QuerySyntax {
     Terms,
 }
 
-/// Additional options of `tierdex-bench batch`.
-#[derive(Default)]
-pub struct ExperimentOptions {
-    /// Executor options where no flag is given.
-    pub defaults: ExecutorOptions,
-    /// Memory tier of dictionary, skip data and norms. By default the memory budget decides.
-    pub meta_tier: Option<MetaTier>,
-    /// Region of the index if it is held in memory as a whole.
-    pub held: Option<RegionKind>,
-    /// Whether every matching document is scored.
-    pub exhaustive: bool,
-    /// File for samples of the lookahead.
-    pub lookahead_log: Option<PathBuf>,
-}
-
 impl Arguments {
     /// Rejects arguments by which one file would be written over another.
-    fn check_files(&self, lookahead_log: Option<&PathBuf>) -> Outcome {
+    fn check_files(&self) -> Outcome {
         let stdin = PathBuf::from("/dev/stdin");
         let queries = if self.queries.as_os_str() == "-" { &stdin } else { &self.queries };
-        let files =
-            [("--queries", Some(queries)), ("--run", Some(&self.run)), ("--lookahead-log", lookahead_log)];
-        for (i, (flag, file)) in files.iter().enumerate() {
-            for (other_flag, other) in &files[..i] {
-                if file.zip(*other).is_some_and(|(file, other)| are_same(file, other)) {
-                    return Err(Failure::Usage(format!("{other_flag} and {flag} name the same file")));
-                }
-            }
-            if i > 0 && file.is_some_and(|file| is_in(file, &self.dir)) {
-                return Err(Failure::Usage(format!("{flag} names a file in the directory of the index")));
-            }
+        if are_same(&self.run, queries) {
+            return Err(Failure::Usage("--queries and --run name the same file".to_string()));
+        }
+        if is_in(&self.run, &self.dir) {
+            return Err(Failure::Usage("--run names a file in the directory of the index".to_string()));
         }
         Ok(())
     }
 }
 
-pub fn run(arguments: &Arguments, experiment: &ExperimentOptions) -> Outcome {
-    let mut options = arguments.ranking.options(arguments.k, arguments.count)?;
-    options.exhaustive = experiment.exhaustive;
+pub fn run(arguments: &Arguments) -> Outcome {
+    let options = arguments.ranking.options(arguments.k, arguments.count)?;
     if arguments.tag.is_empty() || arguments.tag.contains(char::is_whitespace) {
         return Err(Failure::Usage("--tag must be one word".to_string()));
     }
@@ -126,25 +100,12 @@ pub fn run(arguments: &Arguments, experiment: &ExperimentOptions) -> Outcome {
             "--lenient needs --syntax query: bags of words have no syntax errors".to_string(),
         ));
     }
-    arguments.check_files(experiment.lookahead_log.as_ref())?;
+    arguments.check_files()?;
     let queries = QueryFile::open(&arguments.queries)?;
     let index = open::index(&arguments.dir)?;
-    if let Some(region) = &experiment.held {
-        let bytes = size::show(index.kept_bytes());
-        index.keep_in(region)?;
-        if arguments.stats {
-            messages::print(format_args!("the index is held in {region}, {bytes}"));
-        }
-    }
-    let defaults = ExecutorOptions {
-        threads: arguments.threads.threads.unwrap_or(THREADS_AUTO),
-        hits_max: options.k,
-        ..experiment.defaults.clone()
-    };
-    let executor_options = arguments.memory.options(&index, defaults, experiment.meta_tier.clone());
     let start = Instant::now();
     let file = queries.name().to_string();
-    let done = write_run(&index, queries, (&options, &executor_options), (arguments, experiment))?;
+    let done = write_run(&index, queries, &options, arguments)?;
     let (one, many) = if arguments.count { ("match", "matches") } else { ("hit", "hits") };
     let skipped = match done.skipped {
         0 => String::new(),
@@ -193,8 +154,8 @@ struct FailedQueries<'b> {
     on_error: OnError,
     /// Whether `--syntax` is not given, which messages then advise.
     any_syntax: bool,
-    skipped: AtomicU64,
-    unanswered: AtomicU64,
+    skipped: Cell<u64>,
+    unanswered: Cell<u64>,
 }
 
 impl FailedQueries<'_> {
@@ -214,12 +175,12 @@ impl FailedQueries<'_> {
         self.skip(self.failure(id, error), word, count)
     }
 
-    fn skip(&self, failure: Failure, word: &str, count: &AtomicU64) -> Outcome {
+    fn skip(&self, failure: Failure, word: &str, count: &Cell<u64>) -> Outcome {
         let (Failure::Failed(error), OnError::Skip) = (&failure, self.on_error) else {
             return Err(failure);
         };
         messages::print(format_args!("{error}; {word}"));
-        count.fetch_add(1, Ordering::Relaxed);
+        count.set(count.get() + 1);
         Ok(())
     }
 
@@ -310,37 +271,45 @@ impl RunWriter<'_> {
     }
 }
 
+/// The engine that answers the queries.
+fn engine(index: &Index, arguments: &Arguments) -> Outcome<Engine> {
+    let options = EngineOptions::new().hits_max(arguments.k).previews(false);
+    // Without the flag there is a thread for each processor.
+    let options = options.threads(arguments.threads.threads.unwrap_or(0));
+    arguments.memory.engine(index, &arguments.memory.options(options), arguments.stats)
+}
+
 fn write_run(
     index: &Index,
     mut queries: QueryFile,
-    (options, executor_options): (&SearchOptions, &ExecutorOptions),
-    (arguments, experiment): (&Arguments, &ExperimentOptions),
+    options: &SearchOptions,
+    arguments: &Arguments,
 ) -> Outcome<BatchSummary> {
-    let executor = arguments.memory.executor(index, executor_options, arguments.stats)?;
+    let engine = engine(index, arguments)?;
     let (path, file) = (&arguments.run, queries.name().to_string());
     let (file, on_error) = (file.as_str(), arguments.on_error);
     let run_file = RunFile::create(path).map_err(|error| cannot_write(path, &error))?;
+    let snapshot = engine.snapshot();
     let mut run = RunWriter {
         arguments,
-        searcher: executor.searcher(),
+        searcher: snapshot.searcher(),
         out: BufWriter::new(run_file),
         ids: RunIds::default(),
         done: BatchSummary::default(),
     };
-    let (skipped, unanswered) = (AtomicU64::new(0), AtomicU64::new(0));
+    let (skipped, unanswered) = (Cell::new(0), Cell::new(0));
     let (syntax, lenient, operators) = (arguments.syntax, arguments.lenient, OperatorCheck::default());
     let (dir, any_syntax) = (arguments.dir.as_path(), syntax.is_none());
     let failed = FailedQueries { file, dir, on_error, any_syntax, skipped, unanswered };
     let mut parser = QueryParser { index, file, syntax, lenient, operators };
     // Ids of the queries in evaluation, in order.
-    let query_ids = Mutex::new(VecDeque::new());
-    let query_ids = || query_ids.lock().unwrap_or_else(PoisonError::into_inner);
+    let query_ids = RefCell::new(VecDeque::new());
     let source = || {
         while let Some(line) = queries.next()? {
             match line.map(|(id, text)| (parser.parse(&id, &text), id)) {
                 Ok((Ok(query), id)) => {
-                    query_ids().push_back(id);
-                    return Ok(Some(query));
+                    query_ids.borrow_mut().push_back(id);
+                    return Ok(Some(SearchRequest::new(query).options(*options)));
                 }
                 Ok((Err(error), id)) => failed.skip_query(&id, error)?,
                 Err(failure) => failed.skip_line(failure)?,
@@ -348,19 +317,17 @@ fn write_run(
         }
         Ok(None)
     };
-    let answer = |_, found: tierdex::Result<SearchResult>| -> Outcome {
-        let id = query_ids().pop_front().unwrap_or_default();
+    let answer = |_, hits: tierdex::Result<Hits>| -> Outcome {
+        let id = query_ids.borrow_mut().pop_front().unwrap_or_default();
+        let found = hits.map(Hits::into_result);
         match found.and_then(|found| run.check_ids(&found).map(|()| found)) {
             Ok(found) => run.write(&id, &found, &failed),
             Err(error) => failed.skip_query(&id, error),
         }
     };
-    executor.run(source, options, answer)?;
-    if arguments.stats && experiment.held.is_none() {
-        messages::print_lines(&memory_flags::report(&executor, executor_options));
-    }
-    if let Some(path) = &experiment.lookahead_log {
-        log_lookahead(path, &executor.lookahead_samples()).map_err(|error| cannot_write(path, &error))?;
+    engine.run_ordered(source, answer)?;
+    if arguments.stats {
+        messages::print_lines(&memory_flags::report(&engine));
     }
     let (skipped, unanswered) = (failed.skipped.into_inner(), failed.unanswered.into_inner());
     if run.done.queries == 0 && skipped + unanswered > 0 {
@@ -368,7 +335,7 @@ fn write_run(
         return Err(Failure::Failed(format!("{file}: no query was answered; {failed} failed")));
     }
     parser.operators.warn(file);
-    Ok(BatchSummary { bytes_read: executor.bytes_read(), skipped, unanswered, ..run.finish()? })
+    Ok(BatchSummary { bytes_read: engine.bytes_read(), skipped, unanswered, ..run.finish()? })
 }
 
 /// Counts queries with operators: those whose parse differs from the disjunction of their words.
@@ -402,16 +369,6 @@ impl OperatorCheck {
             ));
         }
     }
-}
-
-/// Writes the number of prefetched queries and cells at the end of each query.
-fn log_lookahead(path: &Path, samples: &[LookaheadSample]) -> std::io::Result<()> {
-    let mut out = BufWriter::new(descriptor(path).unwrap_or_else(|| File::create(path))?);
-    writeln!(out, "ended\tqueries ahead\tsegments")?;
-    for LookaheadSample { ended, queries, cells } in samples {
-        writeln!(out, "{ended}\t{queries}\t{cells}")?;
-    }
-    out.flush()
 }
 
 fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {

@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use std::io::{BufWriter, Write, stdout};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+use tierdex::engine::{Priority, SearchRequest};
 use tierdex::index::{Index, SearchOptions, SearchResult, Searcher};
 use tierdex::limits::{DEFAULT_B, DEFAULT_K1};
 use tierdex::query::Query;
@@ -143,24 +144,17 @@ pub fn run(arguments: &Arguments) -> Outcome {
     if arguments.memory.is_default() && !arguments.stats {
         return answer(&index, &query, &options, arguments.format);
     }
-    let defaults = memory_flags::search_options(options.k);
-    let executor_options = arguments.memory.options(&index, defaults, None);
-    let executor = arguments.memory.executor(&index, &executor_options, arguments.stats)?;
+    let engine_options = arguments.memory.options(memory_flags::search_options(options.k));
+    let engine = arguments.memory.engine(&index, &engine_options, arguments.stats)?;
     let start = Instant::now();
-    let (mut queue, mut written) = (Some(query.clone()), Ok(()));
-    executor.run(
-        || Ok(queue.take()),
-        &options,
-        |_, found| {
-            written = found.map_err(Failure::from).and_then(|found| {
-                let searcher = executor.searcher();
-                write(&index, (searcher, &query), (&found, &options, start.elapsed()), arguments.format)
-            });
-            Ok::<(), Failure>(())
-        },
-    )?;
+    let request = SearchRequest::new(query.clone()).options(options).priority(Priority::Batch);
+    let written = engine.search(request).map_err(Failure::from).and_then(|hits| {
+        let (snapshot, elapsed) = (hits.snapshot.clone(), start.elapsed());
+        let found = hits.into_result();
+        write(&index, (snapshot.searcher(), &query), (&found, &options, elapsed), arguments.format)
+    });
     if arguments.stats {
-        messages::print_lines(&memory_flags::report(&executor, &executor_options));
+        messages::print_lines(&memory_flags::report(&engine));
     }
     written
 }

@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use std::io::{Write, stdout};
 use std::path::PathBuf;
-use tierdex::engine::{Executor, ExecutorOptions, MemoryReport, MemoryUse, MetaTier};
+use tierdex::engine::{EngineSettings, MemoryReport, MemoryUse};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -24,25 +24,21 @@ pub struct Arguments {
     format: OutputFormat,
 }
 
-/// Prints the report. `defaults` and `meta_tier` apply where no flag is given. If the budget is too small,
-/// the report is that of the smallest sufficient one, and the command fails.
-pub fn run(arguments: &Arguments, defaults: ExecutorOptions, meta_tier: Option<MetaTier>) -> Outcome {
+/// Prints the report. If the budget is too small, the report is that of the smallest sufficient one, and the
+/// command fails.
+pub fn run(arguments: &Arguments) -> Outcome {
     let index = open::index(&arguments.dir)?;
-    let threads = arguments.threads.unwrap_or(defaults.threads);
-    let options = arguments.memory.options(&index, ExecutorOptions { threads, ..defaults }, meta_tier);
-    let given = Executor::memory_report(&index, &options);
-    let options = match given.least() {
-        Some(least) => ExecutorOptions { dram: Some(least), ..options },
-        None => options,
-    };
-    let report = Executor::memory_report(&index, &options);
+    let options = memory_flags::search_options(0).threads(arguments.threads.unwrap_or(1));
+    let mut settings = arguments.memory.options(options).resolve(&index);
+    let given = settings.memory_report(&index);
+    settings.dram = given.least().or(settings.dram);
+    let report = settings.memory_report(&index);
     let (postings, files) = (index.postings_bytes(), index_size::total_bytes(index.manifest()));
     let written = match arguments.format {
-        OutputFormat::Json => writeln!(stdout(), "{}", as_json(&report, &options, (postings, files))),
+        OutputFormat::Json => writeln!(stdout(), "{}", as_json(&report, &settings, (postings, files))),
         OutputFormat::Table => write!(
             stdout(),
-            "{}\n{report}{} of document numbers and frequencies in {} of files\n",
-            memory_flags::describe(&options),
+            "{settings}\n{report}{} of document numbers and frequencies in {} of files\n",
             size::show(postings),
             size::show(files),
         ),
@@ -51,12 +47,11 @@ pub fn run(arguments: &Arguments, defaults: ExecutorOptions, meta_tier: Option<M
     Ok(given.check()?)
 }
 
-fn as_json(report: &MemoryReport, options: &ExecutorOptions, (postings, files): (u64, u64)) -> Value {
+fn as_json(report: &MemoryReport, settings: &EngineSettings, (postings, files): (u64, u64)) -> Value {
     let part = |part: &MemoryUse| json!({ "part": part.what, "bytes": part.bytes, "region": part.region });
     json!({
-        "mode": options.mode.to_string(),
-        "meta_tier": options.meta_tier.to_string(),
-        "threads": options.threads,
+        "meta_tier": settings.meta_tier.to_string(),
+        "threads": settings.threads,
         "dram": report.dram,
         "needed": report.needed(),
         "parts": report.rows.iter().map(part).collect::<Vec<_>>(),

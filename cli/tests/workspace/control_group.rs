@@ -30,11 +30,16 @@ impl ControlGroup {
 
     /// Runs the command in the group.
     pub fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    /// The command, which joins the group when it is started.
+    pub fn command(&self, arguments: &[&str]) -> Command {
         let script = format!("echo $$ > {}/cgroup.procs && exec \"$@\"", self.folder.display());
         let mut command = Command::new("sh");
         let program = program(arguments.iter().copied());
         command.args(["-c", &script, "sh"]).arg(program.get_program()).args(program.get_args());
-        command.output().unwrap()
+        command
     }
 
     /// Number of processes that were killed for exceeding the limit.

@@ -5,8 +5,8 @@
 //!
 //! 1. The page table is divided into shards by a hash of the page. Each shard has a lock, a part of the
 //!    frames, and an eviction policy.
-//! 2. [`PageCache::lookup`] pins the frame of a page. If the page has none, a free frame is taken, or one that
-//!    is not pinned is evicted; the caller fills it and calls [`PageCache::complete`].
+//! 2. [`PageCache::lookup`] pins the frame of a page. If the page has none, a free frame is taken, or one
+//!    that is not pinned is evicted; the caller fills it and calls [`PageCache::complete`].
 //! 3. Pins are counted without the lock. Only a lookup pins an unpinned frame, and it holds the lock: so a
 //!    frame that is found unpinned under the lock stays unpinned until the lock is released. A frame that
 //!    is being filled is not evicted either.

@@ -133,6 +133,27 @@ fn a_budget_that_is_too_small_is_rejected() {
 }
 
 #[test]
+fn norms_and_page_checksums_are_in_the_region_of_a_cache_beside_the_budget() {
+    let index = Index::open_on(sparse(100_000)).unwrap();
+    let (dram, path) = (24 << 20, format!("/dev/shm/tierdex-batches-{}", std::process::id()));
+    let region = RegionKind::File(path.into());
+    for (options, in_region) in [
+        (EngineOptions::new().meta_tier(MetaTier::Disk), false),
+        (EngineOptions::new().meta_tier(MetaTier::Disk).cache(RegionKind::Dram, 4 << 20), false),
+        (EngineOptions::new().meta_tier(MetaTier::Disk).cache(region.clone(), 4 << 20), true),
+        (EngineOptions::new().meta_tier(MetaTier::Dram).cache(region.clone(), 4 << 20), false),
+    ] {
+        let engine = Engine::new(&index, &options.dram(dram)).unwrap();
+        let report = engine.memory();
+        for part in ["norms", "page checksums"] {
+            let row = report.rows.iter().find(|row| row.what == part).unwrap();
+            assert_eq!(row.region.is_some(), in_region, "{part}: {report}");
+        }
+        assert!(report.to_string().contains(&format!("of {dram}")), "{report}");
+    }
+}
+
+#[test]
 fn an_error_of_the_source_or_the_consumer_ends_the_run() {
     let disk = Arc::new(MemDisk::new());
     let schema = Shape { title: false, ..Shape::default() }.schema();

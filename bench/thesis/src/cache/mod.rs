@@ -14,7 +14,7 @@
 //! | to fetch a list now | [`Prefetcher::fetch`] |
 //! | to fetch several at once | [`Prefetcher::start_fetches`], [`PendingList::wait`] |
 //! | to poll | [`PendingList::is_ready`], [`QueuedQuery::is_ready`], [`QueuedQuery::is_cached`] |
-//! | to look a list up, and fetch it after all queries | [`ListCache::lookup`], [`Prefetcher::fetch_detached`] |
+//! | to look a list up, and fetch it later | [`ListCache::lookup`], [`Prefetcher::fetch_detached`] |
 //! | to read a list | [`FetchedList`], [`PinnedList`], [`ListStream`], [`ListReader`] |
 //! | to prefetch into the system's page cache instead | [`PagePrefetcher`], [`PageQuery`] |
 //! | counters | [`ListCacheStats`], [`LookaheadSample`] |

@@ -34,8 +34,8 @@ impl ListPolicy {
     pub const ALL: [ListPolicy; 4] =
         [ListPolicy::Lru, ListPolicy::S3Fifo, ListPolicy::Sieve, ListPolicy::Window];
 
-    /// The policy of the page cache of this name; `None`: it looks ahead.
-    fn past(self) -> Option<PolicyKind> {
+    /// The policy of the page cache of this name; `None`: it looks ahead, which only the cache of lists can.
+    pub fn page_policy(self) -> Option<PolicyKind> {
         match self {
             ListPolicy::Lru => Some(PolicyKind::Lru),
             ListPolicy::S3Fifo => Some(PolicyKind::S3Fifo),
@@ -46,7 +46,7 @@ impl ListPolicy {
 
     /// The policy for entries numbered below `cells`, of `cells` cells in all.
     pub(crate) fn eviction(self, cells: u32) -> ListEviction {
-        match self.past() {
+        match self.page_policy() {
             Some(kind) => ListEviction::Past(kind.policy(cells)),
             None => ListEviction::Window(BeladyWindow::new(cells, BeladyWindow::USES)),
         }
@@ -54,7 +54,7 @@ impl ListPolicy {
 
     /// Bytes of memory for each entry, at most.
     pub(crate) fn bytes_per_entry_max(self) -> usize {
-        self.past().map_or(BeladyWindow::BYTES_PER_ENTRY_MAX, PolicyKind::bytes_per_entry_max)
+        self.page_policy().map_or(BeladyWindow::BYTES_PER_ENTRY_MAX, PolicyKind::bytes_per_entry_max)
     }
 }
 
@@ -76,7 +76,7 @@ impl ListEviction {
 
 impl fmt::Display for ListPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.past() {
+        match self.page_policy() {
             Some(kind) => kind.fmt(f),
             None => f.write_str("window"),
         }

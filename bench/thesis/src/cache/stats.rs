@@ -1,6 +1,7 @@
 //! Counters and sizes of the cache of lists.
 
-/// A snapshot of a [`ListCache`](super::ListCache). Sizes are in cells of `cell_bytes` bytes unless their name says bytes.
+/// A snapshot of a [`ListCache`](super::ListCache). Sizes are in cells of `cell_bytes` bytes unless their
+/// name says bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ListCacheStats {
     /// Requested lists that were in the cache or loading; for [`super::ListCache::lookup`], ready ones only.

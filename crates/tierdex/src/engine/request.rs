@@ -2,7 +2,7 @@
 
 use super::snapshot::Snapshot;
 use crate::error::Result;
-use crate::index::{HitIds, SearchHit, SearchOptions};
+use crate::index::{HitIds, SearchHit, SearchOptions, SearchResult};
 use crate::query::Query;
 use crate::rank::{Scorer, Statistics};
 use std::sync::Arc;
@@ -190,5 +190,11 @@ impl Hits {
     /// As [`Snapshot::ids`].
     pub fn ids(&self) -> Result<Vec<String>> {
         self.snapshot.ids_after(&self.hits, &self.ids)
+    }
+
+    /// The result as a searcher returns it, with the ids that were read.
+    #[doc(hidden)]
+    pub fn into_result(self) -> SearchResult {
+        SearchResult { total: self.total.value(), hits: self.hits, ids: self.ids }
     }
 }
