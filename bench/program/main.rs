@@ -2,7 +2,6 @@
 
 #![deny(clippy::print_stderr, clippy::print_stdout)]
 
-mod batch;
 mod cache;
 mod failure;
 mod generate;
@@ -15,7 +14,7 @@ use read_flags::ReadFlags;
 use std::io::{stdin, stdout};
 use std::num::NonZero;
 use std::process::ExitCode;
-use tierdex::engine::{ExecutorOptions, THREADS_AUTO};
+use tierdex::engine::EngineOptions;
 use tierdex::index::Stop;
 use tierdex::io::ExitOutOfMemory;
 use tierdex_bench::{
@@ -40,8 +39,6 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Experiment {
-    /// `tierdex batch` with flags for read modes, pruning and a log of the lookahead
-    Batch(batch::BatchArguments),
     /// Queries per second by read mode, cache size and device, each in a process with a memory limit
     Cache(Box<caches::Flags>),
     /// Run the measurement that is described as JSON on standard input, and print one row of JSON
@@ -64,8 +61,6 @@ enum Experiment {
     /// Answer lines of COMMAND<TAB>QUERY on standard input; the index is in memory, or on disk with any flag
     /// for memory or reads
     Serve(ServeArguments),
-    /// `tierdex stats` with flags for read modes
-    Stats(batch::StatsArguments),
 }
 
 #[derive(Args)]
@@ -83,7 +78,7 @@ struct ServeArguments {
     #[command(flatten)]
     flags: serve::Flags,
     /// Number of threads that evaluate queries from disk. For an index in memory, each batch names its number
-    /// [default: number of processors in mode direct, 1 in the other modes]
+    /// [default: number of processors]
     #[arg(long, value_name = "N")]
     threads: Option<NonZero<usize>>,
     #[command(flatten)]
@@ -92,14 +87,15 @@ struct ServeArguments {
     reads: ReadFlags,
 }
 
+/// Hits of a served query, at most, within a memory budget.
+const SERVED_HITS_MAX: usize = 1024;
+
 fn main() -> ExitCode {
     tierdex_cli::run(|arguments: Arguments| run(&arguments.experiment))
 }
 
 fn run(experiment: &Experiment) -> Outcome {
     match experiment {
-        Experiment::Batch(batch) => batch.run(),
-        Experiment::Stats(stats) => stats.run(),
         Experiment::Cache(flags) => cache::run(flags),
         Experiment::Cell => cell::run(&mut stdin().lock(), &mut stdout().lock()).map_err(failure),
         Experiment::Compare(flags) => run_compare(flags).map_err(failure),
@@ -108,36 +104,37 @@ fn run(experiment: &Experiment) -> Outcome {
         Experiment::Intersect(flags) => run_intersect(flags).map_err(failure),
         Experiment::Paper(flags) => paper::run(flags),
         Experiment::Policies(flags) => run_policies(flags),
-        Experiment::Latency(LatencyArguments { flags, memory, reads }) => {
-            let index = open::index(&flags.dir)?;
-            let defaults = ExecutorOptions {
-                threads: flags.threads.map_or(THREADS_AUTO, NonZero::get),
-                hits_max: flags.k,
-                ..ExecutorOptions::default()
-            };
-            let options = memory.options(&index, reads.options(memory, defaults)?, reads.meta_tier());
-            latency::run(&index, &options, flags, &mut stdout().lock()).map_err(failure)
-        }
-        Experiment::Serve(ServeArguments { flags, threads, memory, reads }) => {
-            let index = open::index(&flags.dir)?;
-            let defaults = ExecutorOptions {
-                threads: threads.map_or(THREADS_AUTO, NonZero::get),
-                ..ExecutorOptions::default()
-            };
-            let in_memory = memory.is_default() && reads.is_default();
-            if in_memory && threads.is_some() {
-                let why = "--threads needs an index on disk, such as by --dram; in memory each batch names its threads";
-                return Err(failure(Error::Usage(why.to_string())));
-            }
-            if flags.held.is_given() && !in_memory {
-                return Err(read_flags::held_or_cached());
-            }
-            let options = reads.options(memory, defaults)?;
-            let options = (!in_memory).then(|| memory.options(&index, options, reads.meta_tier()));
-            serve::run(&index, options.as_ref(), flags, &mut stdin().lock(), &mut stdout().lock())
-                .map_err(failure)
-        }
+        Experiment::Latency(arguments) => run_latency(arguments),
+        Experiment::Serve(arguments) => run_serve(arguments),
     }
+}
+
+fn run_latency(arguments: &LatencyArguments) -> Outcome {
+    let LatencyArguments { flags, memory, reads } = arguments;
+    let index = open::index(&flags.dir)?;
+    let defaults = EngineOptions::new().threads(flags.threads.map_or(0, NonZero::get)).hits_max(flags.k);
+    let options = reads.options(memory.options(defaults.previews(false)))?;
+    latency::run(&index, &options, flags, &mut stdout().lock()).map_err(failure)
+}
+
+fn run_serve(arguments: &ServeArguments) -> Outcome {
+    let ServeArguments { flags, threads, memory, reads } = arguments;
+    let index = open::index(&flags.dir)?;
+    let in_memory = memory.is_default() && reads.is_default();
+    if in_memory && threads.is_some() {
+        let why =
+            "--threads needs an index on disk, such as by --dram; in memory each batch names its threads";
+        return Err(failure(Error::Usage(why.to_string())));
+    }
+    if flags.held.is_given() && !in_memory {
+        let why = "--keep-in and --slow-tier hold the whole index in memory; omit them, or omit --dram, --cache and the \
+                   flags of reads";
+        return Err(failure(Error::Usage(why.to_string())));
+    }
+    let defaults = EngineOptions::new().threads(threads.map_or(0, NonZero::get)).hits_max(SERVED_HITS_MAX);
+    let options = reads.options(memory.options(defaults.previews(false)))?;
+    let engine = (!in_memory).then_some(&options);
+    serve::run(&index, engine, flags, &mut stdin().lock(), &mut stdout().lock()).map_err(failure)
 }
 
 fn run_policies(flags: &policies::Flags) -> Outcome {

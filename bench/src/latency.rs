@@ -19,7 +19,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use tierdex::engine::{Engine, ExecutorOptions, Mode, SearchRequest};
+use tierdex::engine::{Engine, EngineOptions, SearchRequest};
 use tierdex::index::{Index, SearchHit};
 use tierdex::query::Query;
 
@@ -92,14 +92,10 @@ impl Case {
 /// Measures and prints a table.
 ///
 /// # Errors
-/// If the queries or the index cannot be read, if the memory budget is too small, if the mode is not
-/// [`Mode::Direct`], or if output fails.
-pub fn run(index: &Index, options: &ExecutorOptions, flags: &Flags, out: &mut dyn Write) -> Result<()> {
+/// If the queries or the index cannot be read, if the memory budget is too small, or if output fails.
+pub fn run(index: &Index, options: &EngineOptions, flags: &Flags, out: &mut dyn Write) -> Result<()> {
     let queries = query_lines::read(&flags.queries, index)?;
-    if options.mode != Mode::Direct {
-        return Err(Error::Usage(format!("an engine reads in --mode direct only, not in {}", options.mode)));
-    }
-    let engine = Engine::with_options(index, options).map_err(|error| match error {
+    let engine = Engine::new(index, options).map_err(|error| match error {
         tierdex::Error::Usage(message) => Error::Usage(message),
         error => error.into(),
     })?;

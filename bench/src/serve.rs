@@ -11,9 +11,9 @@
 //! | `!BATCH<TAB>FILE<TAB>THREADS<TAB>LATENCIES` | a JSON object with the times of the lines of FILE |
 //!
 //! An unknown command is answered by `UNSUPPORTED`, a failure by `ERROR` and the reason. The first line of
-//! output is `READY`. By default the whole index is in memory before that line. With executor options,
-//! queries go through an executor that reads and caches postings; the lines of a batch are then its query
-//! queue, and all of them must have the same command.
+//! output is `READY`. By default the whole index is in memory before that line. With options of an engine,
+//! queries go through an engine that reads and caches postings; the lines of a batch are then its requests,
+//! and all of them must have the same command.
 
 mod batch;
 mod server;
@@ -23,7 +23,7 @@ use clap::Args;
 use server::{Backend, Server};
 use std::io::{BufRead, Read, Write};
 use std::path::PathBuf;
-use tierdex::engine::{Executor, ExecutorOptions};
+use tierdex::engine::{Engine, EngineOptions};
 use tierdex::index::Index;
 use tierdex::limits::{DEFAULT_B, DEFAULT_K1, QUERY_BYTES_MAX};
 use tierdex::rank::Bm25;
@@ -42,26 +42,25 @@ pub struct Flags {
     /// BM25 b: weight of the document length, 0 to 1
     #[arg(long, default_value_t = DEFAULT_B, allow_negative_numbers = true)]
     pub b: f64,
-    /// Memory of the index, without an executor.
+    /// Memory of the index, without an engine.
     #[command(flatten)]
     pub held: HeldIndexFlags,
 }
 
-/// Answers the lines of `input` until it ends: from memory, or through an executor if `executor` has its
-/// options.
+/// Answers the lines of `input` until it ends: from memory, or through an engine if `engine` has its options.
 ///
 /// # Errors
 /// If the index cannot be read, or if input or output fail.
 pub fn run(
     index: &Index,
-    executor: Option<&ExecutorOptions>,
+    engine: Option<&EngineOptions>,
     flags: &Flags,
     input: &mut dyn BufRead,
     output: &mut dyn Write,
 ) -> Result<()> {
     let bm25 = Bm25::new(flags.k1, flags.b)?;
-    let backend = match executor {
-        Some(options) => Backend::Executor(Box::new(Executor::new(index, options)?)),
+    let backend = match engine {
+        Some(options) => Backend::Engine(Engine::new(index, options)?),
         None => {
             let held = &flags.held;
             Backend::Memory(HeldIndex::load(index, &held.region(), held.slow_tier)?)

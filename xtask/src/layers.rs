@@ -13,8 +13,16 @@ const CRATES: &[(&str, &str, &[&str])] = &[
     (
         "tierdex_bench",
         "bench/src/",
-        &["tierdex_codec", "tierdex_io", "tierdex_cache", "tierdex", "tierdex_bench_protocol"],
+        &[
+            "tierdex_codec",
+            "tierdex_io",
+            "tierdex_cache",
+            "tierdex",
+            "tierdex_bench_protocol",
+            "tierdex_thesis",
+        ],
     ),
+    ("tierdex_thesis", "bench/thesis/src/", &["tierdex_io", "tierdex_cache", "tierdex"]),
     ("tierdex_cli", "cli/src/", &["tierdex"]),
     ("tierdex_python_writer", "python/writer/src/", &[]),
     ("tierdex_python", "python/src/", &["tierdex", "tierdex_python_writer"]),

@@ -7,9 +7,8 @@ use super::queries::Workload;
 use crate::cell::show_lookahead;
 use crate::slow_tier::ReadDelay;
 use serde_json::{Value, json};
-use tierdex::cache::{Lookahead, PolicyKind};
-use tierdex::engine::Mode;
 use tierdex::io::Size;
+use tierdex_thesis::{ListPolicy, Lookahead, Mode};
 
 /// One measurement: a combination of settings. A setting that does not apply to the mode is `None`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,7 +26,7 @@ pub struct TableCell {
     /// How far ahead lists are prefetched.
     pub lookahead: Option<Lookahead>,
     /// Eviction policy.
-    pub policy: Option<PolicyKind>,
+    pub policy: Option<ListPolicy>,
     /// Delay of reads of the index in memory.
     pub slow_tier: Option<ReadDelay>,
 }
@@ -51,10 +50,9 @@ impl TableCell {
     }
 
     fn of(flags: &Flags, workload: Workload, device: Device, mode: CellMode, cells: &mut Vec<TableCell>) {
-        let cache = mode.has_cache();
         let sizes = settings(mode != CellMode::Memory, &flags.sizes);
         let segments = settings(mode.has_segments(), &flags.segments);
-        let policies = settings(cache, &flags.policies);
+        let policies = policies(flags, mode);
         let lookaheads = lookaheads(flags, mode);
         let slow_tier = flags.held.slow_tier.filter(|_| mode == CellMode::Memory);
         for &size in &sizes {
@@ -88,7 +86,7 @@ impl TableCell {
         if let Some(segment) = self.segment.filter(|segment| *segment != 32 << 10) {
             name += &format!(" segment={}", Size::Bytes(segment));
         }
-        if let Some(policy) = self.policy.filter(|policy| *policy != PolicyKind::Lru) {
+        if let Some(policy) = self.policy.filter(|policy| *policy != ListPolicy::Lru) {
             name += &format!(" policy={policy}");
         }
         if let Some(delay) = self.slow_tier {
@@ -147,6 +145,13 @@ fn lookaheads(flags: &Flags, mode: CellMode) -> Vec<Option<Lookahead>> {
         _ => flags.lookahead.iter().copied().map(Some).collect(),
     };
     if chosen.is_empty() { vec![Some(mode.default_lookahead())] } else { chosen }
+}
+
+/// The eviction policies that the mode has.
+fn policies(flags: &Flags, mode: CellMode) -> Vec<Option<ListPolicy>> {
+    let mut policies = flags.policies.clone();
+    policies.retain(|policy| mode != CellMode::Direct || policy.page_policy().is_some());
+    settings(mode.has_cache(), &policies)
 }
 
 /// The values if the setting applies, else one `None`.

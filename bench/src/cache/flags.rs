@@ -8,11 +8,11 @@ use crate::{Error, HeldIndexFlags, Result};
 use clap::{ArgAction, Args};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
-use tierdex::cache::{Lookahead, PolicyKind};
 use tierdex::engine::MetaTier;
 use tierdex::io::{EngineKind, EngineOptions, RegionKind, Size};
 use tierdex::limits::{DEFAULT_B, DEFAULT_K1};
 use tierdex::rank::Bm25;
+use tierdex_thesis::{ListPolicy, Lookahead};
 
 /// Flags of the experiment. The members of a LIST are separated by commas.
 #[derive(Args, Clone, Debug)]
@@ -70,15 +70,15 @@ pub struct Flags {
     /// if there is none
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "adaptive,16", value_parser = read_lookahead)]
     pub lookahead: Vec<Lookahead>,
-    /// Eviction policies of the cache: lru, s3-fifo, sieve, window
+    /// Eviction policies of the cache: lru, s3-fifo, sieve, and window, which direct does not have
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "lru")]
-    pub policies: Vec<PolicyKind>,
+    pub policies: Vec<ListPolicy>,
     /// Devices: ssd (the device of the index); sas, emulated by a throttle (793 MB/s); and hdd, emulated by a
     /// file system that delays reads by the seeks of a disk (FUSE)
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "ssd")]
     pub devices: Vec<Device>,
-    /// I/O engine of the modes with a cache: auto, uring, pread or mmap; base and base-prefetch read by pread
-    /// if it is pread, else mapped files
+    /// I/O engine of the modes with a cache: auto, uring or pread; base and base-prefetch read by pread if it
+    /// is pread, else mapped files
     #[arg(long, default_value = "auto")]
     pub io: EngineKind,
     /// Turn off the read-ahead of the system in base and base-prefetch
@@ -166,8 +166,11 @@ impl Flags {
         if self.threads == 0 || self.count == 0 || self.rounds == 0 || self.k == 0 {
             return wrong("--threads, --count, --rounds and -k must be 1 or more");
         }
-        if self.io == EngineKind::Mmap && self.modes.iter().any(|mode| mode.to_string() == "direct") {
-            return wrong("--io mmap cannot read past the page cache; leave direct out of --modes");
+        let looks_back = |policy: &ListPolicy| policy.page_policy().is_some();
+        if self.modes.contains(&CellMode::Direct) && !self.policies.iter().any(looks_back) {
+            return wrong(
+                "--policies window is no policy of direct; name another too, or leave direct out of --modes",
+            );
         }
         if self.held.is_given() && !self.modes.contains(&CellMode::Memory) {
             return wrong("--keep-in and --slow-tier are for the mode memory; name it in --modes");
@@ -314,7 +317,7 @@ pub(super) mod tests {
             ("--depth 0", "--depth"),
             ("--count 0", "--count"),
             ("--b 1.5", "b is 1.5"),
-            ("--io mmap", "--io mmap"),
+            ("--modes direct,hybrid --policies window", "--policies window"),
             ("--modes base --slow-tier 300", "memory"),
             ("--no-group --devices sas", "emulated"),
         ];

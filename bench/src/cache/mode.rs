@@ -3,8 +3,7 @@
 use crate::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
-use tierdex::cache::Lookahead;
-use tierdex::engine::{Mode, QUERIES_AHEAD};
+use tierdex_thesis::{Lookahead, Mode, QUERIES_AHEAD};
 
 /// How queries are evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,10 +8,10 @@ use super::system_state::HUGE_PAGE;
 use crate::Result;
 use crate::cell::{Cell, CellQueries, EngineReads, ListReads, ProcessPlace, Reads};
 use std::sync::Arc;
-use tierdex::cache::{Lookahead, PolicyKind};
-use tierdex::engine::{Executor, MemoryReport, Mode};
+use tierdex::engine::{Engine, MemoryReport};
 use tierdex::index::Index;
 use tierdex::io::{PosixDisk, RegionKind, Size};
+use tierdex_thesis::{ListPolicy, Lookahead, Mode, memory_report};
 
 /// The plan of a run.
 pub(super) struct RunPlan {
@@ -76,7 +76,7 @@ fn queries_of(workloads: &[(Workload, DrawnQueries)], workload: Workload) -> &Dr
 /// The cell of a row of the table, without its memory limit.
 fn cell(flags: &Flags, table: &TableCell, queries: CellQueries) -> Cell {
     let size = table.size.unwrap_or(Size::BasisPoints(10_000));
-    let policy = table.policy.unwrap_or(PolicyKind::Lru);
+    let policy = table.policy.unwrap_or(ListPolicy::Lru);
     let reads = match table.mode {
         CellMode::Memory => Reads::Searcher { region: flags.held.region(), slow_tier: flags.held.slow_tier },
         CellMode::Direct => Reads::Engine(EngineReads {
@@ -84,7 +84,7 @@ fn cell(flags: &Flags, table: &TableCell, queries: CellQueries) -> Cell {
             size: Some(size),
             region: flags.region.clone(),
             meta_tier: Some(flags.meta()),
-            policy: Some(policy),
+            policy: policy.page_policy(),
             io: flags.io,
             depth: flags.depth,
             single: false,
@@ -123,15 +123,14 @@ fn cell(flags: &Flags, table: &TableCell, queries: CellQueries) -> Cell {
 
 /// Sets the memory limit of a cell. Returns the huge pages that it needs.
 fn set_limit(flags: &Flags, index: &Index, cell: &mut Cell) -> u64 {
-    let options = match &cell.reads {
-        Reads::Engine(reads) => reads.options(index, cell.threads, cell.k),
-        Reads::Lists(reads) => reads.options(cell.threads, cell.k),
+    let report = match &cell.reads {
+        Reads::Engine(reads) => Engine::memory_report(index, &reads.options(cell.threads, cell.k)),
+        Reads::Lists(reads) => memory_report(index, &reads.options(cell.threads, cell.k)),
         Reads::Searcher { region, .. } | Reads::HeldEngine { region, .. } => {
             let in_huge_pages = *region == RegionKind::Hugetlb;
             return if in_huge_pages { index.kept_bytes().div_ceil(HUGE_PAGE) } else { 0 };
         }
     };
-    let report = Executor::memory_report(index, &options);
     let (beside, huge_pages) = regions(&report);
     let slack = (u128::from(flags.dram) * u128::from(flags.slack) / 100) as u64;
     let mut limit = flags.dram + slack + beside;

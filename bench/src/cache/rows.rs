@@ -6,8 +6,7 @@ use super::queries::Workload;
 use crate::cell::CellMeasurement;
 use crate::counters::metrics;
 use serde_json::{Value, json};
-use tierdex::cache::Lookahead;
-use tierdex::engine::{Mode, QUERIES_AHEAD};
+use tierdex_thesis::{Lookahead, Mode, QUERIES_AHEAD};
 
 /// One cell in one round.
 #[derive(Clone, Debug)]

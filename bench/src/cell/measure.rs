@@ -24,10 +24,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 use tierdex::cache::CacheStats;
-use tierdex::engine::{Engine, Executor, Hits, SearchRequest};
+use tierdex::engine::{Engine, Hits, SearchRequest};
 use tierdex::index::{Index, SearchHit, SearchOptions};
 use tierdex::io::PosixDisk;
 use tierdex::query::Query;
+use tierdex_thesis::{ListCacheStats, ListExecutor};
 
 /// Reads a cell from `input`, measures it, and writes the measurement to `output`.
 ///
@@ -70,7 +71,7 @@ pub fn measure(cell: &Cell) -> Result<CellMeasurement> {
         }
         Reads::Engine(reads) => run.by_engine(reads, recorder)?,
         Reads::Lists(reads) => {
-            let executor = Executor::new(&run.index, &reads.options(cell.threads, cell.k))?;
+            let executor = ListExecutor::new(&run.index, &reads.options(cell.threads, cell.k))?;
             run.by_executor(&executor, reads.samples, recorder)?
         }
     };
@@ -100,7 +101,7 @@ struct CellRun<'c> {
 
 /// Counters at one time.
 struct ReadCounters {
-    cache: Option<CacheStats>,
+    cache: Option<CacheCounters>,
     bytes_read: u64,
     fetched: Option<u64>,
 }
@@ -145,8 +146,7 @@ impl CellRun<'_> {
     }
 
     fn by_engine(&self, reads: &EngineReads, recorder: Option<Recorder>) -> Result<CellMeasurement> {
-        let options = reads.options(&self.index, self.cell.threads, self.cell.k);
-        let engine = Engine::with_options(&self.index, &options)?;
+        let engine = Engine::new(&self.index, &reads.options(self.cell.threads, self.cell.k))?;
         let repetition = || -> Result<Repetition> {
             let mut measured = Repetition::new(self.queries.len());
             let mut requests =
@@ -167,9 +167,8 @@ impl CellRun<'_> {
         };
         let is_held = matches!(self.cell.reads, Reads::HeldEngine { .. });
         let counters = || {
-            let cache = engine.stats();
-            let bytes_read = self.index.bytes_read() + cache.bytes_read;
-            ReadCounters { cache: Some(cache), bytes_read, fetched: fetched() }
+            let cache = Some(page_counters(&engine.stats()));
+            ReadCounters { cache, bytes_read: engine.bytes_read(), fetched: fetched() }
         };
         let measured = self.repeat(recorder, is_held, &counters, &repetition)?;
         Ok(CellMeasurement {
@@ -182,7 +181,7 @@ impl CellRun<'_> {
 
     fn by_executor(
         &self,
-        executor: &Executor,
+        executor: &ListExecutor,
         samples_max: usize,
         recorder: Option<Recorder>,
     ) -> Result<CellMeasurement> {
@@ -201,7 +200,7 @@ impl CellRun<'_> {
             Ok(measured)
         };
         let counters = || ReadCounters {
-            cache: executor.stats(),
+            cache: executor.stats().as_ref().map(list_counters),
             bytes_read: executor.bytes_read(),
             fetched: fetched(),
         };
@@ -245,14 +244,7 @@ impl CellRun<'_> {
         while second.seconds < least && !self.queries.is_empty() {
             second.add(repetition()?)?;
         }
-        let lists = before.cache.as_ref().zip(after.cache.as_ref()).map(|(before, after)| CacheCounters {
-            hits: after.hits - before.hits,
-            misses: after.misses - before.misses,
-            streamed: after.streamed - before.streamed,
-            evictions: after.evictions - before.evictions,
-            waits: after.waits - before.waits,
-            reads: after.reads - before.reads,
-        });
+        let lists = before.cache.zip(after.cache).map(|(before, after)| after.since(&before));
         Ok(CellMeasurement {
             bytes_read: after.bytes_read - before.bytes_read,
             bytes_fetched: after.fetched.zip(before.fetched).map(|(after, before)| after - before),
@@ -260,6 +252,30 @@ impl CellRun<'_> {
             counters: events,
             ..Repetition::measurement(first, second)
         })
+    }
+}
+
+/// The counters of an engine's cache.
+fn page_counters(stats: &CacheStats) -> CacheCounters {
+    CacheCounters {
+        hits: stats.hits,
+        misses: stats.misses,
+        streamed: stats.no_frame,
+        evictions: stats.evictions,
+        waits: stats.waits,
+        reads: stats.reads,
+    }
+}
+
+/// The counters of a cache of lists.
+fn list_counters(stats: &ListCacheStats) -> CacheCounters {
+    CacheCounters {
+        hits: stats.hits,
+        misses: stats.misses,
+        streamed: stats.streamed,
+        evictions: stats.evictions,
+        waits: stats.waits,
+        reads: stats.reads,
     }
 }
 

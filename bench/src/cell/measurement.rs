@@ -57,24 +57,36 @@ pub struct CellMeasurement {
     pub counters: Option<EventCounts>,
 }
 
-/// Counters of list requests to the postings cache.
+/// Counters of requests to the cache of lists, or of an engine's requests for pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheCounters {
-    /// Lists that were cached or being fetched.
+    /// Lists or pages that were cached or being fetched.
     pub hits: u64,
-    /// Lists that were not.
+    /// Those that were not.
     pub misses: u64,
-    /// Missed lists that were streamed.
+    /// Those of them that the cache had no cells for.
     pub streamed: u64,
-    /// Evicted lists.
+    /// Evicted lists or pages.
     pub evictions: u64,
-    /// Times a query waited for a list.
+    /// Times a query waited for a list or a page.
     pub waits: u64,
     /// Reads.
     pub reads: u64,
 }
 
 impl CacheCounters {
+    /// The counts since an earlier time.
+    pub(super) fn since(&self, earlier: &CacheCounters) -> CacheCounters {
+        CacheCounters {
+            hits: self.hits - earlier.hits,
+            misses: self.misses - earlier.misses,
+            streamed: self.streamed - earlier.streamed,
+            evictions: self.evictions - earlier.evictions,
+            waits: self.waits - earlier.waits,
+            reads: self.reads - earlier.reads,
+        }
+    }
+
     /// Misses as a share of all requests.
     pub fn miss_rate(&self) -> f64 {
         self.misses as f64 / (self.hits + self.misses).max(1) as f64

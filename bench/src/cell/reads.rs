@@ -3,10 +3,10 @@
 use super::{as_size, as_text};
 use crate::slow_tier::ReadDelay;
 use serde::{Deserialize, Serialize};
-use tierdex::cache::{Lookahead, PolicyKind};
-use tierdex::engine::{ExecutorOptions, MetaTier, Mode};
-use tierdex::index::Index;
-use tierdex::io::{EngineKind, EngineOptions, RegionKind, Size};
+use tierdex::cache::PolicyKind;
+use tierdex::engine::{EngineOptions, MetaTier};
+use tierdex::io::{EngineKind, RegionKind, Size};
+use tierdex_thesis::{FileReads, ListOptions, ListPolicy, Lookahead, Mode};
 
 /// How queries are answered. Sizes are texts, as flags write them: `50M`, `5%`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -115,8 +115,9 @@ pub struct ListReads {
     pub lookahead: Lookahead,
     /// Eviction policy.
     #[serde(default = "lru", with = "as_text")]
-    pub policy: PolicyKind,
-    /// Interface of reads.
+    pub policy: ListPolicy,
+    /// Interface of reads into the cache; modes without a cache read by `pread` if it is that, else mapped
+    /// files.
     #[serde(default = "auto", with = "as_text")]
     pub io: EngineKind,
     /// Whether the system reads ahead in files.
@@ -132,44 +133,50 @@ pub struct ListReads {
 
 impl EngineReads {
     /// The options of the engine.
-    pub(crate) fn options(&self, index: &Index, threads: usize, k: usize) -> ExecutorOptions {
-        let defaults = ExecutorOptions::default();
-        let options = ExecutorOptions {
-            policy: self.policy.unwrap_or(defaults.policy),
-            engine: EngineOptions { kind: self.io, depth: self.depth, direct: true },
-            threads,
-            dram: self.dram,
-            hits_max: k,
-            ..defaults
-        };
-        let cache = self.size.map(|size| (self.region.clone(), size));
-        options.complete(index, cache, self.meta_tier.clone())
+    pub(crate) fn options(&self, threads: usize, k: usize) -> EngineOptions {
+        let mut options = EngineOptions::new()
+            .threads(threads)
+            .hits_max(k)
+            .reads(self.io, self.depth)
+            .previews(false)
+            .growth(0);
+        if let Some(bytes) = self.dram {
+            options = options.dram(bytes);
+        }
+        if let Some(size) = self.size {
+            options = options.cache_size(self.region.clone(), size);
+        }
+        if let Some(tier) = &self.meta_tier {
+            options = options.meta_tier(tier.clone());
+        }
+        match self.policy {
+            Some(policy) => options.policy(policy),
+            None => options,
+        }
     }
 }
 
 impl ListReads {
     /// The options of the executor.
-    pub(crate) fn options(&self, threads: usize, k: usize) -> ExecutorOptions {
-        let kind = match self.io {
-            EngineKind::Auto | EngineKind::Uring if !self.mode.has_cache() => EngineKind::Mmap,
-            kind => kind,
-        };
-        ExecutorOptions {
+    pub(crate) fn options(&self, threads: usize, k: usize) -> ListOptions {
+        let file_reads = if self.io == EngineKind::Pread { FileReads::Pread } else { FileReads::Mapped };
+        ListOptions {
             mode: self.mode,
             region: self.region.clone(),
             size: self.size,
-            cache_in_budget: false,
             list_cell_bytes: self.segment as usize,
             policy: self.policy,
             lookahead: self.lookahead,
-            engine: EngineOptions { kind, depth: self.depth, direct: false },
+            lookahead_samples: self.samples,
+            read_engine: self.io,
+            read_depth: self.depth,
+            file_reads,
             kernel_readahead: self.readahead,
             threads,
             meta_tier: self.meta_tier.clone(),
             dram: self.dram,
             hits_max: k,
-            lookahead_samples: self.samples,
-            ..ExecutorOptions::default()
+            ..ListOptions::default()
         }
     }
 }
@@ -230,8 +237,8 @@ fn adaptive() -> Lookahead {
     Lookahead::Adaptive
 }
 
-fn lru() -> PolicyKind {
-    PolicyKind::Lru
+fn lru() -> ListPolicy {
+    ListPolicy::Lru
 }
 
 fn auto() -> EngineKind {

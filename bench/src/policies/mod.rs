@@ -20,8 +20,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
 use tierdex::cache::PolicyKind;
-use tierdex::engine::{Executor, ExecutorOptions, MetaTier, Mode};
-use tierdex::index::{Index, SearchHit, SearchOptions, Stop};
+use tierdex::engine::{Engine, EngineOptions, MetaTier, SearchRequest};
+use tierdex::index::{Index, SearchHit, Stop};
 use tierdex::io::{PAGE, RegionKind, Size};
 use tierdex::query::Query;
 pub use workload::Workload;
@@ -145,49 +145,43 @@ fn measure(
     (policy, pages): (PolicyKind, usize),
     mut see: impl FnMut(&[u64]),
 ) -> Result<Run> {
-    let options = ExecutorOptions {
-        mode: Mode::Direct,
-        region: RegionKind::Dram,
-        size: Size::Bytes(pages as u64 * PAGE),
-        policy,
-        meta_tier: MetaTier::Dram,
-        threads: 1,
+    let options = EngineOptions::new()
+        .cache_size(RegionKind::Dram, Size::Bytes(pages as u64 * PAGE))
+        .policy(policy)
+        .meta_tier(MetaTier::Dram)
+        .threads(1)
         // Pages that nobody requests would make the rates incomparable.
-        gap_pages: Some(0),
-        hits_max: flags.k,
-        ..ExecutorOptions::default()
-    };
-    let executor = Executor::new(index, &options)?;
-    let Some(frames) = executor.frames() else {
-        return Err(Error::Failed("the executor has no cache of pages".to_string()));
-    };
-    frames.record_requests();
-    let search = SearchOptions { k: flags.k, count: flags.matches, ..SearchOptions::default() };
+        .gap_pages(0)
+        .hits_max(flags.k);
+    let engine = Engine::new(index, &options)?;
+    let cache = engine.page_cache();
+    cache.record_requests();
+    let request = |query: &Query| SearchRequest::new(query.clone()).k(flags.k).count(flags.matches);
     let mut found = Vec::with_capacity(drawn.len());
     let mut pass = |numbers: &[usize]| -> Result<()> {
         let mut rest = numbers.iter();
         let next = || {
             stop.check().map_err(|_| Error::Interrupted)?;
-            Ok(rest.next().map(|number| set[*number].clone()))
+            Ok(rest.next().map(|number| request(&set[*number])))
         };
-        executor.run(next, &search, |_, answer| {
+        engine.run_ordered(next, |_, answer| {
             found.push(answer?.hits);
             Ok(())
         })
     };
     let (warming, measured) = drawn.split_at(warm);
     pass(warming)?;
-    let mut requests = frames.take_requests();
+    let mut requests = cache.take_requests();
     let warm_requests = requests.len();
-    let (before, start) = (frames.stats(), Instant::now());
+    let (before, start) = (cache.stats(), Instant::now());
     pass(measured)?;
-    let (after, seconds) = (frames.stats(), start.elapsed().as_secs_f64());
-    requests.extend(frames.take_requests());
+    let (after, seconds) = (cache.stats(), start.elapsed().as_secs_f64());
+    requests.extend(cache.take_requests());
     see(&requests);
     Ok(Run {
         hits: after.hits - before.hits,
         requests: (after.hits + after.misses) - (before.hits + before.misses),
-        belady_hits: belady::hits(&requests, warm_requests, frames.frames()),
+        belady_hits: belady::hits(&requests, warm_requests, cache.frames()),
         bytes: after.bytes_read - before.bytes_read,
         seconds,
         found,

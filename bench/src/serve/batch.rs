@@ -1,9 +1,8 @@
 //! Runs the lines of a file as a batch.
 
 use super::server::{Backend, Server, answer};
-use std::time::{Duration, Instant};
-use tierdex::engine::Executor;
-use tierdex::index::SearchResult;
+use std::time::Instant;
+use tierdex::engine::{Engine, Hits, SearchRequest};
 use tierdex::query::Query;
 use tierdex::{Error, Result};
 use tierdex_bench_protocol::{Batch, Command, LineResult};
@@ -17,22 +16,26 @@ pub(super) fn run(server: &Server<'_>, batch: &str) -> Result<String> {
             let answer = |line: &str| server.answer(line).map_err(|error| error.to_string());
             batch.answer(answer).map_err(Error::Failed)?
         }
-        // The executor has its own threads.
-        Backend::Executor(executor) => through_executor(server, executor, &batch.lines)?,
+        // The engine has its own threads.
+        Backend::Engine(engine) => through_engine(server, engine, &batch.lines)?,
     };
     batch.finish(results, start.elapsed().as_nanos()).map_err(Error::Failed)
 }
 
-/// Runs the lines as the query queue of an executor. A line is timed from the start of its evaluation.
-fn through_executor(server: &Server<'_>, executor: &Executor, lines: &[String]) -> Result<Vec<LineResult>> {
+/// Runs the lines as a batch of an engine. A line is timed from the start of its evaluation.
+fn through_engine(server: &Server<'_>, engine: &Engine, lines: &[String]) -> Result<Vec<LineResult>> {
     let Some((command, _)) = lines.first().and_then(|line| Command::parse(line)) else {
         return Ok((0..lines.len()).map(|line| LineResult { line, nanoseconds: 0, value: None }).collect());
     };
+    let options = server.options(command);
     let mut rest = lines.iter();
     let next = || {
         let Some(line) = rest.next() else { return Ok(None) };
         match Command::parse(line) {
-            Some((other, query)) if other == command => Query::parse(query, server.index.schema()).map(Some),
+            Some((other, query)) if other == command => {
+                let query = Query::parse(query, server.index.schema())?;
+                Ok(Some(SearchRequest::new(query).options(options)))
+            }
             _ => {
                 let word = line.split('\t').next().unwrap_or_default();
                 Err(Error::Usage(format!("`{word}` among lines of another command")))
@@ -40,12 +43,13 @@ fn through_executor(server: &Server<'_>, executor: &Executor, lines: &[String]) 
         }
     };
     let mut results = Vec::with_capacity(lines.len());
-    let record = |line, found: Result<(SearchResult, Duration)>| {
-        let (found, took) = found?;
-        let value = answer(command, found).value();
-        results.push(LineResult { line, nanoseconds: took.as_nanos() as u64, value });
+    let record = |line, hits: Result<Hits>| {
+        let hits = hits?;
+        let nanoseconds = hits.took.saturating_sub(hits.queued).as_nanos() as u64;
+        let value = answer(command, hits.into_result()).value();
+        results.push(LineResult { line, nanoseconds, value });
         Ok(())
     };
-    executor.run_timed(next, &server.options(command), record)?;
+    engine.run_ordered(next, record)?;
     Ok(results)
 }

@@ -1,8 +1,8 @@
-//! Evaluates one line of the protocol, from memory or through an executor.
+//! Evaluates one line of the protocol, from memory or through an engine.
 
 use crate::HeldIndex;
 use tierdex::Result;
-use tierdex::engine::Executor;
+use tierdex::engine::{Engine, Hits, Priority, SearchRequest};
 use tierdex::index::{Index, SearchOptions, SearchResult};
 use tierdex::query::Query;
 use tierdex::rank::Bm25;
@@ -16,10 +16,10 @@ pub(super) struct Server<'a> {
     pub(super) bm25: Bm25,
 }
 
-/// Evaluates queries: a searcher over an index in memory, or an executor that reads postings.
+/// Evaluates queries: a searcher over an index in memory, or an engine that reads postings.
 pub(super) enum Backend {
     Memory(HeldIndex),
-    Executor(Box<Executor>),
+    Engine(Engine),
 }
 
 /// The part of a search result that a command reports.
@@ -41,17 +41,9 @@ impl Server<'_> {
         let options = self.options(command);
         match &self.backend {
             Backend::Memory(held) => Ok(answer(command, held.search(&query, &options)?)),
-            Backend::Executor(executor) => {
-                let (mut query, mut result) = (Some(query), Ok(Answer::Unsupported));
-                let ended: Result<()> = executor.run(
-                    || Ok(query.take()),
-                    &options,
-                    |_, found| {
-                        result = found.map(|found| answer(command, found));
-                        Ok(())
-                    },
-                );
-                ended.and(result)
+            Backend::Engine(engine) => {
+                let request = SearchRequest::new(query).options(options).priority(Priority::Batch);
+                engine.search(request).map(Hits::into_result).map(|found| answer(command, found))
             }
         }
     }

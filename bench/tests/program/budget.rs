@@ -1,161 +1,170 @@
-//! The memory budget of batches in all read modes, enforced from outside: the command runs in a memory
-//! control group of 1.2 times the budget.
+//! The memory budget of cells in the read modes, enforced from outside: the process of a cell runs in a
+//! memory control group of 1.2 times the budget.
 
 use crate::workspace::control_group::ControlGroup;
 use crate::workspace::program;
-use std::fs;
-use std::process::Output;
+use serde_json::{Value, json};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
 
-fn bench(arguments: &[&str]) -> Output {
-    program(arguments.iter().copied()).output().unwrap()
-}
+const CACHE: u64 = 4 << 20;
 
-/// The words of a batch without the name of its run, which follows.
-fn batch(index: &str, queries: &str) -> Vec<String> {
-    let words = ["batch", index, "--syntax", "query", "--queries", queries, "-k", "50", "--run"];
-    words.map(str::to_string).to_vec()
-}
-
-fn assert_ok(output: &Output) -> String {
+fn generate(index: &Path, size: &str) {
+    let words = ["generate", "--out", index.to_str().unwrap()].into_iter().chain(size.split(' '));
+    let output = program(words).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Queries of a file, over an index.
+struct Queries {
+    index: PathBuf,
+    file: PathBuf,
+}
+
+impl Queries {
+    fn new(index: &Path, file: PathBuf, lines: impl Iterator<Item = String>) -> Queries {
+        fs::write(&file, lines.map(|line| line + "\n").collect::<String>()).unwrap();
+        Queries { index: index.to_path_buf(), file }
+    }
+
+    /// Measures a cell by `command`.
+    fn measure(&self, mut command: Command, reads: &Value, threads: usize) -> Output {
+        let cell = json!({
+            "index": self.index,
+            "queries": { "file": self.file },
+            "reads": reads,
+            "k": 50,
+            "count": true,
+            "threads": threads,
+        });
+        let input = self.file.with_added_extension("cell");
+        fs::write(&input, cell.to_string()).unwrap();
+        command.stdin(File::open(&input).unwrap()).output().unwrap()
+    }
+
+    /// The checksum of the hits, without a budget.
+    fn checksum(&self) -> Value {
+        let output = self.measure(program(["cell"]), &json!({ "by": "searcher" }), 1);
+        measurement(&output)["checksum"].clone()
+    }
+}
+
+fn measurement(output: &Output) -> Value {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
 }
 
 #[test]
-fn a_batch_within_a_budget_has_the_same_run_and_is_not_killed() {
+fn a_cell_within_a_budget_has_the_same_hits_and_is_not_killed() {
     const DRAM: u64 = 24 << 20;
-    const CACHE: u64 = 4 << 20;
     let dir = tempfile::tempdir().unwrap();
-    let path = |name: &str| dir.path().join(name).display().to_string();
-    let (index, queries, free, bound) = (path("index"), path("queries"), path("free"), path("bound"));
-    let size = ["--docs", "400000", "--postings", "40000000", "--vocabulary", "20000"];
-    assert_ok(&bench(&[&["generate"][..], &size, &["--out", &index]].concat()));
-    let lines = (0..150).map(|i| {
+    let index = dir.path().join("index");
+    generate(&index, "--docs 400000 --postings 40000000 --vocabulary 20000");
+    let query = |i: u32| {
         let term = |j: u32| format!("t{:07}", 1 + (i * 7 + j * 31) % (20 + 100 * j));
-        let query = match i % 5 {
+        match i % 5 {
             0 => term(0),
             1 => format!("+{} +{}", term(0), term(1)),
             2 => format!("{} {} {}", term(1), term(2), term(3)),
             // Large queries, whose buffers must not stay allocated.
             3 => (0..24).map(term).collect::<Vec<_>>().join(" "),
             _ => format!("+({} {}) +({} {})", term(40), term(50), term(1), term(60)),
-        };
-        format!("{i}\t{query}\n")
-    });
-    fs::write(&queries, lines.collect::<String>()).unwrap();
-    let ask = |run: &str| -> Vec<String> { [batch(&index, &queries), vec![run.to_string()]].concat() };
-    let words = ask(&free);
-    assert_ok(&bench(
-        &[&words.iter().map(String::as_str).collect::<Vec<_>>()[..], &["--mode", "base"]].concat(),
-    ));
-    let (dram, cache) = (DRAM.to_string(), format!("dram:{CACHE}"));
-    let shared = format!("file:/dev/shm/tierdex-budget-{}:{CACHE}", std::process::id());
-    // With the cache outside the budget, inside it, and in another region together with norms and page
-    // checksums.
-    for (limit, tier, flags) in [
-        (DRAM + DRAM / 5 + CACHE, "dram", &["--cache", &cache][..]),
-        (DRAM + DRAM / 5, "disk", &["--threads", "2", "--count"][..]),
-        (DRAM + DRAM / 5 + CACHE + (4 << 20), "disk", &["--cache", &shared][..]),
-    ] {
-        let Some(group) = ControlGroup::new("budget", limit) else {
-            eprintln!("skipped: no permission to create a memory control group");
-            break;
-        };
-        let words = ask(&bound);
-        let words = words.iter().map(String::as_str).chain(flags.iter().copied());
-        let words: Vec<&str> = words.chain(["--dram", &dram, "--meta-tier", tier, "--stats"]).collect();
-        let report = assert_ok(&group.run(&words));
-        assert!(report.contains(&format!("of {DRAM}")) && report.contains("hit rate"), "{report}");
-        let tiers =
-            if tier == "disk" { "dictionary and skip data on disk" } else { "skip data and norms on dram" };
-        assert!(report.contains(tiers), "{report}");
-        let row = |name: &str| report.lines().find(|line| line.contains(name)).unwrap_or_default();
-        for name in ["  norms", "  page checksums"] {
-            assert_eq!(row(name).contains("(in file:"), flags.contains(&shared.as_str()), "{report}");
         }
-        assert_eq!(group.kills(), 0);
-        assert!(fs::read(&bound).unwrap() == fs::read(&free).unwrap(), "the run differs: {report}");
+    };
+    let queries = Queries::new(&index, dir.path().join("queries"), (0..150).map(query));
+    let expected = queries.checksum();
+    let (dram, cache) = (DRAM.to_string(), CACHE.to_string());
+    let shared = format!("file:/dev/shm/tierdex-budget-{}", std::process::id());
+    let lists = |mode: &str, tier: &str, region: &str| {
+        json!({
+            "by": "lists", "mode": mode, "dram": dram, "size": cache, "meta-tier": tier, "region": region
+        })
+    };
+    // An engine with its cache outside the budget, inside it, and in another region together with norms and
+    // page checksums; mapped files, whose pages are reclaimed; and a cache of lists.
+    for (limit, threads, reads) in [
+        (DRAM + CACHE, 1, json!({ "by": "engine", "dram": dram, "size": cache, "meta-tier": "dram" })),
+        (DRAM, 2, json!({ "by": "engine", "dram": dram, "meta-tier": "disk" })),
+        (
+            DRAM + CACHE + (4 << 20),
+            1,
+            json!({ "by": "engine", "dram": dram, "size": cache, "meta-tier": "disk", "region": shared }),
+        ),
+        (DRAM, 1, lists("base", "disk", "dram")),
+        (DRAM + CACHE, 1, lists("hybrid-prefetch", "dram", "dram")),
+        (DRAM + CACHE + (4 << 20), 2, lists("hybrid-prefetch", "disk", &shared)),
+    ] {
+        let Some(group) = ControlGroup::new("budget", limit + DRAM / 5) else {
+            eprintln!("skipped: no permission to create a memory control group");
+            return;
+        };
+        let output = queries.measure(group.command(&["cell"]), &reads, threads);
+        assert_eq!(group.kills(), 0, "{reads}");
+        let measured = measurement(&output);
+        assert_eq!(measured["checksum"], expected, "{reads}");
+        assert!(measured["planned_bytes"].as_u64().unwrap() <= DRAM, "{reads}: {measured}");
+        let engine = measured["engine"].as_str().unwrap();
+        assert_eq!(engine == "mapped files", reads["mode"] == "base", "{engine}");
     }
-    // Mapped files: their pages are reclaimed, and the bits of verified pages are counted.
-    if let Some(group) = ControlGroup::new("mapped", DRAM + DRAM / 5) {
-        let words = ask(&bound);
-        let flags = ["--mode", "base", "--dram", &dram, "--meta-tier", "disk", "--stats"];
-        let words: Vec<&str> = words.iter().map(String::as_str).chain(flags).collect();
-        let report = assert_ok(&group.run(&words));
-        assert!(report.contains("  verified pages") && report.contains("mapped files"), "{report}");
-        assert_eq!(group.kills(), 0);
-        assert!(fs::read(&bound).unwrap() == fs::read(&free).unwrap(), "the run differs: {report}");
-    }
-    let rejected = bench(&["stats", &index, "--dram", "8M"]);
-    let error = String::from_utf8_lossy(&rejected.stderr);
-    assert_eq!(rejected.status.code(), Some(2), "{error}");
-    assert!(error.lines().last().unwrap().starts_with("tierdex: a budget of 8M of DRAM is too small"));
-    let rejected = bench(&["batch", &index, "--queries", &queries, "--run", &free, "--dram", "8M"]);
-    let error = String::from_utf8_lossy(&rejected.stderr);
-    assert!(rejected.status.code() == Some(2) && error.lines().count() == 1, "{error}");
-    assert!(error.contains("; `tierdex stats"), "{error}");
 }
 
 #[test]
 fn queries_of_many_terms_are_answered_or_rejected_within_a_budget() {
     let dir = tempfile::tempdir().unwrap();
-    let path = |name: &str| dir.path().join(name).display().to_string();
-    let (index, run) = (path("index"), path("run"));
-    let size = ["--docs", "200000", "--postings", "20000000", "--vocabulary", "20000"];
-    assert_ok(&bench(&[&["generate"][..], &size, &["--out", &index]].concat()));
-    // Enough queries for two threads, and the run without a budget.
-    let queries = |name: &str, terms: usize, (prefix, operator): (&str, &str)| {
+    let index = dir.path().join("index");
+    generate(&index, "--docs 200000 --postings 20000000 --vocabulary 20000");
+    // Enough queries for two threads, and their hits without a budget.
+    let queries = |name: &str, terms: usize, prefix: &str, operator: &str| {
         let term = |query: usize, term: usize| format!("{operator}t{:07}", 1 + 10 * query + term);
-        let line = |query| {
+        let line = |query: usize| {
             let terms: Vec<String> = (0..terms).map(|number| term(query, number)).collect();
-            format!("{query}\t{prefix}{}\n", terms.join(" "))
+            format!("{prefix}{}", terms.join(" "))
         };
-        fs::write(path(name), (0..6).map(line).collect::<String>()).unwrap();
-        let words = batch(&index, &path(name));
-        let free = path(&format!("{name}-free"));
-        let words_free = words.iter().chain([&free]).map(String::as_str).chain(["--mode", "base"]);
-        assert_ok(&bench(&words_free.collect::<Vec<_>>()));
-        (words, fs::read(free).unwrap())
+        let queries = Queries::new(&index, dir.path().join(name), (0..6).map(line));
+        let expected = queries.checksum();
+        (queries, expected)
     };
-    let usual = [queries("usual-any", 32, ("", "")), queries("usual-all", 32, ("", "+"))];
+    let usual = [queries("usual-any", 32, "", ""), queries("usual-all", 32, "", "+")];
     let many = [
-        queries("any", 1020, ("", "")),
-        queries("all", 1020, ("", "+")),
-        queries("without", 1020, ("t0019000 ", "-")),
+        queries("any", 1020, "", ""),
+        queries("all", 1020, "", "+"),
+        queries("without", 1020, "t0019000 ", "-"),
     ];
-    let check = |(words, free): &(Vec<String>, Vec<u8>), limit: u64, flags: &[&str]| {
+    let check = |(queries, expected): &(Queries, Value), limit: u64, reads: &Value| {
         let Some(group) = ControlGroup::new("many", limit) else {
             eprintln!("skipped: no permission to create a memory control group");
             return true;
         };
-        let words = words.iter().map(String::as_str).chain([&*run, "--threads", "2"]);
-        let output = group.run(&words.chain(flags.iter().copied()).collect::<Vec<_>>());
+        let output = queries.measure(group.command(&["cell"]), reads, 2);
         let error = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(group.kills(), 0, "{flags:?} {error}");
+        assert_eq!(group.kills(), 0, "{reads} {error}");
         match output.status.code() {
-            Some(0) => assert!(fs::read(&run).unwrap() == *free, "{flags:?}: the run differs"),
+            Some(0) => assert_eq!(measurement(&output)["checksum"], *expected, "{reads}"),
             code => {
-                assert_eq!((code, error.lines().count()), (Some(1), 1), "{flags:?} {error}");
-                assert!(error.contains(", query ") && error.contains("ask for fewer terms"), "{error}");
+                assert_eq!((code, error.lines().count()), (Some(1), 1), "{reads} {error}");
+                assert!(error.contains("ask for fewer terms"), "{error}");
             }
         }
         output.status.success()
     };
-    const CACHE: u64 = 4 << 20;
     for mode in ["base", "direct"] {
         for (tier, least) in [("disk", 16), ("dram", 24)] {
             for (budget, queries) in [(least, &usual[..]), (least, &many), (128, &many)] {
                 let dram: u64 = budget << 20;
-                let (text, cache) = (dram.to_string(), format!("dram:{CACHE}"));
-                let mut flags = vec!["--mode", mode, "--meta-tier", tier, "--dram", &text];
+                let mut reads = match mode {
+                    "direct" => json!({ "by": "engine" }),
+                    mode => json!({ "by": "lists", "mode": mode }),
+                };
+                (reads["meta-tier"], reads["dram"]) = (tier.into(), dram.to_string().into());
                 let mut limit = dram + dram / 5;
                 if budget == 128 && mode == "direct" {
-                    flags.extend(["--cache", &cache]);
+                    reads["size"] = CACHE.to_string().into();
                     limit += CACHE;
                 }
                 for query in queries {
-                    let answered = check(query, limit, &flags);
-                    assert!(answered || queries.len() > usual.len() && budget == least, "{flags:?}");
+                    let answered = check(query, limit, &reads);
+                    assert!(answered || queries.len() > usual.len() && budget == least, "{reads}");
                 }
             }
         }

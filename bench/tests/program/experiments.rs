@@ -181,6 +181,25 @@ fn the_server_answers_each_line_with_one_line() {
 }
 
 #[test]
+fn the_server_rejects_flags_of_a_held_index_beside_those_of_a_cache() {
+    let dir = tempfile::tempdir().unwrap();
+    index(&dir.path().join("i"), ["the cat"]);
+    for (flags, words) in [
+        ("--slow-tier 300 --dram 50M", "hold the whole index in memory"),
+        ("--keep-in dram --policy sieve", "hold the whole index in memory"),
+        ("--threads 2", "--threads needs an index on disk"),
+        ("--depth 5000", "--depth must be from 1 to 4096"),
+    ] {
+        fails(dir.path(), 2, &format!("serve i {flags}"), words);
+    }
+    for flags in
+        ["--policy sieve --depth 4", "--meta-tier disk --io pread", "--keep-in dram --slow-tier 10,50"]
+    {
+        assert_eq!(served(dir.path(), &format!("serve i {flags}"), b"COUNT\tcat\n"), ["READY", "1"]);
+    }
+}
+
+#[test]
 fn the_server_times_a_batch_of_lines() {
     let dir = tempfile::tempdir().unwrap();
     index(&dir.path().join("i"), (0..300).map(|id| format!("the word{id}")));
@@ -274,7 +293,7 @@ fn single_requests_are_timed_alone_and_beside_a_batch() {
         (2, "latency i --queries none.txt", "none.txt has no query"),
         (1, "latency i --queries missing.txt", "cannot read missing.txt"),
         (2, "latency i --queries q.txt --dram 1M", "is too small"),
-        (2, "latency i --queries q.txt --mode base", "--mode"),
+        (2, "latency i --queries q.txt --depth 0", "--depth must be from 1 to 4096"),
         (2, "latency i --queries q.txt --rates 100,0", "requests per second"),
         (2, "latency i --queries q.txt --rates 1e-30", "requests per second"),
     ] {

@@ -1,6 +1,5 @@
 //! The program `tierdex-bench`. Measured values are not checked.
 
-mod batch;
 mod budget;
 mod documents;
 mod experiments;
