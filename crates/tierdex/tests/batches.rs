@@ -40,8 +40,13 @@ fn run(
 ) {
     let mut source = queries.iter();
     let request = |query: &Query| SearchRequest::new(query.clone()).options(*search);
-    let run: Result<(), ()> =
-        engine.run_ordered(|| Ok(source.next().map(request)), |number, found| Ok(answer(number, found)));
+    let run: Result<(), ()> = engine.run_ordered(
+        || Ok(source.next().map(request)),
+        |number, found| {
+            answer(number, found);
+            Ok(())
+        },
+    );
     assert!(run.is_ok());
 }
 
