@@ -126,9 +126,8 @@ fn run_serve(arguments: &ServeArguments) -> Outcome {
             "--threads needs an index on disk, such as by --dram; in memory each batch names its threads";
         return Err(failure(Error::Usage(why.to_string())));
     }
-    if flags.held.is_given() && !in_memory {
-        let why = "--keep-in and --slow-tier hold the whole index in memory; omit them, or omit --dram, --cache and the \
-                   flags of reads";
+    if flags.slow_tier.is_some() && !in_memory {
+        let why = "--slow-tier is for an index in memory; omit it, or omit --dram, --cache, --keep-in and the flags of reads";
         return Err(failure(Error::Usage(why.to_string())));
     }
     let defaults = EngineOptions::new().threads(threads.map_or(0, NonZero::get)).hits_max(SERVED_HITS_MAX);

@@ -3,8 +3,7 @@
 use crate::Result;
 use crate::slow_tier::{ReadDelay, SlowTier};
 use clap::Args;
-use tierdex::index::Index;
-use tierdex::index::{SearchOptions, SearchResult, Searcher};
+use tierdex::index::{Index, SearchOptions, SearchResult, Searcher};
 use tierdex::io::RegionKind;
 use tierdex::query::Query;
 

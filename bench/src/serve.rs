@@ -18,13 +18,15 @@
 mod batch;
 mod server;
 
-use crate::{Error, HeldIndex, HeldIndexFlags, Result};
+use crate::slow_tier::ReadDelay;
+use crate::{Error, HeldIndex, Result};
 use clap::Args;
 use server::{Backend, Server};
 use std::io::{BufRead, Read, Write};
 use std::path::PathBuf;
 use tierdex::engine::{Engine, EngineOptions};
 use tierdex::index::Index;
+use tierdex::io::RegionKind;
 use tierdex::limits::{DEFAULT_B, DEFAULT_K1, QUERY_BYTES_MAX};
 use tierdex::rank::Bm25;
 
@@ -42,9 +44,9 @@ pub struct Flags {
     /// BM25 b: weight of the document length, 0 to 1
     #[arg(long, default_value_t = DEFAULT_B, allow_negative_numbers = true)]
     pub b: f64,
-    /// Memory of the index, without an engine.
-    #[command(flatten)]
-    pub held: HeldIndexFlags,
+    /// Emulate a slower memory tier for the lists of the index in memory, as `cache` does
+    #[arg(long, value_name = "NS[,GBPS]")]
+    pub slow_tier: Option<ReadDelay>,
 }
 
 /// Answers the lines of `input` until it ends: from memory, or through an engine if `engine` has its options.
@@ -61,10 +63,7 @@ pub fn run(
     let bm25 = Bm25::new(flags.k1, flags.b)?;
     let backend = match engine {
         Some(options) => Backend::Engine(Engine::new(index, options)?),
-        None => {
-            let held = &flags.held;
-            Backend::Memory(HeldIndex::load(index, &held.region(), held.slow_tier)?)
-        }
+        None => Backend::Memory(HeldIndex::load(index, &RegionKind::Dram, flags.slow_tier)?),
     };
     let server = Server { index, backend, exhaustive: flags.exhaustive, bm25 };
     say(output, "READY")?;

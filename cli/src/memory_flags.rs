@@ -24,22 +24,28 @@ pub struct MemoryFlags {
     /// --dram]
     #[arg(long, value_name = "REGION:SIZE", value_parser = cache)]
     pub cache: Option<(RegionKind, Size)>,
+    /// Hold the index in a memory region instead of a cache: dictionaries, skip data, posting lists, positions
+    /// and norms; ids and stored text stay on disk. REGION is as in --cache; dram counts towards --dram
+    #[arg(long, value_name = "REGION", conflicts_with = "cache")]
+    pub keep_in: Option<RegionKind>,
 }
 
 impl MemoryFlags {
     /// Whether no flag is given.
     pub fn is_default(&self) -> bool {
-        self.dram.is_none() && self.cache.is_none()
+        let MemoryFlags { dram, cache, keep_in } = self;
+        dram.is_none() && cache.is_none() && keep_in.is_none()
     }
 
     /// Options of an engine: `defaults` with the flags. The index is not refreshed, so no memory is reserved
     /// for later commits.
     pub fn options(&self, defaults: EngineOptions) -> EngineOptions {
         let options = self.dram.iter().fold(defaults.growth(0), |options, dram| options.dram(*dram));
-        match self.cache.clone() {
+        let options = match self.cache.clone() {
             Some((region, size)) => options.cache_size(region, size),
             None => options,
-        }
+        };
+        self.keep_in.iter().fold(options, |options, region| options.keep_in(region.clone()))
     }
 
     /// Starts an engine. Prints the reason for a fallback to a slower I/O engine if any flag is given or

@@ -43,7 +43,8 @@ fn printing_hits_keeps_to_the_smallest_accepted_budget() {
         vec!["search", &index, "fox", "-k", k, "--format", format, "--count"]
     };
     let batch = vec!["batch", &index, "--queries", &queries, "--run", &run, "-k", "5000"];
-    let commands = [search("1", "json"), search("20000", "json"), search("20000", "table"), batch];
+    let held = [&batch[..], &["--keep-in", "dram"]].concat();
+    let commands = [search("1", "json"), search("20000", "json"), search("20000", "table"), batch, held];
     for command in commands {
         let with = |dram: &str| -> Vec<String> {
             [&command[..], &["--dram", dram]].concat().iter().map(|word| word.to_string()).collect()

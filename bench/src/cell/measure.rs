@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 use tierdex::cache::CacheStats;
-use tierdex::engine::{Engine, Hits, SearchRequest};
+use tierdex::engine::{Engine, EngineOptions, Hits, SearchRequest};
 use tierdex::index::{Index, SearchHit, SearchOptions};
 use tierdex::io::PosixDisk;
 use tierdex::query::Query;
@@ -65,11 +65,13 @@ pub fn measure(cell: &Cell) -> Result<CellMeasurement> {
             run.by_searcher(&HeldIndex::load(&run.index, region, *slow_tier)?, recorder)?
         }
         Reads::HeldEngine { region, single } => {
-            run.index.keep_in(region)?;
             let reads = EngineReads { single: *single, ..EngineReads::default() };
-            run.by_engine(&reads, recorder)?
+            let options = reads.options(cell.threads, cell.k).keep_in(region.clone());
+            run.by_engine(&options, *single, recorder)?
         }
-        Reads::Engine(reads) => run.by_engine(reads, recorder)?,
+        Reads::Engine(reads) => {
+            run.by_engine(&reads.options(cell.threads, cell.k), reads.single, recorder)?
+        }
         Reads::Lists(reads) => {
             let executor = ListExecutor::new(&run.index, &reads.options(cell.threads, cell.k))?;
             run.by_executor(&executor, reads.samples, recorder)?
@@ -145,8 +147,14 @@ impl CellRun<'_> {
         Ok(measured.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn by_engine(&self, reads: &EngineReads, recorder: Option<Recorder>) -> Result<CellMeasurement> {
-        let engine = Engine::new(&self.index, &reads.options(self.cell.threads, self.cell.k))?;
+    /// If `single`, a query is submitted when the one before is answered.
+    fn by_engine(
+        &self,
+        options: &EngineOptions,
+        single: bool,
+        recorder: Option<Recorder>,
+    ) -> Result<CellMeasurement> {
+        let engine = Engine::new(&self.index, options)?;
         let repetition = || -> Result<Repetition> {
             let mut measured = Repetition::new(self.queries.len());
             let mut requests =
@@ -156,7 +164,7 @@ impl CellRun<'_> {
                 measured.record(number, &hits, self.matches(total.value()), took.saturating_sub(queued));
                 Ok(())
             };
-            match reads.single {
+            match single {
                 true => {
                     let mut answered = requests.enumerate();
                     answered.try_for_each(|(number, request)| record(number, engine.search(request)))?;

@@ -157,7 +157,8 @@ fn the_server_answers_each_line_with_one_line() {
     for arguments in [
         "serve i",
         "serve i --exhaustive",
-        "serve i --keep-in dram --slow-tier 10,50",
+        "serve i --slow-tier 10,50",
+        "serve i --keep-in dram --threads 1",
         "serve i --cache dram:1M --threads 1",
     ] {
         let answers = served(dir.path(), arguments, lines.as_bytes());
@@ -181,20 +182,19 @@ fn the_server_answers_each_line_with_one_line() {
 }
 
 #[test]
-fn the_server_rejects_flags_of_a_held_index_beside_those_of_a_cache() {
+fn the_server_rejects_a_slow_tier_beside_flags_of_an_engine() {
     let dir = tempfile::tempdir().unwrap();
     index(&dir.path().join("i"), ["the cat"]);
     for (flags, words) in [
-        ("--slow-tier 300 --dram 50M", "hold the whole index in memory"),
-        ("--keep-in dram --policy sieve", "hold the whole index in memory"),
+        ("--slow-tier 300 --dram 50M", "--slow-tier is for an index in memory"),
+        ("--keep-in dram --slow-tier 300", "--slow-tier is for an index in memory"),
+        ("--keep-in dram --cache dram:1M", "cannot be used with"),
         ("--threads 2", "--threads needs an index on disk"),
         ("--depth 5000", "--depth must be from 1 to 4096"),
     ] {
         fails(dir.path(), 2, &format!("serve i {flags}"), words);
     }
-    for flags in
-        ["--policy sieve --depth 4", "--meta-tier disk --io pread", "--keep-in dram --slow-tier 10,50"]
-    {
+    for flags in ["--policy sieve --depth 4", "--meta-tier disk --io pread", "--keep-in dram --dram 50M"] {
         assert_eq!(served(dir.path(), &format!("serve i {flags}"), b"COUNT\tcat\n"), ["READY", "1"]);
     }
 }

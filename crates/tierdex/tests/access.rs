@@ -30,6 +30,7 @@ fn answer(found: &SearchResult, count: bool) -> Answer {
 }
 
 /// An index, queries, and search options.
+#[derive(Clone)]
 struct Case {
     index: Index,
     texts: Vec<String>,
@@ -61,9 +62,13 @@ impl Case {
         assert_eq!(found, self.expected[number], "{how}: {} with {:?}", self.texts[number], self.search);
     }
 
-    /// Runs all queries in an engine.
+    /// Runs all queries in a new engine.
     fn execute(&self, options: &EngineOptions, how: &str) {
-        let engine = Engine::new(&self.index, options).unwrap();
+        self.ask(&Engine::new(&self.index, options).unwrap(), how);
+    }
+
+    /// Runs all queries in an engine.
+    fn ask(&self, engine: &Engine, how: &str) {
         let request = |query: &Query| SearchRequest::new(query.clone()).options(self.search);
         let (mut queries, mut answered) = (self.queries.iter(), 0);
         let run: Result<(), ()> = engine.run_ordered(
@@ -190,6 +195,34 @@ fn engines_with_any_cache_and_memory_tier_give_the_same_results() {
         }
     };
     assert_eq!(on_two_threads(cases.len(), run).len(), cases.len());
+}
+
+#[test]
+fn an_engine_that_holds_the_index_in_memory_reads_no_lists_and_gives_the_same_results() {
+    let disks = [
+        written(200, 1, Codec::Auto, memory()),
+        written(20_000, 3, Codec::Auto, memory()),
+        // Its documents are used in place.
+        written(20_000, 2, Codec::Raw, memory()),
+    ];
+    let tmpfs = tempfile::tempdir_in("/dev/shm").ok();
+    let file = tmpfs.as_ref().map(|dir| RegionKind::File(dir.path().join("index")));
+    for (disk, search) in disks.iter().flat_map(|disk| searches().map(|search| (disk, search))) {
+        let expected = Case::new(disk, 31, search);
+        for (region, threads) in [(Some(RegionKind::Dram), 1), (file.clone(), 3)] {
+            let Some(region) = region else { continue };
+            let case = Case { index: Index::open_on(disk.clone()).unwrap(), ..expected.clone() };
+            let options = EngineOptions::new().keep_in(region).threads(threads);
+            let engine = Engine::new(&case.index, &options).unwrap();
+            case.ask(&engine, "held in memory");
+            // Without hits, as their ids are on disk.
+            let read = engine.bytes_read();
+            for query in &case.queries {
+                engine.search(SearchRequest::new(query.clone()).k(0).count(true)).unwrap();
+            }
+            assert_eq!(engine.bytes_read(), read);
+        }
+    }
 }
 
 /// Canary: a different result makes the comparison fail.

@@ -328,6 +328,55 @@ fn metadata_of_a_new_segment_are_in_dram_if_the_region_cannot_be_allocated() {
 }
 
 #[test]
+fn an_index_in_dram_counts_towards_the_budget_and_later_commits_towards_the_growth() {
+    let (disk, lists) = (small(5, 3000), "posting lists and positions");
+    let index = Index::open_on(disk.clone()).unwrap();
+    let options = |dram: u64| EngineOptions::new().keep_in(RegionKind::Dram).threads(1).dram(dram);
+    let report = options(1 << 20).resolve(&index).memory_report(&index);
+    let row = report.rows.iter().find(|row| row.what == lists).unwrap();
+    assert!(row.bytes > 10_000 && row.region.is_none(), "{row:?}");
+    let least = report.least().unwrap();
+    let error = Engine::new(&index, &options(least - 1024)).err().unwrap().to_string();
+    assert!(error.contains("is too small") && !error.contains('\n'), "{error}");
+    assert!(Engine::new(&index, &options(least)).is_ok());
+    // Lists of later commits are read from disk if they exceed the growth.
+    for (growth, reads) in [(60 << 10, true), (4 << 20, false)] {
+        let index = Index::open_on(disk.clone()).unwrap();
+        let engine = Engine::new(&index, &options(least + (8 << 20)).growth(growth)).unwrap();
+        append(&disk, 6, 20_000, Merge::Keep);
+        assert!(engine.refresh().unwrap());
+        let read = engine.bytes_read();
+        // Without hits, as their ids are on disk.
+        engine.search(SearchRequest::new(parse(&index, "all w0")).k(0).count(true)).unwrap();
+        assert_eq!(engine.bytes_read() > read, reads, "{growth:?}");
+        let answer = search(&engine, "all w0").unwrap();
+        assert_eq!((answer.total.value(), bits(&answer.hits)), fresh(&disk, "all w0"));
+    }
+    let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+    let held = EngineOptions::new().keep_in(RegionKind::File(dir.path().join("region")));
+    let row = held.resolve(&index).memory_report(&index).rows.into_iter().find(|row| row.what == lists);
+    assert!(row.unwrap().region.unwrap().starts_with("file:"));
+}
+
+#[test]
+fn an_index_that_cannot_be_read_into_memory_is_an_error() {
+    let inner = small(3, 3000);
+    let read = |at| {
+        let disk = Arc::new(FaultDisk::new(inner.clone(), FaultPlan::none()));
+        let index = Index::open_on(disk.clone()).unwrap();
+        disk.arm(FaultPlan { class: OpClass::Read, at, effect: Effect::Error(5), repeat: Repeat::Once });
+        Engine::new(&index, &EngineOptions::new().keep_in(RegionKind::Dram).threads(1)).map(drop)
+    };
+    let failed = (1..40).filter_map(|at| read(at).err());
+    let errors: Vec<String> = failed.map(|error| error.to_string()).collect();
+    assert!(errors.len() > 5 && errors.iter().all(|error| error.starts_with("cannot read")), "{errors:?}");
+    let region = RegionKind::File("/none/region".into());
+    let index = Index::open_on(inner.clone()).unwrap();
+    let error = Engine::new(&index, &EngineOptions::new().keep_in(region)).err().unwrap().to_string();
+    assert!(error.contains("region file:/none/region") && !error.contains('\n'), "{error}");
+}
+
+#[test]
 fn a_failed_read_fails_only_the_requests_that_need_it() {
     let inner = small(3, 3000);
     let whole = Index::open_on(inner.clone()).unwrap();

@@ -209,7 +209,7 @@ fn use_index(disk: &MemDisk, random: &mut Random) -> Result<(), Error> {
 
 /// A batch with a cache, with resident or non-resident dictionary and skip data.
 fn batch(index: &Index, random: &mut Random) -> Result<(), Error> {
-    let meta = random.pick(&[MetaTier::Disk, MetaTier::Terms]).clone();
+    let meta = random.pick(&[MetaTier::Disk, MetaTier::Terms, MetaTier::Index(RegionKind::Dram)]).clone();
     let options = EngineOptions::new().dram(24 << 20).hits_max(10).gap_pages(2).meta_tier(meta);
     let engine = Engine::new(index, &options.threads(1).growth(0))?;
     let queries: Vec<Query> =

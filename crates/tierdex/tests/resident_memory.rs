@@ -49,7 +49,7 @@ fn a_large_segment_keeps_64_kib_in_dram_if_metadata_is_in_a_region() {
     let path = format!("/dev/shm/tierdex-resident-{}", std::process::id());
     let region = RegionKind::File(path.into());
     let disks = [segment(100, 2), segment(40_000, 20)];
-    for tier in [MetaTier::Region(region.clone()), MetaTier::Disk] {
+    for tier in [MetaTier::Region(region.clone()), MetaTier::Index(region.clone()), MetaTier::Disk] {
         let measure = |disk: &Arc<MemDisk>| engine_bytes(disk.clone(), tier.clone(), &region);
         let [(small, _), (large, in_region)] = [measure(&disks[0]), measure(&disks[1])];
         // In DRAM these would be found below.

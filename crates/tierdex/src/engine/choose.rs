@@ -22,6 +22,10 @@ const TERMS_CACHE_FACTOR: u64 = 3;
 const CACHE_BYTES_MAX: u64 = 64 << 20;
 const CACHE_DIVISOR: u64 = 10;
 
+/// Default cache size beside an index that is held in memory, at most: for segments of later commits that are
+/// not.
+const HELD_CACHE_BYTES: u64 = 1 << 20;
+
 /// Default of [`EngineOptions::growth`]: these bytes, and those of the index with dictionaries and skip data
 /// on disk.
 const GROWTH_BYTES_MIN: u64 = 1 << 20;
@@ -36,7 +40,7 @@ impl EngineOptions {
     /// 2. The cache is in DRAM. With a budget it takes the rest of the budget; without one 64 MiB, or a
     ///    tenth of all documents and frequencies if that is more, but at most all of these and at most a
     ///    quarter of the available memory. [`EngineOptions::cache`] overrides this; such a cache does not
-    ///    count towards the budget.
+    ///    count towards the budget. Beside an index that is held in memory it has 1 MiB.
     /// 3. There is a thread for each processor, unless [`EngineOptions::threads`] is set.
     #[doc(hidden)]
     pub fn resolve(&self, index: &Index) -> EngineSettings {
@@ -105,7 +109,10 @@ fn left(index: &Index, settings: &EngineSettings, quarter: u64) -> Option<u64> {
 }
 
 fn default_cache_bytes(index: &Index, settings: &EngineSettings, quarter: u64) -> u64 {
-    let postings = index.postings_bytes();
+    let postings = match settings.meta_tier {
+        MetaTier::Index(_) => HELD_CACHE_BYTES,
+        _ => index.postings_bytes(),
+    };
     let wanted = match settings.dram {
         None => postings.min(CACHE_BYTES_MAX.max(postings / CACHE_DIVISOR)),
         Some(_) => postings,

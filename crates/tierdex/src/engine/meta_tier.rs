@@ -20,6 +20,9 @@ pub enum MetaTier {
     Dram,
     /// All of them are in a region of this kind.
     Region(RegionKind),
+    /// The whole index but ids and stored text is in a region of this kind; in DRAM it counts towards the
+    /// budget. Lists are used where they are.
+    Index(RegionKind),
 }
 
 impl MetaTier {
@@ -36,6 +39,7 @@ impl fmt::Display for MetaTier {
             MetaTier::Terms => f.write_str("terms"),
             MetaTier::Dram => f.write_str("dram"),
             MetaTier::Region(kind) => kind.fmt(f),
+            MetaTier::Index(kind) => write!(f, "index:{kind}"),
         }
     }
 }
@@ -59,7 +63,7 @@ impl FromStr for MetaTier {
 #[derive(Clone, Debug)]
 pub struct MetadataLocation {
     pub tier: MetaTier,
-    /// The region of norms and page checksums, and of dictionaries and skip data if `tier` is a region;
+    /// The region of norms and page checksums, and of all else that is resident if `tier` names a region;
     /// `None`: DRAM.
     pub region: Option<RegionKind>,
 }
@@ -74,8 +78,14 @@ impl MetadataLocation {
             }
             MetaTier::Dram => None,
             MetaTier::Region(kind) => Some(kind.clone()),
+            MetaTier::Index(kind) => Some(kind.clone()).filter(|kind| *kind != RegionKind::Dram),
         };
         MetadataLocation { tier, region }
+    }
+
+    /// Whether dictionaries and skip data are in the region.
+    pub(super) fn is_whole_region(&self) -> bool {
+        self.region.is_some() && matches!(self.tier, MetaTier::Region(_) | MetaTier::Index(_))
     }
 }
 
@@ -85,6 +95,7 @@ impl fmt::Display for MetadataLocation {
         match &self.tier {
             MetaTier::Disk => write!(f, "dictionary and skip data on disk, norms on {norms}"),
             MetaTier::Terms => write!(f, "dictionary on dram, skip data on disk, norms on {norms}"),
+            MetaTier::Index(kind) => write!(f, "the index in {kind}"),
             tier => write!(f, "dictionary, skip data and norms on {tier}"),
         }
     }

@@ -106,6 +106,22 @@ impl EngineOptions {
         self
     }
 
+    /// Holds the index in a memory region: dictionaries, skip data, posting lists, positions and norms. Queries
+    /// then read nothing from disk, and use lists where they are; ids and stored text of hits are read from
+    /// disk. In DRAM the index counts towards the budget. Of later commits, what exceeds
+    /// [`EngineOptions::growth`] is read from disk through a small cache.
+    ///
+    /// ```
+    /// use tierdex::{EngineOptions, RegionKind};
+    ///
+    /// let options = EngineOptions::new().keep_in(RegionKind::Hugetlb);
+    /// ```
+    #[must_use]
+    pub fn keep_in(mut self, region: RegionKind) -> EngineOptions {
+        self.meta_tier = Some(MetaTier::Index(region));
+        self
+    }
+
     /// Sets the memory region of the cache, and its size, which may be a part of all blocks of document
     /// numbers and frequencies of the first commit.
     #[doc(hidden)]

@@ -13,6 +13,8 @@ pub struct ResidentSizes {
     pub terms: u64,
     /// Skip data.
     pub skips: u64,
+    /// Documents, frequencies and positions, resident if the whole index is.
+    pub lists: u64,
     /// Lengths of documents.
     pub norms: u64,
     /// Page indexes of dictionaries.
@@ -50,6 +52,8 @@ impl ResidentSizes {
     fn add_field(&mut self, field: &FieldReader) {
         self.terms += Arena::allocation_bytes(payload_bytes(field.terms().file()));
         self.skips += Arena::allocation_bytes(payload_bytes(field.skips()));
+        let lists = [Some(field.postings()), field.positions()].into_iter().flatten();
+        self.lists += lists.map(|file| Arena::allocation_bytes(payload_bytes(file))).sum::<u64>();
         self.term_index += field.terms().index_memory();
         self.restart_keys += field.terms().restart_keys_memory();
         self.norms += Arena::allocation_bytes(payload_bytes(field.norms_file()));
@@ -58,7 +62,7 @@ impl ResidentSizes {
     /// The parts in memory with the metadata in this location, without the index of external ids.
     pub fn rows(&self, location: &MetadataLocation) -> Vec<MemoryUse> {
         let region = location.region.as_ref().map(|kind| kind.to_string());
-        let of_tier = region.clone().filter(|_| matches!(location.tier, MetaTier::Region(_)));
+        let of_tier = region.clone().filter(|_| location.is_whole_region());
         let row = |what, bytes, region: &Option<String>| MemoryUse::new(what, bytes, region.clone());
         let mut rows = vec![
             row("page index of dictionaries", self.term_index, &region),
@@ -71,27 +75,38 @@ impl ResidentSizes {
         if location.tier.keeps_skips() {
             rows.push(row("skip data and short lists", self.skips, &of_tier));
         }
+        if matches!(location.tier, MetaTier::Index(_)) {
+            rows.push(row("posting lists and positions", self.lists, &of_tier));
+        }
         rows.push(row("norms", self.norms, &region));
         rows
     }
 
     /// Bytes of DRAM with the metadata in this location.
     pub fn in_dram(&self, location: &MetadataLocation) -> u64 {
-        let lists = match location.tier {
-            MetaTier::Disk | MetaTier::Region(_) => 0,
-            MetaTier::Terms => self.terms + self.restart_keys,
-            MetaTier::Dram => self.terms + self.restart_keys + self.skips,
-        };
-        self.id_index + lists + if location.region.is_none() { self.always() } else { 0 }
+        let of_tier = if location.is_whole_region() { 0 } else { self.of_tier(location) };
+        self.id_index + of_tier + if location.region.is_none() { self.always() } else { 0 }
     }
 
     /// Bytes of the region of this location, if there is one.
     pub fn in_region(&self, location: &MetadataLocation) -> u64 {
-        let lists = match location.tier {
-            MetaTier::Region(_) => self.terms + self.restart_keys + self.skips,
-            MetaTier::Disk | MetaTier::Terms | MetaTier::Dram => 0,
-        };
-        lists + self.always()
+        self.always() + if location.is_whole_region() { self.of_tier(location) } else { 0 }
+    }
+
+    /// Bytes of all that is resident, in one allocation.
+    pub(super) fn in_one_region(&self, location: &MetadataLocation) -> u64 {
+        self.always() + self.of_tier(location)
+    }
+
+    /// Bytes that are resident in the tier of this location, without those of every tier.
+    fn of_tier(&self, location: &MetadataLocation) -> u64 {
+        let terms = self.terms + self.restart_keys;
+        match location.tier {
+            MetaTier::Disk => 0,
+            MetaTier::Terms => terms,
+            MetaTier::Dram | MetaTier::Region(_) => terms + self.skips,
+            MetaTier::Index(_) => terms + self.skips + self.lists,
+        }
     }
 
     /// Bytes that are resident in every tier, in the region if there is one.

@@ -8,10 +8,11 @@
 use super::meta_tier::{MetaTier, MetadataLocation};
 use super::resident_sizes::ResidentSizes;
 use super::settings::EngineSettings;
+use crate::cursor::verify_uncompressed;
 use crate::error::{Error, Result};
 use crate::index::{HitIds, Index, SearchHit, Searcher};
 use crate::schema::Schema;
-use crate::segment::read::{Segment, StoredDocument};
+use crate::segment::read::{FILES, Segment, StoredDocument};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tierdex_cache::PageCache;
 use tierdex_io::{Arena, Region, RegionKind, SealedFile};
@@ -182,10 +183,15 @@ impl ResidentSegment {
     ) -> Result<Arc<ResidentSegment>> {
         let sizes = ResidentSizes::of_segment(segment);
         let preferred = &budget.location;
-        // First without skip data, then without dictionaries too.
+        // First without lists if the whole index is held, then without skip data, then without dictionaries.
         let with_tier = |tier| MetadataLocation { tier, region: budget.cache_region.clone() };
         let in_dram = |tier| MetadataLocation { tier, region: None };
-        let all = [preferred.clone(), with_tier(MetaTier::Terms), with_tier(MetaTier::Disk)];
+        let all = [
+            preferred.clone(),
+            in_dram(MetaTier::Dram),
+            with_tier(MetaTier::Terms),
+            with_tier(MetaTier::Disk),
+        ];
         let all = all.into_iter().filter(|location| sizes.in_dram(location) <= sizes.in_dram(preferred));
         let if_no_region = [in_dram(MetaTier::Terms), in_dram(MetaTier::Disk)];
         let segments = std::slice::from_ref(segment);
@@ -236,19 +242,31 @@ pub fn load_metadata(segments: &[Arc<Segment>], location: &MetadataLocation) -> 
     load_into(segments, location, arena(segments, location)?)
 }
 
-/// Allocates the region of the metadata of segments; `None` if it is in DRAM.
+/// Allocates the region of the metadata of segments; `None` if it is in DRAM. A whole index is in a region of
+/// its own in DRAM too, so that small segments share huge pages.
 fn arena(segments: &[Arc<Segment>], location: &MetadataLocation) -> Result<Option<Arena>> {
-    let Some(kind) = &location.region else { return Ok(None) };
-    let sizes = segments.iter().map(|segment| ResidentSizes::of_segment(segment).in_region(location));
-    Ok(Some(Arena::new(Region::new(kind, sizes.sum::<u64>().max(1))?)))
+    let bytes = |of: &dyn Fn(ResidentSizes) -> u64| {
+        segments.iter().map(|segment| of(ResidentSizes::of_segment(segment))).sum::<u64>().max(1)
+    };
+    let (kind, bytes) = match (&location.tier, &location.region) {
+        (MetaTier::Index(kind), _) => (kind, bytes(&|sizes| sizes.in_one_region(location))),
+        (_, Some(kind)) => (kind, bytes(&|sizes| sizes.in_region(location))),
+        (_, None) => return Ok(None),
+    };
+    Ok(Some(Arena::new(Region::new(kind, bytes)?)))
 }
 
 fn load_into(segments: &[Arc<Segment>], location: &MetadataLocation, mut arena: Option<Arena>) -> Result<()> {
     for segment in segments {
         // First, because it loads the page checksums with which the other files are checked.
         segment.prepare(arena.as_mut())?;
+        if let (MetaTier::Index(_), Some(arena)) = (&location.tier, &mut arena) {
+            segment.keep_in_memory(arena)?;
+            segment.fields().iter().try_for_each(|field| verify_uncompressed(field, &FILES))?;
+            continue;
+        }
         // Dictionaries and skip data are in the region only if it is the tier.
-        let mut lists = arena.as_mut().filter(|_| matches!(location.tier, MetaTier::Region(_)));
+        let mut lists = arena.as_mut().filter(|_| location.is_whole_region());
         if location.tier != MetaTier::Disk {
             segment.keep_terms(lists.as_deref_mut())?;
         }
