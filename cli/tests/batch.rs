@@ -30,7 +30,7 @@ fn batches_write_trec_runs() {
     let output = workspace.run("batch many --queries q.tsv --run cached.trec -k 50 --cache dram:64K --stats");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && said.contains("pages: ") && said.contains("hit rate"), "{said}");
-    assert!(said.starts_with("tierdex: dictionary, skip data and norms on dram, cache dram:64K,"), "{said}");
+    assert!(said.starts_with("dictionary, skip data and norms on dram, cache dram:64K,"), "{said}");
     assert!(!said.contains(" 0 fetched"), "{said}");
     let [plain, cached] =
         ["plain.trec", "cached.trec"].map(|run| std::fs::read(workspace.path(run)).unwrap());

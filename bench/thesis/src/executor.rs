@@ -232,11 +232,6 @@ impl ListExecutor {
         &self.report
     }
 
-    /// Reads ids, titles and texts of hits.
-    pub fn searcher(&self) -> &Searcher {
-        &self.searcher
-    }
-
     /// Evaluates queries until the queue ends.
     fn work<S, A, E>(
         &self,

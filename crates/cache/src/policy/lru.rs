@@ -1,4 +1,5 @@
-//! LRU: evicts the entry that was not used for the longest time, the policy of the APCache thesis (section 7.2.3).
+//! LRU: evicts the entry that was not used for the longest time, the policy of the APCache thesis (section
+//! 7.2.3).
 
 use super::entry_list::{EntryList, Neighbours};
 use super::eviction::Policy;
