@@ -24,8 +24,9 @@ pub struct MemoryFlags {
     /// --dram]
     #[arg(long, value_name = "REGION:SIZE", value_parser = cache)]
     pub cache: Option<(RegionKind, Size)>,
-    /// Hold the index in a memory region instead of a cache: dictionaries, skip data, posting lists, positions
-    /// and norms; ids and stored text stay on disk. REGION is as in --cache; dram counts towards --dram
+    /// Hold the index in a memory region instead of a cache: dictionaries, skip data, posting lists,
+    /// positions and norms; ids and stored text stay on disk. REGION is as in --cache; dram counts towards
+    /// --dram
     #[arg(long, value_name = "REGION", conflicts_with = "cache")]
     pub keep_in: Option<RegionKind>,
 }

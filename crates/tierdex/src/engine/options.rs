@@ -106,10 +106,10 @@ impl EngineOptions {
         self
     }
 
-    /// Holds the index in a memory region: dictionaries, skip data, posting lists, positions and norms. Queries
-    /// then read nothing from disk, and use lists where they are; ids and stored text of hits are read from
-    /// disk. In DRAM the index counts towards the budget. Of later commits, what exceeds
-    /// [`EngineOptions::growth`] is read from disk through a small cache.
+    /// Holds the index in a memory region: dictionaries, skip data, posting lists, positions and norms.
+    /// Queries then use lists where they are; only ids and stored text of hits are read from disk. In DRAM
+    /// the index counts towards the budget. Of later commits, what exceeds [`EngineOptions::growth`] is read
+    /// from disk through a small cache.
     ///
     /// ```
     /// use tierdex::{EngineOptions, RegionKind};
