@@ -4,6 +4,7 @@
 //! A segment stores the largest share of each block for the default parameters and its own average length.
 //! It bounds the shares for any other parameters and average too.
 
+use super::tuning::LOOSE_BOUNDS;
 use crate::limits::{DEFAULT_B, DEFAULT_K1};
 use crate::rank::LengthNorms;
 
@@ -12,10 +13,6 @@ const UNITS: f32 = 65535.0;
 
 /// Relative reduction of the coefficients, so that rounding never makes a bound too small.
 const MARGIN: f64 = 1e-6;
-
-/// If the constant parts of `k`, stored and in ranking, differ by more than this, bounds are so loose that
-/// decoding impacts pays.
-const LOOSE: f64 = 0.05;
 
 /// Turns the largest share that is stored for a block into an upper bound of its shares in ranking.
 ///
@@ -39,7 +36,7 @@ pub struct ShareBounds {
     offset: f32,
     /// The same if positive, else 0.
     positive_offset: f32,
-    /// Whether the bounds are tight: the constant parts of `k` differ by less than [`LOOSE`].
+    /// Whether the bounds are tight: the constant parts of `k` differ by less than [`LOOSE_BOUNDS`].
     pub is_tight: bool,
 }
 
@@ -56,7 +53,7 @@ impl ShareBounds {
             slope: (slope * (1.0 - MARGIN)) as f32,
             offset: offset.min(0.0) as f32,
             positive_offset: offset.max(0.0) as f32,
-            is_tight: offset.abs() < LOOSE,
+            is_tight: offset.abs() < LOOSE_BOUNDS,
         }
     }
 

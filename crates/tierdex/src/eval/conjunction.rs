@@ -13,14 +13,11 @@ use super::refine::Refiners;
 use super::refinement::{Refine, Refinement};
 use super::search::Search;
 use super::term::Term;
-use super::tuning::WINDOW;
+use super::tuning::{LEAD_BLOCKS_AHEAD_MAX, WINDOW};
 use crate::cursor::NO_DOCUMENT;
 use crate::error::Result;
 use crate::limits::BLOCK;
 use std::collections::VecDeque;
-
-/// Maximum blocks of the lead that are prefetched at a time.
-const AHEAD_MAX: usize = 1 << 10;
 
 /// A required clause.
 pub(super) struct Required<'n, 'a> {
@@ -139,7 +136,7 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
             if prefetched || block == from {
                 self.ahead.push_back((block, bound));
             }
-            if !prefetched || self.ahead.len() == AHEAD_MAX {
+            if !prefetched || self.ahead.len() == LEAD_BLOCKS_AHEAD_MAX {
                 return Ok(if prefetched { block + 1 } else { block.max(from + 1) });
             }
         }

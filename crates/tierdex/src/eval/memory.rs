@@ -7,10 +7,10 @@
 //! each holds one block.
 
 use super::phrase::{PHRASE_BYTES, PHRASE_TERM_BYTES};
-use super::scratch::{KEYS_KEPT, LISTS_KEPT, RANGE_BYTES};
+use super::scratch::RANGE_BYTES;
 use super::small_merge::is_small;
 use super::term::TERM_BYTES;
-use super::tuning::SUPERBLOCKS_ORDERED;
+use super::tuning::{KEYS_KEPT, LISTS_KEPT, SUPERBLOCKS_ORDERED};
 use crate::cursor::{IN_ORDER_BYTES, POSITIONS_BUFFER};
 use crate::limits::{BLOCK, FIELD_TOKENS_MAX, SUPERBLOCK};
 use crate::query::plan::{Leaf, PlanNode, QueryPlan};

@@ -16,17 +16,13 @@ use super::refinement::{Refine, Refinement};
 use super::scratch::Scratch;
 use super::slop::Alignments;
 use super::term::Term;
+use super::tuning::PHRASE_TERMS_LOOKED_UP_FIRST;
 use super::window::{Bits, ScoreWindow};
 use crate::cursor::{NO_DOCUMENT, POSITIONS_BYTES, PositionsReader};
 use crate::error::Result;
 use crate::limits::BLOCK;
 use crate::rank::TermScorer;
 use crate::segment::read::{BlockSource, FieldReader, Norms};
-
-/// Number of terms in whose lists candidates are looked up before positions are read, without slop. Few
-/// documents that contain two terms contain them at the right distance, and only those are looked up in the
-/// other lists.
-const FOUND_FIRST: usize = 2;
 
 /// Maximum bytes of a phrase, beside its terms.
 pub(super) const PHRASE_BYTES: usize =
@@ -69,7 +65,8 @@ impl<'a> Phrase<'a> {
         });
         let mut terms: Vec<PhraseTerm<'a>> = terms.collect();
         terms.sort_by_key(|term| term.term.documents);
-        let looked_up_first = if alignments.slop() == 0 { terms.len().min(FOUND_FIRST) } else { terms.len() };
+        let looked_up_first =
+            if alignments.slop() == 0 { terms.len().min(PHRASE_TERMS_LOOKED_UP_FIRST) } else { terms.len() };
         Ok(Phrase {
             terms,
             looked_up_first,

@@ -1,7 +1,7 @@
 //! Ranges of documents, given by their first and last document: alignment, restriction of a list,
 //! prefetching.
 
-use super::tuning::WINDOW;
+use super::tuning::PREFETCHED_TOGETHER;
 use crate::cursor::NO_DOCUMENT;
 use crate::error::Result;
 
@@ -25,9 +25,6 @@ pub(super) fn prefetch_ahead(
     }
     Ok(NO_DOCUMENT)
 }
-
-/// Documents per call of `prefetch`.
-const PREFETCHED_TOGETHER: u32 = 8 * WINDOW as u32;
 
 /// The range from `first` of at most `size` documents from its origin on, before `end`.
 pub(super) fn range_from(first: u32, size: usize, end: u32) -> (u32, u32) {

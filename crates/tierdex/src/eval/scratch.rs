@@ -2,16 +2,10 @@
 
 use super::batch::CandidateBatch;
 use super::buffers::TermBuffers;
-use super::tuning::{COUNTED, WINDOW};
+use super::tuning::{COUNTED, KEYS_KEPT, LISTS_KEPT, WINDOW};
 use super::window::{Bits, ScoreWindow};
 use crate::cursor::DecodedBlock;
 use crate::limits::BLOCK;
-
-/// Maximum number of list buffers retained for the next query.
-pub const LISTS_KEPT: usize = 8;
-
-/// Maximum sort keys retained for the next query.
-pub const KEYS_KEPT: usize = 1 << 11;
 
 /// Scratch buffers for lists, windows, bitsets and batches.
 #[derive(Default)]

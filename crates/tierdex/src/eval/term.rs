@@ -7,6 +7,7 @@ use super::bounds::ShareBounds;
 use super::buffers::TermBuffers;
 use super::range::within;
 use super::scratch::Scratch;
+use super::tuning::ENTRIES_READ;
 use super::window::{Bits, ScoreWindow};
 use crate::bytes::View;
 use crate::cursor::{BlockCounts, DecodedBlock, LIST_BYTES, NO_DOCUMENT, ScatteredBlocks};
@@ -17,9 +18,6 @@ use crate::segment::read::{BlockList, BlockSource, FieldReader, Norms, RecordPar
 use crate::transform::impact::{self, BLOCK_IMPACT_BYTES_MAX, Impact};
 use std::ops::Range;
 use tierdex_codec::{count_ones, values_at_least};
-
-/// Maximum number of entries of skip data that are read together.
-const ENTRIES_READ: usize = 64;
 
 /// Maximum bytes of the bitmap of a block.
 const BITMAP_BYTES_MAX: usize = 4 * BLOCK;

@@ -77,3 +77,27 @@ pub(super) const LOOKED_UP_BLOCKS: usize = 256;
 /// Maximum blocks of a non-essential list per block of the essential lists for which blocks are prefetched
 /// before the candidates are known.
 pub(super) const CANDIDATE_BLOCKS: usize = 16;
+
+/// Maximum blocks of the lead of a conjunction that are prefetched at a time.
+pub(super) const LEAD_BLOCKS_AHEAD_MAX: usize = 1 << 10;
+
+/// Documents whose blocks are prefetched together, several windows.
+pub(super) const PREFETCHED_TOGETHER: u32 = 8 * WINDOW as u32;
+
+/// Number of terms of a phrase in whose lists candidates are looked up before positions are read, without
+/// slop. Few documents that contain two terms contain them at the right distance, and only those are looked
+/// up in the other lists.
+pub(super) const PHRASE_TERMS_LOOKED_UP_FIRST: usize = 2;
+
+/// If the constant parts of `k`, stored and in ranking, differ by more than this, bounds from stored shares
+/// are so loose that decoding impacts pays.
+pub(super) const LOOSE_BOUNDS: f64 = 0.05;
+
+/// Maximum number of entries of skip data that are read together.
+pub(super) const ENTRIES_READ: usize = 64;
+
+/// Maximum number of list buffers retained for the next query.
+pub(super) const LISTS_KEPT: usize = 8;
+
+/// Maximum sort keys retained for the next query.
+pub(super) const KEYS_KEPT: usize = 1 << 11;
