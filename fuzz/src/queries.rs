@@ -5,7 +5,9 @@
 
 use std::sync::{Arc, OnceLock};
 use tierdex::Result;
-use tierdex::index::{Index, IndexWriter, Merge, OpenMode, SearchOptions, SearchResult, WriterOptions};
+use tierdex::index::{
+    Index, IndexWriter, Merge, OpenMode, SearchOptions, SearchResult, Tuning, WriterOptions,
+};
 use tierdex::io::MemDisk;
 use tierdex::query::Query;
 use tierdex::rank::{Bm25, Scorer};
@@ -22,6 +24,10 @@ const PIECES: [&str; 48] = [
     "every",
 ];
 
+/// Sizes with which the lists are evaluated like long ones.
+const SMALL: Tuning =
+    Tuning { superblocks_ordered: 1, head_record_bytes_min: 1 << 7, impact_record_bytes_max: 1 << 9 };
+
 const RANKINGS: [Scorer; 4] = [
     Scorer::Bm25(Bm25 { k1: 1.2, b: 0.75 }),
     Scorer::Bm25(Bm25 { k1: 0.9, b: 0.4 }),
@@ -32,7 +38,7 @@ const RANKINGS: [Scorer; 4] = [
 /// Evaluates the query in the bytes with pruning and exhaustively; returns whether a document matches.
 ///
 /// ```text
-/// [number of hits less 1] [ranking in two bits, divided or not in one, pieces or text in one] the query
+/// [number of hits less 1] [ranking in two bits; divided, text, small tuning in one bit each] the query
 /// ```
 ///
 /// # Panics
@@ -50,16 +56,17 @@ pub fn queries(data: &[u8]) -> bool {
         Err(_) => Query::parse_lenient(&text, index.schema()).0,
     };
     let scorer = RANKINGS[usize::from(kind % 4)];
-    let exhaustive = SearchOptions { k, scorer, exhaustive: true, count: true, ids: false };
+    let exhaustive = SearchOptions { k, scorer, exhaustive: true, count: true, ..SearchOptions::default() };
     let searcher = index.searcher();
     let all = searcher.search(&query, &exhaustive);
+    let tuning = if kind >> 4 & 1 == 1 { SMALL } else { Tuning::default() };
     // Divide the remaining documents after each checkpoint, or never.
     let divides = kind >> 2 & 1 == 1;
     let cut = |rest: std::ops::Range<u32>| divides.then_some(rest.start + rest.len() as u32 / 2);
     for (k, count) in [(k, false), (k, true), (0, true)] {
         let found = searcher.search_divided(
             &query,
-            &SearchOptions { k, scorer, exhaustive: false, count, ids: false },
+            &SearchOptions { k, scorer, count, tuning, ..SearchOptions::default() },
             cut,
         );
         compare(&found, &all, (k, count), &text);

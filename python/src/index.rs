@@ -162,7 +162,7 @@ impl Ranking {
         field: Option<Text>,
     ) -> PyResult<Ranking> {
         let options =
-            SearchOptions { k, scorer: scorer(py, name, k1, b)?, exhaustive: false, count, ids: true };
+            SearchOptions { k, scorer: scorer(py, name, k1, b)?, count, ids: true, ..SearchOptions::default() };
         Ok(Ranking { options, syntax: Syntax::named(py, syntax)?, field: field.map(Text::into_string) })
     }
 }

@@ -55,6 +55,7 @@ impl Server<'_> {
             Command::Top(k) | Command::Docs(k) => (k, false),
             Command::TopCount(k) => (k, true),
         };
-        SearchOptions { k, count, exhaustive: self.exhaustive, scorer: self.bm25.into(), ids: false }
+        let (exhaustive, scorer) = (self.exhaustive, self.bm25.into());
+        SearchOptions { k, count, exhaustive, scorer, ..SearchOptions::default() }
     }
 }

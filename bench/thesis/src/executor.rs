@@ -322,13 +322,13 @@ impl ListExecutor {
         if self.lists_bytes.is_some() {
             check_query_memory("planning", bytes, self.plans_bytes / 2)?;
         }
-        self.read_ahead(bytes, &plan)?;
+        self.read_ahead(bytes, &plan, options)?;
         Ok(PlannedQuery { plan, requests, bytes, prefetch })
     }
 
     fn evaluate(&self, planned: PlannedQuery, options: &SearchOptions) -> Result<SearchResult> {
         let PlannedQuery { plan, requests, bytes, prefetch } = &planned;
-        let read_ahead = self.read_ahead(*bytes, plan)?;
+        let read_ahead = self.read_ahead(*bytes, plan, options)?;
         let lists = self.prefetch.wait(prefetch, requests)?;
         if let Some(mapped) = &self.mapped {
             return self.searcher.answer(plan, options, mapped);
@@ -341,9 +341,9 @@ impl ListExecutor {
 
     /// Read-ahead bytes for each part of a list, for a query whose plan and list requests take `own` bytes;
     /// an error if the query does not fit into its memory budget.
-    fn read_ahead(&self, own: u64, plan: &QueryPlan) -> Result<usize> {
+    fn read_ahead(&self, own: u64, plan: &QueryPlan, options: &SearchOptions) -> Result<usize> {
         let allowance = self.lists_bytes.map_or(LISTS_BYTES_UNLIMITED, |bytes| bytes.saturating_sub(own));
-        let memory = plan.working_memory(self.index.segments(), allowance);
+        let memory = plan.working_memory(self.index.segments(), allowance, &options.tuning);
         if let Some(available) = self.lists_bytes {
             check_query_memory("answering", own + memory.bytes, available)?;
         }

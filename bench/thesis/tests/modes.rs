@@ -11,10 +11,10 @@ use support::corpus::{Shape, corpus, documents_in_bursts};
 use support::lists::{first_terms, many_terms, queries, rows, sparse};
 use support::queries::any_text;
 use support::random::Random;
-use support::{Growth, build, on_two_threads};
+use support::{Growth, build, on_two_threads, tunings};
 use tierdex::codec::Codec;
 use tierdex::engine::MetaTier;
-use tierdex::index::{Index, Merge, SearchOptions, SearchResult};
+use tierdex::index::{Index, Merge, SearchOptions, SearchResult, Tuning};
 use tierdex::query::Query;
 use tierdex::rank::Bm25;
 use tierdex::segment::read::FILES;
@@ -54,6 +54,7 @@ proptest! {
         lookahead in prop_oneof![Just(Lookahead::Adaptive), Just(Lookahead::Pins), (1u64..20).prop_map(Lookahead::Queries)],
         kind in prop::sample::select(vec![EngineKind::Pread, EngineKind::Auto]),
         (exhaustive, count) in any::<(bool, bool)>(),
+        tuning in prop::sample::select(tunings().to_vec()),
         (real, mapped) in any::<(bool, bool)>(),
         mode in prop::sample::select(Mode::ALL.to_vec()),
         meta in prop::sample::select(vec![MetaTier::Disk, MetaTier::Terms, MetaTier::Dram, MetaTier::Region(RegionKind::Dram)]),
@@ -80,6 +81,7 @@ proptest! {
             ListOptions { mode, file_reads, meta_tier: meta, threads, reader_threads: workers, ..options };
         let executor = ListExecutor::new(&index, &options).unwrap();
         let mut answered = 0;
+        let search = SearchOptions { tuning, ..search };
         let run: Result<(), ()> = executor.run(source(&queries), &search, |number, found| {
             assert_eq!((number, rows(&found.unwrap())), (answered, expected[number].clone()));
             answered += 1;
@@ -114,6 +116,7 @@ fn a_failed_read_fails_one_query() {
         let at = 1 + place;
         disk.arm(FaultPlan { class: OpClass::Read, at, effect: Effect::Error(5), repeat: Repeat::Once });
         let mut failed = 0;
+        let search = SearchOptions { tuning: tunings()[place as usize % 2], ..search };
         let run: Result<(), ()> = executor.run(source(&queries), &search, |number, found| {
             let expected = whole.searcher().search(&queries[number], &search).unwrap();
             match found {
@@ -332,7 +335,8 @@ impl Case {
             }
         }
         let searcher = index.searcher();
-        let found = queries.iter().map(|query| searcher.search(query, &search).unwrap());
+        let default = SearchOptions { tuning: Tuning::default(), ..search };
+        let found = queries.iter().map(|query| searcher.search(query, &default).unwrap());
         let expected = found.map(|found| answer(&found, search.count)).collect();
         Case { index, texts, queries, search, expected }
     }
@@ -361,15 +365,17 @@ impl Case {
     }
 }
 
-/// Search options with and without pruning and counting.
-fn searches() -> [SearchOptions; 4] {
+/// Search options with and without pruning and counting, and with all tunings.
+fn searches() -> Vec<SearchOptions> {
     let default = SearchOptions { k: 20, count: true, ..SearchOptions::default() };
-    [
+    let searches = [
         SearchOptions { count: false, ..default },
         SearchOptions { count: false, k: 400, scorer: Bm25 { k1: 0.9, b: 0.4 }.into(), ..default },
         SearchOptions { count: false, exhaustive: true, ..default },
         SearchOptions { k: 3, ..default },
-    ]
+    ];
+    let with_tunings = |search| tunings().map(|tuning| SearchOptions { tuning, ..search });
+    searches.into_iter().flat_map(with_tunings).collect()
 }
 
 fn written(count: usize, segments: usize, codec: Codec, disk: Arc<dyn Disk>) -> Arc<dyn Disk> {
@@ -397,7 +403,7 @@ fn all_modes_give_the_same_results() {
     let cases: Vec<Case> = disks
         .iter()
         .zip(21..)
-        .flat_map(|(disk, seed)| searches().map(|search| Case::new(disk, seed, search)))
+        .flat_map(|(disk, seed)| searches().into_iter().map(move |search| Case::new(disk, seed, search)))
         .collect();
     let metas = [MetaTier::Disk, MetaTier::Terms, MetaTier::Dram, MetaTier::Region(RegionKind::Dram)];
     let run = |number: usize| {

@@ -125,7 +125,7 @@ impl RankingArguments {
     /// Validated options of a search for `k` hits. `count` requests the exact number of matches.
     pub fn options(self, k: usize, count: bool) -> Outcome<SearchOptions> {
         let scorer = if self.dot { Scorer::Dot } else { Bm25::new(self.k1, self.b)?.into() };
-        Ok(SearchOptions { k, scorer, exhaustive: false, count, ids: true })
+        Ok(SearchOptions { k, scorer, count, ids: true, ..SearchOptions::default() })
     }
 }
 

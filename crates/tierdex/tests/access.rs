@@ -8,11 +8,11 @@ use support::corpus::{Shape, corpus, documents_in_bursts};
 use support::lent::LentLists;
 use support::queries;
 use support::random::Random;
-use support::{Growth, build, on_two_threads};
+use support::{Growth, build, on_two_threads, tunings};
 use tierdex::cache::PolicyKind;
 use tierdex::codec::Codec;
 use tierdex::engine::{Engine, EngineOptions, MetaTier, SearchRequest};
-use tierdex::index::{HitIds, Index, Merge, SearchOptions, SearchResult};
+use tierdex::index::{HitIds, Index, Merge, SearchOptions, SearchResult, Tuning};
 use tierdex::io::{Disk, EngineKind, MemDisk, PosixDisk, RegionKind, Size};
 use tierdex::query::Query;
 use tierdex::rank::Bm25;
@@ -52,7 +52,8 @@ impl Case {
             }
         }
         let searcher = index.searcher();
-        let found = queries.iter().map(|query| searcher.search(query, &search).unwrap());
+        let default = SearchOptions { tuning: Tuning::default(), ..search };
+        let found = queries.iter().map(|query| searcher.search(query, &default).unwrap());
         let expected = found.map(|found| answer(&found, search.count)).collect();
         Case { index, texts, queries, search, expected }
     }
@@ -85,15 +86,19 @@ impl Case {
     }
 }
 
-/// Search options with and without pruning and counting.
-fn searches() -> [SearchOptions; 4] {
+/// Search options with and without pruning and counting, and with all tunings.
+fn searches() -> Vec<SearchOptions> {
     let default = SearchOptions { k: 20, count: true, ..SearchOptions::default() };
-    [
+    let searches = [
         SearchOptions { count: false, ..default },
         SearchOptions { count: false, k: 400, scorer: Bm25 { k1: 0.9, b: 0.4 }.into(), ..default },
         SearchOptions { count: false, exhaustive: true, ..default },
         SearchOptions { k: 3, ..default },
-    ]
+    ];
+    searches
+        .into_iter()
+        .flat_map(|search| tunings().map(|tuning| SearchOptions { tuning, ..search }))
+        .collect()
 }
 
 fn written(count: usize, segments: usize, codec: Codec, disk: Arc<dyn Disk>) -> Arc<dyn Disk> {
@@ -122,7 +127,9 @@ fn resident_lists_and_lists_in_files_give_the_same_results() {
         written(20_000, 3, Codec::Raw, memory()),
         written(20_000, 3, Codec::Auto, real),
     ];
-    for (disk, search) in disks.iter().flat_map(|disk| searches().map(|search| (disk, search))) {
+    for (disk, search) in
+        disks.iter().flat_map(|disk| searches().into_iter().map(move |search| (disk, search)))
+    {
         let case = Case::new(disk, 11, search);
         let tmpfs = tempfile::tempdir_in("/dev/shm").ok();
         let file = tmpfs.as_ref().map(|dir| RegionKind::File(dir.path().join("index")));
@@ -178,7 +185,7 @@ fn engines_with_any_cache_and_memory_tier_give_the_same_results() {
     let cases: Vec<Case> = disks
         .iter()
         .zip(21..)
-        .flat_map(|(disk, seed)| searches().map(|search| Case::new(disk, seed, search)))
+        .flat_map(|(disk, seed)| searches().into_iter().map(move |search| Case::new(disk, seed, search)))
         .collect();
     let metas = [MetaTier::Disk, MetaTier::Terms, MetaTier::Dram, MetaTier::Region(RegionKind::Dram)];
     let run = |number: usize| {
@@ -229,7 +236,7 @@ fn an_engine_that_holds_the_index_in_memory_reads_no_lists_and_gives_the_same_re
 #[test]
 #[should_panic(expected = "other documents")]
 fn a_different_result_is_detected() {
-    let case = Case::new(&written(200, 1, Codec::Auto, memory()), 5, searches()[3]);
+    let case = Case::new(&written(200, 1, Codec::Auto, memory()), 5, searches()[7]);
     let other = Index::open_on(written(190, 1, Codec::Auto, memory())).unwrap();
     for (number, query) in case.queries.iter().enumerate() {
         case.check(number, &other.searcher().search(query, &case.search).unwrap(), "other documents");

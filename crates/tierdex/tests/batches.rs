@@ -11,7 +11,7 @@ use support::corpus::{Shape, corpus};
 use support::lists::{first_terms, many_terms, queries, rows, sparse};
 use support::random::Random;
 use support::requests::{bits, parse};
-use support::{Growth, build};
+use support::{Growth, build, tunings};
 use tierdex::cache::PolicyKind;
 use tierdex::engine::{Engine, EngineOptions, Hits, MetaTier, SearchRequest};
 use tierdex::index::{Index, IndexWriter, ListsBuilder, Merge, OpenMode, SearchOptions, WriterOptions};
@@ -60,6 +60,7 @@ proptest! {
         policy in prop::sample::select(PolicyKind::ALL.to_vec()),
         kind in prop::sample::select(vec![EngineKind::Pread, EngineKind::Auto]),
         (exhaustive, count) in any::<(bool, bool)>(),
+        tuning in prop::sample::select(tunings().to_vec()),
         real in any::<bool>(),
         meta in prop::sample::select(vec![MetaTier::Disk, MetaTier::Terms, MetaTier::Dram, MetaTier::Region(RegionKind::Dram)]),
         threads in 1usize..4,
@@ -86,6 +87,7 @@ proptest! {
         let options = options(pages, policy, kind).meta_tier(meta).threads(threads);
         let engine = Engine::new(&index, &options).unwrap();
         let mut answered = 0;
+        let search = SearchOptions { tuning, ..search };
         run(&engine, &queries, &search, |number, found| {
             let found = found.unwrap();
             let found = (counted(found.total.value()), bits(&found.hits));
@@ -235,13 +237,15 @@ fn only_blocks_that_may_hold_a_hit_are_read() {
         "+s5 +s6 +s1",
     ];
     let words = words.map(|word| Query::parse(word, index.schema()).unwrap());
-    for (meta, k, scorer) in [
+    let cases = [
         (MetaTier::Dram, 3, Scorer::default()),
         (MetaTier::Disk, 3, Scorer::default()),
         (MetaTier::Disk, 3, Scorer::Dot),
         (MetaTier::Disk, 5000, Scorer::default()),
-    ] {
-        let search = SearchOptions { k, scorer, count: true, ..SearchOptions::default() };
+    ];
+    for ((meta, k, scorer), tuning) in cases.iter().flat_map(|case| tunings().map(|tuning| (case, tuning))) {
+        let (k, scorer) = (*k, *scorer);
+        let search = SearchOptions { k, scorer, count: true, tuning, ..SearchOptions::default() };
         let found = words.each_ref().map(|word| rows(&index.searcher().search(word, &search).unwrap()));
         let options = options(2000, PolicyKind::Lru, EngineKind::Pread).meta_tier(meta.clone());
         let (blocks, others) = read_bytes(&index, &options, &words, &search, |number, answer| {
@@ -263,12 +267,14 @@ fn long_non_essential_lists_are_not_read_whole() {
     let index = Index::open_on(sparse(3_000_000)).unwrap();
     let words = ["s1 s5", "s6 s5 s1", "s5 s2 s7 s3", "s0 s5", "s5 s7", "s6 s7 s5 s4 s1 none"];
     let words = words.map(|word| Query::parse(word, index.schema()).unwrap());
-    for (meta, k, scorer) in [
+    let cases = [
         (MetaTier::Dram, 3, Scorer::default()),
         (MetaTier::Disk, 10, Scorer::default()),
         (MetaTier::Terms, 3, Bm25 { k1: 0.5, b: 0.3 }.into()),
-    ] {
-        let search = SearchOptions { k, scorer, count: false, ..SearchOptions::default() };
+    ];
+    for ((meta, k, scorer), tuning) in cases.iter().flat_map(|case| tunings().map(|tuning| (case, tuning))) {
+        let (k, scorer) = (*k, *scorer);
+        let search = SearchOptions { k, scorer, count: false, tuning, ..SearchOptions::default() };
         let found = words.each_ref().map(|word| index.searcher().search(word, &search).unwrap().hits);
         let options = options(4000, PolicyKind::Lru, EngineKind::Pread).meta_tier(meta.clone());
         for (query, word) in words.iter().enumerate() {
@@ -312,8 +318,9 @@ fn common() -> Arc<MemDisk> {
 fn a_single_term_reads_few_entries_of_its_skip_data() {
     let index = Index::open_on(common()).unwrap();
     let query = [parse(&index, "common")];
-    for (k, pages) in [(5, 25), (7, 25), (8, u64::MAX), (2000, u64::MAX)] {
-        let search = SearchOptions { k, count: false, ..SearchOptions::default() };
+    let cases = [(5, 25), (7, 25), (8, u64::MAX), (2000, u64::MAX)].into_iter();
+    for ((k, pages), tuning) in cases.flat_map(|case| tunings().map(|tuning| (case, tuning))) {
+        let search = SearchOptions { k, count: false, tuning, ..SearchOptions::default() };
         let expected = index.searcher().search(&query[0], &search).unwrap().hits;
         let options = options(400, PolicyKind::Lru, EngineKind::Pread).meta_tier(MetaTier::Disk);
         let mut answers = 0;

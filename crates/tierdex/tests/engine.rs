@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use support::corpus::{Shape, corpus};
 use support::random::Random;
 use support::requests::{bits, options, parse};
-use support::{Growth, build, open_writer};
+use support::{Growth, SMALL, build, open_writer, tunings};
 use tierdex::engine::{Engine, EngineOptions, Hits, MetaTier, Priority, SearchRequest, TotalHits};
 use tierdex::index::{Index, Merge, OpenMode, SearchHit, SearchOptions};
 use tierdex::io::{
@@ -33,7 +33,9 @@ fn concurrent_callers_get_the_results_of_a_single_caller() {
     let search = SearchOptions { k: 20, count: true, ..SearchOptions::default() };
     let found = |text| index.searcher().search(&parse(&index, text), &search).unwrap();
     let expected = TEXTS.map(found);
-    for (pages, threads) in [(40, 1), (64, 2), (4000, 3)] {
+    let [small, default] = tunings();
+    for (pages, threads, tuning) in [(40, 1, small), (64, 2, default), (64, 2, small), (4000, 3, default)] {
+        let search = SearchOptions { tuning, ..search };
         let engine = Engine::new(&index, &options(pages, threads)).unwrap();
         std::thread::scope(|scope| {
             for caller in 0..8 {
@@ -155,7 +157,8 @@ fn last_handle_in_a_callback(index: &Index, threads: usize) {
 
 fn search(engine: &Engine, text: &str) -> Result<Hits> {
     let query = parse(engine.snapshot().index(), text);
-    engine.submit(SearchRequest::new(query).k(30).count(true))?.wait()
+    let search = SearchOptions { k: 30, count: true, ids: true, tuning: SMALL, ..SearchOptions::default() };
+    engine.submit(SearchRequest::new(query).options(search))?.wait()
 }
 
 /// The results of a newly opened reader.
@@ -386,7 +389,10 @@ fn a_failed_read_fails_only_the_requests_that_need_it() {
         let index = Index::open_on(disk.clone()).unwrap();
         let engine = Engine::new(&index, &options(400, 2)).unwrap();
         disk.arm(FaultPlan { class: OpClass::Read, at, effect: Effect::Error(5), repeat: Repeat::Once });
-        let ask = |text: &&str| engine.submit(SearchRequest::new(parse(&index, text)).k(10)).unwrap();
+        let options =
+            SearchOptions { ids: true, tuning: tunings()[at as usize % 2], ..SearchOptions::default() };
+        let ask =
+            |text: &&str| engine.submit(SearchRequest::new(parse(&index, text)).options(options)).unwrap();
         let tickets: Vec<_> = TEXTS.iter().map(ask).collect();
         for (ticket, text) in tickets.into_iter().zip(TEXTS) {
             let expected = whole
@@ -427,9 +433,10 @@ fn refreshes_under_load(time: Duration) -> Vec<u64> {
                     let query = parse(engine.snapshot().index(), text);
                     let k = [0, 1, 10, 300][random.below(4)];
                     let priority = if caller == 0 { Priority::Batch } else { Priority::Interactive };
-                    let request = SearchRequest::new(query.clone()).k(k).count(true).priority(priority);
-                    let answer = engine.submit(request).unwrap().wait().unwrap();
                     let expected = SearchOptions { k, count: true, ..SearchOptions::default() };
+                    let search = SearchOptions { ids: true, tuning: *random.pick(&tunings()), ..expected };
+                    let request = SearchRequest::new(query.clone()).options(search).priority(priority);
+                    let answer = engine.submit(request).unwrap().wait().unwrap();
                     let expected = answer.snapshot.searcher().search(&query, &expected).unwrap();
                     assert_eq!(bits(&answer.hits), bits(&expected.hits), "{text}");
                     assert_eq!(answer.total, TotalHits::Exact(expected.total));

@@ -13,7 +13,7 @@ use support::corpus::{Doc, Shape, documents_in_bursts, word};
 use support::model::Model;
 use support::queries;
 use support::random::Random;
-use support::{Growth, Look, build, on_two_threads};
+use support::{Growth, Look, build, on_two_threads, tunings};
 use tierdex::Error;
 use tierdex::index::{Index, Merge, SearchOptions, SearchResult, Strategy};
 use tierdex::io::MemDisk;
@@ -133,14 +133,16 @@ fn pruning_counting_segments_and_threads_change_no_result() {
                 continue;
             };
             let scorer = *random.pick(&RANKINGS);
-            let exhaustive = SearchOptions { k: K_MAX, scorer, exhaustive: true, count: true, ids: false };
+            let exhaustive =
+                SearchOptions { k: K_MAX, scorer, exhaustive: true, count: true, ..SearchOptions::default() };
             let first = random.below(searchers.len());
             let all = searchers[first].search(&query, &exhaustive).unwrap();
             matching += usize::from(all.total > 0);
             for (searcher, segments) in searchers.iter().zip(SEGMENTS) {
                 for count in [false, true] {
                     let k = *random.pick(&KS);
-                    let options = SearchOptions { k, scorer, count, ..SearchOptions::default() };
+                    let tuning = *random.pick(&tunings());
+                    let options = SearchOptions { k, scorer, count, tuning, ..SearchOptions::default() };
                     let found = searcher.search(&query, &options).unwrap();
                     check(&found, &all, &options, || format!("{text} in {segments} segments"));
                     let often = *random.pick(&[2, 5, 50]);
@@ -156,7 +158,8 @@ fn pruning_counting_segments_and_threads_change_no_result() {
                 scorer,
                 count: random.one_in(2),
                 exhaustive: random.one_in(6),
-                ids: false,
+                tuning: *random.pick(&tunings()),
+                ..SearchOptions::default()
             };
             let options = SearchOptions { count: options.count || options.k == 0, ..options };
             let number = random.below(searchers.len());
@@ -205,11 +208,19 @@ fn terms_of_negligible_weight_have_hits() {
             for rank in [0, 3, 12] {
                 let text = format!("{}^{weight:.9} nowhere", word(rank));
                 let query = Query::parse(&text, &schema).unwrap();
-                let exhaustive = SearchOptions { k: 100, scorer, exhaustive: true, count: true, ids: false };
+                let exhaustive = SearchOptions {
+                    k: 100,
+                    scorer,
+                    exhaustive: true,
+                    count: true,
+                    ..SearchOptions::default()
+                };
                 let all = searcher.search(&query, &exhaustive).unwrap();
                 assert!(all.total > 0, "{text}");
-                for k in [1, 10, 100] {
-                    let options = SearchOptions { k, scorer, count: true, ..SearchOptions::default() };
+                for (k, tuning) in [1, 10, 100].into_iter().flat_map(|k| tunings().map(|tuning| (k, tuning)))
+                {
+                    let options =
+                        SearchOptions { k, scorer, count: true, tuning, ..SearchOptions::default() };
                     let found = searcher.search(&query, &options).unwrap();
                     check(&found, &all, &options, || format!("{text} in {segments} segments"));
                 }
@@ -224,9 +235,10 @@ fn an_initial_threshold_is_at_most_the_score_of_the_last_hit() {
     let (index, schema) = (&large()[0], schema());
     let mut known = 0;
     for (rank, scorer) in (0..40).flat_map(|rank| RANKINGS.map(|scorer| (rank, scorer))) {
+        let tuning = tunings()[rank % 2];
         for text in [word(rank), format!("{} {}", word(rank), word(rank + 1))] {
             let query = Query::parse(&text, &schema).unwrap();
-            let options = SearchOptions { k: 10, scorer, count: true, ..SearchOptions::default() };
+            let options = SearchOptions { k: 10, scorer, count: true, tuning, ..SearchOptions::default() };
             let explained = index.searcher().explain(&query, &options).unwrap();
             let last = explained.result.hits.last().filter(|_| explained.result.hits.len() == 10);
             let Some(initial) = explained.segments[0].threshold_before else { continue };
@@ -255,7 +267,9 @@ fn results_equal_those_of_the_naive_engine() {
             for (index, segments) in indexes.iter().zip(SEGMENTS) {
                 for (count, exhaustive) in [(false, false), (true, false), (true, true)] {
                     let k = *random.pick(&KS);
-                    let options = SearchOptions { k, scorer, count, exhaustive, ids: false };
+                    let tuning = *random.pick(&tunings());
+                    let options =
+                        SearchOptions { k, scorer, count, exhaustive, tuning, ..SearchOptions::default() };
                     let found = index.searcher().search(&query, &options).unwrap();
                     let what = || format!("{text} in {segments} segments with {options:?}");
                     let hits: Vec<_> =
@@ -313,11 +327,12 @@ fn a_sloppy_frequency_is_at_most_that_of_the_rarest_term() {
         build(&(disk.clone() as _), &schema, &docs, &[], Growth::Commits, Merge::Keep);
         let index = Index::open_on(disk).unwrap();
         let scorer = Scorer::Bm25(Bm25 { k1: 1.2, b: 1.0 });
-        let options = SearchOptions { k: 2, scorer, exhaustive: true, count: true, ids: false };
+        let options =
+            SearchOptions { k: 2, scorer, exhaustive: true, count: true, ..SearchOptions::default() };
         let all = index.searcher().search(&phrase, &options).unwrap();
         assert_eq!(all.total, 2, "{length} words, {times} times");
-        for k in [1, 2] {
-            let options = SearchOptions { k, exhaustive: false, count: false, ..options };
+        for (k, tuning) in [1, 2].into_iter().flat_map(|k| tunings().map(|tuning| (k, tuning))) {
+            let options = SearchOptions { k, exhaustive: false, count: false, tuning, ..options };
             let found = index.searcher().search(&phrase, &options).unwrap();
             check(&found, &all, &options, || format!("{length} words, {times} times"));
         }
@@ -344,10 +359,18 @@ fn ties_are_broken_by_the_smaller_document() {
                 .flat_map(|query| RANKINGS.map(|scorer| (query, scorer)))
             {
                 let query = Query::parse(query, index.schema()).unwrap();
-                let exhaustive = SearchOptions { k: 1000, scorer, exhaustive: true, count: true, ids: false };
+                let exhaustive = SearchOptions {
+                    k: 1000,
+                    scorer,
+                    exhaustive: true,
+                    count: true,
+                    ..SearchOptions::default()
+                };
                 let all = index.searcher().search(&query, &exhaustive).unwrap();
-                for k in [1, 3, 10, 40, 60, 400] {
-                    let options = SearchOptions { k, scorer, count: false, ..SearchOptions::default() };
+                let ks = [1, 3, 10, 40, 60, 400].into_iter();
+                for (k, tuning) in ks.flat_map(|k| tunings().map(|tuning| (k, tuning))) {
+                    let options =
+                        SearchOptions { k, scorer, count: false, tuning, ..SearchOptions::default() };
                     let found = index.searcher().search(&query, &options).unwrap();
                     check(&found, &all, &options, || format!("{query:?} in {segments} segments"));
                     let explained = index.searcher().explain(&query, &options).unwrap();

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use std::sync::Arc;
 use support::corpus::{Doc, Shape, corpus};
 use support::random::Random;
-use support::{Growth, build};
-use tierdex::index::{Explanation, Index, ListUse, Merge, SearchOptions, SearchResult};
+use support::{Growth, SMALL, build, tunings};
+use tierdex::index::{Explanation, Index, ListUse, Merge, SearchOptions, SearchResult, Tuning};
 use tierdex::io::MemDisk;
 use tierdex::query::Query;
 use tierdex::rank::{Bm25, Scorer};
@@ -64,12 +64,13 @@ proptest! {
         seed in any::<u64>(),
         count in 1usize..4000,
         segments in 1usize..4,
+        tuning in prop::sample::select(tunings().to_vec()),
         scorer in prop_oneof![Just(Scorer::default()), (0.0f64..3.0, 0.0f64..=1.0).prop_map(|(k1, b)| Bm25 { k1, b }.into()), Just(Scorer::Dot)],
     ) {
         let index = index(&corpus(seed, count), Shape::default(), segments);
         for text in QUERIES {
             for (k, exhaustive, counted) in [(0, false, true), (3, false, true), (3, false, false), (3, true, true), (400, false, false)] {
-                let options = SearchOptions { k, scorer, exhaustive, count: counted, ids: false };
+                let options = SearchOptions { k, scorer, exhaustive, count: counted, tuning, ..SearchOptions::default() };
                 let explained = explain(&index, text, &options);
                 let query = Query::parse(text, index.schema()).unwrap();
                 let found = index.searcher().search(&query, &options).unwrap();
@@ -88,14 +89,14 @@ proptest! {
     }
 
     #[test]
-    fn parts_have_the_hits_of_the_whole_index(seed in any::<u64>(), count in 6usize..3000, segments in 1usize..6) {
+    fn parts_have_the_hits_of_the_whole_index(seed in any::<u64>(), count in 6usize..3000, segments in 1usize..6, tuning in prop::sample::select(tunings().to_vec())) {
         // A fifteenth of the documents are copies of others, so that scores tie across segments.
         let index = index(&corpus(seed, count), Shape::default(), segments);
         let searcher = index.searcher();
         for text in QUERIES {
             let query = Query::parse(text, index.schema()).unwrap();
             for (k, exhaustive) in [(0, false), (1, false), (10, false), (10, true), (usize::MAX, false)] {
-                let options = SearchOptions { k, exhaustive, count: true, ..SearchOptions::default() };
+                let options = SearchOptions { k, exhaustive, count: true, tuning, ..SearchOptions::default() };
                 let alone = searcher.search(&query, &options).unwrap();
                 for parts in [2, 3, 5, 64] {
                     let cut = |rest: std::ops::Range<u32>| Some(rest.end - rest.len() as u32 / parts);
@@ -159,7 +160,12 @@ fn a_term_in_half_of_the_documents_decodes_a_twentieth() {
     let shape = Shape { stored: false, positions: false, title: false, ..Shape::default() };
     let docs = halves(200_000);
     let index = index(&docs, shape, 1);
-    let explained = explain(&index, "half", &SearchOptions { count: true, ..SearchOptions::default() });
+    let options = SearchOptions { count: true, ..SearchOptions::default() };
+    let [explained, small] = [Tuning::default(), SMALL]
+        .map(|tuning| explain(&index, "half", &SearchOptions { tuning, ..options }));
+    assert_eq!(rows(&explained.result), rows(&small.result));
+    let blocks = &small.segments[0].evaluation.lists[0].blocks;
+    assert!(blocks.decoded > 0 && blocks.decoded * 20 < blocks.blocks, "{blocks:?}");
     let segment = &explained.segments[0];
     let list = &segment.evaluation.lists[0];
     let of = &list.blocks;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use support::corpus::{Shape, corpus};
 use support::lent::LentLists;
 use support::random::Random;
-use support::{Growth, build};
+use support::{Growth, build, tunings};
 use tierdex::Error;
 use tierdex::ciff::export;
 use tierdex::codec::Codec;
@@ -181,8 +181,8 @@ fn use_index(disk: &MemDisk, random: &mut Random) -> Result<(), Error> {
     for text in QUERIES {
         let query = Query::parse(text, index.schema())?;
         let (count, exhaustive) = (random.one_in(2), random.one_in(4));
-        let k = *random.pick(&[1, 10, 100_000]);
-        let options = SearchOptions { k, count, exhaustive, ..SearchOptions::default() };
+        let (k, tuning) = (*random.pick(&[1, 10, 100_000]), *random.pick(&tunings()));
+        let options = SearchOptions { k, count, exhaustive, tuning, ..SearchOptions::default() };
         let found = match &lent {
             Some(lent) => lent.search(&query, &options),
             None => searcher.search(&query, &options),
@@ -194,7 +194,7 @@ fn use_index(disk: &MemDisk, random: &mut Random) -> Result<(), Error> {
             shown.clone().try_for_each(|hit| searcher.preview(hit.document).map(drop))
         });
         errors.extend(shown.err());
-        let options = SearchOptions { k, count, ..SearchOptions::default() };
+        let options = SearchOptions { k, count, tuning, ..SearchOptions::default() };
         errors.extend(searcher.explain(&query, &options).err());
     }
     errors.extend(batch(&index, random).err());
@@ -216,7 +216,8 @@ fn batch(index: &Index, random: &mut Random) -> Result<(), Error> {
         QUERIES.iter().map(|text| Query::parse(text, index.schema())).collect::<Result<_, _>>()?;
     let mut queries = queries.into_iter();
     let mut first = Ok(());
-    let options = SearchOptions { k: 10, count: false, ids: true, ..SearchOptions::default() };
+    let tuning = *random.pick(&tunings());
+    let options = SearchOptions { k: 10, count: false, ids: true, tuning, ..SearchOptions::default() };
     let request = |query| SearchRequest::new(query).options(options);
     engine.run_ordered(
         || Ok::<_, Error>(queries.next().map(request)),

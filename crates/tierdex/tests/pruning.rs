@@ -6,9 +6,9 @@ use proptest::prelude::*;
 use std::sync::Arc;
 use support::corpus::{Doc, Shape};
 use support::random::Random;
-use support::{Growth, Look, ask, build};
+use support::{Growth, Look, SMALL, ask, build, tunings};
 use tierdex::codec::Codec;
-use tierdex::index::{Index, Merge, SearchHit, SearchOptions};
+use tierdex::index::{Index, Merge, SearchHit, SearchOptions, Tuning};
 use tierdex::io::MemDisk;
 use tierdex::query::Query;
 use tierdex::rank::{Bm25, Scorer};
@@ -82,13 +82,15 @@ proptest! {
                 let all = ask(&index, word, Look { exhaustive: true, ..look }).unwrap();
                 prop_assert_eq!(&pruned, &all, "{} k {} {:?}", word, k, scorer);
                 let query = Query::parse(word, index.schema()).unwrap();
-                let options = SearchOptions { k, scorer, exhaustive: false, count: false, ids: false };
-                let uncounted = index.searcher().search(&query, &options).unwrap();
-                prop_assert!((uncounted.hits.len() as u64..=all.total).contains(&uncounted.total), "{} k {}: {} of {}", word, k, uncounted.total, all.total);
-                let rows = |hit: &SearchHit| (hit.document, hit.score.to_bits());
-                let found: Vec<_> = uncounted.hits.iter().map(rows).collect();
-                let expected: Vec<_> = all.hits.iter().map(|row| (row.document, row.score_bits)).collect();
-                prop_assert_eq!(found, expected, "{} k {} {:?}, uncounted", word, k, scorer);
+                for tuning in tunings() {
+                    let options = SearchOptions { k, scorer, count: false, tuning, ..SearchOptions::default() };
+                    let uncounted = index.searcher().search(&query, &options).unwrap();
+                    prop_assert!((uncounted.hits.len() as u64..=all.total).contains(&uncounted.total), "{} k {}: {} of {}", word, k, uncounted.total, all.total);
+                    let rows = |hit: &SearchHit| (hit.document, hit.score.to_bits());
+                    let found: Vec<_> = uncounted.hits.iter().map(rows).collect();
+                    let expected: Vec<_> = all.hits.iter().map(|row| (row.document, row.score_bits)).collect();
+                    prop_assert_eq!(found, expected, "{} k {} {:?}, uncounted", word, k, scorer);
+                }
             }
         }
     }
@@ -114,14 +116,8 @@ fn a_block_that_ends_just_after_its_window_is_not_contained_in_it() {
         for codec in [Codec::Auto, Codec::Pfor256Delta] {
             let index = index(&docs, &[], codec, NormKind::Byte);
             let query = Query::parse("a b", index.schema()).unwrap();
-            for k in [1, 5, 10, 100] {
-                let options = SearchOptions {
-                    k,
-                    scorer: Scorer::default(),
-                    exhaustive: false,
-                    count: false,
-                    ids: false,
-                };
+            for (k, tuning) in [1, 5, 10, 100].into_iter().flat_map(|k| tunings().map(|tuning| (k, tuning))) {
+                let options = SearchOptions { k, count: false, tuning, ..SearchOptions::default() };
                 let found = index.searcher().search(&query, &options).unwrap();
                 let all =
                     index.searcher().search(&query, &SearchOptions { exhaustive: true, ..options }).unwrap();
@@ -137,8 +133,12 @@ fn a_block_that_ends_just_after_its_window_is_not_contained_in_it() {
 fn the_ten_best_of_many_decode_a_few_blocks() {
     let index = index(&documents(5, 40_000), &[], Codec::Auto, NormKind::Byte);
     let query = Query::parse("often", index.schema()).unwrap();
-    for scorer in [Scorer::default(), Bm25 { k1: 0.9, b: 0.4 }.into(), Scorer::Dot] {
-        let options = SearchOptions { k: 10, scorer, count: true, ..SearchOptions::default() };
+    let scorers = [Scorer::default(), Bm25 { k1: 0.9, b: 0.4 }.into(), Scorer::Dot].into_iter();
+    // Without impacts, more blocks are decoded for parameters other than those of the stored max shares.
+    let default = Tuning::default();
+    let small = Tuning { impact_record_bytes_max: default.impact_record_bytes_max, ..SMALL };
+    for (scorer, tuning) in scorers.flat_map(|scorer| [(scorer, small), (scorer, default)]) {
+        let options = SearchOptions { k: 10, scorer, count: true, tuning, ..SearchOptions::default() };
         let explained = index.searcher().explain(&query, &options).unwrap();
         let of = &explained.segments[0].evaluation.lists[0].blocks;
         assert_eq!(explained.result.hits.len(), 10);
@@ -211,9 +211,12 @@ fn bounds_far_above_the_hits_lose_none() {
             let query = Query::parse(&format!("+aa^{} +bb^{}", boost(), boost()), index.schema()).unwrap();
             for k in [1, 10, 11, 12, 30] {
                 let options = SearchOptions { k, scorer, count: false, ..SearchOptions::default() };
-                let pruned = index.searcher().search(&query, &options).unwrap().hits;
                 let all = SearchOptions { exhaustive: true, ..options };
-                assert_eq!(pruned, index.searcher().search(&query, &all).unwrap().hits, "{query:?} k {k}");
+                let all = index.searcher().search(&query, &all).unwrap().hits;
+                for tuning in tunings() {
+                    let pruned = index.searcher().search(&query, &SearchOptions { tuning, ..options });
+                    assert_eq!(pruned.unwrap().hits, all, "{query:?} k {k}");
+                }
             }
         }
     }

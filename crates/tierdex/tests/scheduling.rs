@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use support::requests::{bits, heavy, large, options, parse};
+use support::tunings;
 use tierdex::Error;
 use tierdex::engine::{Engine, Priority, SearchRequest, TotalHits};
 use tierdex::index::{Index, SearchOptions};
@@ -96,11 +97,14 @@ fn a_long_request_is_divided_among_threads() {
         {
             let all = SearchOptions { k, count, exhaustive, ..SearchOptions::default() };
             let expected = index.searcher().search(&parse(index, text), &all).unwrap();
-            let answer =
-                engine.submit(SearchRequest::new(parse(index, text)).options(all)).unwrap().wait().unwrap();
-            assert_eq!(bits(&answer.hits), bits(&expected.hits), "{text} {all:?}");
-            assert!(!count || answer.total == TotalHits::Exact(expected.total), "{text} {all:?}");
-            divided += usize::from(answer.parts > 1);
+            for tuning in tunings() {
+                let all = SearchOptions { tuning, ..all };
+                let request = SearchRequest::new(parse(index, text)).options(all);
+                let answer = engine.submit(request).unwrap().wait().unwrap();
+                assert_eq!(bits(&answer.hits), bits(&expected.hits), "{text} {all:?}");
+                assert!(!count || answer.total == TotalHits::Exact(expected.total), "{text} {all:?}");
+                divided += usize::from(answer.parts > 1);
+            }
         }
     }
     assert!(divided > 0);

@@ -293,7 +293,7 @@ fn evaluate(
                 None => searcher.plan(query, options, source)?,
             };
             let segments = snapshot.index().segments();
-            let memory = plan.memory() as u64 + plan.working_memory(segments, 0).bytes;
+            let memory = plan.memory() as u64 + plan.working_memory(segments, 0, &options.tuning).bytes;
             check_query_memory("answering", memory, memory_max)?;
             request.planned.get_or_init(|| MeasuredPlan { plan, memory })
         }

@@ -5,8 +5,8 @@
 //!    selected with the help of the superblock max scores and evaluated in document order.
 //! 2. The other blocks whose max scores reach the threshold are evaluated in descending order: one by one if
 //!    they are few, otherwise in rounds that double in size, each in document order. In a long list this is
-//!    done for one part of [`SUPERBLOCKS_ORDERED`] superblocks after the other, which bounds the memory for
-//!    sort keys.
+//!    done for one part of the list after the other, which bounds the memory for sort keys
+//!    ([`Tuning::superblocks_ordered`](super::tuning::Tuning::superblocks_ordered)).
 //!
 //! Max scores are stored in contiguous arrays, so a list of a million postings needs some hundred superblock
 //! max scores and the few blocks that contain the best hits. Candidates of a block are the postings with a
@@ -21,7 +21,7 @@ use super::search::Search;
 use super::term::Term;
 use super::tuning::{
     FIRST_PREFETCHED, FIRST_SCORED_MAX, FIRST_SCORED_RATIO, IMPACT_ORDER_RATIO, INITIAL_THRESHOLD_HITS,
-    ONE_BY_ONE, SUPERBLOCKS_ORDERED,
+    ONE_BY_ONE,
 };
 use crate::bytes::View;
 use crate::error::{Error, Result};
@@ -65,11 +65,13 @@ fn run<'a, 'b>(
     keys: &mut Vec<u64>,
     selection: &mut Vec<u64>,
 ) -> Result<u64> {
+    let superblocks_ordered = search.tuning.superblocks_ordered;
+    let keys_max = superblocks_ordered * SUPERBLOCK;
     let superblocks = term.superblocks((search.first, search.end - 1));
     let expected = refiners.expected_candidates(search.top.k(), search.documents);
     let prefetches = term.blocks.prefetches();
     let first = first_round(expected as usize).max(if prefetches { FIRST_PREFETCHED } else { 0 });
-    let first = first.min(KEYS_MAX / 2).min(superblocks.len() * SUPERBLOCK);
+    let first = first.min(keys_max / 2).min(superblocks.len() * SUPERBLOCK);
     if prefetches && refiners.is_empty() {
         raise_threshold(term, search)?;
     }
@@ -81,7 +83,7 @@ fn run<'a, 'b>(
         .max(search.min_score());
     let mut has_all_keys = true;
     blocks_at_least((term, &superblocks, by_impacts), first_min, search, |key| {
-        if keys.len() == KEYS_MAX {
+        if keys.len() == keys_max {
             largest(keys, first, selection);
             keys.truncate(first);
             has_all_keys = false;
@@ -99,8 +101,8 @@ fn run<'a, 'b>(
         run.remaining((least_evaluated, first, by_impacts), search, keys, selection)?;
         return Ok(run.evaluated);
     }
-    for start in superblocks.clone().step_by(SUPERBLOCKS_ORDERED) {
-        let part = start..superblocks.end.min(start + SUPERBLOCKS_ORDERED);
+    for start in superblocks.clone().step_by(superblocks_ordered) {
+        let part = start..superblocks.end.min(start + superblocks_ordered);
         keys.clear();
         let min_score = search.min_score();
         blocks_at_least((run.term, &part, by_impacts), min_score, search, |key| keys.push(key))?;
@@ -378,9 +380,6 @@ fn reached<'a>(
 fn nth(scores: &mut [u32], n: usize) -> u32 {
     *scores.select_nth_unstable_by(n - 1, |a, b| b.cmp(a)).1
 }
-
-/// Maximum number of sort keys.
-const KEYS_MAX: usize = SUPERBLOCKS_ORDERED * SUPERBLOCK;
 
 /// Sort key of a block: its max score, then the earlier block is larger.
 fn key(bound: u32, block: usize) -> u64 {

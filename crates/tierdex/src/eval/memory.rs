@@ -6,11 +6,12 @@
 //! for frequencies. The sum of the read buffers is bounded: with few lists each reads far ahead, with many
 //! each holds one block.
 
+use super::open::RecordReads;
 use super::phrase::{PHRASE_BYTES, PHRASE_TERM_BYTES};
 use super::scratch::RANGE_BYTES;
 use super::small_merge::is_small;
 use super::term::TERM_BYTES;
-use super::tuning::{KEYS_KEPT, LISTS_KEPT, SUPERBLOCKS_ORDERED};
+use super::tuning::{KEYS_KEPT, LISTS_KEPT, Tuning};
 use crate::cursor::{IN_ORDER_BYTES, POSITIONS_BUFFER};
 use crate::limits::{BLOCK, FIELD_TOKENS_MAX, SUPERBLOCK};
 use crate::query::plan::{Leaf, PlanNode, QueryPlan};
@@ -92,10 +93,15 @@ impl QueryPlan {
 
     /// Memory of the evaluation, with as much read-ahead as fits in `allowance` bytes. The result exceeds
     /// `allowance` if that is too small for one block of each list.
-    pub fn working_memory(&self, segments: &[Arc<Segment>], allowance: u64) -> WorkingMemory {
+    pub fn working_memory(
+        &self,
+        segments: &[Arc<Segment>],
+        allowance: u64,
+        tuning: &Tuning,
+    ) -> WorkingMemory {
         let numbered = segments.iter().enumerate();
         let needs: Vec<SegmentMemory> =
-            numbered.map(|(number, segment)| self.need(number, segment)).collect();
+            numbered.map(|(number, segment)| self.need(number, segment, tuning)).collect();
         let left = |need: &SegmentMemory| allowance.saturating_sub(need.bytes).checked_div(need.buffers);
         let buffer = needs.iter().filter_map(left).min().unwrap_or(0) / PAGE * PAGE;
         let buffer = buffer.clamp(BUFFER_MIN as u64, BUFFER_MAX as u64);
@@ -103,10 +109,10 @@ impl QueryPlan {
         WorkingMemory { bytes, read_ahead: buffer as usize }
     }
 
-    fn need(&self, number: usize, segment: &Segment) -> SegmentMemory {
+    fn need(&self, number: usize, segment: &Segment, tuning: &Tuning) -> SegmentMemory {
         let mut need = SegmentMemory::default();
         for leaf in &self.leaves {
-            leaf.add_to((number, segment), &mut need);
+            leaf.add_to((number, segment), tuning, &mut need);
         }
         let levels = self.add_node(&self.root, (number, segment), &mut need);
         // One more buffer to read skip records.
@@ -162,13 +168,14 @@ impl QueryPlan {
 }
 
 impl Leaf {
-    fn add_to(&self, (number, segment): (usize, &Segment), need: &mut SegmentMemory) {
+    fn add_to(&self, (number, segment): (usize, &Segment), tuning: &Tuning, need: &mut SegmentMemory) {
         let Some(info) = &self.infos[number] else { return };
         need.bytes += LIST;
         let field = segment.field(self.field);
         if field.skips().resident().is_none() {
             let bounds = self.share_bounds(segment);
-            let record = field.record_range(info, self.record_part(info, bounds.as_ref(), true, false));
+            let reads = RecordReads { ranked: true, alone: false, tuning: *tuning };
+            let record = field.record_range(info, self.record_part(info, bounds.as_ref(), &reads));
             // A byte for each superblock, if entries are read one by one.
             need.bytes += record.end - record.start + u64::from(info.documents) / SUPERBLOCK_POSTINGS;
         }
@@ -177,7 +184,7 @@ impl Leaf {
         }
         let blocks = u64::from(info.documents).div_ceil(BLOCK as u64);
         need.superblocks = need.superblocks.max(blocks.div_ceil(SUPERBLOCK as u64));
-        need.blocks = need.blocks.max(blocks.min((SUPERBLOCKS_ORDERED * SUPERBLOCK) as u64));
+        need.blocks = need.blocks.max(blocks.min((tuning.superblocks_ordered * SUPERBLOCK) as u64));
         need.buffers += PARTS;
     }
 

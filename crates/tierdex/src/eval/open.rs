@@ -8,7 +8,7 @@ use super::phrase::Phrase;
 use super::scratch::Scratch;
 use super::slop::Alignments;
 use super::term::Term;
-use super::tuning::{HEAD_RECORD_BYTES_MIN, IMPACT_RECORD_BYTES_MAX};
+use super::tuning::Tuning;
 use crate::cursor::{ListsAhead, PostingsCursor};
 use crate::error::Result;
 use crate::query::plan::{Leaf, PlanGroup, PlanNode, QueryPlan};
@@ -16,17 +16,40 @@ use crate::query::{Prefix, starting_with};
 use crate::rank::TermScorer;
 use crate::segment::read::{BlockSource, RecordPart, Segment, TermInfo};
 
+/// What decides which parts of skip records are read ([`Leaf::record_part`]).
+#[derive(Clone, Copy)]
+pub(super) struct RecordReads {
+    /// Whether hits are ranked.
+    pub ranked: bool,
+    /// Whether the plan is one term that is evaluated in impact order.
+    pub alone: bool,
+    pub tuning: Tuning,
+}
+
+/// How the nodes of a plan are evaluated.
+pub struct OpenOptions {
+    /// Whether hits are ranked: without, no impacts are read.
+    pub ranked: bool,
+    /// Whether matches may be pruned: then only the head of a long skip record is read for a query of one
+    /// term.
+    pub pruned: bool,
+    /// Sizes of long lists.
+    pub tuning: Tuning,
+}
+
 /// Opens the lists of a node of a plan in a segment; `None` if no document can match. Bytes that are not
-/// resident are read from `source`; impacts only if hits are `ranked`. If matches may be `pruned`, only the
-/// head of a long skip record is read for a query of one term ([`Leaf::record_part`]).
+/// resident are read from `source`.
 pub fn open<'a>(
-    (plan, node, ranked, pruned): (&'a QueryPlan, &'a PlanNode, bool, bool),
+    (plan, node): (&'a QueryPlan, &'a PlanNode),
+    options: &OpenOptions,
     source: &'a dyn BlockSource,
     (number, segment): (usize, &'a Segment),
     scratch: &mut Scratch,
 ) -> Result<Option<Node<'a>>> {
+    let OpenOptions { ranked, pruned, tuning } = *options;
     let alone = ranked && pruned && source.prefetches() && matches!(node, PlanNode::Term(_));
-    let mut opener = Opener { plan, source, number, segment, scratch, ranked, alone };
+    let reads = RecordReads { ranked, alone, tuning };
+    let mut opener = Opener { plan, source, number, segment, scratch, reads };
     if source.prefetches() {
         opener.prefetch_records(node);
     }
@@ -39,9 +62,7 @@ struct Opener<'a, 's> {
     number: usize,
     segment: &'a Segment,
     scratch: &'s mut Scratch,
-    ranked: bool,
-    /// Whether the plan is one term that is evaluated in impact order.
-    alone: bool,
+    reads: RecordReads,
 }
 
 impl<'a> Opener<'a, '_> {
@@ -89,7 +110,7 @@ impl<'a> Opener<'a, '_> {
         let Some(info) = &leaf.infos[self.number] else { return Ok(None) };
         let field = self.segment.field(leaf.field);
         let bounds = leaf.share_bounds(self.segment);
-        let part = leaf.record_part(info, bounds.as_ref(), self.ranked, self.alone);
+        let part = leaf.record_part(info, bounds.as_ref(), &self.reads);
         Term::open(field, (leaf.number, info), (scorer, self.source), (bounds, part), self.scratch)
             .map(|term| Some(Box::new(term)))
     }
@@ -113,7 +134,7 @@ impl<'a> Opener<'a, '_> {
             && field.skips().resident().is_none()
         {
             let bounds = leaf.share_bounds(self.segment);
-            let part = leaf.record_part(info, bounds.as_ref(), self.ranked, self.alone);
+            let part = leaf.record_part(info, bounds.as_ref(), &self.reads);
             self.source.prefetch(field.skips(), field.record_range(info, part));
         }
     }
@@ -176,18 +197,19 @@ impl Leaf {
     /// scores of the list, or if its postings are selected by impacts and the record is not so long that
     /// reading it costs more than scoring whole blocks. If the term is evaluated alone and its bounds are
     /// tight, few entries of a long record are used.
-    pub fn record_part(
+    pub(super) fn record_part(
         &self,
         info: &TermInfo,
         bounds: Option<&ShareBounds>,
-        ranked: bool,
-        alone: bool,
+        reads: &RecordReads,
     ) -> RecordPart {
+        let RecordReads { ranked, alone, tuning } = *reads;
         let record = info.skips.end - info.skips.start;
+        let is_long = record > tuning.head_record_bytes_min;
         match bounds {
             None => RecordPart::Whole,
-            Some(bounds) if alone && bounds.is_tight && record > HEAD_RECORD_BYTES_MIN => RecordPart::Head,
-            Some(_) if ranked && self.selects_by_impacts && record <= IMPACT_RECORD_BYTES_MAX => {
+            Some(bounds) if alone && bounds.is_tight && is_long => RecordPart::Head,
+            Some(_) if ranked && self.selects_by_impacts && record <= tuning.impact_record_bytes_max => {
                 RecordPart::Whole
             }
             Some(_) => RecordPart::WithoutImpacts,

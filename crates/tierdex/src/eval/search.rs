@@ -2,6 +2,7 @@
 //! buffers.
 
 use super::scratch::Scratch;
+use super::tuning::Tuning;
 use crate::error::Result;
 use crate::rank::TopK;
 use crate::segment::read::BlockSource;
@@ -41,6 +42,8 @@ pub struct Search<'s> {
     pub exhaustive: bool,
     /// Every match is counted.
     pub count: bool,
+    /// Sizes of long lists.
+    pub tuning: Tuning,
     pub(super) scratch: &'s mut Scratch,
     pub(super) top: &'s mut TopK,
     source: &'s dyn BlockSource,
@@ -56,7 +59,20 @@ impl<'s> Search<'s> {
         (scratch, top): (&'s mut Scratch, &'s mut TopK),
     ) -> Search<'s> {
         let Range { start: first, end } = part.of_segment(base, documents);
-        Search { base, documents, first, end, part, exhaustive: false, count: false, scratch, top, source }
+        let tuning = Tuning::default();
+        Search {
+            base,
+            documents,
+            first,
+            end,
+            part,
+            exhaustive: false,
+            count: false,
+            tuning,
+            scratch,
+            top,
+            source,
+        }
     }
 
     /// See [`BlockSource::checkpoint`]. Documents of the segment before `next` have been visited, and none

@@ -7,7 +7,8 @@
 use super::reader::Index;
 use crate::error::{Error, Result};
 use crate::eval::{
-    DocumentRange, EvaluationLog, Scratch, Search, Strategy, evaluate, initial_threshold, open,
+    DocumentRange, EvaluationLog, OpenOptions, Scratch, Search, Strategy, Tuning, evaluate,
+    initial_threshold, open,
 };
 use crate::limits::ID_BYTES_MAX;
 use crate::query::{Marks, Query, QueryPlan, TermStats, terms_after};
@@ -46,11 +47,21 @@ pub struct SearchOptions {
     pub count: bool,
     /// Whether the engine reads the external ids of the hits.
     pub ids: bool,
+    /// Sizes from which on long lists are evaluated in another way. Tests make them small.
+    #[doc(hidden)]
+    pub tuning: Tuning,
 }
 
 impl Default for SearchOptions {
     fn default() -> SearchOptions {
-        SearchOptions { k: 10, scorer: Scorer::default(), exhaustive: false, count: false, ids: false }
+        SearchOptions {
+            k: 10,
+            scorer: Scorer::default(),
+            exhaustive: false,
+            count: false,
+            ids: false,
+            tuning: Tuning::default(),
+        }
     }
 }
 
@@ -156,7 +167,8 @@ impl Searcher {
         if let Some(counted) = self.known_count(&plan, options, &self.documents()) {
             return Ok(counted.finish(options, plan.scale));
         }
-        let read_ahead = plan.working_memory(self.index.segments(), WORKING_MEMORY_BYTES).read_ahead;
+        let read_ahead =
+            plan.working_memory(self.index.segments(), WORKING_MEMORY_BYTES, &options.tuning).read_ahead;
         self.answer(&plan, options, &Files::new(read_ahead))
     }
 
@@ -365,12 +377,10 @@ impl Searcher {
         let mut search = Search::new((base, segment.documents()), part, source, (scratch, top));
         search.exhaustive = options.exhaustive;
         search.count = options.count && known.is_none();
-        let Some(mut node) = open(
-            (plan, &plan.root, options.k > 0, !options.exhaustive),
-            source,
-            (number, segment),
-            search.scratch(),
-        )?
+        search.tuning = options.tuning;
+        let ranked = options.k > 0;
+        let how = OpenOptions { ranked, pruned: !options.exhaustive, tuning: options.tuning };
+        let Some(mut node) = open((plan, &plan.root), &how, source, (number, segment), search.scratch())?
         else {
             return Ok(0);
         };

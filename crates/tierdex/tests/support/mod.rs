@@ -17,7 +17,9 @@ pub mod script;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use tierdex::Result;
-use tierdex::index::{BatchBuilder, Index, IndexWriter, Merge, OpenMode, SearchOptions, WriterOptions};
+use tierdex::index::{
+    BatchBuilder, Index, IndexWriter, Merge, OpenMode, SearchOptions, SearchResult, Tuning, WriterOptions,
+};
 use tierdex::io::{CrashImage, Disk};
 use tierdex::query::Query;
 use tierdex::rank::Scorer;
@@ -30,6 +32,15 @@ use corpus::Doc;
 pub struct Answer {
     pub total: u64,
     pub hits: Vec<Row>,
+}
+
+/// Sizes with which the lists of small indexes are evaluated like long ones.
+pub const SMALL: Tuning =
+    Tuning { superblocks_ordered: 6, head_record_bytes_min: 1 << 7, impact_record_bytes_max: 1 << 9 };
+
+/// Small sizes, and those of releases.
+pub fn tunings() -> [Tuning; 2] {
+    [SMALL, Tuning::default()]
 }
 
 /// Search options of a test.
@@ -64,19 +75,18 @@ impl std::fmt::Debug for Row {
     }
 }
 
-/// The result of the engine.
+/// The result of the engine, which is the same with all [`tunings`].
 pub fn answer(index: &Index, query: &Query, look: Look) -> Result<Answer> {
     let searcher = index.searcher();
-    let found = searcher.search(
-        query,
-        &SearchOptions {
-            k: look.k,
-            scorer: look.scorer,
-            exhaustive: look.exhaustive,
-            count: true,
-            ids: false,
-        },
-    )?;
+    let Look { k, scorer, exhaustive, .. } = look;
+    let search = |tuning| {
+        let options =
+            SearchOptions { k, scorer, exhaustive, count: true, tuning, ..SearchOptions::default() };
+        searcher.search(query, &options)
+    };
+    let [small, found]: [Result<SearchResult>; 2] = tunings().map(search);
+    let (small, found) = (small?, found?);
+    assert_eq!(small, found, "{query:?} with {look:?} and small sizes");
     let show = |document| -> Result<_> {
         let stored = searcher.stored(document)?.map(|stored| (stored.title, stored.text));
         Ok((searcher.id(document)?, stored))

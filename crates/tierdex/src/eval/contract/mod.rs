@@ -6,10 +6,10 @@ mod fixture;
 
 use super::batch::CandidateBatch;
 use super::node::Node;
-use super::open::open;
+use super::open::{OpenOptions, open};
 use super::refinement::{Refine, Refinement};
 use super::scratch::Scratch;
-use super::tuning::{COUNTED, WINDOW};
+use super::tuning::{COUNTED, Tuning, WINDOW};
 use super::window::{Bits, ScoreWindow};
 use crate::cursor::NO_DOCUMENT;
 use crate::query::plan::PlanNode;
@@ -236,8 +236,9 @@ fn check_node_with(
     calls: usize,
 ) {
     let mut scratch = Scratch::default();
+    let options = OpenOptions { ranked: true, pruned: true, tuning: Tuning::default() };
     let Some(node) =
-        open((&fixture.plan, plan, true, true), &FILES, (0, &fixture.segment), &mut scratch).unwrap()
+        open((&fixture.plan, plan), &options, &FILES, (0, &fixture.segment), &mut scratch).unwrap()
     else {
         assert!(scores.iter().all(Option::is_none), "a node that is not opened must not match");
         return;
