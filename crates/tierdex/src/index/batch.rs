@@ -4,7 +4,7 @@
 //! which a segment is built.
 
 use crate::error::{Error, Result};
-use crate::limits::{BATCH_BYTES, DOCUMENT_COST, ID_BYTES_MAX};
+use crate::limits::{BATCH_BYTES, DOCUMENT_COST, FIELD_TOKENS_MAX, ID_BYTES_MAX};
 use crate::memtable::{FieldTable, SortedRun};
 use crate::schema::{Schema, Source};
 use crate::segment::layout::id_too_long;
@@ -64,7 +64,7 @@ impl BatchBuilder {
     pub fn new(schema: Arc<Schema>, document_bytes_max: usize) -> BatchBuilder {
         BatchBuilder {
             analyzers: schema.fields.iter().map(|field| Analyzer::new(&field.analysis)).collect(),
-            tables: schema.fields.iter().map(|_| FieldTable::default()).collect(),
+            tables: schema.fields.iter().map(|_| FieldTable::new(FIELD_TOKENS_MAX)).collect(),
             ids: ExternalIds::default(),
             stored: schema.stored.then(StoredBlocks::default),
             document_bytes_max,

@@ -2,7 +2,6 @@
 
 use super::interner::Interner;
 use super::run::{RunWriter, SortedRun};
-use crate::limits::FIELD_TOKENS_MAX;
 use crate::text::Analyzer;
 
 /// Placeholder for a position whose token was dropped by analysis.
@@ -20,25 +19,24 @@ pub struct FieldTable {
     ends: Vec<usize>,
     /// Number of indexed tokens of each document: its length for ranking.
     lengths: Vec<u32>,
-    /// [`FIELD_TOKENS_MAX`]; smaller in tests.
-    pub(super) tokens_max: u32,
+    /// Positions of a document that are indexed, at most.
+    tokens_max: u32,
 }
 
-impl Default for FieldTable {
-    fn default() -> FieldTable {
+impl FieldTable {
+    /// A table that indexes the first `tokens_max` positions of each document.
+    pub fn new(tokens_max: u32) -> FieldTable {
         FieldTable {
             interner: Interner::new(),
             tokens: Vec::new(),
             ends: Vec::new(),
             lengths: Vec::new(),
-            tokens_max: FIELD_TOKENS_MAX,
+            tokens_max,
         }
     }
-}
 
-impl FieldTable {
     /// Adds the next document. Its text is `parts`, which are analyzed in order with increasing positions.
-    /// Tokens from position [`FIELD_TOKENS_MAX`] on are not indexed; returns their number.
+    /// Returns the number of tokens from position `tokens_max` on, which are not indexed.
     pub fn add(&mut self, analyzer: &mut Analyzer, parts: &[&str]) -> u64 {
         let start = self.tokens.len();
         let mut position = 0;

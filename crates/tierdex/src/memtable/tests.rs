@@ -1,6 +1,7 @@
 //! Sorted runs against a model made of maps.
 
 use super::*;
+use crate::limits::FIELD_TOKENS_MAX;
 use crate::schema::{Analysis, Tokenizer};
 use crate::text::Analyzer;
 use proptest::prelude::*;
@@ -29,8 +30,7 @@ fn analyzer() -> Analyzer {
 
 #[test]
 fn tokens_beyond_the_limit_are_counted() {
-    let mut table = FieldTable::default();
-    table.tokens_max = 3;
+    let mut table = FieldTable::new(3);
     let mut analyzer = analyzer();
     assert_eq!(table.add(&mut analyzer, &["a b", "c"]), 0);
     // Three tokens are beyond the limit; one of them is a stop word.
@@ -44,7 +44,7 @@ proptest! {
         documents in prop::collection::vec(prop::collection::vec("[a-c]{1,3}|stop|[a-z]{9,12}", 0..20), 0..30),
         positions in any::<bool>(),
     ) {
-        let mut table = FieldTable::default();
+        let mut table = FieldTable::new(FIELD_TOKENS_MAX);
         let mut analyzer = analyzer();
         for round in 0..2 {
             let mut model = PostingMap::new();
