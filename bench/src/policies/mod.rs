@@ -11,10 +11,12 @@
 //!    table: a query that needs a page again after it released it makes another request.
 
 mod belady;
+mod recorder;
 mod workload;
 
 use crate::{Error, Random, Result, Table, query_lines, status};
 use clap::Args;
+use recorder::{Recorder, Requests};
 use std::collections::HashSet;
 use std::io::Write;
 use std::path::PathBuf;
@@ -155,7 +157,8 @@ fn measure(
         .hits_max(flags.k);
     let engine = Engine::new(index, &options)?;
     let cache = engine.page_cache();
-    cache.record_requests();
+    let recorded = Requests::default();
+    cache.wrap_policies(|policy| Box::new(Recorder::new(policy, &recorded)));
     let request = |query: &Query| SearchRequest::new(query.clone()).k(flags.k).count(flags.matches);
     let mut found = Vec::with_capacity(drawn.len());
     let mut pass = |numbers: &[usize]| -> Result<()> {
@@ -171,12 +174,17 @@ fn measure(
     };
     let (warming, measured) = drawn.split_at(warm);
     pass(warming)?;
-    let mut requests = cache.take_requests();
+    let mut requests = recorded.take();
     let warm_requests = requests.len();
     let (before, start) = (cache.stats(), Instant::now());
     pass(measured)?;
     let (after, seconds) = (cache.stats(), start.elapsed().as_secs_f64());
-    requests.extend(cache.take_requests());
+    requests.extend(recorded.take());
+    // A lookup for which all frames are pinned gives the policy no page.
+    let lookups = (after.hits + after.misses) - after.no_frame;
+    if requests.len() as u64 != lookups {
+        return Err(Error::Failed(format!("{} of {lookups} requests were recorded", requests.len())));
+    }
     see(&requests);
     Ok(Run {
         hits: after.hits - before.hits,

@@ -14,7 +14,7 @@
 //!    Its frame is reused when the last pin is gone.
 
 use std::ops::Range;
-use std::sync::{Arc, OnceLock, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use hashbrown::HashTable;
 use tierdex_io::{CellMut, CellRef, Cells, Error, ErrorKind, PAGE, Result};
@@ -81,8 +81,6 @@ pub struct PageCache {
     settled: Condvar,
     counters: Counters,
     metadata_bytes: u64,
-    /// The recorded requests, for experiments.
-    requests: OnceLock<Mutex<Vec<u64>>>,
 }
 
 #[derive(Default)]
@@ -150,7 +148,6 @@ impl PageCache {
             settled: Condvar::new(),
             counters: Counters::default(),
             metadata_bytes,
-            requests: OnceLock::new(),
         }))
     }
 
@@ -213,22 +210,19 @@ impl PageCache {
         }
     }
 
-    /// Records requests of pages from now on, to compare hit rates with those of other policies. For
-    /// experiments: the record grows without a limit.
-    pub fn record_requests(&self) {
-        self.requests.get_or_init(Mutex::default);
-    }
-
-    /// The requests that were recorded since the last call: a number for each page, in order.
-    pub fn take_requests(&self) -> Vec<u64> {
-        self.requests.get().map(|requests| std::mem::take(&mut *lock(requests))).unwrap_or_default()
+    /// Replaces the policy of each shard by what `wrap` makes of it, such as a policy that also counts. It
+    /// gets an insertion for each page that is read into a frame, and a touch for each lookup of a page that
+    /// has one.
+    pub fn wrap_policies(&self, wrap: impl Fn(Box<dyn Policy>) -> Box<dyn Policy>) {
+        for shard in &self.shards {
+            let policy = &mut lock(shard).policy;
+            let own = std::mem::replace(policy, PolicyKind::Lru.policy(0));
+            *policy = wrap(own);
+        }
     }
 
     /// Pins the frame of a page; `None` when the page has none and all frames of its shard are pinned.
     pub(crate) fn lookup(&self, key: PageKey) -> Option<PageLookup<'_>> {
-        if let Some(requests) = self.requests.get() {
-            lock(requests).push(key.hash());
-        }
         let number = self.shard_of(key);
         let mut shard = lock(&self.shards[number]);
         if let Some(frame) = shard.find(key) {
