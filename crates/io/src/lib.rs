@@ -9,7 +9,6 @@
 //! | an index in a directory | [`PosixDisk`] |
 //! | an in-memory disk with simulated loss of power | [`MemDisk`], [`CrashImage`] |
 //! | a disk with injected faults | [`FaultDisk`], [`FaultPlan`] |
-//! | the contract tests of a disk | [`disk_contract`] |
 //! | files with checksums | [`SealedWriter`], [`SealedFile`] |
 //! | memory of several kinds for caches | [`Region`], [`RegionKind`], [`Size`], [`Cells`] |
 //! | asynchronous reads into that memory | [`ReadEngine`], [`EngineKind`], [`ReadTarget`], [`Completion`] |
@@ -29,7 +28,6 @@ compile_error!(
     "tierdex needs 64-bit Linux: it reads files with io_uring and O_DIRECT and locks them as Linux does"
 );
 
-mod contract;
 mod disk;
 mod engine;
 mod envelope;
@@ -42,7 +40,6 @@ mod posix;
 mod process;
 mod random;
 
-pub use contract::disk_contract;
 pub use disk::{Advice, Disk, DiskLock, NAME_BYTES_MAX, ReadFile, WriteFile, check_name};
 pub use engine::{Completion, EngineKind, EngineOptions, ReadEngine, ReadTarget};
 pub use envelope::{FORMAT_VERSION, HEADER_LEN, Identity, PAGE, Seal, SealedFile, SealedWriter};

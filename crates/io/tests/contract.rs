@@ -1,7 +1,10 @@
 //! Every disk passes the contract suite.
 
+mod disk_contract;
+
+use disk_contract::disk_contract;
 use tempfile::TempDir;
-use tierdex_io::{Disk, FaultDisk, FaultPlan, MemDisk, PosixDisk, disk_contract};
+use tierdex_io::{Disk, FaultDisk, FaultPlan, MemDisk, PosixDisk};
 
 #[test]
 fn posix_disk() {

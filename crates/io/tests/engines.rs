@@ -1,14 +1,17 @@
 //! All engines return the same bytes as `read_at`, on every disk, and release all cells.
 
+mod disk_contract;
+
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use disk_contract::disk_contract;
 use proptest::prelude::*;
 use tempfile::TempDir;
 use tierdex_io::{
     CellMut, Cells, Completion, Disk, DiskLock, Effect, EngineKind, EngineOptions, Error, ErrorKind,
     FaultDisk, FaultPlan, MemDisk, OpClass, PosixDisk, ReadEngine, ReadFile, ReadTarget, Region, RegionKind,
-    Repeat, Result, WriteFile, disk_contract, errno,
+    Repeat, Result, WriteFile, errno,
 };
 
 const PAGE: usize = 4096;

@@ -1,7 +1,6 @@
 //! The contract suite of [`Disk`]: tests that every implementation must pass.
 
-use crate::disk::{Disk, NAME_BYTES_MAX, WriteFile};
-use crate::error::{ErrorKind, Result};
+use tierdex_io::{Disk, ErrorKind, NAME_BYTES_MAX, Result, WriteFile};
 
 /// Runs the suite; each rule gets a new, empty disk from `make`.
 ///
