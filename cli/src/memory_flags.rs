@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Outcome};
 use crate::messages;
 use clap::Args;
-use tierdex::engine::{Engine, EngineOptions};
+use tierdex::engine::{Engine, EngineOptions, MetaTier};
 use tierdex::index::Index;
 use tierdex::io::{PAGE, RegionKind, Size};
 
@@ -70,6 +70,16 @@ impl MemoryFlags {
 /// displayed.
 pub fn search_options(k: usize) -> EngineOptions {
     EngineOptions::new().threads(1).hits_max(k.max(HITS_MAX))
+}
+
+/// Cache for one query without a budget.
+const ONE_QUERY_CACHE_BYTES: u64 = 4 << 20;
+
+/// Options for one query without a budget: nothing but norms is loaded, and reads go through the page cache of
+/// the system, which keeps the pages for the next command.
+pub fn one_query_options(k: usize) -> EngineOptions {
+    let options = search_options(k).meta_tier(MetaTier::Disk).through_page_cache().gap_pages(0);
+    options.cache_size(RegionKind::Dram, Size::Bytes(ONE_QUERY_CACHE_BYTES)).growth(0)
 }
 
 /// Formats memory tiers and cache, memory of each component, and counters of cache and reads.

@@ -6,12 +6,14 @@ use crate::failure::{Failure, Outcome, output_error};
 use crate::index_job::{IndexJob, IndexSummary};
 use crate::index_size::ratio_against_raw;
 use crate::input::{InputOptions, InputSource};
+use crate::memory_flags::one_query_options;
 use crate::messages::printable;
 use crate::run_file::create_unique;
 use crate::{open, size};
 use clap::Args;
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
+use tierdex::engine::{Engine, SearchRequest};
 use tierdex::index::{Index, Merge, OpenMode, SearchOptions};
 use tierdex::query::Query;
 use tierdex::schema::Schema;
@@ -43,15 +45,11 @@ pub fn run(arguments: &Arguments) -> Outcome {
     let done = build(&folder, &out)?;
     let index = open::index(&out)?;
     describe(&index, &done)?;
-    for query in queries(&index)? {
+    let engine = Engine::new(&index, &one_query_options(3))?;
+    let options = SearchOptions { k: 3, count: true, ..SearchOptions::default() };
+    for query in queries(&index, &engine)? {
         print(&format!("\n$ {program} search {} '{query}' -k 3", out.display()))?;
-        let read = Query::parse(&query, index.schema())?;
-        answer(
-            &index,
-            &read,
-            &SearchOptions { k: 3, count: true, ..SearchOptions::default() },
-            OutputFormat::Table,
-        )?;
+        answer(&engine, &Query::parse(&query, index.schema())?, &options, OutputFormat::Table)?;
     }
     print(&format!(
         "\nNext steps:\n  {program} search {0} 'your words'\n  {program} info {0}\n  {program} check {0}\n  \
@@ -122,10 +120,10 @@ fn describe(index: &Index, done: &IndexSummary) -> Outcome {
 }
 
 /// Sample queries from words of medium document frequency that occur in one document.
-fn queries(index: &Index) -> Outcome<Vec<String>> {
+fn queries(index: &Index, engine: &Engine) -> Outcome<Vec<String>> {
     let words = words(index)?;
     for word in &words {
-        let terms = best_document(index, word)?;
+        let terms = best_document(engine, word)?;
         let others = terms.iter().filter(|term| *term != word && words.contains(term));
         let Some(other) = others.max_by_key(|term| words.iter().position(|word| word == *term)) else {
             continue;
@@ -159,13 +157,13 @@ fn words(index: &Index) -> Outcome<Vec<String>> {
 }
 
 /// Terms of the best hit of a word, in the order of the text.
-fn best_document(index: &Index, word: &str) -> Outcome<Vec<String>> {
-    let searcher = index.searcher();
-    let query = Query::any_term(word, index.schema())?;
-    let found = searcher.search(&query, &SearchOptions { k: 1, count: true, ..SearchOptions::default() })?;
+fn best_document(engine: &Engine, word: &str) -> Outcome<Vec<String>> {
+    let snapshot = engine.snapshot();
+    let query = Query::any_term(word, snapshot.schema())?;
+    let found = engine.search(SearchRequest::new(query).k(1).count(true))?;
     let Some(hit) = found.hits.first() else { return Ok(Vec::new()) };
-    let text = searcher.stored(hit.document)?.map(|stored| stored.text).unwrap_or_default();
-    Ok(Analyzer::new(&index.schema().fields[0].analysis).terms(&text))
+    let text = snapshot.stored(hit.document)?.map(|stored| stored.text).unwrap_or_default();
+    Ok(Analyzer::new(&snapshot.schema().fields[0].analysis).terms(&text))
 }
 
 fn print(text: &str) -> Outcome {

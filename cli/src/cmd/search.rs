@@ -9,8 +9,8 @@ use clap::{Args, ValueEnum};
 use std::io::{BufWriter, Write, stdout};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use tierdex::engine::{Priority, SearchRequest};
-use tierdex::index::{Index, SearchOptions, SearchResult, Searcher};
+use tierdex::engine::{Engine, Priority, SearchRequest, Snapshot};
+use tierdex::index::{Index, SearchOptions, SearchResult};
 use tierdex::limits::{DEFAULT_B, DEFAULT_K1};
 use tierdex::query::Query;
 use tierdex::text::{Analyzer, snippet as make_snippet};
@@ -141,18 +141,12 @@ pub enum OutputFormat {
 pub fn run(arguments: &Arguments) -> Outcome {
     let options = arguments.query.options()?;
     let (index, query) = arguments.query.open()?;
-    if arguments.memory.is_default() && !arguments.stats {
-        return answer(&index, &query, &options, arguments.format);
-    }
-    let engine_options = arguments.memory.options(memory_flags::search_options(options.k));
+    let engine_options = match arguments.memory.is_default() && !arguments.stats {
+        true => memory_flags::one_query_options(options.k),
+        false => arguments.memory.options(memory_flags::search_options(options.k)),
+    };
     let engine = arguments.memory.engine(&index, &engine_options, arguments.stats)?;
-    let start = Instant::now();
-    let request = SearchRequest::new(query.clone()).options(options).priority(Priority::Batch);
-    let written = engine.search(request).map_err(Failure::from).and_then(|hits| {
-        let (snapshot, elapsed) = (hits.snapshot.clone(), start.elapsed());
-        let found = hits.into_result();
-        write(&index, (snapshot.searcher(), &query), (&found, &options, elapsed), arguments.format)
-    });
+    let written = answer(&engine, &query, &options, arguments.format);
     if arguments.stats {
         messages::print_lines(&memory_flags::report(&engine));
     }
@@ -160,22 +154,24 @@ pub fn run(arguments: &Arguments) -> Outcome {
 }
 
 /// Answers a query and writes the hits to standard output.
-pub fn answer(index: &Index, query: &Query, options: &SearchOptions, format: OutputFormat) -> Outcome {
-    let searcher = index.searcher();
+pub fn answer(engine: &Engine, query: &Query, options: &SearchOptions, format: OutputFormat) -> Outcome {
     let start = Instant::now();
-    let found = searcher.search(query, options)?;
-    write(index, (&searcher, query), (&found, options, start.elapsed()), format)
+    let request = SearchRequest::new(query.clone()).options(*options).priority(Priority::Batch);
+    let hits = engine.search(request)?;
+    let (snapshot, elapsed) = (hits.snapshot.clone(), start.elapsed());
+    write(&snapshot, query, (&hits.into_result(), options, elapsed), format)
 }
 
 /// Writes the hits to standard output one by one, so that ids, titles and snippets of one hit are in memory.
 fn write(
-    index: &Index,
-    (searcher, query): (&Searcher, &Query),
+    snapshot: &Snapshot,
+    query: &Query,
     (found, options, elapsed): (&SearchResult, &SearchOptions, Duration),
     format: OutputFormat,
 ) -> Outcome {
+    let searcher = snapshot.searcher();
     let marks = searcher.marks(query, 0)?;
-    let mut analyzer = Analyzer::new(&index.schema().fields[0].analysis);
+    let mut analyzer = Analyzer::new(&snapshot.schema().fields[0].analysis);
     let mut out = BufWriter::new(stdout().lock());
     let writer: &mut dyn HitsWriter = match format {
         OutputFormat::Json => &mut JsonHits::default(),

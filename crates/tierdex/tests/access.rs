@@ -214,7 +214,9 @@ fn an_engine_that_holds_the_index_in_memory_reads_no_lists_and_gives_the_same_re
     ];
     let tmpfs = tempfile::tempdir_in("/dev/shm").ok();
     let file = tmpfs.as_ref().map(|dir| RegionKind::File(dir.path().join("index")));
-    for (disk, search) in disks.iter().flat_map(|disk| searches().map(|search| (disk, search))) {
+    for (disk, search) in
+        disks.iter().flat_map(|disk| searches().into_iter().map(move |search| (disk, search)))
+    {
         let expected = Case::new(disk, 31, search);
         for (region, threads) in [(Some(RegionKind::Dram), 1), (file.clone(), 3)] {
             let Some(region) = region else { continue };

@@ -68,6 +68,7 @@ impl EngineOptions {
             policy: self.policy,
             read_engine: self.read_engine,
             read_depth: self.read_depth,
+            direct: self.direct,
             gap_pages: self.gap_pages,
             threads,
             hits_max: self.hits_max,

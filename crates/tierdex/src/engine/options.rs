@@ -35,6 +35,7 @@ pub struct EngineOptions {
     pub(super) policy: PolicyKind,
     pub(super) read_engine: EngineKind,
     pub(super) read_depth: usize,
+    pub(super) direct: bool,
     pub(super) gap_pages: Option<u64>,
     pub(super) meta_tier: Option<MetaTier>,
     pub(super) previews: bool,
@@ -51,6 +52,7 @@ impl Default for EngineOptions {
             policy: PolicyKind::S3Fifo,
             read_engine: EngineKind::Auto,
             read_depth: READ_DEPTH_DEFAULT,
+            direct: true,
             gap_pages: None,
             meta_tier: None,
             previews: true,
@@ -144,6 +146,15 @@ impl EngineOptions {
     #[must_use]
     pub fn reads(mut self, engine: EngineKind, depth: usize) -> EngineOptions {
         (self.read_engine, self.read_depth) = (engine, depth);
+        self
+    }
+
+    /// Reads through the page cache of the system: for a process that answers few queries, and leaves their
+    /// pages to the next.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn through_page_cache(mut self) -> EngineOptions {
+        self.direct = false;
         self
     }
 

@@ -34,6 +34,8 @@ pub struct EngineSettings {
     pub read_engine: EngineKind,
     /// Reads in flight, of all threads together.
     pub read_depth: usize,
+    /// Whether reads pass the page cache of the system.
+    pub direct: bool,
     /// Pages between two requested pages that are read with them, at most; measured if `None`.
     pub gap_pages: Option<u64>,
     /// Search threads.
@@ -79,7 +81,7 @@ impl EngineSettings {
     /// Interface and depth of the reads of a search thread.
     pub(super) fn reads(&self) -> ReadOptions {
         let depth = self.read_depth.div_ceil(self.threads.max(1));
-        ReadOptions { kind: self.read_engine, depth, direct: true }
+        ReadOptions { kind: self.read_engine, depth, direct: self.direct }
     }
 
     /// Concurrent evaluations of a thread, at most.
