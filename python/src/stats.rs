@@ -4,6 +4,7 @@ use crate::errors::Failure;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tierdex::index::CheckReport;
+use tierdex::io::PAGE;
 use tierdex::{Engine, Snapshot};
 
 /// Documents, segments, fields, memory and cache.
@@ -43,8 +44,8 @@ pub fn of<'py>(py: Python<'py>, engine: &Engine, snapshot: &Snapshot) -> PyResul
     cache.set_item("evictions", stats.evictions)?;
     cache.set_item("reads", stats.reads)?;
     cache.set_item("bytes_read", stats.bytes_read)?;
-    cache.set_item("capacity", stats.cells * stats.cell_bytes)?;
-    cache.set_item("used", stats.cells_used() * stats.cell_bytes)?;
+    cache.set_item("capacity", stats.frames * PAGE)?;
+    cache.set_item("used", stats.frames_used() * PAGE)?;
     out.set_item("cache", cache)?;
     out.set_item("read_engine", engine.read_engine())?;
     Ok(out)
