@@ -75,8 +75,8 @@ pub fn search_options(k: usize) -> EngineOptions {
 /// Cache for one query without a budget.
 const ONE_QUERY_CACHE_BYTES: u64 = 4 << 20;
 
-/// Options for one query without a budget: nothing but norms is loaded, and reads go through the page cache of
-/// the system, which keeps the pages for the next command.
+/// Options for one query without a budget: nothing but norms is loaded, and reads go through the page cache
+/// of the system, which keeps the pages for the next command.
 pub fn one_query_options(k: usize) -> EngineOptions {
     let options = search_options(k).meta_tier(MetaTier::Disk).through_page_cache().gap_pages(0);
     options.cache_size(RegionKind::Dram, Size::Bytes(ONE_QUERY_CACHE_BYTES)).growth(0)
