@@ -159,7 +159,9 @@ fn measure(
     let cache = engine.page_cache();
     let recorded = Requests::default();
     cache.wrap_policies(|policy| Box::new(Recorder::new(policy, &recorded)));
-    let request = |query: &Query| SearchRequest::new(query.clone()).k(flags.k).count(flags.matches);
+    // The workload is the pages of lists: external ids are not read.
+    let request =
+        |query: &Query| SearchRequest::new(query.clone()).k(flags.k).count(flags.matches).ids(false);
     let mut found = Vec::with_capacity(drawn.len());
     let mut pass = |numbers: &[usize]| -> Result<()> {
         let mut rest = numbers.iter();
