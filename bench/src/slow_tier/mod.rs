@@ -109,6 +109,10 @@ impl BlockSource for SlowReads<'_> {
         FILES.read(file, range, out)
     }
 
+    fn lends(&self) -> bool {
+        true
+    }
+
     fn lend(&self, file: &SealedFile, range: &Range<u64>) -> tierdex::Result<Option<&[u8]>> {
         let Some(payload) = self.tier.payloads.get(&file.number()) else { return Ok(None) };
         let start = file.payload().start;

@@ -36,6 +36,7 @@ pub(super) enum Blocks<'a> {
 pub(super) struct ListedBlocks<'a> {
     list: Box<BlockList<'a>>,
     source: &'a dyn BlockSource,
+    source_lends: bool,
     /// Documents. Frequencies that follow the documents of their block are read into the same buffer.
     docs: PartBuffer,
     freqs: PartBuffer,
@@ -191,6 +192,9 @@ impl<'a> ListedBlocks<'a> {
         'a: 'f,
     {
         let Some(payload) = file.resident() else {
+            if !self.source_lends {
+                return Ok(None);
+            }
             let range = self.range(part, block)?;
             return Ok(self.source.lend(file, &range)?.map(|bytes| (bytes, range.start)));
         };
@@ -240,6 +244,7 @@ impl<'a> Blocks<'a> {
             SkipRecord::Blocks(list) => Blocks::Listed(ListedBlocks {
                 list,
                 source,
+                source_lends: source.lends(),
                 docs: PartBuffer::new(ListPart::Docs, ahead),
                 freqs: PartBuffer::new(ListPart::Freqs, ahead),
                 interleaved: (usize::MAX, false),
@@ -273,7 +278,7 @@ impl<'a> Blocks<'a> {
             && list.is_interleaved(block)
         {
             let range = list.whole_range(block)?;
-            if list.source.lend(field.postings(), &range)?.is_none() {
+            if !list.source_lends || list.source.lend(field.postings(), &range)?.is_none() {
                 list.load(field.postings(), ListPart::Docs, block, range)?;
             }
         }

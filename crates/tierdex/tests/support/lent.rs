@@ -50,6 +50,10 @@ impl BlockSource for LentLists {
         FILES.read(file, range, out)
     }
 
+    fn lends(&self) -> bool {
+        true
+    }
+
     fn lend(&self, file: &SealedFile, range: &Range<u64>) -> Result<Option<&[u8]>> {
         let offset = |at: u64| usize::try_from(at.checked_sub(file.payload().start)?).ok();
         let payload = self.payloads.get(&file.number());

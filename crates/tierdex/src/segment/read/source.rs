@@ -25,12 +25,16 @@ pub trait BlockSource {
     /// As [`SealedFile::read`].
     fn read(&self, file: &Arc<SealedFile>, range: Range<u64>, out: &mut Vec<u8>) -> Result<()>;
 
+    /// Whether [`BlockSource::lend`] may return bytes.
+    fn lends(&self) -> bool {
+        false
+    }
+
     /// These bytes of a file where they are in memory, verified, if the source has them there: blocks are
-    /// then decoded or used in place, and [`BlockSource::read`] is not called for them. `None` by default.
+    /// then decoded or used in place, and [`BlockSource::read`] is not called for them.
     ///
     /// # Errors
     /// As [`SealedFile::read`].
-    #[inline]
     fn lend(&self, _file: &SealedFile, _range: &Range<u64>) -> Result<Option<&[u8]>> {
         Ok(None)
     }
