@@ -5,7 +5,13 @@ use tierdex::cache::PolicyKind;
 use tierdex::engine::{EngineOptions, MetaTier};
 use tierdex::io::{EngineKind, EngineOptions as ReadOptions};
 use tierdex_cli::failure::{Failure, Outcome};
-use tierdex_cli::values::{ENGINES, POLICIES, one_of};
+use tierdex_cli::values::one_of;
+
+/// Names of [`PolicyKind`].
+const POLICIES: &[&str] = &["lru", "s3-fifo", "sieve"];
+
+/// Names of [`EngineKind`].
+const ENGINES: &[&str] = &["auto", "uring", "pread"];
 
 /// Default of `--depth`.
 const DEPTH: usize = 32;
@@ -49,5 +55,18 @@ impl ReadFlags {
             Some(policy) => options.policy(policy),
             None => options,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_contain_all_names_and_every_name_parses() {
+        assert_eq!(PolicyKind::ALL.map(|policy| policy.to_string()), *POLICIES);
+        assert!(
+            ENGINES.iter().all(|name| name.parse::<EngineKind>().is_ok_and(|kind| kind.to_string() == *name))
+        );
     }
 }

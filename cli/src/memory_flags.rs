@@ -3,9 +3,9 @@
 use crate::failure::{Failure, Outcome};
 use crate::messages;
 use clap::Args;
-use tierdex::engine::{Engine, EngineOptions, MetaTier};
+use tierdex::engine::{Engine, EngineOptions};
 use tierdex::index::Index;
-use tierdex::io::{PAGE, RegionKind, Size};
+use tierdex::io::{EngineKind, PAGE, RegionKind, Size};
 
 /// Hits of a query for which memory is reserved, at least.
 const HITS_MAX: usize = 1024;
@@ -72,14 +72,16 @@ pub fn search_options(k: usize) -> EngineOptions {
     EngineOptions::new().threads(1).hits_max(k.max(HITS_MAX))
 }
 
-/// Cache for one query without a budget.
+/// Cache of one query without a budget.
 const ONE_QUERY_CACHE_BYTES: u64 = 4 << 20;
 
-/// Options for one query without a budget: nothing but norms is loaded, and reads go through the page cache
-/// of the system, which keeps the pages for the next command.
+/// Reads in flight of one query without a budget: few, as most are answered by the page cache.
+const ONE_QUERY_DEPTH: usize = 8;
+
+/// Options for one query without a budget.
 pub fn one_query_options(k: usize) -> EngineOptions {
-    let options = search_options(k).meta_tier(MetaTier::Disk).through_page_cache().gap_pages(0);
-    options.cache_size(RegionKind::Dram, Size::Bytes(ONE_QUERY_CACHE_BYTES)).growth(0)
+    let options = search_options(k).on_demand().reads(EngineKind::Auto, ONE_QUERY_DEPTH).growth(0);
+    options.cache_size(RegionKind::Dram, Size::Bytes(ONE_QUERY_CACHE_BYTES))
 }
 
 /// Formats memory tiers and cache, memory of each component, and counters of cache and reads.
@@ -92,8 +94,8 @@ pub fn report(engine: &Engine) -> String {
     };
     format!(
         "{}\n{}\
-         cache: {} in cells of {} bytes, {} in use; {} of metadata\n\
-         pages: {} hit, {} fetched, {} without a cell, {} evicted, {} failed; hit rate {:.3}\n\
+         cache: {} in pages of {} bytes, {} in use; {} of metadata\n\
+         pages: {} hit, {} fetched, {} without a free page, {} evicted, {} failed; hit rate {:.3}\n\
          reads: {} of postings, {} by {}{fallback}; {} in total; {}\n",
         engine.settings(),
         engine.memory(),

@@ -26,24 +26,3 @@ pub fn language() -> impl TypedValueParser<Value = Language> {
     PossibleValuesParser::new(Language::ALL.iter().map(|language| language.name()))
         .try_map(|name| Language::from_name(&name).ok_or("unknown language"))
 }
-
-/// Names of [`tierdex::cache::PolicyKind`].
-pub const POLICIES: &[&str] = &["lru", "s3-fifo", "sieve"];
-
-/// Names of [`tierdex::io::EngineKind`].
-pub const ENGINES: &[&str] = &["auto", "uring", "pread"];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use tierdex::cache::PolicyKind;
-    use tierdex::io::EngineKind;
-
-    #[test]
-    fn lists_contain_all_names_and_every_name_parses() {
-        assert_eq!(PolicyKind::ALL.map(|policy| policy.to_string()), *POLICIES);
-        assert!(
-            ENGINES.iter().all(|name| name.parse::<EngineKind>().is_ok_and(|kind| kind.to_string() == *name))
-        );
-    }
-}

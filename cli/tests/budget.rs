@@ -1,5 +1,5 @@
 //! The memory budget, enforced from outside: the command runs in a memory control group of 1.2 times the
-//! budget. The tests of `tierdex-bench` have batches in all read modes.
+//! budget. The tests of `tierdex-bench` have cells in read modes of the thesis.
 
 mod workspace;
 
@@ -154,4 +154,50 @@ fn stats_and_search_name_the_same_smallest_budget_in_one_line() {
     assert_ok(&output);
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(report["dram"], stats.parse::<Size>().unwrap().of(0));
+}
+
+/// A batch on two threads within a budget writes the same run as one without, with the cache inside and
+/// beside the budget, and with the index in memory.
+#[test]
+fn a_batch_within_a_budget_writes_the_same_run_and_is_not_killed() {
+    const DRAM: u64 = 24 << 20;
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let (index, input, queries) = (path("index"), path("docs.jsonl"), path("queries"));
+    let mut docs = BufWriter::new(fs::File::create(&input).unwrap());
+    let word = |number: u32, at: u32| number.wrapping_mul(2_654_435_761 + 2 * at) >> (8 + at % 12);
+    for number in 0..80_000 {
+        let words: Vec<String> =
+            (0..30).map(|at| format!("w{}", word(number, at) % (50 << (at % 8)))).collect();
+        writeln!(docs, "{{\"id\":\"document {number}\",\"text\":\"all {}\"}}", words.join(" ")).unwrap();
+    }
+    docs.into_inner().unwrap();
+    assert_ok(&tierdex(&["index", &input, "--out", &index, "--store", "none"]));
+    let lines = (0..60).map(|id| format!("q{id}\tw{} +all w{} w{}\n", id * 7 % 50, id, id * 31 % 400));
+    fs::write(&queries, lines.collect::<String>()).unwrap();
+    let batch = |run: &str, more: &[&str]| -> Vec<String> {
+        let words = ["batch", &index, "--queries", &queries, "--run", run, "-k", "200", "--threads", "2"];
+        words.iter().chain(more).map(|word| word.to_string()).collect()
+    };
+    let expected = path("expected");
+    let words = batch(&expected, &[]);
+    assert_ok(&tierdex(&words.iter().map(String::as_str).collect::<Vec<_>>()));
+    let (dram, cache) = (DRAM.to_string(), format!("file:/dev/shm/tierdex-batch-{}:2M", std::process::id()));
+    let cases: [(&[&str], u64); 4] = [
+        (&["--dram", &dram], 0),
+        (&["--dram", &dram, "--cache", "dram:2M"], 2 << 20),
+        (&["--dram", &dram, "--cache", &cache], 2 << 20),
+        (&["--dram", &dram, "--keep-in", "dram"], 0),
+    ];
+    for (number, (more, beside)) in cases.into_iter().enumerate() {
+        let Some(group) = ControlGroup::new("batch", DRAM + DRAM / 5 + beside) else {
+            eprintln!("skipped: no permission to create a memory control group");
+            return;
+        };
+        let run = path(&format!("run{number}"));
+        let words = batch(&run, more);
+        assert_ok(&group.run(&words.iter().map(String::as_str).collect::<Vec<_>>()));
+        assert_eq!(group.kills(), 0, "{more:?}");
+        assert!(fs::read(&run).unwrap() == fs::read(&expected).unwrap(), "{more:?}");
+    }
 }

@@ -8,7 +8,7 @@ use super::system_state::HUGE_PAGE;
 use crate::Result;
 use crate::cell::{Cell, CellQueries, EngineReads, ListReads, ProcessPlace, Reads};
 use std::sync::Arc;
-use tierdex::engine::{Engine, MemoryReport};
+use tierdex::engine::{Engine, MemoryReport, ResidentSizes};
 use tierdex::index::Index;
 use tierdex::io::{PosixDisk, RegionKind, Size};
 use tierdex_thesis::{ListPolicy, Lookahead, Mode, memory_report};
@@ -135,9 +135,15 @@ fn set_limit(flags: &Flags, index: &Index, cell: &mut Cell) -> u64 {
     let slack = (u128::from(flags.dram) * u128::from(flags.slack) / 100) as u64;
     let mut limit = flags.dram + slack + beside;
     // What the page cache of `base` has does not depend on where metadata is.
+    let metadata = match &cell.reads {
+        Reads::Lists(reads) => {
+            let location = reads.options(cell.threads, cell.k).metadata_location();
+            ResidentSizes::of(index).in_dram(&location)
+        }
+        _ => 0,
+    };
     if let Reads::Lists(ListReads { mode: Mode::Base | Mode::BasePrefetch, size, dram, .. }) = &mut cell.reads
     {
-        let metadata = report.metadata_in_dram();
         limit += metadata + size.of(index.postings_bytes());
         // Two sixteenths of a budget are shares for queries.
         *dram = Some(flags.dram + metadata + metadata.div_ceil(7));

@@ -4,6 +4,7 @@ use super::measurement::CellMeasurement;
 use super::{Cell, measure};
 use crate::cgroup::Cgroup;
 use crate::{Error, Result};
+use serde_json::Value;
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
@@ -52,8 +53,31 @@ impl Launch {
         stop: &Stop,
     ) -> Result<std::result::Result<CellMeasurement, String>> {
         match self {
-            Launch::Process(program, arguments) => child((program, arguments), cell, group, stop),
+            Launch::Process(program, arguments) => {
+                let text = serde_json::to_string(cell).map_err(|error| Error::Failed(error.to_string()))?;
+                child((program, arguments), &text, group, stop)
+            }
             Launch::InProcess => Ok(measure::measure(cell).map_err(|error| line(&error.to_string()))),
+        }
+    }
+
+    /// As [`Launch::measure`], for a cell as JSON that a program of another build may read.
+    ///
+    /// # Errors
+    /// If the process cannot be started, or cells have no process of their own.
+    pub(crate) fn measure_json(
+        &self,
+        cell: &Value,
+        group: Option<&Cgroup>,
+        stop: &Stop,
+    ) -> Result<std::result::Result<CellMeasurement, String>> {
+        match self {
+            Launch::Process(program, arguments) => {
+                child((program, arguments), &cell.to_string(), group, stop)
+            }
+            Launch::InProcess => {
+                Err(Error::Failed("another build needs a process for each cell".to_string()))
+            }
         }
     }
 }
@@ -61,12 +85,11 @@ impl Launch {
 /// Runs a cell in a process of its own. The inner result is the measurement, or why the process failed.
 fn child(
     (program, arguments): (&PathBuf, &[String]),
-    cell: &Cell,
+    cell: &str,
     group: Option<&Cgroup>,
     stop: &Stop,
 ) -> Result<std::result::Result<CellMeasurement, String>> {
     let failed = |what: &str, error: std::io::Error| Error::Failed(format!("cannot {what} a cell: {error}"));
-    let text = serde_json::to_string(cell).map_err(|error| Error::Failed(error.to_string()))?;
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| failed("start", error))?;
@@ -76,7 +99,7 @@ fn child(
         let errors = thread::Builder::new().spawn_scoped(scope, || read(errors))?;
         if let Some(mut input) = input {
             // If the process has died, its exit status is reported below.
-            let _ = input.write_all(text.as_bytes());
+            let _ = input.write_all(cell.as_bytes());
         }
         let status = wait(&mut child, stop);
         let text = |thread: thread::ScopedJoinHandle<'_, String>| thread.join().unwrap_or_default();

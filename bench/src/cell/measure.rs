@@ -50,6 +50,7 @@ pub fn run(input: &mut dyn Read, output: &mut dyn Write) -> Result<()> {
 /// # Errors
 /// If the index or the queries cannot be read, or the machine does not permit the measurement.
 pub fn measure(cell: &Cell) -> Result<CellMeasurement> {
+    cell.check()?;
     let place = &cell.process;
     place.join.iter().try_for_each(|procs| join(procs))?;
     if matches!(cell.reads, Reads::Engine(_)) {

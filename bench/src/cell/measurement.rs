@@ -3,57 +3,68 @@
 use crate::counters::EventCounts;
 use serde::{Deserialize, Serialize};
 
-/// The measurements of a cell. Figures are of the second repetition unless stated otherwise.
+/// The measurements of a cell. Figures are of the second repetition unless stated otherwise. Programs of
+/// other builds may leave out those that have a default.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CellMeasurement {
     /// Seconds of the first repetition.
+    #[serde(default)]
     pub first_seconds: f64,
     /// Seconds of the second repetition; the mean, if it was itself repeated.
     pub seconds: f64,
     /// Number of queries of a repetition.
     pub queries: u64,
     /// Median latency in microseconds, from the start of the evaluation of a query.
-    #[serde(rename = "p50_us")]
+    #[serde(default, rename = "p50_us")]
     pub p50: f64,
     /// 99th percentile of the latency in microseconds.
-    #[serde(rename = "p99_us")]
+    #[serde(default, rename = "p99_us")]
     pub p99: f64,
-    /// Bytes read from files. Bytes that the page cache worker prefetches count a second time when the query
-    /// reads them.
+    /// Bytes read from files. Bytes that are prefetched into the page cache count a second time when the
+    /// query reads them.
+    #[serde(default)]
     pub bytes_read: u64,
     /// Bytes that the kernel read from the device; `None` if it does not report them.
+    #[serde(default)]
     pub bytes_fetched: Option<u64>,
-    /// Counters of the postings cache; `None` without one.
+    /// Counters of the cache of lists or pages; `None` without one.
+    #[serde(default)]
     pub lists: Option<CacheCounters>,
     /// Largest lookahead in queries, over both repetitions.
+    #[serde(default)]
     pub lookahead_max: u64,
     /// Lookahead samples: completed queries, and queries prefetched at that time.
-    #[serde(rename = "lookahead_samples")]
+    #[serde(default, rename = "lookahead_samples")]
     pub samples: Vec<(u64, u64)>,
     /// Sum of matching documents, 0 if they were not counted.
+    #[serde(default)]
     pub matches: u64,
     /// Sum of hits.
+    #[serde(default)]
     pub hits: u64,
     /// Checksum over both repetitions of all hits (document and score bits) and numbers of matches.
     #[serde(with = "checksum_text")]
     pub checksum: u64,
     /// Description of the I/O engine.
+    #[serde(default)]
     pub engine: String,
     /// Why the requested I/O engine was not used.
+    #[serde(default)]
     pub fallback: Option<String>,
-    /// DRAM in bytes that the executor planned to use.
-    #[serde(rename = "planned_bytes")]
+    /// DRAM in bytes of the memory report.
+    #[serde(default, rename = "planned_bytes")]
     pub planned: u64,
     /// Peak resident memory of the process in bytes, pages of mapped files included.
-    #[serde(rename = "process_peak_bytes")]
+    #[serde(default, rename = "process_peak_bytes")]
     pub process_peak: u64,
     /// Memory of the control group without page cache at the end, in bytes.
-    #[serde(rename = "group_own_bytes")]
+    #[serde(default, rename = "group_own_bytes")]
     pub own: Option<u64>,
     /// Page cache of the control group at the end, in bytes.
-    #[serde(rename = "group_page_cache_bytes")]
+    #[serde(default, rename = "group_page_cache_bytes")]
     pub page_cache: Option<u64>,
     /// Counts of events of the processor; `None` if they were not to be counted.
+    #[serde(default)]
     pub counters: Option<EventCounts>,
 }
 

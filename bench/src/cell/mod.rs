@@ -39,6 +39,7 @@ pub use reads::{EngineReads, ListReads, Reads};
 pub(crate) use reads::{read_lookahead, show_lookahead};
 
 use crate::counters::CounterSet;
+use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use tierdex::index::SearchOptions;
@@ -104,11 +105,22 @@ pub struct ProcessPlace {
 }
 
 impl Cell {
+    /// Rejects values that no measurement can have.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] with the member.
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.threads == 0 {
+            return Err(Error::Usage("`threads` must be 1 or more".to_string()));
+        }
+        self.reads.check()
+    }
+
     /// The search options.
     ///
     /// # Errors
     /// If a parameter of BM25 is out of its range.
-    pub(crate) fn search(&self) -> crate::Result<SearchOptions> {
+    pub(crate) fn search(&self) -> Result<SearchOptions> {
         Ok(SearchOptions {
             k: self.k,
             exhaustive: self.exhaustive,
@@ -153,6 +165,22 @@ mod tests {
             let cell: Cell = serde_json::from_str(text).unwrap();
             let again = serde_json::to_string(&cell).unwrap();
             assert_eq!(serde_json::from_str::<Cell>(&again).unwrap(), cell, "{again}");
+        }
+    }
+
+    #[test]
+    fn impossible_values_are_rejected() {
+        for (members, word) in [
+            (r#""threads": 0"#, "threads"),
+            (r#""reads": {"by": "lists", "mode": "hybrid", "segment": 0}"#, "segment"),
+            (r#""reads": {"by": "lists", "mode": "hybrid", "segment": 5000}"#, "segment"),
+            (r#""reads": {"by": "lists", "mode": "hybrid", "samples": 18446744073709551615}"#, "samples"),
+            (r#""reads": {"by": "engine", "depth": 0}"#, "depth"),
+            (r#""reads": {"by": "engine", "region": "hugetlb"}"#, "region"),
+        ] {
+            let text = format!(r#"{{"index": "i", "queries": {{"texts": ["a"]}}, {members}}}"#);
+            let error = serde_json::from_str::<Cell>(&text).unwrap().check().unwrap_err().to_string();
+            assert!(error.contains(word) && !error.contains('\n'), "{text}: {error}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::as_text;
 use super::query_kind::QueryShape;
-use crate::{Result, query_lines};
+use crate::{Error, Result, query_lines};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use tierdex::index::Index;
@@ -42,7 +42,7 @@ impl CellQueries {
     /// The queries over an index.
     ///
     /// # Errors
-    /// If the file cannot be read, has no query, or a query has an error of syntax.
+    /// If the file cannot be read, has no query, a query has an error of syntax, or there is no such field.
     pub(super) fn parse(&self, index: &Index) -> Result<Vec<Query>> {
         match self {
             CellQueries::Texts { texts } => Ok(texts
@@ -50,6 +50,9 @@ impl CellQueries {
                 .map(|text| Query::parse(text, index.schema()))
                 .collect::<tierdex::Result<_>>()?),
             CellQueries::File { file } => query_lines::read(file, index),
+            CellQueries::Terms { field, .. } if *field >= index.schema().fields.len() => {
+                Err(Error::Usage(format!("the index has no field {field}")))
+            }
             CellQueries::Terms { terms, shape, field } => {
                 Ok(terms.iter().map(|terms| shape.query(*field, terms)).collect())
             }

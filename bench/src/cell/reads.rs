@@ -1,11 +1,12 @@
 //! How the queries of a cell read posting lists.
 
 use super::{as_size, as_text};
+use crate::Error;
 use crate::slow_tier::ReadDelay;
 use serde::{Deserialize, Serialize};
 use tierdex::cache::PolicyKind;
 use tierdex::engine::{EngineOptions, MetaTier};
-use tierdex::io::{EngineKind, RegionKind, Size};
+use tierdex::io::{EngineKind, EngineOptions as ReadOptions, RegionKind, Size};
 use tierdex_thesis::{FileReads, ListOptions, ListPolicy, Lookahead, Mode};
 
 /// How queries are answered. Sizes are texts, as flags write them: `50M`, `5%`.
@@ -85,6 +86,9 @@ impl Default for EngineReads {
     }
 }
 
+/// Lookahead samples of a measurement, at most.
+const SAMPLES_MAX: usize = 1 << 20;
+
 /// Reads in flight, by default.
 const DEPTH: usize = 32;
 
@@ -129,6 +133,35 @@ pub struct ListReads {
     /// Number of lookahead samples that are kept.
     #[serde(default)]
     pub samples: usize,
+}
+
+impl Reads {
+    /// Rejects values that no measurement can have.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] with the member.
+    pub(super) fn check(&self) -> crate::Result<()> {
+        let wrong = |what: String| Err(Error::Usage(what));
+        match self {
+            Reads::Engine(EngineReads { size: None, region, .. }) if *region != RegionKind::Dram => {
+                wrong("`region` needs the `size` of the cache".to_string())
+            }
+            Reads::Lists(ListReads { segment, .. })
+                if !segment.is_power_of_two() || !(4 << 10..=1 << 20).contains(segment) =>
+            {
+                wrong("`segment` must be a power of two from 4096 to 1048576".to_string())
+            }
+            Reads::Lists(ListReads { samples, .. }) if *samples > SAMPLES_MAX => {
+                wrong(format!("`samples` must be at most {SAMPLES_MAX}"))
+            }
+            Reads::Engine(EngineReads { depth, .. }) | Reads::Lists(ListReads { depth, .. })
+                if !(1..=ReadOptions::DEPTH_MAX).contains(depth) =>
+            {
+                wrong(format!("`depth` must be 1 to {}", ReadOptions::DEPTH_MAX))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 impl EngineReads {

@@ -4,6 +4,9 @@ use crate::{Error, Result};
 use clap::Args;
 use std::path::PathBuf;
 
+/// Pairs of which an interval says anything.
+const PAIRS_MIN: usize = 6;
+
 /// Flags of a comparison. Cells are read from standard input, one line of JSON each; a member `name` is shown
 /// in the table.
 #[derive(Args, Clone, Debug)]
@@ -12,11 +15,12 @@ pub struct Flags {
     pub a: PathBuf,
     /// Program `tierdex-bench` of the second build
     pub b: PathBuf,
-    /// Pairs of each cell, at least
+    /// Pairs of each cell, at least 6
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub pairs: usize,
     /// Pairs of each cell, at most: more than --pairs are run while the interval of the geometric mean of all
-    /// cells is wider than 0.02, and of cells whose own interval contains 0.97 and is wider than 0.06
+    /// cells is wider than 0.02, and of cells whose own interval is wider than 0.06 and contains 0.97 or is
+    /// undecided
     #[arg(long, value_name = "N", default_value_t = 40)]
     pub pairs_max: usize,
     /// Write a line of JSON for each pair into this file
@@ -27,10 +31,9 @@ pub struct Flags {
 impl Flags {
     /// Rejects invalid values.
     pub(super) fn check(&self) -> Result<()> {
-        if self.pairs < 2 || self.pairs > self.pairs_max {
-            return Err(Error::Usage(
-                "--pairs must be 2 or more, and --pairs-max at least --pairs".to_string(),
-            ));
+        if self.pairs < PAIRS_MIN || self.pairs > self.pairs_max {
+            let why = format!("--pairs must be {PAIRS_MIN} or more, and --pairs-max at least --pairs");
+            return Err(Error::Usage(why));
         }
         Ok(())
     }

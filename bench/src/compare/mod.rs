@@ -8,8 +8,8 @@
 //! 2. A round runs a pair of each cell, so that a change of the machine's speed meets all cells.
 //! 3. The ratio of a pair is the time of the first program divided by that of the second. The interval of
 //!    their geometric mean is that of a bootstrap (`statistics`).
-//! 4. After the rounds that the flags ask for, cells that are not decided are measured again, until the
-//!    intervals are narrow enough or the maximum of rounds is reached.
+//! 4. After the rounds that the flags ask for, cells whose intervals are wide and decide nothing are measured
+//!    again, until the intervals are narrow enough or the maximum of rounds is reached.
 
 mod flags;
 mod pair;
@@ -20,6 +20,7 @@ pub use flags::Flags;
 use crate::cell::Cell;
 use crate::{Error, Result, Table};
 use pair::{Builds, Pair};
+use serde_json::Value;
 use statistics::{Estimate, Verdict, geometric_mean_of_all};
 use std::io::{BufRead, Write};
 use tierdex::index::Stop;
@@ -29,6 +30,8 @@ struct ComparedCell {
     /// The member `name` of its line, or its number.
     name: String,
     cell: Cell,
+    /// The line without its name: what both programs read, of which one may be older than this one.
+    json: Value,
     pairs: Vec<Pair>,
 }
 
@@ -53,6 +56,8 @@ const MEAN_WIDTH_MAX: f64 = 0.02;
 pub fn run(flags: &Flags, input: &mut dyn BufRead, stop: &Stop, out: &mut dyn Write) -> Result<()> {
     flags.check()?;
     let mut cells = read_cells(input)?;
+    // Fails before the first measurement.
+    flags.rows.as_ref().map_or(Ok(()), |path| write_rows(path, &[]))?;
     let builds = Builds::new(&flags.a, &flags.b, cells.iter().map(|compared| &compared.cell))?;
     let measured = measure(flags, &builds, &mut cells, stop);
     if cells.iter().any(|compared| !compared.pairs.is_empty()) {
@@ -73,12 +78,15 @@ fn read_cells(input: &mut dyn BufRead) -> Result<Vec<ComparedCell>> {
         if line.trim().is_empty() {
             continue;
         }
-        let mut value: serde_json::Value = serde_json::from_str(&line).map_err(|error| wrong(&error))?;
-        let name = value.as_object_mut().and_then(|object| object.remove("name"));
-        let name = name.and_then(|name| name.as_str().map(str::to_string));
-        let cell = serde_json::from_value(value).map_err(|error| wrong(&error))?;
-        let name = name.unwrap_or_else(|| format!("cell {}", number + 1));
-        cells.push(ComparedCell { name, cell, pairs: Vec::new() });
+        let mut value: Value = serde_json::from_str(&line).map_err(|error| wrong(&error))?;
+        let name = match value.as_object_mut().and_then(|object| object.remove("name")) {
+            None => format!("cell {}", number + 1),
+            Some(Value::String(name)) => name,
+            Some(other) => return Err(wrong(&format!("`name` is {other}, and must be a text"))),
+        };
+        let cell: Cell = serde_json::from_value(value.clone()).map_err(|error| wrong(&error))?;
+        cell.check().map_err(|error| wrong(&error))?;
+        cells.push(ComparedCell { name, cell, json: value, pairs: Vec::new() });
     }
     if cells.is_empty() {
         return Err(Error::Usage("there is no cell on standard input".to_string()));
@@ -93,7 +101,7 @@ fn measure(flags: &Flags, builds: &Builds, cells: &mut [ComparedCell], stop: &St
         let mut measured = false;
         for compared in cells.iter_mut() {
             if all || compared.estimate().is_open() {
-                let pair = builds.measure(&compared.cell, round, stop)?;
+                let pair = builds.measure((&compared.cell, &compared.json), round, stop)?;
                 let pair = pair.map_err(|why| Error::Failed(format!("{}: {why}", compared.name)))?;
                 compared.pairs.push(pair);
                 measured = true;
@@ -169,6 +177,8 @@ mod tests {
             ("", "there is no cell"),
             ("\n{\"index\": \"i\"}\n", "line 2 of the cells: missing field `queries`"),
             ("x", "line 1 of the cells: "),
+            (r#"{"index": "i", "queries": {"texts": []}, "name": 5}"#, "`name` is 5"),
+            (r#"{"index": "i", "queries": {"texts": []}, "threads": 0}"#, "`threads` must be 1"),
         ];
         for (text, words) in wrong {
             let Err(Error::Usage(error)) = read_cells(&mut text.as_bytes()) else { panic!("{text}") };

@@ -2,9 +2,10 @@
 
 use crate::cache::drop_page_cache;
 use crate::cell::{Cell, CellMeasurement, Launch, ProcessPlace};
-use crate::cgroup::{Cgroup, CgroupParent};
+use crate::cgroup::CgroupParent;
 use crate::{Error, Result};
 use serde::Serialize;
+use serde_json::Value;
 use std::path::Path;
 use tierdex::index::Stop;
 
@@ -61,7 +62,7 @@ impl Builds {
     /// If a process cannot be started, or `stop` is raised.
     pub(super) fn measure(
         &self,
-        cell: &Cell,
+        cell: (&Cell, &Value),
         round: usize,
         stop: &Stop,
     ) -> Result<std::result::Result<Pair, String>> {
@@ -84,7 +85,7 @@ impl Builds {
     fn run(
         &self,
         launch: &Launch,
-        cell: &Cell,
+        (cell, json): (&Cell, &Value),
         stop: &Stop,
     ) -> Result<std::result::Result<CellMeasurement, String>> {
         let group = self.groups.as_ref().zip(cell.limit);
@@ -92,12 +93,14 @@ impl Builds {
         if group.is_some() {
             drop_page_cache()?;
         }
-        let process = ProcessPlace {
-            join: group.as_ref().map(Cgroup::procs).into_iter().chain(cell.process.join.clone()).collect(),
-            stat: group.as_ref().map(Cgroup::stat).or_else(|| cell.process.stat.clone()),
-            ..cell.process.clone()
-        };
-        let found = launch.measure(&Cell { process, ..cell.clone() }, group.as_ref(), stop)?;
+        let mut json = json.clone();
+        if let Some(group) = &group {
+            let join = cell.process.join.iter().cloned().chain([group.procs()]).collect();
+            let process = ProcessPlace { join, stat: Some(group.stat()), ..cell.process.clone() };
+            json["process"] =
+                serde_json::to_value(process).map_err(|error| Error::Failed(error.to_string()))?;
+        }
+        let found = launch.measure_json(&json, group.as_ref(), stop)?;
         stop.check().map_err(|_| Error::Interrupted)?;
         Ok(found)
     }

@@ -15,7 +15,7 @@ const SEED: u64 = 1;
 /// Ratios from here on, and to its inverse, are equal.
 const EQUAL: f64 = 0.97;
 
-/// Widest interval around [`EQUAL`] that decides about a cell.
+/// Widest interval of a cell that is not measured again, whatever it contains.
 const OPEN_WIDTH: f64 = 0.06;
 
 /// A geometric mean of ratios and its interval.
@@ -49,14 +49,15 @@ impl Estimate {
         self.to - self.from
     }
 
-    /// Whether the interval leaves open if the second build is slower by 3%, and more pairs can decide.
+    /// Whether the interval is wide, and leaves open if the second build is slower by 3% or is undecided.
     pub(super) fn is_open(&self) -> bool {
-        (self.from..=self.to).contains(&EQUAL) && self.width() > OPEN_WIDTH
+        let decides = !(self.from..=self.to).contains(&EQUAL) && Verdict::of(self) != Verdict::Undecided;
+        !decides && self.width() > OPEN_WIDTH
     }
 }
 
-/// The estimate over several cells: the geometric mean of their geometric means. Each sample draws from the
-/// pairs of each cell.
+/// The estimate over several cells: the geometric mean of their geometric means. A sample draws rounds, the
+/// same for all cells that have equally many pairs: pairs of a round share the state of the machine.
 pub(super) fn geometric_mean_of_all(cells: &[Vec<f64>]) -> Estimate {
     let logs: Vec<Vec<f64>> =
         cells.iter().map(|ratios| ratios.iter().map(|ratio| ratio.ln()).collect()).collect();
@@ -67,11 +68,13 @@ pub(super) fn geometric_mean_of_all(cells: &[Vec<f64>]) -> Estimate {
     };
     let ratio = of_all(&mut |logs| mean(&mut logs.iter().copied(), logs.len()));
     let mut random = Random::new(SEED);
+    let rounds = cells.iter().map(Vec::len).max().unwrap_or(0);
     let mut samples: Vec<f64> = (0..SAMPLES)
         .map(|_| {
+            let rounds: Vec<f64> = (0..rounds).map(|_| random.unit()).collect();
             of_all(&mut |logs| {
-                let mut drawn = (0..logs.len()).map(|_| logs[random.below(logs.len() as u32) as usize]);
-                mean(&mut drawn, logs.len())
+                let drawn = rounds[..logs.len()].iter().map(|round| (round * logs.len() as f64) as usize);
+                mean(&mut drawn.map(|drawn| logs[drawn]), logs.len())
             })
         })
         .collect();
@@ -139,12 +142,20 @@ mod tests {
     }
 
     #[test]
+    fn cells_of_a_round_are_drawn_together() {
+        let drift = [0.9, 0.95, 1.0, 1.05, 1.1, 1.2];
+        let (one, four) = (Estimate::of(&drift), geometric_mean_of_all(&vec![drift.to_vec(); 4]));
+        assert!((one.width() - four.width()).abs() < 1e-12, "{one:?} {four:?}");
+    }
+
+    #[test]
     fn verdicts_follow_from_intervals() {
         let verdict = |from, to| Verdict::of(&Estimate { ratio: 1.0, from, to });
         assert_eq!((verdict(1.01, 1.2), verdict(0.8, 0.99)), (Verdict::Faster, Verdict::Slower));
         assert_eq!((verdict(0.98, 1.02), verdict(1.001, 1.02)), (Verdict::Equal, Verdict::Equal));
         assert_eq!((verdict(0.9, 1.1), verdict(0.96, 1.01)), (Verdict::Undecided, Verdict::Undecided));
         let is_open = |from, to| Estimate { ratio: 1.0, from, to }.is_open();
-        assert!(is_open(0.95, 1.05) && !is_open(0.95, 1.0) && !is_open(0.98, 1.2));
+        assert!(is_open(0.95, 1.05) && is_open(0.98, 1.2) && is_open(0.92, 0.99));
+        assert!(!is_open(0.95, 1.0) && !is_open(1.01, 1.2) && !is_open(0.8, 0.9));
     }
 }

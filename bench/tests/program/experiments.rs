@@ -330,7 +330,7 @@ fn two_builds_are_compared_by_any_cells() {
         child.stdin.take().unwrap().write_all(cells.as_bytes()).unwrap();
         child.wait_with_output().unwrap()
     };
-    let output = compare(&cells, "--pairs 2 --pairs-max 3 --rows rows.jsonl");
+    let output = compare(&cells, "--pairs 6 --pairs-max 7 --rows rows.jsonl");
     let table = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(
@@ -338,10 +338,10 @@ fn two_builds_are_compared_by_any_cells() {
         "{table}"
     );
     let rows = fs::read_to_string(dir.path().join("rows.jsonl")).unwrap();
-    assert!((6..=9).contains(&rows.lines().count()), "{rows}");
+    assert!((18..=21).contains(&rows.lines().count()), "{rows}");
     for (cells, flags, code, why) in [
         ("", "", 2, "there is no cell on standard input"),
-        (cells.as_str(), "--pairs 1", 2, "--pairs must be 2 or more"),
+        (cells.as_str(), "--pairs 5", 2, "--pairs must be 6 or more"),
         (r#"{"index": "none", "queries": {"texts": ["a"]}}"#, "", 1, "cell 1: build A: exit code"),
     ] {
         let output = compare(cells, flags);

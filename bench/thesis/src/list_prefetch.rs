@@ -8,11 +8,12 @@ use crate::cache::{
 use crate::mapped_files::MappedFiles;
 use crate::options::{CELLS_MIN, ListOptions, Mode, QUERIES_AHEAD};
 use crate::whole_lists::list_requests;
+use rustix::fs::{Advice, fadvise};
 use std::sync::Arc;
 use tierdex::index::Index;
 use tierdex::query::QueryPlan;
 use tierdex::{Error, Result};
-use tierdex_io::{Advice, Cells, ReadEngine, Region};
+use tierdex_io::{Cells, ReadEngine, Region};
 
 /// Name of a read engine, and why it was chosen instead of a faster one, if it was.
 pub(crate) type ReadEngineName = (String, Option<String>);
@@ -181,7 +182,9 @@ fn disable_readahead(index: &Index, mapped: Option<&MappedFiles>) -> Result<()> 
     let fields = index.segments().iter().flat_map(|segment| segment.fields());
     for file in fields.flat_map(|field| [field.skips(), field.postings()]) {
         mapped.map_or(Ok(()), |mapped| mapped.disable_readahead(file))?;
-        let _ = file.file().advise(0..u64::MAX, Advice::Random);
+        if let Some(descriptor) = file.file().descriptor() {
+            let _ = fadvise(descriptor, 0, None, Advice::Random);
+        }
     }
     Ok(())
 }

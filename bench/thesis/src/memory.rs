@@ -39,8 +39,7 @@ pub(crate) fn thread_lists_bytes(index: &Index, options: &ListOptions) -> u64 {
 
 /// The memory of an executor with `options`, by part.
 pub fn memory_report(index: &Index, options: &ListOptions) -> MemoryReport {
-    let metadata = ResidentSizes::of(index).in_dram(&options.metadata_location());
-    MemoryReport::new(options.dram, metadata, |dram| rows(index, &ListOptions { dram, ..options.clone() }))
+    MemoryReport::new(options.dram, |dram| rows(index, &ListOptions { dram, ..options.clone() }))
 }
 
 fn rows(index: &Index, options: &ListOptions) -> Vec<MemoryUse> {

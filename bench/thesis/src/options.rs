@@ -151,7 +151,8 @@ impl ListOptions {
         !self.mode.has_cache() && self.file_reads == FileReads::Mapped
     }
 
-    pub(crate) fn metadata_location(&self) -> MetadataLocation {
+    /// Where dictionaries, skip data and norms are.
+    pub fn metadata_location(&self) -> MetadataLocation {
         MetadataLocation::of(self.meta_tier.clone(), self.mode.has_cache().then_some(&self.region))
     }
 

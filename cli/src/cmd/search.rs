@@ -141,7 +141,7 @@ pub enum OutputFormat {
 pub fn run(arguments: &Arguments) -> Outcome {
     let options = arguments.query.options()?;
     let (index, query) = arguments.query.open()?;
-    let engine_options = match arguments.memory.is_default() && !arguments.stats {
+    let engine_options = match arguments.memory.is_default() {
         true => memory_flags::one_query_options(options.k),
         false => arguments.memory.options(memory_flags::search_options(options.k)),
     };

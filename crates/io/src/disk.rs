@@ -7,7 +7,6 @@
 //! Durability: bytes are durable after [`WriteFile::sync`], names after [`Disk::sync_dir`]. Any other change
 //! may or may not survive a crash.
 
-use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
@@ -95,31 +94,6 @@ pub trait ReadFile: Send + Sync {
     fn direct_descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
     }
-
-    /// Tells the system how the bytes of `range` will be read through the page cache. No effect on other
-    /// disks.
-    ///
-    /// # Errors
-    /// The error of the system call. Correctness does not depend on the advice.
-    fn advise(&self, range: Range<u64>, advice: Advice) -> Result<()> {
-        let _ = (range, advice);
-        Ok(())
-    }
-}
-
-/// Expected access pattern of a range of a file, as in `posix_fadvise`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Advice {
-    /// The system's default.
-    Normal,
-    /// Random access: no read-ahead.
-    Random,
-    /// Sequential access: more read-ahead.
-    Sequential,
-    /// Needed soon: start reading.
-    WillNeed,
-    /// Not needed again: may be evicted from the page cache.
-    DontNeed,
 }
 
 /// A file being written, from front to end.

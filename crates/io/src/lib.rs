@@ -5,7 +5,7 @@
 //!
 //! | purpose | items |
 //! |---|---|
-//! | the storage interface | [`Disk`], [`ReadFile`], [`WriteFile`], [`DiskLock`], [`Advice`] |
+//! | the storage interface | [`Disk`], [`ReadFile`], [`WriteFile`], [`DiskLock`] |
 //! | an index in a directory | [`PosixDisk`] |
 //! | an in-memory disk with simulated loss of power | [`MemDisk`], [`CrashImage`] |
 //! | a disk with injected faults | [`FaultDisk`], [`FaultPlan`] |
@@ -40,7 +40,7 @@ mod posix;
 mod process;
 mod random;
 
-pub use disk::{Advice, Disk, DiskLock, NAME_BYTES_MAX, ReadFile, WriteFile, check_name};
+pub use disk::{Disk, DiskLock, NAME_BYTES_MAX, ReadFile, WriteFile, check_name};
 pub use engine::{Completion, EngineKind, EngineOptions, ReadEngine, ReadTarget};
 pub use envelope::{FORMAT_VERSION, HEADER_LEN, Identity, PAGE, Seal, SealedFile, SealedWriter};
 pub use error::{Error, ErrorKind, Result, panic_message};

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use tempfile::TempDir;
-use tierdex_io::{Advice, Disk, ErrorKind, PosixDisk, ReadFile};
+use tierdex_io::{Disk, ErrorKind, PosixDisk, ReadFile};
 
 fn open_error(path: &Path) -> ErrorKind {
     PosixDisk::open(path).expect_err("must be rejected").kind()
@@ -158,22 +158,6 @@ fn ten_thousand(disk: &PosixDisk) -> (Vec<u8>, Box<dyn ReadFile>) {
     disk.create("a").unwrap().append(&bytes).unwrap();
     let file = disk.open("a").unwrap();
     (bytes, file)
-}
-
-#[test]
-fn advice_does_not_change_bytes() {
-    let home = TempDir::new().unwrap();
-    let disk = PosixDisk::open(home.path()).unwrap();
-    let (bytes, file) = ten_thousand(&disk);
-    let advices = [Advice::Normal, Advice::Random, Advice::Sequential, Advice::WillNeed, Advice::DontNeed];
-    let mut read = vec![0; bytes.len()];
-    for advice in advices {
-        for range in [0..10_000, 0..0, 1..2, 5_000..9_000, 9_999..u64::MAX, 20_000..30_000] {
-            file.advise(range, advice).unwrap();
-        }
-        file.read_at(0, &mut read).unwrap();
-        assert!(read == bytes, "{advice:?}");
-    }
 }
 
 #[test]

@@ -362,6 +362,60 @@ fn an_index_in_dram_counts_towards_the_budget_and_later_commits_towards_the_grow
 }
 
 #[test]
+fn an_engine_that_holds_the_index_holds_later_commits_and_releases_old_ones() {
+    let disk = small(5, 3000);
+    let index = Index::open_on(disk.clone()).unwrap();
+    let engine = Engine::new(&index, &EngineOptions::new().keep_in(RegionKind::Dram).threads(1)).unwrap();
+    drop(index);
+    // A second segment, and then a merge of both.
+    for (seed, merge) in [(6, Merge::Keep), (7, Merge::One)] {
+        append(&disk, seed, 2000, merge);
+        assert!(engine.refresh().unwrap());
+        let read = engine.bytes_read();
+        engine
+            .search(SearchRequest::new(parse(engine.snapshot().index(), "all w0")).k(0).count(true))
+            .unwrap();
+        assert_eq!(engine.bytes_read(), read);
+        let answer = search(&engine, "all w0").unwrap();
+        assert_eq!((answer.total.value(), bits(&answer.hits)), fresh(&disk, "all w0"));
+    }
+    // A budget that holds a second index of this size until the first one is released.
+    let index = Index::open_on(disk.clone()).unwrap();
+    let options = |dram| EngineOptions::new().keep_in(RegionKind::Dram).threads(1).dram(dram);
+    let least = options(1 << 20).resolve(&index).memory_report(&index).least().unwrap();
+    let engine = Engine::new(&index, &options(least + (4 << 20)).growth(2 << 20)).unwrap();
+    drop(index);
+    for seed in 8..14 {
+        append(&disk, seed, 200, Merge::One);
+        assert!(engine.refresh().unwrap());
+        let read = engine.bytes_read();
+        engine
+            .search(SearchRequest::new(parse(engine.snapshot().index(), "all w0")).k(0).count(true))
+            .unwrap();
+        assert_eq!(engine.bytes_read(), read, "commit {seed}");
+    }
+}
+
+#[test]
+fn metadata_of_a_held_index_is_in_dram_if_its_region_cannot_be_allocated() {
+    let (disk, dir) = (small(2, 3000), tempfile::tempdir_in("/dev/shm").unwrap());
+    let index = Index::open_on(disk.clone()).unwrap();
+    let region = RegionKind::File(dir.path().join("region"));
+    let engine = Engine::new(&index, &EngineOptions::new().keep_in(region).threads(1)).unwrap();
+    // Later regions are files of the same name.
+    dir.close().unwrap();
+    append(&disk, 6, 20_000, Merge::Keep);
+    assert!(engine.refresh().unwrap());
+    let read = engine.bytes_read();
+    engine
+        .search(SearchRequest::new(parse(engine.snapshot().index(), "nosuchword")).k(0).count(true))
+        .unwrap();
+    assert_eq!(engine.bytes_read(), read);
+    let answer = search(&engine, "all w0").unwrap();
+    assert_eq!((answer.total.value(), bits(&answer.hits)), fresh(&disk, "all w0"));
+}
+
+#[test]
 fn an_index_that_cannot_be_read_into_memory_is_an_error() {
     let inner = small(3, 3000);
     let read = |at| {

@@ -20,7 +20,7 @@ pub use lru::Lru;
 /// A policy by its name on the command line: `lru`, `s3-fifo` or `sieve`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PolicyKind {
-    /// Least recently used first (the thesis).
+    /// Least recently used first, as in the APCache thesis.
     Lru,
     /// S3-FIFO: three queues, of which two hold entries.
     S3Fifo,

@@ -138,8 +138,8 @@ pub fn zipf(lists: u64, len: usize, seed: u64) -> Vec<u64> {
     (0..len).map(|_| sums.partition_point(|sum| *sum < random.unit() * total) as u64).collect()
 }
 
-/// A query set of `len` terms with a repetition probability (thesis, section 5.2.3): each term is drawn,
-/// with that probability, from the last 100 terms, and is a new one otherwise.
+/// A query set of `len` terms with a repetition probability (APCache thesis, section 5.2.3): each term is
+/// drawn, with that probability, from the last 100 terms, and is a new one otherwise.
 pub fn repetitions(repetition: f64, len: usize, seed: u64) -> Vec<u64> {
     const REPEAT_QUEUE: u64 = 100;
     let mut random = SplitMix64(seed);

@@ -2,13 +2,11 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::num::NonZeroU64;
-use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::sync::OnceLock;
 
-use crate::disk::{Advice, ReadFile, ends_early};
+use crate::disk::{ReadFile, ends_early};
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::PAGE_LEN;
 use crate::memory::mapping::Mapping;
@@ -81,14 +79,6 @@ impl ReadFile for PosixFile {
     fn direct_descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.direct().ok().map(File::as_fd)
     }
-
-    fn advise(&self, range: Range<u64>, advice: Advice) -> Result<()> {
-        let failed = |error: io::Error| Error::from_os("advise on", &*self.name, &error);
-        let range = range.start.min(self.len)..range.end.min(self.len);
-        let Some(len) = range.end.checked_sub(range.start).and_then(NonZeroU64::new) else { return Ok(()) };
-        rustix::fs::fadvise(&self.file, range.start, Some(len), fadvise(advice))
-            .map_err(|error| failed(error.into()))
-    }
 }
 
 /// Whether opening or reading the file may succeed next time: too few descriptors, too little memory, or a
@@ -96,14 +86,4 @@ impl ReadFile for PosixFile {
 fn is_transient(error: &io::Error) -> bool {
     let transient = [libc::EMFILE, libc::ENFILE, libc::ENOMEM, libc::EINTR, libc::EAGAIN, libc::EIO];
     error.raw_os_error().is_some_and(|number| transient.contains(&number))
-}
-
-fn fadvise(advice: Advice) -> rustix::fs::Advice {
-    match advice {
-        Advice::Normal => rustix::fs::Advice::Normal,
-        Advice::Random => rustix::fs::Advice::Random,
-        Advice::Sequential => rustix::fs::Advice::Sequential,
-        Advice::WillNeed => rustix::fs::Advice::WillNeed,
-        Advice::DontNeed => rustix::fs::Advice::DontNeed,
-    }
 }

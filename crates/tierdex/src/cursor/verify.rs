@@ -4,10 +4,12 @@ use super::scattered::{DecodedBlock, ScatteredBlocks};
 use crate::error::Result;
 use crate::segment::read::{BlockSource, FieldReader, RecordPart};
 
-/// Checks every block of a field whose documents are not compressed, and whose lists are resident or lent by
-/// `source`, so that queries use them in place without checks. Returns at once if documents are compressed.
+/// Checks every block of a field whose documents are not compressed, so that queries use them in place
+/// without checks. Returns at once if documents are compressed, or lists are neither resident nor lent by
+/// `source`.
 pub fn verify_uncompressed(field: &FieldReader, source: &dyn BlockSource) -> Result<()> {
-    if !field.field().doc_codec.is_uncompressed() || field.is_verified() {
+    let is_in_memory = field.postings().resident().is_some() || source.lends();
+    if !field.field().doc_codec.is_uncompressed() || !is_in_memory || field.is_verified() {
         return Ok(());
     }
     let (mut stream, mut decoded) = (field.terms().stream(), Box::<DecodedBlock>::default());

@@ -35,9 +35,8 @@ pub(super) fn thread_lists_bytes(index: &Index, settings: &EngineSettings) -> u6
 impl EngineSettings {
     /// The memory of an engine with these settings, by part.
     pub fn memory_report(&self, index: &Index) -> MemoryReport {
-        let metadata = ResidentSizes::of(index).in_dram(&self.metadata_location());
         let rows = |dram| rows(index, &EngineSettings { dram, ..self.clone() });
-        MemoryReport::new(self.dram, metadata, rows)
+        MemoryReport::new(self.dram, rows)
     }
 }
 

@@ -22,9 +22,9 @@ const TERMS_CACHE_FACTOR: u64 = 3;
 const CACHE_BYTES_MAX: u64 = 64 << 20;
 const CACHE_DIVISOR: u64 = 10;
 
-/// Default cache size beside an index that is held in memory, at most: for segments of later commits that are
-/// not.
-const HELD_CACHE_BYTES: u64 = 1 << 20;
+/// Default cache size beside an index that is held in memory, at least: for external ids, and for segments of
+/// later commits that are not held. At most it is as large as all ids, or `CACHE_BYTES_MAX`.
+const HELD_CACHE_BYTES_MIN: u64 = 1 << 20;
 
 /// Default of [`EngineOptions::growth`]: these bytes, and those of the index with dictionaries and skip data
 /// on disk.
@@ -40,7 +40,8 @@ impl EngineOptions {
     /// 2. The cache is in DRAM. With a budget it takes the rest of the budget; without one 64 MiB, or a
     ///    tenth of all documents and frequencies if that is more, but at most all of these and at most a
     ///    quarter of the available memory. [`EngineOptions::cache`] overrides this; such a cache does not
-    ///    count towards the budget. Beside an index that is held in memory it has 1 MiB.
+    ///    count towards the budget. Beside an index that is held in memory it has
+    ///    1 MiB, or as much as all ids, but at most 64 MiB.
     /// 3. There is a thread for each processor, unless [`EngineOptions::threads`] is set.
     #[doc(hidden)]
     pub fn resolve(&self, index: &Index) -> EngineSettings {
@@ -68,7 +69,7 @@ impl EngineOptions {
             policy: self.policy,
             read_engine: self.read_engine,
             read_depth: self.read_depth,
-            direct: self.direct,
+            on_demand: self.on_demand,
             gap_pages: self.gap_pages,
             threads,
             hits_max: self.hits_max,
@@ -109,9 +110,15 @@ fn left(index: &Index, settings: &EngineSettings, quarter: u64) -> Option<u64> {
     settings.dram.map_or(Some(quarter), |dram| dram.checked_sub(needed))
 }
 
+/// Bytes of all external ids.
+fn ids_bytes(index: &Index) -> u64 {
+    let payloads = index.segments().iter().map(|segment| segment.ids().file().payload());
+    payloads.map(|payload| payload.end - payload.start).sum()
+}
+
 fn default_cache_bytes(index: &Index, settings: &EngineSettings, quarter: u64) -> u64 {
     let postings = match settings.meta_tier {
-        MetaTier::Index(_) => HELD_CACHE_BYTES,
+        MetaTier::Index(_) => ids_bytes(index).clamp(HELD_CACHE_BYTES_MIN, CACHE_BYTES_MAX),
         _ => index.postings_bytes(),
     };
     let wanted = match settings.dram {

@@ -11,7 +11,7 @@ use super::readers::page_readers;
 use super::request::{Hits, Priority, SearchRequest};
 use super::settings::EngineSettings;
 use super::shared::EngineShared;
-use super::snapshot::{ResidentBudget, Snapshot};
+use super::snapshot::{ResidentBudget, Snapshot, load_metadata};
 use super::ticket::Ticket;
 use super::worker::SearchThread;
 use crate::error::{Error, Result};
@@ -74,7 +74,10 @@ impl Engine {
         report.check()?;
         let (cache, readers, read_engine) = page_readers(index, &settings)?;
         let resident = Arc::new(ResidentBudget::new(&settings));
-        let snapshot = Snapshot::first(index, &cache, &resident)?;
+        if !settings.on_demand {
+            load_metadata(index.segments(), &settings.metadata_location())?;
+        }
+        let snapshot = Snapshot::first(index, &cache, &resident);
         // The unallocated rest of the budget goes to the lists.
         let rest = |dram| (dram - report.needed()) / settings.threads as u64;
         let lists_bytes = settings.dram.map(|dram| budget::thread_lists_bytes(index, &settings) + rest(dram));

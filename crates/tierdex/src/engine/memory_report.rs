@@ -4,6 +4,9 @@ use crate::error::{Error, Result};
 use std::fmt;
 use tierdex_io::Size;
 
+/// Label of the lists of an index that is held in memory.
+pub(super) const LISTS: &str = "posting lists and positions";
+
 /// Label of the row for which [`MemoryReport::check`] suggests another tier.
 pub(super) const DICTIONARIES: &str = "term dictionaries";
 
@@ -31,8 +34,6 @@ pub struct MemoryReport {
     /// Smallest sufficient budget, if `dram` is too small; 0 otherwise. It differs from
     /// [`MemoryReport::needed`] because some rows grow with the budget.
     least: u64,
-    /// Bytes of DRAM for the metadata of segments, which are in several rows.
-    metadata: u64,
 }
 
 impl MemoryUse {
@@ -44,15 +45,10 @@ impl MemoryUse {
 }
 
 impl MemoryReport {
-    /// The report for a budget of `dram` bytes, from the `rows` of any budget. `metadata` are the bytes of
-    /// DRAM for the metadata of segments.
+    /// The report for a budget of `dram` bytes, from the `rows` of any budget.
     #[doc(hidden)]
-    pub fn new(
-        dram: Option<u64>,
-        metadata: u64,
-        rows: impl Fn(Option<u64>) -> Vec<MemoryUse>,
-    ) -> MemoryReport {
-        let mut report = MemoryReport { rows: rows(dram), dram, least: 0, metadata };
+    pub fn new(dram: Option<u64>, rows: impl Fn(Option<u64>) -> Vec<MemoryUse>) -> MemoryReport {
+        let mut report = MemoryReport { rows: rows(dram), dram, least: 0 };
         if report.dram.is_some_and(|dram| report.needed() > dram) {
             let needed = |dram| dram_bytes(&rows(Some(dram))).next_multiple_of(1024);
             // Least fixed point in KiB, iterated from below: the memory needed never falls as the budget
@@ -64,13 +60,6 @@ impl MemoryReport {
             report.least = least;
         }
         report
-    }
-
-    /// Bytes of DRAM that the metadata of segments takes: dictionaries and their indexes, skip data, norms,
-    /// page checksums and the index of external ids, as far as they are there.
-    #[doc(hidden)]
-    pub fn metadata_in_dram(&self) -> u64 {
-        self.metadata
     }
 
     /// The smallest sufficient budget, if the budget is too small.
@@ -90,11 +79,11 @@ impl MemoryReport {
     /// [`Error::Usage`] with the smallest sufficient budget.
     pub fn check(&self) -> Result<()> {
         let Some(dram) = self.dram.filter(|dram| self.needed() > *dram) else { return Ok(()) };
-        let resident = self.rows.iter().any(|row| row.what == DICTIONARIES && row.region.is_none());
-        let advice = if resident {
-            ", or keep dictionaries, skip data and norms on disk or in another region"
-        } else {
-            ""
+        let is_in_dram = |what| self.rows.iter().any(|row| row.what == what && row.region.is_none());
+        let advice = match (is_in_dram(LISTS), is_in_dram(DICTIONARIES)) {
+            (true, _) => ", or hold the index in another region or leave it on disk",
+            (false, true) => ", or keep dictionaries, skip data and norms on disk or in another region",
+            (false, false) => "",
         };
         Err(Error::Usage(format!(
             "a budget of {} of DRAM is too small: {} are needed; make it larger{advice}",

@@ -5,9 +5,9 @@ use std::fmt;
 use std::str::FromStr;
 use tierdex_io::RegionKind;
 
-/// Memory tier of dictionaries, skip data, norms and page checksums (thesis, figures 8.1 and 8.2). Norms and
-/// checksums are accessed at random for each block, so they are never left on disk; nor are the page indexes
-/// of dictionaries, which are with them.
+/// Memory tier of dictionaries, skip data, norms and page checksums (APCache thesis, figures 8.1, 8.2).
+/// Norms and checksums are accessed at random for each block, so they are never left on disk; nor are the
+/// page indexes of dictionaries, which are with them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MetaTier {
     /// Dictionaries and skip data are on disk: a term lookup reads a page, and a list is fetched together
@@ -52,9 +52,16 @@ impl FromStr for MetaTier {
             "disk" => Ok(MetaTier::Disk),
             "terms" => Ok(MetaTier::Terms),
             "dram" => Ok(MetaTier::Dram),
-            other => other.parse().map(MetaTier::Region).map_err(|error: tierdex_io::Error| {
-                Error::Usage(format!("{error}; or disk (nothing resident), or terms (dictionaries resident)"))
-            }),
+            other => {
+                let (region, tier): (&str, fn(RegionKind) -> MetaTier) = match other.strip_prefix("index:") {
+                    Some(region) => (region, MetaTier::Index),
+                    None => (other, MetaTier::Region),
+                };
+                region.parse().map(tier).map_err(|error: tierdex_io::Error| {
+                    let others = "disk (nothing resident), terms (dictionaries resident), or index:REGION (the whole index)";
+                    Error::Usage(format!("{error}; or {others}"))
+                })
+            }
         }
     }
 }
@@ -107,9 +114,11 @@ mod tests {
 
     #[test]
     fn names_parse_to_their_values() {
-        for tier in ["disk", "terms", "dram", "hugetlb", "numa:1", "file:/dev/shm/x"] {
+        for tier in
+            ["disk", "terms", "dram", "hugetlb", "numa:1", "file:/dev/shm/x", "index:dram", "index:numa:1"]
+        {
             assert_eq!(tier.parse::<MetaTier>().unwrap().to_string(), tier);
         }
-        assert!("ssd".parse::<MetaTier>().is_err());
+        assert!("ssd".parse::<MetaTier>().is_err() && "index:".parse::<MetaTier>().is_err());
     }
 }

@@ -35,7 +35,7 @@ pub struct EngineOptions {
     pub(super) policy: PolicyKind,
     pub(super) read_engine: EngineKind,
     pub(super) read_depth: usize,
-    pub(super) direct: bool,
+    pub(super) on_demand: bool,
     pub(super) gap_pages: Option<u64>,
     pub(super) meta_tier: Option<MetaTier>,
     pub(super) previews: bool,
@@ -52,7 +52,7 @@ impl Default for EngineOptions {
             policy: PolicyKind::S3Fifo,
             read_engine: EngineKind::Auto,
             read_depth: READ_DEPTH_DEFAULT,
-            direct: true,
+            on_demand: false,
             gap_pages: None,
             meta_tier: None,
             previews: true,
@@ -149,13 +149,13 @@ impl EngineOptions {
         self
     }
 
-    /// Reads through the page cache of the system: for a process that answers few queries, and leaves their
-    /// pages to the next.
+    /// For a process that answers one query: loads nothing before a query needs it, and reads through the
+    /// page cache of the system, which keeps the pages for the next process. Without a budget only.
     #[doc(hidden)]
     #[must_use]
-    pub fn through_page_cache(mut self) -> EngineOptions {
-        self.direct = false;
-        self
+    pub fn on_demand(mut self) -> EngineOptions {
+        self.on_demand = true;
+        self.gap_pages(0).meta_tier(MetaTier::Disk)
     }
 
     /// Sets the number of pages between two requested pages that are read with them, at most; measured by

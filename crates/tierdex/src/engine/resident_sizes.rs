@@ -1,6 +1,6 @@
 //! Sizes of the metadata of segments: dictionaries, skip data, norms, page checksums.
 
-use super::memory_report::{DICTIONARIES, MemoryUse};
+use super::memory_report::{DICTIONARIES, LISTS, MemoryUse};
 use super::meta_tier::{MetaTier, MetadataLocation};
 use crate::index::Index;
 use crate::segment::read::{FieldReader, Segment};
@@ -76,7 +76,7 @@ impl ResidentSizes {
             rows.push(row("skip data and short lists", self.skips, &of_tier));
         }
         if matches!(location.tier, MetaTier::Index(_)) {
-            rows.push(row("posting lists and positions", self.lists, &of_tier));
+            rows.push(row(LISTS, self.lists, &of_tier));
         }
         rows.push(row("norms", self.norms, &region));
         rows

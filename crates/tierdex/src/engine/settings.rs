@@ -34,8 +34,8 @@ pub struct EngineSettings {
     pub read_engine: EngineKind,
     /// Reads in flight, of all threads together.
     pub read_depth: usize,
-    /// Whether reads pass the page cache of the system.
-    pub direct: bool,
+    /// Whether nothing is loaded before a query needs it, and reads go through the page cache of the system.
+    pub on_demand: bool,
     /// Pages between two requested pages that are read with them, at most; measured if `None`.
     pub gap_pages: Option<u64>,
     /// Search threads.
@@ -81,11 +81,14 @@ impl EngineSettings {
     /// Interface and depth of the reads of a search thread.
     pub(super) fn reads(&self) -> ReadOptions {
         let depth = self.read_depth.div_ceil(self.threads.max(1));
-        ReadOptions { kind: self.read_engine, depth, direct: self.direct }
+        ReadOptions { kind: self.read_engine, depth, direct: !self.on_demand }
     }
 
     /// Concurrent evaluations of a thread, at most.
     pub(super) fn in_flight(&self) -> usize {
+        if self.on_demand {
+            return 1;
+        }
         let threads = self.threads.max(1) as u64;
         let share = self.dram.map_or(u64::MAX, |dram| dram / EVALUATIONS_DIVISOR / threads);
         let evaluations = share.min(EVALUATIONS_BYTES_MAX) / evaluation_bytes(self.hits_max);

@@ -3,7 +3,7 @@
 //! The resident metadata of a segment (dictionary, skip data, norms, checksums) is counted once, however
 //! many snapshots share the segment. It is released, and the segment's cache entries are dropped, with the
 //! last of these snapshots. Segments that are loaded together share a region: its memory is released with
-//! the last of them.
+//! the last of them. Commits keep all segments or merge all, so these are closed together.
 
 use super::meta_tier::{MetaTier, MetadataLocation};
 use super::resident_sizes::ResidentSizes;
@@ -76,13 +76,9 @@ impl ResidentBudget {
 }
 
 impl Snapshot {
-    /// The commit that an engine starts with. The memory report of the engine includes its metadata.
-    pub(super) fn first(
-        index: &Index,
-        cache: &Arc<PageCache>,
-        budget: &Arc<ResidentBudget>,
-    ) -> Result<Snapshot> {
-        load_metadata(index.segments(), &budget.location)?;
+    /// The commit that an engine starts with. Its metadata is loaded, or will be when a query needs it; the
+    /// memory report of the engine includes it.
+    pub(super) fn first(index: &Index, cache: &Arc<PageCache>, budget: &Arc<ResidentBudget>) -> Snapshot {
         let resident = |segment: &Arc<Segment>| {
             let bytes = ResidentSizes::of_segment(segment).in_dram(&budget.location);
             let mut now = budget.lock();
@@ -90,7 +86,7 @@ impl Snapshot {
             ResidentSegment::new(segment, bytes, (cache, budget))
         };
         let segments = index.segments().iter().map(resident).collect();
-        Ok(Snapshot { searcher: index.searcher(), segments, cache: Arc::downgrade(cache) })
+        Snapshot { searcher: index.searcher(), segments, cache: Arc::downgrade(cache) }
     }
 
     /// The newest commit; `None` if it is this one.
@@ -176,7 +172,8 @@ impl ResidentSegment {
     }
 
     /// Loads the metadata of a new segment into the preferred memory tier if it fits into the budget, else
-    /// into a tier that takes less DRAM. If its region cannot be allocated, all is in DRAM.
+    /// into a tier that takes less DRAM. If its region cannot be allocated, metadata is in DRAM as far as it
+    /// fits.
     fn load(
         segment: &Arc<Segment>,
         (cache, budget): (&Arc<PageCache>, &Arc<ResidentBudget>),
@@ -193,7 +190,7 @@ impl ResidentSegment {
             with_tier(MetaTier::Disk),
         ];
         let all = all.into_iter().filter(|location| sizes.in_dram(location) <= sizes.in_dram(preferred));
-        let if_no_region = [in_dram(MetaTier::Terms), in_dram(MetaTier::Disk)];
+        let if_no_region = [in_dram(MetaTier::Dram), in_dram(MetaTier::Terms), in_dram(MetaTier::Disk)];
         let segments = std::slice::from_ref(segment);
         let mut no_region = None;
         let all = all.map(|location| (location, false));

@@ -9,7 +9,6 @@
 
 #![forbid(unsafe_code)]
 
-mod batch;
 mod index;
 mod query;
 mod serve;

@@ -9,7 +9,7 @@
 //! Release 4.0.1 panics with an index out of bounds when it only counts and the query excludes words. Such
 //! queries are counted by `TopkCount` with one hit.
 
-use crate::{batch, query};
+use crate::query;
 use nix::unistd::dup2_stdout;
 use seekstorm::INDEX_RUNTIME;
 use seekstorm::index::{IndexArc, open_index};
@@ -19,10 +19,12 @@ use std::io::{BufRead, Write, stderr, stdout};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
-use tierdex_bench_protocol::{Answer, Command, Result};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+use tierdex_bench_protocol::{Answer, Batch, Command, LineResult, Result};
 
 /// The index behind the protocol.
-pub struct Server {
+struct Server {
     index: IndexArc,
 }
 
@@ -57,14 +59,43 @@ fn say(output: &mut dyn Write, line: &str) -> Result<()> {
 
 fn reply(server: &Arc<Server>, line: &str) -> String {
     match line.strip_prefix("!BATCH\t") {
-        Some(batch) => batch::run(server, batch).unwrap_or_else(|error| format!("ERROR {error}")),
+        Some(batch) => run_batch(server, batch).unwrap_or_else(|error| format!("ERROR {error}")),
         None => INDEX_RUNTIME.block_on(server.answer(line)).to_string(),
+    }
+}
+
+/// Runs a batch and returns its summary as a JSON object: tasks take the lines of a file from a shared
+/// counter, and each line is timed.
+fn run_batch(server: &Arc<Server>, batch: &str) -> Result<String> {
+    let (batch, next) = (Arc::new(Batch::read(batch)?), Arc::new(AtomicUsize::new(0)));
+    let start = Instant::now();
+    let workers: Vec<_> = (0..batch.threads)
+        .map(|_| INDEX_RUNTIME.spawn(work(server.clone(), batch.clone(), next.clone())))
+        .collect();
+    let mut results = Vec::new();
+    for worker in workers {
+        results.extend(INDEX_RUNTIME.block_on(worker).map_err(|_| "a worker stopped".to_string())?);
+    }
+    let wall = start.elapsed().as_nanos();
+    batch.finish(results, wall)
+}
+
+/// Takes and answers lines until none is left.
+async fn work(server: Arc<Server>, batch: Arc<Batch>, next: Arc<AtomicUsize>) -> Vec<LineResult> {
+    let mut results = Vec::with_capacity(batch.lines.len());
+    loop {
+        let line = next.fetch_add(1, Ordering::Relaxed);
+        let Some(text) = batch.lines.get(line) else { return results };
+        let start = Instant::now();
+        let answer = server.answer(text).await;
+        let nanoseconds = start.elapsed().as_nanos() as u64;
+        results.push(LineResult { line, nanoseconds, value: answer.value() });
     }
 }
 
 impl Server {
     /// The answer to `COMMAND<TAB>QUERY`.
-    pub async fn answer(&self, line: &str) -> Answer {
+    async fn answer(&self, line: &str) -> Answer {
         let Some((command, text)) = Command::parse(line) else { return Answer::Unsupported };
         if !query::is_known(text) {
             return Answer::Unsupported;

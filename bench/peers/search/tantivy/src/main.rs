@@ -10,12 +10,11 @@
 
 #![forbid(unsafe_code)]
 
-mod batch;
 mod index;
 mod query;
 mod serve;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
 use std::io::{stdin, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -47,17 +46,8 @@ enum Command {
         dir: PathBuf,
         /// Read from mapped files, with this advice to the system, instead of a copy in memory
         #[arg(long)]
-        advice: Option<Advice>,
+        advice: Option<serve::Advice>,
     },
-}
-
-/// Advice to the system about reads of mapped files.
-#[derive(Clone, Copy, ValueEnum)]
-pub enum Advice {
-    /// No advice, the default of the library
-    Normal,
-    /// Random access: no read-ahead
-    Random,
 }
 
 fn main() -> ExitCode {

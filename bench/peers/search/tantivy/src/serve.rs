@@ -8,19 +8,30 @@
 //! | `DOCS_k` | as `TOP_k`, and the ordinals of the hits from their column |
 
 use crate::index::{ORDINAL, TOKENS, register};
-use crate::{Advice, batch, query};
+use crate::query;
+use clap::ValueEnum;
 use std::fs;
 use std::io::{BufRead, Write};
 use std::path::Path;
+use std::time::Instant;
 use tantivy::collector::{Count, TopDocs};
 use tantivy::columnar::Column;
 use tantivy::directory::{self, Directory, MmapDirectory, RamDirectory};
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocAddress, Index, ReloadPolicy, Searcher};
-use tierdex_bench_protocol::{Answer, Command, Result};
+use tierdex_bench_protocol::{Answer, Batch, Command, Result};
+
+/// Advice to the system about reads of mapped files.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Advice {
+    /// No advice, the default of the library
+    Normal,
+    /// Random access: no read-ahead
+    Random,
+}
 
 /// The index behind the protocol.
-pub struct Server {
+struct Server {
     searcher: Searcher,
     field: Field,
     /// Whether the index has positions, for phrases.
@@ -73,14 +84,22 @@ impl Server {
 
     fn reply(&self, line: &str) -> String {
         let answer = match line.strip_prefix("!BATCH\t") {
-            Some(batch) => batch::run(self, batch),
+            Some(batch) => self.batch(batch),
             None => self.answer(line).map(|answer| answer.to_string()),
         };
         answer.unwrap_or_else(|error| format!("ERROR {error}"))
     }
 
+    /// Runs a batch of lines and returns its summary as a JSON object.
+    fn batch(&self, batch: &str) -> Result<String> {
+        let batch = Batch::read(batch)?;
+        let start = Instant::now();
+        let results = batch.answer(|line| self.answer(line))?;
+        batch.finish(results, start.elapsed().as_nanos())
+    }
+
     /// The answer to `COMMAND<TAB>QUERY`.
-    pub fn answer(&self, line: &str) -> Result<Answer> {
+    fn answer(&self, line: &str) -> Result<Answer> {
         let Some((command, text)) = Command::parse(line) else { return Ok(Answer::Unsupported) };
         let Some(query) = query::parse(text, self.field, self.positions) else {
             return Ok(Answer::Unsupported);

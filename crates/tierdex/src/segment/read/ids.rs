@@ -114,7 +114,8 @@ impl IdsReader {
         4 * self.pages.div_ceil(ID_INDEX_PAGE) as u64
     }
 
-    pub(super) fn file(&self) -> &SealedFile {
+    /// The file of ids.
+    pub fn file(&self) -> &SealedFile {
         &self.file
     }
 

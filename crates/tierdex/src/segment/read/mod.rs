@@ -140,11 +140,6 @@ impl Segment {
         Ok(())
     }
 
-    /// The files that the evaluation of a query reads: dictionaries, skip data, postings, positions and ids.
-    pub fn evaluated_files(&self) -> impl Iterator<Item = &SealedFile> {
-        self.fields.iter().flat_map(FieldReader::list_files).chain([self.ids.file()])
-    }
-
     /// All fields in schema order.
     pub fn fields(&self) -> &[FieldReader] {
         &self.fields
@@ -312,12 +307,13 @@ impl FieldReader {
         &self.postings
     }
 
-    /// Whether all blocks were checked against the skip data, and are resident.
+    /// Whether all blocks were checked against the skip data, by a source in whose memory they are used in
+    /// place.
     pub fn is_verified(&self) -> bool {
         self.is_verified.load(Ordering::Relaxed)
     }
 
-    /// All blocks were checked against the skip data, and are resident.
+    /// All blocks were checked against the skip data.
     pub fn set_verified(&self) {
         self.is_verified.store(true, Ordering::Relaxed);
     }

@@ -30,8 +30,9 @@ pub trait BlockSource {
         false
     }
 
-    /// These bytes of a file where they are in memory, verified, if the source has them there: blocks are
-    /// then decoded or used in place, and [`BlockSource::read`] is not called for them.
+    /// These bytes of a file where they are in memory, if the source has them there: blocks are then decoded
+    /// or used in place, and [`BlockSource::read`] is not called for them. They must be the bytes of the
+    /// file, checked by its checksums.
     ///
     /// # Errors
     /// As [`SealedFile::read`].

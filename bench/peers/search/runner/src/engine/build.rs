@@ -1,7 +1,7 @@
 //! Building the engines: cargo for tierdex, Tantivy and SeekStorm, Maven for Lucene, pip for PISA.
 
-use super::Engine;
 use super::kind::Kind;
+use super::program::Engine;
 use crate::tools;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

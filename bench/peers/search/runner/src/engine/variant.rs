@@ -1,6 +1,5 @@
 //! Variants of an index and its queries, and which engines support them.
 
-use super::Engine;
 use super::kind::Kind;
 use crate::flags::Flags;
 use std::path::PathBuf;
@@ -19,17 +18,6 @@ pub struct Variant {
     pub bm25: Option<(f64, f64)>,
 }
 
-/// An engine in a variant.
-#[derive(Clone)]
-pub struct Contender {
-    /// The engine.
-    pub engine: Engine,
-    /// The variant.
-    pub variant: Variant,
-    /// What tables call it: the engine's name, and what differs from the variant of all.
-    pub name: String,
-}
-
 impl Variant {
     /// That of all engines.
     pub fn of(flags: &Flags, positions: bool) -> Variant {
@@ -45,7 +33,7 @@ impl Variant {
     }
 
     /// Variants for comparing tierdex with itself, each with the name of what differs.
-    fn own(&self) -> [(String, Variant); 2] {
+    pub(super) fn own(&self) -> [(String, Variant); 2] {
         let segments = if self.segments == 1 { OWN.0 } else { 1 };
         let bm25 = if self.bm25.is_none() { Some(OWN.1) } else { None };
         let (k1, b) = bm25.unwrap_or((1.2, 0.75));
@@ -59,7 +47,7 @@ impl Variant {
 
 impl Kind {
     /// Why an engine does not have a variant, if so.
-    fn lacks(self, variant: &Variant) -> Option<&'static str> {
+    pub(super) fn lacks(self, variant: &Variant) -> Option<&'static str> {
         let several = variant.segments > 1;
         match self {
             Kind::Tantivy if variant.bm25.is_some() => Some("the constants of its BM25 are fixed"),
@@ -72,37 +60,7 @@ impl Kind {
     }
 }
 
-impl Contender {
-    /// All that take part, for sets that need positions or for the others; and a line for each engine that
-    /// does not.
-    pub fn all(flags: &Flags, engines: &[Engine], positions: bool) -> (Vec<Contender>, Vec<String>) {
-        let variant = Variant::of(flags, positions);
-        let (mut contenders, mut left_out) = (Vec::new(), Vec::new());
-        for engine in engines {
-            let name = engine.kind.name();
-            if let Some(why) = engine.kind.lacks(&variant) {
-                let sets = if positions { "phrases are" } else { "these variants are" };
-                left_out.push(format!("{name} is left out where {sets} measured: {why}"));
-                continue;
-            }
-            contenders.push(Contender { engine: engine.clone(), variant, name: name.to_string() });
-            if engine.kind == Kind::Tierdex && flags.own_variants {
-                let own = variant.own().map(|(tail, variant)| Contender {
-                    engine: engine.clone(),
-                    variant,
-                    name: format!("{name} {tail}"),
-                });
-                contenders.extend(own);
-            }
-        }
-        (contenders, left_out)
-    }
 
-    /// Directory of its index.
-    pub fn dir(&self, flags: &Flags) -> PathBuf {
-        self.engine.index_dir(flags, &self.variant)
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,6 @@
 //! The report of a run under a memory limit: tables, method, rows of JSON.
 
-use super::tables::{Section, qps, ratio, section};
+use super::section::{Section, qps, ratio, section};
 use crate::engine::{JAVA_SMALL, Kind};
 use crate::flags::Flags;
 use crate::limit::{LimitCell, LimitContender, LimitRow, Limited, cache_flags};

@@ -3,6 +3,7 @@
 mod json;
 mod limit;
 mod method;
+mod section;
 mod tables;
 
 use crate::flags::Flags;

@@ -1,6 +1,7 @@
 //! The tables of a report.
 
 use super::limit;
+use super::section::{Section, qps, ratio, section};
 use crate::check::Check;
 use crate::engine::Kind;
 use crate::flags::Flags;
@@ -8,16 +9,6 @@ use crate::mean::geometric_mean;
 use crate::results::{Results, Row};
 use crate::sets::{Group, JUDGED};
 use tierdex_bench::Table;
-
-/// A table with its title and what is to be said of it.
-pub struct Section {
-    /// The title.
-    pub title: String,
-    /// Sentences; none if empty.
-    pub about: String,
-    /// The table.
-    pub table: Table,
-}
 
 /// All tables that have rows.
 pub fn all(flags: &Flags, results: &Results) -> Vec<Section> {
@@ -38,10 +29,6 @@ pub fn all(flags: &Flags, results: &Results) -> Vec<Section> {
     }
     sections.retain(|section| !section.table.is_empty());
     sections
-}
-
-pub(super) fn section(title: &str, about: &str, table: Table) -> Section {
-    Section { title: title.to_string(), about: about.to_string(), table }
 }
 
 fn indexing(results: &Results) -> Section {
@@ -218,12 +205,4 @@ pub fn warnings(results: &Results) -> Vec<String> {
 
 fn threads_of(threads: u32) -> String {
     if threads == 1 { "1 thread".to_string() } else { format!("{threads} threads") }
-}
-
-pub(super) fn ratio(value: Option<f64>) -> String {
-    value.map_or("-".to_string(), |value| format!("{value:.2}"))
-}
-
-pub(super) fn qps(value: Option<f64>) -> String {
-    value.map_or("-".to_string(), |value| format!("{value:.0}"))
 }
