@@ -19,7 +19,6 @@ pub use delay::ReadDelay;
 use crate::Result;
 use arrivals::Arrivals;
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 use streams::Streams;
@@ -35,8 +34,8 @@ const COPIED_BYTES: usize = 1 << 20;
 /// The lists of an index in emulated slow memory.
 pub struct SlowTier {
     searcher: Searcher,
-    /// The payloads of the files of postings, by number of the file.
-    payloads: HashMap<u64, ResidentBytes>,
+    /// The payloads of the files of postings, with the number of their file.
+    payloads: Vec<(u64, ResidentBytes)>,
     arrivals: Arrivals,
 }
 
@@ -55,7 +54,7 @@ impl SlowTier {
         let fields = || index.segments().iter().flat_map(|segment| segment.fields());
         let bytes: u64 = fields().map(|field| Arena::allocation_bytes(payload_len(field.postings()))).sum();
         let mut arena = Arena::new(Region::new(kind, bytes.max(1))?);
-        let mut payloads = HashMap::new();
+        let mut payloads = Vec::new();
         for segment in index.segments() {
             segment.prepare(None)?;
             segment.keep_terms(None)?;
@@ -63,7 +62,7 @@ impl SlowTier {
         }
         for field in fields() {
             field.positions().map_or(Ok(()), |file| file.load())?;
-            payloads.insert(field.postings().number(), copy(field.postings(), &mut arena)?);
+            payloads.push((field.postings().number(), copy(field.postings(), &mut arena)?));
         }
         let tier = SlowTier { searcher: index.searcher(), payloads, arrivals: Arrivals::new(delay) };
         fields().try_for_each(|field| verify_uncompressed(field, &tier.reads()))?;
@@ -114,7 +113,10 @@ impl BlockSource for SlowReads<'_> {
     }
 
     fn lend(&self, file: &SealedFile, range: &Range<u64>) -> tierdex::Result<Option<&[u8]>> {
-        let Some(payload) = self.tier.payloads.get(&file.number()) else { return Ok(None) };
+        let mut payloads = self.tier.payloads.iter();
+        let Some((_, payload)) = payloads.find(|(number, _)| *number == file.number()) else {
+            return Ok(None);
+        };
         let start = file.payload().start;
         let from = range.start.checked_sub(start).and_then(|from| usize::try_from(from).ok());
         let to = range.end.checked_sub(start).and_then(|to| usize::try_from(to).ok());

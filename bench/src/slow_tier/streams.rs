@@ -29,37 +29,34 @@ impl Streams {
         let continues = |stream: &Stream| {
             stream.file == file && read.start <= stream.lines.end && stream.lines.start <= read.end
         };
-        let found = self.0.iter().rposition(continues).map(|at| self.0.remove(at));
-        let (stream, arrival) = match found {
-            Some(stream) => stream.extended(arrivals, &read),
-            None => {
-                let arrival = arrivals.arrival(arrivals.now(), read.end - read.start, None);
-                (Stream { file, lines: read, arrival }, Some(arrival))
-            }
-        };
+        if let Some(at) = self.0.iter().rposition(continues) {
+            let arrival = self.0[at].extend(arrivals, &read);
+            self.0[at..].rotate_left(1);
+            return arrival;
+        }
         if self.0.len() == STREAMS_MAX {
             self.0.remove(0);
         }
-        self.0.push(stream);
-        arrival
+        let arrival = arrivals.arrival(arrivals.now(), read.end - read.start, None);
+        self.0.push(Stream { file, lines: read, arrival });
+        Some(arrival)
     }
 }
 
 impl Stream {
-    /// The stream with the lines of a read that continues it, and when they arrive.
-    fn extended(mut self, arrivals: &Arrivals, read: &Range<u64>) -> (Stream, Option<u64>) {
+    /// Adds the lines of a read that continues the stream; returns when they arrive.
+    fn extend(&mut self, arrivals: &Arrivals, read: &Range<u64>) -> Option<u64> {
         let cached = self.lines.clone();
         let new = cached.start.saturating_sub(read.start) + read.end.saturating_sub(cached.end);
         if new == 0 {
-            return (self, None);
+            return None;
         }
         self.arrival = arrivals.arrival(arrivals.now(), new, Some(self.arrival));
         self.lines = match read.end > cached.end {
             true => read.start.min(cached.start).max(read.end.saturating_sub(CACHED))..read.end,
             false => read.start..cached.end.min(read.start + CACHED),
         };
-        let arrival = self.arrival;
-        (self, Some(arrival))
+        Some(self.arrival)
     }
 }
 
