@@ -6,8 +6,8 @@
 //! not delayed: dictionaries, skip data with the short lists in it, lengths, positions.
 //!
 //! 1. A query reads lines of 256 bytes. A line takes the latency of the memory; lines next to those that the
-//!    query read lately were requested ahead ([`streams`]), and those that it read are in the CPU cache.
-//! 2. With a bandwidth, the transfers of all threads follow each other ([`arrivals`]).
+//!    query read lately were requested ahead (`streams`), and those that it read are in the CPU cache.
+//! 2. With a bandwidth, the transfers of all threads follow each other (`arrivals`).
 //! 3. The thread waits, without sleeping, until the last line has arrived.
 
 mod arrivals;

@@ -2,7 +2,6 @@
 
 use super::kind::Kind;
 use crate::flags::Flags;
-use std::path::PathBuf;
 
 /// Segments and constants of BM25 by which tierdex is compared with itself.
 const OWN: (u32, (f64, f64)) = (8, (0.9, 0.4));
