@@ -161,8 +161,13 @@ impl Ranking {
         syntax: &str,
         field: Option<Text>,
     ) -> PyResult<Ranking> {
-        let options =
-            SearchOptions { k, scorer: scorer(py, name, k1, b)?, count, ids: true, ..SearchOptions::default() };
+        let options = SearchOptions {
+            k,
+            scorer: scorer(py, name, k1, b)?,
+            count,
+            ids: true,
+            ..SearchOptions::default()
+        };
         Ok(Ranking { options, syntax: Syntax::named(py, syntax)?, field: field.map(Text::into_string) })
     }
 }
