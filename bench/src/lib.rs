@@ -36,6 +36,7 @@ pub mod intersect;
 pub mod intersection;
 pub mod latency;
 mod machine;
+mod median;
 mod output_dir;
 pub mod paper;
 mod parse_name;

@@ -1,5 +1,5 @@
-//! Query throughput when memory for postings is limited: every mode of the executor, by cache size, each in
-//! a process with a memory limit.
+//! Query throughput when memory for postings is limited: an index in memory, the engine, and the modes of the
+//! APCache thesis, by cache size, each in a process with a memory limit.
 //!
 //! *Input*: an index. *Output*: for each cell queries per second, latencies, reads, cache misses and peak
 //! memory. The answers of all cells to the same queries must be equal.

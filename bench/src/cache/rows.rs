@@ -5,6 +5,7 @@ use super::mode::CellMode;
 use super::queries::Workload;
 use crate::cell::CellMeasurement;
 use crate::counters::metrics;
+use crate::median::median;
 use serde_json::{Value, json};
 use tierdex_thesis::{Lookahead, Mode, QUERIES_AHEAD};
 
@@ -205,17 +206,6 @@ pub(super) fn memory(medians: &[CellMedian], workload: Workload) -> Option<&Medi
     found.and_then(|found| found.figures.as_ref().ok())
 }
 
-/// The median: the middle value, or the mean of the two middle values.
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_unstable_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match values.len() {
-        0 => None,
-        odd if odd % 2 == 1 => Some(values[middle]),
-        _ => Some((values[middle - 1] + values[middle]) / 2.0),
-    }
-}
-
 #[cfg(test)]
 pub(super) mod tests {
     use super::super::flags::tests::flags;
@@ -261,7 +251,6 @@ pub(super) mod tests {
         let memory = &medians[0];
         assert_eq!((memory.figures.as_ref().unwrap().qps, memory.peak, memory.failed), (22.5, Some(2), 0));
         assert_eq!((medians[1].figures.as_ref().unwrap().qps, medians[1].failed), (30.0, 1));
-        assert_eq!((median(vec![]), median(vec![3.0, 1.0, 2.0])), (None, Some(2.0)));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::cache::drop_page_cache;
 use crate::cell::{Cell, CellMeasurement, Launch, ProcessPlace};
 use crate::cgroup::CgroupParent;
+use crate::median::median;
 use crate::{Error, Result};
 use serde::Serialize;
 use serde_json::Value;
@@ -33,12 +34,8 @@ impl Pair {
 
 /// Median queries per second of both builds.
 pub(super) fn median_speeds(pairs: &[Pair]) -> (f64, f64) {
-    let median = |speed: &dyn Fn(&Pair) -> f64| {
-        let mut speeds: Vec<f64> = pairs.iter().map(speed).collect();
-        speeds.sort_unstable_by(f64::total_cmp);
-        speeds.get(speeds.len() / 2).copied().unwrap_or_default()
-    };
-    (median(&|pair| pair.a.qps()), median(&|pair| pair.b.qps()))
+    let of = |speed: fn(&Pair) -> f64| median(pairs.iter().map(speed).collect()).unwrap_or_default();
+    (of(|pair| pair.a.qps()), of(|pair| pair.b.qps()))
 }
 
 impl Builds {

@@ -7,16 +7,15 @@ mod support;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use support::corpus::{Shape, corpus, documents_in_bursts};
+use support::cases::{Case, memory, searches, written};
+use support::corpus::{Shape, corpus};
 use support::lists::{first_terms, many_terms, queries, rows, sparse};
-use support::queries::any_text;
 use support::random::Random;
 use support::{Growth, build, on_two_threads, tunings};
 use tierdex::codec::Codec;
 use tierdex::engine::MetaTier;
-use tierdex::index::{Index, Merge, SearchOptions, SearchResult, Tuning};
+use tierdex::index::{Index, Merge, SearchOptions, SearchResult};
 use tierdex::query::Query;
-use tierdex::rank::Bm25;
 use tierdex::segment::read::FILES;
 use tierdex_io::{
     Disk, Effect, EngineKind, FaultDisk, FaultPlan, MemDisk, OpClass, PosixDisk, RegionKind, Repeat, Size,
@@ -301,94 +300,22 @@ fn a_rejected_budget_names_a_sufficient_one() {
     assert!(needed(&ListOptions { threads: 4, ..small.clone() }) > enough + (3 << 20));
 }
 
-/// Number of queries to each index.
-const QUERIES: usize = 90;
-
-/// Hits, and the number of matches if it is exact.
-type Answer = (u64, Vec<(u32, u32)>);
-
-fn answer(found: &SearchResult, count: bool) -> Answer {
-    let rows = found.hits.iter().map(|hit| (hit.document, hit.score.to_bits())).collect();
-    // A lower bound of the number of matches depends on the strategy.
-    (found.total * u64::from(count), rows)
-}
-
-/// An index, queries, and search options.
-struct Case {
-    index: Index,
-    texts: Vec<String>,
-    queries: Vec<Query>,
-    search: SearchOptions,
-    expected: Vec<Answer>,
-}
-
-impl Case {
-    fn new(disk: &Arc<dyn Disk>, seed: u64, search: SearchOptions) -> Case {
-        let index = Index::open_on(disk.clone()).unwrap();
-        let mut random = Random::new(seed);
-        let (mut texts, mut queries) = (Vec::new(), Vec::new());
-        while queries.len() < QUERIES {
-            let text = any_text(&mut random, index.schema());
-            if let Ok(query) = Query::parse(&text, index.schema()) {
-                texts.push(text);
-                queries.push(query);
-            }
-        }
-        let searcher = index.searcher();
-        let default = SearchOptions { tuning: Tuning::default(), ..search };
-        let found = queries.iter().map(|query| searcher.search(query, &default).unwrap());
-        let expected = found.map(|found| answer(&found, search.count)).collect();
-        Case { index, texts, queries, search, expected }
-    }
-
-    fn check(&self, number: usize, found: &SearchResult, how: &str) {
-        let found = answer(found, self.search.count);
-        assert_eq!(found, self.expected[number], "{how}: {} with {:?}", self.texts[number], self.search);
-    }
-
-    /// Runs all queries in an executor.
-    fn execute(&self, options: &ListOptions) {
-        let executor = ListExecutor::new(&self.index, options).unwrap();
-        let how = format!("{:?}, {}", options.mode, options.meta_tier);
-        let mut queries = self.queries.iter();
-        let mut answered = 0;
-        let run: Result<(), ()> = executor.run(
-            || Ok(queries.next().cloned()),
-            &self.search,
-            |number, found| {
-                self.check(number, &found.unwrap_or_else(|error| panic!("{how}: {error}")), &how);
-                answered += 1;
-                Ok(())
-            },
-        );
-        assert!(run.is_ok() && answered == self.queries.len());
-    }
-}
-
-/// Search options with and without pruning and counting, and with all tunings.
-fn searches() -> Vec<SearchOptions> {
-    let default = SearchOptions { k: 20, count: true, ..SearchOptions::default() };
-    let searches = [
-        SearchOptions { count: false, ..default },
-        SearchOptions { count: false, k: 400, scorer: Bm25 { k1: 0.9, b: 0.4 }.into(), ..default },
-        SearchOptions { count: false, exhaustive: true, ..default },
-        SearchOptions { k: 3, ..default },
-    ];
-    let with_tunings = |search| tunings().map(|tuning| SearchOptions { tuning, ..search });
-    searches.into_iter().flat_map(with_tunings).collect()
-}
-
-fn written(count: usize, segments: usize, codec: Codec, disk: Arc<dyn Disk>) -> Arc<dyn Disk> {
-    // With few documents all lists are inline.
-    let docs = if count < 250 { corpus(3, count) } else { documents_in_bursts(3, count) };
-    let cuts: Vec<usize> = (1..segments).map(|part| part * docs.len() / segments).collect();
-    let schema = Shape { stored: false, codec, ..Shape::default() }.schema();
-    build(&disk, &schema, &docs, &cuts, Growth::Commits, Merge::Keep);
-    disk
-}
-
-fn memory() -> Arc<dyn Disk> {
-    Arc::new(MemDisk::new())
+/// Runs all queries in an executor.
+fn execute(case: &Case, options: &ListOptions) {
+    let executor = ListExecutor::new(&case.index, options).unwrap();
+    let how = format!("{:?}, {}", options.mode, options.meta_tier);
+    let mut queries = case.queries.iter();
+    let mut answered = 0;
+    let run: Result<(), ()> = executor.run(
+        || Ok(queries.next().cloned()),
+        &case.search,
+        |number, found| {
+            case.check(number, &found.unwrap_or_else(|error| panic!("{how}: {error}")), &how);
+            answered += 1;
+            Ok(())
+        },
+    );
+    assert!(run.is_ok() && answered == case.queries.len());
 }
 
 #[test]
@@ -425,7 +352,7 @@ fn all_modes_give_the_same_results() {
                 reader_threads: 1 + turn % 2,
                 ..ListOptions::default()
             };
-            case.execute(&options);
+            execute(case, &options);
         }
         mode.to_string()
     };

@@ -4,114 +4,36 @@
 mod support;
 
 use std::sync::Arc;
-use support::corpus::{Shape, corpus, documents_in_bursts};
+use support::cases::{Case, memory, searches, written};
 use support::lent::LentLists;
-use support::queries;
-use support::random::Random;
-use support::{Growth, build, on_two_threads, tunings};
+use support::on_two_threads;
 use tierdex::cache::PolicyKind;
 use tierdex::codec::Codec;
 use tierdex::engine::{Engine, EngineOptions, MetaTier, SearchRequest};
-use tierdex::index::{HitIds, Index, Merge, SearchOptions, SearchResult, Tuning};
-use tierdex::io::{Disk, EngineKind, MemDisk, PosixDisk, RegionKind, Size};
+use tierdex::index::{HitIds, Index, SearchResult};
+use tierdex::io::{Disk, EngineKind, PosixDisk, RegionKind, Size};
 use tierdex::query::Query;
-use tierdex::rank::Bm25;
 
-/// Number of queries to each index.
-const QUERIES: usize = 90;
-
-/// Hits, and the number of matches if it is exact.
-type Answer = (u64, Vec<(u32, u32)>);
-
-fn answer(found: &SearchResult, count: bool) -> Answer {
-    let rows = found.hits.iter().map(|hit| (hit.document, hit.score.to_bits())).collect();
-    // A lower bound of the number of matches depends on the strategy.
-    (found.total * u64::from(count), rows)
+/// Runs all queries in a new engine.
+fn execute(case: &Case, options: &EngineOptions, how: &str) {
+    ask(case, &Engine::new(&case.index, options).unwrap(), how);
 }
 
-/// An index, queries, and search options.
-#[derive(Clone)]
-struct Case {
-    index: Index,
-    texts: Vec<String>,
-    queries: Vec<Query>,
-    search: SearchOptions,
-    expected: Vec<Answer>,
-}
-
-impl Case {
-    fn new(disk: &Arc<dyn Disk>, seed: u64, search: SearchOptions) -> Case {
-        let index = Index::open_on(disk.clone()).unwrap();
-        let mut random = Random::new(seed);
-        let (mut texts, mut queries) = (Vec::new(), Vec::new());
-        while queries.len() < QUERIES {
-            let text = queries::any_text(&mut random, index.schema());
-            if let Ok(query) = Query::parse(&text, index.schema()) {
-                texts.push(text);
-                queries.push(query);
-            }
-        }
-        let searcher = index.searcher();
-        let default = SearchOptions { tuning: Tuning::default(), ..search };
-        let found = queries.iter().map(|query| searcher.search(query, &default).unwrap());
-        let expected = found.map(|found| answer(&found, search.count)).collect();
-        Case { index, texts, queries, search, expected }
-    }
-
-    fn check(&self, number: usize, found: &SearchResult, how: &str) {
-        let found = answer(found, self.search.count);
-        assert_eq!(found, self.expected[number], "{how}: {} with {:?}", self.texts[number], self.search);
-    }
-
-    /// Runs all queries in a new engine.
-    fn execute(&self, options: &EngineOptions, how: &str) {
-        self.ask(&Engine::new(&self.index, options).unwrap(), how);
-    }
-
-    /// Runs all queries in an engine.
-    fn ask(&self, engine: &Engine, how: &str) {
-        let request = |query: &Query| SearchRequest::new(query.clone()).options(self.search);
-        let (mut queries, mut answered) = (self.queries.iter(), 0);
-        let run: Result<(), ()> = engine.run_ordered(
-            || Ok(queries.next().map(request)),
-            |number, found| {
-                let found = found.unwrap_or_else(|error| panic!("{how}: {error}"));
-                let total = found.total.value();
-                self.check(number, &SearchResult { total, hits: found.hits, ids: HitIds::default() }, how);
-                answered += 1;
-                Ok(())
-            },
-        );
-        assert!(run.is_ok() && answered == self.queries.len());
-    }
-}
-
-/// Search options with and without pruning and counting, and with all tunings.
-fn searches() -> Vec<SearchOptions> {
-    let default = SearchOptions { k: 20, count: true, ..SearchOptions::default() };
-    let searches = [
-        SearchOptions { count: false, ..default },
-        SearchOptions { count: false, k: 400, scorer: Bm25 { k1: 0.9, b: 0.4 }.into(), ..default },
-        SearchOptions { count: false, exhaustive: true, ..default },
-        SearchOptions { k: 3, ..default },
-    ];
-    searches
-        .into_iter()
-        .flat_map(|search| tunings().map(|tuning| SearchOptions { tuning, ..search }))
-        .collect()
-}
-
-fn written(count: usize, segments: usize, codec: Codec, disk: Arc<dyn Disk>) -> Arc<dyn Disk> {
-    // With few documents all lists are inline.
-    let docs = if count < 250 { corpus(3, count) } else { documents_in_bursts(3, count) };
-    let cuts: Vec<usize> = (1..segments).map(|part| part * docs.len() / segments).collect();
-    let schema = Shape { stored: false, codec, ..Shape::default() }.schema();
-    build(&disk, &schema, &docs, &cuts, Growth::Commits, Merge::Keep);
-    disk
-}
-
-fn memory() -> Arc<dyn Disk> {
-    Arc::new(MemDisk::new())
+/// Runs all queries in an engine.
+fn ask(case: &Case, engine: &Engine, how: &str) {
+    let request = |query: &Query| SearchRequest::new(query.clone()).options(case.search);
+    let (mut queries, mut answered) = (case.queries.iter(), 0);
+    let run: Result<(), ()> = engine.run_ordered(
+        || Ok(queries.next().map(request)),
+        |number, found| {
+            let found = found.unwrap_or_else(|error| panic!("{how}: {error}"));
+            let total = found.total.value();
+            case.check(number, &SearchResult { total, hits: found.hits, ids: HitIds::default() }, how);
+            answered += 1;
+            Ok(())
+        },
+    );
+    assert!(run.is_ok() && answered == case.queries.len());
 }
 
 #[test]
@@ -198,7 +120,7 @@ fn engines_with_any_cache_and_memory_tier_give_the_same_results() {
                 .gap_pages(turn as u64 % 4)
                 .threads(1 + turn % 3)
                 .meta_tier(meta.clone());
-            cases[number].execute(&options, &meta.to_string());
+            execute(&cases[number], &options, &meta.to_string());
         }
     };
     assert_eq!(on_two_threads(cases.len(), run).len(), cases.len());
@@ -223,7 +145,7 @@ fn an_engine_that_holds_the_index_in_memory_reads_no_lists_and_gives_the_same_re
             let case = Case { index: Index::open_on(disk.clone()).unwrap(), ..expected.clone() };
             let options = EngineOptions::new().keep_in(region).threads(threads);
             let engine = Engine::new(&case.index, &options).unwrap();
-            case.ask(&engine, "held in memory");
+            ask(&case, &engine, "held in memory");
             // Without hits, as their ids are on disk.
             let read = engine.bytes_read();
             for query in &case.queries {

@@ -5,6 +5,7 @@
 //! norms.
 #![allow(dead_code)]
 
+pub mod cases;
 pub mod corpus;
 pub mod lent;
 pub mod lists;

@@ -1,0 +1,91 @@
+//! Queries of all shapes to an index, with the answers that every way to read its lists must give.
+
+use super::corpus::{Shape, corpus, documents_in_bursts};
+use super::queries::any_text;
+use super::random::Random;
+use super::{Growth, build, tunings};
+use std::sync::Arc;
+use tierdex::codec::Codec;
+use tierdex::index::{Index, Merge, SearchOptions, SearchResult, Tuning};
+use tierdex::io::{Disk, MemDisk};
+use tierdex::query::Query;
+use tierdex::rank::Bm25;
+
+/// Number of queries to each index.
+const QUERIES: usize = 90;
+
+/// Hits, and the number of matches if it is exact.
+type CaseAnswer = (u64, Vec<(u32, u32)>);
+
+fn answer(found: &SearchResult, count: bool) -> CaseAnswer {
+    let rows = found.hits.iter().map(|hit| (hit.document, hit.score.to_bits())).collect();
+    // A lower bound of the number of matches depends on the strategy.
+    (found.total * u64::from(count), rows)
+}
+
+/// An index, queries, and search options.
+#[derive(Clone)]
+pub struct Case {
+    pub index: Index,
+    pub texts: Vec<String>,
+    pub queries: Vec<Query>,
+    pub search: SearchOptions,
+    pub expected: Vec<CaseAnswer>,
+}
+
+impl Case {
+    /// Random queries to an index, and their answers by a searcher.
+    pub fn new(disk: &Arc<dyn Disk>, seed: u64, search: SearchOptions) -> Case {
+        let index = Index::open_on(disk.clone()).unwrap();
+        let mut random = Random::new(seed);
+        let (mut texts, mut queries) = (Vec::new(), Vec::new());
+        while queries.len() < QUERIES {
+            let text = any_text(&mut random, index.schema());
+            if let Ok(query) = Query::parse(&text, index.schema()) {
+                texts.push(text);
+                queries.push(query);
+            }
+        }
+        let searcher = index.searcher();
+        let default = SearchOptions { tuning: Tuning::default(), ..search };
+        let found = queries.iter().map(|query| searcher.search(query, &default).unwrap());
+        let expected = found.map(|found| answer(&found, search.count)).collect();
+        Case { index, texts, queries, search, expected }
+    }
+
+    /// Compares an answer with the expected one.
+    pub fn check(&self, number: usize, found: &SearchResult, how: &str) {
+        let found = answer(found, self.search.count);
+        assert_eq!(found, self.expected[number], "{how}: {} with {:?}", self.texts[number], self.search);
+    }
+}
+
+/// Search options with and without pruning and counting, and with all tunings.
+pub fn searches() -> Vec<SearchOptions> {
+    let default = SearchOptions { k: 20, count: true, ..SearchOptions::default() };
+    let searches = [
+        SearchOptions { count: false, ..default },
+        SearchOptions { count: false, k: 400, scorer: Bm25 { k1: 0.9, b: 0.4 }.into(), ..default },
+        SearchOptions { count: false, exhaustive: true, ..default },
+        SearchOptions { k: 3, ..default },
+    ];
+    searches
+        .into_iter()
+        .flat_map(|search| tunings().map(|tuning| SearchOptions { tuning, ..search }))
+        .collect()
+}
+
+/// An index of some documents, in some segments.
+pub fn written(count: usize, segments: usize, codec: Codec, disk: Arc<dyn Disk>) -> Arc<dyn Disk> {
+    // With few documents all lists are inline.
+    let docs = if count < 250 { corpus(3, count) } else { documents_in_bursts(3, count) };
+    let cuts: Vec<usize> = (1..segments).map(|part| part * docs.len() / segments).collect();
+    let schema = Shape { stored: false, codec, ..Shape::default() }.schema();
+    build(&disk, &schema, &docs, &cuts, Growth::Commits, Merge::Keep);
+    disk
+}
+
+/// A disk in memory.
+pub fn memory() -> Arc<dyn Disk> {
+    Arc::new(MemDisk::new())
+}
