@@ -197,7 +197,7 @@ fn at_rate(
         let late = began.elapsed().saturating_sub(arrival);
         match engine.submit(request(query)) {
             Ok(ticket) => tickets.push((late, ticket, hits)),
-            Err(tierdex::Error::Limit(_)) => case.rejected += 1,
+            Err(tierdex::Error::Overloaded { .. }) => case.rejected += 1,
             Err(error) => return Err(error.into()),
         }
     }

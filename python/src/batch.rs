@@ -137,7 +137,7 @@ fn answer_all(
         while next < plan.queries.len() && tickets.len() < in_progress {
             match submit(engine, snapshot, plan, &plan.queries[next]) {
                 // The queue is full: its requests go first.
-                Err(Error::Limit(_)) if !tickets.is_empty() => break,
+                Err(Error::Overloaded { .. }) if !tickets.is_empty() => break,
                 ticket => tickets.push_back(ticket),
             }
             next += 1;
@@ -184,7 +184,7 @@ fn forked_in_batch() -> BatchError {
 
 /// Whether the cause of an error is the query, and not the index or the device.
 fn is_of_query(error: &Error) -> bool {
-    matches!(error, Error::Query { .. } | Error::Usage(_) | Error::Limit(_))
+    matches!(error, Error::Query { .. } | Error::Usage(_) | Error::TooLarge(_))
 }
 
 fn submit(

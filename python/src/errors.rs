@@ -79,7 +79,10 @@ fn engine_error(py: Python<'_>, error: Error, note: &str) -> PyErr {
     let message = in_python(error.to_string()) + note;
     match error {
         Error::Usage(_) => exception(py, "UsageError", (message,)),
-        Error::Limit(_) => exception(py, "LimitError", (message,)),
+        Error::TooLarge(_) => exception(py, "LimitError", (message,)),
+        Error::Overloaded { retry_after, .. } => {
+            exception(py, "OverloadedError", (message, retry_after.as_secs_f64()))
+        }
         Error::Busy(_) => exception(py, "BusyError", (message,)),
         Error::Cancelled | Error::Interrupted => exception(py, "CancelledError", (message,)),
         Error::Query { at, .. } => exception(py, "QueryError", (message, at)),

@@ -30,7 +30,18 @@ class QueryError(UsageError):
 
 
 class LimitError(Error):
-    """A limit was reached: of sizes, of memory, of waiting requests."""
+    """A document, query or commit exceeds a limit of size or memory: it fails again if repeated."""
+
+
+class OverloadedError(Error):
+    """The engine has no memory for another request at present; ``retry_after`` is a pause in seconds."""
+
+    def __init__(self, message: str, retry_after: float) -> None:
+        super().__init__(message, retry_after)
+        self.retry_after = retry_after
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class BusyError(Error):

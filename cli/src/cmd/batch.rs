@@ -169,7 +169,7 @@ impl FailedQueries<'_> {
     /// an answer.
     fn skip_query(&self, id: &str, error: Error) -> Outcome {
         let (word, count) = match error {
-            Error::Query { .. } | Error::Limit(_) | Error::Usage(_) => ("skipped", &self.skipped),
+            Error::Query { .. } | Error::TooLarge(_) | Error::Usage(_) => ("skipped", &self.skipped),
             _ => ("no answer", &self.unanswered),
         };
         self.skip(self.failure(id, error), word, count)

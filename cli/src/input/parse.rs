@@ -16,8 +16,8 @@ const CONVERT_ADVICE: &str = "convert the file, for example with `iconv -f latin
 
 /// Parses a chunk and calls `add(id, title, text)` for each document, in the order of the input.
 ///
-/// A document that `add` rejects with [`tierdex::Error::Limit`] is a problem in the report. Any other error
-/// ends parsing and is returned.
+/// A document that `add` rejects with [`tierdex::Error::TooLarge`] is a problem in the report. Any other
+/// error ends parsing and is returned.
 pub fn parse(chunk: InputChunk, options: &InputOptions, add: Add<'_>) -> tierdex::Result<ChunkReport> {
     let mut sink = Sink::new(add, options.split, chunk.report);
     match &chunk.body {

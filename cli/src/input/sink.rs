@@ -101,12 +101,12 @@ impl<'a> Sink<'a> {
         Ok(())
     }
 
-    /// Adds a document under the current id. [`Error::Limit`] is a problem of this document, other errors
+    /// Adds a document under the current id. [`Error::TooLarge`] is a problem of this document, other errors
     /// are returned.
     fn add(&mut self, title: &str, text: &str, origin: Origin<'_>) -> tierdex::Result<()> {
         match (self.add)(&self.id, title, text) {
             Ok(()) => self.report.documents += 1,
-            Err(Error::Limit(message)) => {
+            Err(Error::TooLarge(message)) => {
                 let kind = ProblemKind::TooLarge;
                 self.report.problem(kind, || origin.problem(kind, message));
             }

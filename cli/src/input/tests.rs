@@ -430,7 +430,7 @@ fn limit_errors_are_problems_and_other_errors_are_returned() {
         InputFixture::new(&[("a.jsonl", b"{\"text\":\"1\"}\n{\"text\":\"2\"}\n{\"text\":\"3\"}\n")]);
     let chunk = || fixture.open(&[""]).unwrap().next().unwrap().unwrap();
     let report = parse(chunk(), &fixture.options, &mut |_, _, text| match text {
-        "2" => Err(Error::Limit("too much".to_string())),
+        "2" => Err(Error::TooLarge("too much".to_string())),
         _ => Ok(()),
     });
     let report = report.unwrap();

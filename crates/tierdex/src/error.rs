@@ -1,6 +1,7 @@
 //! Errors of the engine.
 
 use std::fmt;
+use std::time::Duration;
 
 pub use tierdex_io::{Error as StorageError, ErrorKind};
 
@@ -15,8 +16,15 @@ pub enum Error {
     Storage(StorageError),
     /// An option or an argument that this index or engine does not support.
     Usage(String),
-    /// A limit was reached: of sizes, of memory, of waiting requests.
-    Limit(String),
+    /// A document, query, request or commit exceeds a limit of size or memory: it fails again if repeated.
+    TooLarge(String),
+    /// The engine has no memory for another request at present: repeat it after a pause.
+    Overloaded {
+        /// What is exhausted.
+        message: String,
+        /// Expected time until the requests before it have been answered.
+        retry_after: Duration,
+    },
     /// A query has a syntax error, or is larger than a query may be.
     Query {
         /// Byte offset of the error in the text of the query, if it has one; messages count from 1.
@@ -47,6 +55,54 @@ impl Error {
         Error::Query { at: None, message: message.into() }
     }
 
+    /// A stable name of the kind of error, for protocols and logs.
+    ///
+    /// | code | meaning | repeat the call? |
+    /// |---|---|---|
+    /// | `usage` | an argument or option is not supported | no |
+    /// | `query` | the query has a syntax error or is too large | no |
+    /// | `too_large` | a limit of size or memory is exceeded | no |
+    /// | `overloaded` | there is no memory for another request | after [`Error::retry_after`] |
+    /// | `busy` | another writer holds the lock | later |
+    /// | `corrupt` | a file is damaged | no |
+    /// | `not_found` | a file or directory does not exist | no |
+    /// | `storage` | another error of a device or the file system | it may help |
+    /// | `interrupted` | a stop signal ended the writer | yes |
+    /// | `cancelled` | the caller cancelled the request | yes |
+    /// | `failed` | anything else: see the message | no |
+    ///
+    /// ```
+    /// use tierdex::{Query, Schema};
+    ///
+    /// let error = Query::parse("(disk", &Schema::default()).unwrap_err();
+    /// assert_eq!(error.code(), "query");
+    /// ```
+    pub fn code(&self) -> &'static str {
+        match self {
+            Error::Storage(error) => match error.kind() {
+                ErrorKind::Corrupt => "corrupt",
+                ErrorKind::NotFound => "not_found",
+                _ => "storage",
+            },
+            Error::Usage(_) => "usage",
+            Error::TooLarge(_) => "too_large",
+            Error::Overloaded { .. } => "overloaded",
+            Error::Query { .. } => "query",
+            Error::Busy(_) => "busy",
+            Error::Failed(_) => "failed",
+            Error::Interrupted => "interrupted",
+            Error::Cancelled => "cancelled",
+        }
+    }
+
+    /// The pause after which an overloaded engine will probably accept the request; `None` for other errors.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Error::Overloaded { retry_after, .. } => Some(*retry_after),
+            _ => None,
+        }
+    }
+
     /// Whether a file is damaged.
     pub fn is_corrupt(&self) -> bool {
         matches!(self, Error::Storage(error) if error.kind() == ErrorKind::Corrupt)
@@ -69,9 +125,11 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Storage(error) => error.fmt(f),
-            Error::Usage(message) | Error::Limit(message) | Error::Busy(message) | Error::Failed(message) => {
-                f.write_str(message)
-            }
+            Error::Usage(message)
+            | Error::TooLarge(message)
+            | Error::Overloaded { message, .. }
+            | Error::Busy(message)
+            | Error::Failed(message) => f.write_str(message),
             Error::Query { at: Some(at), message } => write!(f, "query, byte {}: {message}", at + 1),
             Error::Query { at: None, message } => write!(f, "query: {message}"),
             Error::Interrupted => f.write_str("interrupted; the last commit is intact"),

@@ -200,7 +200,7 @@ impl Schema {
     /// Checks the schema.
     ///
     /// # Errors
-    /// [`Error::Usage`] or [`Error::Limit`] with the reason why it is invalid.
+    /// [`Error::Usage`] or [`Error::TooLarge`] with the reason why it is invalid.
     pub fn validate(&self) -> Result<()> {
         if self.fields.is_empty() || self.fields.len() > limits::FIELDS_MAX {
             return Err(Error::Usage(format!("a schema has 1 to {} fields", limits::FIELDS_MAX)));
@@ -286,7 +286,7 @@ impl Field {
         }
         let words = &self.analysis.stop_words;
         if words.len() > limits::STOP_WORDS_MAX || words.iter().any(|w| w.len() > limits::TERM_BYTES_MAX) {
-            return Err(Error::Limit(format!(
+            return Err(Error::TooLarge(format!(
                 "more than {} stop words, or one of over {} bytes",
                 limits::STOP_WORDS_MAX,
                 limits::TERM_BYTES_MAX

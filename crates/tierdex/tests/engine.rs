@@ -264,13 +264,14 @@ fn the_budget_includes_hits_queued_requests_and_later_commits() {
         }
         assert!(tickets.len() < 100_000);
     };
-    assert!(matches!(error, Error::Limit(_)), "{error}");
+    assert!(matches!(error, Error::Overloaded { .. }) && error.retry_after().is_some(), "{error}");
+    assert_eq!(error.code(), "overloaded");
     tickets.into_iter().for_each(|ticket| assert_eq!(ticket.wait().unwrap().hits.len(), 10));
     // The resident data of a new segment must fit in the budget.
     let roomy = bounded(1 << 20);
     append(&disk, 6, 1000, Merge::Keep);
     let error = engine.refresh().err().unwrap();
-    assert!(matches!(error, Error::Limit(_)), "{error}");
+    assert!(matches!(error, Error::TooLarge(_)), "{error}");
     assert_eq!(
         search(&engine, "all").unwrap().total,
         TotalHits::Exact(
@@ -299,7 +300,7 @@ fn norms_of_a_new_segment_are_in_the_region_of_the_cache_if_the_budget_is_too_sm
     };
     let (engine, disk) = bounded(None);
     append(&disk, 6, 20_000, Merge::Keep);
-    assert!(matches!(engine.refresh().err().unwrap(), Error::Limit(_)));
+    assert!(matches!(engine.refresh().err().unwrap(), Error::TooLarge(_)));
     let path = format!("/dev/shm/tierdex-engine-{}", std::process::id());
     let (engine, disk) = bounded(Some(RegionKind::File(path.into())));
     append(&disk, 6, 20_000, Merge::Keep);

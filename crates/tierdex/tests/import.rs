@@ -272,14 +272,14 @@ fn an_impossible_frequency_is_rejected() {
     let error = rejection(schema(NormKind::Byte), &[most, most], |builder| {
         builder.term("a", |list| list.extend(&[0, 1], &[most - 1, most + 1]))
     });
-    assert!(matches!(error, Error::Limit(_)));
+    assert!(matches!(error, Error::TooLarge(_)));
     let why = "term `a` occurs 67108865 times in document 1; a document has at most 67108864 tokens";
     assert!(error.to_string().contains(why), "{error}");
     let encoded = rejection(schema(NormKind::Byte), &[most, most], |builder| {
         builder.encoder().encode(None, &[0, 1], &[most - 1, most + 1], &mut EncodedPostings::default())
     });
     assert!(
-        matches!(&encoded, Error::Limit(why) if why.contains("a term occurs 67108865 times")),
+        matches!(&encoded, Error::TooLarge(why) if why.contains("a term occurs 67108865 times")),
         "{encoded}"
     );
 }
@@ -296,7 +296,7 @@ fn unsupported_imports_are_rejected() {
         assert!(rejection(schema, &[1], one).to_string().contains(words));
     }
     assert!(rejection(schema(NormKind::Byte), &[], |_| Ok(())).to_string().contains("at least one document"));
-    assert!(matches!(rejection(schema(NormKind::Byte), &[u32::MAX], one), Error::Limit(_)));
+    assert!(matches!(rejection(schema(NormKind::Byte), &[u32::MAX], one), Error::TooLarge(_)));
 }
 
 #[test]

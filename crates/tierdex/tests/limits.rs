@@ -146,7 +146,7 @@ fn unusual_ids_are_returned_unchanged() {
 fn an_id_that_is_too_long_is_rejected_without_a_trace() {
     let too_long = "i".repeat(ID_BYTES_MAX + 1);
     let reject = |error: Error| {
-        assert!(matches!(error, Error::Limit(_)) && error.to_string().contains("4096"), "{error}");
+        assert!(matches!(error, Error::TooLarge(_)) && error.to_string().contains("4096"), "{error}");
     };
     let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
     let mut writer = open_writer(&disk, &schema(), OpenMode::New);

@@ -117,7 +117,7 @@ fn errors_say_what_where_and_what_to_do() {
     let mut writer = IndexWriter::create(&dir, Schema::default(), options()).unwrap();
     let second = IndexWriter::create(&dir, Schema::default(), options()).err().unwrap();
     assert!(matches!(second, Error::Busy(_)) && second.to_string().contains("another writer"), "{second}");
-    assert!(matches!(writer.add(&"i".repeat(5000), "", "").unwrap_err(), Error::Limit(_)));
+    assert!(matches!(writer.add(&"i".repeat(5000), "", "").unwrap_err(), Error::TooLarge(_)));
     writer.add("1", "", "one").unwrap();
     writer.commit(Merge::Keep).unwrap();
     drop(writer);
@@ -160,7 +160,7 @@ fn a_document_that_is_too_long_stops_its_writer_alone() {
     let (mut first, mut second) = (write("first").unwrap(), write("second").unwrap());
     let long = Document { id: "i".repeat(5000), ..Document::default() };
     let error = first.add_all(documents(10).chain([long]), 2).unwrap_err();
-    assert!(matches!(error, Error::Limit(_)), "{error}");
+    assert!(matches!(error, Error::TooLarge(_)), "{error}");
     let later = first.commit(Merge::Keep).unwrap_err().to_string();
     assert!(later.contains(&error.to_string()), "{later}");
     second.add_all(documents(10), 2).unwrap();

@@ -19,9 +19,8 @@ const BUFFER_BYTES: usize = 256 << 10;
 /// Writes a field as a CIFF file: its lists, and lengths and ids of all documents. `description` goes to the
 /// header.
 ///
-/// # Errors
-/// [`Error::Usage`] when there is no such field; [`Error::Limit`] when there are more than 2^31 - 1 documents
-/// or terms; [`Error::Storage`] when the index cannot be read or `out` cannot be written.
+/// # Errors [`Error::Usage`] when there is no such field; [`Error::TooLarge`] when there are more than 2^31
+/// - 1 documents or terms; [`Error::Storage`] when the index cannot be read or `out` cannot be written.
 pub fn export(index: &Index, field: &str, description: &str, out: &mut dyn Write) -> Result<CiffReport> {
     let Some(number) = index.schema().field(field) else {
         return Err(Error::Usage(format!("the index has no field `{field}`")));
@@ -70,7 +69,7 @@ pub fn export(index: &Index, field: &str, description: &str, out: &mut dyn Write
 
 fn count(number: u64) -> Result<u64> {
     if number > i32::MAX as u64 {
-        return Err(Error::Limit(format!("CIFF has at most {} documents and terms", i32::MAX)));
+        return Err(Error::TooLarge(format!("CIFF has at most {} documents and terms", i32::MAX)));
     }
     Ok(number)
 }

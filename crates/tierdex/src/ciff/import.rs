@@ -28,11 +28,10 @@ const DESCRIPTION_BYTES_MAX: usize = 1 << 20;
 /// Terms may be in any order. Document numbers are those of the file; a document that is shorter by its
 /// record than the sum of its frequencies gets that sum as its length. [`CiffReport`] counts what differs.
 ///
-/// # Errors
-/// [`Error::Failed`] with name and offset when the file is invalid; [`Error::Limit`] when a document has too
-/// many tokens; [`Error::Usage`] when the schema has several fields, positions or stored documents
-/// ([`super::schema`]), or the file has no documents; else as [`IndexWriter::add`]. Any error stops the
-/// writer once it has begun to write.
+/// # Errors [`Error::Failed`] with name and offset when the file is invalid; [`Error::TooLarge`] when a
+/// document has too many tokens; [`Error::Usage`] when the schema has several fields, positions or stored
+/// documents ([`super::schema`]), or the file has no documents; else as [`IndexWriter::add`]. Any error
+/// stops the writer once it has begun to write.
 pub fn import(writer: &mut IndexWriter, input: &mut dyn ReadSeek, name: &str) -> Result<CiffReport> {
     let mut reader = WireReader::new(input, name)?;
     let Survey { mut report, lists, terms, documents } = survey(&mut reader, writer.stop())?;
@@ -193,7 +192,7 @@ fn survey_list(reader: &mut WireReader<'_>, survey: &mut Survey) -> Result<()> {
                 found.tokens += if skipped { 0 } else { occurrences };
                 if found.tokens > FIELD_TOKENS_MAX {
                     let message = format!("document {document} has more than {FIELD_TOKENS_MAX} tokens");
-                    return Err(Error::Limit(message));
+                    return Err(Error::TooLarge(message));
                 }
                 postings += 1;
             }
@@ -266,7 +265,7 @@ fn survey_record(reader: &mut WireReader<'_>, documents: &mut [FoundDocument]) -
     match documents.get_mut(number as usize) {
         None => Err(reader.invalid(format!("document {number} of {count}"))),
         Some(found) if found.record > 0 => Err(reader.invalid(format!("document {number} has two records"))),
-        Some(_) if length > FIELD_TOKENS_MAX => Err(Error::Limit(format!(
+        Some(_) if length > FIELD_TOKENS_MAX => Err(Error::TooLarge(format!(
             "document {number} has {length} tokens; a document has at most {FIELD_TOKENS_MAX}"
         ))),
         Some(found) => {

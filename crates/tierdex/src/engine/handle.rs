@@ -126,7 +126,7 @@ impl Engine {
     /// is a new commit. Only new segments are opened; cached pages of the others stay cached.
     ///
     /// # Errors
-    /// [`Error::Limit`] when dictionaries, skip data and norms of new segments exceed
+    /// [`Error::TooLarge`] when dictionaries, skip data and norms of new segments exceed
     /// [`EngineOptions::growth`]; else as [`Index::open`]. Requests then search the old commit.
     pub fn refresh(&self) -> Result<bool> {
         let shared = self.shared();
@@ -144,7 +144,7 @@ impl Engine {
     /// Adds a request to the queue and returns at once.
     ///
     /// # Errors
-    /// [`Error::Limit`] when the queue is full; [`Error::Usage`] when more hits are requested than
+    /// [`Error::Overloaded`] when the queue is full; [`Error::Usage`] when more hits are requested than
     /// [`EngineOptions::hits_max`] allows, or the snapshot belongs to another engine.
     pub fn submit(&self, request: SearchRequest) -> Result<Ticket> {
         let (request, ticket) = self.queued_request(request)?;

@@ -106,12 +106,12 @@ pub fn lists_bytes(index: &Index, dram: Option<u64>, threads: u64, skips: u64) -
 /// Rejects a query that needs more memory than it may use.
 ///
 /// # Errors
-/// [`Error::Limit`].
+/// [`Error::TooLarge`].
 pub fn check_query_memory(step: &str, needed: u64, available: u64) -> Result<()> {
     if needed <= available {
         return Ok(());
     }
-    Err(Error::Limit(format!(
+    Err(Error::TooLarge(format!(
         "{step} this query takes {needed} bytes of DRAM, and the budget leaves {available} for it; raise the budget \
          or ask for fewer terms"
     )))

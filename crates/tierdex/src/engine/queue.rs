@@ -10,7 +10,14 @@ use crate::error::{Error, Result};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// Intervals over which the rate of the queue is averaged.
+const INTERVALS_AVERAGED: u32 = 64;
+
+/// Bounds of the pause that an overloaded engine asks for.
+const RETRY_AFTER_MIN: Duration = Duration::from_millis(1);
+const RETRY_AFTER_MAX: Duration = Duration::from_secs(60);
 
 /// The next work of a search thread.
 pub(super) enum NextWork {
@@ -52,6 +59,10 @@ struct QueueState {
     /// Callers that wait for capacity.
     blocked: usize,
     closed: bool,
+    /// When the last request was taken, if it left others behind.
+    last_taken: Option<Instant>,
+    /// Moving average of the time between two requests that are taken while others wait.
+    interval: Duration,
 }
 
 /// Queued requests of a priority.
@@ -95,6 +106,25 @@ impl QueueState {
         self.idle.saturating_sub(queued)
     }
 
+    /// The next interactive request, else one of a batch if `takes_batch`.
+    fn pop(&mut self, takes_batch: bool) -> Option<QueuedRequest> {
+        let request = self.interactive.pop();
+        let request = request.or_else(|| if takes_batch { self.batch.pop() } else { None })?;
+        let now = Instant::now();
+        if let Some(last) = self.last_taken {
+            self.interval = (self.interval * (INTERVALS_AVERAGED - 1) + (now - last)) / INTERVALS_AVERAGED;
+        }
+        let waits = !(self.interactive.requests.is_empty() && self.batch.requests.is_empty());
+        self.last_taken = waits.then_some(now);
+        Some(request)
+    }
+
+    /// Expected time until this number of requests has been taken.
+    fn expected_wait(&self, requests: usize) -> Duration {
+        let requests = u32::try_from(requests).unwrap_or(u32::MAX);
+        self.interval.saturating_mul(requests).clamp(RETRY_AFTER_MIN, RETRY_AFTER_MAX)
+    }
+
     fn class(&mut self, priority: Priority) -> &mut PriorityClass {
         match priority {
             Priority::Interactive => &mut self.interactive,
@@ -121,7 +151,7 @@ impl RequestQueue {
     /// Adds a request.
     ///
     /// # Errors
-    /// [`Error::Limit`] when the queue of its priority is full.
+    /// [`Error::Overloaded`] when the queue of its priority is full.
     pub(super) fn push(&self, request: QueuedRequest) -> Result<()> {
         let mut state = self.lock();
         let class = state.class(request.priority());
@@ -130,10 +160,12 @@ impl RequestQueue {
         if class.fits(&request, self.bytes_max) {
             self.add(state, request);
         } else {
+            let retry_after = state.expected_wait(queued);
             drop(state);
             drop(request);
             due.into_iter().for_each(QueuedRequest::expire);
-            return Err(Error::Limit(format!("the queue is full: {queued} requests wait; try again later")));
+            let message = format!("the queue is full: {queued} requests wait; try again later");
+            return Err(Error::Overloaded { message, retry_after });
         }
         due.into_iter().for_each(QueuedRequest::expire);
         Ok(())
@@ -219,8 +251,7 @@ impl RequestQueue {
                 self.publish(&state);
                 return NextWork::Task(task);
             }
-            let request = state.interactive.pop();
-            let request = request.or_else(|| if takes_batch { state.batch.pop() } else { None });
+            let request = state.pop(takes_batch);
             self.publish(&state);
             if let Some(request) = request {
                 if state.blocked > 0 {

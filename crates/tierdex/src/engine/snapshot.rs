@@ -213,7 +213,7 @@ impl ResidentSegment {
             return Err(error);
         }
         let least = sizes.in_dram(&with_tier(MetaTier::Disk));
-        Err(Error::Limit(format!(
+        Err(Error::TooLarge(format!(
             "a new segment of {} documents keeps at least {least} bytes in memory, and the budget leaves less for new \
              segments; make it larger",
             segment.documents()

@@ -52,7 +52,7 @@ impl Ticket {
     /// Waits for the result.
     ///
     /// # Errors
-    /// [`Error::Storage`] when a file cannot be read or is damaged; [`Error::Limit`] when the query needs
+    /// [`Error::Storage`] when a file cannot be read or is damaged; [`Error::TooLarge`] when the query needs
     /// more memory than the budget leaves; [`Error::Cancelled`] after [`Ticket::cancel`].
     pub fn wait(self) -> Result<Hits> {
         let mut slot = self.state.lock();

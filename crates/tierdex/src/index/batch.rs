@@ -74,15 +74,15 @@ impl BatchBuilder {
         }
     }
 
-    /// Adds a document. [`Error::Limit`] rejects it and leaves the batch as it was; after another error the
-    /// batch cannot be used.
+    /// Adds a document. [`Error::TooLarge`] rejects it and leaves the batch as it was; after another error
+    /// the batch cannot be used.
     pub fn add(&mut self, id: &str, title: &str, text: &str) -> Result<()> {
         if id.len() > ID_BYTES_MAX {
             return Err(id_too_long(id.len()));
         }
         let bytes = title.len().saturating_add(text.len());
         if bytes > self.document_bytes_max {
-            return Err(Error::Limit(format!(
+            return Err(Error::TooLarge(format!(
                 "document of {bytes} bytes; the writer's memory is enough for {}: split it or raise the memory",
                 self.document_bytes_max
             )));

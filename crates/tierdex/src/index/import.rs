@@ -123,10 +123,9 @@ impl ListBuilder<'_, '_, '_> {
     /// Appends postings: document numbers of the segment, increasing over all calls, and the frequency of
     /// the term in each document, at least 1.
     ///
-    /// # Errors
-    /// [`Error::Usage`] for other postings; [`Error::Limit`] for a frequency above [`FIELD_TOKENS_MAX`], the
-    /// maximum number of tokens of a document; [`Error::Interrupted`] when the writer's stop signal is
-    /// raised; [`Error::Storage`] when writing fails.
+    /// # Errors [`Error::Usage`] for other postings; [`Error::TooLarge`] for a frequency above
+    /// [`FIELD_TOKENS_MAX`], the maximum number of tokens of a document; [`Error::Interrupted`] when the
+    /// writer's stop signal is raised; [`Error::Storage`] when writing fails.
     pub fn extend(&mut self, documents: &[u32], frequencies: &[u32]) -> Result<()> {
         self.stop.check()?;
         if documents.is_empty() && frequencies.is_empty() {
@@ -169,7 +168,7 @@ impl ListEncoder<'_> {
     /// before; `None` for the first piece. Documents and frequencies are as for [`ListBuilder::extend`].
     ///
     /// # Errors
-    /// [`Error::Usage`] and [`Error::Limit`] as of [`ListBuilder::extend`].
+    /// [`Error::Usage`] and [`Error::TooLarge`] as of [`ListBuilder::extend`].
     pub fn encode(
         &mut self,
         before: Option<u32>,
@@ -245,7 +244,7 @@ fn check(
 fn wrong_frequency(term: &str, documents: &[u32], frequencies: &[u32]) -> Error {
     let mut postings = documents.iter().zip(frequencies);
     match postings.find(|(_, frequency)| **frequency > FIELD_TOKENS_MAX) {
-        Some((document, frequency)) if !frequencies.contains(&0) => Error::Limit(format!(
+        Some((document, frequency)) if !frequencies.contains(&0) => Error::TooLarge(format!(
             "{term} occurs {frequency} times in document {document}; a document has at most {FIELD_TOKENS_MAX} tokens"
         )),
         _ => wrong_postings(),
@@ -277,7 +276,7 @@ pub(super) fn import(
         return Err(Error::Usage("a segment has at least one document".to_string()));
     }
     if lengths.iter().any(|&length| length > FIELD_TOKENS_MAX) {
-        return Err(Error::Limit(format!("a document has at most {FIELD_TOKENS_MAX} tokens")));
+        return Err(Error::TooLarge(format!("a document has at most {FIELD_TOKENS_MAX} tokens")));
     }
     let documents = lengths.len() as u32;
     let norms = write_lengths(disk, segment, (0, field), || lengths.iter().copied())?;

@@ -139,17 +139,17 @@ impl Manifest {
     /// before.
     ///
     /// # Errors
-    /// [`Error::Limit`] when the commit exceeds a limit; [`Error::Storage`] when writing fails.
+    /// [`Error::TooLarge`] when the commit exceeds a limit; [`Error::Storage`] when writing fails.
     pub fn prepare(&self, disk: &dyn Disk, temporary: &str) -> Result<()> {
         if let Some(what) = self.impossible() {
-            return Err(Error::Limit(format!("the commit would have {what}")));
+            return Err(Error::TooLarge(format!("the commit would have {what}")));
         }
         disk.sync_dir()?;
         let mut file = SealedWriter::create(disk, temporary, identity(self.generation))?;
         let mut bytes = Vec::new();
         self.write(&mut bytes);
         if bytes.len() as u64 > MANIFEST_BYTES_MAX / 2 {
-            return Err(Error::Limit(format!(
+            return Err(Error::TooLarge(format!(
                 "the manifest would have {} bytes: too many stop words",
                 bytes.len()
             )));

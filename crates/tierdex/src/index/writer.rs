@@ -224,7 +224,7 @@ impl IndexWriter {
     /// Adds a document: its external id, title and text. Ids may repeat; title and text may be empty.
     ///
     /// # Errors
-    /// [`Error::Limit`] when the id or the text is too long, or there are too many documents: the document
+    /// [`Error::TooLarge`] when the id or the text is too long, or there are too many documents: the document
     /// is not added, and the writer stays usable. Other errors stop the writer.
     pub fn add(&mut self, id: &str, title: &str, text: &str) -> Result<()> {
         self.check_poisoned()?;
@@ -235,7 +235,7 @@ impl IndexWriter {
         let batch = self.batch.get_or_insert_with(|| BatchBuilder::new(schema.clone(), document_max));
         match batch.add(id, title, text) {
             Ok(()) if batch.is_full() => self.seal_batch(),
-            Err(error) if !matches!(error, Error::Limit(_)) => self.guard(|_| Err(error)),
+            Err(error) if !matches!(error, Error::TooLarge(_)) => self.guard(|_| Err(error)),
             other => other,
         }
     }
@@ -256,7 +256,7 @@ impl IndexWriter {
     ///
     /// # Errors
     /// [`Error::Usage`] if the schema has several fields, positions or stored text, if there is no document,
-    /// or if [`ListsBuilder`] rejects terms or postings; [`Error::Limit`] if there are too many documents.
+    /// or if [`ListsBuilder`] rejects terms or postings; [`Error::TooLarge`] if there are too many documents.
     #[doc(hidden)]
     pub fn import(
         &mut self,

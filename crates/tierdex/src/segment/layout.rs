@@ -287,10 +287,10 @@ pub fn push_tail(out: &mut Vec<u8>, numbers: &[u64]) {
 
 /// The limit of documents was exceeded while a segment was written.
 pub(crate) fn too_many_documents() -> Error {
-    Error::Limit(format!("an index holds at most {} documents", limits::DOCUMENTS_MAX))
+    Error::TooLarge(format!("an index holds at most {} documents", limits::DOCUMENTS_MAX))
 }
 
 /// An id exceeds the maximum length.
 pub(crate) fn id_too_long(bytes: usize) -> Error {
-    Error::Limit(format!("id of {bytes} bytes; at most {} are kept", limits::ID_BYTES_MAX))
+    Error::TooLarge(format!("id of {bytes} bytes; at most {} are kept", limits::ID_BYTES_MAX))
 }

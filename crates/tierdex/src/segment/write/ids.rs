@@ -42,7 +42,7 @@ impl IdsWriter {
         if self.in_page == 0 {
             self.index.extend_from_slice(&(self.documents as u32).to_le_bytes());
             let page = u32::try_from(self.file.position() / PAGE);
-            let page = page.map_err(|_| Error::Limit("external ids of more than 16 TiB".to_string()))?;
+            let page = page.map_err(|_| Error::TooLarge("external ids of more than 16 TiB".to_string()))?;
             self.index.extend_from_slice(&page.to_le_bytes());
         } else if self.starts_run() {
             let offset = ID_PAGE_HEAD + self.entries.len();

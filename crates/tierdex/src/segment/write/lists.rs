@@ -424,13 +424,14 @@ impl SkipRecordBuilder {
 
 /// A length that the record stores in four bytes.
 fn length(len: usize) -> Result<u32> {
-    u32::try_from(len).map_err(|_| Error::Limit(format!("{len} bytes in one block of a list are too many")))
+    u32::try_from(len)
+        .map_err(|_| Error::TooLarge(format!("{len} bytes in one block of a list are too many")))
 }
 
 /// Checks that the number of positions of a block fits in 32 bits, as readers require.
 fn check_positions(positions: &[u32]) -> Result<()> {
     match u32::try_from(positions.len()) {
         Ok(_) => Ok(()),
-        Err(_) => Err(Error::Limit("2^32 positions and more in one block of a list are too many".into())),
+        Err(_) => Err(Error::TooLarge("2^32 positions and more in one block of a list are too many".into())),
     }
 }
