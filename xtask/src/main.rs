@@ -7,6 +7,7 @@ mod allowed;
 mod comments;
 mod documents;
 mod imports;
+mod items;
 mod layers;
 mod tree;
 
@@ -28,6 +29,7 @@ fn all_problems() -> Vec<String> {
     problems.extend(allowed::problems(&sources));
     problems.extend(comments::problems(&sources));
     problems.extend(imports::problems(&sources));
+    problems.extend(items::problems(&sources));
     problems.extend(documents::problems(&root));
     problems
 }
