@@ -145,7 +145,7 @@ pub fn run(index: &Index, options: &EngineOptions, flags: &Flags, out: &mut dyn 
     let none = || "-".to_string();
     table.row(vec!["ratio".to_string(), ratio(50), ratio(99), none(), none(), none(), none()]);
     for rate in &flags.rates {
-        let case = at_rate((&engine, &alone.hits), &queries, request, *rate)?;
+        let case = at_rate(&engine, &alone.hits, &queries, request, *rate)?;
         table.row(case.row(format!("{rate}/s"), none()));
     }
     write!(out, "{}", table.to_text()).map_err(Error::Output)
@@ -182,7 +182,8 @@ fn submit_all(
 /// Submits all queries in each round, at random times: `rate` per second. Their hits must be `hits`. The
 /// latencies are sorted.
 fn at_rate(
-    (engine, hits): (&Engine, &[Vec<SearchHit>]),
+    engine: &Engine,
+    hits: &[Vec<SearchHit>],
     queries: &[Query],
     request: impl Fn(&Query) -> SearchRequest,
     rate: f64,

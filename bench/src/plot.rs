@@ -68,7 +68,7 @@ pub struct Series {
 pub fn svg(panels: &[Panel], columns: usize, heading: &str) -> Result<String> {
     let mut text = String::new();
     let backend = SVGBackend::with_string(&mut text, size(panels, columns.max(1)));
-    draw(backend, (panels, columns.max(1)), heading).map_err(cannot_draw)?;
+    draw(backend, panels, columns.max(1), heading).map_err(cannot_draw)?;
     Ok(text)
 }
 
@@ -78,7 +78,7 @@ pub fn svg(panels: &[Panel], columns: usize, heading: &str) -> Result<String> {
 /// If they cannot be drawn.
 pub fn png(panels: &[Panel], columns: usize, heading: &str) -> Result<Vec<u8>> {
     let (mut pixels, size) = (Vec::new(), size(panels, columns.max(1)));
-    draw(Bitmap::new(&mut pixels, size), (panels, columns.max(1)), heading).map_err(cannot_draw)?;
+    draw(Bitmap::new(&mut pixels, size), panels, columns.max(1), heading).map_err(cannot_draw)?;
     bitmap::encode(&pixels, size)
 }
 
@@ -93,7 +93,7 @@ fn size(panels: &[Panel], columns: usize) -> (u32, u32) {
     (PANEL.0 * columns as u32 + LEGEND, (PANEL.1 * rows as u32).max(lines * LINE as u32))
 }
 
-fn draw<B>(backend: B, (panels, columns): (&[Panel], usize), heading: &str) -> Drawn
+fn draw<B>(backend: B, panels: &[Panel], columns: usize, heading: &str) -> Drawn
 where
     B: DrawingBackend,
     B::ErrorType: 'static,

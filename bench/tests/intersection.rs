@@ -18,7 +18,7 @@ const NAME: &str = "lists";
 
 const ENGINE: EngineOptions = EngineOptions { kind: EngineKind::Auto, depth: 1, direct: false };
 
-/// Threads, engine and memory of all algorithms.
+/// One instance of each algorithm, reused by all cases.
 struct Engines {
     readers: ReaderThreads,
     bl: Bl,

@@ -69,12 +69,12 @@ pub fn queries(data: &[u8]) -> bool {
             &SearchOptions { k, scorer, count, tuning, ..SearchOptions::default() },
             cut,
         );
-        compare(&found, &all, (k, count), &text);
+        compare(&found, &all, k, count, &text);
     }
     all.is_ok_and(|all| all.total > 0)
 }
 
-fn compare(found: &Result<SearchResult>, all: &Result<SearchResult>, (k, count): (usize, bool), text: &str) {
+fn compare(found: &Result<SearchResult>, all: &Result<SearchResult>, k: usize, count: bool, text: &str) {
     let (found, all) = match (found, all) {
         (Ok(found), Ok(all)) => (found, all),
         // A query with too many terms is rejected by both.

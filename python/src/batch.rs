@@ -71,9 +71,11 @@ struct Columns {
 /// Answers queries in order. Checks for signals and reports progress meanwhile.
 pub fn answer_batch(
     py: Python<'_>,
-    (engine, snapshot): (&Engine, &Arc<Snapshot>),
+    engine: &Engine,
+    snapshot: &Arc<Snapshot>,
     plan: &BatchPlan<'_>,
-    (qids, progress): (Option<Vec<String>>, Option<Bound<'_, PyAny>>),
+    qids: Option<Vec<String>>,
+    progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Batch> {
     let start = Instant::now();
     let progress = progress.map(Bound::unbind);

@@ -303,7 +303,7 @@ impl Hit {
             let (open, close): (&str, &str) = (&open, &close);
             let escapes = escape.unwrap_or_else(|| open.contains('<') || close.contains('<'));
             let shown = &self.hits.get().shown(py)?[self.position].1;
-            Ok(shown.as_ref().map(|shown| highlighted(shown, (open, close), escapes)))
+            Ok(shown.as_ref().map(|shown| highlighted(shown, open, close, escapes)))
         })
     }
 

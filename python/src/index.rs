@@ -5,7 +5,7 @@ use crate::document::Document;
 use crate::errors::{Failure, guard, in_python, usage};
 use crate::explain::explanation;
 use crate::hits::Hits;
-use crate::options::{bytes, schema, schema_tuple, scorer};
+use crate::options::{bytes, named_scorer, schema, schema_tuple};
 use crate::process::{OwnedHere, forked};
 use crate::query::{QuerySource, Syntax, field_number};
 use crate::stats;
@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 use tierdex::index::SearchOptions;
 use tierdex::text::Analyzer;
 use tierdex::{
-    Engine, EngineOptions, Error, IndexWriter, Merge, Priority, SearchHit, SearchRequest, Snapshot, Ticket,
-    WriterOptions,
+    Engine, EngineOptions, Error, IndexWriter, Merge, Priority, Scorer, SearchHit, SearchRequest, Snapshot,
+    Ticket, WriterOptions,
 };
 
 /// Time between two checks for a newer commit, with `refresh="auto"`.
@@ -156,18 +156,13 @@ impl OpenOptions {
 impl Ranking {
     fn new(
         py: Python<'_>,
-        (k, count): (usize, bool),
-        (name, k1, b): (&str, f64, f64),
+        k: usize,
+        count: bool,
+        scorer: Scorer,
         syntax: &str,
         field: Option<Text>,
     ) -> PyResult<Ranking> {
-        let options = SearchOptions {
-            k,
-            scorer: scorer(py, name, k1, b)?,
-            count,
-            ids: true,
-            ..SearchOptions::default()
-        };
+        let options = SearchOptions { k, scorer, count, ids: true, ..SearchOptions::default() };
         Ok(Ranking { options, syntax: Syntax::named(py, syntax)?, field: field.map(Text::into_string) })
     }
 }
@@ -262,7 +257,7 @@ impl Index {
             let (threads, index) = (threads.unwrap_or_else(processors), slf.clone().unbind());
             let on_commit = move |py: Python<'_>| index.get().refresh(py).map(drop);
             let path = slf.get().path.clone();
-            Writer::open(py, path, (memory, threads), (merge, wait), Box::new(on_commit))
+            Writer::open(py, path, memory, threads, merge, wait, Box::new(on_commit))
         })
     }
 
@@ -282,7 +277,7 @@ impl Index {
         deadline: Option<f64>,
     ) -> PyResult<Hits> {
         guard(py, || {
-            let ranking = Ranking::new(py, (k, count), (&scorer, k1, b), &syntax, field)?;
+            let ranking = Ranking::new(py, k, count, named_scorer(py, &scorer, k1, b)?, &syntax, field)?;
             let source = QuerySource::extract(query)?;
             let deadline = match deadline {
                 Some(seconds) => deadline_of(py, seconds)?,
@@ -328,7 +323,7 @@ impl Index {
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Batch> {
         guard(py, || {
-            let ranking = Ranking::new(py, (k, count), (&scorer, k1, b), &syntax, field)?;
+            let ranking = Ranking::new(py, k, count, named_scorer(py, &scorer, k1, b)?, &syntax, field)?;
             self.options.check_k(py, k)?;
             let keeps_errors = match &*on_error {
                 "raise" => false,
@@ -358,7 +353,7 @@ impl Index {
                 keeps_errors,
             };
             let qids = qids.map(|qids| qids.into_iter().map(Text::into_string).collect());
-            answer_batch(py, (&engine, &snapshot), &plan, (qids, progress))
+            answer_batch(py, &engine, &snapshot, &plan, qids, progress)
         })
     }
 
@@ -377,7 +372,7 @@ impl Index {
         count: bool,
     ) -> PyResult<Bound<'py, PyDict>> {
         guard(py, || {
-            let ranking = Ranking::new(py, (k, count), (&scorer, k1, b), &syntax, field)?;
+            let ranking = Ranking::new(py, k, count, named_scorer(py, &scorer, k1, b)?, &syntax, field)?;
             let source = QuerySource::extract(query)?;
             let (_, snapshot) = self.newest(py)?;
             let explained = wait::run(py, None, move || {

@@ -6,13 +6,15 @@ use std::borrow::Cow;
 pub type MarkedText = (String, Vec<(usize, usize)>);
 
 /// Whether the marks ascend and are at characters of the text.
-pub fn has_sound_marks((text, marks): &MarkedText) -> bool {
+pub fn has_sound_marks(marked: &MarkedText) -> bool {
+    let (text, marks) = marked;
     let ends = marks.iter().flat_map(|(start, end)| [*start, *end]);
     ends.is_sorted() && marks.iter().all(|(start, end)| text.get(*start..*end).is_some())
 }
 
 /// The text with each match between two marks; with `escapes` the text is text of HTML.
-pub fn highlighted((text, marks): &MarkedText, (open, close): (&str, &str), escapes: bool) -> String {
+pub fn highlighted(marked: &MarkedText, open: &str, close: &str, escapes: bool) -> String {
+    let (text, marks) = marked;
     let show = |part| if escapes { escaped(part) } else { Cow::Borrowed(part) };
     let (mut out, mut last) = (String::new(), 0);
     for &(start, end) in marks {

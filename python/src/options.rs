@@ -25,7 +25,7 @@ pub fn bytes(value: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
 }
 
 /// The scorer of this name; `k1` and `b`, which are checked, are of BM25.
-pub fn scorer(py: Python<'_>, name: &str, k1: f64, b: f64) -> PyResult<Scorer> {
+pub fn named_scorer(py: Python<'_>, name: &str, k1: f64, b: f64) -> PyResult<Scorer> {
     let bm25 = Bm25::new(k1, b).map_err(|error| Failure::from(error).into_exception(py))?;
     match name {
         "bm25" => Ok(bm25.into()),

@@ -92,7 +92,7 @@ impl Piece {
             }
             *end = self.text.len();
         }
-        check_sizes(id.py(), (ends[0] - start, ends[2] - ends[0]), bytes_max, number)?;
+        check_sizes(id.py(), ends[0] - start, ends[2] - ends[0], bytes_max, number)?;
         self.ends.push(ends);
         Ok(replaced)
     }
@@ -151,12 +151,7 @@ impl Piece {
 }
 
 /// Rejects ids that are too long, and documents for which the writer has no memory.
-pub fn check_sizes(
-    py: Python<'_>,
-    (id, text): (usize, usize),
-    bytes_max: usize,
-    number: u64,
-) -> PyResult<()> {
+pub fn check_sizes(py: Python<'_>, id: usize, text: usize, bytes_max: usize, number: u64) -> PyResult<()> {
     if id > ID_BYTES_MAX {
         let message = format!("the id of document {number} has {id} bytes; the limit is {ID_BYTES_MAX}");
         return Err(limit(py, message));

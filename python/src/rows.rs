@@ -125,7 +125,7 @@ impl RowChecks<'_> {
                 .map_err(|what| usage(py, format!("document {number} {what}")))?;
         }
         let text = title.len() + text.len();
-        check_sizes(py, (id.len(), text), self.reader.bytes_max, number)?;
+        check_sizes(py, id.len(), text, self.reader.bytes_max, number)?;
         Ok(id.len() + text)
     }
 }

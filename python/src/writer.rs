@@ -54,8 +54,10 @@ impl Writer {
     pub fn open(
         py: Python<'_>,
         path: PathBuf,
-        (memory, threads): (usize, usize),
-        (merge, wait_for): (Option<bool>, Duration),
+        memory: usize,
+        threads: usize,
+        merge: Option<bool>,
+        wait_for: Duration,
         on_commit: OnCommit,
     ) -> PyResult<Writer> {
         let options = WriterOptions { memory, stop: Stop::default() };

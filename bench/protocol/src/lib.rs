@@ -51,7 +51,7 @@ impl fmt::Display for Answer {
     }
 }
 
-/// A command of the protocol, with its k, which is at least 1.
+/// A command of the line protocol; `k`, where there is one, is at least 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     /// `COUNT`: the number of matches.

@@ -54,13 +54,14 @@ use tierdex::io::{Region, RegionKind};
 /// If the flags are invalid or select several cells, or the machine does not permit the measurement.
 pub fn measure(
     flags: &Flags,
-    (indexes, pinned): (&[PathBuf], bool),
+    indexes: &[PathBuf],
+    pinned: bool,
     launch: &Launch,
     stop: &Stop,
 ) -> Result<Option<Vec<CellRow>>> {
     flags.check()?;
     let plan = RunPlan::new(flags)?;
-    CellRunner::new((flags, &plan), launch, stop, indexes)?.measure_together(indexes, pinned)
+    CellRunner::new(flags, &plan, launch, stop, indexes)?.measure_together(indexes, pinned)
 }
 
 /// Runs the experiment: prints a line per cell to `out` during the run, then writes all results into the
@@ -86,13 +87,13 @@ pub fn run(
         |text: &str| out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Error::Output);
     say(&report::heading())?;
     let mut rows = CellRows::default();
-    let complete = runner::run((flags, &plan), launch, stop, &mut |row| {
+    let complete = runner::run(flags, &plan, launch, stop, &mut |row| {
         let mut one = CellRows::default();
         one.push(row.clone());
         rows.push(row);
         one.medians().iter().try_for_each(|median| say(&report::line(median)))
     })?;
-    results::save((program, dir), flags, &plan, &rows, complete)?;
+    results::save(program, dir, flags, &plan, &rows, complete)?;
     if !complete {
         return Err(Error::Interrupted);
     }

@@ -91,9 +91,11 @@ fn cells(one: &CellMedian) -> [String; 15] {
 pub(super) fn markdown(
     command: &str,
     machine: &Machine,
-    (flags, plan): (&Flags, &RunPlan),
+    flags: &Flags,
+    plan: &RunPlan,
     rows: &CellRows,
-    (plots, complete): (&[Plot], bool),
+    plots: &[Plot],
+    complete: bool,
 ) -> String {
     let medians = rows.medians();
     let mut text = format!(

@@ -38,7 +38,8 @@ impl<'a> CellRunner<'a> {
     /// # Errors
     /// If the machine does not permit the measurement.
     pub(super) fn new(
-        (flags, plan): (&'a Flags, &'a RunPlan),
+        flags: &'a Flags,
+        plan: &'a RunPlan,
         launch: &'a Launch,
         stop: &'a Stop,
         indexes: &[PathBuf],
@@ -85,7 +86,9 @@ impl<'a> CellRunner<'a> {
     fn measure(
         &self,
         planned: &PlannedCell,
-        (number, index, pinned): (usize, &Path, bool),
+        number: usize,
+        index: &Path,
+        pinned: bool,
         round: usize,
     ) -> Result<Option<CellRow>> {
         let (table, limit) = (planned.table, planned.cell.limit.filter(|_| self.parent.is_some()));
@@ -132,7 +135,7 @@ impl<'a> CellRunner<'a> {
         thread::scope(|scope| {
             let mut threads = Vec::new();
             for (number, index) in indexes.iter().enumerate() {
-                let measure = move || self.measure(cell, (number, index, pinned), 1);
+                let measure = move || self.measure(cell, number, index, pinned, 1);
                 let thread = thread::Builder::new().spawn_scoped(scope, measure);
                 threads
                     .push(thread.map_err(|error| Error::Failed(format!("cannot start a thread: {error}")))?);
@@ -148,19 +151,20 @@ impl<'a> CellRunner<'a> {
 /// If the machine does not permit the measurement, or `report` fails. A process that dies gives a row, not
 /// an error.
 pub(super) fn run(
-    (flags, plan): (&Flags, &RunPlan),
+    flags: &Flags,
+    plan: &RunPlan,
     launch: &Launch,
     stop: &Stop,
     report: &mut dyn FnMut(CellRow) -> Result<()>,
 ) -> Result<bool> {
-    let runner = CellRunner::new((flags, plan), launch, stop, std::slice::from_ref(&flags.index))?;
+    let runner = CellRunner::new(flags, plan, launch, stop, std::slice::from_ref(&flags.index))?;
     for round in 1..=flags.rounds {
         for cell in &plan.cells {
             if stop.check().is_err() {
                 return Ok(false);
             }
             runner.prepare()?;
-            match runner.measure(cell, (0, &flags.index, false), round)? {
+            match runner.measure(cell, 0, &flags.index, false, round)? {
                 Some(row) => report(row)?,
                 None => return Ok(false),
             }

@@ -55,7 +55,7 @@ impl Launch {
         match self {
             Launch::Process(program, arguments) => {
                 let text = serde_json::to_string(cell).map_err(|error| Error::Failed(error.to_string()))?;
-                child((program, arguments), &text, group, stop)
+                child(program, arguments, &text, group, stop)
             }
             Launch::InProcess => Ok(measure::measure(cell).map_err(|error| line(&error.to_string()))),
         }
@@ -72,9 +72,7 @@ impl Launch {
         stop: &Stop,
     ) -> Result<std::result::Result<CellMeasurement, String>> {
         match self {
-            Launch::Process(program, arguments) => {
-                child((program, arguments), &cell.to_string(), group, stop)
-            }
+            Launch::Process(program, arguments) => child(program, arguments, &cell.to_string(), group, stop),
             Launch::InProcess => {
                 Err(Error::Failed("another build needs a process for each cell".to_string()))
             }
@@ -84,7 +82,8 @@ impl Launch {
 
 /// Runs a cell in a process of its own. The inner result is the measurement, or why the process failed.
 fn child(
-    (program, arguments): (&PathBuf, &[String]),
+    program: &PathBuf,
+    arguments: &[String],
     cell: &str,
     group: Option<&Cgroup>,
     stop: &Stop,

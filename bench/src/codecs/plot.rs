@@ -24,11 +24,11 @@ pub(super) fn svg(rows: &CodecRows, kernel: &str) -> Result<String> {
     let datasets: Vec<&str> = ids.map(|(dataset, _)| dataset).collect();
     let panels = MEASURES
         .iter()
-        .flat_map(|measure| datasets.iter().map(move |dataset| panel(rows, (dataset, kernel), measure)));
+        .flat_map(|measure| datasets.iter().map(move |dataset| panel(rows, dataset, kernel, measure)));
     plot::svg(&panels.collect::<Vec<_>>(), datasets.len(), &format!("kernel {kernel}"))
 }
 
-fn panel(rows: &CodecRows, (dataset, kernel): (&str, &str), measure: &Measure) -> Panel {
+fn panel(rows: &CodecRows, dataset: &str, kernel: &str, measure: &Measure) -> Panel {
     let classes = rows.classes(dataset);
     let line = |codec: String| {
         let value =

@@ -101,7 +101,7 @@ fn measure(flags: &Flags, builds: &Builds, cells: &mut [ComparedCell], stop: &St
         let mut measured = false;
         for compared in cells.iter_mut() {
             if all || compared.estimate().is_open() {
-                let pair = builds.measure((&compared.cell, &compared.json), round, stop)?;
+                let pair = builds.measure(&compared.cell, &compared.json, round, stop)?;
                 let pair = pair.map_err(|why| Error::Failed(format!("{}: {why}", compared.name)))?;
                 compared.pairs.push(pair);
                 measured = true;

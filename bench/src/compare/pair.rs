@@ -59,18 +59,19 @@ impl Builds {
     /// If a process cannot be started, or `stop` is raised.
     pub(super) fn measure(
         &self,
-        cell: (&Cell, &Value),
+        cell: &Cell,
+        json: &Value,
         round: usize,
         stop: &Stop,
     ) -> Result<std::result::Result<Pair, String>> {
         let (a, b) = match round.is_multiple_of(2) {
             true => {
-                let a = self.run(&self.a, cell, stop)?;
-                (a, self.run(&self.b, cell, stop)?)
+                let a = self.run(&self.a, cell, json, stop)?;
+                (a, self.run(&self.b, cell, json, stop)?)
             }
             false => {
-                let b = self.run(&self.b, cell, stop)?;
-                (self.run(&self.a, cell, stop)?, b)
+                let b = self.run(&self.b, cell, json, stop)?;
+                (self.run(&self.a, cell, json, stop)?, b)
             }
         };
         let named = |build: &str, found: std::result::Result<CellMeasurement, String>| {
@@ -82,7 +83,8 @@ impl Builds {
     fn run(
         &self,
         launch: &Launch,
-        (cell, json): (&Cell, &Value),
+        cell: &Cell,
+        json: &Value,
         stop: &Stop,
     ) -> Result<std::result::Result<CellMeasurement, String>> {
         let group = self.groups.as_ref().zip(cell.limit);

@@ -20,8 +20,8 @@ pub struct Collection {
     tables: Tables,
 }
 
-/// Progress callback. The argument is the number of postings generated so far; each posting is generated
-/// twice.
+/// Progress callback. The argument is the number of postings generated so far, over both passes: the lengths
+/// of documents, then the lists. At the end it is twice the number of postings of the index.
 pub type Progress<'a> = &'a mut dyn FnMut(u64);
 
 impl Collection {

@@ -81,6 +81,12 @@ struct DocumentSlice<'a> {
     documents: Vec<u32>,
 }
 
+/// A list, and those of its buckets that were not counted yet.
+struct ListInProgress<'a> {
+    list: GeneratedList<'a>,
+    buckets: Peekable<Buckets>,
+}
+
 impl<'a> DocumentSlice<'a> {
     fn count(&mut self, stop: &Stop, progress: Progress<'_>) -> Result<()> {
         let mut steps = ProgressSteps::from(0);
@@ -118,20 +124,16 @@ impl<'a> DocumentSlice<'a> {
     }
 
     /// A list, and its buckets from the first one that overlaps the range.
-    fn list(&self, rank: u32) -> (GeneratedList<'a>, Peekable<Buckets>) {
+    fn list(&self, rank: u32) -> ListInProgress<'a> {
         let list = self.of.list(rank);
         let mut buckets = list.buckets().peekable();
         while buckets.next_if(|bucket| bucket.documents.end <= self.first).is_some() {}
-        (list, buckets)
+        ListInProgress { list, buckets }
     }
 
     /// Adds the frequencies of the next buckets that begin before document `end` to the lengths.
-    fn add(
-        &mut self,
-        (list, buckets): &mut (GeneratedList<'a>, Peekable<Buckets>),
-        end: u64,
-        made: &mut impl FnMut(u64),
-    ) {
+    fn add(&mut self, list: &mut ListInProgress<'a>, end: u64, made: &mut impl FnMut(u64)) {
+        let ListInProgress { list, buckets } = list;
         let end = end.min(self.end());
         while let Some(bucket) = buckets.next_if(|bucket| u64::from(bucket.documents.start) < end) {
             let (documents, frequencies) = list.draw(&bucket);

@@ -49,7 +49,7 @@ pub fn run(flags: &Flags, stop: &Stop) -> Result<Results> {
         sweep::synthetic(&work, &settings, &mut results)?;
     }
     if let (Some(index), Some(queries)) = (&flags.index, &flags.queries) {
-        query_log::run(&work, &settings, (index, queries), &mut results)?;
+        query_log::run(&work, &settings, index, queries, &mut results)?;
     }
     status::show("");
     Ok(results)

@@ -26,7 +26,8 @@ const FIELD: usize = 0;
 pub(super) fn run(
     work: &WorkDir,
     settings: &Settings,
-    (index, queries): (&Path, &Path),
+    index: &Path,
+    queries: &Path,
     results: &mut Results,
 ) -> Result<()> {
     status::show("copying lists");
@@ -43,7 +44,7 @@ pub(super) fn run(
         let of =
             |query: &Vec<usize>| query.iter().map(|term| lists[*term].clone()).collect::<Vec<PagedList>>();
         let queries: Vec<_> = queries.iter().map(of).zip(expected.iter().cloned()).collect();
-        let mut runner = IntersectionRunner::new(work, settings, (settings.threads, settings.depth))?;
+        let mut runner = IntersectionRunner::new(work, settings, settings.threads, settings.depth)?;
         runner.calibrate(&lists)?;
         let at = SweepPoint {
             sweep: Sweep::Real.name(),

@@ -26,7 +26,8 @@ impl IntersectionRunner {
     pub(super) fn new(
         work: &WorkDir,
         settings: &Settings,
-        (threads, depth): (usize, usize),
+        threads: usize,
+        depth: usize,
     ) -> Result<IntersectionRunner> {
         let direct_io = work.reads().check_direct().is_ok();
         let engine = |depth| EngineOptions { kind: EngineKind::Auto, depth, direct: direct_io };

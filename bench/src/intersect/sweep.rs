@@ -6,7 +6,7 @@ use super::results::Results;
 use super::runner::IntersectionRunner;
 use super::settings::{CODECS, Settings, Sweep};
 use super::work_dir::WorkDir;
-use crate::intersection::{Algorithm, PagedList};
+use crate::intersection::{Algorithm, CostModel, PagedList};
 use crate::{Random, Result, status};
 use tierdex::codec::Codec;
 
@@ -46,89 +46,140 @@ impl SyntheticLists {
 
 /// All sweeps over generated lists.
 pub(super) fn synthetic(work: &WorkDir, settings: &Settings, results: &mut Results) -> Result<()> {
-    let mut data = SyntheticLists::new(settings);
+    let data = SyntheticLists::new(settings);
     let query = data.query(work, Codec::Raw, settings.filter)?;
-    let default = (settings.threads, settings.depth);
-    let mut runner = IntersectionRunner::new(work, settings, default)?;
+    let mut runner = IntersectionRunner::new(work, settings, settings.threads, settings.depth)?;
     let cost = runner.calibrate(&query.0)?;
     results.set_cost(cost, runner.description());
-    let mut run = |runner: &mut IntersectionRunner,
-                   sweep: Sweep,
-                   (x, label): (f64, String),
-                   query: &Query|
-     -> Result<()> {
+    let mut sweeps = SyntheticSweeps { work, settings, results, data, query, runner, cost };
+    settings.sweeps.iter().try_for_each(|sweep| sweeps.run(*sweep))
+}
+
+/// What the sweeps over generated lists share.
+struct SyntheticSweeps<'a> {
+    work: &'a WorkDir,
+    settings: &'a Settings,
+    results: &'a mut Results,
+    data: SyntheticLists,
+    /// The default query.
+    query: Query,
+    runner: IntersectionRunner,
+    cost: CostModel,
+}
+
+impl SyntheticSweeps<'_> {
+    fn run(&mut self, sweep: Sweep) -> Result<()> {
+        match sweep {
+            Sweep::Threads => self.threads(),
+            Sweep::Ratio => self.ratios(),
+            Sweep::Intersection => self.intersections(),
+            Sweep::Lists => self.lists(),
+            Sweep::Codec => self.codecs(),
+            Sweep::Depth => self.depths(),
+            Sweep::Memory => self.memory(),
+            Sweep::Real => Ok(()),
+        }
+    }
+
+    /// Measures `query` with another runner, or with the default one, and adds the point at `x`.
+    fn add(
+        &mut self,
+        runner: Option<&mut IntersectionRunner>,
+        sweep: Sweep,
+        x: f64,
+        label: String,
+        query: &Query,
+    ) -> Result<()> {
         let only = [Algorithm::Direct];
         let algorithms = if sweep == Sweep::Depth { &only[..] } else { &Algorithm::ALL };
         let queries = std::slice::from_ref(query);
         let at = SweepPoint { sweep: sweep.name(), x, label, algorithms, queries };
-        results.add(point(runner, &at, settings)?);
+        let measured = point(runner.unwrap_or(&mut self.runner), &at, self.settings)?;
+        self.results.add(measured);
         Ok(())
-    };
-    for sweep in settings.sweeps.iter().copied() {
-        match sweep {
-            Sweep::Threads => {
-                for threads in powers(2, settings.threads as u32) {
-                    let mut runner =
-                        IntersectionRunner::new(work, settings, (threads as usize, settings.depth))?;
-                    runner.set_cost(cost);
-                    run(&mut runner, sweep, (f64::from(threads), threads.to_string()), &query)?;
-                }
-            }
-            Sweep::Ratio => {
-                for ratio in powers(10, settings.long.min(10_000)) {
-                    let ids =
-                        short_list(&mut data.random, settings.long / ratio, &data.long, settings.common);
-                    let query = data.with_short(work, settings.filter, &query.0[1], &ids)?;
-                    run(&mut runner, sweep, (f64::from(ratio), ratio.to_string()), &query)?;
-                }
-            }
-            Sweep::Intersection => {
-                for percent in [0.01, 0.1, 1.0, 10.0, 100.0] {
-                    let ids = short_list(&mut data.random, settings.short, &data.long, percent / 100.0);
-                    let query = data.with_short(work, settings.filter, &query.0[1], &ids)?;
-                    run(&mut runner, sweep, (percent, format!("{percent}%")), &query)?;
-                }
-            }
-            Sweep::Lists => {
-                let [tenth, third] =
-                    [10, 3].map(|part| superset(&mut data.random, settings.long / part, &data.common));
-                let between = work.file(Codec::Raw, settings.filter, &[&tenth, &third])?;
-                for count in 2..=4 {
-                    let mut lists = query.0.clone();
-                    lists.extend_from_slice(&between[..count - 2]);
-                    let query = (lists, data.common.clone());
-                    run(&mut runner, sweep, (count as f64, count.to_string()), &query)?;
-                }
-            }
-            Sweep::Codec => {
-                for (number, codec) in CODECS.into_iter().enumerate() {
-                    let query = data.query(work, codec, settings.filter)?;
-                    run(&mut runner, sweep, (number as f64, codec.name().to_string()), &query)?;
-                }
-            }
-            Sweep::Depth => {
-                for depth in powers(2, 128) {
-                    let mut runner = IntersectionRunner::new(work, settings, (1, depth as usize))?;
-                    let cost = runner.calibrate(&query.0)?;
-                    let (us, rate) = (1e6 * cost.read_seconds, cost.bytes_per_second / 1e9);
-                    let label = format!("{depth} ({us:.1} us per read, {rate:.2} GB/s)");
-                    run(&mut runner, sweep, (f64::from(depth), label), &query)?;
-                }
-            }
-            Sweep::Memory => {
-                for percent in [0, 25, 50, 75, 100] {
-                    let mut query = query.clone();
-                    let mut random = Random::new(settings.seed);
-                    for list in &mut query.0 {
-                        list.keep(|_| random.below(100) < percent)?;
-                    }
-                    run(&mut runner, sweep, (f64::from(percent), format!("{percent}%")), &query)?;
-                }
-            }
-            Sweep::Real => {}
-        }
     }
-    Ok(())
+
+    fn threads(&mut self) -> Result<()> {
+        for threads in powers(2, self.settings.threads as u32) {
+            let depth = self.settings.depth;
+            let mut runner = IntersectionRunner::new(self.work, self.settings, threads as usize, depth)?;
+            runner.set_cost(self.cost);
+            let query = self.query.clone();
+            self.add(Some(&mut runner), Sweep::Threads, f64::from(threads), threads.to_string(), &query)?;
+        }
+        Ok(())
+    }
+
+    /// The default query with a short list of these ids.
+    fn with_short(&self, ids: &[u32]) -> Result<Query> {
+        self.data.with_short(self.work, self.settings.filter, &self.query.0[1], ids)
+    }
+
+    fn ratios(&mut self) -> Result<()> {
+        let Settings { long, common, .. } = *self.settings;
+        for ratio in powers(10, long.min(10_000)) {
+            let ids = short_list(&mut self.data.random, long / ratio, &self.data.long, common);
+            let query = self.with_short(&ids)?;
+            self.add(None, Sweep::Ratio, f64::from(ratio), ratio.to_string(), &query)?;
+        }
+        Ok(())
+    }
+
+    fn intersections(&mut self) -> Result<()> {
+        for percent in [0.01, 0.1, 1.0, 10.0, 100.0] {
+            let short = self.settings.short;
+            let ids = short_list(&mut self.data.random, short, &self.data.long, percent / 100.0);
+            let query = self.with_short(&ids)?;
+            self.add(None, Sweep::Intersection, percent, format!("{percent}%"), &query)?;
+        }
+        Ok(())
+    }
+
+    fn lists(&mut self) -> Result<()> {
+        let (long, filter) = (self.settings.long, self.settings.filter);
+        let data = &mut self.data;
+        let [tenth, third] = [10, 3].map(|part| superset(&mut data.random, long / part, &data.common));
+        let between = self.work.file(Codec::Raw, filter, &[&tenth, &third])?;
+        for count in 2..=4 {
+            let mut lists = self.query.0.clone();
+            lists.extend_from_slice(&between[..count - 2]);
+            let query = (lists, self.data.common.clone());
+            self.add(None, Sweep::Lists, count as f64, count.to_string(), &query)?;
+        }
+        Ok(())
+    }
+
+    fn codecs(&mut self) -> Result<()> {
+        for (number, codec) in CODECS.into_iter().enumerate() {
+            let query = self.data.query(self.work, codec, self.settings.filter)?;
+            self.add(None, Sweep::Codec, number as f64, codec.name().to_string(), &query)?;
+        }
+        Ok(())
+    }
+
+    fn depths(&mut self) -> Result<()> {
+        for depth in powers(2, 128) {
+            let mut runner = IntersectionRunner::new(self.work, self.settings, 1, depth as usize)?;
+            let query = self.query.clone();
+            let cost = runner.calibrate(&query.0)?;
+            let (us, rate) = (1e6 * cost.read_seconds, cost.bytes_per_second / 1e9);
+            let label = format!("{depth} ({us:.1} us per read, {rate:.2} GB/s)");
+            self.add(Some(&mut runner), Sweep::Depth, f64::from(depth), label, &query)?;
+        }
+        Ok(())
+    }
+
+    fn memory(&mut self) -> Result<()> {
+        for percent in [0, 25, 50, 75, 100] {
+            let mut query = self.query.clone();
+            let mut random = Random::new(self.settings.seed);
+            for list in &mut query.0 {
+                list.keep(|_| random.below(100) < percent)?;
+            }
+            self.add(None, Sweep::Memory, f64::from(percent), format!("{percent}%"), &query)?;
+        }
+        Ok(())
+    }
 }
 
 /// The powers of `base` from 1 to `most`.

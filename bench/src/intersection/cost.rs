@@ -53,7 +53,7 @@ impl CostModel {
 
     /// Whether `ids` filter tests cost less than they save, if `kept` of the `pages` pages in `reads` reads
     /// remain.
-    pub(super) fn is_worth_testing(&self, ids: usize, (reads, pages): (u64, u64), kept: f64) -> bool {
+    pub(super) fn is_worth_testing(&self, ids: usize, reads: u64, pages: u64, kept: f64) -> bool {
         let saved = self.seconds(reads, pages * PAGE_BYTES as u64) - self.seconds_of_some(kept, pages as f64);
         saved > ids as f64 * self.test_seconds
     }
@@ -77,10 +77,10 @@ mod tests {
     #[test]
     fn filter_tests_pay_where_few_pages_remain() {
         let model = CostModel::default();
-        assert!(model.is_worth_testing(10_000, (300, 9_000), 1_000.0));
-        assert!(!model.is_worth_testing(10_000_000, (300, 9_000), 9_000.0));
-        assert!(!model.is_worth_testing(10, (1, 1), 1.0));
+        assert!(model.is_worth_testing(10_000, 300, 9_000, 1_000.0));
+        assert!(!model.is_worth_testing(10_000_000, 300, 9_000, 9_000.0));
+        assert!(!model.is_worth_testing(10, 1, 1, 1.0));
         let slow_reads = CostModel { read_seconds: 14e-6, bytes_per_second: 2e9, ..model };
-        assert!(slow_reads.is_worth_testing(10_000, (306, 9_417), 1_400.0));
+        assert!(slow_reads.is_worth_testing(10_000, 306, 9_417, 1_400.0));
     }
 }

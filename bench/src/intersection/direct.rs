@@ -13,6 +13,7 @@
 //! The accessed pages are those of `sl` or `bf`, each once.
 
 use super::cost::CostModel;
+use super::filter::PageIds;
 use super::list::{PagedList, by_length, gallop};
 use super::page::PAGE_BYTES;
 use super::reads::{IntersectionResult, ReadStats};
@@ -171,12 +172,13 @@ impl Direct {
     }
 
     /// The ids of a list within `range`.
-    fn read_range(&mut self, list: &PagedList, (first, last): (u32, u32)) -> Result<Vec<u32>> {
+    fn read_range(&mut self, list: &PagedList, range: (u32, u32)) -> Result<Vec<u32>> {
+        let (first, last) = range;
         let (Some(from), Some(to)) = (list.find(0, first), list.find(0, last)) else { return Ok(Vec::new()) };
-        let base = list.ids_of(from).0;
-        let mut ids = vec![0; (list.ids_of(to).0 - base) as usize + list.ids_of(to).1];
+        let base = list.ids_of(from).before;
+        let mut ids = vec![0; (list.ids_of(to).before - base) as usize + list.ids_of(to).count];
         let positions = |page: usize| {
-            let (before, count) = list.ids_of(page);
+            let PageIds { before, count } = list.ids_of(page);
             (before - base) as usize..(before - base) as usize + count
         };
         let wanted: Vec<PageCandidates> =
@@ -204,7 +206,7 @@ impl Direct {
         let mut page_ids = std::mem::take(&mut self.page_ids);
         let mut shared = Intersection::new();
         let mut each = |wanted: &PageCandidates, bytes: &[u8]| {
-            page_ids.resize(list.ids_of(wanted.page).1, 0);
+            page_ids.resize(list.ids_of(wanted.page).count, 0);
             list.decode(wanted.page, bytes, &mut page_ids)?;
             let range = wanted.candidates.clone();
             mark(&ids[range.clone()], &page_ids, &mut held[range], &mut shared);
@@ -232,7 +234,7 @@ impl Direct {
         let kept_share = 1.0 - (1.0 - list.false_positive_rate()).powf(per_page);
         let missing: usize = runs.iter().map(|run| run.needed.len()).sum();
         let kept = missing as f64 * kept_share;
-        self.cost.is_worth_testing(ids, (runs.len() as u64, pages as u64), kept)
+        self.cost.is_worth_testing(ids, runs.len() as u64, pages as u64, kept)
     }
 
     /// Passes each needed page, verified, to `each`, in any order.

@@ -4,6 +4,15 @@
 //! The filter of a page of n ids has n times b bits. Its offset follows from the number of ids before the
 //! page, so no offsets are stored.
 
+/// The ids of a page of a list.
+#[derive(Clone, Copy)]
+pub(super) struct PageIds {
+    /// Number of the ids before the page.
+    pub(super) before: u64,
+    /// Number of its ids.
+    pub(super) count: usize,
+}
+
 /// The filters of all pages of a list.
 pub(super) struct BloomFilters {
     bits_per_id: u32,
@@ -34,16 +43,16 @@ impl BloomFilters {
         &self.bytes
     }
 
-    /// Adds an id of the page with `ids` ids that follows `before` ids.
-    pub(super) fn add(&mut self, (before, ids): (u64, usize), id: u32) {
-        for bit in bit_positions(self.bits_per_id, before, ids, id) {
+    /// Adds an id of a page.
+    pub(super) fn add(&mut self, page: PageIds, id: u32) {
+        for bit in bit_positions(self.bits_per_id, page, id) {
             self.bytes[(bit / 8) as usize] |= 1 << (bit % 8);
         }
     }
 
     /// Whether the page may contain an id. There are no false negatives.
-    pub(super) fn may_hold(&self, (before, ids): (u64, usize), id: u32) -> bool {
-        bit_positions(self.bits_per_id, before, ids, id)
+    pub(super) fn may_hold(&self, page: PageIds, id: u32) -> bool {
+        bit_positions(self.bits_per_id, page, id)
             .all(|bit| self.bytes[(bit / 8) as usize] & 1 << (bit % 8) != 0)
     }
 
@@ -61,12 +70,12 @@ fn hashes(bits_per_id: u32) -> u32 {
 
 /// The bit positions of an id: linear combinations of the two halves of one hash (Kirsch and Mitzenmacher,
 /// ESA 2006).
-fn bit_positions(bits_per_id: u32, before: u64, ids: usize, id: u32) -> impl Iterator<Item = u64> {
+fn bit_positions(bits_per_id: u32, page: PageIds, id: u32) -> impl Iterator<Item = u64> {
     let mut mixed = u64::from(id).wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     mixed = (mixed ^ (mixed >> 32)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
     mixed ^= mixed >> 32;
     let (first, step) = ((mixed >> 32) as u32, mixed as u32 | 1);
-    let (start, bits) = (before * u64::from(bits_per_id), ids as u64 * u64::from(bits_per_id));
+    let (start, bits) = (page.before * u64::from(bits_per_id), page.count as u64 * u64::from(bits_per_id));
     (0..hashes(bits_per_id)).map(move |k| {
         let hash = first.wrapping_add(step.wrapping_mul(k));
         start + ((u64::from(hash) * bits) >> 32)
@@ -80,13 +89,13 @@ mod tests {
     #[test]
     fn added_ids_pass_and_others_at_the_false_positive_rate() {
         for bits in [1, 4, 10] {
-            let pages = [(0, 1000), (1000, 1), (1001, 700)];
+            let pages = [(0, 1000), (1000, 1), (1001, 700)].map(|(before, count)| PageIds { before, count });
             let mut filter = BloomFilters::new(bits, 1701);
             for (number, &page) in (1..).zip(&pages) {
-                (0..page.1 as u32).for_each(|k| filter.add(page, k * 7919 * number));
+                (0..page.count as u32).for_each(|k| filter.add(page, k * 7919 * number));
             }
             for (number, &page) in (1..).zip(&pages) {
-                assert!((0..page.1 as u32).all(|k| filter.may_hold(page, k * 7919 * number)));
+                assert!((0..page.count as u32).all(|k| filter.may_hold(page, k * 7919 * number)));
             }
             let passed = (0..100_000).filter(|k| filter.may_hold(pages[0], 100_000_000 + k * 13)).count();
             let share = passed as f64 / 100_000.0;

@@ -1,6 +1,6 @@
 //! Lists in pages: their skip pointers and filters, and the pages that are in memory.
 
-use super::filter::BloomFilters;
+use super::filter::{BloomFilters, PageIds};
 use super::page::{self, ID_MAX, PAGE_BYTES, PAGE_IDS_MAX, PageBounds};
 use super::write::{IDENTITY, TAIL};
 use std::sync::Arc;
@@ -242,10 +242,10 @@ impl PagedList {
         Ok(self.skips.file.check(self.skips.first_page + page as u64, bytes)?)
     }
 
-    /// Number of ids before a page, and in it.
-    pub(super) fn ids_of(&self, page: usize) -> (u64, usize) {
+    /// The ids of a page.
+    pub(super) fn ids_of(&self, page: usize) -> PageIds {
         let before = self.skips.before[page];
-        (before, (self.skips.before[page + 1] - before) as usize)
+        PageIds { before, count: (self.skips.before[page + 1] - before) as usize }
     }
 
     /// The page with the id at `position`, which is less than the number of ids.
@@ -258,8 +258,7 @@ impl PagedList {
         let next = self.skips.firsts.get(page + 1);
         let most = next.map_or(self.skips.last, |next| next - 1);
         let bounds = PageBounds { first: self.skips.firsts[page], most, exact: next.is_none() };
-        let origin = (self.skips.file.name(), self.offset(page));
-        page::decode(self.skips.codec, bytes, bounds, out, origin)
+        page::decode(self.skips.codec, bytes, bounds, out, self.skips.file.name(), self.offset(page))
     }
 
     /// The page whose range covers `id`, searched from page `from` on. The first id of page `from` must not

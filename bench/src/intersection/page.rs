@@ -88,7 +88,8 @@ pub(super) fn decode(
     bytes: &[u8],
     bounds: PageBounds,
     out: &mut [u32],
-    (file, offset): (&str, u64),
+    file: &str,
+    offset: u64,
 ) -> Result<()> {
     let mut at = 0;
     let mut prev = base(bounds.first);
@@ -125,14 +126,14 @@ mod tests {
                     let expected = &ids[at..at + count];
                     let bounds = PageBounds { first: expected[0], most: expected[count - 1], exact: true };
                     let mut out = vec![0; count];
-                    decode(codec, &page, bounds, &mut out, ("f", 0)).unwrap();
+                    decode(codec, &page, bounds, &mut out, "f", 0).unwrap();
                     assert_eq!(out, expected, "{codec:?} {gap}");
                     for wrong in [
                         PageBounds { first: bounds.first + 1, ..bounds },
                         PageBounds { most: bounds.most - 1, exact: false, ..bounds },
                         PageBounds { most: bounds.most + 1, ..bounds },
                     ] {
-                        assert!(decode(codec, &page, wrong, &mut out, ("f", 0)).is_err());
+                        assert!(decode(codec, &page, wrong, &mut out, "f", 0).is_err());
                     }
                     at += count;
                 }

@@ -48,7 +48,7 @@ impl<'a> PageCursor<'a> {
     pub(super) fn seek(&mut self, reader: &mut PageReader, position: u64) -> Result<u32> {
         let page = self.list.page_at(position);
         self.load(reader, page)?;
-        self.at = (position - self.list.ids_of(page).0) as usize;
+        self.at = (position - self.list.ids_of(page).before) as usize;
         Ok(self.ids[self.at])
     }
 
@@ -66,8 +66,8 @@ impl<'a> PageCursor<'a> {
         let Some(page) = self.list.find(self.page, id) else { return Ok(None) };
         self.load(reader, page)?;
         self.at = gallop(&self.ids, self.at, |other| other < id);
-        let (before, _) = self.list.ids_of(page);
+        let before = self.list.ids_of(page).before;
         let here = self.ids.get(self.at).map(|found| (*found, before + self.at as u64));
-        Ok(here.or_else(|| Some((*self.list.firsts().get(page + 1)?, self.list.ids_of(page + 1).0))))
+        Ok(here.or_else(|| Some((*self.list.firsts().get(page + 1)?, self.list.ids_of(page + 1).before))))
     }
 }

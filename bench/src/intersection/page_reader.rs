@@ -28,7 +28,7 @@ impl PageReader {
 
     /// Replaces `ids` by those of a page, from memory or from disk.
     pub(super) fn page(&mut self, list: &PagedList, page: usize, ids: &mut Vec<u32>) -> Result<()> {
-        ids.resize(list.ids_of(page).1, 0);
+        ids.resize(list.ids_of(page).count, 0);
         if let Some(bytes) = list.resident_page(page) {
             self.reads.resident += u64::from(!list.is_whole());
             return list.decode(page, bytes, ids);

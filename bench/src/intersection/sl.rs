@@ -2,6 +2,7 @@
 //! until a list does not contain it. The skip pointers give the page whose range covers the id; it is read
 //! unless it is loaded.
 
+use super::filter::PageIds;
 use super::list::PagedList;
 use super::page_cursor::PageCursor;
 use super::page_reader::PageReader;
@@ -30,7 +31,7 @@ pub(super) fn task(
     let mut others: Vec<PageCursor<'_>> = lists[1..].iter().map(PageCursor::new).collect();
     for page in lists[0].page_at(range.start)..=lists[0].page_at(range.end - 1) {
         reader.page(&lists[0], page, &mut page_ids)?;
-        let (before, count) = lists[0].ids_of(page);
+        let PageIds { before, count } = lists[0].ids_of(page);
         let from = range.start.saturating_sub(before) as usize;
         let to = (range.end - before).min(count as u64) as usize;
         for &id in &page_ids[from..to] {

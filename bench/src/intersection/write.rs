@@ -9,7 +9,7 @@
 //!           tail: lists u64, pages u64, offset of the directory u64, length of the directory u64
 //! ```
 
-use super::filter::BloomFilters;
+use super::filter::{BloomFilters, PageIds};
 use super::page::{ID_MAX, PAGE_BYTES, fill};
 use tierdex::bytes::push_varint;
 use tierdex::codec::{Codec, is_increasing};
@@ -84,7 +84,8 @@ impl ListsWriter {
             self.file.write(&page)?;
             let here = &ids[before..before + count];
             if filter_bits > 0 {
-                here.iter().for_each(|id| filter.add((before as u64, count), *id));
+                let page = PageIds { before: before as u64, count };
+                here.iter().for_each(|id| filter.add(page, *id));
             }
             push_varint(&mut skips, u64::from(here[0] - first));
             push_varint(&mut skips, count as u64);

@@ -67,8 +67,8 @@ impl DrawingBackend for Bitmap<'_> {
         Ok(())
     }
 
-    fn draw_pixel(&mut self, (x, y): BackendCoord, color: BackendColor) -> Drawn {
-        let (width, height) = self.size;
+    fn draw_pixel(&mut self, at: BackendCoord, color: BackendColor) -> Drawn {
+        let ((x, y), (width, height)) = (at, self.size);
         let (Ok(x), Ok(y)) = (u32::try_from(x), u32::try_from(y)) else { return Ok(()) };
         if x < width && y < height {
             let at = 3 * (y as usize * width as usize + x as usize);

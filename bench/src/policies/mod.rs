@@ -60,7 +60,7 @@ pub struct Flags {
 const PAGES_MIN: usize = 512;
 
 /// One run of a workload.
-struct Run {
+struct PolicyFigures {
     /// Hits and requests of the cache in the measured part.
     hits: u64,
     requests: u64,
@@ -85,7 +85,9 @@ pub fn run(index: &Index, flags: &Flags, stop: &Stop, out: &mut dyn Write) -> Re
     let whole = (all / PAGE) as usize + PAGES_MIN;
     let order: Vec<usize> = (0..set.len()).collect();
     let mut working_set = HashSet::new();
-    measure((index, flags, stop), (&set, &order, 0), (PolicyKind::Lru, whole), |requests| {
+    let source = PolicyRun { index, flags, stop, set: &set };
+    let all = Drawn { queries: &order, warm: 0 };
+    source.measure(all, PolicyKind::Lru, whole, |requests| {
         working_set.extend(requests.iter().copied());
     })?;
     let mut table = Table::new(
@@ -109,7 +111,8 @@ pub fn run(index: &Index, flags: &Flags, stop: &Stop, out: &mut dyn Write) -> Re
             let mut first: Option<Vec<Vec<SearchHit>>> = None;
             for policy in &flags.policies {
                 status::show(&format!("{workload}, {ratio}, {policy}"));
-                let run = measure((index, flags, stop), (&set, &drawn, warm), (*policy, pages), |_| {})?;
+                let sample = Drawn { queries: &drawn, warm };
+                let run = source.measure(sample, *policy, pages, |_| {})?;
                 if first.get_or_insert_with(|| run.found.clone()) != &run.found {
                     return Err(Error::Failed(format!("{policy} changed the hits of {workload}")));
                 }
@@ -139,61 +142,80 @@ fn postings_bytes(field: &tierdex::segment::read::FieldReader) -> u64 {
     field.postings().payload().end
 }
 
-/// Runs queries of `set` in a cache of `pages`; the first `warm` are not measured. Passes the requested
-/// pages to `see`.
-fn measure(
-    (index, flags, stop): (&Index, &Flags, &Stop),
-    (set, drawn, warm): (&[Query], &[usize], usize),
-    (policy, pages): (PolicyKind, usize),
-    mut see: impl FnMut(&[u64]),
-) -> Result<Run> {
-    let options = EngineOptions::new()
-        .cache_size(RegionKind::Dram, Size::Bytes(pages as u64 * PAGE))
-        .policy(policy)
-        .meta_tier(MetaTier::Dram)
-        .threads(1)
-        // Pages that nobody requests would make the rates incomparable.
-        .gap_pages(0)
-        .hits_max(flags.k);
-    let engine = Engine::new(index, &options)?;
-    let cache = engine.page_cache();
-    let recorded = Requests::default();
-    cache.wrap_policies(|policy| Box::new(Recorder::new(policy, &recorded)));
-    // The workload is the pages of lists: external ids are not read.
-    let request =
-        |query: &Query| SearchRequest::new(query.clone()).k(flags.k).count(flags.matches).ids(false);
-    let mut found = Vec::with_capacity(drawn.len());
-    let mut pass = |numbers: &[usize]| -> Result<()> {
-        let mut rest = numbers.iter();
-        let next = || {
-            stop.check().map_err(|_| Error::Interrupted)?;
-            Ok(rest.next().map(|number| request(&set[*number])))
+/// What all runs share.
+#[derive(Clone, Copy)]
+struct PolicyRun<'a> {
+    index: &'a Index,
+    flags: &'a Flags,
+    stop: &'a Stop,
+    set: &'a [Query],
+}
+
+/// The queries of a run, by their numbers in the set. The first `warm` are not measured.
+#[derive(Clone, Copy)]
+struct Drawn<'a> {
+    queries: &'a [usize],
+    warm: usize,
+}
+
+impl PolicyRun<'_> {
+    /// Runs queries in a cache of `pages`. Passes the requested pages to `see`.
+    fn measure(
+        self,
+        drawn: Drawn<'_>,
+        policy: PolicyKind,
+        pages: usize,
+        mut see: impl FnMut(&[u64]),
+    ) -> Result<PolicyFigures> {
+        let PolicyRun { index, flags, stop, set } = self;
+        let options = EngineOptions::new()
+            .cache_size(RegionKind::Dram, Size::Bytes(pages as u64 * PAGE))
+            .policy(policy)
+            .meta_tier(MetaTier::Dram)
+            .threads(1)
+            // Pages that nobody requests would make the rates incomparable.
+            .gap_pages(0)
+            .hits_max(flags.k);
+        let engine = Engine::new(index, &options)?;
+        let cache = engine.page_cache();
+        let recorded = Requests::default();
+        cache.wrap_policies(|policy| Box::new(Recorder::new(policy, &recorded)));
+        // The workload is the pages of lists: external ids are not read.
+        let request =
+            |query: &Query| SearchRequest::new(query.clone()).k(flags.k).count(flags.matches).ids(false);
+        let mut found = Vec::with_capacity(drawn.queries.len());
+        let mut pass = |numbers: &[usize]| -> Result<()> {
+            let mut rest = numbers.iter();
+            let next = || {
+                stop.check().map_err(|_| Error::Interrupted)?;
+                Ok(rest.next().map(|number| request(&set[*number])))
+            };
+            engine.run_ordered(next, |_, answer| {
+                found.push(answer?.hits);
+                Ok(())
+            })
         };
-        engine.run_ordered(next, |_, answer| {
-            found.push(answer?.hits);
-            Ok(())
+        let (warming, measured) = drawn.queries.split_at(drawn.warm);
+        pass(warming)?;
+        let mut requests = recorded.take();
+        let warm_requests = requests.len();
+        let (before, start) = (cache.stats(), Instant::now());
+        pass(measured)?;
+        let (after, seconds) = (cache.stats(), start.elapsed().as_secs_f64());
+        requests.extend(recorded.take());
+        // A lookup for which all frames are pinned gives the policy no page.
+        let lookups = (after.hits + after.misses) - after.no_frame;
+        if requests.len() as u64 != lookups {
+            return Err(Error::Failed(format!("{} of {lookups} requests were recorded", requests.len())));
+        }
+        see(&requests);
+        Ok(PolicyFigures {
+            hits: after.hits - before.hits,
+            requests: (after.hits + after.misses) - (before.hits + before.misses),
+            belady_hits: belady::hits(&requests, warm_requests, cache.frames()),
+            bytes: after.bytes_read - before.bytes_read,
+            seconds,
+            found,
         })
-    };
-    let (warming, measured) = drawn.split_at(warm);
-    pass(warming)?;
-    let mut requests = recorded.take();
-    let warm_requests = requests.len();
-    let (before, start) = (cache.stats(), Instant::now());
-    pass(measured)?;
-    let (after, seconds) = (cache.stats(), start.elapsed().as_secs_f64());
-    requests.extend(recorded.take());
-    // A lookup for which all frames are pinned gives the policy no page.
-    let lookups = (after.hits + after.misses) - after.no_frame;
-    if requests.len() as u64 != lookups {
-        return Err(Error::Failed(format!("{} of {lookups} requests were recorded", requests.len())));
     }
-    see(&requests);
-    Ok(Run {
-        hits: after.hits - before.hits,
-        requests: (after.hits + after.misses) - (before.hits + before.misses),
-        belady_hits: belady::hits(&requests, warm_requests, cache.frames()),
-        bytes: after.bytes_read - before.bytes_read,
-        seconds,
-        found,
-    })
 }

@@ -159,14 +159,16 @@ pub fn answer(engine: &Engine, query: &Query, options: &SearchOptions, format: O
     let request = SearchRequest::new(query.clone()).options(*options).priority(Priority::Batch);
     let hits = engine.search(request)?;
     let (snapshot, elapsed) = (hits.snapshot.clone(), start.elapsed());
-    write(&snapshot, query, (&hits.into_result(), options, elapsed), format)
+    write(&snapshot, query, &hits.into_result(), options, elapsed, format)
 }
 
 /// Writes the hits to standard output one by one, so that ids, titles and snippets of one hit are in memory.
 fn write(
     snapshot: &Snapshot,
     query: &Query,
-    (found, options, elapsed): (&SearchResult, &SearchOptions, Duration),
+    found: &SearchResult,
+    options: &SearchOptions,
+    elapsed: Duration,
     format: OutputFormat,
 ) -> Outcome {
     let searcher = snapshot.searcher();

@@ -35,7 +35,7 @@ pub fn run(arguments: &Arguments) -> Outcome {
     let report = settings.memory_report(&index);
     let (postings, files) = (index.postings_bytes(), index_size::total_bytes(index.manifest()));
     let written = match arguments.format {
-        OutputFormat::Json => writeln!(stdout(), "{}", as_json(&report, &settings, (postings, files))),
+        OutputFormat::Json => writeln!(stdout(), "{}", as_json(&report, &settings, postings, files)),
         OutputFormat::Table => write!(
             stdout(),
             "{settings}\n{report}{} of document numbers and frequencies in {} of files\n",
@@ -47,7 +47,7 @@ pub fn run(arguments: &Arguments) -> Outcome {
     Ok(given.check()?)
 }
 
-fn as_json(report: &MemoryReport, settings: &EngineSettings, (postings, files): (u64, u64)) -> Value {
+fn as_json(report: &MemoryReport, settings: &EngineSettings, postings: u64, files: u64) -> Value {
     let part = |part: &MemoryUse| json!({ "part": part.what, "bytes": part.bytes, "region": part.region });
     json!({
         "meta_tier": settings.meta_tier.to_string(),

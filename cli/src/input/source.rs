@@ -317,8 +317,8 @@ impl InputSource {
             }
             TextContent::TooLong(bytes) if let Some(part_bytes_max) = part_bytes_max => {
                 let text = TextFile { id: name, title: file.title(), bytes, first_part: None };
-                let place = (compression, file.named, done_at);
-                self.pieces = Some(TextPieces::new(text, reader, part_bytes_max, place));
+                let pieces = TextPieces::new(text, reader, part_bytes_max, compression, file.named, done_at);
+                self.pieces = Some(pieces);
             }
             TextContent::Binary => {
                 let advice = if file.named { "; for JSON lines or TSV give --format" } else { "" };

@@ -43,7 +43,9 @@ impl TextPieces {
         text: TextFile,
         reader: Box<dyn Read + Send>,
         part_bytes_max: usize,
-        (compression, named, done_at): (Compression, bool, u64),
+        compression: Compression,
+        named: bool,
+        done_at: u64,
     ) -> TextPieces {
         let undecoded = byte_order_mark::strip(&text.bytes).to_vec();
         let (rest, next_part, replaced) = (String::new(), 0, false);
@@ -133,8 +135,7 @@ mod tests {
             let beginning =
                 TextFile { id: "f".into(), title: "t".into(), bytes: beginning.to_vec(), first_part: None };
             let reader = Box::new(io::Cursor::new(after.to_vec()));
-            let mut pieces =
-                TextPieces::new(beginning, reader, part_bytes_max, (Compression::Plain, true, 0));
+            let mut pieces = TextPieces::new(beginning, reader, part_bytes_max, Compression::Plain, true, 0);
             let (mut found, mut count) = (Vec::new(), 0);
             while let Some(piece) = pieces.next().unwrap() {
                 assert_eq!(piece.first_part, Some(found.len() as u64));

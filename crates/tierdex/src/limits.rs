@@ -37,7 +37,7 @@ pub const TERM_RESTART_INTERVAL: usize = 16;
 pub const ID_RESTART_INTERVAL: usize = 16;
 
 /// Entries in a page of the index of external ids.
-pub const ID_INDEX_PAGE: usize = tierdex_io::PAGE as usize / 8;
+pub const ID_INDEX_PAGE_ENTRIES: usize = tierdex_io::PAGE as usize / 8;
 
 /// Uncompressed bytes after which a block of stored documents is closed.
 pub const STORED_BLOCK_BYTES: usize = 16 << 10;

@@ -70,7 +70,7 @@ pub(super) fn measure(cell: &FigureCell, context: &Context<'_>) -> Result<Option
     let kernel = kernel.map_err(|error| Error::Failed(error.to_string()))?;
     let forced = kernel.map(|kernel| context.launch.with_kernel(kernel, &[])).transpose()?;
     let launch = forced.as_ref().unwrap_or(context.launch);
-    let rows = match cache::measure(&flags, (&indexes, cell.get("cores").is_some()), launch, context.stop) {
+    let rows = match cache::measure(&flags, &indexes, cell.get("cores").is_some(), launch, context.stop) {
         Ok(Some(rows)) => rows,
         Ok(None) => return Ok(None),
         Err(error) => return Ok(Some(Err(error))),

@@ -47,7 +47,7 @@ pub(super) fn measure(cell: &FigureCell, context: &Context<'_>) -> Result<Option
         Ok(launch) => launch,
         Err(error) => return Ok(Some(Err(error))),
     };
-    let rows = match cache::measure(&flags, (&[path], false), &launch, context.stop) {
+    let rows = match cache::measure(&flags, &[path], false, &launch, context.stop) {
         Ok(Some(rows)) => rows,
         Ok(None) => return Ok(None),
         Err(error) => return Ok(Some(Err(error))),

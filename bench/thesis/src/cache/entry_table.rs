@@ -115,7 +115,7 @@ impl EntryTable {
     }
 
     /// Adds an entry, loading and not pinned, for a key that has none.
-    pub(crate) fn insert(&mut self, (key, fingerprint): (ListKey, u32), cells: CellList) -> u32 {
+    pub(crate) fn insert(&mut self, key: ListKey, fingerprint: u32, cells: CellList) -> u32 {
         let CellList { head, tail, count } = cells;
         let slot = self.slot(key);
         debug_assert!(self.index[slot] == NONE && self.state(head) == EntryState::Vacant);
@@ -238,7 +238,7 @@ mod tests {
                     }
                     free.push(entry);
                 } else if let Some(head) = free.pop() {
-                    table.insert((key, 0), CellList { head, tail: head, count: 1 });
+                    table.insert(key, 0, CellList { head, tail: head, count: 1 });
                     model.insert(key, head);
                 }
                 for number in 0..24 {

@@ -16,7 +16,7 @@ pub const FORMAT_VERSION: u16 = 6;
 /// The length of the footer in bytes.
 pub(super) const FOOTER_LEN: u64 = 64;
 
-/// The length of an entry of a table in bytes.
+/// Bytes of an entry of the checksum tables: one CRC-32C.
 pub(super) const ENTRY_LEN: u64 = 4;
 
 /// Entries of the page table that one entry of the top table covers: one page.

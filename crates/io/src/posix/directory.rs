@@ -45,7 +45,7 @@ impl OpenDirectory {
 
     /// Opens a regular file; `op` is a verb for messages. Does not follow symbolic links and does not block
     /// on a FIFO. The file type is checked after opening, on the open descriptor.
-    pub(super) fn open_regular(&self, flags: OFlags, (op, name): (&'static str, &str)) -> Result<File> {
+    pub(super) fn open_regular(&self, flags: OFlags, op: &'static str, name: &str) -> Result<File> {
         check_name(name)?;
         let not_regular = || Error::new(ErrorKind::Unsupported, op, name, "it is not a plain file");
         let failed = |error: io::Error| match error.raw_os_error() {

@@ -39,7 +39,7 @@ impl PosixLock {
     pub(super) fn take(directory: &OpenDirectory, name: &str) -> Result<PosixLock> {
         let failed = |error: io::Error| Error::from_os("lock", name, &error);
         for _ in 0..ATTEMPTS {
-            let file = directory.open_regular(OFlags::WRONLY | OFlags::CREATE, ("lock", name))?;
+            let file = directory.open_regular(OFlags::WRONLY | OFlags::CREATE, "lock", name)?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => return Err(lock_is_held(name)),

@@ -76,7 +76,7 @@ impl PosixDisk {
     }
 
     fn open_file(&self, name: &str) -> Result<PosixFile> {
-        let file = self.directory.open_regular(OFlags::RDONLY, ("open", name))?;
+        let file = self.directory.open_regular(OFlags::RDONLY, "open", name)?;
         PosixFile::new(file, name).map_err(|error| Error::from_os("open", name, &error))
     }
 

@@ -27,7 +27,7 @@ impl<'s> ListsAhead<'s> {
 
     /// The skip record of the next term, or of the current one again.
     pub fn record<'a>(&mut self, field: &'a FieldReader, term: &TermInfo) -> Result<SkipRecord<'a>> {
-        field.next_record(term, (self.source, &mut self.records))
+        field.next_record(term, self.source, &mut self.records)
     }
 
     /// A cursor over the list of the next term, or of the current one again.

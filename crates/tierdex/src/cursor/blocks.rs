@@ -67,13 +67,13 @@ impl PartBuffer {
 
     /// Byte range of a block in the file: derived from the last range if that was of the same block or of
     /// the previous one in the superblock, else from the skip data.
-    fn range(&mut self, (list, interleaved): (&BlockList, bool), block: usize) -> Result<Range<u64>> {
+    fn range(&mut self, list: &BlockList, interleaved: bool, block: usize) -> Result<Range<u64>> {
         let range = match &self.last {
             Some((last, range)) if *last == block => return Ok(range.clone()),
             Some((last, range)) if last + 1 == block && !block.is_multiple_of(SUPERBLOCK) => {
-                list.range_after((self.part, interleaved), block, range)
+                list.range_after(self.part, interleaved, block, range)
             }
-            _ => list.range_of((self.part, interleaved), block)?,
+            _ => list.range_of(self.part, interleaved, block)?,
         };
         self.last = Some((block, range.clone()));
         Ok(range)
@@ -86,7 +86,8 @@ impl PartBuffer {
     /// Reads a range that belongs to `block`, and the next blocks if the source reads ahead.
     fn fill(
         &mut self,
-        (list, file): (&BlockList, &Arc<SealedFile>),
+        list: &BlockList,
+        file: &Arc<SealedFile>,
         source: &dyn BlockSource,
         block: usize,
         mut range: Range<u64>,
@@ -149,7 +150,7 @@ impl<'a> ListedBlocks<'a> {
         let interleaved = self.is_interleaved(block);
         let ListedBlocks { list, docs, freqs, .. } = self;
         let buffer = if part == ListPart::Docs { docs } else { freqs };
-        buffer.range((list, interleaved), block)
+        buffer.range(list, interleaved, block)
     }
 
     /// Byte range of documents and frequencies of a block that are neighbours.
@@ -218,7 +219,7 @@ impl<'a> ListedBlocks<'a> {
         if buffer.get(&range).is_some() {
             return Ok(());
         }
-        buffer.fill((list, file), *source, block, range)
+        buffer.fill(list, file, *source, block, range)
     }
 
     /// Prefetches a range of a block. False if the prefetch limit of the source is reached.
@@ -356,7 +357,7 @@ impl<'a> Blocks<'a> {
                 (len, Some(last), codec.has_narrow_gaps(bytes))
             }
         };
-        self.check_documents((field, block), &out[..len], (narrow, last))?;
+        self.check_documents(field, block, &out[..len], narrow, last)?;
         Ok(len)
     }
 
@@ -387,9 +388,11 @@ impl<'a> Blocks<'a> {
     /// after those of the previous block, and that the last one is `last`, if given, and in the segment.
     fn check_documents(
         &self,
-        (field, block): (&FieldReader, usize),
+        field: &FieldReader,
+        block: usize,
         documents: &[u32],
-        (narrow, last): (bool, Option<u32>),
+        narrow: bool,
+        last: Option<u32>,
     ) -> Result<()> {
         let end = documents[documents.len() - 1];
         let floor = self.before(block);

@@ -66,14 +66,15 @@ const NO_PIECE: u32 = u32::MAX;
 impl<'a> PositionsReader<'a> {
     /// Creates a reader for a list of `field`; bytes that are not resident are read from `source`.
     pub fn new(field: &'a FieldReader, source: &'a dyn BlockSource) -> PositionsReader<'a> {
-        PositionsReader::with_bytes(field, source, (Vec::new(), 0))
+        PositionsReader::with_bytes(field, source, Vec::new(), 0)
     }
 
     /// Creates a reader with `bytes` of the file at offset `start` already buffered.
     pub(super) fn with_bytes(
         field: &'a FieldReader,
         source: &'a dyn BlockSource,
-        (bytes, start): (Vec<u8>, u64),
+        bytes: Vec<u8>,
+        start: u64,
     ) -> PositionsReader<'a> {
         PositionsReader {
             codec: field.field().freq_codec,

@@ -60,7 +60,7 @@ impl<'a> PostingsCursor<'a> {
     /// The cursor of an inline list, with its positions already read.
     pub(super) fn with_positions(self, bytes: Vec<u8>, offset: u64) -> PostingsCursor<'a> {
         PostingsCursor {
-            reader: Some(PositionsReader::with_bytes(self.field, self.source, (bytes, offset))),
+            reader: Some(PositionsReader::with_bytes(self.field, self.source, bytes, offset)),
             ..self
         }
     }

@@ -9,9 +9,9 @@ use crate::limits::DOCUMENTS_MAX;
 use crate::memtable::run::RunTerm;
 use crate::memtable::{RunCursor, SortedRun};
 use crate::schema::Schema;
+use crate::segment::SegmentMeta;
 use crate::segment::layout::too_many_documents;
-use crate::segment::write::{FieldWriter, IdsWriter, StoredWriter, write_lengths};
-use crate::segment::{FieldStats, SegmentMeta};
+use crate::segment::write::{FieldTarget, FieldWriter, IdsWriter, StoredWriter, write_lengths};
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
@@ -78,14 +78,10 @@ impl SegmentBuilder {
             SegmentMeta { id: self.id, documents: self.documents, fields: Vec::new(), files: Vec::new() };
         for (number, (field, runs)) in schema.fields.iter().zip(self.runs).enumerate() {
             let all = || runs.iter().flat_map(SortedRun::lengths).copied();
-            let lengths = write_lengths(disk, self.id, (number, field), all)?;
-            let (stats, files): (FieldStats, _) = FieldWriter::write(
-                disk,
-                self.id,
-                (number, field),
-                (&lengths.codes, lengths.tokens),
-                |writer| merge_runs(&runs, &self.bases, writer, stop),
-            )?;
+            let target = FieldTarget { disk, segment: self.id, number, field };
+            let lengths = write_lengths(target, all)?;
+            let merge = |writer: &mut FieldWriter<'_>| merge_runs(&runs, &self.bases, writer, stop);
+            let (stats, files) = FieldWriter::write(target, &lengths.codes, lengths.tokens, merge)?;
             meta.fields.push(stats);
             meta.files.extend(files);
             meta.files.push(lengths.file);

@@ -10,7 +10,8 @@ use crate::schema::Schema;
 use crate::segment::SegmentMeta;
 use crate::segment::layout::{FileMeta, id_too_long};
 use crate::segment::write::{
-    FieldWriter, IdsWriter, PostingsWriter, Superblock, SuperblockEncoder, write_lengths,
+    FieldTarget, FieldWriter, IdsWriter, ListCounts, PostingsWriter, Superblock, SuperblockEncoder,
+    write_lengths,
 };
 use crate::transform::block::Block;
 use tierdex_io::Disk;
@@ -107,7 +108,7 @@ impl<'a> ListsBuilder<'_, 'a> {
             if list.next == 0 {
                 return Err(Error::Usage(format!("term `{term}` has no postings")));
             }
-            let postings = list.postings.documents();
+            let postings = list.postings.postings();
             if postings > with_tokens {
                 return Err(Error::Usage(format!(
                     "term `{term}` is in {postings} documents; {with_tokens} have a length above 0"
@@ -132,7 +133,7 @@ impl ListBuilder<'_, '_, '_> {
             return Ok(());
         }
         let term = || format!("term `{}`", self.term);
-        let checked = check(documents, frequencies, (self.next, self.documents), term)?;
+        let checked = check(documents, frequencies, self.next, self.documents, term)?;
         self.next = checked.next;
         self.tokens += checked.tokens;
         self.postings.extend(documents, frequencies)
@@ -147,7 +148,7 @@ impl ListBuilder<'_, '_, '_> {
     /// fails.
     pub fn append(&mut self, encoded: &EncodedPostings) -> Result<()> {
         self.stop.check()?;
-        let whole = self.postings.documents().is_multiple_of(PIECE_POSTINGS as u32);
+        let whole = self.postings.postings().is_multiple_of(PIECE_POSTINGS as u32);
         if encoded.postings == 0 || encoded.from != self.next || !whole {
             return Err(Error::Usage(format!("pieces of term `{}` do not follow one another", self.term)));
         }
@@ -155,10 +156,10 @@ impl ListBuilder<'_, '_, '_> {
         // Nothing may follow a piece that is not full.
         self.next = if full { encoded.next } else { u64::MAX };
         self.tokens += encoded.tokens;
-        let sums = (encoded.postings, encoded.tokens);
+        let counts = ListCounts { postings: encoded.postings, occurrences: encoded.tokens };
         match encoded.short.as_slice() {
-            [] => self.postings.superblock(&encoded.superblock, sums),
-            short => self.postings.short(short, sums),
+            [] => self.postings.superblock(&encoded.superblock, counts),
+            short => self.postings.short(short, counts),
         }
     }
 }
@@ -177,7 +178,7 @@ impl ListEncoder<'_> {
         encoded: &mut EncodedPostings,
     ) -> Result<()> {
         let from = before.map_or(0, |before| u64::from(before) + 1);
-        let checked = check(documents, frequencies, (from, self.documents), || "a term".to_string())?;
+        let checked = check(documents, frequencies, from, self.documents, || "a term".to_string())?;
         if documents.len() > PIECE_POSTINGS {
             return Err(wrong_postings());
         }
@@ -218,7 +219,8 @@ struct CheckedPostings {
 fn check(
     documents: &[u32],
     frequencies: &[u32],
-    (from, all_documents): (u64, usize),
+    from: u64,
+    all_documents: usize,
     term: impl Fn() -> String,
 ) -> Result<CheckedPostings> {
     let (Some(&first), Some(&last)) = (documents.first(), documents.last()) else {
@@ -279,27 +281,22 @@ pub(super) fn import(
         return Err(Error::TooLarge(format!("a document has at most {FIELD_TOKENS_MAX} tokens")));
     }
     let documents = lengths.len() as u32;
-    let norms = write_lengths(disk, segment, (0, field), || lengths.iter().copied())?;
+    let field = FieldTarget { disk, segment, number: 0, field };
+    let norms = write_lengths(field, || lengths.iter().copied())?;
     drop(lengths);
     let ids = write_ids(target, documents, id)?;
-    let (stats, mut files) =
-        FieldWriter::write(disk, segment, (0, field), (&norms.codes, norms.tokens), |writer| {
-            let mut lists = ListsBuilder {
-                field: writer,
-                documents: documents as usize,
-                last: Vec::new(),
-                tokens: 0,
-                stop,
-            };
-            body(&mut lists)?;
-            match lists.tokens {
-                tokens if tokens == norms.tokens => Ok(()),
-                tokens => Err(Error::Usage(format!(
-                    "the lists have {tokens} tokens; the lengths of the documents sum up to {}",
-                    norms.tokens
-                ))),
-            }
-        })?;
+    let (stats, mut files) = FieldWriter::write(field, &norms.codes, norms.tokens, |writer| {
+        let mut lists =
+            ListsBuilder { field: writer, documents: documents as usize, last: Vec::new(), tokens: 0, stop };
+        body(&mut lists)?;
+        match lists.tokens {
+            tokens if tokens == norms.tokens => Ok(()),
+            tokens => Err(Error::Usage(format!(
+                "the lists have {tokens} tokens; the lengths of the documents sum up to {}",
+                norms.tokens
+            ))),
+        }
+    })?;
     files.extend([norms.file, ids]);
     Ok(SegmentMeta { id: segment, documents, fields: vec![stats], files })
 }

@@ -10,7 +10,7 @@ use crate::schema::Schema;
 use crate::segment::SegmentMeta;
 use crate::segment::layout::too_many_documents;
 use crate::segment::read::{FieldReader, Norms, Segment};
-use crate::segment::write::{FieldWriter, IdsWriter, PostingsWriter, StoredWriter, write_norms};
+use crate::segment::write::{FieldTarget, FieldWriter, IdsWriter, PostingsWriter, StoredWriter, write_norms};
 use tierdex_io::Disk;
 
 /// Merges `inputs`, whose documents follow one another, into segment `id`.
@@ -31,7 +31,8 @@ pub(super) fn merge(
         let (norms, codes) = merge_norms(&fields)?;
         let tokens = inputs.iter().map(|input| input.meta().fields[number].tokens).sum();
         let norms = write_norms(disk, id, number, norms.as_ref().unwrap_or(&codes))?;
-        let (stats, files) = FieldWriter::write(disk, id, (number, field), (&codes, tokens), |writer| {
+        let target = FieldTarget { disk, segment: id, number, field };
+        let (stats, files) = FieldWriter::write(target, &codes, tokens, |writer| {
             merge_terms(&fields, field.positions, writer, stop)
         })?;
         meta.fields.push(stats);

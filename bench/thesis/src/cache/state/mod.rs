@@ -355,7 +355,7 @@ impl ListCacheState {
         }
         let cells = self.links.take(&mut self.free, needed)?;
         self.links.set_parts(cells.head, request.parts().iter().map(|part| (part.page_offset(), part.len())));
-        let entry = self.entries.insert((request.key(), request.fingerprint()), cells);
+        let entry = self.entries.insert(request.key(), request.fingerprint(), cells);
         self.eviction.policy_mut().insert(entry, request.key().hash(), needed);
         self.loading += 1;
         self.pin(entry);

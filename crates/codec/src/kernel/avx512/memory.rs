@@ -43,11 +43,11 @@ pub(super) fn load_bytes(bytes: &[u8]) -> __m512i {
     unsafe { _mm512_maskz_loadu_epi8(valid, bytes.as_ptr().cast()) }
 }
 
-/// As [`load`], for values that are read from memory in order: processors prefetch after ordinary loads, and
-/// some of them not after masked ones.
+/// As [`load`], without a mask where 16 values are left. For loops that read memory in order: some
+/// processors prefetch only after loads without a mask.
 #[inline]
 #[target_feature(enable = "avx512f,bmi2")]
-pub(super) fn load_in_order(values: &[u32]) -> __m512i {
+pub(super) fn load_unmasked(values: &[u32]) -> __m512i {
     match values.first_chunk::<LANES>() {
         // SAFETY: There are 16 values.
         Some(values) => unsafe { _mm512_loadu_si512(values.as_ptr().cast()) },
@@ -81,7 +81,7 @@ pub(super) fn store_all(out: &mut [u32; LANES], values: __m512i) {
     unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), values) }
 }
 
-/// Stores the first of 64 bytes, as many as `out` has.
+/// Stores the first `out.len()` of 64 bytes.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,bmi2")]
 pub(super) fn store_bytes(out: &mut [u8], bytes: __m512i) {

@@ -95,7 +95,7 @@ fn look_up_few(
     in_many: &mut Positions,
 ) -> usize {
     let mut starts = [0; LANES];
-    let before = _mm512_slli_epi32::<4>(Ends::new(every_16th(many, LANES - 1)).before(load(few)));
+    let before = _mm512_slli_epi32::<4>(GroupMaxima::new(every_16th(many, LANES - 1)).before(load(few)));
     let last = _mm512_set1_epi32((many.len() - LANES) as i32);
     put(&mut starts, _mm512_cvtepi32_epi8(_mm512_min_epu32(before, last)));
     let mut found = 0;
@@ -110,20 +110,20 @@ fn look_up_few(
     found
 }
 
-/// The last values of up to 16 groups, for a binary search.
-struct Ends {
-    /// The ends, padded with `u32::MAX`; the same rotated by one and by three lanes; and the eighth in every
-    /// lane.
+/// The largest values, which are the last, of up to 16 groups, for a binary search.
+struct GroupMaxima {
+    /// The maxima, padded with `u32::MAX`; the same rotated by one and by three lanes; and the eighth in
+    /// every lane.
     rotated: [__m512i; 4],
 }
 
-impl Ends {
+impl GroupMaxima {
     #[inline]
     #[target_feature(enable = "avx512f")]
-    fn new(ends: __m512i) -> Ends {
+    fn new(ends: __m512i) -> GroupMaxima {
         let eighth = _mm512_permutexvar_epi32(_mm512_set1_epi32(7), ends);
         let [second, fourth] = [_mm512_alignr_epi32::<1>(ends, ends), _mm512_alignr_epi32::<3>(ends, ends)];
-        Ends { rotated: [ends, second, fourth, eighth] }
+        GroupMaxima { rotated: [ends, second, fourth, eighth] }
     }
 
     /// For each of `values` the number of the first 15 ends that are less.
@@ -148,7 +148,7 @@ fn less(at: __m512i, ends: __m512i, values: __m512i) -> __mmask16 {
 /// The last values of the groups of eight of at least eight values.
 struct Groups {
     /// The last values of the second group, the fourth and so on, padded with `u32::MAX`.
-    ends: Ends,
+    ends: GroupMaxima,
     /// The last values of the first group, the third and so on, padded with `u32::MAX`.
     middles: __m512i,
     /// The start of the last eight values, in every lane.
@@ -159,7 +159,7 @@ impl Groups {
     #[inline]
     #[target_feature(enable = "avx512f,bmi2")]
     fn new(values: &[u32]) -> Groups {
-        let ends = Ends::new(every_16th(&values[GROUP..], GROUP - 1));
+        let ends = GroupMaxima::new(every_16th(&values[GROUP..], GROUP - 1));
         let last = _mm512_set1_epi32((values.len() - GROUP) as i32);
         Groups { ends, middles: every_16th(values, GROUP - 1), last }
     }

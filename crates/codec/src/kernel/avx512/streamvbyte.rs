@@ -1,6 +1,6 @@
 //! `StreamVByte`: 16 values, four control bytes, at a time.
 
-use super::memory::{LANES, first_lanes, load_bytes, load_in_order, store, store_all, store_bytes};
+use super::memory::{LANES, first_lanes, load_bytes, load_unmasked, store, store_all, store_bytes};
 use super::sums::PrefixSums;
 use core::arch::x86_64::*;
 
@@ -10,7 +10,7 @@ use core::arch::x86_64::*;
 pub(in crate::kernel) fn streamvbyte_encode(values: &[u32], controls: &mut [u8], data: &mut [u8]) -> usize {
     let mut len = 0;
     for (values, controls) in values.chunks(LANES).zip(controls.chunks_mut(LANES / 4)) {
-        let vector = load_in_order(values);
+        let vector = load_unmasked(values);
         let zeros = _mm512_lzcnt_epi32(_mm512_or_si512(vector, _mm512_set1_epi32(1)));
         let unused = _mm512_and_si512(zeros, _mm512_set1_epi32(24));
         let stored = _mm512_movepi8_mask(_mm512_srlv_epi32(_mm512_set1_epi32(-1), unused));

@@ -32,7 +32,7 @@ pub(in crate::kernel) fn vbyte_encode(values: &[u32], out: &mut Vec<u8>) {
         let mut staged = [0; 5 * STAGED + WINDOW];
         let mut len = 0;
         for values in values.chunks(VALUES) {
-            // An ordinary load, as in `load_in_order`.
+            // An ordinary load, as in `load_unmasked`.
             let vector = match values.first_chunk::<VALUES>() {
                 // SAFETY: There are 8 values.
                 Some(values) => unsafe { _mm256_loadu_si256(values.as_ptr().cast()) },

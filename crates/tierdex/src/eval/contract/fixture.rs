@@ -7,7 +7,7 @@ use crate::rank::{Bm25, CollectionStats, LengthNorms, ScoreScale, Scorer, TermSc
 use crate::schema::{Field, NormKind, Schema, Source};
 use crate::segment::SegmentMeta;
 use crate::segment::read::{FILES, Segment};
-use crate::segment::write::{FieldWriter, IdsWriter, write_lengths};
+use crate::segment::write::{FieldTarget, FieldWriter, IdsWriter, write_lengths};
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 use tierdex_codec::Codec;
@@ -269,13 +269,13 @@ fn segment(norms: NormKind, codec: Codec, lengths: &[u32], words: &[BTreeMap<u32
         freq_codec: codec.plain(),
         ..Field::new("text", Source::Text)
     };
-    let written = write_lengths(&disk, 1, (0, &field), || lengths.iter().copied()).unwrap();
+    let target = FieldTarget { disk: &disk, segment: 1, number: 0, field: &field };
+    let written = write_lengths(target, || lengths.iter().copied()).unwrap();
     let mut ids = IdsWriter::create(&disk, 1).unwrap();
     (0..lengths.len()).for_each(|document| ids.add(document.to_string().as_bytes()).unwrap());
     let ids = ids.finish().unwrap();
     let lists: BTreeMap<&str, _> = WORDS.iter().map(|(word, ..)| *word).zip(words).collect();
-    let of_lengths = (&*written.codes, written.tokens);
-    let (stats, mut files) = FieldWriter::write(&disk, 1, (0, &field), of_lengths, |writer| {
+    let (stats, mut files) = FieldWriter::write(target, &written.codes, written.tokens, |writer| {
         lists.iter().filter(|(_, list)| !list.is_empty()).try_for_each(|(word, list)| {
             writer.term(word.as_bytes(), |postings| {
                 list.iter().try_for_each(|(document, positions)| {

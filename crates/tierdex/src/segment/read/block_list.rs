@@ -334,11 +334,11 @@ impl<'a> BlockList<'a> {
 
     /// Byte range of a part of a block in its file.
     pub fn range(&self, part: ListPart, block: usize) -> Result<Range<u64>> {
-        self.range_of((part, self.is_interleaved(block / SUPERBLOCK)), block)
+        self.range_of(part, self.is_interleaved(block / SUPERBLOCK), block)
     }
 
     /// As [`BlockList::range`] of a block in a superblock that is `interleaved` or not.
-    pub fn range_of(&self, (part, interleaved): (ListPart, bool), block: usize) -> Result<Range<u64>> {
+    pub fn range_of(&self, part: ListPart, interleaved: bool, block: usize) -> Result<Range<u64>> {
         let (superblock, at) = (block / SUPERBLOCK, block % SUPERBLOCK);
         let mut before = self.total_len(part, superblock, 0..at);
         if part != ListPart::Positions && interleaved {
@@ -360,7 +360,8 @@ impl<'a> BlockList<'a> {
     /// before.
     pub fn range_after(
         &self,
-        (part, interleaved): (ListPart, bool),
+        part: ListPart,
+        interleaved: bool,
         block: usize,
         before: &Range<u64>,
     ) -> Range<u64> {

@@ -5,7 +5,7 @@ use super::source::{BlockSource, FILES};
 use super::tail::read_tail;
 use crate::bytes::{View, u16_at, u32_at};
 use crate::error::{Error, Result};
-use crate::limits::{ID_BYTES_MAX, ID_INDEX_PAGE, ID_RESTART_INTERVAL};
+use crate::limits::{ID_BYTES_MAX, ID_INDEX_PAGE_ENTRIES, ID_RESTART_INTERVAL};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use tierdex_io::{PAGE, SealedFile};
@@ -34,7 +34,7 @@ impl IdsReader {
         // Each page has a document.
         let pages = usize::try_from(pages).ok().filter(|pages| *pages <= documents as usize);
         let end = pages.and_then(|pages| {
-            index_start.checked_add((8 * pages + 4 * pages.div_ceil(ID_INDEX_PAGE) + 24) as u64)
+            index_start.checked_add((8 * pages + 4 * pages.div_ceil(ID_INDEX_PAGE_ENTRIES) + 24) as u64)
         });
         let is_sound =
             count == u64::from(documents) && index_start % PAGE == 0 && index_start >= payload.start;
@@ -80,7 +80,7 @@ impl IdsReader {
     pub fn for_each(&self, mut body: impl FnMut(&str) -> Result<()>) -> Result<()> {
         let (mut next, mut bytes, mut id, mut entries) = (0, Vec::new(), Vec::new(), Vec::new());
         let mut next_page = 1;
-        for index_page in 0..self.pages.div_ceil(ID_INDEX_PAGE) {
+        for index_page in 0..self.pages.div_ceil(ID_INDEX_PAGE_ENTRIES) {
             self.read_index(index_page, &FILES, &mut entries)?;
             if u32_at(self.first_documents()?, index_page) != Some(next) {
                 return Err(self.corrupt("a page of the index begins with another document"));
@@ -111,7 +111,7 @@ impl IdsReader {
 
     /// Bytes that are resident.
     pub fn memory(&self) -> u64 {
-        4 * self.pages.div_ceil(ID_INDEX_PAGE) as u64
+        4 * self.pages.div_ceil(ID_INDEX_PAGE_ENTRIES) as u64
     }
 
     /// The file of ids.
@@ -149,7 +149,7 @@ impl IdsReader {
     /// Byte range of a page of the index.
     fn index_range(&self, number: usize) -> Range<u64> {
         let entry = |number: usize| self.index_start + 8 * number.min(self.pages) as u64;
-        entry(ID_INDEX_PAGE * number)..entry(ID_INDEX_PAGE * (number + 1))
+        entry(ID_INDEX_PAGE_ENTRIES * number)..entry(ID_INDEX_PAGE_ENTRIES * (number + 1))
     }
 
     fn read_index(&self, number: usize, source: &dyn BlockSource, out: &mut Vec<u8>) -> Result<()> {

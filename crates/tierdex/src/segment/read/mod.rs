@@ -296,7 +296,8 @@ impl FieldReader {
     pub fn next_record(
         &self,
         term: &TermInfo,
-        (source, ahead): (&dyn BlockSource, &mut ReadAheadBuffer),
+        source: &dyn BlockSource,
+        ahead: &mut ReadAheadBuffer,
     ) -> Result<SkipRecord<'_>> {
         let bytes = ahead.range(source, &self.skips, &term.skips)?.to_vec();
         SkipRecord::parse(self.skips.name(), term, Cow::Owned(bytes), self.positions.is_some())
@@ -353,7 +354,7 @@ impl FieldReader {
         if let Some(norms) = self.norms.get() {
             return Ok(norms);
         }
-        let norms = Norms::read(&self.norms_file, (self.field.norms, self.documents), arena)?;
+        let norms = Norms::read(&self.norms_file, self.field.norms, self.documents, arena)?;
         Ok(self.norms.get_or_init(|| norms))
     }
 

@@ -40,7 +40,8 @@ impl Norms {
     /// Reads the whole file, into `arena` if given.
     pub fn read(
         file: &SealedFile,
-        (kind, documents): (NormKind, u32),
+        kind: NormKind,
+        documents: u32,
         arena: Option<&mut Arena>,
     ) -> Result<Norms> {
         let width = match kind {

@@ -5,7 +5,7 @@ use super::super::layout::{FieldStats, FileKind, FileMeta, ListSizes};
 use super::file::{create, seal};
 use super::lists::ListsWriter;
 use super::superblock::{Superblock, SuperblockEncoder};
-use super::terms::TermsWriter;
+use super::terms::{ListCounts, TermsWriter};
 use crate::error::Result;
 use crate::limits::{DEFAULT_B, DEFAULT_K1};
 use crate::schema::{Field, NormKind};
@@ -16,49 +16,60 @@ use tierdex_io::Disk;
 /// Appends the postings of one term: documents (increasing over all calls), frequencies, positions.
 pub struct PostingsWriter<'w, 'a> {
     lists: &'w mut ListsWriter<'a>,
-    documents: u32,
-    occurrences: u64,
+    /// Of the postings so far.
+    counts: ListCounts,
 }
 
 impl PostingsWriter<'_, '_> {
     /// Number of postings of the term so far.
-    pub fn documents(&self) -> u32 {
-        self.documents
+    pub fn postings(&self) -> u32 {
+        self.counts.postings
+    }
+
+    fn count(&mut self, part: ListCounts) {
+        self.counts.postings += part.postings;
+        self.counts.occurrences += part.occurrences;
     }
 
     /// Appends a posting.
     #[inline]
     pub fn add(&mut self, document: u32, frequency: u32, positions: &[u32]) -> Result<()> {
-        self.documents += 1;
-        self.occurrences += u64::from(frequency);
+        self.count(ListCounts { postings: 1, occurrences: u64::from(frequency) });
         self.lists.posting(document, frequency, positions)
     }
 
     /// Appends postings of a field without positions: a frequency for each document.
     pub fn extend(&mut self, documents: &[u32], frequencies: &[u32]) -> Result<()> {
-        self.documents += documents.len() as u32;
-        self.occurrences += frequencies.iter().map(|&frequency| u64::from(frequency)).sum::<u64>();
+        let occurrences = frequencies.iter().map(|&frequency| u64::from(frequency)).sum();
+        self.count(ListCounts { postings: documents.len() as u32, occurrences });
         self.lists.postings(documents, frequencies)
     }
 
-    /// Appends an encoded superblock with its numbers of documents and occurrences. All previous superblocks
-    /// of the list must be full. For fields without positions.
-    pub fn superblock(
-        &mut self,
-        superblock: &Superblock,
-        (documents, occurrences): (u32, u64),
-    ) -> Result<()> {
-        self.documents += documents;
-        self.occurrences += occurrences;
+    /// Appends an encoded superblock. All previous superblocks of the list must be full. For fields without
+    /// positions.
+    pub fn superblock(&mut self, superblock: &Superblock, counts: ListCounts) -> Result<()> {
+        self.count(counts);
         self.lists.superblock(superblock)
     }
 
     /// Appends a whole list shorter than a block, encoded by [`SuperblockEncoder::short`].
-    pub fn short(&mut self, bytes: &[u8], (documents, occurrences): (u32, u64)) -> Result<()> {
-        self.documents += documents;
-        self.occurrences += occurrences;
+    pub fn short(&mut self, bytes: &[u8], counts: ListCounts) -> Result<()> {
+        self.count(counts);
         self.lists.short(bytes)
     }
+}
+
+/// The field of a segment whose files are written.
+#[derive(Clone, Copy)]
+pub struct FieldTarget<'a> {
+    /// Where the files are created.
+    pub disk: &'a dyn Disk,
+    /// Number of the segment.
+    pub segment: u64,
+    /// Number of the field in the schema.
+    pub number: usize,
+    /// The field.
+    pub field: &'a Field,
 }
 
 /// Writes the terms and postings of one field.
@@ -73,12 +84,12 @@ impl<'a> FieldWriter<'a> {
     /// Calls `body` with a writer for the field, then seals its files. `norms` contains the norm code of
     /// each document; `tokens` is the sum of the document lengths.
     pub fn write(
-        disk: &dyn Disk,
-        segment: u64,
-        (number, field): (usize, &Field),
-        (norms, tokens): (&[u8], u64),
+        target: FieldTarget<'_>,
+        norms: &[u8],
+        tokens: u64,
         body: impl FnOnce(&mut FieldWriter<'_>) -> Result<()>,
     ) -> Result<(FieldStats, Vec<FileMeta>)> {
+        let FieldTarget { disk, segment, number, field } = target;
         // Codes of short lengths are exact: code 0 means no tokens.
         let documents = norms.iter().filter(|&&code| code != 0).count() as u32;
         let stats = FieldStats { documents, tokens, ..FieldStats::default() };
@@ -107,15 +118,15 @@ impl<'a> FieldWriter<'a> {
         term: &[u8],
         body: impl FnOnce(&mut PostingsWriter<'_, 'a>) -> Result<()>,
     ) -> Result<()> {
-        let mut postings = PostingsWriter { lists: &mut self.lists, documents: 0, occurrences: 0 };
+        let mut postings = PostingsWriter { lists: &mut self.lists, counts: ListCounts::default() };
         body(&mut postings)?;
-        let (documents, occurrences) = (postings.documents, postings.occurrences);
+        let counts = postings.counts;
         let blocks = self.lists.finish_list()?;
-        self.stats.postings += u64::from(documents);
+        self.stats.postings += u64::from(counts.postings);
         if blocks.is_some() {
-            self.stats.lists.block_postings += u64::from(documents);
+            self.stats.lists.block_postings += u64::from(counts.postings);
         }
-        self.terms.add(term, (documents, occurrences), self.lists.skips_end(), blocks)
+        self.terms.add(term, counts, self.lists.skips_end(), blocks)
     }
 
     fn finish(self) -> Result<(FieldStats, Vec<FileMeta>)> {
@@ -139,11 +150,10 @@ pub struct FieldLengths {
 
 /// Writes the lengths of all documents, in tokens, in the norm format of the field.
 pub fn write_lengths<I: Iterator<Item = u32>>(
-    disk: &dyn Disk,
-    segment: u64,
-    (number, field): (usize, &Field),
+    target: FieldTarget<'_>,
     lengths: impl Fn() -> I,
 ) -> Result<FieldLengths> {
+    let FieldTarget { disk, segment, number, field } = target;
     let codes: Vec<u8> = lengths().map(norm::encode).collect();
     let tokens = lengths().map(u64::from).sum();
     let file = match field.norms {

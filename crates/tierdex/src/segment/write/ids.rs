@@ -5,7 +5,7 @@ use super::file::{create, seal};
 use super::terms::common_prefix;
 use crate::bytes::push_varint;
 use crate::error::{Error, Result};
-use crate::limits::{ID_INDEX_PAGE, ID_RESTART_INTERVAL};
+use crate::limits::{ID_INDEX_PAGE_ENTRIES, ID_RESTART_INTERVAL};
 use tierdex_io::{Disk, PAGE, SealedWriter};
 
 /// Writes ids in document order.
@@ -85,7 +85,7 @@ impl IdsWriter {
         self.file.write(&self.index)?;
         let pages = self.index.len() / 8;
         let first = |page: &[u8]| [page[0], page[1], page[2], page[3]];
-        let top: Vec<u8> = self.index.chunks(8 * ID_INDEX_PAGE).flat_map(first).collect();
+        let top: Vec<u8> = self.index.chunks(8 * ID_INDEX_PAGE_ENTRIES).flat_map(first).collect();
         self.file.write(&top)?;
         let mut tail = Vec::new();
         push_tail(&mut tail, &[self.documents, pages as u64, at]);

@@ -9,7 +9,8 @@ mod superblock;
 mod terms;
 
 pub(crate) use field::default_share;
-pub use field::{FieldLengths, FieldWriter, PostingsWriter, write_lengths, write_norms};
+pub use field::{FieldLengths, FieldTarget, FieldWriter, PostingsWriter, write_lengths, write_norms};
 pub use ids::IdsWriter;
 pub use stored::{StoredBlocks, StoredWriter};
 pub use superblock::{Superblock, SuperblockEncoder};
+pub use terms::ListCounts;

@@ -12,6 +12,15 @@ use crate::limits::{TERM_PAGE, TERM_RESTART_INTERVAL};
 use std::ops::Range;
 use tierdex_io::SealedWriter;
 
+/// The size of a posting list, or of a part of one.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ListCounts {
+    /// Number of postings: of the documents that contain the term.
+    pub postings: u32,
+    /// Sum of the frequencies.
+    pub occurrences: u64,
+}
+
 /// Writes terms in order.
 pub(super) struct TermsWriter {
     file: SealedWriter,
@@ -53,7 +62,7 @@ impl TermsWriter {
     pub(super) fn add(
         &mut self,
         term: &[u8],
-        (documents, occurrences): (u32, u64),
+        counts: ListCounts,
         skips_end: u64,
         blocks: Option<Range<u64>>,
     ) -> Result<()> {
@@ -72,8 +81,8 @@ impl TermsWriter {
         self.entries.push(shared as u8);
         self.entries.push((term.len() - shared) as u8);
         self.entries.extend_from_slice(&term[shared..]);
-        push_varint(&mut self.entries, u64::from(documents));
-        push_varint(&mut self.entries, occurrences - u64::from(documents));
+        push_varint(&mut self.entries, u64::from(counts.postings));
+        push_varint(&mut self.entries, counts.occurrences - u64::from(counts.postings));
         push_varint(&mut self.entries, skips_end - self.skips_end);
         if let Some(range) = blocks {
             push_varint(&mut self.entries, range.start);
