@@ -2,14 +2,14 @@
 
 use crate::failure::failure;
 use std::io::stdout;
-use tierdex::index::Stop;
+use tierdex::index::StopSignal;
 use tierdex_bench::cache::{Flags, run as measure};
 use tierdex_bench::cell::Launch;
 use tierdex_cli::failure::{Failure, Outcome};
 use tierdex_cli::interrupt;
 
 pub fn run(flags: &Flags) -> Outcome {
-    let stop = Stop::default();
+    let stop = StopSignal::default();
     let _watched = interrupt::raise_on_signal(stop.clone());
     measure(flags, "tierdex-bench cache", &launch()?, &stop, &mut stdout().lock()).map(drop).map_err(failure)
 }

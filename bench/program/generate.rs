@@ -3,7 +3,7 @@
 use std::io::{Write, stdout};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tierdex::index::{IndexWriter, Manifest, Merge, OpenMode, Stop, WriterOptions};
+use tierdex::index::{IndexWriter, Manifest, Merge, OpenMode, StopSignal, WriterOptions};
 use tierdex::io::Disk;
 use tierdex::limits::MEMORY_MIN;
 use tierdex_bench::generate::{Collection, Flags};
@@ -24,7 +24,7 @@ pub fn run(flags: &Flags) -> Outcome {
 
 /// Writes the index and returns the manifest of the commit.
 fn write(collection: &Collection, threads: usize, disk: Arc<dyn Disk>) -> Outcome<Manifest> {
-    let stop = Stop::default();
+    let stop = StopSignal::default();
     let _watched = interrupt::raise_on_signal(stop.clone());
     let options = WriterOptions { memory: MEMORY_MIN, stop };
     let mut writer = IndexWriter::open(disk.clone(), collection.schema(), OpenMode::New, options)?;

@@ -15,7 +15,7 @@ use std::io::{stdin, stdout};
 use std::num::NonZero;
 use std::process::ExitCode;
 use tierdex::engine::EngineOptions;
-use tierdex::index::Stop;
+use tierdex::index::StopSignal;
 use tierdex::io::ExitOutOfMemory;
 use tierdex_bench::{
     Error, cache as caches, cell, codecs, compare, generate as generator, intersect, latency,
@@ -138,19 +138,19 @@ fn run_serve(arguments: &ServeArguments) -> Outcome {
 
 fn run_policies(flags: &policies::Flags) -> Outcome {
     let index = open::index(&flags.dir)?;
-    let stop = Stop::default();
+    let stop = StopSignal::default();
     let _watched = interrupt::raise_on_signal(stop.clone());
     policies::run(&index, flags, &stop, &mut stdout().lock()).map_err(failure)
 }
 
 fn run_compare(flags: &compare::Flags) -> Result<(), Error> {
-    let stop = Stop::default();
+    let stop = StopSignal::default();
     let _watched = interrupt::raise_on_signal(stop.clone());
     compare::run(flags, &mut stdin().lock(), &stop, &mut stdout().lock())
 }
 
 fn run_codecs(flags: &codecs::Flags) -> Result<(), Error> {
-    let stop = Stop::default();
+    let stop = StopSignal::default();
     let _watched = interrupt::raise_on_signal(stop.clone());
     let results = codecs::run(flags, Vec::new(), &stop)?;
     results.save("tierdex-bench codecs", &[])?;
@@ -158,7 +158,7 @@ fn run_codecs(flags: &codecs::Flags) -> Result<(), Error> {
 }
 
 fn run_intersect(flags: &intersect::Flags) -> Result<(), Error> {
-    let stop = Stop::default();
+    let stop = StopSignal::default();
     let _watched = interrupt::raise_on_signal(stop.clone());
     let results = intersect::run(flags, &stop)?;
     results.save()?;

@@ -3,7 +3,7 @@
 use crate::cache::launch;
 use crate::failure::failure;
 use std::io::stdout;
-use tierdex::index::Stop;
+use tierdex::index::StopSignal;
 use tierdex_bench::paper::{Flags, list, run as make};
 use tierdex_cli::failure::Outcome;
 use tierdex_cli::interrupt;
@@ -13,7 +13,7 @@ pub fn run(flags: &Flags) -> Outcome {
     if flags.list {
         return list(flags.callgrind, &mut out).map_err(failure);
     }
-    let stop = Stop::default();
+    let stop = StopSignal::default();
     let _watched = interrupt::raise_on_signal(stop.clone());
     make(flags, &launch()?, &stop, &mut out).map_err(failure)
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tierdex::codec::Codec;
 use tierdex::cursor::{NO_DOCUMENT, PostingsCursor};
 use tierdex::index::{
-    Index, IndexWriter, Manifest, Merge, OpenMode, SearchOptions, Stop, WriterOptions, check,
+    Index, IndexWriter, Manifest, Merge, OpenMode, SearchOptions, StopSignal, WriterOptions, check,
 };
 use tierdex::io::{Disk, MemDisk};
 use tierdex::query::Query;
@@ -241,7 +241,7 @@ fn invalid_sizes_are_rejected() {
 fn a_stop_signal_ends_the_generation() {
     let collection = Collection::new(&flags(50_000, 5_000_000, 1000, 1)).unwrap();
     for raise_at in [1, 2 << 20, 6 << 20] {
-        let (disk, stop) = (MemDisk::new(), Stop::default());
+        let (disk, stop) = (MemDisk::new(), StopSignal::default());
         let options = WriterOptions { stop: stop.clone(), ..WriterOptions::default() };
         let mut writer =
             IndexWriter::open(Arc::new(disk.clone()), collection.schema(), OpenMode::New, options).unwrap();

@@ -3,7 +3,7 @@
 use clap::Parser;
 use std::fs;
 use tierdex::codec::Codec;
-use tierdex::index::Stop;
+use tierdex::index::StopSignal;
 use tierdex::io::PosixDisk;
 use tierdex_bench::generate::Collection;
 use tierdex_bench::intersection::Algorithm;
@@ -18,7 +18,7 @@ struct Command {
 fn run(words: &[&str]) -> tierdex_bench::Result<intersect::Results> {
     let mut flags = Command::parse_from(["intersect", "--quick"].iter().chain(words)).flags;
     flags.threads = flags.threads.min(4);
-    intersect::run(&flags, &Stop::default())
+    intersect::run(&flags, &StopSignal::default())
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn a_query_log_runs_over_an_index() {
         out: index.clone(),
     };
     let disk = std::sync::Arc::new(PosixDisk::create(&index).unwrap());
-    Collection::new(&made).unwrap().create(disk, 1, &Stop::default()).unwrap();
+    Collection::new(&made).unwrap().create(disk, 1, &StopSignal::default()).unwrap();
     let queries = directory.path().join("queries.tsv");
     fs::write(
         &queries,

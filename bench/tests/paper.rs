@@ -4,7 +4,7 @@
 use clap::Parser;
 use std::fs;
 use std::path::Path;
-use tierdex::index::Stop;
+use tierdex::index::StopSignal;
 use tierdex_bench::cell::Launch;
 use tierdex_bench::paper::{Flags, run};
 
@@ -20,7 +20,7 @@ fn make(dir: &Path, names: &str) -> String {
         ["paper", "--scale", "small", "--no-group", "--region", "dram", "--out", dir.to_str().unwrap()];
     let flags = Line::try_parse_from(words.into_iter().chain(names.split(' '))).unwrap().flags;
     let mut out = Vec::new();
-    run(&flags, &Launch::InProcess, &Stop::default(), &mut out).unwrap();
+    run(&flags, &Launch::InProcess, &StopSignal::default(), &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 

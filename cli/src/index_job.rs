@@ -15,7 +15,7 @@ use std::io::{Write, stdout};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tierdex::index::{Manifest, Merge, OpenMode, Stop, WriterOptions, ingest};
+use tierdex::index::{Manifest, Merge, OpenMode, StopSignal, WriterOptions, ingest};
 use tierdex::io::Disk;
 use tierdex::schema::Schema;
 
@@ -47,7 +47,7 @@ impl IndexJob {
     /// Indexes all documents of `source` and commits.
     pub fn run(mut self, mut source: InputSource) -> Outcome<IndexSummary> {
         let start = Instant::now();
-        let stop = Stop::default();
+        let stop = StopSignal::default();
         let _watched = interrupt::raise_on_signal(stop.clone());
         let options = WriterOptions { memory: self.memory, stop: stop.clone() };
         let mut writer = open::writer(self.disk.clone(), &self.schema, self.mode, &options, self.wait)?;

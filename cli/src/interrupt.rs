@@ -6,7 +6,7 @@ use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use tierdex::index::Stop;
+use tierdex::index::StopSignal;
 use tierdex::io::{exit_with_line, keep_ignored_signals, remove_on_out_of_memory};
 
 /// The action of a signal.
@@ -14,7 +14,7 @@ enum Action {
     /// Ends the process.
     Exit,
     /// Raises the stop flag; the operation cancels itself.
-    Raise(Stop),
+    Raise(StopSignal),
     /// Removes an unfinished file and ends the process.
     Remove(PathBuf),
 }
@@ -47,7 +47,7 @@ pub fn install_handler() -> Outcome {
 }
 
 /// Makes signals raise `stop` instead of ending the process, until the guard is dropped.
-pub fn raise_on_signal(stop: Stop) -> SignalGuard {
+pub fn raise_on_signal(stop: StopSignal) -> SignalGuard {
     *action() = Action::Raise(stop);
     SignalGuard(())
 }

@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use tierdex::ciff::{CiffReport, export, import};
-use tierdex::index::Stop;
+use tierdex::index::StopSignal;
 use tierdex::{Error, Index, IndexWriter, Merge, WriterOptions};
 
 /// Writes an index from an uncompressed CIFF file; `name` is the name of the file in messages.
@@ -26,7 +26,7 @@ pub fn _ciff_import<'py>(
     overwrite: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
     guard(py, || {
-        let (schema, stop) = (schema(py, fields, false)?, Stop::default());
+        let (schema, stop) = (schema(py, fields, false)?, StopSignal::default());
         let options = WriterOptions { stop: stop.clone(), ..WriterOptions::default() };
         let imported = wait::run(py, Some(&stop), move || {
             let mut input = File::open(&file).map_err(|error| os_error("open", &file, &error))?;
@@ -53,7 +53,7 @@ pub fn _ciff_export<'py>(
     file: PathBuf,
 ) -> PyResult<Bound<'py, PyDict>> {
     guard(py, || {
-        let stop = Stop::default();
+        let stop = StopSignal::default();
         let signal = stop.clone();
         let exported = wait::run(py, Some(&stop), move || {
             let failed = |what, error: &std::io::Error| os_error(what, &file, error);
@@ -70,7 +70,7 @@ pub fn _ciff_export<'py>(
 /// A file whose writes fail once `stop` is raised.
 struct StoppableFile {
     file: File,
-    stop: Stop,
+    stop: StopSignal,
 }
 
 impl Write for StoppableFile {

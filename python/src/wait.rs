@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
-use tierdex::index::Stop;
+use tierdex::index::StopSignal;
 
 /// Time between two checks for signals.
 pub const SIGNAL_CHECK: Duration = Duration::from_millis(50);
@@ -16,7 +16,7 @@ pub const SIGNAL_CHECK: Duration = Duration::from_millis(50);
 /// one, the work is left to end by itself.
 pub fn run<T: Send + 'static>(
     py: Python<'_>,
-    stop: Option<&Stop>,
+    stop: Option<&StopSignal>,
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> PyResult<T> {
     let (sender, receiver) = sync_channel(1);

@@ -21,7 +21,7 @@ use pyo3_arrow::ffi::ArrayReader;
 use pyo3_arrow::input::AnyArray;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use tierdex::index::Stop;
+use tierdex::index::StopSignal;
 use tierdex::{IndexWriter, WriterOptions};
 use tierdex_python_writer::{CommitOrder, Documents, End, Ticket};
 
@@ -60,7 +60,7 @@ impl Writer {
         wait_for: Duration,
         on_commit: OnCommit,
     ) -> PyResult<Writer> {
-        let options = WriterOptions { memory, stop: Stop::default() };
+        let options = WriterOptions { memory, stop: StopSignal::default() };
         let (stop, start) = (options.stop.clone(), Instant::now());
         let (bytes_max, thread) = wait::run(py, Some(&stop.clone()), move || {
             let writer = loop {

@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::thread::Builder;
 use std::time::{Duration, Instant};
-use tierdex::index::{Stop, ingest};
+use tierdex::index::{StopSignal, ingest};
 use tierdex::{IndexWriter, Merge};
 use tierdex_python_writer::{Task, WriterState};
 
@@ -36,7 +36,7 @@ pub struct WriterFailure {
 /// A writer that has a thread.
 pub struct WriterThread {
     shared: Arc<SharedState>,
-    stop: Stop,
+    stop: StopSignal,
 }
 
 struct SharedState {
@@ -74,7 +74,7 @@ impl WriterThread {
     }
 
     /// The stop signal of the engine's writer.
-    pub fn stop(&self) -> &Stop {
+    pub fn stop(&self) -> &StopSignal {
         &self.stop
     }
 }
@@ -118,7 +118,7 @@ impl SharedState {
     ///
     /// # Errors
     /// [`tierdex::Error::Interrupted`] when `stop` is raised: another thread of the analysis may have failed.
-    fn take(&self, stop: &Stop) -> tierdex::Result<Option<Piece>> {
+    fn take(&self, stop: &StopSignal) -> tierdex::Result<Option<Piece>> {
         loop {
             if let Poll::Ready(piece) = self.wait(SIGNAL_CHECK, State::next_piece) {
                 return Ok(piece);

@@ -5,7 +5,7 @@ use super::queries::{TermPools, Workload};
 use crate::{Error, Result};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tierdex::index::{Index, ListUse, SearchOptions, Stop};
+use tierdex::index::{Index, ListUse, SearchOptions, StopSignal};
 use tierdex::io::PosixDisk;
 
 /// Numbers of postings.
@@ -24,7 +24,7 @@ pub struct ExploredPostings {
 /// # Errors
 /// If the flags are invalid, or the index cannot be read or has too few terms; [`Error::Interrupted`] if
 /// `stop` is raised.
-pub fn explored(flags: &Flags, stop: &Stop) -> Result<ExploredPostings> {
+pub fn explored(flags: &Flags, stop: &StopSignal) -> Result<ExploredPostings> {
     flags.check()?;
     let workload = Workload::all(flags).first().copied();
     let workload = workload.ok_or_else(|| Error::Usage("the flags select no queries".to_string()))?;

@@ -43,7 +43,7 @@ use plan::RunPlan;
 use runner::CellRunner;
 use std::io::Write;
 use std::path::PathBuf;
-use tierdex::index::Stop;
+use tierdex::index::StopSignal;
 use tierdex::io::{Region, RegionKind};
 
 /// Measures the one cell that the flags select, on each of `indexes` at the same time: the index of the flags
@@ -57,7 +57,7 @@ pub fn measure(
     indexes: &[PathBuf],
     pinned: bool,
     launch: &Launch,
-    stop: &Stop,
+    stop: &StopSignal,
 ) -> Result<Option<Vec<CellRow>>> {
     flags.check()?;
     let plan = RunPlan::new(flags)?;
@@ -75,7 +75,7 @@ pub fn run(
     flags: &Flags,
     program: &str,
     launch: &Launch,
-    stop: &Stop,
+    stop: &StopSignal,
     out: &mut dyn Write,
 ) -> Result<CellRows> {
     flags.check()?;

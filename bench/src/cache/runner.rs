@@ -17,14 +17,14 @@ use crate::seek_disk::SeekDisk;
 use crate::{Error, Result};
 use std::path::{Path, PathBuf};
 use std::thread;
-use tierdex::index::Stop;
+use tierdex::index::StopSignal;
 
 /// The changed state of the machine during a run: control groups, throttles, read-ahead and huge pages.
 pub(super) struct CellRunner<'a> {
     flags: &'a Flags,
     plan: &'a RunPlan,
     launch: &'a Launch,
-    stop: &'a Stop,
+    stop: &'a StopSignal,
     parent: Option<CgroupParent>,
     throttled: ThrottledDevices,
     seek_disk: Option<SeekDisk>,
@@ -41,7 +41,7 @@ impl<'a> CellRunner<'a> {
         flags: &'a Flags,
         plan: &'a RunPlan,
         launch: &'a Launch,
-        stop: &'a Stop,
+        stop: &'a StopSignal,
         indexes: &[PathBuf],
     ) -> Result<CellRunner<'a>> {
         let parent = match (flags.no_group, launch) {
@@ -154,7 +154,7 @@ pub(super) fn run(
     flags: &Flags,
     plan: &RunPlan,
     launch: &Launch,
-    stop: &Stop,
+    stop: &StopSignal,
     report: &mut dyn FnMut(CellRow) -> Result<()>,
 ) -> Result<bool> {
     let runner = CellRunner::new(flags, plan, launch, stop, std::slice::from_ref(&flags.index))?;

@@ -12,7 +12,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 use tierdex::codec::Kernel;
-use tierdex::index::Stop;
+use tierdex::index::StopSignal;
 
 /// Where a cell runs.
 #[derive(Clone, Debug)]
@@ -50,7 +50,7 @@ impl Launch {
         &self,
         cell: &Cell,
         group: Option<&Cgroup>,
-        stop: &Stop,
+        stop: &StopSignal,
     ) -> Result<std::result::Result<CellMeasurement, String>> {
         match self {
             Launch::Process(program, arguments) => {
@@ -69,7 +69,7 @@ impl Launch {
         &self,
         cell: &Value,
         group: Option<&Cgroup>,
-        stop: &Stop,
+        stop: &StopSignal,
     ) -> Result<std::result::Result<CellMeasurement, String>> {
         match self {
             Launch::Process(program, arguments) => child(program, arguments, &cell.to_string(), group, stop),
@@ -86,7 +86,7 @@ fn child(
     arguments: &[String],
     cell: &str,
     group: Option<&Cgroup>,
-    stop: &Stop,
+    stop: &StopSignal,
 ) -> Result<std::result::Result<CellMeasurement, String>> {
     let failed = |what: &str, error: std::io::Error| Error::Failed(format!("cannot {what} a cell: {error}"));
     let mut command = Command::new(program);
@@ -116,7 +116,7 @@ fn child(
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Waits for a process; kills it when `stop` is raised.
-fn wait(child: &mut Child, stop: &Stop) -> std::io::Result<ExitStatus> {
+fn wait(child: &mut Child, stop: &StopSignal) -> std::io::Result<ExitStatus> {
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(status);

@@ -7,7 +7,7 @@ use super::index_lists::IndexLists;
 use super::list_group::{ListGroup, ValueKind};
 use super::synthetic;
 use crate::{Random, Result};
-use tierdex::index::Stop;
+use tierdex::index::StopSignal;
 
 /// Amount of data, and number of rounds.
 #[derive(Clone, Copy)]
@@ -38,7 +38,7 @@ pub(super) struct DataPlan {
 
 impl DataPlan {
     /// The groups that the flags select. Reads the lists of the index, if one is named.
-    pub(super) fn new(flags: &Flags, stop: &Stop) -> Result<DataPlan> {
+    pub(super) fn new(flags: &Flags, stop: &StopSignal) -> Result<DataPlan> {
         let scale = if flags.quick { QUICK } else { WHOLE };
         let read = |dir| IndexLists::read(dir, scale.index_ints, stop);
         let index = flags.index.as_deref().map(read).transpose()?;
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn groups_have_enough_values_of_their_length_class() {
-        let plan = DataPlan::new(&Flags { quick: true, ..Flags::default() }, &Stop::default()).unwrap();
+        let plan = DataPlan::new(&Flags { quick: true, ..Flags::default() }, &StopSignal::default()).unwrap();
         let mut seen = Vec::new();
         let mut check = |group: &ListGroup| {
             assert!(group.ints() >= plan.group_ints() as u64 && !group.lists.is_empty());

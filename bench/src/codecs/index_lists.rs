@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use tierdex::cursor::{NO_DOCUMENT, PostingsCursor};
-use tierdex::index::{Index, Stop};
+use tierdex::index::{Index, StopSignal};
 use tierdex::io::PosixDisk;
 use tierdex::segment::read::{FieldReader, TermInfo};
 
@@ -32,7 +32,7 @@ struct LengthClass {
 
 impl IndexLists {
     /// Reads lists with about `ints_max` documents in all, or fewer.
-    pub(super) fn read(dir: &Path, ints_max: u64, stop: &Stop) -> Result<IndexLists> {
+    pub(super) fn read(dir: &Path, ints_max: u64, stop: &StopSignal) -> Result<IndexLists> {
         let index = Index::open_on(Arc::new(PosixDisk::open(dir)?))?;
         let (mut terms, mut ints) = (0, 0);
         long_terms(&index, &mut |_, term| {

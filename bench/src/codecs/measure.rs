@@ -14,7 +14,7 @@ use super::list_group::ListGroup;
 use super::rows::CodecRow;
 use crate::{Error, Result};
 use std::time::Instant;
-use tierdex::index::Stop;
+use tierdex::index::StopSignal;
 
 /// The times of each round, in seconds.
 #[derive(Default)]
@@ -33,7 +33,7 @@ pub(super) fn group(
     contenders: &[Box<dyn Peer>],
     rounds: usize,
     buffers: &mut Buffers,
-    stop: &Stop,
+    stop: &StopSignal,
 ) -> Result<Vec<CodecRow>> {
     let contenders = contenders.iter().filter(|contender| contender.takes(group.kind));
     let mut entered = Vec::new();
@@ -122,7 +122,7 @@ mod tests {
             lists: vec![(1..=300).collect(), (5..=260).collect()],
         };
         let contenders: [Box<dyn Peer>; 1] = [Box::new(Plain { wrong })];
-        super::group(&group, &contenders, 3, &mut Buffers::new(), &Stop::default())
+        super::group(&group, &contenders, 3, &mut Buffers::new(), &StopSignal::default())
     }
 
     #[test]
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn a_raised_stop_signal_ends_the_run() {
         let group = ListGroup { dataset: "some", kind: ValueKind::Ids, k: None, lists: vec![vec![1]] };
-        let stop = Stop::default();
+        let stop = StopSignal::default();
         stop.raise();
         let contenders: [Box<dyn Peer>; 1] = [Box::new(super::super::own::Memcpy)];
         let result = super::group(&group, &contenders, 1, &mut Buffers::new(), &stop);

@@ -45,7 +45,7 @@ use crate::{Error, Result, output_dir, status};
 use data::DataPlan;
 use masked_vbyte::MaskedVbyte;
 use own::{MEMCPY, Memcpy};
-use tierdex::index::Stop;
+use tierdex::index::StopSignal;
 use turbopfor::TurboPfor;
 use turbovbyte::TurboVbyte;
 
@@ -54,7 +54,7 @@ use turbovbyte::TurboVbyte;
 /// # Errors
 /// If the flags name an unknown codec or kernel, if a round trip differs, or if the index or the output
 /// directory cannot be used; [`Error::Interrupted`] if `stop` is raised.
-pub fn run(flags: &Flags, peers: Vec<Box<dyn Peer>>, stop: &Stop) -> Result<Results> {
+pub fn run(flags: &Flags, peers: Vec<Box<dyn Peer>>, stop: &StopSignal) -> Result<Results> {
     let contenders = contenders(flags, peers)?;
     let plan = DataPlan::new(flags, stop)?;
     if let Some(dir) = &flags.out {

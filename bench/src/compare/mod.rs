@@ -23,7 +23,7 @@ use pair::{Builds, Pair};
 use serde_json::Value;
 use statistics::{Estimate, Verdict, geometric_mean_of_all};
 use std::io::{BufRead, Write};
-use tierdex::index::Stop;
+use tierdex::index::StopSignal;
 
 /// A cell and its pairs.
 struct ComparedCell {
@@ -53,7 +53,7 @@ const MEAN_WIDTH_MAX: f64 = 0.02;
 /// # Errors
 /// If a line is not a cell, a process fails, answers differ, or `stop` is raised; the table of the pairs so
 /// far is printed before.
-pub fn run(flags: &Flags, input: &mut dyn BufRead, stop: &Stop, out: &mut dyn Write) -> Result<()> {
+pub fn run(flags: &Flags, input: &mut dyn BufRead, stop: &StopSignal, out: &mut dyn Write) -> Result<()> {
     flags.check()?;
     let mut cells = read_cells(input)?;
     // Fails before the first measurement.
@@ -95,7 +95,7 @@ fn read_cells(input: &mut dyn BufRead) -> Result<Vec<ComparedCell>> {
 }
 
 /// Measures rounds of pairs until the intervals are narrow enough.
-fn measure(flags: &Flags, builds: &Builds, cells: &mut [ComparedCell], stop: &Stop) -> Result<()> {
+fn measure(flags: &Flags, builds: &Builds, cells: &mut [ComparedCell], stop: &StopSignal) -> Result<()> {
     for round in 0..flags.pairs_max {
         let all = round < flags.pairs || mean(cells).width() > MEAN_WIDTH_MAX;
         let mut measured = false;

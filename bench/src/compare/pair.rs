@@ -8,7 +8,7 @@ use crate::{Error, Result};
 use serde::Serialize;
 use serde_json::Value;
 use std::path::Path;
-use tierdex::index::Stop;
+use tierdex::index::StopSignal;
 
 /// The programs of both builds, and what their cells need.
 pub(super) struct Builds {
@@ -62,7 +62,7 @@ impl Builds {
         cell: &Cell,
         json: &Value,
         round: usize,
-        stop: &Stop,
+        stop: &StopSignal,
     ) -> Result<std::result::Result<Pair, String>> {
         let (a, b) = match round.is_multiple_of(2) {
             true => {
@@ -85,7 +85,7 @@ impl Builds {
         launch: &Launch,
         cell: &Cell,
         json: &Value,
-        stop: &Stop,
+        stop: &StopSignal,
     ) -> Result<std::result::Result<CellMeasurement, String>> {
         let group = self.groups.as_ref().zip(cell.limit);
         let group = group.map(|(groups, limit)| groups.create_limited(limit)).transpose()?;

@@ -12,7 +12,7 @@ use std::iter::Peekable;
 use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
 use tierdex::Result;
-use tierdex::index::Stop;
+use tierdex::index::StopSignal;
 
 /// Documents per window, for the longest lists first.
 const WINDOWS: [u32; 3] = [1 << 14, 1 << 17, 1 << 19];
@@ -27,7 +27,7 @@ const LISTS_MAX: usize = 1 << 15;
 pub(super) fn count(
     of: &Collection,
     threads: usize,
-    stop: &Stop,
+    stop: &StopSignal,
     progress: Progress<'_>,
 ) -> Result<Vec<u32>> {
     let mut lengths = vec![0; of.documents as usize];
@@ -57,7 +57,11 @@ pub(super) fn count(
 }
 
 /// Processes slices until none is left, and reports their postings.
-fn count_slices(parts: &Mutex<Vec<DocumentSlice<'_>>>, stop: &Stop, progress: Progress<'_>) -> Result<()> {
+fn count_slices(
+    parts: &Mutex<Vec<DocumentSlice<'_>>>,
+    stop: &StopSignal,
+    progress: Progress<'_>,
+) -> Result<()> {
     let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).pop();
     let mut done = 0;
     while let Some(mut part) = next() {
@@ -88,7 +92,7 @@ struct ListInProgress<'a> {
 }
 
 impl<'a> DocumentSlice<'a> {
-    fn count(&mut self, stop: &Stop, progress: Progress<'_>) -> Result<()> {
+    fn count(&mut self, stop: &StopSignal, progress: Progress<'_>) -> Result<()> {
         let mut steps = ProgressSteps::from(0);
         let mut tell = |made| steps.add(made, progress);
         let mut rank = 1;

@@ -24,7 +24,7 @@ use collection::ProgressSteps;
 use std::fmt::Write;
 use std::sync::Arc;
 use tierdex::Result;
-use tierdex::index::{IndexWriter, Merge, OpenMode, Stop, WriterOptions};
+use tierdex::index::{IndexWriter, Merge, OpenMode, StopSignal, WriterOptions};
 use tierdex::io::Disk;
 use tierdex::limits::MEMORY_MIN;
 
@@ -33,7 +33,7 @@ impl Collection {
     ///
     /// # Errors
     /// As [`Collection::write`], and if the directory has an index or the commit fails.
-    pub fn create(&self, disk: Arc<dyn Disk>, threads: usize, stop: &Stop) -> Result<()> {
+    pub fn create(&self, disk: Arc<dyn Disk>, threads: usize, stop: &StopSignal) -> Result<()> {
         let options = WriterOptions { memory: MEMORY_MIN, stop: stop.clone() };
         let mut writer = IndexWriter::open(disk, self.schema(), OpenMode::New, options)?;
         self.write(&mut writer, threads, &mut |_| ())?;

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, Scope};
-use tierdex::index::{EncodedPostings, ListEncoder, PIECE_POSTINGS, Stop};
+use tierdex::index::{EncodedPostings, ListEncoder, PIECE_POSTINGS, StopSignal};
 use tierdex::{Error, Result};
 
 /// Approximate number of postings of a job.
@@ -49,7 +49,7 @@ pub(super) fn start<'scope>(
     encoder: &ListEncoder<'scope>,
     threads: usize,
     scope: &'scope Scope<'scope, '_>,
-    stop: &Stop,
+    stop: &StopSignal,
 ) -> Result<ListPipeline> {
     let queued = QUEUED_PER_THREAD * threads.max(1);
     let (sender, jobs) = sync_channel(queued);
@@ -200,7 +200,7 @@ struct EncodeWorker<'a> {
 }
 
 impl<'a> EncodeWorker<'a> {
-    fn run(&mut self, queue: &Mutex<WorkQueue<'a>>, stop: &Stop) {
+    fn run(&mut self, queue: &Mutex<WorkQueue<'a>>, stop: &StopSignal) {
         while stop.check().is_ok() {
             let Some((job, result, batch)) = queue.lock().unwrap_or_else(PoisonError::into_inner).next()
             else {

@@ -5,7 +5,7 @@ use crate::intersection::ReaderThreads;
 use crate::{Error, Result};
 use clap::Args;
 use std::path::{Path, PathBuf};
-use tierdex::index::Stop;
+use tierdex::index::StopSignal;
 use tierdex::io::{EngineOptions, Size};
 
 /// Flags of the experiment.
@@ -142,7 +142,7 @@ impl Flags {
             region: self.region.parse().map_err(|error| Error::Usage(format!("--region: {error}")))?,
             limit: self.limit,
             seed: self.seed,
-            stop: Stop::default(),
+            stop: StopSignal::default(),
         })
     }
 

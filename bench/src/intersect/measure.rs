@@ -8,7 +8,7 @@ use super::settings::Settings;
 use crate::intersection::{Algorithm, PagedList, ReadStats};
 use crate::{Error, Result, status};
 use std::time::Instant;
-use tierdex::index::Stop;
+use tierdex::index::StopSignal;
 
 /// A point of a sweep.
 pub(super) struct SweepPoint<'a> {
@@ -68,7 +68,7 @@ fn round(
     runner: &mut IntersectionRunner,
     point: &SweepPoint<'_>,
     algorithm: Algorithm,
-    stop: &Stop,
+    stop: &StopSignal,
 ) -> Result<Round> {
     let mut reads = ReadStats::default();
     let (mut seconds, cpu) = (0.0, cpu_seconds());

@@ -30,7 +30,7 @@ pub use row::SweepRow;
 
 use crate::{Result, output_dir, status};
 use settings::Settings;
-use tierdex::index::Stop;
+use tierdex::index::StopSignal;
 use work_dir::WorkDir;
 
 /// Runs the sweeps that the flags select.
@@ -38,7 +38,7 @@ use work_dir::WorkDir;
 /// # Errors
 /// If a flag is invalid, if an intersection is wrong, or if a file cannot be written or read;
 /// [`Error::Interrupted`](crate::Error::Interrupted) if `stop` is raised.
-pub fn run(flags: &Flags, stop: &Stop) -> Result<Results> {
+pub fn run(flags: &Flags, stop: &StopSignal) -> Result<Results> {
     let settings = Settings { stop: stop.clone(), ..flags.settings()? };
     if let Some(dir) = &flags.out {
         output_dir::make(dir)?;

@@ -1,7 +1,7 @@
 //! The settings of a run: checked values of the flags, and the sweeps.
 
 use tierdex::codec::Codec;
-use tierdex::index::Stop;
+use tierdex::index::StopSignal;
 use tierdex::io::RegionKind;
 
 /// The parsed and checked flags.
@@ -23,7 +23,7 @@ pub(super) struct Settings {
     pub(super) limit: usize,
     pub(super) seed: u64,
     /// Checked before each measurement.
-    pub(super) stop: Stop,
+    pub(super) stop: StopSignal,
 }
 
 /// The parameter that a sweep varies.

@@ -9,7 +9,7 @@ use crate::{Error, Result};
 use std::fs;
 use std::path::PathBuf;
 use tierdex::codec::Codec;
-use tierdex::index::Stop;
+use tierdex::index::StopSignal;
 use tierdex::io::{Disk, PosixDisk};
 
 /// A directory of this run, removed when it is dropped.
@@ -20,11 +20,11 @@ pub(super) struct WorkDir {
     seek_disk: Option<(PosixDisk, SeekDisk)>,
     /// The limited bandwidth of this process, which ends first.
     _throttle: Option<(Membership, Throttle)>,
-    stop: Stop,
+    stop: StopSignal,
 }
 
 impl WorkDir {
-    pub(super) fn new(flags: &Flags, stop: &Stop) -> Result<WorkDir> {
+    pub(super) fn new(flags: &Flags, stop: &StopSignal) -> Result<WorkDir> {
         let parent = flags.work.clone().or_else(|| flags.out.clone()).unwrap_or_else(std::env::temp_dir);
         let path = parent.join(format!("tierdex-lists-{}", std::process::id()));
         fs::create_dir_all(&parent).and_then(|()| fs::create_dir(&path)).map_err(|error| {

@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tierdex::codec::Codec;
-use tierdex::index::Stop;
+use tierdex::index::StopSignal;
 use tierdex::io::{FORMAT_VERSION, PosixDisk};
 
 /// Settings of cells that describe an index.
@@ -133,7 +133,7 @@ impl DataSets {
     ///
     /// # Errors
     /// If the index cannot be written.
-    pub(super) fn make(&self, spec: &IndexSpec, stop: &Stop) -> Result<()> {
+    pub(super) fn make(&self, spec: &IndexSpec, stop: &StopSignal) -> Result<()> {
         let path = self.path(spec);
         if path.exists() {
             return Ok(());
@@ -169,7 +169,7 @@ impl DataSets {
     ///
     /// # Errors
     /// If a copy cannot be written; [`Error::Interrupted`] if `stop` is raised.
-    pub(super) fn copies(&self, spec: &IndexSpec, count: usize, stop: &Stop) -> Result<Vec<PathBuf>> {
+    pub(super) fn copies(&self, spec: &IndexSpec, count: usize, stop: &StopSignal) -> Result<Vec<PathBuf>> {
         let original = self.path(spec);
         let mut all = vec![original.clone()];
         for number in 2..=count {
@@ -226,7 +226,7 @@ fn rename(part: &Path, path: &Path) -> Result<()> {
         .map_err(|error| Error::Failed(format!("cannot rename {}: {error}", part.display())))
 }
 
-fn copy_files(from: &Path, to: &Path, stop: &Stop) -> Result<()> {
+fn copy_files(from: &Path, to: &Path, stop: &StopSignal) -> Result<()> {
     let failed = |error: std::io::Error| {
         Error::Failed(format!("cannot copy {} to {}: {error}", from.display(), to.display()))
     };
@@ -257,12 +257,12 @@ mod tests {
         let spec = spec("raw");
         // The rest of an interrupted run.
         fs::create_dir(data.path(&spec).with_extension("part")).unwrap();
-        data.make(&spec, &Stop::default()).unwrap();
+        data.make(&spec, &StopSignal::default()).unwrap();
         let written = || fs::metadata(data.path(&spec)).unwrap().modified().unwrap();
         let before = written();
-        data.make(&spec, &Stop::default()).unwrap();
+        data.make(&spec, &StopSignal::default()).unwrap();
         assert_eq!(written(), before);
-        let copies = data.copies(&spec, 3, &Stop::default()).unwrap();
+        let copies = data.copies(&spec, 3, &StopSignal::default()).unwrap();
         let files = |dir: &Path| fs::read_dir(dir).unwrap().count();
         assert!(copies.len() == 3 && copies.iter().all(|copy| files(copy) == files(&copies[0])));
     }

@@ -49,7 +49,7 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hasher};
 use std::io::Write;
 use store::ResultStore;
-use tierdex::index::Stop;
+use tierdex::index::StopSignal;
 
 /// Read-ahead of the device in kilobytes: the default of Linux. Some devices of virtual machines have 8 MB,
 /// with which the modes that read through the page cache evict what they need.
@@ -107,7 +107,7 @@ fn unmeasurable(figure: Figure<'_>, missing: &Missing) -> Result<Option<String>>
 /// # Errors
 /// If a flag is wrong, a definition is malformed, a file cannot be written, answers differ or cells fail;
 /// [`Error::Interrupted`] if `stop` was raised, after the reports of what was measured are written.
-pub fn run(flags: &Flags, launch: &Launch, stop: &Stop, out: &mut dyn Write) -> Result<()> {
+pub fn run(flags: &Flags, launch: &Launch, stop: &StopSignal, out: &mut dyn Write) -> Result<()> {
     run_definitions(Registry::new()?, flags, launch, stop, out)
 }
 
@@ -115,7 +115,7 @@ fn run_definitions(
     mut registry: Registry,
     flags: &Flags,
     launch: &Launch,
-    stop: &Stop,
+    stop: &StopSignal,
     out: &mut dyn Write,
 ) -> Result<()> {
     if flags.callgrind {
@@ -308,7 +308,7 @@ mod tests {
         flags: Flags,
     }
 
-    fn run_in(dir: &Path, line: &str, stop: &Stop) -> (Result<()>, String) {
+    fn run_in(dir: &Path, line: &str, stop: &StopSignal) -> (Result<()>, String) {
         let dir = dir.to_str().unwrap();
         let words = ["paper", "--out", dir, "--no-group", "--region", "dram"].into_iter();
         let flags = Line::try_parse_from(words.chain(line.split_whitespace())).unwrap().flags;
@@ -325,7 +325,7 @@ mod tests {
     #[test]
     fn reports_say_what_agrees_what_differs_and_what_was_not_measured() {
         let dir = tempfile::tempdir().unwrap();
-        let (result, out) = run_in(dir.path(), "all --scale small", &Stop::default());
+        let (result, out) = run_in(dir.path(), "all --scale small", &StopSignal::default());
         result.unwrap();
         // Two codecs, two rounds: one cell of sizes and two of rates; the other cells are not possible.
         assert_eq!(out.lines().filter(|line| line.contains(" left: ")).count(), 2 * 2 * 3, "{out}");
@@ -364,7 +364,7 @@ mod tests {
     fn an_emulated_tier_is_labelled() {
         let dir = tempfile::tempdir().unwrap();
         let (result, out) =
-            run_in(dir.path(), "test/fig-2 --scale small --slow-tier 5,100", &Stop::default());
+            run_in(dir.path(), "test/fig-2 --scale small --slow-tier 5,100", &StopSignal::default());
         result.unwrap();
         assert!(out.contains("keep-in=tier"), "{out}");
         let report = read(dir.path(), "test/fig-2/report.md");
@@ -378,11 +378,11 @@ mod tests {
     #[test]
     fn an_interrupted_run_continues_with_the_cells_that_are_missing() {
         let dir = tempfile::tempdir().unwrap();
-        let stop = Stop::default();
+        let stop = StopSignal::default();
         stop.raise();
         let (result, _) = run_in(dir.path(), "test/table-1 --scale small", &stop);
         assert!(matches!(result, Err(Error::Interrupted)));
-        run_in(dir.path(), "test/table-1 --scale small", &Stop::default()).0.unwrap();
+        run_in(dir.path(), "test/table-1 --scale small", &StopSignal::default()).0.unwrap();
         let cells = read(dir.path(), "cells.jsonl");
         assert_eq!(cells.lines().count(), 1 + 2 * 2);
         // As if the run had been stopped after the second cell.
@@ -391,10 +391,10 @@ mod tests {
         run_in(dir.path(), "test/table-1 --scale small", &stop).0.unwrap_err();
         let summary = read(dir.path(), "summary.md");
         assert!(summary.contains("The run was stopped: 2 cells have fewer rounds"), "{summary}");
-        let (result, out) = run_in(dir.path(), "test --scale small", &Stop::default());
+        let (result, out) = run_in(dir.path(), "test --scale small", &StopSignal::default());
         result.unwrap();
         assert!(out.starts_with("1/10 "), "{out}");
-        let again = run_in(dir.path(), "test --scale small", &Stop::default()).1;
+        let again = run_in(dir.path(), "test --scale small", &StopSignal::default()).1;
         assert!(again.lines().all(|line| !line.contains(" left: ")), "{again}");
         assert!(!read(dir.path(), "summary.md").contains("The run was stopped"));
     }
@@ -402,9 +402,9 @@ mod tests {
     #[test]
     fn wrong_names_and_missing_flags_are_usage_errors() {
         let dir = tempfile::tempdir().unwrap();
-        let result = run_in(dir.path(), "test/fig-9 --scale small", &Stop::default()).0;
+        let result = run_in(dir.path(), "test/fig-9 --scale small", &StopSignal::default()).0;
         assert!(matches!(result, Err(Error::Usage(message)) if message.contains("`test/fig-9`")));
-        let result = run_in(dir.path(), "all --scale small --tier numa:9999", &Stop::default()).0;
+        let result = run_in(dir.path(), "all --scale small --tier numa:9999", &StopSignal::default()).0;
         assert!(matches!(result, Err(Error::Failed(message)) if message.contains("there is no node 9999")));
         assert!(!dir.path().join("small").exists());
         for wrong in ["", "all", "all --scale tiny", "--scale small"] {

@@ -23,7 +23,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 use tierdex::cache::PolicyKind;
 use tierdex::engine::{Engine, EngineOptions, MetaTier, SearchRequest};
-use tierdex::index::{Index, SearchHit, Stop};
+use tierdex::index::{Index, SearchHit, StopSignal};
 use tierdex::io::{PAGE, RegionKind, Size};
 use tierdex::query::Query;
 pub use workload::Workload;
@@ -75,7 +75,7 @@ struct PolicyFigures {
 /// # Errors
 /// If flags are invalid, if the queries or the index cannot be read, after an interruption, or if output
 /// fails.
-pub fn run(index: &Index, flags: &Flags, stop: &Stop, out: &mut dyn Write) -> Result<()> {
+pub fn run(index: &Index, flags: &Flags, stop: &StopSignal, out: &mut dyn Write) -> Result<()> {
     if let Some(ratio) = flags.ratios.iter().find(|ratio| !(0.01..=100.0).contains(*ratio)) {
         return Err(Error::Usage(format!("--ratios {ratio}: a ratio lies between 0.01 and 100")));
     }
@@ -147,7 +147,7 @@ fn postings_bytes(field: &tierdex::segment::read::FieldReader) -> u64 {
 struct PolicyRun<'a> {
     index: &'a Index,
     flags: &'a Flags,
-    stop: &'a Stop,
+    stop: &'a StopSignal,
     set: &'a [Query],
 }
 

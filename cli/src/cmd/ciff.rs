@@ -12,7 +12,7 @@ use std::io::{Write, copy, stdout};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use tierdex::ciff::{CiffReport, export, import};
-use tierdex::index::{Manifest, Merge, Stop, WriterOptions};
+use tierdex::index::{Manifest, Merge, StopSignal, WriterOptions};
 use tierdex::limits::TERM_BYTES_MAX;
 
 #[derive(Args)]
@@ -86,7 +86,7 @@ fn run_import(arguments: &ImportArguments) -> Outcome {
     let disk = commit.disk(&arguments.out)?;
     let is_first = Manifest::newest(disk.as_ref())?.is_none();
     let mut imported = || -> Outcome<CiffReport> {
-        let stop = Stop::default();
+        let stop = StopSignal::default();
         let _watched = interrupt::raise_on_signal(stop.clone());
         let options = WriterOptions { stop, ..WriterOptions::default() };
         let mut writer = open::writer(disk.clone(), &schema, mode, &options, commit.wait())?;

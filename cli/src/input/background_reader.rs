@@ -7,7 +7,7 @@
 use std::io::{self, Cursor, Read};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
-use tierdex::index::Stop;
+use tierdex::index::StopSignal;
 
 /// Size of a read, in bytes.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -19,14 +19,14 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 pub(super) struct BackgroundReader {
     chunks: Receiver<io::Result<Vec<u8>>>,
     chunk: Cursor<Vec<u8>>,
-    stop: Stop,
+    stop: StopSignal,
 }
 
 impl BackgroundReader {
     /// Opens the stream with `open` on the background thread, as opening may block too.
     pub fn new<R: Read>(
         open: impl FnOnce() -> io::Result<R> + Send + 'static,
-        stop: Stop,
+        stop: StopSignal,
     ) -> BackgroundReader {
         let (sender, chunks) = sync_channel(2);
         let thread_sender = sender.clone();
@@ -88,16 +88,18 @@ mod tests {
         let bytes: Vec<u8> = (0..1_000_000u32).map(|i| i as u8).collect();
         let expected = bytes.clone();
         let mut out = Vec::new();
-        BackgroundReader::new(move || Ok(Cursor::new(bytes)), Stop::default()).read_to_end(&mut out).unwrap();
+        BackgroundReader::new(move || Ok(Cursor::new(bytes)), StopSignal::default())
+            .read_to_end(&mut out)
+            .unwrap();
         assert!(out == expected);
 
         let (reader, writer) = io::pipe().unwrap();
-        let stop = Stop::default();
+        let stop = StopSignal::default();
         stop.raise();
         assert!(BackgroundReader::new(move || Ok(reader), stop).read_to_end(&mut out).is_err());
         drop(writer);
 
         let failing = || Err::<io::Empty, _>(io::Error::other("no"));
-        assert!(BackgroundReader::new(failing, Stop::default()).read_to_end(&mut out).is_err());
+        assert!(BackgroundReader::new(failing, StopSignal::default()).read_to_end(&mut out).is_err());
     }
 }

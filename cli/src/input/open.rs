@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tierdex::index::Stop;
+use tierdex::index::StopSignal;
 
 /// Size of a read of compressed bytes.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -70,7 +70,11 @@ pub struct OpenInput {
 
 impl OpenInput {
     /// Opens an input. `consumed` counts its compressed bytes. Reads fail once `stop` is raised.
-    pub(super) fn open(file: &InputFile, consumed: &Arc<AtomicU64>, stop: &Stop) -> io::Result<OpenInput> {
+    pub(super) fn open(
+        file: &InputFile,
+        consumed: &Arc<AtomicU64>,
+        stop: &StopSignal,
+    ) -> io::Result<OpenInput> {
         let raw: Box<dyn Read + Send> = match &file.location {
             InputLocation::StandardInput => Box::new(BackgroundReader::new(|| Ok(io::stdin()), stop.clone())),
             InputLocation::Path(path) if file.size.is_none() => {
@@ -155,7 +159,7 @@ impl Read for ErrorOnce {
 /// Fails once the stop flag is raised: a line may be endless.
 struct StoppableReader<R> {
     reader: R,
-    stop: Stop,
+    stop: StopSignal,
 }
 
 impl<R: Read> Read for StoppableReader<R> {

@@ -19,7 +19,7 @@ use super::walk::{self, InputEntry, InputFile, InputLocation, SkippedEntries};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tierdex::index::Stop;
+use tierdex::index::StopSignal;
 
 /// The inputs as a sequence of chunks.
 pub struct InputSource {
@@ -42,7 +42,7 @@ pub struct InputSource {
     report: ChunkReport,
     /// Whether reports list all problems.
     list_all: bool,
-    stop: Stop,
+    stop: StopSignal,
 }
 
 impl InputSource {
@@ -79,7 +79,7 @@ impl InputSource {
             batch: TextFileBatch::default(),
             report: ChunkReport { list_all: options.list_all, ..ChunkReport::default() },
             list_all: options.list_all,
-            stop: Stop::default(),
+            stop: StopSignal::default(),
         })
     }
 
@@ -94,7 +94,7 @@ impl InputSource {
     }
 
     /// Makes reads fail once `stop` is raised.
-    pub fn stop_on(&mut self, stop: Stop) {
+    pub fn stop_on(&mut self, stop: StopSignal) {
         self.stop = stop;
     }
 

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tierdex::index::{
-    EncodedPostings, Index, IndexWriter, ListsBuilder, Merge, OpenMode, PIECE_POSTINGS, Stop, WriterOptions,
-    check,
+    EncodedPostings, Index, IndexWriter, ListsBuilder, Merge, OpenMode, PIECE_POSTINGS, StopSignal,
+    WriterOptions, check,
 };
 use tierdex::io::{Disk, MemDisk};
 use tierdex::schema::{Field, NormKind, Schema, Source};
@@ -21,7 +21,7 @@ fn schema(norms: NormKind) -> Schema {
     Schema { fields: vec![Field { norms, ..Field::new("text", Source::Text) }], stored: false }
 }
 
-fn writer(disk: &MemDisk, schema: Schema, stop: &Stop) -> IndexWriter {
+fn writer(disk: &MemDisk, schema: Schema, stop: &StopSignal) -> IndexWriter {
     let options = WriterOptions { stop: stop.clone(), ..WriterOptions::default() };
     IndexWriter::open(Arc::new(disk.clone()), schema, OpenMode::New, options).unwrap()
 }
@@ -84,7 +84,7 @@ fn give_encoded(lists: &Lists, builder: &mut ListsBuilder<'_, '_>, mixed: &str) 
 
 fn by_text(texts: &[Vec<u8>], norms: NormKind) -> MemDisk {
     let disk = MemDisk::new();
-    let mut writer = writer(&disk, schema(norms), &Stop::default());
+    let mut writer = writer(&disk, schema(norms), &StopSignal::default());
     for (number, words) in texts.iter().enumerate() {
         let words: Vec<String> = words.iter().map(|word| format!("w{word}")).collect();
         writer.add(&number.to_string(), "", &words.join(" ")).unwrap();
@@ -96,7 +96,7 @@ fn by_text(texts: &[Vec<u8>], norms: NormKind) -> MemDisk {
 fn by_lists(texts: &[Vec<u8>], norms: NormKind, piece: usize) -> MemDisk {
     let disk = MemDisk::new();
     let (lengths, lists) = lists_of(texts);
-    let mut writer = writer(&disk, schema(norms), &Stop::default());
+    let mut writer = writer(&disk, schema(norms), &StopSignal::default());
     let number = |document: u32, id: &mut String| id.push_str(&document.to_string());
     writer.import(lengths, number, |builder| give(&lists, builder, piece)).unwrap();
     writer.commit(Merge::Keep).unwrap();
@@ -136,7 +136,7 @@ fn separately_encoded_pieces_give_the_same_bytes() {
     }
     let written = |give: &dyn Fn(&mut ListsBuilder<'_, '_>) -> Result<()>| {
         let disk = MemDisk::new();
-        let mut writer = writer(&disk, schema(NormKind::Byte), &Stop::default());
+        let mut writer = writer(&disk, schema(NormKind::Byte), &StopSignal::default());
         writer.import(lengths.clone(), |_, id| id.push('x'), |builder| give(builder)).unwrap();
         writer.commit(Merge::Keep).unwrap();
         assert!(check(&disk).unwrap().problems.is_empty());
@@ -155,7 +155,7 @@ fn pieces_out_of_order_are_rejected() {
     // Ranges of documents, each with the claimed previous document.
     let attempt = |pieces: &[(std::ops::Range<usize>, Option<u32>)]| {
         let disk = MemDisk::new();
-        let mut writer = writer(&disk, schema(NormKind::Byte), &Stop::default());
+        let mut writer = writer(&disk, schema(NormKind::Byte), &StopSignal::default());
         let number = |_, id: &mut String| id.push('x');
         let imported = writer.import(ones.clone(), number, |builder| {
             let (mut encoder, mut encoded) = (builder.encoder(), EncodedPostings::default());
@@ -190,7 +190,7 @@ fn pieces_out_of_order_are_rejected() {
 #[test]
 fn imported_documents_follow_those_that_were_added() {
     let disk = MemDisk::new();
-    let mut writer = writer(&disk, schema(NormKind::Byte), &Stop::default());
+    let mut writer = writer(&disk, schema(NormKind::Byte), &StopSignal::default());
     writer.add("text", "", "cat dog").unwrap();
     let lengths = vec![3, 1];
     let number = |document: u32, id: &mut String| id.push_str(&format!("list-{document}"));
@@ -212,7 +212,7 @@ fn rejection(
     body: impl FnOnce(&mut ListsBuilder<'_, '_>) -> Result<()>,
 ) -> Error {
     let disk = MemDisk::new();
-    let mut writer = writer(&disk, schema, &Stop::default());
+    let mut writer = writer(&disk, schema, &StopSignal::default());
     let error = writer.import(lengths.to_vec(), |_, id| id.push('x'), body).unwrap_err();
     assert!(writer.commit(Merge::Keep).is_err(), "the writer has stopped");
     drop(writer);
@@ -303,7 +303,7 @@ fn unsupported_imports_are_rejected() {
 fn a_stop_and_a_full_disk_leave_no_files() {
     let texts: Vec<Vec<u8>> = (0..2000).map(|at| vec![at as u8, (at / 7) as u8]).collect();
     let (lengths, lists) = lists_of(&texts);
-    let attempt = |disk: &MemDisk, stop: &Stop, raise_at: usize| {
+    let attempt = |disk: &MemDisk, stop: &StopSignal, raise_at: usize| {
         let mut writer = writer(disk, schema(NormKind::Byte), stop);
         let mut terms = lists.iter().enumerate();
         let imported = writer.import(
@@ -321,14 +321,14 @@ fn a_stop_and_a_full_disk_leave_no_files() {
         imported.and_then(|()| writer.commit(Merge::Keep))
     };
     let disk = MemDisk::new();
-    assert!(matches!(attempt(&disk, &Stop::default(), 100), Err(Error::Interrupted)));
+    assert!(matches!(attempt(&disk, &StopSignal::default(), 100), Err(Error::Interrupted)));
     assert!(files(&disk).is_empty() && Index::open_on(Arc::new(disk)).is_err());
     let whole = MemDisk::new();
-    attempt(&whole, &Stop::default(), usize::MAX).unwrap();
+    attempt(&whole, &StopSignal::default(), usize::MAX).unwrap();
     let bytes: usize = files(&whole).values().map(Vec::len).sum();
     for capacity in (0..bytes).step_by(bytes / 20) {
         let disk = MemDisk::with_capacity(capacity as u64);
-        let error = attempt(&disk, &Stop::default(), usize::MAX).unwrap_err();
+        let error = attempt(&disk, &StopSignal::default(), usize::MAX).unwrap_err();
         assert!(error.to_string().contains("full"), "{error}");
         assert!(Index::open_on(Arc::new(disk)).err().unwrap().to_string().contains("holds no tierdex index"));
     }

@@ -12,7 +12,7 @@ mod streamvbytes;
 use clap::Parser;
 use std::io::stdout;
 use std::process::ExitCode;
-use tierdex::index::Stop;
+use tierdex::index::StopSignal;
 use tierdex_bench::codecs::{self, Flags, Peer};
 use tierdex_bench::{Error, Result};
 
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
 }
 
 fn run(flags: &Flags) -> Result<()> {
-    let results = codecs::run(flags, peers(), &Stop::default())?;
+    let results = codecs::run(flags, peers(), &StopSignal::default())?;
     let more = ratios::sections(results.rows(), &flags.kernels()?);
     results.save("cargo run --release --", &more)?;
     results.print(&mut stdout(), &more)

@@ -2,13 +2,13 @@
 
 use super::super::data::DataSets;
 use crate::cell::Launch;
-use tierdex::index::Stop;
+use tierdex::index::StopSignal;
 
 /// State shared by all measurements of a run.
 pub(in super::super) struct Context<'a> {
     pub(in super::super) data: &'a DataSets,
     pub(in super::super) launch: &'a Launch,
-    pub(in super::super) stop: &'a Stop,
+    pub(in super::super) stop: &'a StopSignal,
     /// Memory region of caches.
     pub(in super::super) region: String,
     /// Memory region of the second tier, if there is one.

@@ -10,7 +10,7 @@
 use super::wire::{BYTES, FIXED64, ReadSeek, VARINT, WireReader};
 use super::{CiffReport, MISSING_TOKENS};
 use crate::error::{Error, Result};
-use crate::index::{IndexWriter, ListBuilder, ListsBuilder, Stop, check_id};
+use crate::index::{IndexWriter, ListBuilder, ListsBuilder, StopSignal, check_id};
 use crate::limits::{FIELD_TOKENS_MAX, ID_BYTES_MAX, TERM_BYTES_MAX};
 use crate::schema::Analysis;
 use crate::text::Analyzer;
@@ -103,7 +103,7 @@ impl FoundList {
     }
 }
 
-fn survey(reader: &mut WireReader<'_>, stop: &Stop) -> Result<Survey> {
+fn survey(reader: &mut WireReader<'_>, stop: &StopSignal) -> Result<Survey> {
     let mut report = CiffReport::default();
     let header = read_header(reader, &mut report)?;
     // A record has at least one byte, so that the size of the file bounds memory.

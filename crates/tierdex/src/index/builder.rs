@@ -2,7 +2,7 @@
 //! memory until the segment is full, and are then merged term by term.
 
 use super::batch::SealedBatch;
-use super::stop::Stop;
+use super::stop::StopSignal;
 use crate::bytes::prefix_key;
 use crate::error::Result;
 use crate::limits::DOCUMENTS_MAX;
@@ -73,7 +73,7 @@ impl SegmentBuilder {
     }
 
     /// Writes all files of the segment.
-    pub(super) fn finish(self, disk: &dyn Disk, schema: &Schema, stop: &Stop) -> Result<SegmentMeta> {
+    pub(super) fn finish(self, disk: &dyn Disk, schema: &Schema, stop: &StopSignal) -> Result<SegmentMeta> {
         let mut meta =
             SegmentMeta { id: self.id, documents: self.documents, fields: Vec::new(), files: Vec::new() };
         for (number, (field, runs)) in schema.fields.iter().zip(self.runs).enumerate() {
@@ -140,7 +140,12 @@ impl PartialEq for RunHead<'_> {
 impl Eq for RunHead<'_> {}
 
 /// Merges runs of adjacent document ranges, term by term.
-fn merge_runs(runs: &[SortedRun], bases: &[u32], writer: &mut FieldWriter<'_>, stop: &Stop) -> Result<()> {
+fn merge_runs(
+    runs: &[SortedRun],
+    bases: &[u32],
+    writer: &mut FieldWriter<'_>,
+    stop: &StopSignal,
+) -> Result<()> {
     let heads = runs.iter().enumerate().filter_map(|(run, of)| RunHead::new(run, of.cursor()));
     let mut heads: BinaryHeap<_> = heads.collect();
     let mut same: Vec<(u32, RunTerm<'_>)> = Vec::new();

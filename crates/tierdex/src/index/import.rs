@@ -3,7 +3,7 @@
 //! *Input*: document lengths, ids, and terms in order, each with its posting list. *Output*: the files of a
 //! segment. Lengths come first: the block max scores of each list depend on them.
 
-use super::stop::Stop;
+use super::stop::StopSignal;
 use crate::error::{Error, Result};
 use crate::limits::{BLOCK, FIELD_TOKENS_MAX, ID_BYTES_MAX, SUPERBLOCK, TERM_BYTES_MAX};
 use crate::schema::Schema;
@@ -22,7 +22,7 @@ pub struct ListsBuilder<'w, 'a> {
     documents: usize,
     last: Vec<u8>,
     tokens: u64,
-    stop: &'w Stop,
+    stop: &'w StopSignal,
 }
 
 /// Appends the postings of one term, in any number of pieces.
@@ -33,7 +33,7 @@ pub struct ListBuilder<'l, 'w, 'a> {
     /// Smallest document that may follow.
     next: u64,
     tokens: u64,
-    stop: &'l Stop,
+    stop: &'l StopSignal,
 }
 
 /// Encodes pieces of lists independently of the writer, so that several threads can encode.
@@ -72,7 +72,7 @@ pub(super) struct ImportTarget<'a> {
     pub(super) disk: &'a dyn Disk,
     pub(super) schema: &'a Schema,
     pub(super) segment: u64,
-    pub(super) stop: &'a Stop,
+    pub(super) stop: &'a StopSignal,
 }
 
 impl<'a> ListsBuilder<'_, 'a> {

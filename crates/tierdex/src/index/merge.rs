@@ -2,7 +2,7 @@
 //! bytes as if its documents had been flushed together.
 
 use super::segment_terms::SegmentTerms;
-use super::stop::Stop;
+use super::stop::StopSignal;
 use crate::cursor::{NO_DOCUMENT, PostingsCursor};
 use crate::error::Result;
 use crate::limits::DOCUMENTS_MAX;
@@ -19,7 +19,7 @@ pub(super) fn merge(
     schema: &Schema,
     inputs: &[Segment],
     id: u64,
-    stop: &Stop,
+    stop: &StopSignal,
 ) -> Result<SegmentMeta> {
     let documents: u64 = inputs.iter().map(|input| u64::from(input.documents())).sum();
     if documents > DOCUMENTS_MAX {
@@ -68,7 +68,7 @@ fn merge_stored(
     disk: &dyn Disk,
     inputs: &[Segment],
     id: u64,
-    stop: &Stop,
+    stop: &StopSignal,
 ) -> Result<crate::segment::layout::FileMeta> {
     let mut writer = StoredWriter::create(disk, id)?;
     for stored in inputs.iter().filter_map(Segment::stored) {
@@ -85,7 +85,7 @@ fn merge_terms(
     fields: &[&FieldReader],
     positions: bool,
     writer: &mut FieldWriter<'_>,
-    stop: &Stop,
+    stop: &StopSignal,
 ) -> Result<()> {
     let mut inputs = SegmentTerms::open(fields.iter().copied())?;
     loop {

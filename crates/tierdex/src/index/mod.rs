@@ -44,5 +44,5 @@ pub use recovery::OpenMode;
 pub use searcher::{HitIds, SearchHit, SearchOptions, SearchResult, Searcher};
 pub(crate) use searcher::{IDS_BYTES, PartialResult, result_ids_bytes};
 pub(crate) use segment_terms::SegmentTerms;
-pub use stop::Stop;
+pub use stop::StopSignal;
 pub use writer::{IndexWriter, Merge, WriterOptions};

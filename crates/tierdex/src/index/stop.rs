@@ -7,15 +7,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// A stop signal, which clones share. Another thread raises it; a writer checks it at each batch and each
 /// term.
 #[derive(Clone, Debug, Default)]
-pub struct Stop {
+pub struct StopSignal {
     raised: Arc<AtomicBool>,
-    parent: Option<Arc<Stop>>,
+    parent: Option<Arc<StopSignal>>,
 }
 
-impl Stop {
+impl StopSignal {
     /// A signal that is raised with this one, and can be raised without it.
-    pub(super) fn child(&self) -> Stop {
-        Stop { raised: Arc::default(), parent: Some(Arc::new(self.clone())) }
+    pub(super) fn child(&self) -> StopSignal {
+        StopSignal { raised: Arc::default(), parent: Some(Arc::new(self.clone())) }
     }
 
     /// Raises the signal.

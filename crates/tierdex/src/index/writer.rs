@@ -7,7 +7,7 @@ use super::import::{ImportTarget, ListsBuilder, import};
 use super::manifest::{LOCK, Manifest};
 use super::merge::merge;
 use super::recovery::{self, OpenMode};
-use super::stop::Stop;
+use super::stop::StopSignal;
 use crate::error::{Error, Result};
 use crate::limits::{
     BATCH_BYTES, DOCUMENT_BYTES_MAX, DOCUMENTS_MAX, MEMORY_MIN, MERGE_FAN_IN, SEGMENTS_KEPT_MAX,
@@ -44,12 +44,12 @@ pub struct WriterOptions {
     pub memory: usize,
     /// Set from another thread to stop: the call in progress then returns [`Error::Interrupted`].
     #[doc(hidden)]
-    pub stop: Stop,
+    pub stop: StopSignal,
 }
 
 impl Default for WriterOptions {
     fn default() -> WriterOptions {
-        WriterOptions { memory: 1 << 30, stop: Stop::default() }
+        WriterOptions { memory: 1 << 30, stop: StopSignal::default() }
     }
 }
 
@@ -181,7 +181,7 @@ impl IndexWriter {
 
     /// The signal that stops this writer, and no other with the same options.
     #[doc(hidden)]
-    pub fn stop(&self) -> &Stop {
+    pub fn stop(&self) -> &StopSignal {
         &self.options.stop
     }
 
