@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tierdex::codec::Codec;
 use tierdex::cursor::{NO_DOCUMENT, PostingsCursor};
 use tierdex::index::{
-    Index, IndexWriter, Manifest, Merge, OpenMode, SearchOptions, StopSignal, WriterOptions, check,
+    Index, IndexWriter, Manifest, Merge, OpenMode, SearchOptions, StopSignal, WriterOptions, check_on,
 };
 use tierdex::io::{Disk, MemDisk};
 use tierdex::query::Query;
@@ -65,7 +65,7 @@ fn lists(field: &FieldReader) -> Vec<(String, Vec<u32>, Vec<u32>)> {
 
 /// Checks that an index is valid and has the sizes of its flags.
 fn check_index(flags: &Flags, collection: &Collection, disk: &MemDisk) {
-    let report = check(disk).unwrap();
+    let report = check_on(disk).unwrap();
     assert!(report.problems.is_empty() && report.orphans.is_empty(), "{:?}", report.problems);
     assert_eq!(
         (report.documents, report.terms, report.postings),

@@ -15,7 +15,7 @@ use std::io::{Write, stdout};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tierdex::index::{Manifest, Merge, OpenMode, StopSignal, WriterOptions, ingest};
+use tierdex::index::{Manifest, Merge, OpenMode, StopSignal, WriterOptions};
 use tierdex::io::Disk;
 use tierdex::schema::Schema;
 
@@ -67,8 +67,7 @@ impl IndexJob {
         // A read that fails after the stop signal is reported as an interruption.
         let failed = |problem| stop.check().err().unwrap_or(tierdex::Error::Failed(problem));
         let (mut problems, stop_at_problem) = (self.problems.take(), self.stop_at_problem);
-        let result = ingest(
-            &mut writer,
+        let result = writer.ingest(
             self.threads,
             || source.next().map_err(failed),
             |chunk, add| parse(chunk, &self.options, add),

@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 use tierdex::index::SearchOptions;
 use tierdex::text::Analyzer;
 use tierdex::{
-    Engine, EngineOptions, Error, IndexWriter, Merge, Priority, Scorer, SearchHit, SearchRequest, Snapshot,
-    Ticket, WriterOptions,
+    Engine, EngineOptions, IndexWriter, Merge, Priority, Scorer, SearchHit, SearchRequest, Snapshot, Ticket,
+    WriterOptions,
 };
 
 /// Time between two checks for a newer commit, with `refresh="auto"`.
@@ -492,10 +492,7 @@ impl Index {
     fn check<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         guard(py, || {
             let path = self.path.clone();
-            let report = wait::run(py, None, move || {
-                let disk = tierdex::io::PosixDisk::open(&path).map_err(Error::from)?;
-                Ok(tierdex::index::check(&disk)?)
-            })?;
+            let report = wait::run(py, None, move || Ok(tierdex::check(&path)?))?;
             stats::check_report(py, report)
         })
     }

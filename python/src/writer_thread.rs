@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::thread::Builder;
 use std::time::{Duration, Instant};
-use tierdex::index::{StopSignal, ingest};
+use tierdex::StopSignal;
 use tierdex::{IndexWriter, Merge};
 use tierdex_python_writer::{Task, WriterState};
 
@@ -100,7 +100,7 @@ impl SharedState {
                         |piece: Piece, add: &mut dyn FnMut(&str, &str, &str) -> tierdex::Result<()>| {
                             piece.each(add)
                         };
-                    ingest(writer, threads, || self.take(&stop), parse, |()| Ok(()))?;
+                    writer.ingest(threads, || self.take(&stop), parse, |()| Ok(()))?;
                 }
                 Poll::Ready(Task::Commit(order, documents)) => {
                     let is_first = writer.documents() == documents;

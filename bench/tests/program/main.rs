@@ -10,7 +10,7 @@ mod workspace;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Output, Stdio};
-use tierdex::index::{CheckReport, IndexWriter, Merge, WriterOptions, check};
+use tierdex::index::{CheckReport, IndexWriter, Merge, WriterOptions, check_on};
 use tierdex::io::PosixDisk;
 use tierdex::schema::Schema;
 use workspace::{finish, program};
@@ -26,7 +26,7 @@ fn index<T: AsRef<str>>(dir: &Path, texts: impl IntoIterator<Item = T>) {
 
 /// The report of a check, which has no problem.
 fn checked(dir: &Path) -> CheckReport {
-    let report = check(&PosixDisk::open(dir).unwrap()).unwrap();
+    let report = check_on(&PosixDisk::open(dir).unwrap()).unwrap();
     assert!(report.problems.is_empty(), "{:?}", report.problems);
     report
 }

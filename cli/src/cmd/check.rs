@@ -8,9 +8,8 @@ use clap::Args;
 use serde_json::json;
 use std::io::{Result, Write, stdout};
 use std::path::PathBuf;
-use tierdex::Error;
-use tierdex::index::CheckReport;
 use tierdex::io::ErrorKind;
+use tierdex::{CheckReport, Error};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -22,8 +21,9 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Outcome {
-    let disk = open::disk(&arguments.dir)?;
-    let mut report = tierdex::index::check(disk.as_ref()).map_err(open::usage_as_failure)?;
+    // Explains a directory that does not exist.
+    open::disk(&arguments.dir)?;
+    let mut report = tierdex::check(&arguments.dir).map_err(open::usage_as_failure)?;
     let denied =
         |problem: &Error| matches!(problem, Error::Storage(error) if error.kind() == ErrorKind::Denied);
     let advice = match report.problems.iter().all(denied) {

@@ -74,7 +74,7 @@ impl Error {
     /// ```
     /// use tierdex::{Query, Schema};
     ///
-    /// let error = Query::parse("(disk", &Schema::default()).unwrap_err();
+    /// let error = Query::parse("disk AND", &Schema::default()).unwrap_err();
     /// assert_eq!(error.code(), "query");
     /// ```
     pub fn code(&self) -> &'static str {

@@ -8,9 +8,13 @@
 //! | to | use |
 //! |---|---|
 //! | add documents | [`IndexWriter`], [`WriterOptions`], [`schema`], [`Document`], [`Merge`] |
+//! | stop a writer | [`StopSignal`] |
 //! | search | [`Engine`], [`EngineOptions`], [`Query`], [`SearchRequest`], [`Hits`] |
 //! | search without waiting | [`Ticket`], [`CancelHandle`], [`Priority`] |
-//! | look at a commit | [`Index`], [`Snapshot`] |
+//! | show hits | [`Snapshot::highlighter`], [`Snapshot::snippet`], [`Snapshot::stored`] |
+//! | look at a commit | [`Index`], [`Snapshot`], [`Snapshot::terms`], [`check`] |
+//! | see how a query is evaluated | [`Snapshot::explain`], [`explain`] |
+//! | analyse text as the index does | [`analysis`] |
 //! | exchange indexes with other engines | [`ciff`] |
 //! | handle errors | [`Error`], [`Result`] |
 //!
@@ -133,17 +137,33 @@ pub mod text;
 pub mod transform;
 
 pub use engine::{
-    CancelHandle, Engine, EngineOptions, Hits, MemoryReport, MemoryUse, Priority, SearchRequest, Snapshot,
-    Ticket, TotalHits,
+    CancelHandle, Engine, EngineOptions, Highlighter, Hits, MemoryReport, MemoryUse, Preview, Priority,
+    SearchRequest, Snapshot, Ticket, TotalHits,
 };
 pub use error::{Error, ErrorKind, Result, StorageError};
-pub use index::{Document, Index, IndexWriter, Merge, SearchHit, WriterOptions};
-pub use query::Query;
+pub use index::{
+    CheckReport, Document, Index, IndexWriter, Merge, SearchHit, SkippedTokens, StopSignal, WriterOptions,
+    check,
+};
+pub use query::{Query, TermStats};
 pub use rank::{Bm25, Scorer};
 pub use schema::Schema;
 pub use segment::read::StoredDocument;
 #[doc(inline)]
 pub use tierdex_io::RegionKind;
+
+/// Text analysis: the tokens of documents and queries, and snippets.
+pub mod analysis {
+    pub use crate::text::{Analyzer, ENGLISH_STOP_WORDS, RunPart, Snippet, TermMatch, Token, snippet};
+}
+
+/// What [`Snapshot::explain`] tells about the evaluation of a query.
+pub mod explain {
+    pub use crate::cursor::BlockCounts;
+    pub use crate::index::{
+        EvaluationLog, Explanation, FileUse, HitIds, ListUse, SearchResult, SegmentExplanation, Strategy,
+    };
+}
 
 #[doc(hidden)]
 pub use tierdex_cache as cache;

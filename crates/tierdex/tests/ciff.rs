@@ -8,7 +8,7 @@ use std::io::Cursor;
 use std::sync::Arc;
 use support::random::Random;
 use tierdex::ciff::{CiffReport, export, import, schema};
-use tierdex::index::{Index, IndexWriter, Merge, OpenMode, WriterOptions, check};
+use tierdex::index::{Index, IndexWriter, Merge, OpenMode, WriterOptions, check_on};
 use tierdex::io::MemDisk;
 use tierdex::{Error, Result};
 
@@ -101,7 +101,7 @@ fn read(file: &[u8]) -> Result<(Arc<MemDisk>, Index, CiffReport)> {
     let mut writer = IndexWriter::open(disk.clone(), schema(), OpenMode::New, WriterOptions::default())?;
     let report = import(&mut writer, &mut Cursor::new(file), "given.ciff")?;
     writer.commit(Merge::Keep)?;
-    let problems = check(disk.as_ref())?.problems;
+    let problems = check_on(disk.as_ref())?.problems;
     assert!(problems.is_empty(), "{problems:?}");
     let index = Index::open_on(disk.clone())?;
     Ok((disk, index, report))

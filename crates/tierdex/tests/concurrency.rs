@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use support::corpus::{Doc, Shape, corpus};
 use support::model::Model;
 use support::{Answer, Growth, Look, answer, ask, build, open_writer};
-use tierdex::index::{Index, IndexWriter, Merge, OpenMode, WriterOptions, check};
+use tierdex::index::{Index, IndexWriter, Merge, OpenMode, WriterOptions, check_on};
 use tierdex::io::{Disk, MemDisk, PosixDisk};
 use tierdex::query::Query;
 use tierdex::schema::Schema;
@@ -107,7 +107,7 @@ fn a_reader_keeps_its_commit() {
     assert_eq!(answers(&reader), expected(&docs[..300]));
     assert_eq!(reader.manifest().generation, generation);
     assert_eq!(answers(&Index::open_on(disk.clone()).unwrap()), expected(&docs[400..]));
-    assert!(check(disk.as_ref()).unwrap().problems.is_empty());
+    assert!(check_on(disk.as_ref()).unwrap().problems.is_empty());
 }
 
 /// Readers open repeatedly during commits, merges and removals; each sees one complete commit, at least as
@@ -149,7 +149,7 @@ fn readers_always_see_a_whole_commit() {
     });
     println!("{opened} readers opened during {COMMITS} commits");
     assert!(opened > 10);
-    assert!(check(disk.as_ref()).unwrap().problems.is_empty());
+    assert!(check_on(disk.as_ref()).unwrap().problems.is_empty());
 }
 
 /// Many threads that share an index get the results of a single thread.

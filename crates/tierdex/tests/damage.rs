@@ -10,7 +10,7 @@ use support::corpus::{Doc, Shape, corpus};
 use support::random::Random;
 use support::{Answer, Growth, Look, ask, build, on_two_threads, open_writer};
 use tierdex::Error;
-use tierdex::index::{Index, Manifest, Merge, OpenMode, check};
+use tierdex::index::{Index, Manifest, Merge, OpenMode, check_on};
 use tierdex::io::{Disk, ErrorKind, MemDisk};
 use tierdex::schema::Schema;
 
@@ -53,7 +53,7 @@ fn sample(docs: &[Doc]) -> Sample {
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
     build(&shared, &schema(), docs, &[docs.len() - 6], Growth::Commits, Merge::Keep);
     let answers = answers(&Index::open_on(shared).unwrap()).unwrap();
-    assert!(check(&disk).unwrap().problems.is_empty());
+    assert!(check_on(&disk).unwrap().problems.is_empty());
     Sample { disk, answers }
 }
 
@@ -73,7 +73,7 @@ impl Sample {
 
     /// The defect in how the engine treats the damaged copy `disk` of this index, if any.
     fn judge(&self, disk: &MemDisk) -> Option<String> {
-        match check(disk) {
+        match check_on(disk) {
             Ok(report) if report.problems.is_empty() => return Some("check finds nothing".to_string()),
             Ok(report) if !report.problems.iter().all(is_clear) => {
                 return Some(format!("{:?}", report.problems));
@@ -308,10 +308,10 @@ fn a_missing_file_is_named() {
         disk.remove(&name).unwrap();
         let error = Index::open_on(Arc::new(disk.clone())).err().expect("a file is missing");
         if name.starts_with("manifest") {
-            assert!(is_no_index(&error) && is_no_index(&check(&disk).unwrap_err()), "{error}");
+            assert!(is_no_index(&error) && is_no_index(&check_on(&disk).unwrap_err()), "{error}");
         } else {
             assert!(error.to_string().contains(&name), "{error}");
-            assert!(check(&disk).unwrap().problems[0].to_string().contains(&name));
+            assert!(check_on(&disk).unwrap().problems[0].to_string().contains(&name));
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use support::corpus::{Doc, Shape, corpus};
 use support::{Growth, build, open_writer};
 use tierdex::codec::Codec;
-use tierdex::index::{Index, Merge, OpenMode, ingest};
+use tierdex::index::{Index, Merge, OpenMode};
 use tierdex::io::{Disk, MemDisk};
 use tierdex::schema::Schema;
 
@@ -60,7 +60,7 @@ fn ingested(docs: &[Doc], threads: usize) -> (BTreeMap<String, Vec<u8>>, Vec<usi
         reports.lock().unwrap().push(number);
         Ok(())
     };
-    ingest(&mut writer, threads, || Ok(pieces.next()), parse, report).unwrap();
+    writer.ingest(threads, || Ok(pieces.next()), parse, report).unwrap();
     writer.commit(Merge::Keep).unwrap();
     drop(writer);
     (files(&disk), reports.into_inner().unwrap())
@@ -122,7 +122,7 @@ fn an_error_in_a_piece_stops_all_threads() {
             40 => Err(tierdex::Error::Usage("piece 40 is bad".to_string())),
             _ => Ok(()),
         };
-        let error = ingest(&mut writer, threads, || Ok(numbers.next()), parse, |()| Ok(())).unwrap_err();
+        let error = writer.ingest(threads, || Ok(numbers.next()), parse, |()| Ok(())).unwrap_err();
         assert_eq!(error.to_string(), "piece 40 is bad");
     }
 }

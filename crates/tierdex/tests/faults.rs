@@ -8,7 +8,7 @@ mod support;
 use std::sync::Arc;
 use support::script::{Outcome, Script};
 use support::{Growth, Look, ask, build, crash_images, on_two_threads};
-use tierdex::index::{Index, Merge, SearchOptions, Searcher, check};
+use tierdex::index::{Index, Merge, SearchOptions, Searcher, check_on};
 use tierdex::io::{
     Disk, Effect, ErrorKind, FaultDisk, FaultPlan, MemDisk, Op, OpClass, Operation, Repeat, errno,
 };
@@ -339,7 +339,7 @@ fn every_read_of_a_check_fails() {
     let mut injected = 0;
     for at in 1.. {
         let faulty = FaultDisk::new(disk.clone(), read_plan(at, Repeat::Once));
-        let report = check(&faulty);
+        let report = check_on(&faulty);
         if faulty.injected() == 0 {
             break;
         }
@@ -366,7 +366,7 @@ fn inline_lists_are_read_many_at_a_time() {
     }
     drop(writer);
     let counted = FaultDisk::new(disk, FaultPlan::none());
-    assert!(check(&counted).unwrap().problems.is_empty());
+    assert!(check_on(&counted).unwrap().problems.is_empty());
     let reads = counted.operations(OpClass::Read);
     assert!(reads < TERMS / 20, "{reads} reads of {TERMS} terms by a check");
     counted.arm(FaultPlan::none());

@@ -5,7 +5,7 @@ mod support;
 use std::sync::Arc;
 use support::corpus::{Doc, Shape};
 use support::{Answer, Growth, Look, ask, build};
-use tierdex::index::{Index, Merge, check};
+use tierdex::index::{Index, Merge, check_on};
 use tierdex::io::MemDisk;
 use tierdex::schema::{NormKind, Schema};
 use tierdex::segment::FieldStats;
@@ -39,7 +39,7 @@ fn with_few_titles() -> Vec<Doc> {
 fn index(docs: &[Doc], schema: &Schema, cuts: &[usize], last: Merge) -> (MemDisk, Index) {
     let disk = MemDisk::new();
     build(&(Arc::new(disk.clone()) as _), schema, docs, cuts, Growth::Commits, last);
-    let report = check(&disk).unwrap();
+    let report = check_on(&disk).unwrap();
     assert!(report.problems.is_empty(), "{:?}", report.problems);
     let index = Index::open_on(Arc::new(disk.clone())).unwrap();
     (disk, index)

@@ -22,7 +22,7 @@ use tierdex::codec::Codec;
 use tierdex::engine::MetaTier;
 use tierdex::engine::{Engine, EngineOptions, SearchRequest};
 use tierdex::index::SearchOptions;
-use tierdex::index::{Index, IndexWriter, Manifest, Merge, OpenMode, WriterOptions, check};
+use tierdex::index::{Index, IndexWriter, Manifest, Merge, OpenMode, WriterOptions, check_on};
 use tierdex::io::{Disk, Identity, MemDisk, RegionKind, SealedFile, SealedWriter, panic_message};
 use tierdex::query::Query;
 use tierdex::schema::Schema;
@@ -66,7 +66,7 @@ fn sample_with(documents: usize, words: usize, schema: &Schema) -> MemDisk {
     let disk = MemDisk::new();
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
     build(&shared, schema, &docs, &[documents - 20], Growth::Commits, Merge::Keep);
-    assert!(check(&disk).unwrap().problems.is_empty());
+    assert!(check_on(&disk).unwrap().problems.is_empty());
     disk
 }
 
@@ -161,7 +161,7 @@ fn number(bytes: &mut [u8], at: usize, random: &mut Random) {
 /// Runs all operations on an index. Errors must be one line; an error of `open` ends the run.
 fn use_index(disk: &MemDisk, random: &mut Random) -> Result<(), Error> {
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
-    let report = check(disk)?;
+    let report = check_on(disk)?;
     let index = Index::open_on(shared.clone())?;
     let searcher = index.searcher();
     let mut errors: Vec<Error> = report.problems;
@@ -315,7 +315,7 @@ fn a_wrong_number_of_documents_with_a_field_is_detected() {
             let others = [0, 1, right - 1, right + 1, segment.documents, segment.documents + 1, u32::MAX];
             for documents in others.into_iter().filter(|other| *other != right) {
                 let forged = with_documents(&disk, (number, field), documents);
-                let problems = check(&forged).unwrap().problems;
+                let problems = check_on(&forged).unwrap().problems;
                 let impossible =
                     documents == 0 || documents > segment.documents || u64::from(documents) > stats.tokens;
                 let (file, words) = if impossible {
@@ -335,7 +335,7 @@ fn a_wrong_number_of_documents_with_a_field_is_detected() {
                     assert!(use_index(&forged.snapshot(), &mut Random::new(seed)).is_err());
                 }
             }
-            assert!(check(&with_documents(&disk, (number, field), right)).unwrap().problems.is_empty());
+            assert!(check_on(&with_documents(&disk, (number, field), right)).unwrap().problems.is_empty());
         }
     }
     assert!(rejected >= 12 && found >= 8, "{rejected} {found}");
@@ -349,6 +349,6 @@ fn a_forgery_has_valid_checksums() {
     let (identity, mut bytes) = payload(&disk, &name);
     bytes[3] ^= 1;
     forge(&disk, &name, identity, &bytes);
-    let problems = check(&disk).unwrap().problems;
+    let problems = check_on(&disk).unwrap().problems;
     assert!(problems.len() == 1 && !problems[0].to_string().contains("checksum"), "{problems:?}");
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tierdex::index::{
     EncodedPostings, Index, IndexWriter, ListsBuilder, Merge, OpenMode, PIECE_POSTINGS, StopSignal,
-    WriterOptions, check,
+    WriterOptions, check_on,
 };
 use tierdex::io::{Disk, MemDisk};
 use tierdex::schema::{Field, NormKind, Schema, Source};
@@ -139,7 +139,7 @@ fn separately_encoded_pieces_give_the_same_bytes() {
         let mut writer = writer(&disk, schema(NormKind::Byte), &StopSignal::default());
         writer.import(lengths.clone(), |_, id| id.push('x'), |builder| give(builder)).unwrap();
         writer.commit(Merge::Keep).unwrap();
-        assert!(check(&disk).unwrap().problems.is_empty());
+        assert!(check_on(&disk).unwrap().problems.is_empty());
         files(&disk)
     };
     let plain = written(&|builder| give(&lists, builder, 1000));
@@ -199,7 +199,7 @@ fn imported_documents_follow_those_that_were_added() {
     writer.add("last", "", "fish").unwrap();
     assert_eq!(writer.documents(), 4);
     writer.commit(Merge::One).unwrap();
-    assert!(check(&disk).unwrap().problems.is_empty());
+    assert!(check_on(&disk).unwrap().problems.is_empty());
     let index = Index::open_on(Arc::new(disk)).unwrap();
     let ids: Vec<String> = (0..4).map(|document| index.searcher().id(document).unwrap()).collect();
     assert_eq!(ids, ["text", "list-0", "list-1", "last"]);

@@ -7,7 +7,7 @@ use support::corpus::{Doc, Shape};
 use support::model::Model;
 use support::{Growth, Look, answer, ask, build, documents, open_writer};
 use tierdex::Error;
-use tierdex::index::{BatchBuilder, Index, IndexWriter, Merge, OpenMode, WriterOptions, check, ingest};
+use tierdex::index::{BatchBuilder, Index, IndexWriter, Merge, OpenMode, WriterOptions, check_on};
 use tierdex::io::{Disk, MemDisk};
 use tierdex::limits::{
     ID_BYTES_MAX, MEMORY_MIN, MERGE_FAN_IN, PHRASE_TERMS_MAX, QUERY_BYTES_MAX, QUERY_CLAUSES_MAX,
@@ -28,7 +28,7 @@ fn doc(id: &str, title: &str, text: &str) -> Doc {
 fn indexed(docs: &[Doc]) -> Index {
     let disk = MemDisk::new();
     build(&(Arc::new(disk.clone()) as _), &schema(), docs, &[], Growth::Commits, Merge::Keep);
-    let report = check(&disk).unwrap();
+    let report = check_on(&disk).unwrap();
     assert!(report.problems.is_empty(), "{:?}", report.problems);
     Index::open_on(Arc::new(disk)).unwrap()
 }
@@ -45,7 +45,7 @@ fn same_as_model(docs: &[Doc], index: &Index, text: &str) -> u64 {
 #[test]
 fn an_empty_disk_holds_no_index() {
     let disk = MemDisk::new();
-    for error in [Index::open_on(Arc::new(disk.clone())).err(), check(&disk).err()] {
+    for error in [Index::open_on(Arc::new(disk.clone())).err(), check_on(&disk).err()] {
         assert!(error.unwrap().to_string().contains("holds no tierdex index"));
     }
 }
@@ -99,7 +99,7 @@ fn a_hundred_thousand_equal_documents() {
         writer.add(&number.to_string(), "same", "the same text again and again").unwrap();
     }
     writer.commit(Merge::One).unwrap();
-    assert!(check(&disk).unwrap().problems.is_empty());
+    assert!(check_on(&disk).unwrap().problems.is_empty());
     let index = Index::open_on(shared).unwrap();
     for text in
         ["same", "again text", "\"again and again\"", "title:same", "NOT other", "text AND the OR other"]
@@ -303,7 +303,7 @@ fn terms_with_zero_bytes_stay_apart() {
     for cuts in [vec![], vec![5, 6, 20]] {
         let disk = MemDisk::new();
         build(&(Arc::new(disk.clone()) as _), &schema, &docs, &cuts, Growth::Batches(1), Merge::One);
-        let report = check(&disk).unwrap();
+        let report = check_on(&disk).unwrap();
         assert!(report.problems.is_empty(), "{:?}", report.problems);
         let index = Index::open_on(Arc::new(disk)).unwrap();
         for term in terms {
@@ -361,7 +361,7 @@ fn a_writer_with_little_memory_flushes_automatically() {
         assert_eq!(ask(&kept, text, look).unwrap(), ask(&merged, text, look).unwrap(), "{text}");
     }
     assert_eq!(ask(&merged, "third", Look { k: 0, ..Look::default() }).unwrap().total, count);
-    assert!(check(disk.as_ref()).unwrap().problems.is_empty());
+    assert!(check_on(disk.as_ref()).unwrap().problems.is_empty());
 }
 
 /// Rejected operations on an existing index, and the stop signal.
@@ -394,8 +394,7 @@ fn a_failed_ingest_commits_nothing() {
         let options = WriterOptions::default();
         let mut writer = IndexWriter::open(Arc::new(disk.clone()), schema(), OpenMode::New, options).unwrap();
         let mut pieces = 0;
-        let failed = ingest(
-            &mut writer,
+        let failed = writer.ingest(
             threads,
             || {
                 pieces += 1;

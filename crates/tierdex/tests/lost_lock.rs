@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use support::corpus::{Doc, Shape, corpus};
 use support::{Growth, build, open_writer};
-use tierdex::index::{Index, IndexWriter, Manifest, Merge, OpenMode, WriterOptions, check};
+use tierdex::index::{Index, IndexWriter, Manifest, Merge, OpenMode, WriterOptions, check_on};
 use tierdex::io::{Disk, DiskLock, MemDisk, PosixDisk, ReadFile, WriteFile};
 use tierdex::schema::Schema;
 
@@ -28,7 +28,7 @@ fn add(writer: &mut IndexWriter, docs: &[Doc]) {
 fn holds(disk: &Arc<dyn Disk>, documents: u64) {
     let index = Index::open_on(disk.clone()).unwrap();
     assert_eq!(index.manifest().documents(), documents);
-    let report = check(disk.as_ref()).unwrap();
+    let report = check_on(disk.as_ref()).unwrap();
     assert!(report.problems.is_empty(), "{:?}", report.problems);
 }
 
@@ -178,7 +178,7 @@ fn a_writer_whose_lock_file_was_removed_stops_and_removes_nothing() {
         drop(two);
         holds(&disk, 70);
         drop(open_writer(&disk, &schema(), OpenMode::Append));
-        assert!(check(disk.as_ref()).unwrap().orphans.is_empty());
+        assert!(check_on(disk.as_ref()).unwrap().orphans.is_empty());
     }
 }
 
@@ -300,7 +300,7 @@ fn a_damaged_manifest_can_only_be_replaced() {
         assert_eq!(writer.commit(Merge::Keep).unwrap(), 4);
         drop(writer);
         holds(&disk, documents.len() as u64);
-        assert!(check(disk.as_ref()).unwrap().orphans.is_empty());
+        assert!(check_on(disk.as_ref()).unwrap().orphans.is_empty());
     }
 }
 

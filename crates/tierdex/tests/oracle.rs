@@ -10,7 +10,7 @@ use support::model::Model;
 use support::random::Random;
 use support::{Growth, Look, answer, build, queries};
 use tierdex::codec::Codec;
-use tierdex::index::{Index, Merge, check};
+use tierdex::index::{Index, Merge, check_on};
 use tierdex::io::MemDisk;
 use tierdex::query::Query;
 use tierdex::rank::{Bm25, Scorer};
@@ -109,7 +109,7 @@ proptest! {
         let mut cuts: Vec<usize> = (1..case.segments).map(|_| random.below(case.documents + 1)).collect();
         cuts.sort_unstable();
         let (disk, index) = open(&docs, &schema, &cuts, case.growth, case.last);
-        let report = check(&disk).unwrap();
+        let report = check_on(&disk).unwrap();
         prop_assert!(report.problems.is_empty(), "{:?}", report.problems);
         let most = if case.last == Merge::One { 1 } else { case.segments };
         prop_assert!(index.segments().len() <= most);
@@ -139,7 +139,7 @@ fn long_lists_give_the_results_of_the_naive_engine() {
         let model = Model::new(&schema, &docs);
         assert!(model.containing(0, "every") == 27_000 && model.containing(0, "most") > 3 * 8192);
         let (disk, index) = open(&docs, &schema, &[300, 26_000], Growth::Commits, last);
-        assert!(check(&disk).unwrap().problems.is_empty());
+        assert!(check_on(&disk).unwrap().problems.is_empty());
         for text in [
             "every",
             "most",

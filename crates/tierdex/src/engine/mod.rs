@@ -22,6 +22,7 @@ mod budget;
 mod choose;
 mod current;
 mod handle;
+mod inspect;
 mod memory_report;
 mod meta_tier;
 mod options;
@@ -41,6 +42,7 @@ mod ticket;
 mod worker;
 
 pub use handle::Engine;
+pub use inspect::{Highlighter, Preview};
 pub use memory_report::{MemoryReport, MemoryUse};
 pub use meta_tier::{MetaTier, MetadataLocation};
 pub use options::EngineOptions;

@@ -1,7 +1,7 @@
 //! Requests to an engine, and their results.
 
 use super::snapshot::Snapshot;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::index::{HitIds, SearchHit, SearchOptions, SearchResult};
 use crate::query::Query;
 use crate::rank::{Scorer, Statistics};
@@ -190,6 +190,18 @@ impl Hits {
     /// As [`Snapshot::ids`].
     pub fn ids(&self) -> Result<Vec<String>> {
         self.snapshot.ids_after(&self.hits, &self.ids)
+    }
+
+    /// Calls `body` with each hit and its external id, in the order of the hits. Ids that were not read with
+    /// the hits are read from disk; at most 64 KiB of them, or a single longer one, are in memory at a time.
+    ///
+    /// # Errors
+    /// As [`Snapshot::ids`], and those of `body`, which end the calls.
+    pub fn for_each_id<E: From<Error>>(
+        &self,
+        body: impl FnMut(SearchHit, &str) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        self.snapshot.searcher().for_each_id(&self.hits, &self.ids, body)
     }
 
     /// The result as a searcher returns it, with the ids that were read.

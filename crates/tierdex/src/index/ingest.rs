@@ -17,32 +17,6 @@ use std::thread::Builder;
 /// The batches of a piece of input, with the report of its parser.
 type ParsedPiece<P> = Result<(Vec<SealedBatch>, P)>;
 
-/// Reads all input into `writer`. `next` returns raw pieces in order; `parse` adds the documents of a piece
-/// to a batch with the given function and returns a report; `report` receives the reports in order and may
-/// stop with an error. At most `threads` threads parse, and no more than fit into the writer's memory or
-/// than the system starts.
-///
-/// An error raises the writer's stop signal: nothing can be committed after it, and a `next` that waits for
-/// more input can check the signal and return.
-pub fn ingest<R, P>(
-    writer: &mut IndexWriter,
-    threads: usize,
-    next: impl FnMut() -> Result<Option<R>> + Send,
-    parse: impl Fn(R, &mut dyn FnMut(&str, &str, &str) -> Result<()>) -> Result<P> + Sync,
-    report: impl FnMut(P) -> Result<()>,
-) -> Result<()>
-where
-    R: Send,
-    P: Send,
-{
-    let result = ingest_all(writer, threads, next, parse, report);
-    if let Err(error) = &result {
-        writer.stop().raise();
-        writer.poison(error);
-    }
-    result
-}
-
 fn ingest_all<R, P>(
     writer: &mut IndexWriter,
     threads: usize,
@@ -134,6 +108,71 @@ pub struct Document {
 const PIECE_BYTES: usize = 256 << 10;
 
 impl IndexWriter {
+    /// Adds all documents of an input that is parsed and analysed by up to `threads` threads, no more than
+    /// fit into the writer's memory or than the system starts. The index does not depend on their number.
+    ///
+    /// - `next` returns raw pieces of the input in order, such as some hundred kilobytes of whole lines, and
+    ///   `None` after the last.
+    /// - `parse` adds the documents of a piece by the given function, `add(id, title, text)`, and returns a
+    ///   report. It runs on several threads. A document that `add` rejects with [`Error::TooLarge`] is left
+    ///   out, and `parse` may go on; any other error must be returned.
+    /// - `report` receives the reports in the order of the pieces, on the calling thread, and may stop with
+    ///   an error.
+    ///
+    /// ```
+    /// # use tierdex::{IndexWriter, Merge, Schema, WriterOptions};
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let dir = dir.path().join("index");
+    /// let mut writer = IndexWriter::create(&dir, Schema::default(), WriterOptions::default())?;
+    /// let mut pieces = ["1\tone\n2\ttwo\n", "no tab\n3\tthree\n"].into_iter();
+    /// let mut malformed = 0;
+    /// writer.ingest(
+    ///     2,
+    ///     || Ok(pieces.next()),
+    ///     |piece, add| {
+    ///         let mut malformed = 0;
+    ///         for line in piece.lines() {
+    ///             match line.split_once('\t') {
+    ///                 Some((id, text)) => add(id, "", text)?,
+    ///                 None => malformed += 1,
+    ///             }
+    ///         }
+    ///         Ok(malformed)
+    ///     },
+    ///     |in_piece: usize| {
+    ///         malformed += in_piece;
+    ///         Ok(())
+    ///     },
+    /// )?;
+    /// writer.commit(Merge::Keep)?;
+    /// assert_eq!((writer.documents(), malformed), (3, 1));
+    /// # Ok::<(), tierdex::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The first error of the three functions or of the writer. It raises the writer's stop signal: nothing
+    /// can be committed after it, and a `next` that waits for more input can check the signal and return.
+    ///
+    /// [`Error::TooLarge`]: crate::Error::TooLarge
+    pub fn ingest<R, P>(
+        &mut self,
+        threads: usize,
+        next: impl FnMut() -> Result<Option<R>> + Send,
+        parse: impl Fn(R, &mut dyn FnMut(&str, &str, &str) -> Result<()>) -> Result<P> + Sync,
+        report: impl FnMut(P) -> Result<()>,
+    ) -> Result<()>
+    where
+        R: Send,
+        P: Send,
+    {
+        let result = ingest_all(self, threads, next, parse, report);
+        if let Err(error) = &result {
+            self.stop().raise();
+            self.poison(error);
+        }
+        result
+    }
+
     /// Adds all documents of an iterator, in its order, with up to `threads` threads for analysis, and no
     /// more than the memory of the writer allows. The index does not depend on the number of threads.
     ///
@@ -158,7 +197,7 @@ impl IndexWriter {
         let add = |piece: Vec<Document>, add: &mut dyn FnMut(&str, &str, &str) -> Result<()>| {
             piece.iter().try_for_each(|Document { id, title, text }| add(id, title, text))
         };
-        ingest(self, threads, piece, add, |()| Ok(()))
+        self.ingest(threads, piece, add, |()| Ok(()))
     }
 }
 

@@ -33,11 +33,11 @@ mod writer;
 
 pub use crate::eval::{EvaluationLog, ListUse, Strategy, Tuning};
 pub use batch::{BatchBuilder, SealedBatch, SkippedTokens};
-pub use check::{CheckReport, check};
+pub use check::{CheckReport, check, check_on};
 pub use explain::{Explanation, FileUse, SegmentExplanation};
 pub use external_id::{check_id, run_id};
 pub use import::{EncodedPostings, ListBuilder, ListEncoder, ListsBuilder, PIECE_POSTINGS};
-pub use ingest::{Document, ingest};
+pub use ingest::Document;
 pub use manifest::Manifest;
 pub use reader::Index;
 pub use recovery::OpenMode;

@@ -6,6 +6,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A stop signal, which clones share. Another thread raises it; a writer checks it at each batch and each
 /// term.
+///
+/// ```
+/// use tierdex::{Error, IndexWriter, Merge, Schema, StopSignal, WriterOptions};
+///
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let dir = dir.path().join("index");
+/// let stop = StopSignal::default();
+/// let options = WriterOptions { stop: stop.clone(), ..WriterOptions::default() };
+/// let mut writer = IndexWriter::create(&dir, Schema::default(), options)?;
+/// writer.add("1", "", "a solid state disk")?;
+/// // For example in the handler of a signal.
+/// stop.raise();
+/// assert!(matches!(writer.commit(Merge::Keep), Err(Error::Interrupted)));
+/// # Ok::<(), Error>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct StopSignal {
     raised: Arc<AtomicBool>,

@@ -42,8 +42,8 @@ pub struct WriterOptions {
     /// Bytes of memory for postings and for batches of documents, at least 16 MiB; 1 GiB by default. More
     /// memory gives fewer and larger segments.
     pub memory: usize,
-    /// Set from another thread to stop: the call in progress then returns [`Error::Interrupted`].
-    #[doc(hidden)]
+    /// Raised from another thread to stop: the call in progress then returns [`Error::Interrupted`], and
+    /// nothing is committed.
     pub stop: StopSignal,
 }
 

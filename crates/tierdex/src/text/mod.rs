@@ -27,6 +27,15 @@ pub use token::{RunPart, Token};
 pub use words::is_in_hebrew_word;
 
 /// An analysis chain with its buffers, for one thread.
+///
+/// ```
+/// use tierdex::Schema;
+/// use tierdex::analysis::Analyzer;
+///
+/// let schema = Schema::default();
+/// let mut analyzer = Analyzer::new(&schema.fields[0].analysis);
+/// assert_eq!(analyzer.terms("Café au lait"), ["café", "au", "lait"]);
+/// ```
 pub struct Analyzer {
     tokenizer: Tokenizer,
     filters: Option<Filters>,

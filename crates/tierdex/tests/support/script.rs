@@ -7,7 +7,7 @@ use super::{Answer, Look, ask};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use tierdex::Error;
-use tierdex::index::{Index, IndexWriter, Manifest, Merge, OpenMode, WriterOptions, check};
+use tierdex::index::{Index, IndexWriter, Manifest, Merge, OpenMode, WriterOptions, check_on};
 use tierdex::io::{Disk, MemDisk};
 use tierdex::query::Query;
 use tierdex::schema::Schema;
@@ -136,7 +136,7 @@ impl Script {
             ));
         }
         if generation > 0 {
-            let report = check(disk).map_err(|error| error.to_string())?;
+            let report = check_on(disk).map_err(|error| error.to_string())?;
             if let Some(problem) = report.problems.first() {
                 return Err(format!("check of generation {generation}: {problem}"));
             }
@@ -188,7 +188,7 @@ impl Script {
             return Err(format!("generation {} after {generation}", index.manifest().generation));
         }
         compare(&index, &self.expected[generation as usize].1)?;
-        match check(disk).map_err(|error| error.to_string())?.problems.first() {
+        match check_on(disk).map_err(|error| error.to_string())?.problems.first() {
             Some(problem) => Err(format!("check after recovery: {problem}")),
             None => Ok(()),
         }

@@ -10,10 +10,12 @@ use crate::schema::Schema;
 use crate::segment::SegmentMeta;
 use crate::segment::layout::{file_name, identity};
 use crate::segment::read::Segment;
-use tierdex_io::{Disk, ErrorKind, SealedFile};
+use std::path::Path;
+use tierdex_io::{Disk, ErrorKind, PosixDisk, SealedFile};
 
-/// The result of a check.
+/// The result of [`check`].
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct CheckReport {
     /// Generation that was checked.
     pub generation: u64,
@@ -33,9 +35,30 @@ pub struct CheckReport {
     pub orphans: Vec<String>,
 }
 
-/// Checks the newest commit on `disk`. Returns an error only when there is no commit to check. If a newer
-/// commit replaces the one being checked, the check starts again with the newer one.
-pub fn check(disk: &dyn Disk) -> Result<CheckReport> {
+/// Checks the newest commit of the index in a directory: every byte against its checksums, then every
+/// invariant of every structure. If a newer commit replaces the one being checked, the check starts again
+/// with the newer one.
+///
+/// ```
+/// # use tierdex::{IndexWriter, Merge, Schema, WriterOptions};
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let dir = dir.path().join("index");
+/// # let mut writer = IndexWriter::create(&dir, Schema::default(), WriterOptions::default())?;
+/// # writer.add("1", "", "a solid state disk")?;
+/// # writer.commit(Merge::Keep)?;
+/// let report = tierdex::check(&dir)?;
+/// assert!(report.problems.is_empty());
+/// # Ok::<(), tierdex::Error>(())
+/// ```
+///
+/// # Errors
+/// When there is no commit to check. Damage is not an error, but a problem of the report.
+pub fn check(dir: impl AsRef<Path>) -> Result<CheckReport> {
+    check_on(&PosixDisk::open(dir.as_ref())?)
+}
+
+/// As [`check`], of an index on `disk`.
+pub fn check_on(disk: &dyn Disk) -> Result<CheckReport> {
     loop {
         let report = check_once(disk)?;
         let gone = |error: &Error| matches!(error, Error::Storage(e) if e.kind() == ErrorKind::NotFound);

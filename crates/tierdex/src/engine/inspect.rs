@@ -1,0 +1,153 @@
+//! What a snapshot tells beside hits: titles and snippets, terms, and how a query is evaluated.
+
+use super::request::SearchRequest;
+use super::snapshot::Snapshot;
+use crate::error::Result;
+use crate::index::Explanation;
+use crate::query::{Marks, Query, TermStats};
+use crate::text::{Analyzer, Snippet, snippet};
+
+/// The title of a document, and the part of its text that contains the most terms of a query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Preview {
+    /// The first 16 KiB of the title; empty if the document has none.
+    pub title: String,
+    /// The best part of the first 256 KiB of the text; empty if the document has none.
+    pub snippet: Snippet,
+}
+
+/// Makes previews of the hits of one query: the terms of the query are looked up once.
+///
+/// ```
+/// use tierdex::{Engine, EngineOptions, Query, SearchRequest};
+/// # use tierdex::{IndexWriter, Merge, Schema, WriterOptions};
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let dir = dir.path().join("index");
+/// # let mut writer = IndexWriter::create(&dir, Schema::default(), WriterOptions::default())?;
+/// # writer.add("1", "Disks", "A solid state disk is a disk without moving parts.")?;
+/// # writer.commit(Merge::Keep)?;
+///
+/// let engine = Engine::open(&dir, &EngineOptions::new())?;
+/// let query = Query::parse("disk", engine.snapshot().schema())?;
+/// let hits = engine.search(SearchRequest::new(query.clone()))?;
+/// let mut highlighter = hits.snapshot.highlighter(&query)?;
+/// for hit in &hits.hits {
+///     let preview = highlighter.preview(hit.document, 200)?.expect("the schema keeps texts");
+///     assert_eq!(&preview.snippet.text[preview.snippet.marks[0].clone()], "disk");
+/// }
+/// # Ok::<(), tierdex::Error>(())
+/// ```
+pub struct Highlighter<'s> {
+    snapshot: &'s Snapshot,
+    marks: Marks,
+    analyzer: Analyzer,
+}
+
+impl Highlighter<'_> {
+    /// The title of a document, and a snippet of about `width` bytes in which the terms of the query are
+    /// marked; `None` if the schema does not keep texts. `document` is
+    /// [`SearchHit::document`](crate::SearchHit::document).
+    ///
+    /// # Errors
+    /// [`Error::Storage`](crate::Error::Storage) when the file of stored texts cannot be read or is damaged;
+    /// [`Error::Usage`](crate::Error::Usage) when there is no such document.
+    pub fn preview(&mut self, document: u32, width: usize) -> Result<Option<Preview>> {
+        let Some(stored) = self.snapshot.searcher().preview(document)? else { return Ok(None) };
+        let snippet = snippet(&stored.text, &mut self.analyzer, |term| self.marks.find(term), width);
+        Ok(Some(Preview { title: stored.title, snippet }))
+    }
+}
+
+impl Snapshot {
+    /// Makes previews of the hits of a query.
+    ///
+    /// # Errors
+    /// [`Error::Storage`](crate::Error::Storage) when the dictionary, in which fuzzy words are looked up,
+    /// cannot be read or is damaged.
+    pub fn highlighter(&self, query: &Query) -> Result<Highlighter<'_>> {
+        let analyzer = Analyzer::new(&self.schema().fields[0].analysis);
+        Ok(Highlighter { snapshot: self, marks: self.searcher().marks(query, 0)?, analyzer })
+    }
+
+    /// The part of a text of about `width` bytes that contains the most terms of a query; `None` if the
+    /// schema does not keep texts. For several documents use [`Snapshot::highlighter`].
+    ///
+    /// # Errors
+    /// As [`Snapshot::highlighter`] and [`Highlighter::preview`].
+    pub fn snippet(&self, query: &Query, document: u32, width: usize) -> Result<Option<Snippet>> {
+        Ok(self.highlighter(query)?.preview(document, width)?.map(|preview| preview.snippet))
+    }
+
+    /// The first `limit` terms of a field with `prefix` that are greater than `after`, in byte order, with
+    /// their statistics over all segments. `field` is the number of the field in the schema; an empty prefix
+    /// is that of all terms.
+    ///
+    /// ```
+    /// # use tierdex::{Engine, EngineOptions, IndexWriter, Merge, Schema, WriterOptions};
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let dir = dir.path().join("index");
+    /// # let mut writer = IndexWriter::create(&dir, Schema::default(), WriterOptions::default())?;
+    /// # writer.add("1", "", "disk disks display")?;
+    /// # writer.commit(Merge::Keep)?;
+    /// let engine = Engine::open(&dir, &EngineOptions::new())?;
+    /// let terms = engine.snapshot().terms(0, "disk", None, 10)?;
+    /// assert_eq!(terms.iter().map(|term| &*term.term).collect::<Vec<_>>(), ["disk", "disks"]);
+    /// # Ok::<(), tierdex::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Storage`](crate::Error::Storage) when the dictionary cannot be read or is damaged.
+    ///
+    /// # Panics
+    /// If the schema has no field of this number.
+    pub fn terms(
+        &self,
+        field: usize,
+        prefix: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<TermStats>> {
+        self.searcher().terms(field, prefix, after, limit)
+    }
+
+    /// Calls `body` with each document whose external id `accepts`, in order of documents. Reads all ids of
+    /// the index once.
+    ///
+    /// # Errors
+    /// [`Error::Storage`](crate::Error::Storage) when ids cannot be read or are damaged, and the errors of
+    /// `body`, which end the scan.
+    pub fn scan_ids(
+        &self,
+        accepts: impl FnMut(&str) -> bool,
+        body: impl FnMut(u32, &str) -> Result<()>,
+    ) -> Result<()> {
+        self.searcher().find_ids(accepts, body)
+    }
+
+    /// Evaluates a request on the calling thread, and tells how: for each segment the strategy and the top-k
+    /// threshold, for each posting list the blocks that were decoded and skipped. It takes longer than
+    /// [`Engine::search`](crate::Engine::search), and reads outside the cache and the memory budget.
+    /// Priority, deadline and external statistics of the request are not used.
+    ///
+    /// ```
+    /// # use tierdex::{Engine, EngineOptions, IndexWriter, Merge, Schema, WriterOptions};
+    /// use tierdex::{Query, SearchRequest};
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let dir = dir.path().join("index");
+    /// # let mut writer = IndexWriter::create(&dir, Schema::default(), WriterOptions::default())?;
+    /// # writer.add("1", "", "a solid state disk")?;
+    /// # writer.commit(Merge::Keep)?;
+    /// let snapshot = Engine::open(&dir, &EngineOptions::new())?.snapshot();
+    /// let query = Query::parse("+solid +disk", snapshot.schema())?;
+    /// let explanation = snapshot.explain(&SearchRequest::new(query))?;
+    /// assert_eq!(explanation.segments[0].evaluation.strategy.name(), "conjunction");
+    /// # Ok::<(), tierdex::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Engine::search`](crate::Engine::search).
+    pub fn explain(&self, request: &SearchRequest) -> Result<Explanation> {
+        self.searcher().explain(&request.query, &request.options)
+    }
+}
