@@ -4,7 +4,7 @@ use crate::messages;
 use std::fmt;
 use std::path::Path;
 use std::process::ExitCode;
-use tierdex::index::Manifest;
+use tierdex::commit::Manifest;
 
 /// The error of a subcommand.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! Highlights the matches of a snippet.
 
-use tierdex::text::Snippet;
+use tierdex::analysis::Snippet;
 
 /// The text of a snippet with `open` before and `close` after each match. `escape` is applied to the text
 /// only.

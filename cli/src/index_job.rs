@@ -15,9 +15,10 @@ use std::io::{Write, stdout};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tierdex::index::{Manifest, Merge, OpenMode, StopSignal, WriterOptions};
+use tierdex::Schema;
+use tierdex::commit::Manifest;
 use tierdex::io::Disk;
-use tierdex::schema::Schema;
+use tierdex::{Merge, OpenMode, StopSignal, WriterOptions};
 
 /// Settings of an indexing run.
 pub struct IndexJob {

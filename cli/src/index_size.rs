@@ -1,7 +1,7 @@
 //! Statistics and file sizes of a commit, summed over its segments.
 
-use tierdex::index::Manifest;
-use tierdex::segment::{FieldStats, FileKind};
+use tierdex::commit::Manifest;
+use tierdex::commit::{FieldStats, FileKind};
 
 /// Bytes of an uncompressed posting: four of the document number and four of the frequency.
 const RAW_POSTING_BYTES: u64 = 8;

@@ -6,7 +6,7 @@ use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use tierdex::index::StopSignal;
+use tierdex::StopSignal;
 use tierdex::io::{exit_with_line, keep_ignored_signals, remove_on_out_of_memory};
 
 /// The action of a signal.

@@ -3,9 +3,9 @@
 use crate::failure::{Failure, Outcome};
 use crate::messages;
 use clap::Args;
-use tierdex::engine::{Engine, EngineOptions};
-use tierdex::index::Index;
+use tierdex::Index;
 use tierdex::io::{EngineKind, PAGE, RegionKind, Size};
+use tierdex::{Engine, EngineOptions};
 
 /// Hits of a query for which memory is reserved, at least.
 const HITS_MAX: usize = 1024;

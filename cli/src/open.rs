@@ -4,9 +4,9 @@ use crate::failure::{Failure, Outcome};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tierdex::index::{Index, IndexWriter, OpenMode, WriterOptions};
+use tierdex::Schema;
 use tierdex::io::{Disk, ErrorKind, PosixDisk};
-use tierdex::schema::Schema;
+use tierdex::{Index, IndexWriter, OpenMode, WriterOptions};
 
 /// Interval between attempts to take the lock of an index.
 const LOCK_INTERVAL: Duration = Duration::from_millis(100);

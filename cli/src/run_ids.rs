@@ -9,7 +9,7 @@ use crate::failure::{Failure, Outcome};
 use crate::{messages, size};
 use std::borrow::Cow;
 use std::collections::HashMap;
-use tierdex::index::{Searcher, run_id};
+use tierdex::{Snapshot, run_id};
 
 /// Bytes of encoded ids and their originals that are held until the next pass.
 const HELD_BYTES_MAX: usize = 1 << 20;
@@ -39,17 +39,17 @@ impl RunIds {
     }
 
     /// Makes a pass if the encoded ids have reached the limit of memory.
-    pub fn check_if_full(&mut self, searcher: &Searcher) -> Outcome {
-        if self.bytes < HELD_BYTES_MAX { Ok(()) } else { self.check(searcher) }
+    pub fn check_if_full(&mut self, snapshot: &Snapshot) -> Outcome {
+        if self.bytes < HELD_BYTES_MAX { Ok(()) } else { self.check(snapshot) }
     }
 
     /// Fails if an id of the index is written as another one since the last pass.
-    pub fn check(&mut self, searcher: &Searcher) -> Outcome {
+    pub fn check(&mut self, snapshot: &Snapshot) -> Outcome {
         if self.originals.is_empty() {
             return Ok(());
         }
         let mut same = None;
-        searcher.find_ids(
+        snapshot.scan_ids(
             |id| self.originals.contains_key(id),
             |_, id| {
                 same.get_or_insert_with(|| id.to_string());

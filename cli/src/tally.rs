@@ -3,7 +3,7 @@
 use crate::input::{ChunkReport, Problem, ProblemCounts, ProblemKind, SkippedEntries, Unindexed};
 use crate::size::{count, group};
 use serde_json::{Map, Value, json};
-use tierdex::index::SkippedTokens;
+use tierdex::SkippedTokens;
 use tierdex::limits::{FIELD_TOKENS_MAX, TERM_BYTES_MAX};
 
 /// Number of the first problem of a kind that is not listed.

@@ -21,8 +21,8 @@ use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
-use tierdex::index::{HitIds, SearchOptions, run_id};
 use tierdex::{Engine, Error, Priority, SearchRequest, Snapshot, Ticket};
+use tierdex::{SearchOptions, run_id};
 
 /// The queries of a batch, and how they are answered.
 pub struct BatchPlan<'q> {
@@ -291,7 +291,7 @@ fn read_ids(snapshot: &Snapshot, documents: &[u32]) -> tierdex::Result<LargeStri
     let hits: Vec<_> = distinct.iter().map(|&document| hit_of(document)).collect();
     let (mut text, mut ends) = (String::new(), Vec::with_capacity(hits.len() + 1));
     ends.push(0);
-    snapshot.searcher().for_each_id(&hits, &HitIds::default(), |_, id| {
+    snapshot.for_each_id(&hits, |_, id| {
         text.push_str(id);
         ends.push(text.len());
         Ok::<(), Error>(())

@@ -9,8 +9,8 @@ use pyo3::types::PyDict;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use tierdex::StopSignal;
 use tierdex::ciff::{CiffReport, export, import};
-use tierdex::index::StopSignal;
 use tierdex::{Error, Index, IndexWriter, Merge, WriterOptions};
 
 /// Writes an index from an uncompressed CIFF file; `name` is the name of the file in messages.

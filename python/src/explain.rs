@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use tierdex::index::{Explanation, ListUse, SegmentExplanation};
+use tierdex::explain::{Explanation, ListUse, SegmentExplanation};
 
 /// Hits, threshold, and the evaluation of each segment.
 pub fn explanation<'py>(

@@ -11,8 +11,8 @@ use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PySlice};
 use std::sync::{Arc, OnceLock};
+use tierdex::analysis::Snippet;
 use tierdex::limits::PREVIEW_TITLE_BYTES;
-use tierdex::text::{Analyzer, Snippet, snippet};
 use tierdex::{Query, SearchHit, Snapshot, TotalHits};
 
 /// Target length of a snippet in bytes.
@@ -90,15 +90,14 @@ impl Hits {
         }
         let (snapshot, query) = self.source(py)?;
         let shown = detached(py, || {
-            let (searcher, schema) = (snapshot.searcher(), snapshot.schema());
-            let marks = searcher.marks(query, 0)?;
-            let mut analyzer = Analyzer::new(&schema.fields[0].analysis);
+            let mut highlighter = snapshot.highlighter(query)?;
             let mut show = |&document: &u32| {
-                let Some(stored) = searcher.preview(document)? else { return Ok((String::new(), None)) };
-                let find = |term: &str| marks.find(term);
-                let Snippet { text, marks } = snippet(&stored.text, &mut analyzer, find, SNIPPET_BYTES);
+                let Some(preview) = highlighter.preview(document, SNIPPET_BYTES)? else {
+                    return Ok((String::new(), None));
+                };
+                let Snippet { text, marks } = preview.snippet;
                 let marks = marks.into_iter().map(|mark| (mark.start, mark.end)).collect();
-                Ok((marked_if_cut(stored.title), Some((text, marks))))
+                Ok((marked_if_cut(preview.title), Some((text, marks))))
             };
             self.documents.iter().map(&mut show).collect::<tierdex::Result<Vec<_>>>()
         })?;

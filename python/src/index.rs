@@ -18,8 +18,8 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tierdex::index::SearchOptions;
-use tierdex::text::Analyzer;
+use tierdex::SearchOptions;
+use tierdex::analysis::Analyzer;
 use tierdex::{
     Engine, EngineOptions, IndexWriter, Merge, Priority, Scorer, SearchHit, SearchRequest, Snapshot, Ticket,
     WriterOptions,
@@ -395,7 +395,7 @@ impl Index {
                 let wanted: HashMap<&str, usize> =
                     ids.iter().enumerate().rev().map(|(position, id)| (&**id, position)).collect();
                 let mut found: HashMap<&str, u32> = HashMap::new();
-                snapshot.searcher().find_ids(
+                snapshot.scan_ids(
                     |id| wanted.contains_key(id),
                     |document, id| {
                         if let Some((id, _)) = wanted.get_key_value(id) {
@@ -443,7 +443,7 @@ impl Index {
             let (_, snapshot) = self.newest(py)?;
             wait::run(py, None, move || {
                 let field = field_number(snapshot.schema(), field.as_deref())?;
-                let terms = snapshot.searcher().terms(field, &prefix, after.as_deref(), TERMS_READ)?;
+                let terms = snapshot.terms(field, &prefix, after.as_deref(), TERMS_READ)?;
                 Ok(terms.into_iter().map(|term| (term.term, term.documents, term.occurrences)).collect())
             })
         })

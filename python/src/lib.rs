@@ -58,6 +58,6 @@ mod _tierdex {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        module.add("_ENGLISH_STOP_WORDS", tierdex::text::ENGLISH_STOP_WORDS.to_vec())
+        module.add("_ENGLISH_STOP_WORDS", tierdex::analysis::ENGLISH_STOP_WORDS.to_vec())
     }
 }

@@ -3,9 +3,9 @@
 use crate::errors::{Failure, usage};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
+use tierdex::analysis::Analyzer;
 use tierdex::io::Size;
 use tierdex::schema::{Analysis, Codec, Field, Language, NormKind, Schema, Source, Tokenizer};
-use tierdex::text::Analyzer;
 use tierdex::{Bm25, Scorer};
 
 /// A size in bytes: an `int`, or a `str` such as `"256M"`.

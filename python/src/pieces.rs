@@ -5,7 +5,7 @@ use pyo3::exceptions::PyOverflowError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
-use tierdex::index::check_id;
+use tierdex::check_id;
 use tierdex::limits::ID_BYTES_MAX;
 use tierdex_python_writer::Documents;
 

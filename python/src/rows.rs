@@ -8,7 +8,7 @@ use arrow_array::{Array, StructArray};
 use arrow_buffer::NullBuffer;
 use pyo3::prelude::*;
 use std::ops::Range;
-use tierdex::index::check_id;
+use tierdex::check_id;
 
 /// Beginning of the names that pandas gives to an index without a name.
 const PANDAS_INDEX: &str = "__index_level_";

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use tierdex::index::run_id;
+use tierdex::run_id;
 
 /// Two ids that are written alike, and how.
 pub fn written_alike<'i>(ids: impl Iterator<Item = &'i str> + Clone) -> Option<(&'i str, String)> {

@@ -3,7 +3,7 @@
 use crate::errors::Failure;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use tierdex::index::CheckReport;
+use tierdex::CheckReport;
 use tierdex::io::PAGE;
 use tierdex::{Engine, Snapshot};
 

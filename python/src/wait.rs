@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
-use tierdex::index::StopSignal;
+use tierdex::StopSignal;
 
 /// Time between two checks for signals.
 pub const SIGNAL_CHECK: Duration = Duration::from_millis(50);

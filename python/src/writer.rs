@@ -21,7 +21,7 @@ use pyo3_arrow::ffi::ArrayReader;
 use pyo3_arrow::input::AnyArray;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use tierdex::index::StopSignal;
+use tierdex::StopSignal;
 use tierdex::{IndexWriter, WriterOptions};
 use tierdex_python_writer::{CommitOrder, Documents, End, Ticket};
 

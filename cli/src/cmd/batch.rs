@@ -16,9 +16,9 @@ use std::io::{BufWriter, IntoInnerError, Write, stdout};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tierdex::Error;
-use tierdex::engine::{Engine, EngineOptions, Hits, SearchRequest};
-use tierdex::index::{Index, SearchOptions, SearchResult, Searcher};
-use tierdex::query::Query;
+use tierdex::Query;
+use tierdex::{Engine, EngineOptions, Hits, SearchRequest};
+use tierdex::{Index, SearchOptions, Snapshot};
 
 /// Maximum length of the example query in a warning, in characters.
 const EXAMPLE_CHARS_MAX: usize = 60;
@@ -229,7 +229,7 @@ impl QueryParser<'_> {
 /// Writes the hits of queries as a TREC run.
 struct RunWriter<'b> {
     arguments: &'b Arguments,
-    searcher: &'b Searcher,
+    snapshot: &'b Snapshot,
     out: BufWriter<RunFile>,
     ids: RunIds,
     done: BatchSummary,
@@ -238,18 +238,18 @@ struct RunWriter<'b> {
 impl RunWriter<'_> {
     /// Whether the ids of all hits can be read. With `--on-error skip` they are read first: a query without
     /// an answer must not leave lines in the run.
-    fn check_ids(&self, found: &SearchResult) -> tierdex::Result<()> {
+    fn check_ids(&self, found: &Hits) -> tierdex::Result<()> {
         match self.arguments.on_error {
-            OnError::Skip => self.searcher.for_each_id(&found.hits, &found.ids, |_, _| Ok(())),
+            OnError::Skip => found.for_each_id(|_, _| Ok(())),
             OnError::Fail => Ok(()),
         }
     }
 
-    fn write(&mut self, query: &str, found: &SearchResult, failed: &FailedQueries<'_>) -> Outcome {
+    fn write(&mut self, query: &str, found: &Hits, failed: &FailedQueries<'_>) -> Outcome {
         self.done.queries += 1;
-        self.done.found += if self.arguments.count { found.total } else { found.hits.len() as u64 };
+        self.done.found += if self.arguments.count { found.total.value() } else { found.hits.len() as u64 };
         let (mut rank, mut written) = (0, Ok(()));
-        let read = self.searcher.for_each_id(&found.hits, &found.ids, |hit, document| {
+        let read = found.for_each_id(|hit, document| {
             rank += 1;
             let document = self.ids.written(document);
             let (score, tag) = (hit.score, &self.arguments.tag);
@@ -258,12 +258,12 @@ impl RunWriter<'_> {
         });
         written.map_err(|error| cannot_write(&self.arguments.run, &error))?;
         read.map_err(|error| failed.failure(query, error))?;
-        self.ids.check_if_full(self.searcher)
+        self.ids.check_if_full(self.snapshot)
     }
 
     /// Completes the run.
     fn finish(mut self) -> Outcome<BatchSummary> {
-        self.ids.check(self.searcher)?;
+        self.ids.check(self.snapshot)?;
         self.ids.warn();
         let written = self.out.into_inner().map_err(IntoInnerError::into_error).and_then(RunFile::finish);
         written.map_err(|error| cannot_write(&self.arguments.run, &error))?;
@@ -292,7 +292,7 @@ fn write_run(
     let snapshot = engine.snapshot();
     let mut run = RunWriter {
         arguments,
-        searcher: snapshot.searcher(),
+        snapshot: &snapshot,
         out: BufWriter::new(run_file),
         ids: RunIds::default(),
         done: BatchSummary::default(),
@@ -319,8 +319,7 @@ fn write_run(
     };
     let answer = |_, hits: tierdex::Result<Hits>| -> Outcome {
         let id = query_ids.borrow_mut().pop_front().unwrap_or_default();
-        let found = hits.map(Hits::into_result);
-        match found.and_then(|found| run.check_ids(&found).map(|()| found)) {
+        match hits.and_then(|found| run.check_ids(&found).map(|()| found)) {
             Ok(found) => run.write(&id, &found, &failed),
             Err(error) => failed.skip_query(&id, error),
         }

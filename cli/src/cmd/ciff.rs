@@ -12,8 +12,9 @@ use std::io::{Write, copy, stdout};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use tierdex::ciff::{CiffReport, export, import};
-use tierdex::index::{Manifest, Merge, StopSignal, WriterOptions};
+use tierdex::commit::Manifest;
 use tierdex::limits::TERM_BYTES_MAX;
+use tierdex::{Merge, StopSignal, WriterOptions};
 
 #[derive(Args)]
 pub struct Arguments {

@@ -13,11 +13,11 @@ use crate::{open, size};
 use clap::Args;
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
-use tierdex::engine::{Engine, SearchRequest};
-use tierdex::index::{Index, Merge, OpenMode, SearchOptions};
-use tierdex::query::Query;
-use tierdex::schema::Schema;
-use tierdex::text::Analyzer;
+use tierdex::Query;
+use tierdex::Schema;
+use tierdex::analysis::Analyzer;
+use tierdex::{Engine, SearchRequest};
+use tierdex::{Index, Merge, OpenMode, SearchOptions};
 
 #[derive(Args)]
 pub struct Arguments {

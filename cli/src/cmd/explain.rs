@@ -8,7 +8,7 @@ use crate::size::{count, group, show};
 use clap::Args;
 use serde_json::{Value, json};
 use std::io::{BufWriter, Write, stdout};
-use tierdex::index::{Explanation, ListUse, SegmentExplanation};
+use tierdex::explain::{Explanation, ListUse, SegmentExplanation};
 
 #[derive(Args)]
 #[command(after_help = "\

@@ -10,9 +10,9 @@ use console::measure_text_width;
 use serde_json::json;
 use std::io::{IsTerminal, Result, Write, stdout};
 use std::time::Duration;
-use tierdex::index::{SearchResult, Searcher};
+use tierdex::analysis::Snippet;
 use tierdex::limits::PREVIEW_TITLE_BYTES;
-use tierdex::text::Snippet;
+use tierdex::{Highlighter, Hits};
 
 /// Width of rank and score, in columns.
 const RANK_AND_SCORE_COLUMNS: usize = 17;
@@ -96,15 +96,16 @@ pub struct HitTable {
 impl HitTable {
     /// A table whose id column fits the longest id of `found`, limited to half of the width if there are
     /// titles.
-    pub fn new(searcher: &Searcher, found: &SearchResult) -> Outcome<HitTable> {
+    pub fn new(highlighter: &mut Highlighter<'_>, found: &Hits) -> Outcome<HitTable> {
         let width = terminal_columns().saturating_sub(RANK_AND_SCORE_COLUMNS);
         let mut has_titles = false;
         for hit in found.hits.iter().take(TITLES_PROBED) {
-            has_titles |= searcher.preview(hit.document)?.is_some_and(|stored| !stored.title.is_empty());
+            has_titles |=
+                highlighter.preview(hit.document, 0)?.is_some_and(|preview| !preview.title.is_empty());
         }
         let id_width_max = if has_titles { width / 2 } else { width };
         let mut id_width = ID_COLUMNS_MIN;
-        searcher.for_each_id(&found.hits, &found.ids, |_, id| {
+        found.for_each_id(|_, id| {
             id_width = id_width.max(measure_text_width(&truncate(&printable(id), id_width_max)));
             Ok::<(), Failure>(())
         })?;

@@ -14,12 +14,13 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use tierdex::analysis::{Analyzer, ENGLISH_STOP_WORDS};
 use tierdex::codec::Codec;
-use tierdex::index::{Manifest, Merge, OpenMode};
+use tierdex::commit::Manifest;
 use tierdex::io::{Disk, PosixDisk, available_memory};
 use tierdex::limits::{MEMORY_MIN, STOP_WORDS_MAX, TERM_BYTES_MAX};
 use tierdex::schema::{Analysis, Language, NormKind, Schema, Tokenizer};
-use tierdex::text::{Analyzer, ENGLISH_STOP_WORDS};
+use tierdex::{Merge, OpenMode};
 
 #[derive(Args)]
 pub struct Arguments {

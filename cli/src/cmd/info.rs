@@ -8,9 +8,10 @@ use clap::Args;
 use serde_json::{Value, json};
 use std::io::{BufWriter, Write, stdout};
 use std::path::PathBuf;
-use tierdex::index::{Index, Manifest};
+use tierdex::Index;
+use tierdex::commit::FileKind;
+use tierdex::commit::Manifest;
 use tierdex::schema::{Field, Tokenizer};
-use tierdex::segment::FileKind;
 
 #[derive(Args)]
 pub struct Arguments {

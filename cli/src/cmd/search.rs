@@ -9,12 +9,9 @@ use clap::{Args, ValueEnum};
 use std::io::{BufWriter, Write, stdout};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use tierdex::engine::{Engine, Priority, SearchRequest, Snapshot};
-use tierdex::index::{Index, SearchOptions, SearchResult};
+use tierdex::SearchOptions;
 use tierdex::limits::{DEFAULT_B, DEFAULT_K1};
-use tierdex::query::Query;
-use tierdex::text::{Analyzer, snippet as make_snippet};
-use tierdex::{Bm25, Scorer};
+use tierdex::{Bm25, Engine, Hits, Index, Priority, Query, Scorer, SearchRequest, TotalHits};
 
 /// Target length of a snippet, in bytes.
 const SNIPPET_BYTES: usize = 180;
@@ -158,35 +155,23 @@ pub fn answer(engine: &Engine, query: &Query, options: &SearchOptions, format: O
     let start = Instant::now();
     let request = SearchRequest::new(query.clone()).options(*options).priority(Priority::Batch);
     let hits = engine.search(request)?;
-    let (snapshot, elapsed) = (hits.snapshot.clone(), start.elapsed());
-    write(&snapshot, query, &hits.into_result(), options, elapsed, format)
+    write(query, &hits, start.elapsed(), format)
 }
 
 /// Writes the hits to standard output one by one, so that ids, titles and snippets of one hit are in memory.
-fn write(
-    snapshot: &Snapshot,
-    query: &Query,
-    found: &SearchResult,
-    options: &SearchOptions,
-    elapsed: Duration,
-    format: OutputFormat,
-) -> Outcome {
-    let searcher = snapshot.searcher();
-    let marks = searcher.marks(query, 0)?;
-    let mut analyzer = Analyzer::new(&snapshot.schema().fields[0].analysis);
+fn write(query: &Query, hits: &Hits, elapsed: Duration, format: OutputFormat) -> Outcome {
+    let mut highlighter = hits.snapshot.highlighter(query)?;
     let mut out = BufWriter::new(stdout().lock());
     let writer: &mut dyn HitsWriter = match format {
         OutputFormat::Json => &mut JsonHits::default(),
-        OutputFormat::Table => &mut HitTable::new(searcher, found)?,
+        OutputFormat::Table => &mut HitTable::new(&mut highlighter, hits)?,
     };
-    let summary = HitsSummary { total: found.total, counted: options.is_exact(found.hits.len()), elapsed };
+    let counted = matches!(hits.total, TotalHits::Exact(_));
+    let summary = HitsSummary { total: hits.total.value(), counted, elapsed };
     writer.begin(&mut out, &summary).map_err(output_error)?;
-    searcher.for_each_id(&found.hits, &found.ids, |hit, id| {
-        let stored = searcher.preview(hit.document)?;
-        let find = |term: &str| marks.find(term);
-        let snippet =
-            stored.as_ref().map(|stored| make_snippet(&stored.text, &mut analyzer, find, SNIPPET_BYTES));
-        let title = stored.map(|stored| stored.title);
+    hits.for_each_id(|hit, id| {
+        let preview = highlighter.preview(hit.document, SNIPPET_BYTES)?;
+        let (title, snippet) = preview.map(|preview| (preview.title, preview.snippet)).unzip();
         let shown = DisplayedHit { score: hit.score, id, title, snippet };
         writer.hit(&mut out, &shown).map_err(output_error)
     })?;

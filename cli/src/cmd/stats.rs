@@ -8,7 +8,8 @@ use clap::Args;
 use serde_json::{Value, json};
 use std::io::{Write, stdout};
 use std::path::PathBuf;
-use tierdex::engine::{EngineSettings, MemoryReport, MemoryUse};
+use tierdex::engine::EngineSettings;
+use tierdex::{MemoryReport, MemoryUse};
 
 #[derive(Args)]
 pub struct Arguments {

@@ -7,7 +7,7 @@
 use std::io::{self, Cursor, Read};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
-use tierdex::index::StopSignal;
+use tierdex::StopSignal;
 
 /// Size of a read, in bytes.
 const CHUNK_BYTES: usize = 256 << 10;

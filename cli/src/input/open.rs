@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tierdex::index::StopSignal;
+use tierdex::StopSignal;
 
 /// Size of a read of compressed bytes.
 const BUFFER_BYTES: usize = 256 << 10;

@@ -6,7 +6,7 @@ use super::split;
 use std::borrow::Cow;
 use std::fmt::Write;
 use tierdex::Error;
-use tierdex::index::check_id;
+use tierdex::check_id;
 
 /// Consumer callback: takes id, title and text of a document.
 pub(super) type Add<'a> = &'a mut dyn FnMut(&str, &str, &str) -> tierdex::Result<()>;

@@ -19,7 +19,7 @@ use super::walk::{self, InputEntry, InputFile, InputLocation, SkippedEntries};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tierdex::index::StopSignal;
+use tierdex::StopSignal;
 
 /// The inputs as a sequence of chunks.
 pub struct InputSource {

@@ -142,8 +142,8 @@ pub use engine::{
 };
 pub use error::{Error, ErrorKind, Result, StorageError};
 pub use index::{
-    CheckReport, Document, Index, IndexWriter, Merge, SearchHit, SkippedTokens, StopSignal, WriterOptions,
-    check,
+    CheckReport, Document, Index, IndexWriter, Merge, OpenMode, SearchHit, SearchOptions, SkippedTokens,
+    StopSignal, WriterOptions, check, check_id, run_id,
 };
 pub use query::{Query, TermStats};
 pub use rank::{Bm25, Scorer};
@@ -155,6 +155,12 @@ pub use tierdex_io::RegionKind;
 /// Text analysis: the tokens of documents and queries, and snippets.
 pub mod analysis {
     pub use crate::text::{Analyzer, ENGLISH_STOP_WORDS, RunPart, Snippet, TermMatch, Token, snippet};
+}
+
+/// What a commit consists of ([`Index::manifest`]).
+pub mod commit {
+    pub use crate::index::Manifest;
+    pub use crate::segment::{FieldStats, FileKind, FileMeta, SegmentMeta};
 }
 
 /// What [`Snapshot::explain`] tells about the evaluation of a query.

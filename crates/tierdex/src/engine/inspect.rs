@@ -2,8 +2,8 @@
 
 use super::request::SearchRequest;
 use super::snapshot::Snapshot;
-use crate::error::Result;
-use crate::index::Explanation;
+use crate::error::{Error, Result};
+use crate::index::{Explanation, HitIds, SearchHit};
 use crate::query::{Marks, Query, TermStats};
 use crate::text::{Analyzer, Snippet, snippet};
 
@@ -109,6 +109,19 @@ impl Snapshot {
         limit: usize,
     ) -> Result<Vec<TermStats>> {
         self.searcher().terms(field, prefix, after, limit)
+    }
+
+    /// Calls `body` with each hit and its external id, in the order of `hits`. Ids are read from disk, in
+    /// order of documents; at most 64 KiB of them, or a single longer one, are in memory at a time.
+    ///
+    /// # Errors
+    /// As [`Snapshot::ids`], and those of `body`, which end the calls.
+    pub fn for_each_id<E: From<Error>>(
+        &self,
+        hits: &[SearchHit],
+        body: impl FnMut(SearchHit, &str) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        self.searcher().for_each_id(hits, &HitIds::default(), body)
     }
 
     /// Calls `body` with each document whose external id `accepts`, in order of documents. Reads all ids of

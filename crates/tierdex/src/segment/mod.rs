@@ -7,4 +7,4 @@ pub mod layout;
 pub mod read;
 pub mod write;
 
-pub use layout::{FieldStats, FileKind, ListSizes, SegmentMeta};
+pub use layout::{FieldStats, FileKind, FileMeta, ListSizes, SegmentMeta};
