@@ -34,11 +34,11 @@ static ALLOCATOR: ExitOutOfMemory = ExitOutOfMemory;
 #[command(name = "tierdex-bench", version, max_term_width = 110)]
 struct Arguments {
     #[command(subcommand)]
-    experiment: Experiment,
+    experiment: ExperimentCommand,
 }
 
 #[derive(Subcommand)]
-enum Experiment {
+enum ExperimentCommand {
     /// Queries per second by read mode, cache size and device, each in a process with a memory limit
     Cache(Box<caches::Flags>),
     /// Run the measurement that is described as JSON on standard input, and print one row of JSON
@@ -94,18 +94,18 @@ fn main() -> ExitCode {
     tierdex_cli::run(|arguments: Arguments| run(&arguments.experiment))
 }
 
-fn run(experiment: &Experiment) -> Outcome {
+fn run(experiment: &ExperimentCommand) -> Outcome {
     match experiment {
-        Experiment::Cache(flags) => cache::run(flags),
-        Experiment::Cell => cell::run(&mut stdin().lock(), &mut stdout().lock()).map_err(failure),
-        Experiment::Compare(flags) => run_compare(flags).map_err(failure),
-        Experiment::Codecs(flags) => run_codecs(flags).map_err(failure),
-        Experiment::Generate(flags) => generate::run(flags),
-        Experiment::Intersect(flags) => run_intersect(flags).map_err(failure),
-        Experiment::Paper(flags) => paper::run(flags),
-        Experiment::Policies(flags) => run_policies(flags),
-        Experiment::Latency(arguments) => run_latency(arguments),
-        Experiment::Serve(arguments) => run_serve(arguments),
+        ExperimentCommand::Cache(flags) => cache::run(flags),
+        ExperimentCommand::Cell => cell::run(&mut stdin().lock(), &mut stdout().lock()).map_err(failure),
+        ExperimentCommand::Compare(flags) => run_compare(flags).map_err(failure),
+        ExperimentCommand::Codecs(flags) => run_codecs(flags).map_err(failure),
+        ExperimentCommand::Generate(flags) => generate::run(flags),
+        ExperimentCommand::Intersect(flags) => run_intersect(flags).map_err(failure),
+        ExperimentCommand::Paper(flags) => paper::run(flags),
+        ExperimentCommand::Policies(flags) => run_policies(flags),
+        ExperimentCommand::Latency(arguments) => run_latency(arguments),
+        ExperimentCommand::Serve(arguments) => run_serve(arguments),
     }
 }
 

@@ -117,7 +117,7 @@ impl Head {
 }
 
 /// A file that was found.
-struct Node {
+struct SeekDiskNode {
     /// Number of its directory.
     dir: usize,
     name: OsString,
@@ -130,7 +130,7 @@ struct Node {
 /// Directories and files. The root is inode 1; directories and then files follow.
 struct Nodes {
     dirs: Vec<PathBuf>,
-    files: Mutex<Vec<Node>>,
+    files: Mutex<Vec<SeekDiskNode>>,
     head: Mutex<Head>,
     is_delayed: Arc<AtomicBool>,
 }
@@ -181,7 +181,7 @@ impl Nodes {
                 let file = File::open(self.dirs[dir].join(name))?;
                 let position = files.last().map_or(0, |last| last.position + last.bytes);
                 let bytes = file.metadata()?.len();
-                files.push(Node { dir, name: name.to_os_string(), file, position, bytes });
+                files.push(SeekDiskNode { dir, name: name.to_os_string(), file, position, bytes });
                 files.len() - 1
             }
         };

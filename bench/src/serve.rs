@@ -21,7 +21,7 @@ mod server;
 use crate::slow_tier::ReadDelay;
 use crate::{Error, HeldIndex, Result};
 use clap::Args;
-use server::{Backend, Server};
+use server::{ServedBackend, Server};
 use std::io::{BufRead, Read, Write};
 use std::path::PathBuf;
 use tierdex::engine::{Engine, EngineOptions};
@@ -62,8 +62,8 @@ pub fn run(
 ) -> Result<()> {
     let bm25 = Bm25::new(flags.k1, flags.b)?;
     let backend = match engine {
-        Some(options) => Backend::Engine(Engine::new(index, options)?),
-        None => Backend::Memory(HeldIndex::load(index, &RegionKind::Dram, flags.slow_tier)?),
+        Some(options) => ServedBackend::Engine(Engine::new(index, options)?),
+        None => ServedBackend::Memory(HeldIndex::load(index, &RegionKind::Dram, flags.slow_tier)?),
     };
     let server = Server { index, backend, exhaustive: flags.exhaustive, bm25 };
     say(output, "READY")?;

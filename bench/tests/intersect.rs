@@ -15,7 +15,7 @@ struct Command {
     flags: intersect::Flags,
 }
 
-fn run(words: &[&str]) -> tierdex_bench::Result<intersect::Results> {
+fn run(words: &[&str]) -> tierdex_bench::Result<intersect::IntersectResults> {
     let mut flags = Command::parse_from(["intersect", "--quick"].iter().chain(words)).flags;
     flags.threads = flags.threads.min(4);
     intersect::run(&flags, &StopSignal::default())

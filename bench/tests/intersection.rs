@@ -10,8 +10,8 @@ use tierdex::io::{
     Repeat, errno,
 };
 use tierdex_bench::intersection::{
-    Algorithm, Bl, CostModel, Direct, DirectOptions, ID_MAX, IntersectionResult, ListsOptions, ListsWriter,
-    PagedList, PagedLists, ReaderThreads, bf, sl, zz,
+    Algorithm, Bl, CostModel, Direct, DirectOptions, ID_MAX, IntersectionResult, ListsOptions, PagedList,
+    PagedLists, PagedListsWriter, ReaderThreads, bf, sl, zz,
 };
 
 const NAME: &str = "lists";
@@ -46,7 +46,7 @@ impl Engines {
 }
 
 fn written(disk: &dyn Disk, lists: &[Vec<u32>], options: ListsOptions) -> Vec<PagedList> {
-    let mut writer = ListsWriter::create(disk, NAME, options).unwrap();
+    let mut writer = PagedListsWriter::create(disk, NAME, options).unwrap();
     for list in lists {
         writer.add(list).unwrap();
     }
@@ -159,12 +159,12 @@ fn few_lists_short_lists_and_equal_lists() {
 #[test]
 fn invalid_lists_are_rejected() {
     let disk = MemDisk::new();
-    let mut writer = ListsWriter::create(&disk, NAME, ListsOptions::default()).unwrap();
+    let mut writer = PagedListsWriter::create(&disk, NAME, ListsOptions::default()).unwrap();
     for wrong in [&[1, 1][..], &[2, 1], &[0, u32::MAX]] {
         assert!(writer.add(wrong).is_err());
     }
     let frequencies = ListsOptions { codec: Codec::Pfor256, filter_bits: 0 };
-    assert!(ListsWriter::create(&disk, "other", frequencies).is_err());
+    assert!(PagedListsWriter::create(&disk, "other", frequencies).is_err());
 }
 
 /// A uniform list as in the paper, scaled down by ten.
@@ -276,7 +276,7 @@ fn an_error_affects_one_call_only() {
 fn damage_is_an_error() {
     let ids = [uniform(5_000, 1), uniform(20_000, 2)];
     let disk = MemDisk::new();
-    let mut writer = ListsWriter::create(&disk, NAME, ListsOptions::default()).unwrap();
+    let mut writer = PagedListsWriter::create(&disk, NAME, ListsOptions::default()).unwrap();
     for list in &ids {
         writer.add(list).unwrap();
     }

@@ -53,7 +53,7 @@ impl fmt::Display for Answer {
 
 /// A command of the line protocol; `k`, where there is one, is at least 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Command {
+pub enum LineCommand {
     /// `COUNT`: the number of matches.
     Count,
     /// `TOP_k`: the number of hits, at most k.
@@ -64,20 +64,20 @@ pub enum Command {
     Docs(usize),
 }
 
-impl Command {
+impl LineCommand {
     /// The command and the query of a line; `None` if there is no such command.
-    pub fn parse(line: &str) -> Option<(Command, &str)> {
+    pub fn parse(line: &str) -> Option<(LineCommand, &str)> {
         let (word, query) = line.split_once('\t')?;
         let number = |k: &str| k.parse().ok().filter(|&k| k > 0);
         let command = if word == "COUNT" {
-            Command::Count
+            LineCommand::Count
         } else if let Some(k) = word.strip_prefix("DOCS_") {
-            Command::Docs(number(k)?)
+            LineCommand::Docs(number(k)?)
         } else {
             let k = word.strip_prefix("TOP_")?;
             match k.strip_suffix("_COUNT") {
-                Some(k) => Command::TopCount(number(k)?),
-                None => Command::Top(number(k)?),
+                Some(k) => LineCommand::TopCount(number(k)?),
+                None => LineCommand::Top(number(k)?),
             }
         };
         Some((command, query))
@@ -182,12 +182,12 @@ mod tests {
 
     #[test]
     fn commands_are_parsed() {
-        assert_eq!(Command::parse("COUNT\ta b"), Some((Command::Count, "a b")));
-        assert_eq!(Command::parse("TOP_10\ta"), Some((Command::Top(10), "a")));
-        assert_eq!(Command::parse("TOP_1024_COUNT\ta"), Some((Command::TopCount(1024), "a")));
-        assert_eq!(Command::parse("DOCS_3\t"), Some((Command::Docs(3), "")));
+        assert_eq!(LineCommand::parse("COUNT\ta b"), Some((LineCommand::Count, "a b")));
+        assert_eq!(LineCommand::parse("TOP_10\ta"), Some((LineCommand::Top(10), "a")));
+        assert_eq!(LineCommand::parse("TOP_1024_COUNT\ta"), Some((LineCommand::TopCount(1024), "a")));
+        assert_eq!(LineCommand::parse("DOCS_3\t"), Some((LineCommand::Docs(3), "")));
         for line in ["COUNT", "TOP_0\ta", "TOP_x\ta", "DOCS_-1\ta", "TOP_10_SUM\ta"] {
-            assert_eq!(Command::parse(line), None, "{line}");
+            assert_eq!(LineCommand::parse(line), None, "{line}");
         }
     }
 
@@ -195,7 +195,7 @@ mod tests {
     fn a_batch_answers_each_line_once_and_reports_the_first_error() {
         let lines = (0..100).map(|line| format!("COUNT\t{line}")).collect();
         let batch = Batch { lines, threads: 3, latencies: None };
-        let number = |line: &str| Command::parse(line).unwrap().1.parse::<u64>().unwrap();
+        let number = |line: &str| LineCommand::parse(line).unwrap().1.parse::<u64>().unwrap();
         let results = batch.answer(|line| Ok(Answer::Number(number(line)))).unwrap();
         let summary = batch.finish(results, 5).unwrap();
         assert!(

@@ -3,7 +3,7 @@
 use super::device::Device;
 use super::flags::Flags;
 use super::mode::CellMode;
-use super::queries::Workload;
+use super::queries::QueryWorkload;
 use crate::cell::show_lookahead;
 use crate::slow_tier::ReadDelay;
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ use tierdex_thesis::{ListPolicy, Lookahead, Mode};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TableCell {
     /// The queries.
-    pub workload: Workload,
+    pub workload: QueryWorkload,
     /// The device of the index.
     pub device: Device,
     /// How queries are evaluated.
@@ -36,7 +36,7 @@ impl TableCell {
     /// it first. `memory` reads nothing, so it is measured for the first device only.
     pub(super) fn all(flags: &Flags) -> Vec<TableCell> {
         let mut cells = Vec::new();
-        for workload in Workload::all(flags) {
+        for workload in QueryWorkload::all(flags) {
             for (number, &device) in flags.devices.iter().enumerate() {
                 for &mode in &flags.modes {
                     match mode {
@@ -49,7 +49,13 @@ impl TableCell {
         cells
     }
 
-    fn of(flags: &Flags, workload: Workload, device: Device, mode: CellMode, cells: &mut Vec<TableCell>) {
+    fn of(
+        flags: &Flags,
+        workload: QueryWorkload,
+        device: Device,
+        mode: CellMode,
+        cells: &mut Vec<TableCell>,
+    ) {
         let sizes = settings(mode != CellMode::Memory, &flags.sizes);
         let segments = settings(mode.has_segments(), &flags.segments);
         let policies = policies(flags, mode);

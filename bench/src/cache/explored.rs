@@ -1,7 +1,7 @@
 //! Postings that queries explore: those in blocks that evaluation decodes, which skip data does not skip.
 
 use super::flags::Flags;
-use super::queries::{TermPools, Workload};
+use super::queries::{QueryWorkload, TermPools};
 use crate::{Error, Result};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub struct ExploredPostings {
 /// `stop` is raised.
 pub fn explored(flags: &Flags, stop: &StopSignal) -> Result<ExploredPostings> {
     flags.check()?;
-    let workload = Workload::all(flags).first().copied();
+    let workload = QueryWorkload::all(flags).first().copied();
     let workload = workload.ok_or_else(|| Error::Usage("the flags select no queries".to_string()))?;
     let index = Index::open_on(Arc::new(PosixDisk::open(&flags.index)?))?;
     index.load_into_memory()?;

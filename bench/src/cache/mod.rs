@@ -33,7 +33,7 @@ pub use device::Device;
 pub use explored::{ExploredPostings, explored};
 pub use flags::Flags;
 pub use mode::CellMode;
-pub use queries::Workload;
+pub use queries::QueryWorkload;
 pub use rows::{CellRow, CellRows};
 pub(crate) use system_state::{ReadAhead, drop_page_cache};
 

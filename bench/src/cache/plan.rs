@@ -3,7 +3,7 @@
 use super::cell::TableCell;
 use super::flags::Flags;
 use super::mode::CellMode;
-use super::queries::{DrawnQueries, TermPools, Workload};
+use super::queries::{DrawnQueries, QueryWorkload, TermPools};
 use super::system_state::HUGE_PAGE;
 use crate::Result;
 use crate::cell::{Cell, CellQueries, EngineReads, ListReads, ProcessPlace, Reads};
@@ -16,7 +16,7 @@ use tierdex_thesis::{ListPolicy, Lookahead, Mode, memory_report};
 /// The plan of a run.
 pub(super) struct RunPlan {
     pub(super) index: IndexFacts,
-    pub(super) workloads: Vec<(Workload, DrawnQueries)>,
+    pub(super) workloads: Vec<(QueryWorkload, DrawnQueries)>,
     pub(super) cells: Vec<PlannedCell>,
 }
 
@@ -43,7 +43,7 @@ impl RunPlan {
         let index = Index::open_on(Arc::new(PosixDisk::open(&flags.index)?))?;
         let terms = TermPools::read(&index, &flags.classes)?;
         let draw = |workload| Ok((workload, terms.draw(workload, flags.count, flags.seed)?));
-        let workloads: Vec<_> = Workload::all(flags).into_iter().map(draw).collect::<Result<_>>()?;
+        let workloads: Vec<_> = QueryWorkload::all(flags).into_iter().map(draw).collect::<Result<_>>()?;
         let cells = TableCell::all(flags).into_iter().map(|table| {
             let queries = CellQueries::Terms {
                 terms: queries_of(&workloads, table.workload).terms.clone(),
@@ -68,7 +68,7 @@ impl RunPlan {
     }
 }
 
-fn queries_of(workloads: &[(Workload, DrawnQueries)], workload: Workload) -> &DrawnQueries {
+fn queries_of(workloads: &[(QueryWorkload, DrawnQueries)], workload: QueryWorkload) -> &DrawnQueries {
     let found = workloads.iter().find(|(there, _)| *there == workload);
     &found.expect("the workload of a cell is in the plan").1
 }

@@ -15,7 +15,7 @@ use tierdex::index::Index;
 
 /// A workload: the class and the form of its queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Workload {
+pub struct QueryWorkload {
     /// Class of the terms.
     pub class: TermClass,
     /// Form of the queries.
@@ -24,13 +24,13 @@ pub struct Workload {
     pub repeats: u32,
 }
 
-impl Workload {
+impl QueryWorkload {
     /// All workloads that the flags select.
-    pub(super) fn all(flags: &Flags) -> Vec<Workload> {
+    pub(super) fn all(flags: &Flags) -> Vec<QueryWorkload> {
         let mut all = Vec::new();
         for &class in &flags.classes {
             for &shape in &flags.shapes {
-                all.extend(flags.repeats.iter().map(|&repeats| Workload { class, shape, repeats }));
+                all.extend(flags.repeats.iter().map(|&repeats| QueryWorkload { class, shape, repeats }));
             }
         }
         all
@@ -42,7 +42,7 @@ impl Workload {
     }
 }
 
-impl fmt::Display for Workload {
+impl fmt::Display for QueryWorkload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} RP {}%", self.shape, self.class, self.repeats)
     }
@@ -119,7 +119,7 @@ impl TermPools {
     ///
     /// # Errors
     /// If the class has fewer terms than a query needs.
-    pub(super) fn draw(&self, workload: Workload, count: usize, seed: u64) -> Result<DrawnQueries> {
+    pub(super) fn draw(&self, workload: QueryWorkload, count: usize, seed: u64) -> Result<DrawnQueries> {
         let terms = self.classes.get(&workload.class).map_or(&[][..], Vec::as_slice);
         let parts = workload.shape.terms();
         if terms.len() < parts {
@@ -208,8 +208,8 @@ mod tests {
         TermPools { field: 0, classes: BTreeMap::from([(TermClass::High, terms)]) }
     }
 
-    fn workload(shape: QueryShape, repeats: u32) -> Workload {
-        Workload { class: TermClass::High, shape, repeats }
+    fn workload(shape: QueryShape, repeats: u32) -> QueryWorkload {
+        QueryWorkload { class: TermClass::High, shape, repeats }
     }
 
     #[test]

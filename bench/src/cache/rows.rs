@@ -2,7 +2,7 @@
 
 use super::cell::{TableCell, percent};
 use super::mode::CellMode;
-use super::queries::Workload;
+use super::queries::QueryWorkload;
 use crate::cell::CellMeasurement;
 use crate::counters::metrics;
 use crate::median::median;
@@ -200,7 +200,7 @@ pub(super) fn base<'a>(medians: &'a [CellMedian], cell: &TableCell) -> Option<&'
 }
 
 /// The figures of `memory` for the same queries.
-pub(super) fn memory(medians: &[CellMedian], workload: Workload) -> Option<&MedianFigures> {
+pub(super) fn memory(medians: &[CellMedian], workload: QueryWorkload) -> Option<&MedianFigures> {
     let found =
         medians.iter().find(|other| other.cell.mode == CellMode::Memory && other.cell.workload == workload);
     found.and_then(|found| found.figures.as_ref().ok())

@@ -13,7 +13,7 @@
 use super::measurement::{CacheCounters, CellMeasurement};
 use super::processors::Processors;
 use super::{Cell, EngineReads, Reads};
-use crate::counters::{EventCounts, Recorder};
+use crate::counters::{CounterRecorder, EventCounts};
 use crate::{Error, HeldIndex, Result};
 use std::fs::{self, File};
 use std::hint::black_box;
@@ -59,7 +59,7 @@ pub fn measure(cell: &Cell) -> Result<CellMeasurement> {
     place.processor.map_or(Ok(()), |number| Processors::allowed()?.pin(number))?;
     let index = Index::open_on(Arc::new(PosixDisk::open(&cell.index)?))?;
     // Before other threads start, so that they are counted.
-    let recorder = cell.counters.map(Recorder::open).transpose()?;
+    let recorder = cell.counters.map(CounterRecorder::open).transpose()?;
     let run = CellRun { cell, queries: cell.queries.parse(&index)?, options: cell.search()?, index };
     let mut measured = match &cell.reads {
         Reads::Searcher { region, slow_tier } => {
@@ -110,7 +110,7 @@ struct ReadCounters {
 }
 
 impl CellRun<'_> {
-    fn by_searcher(&self, held: &HeldIndex, recorder: Option<Recorder>) -> Result<CellMeasurement> {
+    fn by_searcher(&self, held: &HeldIndex, recorder: Option<CounterRecorder>) -> Result<CellMeasurement> {
         let processors = Processors::allowed()?;
         let counters =
             || ReadCounters { cache: None, bytes_read: self.index.bytes_read(), fetched: fetched() };
@@ -153,7 +153,7 @@ impl CellRun<'_> {
         &self,
         options: &EngineOptions,
         single: bool,
-        recorder: Option<Recorder>,
+        recorder: Option<CounterRecorder>,
     ) -> Result<CellMeasurement> {
         let engine = Engine::new(&self.index, options)?;
         let repetition = || -> Result<Repetition> {
@@ -192,7 +192,7 @@ impl CellRun<'_> {
         &self,
         executor: &ListExecutor,
         samples_max: usize,
-        recorder: Option<Recorder>,
+        recorder: Option<CounterRecorder>,
     ) -> Result<CellMeasurement> {
         let repetition = || -> Result<Repetition> {
             let mut measured = Repetition::new(self.queries.len());
@@ -239,7 +239,7 @@ impl CellRun<'_> {
     /// second one is itself repeated until it has taken long enough.
     fn repeat(
         &self,
-        recorder: Option<Recorder>,
+        recorder: Option<CounterRecorder>,
         in_memory: bool,
         counters: &dyn Fn() -> ReadCounters,
         repetition: &dyn Fn() -> Result<Repetition>,
@@ -297,12 +297,12 @@ fn first_repetition(repetition: &dyn Fn() -> Result<Repetition>) -> Result<Repet
 
 /// The second repetition, and the events that are counted in it.
 fn measured_repetition(
-    mut recorder: Option<Recorder>,
+    mut recorder: Option<CounterRecorder>,
     repetition: &dyn Fn() -> Result<Repetition>,
 ) -> Result<(Repetition, Option<EventCounts>)> {
-    recorder.as_mut().map_or(Ok(()), Recorder::start)?;
+    recorder.as_mut().map_or(Ok(()), CounterRecorder::start)?;
     let measured = repetition()?;
-    let counts = recorder.as_mut().map(Recorder::stop).transpose()?;
+    let counts = recorder.as_mut().map(CounterRecorder::stop).transpose()?;
     Ok((measured, counts))
 }
 

@@ -11,7 +11,7 @@ use tierdex::index::StopSignal;
 
 /// Amount of data, and number of rounds.
 #[derive(Clone, Copy)]
-struct Scale {
+struct DataScale {
     /// Smallest number of values of a generated group.
     group_ints: usize,
     /// Approximate largest number of values from an index; of a larger index every n-th term is taken.
@@ -19,8 +19,8 @@ struct Scale {
     rounds: usize,
 }
 
-const WHOLE: Scale = Scale { group_ints: 1 << 22, index_ints: 1 << 26, rounds: 9 };
-const QUICK: Scale = Scale { group_ints: 1 << 19, index_ints: 1 << 22, rounds: 5 };
+const WHOLE: DataScale = DataScale { group_ints: 1 << 22, index_ints: 1 << 26, rounds: 9 };
+const QUICK: DataScale = DataScale { group_ints: 1 << 19, index_ints: 1 << 22, rounds: 5 };
 
 /// Values of the group of generated frequencies, in groups of ids. There is only one such group.
 const ZIPF_GROUPS: usize = 4;
@@ -30,7 +30,7 @@ const CLASSES: std::ops::RangeInclusive<u32> = 10..=22;
 
 /// The groups of a run.
 pub(super) struct DataPlan {
-    scale: Scale,
+    scale: DataScale,
     seed: u64,
     one_byte: Option<u32>,
     index: Option<IndexLists>,

@@ -5,7 +5,7 @@
 //! 2. Each [`Contender`] that encodes values of the group's kind encodes the group, and its round trip is
 //!    checked.
 //! 3. `measure` times the contenders in turn, round after round, and keeps the medians.
-//! 4. [`Results`] are the sums: a table, rows of JSON, a report and a plot.
+//! 4. [`CodecResults`] are the sums: a table, rows of JSON, a report and a plot.
 //!
 //! The experiment does not depend on the formats of the codecs. A program with further contenders passes
 //! them as [`Peer`]s.
@@ -38,7 +38,7 @@ pub use flags::Flags;
 pub use list_group::{ListGroup, ValueKind};
 pub use own::OwnCodec;
 pub use report::ReportSection;
-pub use results::Results;
+pub use results::CodecResults;
 pub use rows::{CodecRow, CodecRows};
 
 use crate::{Error, Result, output_dir, status};
@@ -54,7 +54,7 @@ use turbovbyte::TurboVbyte;
 /// # Errors
 /// If the flags name an unknown codec or kernel, if a round trip differs, or if the index or the output
 /// directory cannot be used; [`Error::Interrupted`] if `stop` is raised.
-pub fn run(flags: &Flags, peers: Vec<Box<dyn Peer>>, stop: &StopSignal) -> Result<Results> {
+pub fn run(flags: &Flags, peers: Vec<Box<dyn Peer>>, stop: &StopSignal) -> Result<CodecResults> {
     let contenders = contenders(flags, peers)?;
     let plan = DataPlan::new(flags, stop)?;
     if let Some(dir) = &flags.out {
@@ -69,7 +69,7 @@ pub fn run(flags: &Flags, peers: Vec<Box<dyn Peer>>, stop: &StopSignal) -> Resul
         Ok(())
     })?;
     status::show("");
-    Ok(Results::new(flags, &plan, rows))
+    Ok(CodecResults::new(flags, &plan, rows))
 }
 
 /// `memcpy`, then the selected codecs with the selected kernels, those of papers, and the selected peers.

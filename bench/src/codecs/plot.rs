@@ -8,14 +8,14 @@ use crate::Result;
 use crate::plot::{self, Panel, Scale, Series};
 
 /// The figure of a row that a panel shows.
-struct Measure {
+struct CodecMeasure {
     name: &'static str,
     of: fn(&CodecRow) -> f64,
 }
 
-const MEASURES: [Measure; 2] = [
-    Measure { name: "decoded into L1, billions per second", of: CodecRow::decode_l1 },
-    Measure { name: "bits per id", of: CodecRow::bits },
+const MEASURES: [CodecMeasure; 2] = [
+    CodecMeasure { name: "decoded into L1, billions per second", of: CodecRow::decode_l1 },
+    CodecMeasure { name: "bits per id", of: CodecRow::bits },
 ];
 
 /// Draws the codecs of `kernel`.
@@ -28,7 +28,7 @@ pub(super) fn svg(rows: &CodecRows, kernel: &str) -> Result<String> {
     plot::svg(&panels.collect::<Vec<_>>(), datasets.len(), &format!("kernel {kernel}"))
 }
 
-fn panel(rows: &CodecRows, dataset: &str, kernel: &str, measure: &Measure) -> Panel {
+fn panel(rows: &CodecRows, dataset: &str, kernel: &str, measure: &CodecMeasure) -> Panel {
     let classes = rows.classes(dataset);
     let line = |codec: String| {
         let value =

@@ -9,15 +9,15 @@ use crate::{Error, Result, output_dir};
 use std::io::Write;
 
 /// The results of a run.
-pub struct Results {
+pub struct CodecResults {
     flags: Flags,
     facts: RunFacts,
     rows: CodecRows,
 }
 
-impl Results {
-    pub(super) fn new(flags: &Flags, plan: &DataPlan, rows: CodecRows) -> Results {
-        Results { flags: flags.clone(), facts: RunFacts::of(plan), rows }
+impl CodecResults {
+    pub(super) fn new(flags: &Flags, plan: &DataPlan, rows: CodecRows) -> CodecResults {
+        CodecResults { flags: flags.clone(), facts: RunFacts::of(plan), rows }
     }
 
     /// All rows.

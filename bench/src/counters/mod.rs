@@ -17,4 +17,4 @@ mod recorder;
 pub use count::{EventCount, EventCounts};
 pub use event::CounterSet;
 pub(crate) use metrics::metrics;
-pub(crate) use recorder::Recorder;
+pub(crate) use recorder::CounterRecorder;

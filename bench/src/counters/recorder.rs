@@ -8,23 +8,23 @@ use perf_event::events::{Hardware, Raw};
 use perf_event::{Builder, Counter};
 
 /// Open counters, disabled until the start.
-pub(crate) struct Recorder {
+pub(crate) struct CounterRecorder {
     counters: Vec<(&'static str, Counter)>,
     /// Index of the counter that leads the group of fixed metrics.
     leader: Option<usize>,
 }
 
-impl Recorder {
+impl CounterRecorder {
     /// Opens all events of a set. Threads that exist are not counted, except that of the caller.
     ///
     /// # Errors
     /// If the machine has no such counters or does not permit their use.
-    pub(crate) fn open(set: CounterSet) -> Result<Recorder> {
+    pub(crate) fn open(set: CounterSet) -> Result<CounterRecorder> {
         let missing = |why: String| {
             Error::Failed(format!("performance counters: not available on this machine: {why}"))
         };
         let events = Processor::here().events(set).map_err(missing)?;
-        let mut recorder = Recorder { counters: Vec::with_capacity(events.len()), leader: None };
+        let mut recorder = CounterRecorder { counters: Vec::with_capacity(events.len()), leader: None };
         for event in events {
             let opened = recorder.add(event);
             opened.map_err(|error| missing(format!("the event {}: {error}", event.name)))?;
@@ -94,7 +94,7 @@ mod tests {
     /// Virtual machines often have no counters; then the reason is one line.
     #[test]
     fn instructions_are_counted_or_the_reason_is_given() {
-        match Recorder::open(CounterSet::Cache) {
+        match CounterRecorder::open(CounterSet::Cache) {
             Ok(mut recorder) => {
                 recorder.start().unwrap();
                 let sum: u64 = (0..std::hint::black_box(100_000u64)).map(std::hint::black_box).sum();

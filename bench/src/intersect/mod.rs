@@ -25,7 +25,7 @@ mod sweep;
 mod work_dir;
 
 pub use flags::Flags;
-pub use results::Results;
+pub use results::IntersectResults;
 pub use row::SweepRow;
 
 use crate::{Result, output_dir, status};
@@ -38,13 +38,13 @@ use work_dir::WorkDir;
 /// # Errors
 /// If a flag is invalid, if an intersection is wrong, or if a file cannot be written or read;
 /// [`Error::Interrupted`](crate::Error::Interrupted) if `stop` is raised.
-pub fn run(flags: &Flags, stop: &StopSignal) -> Result<Results> {
+pub fn run(flags: &Flags, stop: &StopSignal) -> Result<IntersectResults> {
     let settings = Settings { stop: stop.clone(), ..flags.settings()? };
     if let Some(dir) = &flags.out {
         output_dir::make(dir)?;
     }
     let work = WorkDir::new(flags, stop)?;
-    let mut results = Results::new(flags, &settings);
+    let mut results = IntersectResults::new(flags, &settings);
     if !settings.sweeps.is_empty() {
         sweep::synthetic(&work, &settings, &mut results)?;
     }

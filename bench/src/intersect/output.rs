@@ -1,13 +1,13 @@
 //! Prints results as tables, and writes them into files.
 
-use super::results::Results;
+use super::results::IntersectResults;
 use super::row::SweepRow;
 use super::{plot, report};
 use crate::{Error, Result, output_dir};
 use serde_json::{Value, json};
 use std::io::Write;
 
-impl Results {
+impl IntersectResults {
     /// Prints a table per sweep.
     ///
     /// # Errors

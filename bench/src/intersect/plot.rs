@@ -6,14 +6,14 @@ use crate::intersection::Algorithm;
 use crate::plot::{self, Panel, Scale, Series};
 
 /// The figure of a row that a panel shows.
-struct Measure {
+struct IntersectMeasure {
     name: &'static str,
     of: fn(&SweepRow) -> f64,
 }
 
-const MEASURES: [Measure; 2] = [
-    Measure { name: "time, ms", of: |row| 1e3 * row.seconds },
-    Measure { name: "pages read", of: |row| row.reads.pages as f64 },
+const MEASURES: [IntersectMeasure; 2] = [
+    IntersectMeasure { name: "time, ms", of: |row| 1e3 * row.seconds },
+    IntersectMeasure { name: "pages read", of: |row| row.reads.pages as f64 },
 ];
 
 /// The label of the axis of a sweep, and whether it is logarithmic. `None` if the sweep has no plot.
@@ -33,7 +33,7 @@ pub(super) fn axis(sweep: &str) -> Option<(&'static str, bool)> {
 pub(super) fn svg(sweep: &str, rows: &[&SweepRow]) -> Result<Option<String>> {
     let Some((name, logarithmic)) = axis(sweep) else { return Ok(None) };
     let measured = || Algorithm::ALL.into_iter().filter(|one| rows.iter().any(|row| row.algorithm == *one));
-    let line = |algorithm: Algorithm, measure: &Measure| {
+    let line = |algorithm: Algorithm, measure: &IntersectMeasure| {
         let rows = rows.iter().filter(|row| row.algorithm == algorithm);
         let points = rows.map(|row| (row.x, (measure.of)(row))).collect();
         Series { name: algorithm.name().to_string(), points }

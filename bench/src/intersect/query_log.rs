@@ -3,7 +3,7 @@
 
 use super::lists::intersect_in_memory;
 use super::measure::{SweepPoint, point};
-use super::results::Results;
+use super::results::IntersectResults;
 use super::runner::IntersectionRunner;
 use super::settings::{CODECS, Settings, Sweep};
 use super::work_dir::WorkDir;
@@ -28,7 +28,7 @@ pub(super) fn run(
     settings: &Settings,
     index: &Path,
     queries: &Path,
-    results: &mut Results,
+    results: &mut IntersectResults,
 ) -> Result<()> {
     status::show("copying lists");
     let index = Index::open_on(Arc::new(PosixDisk::open(index)?))?;

@@ -1,14 +1,14 @@
 //! The report of a run: machine, command, method, tables, and a comparison with the figures of the paper.
 
 use super::plot;
-use super::results::Results;
+use super::results::IntersectResults;
 use super::row::SweepRow;
 use crate::Table;
 use crate::intersection::Algorithm;
 use tierdex::io::Size;
 
 /// The whole report.
-pub(super) fn markdown(results: &Results) -> String {
+pub(super) fn markdown(results: &IntersectResults) -> String {
     let mut text = format!(
         "# List intersection on disk\n\n## Machine\n\n{}\n## Command\n\n```\n{}\n```\n\n## Method\n\n{}\n\n",
         results.machine.to_markdown(),
@@ -26,7 +26,7 @@ pub(super) fn markdown(results: &Results) -> String {
     text + "All rows are in `data.json`.\n"
 }
 
-fn method(results: &Results) -> String {
+fn method(results: &IntersectResults) -> String {
     let settings = &results.settings;
     let mut text = format!(
         "Wang, Lin, Papakonstantinou, Swanson, \"Evaluating List Intersection on SSDs for Parallel I/O Skipping\". Default \
@@ -34,7 +34,7 @@ fn method(results: &Results) -> String {
          Bloom filter per id, {} threads for `bl`, `sl`, `zz` and `bf`, one for `direct` with {} reads in flight of at most \
          {} into {}. A thread of `bl` has {} reads of 1 MiB in flight. Threads, engines and memory are created before the \
          timing; skip pointers and filters are in memory. Reads bypass the page cache, so that every read goes to the \
-         device. All algorithms run in turn in each of {} rounds; times are medians; CPU is that of all threads. Results \
+         device. All algorithms run in turn in each of {} rounds; times are medians; CPU is that of all threads. IntersectResults \
          are compared with an intersection in memory.",
         settings.short,
         settings.long,
@@ -77,7 +77,7 @@ fn method(results: &Results) -> String {
 }
 
 /// One table per sweep, with its title.
-pub(super) fn tables(results: &Results) -> Vec<(String, Table)> {
+pub(super) fn tables(results: &IntersectResults) -> Vec<(String, Table)> {
     let of = |sweep: &'static str| {
         let rows: Vec<&SweepRow> = results.rows().iter().filter(|row| row.sweep == sweep).collect();
         (format!("{sweep}: {}", about(sweep)), table(sweep, &rows))
@@ -138,7 +138,7 @@ fn table(sweep: &str, rows: &[&SweepRow]) -> Table {
 }
 
 /// The claims of the paper that this run has figures for.
-pub(super) fn against_the_paper(results: &Results) -> Table {
+pub(super) fn against_the_paper(results: &IntersectResults) -> Table {
     let mut table = Table::new(3, &["claim", "paper", "here"]);
     let find = |sweep: &str, x: f64, algorithm| {
         results.rows().iter().find(|row| row.sweep == sweep && row.x == x && row.algorithm == algorithm)

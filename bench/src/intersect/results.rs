@@ -7,7 +7,7 @@ use crate::Machine;
 use crate::intersection::CostModel;
 
 /// The results of a run.
-pub struct Results {
+pub struct IntersectResults {
     pub(super) flags: Flags,
     pub(super) settings: Settings,
     pub(super) machine: Machine,
@@ -20,9 +20,9 @@ pub struct Results {
     rows: Vec<SweepRow>,
 }
 
-impl Results {
-    pub(super) fn new(flags: &Flags, settings: &Settings) -> Results {
-        Results {
+impl IntersectResults {
+    pub(super) fn new(flags: &Flags, settings: &Settings) -> IntersectResults {
+        IntersectResults {
             flags: flags.clone(),
             settings: settings.clone(),
             machine: Machine::here(),

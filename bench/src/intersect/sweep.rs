@@ -2,7 +2,7 @@
 
 use super::lists::{intersect_in_memory, short_list, superset, uniform};
 use super::measure::{SweepPoint, point};
-use super::results::Results;
+use super::results::IntersectResults;
 use super::runner::IntersectionRunner;
 use super::settings::{CODECS, Settings, Sweep};
 use super::work_dir::WorkDir;
@@ -45,7 +45,7 @@ impl SyntheticLists {
 }
 
 /// All sweeps over generated lists.
-pub(super) fn synthetic(work: &WorkDir, settings: &Settings, results: &mut Results) -> Result<()> {
+pub(super) fn synthetic(work: &WorkDir, settings: &Settings, results: &mut IntersectResults) -> Result<()> {
     let data = SyntheticLists::new(settings);
     let query = data.query(work, Codec::Raw, settings.filter)?;
     let mut runner = IntersectionRunner::new(work, settings, settings.threads, settings.depth)?;
@@ -59,7 +59,7 @@ pub(super) fn synthetic(work: &WorkDir, settings: &Settings, results: &mut Resul
 struct SyntheticSweeps<'a> {
     work: &'a WorkDir,
     settings: &'a Settings,
-    results: &'a mut Results,
+    results: &'a mut IntersectResults,
     data: SyntheticLists,
     /// The default query.
     query: Query,

@@ -2,7 +2,7 @@
 
 use super::flags::Flags;
 use crate::cgroup::Membership;
-use crate::intersection::{ListsOptions, ListsWriter, PagedList, PagedLists};
+use crate::intersection::{ListsOptions, PagedList, PagedLists, PagedListsWriter};
 use crate::seek_disk::SeekDisk;
 use crate::throttle::Throttle;
 use crate::{Error, Result};
@@ -57,7 +57,7 @@ impl WorkDir {
     /// If the file cannot be written; [`Error::Interrupted`] if the stop signal is raised.
     pub(super) fn file(&self, codec: Codec, filter_bits: u32, lists: &[&[u32]]) -> Result<Vec<PagedList>> {
         let name = format!("{}-{}", codec.name(), self.disk.list()?.len());
-        let mut writer = ListsWriter::create(&self.disk, &name, ListsOptions { codec, filter_bits })?;
+        let mut writer = PagedListsWriter::create(&self.disk, &name, ListsOptions { codec, filter_bits })?;
         for list in lists {
             self.stop.check().map_err(|_| Error::Interrupted)?;
             writer.add(list)?;

@@ -2,7 +2,7 @@
 //! MiB; then all threads intersect in memory by [`super::sl`].
 
 use super::list::{PagedList, by_length};
-use super::page_reader::{PIECE, PageReader, whole};
+use super::page_reader::{ListPageReader, PIECE, whole};
 use super::partition;
 use super::reader_threads::ReaderThreads;
 use super::reads::{IntersectionResult, ReadStats};
@@ -41,7 +41,7 @@ impl Bl {
             let own: Option<Vec<CellMut>> = numbers.map(|number| cells.write(number)).collect();
             let own = own.ok_or_else(|| Error::Failed("memory for lists is in use".to_owned()))?;
             let list = list.clone();
-            tasks.push(move |reader: &mut PageReader| whole(reader, &list, own));
+            tasks.push(move |reader: &mut ListPageReader| whole(reader, &list, own));
         }
         let (mut whole, mut reads) = (Vec::new(), ReadStats::default());
         for (list, its) in readers.run(tasks)? {

@@ -13,7 +13,7 @@
 //! | `direct` | as `sl` or `bf`; near pages in one read if cheaper | one thread, many reads in flight |
 //!
 //! `partition` divides the work among threads as in section III-E. [`ReaderThreads`] are the threads; a
-//! [`ListsWriter`] writes a file of lists and [`PagedLists`] opens it. Pages that a list keeps in memory
+//! [`PagedListsWriter`] writes a file of lists and [`PagedLists`] opens it. Pages that a list keeps in memory
 //! ([`PagedList::keep`]) cost no read. A page is verified when it enters memory, and its ids when they are
 //! decoded: damage is an error.
 //!
@@ -44,4 +44,4 @@ pub use list::{PagedList, PagedLists};
 pub use page::{ID_MAX, PAGE_IDS_MAX};
 pub use reader_threads::ReaderThreads;
 pub use reads::{IntersectionResult, ReadStats};
-pub use write::{ListsOptions, ListsWriter};
+pub use write::{ListsOptions, PagedListsWriter};

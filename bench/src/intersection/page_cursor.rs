@@ -1,7 +1,7 @@
 //! A forward cursor over a list, with one decoded page in memory.
 
 use super::list::{PagedList, gallop};
-use super::page_reader::PageReader;
+use super::page_reader::ListPageReader;
 use tierdex::error::Result;
 
 /// A forward cursor over a list. The ids passed to its methods must not decrease.
@@ -19,7 +19,7 @@ impl<'a> PageCursor<'a> {
         PageCursor { list, page: 0, loaded: false, ids: Vec::new(), at: 0 }
     }
 
-    fn load(&mut self, reader: &mut PageReader, page: usize) -> Result<()> {
+    fn load(&mut self, reader: &mut ListPageReader, page: usize) -> Result<()> {
         if !self.loaded || page != self.page {
             self.loaded = false;
             reader.page(self.list, page, &mut self.ids)?;
@@ -30,7 +30,7 @@ impl<'a> PageCursor<'a> {
 
     /// Member (III-B): whether the list contains `id`. With `filter`, a page is read only if its filter
     /// passes `id`.
-    pub(super) fn member(&mut self, reader: &mut PageReader, id: u32, filter: bool) -> Result<bool> {
+    pub(super) fn member(&mut self, reader: &mut ListPageReader, id: u32, filter: bool) -> Result<bool> {
         let Some(page) = self.list.find(self.page, id) else { return Ok(false) };
         let tested = filter && !(self.loaded && page == self.page);
         if tested && !self.list.may_hold(page, id) {
@@ -45,7 +45,7 @@ impl<'a> PageCursor<'a> {
     }
 
     /// Moves to a position in the list and returns its id.
-    pub(super) fn seek(&mut self, reader: &mut PageReader, position: u64) -> Result<u32> {
+    pub(super) fn seek(&mut self, reader: &mut ListPageReader, position: u64) -> Result<u32> {
         let page = self.list.page_at(position);
         self.load(reader, page)?;
         self.at = (position - self.list.ids_of(page).before) as usize;
@@ -54,7 +54,7 @@ impl<'a> PageCursor<'a> {
 
     /// Successor (III-C): the smallest id of the list that is not less than `id`, and its position. If it is
     /// the first id of the next page, it is taken from the skip pointers.
-    pub(super) fn successor(&mut self, reader: &mut PageReader, id: u32) -> Result<Option<(u32, u64)>> {
+    pub(super) fn successor(&mut self, reader: &mut ListPageReader, id: u32) -> Result<Option<(u32, u64)>> {
         let Some((first, last)) = self.list.ends() else { return Ok(None) };
         if id > last {
             return Ok(None);

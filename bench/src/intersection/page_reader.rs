@@ -13,17 +13,17 @@ use tierdex::io::{
 pub(super) const PIECE: usize = CELL_BYTES_MAX / PAGE_BYTES;
 
 /// An I/O engine, memory for one page, and the read statistics.
-pub(super) struct PageReader {
+pub(super) struct ListPageReader {
     pub(super) engine: ReadEngine,
     pub(super) reads: ReadStats,
     cells: Arc<Cells>,
 }
 
-impl PageReader {
-    pub(super) fn new(disk: &dyn Disk, options: EngineOptions) -> Result<PageReader> {
+impl ListPageReader {
+    pub(super) fn new(disk: &dyn Disk, options: EngineOptions) -> Result<ListPageReader> {
         let cells = Cells::new(Region::new(&RegionKind::Dram, PAGE_BYTES as u64)?, PAGE_BYTES)?;
         let engine = ReadEngine::new(options, disk, std::slice::from_ref(&cells))?;
-        Ok(PageReader { engine, reads: ReadStats::default(), cells })
+        Ok(ListPageReader { engine, reads: ReadStats::default(), cells })
     }
 
     /// Replaces `ids` by those of a page, from memory or from disk.
@@ -50,7 +50,7 @@ impl PageReader {
 
 /// Reads a whole list into cells, one piece per cell. Of each piece the range from the first to the last
 /// page that is not in memory is read.
-pub(super) fn whole(reader: &mut PageReader, list: &PagedList, cells: Vec<CellMut>) -> Result<PagedList> {
+pub(super) fn whole(reader: &mut ListPageReader, list: &PagedList, cells: Vec<CellMut>) -> Result<PagedList> {
     let mut done: Vec<Option<CellMut>> = cells.iter().map(|_| None).collect();
     for (piece, mut cell) in cells.into_iter().enumerate() {
         let pages = piece * PIECE..list.pages().min((piece + 1) * PIECE);
@@ -86,7 +86,7 @@ pub(super) fn whole(reader: &mut PageReader, list: &PagedList, cells: Vec<CellMu
 }
 
 /// Waits for a piece and verifies it.
-fn end(reader: &mut PageReader, list: &PagedList, done: &mut [Option<CellMut>]) -> Result<()> {
+fn end(reader: &mut ListPageReader, list: &PagedList, done: &mut [Option<CellMut>]) -> Result<()> {
     let Some(ended) = reader.engine.next(true) else { return Ok(()) };
     let piece = ended.tag as usize;
     let page = piece * PIECE + ended.target.range().start / PAGE_BYTES;

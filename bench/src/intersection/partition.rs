@@ -4,7 +4,7 @@
 
 use super::list::{PagedList, by_length};
 use super::page::PAGE_BYTES;
-use super::page_reader::{PIECE, PageReader, whole};
+use super::page_reader::{ListPageReader, PIECE, whole};
 use super::reader_threads::ReaderThreads;
 use super::reads::{IntersectionResult, ReadStats};
 use std::ops::Range;
@@ -14,7 +14,7 @@ use tierdex::io::{Cells, Region, RegionKind};
 
 /// Finds the ids of a sublist of the shortest list, a range of positions, that are in all other lists. The
 /// lists are sorted by length, and none is empty.
-pub(super) type SublistTask = fn(&mut PageReader, &[PagedList], Range<u64>) -> Result<Vec<u32>>;
+pub(super) type SublistTask = fn(&mut ListPageReader, &[PagedList], Range<u64>) -> Result<Vec<u32>>;
 
 /// Runs `task` on each sublist. The number of sublists is the number of threads, or the number of pages of
 /// the longest list if that is smaller. If the shortest list has fewer pages than sublists, it is read once
@@ -32,14 +32,14 @@ pub(super) fn run(
     let mut before = ReadStats::default();
     if (1..parts.min(PIECE)).contains(&shortest.pages()) && !shortest.is_whole() {
         let list = shortest.clone();
-        for (whole, reads) in readers.run([move |reader: &mut PageReader| read_once(reader, &list)])? {
+        for (whole, reads) in readers.run([move |reader: &mut ListPageReader| read_once(reader, &list)])? {
             (lists[0], before) = (whole, reads);
         }
     }
     let lists: Arc<[PagedList]> = lists.into();
     let tasks = cut(lists[0].len(), parts as u64).map(|range| {
         let lists = Arc::clone(&lists);
-        move |reader: &mut PageReader| task(reader, &lists, range)
+        move |reader: &mut ListPageReader| task(reader, &lists, range)
     });
     let mut found = IntersectionResult::join(readers.find(tasks)?, &lists);
     found.reads += before;
@@ -47,7 +47,7 @@ pub(super) fn run(
 }
 
 /// Reads a short list into memory.
-fn read_once(reader: &mut PageReader, list: &PagedList) -> Result<PagedList> {
+fn read_once(reader: &mut ListPageReader, list: &PagedList) -> Result<PagedList> {
     let bytes = (list.pages() * PAGE_BYTES).next_power_of_two();
     let cells = Cells::new(Region::new(&RegionKind::Dram, bytes as u64)?, bytes)?;
     whole(reader, list, cells.write(0).into_iter().collect())

@@ -1,7 +1,7 @@
 //! A pool of threads with synchronous reads, each with a reader of its own. The pool outlives an
 //! intersection, so that the time of an intersection does not include the start of threads.
 
-use super::page_reader::PageReader;
+use super::page_reader::ListPageReader;
 use super::reads::{IntersectionResult, ReadStats};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Sender, channel};
@@ -9,7 +9,7 @@ use std::thread::{Builder, JoinHandle};
 use tierdex::error::{Error, Result};
 use tierdex::io::{Disk, EngineOptions, panic_message};
 
-type ReaderJob = Box<dyn FnOnce(&mut PageReader) + Send>;
+type ReaderJob = Box<dyn FnOnce(&mut ListPageReader) + Send>;
 
 /// A pool of threads with synchronous reads. Dropping it joins the threads.
 pub struct ReaderThreads {
@@ -40,7 +40,7 @@ impl ReaderThreads {
         }
         let mut readers = ReaderThreads { workers: Vec::new() };
         for number in 0..threads {
-            let mut reader = PageReader::new(disk, engine)?;
+            let mut reader = ListPageReader::new(disk, engine)?;
             let (sender, jobs) = channel::<ReaderJob>();
             let work = move || jobs.into_iter().for_each(|job| job(&mut reader));
             let thread = Builder::new().name(format!("intersect-{number}")).spawn(work);
@@ -62,13 +62,13 @@ impl ReaderThreads {
     /// The error of the first failed task, after all tasks have ended.
     pub(super) fn run<T: Send + 'static>(
         &self,
-        tasks: impl IntoIterator<Item = impl FnOnce(&mut PageReader) -> Result<T> + Send + 'static>,
+        tasks: impl IntoIterator<Item = impl FnOnce(&mut ListPageReader) -> Result<T> + Send + 'static>,
     ) -> Result<Vec<(T, ReadStats)>> {
         let (sender, ended) = channel();
         let mut count = 0;
         for (number, task) in tasks.into_iter().enumerate() {
             let sender = sender.clone();
-            let job = move |reader: &mut PageReader| {
+            let job = move |reader: &mut ListPageReader| {
                 reader.reads = ReadStats::default();
                 let found = catch_unwind(AssertUnwindSafe(|| task(reader)))
                     .unwrap_or_else(|panic| Err(Error::Failed(panic_message(&*panic))));
@@ -93,7 +93,7 @@ impl ReaderThreads {
     /// As [`ReaderThreads::run`], for tasks that return ids.
     pub(super) fn find(
         &self,
-        tasks: impl IntoIterator<Item = impl FnOnce(&mut PageReader) -> Result<Vec<u32>> + Send + 'static>,
+        tasks: impl IntoIterator<Item = impl FnOnce(&mut ListPageReader) -> Result<Vec<u32>> + Send + 'static>,
     ) -> Result<Vec<IntersectionResult>> {
         let found = self.run(tasks)?;
         Ok(found.into_iter().map(|(ids, reads)| IntersectionResult { ids, reads }).collect())

@@ -5,7 +5,7 @@
 use super::filter::PageIds;
 use super::list::PagedList;
 use super::page_cursor::PageCursor;
-use super::page_reader::PageReader;
+use super::page_reader::ListPageReader;
 use super::partition;
 use super::reader_threads::ReaderThreads;
 use super::reads::IntersectionResult;
@@ -22,7 +22,7 @@ pub fn intersect(readers: &ReaderThreads, lists: &[PagedList]) -> Result<Interse
 
 /// Intersects one sublist of the shortest list. With `filter`, this is `bf`.
 pub(super) fn task(
-    reader: &mut PageReader,
+    reader: &mut ListPageReader,
     lists: &[PagedList],
     range: Range<u64>,
     filter: bool,

@@ -40,7 +40,7 @@ impl Default for ListsOptions {
 }
 
 /// Writes lists into a file.
-pub struct ListsWriter {
+pub struct PagedListsWriter {
     file: SealedWriter,
     options: ListsOptions,
     directory: Vec<u8>,
@@ -48,12 +48,12 @@ pub struct ListsWriter {
     pages: u64,
 }
 
-impl ListsWriter {
+impl PagedListsWriter {
     /// Creates the file.
     ///
     /// # Errors
     /// When the file cannot be created, or the codec is not for ids.
-    pub fn create(disk: &dyn Disk, name: &str, options: ListsOptions) -> Result<ListsWriter> {
+    pub fn create(disk: &dyn Disk, name: &str, options: ListsOptions) -> Result<PagedListsWriter> {
         if !options.codec.is_delta() && options.codec != Codec::Raw {
             return Err(Error::Usage(format!("codec {} is not for ids", options.codec.name())));
         }
@@ -62,7 +62,7 @@ impl ListsWriter {
         }
         let mut file = SealedWriter::create(disk, name, IDENTITY)?;
         file.pad_to_page()?;
-        Ok(ListsWriter { file, options, directory: Vec::new(), lists: 0, pages: 0 })
+        Ok(PagedListsWriter { file, options, directory: Vec::new(), lists: 0, pages: 0 })
     }
 
     /// Appends a list and returns its number, from 0 on.

@@ -4,7 +4,7 @@
 
 use super::list::PagedList;
 use super::page_cursor::PageCursor;
-use super::page_reader::PageReader;
+use super::page_reader::ListPageReader;
 use super::partition;
 use super::reader_threads::ReaderThreads;
 use super::reads::IntersectionResult;
@@ -19,7 +19,7 @@ pub fn intersect(readers: &ReaderThreads, lists: &[PagedList]) -> Result<Interse
     partition::run(readers, lists, task)
 }
 
-fn task(reader: &mut PageReader, lists: &[PagedList], range: Range<u64>) -> Result<Vec<u32>> {
+fn task(reader: &mut ListPageReader, lists: &[PagedList], range: Range<u64>) -> Result<Vec<u32>> {
     let mut found = Vec::new();
     let mut cursors: Vec<PageCursor<'_>> = lists.iter().map(PageCursor::new).collect();
     let mut eliminator = cursors[0].seek(reader, range.start)?;

@@ -9,7 +9,7 @@ use toml::{Table, Value};
 
 /// A cell of a figure, and how often the figure needs it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct PlannedCell {
+pub(super) struct FigurePlannedCell {
     pub(super) cell: FigureCell,
     pub(super) rounds: usize,
 }
@@ -25,7 +25,7 @@ pub(super) fn cells(
     paper: &PaperDefinition,
     figure: &FigureDefinition,
     scale: Scale,
-) -> Result<Vec<PlannedCell>> {
+) -> Result<Vec<FigurePlannedCell>> {
     let Some(experiment) = figure.experiment else { return Ok(Vec::new()) };
     let single = [CellGroup::default()];
     let groups = if figure.cells.is_empty() { &single[..] } else { &figure.cells };
@@ -44,9 +44,9 @@ pub(super) fn cells(
             let rounds = settings.remove(ROUNDS).map_or(Ok(1), |rounds| rounds.parse::<usize>());
             let rounds = rounds.map_err(|_| malformed(paper, figure, "`rounds` is not a number"))?;
             let cell = FigureCell { experiment, settings };
-            match cells.iter_mut().find(|planned: &&mut PlannedCell| planned.cell == cell) {
+            match cells.iter_mut().find(|planned: &&mut FigurePlannedCell| planned.cell == cell) {
                 Some(planned) => planned.rounds = planned.rounds.max(rounds),
-                None => cells.push(PlannedCell { cell, rounds }),
+                None => cells.push(FigurePlannedCell { cell, rounds }),
             }
         }
     }

@@ -44,7 +44,7 @@ type Selector = BTreeMap<String, Value>;
 
 /// Whether an expectation holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum FigureVerdict {
     /// All ratios are in the range.
     Agrees,
     /// All ratios are in the range, but some cells that it compares were not measured.
@@ -57,7 +57,7 @@ pub(super) enum Verdict {
 
 /// The result of a check.
 pub(super) struct Checked {
-    pub(super) verdict: Verdict,
+    pub(super) verdict: FigureVerdict,
     /// The ratios: their geometric mean, range and number.
     pub(super) here: String,
 }
@@ -81,13 +81,13 @@ impl Expectation {
             }
         }
         if ratios.is_empty() {
-            return Checked { verdict: Verdict::NotMeasured, here: "-".to_string() };
+            return Checked { verdict: FigureVerdict::NotMeasured, here: "-".to_string() };
         }
         let inside = |ratio: &f64| {
             self.at_least.is_none_or(|least| *ratio >= least)
                 && self.at_most.is_none_or(|most| *ratio <= most)
         };
-        let verdict = if ratios.iter().all(inside) { Verdict::Agrees } else { Verdict::Differs };
+        let verdict = if ratios.iter().all(inside) { FigureVerdict::Agrees } else { FigureVerdict::Differs };
         Checked { verdict, here: describe(&ratios) }
     }
 
@@ -202,7 +202,7 @@ mod tests {
         ]
     }
 
-    fn check(text: &str) -> (Verdict, String) {
+    fn check(text: &str) -> (FigureVerdict, String) {
         let text = format!("claim = 'c'\npaper = '2'\n{text}");
         let checked = toml::from_str::<Expectation>(&text).unwrap().check(&plot(), &rows());
         (checked.verdict, checked.here)
@@ -212,19 +212,19 @@ mod tests {
     fn ratios_are_between_points_that_agree_in_all_other_dimensions() {
         let modes = "of = { mode = 'direct' }\nto = { mode = 'base' }";
         let (verdict, here) = check(&format!("{modes}\nwhere = {{ size = 5 }}\nat-least = 2"));
-        assert_eq!((verdict, here.as_str()), (Verdict::Agrees, "4.00 (2.00 to 8.00, 2 ratios)"));
+        assert_eq!((verdict, here.as_str()), (FigureVerdict::Agrees, "4.00 (2.00 to 8.00, 2 ratios)"));
         let (verdict, here) = check(&format!("{modes}\nat-least = 1"));
-        assert_eq!((verdict, here.as_str()), (Verdict::Differs, "2.43 (0.90 to 8.00, 3 ratios)"));
-        assert_eq!(check(&format!("{modes}\nat-most = 1")).0, Verdict::Differs);
+        assert_eq!((verdict, here.as_str()), (FigureVerdict::Differs, "2.43 (0.90 to 8.00, 3 ratios)"));
+        assert_eq!(check(&format!("{modes}\nat-most = 1")).0, FigureVerdict::Differs);
     }
 
     #[test]
     fn points_can_be_compared_along_the_axis() {
         let flat = "of = { size = 5 }\nto = { size = 100 }\nwhere = { mode = ['direct'] }\nat-least = 0.5";
-        assert_eq!(check(flat), (Verdict::Agrees, "0.56".to_string()));
+        assert_eq!(check(flat), (FigureVerdict::Agrees, "0.56".to_string()));
         // Without a selector all other points of the same line are compared.
         let others = "of = { size = 5 }\nwhere = { mode = 'base', shape = 'AND' }\nat-most = 1";
-        assert_eq!(check(others), (Verdict::Agrees, "0.25".to_string()));
+        assert_eq!(check(others), (FigureVerdict::Agrees, "0.25".to_string()));
     }
 
     #[test]
@@ -246,7 +246,7 @@ mod tests {
     #[test]
     fn missing_points_are_not_measured() {
         let missing = "of = { mode = 'hybrid' }\nto = { mode = 'base' }\nat-least = 1";
-        assert_eq!(check(missing), (Verdict::NotMeasured, "-".to_string()));
+        assert_eq!(check(missing), (FigureVerdict::NotMeasured, "-".to_string()));
         let unknown = "claim = ''\npaper = ''\nof = { color = 'red' }\nat-least = 1";
         assert!(toml::from_str::<Expectation>(unknown).unwrap().problem(&plot()).unwrap().contains("color"));
     }

@@ -43,7 +43,7 @@ use data::DataSets;
 use measure::{Context, Missing};
 use registry::{Figure, Registry};
 use result::FigureResult;
-use runner::RunPlan;
+use runner::FigureRunPlan;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hasher};
@@ -124,7 +124,7 @@ fn run_definitions(
     }
     let figures = registry.select(&flags.names)?;
     let scale = flags.scale.ok_or_else(|| Error::Usage("--scale is missing".to_string()))?;
-    let plan = RunPlan::new(&figures, scale)?;
+    let plan = FigureRunPlan::new(&figures, scale)?;
     [Some(&flags.region), flags.tier.as_ref()].into_iter().flatten().try_for_each(cache::check_region)?;
     let dir = flags.out.join(scale.to_string());
     output_dir::make(&dir)?;

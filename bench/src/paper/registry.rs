@@ -117,7 +117,7 @@ impl Registry {
 #[cfg(test)]
 mod tests {
     use super::super::expand;
-    use super::super::runner::RunPlan;
+    use super::super::runner::FigureRunPlan;
     use super::super::scale::Scale;
     use super::*;
 
@@ -159,7 +159,7 @@ mod tests {
         let registry = Registry::new().unwrap();
         for scale in Scale::ALL {
             for figure in registry.figures() {
-                RunPlan::new(&[figure], scale).unwrap();
+                FigureRunPlan::new(&[figure], scale).unwrap();
             }
         }
     }
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(names.len(), 18);
         for scale in Scale::ALL {
             for figure in registry.figures() {
-                RunPlan::new(&[figure], scale).unwrap();
+                FigureRunPlan::new(&[figure], scale).unwrap();
             }
         }
     }

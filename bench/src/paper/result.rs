@@ -2,8 +2,8 @@
 
 use super::cell::{FigureCell, Row};
 use super::control::Controls;
-use super::expand::{PlannedCell, cells};
-use super::expectation::{Checked, Expectation, Verdict};
+use super::expand::{FigurePlannedCell, cells};
+use super::expectation::{Checked, Expectation, FigureVerdict};
 use super::measure::Missing;
 use super::plot_definition::PlotDefinition;
 use super::points::{Point, points};
@@ -53,7 +53,7 @@ impl<'a> FigureResult<'a> {
         let definition = figure.figure;
         let planned = cells(figure.paper, definition, scale)?;
         let (mut unmeasured, mut stopped) = (Vec::new(), Vec::new());
-        for PlannedCell { cell, rounds } in &planned {
+        for FigurePlannedCell { cell, rounds } in &planned {
             let (reason, unavailable) = match (missing.of(cell), store.failure(cell)) {
                 (Some(why), _) => (why, true),
                 (None, Some(why)) => (format!("failed: {why}"), false),
@@ -75,8 +75,8 @@ impl<'a> FigureResult<'a> {
                 let check = |expected: &Expectation| {
                     let mut checked = expected.check(plot, &rows);
                     let missing = unmeasured.iter().any(|one| expected.concerns(&one.cell));
-                    if checked.verdict == Verdict::Agrees && missing {
-                        checked.verdict = Verdict::AgreesInPart;
+                    if checked.verdict == FigureVerdict::Agrees && missing {
+                        checked.verdict = FigureVerdict::AgreesInPart;
                     }
                     checked
                 };
@@ -94,18 +94,18 @@ impl<'a> FigureResult<'a> {
         let missing = || self.unmeasured.iter().filter(|one| expected.concerns(&one.cell));
         let mut reasons = Vec::new();
         let name = match self.checks[number].verdict {
-            Verdict::Agrees => "agrees",
-            Verdict::AgreesInPart => "agrees in part",
-            Verdict::Differs => {
+            FigureVerdict::Agrees => "agrees",
+            FigureVerdict::AgreesInPart => "agrees in part",
+            FigureVerdict::Differs => {
                 reasons.push(controls.reason(expected));
                 "differs"
             }
-            Verdict::NotMeasured if self.not_simulated(expected) => {
+            FigureVerdict::NotMeasured if self.not_simulated(expected) => {
                 reasons.push("callgrind does not simulate the measure of the claim".to_string());
                 "not measurable here"
             }
-            Verdict::NotMeasured if missing().any(|one| one.unavailable) => "not measurable here",
-            Verdict::NotMeasured => "not measured",
+            FigureVerdict::NotMeasured if missing().any(|one| one.unavailable) => "not measurable here",
+            FigureVerdict::NotMeasured => "not measured",
         };
         reasons.extend(distinct(missing()));
         (name, reasons)

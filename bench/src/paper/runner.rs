@@ -8,7 +8,7 @@
 
 use super::cell::{Experiment, FigureCell};
 use super::data::IndexSpec;
-use super::expand::{PlannedCell, cells};
+use super::expand::{FigurePlannedCell, cells};
 use super::measure::{Context, Missing, check, measure};
 use super::registry::Figure;
 use super::scale::Scale;
@@ -19,16 +19,16 @@ use std::io::Write;
 use std::time::Instant;
 
 /// The cells of a run, in the order of the figures.
-pub(super) struct RunPlan {
-    cells: Vec<PlannedCell>,
+pub(super) struct FigureRunPlan {
+    cells: Vec<FigurePlannedCell>,
 }
 
-impl RunPlan {
+impl FigureRunPlan {
     /// All cells of `figures`, each with the largest number of rounds that a figure needs.
     ///
     /// # Errors
     /// If a definition is malformed. That is found before anything is measured.
-    pub(super) fn new(figures: &[Figure<'_>], scale: Scale) -> Result<RunPlan> {
+    pub(super) fn new(figures: &[Figure<'_>], scale: Scale) -> Result<FigureRunPlan> {
         let mut rounds: BTreeMap<FigureCell, usize> = BTreeMap::new();
         let mut order = Vec::new();
         for figure in figures {
@@ -42,8 +42,8 @@ impl RunPlan {
                 *most = planned.rounds.max(*most);
             }
         }
-        let planned = order.into_iter().map(|cell| PlannedCell { rounds: rounds[&cell], cell });
-        Ok(RunPlan { cells: planned.collect() })
+        let planned = order.into_iter().map(|cell| FigurePlannedCell { rounds: rounds[&cell], cell });
+        Ok(FigureRunPlan { cells: planned.collect() })
     }
 
     /// Checks that no cell failed.
@@ -78,7 +78,7 @@ impl RunPlan {
             left.extend(cells.filter(|cell| !store.has_rows(cell, round)).map(|cell| (cell, round)));
         }
         make_indexes(&left, context, out)?;
-        let mut pace = Pace::default();
+        let mut pace = RunPace::default();
         for (number, &(cell, round)) in left.iter().enumerate() {
             let began = Instant::now();
             let outcome = match context.stop.check() {
@@ -125,13 +125,13 @@ fn make_indexes(left: &[(&FigureCell, usize)], context: &Context<'_>, out: &mut 
 
 /// Estimates the time that is left from the cells measured so far.
 #[derive(Default)]
-struct Pace {
+struct RunPace {
     /// Seconds of each cell, and sum and number for each experiment.
     cells: BTreeMap<FigureCell, f64>,
     experiments: BTreeMap<Experiment, (f64, u32)>,
 }
 
-impl Pace {
+impl RunPace {
     fn add(&mut self, cell: &FigureCell, seconds: f64) {
         self.cells.insert(cell.clone(), seconds);
         let (sum, count) = self.experiments.entry(cell.experiment).or_default();

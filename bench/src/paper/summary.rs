@@ -1,7 +1,7 @@
 //! The summary: every claim of every figure, the paper's figure for it, and ours.
 
-use super::control::{Controls, Explanation};
-use super::expectation::Verdict;
+use super::control::{ControlExplanation, Controls};
+use super::expectation::FigureVerdict;
 use super::result::FigureResult;
 use super::scale::Scale;
 use crate::{Machine, Table};
@@ -100,7 +100,7 @@ pub(super) fn counts(results: &[FigureResult<'_>], controls: &Controls) -> Strin
     let made = || figures().filter(|result| !result.rows.is_empty());
     let claims = || made().flat_map(|result| result.figure.figure.expect.iter().zip(&result.checks));
     let count = |verdict| claims().filter(|(_, check)| check.verdict == verdict).count();
-    let differ = || claims().filter(|(_, check)| check.verdict == Verdict::Differs);
+    let differ = || claims().filter(|(_, check)| check.verdict == FigureVerdict::Differs);
     let explained =
         |explanation| differ().filter(|(expected, _)| controls.explanation(expected) == explanation).count();
     format!(
@@ -111,12 +111,12 @@ pub(super) fn counts(results: &[FigureResult<'_>], controls: &Controls) -> Strin
         figures().count(),
         unavailable.count(),
         claims().count(),
-        count(Verdict::Agrees),
-        count(Verdict::AgreesInPart),
+        count(FigureVerdict::Agrees),
+        count(FigureVerdict::AgreesInPart),
         differ().count(),
-        explained(Explanation::Confirmed),
-        explained(Explanation::Possible),
-        explained(Explanation::Refuted) + explained(Explanation::Absent),
-        count(Verdict::NotMeasured)
+        explained(ControlExplanation::Confirmed),
+        explained(ControlExplanation::Possible),
+        explained(ControlExplanation::Refuted) + explained(ControlExplanation::Absent),
+        count(FigureVerdict::NotMeasured)
     )
 }

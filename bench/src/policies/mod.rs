@@ -16,7 +16,7 @@ mod workload;
 
 use crate::{Error, Random, Result, Table, query_lines, status};
 use clap::Args;
-use recorder::{Recorder, Requests};
+use recorder::{RequestRecorder, Requests};
 use std::collections::HashSet;
 use std::io::Write;
 use std::path::PathBuf;
@@ -179,7 +179,7 @@ impl PolicyRun<'_> {
         let engine = Engine::new(index, &options)?;
         let cache = engine.page_cache();
         let recorded = Requests::default();
-        cache.wrap_policies(|policy| Box::new(Recorder::new(policy, &recorded)));
+        cache.wrap_policies(|policy| Box::new(RequestRecorder::new(policy, &recorded)));
         // The workload is the pages of lists: external ids are not read.
         let request =
             |query: &Query| SearchRequest::new(query.clone()).k(flags.k).count(flags.matches).ids(false);

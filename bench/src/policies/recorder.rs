@@ -20,21 +20,21 @@ impl Requests {
 
 /// A policy of one shard of a cache. A page that is inserted or touched was requested: in these caches no
 /// page is read that nobody requests.
-pub(super) struct Recorder {
+pub(super) struct RequestRecorder {
     policy: Box<dyn Policy>,
     /// Hash of the page of each entry.
     hashes: Vec<u64>,
     requests: Requests,
 }
 
-impl Recorder {
+impl RequestRecorder {
     /// Wraps the policy of an empty shard.
-    pub(super) fn new(policy: Box<dyn Policy>, requests: &Requests) -> Recorder {
-        Recorder { policy, hashes: Vec::new(), requests: requests.clone() }
+    pub(super) fn new(policy: Box<dyn Policy>, requests: &Requests) -> RequestRecorder {
+        RequestRecorder { policy, hashes: Vec::new(), requests: requests.clone() }
     }
 }
 
-impl Policy for Recorder {
+impl Policy for RequestRecorder {
     fn insert(&mut self, entry: u32, hash: u64, cells: u32) {
         let entries = self.hashes.len().max(entry as usize + 1);
         self.hashes.resize(entries, 0);
@@ -70,7 +70,7 @@ mod tests {
     fn requests_are_recorded_in_order_and_passed_on() {
         for kind in PolicyKind::ALL {
             let requests = Requests::default();
-            let mut shards = [0, 1].map(|_| Recorder::new(kind.policy(4), &requests));
+            let mut shards = [0, 1].map(|_| RequestRecorder::new(kind.policy(4), &requests));
             shards[0].insert(2, 20, 1);
             shards[1].insert(0, 30, 1);
             shards[0].touch(2);

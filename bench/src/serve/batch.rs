@@ -1,37 +1,37 @@
 //! Runs the lines of a file as a batch.
 
-use super::server::{Backend, Server, answer};
+use super::server::{ServedBackend, Server, answer};
 use std::time::Instant;
 use tierdex::engine::{Engine, Hits, SearchRequest};
 use tierdex::query::Query;
 use tierdex::{Error, Result};
-use tierdex_bench_protocol::{Batch, Command, LineResult};
+use tierdex_bench_protocol::{Batch, LineCommand, LineResult};
 
 /// Runs `FILE<TAB>THREADS<TAB>LATENCIES` and returns its summary as a JSON object.
 pub(super) fn run(server: &Server<'_>, batch: &str) -> Result<String> {
     let batch = Batch::read(batch).map_err(Error::Failed)?;
     let start = Instant::now();
     let results = match &server.backend {
-        Backend::Memory(_) => {
+        ServedBackend::Memory(_) => {
             let answer = |line: &str| server.answer(line).map_err(|error| error.to_string());
             batch.answer(answer).map_err(Error::Failed)?
         }
         // The engine has its own threads.
-        Backend::Engine(engine) => through_engine(server, engine, &batch.lines)?,
+        ServedBackend::Engine(engine) => through_engine(server, engine, &batch.lines)?,
     };
     batch.finish(results, start.elapsed().as_nanos()).map_err(Error::Failed)
 }
 
 /// Runs the lines as a batch of an engine. A line is timed from the start of its evaluation.
 fn through_engine(server: &Server<'_>, engine: &Engine, lines: &[String]) -> Result<Vec<LineResult>> {
-    let Some((command, _)) = lines.first().and_then(|line| Command::parse(line)) else {
+    let Some((command, _)) = lines.first().and_then(|line| LineCommand::parse(line)) else {
         return Ok((0..lines.len()).map(|line| LineResult { line, nanoseconds: 0, value: None }).collect());
     };
     let options = server.options(command);
     let mut rest = lines.iter();
     let next = || {
         let Some(line) = rest.next() else { return Ok(None) };
-        match Command::parse(line) {
+        match LineCommand::parse(line) {
             Some((other, query)) if other == command => {
                 let query = Query::parse(query, server.index.schema())?;
                 Ok(Some(SearchRequest::new(query).options(options)))

@@ -6,28 +6,28 @@ use tierdex::engine::{Engine, Hits, Priority, SearchRequest};
 use tierdex::index::{Index, SearchOptions, SearchResult};
 use tierdex::query::Query;
 use tierdex::rank::Bm25;
-use tierdex_bench_protocol::{Answer, Command};
+use tierdex_bench_protocol::{Answer, LineCommand};
 
 /// The index behind the protocol, and how its queries are evaluated.
 pub(super) struct Server<'a> {
     pub(super) index: &'a Index,
-    pub(super) backend: Backend,
+    pub(super) backend: ServedBackend,
     pub(super) exhaustive: bool,
     pub(super) bm25: Bm25,
 }
 
 /// Evaluates queries: a searcher over an index in memory, or an engine that reads postings.
-pub(super) enum Backend {
+pub(super) enum ServedBackend {
     Memory(HeldIndex),
     Engine(Engine),
 }
 
 /// The part of a search result that a command reports.
-pub(super) fn answer(command: Command, found: SearchResult) -> Answer {
+pub(super) fn answer(command: LineCommand, found: SearchResult) -> Answer {
     match command {
-        Command::Count | Command::TopCount(_) => Answer::Number(found.total),
-        Command::Top(_) => Answer::Number(found.hits.len() as u64),
-        Command::Docs(_) => {
+        LineCommand::Count | LineCommand::TopCount(_) => Answer::Number(found.total),
+        LineCommand::Top(_) => Answer::Number(found.hits.len() as u64),
+        LineCommand::Docs(_) => {
             Answer::Documents(found.hits.iter().map(|hit| (u64::from(hit.document), hit.score)).collect())
         }
     }
@@ -36,12 +36,12 @@ pub(super) fn answer(command: Command, found: SearchResult) -> Answer {
 impl Server<'_> {
     /// Answers `COMMAND<TAB>QUERY`.
     pub(super) fn answer(&self, line: &str) -> Result<Answer> {
-        let Some((command, query)) = Command::parse(line) else { return Ok(Answer::Unsupported) };
+        let Some((command, query)) = LineCommand::parse(line) else { return Ok(Answer::Unsupported) };
         let query = Query::parse(query, self.index.schema())?;
         let options = self.options(command);
         match &self.backend {
-            Backend::Memory(held) => Ok(answer(command, held.search(&query, &options)?)),
-            Backend::Engine(engine) => {
+            ServedBackend::Memory(held) => Ok(answer(command, held.search(&query, &options)?)),
+            ServedBackend::Engine(engine) => {
                 let request = SearchRequest::new(query).options(options).priority(Priority::Batch);
                 engine.search(request).map(Hits::into_result).map(|found| answer(command, found))
             }
@@ -49,11 +49,11 @@ impl Server<'_> {
     }
 
     /// The search options of a command.
-    pub(super) fn options(&self, command: Command) -> SearchOptions {
+    pub(super) fn options(&self, command: LineCommand) -> SearchOptions {
         let (k, count) = match command {
-            Command::Count => (0, true),
-            Command::Top(k) | Command::Docs(k) => (k, false),
-            Command::TopCount(k) => (k, true),
+            LineCommand::Count => (0, true),
+            LineCommand::Top(k) | LineCommand::Docs(k) => (k, false),
+            LineCommand::TopCount(k) => (k, true),
         };
         let (exhaustive, scorer) = (self.exhaustive, self.bm25.into());
         SearchOptions { k, count, exhaustive, scorer, ..SearchOptions::default() }

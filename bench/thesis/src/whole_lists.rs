@@ -3,7 +3,7 @@
 //! *Input*: a plan. *Output*: the list requests of its prefetch, and a [`BlockSource`] that serves blocks
 //! from the fetched lists and all other ranges from the files.
 
-use crate::cache::{FetchedList, ListKey, ListPart, ListReader, ListRequest};
+use crate::cache::{FetchedList, ListKey, ListReader, ListRequest, RequestedRange};
 use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub(crate) fn list_requests(plan: &QueryPlan, index: &Index) -> Result<Vec<ListR
 }
 
 fn list_request(list: QueryList) -> Result<ListRequest> {
-    let part = |FileRange { file, range }| ListPart::new(file, range);
+    let part = |FileRange { file, range }| RequestedRange::new(file, range);
     let parts = list.ranges.into_iter().map(part).collect::<tierdex_io::Result<Vec<_>>>()?;
     Ok(ListRequest::new(ListKey(list.key.0, list.key.1), parts)?)
 }

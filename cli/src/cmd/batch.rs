@@ -227,7 +227,7 @@ impl QueryParser<'_> {
 }
 
 /// Writes the hits of queries as a TREC run.
-struct RunWriter<'b> {
+struct TrecRunWriter<'b> {
     arguments: &'b Arguments,
     snapshot: &'b Snapshot,
     out: BufWriter<RunFile>,
@@ -235,7 +235,7 @@ struct RunWriter<'b> {
     done: BatchSummary,
 }
 
-impl RunWriter<'_> {
+impl TrecRunWriter<'_> {
     /// Whether the ids of all hits can be read. With `--on-error skip` they are read first: a query without
     /// an answer must not leave lines in the run.
     fn check_ids(&self, found: &Hits) -> tierdex::Result<()> {
@@ -290,7 +290,7 @@ fn write_run(
     let (file, on_error) = (file.as_str(), arguments.on_error);
     let run_file = RunFile::create(path).map_err(|error| cannot_write(path, &error))?;
     let snapshot = engine.snapshot();
-    let mut run = RunWriter {
+    let mut run = TrecRunWriter {
         arguments,
         snapshot: &snapshot,
         out: BufWriter::new(run_file),

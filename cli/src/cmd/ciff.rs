@@ -19,11 +19,11 @@ use tierdex::{Merge, StopSignal, WriterOptions};
 #[derive(Args)]
 pub struct Arguments {
     #[command(subcommand)]
-    command: Command,
+    command: CiffCommand,
 }
 
 #[derive(Subcommand)]
-enum Command {
+enum CiffCommand {
     /// Make an index from a CIFF file; gzip and zstd are detected by content
     Import(ImportArguments),
     /// Write a field of an index as a CIFF file, compressed if its name ends with .gz
@@ -61,16 +61,16 @@ impl Arguments {
     /// Directory of the index.
     pub fn index(&self) -> &PathBuf {
         match &self.command {
-            Command::Import(arguments) => &arguments.out,
-            Command::Export(arguments) => &arguments.dir,
+            CiffCommand::Import(arguments) => &arguments.out,
+            CiffCommand::Export(arguments) => &arguments.dir,
         }
     }
 }
 
 pub fn run(arguments: &Arguments) -> Outcome {
     match &arguments.command {
-        Command::Import(arguments) => run_import(arguments),
-        Command::Export(arguments) => run_export(arguments),
+        CiffCommand::Import(arguments) => run_import(arguments),
+        CiffCommand::Export(arguments) => run_export(arguments),
     }
 }
 

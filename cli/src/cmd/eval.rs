@@ -1,7 +1,7 @@
 //! `tierdex eval`: measures of a TREC run from relevance judgments, and the comparison of two runs.
 
 use super::search::OutputFormat;
-use crate::effectiveness::{JudgedRanking, Judgments, Measure, Paired, Run, read_judgments, read_run};
+use crate::effectiveness::{JudgedRanking, Judgments, Measure, Paired, TrecRun, read_judgments, read_run};
 use crate::failure::{Failure, Outcome, output_error};
 use crate::{messages, size};
 use clap::Args;
@@ -50,14 +50,14 @@ impl Evaluation {
 
 pub fn run(arguments: &Arguments) -> Outcome {
     let judgments = read_judgments(&arguments.qrels)?;
-    let runs = arguments.runs.iter().map(|path| read_run(path)).collect::<Outcome<Vec<Run>>>()?;
+    let runs = arguments.runs.iter().map(|path| read_run(path)).collect::<Outcome<Vec<TrecRun>>>()?;
     let queries = queries(arguments, &judgments, &runs)?;
     if judgments.fractions > 0 {
         let lines = size::count(judgments.fractions, "relevance has", "relevances have");
         let file = arguments.qrels.display();
         messages::print(format_args!("{file}: {lines} a fraction, which is cut off, as by trec_eval"));
     }
-    let evaluate = |(path, run): (&PathBuf, &Run)| {
+    let evaluate = |(path, run): (&PathBuf, &TrecRun)| {
         let of = |query: &&str| JudgedRanking::new(run.ranking(query), &judgments.grades[*query]);
         let rankings: Vec<JudgedRanking> = queries.iter().map(of).collect();
         let values = |measure: &Measure| rankings.iter().map(|ranking| measure.of(ranking)).collect();
@@ -74,7 +74,7 @@ pub fn run(arguments: &Arguments) -> Outcome {
 }
 
 /// The queries that count, in order of their ids. Says which judged queries the runs lack.
-fn queries<'j>(arguments: &Arguments, judgments: &'j Judgments, runs: &[Run]) -> Outcome<Vec<&'j str>> {
+fn queries<'j>(arguments: &Arguments, judgments: &'j Judgments, runs: &[TrecRun]) -> Outcome<Vec<&'j str>> {
     let judged: Vec<&str> = judgments.grades.keys().map(String::as_str).collect();
     for (path, run) in arguments.runs.iter().zip(runs) {
         let missing = judged.iter().filter(|query| !run.has(query)).count();

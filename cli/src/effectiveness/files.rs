@@ -24,9 +24,9 @@ pub struct Judgments {
 
 /// Scores by query and document.
 #[derive(Default)]
-pub struct Run(HashMap<String, HashMap<String, f32>>);
+pub struct TrecRun(HashMap<String, HashMap<String, f32>>);
 
-impl Run {
+impl TrecRun {
     /// Whether the run has results for a query.
     pub fn has(&self, query: &str) -> bool {
         self.0.contains_key(query)
@@ -67,8 +67,8 @@ pub fn read_judgments(path: &Path) -> Outcome<Judgments> {
 ///
 /// # Errors
 /// If the file cannot be read, a line is wrong, or there is no result.
-pub fn read_run(path: &Path) -> Outcome<Run> {
-    let mut run = Run::default();
+pub fn read_run(path: &Path) -> Outcome<TrecRun> {
+    let mut run = TrecRun::default();
     for_each_line(path, 6, false, |columns| {
         let rank = &columns[3];
         rank.parse::<u64>().map_err(|_| format!("rank `{rank}` is not a number"))?;

@@ -4,6 +4,6 @@ mod files;
 mod measure;
 mod paired;
 
-pub use files::{Judgments, Run, read_judgments, read_run};
+pub use files::{Judgments, TrecRun, read_judgments, read_run};
 pub use measure::{JudgedRanking, Measure};
 pub use paired::Paired;

@@ -4,7 +4,7 @@ use super::super::cell::{Experiment, FigureCell};
 use super::context::{Context, TIER};
 use crate::Result;
 use crate::cgroup::CgroupParent;
-use crate::counters::{CounterSet, Recorder};
+use crate::counters::{CounterRecorder, CounterSet};
 use crate::seek_disk::SeekDisk;
 use crate::throttle::{SAS_BYTES, Throttle};
 use tierdex::codec::Kernel;
@@ -48,7 +48,7 @@ impl Missing {
 
     /// Tries performance counters only, as if all else were there: what a list says without flags of a run.
     pub(in super::super) fn counters() -> Missing {
-        let open = |set| (set, Recorder::open(set).err().map(|error| error.to_string()));
+        let open = |set| (set, CounterRecorder::open(set).err().map(|error| error.to_string()));
         Missing {
             groups: None,
             all_in_groups: false,

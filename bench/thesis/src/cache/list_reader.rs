@@ -12,7 +12,7 @@ use super::cell_links::PartLocation;
 use super::cell_walk::CellWalk;
 use super::error::stopped;
 use super::list_cache::ListCache;
-use super::request::{ListPart, ListRequest};
+use super::request::{ListRequest, RequestedRange};
 
 /// Reads a part of a list. Ranges are relative to the beginning of the part.
 pub struct ListReader<'a> {
@@ -192,7 +192,7 @@ impl StreamReader<'_> {
         start + range.start..start + range.end
     }
 
-    fn part(&self) -> &ListPart {
+    fn part(&self) -> &RequestedRange {
         &self.request.parts()[self.part]
     }
 

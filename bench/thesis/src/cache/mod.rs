@@ -9,7 +9,7 @@
 //! |---|---|
 //! | a cache in a memory region | [`ListCache`], [`ListPolicy`] |
 //! | threads that fill it | [`Prefetcher`], [`Lookahead`] |
-//! | to name a list | [`ListRequest`], [`ListPart`], [`ListKey`] |
+//! | to name a list | [`ListRequest`], [`RequestedRange`], [`ListKey`] |
 //! | to prefetch the lists of waiting queries | [`Prefetcher::push`], [`QueuedQuery::wait`] |
 //! | to fetch a list now | [`Prefetcher::fetch`] |
 //! | to fetch several at once | [`Prefetcher::start_fetches`], [`PendingList::wait`] |
@@ -49,7 +49,7 @@ pub use list_reader::ListReader;
 pub use lookahead::{Lookahead, LookaheadSample};
 pub use page_prefetcher::{PagePrefetcher, PageQuery};
 pub use policy::ListPolicy;
-pub use request::{ListPart, ListRequest, PARTS_MAX};
+pub use request::{ListRequest, PARTS_MAX, RequestedRange};
 pub use stats::ListCacheStats;
 pub use window::BeladyWindow;
 pub use worker::{Prefetcher, QueuedQuery, READ_BYTES_MAX};

@@ -18,7 +18,7 @@ use tierdex_io::{Error, PAGE, Result, panic_message};
 
 use super::error::stopped;
 use super::lookahead::{LookaheadLog, LookaheadSample};
-use super::request::{ListPart, ListRequest};
+use super::request::{ListRequest, RequestedRange};
 
 /// A worker that reads into the page cache. Dropping it ends the worker after its current page.
 pub struct PagePrefetcher {
@@ -223,7 +223,7 @@ impl PageWorker {
     }
 
     /// Reads the pages of a part, one after the other, until a stop request. Returns the number of bytes.
-    fn copy(&self, part: &ListPart, buffer: &mut [u8; PAGE as usize]) -> Result<u64> {
+    fn copy(&self, part: &RequestedRange, buffer: &mut [u8; PAGE as usize]) -> Result<u64> {
         let file = part.file().file();
         let (start, end) = (part.pages().start, part.pages().end.min(file.len()));
         for page in (start..end).step_by(PAGE as usize) {

@@ -16,7 +16,7 @@ pub const PARTS_MAX: usize = 8;
 /// Bytes that were read are checked by the file. Call [`SealedFile::load_tables`] after opening it;
 /// otherwise the first check in each 4 MiB reads checksums.
 #[derive(Clone)]
-pub struct ListPart {
+pub struct RequestedRange {
     file: Arc<SealedFile>,
     range: Range<u64>,
 }
@@ -31,22 +31,22 @@ pub struct ListPart {
 #[derive(Clone)]
 pub struct ListRequest {
     key: ListKey,
-    parts: Arc<[ListPart]>,
+    parts: Arc<[RequestedRange]>,
     fingerprint: u32,
 }
 
-impl ListPart {
+impl RequestedRange {
     /// Bytes `range` of `file`, in file offsets.
     ///
     /// # Errors
     /// [`ErrorKind::Denied`] when the range is empty or not within the payload.
-    pub fn new(file: Arc<SealedFile>, range: Range<u64>) -> Result<ListPart> {
+    pub fn new(file: Arc<SealedFile>, range: Range<u64>) -> Result<RequestedRange> {
         let payload = file.payload();
         if range.is_empty() || range.start < payload.start || range.end > payload.end {
             let why = format!("bytes {range:?} are no part of its payload");
             return Err(Error::new(ErrorKind::Denied, "cache", file.name(), why));
         }
-        Ok(ListPart { file, range })
+        Ok(RequestedRange { file, range })
     }
 
     /// The file.
@@ -79,7 +79,7 @@ impl ListRequest {
     ///
     /// # Errors
     /// [`ErrorKind::Denied`] when it has no parts, or more than [`PARTS_MAX`].
-    pub fn new(key: ListKey, parts: Vec<ListPart>) -> Result<ListRequest> {
+    pub fn new(key: ListKey, parts: Vec<RequestedRange>) -> Result<ListRequest> {
         if !(1..=PARTS_MAX).contains(&parts.len()) {
             let why = format!("it has {} parts, and may have 1 to {PARTS_MAX}", parts.len());
             return Err(Error::new(ErrorKind::Denied, "cache", format!("list {key}"), why));
@@ -96,7 +96,7 @@ impl ListRequest {
     }
 
     /// The parts.
-    pub fn parts(&self) -> &[ListPart] {
+    pub fn parts(&self) -> &[RequestedRange] {
         &self.parts
     }
 

@@ -27,7 +27,7 @@ use super::list::{FetchedList, PendingList};
 use super::list_cache::ListCache;
 use super::lookahead::Lookahead;
 use super::queue::Admissions;
-use super::request::{ListPart, ListRequest};
+use super::request::{ListRequest, RequestedRange};
 use super::state::{FetchTask, ListCacheState};
 
 /// The workers of a cache. Dropping it waits for the reads in flight and submits no more, even for lists
@@ -57,7 +57,7 @@ struct FetchWorker {
     /// Lists and chunks being read, by number.
     fills: Vec<Option<Fill>>,
     /// Reads in flight, by tag.
-    in_flight: Vec<Option<InFlightRead>>,
+    in_flight: Vec<Option<InFlightListRead>>,
 }
 
 /// A list or a chunk being read.
@@ -94,7 +94,7 @@ struct NextPages {
 
 /// A read in flight.
 #[derive(Clone, Copy)]
-struct InFlightRead {
+struct InFlightListRead {
     fill: usize,
     part: usize,
     offset: u64,
@@ -317,7 +317,7 @@ impl FetchWorker {
             Ok(Some((part, offset, target))) => {
                 fill.in_flight += 1;
                 let tag = free_slot(&mut self.in_flight);
-                self.in_flight[tag] = Some(InFlightRead { fill: number, part, offset });
+                self.in_flight[tag] = Some(InFlightListRead { fill: number, part, offset });
                 self.engine.submit(fill.request.parts()[part].file().file(), offset, target, tag as u64);
             }
             Ok(None) => {}
@@ -332,7 +332,8 @@ impl FetchWorker {
     /// A read has completed. Its bytes are checked before other threads can see them.
     fn complete_read(&mut self, completion: Completion) {
         let Completion { tag, target, result, fell_back } = completion;
-        let Some(InFlightRead { fill: number, part, offset }) = self.in_flight[tag as usize].take() else {
+        let Some(InFlightListRead { fill: number, part, offset }) = self.in_flight[tag as usize].take()
+        else {
             return;
         };
         let Some(fill) = self.fills[number].as_mut() else { return };
@@ -414,7 +415,7 @@ fn free_slot<T>(slots: &mut Vec<Option<T>>) -> usize {
 
 /// Checks the bytes of a part that were read from file offset `offset` on: `len` bytes, which must be all
 /// that the part needs.
-fn check(part: &ListPart, offset: u64, target: &ReadTarget, len: usize) -> Result<()> {
+fn check(part: &RequestedRange, offset: u64, target: &ReadTarget, len: usize) -> Result<()> {
     let file = part.file();
     let wanted = part.range().end.min(offset + target.range().len() as u64);
     if offset + (len as u64) < wanted {

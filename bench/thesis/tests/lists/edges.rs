@@ -5,7 +5,7 @@ use std::thread;
 
 use tierdex_io::{Cells, EngineKind, ErrorKind, MemDisk, Region, RegionKind};
 use tierdex_thesis::{
-    ListCache, ListKey, ListPart, ListPolicy, ListRequest, Lookahead, PARTS_MAX, Prefetcher,
+    ListCache, ListKey, ListPolicy, ListRequest, Lookahead, PARTS_MAX, Prefetcher, RequestedRange,
 };
 
 use super::fixture::{
@@ -210,7 +210,8 @@ fn no_reads_are_submitted_after_shutdown() {
     watched(|| {
         let disk = GatedDisk::new();
         let written = write(&disk, "a", 60);
-        let part = |page: u64| ListPart::new(written.file.clone(), page * 4096..page * 4096 + 10).unwrap();
+        let part =
+            |page: u64| RequestedRange::new(written.file.clone(), page * 4096..page * 4096 + 10).unwrap();
         // Eight parts, each in a cell of its own, or one after the other in one cell.
         let request = ListRequest::new(ListKey(1, 0), (1..9).map(|at| part(at * 3)).collect()).unwrap();
         for cell_bytes in [4096, 32 << 10] {
@@ -303,7 +304,7 @@ fn a_request_whose_parts_differ_from_the_cached_ones_is_rejected() {
         let written = write(&disk, "a", 40);
         let cache = cache(8, ListPolicy::Lru);
         let prefetcher = prefetcher(&cache, &disk, Lookahead::Adaptive);
-        let part = |from: u64, to: u64| ListPart::new(written.file.clone(), from..to).unwrap();
+        let part = |from: u64, to: u64| RequestedRange::new(written.file.clone(), from..to).unwrap();
         let of = |parts: &[(u64, u64)]| {
             ListRequest::new(ListKey(0, 0), parts.iter().map(|(from, to)| part(*from, *to)).collect())
                 .unwrap()
@@ -406,7 +407,7 @@ fn a_read_covers_up_to_a_mebibyte_of_a_part() {
         let cells = Cells::new(Region::new(&RegionKind::Dram, 4 << 20).unwrap(), 16 << 10).unwrap();
         let cache = ListCache::new(cells, ListPolicy::Lru).unwrap();
         let prefetcher = prefetcher(&cache, &disk, Lookahead::Adaptive);
-        let part = |from: u64, to: u64| ListPart::new(written.file.clone(), from..to).unwrap();
+        let part = |from: u64, to: u64| RequestedRange::new(written.file.clone(), from..to).unwrap();
         let parts = vec![part(100, 200), part(5000, 5000 + (16 << 10)), part(8192, 8192 + (16 << 10))];
         let request = ListRequest::new(ListKey(1, 2), parts).unwrap();
         // | 1 2 2 2 | 2 2 3 3 | 3 3     |
@@ -427,10 +428,10 @@ fn invalid_arguments_are_rejected() {
     let written = write(&disk, "a", 2);
     let end = written.file.payload().end;
     for range in [64..64, 0..100, end - 1..end + 1, end..end + 1] {
-        let error = ListPart::new(written.file.clone(), range).err().unwrap();
+        let error = RequestedRange::new(written.file.clone(), range).err().unwrap();
         assert_eq!(error.kind(), ErrorKind::Denied);
     }
-    let part = ListPart::new(written.file.clone(), 64..end).unwrap();
+    let part = RequestedRange::new(written.file.clone(), 64..end).unwrap();
     assert!(ListRequest::new(ListKey(0, 0), Vec::new()).is_err());
     assert!(ListRequest::new(ListKey(0, 0), vec![part.clone(); PARTS_MAX]).is_ok());
     let error = ListRequest::new(ListKey(0, 7), vec![part; PARTS_MAX + 1]).err().unwrap();

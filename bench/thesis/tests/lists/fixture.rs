@@ -6,7 +6,7 @@ use tierdex_io::{
     Cells, Disk, DiskLock, EngineKind, MemDisk, PAGE, ReadFile, Region, RegionKind, Result, WriteFile,
 };
 use tierdex_thesis::{
-    FetchedList, ListCache, ListKey, ListPart, ListPolicy, ListRequest, Lookahead, Prefetcher,
+    FetchedList, ListCache, ListKey, ListPolicy, ListRequest, Lookahead, Prefetcher, RequestedRange,
 };
 
 pub use super::files::{TestFile, engine, kinds, watched, write};
@@ -15,7 +15,7 @@ pub const CELL_BYTES: usize = 4096;
 
 impl TestFile {
     /// The bytes of a part.
-    pub fn bytes(&self, part: &ListPart) -> &[u8] {
+    pub fn bytes(&self, part: &RequestedRange) -> &[u8] {
         let range = part.range();
         &self.bytes[range.start as usize - 64..range.end as usize - 64]
     }
@@ -24,7 +24,7 @@ impl TestFile {
     /// ends.
     pub fn request(&self, list: u64, first: u64, pages: u64) -> ListRequest {
         let range = first * PAGE + 100..(first + pages) * PAGE - 50;
-        ListRequest::new(ListKey(list, 0), vec![ListPart::new(Arc::clone(&self.file), range).unwrap()])
+        ListRequest::new(ListKey(list, 0), vec![RequestedRange::new(Arc::clone(&self.file), range).unwrap()])
             .unwrap()
     }
 

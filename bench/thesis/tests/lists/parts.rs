@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use tierdex_io::{Cells, EngineKind, HEADER_LEN, MemDisk, PAGE, Region, RegionKind};
 use tierdex_thesis::{
-    ListCache, ListKey, ListPart, ListPolicy, ListRequest, Lookahead, PARTS_MAX, Prefetcher,
+    ListCache, ListKey, ListPolicy, ListRequest, Lookahead, PARTS_MAX, Prefetcher, RequestedRange,
 };
 
 use super::fixture::{GatedDisk, TestFile, assert_idle, engine, kinds, watched, write};
@@ -18,9 +18,9 @@ fn cache(cells: usize, cell_bytes: usize) -> Arc<ListCache> {
     ListCache::new(Cells::new(region, cell_bytes).unwrap(), ListPolicy::Lru).unwrap()
 }
 
-fn part(written: &TestFile, from: u64, len: u64) -> ListPart {
+fn part(written: &TestFile, from: u64, len: u64) -> RequestedRange {
     let end = written.file.payload().end;
-    ListPart::new(Arc::clone(&written.file), from..end.min(from + len)).unwrap()
+    RequestedRange::new(Arc::clone(&written.file), from..end.min(from + len)).unwrap()
 }
 
 /// Offsets and lengths of parts: of a few bytes, of about a page, and of several cells.

@@ -5,13 +5,14 @@ use std::thread;
 
 use proptest::prelude::*;
 use tierdex_io::{Effect, ErrorKind, FaultDisk, FaultPlan, MemDisk, OpClass, Repeat, errno};
-use tierdex_thesis::{ListKey, ListPart, ListPolicy, ListRequest, Lookahead, PendingList, Prefetcher};
+use tierdex_thesis::{ListKey, ListPolicy, ListRequest, Lookahead, PendingList, Prefetcher, RequestedRange};
 
 use super::fixture::{TestFile, assert_idle, cache, engine, gated_cache, kinds, prefetcher, watched, write};
 
 /// Lists of one to three parts of one to three pages.
 fn requests(written: &TestFile) -> Vec<ListRequest> {
-    let part = |from: u64, len: u64| ListPart::new(Arc::clone(&written.file), from..from + len).unwrap();
+    let part =
+        |from: u64, len: u64| RequestedRange::new(Arc::clone(&written.file), from..from + len).unwrap();
     let request = |list: u64| {
         let parts = (0..=list % 3).map(|number| part(4000 + list * 5000 + number * 300, 1 + list * 700));
         ListRequest::new(ListKey(list, 1), parts.collect()).unwrap()

@@ -10,7 +10,7 @@ use tierdex_io::{
     Cells, Disk, EngineKind, EngineOptions, HEADER_LEN, MemDisk, PosixDisk, ReadEngine, Region, RegionKind,
 };
 use tierdex_thesis::{
-    ListCache, ListKey, ListPart, ListPolicy, ListRequest, Lookahead, Prefetcher, QueuedQuery,
+    ListCache, ListKey, ListPolicy, ListRequest, Lookahead, Prefetcher, QueuedQuery, RequestedRange,
 };
 
 use super::fixture::{TestFile, assert_idle, cache, engine, kinds, watched, write};
@@ -51,7 +51,7 @@ fn lists() -> impl Strategy<Value = Vec<Vec<(u64, u64)>>> {
 }
 
 fn requests(written: &TestFile, lists: &[Vec<(u64, u64)>]) -> Vec<ListRequest> {
-    let part = |&(from, to): &(u64, u64)| ListPart::new(Arc::clone(&written.file), from..to).unwrap();
+    let part = |&(from, to): &(u64, u64)| RequestedRange::new(Arc::clone(&written.file), from..to).unwrap();
     let request = |(list, parts): (u64, &Vec<(u64, u64)>)| {
         ListRequest::new(ListKey(list, list % 2), parts.iter().map(part).collect()).unwrap()
     };
@@ -179,7 +179,7 @@ fn direct_reads_go_straight_into_the_cache() {
             let cache = ListCache::new(cells, ListPolicy::Lru).unwrap();
             let prefetcher = Prefetcher::start(&cache, vec![engine], Lookahead::Adaptive).unwrap();
             // The last is longer than the cache, and reaches into the file's last page.
-            let whole = ListPart::new(Arc::clone(&written.file), written.file.payload()).unwrap();
+            let whole = RequestedRange::new(Arc::clone(&written.file), written.file.payload()).unwrap();
             let whole = ListRequest::new(ListKey(9, 9), vec![whole]).unwrap();
             let requests: Vec<ListRequest> =
                 (0..8).map(|list| written.request(list, list * 20, 60)).chain([whole]).collect();

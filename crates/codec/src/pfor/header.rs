@@ -8,7 +8,7 @@ use crate::kernel::table::{Bitmap, PforLoops, StoredBitmap};
 
 /// Form and width of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Header {
+pub(super) struct PforHeader {
     pub(super) form: PforForm,
     /// Width of the low parts in bits; of the value, if it is constant.
     pub(super) width: u32,
@@ -26,7 +26,7 @@ pub(super) enum PforForm {
     Constant,
 }
 
-impl Header {
+impl PforHeader {
     /// Tags of the forms, in the two high bits of the first byte.
     pub(super) const SPARSE: u8 = 0x40;
     pub(super) const BITMAP: u8 = 0x80;
@@ -40,18 +40,18 @@ impl Header {
         bytes: &[u8],
         n: usize,
         bitmap: &mut Bitmap,
-    ) -> Result<Header, DecodeError> {
+    ) -> Result<PforHeader, DecodeError> {
         let first = *bytes.first().ok_or(DecodeError::Truncated)?;
         let width = u32::from(first & 0x3f);
         if width > WIDTH_MAX {
             return Err(DecodeError::Invalid);
         }
         let form = match first & 0xc0 {
-            Header::SPARSE | Header::BITMAP => read_patched(loops, bytes, n, width, bitmap)?,
-            Header::CONSTANT => PforForm::Constant,
+            PforHeader::SPARSE | PforHeader::BITMAP => read_patched(loops, bytes, n, width, bitmap)?,
+            PforHeader::CONSTANT => PforForm::Constant,
             _ => PforForm::Plain,
         };
-        Ok(Header { form, width })
+        Ok(PforHeader { form, width })
     }
 
     /// Bytes before the first packed array.
@@ -85,7 +85,7 @@ const NARROW: u32 = 31 - BLOCK.ilog2();
 pub(crate) fn has_narrow_values(bytes: &[u8]) -> bool {
     let Some(first) = bytes.first() else { return false };
     let high_width = match first & 0xc0 {
-        Header::SPARSE | Header::BITMAP => bytes.get(1).map_or(u32::MAX, |width| u32::from(*width)),
+        PforHeader::SPARSE | PforHeader::BITMAP => bytes.get(1).map_or(u32::MAX, |width| u32::from(*width)),
         _ => 0,
     };
     u32::from(first & 0x3f).saturating_add(high_width) <= NARROW
@@ -111,7 +111,7 @@ fn read_patched<L: PforLoops>(
     if high_width == 0 || width + high_width > WIDTH_MAX {
         return Err(DecodeError::Invalid);
     }
-    let sparse = head[0] & 0xc0 == Header::SPARSE;
+    let sparse = head[0] & 0xc0 == PforHeader::SPARSE;
     let positions = loops.exception_bitmap(rest, bitmap_len(n), sparse, bitmap);
     let positions = positions.ok_or(DecodeError::Truncated)?;
     if positions.count == 0 || n < BLOCK && beyond(bitmap, n) {
@@ -132,20 +132,24 @@ mod tests {
 
     #[track_caller]
     fn check(bytes: &[u8], n: usize, expect: Result<(u32, usize), DecodeError>) {
-        let patched = |header: Header| match header.form {
+        let patched = |header: PforHeader| match header.form {
             PforForm::Patched { high_width, positions } => (high_width, positions.count),
             form => panic!("{form:?}"),
         };
-        assert_eq!(Header::read(Kernel::SCALAR, bytes, n, &mut [0; _]).map(patched), expect, "{bytes:02x?}");
+        assert_eq!(
+            PforHeader::read(Kernel::SCALAR, bytes, n, &mut [0; _]).map(patched),
+            expect,
+            "{bytes:02x?}"
+        );
     }
 
     #[test]
     fn widths_beyond_32_bits_are_invalid() {
-        for form in [0x00, Header::SPARSE, Header::BITMAP, Header::CONSTANT] {
+        for form in [0x00, PforHeader::SPARSE, PforHeader::BITMAP, PforHeader::CONSTANT] {
             check(&[form | 33, 1, 1, 1], 8, Err(DecodeError::Invalid));
             check(&[form | 63, 1, 1, 1], 8, Err(DecodeError::Invalid));
         }
-        for form in [Header::SPARSE, Header::BITMAP] {
+        for form in [PforHeader::SPARSE, PforHeader::BITMAP] {
             check(&[form | 20, 13, 1, 1], 8, Err(DecodeError::Invalid));
             check(&[form | 20, 12, 1, 1], 8, Ok((12, 1)));
         }
@@ -153,21 +157,21 @@ mod tests {
 
     #[test]
     fn bitmaps_are_neither_empty_nor_longer_than_the_block() {
-        check(&[Header::BITMAP, 1, 0, 0], 9, Err(DecodeError::Invalid));
-        check(&[Header::BITMAP, 0, 1, 0], 9, Err(DecodeError::Invalid));
-        check(&[Header::BITMAP, 1, 0, 2], 9, Err(DecodeError::Invalid));
-        check(&[Header::BITMAP, 1, 3, 1], 9, Ok((1, 3)));
-        check(&[Header::BITMAP, 1, 3], 9, Err(DecodeError::Truncated));
+        check(&[PforHeader::BITMAP, 1, 0, 0], 9, Err(DecodeError::Invalid));
+        check(&[PforHeader::BITMAP, 0, 1, 0], 9, Err(DecodeError::Invalid));
+        check(&[PforHeader::BITMAP, 1, 0, 2], 9, Err(DecodeError::Invalid));
+        check(&[PforHeader::BITMAP, 1, 3, 1], 9, Ok((1, 3)));
+        check(&[PforHeader::BITMAP, 1, 3], 9, Err(DecodeError::Truncated));
     }
 
     #[test]
     fn sparse_bitmaps_are_neither_empty_nor_longer_than_the_block() {
-        check(&[Header::SPARSE, 1, 0], 9, Err(DecodeError::Invalid));
-        check(&[Header::SPARSE, 1, 1, 0], 9, Err(DecodeError::Invalid));
-        check(&[Header::SPARSE, 1, 2, 2], 9, Err(DecodeError::Invalid));
-        check(&[Header::SPARSE, 1, 4, 1], 9, Err(DecodeError::Invalid));
-        check(&[Header::SPARSE, 1, 3, 3, 1], 9, Ok((1, 3)));
-        check(&[Header::SPARSE, 1, 2, 1], 9, Ok((1, 1)));
-        check(&[Header::SPARSE, 1, 3, 3], 9, Err(DecodeError::Truncated));
+        check(&[PforHeader::SPARSE, 1, 0], 9, Err(DecodeError::Invalid));
+        check(&[PforHeader::SPARSE, 1, 1, 0], 9, Err(DecodeError::Invalid));
+        check(&[PforHeader::SPARSE, 1, 2, 2], 9, Err(DecodeError::Invalid));
+        check(&[PforHeader::SPARSE, 1, 4, 1], 9, Err(DecodeError::Invalid));
+        check(&[PforHeader::SPARSE, 1, 3, 3, 1], 9, Ok((1, 3)));
+        check(&[PforHeader::SPARSE, 1, 2, 1], 9, Ok((1, 1)));
+        check(&[PforHeader::SPARSE, 1, 3, 3], 9, Err(DecodeError::Truncated));
     }
 }

@@ -38,7 +38,7 @@ pub(crate) mod read;
 mod write;
 
 use crate::{DecodeError, Kernel};
-use header::Header;
+use header::PforHeader;
 pub(crate) use header::has_narrow_values;
 pub(crate) use plan::block_len;
 pub(crate) use write::encode;
@@ -51,6 +51,6 @@ pub(crate) fn max_len(n: usize) -> usize {
 
 /// Bytes of the block of `n` > 0 values at the front of `bytes`.
 pub(crate) fn encoded_len(kernel: Kernel, bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
-    let len = Header::read(kernel, bytes, n, &mut [0; _])?.block_len(n);
+    let len = PforHeader::read(kernel, bytes, n, &mut [0; _])?.block_len(n);
     if bytes.len() < len { Err(DecodeError::Truncated) } else { Ok(len) }
 }

@@ -4,7 +4,7 @@
 //! or the check costs next to nothing. Not checked: the padding of packed bits, and whether high parts and
 //! the bytes of sparse bitmaps are nonzero.
 
-use super::header::{Header, PforForm};
+use super::header::{PforForm, PforHeader};
 use crate::DecodeError;
 use crate::bitpack::{Layout, WIDTH_MAX, packed_len};
 use crate::kernel::table::{Packed, Patch, PforLoops};
@@ -21,7 +21,7 @@ pub(crate) fn decode<L: PforLoops>(
     out: &mut [u32],
 ) -> Result<usize, DecodeError> {
     let mut bitmap = [0; _];
-    let header = Header::read(loops, bytes, out.len(), &mut bitmap)?;
+    let header = PforHeader::read(loops, bytes, out.len(), &mut bitmap)?;
     let len = header.block_len(out.len());
     // From here on every array of the body has the length that the header gives it.
     let body = bytes.get(header.len()..len).ok_or(DecodeError::Truncated)?;

@@ -1,7 +1,7 @@
 //! Encoding of blocks.
 
 use super::cost::bitmap_len;
-use super::header::{Header, constant_len};
+use super::header::{PforHeader, constant_len};
 use super::plan::{PlannedForm, choose};
 use crate::Kernel;
 use crate::bitpack::Layout;
@@ -15,12 +15,12 @@ pub(crate) fn encode(kernel: Kernel, values: &[u32], layout: Layout, out: &mut V
     match plan.form {
         PlannedForm::Plain => out.push(low),
         PlannedForm::Constant => {
-            out.push(Header::CONSTANT | low);
+            out.push(PforHeader::CONSTANT | low);
             return out.extend_from_slice(&values[0].to_le_bytes()[..constant_len(width)]);
         }
         PlannedForm::Sparse { high_width } | PlannedForm::Bitmap { high_width } => {
             let sparse = matches!(plan.form, PlannedForm::Sparse { .. });
-            let tag = if sparse { Header::SPARSE } else { Header::BITMAP };
+            let tag = if sparse { PforHeader::SPARSE } else { PforHeader::BITMAP };
             out.extend_from_slice(&[tag | low, high_width as u8]);
             let mut found = Exceptions::new();
             kernel.exceptions(values, width, &mut found);

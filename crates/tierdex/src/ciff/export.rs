@@ -26,7 +26,7 @@ pub fn export(index: &Index, field: &str, description: &str, out: &mut dyn Write
         return Err(Error::Usage(format!("the index has no field `{field}`")));
     };
     let documents = count(index.documents())?;
-    let mut survey = Survey {
+    let mut survey = ExportSurvey {
         sizes: Vec::new(),
         lengths: vec![0; documents as usize],
         postings: 0,
@@ -35,7 +35,7 @@ pub fn export(index: &Index, field: &str, description: &str, out: &mut dyn Write
         df: 0,
     };
     each_list(index, number, &mut survey)?;
-    let Survey { sizes, lengths, postings, .. } = survey;
+    let ExportSurvey { sizes, lengths, postings, .. } = survey;
     let lists = count(sizes.len() as u64)?;
     let tokens: u64 = lengths.iter().map(|&length| u64::from(length)).sum();
     let mut file = MessageWriter { out, buffer: Vec::with_capacity(BUFFER_BYTES) };
@@ -87,7 +87,7 @@ trait ListSink {
 }
 
 /// The first pass.
-struct Survey {
+struct ExportSurvey {
     /// Size of the message of each list.
     sizes: Vec<u64>,
     lengths: Vec<u32>,
@@ -97,7 +97,7 @@ struct Survey {
     df: u64,
 }
 
-impl ListSink for Survey {
+impl ListSink for ExportSurvey {
     fn begin(&mut self, term: &str, documents: u64, occurrences: u64) -> Result<()> {
         let mut head = Vec::new();
         push_head(&mut head, term, documents, occurrences);

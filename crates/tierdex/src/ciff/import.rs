@@ -34,7 +34,7 @@ const DESCRIPTION_BYTES_MAX: usize = 1 << 20;
 /// stops the writer once it has begun to write.
 pub fn import(writer: &mut IndexWriter, input: &mut dyn ReadSeek, name: &str) -> Result<CiffReport> {
     let mut reader = WireReader::new(input, name)?;
-    let Survey { mut report, lists, terms, documents } = survey(&mut reader, writer.stop())?;
+    let ImportSurvey { mut report, lists, terms, documents } = survey(&mut reader, writer.stop())?;
     count_changed(&writer.schema().fields[0].analysis, &lists, &terms, &mut report);
     let lengths = documents.iter().map(|document| document.length.max(document.tokens)).collect();
     let reader = RefCell::new(reader);
@@ -64,7 +64,7 @@ pub fn import(writer: &mut IndexWriter, input: &mut dyn ReadSeek, name: &str) ->
 }
 
 /// What the first pass has found.
-struct Survey {
+struct ImportSurvey {
     report: CiffReport,
     /// In order of their terms.
     lists: Vec<FoundList>,
@@ -92,7 +92,7 @@ struct FoundDocument {
 
 /// Counts in the header.
 #[derive(Default)]
-struct Header {
+struct CiffHeader {
     lists: u32,
     documents: u32,
 }
@@ -103,14 +103,14 @@ impl FoundList {
     }
 }
 
-fn survey(reader: &mut WireReader<'_>, stop: &StopSignal) -> Result<Survey> {
+fn survey(reader: &mut WireReader<'_>, stop: &StopSignal) -> Result<ImportSurvey> {
     let mut report = CiffReport::default();
     let header = read_header(reader, &mut report)?;
     // A record has at least one byte, so that the size of the file bounds memory.
     if u64::from(header.documents) + u64::from(header.lists) > reader.remaining() {
         return Err(reader.invalid("the file is too short for the documents and lists in its header"));
     }
-    let mut survey = Survey {
+    let mut survey = ImportSurvey {
         report,
         lists: Vec::new(),
         terms: String::new(),
@@ -126,7 +126,7 @@ fn survey(reader: &mut WireReader<'_>, stop: &StopSignal) -> Result<Survey> {
     if reader.remaining() > 0 {
         return Err(reader.invalid("bytes follow the last document record"));
     }
-    let Survey { report, lists, terms, documents } = &mut survey;
+    let ImportSurvey { report, lists, terms, documents } = &mut survey;
     lists.sort_by(|a, b| a.term(terms).cmp(b.term(terms)));
     if let Some(pair) = lists.windows(2).find(|pair| pair[0].term(terms) == pair[1].term(terms)) {
         reader.seek(pair[1].start)?;
@@ -145,8 +145,8 @@ fn survey(reader: &mut WireReader<'_>, stop: &StopSignal) -> Result<Survey> {
     Ok(survey)
 }
 
-fn read_header(reader: &mut WireReader<'_>, report: &mut CiffReport) -> Result<Header> {
-    let (end, mut header, mut version) = (reader.message()?, Header::default(), 0);
+fn read_header(reader: &mut WireReader<'_>, report: &mut CiffReport) -> Result<CiffHeader> {
+    let (end, mut header, mut version) = (reader.message()?, CiffHeader::default(), 0);
     while let Some((field, wire_type)) = reader.tag(end)? {
         match (field, wire_type) {
             (1, VARINT) => version = reader.count("the version")?,
@@ -170,7 +170,7 @@ fn read_header(reader: &mut WireReader<'_>, report: &mut CiffReport) -> Result<H
     Ok(header)
 }
 
-fn survey_list(reader: &mut WireReader<'_>, survey: &mut Survey) -> Result<()> {
+fn survey_list(reader: &mut WireReader<'_>, survey: &mut ImportSurvey) -> Result<()> {
     let end = reader.message()?;
     let (start, mut term, mut frequency, mut postings) = (reader.position(), String::new(), None, 0);
     let (mut documents, mut skipped) = (ListDocuments::default(), false);

@@ -50,8 +50,8 @@ impl Highlighter<'_> {
     /// [`SearchHit::document`](crate::SearchHit::document).
     ///
     /// # Errors
-    /// [`Error::Storage`](crate::Error::Storage) when the file of stored texts cannot be read or is damaged;
-    /// [`Error::Usage`](crate::Error::Usage) when there is no such document.
+    /// [`Error::Storage`] when the file of stored texts cannot be read or is damaged;
+    /// [`Error::Usage`] when there is no such document.
     pub fn preview(&mut self, document: u32, width: usize) -> Result<Option<Preview>> {
         let Some(stored) = self.snapshot.searcher().preview(document)? else { return Ok(None) };
         let snippet = snippet(&stored.text, &mut self.analyzer, |term| self.marks.find(term), width);
@@ -63,7 +63,7 @@ impl Snapshot {
     /// Makes previews of the hits of a query.
     ///
     /// # Errors
-    /// [`Error::Storage`](crate::Error::Storage) when the dictionary, in which fuzzy words are looked up,
+    /// [`Error::Storage`] when the dictionary, in which fuzzy words are looked up,
     /// cannot be read or is damaged.
     pub fn highlighter(&self, query: &Query) -> Result<Highlighter<'_>> {
         let analyzer = Analyzer::new(&self.schema().fields[0].analysis);
@@ -97,7 +97,7 @@ impl Snapshot {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Storage`](crate::Error::Storage) when the dictionary cannot be read or is damaged.
+    /// [`Error::Storage`] when the dictionary cannot be read or is damaged.
     ///
     /// # Panics
     /// If the schema has no field of this number.
@@ -128,7 +128,7 @@ impl Snapshot {
     /// the index once.
     ///
     /// # Errors
-    /// [`Error::Storage`](crate::Error::Storage) when ids cannot be read or are damaged, and the errors of
+    /// [`Error::Storage`] when ids cannot be read or are damaged, and the errors of
     /// `body`, which end the scan.
     pub fn scan_ids(
         &self,

@@ -21,7 +21,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
-use tierdex_bench_protocol::{Answer, Batch, Command, LineResult, Result};
+use tierdex_bench_protocol::{Answer, Batch, LineCommand, LineResult, Result};
 
 /// The index behind the protocol.
 struct Server {
@@ -96,25 +96,25 @@ async fn work(server: Arc<Server>, batch: Arc<Batch>, next: Arc<AtomicUsize>) ->
 impl Server {
     /// The answer to `COMMAND<TAB>QUERY`.
     async fn answer(&self, line: &str) -> Answer {
-        let Some((command, text)) = Command::parse(line) else { return Answer::Unsupported };
+        let Some((command, text)) = LineCommand::parse(line) else { return Answer::Unsupported };
         if !query::is_known(text) {
             return Answer::Unsupported;
         }
         match command {
-            Command::Count => {
+            LineCommand::Count => {
                 let (k, wanted) = match query::excludes(text) {
                     true => (1, ResultType::TopkCount),
                     false => (0, ResultType::Count),
                 };
                 Answer::Number(self.search(text, k, wanted).await.result_count_total as u64)
             }
-            Command::Top(k) => {
+            LineCommand::Top(k) => {
                 Answer::Number(self.search(text, k, ResultType::Topk).await.results.len() as u64)
             }
-            Command::TopCount(k) => {
+            LineCommand::TopCount(k) => {
                 Answer::Number(self.search(text, k, ResultType::TopkCount).await.result_count_total as u64)
             }
-            Command::Docs(k) => {
+            LineCommand::Docs(k) => {
                 let found = self.search(text, k, ResultType::Topk).await;
                 Answer::Documents(found.results.iter().map(|hit| (hit.doc_id as u64, hit.score)).collect())
             }

@@ -19,7 +19,7 @@ use tantivy::columnar::Column;
 use tantivy::directory::{self, Directory, MmapDirectory, RamDirectory};
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocAddress, Index, ReloadPolicy, Searcher};
-use tierdex_bench_protocol::{Answer, Batch, Command, Result};
+use tierdex_bench_protocol::{Answer, Batch, LineCommand, Result};
 
 /// Advice to the system about reads of mapped files.
 #[derive(Clone, Copy, ValueEnum)]
@@ -100,20 +100,20 @@ impl Server {
 
     /// The answer to `COMMAND<TAB>QUERY`.
     fn answer(&self, line: &str) -> Result<Answer> {
-        let Some((command, text)) = Command::parse(line) else { return Ok(Answer::Unsupported) };
+        let Some((command, text)) = LineCommand::parse(line) else { return Ok(Answer::Unsupported) };
         let Some(query) = query::parse(text, self.field, self.positions) else {
             return Ok(Answer::Unsupported);
         };
         let top = |k| TopDocs::with_limit(k).order_by_score();
         let answer = match command {
-            Command::Count => query.count(&self.searcher).map(|count| Answer::Number(count as u64)),
-            Command::Top(k) => {
+            LineCommand::Count => query.count(&self.searcher).map(|count| Answer::Number(count as u64)),
+            LineCommand::Top(k) => {
                 self.searcher.search(&*query, &top(k)).map(|hits| Answer::Number(hits.len() as u64))
             }
-            Command::TopCount(k) => {
+            LineCommand::TopCount(k) => {
                 self.searcher.search(&*query, &(top(k), Count)).map(|(_, count)| Answer::Number(count as u64))
             }
-            Command::Docs(k) => self.searcher.search(&*query, &top(k)).map(|hits| {
+            LineCommand::Docs(k) => self.searcher.search(&*query, &top(k)).map(|hits| {
                 let name = |hit: DocAddress| {
                     self.ordinals[hit.segment_ord as usize].first(hit.doc_id).unwrap_or(u64::MAX)
                 };

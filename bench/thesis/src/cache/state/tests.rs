@@ -4,7 +4,7 @@
 use super::*;
 use crate::cache::key::ListKey;
 use crate::cache::policy::ListPolicy;
-use crate::cache::request::ListPart;
+use crate::cache::request::RequestedRange;
 use tierdex_io::{Identity, MemDisk, PAGE, SealedFile, SealedWriter};
 
 /// A cache of cells of one page each, and one worker that the test controls.
@@ -30,7 +30,7 @@ impl Harness {
     }
 
     fn request(&self, list: u64, cells: u64) -> ListRequest {
-        let part = ListPart::new(Arc::clone(&self.file), PAGE..PAGE * (1 + cells)).unwrap();
+        let part = RequestedRange::new(Arc::clone(&self.file), PAGE..PAGE * (1 + cells)).unwrap();
         ListRequest::new(ListKey(list, 0), vec![part]).unwrap()
     }
 
