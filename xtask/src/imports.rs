@@ -4,9 +4,8 @@
 //!    paths that start with `crate`, `super`, `self`, a child module or an imported name.
 //! 2. Resolve each path, through imports and `pub use`, to the file that defines its item: an edge of the
 //!    graph.
-//! 3. Find the edges that are part of a circle, and compare them with [`ACCEPTED`].
+//! 3. Find the edges that are part of a circle.
 
-use crate::accepted::ACCEPTED;
 use crate::tree::File;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,17 +19,9 @@ struct Source<'a> {
     uses: Vec<Path>,
 }
 
-/// New circles, and accepted ones that no longer exist, one line each.
+/// The circles, one line each.
 pub fn problems(sources: &[File]) -> Vec<String> {
-    compare(&circles(sources), ACCEPTED)
-}
-
-fn compare(found: &BTreeSet<(&str, &str)>, accepted: &[(&str, &str)]) -> Vec<String> {
-    let new = found.iter().filter(|pair| !accepted.contains(pair));
-    let old = accepted.iter().filter(|pair| !found.contains(pair));
-    let new = new.map(|(a, b)| format!("{a}: circular import with {b}"));
-    new.chain(old.map(|(a, b)| format!("{a}: no circular import with {b}: remove it from the list")))
-        .collect()
+    circles(sources).into_iter().map(|(a, b)| format!("{a}: circular import with {b}")).collect()
 }
 
 /// Sorted pairs of files of which one imports the other and is imported by it, directly or by way of others.
@@ -190,13 +181,5 @@ mod tests {
         );
         let root = ("lib", "mod a;\nuse a::A;\npub const C: u8 = 0;\n");
         assert_eq!(found(&[root, ("a", "use crate::C;\n")]), ["a lib"]);
-    }
-
-    #[test]
-    fn the_list_may_only_shrink() {
-        let found = BTreeSet::from([("a", "b"), ("c", "d")]);
-        assert_eq!(compare(&found, &[("a", "b")]), ["c: circular import with d"]);
-        let shrunk = compare(&found, &[("a", "b"), ("c", "d"), ("e", "f")]);
-        assert_eq!(shrunk, ["e: no circular import with f: remove it from the list"]);
     }
 }

@@ -2,7 +2,6 @@
 //! imports, the folders in which `unsafe` and system calls are allowed, the length of comment lines, and the
 //! links and commands of the documents.
 
-mod accepted;
 mod allowed;
 mod comments;
 mod documents;

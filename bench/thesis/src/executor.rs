@@ -343,7 +343,7 @@ impl ListExecutor {
     /// an error if the query does not fit into its memory budget.
     fn read_ahead(&self, own: u64, plan: &QueryPlan, options: &SearchOptions) -> Result<usize> {
         let allowance = self.lists_bytes.map_or(LISTS_BYTES_UNLIMITED, |bytes| bytes.saturating_sub(own));
-        let memory = plan.working_memory(self.index.segments(), allowance, &options.tuning);
+        let memory = plan.working_memory(self.index.segments(), allowance, &options.demand());
         if let Some(available) = self.lists_bytes {
             check_query_memory("answering", own + memory.bytes, available)?;
         }

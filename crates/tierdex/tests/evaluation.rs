@@ -15,7 +15,7 @@ use support::queries;
 use support::random::Random;
 use support::{Growth, Look, build, on_two_threads, tunings};
 use tierdex::Error;
-use tierdex::index::{Index, Merge, SearchOptions, SearchResult, Strategy};
+use tierdex::index::{Index, Merge, SearchOptions, SearchResult, StrategyKind};
 use tierdex::io::MemDisk;
 use tierdex::query::Query;
 use tierdex::rank::{Bm25, Scorer};
@@ -179,14 +179,16 @@ fn pruning_counting_segments_and_threads_change_no_result() {
         of.into_iter().for_each(|(strategy, times)| *strategies.entry(strategy).or_default() += times);
     }
     for strategy in [
-        Strategy::Nothing,
-        Strategy::Dictionary,
-        Strategy::ImpactOrdered,
-        Strategy::Conjunction,
-        Strategy::MaxScore,
-        Strategy::SmallMerge,
-        Strategy::Windows,
-        Strategy::Count,
+        StrategyKind::Nothing,
+        StrategyKind::Dictionary,
+        StrategyKind::ImpactOrdered,
+        StrategyKind::Conjunction,
+        StrategyKind::MaxScore,
+        StrategyKind::SmallMerge,
+        StrategyKind::Windows,
+        StrategyKind::CountBits,
+        StrategyKind::CountConjunction,
+        StrategyKind::CountDifference,
     ] {
         assert!(
             strategies.contains_key(&format!("{strategy:?}")),

@@ -118,10 +118,10 @@ fn check_counts(segment: &tierdex::index::SegmentExplanation, exhaustive: bool, 
         assert!(of.decoded <= of.documents + of.frequencies, "{what}");
         assert!(of.docs_decoded <= of.docs_bytes && of.freqs_decoded <= of.freqs_bytes, "{what}");
         match segment.evaluation.strategy {
-            tierdex::index::Strategy::ImpactOrdered if list.highest_bound.is_some() => {
+            tierdex::index::StrategyKind::ImpactOrdered if list.highest_bound.is_some() => {
                 assert_eq!(of.by_range, 0, "{what}");
             }
-            tierdex::index::Strategy::SmallMerge if list.highest_bound.is_some() => {
+            tierdex::index::StrategyKind::SmallMerge if list.highest_bound.is_some() => {
                 assert_eq!(of.decoded, of.blocks, "{what}");
             }
             _ => {}
@@ -130,7 +130,7 @@ fn check_counts(segment: &tierdex::index::SegmentExplanation, exhaustive: bool, 
     if exhaustive
         && matches!(
             segment.evaluation.strategy,
-            tierdex::index::Strategy::MaxScore | tierdex::index::Strategy::SmallMerge
+            tierdex::index::StrategyKind::MaxScore | tierdex::index::StrategyKind::SmallMerge
         )
     {
         let lists = &segment.evaluation.lists;
@@ -169,7 +169,7 @@ fn a_term_in_half_of_the_documents_decodes_a_twentieth() {
     let segment = &explained.segments[0];
     let list = &segment.evaluation.lists[0];
     let of = &list.blocks;
-    assert_eq!((segment.evaluation.strategy, of.by_range), (tierdex::index::Strategy::ImpactOrdered, 0));
+    assert_eq!((segment.evaluation.strategy, of.by_range), (tierdex::index::StrategyKind::ImpactOrdered, 0));
     assert!((95_000..105_000).contains(&list.documents), "{list:?}");
     assert!(of.decoded > 0 && of.decoded * 20 < of.blocks, "{list:?}");
     assert!(segment.files.iter().all(|file| file.reads > 0 && file.bytes > 0));

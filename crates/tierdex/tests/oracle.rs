@@ -118,7 +118,7 @@ proptest! {
             let ast = queries::query(&mut random, &schema);
             let text = ast.text();
             let query = Query::parse(&text, &schema).unwrap();
-            prop_assert_eq!(&query, &ast.normal(&schema), "{} is read differently", text);
+            prop_assert_eq!(&query, &ast.query(&schema), "{} is read differently", text);
             let difference = difference(&index, &model, &query, case.scorer);
             prop_assert!(difference.is_none(), "{text}: {}", difference.unwrap_or_default());
         }

@@ -293,7 +293,7 @@ fn evaluate(
                 None => searcher.plan(query, options, source)?,
             };
             let segments = snapshot.index().segments();
-            let memory = plan.memory() as u64 + plan.working_memory(segments, 0, &options.tuning).bytes;
+            let memory = plan.memory() as u64 + plan.working_memory(segments, 0, &options.demand()).bytes;
             check_query_memory("answering", memory, memory_max)?;
             request.planned.get_or_init(|| MeasuredPlan { plan, memory })
         }
@@ -302,6 +302,6 @@ fn evaluate(
         return Ok(counted);
     }
     let _reserved = source.reserve(*memory, request.priority)?;
-    let threshold = request.threshold(|| searcher.shared_threshold((plan, source), options))?;
-    searcher.search_part((plan, source), options, documents, &threshold)
+    let threshold = request.threshold(|| searcher.shared_threshold(plan, source, options))?;
+    searcher.search_part(plan, source, options, documents, &threshold)
 }

@@ -101,21 +101,12 @@ impl SetNode {
         SetNode { documents, score, cost }
     }
 
-    pub(super) fn score(&self) -> u32 {
-        self.score
-    }
-
-    /// Whether it contains all documents of a segment of this size.
-    pub(super) fn is_all(&self, documents: u32) -> bool {
-        self.cost == u64::from(documents)
-    }
-
     pub(super) fn next_lower_bound(&self, from: u32) -> u32 {
         self.documents.next(from).unwrap_or(NO_DOCUMENT)
     }
 
-    pub(super) fn max_score(&self, (first, last): (u32, u32)) -> Option<u32> {
-        (self.next_lower_bound(first) <= last).then_some(self.score)
+    pub(super) fn max_score(&self, range: (u32, u32)) -> Option<u32> {
+        (self.next_lower_bound(range.0) <= range.1).then_some(self.score)
     }
 
     pub(super) fn mark(&self, bits: &mut Bits) {

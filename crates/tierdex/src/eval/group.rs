@@ -9,30 +9,21 @@ use super::term::Term;
 use super::window::{BitCounters, Bits, ScoreWindow};
 use crate::cursor::NO_DOCUMENT;
 use crate::error::Result;
+use crate::query::Clauses;
 
-/// Documents that match all of `must` and `filter`, `minimum` of `should`, and none of `must_not`.
-pub struct GroupNode<'a> {
-    /// Required clauses, cheapest first.
-    pub(super) must: Vec<Node<'a>>,
-    /// Required clauses that do not contribute to the score, cheapest first.
-    pub(super) filter: Vec<Node<'a>>,
-    pub(super) should: Vec<Node<'a>>,
-    pub(super) must_not: Vec<Node<'a>>,
-    /// 0 only if there are required clauses.
-    pub(super) minimum: usize,
-}
-
-impl<'a> GroupNode<'a> {
-    pub(super) fn cost(&self) -> u64 {
-        let required = self.must.iter().chain(&self.filter).map(Node::cost).min();
-        let alternatives = || self.should.iter().map(Node::cost).sum();
-        required.unwrap_or_else(alternatives)
-    }
-
+impl<'a> Clauses<Node<'a>> {
     /// Required clauses and filters.
     fn required(&mut self) -> impl Iterator<Item = (&mut Node<'a>, Refine)> {
         let must = self.must.iter_mut().map(|node| (node, Refine::Require));
         must.chain(self.filter.iter_mut().map(|node| (node, Refine::Filter)))
+    }
+
+    /// Lower bound, at least `from`, of the next document that passes the filters.
+    pub(super) fn next_filtered(&mut self, from: u32) -> u32 {
+        self.filter.iter_mut().fold(from, |from, node| match from {
+            NO_DOCUMENT => NO_DOCUMENT,
+            from => node.next_lower_bound(from),
+        })
     }
 
     pub(super) fn next_lower_bound(&mut self, from: u32) -> u32 {
@@ -75,19 +66,20 @@ impl<'a> GroupNode<'a> {
         Ok((matching >= self.minimum).then_some(sum))
     }
 
-    pub(super) fn always_scores(&self) -> bool {
-        let alternatives = self.minimum > 0 && self.should.iter().all(Node::always_scores);
-        alternatives || self.must.iter().any(Node::always_scores)
+    /// Whether blocks of a list are read from a source that prefetches.
+    pub(super) fn prefetches(&mut self) -> bool {
+        let mut prefetches = false;
+        self.each_term(&mut |term| prefetches |= term.blocks.prefetches());
+        prefetches
     }
 
     /// See [`Node::prefetch`].
     pub(super) fn prefetch(&mut self, range: (u32, u32), scored: bool) -> Result<bool> {
-        self.nodes().try_fold(true, |all, node| Ok(all && node.prefetch(range, scored)?))
+        self.all_mut().try_fold(true, |all, node| Ok(all && node.prefetch(range, scored)?))
     }
 
     pub(super) fn mark(&mut self, bits: &mut Bits, scratch: &mut Scratch) -> Result<()> {
-        let plain = self.must.is_empty() && self.filter.is_empty() && self.must_not.is_empty();
-        if plain && self.minimum == 1 {
+        if self.are_alternatives() {
             return self.should.iter_mut().try_for_each(|node| node.mark(bits, scratch));
         }
         let [mut mine, mut other] = [scratch.bits(), scratch.bits()];
@@ -149,9 +141,33 @@ impl<'a> GroupNode<'a> {
         Ok(())
     }
 
+    /// Adds the documents that pass filters and exclusions and match no scored clause to `mine`, which is
+    /// empty.
+    pub(super) fn mark_unscored(
+        &mut self,
+        mine: &mut Bits,
+        other: &mut Bits,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        mine.add_all();
+        for node in &mut self.filter {
+            other.restart(mine.range());
+            node.mark(other, scratch)?;
+            mine.intersect(other);
+        }
+        let scored = self.must.iter_mut().chain(&mut self.should);
+        for node in scored.chain(&mut self.must_not) {
+            if !mine.is_empty() {
+                other.restart(mine.range());
+                node.mark(other, scratch)?;
+                mine.subtract(other);
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn add(&mut self, window: &mut ScoreWindow, scratch: &mut Scratch) -> Result<()> {
-        let plain = self.must.is_empty() && self.filter.is_empty() && self.must_not.is_empty();
-        if plain && self.minimum == 1 {
+        if self.are_alternatives() {
             return self.should.iter_mut().try_for_each(|node| node.add(window, scratch));
         }
         let range = window.range();
@@ -242,17 +258,13 @@ impl<'a> GroupNode<'a> {
         Ok(())
     }
 
-    /// All clauses: required, filters, alternatives, exclusions.
-    pub(super) fn nodes(&mut self) -> impl Iterator<Item = &mut Node<'a>> {
-        let required = self.must.iter_mut().chain(&mut self.filter);
-        required.chain(&mut self.should).chain(&mut self.must_not)
+    /// Calls `body` with each list, in the order of the clauses.
+    pub(crate) fn each_term(&mut self, body: &mut dyn FnMut(&mut Term<'a>)) {
+        self.all_mut().for_each(|node| node.each_term(body));
     }
 
-    pub(super) fn each_term(&mut self, body: &mut dyn FnMut(&mut Term<'a>)) {
-        self.nodes().for_each(|node| node.each_term(body));
-    }
-
-    pub(super) fn close(self, scratch: &mut Scratch) {
+    /// Returns the buffers to `scratch`.
+    pub(crate) fn close(self, scratch: &mut Scratch) {
         let required = self.must.into_iter().chain(self.filter);
         required.chain(self.should).chain(self.must_not).for_each(|node| node.close(scratch));
     }

@@ -6,16 +6,18 @@
 //! skipped *by range* if none of its documents was requested.
 
 use super::node::Node;
-use super::strategy::Strategy;
+use super::segment_view::SegmentView;
+use super::strategy::{Strategy, StrategyKind};
 use crate::cursor::BlockCounts;
-use crate::query::plan::{Leaf, PlanNode, QueryPlan};
+use crate::query::QueryPlan;
+use crate::query::plan_node::{Leaf, PlanNode};
 use crate::segment::read::Segment;
 
 /// The log of the evaluation of a query in a segment.
 #[derive(Clone, Debug, Default)]
 pub struct EvaluationLog {
     /// The strategy chosen.
-    pub strategy: Strategy,
+    pub strategy: StrategyKind,
     /// The nodes of the plan with their depths, if there is more than one.
     pub nodes: Vec<(usize, String)>,
     /// The opened lists, in query order.
@@ -47,51 +49,46 @@ pub struct ListUse {
 }
 
 impl EvaluationLog {
-    /// Starts recording in all lists of `node`.
-    pub(crate) fn begin(&mut self, node: &mut Node<'_>) {
-        node.each_term(&mut |term| term.trace());
+    /// Starts recording in all lists of a strategy.
+    pub(crate) fn begin(&mut self, strategy: &mut Strategy<Node<'_>>) {
+        self.strategy = strategy.kind;
+        strategy.clauses.each_term(&mut |term| term.trace());
     }
 
-    /// Adds the statistics of all lists of `node`.
-    pub(crate) fn end(
-        &mut self,
-        plan: &QueryPlan,
-        (number, segment): (usize, &Segment),
-        node: &mut Node<'_>,
-        strategy: Strategy,
-    ) {
-        self.strategy = strategy;
-        if !matches!(plan.root, PlanNode::Term(_)) {
-            plan.describe(&plan.root, segment, 0, &mut self.nodes);
+    /// Adds the plan, and the statistics of all lists of a strategy that opens any.
+    pub(crate) fn end(&mut self, view: SegmentView<'_>, strategy: &mut Strategy<Node<'_>>) {
+        let plan = view.plan;
+        if strategy.known_count().is_some() {
+            return;
         }
-        let scored = !matches!(strategy, Strategy::Count | Strategy::Dictionary);
-        node.each_term(&mut |term| {
+        if !plan.is_one_term() {
+            plan.describe(&plan.root, view.segment, 0, &mut self.nodes);
+        }
+        let kind = strategy.kind;
+        strategy.clauses.each_term(&mut |term| {
             let mut blocks = term.traced();
-            if strategy == Strategy::ImpactOrdered && plan.leaves[term.leaf()].is_scored {
+            if kind == StrategyKind::ImpactOrdered && plan.leaves[term.leaf()].is_scored {
                 // Every block was checked by its max score or that of its superblock.
                 blocks.by_bound += std::mem::take(&mut blocks.by_range);
             }
             let leaf = &plan.leaves[term.leaf()];
-            let bound =
-                if scored && leaf.is_scored && leaf.weight > 0.0 { Some(term.list_max()) } else { None };
+            let bound = if kind.is_scored() && leaf.is_scored && leaf.weight > 0.0 {
+                Some(term.list_max())
+            } else {
+                None
+            };
             let bound = bound.map(|bound| plan.scale.shown(bound));
-            let mut list = list_use(leaf, number, segment, blocks, bound);
+            let mut list = list_use(view, leaf, blocks, bound);
             (list.candidates, list.kept) = term.looked_up();
             self.lists.push(list);
         });
     }
 }
 
-fn list_use(
-    leaf: &Leaf,
-    number: usize,
-    segment: &Segment,
-    blocks: BlockCounts,
-    highest_bound: Option<f32>,
-) -> ListUse {
-    let info = leaf.infos[number].as_ref();
+fn list_use(view: SegmentView<'_>, leaf: &Leaf, blocks: BlockCounts, highest_bound: Option<f32>) -> ListUse {
+    let info = view.info(leaf.number);
     ListUse {
-        field: segment.field(leaf.field).field().name.clone(),
+        field: view.segment.field(leaf.field).field().name.clone(),
         term: leaf.term.clone(),
         documents: info.map_or(0, |info| info.documents),
         weight: leaf.weight,
@@ -108,7 +105,7 @@ impl QueryPlan {
     fn describe(&self, node: &PlanNode, segment: &Segment, depth: usize, lines: &mut Vec<(usize, String)>) {
         let field = |number: usize| &segment.field(number).field().name;
         match node {
-            PlanNode::Term(leaf) => {
+            PlanNode::Term { leaf, .. } => {
                 let leaf = &self.leaves[*leaf];
                 lines.push((depth, format!("term {}:{}", field(leaf.field), leaf.term)));
             }
@@ -117,8 +114,8 @@ impl QueryPlan {
                 let kind = if *slop > 0 { "phrase with slop" } else { "phrase" };
                 lines.push((depth, format!("{kind} {}:\"{}\"", field(*number), words.join(" "))));
             }
-            PlanNode::Prefix { field: number, prefix, .. } => {
-                lines.push((depth, format!("prefix {}:{prefix}*", field(*number))));
+            PlanNode::Prefix { prefix, .. } => {
+                lines.push((depth, format!("prefix {}:{}*", field(prefix.field), prefix.text)));
             }
             PlanNode::All { .. } => lines.push((depth, "all documents".to_string())),
             PlanNode::Nothing => lines.push((depth, "nothing".to_string())),

@@ -157,7 +157,7 @@ impl MaxScoreRun<'_, '_, '_> {
             let range = (range.0, self.widen(nodes, range, essential, search)?);
             let others_max = self.prefix_sums[others];
             let min_score = search.min_score().saturating_sub(others_max);
-            self.prefetch(nodes, (others, min_score), (range, search.end))?;
+            self.prefetch(nodes, others, min_score, range, search.end)?;
             let Node::Term(term) = &mut nodes[essential] else { return Ok(range.1) };
             term.seek(range.0);
             for block in term.block..term.blocks.len() {
@@ -172,7 +172,7 @@ impl MaxScoreRun<'_, '_, '_> {
             self.batch.retain(search.min_score());
             return Ok(range.1);
         }
-        self.prefetch(nodes, (others, 0), (range, search.end))?;
+        self.prefetch(nodes, others, 0, range, search.end)?;
         self.window.restart(range);
         for number in &self.order[others..] {
             nodes[*number].add(&mut self.window, search.scratch)?;
@@ -191,10 +191,12 @@ impl MaxScoreRun<'_, '_, '_> {
     fn prefetch(
         &mut self,
         nodes: &mut [Node<'_>],
-        (others, min_score): (usize, u32),
-        ((first, last), end): ((u32, u32), u32),
+        others: usize,
+        min_score: u32,
+        range: (u32, u32),
+        end: u32,
     ) -> Result<()> {
-        if first < self.prefetched_to {
+        if range.0 < self.prefetched_to {
             return Ok(());
         }
         let (others, essential) = self.order.split_at(others);
@@ -221,7 +223,7 @@ impl MaxScoreRun<'_, '_, '_> {
         let prefetch_window = |range| -> Result<bool> {
             Ok(prefetch_clauses(range)? && refiners.prefetch_candidates(range, false)?)
         };
-        self.prefetched_to = prefetch_ahead(first, end, prefetch_window)?.max(last);
+        self.prefetched_to = prefetch_ahead(range.0, end, prefetch_window)?.max(range.1);
         Ok(())
     }
 
@@ -230,10 +232,11 @@ impl MaxScoreRun<'_, '_, '_> {
     fn widen(
         &mut self,
         nodes: &mut [Node<'_>],
-        (first, last): (u32, u32),
+        range: (u32, u32),
         essential: usize,
         search: &Search<'_>,
     ) -> Result<u32> {
+        let (first, last) = range;
         let Node::Term(term) = &mut nodes[essential] else { return Ok(last) };
         term.seek(first);
         let whole = term.blocks.last(term.block).min(search.end - 1);
@@ -280,7 +283,7 @@ impl MaxScoreRun<'_, '_, '_> {
                 nodes[*number].refine(&mut self.batch, refinement, search.scratch)?;
             }
         }
-        search.offer(&self.batch);
+        search.offer_all(&self.batch.documents, &self.batch.scores);
         Ok(())
     }
 
@@ -289,7 +292,7 @@ impl MaxScoreRun<'_, '_, '_> {
         if range.0 >= self.prefetched_to {
             self.order.clear();
             self.order.extend(0..nodes.len());
-            self.prefetch(nodes, (0, 0), (range, search.end))?;
+            self.prefetch(nodes, 0, 0, range, search.end)?;
         }
         self.window.restart(range);
         for node in nodes {
@@ -307,7 +310,7 @@ impl MaxScoreRun<'_, '_, '_> {
             matches = self.batch.len() as u64;
         }
         self.evaluated += matches;
-        search.offer(&self.batch);
+        search.offer_all(&self.batch.documents, &self.batch.scores);
         Ok(())
     }
 }

@@ -6,15 +6,17 @@
 //! for frequencies. The sum of the read buffers is bounded: with few lists each reads far ahead, with many
 //! each holds one block.
 
-use super::open::RecordReads;
+use super::open::{RecordUse, record_part};
 use super::phrase::{PHRASE_BYTES, PHRASE_TERM_BYTES};
 use super::scratch::RANGE_BYTES;
-use super::small_merge::is_small;
+use super::segment_view::SegmentView;
+use super::strategy::{Demand, StrategyKind, choose};
 use super::term::TERM_BYTES;
-use super::tuning::{KEYS_KEPT, LISTS_KEPT, Tuning};
+use super::tuning::{KEYS_KEPT, LISTS_KEPT};
 use crate::cursor::{IN_ORDER_BYTES, POSITIONS_BUFFER};
 use crate::limits::{BLOCK, FIELD_TOKENS_MAX, SUPERBLOCK};
-use crate::query::plan::{Leaf, PlanNode, QueryPlan};
+use crate::query::QueryPlan;
+use crate::query::plan_node::{Leaf, PlanNode};
 use crate::rank::TermScorer;
 use crate::segment::read::{BUFFER_MAX, BUFFER_MIN, READ_AHEAD, Segment, TermInfo};
 use std::sync::Arc;
@@ -69,10 +71,6 @@ struct SegmentMemory {
     aside: u64,
     /// Number of read buffers.
     buffers: u64,
-    /// Blocks of the longest list that are put in impact order at a time.
-    blocks: u64,
-    /// Superblocks of the longest list.
-    superblocks: u64,
 }
 
 /// Memory of the evaluation of a query.
@@ -97,103 +95,104 @@ impl QueryPlan {
         &self,
         segments: &[Arc<Segment>],
         allowance: u64,
-        tuning: &Tuning,
+        demand: &Demand,
     ) -> WorkingMemory {
         let numbered = segments.iter().enumerate();
-        let needs: Vec<SegmentMemory> =
-            numbered.map(|(number, segment)| self.need(number, segment, tuning)).collect();
+        let need = |(number, segment): (usize, &Arc<Segment>)| {
+            SegmentMemory::of(SegmentView { plan: self, number, segment }, demand)
+        };
+        let needs: Vec<SegmentMemory> = numbered.map(need).collect();
         let left = |need: &SegmentMemory| allowance.saturating_sub(need.bytes).checked_div(need.buffers);
         let buffer = needs.iter().filter_map(left).min().unwrap_or(0) / PAGE * PAGE;
         let buffer = buffer.clamp(BUFFER_MIN as u64, BUFFER_MAX as u64);
         let bytes = needs.iter().map(|need| need.bytes + need.buffers * buffer).max().unwrap_or(0);
         WorkingMemory { bytes, read_ahead: buffer as usize }
     }
+}
 
-    fn need(&self, number: usize, segment: &Segment, tuning: &Tuning) -> SegmentMemory {
+impl SegmentMemory {
+    fn of(view: SegmentView<'_>, demand: &Demand) -> SegmentMemory {
+        let strategy = choose(view, demand);
         let mut need = SegmentMemory::default();
-        for leaf in &self.leaves {
-            leaf.add_to((number, segment), tuning, &mut need);
-        }
-        let levels = self.add_node(&self.root, (number, segment), &mut need);
+        let is_ordered = strategy.kind == StrategyKind::ImpactOrdered;
+        // Of a list alone, at most the whole record is read.
+        strategy.each_leaf(strategy.use_of_required(false), &mut |leaf, how| {
+            need.add_list(view, leaf, how, demand);
+            if is_ordered && how == RecordUse::Selects {
+                need.add_block_order(view, leaf, demand);
+            }
+        });
+        let below = strategy.clauses.all().map(|node| need.add_node(view, node)).max().unwrap_or(0);
+        // A single clause has the windows of the first level.
+        let levels = if strategy.clauses.all().count() > 1 { below } else { below.saturating_sub(1) };
         // One more buffer to read skip records.
         need.buffers += need.buffers.min(1);
-        need.bytes += need.aside + levels.saturating_sub(1) * LEVEL;
-        // Documents and scores of the merged lists, in two batches.
-        need.bytes += 2 * 8 * self.merged(number, segment);
-        // Sort keys of the blocks of one list, and memory for the selection.
-        need.bytes += 4 * 8 * need.blocks;
-        // Max scores of the superblocks of one list.
-        need.bytes += 4 * need.superblocks;
+        need.bytes += need.aside + levels * LEVEL;
+        if strategy.kind == StrategyKind::SmallMerge {
+            // Documents and scores of the merged lists, in two batches.
+            let postings: u64 = strategy.clauses.should.iter().map(|node| view.cost(node)).sum();
+            need.bytes += 2 * 8 * postings;
+        }
         need
     }
 
-    /// Postings of alternatives that are evaluated by merging.
-    fn merged(&self, number: usize, segment: &Segment) -> u64 {
-        let PlanNode::Group(group) = &self.root else { return 0 };
-        let leaf = |node: &PlanNode| match node {
-            PlanNode::Term(leaf) => self.leaves[*leaf].infos[number].as_ref(),
-            _ => None,
-        };
-        let postings = group.should.iter().filter_map(leaf).map(|info| u64::from(info.documents)).sum();
-        if group.minimum == 1 && is_small(postings, segment.documents()) { postings } else { 0 }
+    fn add_list(&mut self, view: SegmentView<'_>, leaf: usize, how: RecordUse, demand: &Demand) {
+        let Some(info) = view.info(leaf) else { return };
+        self.bytes += LIST;
+        let leaf = &view.plan.leaves[leaf];
+        let field = view.segment.field(leaf.field);
+        if field.skips().resident().is_none() {
+            let bounds = leaf.share_bounds(view.segment);
+            let part = record_part(info, bounds.as_ref(), how, &demand.tuning);
+            let record = field.record_range(info, part);
+            // A byte for each superblock, if entries are read one by one.
+            self.bytes += record.end - record.start + u64::from(info.documents) / SUPERBLOCK_POSTINGS;
+        }
+        self.buffers += if info.blocks.is_some() { PARTS } else { 0 };
+    }
+
+    /// Adds sort keys of the blocks of a list, with memory for the selection, and max scores of its
+    /// superblocks.
+    fn add_block_order(&mut self, view: SegmentView<'_>, leaf: usize, demand: &Demand) {
+        let blocks = view.info(leaf).map_or(0, |info| u64::from(info.documents).div_ceil(BLOCK as u64));
+        let ordered = blocks.min((demand.tuning.superblocks_ordered * SUPERBLOCK) as u64);
+        self.bytes += 4 * 8 * ordered + 4 * blocks.div_ceil(SUPERBLOCK as u64);
     }
 
     /// Adds the memory of a node beside its lists, and returns the number of its levels that have windows.
-    fn add_node(&self, node: &PlanNode, segment: (usize, &Segment), need: &mut SegmentMemory) -> u64 {
+    fn add_node(&mut self, view: SegmentView<'_>, node: &PlanNode) -> u64 {
         match node {
             PlanNode::Phrase { field, leaves, slop, .. } => {
-                let is_in_memory =
-                    segment.1.field(*field).positions().is_none_or(|file| file.resident().is_some());
+                let positions = view.segment.field(*field).positions();
+                let is_in_memory = positions.is_none_or(|file| file.resident().is_some());
                 let buffer = if is_in_memory { 0 } else { POSITIONS_BUFFER };
-                let lists = || leaves.iter().map(|(_, leaf)| &self.leaves[*leaf]);
-                need.bytes += (PHRASE_BYTES + leaves.len() * (PHRASE_TERM_BYTES + buffer)) as u64;
+                self.bytes += (PHRASE_BYTES + leaves.len() * (PHRASE_TERM_BYTES + buffer)) as u64;
                 if *slop > 0 {
-                    need.bytes += lists().map(|list| list.positions(segment)).sum::<u64>();
+                    self.bytes += leaves.iter().map(|(_, leaf)| positions_bytes(view, *leaf)).sum::<u64>();
                 }
                 1
             }
-            PlanNode::Prefix { terms, .. } => {
-                let lists = 2 * terms * size_of::<TermInfo>() + IN_ORDER_BYTES;
-                need.aside = need.aside.max(lists as u64 + READ_AHEAD + LIST);
-                need.bytes += u64::from(segment.1.documents()).div_ceil(8) + 8;
+            PlanNode::Prefix { prefix, .. } => {
+                let lists = 2 * prefix.terms * size_of::<TermInfo>() + IN_ORDER_BYTES;
+                self.aside = self.aside.max(lists as u64 + READ_AHEAD + LIST);
+                self.bytes += u64::from(view.segment.documents()).div_ceil(8) + 8;
                 1
             }
             PlanNode::Group(group) => {
-                let deepest = group.nodes().map(|node| self.add_node(node, segment, need)).max();
+                let deepest = group.all().map(|node| self.add_node(view, node)).max();
                 1 + deepest.unwrap_or(0)
             }
-            PlanNode::Term(_) | PlanNode::All { .. } | PlanNode::Nothing => 0,
+            PlanNode::Term { .. } | PlanNode::All { .. } | PlanNode::Nothing => 0,
         }
     }
 }
 
-impl Leaf {
-    fn add_to(&self, (number, segment): (usize, &Segment), tuning: &Tuning, need: &mut SegmentMemory) {
-        let Some(info) = &self.infos[number] else { return };
-        need.bytes += LIST;
-        let field = segment.field(self.field);
-        if field.skips().resident().is_none() {
-            let bounds = self.share_bounds(segment);
-            let reads = RecordReads { ranked: true, alone: false, tuning: *tuning };
-            let record = field.record_range(info, self.record_part(info, bounds.as_ref(), &reads));
-            // A byte for each superblock, if entries are read one by one.
-            need.bytes += record.end - record.start + u64::from(info.documents) / SUPERBLOCK_POSTINGS;
-        }
-        if info.blocks.is_none() {
-            return;
-        }
-        let blocks = u64::from(info.documents).div_ceil(BLOCK as u64);
-        need.superblocks = need.superblocks.max(blocks.div_ceil(SUPERBLOCK as u64));
-        need.blocks = need.blocks.max(blocks.min((tuning.superblocks_ordered * SUPERBLOCK) as u64));
-        need.buffers += PARTS;
-    }
-
-    /// Upper bound of the bytes for the positions of a document: its frequency is at most the length of the
-    /// longest document, and at most the occurrences left if every other document has one.
-    fn positions(&self, (number, segment): (usize, &Segment)) -> u64 {
-        let Some(info) = &self.infos[number] else { return 0 };
-        let most = (info.occurrences + 1).saturating_sub(u64::from(info.documents));
-        let longest = segment.field(self.field).longest_document().unwrap_or(FIELD_TOKENS_MAX);
-        POSITION * most.min(u64::from(longest))
-    }
+/// Upper bound of the bytes for the positions of a document: its frequency is at most the length of the
+/// longest document, and at most the occurrences left if every other document has one.
+fn positions_bytes(view: SegmentView<'_>, leaf: usize) -> u64 {
+    let Some(info) = view.info(leaf) else { return 0 };
+    let field = view.segment.field(view.plan.leaves[leaf].field);
+    let most = (info.occurrences + 1).saturating_sub(u64::from(info.documents));
+    let longest = field.longest_document().unwrap_or(FIELD_TOKENS_MAX);
+    POSITION * most.min(u64::from(longest))
 }

@@ -1,10 +1,10 @@
 //! Evaluation. Input: the plan of a query and the lists of a segment. Output: hits.
 //!
-//! 1. [`open()`] creates a tree of nodes from the plan, without the clauses that cannot match in the
-//!    segment.
-//! 2. A strategy is chosen by the shape of the query and the lengths of its lists.
-//! 3. One or several clauses propose candidates; the other clauses refine them in batches. The score of a
-//!    candidate is an upper bound until all clauses have been looked up.
+//! 1. [`choose`] rewrites the plan for the segment, and chooses a strategy by the shape of the query and the
+//!    document frequencies of its terms.
+//! 2. `Strategy::open` opens the lists of its clauses: a tree of nodes.
+//! 3. `Strategy::run`: one or several clauses propose candidates; the other clauses refine them in batches.
+//!    The score of a candidate is an upper bound until all clauses have been looked up.
 //!
 //! | query | strategy | file |
 //! |---|---|---|
@@ -20,7 +20,7 @@
 //! that it will need.
 //!
 //! Segments are searched in order, and the threshold carries over from one to the next. If skip data is
-//! resident, [`initial_threshold`] computes a threshold before the first segment.
+//! resident, [`initial_threshold()`] computes a threshold before the first segment.
 //!
 //! Scores are integers (see [`crate::rank::ScoreScale`]), so they do not depend on pruning or on the order
 //! of summation.
@@ -28,6 +28,7 @@
 mod batch;
 mod bounds;
 mod buffers;
+mod collector;
 mod conjunction;
 #[cfg(test)]
 mod contract;
@@ -35,6 +36,7 @@ mod count;
 mod document_set;
 mod group;
 mod impact_ordered;
+mod initial_threshold;
 mod log;
 mod maxscore;
 mod memory;
@@ -45,8 +47,10 @@ mod phrase;
 mod range;
 mod refine;
 mod refinement;
+mod run;
 mod scratch;
 mod search;
+mod segment_view;
 mod slop;
 mod small_merge;
 mod strategy;
@@ -55,11 +59,12 @@ mod tuning;
 mod window;
 mod windows;
 
-pub use impact_ordered::initial_threshold;
+pub use collector::Collector;
+pub use initial_threshold::initial_threshold;
 pub use log::{EvaluationLog, ListUse};
 pub use memory::{RETAINED_BYTES, leaf_memory, working_memory};
-pub use open::{OpenOptions, open};
 pub use scratch::Scratch;
 pub use search::{DocumentRange, Search};
-pub use strategy::{Strategy, evaluate};
+pub use segment_view::SegmentView;
+pub use strategy::{Demand, StrategyKind, choose};
 pub use tuning::Tuning;

@@ -7,20 +7,20 @@
 
 use super::batch::CandidateBatch;
 use super::document_set::SetNode;
-use super::group::GroupNode;
 use super::phrase::Phrase;
 use super::refinement::Refinement;
 use super::scratch::Scratch;
 use super::term::Term;
 use super::window::{Bits, ScoreWindow};
 use crate::error::Result;
+use crate::query::Clauses;
 
 /// A node. Documents are numbered in the segment.
 pub enum Node<'a> {
     Term(Box<Term<'a>>),
     Phrase(Box<Phrase<'a>>),
     Set(SetNode),
-    Group(Box<GroupNode<'a>>),
+    Group(Box<Clauses<Node<'a>>>),
 }
 
 impl<'a> Node<'a> {
@@ -30,7 +30,7 @@ impl<'a> Node<'a> {
             Node::Term(term) => term.postings(),
             Node::Phrase(phrase) => phrase.cost(),
             Node::Set(set) => set.cost,
-            Node::Group(group) => group.cost(),
+            Node::Group(group) => group.cost(Node::cost),
         }
     }
 
@@ -54,15 +54,6 @@ impl<'a> Node<'a> {
             Node::Phrase(phrase) => phrase.max_score(range),
             Node::Set(set) => Ok(set.max_score(range)),
             Node::Group(group) => group.max_score(range),
-        }
-    }
-
-    /// Whether every match scores more than 0.
-    pub(super) fn always_scores(&self) -> bool {
-        match self {
-            Node::Term(_) | Node::Phrase(_) => true,
-            Node::Set(set) => set.score() > 0,
-            Node::Group(group) => group.always_scores(),
         }
     }
 

@@ -205,8 +205,9 @@ impl Occurrences {
         } else {
             ReadPosition::default()
         };
-        let (mut next, mut kept, mut len) = (0, 0, 0);
+        let (mut next, mut kept) = (0, KeptEnds::default());
         while let Some(first) = all.get(next) {
+            // Decode the piece with the next positions of the next candidate.
             let (pairs_of, is_resumed) = (next, resumed.taken > 0);
             let (block, offset) =
                 (blocks[usize::from(first.candidate)], offsets[usize::from(first.candidate)]);
@@ -220,6 +221,8 @@ impl Occurrences {
             positions.decode(piece)?;
             let (starts, sums) = (positions.starts(), positions.sums());
             let piece_start = piece * BLOCK as u32;
+
+            // Pair the phrase ends of each candidate that has positions in the piece with these.
             let mut pairs = 0;
             while let Some(of) = all.get(next)
                 && blocks[usize::from(of.candidate)] == block
@@ -249,27 +252,50 @@ impl Occurrences {
                 resumed.taken = 0;
             }
             debug_assert!(pairs > 0, "a candidate has positions in its current piece");
+
+            // Intersect them, and append those that are shared.
             let pairs = &mut self.pairs[..pairs];
-            intersect_runs(&self.phrase_ends, values(sums), pairs, &mut self.kept[len..]);
-            for (number, (pair, of)) in pairs.iter().zip(&all[pairs_of..]).enumerate() {
-                if number == 0
-                    && is_resumed
-                    && kept > 0
-                    && self.kept_candidates[kept - 1].candidate == of.candidate
-                {
-                    self.kept_candidates[kept - 1].len += pair.shared;
-                } else {
-                    self.kept_candidates[kept] =
-                        CandidateEnds { candidate: of.candidate, start: len as u16, len: pair.shared };
-                    kept += usize::from(pair.shared > 0);
-                }
-                len += usize::from(pair.shared);
-            }
+            intersect_runs(&self.phrase_ends, values(sums), pairs, &mut self.kept[kept.len..]);
+            kept.append(&mut self.kept_candidates[..], &all[pairs_of..], pairs, is_resumed);
         }
         swap(&mut self.phrase_ends, &mut self.kept);
         swap(&mut self.of, &mut self.kept_candidates);
-        self.count = kept;
+        self.count = kept.candidates;
         Ok(())
+    }
+}
+
+/// Numbers of candidates and phrase ends kept so far.
+#[derive(Default)]
+struct KeptEnds {
+    candidates: usize,
+    len: usize,
+}
+
+impl KeptEnds {
+    /// Appends candidates with their shared phrase ends. If `is_resumed`, the first candidate may have been
+    /// appended with those of its previous piece.
+    fn append(
+        &mut self,
+        to: &mut [CandidateEnds],
+        of: &[CandidateEnds],
+        pairs: &[RunPair],
+        is_resumed: bool,
+    ) {
+        for (number, (pair, of)) in pairs.iter().zip(of).enumerate() {
+            let last = self.candidates.checked_sub(1).map(|last| &mut to[last]);
+            match last {
+                Some(last) if number == 0 && is_resumed && last.candidate == of.candidate => {
+                    last.len += pair.shared;
+                }
+                _ => {
+                    let start = self.len as u16;
+                    to[self.candidates] = CandidateEnds { candidate: of.candidate, start, len: pair.shared };
+                    self.candidates += usize::from(pair.shared > 0);
+                }
+            }
+            self.len += usize::from(pair.shared);
+        }
     }
 }
 

@@ -51,7 +51,8 @@ impl<'a> Phrase<'a> {
     /// Creates a phrase of terms with their distances from the first.
     pub(super) fn new(
         terms: Vec<(u32, Box<Term<'a>>)>,
-        (field, source): (&'a FieldReader, &'a dyn BlockSource),
+        field: &'a FieldReader,
+        source: &'a dyn BlockSource,
         scorer: &'a TermScorer,
         alignments: Alignments,
     ) -> Result<Phrase<'a>> {

@@ -31,8 +31,9 @@ pub(super) fn range_from(first: u32, size: usize, end: u32) -> (u32, u32) {
     (first, origin(first).saturating_add(size as u32 - 1).min(end - 1))
 }
 
-/// Positions of the ascending documents that are in the range `first..=last`.
-pub(super) fn within(documents: &[u32], (first, last): (u32, u32)) -> std::ops::Range<usize> {
+/// Positions of the ascending documents that are in a range.
+pub(super) fn within(documents: &[u32], range: (u32, u32)) -> std::ops::Range<usize> {
+    let (first, last) = range;
     let before = |most: u32| documents.partition_point(|document| *document < most);
     let from = if documents.first().is_none_or(|document| *document >= first) { 0 } else { before(first) };
     let past_all = documents.last().is_none_or(|end| *end <= last);

@@ -6,7 +6,6 @@ use super::refinement::{Refine, Refinement};
 use super::search::Search;
 use super::window::{Bits, ScoreWindow};
 use crate::error::Result;
-use crate::limits::BLOCK;
 
 /// The clauses of a group that propose no candidates.
 pub(super) struct Refiners<'n, 'a> {
@@ -26,10 +25,6 @@ impl<'n, 'a> Refiners<'n, 'a> {
         Refiners { filter, must_not, optional, included_bound: Vec::new() }
     }
 
-    pub(super) fn none() -> Refiners<'n, 'a> {
-        Refiners::new(&mut [], &mut [], &mut [])
-    }
-
     pub(super) fn is_empty(&self) -> bool {
         self.filter.is_empty() && self.must_not.is_empty() && self.optional.is_empty()
     }
@@ -37,18 +32,6 @@ impl<'n, 'a> Refiners<'n, 'a> {
     /// Whether there are clauses that drop candidates.
     pub(super) fn selects(&self) -> bool {
         !(self.filter.is_empty() && self.must_not.is_empty())
-    }
-
-    pub(super) fn filters(&self) -> impl Iterator<Item = &Node<'a>> {
-        self.filter.iter()
-    }
-
-    /// Expected number of candidates until `k` of them pass, if clauses match independently of each other.
-    pub(super) fn expected_candidates(&self, k: usize, documents: u32) -> f64 {
-        let part = |node: &Node<'_>| node.cost() as f64 / f64::from(documents);
-        let pass = self.filter.iter().map(part).product::<f64>();
-        let pass = pass * self.must_not.iter().map(|node| 1.0 - part(node).min(0.99)).product::<f64>();
-        k as f64 / pass.clamp(1e-9, 1.0)
     }
 
     /// Prefetches the blocks in which candidates of a range will be looked up; with frequencies if `scored`.
@@ -85,7 +68,7 @@ impl<'n, 'a> Refiners<'n, 'a> {
         self.select(batch, search)?;
         let passed = batch.len() as u64;
         self.add_optional(batch, search)?;
-        search.offer(batch);
+        search.offer_all(&batch.documents, &batch.scores);
         Ok(passed)
     }
 
@@ -124,17 +107,5 @@ impl<'n, 'a> Refiners<'n, 'a> {
         window.intersect(&mut bits);
         search.scratch.give_bits(bits);
         Ok(())
-    }
-}
-
-impl Search<'_> {
-    /// Offers candidates with exact scores.
-    pub(super) fn offer(&mut self, batch: &CandidateBatch) {
-        if batch.len() > 0 {
-            batch
-                .chunks(BLOCK)
-                .for_each(|(documents, scores)| self.top.offer_all(self.base, documents, scores));
-            self.top.raise_threshold();
-        }
     }
 }

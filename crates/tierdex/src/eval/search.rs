@@ -1,10 +1,11 @@
-//! The state of one evaluation in a segment: the range of documents, the top-k selection and the scratch
-//! buffers.
+//! The state of one evaluation in a segment: the range of documents, the collector and the scratch buffers.
 
+use super::collector::Collector;
 use super::scratch::Scratch;
+use super::segment_view::SegmentView;
+use super::strategy::Demand;
 use super::tuning::Tuning;
 use crate::error::Result;
-use crate::rank::TopK;
 use crate::segment::read::BlockSource;
 use std::cell::Cell;
 use std::ops::Range;
@@ -39,38 +40,42 @@ pub struct Search<'s> {
     pub(super) end: u32,
     part: &'s DocumentRange,
     /// Nothing is pruned: every match is scored.
-    pub exhaustive: bool,
+    pub(super) exhaustive: bool,
     /// Every match is counted.
-    pub count: bool,
+    pub(super) count: bool,
     /// Sizes of long lists.
-    pub tuning: Tuning,
+    pub(super) tuning: Tuning,
     pub(super) scratch: &'s mut Scratch,
-    pub(super) top: &'s mut TopK,
+    pub(super) collector: Collector<'s>,
     source: &'s dyn BlockSource,
 }
 
 impl<'s> Search<'s> {
-    /// An evaluation that offers documents of `part` in the segment with first document `base` to `top`. The
-    /// part overlaps the segment.
+    /// An evaluation that offers documents of `part` in a segment, whose first document is number `base` in
+    /// the index, to the collector. The part overlaps the segment.
     pub fn new(
-        (base, documents): (u32, u32),
+        view: SegmentView<'_>,
+        base: u32,
         part: &'s DocumentRange,
+        demand: &Demand,
         source: &'s dyn BlockSource,
-        (scratch, top): (&'s mut Scratch, &'s mut TopK),
+        scratch: &'s mut Scratch,
+        collector: Collector<'s>,
     ) -> Search<'s> {
+        let documents = view.segment.documents();
         let Range { start: first, end } = part.of_segment(base, documents);
-        let tuning = Tuning::default();
+        let Demand { exhaustive, tuning, .. } = *demand;
         Search {
             base,
             documents,
             first,
             end,
             part,
-            exhaustive: false,
+            exhaustive,
             count: false,
             tuning,
             scratch,
-            top,
+            collector,
             source,
         }
     }
@@ -86,7 +91,7 @@ impl<'s> Search<'s> {
             self.part.end.set(end);
             self.end = self.end.min(end - self.base);
         }
-        self.top.adopt_threshold();
+        self.collector.adopt_threshold();
         Ok(())
     }
 
@@ -97,29 +102,34 @@ impl<'s> Search<'s> {
     }
 
     /// The intersection of a range, given by its first and last document, with the documents to search.
-    pub(super) fn clip(&self, (first, last): (u32, u32)) -> (u32, u32) {
-        (first.max(self.first), last.min(self.end - 1))
+    pub(super) fn clip(&self, range: (u32, u32)) -> (u32, u32) {
+        (range.0.max(self.first), range.1.min(self.end - 1))
     }
 
     /// Whether all documents of a range are searched.
-    pub(super) fn contains(&self, (first, last): (u32, u32)) -> bool {
-        first >= self.first && last < self.end
-    }
-
-    /// The scratch buffers.
-    pub fn scratch(&mut self) -> &mut Scratch {
-        self.scratch
+    pub(super) fn contains(&self, range: (u32, u32)) -> bool {
+        range.0 >= self.first && range.1 < self.end
     }
 
     /// The threshold: candidates with a lower score cannot be hits.
     #[inline]
     pub(super) fn min_score(&self) -> u32 {
-        if self.exhaustive { 0 } else { self.top.threshold() }
+        if self.exhaustive { 0 } else { self.collector.threshold() }
     }
 
     /// Whether documents from `first` on with scores up to `score` may be hits.
     #[inline]
     pub(super) fn may_enter(&self, score: u32, first: u32) -> bool {
-        self.exhaustive || self.top.may_enter(score, self.base + first)
+        if self.exhaustive {
+            self.collector.ranks()
+        } else {
+            self.collector.may_enter(score, self.base + first)
+        }
+    }
+
+    /// Offers documents in ascending order with their exact scores.
+    #[inline]
+    pub(super) fn offer_all(&mut self, documents: &[u32], scores: &[u32]) {
+        self.collector.offer_all(self.base, documents, scores);
     }
 }

@@ -3,14 +3,7 @@
 use super::node::Node;
 use super::refine::Refiners;
 use super::search::Search;
-use super::tuning::{MERGED_IN_WINDOW, MERGED_MAX, WINDOW};
 use crate::error::{Error, Result};
-
-/// Whether merging whole lists pays for this total number of postings.
-pub fn is_small(postings: u64, documents: u32) -> bool {
-    let windows = u64::from(documents).div_ceil(WINDOW as u64);
-    postings <= (windows * MERGED_IN_WINDOW).min(MERGED_MAX)
-}
 
 /// Offers the documents that contain any of the terms and pass the refiners. Returns their number.
 pub(super) fn small_merge(
@@ -55,7 +48,7 @@ pub(super) fn small_merge(
         lists.retain(search.min_score());
     }
     refiners.select(&mut lists, search)?;
-    search.offer(&lists);
+    search.offer_all(&lists.documents, &lists.scores);
     let found = lists.len() as u64;
     [lists, merged].into_iter().for_each(|batch| search.scratch.give_batch(batch));
     Ok(found)

@@ -1,137 +1,282 @@
-//! Chooses the evaluation strategy of a query in a segment.
+//! The evaluation strategy of a query in a segment. [`choose`] is the only function that recognises the
+//! shapes of queries: what opens lists, estimates memory, counts or explains asks it.
 
-use super::conjunction::{conjunction, required};
-use super::count::count;
-use super::group::GroupNode;
-use super::impact_ordered::{impact_ordered, is_worth};
-use super::maxscore::maxscore;
-use super::node::Node;
-use super::refine::Refiners;
-use super::search::Search;
-use super::small_merge::{is_small, small_merge};
-use super::windows::{offer_zero_scores, windows};
-use crate::error::Result;
+use super::segment_view::SegmentView;
+use super::tuning::{DENSE, IMPACT_ORDER_RATIO, MERGED_IN_WINDOW, MERGED_MAX, Tuning, WINDOW};
+use crate::query::Clauses;
+use crate::query::QueryPlan;
+use crate::query::plan_node::PlanNode;
 
-/// The evaluation strategy of a segment.
+/// What is requested of an evaluation.
+#[derive(Clone, Copy, Debug)]
+pub struct Demand {
+    /// Number of hits; 0 only counts.
+    pub k: usize,
+    /// Whether every match is counted, beside the hits.
+    pub count: bool,
+    /// Whether every match is scored, without pruning.
+    pub exhaustive: bool,
+    /// Sizes of long lists.
+    pub tuning: Tuning,
+}
+
+/// How the matches of a segment are found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Strategy {
+pub enum StrategyKind {
     /// No document can match.
     #[default]
     Nothing,
     /// The number of matches is read from the dictionary; no hits are requested.
     Dictionary,
-    /// Blocks of one term in descending order of their max scores.
+    /// Blocks of the required term in descending order of their max scores.
     ImpactOrdered,
-    /// Candidates of the rarest clause are looked up in the other clauses.
+    /// Candidates of the rarest required clause are looked up in the other clauses.
     Conjunction,
-    /// `MaxScore` over windows of documents.
+    /// `MaxScore` over windows of documents, for the alternatives.
     MaxScore,
-    /// Whole lists are merged.
+    /// The whole lists of the alternatives are merged.
     SmallMerge,
     /// Every window that may contain a hit is evaluated.
     Windows,
-    /// Matches are counted only.
-    Count,
+    /// Matches are counted with bitsets.
+    CountBits,
+    /// Matches of a conjunction are counted.
+    CountConjunction,
+    /// Matches of a conjunction are counted, and subtracted from a number that the dictionary has.
+    CountDifference,
 }
 
-impl Strategy {
+impl StrategyKind {
     /// The name that explanations show.
     pub fn name(self) -> &'static str {
         match self {
-            Strategy::Nothing => "nothing can match",
-            Strategy::Dictionary => "counted by the dictionary",
-            Strategy::ImpactOrdered => "impact order",
-            Strategy::Conjunction => "conjunction",
-            Strategy::MaxScore => "MaxScore over windows",
-            Strategy::SmallMerge => "small lists merged",
-            Strategy::Windows => "every window",
-            Strategy::Count => "counted",
+            StrategyKind::Nothing => "nothing can match",
+            StrategyKind::Dictionary => "counted by the dictionary",
+            StrategyKind::ImpactOrdered => "impact order",
+            StrategyKind::Conjunction => "conjunction",
+            StrategyKind::MaxScore => "MaxScore over windows",
+            StrategyKind::SmallMerge => "small lists merged",
+            StrategyKind::Windows => "every window",
+            StrategyKind::CountBits => "counted with bitsets",
+            StrategyKind::CountConjunction => "counted by a conjunction",
+            StrategyKind::CountDifference => "counted by a difference",
+        }
+    }
+
+    /// Whether matches are scored.
+    pub(super) fn is_scored(self) -> bool {
+        use StrategyKind::{Conjunction, ImpactOrdered, MaxScore, SmallMerge, Windows};
+        matches!(self, ImpactOrdered | Conjunction | MaxScore | SmallMerge | Windows)
+    }
+}
+
+/// A strategy with the clauses that it evaluates: those of the plan, or, opened, their nodes. A query of one
+/// clause has one required clause, or one alternative if it is a set of documents or for windows.
+pub struct Strategy<N> {
+    /// The algorithm.
+    pub kind: StrategyKind,
+    /// What it evaluates.
+    pub clauses: Clauses<N>,
+    /// Number of matches that follows from the dictionary. For [`StrategyKind::CountDifference`] those of
+    /// the clauses are to be subtracted.
+    pub known: Option<u64>,
+    /// Whether the evaluation counts every match.
+    pub(super) counts: bool,
+    /// Expected number of candidates until `k` of them pass filters and exclusions, for
+    /// [`StrategyKind::ImpactOrdered`].
+    pub(super) candidates: f64,
+    /// Whether every match scores more than 0, for [`StrategyKind::Windows`].
+    pub(super) always_scores: bool,
+    /// Scored clauses are optional: documents that match none of them, and pass filters and exclusions, are
+    /// offered with score 0 afterwards.
+    pub(super) offers_zero_scores: bool,
+}
+
+impl<N> Default for Strategy<N> {
+    fn default() -> Strategy<N> {
+        Strategy {
+            kind: StrategyKind::Nothing,
+            clauses: Clauses::default(),
+            known: None,
+            counts: false,
+            candidates: 0.0,
+            always_scores: false,
+            offers_zero_scores: false,
         }
     }
 }
 
-/// Offers the documents of a segment that may be hits. Returns the number of matches if they are counted,
-/// else the number of documents evaluated; and the strategy.
-pub fn evaluate(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<(u64, Strategy)> {
-    if search.top.k() == 0 {
-        let strategy = if let Node::Term(_) = root { Strategy::Dictionary } else { Strategy::Count };
-        search.count = true;
-        return Ok((count(root, search)?, strategy));
-    }
-    match root {
-        Node::Term(term) if !search.exhaustive => {
-            let postings = search.count_once(term.postings());
-            impact_ordered(term, &mut Refiners::none(), search)?;
-            Ok((postings, Strategy::ImpactOrdered))
-        }
-        Node::Term(_) | Node::Phrase(_) => {
-            let mut required = required(std::slice::from_mut(root), &mut []);
-            let found = conjunction(&mut required, &mut Refiners::none(), search)?;
-            Ok((found, Strategy::Conjunction))
-        }
-        Node::Group(group) if group.minimum == 0 => with_required(root, search),
-        Node::Group(group) if group.minimum == 1 && group.must.is_empty() && group.filter.is_empty() => {
-            alternatives(root, search)
-        }
-        _ => Ok((windows(root, search)?, Strategy::Windows)),
+impl<N> Strategy<N> {
+    /// Number of matches, if no hits are requested and no list need be opened.
+    pub fn known_count(&self) -> Option<u64> {
+        self.known.filter(|_| matches!(self.kind, StrategyKind::Nothing | StrategyKind::Dictionary))
     }
 }
 
-/// A group with required clauses; `should` clauses are optional.
-fn with_required(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<(u64, Strategy)> {
-    let Node::Group(group) = root else { return Ok((0, Strategy::Nothing)) };
-    let alone = group.must.is_empty() && matches!(&group.should[..], [Node::Term(_)]);
-    if alone && !search.count && !search.exhaustive {
-        // Documents that match the optional term precede those that do not, which score 0.
-        std::mem::swap(&mut group.must, &mut group.should);
-        let found = with_required(root, search)?;
-        let Node::Group(group) = root else { return Ok(found) };
-        std::mem::swap(&mut group.must, &mut group.should);
-        if search.may_enter(0, 0) {
-            offer_zero_scores(root, search)?;
-        }
-        return Ok(found);
+/// Chooses the strategy of a plan in a segment.
+pub fn choose(view: SegmentView<'_>, demand: &Demand) -> Strategy<PlanNode> {
+    let chooser = Chooser { view, demand };
+    let Some(clauses) = view.clauses(&view.plan.root, demand.k > 0) else {
+        return Strategy { known: Some(0), ..Strategy::default() };
+    };
+    if demand.k == 0 {
+        return chooser.count(clauses);
     }
-    let GroupNode { must, filter, should, must_not, .. } = &mut **group;
-    if let ([Node::Term(term)], [], false, false) =
-        (&mut must[..], &should[..], search.count, search.exhaustive)
-    {
-        let mut refiners = Refiners::new(filter, must_not, &mut []);
-        if is_worth(term, &refiners, search.top.k(), search.documents) {
-            return Ok((impact_ordered(term, &mut refiners, search)?, Strategy::ImpactOrdered));
-        }
-    }
-    let filtered = filter.iter().map(Node::cost).min().unwrap_or(u64::MAX);
-    let alternatives: u64 = should.iter().map(Node::cost).sum();
-    let scored = !should.is_empty() && should.iter().all(Node::always_scores);
-    if must.is_empty() && scored && !search.count && !search.exhaustive && filtered > alternatives / 4 {
-        let found = maxscore(should, &mut Refiners::new(filter, must_not, &mut []), search)?;
-        if search.may_enter(0, 0) {
-            offer_zero_scores(root, search)?;
-        }
-        return Ok((found, Strategy::MaxScore));
-    }
-    let mut required = required(must, filter);
-    let found = conjunction(&mut required, &mut Refiners::new(&mut [], must_not, should), search)?;
-    Ok((found, Strategy::Conjunction))
+    let counted = view.plan.counted.as_ref().filter(|_| demand.count);
+    let known = counted.and_then(|counted| match view.clauses(counted, false) {
+        Some(clauses) => chooser.known_count(&clauses),
+        None => Some(0),
+    });
+    let counts = demand.count && known.is_none();
+    chooser.rank(Strategy { clauses, known, counts, ..Strategy::default() })
 }
 
-/// A group in which one of the alternatives must match, without required clauses.
-fn alternatives(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<(u64, Strategy)> {
-    let Node::Group(group) = root else { return Ok((0, Strategy::Nothing)) };
-    if let [Node::Term(_)] = &group.should[..] {
-        (group.must, group.minimum) = (std::mem::take(&mut group.should), 0);
-        return with_required(root, search);
+/// The clauses of a plan each of whose matches is a match of the query, with at least its score.
+pub(super) fn sufficient_clauses(plan: &QueryPlan) -> &[PlanNode] {
+    let PlanNode::Group(group) = &plan.root else { return std::slice::from_ref(&plan.root) };
+    match (&group.must[..], group.minimum) {
+        _ if !(group.filter.is_empty() && group.must_not.is_empty()) => &[],
+        ([], 1) => &group.should,
+        (must @ [_], 0) => must,
+        _ => &[],
     }
-    let GroupNode { should, must_not, .. } = &mut **group;
-    if !should.iter().all(Node::always_scores) {
-        return Ok((windows(root, search)?, Strategy::Windows));
+}
+
+struct Chooser<'a> {
+    view: SegmentView<'a>,
+    demand: &'a Demand,
+}
+
+impl Chooser<'_> {
+    /// The strategy that finds the best documents.
+    fn rank(&self, mut strategy: Strategy<PlanNode>) -> Strategy<PlanNode> {
+        if strategy.clauses.minimum == 0 {
+            return self.rank_required(strategy);
+        }
+        let Clauses { should, minimum, .. } = &strategy.clauses;
+        let are_alternatives = *minimum == 1 && !strategy.clauses.requires() && should.len() > 1;
+        strategy.always_scores = clauses_always_score(&strategy.clauses);
+        strategy.kind = if are_alternatives && strategy.always_scores {
+            let are_terms = should.iter().all(|node| matches!(node, PlanNode::Term { .. }));
+            let is_small = are_terms && is_small(self.costs(should).sum(), self.view.segment.documents());
+            if is_small { StrategyKind::SmallMerge } else { StrategyKind::MaxScore }
+        } else {
+            StrategyKind::Windows
+        };
+        strategy
     }
-    let terms = should.iter().all(|node| matches!(node, Node::Term(_)));
-    let postings = should.iter().map(Node::cost).sum();
-    let mut refiners = Refiners::new(&mut [], must_not, &mut []);
-    if terms && is_small(postings, search.documents) {
-        return Ok((small_merge(should, &mut refiners, search)?, Strategy::SmallMerge));
+
+    /// The same for a query with required clauses or filters, whose other clauses are optional.
+    fn rank_required(&self, mut strategy: Strategy<PlanNode>) -> Strategy<PlanNode> {
+        let prunes = !strategy.counts && !self.demand.exhaustive;
+        let clauses = &mut strategy.clauses;
+        strategy.kind = StrategyKind::Conjunction;
+        if !prunes {
+            return strategy;
+        }
+        if clauses.must.is_empty() && matches!(clauses.should[..], [PlanNode::Term { .. }]) {
+            // Documents that match the optional term precede those that do not, which score 0.
+            clauses.must.append(&mut clauses.should);
+            strategy.offers_zero_scores = true;
+        }
+        if let ([term @ PlanNode::Term { .. }], []) = (&clauses.must[..], &clauses.should[..]) {
+            let postings = self.view.cost(term);
+            strategy.candidates = self.candidates(clauses);
+            if self.is_impact_order_worth(clauses, postings, strategy.candidates) {
+                strategy.kind = StrategyKind::ImpactOrdered;
+                if clauses.filter.is_empty() && clauses.must_not.is_empty() {
+                    strategy.known = Some(postings);
+                }
+            }
+        } else if clauses.must.is_empty() && !clauses.should.is_empty() {
+            let filtered = self.costs(&clauses.filter).min().unwrap_or(u64::MAX);
+            let alternatives: u64 = self.costs(&clauses.should).sum();
+            if clauses.should.iter().all(always_scores) && filtered > alternatives / 4 {
+                strategy.kind = StrategyKind::MaxScore;
+                strategy.offers_zero_scores = true;
+            }
+        }
+        strategy
     }
-    Ok((maxscore(should, &mut refiners, search)?, Strategy::MaxScore))
+
+    /// Whether impact order is cheaper than a conjunction: the expected number of candidates, times
+    /// [`IMPACT_ORDER_RATIO`], is less than the length of the rarest list. Always true without filters.
+    fn is_impact_order_worth(&self, clauses: &Clauses<PlanNode>, postings: u64, candidates: f64) -> bool {
+        let Some(rarest) = self.costs(&clauses.filter).min() else { return true };
+        candidates * IMPACT_ORDER_RATIO < rarest.min(postings) as f64
+    }
+
+    /// Expected number of candidates until `k` of them pass filters and exclusions, if clauses match
+    /// independently of each other.
+    fn candidates(&self, clauses: &Clauses<PlanNode>) -> f64 {
+        let documents = f64::from(self.view.segment.documents());
+        let part = |cost: u64| cost as f64 / documents;
+        let pass: f64 = self.costs(&clauses.filter).map(part).product();
+        let pass =
+            pass * self.costs(&clauses.must_not).map(|cost| 1.0 - part(cost).min(0.99)).product::<f64>();
+        self.demand.k as f64 / pass.clamp(1e-9, 1.0)
+    }
+
+    /// The strategy that counts the matches of unscored clauses.
+    fn count(&self, clauses: Clauses<PlanNode>) -> Strategy<PlanNode> {
+        if let Some(known) = self.known_count(&clauses) {
+            return Strategy { kind: StrategyKind::Dictionary, known: Some(known), ..Strategy::default() };
+        }
+        let dense = u64::from(self.view.segment.documents()) / DENSE;
+        let is_dense = |node: &PlanNode| self.view.cost(node) > dense;
+        let (mut known, mut clauses) = (None, clauses);
+        let kind = match (&clauses.filter[..], &clauses.should[..], &clauses.must_not[..]) {
+            ([], [one @ PlanNode::Term { .. }, other @ PlanNode::Term { .. }], [])
+                if clauses.are_alternatives() && !(is_dense(one) && is_dense(other)) =>
+            {
+                // |A or B| = |A| + |B| - |A and B|; the intersection is cheaper to count than the union.
+                known = Some(self.costs(&clauses.should).sum());
+                clauses = Clauses { filter: clauses.should, ..Clauses::default() };
+                StrategyKind::CountDifference
+            }
+            _ if clauses.minimum > 0 => StrategyKind::CountBits,
+            _ if clauses.must.is_empty() && clauses.all().all(is_dense) => StrategyKind::CountBits,
+            ([one @ PlanNode::Term { .. }], [], [PlanNode::Term { .. }]) => {
+                // |A and not B| = |A| - |A and B|.
+                known = Some(self.view.cost(one));
+                clauses.filter.append(&mut clauses.must_not);
+                StrategyKind::CountDifference
+            }
+            _ => StrategyKind::CountConjunction,
+        };
+        Strategy { kind, clauses, known, counts: true, ..Strategy::default() }
+    }
+
+    /// Number of matches of unscored clauses, if the dictionary has it.
+    fn known_count(&self, clauses: &Clauses<PlanNode>) -> Option<u64> {
+        let mut all = clauses.all();
+        match (all.next(), all.next()) {
+            (Some(one @ (PlanNode::Term { .. } | PlanNode::All { .. })), None) => Some(self.view.cost(one)),
+            _ => None,
+        }
+    }
+
+    fn costs(&self, nodes: &[PlanNode]) -> impl Iterator<Item = u64> {
+        nodes.iter().map(|node| self.view.cost(node))
+    }
+}
+
+/// Whether merging whole lists pays for this total number of postings.
+fn is_small(postings: u64, documents: u32) -> bool {
+    let windows = u64::from(documents).div_ceil(WINDOW as u64);
+    postings <= (windows * MERGED_IN_WINDOW).min(MERGED_MAX)
+}
+
+/// Whether every match scores more than 0. Terms and phrases of weight 0 are filters.
+pub(super) fn always_scores(node: &PlanNode) -> bool {
+    match node {
+        PlanNode::Term { .. } | PlanNode::Phrase { .. } | PlanNode::Nothing => true,
+        PlanNode::Prefix { weight, .. } | PlanNode::All { weight } => *weight > 0.0,
+        PlanNode::Group(group) => clauses_always_score(group),
+    }
+}
+
+fn clauses_always_score(clauses: &Clauses<PlanNode>) -> bool {
+    let alternatives = clauses.minimum > 0 && clauses.should.iter().all(always_scores);
+    alternatives || clauses.must.iter().any(always_scores)
 }

@@ -3,6 +3,8 @@
 
 mod look_up;
 
+pub(super) use look_up::{BlockPostings, LookUpBounds};
+
 use super::bounds::ShareBounds;
 use super::buffers::TermBuffers;
 use super::range::within;
@@ -29,6 +31,18 @@ pub const TERM_BYTES: usize = size_of::<Term<'_>>()
     + LIST_BYTES
     + BLOCK_IMPACT_BYTES_MAX.div_ceil(2) * size_of::<Impact>();
 
+/// A list to open.
+pub struct OpenTerm<'a, 'i> {
+    pub field: &'a FieldReader,
+    /// Index of the term in the leaves of the plan.
+    pub leaf: usize,
+    pub info: &'i TermInfo,
+    pub scorer: &'a TermScorer,
+    pub bounds: Option<ShareBounds>,
+    /// The part of the skip record that is read.
+    pub part: RecordPart,
+}
+
 /// The posting list of a term in a segment.
 pub struct Term<'a> {
     /// Index in the leaves of the plan.
@@ -50,20 +64,18 @@ pub struct Term<'a> {
 }
 
 impl<'a> Term<'a> {
-    /// Opens the list of `term`, with the index of its leaf in the plan. Bytes that are not resident are
-    /// read from `source`; of the skip record only this part.
+    /// Opens a list. Bytes that are not resident are read from `source`.
     pub fn open(
-        field: &'a FieldReader,
-        (leaf, term): (usize, &TermInfo),
-        (scorer, source): (&'a TermScorer, &'a dyn BlockSource),
-        (bounds, part): (Option<ShareBounds>, RecordPart),
+        list: OpenTerm<'a, '_>,
+        source: &'a dyn BlockSource,
         scratch: &mut Scratch,
     ) -> Result<Term<'a>> {
+        let OpenTerm { field, leaf, info, scorer, bounds, part } = list;
         let decoded = scratch.decoded.pop().unwrap_or_default();
-        let blocks = ScatteredBlocks::open(field, (term, part), source, decoded)?;
+        let blocks = ScatteredBlocks::open(field, (info, part), source, decoded)?;
         let mut buffers = scratch.buffers.pop().unwrap_or_default();
         buffers.scored = usize::MAX;
-        let (norms, documents) = (field.norms()?, term.documents);
+        let (norms, documents) = (field.norms()?, info.documents);
         Ok(Term {
             leaf,
             blocks,
@@ -182,7 +194,8 @@ impl<'a> Term<'a> {
     }
 
     /// The superblocks that overlap a range of documents.
-    pub(super) fn superblocks(&self, (first, last): (u32, u32)) -> Range<usize> {
+    pub(super) fn superblocks(&self, range: (u32, u32)) -> Range<usize> {
+        let (first, last) = range;
         let Some(list) = self.blocks.skips() else { return 0..1 };
         let end = list.find_superblock(0, last).saturating_add(1).min(list.superblocks());
         list.find_superblock(0, first).min(end)..end
@@ -204,7 +217,8 @@ impl<'a> Term<'a> {
     pub(super) fn each_block_at_least(
         &mut self,
         superblocks: &Range<usize>,
-        (min_score, by_impacts): (u32, bool),
+        min_score: u32,
+        by_impacts: bool,
         mut body: impl FnMut(&ScatteredBlocks<'_>, usize, u32),
     ) -> Result<()> {
         if self.blocks.skips().is_none() {
@@ -285,9 +299,10 @@ impl<'a> Term<'a> {
         self.scorer.max_score(shares.fold(0.0, f32::max))
     }
 
-    /// Upper bound of the shares in the range `first..=last`; `None` if the list has no document there. An
+    /// Upper bound of the shares in a range; `None` if the list has no document there. An
     /// inline list is decoded.
-    pub(super) fn max_share(&mut self, (first, last): (u32, u32)) -> Result<Option<f32>> {
+    pub(super) fn max_share(&mut self, range: (u32, u32)) -> Result<Option<f32>> {
+        let (first, last) = range;
         self.seek(first);
         let from = self.block;
         if from >= self.blocks.len() {
@@ -387,7 +402,8 @@ impl<'a> Term<'a> {
 
     /// Prefetches the blocks that overlap a range, with their frequencies if `frequencies`. False if the
     /// prefetch limit of the source is reached.
-    pub(super) fn prefetch(&mut self, (first, last): (u32, u32), frequencies: bool) -> Result<bool> {
+    pub(super) fn prefetch(&mut self, range: (u32, u32), frequencies: bool) -> Result<bool> {
+        let (first, last) = range;
         if self.blocks.prefetches() {
             self.seek(first);
             for block in self.block..self.blocks.len() {
@@ -403,14 +419,16 @@ impl<'a> Term<'a> {
     }
 
     /// Number of blocks that overlap a range.
-    pub(super) fn blocks_in(&mut self, (first, last): (u32, u32)) -> usize {
+    pub(super) fn blocks_in(&mut self, range: (u32, u32)) -> usize {
+        let (first, last) = range;
         self.seek(first);
         (self.blocks.find(self.block, last) + 1).min(self.blocks.len()) - self.block.min(self.blocks.len())
     }
 
     /// Prefetches the blocks of a range whose max scores are at least `min_score`. False if the prefetch
     /// limit of the source is reached.
-    pub(super) fn prefetch_at_least(&mut self, (first, last): (u32, u32), min_score: u32) -> Result<bool> {
+    pub(super) fn prefetch_at_least(&mut self, range: (u32, u32), min_score: u32) -> Result<bool> {
+        let (first, last) = range;
         self.seek(first);
         for block in self.block..self.blocks.len() {
             if self.blocks.first(block) > last {

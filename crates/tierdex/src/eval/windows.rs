@@ -7,72 +7,93 @@ use super::tuning::WINDOW;
 use super::window::ScoreWindow;
 use crate::cursor::NO_DOCUMENT;
 use crate::error::Result;
-use crate::limits::BLOCK;
+use crate::query::Clauses;
 
 /// Offers the documents that match, except those that cannot be hits. Returns the number of matches if they
 /// are counted, else the number of documents evaluated.
-pub(super) fn windows(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<u64> {
+pub(super) fn windows(
+    clauses: &mut Clauses<Node<'_>>,
+    always_scores: bool,
+    search: &mut Search<'_>,
+) -> Result<u64> {
     let (mut window, mut evaluated) = (search.scratch.window(), 0);
-    for_each_range(root, search, true, |root, range, search| {
-        let bound = root.max_score(range)?;
+    for_each_range(clauses, search, Pass::Matches, |clauses, range, search| {
+        let bound = clauses.max_score(range)?;
         if !bound.is_some_and(|bound| search.count || search.may_enter(bound, range.0)) {
-            root.skip_range(range.0, range.1);
             return Ok(true);
         }
         window.restart(range);
-        root.add(&mut window, search.scratch)?;
-        let matches = if root.always_scores() { None } else { Some(offer_unscored(&mut window, search)) };
+        clauses.add(&mut window, search.scratch)?;
+        let matches = if always_scores { None } else { Some(offer_unscored(&mut window, search)) };
         let survivors = window.drain_at_least(search.min_score());
         evaluated += matches.unwrap_or(survivors.positive() as u64);
-        for (documents, sums) in survivors.values().chunks(BLOCK).zip(survivors.sums().chunks(BLOCK)) {
-            search.top.offer_all(search.base, documents, sums);
-        }
-        search.top.raise_threshold();
+        search.offer_all(survivors.values(), survivors.sums());
         Ok(true)
     })?;
     search.scratch.give_window(window);
     Ok(evaluated)
 }
 
-/// Offers the documents that match with score 0, while they may be hits.
-pub(super) fn offer_zero_scores(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<()> {
-    let mut window = search.scratch.window();
-    // Not divisible: another evaluation would repeat the first pass over its part.
-    for_each_range(root, search, false, |root, range, search| {
+/// Offers the documents that pass filters and exclusions and match no scored clause, with score 0, while they
+/// may be hits.
+pub(super) fn offer_zero_scores(clauses: &mut Clauses<Node<'_>>, search: &mut Search<'_>) -> Result<()> {
+    let (mut bits, mut other) = (search.scratch.bits(), search.scratch.bits());
+    let mut documents = Vec::new();
+    for_each_range(clauses, search, Pass::Filtered, |clauses, range, search| {
         if !search.may_enter(0, range.0) {
             return Ok(false);
         }
-        window.restart(range);
-        root.add(&mut window, search.scratch)?;
-        offer_unscored(&mut window, search);
-        window.drain_at_least(u32::MAX);
+        bits.restart(range);
+        clauses.mark_unscored(&mut bits, &mut other, search.scratch)?;
+        documents.clear();
+        documents.extend(bits.documents());
+        search.offer_all(&documents, &vec![0; documents.len()]);
         Ok(true)
     })?;
-    search.scratch.give_window(window);
+    search.scratch.give_bits(bits);
+    search.scratch.give_bits(other);
     Ok(())
 }
 
-/// Calls `body` with ranges that contain all matches, until it returns false. If `is_divisible`, another
-/// evaluation may take over the tail.
+/// The ranges of documents in which a pass over a segment looks for matches.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pass {
+    /// All matches. Another evaluation may take over the tail.
+    Matches,
+    /// What passes the filters, after the matches of scored clauses: another evaluation would repeat the
+    /// first pass over its part.
+    Filtered,
+}
+
+impl Pass {
+    fn next(self, clauses: &mut Clauses<Node<'_>>, from: u32) -> u32 {
+        match self {
+            Pass::Matches => clauses.next_lower_bound(from),
+            Pass::Filtered => clauses.next_filtered(from),
+        }
+    }
+}
+
+/// Calls `body` with the ranges of a pass, until it returns false.
 fn for_each_range<'a>(
-    root: &mut Node<'a>,
+    clauses: &mut Clauses<Node<'a>>,
     search: &mut Search<'_>,
-    is_divisible: bool,
-    mut body: impl FnMut(&mut Node<'a>, (u32, u32), &mut Search<'_>) -> Result<bool>,
+    pass: Pass,
+    mut body: impl FnMut(&mut Clauses<Node<'a>>, (u32, u32), &mut Search<'_>) -> Result<bool>,
 ) -> Result<()> {
-    let mut prefetched_to = if root.prefetches() { 0 } else { u32::MAX };
-    let mut next = root.next_lower_bound(search.first);
+    let mut prefetched_to = if clauses.prefetches() { 0 } else { u32::MAX };
+    let mut next = pass.next(clauses, search.first);
     while next != NO_DOCUMENT && next < search.end {
-        search.checkpoint(if is_divisible { next } else { search.end })?;
+        search.checkpoint(if pass == Pass::Matches { next } else { search.end })?;
         let range = range_from(next, WINDOW, search.end);
         if range.0 >= prefetched_to {
-            let prefetch = |range| root.prefetch(range, true);
+            let prefetch = |range| clauses.prefetch(range, true);
             prefetched_to = prefetch_ahead(range.0, search.end, prefetch)?.max(range.1);
         }
-        if !body(root, range, search)? {
+        if !body(clauses, range, search)? {
             break;
         }
-        next = if range.1 + 1 < search.end { root.next_lower_bound(range.1 + 1) } else { NO_DOCUMENT };
+        next = if range.1 + 1 < search.end { pass.next(clauses, range.1 + 1) } else { NO_DOCUMENT };
     }
     Ok(())
 }
@@ -80,16 +101,12 @@ fn for_each_range<'a>(
 /// Offers the documents of the window that score 0, and returns the number of its documents.
 fn offer_unscored(window: &mut ScoreWindow, search: &mut Search<'_>) -> u64 {
     let first = window.origin();
-    let mut zeros = Vec::new();
     let matches = window.collect_matches().count();
     if search.may_enter(0, window.range().0) {
         let (bits, sums) = window.matches_and_sums();
+        let mut zeros = Vec::new();
         zeros.extend(bits.documents().filter(|document| sums[(document - first) as usize] == 0));
-        let scores = vec![0; zeros.len()];
-        for (documents, scores) in zeros.chunks(BLOCK).zip(scores.chunks(BLOCK)) {
-            search.top.offer_all(search.base, documents, scores);
-        }
-        search.top.raise_threshold();
+        search.offer_all(&zeros, &vec![0; zeros.len()]);
     }
     matches
 }

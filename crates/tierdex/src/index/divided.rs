@@ -52,7 +52,7 @@ impl Searcher {
             let mut found: Option<PartialResult> = None;
             source.parts.borrow_mut().push(self.documents());
             while let Some(part) = { source.parts.borrow_mut().pop() } {
-                let more = self.search_part((&plan, &source), options, part, &threshold)?;
+                let more = self.search_part(&plan, &source, options, part, &threshold)?;
                 match &mut found {
                     Some(found) => found.merge(more, options.k),
                     none => *none = Some(more),
@@ -60,7 +60,7 @@ impl Searcher {
             }
             Ok::<_, crate::Error>((found, threshold))
         };
-        let (mut found, threshold) = evaluate(self.shared_threshold((&plan, &FILES), options)?)?;
+        let (mut found, threshold) = evaluate(self.shared_threshold(&plan, &FILES, options)?)?;
         if found
             .as_ref()
             .is_some_and(|found| found.threshold_was_too_high(options.k, &self.documents(), &threshold))

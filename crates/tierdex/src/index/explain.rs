@@ -1,8 +1,8 @@
 //! Explanation of a query: thresholds, evaluation log and reads, segment by segment.
 
-use super::searcher::{PartialResult, SearchOptions, SearchResult, Searcher};
+use super::searcher::{PartialResult, SearchOptions, SearchResult, SearchedPart, Searcher};
 use crate::error::Result;
-use crate::eval::{DocumentRange, EvaluationLog, Scratch};
+use crate::eval::{Collector, DocumentRange, EvaluationLog, Scratch};
 use crate::query::{Query, QueryPlan};
 use crate::rank::{ScoreScale, TopK};
 use crate::segment::read::{FILES, Segment};
@@ -55,38 +55,35 @@ impl Searcher {
         let before: Vec<Vec<FileUse>> = self.index().segments().iter().map(reads_so_far).collect();
         let plan = self.plan(query, options, &FILES)?;
         let mut scratch = Scratch::default();
-        let initial = self.initial_threshold((&plan, &FILES), options, &mut scratch)?;
-        let explained = explain_from(self, &plan, (options, initial), before.clone(), &mut scratch)?;
+        let initial = self.initial_threshold(&plan, &FILES, options, &mut scratch)?;
+        let explained = explain_from(self, &plan, options, initial, before.clone(), &mut scratch)?;
         if initial > 0 && explained.result.hits.len() < options.k {
-            return explain_from(self, &plan, (options, 0), before, &mut scratch);
+            return explain_from(self, &plan, options, 0, before, &mut scratch);
         }
         Ok(explained)
     }
 }
 
+/// Explains a query with this initial threshold, given the reads before it was planned.
 fn explain_from(
     searcher: &Searcher,
     plan: &QueryPlan,
-    (options, initial): (&SearchOptions, u32),
+    options: &SearchOptions,
+    initial: u32,
     before: Vec<Vec<FileUse>>,
     scratch: &mut Scratch,
 ) -> Result<Explanation> {
     let index = searcher.index();
     let mut top = TopK::new(options.k, index.documents());
     top.set_initial_threshold(initial);
-    let part = DocumentRange::new(searcher.documents());
+    let (demand, documents) = (options.demand(), DocumentRange::new(searcher.documents()));
+    let part = SearchedPart { plan, source: &FILES, demand: &demand, documents: &documents };
     let mut segments = Vec::with_capacity(before.len());
     for (number, (segment, before)) in index.segments().iter().zip(before).enumerate() {
         let threshold_before = threshold(&top, plan.scale);
         let mut evaluation = EvaluationLog::default();
-        let memory = (&mut *scratch, &mut top);
-        let matches = searcher.search_segment(
-            (plan, &FILES),
-            (number, &part),
-            options,
-            memory,
-            Some(&mut evaluation),
-        )?;
+        let collector = Collector::of(options.k, &mut top);
+        let matches = searcher.search_segment(&part, number, scratch, collector, Some(&mut evaluation))?;
         segments.push(SegmentExplanation {
             id: segment.meta().id,
             documents: segment.documents(),

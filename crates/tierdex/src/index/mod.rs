@@ -31,7 +31,7 @@ mod segment_terms;
 mod stop;
 mod writer;
 
-pub use crate::eval::{EvaluationLog, ListUse, Strategy, Tuning};
+pub use crate::eval::{Demand, EvaluationLog, ListUse, StrategyKind, Tuning};
 pub use batch::{BatchBuilder, SealedBatch, SkippedTokens};
 pub use check::{CheckReport, check, check_on};
 pub use explain::{Explanation, FileUse, SegmentExplanation};

@@ -7,11 +7,11 @@
 use super::reader::Index;
 use crate::error::{Error, Result};
 use crate::eval::{
-    DocumentRange, EvaluationLog, OpenOptions, Scratch, Search, Strategy, Tuning, evaluate,
-    initial_threshold, open,
+    Collector, Demand, DocumentRange, EvaluationLog, Scratch, Search, SegmentView, Tuning, choose,
+    initial_threshold,
 };
 use crate::limits::ID_BYTES_MAX;
-use crate::query::{Marks, Query, QueryPlan, TermStats, terms_after};
+use crate::query::{Lists, Marks, Query, QueryPlan, Ranking, TermStats, terms_after};
 use crate::rank::{
     Bm25, CollectionStats, Hit, LengthNorms, ScoreScale, Scorer, SharedThreshold, Statistics, TopK,
 };
@@ -66,6 +66,13 @@ impl Default for SearchOptions {
 }
 
 impl SearchOptions {
+    /// What they request of an evaluation.
+    #[doc(hidden)]
+    pub fn demand(&self) -> Demand {
+        let SearchOptions { k, count, exhaustive, tuning, .. } = *self;
+        Demand { k, count, exhaustive, tuning }
+    }
+
     /// Whether a search that returned `hits` hits knows the exact number of matches: they were counted, or
     /// all of them are hits.
     pub fn is_exact(&self, hits: usize) -> bool {
@@ -168,7 +175,7 @@ impl Searcher {
             return Ok(counted.finish(options, plan.scale));
         }
         let read_ahead =
-            plan.working_memory(self.index.segments(), WORKING_MEMORY_BYTES, &options.tuning).read_ahead;
+            plan.working_memory(self.index.segments(), WORKING_MEMORY_BYTES, &options.demand()).read_ahead;
         self.answer(&plan, options, &Files::new(read_ahead))
     }
 
@@ -180,10 +187,10 @@ impl Searcher {
         options: &SearchOptions,
         source: &dyn BlockSource,
     ) -> Result<SearchResult> {
-        let threshold = self.shared_threshold((plan, source), options)?;
-        let mut found = self.search_part((plan, source), options, self.documents(), &threshold)?;
+        let threshold = self.shared_threshold(plan, source, options)?;
+        let mut found = self.search_part(plan, source, options, self.documents(), &threshold)?;
         if found.threshold_was_too_high(options.k, &self.documents(), &threshold) {
-            found = self.search_part((plan, source), options, self.documents(), &Arc::default())?;
+            found = self.search_part(plan, source, options, self.documents(), &Arc::default())?;
         }
         Ok(found.finish(options, plan.scale))
     }
@@ -196,24 +203,33 @@ impl Searcher {
         options: &SearchOptions,
         documents: &Range<u32>,
     ) -> Option<PartialResult> {
-        let segments = self.index.segments().iter().enumerate();
-        let count = |(number, segment): (usize, &Arc<Segment>)| {
-            let count = plan.known_count(number, segment)?;
+        if options.k > 0 {
+            return None;
+        }
+        let demand = options.demand();
+        let count = |number: usize| {
+            let count = choose(self.view(plan, number), &demand).known_count()?;
             Some(if documents.contains(&self.bases[number]) { count } else { 0 })
         };
-        let total = if options.k == 0 { segments.map(count).sum::<Option<u64>>()? } else { return None };
+        let total = (0..self.bases.len()).map(count).sum::<Option<u64>>()?;
         Some(PartialResult { hits: Vec::new(), total, complete: true })
+    }
+
+    /// A plan in a segment.
+    fn view<'a>(&'a self, plan: &'a QueryPlan, number: usize) -> SegmentView<'a> {
+        SegmentView { plan, number, segment: &self.index.segments()[number] }
     }
 
     /// The threshold that the evaluations of a query share. It starts at the initial threshold, which is
     /// known before any segment is searched.
     pub(crate) fn shared_threshold(
         &self,
-        of: (&QueryPlan, &dyn BlockSource),
+        plan: &QueryPlan,
+        source: &dyn BlockSource,
         options: &SearchOptions,
     ) -> Result<Arc<SharedThreshold>> {
         let mut buffers = self.buffers().pop().unwrap_or_default();
-        let initial = self.initial_threshold(of, options, &mut buffers.scratch);
+        let initial = self.initial_threshold(plan, source, options, &mut buffers.scratch);
         self.give_back(buffers);
         Ok(Arc::new(SharedThreshold::new(initial?)))
     }
@@ -227,7 +243,8 @@ impl Searcher {
     /// ([`BlockSource::checkpoint`]). If the source stops the evaluation, returns the best documents so far.
     pub(crate) fn search_part(
         &self,
-        (plan, source): (&QueryPlan, &dyn BlockSource),
+        plan: &QueryPlan,
+        source: &dyn BlockSource,
         options: &SearchOptions,
         documents: Range<u32>,
         threshold: &Arc<SharedThreshold>,
@@ -236,16 +253,11 @@ impl Searcher {
         let QueryBuffers { scratch, top } = &mut *buffers;
         top.restart(options.k, self.index.documents());
         top.share_threshold(threshold.clone());
-        let part = DocumentRange::new(documents);
+        let (demand, documents) = (options.demand(), DocumentRange::new(documents));
+        let part = SearchedPart { plan, source, demand: &demand, documents: &documents };
         let (mut total, mut done) = (0_u64, Ok(()));
         for number in 0..self.bases.len() {
-            match self.search_segment(
-                (plan, source),
-                (number, &part),
-                options,
-                (&mut *scratch, &mut *top),
-                None,
-            ) {
+            match self.search_segment(&part, number, scratch, Collector::of(options.k, top), None) {
                 Ok(matches) => total = total.wrapping_add(matches),
                 Err(error) => {
                     done = Err(error);
@@ -280,8 +292,9 @@ impl Searcher {
         options: &SearchOptions,
         source: &dyn BlockSource,
     ) -> Result<QueryPlan> {
-        let lengths = self.lengths(parameters(options.scorer));
-        self.plan_by((&self.collections, &lengths, None), query, options, source)
+        let lengths = &self.lengths(parameters(options.scorer));
+        let (collections, scorer) = (&self.collections, options.scorer);
+        self.plan_by(Ranking { collections, lengths, statistics: None, scorer }, query, options, source)
     }
 
     /// As [`Searcher::plan`], with the statistics of a larger collection.
@@ -294,8 +307,9 @@ impl Searcher {
     ) -> Result<QueryPlan> {
         let fields = 0..self.collections.len();
         let collections: Vec<_> = fields.map(|field| statistics.collection(field)).collect();
-        let lengths = lengths(&collections, parameters(options.scorer));
-        self.plan_by((&collections, &lengths, Some(statistics)), query, options, source)
+        let lengths = &lengths(&collections, parameters(options.scorer));
+        let (collections, statistics, scorer) = (&collections[..], Some(statistics), options.scorer);
+        self.plan_by(Ranking { collections, lengths, statistics, scorer }, query, options, source)
     }
 
     /// The statistics that the scores of `query` depend on.
@@ -311,15 +325,13 @@ impl Searcher {
 
     fn plan_by(
         &self,
-        ranking: (&[CollectionStats], &[Arc<LengthNorms>], Option<&Statistics>),
+        ranking: Ranking<'_>,
         query: &Query,
         options: &SearchOptions,
         source: &dyn BlockSource,
     ) -> Result<QueryPlan> {
-        let segments = self.index.segments();
-        let (ranks, counts) = (options.k > 0, options.count || options.k == 0);
-        let of = (options.scorer, ranks, counts);
-        QueryPlan::new(query, self.index.schema(), (segments, source), ranking, of)
+        let lists = Lists { segments: self.index.segments(), source };
+        QueryPlan::new(query, self.index.schema(), lists, ranking, options.k > 0, options.count)
     }
 
     fn lengths(&self, bm25: Bm25) -> Arc<[Arc<LengthNorms>]> {
@@ -339,60 +351,42 @@ impl Searcher {
     /// none is known.
     pub(super) fn initial_threshold(
         &self,
-        of: (&QueryPlan, &dyn BlockSource),
+        plan: &QueryPlan,
+        source: &dyn BlockSource,
         options: &SearchOptions,
         scratch: &mut Scratch,
     ) -> Result<u32> {
-        if options.exhaustive {
-            Ok(0)
-        } else {
-            initial_threshold(of, self.index.segments(), options.k, scratch)
-        }
+        let lists = Lists { segments: self.index.segments(), source };
+        if options.exhaustive { Ok(0) } else { initial_threshold(plan, lists, options.k, scratch) }
     }
 
-    /// Searches the documents of `part` in a segment and offers its hits. Returns the number of matches,
+    /// Searches the documents of a part in a segment and offers its hits. Returns the number of matches,
     /// modulo 2^64: the values of all parts add up to the number of the segment.
     pub(super) fn search_segment(
         &self,
-        (plan, source): (&QueryPlan, &dyn BlockSource),
-        (number, part): (usize, &DocumentRange),
-        options: &SearchOptions,
-        (scratch, top): (&mut Scratch, &mut TopK),
+        part: &SearchedPart<'_>,
+        number: usize,
+        scratch: &mut Scratch,
+        collector: Collector<'_>,
         mut log: Option<&mut EvaluationLog>,
     ) -> Result<u64> {
-        let (segment, base) = (&self.index.segments()[number], self.bases[number]);
-        let documents = part.of_segment(base, segment.documents());
-        if documents.is_empty() {
+        let (view, base) = (self.view(part.plan, number), self.bases[number]);
+        if part.documents.of_segment(base, view.segment.documents()).is_empty() {
             return Ok(0);
         }
-        // The part with the first document of a segment reports a count of the whole segment.
-        let once = |count| if documents.start == 0 { count } else { 0 };
-        let known = plan.known_count(number, segment).filter(|_| options.count || options.k == 0);
-        if let Some(matches) = known.filter(|_| top.k() == 0) {
-            if let Some(log) = log {
-                log.strategy = Strategy::Dictionary;
-            }
-            return Ok(once(matches));
+        let strategy = choose(view, part.demand);
+        let mut strategy = strategy.open(view, part.source, part.demand, scratch)?;
+        if let Some(log) = &mut log {
+            log.begin(&mut strategy);
         }
-        let mut search = Search::new((base, segment.documents()), part, source, (scratch, top));
-        search.exhaustive = options.exhaustive;
-        search.count = options.count && known.is_none();
-        search.tuning = options.tuning;
-        let ranked = options.k > 0;
-        let how = OpenOptions { ranked, pruned: !options.exhaustive, tuning: options.tuning };
-        let Some(mut node) = open((plan, &plan.root), &how, source, (number, segment), search.scratch())?
-        else {
-            return Ok(0);
-        };
-        if let Some(log) = log.as_deref_mut() {
-            log.begin(&mut node);
+        let SearchedPart { demand, source, documents, .. } = *part;
+        let mut search = Search::new(view, base, documents, demand, source, scratch, collector);
+        let matches = strategy.run(&mut search);
+        if let (Some(log), Ok(_)) = (log, &matches) {
+            log.end(view, &mut strategy);
         }
-        let evaluated = evaluate(&mut node, &mut search);
-        if let (Some(log), Ok((_, strategy))) = (log, &evaluated) {
-            log.end(plan, (number, segment), &mut node, *strategy);
-        }
-        node.close(search.scratch());
-        evaluated.map(|(matches, _)| known.map_or(matches, once))
+        strategy.clauses.close(scratch);
+        matches
     }
 
     /// The terms of `query` in a field, for highlighting.
@@ -408,7 +402,7 @@ impl Searcher {
         after: Option<&str>,
         limit: usize,
     ) -> Result<Vec<TermStats>> {
-        terms_after((self.index.segments(), &FILES), field, (prefix, after), limit)
+        terms_after(Lists { segments: self.index.segments(), source: &FILES }, field, prefix, after, limit)
     }
 
     /// Finds documents by their external ids, in one pass over all ids: calls `body` with each document
@@ -530,6 +524,14 @@ impl Searcher {
         let found = found.filter(|(segment, local)| *local < segment.documents());
         found.ok_or_else(|| Error::Usage(format!("the index has no document {document}")))
     }
+}
+
+/// The part of a query that one evaluation searches.
+pub(super) struct SearchedPart<'a> {
+    pub(super) plan: &'a QueryPlan,
+    pub(super) source: &'a dyn BlockSource,
+    pub(super) demand: &'a Demand,
+    pub(super) documents: &'a DocumentRange,
 }
 
 /// The result of an evaluation of some of the documents.

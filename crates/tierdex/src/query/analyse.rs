@@ -30,7 +30,7 @@ impl Query {
         let mut problems = Problems::strict();
         let syntax = parse(text, &|name| is_field(schema, name), &mut problems)?;
         let query = Analyzers::new(schema, &mut problems).query(&syntax, 1.0)?;
-        Ok((query.map_or(Query::Nothing, Query::normal), problems.into_warnings()))
+        Ok((query.unwrap_or(Query::Nothing), problems.into_warnings()))
     }
 
     /// Parses any text: each fault is returned as a warning, like the notes of [`Query::parse_with_notes`],
@@ -40,7 +40,7 @@ impl Query {
         // Lenient problems are never returned as errors, so there is always a query.
         let query = parse_lenient(text, &|name| is_field(schema, name), &mut problems)
             .and_then(|syntax| Analyzers::new(schema, &mut problems).query(&syntax, 1.0));
-        let query = query.ok().flatten().map_or(Query::Nothing, Query::normal);
+        let query = query.ok().flatten().unwrap_or(Query::Nothing);
         (query, problems.into_warnings())
     }
 
@@ -52,7 +52,7 @@ impl Query {
         let mut analyzers = Analyzers::new(schema, &mut problems);
         analyzers.runs_are_bags = true;
         let query = analyzers.words(0, text, 1.0)?;
-        Ok(query.map_or(Query::Nothing, Query::normal))
+        Ok(query.unwrap_or(Query::Nothing))
     }
 }
 

@@ -1,14 +1,14 @@
 //! Expands prefixes and fuzzy words to terms, over all segments together, so that the expansion does not
 //! depend on the division of documents into segments.
 
+use super::collection::Lists;
 use super::fuzzy::Levenshtein;
 use crate::error::{Error, Result};
 use crate::limits::{FUZZY_EXPANSIONS_MAX, PREFIX_EXPANSIONS_MAX};
-use crate::segment::read::{Automaton, BlockSource, FieldReader, Segment, TermInfo, TermWalk};
+use crate::segment::read::{Automaton, BlockSource, FieldReader, TermInfo, TermWalk};
 use crate::text::first_cluster;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// A term that a fuzzy word expands to.
 pub(super) struct FuzzyMatch {
@@ -25,6 +25,13 @@ pub(super) struct FuzzyMatch {
 pub(super) struct PrefixMatch {
     pub(super) term: String,
     pub(super) infos: Vec<Option<TermInfo>>,
+}
+
+/// The terms that a prefix stands for, counted.
+pub(super) struct PrefixCounts {
+    pub(super) terms: usize,
+    /// Sum of their document frequencies in each segment.
+    pub(super) postings: Vec<u64>,
 }
 
 /// Accepts the strings with this prefix. The state is the number of bytes matched.
@@ -108,13 +115,14 @@ impl Automaton for TermsAfter<'_> {
 
 /// The first `limit` terms of a field with `prefix` that are greater than `after`, in byte order.
 pub(crate) fn terms_after(
-    (segments, source): (&[Arc<Segment>], &dyn BlockSource),
+    lists: Lists<'_>,
     field: usize,
-    (prefix, after): (&str, Option<&str>),
+    prefix: &str,
+    after: Option<&str>,
     limit: usize,
 ) -> Result<Vec<TermStats>> {
     let automaton = || TermsAfter { prefix: prefix.as_bytes(), after: after.map(str::as_bytes) };
-    let mut walks = MergedWalk::open((segments, source), field, automaton)?;
+    let mut walks = MergedWalk::open(lists, field, automaton)?;
     let mut terms = Vec::new();
     while terms.len() < limit
         && let Some((term, _)) = walks.next()?
@@ -129,7 +137,7 @@ pub(crate) fn terms_after(
 /// At most [`FUZZY_EXPANSIONS_MAX`] terms within `distance` edits of `word`, ordered by distance, then by
 /// descending document frequency, then by their bytes.
 pub(super) fn fuzzy_matches(
-    (segments, source): (&[Arc<Segment>], &dyn BlockSource),
+    lists: Lists<'_>,
     field: usize,
     word: &str,
     distance: u8,
@@ -137,7 +145,7 @@ pub(super) fn fuzzy_matches(
     let automaton = Levenshtein::new(word, distance);
     let word_chars = word.chars().count();
     let mut best: BTreeMap<(u8, Reverse<u64>, Vec<u8>), FuzzyMatch> = BTreeMap::new();
-    let mut walks = MergedWalk::open((segments, source), field, || &automaton)?;
+    let mut walks = MergedWalk::open(lists, field, || &automaton)?;
     while let Some((term, state)) = walks.next()? {
         let Some(distance) = automaton.distance(state) else { continue };
         let text = String::from_utf8_lossy(&term).into_owned();
@@ -161,34 +169,42 @@ pub(super) fn fuzzy_matches(
     Ok(best.into_values().collect())
 }
 
-/// Adds the number of terms with `prefix` to `count`.
+/// Counts the terms with `prefix` and their postings. The other prefixes of the query stand for `before`
+/// terms.
 ///
 /// # Errors
-/// If `count` exceeds [`PREFIX_EXPANSIONS_MAX`].
+/// If together they are more than [`PREFIX_EXPANSIONS_MAX`].
 pub(super) fn count_terms_with_prefix(
-    lists: (&[Arc<Segment>], &dyn BlockSource),
+    lists: Lists<'_>,
     field: usize,
     prefix: Prefix<'_>,
-    count: &mut usize,
-) -> Result<()> {
+    before: usize,
+) -> Result<PrefixCounts> {
+    let mut counts = PrefixCounts { terms: 0, postings: vec![0; lists.segments.len()] };
     let mut walks = MergedWalk::open(lists, field, || PrefixAutomaton(prefix.text.as_bytes()))?;
     while let Some((term, _)) = walks.next()? {
-        *count += usize::from(prefix.stands_for(&term));
+        if !prefix.stands_for(&term) {
+            continue;
+        }
+        counts.terms += 1;
+        for (sum, info) in counts.postings.iter_mut().zip(walks.infos()) {
+            *sum += info.map_or(0, |info| u64::from(info.documents));
+        }
         // A single character of text without blanks is no prefix that the user wrote.
-        if *count > PREFIX_EXPANSIONS_MAX && !prefix.whole_clusters {
+        if before + counts.terms > PREFIX_EXPANSIONS_MAX && !prefix.whole_clusters {
             return Err(Error::query(format!(
                 "its prefixes stand for more than {PREFIX_EXPANSIONS_MAX} terms; `{}*` needs more letters",
                 prefix.text
             )));
         }
     }
-    Ok(())
+    Ok(counts)
 }
 
 /// The terms with `prefix` over all segments, each with its dictionary entry in each segment; `None` if there
 /// are more than `limit`.
 pub(super) fn terms_with_prefix(
-    lists: (&[Arc<Segment>], &dyn BlockSource),
+    lists: Lists<'_>,
     field: usize,
     prefix: Prefix<'_>,
     limit: usize,
@@ -234,11 +250,8 @@ struct MergedWalk<'a, A> {
 }
 
 impl<'a, A: Automaton> MergedWalk<'a, A> {
-    fn open(
-        (segments, source): (&'a [Arc<Segment>], &'a dyn BlockSource),
-        field: usize,
-        automaton: impl Fn() -> A,
-    ) -> Result<MergedWalk<'a, A>> {
+    fn open(lists: Lists<'a>, field: usize, automaton: impl Fn() -> A) -> Result<MergedWalk<'a, A>> {
+        let Lists { segments, source } = lists;
         let walks = segments.iter().map(|segment| segment.field(field).terms().walk(automaton(), source));
         // `true` makes the first call advance every walk.
         Ok(MergedWalk {

@@ -1,6 +1,7 @@
 //! The posting lists that a query may read, for caches that read whole lists before the evaluation.
 
-use super::plan::{Leaf, QueryPlan};
+use super::plan::QueryPlan;
+use super::plan_node::Leaf;
 use crate::segment::read::Segment;
 use std::ops::Range;
 use std::sync::Arc;

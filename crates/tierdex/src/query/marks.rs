@@ -1,5 +1,6 @@
 //! Highlighting: the terms and prefixes of a query in a field.
 
+use super::collection::Lists;
 use super::expand::fuzzy_matches;
 use super::tree::Query;
 use crate::error::Result;
@@ -57,7 +58,7 @@ impl Marks {
                 prefixes.push(prefix.clone());
             }
             Query::Fuzzy { field, word, distance, .. } if *field == of => {
-                let matches = fuzzy_matches((segments, &FILES), of, word, *distance)?;
+                let matches = fuzzy_matches(Lists { segments, source: &FILES }, of, word, *distance)?;
                 self.terms.extend(matches.into_iter().map(|found| found.term));
             }
             Query::Bool { must, filter, should, .. } => {

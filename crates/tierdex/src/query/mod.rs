@@ -1,29 +1,38 @@
 //! Queries. Input: query text. Output: a `QueryPlan`, its terms looked up and weighted.
 //!
 //! 1. [`syntax`] parses the text into a syntax tree and reports faults with their offsets.
-//! 2. `analyse` converts its words to terms with the analysis chain of the field; [`tree`] normalizes the
-//!    [`Query`].
-//! 3. `plan` looks up the terms in all segments and weights them by global statistics; `expand` expands
+//! 2. `analyse` converts its words to terms with the analysis chain of the field: a [`Query`], as it was
+//!    written.
+//! 3. `bind` looks up the terms in all segments and weights them by global statistics; `expand` expands
 //!    prefixes and fuzzy words.
-//! 4. `simplify` rewrites the plan into an equivalent one that is cheaper to evaluate.
+//! 4. `rewrite` turns the [`QueryPlan`] into an equivalent one that is cheaper to evaluate.
 //!
-//! The score of a document is the sum of the scores of the scored leaves of the normal form that match it.
+//! The score of a document is the sum of the scores of the scored clauses of the rewritten plan that match
+//! it.
 //! Leaves score by BM25 unless [`Query`] states otherwise. Scores are integers
 //! ([`crate::rank::ScoreScale`]).
 
 mod analyse;
+mod bind;
+mod clauses;
+mod collection;
 mod expand;
 pub mod fuzzy;
 mod lists;
 mod marks;
-pub(crate) mod plan;
-mod simplify;
+mod plan;
+pub(crate) mod plan_node;
+mod rewrite;
 pub mod syntax;
 pub mod tree;
 
+pub(crate) use clauses::Clauses;
+pub use collection::Lists;
+pub(crate) use collection::Ranking;
 pub use expand::TermStats;
 pub(crate) use expand::{Prefix, starting_with, terms_after};
 pub use lists::{FileRange, QueryList};
 pub use marks::Marks;
 pub use plan::QueryPlan;
+pub(crate) use rewrite::Rewrite;
 pub use tree::Query;

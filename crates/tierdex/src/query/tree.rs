@@ -1,9 +1,4 @@
-//! Queries: trees of analyzed terms in numbered fields, and their normal form.
-
-use std::collections::HashMap;
-
-/// Up to this number, clauses are compared pairwise rather than through a hash table.
-const PAIRWISE_CLAUSES_MAX: usize = 12;
+//! Queries: trees of analyzed terms in numbered fields.
 
 /// A query: its words are terms of the index, its fields are numbers.
 ///
@@ -124,69 +119,6 @@ impl Query {
         Query::Bool { must, filter: Vec::new(), should, must_not, minimum: 0 }
     }
 
-    /// The normal form: nested alternatives are one list, and so are nested required clauses; alternatives
-    /// that must all match are required clauses; a list of one clause is the clause; equal clauses of a list
-    /// are merged and their boosts summed. Alternatives with a minimum above 1 are only normalized
-    /// themselves.
-    pub(super) fn normal(self) -> Query {
-        let Query::Bool { mut must, filter, mut should, must_not, mut minimum } = self else { return self };
-        if minimum as usize > should.len() {
-            return Query::Nothing;
-        }
-        if minimum as usize == should.len() {
-            must.append(&mut should);
-            minimum = 0;
-        }
-        let mut must = merge_equal(flatten(must, Query::into_requirements));
-        let mut should = match minimum {
-            0 | 1 => merge_equal(flatten(should, Query::into_alternatives)),
-            _ => should.into_iter().map(Query::normal).collect(),
-        };
-        let filter: Vec<_> = filter.into_iter().map(Query::normal).collect();
-        let must_not: Vec<_> = must_not.into_iter().map(Query::normal).collect();
-        if must.is_empty() && filter.is_empty() && minimum == 1 {
-            minimum = 0;
-        }
-        match (must.len(), should.len(), filter.len() + must_not.len()) {
-            (1, 0, 0) => must.remove(0),
-            (0, 1, 0) => should.remove(0),
-            _ => Query::Bool { must, filter, should, must_not, minimum },
-        }
-    }
-
-    fn into_alternatives(self) -> std::result::Result<Vec<Query>, Query> {
-        match self {
-            Query::Bool { must, filter, should, must_not, minimum: 0 }
-                if must.is_empty() && filter.is_empty() && must_not.is_empty() && !should.is_empty() =>
-            {
-                Ok(should)
-            }
-            other => Err(other),
-        }
-    }
-
-    fn into_requirements(self) -> std::result::Result<Vec<Query>, Query> {
-        match self {
-            Query::Bool { must, filter, should, must_not, minimum: 0 }
-                if should.is_empty() && filter.is_empty() && must_not.is_empty() && !must.is_empty() =>
-            {
-                Ok(must)
-            }
-            other => Err(other),
-        }
-    }
-
-    fn boost_mut(&mut self) -> Option<&mut f64> {
-        match self {
-            Query::Term { boost, .. }
-            | Query::Phrase { boost, .. }
-            | Query::Prefix { boost, .. }
-            | Query::Fuzzy { boost, .. }
-            | Query::All { boost } => Some(boost),
-            Query::Bool { .. } | Query::Nothing => None,
-        }
-    }
-
     /// Boost of a leaf.
     pub(super) fn boost(&self) -> Option<f64> {
         match self {
@@ -198,78 +130,4 @@ impl Query {
             Query::Bool { .. } | Query::Nothing => None,
         }
     }
-
-    fn leaf_key(&self) -> Option<LeafKey<'_>> {
-        match self {
-            Query::Term { field, term, .. } => Some(LeafKey::Term(*field, term)),
-            Query::Phrase { field, terms, slop, open_end, .. } => {
-                Some(LeafKey::Phrase(*field, terms, *slop, *open_end))
-            }
-            Query::Prefix { field, prefix, whole_clusters, .. } => {
-                Some(LeafKey::Prefix(*field, prefix, *whole_clusters))
-            }
-            Query::Fuzzy { field, word, distance, .. } => Some(LeafKey::Fuzzy(*field, word, *distance)),
-            Query::All { .. } => Some(LeafKey::All),
-            Query::Bool { .. } | Query::Nothing => None,
-        }
-    }
-}
-
-/// Key under which leaves are equal: everything except the boost.
-#[derive(PartialEq, Eq, Hash)]
-enum LeafKey<'a> {
-    Term(usize, &'a str),
-    Phrase(usize, &'a [(u32, String)], u32, bool),
-    Prefix(usize, &'a str, bool),
-    Fuzzy(usize, &'a str, u8),
-    All,
-}
-
-/// Clauses in normal form; each list that `inner` accepts is replaced by its clauses.
-fn flatten(clauses: Vec<Query>, inner: fn(Query) -> std::result::Result<Vec<Query>, Query>) -> Vec<Query> {
-    if !clauses.iter().any(|clause| matches!(clause, Query::Bool { .. })) {
-        return clauses;
-    }
-    let mut flat = Vec::with_capacity(clauses.len());
-    for clause in clauses.into_iter().map(Query::normal) {
-        match inner(clause) {
-            Ok(clauses) => flat.extend(clauses),
-            Err(clause) => flat.push(clause),
-        }
-    }
-    flat
-}
-
-/// Merges equal leaves at the position of the first.
-fn merge_equal(mut clauses: Vec<Query>) -> Vec<Query> {
-    let differ = |position: usize| {
-        clauses[..position].iter().all(|first| first.leaf_key() != clauses[position].leaf_key())
-    };
-    if clauses.len() <= PAIRWISE_CLAUSES_MAX && (1..clauses.len()).all(differ) {
-        return clauses;
-    }
-    let positions = first_positions(&clauses);
-    for (position, first) in positions.iter().enumerate().filter(|(position, first)| *first < position) {
-        let added = clauses[position].boost().unwrap_or(0.0);
-        if let Some(boost) = clauses[*first].boost_mut() {
-            *boost += added;
-        }
-    }
-    let mut position = 0;
-    clauses.retain(|_| {
-        position += 1;
-        positions[position - 1] == position - 1
-    });
-    clauses
-}
-
-/// For each clause, the position of the first clause with an equal key.
-fn first_positions(clauses: &[Query]) -> Vec<usize> {
-    let mut positions = HashMap::new();
-    let clauses = clauses.iter().enumerate();
-    clauses
-        .map(|(position, clause)| {
-            clause.leaf_key().map_or(position, |key| *positions.entry(key).or_insert(position))
-        })
-        .collect()
 }

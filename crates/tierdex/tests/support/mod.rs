@@ -6,6 +6,7 @@
 #![allow(dead_code)]
 
 pub mod cases;
+pub mod clause;
 pub mod corpus;
 pub mod lent;
 pub mod lists;

@@ -1,5 +1,6 @@
 //! The naive engine: posting lists in a map; every document is scored and sorted.
 
+use super::clause::{ALL, Clause, Group, Leaf, Matches};
 use super::corpus::Doc;
 use super::{Answer, Look, Row};
 use std::cmp::Reverse;
@@ -34,11 +35,11 @@ impl Model {
         Model { docs: docs.to_vec(), stored: schema.stored, fields }
     }
 
-    /// The best documents of a query in normal form.
+    /// The best documents of a query.
     pub fn answer(&self, query: &Query, look: Look) -> Answer {
-        let rank =
-            Rank { scorer: look.scorer, factor: factor(self.weight(query, look.scorer).unwrap_or(0.0)) };
-        let scores = (0u32..).zip(self.scores(query, rank));
+        let clause = self.clause(query, look.scorer).rewritten(true);
+        let rank = Rank { scorer: look.scorer, factor: factor(clause.weight()) };
+        let scores = (0u32..).zip(self.scores(&clause, rank));
         let mut matches: Vec<(u32, u32)> =
             scores.filter_map(|(document, score)| Some((document, score?))).collect();
         let total = matches.len() as u64;
@@ -65,96 +66,85 @@ impl Model {
         Row { document, score_bits: score.to_bits(), shown: shown.then(|| (doc.id.clone(), stored())) }
     }
 
-    /// The sum of the highest possible scores of all leaves that are scored; `None` if the index has not the
-    /// terms for a match.
-    fn weight(&self, query: &Query, scorer: Scorer) -> Option<f64> {
-        let has = |field: usize, term: &str| self.containing(field, term) > 0;
+    /// A query with its terms looked up and its fuzzy words expanded.
+    fn clause(&self, query: &Query, scorer: Scorer) -> Clause {
         match query {
-            Query::Nothing => None,
-            Query::Term { field, term, boost } => has(*field, term).then(|| {
-                let of = &self.fields[*field];
-                weight(scorer, of.idf(term), *boost) * largest_share(scorer, || of.largest(term))
-            }),
-            Query::Phrase { field, terms, boost, .. } => {
-                let of = &self.fields[*field];
-                let largest = || terms.iter().map(|(_, term)| of.largest(term)).min().unwrap_or(0);
-                terms.iter().all(|(_, term)| has(*field, term)).then(|| {
-                    weight(scorer, terms.iter().map(|(_, term)| of.idf(term)).sum(), *boost)
-                        * largest_share(scorer, largest)
-                })
-            }
-            Query::Prefix { field, prefix, boost, .. } => {
-                let mut terms = self.fields[*field].postings.keys();
-                terms.any(|term| term.starts_with(prefix.as_str())).then_some(*boost)
-            }
-            Query::All { boost } => Some(*boost),
-            Query::Fuzzy { field, word, distance, boost } => {
-                let of = &self.fields[*field];
-                let (close, idf) = of.close(word, usize::from(*distance));
-                let own = |(term, similarity): &(&str, f64)| {
-                    weight(scorer, idf, boost * similarity) * largest_share(scorer, || of.largest(term))
-                };
-                (!close.is_empty()).then(|| close.iter().map(own).sum())
-            }
-            Query::Bool { must, filter, should, must_not: _, minimum } => {
-                let weights = |clauses: &[Query]| -> Vec<Option<f64>> {
-                    clauses.iter().map(|clause| self.weight(clause, scorer)).collect()
-                };
-                let (required, alternatives) = (weights(must), weights(should));
-                let is_free = must.is_empty() && filter.is_empty() && !should.is_empty();
-                let possible = alternatives.iter().flatten().count();
-                let can_match = required.iter().chain(&weights(filter)).all(Option::is_some)
-                    && possible >= (*minimum as usize).max(usize::from(is_free));
-                can_match.then(|| required.iter().chain(&alternatives).flatten().sum())
-            }
-            other => unreachable!("the oracle has no {other:?}"),
-        }
-    }
-
-    fn scores(&self, query: &Query, rank: Rank) -> Scores {
-        match query {
-            Query::Nothing => vec![None; self.docs.len()],
+            Query::Nothing => Clause::Nothing,
             Query::Term { field, term, boost } => {
                 let of = &self.fields[*field];
-                of.score(of.term(term), of.idf(term), *boost, rank)
+                of.clause(*field, term, weight(scorer, of.idf(term), *boost), scorer)
             }
             Query::Phrase { field, terms, slop, boost, .. } => {
                 let of = &self.fields[*field];
-                let idf = terms.iter().map(|(_, term)| of.idf(term)).sum();
-                of.score(of.phrase(terms, *slop), idf, *boost, rank)
+                if terms.iter().any(|(_, term)| self.containing(*field, term) == 0) {
+                    return Clause::Nothing;
+                }
+                let largest = || terms.iter().map(|(_, term)| of.largest(term)).min().unwrap_or(0);
+                Clause::Leaf(Leaf {
+                    key: format!("phrase {field} {terms:?} {slop}"),
+                    weight: weight(scorer, terms.iter().map(|(_, term)| of.idf(term)).sum(), *boost),
+                    largest_share: largest_share(scorer, largest),
+                    matches: Matches::Frequencies(*field, of.phrase(terms, *slop)),
+                })
             }
             Query::Prefix { field, prefix, boost, .. } => {
                 let lists = self.fields[*field].postings.iter();
-                let begun = lists.filter(|(term, _)| term.starts_with(prefix.as_str()));
-                let holding: HashSet<u32> = begun.flat_map(|(_, list)| list.keys().copied()).collect();
-                self.constant(*boost, rank, |document| holding.contains(&document))
+                let mut begun = lists.filter(|(term, _)| term.starts_with(prefix.as_str())).peekable();
+                if begun.peek().is_none() {
+                    return Clause::Nothing;
+                }
+                let documents = begun.flat_map(|(_, list)| list.keys().copied()).collect();
+                Clause::set(format!("prefix {field} {prefix}"), *boost, documents)
             }
+            Query::All { boost } => self.all(*boost),
             Query::Fuzzy { field, word, distance, boost } => {
-                self.fuzzy(&self.fields[*field], word, usize::from(*distance), *boost, rank)
+                let of = &self.fields[*field];
+                let (close, idf) = of.close(word, usize::from(*distance));
+                let should = close.iter().map(|(term, similarity)| {
+                    of.clause(*field, term, weight(scorer, idf, boost * similarity), scorer)
+                });
+                let should: Vec<Clause> = should.collect();
+                if should.is_empty() {
+                    return Clause::Nothing;
+                }
+                Clause::Group(Group { should, minimum: 1, ..Group::default() })
             }
-            Query::All { boost } => self.constant(*boost, rank, |_| true),
             Query::Bool { must, filter, should, must_not, minimum } => {
                 let all =
-                    |clauses: &[Query]| clauses.iter().map(|c| self.scores(c, rank)).collect::<Vec<_>>();
-                self.boolean(&all(must), &all(filter), &all(should), &all(must_not), *minimum as usize)
+                    |queries: &[Query]| queries.iter().map(|query| self.clause(query, scorer)).collect();
+                let (must, mut filter, should, must_not): (Vec<_>, Vec<_>, Vec<_>, Vec<_>) =
+                    (all(must), all(filter), all(should), all(must_not));
+                if must.is_empty() && filter.is_empty() && should.is_empty() {
+                    filter.push(self.all(0.0));
+                }
+                Clause::Group(Group { must, filter, should, must_not, minimum: *minimum as usize })
             }
             other => unreachable!("the oracle has no {other:?}"),
         }
     }
 
-    fn constant(&self, weight: f64, rank: Rank, matches: impl Fn(u32) -> bool) -> Scores {
-        let score = if weight == 0.0 { 0 } else { (weight * rank.factor).round().max(1.0) as u32 };
-        (0u32..).zip(&self.docs).map(|(document, _)| matches(document).then_some(score)).collect()
+    fn all(&self, boost: f64) -> Clause {
+        Clause::set(ALL.to_string(), boost, (0..self.docs.len() as u32).collect())
     }
 
-    fn fuzzy(&self, of: &FieldModel, word: &str, most: usize, boost: f64, rank: Rank) -> Scores {
-        let (close, idf) = of.close(word, most);
-        let score = |(term, similarity): &(&str, f64)| of.score(of.term(term), idf, boost * similarity, rank);
-        let alternatives: Vec<Scores> = close.iter().map(score).collect();
-        if alternatives.is_empty() {
-            return vec![None; self.docs.len()];
+    fn scores(&self, clause: &Clause, rank: Rank) -> Scores {
+        match clause {
+            Clause::Nothing => vec![None; self.docs.len()],
+            Clause::Leaf(Leaf { weight, matches: Matches::Frequencies(field, frequencies), .. }) => {
+                self.fields[*field].score(frequencies, *weight, rank)
+            }
+            Clause::Leaf(Leaf { weight, matches: Matches::Documents(documents), .. }) => {
+                let score = if *weight == 0.0 { 0 } else { (weight * rank.factor).round().max(1.0) as u32 };
+                (0u32..).zip(&self.docs).map(|(of, _)| documents.contains(&of).then_some(score)).collect()
+            }
+            Clause::Group(group) => {
+                let all = |clauses: &[Clause]| -> Vec<Scores> {
+                    clauses.iter().map(|clause| self.scores(clause, rank)).collect()
+                };
+                let Group { must, filter, should, must_not, minimum } = group;
+                self.boolean(&all(must), &all(filter), &all(should), &all(must_not), *minimum)
+            }
         }
-        self.boolean(&[], &[], &alternatives, &[], 1)
     }
 
     fn boolean(
@@ -226,6 +216,19 @@ impl FieldModel {
         (close.collect(), self.idf_of(containing))
     }
 
+    /// A term with this weight.
+    fn clause(&self, number: usize, term: &str, weight: f64, scorer: Scorer) -> Clause {
+        if self.postings.get(term).is_none_or(BTreeMap::is_empty) {
+            return Clause::Nothing;
+        }
+        Clause::Leaf(Leaf {
+            key: format!("term {number} {term}"),
+            weight,
+            largest_share: largest_share(scorer, || self.largest(term)),
+            matches: Matches::Frequencies(number, self.term(term)),
+        })
+    }
+
     /// The largest frequency of a term.
     fn largest(&self, term: &str) -> usize {
         self.postings.get(term).into_iter().flatten().map(|(_, positions)| positions.len()).max().unwrap_or(0)
@@ -276,17 +279,16 @@ impl FieldModel {
 
     /// The weight times `f / (f + k)`, with `k = k1 * (1 - b + b * length / average)`, or times `f`; in
     /// `f32`, as an integer.
-    fn score(&self, frequencies: Vec<(u32, f32)>, idf: f64, boost: f64, rank: Rank) -> Scores {
-        let (weight, average) =
-            ((weight(rank.scorer, idf, boost) * rank.factor) as f32, self.average_length());
+    fn score(&self, frequencies: &[(u32, f32)], unscaled: f64, rank: Rank) -> Scores {
+        let (weight, average) = ((unscaled * rank.factor) as f32, self.average_length());
         let mut scores = vec![None; self.lengths.len()];
-        for (document, f) in frequencies {
+        for &(document, f) in frequencies {
             let share = match rank.scorer {
                 Scorer::Bm25(bm25) => f / (f + self.k(bm25, self.lengths[document as usize], average)),
                 Scorer::Dot => f,
             };
             let score = (weight * share).round_ties_even().max(1.0);
-            scores[document as usize] = Some(if boost == 0.0 { 0 } else { score as u32 });
+            scores[document as usize] = Some(if unscaled == 0.0 { 0 } else { score as u32 });
         }
         scores
     }

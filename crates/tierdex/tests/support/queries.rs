@@ -1,4 +1,4 @@
-//! Seeded queries: a tree, its text, and its normal form as the documentation defines it.
+//! Seeded queries: a tree, its text, and the query that the documentation defines.
 
 use super::corpus::{EVERYWHERE, STOP_WORDS, VOCABULARY, word};
 use super::model::tokens;
@@ -252,8 +252,8 @@ impl Ast {
         }
     }
 
-    /// The normal form that the parser of the engine must return for the text.
-    pub fn normal(&self, schema: &Schema) -> Query {
+    /// The query that the parser of the engine must return for the text.
+    pub fn query(&self, schema: &Schema) -> Query {
         self.meaning(schema).unwrap_or(Query::Nothing)
     }
 
@@ -262,27 +262,23 @@ impl Ast {
         match self {
             Ast::Word(field, word) => {
                 let (field, terms) = analysed(*field, word, schema);
-                let terms = terms.into_iter().map(|(_, term)| Query::Term { field, term, boost: 1.0 });
-                boolean(Parts { should: terms.collect(), ..Parts::default() })
+                any(terms.into_iter().map(|(_, term)| Query::Term { field, term, boost: 1.0 }))
             }
             Ast::Prefix(field, text) => {
                 let (field, mut words) = normalized(*field, text, schema);
                 let prefix = words.pop()?;
                 let analysis = &schema.fields[field].analysis;
                 let words = words.into_iter().filter(|word| !analysis.stop_words.contains(word));
-                let words = words.map(|term| Query::Term { field, term, boost: 1.0 });
-                let should = words
-                    .chain([Query::Prefix { field, prefix, whole_clusters: false, boost: 1.0 }])
-                    .collect();
-                boolean(Parts { should, ..Parts::default() })
+                let words = any(words.map(|term| Query::Term { field, term, boost: 1.0 }));
+                let prefix = Query::Prefix { field, prefix, whole_clusters: false, boost: 1.0 };
+                any(words.into_iter().chain([prefix]))
             }
             Ast::Fuzzy(field, text, distance) => {
                 let (field, words) = normalized(*field, text, schema);
-                let words = words.into_iter().map(|word| match distance {
+                any(words.into_iter().map(|word| match distance {
                     0 => Query::Term { field, term: word, boost: 1.0 },
                     &distance => Query::Fuzzy { field, word, distance, boost: 1.0 },
-                });
-                boolean(Parts { should: words.collect(), ..Parts::default() })
+                }))
             }
             Ast::Everything => Some(Query::All { boost: 1.0 }),
             Ast::Boost(inner, factor) => {
@@ -291,18 +287,8 @@ impl Ast {
                 Some(query)
             }
             Ast::Minimum(clauses, minimum) => {
-                let left: Vec<Query> = clauses.iter().filter_map(|clause| clause.meaning(schema)).collect();
-                match (*minimum).min(left.len()) {
-                    0 | 1 => boolean(Parts { should: left, ..Parts::default() }),
-                    minimum if minimum == left.len() => boolean(Parts { must: left, ..Parts::default() }),
-                    minimum => Some(Query::Bool {
-                        must: Vec::new(),
-                        filter: Vec::new(),
-                        should: left,
-                        must_not: Vec::new(),
-                        minimum: minimum as u32,
-                    }),
-                }
+                let clauses: Vec<_> = clauses.iter().map(|clause| (Sign::None, clause)).collect();
+                list(&clauses, *minimum, schema)
             }
             Ast::Phrase(field, words, slop) => {
                 let (field, terms) = analysed(*field, words, schema);
@@ -314,43 +300,51 @@ impl Ast {
                 Some(Query::Phrase { field, terms, slop: *slop, open_end: false, boost: 1.0 })
             }
             Ast::All(operands) => {
-                let with = |negated| {
-                    let wanted = operands.iter().filter(move |operand| operand.0 == negated);
-                    wanted.filter_map(|(_, node)| node.meaning(schema)).collect::<Vec<_>>()
-                };
-                let asked = operands.iter().any(|(negated, _)| !negated);
-                let (must, must_not) = (with(false), with(true));
-                if asked && must.is_empty() {
-                    return None;
-                }
-                boolean(Parts { must, must_not, ..Parts::default() })
+                let sign = |negated| if negated { Sign::Not } else { Sign::Plus };
+                let clauses: Vec<_> = operands.iter().map(|(negated, node)| (sign(*negated), node)).collect();
+                list(&clauses, 0, schema)
             }
             Ast::Any(operands) => {
-                let clause = |(negated, node): &(bool, Ast)| {
-                    let meaning = node.meaning(schema)?;
-                    if *negated {
-                        boolean(Parts { must_not: vec![meaning], ..Parts::default() })
-                    } else {
-                        Some(meaning)
-                    }
-                };
-                let should = operands.iter().filter_map(clause).collect();
-                boolean(Parts { should, ..Parts::default() })
+                let excluded = |node: &Ast| Ast::List(vec![(Sign::Not, node.clone())]);
+                let clauses = operands.iter();
+                let clauses: Vec<Ast> = clauses
+                    .map(|(negated, node)| if *negated { excluded(node) } else { node.clone() })
+                    .collect();
+                let clauses: Vec<_> = clauses.iter().map(|clause| (Sign::None, clause)).collect();
+                list(&clauses, 0, schema)
             }
             Ast::List(clauses) => {
-                let with = |signs: &'static [Sign]| {
-                    let wanted = clauses.iter().filter(|clause| signs.contains(&clause.0));
-                    wanted.filter_map(|(_, node)| node.meaning(schema)).collect::<Vec<_>>()
-                };
-                let (must, filter, should) = (with(&[Sign::Plus]), with(&[Sign::Hash]), with(&[Sign::None]));
-                let asked = clauses.iter().any(|(sign, _)| !matches!(sign, Sign::Minus | Sign::Not));
-                if asked && must.is_empty() && filter.is_empty() && should.is_empty() {
-                    return None;
-                }
-                boolean(Parts { must, filter, should, must_not: with(&[Sign::Minus, Sign::Not]) })
+                let clauses: Vec<_> = clauses.iter().map(|(sign, node)| (*sign, node)).collect();
+                list(&clauses, 0, schema)
             }
         }
     }
+}
+
+/// A list of clauses; a single one that is neither a filter nor excluded is the query. `None` if analysis
+/// drops all clauses that are not excluded, unless there are none.
+fn list(clauses: &[(Sign, &Ast)], minimum: usize, schema: &Schema) -> Option<Query> {
+    if let [(Sign::None | Sign::Plus, clause)] = clauses {
+        return clause.meaning(schema);
+    }
+    let with = |signs: &[Sign]| {
+        let clauses = clauses.iter().filter(|clause| signs.contains(&clause.0));
+        clauses.filter_map(|(_, node)| node.meaning(schema)).collect::<Vec<_>>()
+    };
+    let (must, filter, should) = (with(&[Sign::Plus]), with(&[Sign::Hash]), with(&[Sign::None]));
+    let must_not = with(&[Sign::Minus, Sign::Not]);
+    let asked = clauses.iter().any(|(sign, _)| !matches!(sign, Sign::Minus | Sign::Not));
+    if must.is_empty() && filter.is_empty() && should.is_empty() && (asked || must_not.is_empty()) {
+        return None;
+    }
+    let minimum = minimum.min(should.len()) as u32;
+    Some(Query::Bool { must, filter, should, must_not, minimum })
+}
+
+/// Alternatives; `None` if there are none.
+fn any(clauses: impl Iterator<Item = Query>) -> Option<Query> {
+    let mut should: Vec<Query> = clauses.collect();
+    if should.len() < 2 { should.pop() } else { Some(Query::clauses(Vec::new(), should, Vec::new())) }
 }
 
 /// Tokens of a text, including stop words.
@@ -366,41 +360,6 @@ fn analysed(field: Option<&str>, text: &str, schema: &Schema) -> (usize, Vec<(u3
     (number, kept.filter(|(_, token)| !analysis.stop_words.contains(token)).collect())
 }
 
-/// The clauses of a list.
-#[derive(Default)]
-struct Parts {
-    must: Vec<Query>,
-    filter: Vec<Query>,
-    should: Vec<Query>,
-    must_not: Vec<Query>,
-}
-
-/// A node in normal form over clauses in normal form; `None` if it has no clauses.
-fn boolean(parts: Parts) -> Option<Query> {
-    let Parts { must, filter, should, must_not } = parts;
-    let must = joined(must, |clause| match clause {
-        Query::Bool { must, filter, should, must_not, minimum: 0 }
-            if should.is_empty() && filter.is_empty() && must_not.is_empty() =>
-        {
-            Ok(must)
-        }
-        other => Err(other),
-    });
-    let should = joined(should, |clause| match clause {
-        Query::Bool { must, filter, should, must_not, minimum: 0 }
-            if must.is_empty() && filter.is_empty() && must_not.is_empty() =>
-        {
-            Ok(should)
-        }
-        other => Err(other),
-    });
-    match (must.as_slice(), should.as_slice(), filter.as_slice(), must_not.as_slice()) {
-        ([], [], [], []) => None,
-        ([single], [], [], []) | ([], [single], [], []) => Some(single.clone()),
-        _ => Some(Query::Bool { must, filter, should, must_not, minimum: 0 }),
-    }
-}
-
 /// Multiplies all boosts.
 fn scale(query: &mut Query, factor: f64) {
     match query {
@@ -414,42 +373,5 @@ fn scale(query: &mut Query, factor: f64) {
         | Query::Fuzzy { boost, .. }
         | Query::All { boost } => *boost *= factor,
         _ => {}
-    }
-}
-
-/// Nested lists of the same kind flattened, equal leaves merged at the position of the first.
-fn joined(clauses: Vec<Query>, inner: fn(Query) -> Result<Vec<Query>, Query>) -> Vec<Query> {
-    let flat = clauses.into_iter().flat_map(|clause| inner(clause).unwrap_or_else(|single| vec![single]));
-    let mut joined: Vec<Query> = Vec::new();
-    for clause in flat {
-        let (key, times) = counted(&clause);
-        let first = joined.iter_mut().find(|other| key.is_some() && counted(other).0 == key);
-        match first {
-            Some(
-                Query::Term { boost, .. }
-                | Query::Phrase { boost, .. }
-                | Query::Prefix { boost, .. }
-                | Query::Fuzzy { boost, .. }
-                | Query::All { boost },
-            ) => *boost += times,
-            _ => joined.push(clause),
-        }
-    }
-    joined
-}
-
-/// The key of a leaf without its boost, as text; and the boost.
-fn counted(clause: &Query) -> (Option<String>, f64) {
-    match clause {
-        Query::Term { field, term, boost } => (Some(format!("term {field} {term}")), *boost),
-        Query::Phrase { field, terms, slop, boost, .. } => {
-            (Some(format!("phrase {field} {terms:?} {slop}")), *boost)
-        }
-        Query::Prefix { field, prefix, boost, .. } => (Some(format!("prefix {field} {prefix}")), *boost),
-        Query::Fuzzy { field, word, distance, boost } => {
-            (Some(format!("fuzzy {field} {word} {distance}")), *boost)
-        }
-        Query::All { boost } => (Some("all".to_string()), *boost),
-        _ => (None, 0.0),
     }
 }

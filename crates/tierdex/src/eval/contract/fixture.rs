@@ -2,7 +2,9 @@
 //! words with the scorer of the engine, whose formula is tested elsewhere.
 
 use crate::eval::slop::Alignments;
-use crate::query::plan::{Leaf, PlanGroup, PlanNode, QueryPlan};
+use crate::query::Clauses;
+use crate::query::QueryPlan;
+use crate::query::plan_node::{Leaf, PlanNode, PrefixClause};
 use crate::rank::{Bm25, CollectionStats, LengthNorms, ScoreScale, Scorer, TermScorer, idf};
 use crate::schema::{Field, NormKind, Schema, Source};
 use crate::segment::SegmentMeta;
@@ -97,7 +99,8 @@ pub(super) static FIXTURES: LazyLock<Vec<Fixture>> = LazyLock::new(|| {
 });
 
 impl Fixture {
-    fn new((norms, codec, scorer, documents, average): FixtureKind, seed: u64) -> Fixture {
+    fn new(kind: FixtureKind, seed: u64) -> Fixture {
+        let (norms, codec, scorer, documents, average) = kind;
         let mut words = vec![BTreeMap::<u32, Vec<u32>>::new(); WORDS.len()];
         let mut lengths = Vec::with_capacity(documents);
         let (mut random, mut extremes) = (Random(seed), Random(!seed));
@@ -148,7 +151,6 @@ impl Fixture {
                 scorer: term_scorer(weight(word), largest(word), scale),
                 weight: weight(word),
                 is_scored: true,
-                selects_by_impacts: false,
             }
         };
         let leaves = words.iter().enumerate().map(leaf).collect();
@@ -157,10 +159,28 @@ impl Fixture {
         Fixture { segment, words, plan }
     }
 
+    /// The term of a leaf.
+    pub(super) fn term(&self, leaf: usize) -> PlanNode {
+        PlanNode::Term { leaf, weight: self.plan.leaves[leaf].weight }
+    }
+
+    fn prefix(&self, text: &str, weight: f64) -> PlanNode {
+        let words = WORDS.iter().zip(&self.words).filter(|((word, ..), _)| word.starts_with(text));
+        let postings: Vec<u64> = words.map(|(_, list)| list.len() as u64).collect();
+        let prefix = PrefixClause {
+            field: 0,
+            text: text.to_string(),
+            whole_clusters: false,
+            terms: postings.len(),
+            postings: vec![postings.iter().sum()],
+        };
+        PlanNode::Prefix { prefix: Arc::new(prefix), weight }
+    }
+
     /// A random node of a plan, of at most this depth.
     pub(super) fn node(&self, random: &mut Random, depth: usize) -> PlanNode {
         match random.below(if depth == 0 { 9 } else { 14 }) {
-            0..4 => PlanNode::Term(random.below(WORDS.len())),
+            0..4 => self.term(random.below(WORDS.len())),
             4..7 => {
                 let count = 2 + random.below(3);
                 let mut distance = 0;
@@ -170,12 +190,12 @@ impl Fixture {
                 });
                 let leaves = leaves.collect();
                 let phrase = random.below(PHRASE_WEIGHTS.len());
-                PlanNode::Phrase { field: 0, leaves, phrase, slop: *random.pick(&[0, 0, 1, 3, 12]) }
+                let (slop, weight) = (*random.pick(&[0, 0, 1, 3, 12]), PHRASE_WEIGHTS[phrase]);
+                PlanNode::Phrase { field: 0, leaves, phrase, slop, weight }
             }
             7 => {
-                let prefix = random.pick(&["p", "pa", "pc", "bur", "e"]).to_string();
-                let weight = *random.pick(&[0.0, 1e-5, 0.7]);
-                PlanNode::Prefix { field: 0, prefix, whole_clusters: false, weight, terms: 3 }
+                let text = random.pick(&["p", "pa", "pc", "bur", "e"]);
+                self.prefix(text, *random.pick(&[0.0, 1e-5, 0.7]))
             }
             8 => PlanNode::All { weight: *random.pick(&[0.0, 1e-5, 0.9]) },
             _ => self.group(random, depth - 1),
@@ -198,14 +218,14 @@ impl Fixture {
             1 => should.len().min(1),
             _ => should.len().min(2).max(minimum_min),
         };
-        PlanNode::Group(Box::new(PlanGroup { must, filter, should, must_not, minimum }))
+        PlanNode::Group(Box::new(Clauses { must, filter, should, must_not, minimum }))
     }
 
     pub(super) fn scores(&self, node: &PlanNode) -> DocumentScores {
         let documents = self.segment.documents();
         let mut scores: DocumentScores = vec![None; documents as usize];
         match node {
-            PlanNode::Term(leaf) => {
+            PlanNode::Term { leaf, .. } => {
                 let scorer = &self.plan.leaves[*leaf].scorer;
                 for (document, positions) in &self.words[*leaf] {
                     scores[*document as usize] = Some(self.score(scorer, *document, positions.len() as f32));
@@ -213,7 +233,7 @@ impl Fixture {
             }
             PlanNode::Phrase { leaves, phrase, slop, .. } => {
                 let scorer = &self.plan.phrases[*phrase];
-                let mut alignments = Alignments::new(leaves, *slop);
+                let mut alignments = Alignments::new(&leaves[..], *slop);
                 for document in self.words[leaves[0].1].keys() {
                     let of = |(_, leaf): &(u32, usize)| self.words[*leaf].get(document);
                     let Some(positions) = leaves.iter().map(of).collect::<Option<Vec<_>>>() else { continue };
@@ -224,9 +244,9 @@ impl Fixture {
                     }
                 }
             }
-            PlanNode::Prefix { prefix, weight, .. } => {
+            PlanNode::Prefix { prefix, weight } => {
                 let score = Some(self.plan.scale.constant(*weight));
-                let words = (0..).zip(WORDS).filter(|(_, (word, ..))| word.starts_with(prefix.as_str()));
+                let words = (0..).zip(WORDS).filter(|(_, (word, ..))| word.starts_with(&prefix.text));
                 for (word, _) in words {
                     let word: &BTreeMap<u32, Vec<u32>> = &self.words[word as usize];
                     word.keys().for_each(|document| scores[*document as usize] = score);
@@ -296,16 +316,16 @@ pub(super) fn show(node: &PlanNode) -> String {
         nodes.iter().map(|node| format!("{sign}{}", show(node))).collect()
     };
     match node {
-        PlanNode::Term(leaf) => WORDS[*leaf].0.to_string(),
+        PlanNode::Term { leaf, .. } => WORDS[*leaf].0.to_string(),
         PlanNode::Phrase { leaves, slop, .. } => {
             let words: Vec<_> = leaves.iter().map(|(at, leaf)| format!("{}@{at}", WORDS[*leaf].0)).collect();
             format!("\"{}\"~{slop}", words.join(" "))
         }
-        PlanNode::Prefix { prefix, weight, .. } => format!("{prefix}*^{weight}"),
+        PlanNode::Prefix { prefix, weight } => format!("{}*^{weight}", prefix.text),
         PlanNode::All { weight } => format!("*:*^{weight}"),
         PlanNode::Nothing => "nothing".to_string(),
         PlanNode::Group(group) => {
-            let PlanGroup { must, filter, should, must_not, minimum } = &**group;
+            let Clauses { must, filter, should, must_not, minimum } = &**group;
             let clauses = [all("+", must), all("#", filter), all("", should), all("-", must_not)].concat();
             format!("({})~{minimum}", clauses.join(" "))
         }

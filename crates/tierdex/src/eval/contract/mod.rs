@@ -6,13 +6,15 @@ mod fixture;
 
 use super::batch::CandidateBatch;
 use super::node::Node;
-use super::open::{OpenOptions, open};
 use super::refinement::{Refine, Refinement};
 use super::scratch::Scratch;
+use super::segment_view::SegmentView;
+use super::strategy::{Demand, Strategy, always_scores};
 use super::tuning::{COUNTED, Tuning, WINDOW};
 use super::window::{Bits, ScoreWindow};
 use crate::cursor::NO_DOCUMENT;
-use crate::query::plan::PlanNode;
+use crate::query::plan_node::PlanNode;
+use crate::query::{Clauses, Rewrite};
 use crate::segment::read::FILES;
 use fixture::{FIXTURES, Fixture, Random, WORDS, show};
 use proptest::prelude::*;
@@ -20,6 +22,7 @@ use proptest::prelude::*;
 /// The node under test, and the expected score of each document.
 struct Subject<'a> {
     node: Node<'a>,
+    always_scores: bool,
     scores: &'a [Option<u32>],
     scratch: Scratch,
     window: ScoreWindow,
@@ -36,8 +39,8 @@ impl Subject<'_> {
     }
 
     /// The expected matches of a range.
-    fn matches(&self, (first, last): (u32, u32)) -> Vec<(u32, u32)> {
-        (first..=last).filter_map(|document| Some((document, self.score(document)?))).collect()
+    fn matches(&self, range: (u32, u32)) -> Vec<(u32, u32)> {
+        (range.0..=range.1).filter_map(|document| Some((document, self.score(document)?))).collect()
     }
 
     /// A random range that starts at a multiple of `multiple` and has at most `size` documents.
@@ -95,7 +98,7 @@ impl Subject<'_> {
         assert_eq!(matches, self.scores.iter().flatten().count(), "every match is visited");
         assert!(self.node.cost() >= matches as u64, "{matches} match, but the cost is {}", self.node.cost());
         let zero = self.scores.iter().flatten().any(|score| *score == 0);
-        assert!(!(zero && self.node.always_scores()), "a match scores 0");
+        assert!(!(zero && self.always_scores), "a match scores 0");
     }
 
     fn max_score(&mut self, random: &mut Random) {
@@ -236,15 +239,21 @@ fn check_node_with(
     calls: usize,
 ) {
     let mut scratch = Scratch::default();
-    let options = OpenOptions { ranked: true, pruned: true, tuning: Tuning::default() };
-    let Some(node) =
-        open((&fixture.plan, plan), &options, &FILES, (0, &fixture.segment), &mut scratch).unwrap()
-    else {
-        assert!(scores.iter().all(Option::is_none), "a node that is not opened must not match");
+    let view = SegmentView { plan: &fixture.plan, number: 0, segment: &fixture.segment };
+    let (leaves, documents) = (&fixture.plan.leaves, fixture.segment.documents());
+    let plan = Rewrite::of_segment(leaves, 0, documents, true).root(plan.clone());
+    if let PlanNode::Nothing = plan {
+        assert!(scores.iter().all(Option::is_none), "a plan that is rewritten to nothing must not match");
         return;
-    };
+    }
+    let always_scores = always_scores(&plan);
+    let strategy =
+        Strategy { clauses: Clauses { must: vec![plan], ..Clauses::default() }, ..Strategy::default() };
+    let demand = Demand { k: 10, count: false, exhaustive: false, tuning: Tuning::default() };
+    let mut opened = strategy.open(view, &FILES, &demand, &mut scratch).unwrap();
+    let node = opened.clauses.must.remove(0);
     let (window, bits) = (ScoreWindow::default(), Bits::default());
-    let mut subject = Subject { node, scores, scratch, window, bits };
+    let mut subject = Subject { node, always_scores, scores, scratch, window, bits };
     (0..calls).for_each(|_| subject.check_random_method(random));
     subject.check_end();
     (0..4).for_each(|_| subject.check_random_method(random));
@@ -271,7 +280,7 @@ fn leaves_satisfy_the_contract() {
     for (number, fixture) in FIXTURES.iter().enumerate() {
         let mut random = Random(number as u64);
         for leaf in 0..WORDS.len() {
-            check_node(fixture, &PlanNode::Term(leaf), &mut random, 100);
+            check_node(fixture, &fixture.term(leaf), &mut random, 100);
         }
         for _ in 0..20 {
             let plan = fixture.node(&mut random, 0);
@@ -284,7 +293,7 @@ fn leaves_satisfy_the_contract() {
 #[test]
 fn contract_violations_are_detected() {
     let fixture = &FIXTURES[5];
-    let plan = PlanNode::Term(2);
+    let plan = fixture.term(2);
     let sound = fixture.scores(&plan);
     let is_detected = |document: usize, score: Option<u32>| {
         let mut scores = sound.clone();

@@ -15,6 +15,24 @@ use crate::limits::BLOCK;
 use std::ops::Range;
 use tierdex_codec::{BitmapView, intersect};
 
+/// A block of another list that proposes candidates.
+#[derive(Clone, Copy)]
+pub(in crate::eval) struct BlockPostings<'d> {
+    pub(in crate::eval) block: usize,
+    pub(in crate::eval) documents: &'d [u32],
+}
+
+/// The scores of candidates before they are looked up.
+#[derive(Clone, Copy)]
+pub(in crate::eval) struct LookUpBounds {
+    /// Upper bound of the score of each candidate.
+    pub(in crate::eval) bound: u32,
+    /// Upper bound of this clause that it includes.
+    pub(in crate::eval) included_bound: u32,
+    /// Candidates below this are not looked up.
+    pub(in crate::eval) min_score: u32,
+}
+
 impl Term<'_> {
     /// Prefetches the blocks in which candidates of a range will be looked up, unless there are more than
     /// [`LOOKED_UP_BLOCKS`]: then most of their pages contain no candidate. False if the prefetch limit of
@@ -47,7 +65,8 @@ impl Term<'_> {
     fn prefetch_candidates(
         &mut self,
         documents: &[u32],
-        (included_bound, min_score): (u32, u32),
+        included_bound: u32,
+        min_score: u32,
         bound: impl Fn(Range<usize>) -> u32,
     ) -> Result<()> {
         if !self.blocks.prefetches() || self.has_prefetched(documents) {
@@ -113,7 +132,7 @@ impl Term<'_> {
             self.looked_up.1 += batch.len() as u64;
             return Ok(());
         }
-        self.prefetch_candidates(&batch.documents, (included_bound, min_score), |of| batch.max(of))?;
+        self.prefetch_candidates(&batch.documents, included_bound, min_score, |of| batch.max(of))?;
         let (mut at, mut kept) = (0, 0);
         while at < batch.len() {
             self.seek(batch.documents[at]);
@@ -137,7 +156,7 @@ impl Term<'_> {
                 self.blocks.mark_pruned(block);
                 continue;
             }
-            kept = self.score_block(block, batch, start..kept, (how, bound))?;
+            kept = self.score_block(block, batch, start..kept, how, bound)?;
         }
         batch.truncate(kept);
         batch.retain(min_score);
@@ -147,7 +166,7 @@ impl Term<'_> {
 
     /// Keeps the candidates that the list contains, or does not contain for an exclusion.
     fn filter(&mut self, batch: &mut CandidateBatch, how: Refine) -> Result<()> {
-        self.prefetch_candidates(&batch.documents, (0, 0), |_| 0)?;
+        self.prefetch_candidates(&batch.documents, 0, 0, |_| 0)?;
         let (mut at, mut kept) = (0, 0);
         while at < batch.len() {
             self.seek(batch.documents[at]);
@@ -173,7 +192,7 @@ impl Term<'_> {
 
     /// The number of `documents`, at most [`BLOCK`], that the list contains.
     pub(in crate::eval) fn count_shared(&mut self, documents: &[u32]) -> Result<u64> {
-        self.prefetch_candidates(documents, (0, 0), |_| 0)?;
+        self.prefetch_candidates(documents, 0, 0, |_| 0)?;
         let (mut at, mut count) = (0, 0);
         while at < documents.len() {
             self.seek(documents[at]);
@@ -212,7 +231,8 @@ impl Term<'_> {
         block: usize,
         batch: &mut CandidateBatch,
         positions: Range<usize>,
-        (how, bound): (Refine, u32),
+        how: Refine,
+        bound: u32,
     ) -> Result<usize> {
         let documents = &batch.documents[positions.clone()];
         self.blocks.find_in(block, documents, &mut self.buffers.shared)?;
@@ -250,12 +270,14 @@ impl Term<'_> {
     /// this list; documents that are then below `min_score` are not looked up.
     pub(in crate::eval) fn intersect_block(
         &mut self,
-        (block, documents): (usize, &[u32]),
-        (bound, included_bound, min_score): (u32, u32, u32),
+        postings: BlockPostings<'_>,
+        bounds: LookUpBounds,
         lead: &mut FoundPostings,
         batch: &mut CandidateBatch,
     ) -> Result<()> {
-        self.prefetch_candidates(documents, (included_bound, min_score), |_| bound)?;
+        let BlockPostings { block, documents } = postings;
+        let LookUpBounds { bound, included_bound, min_score } = bounds;
+        self.prefetch_candidates(documents, included_bound, min_score, |_| bound)?;
         let mut at = 0;
         (self.buffers.found.len, lead.len) = (0, 0);
         batch.clear();
@@ -302,7 +324,7 @@ impl Term<'_> {
         included_bound: u32,
         min_score: u32,
     ) -> Result<()> {
-        self.prefetch_candidates(&batch.documents, (included_bound, min_score), |of| batch.max(of))?;
+        self.prefetch_candidates(&batch.documents, included_bound, min_score, |of| batch.max(of))?;
         let (mut at, mut kept) = (0, 0);
         self.buffers.found.len = 0;
         self.looked_up.0 += batch.len() as u64;

@@ -1,7 +1,8 @@
-//! One test per row of the table in the module comment, and a property test that simplified plans match and
+//! One test per row of the table in the module comment, and property tests that rewritten plans match and
 //! score the same.
 
 use super::*;
+use crate::query::plan_node::PrefixClause;
 use crate::rank::{Bm25, CollectionStats, LengthNorms, ScoreScale, TermScorer};
 use crate::segment::read::TermInfo;
 use proptest::prelude::*;
@@ -27,6 +28,7 @@ const C: usize = 2;
 const A_AGAIN: usize = 3;
 const B_WEIGHT_0: usize = 4;
 const D_WEIGHT_0: usize = 5;
+const E: usize = 6;
 const NONE: usize = 7;
 
 fn leaves() -> Vec<Leaf> {
@@ -45,14 +47,14 @@ fn leaves() -> Vec<Leaf> {
         scorer: TermScorer::new(lengths.clone(), weight, ScoreScale::of(1.0)),
         weight,
         is_scored: true,
-        selects_by_impacts: false,
     };
     TERMS.into_iter().enumerate().map(leaf).collect()
 }
 
 fn phrase(terms: &[usize]) -> PlanNode {
     let leaves = (0..).zip(terms.iter().copied()).collect();
-    PlanNode::Phrase { field: 0, leaves, phrase: 0, slop: 0 }
+    let weight = terms.iter().map(|term| TERMS[*term].1).sum();
+    PlanNode::Phrase { field: 0, leaves, phrase: 0, slop: 0, weight }
 }
 
 fn group(must: &[PlanNode], filter: &[PlanNode], should: &[PlanNode], must_not: &[PlanNode]) -> PlanNode {
@@ -67,11 +69,17 @@ fn at_least(
     must_not: &[PlanNode],
 ) -> PlanNode {
     let [must, filter, should, must_not] = [must, filter, should, must_not].map(<[PlanNode]>::to_vec);
-    PlanNode::Group(Box::new(PlanGroup { must, filter, should, must_not, minimum }))
+    PlanNode::Group(Box::new(Clauses { must, filter, should, must_not, minimum }))
 }
 
 fn term(leaf: usize) -> PlanNode {
-    PlanNode::Term(leaf)
+    PlanNode::Term { leaf, weight: TERMS[leaf].1 }
+}
+
+fn prefix(weight: f64) -> PlanNode {
+    let (text, postings) = ("x".to_string(), vec![3]);
+    let prefix = PrefixClause { field: 0, text, whole_clusters: false, terms: 1, postings };
+    PlanNode::Prefix { prefix: Arc::new(prefix), weight }
 }
 
 const ALL: PlanNode = PlanNode::All { weight: 0.0 };
@@ -82,16 +90,19 @@ fn show(node: &PlanNode) -> String {
         nodes.iter().map(|node| format!("{sign}{}", show(node))).collect()
     };
     match node {
-        PlanNode::Term(leaf) => format!("{}{leaf}", TERMS[*leaf].0),
-        PlanNode::Phrase { leaves, .. } => {
-            let words: Vec<_> = leaves.iter().map(|(_, leaf)| show(&PlanNode::Term(*leaf))).collect();
-            format!("\"{}\"", words.join(" "))
+        PlanNode::Term { leaf, weight } if *weight == TERMS[*leaf].1 => format!("{}{leaf}", TERMS[*leaf].0),
+        PlanNode::Term { leaf, weight } => format!("{}{leaf}^{weight}", TERMS[*leaf].0),
+        PlanNode::Phrase { leaves, weight, .. } => {
+            let words: Vec<_> = leaves.iter().map(|(_, leaf)| show(&term(*leaf))).collect();
+            let written: f64 = leaves.iter().map(|(_, leaf)| TERMS[*leaf].1).sum();
+            let boost = if *weight == written { String::new() } else { format!("^{weight}") };
+            format!("\"{}\"{boost}", words.join(" "))
         }
-        PlanNode::Prefix { prefix, weight, .. } => format!("{prefix}*^{weight}"),
+        PlanNode::Prefix { prefix, weight } => format!("{}*^{weight}", prefix.text),
         PlanNode::All { weight } => format!("*:*^{weight}"),
         PlanNode::Nothing => "nothing".to_string(),
         PlanNode::Group(group) => {
-            let PlanGroup { must, filter, should, must_not, minimum } = &**group;
+            let Clauses { must, filter, should, must_not, minimum } = &**group;
             let clauses = [all("+", must), all("#", filter), all("", should), all("-", must_not)].concat();
             let minimum = if *minimum > 0 { format!("~{minimum}") } else { String::new() };
             format!("({}){minimum}", clauses.join(" "))
@@ -99,11 +110,23 @@ fn show(node: &PlanNode) -> String {
     }
 }
 
-/// Checks the simplified plan with and without scoring.
+/// The plan rewritten by the whole collection.
+fn rewritten(plan: &PlanNode, scored: bool) -> PlanNode {
+    Rewrite::of_collection(&leaves(), scored).root(plan.clone())
+}
+
+/// Checks the rewritten plan with and without scoring.
 #[track_caller]
 fn check(plan: &PlanNode, scored: &str, counted: &str) {
+    let of = |scored| show(&rewritten(plan, scored));
+    assert_eq!((of(true).as_str(), of(false).as_str()), (scored, counted), "{}", show(plan));
+}
+
+/// Checks a plan rewritten by a segment, of 8 documents.
+#[track_caller]
+fn check_in_segment(plan: &PlanNode, scored: &str, counted: &str) {
     let leaves = leaves();
-    let of = |scored| show(&plan.clone().simplified(scored, &leaves));
+    let of = |scored| show(&Rewrite::of_segment(&leaves, 0, 8, scored).root(plan.clone()));
     assert_eq!((of(true).as_str(), of(false).as_str()), (scored, counted), "{}", show(plan));
 }
 
@@ -111,8 +134,9 @@ fn check(plan: &PlanNode, scored: &str, counted: &str) {
 fn a_required_clause_that_cannot_match_is_nothing() {
     check(&group(&[term(A), PlanNode::Nothing], &[], &[], &[]), "nothing", "nothing");
     check(&group(&[term(A)], &[PlanNode::Nothing], &[], &[]), "nothing", "nothing");
-    check(&group(&[phrase(&[A, NONE])], &[], &[term(B)], &[]), "nothing", "nothing");
-    check(&phrase(&[A, NONE]), "nothing", "nothing");
+    check_in_segment(&group(&[phrase(&[A, NONE])], &[], &[term(B)], &[]), "nothing", "nothing");
+    check_in_segment(&phrase(&[A, NONE]), "nothing", "nothing");
+    check_in_segment(&term(NONE), "nothing", "nothing");
     check(
         &group(&[term(A), group(&[PlanNode::Nothing], &[], &[], &[])], &[], &[], &[]),
         "nothing",
@@ -125,10 +149,13 @@ fn a_required_clause_that_cannot_match_is_nothing() {
 
 #[test]
 fn an_alternative_or_exclusion_that_cannot_match_is_removed() {
-    let alternatives = [term(A), PlanNode::Nothing, term(B), phrase(&[B, NONE])];
+    let alternatives = [term(A), PlanNode::Nothing, term(B)];
     check(&group(&[], &[], &alternatives, &[]), "(a0 b1)~1", "(a0 b1)~1");
+    let alternatives = [term(A), term(NONE), term(B), phrase(&[B, NONE])];
+    check_in_segment(&group(&[], &[], &alternatives, &[]), "(a0 b1)~1", "(a0 b1)~1");
     check(&group(&[term(A)], &[], &[PlanNode::Nothing], &[]), "a0", "a0");
-    check(&group(&[term(A)], &[], &[], &[PlanNode::Nothing, phrase(&[NONE, A])]), "a0", "a0");
+    check(&group(&[term(A)], &[], &[], &[PlanNode::Nothing]), "a0", "a0");
+    check_in_segment(&group(&[term(A)], &[], &[], &[term(NONE), phrase(&[NONE, A])]), "a0", "a0");
     check(&group(&[term(A)], &[], &[], &[PlanNode::Nothing, term(B)]), "(+a0 -b1)", "(#a0 -b1)");
 }
 
@@ -137,6 +164,10 @@ fn a_filter_that_all_documents_pass_is_removed() {
     check(&group(&[term(A)], &[ALL], &[], &[]), "a0", "a0");
     check(&group(&[], &[ALL, term(A), ALL], &[term(B)], &[]), "(#a0 b1)", "a0");
     check(&group(&[], &[ALL, ALL], &[term(B)], &[]), "(#*:*^0 b1)", "*:*^0");
+    check(&group(&[], &[ALL], &[term(A), term(B)], &[]), "(#*:*^0 a0 b1)", "*:*^0");
+    check(&at_least(1, &[], &[ALL], &[term(A), term(B)], &[]), "(a0 b1)~1", "(a0 b1)~1");
+    check_in_segment(&group(&[term(A)], &[term(E)], &[], &[]), "a0", "a0");
+    check_in_segment(&group(&[term(A)], &[], &[], &[term(E)]), "nothing", "nothing");
     // Duplicate filters are removed, also beside an equal required clause.
     check(&group(&[], &[term(A), term(A_AGAIN)], &[term(B)], &[]), "(#a0 b1)", "a0");
     check(&group(&[term(A)], &[term(A_AGAIN), term(B)], &[], &[]), "(+a0 #b1)", "(#a3 #b1)");
@@ -202,19 +233,53 @@ fn clauses_that_score_0_are_filters_or_removed() {
     // Alternatives that are not optional are kept.
     let any = group(&[], &[], &[term(A), term(D_WEIGHT_0)], &[]);
     check(&any, "(a0 (#d5))~1", "(a0 d5)~1");
-    let leaves = leaves();
-    let alone = term(D_WEIGHT_0).simplified(true, &leaves).unscored(&leaves);
-    assert_eq!(show(&alone), "(#d5)");
+    check(&term(D_WEIGHT_0), "(#d5)", "d5");
+}
+
+#[test]
+fn nested_alternatives_are_one_list() {
+    let inner = group(&[], &[], &[term(A), term(B)], &[]);
+    check(&group(&[], &[], &[inner.clone(), term(C)], &[]), "(a0 b1 c2)~1", "(a0 b1 c2)~1");
+    check(&group(&[term(C)], &[], &[inner.clone(), term(E)], &[]), "(+c2 a0 b1 e6)", "c2");
+    let plan = at_least(2, &[], &[], &[inner, term(C), term(E)], &[]);
+    check(&plan, "((a0 b1)~1 c2 e6)~2", "((a0 b1)~1 c2 e6)~2");
+}
+
+#[test]
+fn equal_clauses_are_one_with_the_sum_of_their_weights() {
+    check(&group(&[], &[], &[term(A), term(A_AGAIN)], &[]), "a0^9", "a0");
+    check(&group(&[term(A), term(B), term(A_AGAIN)], &[], &[], &[]), "(+a0^9 +b1)", "(#a0 #b1)");
+    let inner = group(&[], &[], &[term(A), term(B)], &[]);
+    check(&group(&[], &[], &[inner, term(A_AGAIN)], &[]), "(a0^9 b1)~1", "(a0 b1)~1");
+    check(
+        &group(&[], &[], &[phrase(&[A, B]), phrase(&[A, B]), term(C)], &[]),
+        "(\"a0 b1\"^10 c2)~1",
+        "(\"a0 b1\" c2)~1",
+    );
+    check(
+        &group(&[PlanNode::All { weight: 1.0 }, PlanNode::All { weight: 2.0 }], &[], &[], &[]),
+        "*:*^3",
+        "*:*^1",
+    );
+    // Each counts by itself.
+    let plan = at_least(2, &[], &[], &[term(A), term(A_AGAIN), term(B)], &[]);
+    check(&plan, "(a0 a3 b1)~2", "(a0 a3 b1)~2");
+    check(&at_least(2, &[], &[], &[term(A), term(A_AGAIN)], &[]), "a0^9", "a0");
+    // Sums of rounded scores would differ between segments.
+    let plan = group(&[group(&[], &[], &[term(A), term(NONE)], &[]), term(A_AGAIN)], &[], &[], &[]);
+    check_in_segment(&plan, "(+a0 +a3)", "(#a0 #a3)");
+    // Many clauses, and terms with the same name in phrases.
+    let many: Vec<PlanNode> = (0..7).flat_map(|_| [term(A), phrase(&[A, B])]).collect();
+    check(&group(&[], &[], &many, &[]), "(a0^14 \"a0 b1\"^35)~1", "(a0 \"a0 b1\")~1");
 }
 
 /// The score of a document, if it matches.
 fn score(node: &PlanNode, document: u8) -> Option<u32> {
     let holds = |leaf: usize| TERMS[leaf].2 >> document & 1 == 1;
     match node {
-        PlanNode::Term(leaf) => holds(*leaf).then_some(TERMS[*leaf].1 as u32),
-        PlanNode::Phrase { leaves, .. } => {
-            let weights = leaves.iter().map(|(_, leaf)| TERMS[*leaf].1 as u32);
-            leaves.iter().all(|(_, leaf)| holds(*leaf)).then(|| weights.sum())
+        PlanNode::Term { leaf, weight } => holds(*leaf).then_some(*weight as u32),
+        PlanNode::Phrase { leaves, weight, .. } => {
+            leaves.iter().all(|(_, leaf)| holds(*leaf)).then_some(*weight as u32)
         }
         PlanNode::Prefix { weight, .. } => (document % 3 == 1).then_some(*weight as u32),
         PlanNode::All { weight } => Some(*weight as u32),
@@ -241,7 +306,7 @@ fn is_simple(node: &PlanNode, is_root: bool) -> bool {
         PlanNode::Group(group) => {
             let free = group.must.is_empty() && group.filter.is_empty();
             let minimum = if free { 1..group.should.len().max(2) } else { 0..group.should.len().max(1) };
-            minimum.contains(&group.minimum) && group.nodes().all(|node| is_simple(node, false))
+            minimum.contains(&group.minimum) && group.all().all(|node| is_simple(node, false))
         }
         PlanNode::Nothing => is_root,
         _ => true,
@@ -256,17 +321,17 @@ impl std::fmt::Debug for PlanNode {
 
 fn plans() -> impl Strategy<Value = PlanNode> {
     let leaf = prop_oneof![
-        8 => (0..TERMS.len()).prop_map(PlanNode::Term),
+        8 => (0..TERMS.len()).prop_map(term),
         2 => prop::collection::vec(0..TERMS.len(), 2..4).prop_map(|terms| phrase(&terms)),
         1 => (0u32..2).prop_map(|weight| PlanNode::All { weight: f64::from(17 * weight) }),
-        1 => (0u32..2).prop_map(|weight| PlanNode::Prefix { field: 0, prefix: "x".into(), whole_clusters: false, weight: f64::from(19 * weight), terms: 1 }),
+        1 => (0u32..2).prop_map(|weight| prefix(f64::from(19 * weight))),
         1 => Just(PlanNode::Nothing),
     ];
     leaf.prop_recursive(3, 40, 4, |inner| {
         let some = |most: usize| prop::collection::vec(inner.clone(), 0..=most);
         let clauses = (some(2), some(2), some(4), some(2), 0usize..5);
         clauses.prop_map(|(must, filter, should, must_not, minimum)| {
-            PlanNode::Group(Box::new(PlanGroup { must, filter, should, must_not, minimum }))
+            PlanNode::Group(Box::new(Clauses { must, filter, should, must_not, minimum }))
         })
     })
 }
@@ -275,22 +340,24 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn simplified_plans_match_and_score_the_same(plan in plans()) {
+    fn rewritten_plans_match_and_score_the_same(plan in plans()) {
+        let ranked = rewritten(&plan, true);
+        let counted = rewritten(&plan, false);
         let leaves = leaves();
-        let ranked = plan.clone().simplified(true, &leaves).unscored(&leaves);
-        let counted = plan.clone().simplified(false, &leaves);
-        prop_assert!(is_simple(&ranked, true), "{} becomes {}", show(&plan), show(&ranked));
-        prop_assert!(is_simple(&counted, true), "{} becomes {}", show(&plan), show(&counted));
+        let in_segment = |plan: &PlanNode, scored| Rewrite::of_segment(&leaves, 0, 8, scored).root(plan.clone());
+        let again = [in_segment(&ranked, true), in_segment(&counted, false)];
+        for rewritten in [&ranked, &counted, &again[0], &again[1]] {
+            prop_assert!(is_simple(rewritten, true), "{} becomes {}", show(&plan), show(rewritten));
+        }
         for document in 0..8 {
             let expected = score(&plan, document);
-            prop_assert_eq!(score(&ranked, document), expected, "{} becomes {}", show(&plan), show(&ranked));
-            prop_assert_eq!(
-                score(&counted, document).is_some(),
-                expected.is_some(),
-                "{} becomes {}",
-                show(&plan),
-                show(&counted)
-            );
+            for rewritten in [&ranked, &again[0]] {
+                prop_assert_eq!(score(rewritten, document), expected, "{} becomes {}", show(&plan), show(rewritten));
+            }
+            for rewritten in [&counted, &again[1]] {
+                let matches = score(rewritten, document).is_some();
+                prop_assert_eq!(matches, expected.is_some(), "{} becomes {}", show(&plan), show(rewritten));
+            }
         }
     }
 }

@@ -1,0 +1,85 @@
+//! What an evaluation does with the matches that it finds.
+
+use crate::limits::BLOCK;
+use crate::rank::TopK;
+
+/// Receives the matches of an evaluation.
+///
+/// Matches arrive in blocks of ascending documents, each exactly once; a query that is evaluated again starts
+/// over with an empty collector. A collector by a sort key, of facets or of a set of matches takes every
+/// match: it implements `offer_all`, has no threshold, and lets any score enter. Only a collector by score
+/// lets strategies prune: through `threshold` and `may_enter`, by which they skip, `adopt_threshold`, which
+/// shares the threshold of other threads, and `set_initial_threshold`.
+pub enum Collector<'s> {
+    /// Keeps the best documents by score.
+    Best(&'s mut TopK),
+    /// Takes no hits: matches are only counted.
+    Count,
+}
+
+impl<'s> Collector<'s> {
+    /// For `k` hits, which `top` collects.
+    pub fn of(k: usize, top: &'s mut TopK) -> Collector<'s> {
+        if k == 0 { Collector::Count } else { Collector::Best(top) }
+    }
+
+    /// Whether hits are requested.
+    #[inline]
+    pub(super) fn ranks(&self) -> bool {
+        matches!(self, Collector::Best(_))
+    }
+
+    /// Number of hits.
+    pub(super) fn k(&self) -> usize {
+        match self {
+            Collector::Best(top) => top.k(),
+            Collector::Count => 0,
+        }
+    }
+
+    /// The smallest score that may enter; 0 while every score may.
+    #[inline]
+    pub(super) fn threshold(&self) -> u32 {
+        match self {
+            Collector::Best(top) => top.threshold(),
+            Collector::Count => 0,
+        }
+    }
+
+    /// Whether a document that is at least `document` and scores at most `score` can be a hit.
+    #[inline]
+    pub(super) fn may_enter(&self, score: u32, document: u32) -> bool {
+        match self {
+            Collector::Best(top) => top.may_enter(score, document),
+            Collector::Count => false,
+        }
+    }
+
+    /// Offers documents in increasing order, numbered from `base` on, and raises the threshold.
+    #[inline]
+    pub(super) fn offer_all(&mut self, base: u32, documents: &[u32], scores: &[u32]) {
+        if let Collector::Best(top) = self
+            && !documents.is_empty()
+        {
+            for (documents, scores) in documents.chunks(BLOCK).zip(scores.chunks(BLOCK)) {
+                top.offer_all(base, documents, scores);
+            }
+            top.raise_threshold();
+        }
+    }
+
+    /// Raises the threshold to that of other evaluations of the query.
+    #[inline]
+    pub(super) fn adopt_threshold(&mut self) {
+        if let Collector::Best(top) = self {
+            top.adopt_threshold();
+        }
+    }
+
+    /// Sets a threshold that at least `k` documents are known to reach.
+    pub(super) fn set_initial_threshold(&mut self, score: u32) {
+        if let Collector::Best(top) = self {
+            top.set_initial_threshold(score);
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Thresholds that are known before a posting is scored: each block, and so each superblock, contains a
+//! document that reaches its max score.
+
+use super::bounds::ShareBounds;
+use super::scratch::Scratch;
+use super::search::Search;
+use super::strategy::sufficient_clauses;
+use super::term::{OpenTerm, Term};
+use super::tuning::{FIRST_SCORED_MAX, FIRST_SCORED_RATIO, INITIAL_THRESHOLD_HITS};
+use crate::bytes::View;
+use crate::error::{Error, Result};
+use crate::limits::{BLOCK, SUPERBLOCK};
+use crate::query::Lists;
+use crate::query::QueryPlan;
+use crate::query::plan_node::{Leaf, PlanNode};
+use crate::schema::NormKind;
+use crate::segment::read::{BlockList, FILES, RecordPart, Segment, SkipRecord};
+use crate::transform::impact;
+use std::sync::Arc;
+
+/// Lower bound of the `k`-th best score over all segments, from block max scores alone: each block contains
+/// a document that reaches its max score. Only for queries that match every document of some scored term; 0
+/// for other queries, and if skip data is not resident.
+pub fn initial_threshold(plan: &QueryPlan, lists: Lists<'_>, k: usize, scratch: &mut Scratch) -> Result<u32> {
+    let leaves = sufficient_clauses(plan).iter().filter_map(|node| match node {
+        PlanNode::Term { leaf, .. } => Some(&plan.leaves[*leaf]),
+        _ => None,
+    });
+    let threshold = leaves.clone().try_fold(0, |threshold, leaf| {
+        Ok::<u32, Error>(threshold_of_term(leaf, lists.segments, k)?.max(threshold))
+    })?;
+    let postings =
+        |leaf: &&Leaf| leaf.infos.iter().flatten().map(|info| u64::from(info.documents)).sum::<u64>();
+    let all: u64 = plan.leaves.iter().map(|leaf| postings(&leaf)).sum();
+    let rarest = leaves.filter(|leaf| postings(leaf) >= k as u64).min_by_key(postings);
+    match rarest {
+        Some(leaf)
+            if k > 0 && postings(&leaf) <= FIRST_SCORED_MAX && postings(&leaf) * FIRST_SCORED_RATIO < all =>
+        {
+            Ok(threshold_by_scores(leaf, lists, k, scratch)?.max(threshold))
+        }
+        _ => Ok(threshold),
+    }
+}
+
+/// The `k`-th best score of a term, by scoring all its postings.
+fn threshold_by_scores(leaf: &Leaf, lists: Lists<'_>, k: usize, scratch: &mut Scratch) -> Result<u32> {
+    let mut batch = scratch.batch();
+    for (info, segment) in leaf.infos.iter().zip(lists.segments) {
+        let Some(info) = info else { continue };
+        let list = OpenTerm {
+            field: segment.field(leaf.field),
+            leaf: leaf.number,
+            info,
+            scorer: &leaf.scorer,
+            bounds: leaf.share_bounds(segment),
+            part: RecordPart::WithoutImpacts,
+        };
+        let mut term = Term::open(list, lists.source, scratch)?;
+        term.prefetch((0, u32::MAX), true)?;
+        for block in 0..term.blocks.len() {
+            let (documents, scores) = term.read(block)?;
+            batch.push_all(documents, scores);
+        }
+        term.close(scratch);
+    }
+    let threshold = if batch.len() < k { 0 } else { nth(&mut batch.scores, k) };
+    scratch.give_batch(batch);
+    Ok(threshold)
+}
+
+fn threshold_of_term(leaf: &Leaf, segments: &[Arc<Segment>], k: usize) -> Result<u32> {
+    let postings: usize = leaf.infos.iter().flatten().map(|info| info.documents as usize).sum();
+    if k == 0 || k > INITIAL_THRESHOLD_HITS || postings / BLOCK < k {
+        return Ok(0);
+    }
+    // Within the memory reserved for windows, none of which is in use yet.
+    let mut scores = Vec::with_capacity(2 * k + SUPERBLOCK);
+    let mut threshold = 0;
+    for (info, segment) in leaf.infos.iter().zip(segments) {
+        let field = segment.field(leaf.field);
+        let bounds = leaf.share_bounds(segment);
+        let is_tight = |bounds: &ShareBounds| bounds.is_tight && field.field().norms == NormKind::Byte;
+        if field.skips().resident().is_none() || !bounds.as_ref().is_none_or(is_tight) {
+            return Ok(0);
+        }
+        let Some(info) = info.as_ref().filter(|info| info.blocks.is_some()) else { continue };
+        let SkipRecord::Blocks(list) = field.record(info, &FILES, RecordPart::WithoutImpacts)? else {
+            continue;
+        };
+        let of_superblock = |superblock| {
+            let units = list.superblock_max_share(superblock);
+            reached(leaf, &bounds, units, || list.superblock_impacts(superblock))
+        };
+        let of_block = |block, units| reached(leaf, &bounds, units, || list.encoded_impacts(block));
+        threshold = add_blocks(&list, k, threshold, &mut scores, of_superblock, of_block)?;
+    }
+    Ok(if scores.len() < k { 0 } else { nth(&mut scores, k) })
+}
+
+/// Lower bound of the highest score in a block or superblock with these stored units and impacts.
+#[inline]
+fn reached<'a>(
+    leaf: &Leaf,
+    bounds: &Option<ShareBounds>,
+    units: u16,
+    impacts: impl FnOnce() -> Result<View<'a>>,
+) -> Result<u32> {
+    let share = match bounds {
+        Some(bounds) => bounds.guaranteed_share(units),
+        // One of its postings has the largest frequency of the impacts.
+        None => (impact::max_frequency(impacts()?)? as f32).min(leaf.scorer.share_max()),
+    };
+    Ok(leaf.scorer.min_score(share))
+}
+
+/// Raises the threshold of a query of one term, whose skip data was not resident, to a score that `k`
+/// documents reach: each block of its list, and so each superblock, contains one that reaches its max score.
+pub(super) fn raise_threshold(term: &Term<'_>, search: &mut Search<'_>) -> Result<()> {
+    let Some(list) = term.blocks.skips() else { return Ok(()) };
+    let (k, scores) = (search.collector.k(), &mut search.scratch.bounds);
+    let mut threshold = search.collector.threshold();
+    scores.clear();
+    if list.has_unread_entries() {
+        scores.reserve_exact(list.superblocks());
+        let shares = (0..list.superblocks()).map(|superblock| list.superblock_max_share(superblock));
+        scores.extend(shares.map(|share| term.reached(share)));
+    } else if k <= INITIAL_THRESHOLD_HITS {
+        let of_superblock = |superblock| Ok(term.reached(list.superblock_max_share(superblock)));
+        let of_block = |_, share| Ok(term.reached(share));
+        threshold = add_blocks(list, k, threshold, scores, of_superblock, of_block)?;
+    }
+    if k > 0 && k <= scores.len() {
+        threshold = nth(scores, k).max(threshold);
+    }
+    if threshold > search.collector.threshold() {
+        search.collector.set_initial_threshold(threshold);
+    }
+    Ok(())
+}
+
+/// Adds to `scores` what the best documents of blocks reach at least, given their superblocks, or their
+/// numbers and max shares, if it exceeds the threshold. Of these scores the `k` highest and at most as many
+/// others are kept. Returns the threshold: the `k`-th highest score that was found.
+fn add_blocks(
+    list: &BlockList<'_>,
+    k: usize,
+    mut threshold: u32,
+    scores: &mut Vec<u32>,
+    of_superblock: impl Fn(usize) -> Result<u32>,
+    of_block: impl Fn(usize, u16) -> Result<u32>,
+) -> Result<u32> {
+    for superblock in 0..list.superblocks() {
+        if of_superblock(superblock)? <= threshold {
+            continue;
+        }
+        for (block, share) in list.block_max_shares(superblock) {
+            let score = of_block(block, share)?;
+            if score > threshold {
+                scores.push(score);
+            }
+        }
+        if k > 0 && scores.len() >= 2 * k {
+            threshold = nth(scores, k);
+            scores.truncate(k);
+        }
+    }
+    Ok(threshold)
+}
+
+/// The `n`-th largest score. Reorders `scores`: the first `n` are the largest.
+pub(super) fn nth(scores: &mut [u32], n: usize) -> u32 {
+    *scores.select_nth_unstable_by(n - 1, |a, b| b.cmp(a)).1
+}

@@ -1,0 +1,57 @@
+//! A plan in one segment, before a list is opened: the clauses that are left there, and their costs.
+
+use crate::query::QueryPlan;
+use crate::query::plan_node::PlanNode;
+use crate::query::{Clauses, Rewrite};
+use crate::segment::read::{Segment, TermInfo};
+
+/// A plan and one of its segments.
+#[derive(Clone, Copy)]
+pub struct SegmentView<'a> {
+    /// The plan.
+    pub plan: &'a QueryPlan,
+    /// Number of the segment in the commit.
+    pub number: usize,
+    /// The segment.
+    pub segment: &'a Segment,
+}
+
+impl<'a> SegmentView<'a> {
+    /// Dictionary entry of a term of the plan, if the segment contains it.
+    pub(super) fn info(self, leaf: usize) -> Option<&'a TermInfo> {
+        self.plan.leaves[leaf].infos[self.number].as_ref()
+    }
+
+    /// The clauses of a root in this segment, the required ones cheapest first; `None` if no document
+    /// matches. A term or phrase is a required clause, a set of documents an alternative.
+    pub(super) fn clauses(self, root: &PlanNode, scored: bool) -> Option<Clauses<PlanNode>> {
+        let (leaves, documents) = (&self.plan.leaves, self.segment.documents());
+        let rewrite = Rewrite::of_segment(leaves, self.number, documents, scored);
+        let mut clauses = match rewrite.root(root.clone()) {
+            PlanNode::Nothing => return None,
+            PlanNode::Group(group) => *group,
+            set @ (PlanNode::Prefix { .. } | PlanNode::All { .. }) => Clauses::any(vec![set]),
+            list => Clauses { must: vec![list], ..Clauses::default() },
+        };
+        clauses.must.sort_by_key(|node| self.cost(node));
+        clauses.filter.sort_by_key(|node| self.cost(node));
+        Some(clauses)
+    }
+
+    /// Approximate upper bound of the number of matches.
+    pub(super) fn cost(self, node: &PlanNode) -> u64 {
+        let documents = |leaf: usize| self.info(leaf).map_or(0, |info| u64::from(info.documents));
+        match node {
+            PlanNode::Term { leaf, .. } => documents(*leaf),
+            PlanNode::Phrase { leaves, .. } => {
+                leaves.iter().map(|(_, leaf)| documents(*leaf)).min().unwrap_or(0)
+            }
+            PlanNode::Prefix { prefix, .. } => {
+                prefix.postings[self.number].min(u64::from(self.segment.documents()))
+            }
+            PlanNode::All { .. } => u64::from(self.segment.documents()),
+            PlanNode::Group(group) => group.cost(|node| self.cost(node)),
+            PlanNode::Nothing => 0,
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! The clauses of a boolean group, of a plan or of its evaluation in a segment.
+
+/// Documents that match all of `must` and `filter`, `minimum` of `should`, and none of `must_not`.
+#[derive(Clone, Debug)]
+pub struct Clauses<N> {
+    /// Required clauses.
+    pub(crate) must: Vec<N>,
+    /// Required clauses that add nothing to the score.
+    pub(crate) filter: Vec<N>,
+    /// Alternatives, or optional clauses.
+    pub(crate) should: Vec<N>,
+    /// Exclusions.
+    pub(crate) must_not: Vec<N>,
+    /// Number of `should` clauses that must match. After a rewrite it is 0 only if there are required
+    /// clauses.
+    pub(crate) minimum: usize,
+}
+
+impl<N> Default for Clauses<N> {
+    fn default() -> Clauses<N> {
+        let [must, filter, should, must_not] = [(); 4].map(|()| Vec::new());
+        Clauses { must, filter, should, must_not, minimum: 0 }
+    }
+}
+
+impl<N> Clauses<N> {
+    /// Alternatives of which one must match.
+    pub(crate) fn any(should: Vec<N>) -> Clauses<N> {
+        Clauses { should, minimum: 1, ..Clauses::default() }
+    }
+
+    /// All clauses: required, filters, alternatives, exclusions.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &N> {
+        self.must.iter().chain(&self.filter).chain(&self.should).chain(&self.must_not)
+    }
+
+    /// As [`Clauses::all`].
+    pub(crate) fn all_mut(&mut self) -> impl Iterator<Item = &mut N> {
+        self.must.iter_mut().chain(&mut self.filter).chain(&mut self.should).chain(&mut self.must_not)
+    }
+
+    /// Whether a clause is required, be it a filter.
+    pub(crate) fn requires(&self) -> bool {
+        !(self.must.is_empty() && self.filter.is_empty())
+    }
+
+    /// Whether the matches are those of any alternative.
+    pub(crate) fn are_alternatives(&self) -> bool {
+        self.minimum == 1 && !self.requires() && self.must_not.is_empty()
+    }
+
+    /// Approximate upper bound of the number of matches, given that of each clause.
+    pub(crate) fn cost(&self, of: impl Fn(&N) -> u64) -> u64 {
+        let required = self.must.iter().chain(&self.filter).map(&of).min();
+        required.unwrap_or_else(|| self.should.iter().map(&of).sum())
+    }
+}

@@ -1,0 +1,95 @@
+//! The nodes of a plan, and the terms that they refer to.
+
+use super::clauses::Clauses;
+use crate::rank::TermScorer;
+use crate::segment::read::TermInfo;
+use std::sync::Arc;
+
+/// A node of a plan. Terms are indexes into the leaves of the plan; weights are unscaled.
+#[derive(Clone)]
+pub enum PlanNode {
+    Term {
+        leaf: usize,
+        weight: f64,
+    },
+    Phrase {
+        field: usize,
+        /// Terms, with their distances from the first in positions.
+        leaves: Arc<[(u32, usize)]>,
+        /// Index of its scorer in the plan.
+        phrase: usize,
+        /// Total number of positions by which the terms may be displaced.
+        slop: u32,
+        weight: f64,
+    },
+    Prefix {
+        prefix: Arc<PrefixClause>,
+        /// Score of each match.
+        weight: f64,
+    },
+    All {
+        /// Score of each match.
+        weight: f64,
+    },
+    Group(Box<Clauses<PlanNode>>),
+    Nothing,
+}
+
+/// The terms with a prefix.
+pub struct PrefixClause {
+    pub(crate) field: usize,
+    pub(crate) text: String,
+    /// Whether a grapheme cluster of its terms ends behind the prefix.
+    pub(crate) whole_clusters: bool,
+    /// Number of terms with this prefix.
+    pub(crate) terms: usize,
+    /// Sum of their document frequencies in each segment.
+    pub(crate) postings: Vec<u64>,
+}
+
+/// A term with its dictionary entry in each segment.
+pub struct Leaf {
+    /// Its index in the leaves of the plan.
+    pub(crate) number: usize,
+    pub(crate) field: usize,
+    pub(crate) term: String,
+    pub(crate) infos: Vec<Option<TermInfo>>,
+    pub(crate) scorer: TermScorer,
+    /// Unscaled weight. With BM25 it is the inverse document frequency, times `k1 + 1`, times the boost, an
+    /// upper bound of the scores; with an inner product it is the boost. Of equal clauses it is the sum.
+    pub(crate) weight: f64,
+    /// Whether its postings add to scores.
+    pub(crate) is_scored: bool,
+}
+
+impl PlanNode {
+    /// Weight of a leaf.
+    pub(super) fn weight(&self) -> f64 {
+        match self {
+            PlanNode::Term { weight, .. }
+            | PlanNode::Phrase { weight, .. }
+            | PlanNode::Prefix { weight, .. }
+            | PlanNode::All { weight } => *weight,
+            PlanNode::Group(_) | PlanNode::Nothing => 0.0,
+        }
+    }
+
+    /// Adds to the weight of a leaf.
+    pub(super) fn add_weight(&mut self, added: f64) {
+        match self {
+            PlanNode::Term { weight, .. }
+            | PlanNode::Phrase { weight, .. }
+            | PlanNode::Prefix { weight, .. }
+            | PlanNode::All { weight } => *weight += added,
+            PlanNode::Group(_) | PlanNode::Nothing => {}
+        }
+    }
+
+    /// Whether every match scores 0.
+    pub(super) fn scores_nothing(&self) -> bool {
+        match self {
+            PlanNode::Group(group) => group.must.iter().chain(&group.should).all(PlanNode::scores_nothing),
+            leaf => leaf.weight() == 0.0,
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! Rewrites a plan into the simplest one that matches the same documents with the same scores.
+//!
+//! | plan | rewritten to |
+//! |---|---|
+//! | a required clause that cannot match | nothing |
+//! | an alternative or exclusion that cannot match | removed |
+//! | an exclusion that all documents match | nothing |
+//! | fewer alternatives than must match | nothing |
+//! | as many alternatives as must match | required clauses |
+//! | only exclusions | all documents, with these exclusions |
+//! | nested required clauses | one list |
+//! | nested alternatives, of which one must match or none | one list |
+//! | an exclusion of alternatives | one list of exclusions |
+//! | equal clauses | one clause with the sum of their weights |
+//! | a filter that is also required, or that all documents pass | removed, unless nothing else is required |
+//! | clauses that score 0 | filters; optional ones are removed |
+//! | a group of one clause | the clause |
+//!
+//! Without scoring, required clauses become filters and optional clauses are removed.
+//!
+//! A query is rewritten by its document frequencies in the whole collection, so that scores do not depend on
+//! the division into segments. In each segment the result is rewritten again by what the segment contains:
+//! then no weights are added up, because sums of rounded scores would differ.
+
+use super::clauses::Clauses;
+use super::plan_node::{Leaf, PlanNode};
+use std::collections::HashMap;
+use std::mem::replace;
+
+/// Up to this number, clauses are compared pairwise rather than through a hash table.
+const PAIRWISE_CLAUSES_MAX: usize = 12;
+
+/// A segment, by its number in the commit.
+#[derive(Clone, Copy)]
+struct SegmentFacts {
+    number: usize,
+    documents: u32,
+}
+
+/// What a rewrite knows: the terms of a plan, and the segment for which it is rewritten, if any.
+#[derive(Clone, Copy)]
+pub(crate) struct Rewrite<'a> {
+    leaves: &'a [Leaf],
+    segment: Option<SegmentFacts>,
+    scored: bool,
+}
+
+/// Key under which clauses are equal: everything except the weight.
+#[derive(PartialEq, Eq, Hash)]
+enum ClauseKey<'a> {
+    Term(usize, &'a str),
+    Phrase(usize, u32, Vec<(u32, &'a str)>),
+    Prefix(usize, &'a str, bool),
+    All,
+}
+
+impl<'a> Rewrite<'a> {
+    /// For the whole collection; `scored` if hits are requested.
+    pub(super) fn of_collection(leaves: &'a [Leaf], scored: bool) -> Rewrite<'a> {
+        Rewrite { leaves, segment: None, scored }
+    }
+
+    /// For the segment with this number and number of documents.
+    pub(crate) fn of_segment(leaves: &'a [Leaf], number: usize, documents: u32, scored: bool) -> Rewrite<'a> {
+        Rewrite { leaves, segment: Some(SegmentFacts { number, documents }), scored }
+    }
+
+    /// Rewrites the root of a plan.
+    pub(crate) fn root(self, root: PlanNode) -> PlanNode {
+        if self.segment.is_some() && self.keeps(&root) {
+            return root;
+        }
+        let root = self.node(root);
+        if self.scored { filter_if_unscored(root) } else { root }
+    }
+
+    /// Whether all clauses can match, and no filter or exclusion matches all documents.
+    fn keeps(self, node: &PlanNode) -> bool {
+        let PlanNode::Group(group) = node else { return self.can_match(node) };
+        let mut selective = group.filter.iter().chain(&group.must_not);
+        group.all().all(|node| self.keeps(node)) && !selective.any(|node| self.matches_all(node))
+    }
+
+    fn can_match(self, node: &PlanNode) -> bool {
+        let Some(SegmentFacts { number, .. }) = self.segment else {
+            return !matches!(node, PlanNode::Nothing);
+        };
+        let has = |leaf: &usize| self.leaves[*leaf].infos[number].is_some();
+        match node {
+            PlanNode::Term { leaf, .. } => has(leaf),
+            PlanNode::Phrase { leaves, .. } => leaves.iter().all(|(_, leaf)| has(leaf)),
+            PlanNode::Prefix { prefix, .. } => prefix.postings[number] > 0,
+            PlanNode::All { .. } | PlanNode::Group(_) => true,
+            PlanNode::Nothing => false,
+        }
+    }
+
+    fn matches_all(self, node: &PlanNode) -> bool {
+        match (node, self.segment) {
+            (PlanNode::All { .. }, _) => true,
+            (PlanNode::Term { leaf, .. }, Some(SegmentFacts { number, documents })) => {
+                self.leaves[*leaf].infos[number].as_ref().is_some_and(|info| info.documents == documents)
+            }
+            _ => false,
+        }
+    }
+
+    fn node(self, node: PlanNode) -> PlanNode {
+        match node {
+            PlanNode::Group(group) => self.group(*group),
+            leaf if self.can_match(&leaf) => leaf,
+            _ => PlanNode::Nothing,
+        }
+    }
+
+    fn group(self, mut group: Clauses<PlanNode>) -> PlanNode {
+        if !group.requires() && group.should.is_empty() {
+            group.filter.push(PlanNode::All { weight: 0.0 });
+        }
+        let unscored = Rewrite { scored: false, ..self };
+        self.all(&mut group.must);
+        unscored.all(&mut group.filter);
+        self.all(&mut group.should);
+        unscored.all(&mut group.must_not);
+        group.should.retain(|node| !is_nothing(node));
+        group.must_not.retain(|node| !is_nothing(node));
+        if !group.requires() {
+            group.minimum = group.minimum.max(1);
+        }
+        if group.must.iter().chain(&group.filter).any(is_nothing) || group.minimum > group.should.len() {
+            return PlanNode::Nothing;
+        }
+        group.require_all();
+        group.inline();
+        if group.must_not.iter().any(|node| self.matches_all(node)) {
+            return PlanNode::Nothing;
+        }
+        self.merge_alternatives(&mut group);
+        self.merge_required(&mut group);
+        self.collapse(group)
+    }
+
+    fn all(self, nodes: &mut [PlanNode]) {
+        for node in nodes {
+            *node = self.node(replace(node, PlanNode::Nothing));
+        }
+    }
+
+    /// Merges equal alternatives, and removes optional clauses that score 0. If each of several must match,
+    /// equal ones count by themselves.
+    fn merge_alternatives(self, group: &mut Clauses<PlanNode>) {
+        if group.minimum == 0 {
+            group.should.retain(|node| self.scored && !node.scores_nothing());
+        }
+        if group.minimum <= 1 {
+            self.merge_equal(&[], &mut group.should);
+            group.require_all();
+        }
+        if self.scored {
+            for node in &mut group.should {
+                *node = filter_if_unscored(replace(node, PlanNode::Nothing));
+            }
+        }
+    }
+
+    /// Turns required clauses that score 0 into filters, merges equal clauses, and removes filters that all
+    /// documents pass.
+    fn merge_required(self, group: &mut Clauses<PlanNode>) {
+        group.filter.extend(group.must.extract_if(.., |node| !self.scored || node.scores_nothing()));
+        self.merge_equal(&[], &mut group.must);
+        let unscored = Rewrite { scored: false, ..self };
+        unscored.merge_equal(&group.must, &mut group.filter);
+        let selects = |node: &PlanNode| !self.matches_all(node);
+        if !group.must.is_empty() || group.minimum > 0 || group.filter.iter().any(selects) {
+            group.filter.retain(selects);
+        } else {
+            group.filter.truncate(1);
+        }
+    }
+
+    /// Removes each clause that is equal to one of `others`, or to an earlier one, to which its weight is
+    /// added. In a segment all are kept.
+    fn merge_equal(self, others: &[PlanNode], clauses: &mut Vec<PlanNode>) {
+        if self.segment.is_some() {
+            return;
+        }
+        let Some(firsts) = self.first_equal(others, clauses) else { return };
+        let before = others.len();
+        for (at, first) in firsts.iter().enumerate().skip(before) {
+            if self.scored && (before..at).contains(first) {
+                let added = clauses[at - before].weight();
+                clauses[first - before].add_weight(added);
+            }
+        }
+        let mut at = before;
+        clauses.retain(|_| {
+            at += 1;
+            firsts[at - 1] == at - 1
+        });
+    }
+
+    /// For each of `others` and then of `clauses`, the position of the first equal one; `None` if none of
+    /// `clauses` has one before it.
+    fn first_equal(self, others: &[PlanNode], clauses: &[PlanNode]) -> Option<Vec<usize>> {
+        let all: Vec<&PlanNode> = others.iter().chain(clauses).collect();
+        let is_first = |at: usize| {
+            let key = self.key(all[at]);
+            key.is_none() || all[..at].iter().all(|other| self.key(other) != key)
+        };
+        if all.len() <= PAIRWISE_CLAUSES_MAX && (others.len()..all.len()).all(is_first) {
+            return None;
+        }
+        let mut positions = HashMap::new();
+        let first = |(at, node)| self.key(node).map_or(at, |key| *positions.entry(key).or_insert(at));
+        Some(all.into_iter().enumerate().map(first).collect())
+    }
+
+    fn key<'n>(self, node: &'n PlanNode) -> Option<ClauseKey<'n>>
+    where
+        'a: 'n,
+    {
+        let leaf = |leaf: usize| &self.leaves[leaf];
+        Some(match node {
+            PlanNode::Term { leaf: of, .. } => ClauseKey::Term(leaf(*of).field, &leaf(*of).term),
+            PlanNode::Phrase { field, leaves, slop, .. } => {
+                let terms = leaves.iter().map(|(distance, of)| (*distance, &*leaf(*of).term));
+                ClauseKey::Phrase(*field, *slop, terms.collect())
+            }
+            PlanNode::Prefix { prefix, .. } => {
+                ClauseKey::Prefix(prefix.field, &prefix.text, prefix.whole_clusters)
+            }
+            PlanNode::All { .. } => ClauseKey::All,
+            PlanNode::Group(_) | PlanNode::Nothing => return None,
+        })
+    }
+
+    /// Replaces a group of one clause by the clause. A filter is kept if it is scored: its score does not
+    /// count.
+    fn collapse(self, mut group: Clauses<PlanNode>) -> PlanNode {
+        match (group.must.len(), group.filter.len(), group.should.len(), group.must_not.len()) {
+            (1, 0, 0, 0) => group.must.remove(0),
+            (0, 1, 0, 0) if !self.scored => group.filter.remove(0),
+            _ => PlanNode::Group(Box::new(group)),
+        }
+    }
+}
+
+impl Clauses<PlanNode> {
+    /// Makes alternatives that must all match required clauses.
+    fn require_all(&mut self) {
+        if self.minimum == self.should.len() {
+            self.must.append(&mut self.should);
+            self.minimum = 0;
+        }
+    }
+
+    /// Inlines the clauses of nested groups where that is equivalent.
+    fn inline(&mut self) {
+        if !self.all().any(|node| matches!(node, PlanNode::Group(_))) {
+            return;
+        }
+        for node in std::mem::take(&mut self.must) {
+            match node {
+                PlanNode::Group(inner)
+                    if inner.minimum == 0 && (self.minimum == 0 || inner.should.is_empty()) =>
+                {
+                    self.must.extend(inner.must);
+                    self.filter.extend(inner.filter);
+                    self.should.extend(inner.should);
+                    self.must_not.extend(inner.must_not);
+                }
+                other => self.must.push(other),
+            }
+        }
+        for node in std::mem::take(&mut self.filter) {
+            match node {
+                PlanNode::Group(inner) if inner.minimum == 0 && inner.should.is_empty() => {
+                    self.filter.extend(inner.must);
+                    self.filter.extend(inner.filter);
+                    self.must_not.extend(inner.must_not);
+                }
+                other => self.filter.push(other),
+            }
+        }
+        if self.minimum <= 1 {
+            inline_alternatives(&mut self.should);
+        }
+        inline_alternatives(&mut self.must_not);
+    }
+}
+
+/// Replaces groups of alternatives by these.
+fn inline_alternatives(nodes: &mut Vec<PlanNode>) {
+    for node in std::mem::take(nodes) {
+        match node {
+            PlanNode::Group(inner) if inner.are_alternatives() => nodes.extend(inner.should),
+            other => nodes.push(other),
+        }
+    }
+}
+
+/// Wraps a term or phrase that scores 0 as a filter: as a scored clause it would score at least 1.
+fn filter_if_unscored(node: PlanNode) -> PlanNode {
+    match node {
+        PlanNode::Term { .. } | PlanNode::Phrase { .. } if node.scores_nothing() => {
+            PlanNode::Group(Box::new(Clauses { filter: vec![node], ..Clauses::default() }))
+        }
+        other => other,
+    }
+}
+
+fn is_nothing(node: &PlanNode) -> bool {
+    matches!(node, PlanNode::Nothing)
+}
+
+#[cfg(test)]
+mod tests;
