@@ -1,6 +1,6 @@
 //! Candidates: documents that may be hits, each with an upper bound of its score.
 
-use super::range::within;
+use super::range::{DocRange, within};
 use super::refinement::{Refine, Refinement};
 use std::ops::Range;
 use tierdex_codec::keep_at_least;
@@ -68,8 +68,8 @@ impl CandidateBatch {
         }
     }
 
-    /// Drops the documents outside a range, given by its first and last document.
-    pub(super) fn clip(&mut self, range: (u32, u32)) {
+    /// Drops the documents outside a range.
+    pub(super) fn clip(&mut self, range: DocRange) {
         let kept = within(&self.documents, range);
         self.documents.copy_within(kept.clone(), 0);
         self.scores.copy_within(kept.clone(), 0);

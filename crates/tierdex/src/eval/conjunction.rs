@@ -8,7 +8,7 @@
 
 use super::batch::CandidateBatch;
 use super::node::Node;
-use super::range::{range_from, within};
+use super::range::{DocRange, range_from, within};
 use super::refine::Refiners;
 use super::refinement::{Refine, Refinement};
 use super::search::Search;
@@ -82,7 +82,7 @@ pub(super) fn conjunction<'a>(
 struct LeadBlock {
     block: usize,
     /// Its documents that are searched.
-    range: (u32, u32),
+    range: DocRange,
     is_scored: bool,
     /// Block max score of the lead.
     bound: u32,
@@ -116,7 +116,7 @@ struct ConjunctionRun<'r, 'n, 'a, 'f> {
 
 impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
     /// Upper bound of the scores of the other clauses in a range; `None` if no document matches there.
-    fn others_max(&mut self, range: (u32, u32)) -> Result<Option<u32>> {
+    fn others_max(&mut self, range: DocRange) -> Result<Option<u32>> {
         let mut others_max = 0;
         for other in self.others.iter_mut() {
             match other.node.max_score(range)? {
@@ -143,11 +143,11 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
             if term.blocks.first(block) >= search.end {
                 break;
             }
-            let range = search.clip((term.blocks.first(block), term.blocks.last(block)));
+            let range = search.clip(DocRange::of_block(&term.blocks, block));
             let bound = if is_scored && top { term.block_max(block) } else { 0 };
             let others_max = if top { self.others_max(range)? } else { Some(0) };
             let Some(bound) = others_max.map(|others_max| bound + others_max) else { continue };
-            let may_have_hits = search.may_enter(bound, range.0);
+            let may_have_hits = search.may_enter(bound, range.first);
             if !(may_have_hits || search.count) {
                 continue;
             }
@@ -172,11 +172,11 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
         let prefetches = term.blocks.prefetches();
         let mut prefetched_to = if prefetches { 0 } else { usize::MAX };
         for block in term.blocks.find(0, search.first)..term.blocks.len() {
-            let whole = (term.blocks.first(block), term.blocks.last(block));
-            if whole.0 >= search.end {
+            let whole = DocRange::of_block(&term.blocks, block);
+            if whole.first >= search.end {
                 break;
             }
-            search.checkpoint(whole.0.max(search.first))?;
+            search.checkpoint(whole.first.max(search.first))?;
             let range = search.clip(whole);
 
             // Prefetch the next blocks that may contain hits. Those in between, and those for which the
@@ -221,9 +221,9 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
     }
 
     /// Whether a block was prefetched and may still contain hits, or is counted.
-    fn was_prefetched(&mut self, block: usize, range: (u32, u32), search: &Search<'_>) -> bool {
+    fn was_prefetched(&mut self, block: usize, range: DocRange, search: &Search<'_>) -> bool {
         let prefetched = self.ahead.pop_front_if(|(ahead, _)| *ahead == block);
-        prefetched.is_some_and(|(_, bound)| search.count || search.may_enter(bound, range.0))
+        prefetched.is_some_and(|(_, bound)| search.count || search.may_enter(bound, range.first))
     }
 
     /// The bounds of a block of the lead; `None` if no document matches in its range.
@@ -231,7 +231,7 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
         &mut self,
         term: &Term<'a>,
         block: usize,
-        range: (u32, u32),
+        range: DocRange,
         is_scored: bool,
         search: &Search<'_>,
     ) -> Result<Option<LeadBlock>> {
@@ -239,7 +239,7 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
         let bound = if is_scored && ranks { term.block_max(block) } else { 0 };
         let others_max = if ranks { self.others_max(range)? } else { Some(0) };
         Ok(others_max.map(|others_max| {
-            let may_have_hits = search.may_enter(bound + others_max, range.0);
+            let may_have_hits = search.may_enter(bound + others_max, range.first);
             LeadBlock { block, range, is_scored, bound, others_max, may_have_hits }
         }))
     }
@@ -319,11 +319,11 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
         let mut prefetched_to = if phrase.rarest().blocks.prefetches() { 0 } else { usize::MAX };
         for block in phrase.rarest().blocks.find(0, search.first)..phrase.rarest().blocks.len() {
             let rarest = phrase.rarest();
-            let whole = (rarest.blocks.first(block), rarest.blocks.last(block));
-            if whole.0 >= search.end {
+            let whole = DocRange::of_block(&rarest.blocks, block);
+            if whole.first >= search.end {
                 break;
             }
-            search.checkpoint(whole.0.max(search.first))?;
+            search.checkpoint(whole.first.max(search.first))?;
             if block >= prefetched_to {
                 prefetched_to = block;
                 while prefetched_to < rarest.blocks.len() && rarest.blocks.prefetch(prefetched_to, false)? {
@@ -338,7 +338,7 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
                 Some(_) => 0,
             };
             let Some(others_max) = self.others_max(range)? else { continue };
-            let may_have_hits = search.may_enter(bound + others_max, range.0);
+            let may_have_hits = search.may_enter(bound + others_max, range.first);
             if !may_have_hits && !search.count {
                 phrase.rarest().blocks.mark_pruned(block);
                 continue;
@@ -369,7 +369,7 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
             let bound = node.max_score(range)?.map(|bound| if is_scored { bound } else { 0 });
             let others_max = self.others_max(range)?;
             if let (Some(bound), Some(others_max)) = (bound, others_max) {
-                let may_have_hits = search.may_enter(bound + others_max, range.0);
+                let may_have_hits = search.may_enter(bound + others_max, range.first);
                 if may_have_hits || search.count {
                     window.restart(range);
                     if is_scored && may_have_hits {
@@ -386,7 +386,8 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
                     }
                 }
             }
-            next = if range.1 + 1 < search.end { node.next_lower_bound(range.1 + 1) } else { NO_DOCUMENT };
+            next =
+                if range.last + 1 < search.end { node.next_lower_bound(range.last + 1) } else { NO_DOCUMENT };
         }
         search.scratch.give_window(window);
         search.scratch.give_batch(all);

@@ -24,14 +24,15 @@ pub(super) fn by_bits(clauses: &mut Clauses<Node<'_>>, search: &mut Search<'_>) 
     while next != NO_DOCUMENT && next < search.end {
         search.checkpoint(next)?;
         let range = range_from(next, COUNTED, search.end);
-        if range.0 >= prefetched_to {
+        if range.first >= prefetched_to {
             let prefetch = |range| clauses.prefetch(range, false);
-            prefetched_to = prefetch_ahead(range.0, search.end, prefetch)?.max(range.1);
+            prefetched_to = prefetch_ahead(range.first, search.end, prefetch)?.max(range.last);
         }
         bits.restart(range);
         clauses.mark_alone(&mut bits, &mut other, search.scratch)?;
         count += bits.count();
-        next = if range.1 + 1 < search.end { clauses.next_lower_bound(range.1 + 1) } else { NO_DOCUMENT };
+        next =
+            if range.last + 1 < search.end { clauses.next_lower_bound(range.last + 1) } else { NO_DOCUMENT };
     }
     search.scratch.give_bits(bits);
     search.scratch.give_bits(other);

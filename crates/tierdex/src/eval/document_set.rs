@@ -1,7 +1,7 @@
 //! Sets of documents that are computed before evaluation: all documents of a segment, or those of a prefix.
 
 use super::batch::CandidateBatch;
-use super::range::within;
+use super::range::{DocRange, within};
 use super::refinement::{Refine, Refinement};
 use super::window::{Bits, ScoreWindow};
 use crate::cursor::NO_DOCUMENT;
@@ -105,8 +105,8 @@ impl SetNode {
         self.documents.next(from).unwrap_or(NO_DOCUMENT)
     }
 
-    pub(super) fn max_score(&self, range: (u32, u32)) -> Option<u32> {
-        (self.next_lower_bound(range.0) <= range.1).then_some(self.score)
+    pub(super) fn max_score(&self, range: DocRange) -> Option<u32> {
+        (self.next_lower_bound(range.first) <= range.last).then_some(self.score)
     }
 
     pub(super) fn mark(&self, bits: &mut Bits) {

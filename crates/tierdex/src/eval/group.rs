@@ -2,7 +2,7 @@
 
 use super::batch::CandidateBatch;
 use super::node::Node;
-use super::range::origin;
+use super::range::{DocRange, origin};
 use super::refinement::{Refine, Refinement};
 use super::scratch::Scratch;
 use super::term::Term;
@@ -47,7 +47,7 @@ impl<'a> Clauses<Node<'a>> {
         *next.select_nth_unstable(self.minimum - 1).1
     }
 
-    pub(super) fn max_score(&mut self, range: (u32, u32)) -> Result<Option<u32>> {
+    pub(super) fn max_score(&mut self, range: DocRange) -> Result<Option<u32>> {
         let mut sum = 0;
         for (node, how) in self.required() {
             match node.max_score(range)? {
@@ -74,7 +74,7 @@ impl<'a> Clauses<Node<'a>> {
     }
 
     /// See [`Node::prefetch`].
-    pub(super) fn prefetch(&mut self, range: (u32, u32), scored: bool) -> Result<bool> {
+    pub(super) fn prefetch(&mut self, range: DocRange, scored: bool) -> Result<bool> {
         self.all_mut().try_fold(true, |all, node| Ok(all && node.prefetch(range, scored)?))
     }
 
@@ -125,7 +125,7 @@ impl<'a> Clauses<Node<'a>> {
                 let len = to.bytes().len();
                 let matches = counters.at_least(self.minimum, len);
                 to.restart(range);
-                to.add_bytes(origin(range.0), &matches);
+                to.add_bytes(origin(range.first), &matches);
             }
             if !is_first {
                 mine.intersect(other);

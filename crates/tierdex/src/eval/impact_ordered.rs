@@ -13,7 +13,7 @@
 //! sufficient frequency; only these are looked up in the lists of other clauses.
 
 use super::initial_threshold::{nth, raise_threshold};
-use super::range::within;
+use super::range::{DocRange, within};
 use super::refine::Refiners;
 use super::search::Search;
 use super::term::Term;
@@ -77,7 +77,7 @@ impl ImpactOrderedRun<'_, '_, '_, '_> {
         }
         let superblocks_ordered = search.tuning.superblocks_ordered;
         let keys_max = superblocks_ordered * SUPERBLOCK;
-        let superblocks = self.term.superblocks((search.first, search.end - 1));
+        let superblocks = self.term.superblocks(search.range());
         // Reading a block takes longer than decoding the impacts of many.
         let by_impacts = self.term.has_loose_bounds() && prefetches;
         let mut part = OrderedPart { superblocks: superblocks.clone(), by_impacts };
@@ -128,7 +128,7 @@ impl ImpactOrderedRun<'_, '_, '_, '_> {
     /// prefetch limit of the source is reached.
     fn prefetch(&mut self, block: usize) -> Result<bool> {
         let blocks = &mut self.term.blocks;
-        let range = (blocks.first(block), blocks.last(block));
+        let range = DocRange::of_block(blocks, block);
         Ok(blocks.prefetch(block, true)? && self.refiners.prefetch_candidates(range, true)?)
     }
 
@@ -189,7 +189,7 @@ impl ImpactOrderedRun<'_, '_, '_, '_> {
                 continue;
             }
             search.checkpoint(search.end)?;
-            let range = (self.term.blocks.first(block), self.term.blocks.last(block));
+            let range = DocRange::of_block(&self.term.blocks, block);
             let (mut documents, mut scores) = self.term.read_at_least(block, search.min_score())?;
             if !search.contains(range) {
                 let kept = within(documents, search.clip(range));
@@ -249,7 +249,7 @@ fn blocks_at_least(
     search: &Search<'_>,
     mut body: impl FnMut(u64),
 ) -> Result<()> {
-    let are_all_searched = search.contains((0, search.documents - 1));
+    let are_all_searched = search.contains_all();
     term.each_block_at_least(&part.superblocks, min_score, part.by_impacts, |blocks, block, bound| {
         let is_searched = || blocks.first(block) < search.end && blocks.last(block) >= search.first;
         if are_all_searched || is_searched() {

@@ -2,6 +2,7 @@
 //! document that reaches its max score.
 
 use super::bounds::ShareBounds;
+use super::range::DocRange;
 use super::scratch::Scratch;
 use super::search::Search;
 use super::strategy::sufficient_clauses;
@@ -57,7 +58,7 @@ fn threshold_by_scores(leaf: &Leaf, lists: Lists<'_>, k: usize, scratch: &mut Sc
             part: RecordPart::WithoutImpacts,
         };
         let mut term = Term::open(list, lists.source, scratch)?;
-        term.prefetch((0, u32::MAX), true)?;
+        term.prefetch(DocRange::ALL, true)?;
         for block in 0..term.blocks.len() {
             let (documents, scores) = term.read(block)?;
             batch.push_all(documents, scores);

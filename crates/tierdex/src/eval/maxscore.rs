@@ -12,7 +12,7 @@
 
 use super::batch::CandidateBatch;
 use super::node::Node;
-use super::range::{prefetch_ahead, range_from, within};
+use super::range::{DocRange, prefetch_ahead, range_from, within};
 use super::refine::Refiners;
 use super::refinement::{Refine, Refinement};
 use super::search::Search;
@@ -82,8 +82,8 @@ impl MaxScoreRun<'_, '_, '_> {
     }
 
     /// Evaluates a window, and returns its last document.
-    fn window(&mut self, nodes: &mut [Node<'_>], range: (u32, u32), search: &mut Search<'_>) -> Result<u32> {
-        let last = range.1;
+    fn window(&mut self, nodes: &mut [Node<'_>], range: DocRange, search: &mut Search<'_>) -> Result<u32> {
+        let last = range.last;
         if search.count || search.exhaustive || self.exhaustive > 0 {
             self.exhaustive = self.exhaustive.saturating_sub(1);
             self.sum_all(nodes, range, search)?;
@@ -95,7 +95,7 @@ impl MaxScoreRun<'_, '_, '_> {
             return Ok(last);
         }
         let last = self.essential(nodes, range, others, search)?;
-        if last == range.1 && self.has_many_candidates(nodes, range) {
+        if last == range.last && self.has_many_candidates(nodes, range) {
             self.exhaustive = EXHAUSTIVE_WINDOWS;
             self.sum_all(nodes, range, search)?;
         } else {
@@ -109,7 +109,7 @@ impl MaxScoreRun<'_, '_, '_> {
     fn split(
         &mut self,
         nodes: &mut [Node<'_>],
-        range: (u32, u32),
+        range: DocRange,
         search: &Search<'_>,
     ) -> Result<Option<usize>> {
         self.bounds.clear();
@@ -121,8 +121,8 @@ impl MaxScoreRun<'_, '_, '_> {
         self.order.extend(0..bounds.len());
         self.order.sort_unstable_by_key(|node| bounds[*node]);
         let sum = self.sum_up();
-        if sum == 0 || !search.may_enter(sum, range.0) {
-            nodes.iter_mut().for_each(|node| node.skip_range(range.0, range.1));
+        if sum == 0 || !search.may_enter(sum, range.first) {
+            nodes.iter_mut().for_each(|node| node.skip_range(range));
             return Ok(None);
         }
         let min_score = search.min_score();
@@ -146,7 +146,7 @@ impl MaxScoreRun<'_, '_, '_> {
     fn essential(
         &mut self,
         nodes: &mut [Node<'_>],
-        range: (u32, u32),
+        range: DocRange,
         others: usize,
         search: &mut Search<'_>,
     ) -> Result<u32> {
@@ -154,14 +154,14 @@ impl MaxScoreRun<'_, '_, '_> {
         if let [essential] = self.order[others..]
             && let Node::Term(_) = nodes[essential]
         {
-            let range = (range.0, self.widen(nodes, range, essential, search)?);
+            let range = DocRange { last: self.widen(nodes, range, essential, search)?, ..range };
             let others_max = self.prefix_sums[others];
             let min_score = search.min_score().saturating_sub(others_max);
             self.prefetch(nodes, others, min_score, range, search.end)?;
-            let Node::Term(term) = &mut nodes[essential] else { return Ok(range.1) };
-            term.seek(range.0);
+            let Node::Term(term) = &mut nodes[essential] else { return Ok(range.last) };
+            term.seek(range.first);
             for block in term.block..term.blocks.len() {
-                if term.blocks.first(block) > range.1 {
+                if term.blocks.first(block) > range.last {
                     break;
                 }
                 let (documents, scores) = term.read_at_least(block, min_score)?;
@@ -170,7 +170,7 @@ impl MaxScoreRun<'_, '_, '_> {
             }
             self.batch.raise(others_max);
             self.batch.retain(search.min_score());
-            return Ok(range.1);
+            return Ok(range.last);
         }
         self.prefetch(nodes, others, 0, range, search.end)?;
         self.window.restart(range);
@@ -181,7 +181,7 @@ impl MaxScoreRun<'_, '_, '_> {
         let survivors = self.window.drain_at_least(search.min_score().saturating_sub(others_max));
         self.batch.push_all(survivors.values(), survivors.sums());
         self.batch.raise(others_max);
-        Ok(range.1)
+        Ok(range.last)
     }
 
     /// Prefetches the blocks of the essential clauses, those from position `others` of the order on, from a
@@ -193,10 +193,10 @@ impl MaxScoreRun<'_, '_, '_> {
         nodes: &mut [Node<'_>],
         others: usize,
         min_score: u32,
-        range: (u32, u32),
+        range: DocRange,
         end: u32,
     ) -> Result<()> {
-        if range.0 < self.prefetched_to {
+        if range.first < self.prefetched_to {
             return Ok(());
         }
         let (others, essential) = self.order.split_at(others);
@@ -223,7 +223,7 @@ impl MaxScoreRun<'_, '_, '_> {
         let prefetch_window = |range| -> Result<bool> {
             Ok(prefetch_clauses(range)? && refiners.prefetch_candidates(range, false)?)
         };
-        self.prefetched_to = prefetch_ahead(range.0, end, prefetch_window)?.max(range.1);
+        self.prefetched_to = prefetch_ahead(range.first, end, prefetch_window)?.max(range.last);
         Ok(())
     }
 
@@ -232,11 +232,11 @@ impl MaxScoreRun<'_, '_, '_> {
     fn widen(
         &mut self,
         nodes: &mut [Node<'_>],
-        range: (u32, u32),
+        range: DocRange,
         essential: usize,
         search: &Search<'_>,
     ) -> Result<u32> {
-        let (first, last) = range;
+        let DocRange { first, last } = range;
         let Node::Term(term) = &mut nodes[essential] else { return Ok(last) };
         term.seek(first);
         let whole = term.blocks.last(term.block).min(search.end - 1);
@@ -245,7 +245,11 @@ impl MaxScoreRun<'_, '_, '_> {
         }
         let (own, count) = (self.bounds[essential], nodes.len());
         for (number, node) in nodes.iter_mut().enumerate() {
-            let bound = if number == essential { 0 } else { node.max_score((first, whole))?.unwrap_or(0) };
+            let bound = if number == essential {
+                0
+            } else {
+                node.max_score(DocRange { first, last: whole })?.unwrap_or(0)
+            };
             self.bounds.push(bound);
         }
         let others: u32 = self.bounds[count..].iter().sum();
@@ -260,11 +264,11 @@ impl MaxScoreRun<'_, '_, '_> {
     }
 
     /// Whether looking up the candidates takes longer than summing all clauses over the window.
-    fn has_many_candidates(&self, nodes: &mut [Node<'_>], range: (u32, u32)) -> bool {
+    fn has_many_candidates(&self, nodes: &mut [Node<'_>], range: DocRange) -> bool {
         let postings = nodes.iter_mut().map(|node| match node {
             Node::Term(term) => {
-                term.seek(range.0);
-                (term.blocks.find(term.block, range.1) - term.block) * BLOCK + BLOCK / 2
+                term.seek(range.first);
+                (term.blocks.find(term.block, range.last) - term.block) * BLOCK + BLOCK / 2
             }
             _ => WINDOW,
         });
@@ -288,8 +292,8 @@ impl MaxScoreRun<'_, '_, '_> {
     }
 
     /// Sums all clauses over the window, and offers the documents that pass.
-    fn sum_all(&mut self, nodes: &mut [Node<'_>], range: (u32, u32), search: &mut Search<'_>) -> Result<()> {
-        if range.0 >= self.prefetched_to {
+    fn sum_all(&mut self, nodes: &mut [Node<'_>], range: DocRange, search: &mut Search<'_>) -> Result<()> {
+        if range.first >= self.prefetched_to {
             self.order.clear();
             self.order.extend(0..nodes.len());
             self.prefetch(nodes, 0, 0, range, search.end)?;

@@ -8,6 +8,7 @@
 use super::batch::CandidateBatch;
 use super::document_set::SetNode;
 use super::phrase::Phrase;
+use super::range::DocRange;
 use super::refinement::Refinement;
 use super::scratch::Scratch;
 use super::term::Term;
@@ -46,9 +47,9 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Upper bound of the scores in a range, given by its first and last document; `None` if no document of
+    /// Upper bound of the scores in a range; `None` if no document of
     /// it matches.
-    pub(super) fn max_score(&mut self, range: (u32, u32)) -> Result<Option<u32>> {
+    pub(super) fn max_score(&mut self, range: DocRange) -> Result<Option<u32>> {
         match self {
             Node::Term(term) => term.max_score(range),
             Node::Phrase(phrase) => phrase.max_score(range),
@@ -67,7 +68,7 @@ impl<'a> Node<'a> {
     /// Prefetches the blocks that overlap a range, of all lists except those of a phrase in which only
     /// candidates are looked up; with frequencies if `scored`. False if the prefetch limit of the source is
     /// reached.
-    pub(super) fn prefetch(&mut self, range: (u32, u32), scored: bool) -> Result<bool> {
+    pub(super) fn prefetch(&mut self, range: DocRange, scored: bool) -> Result<bool> {
         match self {
             Node::Term(term) => term.prefetch(range, scored),
             Node::Phrase(phrase) => phrase.rarest().prefetch(range, false),
@@ -77,7 +78,7 @@ impl<'a> Node<'a> {
     }
 
     /// Number of blocks of a term that overlap a range; 0 for other nodes.
-    pub(super) fn blocks_in(&mut self, range: (u32, u32)) -> usize {
+    pub(super) fn blocks_in(&mut self, range: DocRange) -> usize {
         match self {
             Node::Term(term) => term.blocks_in(range),
             _ => 0,
@@ -86,7 +87,7 @@ impl<'a> Node<'a> {
 
     /// Prefetches the blocks in which candidates of this range will be looked up ([`Term::prefetch_range`]).
     /// False if the prefetch limit of the source is reached.
-    pub(super) fn prefetch_candidates(&mut self, range: (u32, u32), scored: bool) -> Result<bool> {
+    pub(super) fn prefetch_candidates(&mut self, range: DocRange, scored: bool) -> Result<bool> {
         match self {
             Node::Term(term) if term.blocks.prefetches() => term.prefetch_range(range, scored),
             _ => Ok(true),
@@ -143,9 +144,9 @@ impl<'a> Node<'a> {
     }
 
     /// Records that the blocks that overlap a range were pruned by their max scores.
-    pub(super) fn skip_range(&mut self, first: u32, last: u32) {
+    pub(super) fn skip_range(&mut self, range: DocRange) {
         if let Node::Term(term) = self {
-            term.skip_range(first, last);
+            term.skip_range(range);
         }
     }
 

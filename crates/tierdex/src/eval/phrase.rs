@@ -11,7 +11,7 @@
 
 use super::batch::CandidateBatch;
 use super::occurrences::{OCCURRENCES_BYTES, Occurrences, PhraseTerm, ReadPosition};
-use super::range::within;
+use super::range::{DocRange, within};
 use super::refinement::{Refine, Refinement};
 use super::scratch::Scratch;
 use super::slop::Alignments;
@@ -97,7 +97,7 @@ impl<'a> Phrase<'a> {
     }
 
     /// The frequency of a phrase is at most that of each term, and so is its share.
-    pub(super) fn max_score(&mut self, range: (u32, u32)) -> Result<Option<u32>> {
+    pub(super) fn max_score(&mut self, range: DocRange) -> Result<Option<u32>> {
         let mut min = self.scorer.share_max();
         for term in &mut self.terms {
             match term.term.max_share(range)? {
@@ -121,16 +121,16 @@ impl<'a> Phrase<'a> {
     /// Calls `body` with the matches of a range, one block of the rarest term at a time.
     fn matches_of(
         &mut self,
-        range: (u32, u32),
+        range: DocRange,
         how: Refine,
         scratch: &mut Scratch,
         mut body: impl FnMut(&CandidateBatch),
     ) -> Result<()> {
         let mut batch = scratch.batch();
-        self.rarest().seek(range.0);
+        self.rarest().seek(range.first);
         for block in self.rarest().block..self.rarest().blocks.len() {
             let rarest = self.rarest();
-            if rarest.blocks.first(block) > range.1 {
+            if rarest.blocks.first(block) > range.last {
                 break;
             }
             let documents = rarest.find_in_block(block, 0)?;

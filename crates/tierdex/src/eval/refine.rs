@@ -2,6 +2,7 @@
 
 use super::batch::CandidateBatch;
 use super::node::Node;
+use super::range::DocRange;
 use super::refinement::{Refine, Refinement};
 use super::search::Search;
 use super::window::{Bits, ScoreWindow};
@@ -36,14 +37,14 @@ impl<'n, 'a> Refiners<'n, 'a> {
 
     /// Prefetches the blocks in which candidates of a range will be looked up; with frequencies if `scored`.
     /// False if the prefetch limit of the source is reached.
-    pub(super) fn prefetch_candidates(&mut self, range: (u32, u32), scored: bool) -> Result<bool> {
+    pub(super) fn prefetch_candidates(&mut self, range: DocRange, scored: bool) -> Result<bool> {
         let drop = self.filter.iter_mut().chain(self.must_not.iter_mut()).map(|node| (node, false));
         let mut all = drop.chain(self.optional.iter_mut().filter(|_| scored).map(|node| (node, true)));
         all.try_fold(true, |all, (node, scored)| Ok(all && node.prefetch_candidates(range, scored)?))
     }
 
     /// Upper bound of the optional clauses together in a range.
-    pub(super) fn optional_max(&mut self, range: (u32, u32)) -> Result<u32> {
+    pub(super) fn optional_max(&mut self, range: DocRange) -> Result<u32> {
         self.included_bound.clear();
         for node in self.optional.iter_mut() {
             self.included_bound.push(node.max_score(range)?.unwrap_or(0));

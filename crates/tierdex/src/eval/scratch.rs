@@ -99,6 +99,7 @@ impl Scratch {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::eval::range::DocRange;
 
     #[test]
     fn large_queries_leave_a_bounded_scratch() {
@@ -112,8 +113,8 @@ mod tests {
             windows.into_iter().for_each(|window| scratch.give_window(window));
             for mut bits in bits {
                 // A range that grows must not take more memory than its largest.
-                bits.restart((0, range as u32 * 2 / 3));
-                bits.restart((0, range as u32 - 1));
+                bits.restart(DocRange { first: 0, last: range as u32 * 2 / 3 });
+                bits.restart(DocRange { first: 0, last: range as u32 - 1 });
                 assert!(bits.capacity() <= COUNTED);
                 scratch.give_bits(bits);
                 let mut batch = CandidateBatch::default();

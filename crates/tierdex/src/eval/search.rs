@@ -1,6 +1,7 @@
 //! The state of one evaluation in a segment: the range of documents, the collector and the scratch buffers.
 
 use super::collector::Collector;
+use super::range::DocRange;
 use super::scratch::Scratch;
 use super::segment_view::SegmentView;
 use super::strategy::Demand;
@@ -101,14 +102,24 @@ impl<'s> Search<'s> {
         if self.first == 0 { count } else { 0 }
     }
 
-    /// The intersection of a range, given by its first and last document, with the documents to search.
-    pub(super) fn clip(&self, range: (u32, u32)) -> (u32, u32) {
-        (range.0.max(self.first), range.1.min(self.end - 1))
+    /// The documents to search.
+    pub(super) fn range(&self) -> DocRange {
+        DocRange { first: self.first, last: self.end - 1 }
+    }
+
+    /// The intersection of a range with the documents to search.
+    pub(super) fn clip(&self, range: DocRange) -> DocRange {
+        DocRange { first: range.first.max(self.first), last: range.last.min(self.end - 1) }
     }
 
     /// Whether all documents of a range are searched.
-    pub(super) fn contains(&self, range: (u32, u32)) -> bool {
-        range.0 >= self.first && range.1 < self.end
+    pub(super) fn contains(&self, range: DocRange) -> bool {
+        range.first >= self.first && range.last < self.end
+    }
+
+    /// Whether all documents of the segment are searched.
+    pub(super) fn contains_all(&self) -> bool {
+        self.first == 0 && self.end == self.documents
     }
 
     /// The threshold: candidates with a lower score cannot be hits.

@@ -1,6 +1,7 @@
 //! Disjunction of several terms with few postings: merges the whole lists.
 
 use super::node::Node;
+use super::range::DocRange;
 use super::refine::Refiners;
 use super::search::Search;
 use crate::error::{Error, Result};
@@ -16,7 +17,7 @@ pub(super) fn small_merge(
     ends.clear();
     nodes
         .iter_mut()
-        .try_fold(true, |all, node| Ok::<bool, Error>(all && node.prefetch((0, u32::MAX), true)?))?;
+        .try_fold(true, |all, node| Ok::<bool, Error>(all && node.prefetch(DocRange::ALL, true)?))?;
     for node in nodes {
         let Node::Term(term) = node else { continue };
         for block in 0..term.blocks.len() {
@@ -41,8 +42,8 @@ pub(super) fn small_merge(
         std::mem::swap(&mut lists, &mut merged);
     }
     search.scratch.order = ends;
-    if !search.contains((0, search.documents - 1)) {
-        lists.clip((search.first, search.end - 1));
+    if !search.contains_all() {
+        lists.clip(search.range());
     }
     if !search.count {
         lists.retain(search.min_score());

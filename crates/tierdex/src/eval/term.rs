@@ -7,7 +7,7 @@ pub(super) use look_up::{BlockPostings, LookUpBounds};
 
 use super::bounds::ShareBounds;
 use super::buffers::TermBuffers;
-use super::range::within;
+use super::range::{DocRange, within};
 use super::scratch::Scratch;
 use super::tuning::ENTRIES_READ;
 use super::window::{Bits, ScoreWindow};
@@ -57,7 +57,7 @@ pub struct Term<'a> {
     /// Block of the last seek.
     pub(super) block: usize,
     /// First and last document of the ranges in which blocks have been prefetched for look-ups.
-    prefetched: (u32, u32),
+    prefetched: DocRange,
     /// Number of candidates looked up, and of these the number kept.
     looked_up: (u64, u64),
     pub(super) buffers: Box<TermBuffers>,
@@ -84,7 +84,7 @@ impl<'a> Term<'a> {
             bounds,
             documents,
             block: 0,
-            prefetched: (0, 0),
+            prefetched: DocRange::default(),
             looked_up: (0, 0),
             buffers,
         })
@@ -194,8 +194,8 @@ impl<'a> Term<'a> {
     }
 
     /// The superblocks that overlap a range of documents.
-    pub(super) fn superblocks(&self, range: (u32, u32)) -> Range<usize> {
-        let (first, last) = range;
+    pub(super) fn superblocks(&self, range: DocRange) -> Range<usize> {
+        let DocRange { first, last } = range;
         let Some(list) = self.blocks.skips() else { return 0..1 };
         let end = list.find_superblock(0, last).saturating_add(1).min(list.superblocks());
         list.find_superblock(0, first).min(end)..end
@@ -301,8 +301,8 @@ impl<'a> Term<'a> {
 
     /// Upper bound of the shares in a range; `None` if the list has no document there. An
     /// inline list is decoded.
-    pub(super) fn max_share(&mut self, range: (u32, u32)) -> Result<Option<f32>> {
-        let (first, last) = range;
+    pub(super) fn max_share(&mut self, range: DocRange) -> Result<Option<f32>> {
+        let DocRange { first, last } = range;
         self.seek(first);
         let from = self.block;
         if from >= self.blocks.len() {
@@ -325,15 +325,15 @@ impl<'a> Term<'a> {
     }
 
     /// Upper bound of the scores in a range; `None` if the list has no document there.
-    pub(super) fn max_score(&mut self, range: (u32, u32)) -> Result<Option<u32>> {
+    pub(super) fn max_score(&mut self, range: DocRange) -> Result<Option<u32>> {
         Ok(self.max_share(range)?.map(|share| self.scorer.max_score(share)))
     }
 
     /// Records that the blocks that overlap a range were pruned by their max scores.
-    pub(super) fn skip_range(&mut self, first: u32, last: u32) {
+    pub(super) fn skip_range(&mut self, range: DocRange) {
         if self.blocks.is_traced() {
-            let (from, len) = (self.blocks.find(0, first), self.blocks.len());
-            let overlap = (from..len).take_while(|block| self.blocks.first(*block) <= last).count();
+            let (from, len) = (self.blocks.find(0, range.first), self.blocks.len());
+            let overlap = (from..len).take_while(|block| self.blocks.first(*block) <= range.last).count();
             (from..from + overlap).for_each(|block| self.blocks.mark_pruned(block));
         }
     }
@@ -402,8 +402,8 @@ impl<'a> Term<'a> {
 
     /// Prefetches the blocks that overlap a range, with their frequencies if `frequencies`. False if the
     /// prefetch limit of the source is reached.
-    pub(super) fn prefetch(&mut self, range: (u32, u32), frequencies: bool) -> Result<bool> {
-        let (first, last) = range;
+    pub(super) fn prefetch(&mut self, range: DocRange, frequencies: bool) -> Result<bool> {
+        let DocRange { first, last } = range;
         if self.blocks.prefetches() {
             self.seek(first);
             for block in self.block..self.blocks.len() {
@@ -419,16 +419,16 @@ impl<'a> Term<'a> {
     }
 
     /// Number of blocks that overlap a range.
-    pub(super) fn blocks_in(&mut self, range: (u32, u32)) -> usize {
-        let (first, last) = range;
+    pub(super) fn blocks_in(&mut self, range: DocRange) -> usize {
+        let DocRange { first, last } = range;
         self.seek(first);
         (self.blocks.find(self.block, last) + 1).min(self.blocks.len()) - self.block.min(self.blocks.len())
     }
 
     /// Prefetches the blocks of a range whose max scores are at least `min_score`. False if the prefetch
     /// limit of the source is reached.
-    pub(super) fn prefetch_at_least(&mut self, range: (u32, u32), min_score: u32) -> Result<bool> {
-        let (first, last) = range;
+    pub(super) fn prefetch_at_least(&mut self, range: DocRange, min_score: u32) -> Result<bool> {
+        let DocRange { first, last } = range;
         self.seek(first);
         for block in self.block..self.blocks.len() {
             if self.blocks.first(block) > last {
@@ -443,10 +443,10 @@ impl<'a> Term<'a> {
 
     /// Adds the documents in the range of `bits`.
     pub(super) fn mark(&mut self, bits: &mut Bits) -> Result<()> {
-        let (first, last) = bits.range();
-        self.seek(first);
+        let range = bits.range();
+        self.seek(range.first);
         for block in self.block..self.blocks.len() {
-            if self.blocks.first(block) > last {
+            if self.blocks.first(block) > range.last {
                 break;
             }
             if let Some(bitmap) = self.blocks.bitmap(block)? {
@@ -454,22 +454,22 @@ impl<'a> Term<'a> {
                 continue;
             }
             let documents = self.blocks.documents(block)?;
-            bits.add(&documents[within(documents, (first, last))]);
+            bits.add(&documents[within(documents, range)]);
         }
         Ok(())
     }
 
     /// Adds the scores of the documents in the range of `window`.
     pub(super) fn add(&mut self, window: &mut ScoreWindow) -> Result<()> {
-        let (first, last) = window.range();
-        self.seek(first);
+        let range = window.range();
+        self.seek(range.first);
         for block in self.block..self.blocks.len() {
-            if self.blocks.first(block) > last {
+            if self.blocks.first(block) > range.last {
                 break;
             }
-            if !self.add_bitmap(block, last, window)? {
+            if !self.add_bitmap(block, range.last, window)? {
                 let (documents, scores) = self.read(block)?;
-                let within = within(documents, (first, last));
+                let within = within(documents, range);
                 window.add(&documents[within.clone()], &scores[within]);
             }
         }

@@ -1,7 +1,7 @@
 //! Sets of documents of a range as bitsets and as sums of scores.
 
 use super::batch::CandidateBatch;
-use super::range::origin;
+use super::range::{DocRange, origin};
 use super::tuning::WINDOW;
 use tierdex_codec::{
     BitmapView, Survivors, collect_bits, count_ones, drain_at_least, keep_marked, mark_positive,
@@ -10,7 +10,7 @@ use tierdex_codec::{
 /// A bitset of the documents of a range.
 #[derive(Default)]
 pub struct Bits {
-    range: (u32, u32),
+    range: DocRange,
     /// Bit `i mod 8` of byte `i div 8` is that of document `origin + i`.
     bits: Vec<u8>,
     /// A byte, 0 or 1, for each document added by number: stores do not depend on each other, unlike bit
@@ -26,7 +26,7 @@ impl Bits {
     }
 
     /// Clears the set and moves it to a range.
-    pub(super) fn restart(&mut self, range: (u32, u32)) {
+    pub(super) fn restart(&mut self, range: DocRange) {
         if std::mem::take(&mut self.marked) {
             self.marks.fill(0);
         }
@@ -41,16 +41,16 @@ impl Bits {
         self.marks.resize(self.marks.len() + more, 0);
     }
 
-    pub(super) fn range(&self) -> (u32, u32) {
+    pub(super) fn range(&self) -> DocRange {
         self.range
     }
 
     fn len(&self) -> usize {
-        ((self.range.1 - self.origin()) / 8 + 1) as usize
+        ((self.range.last - self.origin()) / 8 + 1) as usize
     }
 
     fn origin(&self) -> u32 {
-        origin(self.range.0)
+        origin(self.range.first)
     }
 
     /// Adds documents of the range.
@@ -80,7 +80,7 @@ impl Bits {
         if let Some(bits) = self.bits[..len].get_mut(from..) {
             bits.iter_mut().zip(bytes).for_each(|(bits, bytes)| *bits |= bytes);
             // Clear the bits after the last document of the range.
-            let unused = 7 - (self.range.1 - self.origin()) % 8;
+            let unused = 7 - (self.range.last - self.origin()) % 8;
             self.bits[len - 1] &= u8::MAX >> unused;
         }
     }
@@ -89,7 +89,7 @@ impl Bits {
     pub(super) fn add_all(&mut self) {
         self.bits.fill(u8::MAX);
         if let Some(last) = self.bits.last_mut() {
-            *last >>= 7 - (self.range.1 - origin(self.range.0)) % 8;
+            *last >>= 7 - (self.range.last - origin(self.range.first)) % 8;
         }
     }
 
@@ -105,7 +105,7 @@ impl Bits {
             collect_bits(&mut self.marks[..8 * len], &mut self.bits);
         }
         // Clear the bits before the first document of the range.
-        self.bits[0] &= u8::MAX << (self.range.0 - self.origin());
+        self.bits[0] &= u8::MAX << (self.range.first - self.origin());
         &self.bits
     }
 
@@ -194,7 +194,7 @@ struct Sums([u32; WINDOW]);
 
 /// Documents of a range of at most [`WINDOW`] with the sums of their scores.
 pub struct ScoreWindow {
-    range: (u32, u32),
+    range: DocRange,
     sums: Box<Sums>,
     /// Whether a sum may be greater than 0.
     summed: bool,
@@ -206,7 +206,7 @@ pub struct ScoreWindow {
 impl Default for ScoreWindow {
     fn default() -> ScoreWindow {
         ScoreWindow {
-            range: (0, 0),
+            range: DocRange::default(),
             sums: Box::new(Sums([0; _])),
             summed: false,
             unscored: Bits::default(),
@@ -217,7 +217,7 @@ impl Default for ScoreWindow {
 
 impl ScoreWindow {
     /// Clears the window and moves it to a range.
-    pub(super) fn restart(&mut self, range: (u32, u32)) {
+    pub(super) fn restart(&mut self, range: DocRange) {
         if std::mem::take(&mut self.summed) {
             self.sums.0.fill(0);
         }
@@ -225,7 +225,7 @@ impl ScoreWindow {
         self.unscored.restart(range);
     }
 
-    pub(super) fn range(&self) -> (u32, u32) {
+    pub(super) fn range(&self) -> DocRange {
         self.range
     }
 
@@ -238,16 +238,16 @@ impl ScoreWindow {
     }
 
     fn len(&self) -> usize {
-        (self.range.1 - self.origin() + 1) as usize
+        (self.range.last - self.origin() + 1) as usize
     }
 
     pub(super) fn origin(&self) -> u32 {
-        origin(self.range.0)
+        origin(self.range.first)
     }
 
     /// The sums, those before the first document of the range set to 0.
     fn of_range(&mut self) -> &mut [u32] {
-        let (before, len) = ((self.range.0 - self.origin()) as usize, self.len());
+        let (before, len) = ((self.range.first - self.origin()) as usize, self.len());
         self.sums.0[..before].fill(0);
         &mut self.sums.0[..len]
     }

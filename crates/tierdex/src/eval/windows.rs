@@ -1,7 +1,7 @@
 //! Evaluates any query window by window: the fallback for queries without a better strategy.
 
 use super::node::Node;
-use super::range::{prefetch_ahead, range_from};
+use super::range::{DocRange, prefetch_ahead, range_from};
 use super::search::Search;
 use super::tuning::WINDOW;
 use super::window::ScoreWindow;
@@ -19,7 +19,7 @@ pub(super) fn windows(
     let (mut window, mut evaluated) = (search.scratch.window(), 0);
     for_each_range(clauses, search, Pass::Matches, |clauses, range, search| {
         let bound = clauses.max_score(range)?;
-        if !bound.is_some_and(|bound| search.count || search.may_enter(bound, range.0)) {
+        if !bound.is_some_and(|bound| search.count || search.may_enter(bound, range.first)) {
             return Ok(true);
         }
         window.restart(range);
@@ -40,7 +40,7 @@ pub(super) fn offer_zero_scores(clauses: &mut Clauses<Node<'_>>, search: &mut Se
     let (mut bits, mut other) = (search.scratch.bits(), search.scratch.bits());
     let mut documents = Vec::new();
     for_each_range(clauses, search, Pass::Filtered, |clauses, range, search| {
-        if !search.may_enter(0, range.0) {
+        if !search.may_enter(0, range.first) {
             return Ok(false);
         }
         bits.restart(range);
@@ -79,21 +79,21 @@ fn for_each_range<'a>(
     clauses: &mut Clauses<Node<'a>>,
     search: &mut Search<'_>,
     pass: Pass,
-    mut body: impl FnMut(&mut Clauses<Node<'a>>, (u32, u32), &mut Search<'_>) -> Result<bool>,
+    mut body: impl FnMut(&mut Clauses<Node<'a>>, DocRange, &mut Search<'_>) -> Result<bool>,
 ) -> Result<()> {
     let mut prefetched_to = if clauses.prefetches() { 0 } else { u32::MAX };
     let mut next = pass.next(clauses, search.first);
     while next != NO_DOCUMENT && next < search.end {
         search.checkpoint(if pass == Pass::Matches { next } else { search.end })?;
         let range = range_from(next, WINDOW, search.end);
-        if range.0 >= prefetched_to {
+        if range.first >= prefetched_to {
             let prefetch = |range| clauses.prefetch(range, true);
-            prefetched_to = prefetch_ahead(range.0, search.end, prefetch)?.max(range.1);
+            prefetched_to = prefetch_ahead(range.first, search.end, prefetch)?.max(range.last);
         }
         if !body(clauses, range, search)? {
             break;
         }
-        next = if range.1 + 1 < search.end { pass.next(clauses, range.1 + 1) } else { NO_DOCUMENT };
+        next = if range.last + 1 < search.end { pass.next(clauses, range.last + 1) } else { NO_DOCUMENT };
     }
     Ok(())
 }
@@ -102,7 +102,7 @@ fn for_each_range<'a>(
 fn offer_unscored(window: &mut ScoreWindow, search: &mut Search<'_>) -> u64 {
     let first = window.origin();
     let matches = window.collect_matches().count();
-    if search.may_enter(0, window.range().0) {
+    if search.may_enter(0, window.range().first) {
         let (bits, sums) = window.matches_and_sums();
         let mut zeros = Vec::new();
         zeros.extend(bits.documents().filter(|document| sums[(document - first) as usize] == 0));

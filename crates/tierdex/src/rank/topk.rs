@@ -39,7 +39,7 @@ const EACH_HIT_K_MAX: usize = 64;
 /// Capacity in candidates that is retained between queries.
 const CAPACITY_KEPT: usize = 1 << 14;
 
-/// Keeps the best `k` of the hits offered in any order.
+/// Keeps the best `k` of the hits offered in any order. Without hits to keep (`k` of 0), none is offered.
 pub struct TopK {
     k: usize,
     /// Candidates at which the buffer is reduced to the best `k`.
@@ -133,7 +133,7 @@ impl TopK {
     #[inline]
     pub fn offer(&mut self, document: u32, score: u32) {
         let key = Hit { score, document }.key();
-        if key > self.threshold && self.k > 0 {
+        if key > self.threshold {
             self.keys.push(key);
             if self.keys.len() >= self.capacity {
                 self.select_best();
@@ -143,7 +143,7 @@ impl TopK {
 
     /// Offers up to 256 documents in increasing order, numbered from `base` on.
     pub fn offer_all(&mut self, base: u32, documents: &[u32], scores: &[u32]) {
-        let Some(first) = documents.first().filter(|_| self.k > 0) else { return };
+        let Some(first) = documents.first() else { return };
         debug_assert!(documents.is_sorted());
         // Where scores are often equal, none of these documents may win a tie.
         let ties_enter = self.may_enter(self.min_score, base + first);
@@ -178,7 +178,7 @@ impl TopK {
         // hits.
         let more = if self.k > EACH_HIT_K_MAX { self.k / 2 } else { 0 };
         let len_min = self.k + if self.was_reduced { more + 1 } else { 0 };
-        if self.keys.len() >= len_min && self.k > 0 {
+        if self.keys.len() >= len_min {
             self.select_best();
         }
     }
@@ -216,13 +216,11 @@ impl TopK {
     #[cold]
     fn select_best(&mut self) {
         self.was_reduced = true;
-        if self.k > 0 {
-            let worst = largest(&mut self.keys, self.k, &mut self.scratch);
-            self.threshold = self.threshold.max(worst);
-            self.min_score = Hit::of_key(self.threshold).score;
-            if let Some(shared) = &self.shared {
-                shared.0.fetch_max(self.min_score, AtomicOrdering::Relaxed);
-            }
+        let worst = largest(&mut self.keys, self.k, &mut self.scratch);
+        self.threshold = self.threshold.max(worst);
+        self.min_score = Hit::of_key(self.threshold).score;
+        if let Some(shared) = &self.shared {
+            shared.0.fetch_max(self.min_score, AtomicOrdering::Relaxed);
         }
         self.keys.truncate(self.k);
     }
@@ -249,7 +247,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_best_hits_are_returned_in_order(scores in prop::collection::vec(0u8..20, 0..900), k in 0usize..400, blocks: bool) {
+        fn the_best_hits_are_returned_in_order(scores in prop::collection::vec(0u8..20, 0..900), k in 1usize..400, blocks: bool) {
             let mut top = TopK::new(k, scores.len() as u64);
             let mut all = Vec::new();
             for (document, &score) in scores.iter().enumerate() {
@@ -300,7 +298,7 @@ mod tests {
         #[test]
         fn may_enter_agrees_with_offer(
             offers in prop::collection::vec((0u8..30, 0u8..3), 0..900),
-            k in 0usize..300,
+            k in 1usize..300,
             raises in 1usize..40,
             forward: bool,
         ) {
@@ -317,18 +315,16 @@ mod tests {
                 prop_assert!(!may_enter || document == 0 || top.may_enter(hit.score, document - 1));
                 prop_assert!(!may_enter || hit.score >= top.threshold());
                 prop_assert!(top.may_enter(top.threshold() + 1, u32::MAX - 1));
-                if k > 0 {
-                    let better = all.iter().filter(|other| other.order(&hit).is_lt()).count();
-                    prop_assert!(may_enter || better >= k, "{:?} is one of the best {}", hit, k);
-                    let before = top.keys.len();
-                    top.offer(document, hit.score);
-                    let was_taken = top.keys.len() != before || top.keys.contains(&hit.key());
-                    prop_assert_eq!(was_taken, may_enter, "{:?}", hit);
-                    if may_enter {
-                        // Relative to a base.
-                        let base = document.min(7);
-                        few.offer_all(base, &[document - base], &[hit.score]);
-                    }
+                let better = all.iter().filter(|other| other.order(&hit).is_lt()).count();
+                prop_assert!(may_enter || better >= k, "{:?} is one of the best {}", hit, k);
+                let before = top.keys.len();
+                top.offer(document, hit.score);
+                let was_taken = top.keys.len() != before || top.keys.contains(&hit.key());
+                prop_assert_eq!(was_taken, may_enter, "{:?}", hit);
+                if may_enter {
+                    // Relative to a base.
+                    let base = document.min(7);
+                    few.offer_all(base, &[document - base], &[hit.score]);
                 }
                 all.push(hit);
                 if number % raises == 0 {

@@ -13,6 +13,7 @@ use super::strategy::{Demand, Strategy, always_scores};
 use super::tuning::{COUNTED, Tuning, WINDOW};
 use super::window::{Bits, ScoreWindow};
 use crate::cursor::NO_DOCUMENT;
+use crate::eval::range::DocRange;
 use crate::query::plan_node::PlanNode;
 use crate::query::{Clauses, Rewrite};
 use crate::segment::read::FILES;
@@ -39,12 +40,12 @@ impl Subject<'_> {
     }
 
     /// The expected matches of a range.
-    fn matches(&self, range: (u32, u32)) -> Vec<(u32, u32)> {
-        (range.0..=range.1).filter_map(|document| Some((document, self.score(document)?))).collect()
+    fn matches(&self, range: DocRange) -> Vec<(u32, u32)> {
+        (range.first..=range.last).filter_map(|document| Some((document, self.score(document)?))).collect()
     }
 
     /// A random range that starts at a multiple of `multiple` and has at most `size` documents.
-    fn range(&self, random: &mut Random, multiple: u32, size: usize) -> (u32, u32) {
+    fn range(&self, random: &mut Random, multiple: u32, size: usize) -> DocRange {
         let first = random.below(self.scores.len()) as u32 / multiple * multiple;
         let size = match random.below(4) {
             0 => size,
@@ -52,7 +53,7 @@ impl Subject<'_> {
             2 => 1 + random.below(size.min(300)),
             _ => 1 + random.below(size.min(20)),
         };
-        (first, (first + size as u32 - 1).min(self.documents() - 1))
+        DocRange { first, last: (first + size as u32 - 1).min(self.documents() - 1) }
     }
 
     fn check_random_method(&mut self, random: &mut Random) {
@@ -119,13 +120,13 @@ impl Subject<'_> {
         let range = self.range(random, 8, COUNTED);
         self.bits.restart(range);
         // Documents that are already in the set stay.
-        let before = range.0 + random.below((range.1 - range.0 + 1) as usize) as u32;
+        let before = range.first + random.below((range.last - range.first + 1) as usize) as u32;
         let has_before = random.one_in(2);
         if has_before {
             self.bits.add(&[before]);
         }
         self.node.mark(&mut self.bits, &mut self.scratch).unwrap();
-        let expected: Vec<u32> = (range.0..=range.1)
+        let expected: Vec<u32> = (range.first..=range.last)
             .filter(|document| self.score(*document).is_some() || has_before && *document == before)
             .collect();
         assert!(self.bits.documents().eq(expected.iter().copied()), "marks of {range:?}");
@@ -152,7 +153,7 @@ impl Subject<'_> {
     /// these.
     fn candidates(&self, random: &mut Random) -> Vec<u32> {
         let size = *random.pick(&[40, 300, 1500, self.scores.len()]);
-        let (first, last) = self.range(random, 1, size);
+        let DocRange { first, last } = self.range(random, 1, size);
         let (kind, part) = (random.below(5), *random.pick(&[1, 1, 2, 30]));
         let is_candidate = |document: &u32| match kind {
             0 => self.score(*document).is_some(),
@@ -172,7 +173,8 @@ impl Subject<'_> {
         // The included bound is an upper bound over the range of the candidates, or 0.
         let included_bound = match candidates.as_slice() {
             [first, .., last] if how.is_scored() && !random.one_in(4) => {
-                self.node.max_score((*first, *last)).unwrap().unwrap_or(0) + 1000 * random.below(2) as u32
+                self.node.max_score(DocRange { first: *first, last: *last }).unwrap().unwrap_or(0)
+                    + 1000 * random.below(2) as u32
             }
             _ => 0,
         };

@@ -9,6 +9,7 @@ use crate::cursor::PositionsReader;
 use crate::error::{Error, Result};
 use crate::eval::batch::CandidateBatch;
 use crate::eval::buffers::{FoundPostings, TermBuffers};
+use crate::eval::range::DocRange;
 use crate::eval::refinement::{Refine, Refinement};
 use crate::eval::tuning::LOOKED_UP_BLOCKS;
 use crate::limits::BLOCK;
@@ -37,24 +38,24 @@ impl Term<'_> {
     /// Prefetches the blocks in which candidates of a range will be looked up, unless there are more than
     /// [`LOOKED_UP_BLOCKS`]: then most of their pages contain no candidate. False if the prefetch limit of
     /// the source is reached.
-    pub(in crate::eval) fn prefetch_range(&mut self, range: (u32, u32), frequencies: bool) -> Result<bool> {
+    pub(in crate::eval) fn prefetch_range(&mut self, range: DocRange, frequencies: bool) -> Result<bool> {
         if self.blocks_in(range) > LOOKED_UP_BLOCKS {
             // No range: what was prefetched before is forgotten, and requested again if it is not yet used.
-            self.prefetched = (range.1.saturating_add(1), range.1);
+            self.prefetched = DocRange { first: range.last.saturating_add(1), last: range.last };
             return Ok(true);
         }
         let all = self.prefetch(range, frequencies)?;
         if all {
             // Candidates are looked up in prefetched ranges only, so the gaps between these do not matter.
-            let first = if range.0 > self.prefetched.1 { self.prefetched.0 } else { range.0 };
-            self.prefetched = (first, range.1);
+            let first = if range.first > self.prefetched.last { self.prefetched.first } else { range.first };
+            self.prefetched = DocRange { first, last: range.last };
         }
         Ok(all)
     }
 
     /// Whether [`Term::prefetch_range`] has prefetched the blocks of these documents.
     fn has_prefetched(&self, documents: &[u32]) -> bool {
-        let (first, last) = self.prefetched;
+        let DocRange { first, last } = self.prefetched;
         documents.first().is_none_or(|document| *document >= first)
             && documents.last().is_none_or(|document| *document <= last)
     }
