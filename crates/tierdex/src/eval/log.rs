@@ -5,10 +5,10 @@
 //! because its max score, or that of a window of documents which it overlaps, is below the threshold; as
 //! skipped *by range* if none of its documents was requested.
 
-use super::node::Node;
-use super::segment_view::SegmentView;
-use super::strategy::{Strategy, StrategyKind};
 use crate::cursor::BlockCounts;
+use crate::eval::nodes::node::Node;
+use crate::eval::segment_view::SegmentView;
+use crate::eval::strategy::{Strategy, StrategyKind};
 use crate::query::QueryPlan;
 use crate::query::plan_node::{Leaf, PlanNode};
 use crate::segment::read::Segment;

@@ -6,14 +6,14 @@
 //! for frequencies. The sum of the read buffers is bounded: with few lists each reads far ahead, with many
 //! each holds one block.
 
-use super::open::{RecordUse, record_part};
-use super::phrase::{PHRASE_BYTES, PHRASE_TERM_BYTES};
-use super::scratch::RANGE_BYTES;
-use super::segment_view::SegmentView;
-use super::strategy::{Demand, StrategyKind, choose};
-use super::term::TERM_BYTES;
-use super::tuning::{KEYS_KEPT, LISTS_KEPT};
 use crate::cursor::{IN_ORDER_BYTES, POSITIONS_BUFFER};
+use crate::eval::nodes::phrase::{PHRASE_BYTES, PHRASE_TERM_BYTES};
+use crate::eval::nodes::term::TERM_BYTES;
+use crate::eval::open::{RecordUse, record_part};
+use crate::eval::segment_view::SegmentView;
+use crate::eval::state::scratch::RANGE_BYTES;
+use crate::eval::strategy::{Demand, StrategyKind, choose};
+use crate::eval::tuning::{KEYS_KEPT, LISTS_KEPT};
 use crate::limits::{BLOCK, FIELD_TOKENS_MAX, SUPERBLOCK};
 use crate::query::QueryPlan;
 use crate::query::plan_node::{Leaf, PlanNode};

@@ -6,7 +6,7 @@
 //! 3. `Strategy::run`: one or several clauses propose candidates; the other clauses refine them in batches.
 //!    The score of a candidate is an upper bound until all clauses have been looked up.
 //!
-//! | query | strategy | file |
+//! | query | strategy | file in `strategies` |
 //! |---|---|---|
 //! | one scored term; exclusions, weak filters | blocks by descending max score | `impact_ordered` |
 //! | required clauses, and others | candidates of the rarest, looked up in the others | `conjunction` |
@@ -25,46 +25,25 @@
 //! Scores are integers (see [`crate::rank::ScoreScale`]), so they do not depend on pruning or on the order
 //! of summation.
 
-mod batch;
-mod bounds;
-mod buffers;
-mod collector;
-mod conjunction;
 #[cfg(test)]
 mod contract;
-mod count;
-mod document_set;
-mod group;
-mod impact_ordered;
-mod initial_threshold;
 mod log;
-mod maxscore;
 mod memory;
-mod node;
-mod occurrences;
+mod nodes;
 mod open;
-mod phrase;
-mod range;
-mod refine;
-mod refinement;
 mod run;
-mod scratch;
-mod search;
 mod segment_view;
-mod slop;
-mod small_merge;
+mod state;
+mod strategies;
 mod strategy;
-mod term;
 mod tuning;
-mod window;
-mod windows;
 
-pub use collector::Collector;
-pub use initial_threshold::initial_threshold;
 pub use log::{EvaluationLog, ListUse};
 pub use memory::{RETAINED_BYTES, leaf_memory, working_memory};
-pub use scratch::Scratch;
-pub use search::{DocumentRange, Search};
 pub use segment_view::SegmentView;
+pub use state::collector::Collector;
+pub use state::scratch::Scratch;
+pub use state::search::{DocumentRange, Search};
+pub use strategies::initial_threshold::initial_threshold;
 pub use strategy::{Demand, StrategyKind, choose};
 pub use tuning::Tuning;

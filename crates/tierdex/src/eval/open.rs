@@ -1,17 +1,17 @@
 //! Opens the clauses of a strategy in one segment.
 
-use super::bounds::ShareBounds;
-use super::document_set::{DocumentSet, SetNode};
-use super::node::Node;
-use super::phrase::Phrase;
-use super::scratch::Scratch;
-use super::segment_view::SegmentView;
-use super::slop::Alignments;
-use super::strategy::{Demand, Strategy, StrategyKind};
-use super::term::{OpenTerm, Term};
-use super::tuning::Tuning;
 use crate::cursor::{ListsAhead, PostingsCursor};
 use crate::error::Result;
+use crate::eval::nodes::bounds::ShareBounds;
+use crate::eval::nodes::document_set::{DocumentSet, SetNode};
+use crate::eval::nodes::node::Node;
+use crate::eval::nodes::phrase::Phrase;
+use crate::eval::nodes::slop::Alignments;
+use crate::eval::nodes::term::{OpenTerm, Term};
+use crate::eval::segment_view::SegmentView;
+use crate::eval::state::scratch::Scratch;
+use crate::eval::strategy::{Demand, Strategy, StrategyKind};
+use crate::eval::tuning::Tuning;
 use crate::query::plan_node::{Leaf, PlanNode, PrefixClause};
 use crate::query::{Clauses, Prefix, starting_with};
 use crate::rank::TermScorer;

@@ -1,16 +1,16 @@
 //! Runs the strategy of a segment over its opened lists.
 
-use super::conjunction::{conjunction, required};
-use super::count::{by_bits, by_conjunction};
-use super::impact_ordered::impact_ordered;
-use super::maxscore::maxscore;
-use super::node::Node;
-use super::refine::Refiners;
-use super::search::Search;
-use super::small_merge::small_merge;
-use super::strategy::{Strategy, StrategyKind};
-use super::windows::{offer_zero_scores, windows};
 use crate::error::Result;
+use crate::eval::nodes::node::Node;
+use crate::eval::state::search::Search;
+use crate::eval::strategies::conjunction::{conjunction, required};
+use crate::eval::strategies::count::{by_bits, by_conjunction};
+use crate::eval::strategies::impact_ordered::impact_ordered;
+use crate::eval::strategies::maxscore::maxscore;
+use crate::eval::strategies::refiners::Refiners;
+use crate::eval::strategies::small_merge::small_merge;
+use crate::eval::strategies::windows::{offer_zero_scores, windows};
+use crate::eval::strategy::{Strategy, StrategyKind};
 use crate::query::Clauses;
 
 impl Strategy<Node<'_>> {

@@ -1,7 +1,7 @@
 //! Test segments, random plans over them, and the expected score of each document, computed naively from its
 //! words with the scorer of the engine, whose formula is tested elsewhere.
 
-use crate::eval::slop::Alignments;
+use crate::eval::nodes::slop::Alignments;
 use crate::query::Clauses;
 use crate::query::QueryPlan;
 use crate::query::plan_node::{Leaf, PlanNode, PrefixClause};

@@ -4,16 +4,16 @@
 
 mod fixture;
 
-use super::batch::CandidateBatch;
-use super::node::Node;
-use super::refinement::{Refine, Refinement};
-use super::scratch::Scratch;
-use super::segment_view::SegmentView;
-use super::strategy::{Demand, Strategy, always_scores};
-use super::tuning::{COUNTED, Tuning, WINDOW};
-use super::window::{Bits, ScoreWindow};
 use crate::cursor::NO_DOCUMENT;
-use crate::eval::range::DocRange;
+use crate::eval::nodes::node::Node;
+use crate::eval::segment_view::SegmentView;
+use crate::eval::state::batch::CandidateBatch;
+use crate::eval::state::range::DocRange;
+use crate::eval::state::range_sets::{Bits, ScoreWindow};
+use crate::eval::state::refinement::{Refine, Refinement};
+use crate::eval::state::scratch::Scratch;
+use crate::eval::strategy::{Demand, Strategy, always_scores};
+use crate::eval::tuning::{COUNTED, Tuning, WINDOW};
 use crate::query::plan_node::PlanNode;
 use crate::query::{Clauses, Rewrite};
 use crate::segment::read::FILES;

@@ -1,10 +1,10 @@
 //! Sets of documents that are computed before evaluation: all documents of a segment, or those of a prefix.
 
-use super::batch::CandidateBatch;
-use super::range::{DocRange, within};
-use super::refinement::{Refine, Refinement};
-use super::window::{Bits, ScoreWindow};
 use crate::cursor::NO_DOCUMENT;
+use crate::eval::state::batch::CandidateBatch;
+use crate::eval::state::range::{DocRange, within};
+use crate::eval::state::range_sets::{Bits, ScoreWindow};
+use crate::eval::state::refinement::{Refine, Refinement};
 
 /// Documents of a segment.
 pub enum DocumentSet {
@@ -92,24 +92,24 @@ impl DocumentSet {
 pub struct SetNode {
     documents: DocumentSet,
     score: u32,
-    pub(super) cost: u64,
+    pub(in crate::eval) cost: u64,
 }
 
 impl SetNode {
-    pub(super) fn new(documents: DocumentSet, score: u32) -> SetNode {
+    pub(in crate::eval) fn new(documents: DocumentSet, score: u32) -> SetNode {
         let cost = documents.len();
         SetNode { documents, score, cost }
     }
 
-    pub(super) fn next_lower_bound(&self, from: u32) -> u32 {
+    pub(in crate::eval) fn next_lower_bound(&self, from: u32) -> u32 {
         self.documents.next(from).unwrap_or(NO_DOCUMENT)
     }
 
-    pub(super) fn max_score(&self, range: DocRange) -> Option<u32> {
+    pub(in crate::eval) fn max_score(&self, range: DocRange) -> Option<u32> {
         (self.next_lower_bound(range.first) <= range.last).then_some(self.score)
     }
 
-    pub(super) fn mark(&self, bits: &mut Bits) {
+    pub(in crate::eval) fn mark(&self, bits: &mut Bits) {
         match &self.documents {
             DocumentSet::All(_) => bits.add_all(),
             DocumentSet::Sorted(sorted) => bits.add(&sorted[within(sorted, bits.range())]),
@@ -117,7 +117,7 @@ impl SetNode {
         }
     }
 
-    pub(super) fn add(&self, window: &mut ScoreWindow, spare: &mut Bits) {
+    pub(in crate::eval) fn add(&self, window: &mut ScoreWindow, spare: &mut Bits) {
         if self.score == 0 {
             return self.mark(&mut window.unscored);
         }
@@ -128,7 +128,7 @@ impl SetNode {
         spare.documents().for_each(|document| sums[(document - first) as usize] += score);
     }
 
-    pub(super) fn refine(&self, batch: &mut CandidateBatch, refinement: Refinement) {
+    pub(in crate::eval) fn refine(&self, batch: &mut CandidateBatch, refinement: Refinement) {
         let Refinement { how, included_bound, min_score } = refinement;
         let (mut kept, keeps_others) = (0, matches!(how, Refine::Exclude | Refine::Optional));
         for at in 0..batch.len() {

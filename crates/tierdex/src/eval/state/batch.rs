@@ -1,7 +1,7 @@
 //! Candidates: documents that may be hits, each with an upper bound of its score.
 
-use super::range::{DocRange, within};
-use super::refinement::{Refine, Refinement};
+use crate::eval::state::range::{DocRange, within};
+use crate::eval::state::refinement::{Refine, Refinement};
 use std::ops::Range;
 use tierdex_codec::keep_at_least;
 
@@ -10,66 +10,66 @@ use tierdex_codec::keep_at_least;
 /// because sums of integers do not depend on the order.
 #[derive(Default)]
 pub struct CandidateBatch {
-    pub(super) documents: Vec<u32>,
-    pub(super) scores: Vec<u32>,
+    pub(in crate::eval) documents: Vec<u32>,
+    pub(in crate::eval) scores: Vec<u32>,
 }
 
 impl CandidateBatch {
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::eval) fn len(&self) -> usize {
         self.documents.len()
     }
 
     /// Number of documents for which memory is allocated.
-    pub(super) fn capacity(&self) -> usize {
+    pub(in crate::eval) fn capacity(&self) -> usize {
         self.documents.capacity().max(self.scores.capacity())
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(in crate::eval) fn clear(&mut self) {
         self.truncate(0);
     }
 
-    pub(super) fn truncate(&mut self, len: usize) {
+    pub(in crate::eval) fn truncate(&mut self, len: usize) {
         self.documents.truncate(len);
         self.scores.truncate(len);
     }
 
     /// Appends documents with their scores.
-    pub(super) fn push_all(&mut self, documents: &[u32], scores: &[u32]) {
+    pub(in crate::eval) fn push_all(&mut self, documents: &[u32], scores: &[u32]) {
         self.documents.extend_from_slice(documents);
         self.scores.extend_from_slice(scores);
     }
 
     /// Appends documents that all have the same score.
-    pub(super) fn push_equal(&mut self, documents: &[u32], score: u32) {
+    pub(in crate::eval) fn push_equal(&mut self, documents: &[u32], score: u32) {
         self.documents.extend_from_slice(documents);
         self.scores.resize(self.documents.len(), score);
     }
 
     /// Replaces the contents with `documents`, each with score 0.
-    pub(super) fn copy_documents(&mut self, documents: &[u32]) {
+    pub(in crate::eval) fn copy_documents(&mut self, documents: &[u32]) {
         self.clear();
         self.push_equal(documents, 0);
     }
 
     /// The highest score in a range of positions.
-    pub(super) fn max(&self, positions: Range<usize>) -> u32 {
+    pub(in crate::eval) fn max(&self, positions: Range<usize>) -> u32 {
         self.scores[positions].iter().copied().max().unwrap_or(0)
     }
 
     /// Adds `by` to every score.
-    pub(super) fn raise(&mut self, by: u32) {
+    pub(in crate::eval) fn raise(&mut self, by: u32) {
         self.scores.iter_mut().for_each(|score| *score += by);
     }
 
     /// Subtracts `by` from the scores in a range of positions.
-    pub(super) fn lower(&mut self, positions: Range<usize>, by: u32) {
+    pub(in crate::eval) fn lower(&mut self, positions: Range<usize>, by: u32) {
         if by > 0 {
             self.scores[positions].iter_mut().for_each(|score| *score -= by);
         }
     }
 
     /// Drops the documents outside a range.
-    pub(super) fn clip(&mut self, range: DocRange) {
+    pub(in crate::eval) fn clip(&mut self, range: DocRange) {
         let kept = within(&self.documents, range);
         self.documents.copy_within(kept.clone(), 0);
         self.scores.copy_within(kept.clone(), 0);
@@ -78,7 +78,12 @@ impl CandidateBatch {
 
     /// Compacts the documents of a range of positions whose scores are at least `min_score` to position
     /// `to`, at or before the range. Returns the end position.
-    pub(super) fn keep_at_least(&mut self, positions: Range<usize>, to: usize, min_score: u32) -> usize {
+    pub(in crate::eval) fn keep_at_least(
+        &mut self,
+        positions: Range<usize>,
+        to: usize,
+        min_score: u32,
+    ) -> usize {
         let from = positions.start - to;
         if min_score == 0 {
             if from > 0 {
@@ -93,7 +98,7 @@ impl CandidateBatch {
     }
 
     /// Drops documents whose scores are below `min_score`.
-    pub(super) fn retain(&mut self, min_score: u32) {
+    pub(in crate::eval) fn retain(&mut self, min_score: u32) {
         if min_score > 0 {
             let kept = self.keep_at_least(0..self.len(), 0, min_score);
             self.truncate(kept);
@@ -102,7 +107,7 @@ impl CandidateBatch {
 
     /// Compacts the documents at ascending offsets from position `from` to position `to`, at or before it.
     /// Returns the end position.
-    pub(super) fn select(&mut self, from: usize, to: usize, offsets: &[u8]) -> usize {
+    pub(in crate::eval) fn select(&mut self, from: usize, to: usize, offsets: &[u8]) -> usize {
         for (to, offset) in (to..).zip(offsets) {
             let at = from + usize::from(*offset);
             self.documents[to] = self.documents[at];
@@ -113,7 +118,12 @@ impl CandidateBatch {
 
     /// Removes the documents at ascending offsets in a range of positions and compacts the others to
     /// position `to`, at or before the range. Returns the end position.
-    pub(super) fn exclude(&mut self, positions: Range<usize>, mut to: usize, offsets: &[u8]) -> usize {
+    pub(in crate::eval) fn exclude(
+        &mut self,
+        positions: Range<usize>,
+        mut to: usize,
+        offsets: &[u8],
+    ) -> usize {
         let start = positions.start;
         let mut next = offsets.iter().map(|offset| start + usize::from(*offset));
         let mut excluded = next.next();
@@ -132,7 +142,7 @@ impl CandidateBatch {
     /// Applies a refinement, given the documents that match the clause. The score of a match becomes
     /// `score(rest, s)`: `rest` is its current score minus the included upper bound, `s` its score in
     /// `matches`.
-    pub(super) fn apply(
+    pub(in crate::eval) fn apply(
         &mut self,
         matches: &CandidateBatch,
         Refinement { how, included_bound, min_score }: Refinement,
@@ -153,7 +163,12 @@ impl CandidateBatch {
     }
 
     /// Appends the union of two ascending ranges of `from`. The scores of a document in both are summed.
-    pub(super) fn push_union(&mut self, from: &CandidateBatch, first: Range<usize>, second: Range<usize>) {
+    pub(in crate::eval) fn push_union(
+        &mut self,
+        from: &CandidateBatch,
+        first: Range<usize>,
+        second: Range<usize>,
+    ) {
         let mut to = self.len();
         let (mut i, mut j) = (first.start, second.start);
         self.documents.resize(to + first.len() + second.len(), 0);
@@ -174,7 +189,7 @@ impl CandidateBatch {
     }
 
     /// Documents and scores, `size` at a time.
-    pub(super) fn chunks(&self, size: usize) -> impl Iterator<Item = (&[u32], &[u32])> {
+    pub(in crate::eval) fn chunks(&self, size: usize) -> impl Iterator<Item = (&[u32], &[u32])> {
         self.documents.chunks(size).zip(self.scores.chunks(size))
     }
 }

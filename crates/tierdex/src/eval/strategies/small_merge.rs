@@ -1,13 +1,13 @@
 //! Disjunction of several terms with few postings: merges the whole lists.
 
-use super::node::Node;
-use super::range::DocRange;
-use super::refine::Refiners;
-use super::search::Search;
 use crate::error::{Error, Result};
+use crate::eval::nodes::node::Node;
+use crate::eval::state::range::DocRange;
+use crate::eval::state::search::Search;
+use crate::eval::strategies::refiners::Refiners;
 
 /// Offers the documents that contain any of the terms and pass the refiners. Returns their number.
-pub(super) fn small_merge(
+pub(in crate::eval) fn small_merge(
     nodes: &mut [Node<'_>],
     refiners: &mut Refiners<'_, '_>,
     search: &mut Search<'_>,

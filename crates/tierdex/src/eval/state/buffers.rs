@@ -8,26 +8,26 @@ use tierdex_codec::{Intersection, Selection};
 /// queries. The arrays start at cache lines.
 #[repr(C, align(64))]
 pub struct TermBuffers {
-    pub(super) scores: [u32; BLOCK],
+    pub(in crate::eval) scores: [u32; BLOCK],
     /// Documents and frequencies of the postings to score, and their scores.
-    pub(super) documents: [u32; BLOCK],
-    pub(super) frequencies: [u32; BLOCK],
-    pub(super) selected_scores: [u32; BLOCK],
+    pub(in crate::eval) documents: [u32; BLOCK],
+    pub(in crate::eval) frequencies: [u32; BLOCK],
+    pub(in crate::eval) selected_scores: [u32; BLOCK],
     /// The block to which `scores` belong.
-    pub(super) scored: usize,
-    pub(super) impacts: Vec<Impact>,
+    pub(in crate::eval) scored: usize,
+    pub(in crate::eval) impacts: Vec<Impact>,
     /// Offsets of the postings of a block selected by frequency.
-    pub(super) selected: Selection,
-    pub(super) shared: Intersection,
-    pub(super) found: FoundPostings,
+    pub(in crate::eval) selected: Selection,
+    pub(in crate::eval) shared: Intersection,
+    pub(in crate::eval) found: FoundPostings,
 }
 
 /// The candidates found in the list, with block and offset of each.
-pub(super) struct FoundPostings {
-    pub(super) documents: [u32; BLOCK],
-    pub(super) blocks: [u32; BLOCK],
-    pub(super) offsets: [u8; BLOCK],
-    pub(super) len: usize,
+pub(in crate::eval) struct FoundPostings {
+    pub(in crate::eval) documents: [u32; BLOCK],
+    pub(in crate::eval) blocks: [u32; BLOCK],
+    pub(in crate::eval) offsets: [u8; BLOCK],
+    pub(in crate::eval) len: usize,
 }
 
 impl Default for TermBuffers {
@@ -48,7 +48,7 @@ impl Default for TermBuffers {
 
 impl FoundPostings {
     /// Appends offsets of a block, relative to `start`.
-    pub(super) fn add(&mut self, block: usize, start: usize, offsets: &[u8]) {
+    pub(in crate::eval) fn add(&mut self, block: usize, start: usize, offsets: &[u8]) {
         let to = self.len..self.len + offsets.len();
         self.len = to.end;
         self.blocks[to.clone()].fill(block as u32);
@@ -58,7 +58,7 @@ impl FoundPostings {
     }
 
     /// Fills in the documents of the entries from position `from` on, given those of their block.
-    pub(super) fn take_documents(&mut self, from: usize, documents: &[u32]) {
+    pub(in crate::eval) fn take_documents(&mut self, from: usize, documents: &[u32]) {
         let added = from..self.len;
         for (to, offset) in self.documents[added.clone()].iter_mut().zip(&self.offsets[added]) {
             *to = documents[usize::from(*offset)];

@@ -14,7 +14,7 @@ pub enum Refine {
 }
 
 impl Refine {
-    pub(super) fn is_scored(self) -> bool {
+    pub(in crate::eval) fn is_scored(self) -> bool {
         matches!(self, Refine::Require | Refine::Optional)
     }
 }
@@ -22,16 +22,16 @@ impl Refine {
 /// Parameters of a refinement.
 #[derive(Clone, Copy, Debug)]
 pub struct Refinement {
-    pub(super) how: Refine,
+    pub(in crate::eval) how: Refine,
     /// Upper bound of this clause that the scores of the candidates include; it is replaced by the score.
-    pub(super) included_bound: u32,
+    pub(in crate::eval) included_bound: u32,
     /// Candidates whose scores fall below this are dropped.
-    pub(super) min_score: u32,
+    pub(in crate::eval) min_score: u32,
 }
 
 impl Refinement {
     /// For candidates whose scores include no upper bound of this clause, without a score threshold.
-    pub(super) fn all(how: Refine) -> Refinement {
+    pub(in crate::eval) fn all(how: Refine) -> Refinement {
         Refinement { how, included_bound: 0, min_score: 0 }
     }
 }

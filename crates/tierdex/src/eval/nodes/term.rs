@@ -3,17 +3,17 @@
 
 mod look_up;
 
-pub(super) use look_up::{BlockPostings, LookUpBounds};
+pub(in crate::eval) use look_up::{BlockPostings, LookUpBounds};
 
-use super::bounds::ShareBounds;
-use super::buffers::TermBuffers;
-use super::range::{DocRange, within};
-use super::scratch::Scratch;
-use super::tuning::ENTRIES_READ;
-use super::window::{Bits, ScoreWindow};
 use crate::bytes::View;
 use crate::cursor::{BlockCounts, DecodedBlock, LIST_BYTES, NO_DOCUMENT, ScatteredBlocks};
 use crate::error::Result;
+use crate::eval::nodes::bounds::ShareBounds;
+use crate::eval::state::buffers::TermBuffers;
+use crate::eval::state::range::{DocRange, within};
+use crate::eval::state::range_sets::{Bits, ScoreWindow};
+use crate::eval::state::scratch::Scratch;
+use crate::eval::tuning::ENTRIES_READ;
 use crate::limits::{BLOCK, SUPERBLOCK};
 use crate::rank::TermScorer;
 use crate::segment::read::{BlockList, BlockSource, FieldReader, Norms, RecordPart, TermInfo};
@@ -47,20 +47,20 @@ pub struct OpenTerm<'a, 'i> {
 pub struct Term<'a> {
     /// Index in the leaves of the plan.
     leaf: usize,
-    pub(super) blocks: ScatteredBlocks<'a>,
+    pub(in crate::eval) blocks: ScatteredBlocks<'a>,
     norms: &'a Norms,
-    pub(super) scorer: &'a TermScorer,
+    pub(in crate::eval) scorer: &'a TermScorer,
     /// Upper bounds of shares from stored max shares; `None` if they follow from impacts alone.
     bounds: Option<ShareBounds>,
     /// Document frequency in the segment.
-    pub(super) documents: u32,
+    pub(in crate::eval) documents: u32,
     /// Block of the last seek.
-    pub(super) block: usize,
+    pub(in crate::eval) block: usize,
     /// First and last document of the ranges in which blocks have been prefetched for look-ups.
     prefetched: DocRange,
     /// Number of candidates looked up, and of these the number kept.
     looked_up: (u64, u64),
-    pub(super) buffers: Box<TermBuffers>,
+    pub(in crate::eval) buffers: Box<TermBuffers>,
 }
 
 impl<'a> Term<'a> {
@@ -122,19 +122,19 @@ impl<'a> Term<'a> {
 
     /// Moves, forward or backward, to the first block that can contain `document` or a later one.
     #[inline]
-    pub(super) fn seek(&mut self, document: u32) {
+    pub(in crate::eval) fn seek(&mut self, document: u32) {
         self.block = self.blocks.seek(self.block, document);
     }
 
-    /// See [`Node::next_lower_bound`](super::node::Node::next_lower_bound).
-    pub(super) fn next_lower_bound(&mut self, from: u32) -> u32 {
+    /// See [`Node::next_lower_bound`](crate::eval::nodes::node::Node::next_lower_bound).
+    pub(in crate::eval) fn next_lower_bound(&mut self, from: u32) -> u32 {
         self.seek(from);
         if self.block < self.blocks.len() { from.max(self.blocks.first(self.block)) } else { NO_DOCUMENT }
     }
 
     /// Block max score.
     #[inline]
-    pub(super) fn block_max(&self, block: usize) -> u32 {
+    pub(in crate::eval) fn block_max(&self, block: usize) -> u32 {
         let share = self.blocks.skips().map_or(self.scorer.share_max(), |list| self.block_share(list, block));
         self.scorer.max_score(share)
     }
@@ -164,13 +164,13 @@ impl<'a> Term<'a> {
 
     /// Whether there are impacts, and max scores from them are mostly lower than those from stored max
     /// shares.
-    pub(super) fn has_loose_bounds(&self) -> bool {
+    pub(in crate::eval) fn has_loose_bounds(&self) -> bool {
         self.bounds.is_some_and(|bounds| !bounds.is_tight)
             && self.blocks.skips().is_some_and(BlockList::has_impacts)
     }
 
     /// Block max score from the impacts of the block.
-    pub(super) fn max_by_impacts(&self, block: usize) -> Result<u32> {
+    pub(in crate::eval) fn max_by_impacts(&self, block: usize) -> Result<u32> {
         self.blocks
             .skips()
             .map_or(Ok(self.block_max(block)), |list| self.max_by(list.encoded_impacts(block)?))
@@ -185,7 +185,7 @@ impl<'a> Term<'a> {
     }
 
     /// Superblock max score, from its impacts if `by_impacts`, else from its stored max share.
-    pub(super) fn superblock_max(&self, superblock: usize, by_impacts: bool) -> Result<u32> {
+    pub(in crate::eval) fn superblock_max(&self, superblock: usize, by_impacts: bool) -> Result<u32> {
         match self.blocks.skips() {
             Some(list) if by_impacts => self.max_by(list.superblock_impacts(superblock)?),
             Some(list) => Ok(self.scorer.max_score(self.superblock_share(list, superblock))),
@@ -194,7 +194,7 @@ impl<'a> Term<'a> {
     }
 
     /// The superblocks that overlap a range of documents.
-    pub(super) fn superblocks(&self, range: DocRange) -> Range<usize> {
+    pub(in crate::eval) fn superblocks(&self, range: DocRange) -> Range<usize> {
         let DocRange { first, last } = range;
         let Some(list) = self.blocks.skips() else { return 0..1 };
         let end = list.find_superblock(0, last).saturating_add(1).min(list.superblocks());
@@ -202,7 +202,7 @@ impl<'a> Term<'a> {
     }
 
     /// Lower bound of the highest score in a block or superblock with this max share; 0 if none follows.
-    pub(super) fn reached(&self, max_share: u16) -> u32 {
+    pub(in crate::eval) fn reached(&self, max_share: u16) -> u32 {
         match (&self.bounds, self.norms) {
             (Some(bounds), Norms::Byte(_)) if bounds.is_tight => {
                 self.scorer.min_score(bounds.guaranteed_share(max_share))
@@ -214,7 +214,7 @@ impl<'a> Term<'a> {
     /// Calls `body` with each block of these superblocks whose max score is at least `min_score`, and that
     /// max score, in document order. Max scores are computed from impacts if `by_impacts`. Missing entries of
     /// skip data are read.
-    pub(super) fn each_block_at_least(
+    pub(in crate::eval) fn each_block_at_least(
         &mut self,
         superblocks: &Range<usize>,
         min_score: u32,
@@ -301,7 +301,7 @@ impl<'a> Term<'a> {
 
     /// Upper bound of the shares in a range; `None` if the list has no document there. An
     /// inline list is decoded.
-    pub(super) fn max_share(&mut self, range: DocRange) -> Result<Option<f32>> {
+    pub(in crate::eval) fn max_share(&mut self, range: DocRange) -> Result<Option<f32>> {
         let DocRange { first, last } = range;
         self.seek(first);
         let from = self.block;
@@ -325,12 +325,12 @@ impl<'a> Term<'a> {
     }
 
     /// Upper bound of the scores in a range; `None` if the list has no document there.
-    pub(super) fn max_score(&mut self, range: DocRange) -> Result<Option<u32>> {
+    pub(in crate::eval) fn max_score(&mut self, range: DocRange) -> Result<Option<u32>> {
         Ok(self.max_share(range)?.map(|share| self.scorer.max_score(share)))
     }
 
     /// Records that the blocks that overlap a range were pruned by their max scores.
-    pub(super) fn skip_range(&mut self, range: DocRange) {
+    pub(in crate::eval) fn skip_range(&mut self, range: DocRange) {
         if self.blocks.is_traced() {
             let (from, len) = (self.blocks.find(0, range.first), self.blocks.len());
             let overlap = (from..len).take_while(|block| self.blocks.first(*block) <= range.last).count();
@@ -339,7 +339,7 @@ impl<'a> Term<'a> {
     }
 
     /// Documents and scores of a block.
-    pub(super) fn read(&mut self, block: usize) -> Result<(&[u32], &[u32])> {
+    pub(in crate::eval) fn read(&mut self, block: usize) -> Result<(&[u32], &[u32])> {
         let (documents, frequencies) = self.blocks.read(block)?;
         let scores = &mut self.buffers.scores[..documents.len()];
         if self.buffers.scored != block {
@@ -352,13 +352,21 @@ impl<'a> Term<'a> {
 
     /// A superset of the documents of a block that score at least `min_score`, with their scores. If it is
     /// empty, no documents are decoded.
-    pub(super) fn read_at_least(&mut self, block: usize, min_score: u32) -> Result<(&[u32], &[u32])> {
+    pub(in crate::eval) fn read_at_least(
+        &mut self,
+        block: usize,
+        min_score: u32,
+    ) -> Result<(&[u32], &[u32])> {
         let selected = self.select(block, min_score)?;
         self.read_selected(block, selected)
     }
 
     /// Documents and scores of the postings selected by [`Term::select`].
-    pub(super) fn read_selected(&mut self, block: usize, selected: usize) -> Result<(&[u32], &[u32])> {
+    pub(in crate::eval) fn read_selected(
+        &mut self,
+        block: usize,
+        selected: usize,
+    ) -> Result<(&[u32], &[u32])> {
         let n = match selected {
             BLOCK => return self.read(block),
             0 => return Ok((&[], &[])),
@@ -379,7 +387,7 @@ impl<'a> Term<'a> {
 
     /// Selects the postings of a block whose frequencies allow a score of `min_score`, and returns their
     /// number; [`BLOCK`] to evaluate the whole block, if many qualify or no selection is possible.
-    pub(super) fn select(&mut self, block: usize, min_score: u32) -> Result<usize> {
+    pub(in crate::eval) fn select(&mut self, block: usize, min_score: u32) -> Result<usize> {
         let buffers = &mut *self.buffers;
         match self.blocks.skips() {
             Some(list) if min_score > 1 && list.has_impacts() && buffers.scored != block => {
@@ -402,7 +410,7 @@ impl<'a> Term<'a> {
 
     /// Prefetches the blocks that overlap a range, with their frequencies if `frequencies`. False if the
     /// prefetch limit of the source is reached.
-    pub(super) fn prefetch(&mut self, range: DocRange, frequencies: bool) -> Result<bool> {
+    pub(in crate::eval) fn prefetch(&mut self, range: DocRange, frequencies: bool) -> Result<bool> {
         let DocRange { first, last } = range;
         if self.blocks.prefetches() {
             self.seek(first);
@@ -419,7 +427,7 @@ impl<'a> Term<'a> {
     }
 
     /// Number of blocks that overlap a range.
-    pub(super) fn blocks_in(&mut self, range: DocRange) -> usize {
+    pub(in crate::eval) fn blocks_in(&mut self, range: DocRange) -> usize {
         let DocRange { first, last } = range;
         self.seek(first);
         (self.blocks.find(self.block, last) + 1).min(self.blocks.len()) - self.block.min(self.blocks.len())
@@ -427,7 +435,7 @@ impl<'a> Term<'a> {
 
     /// Prefetches the blocks of a range whose max scores are at least `min_score`. False if the prefetch
     /// limit of the source is reached.
-    pub(super) fn prefetch_at_least(&mut self, range: DocRange, min_score: u32) -> Result<bool> {
+    pub(in crate::eval) fn prefetch_at_least(&mut self, range: DocRange, min_score: u32) -> Result<bool> {
         let DocRange { first, last } = range;
         self.seek(first);
         for block in self.block..self.blocks.len() {
@@ -442,7 +450,7 @@ impl<'a> Term<'a> {
     }
 
     /// Adds the documents in the range of `bits`.
-    pub(super) fn mark(&mut self, bits: &mut Bits) -> Result<()> {
+    pub(in crate::eval) fn mark(&mut self, bits: &mut Bits) -> Result<()> {
         let range = bits.range();
         self.seek(range.first);
         for block in self.block..self.blocks.len() {
@@ -460,7 +468,7 @@ impl<'a> Term<'a> {
     }
 
     /// Adds the scores of the documents in the range of `window`.
-    pub(super) fn add(&mut self, window: &mut ScoreWindow) -> Result<()> {
+    pub(in crate::eval) fn add(&mut self, window: &mut ScoreWindow) -> Result<()> {
         let range = window.range();
         self.seek(range.first);
         for block in self.block..self.blocks.len() {

@@ -4,7 +4,7 @@
 //! A segment stores the largest share of each block for the default parameters and its own average length.
 //! It bounds the shares for any other parameters and average too.
 
-use super::tuning::LOOSE_BOUNDS;
+use crate::eval::tuning::LOOSE_BOUNDS;
 use crate::limits::{DEFAULT_B, DEFAULT_K1};
 use crate::rank::LengthNorms;
 

@@ -1,15 +1,15 @@
 //! Thresholds that are known before a posting is scored: each block, and so each superblock, contains a
 //! document that reaches its max score.
 
-use super::bounds::ShareBounds;
-use super::range::DocRange;
-use super::scratch::Scratch;
-use super::search::Search;
-use super::strategy::sufficient_clauses;
-use super::term::{OpenTerm, Term};
-use super::tuning::{FIRST_SCORED_MAX, FIRST_SCORED_RATIO, INITIAL_THRESHOLD_HITS};
 use crate::bytes::View;
 use crate::error::{Error, Result};
+use crate::eval::nodes::bounds::ShareBounds;
+use crate::eval::nodes::term::{OpenTerm, Term};
+use crate::eval::state::range::DocRange;
+use crate::eval::state::scratch::Scratch;
+use crate::eval::state::search::Search;
+use crate::eval::strategy::sufficient_clauses;
+use crate::eval::tuning::{FIRST_SCORED_MAX, FIRST_SCORED_RATIO, INITIAL_THRESHOLD_HITS};
 use crate::limits::{BLOCK, SUPERBLOCK};
 use crate::query::Lists;
 use crate::query::QueryPlan;
@@ -117,7 +117,7 @@ fn reached<'a>(
 
 /// Raises the threshold of a query of one term, whose skip data was not resident, to a score that `k`
 /// documents reach: each block of its list, and so each superblock, contains one that reaches its max score.
-pub(super) fn raise_threshold(term: &Term<'_>, search: &mut Search<'_>) -> Result<()> {
+pub(in crate::eval) fn raise_threshold(term: &Term<'_>, search: &mut Search<'_>) -> Result<()> {
     let Some(list) = term.blocks.skips() else { return Ok(()) };
     let (k, scores) = (search.collector.k(), &mut search.scratch.bounds);
     let mut threshold = search.collector.threshold();
@@ -170,6 +170,6 @@ fn add_blocks(
 }
 
 /// The `n`-th largest score. Reorders `scores`: the first `n` are the largest.
-pub(super) fn nth(scores: &mut [u32], n: usize) -> u32 {
+pub(in crate::eval) fn nth(scores: &mut [u32], n: usize) -> u32 {
     *scores.select_nth_unstable_by(n - 1, |a, b| b.cmp(a)).1
 }

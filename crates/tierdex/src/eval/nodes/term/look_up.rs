@@ -7,10 +7,10 @@
 use super::Term;
 use crate::cursor::PositionsReader;
 use crate::error::{Error, Result};
-use crate::eval::batch::CandidateBatch;
-use crate::eval::buffers::{FoundPostings, TermBuffers};
-use crate::eval::range::DocRange;
-use crate::eval::refinement::{Refine, Refinement};
+use crate::eval::state::batch::CandidateBatch;
+use crate::eval::state::buffers::{FoundPostings, TermBuffers};
+use crate::eval::state::range::DocRange;
+use crate::eval::state::refinement::{Refine, Refinement};
 use crate::eval::tuning::LOOKED_UP_BLOCKS;
 use crate::limits::BLOCK;
 use std::ops::Range;

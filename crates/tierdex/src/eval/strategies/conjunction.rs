@@ -6,21 +6,21 @@
 //! are intersected first and scored afterwards, because few are usually left. With two lists and a threshold,
 //! only the candidates of the lead that may reach it are looked up in the other list.
 
-use super::batch::CandidateBatch;
-use super::node::Node;
-use super::range::{DocRange, range_from, within};
-use super::refine::Refiners;
-use super::refinement::{Refine, Refinement};
-use super::search::Search;
-use super::term::{BlockPostings, LookUpBounds, Term};
-use super::tuning::{LEAD_BLOCKS_AHEAD_MAX, WINDOW};
 use crate::cursor::NO_DOCUMENT;
 use crate::error::Result;
+use crate::eval::nodes::node::Node;
+use crate::eval::nodes::term::{BlockPostings, LookUpBounds, Term};
+use crate::eval::state::batch::CandidateBatch;
+use crate::eval::state::range::{DocRange, range_from, within};
+use crate::eval::state::refinement::{Refine, Refinement};
+use crate::eval::state::search::Search;
+use crate::eval::strategies::refiners::Refiners;
+use crate::eval::tuning::{LEAD_BLOCKS_AHEAD_MAX, WINDOW};
 use crate::limits::BLOCK;
 use std::collections::VecDeque;
 
 /// A required clause.
-pub(super) struct Required<'n, 'a> {
+pub(in crate::eval) struct Required<'n, 'a> {
     node: &'n mut Node<'a>,
     is_scored: bool,
     /// Upper bound of its scores in the current range; 0 if it is not scored.
@@ -36,7 +36,7 @@ impl Required<'_, '_> {
 }
 
 /// The required clauses, cheapest first.
-pub(super) fn required<'n, 'a>(
+pub(in crate::eval) fn required<'n, 'a>(
     must: &'n mut [Node<'a>],
     filter: &'n mut [Node<'a>],
 ) -> Vec<Required<'n, 'a>> {
@@ -51,7 +51,7 @@ pub(super) fn required<'n, 'a>(
 /// Offers the documents that match all `required` clauses (at least one) and that pass the refiners, except
 /// those that cannot be hits. Returns the number of matches if they are counted, else the number of
 /// documents evaluated.
-pub(super) fn conjunction<'a>(
+pub(in crate::eval) fn conjunction<'a>(
     required: &mut [Required<'_, 'a>],
     refiners: &mut Refiners<'_, 'a>,
     search: &mut Search<'_>,

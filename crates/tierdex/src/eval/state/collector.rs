@@ -25,12 +25,12 @@ impl<'s> Collector<'s> {
 
     /// Whether hits are requested.
     #[inline]
-    pub(super) fn ranks(&self) -> bool {
+    pub(in crate::eval) fn ranks(&self) -> bool {
         matches!(self, Collector::Best(_))
     }
 
     /// Number of hits.
-    pub(super) fn k(&self) -> usize {
+    pub(in crate::eval) fn k(&self) -> usize {
         match self {
             Collector::Best(top) => top.k(),
             Collector::Count => 0,
@@ -39,7 +39,7 @@ impl<'s> Collector<'s> {
 
     /// The smallest score that may enter; 0 while every score may.
     #[inline]
-    pub(super) fn threshold(&self) -> u32 {
+    pub(in crate::eval) fn threshold(&self) -> u32 {
         match self {
             Collector::Best(top) => top.threshold(),
             Collector::Count => 0,
@@ -48,7 +48,7 @@ impl<'s> Collector<'s> {
 
     /// Whether a document that is at least `document` and scores at most `score` can be a hit.
     #[inline]
-    pub(super) fn may_enter(&self, score: u32, document: u32) -> bool {
+    pub(in crate::eval) fn may_enter(&self, score: u32, document: u32) -> bool {
         match self {
             Collector::Best(top) => top.may_enter(score, document),
             Collector::Count => false,
@@ -57,7 +57,7 @@ impl<'s> Collector<'s> {
 
     /// Offers documents in increasing order, numbered from `base` on, and raises the threshold.
     #[inline]
-    pub(super) fn offer_all(&mut self, base: u32, documents: &[u32], scores: &[u32]) {
+    pub(in crate::eval) fn offer_all(&mut self, base: u32, documents: &[u32], scores: &[u32]) {
         if let Collector::Best(top) = self
             && !documents.is_empty()
         {
@@ -70,14 +70,14 @@ impl<'s> Collector<'s> {
 
     /// Raises the threshold to that of other evaluations of the query.
     #[inline]
-    pub(super) fn adopt_threshold(&mut self) {
+    pub(in crate::eval) fn adopt_threshold(&mut self) {
         if let Collector::Best(top) = self {
             top.adopt_threshold();
         }
     }
 
     /// Sets a threshold that at least `k` documents are known to reach.
-    pub(super) fn set_initial_threshold(&mut self, score: u32) {
+    pub(in crate::eval) fn set_initial_threshold(&mut self, score: u32) {
         if let Collector::Best(top) = self {
             top.set_initial_threshold(score);
         }

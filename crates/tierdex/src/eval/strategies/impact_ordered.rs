@@ -6,19 +6,19 @@
 //! 2. The other blocks whose max scores reach the threshold are evaluated in descending order: one by one if
 //!    they are few, otherwise in rounds that double in size, each in document order. In a long list this is
 //!    done for one part of the list after the other, which bounds the memory for sort keys
-//!    ([`Tuning::superblocks_ordered`](super::tuning::Tuning::superblocks_ordered)).
+//!    ([`Tuning::superblocks_ordered`](crate::eval::tuning::Tuning::superblocks_ordered)).
 //!
 //! Max scores are stored in contiguous arrays, so a list of a million postings needs some hundred superblock
 //! max scores and the few blocks that contain the best hits. Candidates of a block are the postings with a
 //! sufficient frequency; only these are looked up in the lists of other clauses.
 
-use super::initial_threshold::{nth, raise_threshold};
-use super::range::{DocRange, within};
-use super::refine::Refiners;
-use super::search::Search;
-use super::term::Term;
-use super::tuning::{FIRST_PREFETCHED, ONE_BY_ONE};
 use crate::error::Result;
+use crate::eval::nodes::term::Term;
+use crate::eval::state::range::{DocRange, within};
+use crate::eval::state::search::Search;
+use crate::eval::strategies::initial_threshold::{nth, raise_threshold};
+use crate::eval::strategies::refiners::Refiners;
+use crate::eval::tuning::{FIRST_PREFETCHED, ONE_BY_ONE};
 use crate::limits::{BLOCK, SUPERBLOCK};
 use std::ops::Range;
 use tierdex_codec::largest;
@@ -41,7 +41,7 @@ struct FirstRound {
 
 /// Offers the documents of `term` that pass the refiners, except those that cannot be hits: `candidates` are
 /// expected until there are `k`. Returns the number of documents evaluated.
-pub(super) fn impact_ordered(
+pub(in crate::eval) fn impact_ordered(
     term: &mut Term<'_>,
     refiners: &mut Refiners<'_, '_>,
     candidates: f64,

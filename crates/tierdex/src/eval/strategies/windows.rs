@@ -1,17 +1,17 @@
 //! Evaluates any query window by window: the fallback for queries without a better strategy.
 
-use super::node::Node;
-use super::range::{DocRange, prefetch_ahead, range_from};
-use super::search::Search;
-use super::tuning::WINDOW;
-use super::window::ScoreWindow;
 use crate::cursor::NO_DOCUMENT;
 use crate::error::Result;
+use crate::eval::nodes::node::Node;
+use crate::eval::state::range::{DocRange, prefetch_ahead, range_from};
+use crate::eval::state::range_sets::ScoreWindow;
+use crate::eval::state::search::Search;
+use crate::eval::tuning::WINDOW;
 use crate::query::Clauses;
 
 /// Offers the documents that match, except those that cannot be hits. Returns the number of matches if they
 /// are counted, else the number of documents evaluated.
-pub(super) fn windows(
+pub(in crate::eval) fn windows(
     clauses: &mut Clauses<Node<'_>>,
     always_scores: bool,
     search: &mut Search<'_>,
@@ -36,7 +36,10 @@ pub(super) fn windows(
 
 /// Offers the documents that pass filters and exclusions and match no scored clause, with score 0, while they
 /// may be hits.
-pub(super) fn offer_zero_scores(clauses: &mut Clauses<Node<'_>>, search: &mut Search<'_>) -> Result<()> {
+pub(in crate::eval) fn offer_zero_scores(
+    clauses: &mut Clauses<Node<'_>>,
+    search: &mut Search<'_>,
+) -> Result<()> {
     let (mut bits, mut other) = (search.scratch.bits(), search.scratch.bits());
     let mut documents = Vec::new();
     for_each_range(clauses, search, Pass::Filtered, |clauses, range, search| {

@@ -1,25 +1,25 @@
 //! Scratch buffers that are reused from query to query, to avoid allocations.
 
-use super::batch::CandidateBatch;
-use super::buffers::TermBuffers;
-use super::tuning::{COUNTED, KEYS_KEPT, LISTS_KEPT, WINDOW};
-use super::window::{Bits, ScoreWindow};
 use crate::cursor::DecodedBlock;
+use crate::eval::state::batch::CandidateBatch;
+use crate::eval::state::buffers::TermBuffers;
+use crate::eval::state::range_sets::{Bits, ScoreWindow};
+use crate::eval::tuning::{COUNTED, KEYS_KEPT, LISTS_KEPT, WINDOW};
 use crate::limits::BLOCK;
 
 /// Scratch buffers for lists, windows, bitsets and batches.
 #[derive(Default)]
 pub struct Scratch {
     #[allow(clippy::vec_box, reason = "a list takes one without a copy")]
-    pub(super) decoded: Vec<Box<DecodedBlock>>,
+    pub(in crate::eval) decoded: Vec<Box<DecodedBlock>>,
     #[allow(clippy::vec_box, reason = "a list takes one without a copy")]
-    pub(super) buffers: Vec<Box<TermBuffers>>,
+    pub(in crate::eval) buffers: Vec<Box<TermBuffers>>,
     /// Sort keys of blocks, and memory for the selection.
-    pub(super) keys: Vec<u64>,
-    pub(super) selection: Vec<u64>,
-    pub(super) bounds: Vec<u32>,
-    pub(super) prefix_sums: Vec<u32>,
-    pub(super) order: Vec<usize>,
+    pub(in crate::eval) keys: Vec<u64>,
+    pub(in crate::eval) selection: Vec<u64>,
+    pub(in crate::eval) bounds: Vec<u32>,
+    pub(in crate::eval) prefix_sums: Vec<u32>,
+    pub(in crate::eval) order: Vec<usize>,
     windows: Vec<ScoreWindow>,
     /// Whether a window was used since the last [`Scratch::trim`].
     used_window: bool,
@@ -60,35 +60,35 @@ impl Scratch {
         self.batches.truncate(2);
     }
 
-    pub(super) fn window(&mut self) -> ScoreWindow {
+    pub(in crate::eval) fn window(&mut self) -> ScoreWindow {
         self.used_window = true;
         self.windows.pop().unwrap_or_default()
     }
 
-    pub(super) fn give_window(&mut self, window: ScoreWindow) {
+    pub(in crate::eval) fn give_window(&mut self, window: ScoreWindow) {
         self.windows.push(window);
     }
 
-    pub(super) fn bits(&mut self) -> Bits {
+    pub(in crate::eval) fn bits(&mut self) -> Bits {
         self.bits.pop().unwrap_or_default()
     }
 
-    pub(super) fn give_bits(&mut self, bits: Bits) {
+    pub(in crate::eval) fn give_bits(&mut self, bits: Bits) {
         self.bits.push(bits);
     }
 
     /// An empty batch.
-    pub(super) fn batch(&mut self) -> CandidateBatch {
+    pub(in crate::eval) fn batch(&mut self) -> CandidateBatch {
         let mut batch = self.batches.pop().unwrap_or_default();
         batch.clear();
         batch
     }
 
-    pub(super) fn give_batch(&mut self, batch: CandidateBatch) {
+    pub(in crate::eval) fn give_batch(&mut self, batch: CandidateBatch) {
         self.batches.push(batch);
     }
 
-    pub(super) fn give(&mut self, decoded: Box<DecodedBlock>, buffers: Box<TermBuffers>) {
+    pub(in crate::eval) fn give(&mut self, decoded: Box<DecodedBlock>, buffers: Box<TermBuffers>) {
         if self.buffers.len() < LISTS_KEPT {
             self.decoded.push(decoded);
             self.buffers.push(buffers);
@@ -99,7 +99,7 @@ impl Scratch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::eval::range::DocRange;
+    use crate::eval::state::range::DocRange;
 
     #[test]
     fn large_queries_leave_a_bounded_scratch() {

@@ -10,22 +10,22 @@
 //!    highest max score first. If there are many candidates, summing all clauses over the window is cheaper,
 //!    and the next few windows are summed exhaustively too.
 
-use super::batch::CandidateBatch;
-use super::node::Node;
-use super::range::{DocRange, prefetch_ahead, range_from, within};
-use super::refine::Refiners;
-use super::refinement::{Refine, Refinement};
-use super::search::Search;
-use super::tuning::{CANDIDATE_BLOCKS, EXHAUSTIVE_WINDOWS, LOOK_UP_POSTINGS, WINDOW};
-use super::window::ScoreWindow;
 use crate::cursor::NO_DOCUMENT;
 use crate::error::Result;
+use crate::eval::nodes::node::Node;
+use crate::eval::state::batch::CandidateBatch;
+use crate::eval::state::range::{DocRange, prefetch_ahead, range_from, within};
+use crate::eval::state::range_sets::ScoreWindow;
+use crate::eval::state::refinement::{Refine, Refinement};
+use crate::eval::state::search::Search;
+use crate::eval::strategies::refiners::Refiners;
+use crate::eval::tuning::{CANDIDATE_BLOCKS, EXHAUSTIVE_WINDOWS, LOOK_UP_POSTINGS, WINDOW};
 use crate::limits::BLOCK;
 
 /// Offers the documents that match any of `nodes` and pass the refiners, except those that cannot be hits.
 /// Every match of a node must score more than 0. Returns the number of matches if they are counted, else the
 /// number of documents evaluated.
-pub(super) fn maxscore(
+pub(in crate::eval) fn maxscore(
     nodes: &mut [Node<'_>],
     refiners: &mut Refiners<'_, '_>,
     search: &mut Search<'_>,
