@@ -167,7 +167,7 @@ pub mod commit {
 pub mod explain {
     pub use crate::cursor::BlockCounts;
     pub use crate::index::{
-        EvaluationLog, Explanation, FileUse, HitIds, ListUse, SearchResult, SegmentExplanation, Strategy,
+        EvaluationLog, Explanation, FileUse, HitIds, ListUse, SearchResult, SegmentExplanation, StrategyKind,
     };
 }
 

@@ -1,0 +1,233 @@
+//! The blocks of a lead that is a term.
+//!
+//! 1. Blocks that may contain hits are prefetched, and the blocks of other lists in which their candidates
+//!    will be looked up.
+//! 2. The scores of a block are bounded by the max scores of all clauses in its range.
+//! 3. Its candidates are found: by their scores in the lead, or by the next list.
+//! 4. They are looked up in the other clauses.
+
+use super::{ConjunctionRun, Required};
+use crate::error::Result;
+use crate::eval::nodes::node::Node;
+use crate::eval::nodes::term::{BlockPostings, LookUpBounds, Term};
+use crate::eval::state::range::{DocRange, within};
+use crate::eval::state::search::Search;
+use crate::eval::tuning::LEAD_BLOCKS_AHEAD_MAX;
+use crate::limits::BLOCK;
+
+/// A block of the lead, with the bounds of its scores.
+struct LeadBlock {
+    block: usize,
+    /// Its documents that are searched.
+    range: DocRange,
+    is_scored: bool,
+    /// Block max score of the lead.
+    bound: u32,
+    /// Upper bound of the scores of all other clauses in the range.
+    others_max: u32,
+    may_have_hits: bool,
+}
+
+/// What is done with a block of the lead.
+enum BlockWork {
+    /// It has no hits, and is not counted.
+    Skip,
+    /// Its documents in the other list are counted.
+    Count,
+    /// The selected postings are scored, then looked up.
+    ScoreFirst { selected: usize },
+    /// Its documents are looked up in the next list, then scored.
+    IntersectFirst,
+}
+
+impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
+    /// Prefetches the next blocks of the lead that may contain hits, and the blocks of other lists in which
+    /// their candidates will be looked up, and adds them to `ahead`. Returns the first block of the lead that
+    /// was not prefetched.
+    fn prefetch_blocks(
+        &mut self,
+        term: &mut Term<'a>,
+        from: usize,
+        is_scored: bool,
+        search: &Search<'_>,
+    ) -> Result<usize> {
+        let top = search.collector.ranks();
+        for block in from..term.blocks.len() {
+            if term.blocks.first(block) >= search.end {
+                break;
+            }
+            let range = search.clip(DocRange::of_block(&term.blocks, block));
+            let bound = if is_scored && top { term.block_max(block) } else { 0 };
+            let others_max = if top { self.others_max(range)? } else { Some(0) };
+            let Some(bound) = others_max.map(|others_max| bound + others_max) else { continue };
+            let may_have_hits = search.may_enter(bound, range.first);
+            if !(may_have_hits || search.count) {
+                continue;
+            }
+            let mut prefetched = term.blocks.prefetch(block, is_scored && may_have_hits)?;
+            for other in self.others.iter_mut() {
+                prefetched =
+                    prefetched && other.node.prefetch_candidates(range, other.is_scored && may_have_hits)?;
+            }
+            let prefetched = prefetched && self.refiners.prefetch_candidates(range, may_have_hits)?;
+            // If the limit is reached at the first block, it is evaluated without prefetching.
+            if prefetched || block == from {
+                self.ahead.push_back((block, bound));
+            }
+            if !prefetched || self.ahead.len() == LEAD_BLOCKS_AHEAD_MAX {
+                return Ok(if prefetched { block + 1 } else { block.max(from + 1) });
+            }
+        }
+        Ok(term.blocks.len())
+    }
+
+    /// The lead is a term, whose blocks propose candidates.
+    pub(super) fn by_blocks(
+        &mut self,
+        term: &mut Term<'a>,
+        is_scored: bool,
+        search: &mut Search<'_>,
+    ) -> Result<()> {
+        let prefetches = term.blocks.prefetches();
+        let mut prefetched_to = if prefetches { 0 } else { usize::MAX };
+        for block in term.blocks.find(0, search.first)..term.blocks.len() {
+            let whole = DocRange::of_block(&term.blocks, block);
+            if whole.first >= search.end {
+                break;
+            }
+            search.checkpoint(whole.first.max(search.first))?;
+            let range = search.clip(whole);
+
+            // Prefetch the next blocks that may contain hits. Those in between, and those for which the
+            // threshold has risen too far since, are skipped.
+            if block >= prefetched_to {
+                prefetched_to = self.prefetch_blocks(term, block, is_scored, search)?;
+            }
+            if prefetches && !self.was_prefetched(block, range, search) {
+                term.blocks.mark_pruned(block);
+                continue;
+            }
+
+            // Bound the scores of the block, and find its candidates.
+            let Some(lead) = self.lead_block(term, block, range, is_scored, search)? else {
+                term.blocks.mark_pruned(block);
+                continue;
+            };
+            let (mut pending, mut looked_up) = (None, 0);
+            match self.work(term, &lead, search)? {
+                BlockWork::Skip => {
+                    term.blocks.mark_pruned(block);
+                    continue;
+                }
+                BlockWork::Count => {
+                    self.count_block(term, &lead)?;
+                    continue;
+                }
+                BlockWork::ScoreFirst { selected } => self.score_lead(term, &lead, selected)?,
+                BlockWork::IntersectFirst => {
+                    looked_up = self.intersect_lead(term, &lead, search)?;
+                    pending = (is_scored && lead.may_have_hits).then_some((&mut *term, lead.bound));
+                }
+            }
+            if range != whole {
+                self.batch.clip(range);
+            }
+
+            // Look up the candidates in the other clauses, and offer those that are left.
+            self.refine(pending, looked_up, lead.may_have_hits, search)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a block was prefetched and may still contain hits, or is counted.
+    fn was_prefetched(&mut self, block: usize, range: DocRange, search: &Search<'_>) -> bool {
+        let prefetched = self.ahead.pop_front_if(|(ahead, _)| *ahead == block);
+        prefetched.is_some_and(|(_, bound)| search.count || search.may_enter(bound, range.first))
+    }
+
+    /// The bounds of a block of the lead; `None` if no document matches in its range.
+    fn lead_block(
+        &mut self,
+        term: &Term<'a>,
+        block: usize,
+        range: DocRange,
+        is_scored: bool,
+        search: &Search<'_>,
+    ) -> Result<Option<LeadBlock>> {
+        let ranks = search.collector.ranks();
+        let bound = if is_scored && ranks { term.block_max(block) } else { 0 };
+        let others_max = if ranks { self.others_max(range)? } else { Some(0) };
+        Ok(others_max.map(|others_max| {
+            let may_have_hits = search.may_enter(bound + others_max, range.first);
+            LeadBlock { block, range, is_scored, bound, others_max, may_have_hits }
+        }))
+    }
+
+    /// What is done first with a block of the lead.
+    fn work(&mut self, term: &mut Term<'a>, lead: &LeadBlock, search: &Search<'_>) -> Result<BlockWork> {
+        if !lead.may_have_hits {
+            let is_pair = matches!(&*self.others, [Required { node: Node::Term(_), .. }]);
+            return Ok(match search.count {
+                false => BlockWork::Skip,
+                true if is_pair && self.refiners.is_empty() => BlockWork::Count,
+                true => BlockWork::IntersectFirst,
+            });
+        }
+        if !lead.is_scored {
+            return Ok(BlockWork::IntersectFirst);
+        }
+        let min_score = search.min_score();
+        let selected = match search.count {
+            true => BLOCK,
+            false => term.select(lead.block, min_score.saturating_sub(lead.others_max))?,
+        };
+        // Without a threshold no candidate is pruned by its score.
+        let intersect_first = self.intersect_first || !self.others.is_empty() && min_score == 0;
+        let intersects = intersect_first && selected == BLOCK;
+        Ok(if intersects { BlockWork::IntersectFirst } else { BlockWork::ScoreFirst { selected } })
+    }
+
+    /// Counts the candidates of a block that are in the only other list.
+    fn count_block(&mut self, term: &mut Term<'a>, lead: &LeadBlock) -> Result<()> {
+        if let [Required { node: Node::Term(other), .. }] = &mut *self.others {
+            let documents = term.blocks.documents(lead.block)?;
+            self.matches += other.count_shared(&documents[within(documents, lead.range)])?;
+        }
+        Ok(())
+    }
+
+    /// The candidates are the selected postings of a block, with their scores in the lead.
+    fn score_lead(&mut self, term: &mut Term<'a>, lead: &LeadBlock, selected: usize) -> Result<()> {
+        self.batch.clear();
+        let (documents, scores) = term.read_selected(lead.block, selected)?;
+        self.batch.push_all(documents, scores);
+        self.batch.raise(lead.others_max);
+        Ok(())
+    }
+
+    /// The candidates are the documents of a block that are also in the list of the next clause, if that is a
+    /// term. Returns the number of clauses in which they were looked up.
+    fn intersect_lead(
+        &mut self,
+        term: &mut Term<'a>,
+        lead: &LeadBlock,
+        search: &Search<'_>,
+    ) -> Result<usize> {
+        let bound = lead.bound + lead.others_max;
+        let Some(Required { node: Node::Term(other), is_scored, included_bound, pending }) =
+            self.others.first_mut()
+        else {
+            self.batch.clear();
+            self.batch.push_equal(term.find_in_block(lead.block, 0)?, bound);
+            return Ok(0);
+        };
+        *pending = lead.may_have_hits && *is_scored;
+        let included_bound = if *pending { *included_bound } else { 0 };
+        let min_score = if search.count { 0 } else { search.min_score() };
+        let (documents, found) = (term.blocks.documents(lead.block)?, &mut term.buffers.found);
+        let postings = BlockPostings { block: lead.block, documents };
+        let limits = LookUpBounds { bound, included_bound, min_score };
+        other.intersect_block(postings, limits, found, &mut self.batch)?;
+        Ok(1)
+    }
+}

@@ -1,0 +1,122 @@
+//! Binds phrases.
+
+use super::{Binder, BoundTerm, WrittenPhrase, any};
+use crate::error::{Error, Result};
+use crate::limits::PHRASE_EXPANSIONS_MAX;
+use crate::query::Query;
+use crate::query::analyse::no_positions;
+use crate::query::expand::{Prefix, PrefixMatch, terms_with_prefix};
+use crate::query::plan_node::PlanNode;
+
+/// The terms of a phrase so far.
+#[derive(Clone, Default)]
+struct PhraseParts {
+    /// With their distances from the first.
+    leaves: Vec<(u32, usize)>,
+    /// Sum of the inverse document frequencies.
+    idf: f64,
+    frequency_max: u32,
+    /// Whether no document has one of the terms.
+    is_impossible: bool,
+}
+
+impl Binder<'_> {
+    /// Binds a phrase.
+    pub(super) fn phrase(&mut self, phrase: WrittenPhrase<'_>) -> Result<PlanNode> {
+        let parts = self.fixed_terms(phrase)?;
+        Ok(self.phrase_node(parts, phrase))
+    }
+
+    /// The terms of a phrase, looked up.
+    fn fixed_terms(&mut self, phrase: WrittenPhrase<'_>) -> Result<PhraseParts> {
+        if !self.schema.fields[phrase.field].positions {
+            return Err(no_positions(self.schema, phrase.field));
+        }
+        let mut parts = PhraseParts { frequency_max: u32::MAX, ..PhraseParts::default() };
+        for (distance, term) in phrase.terms {
+            let term = self.look_up(phrase.field, term)?;
+            self.add_to_phrase(&mut parts, phrase, *distance, term)?;
+        }
+        Ok(parts)
+    }
+
+    /// A phrase with `last` behind its terms, a cluster that stands for all terms that begin with it: the
+    /// alternatives of the phrase with each of these. All score with the document frequency of the most
+    /// frequent one.
+    pub(super) fn open_phrase(
+        &mut self,
+        phrase: WrittenPhrase<'_>,
+        last: &(u32, String),
+    ) -> Result<PlanNode> {
+        if !self.schema.fields[phrase.field].positions {
+            return Err(no_positions(self.schema, phrase.field));
+        }
+        let (field, cluster) = (phrase.field, &last.1);
+        let prefix = Prefix { text: cluster, whole_clusters: true };
+        let Some(matches) = terms_with_prefix(self.lists, field, prefix, PHRASE_EXPANSIONS_MAX)? else {
+            return self.phrase_and_cluster(phrase, cluster);
+        };
+        let fixed = self.fixed_terms(phrase)?;
+        let containing = |last: &PrefixMatch| {
+            let own = last.infos.iter().flatten().map(|info| u64::from(info.documents)).sum();
+            self.containing(field, &last.term, own)
+        };
+        let containing = matches.iter().map(containing).max().unwrap_or(0);
+        let mut should = Vec::with_capacity(matches.len());
+        for PrefixMatch { term, infos } in matches {
+            let mut parts = fixed.clone();
+            self.add_to_phrase(&mut parts, phrase, last.0, BoundTerm { term, infos, containing })?;
+            should.push(self.phrase_node(parts, phrase));
+        }
+        Ok(any(should))
+    }
+
+    /// A phrase whose last cluster begins too many terms: the cluster is required at any position.
+    fn phrase_and_cluster(&mut self, phrase: WrittenPhrase<'_>, cluster: &str) -> Result<PlanNode> {
+        let WrittenPhrase { field, terms, slop, boost } = phrase;
+        if self.excludes {
+            return Err(Error::query(format!(
+                "`{cluster}` at the end of an excluded phrase begins more than {PHRASE_EXPANSIONS_MAX} terms"
+            )));
+        }
+        let fixed = match terms {
+            [(_, term)] => Query::Term { field, term: term.clone(), boost },
+            _ => Query::Phrase { field, terms: terms.to_vec(), slop, open_end: false, boost },
+        };
+        let cluster = Query::Prefix { field, prefix: cluster.to_string(), whole_clusters: true, boost };
+        let (must, filter) = (vec![fixed], vec![cluster]);
+        self.node(&Query::Bool { must, filter, should: vec![], must_not: vec![], minimum: 0 })
+    }
+
+    fn add_to_phrase(
+        &mut self,
+        parts: &mut PhraseParts,
+        phrase: WrittenPhrase<'_>,
+        distance: u32,
+        term: BoundTerm,
+    ) -> Result<()> {
+        let idf = self.idf(phrase.field, term.containing);
+        parts.idf += idf;
+        parts.is_impossible |= term.containing == 0;
+        parts.frequency_max = parts.frequency_max.min(self.frequency_max(phrase.field, &term.infos)?);
+        let leaf = self.leaf(phrase.field, term, self.weight(idf, phrase.boost))?;
+        parts.leaves.push((distance, leaf));
+        Ok(())
+    }
+
+    /// The weight of a phrase is the sum of the weights of its terms with BM25, and its boost with
+    /// [`Scorer::Dot`].
+    fn phrase_node(&mut self, parts: PhraseParts, phrase: WrittenPhrase<'_>) -> PlanNode {
+        if parts.is_impossible {
+            return PlanNode::Nothing;
+        }
+        self.phrases.push(self.scorer(phrase.field, parts.frequency_max));
+        PlanNode::Phrase {
+            field: phrase.field,
+            leaves: parts.leaves.into(),
+            phrase: self.phrases.len() - 1,
+            slop: phrase.slop,
+            weight: self.weight(parts.idf, phrase.boost),
+        }
+    }
+}
