@@ -2,7 +2,7 @@
 
 use crate::failure::failure;
 use std::io::stdout;
-use tierdex::index::StopSignal;
+use tierdex::StopSignal;
 use tierdex_bench::cache::{Flags, run as measure};
 use tierdex_bench::cell::Launch;
 use tierdex_cli::failure::{Failure, Outcome};

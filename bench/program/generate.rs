@@ -3,9 +3,10 @@
 use std::io::{Write, stdout};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tierdex::index::{IndexWriter, Manifest, Merge, OpenMode, StopSignal, WriterOptions};
+use tierdex::commit::Manifest;
 use tierdex::io::Disk;
 use tierdex::limits::MEMORY_MIN;
+use tierdex::{IndexWriter, Merge, OpenMode, StopSignal, WriterOptions};
 use tierdex_bench::generate::{Collection, Flags};
 use tierdex_cli::cmd::index::{output_disk, thread_count};
 use tierdex_cli::failure::{Failure, Outcome, output_error};

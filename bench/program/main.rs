@@ -14,9 +14,8 @@ use read_flags::ReadFlags;
 use std::io::{stdin, stdout};
 use std::num::NonZero;
 use std::process::ExitCode;
-use tierdex::engine::EngineOptions;
-use tierdex::index::StopSignal;
 use tierdex::io::ExitOutOfMemory;
+use tierdex::{EngineOptions, StopSignal};
 use tierdex_bench::{
     Error, cache as caches, cell, codecs, compare, generate as generator, intersect, latency,
     paper as papers, policies, serve,

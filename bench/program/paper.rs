@@ -3,7 +3,7 @@
 use crate::cache::launch;
 use crate::failure::failure;
 use std::io::stdout;
-use tierdex::index::StopSignal;
+use tierdex::StopSignal;
 use tierdex_bench::paper::{Flags, list, run as make};
 use tierdex_cli::failure::Outcome;
 use tierdex_cli::interrupt;

@@ -1,8 +1,9 @@
 //! Flags of the reads of an engine, for experiments.
 
 use clap::Args;
-use tierdex::cache::PolicyKind;
-use tierdex::engine::{EngineOptions, MetaTier};
+use tierdex::EngineOptions;
+use tierdex::internal::cache::PolicyKind;
+use tierdex::internal::engine::MetaTier;
 use tierdex::io::{EngineKind, EngineOptions as ReadOptions};
 use tierdex_cli::failure::{Failure, Outcome};
 use tierdex_cli::values::one_of;

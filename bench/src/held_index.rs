@@ -3,9 +3,10 @@
 use crate::Result;
 use crate::slow_tier::{ReadDelay, SlowTier};
 use clap::Args;
-use tierdex::index::{Index, SearchOptions, SearchResult, Searcher};
+use tierdex::explain::SearchResult;
+use tierdex::internal::index::Searcher;
 use tierdex::io::RegionKind;
-use tierdex::query::Query;
+use tierdex::{Index, Query, SearchOptions};
 
 /// Memory region of an index that is held in memory as a whole, and emulation of a slower tier.
 #[derive(Args, Clone, Debug, Default, PartialEq)]

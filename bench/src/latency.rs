@@ -19,9 +19,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use tierdex::engine::{Engine, EngineOptions, SearchRequest};
-use tierdex::index::{Index, SearchHit};
-use tierdex::query::Query;
+use tierdex::{Engine, EngineOptions, Index, Query, SearchHit, SearchRequest};
 
 /// Flags of the experiment.
 #[derive(Args, Clone, Debug)]

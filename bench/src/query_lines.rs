@@ -3,8 +3,7 @@
 use crate::{Error, Result};
 use std::fs;
 use std::path::Path;
-use tierdex::index::Index;
-use tierdex::query::Query;
+use tierdex::{Index, Query};
 
 /// The queries of a file, one a line, in the query language. Empty lines are omitted.
 ///

@@ -24,11 +24,9 @@ use clap::Args;
 use server::{ServedBackend, Server};
 use std::io::{BufRead, Read, Write};
 use std::path::PathBuf;
-use tierdex::engine::{Engine, EngineOptions};
-use tierdex::index::Index;
 use tierdex::io::RegionKind;
 use tierdex::limits::{DEFAULT_B, DEFAULT_K1, QUERY_BYTES_MAX};
-use tierdex::rank::Bm25;
+use tierdex::{Bm25, Engine, EngineOptions, Index};
 
 /// Flags of the server.
 #[derive(Args, Clone, Debug)]

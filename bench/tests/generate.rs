@@ -4,13 +4,12 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tierdex::codec::Codec;
-use tierdex::cursor::{NO_DOCUMENT, PostingsCursor};
-use tierdex::index::{
-    Index, IndexWriter, Manifest, Merge, OpenMode, SearchOptions, StopSignal, WriterOptions, check_on,
-};
+use tierdex::commit::Manifest;
+use tierdex::internal::cursor::{NO_DOCUMENT, PostingsCursor};
+use tierdex::internal::index::check_on;
+use tierdex::internal::segment::read::{FILES, FieldReader, ListPart, RecordPart, SkipRecord};
 use tierdex::io::{Disk, MemDisk};
-use tierdex::query::Query;
-use tierdex::segment::read::{FILES, FieldReader, ListPart, RecordPart, SkipRecord};
+use tierdex::{Index, IndexWriter, Merge, OpenMode, Query, SearchOptions, StopSignal, WriterOptions};
 use tierdex_bench::generate::{Collection, Flags};
 
 fn flags(docs: u64, postings: u64, vocabulary: u64, seed: u64) -> Flags {

@@ -2,8 +2,8 @@
 
 use clap::Parser;
 use std::fs;
+use tierdex::StopSignal;
 use tierdex::codec::Codec;
-use tierdex::index::StopSignal;
 use tierdex::io::PosixDisk;
 use tierdex_bench::generate::Collection;
 use tierdex_bench::intersection::Algorithm;

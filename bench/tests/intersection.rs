@@ -3,8 +3,8 @@
 
 use proptest::prelude::*;
 use std::collections::BTreeSet;
+use tierdex::Result;
 use tierdex::codec::Codec;
-use tierdex::error::Result;
 use tierdex::io::{
     Disk, Effect, EngineKind, EngineOptions, FaultDisk, FaultPlan, MemDisk, OpClass, PosixDisk, RegionKind,
     Repeat, errno,

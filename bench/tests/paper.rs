@@ -4,7 +4,7 @@
 use clap::Parser;
 use std::fs;
 use std::path::Path;
-use tierdex::index::StopSignal;
+use tierdex::StopSignal;
 use tierdex_bench::cell::Launch;
 use tierdex_bench::paper::{Flags, run};
 

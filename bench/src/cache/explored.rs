@@ -5,8 +5,9 @@ use super::queries::{QueryWorkload, TermPools};
 use crate::{Error, Result};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tierdex::index::{Index, ListUse, SearchOptions, StopSignal};
+use tierdex::explain::ListUse;
 use tierdex::io::PosixDisk;
+use tierdex::{Index, SearchOptions, StopSignal};
 
 /// Numbers of postings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

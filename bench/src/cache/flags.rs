@@ -8,10 +8,10 @@ use crate::{Error, HeldIndexFlags, Result};
 use clap::{ArgAction, Args};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
-use tierdex::engine::MetaTier;
+use tierdex::Bm25;
+use tierdex::internal::engine::MetaTier;
 use tierdex::io::{EngineKind, EngineOptions, RegionKind, Size};
 use tierdex::limits::{DEFAULT_B, DEFAULT_K1};
-use tierdex::rank::Bm25;
 use tierdex_thesis::{ListPolicy, Lookahead};
 
 /// Flags of the experiment. The members of a LIST are separated by commas.

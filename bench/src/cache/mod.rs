@@ -43,7 +43,7 @@ use plan::RunPlan;
 use runner::CellRunner;
 use std::io::Write;
 use std::path::PathBuf;
-use tierdex::index::StopSignal;
+use tierdex::StopSignal;
 use tierdex::io::{Region, RegionKind};
 
 /// Measures the one cell that the flags select, on each of `indexes` at the same time: the index of the flags

@@ -8,9 +8,9 @@ use super::system_state::HUGE_PAGE;
 use crate::Result;
 use crate::cell::{Cell, CellQueries, EngineReads, ListReads, ProcessPlace, Reads};
 use std::sync::Arc;
-use tierdex::engine::{Engine, MemoryReport, ResidentSizes};
-use tierdex::index::Index;
+use tierdex::internal::engine::ResidentSizes;
 use tierdex::io::{PosixDisk, RegionKind, Size};
+use tierdex::{Engine, Index, MemoryReport};
 use tierdex_thesis::{ListPolicy, Lookahead, Mode, memory_report};
 
 /// The plan of a run.

@@ -11,7 +11,7 @@ use crate::cell::{QueryShape, TermClass};
 use crate::{Error, Random, Result};
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::fmt;
-use tierdex::index::Index;
+use tierdex::Index;
 
 /// A workload: the class and the form of its queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

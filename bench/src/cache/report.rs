@@ -8,7 +8,7 @@ use super::rows::{CellMedian, CellRows, base, memory};
 use crate::table::ratio_text;
 use crate::throttle::SAS_BYTES;
 use crate::{Machine, Table};
-use tierdex::engine::MetaTier;
+use tierdex::internal::engine::MetaTier;
 use tierdex::io::{RegionKind, Size};
 
 /// A column of the table: its heading, its width on a terminal, and whether it is left-aligned.

@@ -17,7 +17,7 @@ use crate::seek_disk::SeekDisk;
 use crate::{Error, Result};
 use std::path::{Path, PathBuf};
 use std::thread;
-use tierdex::index::StopSignal;
+use tierdex::StopSignal;
 
 /// The changed state of the machine during a run: control groups, throttles, read-ahead and huge pages.
 pub(super) struct CellRunner<'a> {

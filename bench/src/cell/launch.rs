@@ -11,8 +11,8 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
+use tierdex::StopSignal;
 use tierdex::codec::Kernel;
-use tierdex::index::StopSignal;
 
 /// Where a cell runs.
 #[derive(Clone, Debug)]

@@ -23,11 +23,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
-use tierdex::cache::CacheStats;
-use tierdex::engine::{Engine, EngineOptions, Hits, SearchRequest};
-use tierdex::index::{Index, SearchHit, SearchOptions};
+use tierdex::internal::cache::CacheStats;
 use tierdex::io::PosixDisk;
-use tierdex::query::Query;
+use tierdex::{Engine, EngineOptions, Hits, Index, Query, SearchHit, SearchOptions, SearchRequest};
 use tierdex_thesis::{ListCacheStats, ListExecutor};
 
 /// Reads a cell from `input`, measures it, and writes the measurement to `output`.

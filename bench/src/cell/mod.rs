@@ -42,9 +42,8 @@ use crate::counters::CounterSet;
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
-use tierdex::index::SearchOptions;
 use tierdex::limits::{DEFAULT_B, DEFAULT_K1};
-use tierdex::rank::Bm25;
+use tierdex::{Bm25, SearchOptions};
 
 /// One measurement. Members that have a default may be left out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

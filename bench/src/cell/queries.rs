@@ -5,8 +5,7 @@ use super::query_kind::QueryShape;
 use crate::{Error, Result, query_lines};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
-use tierdex::index::Index;
-use tierdex::query::Query;
+use tierdex::{Index, Query};
 
 /// The queries of a cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

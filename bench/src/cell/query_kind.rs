@@ -8,7 +8,7 @@ use crate::parse_name::parse_name;
 use crate::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
-use tierdex::query::Query;
+use tierdex::Query;
 
 /// A class of terms, by document frequency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

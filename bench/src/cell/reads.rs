@@ -4,8 +4,9 @@ use super::{as_size, as_text};
 use crate::Error;
 use crate::slow_tier::ReadDelay;
 use serde::{Deserialize, Serialize};
-use tierdex::cache::PolicyKind;
-use tierdex::engine::{EngineOptions, MetaTier};
+use tierdex::EngineOptions;
+use tierdex::internal::cache::PolicyKind;
+use tierdex::internal::engine::MetaTier;
 use tierdex::io::{EngineKind, EngineOptions as ReadOptions, RegionKind, Size};
 use tierdex_thesis::{FileReads, ListOptions, ListPolicy, Lookahead, Mode};
 

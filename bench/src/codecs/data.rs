@@ -7,7 +7,7 @@ use super::index_lists::IndexLists;
 use super::list_group::{ListGroup, ValueKind};
 use super::synthetic;
 use crate::{Random, Result};
-use tierdex::index::StopSignal;
+use tierdex::StopSignal;
 
 /// Amount of data, and number of rounds.
 #[derive(Clone, Copy)]

@@ -6,10 +6,10 @@ use crate::{Error, Result};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use tierdex::cursor::{NO_DOCUMENT, PostingsCursor};
-use tierdex::index::{Index, StopSignal};
+use tierdex::internal::cursor::{NO_DOCUMENT, PostingsCursor};
+use tierdex::internal::segment::read::{FieldReader, TermInfo};
 use tierdex::io::PosixDisk;
-use tierdex::segment::read::{FieldReader, TermInfo};
+use tierdex::{Index, StopSignal};
 
 /// Smallest number of documents of a term.
 const DOCUMENTS_MIN: u32 = 256;

@@ -14,7 +14,7 @@ use super::list_group::ListGroup;
 use super::rows::CodecRow;
 use crate::{Error, Result};
 use std::time::Instant;
-use tierdex::index::StopSignal;
+use tierdex::StopSignal;
 
 /// The times of each round, in seconds.
 #[derive(Default)]

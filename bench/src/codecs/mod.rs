@@ -45,7 +45,7 @@ use crate::{Error, Result, output_dir, status};
 use data::DataPlan;
 use masked_vbyte::MaskedVbyte;
 use own::{MEMCPY, Memcpy};
-use tierdex::index::StopSignal;
+use tierdex::StopSignal;
 use turbopfor::TurboPfor;
 use turbovbyte::TurboVbyte;
 

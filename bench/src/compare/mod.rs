@@ -23,7 +23,7 @@ use pair::{Builds, Pair};
 use serde_json::Value;
 use statistics::{Estimate, Verdict, geometric_mean_of_all};
 use std::io::{BufRead, Write};
-use tierdex::index::StopSignal;
+use tierdex::StopSignal;
 
 /// A cell and its pairs.
 struct ComparedCell {

@@ -8,7 +8,7 @@ use crate::{Error, Result};
 use serde::Serialize;
 use serde_json::Value;
 use std::path::Path;
-use tierdex::index::StopSignal;
+use tierdex::StopSignal;
 
 /// The programs of both builds, and what their cells need.
 pub(super) struct Builds {

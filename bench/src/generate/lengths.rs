@@ -11,8 +11,7 @@ use super::list::{Buckets, GeneratedList};
 use std::iter::Peekable;
 use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
-use tierdex::Result;
-use tierdex::index::StopSignal;
+use tierdex::{Result, StopSignal};
 
 /// Documents per window, for the longest lists first.
 const WINDOWS: [u32; 3] = [1 << 14, 1 << 17, 1 << 19];

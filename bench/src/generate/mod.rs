@@ -23,10 +23,9 @@ pub use flags::Flags;
 use collection::ProgressSteps;
 use std::fmt::Write;
 use std::sync::Arc;
-use tierdex::Result;
-use tierdex::index::{IndexWriter, Merge, OpenMode, StopSignal, WriterOptions};
 use tierdex::io::Disk;
 use tierdex::limits::MEMORY_MIN;
+use tierdex::{IndexWriter, Merge, OpenMode, Result, StopSignal, WriterOptions};
 
 impl Collection {
     /// Writes a new index of the collection: one commit with all documents.

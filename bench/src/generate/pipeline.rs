@@ -10,8 +10,8 @@ use std::ops::Range;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, Scope};
-use tierdex::index::{EncodedPostings, ListEncoder, PIECE_POSTINGS, StopSignal};
-use tierdex::{Error, Result};
+use tierdex::internal::index::{EncodedPostings, ListEncoder, PIECE_POSTINGS};
+use tierdex::{Error, Result, StopSignal};
 
 /// Approximate number of postings of a job.
 const JOB_POSTINGS: u32 = 4 * PIECE_POSTINGS as u32;

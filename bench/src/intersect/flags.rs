@@ -5,7 +5,7 @@ use crate::intersection::ReaderThreads;
 use crate::{Error, Result};
 use clap::Args;
 use std::path::{Path, PathBuf};
-use tierdex::index::StopSignal;
+use tierdex::StopSignal;
 use tierdex::io::{EngineOptions, Size};
 
 /// Flags of the experiment.

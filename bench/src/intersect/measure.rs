@@ -8,7 +8,7 @@ use super::settings::Settings;
 use crate::intersection::{Algorithm, PagedList, ReadStats};
 use crate::{Error, Result, status};
 use std::time::Instant;
-use tierdex::index::StopSignal;
+use tierdex::StopSignal;
 
 /// A point of a sweep.
 pub(super) struct SweepPoint<'a> {

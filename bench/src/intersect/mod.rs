@@ -30,7 +30,7 @@ pub use row::SweepRow;
 
 use crate::{Result, output_dir, status};
 use settings::Settings;
-use tierdex::index::StopSignal;
+use tierdex::StopSignal;
 use work_dir::WorkDir;
 
 /// Runs the sweeps that the flags select.

@@ -13,11 +13,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
-use tierdex::cursor::{NO_DOCUMENT, PostingsCursor};
-use tierdex::index::Index;
+use tierdex::Index;
+use tierdex::analysis::Analyzer;
+use tierdex::internal::cursor::{NO_DOCUMENT, PostingsCursor};
+use tierdex::internal::segment::read::FILES;
 use tierdex::io::PosixDisk;
-use tierdex::segment::read::FILES;
-use tierdex::text::Analyzer;
 
 /// The field whose lists are used: the first of the index.
 const FIELD: usize = 0;

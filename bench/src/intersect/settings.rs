@@ -1,7 +1,7 @@
 //! The settings of a run: checked values of the flags, and the sweeps.
 
+use tierdex::StopSignal;
 use tierdex::codec::Codec;
-use tierdex::index::StopSignal;
 use tierdex::io::RegionKind;
 
 /// The parsed and checked flags.

@@ -8,8 +8,8 @@ use crate::throttle::Throttle;
 use crate::{Error, Result};
 use std::fs;
 use std::path::PathBuf;
+use tierdex::StopSignal;
 use tierdex::codec::Codec;
-use tierdex::index::StopSignal;
 use tierdex::io::{Disk, PosixDisk};
 
 /// A directory of this run, removed when it is dropped.

@@ -5,7 +5,7 @@ use super::list::PagedList;
 use super::reader_threads::ReaderThreads;
 use super::reads::IntersectionResult;
 use super::{partition, sl};
-use tierdex::error::Result;
+use tierdex::Result;
 
 /// The ids that are in all lists.
 ///

@@ -8,8 +8,8 @@ use super::reader_threads::ReaderThreads;
 use super::reads::{IntersectionResult, ReadStats};
 use super::sl;
 use std::sync::Arc;
-use tierdex::error::{Error, Result};
 use tierdex::io::{CELL_BYTES_MAX, CellMut, Cells, Region, RegionKind};
+use tierdex::{Error, Result};
 
 /// Memory for whole lists, reused by later intersections.
 #[derive(Default)]

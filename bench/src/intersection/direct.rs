@@ -22,11 +22,11 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 use tierdex::codec::{Intersection, intersect};
-use tierdex::error::{Error, Result};
 use tierdex::io::{
     CELL_BYTES_MAX, CellMut, Cells, Disk, EngineOptions, ReadEngine, ReadTarget, Region, RegionKind,
 };
 use tierdex::limits::BLOCK;
+use tierdex::{Error, Result};
 
 /// From this number of ids per candidate on, candidates are searched one by one instead of compared by
 /// blocks.

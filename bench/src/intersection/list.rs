@@ -4,10 +4,10 @@ use super::filter::{BloomFilters, PageIds};
 use super::page::{self, ID_MAX, PAGE_BYTES, PAGE_IDS_MAX, PageBounds};
 use super::write::{IDENTITY, TAIL};
 use std::sync::Arc;
-use tierdex::bytes::View;
 use tierdex::codec::Codec;
-use tierdex::error::{Error, Result};
+use tierdex::internal::bytes::View;
 use tierdex::io::{CellMut, Disk, PAGE, ReadFile, Seal, SealedFile};
+use tierdex::{Error, Result};
 
 /// Smallest number of bytes of a list in the directory.
 const ENTRY_BYTES_MIN: u64 = 5;

@@ -10,8 +10,8 @@
 //! that a page can be decoded on its own.
 
 use tierdex::codec::{Codec, is_increasing};
-use tierdex::error::{Error, Result};
 use tierdex::limits::BLOCK;
+use tierdex::{Error, Result};
 
 /// Bytes of a page.
 pub(super) const PAGE_BYTES: usize = tierdex::io::PAGE as usize;

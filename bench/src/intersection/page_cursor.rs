@@ -2,7 +2,7 @@
 
 use super::list::{PagedList, gallop};
 use super::page_reader::ListPageReader;
-use tierdex::error::Result;
+use tierdex::Result;
 
 /// A forward cursor over a list. The ids passed to its methods must not decrease.
 pub(super) struct PageCursor<'a> {

@@ -4,10 +4,10 @@ use super::list::PagedList;
 use super::page::PAGE_BYTES;
 use super::reads::ReadStats;
 use std::sync::Arc;
-use tierdex::error::{Error, Result};
 use tierdex::io::{
     CELL_BYTES_MAX, CellMut, Cells, Disk, EngineOptions, ReadEngine, ReadTarget, Region, RegionKind,
 };
+use tierdex::{Error, Result};
 
 /// Pages per read when a whole list is read.
 pub(super) const PIECE: usize = CELL_BYTES_MAX / PAGE_BYTES;

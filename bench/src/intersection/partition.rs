@@ -9,7 +9,7 @@ use super::reader_threads::ReaderThreads;
 use super::reads::{IntersectionResult, ReadStats};
 use std::ops::Range;
 use std::sync::Arc;
-use tierdex::error::Result;
+use tierdex::Result;
 use tierdex::io::{Cells, Region, RegionKind};
 
 /// Finds the ids of a sublist of the shortest list, a range of positions, that are in all other lists. The

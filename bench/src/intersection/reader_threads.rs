@@ -6,8 +6,8 @@ use super::reads::{IntersectionResult, ReadStats};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{Builder, JoinHandle};
-use tierdex::error::{Error, Result};
 use tierdex::io::{Disk, EngineOptions, panic_message};
+use tierdex::{Error, Result};
 
 type ReaderJob = Box<dyn FnOnce(&mut ListPageReader) + Send>;
 

@@ -10,7 +10,7 @@ use super::partition;
 use super::reader_threads::ReaderThreads;
 use super::reads::IntersectionResult;
 use std::ops::Range;
-use tierdex::error::Result;
+use tierdex::Result;
 
 /// The ids that are in all lists.
 ///

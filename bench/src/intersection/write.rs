@@ -11,11 +11,11 @@
 
 use super::filter::{BloomFilters, PageIds};
 use super::page::{ID_MAX, PAGE_BYTES, fill};
-use tierdex::bytes::push_varint;
 use tierdex::codec::{Codec, is_increasing};
-use tierdex::error::{Error, Result};
+use tierdex::internal::bytes::push_varint;
+use tierdex::internal::segment::layout::push_tail;
 use tierdex::io::{Disk, Identity, Seal, SealedWriter};
-use tierdex::segment::layout::push_tail;
+use tierdex::{Error, Result};
 
 /// Identity of a list file in its envelope. The file is not part of an index.
 pub(super) const IDENTITY: Identity = Identity { kind: 32, field: 0, segment: 0 };

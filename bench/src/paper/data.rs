@@ -6,8 +6,8 @@ use crate::{Error, Random, Result, output_dir};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tierdex::StopSignal;
 use tierdex::codec::Codec;
-use tierdex::index::StopSignal;
 use tierdex::io::{FORMAT_VERSION, PosixDisk};
 
 /// Settings of cells that describe an index.

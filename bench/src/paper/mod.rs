@@ -49,7 +49,7 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hasher};
 use std::io::Write;
 use store::ResultStore;
-use tierdex::index::StopSignal;
+use tierdex::StopSignal;
 
 /// Read-ahead of the device in kilobytes: the default of Linux. Some devices of virtual machines have 8 MB,
 /// with which the modes that read through the page cache evict what they need.

@@ -21,11 +21,10 @@ use std::collections::HashSet;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
-use tierdex::cache::PolicyKind;
-use tierdex::engine::{Engine, EngineOptions, MetaTier, SearchRequest};
-use tierdex::index::{Index, SearchHit, StopSignal};
+use tierdex::internal::cache::PolicyKind;
+use tierdex::internal::engine::MetaTier;
 use tierdex::io::{PAGE, RegionKind, Size};
-use tierdex::query::Query;
+use tierdex::{Engine, EngineOptions, Index, Query, SearchHit, SearchRequest, StopSignal};
 pub use workload::Workload;
 
 /// Flags of the experiment.
@@ -138,7 +137,7 @@ pub fn run(index: &Index, flags: &Flags, stop: &StopSignal, out: &mut dyn Write)
     write!(out, "{head}{}", table.to_markdown()).map_err(Error::Output)
 }
 
-fn postings_bytes(field: &tierdex::segment::read::FieldReader) -> u64 {
+fn postings_bytes(field: &tierdex::internal::segment::read::FieldReader) -> u64 {
     field.postings().payload().end
 }
 

@@ -1,7 +1,7 @@
 //! A policy that records the requests of pages.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use tierdex::cache::Policy;
+use tierdex::internal::cache::Policy;
 
 /// Requests in order, each as the hash of its page.
 #[derive(Clone, Default)]
@@ -64,7 +64,7 @@ impl Policy for RequestRecorder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tierdex::cache::PolicyKind;
+    use tierdex::internal::cache::PolicyKind;
 
     #[test]
     fn requests_are_recorded_in_order_and_passed_on() {

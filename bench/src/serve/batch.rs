@@ -2,9 +2,7 @@
 
 use super::server::{ServedBackend, Server, answer};
 use std::time::Instant;
-use tierdex::engine::{Engine, Hits, SearchRequest};
-use tierdex::query::Query;
-use tierdex::{Error, Result};
+use tierdex::{Engine, Error, Hits, Query, Result, SearchRequest};
 use tierdex_bench_protocol::{Batch, LineCommand, LineResult};
 
 /// Runs `FILE<TAB>THREADS<TAB>LATENCIES` and returns its summary as a JSON object.

@@ -1,11 +1,8 @@
 //! Evaluates one line of the protocol, from memory or through an engine.
 
 use crate::HeldIndex;
-use tierdex::Result;
-use tierdex::engine::{Engine, Hits, Priority, SearchRequest};
-use tierdex::index::{Index, SearchOptions, SearchResult};
-use tierdex::query::Query;
-use tierdex::rank::Bm25;
+use tierdex::explain::SearchResult;
+use tierdex::{Bm25, Engine, Hits, Index, Priority, Query, Result, SearchOptions, SearchRequest};
 use tierdex_bench_protocol::{Answer, LineCommand};
 
 /// The index behind the protocol, and how its queries are evaluated.

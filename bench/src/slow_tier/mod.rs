@@ -22,11 +22,12 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::Arc;
 use streams::Streams;
-use tierdex::cursor::verify_uncompressed;
-use tierdex::index::{Index, SearchOptions, SearchResult, Searcher};
+use tierdex::explain::SearchResult;
+use tierdex::internal::cursor::verify_uncompressed;
+use tierdex::internal::index::Searcher;
+use tierdex::internal::segment::read::{BlockSource, FILES};
 use tierdex::io::{Arena, Region, RegionKind, ResidentBytes, SealedFile};
-use tierdex::query::Query;
-use tierdex::segment::read::{BlockSource, FILES};
+use tierdex::{Index, Query, SearchOptions};
 
 /// Bytes that are copied from a file at a time.
 const COPIED_BYTES: usize = 1 << 20;

@@ -5,8 +5,8 @@ use crate::{checked, fails, index, ok, run, served};
 use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
+use tierdex::Index;
 use tierdex::codec::Codec;
-use tierdex::index::Index;
 
 #[test]
 fn a_quick_codec_run_writes_report_data_and_plot() {

@@ -10,9 +10,10 @@ mod workspace;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Output, Stdio};
-use tierdex::index::{CheckReport, IndexWriter, Merge, WriterOptions, check_on};
+use tierdex::internal::index::check_on;
 use tierdex::io::PosixDisk;
 use tierdex::schema::Schema;
+use tierdex::{CheckReport, IndexWriter, Merge, WriterOptions};
 use workspace::{finish, program};
 
 /// Indexes texts, whose ids are their numbers from 0.

@@ -20,12 +20,13 @@ use crate::whole_lists::WholeLists;
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tierdex::engine::part_sizes::{LIST_BYTES, check_hits, check_query_memory};
-use tierdex::engine::{MemoryReport, load_metadata};
-use tierdex::index::{Index, SearchOptions, SearchResult, Searcher};
-use tierdex::query::{Query, QueryPlan};
-use tierdex::segment::read::{BlockSource, FILES, Files};
-use tierdex::{Error, Result};
+use tierdex::explain::SearchResult;
+use tierdex::internal::engine::load_metadata;
+use tierdex::internal::engine::part_sizes::{LIST_BYTES, check_hits, check_query_memory};
+use tierdex::internal::index::Searcher;
+use tierdex::internal::query::QueryPlan;
+use tierdex::internal::segment::read::{BlockSource, FILES, Files};
+use tierdex::{Error, Index, MemoryReport, Query, Result, SearchOptions};
 
 /// Planned queries in the queue, at most.
 const PLANNED_MAX: usize = 1024;

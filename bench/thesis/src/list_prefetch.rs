@@ -10,9 +10,8 @@ use crate::options::{CELLS_MIN, ListOptions, Mode, QUERIES_AHEAD};
 use crate::whole_lists::list_requests;
 use rustix::fs::{Advice, fadvise};
 use std::sync::Arc;
-use tierdex::index::Index;
-use tierdex::query::QueryPlan;
-use tierdex::{Error, Result};
+use tierdex::internal::query::QueryPlan;
+use tierdex::{Error, Index, Result};
 use tierdex_io::{Cells, ReadEngine, Region};
 
 /// Name of a read engine, and why it was chosen instead of a faster one, if it was.

@@ -11,7 +11,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use tierdex::Result;
-use tierdex::segment::read::BlockSource;
+use tierdex::internal::segment::read::BlockSource;
 use tierdex_io::{Error, PAGE, SealedFile};
 
 /// Files, each mapped when it is read first. A page is checked when it is read first, so

@@ -4,12 +4,12 @@
 use crate::cache::{LookaheadSample, READ_BYTES_MAX};
 use crate::delivery::RESULTS_AHEAD;
 use crate::options::{ListOptions, Mode};
-use tierdex::engine::part_sizes::{
+use tierdex::internal::engine::ResidentSizes;
+use tierdex::internal::engine::part_sizes::{
     PROGRAM_BYTES, READ_CELL_BYTES, READ_ENGINE_THREAD_BYTES, READ_STATE_BYTES, SEARCH_THREAD_BYTES,
     evaluation_bytes, lists_bytes, output_bytes, plan_bytes_min, result_bytes, skips_bytes_min,
 };
-use tierdex::engine::{MemoryReport, MemoryUse, ResidentSizes};
-use tierdex::index::Index;
+use tierdex::{Index, MemoryReport, MemoryUse};
 use tierdex_io::ReadEngine;
 
 /// A reader thread of the cache of lists: its stack and its queues.

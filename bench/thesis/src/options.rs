@@ -4,9 +4,8 @@
 use crate::cache::{ListCache, ListPolicy, Lookahead};
 use std::fmt;
 use std::str::FromStr;
-use tierdex::engine::{MetaTier, MetadataLocation};
-use tierdex::index::Index;
-use tierdex::{Error, Result};
+use tierdex::internal::engine::{MetaTier, MetadataLocation};
+use tierdex::{Error, Index, Result};
 use tierdex_io::{EngineKind, EngineOptions, RegionKind, Size};
 
 /// How postings are read (thesis, chapter 7).

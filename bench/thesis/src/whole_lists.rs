@@ -7,10 +7,9 @@ use crate::cache::{FetchedList, ListKey, ListReader, ListRequest, RequestedRange
 use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::Arc;
-use tierdex::index::Index;
-use tierdex::query::{FileRange, QueryList, QueryPlan};
-use tierdex::segment::read::{BlockSource, Files};
-use tierdex::{Error, Result};
+use tierdex::internal::query::{FileRange, QueryList, QueryPlan};
+use tierdex::internal::segment::read::{BlockSource, Files};
+use tierdex::{Error, Index, Result};
 use tierdex_io::{ErrorKind, SealedFile};
 
 /// A request for each list of a plan: its skip record unless that is resident, and its blocks.

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use tempfile::TempDir;
 use tierdex::Error;
-use tierdex::segment::read::BlockSource;
+use tierdex::internal::segment::read::BlockSource;
 use tierdex_io::{Disk, ErrorKind, Identity, MemDisk, PAGE, PosixDisk, Seal, SealedFile, SealedWriter};
 use tierdex_thesis::MappedFiles;
 

@@ -13,10 +13,10 @@ use support::lists::{first_terms, many_terms, queries, rows, sparse};
 use support::random::Random;
 use support::{Growth, build, on_two_threads, tunings};
 use tierdex::codec::Codec;
-use tierdex::engine::MetaTier;
-use tierdex::index::{Index, Merge, SearchOptions, SearchResult};
-use tierdex::query::Query;
-use tierdex::segment::read::FILES;
+use tierdex::explain::SearchResult;
+use tierdex::internal::engine::MetaTier;
+use tierdex::internal::segment::read::FILES;
+use tierdex::{Index, Merge, Query, SearchOptions};
 use tierdex_io::{
     Disk, Effect, EngineKind, FaultDisk, FaultPlan, MemDisk, OpClass, PosixDisk, RegionKind, Repeat, Size,
 };

@@ -8,8 +8,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use std::io::{Write, stdout};
 use std::path::PathBuf;
-use tierdex::engine::EngineSettings;
-use tierdex::{MemoryReport, MemoryUse};
+use tierdex::{EngineSettings, MemoryReport, MemoryUse};
 
 #[derive(Args)]
 pub struct Arguments {

@@ -108,37 +108,25 @@
 #![forbid(unsafe_code)]
 
 // ARCHITECTURE.md has their dependency order.
-#[doc(hidden)]
-pub mod bytes;
+mod bytes;
 pub mod ciff;
-#[doc(hidden)]
-pub mod cursor;
-#[doc(hidden)]
-pub mod engine;
-#[doc(hidden)]
-pub mod error;
+mod cursor;
+mod engine;
+mod error;
 mod eval;
-#[doc(hidden)]
-pub mod index;
-#[doc(hidden)]
+mod index;
 pub mod limits;
-#[doc(hidden)]
-pub mod memtable;
-#[doc(hidden)]
-pub mod query;
-#[doc(hidden)]
-pub mod rank;
+mod memtable;
+mod query;
+mod rank;
 pub mod schema;
-#[doc(hidden)]
-pub mod segment;
-#[doc(hidden)]
-pub mod text;
-#[doc(hidden)]
-pub mod transform;
+mod segment;
+mod text;
+mod transform;
 
 pub use engine::{
-    CancelHandle, Engine, EngineOptions, Highlighter, Hits, MemoryReport, MemoryUse, Preview, Priority,
-    SearchRequest, Snapshot, Ticket, TotalHits,
+    CancelHandle, Engine, EngineOptions, EngineSettings, Highlighter, Hits, MemoryReport, MemoryUse, Preview,
+    Priority, SearchRequest, Snapshot, Ticket, TotalHits,
 };
 pub use error::{Error, ErrorKind, Result, StorageError};
 pub use index::{
@@ -171,9 +159,59 @@ pub mod explain {
     };
 }
 
-#[doc(hidden)]
-pub use tierdex_cache as cache;
-#[doc(hidden)]
 pub use tierdex_codec as codec;
-#[doc(hidden)]
 pub use tierdex_io as io;
+
+/// For the tests, benchmarks and fuzzers of the project: not a part of the interface, and changed without
+/// notice. Nothing else is reachable from outside beside what this page lists.
+#[doc(hidden)]
+pub mod internal {
+    pub mod bytes {
+        pub use crate::bytes::{View, push_varint};
+    }
+    pub mod cache {
+        pub use tierdex_cache::{CacheStats, Policy, PolicyKind};
+    }
+    pub mod cursor {
+        pub use crate::cursor::{NO_DOCUMENT, PostingsCursor, verify_uncompressed};
+    }
+    pub mod engine {
+        pub use crate::engine::{MetaTier, MetadataLocation, ResidentSizes, load_metadata};
+        pub mod part_sizes {
+            pub use crate::engine::part_sizes::{
+                LIST_BYTES, PROGRAM_BYTES, READ_CELL_BYTES, READ_ENGINE_THREAD_BYTES, READ_STATE_BYTES,
+                SEARCH_THREAD_BYTES, check_hits, check_query_memory, evaluation_bytes, lists_bytes,
+                output_bytes, plan_bytes_min, result_bytes, skips_bytes_min,
+            };
+        }
+    }
+    pub mod index {
+        pub use crate::index::{
+            BatchBuilder, EncodedPostings, ListEncoder, ListsBuilder, PIECE_POSTINGS, Searcher, Tuning,
+            check_on,
+        };
+    }
+    pub mod query {
+        pub use crate::query::{FileRange, QueryList, QueryPlan};
+        pub mod fuzzy {
+            pub use crate::query::fuzzy::Levenshtein;
+        }
+    }
+    pub mod rank {
+        pub use crate::rank::Statistics;
+    }
+    pub mod segment {
+        pub use crate::segment::ListSizes;
+        pub mod layout {
+            pub use crate::segment::layout::{file_name, identity, parse_file_name, push_tail};
+        }
+        pub mod read {
+            pub use crate::segment::read::{
+                Automaton, BlockSource, FILES, FieldReader, Files, ListPart, RecordPart, SkipRecord, TermInfo,
+            };
+        }
+    }
+    pub mod transform {
+        pub use crate::transform::norm;
+    }
+}

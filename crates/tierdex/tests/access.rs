@@ -7,12 +7,12 @@ use std::sync::Arc;
 use support::cases::{Case, memory, searches, written};
 use support::lent::LentLists;
 use support::on_two_threads;
-use tierdex::cache::PolicyKind;
 use tierdex::codec::Codec;
-use tierdex::engine::{Engine, EngineOptions, MetaTier, SearchRequest};
-use tierdex::index::{HitIds, Index, SearchResult};
+use tierdex::explain::{HitIds, SearchResult};
+use tierdex::internal::cache::PolicyKind;
+use tierdex::internal::engine::MetaTier;
 use tierdex::io::{Disk, EngineKind, PosixDisk, RegionKind, Size};
-use tierdex::query::Query;
+use tierdex::{Engine, EngineOptions, Index, Query, SearchRequest};
 
 /// Runs all queries in a new engine.
 fn execute(case: &Case, options: &EngineOptions, how: &str) {

@@ -12,14 +12,16 @@ use support::lists::{first_terms, many_terms, queries, rows, sparse};
 use support::random::Random;
 use support::requests::{bits, parse};
 use support::{Growth, build, tunings};
-use tierdex::cache::PolicyKind;
-use tierdex::engine::{Engine, EngineOptions, Hits, MetaTier, SearchRequest};
-use tierdex::index::{Index, IndexWriter, ListsBuilder, Merge, OpenMode, SearchOptions, WriterOptions};
+use tierdex::internal::cache::PolicyKind;
+use tierdex::internal::engine::MetaTier;
+use tierdex::internal::index::ListsBuilder;
+use tierdex::internal::segment::read::FILES;
 use tierdex::io::{Disk, EngineKind, MemDisk, PAGE, RegionKind, Size};
-use tierdex::query::Query;
-use tierdex::rank::{Bm25, Scorer};
 use tierdex::schema::{Field, Schema, Source};
-use tierdex::segment::read::FILES;
+use tierdex::{
+    Bm25, Engine, EngineOptions, Hits, Index, IndexWriter, Merge, OpenMode, Query, Scorer, SearchOptions,
+    SearchRequest, WriterOptions,
+};
 
 fn options(pages: u64, policy: PolicyKind, kind: EngineKind) -> EngineOptions {
     EngineOptions::new()

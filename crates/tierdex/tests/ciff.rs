@@ -8,9 +8,9 @@ use std::io::Cursor;
 use std::sync::Arc;
 use support::random::Random;
 use tierdex::ciff::{CiffReport, export, import, schema};
-use tierdex::index::{Index, IndexWriter, Merge, OpenMode, WriterOptions, check_on};
+use tierdex::internal::index::check_on;
 use tierdex::io::MemDisk;
-use tierdex::{Error, Result};
+use tierdex::{Error, Index, IndexWriter, Merge, OpenMode, Result, WriterOptions};
 
 /// A term, its document frequency if it is wrong, and pairs of gap and frequency.
 type List = (String, Option<i64>, Vec<(i64, i64)>);
@@ -256,7 +256,7 @@ proptest! {
         prop_assert_eq!(write(&again), exported);
         for word in 0..10 {
             let query = tierdex::Query::parse(&format!("w{word} w{}", word * 3), &schema()).unwrap();
-            let options = tierdex::index::SearchOptions { count: true, ..Default::default() };
+            let options = tierdex::SearchOptions { count: true, ..Default::default() };
             let (one, other) = (index.searcher(), again.searcher());
             prop_assert_eq!(one.search(&query, &options).unwrap(), other.search(&query, &options).unwrap());
         }

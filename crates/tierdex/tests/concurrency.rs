@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use support::corpus::{Doc, Shape, corpus};
 use support::model::Model;
 use support::{Answer, Growth, Look, answer, ask, build, open_writer};
-use tierdex::index::{Index, IndexWriter, Merge, OpenMode, WriterOptions, check_on};
+use tierdex::internal::index::check_on;
 use tierdex::io::{Disk, MemDisk, PosixDisk};
-use tierdex::query::Query;
 use tierdex::schema::Schema;
+use tierdex::{Index, IndexWriter, Merge, OpenMode, Query, WriterOptions};
 
 const QUERIES: [&str; 6] =
     ["all", "w0 AND prefix2", "\"all w0\"", "title:w0 -w3", "NOT w0", "only7 only12 w8"];

@@ -9,7 +9,7 @@ mod support;
 use std::sync::Arc;
 use support::script::Script;
 use support::{crash_images, on_two_threads};
-use tierdex::index::IndexWriter;
+use tierdex::IndexWriter;
 use tierdex::io::{
     CrashImage, Disk, DiskLock, Effect, FaultDisk, FaultPlan, MemDisk, OpClass, ReadFile, Repeat, Result,
     WriteFile,
@@ -211,15 +211,15 @@ fn uncommitted_documents_leave_nothing_behind() {
     let disk = MemDisk::new();
     let outcome = script.run(&(Arc::new(disk.clone()) as _));
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
-    let mut writer: IndexWriter =
-        support::open_writer(&shared, &script.schema, tierdex::index::OpenMode::Append);
-    let mut batch = tierdex::index::BatchBuilder::new(writer.schema().clone(), writer.document_bytes_max());
+    let mut writer: IndexWriter = support::open_writer(&shared, &script.schema, tierdex::OpenMode::Append);
+    let mut batch =
+        tierdex::internal::index::BatchBuilder::new(writer.schema().clone(), writer.document_bytes_max());
     batch.add("never", "", "w0 committed").unwrap();
     writer.push(batch.seal().unwrap()).unwrap();
     for image in crash_images(0..20) {
         assert_eq!(script.verify(&disk.crash(image), outcome.acknowledged), Ok(script.generations()));
     }
     drop(writer);
-    let index = tierdex::index::Index::open_on(shared).unwrap();
+    let index = tierdex::Index::open_on(shared).unwrap();
     support::script::only_named(&disk, Some(&index)).unwrap();
 }

@@ -9,10 +9,11 @@ use std::sync::Arc;
 use support::corpus::{Doc, Shape, corpus};
 use support::random::Random;
 use support::{Answer, Growth, Look, ask, build, on_two_threads, open_writer};
-use tierdex::Error;
-use tierdex::index::{Index, Manifest, Merge, OpenMode, check_on};
+use tierdex::commit::Manifest;
+use tierdex::internal::index::check_on;
 use tierdex::io::{Disk, ErrorKind, MemDisk};
 use tierdex::schema::Schema;
+use tierdex::{Error, Index, Merge, OpenMode};
 
 const QUERIES: [&str; 12] = [
     "all",

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex};
 use support::corpus::{Doc, Shape, corpus};
 use support::{Growth, build, open_writer};
 use tierdex::codec::Codec;
-use tierdex::index::{Index, Merge, OpenMode};
 use tierdex::io::{Disk, MemDisk};
 use tierdex::schema::Schema;
+use tierdex::{Index, Merge, OpenMode};
 
 fn schema() -> Schema {
     Shape::default().schema()

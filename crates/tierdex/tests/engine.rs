@@ -9,13 +9,15 @@ use support::corpus::{Shape, corpus};
 use support::random::Random;
 use support::requests::{bits, options, parse};
 use support::{Growth, SMALL, build, open_writer, tunings};
-use tierdex::engine::{Engine, EngineOptions, Hits, MetaTier, Priority, SearchRequest, TotalHits};
-use tierdex::index::{Index, Merge, OpenMode, SearchHit, SearchOptions};
+use tierdex::internal::engine::MetaTier;
+use tierdex::internal::rank::Statistics;
 use tierdex::io::{
     Disk, Effect, EngineKind, FaultDisk, FaultPlan, MemDisk, OpClass, PosixDisk, RegionKind, Repeat, Size,
 };
-use tierdex::rank::Statistics;
-use tierdex::{Error, Result};
+use tierdex::{
+    Engine, EngineOptions, Error, Hits, Index, Merge, OpenMode, Priority, Result, SearchHit, SearchOptions,
+    SearchRequest, TotalHits,
+};
 
 fn small(seed: u64, documents: usize) -> Arc<MemDisk> {
     let disk = Arc::new(MemDisk::new());

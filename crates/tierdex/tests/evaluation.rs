@@ -14,12 +14,10 @@ use support::model::Model;
 use support::queries;
 use support::random::Random;
 use support::{Growth, Look, build, on_two_threads, tunings};
-use tierdex::Error;
-use tierdex::index::{Index, Merge, SearchOptions, SearchResult, StrategyKind};
+use tierdex::explain::{SearchResult, StrategyKind};
 use tierdex::io::MemDisk;
-use tierdex::query::Query;
-use tierdex::rank::{Bm25, Scorer};
 use tierdex::schema::{NormKind, Schema};
+use tierdex::{Bm25, Error, Index, Merge, Query, Scorer, SearchOptions};
 
 /// Number of random queries over the large index.
 const QUERIES: usize = 700;

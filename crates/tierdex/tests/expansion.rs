@@ -8,16 +8,14 @@ use std::sync::Arc;
 use support::corpus::{Doc, Shape};
 use support::model::{Model, edits};
 use support::{Growth, Look, answer, ask, build, documents};
-use tierdex::Error;
-use tierdex::index::{Index, Merge};
+use tierdex::internal::query::fuzzy::Levenshtein;
+use tierdex::internal::segment::read::{Automaton, FILES};
 use tierdex::io::MemDisk;
 use tierdex::limits::{
     FUZZY_BYTES_MAX, FUZZY_EXPANSIONS_MAX, PREFIX_EXPANSIONS_MAX, QUERY_EXPANDED_MAX, QUERY_TERMS_MAX,
 };
-use tierdex::query::Query;
-use tierdex::query::fuzzy::Levenshtein;
 use tierdex::schema::{Analysis, Language, Schema, Tokenizer};
-use tierdex::segment::read::{Automaton, FILES};
+use tierdex::{Error, Index, Merge, Query};
 
 fn schema() -> Schema {
     let shape = Shape { title: false, stored: false, tokenizer: Tokenizer::Whitespace, ..Shape::default() };

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use support::corpus::{Doc, Shape, corpus};
 use support::random::Random;
 use support::{Growth, SMALL, build, tunings};
-use tierdex::index::{Explanation, Index, ListUse, Merge, SearchOptions, SearchResult, Tuning};
+use tierdex::explain::{Explanation, ListUse, SearchResult};
+use tierdex::internal::index::Tuning;
 use tierdex::io::MemDisk;
-use tierdex::query::Query;
-use tierdex::rank::{Bm25, Scorer};
+use tierdex::{Bm25, Index, Merge, Query, Scorer, SearchOptions};
 
 fn index(docs: &[Doc], shape: Shape, segments: usize) -> Index {
     let disk = Arc::new(MemDisk::new());
@@ -108,7 +108,7 @@ proptest! {
     }
 }
 
-fn check_counts(segment: &tierdex::index::SegmentExplanation, exhaustive: bool, text: &str) {
+fn check_counts(segment: &tierdex::explain::SegmentExplanation, exhaustive: bool, text: &str) {
     for list in &segment.evaluation.lists {
         let of = &list.blocks;
         let what = format!("{text}: {list:?}");
@@ -118,10 +118,10 @@ fn check_counts(segment: &tierdex::index::SegmentExplanation, exhaustive: bool, 
         assert!(of.decoded <= of.documents + of.frequencies, "{what}");
         assert!(of.docs_decoded <= of.docs_bytes && of.freqs_decoded <= of.freqs_bytes, "{what}");
         match segment.evaluation.strategy {
-            tierdex::index::StrategyKind::ImpactOrdered if list.highest_bound.is_some() => {
+            tierdex::explain::StrategyKind::ImpactOrdered if list.highest_bound.is_some() => {
                 assert_eq!(of.by_range, 0, "{what}");
             }
-            tierdex::index::StrategyKind::SmallMerge if list.highest_bound.is_some() => {
+            tierdex::explain::StrategyKind::SmallMerge if list.highest_bound.is_some() => {
                 assert_eq!(of.decoded, of.blocks, "{what}");
             }
             _ => {}
@@ -130,7 +130,7 @@ fn check_counts(segment: &tierdex::index::SegmentExplanation, exhaustive: bool, 
     if exhaustive
         && matches!(
             segment.evaluation.strategy,
-            tierdex::index::StrategyKind::MaxScore | tierdex::index::StrategyKind::SmallMerge
+            tierdex::explain::StrategyKind::MaxScore | tierdex::explain::StrategyKind::SmallMerge
         )
     {
         let lists = &segment.evaluation.lists;
@@ -169,7 +169,10 @@ fn a_term_in_half_of_the_documents_decodes_a_twentieth() {
     let segment = &explained.segments[0];
     let list = &segment.evaluation.lists[0];
     let of = &list.blocks;
-    assert_eq!((segment.evaluation.strategy, of.by_range), (tierdex::index::StrategyKind::ImpactOrdered, 0));
+    assert_eq!(
+        (segment.evaluation.strategy, of.by_range),
+        (tierdex::explain::StrategyKind::ImpactOrdered, 0)
+    );
     assert!((95_000..105_000).contains(&list.documents), "{list:?}");
     assert!(of.decoded > 0 && of.decoded * 20 < of.blocks, "{list:?}");
     assert!(segment.files.iter().all(|file| file.reads > 0 && file.bytes > 0));

@@ -8,12 +8,11 @@ mod support;
 use std::sync::Arc;
 use support::script::{Outcome, Script};
 use support::{Growth, Look, ask, build, crash_images, on_two_threads};
-use tierdex::index::{Index, Merge, SearchOptions, Searcher, check_on};
+use tierdex::internal::index::{Searcher, check_on};
 use tierdex::io::{
     Disk, Effect, ErrorKind, FaultDisk, FaultPlan, MemDisk, Op, OpClass, Operation, Repeat, errno,
 };
-use tierdex::query::Query;
-use tierdex::{Error, Result};
+use tierdex::{Error, Index, Merge, Query, Result, SearchOptions};
 
 /// Outcomes of all faults of a kind.
 #[derive(Debug, Default)]
@@ -185,7 +184,7 @@ fn a_failed_last_sync_loses_no_commit() {
     let prepared = || {
         let faulty = FaultDisk::new(MemDisk::new(), FaultPlan::none());
         let shared: Arc<dyn Disk> = Arc::new(faulty.clone());
-        let mut writer = support::open_writer(&shared, &schema, tierdex::index::OpenMode::New);
+        let mut writer = support::open_writer(&shared, &schema, tierdex::OpenMode::New);
         writer.add("1", "", "all").unwrap();
         writer.commit(Merge::Keep).unwrap();
         writer.add("2", "", "all").unwrap();
@@ -356,7 +355,7 @@ fn inline_lists_are_read_many_at_a_time() {
     const TERMS: u64 = 30_000;
     let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
     let schema = support::corpus::Shape::default().schema();
-    let mut writer = support::open_writer(&disk, &schema, tierdex::index::OpenMode::New);
+    let mut writer = support::open_writer(&disk, &schema, tierdex::OpenMode::New);
     for part in 0..2 {
         for document in 0..TERMS / 20 {
             let words: Vec<String> = (0..10).map(|word| format!("x{part}y{document}z{word}")).collect();
@@ -371,7 +370,7 @@ fn inline_lists_are_read_many_at_a_time() {
     assert!(reads < TERMS / 20, "{reads} reads of {TERMS} terms by a check");
     counted.arm(FaultPlan::none());
     let shared: Arc<dyn Disk> = Arc::new(counted.clone());
-    let mut writer = support::open_writer(&shared, &schema, tierdex::index::OpenMode::Append);
+    let mut writer = support::open_writer(&shared, &schema, tierdex::OpenMode::Append);
     writer.commit(Merge::One).unwrap();
     let reads = counted.operations(OpClass::Read);
     assert!(reads < TERMS / 20, "{reads} reads of {TERMS} terms by a merge");
@@ -385,7 +384,7 @@ fn a_poisoned_writer_still_frees_its_lock() {
     let schema = support::corpus::Shape::default().schema();
     let reader = Index::open_on(shared.clone()).unwrap();
     let expected = ask(&reader, "all", Look::default()).unwrap();
-    let mut writer = support::open_writer(&shared, &schema, tierdex::index::OpenMode::Append);
+    let mut writer = support::open_writer(&shared, &schema, tierdex::OpenMode::Append);
     writer.add("new", "", "all").unwrap();
     faulty.arm(FaultPlan { class: OpClass::Sync, ..read_plan(1, Repeat::Once) });
     writer.commit(Merge::Keep).unwrap_err();
@@ -397,7 +396,7 @@ fn a_poisoned_writer_still_frees_its_lock() {
     assert_eq!(faulty.operations(OpClass::Sync), syncs, "a failed sync was repeated");
     assert_eq!(ask(&reader, "all", Look::default()).unwrap(), expected);
     drop(writer);
-    let mut writer = support::open_writer(&shared, &schema, tierdex::index::OpenMode::Append);
+    let mut writer = support::open_writer(&shared, &schema, tierdex::OpenMode::Append);
     writer.add("new", "", "all").unwrap();
     writer.commit(Merge::Keep).unwrap();
     let found = ask(&Index::open_on(shared).unwrap(), "all", Look::default()).unwrap();

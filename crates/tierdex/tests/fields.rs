@@ -5,10 +5,11 @@ mod support;
 use std::sync::Arc;
 use support::corpus::{Doc, Shape};
 use support::{Answer, Growth, Look, ask, build};
-use tierdex::index::{Index, Merge, check_on};
+use tierdex::commit::FieldStats;
+use tierdex::internal::index::check_on;
 use tierdex::io::MemDisk;
 use tierdex::schema::{NormKind, Schema};
-use tierdex::segment::FieldStats;
+use tierdex::{Index, Merge};
 
 const TEXT: usize = 0;
 const TITLE: usize = 1;

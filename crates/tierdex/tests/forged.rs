@@ -16,18 +16,18 @@ use support::corpus::{Shape, corpus};
 use support::lent::LentLists;
 use support::random::Random;
 use support::{Growth, build, tunings};
-use tierdex::Error;
 use tierdex::ciff::export;
 use tierdex::codec::Codec;
-use tierdex::engine::MetaTier;
-use tierdex::engine::{Engine, EngineOptions, SearchRequest};
-use tierdex::index::SearchOptions;
-use tierdex::index::{Index, IndexWriter, Manifest, Merge, OpenMode, WriterOptions, check_on};
+use tierdex::commit::{FileKind, Manifest};
+use tierdex::internal::engine::MetaTier;
+use tierdex::internal::index::check_on;
+use tierdex::internal::segment::layout::{file_name, identity, parse_file_name};
 use tierdex::io::{Disk, Identity, MemDisk, RegionKind, SealedFile, SealedWriter, panic_message};
-use tierdex::query::Query;
 use tierdex::schema::Schema;
-use tierdex::segment::FileKind;
-use tierdex::segment::layout::{file_name, identity, parse_file_name};
+use tierdex::{
+    Engine, EngineOptions, Error, Index, IndexWriter, Merge, OpenMode, Query, SearchOptions, SearchRequest,
+    WriterOptions,
+};
 
 #[global_allocator]
 static MEMORY: Cap<System> = Cap::new(System, usize::MAX);

@@ -5,12 +5,12 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tierdex::codec::Codec;
-use tierdex::index::{IndexWriter, Manifest, Merge, OpenMode, WriterOptions};
+use tierdex::commit::{FileKind, Manifest};
+use tierdex::internal::segment::layout::{file_name, identity};
+use tierdex::internal::transform::norm;
 use tierdex::io::{Disk, MemDisk, SealedFile};
 use tierdex::schema::Schema;
-use tierdex::segment::FileKind;
-use tierdex::segment::layout::{file_name, identity};
-use tierdex::transform::norm;
+use tierdex::{IndexWriter, Merge, OpenMode, WriterOptions};
 
 fn index(positions: bool, documents: &[(&str, &str, &str)]) -> MemDisk {
     let disk = MemDisk::new();

@@ -3,13 +3,10 @@
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tierdex::index::{
-    EncodedPostings, Index, IndexWriter, ListsBuilder, Merge, OpenMode, PIECE_POSTINGS, StopSignal,
-    WriterOptions, check_on,
-};
+use tierdex::internal::index::{EncodedPostings, ListsBuilder, PIECE_POSTINGS, check_on};
 use tierdex::io::{Disk, MemDisk};
 use tierdex::schema::{Field, NormKind, Schema, Source};
-use tierdex::{Error, Result};
+use tierdex::{Error, Index, IndexWriter, Merge, OpenMode, Result, StopSignal, WriterOptions};
 
 /// A term, documents and frequencies, valid or invalid.
 type Given<'a> = (&'a str, &'a [u32], &'a [u32]);

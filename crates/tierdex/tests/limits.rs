@@ -6,16 +6,14 @@ use std::sync::Arc;
 use support::corpus::{Doc, Shape};
 use support::model::Model;
 use support::{Growth, Look, answer, ask, build, documents, open_writer};
-use tierdex::Error;
-use tierdex::index::{BatchBuilder, Index, IndexWriter, Merge, OpenMode, WriterOptions, check_on};
+use tierdex::internal::index::{BatchBuilder, check_on};
 use tierdex::io::{Disk, MemDisk};
 use tierdex::limits::{
     ID_BYTES_MAX, MEMORY_MIN, MERGE_FAN_IN, PHRASE_TERMS_MAX, QUERY_BYTES_MAX, QUERY_CLAUSES_MAX,
     QUERY_DEPTH_MAX, QUERY_TERMS_MAX, TERM_BYTES_MAX,
 };
-use tierdex::query::Query;
-use tierdex::rank::Bm25;
 use tierdex::schema::{Schema, Tokenizer};
+use tierdex::{Bm25, Error, Index, IndexWriter, Merge, OpenMode, Query, WriterOptions};
 
 fn schema() -> Schema {
     Shape::default().schema()

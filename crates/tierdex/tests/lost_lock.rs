@@ -8,9 +8,11 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use support::corpus::{Doc, Shape, corpus};
 use support::{Growth, build, open_writer};
-use tierdex::index::{Index, IndexWriter, Manifest, Merge, OpenMode, WriterOptions, check_on};
+use tierdex::commit::Manifest;
+use tierdex::internal::index::check_on;
 use tierdex::io::{Disk, DiskLock, MemDisk, PosixDisk, ReadFile, WriteFile};
 use tierdex::schema::Schema;
+use tierdex::{Index, IndexWriter, Merge, OpenMode, WriterOptions};
 
 fn schema() -> Schema {
     Shape::default().schema()
@@ -269,7 +271,8 @@ fn unfinished_files_of_a_first_run_are_removed() {
     let disk = MemDisk::new();
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
     let mut writer = open_writer(&shared, &schema(), OpenMode::New);
-    let mut batch = tierdex::index::BatchBuilder::new(writer.schema().clone(), writer.document_bytes_max());
+    let mut batch =
+        tierdex::internal::index::BatchBuilder::new(writer.schema().clone(), writer.document_bytes_max());
     docs.iter().for_each(|doc| batch.add(&doc.id, &doc.title, &doc.text).unwrap());
     writer.push(batch.seal().unwrap()).unwrap();
     let killed: Arc<dyn Disk> = Arc::new(disk.snapshot());

@@ -6,10 +6,9 @@ use std::sync::Arc;
 use support::corpus::{Doc, EVERYWHERE, Shape, corpus};
 use support::random::Random;
 use support::{Answer, Growth, Look, ask, build, documents, queries};
-use tierdex::index::{Index, Merge, OpenMode};
 use tierdex::io::{Disk, MemDisk};
-use tierdex::rank::{Bm25, Scorer};
 use tierdex::schema::Schema;
+use tierdex::{Bm25, Index, Merge, OpenMode, Scorer};
 
 const CORPORA: u64 = 6;
 const QUERIES: usize = 60;

@@ -10,11 +10,10 @@ use support::model::Model;
 use support::random::Random;
 use support::{Growth, Look, answer, build, queries};
 use tierdex::codec::Codec;
-use tierdex::index::{Index, Merge, check_on};
+use tierdex::internal::index::check_on;
 use tierdex::io::MemDisk;
-use tierdex::query::Query;
-use tierdex::rank::{Bm25, Scorer};
 use tierdex::schema::{NormKind, Schema, Tokenizer};
+use tierdex::{Bm25, Index, Merge, Query, Scorer};
 
 const DELTA_CODECS: [Codec; 3] = [Codec::VByteDelta, Codec::Pfor256Delta, Codec::Raw];
 

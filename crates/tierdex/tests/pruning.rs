@@ -8,11 +8,10 @@ use support::corpus::{Doc, Shape};
 use support::random::Random;
 use support::{Growth, Look, SMALL, ask, build, tunings};
 use tierdex::codec::Codec;
-use tierdex::index::{Index, Merge, SearchHit, SearchOptions, Tuning};
+use tierdex::internal::index::Tuning;
 use tierdex::io::MemDisk;
-use tierdex::query::Query;
-use tierdex::rank::{Bm25, Scorer};
 use tierdex::schema::NormKind;
+use tierdex::{Bm25, Index, Merge, Query, Scorer, SearchHit, SearchOptions};
 
 /// Words from nearly every document to one in a few hundred.
 const WORDS: [&str; 5] = ["everywhere", "often", "half", "some", "seldom"];

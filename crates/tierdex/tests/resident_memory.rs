@@ -9,10 +9,10 @@ use std::sync::Arc;
 use support::corpus::Doc;
 use support::requests::{options, parse};
 use support::{Growth, build};
-use tierdex::engine::{Engine, MetaTier, SearchRequest};
-use tierdex::index::{Index, Merge};
+use tierdex::internal::engine::MetaTier;
 use tierdex::io::{MemDisk, RegionKind, Size};
 use tierdex::schema::{Field, Schema, Source};
+use tierdex::{Engine, Index, Merge, SearchRequest};
 
 #[global_allocator]
 static MEMORY: Cap<System> = Cap::new(System, usize::MAX);

@@ -8,9 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use support::requests::{bits, heavy, large, options, parse};
 use support::tunings;
-use tierdex::Error;
-use tierdex::engine::{Engine, Priority, SearchRequest, TotalHits};
-use tierdex::index::{Index, SearchOptions};
+use tierdex::{Engine, Error, Index, Priority, SearchOptions, SearchRequest, TotalHits};
 
 /// Submits requests while the only thread of an engine is blocked in the callback of `filler`, and waits for
 /// all results. Returns the indexes of the requests in the order of their completion.

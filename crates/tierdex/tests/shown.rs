@@ -7,11 +7,10 @@ use support::corpus::Shape;
 use support::open_writer;
 use support::random::Random;
 use support::requests::{options, parse};
-use tierdex::Error;
-use tierdex::engine::{Engine, SearchRequest};
-use tierdex::index::{HitIds, Index, Merge, OpenMode, SearchHit};
+use tierdex::explain::HitIds;
 use tierdex::io::{Disk, MemDisk};
 use tierdex::limits::{ID_BYTES_MAX, PREVIEW_TEXT_BYTES, PREVIEW_TITLE_BYTES};
+use tierdex::{Engine, Error, Index, Merge, OpenMode, SearchHit, SearchRequest};
 
 /// The longest prefix of at most `bytes` bytes.
 fn cut(text: &str, bytes: usize) -> &str {

@@ -9,11 +9,10 @@ use std::process::Command;
 use std::sync::Arc;
 use support::corpus::Doc;
 use support::{Growth, Look, ask, build, documents};
-use tierdex::index::{Index, Merge};
+use tierdex::analysis::Analyzer;
 use tierdex::io::MemDisk;
-use tierdex::query::Query;
 use tierdex::schema::{Analysis, Language, Schema, Tokenizer};
-use tierdex::text::Analyzer;
+use tierdex::{Index, Merge, Query};
 use unicode_normalization::UnicodeNormalization;
 use unicode_segmentation::UnicodeSegmentation;
 

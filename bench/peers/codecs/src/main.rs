@@ -12,7 +12,7 @@ mod streamvbytes;
 use clap::Parser;
 use std::io::stdout;
 use std::process::ExitCode;
-use tierdex::index::StopSignal;
+use tierdex::StopSignal;
 use tierdex_bench::codecs::{self, Flags, Peer};
 use tierdex_bench::{Error, Result};
 

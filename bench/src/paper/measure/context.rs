@@ -2,7 +2,7 @@
 
 use super::super::data::DataSets;
 use crate::cell::Launch;
-use tierdex::index::StopSignal;
+use tierdex::StopSignal;
 
 /// State shared by all measurements of a run.
 pub(in super::super) struct Context<'a> {

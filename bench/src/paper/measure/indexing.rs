@@ -19,8 +19,10 @@ use serde_json::json;
 use std::fmt::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tierdex::index::{BatchBuilder, IndexWriter, Manifest, Merge, OpenMode, WriterOptions};
+use tierdex::commit::Manifest;
+use tierdex::internal::index::BatchBuilder;
 use tierdex::io::PosixDisk;
+use tierdex::{IndexWriter, Merge, OpenMode, WriterOptions};
 
 /// Words of a document of 1 KB.
 const WORDS: usize = 110;

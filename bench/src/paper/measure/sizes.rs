@@ -6,9 +6,8 @@ use super::context::Context;
 use super::settings::object;
 use crate::{Error, Result};
 use serde_json::json;
-use tierdex::index::Manifest;
+use tierdex::commit::{FileKind, Manifest};
 use tierdex::io::PosixDisk;
-use tierdex::segment::FileKind;
 
 /// Bytes of an uncompressed document number, and of a frequency.
 const RAW_BYTES: u64 = 4;
@@ -28,7 +27,9 @@ pub(super) fn row(spec: &IndexSpec, context: &Context<'_>) -> Result<Row> {
         files.map(|file| file.seal.len).sum::<u64>()
     };
     let stats = || manifest.segments.iter().map(|segment| segment.fields[0]);
-    let sum = |of: fn(tierdex::segment::ListSizes) -> u64| stats().map(|stats| of(stats.lists)).sum::<u64>();
+    let sum = |of: fn(tierdex::internal::segment::ListSizes) -> u64| {
+        stats().map(|stats| of(stats.lists)).sum::<u64>()
+    };
     let docs = sum(|lists| lists.docs_bytes);
     let freqs = sum(|lists| lists.freqs_bytes);
     let short = sum(|lists| lists.inline_bytes);

@@ -148,11 +148,6 @@ impl<'a> ScatteredBlocks<'a> {
         self.blocks.len()
     }
 
-    /// Whether there are no blocks; never the case for a valid list.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// The skip data; `None` for an inline list.
     pub fn skips(&self) -> Option<&BlockList<'a>> {
         self.blocks.skips()

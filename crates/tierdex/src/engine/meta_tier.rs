@@ -69,6 +69,7 @@ impl FromStr for MetaTier {
 /// Where the metadata of segments is.
 #[derive(Clone, Debug)]
 pub struct MetadataLocation {
+    /// The tier.
     pub tier: MetaTier,
     /// The region of norms and page checksums, and of all else that is resident if `tier` names a region;
     /// `None`: DRAM.

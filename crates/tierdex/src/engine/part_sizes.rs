@@ -32,8 +32,9 @@ pub(super) const PREVIEW_BYTES: u64 =
 /// A thread of a read engine that has threads: its stacks, in user space and in the kernel.
 pub const READ_ENGINE_THREAD_BYTES: u64 = 64 << 10;
 
-/// State of an in-flight read, and of each cell that it fills.
+/// State of an in-flight read.
 pub const READ_STATE_BYTES: u64 = 256;
+/// State of each cell that it fills.
 pub const READ_CELL_BYTES: u64 = 48;
 
 /// Terms of a query whose memory is always reserved: for a planned query, and for each running one.

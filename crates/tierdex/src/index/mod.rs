@@ -31,8 +31,8 @@ mod segment_terms;
 mod stop;
 mod writer;
 
-pub use crate::eval::{Demand, EvaluationLog, ListUse, StrategyKind, Tuning};
-pub use batch::{BatchBuilder, SealedBatch, SkippedTokens};
+pub use crate::eval::{EvaluationLog, ListUse, StrategyKind, Tuning};
+pub use batch::{BatchBuilder, SkippedTokens};
 pub use check::{CheckReport, check, check_on};
 pub use explain::{Explanation, FileUse, SegmentExplanation};
 pub use external_id::{check_id, run_id};

@@ -16,7 +16,7 @@ use crate::text::{Analyzer, RunPart};
 use std::cell::RefCell;
 
 impl Query {
-    /// Parses `text` in the query language ([`super::syntax`]). Words without a field search the first
+    /// Parses `text` in the query language (see [`Query`]). Words without a field search the first
     /// field.
     ///
     /// # Errors

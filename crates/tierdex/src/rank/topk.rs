@@ -129,18 +129,6 @@ impl TopK {
         self.threshold = (u64::from(score) << 32).saturating_sub(1);
     }
 
-    /// Offers a document.
-    #[inline]
-    pub fn offer(&mut self, document: u32, score: u32) {
-        let key = Hit { score, document }.key();
-        if key > self.threshold {
-            self.keys.push(key);
-            if self.keys.len() >= self.capacity {
-                self.select_best();
-            }
-        }
-    }
-
     /// Offers up to 256 documents in increasing order, numbered from `base` on.
     pub fn offer_all(&mut self, base: u32, documents: &[u32], scores: &[u32]) {
         let Some(first) = documents.first() else { return };
@@ -186,16 +174,6 @@ impl TopK {
     /// Number of hits to select.
     pub fn k(&self) -> usize {
         self.k
-    }
-
-    /// Number of hits that [`TopK::take`] would return.
-    pub fn len(&self) -> usize {
-        self.keys.len().min(self.k)
-    }
-
-    /// Whether there is no hit.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// Removes and returns the best hits, best first.
@@ -260,7 +238,7 @@ mod tests {
                     let scores: Vec<u32> = hits.iter().map(|hit| hit.score).collect();
                     top.offer_all(base, &documents, &scores);
                 } else {
-                    hits.iter().for_each(|hit| top.offer(hit.document, hit.score));
+                    hits.iter().for_each(|hit| top.offer_all(0, &[hit.document], &[hit.score]));
                 }
             }
             all.sort_by(Hit::order);
@@ -318,7 +296,7 @@ mod tests {
                 let better = all.iter().filter(|other| other.order(&hit).is_lt()).count();
                 prop_assert!(may_enter || better >= k, "{:?} is one of the best {}", hit, k);
                 let before = top.keys.len();
-                top.offer(document, hit.score);
+                top.offer_all(0, &[document], &[hit.score]);
                 let was_taken = top.keys.len() != before || top.keys.contains(&hit.key());
                 prop_assert_eq!(was_taken, may_enter, "{:?}", hit);
                 if may_enter {

@@ -9,11 +9,11 @@ mod sync {
 }
 
 mod error {
-    pub use tierdex::error::{Error, Result};
+    pub use tierdex::{Error, Result};
 }
 
 mod stats {
-    pub use tierdex::cache::CacheStats;
+    pub use tierdex::internal::cache::CacheStats;
 }
 
 mod hash {

@@ -6,10 +6,10 @@ use super::random::Random;
 use super::{Growth, build, tunings};
 use std::sync::Arc;
 use tierdex::codec::Codec;
-use tierdex::index::{Index, Merge, SearchOptions, SearchResult, Tuning};
+use tierdex::explain::SearchResult;
+use tierdex::internal::index::Tuning;
 use tierdex::io::{Disk, MemDisk};
-use tierdex::query::Query;
-use tierdex::rank::Bm25;
+use tierdex::{Bm25, Index, Merge, Query, SearchOptions};
 
 /// Number of queries to each index.
 const QUERIES: usize = 90;

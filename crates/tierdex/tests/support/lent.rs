@@ -4,12 +4,12 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
-use tierdex::Result;
-use tierdex::cursor::verify_uncompressed;
-use tierdex::index::{Index, SearchOptions, SearchResult, Searcher};
+use tierdex::explain::SearchResult;
+use tierdex::internal::cursor::verify_uncompressed;
+use tierdex::internal::index::Searcher;
+use tierdex::internal::segment::read::{BlockSource, FILES};
 use tierdex::io::SealedFile;
-use tierdex::query::Query;
-use tierdex::segment::read::{BlockSource, FILES};
+use tierdex::{Index, Query, Result, SearchOptions};
 
 /// The lists of an index.
 pub struct LentLists {

@@ -2,10 +2,11 @@
 
 use super::random::Random;
 use std::sync::Arc;
-use tierdex::index::{Index, IndexWriter, ListsBuilder, Merge, OpenMode, SearchResult, WriterOptions};
+use tierdex::explain::SearchResult;
+use tierdex::internal::index::ListsBuilder;
 use tierdex::io::MemDisk;
-use tierdex::query::Query;
 use tierdex::schema::{Field, Schema, Source};
+use tierdex::{Index, IndexWriter, Merge, OpenMode, Query, WriterOptions};
 
 const WORDS: [&str; 8] = ["all", "w0", "über1", "prefix2", "w3", "w4", "w5", "w8"];
 

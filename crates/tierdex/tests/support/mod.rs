@@ -18,14 +18,11 @@ pub mod script;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use tierdex::Result;
-use tierdex::index::{
-    BatchBuilder, Index, IndexWriter, Merge, OpenMode, SearchOptions, SearchResult, Tuning, WriterOptions,
-};
+use tierdex::explain::SearchResult;
+use tierdex::internal::index::{BatchBuilder, Tuning};
 use tierdex::io::{CrashImage, Disk};
-use tierdex::query::Query;
-use tierdex::rank::Scorer;
 use tierdex::schema::Schema;
+use tierdex::{Index, IndexWriter, Merge, OpenMode, Query, Result, Scorer, SearchOptions, WriterOptions};
 
 use corpus::Doc;
 

@@ -5,10 +5,9 @@ use super::corpus::Doc;
 use super::{Answer, Look, Row};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use tierdex::query::Query;
-use tierdex::rank::{Bm25, Scorer};
+use tierdex::internal::transform::norm;
 use tierdex::schema::{Field, NormKind, Schema, Source, Tokenizer};
-use tierdex::transform::norm;
+use tierdex::{Bm25, Query, Scorer};
 
 /// A naive index of documents.
 pub struct Model {

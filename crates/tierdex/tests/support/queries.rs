@@ -3,8 +3,8 @@
 use super::corpus::{EVERYWHERE, STOP_WORDS, VOCABULARY, word};
 use super::model::tokens;
 use super::random::Random;
+use tierdex::Query;
 use tierdex::limits::QUERY_EXPANDED_MAX;
-use tierdex::query::Query;
 use tierdex::schema::Schema;
 
 /// A query as a user writes it.

@@ -1,13 +1,14 @@
 //! Indexes, options and requests for tests of the engine.
 
 use std::sync::Arc;
-use tierdex::engine::{EngineOptions, MetaTier, SearchRequest};
-use tierdex::index::{
-    Index, IndexWriter, ListsBuilder, Merge, OpenMode, SearchHit, SearchOptions, WriterOptions,
-};
+use tierdex::internal::engine::MetaTier;
+use tierdex::internal::index::ListsBuilder;
 use tierdex::io::{EngineKind, MemDisk, RegionKind, Size};
-use tierdex::query::Query;
 use tierdex::schema::{Field, Schema, Source};
+use tierdex::{
+    EngineOptions, Index, IndexWriter, Merge, OpenMode, Query, SearchHit, SearchOptions, SearchRequest,
+    WriterOptions,
+};
 
 /// Options with a cache of `pages` pages, without a read queue; dictionaries and skip data on disk.
 pub fn options(pages: u64, threads: usize) -> EngineOptions {

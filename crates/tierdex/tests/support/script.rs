@@ -6,11 +6,11 @@ use super::random::Random;
 use super::{Answer, Look, ask};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use tierdex::Error;
-use tierdex::index::{Index, IndexWriter, Manifest, Merge, OpenMode, WriterOptions, check_on};
+use tierdex::commit::Manifest;
+use tierdex::internal::index::check_on;
 use tierdex::io::{Disk, MemDisk};
-use tierdex::query::Query;
 use tierdex::schema::Schema;
+use tierdex::{Error, Index, IndexWriter, Merge, OpenMode, Query, WriterOptions};
 
 /// The sessions of writers, and the expected results.
 pub struct Script {

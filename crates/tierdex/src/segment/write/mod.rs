@@ -9,7 +9,7 @@ mod superblock;
 mod terms;
 
 pub(crate) use field::default_share;
-pub use field::{FieldLengths, FieldTarget, FieldWriter, PostingsWriter, write_lengths, write_norms};
+pub use field::{FieldTarget, FieldWriter, PostingsWriter, write_lengths, write_norms};
 pub use ids::IdsWriter;
 pub use stored::{StoredBlocks, StoredWriter};
 pub use superblock::{Superblock, SuperblockEncoder};
