@@ -379,7 +379,7 @@ impl Index {
                 let schema = snapshot.schema();
                 let field = field_number(schema, ranking.field.as_deref())?;
                 let (query, _) = source.parse(schema, ranking.syntax, field)?;
-                let explained = snapshot.searcher().explain(&query, &ranking.options)?;
+                let explained = snapshot.explain(&SearchRequest::new(query).options(ranking.options))?;
                 let ids = snapshot.ids(&explained.result.hits)?;
                 Ok((explained, ids))
             })?;

@@ -13,11 +13,10 @@ use crate::{open, size};
 use clap::Args;
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
-use tierdex::Query;
-use tierdex::Schema;
 use tierdex::analysis::Analyzer;
-use tierdex::{Engine, SearchRequest};
-use tierdex::{Index, Merge, OpenMode, SearchOptions};
+use tierdex::{
+    Engine, Index, Merge, OpenMode, Query, Schema, SearchOptions, SearchRequest, Snapshot, TermStats,
+};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -30,6 +29,9 @@ pub struct Arguments {
 
 /// Maximum length of a document, in bytes. Longer files are split.
 const SPLIT_BYTES: usize = 4096;
+
+/// Terms of the dictionary that are read at a time.
+const TERMS_READ: usize = 10_000;
 
 pub fn run(arguments: &Arguments) -> Outcome {
     let folder = match &arguments.folder {
@@ -47,7 +49,7 @@ pub fn run(arguments: &Arguments) -> Outcome {
     describe(&index, &done)?;
     let engine = Engine::new(&index, &one_query_options(3))?;
     let options = SearchOptions { k: 3, count: true, ..SearchOptions::default() };
-    for query in queries(&index, &engine)? {
+    for query in queries(&engine)? {
         print(&format!("\n$ {program} search {} '{query}' -k 3", out.display()))?;
         answer(&engine, &Query::parse(&query, index.schema())?, &options, OutputFormat::Table)?;
     }
@@ -120,8 +122,8 @@ fn describe(index: &Index, done: &IndexSummary) -> Outcome {
 }
 
 /// Sample queries from words of medium document frequency that occur in one document.
-fn queries(index: &Index, engine: &Engine) -> Outcome<Vec<String>> {
-    let words = words(index)?;
+fn queries(engine: &Engine) -> Outcome<Vec<String>> {
+    let words = words(&engine.snapshot())?;
     for word in &words {
         let terms = best_document(engine, word)?;
         let others = terms.iter().filter(|term| *term != word && words.contains(term));
@@ -139,16 +141,18 @@ fn queries(index: &Index, engine: &Engine) -> Outcome<Vec<String>> {
 }
 
 /// Words of at least six letters that occur in 0.5% to 3% of the documents, most frequent first.
-fn words(index: &Index) -> Outcome<Vec<String>> {
-    let documents = index.documents();
-    let mut found: Vec<(u32, String)> = Vec::new();
-    for segment in index.segments().iter().take(1) {
-        let mut terms = segment.field(0).terms().stream();
-        while let Some((term, info)) = terms.next()? {
-            let word = term.len() >= 6 && term.iter().all(u8::is_ascii_lowercase);
-            let per_mille = u64::from(info.documents) * 1000 / documents.max(1);
-            if word && (5..=30).contains(&per_mille) {
-                found.push((info.documents, String::from_utf8_lossy(term).into_owned()));
+fn words(snapshot: &Snapshot) -> Outcome<Vec<String>> {
+    let documents = snapshot.index().documents();
+    let mut found: Vec<(u64, String)> = Vec::new();
+    let mut after = None;
+    loop {
+        let terms = snapshot.terms(0, "", after.as_deref(), TERMS_READ)?;
+        let Some(last) = terms.last() else { break };
+        after = Some(last.term.clone());
+        for TermStats { term, documents: containing, .. } in terms {
+            let is_word = term.len() >= 6 && term.bytes().all(|byte| byte.is_ascii_lowercase());
+            if is_word && (5..=30).contains(&(containing * 1000 / documents.max(1))) {
+                found.push((containing, term));
             }
         }
     }

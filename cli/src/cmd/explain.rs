@@ -3,12 +3,14 @@
 use super::hits::shortest_decimal;
 use super::search::{OutputFormat, QueryArguments};
 use crate::failure::{Outcome, output_error};
+use crate::memory_flags::one_query_options;
 use crate::messages::printable;
 use crate::size::{count, group, show};
 use clap::Args;
 use serde_json::{Value, json};
 use std::io::{BufWriter, Write, stdout};
 use tierdex::explain::{Explanation, ListUse, SegmentExplanation};
+use tierdex::{Engine, SearchRequest};
 
 #[derive(Args)]
 #[command(after_help = "\
@@ -57,7 +59,8 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Outcome {
     let options = arguments.query.options()?;
     let (index, query) = arguments.query.open()?;
-    let explanation = index.searcher().explain(&query, &options)?;
+    let engine = Engine::new(&index, &one_query_options(options.k))?;
+    let explanation = engine.snapshot().explain(&SearchRequest::new(query).options(options))?;
     let counted = options.is_exact(explanation.result.hits.len());
     match arguments.format {
         OutputFormat::Json => write_json(&explanation, counted, arguments.io).map_err(output_error),

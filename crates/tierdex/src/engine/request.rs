@@ -86,7 +86,6 @@ impl SearchRequest {
 
     /// Sets number of hits, counting, ranking and reading of ids together; unlike requests, options do not
     /// read ids by default.
-    #[doc(hidden)]
     #[must_use]
     pub fn options(mut self, options: SearchOptions) -> SearchRequest {
         self.options = options;

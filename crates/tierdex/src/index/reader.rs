@@ -35,8 +35,10 @@ impl Index {
         Index::open_on(Arc::new(PosixDisk::open(dir.as_ref())?))
     }
 
-    /// Opens the newest commit on a disk.
-    #[doc(hidden)]
+    /// Opens the newest commit on a disk: a directory, or another implementation of [`Disk`].
+    ///
+    /// # Errors
+    /// As [`Index::open`].
     pub fn open_on(disk: Arc<dyn Disk>) -> Result<Index> {
         // Rejects an unsupported TIERDEX_KERNEL before anything is decoded.
         Kernel::from_env()?;
@@ -76,8 +78,7 @@ impl Index {
         self.0.manifest.generation
     }
 
-    /// The manifest: the segments of the commit.
-    #[doc(hidden)]
+    /// The manifest: the segments of the commit, and the sizes of their files and fields.
     pub fn manifest(&self) -> &Manifest {
         &self.0.manifest
     }
@@ -128,8 +129,7 @@ impl Index {
         self.0.segments.iter().map(|segment| segment.bytes_in_memory()).sum()
     }
 
-    /// Bytes of all blocks of documents and frequencies.
-    #[doc(hidden)]
+    /// Bytes of all blocks of document numbers and frequencies: what a cache may have to hold.
     pub fn postings_bytes(&self) -> u64 {
         let fields = self.0.segments.iter().flat_map(|segment| segment.fields());
         fields.map(|field| field.postings().payload()).map(|payload| payload.end - payload.start).sum()

@@ -138,7 +138,10 @@ impl IndexWriter {
     }
 
     /// Locks the disk, reads its newest commit and removes the files that a crash left behind.
-    #[doc(hidden)]
+    ///
+    /// # Errors
+    /// As [`IndexWriter::create`], and [`Error::Usage`] when the disk has no index to append to, or one of
+    /// another schema.
     pub fn open(
         disk: Arc<dyn Disk>,
         schema: Schema,
@@ -180,7 +183,6 @@ impl IndexWriter {
     }
 
     /// The signal that stops this writer, and no other with the same options.
-    #[doc(hidden)]
     pub fn stop(&self) -> &StopSignal {
         &self.options.stop
     }
@@ -192,7 +194,6 @@ impl IndexWriter {
 
     /// Bytes of the largest document that this writer takes, title and text together: a quarter of its
     /// memory.
-    #[doc(hidden)]
     pub fn document_bytes_max(&self) -> usize {
         (self.options.memory / 4).min(DOCUMENT_BYTES_MAX)
     }
@@ -204,13 +205,11 @@ impl IndexWriter {
 
     /// Counts of tokens and terms that were not indexed because they exceed a limit, in the batches that
     /// were added so far; after a commit, in all.
-    #[doc(hidden)]
     pub fn skipped_tokens(&self) -> SkippedTokens {
         self.skipped_tokens
     }
 
-    /// Whether a commit failed so late that it may be durable.
-    #[doc(hidden)]
+    /// Whether a commit failed so late that it may be durable: then only the next writer can tell.
     pub fn in_doubt(&self) -> bool {
         self.in_doubt
     }
