@@ -350,7 +350,8 @@ impl OperatorCheck {
         let may_differ = text
             .contains(['+', '-', '!', '#', '"', '*', '~', '^', ':', '(', ')', '\\', '&', '|', '/'])
             || text.split_whitespace().any(|word| matches!(word, "AND" | "OR" | "NOT"));
-        if may_differ && Query::any_term(text, index.schema()).ok().as_ref() != parsed.ok() {
+        let words = Query::any_term(text, index.schema());
+        if may_differ && words.ok().as_ref().map(alternatives) != parsed.ok().map(alternatives) {
             if self.queries == 0 {
                 self.example = text.chars().take(EXAMPLE_CHARS_MAX).collect();
             }
@@ -367,6 +368,18 @@ impl OperatorCheck {
                 self.example
             ));
         }
+    }
+}
+
+/// The alternatives of a query, with those of the groups in it.
+fn alternatives(query: &Query) -> Vec<&Query> {
+    match query {
+        Query::Bool { must, filter, should, must_not, minimum: 0 }
+            if must.is_empty() && filter.is_empty() && must_not.is_empty() =>
+        {
+            should.iter().flat_map(alternatives).collect()
+        }
+        other => vec![other],
     }
 }
 
