@@ -247,11 +247,19 @@ impl Chooser<'_> {
         Strategy { kind, clauses, known, counts: true, ..Strategy::default() }
     }
 
-    /// Number of matches of unscored clauses, if the dictionary has it.
+    /// Number of matches of unscored clauses, if the dictionary has it: of one term or all documents, and of
+    /// all documents but those of a term.
     fn known_count(&self, clauses: &Clauses<PlanNode>) -> Option<u64> {
         let mut all = clauses.all();
-        match (all.next(), all.next()) {
-            (Some(one @ (PlanNode::Term { .. } | PlanNode::All { .. })), None) => Some(self.view.cost(one)),
+        match (all.next(), all.next(), all.next()) {
+            (Some(one @ (PlanNode::Term { .. } | PlanNode::All { .. })), None, None) => {
+                Some(self.view.cost(one))
+            }
+            (Some(all @ PlanNode::All { .. }), Some(excluded @ PlanNode::Term { .. }), None)
+                if clauses.must_not.len() == 1 =>
+            {
+                Some(self.view.cost(all) - self.view.cost(excluded))
+            }
             _ => None,
         }
     }
