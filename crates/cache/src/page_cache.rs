@@ -12,6 +12,8 @@
 //!    is being filled is not evicted either.
 //! 4. A page that cannot be read is removed from the table at once, so that the next lookup tries again.
 //!    Its frame is reused when the last pin is gone.
+//! 5. [`PageCache::resize`] parks frames of an elastic region: they hold no page, and their memory is given
+//!    back to the system until the cache grows again.
 
 use std::ops::Range;
 use std::sync::{Arc, PoisonError};
@@ -65,6 +67,8 @@ struct Shard {
     /// The page of each frame.
     keys: Box<[PageKey]>,
     free: Vec<u32>,
+    /// Frames that are not used now, without memory.
+    parked: Vec<u32>,
     /// Frames of pages that could not be read, and their errors; some may still be pinned.
     failed: Vec<(u32, Error)>,
     policy: Box<dyn Policy>,
@@ -81,6 +85,8 @@ pub struct PageCache {
     settled: Condvar,
     counters: Counters,
     metadata_bytes: u64,
+    /// Frames that are not parked; locked while they change.
+    in_use: Mutex<usize>,
 }
 
 #[derive(Default)]
@@ -139,6 +145,7 @@ impl PageCache {
             (0..shards).map(|shard| Shard::new(cells.len(), (shard, shards), policy)).collect();
         let state = |_| FrameState { pins: AtomicU32::new(0), state: AtomicU32::new(LOADING) };
         let metadata_bytes = u64::from(frames) * PageCache::metadata_bytes_max(policy) as u64;
+        let in_use = Mutex::new(cells.len());
         Ok(Arc::new(PageCache {
             cells,
             states: (0..frames).map(state).collect(),
@@ -148,6 +155,7 @@ impl PageCache {
             settled: Condvar::new(),
             counters: Counters::default(),
             metadata_bytes,
+            in_use,
         }))
     }
 
@@ -156,11 +164,12 @@ impl PageCache {
         // A table is at least seven sixteenths full, and takes one byte more for each slot.
         let table = 16 * (size_of::<u32>() + 1) / 7;
         let cell = size_of::<u32>();
-        let shard = size_of::<PageKey>() + size_of::<u32>() + table + policy.bytes_per_entry_max();
+        let lists = 2 * size_of::<u32>();
+        let shard = size_of::<PageKey>() + lists + table + policy.bytes_per_entry_max();
         size_of::<FrameState>() + cell + shard
     }
 
-    /// Number of frames.
+    /// Number of frames, parked ones included.
     pub fn frames(&self) -> usize {
         self.states.len()
     }
@@ -176,10 +185,11 @@ impl PageCache {
 
     /// Counters since the start, and the current state.
     pub fn stats(&self) -> CacheStats {
-        let (mut free, mut evictable, mut loading) = (0, 0, 0);
+        let (mut free, mut evictable, mut loading, mut parked) = (0, 0, 0, 0);
         for (number, shard) in self.shards.iter().enumerate() {
             let shard = lock(shard);
             free += (shard.free.len() + shard.failed.len()) as u64;
+            parked += shard.parked.len() as u64;
             for frame in &shard.table {
                 let state = &self.states[self.frame_number(number, *frame) as usize];
                 let is_loading = state.state.load(Ordering::Relaxed) == LOADING;
@@ -202,7 +212,7 @@ impl PageCache {
             reads: of(&counters.reads),
             reads_fell_back: of(&counters.reads_fell_back),
             bytes_read: of(&counters.bytes_read),
-            frames: self.states.len() as u64,
+            frames: self.states.len() as u64 - parked,
             frames_free: free,
             frames_evictable: evictable,
             loading,
@@ -219,6 +229,43 @@ impl PageCache {
             let own = std::mem::replace(policy, PolicyKind::Lru.policy(0));
             *policy = wrap(own);
         }
+    }
+
+    /// Changes the number of frames that are used, up to [`PageCache::frames`], if the region of the cells is
+    /// elastic. Shrinking takes free frames, then evicts by the policy, from all shards evenly, and gives
+    /// their memory back: about 1 µs a frame, and as long again when a page is read into it later. Pinned
+    /// frames stay. Returns the number that is used now.
+    pub fn resize(&self, frames: usize) -> usize {
+        let mut in_use = lock(&self.in_use);
+        if !self.cells.region().is_elastic() {
+            return *in_use;
+        }
+        let frames = frames.clamp(1, self.states.len());
+        let share = |number: usize| frames.saturating_sub(number).div_ceil(self.shards.len());
+        for (number, shard) in self.shards.iter().enumerate() {
+            let mut shard = lock(shard);
+            let own = shard.frames_in_use();
+            *in_use += shard.unpark(share(number));
+            *in_use -= self.park(number, &mut shard, own.saturating_sub(share(number)));
+        }
+        // Where too many frames are pinned, other shards give more.
+        for (number, shard) in self.shards.iter().enumerate() {
+            *in_use -= self.park(number, &mut lock(shard), in_use.saturating_sub(frames));
+        }
+        *in_use
+    }
+
+    /// Parks up to `count` frames of a shard that are not pinned. Returns their number.
+    fn park(&self, number: usize, shard: &mut Shard, count: usize) -> usize {
+        for parked in 0..count {
+            let Some(frame) = self.free_frame(number, shard) else { return parked };
+            if !self.cells.discard(self.frame_number(number, frame) as usize) {
+                shard.free.push(frame);
+                return parked;
+            }
+            shard.parked.push(frame);
+        }
+        count
     }
 
     /// Pins the frame of a page; `None` when the page has none and all frames of its shard are pinned.
@@ -405,9 +452,22 @@ impl Shard {
             table: HashTable::with_capacity(own as usize),
             keys: (0..own).map(|_| none).collect(),
             free: (0..own).rev().collect(),
+            parked: Vec::new(),
             failed: Vec::new(),
             policy: policy.policy(own),
         }
+    }
+
+    /// Number of frames that are not parked.
+    fn frames_in_use(&self) -> usize {
+        self.keys.len() - self.parked.len()
+    }
+
+    /// Frees parked frames, so that `frames` are used if there are as many. Returns how many were parked.
+    fn unpark(&mut self, frames: usize) -> usize {
+        let count = frames.saturating_sub(self.frames_in_use()).min(self.parked.len());
+        self.free.extend(self.parked.drain(self.parked.len() - count..));
+        count
     }
 
     /// The frame of a page, by its number in the shard.

@@ -23,7 +23,7 @@ pub struct CacheStats {
     pub reads_fell_back: u64,
     /// Bytes that were read.
     pub bytes_read: u64,
-    /// Frames of the cache, of a page each.
+    /// Frames of the cache that are used now, of a page each.
     pub frames: u64,
     /// Frames that hold no page.
     pub frames_free: u64,

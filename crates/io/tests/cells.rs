@@ -50,6 +50,22 @@ fn writes_stay_within_their_cell() {
 }
 
 #[test]
+fn discarded_cells_of_an_elastic_region_are_zero_and_can_be_written_again() {
+    let elastic = Cells::new(Region::elastic(3 * 4096).unwrap(), 4096).unwrap();
+    (0..3).for_each(|cell| elastic.write(cell).unwrap().fill(7));
+    let reader = elastic.read(1).unwrap();
+    assert!(elastic.discard(0) && !elastic.discard(1), "a cell that is read is kept");
+    assert!(reader.iter().all(|byte| *byte == 7));
+    assert!(elastic.read(0).unwrap().iter().all(|byte| *byte == 0));
+    assert!(elastic.read(2).unwrap().iter().all(|byte| *byte == 7));
+    elastic.write(0).unwrap().fill(8);
+    assert_eq!(elastic.read(0).unwrap()[4095], 8);
+    let fixed = cells(1, CELL_BYTES_MIN);
+    fixed.write(0).unwrap().fill(7);
+    assert!(!fixed.discard(0) && fixed.read(0).unwrap()[0] == 7);
+}
+
+#[test]
 fn a_guard_outlives_the_handle() {
     let cells = cells(1, CELL_BYTES_MIN);
     let mut guard = cells.write(0).unwrap();

@@ -29,6 +29,11 @@ fn cache(count: u64, policy: PolicyKind) -> Arc<PageCache> {
     PageCache::new(Cells::new(region, PAGE as usize).unwrap(), policy).unwrap()
 }
 
+fn elastic(count: u64) -> Arc<PageCache> {
+    let region = Region::elastic(count * PAGE).unwrap();
+    PageCache::new(Cells::new(region, PAGE as usize).unwrap(), PolicyKind::S3Fifo).unwrap()
+}
+
 /// Pins pages and waits for them; fewer if not all found cache.
 fn read<'f>(
     reader: &mut PageReader,
@@ -301,4 +306,59 @@ fn a_request_stops_at_the_first_page_without_a_frame() {
     assert_eq!(read(&mut reader, &cache, &written, 30, 5).len(), 5);
     drop(reader);
     assert_idle(&cache);
+}
+
+#[test]
+fn an_elastic_cache_gives_frames_back_that_are_not_pinned() {
+    watched(|| {
+        let disk = MemDisk::new();
+        let written = write(&disk, "a", 1000);
+        let cache = elastic(600);
+        let mut reader = PageReader::new(cache.clone(), engine(&disk, kinds()[0], 3), 0);
+        let pinned = read(&mut reader, &cache, &written, 0, 100);
+        drop(read(&mut reader, &cache, &written, 100, 400));
+        assert_eq!((cache.resize(300), cache.stats().frames), (300, 300));
+        assert_eq!((cache.resize(50), cache.stats().frames), (100, 100), "pinned pages stay");
+        assert_eq!(read(&mut reader, &cache, &written, 600, 1).len(), 0, "all frames are pinned");
+        pinned.iter().for_each(|(page, pin)| check(&written, *page, pin));
+        drop(pinned);
+        assert_eq!(cache.resize(50), 50);
+        assert_eq!((cache.resize(1000), cache.stats().frames_free), (600, 550));
+        for first in [0, 500] {
+            let pinned = read(&mut reader, &cache, &written, first, 500);
+            assert_eq!(pinned.len(), 500);
+            pinned.iter().for_each(|(page, pin)| check(&written, *page, pin));
+        }
+        drop(reader);
+        assert_idle(&cache);
+        assert_eq!(self::cache(10, PolicyKind::Lru).resize(5), 10, "other regions keep their size");
+    });
+}
+
+#[test]
+fn a_cache_is_resized_while_pages_are_read() {
+    watched(|| {
+        let disk = MemDisk::new();
+        let written = write(&disk, "a", 400);
+        let cache = elastic(600);
+        thread::scope(|scope| {
+            for number in 0..2u64 {
+                let (cache, written, disk) = (&cache, &written, &disk);
+                scope.spawn(move || {
+                    let mut reader = PageReader::new(cache.clone(), engine(disk, kinds()[0], 3), number);
+                    for round in 0..300 {
+                        let first = (round * 37 + number * 11) % 390;
+                        let pinned = read(&mut reader, cache, written, first, 10);
+                        assert_eq!(pinned.len(), 10);
+                        pinned.iter().for_each(|(page, pin)| check(written, *page, pin));
+                    }
+                });
+            }
+            for round in 0..300 {
+                cache.resize(100 + round * 71 % 500);
+            }
+        });
+        assert_eq!(cache.resize(100), 100);
+        assert_idle(&cache);
+    });
 }

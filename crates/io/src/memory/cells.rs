@@ -101,6 +101,19 @@ impl Cells {
         Some(CellMut { cells: Arc::clone(self), index, range: 0..self.cell_bytes })
     }
 
+    /// Gives the memory of cell `index` back to the system until it is written again; its bytes are zero. Only
+    /// in an [elastic region](Region::elastic): other memory would stay allocated. False without effect if the
+    /// region is not elastic, or while the cell is read or written.
+    ///
+    /// # Panics
+    /// When `index` is not less than [`Cells::len`].
+    pub fn discard(self: &Arc<Self>, index: usize) -> bool {
+        let Some(cell) = self.write(index).filter(|_| self.region.is_elastic()) else { return false };
+        // SAFETY: the cell is a part of the region, and its only write guard is `cell`.
+        unsafe { self.region.mapping().discard(cell.offset(), self.cell_bytes) };
+        true
+    }
+
     /// The address of cell `index`, which must exist.
     fn start(&self, index: usize) -> *mut u8 {
         debug_assert!(index < self.states.len());

@@ -1,17 +1,18 @@
-//! Ordinary memory, on transparent huge pages where available.
+//! Ordinary memory, on transparent huge pages where available and wanted.
 
 use std::io;
 
 use super::available::available_memory;
 use super::mapping::Mapping;
 
-pub(super) fn map(len: usize) -> io::Result<Mapping> {
+/// Maps memory. Without `huge_pages`, single pages of it can be given back to the system.
+pub(super) fn map(len: usize, huge_pages: bool) -> io::Result<Mapping> {
     if let Some(available) = available_memory().filter(|available| (len as u64) > *available) {
         let why = format!("it needs {len} bytes and {available} are available");
         return Err(io::Error::new(io::ErrorKind::OutOfMemory, why));
     }
     let mut mapping = Mapping::anonymous(len, 0)?;
-    mapping.prefer_huge_pages();
+    mapping.set_huge_pages(huge_pages);
     mapping.populate()?;
     Ok(mapping)
 }

@@ -65,10 +65,22 @@ impl Mapping {
         File::open("/dev/zero")?.read_exact(self.bytes_mut())
     }
 
-    /// Requests huge pages; without effect where there are none.
-    pub(crate) fn prefer_huge_pages(&self) {
+    /// Requests huge pages, or ordinary ones; without effect where there are no huge pages.
+    pub(crate) fn set_huge_pages(&self, huge: bool) {
+        let advice = if huge { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE };
         // SAFETY: the call changes no byte.
-        let _ = unsafe { libc::madvise(self.start.as_ptr().cast(), self.len, libc::MADV_HUGEPAGE) };
+        let _ = unsafe { libc::madvise(self.start.as_ptr().cast(), self.len, advice) };
+    }
+
+    /// Gives the memory of a range of whole pages back to the system. If it is anonymous, its bytes are zero
+    /// from then on, and the next access allocates memory again.
+    ///
+    /// # Safety
+    /// The range is within the mapping, and nobody else accesses its bytes during the call.
+    pub(crate) unsafe fn discard(&self, offset: usize, len: usize) {
+        let start = self.start.as_ptr().wrapping_add(offset);
+        // SAFETY: the caller has the only access to these mapped bytes, which stay initialized.
+        let _ = unsafe { libc::madvise(start.cast(), len, libc::MADV_DONTNEED) };
     }
 }
 

@@ -18,7 +18,7 @@ pub(super) fn map(node: u32, len: usize) -> io::Result<Mapping> {
     }
     let mut mapping = Mapping::anonymous(len, 0)?;
     bind(&mapping, node)?;
-    mapping.prefer_huge_pages();
+    mapping.set_huge_pages(true);
     mapping.populate()?;
     Ok(mapping)
 }

@@ -14,6 +14,7 @@ use crate::error::{Error, ErrorKind, Result};
 pub struct Region {
     kind: RegionKind,
     mapping: Mapping,
+    is_elastic: bool,
 }
 
 impl fmt::Debug for Region {
@@ -30,13 +31,35 @@ impl Region {
     /// [`ErrorKind::NoSpace`] when too little of it is available, [`ErrorKind::Exists`] when the path is
     /// taken, [`ErrorKind::Unsupported`] when the system has no such memory.
     pub fn new(kind: &RegionKind, bytes: u64) -> Result<Region> {
+        Region::map(kind, bytes, false)
+    }
+
+    /// Ordinary memory of which single pages can be given back to the system for a time
+    /// ([`Cells::discard`](super::Cells::discard)), so it is on pages of 4 KiB.
+    ///
+    /// # Errors
+    /// As [`Region::new`].
+    pub fn elastic(bytes: u64) -> Result<Region> {
+        Region::map(&RegionKind::Dram, bytes, true)
+    }
+
+    fn map(kind: &RegionKind, bytes: u64, is_elastic: bool) -> Result<Region> {
         let failed = |error: io::Error| Error::from_os("make", format!("region {kind}"), &error);
         let granularity = kind.granularity() as u64;
         let len = bytes.checked_next_multiple_of(granularity).and_then(|len| usize::try_from(len).ok());
         let len = len.filter(|len| *len > 0 && *len <= isize::MAX as usize);
         let len = len.ok_or_else(|| rejected("make", kind, &format!("{bytes} bytes are no size for it")))?;
-        let mapping = kind.map(len).map_err(failed)?;
-        Ok(Region { kind: kind.clone(), mapping })
+        let mapping = kind.map(len, is_elastic).map_err(failed)?;
+        Ok(Region { kind: kind.clone(), mapping, is_elastic })
+    }
+
+    /// Whether it was made by [`Region::elastic`].
+    pub fn is_elastic(&self) -> bool {
+        self.is_elastic
+    }
+
+    pub(super) fn mapping(&self) -> &Mapping {
+        &self.mapping
     }
 
     /// The kind of memory.
@@ -80,9 +103,9 @@ impl RegionKind {
         }
     }
 
-    fn map(&self, len: usize) -> io::Result<Mapping> {
+    fn map(&self, len: usize, is_elastic: bool) -> io::Result<Mapping> {
         match self {
-            RegionKind::Dram => dram::map(len),
+            RegionKind::Dram => dram::map(len, !is_elastic),
             RegionKind::Hugetlb => hugetlb::map(len),
             RegionKind::Numa(node) => numa::map(*node, len),
             RegionKind::Dax(path) => dax::map(path, len),

@@ -40,7 +40,7 @@ impl ResidentBytes {
     ) -> Result<ResidentBytes> {
         let failed = |error: io::Error| Error::from_os("keep in memory", name, &error);
         let mut mapping = Mapping::anonymous(len, 0).map_err(failed)?;
-        mapping.prefer_huge_pages();
+        mapping.set_huge_pages(true);
         fill(mapping.bytes_mut())?;
         let start = mapping.start().cast_const();
         Ok(ResidentBytes { _owner: Arc::new(mapping), start, len })

@@ -130,6 +130,21 @@ fn a_frame_that_is_read_is_not_evicted() {
 }
 
 #[test]
+fn a_page_that_is_read_keeps_its_frame_while_the_cache_shrinks() {
+    loom::model(|| {
+        let cells = Cells::new(Region::elastic(2 * PAGE).unwrap(), PAGE as usize).unwrap();
+        let cache = PageCache::new(cells, PolicyKind::Lru).unwrap();
+        let other = {
+            let cache = cache.clone();
+            thread::spawn(move || read(&cache, PageKey::of(1, 0), false).unwrap())
+        };
+        assert_eq!(cache.resize(1), 1);
+        assert_eq!(other.join().unwrap(), (true, Ok(7)));
+        assert_eq!((cache.resize(2), cache.stats().frames), (2, 2));
+    });
+}
+
+#[test]
 fn pages_of_closed_files_are_forgotten_unless_they_are_read() {
     loom::model(|| {
         let cache = cache(1);
