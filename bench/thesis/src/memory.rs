@@ -6,11 +6,24 @@ use crate::delivery::RESULTS_AHEAD;
 use crate::options::{ListOptions, Mode};
 use tierdex::internal::engine::ResidentSizes;
 use tierdex::internal::engine::part_sizes::{
-    PROGRAM_BYTES, READ_CELL_BYTES, READ_ENGINE_THREAD_BYTES, READ_STATE_BYTES, SEARCH_THREAD_BYTES,
-    evaluation_bytes, lists_bytes, output_bytes, plan_bytes_min, result_bytes, skips_bytes_min,
+    PROGRAM_BYTES, READ_CELL_BYTES, READ_ENGINE_THREAD_BYTES, READ_STATE_BYTES, RETAINED_BYTES,
+    SEARCH_THREAD_BYTES, STACK_BYTES, hits_bytes, ordinary_lists_bytes, ordinary_plan_bytes, output_bytes,
+    result_bytes,
 };
 use tierdex::{Index, MemoryReport, MemoryUse};
 use tierdex_io::ReadEngine;
+
+/// A list of a planned query: the byte ranges that are read of it.
+pub(crate) const LIST_BYTES: usize = 256;
+
+/// Terms of a query that is always accepted, which the engine has memory for too.
+const ORDINARY_TERMS: usize = 32;
+
+/// Memory of the plans and posting lists of running queries: 1/`LISTS_DIVISOR` of the budget, at most
+/// `LISTS_BYTES_MAX` a thread unless an ordinary query needs more, plus the unallocated rest of the budget. A
+/// query that needs more is rejected.
+const LISTS_DIVISOR: u64 = 16;
+const LISTS_BYTES_MAX: u64 = 256 << 20;
 
 /// A reader thread of the cache of lists: its stack and its queues.
 const READER_BYTES: u64 = 256 << 10;
@@ -30,11 +43,17 @@ pub(crate) fn plans_bytes(index: &Index, dram: Option<u64>) -> u64 {
     share.max(PLANS_BYTES_MIN).max(2 * plan_bytes_min(index))
 }
 
+/// Bytes of the plan of a query that is always accepted, and of its lists.
+fn plan_bytes_min(index: &Index) -> u64 {
+    ordinary_plan_bytes(index) + (ORDINARY_TERMS * LIST_BYTES * index.segments().len()) as u64
+}
+
 /// Bytes for the plan and the lists of the running query of a thread, without the unallocated rest of the
 /// budget.
 pub(crate) fn thread_lists_bytes(index: &Index, options: &ListOptions) -> u64 {
-    let skips = if options.meta_tier.keeps_skips() { 0 } else { skips_bytes_min(index, false) };
-    lists_bytes(index, options.dram, options.threads.max(1) as u64, skips)
+    let least = plan_bytes_min(index) + ordinary_lists_bytes(index, options.meta_tier.keeps_skips());
+    let share = options.dram.map_or(0, |dram| dram / LISTS_DIVISOR / options.threads.max(1) as u64);
+    share.min(LISTS_BYTES_MAX).max(least)
 }
 
 /// The memory of an executor with `options`, by part.
@@ -60,7 +79,8 @@ fn rows(index: &Index, options: &ListOptions) -> Vec<MemoryUse> {
     add("queued queries", plans_bytes(index, options.dram), None);
     let threads = options.threads.max(1) as u64;
     let hits = (options.hits_max as u64).min(index.documents());
-    add("search threads", threads * (SEARCH_THREAD_BYTES + evaluation_bytes(hits as usize)), None);
+    let thread = SEARCH_THREAD_BYTES + STACK_BYTES + RETAINED_BYTES as u64;
+    add("search threads", threads.saturating_mul(hits_bytes(hits).saturating_add(thread)), None);
     add("plans and lists of running queries", threads * thread_lists_bytes(index, options), None);
     let results = threads * (1 + RESULTS_AHEAD as u64);
     add("results", output_bytes(hits).saturating_add(results.saturating_mul(result_bytes(hits))), None);

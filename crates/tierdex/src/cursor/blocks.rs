@@ -16,7 +16,7 @@ use tierdex_io::{PAGE, SealedFile};
 const BLOCKS_READ_MAX: usize = 128;
 
 /// Maximum bytes of an encoded block of documents or frequencies, or of a piece of positions.
-pub(super) const BLOCK_BYTES_MAX: usize = 5 * BLOCK + 8;
+pub const BLOCK_BYTES_MAX: usize = 5 * BLOCK + 8;
 
 const _: () = assert!(BLOCK_BYTES_MAX <= BUFFER_MIN / 2);
 

@@ -14,7 +14,7 @@ mod trace;
 mod verify;
 
 pub use ahead::ListsAhead;
-pub use blocks::{IN_ORDER_BYTES, LIST_BYTES};
+pub use blocks::{BLOCK_BYTES_MAX, IN_ORDER_BYTES, LIST_BYTES};
 pub use positions::{POSITIONS_BUFFER, POSITIONS_BYTES, PositionsReader};
 pub use postings::{NO_DOCUMENT, PostingsCursor, frequency_max};
 pub use scattered::{DecodedBlock, ScatteredBlocks};

@@ -5,6 +5,7 @@
 //! that thread as a task. All evaluations share one top-k threshold. The last one to finish merges the
 //! partial results and sends the reply.
 
+use super::pool::Reservation;
 use super::queued_request::QueuedRequest;
 use super::request::{Hits, Priority, SearchRequest, TotalHits};
 use super::snapshot::Snapshot;
@@ -32,6 +33,9 @@ pub(super) struct ActiveRequest {
     arrived: Instant,
     queued: Duration,
     state: Mutex<RequestState>,
+    /// Memory of the plan that is reserved with the request.
+    pub(super) plan_reserved: u64,
+    _reserved: Reservation,
 }
 
 /// The stop condition of a request: cancellation and deadline.
@@ -51,7 +55,7 @@ impl StopCondition {
     }
 }
 
-/// A plan, and the bytes of memory that it and an evaluation of it take.
+/// A plan, and the bytes of memory that an evaluation of it reserves.
 pub(super) struct MeasuredPlan {
     pub(super) plan: QueryPlan,
     pub(super) memory: u64,
@@ -73,6 +77,8 @@ struct RequestState {
 pub(super) struct SearchTask {
     pub(super) request: Arc<ActiveRequest>,
     pub(super) documents: Range<u32>,
+    /// Memory of the evaluation, if it was reserved before.
+    pub(super) reserved: Option<Reservation>,
 }
 
 /// What is left to do after an evaluation.
@@ -102,7 +108,8 @@ impl Finished {
 impl SearchTask {
     /// All documents of a request that leaves the queue.
     pub(super) fn first(queued: QueuedRequest) -> SearchTask {
-        let QueuedRequest { request, snapshot, reply, arrived } = queued;
+        let QueuedRequest { request, snapshot, reply, arrived, reserved } = queued;
+        let plan_reserved = request.plan_memory(&snapshot);
         let SearchRequest { query, options, statistics, deadline, priority, .. } = request;
         let documents = snapshot.searcher().documents();
         let request = ActiveRequest {
@@ -123,19 +130,25 @@ impl SearchTask {
                 threshold: None,
                 reply: Some(reply),
             }),
+            plan_reserved,
+            _reserved: reserved,
         };
-        SearchTask { request: Arc::new(request), documents }
+        SearchTask { request: Arc::new(request), documents, reserved: None }
     }
 }
 
 impl ActiveRequest {
     /// A task for another evaluation.
-    pub(super) fn divide(self: &Arc<Self>, documents: Range<u32>) -> SearchTask {
+    pub(super) fn divide(
+        self: &Arc<Self>,
+        documents: Range<u32>,
+        reserved: Option<Reservation>,
+    ) -> SearchTask {
         let mut state = self.lock();
         state.parts += 1;
         state.running += 1;
         drop(state);
-        SearchTask { request: self.clone(), documents }
+        SearchTask { request: self.clone(), documents, reserved }
     }
 
     /// The threshold that all evaluations share; the first evaluation computes it with `initial`.
@@ -184,7 +197,7 @@ impl ActiveRequest {
             state.threshold = Some(Arc::default());
             state.parts = 0;
             drop(state);
-            return Finished::Again(self.divide(documents));
+            return Finished::Again(self.divide(documents, None));
         }
         let (parts, reply) = (state.parts, state.reply.take());
         drop(state);

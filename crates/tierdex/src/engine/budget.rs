@@ -1,76 +1,136 @@
-//! The memory budget: the size of each part of an engine, computed before any of it is allocated.
+//! The memory budget: the resident parts of an engine, and the sizes of its memory pool, computed before any
+//! of it is allocated.
 
 use super::memory_report::{MemoryReport, MemoryUse};
 use super::part_sizes::{
     PREVIEW_BYTES, PROGRAM_BYTES, READ_CELL_BYTES, READ_ENGINE_THREAD_BYTES, READ_STATE_BYTES,
-    SEARCH_THREAD_BYTES, evaluation_bytes, ids_bytes, lists_bytes, output_bytes, result_bytes,
-    skips_bytes_min,
+    RETAINED_BYTES, SEARCH_THREAD_BYTES, STACK_BYTES, hits_bytes, ordinary_lists_bytes, ordinary_plan_bytes,
+    output_bytes, result_with_ids_bytes,
 };
+use super::pool::{PoolLimits, PoolSizes, PoolUse};
 use super::resident_sizes::ResidentSizes;
-use super::settings::EngineSettings;
+use super::settings::{CACHE_BYTES_MIN, EngineSettings};
 use crate::index::Index;
 use tierdex_cache::READ_PAGES_MAX;
 use tierdex_io::{PAGE, ReadEngine};
 
-/// Memory of queued requests: 1/`QUEUE_DIVISOR` of the budget within these bounds. Each priority has half.
-const QUEUE_BYTES_MIN: u64 = 64 << 10;
-const QUEUE_BYTES_MAX: u64 = 16 << 20;
-const QUEUE_DIVISOR: u64 = 512;
+/// Requests of each priority have 1/`REQUESTS_DIVISOR` of the pool, and at least the largest result and
+/// `REQUESTS_BYTES_MIN`. Without a budget they have `REQUESTS_BYTES_UNLIMITED`.
+const REQUESTS_DIVISOR: u64 = 32;
+const REQUESTS_BYTES_MIN: u64 = 64 << 10;
+const REQUESTS_BYTES_UNLIMITED: u64 = 16 << 20;
 
-/// Bytes for queued requests.
-pub(super) fn queue_bytes(dram: Option<u64>) -> u64 {
-    dram.map_or(QUEUE_BYTES_MAX, |dram| (dram / QUEUE_DIVISOR).clamp(QUEUE_BYTES_MIN, QUEUE_BYTES_MAX))
-}
-
-/// Bytes for the plans and lists of the running queries of a thread, without the unallocated rest of the
-/// budget.
-pub(super) fn thread_lists_bytes(index: &Index, settings: &EngineSettings) -> u64 {
-    // Skip data of segments that are opened later may stay on disk.
-    let grows = settings.growth > 0;
-    let is_resident = settings.meta_tier.keeps_skips() && !grows;
-    let skips = if is_resident { 0 } else { skips_bytes_min(index, grows) };
-    lists_bytes(index, settings.dram, settings.threads.max(1) as u64, skips)
-}
+/// Evaluations may shrink the cache to 7/10 of the pool. Smaller: queries of more terms are answered, but
+/// each such query reads pages again that others need.
+const CACHE_TENTHS_MIN: u64 = 7;
 
 impl EngineSettings {
     /// The memory of an engine with these settings, by part.
     pub fn memory_report(&self, index: &Index) -> MemoryReport {
-        let rows = |dram| rows(index, &EngineSettings { dram, ..self.clone() });
-        MemoryReport::new(self.dram, rows)
+        let parts = |dram| {
+            let settings = EngineSettings { dram, ..self.clone() };
+            let sizes = settings.pool_sizes(index);
+            let mut rows = settings.resident_rows(index);
+            let minimum = |kind: PoolUse| sizes.of(kind).minimum;
+            let later = minimum(PoolUse::Metadata) - settings.metadata_bytes(index);
+            for kind in PoolUse::ALL {
+                let bytes = if kind == PoolUse::Metadata { later } else { minimum(kind) };
+                rows.push(MemoryUse::new(kind.name(), bytes, None));
+            }
+            let reserved: u64 = sizes.limits.iter().map(|limits| limits.minimum).sum();
+            let cache = match sizes.total {
+                Some(total) if settings.cache_in_budget => {
+                    total.saturating_sub(reserved).clamp(sizes.cache.minimum, sizes.cache.maximum)
+                }
+                _ => settings.cache_bytes(index),
+            };
+            let region = (!settings.cache_in_budget).then(|| settings.region.to_string());
+            rows.push(MemoryUse::new("cache", cache, region));
+            rows
+        };
+        MemoryReport::new(self.dram, parts).with_cache(self.pool_sizes(index).cache)
     }
-}
 
-fn rows(index: &Index, settings: &EngineSettings) -> Vec<MemoryUse> {
-    let sizes = ResidentSizes::of(index);
-    let mut rows = vec![MemoryUse::new("program", PROGRAM_BYTES, None)];
-    rows.extend(sizes.rows(&settings.metadata_location()));
-    let mut add = |what, bytes, region| rows.push(MemoryUse::new(what, bytes, region));
-    let cache = settings.cache_bytes(index);
-    add("cache", cache, (!settings.cache_in_budget).then(|| settings.region.to_string()));
-    add("cache metadata", settings.page_metadata() * (cache / PAGE), None);
-    add("queued queries", queue_bytes(settings.dram), None);
-    if settings.growth > 0 {
-        add("metadata of later segments", settings.growth, None);
+    /// The sizes of the memory pool.
+    pub(super) fn pool_sizes(&self, index: &Index) -> PoolSizes {
+        let (metadata, hits) = (self.metadata_bytes(index), self.hits_max(index));
+        let resident: u64 = self.resident_rows(index).iter().filter_map(MemoryUse::dram_bytes).sum();
+        let left = self.dram.unwrap_or(0).saturating_sub(resident);
+        let requests = (REQUESTS_BYTES_MIN + result_with_ids_bytes(hits)).max(left / REQUESTS_DIVISOR);
+        let previews = if self.previews && index.schema().stored { PREVIEW_BYTES } else { 0 };
+        let skips = self.meta_tier.keeps_skips() && self.growth == 0;
+        let ordinary = ordinary_plan_bytes(index) + ordinary_lists_bytes(index, skips) + hits_bytes(hits);
+        let mut limits = [PoolLimits::default(); PoolUse::ALL.len()];
+        limits[PoolUse::Interactive as usize] = PoolLimits::fixed(requests);
+        limits[PoolUse::Batches as usize] = PoolLimits::fixed(requests);
+        limits[PoolUse::Output as usize] = PoolLimits::fixed(output_bytes(hits).saturating_add(previews));
+        limits[PoolUse::Metadata as usize] = PoolLimits::fixed(metadata + self.growth);
+        limits[PoolUse::Evaluations as usize].minimum = ordinary;
+        if self.dram.is_none() {
+            limits.iter_mut().for_each(|limits| limits.maximum = u64::MAX);
+            limits[PoolUse::Interactive as usize].maximum = requests.max(REQUESTS_BYTES_UNLIMITED);
+            limits[PoolUse::Batches as usize].maximum = requests.max(REQUESTS_BYTES_UNLIMITED);
+            return PoolSizes { total: None, limits, cache: PoolLimits::default() };
+        }
+        let minimums = limits.iter().map(|limits| limits.minimum).fold(0, u64::saturating_add);
+        let cache = self.pool_cache(index, left, minimums - metadata);
+        let others = minimums - ordinary + cache.minimum;
+        limits[PoolUse::Evaluations as usize].maximum =
+            (left + metadata).saturating_sub(others).max(ordinary);
+        PoolSizes { total: Some(left + metadata), limits, cache }
     }
-    // Later commits may have more documents.
-    let documents = if settings.growth > 0 { u64::MAX } else { index.documents() };
-    let (threads, hits) = (settings.threads.max(1) as u64, (settings.hits_max as u64).min(documents));
-    let in_flight = settings.in_flight() as u64;
-    let evaluation = evaluation_bytes(hits as usize);
-    // One more evaluation, reserved for interactive requests.
-    add("search threads", threads * (SEARCH_THREAD_BYTES + in_flight * evaluation) + evaluation, None);
-    add("plans and lists of running queries", threads * thread_lists_bytes(index, settings), None);
-    let results = settings.threads as u64 * (1 + 2 * in_flight);
-    let result = ids_bytes(hits).saturating_add(result_bytes(hits));
-    add("results", output_bytes(hits).saturating_add(results.saturating_mul(result)), None);
-    if settings.previews && index.schema().stored {
-        add("previews of hits", PREVIEW_BYTES, None);
+
+    /// The cache, if it is a part of the pool: at least its share, but no more than the minimums of the other
+    /// kinds leave, and at most its size.
+    fn pool_cache(&self, index: &Index, left: u64, minimums: u64) -> PoolLimits {
+        if !self.cache_in_budget {
+            return PoolLimits::default();
+        }
+        let maximum = self.cache_bytes(index);
+        let share = left / 10 * CACHE_TENTHS_MIN;
+        let minimum = share.min(left.saturating_sub(minimums)).max(CACHE_BYTES_MIN).min(maximum);
+        PoolLimits { minimum: minimum / PAGE * PAGE, maximum }
     }
-    add("index of external ids", sizes.id_index, None);
-    let reads = settings.reads();
-    let read = READ_STATE_BYTES + READ_CELL_BYTES * READ_PAGES_MAX as u64;
-    let engine_threads = ReadEngine::threads(reads, index.disk()) as u64;
-    let reader = READ_ENGINE_THREAD_BYTES * engine_threads + read * reads.depth as u64;
-    add("readers and reads in flight", settings.threads as u64 * reader, None);
-    rows
+
+    /// Bytes of the largest cache, if it is a part of the pool and these settings have none: what the resident
+    /// parts leave, as far as its own metadata fits beside all minimums.
+    pub(super) fn cache_bytes_left(&self, index: &Index) -> u64 {
+        let sizes = self.pool_sizes(index);
+        let Some(total) = sizes.total else { return u64::MAX };
+        let minimums =
+            sizes.limits.iter().map(|limits| limits.minimum).fold(CACHE_BYTES_MIN, u64::saturating_add);
+        let all = total.saturating_sub(self.metadata_bytes(index)) / (PAGE + self.page_metadata());
+        let beside_minimums = total.saturating_sub(minimums) / self.page_metadata();
+        all.min(beside_minimums) * PAGE
+    }
+
+    /// Bytes of DRAM for the metadata of the first commit.
+    fn metadata_bytes(&self, index: &Index) -> u64 {
+        ResidentSizes::of(index).in_dram(&self.metadata_location())
+    }
+
+    /// Hits of a request, at most. Later commits may have more documents.
+    fn hits_max(&self, index: &Index) -> u64 {
+        let documents = if self.growth > 0 { u64::MAX } else { index.documents() };
+        (self.hits_max as u64).min(documents)
+    }
+
+    /// What is allocated for as long as the engine runs.
+    fn resident_rows(&self, index: &Index) -> Vec<MemoryUse> {
+        let sizes = ResidentSizes::of(index);
+        let mut rows = vec![MemoryUse::new("program", PROGRAM_BYTES, None)];
+        rows.extend(sizes.rows(&self.metadata_location()));
+        let mut add = |what, bytes| rows.push(MemoryUse::new(what, bytes, None));
+        add("index of external ids", sizes.id_index);
+        add("cache metadata", self.page_metadata() * (self.cache_bytes(index) / PAGE));
+        let threads = self.threads.max(1) as u64;
+        let stacks = STACK_BYTES * (self.in_flight() as u64 + 1);
+        add("search threads", threads * (SEARCH_THREAD_BYTES + RETAINED_BYTES as u64 + stacks));
+        let reads = self.reads();
+        let read = READ_STATE_BYTES + READ_CELL_BYTES * READ_PAGES_MAX as u64;
+        let engine_threads = ReadEngine::threads(reads, index.disk()) as u64;
+        let reader = READ_ENGINE_THREAD_BYTES * engine_threads + read * reads.depth as u64;
+        add("readers and reads in flight", threads * reader);
+        rows
+    }
 }

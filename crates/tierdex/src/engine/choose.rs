@@ -3,7 +3,7 @@
 use super::meta_tier::{MetaTier, MetadataLocation};
 use super::options::{EngineOptions, THREADS_AUTO};
 use super::resident_sizes::ResidentSizes;
-use super::settings::{CACHE_PAGES_MIN, EngineSettings};
+use super::settings::{CACHE_BYTES_MIN, EngineSettings};
 use crate::index::Index;
 use std::num::NonZero;
 use std::thread::available_parallelism;
@@ -34,7 +34,7 @@ impl EngineOptions {
     /// Chooses tier, cache size and threads:
     ///
     /// 1. Dictionaries, skip data and norms are in DRAM if they fit into the budget and leave as much of it
-    ///    for the cache as they take; without a budget, if they fit into a quarter of the available memory.
+    ///    for the cache as they take, beside the minimums of all other parts; without a budget, if they fit into a quarter of the available memory.
     ///    Else dictionaries alone are in DRAM if they leave three times their size, or fit into that
     ///    quarter; else they are on disk. [`EngineOptions::meta_tier`] overrides this.
     /// 2. The cache is in DRAM. With a budget it takes the rest of the budget; without one 64 MiB, or a
@@ -95,19 +95,14 @@ impl EngineOptions {
             if self.dram.is_none() {
                 return *bytes <= quarter;
             }
-            let left = left(index, &EngineSettings { meta_tier: tier.clone(), ..settings.clone() }, quarter);
+            let report = EngineSettings { meta_tier: tier.clone(), ..settings.clone() }.memory_report(index);
+            let left = self.dram.and_then(|dram| dram.checked_sub(report.needed()));
             let factor = if *tier == MetaTier::Terms { TERMS_CACHE_FACTOR } else { 1 };
-            let cache = if self.cache.is_some() { 0 } else { (CACHE_PAGES_MIN * PAGE).max(factor * *bytes) };
+            let cache = if self.cache.is_some() { 0 } else { CACHE_BYTES_MIN.max(factor * *bytes) };
             left.is_some_and(|left| left >= cache)
         };
         tiers.into_iter().find(fits).map_or(MetaTier::Disk, |(tier, _)| tier)
     }
-}
-
-/// Bytes that the cache may take beside the other parts; `None` if these exceed the budget.
-fn left(index: &Index, settings: &EngineSettings, quarter: u64) -> Option<u64> {
-    let needed = settings.memory_report(index).needed();
-    settings.dram.map_or(Some(quarter), |dram| dram.checked_sub(needed))
 }
 
 /// Bytes of all external ids.
@@ -125,7 +120,9 @@ fn default_cache_bytes(index: &Index, settings: &EngineSettings, quarter: u64) -
         None => postings.min(CACHE_BYTES_MAX.max(postings / CACHE_DIVISOR)),
         Some(_) => postings,
     };
-    let left = left(index, settings, quarter).unwrap_or(0);
-    let available = left / (PAGE + settings.page_metadata()) * PAGE;
-    wanted.next_multiple_of(PAGE).min(available).max(CACHE_PAGES_MIN * PAGE)
+    let available = match settings.dram {
+        Some(_) => settings.cache_bytes_left(index),
+        None => quarter / PAGE * PAGE,
+    };
+    wanted.next_multiple_of(PAGE).min(available).max(CACHE_BYTES_MIN)
 }

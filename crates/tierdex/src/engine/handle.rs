@@ -1,28 +1,30 @@
 //! The handle of an engine: starts its search threads, and submits requests to them.
 
-use super::budget;
 use super::current::Current;
 use super::memory_report::MemoryReport;
+use super::metrics::EngineMetrics;
 use super::options::EngineOptions;
-use super::part_sizes::check_hits;
+use super::part_sizes::{check_hits, check_query_memory, result_with_ids_bytes};
+use super::pool::{MemoryPool, PoolUse, Reservation};
 use super::queue::RequestQueue;
 use super::queued_request::QueuedRequest;
 use super::readers::page_readers;
 use super::request::{Hits, Priority, SearchRequest};
 use super::settings::EngineSettings;
 use super::shared::EngineShared;
-use super::snapshot::{ResidentBudget, Snapshot, load_metadata};
-use super::ticket::Ticket;
+use super::snapshot::{ResidentMemory, Snapshot, load_metadata};
+use super::ticket::{CLOSED, Ticket};
 use super::worker::SearchThread;
 use crate::error::{Error, Result};
 use crate::index::Index;
 use std::collections::VecDeque;
 use std::path::Path;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 use tierdex_cache::{CacheStats, PageCache};
+use tierdex_io::PAGE;
 
 /// Searches an index from any number of threads, within a memory budget.
 ///
@@ -73,23 +75,23 @@ impl Engine {
         let report = settings.memory_report(index);
         report.check()?;
         let (cache, readers, read_engine) = page_readers(index, &settings)?;
-        let resident = Arc::new(ResidentBudget::new(&settings));
+        let resized = cache.clone();
+        let resize = move |bytes| resized.resize((bytes / PAGE) as usize) as u64 * PAGE;
+        let pool = MemoryPool::new(settings.pool_sizes(index), Box::new(resize));
+        let resident = ResidentMemory::new(&settings, &cache, &pool);
         if !settings.on_demand {
             load_metadata(index.segments(), &settings.metadata_location())?;
         }
-        let snapshot = Snapshot::first(index, &cache, &resident);
-        // The unallocated rest of the budget goes to the lists.
-        let rest = |dram| (dram - report.needed()) / settings.threads as u64;
-        let lists_bytes = settings.dram.map(|dram| budget::thread_lists_bytes(index, &settings) + rest(dram));
+        let snapshot = Snapshot::first(index, settings.threads, &resident)?;
         let shared = Arc::new(EngineShared {
             cache,
-            queue: Arc::new(RequestQueue::new(budget::queue_bytes(settings.dram) / 2)),
+            pool,
+            queue: Arc::new(RequestQueue::new()),
             current: Current::new(snapshot),
-            resident,
-            threads: settings.threads,
+            evaluations: AtomicUsize::new(0),
             interactive: AtomicUsize::new(0),
-            in_flight: settings.in_flight(),
-            lists_bytes: lists_bytes.unwrap_or(u64::MAX),
+            answered: AtomicU64::new(0),
+            rejected: AtomicU64::new(0),
             hits_max: settings.dram.map(|_| settings.hits_max),
             settings,
             report,
@@ -101,7 +103,7 @@ impl Engine {
             let thread = std::thread::Builder::new().name(format!("search {number}"));
             let run = move || {
                 // If this thread panics, queued requests fail instead of waiting for ever.
-                let _close = CloseOnDrop(&shared.queue);
+                let _close = CloseOnDrop(&shared);
                 SearchThread::new(&shared, reader, number == 0).run();
             };
             let thread = thread.spawn(run);
@@ -129,8 +131,7 @@ impl Engine {
     /// [`Error::TooLarge`] when dictionaries, skip data and norms of new segments exceed
     /// [`EngineOptions::growth`]; else as [`Index::open`]. Requests then search the old commit.
     pub fn refresh(&self) -> Result<bool> {
-        let shared = self.shared();
-        shared.current.replace(|old| old.newest(&shared.cache, &shared.resident))
+        self.shared().current.replace(Snapshot::newest)
     }
 
     /// Answers a request; the calling thread waits.
@@ -147,19 +148,36 @@ impl Engine {
     /// [`Error::Overloaded`] when the queue is full; [`Error::Usage`] when more hits are requested than
     /// [`EngineOptions::hits_max`] allows, or the snapshot belongs to another engine.
     pub fn submit(&self, request: SearchRequest) -> Result<Ticket> {
-        let (request, ticket) = self.queued_request(request)?;
-        self.shared().queue.push(request)?;
-        Ok(ticket)
+        let shared = self.shared();
+        let accepted = self.accept(request).and_then(|accepted| match accepted.try_reserve(shared) {
+            Some(reserved) => Ok((accepted, reserved)),
+            None => Err(shared.queue.overloaded(accepted.request.priority)),
+        });
+        match accepted {
+            Ok((accepted, reserved)) => Ok(accepted.submit(shared, reserved)),
+            Err(error) => {
+                shared.rejected.fetch_add(1, Ordering::Relaxed);
+                Err(error)
+            }
+        }
     }
 
-    fn queued_request(&self, request: SearchRequest) -> Result<(QueuedRequest, Ticket)> {
+    /// Checks a request, and computes its memory.
+    fn accept(&self, request: SearchRequest) -> Result<AcceptedRequest> {
+        let shared = self.shared();
         let snapshot = request.snapshot.clone().unwrap_or_else(|| self.snapshot());
-        if !snapshot.is_of(&self.shared().cache) {
+        if !snapshot.is_of(&shared.cache) {
             return Err(Error::Usage("the request has a snapshot of another engine".to_string()));
         }
-        check_hits(self.shared().hits_max, &request.options, snapshot.index())?;
-        let (ticket, reply) = Ticket::new();
-        Ok((QueuedRequest { request, snapshot, reply, arrived: Instant::now() }, ticket))
+        check_hits(shared.hits_max, &request.options, snapshot.index())?;
+        let hits = (request.options.k as u64).min(snapshot.index().documents());
+        let (own, result) = (request.memory(&snapshot), result_with_ids_bytes(hits));
+        let kind = PoolUse::of_requests(request.priority);
+        if !shared.pool.can_grant(kind, own.saturating_add(result)) {
+            let available = shared.pool.sizes().of(kind).maximum;
+            check_query_memory("keeping", own.saturating_add(result), available)?;
+        }
+        Ok(AcceptedRequest { request, snapshot, own, result })
     }
 
     /// Answers a sequence of requests, all with [`Priority::Batch`]. `source` returns the next request, or
@@ -174,20 +192,30 @@ impl Engine {
         mut source: impl FnMut() -> std::result::Result<Option<SearchRequest>, E>,
         mut answer: impl FnMut(usize, Result<Hits>) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
-        let ahead = self.requests_ahead();
+        let ahead = 2 * self.shared().settings.in_flight() * self.shared().settings.threads;
         let (mut tickets, mut number, mut ended) = (VecDeque::with_capacity(ahead), 0, Ok(true));
+        let mut next: Option<AcceptedRequest> = None;
         loop {
-            while matches!(ended, Ok(true)) && tickets.len() < ahead {
-                match source() {
-                    Ok(Some(request)) => {
-                        let queued = self.queued_request(request.priority(Priority::Batch));
-                        tickets.push_back(queued.map(|(request, ticket)| {
-                            self.shared().queue.push_waiting(request);
-                            ticket
-                        }));
+            while (next.is_some() || matches!(ended, Ok(true))) && tickets.len() < ahead {
+                if next.is_none() {
+                    match source() {
+                        Ok(Some(request)) => match self.accept(request.priority(Priority::Batch)) {
+                            Ok(accepted) => next = Some(accepted),
+                            Err(error) => tickets.push_back(Err(error)),
+                        },
+                        Ok(None) => ended = Ok(false),
+                        Err(error) => ended = Err(error),
                     }
-                    Ok(None) => ended = Ok(false),
-                    Err(error) => ended = Err(error),
+                }
+                let Some(accepted) = next.take() else { continue };
+                // Only if none of the own results can be delivered first, wait for those of others.
+                match accepted.reserve(self.shared(), tickets.is_empty()) {
+                    Some(reserved) => tickets.push_back(Ok(accepted.submit(self.shared(), reserved))),
+                    None if tickets.is_empty() => tickets.push_back(Err(Error::Failed(CLOSED.to_string()))),
+                    None => {
+                        next = Some(accepted);
+                        break;
+                    }
                 }
             }
             // Wait for the middle request: one wake-up for half of the requests in progress instead of one
@@ -204,12 +232,6 @@ impl Engine {
         }
     }
 
-    /// Requests that a batch has in progress or waiting for delivery; the memory report counts their results.
-    #[doc(hidden)]
-    pub fn requests_ahead(&self) -> usize {
-        2 * self.shared().in_flight * self.shared().threads
-    }
-
     /// Counters of the cache: hits, reads, evictions.
     #[doc(hidden)]
     pub fn stats(&self) -> CacheStats {
@@ -220,6 +242,21 @@ impl Engine {
     #[doc(hidden)]
     pub fn page_cache(&self) -> &PageCache {
         &self.shared().cache
+    }
+
+    /// What the engine does now, and has done since its start. Takes some microseconds.
+    ///
+    /// ```
+    /// # use tierdex::{Engine, EngineOptions, IndexWriter, Merge, Schema, WriterOptions};
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let dir = dir.path().join("index");
+    /// # IndexWriter::create(&dir, Schema::default(), WriterOptions::default())?.commit(Merge::Keep)?;
+    /// let engine = Engine::open(&dir, &EngineOptions::new())?;
+    /// assert_eq!(engine.metrics().answered, 0);
+    /// # Ok::<(), tierdex::Error>(())
+    /// ```
+    pub fn metrics(&self) -> EngineMetrics {
+        self.shared().metrics()
     }
 
     /// The memory that the engine takes, by part.
@@ -264,7 +301,7 @@ impl EngineOwner {
 
 impl Drop for EngineOwner {
     fn drop(&mut self) {
-        self.shared.queue.close();
+        self.shared.close();
         let own = std::thread::current().id();
         let threads = std::mem::take(&mut *self.threads());
         // If a callback dropped the last handle, this is a search thread: it cannot join itself, and the
@@ -275,8 +312,54 @@ impl Drop for EngineOwner {
     }
 }
 
+/// A request that was checked.
+struct AcceptedRequest {
+    request: SearchRequest,
+    snapshot: Arc<Snapshot>,
+    /// Bytes of the request and its plan, and of its result.
+    own: u64,
+    result: u64,
+}
+
+impl AcceptedRequest {
+    /// Reserves the memory of the request; removes requests that are due if it is not available.
+    fn try_reserve(&self, shared: &EngineShared) -> Option<Reservation> {
+        let reserve =
+            || shared.pool.try_reserve(PoolUse::of_requests(self.request.priority), self.own + self.result);
+        reserve().or_else(|| {
+            shared.queue.remove_due();
+            reserve()
+        })
+    }
+
+    /// As [`AcceptedRequest::try_reserve`]; if it `waits`, until the memory is available or the engine closed.
+    fn reserve(&self, shared: &EngineShared, waits: bool) -> Option<Reservation> {
+        let reserved = self.try_reserve(shared);
+        if reserved.is_some() || !waits {
+            return reserved;
+        }
+        let kind = PoolUse::of_requests(self.request.priority);
+        shared.pool.reserve(kind, self.own + self.result, || shared.queue.is_closed())
+    }
+
+    fn submit(self, shared: &EngineShared, mut reserved: Reservation) -> Ticket {
+        let AcceptedRequest { request, snapshot, result, .. } = self;
+        let (ticket, reply) = Ticket::new(Some(reserved.split(result)));
+        shared.queue.push(QueuedRequest { request, snapshot, reply, arrived: Instant::now(), reserved });
+        ticket
+    }
+}
+
+impl EngineShared {
+    /// Closes the queue, and wakes those that wait for memory.
+    fn close(&self) {
+        self.queue.close();
+        self.pool.wake();
+    }
+}
+
 /// Closes the queue when dropped, also by a panic.
-struct CloseOnDrop<'q>(&'q RequestQueue);
+struct CloseOnDrop<'s>(&'s EngineShared);
 
 impl Drop for CloseOnDrop<'_> {
     fn drop(&mut self) {

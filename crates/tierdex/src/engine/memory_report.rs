@@ -1,5 +1,6 @@
 //! The memory report of an engine, and the check of its budget.
 
+use super::pool::PoolLimits;
 use crate::error::{Error, Result};
 use std::fmt;
 use tierdex_io::Size;
@@ -31,12 +32,22 @@ pub struct MemoryReport {
     pub rows: Vec<MemoryUse>,
     /// The memory budget in bytes.
     pub dram: Option<u64>,
+    /// Bytes of a cache in the budget, at least. The row of the cache has what the minimums of all other
+    /// parts leave.
+    pub cache_min: u64,
+    /// Bytes of a cache in the budget when nothing is reserved.
+    pub cache_max: u64,
     /// Smallest sufficient budget, if `dram` is too small; 0 otherwise. It differs from
     /// [`MemoryReport::needed`] because some rows grow with the budget.
     least: u64,
 }
 
 impl MemoryUse {
+    /// Its bytes, if it is in DRAM within the budget.
+    pub(super) fn dram_bytes(&self) -> Option<u64> {
+        self.region.is_none().then_some(self.bytes)
+    }
+
     /// A part in DRAM, or in a region.
     #[doc(hidden)]
     pub fn new(what: &'static str, bytes: u64, region: Option<String>) -> MemoryUse {
@@ -48,7 +59,7 @@ impl MemoryReport {
     /// The report for a budget of `dram` bytes, from the `rows` of any budget.
     #[doc(hidden)]
     pub fn new(dram: Option<u64>, rows: impl Fn(Option<u64>) -> Vec<MemoryUse>) -> MemoryReport {
-        let mut report = MemoryReport { rows: rows(dram), dram, least: 0 };
+        let mut report = MemoryReport { rows: rows(dram), dram, cache_min: 0, cache_max: 0, least: 0 };
         if report.dram.is_some_and(|dram| report.needed() > dram) {
             let needed = |dram| dram_bytes(&rows(Some(dram))).next_multiple_of(1024);
             // Least fixed point in KiB, iterated from below: the memory needed never falls as the budget
@@ -60,6 +71,10 @@ impl MemoryReport {
             report.least = least;
         }
         report
+    }
+
+    pub(super) fn with_cache(self, cache: PoolLimits) -> MemoryReport {
+        MemoryReport { cache_min: cache.minimum, cache_max: cache.maximum, ..self }
     }
 
     /// The smallest sufficient budget, if the budget is too small.
@@ -95,7 +110,7 @@ impl MemoryReport {
 
 /// Bytes of DRAM of the rows, without those in other regions.
 fn dram_bytes(rows: &[MemoryUse]) -> u64 {
-    rows.iter().filter(|row| row.region.is_none()).map(|row| row.bytes).sum()
+    rows.iter().filter_map(MemoryUse::dram_bytes).fold(0, u64::saturating_add)
 }
 
 impl fmt::Display for MemoryReport {
@@ -106,6 +121,10 @@ impl fmt::Display for MemoryReport {
             writeln!(f, "{bytes:>15}  {what}{region}")?;
         }
         let budget = self.dram.map(|dram| format!(", of {dram}")).unwrap_or_default();
-        writeln!(f, "{:>15}  bytes of DRAM in total, without regions{budget}", self.needed())
+        writeln!(f, "{:>15}  bytes of DRAM in total, without regions{budget}", self.needed())?;
+        match self.cache_max {
+            0 => Ok(()),
+            max => writeln!(f, "The cache has {} to {max} bytes: what is not reserved.", self.cache_min),
+        }
     }
 }

@@ -14,7 +14,9 @@
 //!    resident metadata of new segments counts towards the memory budget (`snapshot`).
 //!
 //! No deadlock: an evaluation waits only for reads, which end, and for memory reserved by evaluations that
-//! do not wait for memory. A thread that sleeps because it has no evaluation has no read in flight.
+//! do not wait for memory (`pool`): each reserves all that it needs before it starts, and memory that only a
+//! caller can release, of requests and results, has limits of its own. A thread that sleeps because it has no
+//! evaluation, or because all wait for memory, has no read in flight.
 //! Callbacks must not block.
 
 mod active;
@@ -25,14 +27,15 @@ mod handle;
 mod inspect;
 mod memory_report;
 mod meta_tier;
+mod metrics;
 mod options;
 mod paged;
 pub mod part_sizes;
+mod pool;
 mod queue;
 mod queued_request;
 mod readers;
 mod request;
-mod reservations;
 mod resident_sizes;
 mod settings;
 mod shared;
@@ -45,6 +48,7 @@ pub use handle::Engine;
 pub use inspect::{Highlighter, Preview};
 pub use memory_report::{MemoryReport, MemoryUse};
 pub use meta_tier::{MetaTier, MetadataLocation};
+pub use metrics::EngineMetrics;
 pub use options::EngineOptions;
 pub use request::{Hits, Priority, SearchRequest, TotalHits};
 pub use resident_sizes::ResidentSizes;

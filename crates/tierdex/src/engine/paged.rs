@@ -7,9 +7,9 @@
 //! idle threads.
 
 use super::active::ActiveRequest;
+use super::pool::{MemoryPool, Reservation};
 use super::queue::RequestQueue;
 use super::request::Priority;
-use super::reservations::{Reservation, Reservations};
 use crate::error::{Error, Result};
 use crate::segment::read::BlockSource;
 use corosensei::Yielder;
@@ -28,14 +28,14 @@ pub(super) enum Wait {
     Turn,
     /// Reads into these frames are in flight.
     Pages(Rc<RefCell<Vec<u32>>>),
-    /// It waits for memory, until [`Reservations::changes`] exceeds this count.
+    /// It waits for memory, until [`MemoryPool::changes`] exceeds this count.
     Memory(u64),
 }
 
 /// State that the evaluations of a thread share.
 pub(super) struct ThreadContext {
     pub(super) reader: RefCell<PageReader>,
-    pub(super) memory: Reservations,
+    pub(super) pool: Arc<MemoryPool>,
     pub(super) queue: Arc<RequestQueue>,
 }
 
@@ -95,7 +95,8 @@ impl<'e> PagedSource<'e> {
     /// The source of an evaluation that `yielder` suspends. It pins at most `pinned_max` pages.
     pub(super) fn new(
         cache: &'e PageCache,
-        (thread, yielder): (&'e ThreadContext, &'e Yielder<(), Wait>),
+        thread: &'e ThreadContext,
+        yielder: &'e Yielder<(), Wait>,
         request: &'e Arc<ActiveRequest>,
         pinned_max: usize,
     ) -> PagedSource<'e> {
@@ -117,6 +118,11 @@ impl<'e> PagedSource<'e> {
             resumed: Cell::new(now),
             until_clock: Cell::new(CLOCK_CHECKPOINTS),
         }
+    }
+
+    /// The pool that its memory is reserved from.
+    pub(super) fn pool(&self) -> &MemoryPool {
+        &self.thread.pool
     }
 
     /// A checkpoint that reads the clock: [`BlockSource::checkpoint`].
@@ -148,8 +154,14 @@ impl<'e> PagedSource<'e> {
         if now - self.began < DIVIDE_AFTER || now - prepared < work {
             return rest.end;
         }
+        if !self.thread.queue.is_thread_idle() {
+            return rest.end;
+        }
+        // The other evaluation must not wait for the memory of this one.
+        let memory = self.request.planned.get().map_or(0, |planned| planned.memory);
+        let Some(reserved) = self.thread.pool.try_evaluation(memory) else { return rest.end };
         let middle = rest.start + (rest.end - rest.start) / 2;
-        let task = || self.request.divide(middle..rest.end);
+        let task = || self.request.divide(middle..rest.end, Some(reserved));
         if self.thread.queue.push_task_if_idle(task) { middle } else { rest.end }
     }
 
@@ -203,13 +215,21 @@ impl<'e> PagedSource<'e> {
     ///
     /// # Errors
     /// [`Error::Interrupted`] when the request was cancelled or its deadline has passed.
-    pub(super) fn reserve(&self, bytes: u64, priority: Priority) -> Result<Reservation<'e>> {
-        let waiter = self.thread.memory.wait(priority);
+    pub(super) fn reserve(&self, bytes: u64, priority: Priority) -> Result<Reservation> {
+        let pool = &self.thread.pool;
+        if let Some(reserved) = pool.try_evaluation(bytes) {
+            return Ok(reserved);
+        }
+        // The cache may have to shrink by these frames.
+        self.pinned.borrow_mut().clear();
+        self.last_prefetched.set((u64::MAX, 0));
+        let waiter = pool.join_line(priority);
         loop {
+            let seen = pool.changes();
             if let Some(reserved) = waiter.try_reserve(bytes) {
                 return Ok(reserved);
             }
-            self.suspend(Wait::Memory(self.thread.memory.changes()))?;
+            self.suspend(Wait::Memory(seen))?;
         }
     }
 

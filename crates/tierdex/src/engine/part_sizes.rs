@@ -2,7 +2,7 @@
 //! evaluate queries with another cache use them for their reports.
 
 use crate::error::{Error, Result};
-use crate::eval::{RETAINED_BYTES, leaf_memory, working_memory};
+pub use crate::eval::{RETAINED_BYTES, leaf_memory, working_memory};
 use crate::index::{IDS_BYTES, Index, SearchOptions, result_ids_bytes};
 use crate::limits::{ID_BYTES_MAX, PREVIEW_TEXT_BYTES, PREVIEW_TITLE_BYTES};
 use crate::segment::read::UNPACK_BYTES;
@@ -13,16 +13,16 @@ pub const PROGRAM_BYTES: u64 = 7 << 20;
 /// A search thread, without its evaluations.
 pub const SEARCH_THREAD_BYTES: u64 = 128 << 10;
 
-/// An evaluation, without its hits: its stack, and the buffers that it retains for the next query.
-const EVALUATION_BYTES: u64 = (48 << 10) + RETAINED_BYTES as u64;
+/// The part of the stack of an evaluation that is touched.
+pub const STACK_BYTES: u64 = 48 << 10;
 
 /// A requested hit: during evaluation, in each result held in memory, and in the output without its id.
 const HIT_EVALUATION_BYTES: u64 = 64;
 const HIT_RESULT_BYTES: u64 = 16;
 const HIT_OUTPUT_BYTES: u64 = 64;
 
-/// Ids of the result that is written: a buffer that grows by doubling, a page of ids, and an id.
-const IDS_OUTPUT_BYTES: u64 = (2 * IDS_BYTES + 4 * ID_BYTES_MAX) as u64;
+/// Reading of ids by a caller: a buffer that grows by doubling, a page of ids, and an id.
+pub(super) const IDS_OUTPUT_BYTES: u64 = (2 * IDS_BYTES + 4 * ID_BYTES_MAX) as u64;
 
 /// Preview of a hit: decompression, title and text, tokens and snippet, and the output, in which a character
 /// may take six bytes.
@@ -37,29 +37,12 @@ pub const READ_STATE_BYTES: u64 = 256;
 /// State of each cell that it fills.
 pub const READ_CELL_BYTES: u64 = 48;
 
-/// Terms of a query whose memory is always reserved: for a planned query, and for each running one.
-const RESERVED_TERMS: usize = 32;
+/// Terms of an ordinary query, which any accepted budget has memory for.
+const ORDINARY_TERMS: usize = 32;
 
-/// A list of a planned query: the byte ranges that are read of it.
-pub const LIST_BYTES: usize = 256;
-
-/// Memory of the plans and posting lists of running queries: 1/`LISTS_DIVISOR` of the budget, at most
-/// `LISTS_BYTES_MAX` a thread unless [`RESERVED_TERMS`] terms need more, plus the unallocated rest of the
-/// budget. A query that needs more is rejected.
-const LISTS_DIVISOR: u64 = 16;
-const LISTS_BYTES_MAX: u64 = 256 << 20;
-
-/// Part of this memory for non-resident skip data, by the documents of the largest segment:
-/// `SKIPS_DOCUMENT_BYTES` for each, up to `SKIPS_BYTES_MAX`; at least half a byte, up to four times that;
-/// and in any case a byte for `DOCUMENTS_PER_SKIPS_BYTE` of them. The skip data of a term that all documents
-/// contain takes an eighth of a byte a document, and less than a fifteenth without impacts.
-const SKIPS_DOCUMENT_BYTES: u64 = 2;
-const SKIPS_BYTES_MAX: u64 = 2 << 20;
-const DOCUMENTS_PER_SKIPS_BYTE: u64 = 15;
-
-/// Bytes of an evaluation for `hits` hits.
-pub fn evaluation_bytes(hits: usize) -> u64 {
-    EVALUATION_BYTES.saturating_add(HIT_EVALUATION_BYTES.saturating_mul(hits as u64))
+/// Bytes of the hits of an evaluation.
+pub fn hits_bytes(hits: u64) -> u64 {
+    HIT_EVALUATION_BYTES.saturating_mul(hits)
 }
 
 /// Bytes of a result of `hits` hits, without ids.
@@ -67,9 +50,9 @@ pub fn result_bytes(hits: u64) -> u64 {
     HIT_RESULT_BYTES.saturating_mul(hits)
 }
 
-/// Bytes of the ids of a result of `hits` hits.
-pub(super) fn ids_bytes(hits: u64) -> u64 {
-    result_ids_bytes(hits as usize) as u64
+/// Bytes of a result of `hits` hits, with their ids.
+pub(super) fn result_with_ids_bytes(hits: u64) -> u64 {
+    result_bytes(hits).saturating_add(result_ids_bytes(usize::try_from(hits).unwrap_or(usize::MAX)) as u64)
 }
 
 /// Bytes of the output of `hits` hits.
@@ -77,31 +60,18 @@ pub fn output_bytes(hits: u64) -> u64 {
     IDS_OUTPUT_BYTES.saturating_add(HIT_OUTPUT_BYTES.saturating_mul(hits))
 }
 
-/// Bytes of the plan of a query that is always accepted, and of its lists.
-pub fn plan_bytes_min(index: &Index) -> u64 {
-    let segments = index.segments().len();
-    (RESERVED_TERMS * (leaf_memory(segments) + LIST_BYTES * segments)) as u64
+/// Bytes of the plan of an ordinary query.
+pub fn ordinary_plan_bytes(index: &Index) -> u64 {
+    (ORDINARY_TERMS * leaf_memory(index.segments().len())) as u64
 }
 
-/// Bytes of the skip data of running queries, if it is not resident. `grows`: segments of later commits may
-/// be larger.
-pub fn skips_bytes_min(index: &Index, grows: bool) -> u64 {
-    let segments = index.segments();
-    let documents = segments.iter().map(|segment| u64::from(segment.documents())).max().unwrap_or(0);
-    let least = if grows { SKIPS_BYTES_MAX } else { 0 };
-    (SKIPS_DOCUMENT_BYTES * documents)
-        .clamp(least, SKIPS_BYTES_MAX)
-        .max((documents / 2).min(4 * SKIPS_BYTES_MAX))
-        .max(documents / DOCUMENTS_PER_SKIPS_BYTE)
-}
-
-/// Bytes for the plans and lists of the running queries of one of `threads` threads. `skips` is the part for
-/// skip data.
-pub fn lists_bytes(index: &Index, dram: Option<u64>, threads: u64, skips: u64) -> u64 {
+/// Bytes of the lists of an ordinary query, with skip data unless it is resident: that of a term takes at most
+/// an eighth of a byte for each document.
+pub fn ordinary_lists_bytes(index: &Index, has_resident_skips: bool) -> u64 {
     let positions = index.schema().fields.iter().any(|field| field.positions);
-    let least = plan_bytes_min(index) + working_memory(RESERVED_TERMS, positions) + skips;
-    let share = dram.map_or(0, |dram| dram / LISTS_DIVISOR / threads);
-    share.min(LISTS_BYTES_MAX).max(least)
+    let documents = index.segments().iter().map(|segment| u64::from(segment.documents())).max().unwrap_or(0);
+    let skips = if has_resident_skips { 0 } else { documents / 2 };
+    working_memory(ORDINARY_TERMS, positions) + skips
 }
 
 /// Rejects a query that needs more memory than it may use.

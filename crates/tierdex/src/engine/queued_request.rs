@@ -1,9 +1,12 @@
 //! A queued request, with the snapshot that it searches and the reply to its ticket.
 
+use super::pool::Reservation;
 use super::request::{Hits, Priority, SearchRequest};
 use super::snapshot::Snapshot;
 use super::ticket::Reply;
 use crate::error::Error;
+use crate::eval::leaf_memory;
+use crate::query::Query;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -13,6 +16,8 @@ pub(super) struct QueuedRequest {
     pub(super) snapshot: Arc<Snapshot>,
     pub(super) reply: Reply,
     pub(super) arrived: Instant,
+    /// Memory of the request and of its plan.
+    pub(super) reserved: Reservation,
 }
 
 impl QueuedRequest {
@@ -31,18 +36,28 @@ impl QueuedRequest {
 
     /// Answers a request that [`QueuedRequest::is_due`], without an evaluation.
     pub(super) fn expire(self) {
-        let QueuedRequest { snapshot, reply, arrived, .. } = self;
+        let QueuedRequest { request, snapshot, reply, arrived, reserved } = self;
+        drop((request, reserved));
         let result = if reply.is_cancelled() {
             Err(Error::Cancelled)
         } else {
             Ok(Hits::expired(snapshot, arrived.elapsed()))
         };
-        reply.send(result);
+        reply.send_without_hits(result);
+    }
+}
+
+impl SearchRequest {
+    /// Bytes of memory of the request while it is queued, and of its plan until it is answered. Words of a
+    /// prefix or of a fuzzy term are counted when they are known.
+    pub(super) fn memory(&self, snapshot: &Snapshot) -> u64 {
+        let statistics = self.statistics.as_ref().map_or(0, |statistics| statistics.memory());
+        (size_of::<QueuedRequest>() + self.query.memory() + statistics) as u64 + self.plan_memory(snapshot)
     }
 
-    /// Bytes of memory while it is queued.
-    pub(super) fn memory(&self) -> u64 {
-        let statistics = self.request.statistics.as_ref().map_or(0, |statistics| statistics.memory());
-        (size_of::<QueuedRequest>() + self.request.query.memory() + statistics) as u64
+    /// The part of it for the plan: each term is a query of its own.
+    pub(super) fn plan_memory(&self, snapshot: &Snapshot) -> u64 {
+        let terms = self.query.memory() / size_of::<Query>();
+        (terms * leaf_memory(snapshot.index().segments().len())) as u64
     }
 }

@@ -1,6 +1,6 @@
 //! The cache of pages, and the read engines that fill it.
 
-use super::settings::{CACHE_PAGES_MIN, EngineSettings};
+use super::settings::{CACHE_BYTES_MIN, EngineSettings};
 use crate::error::{Error, Result};
 use crate::index::Index;
 use std::sync::Arc;
@@ -16,13 +16,19 @@ pub(super) fn page_readers(
     settings: &EngineSettings,
 ) -> Result<(Arc<PageCache>, Vec<PageReader>, ReadEngineName)> {
     let bytes = settings.cache_bytes(index);
-    if bytes < CACHE_PAGES_MIN * PAGE {
+    if bytes < CACHE_BYTES_MIN {
         return Err(Error::Usage(format!(
-            "a cache of {bytes} bytes is smaller than {CACHE_PAGES_MIN} cells of {PAGE} bytes; make the cache larger"
+            "a cache of {bytes} bytes is smaller than {} cells of {PAGE} bytes; make the cache larger",
+            CACHE_BYTES_MIN / PAGE
         )));
     }
-    let cells = Cells::new(Region::new(&settings.region, bytes)?, PAGE as usize)?;
-    let engine = || ReadEngine::new(settings.reads(), index.disk(), std::slice::from_ref(&cells));
+    let is_elastic = settings.cache_in_budget && settings.dram.is_some();
+    let region = if is_elastic { Region::elastic(bytes) } else { Region::new(&settings.region, bytes) };
+    let cells = Cells::new(region?, PAGE as usize)?;
+    // Memory that is registered with the kernel cannot be given back. Direct reads of 4 KiB at depth 32 were
+    // as fast without: 88,000 and 87,000 a second.
+    let registered = if is_elastic { &[] } else { std::slice::from_ref(&cells) };
+    let engine = || ReadEngine::new(settings.reads(), index.disk(), registered);
     let mut engines = (0..settings.threads).map(|_| engine()).collect::<std::result::Result<Vec<_>, _>>()?;
     let fields = index.segments().iter().flat_map(|segment| segment.fields());
     let longest = fields.map(|field| field.postings().file()).max_by_key(|file| file.len());

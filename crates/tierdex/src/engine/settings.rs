@@ -2,22 +2,16 @@
 //! depends on the index and the machine.
 
 use super::meta_tier::{MetaTier, MetadataLocation};
-use super::part_sizes::evaluation_bytes;
 use crate::index::Index;
 use std::fmt;
 use tierdex_cache::{PageCache, PolicyKind};
 use tierdex_io::{EngineKind, EngineOptions as ReadOptions, PAGE, RegionKind, Size};
 
-/// Pages of a cache, at least.
-pub(super) const CACHE_PAGES_MIN: u64 = 2;
-
-/// Memory of the evaluations of all threads, without their lists, if a thread runs several:
-/// 1/`EVALUATIONS_DIVISOR` of the budget, and at most `EVALUATIONS_BYTES_MAX` a thread.
-const EVALUATIONS_DIVISOR: u64 = 16;
-const EVALUATIONS_BYTES_MAX: u64 = 5 << 20;
+/// Bytes of a cache, at least.
+pub(super) const CACHE_BYTES_MIN: u64 = 2 * PAGE;
 
 /// Concurrent evaluations of a thread, at most.
-const IN_FLIGHT_MAX: u64 = 16;
+const IN_FLIGHT_MAX: usize = 8;
 
 /// Concrete values of all options.
 #[derive(Clone, Debug)]
@@ -54,11 +48,11 @@ pub struct EngineSettings {
 }
 
 impl EngineSettings {
-    /// Size of the cache in bytes. A relative size is at least [`CACHE_PAGES_MIN`] pages.
+    /// Size of the cache in bytes. A relative size is at least [`CACHE_BYTES_MIN`].
     pub(super) fn cache_bytes(&self, index: &Index) -> u64 {
         let bytes = self.cache_size.of(index.postings_bytes());
         match self.cache_size {
-            Size::BasisPoints(_) => bytes.max(CACHE_PAGES_MIN * PAGE),
+            Size::BasisPoints(_) => bytes.max(CACHE_BYTES_MIN),
             Size::Bytes(_) => bytes,
         }
     }
@@ -86,13 +80,7 @@ impl EngineSettings {
 
     /// Concurrent evaluations of a thread, at most.
     pub(super) fn in_flight(&self) -> usize {
-        if self.on_demand {
-            return 1;
-        }
-        let threads = self.threads.max(1) as u64;
-        let share = self.dram.map_or(u64::MAX, |dram| dram / EVALUATIONS_DIVISOR / threads);
-        let evaluations = share.min(EVALUATIONS_BYTES_MAX) / evaluation_bytes(self.hits_max);
-        evaluations.clamp(1, IN_FLIGHT_MAX) as usize
+        if self.on_demand { 1 } else { IN_FLIGHT_MAX }
     }
 }
 

@@ -2,30 +2,41 @@
 
 use super::current::Current;
 use super::memory_report::MemoryReport;
+use super::pool::MemoryPool;
 use super::queue::RequestQueue;
 use super::readers::ReadEngineName;
 use super::settings::EngineSettings;
-use super::snapshot::{ResidentBudget, Snapshot};
+use super::snapshot::Snapshot;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 use tierdex_cache::PageCache;
+use tierdex_io::PAGE;
 
 /// Shared state of an engine.
 pub(super) struct EngineShared {
     pub(super) cache: Arc<PageCache>,
+    pub(super) pool: Arc<MemoryPool>,
     pub(super) queue: Arc<RequestQueue>,
     pub(super) current: Current<Snapshot>,
-    pub(super) resident: Arc<ResidentBudget>,
-    pub(super) threads: usize,
-    /// Running interactive evaluations.
+    /// Running evaluations, and interactive ones among them.
+    pub(super) evaluations: AtomicUsize,
     pub(super) interactive: AtomicUsize,
-    /// Concurrent evaluations of a thread, at most.
-    pub(super) in_flight: usize,
-    /// Bytes for the plans and lists of all evaluations of a thread.
-    pub(super) lists_bytes: u64,
+    /// Requests that were answered, and that were not accepted.
+    pub(super) answered: AtomicU64,
+    pub(super) rejected: AtomicU64,
     /// Hits that a request may ask for, if memory is bounded.
     pub(super) hits_max: Option<usize>,
     pub(super) settings: EngineSettings,
     pub(super) report: MemoryReport,
     pub(super) read_engine: ReadEngineName,
+}
+
+impl EngineShared {
+    /// Frames of the cache, at least.
+    pub(super) fn frames_min(&self) -> usize {
+        match self.cache.cells().region().is_elastic() {
+            true => (self.pool.sizes().cache.minimum / PAGE) as usize,
+            false => self.cache.frames(),
+        }
+    }
 }

@@ -6,6 +6,8 @@
 //! the last of them. Commits keep all segments or merge all, so these are closed together.
 
 use super::meta_tier::{MetaTier, MetadataLocation};
+use super::part_sizes::{IDS_OUTPUT_BYTES, PREVIEW_BYTES};
+use super::pool::{MemoryPool, PoolUse, Reservation};
 use super::resident_sizes::ResidentSizes;
 use super::settings::EngineSettings;
 use crate::cursor::verify_uncompressed;
@@ -13,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::index::{HitIds, Index, SearchHit, Searcher};
 use crate::schema::Schema;
 use crate::segment::read::{FILES, Segment, StoredDocument};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use tierdex_cache::PageCache;
 use tierdex_io::{Arena, Region, RegionKind, SealedFile};
 
@@ -22,79 +24,69 @@ use tierdex_io::{Arena, Region, RegionKind, SealedFile};
 pub struct Snapshot {
     searcher: Searcher,
     segments: Vec<Arc<ResidentSegment>>,
-    /// The cache of the engine.
-    cache: Weak<PageCache>,
+    resident: ResidentMemory,
 }
 
-/// A segment and the bytes of its resident metadata.
+/// A segment and the memory of its resident metadata.
 struct ResidentSegment {
     segment: Arc<Segment>,
-    bytes: u64,
     cache: Weak<PageCache>,
-    budget: Arc<ResidentBudget>,
+    _reserved: Reservation,
 }
 
-/// Memory budget of the resident metadata of segments.
-pub(super) struct ResidentBudget {
+/// Where the resident metadata of segments is kept, and the memory that it is counted in.
+#[derive(Clone)]
+pub(super) struct ResidentMemory {
     /// Where metadata is kept if it fits.
     location: MetadataLocation,
     /// The region of norms and page checksums in the tiers `terms` and `disk`.
     cache_region: Option<RegionKind>,
-    /// Bytes allowed beyond those of the first snapshot; `None`: unlimited.
-    growth: Option<u64>,
-    bytes: Mutex<ResidentBytes>,
+    cache: Weak<PageCache>,
+    pool: Arc<MemoryPool>,
 }
 
-#[derive(Clone, Copy, Default)]
-struct ResidentBytes {
-    /// Bytes of the first snapshot.
-    first: u64,
-    used: u64,
-}
-
-impl ResidentBudget {
-    pub(super) fn new(settings: &EngineSettings) -> ResidentBudget {
-        ResidentBudget {
+impl ResidentMemory {
+    pub(super) fn new(
+        settings: &EngineSettings,
+        cache: &Arc<PageCache>,
+        pool: &Arc<MemoryPool>,
+    ) -> ResidentMemory {
+        ResidentMemory {
             location: settings.metadata_location(),
             cache_region: MetadataLocation::of(MetaTier::Disk, settings.cache_region()).region,
-            growth: settings.dram.map(|_| settings.growth),
-            bytes: Mutex::default(),
+            cache: Arc::downgrade(cache),
+            pool: pool.clone(),
         }
     }
 
-    /// Adds `bytes` if they fit; false if not.
-    fn take(&self, bytes: u64) -> bool {
-        let mut now = self.lock();
-        let fits = self.growth.is_none_or(|growth| now.used + bytes <= now.first + growth);
-        now.used += if fits { bytes } else { 0 };
-        fits
-    }
-
-    fn lock(&self) -> MutexGuard<'_, ResidentBytes> {
-        self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Counts the resident metadata of a segment; `None` if the pool has no memory for it.
+    fn reserve(&self, segment: &Arc<Segment>, bytes: u64) -> Option<Arc<ResidentSegment>> {
+        let reserved = self.pool.try_reserve(PoolUse::Metadata, bytes)?;
+        let (segment, cache) = (segment.clone(), self.cache.clone());
+        Some(Arc::new(ResidentSegment { segment, cache, _reserved: reserved }))
     }
 }
 
 impl Snapshot {
     /// The commit that an engine starts with. Its metadata is loaded, or will be when a query needs it; the
     /// memory report of the engine includes it.
-    pub(super) fn first(index: &Index, cache: &Arc<PageCache>, budget: &Arc<ResidentBudget>) -> Snapshot {
-        let resident = |segment: &Arc<Segment>| {
-            let bytes = ResidentSizes::of_segment(segment).in_dram(&budget.location);
-            let mut now = budget.lock();
-            (now.first, now.used) = (now.first + bytes, now.used + bytes);
-            ResidentSegment::new(segment, bytes, (cache, budget))
+    ///
+    /// # Errors
+    /// [`Error::Failed`] when the memory pool has less memory than the report says.
+    pub(super) fn first(index: &Index, threads: usize, resident: &ResidentMemory) -> Result<Snapshot> {
+        let reserve = |segment: &Arc<Segment>| {
+            let bytes = ResidentSizes::of_segment(segment).in_dram(&resident.location);
+            let less =
+                || Error::Failed("the memory pool is smaller than the metadata of the index".to_string());
+            resident.reserve(segment, bytes).ok_or_else(less)
         };
-        let segments = index.segments().iter().map(resident).collect();
-        Snapshot { searcher: index.searcher(), segments, cache: Arc::downgrade(cache) }
+        let segments = index.segments().iter().map(reserve).collect::<Result<_>>()?;
+        let searcher = index.searcher_with_buffers(threads);
+        Ok(Snapshot { searcher, segments, resident: resident.clone() })
     }
 
     /// The newest commit; `None` if it is this one.
-    pub(super) fn newest(
-        &self,
-        cache: &Arc<PageCache>,
-        budget: &Arc<ResidentBudget>,
-    ) -> Result<Option<Snapshot>> {
+    pub(super) fn newest(&self) -> Result<Option<Snapshot>> {
         let index = self.index().reopen()?;
         if index.is_same(self.index()) {
             return Ok(None);
@@ -104,16 +96,16 @@ impl Snapshot {
         };
         let resident = |segment| match shared(segment) {
             Some(resident) => Ok(resident),
-            None => ResidentSegment::load(segment, (cache, budget)),
+            None => ResidentSegment::load(segment, &self.resident),
         };
         let segments = index.segments().iter().map(resident).collect::<Result<_>>()?;
         let searcher = self.searcher.for_commit(index);
-        Ok(Some(Snapshot { searcher, segments, cache: Arc::downgrade(cache) }))
+        Ok(Some(Snapshot { searcher, segments, resident: self.resident.clone() }))
     }
 
     /// Whether it belongs to the engine with this cache.
     pub(super) fn is_of(&self, cache: &Arc<PageCache>) -> bool {
-        std::ptr::eq(self.cache.as_ptr(), Arc::as_ptr(cache))
+        std::ptr::eq(self.resident.cache.as_ptr(), Arc::as_ptr(cache))
     }
 
     /// The index at this commit.
@@ -126,8 +118,8 @@ impl Snapshot {
         self.index().schema()
     }
 
-    /// The external ids of documents, in the order of `hits`; their memory is not in the memory report. Ids
-    /// are read from disk, in order of documents.
+    /// The external ids of documents, in the order of `hits`; they belong to the caller. Ids are read from
+    /// disk, in order of documents.
     ///
     /// # Errors
     /// [`Error::Storage`] when the file cannot be read or is damaged; [`Error::Usage`] when a hit is of
@@ -138,6 +130,7 @@ impl Snapshot {
 
     /// As [`Snapshot::ids`]; some were read before.
     pub(super) fn ids_after(&self, hits: &[SearchHit], read: &HitIds) -> Result<Vec<String>> {
+        let _reserved = self.reserve_output(IDS_OUTPUT_BYTES);
         let mut ids = Vec::with_capacity(hits.len());
         self.searcher.for_each_id(hits, read, |_, id| {
             ids.push(id.to_string());
@@ -151,7 +144,18 @@ impl Snapshot {
     /// # Errors
     /// As [`Snapshot::ids`].
     pub fn stored(&self, document: u32) -> Result<Option<StoredDocument>> {
+        let _reserved = self.reserve_output(PREVIEW_BYTES);
         self.searcher.stored(document)
+    }
+
+    /// Reserves the memory in which ids and previews of hits are read and written, until it is dropped. Waits
+    /// while other callers read.
+    #[doc(hidden)]
+    pub fn reserve_output(&self, bytes: u64) -> impl Sized + use<> {
+        let (pool, kind) = (&self.resident.pool, PoolUse::Output);
+        // Options may say that no texts will be read; then they are not counted.
+        let bytes = pool.sizes().of(kind).maximum.min(bytes);
+        pool.reserve(kind, bytes, || false)
     }
 
     /// Evaluates queries on the calling thread, and reads ids, titles and texts.
@@ -162,26 +166,14 @@ impl Snapshot {
 }
 
 impl ResidentSegment {
-    fn new(
-        segment: &Arc<Segment>,
-        bytes: u64,
-        (cache, budget): (&Arc<PageCache>, &Arc<ResidentBudget>),
-    ) -> Arc<ResidentSegment> {
-        let (segment, cache, budget) = (segment.clone(), Arc::downgrade(cache), budget.clone());
-        Arc::new(ResidentSegment { segment, bytes, cache, budget })
-    }
-
     /// Loads the metadata of a new segment into the preferred memory tier if it fits into the budget, else
     /// into a tier that takes less DRAM. If its region cannot be allocated, metadata is in DRAM as far as it
     /// fits.
-    fn load(
-        segment: &Arc<Segment>,
-        (cache, budget): (&Arc<PageCache>, &Arc<ResidentBudget>),
-    ) -> Result<Arc<ResidentSegment>> {
+    fn load(segment: &Arc<Segment>, memory: &ResidentMemory) -> Result<Arc<ResidentSegment>> {
         let sizes = ResidentSizes::of_segment(segment);
-        let preferred = &budget.location;
+        let preferred = &memory.location;
         // First without lists if the whole index is held, then without skip data, then without dictionaries.
-        let with_tier = |tier| MetadataLocation { tier, region: budget.cache_region.clone() };
+        let with_tier = |tier| MetadataLocation { tier, region: memory.cache_region.clone() };
         let in_dram = |tier| MetadataLocation { tier, region: None };
         let all = [
             preferred.clone(),
@@ -195,11 +187,10 @@ impl ResidentSegment {
         let mut no_region = None;
         let all = all.map(|location| (location, false));
         for (location, needs_failure) in all.chain(if_no_region.map(|location| (location, true))) {
-            let bytes = sizes.in_dram(&location);
-            if needs_failure && no_region.is_none() || !budget.take(bytes) {
+            if needs_failure && no_region.is_none() {
                 continue;
             }
-            let resident = ResidentSegment::new(segment, bytes, (cache, budget));
+            let Some(resident) = memory.reserve(segment, sizes.in_dram(&location)) else { continue };
             match arena(segments, &location) {
                 Ok(arena) => load_into(segments, &location, arena)?,
                 Err(error) => {
@@ -223,7 +214,6 @@ impl ResidentSegment {
 
 impl Drop for ResidentSegment {
     fn drop(&mut self) {
-        self.budget.lock().used -= self.bytes;
         if let Some(cache) = self.cache.upgrade() {
             let files: Vec<u64> = self.segment.files().map(SealedFile::number).collect();
             cache.forget(&files);

@@ -1,6 +1,7 @@
 //! The two ends of a request: the caller's ticket, and the reply of the search thread. Together they are a
 //! one-shot channel with cancellation.
 
+use super::pool::Reservation;
 use super::request::Hits;
 use super::sync::{AtomicBool, Condvar, Mutex, MutexGuard, Ordering};
 use crate::error::{Error, Result};
@@ -24,6 +25,9 @@ pub(super) struct Reply {
 #[derive(Clone)]
 pub struct CancelHandle(Arc<TicketState>);
 
+/// The error of requests that an engine does not answer before it is closed.
+pub(super) const CLOSED: &str = "the engine was closed";
+
 type ResultCallback = Box<dyn FnOnce(Result<Hits>) + Send>;
 
 #[derive(Default)]
@@ -39,13 +43,17 @@ struct ResultSlot {
     /// The result was sent: it is in `result`, or the ticket or the callback has received it.
     sent: bool,
     callback: Option<ResultCallback>,
+    /// Memory of the result until it is delivered.
+    reserved: Option<Reservation>,
     /// The caller sleeps.
     waits: bool,
 }
 
 impl Ticket {
-    pub(super) fn new() -> (Ticket, Reply) {
-        let state = Arc::new(TicketState::default());
+    /// Both ends of a request whose result has `reserved` memory.
+    pub(super) fn new(reserved: Option<Reservation>) -> (Ticket, Reply) {
+        let slot = Mutex::new(ResultSlot { reserved, ..ResultSlot::default() });
+        let state = Arc::new(TicketState { slot, ..TicketState::default() });
         (Ticket { state: state.clone(), cancels: true }, Reply { state })
     }
 
@@ -57,7 +65,7 @@ impl Ticket {
     pub fn wait(self) -> Result<Hits> {
         let mut slot = self.state.lock();
         loop {
-            if let Some(result) = slot.result.take() {
+            if let Some(result) = slot.take() {
                 return result;
             }
             if slot.sent {
@@ -99,7 +107,7 @@ impl Ticket {
 
     /// Takes the result, if there is one.
     pub fn poll(&self) -> Option<Result<Hits>> {
-        self.state.lock().result.take()
+        self.state.lock().take()
     }
 
     /// Passes the result to `callback`, and returns a handle to cancel the request. The callback runs on the
@@ -111,7 +119,7 @@ impl Ticket {
         let handle = CancelHandle(self.state.clone());
         let mut slot = self.state.lock();
         if slot.sent {
-            let result = slot.result.take();
+            let result = slot.take();
             drop(slot);
             callback(result.unwrap_or_else(|| Err(taken())));
         } else {
@@ -149,11 +157,17 @@ impl Reply {
     pub(super) fn send(self, result: Result<Hits>) {
         self.state.send(result);
     }
+
+    /// Sends a result that needs no memory.
+    pub(super) fn send_without_hits(self, result: Result<Hits>) {
+        self.state.lock().reserved = None;
+        self.state.send(result);
+    }
 }
 
 impl Drop for Reply {
     fn drop(&mut self) {
-        self.state.send(Err(Error::Failed("the engine was closed".to_string())));
+        self.state.send(Err(Error::Failed(CLOSED.to_string())));
     }
 }
 
@@ -170,6 +184,13 @@ impl CancelHandle {
     }
 }
 
+impl ResultSlot {
+    /// The result, whose memory is the caller's from now on.
+    fn take(&mut self) -> Option<Result<Hits>> {
+        self.result.take().inspect(|_| self.reserved = None)
+    }
+}
+
 impl TicketState {
     fn lock(&self) -> MutexGuard<'_, ResultSlot> {
         self.slot.lock().unwrap_or_else(PoisonError::into_inner)
@@ -183,6 +204,7 @@ impl TicketState {
         }
         slot.sent = true;
         if let Some(callback) = slot.callback.take() {
+            slot.reserved = None;
             drop(slot);
             // A panic of the callback is reported by the panic hook, and affects no other request.
             let _ = catch_unwind(AssertUnwindSafe(|| callback(result)));

@@ -3,15 +3,16 @@
 //! 1. Take requests from the queue, up to the maximum number of concurrent evaluations.
 //! 2. Resume the evaluations that are ready, interactive ones first, until each waits or has ended. One
 //!    whose time slice ends is moved behind the others of its priority.
-//! 3. When all wait, submit the requested reads and wait until one of them completes.
+//! 3. When all wait, submit the requested reads and wait until one of them completes; if all wait for memory,
+//!    until some is released.
 
 use super::active::{ActiveRequest, Finished, MeasuredPlan, SearchTask};
 use super::paged::{PagedSource, ThreadContext, Wait};
-use super::part_sizes::check_query_memory;
+use super::part_sizes::{check_query_memory, hits_bytes};
+use super::pool::{PoolUse, Reservation};
 use super::queue::NextWork;
 use super::queued_request::QueuedRequest;
 use super::request::Priority;
-use super::reservations::Reservations;
 use super::shared::EngineShared;
 use crate::error::{Error, Result};
 use crate::index::PartialResult;
@@ -75,11 +76,12 @@ impl<'x> SearchThread<'x> {
         let cache = &*shared.cache;
         let thread = ThreadContext {
             reader: RefCell::new(reader),
-            memory: Reservations::new(shared.lists_bytes),
+            pool: shared.pool.clone(),
             queue: shared.queue.clone(),
         };
-        let in_flight = shared.in_flight.min(cache.frames() / shared.threads / EVALUATION_FRAMES_MIN).max(1);
-        let pinned_max = (cache.frames() / (2 * in_flight * shared.threads)).clamp(1, PINNED_PAGES_MAX);
+        let (threads, smallest) = (shared.settings.threads, shared.frames_min());
+        let in_flight = shared.settings.in_flight().min(smallest / threads / EVALUATION_FRAMES_MIN).max(1);
+        let pinned_max = (smallest / (2 * in_flight * threads)).clamp(1, PINNED_PAGES_MAX);
         let running_max = in_flight + usize::from(reserves);
         let running = Vec::with_capacity(running_max);
         let thread = Rc::new(thread);
@@ -120,9 +122,10 @@ impl<'x> SearchThread<'x> {
             if is_idle {
                 // Other threads may wait for pages that ended evaluations of this thread requested.
                 self.thread.reader.borrow_mut().finish();
+                self.thread.pool.wake();
             }
             self.shared.queue.expire();
-            if self.running.len() >= self.running_max {
+            if self.running.len() >= self.running_max || !is_idle && self.thread.pool.is_busy() {
                 return true;
             }
             // Interactive evaluations compete for the disk: while one runs, a thread starts no second batch
@@ -198,8 +201,14 @@ impl<'x> SearchThread<'x> {
             || self.running.len() < self.running_max && self.shared.queue.has_interactive()
     }
 
-    /// Waits until a read of an evaluation completes.
+    /// Waits until a read of an evaluation completes, or memory is released if all wait for memory.
     fn wait(&mut self) {
+        if let Some(seen) = self.seen_by_all() {
+            let deadline = self.running.iter().filter_map(|running| running.request.stop.deadline).min();
+            // The cache may have to shrink by the frames of these reads.
+            self.thread.reader.borrow_mut().finish();
+            return self.thread.pool.wait(seen, deadline);
+        }
         let mut frames = Vec::new();
         for wait in self.running.iter().filter_map(|running| running.wait.as_ref()) {
             let Wait::Pages(pages) = wait else { continue };
@@ -214,11 +223,20 @@ impl<'x> SearchThread<'x> {
         self.thread.reader.borrow_mut().wait_for(frames.iter().copied());
     }
 
+    /// The change counter that an evaluation has seen, if all wait for memory.
+    fn seen_by_all(&self) -> Option<u64> {
+        let seen = |running: &Running| match running.wait {
+            Some(Wait::Memory(seen)) => Some(seen),
+            _ => None,
+        };
+        self.running.iter().map(seen).try_fold(u64::MAX, |least, seen| Some(least.min(seen?)))
+    }
+
     fn is_ready(&self, running: &Running) -> bool {
         match &running.wait {
             None | Some(Wait::Turn) => true,
             Some(Wait::Memory(changes)) => {
-                self.thread.memory.changes() > *changes || running.request.stop.is_due()
+                self.thread.pool.changes() > *changes || running.request.stop.is_due()
             }
             Some(Wait::Pages(frames)) => frames.borrow().iter().all(|frame| self.cache.is_settled(*frame)),
         }
@@ -239,7 +257,8 @@ impl<'x> SearchThread<'x> {
         }
     }
 
-    fn start(&mut self, SearchTask { request, documents }: SearchTask) {
+    fn start(&mut self, task: SearchTask) {
+        let SearchTask { request, documents, reserved } = task;
         let stack = match self.stacks.pop().map_or_else(|| DefaultStack::new(STACK_BYTES), Ok) {
             Ok(stack) => stack,
             Err(error) => {
@@ -251,13 +270,14 @@ impl<'x> SearchThread<'x> {
         let (cache, thread, pinned_max) = (self.shared.cache.clone(), self.thread.clone(), self.pinned_max);
         let evaluated = request.clone();
         let evaluation = Coroutine::with_stack(stack, move |yielder, ()| {
-            let source = PagedSource::new(&cache, (&thread, yielder), &evaluated, pinned_max);
-            let evaluate = || evaluate(&evaluated, documents, &source, thread.memory.max());
+            let source = PagedSource::new(&cache, &thread, yielder, &evaluated, pinned_max);
+            let evaluate = || evaluate(&evaluated, documents, &source, reserved);
             // Nothing that a panicking evaluation borrowed is used again.
             let done = catch_unwind(AssertUnwindSafe(evaluate))
                 .unwrap_or_else(|_| Err(Error::Failed("the evaluation of a query panicked".to_string())));
             evaluated.finish(done, Some(&source))
         });
+        self.shared.evaluations.fetch_add(1, Ordering::Relaxed);
         if request.priority == Priority::Interactive {
             self.shared.interactive.fetch_add(1, Ordering::Relaxed);
         }
@@ -266,22 +286,27 @@ impl<'x> SearchThread<'x> {
 
     fn end(&mut self, running: Running, finished: Finished) {
         let Running { evaluation, request, .. } = running;
+        self.shared.evaluations.fetch_sub(1, Ordering::Relaxed);
         if request.priority == Priority::Interactive {
             self.shared.interactive.fetch_sub(1, Ordering::Relaxed);
         }
         self.stacks.push(evaluation.into_stack());
+        if let Finished::Request(..) = finished {
+            self.shared.answered.fetch_add(1, Ordering::Relaxed);
+        }
         if let Some(again) = finished.send() {
             self.start(again);
         }
     }
 }
 
-/// Plans a query if no other evaluation has, reserves the memory, and searches a range of documents.
+/// Plans a query if no other evaluation has, reserves the memory unless it was `reserved` before, and searches
+/// a range of documents.
 fn evaluate(
     request: &ActiveRequest,
     documents: Range<u32>,
     source: &PagedSource<'_>,
-    memory_max: u64,
+    reserved: Option<Reservation>,
 ) -> Result<PartialResult> {
     let ActiveRequest { query, options, snapshot, .. } = request;
     let searcher = snapshot.searcher();
@@ -293,15 +318,24 @@ fn evaluate(
                 None => searcher.plan(query, options, source)?,
             };
             let segments = snapshot.index().segments();
-            let memory = plan.memory() as u64 + plan.working_memory(segments, 0, &options.demand()).bytes;
-            check_query_memory("answering", memory, memory_max)?;
+            let hits = (options.k as u64).min(snapshot.index().documents());
+            let memory = (plan.memory() as u64).saturating_sub(request.plan_reserved)
+                + plan.paged_memory(segments, &options.demand())
+                + hits_bytes(hits);
+            if !source.pool().can_grant(PoolUse::Evaluations, memory) {
+                let available = source.pool().sizes().of(PoolUse::Evaluations).maximum;
+                check_query_memory("answering", memory, available)?;
+            }
             request.planned.get_or_init(|| MeasuredPlan { plan, memory })
         }
     };
     if let Some(counted) = searcher.known_count(plan, options, &documents) {
         return Ok(counted);
     }
-    let _reserved = source.reserve(*memory, request.priority)?;
+    let _reserved = match reserved {
+        Some(reserved) => reserved,
+        None => source.reserve(*memory, request.priority)?,
+    };
     let threshold = request.threshold(|| searcher.shared_threshold(plan, source, options))?;
     searcher.search_part(plan, source, options, documents, &threshold)
 }

@@ -6,7 +6,7 @@
 //! for frequencies. The sum of the read buffers is bounded: with few lists each reads far ahead, with many
 //! each holds one block.
 
-use crate::cursor::{IN_ORDER_BYTES, POSITIONS_BUFFER};
+use crate::cursor::{BLOCK_BYTES_MAX, IN_ORDER_BYTES, POSITIONS_BUFFER};
 use crate::eval::nodes::phrase::{PHRASE_BYTES, PHRASE_TERM_BYTES};
 use crate::eval::nodes::term::TERM_BYTES;
 use crate::eval::open::{RecordUse, record_part};
@@ -27,6 +27,9 @@ const LIST: u64 = TERM_BYTES as u64;
 
 /// Parts of a list that are read: documents and frequencies.
 const PARTS: u64 = 2;
+
+/// Read buffer of a part of a list if a block is copied with the rest of its page.
+const PAGED_BUFFER: u64 = PAGE + BLOCK_BYTES_MAX as u64;
 
 /// Bytes per position of a document in a phrase with slop: vectors double their capacity.
 const POSITION: u64 = 12;
@@ -107,6 +110,17 @@ impl QueryPlan {
         let buffer = buffer.clamp(BUFFER_MIN as u64, BUFFER_MAX as u64);
         let bytes = needs.iter().map(|need| need.bytes + need.buffers * buffer).max().unwrap_or(0);
         WorkingMemory { bytes, read_ahead: buffer as usize }
+    }
+
+    /// As [`QueryPlan::working_memory`], with blocks that are copied from pages of a cache, one at a time for
+    /// each part of a list, and with the buffers of the first level.
+    pub fn paged_memory(&self, segments: &[Arc<Segment>], demand: &Demand) -> u64 {
+        let numbered = segments.iter().enumerate();
+        let bytes = numbered.map(|(number, segment)| {
+            let need = SegmentMemory::of(SegmentView { plan: self, number, segment }, demand);
+            need.bytes + need.buffers * PAGED_BUFFER
+        });
+        bytes.max().unwrap_or(0) + LEVEL
     }
 }
 

@@ -125,8 +125,9 @@ pub struct Searcher {
     collections: Vec<CollectionStats>,
     /// Length normalization of each field, for the BM25 parameters of the last query.
     lengths: Mutex<(Bm25, Arc<[Arc<LengthNorms>]>)>,
-    /// Buffers for reuse.
+    /// Buffers for reuse, at most `buffers_max`.
     buffers: BufferPool,
+    buffers_max: usize,
 }
 
 /// Buffers of finished queries, shared by the searchers of an engine.
@@ -144,17 +145,22 @@ impl Index {
     /// Evaluates queries on the calling thread, with reads through the page cache of the operating system.
     #[doc(hidden)]
     pub fn searcher(&self) -> Searcher {
-        Searcher::with_buffers(self.clone(), BufferPool::default())
+        self.searcher_with_buffers(usize::MAX)
+    }
+
+    /// As [`Index::searcher`]; it keeps the buffers of at most this number of finished queries.
+    pub(crate) fn searcher_with_buffers(&self, buffers_max: usize) -> Searcher {
+        Searcher::with_buffers(self.clone(), buffers_max, BufferPool::default())
     }
 }
 
 impl Searcher {
     /// A searcher of another commit that shares the buffers of this one.
     pub(crate) fn for_commit(&self, index: Index) -> Searcher {
-        Searcher::with_buffers(index, self.buffers.clone())
+        Searcher::with_buffers(index, self.buffers_max, self.buffers.clone())
     }
 
-    fn with_buffers(index: Index, buffers: BufferPool) -> Searcher {
+    fn with_buffers(index: Index, buffers_max: usize, buffers: BufferPool) -> Searcher {
         let mut bases = Vec::with_capacity(index.segments().len());
         let mut next = 0;
         for segment in index.segments() {
@@ -165,7 +171,7 @@ impl Searcher {
         let statistics = Statistics::new((0..fields).map(|field| totals(&index, field)));
         let collections: Vec<_> = (0..fields).map(|field| statistics.collection(field)).collect();
         let lengths = Mutex::new((Bm25::default(), lengths(&collections, Bm25::default())));
-        Searcher { index, bases, collections, lengths, buffers }
+        Searcher { index, bases, collections, lengths, buffers, buffers_max }
     }
 
     /// Finds the documents of `query`.
@@ -277,7 +283,10 @@ impl Searcher {
     /// Keeps the buffers for the next query.
     fn give_back(&self, mut buffers: Box<QueryBuffers>) {
         buffers.scratch.trim();
-        self.buffers().push(buffers);
+        let mut kept = self.buffers();
+        if kept.len() < self.buffers_max {
+            kept.push(buffers);
+        }
     }
 
     #[allow(clippy::vec_box, reason = "a query takes one without a copy")]

@@ -1,5 +1,5 @@
-//! Explores all interleavings of a few threads over the shared state of the engine: tickets, the current
-//! snapshot, and the states of pages in the cache. The source files are those of the engine, with the types
+//! Explores all interleavings of a few threads over the shared state of the engine: tickets, the memory pool,
+//! the current snapshot, and the states of pages in the cache. The source files are those of the engine, with the types
 //! of loom in place of those of `std::sync`.
 #![allow(dead_code, unreachable_pub)]
 
@@ -33,15 +33,20 @@ mod engine {
         /// The number of the request.
         #[derive(Debug, PartialEq)]
         pub struct Hits(pub u32);
+
+        pub use tierdex::engine::Priority;
     }
 
     mod sync {
-        pub use loom::sync::atomic::{AtomicBool, Ordering};
+        pub use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering};
         pub use loom::sync::{Condvar, Mutex, MutexGuard, RwLock};
     }
 
     #[path = "../../../src/engine/current.rs"]
     mod current;
+    #[path = "../../../src/engine/pool.rs"]
+    mod pool;
+    mod pool_tests;
     mod tests;
     #[path = "../../../src/engine/ticket.rs"]
     mod ticket;

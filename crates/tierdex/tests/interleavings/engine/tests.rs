@@ -12,7 +12,7 @@ type Newest = loom::sync::atomic::AtomicUsize;
 /// Runs `caller` beside a thread that answers by `answer`.
 fn beside(answer: fn(Reply), caller: fn(Ticket)) {
     loom::model(move || {
-        let (ticket, reply) = Ticket::new();
+        let (ticket, reply) = Ticket::new(None);
         let thread = thread::spawn(move || answer(reply));
         caller(ticket);
         thread.join().unwrap();
@@ -32,7 +32,7 @@ fn a_reply_that_is_dropped_is_an_error() {
 #[test]
 fn a_callback_is_called_once() {
     loom::model(|| {
-        let (ticket, reply) = Ticket::new();
+        let (ticket, reply) = Ticket::new(None);
         let calls = Arc::new(AtomicUsize::new(0));
         let thread = thread::spawn(move || reply.send(Ok(Hits(5))));
         let counted = calls.clone();
@@ -48,7 +48,7 @@ fn a_callback_is_called_once() {
 #[test]
 fn a_ticket_that_is_dropped_cancels() {
     loom::model(|| {
-        let (ticket, reply) = Ticket::new();
+        let (ticket, reply) = Ticket::new(None);
         let cancelled = reply.cancel_handle();
         let thread = thread::spawn(move || reply.send(Ok(Hits(5))));
         drop(ticket);

@@ -1,0 +1,71 @@
+//! Metrics of a running engine.
+
+use super::memory_report::MemoryUse;
+use super::pool::PoolUse;
+use super::shared::EngineShared;
+use std::sync::atomic::Ordering;
+use tierdex_io::PAGE;
+
+/// What an engine does now, and what it has done since its start ([`Engine::metrics`](super::Engine::metrics)).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EngineMetrics {
+    /// Bytes of the page cache.
+    pub cache_bytes: u64,
+    /// The fewest bytes that the page cache had. It gives memory to requests and evaluations if there is a
+    /// memory budget.
+    pub cache_bytes_min: u64,
+    /// Bytes that are reserved of the memory budget, by kind of use.
+    pub reserved: Vec<MemoryUse>,
+    /// The most bytes that were reserved, by kind of use.
+    pub reserved_max: Vec<MemoryUse>,
+    /// Queued interactive requests.
+    pub queued_interactive: u64,
+    /// Queued requests of batches.
+    pub queued_batch: u64,
+    /// Running evaluations; a request that is divided among threads has several.
+    pub evaluations: u64,
+    /// Requests that were answered, with a result or an error.
+    pub answered: u64,
+    /// Requests that were not accepted, because the engine was overloaded or they need too much memory.
+    pub rejected: u64,
+    /// Requested pages that were cached or already being read.
+    pub cache_hits: u64,
+    /// Requested pages that were not.
+    pub cache_misses: u64,
+    /// Pages that were evicted from the cache.
+    pub evictions: u64,
+    /// Reads into the cache.
+    pub reads: u64,
+    /// Bytes of these reads.
+    pub bytes_read: u64,
+}
+
+impl EngineShared {
+    pub(super) fn metrics(&self) -> EngineMetrics {
+        let (pool, cache, queued) = (self.pool.bytes(), self.cache.stats(), self.queue.lengths());
+        let fixed = cache.frames * PAGE;
+        let is_elastic = self.cache.cells().region().is_elastic();
+        let of_cache = |elastic: u64| if is_elastic { elastic } else { fixed };
+        let rows = |bytes: &[u64]| {
+            let rows = PoolUse::ALL.into_iter().zip(bytes);
+            rows.map(|(kind, bytes)| MemoryUse::new(kind.name(), *bytes, None)).collect()
+        };
+        EngineMetrics {
+            cache_bytes: of_cache(pool.cache),
+            cache_bytes_min: of_cache(pool.smallest_cache),
+            reserved: rows(&pool.reserved),
+            reserved_max: rows(&pool.largest),
+            queued_interactive: queued.interactive as u64,
+            queued_batch: queued.batch as u64,
+            evaluations: self.evaluations.load(Ordering::Relaxed) as u64,
+            answered: self.answered.load(Ordering::Relaxed),
+            rejected: self.rejected.load(Ordering::Relaxed),
+            cache_hits: cache.hits,
+            cache_misses: cache.misses,
+            evictions: cache.evictions,
+            reads: cache.reads,
+            bytes_read: cache.bytes_read,
+        }
+    }
+}
