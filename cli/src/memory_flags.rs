@@ -3,9 +3,8 @@
 use crate::failure::{Failure, Outcome};
 use crate::messages;
 use clap::Args;
-use tierdex::Index;
 use tierdex::io::{EngineKind, PAGE, RegionKind, Size};
-use tierdex::{Engine, EngineOptions};
+use tierdex::{Engine, EngineOptions, Index, MemoryUse};
 
 /// Hits of a query for which memory is reserved, at least.
 const HITS_MAX: usize = 1024;
@@ -87,14 +86,17 @@ pub fn one_query_options(k: usize) -> EngineOptions {
 /// Formats memory tiers and cache, memory of each component, and counters of cache and reads.
 pub fn report(engine: &Engine) -> String {
     let (group, show) = (crate::size::group, crate::size::show);
-    let stats = engine.stats();
+    let (stats, metrics) = (engine.stats(), engine.metrics());
+    let reserved_max = |row: &MemoryUse| format!("{} for {}", show(row.bytes), row.what);
+    let reserved_max: Vec<String> = metrics.reserved_max.iter().map(reserved_max).collect();
     let fallback = match stats.reads_fell_back {
         0 => String::new(),
         reads => format!(", {} of them through the page cache (fallback)", group(reads)),
     };
     format!(
         "{}\n{}\
-         cache: {} in pages of {} bytes, {} in use; {} of metadata\n\
+         cache: {} in pages of {} bytes, {} in use, {} at least; {} of metadata\n\
+         reserved at most: {}\n\
          pages: {} hit, {} fetched, {} without a free page, {} evicted, {} failed; hit rate {:.3}\n\
          reads: {} of postings, {} by {}{fallback}; {} in total; {}\n",
         engine.settings(),
@@ -102,7 +104,9 @@ pub fn report(engine: &Engine) -> String {
         show(stats.frames * PAGE),
         group(PAGE),
         show(stats.frames_used() * PAGE),
+        show(metrics.cache_bytes_min),
         show(stats.metadata_bytes),
+        reserved_max.join(", "),
         group(stats.hits),
         group(stats.fetched),
         group(stats.no_frame),

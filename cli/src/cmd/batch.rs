@@ -290,6 +290,7 @@ fn write_run(
     let (file, on_error) = (file.as_str(), arguments.on_error);
     let run_file = RunFile::create(path).map_err(|error| cannot_write(path, &error))?;
     let snapshot = engine.snapshot();
+    let _memory = snapshot.reserve_all_output();
     let mut run = TrecRunWriter {
         arguments,
         snapshot: &snapshot,

@@ -161,6 +161,7 @@ pub fn answer(engine: &Engine, query: &Query, options: &SearchOptions, format: O
 /// Writes the hits to standard output one by one, so that ids, titles and snippets of one hit are in memory.
 fn write(query: &Query, hits: &Hits, elapsed: Duration, format: OutputFormat) -> Outcome {
     let mut highlighter = hits.snapshot.highlighter(query)?;
+    let _memory = hits.snapshot.reserve_all_output();
     let mut out = BufWriter::new(stdout().lock());
     let writer: &mut dyn HitsWriter = match format {
         OutputFormat::Json => &mut JsonHits::default(),

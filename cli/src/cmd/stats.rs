@@ -54,6 +54,8 @@ fn as_json(report: &MemoryReport, settings: &EngineSettings, postings: u64, file
         "threads": settings.threads,
         "dram": report.dram,
         "needed": report.needed(),
+        "cache_min": report.cache_min,
+        "cache_max": report.cache_max,
         "parts": report.rows.iter().map(part).collect::<Vec<_>>(),
         "postings_bytes": postings,
         "files_bytes": files,

@@ -58,12 +58,14 @@ impl EngineSettings {
         let left = self.dram.unwrap_or(0).saturating_sub(resident);
         let requests = (REQUESTS_BYTES_MIN + result_with_ids_bytes(hits)).max(left / REQUESTS_DIVISOR);
         let previews = if self.previews && index.schema().stored { PREVIEW_BYTES } else { 0 };
+        // Beside its output, the result belongs to the caller.
+        let output = output_bytes(hits).saturating_add(result_with_ids_bytes(hits));
         let skips = self.meta_tier.keeps_skips() && self.growth == 0;
         let ordinary = ordinary_plan_bytes(index) + ordinary_lists_bytes(index, skips) + hits_bytes(hits);
         let mut limits = [PoolLimits::default(); PoolUse::ALL.len()];
         limits[PoolUse::Interactive as usize] = PoolLimits::fixed(requests);
         limits[PoolUse::Batches as usize] = PoolLimits::fixed(requests);
-        limits[PoolUse::Output as usize] = PoolLimits::fixed(output_bytes(hits).saturating_add(previews));
+        limits[PoolUse::Output as usize] = PoolLimits::fixed(output.saturating_add(previews));
         limits[PoolUse::Metadata as usize] = PoolLimits::fixed(metadata + self.growth);
         limits[PoolUse::Evaluations as usize].minimum = ordinary;
         if self.dram.is_none() {

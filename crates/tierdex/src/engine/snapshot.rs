@@ -148,14 +148,19 @@ impl Snapshot {
         self.searcher.stored(document)
     }
 
-    /// Reserves the memory in which ids and previews of hits are read and written, until it is dropped. Waits
-    /// while other callers read.
+    /// Reserves the memory in which ids and texts of hits are read and written by [`Snapshot::searcher`], until
+    /// the value is dropped; [`Snapshot::ids`] and [`Snapshot::stored`] would wait for it. Waits while other
+    /// callers read.
     #[doc(hidden)]
-    pub fn reserve_output(&self, bytes: u64) -> impl Sized + use<> {
+    pub fn reserve_all_output(&self) -> impl Sized + use<> {
+        self.reserve_output(u64::MAX)
+    }
+
+    fn reserve_output(&self, bytes: u64) -> Option<Reservation> {
         let (pool, kind) = (&self.resident.pool, PoolUse::Output);
+        pool.sizes().total?;
         // Options may say that no texts will be read; then they are not counted.
-        let bytes = pool.sizes().of(kind).maximum.min(bytes);
-        pool.reserve(kind, bytes, || false)
+        pool.reserve(kind, bytes.min(pool.sizes().of(kind).maximum), || false)
     }
 
     /// Evaluates queries on the calling thread, and reads ids, titles and texts.
