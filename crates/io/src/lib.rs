@@ -48,7 +48,7 @@ pub use fault::{Effect, FaultDisk, FaultPlan, Op, OpClass, Operation, Repeat};
 pub use mem::{CrashImage, MemDisk};
 pub use memory::{
     Arena, CELL_BYTES_MAX, CELL_BYTES_MIN, CellMut, CellRef, Cells, Region, RegionKind, ResidentBytes, Size,
-    available_memory, trim_heap,
+    available_memory, share_heap, trim_heap,
 };
 pub use posix::PosixDisk;
 pub use process::{

@@ -1,8 +1,21 @@
-//! The heap of the process.
+//! The heap of the process. Other allocators than that of glibc are left alone.
 
-/// Gives freed memory of the heap back to the system. The allocator of glibc keeps what is freed between two
-/// allocations that are in use, in a heap for each thread; others are left alone. Takes 20 µs, and more if
-/// there is much to give back.
+/// Free bytes at the end of the heap from which on they are given back to the system.
+#[cfg(target_env = "gnu")]
+const TRIM_THRESHOLD: i32 = 256 << 10;
+
+/// Lets threads that start from now on share one heap, and gives free memory at its end back to the system. By
+/// default the allocator has a heap for each thread, and each keeps what its largest queries have freed:
+/// beside queries of 1,024 terms two threads kept 5 MB more.
+pub fn share_heap() {
+    #[cfg(target_env = "gnu")]
+    for (setting, value) in [(libc::M_ARENA_MAX, 1), (libc::M_TRIM_THRESHOLD, TRIM_THRESHOLD)] {
+        // SAFETY: the call changes a setting of the allocator.
+        unsafe { libc::mallopt(setting, value) };
+    }
+}
+
+/// Gives free memory between allocations back to the system. Takes 20 µs, and more if there is much.
 pub fn trim_heap() {
     #[cfg(target_env = "gnu")]
     // SAFETY: the call changes no byte that is allocated.

@@ -14,7 +14,7 @@ mod dax;
 mod dram;
 #[allow(unsafe_code, reason = "two system calls, posix_fallocate and fstatfs")]
 mod file;
-#[allow(unsafe_code, reason = "one call of the allocator, malloc_trim")]
+#[allow(unsafe_code, reason = "two calls of the allocator, mallopt and malloc_trim")]
 mod heap;
 mod hugetlb;
 #[allow(unsafe_code, reason = "maps memory; each block says why it is sound")]
@@ -30,7 +30,7 @@ mod size;
 
 pub use available::available_memory;
 pub use cells::{CELL_BYTES_MAX, CELL_BYTES_MIN, CellMut, CellRef, Cells};
-pub use heap::trim_heap;
+pub use heap::{share_heap, trim_heap};
 pub(crate) use page::PAGE_LEN;
 pub use region::{Region, RegionKind};
 pub use resident::{Arena, ResidentBytes};

@@ -20,8 +20,8 @@ pub const BLOCK_BYTES_MAX: usize = 5 * BLOCK + 8;
 
 const _: () = assert!(BLOCK_BYTES_MAX <= BUFFER_MIN / 2);
 
-/// Maximum memory of an open list in bytes, beside its record, its read buffers and its decoded blocks.
-pub const LIST_BYTES: usize = size_of::<BlockList<'_>>() + 2 * BLOCK_BYTES_MAX;
+/// Memory of an open list in bytes, beside its record, its read buffers and its decoded blocks.
+pub const LIST_BYTES: usize = size_of::<BlockList<'_>>();
 
 /// Maximum read buffers of a list that is read in order, in bytes.
 pub const IN_ORDER_BYTES: usize = 2 * BLOCKS_READ_MAX * BLOCK_BYTES_MAX;
@@ -115,7 +115,7 @@ impl PartBuffer {
         // The rest of the last page is read anyway. It is copied if the last read was of this page or of
         // the page before: then the next blocks are probably requested too.
         let end = self.start + self.bytes.len() as u64;
-        if read_ahead > 0 || (self.start..end + PAGE).contains(&start) {
+        if read_ahead > 0 || source.copies_pages() && (self.start..end + PAGE).contains(&start) {
             range.end = range.end.next_multiple_of(PAGE).min(list.whole().end.max(range.end));
         }
         self.bytes.clear();

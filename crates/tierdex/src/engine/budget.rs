@@ -16,7 +16,7 @@ use tierdex_io::{PAGE, ReadEngine};
 
 /// Requests of each priority have 1/`REQUESTS_DIVISOR` of the pool, and at least the largest result and
 /// `REQUESTS_BYTES_MIN`. Without a budget they have `REQUESTS_BYTES_UNLIMITED`.
-const REQUESTS_DIVISOR: u64 = 32;
+const REQUESTS_DIVISOR: u64 = 40;
 const REQUESTS_BYTES_MIN: u64 = 64 << 10;
 const REQUESTS_BYTES_UNLIMITED: u64 = 16 << 20;
 

@@ -4,7 +4,7 @@ use super::current::Current;
 use super::memory_report::MemoryReport;
 use super::metrics::EngineMetrics;
 use super::options::EngineOptions;
-use super::part_sizes::{check_hits, check_query_memory, result_with_ids_bytes};
+use super::part_sizes::{check_hits, check_query_memory, result_bytes, result_with_ids_bytes};
 use super::pool::{MemoryPool, PoolUse, Reservation};
 use super::queue::RequestQueue;
 use super::queued_request::QueuedRequest;
@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 use tierdex_cache::{CacheStats, PageCache};
-use tierdex_io::PAGE;
+use tierdex_io::{PAGE, share_heap};
 
 /// Searches an index from any number of threads, within a memory budget.
 ///
@@ -74,6 +74,9 @@ impl Engine {
         let settings = options.resolve(index);
         let report = settings.memory_report(index);
         report.check()?;
+        if settings.dram.is_some() {
+            share_heap();
+        }
         let (cache, readers, read_engine) = page_readers(index, &settings)?;
         let resized = cache.clone();
         let resize = move |bytes| resized.resize((bytes / PAGE) as usize) as u64 * PAGE;
@@ -171,7 +174,10 @@ impl Engine {
         }
         check_hits(shared.hits_max, &request.options, snapshot.index())?;
         let hits = (request.options.k as u64).min(snapshot.index().documents());
-        let (own, result) = (request.memory(&snapshot), result_with_ids_bytes(hits));
+        let (own, result) = (
+            request.memory(&snapshot),
+            if request.options.ids { result_with_ids_bytes(hits) } else { result_bytes(hits) },
+        );
         let kind = PoolUse::of_requests(request.priority);
         if !shared.pool.can_grant(kind, own.saturating_add(result)) {
             let available = shared.pool.sizes().of(kind).maximum;

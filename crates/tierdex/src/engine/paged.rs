@@ -80,6 +80,7 @@ pub(super) struct PagedSource<'e> {
     resumed: Cell<Instant>,
     /// Checkpoints left until the clock is read again.
     until_clock: Cell<u32>,
+    copies_pages: Cell<bool>,
 }
 
 /// A pinned page, prefetched or read.
@@ -117,7 +118,13 @@ impl<'e> PagedSource<'e> {
             worked: Cell::new(Duration::ZERO),
             resumed: Cell::new(now),
             until_clock: Cell::new(CLOCK_CHECKPOINTS),
+            copies_pages: Cell::new(true),
         }
+    }
+
+    /// Sets whether lists buffer the rest of a page ([`BlockSource::copies_pages`]).
+    pub(super) fn set_copies_pages(&self, copies: bool) {
+        self.copies_pages.set(copies);
     }
 
     /// The pool that its memory is reserved from.
@@ -289,6 +296,10 @@ impl BlockSource for PagedSource<'_> {
         true
     }
 
+    fn copies_pages(&self) -> bool {
+        self.copies_pages.get()
+    }
+
     fn prefetch(&self, file: &Arc<SealedFile>, range: Range<u64>) -> bool {
         let pages = pages(&range);
         let last = (file.number(), pages.end.saturating_sub(1));
@@ -344,6 +355,8 @@ impl BlockSource for PagedSource<'_> {
         if self.ahead.take() > 0 {
             self.ahead_max.set((2 * self.ahead_max.get()).min(self.pinned_max));
         }
+        // Not more: the memory of an evaluation is counted.
+        out.reserve_exact(usize::try_from(range.end - range.start).unwrap_or(usize::MAX));
         let all = pages(&range);
         let chunk = self.pinned_max.div_ceil(2);
         for first in all.clone().step_by(chunk) {

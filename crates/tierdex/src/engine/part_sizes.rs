@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 pub use crate::eval::{RETAINED_BYTES, leaf_memory, working_memory};
 use crate::index::{IDS_BYTES, Index, SearchOptions, result_ids_bytes};
 use crate::limits::{ID_BYTES_MAX, PREVIEW_TEXT_BYTES, PREVIEW_TITLE_BYTES};
+use crate::rank::TopK;
 use crate::segment::read::UNPACK_BYTES;
 
 /// The program itself: the part of its code that is used, and static memory of its libraries.
@@ -13,11 +14,11 @@ pub const PROGRAM_BYTES: u64 = 7 << 20;
 /// A search thread, without its evaluations.
 pub const SEARCH_THREAD_BYTES: u64 = 128 << 10;
 
-/// The part of the stack of an evaluation that is touched.
-pub const STACK_BYTES: u64 = 48 << 10;
+/// The part of the stack of an evaluation that is touched: 20 KiB at most in batches of queries of 1 to 1,024
+/// terms.
+pub const STACK_BYTES: u64 = 24 << 10;
 
-/// A requested hit: during evaluation, in each result held in memory, and in the output without its id.
-const HIT_EVALUATION_BYTES: u64 = 64;
+/// A requested hit: in each result held in memory, and in the output without its id.
 const HIT_RESULT_BYTES: u64 = 16;
 const HIT_OUTPUT_BYTES: u64 = 64;
 
@@ -42,7 +43,7 @@ const ORDINARY_TERMS: usize = 32;
 
 /// Bytes of the hits of an evaluation.
 pub fn hits_bytes(hits: u64) -> u64 {
-    HIT_EVALUATION_BYTES.saturating_mul(hits)
+    TopK::bytes_max(usize::try_from(hits).unwrap_or(usize::MAX))
 }
 
 /// Bytes of a result of `hits` hits, without ids.

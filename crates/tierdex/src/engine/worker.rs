@@ -336,6 +336,7 @@ fn evaluate(
         Some(reserved) => reserved,
         None => source.reserve(*memory, request.priority)?,
     };
+    source.set_copies_pages(plan.copies_pages());
     let threshold = request.threshold(|| searcher.shared_threshold(plan, source, options))?;
     searcher.search_part(plan, source, options, documents, &threshold)
 }

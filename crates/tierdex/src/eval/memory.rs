@@ -8,11 +8,12 @@
 
 use crate::cursor::{BLOCK_BYTES_MAX, IN_ORDER_BYTES, POSITIONS_BUFFER};
 use crate::eval::nodes::phrase::{PHRASE_BYTES, PHRASE_TERM_BYTES};
-use crate::eval::nodes::term::TERM_BYTES;
+use crate::eval::nodes::term::{BLOCK_IMPACTS_BYTES, TERM_BYTES};
 use crate::eval::open::{RecordUse, record_part};
 use crate::eval::segment_view::SegmentView;
-use crate::eval::state::scratch::RANGE_BYTES;
-use crate::eval::strategy::{Demand, StrategyKind, choose};
+use crate::eval::state::buffers::LookUpBuffers;
+use crate::eval::state::scratch::{BATCH_BYTES, COUNTED_SETS, RANGE_BYTES, WINDOW_BYTES};
+use crate::eval::strategy::{Demand, Strategy, StrategyKind, choose};
 use crate::eval::tuning::{KEYS_KEPT, LISTS_KEPT};
 use crate::limits::{BLOCK, FIELD_TOKENS_MAX, SUPERBLOCK};
 use crate::query::QueryPlan;
@@ -28,8 +29,11 @@ const LIST: u64 = TERM_BYTES as u64;
 /// Parts of a list that are read: documents and frequencies.
 const PARTS: u64 = 2;
 
-/// Read buffer of a part of a list if a block is copied with the rest of its page.
-const PAGED_BUFFER: u64 = PAGE + BLOCK_BYTES_MAX as u64;
+/// Buffers for look-ups in a list; the lists beyond [`LISTS_KEPT`] share one set.
+const LOOK_UP: usize = size_of::<LookUpBuffers>() + BLOCK_IMPACTS_BYTES;
+
+/// Lists of a query whose blocks are copied with the rest of their pages, at most.
+const PAGES_COPIED_MAX: usize = 64;
 
 /// Bytes per position of a document in a phrase with slop: vectors double their capacity.
 const POSITION: u64 = 12;
@@ -74,6 +78,10 @@ struct SegmentMemory {
     aside: u64,
     /// Number of read buffers.
     buffers: u64,
+    /// Bytes of these if blocks are copied from pages.
+    paged: u64,
+    /// Number of lists.
+    lists: usize,
 }
 
 /// Memory of the evaluation of a query.
@@ -102,7 +110,7 @@ impl QueryPlan {
     ) -> WorkingMemory {
         let numbered = segments.iter().enumerate();
         let need = |(number, segment): (usize, &Arc<Segment>)| {
-            SegmentMemory::of(SegmentView { plan: self, number, segment }, demand)
+            SegmentMemory::of(SegmentView { plan: self, number, segment }, demand, true)
         };
         let needs: Vec<SegmentMemory> = numbered.map(need).collect();
         let left = |need: &SegmentMemory| allowance.saturating_sub(need.bytes).checked_div(need.buffers);
@@ -117,15 +125,22 @@ impl QueryPlan {
     pub fn paged_memory(&self, segments: &[Arc<Segment>], demand: &Demand) -> u64 {
         let numbered = segments.iter().enumerate();
         let bytes = numbered.map(|(number, segment)| {
-            let need = SegmentMemory::of(SegmentView { plan: self, number, segment }, demand);
-            need.bytes + need.buffers * PAGED_BUFFER
+            let need = SegmentMemory::of(SegmentView { plan: self, number, segment }, demand, false);
+            need.bytes + need.paged
         });
-        bytes.max().unwrap_or(0) + LEVEL
+        bytes.max().unwrap_or(0)
+    }
+
+    /// Whether blocks are copied with the rest of their pages: with many lists, pages are pinned again.
+    pub fn copies_pages(&self) -> bool {
+        self.leaves.len() <= PAGES_COPIED_MAX
     }
 }
 
 impl SegmentMemory {
-    fn of(view: SegmentView<'_>, demand: &Demand) -> SegmentMemory {
+    /// `reads_ahead`: lists that are read in order have large read buffers. Without, the buffers of the first
+    /// level are included, which other evaluations retain.
+    fn of(view: SegmentView<'_>, demand: &Demand, reads_ahead: bool) -> SegmentMemory {
         let strategy = choose(view, demand);
         let mut need = SegmentMemory::default();
         let is_ordered = strategy.kind == StrategyKind::ImpactOrdered;
@@ -139,6 +154,9 @@ impl SegmentMemory {
         let below = strategy.clauses.all().map(|node| need.add_node(view, node)).max().unwrap_or(0);
         // A single clause has the windows of the first level.
         let levels = if strategy.clauses.all().count() > 1 { below } else { below.saturating_sub(1) };
+        if reads_ahead && need.aside > 0 {
+            need.aside += IN_ORDER_BYTES as u64 + READ_AHEAD;
+        }
         // One more buffer to read skip records.
         need.buffers += need.buffers.min(1);
         need.bytes += need.aside + levels * LEVEL;
@@ -147,12 +165,17 @@ impl SegmentMemory {
             let postings: u64 = strategy.clauses.should.iter().map(|node| view.cost(node)).sum();
             need.bytes += 2 * 8 * postings;
         }
+        if !reads_ahead {
+            need.bytes += (first_level(&strategy) + need.lists.min(LISTS_KEPT + 1) * LOOK_UP) as u64;
+        }
         need
     }
 
     fn add_list(&mut self, view: SegmentView<'_>, leaf: usize, how: RecordUse, demand: &Demand) {
         let Some(info) = view.info(leaf) else { return };
         self.bytes += LIST;
+        self.lists += 1;
+        self.paged += paged_buffer(info, view.plan.copies_pages());
         let leaf = &view.plan.leaves[leaf];
         let field = view.segment.field(leaf.field);
         if field.skips().resident().is_none() {
@@ -187,8 +210,8 @@ impl SegmentMemory {
                 1
             }
             PlanNode::Prefix { prefix, .. } => {
-                let lists = 2 * prefix.terms * size_of::<TermInfo>() + IN_ORDER_BYTES;
-                self.aside = self.aside.max(lists as u64 + READ_AHEAD + LIST);
+                let lists = 2 * prefix.terms * size_of::<TermInfo>() + PAGE as usize;
+                self.aside = self.aside.max(lists as u64 + LIST);
                 self.bytes += u64::from(view.segment.documents()).div_ceil(8) + 8;
                 1
             }
@@ -209,4 +232,28 @@ fn positions_bytes(view: SegmentView<'_>, leaf: usize) -> u64 {
     let most = (info.occurrences + 1).saturating_sub(u64::from(info.documents));
     let longest = field.longest_document().unwrap_or(FIELD_TOKENS_MAX);
     POSITION * most.min(u64::from(longest))
+}
+
+/// Windows, bitsets and batches of the first level.
+fn first_level(strategy: &Strategy<PlanNode>) -> usize {
+    let mut all = strategy.clauses.all();
+    let single = all.next().filter(|_| all.next().is_none());
+    match (strategy.kind, single) {
+        (StrategyKind::Nothing | StrategyKind::Dictionary, _) => 0,
+        (StrategyKind::ImpactOrdered, Some(_)) => 0,
+        (StrategyKind::Windows, Some(PlanNode::Prefix { .. } | PlanNode::All { .. })) => WINDOW_BYTES,
+        (StrategyKind::Conjunction | StrategyKind::CountConjunction, Some(PlanNode::Phrase { .. })) => {
+            BATCH_BYTES
+        }
+        (kind, _) if kind.is_scored() => WINDOW_BYTES + 2 * BATCH_BYTES,
+        _ => COUNTED_SETS + 2 * BATCH_BYTES,
+    }
+}
+
+/// Read buffers of a list whose blocks are copied from pages: a block of documents and frequencies, twice as
+/// long as its blocks are on average, and the rest of its page if that is copied too.
+fn paged_buffer(info: &TermInfo, copies_pages: bool) -> u64 {
+    let blocks = u64::from(info.documents).div_ceil(BLOCK as u64);
+    let block = (2 * info.bytes() / blocks.max(1)).min(2 * BLOCK_BYTES_MAX as u64);
+    info.bytes().min(block + if copies_pages { PAGE } else { 0 })
 }

@@ -97,6 +97,13 @@ impl TopK {
         top
     }
 
+    /// Bytes of memory to select the best `k`, and of the hits that are returned.
+    pub fn bytes_max(k: usize) -> u64 {
+        let capacity = k.saturating_mul(2).max(k.saturating_add(BLOCK));
+        let keys = capacity.checked_next_power_of_two().unwrap_or(usize::MAX) as u64;
+        keys.saturating_add(capacity as u64).saturating_add(k as u64).saturating_mul(size_of::<u64>() as u64)
+    }
+
     /// Removes all hits, and selects the best `k` of at most `documents` documents from now on.
     pub fn restart(&mut self, k: usize, documents: u64) {
         self.k = k.min(usize::try_from(documents).unwrap_or(usize::MAX));

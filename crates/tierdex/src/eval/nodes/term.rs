@@ -24,12 +24,13 @@ use tierdex_codec::{count_ones, values_at_least};
 /// Maximum bytes of the bitmap of a block.
 const BITMAP_BYTES_MAX: usize = 4 * BLOCK;
 
-/// Maximum bytes of a list, beside its record, its read buffers and its block max scores.
-pub const TERM_BYTES: usize = size_of::<Term<'_>>()
-    + size_of::<TermBuffers>()
-    + size_of::<DecodedBlock>()
-    + LIST_BYTES
-    + BLOCK_IMPACT_BYTES_MAX.div_ceil(2) * size_of::<Impact>();
+/// Maximum bytes of a list, beside its record, its read buffers, the impacts of a block and its block max
+/// scores.
+pub const TERM_BYTES: usize =
+    size_of::<Term<'_>>() + size_of::<TermBuffers>() + size_of::<DecodedBlock>() + LIST_BYTES;
+
+/// Maximum bytes of the impacts of a block.
+pub const BLOCK_IMPACTS_BYTES: usize = BLOCK_IMPACT_BYTES_MAX.div_ceil(2) * size_of::<Impact>();
 
 /// A list to open.
 pub struct OpenTerm<'a, 'i> {
@@ -73,7 +74,7 @@ impl<'a> Term<'a> {
         let OpenTerm { field, leaf, info, scorer, bounds, part } = list;
         let decoded = scratch.decoded.pop().unwrap_or_default();
         let blocks = ScatteredBlocks::open(field, (info, part), source, decoded)?;
-        let mut buffers = scratch.buffers.pop().unwrap_or_default();
+        let mut buffers = scratch.list_buffers();
         buffers.scored = usize::MAX;
         let (norms, documents) = (field.norms()?, info.documents);
         Ok(Term {
@@ -373,7 +374,7 @@ impl<'a> Term<'a> {
             n => n,
         };
         let (documents, frequencies) = self.blocks.read(block)?;
-        let buffers = &mut *self.buffers;
+        let buffers = self.buffers.look_up();
         let offsets = buffers.selected.positions().iter().map(|offset| usize::from(*offset));
         for ((offset, document), frequency) in
             offsets.zip(&mut buffers.documents).zip(&mut buffers.frequencies)
@@ -403,8 +404,9 @@ impl<'a> Term<'a> {
             return Ok(BLOCK);
         }
         self.blocks.load(block)?;
-        values_at_least(self.blocks.frequencies(block)?, frequency, &mut buffers.selected);
-        let n = buffers.selected.positions().len();
+        let selected = &mut buffers.look_up().selected;
+        values_at_least(self.blocks.frequencies(block)?, frequency, selected);
+        let n = selected.positions().len();
         Ok(if n > BLOCK / 4 { BLOCK } else { n })
     }
 

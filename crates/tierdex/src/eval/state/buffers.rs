@@ -2,6 +2,7 @@
 
 use crate::limits::BLOCK;
 use crate::transform::impact::Impact;
+use std::sync::{Arc, Mutex, PoisonError};
 use tierdex_codec::{Intersection, Selection};
 
 /// Scratch arrays of a list: scores of the decoded block, and candidates found in the list. Reused between
@@ -9,18 +10,32 @@ use tierdex_codec::{Intersection, Selection};
 #[repr(C, align(64))]
 pub struct TermBuffers {
     pub(in crate::eval) scores: [u32; BLOCK],
+    /// The block to which `scores` belong.
+    pub(in crate::eval) scored: usize,
+    pub(in crate::eval) impacts: Vec<Impact>,
+    pub(in crate::eval) found: FoundPostings,
+    look_up: Option<Box<LookUpBuffers>>,
+    /// Whether the buffers of look-ups are left to other lists: a query has many lists.
+    pub(in crate::eval) shares_look_ups: bool,
+    spare: SpareBuffers,
+}
+
+/// Scratch arrays of a list while candidates are looked up or postings are selected. The lists of an
+/// evaluation use the same ones after each other.
+#[repr(C, align(64))]
+pub(in crate::eval) struct LookUpBuffers {
     /// Documents and frequencies of the postings to score, and their scores.
     pub(in crate::eval) documents: [u32; BLOCK],
     pub(in crate::eval) frequencies: [u32; BLOCK],
     pub(in crate::eval) selected_scores: [u32; BLOCK],
-    /// The block to which `scores` belong.
-    pub(in crate::eval) scored: usize,
-    pub(in crate::eval) impacts: Vec<Impact>,
     /// Offsets of the postings of a block selected by frequency.
     pub(in crate::eval) selected: Selection,
     pub(in crate::eval) shared: Intersection,
-    pub(in crate::eval) found: FoundPostings,
 }
+
+/// Buffers that no list of the evaluation uses now.
+#[derive(Clone, Default)]
+pub(in crate::eval) struct SpareBuffers(Arc<Mutex<Option<Box<LookUpBuffers>>>>);
 
 /// The candidates found in the list, with block and offset of each.
 pub(in crate::eval) struct FoundPostings {
@@ -30,19 +45,63 @@ pub(in crate::eval) struct FoundPostings {
     pub(in crate::eval) len: usize,
 }
 
-impl Default for TermBuffers {
-    fn default() -> TermBuffers {
+impl TermBuffers {
+    /// Buffers of a list, which shares those of look-ups with other lists through `spare`.
+    pub(in crate::eval) fn new(spare: SpareBuffers) -> TermBuffers {
         TermBuffers {
-            scored: usize::MAX,
             scores: [0; BLOCK],
+            scored: usize::MAX,
             impacts: Vec::new(),
-            selected: Selection::new(),
+            found: FoundPostings { documents: [0; BLOCK], blocks: [0; BLOCK], offsets: [0; BLOCK], len: 0 },
+            look_up: None,
+            shares_look_ups: false,
+            spare,
+        }
+    }
+
+    /// Buffers of a look-up. The list keeps them until [`TermBuffers::release`].
+    #[inline]
+    pub(in crate::eval) fn look_up(&mut self) -> &mut LookUpBuffers {
+        self.parts().1
+    }
+
+    /// The candidates found, and the buffers of a look-up.
+    #[inline]
+    pub(in crate::eval) fn parts(&mut self) -> (&mut FoundPostings, &mut LookUpBuffers) {
+        let TermBuffers { found, look_up, spare, .. } = self;
+        (found, look_up.get_or_insert_with(|| spare.take().unwrap_or_default()))
+    }
+
+    /// Leaves the buffers of look-ups to other lists, if this list shares them.
+    #[inline]
+    pub(in crate::eval) fn release(&mut self) {
+        if self.shares_look_ups
+            && let Some(buffers) = self.look_up.take()
+        {
+            self.spare.give(buffers);
+        }
+    }
+}
+
+impl Default for LookUpBuffers {
+    fn default() -> LookUpBuffers {
+        LookUpBuffers {
             documents: [0; BLOCK],
             frequencies: [0; BLOCK],
             selected_scores: [0; BLOCK],
+            selected: Selection::new(),
             shared: Intersection::new(),
-            found: FoundPostings { documents: [0; BLOCK], blocks: [0; BLOCK], offsets: [0; BLOCK], len: 0 },
         }
+    }
+}
+
+impl SpareBuffers {
+    fn take(&self) -> Option<Box<LookUpBuffers>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn give(&self, buffers: Box<LookUpBuffers>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(buffers);
     }
 }
 

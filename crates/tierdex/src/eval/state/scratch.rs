@@ -2,7 +2,7 @@
 
 use crate::cursor::DecodedBlock;
 use crate::eval::state::batch::CandidateBatch;
-use crate::eval::state::buffers::TermBuffers;
+use crate::eval::state::buffers::{SpareBuffers, TermBuffers};
 use crate::eval::state::range_sets::{Bits, ScoreWindow};
 use crate::eval::tuning::{COUNTED, KEYS_KEPT, LISTS_KEPT, WINDOW};
 use crate::limits::BLOCK;
@@ -14,6 +14,9 @@ pub struct Scratch {
     pub(in crate::eval) decoded: Vec<Box<DecodedBlock>>,
     #[allow(clippy::vec_box, reason = "a list takes one without a copy")]
     pub(in crate::eval) buffers: Vec<Box<TermBuffers>>,
+    /// Number of open lists.
+    open_lists: usize,
+    spare: SpareBuffers,
     /// Sort keys of blocks, and memory for the selection.
     pub(in crate::eval) keys: Vec<u64>,
     pub(in crate::eval) selection: Vec<u64>,
@@ -27,13 +30,15 @@ pub struct Scratch {
     batches: Vec<CandidateBatch>,
 }
 
-/// Bytes of two windows with their survivors and bitsets, and of two larger bitsets for counting.
+/// Bytes of two windows with their survivors and bitsets, of two larger bitsets for counting, and of a batch.
 const WINDOWS: usize = 2 * ((4 + 8) * WINDOW + 2 * (WINDOW + WINDOW / 8));
-const COUNTED_SETS: usize = 2 * (COUNTED + COUNTED / 8);
+pub(in crate::eval) const COUNTED_SETS: usize = 2 * (COUNTED + COUNTED / 8);
+pub(in crate::eval) const BATCH_BYTES: usize = 8 * (WINDOW + BLOCK);
+pub(in crate::eval) const WINDOW_BYTES: usize = WINDOWS / 2;
 
 /// Maximum bytes of the windows or bitsets, and of two batches, of a level of a query.
 pub const RANGE_BYTES: usize =
-    (if WINDOWS > COUNTED_SETS { WINDOWS } else { COUNTED_SETS }) + 2 * 8 * (WINDOW + BLOCK);
+    (if WINDOWS > COUNTED_SETS { WINDOWS } else { COUNTED_SETS }) + 2 * BATCH_BYTES;
 
 impl Scratch {
     /// Frees what only a large query needs, so that [`RANGE_BYTES`] is left, and buffers of lists and of sort
@@ -88,7 +93,18 @@ impl Scratch {
         self.batches.push(batch);
     }
 
-    pub(in crate::eval) fn give(&mut self, decoded: Box<DecodedBlock>, buffers: Box<TermBuffers>) {
+    /// Buffers of a list, to be given back by [`Scratch::give`].
+    pub(in crate::eval) fn list_buffers(&mut self) -> Box<TermBuffers> {
+        let mut buffers =
+            self.buffers.pop().unwrap_or_else(|| Box::new(TermBuffers::new(self.spare.clone())));
+        buffers.shares_look_ups = self.open_lists >= LISTS_KEPT;
+        self.open_lists += 1;
+        buffers
+    }
+
+    pub(in crate::eval) fn give(&mut self, decoded: Box<DecodedBlock>, mut buffers: Box<TermBuffers>) {
+        buffers.release();
+        self.open_lists -= 1;
         if self.buffers.len() < LISTS_KEPT {
             self.decoded.push(decoded);
             self.buffers.push(buffers);

@@ -52,6 +52,12 @@ pub trait BlockSource {
         Ok(rest.end)
     }
 
+    /// Whether the rest of a page is copied with a block if the blocks of its list are read in order. Else a
+    /// list buffers one block.
+    fn copies_pages(&self) -> bool {
+        true
+    }
+
     /// Read-ahead in bytes, whole pages, for each part of a list whose blocks are read in order. 0 if
     /// reading more than one block does not pay.
     fn read_ahead(&self) -> usize {

@@ -8,7 +8,7 @@ use super::Term;
 use crate::cursor::PositionsReader;
 use crate::error::{Error, Result};
 use crate::eval::state::batch::CandidateBatch;
-use crate::eval::state::buffers::{FoundPostings, TermBuffers};
+use crate::eval::state::buffers::{FoundPostings, LookUpBuffers, TermBuffers};
 use crate::eval::state::range::DocRange;
 use crate::eval::state::refinement::{Refine, Refinement};
 use crate::eval::tuning::LOOKED_UP_BLOCKS;
@@ -130,6 +130,7 @@ impl Term<'_> {
         if !how.is_scored() {
             batch.retain(min_score);
             self.filter(batch, how)?;
+            self.buffers.release();
             self.looked_up.1 += batch.len() as u64;
             return Ok(());
         }
@@ -159,6 +160,7 @@ impl Term<'_> {
             }
             kept = self.score_block(block, batch, start..kept, how, bound)?;
         }
+        self.buffers.release();
         batch.truncate(kept);
         batch.retain(min_score);
         self.looked_up.1 += batch.len() as u64;
@@ -212,7 +214,7 @@ impl Term<'_> {
 
     /// Offsets of those of at most [`BLOCK`] candidates that a block contains.
     fn offsets_of(&mut self, block: usize, documents: &[u32]) -> Result<&[u8]> {
-        let TermBuffers { shared, found, .. } = &mut *self.buffers;
+        let (found, LookUpBuffers { shared, .. }) = self.buffers.parts();
         match self.blocks.bitmap(block)? {
             Some(bitmap) => {
                 let n = test_bits(&bitmap, documents, &mut found.offsets);
@@ -236,11 +238,11 @@ impl Term<'_> {
         bound: u32,
     ) -> Result<usize> {
         let documents = &batch.documents[positions.clone()];
-        self.blocks.find_in(block, documents, &mut self.buffers.shared)?;
-        let n = self.buffers.shared.first().len();
+        let buffers = self.buffers.look_up();
+        self.blocks.find_in(block, documents, &mut buffers.shared)?;
+        let n = buffers.shared.first().len();
         if n > 0 {
             let frequencies = self.blocks.frequencies(block)?;
-            let buffers = &mut *self.buffers;
             for (k, (first, second)) in buffers.shared.first().iter().zip(buffers.shared.second()).enumerate()
             {
                 buffers.documents[k] = documents[usize::from(*first)];
@@ -250,8 +252,8 @@ impl Term<'_> {
             self.scorer.score_all(self.norms, &buffers.documents[..n], &buffers.frequencies[..n], scores);
         }
         batch.lower(positions.clone(), bound);
-        let found = self.buffers.shared.first();
-        let scores = &self.buffers.selected_scores[..n];
+        let found = buffers.shared.first();
+        let scores = &buffers.selected_scores[..n];
         if how == Refine::Require {
             batch.select(positions.start, positions.start, found);
             for (score, added) in batch.scores[positions.start..].iter_mut().zip(scores) {
@@ -302,7 +304,7 @@ impl Term<'_> {
             if included_bound == 0 {
                 lead.add(block, start, self.offsets_of(own, &documents[start..at])?);
             } else {
-                let TermBuffers { found, shared, .. } = &mut *self.buffers;
+                let (found, LookUpBuffers { shared, .. }) = self.buffers.parts();
                 self.blocks.find_in(own, &documents[start..at], shared)?;
                 lead.add(block, start, shared.first());
                 found.add(own, 0, shared.second());
@@ -310,6 +312,7 @@ impl Term<'_> {
             lead.take_documents(before, documents);
             batch.scores.resize(lead.len, score);
         }
+        self.buffers.release();
         batch.documents.extend_from_slice(&lead.documents[..lead.len]);
         self.buffers.found.documents[..lead.len].copy_from_slice(&batch.documents);
         self.looked_up.1 += batch.len() as u64;
@@ -348,9 +351,8 @@ impl Term<'_> {
                 self.blocks.mark_pruned(block);
                 continue;
             }
-            let buffers = &mut *self.buffers;
-            self.blocks.find_in(block, &batch.documents[start..kept], &mut buffers.shared)?;
-            let (found, shared) = (&mut buffers.found, &buffers.shared);
+            let (found, LookUpBuffers { shared, .. }) = self.buffers.parts();
+            self.blocks.find_in(block, &batch.documents[start..kept], shared)?;
             kept = batch.select(start, start, shared.first());
             let to = found.len..found.len + shared.first().len();
             found.documents[to.clone()].copy_from_slice(&batch.documents[start..kept]);
@@ -358,6 +360,7 @@ impl Term<'_> {
             found.offsets[to.clone()].copy_from_slice(shared.second());
             found.len = to.end;
         }
+        self.buffers.release();
         batch.truncate(kept);
         self.looked_up.1 += kept as u64;
         Ok(())
@@ -369,7 +372,7 @@ impl Term<'_> {
         self.buffers.found.len = 0;
         if n > 0 {
             let documents = self.blocks.documents(block)?;
-            let TermBuffers { found, selected, .. } = &mut *self.buffers;
+            let (found, LookUpBuffers { selected, .. }) = self.buffers.parts();
             if n == BLOCK {
                 found.len = documents.len();
                 found.documents[..found.len].copy_from_slice(documents);
@@ -392,10 +395,10 @@ impl Term<'_> {
     /// # Errors
     /// If blocks of the list overlap, so that documents do not increase.
     pub(in crate::eval) fn locate(&mut self, documents: &[u32]) -> Result<()> {
-        let TermBuffers { found, shared, .. } = &mut *self.buffers;
-        if found.len == documents.len() {
+        if self.buffers.found.len == documents.len() {
             return Ok(());
         }
+        let (found, LookUpBuffers { shared, .. }) = self.buffers.parts();
         intersect(documents, &found.documents[..found.len], shared);
         if shared.first().len() != documents.len() {
             let file = self.blocks.field().skips().name();
@@ -413,7 +416,7 @@ impl Term<'_> {
     /// Frequencies of the found candidates.
     pub(in crate::eval) fn frequencies_found(&mut self) -> Result<&[u32]> {
         self.prefetch_found()?;
-        let TermBuffers { found, frequencies: to, .. } = &mut *self.buffers;
+        let (found, LookUpBuffers { frequencies: to, .. }) = self.buffers.parts();
         let mut at = 0;
         while at < found.len {
             let block = found.blocks[at];
@@ -444,10 +447,11 @@ impl Term<'_> {
             }
             batch.scores[at] -= last.1;
         }
-        let buffers = &mut *self.buffers;
+        let buffers = self.buffers.look_up();
         let scores = &mut buffers.selected_scores[..n];
         self.scorer.score_all(self.norms, &batch.documents, &buffers.frequencies[..n], scores);
         batch.scores.iter_mut().zip(scores).for_each(|(score, added)| *score += *added);
+        self.buffers.release();
         batch.retain(min_score);
         Ok(())
     }

@@ -1,0 +1,110 @@
+//! The memory that an evaluation reserves, compared with what it allocates.
+
+mod support;
+
+use cap::Cap;
+use std::alloc::System;
+use std::sync::Arc;
+use support::corpus::Doc;
+use support::requests::{options, parse};
+use support::{Growth, build};
+use tierdex::engine::{Engine, SearchRequest};
+use tierdex::index::{Index, IndexWriter, ListsBuilder, Merge, OpenMode, WriterOptions};
+use tierdex::io::MemDisk;
+use tierdex::schema::{Field, Schema, Source};
+
+#[global_allocator]
+static MEMORY: Cap<System> = Cap::new(System, usize::MAX);
+
+const DOCUMENTS: u32 = 300_000;
+
+/// Terms `h0` to `h5` in about half of the documents, and `m0` to `m1023` in a hundredth.
+fn lists() -> Index {
+    let disk = Arc::new(MemDisk::new());
+    let field = Field { positions: false, ..Field::new("text", Source::Text) };
+    let schema = Schema { fields: vec![field], stored: false };
+    let mut writer =
+        IndexWriter::open(disk.clone(), schema, OpenMode::New, WriterOptions::default()).unwrap();
+    let holds = |document: &u32, number: u32, of: u32| {
+        (document.wrapping_mul(2_654_435_761).wrapping_add(number * 97)).wrapping_mul(2 * number + 40_503)
+            >> 8
+            < (1 << 24) / of
+    };
+    let list = |number: u32, of: u32| -> (Vec<u32>, Vec<u32>) {
+        let documents: Vec<u32> = (0..DOCUMENTS).filter(|document| holds(document, number, of)).collect();
+        let frequencies = documents.iter().map(|document| 1 + document % 5 * (document % 11 / 10)).collect();
+        (documents, frequencies)
+    };
+    let terms = (0..6).map(|number| (format!("h{number}"), list(number, 2)));
+    let terms = terms.chain((0..1024).map(|number| (format!("m{number:04}"), list(number + 6, 100))));
+    let terms: Vec<_> = terms.collect();
+    let mut lengths = vec![0; DOCUMENTS as usize];
+    for (documents, frequencies) in terms.iter().map(|(_, list)| list) {
+        documents.iter().zip(frequencies).for_each(|(document, times)| lengths[*document as usize] += times);
+    }
+    let give = |builder: &mut ListsBuilder<'_, '_>| {
+        terms.iter().try_for_each(|(term, (documents, frequencies))| {
+            builder.term(term, |list| list.extend(documents, frequencies))
+        })
+    };
+    writer.import(lengths, |document, id| id.push_str(&document.to_string()), give).unwrap();
+    writer.commit(Merge::Keep).unwrap();
+    Index::open_on(disk).unwrap()
+}
+
+/// Documents of words with positions.
+fn texts() -> Index {
+    let disk = Arc::new(MemDisk::new());
+    let field = Field { positions: true, ..Field::new("text", Source::Text) };
+    let schema = Schema { fields: vec![field], stored: false };
+    let word = |document: usize, at: usize| format!("w{}", (document * 31 + at * at * 7) % (3 + at));
+    let text = |document| (0..40).map(|at| word(document, at)).collect::<Vec<_>>().join(" ");
+    let doc = |document| Doc { id: format!("d{document}"), title: String::new(), text: text(document) };
+    let docs: Vec<Doc> = (0..20_000).map(doc).collect();
+    build(&(disk.clone() as _), &schema, &docs, &[], Growth::Commits, Merge::One);
+    Index::open_on(disk).unwrap()
+}
+
+/// Bytes that an engine reserves for a request and its evaluation, and that it allocates.
+fn measure(index: &Index, text: &str, k: usize) -> (u64, u64) {
+    let engine = Engine::new(index, &options(20_000, 1)).unwrap();
+    let request = SearchRequest::new(parse(index, text)).k(k).ids(false);
+    // The largest number of bytes so far.
+    let ballast: Vec<u8> = Vec::with_capacity(MEMORY.max_allocated() - MEMORY.allocated());
+    let before = MEMORY.allocated();
+    let hits = engine.search(request).unwrap();
+    let allocated = (MEMORY.max_allocated() - before) as u64;
+    assert!(hits.hits.len() <= k);
+    drop(ballast);
+    let rows = engine.metrics().reserved_max;
+    println!("{} {}", rows[0].bytes, rows[2].bytes);
+    let rows = rows.iter().filter(|row| !row.what.contains("metadata"));
+    (rows.map(|row| row.bytes).sum(), allocated)
+}
+
+#[test]
+fn evaluations_reserve_what_they_allocate() {
+    let (lists, texts) = (lists(), texts());
+    let many = |mark: &str| (0..1024).map(|n| format!("{mark}m{n:04}")).collect::<Vec<_>>().join(" ");
+    let cases = [
+        (&lists, "h0".to_string(), 10),
+        (&lists, "m0007".to_string(), 10),
+        (&lists, "h0 h1".to_string(), 10),
+        (&lists, "h0 h1 h2 m0003 m0004".to_string(), 10),
+        (&lists, "+h0 +h1 +h2 +m0003 +m0004".to_string(), 10),
+        (&lists, "+h0 h1 m0001".to_string(), 10),
+        (&texts, "\"w1 w2\"".to_string(), 10),
+        (&texts, "w1*".to_string(), 10),
+        (&lists, many(""), 10),
+        (&lists, many("+"), 10),
+        (&lists, "h0 h1".to_string(), 100_000),
+    ];
+    for (index, text, k) in cases {
+        let (reserved, allocated) = measure(index, &text, k);
+        let text = &text[..text.len().min(30)];
+        println!(
+            "{text:<32} k {k:>6}: {reserved:>9} reserved, {allocated:>9} allocated, {:.2}",
+            reserved as f64 / allocated as f64
+        );
+    }
+}
