@@ -90,7 +90,7 @@ struct ServeArguments {
 const SERVED_HITS_MAX: usize = 1024;
 
 fn main() -> ExitCode {
-    tierdex_cli::run(|arguments: Arguments| run(&arguments.experiment))
+    tierdex_cli::run(|_| false, |arguments: Arguments| run(&arguments.experiment))
 }
 
 fn run(experiment: &ExperimentCommand) -> Outcome {

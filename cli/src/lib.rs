@@ -30,15 +30,20 @@ use clap::Parser;
 use failure::Outcome;
 use std::process::ExitCode;
 use tierdex::codec::Kernel;
-use tierdex::io::ignore_file_size_signal;
+use tierdex::io::{ignore_file_size_signal, share_heap};
 
 /// Parses the arguments of the process and runs `command`. A failure is one line on standard error and the
-/// exit code.
-pub fn run<A: Parser>(command: impl FnOnce(A) -> Outcome) -> ExitCode {
+/// exit code. If the arguments say that memory `is_bounded`, all threads share one heap.
+pub fn run<A: Parser>(is_bounded: impl FnOnce(&A) -> bool, command: impl FnOnce(A) -> Outcome) -> ExitCode {
     panic_hook::exit_on_panic();
     ignore_file_size_signal();
-    let outcome = interrupt::install_handler().and_then(|()| {
-        let Some(arguments) = usage::parse::<A>()? else { return Ok(()) };
+    let outcome = usage::parse::<A>().and_then(|arguments| {
+        if arguments.as_ref().is_some_and(is_bounded) {
+            // Before the first thread starts.
+            share_heap();
+        }
+        interrupt::install_handler()?;
+        let Some(arguments) = arguments else { return Ok(()) };
         // An unknown TIERDEX_KERNEL is a usage error of every subcommand.
         Kernel::from_env().map_err(tierdex::Error::from)?;
         command(arguments)

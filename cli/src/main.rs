@@ -46,8 +46,22 @@ enum Command {
     Man(cmd::man::Arguments),
 }
 
+impl Command {
+    /// Whether the memory of a search is bounded.
+    fn has_budget(&self) -> bool {
+        match self {
+            Command::Search(arguments) => arguments.memory.dram.is_some(),
+            Command::Batch(arguments) => arguments.memory.dram.is_some(),
+            _ => false,
+        }
+    }
+}
+
 fn main() -> ExitCode {
-    tierdex_cli::run(|arguments: Arguments| run(arguments.command))
+    tierdex_cli::run(
+        |arguments: &Arguments| arguments.command.has_budget(),
+        |arguments| run(arguments.command),
+    )
 }
 
 fn run(command: Command) -> Outcome {

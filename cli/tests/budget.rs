@@ -5,8 +5,13 @@ mod workspace;
 
 use std::fs;
 use std::io::{BufWriter, Write};
-use std::process::Output;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+use tierdex::internal::index::ListsBuilder;
 use tierdex::io::Size;
+use tierdex::schema::{Field, Schema, Source};
+use tierdex::{IndexWriter, Merge, WriterOptions};
 use workspace::control_group::ControlGroup;
 use workspace::program;
 
@@ -154,6 +159,91 @@ fn stats_and_search_name_the_same_smallest_budget_in_one_line() {
     assert_ok(&output);
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(report["dram"], stats.parse::<Size>().unwrap().of(0));
+}
+
+/// An index of posting lists without text: the term of a rank is in one of `2 + rank / 8` documents.
+fn generate(dir: &Path) {
+    const DOCUMENTS: u32 = 400_000;
+    let list = |rank: u32| {
+        let documents = (0..DOCUMENTS).filter(move |document| {
+            (document ^ rank.wrapping_mul(0x9E37_79B9)).wrapping_mul(2_654_435_761 + 2 * rank) >> 7
+                < (1 << 25) / (2 + rank / 8)
+        });
+        documents.collect::<Vec<u32>>()
+    };
+    let mut lengths = vec![0; DOCUMENTS as usize];
+    let ranks = || 0..3_000;
+    ranks().flat_map(list).for_each(|document| lengths[document as usize] += 1);
+    let field = Field { positions: false, ..Field::new("text", Source::Text) };
+    let schema = Schema { fields: vec![field], stored: false };
+    let mut writer = IndexWriter::create(dir, schema, WriterOptions::default()).unwrap();
+    let id = |document: u32, id: &mut String| id.push_str(&document.to_string());
+    let give = |builder: &mut ListsBuilder<'_, '_>| {
+        ranks().try_for_each(|rank| {
+            let documents = list(rank);
+            builder.term(&format!("t{rank:07}"), |lists| lists.extend(&documents, &vec![1; documents.len()]))
+        })
+    };
+    writer.import(lengths, id, give).unwrap();
+    writer.commit(Merge::Keep).unwrap();
+}
+
+/// Runs a command in a control group. Returns its standard error, and the most anonymous memory that it had.
+fn anonymous_memory(mut command: Command) -> (String, u64) {
+    let mut process = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let status = format!("/proc/{}/status", process.id());
+    let mut most = 0;
+    while process.try_wait().unwrap().is_none() {
+        let text = fs::read_to_string(&status).unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap_or_default();
+        let kib: u64 = line.trim().trim_end_matches(" kB").parse().unwrap_or(0);
+        most = most.max(kib << 10);
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let output = process.wait_with_output().unwrap();
+    (assert_ok(&output), most)
+}
+
+/// A batch of queries of 1 to 1,024 terms fills its budget: the cache has what is not reserved, at least its
+/// minimum, and the anonymous memory of the process is the budget without the code of the program.
+#[test]
+fn a_batch_uses_its_budget() {
+    const DRAM: u64 = 32 << 20;
+    const PROGRAM: u64 = 7 << 20;
+    let dir = tempfile::tempdir().unwrap();
+    let (index, queries, run) =
+        (dir.path().join("index"), dir.path().join("queries"), dir.path().join("run"));
+    generate(&index);
+    let term = |query: usize, at: usize| format!("t{:07}", (query * query * 31 + at * 97) % (30 << (at % 6)));
+    let line = |query: usize| match query % 40 {
+        39 => (0..1024).map(|at| format!("t{:07} ", 3 * at / 2 + 500 * (query / 40 % 3))).collect(),
+        of if of % 2 == 0 => (0..1 + of % 5).map(|at| format!("{} ", term(query, at))).collect::<String>(),
+        of => (0..1 + of % 5).map(|at| format!("+{} ", term(query, at))).collect(),
+    };
+    let lines: String = (0..400).map(|query| format!("{query}\t{}\n", line(query))).collect();
+    fs::write(&queries, lines).unwrap();
+    let [index, queries, run] = [index, queries, run].map(|path| path.display().to_string());
+    for k in ["10", "1000"] {
+        let Some(group) = ControlGroup::new("used", DRAM + DRAM / 5) else {
+            eprintln!("skipped: no permission to create a memory control group");
+            return;
+        };
+        let dram = DRAM.to_string();
+        let words =
+            ["batch", &index, "--queries", &queries, "--run", &run, "--dram", &dram, "--threads", "2"];
+        let words = [&words[..], &["-k", k, "--stats", "--syntax", "query"]].concat();
+        let (report, most) = anonymous_memory(group.command(&words));
+        assert_eq!(group.kills(), 0);
+        let number = |before: &str| -> f64 {
+            let text = report.split(before).nth(1).unwrap_or_else(|| panic!("{report}"));
+            text.split(' ').next().unwrap().parse().unwrap()
+        };
+        let (least, smallest) = (number("The cache has "), number("in use, ") * f64::from(1 << 20));
+        // The report has a tenth of a MiB.
+        assert!(smallest + f64::from(1 << 17) >= least, "{report}");
+        let available = DRAM - PROGRAM;
+        assert!(most <= available && 115 * most >= 100 * available, "{most} of {available} bytes: {report}");
+    }
 }
 
 /// A batch on two threads within a budget writes the same run as one without, with the cache inside and

@@ -21,7 +21,7 @@ pub struct Arguments {
     #[command(flatten)]
     pub query: QueryArguments,
     #[command(flatten)]
-    memory: MemoryFlags,
+    pub memory: MemoryFlags,
     /// Print the memory of each component, cache hits and reads on standard error
     #[arg(long)]
     stats: bool,

@@ -179,9 +179,9 @@ pub mod internal {
         pub use crate::engine::{MetaTier, MetadataLocation, ResidentSizes, load_metadata};
         pub mod part_sizes {
             pub use crate::engine::part_sizes::{
-                LIST_BYTES, PROGRAM_BYTES, READ_CELL_BYTES, READ_ENGINE_THREAD_BYTES, READ_STATE_BYTES,
-                SEARCH_THREAD_BYTES, check_hits, check_query_memory, evaluation_bytes, lists_bytes,
-                output_bytes, plan_bytes_min, result_bytes, skips_bytes_min,
+                PROGRAM_BYTES, READ_CELL_BYTES, READ_ENGINE_THREAD_BYTES, READ_STATE_BYTES, RETAINED_BYTES,
+                SEARCH_THREAD_BYTES, STACK_BYTES, check_hits, check_query_memory, hits_bytes,
+                ordinary_lists_bytes, ordinary_plan_bytes, output_bytes, result_bytes,
             };
         }
     }

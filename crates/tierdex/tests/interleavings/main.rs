@@ -34,7 +34,7 @@ mod engine {
         #[derive(Debug, PartialEq)]
         pub struct Hits(pub u32);
 
-        pub use tierdex::engine::Priority;
+        pub use tierdex::Priority;
     }
 
     mod sync {
