@@ -395,5 +395,5 @@ fn a_rejected_budget_names_a_sufficient_one() {
     // Hits and threads need memory; hits are limited to the number of documents.
     let hits = |hits| needed(options.clone().dram(1).hits_max(hits));
     assert!(hits(50_000) > enough && hits(100_000) > hits(50_000) && hits(100_000) == hits(1 << 40));
-    assert!(needed(options.clone().dram(1).threads(4)) > enough + (2 << 20));
+    assert!(needed(options.clone().dram(1).threads(4)) > enough + (3 << 19));
 }

@@ -98,7 +98,7 @@ fn evaluations_reserve_what_they_allocate() {
         (&texts, "w1*".to_string(), 10, 115),
         (&lists, many(""), 10, 115),
         (&lists, many("+"), 10, 115),
-        (&lists, "h0 h1".to_string(), 100_000, 135),
+        (&lists, "h0 h1".to_string(), 100_000, 120),
     ];
     for (index, text, k, percent_max) in cases {
         let (reserved, allocated) = measure(index, &text, k);

@@ -8,7 +8,7 @@
 
 use super::active::{ActiveRequest, Finished, MeasuredPlan, SearchTask};
 use super::paged::{PagedSource, ThreadContext, Wait};
-use super::part_sizes::{check_query_memory, hits_bytes};
+use super::part_sizes::{EVALUATION_BYTES, check_query_memory, hits_bytes};
 use super::pool::{PoolUse, Reservation};
 use super::queue::NextWork;
 use super::queued_request::QueuedRequest;
@@ -321,7 +321,8 @@ fn evaluate(
             let hits = (options.k as u64).min(snapshot.index().documents());
             let memory = (plan.memory() as u64).saturating_sub(request.plan_reserved)
                 + plan.paged_memory(segments, &options.demand())
-                + hits_bytes(hits);
+                + hits_bytes(hits)
+                + EVALUATION_BYTES;
             if !source.pool().can_grant(PoolUse::Evaluations, memory) {
                 let available = source.pool().sizes().of(PoolUse::Evaluations).maximum;
                 check_query_memory("answering", memory, available)?;
