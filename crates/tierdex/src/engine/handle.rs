@@ -198,7 +198,7 @@ impl Engine {
         mut source: impl FnMut() -> std::result::Result<Option<SearchRequest>, E>,
         mut answer: impl FnMut(usize, Result<Hits>) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
-        let ahead = 2 * self.shared().settings.in_flight() * self.shared().settings.threads;
+        let ahead = self.requests_ahead();
         let (mut tickets, mut number, mut ended) = (VecDeque::with_capacity(ahead), 0, Ok(true));
         let mut next: Option<AcceptedRequest> = None;
         loop {
@@ -248,6 +248,12 @@ impl Engine {
     #[doc(hidden)]
     pub fn page_cache(&self) -> &PageCache {
         &self.shared().cache
+    }
+
+    /// Number of requests that a caller with many should have in progress: enough for all threads to read and
+    /// evaluate at the same time, while results are taken in order.
+    pub fn requests_ahead(&self) -> usize {
+        2 * self.shared().settings.in_flight() * self.shared().settings.threads
     }
 
     /// What the engine does now, and has done since its start. Takes some microseconds.

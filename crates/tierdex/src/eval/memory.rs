@@ -50,8 +50,7 @@ const BLOCK_ORDER: u64 = 128 << 10;
 
 /// Bytes that an evaluation retains for the next: the buffers of a level and of lists, sort keys,
 /// and max scores of superblocks.
-pub const RETAINED_BYTES: usize =
-    RANGE_BYTES + LISTS_KEPT * (TERM_BYTES + LOOK_UP) + (2 * 8 + 4) * KEYS_KEPT;
+pub const RETAINED_BYTES: usize = RANGE_BYTES + LISTS_KEPT * (TERM_BYTES + LOOK_UP) + (2 * 8 + 4) * KEYS_KEPT;
 
 /// Smallest working memory of a query of this number of `terms`, in bytes, without skip data. Each term may
 /// have a list of blocks; with `positions` the terms may form a phrase.
