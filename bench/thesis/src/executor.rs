@@ -23,8 +23,8 @@ use std::time::{Duration, Instant};
 use tierdex::explain::SearchResult;
 use tierdex::internal::engine::load_metadata;
 use tierdex::internal::engine::part_sizes::{check_hits, check_query_memory};
+use tierdex::internal::eval::SearchPlan;
 use tierdex::internal::index::Searcher;
-use tierdex::internal::query::QueryPlan;
 use tierdex::internal::segment::read::{BlockSource, FILES, Files};
 use tierdex::{Error, Index, MemoryReport, Query, Result, SearchOptions};
 
@@ -54,7 +54,7 @@ pub struct ListExecutor {
 
 /// A planned query in the queue, with the prefetch of its lists.
 struct PlannedQuery {
-    plan: QueryPlan,
+    plan: SearchPlan,
     requests: Vec<ListRequest>,
     bytes: u64,
     prefetch: PrefetchState,
@@ -323,13 +323,13 @@ impl ListExecutor {
         if self.lists_bytes.is_some() {
             check_query_memory("planning", bytes, self.plans_bytes / 2)?;
         }
-        self.read_ahead(bytes, &plan, options)?;
+        self.read_ahead(bytes, &plan)?;
         Ok(PlannedQuery { plan, requests, bytes, prefetch })
     }
 
     fn evaluate(&self, planned: PlannedQuery, options: &SearchOptions) -> Result<SearchResult> {
         let PlannedQuery { plan, requests, bytes, prefetch } = &planned;
-        let read_ahead = self.read_ahead(*bytes, plan, options)?;
+        let read_ahead = self.read_ahead(*bytes, plan)?;
         let lists = self.prefetch.wait(prefetch, requests)?;
         if let Some(mapped) = &self.mapped {
             return self.searcher.answer(plan, options, mapped);
@@ -342,9 +342,9 @@ impl ListExecutor {
 
     /// Read-ahead bytes for each part of a list, for a query whose plan and list requests take `own` bytes;
     /// an error if the query does not fit into its memory budget.
-    fn read_ahead(&self, own: u64, plan: &QueryPlan, options: &SearchOptions) -> Result<usize> {
+    fn read_ahead(&self, own: u64, plan: &SearchPlan) -> Result<usize> {
         let allowance = self.lists_bytes.map_or(LISTS_BYTES_UNLIMITED, |bytes| bytes.saturating_sub(own));
-        let memory = plan.working_memory(self.index.segments(), allowance, &options.demand());
+        let memory = plan.working_memory(self.index.segments(), allowance);
         if let Some(available) = self.lists_bytes {
             check_query_memory("answering", own + memory.bytes, available)?;
         }

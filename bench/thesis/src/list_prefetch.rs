@@ -10,7 +10,7 @@ use crate::options::{CELLS_MIN, ListOptions, Mode, QUERIES_AHEAD};
 use crate::whole_lists::list_requests;
 use rustix::fs::{Advice, fadvise};
 use std::sync::Arc;
-use tierdex::internal::query::QueryPlan;
+use tierdex::internal::eval::SearchPlan;
 use tierdex::{Error, Index, Result};
 use tierdex_io::{Cells, ReadEngine, Region};
 
@@ -73,7 +73,7 @@ impl ListPrefetch {
     }
 
     /// Queues a query. Also returns its list requests, if its evaluation will wait for lists one by one.
-    pub(crate) fn push(&self, plan: &QueryPlan, index: &Index) -> Result<(PrefetchState, Vec<ListRequest>)> {
+    pub(crate) fn push(&self, plan: &SearchPlan, index: &Index) -> Result<(PrefetchState, Vec<ListRequest>)> {
         Ok(match self {
             ListPrefetch::Base => (PrefetchState::None, Vec::new()),
             ListPrefetch::PageCache(prefetcher) => {

@@ -7,13 +7,14 @@ use crate::cache::{FetchedList, ListKey, ListReader, ListRequest, RequestedRange
 use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::Arc;
-use tierdex::internal::query::{FileRange, QueryList, QueryPlan};
+use tierdex::internal::eval::SearchPlan;
+use tierdex::internal::query::{FileRange, QueryList};
 use tierdex::internal::segment::read::{BlockSource, Files};
 use tierdex::{Error, Index, Result};
 use tierdex_io::{ErrorKind, SealedFile};
 
 /// A request for each list of a plan: its skip record unless that is resident, and its blocks.
-pub(crate) fn list_requests(plan: &QueryPlan, index: &Index) -> Result<Vec<ListRequest>> {
+pub(crate) fn list_requests(plan: &SearchPlan, index: &Index) -> Result<Vec<ListRequest>> {
     plan.lists(index.segments()).into_iter().map(list_request).collect()
 }
 

@@ -185,6 +185,9 @@ pub mod internal {
             };
         }
     }
+    pub mod eval {
+        pub use crate::eval::SearchPlan;
+    }
     pub mod index {
         pub use crate::index::{
             BatchBuilder, EncodedPostings, ListEncoder, ListsBuilder, PIECE_POSTINGS, Searcher, Tuning,
@@ -192,7 +195,7 @@ pub mod internal {
         };
     }
     pub mod query {
-        pub use crate::query::{FileRange, QueryList, QueryPlan};
+        pub use crate::query::{FileRange, QueryList};
         pub mod fuzzy {
             pub use crate::query::fuzzy::Levenshtein;
         }

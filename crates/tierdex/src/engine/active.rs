@@ -11,8 +11,9 @@ use super::request::{Hits, Priority, SearchRequest, TotalHits};
 use super::snapshot::Snapshot;
 use super::ticket::{CancelHandle, Reply};
 use crate::error::{Error, Result};
+use crate::eval::SearchPlan;
 use crate::index::{HitIds, PartialResult, SearchOptions, result_ids_bytes};
-use crate::query::{Query, QueryPlan};
+use crate::query::Query;
 use crate::rank::{SharedThreshold, Statistics};
 use crate::segment::read::BlockSource;
 use std::ops::Range;
@@ -57,7 +58,7 @@ impl StopCondition {
 
 /// A plan, and the bytes of memory that an evaluation of it reserves.
 pub(super) struct MeasuredPlan {
-    pub(super) plan: QueryPlan,
+    pub(super) plan: SearchPlan,
     pub(super) memory: u64,
 }
 
@@ -223,7 +224,7 @@ impl ActiveRequest {
         }
         let (hits, total) = match (found, self.planned.get()) {
             (Some(found), Some(planned)) => {
-                let found = found.finish(&self.options, planned.plan.scale);
+                let found = found.finish(&self.options, planned.plan.query.scale);
                 (found.hits, found.total)
             }
             _ => (Vec::new(), 0),

@@ -320,7 +320,7 @@ fn evaluate(
             let segments = snapshot.index().segments();
             let hits = (options.k as u64).min(snapshot.index().documents());
             let memory = (plan.memory() as u64).saturating_sub(request.plan_reserved)
-                + plan.paged_memory(segments, &options.demand())
+                + plan.paged_memory(segments)
                 + hits_bytes(hits)
                 + EVALUATION_BYTES;
             if !source.pool().can_grant(PoolUse::Evaluations, memory) {

@@ -10,13 +10,13 @@ use crate::cursor::{BLOCK_BYTES_MAX, IN_ORDER_BYTES, POSITIONS_BUFFER};
 use crate::eval::nodes::phrase::{PHRASE_BYTES, PHRASE_TERM_BYTES};
 use crate::eval::nodes::term::{BLOCK_IMPACTS_BYTES, TERM_BYTES};
 use crate::eval::open::{RecordUse, record_part};
+use crate::eval::search_plan::SearchPlan;
 use crate::eval::segment_view::SegmentView;
 use crate::eval::state::buffers::LookUpBuffers;
 use crate::eval::state::scratch::{BATCH_BYTES, COUNTED_SETS, RANGE_BYTES, WINDOW_BYTES};
-use crate::eval::strategy::{Demand, Strategy, StrategyKind, choose};
+use crate::eval::strategy::{Demand, Strategy, StrategyKind};
 use crate::eval::tuning::{KEYS_KEPT, LISTS_KEPT};
 use crate::limits::{BLOCK, FIELD_TOKENS_MAX, SUPERBLOCK};
-use crate::query::QueryPlan;
 use crate::query::plan_node::{Leaf, PlanNode};
 use crate::rank::TermScorer;
 use crate::segment::read::{BUFFER_MAX, BUFFER_MIN, READ_AHEAD, Segment, TermInfo};
@@ -66,7 +66,7 @@ const TEXT: usize = 32;
 
 /// Approximate memory of a term of a plan, in bytes.
 pub fn leaf_memory(segments: usize) -> usize {
-    let leaf = size_of::<Leaf>() + segments * size_of::<Option<TermInfo>>();
+    let leaf = size_of::<Leaf>() + segments * (size_of::<Option<TermInfo>>() + size_of::<PlanNode>());
     size_of::<PlanNode>() + leaf + size_of::<TermScorer>() + TEXT
 }
 
@@ -93,26 +93,19 @@ pub struct WorkingMemory {
     pub read_ahead: usize,
 }
 
-impl QueryPlan {
+impl SearchPlan {
     /// Approximate memory of the plan in bytes.
     pub fn memory(&self) -> usize {
         let leaf = |leaf: &Leaf| leaf_memory(leaf.infos.len()) + leaf.term.len().saturating_sub(TEXT);
-        self.leaves.iter().map(leaf).sum()
+        self.query.leaves.iter().map(leaf).sum()
     }
 
     /// Memory of the evaluation, with as much read-ahead as fits in `allowance` bytes. The result exceeds
     /// `allowance` if that is too small for one block of each list.
-    pub fn working_memory(
-        &self,
-        segments: &[Arc<Segment>],
-        allowance: u64,
-        demand: &Demand,
-    ) -> WorkingMemory {
+    pub fn working_memory(&self, segments: &[Arc<Segment>], allowance: u64) -> WorkingMemory {
         let numbered = segments.iter().enumerate();
-        let need = |(number, segment): (usize, &Arc<Segment>)| {
-            SegmentMemory::of(SegmentView { plan: self, number, segment }, demand, true)
-        };
-        let needs: Vec<SegmentMemory> = numbered.map(need).collect();
+        let needs: Vec<SegmentMemory> =
+            numbered.map(|(number, segment)| SegmentMemory::of(self, number, segment, true)).collect();
         let left = |need: &SegmentMemory| allowance.saturating_sub(need.bytes).checked_div(need.buffers);
         let buffer = needs.iter().filter_map(left).min().unwrap_or(0) / PAGE * PAGE;
         let buffer = buffer.clamp(BUFFER_MIN as u64, BUFFER_MAX as u64);
@@ -120,12 +113,12 @@ impl QueryPlan {
         WorkingMemory { bytes, read_ahead: buffer as usize }
     }
 
-    /// As [`QueryPlan::working_memory`], with blocks that are copied from pages of a cache, one at a time for
+    /// As [`SearchPlan::working_memory`], with blocks that are copied from pages of a cache, one at a time for
     /// each part of a list, and with the buffers of the first level.
-    pub fn paged_memory(&self, segments: &[Arc<Segment>], demand: &Demand) -> u64 {
+    pub fn paged_memory(&self, segments: &[Arc<Segment>]) -> u64 {
         let numbered = segments.iter().enumerate();
         let bytes = numbered.map(|(number, segment)| {
-            let need = SegmentMemory::of(SegmentView { plan: self, number, segment }, demand, false);
+            let need = SegmentMemory::of(self, number, segment, false);
             need.bytes + need.paged
         });
         bytes.max().unwrap_or(0)
@@ -133,15 +126,15 @@ impl QueryPlan {
 
     /// Whether blocks are copied with the rest of their pages: with many lists, pages are pinned again.
     pub fn copies_pages(&self) -> bool {
-        self.leaves.len() <= PAGES_COPIED_MAX
+        self.query.leaves.len() <= PAGES_COPIED_MAX
     }
 }
 
 impl SegmentMemory {
     /// `reads_ahead`: lists that are read in order have large read buffers. Without, the buffers of the first
     /// level are included, which other evaluations retain.
-    fn of(view: SegmentView<'_>, demand: &Demand, reads_ahead: bool) -> SegmentMemory {
-        let strategy = choose(view, demand);
+    fn of(plan: &SearchPlan, number: usize, segment: &Segment, reads_ahead: bool) -> SegmentMemory {
+        let (view, strategy, demand) = (plan.view(number, segment), plan.strategy(number), &plan.demand);
         let mut need = SegmentMemory::default();
         let is_ordered = strategy.kind == StrategyKind::ImpactOrdered;
         // Of a list alone, at most the whole record is read.
@@ -166,7 +159,7 @@ impl SegmentMemory {
             need.bytes += 2 * 8 * postings;
         }
         if !reads_ahead {
-            need.bytes += (first_level(&strategy) + need.lists.min(LISTS_KEPT + 1) * LOOK_UP) as u64;
+            need.bytes += (first_level(strategy) + need.lists.min(LISTS_KEPT + 1) * LOOK_UP) as u64;
         }
         need
     }
@@ -175,7 +168,7 @@ impl SegmentMemory {
         let Some(info) = view.info(leaf) else { return };
         self.bytes += LIST;
         self.lists += 1;
-        self.paged += paged_buffer(info, view.plan.copies_pages());
+        self.paged += paged_buffer(info, view.plan.leaves.len() <= PAGES_COPIED_MAX);
         let leaf = &view.plan.leaves[leaf];
         let field = view.segment.field(leaf.field);
         if field.skips().resident().is_none() {

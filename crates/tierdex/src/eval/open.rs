@@ -31,7 +31,7 @@ pub(super) enum RecordUse {
 impl Strategy<PlanNode> {
     /// Opens the lists of the clauses. Bytes that are not resident are read from `source`.
     pub fn open<'a>(
-        self,
+        &self,
         view: SegmentView<'a>,
         source: &'a dyn BlockSource,
         demand: &Demand,
@@ -43,7 +43,7 @@ impl Strategy<PlanNode> {
             self.each_leaf(use_of_required, &mut |leaf, how| opener.prefetch_record(leaf, how));
         }
         let clauses = opener.clauses(&self.clauses, use_of_required)?;
-        let Strategy { kind, known, counts, candidates, always_scores, offers_zero_scores, .. } = self;
+        let Strategy { kind, known, counts, candidates, always_scores, offers_zero_scores, .. } = *self;
         Ok(Strategy { kind, clauses, known, counts, candidates, always_scores, offers_zero_scores })
     }
 
@@ -107,7 +107,11 @@ impl<'a> Opener<'a, '_> {
     }
 
     fn nodes(&mut self, nodes: &[PlanNode], how: RecordUse) -> Result<Vec<Node<'a>>> {
-        nodes.iter().map(|node| self.node(node, how)).collect()
+        let mut opened = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            opened.push(self.node(node, how)?);
+        }
+        Ok(opened)
     }
 
     fn node(&mut self, node: &PlanNode, how: RecordUse) -> Result<Node<'a>> {

@@ -68,6 +68,6 @@ impl Searcher {
             found = evaluate(Arc::default())?.0;
         }
         let nothing = || PartialResult { hits: Vec::new(), total: 0, complete: true };
-        Ok(found.unwrap_or_else(nothing).finish(options, plan.scale))
+        Ok(found.unwrap_or_else(nothing).finish(options, plan.query.scale))
     }
 }

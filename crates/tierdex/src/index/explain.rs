@@ -2,8 +2,8 @@
 
 use super::searcher::{PartialResult, SearchOptions, SearchResult, SearchedPart, Searcher};
 use crate::error::Result;
-use crate::eval::{Collector, DocumentRange, EvaluationLog, Scratch};
-use crate::query::{Query, QueryPlan};
+use crate::eval::{Collector, DocumentRange, EvaluationLog, Scratch, SearchPlan};
+use crate::query::Query;
 use crate::rank::{ScoreScale, TopK};
 use crate::segment::read::{FILES, Segment};
 use std::sync::Arc;
@@ -67,7 +67,7 @@ impl Searcher {
 /// Explains a query with this initial threshold, given the reads before it was planned.
 fn explain_from(
     searcher: &Searcher,
-    plan: &QueryPlan,
+    plan: &SearchPlan,
     options: &SearchOptions,
     initial: u32,
     before: Vec<Vec<FileUse>>,
@@ -76,11 +76,11 @@ fn explain_from(
     let index = searcher.index();
     let mut top = TopK::new(options.k, index.documents());
     top.set_initial_threshold(initial);
-    let (demand, documents) = (options.demand(), DocumentRange::new(searcher.documents()));
-    let part = SearchedPart { plan, source: &FILES, demand: &demand, documents: &documents };
+    let documents = DocumentRange::new(searcher.documents());
+    let part = SearchedPart { plan, source: &FILES, documents: &documents };
     let mut segments = Vec::with_capacity(before.len());
     for (number, (segment, before)) in index.segments().iter().zip(before).enumerate() {
-        let threshold_before = threshold(&top, plan.scale);
+        let threshold_before = threshold(&top, plan.query.scale);
         let mut evaluation = EvaluationLog::default();
         let collector = Collector::of(options.k, &mut top);
         let matches = searcher.search_segment(&part, number, scratch, collector, Some(&mut evaluation))?;
@@ -89,14 +89,14 @@ fn explain_from(
             documents: segment.documents(),
             matches,
             threshold_before,
-            threshold_after: threshold(&top, plan.scale),
+            threshold_after: threshold(&top, plan.query.scale),
             evaluation,
             files: read_difference(before, reads_so_far(segment)),
         });
     }
     let k = top.k();
     let total = segments.iter().map(|segment| segment.matches).sum();
-    let result = PartialResult { hits: top.take(), total, complete: true }.finish(options, plan.scale);
+    let result = PartialResult { hits: top.take(), total, complete: true }.finish(options, plan.query.scale);
     let threshold = result.hits.last().filter(|_| result.hits.len() == k).map(|hit| hit.score);
     Ok(Explanation { result, threshold, segments })
 }

@@ -7,8 +7,7 @@
 use super::reader::Index;
 use crate::error::{Error, Result};
 use crate::eval::{
-    Collector, Demand, DocumentRange, EvaluationLog, Scratch, Search, SegmentView, Tuning, choose,
-    initial_threshold,
+    Collector, Demand, DocumentRange, EvaluationLog, Scratch, Search, SearchPlan, Tuning, initial_threshold,
 };
 use crate::limits::ID_BYTES_MAX;
 use crate::query::{Lists, Marks, Query, QueryPlan, Ranking, TermStats, terms_after};
@@ -178,10 +177,9 @@ impl Searcher {
     pub fn search(&self, query: &Query, options: &SearchOptions) -> Result<SearchResult> {
         let plan = self.plan(query, options, &FILES)?;
         if let Some(counted) = self.known_count(&plan, options, &self.documents()) {
-            return Ok(counted.finish(options, plan.scale));
+            return Ok(counted.finish(options, plan.query.scale));
         }
-        let read_ahead =
-            plan.working_memory(self.index.segments(), WORKING_MEMORY_BYTES, &options.demand()).read_ahead;
+        let read_ahead = plan.working_memory(self.index.segments(), WORKING_MEMORY_BYTES).read_ahead;
         self.answer(&plan, options, &Files::new(read_ahead))
     }
 
@@ -189,7 +187,7 @@ impl Searcher {
     /// come from `source`.
     pub fn answer(
         &self,
-        plan: &QueryPlan,
+        plan: &SearchPlan,
         options: &SearchOptions,
         source: &dyn BlockSource,
     ) -> Result<SearchResult> {
@@ -198,39 +196,33 @@ impl Searcher {
         if found.threshold_was_too_high(options.k, &self.documents(), &threshold) {
             found = self.search_part(plan, source, options, self.documents(), &Arc::default())?;
         }
-        Ok(found.finish(options, plan.scale))
+        Ok(found.finish(options, plan.query.scale))
     }
 
     /// The number of matches among these documents, if no hits are requested and it follows from the
     /// dictionary. The part with the first document of a segment counts the whole segment.
     pub(crate) fn known_count(
         &self,
-        plan: &QueryPlan,
+        plan: &SearchPlan,
         options: &SearchOptions,
         documents: &Range<u32>,
     ) -> Option<PartialResult> {
         if options.k > 0 {
             return None;
         }
-        let demand = options.demand();
         let count = |number: usize| {
-            let count = choose(self.view(plan, number), &demand).known_count()?;
+            let count = plan.strategy(number).known_count()?;
             Some(if documents.contains(&self.bases[number]) { count } else { 0 })
         };
         let total = (0..self.bases.len()).map(count).sum::<Option<u64>>()?;
         Some(PartialResult { hits: Vec::new(), total, complete: true })
     }
 
-    /// A plan in a segment.
-    fn view<'a>(&'a self, plan: &'a QueryPlan, number: usize) -> SegmentView<'a> {
-        SegmentView { plan, number, segment: &self.index.segments()[number] }
-    }
-
     /// The threshold that the evaluations of a query share. It starts at the initial threshold, which is
     /// known before any segment is searched.
     pub(crate) fn shared_threshold(
         &self,
-        plan: &QueryPlan,
+        plan: &SearchPlan,
         source: &dyn BlockSource,
         options: &SearchOptions,
     ) -> Result<Arc<SharedThreshold>> {
@@ -249,7 +241,7 @@ impl Searcher {
     /// ([`BlockSource::checkpoint`]). If the source stops the evaluation, returns the best documents so far.
     pub(crate) fn search_part(
         &self,
-        plan: &QueryPlan,
+        plan: &SearchPlan,
         source: &dyn BlockSource,
         options: &SearchOptions,
         documents: Range<u32>,
@@ -259,8 +251,7 @@ impl Searcher {
         let QueryBuffers { scratch, top } = &mut *buffers;
         top.restart(options.k, self.index.documents());
         top.share_threshold(threshold.clone());
-        let (demand, documents) = (options.demand(), DocumentRange::new(documents));
-        let part = SearchedPart { plan, source, demand: &demand, documents: &documents };
+        let part = SearchedPart { plan, source, documents: &DocumentRange::new(documents) };
         let (mut total, mut done) = (0_u64, Ok(()));
         for number in 0..self.bases.len() {
             match self.search_segment(&part, number, scratch, Collector::of(options.k, top), None) {
@@ -300,7 +291,7 @@ impl Searcher {
         query: &Query,
         options: &SearchOptions,
         source: &dyn BlockSource,
-    ) -> Result<QueryPlan> {
+    ) -> Result<SearchPlan> {
         let lengths = &self.lengths(parameters(options.scorer));
         let (collections, scorer) = (&self.collections, options.scorer);
         self.plan_by(Ranking { collections, lengths, statistics: None, scorer }, query, options, source)
@@ -313,7 +304,7 @@ impl Searcher {
         query: &Query,
         options: &SearchOptions,
         source: &dyn BlockSource,
-    ) -> Result<QueryPlan> {
+    ) -> Result<SearchPlan> {
         let fields = 0..self.collections.len();
         let collections: Vec<_> = fields.map(|field| statistics.collection(field)).collect();
         let lengths = &lengths(&collections, parameters(options.scorer));
@@ -325,7 +316,7 @@ impl Searcher {
     pub fn statistics(&self, query: &Query) -> Result<Statistics> {
         let fields = (0..self.collections.len()).map(|field| totals(&self.index, field));
         let mut statistics = Statistics::new(fields);
-        for leaf in &self.plan(query, &SearchOptions::default(), &FILES)?.leaves {
+        for leaf in &self.plan(query, &SearchOptions::default(), &FILES)?.query.leaves {
             let documents = leaf.infos.iter().flatten().map(|info| u64::from(info.documents)).sum();
             statistics.set(leaf.field, &leaf.term, documents);
         }
@@ -338,9 +329,10 @@ impl Searcher {
         query: &Query,
         options: &SearchOptions,
         source: &dyn BlockSource,
-    ) -> Result<QueryPlan> {
+    ) -> Result<SearchPlan> {
         let lists = Lists { segments: self.index.segments(), source };
-        QueryPlan::new(query, self.index.schema(), lists, ranking, options.k > 0, options.count)
+        let plan = QueryPlan::new(query, self.index.schema(), lists, ranking, options.k > 0, options.count)?;
+        Ok(SearchPlan::new(plan, self.index.segments(), options.demand()))
     }
 
     fn lengths(&self, bm25: Bm25) -> Arc<[Arc<LengthNorms>]> {
@@ -360,13 +352,13 @@ impl Searcher {
     /// none is known.
     pub(super) fn initial_threshold(
         &self,
-        plan: &QueryPlan,
+        plan: &SearchPlan,
         source: &dyn BlockSource,
         options: &SearchOptions,
         scratch: &mut Scratch,
     ) -> Result<u32> {
         let lists = Lists { segments: self.index.segments(), source };
-        if options.exhaustive { Ok(0) } else { initial_threshold(plan, lists, options.k, scratch) }
+        if options.exhaustive { Ok(0) } else { initial_threshold(&plan.query, lists, options.k, scratch) }
     }
 
     /// Searches the documents of a part in a segment and offers its hits. Returns the number of matches,
@@ -379,17 +371,16 @@ impl Searcher {
         collector: Collector<'_>,
         mut log: Option<&mut EvaluationLog>,
     ) -> Result<u64> {
-        let (view, base) = (self.view(part.plan, number), self.bases[number]);
+        let (view, base) = (part.plan.view(number, &self.index.segments()[number]), self.bases[number]);
         if part.documents.of_segment(base, view.segment.documents()).is_empty() {
             return Ok(0);
         }
-        let strategy = choose(view, part.demand);
-        let mut strategy = strategy.open(view, part.source, part.demand, scratch)?;
+        let SearchedPart { plan, source, documents } = *part;
+        let mut strategy = plan.strategy(number).open(view, source, plan.demand(), scratch)?;
         if let Some(log) = &mut log {
             log.begin(&mut strategy);
         }
-        let SearchedPart { demand, source, documents, .. } = *part;
-        let mut search = Search::new(view, base, documents, demand, source, scratch, collector);
+        let mut search = Search::new(view, base, documents, plan.demand(), source, scratch, collector);
         let matches = strategy.run(&mut search);
         if let (Some(log), Ok(_)) = (log, &matches) {
             log.end(view, &mut strategy);
@@ -537,9 +528,8 @@ impl Searcher {
 
 /// The part of a query that one evaluation searches.
 pub(super) struct SearchedPart<'a> {
-    pub(super) plan: &'a QueryPlan,
+    pub(super) plan: &'a SearchPlan,
     pub(super) source: &'a dyn BlockSource,
-    pub(super) demand: &'a Demand,
     pub(super) documents: &'a DocumentRange,
 }
 
