@@ -142,7 +142,7 @@ impl PageCache {
             u32::try_from(cells.len()).map_err(|_| denied("it has 2^32 pages or more".to_owned()))?;
         let shards = (cells.len() / SHARD_FRAMES_MIN).clamp(1, SHARDS_MAX);
         let shards: Box<[_]> =
-            (0..shards).map(|shard| Shard::new(cells.len(), (shard, shards), policy)).collect();
+            (0..shards).map(|shard| Shard::new(cells.len(), shard, shards, policy)).collect();
         let state = |_| FrameState { pins: AtomicU32::new(0), state: AtomicU32::new(LOADING) };
         let metadata_bytes = u64::from(frames) * PageCache::metadata_bytes_max(policy) as u64;
         let in_use = Mutex::new(cells.len());
@@ -233,7 +233,7 @@ impl PageCache {
 
     /// Changes the number of frames that are used, up to [`PageCache::frames`], if the region of the cells is
     /// elastic. Shrinking takes free frames, then evicts by the policy, from all shards evenly, and gives
-    /// their memory back: about 1 µs a frame, and as long again when a page is read into it later. Pinned
+    /// their memory back: 1 to 2 µs a frame, and as long again when a page is read into it later. Pinned
     /// frames stay. Returns the number that is used now.
     pub fn resize(&self, frames: usize) -> usize {
         let mut in_use = lock(&self.in_use);
@@ -278,7 +278,7 @@ impl PageCache {
             return Some(PageLookup::Pinned(self.pin(self.frame_number(number, frame))));
         }
         self.counters.misses.fetch_add(1, Ordering::Relaxed);
-        let filled = self.fill((number, &mut shard), Some(key));
+        let filled = self.fill(number, &mut shard, Some(key));
         if filled.is_none() {
             self.counters.no_frame.fetch_add(1, Ordering::Relaxed);
         }
@@ -286,7 +286,7 @@ impl PageCache {
     }
 
     /// Takes a frame of the shard, for a page that has none if `key` is given; `None` if all are pinned.
-    fn fill(&self, (number, shard): (usize, &mut Shard), key: Option<PageKey>) -> Option<(Pin<'_>, CellMut)> {
+    fn fill(&self, number: usize, shard: &mut Shard, key: Option<PageKey>) -> Option<(Pin<'_>, CellMut)> {
         let frame = self.free_frame(number, shard)?;
         let global = self.frame_number(number, frame);
         let Some(cell) = self.cells.write(global as usize) else {
@@ -309,7 +309,7 @@ impl PageCache {
             let number = self.shard_of(key);
             let mut shard = lock(&self.shards[number]);
             let mut is_cached = shard.find(key).is_some();
-            let filled = self.fill((number, &mut shard), (!is_cached).then_some(key));
+            let filled = self.fill(number, &mut shard, (!is_cached).then_some(key));
             let Some((pin, cell)) = filled else {
                 drop(shard);
                 self.release_last_cached(gap);
@@ -445,7 +445,8 @@ impl PageCache {
 }
 
 impl Shard {
-    fn new(frames: usize, (number, shards): (usize, usize), policy: PolicyKind) -> Shard {
+    /// The shard with this number of `shards`, for its part of all `frames`.
+    fn new(frames: usize, number: usize, shards: usize, policy: PolicyKind) -> Shard {
         let own = (frames - number).div_ceil(shards) as u32;
         let none = PageKey { file: u64::MAX, page: 0 };
         Shard {

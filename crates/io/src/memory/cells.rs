@@ -101,9 +101,9 @@ impl Cells {
         Some(CellMut { cells: Arc::clone(self), index, range: 0..self.cell_bytes })
     }
 
-    /// Gives the memory of cell `index` back to the system until it is written again; its bytes are zero. Only
-    /// in an [elastic region](Region::elastic): other memory would stay allocated. False without effect if the
-    /// region is not elastic, or while the cell is read or written.
+    /// Gives the memory of cell `index` back to the system until it is written again; its bytes are zero.
+    /// Only in an [elastic region](Region::elastic): other memory would stay allocated. False without effect
+    /// if the region is not elastic, or while the cell is read or written.
     ///
     /// # Panics
     /// When `index` is not less than [`Cells::len`].

@@ -6,8 +6,9 @@
 //! partial results and sends the reply.
 
 use super::pool::Reservation;
+use super::priority::Priority;
 use super::queued_request::QueuedRequest;
-use super::request::{Hits, Priority, SearchRequest, TotalHits};
+use super::request::{Hits, SearchRequest, TotalHits};
 use super::snapshot::Snapshot;
 use super::ticket::{CancelHandle, Reply};
 use crate::error::{Error, Result};

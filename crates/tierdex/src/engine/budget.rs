@@ -21,7 +21,8 @@ const REQUESTS_BYTES_MIN: u64 = 64 << 10;
 const REQUESTS_BYTES_UNLIMITED: u64 = 16 << 20;
 
 /// The cache has at least 5/7 of the pool. Less, and queries of more terms are answered, but each such query
-/// evicts pages that others need. With 45 MiB and 4.4 million documents, 1,024 terms of medium length still fit.
+/// evicts pages that others need. With 45 MiB and 4.4 million documents, 1,024 terms of medium length still
+/// fit.
 const CACHE_SEVENTHS_MIN: u64 = 5;
 
 impl EngineSettings {
@@ -48,7 +49,8 @@ impl EngineSettings {
             rows.push(MemoryUse::new("cache", cache, region));
             rows
         };
-        MemoryReport::new(self.dram, parts).with_cache(self.pool_sizes(index).cache)
+        let cache = self.pool_sizes(index).cache;
+        MemoryReport::new(self.dram, parts).with_cache(cache.minimum, cache.maximum)
     }
 
     /// The sizes of the memory pool.
@@ -94,8 +96,8 @@ impl EngineSettings {
         PoolLimits { minimum: minimum / PAGE * PAGE, maximum }
     }
 
-    /// Bytes of the largest cache, if it is a part of the pool and these settings have none: what the resident
-    /// parts leave, as far as its own metadata fits beside all minimums.
+    /// Bytes of the largest cache, if it is a part of the pool and these settings have none: what the
+    /// resident parts leave, as far as its own metadata fits beside all minimums.
     pub(super) fn cache_bytes_left(&self, index: &Index) -> u64 {
         let sizes = self.pool_sizes(index);
         let Some(total) = sizes.total else { return u64::MAX };

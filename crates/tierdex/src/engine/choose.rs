@@ -34,9 +34,10 @@ impl EngineOptions {
     /// Chooses tier, cache size and threads:
     ///
     /// 1. Dictionaries, skip data and norms are in DRAM if they fit into the budget and leave as much of it
-    ///    for the cache as they take, beside the minimums of all other parts; without a budget, if they fit into a quarter of the available memory.
-    ///    Else dictionaries alone are in DRAM if they leave three times their size, or fit into that
-    ///    quarter; else they are on disk. [`EngineOptions::meta_tier`] overrides this.
+    ///    for the cache as they take, beside the minimums of all other parts; without a budget, if they fit
+    ///    into a quarter of the available memory. Else dictionaries alone are in DRAM if they leave three
+    ///    times their size, or fit into that quarter; else they are on disk. [`EngineOptions::meta_tier`]
+    ///    overrides this.
     /// 2. The cache is in DRAM. With a budget it takes the rest of the budget; without one 64 MiB, or a
     ///    tenth of all documents and frequencies if that is more, but at most all of these and at most a
     ///    quarter of the available memory. [`EngineOptions::cache`] overrides this; such a cache does not

@@ -6,10 +6,11 @@ use super::metrics::EngineMetrics;
 use super::options::EngineOptions;
 use super::part_sizes::{check_hits, check_query_memory, result_bytes, result_with_ids_bytes};
 use super::pool::{MemoryPool, PoolUse, Reservation};
+use super::priority::Priority;
 use super::queue::RequestQueue;
 use super::queued_request::QueuedRequest;
 use super::readers::page_readers;
-use super::request::{Hits, Priority, SearchRequest};
+use super::request::{Hits, SearchRequest};
 use super::settings::EngineSettings;
 use super::shared::EngineShared;
 use super::snapshot::{ResidentMemory, Snapshot, load_metadata};
@@ -344,7 +345,8 @@ impl AcceptedRequest {
         })
     }
 
-    /// As [`AcceptedRequest::try_reserve`]; if it `waits`, until the memory is available or the engine closed.
+    /// As [`AcceptedRequest::try_reserve`]; if it `waits`, until the memory is available or the engine
+    /// closed.
     fn reserve(&self, shared: &EngineShared, waits: bool) -> Option<Reservation> {
         let reserved = self.try_reserve(shared);
         if reserved.is_some() || !waits {

@@ -1,6 +1,5 @@
 //! The memory report of an engine, and the check of its budget.
 
-use super::pool::PoolLimits;
 use crate::error::{Error, Result};
 use std::fmt;
 use tierdex_io::Size;
@@ -73,8 +72,8 @@ impl MemoryReport {
         report
     }
 
-    pub(super) fn with_cache(self, cache: PoolLimits) -> MemoryReport {
-        MemoryReport { cache_min: cache.minimum, cache_max: cache.maximum, ..self }
+    pub(super) fn with_cache(self, cache_min: u64, cache_max: u64) -> MemoryReport {
+        MemoryReport { cache_min, cache_max, ..self }
     }
 
     /// The smallest sufficient budget, if the budget is too small.

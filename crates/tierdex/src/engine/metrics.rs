@@ -6,7 +6,8 @@ use super::shared::EngineShared;
 use std::sync::atomic::Ordering;
 use tierdex_io::PAGE;
 
-/// What an engine does now, and what it has done since its start ([`Engine::metrics`](super::Engine::metrics)).
+/// What an engine does now, and what it has done since its start
+/// ([`Engine::metrics`](super::Engine::metrics)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EngineMetrics {

@@ -8,8 +8,8 @@
 
 use super::active::ActiveRequest;
 use super::pool::{MemoryPool, Reservation};
+use super::priority::Priority;
 use super::queue::RequestQueue;
-use super::request::Priority;
 use crate::error::{Error, Result};
 use crate::segment::read::BlockSource;
 use corosensei::Yielder;

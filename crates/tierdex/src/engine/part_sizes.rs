@@ -72,8 +72,8 @@ pub fn ordinary_plan_bytes(index: &Index) -> u64 {
     (ORDINARY_TERMS * leaf_memory(index.segments().len())) as u64
 }
 
-/// Bytes of the lists of an ordinary query, with skip data unless it is resident: that of a term takes at most
-/// an eighth of a byte for each document.
+/// Bytes of the lists of an ordinary query, with skip data unless it is resident: that of a term takes at
+/// most an eighth of a byte for each document.
 pub fn ordinary_lists_bytes(index: &Index, has_resident_skips: bool) -> u64 {
     let positions = index.schema().fields.iter().any(|field| field.positions);
     let documents = index.segments().iter().map(|segment| u64::from(segment.documents())).max().unwrap_or(0);

@@ -12,7 +12,7 @@
 //!    needs before it starts, so one that runs never waits for memory. [`MemoryPool::changes`] counts what
 //!    may let a reservation succeed: whoever failed compares it and sleeps until it changes.
 
-use super::request::Priority;
+use super::priority::Priority;
 use super::sync::{AtomicU64, Condvar, Mutex, MutexGuard, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
@@ -21,9 +21,9 @@ use tierdex_io::trim_heap;
 /// Time between two growths of the cache.
 const EPOCH: Duration = Duration::from_secs(1);
 
-/// Memory of evaluations from which on the freed heap is given back to the system at once: the allocator would
-/// keep it for the thread, while another thread or the cache reserves it. A query that takes as much has
-/// hundreds of lists.
+/// Memory of evaluations from which on the freed heap is given back to the system at once: the allocator
+/// would keep it for the thread, while another thread or the cache reserves it. A query that takes as much
+/// has hundreds of lists.
 const TRIM_BYTES: u64 = 2 << 20;
 
 /// A kind of user of the pool.

@@ -4,8 +4,8 @@
 //! their memory. Counters that search threads check often are read without the lock.
 
 use super::active::SearchTask;
+use super::priority::Priority;
 use super::queued_request::QueuedRequest;
-use super::request::Priority;
 use crate::error::Error;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

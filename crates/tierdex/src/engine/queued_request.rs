@@ -1,7 +1,8 @@
 //! A queued request, with the snapshot that it searches and the reply to its ticket.
 
 use super::pool::Reservation;
-use super::request::{Hits, Priority, SearchRequest};
+use super::priority::Priority;
+use super::request::{Hits, SearchRequest};
 use super::snapshot::Snapshot;
 use super::ticket::Reply;
 use crate::error::Error;

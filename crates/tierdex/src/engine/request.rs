@@ -1,5 +1,6 @@
 //! Requests to an engine, and their results.
 
+use super::priority::Priority;
 use super::snapshot::Snapshot;
 use crate::error::{Error, Result};
 use crate::index::{HitIds, SearchHit, SearchOptions, SearchResult};
@@ -7,17 +8,6 @@ use crate::query::Query;
 use crate::rank::{Scorer, Statistics};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// The queue that a request waits in.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Priority {
-    /// A user waits for the result: evaluated before requests of batches, with eight time slices for one of
-    /// theirs.
-    #[default]
-    Interactive,
-    /// One of many: throughput matters, latency does not.
-    Batch,
-}
 
 /// A query, and the options of its search: number of hits, counting, ranking, deadline.
 ///

@@ -128,8 +128,8 @@ impl Ticket {
         handle
     }
 
-    /// Cancels the request. The evaluation stops at its next read, or after at most a few milliseconds of
-    /// work.
+    /// Cancels the request. The evaluation stops at its next read, after at most a few milliseconds of work,
+    /// or when memory that it waits for is released.
     pub fn cancel(&self) {
         self.state.cancelled.store(true, Ordering::Relaxed);
     }

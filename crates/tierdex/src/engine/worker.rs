@@ -10,9 +10,9 @@ use super::active::{ActiveRequest, Finished, MeasuredPlan, SearchTask};
 use super::paged::{PagedSource, ThreadContext, Wait};
 use super::part_sizes::{EVALUATION_BYTES, check_query_memory, hits_bytes};
 use super::pool::{PoolUse, Reservation};
+use super::priority::Priority;
 use super::queue::NextWork;
 use super::queued_request::QueuedRequest;
-use super::request::Priority;
 use super::shared::EngineShared;
 use crate::error::{Error, Result};
 use crate::index::PartialResult;
@@ -300,8 +300,8 @@ impl<'x> SearchThread<'x> {
     }
 }
 
-/// Plans a query if no other evaluation has, reserves the memory unless it was `reserved` before, and searches
-/// a range of documents.
+/// Plans a query if no other evaluation has, reserves the memory unless it was `reserved` before, and
+/// searches a range of documents.
 fn evaluate(
     request: &ActiveRequest,
     documents: Range<u32>,

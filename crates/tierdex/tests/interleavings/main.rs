@@ -1,6 +1,6 @@
 //! Explores all interleavings of a few threads over the shared state of the engine: tickets, the memory pool,
-//! the current snapshot, and the states of pages in the cache. The source files are those of the engine, with the types
-//! of loom in place of those of `std::sync`.
+//! the current snapshot, and the states of pages in the cache. The source files are those of the engine, with
+//! the types of loom in place of those of `std::sync`.
 #![allow(dead_code, unreachable_pub)]
 
 mod sync {
@@ -33,8 +33,6 @@ mod engine {
         /// The number of the request.
         #[derive(Debug, PartialEq)]
         pub struct Hits(pub u32);
-
-        pub use tierdex::Priority;
     }
 
     mod sync {
@@ -47,6 +45,8 @@ mod engine {
     #[path = "../../../src/engine/pool.rs"]
     mod pool;
     mod pool_tests;
+    #[path = "../../../src/engine/priority.rs"]
+    mod priority;
     mod tests;
     #[path = "../../../src/engine/ticket.rs"]
     mod ticket;

@@ -1,5 +1,5 @@
 use super::pool::{MemoryPool, PoolLimits, PoolSizes, PoolUse};
-use super::request::Priority;
+use super::priority::Priority;
 use loom::thread;
 use std::sync::Arc;
 
