@@ -6,9 +6,13 @@ mod support;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+use support::lists::{first_terms, many_terms};
 use support::requests::{bits, heavy, large, options, parse};
 use support::tunings;
-use tierdex::{Engine, Error, Index, Priority, SearchOptions, SearchRequest, TotalHits};
+use tierdex::internal::engine::MetaTier;
+use tierdex::{
+    Engine, EngineOptions, Error, Hits, Index, Priority, SearchOptions, SearchRequest, TotalHits,
+};
 
 /// Submits requests while the only thread of an engine is blocked in the callback of `filler`, and waits for
 /// all results. Returns the indexes of the requests in the order of their completion.
@@ -215,4 +219,52 @@ fn requests_of_a_closed_engine_fail() {
     drop(engine);
     let failed = tickets.into_iter().filter_map(|ticket| ticket.wait().err()).count();
     assert!(failed > 20, "{failed}");
+}
+
+/// Threads that wait for each other's memory, a batch, and callers that keep their results for long.
+#[test]
+fn all_requests_are_answered_in_little_memory() {
+    let index = Index::open_on(many_terms(400)).unwrap();
+    let options = EngineOptions::new().meta_tier(MetaTier::Disk).threads(3).growth(0).hits_max(50);
+    let least = Engine::memory_report(&index, &options.clone().dram(1)).least().unwrap();
+    let engine = Engine::new(&index, &options.dram(least + (512 << 10))).unwrap();
+    let query = |number: usize| first_terms(&index, [1, 3, 100, 20, 5, 60, 2][number % 7]);
+    let expected =
+        |number| bits(&index.searcher().search(&query(number), &SearchOptions::default()).unwrap().hits);
+    let expected: Vec<_> = (0..7).map(expected).collect();
+    let (mut tickets, mut left) = (Vec::new(), 300);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let source = || {
+                left -= 1;
+                Ok::<_, Error>((left >= 0).then(|| SearchRequest::new(query(left as usize))))
+            };
+            let answer = |number: usize, hits: tierdex::Result<Hits>| {
+                assert_eq!(bits(&hits?.hits), expected[(299 - number) % 7]);
+                Ok(())
+            };
+            engine.run_ordered(source, answer).unwrap();
+        });
+        for number in 0..300 {
+            match engine.submit(SearchRequest::new(query(number))) {
+                Ok(ticket) => tickets.push((number, ticket)),
+                Err(error) => {
+                    assert!(error.retry_after().is_some(), "{error}");
+                    for (number, ticket) in tickets.drain(..) {
+                        assert_eq!(bits(&ticket.wait().unwrap().hits), expected[number % 7]);
+                    }
+                }
+            }
+        }
+    });
+    for (number, ticket) in tickets {
+        assert_eq!(bits(&ticket.wait().unwrap().hits), expected[number % 7]);
+    }
+    let metrics = engine.metrics();
+    assert!(metrics.cache_bytes_min >= engine.memory().cache_min && metrics.answered > 300, "{metrics:?}");
+    // A thread releases the memory of a request after the reply.
+    let is_metadata = |what: &str| what.contains("metadata");
+    while engine.metrics().reserved.iter().any(|row| row.bytes > 0 && !is_metadata(row.what)) {
+        std::thread::yield_now();
+    }
 }
