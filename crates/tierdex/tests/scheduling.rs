@@ -10,9 +10,7 @@ use support::lists::{first_terms, many_terms};
 use support::requests::{bits, heavy, large, options, parse};
 use support::tunings;
 use tierdex::internal::engine::MetaTier;
-use tierdex::{
-    Engine, EngineOptions, Error, Hits, Index, Priority, SearchOptions, SearchRequest, TotalHits,
-};
+use tierdex::{Engine, EngineOptions, Error, Hits, Index, Priority, SearchOptions, SearchRequest, TotalHits};
 
 /// Submits requests while the only thread of an engine is blocked in the callback of `filler`, and waits for
 /// all results. Returns the indexes of the requests in the order of their completion.

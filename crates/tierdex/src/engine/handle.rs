@@ -239,12 +239,6 @@ impl Engine {
         }
     }
 
-    /// Requests that a batch has in progress or waiting for delivery, at most.
-    #[doc(hidden)]
-    pub fn requests_ahead(&self) -> usize {
-        2 * self.shared().settings.in_flight() * self.shared().settings.threads
-    }
-
     /// Counters of the cache: hits, reads, evictions.
     #[doc(hidden)]
     pub fn stats(&self) -> CacheStats {

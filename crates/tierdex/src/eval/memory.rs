@@ -113,8 +113,8 @@ impl SearchPlan {
         WorkingMemory { bytes, read_ahead: buffer as usize }
     }
 
-    /// As [`SearchPlan::working_memory`], with blocks that are copied from pages of a cache, one at a time for
-    /// each part of a list, and with the buffers of the first level.
+    /// As [`SearchPlan::working_memory`], with blocks that are copied from pages of a cache, one at a time
+    /// for each part of a list, and with the buffers of the first level.
     pub fn paged_memory(&self, segments: &[Arc<Segment>]) -> u64 {
         let numbered = segments.iter().enumerate();
         let bytes = numbered.map(|(number, segment)| {
