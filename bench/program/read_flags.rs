@@ -4,14 +4,14 @@ use clap::Args;
 use tierdex::EngineOptions;
 use tierdex::internal::cache::PolicyKind;
 use tierdex::internal::engine::MetaTier;
-use tierdex::io::{EngineKind, EngineOptions as ReadOptions};
+use tierdex::io::{ReadKind, ReadOptions};
 use tierdex_cli::failure::{Failure, Outcome};
 use tierdex_cli::values::one_of;
 
 /// Names of [`PolicyKind`].
 const POLICIES: &[&str] = &["lru", "s3-fifo", "sieve"];
 
-/// Names of [`EngineKind`].
+/// Names of [`ReadKind`].
 const ENGINES: &[&str] = &["auto", "uring", "pread"];
 
 /// Default of `--depth`.
@@ -25,8 +25,8 @@ pub struct ReadFlags {
     #[arg(long, value_name = "TIER")]
     meta_tier: Option<MetaTier>,
     /// I/O engine [default: auto, the fastest that is available]
-    #[arg(long, value_parser = one_of::<EngineKind>(ENGINES))]
-    io: Option<EngineKind>,
+    #[arg(long, value_parser = one_of::<ReadKind>(ENGINES))]
+    io: Option<ReadKind>,
     /// Maximum number of reads in flight [default: 32]
     #[arg(long)]
     depth: Option<usize>,
@@ -48,7 +48,7 @@ impl ReadFlags {
         if !(1..=ReadOptions::DEPTH_MAX).contains(&depth) {
             return Err(Failure::Usage(format!("--depth must be from 1 to {}", ReadOptions::DEPTH_MAX)));
         }
-        options = options.reads(self.io.unwrap_or(EngineKind::Auto), depth);
+        options = options.reads(self.io.unwrap_or(ReadKind::Auto), depth);
         if let Some(tier) = &self.meta_tier {
             options = options.meta_tier(tier.clone());
         }
@@ -67,7 +67,7 @@ mod tests {
     fn lists_contain_all_names_and_every_name_parses() {
         assert_eq!(PolicyKind::ALL.map(|policy| policy.to_string()), *POLICIES);
         assert!(
-            ENGINES.iter().all(|name| name.parse::<EngineKind>().is_ok_and(|kind| kind.to_string() == *name))
+            ENGINES.iter().all(|name| name.parse::<ReadKind>().is_ok_and(|kind| kind.to_string() == *name))
         );
     }
 }

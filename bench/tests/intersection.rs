@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use tierdex::Result;
 use tierdex::codec::Codec;
 use tierdex::io::{
-    Disk, Effect, EngineKind, EngineOptions, FaultDisk, FaultPlan, MemDisk, OpClass, PosixDisk, RegionKind,
+    Disk, Effect, FaultDisk, FaultPlan, MemDisk, OpClass, PosixDisk, ReadKind, ReadOptions, RegionKind,
     Repeat, errno,
 };
 use tierdex_bench::intersection::{
@@ -16,7 +16,7 @@ use tierdex_bench::intersection::{
 
 const NAME: &str = "lists";
 
-const ENGINE: EngineOptions = EngineOptions { kind: EngineKind::Auto, depth: 1, direct: false };
+const ENGINE: ReadOptions = ReadOptions { kind: ReadKind::Auto, depth: 1, direct: false };
 
 /// One instance of each algorithm, reused by all cases.
 struct Engines {
@@ -27,7 +27,7 @@ struct Engines {
 
 impl Engines {
     fn new(disk: &dyn Disk, threads: usize, cost: CostModel) -> Engines {
-        let engine = EngineOptions { depth: 8, ..ENGINE };
+        let engine = ReadOptions { depth: 8, ..ENGINE };
         let options = DirectOptions { engine, read_bytes_max: 64 << 10, region: RegionKind::Dram };
         let mut direct = Direct::new(disk, &options).unwrap();
         direct.set_cost(cost);
@@ -309,10 +309,10 @@ fn files_are_read_past_the_page_cache() {
     let ids = [uniform(1_000, 1), uniform(500_000, 2)];
     let lists = written(&disk, &ids, ListsOptions::default());
     let direct = disk.check_direct().is_ok();
-    for kind in [EngineKind::Auto, EngineKind::Pread] {
-        let engine = EngineOptions { kind, depth: 4, direct };
+    for kind in [ReadKind::Auto, ReadKind::Pread] {
+        let engine = ReadOptions { kind, depth: 4, direct };
         let options = DirectOptions { engine, read_bytes_max: 128 << 10, region: RegionKind::Dram };
-        let readers = ReaderThreads::new(&disk, EngineOptions { depth: 2, ..engine }, 4).unwrap();
+        let readers = ReaderThreads::new(&disk, ReadOptions { depth: 2, ..engine }, 4).unwrap();
         let mut engines = Engines { readers, bl: Bl::new(), direct: Direct::new(&disk, &options).unwrap() };
         let cost = engines.direct.measure(&lists[1], 100).unwrap();
         assert!(cost.read_seconds > 0.0 && cost.bytes_per_second > 0.0);

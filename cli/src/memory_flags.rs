@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Outcome};
 use crate::messages;
 use clap::Args;
-use tierdex::io::{EngineKind, PAGE, RegionKind, Size};
+use tierdex::io::{PAGE, ReadKind, RegionKind, Size};
 use tierdex::{Engine, EngineOptions, Index, MemoryUse};
 
 /// Hits of a query for which memory is reserved, at least.
@@ -79,7 +79,7 @@ const ONE_QUERY_DEPTH: usize = 8;
 
 /// Options for one query without a budget.
 pub fn one_query_options(k: usize) -> EngineOptions {
-    let options = search_options(k).on_demand().reads(EngineKind::Auto, ONE_QUERY_DEPTH).growth(0);
+    let options = search_options(k).on_demand().reads(ReadKind::Auto, ONE_QUERY_DEPTH).growth(0);
     options.cache_size(RegionKind::Dram, Size::Bytes(ONE_QUERY_CACHE_BYTES))
 }
 
@@ -115,7 +115,7 @@ pub fn report(engine: &Engine) -> String {
         stats.hit_rate(),
         group(stats.reads),
         show(stats.bytes_read),
-        engine.read_engine(),
+        engine.read_method(),
         show(engine.bytes_read()),
         crate::size::count(stats.waits, "wait", "waits"),
     )

@@ -47,7 +47,7 @@ pub fn of<'py>(py: Python<'py>, engine: &Engine, snapshot: &Snapshot) -> PyResul
     cache.set_item("capacity", stats.frames * PAGE)?;
     cache.set_item("used", stats.frames_used() * PAGE)?;
     out.set_item("cache", cache)?;
-    out.set_item("read_engine", engine.read_engine())?;
+    out.set_item("read_engine", engine.read_method())?;
     Ok(out)
 }
 

@@ -10,7 +10,7 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use tierdex::Bm25;
 use tierdex::internal::engine::MetaTier;
-use tierdex::io::{EngineKind, EngineOptions, RegionKind, Size};
+use tierdex::io::{ReadKind, ReadOptions, RegionKind, Size};
 use tierdex::limits::{DEFAULT_B, DEFAULT_K1};
 use tierdex_thesis::{ListPolicy, Lookahead};
 
@@ -80,7 +80,7 @@ pub struct Flags {
     /// I/O engine of the modes with a cache: auto, uring or pread; base and base-prefetch read by pread if it
     /// is pread, else mapped files
     #[arg(long, default_value = "auto")]
-    pub io: EngineKind,
+    pub io: ReadKind,
     /// Turn off the read-ahead of the system in base and base-prefetch
     #[arg(long)]
     pub no_readahead: bool,
@@ -160,8 +160,8 @@ impl Flags {
         {
             return wrong("--segments must be powers of two from 4K to 1M");
         }
-        if !(1..=EngineOptions::DEPTH_MAX).contains(&self.depth) {
-            return Err(Error::Usage(format!("--depth must be 1 to {}", EngineOptions::DEPTH_MAX)));
+        if !(1..=ReadOptions::DEPTH_MAX).contains(&self.depth) {
+            return Err(Error::Usage(format!("--depth must be 1 to {}", ReadOptions::DEPTH_MAX)));
         }
         if self.threads == 0 || self.count == 0 || self.rounds == 0 || self.k == 0 {
             return wrong("--threads, --count, --rounds and -k must be 1 or more");

@@ -179,7 +179,7 @@ impl CellRun<'_> {
         };
         let measured = self.repeat(recorder, is_held, &counters, &repetition)?;
         Ok(CellMeasurement {
-            engine: engine.read_engine().to_string(),
+            engine: engine.read_method().to_string(),
             fallback: engine.fallback().map(str::to_string),
             planned: engine.memory().needed(),
             ..measured

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use tierdex::EngineOptions;
 use tierdex::internal::cache::PolicyKind;
 use tierdex::internal::engine::MetaTier;
-use tierdex::io::{EngineKind, EngineOptions as ReadOptions, RegionKind, Size};
+use tierdex::io::{ReadKind, ReadOptions, RegionKind, Size};
 use tierdex_thesis::{FileReads, ListOptions, ListPolicy, Lookahead, Mode};
 
 /// How queries are answered. Sizes are texts, as flags write them: `50M`, `5%`.
@@ -65,7 +65,7 @@ pub struct EngineReads {
     pub policy: Option<PolicyKind>,
     /// Interface of reads.
     #[serde(with = "as_text")]
-    pub io: EngineKind,
+    pub io: ReadKind,
     /// Reads in flight.
     pub depth: usize,
     /// Whether a query is submitted when the one before is answered, instead of as a batch.
@@ -80,7 +80,7 @@ impl Default for EngineReads {
             region: RegionKind::Dram,
             meta_tier: None,
             policy: None,
-            io: EngineKind::Auto,
+            io: ReadKind::Auto,
             depth: DEPTH,
             single: false,
         }
@@ -124,7 +124,7 @@ pub struct ListReads {
     /// Interface of reads into the cache; modes without a cache read by `pread` if it is that, else mapped
     /// files.
     #[serde(default = "auto", with = "as_text")]
-    pub io: EngineKind,
+    pub io: ReadKind,
     /// Whether the system reads ahead in files.
     #[serde(default = "yes")]
     pub readahead: bool,
@@ -193,7 +193,7 @@ impl EngineReads {
 impl ListReads {
     /// The options of the executor.
     pub(crate) fn options(&self, threads: usize, k: usize) -> ListOptions {
-        let file_reads = if self.io == EngineKind::Pread { FileReads::Pread } else { FileReads::Mapped };
+        let file_reads = if self.io == ReadKind::Pread { FileReads::Pread } else { FileReads::Mapped };
         ListOptions {
             mode: self.mode,
             region: self.region.clone(),
@@ -202,7 +202,7 @@ impl ListReads {
             policy: self.policy,
             lookahead: self.lookahead,
             lookahead_samples: self.samples,
-            read_engine: self.io,
+            read_method: self.io,
             read_depth: self.depth,
             file_reads,
             kernel_readahead: self.readahead,
@@ -275,8 +275,8 @@ fn lru() -> ListPolicy {
     ListPolicy::Lru
 }
 
-fn auto() -> EngineKind {
-    EngineKind::Auto
+fn auto() -> ReadKind {
+    ReadKind::Auto
 }
 
 fn yes() -> bool {

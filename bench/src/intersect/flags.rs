@@ -6,7 +6,7 @@ use crate::{Error, Result};
 use clap::Args;
 use std::path::{Path, PathBuf};
 use tierdex::StopSignal;
-use tierdex::io::{EngineOptions, Size};
+use tierdex::io::{ReadOptions, Size};
 
 /// Flags of the experiment.
 #[derive(Args, Clone, Debug)]
@@ -110,7 +110,7 @@ impl Flags {
         }
         for (flag, number, most) in [
             ("--threads", self.threads, ReaderThreads::THREADS_MAX),
-            ("--depth", self.depth(), EngineOptions::DEPTH_MAX),
+            ("--depth", self.depth(), ReadOptions::DEPTH_MAX),
             ("--bl-depth", self.bl_depth, 64),
             ("--rounds", self.rounds.unwrap_or(1), 1000),
             ("--limit", self.limit, 1 << 20),

@@ -7,7 +7,7 @@ use crate::intersection::{
     Algorithm, Bl, CostModel, Direct, DirectOptions, IntersectionResult, PagedList, ReaderThreads, bf, sl, zz,
 };
 use crate::seek_disk::{HDD_BYTES, SHORT_SEEK};
-use tierdex::io::{Disk, EngineKind, EngineOptions};
+use tierdex::io::{Disk, ReadKind, ReadOptions};
 
 /// Number of reads that measure the cost model.
 const COST_READS: usize = 2_000;
@@ -30,7 +30,7 @@ impl IntersectionRunner {
         depth: usize,
     ) -> Result<IntersectionRunner> {
         let direct_io = work.reads().check_direct().is_ok();
-        let engine = |depth| EngineOptions { kind: EngineKind::Auto, depth, direct: direct_io };
+        let engine = |depth| ReadOptions { kind: ReadKind::Auto, depth, direct: direct_io };
         let options = DirectOptions {
             engine: engine(depth),
             read_bytes_max: settings.read_bytes,

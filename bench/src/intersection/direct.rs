@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tierdex::codec::{Intersection, intersect};
 use tierdex::io::{
-    CELL_BYTES_MAX, CellMut, Cells, Disk, EngineOptions, ReadEngine, ReadTarget, Region, RegionKind,
+    CELL_BYTES_MAX, CellMut, Cells, Disk, ReadOptions, ReadQueue, ReadTarget, Region, RegionKind,
 };
 use tierdex::limits::BLOCK;
 use tierdex::{Error, Result};
@@ -39,7 +39,7 @@ const MEASURES: usize = 4;
 #[derive(Clone, Debug)]
 pub struct DirectOptions {
     /// The I/O engine; its depth is the number of reads in flight.
-    pub engine: EngineOptions,
+    pub engine: ReadOptions,
     /// Largest read in bytes, a power of two from 4 KiB to 1 MiB.
     pub read_bytes_max: usize,
     /// Memory region of the read buffers.
@@ -48,7 +48,7 @@ pub struct DirectOptions {
 
 /// The engine, buffers and cost model of one thread.
 pub struct Direct {
-    engine: ReadEngine,
+    engine: ReadQueue,
     free: Vec<CellMut>,
     read_pages_max: usize,
     cost: CostModel,
@@ -85,7 +85,7 @@ impl Direct {
         let cells = Cells::new(Region::new(region, (engine.depth * read_bytes_max) as u64)?, read_bytes_max)?;
         let free: Option<Vec<CellMut>> = (0..engine.depth).map(|cell| cells.write(cell)).collect();
         Ok(Direct {
-            engine: ReadEngine::new(engine, disk, &[Arc::clone(&cells)])?,
+            engine: ReadQueue::new(engine, disk, &[Arc::clone(&cells)])?,
             free: free.expect("new cells are free"),
             read_pages_max: read_bytes_max / PAGE_BYTES,
             cost: CostModel::default(),

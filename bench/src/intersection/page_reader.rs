@@ -5,7 +5,7 @@ use super::page::PAGE_BYTES;
 use super::reads::ReadStats;
 use std::sync::Arc;
 use tierdex::io::{
-    CELL_BYTES_MAX, CellMut, Cells, Disk, EngineOptions, ReadEngine, ReadTarget, Region, RegionKind,
+    CELL_BYTES_MAX, CellMut, Cells, Disk, ReadOptions, ReadQueue, ReadTarget, Region, RegionKind,
 };
 use tierdex::{Error, Result};
 
@@ -14,15 +14,15 @@ pub(super) const PIECE: usize = CELL_BYTES_MAX / PAGE_BYTES;
 
 /// An I/O engine, memory for one page, and the read statistics.
 pub(super) struct ListPageReader {
-    pub(super) engine: ReadEngine,
+    pub(super) engine: ReadQueue,
     pub(super) reads: ReadStats,
     cells: Arc<Cells>,
 }
 
 impl ListPageReader {
-    pub(super) fn new(disk: &dyn Disk, options: EngineOptions) -> Result<ListPageReader> {
+    pub(super) fn new(disk: &dyn Disk, options: ReadOptions) -> Result<ListPageReader> {
         let cells = Cells::new(Region::new(&RegionKind::Dram, PAGE_BYTES as u64)?, PAGE_BYTES)?;
-        let engine = ReadEngine::new(options, disk, std::slice::from_ref(&cells))?;
+        let engine = ReadQueue::new(options, disk, std::slice::from_ref(&cells))?;
         Ok(ListPageReader { engine, reads: ReadStats::default(), cells })
     }
 

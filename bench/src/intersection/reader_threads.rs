@@ -6,7 +6,7 @@ use super::reads::{IntersectionResult, ReadStats};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{Builder, JoinHandle};
-use tierdex::io::{Disk, EngineOptions, panic_message};
+use tierdex::io::{Disk, ReadOptions, panic_message};
 use tierdex::{Error, Result};
 
 type ReaderJob = Box<dyn FnOnce(&mut ListPageReader) + Send>;
@@ -31,7 +31,7 @@ impl ReaderThreads {
     ///
     /// # Errors
     /// When an engine or a thread cannot be created.
-    pub fn new(disk: &dyn Disk, engine: EngineOptions, threads: usize) -> Result<ReaderThreads> {
+    pub fn new(disk: &dyn Disk, engine: ReadOptions, threads: usize) -> Result<ReaderThreads> {
         if !(1..=ReaderThreads::THREADS_MAX).contains(&threads) {
             return Err(Error::Usage(format!(
                 "the number of threads must be 1 to {}, not {threads}",

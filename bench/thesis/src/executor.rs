@@ -12,7 +12,7 @@
 
 use crate::cache::{ListCacheStats, ListRequest, LookaheadSample};
 use crate::delivery::{Delivery, PendingResult, RESULTS_AHEAD};
-use crate::list_prefetch::{ListPrefetch, PrefetchState, ReadEngineName};
+use crate::list_prefetch::{ListPrefetch, PrefetchState, ReadMethodName};
 use crate::mapped_files::MappedFiles;
 use crate::memory::{LIST_BYTES, memory_report, plans_bytes, thread_lists_bytes};
 use crate::options::ListOptions;
@@ -49,7 +49,7 @@ pub struct ListExecutor {
     /// Hits that a query may ask for, if memory is bounded.
     hits_max: Option<usize>,
     report: MemoryReport,
-    read_engine: ReadEngineName,
+    read_method: ReadMethodName,
 }
 
 /// A planned query in the queue, with the prefetch of its lists.
@@ -140,7 +140,7 @@ impl ListExecutor {
         load_metadata(index.segments(), &options.metadata_location())?;
         let files = index.segments().iter().flat_map(|segment| segment.files());
         let mapped = options.reads_mapped().then(|| MappedFiles::new(files));
-        let (prefetch, read_engine) = ListPrefetch::start(index, options, mapped.as_ref())?;
+        let (prefetch, read_method) = ListPrefetch::start(index, options, mapped.as_ref())?;
         // The unallocated rest of the budget goes to the lists.
         let rest = |dram| (dram - report.needed()) / options.threads as u64;
         Ok(ListExecutor {
@@ -153,7 +153,7 @@ impl ListExecutor {
             lists_bytes: options.dram.map(|dram| thread_lists_bytes(index, options) + rest(dram)),
             hits_max: options.dram.map(|_| options.hits_max),
             report,
-            read_engine,
+            read_method,
         })
     }
 
@@ -218,14 +218,14 @@ impl ListExecutor {
         self.prefetch.lookahead_samples()
     }
 
-    /// Name of the read engine.
+    /// Name of the read method.
     pub fn engine(&self) -> &str {
-        &self.read_engine.0
+        &self.read_method.0
     }
 
-    /// Why a faster read engine is not used, if that is so.
+    /// Why a faster read method is not used, if that is so.
     pub fn fallback(&self) -> Option<&str> {
-        self.read_engine.1.as_deref()
+        self.read_method.1.as_deref()
     }
 
     /// The memory that the executor takes, by part.

@@ -12,10 +12,10 @@ use rustix::fs::{Advice, fadvise};
 use std::sync::Arc;
 use tierdex::internal::eval::SearchPlan;
 use tierdex::{Error, Index, Result};
-use tierdex_io::{Cells, ReadEngine, Region};
+use tierdex_io::{Cells, ReadQueue, Region};
 
-/// Name of a read engine, and why it was chosen instead of a faster one, if it was.
-pub(crate) type ReadEngineName = (String, Option<String>);
+/// Name of a read method, and why it was chosen instead of a faster one, if it was.
+pub(crate) type ReadMethodName = (String, Option<String>);
 
 /// A prefetch strategy, one for each mode.
 pub(crate) enum ListPrefetch {
@@ -47,7 +47,7 @@ impl ListPrefetch {
         index: &Index,
         options: &ListOptions,
         mapped: Option<&MappedFiles>,
-    ) -> Result<(ListPrefetch, ReadEngineName)> {
+    ) -> Result<(ListPrefetch, ReadMethodName)> {
         if options.mode == Mode::HybridPrefetch || !options.mode.has_cache() && !options.kernel_readahead {
             disable_readahead(index, mapped)?;
         }
@@ -147,14 +147,14 @@ impl ListPrefetch {
 }
 
 /// How the modes without a cache of their own read.
-fn through_page_cache(options: &ListOptions) -> ReadEngineName {
+fn through_page_cache(options: &ListOptions) -> ReadMethodName {
     let call = if options.reads_mapped() { "mapped files" } else { "pread through the page cache" };
     let readahead = if options.kernel_readahead { "" } else { ", without readahead" };
     (format!("{call}{readahead}"), None)
 }
 
 /// Allocates the cache of lists, and starts its reader threads.
-fn start_cache(index: &Index, options: &ListOptions) -> Result<(Prefetcher, ReadEngineName)> {
+fn start_cache(index: &Index, options: &ListOptions) -> Result<(Prefetcher, ReadMethodName)> {
     let (bytes, cell) = (options.cache_bytes(index), options.list_cell_bytes);
     if bytes < CELLS_MIN * cell as u64 {
         return Err(Error::Usage(format!(
@@ -163,7 +163,7 @@ fn start_cache(index: &Index, options: &ListOptions) -> Result<(Prefetcher, Read
         )));
     }
     let cells = Cells::new(Region::new(&options.region, bytes)?, cell)?;
-    let engine = || ReadEngine::new(options.reads(), index.disk(), std::slice::from_ref(&cells));
+    let engine = || ReadQueue::new(options.reads(), index.disk(), std::slice::from_ref(&cells));
     let engines = (0..options.reader_threads).map(|_| engine()).collect::<tierdex_io::Result<Vec<_>>>()?;
     let name = engines.first().map_or_else(Default::default, |engine| {
         (engine.description().to_string(), engine.fallback().map(str::to_string))

@@ -6,12 +6,11 @@ use crate::delivery::RESULTS_AHEAD;
 use crate::options::{ListOptions, Mode};
 use tierdex::internal::engine::ResidentSizes;
 use tierdex::internal::engine::part_sizes::{
-    PROGRAM_BYTES, READ_CELL_BYTES, READ_ENGINE_THREAD_BYTES, READ_STATE_BYTES, RETAINED_BYTES,
-    SEARCH_THREAD_BYTES, STACK_BYTES, hits_bytes, ordinary_lists_bytes, ordinary_plan_bytes, output_bytes,
-    result_bytes,
+    PROGRAM_BYTES, READ_CELL_BYTES, READ_STATE_BYTES, READ_THREAD_BYTES, RETAINED_BYTES, SEARCH_THREAD_BYTES,
+    STACK_BYTES, hits_bytes, ordinary_lists_bytes, ordinary_plan_bytes, output_bytes, result_bytes,
 };
 use tierdex::{Index, MemoryReport, MemoryUse};
-use tierdex_io::ReadEngine;
+use tierdex_io::ReadQueue;
 
 /// A list of a planned query: the byte ranges that are read of it.
 pub(crate) const LIST_BYTES: usize = 256;
@@ -98,9 +97,9 @@ fn rows(index: &Index, options: &ListOptions) -> Vec<MemoryUse> {
 
 fn readers_bytes(index: &Index, options: &ListOptions) -> u64 {
     let reads = options.reads();
-    let threads = if options.mode.has_cache() { ReadEngine::threads(reads, index.disk()) } else { 0 };
+    let threads = if options.mode.has_cache() { ReadQueue::threads(reads, index.disk()) } else { 0 };
     let cells = READ_BYTES_MAX / options.list_cell_bytes as u64;
     let read = READ_STATE_BYTES + READ_CELL_BYTES * cells;
-    let reader = READER_BYTES + READ_ENGINE_THREAD_BYTES * threads as u64 + read * reads.depth as u64;
+    let reader = READER_BYTES + READ_THREAD_BYTES * threads as u64 + read * reads.depth as u64;
     options.reader_threads as u64 * reader
 }

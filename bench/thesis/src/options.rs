@@ -6,7 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 use tierdex::internal::engine::{MetaTier, MetadataLocation};
 use tierdex::{Error, Index, Result};
-use tierdex_io::{EngineKind, EngineOptions, RegionKind, Size};
+use tierdex_io::{ReadKind, ReadOptions, RegionKind, Size};
 
 /// How postings are read (thesis, chapter 7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +84,7 @@ pub struct ListOptions {
     /// Number of lookahead samples to keep, the most recent ones. One is taken whenever a query ends.
     pub lookahead_samples: usize,
     /// Interface of reads into the cache of lists.
-    pub read_engine: EngineKind,
+    pub read_method: ReadKind,
     /// In-flight reads of each reader thread, at most.
     pub read_depth: usize,
     /// How [`Mode::Base`] and [`Mode::BasePrefetch`] read.
@@ -121,7 +121,7 @@ impl Default for ListOptions {
             policy: ListPolicy::S3Fifo,
             lookahead: Lookahead::Adaptive,
             lookahead_samples: 0,
-            read_engine: EngineKind::Auto,
+            read_method: ReadKind::Auto,
             read_depth: 32,
             file_reads: FileReads::Mapped,
             kernel_readahead: true,
@@ -160,9 +160,9 @@ impl ListOptions {
         ListCache::metadata_bytes_max(self.policy) as u64
     }
 
-    /// The read engine of a reader thread.
-    pub(crate) fn reads(&self) -> EngineOptions {
-        EngineOptions { kind: self.read_engine, depth: self.read_depth, direct: false }
+    /// The reads of a reader thread.
+    pub(crate) fn reads(&self) -> ReadOptions {
+        ReadOptions { kind: self.read_method, depth: self.read_depth, direct: false }
     }
 }
 

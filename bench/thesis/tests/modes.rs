@@ -18,11 +18,11 @@ use tierdex::internal::engine::MetaTier;
 use tierdex::internal::segment::read::FILES;
 use tierdex::{Index, Merge, Query, SearchOptions};
 use tierdex_io::{
-    Disk, Effect, EngineKind, FaultDisk, FaultPlan, MemDisk, OpClass, PosixDisk, RegionKind, Repeat, Size,
+    Disk, Effect, FaultDisk, FaultPlan, MemDisk, OpClass, PosixDisk, ReadKind, RegionKind, Repeat, Size,
 };
 use tierdex_thesis::{FileReads, ListExecutor, ListOptions, ListPolicy, Lookahead, Mode, memory_report};
 
-fn options(cells: u64, policy: ListPolicy, lookahead: Lookahead, kind: EngineKind) -> ListOptions {
+fn options(cells: u64, policy: ListPolicy, lookahead: Lookahead, kind: ReadKind) -> ListOptions {
     ListOptions {
         mode: Mode::HybridPrefetch,
         region: RegionKind::Dram,
@@ -30,7 +30,7 @@ fn options(cells: u64, policy: ListPolicy, lookahead: Lookahead, kind: EngineKin
         list_cell_bytes: 4096,
         policy,
         lookahead,
-        read_engine: kind,
+        read_method: kind,
         read_depth: 4,
         ..ListOptions::default()
     }
@@ -51,7 +51,7 @@ proptest! {
         cells in 2u64..40,
         policy in prop::sample::select(ListPolicy::ALL.to_vec()),
         lookahead in prop_oneof![Just(Lookahead::Adaptive), Just(Lookahead::Pins), (1u64..20).prop_map(Lookahead::Queries)],
-        kind in prop::sample::select(vec![EngineKind::Pread, EngineKind::Auto]),
+        kind in prop::sample::select(vec![ReadKind::Pread, ReadKind::Auto]),
         (exhaustive, count) in any::<(bool, bool)>(),
         tuning in prop::sample::select(tunings().to_vec()),
         (real, mapped) in any::<(bool, bool)>(),
@@ -110,7 +110,7 @@ fn a_failed_read_fails_one_query() {
         let disk = Arc::new(FaultDisk::new(inner.clone(), FaultPlan::none()));
         let index = Index::open_on(disk.clone()).unwrap();
         let queries = queries(&mut Random::new(9), 30, &index);
-        let options = options(12, ListPolicy::Lru, Lookahead::Adaptive, EngineKind::Pread);
+        let options = options(12, ListPolicy::Lru, Lookahead::Adaptive, ReadKind::Pread);
         let executor = ListExecutor::new(&index, &options).unwrap();
         let at = 1 + place;
         disk.arm(FaultPlan { class: OpClass::Read, at, effect: Effect::Error(5), repeat: Repeat::Once });
@@ -151,7 +151,7 @@ fn a_damaged_page_fails_the_queries_that_read_it_in_every_mode() {
     for mode in Mode::ALL {
         for file_reads in [FileReads::Mapped, FileReads::Pread] {
             let index = Index::open_on(disk.clone()).unwrap();
-            let options = options(40, ListPolicy::Lru, Lookahead::Adaptive, EngineKind::Pread);
+            let options = options(40, ListPolicy::Lru, Lookahead::Adaptive, ReadKind::Pread);
             let executor = ListExecutor::new(&index, &ListOptions { mode, file_reads, ..options }).unwrap();
             let mut failed = Vec::new();
             let run: Result<(), ()> = executor.run(source(&queries), &search, |number, found| {
@@ -172,7 +172,7 @@ fn a_damaged_page_fails_the_queries_that_read_it_in_every_mode() {
 fn the_memory_report_has_the_parts_of_the_mode() {
     let index = Index::open_on(sparse(100_000)).unwrap();
     let report = |mode, file_reads| {
-        let options = options(40, ListPolicy::Lru, Lookahead::Adaptive, EngineKind::Pread);
+        let options = options(40, ListPolicy::Lru, Lookahead::Adaptive, ReadKind::Pread);
         memory_report(&index, &ListOptions { mode, file_reads, dram: Some(24 << 20), ..options })
     };
     for mode in Mode::ALL {
@@ -197,7 +197,7 @@ fn an_error_of_the_source_or_the_consumer_ends_the_run() {
     let index = Index::open_on(disk).unwrap();
     let queries = queries(&mut Random::new(9), 50, &index);
     for threads in [1, 3] {
-        let options = options(12, ListPolicy::Lru, Lookahead::Adaptive, EngineKind::Pread);
+        let options = options(12, ListPolicy::Lru, Lookahead::Adaptive, ReadKind::Pread);
         let executor = ListExecutor::new(&index, &ListOptions { threads, ..options }).unwrap();
         let mut given = queries.iter().take(20);
         let source = || given.next().cloned().map(Some).ok_or("no more");
@@ -223,7 +223,7 @@ fn an_error_of_the_source_or_the_consumer_ends_the_run() {
 #[test]
 fn the_dictionary_counts_without_a_read() {
     let index = Index::open_on(sparse(100_000)).unwrap();
-    let options = options(40, ListPolicy::Lru, Lookahead::Adaptive, EngineKind::Pread);
+    let options = options(40, ListPolicy::Lru, Lookahead::Adaptive, ReadKind::Pread);
     let executor = ListExecutor::new(&index, &options).unwrap();
     let (before, search) =
         (executor.bytes_read(), SearchOptions { k: 0, count: true, ..SearchOptions::default() });
@@ -249,7 +249,7 @@ fn a_query_that_exceeds_the_budget_is_rejected_alone() {
         (Mode::HybridPrefetch, MetaTier::Disk),
         (Mode::HybridPrefetch, MetaTier::Dram),
     ] {
-        let options = options(40, ListPolicy::Lru, Lookahead::Adaptive, EngineKind::Pread);
+        let options = options(40, ListPolicy::Lru, Lookahead::Adaptive, ReadKind::Pread);
         let options = ListOptions { mode, meta_tier: meta, dram: Some(1), ..options };
         let least = least(&index, &options);
         for (more, rejected) in [(0, 1), (32 << 20, 0)] {
@@ -287,7 +287,7 @@ fn least(index: &Index, options: &ListOptions) -> u64 {
 #[test]
 fn a_rejected_budget_names_a_sufficient_one() {
     let index = Index::open_on(sparse(100_000)).unwrap();
-    let options = options(40, ListPolicy::Lru, Lookahead::Adaptive, EngineKind::Pread);
+    let options = options(40, ListPolicy::Lru, Lookahead::Adaptive, ReadKind::Pread);
     let needed = |options: &ListOptions| least(&index, options);
     let small = ListOptions { dram: Some(1), ..options };
     let enough = needed(&small);
@@ -345,7 +345,7 @@ fn all_modes_give_the_same_results() {
                 list_cell_bytes: 4096,
                 policy: ListPolicy::ALL[turn % ListPolicy::ALL.len()],
                 lookahead: [Lookahead::Adaptive, Lookahead::Pins, Lookahead::Queries(7)][turn % 3],
-                read_engine: EngineKind::Pread,
+                read_method: ReadKind::Pread,
                 read_depth: 4,
                 file_reads: [FileReads::Mapped, FileReads::Pread][turn / 2 % 2],
                 threads: 1 + turn % 3,

@@ -1,6 +1,6 @@
 //! A cache of pages of files in memory cells, which threads fill by their own reads.
 //!
-//! *Input*: memory cut into cells of a page, and a read engine for each thread. *Output*: pages that are
+//! *Input*: memory cut into cells of a page, and a read queue for each thread. *Output*: pages that are
 //! checked and pinned.
 //!
 //! | task | API |

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use tierdex_io::{CellMut, Completion, Error, ErrorKind, PAGE, ReadEngine, ReadTarget, Result, SealedFile};
+use tierdex_io::{CellMut, Completion, Error, ErrorKind, PAGE, ReadQueue, ReadTarget, Result, SealedFile};
 
 use crate::page_cache::{GapFrame, PageCache, PageKey, PageLookup, Pin};
 
@@ -18,7 +18,7 @@ const GAP_FRAMES_DIVISOR: usize = 16;
 /// Reads pages for one thread. Dropping it waits for the reads in flight.
 pub struct PageReader {
     cache: Arc<PageCache>,
-    engine: ReadEngine,
+    engine: ReadQueue,
     /// Pages that are requested but not submitted.
     wanted: Vec<PageRequest>,
     /// Reads in flight, by tag.
@@ -52,7 +52,7 @@ struct InFlightPages {
 impl PageReader {
     /// Reads into `cache` by `engine`, and at most `gap_max` unrequested pages between two requested ones
     /// ([`measure_gap`](crate::measure_gap)).
-    pub fn new(cache: Arc<PageCache>, engine: ReadEngine, gap_max: u64) -> PageReader {
+    pub fn new(cache: Arc<PageCache>, engine: ReadQueue, gap_max: u64) -> PageReader {
         PageReader { cache, engine, wanted: Vec::new(), in_flight: Vec::new(), gap_max, in_gaps: 0 }
     }
 

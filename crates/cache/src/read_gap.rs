@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tierdex_io::{CellMut, Cells, PAGE, ReadEngine, ReadFile, ReadTarget};
+use tierdex_io::{CellMut, Cells, PAGE, ReadFile, ReadQueue, ReadTarget};
 
 /// Pages of a gap, at most: longer ones displace too much from the cache if the device was slow by chance.
 const GAP_PAGES_MAX: u64 = 8;
@@ -32,7 +32,7 @@ const GAP_SHARE: f64 = 0.25;
 
 /// The number of pages between two pages of `file` up to which one read of all is better than two reads. 0
 /// for small files, and if measuring fails. Reads into unused `cells`.
-pub fn measure_gap(engine: &mut ReadEngine, cells: &Arc<Cells>, file: &Arc<dyn ReadFile>) -> u64 {
+pub fn measure_gap(engine: &mut ReadQueue, cells: &Arc<Cells>, file: &Arc<dyn ReadFile>) -> u64 {
     let pages = file.len() / PAGE;
     let is_small =
         pages < FILE_PAGES_MIN || (cells.len() as u64) < SHORT_READS.max(LONG_READS * LONG_READ_PAGES);
@@ -66,7 +66,7 @@ fn gap(short: f64, long: f64) -> u64 {
 /// The time of `reads` concurrent reads of `pages` pages, in each `round` at other offsets; `None` if one
 /// fails.
 fn read(
-    engine: &mut ReadEngine,
+    engine: &mut ReadQueue,
     (cells, file): (&Arc<Cells>, &Arc<dyn ReadFile>),
     reads: u64,
     (pages, round): (u64, u64),

@@ -92,7 +92,7 @@ impl Error {
         &self.file
     }
 
-    /// The file offset in bytes: known for damage and for reads by an engine.
+    /// The file offset in bytes: known for damage and for reads by a queue.
     pub fn offset(&self) -> Option<u64> {
         self.offset
     }

@@ -11,7 +11,7 @@
 //! | a disk with injected faults | [`FaultDisk`], [`FaultPlan`] |
 //! | files with checksums | [`SealedWriter`], [`SealedFile`] |
 //! | memory of several kinds for caches | [`Region`], [`RegionKind`], [`Size`], [`Cells`] |
-//! | asynchronous reads into that memory | [`ReadEngine`], [`EngineKind`], [`ReadTarget`], [`Completion`] |
+//! | asynchronous reads into that memory | [`ReadQueue`], [`ReadKind`], [`ReadTarget`], [`Completion`] |
 //! | resident files | [`ResidentBytes`], [`Arena`] |
 //! | errors with file and offset | [`Error`], [`ErrorKind`] |
 //! | handling of exhausted memory | [`ExitOutOfMemory`], [`remove_on_out_of_memory`] |
@@ -29,7 +29,6 @@ compile_error!(
 );
 
 mod disk;
-mod engine;
 mod envelope;
 pub mod errno;
 mod error;
@@ -39,9 +38,9 @@ mod memory;
 mod posix;
 mod process;
 mod random;
+mod read_queue;
 
 pub use disk::{Disk, DiskLock, NAME_BYTES_MAX, ReadFile, WriteFile, check_name};
-pub use engine::{Completion, EngineKind, EngineOptions, ReadEngine, ReadTarget};
 pub use envelope::{FORMAT_VERSION, HEADER_LEN, Identity, PAGE, Seal, SealedFile, SealedWriter};
 pub use error::{Error, ErrorKind, Result, panic_message};
 pub use fault::{Effect, FaultDisk, FaultPlan, Op, OpClass, Operation, Repeat};
@@ -55,3 +54,4 @@ pub use process::{
     ExitOutOfMemory, exit_with_line, ignore_file_size_signal, keep_ignored_signals, remove_on_out_of_memory,
     start_with_default_signals,
 };
+pub use read_queue::{Completion, ReadKind, ReadOptions, ReadQueue, ReadTarget};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 use tierdex_io::{
-    Cells, Disk, EngineKind, EngineOptions, PosixDisk, ReadEngine, ReadFile, ReadTarget, Region, RegionKind,
+    Cells, Disk, PosixDisk, ReadFile, ReadKind, ReadOptions, ReadQueue, ReadTarget, Region, RegionKind,
 };
 
 #[test]
@@ -14,8 +14,8 @@ fn direct_io_resumes_when_descriptors_are_available() {
     let directory = TempDir::new().unwrap();
     let disk = PosixDisk::open(directory.path()).unwrap();
     disk.create("a").unwrap().append(&[7; 3 * 4096]).unwrap();
-    let options = EngineOptions { kind: EngineKind::Pread, depth: 1, direct: true };
-    let mut engine = match ReadEngine::new(options, &disk, &[]) {
+    let options = ReadOptions { kind: ReadKind::Pread, depth: 1, direct: true };
+    let mut engine = match ReadQueue::new(options, &disk, &[]) {
         Ok(engine) => engine,
         Err(error) => return println!("not run: {error}"),
     };

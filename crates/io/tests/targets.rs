@@ -5,18 +5,14 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use tempfile::TempDir;
 use tierdex_io::{
-    CellMut, Cells, Disk, EngineKind, EngineOptions, FaultDisk, FaultPlan, PosixDisk, ReadEngine, ReadFile,
+    CellMut, Cells, Disk, FaultDisk, FaultPlan, PosixDisk, ReadFile, ReadKind, ReadOptions, ReadQueue,
     ReadTarget, Region, RegionKind,
 };
 
 const PAGE: usize = 4096;
 
-const KINDS: [(EngineKind, bool); 4] = [
-    (EngineKind::Pread, false),
-    (EngineKind::Pread, true),
-    (EngineKind::Uring, false),
-    (EngineKind::Uring, true),
-];
+const KINDS: [(ReadKind, bool); 4] =
+    [(ReadKind::Pread, false), (ReadKind::Pread, true), (ReadKind::Uring, false), (ReadKind::Uring, true)];
 
 fn cells(count: usize, cell_bytes: usize) -> Arc<Cells> {
     Cells::new(Region::new(&RegionKind::Dram, (count * cell_bytes) as u64).unwrap(), cell_bytes).unwrap()
@@ -29,7 +25,7 @@ fn content(len: usize) -> Vec<u8> {
 /// Reads a file of `bytes` into `cells` in this order, with reads of `sizes` pages. Cells are split at the
 /// borders of reads.
 fn read_all(
-    mut engine: ReadEngine,
+    mut engine: ReadQueue,
     file: &Arc<dyn ReadFile>,
     bytes: &[u8],
     cells: &[CellIndex],
@@ -87,7 +83,7 @@ fn all_agree(
         for is_registered in [false, true] {
             let cells = cells(order.len(), cell_bytes);
             let registered = if is_registered { std::slice::from_ref(&cells) } else { &[] };
-            let engine = ReadEngine::new(EngineOptions { kind, depth, direct }, disk, registered);
+            let engine = ReadQueue::new(ReadOptions { kind, depth, direct }, disk, registered);
             let engine = engine.inspect_err(|error| println!("not run: {kind} (direct: {direct}): {error}"));
             let Ok(engine) = engine else { continue };
             let order: Vec<CellIndex> = order.iter().map(|index| (Arc::clone(&cells), *index)).collect();

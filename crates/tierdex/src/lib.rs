@@ -179,7 +179,7 @@ pub mod internal {
         pub use crate::engine::{MetaTier, MetadataLocation, ResidentSizes, load_metadata};
         pub mod part_sizes {
             pub use crate::engine::part_sizes::{
-                PROGRAM_BYTES, READ_CELL_BYTES, READ_ENGINE_THREAD_BYTES, READ_STATE_BYTES, RETAINED_BYTES,
+                PROGRAM_BYTES, READ_CELL_BYTES, READ_STATE_BYTES, READ_THREAD_BYTES, RETAINED_BYTES,
                 SEARCH_THREAD_BYTES, STACK_BYTES, check_hits, check_query_memory, hits_bytes,
                 ordinary_lists_bytes, ordinary_plan_bytes, output_bytes, result_bytes,
             };

@@ -11,7 +11,7 @@ use tierdex::codec::Codec;
 use tierdex::explain::{HitIds, SearchResult};
 use tierdex::internal::cache::PolicyKind;
 use tierdex::internal::engine::MetaTier;
-use tierdex::io::{Disk, EngineKind, PosixDisk, RegionKind, Size};
+use tierdex::io::{Disk, PosixDisk, ReadKind, RegionKind, Size};
 use tierdex::{Engine, EngineOptions, Index, Query, SearchRequest};
 
 /// Runs all queries in a new engine.
@@ -116,7 +116,7 @@ fn engines_with_any_cache_and_memory_tier_give_the_same_results() {
             let options = EngineOptions::new()
                 .cache_size(RegionKind::Dram, Size::Bytes([4096 * 6, 4096 * 200][turn % 2]))
                 .policy(PolicyKind::ALL[turn % PolicyKind::ALL.len()])
-                .reads(EngineKind::Pread, 4)
+                .reads(ReadKind::Pread, 4)
                 .gap_pages(turn as u64 % 4)
                 .threads(1 + turn % 3)
                 .meta_tier(meta.clone());

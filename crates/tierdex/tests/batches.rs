@@ -16,14 +16,14 @@ use tierdex::internal::cache::PolicyKind;
 use tierdex::internal::engine::MetaTier;
 use tierdex::internal::index::ListsBuilder;
 use tierdex::internal::segment::read::FILES;
-use tierdex::io::{Disk, EngineKind, MemDisk, PAGE, RegionKind, Size};
+use tierdex::io::{Disk, MemDisk, PAGE, ReadKind, RegionKind, Size};
 use tierdex::schema::{Field, Schema, Source};
 use tierdex::{
     Bm25, Engine, EngineOptions, Hits, Index, IndexWriter, Merge, OpenMode, Query, Scorer, SearchOptions,
     SearchRequest, WriterOptions,
 };
 
-fn options(pages: u64, policy: PolicyKind, kind: EngineKind) -> EngineOptions {
+fn options(pages: u64, policy: PolicyKind, kind: ReadKind) -> EngineOptions {
     EngineOptions::new()
         .cache_size(RegionKind::Dram, Size::Bytes(4096 * pages))
         .policy(policy)
@@ -60,7 +60,7 @@ proptest! {
         seed in any::<u64>(),
         pages in 2u64..40,
         policy in prop::sample::select(PolicyKind::ALL.to_vec()),
-        kind in prop::sample::select(vec![EngineKind::Pread, EngineKind::Auto]),
+        kind in prop::sample::select(vec![ReadKind::Pread, ReadKind::Auto]),
         (exhaustive, count) in any::<(bool, bool)>(),
         tuning in prop::sample::select(tunings().to_vec()),
         real in any::<bool>(),
@@ -171,7 +171,7 @@ fn an_error_of_the_source_or_the_consumer_ends_the_run() {
     let queries = queries(&mut Random::new(9), 50, &index);
     let request = |query: &Query| SearchRequest::new(query.clone()).count(true);
     for threads in [1, 3] {
-        let options = options(12, PolicyKind::Lru, EngineKind::Pread).threads(threads);
+        let options = options(12, PolicyKind::Lru, ReadKind::Pread).threads(threads);
         let engine = Engine::new(&index, &options).unwrap();
         let (mut given, mut answered) = (queries.iter().take(20), 0);
         let source = || given.next().map(|query| Some(request(query))).ok_or("no more");
@@ -249,7 +249,7 @@ fn only_blocks_that_may_hold_a_hit_are_read() {
         let (k, scorer) = (*k, *scorer);
         let search = SearchOptions { k, scorer, count: true, tuning, ..SearchOptions::default() };
         let found = words.each_ref().map(|word| rows(&index.searcher().search(word, &search).unwrap()));
-        let options = options(2000, PolicyKind::Lru, EngineKind::Pread).meta_tier(meta.clone());
+        let options = options(2000, PolicyKind::Lru, ReadKind::Pread).meta_tier(meta.clone());
         let (blocks, others) = read_bytes(&index, &options, &words, &search, |number, answer| {
             let answer = answer.unwrap();
             assert_eq!((answer.total.value(), bits(&answer.hits)), found[number], "{meta} {k} {number}");
@@ -278,7 +278,7 @@ fn long_non_essential_lists_are_not_read_whole() {
         let (k, scorer) = (*k, *scorer);
         let search = SearchOptions { k, scorer, count: false, tuning, ..SearchOptions::default() };
         let found = words.each_ref().map(|word| index.searcher().search(word, &search).unwrap().hits);
-        let options = options(4000, PolicyKind::Lru, EngineKind::Pread).meta_tier(meta.clone());
+        let options = options(4000, PolicyKind::Lru, ReadKind::Pread).meta_tier(meta.clone());
         for (query, word) in words.iter().enumerate() {
             let words = std::slice::from_ref(word);
             let (some, others) = read_bytes(&index, &options, words, &search, |_, answer| {
@@ -324,7 +324,7 @@ fn a_single_term_reads_few_entries_of_its_skip_data() {
     for ((k, pages), tuning) in cases.flat_map(|case| tunings().map(|tuning| (case, tuning))) {
         let search = SearchOptions { k, count: false, tuning, ..SearchOptions::default() };
         let expected = index.searcher().search(&query[0], &search).unwrap().hits;
-        let options = options(400, PolicyKind::Lru, EngineKind::Pread).meta_tier(MetaTier::Disk);
+        let options = options(400, PolicyKind::Lru, ReadKind::Pread).meta_tier(MetaTier::Disk);
         let mut answers = 0;
         let (read, _) = read_bytes(&index, &options, &query, &search, |_, answer| {
             answers += 1;
@@ -339,7 +339,7 @@ fn a_single_term_reads_few_entries_of_its_skip_data() {
 #[test]
 fn the_dictionary_counts_without_a_read() {
     let index = Index::open_on(sparse(100_000)).unwrap();
-    let engine = Engine::new(&index, &options(40, PolicyKind::Lru, EngineKind::Pread)).unwrap();
+    let engine = Engine::new(&index, &options(40, PolicyKind::Lru, ReadKind::Pread)).unwrap();
     let (before, search) =
         (engine.bytes_read(), SearchOptions { k: 0, count: true, ..SearchOptions::default() });
     let mut totals = Vec::new();
@@ -356,7 +356,7 @@ fn a_query_that_exceeds_the_budget_is_rejected_alone() {
     let queries = [32, TERMS, 1, 32].map(|terms| first_terms(&index, terms));
     let search = SearchOptions { count: true, ..SearchOptions::default() };
     for meta in [MetaTier::Disk, MetaTier::Dram] {
-        let options = options(40, PolicyKind::Lru, EngineKind::Pread).meta_tier(meta).growth(0);
+        let options = options(40, PolicyKind::Lru, ReadKind::Pread).meta_tier(meta).growth(0);
         let least = least(&index, &options.clone().dram(1));
         for (more, rejected) in [(0, 1), (32 << 20, 0)] {
             let engine = Engine::new(&index, &options.clone().dram(least + more)).unwrap();
@@ -387,7 +387,7 @@ fn least(index: &Index, options: &EngineOptions) -> u64 {
 #[test]
 fn a_rejected_budget_names_a_sufficient_one() {
     let index = Index::open_on(sparse(100_000)).unwrap();
-    let options = options(40, PolicyKind::Lru, EngineKind::Pread).growth(0);
+    let options = options(40, PolicyKind::Lru, ReadKind::Pread).growth(0);
     let needed = |options: EngineOptions| least(&index, &options);
     let enough = needed(options.clone().dram(1));
     assert!(Engine::new(&index, &options.clone().dram(enough)).is_ok());

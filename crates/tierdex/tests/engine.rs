@@ -12,7 +12,7 @@ use support::{Growth, SMALL, build, open_writer, tunings};
 use tierdex::internal::engine::MetaTier;
 use tierdex::internal::rank::Statistics;
 use tierdex::io::{
-    Disk, Effect, EngineKind, FaultDisk, FaultPlan, MemDisk, OpClass, PosixDisk, RegionKind, Repeat, Size,
+    Disk, Effect, FaultDisk, FaultPlan, MemDisk, OpClass, PosixDisk, ReadKind, RegionKind, Repeat, Size,
 };
 use tierdex::{
     Engine, EngineOptions, Error, Hits, Index, Merge, OpenMode, Priority, Result, SearchHit, SearchOptions,
@@ -477,7 +477,7 @@ fn refreshes_under_load(time: Duration) -> Vec<u64> {
     let disk: Arc<dyn Disk> = Arc::new(PosixDisk::create(directory.path()).unwrap());
     let schema = Shape { title: false, ..Shape::default() }.schema();
     build(&disk, &schema, &corpus(1, 4000), &[], Growth::Commits, Merge::Keep);
-    let options = options(60, 2).dram(64 << 20).growth(8 << 20).reads(EngineKind::Auto, 8);
+    let options = options(60, 2).dram(64 << 20).growth(8 << 20).reads(ReadKind::Auto, 8);
     let engine = Engine::new(&Index::open_on(disk.clone()).unwrap(), &options).unwrap();
     let (end, answers, resident) = (Instant::now() + time, AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {

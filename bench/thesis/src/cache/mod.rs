@@ -1,7 +1,7 @@
 //! The cache of posting lists: reads byte ranges of lists into memory, and checks them, before their query
 //! is evaluated.
 //!
-//! *Input*: memory cut into cells, read engines, and requests that name the byte ranges of lists. *Output*:
+//! *Input*: memory cut into cells, read queues, and requests that name the byte ranges of lists. *Output*:
 //! these bytes in memory, checked and pinned. Source: the APCache thesis, chapter 7; a cell is its cache
 //! segment (thesis, section 7.2).
 //!

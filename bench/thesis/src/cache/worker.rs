@@ -1,6 +1,6 @@
 //! The prefetcher: worker threads that read lists into the cache.
 //!
-//! Each worker has its own read engine and repeats:
+//! Each worker has its own read queue and repeats:
 //!
 //! 1. While the engine accepts reads, submit those of the lists that are being read. When all are submitted,
 //!    take the next list, so that its reads start while earlier ones are in flight; the next chunk of a list
@@ -20,7 +20,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use tierdex_io::{CellMut, Completion, Error, ErrorKind, ReadEngine, ReadTarget, Result, panic_message};
+use tierdex_io::{CellMut, Completion, Error, ErrorKind, ReadQueue, ReadTarget, Result, panic_message};
 
 use super::bounce_buffer::StreamChunk;
 use super::list::{FetchedList, PendingList};
@@ -53,7 +53,7 @@ pub const READ_BYTES_MAX: u64 = 1 << 20;
 
 struct FetchWorker {
     cache: Arc<ListCache>,
-    engine: ReadEngine,
+    engine: ReadQueue,
     /// Lists and chunks being read, by number.
     fills: Vec<Option<Fill>>,
     /// Reads in flight, by tag.
@@ -108,7 +108,7 @@ impl Prefetcher {
     /// prefetcher, even one whose workers have stopped; else the error of starting a thread.
     pub fn start(
         cache: &Arc<ListCache>,
-        engines: Vec<ReadEngine>,
+        engines: Vec<ReadQueue>,
         lookahead: Lookahead,
     ) -> Result<Prefetcher> {
         let failed = |kind, why| Err(Error::new(kind, "start", "prefetcher", why));
@@ -257,7 +257,7 @@ impl Drop for QueuedQuery {
 }
 
 impl FetchWorker {
-    fn new(cache: Arc<ListCache>, engine: ReadEngine) -> FetchWorker {
+    fn new(cache: Arc<ListCache>, engine: ReadQueue) -> FetchWorker {
         FetchWorker { cache, engine, fills: Vec::new(), in_flight: Vec::new() }
     }
 

@@ -3,7 +3,7 @@
 
 use std::thread;
 
-use tierdex_io::{Cells, EngineKind, ErrorKind, MemDisk, Region, RegionKind};
+use tierdex_io::{Cells, ErrorKind, MemDisk, ReadKind, Region, RegionKind};
 use tierdex_thesis::{
     ListCache, ListKey, ListPolicy, ListRequest, Lookahead, PARTS_MAX, Prefetcher, RequestedRange,
 };
@@ -84,7 +84,7 @@ fn streams_of_several_threads_share_the_bounce_buffer() {
         let disk = MemDisk::new();
         let written = write(&disk, "a", 40);
         let cache = cache(2, ListPolicy::Lru);
-        let engines = (0..2).map(|_| engine(&disk, EngineKind::Pread, 1)).collect();
+        let engines = (0..2).map(|_| engine(&disk, ReadKind::Pread, 1)).collect();
         let prefetcher = Prefetcher::start(&cache, engines, Lookahead::Adaptive).unwrap();
         thread::scope(|scope| {
             for thread in 0..3 {
@@ -218,7 +218,7 @@ fn no_reads_are_submitted_after_shutdown() {
             for depth in [1, 2] {
                 let region = Region::new(&RegionKind::Dram, (cell_bytes * 40) as u64).unwrap();
                 let cache = ListCache::new(Cells::new(region, cell_bytes).unwrap(), ListPolicy::Lru).unwrap();
-                let engines = vec![engine(&disk, EngineKind::Pread, depth)];
+                let engines = vec![engine(&disk, ReadKind::Pread, depth)];
                 let prefetcher = Prefetcher::start(&cache, engines, Lookahead::Adaptive).unwrap();
                 disk.close_gate();
                 let query = prefetcher.push(vec![request.clone()]);
@@ -244,7 +244,7 @@ fn waiting_threads_get_an_error_when_a_worker_panics() {
         let written = write(&disk, "a", 40);
         let cache = cache(8, ListPolicy::Lru);
         let start =
-            || Prefetcher::start(&cache, vec![engine(&disk, EngineKind::Pread, 1)], Lookahead::Adaptive);
+            || Prefetcher::start(&cache, vec![engine(&disk, ReadKind::Pread, 1)], Lookahead::Adaptive);
         let prefetcher = start().unwrap();
         let request = written.request(0, 1, 3);
         disk.panic_on_len();
@@ -442,7 +442,7 @@ fn invalid_arguments_are_rejected() {
     let cache = cache(2, ListPolicy::Lru);
     assert!(Prefetcher::start(&cache, Vec::new(), Lookahead::Adaptive).is_err());
     let _one = prefetcher(&cache, &disk, Lookahead::Adaptive);
-    let engine = engine(&disk, EngineKind::Pread, 1);
+    let engine = engine(&disk, ReadKind::Pread, 1);
     let two = Prefetcher::start(&cache, vec![engine], Lookahead::Adaptive).err().unwrap();
     assert_eq!(two.to_string(), "cannot start prefetcher: the cache has one");
 }

@@ -1,7 +1,7 @@
 //! Reads that fail, and bytes that differ from those written.
 
 use tierdex_io::{
-    Effect, EngineKind, ErrorKind, FaultDisk, FaultPlan, MemDisk, OpClass, Repeat, Result, errno,
+    Effect, ErrorKind, FaultDisk, FaultPlan, MemDisk, OpClass, ReadKind, Repeat, Result, errno,
 };
 use tierdex_thesis::{ListPolicy, ListRequest, Lookahead, Prefetcher};
 
@@ -77,8 +77,7 @@ fn a_permanent_fault_fails_all_lists_and_leaks_nothing() {
         let written = write(&disk, "a", 24);
         let requests = requests(&written);
         let cache = cache(8, ListPolicy::Window);
-        let prefetcher =
-            Prefetcher::start(&cache, vec![engine(&disk, EngineKind::Pread, 3)], Lookahead::Pins);
+        let prefetcher = Prefetcher::start(&cache, vec![engine(&disk, ReadKind::Pread, 3)], Lookahead::Pins);
         let prefetcher = prefetcher.unwrap();
         let effect = Effect::Error(errno::EIO);
         disk.arm(FaultPlan { class: OpClass::Read, at: 1, effect, repeat: Repeat::Forever });

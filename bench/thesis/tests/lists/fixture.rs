@@ -3,7 +3,7 @@
 use std::sync::{Arc, Condvar, Mutex};
 
 use tierdex_io::{
-    Cells, Disk, DiskLock, EngineKind, MemDisk, PAGE, ReadFile, Region, RegionKind, Result, WriteFile,
+    Cells, Disk, DiskLock, MemDisk, PAGE, ReadFile, ReadKind, Region, RegionKind, Result, WriteFile,
 };
 use tierdex_thesis::{
     FetchedList, ListCache, ListKey, ListPolicy, ListRequest, Lookahead, Prefetcher, RequestedRange,
@@ -62,7 +62,7 @@ pub fn cache(cells: usize, policy: ListPolicy) -> Arc<ListCache> {
 
 /// One worker that reads with two threads.
 pub fn prefetcher(cache: &Arc<ListCache>, disk: &dyn Disk, lookahead: Lookahead) -> Prefetcher {
-    Prefetcher::start(cache, vec![engine(disk, EngineKind::Pread, 2)], lookahead).unwrap()
+    Prefetcher::start(cache, vec![engine(disk, ReadKind::Pread, 2)], lookahead).unwrap()
 }
 
 /// Nothing is pinned or loading, and every cell is free or evictable.

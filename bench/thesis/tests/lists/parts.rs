@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use tierdex_io::{Cells, EngineKind, HEADER_LEN, MemDisk, PAGE, Region, RegionKind};
+use tierdex_io::{Cells, HEADER_LEN, MemDisk, PAGE, ReadKind, Region, RegionKind};
 use tierdex_thesis::{
     ListCache, ListKey, ListPolicy, ListRequest, Lookahead, PARTS_MAX, Prefetcher, RequestedRange,
 };
@@ -82,7 +82,7 @@ fn parts_that_share_a_cell_are_read_concurrently() {
         let disk = GatedDisk::new();
         let written = write(&disk, "a", 40);
         let cache = cache(9, 16 << 10);
-        let engines = vec![engine(&disk, EngineKind::Pread, 8)];
+        let engines = vec![engine(&disk, ReadKind::Pread, 8)];
         let prefetcher = Prefetcher::start(&cache, engines, Lookahead::Adaptive).unwrap();
         // | 1 2 2 2 | 2 2 2 2 | 2 3 4 |
         let parts = [(5000, 10), (8192 + 5, 31_000), (70_000, 20), (80_000, 30)];

@@ -7,7 +7,7 @@ use std::thread;
 use proptest::prelude::*;
 use tempfile::TempDir;
 use tierdex_io::{
-    Cells, Disk, EngineKind, EngineOptions, HEADER_LEN, MemDisk, PosixDisk, ReadEngine, Region, RegionKind,
+    Cells, Disk, HEADER_LEN, MemDisk, PosixDisk, ReadKind, ReadOptions, ReadQueue, Region, RegionKind,
 };
 use tierdex_thesis::{
     ListCache, ListKey, ListPolicy, ListRequest, Lookahead, Prefetcher, QueuedQuery, RequestedRange,
@@ -169,11 +169,11 @@ fn direct_reads_go_straight_into_the_cache() {
         let directory = TempDir::new().unwrap();
         let disk = PosixDisk::open(directory.path()).unwrap();
         let written = write(&disk, "a", 300);
-        for kind in [EngineKind::Auto, EngineKind::Pread, EngineKind::Uring] {
+        for kind in [ReadKind::Auto, ReadKind::Pread, ReadKind::Uring] {
             let region = Region::new(&RegionKind::Dram, 1 << 20).unwrap();
             let cells = Cells::new(region, 32 << 10).unwrap();
             let opened = [true, false].into_iter().find_map(|direct| {
-                ReadEngine::new(EngineOptions { kind, depth: 8, direct }, &disk, &[Arc::clone(&cells)]).ok()
+                ReadQueue::new(ReadOptions { kind, depth: 8, direct }, &disk, &[Arc::clone(&cells)]).ok()
             });
             let Some(engine) = opened else { continue };
             let cache = ListCache::new(cells, ListPolicy::Lru).unwrap();

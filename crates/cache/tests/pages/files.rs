@@ -1,4 +1,4 @@
-//! Files of different pages, and the read engines that fill a cache with them.
+//! Files of different pages, and the read queues that fill a cache with them.
 
 use std::process;
 use std::sync::Arc;
@@ -6,9 +6,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use tierdex_io::{
-    Disk, EngineKind, EngineOptions, Identity, MemDisk, PAGE, ReadEngine, SealedFile, SealedWriter,
-};
+use tierdex_io::{Disk, Identity, MemDisk, PAGE, ReadKind, ReadOptions, ReadQueue, SealedFile, SealedWriter};
 
 /// A file and the bytes of its payload.
 pub struct TestFile {
@@ -32,15 +30,15 @@ pub fn write(disk: &dyn Disk, name: &str, pages: usize) -> TestFile {
 }
 
 /// The engines that are available on this machine.
-pub fn kinds() -> Vec<EngineKind> {
-    let can_be_had = |kind: &EngineKind| {
-        ReadEngine::new(EngineOptions { kind: *kind, depth: 1, direct: false }, &MemDisk::new(), &[]).is_ok()
+pub fn kinds() -> Vec<ReadKind> {
+    let can_be_had = |kind: &ReadKind| {
+        ReadQueue::new(ReadOptions { kind: *kind, depth: 1, direct: false }, &MemDisk::new(), &[]).is_ok()
     };
-    [EngineKind::Pread, EngineKind::Uring].into_iter().filter(can_be_had).collect()
+    [ReadKind::Pread, ReadKind::Uring].into_iter().filter(can_be_had).collect()
 }
 
-pub fn engine(disk: &dyn Disk, kind: EngineKind, depth: usize) -> ReadEngine {
-    ReadEngine::new(EngineOptions { kind, depth, direct: false }, disk, &[]).unwrap()
+pub fn engine(disk: &dyn Disk, kind: ReadKind, depth: usize) -> ReadQueue {
+    ReadQueue::new(ReadOptions { kind, depth, direct: false }, disk, &[]).unwrap()
 }
 
 /// Runs a test, and aborts if it does not end within 60 seconds.

@@ -206,13 +206,13 @@ impl SealedFile {
         }
     }
 
-    /// The file itself, for an engine. Bytes read from it must be checked by [`SealedFile::check`], and are
-    /// not counted in [`SealedFile::bytes_read`].
+    /// The file itself, for a read queue. Bytes read from it must be checked by [`SealedFile::check`], and
+    /// are not counted in [`SealedFile::bytes_read`].
     pub fn file(&self) -> &Arc<dyn ReadFile> {
         &self.file
     }
 
-    /// Checks pages that were read by an engine. `bytes` are the bytes of the file from page `first_page` on
+    /// Checks pages that were read by a queue. `bytes` are the bytes of the file from page `first_page` on
     /// ([`PAGE`] bytes each; page 0 begins with the header). The last page of the payload may be short;
     /// bytes after the payload are ignored.
     ///

@@ -3,16 +3,16 @@
 
 use super::memory_report::{MemoryReport, MemoryUse};
 use super::part_sizes::{
-    PREVIEW_BYTES, PROGRAM_BYTES, READ_CELL_BYTES, READ_ENGINE_THREAD_BYTES, READ_STATE_BYTES,
-    RETAINED_BYTES, SEARCH_THREAD_BYTES, STACK_BYTES, hits_bytes, ordinary_lists_bytes, ordinary_plan_bytes,
-    output_bytes, result_with_ids_bytes,
+    PREVIEW_BYTES, PROGRAM_BYTES, READ_CELL_BYTES, READ_STATE_BYTES, READ_THREAD_BYTES, RETAINED_BYTES,
+    SEARCH_THREAD_BYTES, STACK_BYTES, hits_bytes, ordinary_lists_bytes, ordinary_plan_bytes, output_bytes,
+    result_with_ids_bytes,
 };
 use super::pool::{PoolLimits, PoolSizes, PoolUse};
 use super::resident_sizes::ResidentSizes;
 use super::settings::{CACHE_BYTES_MIN, EngineSettings};
 use crate::index::Index;
 use tierdex_cache::READ_PAGES_MAX;
-use tierdex_io::{PAGE, ReadEngine};
+use tierdex_io::{PAGE, ReadQueue};
 
 /// Requests of each priority have 1/`REQUESTS_DIVISOR` of the pool, and at least the largest result and
 /// `REQUESTS_BYTES_MIN`. Without a budget they have `REQUESTS_BYTES_UNLIMITED`.
@@ -132,8 +132,8 @@ impl EngineSettings {
         add("search threads", threads * (SEARCH_THREAD_BYTES + RETAINED_BYTES as u64 + stacks));
         let reads = self.reads();
         let read = READ_STATE_BYTES + READ_CELL_BYTES * READ_PAGES_MAX as u64;
-        let engine_threads = ReadEngine::threads(reads, index.disk()) as u64;
-        let reader = READ_ENGINE_THREAD_BYTES * engine_threads + read * reads.depth as u64;
+        let read_threads = ReadQueue::threads(reads, index.disk()) as u64;
+        let reader = READ_THREAD_BYTES * read_threads + read * reads.depth as u64;
         add("readers and reads in flight", threads * reader);
         rows
     }

@@ -68,7 +68,7 @@ impl EngineOptions {
             cache_size,
             cache_in_budget: false,
             policy: self.policy,
-            read_engine: self.read_engine,
+            read_method: self.read_method,
             read_depth: self.read_depth,
             on_demand: self.on_demand,
             gap_pages: self.gap_pages,

@@ -78,7 +78,7 @@ impl Engine {
         if settings.dram.is_some() {
             share_heap();
         }
-        let (cache, readers, read_engine) = page_readers(index, &settings)?;
+        let (cache, readers, read_method) = page_readers(index, &settings)?;
         let resized = cache.clone();
         let resize = move |bytes| resized.resize((bytes / PAGE) as usize) as u64 * PAGE;
         let pool = MemoryPool::new(settings.pool_sizes(index), Box::new(resize));
@@ -99,7 +99,7 @@ impl Engine {
             hits_max: settings.dram.map(|_| settings.hits_max),
             settings,
             report,
-            read_engine,
+            read_method,
         });
         let owner = EngineOwner { shared, threads: Mutex::default() };
         for (number, reader) in readers.into_iter().enumerate() {
@@ -289,16 +289,16 @@ impl Engine {
         &self.shared().settings
     }
 
-    /// Name of the read engine, such as io_uring.
+    /// Name of the read method, such as io_uring.
     #[doc(hidden)]
-    pub fn read_engine(&self) -> &str {
-        &self.shared().read_engine.0
+    pub fn read_method(&self) -> &str {
+        &self.shared().read_method.0
     }
 
-    /// Why a faster read engine is not used, if that is so.
+    /// Why a faster read method is not used, if that is so.
     #[doc(hidden)]
     pub fn fallback(&self) -> Option<&str> {
-        self.shared().read_engine.1.as_deref()
+        self.shared().read_method.1.as_deref()
     }
 
     fn shared(&self) -> &EngineShared {

@@ -3,7 +3,7 @@
 use super::meta_tier::MetaTier;
 use crate::limits::DOCUMENTS_MAX;
 use tierdex_cache::PolicyKind;
-use tierdex_io::{EngineKind, RegionKind, Size};
+use tierdex_io::{ReadKind, RegionKind, Size};
 
 /// Default of [`EngineOptions::hits_max`].
 const HITS_MAX_DEFAULT: usize = 1000;
@@ -33,7 +33,7 @@ pub struct EngineOptions {
     pub(super) hits_max: usize,
     pub(super) growth: Option<u64>,
     pub(super) policy: PolicyKind,
-    pub(super) read_engine: EngineKind,
+    pub(super) read_method: ReadKind,
     pub(super) read_depth: usize,
     pub(super) on_demand: bool,
     pub(super) gap_pages: Option<u64>,
@@ -50,7 +50,7 @@ impl Default for EngineOptions {
             hits_max: HITS_MAX_DEFAULT,
             growth: None,
             policy: PolicyKind::S3Fifo,
-            read_engine: EngineKind::Auto,
+            read_method: ReadKind::Auto,
             read_depth: READ_DEPTH_DEFAULT,
             on_demand: false,
             gap_pages: None,
@@ -144,8 +144,8 @@ impl EngineOptions {
     /// Sets the interface of reads, and the number of reads in flight of all threads together.
     #[doc(hidden)]
     #[must_use]
-    pub fn reads(mut self, engine: EngineKind, depth: usize) -> EngineOptions {
-        (self.read_engine, self.read_depth) = (engine, depth);
+    pub fn reads(mut self, engine: ReadKind, depth: usize) -> EngineOptions {
+        (self.read_method, self.read_depth) = (engine, depth);
         self
     }
 

@@ -35,8 +35,8 @@ pub(super) const IDS_OUTPUT_BYTES: u64 = (2 * IDS_BYTES + 4 * ID_BYTES_MAX) as u
 pub(super) const PREVIEW_BYTES: u64 =
     UNPACK_BYTES + (2 * PREVIEW_TEXT_BYTES + 8 * PREVIEW_TITLE_BYTES) as u64;
 
-/// A thread of a read engine that has threads: its stacks, in user space and in the kernel.
-pub const READ_ENGINE_THREAD_BYTES: u64 = 64 << 10;
+/// A thread of a read queue that has threads: its stacks, in user space and in the kernel.
+pub const READ_THREAD_BYTES: u64 = 64 << 10;
 
 /// State of an in-flight read.
 pub const READ_STATE_BYTES: u64 = 256;

@@ -1,20 +1,20 @@
-//! The cache of pages, and the read engines that fill it.
+//! The cache of pages, and the read queues that fill it.
 
 use super::settings::{CACHE_BYTES_MIN, EngineSettings};
 use crate::error::{Error, Result};
 use crate::index::Index;
 use std::sync::Arc;
 use tierdex_cache::{PageCache, PageReader, measure_gap};
-use tierdex_io::{Cells, PAGE, ReadEngine, Region};
+use tierdex_io::{Cells, PAGE, ReadQueue, Region};
 
-/// Name of a read engine, and why it was chosen instead of a faster one, if it was.
-pub(super) type ReadEngineName = (String, Option<String>);
+/// Name of a read method, and why it was chosen instead of a faster one, if it was.
+pub(super) type ReadMethodName = (String, Option<String>);
 
 /// The cache of pages, and a reader for each search thread.
 pub(super) fn page_readers(
     index: &Index,
     settings: &EngineSettings,
-) -> Result<(Arc<PageCache>, Vec<PageReader>, ReadEngineName)> {
+) -> Result<(Arc<PageCache>, Vec<PageReader>, ReadMethodName)> {
     let bytes = settings.cache_bytes(index);
     if bytes < CACHE_BYTES_MIN {
         return Err(Error::Usage(format!(
@@ -28,7 +28,7 @@ pub(super) fn page_readers(
     // Memory that is registered with the kernel cannot be given back. Direct reads of 4 KiB at depth 32 were
     // as fast without: 88,000 and 87,000 a second.
     let registered = if is_elastic { &[] } else { std::slice::from_ref(&cells) };
-    let engine = || ReadEngine::new(settings.reads(), index.disk(), registered);
+    let engine = || ReadQueue::new(settings.reads(), index.disk(), registered);
     let mut engines = (0..settings.threads).map(|_| engine()).collect::<std::result::Result<Vec<_>, _>>()?;
     let fields = index.segments().iter().flat_map(|segment| segment.fields());
     let longest = fields.map(|field| field.postings().file()).max_by_key(|file| file.len());
@@ -43,7 +43,7 @@ pub(super) fn page_readers(
     Ok((cache, readers, name))
 }
 
-fn name(engine: &ReadEngine, gap: u64) -> ReadEngineName {
+fn name(engine: &ReadQueue, gap: u64) -> ReadMethodName {
     let joined = if gap > 0 { format!(", joined over gaps of up to {gap} pages") } else { String::new() };
     (format!("{}{joined}", engine.description()), engine.fallback().map(str::to_string))
 }

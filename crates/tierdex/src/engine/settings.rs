@@ -5,7 +5,7 @@ use super::meta_tier::{MetaTier, MetadataLocation};
 use crate::index::Index;
 use std::fmt;
 use tierdex_cache::{PageCache, PolicyKind};
-use tierdex_io::{EngineKind, EngineOptions as ReadOptions, PAGE, RegionKind, Size};
+use tierdex_io::{PAGE, ReadKind, ReadOptions, RegionKind, Size};
 
 /// Bytes of a cache, at least.
 pub(super) const CACHE_BYTES_MIN: u64 = 2 * PAGE;
@@ -25,7 +25,7 @@ pub struct EngineSettings {
     /// Eviction policy.
     pub policy: PolicyKind,
     /// Interface of reads.
-    pub read_engine: EngineKind,
+    pub read_method: ReadKind,
     /// Reads in flight, of all threads together.
     pub read_depth: usize,
     /// Whether nothing is loaded before a query needs it, and reads go through the page cache of the system.
@@ -75,7 +75,7 @@ impl EngineSettings {
     /// Interface and depth of the reads of a search thread.
     pub(super) fn reads(&self) -> ReadOptions {
         let depth = self.read_depth.div_ceil(self.threads.max(1));
-        ReadOptions { kind: self.read_engine, depth, direct: !self.on_demand }
+        ReadOptions { kind: self.read_method, depth, direct: !self.on_demand }
     }
 
     /// Concurrent evaluations of a thread, at most.

@@ -4,7 +4,7 @@ use super::current::Current;
 use super::memory_report::MemoryReport;
 use super::pool::MemoryPool;
 use super::queue::RequestQueue;
-use super::readers::ReadEngineName;
+use super::readers::ReadMethodName;
 use super::settings::EngineSettings;
 use super::snapshot::Snapshot;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub(super) struct EngineShared {
     pub(super) hits_max: Option<usize>,
     pub(super) settings: EngineSettings,
     pub(super) report: MemoryReport,
-    pub(super) read_engine: ReadEngineName,
+    pub(super) read_method: ReadMethodName,
 }
 
 impl EngineShared {

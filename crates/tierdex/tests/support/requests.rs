@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use tierdex::internal::engine::MetaTier;
 use tierdex::internal::index::ListsBuilder;
-use tierdex::io::{EngineKind, MemDisk, RegionKind, Size};
+use tierdex::io::{MemDisk, ReadKind, RegionKind, Size};
 use tierdex::schema::{Field, Schema, Source};
 use tierdex::{
     EngineOptions, Index, IndexWriter, Merge, OpenMode, Query, SearchHit, SearchOptions, SearchRequest,
@@ -14,7 +14,7 @@ use tierdex::{
 pub fn options(pages: u64, threads: usize) -> EngineOptions {
     EngineOptions::new()
         .cache_size(RegionKind::Dram, Size::Bytes(4096 * pages))
-        .reads(EngineKind::Pread, 4)
+        .reads(ReadKind::Pread, 4)
         .gap_pages(pages % 3)
         .meta_tier(MetaTier::Disk)
         .threads(threads)

@@ -1,22 +1,22 @@
-//! Asynchronous reads into cells, many in flight at once. The engine owns the memory of a read until it has
+//! Asynchronous reads into cells, many in flight at once. The queue owns the memory of a read until it has
 //! completed.
 //!
 //! Input: files, offsets and targets (cells). Output: the filled targets, in any order. One thread uses an
-//! engine; it does not interpret the bytes.
+//! queue; it does not interpret the bytes.
 //!
-//! 1. [`ReadEngine::submit`] takes a [`ReadTarget`] and a tag chosen by the caller. A read beyond the end of
+//! 1. [`ReadQueue::submit`] takes a [`ReadTarget`] and a tag chosen by the caller. A read beyond the end of
 //!    the file completes immediately with an error.
 //! 2. When `depth` reads are in flight, `submit` first waits until one completes and queues that completion.
 //!    So it never fails and never returns the target; a caller that must not wait checks
-//!    [`ReadEngine::is_full`] first.
-//! 3. [`ReadEngine::next`] submits queued reads to the system and returns the next [`Completion`]: tag,
+//!    [`ReadQueue::is_full`] first.
+//! 3. [`ReadQueue::next`] submits queued reads to the system and returns the next [`Completion`]: tag,
 //!    target, and number of bytes or error.
-//! 4. Dropping an engine waits for the reads in flight; only then are their cells released. No memory is
+//! 4. Dropping a queue waits for the reads in flight; only then are their cells released. No memory is
 //!    written after it has a new owner.
 //!
 //! Each backend has a file: `pread` has a thread pool, `uring` uses io_uring. They make their own system
 //! calls on files that have a [`ReadFile::descriptor`]; all other files are read by [`ReadFile::read_at`], so
-//! that an engine works on every [`Disk`] and injected faults reach it.
+//! that a queue works on every [`Disk`] and injected faults reach it.
 
 mod backend;
 mod in_flight;
@@ -39,41 +39,41 @@ use backend::Backend;
 pub use in_flight::Completion;
 use in_flight::InFlightRead;
 use open::OpenBackend;
-pub use options::{EngineKind, EngineOptions};
+pub use options::{ReadKind, ReadOptions};
 pub use target::ReadTarget;
 
 /// A queue of reads, at most `depth` of them in flight.
-pub struct ReadEngine {
+pub struct ReadQueue {
     backend: Box<dyn Backend>,
     depth: usize,
     in_flight: usize,
-    /// Completions that [`ReadEngine::next`] has not returned yet.
+    /// Completions that [`ReadQueue::next`] has not returned yet.
     completed: VecDeque<Completion>,
     description: String,
     fallback: Option<String>,
 }
 
-impl ReadEngine {
-    /// Maximum threads that an engine starts for files of `disk`: none for `uring`, also if `auto` can take
+impl ReadQueue {
+    /// Maximum threads that a queue starts for files of `disk`: none for `uring`, also if `auto` can take
     /// it.
-    pub fn threads(options: EngineOptions, disk: &dyn Disk) -> usize {
+    pub fn threads(options: ReadOptions, disk: &dyn Disk) -> usize {
         match options.kind {
-            EngineKind::Uring => 0,
-            EngineKind::Auto if open::is_uring_available(options, disk) => 0,
-            EngineKind::Pread | EngineKind::Auto => options.depth.min(EngineOptions::THREADS_MAX),
+            ReadKind::Uring => 0,
+            ReadKind::Auto if open::is_uring_available(options, disk) => 0,
+            ReadKind::Pread | ReadKind::Auto => options.depth.min(ReadOptions::THREADS_MAX),
         }
     }
 
-    /// An engine for the files of `disk`. The memory of `cells` is registered with the kernel if the backend
+    /// A queue for the files of `disk`. The memory of `cells` is registered with the kernel if the backend
     /// supports it, which saves work at each read; reads may go into other cells as well.
     ///
     /// # Errors
-    /// When the requested engine, or direct I/O, is not available. `auto` takes another engine instead; see
-    /// [`ReadEngine::fallback`].
-    pub fn new(options: EngineOptions, disk: &dyn Disk, cells: &[Arc<Cells>]) -> Result<ReadEngine> {
+    /// When the requested method, or direct I/O, is not available. `auto` takes another method instead; see
+    /// [`ReadQueue::fallback`].
+    pub fn new(options: ReadOptions, disk: &dyn Disk, cells: &[Arc<Cells>]) -> Result<ReadQueue> {
         let OpenBackend { backend, description, fallback } = open::open(options, disk, cells)?;
         let completed = VecDeque::new();
-        Ok(ReadEngine { backend, depth: options.depth, in_flight: 0, completed, description, fallback })
+        Ok(ReadQueue { backend, depth: options.depth, in_flight: 0, completed, description, fallback })
     }
 
     /// One line on the backend and its settings, for statistics.
@@ -91,12 +91,12 @@ impl ReadEngine {
         self.depth
     }
 
-    /// Targets that the engine holds: reads in flight, and completions that wait for [`ReadEngine::next`].
+    /// Targets that the queue holds: reads in flight, and completions that wait for [`ReadQueue::next`].
     pub fn pending(&self) -> usize {
         self.in_flight + self.completed.len()
     }
 
-    /// Whether the next [`ReadEngine::submit`] would wait.
+    /// Whether the next [`ReadQueue::submit`] would wait.
     pub fn is_full(&self) -> bool {
         self.in_flight == self.depth
     }
@@ -130,7 +130,7 @@ impl ReadEngine {
     }
 
     /// A completed read; with `block`, waits for one. `None` when no read has completed and `block` is
-    /// false, or when no read is [pending](ReadEngine::pending).
+    /// false, or when no read is [pending](ReadQueue::pending).
     pub fn next(&mut self, block: bool) -> Option<Completion> {
         // A single read is submitted and awaited in one system call.
         if !block || self.in_flight != 1 || !self.completed.is_empty() {

@@ -1,4 +1,4 @@
-//! Kind, depth and path of an engine, as chosen by the user.
+//! Method, depth and path of reads, as chosen by the user.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// A read method, as users write it: `auto`, `pread` or `uring`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EngineKind {
+pub enum ReadKind {
     /// `uring`, with direct I/O if requested, where the system supports it; else `pread`.
     Auto,
     /// A thread pool.
@@ -16,19 +16,19 @@ pub enum EngineKind {
     Uring,
 }
 
-/// Options of an engine.
+/// Options of a read queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EngineOptions {
+pub struct ReadOptions {
     /// The read method.
-    pub kind: EngineKind,
-    /// Maximum reads in flight, 1 to [`EngineOptions::DEPTH_MAX`]; for `pread` also the number of threads,
+    pub kind: ReadKind,
+    /// Maximum reads in flight, 1 to [`ReadOptions::DEPTH_MAX`]; for `pread` also the number of threads,
     /// up to 64.
     pub depth: usize,
     /// Whether to use direct I/O (O_DIRECT).
     pub direct: bool,
 }
 
-impl EngineOptions {
+impl ReadOptions {
     /// Maximum depth.
     pub const DEPTH_MAX: usize = 4096;
 
@@ -36,29 +36,29 @@ impl EngineOptions {
     pub(super) const THREADS_MAX: usize = 64;
 }
 
-impl fmt::Display for EngineKind {
+impl fmt::Display for ReadKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            EngineKind::Auto => "auto",
-            EngineKind::Pread => "pread",
-            EngineKind::Uring => "uring",
+            ReadKind::Auto => "auto",
+            ReadKind::Pread => "pread",
+            ReadKind::Uring => "uring",
         })
     }
 }
 
-impl FromStr for EngineKind {
+impl FromStr for ReadKind {
     type Err = Error;
 
-    fn from_str(text: &str) -> Result<EngineKind> {
-        let kinds = [EngineKind::Auto, EngineKind::Pread, EngineKind::Uring];
+    fn from_str(text: &str) -> Result<ReadKind> {
+        let kinds = [ReadKind::Auto, ReadKind::Pread, ReadKind::Uring];
         let found = kinds.into_iter().find(|kind| kind.to_string() == text);
-        found.ok_or_else(|| rejected(text, "an engine is auto, pread or uring"))
+        found.ok_or_else(|| rejected(text, "a read method is auto, pread or uring"))
     }
 }
 
-/// The error of an engine that cannot be configured like this.
+/// The error of a read queue that cannot be configured like this.
 pub(super) fn rejected(kind: impl fmt::Display, why: &str) -> Error {
-    Error::new(ErrorKind::Denied, "use", format!("engine {kind}"), why)
+    Error::new(ErrorKind::Denied, "use", format!("read method {kind}"), why)
 }
 
 #[cfg(test)]
@@ -68,9 +68,12 @@ mod tests {
     #[test]
     fn display_round_trips() {
         for text in ["auto", "pread", "uring"] {
-            assert_eq!(text.parse::<EngineKind>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<ReadKind>().unwrap().to_string(), text);
         }
-        let error = "io_uring".parse::<EngineKind>().unwrap_err();
-        assert_eq!(error.to_string(), "cannot use engine io_uring: an engine is auto, pread or uring");
+        let error = "io_uring".parse::<ReadKind>().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "cannot use read method io_uring: a read method is auto, pread or uring"
+        );
     }
 }

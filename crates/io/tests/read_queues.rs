@@ -9,26 +9,26 @@ use disk_contract::disk_contract;
 use proptest::prelude::*;
 use tempfile::TempDir;
 use tierdex_io::{
-    CellMut, Cells, Completion, Disk, DiskLock, Effect, EngineKind, EngineOptions, Error, ErrorKind,
-    FaultDisk, FaultPlan, MemDisk, OpClass, PosixDisk, ReadEngine, ReadFile, ReadTarget, Region, RegionKind,
-    Repeat, Result, WriteFile, errno,
+    CellMut, Cells, Completion, Disk, DiskLock, Effect, Error, ErrorKind, FaultDisk, FaultPlan, MemDisk,
+    OpClass, PosixDisk, ReadFile, ReadKind, ReadOptions, ReadQueue, ReadTarget, Region, RegionKind, Repeat,
+    Result, WriteFile, errno,
 };
 
 const PAGE: usize = 4096;
 const CELL_BYTES: usize = 32 << 10;
 
 /// The engines that this system supports on a disk: kind, and whether with direct I/O.
-fn engines(disk: &dyn Disk) -> Vec<(EngineKind, bool)> {
+fn engines(disk: &dyn Disk) -> Vec<(ReadKind, bool)> {
     let all = [
-        (EngineKind::Pread, false),
-        (EngineKind::Pread, true),
-        (EngineKind::Uring, false),
-        (EngineKind::Uring, true),
-        (EngineKind::Auto, false),
-        (EngineKind::Auto, true),
+        (ReadKind::Pread, false),
+        (ReadKind::Pread, true),
+        (ReadKind::Uring, false),
+        (ReadKind::Uring, true),
+        (ReadKind::Auto, false),
+        (ReadKind::Auto, true),
     ];
-    let available = |(kind, direct): &(EngineKind, bool)| {
-        let opened = ReadEngine::new(EngineOptions { kind: *kind, depth: 1, direct: *direct }, disk, &[]);
+    let available = |(kind, direct): &(ReadKind, bool)| {
+        let opened = ReadQueue::new(ReadOptions { kind: *kind, depth: 1, direct: *direct }, disk, &[]);
         opened.inspect_err(|error| println!("not run: {kind} (direct: {direct}): {error}")).is_ok()
     };
     all.into_iter().filter(available).collect()
@@ -48,15 +48,15 @@ fn open(disk: &dyn Disk, name: &str, bytes: &[u8]) -> Arc<dyn ReadFile> {
 }
 
 /// Waits for all pending reads; returns the completions in order of tags.
-fn drain(engine: &mut ReadEngine) -> Vec<Completion> {
+fn drain(engine: &mut ReadQueue) -> Vec<Completion> {
     let mut ended: Vec<Completion> = std::iter::from_fn(|| engine.next(true)).collect();
     ended.sort_by_key(|completion| completion.tag);
     assert_eq!(engine.pending(), 0);
     ended
 }
 
-fn engine(kind: EngineKind, depth: usize, direct: bool, disk: &dyn Disk, cells: &[Arc<Cells>]) -> ReadEngine {
-    ReadEngine::new(EngineOptions { kind, depth, direct }, disk, cells).unwrap()
+fn engine(kind: ReadKind, depth: usize, direct: bool, disk: &dyn Disk, cells: &[Arc<Cells>]) -> ReadQueue {
+    ReadQueue::new(ReadOptions { kind, depth, direct }, disk, cells).unwrap()
 }
 
 #[derive(Debug, Clone)]
@@ -89,7 +89,7 @@ fn expected<'a>(bytes: &'a [u8], read: &ReadCase) -> Option<&'a [u8]> {
 
 /// Makes all reads with `cells`, some of which are registered.
 fn read_all(
-    mut engine: ReadEngine,
+    mut engine: ReadQueue,
     file: &Arc<dyn ReadFile>,
     reads: &[ReadCase],
     cells: &[Arc<Cells>],
@@ -341,10 +341,10 @@ fn auto_describes_the_engine_it_took() {
     let directory = TempDir::new().unwrap();
     let disk = PosixDisk::open(directory.path()).unwrap();
     drop(open(&disk, "a", b"something"));
-    let options = |kind, direct| EngineOptions { kind, depth: 4, direct };
+    let options = |kind, direct| ReadOptions { kind, depth: 4, direct };
     for direct in [false, true] {
-        let auto = ReadEngine::new(options(EngineKind::Auto, direct), &disk, &[]).unwrap();
-        match ReadEngine::new(options(EngineKind::Uring, direct), &disk, &[]) {
+        let auto = ReadQueue::new(options(ReadKind::Auto, direct), &disk, &[]).unwrap();
+        match ReadQueue::new(options(ReadKind::Uring, direct), &disk, &[]) {
             Ok(uring) => {
                 assert_eq!((auto.fallback(), auto.description()), (None, uring.description()));
             }
@@ -365,7 +365,7 @@ fn without_direct_reads_auto_takes_pread() {
     let why = "O_DIRECT is refused: Invalid argument (os error 22)";
     let direct = Err(Error::new(ErrorKind::Unsupported, "read past the page cache", "a", why));
     let disk = WrappedDisk { inner: Box::new(MemDisk::new()), direct, wrap: |file| file };
-    let auto = engine(EngineKind::Auto, 2, true, &disk, &[]);
+    let auto = engine(ReadKind::Auto, 2, true, &disk, &[]);
     assert_eq!(
         auto.fallback(),
         Some(
@@ -373,9 +373,8 @@ fn without_direct_reads_auto_takes_pread() {
              Invalid argument (os error 22)"
         )
     );
-    for kind in [EngineKind::Pread, EngineKind::Uring] {
-        let error =
-            ReadEngine::new(EngineOptions { kind, depth: 2, direct: true }, &disk, &[]).err().unwrap();
+    for kind in [ReadKind::Pread, ReadKind::Uring] {
+        let error = ReadQueue::new(ReadOptions { kind, depth: 2, direct: true }, &disk, &[]).err().unwrap();
         assert_eq!(error.kind(), ErrorKind::Unsupported);
     }
 }
@@ -394,11 +393,11 @@ fn engines_pass_the_contract_of_disks() {
         let engine = engine(kind, 3, direct, &MemDisk::new(), &[]);
         Box::new(EngineFile { file: Arc::from(file), engine: Mutex::new(engine), cells: cells(4) })
     }
-    const KINDS: [(EngineKind, bool); 4] = [
-        (EngineKind::Pread, false),
-        (EngineKind::Pread, true),
-        (EngineKind::Uring, false),
-        (EngineKind::Uring, true),
+    const KINDS: [(ReadKind, bool); 4] = [
+        (ReadKind::Pread, false),
+        (ReadKind::Pread, true),
+        (ReadKind::Uring, false),
+        (ReadKind::Uring, true),
     ];
     let wraps: [WrapFile; 4] =
         [through_engine::<0>, through_engine::<1>, through_engine::<2>, through_engine::<3>];
@@ -423,7 +422,7 @@ fn engines_pass_the_contract_of_disks() {
 /// A file that is read through an engine, cell by cell.
 struct EngineFile {
     file: Arc<dyn ReadFile>,
-    engine: Mutex<ReadEngine>,
+    engine: Mutex<ReadQueue>,
     cells: Arc<Cells>,
 }
 

@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 
 use super::backend::Backend;
 use super::in_flight::{Completion, InFlightRead};
-use super::options::EngineOptions;
+use super::options::ReadOptions;
 
 /// Two channels and the threads between them.
 pub(super) struct Pread {
@@ -25,7 +25,7 @@ impl Pread {
         let read_receiver = Arc::new(Mutex::new(read_receiver));
         // Created first, so that the threads already started end when a later one fails to start.
         let mut pread = Pread { reads: Some(read_sender), completed, threads: Vec::new() };
-        for number in 0..depth.min(EngineOptions::THREADS_MAX) {
+        for number in 0..depth.min(ReadOptions::THREADS_MAX) {
             let (reads, completed) = (Arc::clone(&read_receiver), completed_sender.clone());
             let thread = thread::Builder::new().name(format!("pread-{number}"));
             pread.threads.push(thread.spawn(move || work(&reads, &completed, direct))?);

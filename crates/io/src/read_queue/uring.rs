@@ -248,9 +248,9 @@ impl Drop for Uring {
 mod tests {
     use super::*;
     use crate::disk::{Disk, ReadFile};
-    use crate::engine::target::ReadTarget;
     use crate::memory::{Region, RegionKind};
     use crate::posix::PosixDisk;
+    use crate::read_queue::target::ReadTarget;
 
     const CELL: usize = 4096;
 

@@ -26,7 +26,7 @@ const SHORT_READS_MAX: u32 = 2;
 /// A completed read.
 #[derive(Debug)]
 pub struct Completion {
-    /// The number that the caller passed to [`ReadEngine::submit`](super::ReadEngine::submit).
+    /// The number that the caller passed to [`ReadQueue::submit`](super::ReadQueue::submit).
     pub tag: u64,
     /// The target. After an error its content is unspecified.
     pub target: ReadTarget,

@@ -1,8 +1,8 @@
-//! The interface between the engine and its implementations (`pread`, `uring`).
+//! The interface between the queue and its implementations (`pread`, `uring`).
 
 use super::in_flight::{Completion, InFlightRead};
 
-/// A read method. It holds at most as many reads as the depth of the engine.
+/// A read method. It holds at most as many reads as the depth of the queue.
 pub(super) trait Backend: Send {
     /// Starts a read. Returns its completion if it ended at once.
     fn start(&mut self, read: InFlightRead) -> Option<Completion>;
