@@ -1,5 +1,5 @@
 //! Whether two reads are joined: the pages between them are read too if that takes much less time than
-//! another read. Measured when an engine starts, because devices differ by orders of magnitude: with 50,000
+//! another read. Measured when an queue starts, because devices differ by orders of magnitude: with 50,000
 //! reads and 0.8 GB a second an additional page takes a third of the time of a read, with 3,000 reads and
 //! 125 MB a second a tenth.
 
@@ -32,7 +32,7 @@ const GAP_SHARE: f64 = 0.25;
 
 /// The number of pages between two pages of `file` up to which one read of all is better than two reads. 0
 /// for small files, and if measuring fails. Reads into unused `cells`.
-pub fn measure_gap(engine: &mut ReadQueue, cells: &Arc<Cells>, file: &Arc<dyn ReadFile>) -> u64 {
+pub fn measure_gap(queue: &mut ReadQueue, cells: &Arc<Cells>, file: &Arc<dyn ReadFile>) -> u64 {
     let pages = file.len() / PAGE;
     let is_small =
         pages < FILE_PAGES_MIN || (cells.len() as u64) < SHORT_READS.max(LONG_READS * LONG_READ_PAGES);
@@ -43,8 +43,8 @@ pub fn measure_gap(engine: &mut ReadQueue, cells: &Arc<Cells>, file: &Arc<dyn Re
     let began = Instant::now();
     for round in 0..ROUNDS as u64 {
         let times = (
-            read(engine, (cells, file), SHORT_READS, (1, round)),
-            read(engine, (cells, file), LONG_READS, (LONG_READ_PAGES, round)),
+            read(queue, cells, file, SHORT_READS, 1, round),
+            read(queue, cells, file, LONG_READS, LONG_READ_PAGES, round),
         );
         let (Some(of_short), Some(of_long)) = times else { return 0 };
         (short, long) = (short.min(of_short), long.min(of_long));
@@ -66,10 +66,12 @@ fn gap(short: f64, long: f64) -> u64 {
 /// The time of `reads` concurrent reads of `pages` pages, in each `round` at other offsets; `None` if one
 /// fails.
 fn read(
-    engine: &mut ReadQueue,
-    (cells, file): (&Arc<Cells>, &Arc<dyn ReadFile>),
+    queue: &mut ReadQueue,
+    cells: &Arc<Cells>,
+    file: &Arc<dyn ReadFile>,
     reads: u64,
-    (pages, round): (u64, u64),
+    pages: u64,
+    round: u64,
 ) -> Option<Duration> {
     let distance = file.len() / PAGE / reads;
     // Long reads begin behind the short ones of all rounds.
@@ -79,11 +81,11 @@ fn read(
         let own = (number * pages..(number + 1) * pages).map(|cell| cells.write(cell as usize));
         let own: Option<Vec<CellMut>> = own.collect();
         if let Some(target) = own.and_then(ReadTarget::across) {
-            engine.submit(file, (number * distance + first) * PAGE, target, number);
+            queue.submit(file, (number * distance + first) * PAGE, target, number);
         }
     }
     let mut ended = 0;
-    while let Some(completion) = engine.next(true) {
+    while let Some(completion) = queue.next(true) {
         ended += u64::from(completion.result.is_ok_and(|bytes| bytes as u64 == pages * PAGE));
     }
     (ended == reads).then(|| began.elapsed())

@@ -28,7 +28,8 @@ pub(super) fn flags(
     cell: &FigureCell,
     dir: &str,
     region: &str,
-    (tier, slow_tier): (Option<&str>, Option<&str>),
+    tier: Option<&str>,
+    slow_tier: Option<&str>,
     groups: bool,
 ) -> Result<Flags> {
     // Without a tier the cell is not measured, or is a held index whose tier is emulated in DRAM.
@@ -64,8 +65,8 @@ pub(super) fn measure(cell: &FigureCell, context: &Context<'_>) -> Result<Option
         indexes => indexes?,
     };
     let dir = context.data.path(&spec).display().to_string();
-    let tier = (context.tier.as_deref(), context.slow_tier.as_deref());
-    let flags = flags(cell, &dir, &context.region, tier, context.groups)?;
+    let (tier, slow_tier) = (context.tier.as_deref(), context.slow_tier.as_deref());
+    let flags = flags(cell, &dir, &context.region, tier, slow_tier, context.groups)?;
     let kernel = cell.get("kernel").map(Kernel::from_name).transpose();
     let kernel = kernel.map_err(|error| Error::Failed(error.to_string()))?;
     let forced = kernel.map(|kernel| context.launch.with_kernel(kernel, &[])).transpose()?;

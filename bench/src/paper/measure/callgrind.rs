@@ -36,7 +36,7 @@ const FIELDS: [&str; 12] = [
 pub(super) fn measure(cell: &FigureCell, context: &Context<'_>) -> Result<Option<Result<Vec<Row>>>> {
     let spec = index(cell)?;
     let path = context.data.path(&spec);
-    let flags = flags(cell, &path.display().to_string(), "dram", (None, None), false)?;
+    let flags = flags(cell, &path.display().to_string(), "dram", None, None, false)?;
     let count = flags.count.min(QUERIES);
     let flags = Flags { count, counters: None, ..flags };
     let work = TemporaryDir::new(context.data.dir(), "callgrind")?;

@@ -10,7 +10,7 @@ use serde_json::json;
 
 pub(super) fn measure(cell: &FigureCell, context: &Context<'_>) -> Result<Vec<Row>> {
     let dir = context.data.path(&index(cell)?).display().to_string();
-    let found = explored(&flags(cell, &dir, &context.region, (None, None), false)?, context.stop)?;
+    let found = explored(&flags(cell, &dir, &context.region, None, None, false)?, context.stop)?;
     let percent = |postings: u64| 100.0 * postings as f64 / found.index.max(1) as f64;
     Ok(vec![object(json!({
         "postings": found.index,

@@ -52,7 +52,7 @@ pub(super) fn check(cell: &FigureCell) -> Result<()> {
     IndexSpec::of(cell)?;
     match cell.experiment {
         Experiment::Cache | Experiment::Callgrind | Experiment::Explored => {
-            cache::flags(cell, "index", "dram", (None, Some("0")), true).map(drop)
+            cache::flags(cell, "index", "dram", None, Some("0"), true).map(drop)
         }
         Experiment::Indexing => indexing::check(cell).map(drop),
         Experiment::Codecs => codecs::flags(cell, None).map(drop),

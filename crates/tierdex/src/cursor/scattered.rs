@@ -56,7 +56,8 @@ impl<'a> ScatteredBlocks<'a> {
     /// this part.
     pub fn open(
         field: &'a FieldReader,
-        (term, part): (&TermInfo, RecordPart),
+        term: &TermInfo,
+        part: RecordPart,
         source: &'a dyn BlockSource,
         mut decoded: Box<DecodedBlock>,
     ) -> Result<ScatteredBlocks<'a>> {

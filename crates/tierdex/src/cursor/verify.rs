@@ -14,7 +14,7 @@ pub fn verify_uncompressed(field: &FieldReader, source: &dyn BlockSource) -> Res
     }
     let (mut stream, mut decoded) = (field.terms().stream(), Box::<DecodedBlock>::default());
     while let Some((_, term)) = stream.next()? {
-        let mut blocks = ScatteredBlocks::open(field, (&term, RecordPart::Whole), source, decoded)?;
+        let mut blocks = ScatteredBlocks::open(field, &term, RecordPart::Whole, source, decoded)?;
         for block in 0..blocks.len() {
             blocks.read(block)?;
         }

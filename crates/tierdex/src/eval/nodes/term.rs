@@ -73,7 +73,7 @@ impl<'a> Term<'a> {
     ) -> Result<Term<'a>> {
         let OpenTerm { field, leaf, info, scorer, bounds, part } = list;
         let decoded = scratch.decoded.pop().unwrap_or_default();
-        let blocks = ScatteredBlocks::open(field, (info, part), source, decoded)?;
+        let blocks = ScatteredBlocks::open(field, info, part, source, decoded)?;
         let mut buffers = scratch.list_buffers();
         buffers.scored = usize::MAX;
         let (norms, documents) = (field.norms()?, info.documents);
