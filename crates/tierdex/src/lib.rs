@@ -126,7 +126,7 @@ mod transform;
 
 pub use engine::{
     CancelHandle, Engine, EngineMetrics, EngineOptions, EngineSettings, Highlighter, Hits, MemoryReport,
-    MemoryUse, Preview, Priority, SearchRequest, Snapshot, Ticket, TotalHits,
+    MemoryUse, MetaTier, Preview, Priority, SearchRequest, Snapshot, Ticket, TotalHits,
 };
 pub use error::{Error, ErrorKind, Result, StorageError};
 pub use index::{
@@ -138,7 +138,9 @@ pub use rank::{Bm25, Scorer};
 pub use schema::Schema;
 pub use segment::read::StoredDocument;
 #[doc(inline)]
-pub use tierdex_io::RegionKind;
+pub use tierdex_cache::{CacheStats, PolicyKind};
+#[doc(inline)]
+pub use tierdex_io::{ReadKind, RegionKind, Size};
 
 /// Text analysis: the tokens of documents and queries, and snippets.
 pub mod analysis {

@@ -44,7 +44,6 @@ impl EngineOptions {
     ///    count towards the budget. Beside an index that is held in memory it has
     ///    1 MiB, or as much as all ids, but at most 64 MiB.
     /// 3. There is a thread for each processor, unless [`EngineOptions::threads`] is set.
-    #[doc(hidden)]
     pub fn resolve(&self, index: &Index) -> EngineSettings {
         let quarter = available_memory().unwrap_or(u64::MAX) / AVAILABLE_DIVISOR;
         let mut settings = self.with_dram_tier(index);

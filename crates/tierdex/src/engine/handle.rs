@@ -240,7 +240,6 @@ impl Engine {
     }
 
     /// Counters of the cache: hits, reads, evictions.
-    #[doc(hidden)]
     pub fn stats(&self) -> CacheStats {
         self.shared().cache.stats()
     }
@@ -278,25 +277,21 @@ impl Engine {
     }
 
     /// Bytes read from the files of the newest commit so far, as whole pages.
-    #[doc(hidden)]
     pub fn bytes_read(&self) -> u64 {
         self.snapshot().index().bytes_read() + self.stats().bytes_read
     }
 
     /// The settings that were chosen for the first commit.
-    #[doc(hidden)]
     pub fn settings(&self) -> &EngineSettings {
         &self.shared().settings
     }
 
     /// Name of the read method, such as io_uring.
-    #[doc(hidden)]
     pub fn read_method(&self) -> &str {
         &self.shared().read_method.0
     }
 
     /// Why a faster read method is not used, if that is so.
-    #[doc(hidden)]
     pub fn fallback(&self) -> Option<&str> {
         self.shared().read_method.1.as_deref()
     }

@@ -60,7 +60,8 @@ impl Highlighter<'_> {
 }
 
 impl Snapshot {
-    /// Makes previews of the hits of a query.
+    /// Makes previews of the hits of a query. With a memory budget, hold
+    /// [`Snapshot::reserve_all_output`] meanwhile: previews then count towards it.
     ///
     /// # Errors
     /// [`Error::Storage`] when the dictionary, in which fuzzy words are looked up,

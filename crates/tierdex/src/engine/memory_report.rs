@@ -77,7 +77,6 @@ impl MemoryReport {
     }
 
     /// The smallest sufficient budget, if the budget is too small.
-    #[doc(hidden)]
     pub fn least(&self) -> Option<u64> {
         self.dram.filter(|dram| self.needed() > *dram).map(|_| self.least)
     }

@@ -126,7 +126,6 @@ impl EngineOptions {
 
     /// Sets the memory region of the cache, and its size, which may be a part of all blocks of document
     /// numbers and frequencies of the first commit.
-    #[doc(hidden)]
     #[must_use]
     pub fn cache_size(mut self, region: RegionKind, size: Size) -> EngineOptions {
         self.cache = Some((region, size));
@@ -141,17 +140,15 @@ impl EngineOptions {
         self
     }
 
-    /// Sets the interface of reads, and the number of reads in flight of all threads together.
-    #[doc(hidden)]
+    /// Sets the method of reads, and the number of reads in flight of all threads together.
     #[must_use]
-    pub fn reads(mut self, engine: ReadKind, depth: usize) -> EngineOptions {
-        (self.read_method, self.read_depth) = (engine, depth);
+    pub fn reads(mut self, method: ReadKind, depth: usize) -> EngineOptions {
+        (self.read_method, self.read_depth) = (method, depth);
         self
     }
 
     /// For a process that answers one query: loads nothing before a query needs it, and reads through the
     /// page cache of the system, which keeps the pages for the next process. Without a budget only.
-    #[doc(hidden)]
     #[must_use]
     pub fn on_demand(mut self) -> EngineOptions {
         self.on_demand = true;
@@ -176,7 +173,6 @@ impl EngineOptions {
     }
 
     /// Sets whether titles and texts of hits will be read, for the memory report; true by default.
-    #[doc(hidden)]
     #[must_use]
     pub fn previews(mut self, previews: bool) -> EngineOptions {
         self.previews = previews;

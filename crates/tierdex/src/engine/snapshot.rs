@@ -151,7 +151,6 @@ impl Snapshot {
     /// Reserves the memory in which ids and texts of hits are read and written by [`Snapshot::searcher`],
     /// until the value is dropped; [`Snapshot::ids`] and [`Snapshot::stored`] would wait for it. Waits while
     /// other callers read.
-    #[doc(hidden)]
     pub fn reserve_all_output(&self) -> impl Sized + use<> {
         self.reserve_output(u64::MAX)
     }
