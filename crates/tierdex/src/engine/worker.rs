@@ -338,6 +338,9 @@ fn evaluate(
         None => source.reserve(*memory, request.priority)?,
     };
     source.set_copies_pages(plan.copies_pages());
-    let threshold = request.threshold(|| searcher.shared_threshold(plan, source, options))?;
-    searcher.search_part(plan, source, options, documents, &threshold)
+    let mut buffers = searcher.take_buffers();
+    let threshold = request.threshold(|| searcher.shared_threshold(plan, source, options, &mut buffers))?;
+    let found = searcher.search_part(plan, source, options, documents, &threshold, &mut buffers);
+    searcher.give_back(buffers);
+    found
 }

@@ -49,18 +49,19 @@ impl Searcher {
         let source = DividingSource { cut: RefCell::new(cut), parts: RefCell::default() };
         let plan = self.plan(query, options, &FILES)?;
         let evaluate = |threshold| {
-            let mut found: Option<PartialResult> = None;
+            let (mut found, mut buffers) = (None, self.take_buffers());
             source.parts.borrow_mut().push(self.documents());
             while let Some(part) = { source.parts.borrow_mut().pop() } {
-                let more = self.search_part(&plan, &source, options, part, &threshold)?;
+                let more = self.search_part(&plan, &source, options, part, &threshold, &mut buffers)?;
                 match &mut found {
-                    Some(found) => found.merge(more, options.k),
+                    Some(found) => PartialResult::merge(found, more, options.k),
                     none => *none = Some(more),
                 }
             }
             Ok::<_, crate::Error>((found, threshold))
         };
-        let (mut found, threshold) = evaluate(self.shared_threshold(&plan, &FILES, options)?)?;
+        let (mut found, threshold) =
+            evaluate(self.shared_threshold(&plan, &FILES, options, &mut self.take_buffers())?)?;
         if found
             .as_ref()
             .is_some_and(|found| found.threshold_was_too_high(options.k, &self.documents(), &threshold))

@@ -135,7 +135,7 @@ type BufferPool = Arc<Mutex<Vec<Box<QueryBuffers>>>>;
 
 /// Scratch buffers of one query.
 #[derive(Default)]
-struct QueryBuffers {
+pub(crate) struct QueryBuffers {
     scratch: Scratch,
     top: TopK,
 }
@@ -191,11 +191,15 @@ impl Searcher {
         options: &SearchOptions,
         source: &dyn BlockSource,
     ) -> Result<SearchResult> {
-        let threshold = self.shared_threshold(plan, source, options)?;
-        let mut found = self.search_part(plan, source, options, self.documents(), &threshold)?;
-        if found.threshold_was_too_high(options.k, &self.documents(), &threshold) {
-            found = self.search_part(plan, source, options, self.documents(), &Arc::default())?;
+        let mut buffers = self.take_buffers();
+        let threshold = self.shared_threshold(plan, source, options, &mut buffers)?;
+        let documents = self.documents();
+        let mut found =
+            self.search_part(plan, source, options, documents.clone(), &threshold, &mut buffers)?;
+        if found.threshold_was_too_high(options.k, &documents, &threshold) {
+            found = self.search_part(plan, source, options, documents, &Arc::default(), &mut buffers)?;
         }
+        self.give_back(buffers);
         Ok(found.finish(options, plan.query.scale))
     }
 
@@ -225,11 +229,10 @@ impl Searcher {
         plan: &SearchPlan,
         source: &dyn BlockSource,
         options: &SearchOptions,
+        buffers: &mut QueryBuffers,
     ) -> Result<Arc<SharedThreshold>> {
-        let mut buffers = self.buffers().pop().unwrap_or_default();
-        let initial = self.initial_threshold(plan, source, options, &mut buffers.scratch);
-        self.give_back(buffers);
-        Ok(Arc::new(SharedThreshold::new(initial?)))
+        let initial = self.initial_threshold(plan, source, options, &mut buffers.scratch)?;
+        Ok(Arc::new(SharedThreshold::new(initial)))
     }
 
     /// The range of all documents.
@@ -246,9 +249,9 @@ impl Searcher {
         options: &SearchOptions,
         documents: Range<u32>,
         threshold: &Arc<SharedThreshold>,
+        buffers: &mut QueryBuffers,
     ) -> Result<PartialResult> {
-        let mut buffers = self.buffers().pop().unwrap_or_default();
-        let QueryBuffers { scratch, top } = &mut *buffers;
+        let QueryBuffers { scratch, top } = buffers;
         top.restart(options.k, self.index.documents());
         top.share_threshold(threshold.clone());
         let part = SearchedPart { plan, source, documents: &DocumentRange::new(documents) };
@@ -263,7 +266,6 @@ impl Searcher {
             }
         }
         let hits = top.take();
-        self.give_back(buffers);
         match done {
             Ok(()) => Ok(PartialResult { hits, total, complete: true }),
             Err(Error::Interrupted) => Ok(PartialResult { hits, total, complete: false }),
@@ -271,8 +273,13 @@ impl Searcher {
         }
     }
 
+    /// Buffers for a query, to be given back.
+    pub(crate) fn take_buffers(&self) -> Box<QueryBuffers> {
+        self.buffers().pop().unwrap_or_default()
+    }
+
     /// Keeps the buffers for the next query.
-    fn give_back(&self, mut buffers: Box<QueryBuffers>) {
+    pub(crate) fn give_back(&self, mut buffers: Box<QueryBuffers>) {
         buffers.scratch.trim();
         let mut kept = self.buffers();
         if kept.len() < self.buffers_max {
