@@ -89,30 +89,25 @@ fn threshold_of_term(leaf: &Leaf, segments: &[Arc<Segment>], k: usize) -> Result
         let SkipRecord::Blocks(list) = field.record(info, &FILES, RecordPart::WithoutImpacts)? else {
             continue;
         };
-        let of_superblock = |superblock| {
-            let units = list.superblock_max_share(superblock);
-            reached(leaf, &bounds, units, || list.superblock_impacts(superblock))
+        // One of the postings of a block has the largest frequency of its impacts.
+        let frequency = |impacts: Result<View<'_>>| impact::max_frequency(impacts?);
+        let share = |value: u32| match &bounds {
+            Some(bounds) => bounds.guaranteed_share(value as u16),
+            None => (value as f32).min(leaf.scorer.share_max()),
         };
-        let of_block = |block, units| reached(leaf, &bounds, units, || list.encoded_impacts(block));
-        threshold = add_blocks(&list, k, threshold, &mut scores, of_superblock, of_block)?;
+        let stored = bounds.is_some();
+        let best =
+            BestBlocks { list: &list, k, threshold, score: |value| leaf.scorer.min_score(share(value)) };
+        threshold = best.add_to(
+            &mut scores,
+            |superblock| match stored {
+                true => Ok(u32::from(list.superblock_max_share(superblock))),
+                false => frequency(list.superblock_impacts(superblock)),
+            },
+            |block, share| if stored { Ok(u32::from(share)) } else { frequency(list.encoded_impacts(block)) },
+        )?;
     }
     Ok(if scores.len() < k { 0 } else { nth(&mut scores, k) })
-}
-
-/// Lower bound of the highest score in a block or superblock with these stored units and impacts.
-#[inline]
-fn reached<'a>(
-    leaf: &Leaf,
-    bounds: &Option<ShareBounds>,
-    units: u16,
-    impacts: impl FnOnce() -> Result<View<'a>>,
-) -> Result<u32> {
-    let share = match bounds {
-        Some(bounds) => bounds.guaranteed_share(units),
-        // One of its postings has the largest frequency of the impacts.
-        None => (impact::max_frequency(impacts()?)? as f32).min(leaf.scorer.share_max()),
-    };
-    Ok(leaf.scorer.min_score(share))
 }
 
 /// Raises the threshold of a query of one term, whose skip data was not resident, to a score that `k`
@@ -127,9 +122,9 @@ pub(in crate::eval) fn raise_threshold(term: &Term<'_>, search: &mut Search<'_>)
         let shares = (0..list.superblocks()).map(|superblock| list.superblock_max_share(superblock));
         scores.extend(shares.map(|share| term.reached(share)));
     } else if k <= INITIAL_THRESHOLD_HITS {
-        let of_superblock = |superblock| Ok(term.reached(list.superblock_max_share(superblock)));
-        let of_block = |_, share| Ok(term.reached(share));
-        threshold = add_blocks(list, k, threshold, scores, of_superblock, of_block)?;
+        let best = BestBlocks { list, k, threshold, score: |share| term.reached(share as u16) };
+        let of_superblock = |superblock| Ok(u32::from(list.superblock_max_share(superblock)));
+        threshold = best.add_to(scores, of_superblock, |_, share| Ok(u32::from(share)))?;
     }
     if k > 0 && k <= scores.len() {
         threshold = nth(scores, k).max(threshold);
@@ -140,33 +135,52 @@ pub(in crate::eval) fn raise_threshold(term: &Term<'_>, search: &mut Search<'_>)
     Ok(())
 }
 
-/// Adds to `scores` what the best documents of blocks reach at least, given their superblocks, or their
-/// numbers and max shares, if it exceeds the threshold. Of these scores the `k` highest and at most as many
-/// others are kept. Returns the threshold: the `k`-th highest score that was found.
-fn add_blocks(
-    list: &BlockList<'_>,
+/// The blocks of a list whose best documents score more than a threshold.
+struct BestBlocks<'l, S> {
+    list: &'l BlockList<'l>,
     k: usize,
-    mut threshold: u32,
-    scores: &mut Vec<u32>,
-    of_superblock: impl Fn(usize) -> Result<u32>,
-    of_block: impl Fn(usize, u16) -> Result<u32>,
-) -> Result<u32> {
-    for superblock in 0..list.superblocks() {
-        if of_superblock(superblock)? <= threshold {
-            continue;
-        }
-        for (block, share) in list.block_max_shares(superblock) {
-            let score = of_block(block, share)?;
-            if score > threshold {
-                scores.push(score);
+    threshold: u32,
+    /// What the best document of a block reaches at least, by the value that is stored for the block. It
+    /// grows with the value, so blocks are compared by their values, and only the best ones are scored.
+    score: S,
+}
+
+impl<S: Fn(u32) -> u32> BestBlocks<'_, S> {
+    /// Adds the scores to `scores`, of which the `k` highest and at most as many others are kept. Superblocks
+    /// and blocks have these values, blocks by their numbers and stored max shares. Returns the threshold: the
+    /// `k`-th highest score that was found.
+    fn add_to(
+        &self,
+        scores: &mut Vec<u32>,
+        of_superblock: impl Fn(usize) -> Result<u32>,
+        of_block: impl Fn(usize, u16) -> Result<u32>,
+    ) -> Result<u32> {
+        let BestBlocks { list, k, .. } = *self;
+        let (before, mut least) = (scores.len(), 0);
+        for superblock in 0..list.superblocks() {
+            let value = of_superblock(superblock)?;
+            if value <= least || self.threshold > 0 && (self.score)(value) <= self.threshold {
+                continue;
+            }
+            for (block, share) in list.block_max_shares(superblock) {
+                let value = of_block(block, share)?;
+                if value > least {
+                    scores.push(value);
+                }
+            }
+            if scores.len() - before >= 2 * k {
+                least = nth(&mut scores[before..], k);
+                scores.truncate(before + k);
             }
         }
-        if k > 0 && scores.len() >= 2 * k {
-            threshold = nth(scores, k);
-            scores.truncate(k);
+        scores[before..].iter_mut().for_each(|value| *value = (self.score)(*value));
+        if scores.len() < k {
+            return Ok(self.threshold);
         }
+        let threshold = nth(scores, k);
+        scores.truncate(k);
+        Ok(threshold.max(self.threshold))
     }
-    Ok(threshold)
 }
 
 /// The `n`-th largest score. Reorders `scores`: the first `n` are the largest.
