@@ -17,7 +17,8 @@ pub struct Intersection {
 pub(crate) type Positions = [u8; BLOCK + Intersection::SLACK];
 
 impl Intersection {
-    pub(crate) const SLACK: usize = 16;
+    /// Values that are allocated beyond the sums.
+    pub const SLACK: usize = 16;
 
     /// An empty intersection.
     pub fn new() -> Intersection {
@@ -88,7 +89,8 @@ pub struct Survivors {
 }
 
 impl Survivors {
-    pub(crate) const SLACK: usize = 16;
+    /// Values that are allocated beyond the sums.
+    pub const SLACK: usize = 16;
 
     /// The values that the sums belong to.
     pub fn values(&self) -> &[u32] {

@@ -10,16 +10,18 @@ use crate::cursor::{BLOCK_BYTES_MAX, IN_ORDER_BYTES, POSITIONS_BUFFER};
 use crate::eval::nodes::phrase::{PHRASE_BYTES, PHRASE_TERM_BYTES};
 use crate::eval::nodes::term::{BLOCK_IMPACTS_BYTES, TERM_BYTES};
 use crate::eval::open::{RecordUse, record_part};
+use crate::eval::scratch_memory::scratch_bytes;
 use crate::eval::search_plan::SearchPlan;
 use crate::eval::segment_view::SegmentView;
 use crate::eval::state::buffers::LookUpBuffers;
-use crate::eval::state::scratch::{BATCH_BYTES, COUNTED_SETS, RANGE_BYTES, WINDOW_BYTES};
+use crate::eval::state::scratch::{BATCHED, RANGE_BYTES};
+use crate::eval::strategies::initial_threshold::first_scored;
 use crate::eval::strategy::{Demand, Strategy, StrategyKind};
-use crate::eval::tuning::{KEYS_KEPT, LISTS_KEPT};
+use crate::eval::tuning::{DENSE, KEYS_KEPT, LISTS_KEPT};
 use crate::limits::{BLOCK, FIELD_TOKENS_MAX, SUPERBLOCK};
 use crate::query::plan_node::{Leaf, PlanNode};
 use crate::rank::TermScorer;
-use crate::segment::read::{BUFFER_MAX, BUFFER_MIN, READ_AHEAD, Segment, TermInfo};
+use crate::segment::read::{BUFFER_MAX, BUFFER_MIN, READ_AHEAD, RecordPart, Segment, TermInfo};
 use std::sync::Arc;
 use tierdex_io::PAGE;
 
@@ -30,17 +32,13 @@ const LIST: u64 = TERM_BYTES as u64;
 const PARTS: u64 = 2;
 
 /// Buffers for look-ups in a list; the lists beyond [`LISTS_KEPT`] share one set.
-const LOOK_UP: usize = size_of::<LookUpBuffers>() + BLOCK_IMPACTS_BYTES;
+const LOOK_UP: usize = size_of::<LookUpBuffers>();
 
 /// Lists of a query whose blocks are copied with the rest of their pages, at most.
 const PAGES_COPIED_MAX: usize = 64;
 
 /// Bytes per position of a document in a phrase with slop: vectors double their capacity.
 const POSITION: u64 = 12;
-
-/// Windows, bitsets and batches of candidates of each level of a query below the first. Those of the first
-/// are counted for each evaluation.
-const LEVEL: u64 = RANGE_BYTES as u64;
 
 /// Postings of a superblock.
 const SUPERBLOCK_POSTINGS: u64 = (BLOCK * SUPERBLOCK) as u64;
@@ -50,7 +48,8 @@ const BLOCK_ORDER: u64 = 128 << 10;
 
 /// Bytes that an evaluation retains for the next: the buffers of a level and of lists, sort keys,
 /// and max scores of superblocks.
-pub const RETAINED_BYTES: usize = RANGE_BYTES + LISTS_KEPT * (TERM_BYTES + LOOK_UP) + (2 * 8 + 4) * KEYS_KEPT;
+pub const RETAINED_BYTES: usize =
+    RANGE_BYTES + LISTS_KEPT * (TERM_BYTES + LOOK_UP + BLOCK_IMPACTS_BYTES) + (2 * 8 + 4) * KEYS_KEPT;
 
 /// Smallest working memory of a query of this number of `terms`, in bytes, without skip data. Each term may
 /// have a list of blocks; with `positions` the terms may form a phrase.
@@ -58,7 +57,7 @@ pub fn working_memory(terms: usize, positions: bool) -> u64 {
     let lists = terms as u64;
     let phrase = PHRASE_BYTES + terms * (PHRASE_TERM_BYTES + POSITIONS_BUFFER);
     let phrase = if positions { phrase as u64 } else { 0 };
-    phrase + lists * LIST + (PARTS * lists + 1) * BUFFER_MIN as u64 + BLOCK_ORDER + LEVEL
+    phrase + lists * LIST + (PARTS * lists + 1) * BUFFER_MIN as u64 + BLOCK_ORDER + RANGE_BYTES as u64
 }
 
 /// Bytes of the text of an ordinary term, with allocation overhead.
@@ -80,8 +79,6 @@ struct SegmentMemory {
     buffers: u64,
     /// Bytes of these if blocks are copied from pages.
     paged: u64,
-    /// Number of lists.
-    lists: usize,
 }
 
 /// Memory of the evaluation of a query.
@@ -114,14 +111,16 @@ impl SearchPlan {
     }
 
     /// As [`SearchPlan::working_memory`], with blocks that are copied from pages of a cache, one at a time
-    /// for each part of a list, and with the buffers of the first level.
+    /// for each part of a list.
     pub fn paged_memory(&self, segments: &[Arc<Segment>]) -> u64 {
         let numbered = segments.iter().enumerate();
         let bytes = numbered.map(|(number, segment)| {
             let need = SegmentMemory::of(self, number, segment, false);
             need.bytes + need.paged
         });
-        bytes.max().unwrap_or(0)
+        let first = first_scored(&self.query, self.demand.k);
+        let first = first.map_or(0, |leaf| LIST + BATCHED as u64 * leaf.postings());
+        bytes.max().unwrap_or(0).max(first)
     }
 
     /// Whether blocks are copied with the rest of their pages: with many lists, pages are pinned again.
@@ -131,8 +130,7 @@ impl SearchPlan {
 }
 
 impl SegmentMemory {
-    /// `reads_ahead`: lists that are read in order have large read buffers. Without, the buffers of the first
-    /// level are included, which other evaluations retain.
+    /// `reads_ahead`: lists that are read in order have large read buffers.
     fn of(plan: &SearchPlan, number: usize, segment: &Segment, reads_ahead: bool) -> SegmentMemory {
         let (view, strategy, demand) = (plan.view(number, segment), plan.strategy(number), &plan.demand);
         let mut need = SegmentMemory::default();
@@ -144,31 +142,21 @@ impl SegmentMemory {
                 need.add_block_order(view, leaf, demand);
             }
         });
-        let below = strategy.clauses.all().map(|node| need.add_node(view, node)).max().unwrap_or(0);
-        // A single clause has the windows of the first level.
-        let levels = if strategy.clauses.all().count() > 1 { below } else { below.saturating_sub(1) };
+        strategy.clauses.all().for_each(|node| need.add_node(view, node));
         if reads_ahead && need.aside > 0 {
             need.aside += IN_ORDER_BYTES as u64 + READ_AHEAD;
         }
         // One more buffer to read skip records.
         need.buffers += need.buffers.min(1);
-        need.bytes += need.aside + levels * LEVEL;
-        if strategy.kind == StrategyKind::SmallMerge {
-            // Documents and scores of the merged lists, in two batches.
-            let postings: u64 = strategy.clauses.should.iter().map(|node| view.cost(node)).sum();
-            need.bytes += 2 * 8 * postings;
-        }
-        if !reads_ahead {
-            need.bytes += (first_level(strategy) + need.lists.min(LISTS_KEPT + 1) * LOOK_UP) as u64;
-        }
+        let look_ups = look_ups(strategy).min(LISTS_KEPT + 1) * LOOK_UP;
+        need.bytes += need.aside + (look_ups + scratch_bytes(strategy, view)) as u64;
         need
     }
 
     fn add_list(&mut self, view: SegmentView<'_>, leaf: usize, how: RecordUse, demand: &Demand) {
         let Some(info) = view.info(leaf) else { return };
         self.bytes += LIST;
-        self.lists += 1;
-        self.paged += paged_buffer(info, view.plan.leaves.len() <= PAGES_COPIED_MAX);
+        self.paged += paged_buffers(view, info);
         let leaf = &view.plan.leaves[leaf];
         let field = view.segment.field(leaf.field);
         if field.skips().resident().is_none() {
@@ -176,7 +164,10 @@ impl SegmentMemory {
             let part = record_part(info, bounds.as_ref(), how, &demand.tuning);
             let record = field.record_range(info, part);
             // A byte for each superblock, if entries are read one by one.
-            self.bytes += record.end - record.start + u64::from(info.documents) / SUPERBLOCK_POSTINGS;
+            self.bytes += record.end - record.start;
+            if part == RecordPart::Head {
+                self.bytes += u64::from(info.documents) / SUPERBLOCK_POSTINGS;
+            }
         }
         self.buffers += if info.blocks.is_some() { PARTS } else { 0 };
     }
@@ -186,11 +177,11 @@ impl SegmentMemory {
     fn add_block_order(&mut self, view: SegmentView<'_>, leaf: usize, demand: &Demand) {
         let blocks = view.info(leaf).map_or(0, |info| u64::from(info.documents).div_ceil(BLOCK as u64));
         let ordered = blocks.min((demand.tuning.superblocks_ordered * SUPERBLOCK) as u64);
-        self.bytes += 4 * 8 * ordered + 4 * blocks.div_ceil(SUPERBLOCK as u64);
+        self.bytes += 2 * 8 * ordered + 4 * blocks.div_ceil(SUPERBLOCK as u64);
     }
 
-    /// Adds the memory of a node beside its lists, and returns the number of its levels that have windows.
-    fn add_node(&mut self, view: SegmentView<'_>, node: &PlanNode) -> u64 {
+    /// Adds the memory of a node beside its lists.
+    fn add_node(&mut self, view: SegmentView<'_>, node: &PlanNode) {
         match node {
             PlanNode::Phrase { field, leaves, slop, .. } => {
                 let positions = view.segment.field(*field).positions();
@@ -200,19 +191,14 @@ impl SegmentMemory {
                 if *slop > 0 {
                     self.bytes += leaves.iter().map(|(_, leaf)| positions_bytes(view, *leaf)).sum::<u64>();
                 }
-                1
             }
             PlanNode::Prefix { prefix, .. } => {
                 let lists = 2 * prefix.terms * size_of::<TermInfo>() + PAGE as usize;
                 self.aside = self.aside.max(lists as u64 + LIST);
                 self.bytes += u64::from(view.segment.documents()).div_ceil(8) + 8;
-                1
             }
-            PlanNode::Group(group) => {
-                let deepest = group.all().map(|node| self.add_node(view, node)).max();
-                1 + deepest.unwrap_or(0)
-            }
-            PlanNode::Term { .. } | PlanNode::All { .. } | PlanNode::Nothing => 0,
+            PlanNode::Group(group) => group.all().for_each(|node| self.add_node(view, node)),
+            PlanNode::Term { .. } | PlanNode::All { .. } | PlanNode::Nothing => {}
         }
     }
 }
@@ -227,26 +213,42 @@ fn positions_bytes(view: SegmentView<'_>, leaf: usize) -> u64 {
     POSITION * most.min(u64::from(longest))
 }
 
-/// Windows, bitsets and batches of the first level.
-fn first_level(strategy: &Strategy<PlanNode>) -> usize {
-    let mut all = strategy.clauses.all();
-    let single = all.next().filter(|_| all.next().is_none());
-    match (strategy.kind, single) {
-        (StrategyKind::Nothing | StrategyKind::Dictionary, _) => 0,
-        (StrategyKind::ImpactOrdered, Some(_)) => 0,
-        (StrategyKind::Windows, Some(PlanNode::Prefix { .. } | PlanNode::All { .. })) => WINDOW_BYTES,
-        (StrategyKind::Conjunction | StrategyKind::CountConjunction, Some(PlanNode::Phrase { .. })) => {
-            BATCH_BYTES
+/// Number of lists in which candidates are looked up, or of which postings are selected.
+fn look_ups(strategy: &Strategy<PlanNode>) -> usize {
+    let Strategy { kind, clauses, .. } = strategy;
+    match kind {
+        StrategyKind::Windows | StrategyKind::CountBits => clauses.all().map(|node| lists(node, true)).sum(),
+        StrategyKind::SmallMerge => clauses.must_not.iter().map(|node| lists(node, false)).sum(),
+        StrategyKind::CountConjunction | StrategyKind::CountDifference => {
+            let all: usize = clauses.all().map(|node| lists(node, false)).sum();
+            let leads = |node: &PlanNode| matches!(node, PlanNode::Term { .. });
+            all - usize::from(clauses.must.iter().chain(&clauses.filter).all(leads))
         }
-        (kind, _) if kind.is_scored() => WINDOW_BYTES + 2 * BATCH_BYTES,
-        _ => COUNTED_SETS + 2 * BATCH_BYTES,
+        _ => clauses.all().map(|node| lists(node, false)).sum(),
+    }
+}
+
+/// Number of lists of a node, or of its phrases.
+fn lists(node: &PlanNode, of_phrases: bool) -> usize {
+    match node {
+        PlanNode::Term { .. } => usize::from(!of_phrases),
+        PlanNode::Phrase { leaves, .. } => leaves.len(),
+        PlanNode::Group(group) => group.all().map(|node| lists(node, of_phrases)).sum(),
+        PlanNode::Prefix { .. } | PlanNode::All { .. } | PlanNode::Nothing => 0,
     }
 }
 
 /// Read buffers of a list whose blocks are copied from pages: a block of documents and frequencies, twice as
-/// long as its blocks are on average, and the rest of its page if that is copied too.
-fn paged_buffer(info: &TermInfo, copies_pages: bool) -> u64 {
-    let blocks = u64::from(info.documents).div_ceil(BLOCK as u64);
+/// long as its blocks are on average, and the rest of its page if that is copied too. Frequencies that are
+/// longer than the documents, as in dense lists, are on pages of their own.
+fn paged_buffers(view: SegmentView<'_>, info: &TermInfo) -> u64 {
+    let documents = u64::from(info.documents);
+    let blocks = documents.div_ceil(BLOCK as u64);
     let block = (2 * info.bytes() / blocks.max(1)).min(2 * BLOCK_BYTES_MAX as u64);
-    info.bytes().min(block + if copies_pages { PAGE } else { 0 })
+    let pages = match view.plan.leaves.len() {
+        0..=PAGES_COPIED_MAX if DENSE * documents > u64::from(view.segment.documents()) => 2,
+        0..=PAGES_COPIED_MAX => 1,
+        _ => 0,
+    };
+    info.bytes().min(block + pages * PAGE)
 }

@@ -32,6 +32,7 @@ mod memory;
 mod nodes;
 mod open;
 mod run;
+mod scratch_memory;
 mod search_plan;
 mod segment_view;
 mod state;

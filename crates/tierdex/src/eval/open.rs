@@ -116,6 +116,8 @@ impl<'a> Opener<'a, '_> {
 
     fn node(&mut self, node: &PlanNode, how: RecordUse) -> Result<Node<'a>> {
         let SegmentView { plan, segment, .. } = self.view;
+        // That of the plan, so that the memory of the evaluation is known before.
+        let cost = self.view.cost(node);
         match node {
             PlanNode::Term { leaf, .. } => {
                 Ok(Node::Term(self.term(*leaf, &plan.leaves[*leaf].scorer, how)?))
@@ -133,14 +135,14 @@ impl<'a> Opener<'a, '_> {
             }
             PlanNode::Prefix { prefix, weight } => {
                 let documents = documents_with_prefix(segment, prefix, self.source)?;
-                Ok(Node::Set(SetNode::new(documents, plan.scale.constant(*weight))))
+                Ok(Node::Set(SetNode::new(documents, plan.scale.constant(*weight), cost)))
             }
             PlanNode::All { weight } => {
                 let all = DocumentSet::All(segment.documents());
-                Ok(Node::Set(SetNode::new(all, plan.scale.constant(*weight))))
+                Ok(Node::Set(SetNode::new(all, plan.scale.constant(*weight), cost)))
             }
             PlanNode::Group(group) => Ok(Node::Group(Box::new(self.clauses(group, how)?))),
-            PlanNode::Nothing => Ok(Node::Set(SetNode::new(DocumentSet::All(0), 0))),
+            PlanNode::Nothing => Ok(Node::Set(SetNode::new(DocumentSet::All(0), 0, cost))),
         }
     }
 

@@ -62,6 +62,13 @@ pub struct Leaf {
     pub(crate) is_scored: bool,
 }
 
+impl Leaf {
+    /// Number of postings in all segments.
+    pub(crate) fn postings(&self) -> u64 {
+        self.infos.iter().flatten().map(|info| u64::from(info.documents)).sum()
+    }
+}
+
 impl PlanNode {
     /// Weight of a leaf.
     pub(super) fn weight(&self) -> f64 {

@@ -42,8 +42,6 @@ const CAPACITY_KEPT: usize = 1 << 14;
 /// Keeps the best `k` of the hits offered in any order. Without hits to keep (`k` of 0), none is offered.
 pub struct TopK {
     k: usize,
-    /// Candidates at which the buffer is reduced to the best `k`.
-    capacity: usize,
     keys: Vec<u64>,
     /// Key that a candidate must exceed to enter; 0 is below all keys.
     threshold: u64,
@@ -77,7 +75,6 @@ impl Default for TopK {
     fn default() -> TopK {
         TopK {
             k: 0,
-            capacity: 1,
             keys: Vec::new(),
             threshold: 0,
             was_reduced: false,
@@ -99,15 +96,14 @@ impl TopK {
 
     /// Bytes of memory to select the best `k`, and of the hits that are returned.
     pub fn bytes_max(k: usize) -> u64 {
-        let capacity = k.saturating_mul(2).max(k.saturating_add(BLOCK));
-        let keys = capacity.checked_next_power_of_two().unwrap_or(usize::MAX) as u64;
-        keys.saturating_add(capacity as u64).saturating_add(k as u64).saturating_mul(size_of::<u64>() as u64)
+        // The candidates, and memory to select among them.
+        let keys = (len_max(k) as u64).saturating_mul(2).saturating_add(k as u64);
+        keys.saturating_mul(size_of::<u64>() as u64)
     }
 
     /// Removes all hits, and selects the best `k` of at most `documents` documents from now on.
     pub fn restart(&mut self, k: usize, documents: u64) {
         self.k = k.min(usize::try_from(documents).unwrap_or(usize::MAX));
-        self.capacity = self.k.saturating_mul(2).max(self.k.saturating_add(BLOCK));
         self.keys.clear();
         (self.threshold, self.min_score, self.was_reduced, self.shared) = (0, 0, false, None);
     }
@@ -136,7 +132,8 @@ impl TopK {
         self.threshold = (u64::from(score) << 32).saturating_sub(1);
     }
 
-    /// Offers up to 256 documents in increasing order, numbered from `base` on.
+    /// Offers up to 256 documents in increasing order, numbered from `base` on, and raises
+    /// [`TopK::threshold`] to the `k`-th best score so far.
     pub fn offer_all(&mut self, base: u32, documents: &[u32], scores: &[u32]) {
         let Some(first) = documents.first() else { return };
         debug_assert!(documents.is_sorted());
@@ -144,15 +141,14 @@ impl TopK {
         let ties_enter = self.may_enter(self.min_score, base + first);
         let Some(min_score) = self.min_score.checked_add(u32::from(!ties_enter)) else { return };
         values_at_least(scores, min_score, &mut self.selection);
+        self.reserve(self.selection.positions().len());
         for position in self.selection.positions().iter().map(|position| usize::from(*position)) {
             let key = Hit { score: scores[position], document: base + documents[position] }.key();
             if key > self.threshold {
                 self.keys.push(key);
             }
         }
-        if self.keys.len() >= self.capacity {
-            self.select_best();
-        }
+        self.raise_threshold();
     }
 
     /// The smallest score that may enter; 0 while every score may.
@@ -167,8 +163,7 @@ impl TopK {
         Hit { score, document }.key() > self.threshold
     }
 
-    /// Raises [`TopK::threshold`] to the `k`-th best score so far.
-    pub fn raise_threshold(&mut self) {
+    fn raise_threshold(&mut self) {
         // Selection is linear in the number of candidates: for a large k, run it only once per k / 2 new
         // hits.
         let more = if self.k > EACH_HIT_K_MAX { self.k / 2 } else { 0 };
@@ -198,6 +193,17 @@ impl TopK {
         hits
     }
 
+    /// Allocates memory for more candidates. Not more than the maximum: the memory of an evaluation is
+    /// counted.
+    #[inline]
+    fn reserve(&mut self, more: usize) {
+        let len = self.keys.len() + more;
+        if len > self.keys.capacity() {
+            let most = (2 * len).min(len_max(self.k));
+            self.keys.reserve_exact(most - self.keys.len());
+        }
+    }
+
     #[cold]
     fn select_best(&mut self) {
         self.was_reduced = true;
@@ -209,6 +215,11 @@ impl TopK {
         }
         self.keys.truncate(self.k);
     }
+}
+
+/// Candidates for the best `k`, at most: those at which they are selected, and a block more.
+fn len_max(k: usize) -> usize {
+    k.saturating_add(k / 2 + BLOCK)
 }
 
 #[cfg(test)]
@@ -275,7 +286,6 @@ mod tests {
                 let (documents, scores): (Vec<u32>, Vec<u32>) =
                     hits.iter().map(|hit| (hit.document, hit.score)).unzip();
                 top.offer_all(0, &documents, &scores);
-                top.raise_threshold();
             }
             prop_assert_eq!(top.take(), best);
         }
@@ -284,7 +294,6 @@ mod tests {
         fn may_enter_agrees_with_offer(
             offers in prop::collection::vec((0u8..30, 0u8..3), 0..900),
             k in 1usize..300,
-            raises in 1usize..40,
             forward: bool,
         ) {
             let mut top = TopK::new(k, 2000);
@@ -312,9 +321,6 @@ mod tests {
                     few.offer_all(base, &[document - base], &[hit.score]);
                 }
                 all.push(hit);
-                if number % raises == 0 {
-                    top.raise_threshold();
-                }
             }
             all.sort_by(Hit::order);
             all.truncate(k);

@@ -196,7 +196,7 @@ impl Subject<'_> {
             // The score of a candidate, or one more.
             _ => all[random.below(all.len())].1 + random.below(2) as u32,
         };
-        let mut batch = self.scratch.batch();
+        let mut batch = self.scratch.batch(0);
         batch.documents.extend(&candidates);
         batch.scores.extend(others.iter().map(|others| others + included_bound));
         let refinement = Refinement { how, included_bound, min_score };

@@ -196,7 +196,7 @@ impl<'a> Clauses<Node<'a>> {
         refinement: Refinement,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        let mut own = scratch.batch();
+        let mut own = scratch.batch(batch.len());
         own.copy_documents(&batch.documents);
         self.match_all(&mut own, refinement.how.is_scored(), scratch)?;
         batch.apply(&own, refinement, |rest, own| rest + own);
@@ -232,7 +232,7 @@ impl<'a> Clauses<Node<'a>> {
         scratch: &mut Scratch,
     ) -> Result<()> {
         let mut counts = vec![0u16; batch.len()];
-        let mut one = scratch.batch();
+        let mut one = scratch.batch(batch.len());
         for node in &mut self.should {
             one.copy_documents(&batch.documents);
             let how = if scored { Refine::Require } else { Refine::Filter };

@@ -126,7 +126,7 @@ impl<'a> Phrase<'a> {
         scratch: &mut Scratch,
         mut body: impl FnMut(&CandidateBatch),
     ) -> Result<()> {
-        let mut batch = scratch.batch();
+        let mut batch = scratch.batch(BLOCK);
         self.rarest().seek(range.first);
         for block in self.rarest().block..self.rarest().blocks.len() {
             let rarest = self.rarest();
@@ -149,7 +149,7 @@ impl<'a> Phrase<'a> {
         refinement: Refinement,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        let (mut chunk, mut found) = (scratch.batch(), scratch.batch());
+        let (mut chunk, mut found) = (scratch.batch(BLOCK), scratch.batch(batch.len()));
         for (documents, scores) in batch.chunks(BLOCK) {
             chunk.clear();
             chunk.push_all(documents, scores);
@@ -158,8 +158,8 @@ impl<'a> Phrase<'a> {
             found.push_all(&chunk.documents, &chunk.scores);
         }
         batch.apply(&found, refinement, |_, score| score);
-        scratch.give_batch(chunk);
         scratch.give_batch(found);
+        scratch.give_batch(chunk);
         Ok(())
     }
 

@@ -24,6 +24,13 @@ impl CandidateBatch {
         self.documents.capacity().max(self.scores.capacity())
     }
 
+    /// Allocates memory for `len` documents in all.
+    pub(in crate::eval) fn reserve(&mut self, len: usize) {
+        for values in [&mut self.documents, &mut self.scores] {
+            values.reserve_exact(len.saturating_sub(values.len()));
+        }
+    }
+
     pub(in crate::eval) fn clear(&mut self) {
         self.truncate(0);
     }

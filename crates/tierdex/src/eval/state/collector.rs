@@ -58,13 +58,10 @@ impl<'s> Collector<'s> {
     /// Offers documents in increasing order, numbered from `base` on, and raises the threshold.
     #[inline]
     pub(in crate::eval) fn offer_all(&mut self, base: u32, documents: &[u32], scores: &[u32]) {
-        if let Collector::Best(top) = self
-            && !documents.is_empty()
-        {
+        if let Collector::Best(top) = self {
             for (documents, scores) in documents.chunks(BLOCK).zip(scores.chunks(BLOCK)) {
                 top.offer_all(base, documents, scores);
             }
-            top.raise_threshold();
         }
     }
 

@@ -5,7 +5,7 @@ use crate::eval::state::batch::CandidateBatch;
 use crate::eval::state::buffers::{SpareBuffers, TermBuffers};
 use crate::eval::state::range_sets::{Bits, ScoreWindow};
 use crate::eval::tuning::{COUNTED, KEYS_KEPT, LISTS_KEPT, WINDOW};
-use crate::limits::BLOCK;
+use tierdex_codec::Survivors;
 
 /// Scratch buffers for lists, windows, bitsets and batches.
 #[derive(Default)]
@@ -30,15 +30,28 @@ pub struct Scratch {
     batches: Vec<CandidateBatch>,
 }
 
-/// Bytes of two windows with their survivors and bitsets, of two larger bitsets for counting, and of a batch.
-const WINDOWS: usize = 2 * ((4 + 8) * WINDOW + 2 * (WINDOW + WINDOW / 8));
-pub(in crate::eval) const COUNTED_SETS: usize = 2 * (COUNTED + COUNTED / 8);
-pub(in crate::eval) const BATCH_BYTES: usize = 8 * (WINDOW + BLOCK);
-pub(in crate::eval) const WINDOW_BYTES: usize = WINDOWS / 2;
+/// Bytes of a document of a batch, with its score.
+pub(in crate::eval) const BATCHED: usize = 2 * size_of::<u32>();
 
-/// Maximum bytes of the windows or bitsets, and of two batches, of a level of a query.
+/// Bytes of the survivors of a window.
+pub(in crate::eval) const SURVIVORS_BYTES: usize = 2 * size_of::<u32>() * (WINDOW + Survivors::SLACK);
+
+/// Bytes of the bitset of a range.
+pub(in crate::eval) const fn bits_bytes(range: usize) -> usize {
+    9 * range.div_ceil(8)
+}
+
+/// Bytes of a window of a range, without survivors.
+pub(in crate::eval) const fn window_bytes(range: usize) -> usize {
+    size_of::<u32>() * WINDOW + bits_bytes(range)
+}
+
+const WINDOWS: usize = 2 * (window_bytes(WINDOW) + SURVIVORS_BYTES + bits_bytes(WINDOW));
+const COUNTED_SETS: usize = 2 * bits_bytes(COUNTED);
+
+/// Maximum bytes of two windows and two bitsets, or of two larger bitsets for counting, and of two batches.
 pub const RANGE_BYTES: usize =
-    (if WINDOWS > COUNTED_SETS { WINDOWS } else { COUNTED_SETS }) + 2 * BATCH_BYTES;
+    (if WINDOWS > COUNTED_SETS { WINDOWS } else { COUNTED_SETS }) + 2 * BATCHED * WINDOW;
 
 impl Scratch {
     /// Frees what only a large query needs, so that [`RANGE_BYTES`] is left, and buffers of lists and of sort
@@ -61,7 +74,7 @@ impl Scratch {
         }
         self.bits.truncate(2);
         self.windows.truncate(2);
-        self.batches.retain(|batch| batch.capacity() <= WINDOW + BLOCK);
+        self.batches.retain(|batch| batch.capacity() <= WINDOW);
         self.batches.truncate(2);
     }
 
@@ -82,10 +95,12 @@ impl Scratch {
         self.bits.push(bits);
     }
 
-    /// An empty batch.
-    pub(in crate::eval) fn batch(&mut self) -> CandidateBatch {
+    /// An empty batch for up to `len` documents. Not more: the memory of an evaluation is counted. So batches
+    /// are given back in the reverse order.
+    pub(in crate::eval) fn batch(&mut self, len: usize) -> CandidateBatch {
         let mut batch = self.batches.pop().unwrap_or_default();
         batch.clear();
+        batch.reserve(len);
         batch
     }
 
@@ -134,7 +149,7 @@ mod tests {
                 assert!(bits.capacity() <= COUNTED);
                 scratch.give_bits(bits);
                 let mut batch = CandidateBatch::default();
-                batch.push_equal(&[7; WINDOW + BLOCK], 1);
+                batch.push_equal(&[7; WINDOW], 1);
                 scratch.give_batch(batch);
                 let mut batch = CandidateBatch::default();
                 batch.push_equal(&[7; 1 << 16], 1);
@@ -149,7 +164,7 @@ mod tests {
                 (kept.0, kept.1, 2)
             );
             let documents: usize = scratch.batches.iter().map(CandidateBatch::capacity).sum();
-            assert_eq!(documents, 2 * (WINDOW + BLOCK));
+            assert_eq!(documents, 2 * WINDOW);
             assert_eq!(scratch.keys.capacity() + scratch.selection.capacity() + scratch.bounds.capacity(), 0);
         }
     }

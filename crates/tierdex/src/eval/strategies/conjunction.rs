@@ -65,7 +65,7 @@ pub(in crate::eval) fn conjunction<'a>(
         others,
         refiners,
         intersect_first: intersect_first || search.count,
-        batch: search.scratch.batch(),
+        batch: search.scratch.batch(BLOCK),
         ahead: VecDeque::new(),
         matches: 0,
     };
@@ -87,7 +87,7 @@ struct ConjunctionRun<'r, 'n, 'a, 'f> {
     intersect_first: bool,
     batch: CandidateBatch,
     /// Prefetched blocks of the lead, each with the upper bound of the scores in its range.
-    ahead: VecDeque<(usize, u32)>,
+    ahead: VecDeque<(u32, u32)>,
     matches: u64,
 }
 
@@ -154,7 +154,7 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
 
     /// The lead proposes the matches of one window of documents at a time.
     fn by_windows(&mut self, node: &mut Node<'a>, is_scored: bool, search: &mut Search<'_>) -> Result<()> {
-        let (mut window, mut all) = (search.scratch.window(), search.scratch.batch());
+        let (mut window, mut all) = (search.scratch.window(), search.scratch.batch(WINDOW));
         let mut next = node.next_lower_bound(search.first);
         while next != NO_DOCUMENT && next < search.end {
             search.checkpoint(next)?;

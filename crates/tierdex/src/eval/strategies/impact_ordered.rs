@@ -91,6 +91,8 @@ impl ImpactOrderedRun<'_, '_, '_, '_> {
 
         // Select the best blocks that reach it. If there are too many for the memory, only the best are kept.
         let mut has_all_keys = true;
+        // Not more: the memory of an evaluation is counted.
+        keys.reserve_exact((superblocks.len() * SUPERBLOCK).min(self.term.blocks.len()).min(keys_max));
         blocks_at_least(self.term, &part, first_min, search, |key| {
             if keys.len() == keys_max {
                 largest(keys, blocks, selection);
@@ -155,11 +157,10 @@ impl ImpactOrderedRun<'_, '_, '_, '_> {
         while keys.len() > one_by_one {
             share = (2 * share).min(keys.len());
             largest(keys, share, selection);
-            let mut rest = keys.split_off(share);
-            self.in_order(keys, search)?;
+            self.in_order(&mut keys[..share], search)?;
+            keys.drain(..share);
             let min_score = search.min_score();
-            rest.retain(|key| bound_of(*key) >= min_score);
-            *keys = rest;
+            keys.retain(|key| bound_of(*key) >= min_score);
         }
         keys.sort_unstable_by(|a, b| b.cmp(a));
         for at in 0..keys.len() {
@@ -174,7 +175,7 @@ impl ImpactOrderedRun<'_, '_, '_, '_> {
     /// Evaluates blocks in document order.
     fn in_order(&mut self, keys: &mut [u64], search: &mut Search<'_>) -> Result<()> {
         keys.sort_unstable_by_key(|key| block_of(*key));
-        let mut batch = search.scratch.batch();
+        let mut batch = search.scratch.batch(BLOCK);
         let mut prefetched = if self.term.blocks.prefetches() { 0 } else { keys.len() };
         for (at, key) in keys.iter().enumerate() {
             if at == prefetched {

@@ -23,30 +23,36 @@ use std::sync::Arc;
 /// a document that reaches its max score. Only for queries that match every document of some scored term; 0
 /// for other queries, and if skip data is not resident.
 pub fn initial_threshold(plan: &QueryPlan, lists: Lists<'_>, k: usize, scratch: &mut Scratch) -> Result<u32> {
-    let leaves = sufficient_clauses(plan).iter().filter_map(|node| match node {
-        PlanNode::Term { leaf, .. } => Some(&plan.leaves[*leaf]),
-        _ => None,
-    });
-    let threshold = leaves.clone().try_fold(0, |threshold, leaf| {
+    let threshold = sufficient_terms(plan).try_fold(0, |threshold, leaf| {
         Ok::<u32, Error>(threshold_of_term(leaf, lists.segments, k)?.max(threshold))
     })?;
-    let postings =
-        |leaf: &&Leaf| leaf.infos.iter().flatten().map(|info| u64::from(info.documents)).sum::<u64>();
-    let all: u64 = plan.leaves.iter().map(|leaf| postings(&leaf)).sum();
-    let rarest = leaves.filter(|leaf| postings(leaf) >= k as u64).min_by_key(postings);
-    match rarest {
-        Some(leaf)
-            if k > 0 && postings(&leaf) <= FIRST_SCORED_MAX && postings(&leaf) * FIRST_SCORED_RATIO < all =>
-        {
-            Ok(threshold_by_scores(leaf, lists, k, scratch)?.max(threshold))
-        }
-        _ => Ok(threshold),
+    match first_scored(plan, k) {
+        Some(leaf) => Ok(threshold_by_scores(leaf, lists, k, scratch)?.max(threshold)),
+        None => Ok(threshold),
     }
+}
+
+/// The scored terms each of whose matches is a match of the query.
+fn sufficient_terms(plan: &QueryPlan) -> impl Iterator<Item = &Leaf> {
+    sufficient_clauses(plan).iter().filter_map(|node| match node {
+        PlanNode::Term { leaf, .. } => Some(&plan.leaves[*leaf]),
+        _ => None,
+    })
+}
+
+/// The term whose postings are all scored for the initial threshold.
+pub(in crate::eval) fn first_scored(plan: &QueryPlan, k: usize) -> Option<&Leaf> {
+    let all: u64 = plan.leaves.iter().map(Leaf::postings).sum();
+    let rarest = sufficient_terms(plan).filter(|leaf| leaf.postings() >= k as u64);
+    let rarest = rarest.min_by_key(|leaf| leaf.postings())?;
+    let postings = rarest.postings();
+    let is_worth = k > 0 && postings <= FIRST_SCORED_MAX && postings * FIRST_SCORED_RATIO < all;
+    is_worth.then_some(rarest)
 }
 
 /// The `k`-th best score of a term, by scoring all its postings.
 fn threshold_by_scores(leaf: &Leaf, lists: Lists<'_>, k: usize, scratch: &mut Scratch) -> Result<u32> {
-    let mut batch = scratch.batch();
+    let mut batch = scratch.batch(leaf.postings() as usize);
     for (info, segment) in leaf.infos.iter().zip(lists.segments) {
         let Some(info) = info else { continue };
         let list = OpenTerm {

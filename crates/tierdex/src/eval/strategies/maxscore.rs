@@ -39,7 +39,7 @@ pub(in crate::eval) fn maxscore(
         order: std::mem::take(&mut search.scratch.order),
         prefix_sums: std::mem::take(&mut search.scratch.prefix_sums),
         window: search.scratch.window(),
-        batch: search.scratch.batch(),
+        batch: search.scratch.batch(WINDOW),
     };
     let done = run.windows(nodes, search);
     let MaxScoreRun { evaluated, bounds, order, prefix_sums, window, batch, .. } = run;

@@ -12,7 +12,8 @@ pub(in crate::eval) fn small_merge(
     refiners: &mut Refiners<'_, '_>,
     search: &mut Search<'_>,
 ) -> Result<u64> {
-    let [mut lists, mut merged] = [(); 2].map(|()| search.scratch.batch());
+    let postings: u64 = nodes.iter().map(Node::cost).sum();
+    let [mut lists, mut merged] = [(); 2].map(|()| search.scratch.batch(postings as usize));
     let mut ends = std::mem::take(&mut search.scratch.order);
     ends.clear();
     nodes
@@ -51,6 +52,6 @@ pub(in crate::eval) fn small_merge(
     refiners.select(&mut lists, search)?;
     search.offer_all(&lists.documents, &lists.scores);
     let found = lists.len() as u64;
-    [lists, merged].into_iter().for_each(|batch| search.scratch.give_batch(batch));
+    [merged, lists].into_iter().for_each(|batch| search.scratch.give_batch(batch));
     Ok(found)
 }

@@ -7,6 +7,7 @@ use crate::eval::state::range::{DocRange, prefetch_ahead, range_from};
 use crate::eval::state::range_sets::ScoreWindow;
 use crate::eval::state::search::Search;
 use crate::eval::tuning::WINDOW;
+use crate::limits::BLOCK;
 use crate::query::Clauses;
 
 /// Offers the documents that match, except those that cannot be hits. Returns the number of matches if they
@@ -41,16 +42,13 @@ pub(in crate::eval) fn offer_zero_scores(
     search: &mut Search<'_>,
 ) -> Result<()> {
     let (mut bits, mut other) = (search.scratch.bits(), search.scratch.bits());
-    let mut documents = Vec::new();
     for_each_range(clauses, search, Pass::Filtered, |clauses, range, search| {
         if !search.may_enter(0, range.first) {
             return Ok(false);
         }
         bits.restart(range);
         clauses.mark_unscored(&mut bits, &mut other, search.scratch)?;
-        documents.clear();
-        documents.extend(bits.documents());
-        search.offer_all(&documents, &vec![0; documents.len()]);
+        offer_zeros(bits.documents(), search);
         Ok(true)
     })?;
     search.scratch.give_bits(bits);
@@ -107,9 +105,21 @@ fn offer_unscored(window: &mut ScoreWindow, search: &mut Search<'_>) -> u64 {
     let matches = window.collect_matches().count();
     if search.may_enter(0, window.range().first) {
         let (bits, sums) = window.matches_and_sums();
-        let mut zeros = Vec::new();
-        zeros.extend(bits.documents().filter(|document| sums[(document - first) as usize] == 0));
-        search.offer_all(&zeros, &vec![0; zeros.len()]);
+        offer_zeros(bits.documents().filter(|document| sums[(document - first) as usize] == 0), search);
     }
     matches
+}
+
+/// Offers ascending documents with score 0.
+fn offer_zeros(documents: impl Iterator<Item = u32>, search: &mut Search<'_>) {
+    let (mut block, mut len) = ([0; BLOCK], 0);
+    for document in documents {
+        block[len] = document;
+        len += 1;
+        if len == BLOCK {
+            search.offer_all(&block, &[0; BLOCK]);
+            len = 0;
+        }
+    }
+    search.offer_all(&block[..len], &[0; BLOCK][..len]);
 }

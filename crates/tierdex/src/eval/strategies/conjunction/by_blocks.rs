@@ -72,7 +72,7 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
             let prefetched = prefetched && self.refiners.prefetch_candidates(range, may_have_hits)?;
             // If the limit is reached at the first block, it is evaluated without prefetching.
             if prefetched || block == from {
-                self.ahead.push_back((block, bound));
+                self.ahead.push_back((block as u32, bound));
             }
             if !prefetched || self.ahead.len() == LEAD_BLOCKS_AHEAD_MAX {
                 return Ok(if prefetched { block + 1 } else { block.max(from + 1) });
@@ -141,7 +141,7 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
 
     /// Whether a block was prefetched and may still contain hits, or is counted.
     fn was_prefetched(&mut self, block: usize, range: DocRange, search: &Search<'_>) -> bool {
-        let prefetched = self.ahead.pop_front_if(|(ahead, _)| *ahead == block);
+        let prefetched = self.ahead.pop_front_if(|(ahead, _)| *ahead as usize == block);
         prefetched.is_some_and(|(_, bound)| search.count || search.may_enter(bound, range.first))
     }
 
