@@ -125,13 +125,17 @@ fn expand(tree: &str, prefix: &[String], leaf: &mut impl FnMut(Path, String)) {
         let name = alias.map(String::from).or(path.last().cloned());
         return leaf(path, name.unwrap_or_default());
     };
+    members(group).into_iter().for_each(|tree| expand(tree, &path, leaf));
+}
+
+/// The trees of a group, which starts after its brace.
+pub fn members(group: &str) -> Vec<&str> {
     let mut depth = 0;
     let comma = |c: char| {
         depth += i32::from(c == '{') - i32::from(c == '}');
         c == ',' && depth == 0 || depth < 0
     };
-    let trees: Vec<&str> = group.split(comma).map(str::trim).filter(|tree| !tree.is_empty()).collect();
-    trees.into_iter().for_each(|tree| expand(tree, &path, leaf));
+    group.split(comma).map(str::trim).filter(|tree| !tree.is_empty()).collect()
 }
 
 /// A path from the root of the crate; `None` for a path into another crate.

@@ -1,6 +1,7 @@
 //! Layering of crates and modules: a crate uses only the crates listed for it, and a module of the engine
 //! uses only modules before it.
 
+use crate::imports::members;
 use crate::tree::File;
 
 /// Crates, each with its source folder and the crates that it may use.
@@ -83,12 +84,36 @@ pub fn problems(sources: &[File]) -> Vec<String> {
                     problems.push(format!("{}:{line}: {name} must not use {other}", file.path));
                 }
             }
-            if let Some(module) = module {
-                problems.extend(against_order(file, line, code, module));
-            }
+        }
+        if let Some(module) = module {
+            let statements = statements(file);
+            problems.extend(
+                statements.iter().filter_map(|(line, code)| against_order(file, *line, code, module)),
+            );
         }
     }
     problems
+}
+
+/// The lines of a file; the lines of an import are joined.
+fn statements(file: &File) -> Vec<(usize, String)> {
+    let mut statements: Vec<(usize, String)> = Vec::new();
+    for (line, code) in file.code() {
+        match statements.last_mut() {
+            Some((_, import)) if import.contains("use ") && import.ends_with(['{', ',']) => {
+                import.push_str(code.trim());
+            }
+            _ => statements.push((line, code.trim().to_string())),
+        }
+    }
+    statements
+}
+
+/// The modules that a path or a group of paths in the crate starts with.
+fn modules(paths: &str) -> Vec<&str> {
+    let paths = paths.strip_prefix('{').map_or(vec![paths], members);
+    let word = |path: &str| path.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(path.len());
+    paths.into_iter().map(|path| &path[..word(path)]).collect()
 }
 
 fn module_of(path: &str) -> &str {
@@ -104,10 +129,7 @@ fn against_order(file: &File, line: usize, code: &str, module: &str) -> Option<S
         return (line == 1)
             .then(|| format!("{}: module {module} is missing in the order of layers.rs", file.path));
     };
-    let mut used = code.split("crate::").skip(1).map(|rest| {
-        let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
-        &rest[..end]
-    });
+    let mut used = code.split("crate::").skip(1).flat_map(modules);
     let later = used.find(|used| order(used).is_some_and(|other| other > own))?;
     Some(format!("{}:{line}: module {module} uses {later}, which is after it in the order", file.path))
 }
@@ -134,6 +156,10 @@ mod tests {
     fn uses_against_the_order_are_found() {
         assert_eq!(found("crates/tierdex/src/query/plan.rs", "use crate::rank::TopK;\n"), [""; 0]);
         assert_eq!(found("crates/tierdex/src/rank/topk.rs", "use crate::query::Plan;\n").len(), 1);
+        assert_eq!(found("crates/tierdex/src/rank/topk.rs", "use crate::{Error, query::Plan};\n").len(), 1);
+        let lines =
+            "use crate::{\n    Error, limits::{A, B},\n    query::Plan,\n};\nlet x = crate::index::Y;\n";
+        assert_eq!(found("crates/tierdex/src/rank/topk.rs", lines).len(), 2);
         assert_eq!(found("crates/tierdex/src/text/mod.rs", "let x = crate::index::Index;\n").len(), 1);
         assert_eq!(found("crates/tierdex/src/text/mod.rs", "// crate::index\n"), [""; 0]);
         assert_eq!(found("crates/io/src/mem.rs", "use tierdex_codec::Codec;\n").len(), 1);

@@ -21,10 +21,9 @@ use std::sync::{Arc, PoisonError};
 use hashbrown::HashTable;
 use tierdex_io::{CellMut, CellRef, Cells, Error, ErrorKind, PAGE, Result};
 
-use crate::hash::mix;
 use crate::policy::{Policy, PolicyKind};
-use crate::stats::CacheStats;
 use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, fence};
+use crate::{hash::mix, stats::CacheStats};
 
 /// Shards, at most; each has at least [`SHARD_FRAMES_MIN`] frames, unless there is only one.
 const SHARDS_MAX: usize = 64;

@@ -1,8 +1,6 @@
 //! Reads pages into a [`PageCache`], with an engine per thread. No thread waits for a read under a lock.
 
-use std::ops::Range;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::{ops::Range, sync::Arc, sync::atomic::Ordering};
 
 use tierdex_io::{CellMut, Completion, Error, ErrorKind, PAGE, ReadQueue, ReadTarget, Result, SealedFile};
 

@@ -35,8 +35,7 @@ pub(crate) fn width_of_all(values: &[u32]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::Packed;
-    use crate::{BLOCK, Kernel};
+    use crate::{BLOCK, Kernel, kernel::Packed};
 
     fn pack(values: &[u32], width: u32, layout: Layout, out: &mut Vec<u8>) {
         Kernel::SCALAR.pack(values, width, layout, out);

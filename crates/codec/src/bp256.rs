@@ -9,8 +9,7 @@
 //! Source: Lemire, Boytsov, "Decoding billions of integers per second through vectorization".
 
 use crate::bitpack::{Layout, WIDTH_MAX, packed_len, width_of_all};
-use crate::kernel::Packed;
-use crate::{DecodeError, Kernel};
+use crate::{DecodeError, Kernel, kernel::Packed};
 
 /// Appends 1 to 256 `values`.
 pub(crate) fn encode(kernel: Kernel, values: &[u32], out: &mut Vec<u8>) {

@@ -1,7 +1,6 @@
 //! Uncompressed values: four bytes each, little-endian. The papers' uncompressed baseline.
 
-use crate::DecodeError;
-use crate::kernel;
+use crate::{DecodeError, kernel};
 
 /// Bytes of `n` values: every block has exactly this length.
 pub(crate) fn max_len(n: usize) -> usize {

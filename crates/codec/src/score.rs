@@ -6,8 +6,7 @@
 //! in this order: a sum, a division, a multiplication. All kernels give the same bits.
 
 use crate::block::{Selection, Survivors};
-use crate::kernel::Kernel;
-use crate::saturation::Saturation;
+use crate::{kernel::Kernel, saturation::Saturation};
 
 impl Saturation<'_> {
     /// Scores of a block of values, each at least 1.

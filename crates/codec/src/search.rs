@@ -1,7 +1,6 @@
 //! Intersection of two sorted blocks, and checks and increments of decoded values.
 
-use crate::block::Intersection;
-use crate::kernel::Kernel;
+use crate::{block::Intersection, kernel::Kernel};
 
 /// Whether the values are strictly increasing.
 pub fn is_increasing(values: &[u32]) -> bool {

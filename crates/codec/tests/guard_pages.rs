@@ -8,9 +8,7 @@ mod samples;
 
 use pages::{Guarded, Pages, Side};
 use samples::{Random, START, as_input, mixed};
-use std::env;
-use std::os::unix::process::ExitStatusExt;
-use std::process::Command;
+use std::{env, os::unix::process::ExitStatusExt, process::Command};
 use tierdex_codec::{BLOCK, Codec, Kernel};
 
 #[global_allocator]

@@ -10,11 +10,8 @@ mod samples;
 
 use pages::{Guarded, Pages, Side};
 use samples::{Random, START};
-use std::collections::BTreeMap;
-use std::env;
-use std::fmt::Debug;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::process::Command;
+use std::{collections::BTreeMap, env, fmt::Debug, process::Command};
 use tierdex_codec::{
     BLOCK, CodeTable, Codec, Intersection, Kernel, RUN_SLACK, RunPair, Saturation, Selection, Survivors,
     ValueRun, add_one, collect_bits, copy_runs, count_ones, drain_at_least, intersect, intersect_runs,

@@ -11,8 +11,7 @@ mod agree;
 mod samples;
 
 use samples::{Random, Seed, as_input, mixed};
-use std::env;
-use std::process::Command;
+use std::{env, process::Command};
 use tierdex_codec::{BLOCK, Codec, Kernel};
 
 /// Blocks per test, unless the environment sets another number.

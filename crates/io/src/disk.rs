@@ -7,8 +7,7 @@
 //! Durability: bytes are durable after [`WriteFile::sync`], names after [`Disk::sync_dir`]. Any other change
 //! may or may not survive a crash.
 
-use std::os::fd::BorrowedFd;
-use std::sync::Arc;
+use std::{os::fd::BorrowedFd, sync::Arc};
 
 use crate::error::{Error, ErrorKind, Result};
 

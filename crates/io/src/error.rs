@@ -2,11 +2,7 @@
 //!
 //! An [`Error`] can be cloned, because several callers may wait for one failed read.
 
-use std::any::Any;
-use std::fmt;
-use std::io;
-use std::path::Path;
-use std::sync::Arc;
+use std::{any::Any, fmt, io, path::Path, sync::Arc};
 
 /// Result of a storage operation.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -41,6 +41,7 @@ mod random;
 mod read_queue;
 
 pub use disk::{Disk, DiskLock, NAME_BYTES_MAX, ReadFile, WriteFile, check_name};
+pub(crate) use disk::{ends_early, lock_is_held};
 pub use envelope::{FORMAT_VERSION, HEADER_LEN, Identity, PAGE, Seal, SealedFile, SealedWriter};
 pub use error::{Error, ErrorKind, Result, panic_message};
 pub use fault::{Effect, FaultDisk, FaultPlan, Op, OpClass, Operation, Repeat};

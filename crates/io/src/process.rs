@@ -5,12 +5,8 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ffi::{CString, c_char, c_int};
-use std::io::Write;
-use std::mem::MaybeUninit;
-use std::os::unix::process::CommandExt;
-use std::process::Command;
-use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::{io::Write, mem::MaybeUninit, os::unix::process::CommandExt, process::Command, ptr};
 
 /// The system allocator. When memory is exhausted, the process ends with one line and exit code 1, by calls
 /// that need neither memory nor locks. The standard library would abort and, with backtraces enabled,

@@ -1,7 +1,6 @@
 //! Cells follow the borrow rules of `RefCell`, across threads.
 
-use std::sync::Arc;
-use std::thread;
+use std::{sync::Arc, thread};
 
 use proptest::prelude::*;
 use tierdex_io::{CELL_BYTES_MAX, CELL_BYTES_MIN, CellMut, CellRef, Cells, ErrorKind, Region, RegionKind};

@@ -1,8 +1,7 @@
 //! Behaviour without free descriptors. A separate process, because the limit is per process.
 
-use std::fs::File;
 use std::process::{self, Command};
-use std::sync::Arc;
+use std::{fs::File, sync::Arc};
 
 use tempfile::TempDir;
 use tierdex_io::{

@@ -1,10 +1,7 @@
 //! Tests of `PosixDisk` that need a directory of a real file system.
 
-use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::Path;
-use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::{fs, os::unix::fs::symlink, path::Path, process::Command};
 
 use tempfile::TempDir;
 use tierdex_io::{Disk, ErrorKind, PosixDisk, ReadFile};

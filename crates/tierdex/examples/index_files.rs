@@ -1,7 +1,6 @@
 //! Indexes text files: `cargo run --release --example index_files -- DIR FILE...`
 
-use std::num::NonZero;
-use std::thread::available_parallelism;
+use std::{num::NonZero, thread::available_parallelism};
 use tierdex::{Document, IndexWriter, Merge, Schema, WriterOptions};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

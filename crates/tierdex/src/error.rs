@@ -1,7 +1,6 @@
 //! Errors of the engine.
 
-use std::fmt;
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 pub use tierdex_io::{Error as StorageError, ErrorKind};
 

@@ -1,8 +1,7 @@
 //! The schema of an index: its text fields, each with its own analysis, dictionary, postings and norms.
 
 use crate::bytes::{View, push_bytes, push_varint};
-use crate::error::{Error, Result};
-use crate::limits;
+use crate::{Error, Result, limits};
 pub use tierdex_codec::Codec;
 
 /// Characters of the value of a setting in a message, at most: a list of stop words can be long.

@@ -5,8 +5,7 @@ mod support;
 
 use std::sync::Arc;
 use support::cases::{Case, memory, searches, written};
-use support::lent::LentLists;
-use support::on_two_threads;
+use support::{lent::LentLists, on_two_threads};
 use tierdex::codec::Codec;
 use tierdex::explain::{HitIds, SearchResult};
 use tierdex::internal::cache::PolicyKind;

@@ -4,23 +4,17 @@
 mod support;
 
 use proptest::prelude::*;
-use std::collections::BTreeMap;
-use std::ops::Range;
-use std::sync::Arc;
+use std::{collections::BTreeMap, ops::Range, sync::Arc};
 use support::corpus::{Shape, corpus};
 use support::lists::{first_terms, many_terms, queries, rows, sparse};
-use support::random::Random;
 use support::requests::{bits, parse};
-use support::{Growth, build, tunings};
-use tierdex::internal::cache::PolicyKind;
-use tierdex::internal::engine::MetaTier;
-use tierdex::internal::index::ListsBuilder;
-use tierdex::internal::segment::read::FILES;
+use support::{Growth, build, random::Random, tunings};
 use tierdex::io::{Disk, MemDisk, PAGE, ReadKind, RegionKind, Size};
 use tierdex::schema::{Field, Schema, Source};
 use tierdex::{
     Bm25, Engine, EngineOptions, Hits, Index, IndexWriter, Merge, OpenMode, Query, Scorer, SearchOptions,
-    SearchRequest, WriterOptions,
+    SearchRequest, WriterOptions, internal::cache::PolicyKind, internal::engine::MetaTier,
+    internal::index::ListsBuilder, internal::segment::read::FILES,
 };
 
 fn options(pages: u64, policy: PolicyKind, kind: ReadKind) -> EngineOptions {

@@ -3,9 +3,7 @@
 mod support;
 
 use proptest::prelude::*;
-use std::collections::BTreeMap;
-use std::io::Cursor;
-use std::sync::Arc;
+use std::{collections::BTreeMap, io::Cursor, sync::Arc};
 use support::random::Random;
 use tierdex::ciff::{CiffReport, export, import, schema};
 use tierdex::internal::index::check_on;

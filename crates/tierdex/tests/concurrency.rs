@@ -2,12 +2,10 @@
 
 mod support;
 
-use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::{path::Path, sync::Arc};
 use support::corpus::{Doc, Shape, corpus};
-use support::model::Model;
-use support::{Answer, Growth, Look, answer, ask, build, open_writer};
+use support::{Answer, Growth, Look, answer, ask, build, model::Model, open_writer};
 use tierdex::internal::index::check_on;
 use tierdex::io::{Disk, MemDisk, PosixDisk};
 use tierdex::schema::Schema;

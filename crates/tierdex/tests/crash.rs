@@ -7,8 +7,7 @@
 mod support;
 
 use std::sync::Arc;
-use support::script::Script;
-use support::{crash_images, on_two_threads};
+use support::{crash_images, on_two_threads, script::Script};
 use tierdex::IndexWriter;
 use tierdex::io::{
     CrashImage, Disk, DiskLock, Effect, FaultDisk, FaultPlan, MemDisk, OpClass, ReadFile, Repeat, Result,

@@ -7,13 +7,9 @@ mod support;
 
 use std::sync::Arc;
 use support::corpus::{Doc, Shape, corpus};
-use support::random::Random;
-use support::{Answer, Growth, Look, ask, build, on_two_threads, open_writer};
-use tierdex::commit::Manifest;
-use tierdex::internal::index::check_on;
+use support::{Answer, Growth, Look, ask, build, on_two_threads, open_writer, random::Random};
 use tierdex::io::{Disk, ErrorKind, MemDisk};
-use tierdex::schema::Schema;
-use tierdex::{Error, Index, Merge, OpenMode};
+use tierdex::{Error, Index, Merge, OpenMode, commit::Manifest, internal::index::check_on, schema::Schema};
 
 const QUERIES: [&str; 12] = [
     "all",

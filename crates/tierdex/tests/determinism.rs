@@ -6,10 +6,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use support::corpus::{Doc, Shape, corpus};
 use support::{Growth, build, open_writer};
-use tierdex::codec::Codec;
 use tierdex::io::{Disk, MemDisk};
-use tierdex::schema::Schema;
-use tierdex::{Index, Merge, OpenMode};
+use tierdex::{Index, Merge, OpenMode, codec::Codec, schema::Schema};
 
 fn schema() -> Schema {
     Shape::default().schema()

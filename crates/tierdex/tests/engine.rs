@@ -6,17 +6,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use support::corpus::{Shape, corpus};
-use support::random::Random;
 use support::requests::{bits, options, parse};
-use support::{Growth, SMALL, build, open_writer, tunings};
-use tierdex::internal::engine::MetaTier;
-use tierdex::internal::rank::Statistics;
+use support::{Growth, SMALL, build, open_writer, random::Random, tunings};
 use tierdex::io::{
     Disk, Effect, FaultDisk, FaultPlan, MemDisk, OpClass, PosixDisk, ReadKind, RegionKind, Repeat, Size,
 };
 use tierdex::{
     Engine, EngineOptions, Error, Hits, Index, Merge, OpenMode, Priority, Result, SearchHit, SearchOptions,
-    SearchRequest, TotalHits,
+    SearchRequest, TotalHits, internal::engine::MetaTier, internal::rank::Statistics,
 };
 
 fn small(seed: u64, documents: usize) -> Arc<MemDisk> {

@@ -6,18 +6,13 @@
 
 mod support;
 
-use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::{Arc, OnceLock};
+use std::{collections::BTreeMap, ops::Range};
 use support::corpus::{Doc, Shape, documents_in_bursts, word};
-use support::model::Model;
-use support::queries;
-use support::random::Random;
-use support::{Growth, Look, build, on_two_threads, tunings};
+use support::{Growth, Look, build, model::Model, on_two_threads, queries, random::Random, tunings};
 use tierdex::explain::{SearchResult, StrategyKind};
-use tierdex::io::MemDisk;
 use tierdex::schema::{NormKind, Schema};
-use tierdex::{Bm25, Error, Index, Merge, Query, Scorer, SearchOptions};
+use tierdex::{Bm25, Error, Index, Merge, Query, Scorer, SearchOptions, io::MemDisk};
 
 /// Number of random queries over the large index.
 const QUERIES: usize = 700;

@@ -3,19 +3,16 @@
 mod support;
 
 use proptest::prelude::*;
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 use support::corpus::{Doc, Shape};
 use support::model::{Model, edits};
 use support::{Growth, Look, answer, ask, build, documents};
-use tierdex::internal::query::fuzzy::Levenshtein;
 use tierdex::internal::segment::read::{Automaton, FILES};
-use tierdex::io::MemDisk;
 use tierdex::limits::{
     FUZZY_BYTES_MAX, FUZZY_EXPANSIONS_MAX, PREFIX_EXPANSIONS_MAX, QUERY_EXPANDED_MAX, QUERY_TERMS_MAX,
 };
 use tierdex::schema::{Analysis, Language, Schema, Tokenizer};
-use tierdex::{Error, Index, Merge, Query};
+use tierdex::{Error, Index, Merge, Query, internal::query::fuzzy::Levenshtein, io::MemDisk};
 
 fn schema() -> Schema {
     let shape = Shape { title: false, stored: false, tokenizer: Tokenizer::Whitespace, ..Shape::default() };

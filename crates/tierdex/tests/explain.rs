@@ -6,12 +6,9 @@ mod support;
 use proptest::prelude::*;
 use std::sync::Arc;
 use support::corpus::{Doc, Shape, corpus};
-use support::random::Random;
-use support::{Growth, SMALL, build, tunings};
+use support::{Growth, SMALL, build, random::Random, tunings};
 use tierdex::explain::{Explanation, ListUse, SearchResult};
-use tierdex::internal::index::Tuning;
-use tierdex::io::MemDisk;
-use tierdex::{Bm25, Index, Merge, Query, Scorer, SearchOptions};
+use tierdex::{Bm25, Index, Merge, Query, Scorer, SearchOptions, internal::index::Tuning, io::MemDisk};
 
 fn index(docs: &[Doc], shape: Shape, segments: usize) -> Index {
     let disk = Arc::new(MemDisk::new());

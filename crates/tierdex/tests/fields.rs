@@ -5,11 +5,8 @@ mod support;
 use std::sync::Arc;
 use support::corpus::{Doc, Shape};
 use support::{Answer, Growth, Look, ask, build};
-use tierdex::commit::FieldStats;
-use tierdex::internal::index::check_on;
-use tierdex::io::MemDisk;
 use tierdex::schema::{NormKind, Schema};
-use tierdex::{Index, Merge};
+use tierdex::{Index, Merge, commit::FieldStats, internal::index::check_on, io::MemDisk};
 
 const TEXT: usize = 0;
 const TITLE: usize = 1;

@@ -7,26 +7,17 @@
 mod support;
 
 use cap::Cap;
-use std::alloc::System;
-use std::collections::BTreeMap;
-use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::{alloc::System, collections::BTreeMap, ops::Range, sync::Arc};
 use support::corpus::{Shape, corpus};
-use support::lent::LentLists;
-use support::random::Random;
-use support::{Growth, build, tunings};
-use tierdex::ciff::export;
-use tierdex::codec::Codec;
+use support::{Growth, build, lent::LentLists, random::Random, tunings};
 use tierdex::commit::{FileKind, Manifest};
-use tierdex::internal::engine::MetaTier;
-use tierdex::internal::index::check_on;
 use tierdex::internal::segment::layout::{file_name, identity, parse_file_name};
 use tierdex::io::{Disk, Identity, MemDisk, RegionKind, SealedFile, SealedWriter, panic_message};
-use tierdex::schema::Schema;
 use tierdex::{
     Engine, EngineOptions, Error, Index, IndexWriter, Merge, OpenMode, Query, SearchOptions, SearchRequest,
-    WriterOptions,
+    WriterOptions, ciff::export, codec::Codec, internal::engine::MetaTier, internal::index::check_on,
+    schema::Schema,
 };
 
 #[global_allocator]

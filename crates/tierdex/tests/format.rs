@@ -1,16 +1,13 @@
 //! Regenerates the worked examples of docs/format and compares them. `UPDATE_EXAMPLES=1` rewrites them.
 
-use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use tierdex::codec::Codec;
+use std::{collections::BTreeMap, fmt::Write, sync::Arc};
 use tierdex::commit::{FileKind, Manifest};
 use tierdex::internal::segment::layout::{file_name, identity};
-use tierdex::internal::transform::norm;
 use tierdex::io::{Disk, MemDisk, SealedFile};
-use tierdex::schema::Schema;
-use tierdex::{IndexWriter, Merge, OpenMode, WriterOptions};
+use tierdex::{
+    IndexWriter, Merge, OpenMode, WriterOptions, codec::Codec, internal::transform::norm, schema::Schema,
+};
 
 fn index(positions: bool, documents: &[(&str, &str, &str)]) -> MemDisk {
     let disk = MemDisk::new();

@@ -1,8 +1,7 @@
 //! Indexes that are written from posting lists instead of text.
 
 use proptest::prelude::*;
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 use tierdex::internal::index::{EncodedPostings, ListsBuilder, PIECE_POSTINGS, check_on};
 use tierdex::io::{Disk, MemDisk};
 use tierdex::schema::{Field, NormKind, Schema, Source};

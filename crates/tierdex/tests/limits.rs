@@ -4,8 +4,7 @@ mod support;
 
 use std::sync::Arc;
 use support::corpus::{Doc, Shape};
-use support::model::Model;
-use support::{Growth, Look, answer, ask, build, documents, open_writer};
+use support::{Growth, Look, answer, ask, build, documents, model::Model, open_writer};
 use tierdex::internal::index::{BatchBuilder, check_on};
 use tierdex::io::{Disk, MemDisk};
 use tierdex::limits::{

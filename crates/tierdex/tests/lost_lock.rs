@@ -3,9 +3,8 @@
 
 mod support;
 
-use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::{collections::BTreeMap, path::Path};
 use support::corpus::{Doc, Shape, corpus};
 use support::{Growth, build, open_writer};
 use tierdex::commit::Manifest;

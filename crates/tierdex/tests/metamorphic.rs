@@ -4,11 +4,9 @@ mod support;
 
 use std::sync::Arc;
 use support::corpus::{Doc, EVERYWHERE, Shape, corpus};
-use support::random::Random;
-use support::{Answer, Growth, Look, ask, build, documents, queries};
+use support::{Answer, Growth, Look, ask, build, documents, queries, random::Random};
 use tierdex::io::{Disk, MemDisk};
-use tierdex::schema::Schema;
-use tierdex::{Bm25, Index, Merge, OpenMode, Scorer};
+use tierdex::{Bm25, Index, Merge, OpenMode, Scorer, schema::Schema};
 
 const CORPORA: u64 = 6;
 const QUERIES: usize = 60;

@@ -6,14 +6,9 @@ mod support;
 use proptest::prelude::*;
 use std::sync::Arc;
 use support::corpus::{Doc, Shape, corpus};
-use support::model::Model;
-use support::random::Random;
-use support::{Growth, Look, answer, build, queries};
-use tierdex::codec::Codec;
-use tierdex::internal::index::check_on;
-use tierdex::io::MemDisk;
+use support::{Growth, Look, answer, build, model::Model, queries, random::Random};
 use tierdex::schema::{NormKind, Schema, Tokenizer};
-use tierdex::{Bm25, Index, Merge, Query, Scorer};
+use tierdex::{Bm25, Index, Merge, Query, Scorer, codec::Codec, internal::index::check_on, io::MemDisk};
 
 const DELTA_CODECS: [Codec; 3] = [Codec::VByteDelta, Codec::Pfor256Delta, Codec::Raw];
 

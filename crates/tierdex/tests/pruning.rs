@@ -5,13 +5,11 @@ mod support;
 use proptest::prelude::*;
 use std::sync::Arc;
 use support::corpus::{Doc, Shape};
-use support::random::Random;
-use support::{Growth, Look, SMALL, ask, build, tunings};
-use tierdex::codec::Codec;
-use tierdex::internal::index::Tuning;
-use tierdex::io::MemDisk;
-use tierdex::schema::NormKind;
-use tierdex::{Bm25, Index, Merge, Query, Scorer, SearchHit, SearchOptions};
+use support::{Growth, Look, SMALL, ask, build, random::Random, tunings};
+use tierdex::{
+    Bm25, Index, Merge, Query, Scorer, SearchHit, SearchOptions, codec::Codec, internal::index::Tuning,
+    io::MemDisk, schema::NormKind,
+};
 
 /// Words from nearly every document to one in a few hundred.
 const WORDS: [&str; 5] = ["everywhere", "often", "half", "some", "seldom"];

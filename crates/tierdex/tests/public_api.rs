@@ -1,10 +1,9 @@
 //! The public interface, as an application uses it: directories, engines, documents, errors.
 
-use tierdex::io::Size;
 use tierdex::schema::{Field, Source};
 use tierdex::{
     Document, Engine, EngineOptions, Error, Index, IndexWriter, Merge, Query, Schema, SearchHit,
-    SearchRequest, TotalHits, WriterOptions,
+    SearchRequest, TotalHits, WriterOptions, io::Size,
 };
 
 fn options() -> WriterOptions {

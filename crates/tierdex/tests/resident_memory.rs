@@ -4,15 +4,12 @@
 mod support;
 
 use cap::Cap;
-use std::alloc::System;
-use std::sync::Arc;
-use support::corpus::Doc;
+use std::{alloc::System, sync::Arc};
 use support::requests::{options, parse};
-use support::{Growth, build};
-use tierdex::internal::engine::MetaTier;
+use support::{Growth, build, corpus::Doc};
 use tierdex::io::{MemDisk, RegionKind, Size};
 use tierdex::schema::{Field, Schema, Source};
-use tierdex::{Engine, Index, Merge, SearchRequest};
+use tierdex::{Engine, Index, Merge, SearchRequest, internal::engine::MetaTier};
 
 #[global_allocator]
 static MEMORY: Cap<System> = Cap::new(System, usize::MAX);

@@ -3,14 +3,11 @@
 mod support;
 
 use std::sync::Arc;
-use support::corpus::Shape;
-use support::open_writer;
-use support::random::Random;
 use support::requests::{options, parse};
-use tierdex::explain::HitIds;
+use support::{corpus::Shape, open_writer, random::Random};
 use tierdex::io::{Disk, MemDisk};
 use tierdex::limits::{ID_BYTES_MAX, PREVIEW_TEXT_BYTES, PREVIEW_TITLE_BYTES};
-use tierdex::{Engine, Error, Index, Merge, OpenMode, SearchHit, SearchRequest};
+use tierdex::{Engine, Error, Index, Merge, OpenMode, SearchHit, SearchRequest, explain::HitIds};
 
 /// The longest prefix of at most `bytes` bytes.
 fn cut(text: &str, bytes: usize) -> &str {

@@ -4,15 +4,10 @@
 mod support;
 
 use proptest::prelude::*;
-use std::collections::BTreeSet;
-use std::process::Command;
-use std::sync::Arc;
-use support::corpus::Doc;
-use support::{Growth, Look, ask, build, documents};
-use tierdex::analysis::Analyzer;
-use tierdex::io::MemDisk;
+use std::{collections::BTreeSet, process::Command, sync::Arc};
+use support::{Growth, Look, ask, build, corpus::Doc, documents};
 use tierdex::schema::{Analysis, Language, Schema, Tokenizer};
-use tierdex::{Index, Merge, Query};
+use tierdex::{Index, Merge, Query, analysis::Analyzer, io::MemDisk};
 use unicode_normalization::UnicodeNormalization;
 use unicode_segmentation::UnicodeSegmentation;
 

@@ -6,8 +6,7 @@ mod lru;
 mod s3_fifo;
 mod sieve;
 
-use std::fmt;
-use std::str::FromStr;
+use std::{fmt, str::FromStr};
 
 use tierdex_io::{Error, ErrorKind};
 

@@ -1,10 +1,7 @@
 //! Files of different pages, and the read queues that fill a cache with them.
 
-use std::process;
-use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::thread;
-use std::time::Duration;
+use std::{process, sync::Arc, thread, time::Duration};
 
 use tierdex_io::{Disk, Identity, MemDisk, PAGE, ReadKind, ReadOptions, ReadQueue, SealedFile, SealedWriter};
 

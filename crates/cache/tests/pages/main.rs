@@ -2,8 +2,7 @@
 
 mod files;
 
-use std::sync::Arc;
-use std::thread;
+use std::{sync::Arc, thread};
 
 use tierdex_cache::{PageCache, PageReader, Pin, PolicyKind};
 use tierdex_io::{

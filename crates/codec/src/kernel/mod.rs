@@ -47,8 +47,7 @@ pub(crate) mod table;
 
 use crate::bitpack::{Layout, WIDTH_MAX, packed_len};
 use crate::block::{BLOCK, Intersection, RunPair, Selection, Survivors, ValueRun};
-use crate::error::DecodeError;
-use crate::saturation::Saturation;
+use crate::{error::DecodeError, saturation::Saturation};
 pub use select::KernelError;
 pub(crate) use table::{
     Bitmap, Exceptions, GapBuffer, Packed, PforLoops, SparseBitmap, StoredBitmap, WidthCounts,

@@ -2,9 +2,7 @@
 //! names.
 
 use super::Kernel;
-use std::env;
-use std::fmt;
-use std::sync::OnceLock;
+use std::{env, fmt, sync::OnceLock};
 
 /// The variable that forces a kernel.
 const VARIABLE: &str = "TIERDEX_KERNEL";

@@ -2,8 +2,7 @@
 
 use crate::bitpack::{Layout, WIDTH_MAX, packed_len};
 use crate::block::{BLOCK, Intersection, RUN_SLACK, RunPair, Selection, Survivors, ValueRun};
-use crate::error::DecodeError;
-use crate::saturation::Saturation;
+use crate::{error::DecodeError, saturation::Saturation};
 use std::mem::MaybeUninit;
 
 /// The loops of a kernel. Each may assume the conditions that the method of [`crate::Kernel`] of the same

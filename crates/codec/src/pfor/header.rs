@@ -2,9 +2,8 @@
 
 use super::cost::{HEAD, bitmap_len};
 use crate::bitpack::{WIDTH_MAX, packed_len};
-use crate::block::BLOCK;
-use crate::error::DecodeError;
 use crate::kernel::table::{Bitmap, PforLoops, StoredBitmap};
+use crate::{block::BLOCK, error::DecodeError};
 
 /// Form and width of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

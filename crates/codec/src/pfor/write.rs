@@ -3,9 +3,8 @@
 use super::cost::bitmap_len;
 use super::header::{PforHeader, constant_len};
 use super::plan::{PlannedForm, choose};
-use crate::Kernel;
-use crate::bitpack::Layout;
 use crate::kernel::{Bitmap, Exceptions};
+use crate::{Kernel, bitpack::Layout};
 
 /// Appends the shortest block of 1 to 256 `values`.
 pub(crate) fn encode(kernel: Kernel, values: &[u32], layout: Layout, out: &mut Vec<u8>) {

@@ -8,11 +8,8 @@
 
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags};
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-use std::ffi::c_void;
-use std::ptr;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::{cell::Cell, ffi::c_void, ptr, sync::OnceLock};
 
 /// A multiple of the page size on every machine with pages of at most 64 KiB; also the length of a guard.
 const PAGE: usize = 1 << 16;

@@ -11,9 +11,8 @@ use super::layout::{
     ENTRY_LEN, EndBlock, EnvelopeLayout, FOOTER_LEN, FORMAT_VERSION, Footer, FooterError, GROUP, HEADER_LEN,
     PAGE, decode_footer, entries, header,
 };
-use crate::disk::{Disk, ReadFile};
-use crate::error::{Error, ErrorKind, Result};
 use crate::memory::{Arena, ResidentBytes};
+use crate::{Disk, Error, ErrorKind, ReadFile, Result};
 
 const PAGE_LEN: usize = PAGE as usize;
 
@@ -475,10 +474,8 @@ const _: () = assert!(PAGE == GROUP * ENTRY_LEN);
 
 #[cfg(test)]
 mod tests {
-    use super::super::SealedWriter;
-    use super::super::layout::footer;
     use super::*;
-    use crate::mem::MemDisk;
+    use crate::{envelope::SealedWriter, envelope::layout::footer, mem::MemDisk};
 
     const IDENTITY: Identity = Identity { kind: 3, field: 1, segment: 77 };
 

@@ -3,8 +3,7 @@
 use super::checksum::Checksums;
 use super::identity::{Identity, Seal};
 use super::layout::{EnvelopeLayout, PAGE, footer, header};
-use crate::disk::{Disk, WriteFile};
-use crate::error::{Error, ErrorKind, Result};
+use crate::{Disk, Error, ErrorKind, Result, WriteFile};
 
 /// Size of the write buffer. A multiple of [`PAGE`], so that each flush begins at a page.
 const BUFFER_LEN: usize = 128 << 10;

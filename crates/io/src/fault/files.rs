@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use super::injector::FaultInjector;
-use super::plan::Op;
-use crate::disk::{DiskLock, ReadFile, WriteFile};
-use crate::error::Result;
+use super::{injector::FaultInjector, plan::Op};
+use crate::{DiskLock, ReadFile, Result, WriteFile};
 
 pub(super) struct FaultReader {
     inner: Box<dyn ReadFile>,

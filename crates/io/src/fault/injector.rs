@@ -4,8 +4,7 @@ use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::plan::{Effect, FaultPlan, Op, OpClass, Operation};
-use crate::error::{Error, ErrorKind};
-use crate::random::SplitMix64;
+use crate::{Error, ErrorKind, random::SplitMix64};
 
 /// Shared by a fault disk, its clones and its open files.
 pub(super) struct FaultInjector {

@@ -9,8 +9,7 @@ mod plan;
 
 use std::sync::Arc;
 
-use crate::disk::{Disk, DiskLock, ReadFile, WriteFile};
-use crate::error::Result;
+use crate::{Disk, DiskLock, ReadFile, Result, WriteFile};
 use files::{FaultLock, FaultReader, FaultWriter};
 use injector::FaultInjector;
 pub use plan::{Effect, FaultPlan, Op, OpClass, Operation, Repeat};

@@ -15,11 +15,9 @@
 //!    synchronizes with the release sequences of all readers that left: their reads happen before its
 //!    writes.
 
-use std::fmt;
 use std::ops::{Deref, DerefMut, Range};
-use std::slice;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
+use std::{fmt, slice, sync::Arc};
 
 use super::region::Region;
 use crate::error::{Error, ErrorKind, Result};

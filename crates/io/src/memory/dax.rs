@@ -1,11 +1,9 @@
 //! Persistent memory: a file of a file system mounted with `dax`, mapped so that loads and stores access the
 //! memory directly, without a page cache (MAP_SYNC).
 
-use std::io;
-use std::path::Path;
+use std::{io, path::Path};
 
-use super::file::preallocated;
-use super::mapping::Mapping;
+use super::{file::preallocated, mapping::Mapping};
 
 pub(super) fn map(path: &Path, len: usize) -> io::Result<Mapping> {
     let file = preallocated(path, len)?;

@@ -2,8 +2,7 @@
 
 use std::io;
 
-use super::available::available_memory;
-use super::mapping::Mapping;
+use super::{available::available_memory, mapping::Mapping};
 
 /// Maps memory. Without `huge_pages`, single pages of it can be given back to the system.
 pub(super) fn map(len: usize, huge_pages: bool) -> io::Result<Mapping> {

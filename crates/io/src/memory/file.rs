@@ -6,10 +6,7 @@
 //! unchecked, and a device error would then end the process by a signal (SIGBUS).
 
 use std::fs::{self, File, OpenOptions};
-use std::io;
-use std::mem::MaybeUninit;
-use std::os::fd::AsRawFd;
-use std::path::Path;
+use std::{io, mem::MaybeUninit, os::fd::AsRawFd, path::Path};
 
 use super::mapping::Mapping;
 

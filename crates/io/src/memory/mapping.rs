@@ -1,10 +1,9 @@
 //! A memory mapping, unmapped on drop.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, RawFd};
 use std::ptr::{self, NonNull};
-use std::slice;
+use std::{fs::File, slice};
 
 /// Mapped bytes, aligned to a page. The owner decides which threads read and write them.
 pub(crate) struct Mapping {

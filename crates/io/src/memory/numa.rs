@@ -1,7 +1,6 @@
 //! Memory of one NUMA node, for example of a node with memory and without processors (CXL).
 
-use std::fs;
-use std::io;
+use std::{fs, io};
 
 use super::mapping::Mapping;
 

@@ -1,14 +1,10 @@
 //! A block of memory of a given kind and size.
 
-use std::fmt;
-use std::io;
-use std::path::PathBuf;
-use std::str::FromStr;
+use std::{fmt, io, path::PathBuf, str::FromStr};
 
-use super::mapping::Mapping;
 use super::page::{HUGE_PAGE_LEN, PAGE_LEN};
-use super::{dax, dram, file, hugetlb, numa};
-use crate::error::{Error, ErrorKind, Result};
+use super::{dax, dram, file, hugetlb, mapping::Mapping, numa};
+use crate::{Error, ErrorKind, Result};
 
 /// Byte-addressable memory for a memory tier, all of it allocated or reserved on creation.
 pub struct Region {

@@ -1,14 +1,10 @@
 //! Memory of resident payloads, and an arena that allocates them from a region.
 
-use std::fmt;
-use std::io;
 use std::ops::{Deref, Range};
-use std::slice;
-use std::sync::Arc;
+use std::{fmt, io, slice, sync::Arc};
 
-use super::mapping::Mapping;
-use super::region::Region;
-use crate::error::{Error, ErrorKind, Result};
+use super::{mapping::Mapping, region::Region};
+use crate::{Error, ErrorKind, Result};
 
 /// Size of a CPU cache line in bytes.
 const CACHE_LINE: usize = 64;
@@ -155,8 +151,8 @@ impl Arena {
 
 #[cfg(test)]
 mod tests {
-    use super::super::RegionKind;
     use super::*;
+    use crate::RegionKind;
 
     fn fill(with: u8) -> impl Fn(&mut [u8]) -> Result<()> {
         move |bytes| {

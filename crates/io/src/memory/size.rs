@@ -1,7 +1,6 @@
 //! Sizes as users write them: bytes or a percentage.
 
-use std::fmt;
-use std::str::FromStr;
+use std::{fmt, str::FromStr};
 
 use crate::error::{Error, ErrorKind, Result};
 

@@ -3,15 +3,13 @@
 //! Every name is looked up relative to the open directory, not by path: a directory that is renamed or
 //! replaced while it is in use is still the one that was opened.
 
-use std::fs::File;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs::File, io};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::retry_on_intr;
 
-use crate::disk::check_name;
-use crate::error::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, check_name};
 
 #[derive(Debug)]
 pub(super) struct OpenDirectory {

@@ -1,15 +1,11 @@
 //! A regular file open for reading: buffered, or with direct I/O.
 
 use std::fs::{File, OpenOptions};
-use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::sync::OnceLock;
+use std::{io, sync::OnceLock};
 
-use crate::disk::{ReadFile, ends_early};
-use crate::error::{Error, ErrorKind, Result};
-use crate::memory::PAGE_LEN;
-use crate::memory::mapping::Mapping;
+use crate::{Error, ErrorKind, ReadFile, Result, ends_early, memory::PAGE_LEN, memory::mapping::Mapping};
 
 /// An open file. The O_DIRECT descriptor is created on first use.
 pub(super) struct PosixFile {

@@ -10,16 +10,13 @@
 //!    steps 1 and 2; then start again.
 
 use std::fs::{File, TryLockError};
-use std::io;
-use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::{io, os::fd::AsFd, path::PathBuf};
 
 use rustix::fs::{AtFlags, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::directory::OpenDirectory;
-use crate::disk::{DiskLock, lock_is_held};
-use crate::error::{Error, ErrorKind, Result};
+use crate::{DiskLock, Error, ErrorKind, Result, lock_is_held};
 
 /// Number of attempts before the lock is reported as busy.
 const ATTEMPTS: usize = 100;

@@ -14,8 +14,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Dir, FileType, OFlags, RenameFlags};
 use rustix::io::{Errno, retry_on_intr};
 
-use crate::disk::{Disk, DiskLock, ReadFile, WriteFile, check_name};
-use crate::error::{Error, ErrorKind, Result};
+use crate::{Disk, DiskLock, Error, ErrorKind, ReadFile, Result, WriteFile, check_name};
 use directory::OpenDirectory;
 use file::PosixFile;
 use lock::PosixLock;

@@ -8,9 +8,8 @@
 
 use super::{CiffReport, MISSING_TOKENS};
 use crate::bytes::{push_bytes, push_varint};
-use crate::cursor::NO_DOCUMENT;
-use crate::error::{Error, Result};
 use crate::index::{Index, SegmentTerms};
+use crate::{Error, Result, cursor::NO_DOCUMENT};
 use std::io::Write;
 
 /// Bytes that are written at a time.

@@ -9,11 +9,9 @@
 
 use super::wire::{BYTES, FIXED64, ReadSeek, VARINT, WireReader};
 use super::{CiffReport, MISSING_TOKENS};
-use crate::error::{Error, Result};
 use crate::index::{IndexWriter, ListBuilder, ListsBuilder, StopSignal, check_id};
 use crate::limits::{FIELD_TOKENS_MAX, ID_BYTES_MAX, TERM_BYTES_MAX};
-use crate::schema::Analysis;
-use crate::text::Analyzer;
+use crate::{Error, Result, schema::Analysis, text::Analyzer};
 use std::cell::RefCell;
 
 /// Postings that are passed to the writer at a time.

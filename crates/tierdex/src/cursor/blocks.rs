@@ -2,13 +2,12 @@
 //! checked against the skip data.
 
 use super::error::decode_error;
-use crate::error::{Error, Result};
 use crate::limits::{BLOCK, FIELD_TOKENS_MAX, SUPERBLOCK};
 use crate::segment::read::{
     BUFFER_MIN, BlockList, BlockSource, FieldReader, InlineList, ListPart, SkipRecord,
 };
-use std::ops::Range;
-use std::sync::Arc;
+use crate::{Error, Result};
+use std::{ops::Range, sync::Arc};
 use tierdex_codec::{BitmapView, Codec, DecodeError, add_one, is_increasing, prefetch};
 use tierdex_io::{PAGE, SealedFile};
 

@@ -8,11 +8,10 @@
 
 use super::blocks::{BLOCK_BYTES_MAX, Blocks};
 use super::error::decode_error;
-use crate::error::{Error, Result};
 use crate::limits::{BLOCK, FIELD_TOKENS_MAX};
 use crate::segment::read::{BlockSource, FieldReader};
-use std::borrow::Cow;
-use std::ops::Range;
+use crate::{Error, Result};
+use std::{borrow::Cow, ops::Range};
 use tierdex_codec::{Codec, DecodeError, RUN_SLACK, is_increasing, prefetch};
 use tierdex_io::PAGE;
 

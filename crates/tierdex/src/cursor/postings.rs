@@ -1,11 +1,8 @@
 //! A forward cursor over the postings of one list.
 
-use super::blocks::Blocks;
-use super::positions::PositionsReader;
-use crate::error::Result;
-use crate::limits::BLOCK;
+use super::{blocks::Blocks, positions::PositionsReader};
 use crate::segment::read::{BlockSource, FILES, FieldReader, RecordPart, SkipRecord, TermInfo};
-use crate::transform::impact;
+use crate::{Result, limits::BLOCK, transform::impact};
 
 /// "No document": returned after the last document of a list.
 pub const NO_DOCUMENT: u32 = u32::MAX;

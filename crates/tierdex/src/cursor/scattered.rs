@@ -1,11 +1,9 @@
 //! Random access to the decoded blocks of one list.
 
-use super::blocks::Blocks;
-use super::positions::PositionsReader;
 use super::trace::{BlockCounts, DOCUMENTS, FREQUENCIES, PRUNED, Trace};
-use crate::error::Result;
-use crate::limits::BLOCK;
+use super::{blocks::Blocks, positions::PositionsReader};
 use crate::segment::read::{BlockList, BlockSource, FieldReader, ListPart, RecordPart, TermInfo};
+use crate::{Result, limits::BLOCK};
 use tierdex_codec::{BitmapView, Intersection, intersect};
 
 /// Decodes blocks of a list in any order; one decoded block is retained.

@@ -5,18 +5,12 @@
 //! that thread as a task. All evaluations share one top-k threshold. The last one to finish merges the
 //! partial results and sends the reply.
 
-use super::pool::Reservation;
-use super::priority::Priority;
-use super::queued_request::QueuedRequest;
 use super::request::{Hits, SearchRequest, TotalHits};
-use super::snapshot::Snapshot;
 use super::ticket::{CancelHandle, Reply};
-use crate::error::{Error, Result};
-use crate::eval::SearchPlan;
+use super::{pool::Reservation, priority::Priority, queued_request::QueuedRequest, snapshot::Snapshot};
 use crate::index::{HitIds, PartialResult, SearchOptions, result_ids_bytes};
-use crate::query::Query;
 use crate::rank::{SharedThreshold, Statistics};
-use crate::segment::read::BlockSource;
+use crate::{Error, Result, eval::SearchPlan, query::Query, segment::read::BlockSource};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};

@@ -5,8 +5,7 @@ use super::options::{EngineOptions, THREADS_AUTO};
 use super::resident_sizes::ResidentSizes;
 use super::settings::{CACHE_BYTES_MIN, EngineSettings};
 use crate::index::Index;
-use std::num::NonZero;
-use std::thread::available_parallelism;
+use std::{num::NonZero, thread::available_parallelism};
 use tierdex_io::{PAGE, RegionKind, Size, available_memory};
 
 /// Without a budget, resident metadata and the default cache each take at most 1/`AVAILABLE_DIVISOR` of the

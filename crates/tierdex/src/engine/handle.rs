@@ -1,29 +1,19 @@
 //! The handle of an engine: starts its search threads, and submits requests to them.
 
-use super::current::Current;
-use super::memory_report::MemoryReport;
-use super::metrics::EngineMetrics;
-use super::options::EngineOptions;
 use super::part_sizes::{check_hits, check_query_memory, result_bytes, result_with_ids_bytes};
 use super::pool::{MemoryPool, PoolUse, Reservation};
-use super::priority::Priority;
-use super::queue::RequestQueue;
-use super::queued_request::QueuedRequest;
-use super::readers::page_readers;
 use super::request::{Hits, SearchRequest};
-use super::settings::EngineSettings;
-use super::shared::EngineShared;
 use super::snapshot::{ResidentMemory, Snapshot, load_metadata};
 use super::ticket::{CLOSED, Ticket};
-use super::worker::SearchThread;
-use crate::error::{Error, Result};
-use crate::index::Index;
-use std::collections::VecDeque;
-use std::path::Path;
+use super::{
+    current::Current, memory_report::MemoryReport, metrics::EngineMetrics, options::EngineOptions,
+    priority::Priority, queue::RequestQueue, queued_request::QueuedRequest, readers::page_readers,
+    settings::EngineSettings, shared::EngineShared, worker::SearchThread,
+};
+use crate::{Error, Result, index::Index};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
-use std::time::Instant;
+use std::{collections::VecDeque, path::Path, thread::JoinHandle, time::Instant};
 use tierdex_cache::{CacheStats, PageCache};
 use tierdex_io::{PAGE, share_heap};
 

@@ -1,11 +1,10 @@
 //! What a snapshot tells beside hits: titles and snippets, terms, and how a query is evaluated.
 
-use super::request::SearchRequest;
-use super::snapshot::Snapshot;
-use crate::error::{Error, Result};
+use super::{request::SearchRequest, snapshot::Snapshot};
 use crate::index::{Explanation, HitIds, SearchHit};
 use crate::query::{Marks, Query, TermStats};
 use crate::text::{Analyzer, Snippet, snippet};
+use crate::{Error, Result};
 
 /// The title of a document, and the part of its text that contains the most terms of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,8 +1,7 @@
 //! The memory tier of the metadata of segments.
 
-use crate::error::{Error, Result};
-use std::fmt;
-use std::str::FromStr;
+use crate::{Error, Result};
+use std::{fmt, str::FromStr};
 use tierdex_io::RegionKind;
 
 /// Memory tier of dictionaries, skip data, norms and page checksums (APCache thesis, figures 8.1, 8.2).

@@ -1,8 +1,6 @@
 //! Metrics of a running engine.
 
-use super::memory_report::MemoryUse;
-use super::pool::PoolUse;
-use super::shared::EngineShared;
+use super::{memory_report::MemoryUse, pool::PoolUse, shared::EngineShared};
 use std::sync::atomic::Ordering;
 use tierdex_io::PAGE;
 

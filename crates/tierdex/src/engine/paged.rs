@@ -6,18 +6,13 @@
 //! slices, stops evaluations that were cancelled or are past their deadline, and hands over documents to
 //! idle threads.
 
-use super::active::ActiveRequest;
 use super::pool::{MemoryPool, Reservation};
-use super::priority::Priority;
-use super::queue::RequestQueue;
-use crate::error::{Error, Result};
-use crate::segment::read::BlockSource;
+use super::{active::ActiveRequest, priority::Priority, queue::RequestQueue};
+use crate::{Error, Result, segment::read::BlockSource};
 use corosensei::Yielder;
 use std::cell::{Cell, RefCell};
-use std::ops::Range;
-use std::rc::Rc;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
+use std::{ops::Range, rc::Rc, sync::Arc};
 use tierdex_cache::{PageCache, PageReader, Pin};
 use tierdex_io::{PAGE, SealedFile};
 

@@ -5,8 +5,7 @@ use crate::error::{Error, Result};
 pub use crate::eval::{RETAINED_BYTES, leaf_memory, working_memory};
 use crate::index::{IDS_BYTES, Index, SearchOptions, result_ids_bytes};
 use crate::limits::{ID_BYTES_MAX, PREVIEW_TEXT_BYTES, PREVIEW_TITLE_BYTES};
-use crate::rank::TopK;
-use crate::segment::read::UNPACK_BYTES;
+use crate::{rank::TopK, segment::read::UNPACK_BYTES};
 
 /// The program itself: the part of its code that is used, and static memory of its libraries.
 pub const PROGRAM_BYTES: u64 = 7 << 20;

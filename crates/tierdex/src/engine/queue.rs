@@ -3,10 +3,8 @@
 //! Threads take tasks first, then interactive requests, then requests of batches. Requests have reserved
 //! their memory. Counters that search threads check often are read without the lock.
 
-use super::active::SearchTask;
-use super::priority::Priority;
-use super::queued_request::QueuedRequest;
-use crate::error::Error;
+use super::{active::SearchTask, priority::Priority, queued_request::QueuedRequest};
+use crate::Error;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

@@ -1,15 +1,9 @@
 //! A queued request, with the snapshot that it searches and the reply to its ticket.
 
-use super::pool::Reservation;
-use super::priority::Priority;
 use super::request::{Hits, SearchRequest};
-use super::snapshot::Snapshot;
-use super::ticket::Reply;
-use crate::error::Error;
-use crate::eval::leaf_memory;
-use crate::query::Query;
-use std::sync::Arc;
-use std::time::Instant;
+use super::{pool::Reservation, priority::Priority, snapshot::Snapshot, ticket::Reply};
+use crate::{Error, eval::leaf_memory, query::Query};
+use std::{sync::Arc, time::Instant};
 
 /// A request from its arrival until a thread takes it.
 pub(super) struct QueuedRequest {

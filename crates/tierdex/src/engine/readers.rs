@@ -1,8 +1,7 @@
 //! The cache of pages, and the read queues that fill it.
 
 use super::settings::{CACHE_BYTES_MIN, EngineSettings};
-use crate::error::{Error, Result};
-use crate::index::Index;
+use crate::{Error, Result, index::Index};
 use std::sync::Arc;
 use tierdex_cache::{PageCache, PageReader, measure_gap};
 use tierdex_io::{Cells, PAGE, ReadQueue, Region};

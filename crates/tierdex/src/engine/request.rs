@@ -1,11 +1,9 @@
 //! Requests to an engine, and their results.
 
-use super::priority::Priority;
-use super::snapshot::Snapshot;
-use crate::error::{Error, Result};
+use super::{priority::Priority, snapshot::Snapshot};
 use crate::index::{HitIds, SearchHit, SearchOptions, SearchResult};
-use crate::query::Query;
 use crate::rank::{Scorer, Statistics};
+use crate::{Error, Result, query::Query};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

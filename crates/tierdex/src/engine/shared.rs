@@ -1,12 +1,9 @@
 //! The state of an engine that callers and search threads share.
 
-use super::current::Current;
-use super::memory_report::MemoryReport;
-use super::pool::MemoryPool;
-use super::queue::RequestQueue;
-use super::readers::ReadMethodName;
-use super::settings::EngineSettings;
-use super::snapshot::Snapshot;
+use super::{
+    current::Current, memory_report::MemoryReport, pool::MemoryPool, queue::RequestQueue,
+    readers::ReadMethodName, settings::EngineSettings, snapshot::Snapshot,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use tierdex_cache::PageCache;

@@ -8,13 +8,10 @@
 use super::meta_tier::{MetaTier, MetadataLocation};
 use super::part_sizes::{IDS_OUTPUT_BYTES, PREVIEW_BYTES};
 use super::pool::{MemoryPool, PoolUse, Reservation};
-use super::resident_sizes::ResidentSizes;
-use super::settings::EngineSettings;
-use crate::cursor::verify_uncompressed;
-use crate::error::{Error, Result};
+use super::{resident_sizes::ResidentSizes, settings::EngineSettings};
 use crate::index::{HitIds, Index, SearchHit, Searcher};
-use crate::schema::Schema;
 use crate::segment::read::{FILES, Segment, StoredDocument};
+use crate::{Error, Result, cursor::verify_uncompressed, schema::Schema};
 use std::sync::{Arc, Weak};
 use tierdex_cache::PageCache;
 use tierdex_io::{Arena, Region, RegionKind, SealedFile};

@@ -1,9 +1,8 @@
 //! The two ends of a request: the caller's ticket, and the reply of the search thread. Together they are a
 //! one-shot channel with cancellation.
 
-use super::pool::Reservation;
-use super::request::Hits;
 use super::sync::{AtomicBool, Condvar, Mutex, MutexGuard, Ordering};
+use super::{pool::Reservation, request::Hits};
 use crate::error::{Error, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError};

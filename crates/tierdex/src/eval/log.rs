@@ -5,13 +5,9 @@
 //! because its max score, or that of a window of documents which it overlaps, is below the threshold; as
 //! skipped *by range* if none of its documents was requested.
 
-use crate::cursor::BlockCounts;
-use crate::eval::nodes::node::Node;
-use crate::eval::segment_view::SegmentView;
-use crate::eval::strategy::{Strategy, StrategyKind};
-use crate::query::QueryPlan;
+use crate::eval::{SegmentView, Strategy, StrategyKind};
 use crate::query::plan_node::{Leaf, PlanNode};
-use crate::segment::read::Segment;
+use crate::{cursor::BlockCounts, eval::nodes::Node, query::QueryPlan, segment::read::Segment};
 
 /// The log of the evaluation of a query in a segment.
 #[derive(Clone, Debug, Default)]

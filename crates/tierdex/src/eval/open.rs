@@ -1,21 +1,12 @@
 //! Opens the clauses of a strategy in one segment.
 
 use crate::cursor::{ListsAhead, PostingsCursor};
-use crate::error::Result;
-use crate::eval::nodes::bounds::ShareBounds;
-use crate::eval::nodes::document_set::{DocumentSet, SetNode};
-use crate::eval::nodes::node::Node;
-use crate::eval::nodes::phrase::Phrase;
-use crate::eval::nodes::slop::Alignments;
-use crate::eval::nodes::term::{OpenTerm, Term};
-use crate::eval::segment_view::SegmentView;
-use crate::eval::state::scratch::Scratch;
-use crate::eval::strategy::{Demand, Strategy, StrategyKind};
-use crate::eval::tuning::Tuning;
+use crate::eval::nodes::{Alignments, DocumentSet, Node, OpenTerm, Phrase, SetNode, ShareBounds, Term};
+use crate::eval::{Demand, SegmentView, Strategy, StrategyKind, Tuning};
 use crate::query::plan_node::{Leaf, PlanNode, PrefixClause};
 use crate::query::{Clauses, Prefix, starting_with};
-use crate::rank::TermScorer;
 use crate::segment::read::{BlockSource, RecordPart, Segment, TermInfo};
+use crate::{Result, eval::state::Scratch, rank::TermScorer};
 
 /// How a list is used, which decides what is read of its skip record.
 #[derive(Clone, Copy, PartialEq, Eq)]

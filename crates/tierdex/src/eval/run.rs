@@ -1,17 +1,14 @@
 //! Runs the strategy of a segment over its opened lists.
 
-use crate::error::Result;
-use crate::eval::nodes::node::Node;
-use crate::eval::state::search::Search;
 use crate::eval::strategies::conjunction::{conjunction, required};
 use crate::eval::strategies::count::{by_bits, by_conjunction};
-use crate::eval::strategies::impact_ordered::impact_ordered;
-use crate::eval::strategies::maxscore::maxscore;
-use crate::eval::strategies::refiners::Refiners;
-use crate::eval::strategies::small_merge::small_merge;
 use crate::eval::strategies::windows::{offer_zero_scores, windows};
-use crate::eval::strategy::{Strategy, StrategyKind};
-use crate::query::Clauses;
+use crate::eval::{Strategy, StrategyKind};
+use crate::{
+    Result, eval::nodes::Node, eval::state::Search, eval::strategies::impact_ordered::impact_ordered,
+    eval::strategies::maxscore::maxscore, eval::strategies::refiners::Refiners,
+    eval::strategies::small_merge::small_merge, query::Clauses,
+};
 
 impl Strategy<Node<'_>> {
     /// Offers the documents of the segment that may be hits. Returns the number of matches if they are

@@ -3,9 +3,8 @@
 
 use super::segment_view::SegmentView;
 use super::strategy::{Demand, Strategy, choose};
-use crate::query::plan_node::PlanNode;
 use crate::query::{QueryList, QueryPlan};
-use crate::segment::read::Segment;
+use crate::{query::plan_node::PlanNode, segment::read::Segment};
 use std::sync::Arc;
 
 /// A planned search. Immutable.

@@ -1,8 +1,7 @@
 //! A plan in one segment, before a list is opened: the clauses that are left there, and their costs.
 
-use crate::query::QueryPlan;
 use crate::query::plan_node::PlanNode;
-use crate::query::{Clauses, Rewrite};
+use crate::query::{Clauses, QueryPlan, Rewrite};
 use crate::segment::read::{Segment, TermInfo};
 
 /// A plan and one of its segments.

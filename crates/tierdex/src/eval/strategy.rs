@@ -1,11 +1,10 @@
 //! The evaluation strategy of a query in a segment. [`choose`] is the only function that recognises the
 //! shapes of queries: what opens lists, estimates memory, counts or explains asks it.
 
-use crate::eval::segment_view::SegmentView;
-use crate::eval::tuning::{DENSE, IMPACT_ORDER_RATIO, MERGED_IN_WINDOW, MERGED_MAX, Tuning, WINDOW};
-use crate::query::Clauses;
-use crate::query::QueryPlan;
+use crate::eval::tuning::{DENSE, IMPACT_ORDER_RATIO, MERGED_IN_WINDOW, MERGED_MAX, WINDOW};
+use crate::eval::{SegmentView, Tuning};
 use crate::query::plan_node::PlanNode;
+use crate::query::{Clauses, QueryPlan};
 
 /// What is requested of an evaluation.
 #[derive(Clone, Copy, Debug)]

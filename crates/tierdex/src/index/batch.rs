@@ -3,13 +3,10 @@
 //! *Input*: documents. *Output*: a [`SealedBatch`] of ids, stored text and sorted runs of postings, from
 //! which a segment is built.
 
-use crate::error::{Error, Result};
 use crate::limits::{BATCH_BYTES, DOCUMENT_COST, FIELD_TOKENS_MAX, ID_BYTES_MAX};
 use crate::memtable::{FieldTable, SortedRun};
 use crate::schema::{Schema, Source};
-use crate::segment::layout::id_too_long;
-use crate::segment::write::StoredBlocks;
-use crate::text::Analyzer;
+use crate::{Error, Result, segment::layout::id_too_long, segment::write::StoredBlocks, text::Analyzer};
 use std::sync::Arc;
 
 /// Collects analysed documents in memory, on one thread.

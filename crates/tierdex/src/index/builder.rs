@@ -1,20 +1,15 @@
 //! Builds a segment from batches. Ids and stored text are written to disk at once; sorted runs stay in
 //! memory until the segment is full, and are then merged term by term.
 
-use super::batch::SealedBatch;
-use super::stop::StopSignal;
-use crate::bytes::prefix_key;
-use crate::error::Result;
-use crate::limits::DOCUMENTS_MAX;
-use crate::memtable::run::RunTerm;
+use super::{batch::SealedBatch, stop::StopSignal};
 use crate::memtable::{RunCursor, SortedRun};
-use crate::schema::Schema;
-use crate::segment::SegmentMeta;
-use crate::segment::layout::too_many_documents;
 use crate::segment::write::{FieldTarget, FieldWriter, IdsWriter, StoredWriter, write_lengths};
+use crate::{
+    Result, bytes::prefix_key, limits::DOCUMENTS_MAX, memtable::run::RunTerm, schema::Schema,
+    segment::SegmentMeta, segment::layout::too_many_documents,
+};
 use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
-use std::collections::binary_heap::PeekMut;
+use std::{collections::BinaryHeap, collections::binary_heap::PeekMut};
 use tierdex_io::Disk;
 
 /// A segment under construction.

@@ -2,12 +2,9 @@
 //! tests.
 
 use super::searcher::{PartialResult, SearchOptions, SearchResult, Searcher};
-use crate::error::Result;
-use crate::query::Query;
 use crate::segment::read::{BlockSource, FILES};
-use std::cell::RefCell;
-use std::ops::Range;
-use std::sync::Arc;
+use crate::{Result, query::Query};
+use std::{cell::RefCell, ops::Range, sync::Arc};
 use tierdex_io::SealedFile;
 
 struct DividingSource<F> {

@@ -1,11 +1,10 @@
 //! Explanation of a query: thresholds, evaluation log and reads, segment by segment.
 
 use super::searcher::{PartialResult, SearchOptions, SearchResult, SearchedPart, Searcher};
-use crate::error::Result;
 use crate::eval::{Collector, DocumentRange, EvaluationLog, Scratch, SearchPlan};
-use crate::query::Query;
 use crate::rank::{ScoreScale, TopK};
 use crate::segment::read::{FILES, Segment};
+use crate::{Result, query::Query};
 use std::sync::Arc;
 
 /// The result of a query and the log of its evaluation.

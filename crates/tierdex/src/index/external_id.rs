@@ -1,7 +1,6 @@
 //! External ids: the rule for those of documents from files and users, and their form in a TREC run.
 
-use std::borrow::Cow;
-use std::fmt::Write;
+use std::{borrow::Cow, fmt::Write};
 
 /// Checks an external id: it is not empty, and has no control characters and no line separators, which would
 /// end a line or a column of a run or be taken for something else by a terminal.

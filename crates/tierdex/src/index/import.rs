@@ -4,16 +4,13 @@
 //! segment. Lengths come first: the block max scores of each list depend on them.
 
 use super::stop::StopSignal;
-use crate::error::{Error, Result};
 use crate::limits::{BLOCK, FIELD_TOKENS_MAX, ID_BYTES_MAX, SUPERBLOCK, TERM_BYTES_MAX};
-use crate::schema::Schema;
-use crate::segment::SegmentMeta;
 use crate::segment::layout::{FileMeta, id_too_long};
 use crate::segment::write::{
     FieldTarget, FieldWriter, IdsWriter, ListCounts, PostingsWriter, Superblock, SuperblockEncoder,
     write_lengths,
 };
-use crate::transform::block::Block;
+use crate::{Error, Result, schema::Schema, segment::SegmentMeta, transform::block::Block};
 use tierdex_io::Disk;
 
 /// Appends terms, each greater than the one before (as bytes), with their lists.

@@ -1,11 +1,9 @@
 //! The manifest: the file that names the schema and the segments of a commit.
 
 use crate::bytes::{View, push_varint};
-use crate::error::{Error, Result};
 use crate::limits::{DOCUMENTS_MAX, MANIFEST_BYTES_MAX, SEGMENTS_MAX};
-use crate::schema::Schema;
-use crate::segment::layout::parse_file_name;
 use crate::segment::{FileKind, SegmentMeta};
+use crate::{Error, Result, schema::Schema, segment::layout::parse_file_name};
 use std::collections::HashSet;
 use tierdex_io::{Disk, ErrorKind, Identity, SealedFile, SealedWriter};
 

@@ -1,16 +1,13 @@
 //! Merges adjacent segments into one. All lists are re-encoded, so that the merged segment has the same
 //! bytes as if its documents had been flushed together.
 
-use super::segment_terms::SegmentTerms;
-use super::stop::StopSignal;
+use super::{segment_terms::SegmentTerms, stop::StopSignal};
 use crate::cursor::{NO_DOCUMENT, PostingsCursor};
-use crate::error::Result;
-use crate::limits::DOCUMENTS_MAX;
-use crate::schema::Schema;
-use crate::segment::SegmentMeta;
-use crate::segment::layout::too_many_documents;
 use crate::segment::read::{FieldReader, Norms, Segment};
 use crate::segment::write::{FieldTarget, FieldWriter, IdsWriter, PostingsWriter, StoredWriter, write_norms};
+use crate::{
+    Result, limits::DOCUMENTS_MAX, schema::Schema, segment::SegmentMeta, segment::layout::too_many_documents,
+};
 use tierdex_io::Disk;
 
 /// Merges `inputs`, whose documents follow one another, into segment `id`.

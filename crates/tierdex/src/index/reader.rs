@@ -1,14 +1,9 @@
 //! Reader of an index: one whole commit, which stays open as long as the reader.
 
-use super::manifest::Manifest;
-use super::recovery::no_index;
-use crate::cursor::verify_uncompressed;
-use crate::error::{Error, Result};
-use crate::schema::Schema;
-use crate::segment::layout::SegmentMeta;
+use super::{manifest::Manifest, recovery::no_index};
 use crate::segment::read::{FILES, Segment};
-use std::path::Path;
-use std::sync::Arc;
+use crate::{Error, Result, cursor::verify_uncompressed, schema::Schema, segment::layout::SegmentMeta};
+use std::{path::Path, sync::Arc};
 use tierdex_codec::Kernel;
 use tierdex_io::{Arena, Disk, ErrorKind, PosixDisk, Region, RegionKind};
 

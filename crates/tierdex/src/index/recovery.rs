@@ -8,9 +8,8 @@
 //!    next commit.
 
 use super::manifest::{LOCK, Manifest, NUMBER_MAX, is_temporary};
-use crate::error::{Error, Result};
-use crate::schema::Schema;
 use crate::segment::layout::{file_name, identity, parse_file_name};
+use crate::{Error, Result, schema::Schema};
 use tierdex_io::{Disk, ErrorKind, SealedFile};
 
 /// How a writer treats an existing index.

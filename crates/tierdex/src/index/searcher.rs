@@ -5,16 +5,15 @@
 //! top-k threshold for all; partial results are merged. Also reads ids and stored text of hits.
 
 use super::reader::Index;
-use crate::error::{Error, Result};
 use crate::eval::{
     Collector, Demand, DocumentRange, EvaluationLog, Scratch, Search, SearchPlan, Tuning, initial_threshold,
 };
-use crate::limits::ID_BYTES_MAX;
 use crate::query::{Lists, Marks, Query, QueryPlan, Ranking, TermStats, terms_after};
 use crate::rank::{
     Bm25, CollectionStats, Hit, LengthNorms, ScoreScale, Scorer, SharedThreshold, Statistics, TopK,
 };
 use crate::segment::read::{BlockSource, FILES, Files, Segment, StoredDocument};
+use crate::{Error, Result, limits::ID_BYTES_MAX};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

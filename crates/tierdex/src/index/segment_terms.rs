@@ -1,8 +1,7 @@
 //! Walks through the terms of a field in several segments, in order of the terms.
 
-use crate::cursor::ListsAhead;
-use crate::error::Result;
 use crate::segment::read::{FieldReader, TermInfo, TermStream};
+use crate::{Result, cursor::ListsAhead};
 
 /// A cursor over the terms of a segment.
 pub(crate) struct SegmentTerms<'a> {

@@ -2,22 +2,18 @@
 //! writer at a time holds the lock of the index.
 
 use super::batch::{BatchBuilder, SealedBatch, SkippedTokens};
-use super::builder::SegmentBuilder;
 use super::import::{ImportTarget, ListsBuilder, import};
 use super::manifest::{LOCK, Manifest};
-use super::merge::merge;
 use super::recovery::{self, OpenMode};
-use super::stop::StopSignal;
-use crate::error::{Error, Result};
+use super::{builder::SegmentBuilder, merge::merge, stop::StopSignal};
 use crate::limits::{
     BATCH_BYTES, DOCUMENT_BYTES_MAX, DOCUMENTS_MAX, MEMORY_MIN, MERGE_FAN_IN, SEGMENTS_KEPT_MAX,
 };
-use crate::schema::Schema;
-use crate::segment::SegmentMeta;
-use crate::segment::layout::parse_file_name;
-use crate::segment::read::Segment;
-use std::path::Path;
-use std::sync::Arc;
+use crate::{
+    Error, Result, schema::Schema, segment::SegmentMeta, segment::layout::parse_file_name,
+    segment::read::Segment,
+};
+use std::{path::Path, sync::Arc};
 use tierdex_codec::Kernel;
 use tierdex_io::{Disk, DiskLock, ErrorKind, PosixDisk};
 

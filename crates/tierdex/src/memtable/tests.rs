@@ -1,12 +1,10 @@
 //! Sorted runs against a model made of maps.
 
 use super::*;
-use crate::limits::FIELD_TOKENS_MAX;
 use crate::schema::{Analysis, Tokenizer};
-use crate::text::Analyzer;
+use crate::{limits::FIELD_TOKENS_MAX, text::Analyzer};
 use proptest::prelude::*;
-use std::collections::BTreeMap;
-use std::convert::Infallible;
+use std::{collections::BTreeMap, convert::Infallible};
 
 type PostingMap = BTreeMap<String, Vec<(u32, u32, Vec<u32>)>>;
 

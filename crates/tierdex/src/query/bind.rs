@@ -3,17 +3,13 @@
 
 mod phrases;
 
-use super::clauses::Clauses;
 use super::collection::{Lists, Ranking};
 use super::expand::{FuzzyMatch, Prefix, count_terms_with_prefix, fuzzy_matches};
 use super::plan_node::{Leaf, PlanNode, PrefixClause};
-use super::tree::Query;
-use crate::cursor::frequency_max;
-use crate::error::{Error, Result};
-use crate::limits::BOOST_MAX;
+use super::{clauses::Clauses, tree::Query};
 use crate::rank::{ScoreScale, Scorer, TermScorer, idf};
-use crate::schema::Schema;
 use crate::segment::read::{Segment, TermInfo};
+use crate::{Error, Result, cursor::frequency_max, limits::BOOST_MAX, schema::Schema};
 use std::sync::Arc;
 
 /// A query with its terms looked up, before it is rewritten.

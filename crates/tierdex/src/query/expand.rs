@@ -1,14 +1,11 @@
 //! Expands prefixes and fuzzy words to terms, over all segments together, so that the expansion does not
 //! depend on the division of documents into segments.
 
-use super::collection::Lists;
-use super::fuzzy::Levenshtein;
-use crate::error::{Error, Result};
+use super::{collection::Lists, fuzzy::Levenshtein};
 use crate::limits::{FUZZY_EXPANSIONS_MAX, PREFIX_EXPANSIONS_MAX};
 use crate::segment::read::{Automaton, BlockSource, FieldReader, TermInfo, TermWalk};
-use crate::text::first_cluster;
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use crate::{Error, Result, text::first_cluster};
+use std::{cmp::Reverse, collections::BTreeMap};
 
 /// A term that a fuzzy word expands to.
 pub(super) struct FuzzyMatch {

@@ -1,10 +1,8 @@
 //! The posting lists that a query may read, for caches that read whole lists before the evaluation.
 
-use super::plan::QueryPlan;
-use super::plan_node::Leaf;
+use super::{plan::QueryPlan, plan_node::Leaf};
 use crate::segment::read::Segment;
-use std::ops::Range;
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 use tierdex_io::SealedFile;
 
 /// A list of a term in a segment.

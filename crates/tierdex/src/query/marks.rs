@@ -1,9 +1,7 @@
 //! Highlighting: the terms and prefixes of a query in a field.
 
-use super::collection::Lists;
-use super::expand::fuzzy_matches;
-use super::tree::Query;
-use crate::error::Result;
+use super::{collection::Lists, expand::fuzzy_matches, tree::Query};
+use crate::Result;
 use crate::segment::read::{FILES, Segment};
 use crate::text::{TermMatch, first_cluster};
 use std::sync::Arc;

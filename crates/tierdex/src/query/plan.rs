@@ -8,11 +8,9 @@
 use super::bind::{Binder, BoundQuery};
 use super::collection::{Lists, Ranking};
 use super::plan_node::{Leaf, PlanNode};
-use super::rewrite::Rewrite;
-use super::tree::Query;
-use crate::error::Result;
+use super::{rewrite::Rewrite, tree::Query};
 use crate::rank::{ScoreScale, TermScorer};
-use crate::schema::Schema;
+use crate::{Result, schema::Schema};
 
 /// A query bound to segments, ready for evaluation. Immutable.
 pub struct QueryPlan {

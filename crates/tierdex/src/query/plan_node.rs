@@ -1,8 +1,7 @@
 //! The nodes of a plan, and the terms that they refer to.
 
 use super::clauses::Clauses;
-use crate::rank::TermScorer;
-use crate::segment::read::TermInfo;
+use crate::{rank::TermScorer, segment::read::TermInfo};
 use std::sync::Arc;
 
 /// A node of a plan. Terms are indexes into the leaves of the plan; weights are unscaled.

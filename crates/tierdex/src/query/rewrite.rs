@@ -24,8 +24,7 @@
 
 use super::clauses::Clauses;
 use super::plan_node::{Leaf, PlanNode};
-use std::collections::HashMap;
-use std::mem::replace;
+use std::{collections::HashMap, mem::replace};
 
 /// Up to this number, clauses are compared pairwise rather than through a hash table.
 const PAIRWISE_CLAUSES_MAX: usize = 12;

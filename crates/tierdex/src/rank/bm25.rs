@@ -4,9 +4,8 @@
 //! `idf * f * (k1 + 1) / (f + k1 * (1 - b + b * length / average))`, with
 //! `idf = ln(1 + (N - n + 0.5) / (n + 0.5))`.
 
-use crate::error::{Error, Result};
 use crate::limits::{DEFAULT_B, DEFAULT_K1};
-use crate::transform::norm;
+use crate::{Error, Result, transform::norm};
 use tierdex_codec::CodeTable;
 
 /// The parameters of BM25.

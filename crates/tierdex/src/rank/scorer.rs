@@ -1,8 +1,7 @@
 //! How documents are scored: the scorer of a search, and the scores of the postings of one term.
 
 use super::bm25::{Bm25, LengthNorms};
-use crate::segment::read::Norms;
-use crate::transform::impact::Impact;
+use crate::{segment::read::Norms, transform::impact::Impact};
 use std::sync::Arc;
 use tierdex_codec::{BLOCK, Saturation};
 

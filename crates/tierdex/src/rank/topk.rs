@@ -3,9 +3,8 @@
 //! A candidate is a 64-bit key, larger is better: the score in the high half, the complement of the document
 //! in the low half.
 
-use std::cmp::Ordering;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering as AtomicOrdering};
+use std::{cmp::Ordering, sync::Arc};
 use tierdex_codec::{BLOCK, Selection, largest, values_at_least};
 
 /// A document and its score.

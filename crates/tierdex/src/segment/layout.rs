@@ -2,9 +2,7 @@
 //! entries of segments and files.
 
 use crate::bytes::{View, push_varint};
-use crate::error::{Error, Result};
-use crate::limits;
-use crate::schema::Field;
+use crate::{Error, Result, limits, schema::Field};
 use tierdex_codec::Codec;
 use tierdex_io::{Identity, Seal};
 

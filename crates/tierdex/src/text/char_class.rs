@@ -5,8 +5,7 @@
 //! with the libraries; other classes are another tokenizer, with a number of its own in the manifest.
 
 use super::char_ranges::CHAR_RANGES;
-use std::collections::HashMap;
-use std::sync::LazyLock;
+use std::{collections::HashMap, sync::LazyLock};
 
 /// What a character is to the tokenizer. WB are rules of UAX 29, "Unicode Text Segmentation", section 4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,11 +6,9 @@
 //!    snippet divides a grapheme cluster.
 //! 3. An ellipsis stands for the text before and after the snippet.
 
-use super::token::Token;
-use super::{Analyzer, first_cluster};
+use super::{Analyzer, first_cluster, token::Token};
 use crate::limits::{PREVIEW_TEXT_BYTES, TERM_BYTES_MAX};
-use std::collections::VecDeque;
-use std::ops::Range;
+use std::{collections::VecDeque, ops::Range};
 use unicode_segmentation::GraphemeCursor;
 
 /// A part of a text on one line, with the byte ranges of the matching tokens.

@@ -13,8 +13,7 @@
 //! 4. A dot above an `i` is dropped: the lower case of `İ` is `i` with a dot.
 
 use super::char_class::{CharClass, CharKind};
-use super::token::RunPart;
-use super::tokenize::char_at;
+use super::{token::RunPart, tokenize::char_at};
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 use unicode_segmentation::UnicodeSegmentation;

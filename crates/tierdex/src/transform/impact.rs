@@ -7,8 +7,7 @@
 //! store one maximum score instead; the pairs remain exact when k1, b or the average length changes.
 
 use crate::bytes::{View, push_varint};
-use crate::error::Result;
-use crate::limits::BLOCK;
+use crate::{Result, limits::BLOCK};
 use tierdex_codec::{Selection, values_at_least};
 
 /// A competitive pair. `norm` is a code of [`super::norm`].

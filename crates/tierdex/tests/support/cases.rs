@@ -1,15 +1,12 @@
 //! Queries of all shapes to an index, with the answers that every way to read its lists must give.
 
 use super::corpus::{Shape, corpus, documents_in_bursts};
-use super::queries::any_text;
-use super::random::Random;
-use super::{Growth, build, tunings};
+use super::{Growth, build, queries::any_text, random::Random, tunings};
 use std::sync::Arc;
-use tierdex::codec::Codec;
-use tierdex::explain::SearchResult;
-use tierdex::internal::index::Tuning;
 use tierdex::io::{Disk, MemDisk};
-use tierdex::{Bm25, Index, Merge, Query, SearchOptions};
+use tierdex::{
+    Bm25, Index, Merge, Query, SearchOptions, codec::Codec, explain::SearchResult, internal::index::Tuning,
+};
 
 /// Number of queries to each index.
 const QUERIES: usize = 90;

@@ -1,8 +1,7 @@
 //! The clauses of the naive engine, and the rules of the documentation by which equal ones are one clause
 //! with the sum of their weights: which clauses are equal depends on which groups are one list.
 
-use std::collections::HashSet;
-use std::mem::take;
+use std::{collections::HashSet, mem::take};
 
 /// Key of the clause that all documents match.
 pub const ALL: &str = "all";

@@ -1,15 +1,11 @@
 //! A source that lends lists: their files are in memory, but not resident.
 
-use std::cell::Cell;
-use std::collections::HashMap;
-use std::ops::Range;
-use std::sync::Arc;
-use tierdex::explain::SearchResult;
-use tierdex::internal::cursor::verify_uncompressed;
-use tierdex::internal::index::Searcher;
+use std::{cell::Cell, collections::HashMap, ops::Range, sync::Arc};
 use tierdex::internal::segment::read::{BlockSource, FILES};
-use tierdex::io::SealedFile;
-use tierdex::{Index, Query, Result, SearchOptions};
+use tierdex::{
+    Index, Query, Result, SearchOptions, explain::SearchResult, internal::cursor::verify_uncompressed,
+    internal::index::Searcher, io::SealedFile,
+};
 
 /// The lists of an index.
 pub struct LentLists {

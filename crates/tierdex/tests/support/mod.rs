@@ -16,8 +16,7 @@ pub mod random;
 pub mod requests;
 pub mod script;
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 use tierdex::explain::SearchResult;
 use tierdex::internal::index::{BatchBuilder, Tuning};
 use tierdex::io::{CrashImage, Disk};

@@ -1,13 +1,11 @@
 //! The naive engine: posting lists in a map; every document is scored and sorted.
 
 use super::clause::{ALL, Clause, Group, Leaf, Matches};
-use super::corpus::Doc;
-use super::{Answer, Look, Row};
+use super::{Answer, Look, Row, corpus::Doc};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use tierdex::internal::transform::norm;
 use tierdex::schema::{Field, NormKind, Schema, Source, Tokenizer};
-use tierdex::{Bm25, Query, Scorer};
+use tierdex::{Bm25, Query, Scorer, internal::transform::norm};
 
 /// A naive index of documents.
 pub struct Model {

@@ -1,11 +1,8 @@
 //! Seeded queries: a tree, its text, and the query that the documentation defines.
 
 use super::corpus::{EVERYWHERE, STOP_WORDS, VOCABULARY, word};
-use super::model::tokens;
-use super::random::Random;
-use tierdex::Query;
-use tierdex::limits::QUERY_EXPANDED_MAX;
-use tierdex::schema::Schema;
+use super::{model::tokens, random::Random};
+use tierdex::{Query, limits::QUERY_EXPANDED_MAX, schema::Schema};
 
 /// A query as a user writes it.
 #[derive(Clone, Debug)]

@@ -1,13 +1,11 @@
 //! Indexes, options and requests for tests of the engine.
 
 use std::sync::Arc;
-use tierdex::internal::engine::MetaTier;
-use tierdex::internal::index::ListsBuilder;
 use tierdex::io::{MemDisk, ReadKind, RegionKind, Size};
 use tierdex::schema::{Field, Schema, Source};
 use tierdex::{
     EngineOptions, Index, IndexWriter, Merge, OpenMode, Query, SearchHit, SearchOptions, SearchRequest,
-    WriterOptions,
+    WriterOptions, internal::engine::MetaTier, internal::index::ListsBuilder,
 };
 
 /// Options with a cache of `pages` pages, without a read queue; dictionaries and skip data on disk.

@@ -1,11 +1,8 @@
 //! A script of the life of an index in a few sessions, with the expected results of each generation.
 
 use super::corpus::{Doc, Shape};
-use super::model::Model;
-use super::random::Random;
-use super::{Answer, Look, ask};
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use super::{Answer, Look, ask, model::Model, random::Random};
+use std::{collections::BTreeSet, sync::Arc};
 use tierdex::commit::Manifest;
 use tierdex::internal::index::check_on;
 use tierdex::io::{Disk, MemDisk};

@@ -1,22 +1,22 @@
 //! Bitmaps: decoding and marks.
 
-use super::super::scalar::{self, bitmap::word};
 use super::compress::{lane_mask, set_bits};
 use super::memory::{LANES, Vector, broadcast, first_lanes, load, load_all, load_bytes, store_all};
 use super::search::{bytes, equal_lanes, put};
 use crate::block::{BLOCK, Intersection};
+use crate::{kernel::scalar, kernel::scalar::bitmap::word};
 use core::arch::x86_64::*;
 use core::mem::MaybeUninit;
 
 /// [`crate::Kernel::count_ones`].
 #[target_feature(enable = "popcnt")]
-pub(in crate::kernel) fn count_ones(bytes: &[u8]) -> usize {
+pub(crate) fn count_ones(bytes: &[u8]) -> usize {
     scalar::bitmap::count_ones(bytes)
 }
 
 /// [`crate::Kernel::bitmap_read`].
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-pub(in crate::kernel) fn bitmap_read(bits: &[u8], prev: u32, out: &mut [u32]) {
+pub(crate) fn bitmap_read(bits: &[u8], prev: u32, out: &mut [u32]) {
     scalar::bitmap::bitmap_read(bits, prev, out);
 }
 
@@ -32,7 +32,7 @@ const WORDS_MAX: usize = BLOCK;
 /// [`crate::Kernel::bitmap_find`]: the words of eight values are gathered, and the numbers of set bits before
 /// these words.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-pub(in crate::kernel) fn bitmap_find(bits: &[u8], first: u32, values: &[u32], shared: &mut Intersection) {
+pub(crate) fn bitmap_find(bits: &[u8], first: u32, values: &[u32], shared: &mut Intersection) {
     if bits.len() > 4 * WORDS_MAX || values.len() < LOOKUP_VALUES_MIN {
         return scalar::bitmap::bitmap_find(bits, first, values, shared);
     }
@@ -93,7 +93,7 @@ fn count_ones_of(words: Vector) -> Vector {
 
 /// [`crate::Kernel::collect_bits`]: 32 marks at a time.
 #[target_feature(enable = "avx2")]
-pub(in crate::kernel) fn collect_bits(marks: &mut [u8], bits: &mut [u8]) {
+pub(crate) fn collect_bits(marks: &mut [u8], bits: &mut [u8]) {
     let (chunks, rest) = marks.as_chunks_mut::<32>();
     let (words, rest_of_bits) = bits.as_chunks_mut::<4>();
     for (marks, word) in chunks.iter_mut().zip(words) {
@@ -107,7 +107,7 @@ pub(in crate::kernel) fn collect_bits(marks: &mut [u8], bits: &mut [u8]) {
 
 /// [`crate::Kernel::mark_positive`]: eight sums at a time.
 #[target_feature(enable = "avx2")]
-pub(in crate::kernel) fn mark_positive(sums: &[u32], bits: &mut [u8]) {
+pub(crate) fn mark_positive(sums: &[u32], bits: &mut [u8]) {
     let (chunks, rest) = sums.as_chunks::<LANES>();
     let (bytes, rest_of_bits) = bits.split_at_mut(chunks.len());
     for (sums, byte) in chunks.iter().zip(bytes) {
@@ -118,7 +118,7 @@ pub(in crate::kernel) fn mark_positive(sums: &[u32], bits: &mut [u8]) {
 
 /// [`crate::Kernel::keep_marked`]: eight sums at a time.
 #[target_feature(enable = "avx2")]
-pub(in crate::kernel) fn keep_marked(sums: &mut [u32], bits: &[u8]) {
+pub(crate) fn keep_marked(sums: &mut [u32], bits: &[u8]) {
     let (chunks, rest) = sums.as_chunks_mut::<LANES>();
     let (bytes, rest_of_bits) = bits.split_at(chunks.len());
     for (sums, byte) in chunks.iter_mut().zip(bytes) {

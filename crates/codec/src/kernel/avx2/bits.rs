@@ -1,20 +1,17 @@
 //! Bit packing and unpacking in both layouts.
 
-use super::super::scalar;
 use super::exceptions::{HighBuffer, Highs};
 use super::memory::{LANES, Vector, add, broadcast, load_all, or, shift_left, store_all};
 use super::stream::{STREAM_WIDTH_MAX, pack_stream, unpack_stream};
 use super::sums::PrefixSums;
-use crate::bitpack::Layout;
-use crate::block::BLOCK;
 use crate::kernel::size::{self, BYTES, HighSize, NONE, WORDS};
-use crate::kernel::table::Packed;
+use crate::{bitpack::Layout, block::BLOCK, kernel::scalar, kernel::table::Packed};
 use core::arch::x86_64::*;
 use core::mem::MaybeUninit;
 
 /// [`crate::Kernel::pack`].
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-pub(in crate::kernel) fn pack(values: &[u32], width: u32, layout: Layout, packed: &mut [MaybeUninit<u8>]) {
+pub(crate) fn pack(values: &[u32], width: u32, layout: Layout, packed: &mut [MaybeUninit<u8>]) {
     match layout {
         // SAFETY: The CPU has the instructions of this function, and those of the table need no more.
         Layout::Vertical if values.len() == BLOCK => unsafe { PACK_VERTICAL[width as usize](values, packed) },

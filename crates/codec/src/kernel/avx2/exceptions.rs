@@ -1,15 +1,12 @@
 //! Exceptions of PFor: splitting off their high parts, reading their positions, and adding the high parts
 //! back.
 
-use super::super::scalar::{self, bitmap::word};
 use super::compress::{byte_mask, compress, expand};
 use super::memory::{LANES, Vector, load, load_all, load_bytes};
-use super::search::equal_lanes;
-use super::stream::unpack_stream;
-use crate::bitpack::packed_len;
-use crate::block::BLOCK;
+use super::{search::equal_lanes, stream::unpack_stream};
 use crate::kernel::size::{BYTES, HighSize, NO_PATCH, WORDS};
 use crate::kernel::table::{Bitmap, Exceptions, Patch, SparseBitmap, StoredBitmap};
+use crate::{bitpack::packed_len, block::BLOCK, kernel::scalar, kernel::scalar::bitmap::word};
 use core::arch::x86_64::*;
 use core::mem::MaybeUninit;
 
@@ -18,7 +15,7 @@ const EACH: u64 = 0x0101_0101_0101_0101;
 
 /// [`crate::Kernel::exceptions`].
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-pub(in crate::kernel) fn exceptions(values: &[u32], width: u32, found: &mut Exceptions) {
+pub(crate) fn exceptions(values: &[u32], width: u32, found: &mut Exceptions) {
     let shift = _mm_cvtsi32_si128(width as i32);
     let (groups, rest) = values.as_chunks::<LANES>();
     found.bitmap = [0; _];
@@ -45,7 +42,7 @@ pub(in crate::kernel) fn exceptions(values: &[u32], width: u32, found: &mut Exce
 
 /// [`crate::Kernel::sparse_bitmap`].
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-pub(in crate::kernel) fn sparse_bitmap(bitmap: &Bitmap) -> SparseBitmap {
+pub(crate) fn sparse_bitmap(bitmap: &Bitmap) -> SparseBitmap {
     let zeros = _mm256_cmpeq_epi8(load_bytes(bitmap), _mm256_setzero_si256());
     let mask = !_mm256_movemask_epi8(zeros) as u32;
     let mut bytes = [0; 32];
@@ -64,7 +61,7 @@ pub(in crate::kernel) fn sparse_bitmap(bitmap: &Bitmap) -> SparseBitmap {
 /// block cannot be predicted.
 #[inline]
 #[target_feature(enable = "bmi2")]
-pub(in crate::kernel) fn bitmap_mask(mask: [u8; 4], bitmap_len: usize, sparse: bool) -> (u32, usize) {
+pub(crate) fn bitmap_mask(mask: [u8; 4], bitmap_len: usize, sparse: bool) -> (u32, usize) {
     let mask_len = bitmap_len.div_ceil(8) * usize::from(sparse);
     let all = _bzhi_u32(u32::MAX, bitmap_len as u32) & u32::from(sparse).wrapping_sub(1);
     (_bzhi_u32(u32::from_le_bytes(mask), 8 * mask_len as u32) | all, mask_len)
@@ -73,7 +70,7 @@ pub(in crate::kernel) fn bitmap_mask(mask: [u8; 4], bitmap_len: usize, sparse: b
 /// [`crate::Kernel::exception_bitmap`].
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-pub(in crate::kernel) fn exception_bitmap(
+pub(crate) fn exception_bitmap(
     bytes: &[u8],
     bitmap_len: usize,
     sparse: bool,

@@ -4,14 +4,11 @@
 //! one row of the vertical layout goes to the low halves of the lanes and the next to the high halves, one
 //! prefix sum is computed for both, and each half is added to the sum of the values before it.
 
-use super::bits;
 use super::exceptions::{HighBuffer, Highs};
 use super::memory::{LANES, Vector, add, broadcast, or, store_all};
-use super::sums::Steps;
-use crate::bitpack::Layout;
-use crate::block::BLOCK;
+use super::{bits, sums::Steps};
 use crate::kernel::size::{self, BYTES, HighSize, NONE};
-use crate::kernel::table::Packed;
+use crate::{bitpack::Layout, block::BLOCK, kernel::table::Packed};
 use core::arch::x86_64::*;
 
 /// Bits of a gap less 1, at most: the sum of eight gaps is at most 2^15.
@@ -20,7 +17,7 @@ const WIDTH_MAX: usize = 12;
 /// [`crate::Kernel::unpack`].
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-pub(in crate::kernel) fn unpack(packed: &Packed, out: &mut [u32]) {
+pub(crate) fn unpack(packed: &Packed, out: &mut [u32]) {
     let (size, high_width) = (size::of(&packed.patch), packed.patch.as_ref().map_or(0, |patch| patch.width));
     let narrow = packed.width + high_width <= WIDTH_MAX as u32 && matches!(size, NONE | BYTES);
     match (packed.layout, packed.after, <&mut [u32; BLOCK]>::try_from(&mut *out)) {

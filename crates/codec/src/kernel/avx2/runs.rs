@@ -1,21 +1,20 @@
 //! Runs of consecutive values: intersected by comparing eight values with eight, all pairs at once.
 
-use super::super::scalar;
 use super::memory::{LANES, load_all};
 use super::search::any_equal;
 use crate::block::{RUN_SLACK, RunPair, ValueRun};
-use crate::kernel::table::RunBlock;
+use crate::{kernel::scalar, kernel::table::RunBlock};
 use core::arch::x86_64::*;
 
 /// [`crate::Kernel::copy_runs`]: the portable loop, vectorised by the compiler.
 #[target_feature(enable = "avx2")]
-pub(in crate::kernel) fn copy_runs(values: &RunBlock, runs: &[ValueRun], out: &mut [u32]) -> usize {
+pub(crate) fn copy_runs(values: &RunBlock, runs: &[ValueRun], out: &mut [u32]) -> usize {
     scalar::runs::copy_runs(values, runs, out)
 }
 
 /// [`crate::Kernel::intersect_runs`].
 #[target_feature(enable = "avx2,bmi1,popcnt")]
-pub(in crate::kernel) fn intersect_runs(
+pub(crate) fn intersect_runs(
     first: &RunBlock,
     second: &RunBlock,
     pairs: &mut [RunPair],

@@ -1,16 +1,16 @@
 //! Scores, eight at once, and filters over them. The `k` of each code is looked up one by one.
 
-use super::super::scalar;
 use super::compress::{compress, expand, lane_mask, set_bits};
 use super::memory::{LANES, broadcast, first_lanes, load, load_all, store, store_all};
 use super::search::lane_bits;
 use crate::block::{Selection, Survivors};
+use crate::kernel::scalar;
 use crate::saturation::{CodeTable, Saturation};
 use core::arch::x86_64::*;
 
 /// [`crate::Kernel::score`].
 #[target_feature(enable = "avx2")]
-pub(in crate::kernel) fn score(of: &Saturation, values: &[u32], frequencies: &[u32], scores: &mut [u32]) {
+pub(crate) fn score(of: &Saturation, values: &[u32], frequencies: &[u32], scores: &mut [u32]) {
     let (values, rest) = values.as_chunks::<LANES>();
     let (frequencies, rest_of_frequencies) = frequencies.as_chunks::<LANES>();
     let (scores, rest_of_scores) = scores.as_chunks_mut::<LANES>();
@@ -25,7 +25,7 @@ pub(in crate::kernel) fn score(of: &Saturation, values: &[u32], frequencies: &[u
 /// [`crate::Kernel::bitmap_score`]: a byte of bits at a time. Its frequencies are spread to the lanes of its
 /// set bits.
 #[target_feature(enable = "avx2,popcnt")]
-pub(in crate::kernel) fn bitmap_score(
+pub(crate) fn bitmap_score(
     of: &Saturation,
     bits: &[u8],
     first: u32,
@@ -69,7 +69,7 @@ fn scores_of(weight: f32, frequencies: __m256i, k: &[f32; LANES]) -> __m256i {
 
 /// [`crate::Kernel::values_at_least`]: one branch per four vectors, since most contain no match.
 #[target_feature(enable = "avx2,bmi1")]
-pub(in crate::kernel) fn values_at_least(values: &[u32], threshold: u32, positions: &mut Selection) {
+pub(crate) fn values_at_least(values: &[u32], threshold: u32, positions: &mut Selection) {
     let (positions, count) = positions.parts();
     let thresholds = broadcast(threshold as i32);
     let mut found = 0;
@@ -94,12 +94,7 @@ pub(in crate::kernel) fn values_at_least(values: &[u32], threshold: u32, positio
 /// [`crate::Kernel::drain_at_least`]: one branch per four vectors, since most contain no sum that reaches
 /// the threshold.
 #[target_feature(enable = "avx2,bmi1,popcnt")]
-pub(in crate::kernel) fn drain_at_least(
-    sums: &mut [u32],
-    first: u32,
-    threshold: u32,
-    survivors: &mut Survivors,
-) {
+pub(crate) fn drain_at_least(sums: &mut [u32], first: u32, threshold: u32, survivors: &mut Survivors) {
     let (values, large, count, positive) = survivors.parts(sums.len());
     let (thresholds, zero) = (broadcast(threshold as i32), _mm256_setzero_si256());
     let (mut found, mut zeros, len) = (0, zero, sums.len());

@@ -7,11 +7,10 @@
 //!
 //! No branch depends on whether a value is found.
 
-use super::super::scalar;
 use super::compress::set_bits;
 use super::memory::{LANES, load_all, store_all};
 use crate::block::{BLOCK, Intersection, Positions};
-use crate::kernel::x86::overlap;
+use crate::{kernel::scalar, kernel::x86::overlap};
 use core::arch::x86_64::*;
 use core::hint::black_box;
 
@@ -20,7 +19,7 @@ const GROUPS: usize = BLOCK / LANES;
 
 /// [`crate::Kernel::intersect`].
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
-pub(in crate::kernel) fn intersect(first: &[u32], second: &[u32], shared: &mut Intersection) {
+pub(crate) fn intersect(first: &[u32], second: &[u32], shared: &mut Intersection) {
     if first.len().max(second.len()) < LANES {
         return scalar::search::intersect(first, second, shared);
     }
@@ -225,12 +224,12 @@ pub(super) fn lane_bits(lanes: __m256i) -> u32 {
 
 /// [`crate::Kernel::is_increasing`]: the portable loop, vectorised by the compiler.
 #[target_feature(enable = "avx2")]
-pub(in crate::kernel) fn is_increasing(values: &[u32]) -> bool {
+pub(crate) fn is_increasing(values: &[u32]) -> bool {
     scalar::search::is_increasing(values)
 }
 
 /// [`crate::Kernel::add_one`]: the portable loop, vectorised by the compiler.
 #[target_feature(enable = "avx2")]
-pub(in crate::kernel) fn add_one(values: &mut [u32]) -> u32 {
+pub(crate) fn add_one(values: &mut [u32]) -> u32 {
     scalar::search::add_one(values)
 }

@@ -1,8 +1,7 @@
 //! The horizontal layout: one stream of bits.
 
-use super::super::scalar;
 use super::memory::{LANES, load, load_all, load_bytes, load_half, store_all};
-use crate::kernel::x86::UnpackShuffle;
+use crate::{kernel::scalar, kernel::x86::UnpackShuffle};
 use core::arch::x86_64::*;
 use core::mem::MaybeUninit;
 

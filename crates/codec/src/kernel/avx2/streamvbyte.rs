@@ -1,13 +1,13 @@
 //! `StreamVByte`: eight values, two control bytes, at a time.
 
-use super::super::scalar;
 use super::memory::{LANES, Vector, load_all, load_half, store_all};
 use super::sums::PrefixSums;
+use crate::kernel::scalar;
 use core::arch::x86_64::*;
 
 /// [`crate::Kernel::streamvbyte_encode`].
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-pub(in crate::kernel) fn streamvbyte_encode(values: &[u32], controls: &mut [u8], data: &mut [u8]) -> usize {
+pub(crate) fn streamvbyte_encode(values: &[u32], controls: &mut [u8], data: &mut [u8]) -> usize {
     let (groups, rest) = values.as_chunks::<LANES>();
     let (pairs, rest_of_controls) = controls.split_at_mut(2 * groups.len());
     let mut len = 0;
@@ -74,7 +74,7 @@ static STORED: [[u8; 16]; 256] = {
 
 /// [`crate::Kernel::streamvbyte_data_len`].
 #[target_feature(enable = "popcnt")]
-pub(in crate::kernel) fn streamvbyte_data_len(controls: &[u8], n: usize) -> usize {
+pub(crate) fn streamvbyte_data_len(controls: &[u8], n: usize) -> usize {
     scalar::streamvbyte::streamvbyte_data_len(controls, n)
 }
 

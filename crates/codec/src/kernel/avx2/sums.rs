@@ -1,13 +1,13 @@
 //! Gaps, and prefix sums of eight values in a register.
 
-use super::super::scalar;
 use super::memory::{Vector, add, broadcast, opaque};
+use crate::kernel::scalar;
 use core::arch::x86_64::*;
 use core::mem::MaybeUninit;
 
 /// [`crate::Kernel::gaps`].
 #[target_feature(enable = "avx2")]
-pub(in crate::kernel) fn gaps(values: &[u32], prev: u32, step: u32, gaps: &mut [MaybeUninit<u32>]) {
+pub(crate) fn gaps(values: &[u32], prev: u32, step: u32, gaps: &mut [MaybeUninit<u32>]) {
     scalar::sums::gaps(values, prev, step, gaps);
 }
 

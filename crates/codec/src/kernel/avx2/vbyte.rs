@@ -13,10 +13,9 @@
 //! reads a value or returns the error. The portable loop also reads the values at the ends of input and
 //! output.
 
-use super::super::scalar::{self, bitmap::word};
 use super::memory::{LANES, Vector, load_all, load_half, store_half};
 use super::streamvbyte::{longest_bytes, store_bytes};
-use crate::error::DecodeError;
+use crate::{error::DecodeError, kernel::scalar, kernel::scalar::bitmap::word};
 use core::arch::x86_64::*;
 
 /// Values encoded in a buffer on the stack before they are appended.
@@ -26,7 +25,7 @@ const STAGED: usize = 128;
 /// bytes of the values to the front, as in `StreamVByte`. Eight values of which one has five bytes are
 /// encoded by the portable loop.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-pub(in crate::kernel) fn vbyte_encode(values: &[u32], out: &mut Vec<u8>) {
+pub(crate) fn vbyte_encode(values: &[u32], out: &mut Vec<u8>) {
     for values in values.chunks(STAGED) {
         // Four values are stored as 16 bytes, of which the next four overwrite the unused ones.
         let mut staged = [0; 5 * STAGED + 16];
@@ -220,7 +219,7 @@ fn continuation_bits(window: &[u8; WINDOW]) -> u64 {
 
 /// [`crate::Kernel::vbyte_skip`].
 #[target_feature(enable = "bmi1,bmi2,lzcnt,popcnt")]
-pub(in crate::kernel) fn vbyte_skip(bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
+pub(crate) fn vbyte_skip(bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
     scalar::vbyte::vbyte_skip(bytes, n)
 }
 

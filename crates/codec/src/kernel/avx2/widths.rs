@@ -1,10 +1,7 @@
 //! For each bit width, the number of values that are wider.
 
 use super::memory::{LANES, Vector, load};
-use crate::bitpack::width_of_all;
-use crate::block::BLOCK;
-use crate::kernel::table::WidthCounts;
-use crate::pfor::cost;
+use crate::{bitpack::width_of_all, block::BLOCK, kernel::table::WidthCounts, pfor::cost};
 use core::arch::x86_64::*;
 
 /// Values whose widths fill a vector of bytes.
@@ -13,7 +10,7 @@ const PART: usize = 4 * LANES;
 /// [`crate::Kernel::count_wider`]: stores the bit width of each value in a byte, 32 to a vector, and compares
 /// the vectors with each width that is less than the largest.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-pub(in crate::kernel) fn count_wider(values: &[u32]) -> WidthCounts {
+pub(crate) fn count_wider(values: &[u32]) -> WidthCounts {
     let zero = _mm256_setzero_si256();
     let mut widths = [zero; BLOCK / PART];
     for (widths, values) in widths.iter_mut().zip(values.chunks(PART)) {
@@ -71,6 +68,6 @@ fn widest_of_groups(widths: &[Vector; BLOCK / PART]) -> Vector {
 
 /// [`crate::Kernel::shortest_patched`].
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(in crate::kernel) fn shortest_patched(n: usize, counts: &WidthCounts) -> (u32, usize) {
+pub(crate) fn shortest_patched(n: usize, counts: &WidthCounts) -> (u32, usize) {
     cost::shortest_patched(n, counts)
 }

@@ -1,11 +1,10 @@
 //! Bitmaps, 64 bits at a time: decoding, search, scores and marks.
 
-use super::super::scalar::{self, bitmap::word};
 use super::memory::{COUNTING, LANES, first_lanes, load, load_bytes, store};
 use super::score::{of_codes, scores_of};
 use super::search::write;
 use crate::block::{BLOCK, Intersection};
-use crate::saturation::Saturation;
+use crate::{kernel::scalar, kernel::scalar::bitmap::word, saturation::Saturation};
 use core::arch::x86_64::*;
 use core::hint::black_box;
 
@@ -17,7 +16,7 @@ const BITS_MAX: usize = 4 * BLOCK;
 
 /// [`crate::Kernel::bitmap_read`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,bmi2,popcnt")]
-pub(in crate::kernel) fn bitmap_read(bits: &[u8], prev: u32, out: &mut [u32]) {
+pub(crate) fn bitmap_read(bits: &[u8], prev: u32, out: &mut [u32]) {
     let mut rest_of_out = out;
     let mut base = prev.wrapping_add(1);
     let (words, rest) = bits.as_chunks::<8>();
@@ -40,7 +39,7 @@ pub(in crate::kernel) fn bitmap_read(bits: &[u8], prev: u32, out: &mut [u32]) {
 
 /// [`crate::Kernel::collect_bits`]: 64 marks at a time.
 #[target_feature(enable = "avx512f,avx512bw,bmi2")]
-pub(in crate::kernel) fn collect_bits(marks: &mut [u8], bits: &mut [u8]) {
+pub(crate) fn collect_bits(marks: &mut [u8], bits: &mut [u8]) {
     let (chunks, rest) = marks.as_chunks_mut::<64>();
     let (words, rest_of_bits) = bits.as_chunks_mut::<8>();
     for (marks, word) in chunks.iter_mut().zip(words) {
@@ -53,7 +52,7 @@ pub(in crate::kernel) fn collect_bits(marks: &mut [u8], bits: &mut [u8]) {
 
 /// [`crate::Kernel::bitmap_find`]: the bits of 16 values are gathered.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512cd,avx512vbmi2,bmi2,popcnt")]
-pub(in crate::kernel) fn bitmap_find(bits: &[u8], first: u32, values: &[u32], shared: &mut Intersection) {
+pub(crate) fn bitmap_find(bits: &[u8], first: u32, values: &[u32], shared: &mut Intersection) {
     if bits.len() > BITS_MAX || values.len() < LOOKUP_VALUES_MIN {
         return scalar::bitmap::bitmap_find(bits, first, values, shared);
     }
@@ -97,7 +96,7 @@ pub(in crate::kernel) fn bitmap_find(bits: &[u8], first: u32, values: &[u32], sh
 /// [`crate::Kernel::bitmap_score`]: 64 bits at a time. Their frequencies are spread to the lanes of the set
 /// bits.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2,popcnt")]
-pub(in crate::kernel) fn bitmap_score(
+pub(crate) fn bitmap_score(
     of: &Saturation,
     bits: &[u8],
     first: u32,
@@ -129,7 +128,7 @@ pub(in crate::kernel) fn bitmap_score(
 
 /// [`crate::Kernel::mark_positive`]: 64 sums at a time.
 #[target_feature(enable = "avx512f,bmi2")]
-pub(in crate::kernel) fn mark_positive(sums: &[u32], bits: &mut [u8]) {
+pub(crate) fn mark_positive(sums: &[u32], bits: &mut [u8]) {
     let (chunks, rest) = sums.as_chunks::<64>();
     let (words, rest_of_bits) = bits.split_at_mut(8 * chunks.len());
     for (sums, word) in chunks.iter().zip(words.as_chunks_mut::<8>().0) {
@@ -152,7 +151,7 @@ fn mask_positive(sums: &[u32]) -> u64 {
 
 /// [`crate::Kernel::keep_marked`]: 64 sums at a time.
 #[target_feature(enable = "avx512f,bmi2")]
-pub(in crate::kernel) fn keep_marked(sums: &mut [u32], bits: &[u8]) {
+pub(crate) fn keep_marked(sums: &mut [u32], bits: &[u8]) {
     let (chunks, rest) = sums.as_chunks_mut::<64>();
     let (words, rest_of_bits) = bits.split_at(8 * chunks.len());
     for (sums, word) in chunks.iter_mut().zip(words.as_chunks::<8>().0) {

@@ -2,12 +2,9 @@
 
 use super::exceptions::{HighBuffer, Highs};
 use super::memory::{LANES, Vector, add, broadcast, or, shift_left, store, store_all};
-use super::stream::BitStream;
-use super::sums::PrefixSums;
-use crate::bitpack::Layout;
-use crate::block::BLOCK;
+use super::{stream::BitStream, sums::PrefixSums};
 use crate::kernel::size::{self, BYTES, HighSize, NONE, WORDS};
-use crate::kernel::table::Packed;
+use crate::{bitpack::Layout, block::BLOCK, kernel::table::Packed};
 use core::arch::x86_64::*;
 
 unpack_by_form!("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt");

@@ -1,19 +1,17 @@
 //! Exceptions of PFor: splitting off their high parts, reading their positions, and adding the high parts
 //! back.
 
-use super::super::avx2::exceptions::bitmap_mask;
-use super::super::scalar;
 use super::memory::{Constant, LANES, Vector, load, load_bytes, opaque, opaque_mask};
 use super::stream::BitStream;
-use crate::block::BLOCK;
 use crate::kernel::size::{HighSize, NO_PATCH, WORDS};
 use crate::kernel::table::{Bitmap, Exceptions, Patch, SparseBitmap, StoredBitmap};
+use crate::{block::BLOCK, kernel::avx2::exceptions::bitmap_mask, kernel::scalar};
 use core::arch::x86_64::*;
 use core::mem::MaybeUninit;
 
 /// [`crate::Kernel::exceptions`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi1,bmi2,popcnt")]
-pub(in crate::kernel) fn exceptions(values: &[u32], width: u32, found: &mut Exceptions) {
+pub(crate) fn exceptions(values: &[u32], width: u32, found: &mut Exceptions) {
     let shift = _mm512_set1_epi32(width as i32);
     let (groups, rest) = values.as_chunks::<LANES>();
     found.bitmap = [0; _];
@@ -42,7 +40,7 @@ pub(in crate::kernel) fn exceptions(values: &[u32], width: u32, found: &mut Exce
 
 /// [`crate::Kernel::sparse_bitmap`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2,bmi2")]
-pub(in crate::kernel) fn sparse_bitmap(bitmap: &Bitmap) -> SparseBitmap {
+pub(crate) fn sparse_bitmap(bitmap: &Bitmap) -> SparseBitmap {
     let bits = _mm512_castsi512_si256(load_bytes(bitmap));
     let mask = _mm256_test_epi8_mask(bits, bits);
     let stored = _mm256_maskz_compress_epi8(mask, bits);
@@ -55,7 +53,7 @@ pub(in crate::kernel) fn sparse_bitmap(bitmap: &Bitmap) -> SparseBitmap {
 /// [`crate::Kernel::exception_bitmap`].
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
-pub(in crate::kernel) fn exception_bitmap(
+pub(crate) fn exception_bitmap(
     bytes: &[u8],
     bitmap_len: usize,
     sparse: bool,

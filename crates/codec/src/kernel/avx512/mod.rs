@@ -22,8 +22,7 @@ mod sums;
 mod vbyte;
 mod widths;
 
-use super::avx2;
-use super::table::KernelTable;
+use super::{avx2, table::KernelTable};
 
 static TABLE: KernelTable = KernelTable {
     name: "avx512",

@@ -8,14 +8,10 @@
 //! 3. One prefix sum is computed for both halves.
 //! 4. Each half is added to the sum of the values before it.
 
-use super::bits;
-use super::exceptions::HighBytes;
 use super::memory::{Constant, LANES, Vector, add, broadcast, opaque, opaque_mask, store_all};
-use super::sums::Steps;
-use crate::bitpack::Layout;
-use crate::block::BLOCK;
+use super::{bits, exceptions::HighBytes, sums::Steps};
 use crate::kernel::size::{BYTES, HighSize, NONE};
-use crate::kernel::table::Packed;
+use crate::{bitpack::Layout, block::BLOCK, kernel::table::Packed};
 use core::arch::x86_64::*;
 
 /// Bits of a gap less 1, at most: the sum of 16 gaps is at most 2^15.
@@ -27,7 +23,7 @@ const HIGH_WIDTH_MAX: u32 = 8;
 /// [`crate::Kernel::unpack`].
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
-pub(in crate::kernel) fn unpack(packed: &Packed, out: &mut [u32]) {
+pub(crate) fn unpack(packed: &Packed, out: &mut [u32]) {
     let high_width = packed.patch.as_ref().map_or(0, |patch| patch.width);
     let narrow = packed.width + high_width <= WIDTH_MAX as u32 && high_width <= HIGH_WIDTH_MAX;
     match (packed.layout, packed.after, <&mut [u32; BLOCK]>::try_from(&mut *out)) {

@@ -1,8 +1,7 @@
 //! Decoding of `PFor` blocks.
 
 use super::{exceptions::exception_bitmap, narrow::unpack};
-use crate::bitpack::Layout;
 use crate::kernel::table::{Bitmap, Consumed, Packed, PforLoops, StoredBitmap};
-use crate::pfor::read;
+use crate::{bitpack::Layout, pfor::read};
 
 pfor_decode!("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt");

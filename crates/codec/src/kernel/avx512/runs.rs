@@ -1,10 +1,9 @@
 //! Runs of consecutive values: intersected by comparing eight values with 16, all pairs at once. Most runs
 //! are no longer.
 
-use super::super::scalar;
 use super::memory::{LANES, first_lanes};
 use crate::block::{RUN_SLACK, RunPair};
-use crate::kernel::table::RunBlock;
+use crate::{kernel::scalar, kernel::table::RunBlock};
 use core::arch::x86_64::*;
 
 /// Values of the first run that are compared at once.
@@ -12,7 +11,7 @@ const FIRSTS: usize = 8;
 
 /// [`crate::Kernel::intersect_runs`].
 #[target_feature(enable = "avx512f,avx512vl,bmi2,popcnt")]
-pub(in crate::kernel) fn intersect_runs(
+pub(crate) fn intersect_runs(
     first: &RunBlock,
     second: &RunBlock,
     pairs: &mut [RunPair],

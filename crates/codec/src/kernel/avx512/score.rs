@@ -1,10 +1,9 @@
 //! Scores, 16 at once, filters over them, and selection of the largest keys.
 
-use super::super::scalar;
 use super::memory::{LANES, broadcast, first_lanes, load, store};
 use super::search::write_all;
 use crate::block::{Selection, Survivors};
-use crate::saturation::CodeTable;
+use crate::{kernel::scalar, saturation::CodeTable};
 use core::arch::x86_64::*;
 
 /// Values per word, one bit each.
@@ -57,7 +56,7 @@ fn of_plane(plane: &[u8; 256], codes: __m512i, upper: __mmask64) -> __m512i {
 
 /// [`crate::Kernel::values_at_least`]: one branch per four vectors, since most contain no match.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,bmi2,popcnt")]
-pub(in crate::kernel) fn values_at_least(values: &[u32], threshold: u32, positions: &mut Selection) {
+pub(crate) fn values_at_least(values: &[u32], threshold: u32, positions: &mut Selection) {
     let (positions, count) = positions.parts();
     let threshold = _mm512_set1_epi32(threshold as i32);
     let mut found = 0;
@@ -87,12 +86,7 @@ fn mask_at_least(values: &[u32], threshold: __m512i) -> u64 {
 /// [`crate::Kernel::drain_at_least`]: one branch per four vectors, since most contain no sum that reaches
 /// the threshold.
 #[target_feature(enable = "avx512f,bmi2,popcnt")]
-pub(in crate::kernel) fn drain_at_least(
-    sums: &mut [u32],
-    first: u32,
-    threshold: u32,
-    survivors: &mut Survivors,
-) {
+pub(crate) fn drain_at_least(sums: &mut [u32], first: u32, threshold: u32, survivors: &mut Survivors) {
     let (values, large, count, positive) = survivors.parts(sums.len());
     let threshold = _mm512_set1_epi32(threshold as i32);
     let (mut found, mut nonzero_count, mut base) = (0, 0, first);

@@ -21,7 +21,7 @@ const BYTES: usize = 64;
 
 /// [`crate::Kernel::intersect`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
-pub(in crate::kernel) fn intersect(first: &[u32], second: &[u32], shared: &mut Intersection) {
+pub(crate) fn intersect(first: &[u32], second: &[u32], shared: &mut Intersection) {
     let ([firsts, seconds], count) = shared.parts();
     *count = if first.len() <= second.len() {
         look_up(first, second, firsts, seconds)

@@ -7,7 +7,7 @@ use core::arch::x86_64::*;
 /// [`crate::Kernel::streamvbyte_encode`]: the bytes of 16 values are compressed by a mask of those that are
 /// stored.
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512vl,avx512vbmi2,bmi2,popcnt")]
-pub(in crate::kernel) fn streamvbyte_encode(values: &[u32], controls: &mut [u8], data: &mut [u8]) -> usize {
+pub(crate) fn streamvbyte_encode(values: &[u32], controls: &mut [u8], data: &mut [u8]) -> usize {
     let mut len = 0;
     for (values, controls) in values.chunks(LANES).zip(controls.chunks_mut(LANES / 4)) {
         let vector = load_unmasked(values);

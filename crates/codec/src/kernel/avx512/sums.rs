@@ -6,7 +6,7 @@ use core::mem::MaybeUninit;
 
 /// [`crate::Kernel::gaps`].
 #[target_feature(enable = "avx512f,bmi2")]
-pub(in crate::kernel) fn gaps(values: &[u32], prev: u32, step: u32, gaps: &mut [MaybeUninit<u32>]) {
+pub(crate) fn gaps(values: &[u32], prev: u32, step: u32, gaps: &mut [MaybeUninit<u32>]) {
     let step = _mm512_set1_epi32(step as i32);
     let mut before = _mm512_set1_epi32(prev as i32);
     // The predecessor of a value is the last of the previous vector, or in the same vector.

@@ -6,12 +6,11 @@
 //! fetched from each start, and the bytes after the last byte of the value are cleared. The portable loop
 //! reads values of five bytes and rejects invalid values.
 
-use super::super::scalar;
 use super::memory::{
     COUNTING, Constant, LANES, first_lanes, load, load_bytes, store, store_all, store_bytes,
 };
 use super::sums::PrefixSums;
-use crate::error::DecodeError;
+use crate::{error::DecodeError, kernel::scalar};
 use core::arch::x86_64::*;
 
 /// Bytes examined at once.
@@ -26,7 +25,7 @@ const VALUES: usize = 8;
 /// [`crate::Kernel::vbyte_encode`]: the groups of seven bits of a value are moved to eight bytes, and the
 /// bytes of eight values are compressed.
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-pub(in crate::kernel) fn vbyte_encode(values: &[u32], out: &mut Vec<u8>) {
+pub(crate) fn vbyte_encode(values: &[u32], out: &mut Vec<u8>) {
     let groups = _mm512_set1_epi64(0x312a_231c_150e_0700);
     for values in values.chunks(STAGED) {
         let mut staged = [0; 5 * STAGED + WINDOW];
@@ -136,7 +135,7 @@ fn values(window: __m512i, starts: __m512i, group: usize) -> __m512i {
 
 /// [`crate::Kernel::vbyte_skip`].
 #[target_feature(enable = "avx512f,avx512bw,bmi2,popcnt")]
-pub(in crate::kernel) fn vbyte_skip(bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
+pub(crate) fn vbyte_skip(bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
     let (mut used, mut left) = (0, n);
     while left > 0 {
         let rest = &bytes[used..];

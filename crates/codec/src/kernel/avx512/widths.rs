@@ -1,9 +1,7 @@
 //! For each bit width, the number of values that are wider.
 
 use super::memory::{LANES, load};
-use crate::bitpack::width_of_all;
-use crate::kernel::table::WidthCounts;
-use crate::pfor::cost;
+use crate::{bitpack::width_of_all, kernel::table::WidthCounts, pfor::cost};
 use core::arch::x86_64::*;
 
 /// Values whose widths fill a vector of bytes: a quarter of a block.
@@ -12,7 +10,7 @@ const QUARTER: usize = 64;
 /// [`crate::Kernel::count_wider`]: stores the bit width of each value in a byte, 64 to a vector, and compares
 /// the vectors with each width that is less than the largest.
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512vl,bmi2,lzcnt,popcnt")]
-pub(in crate::kernel) fn count_wider(values: &[u32]) -> WidthCounts {
+pub(crate) fn count_wider(values: &[u32]) -> WidthCounts {
     let mut widths = [_mm512_setzero_si512(); 4];
     for (quarter, values) in widths.iter_mut().zip(values.chunks(QUARTER)) {
         *quarter = widths_of(values);
@@ -56,6 +54,6 @@ fn widths_of(values: &[u32]) -> __m512i {
 
 /// [`crate::Kernel::shortest_patched`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi1,bmi2")]
-pub(in crate::kernel) fn shortest_patched(n: usize, counts: &WidthCounts) -> (u32, usize) {
+pub(crate) fn shortest_patched(n: usize, counts: &WidthCounts) -> (u32, usize) {
     cost::shortest_patched(n, counts)
 }

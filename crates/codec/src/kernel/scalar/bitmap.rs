@@ -5,7 +5,7 @@ use crate::saturation::Saturation;
 
 /// [`crate::Kernel::count_ones`].
 #[inline(always)]
-pub(in crate::kernel) fn count_ones(bytes: &[u8]) -> usize {
+pub(crate) fn count_ones(bytes: &[u8]) -> usize {
     let (words, rest) = bytes.as_chunks::<8>();
     let whole: u32 = words.iter().map(|word| u64::from_le_bytes(*word).count_ones()).sum();
     let last: u32 = rest.iter().map(|byte| byte.count_ones()).sum();
@@ -14,7 +14,7 @@ pub(in crate::kernel) fn count_ones(bytes: &[u8]) -> usize {
 
 /// [`crate::Kernel::bitmap_read`]: `first` is `prev + 1`.
 #[inline(always)]
-pub(in crate::kernel) fn bitmap_read(bits: &[u8], prev: u32, out: &mut [u32]) {
+pub(crate) fn bitmap_read(bits: &[u8], prev: u32, out: &mut [u32]) {
     let mut out = out.iter_mut();
     let mut base = prev.wrapping_add(1);
     // 64 bits at a time: the end of the loop is mispredicted once per word instead of once per byte.
@@ -32,7 +32,7 @@ pub(in crate::kernel) fn bitmap_read(bits: &[u8], prev: u32, out: &mut [u32]) {
 
 /// The first eight bytes as a number, padded with zeros.
 #[inline]
-pub(in crate::kernel) fn word(bytes: &[u8]) -> u64 {
+pub(crate) fn word(bytes: &[u8]) -> u64 {
     match bytes.first_chunk() {
         Some(word) => u64::from_le_bytes(*word),
         None => {
@@ -44,7 +44,7 @@ pub(in crate::kernel) fn word(bytes: &[u8]) -> u64 {
 }
 
 /// [`crate::Kernel::collect_bits`].
-pub(in crate::kernel) fn collect_bits(marks: &mut [u8], bits: &mut [u8]) {
+pub(crate) fn collect_bits(marks: &mut [u8], bits: &mut [u8]) {
     for (marks, bits) in marks.as_chunks_mut::<8>().0.iter_mut().zip(bits) {
         // Each product of a mark and a bit of the factor is a separate bit; the highest byte has those of
         // the eight marks in order.
@@ -54,7 +54,7 @@ pub(in crate::kernel) fn collect_bits(marks: &mut [u8], bits: &mut [u8]) {
 }
 
 /// [`crate::Kernel::bitmap_find`]. Values before `first` wrap to positions after the last bit.
-pub(in crate::kernel) fn bitmap_find(bits: &[u8], first: u32, values: &[u32], shared: &mut Intersection) {
+pub(crate) fn bitmap_find(bits: &[u8], first: u32, values: &[u32], shared: &mut Intersection) {
     let (positions, count) = shared.parts();
     let (mut found, mut words, mut before) = (0, 0, 0);
     for (k, value) in values.iter().enumerate() {
@@ -79,13 +79,7 @@ pub(in crate::kernel) fn bitmap_find(bits: &[u8], first: u32, values: &[u32], sh
 }
 
 /// [`crate::Kernel::bitmap_score`].
-pub(in crate::kernel) fn bitmap_score(
-    of: &Saturation,
-    bits: &[u8],
-    first: u32,
-    frequencies: &[u32],
-    sums: &mut [u32],
-) {
+pub(crate) fn bitmap_score(of: &Saturation, bits: &[u8], first: u32, frequencies: &[u32], sums: &mut [u32]) {
     let mut frequencies = frequencies.iter();
     for (k, (bytes, sums)) in bits.chunks(8).zip(sums.chunks_mut(64)).enumerate() {
         let mut bits = word(bytes);
@@ -103,14 +97,14 @@ pub(in crate::kernel) fn bitmap_score(
 const BITS: [u32; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
 
 /// [`crate::Kernel::mark_positive`].
-pub(in crate::kernel) fn mark_positive(sums: &[u32], bits: &mut [u8]) {
+pub(crate) fn mark_positive(sums: &[u32], bits: &mut [u8]) {
     for (sums, byte) in sums.chunks(8).zip(bits) {
         *byte |= sums.iter().zip(BITS).map(|(sum, bit)| if *sum > 0 { bit as u8 } else { 0 }).sum::<u8>();
     }
 }
 
 /// [`crate::Kernel::keep_marked`].
-pub(in crate::kernel) fn keep_marked(sums: &mut [u32], bits: &[u8]) {
+pub(crate) fn keep_marked(sums: &mut [u32], bits: &[u8]) {
     for (sums, byte) in sums.chunks_mut(8).zip(bits) {
         for (sum, bit) in sums.iter_mut().zip(BITS) {
             *sum = if u32::from(*byte) & bit == 0 { 0 } else { *sum };

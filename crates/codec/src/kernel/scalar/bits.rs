@@ -3,8 +3,7 @@
 //! A *column* is 32 values of `W` bits: exactly `W` words. The vertical layout is 8 columns side by side;
 //! the horizontal layout is one column after the other. Both share their code, with 8 lanes or 1.
 
-use crate::bitpack::Layout;
-use crate::block::BLOCK;
+use crate::{bitpack::Layout, block::BLOCK};
 use core::mem::MaybeUninit;
 
 /// Lanes of the vertical layout.
@@ -43,7 +42,7 @@ pub(super) static UNPACK_VERTICAL: [Unpack; 33] = by_width!(unpack_column, LANES
 static UNPACK_HORIZONTAL: [Unpack; 33] = by_width!(unpack_column, ONE);
 
 /// [`crate::Kernel::pack`].
-pub(in crate::kernel) fn pack(values: &[u32], width: u32, layout: Layout, packed: &mut [MaybeUninit<u8>]) {
+pub(crate) fn pack(values: &[u32], width: u32, layout: Layout, packed: &mut [MaybeUninit<u8>]) {
     match layout {
         Layout::Vertical if values.len() == BLOCK => PACK_VERTICAL[width as usize](values, packed),
         _ => pack_horizontal(values, width, packed),
@@ -51,7 +50,7 @@ pub(in crate::kernel) fn pack(values: &[u32], width: u32, layout: Layout, packed
 }
 
 /// Writes the low `width` bits of each value to `packed`, which has `ceil(n * width / 8)` bytes.
-pub(in crate::kernel) fn pack_horizontal(values: &[u32], width: u32, packed: &mut [MaybeUninit<u8>]) {
+pub(crate) fn pack_horizontal(values: &[u32], width: u32, packed: &mut [MaybeUninit<u8>]) {
     let (columns, rest) = values.as_chunks::<ROWS>();
     let (head, tail) = packed.split_at_mut(columns.len() * 4 * width as usize);
     for (k, column) in columns.iter().enumerate() {
@@ -61,7 +60,7 @@ pub(in crate::kernel) fn pack_horizontal(values: &[u32], width: u32, packed: &mu
 }
 
 /// Reads `n` values of `width` bits from `packed`, which has `ceil(n * width / 8)` bytes.
-pub(in crate::kernel) fn unpack_horizontal(packed: &[u8], width: u32, out: &mut [u32]) {
+pub(crate) fn unpack_horizontal(packed: &[u8], width: u32, out: &mut [u32]) {
     let (columns, rest) = out.as_chunks_mut::<ROWS>();
     let (head, tail) = packed.split_at(columns.len() * 4 * width as usize);
     for (k, column) in columns.iter_mut().enumerate() {
@@ -72,10 +71,7 @@ pub(in crate::kernel) fn unpack_horizontal(packed: &[u8], width: u32, out: &mut 
 
 /// Packs `32 * L` values into the first `4 * W * L` bytes of `packed`.
 #[inline(always)]
-pub(in crate::kernel) fn pack_column<const W: usize, const L: usize>(
-    values: &[u32],
-    packed: &mut [MaybeUninit<u8>],
-) {
+pub(crate) fn pack_column<const W: usize, const L: usize>(values: &[u32], packed: &mut [MaybeUninit<u8>]) {
     let values = values.as_chunks::<L>().0.first_chunk::<ROWS>().expect("the caller gives 32 rows");
     let words = packed.as_chunks_mut::<4>().0.as_chunks_mut::<L>().0;
     let words = words.first_chunk_mut::<W>().expect("the caller gives W words a lane");

@@ -2,13 +2,12 @@
 //! back.
 
 use super::bits::unpack_horizontal;
-use crate::bitpack::packed_len;
-use crate::block::BLOCK;
 use crate::kernel::table::{Bitmap, Exceptions, Patch, SparseBitmap, StoredBitmap};
+use crate::{bitpack::packed_len, block::BLOCK};
 
 /// [`crate::Kernel::exceptions`].
 #[inline(always)]
-pub(in crate::kernel) fn exceptions(values: &[u32], width: u32, found: &mut Exceptions) {
+pub(crate) fn exceptions(values: &[u32], width: u32, found: &mut Exceptions) {
     found.bitmap = [0; _];
     found.count = 0;
     for (group, byte) in values.chunks(8).zip(&mut found.bitmap) {
@@ -23,7 +22,7 @@ pub(in crate::kernel) fn exceptions(values: &[u32], width: u32, found: &mut Exce
 }
 
 /// [`crate::Kernel::sparse_bitmap`].
-pub(in crate::kernel) fn sparse_bitmap(bitmap: &Bitmap) -> SparseBitmap {
+pub(crate) fn sparse_bitmap(bitmap: &Bitmap) -> SparseBitmap {
     let mut sparse = SparseBitmap { mask: 0, bytes: [0; _] };
     let mut count = 0;
     for (k, byte) in bitmap.iter().enumerate() {
@@ -36,7 +35,7 @@ pub(in crate::kernel) fn sparse_bitmap(bitmap: &Bitmap) -> SparseBitmap {
 }
 
 /// [`crate::Kernel::exception_bitmap`].
-pub(in crate::kernel) fn exception_bitmap(
+pub(crate) fn exception_bitmap(
     bytes: &[u8],
     bitmap_len: usize,
     sparse: bool,

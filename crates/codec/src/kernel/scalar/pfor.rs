@@ -1,17 +1,11 @@
 //! Decoding of `PFor` blocks.
 
 use super::{exceptions, unpack};
-use crate::bitpack::Layout;
 use crate::kernel::table::{Bitmap, Consumed, Packed, PforLoops, StoredBitmap};
-use crate::pfor::read;
+use crate::{bitpack::Layout, pfor::read};
 
 /// [`crate::Kernel::pfor_decode`].
-pub(in crate::kernel) fn pfor_decode(
-    bytes: &[u8],
-    layout: Layout,
-    after: Option<u32>,
-    out: &mut [u32],
-) -> Consumed {
+pub(crate) fn pfor_decode(bytes: &[u8], layout: Layout, after: Option<u32>, out: &mut [u32]) -> Consumed {
     read::decode(Loops, bytes, layout, after, out)
 }
 

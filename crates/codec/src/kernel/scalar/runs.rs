@@ -5,7 +5,7 @@ use crate::kernel::table::RunBlock;
 
 /// [`crate::Kernel::copy_runs`]: most runs are short and take one vector.
 #[inline(always)]
-pub(in crate::kernel) fn copy_runs(values: &RunBlock, runs: &[ValueRun], out: &mut [u32]) -> usize {
+pub(crate) fn copy_runs(values: &RunBlock, runs: &[ValueRun], out: &mut [u32]) -> usize {
     let mut end = 0;
     for run in runs {
         let (from, len) = (usize::from(run.start), usize::from(run.len));
@@ -23,7 +23,7 @@ pub(in crate::kernel) fn copy_runs(values: &RunBlock, runs: &[ValueRun], out: &m
 }
 
 /// [`crate::Kernel::intersect_runs`]. Only the ends of the runs cause branches that depend on the values.
-pub(in crate::kernel) fn intersect_runs(
+pub(crate) fn intersect_runs(
     first: &RunBlock,
     second: &RunBlock,
     pairs: &mut [RunPair],
@@ -51,11 +51,7 @@ pub(in crate::kernel) fn intersect_runs(
 
 /// The runs of a pair.
 #[inline(always)]
-pub(in crate::kernel) fn runs<'a>(
-    first: &'a RunBlock,
-    second: &'a RunBlock,
-    pair: &RunPair,
-) -> (&'a [u32], &'a [u32]) {
+pub(crate) fn runs<'a>(first: &'a RunBlock, second: &'a RunBlock, pair: &RunPair) -> (&'a [u32], &'a [u32]) {
     let (from, len) = (usize::from(pair.first), usize::from(pair.first_len));
     let (start, others) = (usize::from(pair.second.start), usize::from(pair.second.len));
     assert!(len > 0 && others > 0);

@@ -4,14 +4,14 @@ use crate::block::{Selection, Survivors};
 use crate::saturation::Saturation;
 
 /// [`crate::Kernel::score`].
-pub(in crate::kernel) fn score(of: &Saturation, values: &[u32], frequencies: &[u32], scores: &mut [u32]) {
+pub(crate) fn score(of: &Saturation, values: &[u32], frequencies: &[u32], scores: &mut [u32]) {
     for ((score, value), frequency) in scores.iter_mut().zip(values).zip(frequencies) {
         *score = of.score_of(*value, *frequency);
     }
 }
 
 /// [`crate::Kernel::values_at_least`]: no branch depends on the values.
-pub(in crate::kernel) fn values_at_least(values: &[u32], threshold: u32, positions: &mut Selection) {
+pub(crate) fn values_at_least(values: &[u32], threshold: u32, positions: &mut Selection) {
     let (positions, count) = positions.parts();
     let mut found = 0;
     for (position, value) in values.iter().enumerate() {
@@ -26,12 +26,7 @@ const DRAINED: usize = 16;
 
 /// [`crate::Kernel::drain_at_least`]: one branch per [`DRAINED`] sums, since most contain none that reaches
 /// the threshold.
-pub(in crate::kernel) fn drain_at_least(
-    sums: &mut [u32],
-    first: u32,
-    threshold: u32,
-    survivors: &mut Survivors,
-) {
+pub(crate) fn drain_at_least(sums: &mut [u32], first: u32, threshold: u32, survivors: &mut Survivors) {
     let (values, large, count, positive) = survivors.parts(sums.len());
     let (mut found, mut nonzero) = (0, 0);
     let mut take = |sums: &mut [u32], first: u32| {
@@ -57,12 +52,7 @@ pub(in crate::kernel) fn drain_at_least(
 }
 
 /// [`crate::Kernel::keep_at_least`]: no branch depends on the scores.
-pub(in crate::kernel) fn keep_at_least(
-    values: &mut [u32],
-    scores: &mut [u32],
-    from: usize,
-    threshold: u32,
-) -> usize {
+pub(crate) fn keep_at_least(values: &mut [u32], scores: &mut [u32], from: usize, threshold: u32) -> usize {
     let mut kept = 0;
     for position in from..values.len() {
         (values[kept], scores[kept]) = (values[position], scores[position]);
@@ -72,13 +62,13 @@ pub(in crate::kernel) fn keep_at_least(
 }
 
 /// [`crate::Kernel::largest`].
-pub(in crate::kernel) fn largest(keys: &mut [u64], k: usize, _: &mut Vec<u64>) -> u64 {
+pub(crate) fn largest(keys: &mut [u64], k: usize, _: &mut Vec<u64>) -> u64 {
     select(keys, k);
     keys[..k].iter().copied().min().unwrap_or(u64::MAX)
 }
 
 /// Moves the largest `k` keys to the front.
-pub(in crate::kernel) fn select(keys: &mut [u64], k: usize) {
+pub(crate) fn select(keys: &mut [u64], k: usize) {
     if (1..keys.len()).contains(&k) {
         keys.select_nth_unstable_by(k - 1, |a, b| b.cmp(a));
     }

@@ -6,7 +6,7 @@ use crate::block::{BLOCK, Intersection, Positions};
 const SEARCHED_FACTOR: usize = 8;
 
 /// [`crate::Kernel::intersect`]. No branch depends on the values.
-pub(in crate::kernel) fn intersect(first: &[u32], second: &[u32], shared: &mut Intersection) {
+pub(crate) fn intersect(first: &[u32], second: &[u32], shared: &mut Intersection) {
     let ([firsts, seconds], count) = shared.parts();
     *count = if first.len() * SEARCHED_FACTOR <= second.len() {
         look_up(first, second, firsts, seconds)
@@ -55,14 +55,14 @@ fn merge(first: &[u32], second: &[u32], firsts: &mut Positions, seconds: &mut Po
 
 /// [`crate::Kernel::is_increasing`], without an early exit.
 #[inline(always)]
-pub(in crate::kernel) fn is_increasing(values: &[u32]) -> bool {
+pub(crate) fn is_increasing(values: &[u32]) -> bool {
     let later = values.get(1..).unwrap_or(&[]);
     values.iter().zip(later).fold(true, |rise, (a, b)| rise & (a < b))
 }
 
 /// [`crate::Kernel::add_one`].
 #[inline(always)]
-pub(in crate::kernel) fn add_one(values: &mut [u32]) -> u32 {
+pub(crate) fn add_one(values: &mut [u32]) -> u32 {
     values.iter_mut().fold(0, |largest: u32, value| {
         let before = *value;
         *value = before.wrapping_add(1);

@@ -12,7 +12,7 @@ const WINDOW: usize = 16;
 const MASKS: [u32; 4] = [0xff, 0xffff, 0x00ff_ffff, u32::MAX];
 
 /// [`crate::Kernel::streamvbyte_encode`].
-pub(in crate::kernel) fn streamvbyte_encode(values: &[u32], controls: &mut [u8], data: &mut [u8]) -> usize {
+pub(crate) fn streamvbyte_encode(values: &[u32], controls: &mut [u8], data: &mut [u8]) -> usize {
     let mut len = 0;
     for (quad, control) in values.chunks(QUAD).zip(controls) {
         for (k, value) in quad.iter().enumerate() {
@@ -33,7 +33,7 @@ fn code(value: u32) -> usize {
 
 /// [`crate::Kernel::streamvbyte_data_len`].
 #[inline(always)]
-pub(in crate::kernel) fn streamvbyte_data_len(controls: &[u8], n: usize) -> usize {
+pub(crate) fn streamvbyte_data_len(controls: &[u8], n: usize) -> usize {
     // The high bit of a code counts twice.
     let codes = |word: u64| word.count_ones() + (word & 0xaaaa_aaaa_aaaa_aaaa).count_ones();
     let (words, rest) = controls.as_chunks::<8>();
@@ -43,12 +43,7 @@ pub(in crate::kernel) fn streamvbyte_data_len(controls: &[u8], n: usize) -> usiz
 }
 
 /// [`crate::Kernel::streamvbyte_decode`].
-pub(in crate::kernel) fn streamvbyte_decode(
-    controls: &[u8],
-    mut data: &[u8],
-    after: Option<u32>,
-    out: &mut [u32],
-) {
+pub(crate) fn streamvbyte_decode(controls: &[u8], mut data: &[u8], after: Option<u32>, out: &mut [u32]) {
     for (quad, control) in out.chunks_mut(QUAD).zip(controls) {
         let used = match (<&mut [u32; QUAD]>::try_from(&mut *quad), data.first_chunk::<WINDOW>()) {
             (Ok(quad), Some(window)) => read_quad(*control, window, quad),

@@ -4,7 +4,7 @@ use core::mem::MaybeUninit;
 
 /// [`crate::Kernel::gaps`].
 #[inline(always)]
-pub(in crate::kernel) fn gaps(values: &[u32], prev: u32, step: u32, gaps: &mut [MaybeUninit<u32>]) {
+pub(crate) fn gaps(values: &[u32], prev: u32, step: u32, gaps: &mut [MaybeUninit<u32>]) {
     let difference = |value: u32, before: u32| value.wrapping_sub(before).wrapping_sub(step);
     let (Some((first_gap, gaps)), Some(first)) = (gaps.split_first_mut(), values.first()) else { return };
     first_gap.write(difference(*first, prev));
@@ -14,7 +14,7 @@ pub(in crate::kernel) fn gaps(values: &[u32], prev: u32, step: u32, gaps: &mut [
 }
 
 /// `values[i] = values[i-1] + values[i] + step`, with `prev` before the first, in place.
-pub(in crate::kernel) fn prefix_sum(values: &mut [u32], prev: u32, step: u32) {
+pub(crate) fn prefix_sum(values: &mut [u32], prev: u32, step: u32) {
     let mut sum = prev;
     for value in values {
         // The step is added to the gap, so that the dependency chain between values is one addition.
@@ -26,8 +26,7 @@ pub(in crate::kernel) fn prefix_sum(values: &mut [u32], prev: u32, step: u32) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Kernel;
-    use crate::kernel::table::GapBuffer;
+    use crate::{Kernel, kernel::table::GapBuffer};
 
     #[track_caller]
     fn check(values: &[u32], prev: u32, step: u32, expect: &[u32]) {

@@ -1,14 +1,11 @@
 //! Unpacking: bits, then exceptions, then prefix sums.
 
 use super::bits::{UNPACK_VERTICAL, unpack_horizontal};
-use super::exceptions::patch;
-use super::sums::prefix_sum;
-use crate::bitpack::Layout;
-use crate::block::BLOCK;
-use crate::kernel::table::Packed;
+use super::{exceptions::patch, sums::prefix_sum};
+use crate::{bitpack::Layout, block::BLOCK, kernel::table::Packed};
 
 /// [`crate::Kernel::unpack`]: bits, exceptions and sums one after the other.
-pub(in crate::kernel) fn unpack(packed: &Packed, out: &mut [u32]) {
+pub(crate) fn unpack(packed: &Packed, out: &mut [u32]) {
     match packed.layout {
         Layout::Vertical if out.len() == BLOCK => UNPACK_VERTICAL[packed.width as usize](packed.bytes, out),
         _ => unpack_horizontal(packed.bytes, packed.width, out),

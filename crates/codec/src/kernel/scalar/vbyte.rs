@@ -10,7 +10,7 @@ const MORE: u64 = 0x8080_8080_8080_8080;
 const STAGED_VALUES: usize = 32;
 
 /// [`crate::Kernel::vbyte_encode`].
-pub(in crate::kernel) fn vbyte_encode(values: &[u32], out: &mut Vec<u8>) {
+pub(crate) fn vbyte_encode(values: &[u32], out: &mut Vec<u8>) {
     for values in values.chunks(STAGED_VALUES) {
         // Each value is stored as 8 bytes, of which 1 to 5 are used; the last may need 3 bytes of slack.
         let mut stage = [0; 5 * STAGED_VALUES + 3];
@@ -22,7 +22,7 @@ pub(in crate::kernel) fn vbyte_encode(values: &[u32], out: &mut Vec<u8>) {
 /// Writes the bytes of the values and returns their number. `out` has at least 5 bytes for each value, and 3
 /// more, which may be overwritten.
 #[inline(always)]
-pub(in crate::kernel) fn encode_values(values: &[u32], out: &mut [u8]) -> usize {
+pub(crate) fn encode_values(values: &[u32], out: &mut [u8]) -> usize {
     let mut len = 0;
     for value in values {
         let (word, bytes) = spread(*value);
@@ -43,11 +43,7 @@ fn spread(value: u32) -> (u64, usize) {
 }
 
 /// [`crate::Kernel::vbyte_decode`].
-pub(in crate::kernel) fn vbyte_decode(
-    bytes: &[u8],
-    after: Option<u32>,
-    out: &mut [u32],
-) -> Result<usize, DecodeError> {
+pub(crate) fn vbyte_decode(bytes: &[u8], after: Option<u32>, out: &mut [u32]) -> Result<usize, DecodeError> {
     let used = read_all(bytes, out)?;
     if let Some(prev) = after {
         prefix_sum(out, prev, 0);
@@ -106,7 +102,7 @@ fn read_near_end(bytes: &[u8]) -> Result<(u32, usize), DecodeError> {
 
 /// [`crate::Kernel::vbyte_skip`].
 #[inline(always)]
-pub(in crate::kernel) fn vbyte_skip(bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
+pub(crate) fn vbyte_skip(bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
     let (mut used, mut left) = (0, n);
     for word in bytes.as_chunks::<8>().0 {
         let ends = (!u64::from_le_bytes(*word) & MORE).count_ones() as usize;

@@ -1,8 +1,6 @@
 //! For each bit width, the number of values that are wider.
 
-use crate::bitpack::width_of_all;
-use crate::block::BLOCK;
-use crate::kernel::table::WidthCounts;
+use crate::{bitpack::width_of_all, block::BLOCK, kernel::table::WidthCounts};
 
 /// Independent counter arrays: consecutive values of equal width would otherwise wait for each other's
 /// store.
@@ -10,7 +8,7 @@ const COUNTERS: usize = 4;
 
 /// [`crate::Kernel::count_wider`].
 #[inline(always)]
-pub(in crate::kernel) fn count_wider(values: &[u32]) -> WidthCounts {
+pub(crate) fn count_wider(values: &[u32]) -> WidthCounts {
     let mut groups = [0; BLOCK / 8];
     let groups = &mut groups[..values.len().div_ceil(8)];
     for (all, group) in groups.iter_mut().zip(values.chunks(8)) {

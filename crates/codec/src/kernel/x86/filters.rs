@@ -7,7 +7,7 @@ macro_rules! keep_at_least {
     ($features:literal) => {
         /// [`crate::Kernel::keep_at_least`].
         #[target_feature(enable = $features)]
-        pub(in crate::kernel) fn keep_at_least(
+        pub(crate) fn keep_at_least(
             values: &mut [u32],
             scores: &mut [u32],
             from: usize,
@@ -49,7 +49,7 @@ macro_rules! select_keys {
 
         /// [`crate::Kernel::largest`]: quickselect.
         #[target_feature(enable = $features)]
-        pub(in crate::kernel) fn largest(keys: &mut [u64], k: usize, scratch: &mut Vec<u64>) -> u64 {
+        pub(crate) fn largest(keys: &mut [u64], k: usize, scratch: &mut Vec<u64>) -> u64 {
             select(keys, k, scratch);
             smallest(&keys[..k])
         }

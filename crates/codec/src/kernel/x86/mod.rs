@@ -15,7 +15,7 @@ macro_rules! decode_or_sum {
     ($(#[$doc:meta])* $features:literal, fn $name:ident($($bytes:ident),*) -> $result:ty) => {
         $(#[$doc])*
         #[target_feature(enable = $features)]
-        pub(in crate::kernel) fn $name($($bytes: &[u8],)* after: Option<u32>, out: &mut [u32]) -> $result {
+        pub(crate) fn $name($($bytes: &[u8],)* after: Option<u32>, out: &mut [u32]) -> $result {
             match after {
                 Some(prev) => decode::<true>($($bytes,)* prev, out),
                 None => decode::<false>($($bytes,)* 0, out),
@@ -66,7 +66,7 @@ macro_rules! unpack_by_form {
     ($features:literal) => {
         /// [`crate::Kernel::unpack`].
         #[target_feature(enable = $features)]
-        pub(in crate::kernel) fn unpack(packed: &Packed, out: &mut [u32]) {
+        pub(crate) fn unpack(packed: &Packed, out: &mut [u32]) {
             match (size::of(&packed.patch), packed.after.is_some()) {
                 (NONE, false) => unpack_as::<NONE, false>(packed, out),
                 (NONE, true) => unpack_as::<NONE, true>(packed, out),
@@ -159,7 +159,7 @@ macro_rules! pfor_decode {
     ($features:literal) => {
         /// [`crate::Kernel::pfor_decode`].
         #[target_feature(enable = $features)]
-        pub(in crate::kernel) fn pfor_decode(
+        pub(crate) fn pfor_decode(
             bytes: &[u8],
             layout: Layout,
             after: Option<u32>,

@@ -1,15 +1,13 @@
 //! Test segments, random plans over them, and the expected score of each document, computed naively from its
 //! words with the scorer of the engine, whose formula is tested elsewhere.
 
-use crate::eval::nodes::slop::Alignments;
-use crate::query::Clauses;
-use crate::query::QueryPlan;
 use crate::query::plan_node::{Leaf, PlanNode, PrefixClause};
+use crate::query::{Clauses, QueryPlan};
 use crate::rank::{Bm25, CollectionStats, LengthNorms, ScoreScale, Scorer, TermScorer, idf};
 use crate::schema::{Field, NormKind, Schema, Source};
-use crate::segment::SegmentMeta;
 use crate::segment::read::{FILES, Segment};
 use crate::segment::write::{FieldTarget, FieldWriter, IdsWriter, write_lengths};
+use crate::{eval::nodes::Alignments, segment::SegmentMeta};
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 use tierdex_codec::Codec;

@@ -4,19 +4,14 @@
 
 mod fixture;
 
-use crate::cursor::NO_DOCUMENT;
-use crate::eval::nodes::node::Node;
-use crate::eval::segment_view::SegmentView;
-use crate::eval::state::batch::CandidateBatch;
-use crate::eval::state::range::DocRange;
-use crate::eval::state::range_sets::{Bits, ScoreWindow};
-use crate::eval::state::refinement::{Refine, Refinement};
-use crate::eval::state::scratch::Scratch;
-use crate::eval::strategy::{Demand, Strategy, always_scores};
-use crate::eval::tuning::{COUNTED, Tuning, WINDOW};
-use crate::query::plan_node::PlanNode;
+use crate::eval::state::{Bits, CandidateBatch, DocRange, Refine, Refinement, ScoreWindow, Scratch};
+use crate::eval::tuning::{COUNTED, WINDOW};
+use crate::eval::{Demand, SegmentView, Strategy, Tuning};
 use crate::query::{Clauses, Rewrite};
-use crate::segment::read::FILES;
+use crate::{
+    cursor::NO_DOCUMENT, eval::nodes::Node, eval::strategy::always_scores, query::plan_node::PlanNode,
+    segment::read::FILES,
+};
 use fixture::{FIXTURES, Fixture, Random, WORDS, show};
 use proptest::prelude::*;
 

@@ -4,9 +4,8 @@
 //! A segment stores the largest share of each block for the default parameters and its own average length.
 //! It bounds the shares for any other parameters and average too.
 
-use crate::eval::tuning::LOOSE_BOUNDS;
 use crate::limits::{DEFAULT_B, DEFAULT_K1};
-use crate::rank::LengthNorms;
+use crate::{eval::tuning::LOOSE_BOUNDS, rank::LengthNorms};
 
 /// Stored shares are multiples of 1/65535, rounded up.
 const UNITS: f32 = 65535.0;
@@ -93,11 +92,10 @@ impl ShareBounds {
 mod tests {
     use super::*;
     use crate::rank::{Bm25, CollectionStats, ScoreScale, TermScorer};
-    use crate::schema::NormKind;
-    use crate::segment::layout::share_units;
-    use crate::segment::read::Norms;
-    use crate::segment::write::default_share;
-    use crate::transform::{impact::Impact, norm};
+    use crate::{
+        schema::NormKind, segment::layout::share_units, segment::read::Norms, segment::write::default_share,
+        transform::impact::Impact, transform::norm,
+    };
     use proptest::prelude::*;
     use std::sync::Arc;
 

@@ -1,10 +1,7 @@
 //! Sets of documents that are computed before evaluation: all documents of a segment, or those of a prefix.
 
 use crate::cursor::NO_DOCUMENT;
-use crate::eval::state::batch::CandidateBatch;
-use crate::eval::state::range::{DocRange, within};
-use crate::eval::state::range_sets::{Bits, ScoreWindow};
-use crate::eval::state::refinement::{Refine, Refinement};
+use crate::eval::state::{Bits, CandidateBatch, DocRange, Refine, Refinement, ScoreWindow, within};
 
 /// Documents of a segment.
 pub enum DocumentSet {
@@ -83,24 +80,24 @@ impl DocumentSet {
 pub struct SetNode {
     documents: DocumentSet,
     score: u32,
-    pub(in crate::eval) cost: u64,
+    pub(crate) cost: u64,
 }
 
 impl SetNode {
     /// A set with at most `cost` documents.
-    pub(in crate::eval) fn new(documents: DocumentSet, score: u32, cost: u64) -> SetNode {
+    pub(crate) fn new(documents: DocumentSet, score: u32, cost: u64) -> SetNode {
         SetNode { documents, score, cost }
     }
 
-    pub(in crate::eval) fn next_lower_bound(&self, from: u32) -> u32 {
+    pub(crate) fn next_lower_bound(&self, from: u32) -> u32 {
         self.documents.next(from).unwrap_or(NO_DOCUMENT)
     }
 
-    pub(in crate::eval) fn max_score(&self, range: DocRange) -> Option<u32> {
+    pub(crate) fn max_score(&self, range: DocRange) -> Option<u32> {
         (self.next_lower_bound(range.first) <= range.last).then_some(self.score)
     }
 
-    pub(in crate::eval) fn mark(&self, bits: &mut Bits) {
+    pub(crate) fn mark(&self, bits: &mut Bits) {
         match &self.documents {
             DocumentSet::All(_) => bits.add_all(),
             DocumentSet::Sorted(sorted) => bits.add(&sorted[within(sorted, bits.range())]),
@@ -108,7 +105,7 @@ impl SetNode {
         }
     }
 
-    pub(in crate::eval) fn add(&self, window: &mut ScoreWindow, spare: &mut Bits) {
+    pub(crate) fn add(&self, window: &mut ScoreWindow, spare: &mut Bits) {
         if self.score == 0 {
             return self.mark(&mut window.unscored);
         }
@@ -119,7 +116,7 @@ impl SetNode {
         spare.documents().for_each(|document| sums[(document - first) as usize] += score);
     }
 
-    pub(in crate::eval) fn refine(&self, batch: &mut CandidateBatch, refinement: Refinement) {
+    pub(crate) fn refine(&self, batch: &mut CandidateBatch, refinement: Refinement) {
         let Refinement { how, included_bound, min_score } = refinement;
         let (mut kept, keeps_others) = (0, matches!(how, Refine::Exclude | Refine::Optional));
         for at in 0..batch.len() {

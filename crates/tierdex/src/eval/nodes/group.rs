@@ -1,15 +1,10 @@
 //! Boolean groups of clauses: required, filters, alternatives or optional, and exclusions.
 
-use crate::cursor::NO_DOCUMENT;
-use crate::error::Result;
-use crate::eval::nodes::node::Node;
-use crate::eval::nodes::term::Term;
-use crate::eval::state::batch::CandidateBatch;
-use crate::eval::state::range::{DocRange, origin};
-use crate::eval::state::range_sets::{BitCounters, Bits, ScoreWindow};
-use crate::eval::state::refinement::{Refine, Refinement};
-use crate::eval::state::scratch::Scratch;
-use crate::query::Clauses;
+use crate::eval::nodes::{Node, Term};
+use crate::eval::state::{
+    BitCounters, Bits, CandidateBatch, DocRange, Refine, Refinement, ScoreWindow, Scratch, origin,
+};
+use crate::{Result, cursor::NO_DOCUMENT, query::Clauses};
 
 impl<'a> Clauses<Node<'a>> {
     /// Required clauses and filters.
@@ -19,14 +14,14 @@ impl<'a> Clauses<Node<'a>> {
     }
 
     /// Lower bound, at least `from`, of the next document that passes the filters.
-    pub(in crate::eval) fn next_filtered(&mut self, from: u32) -> u32 {
+    pub(crate) fn next_filtered(&mut self, from: u32) -> u32 {
         self.filter.iter_mut().fold(from, |from, node| match from {
             NO_DOCUMENT => NO_DOCUMENT,
             from => node.next_lower_bound(from),
         })
     }
 
-    pub(in crate::eval) fn next_lower_bound(&mut self, from: u32) -> u32 {
+    pub(crate) fn next_lower_bound(&mut self, from: u32) -> u32 {
         let from = self.required().fold(from, |from, (node, _)| match from {
             NO_DOCUMENT => NO_DOCUMENT,
             from => node.next_lower_bound(from),
@@ -47,7 +42,7 @@ impl<'a> Clauses<Node<'a>> {
         *next.select_nth_unstable(self.minimum - 1).1
     }
 
-    pub(in crate::eval) fn max_score(&mut self, range: DocRange) -> Result<Option<u32>> {
+    pub(crate) fn max_score(&mut self, range: DocRange) -> Result<Option<u32>> {
         let mut sum = 0;
         for (node, how) in self.required() {
             match node.max_score(range)? {
@@ -67,18 +62,18 @@ impl<'a> Clauses<Node<'a>> {
     }
 
     /// Whether blocks of a list are read from a source that prefetches.
-    pub(in crate::eval) fn prefetches(&mut self) -> bool {
+    pub(crate) fn prefetches(&mut self) -> bool {
         let mut prefetches = false;
         self.each_term(&mut |term| prefetches |= term.blocks.prefetches());
         prefetches
     }
 
     /// See [`Node::prefetch`].
-    pub(in crate::eval) fn prefetch(&mut self, range: DocRange, scored: bool) -> Result<bool> {
+    pub(crate) fn prefetch(&mut self, range: DocRange, scored: bool) -> Result<bool> {
         self.all_mut().try_fold(true, |all, node| Ok(all && node.prefetch(range, scored)?))
     }
 
-    pub(in crate::eval) fn mark(&mut self, bits: &mut Bits, scratch: &mut Scratch) -> Result<()> {
+    pub(crate) fn mark(&mut self, bits: &mut Bits, scratch: &mut Scratch) -> Result<()> {
         if self.are_alternatives() {
             return self.should.iter_mut().try_for_each(|node| node.mark(bits, scratch));
         }
@@ -92,7 +87,7 @@ impl<'a> Clauses<Node<'a>> {
     }
 
     /// Adds the matches to `mine`, which is empty.
-    pub(in crate::eval) fn mark_alone(
+    pub(crate) fn mark_alone(
         &mut self,
         mine: &mut Bits,
         other: &mut Bits,
@@ -143,7 +138,7 @@ impl<'a> Clauses<Node<'a>> {
 
     /// Adds the documents that pass filters and exclusions and match no scored clause to `mine`, which is
     /// empty.
-    pub(in crate::eval) fn mark_unscored(
+    pub(crate) fn mark_unscored(
         &mut self,
         mine: &mut Bits,
         other: &mut Bits,
@@ -166,7 +161,7 @@ impl<'a> Clauses<Node<'a>> {
         Ok(())
     }
 
-    pub(in crate::eval) fn add(&mut self, window: &mut ScoreWindow, scratch: &mut Scratch) -> Result<()> {
+    pub(crate) fn add(&mut self, window: &mut ScoreWindow, scratch: &mut Scratch) -> Result<()> {
         if self.are_alternatives() {
             return self.should.iter_mut().try_for_each(|node| node.add(window, scratch));
         }
@@ -190,7 +185,7 @@ impl<'a> Clauses<Node<'a>> {
         Ok(())
     }
 
-    pub(in crate::eval) fn refine(
+    pub(crate) fn refine(
         &mut self,
         batch: &mut CandidateBatch,
         refinement: Refinement,

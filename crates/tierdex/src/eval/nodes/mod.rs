@@ -1,10 +1,17 @@
 //! The nodes of a query in a segment: lists of terms, phrases, sets of documents, and groups of these.
 
-pub(in crate::eval) mod bounds;
-pub(in crate::eval) mod document_set;
-pub(in crate::eval) mod group;
-pub(in crate::eval) mod node;
-pub(in crate::eval) mod occurrences;
-pub(in crate::eval) mod phrase;
-pub(in crate::eval) mod slop;
-pub(in crate::eval) mod term;
+pub mod bounds;
+pub mod document_set;
+pub mod group;
+pub mod node;
+pub mod occurrences;
+pub mod phrase;
+pub mod slop;
+pub mod term;
+
+pub use bounds::ShareBounds;
+pub use document_set::{DocumentSet, SetNode};
+pub use node::Node;
+pub use phrase::Phrase;
+pub use slop::Alignments;
+pub use term::{OpenTerm, Term};

@@ -5,16 +5,9 @@
 //! - the matches of a range, as a bitset or with their scores
 //! - refinement of a batch of candidates
 
-use crate::error::Result;
-use crate::eval::nodes::document_set::SetNode;
-use crate::eval::nodes::phrase::Phrase;
-use crate::eval::nodes::term::Term;
-use crate::eval::state::batch::CandidateBatch;
-use crate::eval::state::range::DocRange;
-use crate::eval::state::range_sets::{Bits, ScoreWindow};
-use crate::eval::state::refinement::Refinement;
-use crate::eval::state::scratch::Scratch;
-use crate::query::Clauses;
+use crate::eval::nodes::{Phrase, SetNode, Term};
+use crate::eval::state::{Bits, CandidateBatch, DocRange, Refinement, ScoreWindow, Scratch};
+use crate::{Result, query::Clauses};
 
 /// A node. Documents are numbered in the segment.
 pub enum Node<'a> {
@@ -26,7 +19,7 @@ pub enum Node<'a> {
 
 impl<'a> Node<'a> {
     /// Approximate upper bound of the number of matches.
-    pub(in crate::eval) fn cost(&self) -> u64 {
+    pub(crate) fn cost(&self) -> u64 {
         match self {
             Node::Term(term) => term.postings(),
             Node::Phrase(phrase) => phrase.cost(),
@@ -38,7 +31,7 @@ impl<'a> Node<'a> {
     /// Lower bound, at least `from`, of the first match from `from` on; [`NO_DOCUMENT`] if there is none.
     ///
     /// [`NO_DOCUMENT`]: crate::cursor::NO_DOCUMENT
-    pub(in crate::eval) fn next_lower_bound(&mut self, from: u32) -> u32 {
+    pub(crate) fn next_lower_bound(&mut self, from: u32) -> u32 {
         match self {
             Node::Term(term) => term.next_lower_bound(from),
             Node::Phrase(phrase) => phrase.next_lower_bound(from),
@@ -49,7 +42,7 @@ impl<'a> Node<'a> {
 
     /// Upper bound of the scores in a range; `None` if no document of
     /// it matches.
-    pub(in crate::eval) fn max_score(&mut self, range: DocRange) -> Result<Option<u32>> {
+    pub(crate) fn max_score(&mut self, range: DocRange) -> Result<Option<u32>> {
         match self {
             Node::Term(term) => term.max_score(range),
             Node::Phrase(phrase) => phrase.max_score(range),
@@ -59,7 +52,7 @@ impl<'a> Node<'a> {
     }
 
     /// Whether blocks of a list are read from a source that prefetches.
-    pub(in crate::eval) fn prefetches(&mut self) -> bool {
+    pub(crate) fn prefetches(&mut self) -> bool {
         let mut prefetches = false;
         self.each_term(&mut |term| prefetches |= term.blocks.prefetches());
         prefetches
@@ -68,7 +61,7 @@ impl<'a> Node<'a> {
     /// Prefetches the blocks that overlap a range, of all lists except those of a phrase in which only
     /// candidates are looked up; with frequencies if `scored`. False if the prefetch limit of the source is
     /// reached.
-    pub(in crate::eval) fn prefetch(&mut self, range: DocRange, scored: bool) -> Result<bool> {
+    pub(crate) fn prefetch(&mut self, range: DocRange, scored: bool) -> Result<bool> {
         match self {
             Node::Term(term) => term.prefetch(range, scored),
             Node::Phrase(phrase) => phrase.rarest().prefetch(range, false),
@@ -78,7 +71,7 @@ impl<'a> Node<'a> {
     }
 
     /// Number of blocks of a term that overlap a range; 0 for other nodes.
-    pub(in crate::eval) fn blocks_in(&mut self, range: DocRange) -> usize {
+    pub(crate) fn blocks_in(&mut self, range: DocRange) -> usize {
         match self {
             Node::Term(term) => term.blocks_in(range),
             _ => 0,
@@ -87,7 +80,7 @@ impl<'a> Node<'a> {
 
     /// Prefetches the blocks in which candidates of this range will be looked up ([`Term::prefetch_range`]).
     /// False if the prefetch limit of the source is reached.
-    pub(in crate::eval) fn prefetch_candidates(&mut self, range: DocRange, scored: bool) -> Result<bool> {
+    pub(crate) fn prefetch_candidates(&mut self, range: DocRange, scored: bool) -> Result<bool> {
         match self {
             Node::Term(term) if term.blocks.prefetches() => term.prefetch_range(range, scored),
             _ => Ok(true),
@@ -95,7 +88,7 @@ impl<'a> Node<'a> {
     }
 
     /// Adds the matches in the range of `bits`.
-    pub(in crate::eval) fn mark(&mut self, bits: &mut Bits, scratch: &mut Scratch) -> Result<()> {
+    pub(crate) fn mark(&mut self, bits: &mut Bits, scratch: &mut Scratch) -> Result<()> {
         match self {
             Node::Term(term) => term.mark(bits),
             Node::Phrase(phrase) => phrase.mark(bits, scratch),
@@ -108,7 +101,7 @@ impl<'a> Node<'a> {
     }
 
     /// Adds the matches in the range of `window` with their scores.
-    pub(in crate::eval) fn add(&mut self, window: &mut ScoreWindow, scratch: &mut Scratch) -> Result<()> {
+    pub(crate) fn add(&mut self, window: &mut ScoreWindow, scratch: &mut Scratch) -> Result<()> {
         match self {
             Node::Term(term) => term.add(window),
             Node::Phrase(phrase) => phrase.add(window, scratch),
@@ -123,7 +116,7 @@ impl<'a> Node<'a> {
     }
 
     /// Looks up candidates and applies `refinement`.
-    pub(in crate::eval) fn refine(
+    pub(crate) fn refine(
         &mut self,
         batch: &mut CandidateBatch,
         refinement: Refinement,
@@ -144,7 +137,7 @@ impl<'a> Node<'a> {
     }
 
     /// Records that the blocks that overlap a range were pruned by their max scores.
-    pub(in crate::eval) fn skip_range(&mut self, range: DocRange) {
+    pub(crate) fn skip_range(&mut self, range: DocRange) {
         if let Node::Term(term) = self {
             term.skip_range(range);
         }

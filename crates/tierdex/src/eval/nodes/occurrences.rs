@@ -11,12 +11,10 @@
 //! Memory does not depend on the frequency of a term: a candidate with more phrase ends is continued in the
 //! next round.
 
-use crate::cursor::PositionsReader;
-use crate::error::Result;
-use crate::eval::nodes::term::Term;
-use crate::eval::state::batch::CandidateBatch;
-use crate::eval::state::buffers::FoundPostings;
-use crate::limits::BLOCK;
+use crate::{
+    Result, cursor::PositionsReader, eval::nodes::Term, eval::state::CandidateBatch,
+    eval::state::buffers::FoundPostings, limits::BLOCK,
+};
 use std::mem::swap;
 use tierdex_codec::{RUN_SLACK, RunPair, ValueRun, copy_runs, intersect_runs};
 
@@ -35,7 +33,7 @@ pub struct Occurrences {
 }
 
 /// Bytes of the scratch arrays.
-pub(in crate::eval) const OCCURRENCES_BYTES: usize = size_of::<Occurrences>()
+pub(crate) const OCCURRENCES_BYTES: usize = size_of::<Occurrences>()
     + 2 * size_of::<PhraseEnds>()
     + 2 * size_of::<[CandidateEnds; BLOCK + 1]>()
     + size_of::<[ValueRun; BLOCK]>()
@@ -54,20 +52,20 @@ struct CandidateEnds {
 }
 
 /// A term of a phrase with its reader of positions.
-pub(in crate::eval) struct PhraseTerm<'a> {
+pub(crate) struct PhraseTerm<'a> {
     /// Its index in the phrase.
-    pub(in crate::eval) number: usize,
+    pub(crate) number: usize,
     /// Distance to the last term, in positions.
-    pub(in crate::eval) distance: u32,
-    pub(in crate::eval) term: Box<Term<'a>>,
-    pub(in crate::eval) positions: PositionsReader<'a>,
-    pub(in crate::eval) read_position: ReadPosition,
+    pub(crate) distance: u32,
+    pub(crate) term: Box<Term<'a>>,
+    pub(crate) positions: PositionsReader<'a>,
+    pub(crate) read_position: ReadPosition,
 }
 
 /// Where reading the positions of a term continues: in `candidate`, after `taken` positions. Its positions
 /// are the following sums minus `base`.
 #[derive(Clone, Copy, Default)]
-pub(in crate::eval) struct ReadPosition {
+pub(crate) struct ReadPosition {
     candidate: usize,
     taken: u32,
     base: u32,
@@ -92,7 +90,7 @@ impl Occurrences {
     /// Adds the number of occurrences of the phrase to the frequency of each candidate. The candidates have
     /// been found in the lists of the first `looked_up_first` terms; in the others only remaining candidates
     /// are looked up.
-    pub(in crate::eval) fn count(
+    pub(crate) fn count(
         &mut self,
         terms: &mut [PhraseTerm<'_>],
         looked_up_first: usize,

@@ -10,27 +10,19 @@
 //! A phrase with slop is evaluated one document at a time, after all terms have been found.
 
 use crate::cursor::{NO_DOCUMENT, POSITIONS_BYTES, PositionsReader};
-use crate::error::Result;
 use crate::eval::nodes::occurrences::{OCCURRENCES_BYTES, Occurrences, PhraseTerm, ReadPosition};
-use crate::eval::nodes::slop::Alignments;
-use crate::eval::nodes::term::Term;
-use crate::eval::state::batch::CandidateBatch;
-use crate::eval::state::range::{DocRange, within};
-use crate::eval::state::range_sets::{Bits, ScoreWindow};
-use crate::eval::state::refinement::{Refine, Refinement};
-use crate::eval::state::scratch::Scratch;
-use crate::eval::tuning::PHRASE_TERMS_LOOKED_UP_FIRST;
-use crate::limits::BLOCK;
-use crate::rank::TermScorer;
+use crate::eval::nodes::{Alignments, Term};
+use crate::eval::state::{Bits, CandidateBatch, DocRange, Refine, Refinement, ScoreWindow, Scratch, within};
 use crate::segment::read::{BlockSource, FieldReader, Norms};
+use crate::{Result, eval::tuning::PHRASE_TERMS_LOOKED_UP_FIRST, limits::BLOCK, rank::TermScorer};
 
 /// Maximum bytes of a phrase, beside its terms.
-pub(in crate::eval) const PHRASE_BYTES: usize =
+pub(crate) const PHRASE_BYTES: usize =
     size_of::<Phrase<'_>>() + OCCURRENCES_BYTES + 4 * BLOCK * size_of::<u32>();
 
 /// Maximum bytes of a term of a phrase, beside its list, the read buffer if positions are not resident, and
 /// the positions of a document if there is slop.
-pub(in crate::eval) const PHRASE_TERM_BYTES: usize = size_of::<PhraseTerm<'_>>() + POSITIONS_BYTES;
+pub(crate) const PHRASE_TERM_BYTES: usize = size_of::<PhraseTerm<'_>>() + POSITIONS_BYTES;
 
 /// A phrase in a segment that contains all of its terms.
 pub struct Phrase<'a> {
@@ -49,7 +41,7 @@ pub struct Phrase<'a> {
 
 impl<'a> Phrase<'a> {
     /// Creates a phrase of terms with their distances from the first.
-    pub(in crate::eval) fn new(
+    pub(crate) fn new(
         terms: Vec<(u32, Box<Term<'a>>)>,
         field: &'a FieldReader,
         source: &'a dyn BlockSource,
@@ -80,16 +72,16 @@ impl<'a> Phrase<'a> {
         })
     }
 
-    pub(in crate::eval) fn cost(&self) -> u64 {
+    pub(crate) fn cost(&self) -> u64 {
         self.terms[0].term.postings()
     }
 
     /// The rarest term: its blocks propose candidates.
-    pub(in crate::eval) fn rarest(&mut self) -> &mut Term<'a> {
+    pub(crate) fn rarest(&mut self) -> &mut Term<'a> {
         &mut self.terms[0].term
     }
 
-    pub(in crate::eval) fn next_lower_bound(&mut self, from: u32) -> u32 {
+    pub(crate) fn next_lower_bound(&mut self, from: u32) -> u32 {
         self.terms.iter_mut().fold(from, |from, term| match from {
             NO_DOCUMENT => NO_DOCUMENT,
             from => term.term.next_lower_bound(from),
@@ -97,7 +89,7 @@ impl<'a> Phrase<'a> {
     }
 
     /// The frequency of a phrase is at most that of each term, and so is its share.
-    pub(in crate::eval) fn max_score(&mut self, range: DocRange) -> Result<Option<u32>> {
+    pub(crate) fn max_score(&mut self, range: DocRange) -> Result<Option<u32>> {
         let mut min = self.scorer.share_max();
         for term in &mut self.terms {
             match term.term.max_share(range)? {
@@ -108,11 +100,11 @@ impl<'a> Phrase<'a> {
         Ok(Some(self.scorer.max_score(min)))
     }
 
-    pub(in crate::eval) fn mark(&mut self, bits: &mut Bits, scratch: &mut Scratch) -> Result<()> {
+    pub(crate) fn mark(&mut self, bits: &mut Bits, scratch: &mut Scratch) -> Result<()> {
         self.matches_of(bits.range(), Refine::Filter, scratch, |batch| bits.add(&batch.documents))
     }
 
-    pub(in crate::eval) fn add(&mut self, window: &mut ScoreWindow, scratch: &mut Scratch) -> Result<()> {
+    pub(crate) fn add(&mut self, window: &mut ScoreWindow, scratch: &mut Scratch) -> Result<()> {
         let range = window.range();
         let add = |batch: &CandidateBatch| window.add(&batch.documents, &batch.scores);
         self.matches_of(range, Refine::Require, scratch, add)
@@ -143,7 +135,7 @@ impl<'a> Phrase<'a> {
         Ok(())
     }
 
-    pub(in crate::eval) fn refine(
+    pub(crate) fn refine(
         &mut self,
         batch: &mut CandidateBatch,
         refinement: Refinement,
@@ -166,11 +158,7 @@ impl<'a> Phrase<'a> {
     /// Keeps the candidates that contain the phrase; if it is scored, only those whose upper bound reaches
     /// `min_score`. The batch has at most [`BLOCK`] candidates, already found in the list of the rarest
     /// term.
-    pub(in crate::eval) fn refine_found(
-        &mut self,
-        batch: &mut CandidateBatch,
-        refinement: Refinement,
-    ) -> Result<()> {
+    pub(crate) fn refine_found(&mut self, batch: &mut CandidateBatch, refinement: Refinement) -> Result<()> {
         let Refinement { how, included_bound, min_score } = refinement;
         for term in &mut self.terms[1..self.looked_up_first] {
             term.term.find_all(batch, 0, 0)?;
@@ -274,11 +262,11 @@ impl<'a> Phrase<'a> {
         Ok(self.alignments.frequency())
     }
 
-    pub(in crate::eval) fn each_term(&mut self, body: &mut dyn FnMut(&mut Term<'a>)) {
+    pub(crate) fn each_term(&mut self, body: &mut dyn FnMut(&mut Term<'a>)) {
         self.terms.iter_mut().for_each(|term| body(&mut term.term));
     }
 
-    pub(in crate::eval) fn close(self, scratch: &mut Scratch) {
+    pub(crate) fn close(self, scratch: &mut Scratch) {
         self.terms.into_iter().for_each(|term| term.term.close(scratch));
     }
 }

@@ -3,21 +3,17 @@
 
 mod look_up;
 
-pub(in crate::eval) use look_up::{BlockPostings, LookUpBounds};
+pub(crate) use look_up::{BlockPostings, LookUpBounds};
 
-use crate::bytes::View;
 use crate::cursor::{BlockCounts, DecodedBlock, LIST_BYTES, NO_DOCUMENT, ScatteredBlocks};
-use crate::error::Result;
-use crate::eval::nodes::bounds::ShareBounds;
-use crate::eval::state::buffers::TermBuffers;
-use crate::eval::state::range::{DocRange, within};
-use crate::eval::state::range_sets::{Bits, ScoreWindow};
-use crate::eval::state::scratch::Scratch;
-use crate::eval::tuning::ENTRIES_READ;
+use crate::eval::state::{Bits, DocRange, ScoreWindow, Scratch, within};
 use crate::limits::{BLOCK, SUPERBLOCK};
-use crate::rank::TermScorer;
 use crate::segment::read::{BlockList, BlockSource, FieldReader, Norms, RecordPart, TermInfo};
 use crate::transform::impact::{self, BLOCK_IMPACT_BYTES_MAX, Impact};
+use crate::{
+    Result, bytes::View, eval::nodes::ShareBounds, eval::state::buffers::TermBuffers,
+    eval::tuning::ENTRIES_READ, rank::TermScorer,
+};
 use std::ops::Range;
 use tierdex_codec::{count_ones, values_at_least};
 
@@ -48,20 +44,20 @@ pub struct OpenTerm<'a, 'i> {
 pub struct Term<'a> {
     /// Index in the leaves of the plan.
     leaf: usize,
-    pub(in crate::eval) blocks: ScatteredBlocks<'a>,
+    pub(crate) blocks: ScatteredBlocks<'a>,
     norms: &'a Norms,
-    pub(in crate::eval) scorer: &'a TermScorer,
+    pub(crate) scorer: &'a TermScorer,
     /// Upper bounds of shares from stored max shares; `None` if they follow from impacts alone.
     bounds: Option<ShareBounds>,
     /// Document frequency in the segment.
-    pub(in crate::eval) documents: u32,
+    pub(crate) documents: u32,
     /// Block of the last seek.
-    pub(in crate::eval) block: usize,
+    pub(crate) block: usize,
     /// First and last document of the ranges in which blocks have been prefetched for look-ups.
     prefetched: DocRange,
     /// Number of candidates looked up, and of these the number kept.
     looked_up: (u64, u64),
-    pub(in crate::eval) buffers: Box<TermBuffers>,
+    pub(crate) buffers: Box<TermBuffers>,
 }
 
 impl<'a> Term<'a> {
@@ -123,19 +119,19 @@ impl<'a> Term<'a> {
 
     /// Moves, forward or backward, to the first block that can contain `document` or a later one.
     #[inline]
-    pub(in crate::eval) fn seek(&mut self, document: u32) {
+    pub(crate) fn seek(&mut self, document: u32) {
         self.block = self.blocks.seek(self.block, document);
     }
 
     /// See [`Node::next_lower_bound`](crate::eval::nodes::node::Node::next_lower_bound).
-    pub(in crate::eval) fn next_lower_bound(&mut self, from: u32) -> u32 {
+    pub(crate) fn next_lower_bound(&mut self, from: u32) -> u32 {
         self.seek(from);
         if self.block < self.blocks.len() { from.max(self.blocks.first(self.block)) } else { NO_DOCUMENT }
     }
 
     /// Block max score.
     #[inline]
-    pub(in crate::eval) fn block_max(&self, block: usize) -> u32 {
+    pub(crate) fn block_max(&self, block: usize) -> u32 {
         let share = self.blocks.skips().map_or(self.scorer.share_max(), |list| self.block_share(list, block));
         self.scorer.max_score(share)
     }
@@ -165,13 +161,13 @@ impl<'a> Term<'a> {
 
     /// Whether there are impacts, and max scores from them are mostly lower than those from stored max
     /// shares.
-    pub(in crate::eval) fn has_loose_bounds(&self) -> bool {
+    pub(crate) fn has_loose_bounds(&self) -> bool {
         self.bounds.is_some_and(|bounds| !bounds.is_tight)
             && self.blocks.skips().is_some_and(BlockList::has_impacts)
     }
 
     /// Block max score from the impacts of the block.
-    pub(in crate::eval) fn max_by_impacts(&self, block: usize) -> Result<u32> {
+    pub(crate) fn max_by_impacts(&self, block: usize) -> Result<u32> {
         self.blocks
             .skips()
             .map_or(Ok(self.block_max(block)), |list| self.max_by(list.encoded_impacts(block)?))
@@ -186,7 +182,7 @@ impl<'a> Term<'a> {
     }
 
     /// Superblock max score, from its impacts if `by_impacts`, else from its stored max share.
-    pub(in crate::eval) fn superblock_max(&self, superblock: usize, by_impacts: bool) -> Result<u32> {
+    pub(crate) fn superblock_max(&self, superblock: usize, by_impacts: bool) -> Result<u32> {
         match self.blocks.skips() {
             Some(list) if by_impacts => self.max_by(list.superblock_impacts(superblock)?),
             Some(list) => Ok(self.scorer.max_score(self.superblock_share(list, superblock))),
@@ -195,7 +191,7 @@ impl<'a> Term<'a> {
     }
 
     /// The superblocks that overlap a range of documents.
-    pub(in crate::eval) fn superblocks(&self, range: DocRange) -> Range<usize> {
+    pub(crate) fn superblocks(&self, range: DocRange) -> Range<usize> {
         let DocRange { first, last } = range;
         let Some(list) = self.blocks.skips() else { return 0..1 };
         let end = list.find_superblock(0, last).saturating_add(1).min(list.superblocks());
@@ -203,7 +199,7 @@ impl<'a> Term<'a> {
     }
 
     /// Lower bound of the highest score in a block or superblock with this max share; 0 if none follows.
-    pub(in crate::eval) fn reached(&self, max_share: u16) -> u32 {
+    pub(crate) fn reached(&self, max_share: u16) -> u32 {
         match (&self.bounds, self.norms) {
             (Some(bounds), Norms::Byte(_)) if bounds.is_tight => {
                 self.scorer.min_score(bounds.guaranteed_share(max_share))
@@ -215,7 +211,7 @@ impl<'a> Term<'a> {
     /// Calls `body` with each block of these superblocks whose max score is at least `min_score`, and that
     /// max score, in document order. Max scores are computed from impacts if `by_impacts`. Missing entries of
     /// skip data are read.
-    pub(in crate::eval) fn each_block_at_least(
+    pub(crate) fn each_block_at_least(
         &mut self,
         superblocks: &Range<usize>,
         min_score: u32,
@@ -302,7 +298,7 @@ impl<'a> Term<'a> {
 
     /// Upper bound of the shares in a range; `None` if the list has no document there. An
     /// inline list is decoded.
-    pub(in crate::eval) fn max_share(&mut self, range: DocRange) -> Result<Option<f32>> {
+    pub(crate) fn max_share(&mut self, range: DocRange) -> Result<Option<f32>> {
         let DocRange { first, last } = range;
         self.seek(first);
         let from = self.block;
@@ -326,12 +322,12 @@ impl<'a> Term<'a> {
     }
 
     /// Upper bound of the scores in a range; `None` if the list has no document there.
-    pub(in crate::eval) fn max_score(&mut self, range: DocRange) -> Result<Option<u32>> {
+    pub(crate) fn max_score(&mut self, range: DocRange) -> Result<Option<u32>> {
         Ok(self.max_share(range)?.map(|share| self.scorer.max_score(share)))
     }
 
     /// Records that the blocks that overlap a range were pruned by their max scores.
-    pub(in crate::eval) fn skip_range(&mut self, range: DocRange) {
+    pub(crate) fn skip_range(&mut self, range: DocRange) {
         if self.blocks.is_traced() {
             let (from, len) = (self.blocks.find(0, range.first), self.blocks.len());
             let overlap = (from..len).take_while(|block| self.blocks.first(*block) <= range.last).count();
@@ -340,7 +336,7 @@ impl<'a> Term<'a> {
     }
 
     /// Documents and scores of a block.
-    pub(in crate::eval) fn read(&mut self, block: usize) -> Result<(&[u32], &[u32])> {
+    pub(crate) fn read(&mut self, block: usize) -> Result<(&[u32], &[u32])> {
         let (documents, frequencies) = self.blocks.read(block)?;
         let scores = &mut self.buffers.scores[..documents.len()];
         if self.buffers.scored != block {
@@ -353,21 +349,13 @@ impl<'a> Term<'a> {
 
     /// A superset of the documents of a block that score at least `min_score`, with their scores. If it is
     /// empty, no documents are decoded.
-    pub(in crate::eval) fn read_at_least(
-        &mut self,
-        block: usize,
-        min_score: u32,
-    ) -> Result<(&[u32], &[u32])> {
+    pub(crate) fn read_at_least(&mut self, block: usize, min_score: u32) -> Result<(&[u32], &[u32])> {
         let selected = self.select(block, min_score)?;
         self.read_selected(block, selected)
     }
 
     /// Documents and scores of the postings selected by [`Term::select`].
-    pub(in crate::eval) fn read_selected(
-        &mut self,
-        block: usize,
-        selected: usize,
-    ) -> Result<(&[u32], &[u32])> {
+    pub(crate) fn read_selected(&mut self, block: usize, selected: usize) -> Result<(&[u32], &[u32])> {
         let n = match selected {
             BLOCK => return self.read(block),
             0 => return Ok((&[], &[])),
@@ -388,7 +376,7 @@ impl<'a> Term<'a> {
 
     /// Selects the postings of a block whose frequencies allow a score of `min_score`, and returns their
     /// number; [`BLOCK`] to evaluate the whole block, if many qualify or no selection is possible.
-    pub(in crate::eval) fn select(&mut self, block: usize, min_score: u32) -> Result<usize> {
+    pub(crate) fn select(&mut self, block: usize, min_score: u32) -> Result<usize> {
         let buffers = &mut *self.buffers;
         match self.blocks.skips() {
             Some(list) if min_score > 1 && list.has_impacts() && buffers.scored != block => {
@@ -412,7 +400,7 @@ impl<'a> Term<'a> {
 
     /// Prefetches the blocks that overlap a range, with their frequencies if `frequencies`. False if the
     /// prefetch limit of the source is reached.
-    pub(in crate::eval) fn prefetch(&mut self, range: DocRange, frequencies: bool) -> Result<bool> {
+    pub(crate) fn prefetch(&mut self, range: DocRange, frequencies: bool) -> Result<bool> {
         let DocRange { first, last } = range;
         if self.blocks.prefetches() {
             self.seek(first);
@@ -429,7 +417,7 @@ impl<'a> Term<'a> {
     }
 
     /// Number of blocks that overlap a range.
-    pub(in crate::eval) fn blocks_in(&mut self, range: DocRange) -> usize {
+    pub(crate) fn blocks_in(&mut self, range: DocRange) -> usize {
         let DocRange { first, last } = range;
         self.seek(first);
         (self.blocks.find(self.block, last) + 1).min(self.blocks.len()) - self.block.min(self.blocks.len())
@@ -437,7 +425,7 @@ impl<'a> Term<'a> {
 
     /// Prefetches the blocks of a range whose max scores are at least `min_score`. False if the prefetch
     /// limit of the source is reached.
-    pub(in crate::eval) fn prefetch_at_least(&mut self, range: DocRange, min_score: u32) -> Result<bool> {
+    pub(crate) fn prefetch_at_least(&mut self, range: DocRange, min_score: u32) -> Result<bool> {
         let DocRange { first, last } = range;
         self.seek(first);
         for block in self.block..self.blocks.len() {
@@ -452,7 +440,7 @@ impl<'a> Term<'a> {
     }
 
     /// Adds the documents in the range of `bits`.
-    pub(in crate::eval) fn mark(&mut self, bits: &mut Bits) -> Result<()> {
+    pub(crate) fn mark(&mut self, bits: &mut Bits) -> Result<()> {
         let range = bits.range();
         self.seek(range.first);
         for block in self.block..self.blocks.len() {
@@ -470,7 +458,7 @@ impl<'a> Term<'a> {
     }
 
     /// Adds the scores of the documents in the range of `window`.
-    pub(in crate::eval) fn add(&mut self, window: &mut ScoreWindow) -> Result<()> {
+    pub(crate) fn add(&mut self, window: &mut ScoreWindow) -> Result<()> {
         let range = window.range();
         self.seek(range.first);
         for block in self.block..self.blocks.len() {

@@ -1,7 +1,6 @@
 //! Candidates: documents that may be hits, each with an upper bound of its score.
 
-use crate::eval::state::range::{DocRange, within};
-use crate::eval::state::refinement::{Refine, Refinement};
+use crate::eval::state::{DocRange, Refine, Refinement, within};
 use std::ops::Range;
 use tierdex_codec::keep_at_least;
 
@@ -10,73 +9,73 @@ use tierdex_codec::keep_at_least;
 /// because sums of integers do not depend on the order.
 #[derive(Default)]
 pub struct CandidateBatch {
-    pub(in crate::eval) documents: Vec<u32>,
-    pub(in crate::eval) scores: Vec<u32>,
+    pub(crate) documents: Vec<u32>,
+    pub(crate) scores: Vec<u32>,
 }
 
 impl CandidateBatch {
-    pub(in crate::eval) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.documents.len()
     }
 
     /// Number of documents for which memory is allocated.
-    pub(in crate::eval) fn capacity(&self) -> usize {
+    pub(crate) fn capacity(&self) -> usize {
         self.documents.capacity().max(self.scores.capacity())
     }
 
     /// Allocates memory for `len` documents in all.
-    pub(in crate::eval) fn reserve(&mut self, len: usize) {
+    pub(crate) fn reserve(&mut self, len: usize) {
         for values in [&mut self.documents, &mut self.scores] {
             values.reserve_exact(len.saturating_sub(values.len()));
         }
     }
 
-    pub(in crate::eval) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.truncate(0);
     }
 
-    pub(in crate::eval) fn truncate(&mut self, len: usize) {
+    pub(crate) fn truncate(&mut self, len: usize) {
         self.documents.truncate(len);
         self.scores.truncate(len);
     }
 
     /// Appends documents with their scores.
-    pub(in crate::eval) fn push_all(&mut self, documents: &[u32], scores: &[u32]) {
+    pub(crate) fn push_all(&mut self, documents: &[u32], scores: &[u32]) {
         self.documents.extend_from_slice(documents);
         self.scores.extend_from_slice(scores);
     }
 
     /// Appends documents that all have the same score.
-    pub(in crate::eval) fn push_equal(&mut self, documents: &[u32], score: u32) {
+    pub(crate) fn push_equal(&mut self, documents: &[u32], score: u32) {
         self.documents.extend_from_slice(documents);
         self.scores.resize(self.documents.len(), score);
     }
 
     /// Replaces the contents with `documents`, each with score 0.
-    pub(in crate::eval) fn copy_documents(&mut self, documents: &[u32]) {
+    pub(crate) fn copy_documents(&mut self, documents: &[u32]) {
         self.clear();
         self.push_equal(documents, 0);
     }
 
     /// The highest score in a range of positions.
-    pub(in crate::eval) fn max(&self, positions: Range<usize>) -> u32 {
+    pub(crate) fn max(&self, positions: Range<usize>) -> u32 {
         self.scores[positions].iter().copied().max().unwrap_or(0)
     }
 
     /// Adds `by` to every score.
-    pub(in crate::eval) fn raise(&mut self, by: u32) {
+    pub(crate) fn raise(&mut self, by: u32) {
         self.scores.iter_mut().for_each(|score| *score += by);
     }
 
     /// Subtracts `by` from the scores in a range of positions.
-    pub(in crate::eval) fn lower(&mut self, positions: Range<usize>, by: u32) {
+    pub(crate) fn lower(&mut self, positions: Range<usize>, by: u32) {
         if by > 0 {
             self.scores[positions].iter_mut().for_each(|score| *score -= by);
         }
     }
 
     /// Drops the documents outside a range.
-    pub(in crate::eval) fn clip(&mut self, range: DocRange) {
+    pub(crate) fn clip(&mut self, range: DocRange) {
         let kept = within(&self.documents, range);
         self.documents.copy_within(kept.clone(), 0);
         self.scores.copy_within(kept.clone(), 0);
@@ -85,12 +84,7 @@ impl CandidateBatch {
 
     /// Compacts the documents of a range of positions whose scores are at least `min_score` to position
     /// `to`, at or before the range. Returns the end position.
-    pub(in crate::eval) fn keep_at_least(
-        &mut self,
-        positions: Range<usize>,
-        to: usize,
-        min_score: u32,
-    ) -> usize {
+    pub(crate) fn keep_at_least(&mut self, positions: Range<usize>, to: usize, min_score: u32) -> usize {
         let from = positions.start - to;
         if min_score == 0 {
             if from > 0 {
@@ -105,7 +99,7 @@ impl CandidateBatch {
     }
 
     /// Drops documents whose scores are below `min_score`.
-    pub(in crate::eval) fn retain(&mut self, min_score: u32) {
+    pub(crate) fn retain(&mut self, min_score: u32) {
         if min_score > 0 {
             let kept = self.keep_at_least(0..self.len(), 0, min_score);
             self.truncate(kept);
@@ -114,7 +108,7 @@ impl CandidateBatch {
 
     /// Compacts the documents at ascending offsets from position `from` to position `to`, at or before it.
     /// Returns the end position.
-    pub(in crate::eval) fn select(&mut self, from: usize, to: usize, offsets: &[u8]) -> usize {
+    pub(crate) fn select(&mut self, from: usize, to: usize, offsets: &[u8]) -> usize {
         for (to, offset) in (to..).zip(offsets) {
             let at = from + usize::from(*offset);
             self.documents[to] = self.documents[at];
@@ -125,12 +119,7 @@ impl CandidateBatch {
 
     /// Removes the documents at ascending offsets in a range of positions and compacts the others to
     /// position `to`, at or before the range. Returns the end position.
-    pub(in crate::eval) fn exclude(
-        &mut self,
-        positions: Range<usize>,
-        mut to: usize,
-        offsets: &[u8],
-    ) -> usize {
+    pub(crate) fn exclude(&mut self, positions: Range<usize>, mut to: usize, offsets: &[u8]) -> usize {
         let start = positions.start;
         let mut next = offsets.iter().map(|offset| start + usize::from(*offset));
         let mut excluded = next.next();
@@ -149,7 +138,7 @@ impl CandidateBatch {
     /// Applies a refinement, given the documents that match the clause. The score of a match becomes
     /// `score(rest, s)`: `rest` is its current score minus the included upper bound, `s` its score in
     /// `matches`.
-    pub(in crate::eval) fn apply(
+    pub(crate) fn apply(
         &mut self,
         matches: &CandidateBatch,
         Refinement { how, included_bound, min_score }: Refinement,
@@ -170,12 +159,7 @@ impl CandidateBatch {
     }
 
     /// Appends the union of two ascending ranges of `from`. The scores of a document in both are summed.
-    pub(in crate::eval) fn push_union(
-        &mut self,
-        from: &CandidateBatch,
-        first: Range<usize>,
-        second: Range<usize>,
-    ) {
+    pub(crate) fn push_union(&mut self, from: &CandidateBatch, first: Range<usize>, second: Range<usize>) {
         let mut to = self.len();
         let (mut i, mut j) = (first.start, second.start);
         self.documents.resize(to + first.len() + second.len(), 0);
@@ -196,7 +180,7 @@ impl CandidateBatch {
     }
 
     /// Documents and scores, `size` at a time.
-    pub(in crate::eval) fn chunks(&self, size: usize) -> impl Iterator<Item = (&[u32], &[u32])> {
+    pub(crate) fn chunks(&self, size: usize) -> impl Iterator<Item = (&[u32], &[u32])> {
         self.documents.chunks(size).zip(self.scores.chunks(size))
     }
 }

@@ -1,7 +1,6 @@
 //! What an evaluation does with the matches that it finds.
 
-use crate::limits::BLOCK;
-use crate::rank::TopK;
+use crate::{limits::BLOCK, rank::TopK};
 
 /// Receives the matches of an evaluation.
 ///
@@ -25,12 +24,12 @@ impl<'s> Collector<'s> {
 
     /// Whether hits are requested.
     #[inline]
-    pub(in crate::eval) fn ranks(&self) -> bool {
+    pub(crate) fn ranks(&self) -> bool {
         matches!(self, Collector::Best(_))
     }
 
     /// Number of hits.
-    pub(in crate::eval) fn k(&self) -> usize {
+    pub(crate) fn k(&self) -> usize {
         match self {
             Collector::Best(top) => top.k(),
             Collector::Count => 0,
@@ -39,7 +38,7 @@ impl<'s> Collector<'s> {
 
     /// The smallest score that may enter; 0 while every score may.
     #[inline]
-    pub(in crate::eval) fn threshold(&self) -> u32 {
+    pub(crate) fn threshold(&self) -> u32 {
         match self {
             Collector::Best(top) => top.threshold(),
             Collector::Count => 0,
@@ -48,7 +47,7 @@ impl<'s> Collector<'s> {
 
     /// Whether a document that is at least `document` and scores at most `score` can be a hit.
     #[inline]
-    pub(in crate::eval) fn may_enter(&self, score: u32, document: u32) -> bool {
+    pub(crate) fn may_enter(&self, score: u32, document: u32) -> bool {
         match self {
             Collector::Best(top) => top.may_enter(score, document),
             Collector::Count => false,
@@ -57,7 +56,7 @@ impl<'s> Collector<'s> {
 
     /// Offers documents in increasing order, numbered from `base` on, and raises the threshold.
     #[inline]
-    pub(in crate::eval) fn offer_all(&mut self, base: u32, documents: &[u32], scores: &[u32]) {
+    pub(crate) fn offer_all(&mut self, base: u32, documents: &[u32], scores: &[u32]) {
         if let Collector::Best(top) = self {
             for (documents, scores) in documents.chunks(BLOCK).zip(scores.chunks(BLOCK)) {
                 top.offer_all(base, documents, scores);
@@ -67,14 +66,14 @@ impl<'s> Collector<'s> {
 
     /// Raises the threshold to that of other evaluations of the query.
     #[inline]
-    pub(in crate::eval) fn adopt_threshold(&mut self) {
+    pub(crate) fn adopt_threshold(&mut self) {
         if let Collector::Best(top) = self {
             top.adopt_threshold();
         }
     }
 
     /// Sets a threshold that at least `k` documents are known to reach.
-    pub(in crate::eval) fn set_initial_threshold(&mut self, score: u32) {
+    pub(crate) fn set_initial_threshold(&mut self, score: u32) {
         if let Collector::Best(top) = self {
             top.set_initial_threshold(score);
         }

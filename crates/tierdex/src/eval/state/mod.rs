@@ -1,11 +1,19 @@
 //! The state of an evaluation: its documents and collector, candidates, sets of documents of a range, and
 //! buffers for reuse.
 
-pub(in crate::eval) mod batch;
-pub(in crate::eval) mod buffers;
-pub(in crate::eval) mod collector;
-pub(in crate::eval) mod range;
-pub(in crate::eval) mod range_sets;
-pub(in crate::eval) mod refinement;
-pub(in crate::eval) mod scratch;
-pub(in crate::eval) mod search;
+pub mod batch;
+pub mod buffers;
+pub mod collector;
+pub mod range;
+pub mod range_sets;
+pub mod refinement;
+pub mod scratch;
+pub mod search;
+
+pub use batch::CandidateBatch;
+pub use collector::Collector;
+pub(crate) use range::{DocRange, origin, prefetch_ahead, range_from, within};
+pub use range_sets::{BitCounters, Bits, ScoreWindow};
+pub use refinement::{Refine, Refinement};
+pub use scratch::Scratch;
+pub use search::{DocumentRange, Search};

@@ -1,37 +1,36 @@
 //! Ranges of documents: alignment, restriction of a list, prefetching.
 
 use crate::cursor::{NO_DOCUMENT, ScatteredBlocks};
-use crate::error::Result;
-use crate::eval::tuning::PREFETCHED_TOGETHER;
+use crate::{Result, eval::tuning::PREFETCHED_TOGETHER};
 
 /// A range of documents of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::eval) struct DocRange {
-    pub(in crate::eval) first: u32,
+pub(crate) struct DocRange {
+    pub(crate) first: u32,
     /// The last document, which is in the range.
-    pub(in crate::eval) last: u32,
+    pub(crate) last: u32,
 }
 
 impl DocRange {
     /// All documents.
-    pub(in crate::eval) const ALL: DocRange = DocRange { first: 0, last: u32::MAX };
+    pub(crate) const ALL: DocRange = DocRange { first: 0, last: u32::MAX };
 
     /// From the first to the last document of a block.
     #[inline]
-    pub(in crate::eval) fn of_block(blocks: &ScatteredBlocks<'_>, block: usize) -> DocRange {
+    pub(crate) fn of_block(blocks: &ScatteredBlocks<'_>, block: usize) -> DocRange {
         DocRange { first: blocks.first(block), last: blocks.last(block) }
     }
 }
 
 /// The document of the first bit or sum of a range: a multiple of eight, like the first document of a
 /// bitmap, so that bytes are aligned.
-pub(in crate::eval) fn origin(first: u32) -> u32 {
+pub(crate) fn origin(first: u32) -> u32 {
     first & !7
 }
 
 /// Calls `prefetch` with consecutive ranges from `first` to `end`, several windows at a time, until it
 /// returns false. Returns the first document that was not prefetched.
-pub(in crate::eval) fn prefetch_ahead(
+pub(crate) fn prefetch_ahead(
     first: u32,
     end: u32,
     mut prefetch: impl FnMut(DocRange) -> Result<bool>,
@@ -45,12 +44,12 @@ pub(in crate::eval) fn prefetch_ahead(
 }
 
 /// The range from `first` of at most `size` documents from its origin on, before `end`.
-pub(in crate::eval) fn range_from(first: u32, size: usize, end: u32) -> DocRange {
+pub(crate) fn range_from(first: u32, size: usize, end: u32) -> DocRange {
     DocRange { first, last: origin(first).saturating_add(size as u32 - 1).min(end - 1) }
 }
 
 /// Positions of the ascending documents that are in a range.
-pub(in crate::eval) fn within(documents: &[u32], range: DocRange) -> std::ops::Range<usize> {
+pub(crate) fn within(documents: &[u32], range: DocRange) -> std::ops::Range<usize> {
     let DocRange { first, last } = range;
     let before = |most: u32| documents.partition_point(|document| *document < most);
     let from = if documents.first().is_none_or(|document| *document >= first) { 0 } else { before(first) };

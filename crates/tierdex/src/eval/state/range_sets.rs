@@ -1,7 +1,6 @@
 //! Sets of documents of a range as bitsets and as sums of scores.
 
-use crate::eval::state::batch::CandidateBatch;
-use crate::eval::state::range::{DocRange, origin};
+use crate::eval::state::{CandidateBatch, DocRange, origin};
 use crate::eval::tuning::WINDOW;
 use tierdex_codec::{
     BitmapView, Survivors, collect_bits, count_ones, drain_at_least, keep_marked, mark_positive,
@@ -21,12 +20,12 @@ pub struct Bits {
 
 impl Bits {
     /// Number of documents for which memory is allocated.
-    pub(in crate::eval) fn capacity(&self) -> usize {
+    pub(crate) fn capacity(&self) -> usize {
         self.marks.capacity()
     }
 
     /// Clears the set and moves it to a range.
-    pub(in crate::eval) fn restart(&mut self, range: DocRange) {
+    pub(crate) fn restart(&mut self, range: DocRange) {
         if std::mem::take(&mut self.marked) {
             self.marks.fill(0);
         }
@@ -41,7 +40,7 @@ impl Bits {
         self.marks.resize(self.marks.len() + more, 0);
     }
 
-    pub(in crate::eval) fn range(&self) -> DocRange {
+    pub(crate) fn range(&self) -> DocRange {
         self.range
     }
 
@@ -54,7 +53,7 @@ impl Bits {
     }
 
     /// Adds documents of the range.
-    pub(in crate::eval) fn add(&mut self, documents: &[u32]) {
+    pub(crate) fn add(&mut self, documents: &[u32]) {
         let first = self.origin();
         // A slice: the compiler would reload the pointer of the vector after each store.
         let marks = self.marks.as_mut_slice();
@@ -65,13 +64,13 @@ impl Bits {
     }
 
     /// Adds the documents of a bitmap that are in the range.
-    pub(in crate::eval) fn add_bitmap(&mut self, bitmap: &BitmapView<'_>) {
+    pub(crate) fn add_bitmap(&mut self, bitmap: &BitmapView<'_>) {
         self.add_bytes(bitmap.first(), bitmap.bits());
     }
 
     /// Adds the documents of the range whose bits are set in `bytes`. `first`, the document of the first
     /// bit, is a multiple of eight.
-    pub(in crate::eval) fn add_bytes(&mut self, first: u32, bytes: &[u8]) {
+    pub(crate) fn add_bytes(&mut self, first: u32, bytes: &[u8]) {
         let (before, from) = match first.checked_sub(self.origin()) {
             Some(after) => (0, after as usize / 8),
             None => ((self.origin() - first) as usize / 8, 0),
@@ -86,7 +85,7 @@ impl Bits {
     }
 
     /// Adds all documents of the range.
-    pub(in crate::eval) fn add_all(&mut self) {
+    pub(crate) fn add_all(&mut self) {
         self.bits.fill(u8::MAX);
         if let Some(last) = self.bits.last_mut() {
             *last >>= 7 - (self.range.last - origin(self.range.first)) % 8;
@@ -99,7 +98,7 @@ impl Bits {
     }
 
     /// The bits, including all added documents.
-    pub(in crate::eval) fn bytes(&mut self) -> &[u8] {
+    pub(crate) fn bytes(&mut self) -> &[u8] {
         if std::mem::take(&mut self.marked) {
             let len = self.len();
             collect_bits(&mut self.marks[..8 * len], &mut self.bits);
@@ -116,31 +115,31 @@ impl Bits {
     }
 
     /// Intersects with `other`, which has the same range.
-    pub(in crate::eval) fn intersect(&mut self, other: &mut Bits) {
+    pub(crate) fn intersect(&mut self, other: &mut Bits) {
         self.combine(other, |a, b| a & b);
     }
 
     /// Removes the documents of `other`, which has the same range.
-    pub(in crate::eval) fn subtract(&mut self, other: &mut Bits) {
+    pub(crate) fn subtract(&mut self, other: &mut Bits) {
         self.combine(other, |a, b| a & !b);
     }
 
     /// Adds the documents of `other`, which has the same range.
-    pub(in crate::eval) fn union(&mut self, other: &mut Bits) {
+    pub(crate) fn union(&mut self, other: &mut Bits) {
         self.combine(other, |a, b| a | b);
     }
 
     /// Number of documents.
-    pub(in crate::eval) fn count(&mut self) -> u64 {
+    pub(crate) fn count(&mut self) -> u64 {
         count_ones(self.bytes()) as u64
     }
 
-    pub(in crate::eval) fn is_empty(&mut self) -> bool {
+    pub(crate) fn is_empty(&mut self) -> bool {
         self.bytes().iter().all(|byte| *byte == 0)
     }
 
     /// The documents, ascending.
-    pub(in crate::eval) fn documents(&mut self) -> impl Iterator<Item = u32> {
+    pub(crate) fn documents(&mut self) -> impl Iterator<Item = u32> {
         let first = self.origin();
         let bytes = self.bytes().iter().enumerate();
         bytes.filter(|(_, byte)| **byte != 0).flat_map(move |(at, byte)| {
@@ -158,7 +157,7 @@ pub struct BitCounters {
 }
 
 impl BitCounters {
-    pub(in crate::eval) fn add(&mut self, set: &[u8]) {
+    pub(crate) fn add(&mut self, set: &[u8]) {
         let mut carry = set.to_vec();
         for digit in &mut self.digits {
             for (digit, carry) in digit.iter_mut().zip(&mut carry) {
@@ -171,7 +170,7 @@ impl BitCounters {
     }
 
     /// The documents whose counters are at least `minimum`.
-    pub(in crate::eval) fn at_least(&self, minimum: usize, len: usize) -> Vec<u8> {
+    pub(crate) fn at_least(&self, minimum: usize, len: usize) -> Vec<u8> {
         // Compare from the highest digit: `above` is decided, `equal` is not yet.
         let (mut above, mut equal) = (vec![0; len], vec![u8::MAX; len]);
         let highest = (usize::BITS - minimum.leading_zeros()) as usize;
@@ -199,7 +198,7 @@ pub struct ScoreWindow {
     /// Whether a sum may be greater than 0.
     summed: bool,
     /// Documents that match with score 0, and possibly others that match.
-    pub(in crate::eval) unscored: Bits,
+    pub(crate) unscored: Bits,
     survivors: Survivors,
 }
 
@@ -217,7 +216,7 @@ impl Default for ScoreWindow {
 
 impl ScoreWindow {
     /// Clears the window and moves it to a range.
-    pub(in crate::eval) fn restart(&mut self, range: DocRange) {
+    pub(crate) fn restart(&mut self, range: DocRange) {
         if std::mem::take(&mut self.summed) {
             self.sums.0.fill(0);
         }
@@ -225,13 +224,13 @@ impl ScoreWindow {
         self.unscored.restart(range);
     }
 
-    pub(in crate::eval) fn range(&self) -> DocRange {
+    pub(crate) fn range(&self) -> DocRange {
         self.range
     }
 
     /// The sums, starting with that of the [`origin`] of the range. Sums before the first document of the
     /// range are ignored.
-    pub(in crate::eval) fn sums(&mut self) -> &mut [u32] {
+    pub(crate) fn sums(&mut self) -> &mut [u32] {
         self.summed = true;
         let len = self.len();
         &mut self.sums.0[..len]
@@ -241,7 +240,7 @@ impl ScoreWindow {
         (self.range.last - self.origin() + 1) as usize
     }
 
-    pub(in crate::eval) fn origin(&self) -> u32 {
+    pub(crate) fn origin(&self) -> u32 {
         origin(self.range.first)
     }
 
@@ -254,7 +253,7 @@ impl ScoreWindow {
 
     /// Adds scores greater than 0 of documents of the range.
     #[inline]
-    pub(in crate::eval) fn add(&mut self, documents: &[u32], scores: &[u32]) {
+    pub(crate) fn add(&mut self, documents: &[u32], scores: &[u32]) {
         self.summed = true;
         let first = self.origin();
         let sums = &mut self.sums.0;
@@ -264,7 +263,7 @@ impl ScoreWindow {
     }
 
     /// Adds the documents and sums of `other`, which has the same range.
-    pub(in crate::eval) fn add_window(&mut self, other: &mut ScoreWindow) {
+    pub(crate) fn add_window(&mut self, other: &mut ScoreWindow) {
         self.unscored.union(&mut other.unscored);
         if other.summed {
             let others = other.sums.0[..].iter();
@@ -274,7 +273,7 @@ impl ScoreWindow {
     }
 
     /// Collects all documents that match in [`ScoreWindow::unscored`].
-    pub(in crate::eval) fn collect_matches(&mut self) -> &mut Bits {
+    pub(crate) fn collect_matches(&mut self) -> &mut Bits {
         if self.summed {
             self.of_range();
             let len = self.len();
@@ -284,12 +283,12 @@ impl ScoreWindow {
     }
 
     /// All documents that match, after [`ScoreWindow::collect_matches`], and the sums.
-    pub(in crate::eval) fn matches_and_sums(&mut self) -> (&mut Bits, &[u32]) {
+    pub(crate) fn matches_and_sums(&mut self) -> (&mut Bits, &[u32]) {
         (&mut self.unscored, &self.sums.0[..])
     }
 
     /// Intersects with `bits`, which has the same range.
-    pub(in crate::eval) fn intersect(&mut self, bits: &mut Bits) {
+    pub(crate) fn intersect(&mut self, bits: &mut Bits) {
         if self.summed {
             keep_marked(self.of_range(), bits.bytes());
         }
@@ -298,7 +297,7 @@ impl ScoreWindow {
 
     /// Returns the documents whose sums are at least `min_score` and greater than 0, and the number of sums
     /// greater than 0. Clears the sums.
-    pub(in crate::eval) fn drain_at_least(&mut self, min_score: u32) -> &Survivors {
+    pub(crate) fn drain_at_least(&mut self, min_score: u32) -> &Survivors {
         let (first, len) = (self.origin(), self.len());
         self.of_range();
         drain_at_least(&mut self.sums.0[..len], first, min_score.max(1), &mut self.survivors);
@@ -307,7 +306,7 @@ impl ScoreWindow {
     }
 
     /// Moves all documents to `batch` and clears the window.
-    pub(in crate::eval) fn drain(&mut self, batch: &mut CandidateBatch) {
+    pub(crate) fn drain(&mut self, batch: &mut CandidateBatch) {
         batch.clear();
         self.collect_matches();
         let first = self.origin();

@@ -14,7 +14,7 @@ pub enum Refine {
 }
 
 impl Refine {
-    pub(in crate::eval) fn is_scored(self) -> bool {
+    pub(crate) fn is_scored(self) -> bool {
         matches!(self, Refine::Require | Refine::Optional)
     }
 }
@@ -22,16 +22,16 @@ impl Refine {
 /// Parameters of a refinement.
 #[derive(Clone, Copy, Debug)]
 pub struct Refinement {
-    pub(in crate::eval) how: Refine,
+    pub(crate) how: Refine,
     /// Upper bound of this clause that the scores of the candidates include; it is replaced by the score.
-    pub(in crate::eval) included_bound: u32,
+    pub(crate) included_bound: u32,
     /// Candidates whose scores fall below this are dropped.
-    pub(in crate::eval) min_score: u32,
+    pub(crate) min_score: u32,
 }
 
 impl Refinement {
     /// For candidates whose scores include no upper bound of this clause, without a score threshold.
-    pub(in crate::eval) fn all(how: Refine) -> Refinement {
+    pub(crate) fn all(how: Refine) -> Refinement {
         Refinement { how, included_bound: 0, min_score: 0 }
     }
 }

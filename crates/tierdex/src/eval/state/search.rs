@@ -1,15 +1,9 @@
 //! The state of one evaluation in a segment: the range of documents, the collector and the scratch buffers.
 
-use crate::error::Result;
-use crate::eval::segment_view::SegmentView;
-use crate::eval::state::collector::Collector;
-use crate::eval::state::range::DocRange;
-use crate::eval::state::scratch::Scratch;
-use crate::eval::strategy::Demand;
-use crate::eval::tuning::Tuning;
-use crate::segment::read::BlockSource;
-use std::cell::Cell;
-use std::ops::Range;
+use crate::eval::state::{Collector, DocRange, Scratch};
+use crate::eval::{Demand, SegmentView, Tuning};
+use crate::{Result, segment::read::BlockSource};
+use std::{cell::Cell, ops::Range};
 
 /// The range of documents of an evaluation, numbered in the index. Another evaluation may take over its tail
 /// ([`BlockSource::checkpoint`]).
@@ -33,21 +27,21 @@ impl DocumentRange {
 /// The evaluation of a query in a segment.
 pub struct Search<'s> {
     /// Number in the index of the first document of the segment.
-    pub(in crate::eval) base: u32,
+    pub(crate) base: u32,
     /// Number of documents in the segment.
-    pub(in crate::eval) documents: u32,
+    pub(crate) documents: u32,
     /// The documents to search, `first..end`, not empty.
-    pub(in crate::eval) first: u32,
-    pub(in crate::eval) end: u32,
+    pub(crate) first: u32,
+    pub(crate) end: u32,
     part: &'s DocumentRange,
     /// Nothing is pruned: every match is scored.
-    pub(in crate::eval) exhaustive: bool,
+    pub(crate) exhaustive: bool,
     /// Every match is counted.
-    pub(in crate::eval) count: bool,
+    pub(crate) count: bool,
     /// Sizes of long lists.
-    pub(in crate::eval) tuning: Tuning,
-    pub(in crate::eval) scratch: &'s mut Scratch,
-    pub(in crate::eval) collector: Collector<'s>,
+    pub(crate) tuning: Tuning,
+    pub(crate) scratch: &'s mut Scratch,
+    pub(crate) collector: Collector<'s>,
     source: &'s dyn BlockSource,
 }
 
@@ -85,7 +79,7 @@ impl<'s> Search<'s> {
     /// from there on. A strategy that does not evaluate in document order passes [`Search::end`]: then only
     /// documents of later segments can be taken over.
     #[inline]
-    pub(in crate::eval) fn checkpoint(&mut self, next: u32) -> Result<()> {
+    pub(crate) fn checkpoint(&mut self, next: u32) -> Result<()> {
         let rest = self.base + next..self.part.end.get();
         let end = self.source.checkpoint(rest)?;
         if end < self.part.end.get() {
@@ -98,39 +92,39 @@ impl<'s> Search<'s> {
 
     /// A count for the whole segment, such as a document frequency: returned in the part that contains the
     /// first document of the segment, 0 in others, so that the sum over the parts is correct.
-    pub(in crate::eval) fn count_once(&self, count: u64) -> u64 {
+    pub(crate) fn count_once(&self, count: u64) -> u64 {
         if self.first == 0 { count } else { 0 }
     }
 
     /// The documents to search.
-    pub(in crate::eval) fn range(&self) -> DocRange {
+    pub(crate) fn range(&self) -> DocRange {
         DocRange { first: self.first, last: self.end - 1 }
     }
 
     /// The intersection of a range with the documents to search.
-    pub(in crate::eval) fn clip(&self, range: DocRange) -> DocRange {
+    pub(crate) fn clip(&self, range: DocRange) -> DocRange {
         DocRange { first: range.first.max(self.first), last: range.last.min(self.end - 1) }
     }
 
     /// Whether all documents of a range are searched.
-    pub(in crate::eval) fn contains(&self, range: DocRange) -> bool {
+    pub(crate) fn contains(&self, range: DocRange) -> bool {
         range.first >= self.first && range.last < self.end
     }
 
     /// Whether all documents of the segment are searched.
-    pub(in crate::eval) fn contains_all(&self) -> bool {
+    pub(crate) fn contains_all(&self) -> bool {
         self.first == 0 && self.end == self.documents
     }
 
     /// The threshold: candidates with a lower score cannot be hits.
     #[inline]
-    pub(in crate::eval) fn min_score(&self) -> u32 {
+    pub(crate) fn min_score(&self) -> u32 {
         if self.exhaustive { 0 } else { self.collector.threshold() }
     }
 
     /// Whether documents from `first` on with scores up to `score` may be hits.
     #[inline]
-    pub(in crate::eval) fn may_enter(&self, score: u32, first: u32) -> bool {
+    pub(crate) fn may_enter(&self, score: u32, first: u32) -> bool {
         if self.exhaustive {
             self.collector.ranks()
         } else {
@@ -140,7 +134,7 @@ impl<'s> Search<'s> {
 
     /// Offers documents in ascending order with their exact scores.
     #[inline]
-    pub(in crate::eval) fn offer_all(&mut self, documents: &[u32], scores: &[u32]) {
+    pub(crate) fn offer_all(&mut self, documents: &[u32], scores: &[u32]) {
         self.collector.offer_all(self.base, documents, scores);
     }
 }

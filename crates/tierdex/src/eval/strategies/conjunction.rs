@@ -8,21 +8,15 @@
 
 mod by_blocks;
 
-use crate::cursor::NO_DOCUMENT;
-use crate::error::Result;
-use crate::eval::nodes::node::Node;
-use crate::eval::nodes::term::Term;
-use crate::eval::state::batch::CandidateBatch;
-use crate::eval::state::range::{DocRange, range_from};
-use crate::eval::state::refinement::{Refine, Refinement};
-use crate::eval::state::search::Search;
-use crate::eval::strategies::refiners::Refiners;
-use crate::eval::tuning::WINDOW;
-use crate::limits::BLOCK;
+use crate::eval::nodes::{Node, Term};
+use crate::eval::state::{CandidateBatch, DocRange, Refine, Refinement, Search, range_from};
+use crate::{
+    Result, cursor::NO_DOCUMENT, eval::strategies::refiners::Refiners, eval::tuning::WINDOW, limits::BLOCK,
+};
 use std::collections::VecDeque;
 
 /// A required clause.
-pub(in crate::eval) struct Required<'n, 'a> {
+pub(crate) struct Required<'n, 'a> {
     node: &'n mut Node<'a>,
     is_scored: bool,
     /// Upper bound of its scores in the current range; 0 if it is not scored.
@@ -38,7 +32,7 @@ impl Required<'_, '_> {
 }
 
 /// The required clauses, cheapest first.
-pub(in crate::eval) fn required<'n, 'a>(
+pub(crate) fn required<'n, 'a>(
     must: &'n mut [Node<'a>],
     filter: &'n mut [Node<'a>],
 ) -> Vec<Required<'n, 'a>> {
@@ -53,7 +47,7 @@ pub(in crate::eval) fn required<'n, 'a>(
 /// Offers the documents that match all `required` clauses (at least one) and that pass the refiners, except
 /// those that cannot be hits. Returns the number of matches if they are counted, else the number of
 /// documents evaluated.
-pub(in crate::eval) fn conjunction<'a>(
+pub(crate) fn conjunction<'a>(
     required: &mut [Required<'_, 'a>],
     refiners: &mut Refiners<'_, 'a>,
     search: &mut Search<'_>,

@@ -1,26 +1,20 @@
 //! Counts matches: by a conjunction if the rarest clause is sparse, otherwise by bitsets.
 
-use crate::cursor::NO_DOCUMENT;
-use crate::error::Result;
-use crate::eval::nodes::node::Node;
-use crate::eval::state::range::{prefetch_ahead, range_from};
-use crate::eval::state::search::Search;
+use crate::eval::state::{Search, prefetch_ahead, range_from};
 use crate::eval::strategies::conjunction::{conjunction, required};
-use crate::eval::strategies::refiners::Refiners;
-use crate::eval::tuning::COUNTED;
-use crate::query::Clauses;
+use crate::{
+    Result, cursor::NO_DOCUMENT, eval::nodes::Node, eval::strategies::refiners::Refiners,
+    eval::tuning::COUNTED, query::Clauses,
+};
 
 /// Counts the candidates of the required clauses that are left after the exclusions.
-pub(in crate::eval) fn by_conjunction(
-    clauses: &mut Clauses<Node<'_>>,
-    search: &mut Search<'_>,
-) -> Result<u64> {
+pub(crate) fn by_conjunction(clauses: &mut Clauses<Node<'_>>, search: &mut Search<'_>) -> Result<u64> {
     let mut refiners = Refiners::new(&mut [], &mut clauses.must_not, &mut []);
     conjunction(&mut required(&mut clauses.must, &mut clauses.filter), &mut refiners, search)
 }
 
 /// Counts the matches of ranges of documents as bitsets.
-pub(in crate::eval) fn by_bits(clauses: &mut Clauses<Node<'_>>, search: &mut Search<'_>) -> Result<u64> {
+pub(crate) fn by_bits(clauses: &mut Clauses<Node<'_>>, search: &mut Search<'_>) -> Result<u64> {
     let (mut bits, mut other) = (search.scratch.bits(), search.scratch.bits());
     let mut prefetched_to = if clauses.prefetches() { 0 } else { u32::MAX };
     let (mut count, mut next) = (0, clauses.next_lower_bound(search.first));

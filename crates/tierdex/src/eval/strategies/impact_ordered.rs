@@ -12,14 +12,11 @@
 //! max scores and the few blocks that contain the best hits. Candidates of a block are the postings with a
 //! sufficient frequency; only these are looked up in the lists of other clauses.
 
-use crate::error::Result;
-use crate::eval::nodes::term::Term;
-use crate::eval::state::range::{DocRange, within};
-use crate::eval::state::search::Search;
+use crate::eval::state::{DocRange, Search, within};
 use crate::eval::strategies::initial_threshold::{nth, raise_threshold};
-use crate::eval::strategies::refiners::Refiners;
 use crate::eval::tuning::{FIRST_PREFETCHED, ONE_BY_ONE};
 use crate::limits::{BLOCK, SUPERBLOCK};
+use crate::{Result, eval::nodes::Term, eval::strategies::refiners::Refiners};
 use std::ops::Range;
 use tierdex_codec::largest;
 
@@ -41,7 +38,7 @@ struct FirstRound {
 
 /// Offers the documents of `term` that pass the refiners, except those that cannot be hits: `candidates` are
 /// expected until there are `k`. Returns the number of documents evaluated.
-pub(in crate::eval) fn impact_ordered(
+pub(crate) fn impact_ordered(
     term: &mut Term<'_>,
     refiners: &mut Refiners<'_, '_>,
     candidates: f64,

@@ -1,22 +1,16 @@
 //! Thresholds that are known before a posting is scored: each block, and so each superblock, contains a
 //! document that reaches its max score.
 
-use crate::bytes::View;
-use crate::error::{Error, Result};
-use crate::eval::nodes::bounds::ShareBounds;
-use crate::eval::nodes::term::{OpenTerm, Term};
-use crate::eval::state::range::DocRange;
-use crate::eval::state::scratch::Scratch;
-use crate::eval::state::search::Search;
-use crate::eval::strategy::sufficient_clauses;
+use crate::eval::nodes::{OpenTerm, ShareBounds, Term};
+use crate::eval::state::{DocRange, Scratch, Search};
 use crate::eval::tuning::{FIRST_SCORED_MAX, FIRST_SCORED_RATIO, INITIAL_THRESHOLD_HITS};
 use crate::limits::{BLOCK, SUPERBLOCK};
-use crate::query::Lists;
-use crate::query::QueryPlan;
 use crate::query::plan_node::{Leaf, PlanNode};
-use crate::schema::NormKind;
+use crate::query::{Lists, QueryPlan};
 use crate::segment::read::{BlockList, FILES, RecordPart, Segment, SkipRecord};
-use crate::transform::impact;
+use crate::{
+    Error, Result, bytes::View, eval::strategy::sufficient_clauses, schema::NormKind, transform::impact,
+};
 use std::sync::Arc;
 
 /// Lower bound of the `k`-th best score over all segments, from block max scores alone: each block contains
@@ -118,7 +112,7 @@ fn threshold_of_term(leaf: &Leaf, segments: &[Arc<Segment>], k: usize) -> Result
 
 /// Raises the threshold of a query of one term, whose skip data was not resident, to a score that `k`
 /// documents reach: each block of its list, and so each superblock, contains one that reaches its max score.
-pub(in crate::eval) fn raise_threshold(term: &Term<'_>, search: &mut Search<'_>) -> Result<()> {
+pub(crate) fn raise_threshold(term: &Term<'_>, search: &mut Search<'_>) -> Result<()> {
     let Some(list) = term.blocks.skips() else { return Ok(()) };
     let (k, scores) = (search.collector.k(), &mut search.scratch.bounds);
     let mut threshold = search.collector.threshold();
@@ -190,6 +184,6 @@ impl<S: Fn(u32) -> u32> BestBlocks<'_, S> {
 }
 
 /// The `n`-th largest score. Reorders `scores`: the first `n` are the largest.
-pub(in crate::eval) fn nth(scores: &mut [u32], n: usize) -> u32 {
+pub(crate) fn nth(scores: &mut [u32], n: usize) -> u32 {
     *scores.select_nth_unstable_by(n - 1, |a, b| b.cmp(a)).1
 }

@@ -10,22 +10,18 @@
 //!    highest max score first. If there are many candidates, summing all clauses over the window is cheaper,
 //!    and the next few windows are summed exhaustively too.
 
-use crate::cursor::NO_DOCUMENT;
-use crate::error::Result;
-use crate::eval::nodes::node::Node;
-use crate::eval::state::batch::CandidateBatch;
-use crate::eval::state::range::{DocRange, prefetch_ahead, range_from, within};
-use crate::eval::state::range_sets::ScoreWindow;
-use crate::eval::state::refinement::{Refine, Refinement};
-use crate::eval::state::search::Search;
-use crate::eval::strategies::refiners::Refiners;
+use crate::eval::state::{
+    CandidateBatch, DocRange, Refine, Refinement, ScoreWindow, Search, prefetch_ahead, range_from, within,
+};
 use crate::eval::tuning::{CANDIDATE_BLOCKS, EXHAUSTIVE_WINDOWS, LOOK_UP_POSTINGS, WINDOW};
-use crate::limits::BLOCK;
+use crate::{
+    Result, cursor::NO_DOCUMENT, eval::nodes::Node, eval::strategies::refiners::Refiners, limits::BLOCK,
+};
 
 /// Offers the documents that match any of `nodes` and pass the refiners, except those that cannot be hits.
 /// Every match of a node must score more than 0. Returns the number of matches if they are counted, else the
 /// number of documents evaluated.
-pub(in crate::eval) fn maxscore(
+pub(crate) fn maxscore(
     nodes: &mut [Node<'_>],
     refiners: &mut Refiners<'_, '_>,
     search: &mut Search<'_>,

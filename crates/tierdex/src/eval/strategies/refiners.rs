@@ -1,15 +1,10 @@
 //! Refines candidates by filters, exclusions and optional clauses, cheapest first.
 
-use crate::error::Result;
-use crate::eval::nodes::node::Node;
-use crate::eval::state::batch::CandidateBatch;
-use crate::eval::state::range::DocRange;
-use crate::eval::state::range_sets::{Bits, ScoreWindow};
-use crate::eval::state::refinement::{Refine, Refinement};
-use crate::eval::state::search::Search;
+use crate::eval::state::{Bits, CandidateBatch, DocRange, Refine, Refinement, ScoreWindow, Search};
+use crate::{Result, eval::nodes::Node};
 
 /// The clauses of a group that propose no candidates.
-pub(in crate::eval) struct Refiners<'n, 'a> {
+pub(crate) struct Refiners<'n, 'a> {
     filter: &'n mut [Node<'a>],
     must_not: &'n mut [Node<'a>],
     optional: &'n mut [Node<'a>],
@@ -18,7 +13,7 @@ pub(in crate::eval) struct Refiners<'n, 'a> {
 }
 
 impl<'n, 'a> Refiners<'n, 'a> {
-    pub(in crate::eval) fn new(
+    pub(crate) fn new(
         filter: &'n mut [Node<'a>],
         must_not: &'n mut [Node<'a>],
         optional: &'n mut [Node<'a>],
@@ -26,25 +21,25 @@ impl<'n, 'a> Refiners<'n, 'a> {
         Refiners { filter, must_not, optional, included_bound: Vec::new() }
     }
 
-    pub(in crate::eval) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.filter.is_empty() && self.must_not.is_empty() && self.optional.is_empty()
     }
 
     /// Whether there are clauses that drop candidates.
-    pub(in crate::eval) fn selects(&self) -> bool {
+    pub(crate) fn selects(&self) -> bool {
         !(self.filter.is_empty() && self.must_not.is_empty())
     }
 
     /// Prefetches the blocks in which candidates of a range will be looked up; with frequencies if `scored`.
     /// False if the prefetch limit of the source is reached.
-    pub(in crate::eval) fn prefetch_candidates(&mut self, range: DocRange, scored: bool) -> Result<bool> {
+    pub(crate) fn prefetch_candidates(&mut self, range: DocRange, scored: bool) -> Result<bool> {
         let drop = self.filter.iter_mut().chain(self.must_not.iter_mut()).map(|node| (node, false));
         let mut all = drop.chain(self.optional.iter_mut().filter(|_| scored).map(|node| (node, true)));
         all.try_fold(true, |all, (node, scored)| Ok(all && node.prefetch_candidates(range, scored)?))
     }
 
     /// Upper bound of the optional clauses together in a range.
-    pub(in crate::eval) fn optional_max(&mut self, range: DocRange) -> Result<u32> {
+    pub(crate) fn optional_max(&mut self, range: DocRange) -> Result<u32> {
         self.included_bound.clear();
         for node in self.optional.iter_mut() {
             self.included_bound.push(node.max_score(range)?.unwrap_or(0));
@@ -53,11 +48,7 @@ impl<'n, 'a> Refiners<'n, 'a> {
     }
 
     /// Drops the candidates that do not pass filters and exclusions.
-    pub(in crate::eval) fn select(
-        &mut self,
-        batch: &mut CandidateBatch,
-        search: &mut Search<'_>,
-    ) -> Result<()> {
+    pub(crate) fn select(&mut self, batch: &mut CandidateBatch, search: &mut Search<'_>) -> Result<()> {
         for node in self.filter.iter_mut() {
             node.refine(batch, Refinement::all(Refine::Filter), search.scratch)?;
         }
@@ -69,11 +60,7 @@ impl<'n, 'a> Refiners<'n, 'a> {
 
     /// Offers the candidates that pass. Their scores include the result of the last
     /// [`Refiners::optional_max`]. Returns the number of candidates that passed filters and exclusions.
-    pub(in crate::eval) fn finish(
-        &mut self,
-        batch: &mut CandidateBatch,
-        search: &mut Search<'_>,
-    ) -> Result<u64> {
+    pub(crate) fn finish(&mut self, batch: &mut CandidateBatch, search: &mut Search<'_>) -> Result<u64> {
         self.select(batch, search)?;
         let passed = batch.len() as u64;
         self.add_optional(batch, search)?;
@@ -81,11 +68,7 @@ impl<'n, 'a> Refiners<'n, 'a> {
         Ok(passed)
     }
 
-    pub(in crate::eval) fn add_optional(
-        &mut self,
-        batch: &mut CandidateBatch,
-        search: &mut Search<'_>,
-    ) -> Result<()> {
+    pub(crate) fn add_optional(&mut self, batch: &mut CandidateBatch, search: &mut Search<'_>) -> Result<()> {
         let min_score = search.min_score();
         for (node, included_bound) in self.optional.iter_mut().zip(&self.included_bound) {
             let refinement = Refinement { how: Refine::Optional, included_bound: *included_bound, min_score };
@@ -95,7 +78,7 @@ impl<'n, 'a> Refiners<'n, 'a> {
     }
 
     /// Restricts `bits` to the documents that pass filters and exclusions.
-    pub(in crate::eval) fn select_bits(&mut self, bits: &mut Bits, search: &mut Search<'_>) -> Result<()> {
+    pub(crate) fn select_bits(&mut self, bits: &mut Bits, search: &mut Search<'_>) -> Result<()> {
         let mut other = search.scratch.bits();
         for node in self.filter.iter_mut() {
             other.restart(bits.range());
@@ -112,11 +95,7 @@ impl<'n, 'a> Refiners<'n, 'a> {
     }
 
     /// Restricts a window to the documents that pass filters and exclusions.
-    pub(in crate::eval) fn select_window(
-        &mut self,
-        window: &mut ScoreWindow,
-        search: &mut Search<'_>,
-    ) -> Result<()> {
+    pub(crate) fn select_window(&mut self, window: &mut ScoreWindow, search: &mut Search<'_>) -> Result<()> {
         let mut bits = search.scratch.bits();
         bits.restart(window.range());
         bits.add_all();

@@ -1,13 +1,10 @@
 //! Disjunction of several terms with few postings: merges the whole lists.
 
-use crate::error::{Error, Result};
-use crate::eval::nodes::node::Node;
-use crate::eval::state::range::DocRange;
-use crate::eval::state::search::Search;
-use crate::eval::strategies::refiners::Refiners;
+use crate::eval::state::{DocRange, Search};
+use crate::{Error, Result, eval::nodes::Node, eval::strategies::refiners::Refiners};
 
 /// Offers the documents that contain any of the terms and pass the refiners. Returns their number.
-pub(in crate::eval) fn small_merge(
+pub(crate) fn small_merge(
     nodes: &mut [Node<'_>],
     refiners: &mut Refiners<'_, '_>,
     search: &mut Search<'_>,

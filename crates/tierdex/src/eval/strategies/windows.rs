@@ -1,18 +1,11 @@
 //! Evaluates any query window by window: the fallback for queries without a better strategy.
 
-use crate::cursor::NO_DOCUMENT;
-use crate::error::Result;
-use crate::eval::nodes::node::Node;
-use crate::eval::state::range::{DocRange, prefetch_ahead, range_from};
-use crate::eval::state::range_sets::ScoreWindow;
-use crate::eval::state::search::Search;
-use crate::eval::tuning::WINDOW;
-use crate::limits::BLOCK;
-use crate::query::Clauses;
+use crate::eval::state::{DocRange, ScoreWindow, Search, prefetch_ahead, range_from};
+use crate::{Result, cursor::NO_DOCUMENT, eval::nodes::Node, eval::tuning::WINDOW, query::Clauses};
 
 /// Offers the documents that match, except those that cannot be hits. Returns the number of matches if they
 /// are counted, else the number of documents evaluated.
-pub(in crate::eval) fn windows(
+pub(crate) fn windows(
     clauses: &mut Clauses<Node<'_>>,
     always_scores: bool,
     search: &mut Search<'_>,
@@ -37,10 +30,7 @@ pub(in crate::eval) fn windows(
 
 /// Offers the documents that pass filters and exclusions and match no scored clause, with score 0, while they
 /// may be hits.
-pub(in crate::eval) fn offer_zero_scores(
-    clauses: &mut Clauses<Node<'_>>,
-    search: &mut Search<'_>,
-) -> Result<()> {
+pub(crate) fn offer_zero_scores(clauses: &mut Clauses<Node<'_>>, search: &mut Search<'_>) -> Result<()> {
     let (mut bits, mut other) = (search.scratch.bits(), search.scratch.bits());
     for_each_range(clauses, search, Pass::Filtered, |clauses, range, search| {
         if !search.may_enter(0, range.first) {

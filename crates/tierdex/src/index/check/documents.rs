@@ -1,7 +1,6 @@
 //! Checks the external ids and the stored documents of a segment.
 
-use crate::error::{Error, Result};
-use crate::segment::read::Segment;
+use crate::{Error, Result, segment::read::Segment};
 
 pub(super) fn check(segment: &Segment) -> Result<()> {
     segment.ids().for_each(|_| Ok(()))?;

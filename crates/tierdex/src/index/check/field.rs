@@ -1,18 +1,14 @@
 //! Checks a field of a segment: terms, posting lists, impacts, block max scores, norms and totals.
 
 use crate::cursor::{ListsAhead, NO_DOCUMENT};
-use crate::error::{Error, Result};
-use crate::limits::SUPERBLOCK;
 use crate::segment::layout::{CHUNK_SUPERBLOCKS, chunk_alignment, share_units};
 use crate::segment::read::{BlockList, FieldReader, ListPart, Norms, SkipRecord, TermInfo};
-use crate::segment::write::default_share;
 use crate::segment::{FieldStats, ListSizes};
 use crate::transform::impact::{
     self, BLOCK_IMPACT_BYTES_MAX, Impact, ImpactBuilder, SUPERBLOCK_IMPACT_BYTES_MAX,
 };
-use crate::transform::norm;
-use std::ops::Range;
-use std::sync::Arc;
+use crate::{Error, Result, limits::SUPERBLOCK, segment::write::default_share, transform::norm};
+use std::{ops::Range, sync::Arc};
 use tierdex_io::SealedFile;
 
 /// Checks one field of a segment against its statistics in the manifest.

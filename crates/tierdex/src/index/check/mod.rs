@@ -3,13 +3,9 @@
 mod documents;
 mod field;
 
-use super::manifest::Manifest;
-use super::recovery::no_index;
-use crate::error::{Error, Result};
-use crate::schema::Schema;
-use crate::segment::SegmentMeta;
+use super::{manifest::Manifest, recovery::no_index};
 use crate::segment::layout::{file_name, identity};
-use crate::segment::read::Segment;
+use crate::{Error, Result, schema::Schema, segment::SegmentMeta, segment::read::Segment};
 use std::path::Path;
 use tierdex_io::{Disk, ErrorKind, PosixDisk, SealedFile};
 

@@ -1,12 +1,11 @@
 //! Binds phrases.
 
 use super::{Binder, BoundTerm, WrittenPhrase, any};
-use crate::error::{Error, Result};
-use crate::limits::PHRASE_EXPANSIONS_MAX;
-use crate::query::Query;
-use crate::query::analyse::no_positions;
 use crate::query::expand::{Prefix, PrefixMatch, terms_with_prefix};
-use crate::query::plan_node::PlanNode;
+use crate::{
+    Error, Result, limits::PHRASE_EXPANSIONS_MAX, query::Query, query::analyse::no_positions,
+    query::plan_node::PlanNode,
+};
 
 /// The terms of a phrase so far.
 #[derive(Clone, Default)]

@@ -2,9 +2,8 @@
 //! score the same.
 
 use super::*;
-use crate::query::plan_node::PrefixClause;
 use crate::rank::{Bm25, CollectionStats, LengthNorms, ScoreScale, TermScorer};
-use crate::segment::read::TermInfo;
+use crate::{query::plan_node::PrefixClause, segment::read::TermInfo};
 use proptest::prelude::*;
 use std::sync::Arc;
 

@@ -40,8 +40,7 @@ mod tree;
 pub use problems::Problems;
 pub use tree::{Fields, Occur, SyntaxTree};
 
-use crate::error::{Error, Result};
-use crate::limits::QUERY_BYTES_MAX;
+use crate::{Error, Result, limits::QUERY_BYTES_MAX};
 
 /// Parses a query; notes are recorded in `problems`, which is strict.
 pub fn parse(text: &str, fields: Fields<'_>, problems: &mut Problems) -> Result<SyntaxTree> {

@@ -1,10 +1,8 @@
 //! Recursive-descent parser. Input: tokens, in which round brackets are in pairs. Output: a syntax tree.
 
-use super::problems::Problems;
-use super::suffix::Suffixes;
-use super::tokens::QueryToken;
 use super::tree::{Occur, SyntaxTree, boosted};
-use crate::error::Result;
+use super::{problems::Problems, suffix::Suffixes, tokens::QueryToken};
+use crate::Result;
 use crate::limits::{QUERY_CLAUSES_MAX, QUERY_DEPTH_MAX};
 
 /// Parses all `tokens` of a text of `end` bytes.

@@ -1,8 +1,7 @@
 //! Faults of a query: strict parsing ends at the first one, lenient parsing records them as warnings. Both
 //! record notes.
 
-use crate::error::{Error, Result};
-use crate::limits::QUERY_WARNINGS_MAX;
+use crate::{Error, Result, limits::QUERY_WARNINGS_MAX};
 
 /// Collects the faults of a query.
 pub struct Problems {

@@ -2,12 +2,10 @@
 //! brackets and quotation marks in pairs, signs before a clause, `name:` with the name of a field. Everything
 //! else is text. Operators of other query languages that are not supported are faults in their full form.
 
-use super::pairs::unpaired;
-use super::problems::Problems;
 use super::suffix::{Suffixes, is_mark, is_number};
 use super::tree::{Fields, SyntaxTree, boosted};
-use crate::error::Result;
-use crate::text::is_in_hebrew_word;
+use super::{pairs::unpaired, problems::Problems};
+use crate::{Result, text::is_in_hebrew_word};
 
 /// A token of a query.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,11 +1,11 @@
 //! Skip data of a posting list that is stored in blocks.
 
-use super::super::layout::{OFFSET_MAX, blocks};
 use super::terms::TermInfo;
 use crate::bytes::{View, u16_at, u32_at, u64_at};
-use crate::error::{Error, Result};
 use crate::limits::{BLOCK, SUPERBLOCK};
+use crate::segment::layout::{OFFSET_MAX, blocks};
 use crate::transform::impact::{self, Impact};
+use crate::{Error, Result};
 use std::borrow::Cow;
 use std::ops::{Range, RangeInclusive};
 

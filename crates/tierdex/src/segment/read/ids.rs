@@ -1,11 +1,10 @@
 //! Reads external ids (docs/format/documents.md): a page of the index names the page that holds an id.
 
-use super::super::layout::ID_PAGE_HEAD;
 use super::source::{BlockSource, FILES};
 use super::tail::read_tail;
 use crate::bytes::{View, u16_at, u32_at};
-use crate::error::{Error, Result};
 use crate::limits::{ID_BYTES_MAX, ID_INDEX_PAGE_ENTRIES, ID_RESTART_INTERVAL};
+use crate::{Error, Result, segment::layout::ID_PAGE_HEAD};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use tierdex_io::{PAGE, SealedFile};

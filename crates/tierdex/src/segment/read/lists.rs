@@ -1,12 +1,8 @@
 //! Skip records: the metadata of a posting list, read before any of its blocks.
 
-use super::super::layout::OFFSET_MAX;
-use super::block_list::BlockList;
-use super::terms::TermInfo;
-use crate::bytes::View;
-use crate::error::Result;
-use std::borrow::Cow;
-use std::ops::Range;
+use super::{block_list::BlockList, terms::TermInfo};
+use crate::{Result, bytes::View, segment::layout::OFFSET_MAX};
+use std::{borrow::Cow, ops::Range};
 
 /// The skip record of a term.
 pub enum SkipRecord<'a> {

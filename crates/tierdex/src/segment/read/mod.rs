@@ -29,12 +29,11 @@ pub use unpack::UNPACK_BYTES;
 pub use walk::{Automaton, TermWalk};
 
 use super::layout::{FileKind, SegmentMeta, file_name, identity};
-use crate::error::{Error, Result};
 use crate::schema::{Field, Schema};
-use std::borrow::Cow;
-use std::ops::Range;
+use crate::{Error, Result};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::{borrow::Cow, ops::Range};
 use tierdex_io::{Arena, Disk, SealedFile};
 
 /// An open segment. Threads read it concurrently.

@@ -1,8 +1,6 @@
 //! Reads document lengths.
 
-use crate::error::{Error, Result};
-use crate::schema::NormKind;
-use crate::transform::norm;
+use crate::{Error, Result, schema::NormKind, transform::norm};
 use tierdex_io::{Arena, ResidentBytes, SealedFile};
 
 /// Lengths of all documents of a segment.

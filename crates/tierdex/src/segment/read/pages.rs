@@ -1,8 +1,7 @@
 //! The term index: maps a term to its page of the dictionary.
 
 use crate::bytes::{View, prefix_key, u32_at};
-use crate::error::Result;
-use crate::limits::TERM_BYTES_MAX;
+use crate::{Result, limits::TERM_BYTES_MAX};
 use tierdex_io::{Arena, ResidentBytes};
 
 /// The separators of the pages. A separator is at least the last term of its page and less than the first

@@ -1,9 +1,8 @@
 //! Sequential reads through a buffer.
 
 use super::source::BlockSource;
-use crate::error::Result;
-use std::ops::Range;
-use std::sync::Arc;
+use crate::Result;
+use std::{ops::Range, sync::Arc};
 use tierdex_io::SealedFile;
 
 /// A read buffer over one file, for sequential callers.

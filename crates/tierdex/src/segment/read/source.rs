@@ -1,8 +1,7 @@
 //! The source of bytes that are not resident: posting lists, skip records and dictionary pages.
 
-use crate::error::Result;
-use std::ops::Range;
-use std::sync::Arc;
+use crate::Result;
+use std::{ops::Range, sync::Arc};
 use tierdex_io::{PAGE, SealedFile};
 
 /// Reads bytes of files. Evaluation reads only through this trait; an implementation may suspend the

@@ -2,9 +2,8 @@
 
 use super::tail::read_tail;
 use super::unpack::{Unpacker, decoder};
-use crate::bytes::View;
-use crate::error::{Error, Result};
 use crate::limits::{DOCUMENT_BYTES_MAX, PREVIEW_TEXT_BYTES, PREVIEW_TITLE_BYTES};
+use crate::{Error, Result, bytes::View};
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 use tierdex_io::SealedFile;

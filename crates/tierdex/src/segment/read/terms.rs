@@ -1,12 +1,11 @@
 //! Reads the term dictionary.
 
-use super::super::layout::{OFFSET_MAX, PAGE_HEAD, RESTART, is_inline};
-use super::pages::PageIndex;
 use super::source::{BlockSource, FILES};
-use super::tail::read_tail;
+use super::{pages::PageIndex, tail::read_tail};
 use crate::bytes::{View, prefix_key, u16_at};
-use crate::error::{Error, Result};
 use crate::limits::{TERM_BYTES_MAX, TERM_PAGE};
+use crate::segment::layout::{OFFSET_MAX, PAGE_HEAD, RESTART, is_inline};
+use crate::{Error, Result};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use tierdex_io::{Arena, PAGE, ResidentBytes, SealedFile};

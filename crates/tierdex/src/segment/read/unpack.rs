@@ -3,8 +3,7 @@
 //! A block may contain documents of hundreds of MB. For a title and the beginning of a text, only the bytes
 //! up to their end are read and decompressed.
 
-use crate::error::{Error, Result};
-use crate::limits::DOCUMENT_BYTES_MAX;
+use crate::{Error, Result, limits::DOCUMENT_BYTES_MAX};
 use std::ops::Range;
 use tierdex_io::SealedFile;
 use zstd::stream::raw::{DParameter, Decoder, InBuffer, Operation, OutBuffer};

@@ -6,8 +6,7 @@
 
 use super::source::BlockSource;
 use super::terms::{TermInfo, TermStream, TermsReader};
-use crate::error::Result;
-use crate::limits::TERM_BYTES_MAX;
+use crate::{Result, limits::TERM_BYTES_MAX};
 
 /// A deterministic automaton over the bytes of terms.
 pub trait Automaton {

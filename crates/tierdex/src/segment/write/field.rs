@@ -6,11 +6,9 @@ use super::file::{create, seal};
 use super::lists::ListsWriter;
 use super::superblock::{Superblock, SuperblockEncoder};
 use super::terms::{ListCounts, TermsWriter};
-use crate::error::Result;
 use crate::limits::{DEFAULT_B, DEFAULT_K1};
 use crate::schema::{Field, NormKind};
-use crate::transform::impact::Impact;
-use crate::transform::norm;
+use crate::{Result, transform::impact::Impact, transform::norm};
 use tierdex_io::Disk;
 
 /// Appends the postings of one term: documents (increasing over all calls), frequencies, positions.

@@ -1,7 +1,7 @@
 //! Creates and seals the files of a segment.
 
 use super::super::layout::{FileKind, FileMeta, file_name, identity};
-use crate::error::Result;
+use crate::Result;
 use tierdex_io::{Disk, SealedWriter};
 
 /// Creates a file of a segment.

@@ -3,9 +3,8 @@
 use super::super::layout::{FileKind, FileMeta, ID_PAGE_HEAD, push_tail};
 use super::file::{create, seal};
 use super::terms::common_prefix;
-use crate::bytes::push_varint;
-use crate::error::{Error, Result};
 use crate::limits::{ID_INDEX_PAGE_ENTRIES, ID_RESTART_INTERVAL};
+use crate::{Error, Result, bytes::push_varint};
 use tierdex_io::{Disk, PAGE, SealedWriter};
 
 /// Writes ids in document order.

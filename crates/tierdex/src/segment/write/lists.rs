@@ -11,11 +11,9 @@ use super::super::layout::{
 };
 use super::file::{create, seal};
 use super::superblock::{ShareFn, Superblock, SuperblockEncoder, push_u16};
-use crate::bytes::push_varint;
-use crate::error::{Error, Result};
 use crate::limits::{BLOCK, SUPERBLOCK};
-use crate::schema::Field;
 use crate::transform::block::{Block, BlockEncoder};
+use crate::{Error, Result, bytes::push_varint, schema::Field};
 use std::ops::Range;
 use tierdex_io::{Disk, SealedWriter};
 

@@ -2,9 +2,7 @@
 
 use super::super::layout::{FileKind, FileMeta, push_tail};
 use super::file::{create, seal};
-use crate::bytes::push_bytes;
-use crate::error::{Error, Result};
-use crate::limits::STORED_BLOCK_BYTES;
+use crate::{Error, Result, bytes::push_bytes, limits::STORED_BLOCK_BYTES};
 use tierdex_io::{Disk, SealedWriter};
 use zstd::bulk::Compressor;
 

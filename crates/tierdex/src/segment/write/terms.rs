@@ -6,9 +6,8 @@
 //! the suffix.
 
 use super::super::layout::{PAGE_HEAD, RESTART, push_tail};
-use crate::bytes::push_varint;
-use crate::error::Result;
 use crate::limits::{TERM_PAGE, TERM_RESTART_INTERVAL};
+use crate::{Result, bytes::push_varint};
 use std::ops::Range;
 use tierdex_io::SealedWriter;
 

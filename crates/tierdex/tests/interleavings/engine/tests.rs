@@ -1,6 +1,5 @@
-use super::current::Current;
-use super::request::Hits;
 use super::ticket::{Reply, Ticket};
+use super::{current::Current, request::Hits};
 use crate::error::Error;
 use loom::thread;
 use std::sync::Arc;

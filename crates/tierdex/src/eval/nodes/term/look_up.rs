@@ -5,40 +5,35 @@
 //! are added later, the block and offset of each candidate are recorded.
 
 use super::Term;
-use crate::cursor::PositionsReader;
-use crate::error::{Error, Result};
-use crate::eval::state::batch::CandidateBatch;
 use crate::eval::state::buffers::{FoundPostings, LookUpBuffers, TermBuffers};
-use crate::eval::state::range::DocRange;
-use crate::eval::state::refinement::{Refine, Refinement};
-use crate::eval::tuning::LOOKED_UP_BLOCKS;
-use crate::limits::BLOCK;
+use crate::eval::state::{CandidateBatch, DocRange, Refine, Refinement};
+use crate::{Error, Result, cursor::PositionsReader, eval::tuning::LOOKED_UP_BLOCKS, limits::BLOCK};
 use std::ops::Range;
 use tierdex_codec::{BitmapView, intersect};
 
 /// A block of another list that proposes candidates.
 #[derive(Clone, Copy)]
-pub(in crate::eval) struct BlockPostings<'d> {
-    pub(in crate::eval) block: usize,
-    pub(in crate::eval) documents: &'d [u32],
+pub(crate) struct BlockPostings<'d> {
+    pub(crate) block: usize,
+    pub(crate) documents: &'d [u32],
 }
 
 /// The scores of candidates before they are looked up.
 #[derive(Clone, Copy)]
-pub(in crate::eval) struct LookUpBounds {
+pub(crate) struct LookUpBounds {
     /// Upper bound of the score of each candidate.
-    pub(in crate::eval) bound: u32,
+    pub(crate) bound: u32,
     /// Upper bound of this clause that it includes.
-    pub(in crate::eval) included_bound: u32,
+    pub(crate) included_bound: u32,
     /// Candidates below this are not looked up.
-    pub(in crate::eval) min_score: u32,
+    pub(crate) min_score: u32,
 }
 
 impl Term<'_> {
     /// Prefetches the blocks in which candidates of a range will be looked up, unless there are more than
     /// [`LOOKED_UP_BLOCKS`]: then most of their pages contain no candidate. False if the prefetch limit of
     /// the source is reached.
-    pub(in crate::eval) fn prefetch_range(&mut self, range: DocRange, frequencies: bool) -> Result<bool> {
+    pub(crate) fn prefetch_range(&mut self, range: DocRange, frequencies: bool) -> Result<bool> {
         if self.blocks_in(range) > LOOKED_UP_BLOCKS {
             // No range: what was prefetched before is forgotten, and requested again if it is not yet used.
             self.prefetched = DocRange { first: range.last.saturating_add(1), last: range.last };
@@ -105,7 +100,7 @@ impl Term<'_> {
     }
 
     /// Prefetches the positions of the found candidates.
-    pub(in crate::eval) fn prefetch_positions(&mut self, positions: &PositionsReader<'_>) -> Result<()> {
+    pub(crate) fn prefetch_positions(&mut self, positions: &PositionsReader<'_>) -> Result<()> {
         self.prefetch_found()?;
         let TermBuffers { found, .. } = &*self.buffers;
         if self.blocks.prefetches() {
@@ -120,11 +115,7 @@ impl Term<'_> {
     }
 
     /// Looks up the candidates and applies `refinement`.
-    pub(in crate::eval) fn refine(
-        &mut self,
-        batch: &mut CandidateBatch,
-        refinement: Refinement,
-    ) -> Result<()> {
+    pub(crate) fn refine(&mut self, batch: &mut CandidateBatch, refinement: Refinement) -> Result<()> {
         let Refinement { how, included_bound, min_score } = refinement;
         self.looked_up.0 += batch.len() as u64;
         if !how.is_scored() {
@@ -194,7 +185,7 @@ impl Term<'_> {
     }
 
     /// The number of `documents`, at most [`BLOCK`], that the list contains.
-    pub(in crate::eval) fn count_shared(&mut self, documents: &[u32]) -> Result<u64> {
+    pub(crate) fn count_shared(&mut self, documents: &[u32]) -> Result<u64> {
         self.prefetch_candidates(documents, 0, 0, |_| 0)?;
         let (mut at, mut count) = (0, 0);
         while at < documents.len() {
@@ -322,7 +313,7 @@ impl Term<'_> {
     /// Keeps the candidates, at most [`BLOCK`], that the list contains, and records block and offset of
     /// each. The bound of the range, `included_bound`, is replaced by the block max score, and candidates
     /// below `min_score` are dropped before the lookup.
-    pub(in crate::eval) fn find_all(
+    pub(crate) fn find_all(
         &mut self,
         batch: &mut CandidateBatch,
         included_bound: u32,
@@ -367,7 +358,7 @@ impl Term<'_> {
     }
 
     /// The documents of a block whose frequencies allow a score of `min_score`, as found candidates.
-    pub(in crate::eval) fn find_in_block(&mut self, block: usize, min_score: u32) -> Result<&[u32]> {
+    pub(crate) fn find_in_block(&mut self, block: usize, min_score: u32) -> Result<&[u32]> {
         let n = self.select(block, min_score)?;
         self.buffers.found.len = 0;
         if n > 0 {
@@ -394,7 +385,7 @@ impl Term<'_> {
     ///
     /// # Errors
     /// If blocks of the list overlap, so that documents do not increase.
-    pub(in crate::eval) fn locate(&mut self, documents: &[u32]) -> Result<()> {
+    pub(crate) fn locate(&mut self, documents: &[u32]) -> Result<()> {
         if self.buffers.found.len == documents.len() {
             return Ok(());
         }
@@ -414,7 +405,7 @@ impl Term<'_> {
     }
 
     /// Frequencies of the found candidates.
-    pub(in crate::eval) fn frequencies_found(&mut self) -> Result<&[u32]> {
+    pub(crate) fn frequencies_found(&mut self) -> Result<&[u32]> {
         self.prefetch_found()?;
         let (found, LookUpBuffers { frequencies: to, .. }) = self.buffers.parts();
         let mut at = 0;
@@ -431,7 +422,7 @@ impl Term<'_> {
 
     /// Scores the candidates, all of which [`Term::find_all`] has found: in each score the smaller of
     /// `included_bound` and the block max score is replaced by the score.
-    pub(in crate::eval) fn score_found(
+    pub(crate) fn score_found(
         &mut self,
         batch: &mut CandidateBatch,
         included_bound: u32,

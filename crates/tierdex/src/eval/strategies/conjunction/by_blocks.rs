@@ -7,13 +7,10 @@
 //! 4. They are looked up in the other clauses.
 
 use super::{ConjunctionRun, Required};
-use crate::error::Result;
-use crate::eval::nodes::node::Node;
-use crate::eval::nodes::term::{BlockPostings, LookUpBounds, Term};
-use crate::eval::state::range::{DocRange, within};
-use crate::eval::state::search::Search;
-use crate::eval::tuning::LEAD_BLOCKS_AHEAD_MAX;
-use crate::limits::BLOCK;
+use crate::eval::nodes::term::{BlockPostings, LookUpBounds};
+use crate::eval::nodes::{Node, Term};
+use crate::eval::state::{DocRange, Search, within};
+use crate::{Result, eval::tuning::LEAD_BLOCKS_AHEAD_MAX, limits::BLOCK};
 
 /// A block of the lead, with the bounds of its scores.
 struct LeadBlock {
