@@ -47,12 +47,10 @@ pub(crate) mod table;
 
 use crate::bitpack::{Layout, WIDTH_MAX, packed_len};
 use crate::block::{BLOCK, Intersection, RunPair, Selection, Survivors, ValueRun};
-use crate::{error::DecodeError, saturation::Saturation};
+use crate::saturation::Saturation;
 pub use select::KernelError;
-pub(crate) use table::{
-    Bitmap, Exceptions, GapBuffer, Packed, PforLoops, SparseBitmap, StoredBitmap, WidthCounts,
-};
-use table::{KernelTable, RunBlock};
+pub(crate) use table::{Bitmap, Exceptions, GapBuffer, Packed, PforLoops, StoredBitmap};
+use table::{Consumed, KernelTable, RunBlock, SparseBitmap, WidthCounts, loops};
 
 /// A set of loops for one instruction set. There is a value of this type only where the CPU can run it.
 #[derive(Clone, Copy)]
@@ -109,68 +107,6 @@ impl Kernel {
         unsafe { (self.0.unpack)(packed, out) }
     }
 
-    /// See [`crate::pfor::read::decode`]. At most 256 values.
-    pub(crate) fn pfor_decode(
-        self,
-        bytes: &[u8],
-        layout: Layout,
-        after: Option<u32>,
-        out: &mut [u32],
-    ) -> Result<usize, DecodeError> {
-        assert!(out.len() <= BLOCK);
-        // SAFETY: The CPU has the instructions of this kernel, and there are at most 256 values.
-        unsafe { (self.0.pfor_decode)(bytes, layout, after, out) }
-    }
-
-    /// Counts, for each width, the values that are wider. At most 256 values.
-    pub(crate) fn count_wider(self, values: &[u32]) -> WidthCounts {
-        assert!(values.len() <= BLOCK);
-        // SAFETY: The CPU has the instructions of this kernel, and there are at most 256 values.
-        unsafe { (self.0.count_wider)(values) }
-    }
-
-    /// Width and length of the shortest block of `n` <= 256 values with exceptions; see
-    /// [`crate::pfor::cost::shortest_patched`].
-    pub(crate) fn shortest_patched(self, n: usize, counts: &WidthCounts) -> (u32, usize) {
-        assert!(n <= BLOCK);
-        // SAFETY: The CPU has the instructions of this kernel.
-        unsafe { (self.0.shortest_patched)(n, counts) }
-    }
-
-    /// Finds the exceptions of at most 256 values, those of more than `width` < 32 bits, and their high
-    /// parts.
-    pub(crate) fn exceptions(self, values: &[u32], width: u32, found: &mut Exceptions) {
-        assert!(values.len() <= BLOCK && width < WIDTH_MAX);
-        // SAFETY: The CPU has the instructions of this kernel, and there are at most 256 values.
-        unsafe { (self.0.exceptions)(values, width, found) }
-    }
-
-    /// Reads a bitmap of `bitmap_len` <= 32 bytes and pads it with zeros. A sparse bitmap has a bit for each
-    /// of its bytes, then the bytes whose bit is set. `None` if `bytes` is too short.
-    pub(crate) fn exception_bitmap(
-        self,
-        bytes: &[u8],
-        bitmap_len: usize,
-        sparse: bool,
-        bitmap: &mut Bitmap,
-    ) -> Option<StoredBitmap> {
-        assert!(bitmap_len <= BLOCK / 8);
-        // SAFETY: The CPU has the instructions of this kernel, and the bitmap is not too long.
-        unsafe { (self.0.exception_bitmap)(bytes, bitmap_len, sparse, bitmap) }
-    }
-
-    /// The number of set bits in `bytes`.
-    pub(crate) fn count_ones(self, bytes: &[u8]) -> usize {
-        // SAFETY: The CPU has the instructions of this kernel.
-        unsafe { (self.0.count_ones)(bytes) }
-    }
-
-    /// The sparse form of a bitmap: a mask and the nonzero bytes.
-    pub(crate) fn sparse_bitmap(self, bitmap: &Bitmap) -> SparseBitmap {
-        // SAFETY: The CPU has the instructions of this kernel.
-        unsafe { (self.0.sparse_bitmap)(bitmap) }
-    }
-
     /// `values[i] - values[i-1] - step` mod 2^32, with `prev` before the first. At most 256 values.
     pub(crate) fn gaps<'a>(
         self,
@@ -184,43 +120,6 @@ impl Kernel {
         unsafe { (self.0.gaps)(values, prev, step, gaps) };
         // SAFETY: There is a gap for every value, and all have been written.
         unsafe { gaps.assume_init_ref() }
-    }
-
-    /// Appends `values`, 1 to 5 bytes each.
-    pub(crate) fn vbyte_encode(self, values: &[u32], out: &mut Vec<u8>) {
-        // SAFETY: The CPU has the instructions of this kernel.
-        unsafe { (self.0.vbyte_encode)(values, out) }
-    }
-
-    /// Reads `out.len()` values, or their prefix sums from `after` on; returns the bytes consumed.
-    pub(crate) fn vbyte_decode(
-        self,
-        bytes: &[u8],
-        after: Option<u32>,
-        out: &mut [u32],
-    ) -> Result<usize, DecodeError> {
-        // SAFETY: The CPU has the instructions of this kernel.
-        unsafe { (self.0.vbyte_decode)(bytes, after, out) }
-    }
-
-    /// The number of bytes up to and including the `n`-th whose continuation bit is clear.
-    pub(crate) fn vbyte_skip(self, bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
-        // SAFETY: The CPU has the instructions of this kernel.
-        unsafe { (self.0.vbyte_skip)(bytes, n) }
-    }
-
-    /// Writes the control bytes, which are zero before, one for each four values, and the data; returns the
-    /// length of the data. `data` has at least four bytes per value.
-    pub(crate) fn streamvbyte_encode(self, values: &[u32], controls: &mut [u8], data: &mut [u8]) -> usize {
-        assert!(controls.len() == values.len().div_ceil(4) && data.len() >= 4 * values.len());
-        // SAFETY: The CPU has the instructions of this kernel, and both slices are long enough.
-        unsafe { (self.0.streamvbyte_encode)(values, controls, data) }
-    }
-
-    /// Bytes of data for `n` values with these control bytes; the codes after the `n`-th are zero.
-    pub(crate) fn streamvbyte_data_len(self, controls: &[u8], n: usize) -> usize {
-        // SAFETY: The CPU has the instructions of this kernel.
-        unsafe { (self.0.streamvbyte_data_len)(controls, n) }
     }
 
     /// Reads `out.len()` values, or their prefix sums from `after` on. `data` has exactly the length that
@@ -239,97 +138,6 @@ impl Kernel {
         unsafe { (self.0.streamvbyte_decode)(controls, data, after, out) }
     }
 
-    /// Finds the values that two strictly increasing blocks of at most 256 values share.
-    pub(crate) fn intersect(self, first: &[u32], second: &[u32], shared: &mut Intersection) {
-        assert!(first.len() <= BLOCK && second.len() <= BLOCK);
-        // SAFETY: The CPU has the instructions of this kernel, and there are at most 256 values.
-        unsafe { (self.0.intersect)(first, second, shared) }
-    }
-
-    /// Whether the values are strictly increasing; see [`crate::is_increasing`].
-    pub(crate) fn is_increasing(self, values: &[u32]) -> bool {
-        // SAFETY: The CPU has the instructions of this kernel.
-        unsafe { (self.0.is_increasing)(values) }
-    }
-
-    /// Adds 1 to each value; see [`crate::add_one`].
-    pub(crate) fn add_one(self, values: &mut [u32]) -> u32 {
-        // SAFETY: The CPU has the instructions of this kernel.
-        unsafe { (self.0.add_one)(values) }
-    }
-
-    /// Copies runs of values; see [`crate::copy_runs`].
-    pub(crate) fn copy_runs(self, values: &RunBlock, runs: &[ValueRun], out: &mut [u32]) -> usize {
-        // SAFETY: The CPU has the instructions of this kernel.
-        unsafe { (self.0.copy_runs)(values, runs, out) }
-    }
-
-    /// Intersects pairs of runs; see [`crate::intersect_runs`].
-    pub(crate) fn intersect_runs(
-        self,
-        first: &RunBlock,
-        second: &RunBlock,
-        pairs: &mut [RunPair],
-        out: &mut [u32],
-    ) -> usize {
-        // SAFETY: The CPU has the instructions of this kernel.
-        unsafe { (self.0.intersect_runs)(first, second, pairs, out) }
-    }
-
-    /// Reads the values of the first `out.len()` set bits; bit 0 is `prev + 1`. Fewer set bits leave the end
-    /// of `out` unspecified.
-    pub(crate) fn bitmap_read(self, bits: &[u8], prev: u32, out: &mut [u32]) {
-        // SAFETY: The CPU has the instructions of this kernel.
-        unsafe { (self.0.bitmap_read)(bits, prev, out) }
-    }
-
-    /// Collects marks into bits; see [`crate::collect_bits`].
-    pub(crate) fn collect_bits(self, marks: &mut [u8], bits: &mut [u8]) {
-        assert_eq!(marks.len(), 8 * bits.len());
-        // SAFETY: The CPU has the instructions of this kernel, and there are eight marks for each byte of
-        // bits.
-        unsafe { (self.0.collect_bits)(marks, bits) }
-    }
-
-    /// Finds at most 256 values in a bitmap whose bit 0 is `first`; see [`crate::BitmapView::find`].
-    pub(crate) fn bitmap_find(self, bits: &[u8], first: u32, values: &[u32], shared: &mut Intersection) {
-        assert!(values.len() <= BLOCK);
-        // SAFETY: The CPU has the instructions of this kernel, and there are at most 256 values.
-        unsafe { (self.0.bitmap_find)(bits, first, values, shared) }
-    }
-
-    /// Adds the scores of the values of a bitmap to their sums; bit 0 and the first sum are `first`. See
-    /// [`Saturation::add_bits`].
-    pub(crate) fn bitmap_score(
-        self,
-        of: &Saturation,
-        bits: &[u8],
-        first: u32,
-        frequencies: &[u32],
-        sums: &mut [u32],
-    ) {
-        let end = first as usize + sums.len();
-        assert!(sums.len() <= 8 * bits.len() && end <= of.codes.len());
-        // SAFETY: The CPU has the instructions of this kernel, and every sum has a bit and a code.
-        unsafe { (self.0.bitmap_score)(of, bits, first, frequencies, sums) }
-    }
-
-    /// Scores a block of values; see [`Saturation::score`].
-    pub(crate) fn score(self, of: &Saturation, values: &[u32], frequencies: &[u32], scores: &mut [u32]) {
-        let n = values.len();
-        assert!(n <= BLOCK && frequencies.len() == n && scores.len() == n);
-        // SAFETY: The CPU has the instructions of this kernel, and there is a frequency and a score for each
-        // value.
-        unsafe { (self.0.score)(of, values, frequencies, scores) }
-    }
-
-    /// Selects the values of at least `threshold`; see [`crate::values_at_least`].
-    pub(crate) fn values_at_least(self, values: &[u32], threshold: u32, positions: &mut Selection) {
-        assert!(values.len() <= BLOCK);
-        // SAFETY: The CPU has the instructions of this kernel, and there are at most 256 values.
-        unsafe { (self.0.values_at_least)(values, threshold, positions) }
-    }
-
     /// Collects the sums of at least `threshold` and clears all; see [`crate::drain_at_least`]. The loops get
     /// a threshold of at least 1.
     pub(crate) fn drain_at_least(
@@ -342,41 +150,29 @@ impl Kernel {
         // SAFETY: The CPU has the instructions of this kernel.
         unsafe { (self.0.drain_at_least)(sums, first, threshold.max(1), survivors) }
     }
-
-    /// Sets the bits of the sums that are greater than 0; see [`crate::mark_positive`].
-    pub(crate) fn mark_positive(self, sums: &[u32], bits: &mut [u8]) {
-        assert!(sums.len() <= 8 * bits.len());
-        // SAFETY: The CPU has the instructions of this kernel, and every sum has a bit.
-        unsafe { (self.0.mark_positive)(sums, bits) }
-    }
-
-    /// Clears the sums whose bits are clear; see [`crate::keep_marked`].
-    pub(crate) fn keep_marked(self, sums: &mut [u32], bits: &[u8]) {
-        assert!(sums.len() <= 8 * bits.len());
-        // SAFETY: The CPU has the instructions of this kernel, and every sum has a bit.
-        unsafe { (self.0.keep_marked)(sums, bits) }
-    }
-
-    /// Compacts values and scores to those of at least `threshold`; see [`crate::keep_at_least`].
-    pub(crate) fn keep_at_least(
-        self,
-        values: &mut [u32],
-        scores: &mut [u32],
-        from: usize,
-        threshold: u32,
-    ) -> usize {
-        assert!(scores.len() == values.len() && from <= values.len());
-        // SAFETY: The CPU has the instructions of this kernel, and there is a score for each value.
-        unsafe { (self.0.keep_at_least)(values, scores, from, threshold) }
-    }
-
-    /// Moves the largest `k` keys to the front; see [`crate::largest`].
-    pub(crate) fn largest(self, keys: &mut [u64], k: usize, scratch: &mut Vec<u64>) -> u64 {
-        assert!(k <= keys.len());
-        // SAFETY: The CPU has the instructions of this kernel, and there are at least `k` keys.
-        unsafe { (self.0.largest)(keys, k, scratch) }
-    }
 }
+
+macro_rules! methods {
+    (
+        { $($other:ident: $pointer:ty,)* }
+        $(
+            $(#[$doc:meta])*
+            fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? $([$condition:expr])?;
+        )*
+    ) => {
+        impl Kernel {
+            $(
+                $(#[$doc])*
+                pub(crate) fn $name(self, $($argument: $type),*) $(-> $result)? {
+                    $(assert!($condition);)?
+                    // SAFETY: The CPU has the instructions of this kernel, and the loop's condition is met.
+                    unsafe { (self.0.$name)($($argument),*) }
+                }
+            )*
+        }
+    };
+}
+loops!(methods);
 
 impl PforLoops for Kernel {
     fn exception_bitmap(
