@@ -27,7 +27,7 @@ impl DecoderPages {
         DecoderPages { bytes: Pages::new(LEN_MAX), values, kernels: Kernel::available() }
     }
 
-    /// Decodes with all kernels, which must agree with the scalar one. Returns its result.
+    /// Decodes with all kernels, which must agree with the scalar one and with the length. Returns its result.
     fn decode(&mut self, codec: Codec, side: Side, bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
         let copy = self.bytes.bytes(side, bytes.len());
         copy.copy_from_slice(bytes);
@@ -43,6 +43,12 @@ impl DecoderPages {
                 codec.name()
             );
         }
+        let len = codec.encoded_len(copy, n);
+        match decoded {
+            Err(DecodeError::Invalid) => {}
+            _ => assert_eq!(len, decoded, "{}, {n} values of {copy:02x?}", codec.name()),
+        }
+        assert!(len.is_err() || len.is_ok_and(|len| len <= bytes.len()), "{}: {len:?}", codec.name());
         decoded
     }
 }
@@ -126,4 +132,51 @@ fn random_bytes() {
         }
     }
     assert!((1..BLOCKS * Codec::ALL.len()).contains(&good), "{good} decoded");
+}
+
+#[test]
+fn random_bytes_after_likely_headers() {
+    let (mut pages, mut random) = (DecoderPages::new(), Random(11));
+    for _ in 0..BLOCKS {
+        let n = any_count(&mut random);
+        let count = random.below(12) as u8;
+        let header = (random.below(4) << 6 | random.below(34)) as u8;
+        let mut bytes = vec![header, count, count + random.below(6) as u8];
+        bytes.extend((0..random.below(1100)).map(|_| random.next() as u8 & random.next() as u8));
+        _ = pages.decode(Codec::Pfor256, Side::End, &bytes, n);
+        _ = pages.decode(Codec::Pfor256Delta, Side::End, &bytes, n);
+    }
+}
+
+#[test]
+fn random_bytes_after_likely_headers_of_other_codecs() {
+    let (mut pages, mut random) = (DecoderPages::new(), Random(13));
+    for _ in 0..BLOCKS {
+        let n = any_count(&mut random);
+        // A form, then the length of a bitmap, a width or control bytes.
+        let mut bytes = vec![random.below(14) as u8];
+        bytes.extend(((random.below(40) << random.below(6)) as u16).to_le_bytes());
+        bytes.extend((0..random.below(1100)).map(|_| random.next() as u8 & random.next() as u8));
+        _ = pages.decode(Codec::Auto, Side::End, &bytes, n);
+        for codec in [Codec::StreamVByte, Codec::Bp256Delta, Codec::Bitmap] {
+            _ = pages.decode(codec, Side::End, &bytes[1..], n);
+        }
+    }
+}
+
+#[test]
+fn bitmaps_of_the_right_number_of_bits_decode() {
+    let (mut pages, mut random) = (DecoderPages::new(), Random(14));
+    let (mut bytes, mut decoded) = (Vec::new(), 0);
+    for _ in 0..20_000 {
+        bytes.clear();
+        bytes.extend((0..1 + random.below(80)).map(|_| random.next() as u8 & random.next() as u8));
+        let n: u32 = bytes.iter().map(|byte| byte.count_ones()).sum();
+        bytes.splice(..0, (bytes.len() as u16).to_le_bytes());
+        _ = pages.decode(Codec::Bitmap, Side::End, &bytes, (n as usize).clamp(1, BLOCK));
+        _ = pages.decode(Codec::Bitmap, Side::End, &bytes, (n as usize + 1).min(BLOCK));
+        let mut out = vec![0; (n as usize).clamp(1, BLOCK)];
+        decoded += usize::from(Codec::Bitmap.decode(&bytes, u32::MAX, &mut out).is_ok());
+    }
+    assert!(decoded > 10_000, "{decoded}");
 }
