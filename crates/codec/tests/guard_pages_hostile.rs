@@ -27,7 +27,7 @@ impl DecoderPages {
         DecoderPages { bytes: Pages::new(LEN_MAX), values, kernels: Kernel::available() }
     }
 
-    /// Decodes with all kernels, which must agree with the scalar one and with the length. Returns its result.
+    /// Decodes with all kernels, which must agree with the scalar one. Returns its result.
     fn decode(&mut self, codec: Codec, side: Side, bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
         let copy = self.bytes.bytes(side, bytes.len());
         copy.copy_from_slice(bytes);
