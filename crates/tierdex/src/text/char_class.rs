@@ -41,6 +41,10 @@ const LOWERED: u8 = 0x10;
 const COMPOSES: u8 = 0x20;
 const REORDERS: u8 = 0x40;
 
+/// Only in the generated file: [`LOWERED`] changes from each character of the range to the next, as where
+/// each letter follows its capital letter.
+const ALTERNATES: u8 = 0x80;
+
 impl CharClass {
     /// The class of a character.
     #[inline]
@@ -98,7 +102,11 @@ static TABLE: LazyLock<CharTable> = LazyLock::new(|| {
     let mut classes = vec![0; char::MAX as usize + 1];
     for (number, (start, class)) in CHAR_RANGES.iter().enumerate() {
         let end = CHAR_RANGES.get(number + 1).map_or(classes.len(), |(next, _)| *next as usize);
-        classes[*start as usize..end].fill(*class);
+        let range = &mut classes[*start as usize..end];
+        range.fill(*class & !ALTERNATES);
+        if *class & ALTERNATES != 0 {
+            range.iter_mut().skip(1).step_by(2).for_each(|class| *class ^= LOWERED);
+        }
     }
     let (mut table, mut numbers) = (CharTable { index: Vec::new(), blocks: Vec::new() }, HashMap::new());
     for block in classes.chunks(BLOCK) {
@@ -153,8 +161,20 @@ mod tests {
             *class |= if is_nfc_quick([c].into_iter()) == IsNormalized::Yes { 0 } else { COMPOSES };
             *class |= if canonical_combining_class(c) == 0 { 0 } else { REORDERS };
         }
-        let starts = (0..classes.len()).filter(|at| *at == 0 || classes[*at] != classes[at - 1]);
-        starts.map(|start| (start as u32, classes[start])).collect()
+        ranges(&classes)
+    }
+
+    fn ranges(classes: &[u8]) -> Vec<(u32, u8)> {
+        let (mut ranges, mut start) = (Vec::new(), 0);
+        while start < classes.len() {
+            let rest = &classes[start..];
+            let changes = |change: u8| rest.windows(2).take_while(|pair| pair[0] ^ pair[1] == change).count();
+            let (equal, alternating) = (1 + changes(0), 1 + changes(LOWERED));
+            let is_alternating = alternating > equal.max(2);
+            ranges.push((start as u32, rest[0] | if is_alternating { ALTERNATES } else { 0 }));
+            start += if is_alternating { alternating } else { equal };
+        }
+        ranges
     }
 
     #[test]
