@@ -35,12 +35,24 @@ fn show(tree: &SyntaxTree) -> String {
     }
 }
 
-fn check(text: &str, expected: Expect) {
-    let found = match parse(text, &fields, &mut Problems::strict()) {
+/// The tree or the fault of a query.
+fn parsed(text: &str) -> String {
+    match parse(text, &fields, &mut Problems::strict()) {
         Ok(tree) => show(&tree),
         Err(error) => error.to_string(),
-    };
-    expected.assert_eq(&found);
+    }
+}
+
+fn check(text: &str, expected: Expect) {
+    expected.assert_eq(&parsed(text));
+}
+
+/// Checks lines of a query, an arrow, and its tree or fault.
+fn check_lines(lines: &str) {
+    for line in lines.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let (text, expected) = line.split_once(" => ").expect("an arrow");
+        assert_eq!(parsed(text), expected, "{text}");
+    }
 }
 
 fn lenient(text: &str) -> (SyntaxTree, Vec<Error>) {
@@ -120,12 +132,13 @@ fn filters_match_and_do_not_score() {
 
 #[test]
 fn a_field_applies_to_its_group() {
-    check("title:(a b)", expect!["(title:a title:b)"]);
-    check(
-        "title:(+a \"b c\" (d~ e*)^2) f",
-        expect![[r#"((+title:a title:"b c" (title:d~2 title:e*)^2) f)"#]],
+    check_lines(
+        r#"
+        title:(a b) => (title:a title:b)
+        title:(+a "b c" (d~ e*)^2) f => ((+title:a title:"b c" (title:d~2 title:e*)^2) f)
+        +title:(a) => title:a
+        "#,
     );
-    check("+title:(a)", expect!["title:a"]);
 }
 
 #[test]
@@ -218,11 +231,12 @@ fn brackets_and_quotation_marks_without_a_pair_are_text() {
 
 #[test]
 fn backslashes_before_letters_are_text() {
-    check(
-        "\\alpha\\beta C:\\Users\\cat \"C:\\Users\"",
-        expect![[r#"(\alpha\beta C:\Users\cat "C: Users")"#]],
+    check_lines(
+        r#"
+        \alpha\beta C:\Users\cat "C:\Users" => (\alpha\beta C:\Users\cat "C: Users")
+        \(a\) \-b \AND c\\d e\ => ((a) -b \AND c\d e)
+        "#,
     );
-    check("\\(a\\) \\-b \\AND c\\\\d e\\", expect![[r#"((a) -b \AND c\d e)"#]]);
 }
 
 #[test]
@@ -263,43 +277,25 @@ fn operators_that_are_too_long_are_text() {
 
 #[test]
 fn operators_of_other_languages() {
-    check("a && b", expect!["(+a +b)"]);
-    check("a || b", expect!["(a b)"]);
-    check("a&&b || c", expect!["(a&&b c)"]);
-    check("&& a || ", expect!["(&& a ||)"]);
-    check("a -!b", expect!["(a -!b)"]);
-    check("/s.l.r./ /exact/ /usr/bin/ a/b/ /", expect!["(/s.l.r./ /exact/ /usr/bin/ a/b/ /)"]);
-    check(
-        "x /wor.*d/",
-        expect![[r#"query, byte 3: regular expressions are not supported; write `\/` for the character"#]],
+    check_lines(
+        r#"
+        a && b => (+a +b)
+        a || b => (a b)
+        a&&b || c => (a&&b c)
+        && a || => (&& a ||)
+        a -!b => (a -!b)
+        /s.l.r./ /exact/ /usr/bin/ a/b/ / => (/s.l.r./ /exact/ /usr/bin/ a/b/ /)
+        x /wor.*d/ => query, byte 3: regular expressions are not supported; write `\/` for the character
+        title:/wor.*d/ => query, byte 7: regular expressions are not supported; write `\/` for the character
+        title:[a TO b] => query, byte 7: ranges are not supported; write `\[` or `\{` for the character
+        x {a TO b} => query, byte 3: ranges are not supported; write `\[` or `\{` for the character
+        [1,2] {x} [a to b] M TO N] => ([1,2] {x} [a to b] M TO N])
+        title:>5 => query, byte 1: ranges are not supported; write `title\:` for the word
+        NEAR(a b, 5) => query, byte 1: `NEAR` is no operator; write `"one two"~5` for words at a distance of 5
+        a NEAR/5 b => query, byte 3: `NEAR` is no operator; write `"one two"~5` for words at a distance of 5
+        NEAR THE NEARBY NEAR/ => (NEAR THE NEARBY NEAR/)
+        "#,
     );
-    check(
-        "title:/wor.*d/",
-        expect![[r#"query, byte 7: regular expressions are not supported; write `\/` for the character"#]],
-    );
-    check(
-        "title:[a TO b]",
-        expect![[r#"query, byte 7: ranges are not supported; write `\[` or `\{` for the character"#]],
-    );
-    check(
-        "x {a TO b}",
-        expect![[r#"query, byte 3: ranges are not supported; write `\[` or `\{` for the character"#]],
-    );
-    check("[1,2] {x} [a to b] M TO N]", expect!["([1,2] {x} [a to b] M TO N])"]);
-    check("title:>5", expect![[r#"query, byte 1: ranges are not supported; write `title\:` for the word"#]]);
-    check(
-        "NEAR(a b, 5)",
-        expect![[
-            r#"query, byte 1: `NEAR` is no operator; write `"one two"~5` for words at a distance of 5"#
-        ]],
-    );
-    check(
-        "a NEAR/5 b",
-        expect![[
-            r#"query, byte 3: `NEAR` is no operator; write `"one two"~5` for words at a distance of 5"#
-        ]],
-    );
-    check("NEAR THE NEARBY NEAR/", expect!["(NEAR THE NEARBY NEAR/)"]);
 }
 
 #[test]
@@ -348,33 +344,19 @@ fn suffixes_without_a_number_are_text() {
 
 #[test]
 fn invalid_numbers_are_faults() {
-    check("a^-1", expect!["a^-1"]);
-    check("a^1e999", expect!["query, byte 2: a boost lies between 0 and 1000000000, which `1e999` does not"]);
-    check("a^2^3", expect!["query, byte 2: a second `^` behind one clause"]);
-    check(
-        "a~3",
-        expect![[
-            r#"query, byte 2: a fuzzy word is 0 to 2 edits away, not `3`; write `\~` for the character"#
-        ]],
+    check_lines(
+        r#"
+        a^-1 => a^-1
+        a^1e999 => query, byte 2: a boost lies between 0 and 1000000000, which `1e999` does not
+        a^2^3 => query, byte 2: a second `^` behind one clause
+        a~3 => query, byte 2: a fuzzy word is 0 to 2 edits away, not `3`; write `\~` for the character
+        a~0.5 => query, byte 2: a fuzzy word is 0 to 2 edits away, not `0.5`; write `\~` for the character
+        "a b"~99999999999 => query, byte 6: 99999999999 behind `~` is too large; at most 4294967295 can be asked for
+        (a b)~3 => query, byte 6: the group has 2 alternatives, of which 3 cannot match
+        title:* => query, byte 1: `*` needs the beginning of a word in front of it; write `*:*` for all documents
+        a*~1 => query, byte 1: what ends in `*` cannot be fuzzy too
+        "#,
     );
-    check(
-        "a~0.5",
-        expect![[
-            r#"query, byte 2: a fuzzy word is 0 to 2 edits away, not `0.5`; write `\~` for the character"#
-        ]],
-    );
-    check(
-        "\"a b\"~99999999999",
-        expect!["query, byte 6: 99999999999 behind `~` is too large; at most 4294967295 can be asked for"],
-    );
-    check("(a b)~3", expect!["query, byte 6: the group has 2 alternatives, of which 3 cannot match"]);
-    check(
-        "title:*",
-        expect![
-            "query, byte 1: `*` needs the beginning of a word in front of it; write `*:*` for all documents"
-        ],
-    );
-    check("a*~1", expect!["query, byte 1: what ends in `*` cannot be fuzzy too"]);
 }
 
 #[test]
