@@ -51,6 +51,25 @@ fn read<'f>(
     pinned
 }
 
+/// Requests pages one by one, and waits for all.
+fn read_each<'f>(
+    reader: &mut PageReader,
+    cache: &'f PageCache,
+    written: &TestFile,
+    pages: [u64; 2],
+) -> Vec<(u64, Pin<'f>)> {
+    let mut pinned = Vec::new();
+    for page in pages {
+        reader.request(cache, &written.file, page..page + 1, |page, pin| pinned.push((page, pin)));
+    }
+    reader.finish();
+    pinned
+}
+
+fn check_all(written: &TestFile, pinned: &[(u64, Pin<'_>)]) {
+    pinned.iter().for_each(|(page, pin)| check(written, *page, pin));
+}
+
 fn check(written: &TestFile, page: u64, pin: &Pin<'_>) {
     let bytes = pin.page().unwrap();
     let skipped = if page == 0 { 64 } else { 0 };
@@ -125,8 +144,7 @@ fn a_page_that_could_not_be_read_is_read_again() {
                                 failed += 1;
                                 // While the failed frame is pinned it is not reused; the page gets another
                                 // frame.
-                                let again = read(&mut reader, &cache, &written, page, 1);
-                                again.iter().for_each(|(page, pin)| check(&written, *page, pin));
+                                check_all(&written, &read(&mut reader, &cache, &written, page, 1));
                             }
                         }
                     }
@@ -162,19 +180,13 @@ fn pages_of_a_short_gap_are_read_too() {
         ([15, 28], 2, vec![15, 28]),
         ([24, 27], 1, vec![24, 25, 26, 27]),
     ] {
-        let mut pinned = Vec::new();
-        for page in wanted {
-            reader.request(&cache, &written.file, page..page + 1, |page, pin| pinned.push((page, pin)));
-        }
-        reader.finish();
-        pinned.iter().for_each(|(page, pin)| check(&written, *page, pin));
+        let pinned = read_each(&mut reader, &cache, &written, wanted);
+        check_all(&written, &pinned);
         reads += new_reads;
         assert_eq!(cache.stats().reads, reads, "{wanted:?}");
         drop(pinned);
         for page in cached {
-            read(&mut reader, &cache, &written, page, 1)
-                .iter()
-                .for_each(|(page, pin)| check(&written, *page, pin));
+            check_all(&written, &read(&mut reader, &cache, &written, page, 1));
         }
         assert_eq!(cache.stats().reads, reads, "{wanted:?}");
     }
@@ -204,14 +216,10 @@ fn a_cached_page_of_a_gap_is_evicted_for_itself() {
     for (first, count) in [(11, 1), (20, 13)] {
         read(&mut reader, &cache, &written, first, count);
     }
-    let mut pinned = Vec::new();
-    for page in [10, 12] {
-        reader.request(&cache, &written.file, page..page + 1, |page, pin| pinned.push((page, pin)));
-    }
-    reader.finish();
+    let mut pinned = read_each(&mut reader, &cache, &written, [10, 12]);
     assert_eq!((cache.stats().reads, cache.stats().evictions), (3, 1));
     pinned.extend(read(&mut reader, &cache, &written, 11, 1));
-    pinned.iter().for_each(|(page, pin)| check(&written, *page, pin));
+    check_all(&written, &pinned);
     assert_eq!(cache.stats().reads, 3);
     drop((pinned, reader));
     assert_idle(&cache);
@@ -228,10 +236,7 @@ fn cached_pages_before_one_without_a_frame_are_not_read() {
     let others = write(&disk, "b", PAGES + 10);
     pinned.extend(read(&mut reader, &cache, &others, 0, 44));
     let bytes = cache.stats().bytes_read;
-    for page in [10, 14] {
-        reader.request(&cache, &written.file, page..page + 1, |page, pin| pinned.push((page, pin)));
-    }
-    reader.finish();
+    pinned.extend(read_each(&mut reader, &cache, &written, [10, 14]));
     // The frame that is left is taken for page 11, and none is left for page 12.
     assert_eq!(cache.stats().bytes_read - bytes, 2 * PAGE);
     drop((pinned, reader));
@@ -257,12 +262,8 @@ fn an_error_of_a_read_with_a_gap_is_that_of_its_page_alone() {
         }
         let effect = Effect::Error(errno::EIO);
         disk.arm(FaultPlan { class: OpClass::Read, at: 1, effect, repeat: Repeat::Once });
-        let mut pinned = Vec::new();
-        for page in [first, first + 2] {
-            reader.request(&cache, &written.file, page..page + 1, |page, pin| pinned.push((page, pin)));
-        }
-        reader.finish();
-        pinned.iter().for_each(|(page, pin)| check(&written, *page, pin));
+        let pinned = read_each(&mut reader, &cache, &written, [first, first + 2]);
+        check_all(&written, &pinned);
         assert_eq!(cache.stats().failures, failed);
     }
     assert_eq!(cache.stats().reads, 12);
@@ -300,7 +301,7 @@ fn a_request_stops_at_the_first_page_without_a_frame() {
     assert_eq!(pinned.len(), 8);
     assert!(read(&mut reader, &cache, &written, 30, 1).is_empty());
     assert_eq!(read(&mut reader, &cache, &written, 4, 3).len(), 3);
-    pinned.iter().for_each(|(page, pin)| check(&written, *page, pin));
+    check_all(&written, &pinned);
     drop(pinned);
     assert_eq!(read(&mut reader, &cache, &written, 30, 5).len(), 5);
     drop(reader);
@@ -319,14 +320,14 @@ fn an_elastic_cache_gives_frames_back_that_are_not_pinned() {
         assert_eq!((cache.resize(300), cache.stats().frames), (300, 300));
         assert_eq!((cache.resize(50), cache.stats().frames), (100, 100), "pinned pages stay");
         assert_eq!(read(&mut reader, &cache, &written, 600, 1).len(), 0, "all frames are pinned");
-        pinned.iter().for_each(|(page, pin)| check(&written, *page, pin));
+        check_all(&written, &pinned);
         drop(pinned);
         assert_eq!(cache.resize(50), 50);
         assert_eq!((cache.resize(1000), cache.stats().frames_free), (600, 550));
         for first in [0, 500] {
             let pinned = read(&mut reader, &cache, &written, first, 500);
             assert_eq!(pinned.len(), 500);
-            pinned.iter().for_each(|(page, pin)| check(&written, *page, pin));
+            check_all(&written, &pinned);
         }
         drop(reader);
         assert_idle(&cache);
@@ -349,7 +350,7 @@ fn a_cache_is_resized_while_pages_are_read() {
                         let first = (round * 37 + number * 11) % 390;
                         let pinned = read(&mut reader, cache, written, first, 10);
                         assert_eq!(pinned.len(), 10);
-                        pinned.iter().for_each(|(page, pin)| check(written, *page, pin));
+                        check_all(written, &pinned);
                     }
                 });
             }
