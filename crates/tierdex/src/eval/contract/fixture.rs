@@ -1,6 +1,10 @@
 //! Test segments, random plans over them, and the expected score of each document, computed naively from its
 //! words with the scorer of the engine, whose formula is tested elsewhere.
 
+#[allow(dead_code, reason = "the integration tests use it too")]
+#[path = "../../../tests/support/random.rs"]
+mod random;
+
 use crate::query::plan_node::{Leaf, PlanNode, PrefixClause};
 use crate::query::{Clauses, QueryPlan};
 use crate::rank::{Bm25, CollectionStats, LengthNorms, ScoreScale, Scorer, TermScorer, idf};
@@ -8,6 +12,7 @@ use crate::schema::{Field, NormKind, Schema, Source};
 use crate::segment::read::{FILES, Segment};
 use crate::segment::write::{FieldTarget, FieldWriter, IdsWriter, write_lengths};
 use crate::{eval::nodes::Alignments, segment::SegmentMeta};
+pub(super) use random::Random;
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 use tierdex_codec::Codec;
@@ -41,31 +46,6 @@ const PHRASE_WEIGHTS: [f64; 4] = [0.01, 0.8, 3.0, 11.0];
 
 /// Score of each document; `None` if it does not match.
 pub(super) type DocumentScores = Vec<Option<u32>>;
-
-/// A small seeded generator: SplitMix64.
-pub(super) struct Random(pub(super) u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
-    pub(super) fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound as u64) as usize
-    }
-
-    pub(super) fn one_in(&mut self, n: usize) -> bool {
-        self.below(n) == 0
-    }
-
-    pub(super) fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
-        &from[self.below(from.len())]
-    }
-}
 
 /// A segment, its words, and a plan with a leaf for each word.
 pub(super) struct Fixture {
@@ -101,7 +81,7 @@ impl Fixture {
         let (norms, codec, scorer, documents, average) = kind;
         let mut words = vec![BTreeMap::<u32, Vec<u32>>::new(); WORDS.len()];
         let mut lengths = Vec::with_capacity(documents);
-        let (mut random, mut extremes) = (Random(seed), Random(!seed));
+        let (mut random, mut extremes) = (Random::new(seed), Random::new(!seed));
         for document in 0..documents {
             let mut text = Vec::new();
             for (word, (_, seldom, often, every)) in WORDS.into_iter().enumerate() {

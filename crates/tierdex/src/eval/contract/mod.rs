@@ -262,7 +262,7 @@ proptest! {
 
     #[test]
     fn groups_satisfy_the_contract(seed in any::<u64>(), depth in 0usize..3, fixture in 0usize..7) {
-        let (mut random, fixture) = (Random(seed), &FIXTURES[fixture]);
+        let (mut random, fixture) = (Random::new(seed), &FIXTURES[fixture]);
         let plan = fixture.group(&mut random, depth);
         let checked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             check_node(fixture, &plan, &mut random, 40);
@@ -275,7 +275,7 @@ proptest! {
 #[test]
 fn leaves_satisfy_the_contract() {
     for (number, fixture) in FIXTURES.iter().enumerate() {
-        let mut random = Random(number as u64);
+        let mut random = Random::new(number as u64);
         for leaf in 0..WORDS.len() {
             check_node(fixture, &fixture.term(leaf), &mut random, 100);
         }
@@ -297,7 +297,7 @@ fn contract_violations_are_detected() {
         assert_ne!(scores[document], score);
         scores[document] = score;
         let checked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            check_node_with(fixture, &plan, &scores, &mut Random(5), 600);
+            check_node_with(fixture, &plan, &scores, &mut Random::new(5), 600);
         }));
         checked.is_err()
     };
