@@ -156,43 +156,48 @@ pub(crate) fn lock_is_held(name: &str) -> Error {
     Error::new(ErrorKind::Busy, "lock", name, "it is held by another writer")
 }
 
-/// Implements [`Disk`] for an owning pointer to a disk, also to `dyn Disk`.
+/// Methods of [`Disk`] that call those of an inner disk, for disks that change the other methods. For the
+/// tests of the project, not a part of the interface.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! forward_disk {
-    ($pointer:ident) => {
-        impl<D: Disk + ?Sized> Disk for $pointer<D> {
-            fn list(&self) -> Result<Vec<String>> {
-                (**self).list()
-            }
-            fn open(&self, name: &str) -> Result<Box<dyn ReadFile>> {
-                (**self).open(name)
-            }
-            fn create(&self, name: &str) -> Result<Box<dyn WriteFile>> {
-                (**self).create(name)
-            }
-            fn rename(&self, from: &str, to: &str) -> Result<()> {
-                (**self).rename(from, to)
-            }
-            fn remove(&self, name: &str) -> Result<()> {
-                (**self).remove(name)
-            }
-            fn sync_dir(&self) -> Result<()> {
-                (**self).sync_dir()
-            }
-            fn lock(&self, name: &str) -> Result<Box<dyn DiskLock>> {
-                (**self).lock(name)
-            }
-            fn describe(&self) -> String {
-                (**self).describe()
-            }
-            fn check_direct(&self) -> Result<()> {
-                (**self).check_direct()
-            }
-        }
+    ($self:ident, $disk:expr; $($method:ident)*) => { $($crate::forward_disk!(@$method $self, $disk);)* };
+    (@list $self:ident, $disk:expr) => {
+        fn list(&$self) -> $crate::Result<Vec<String>> { $disk.list() }
+    };
+    (@open $self:ident, $disk:expr) => {
+        fn open(&$self, name: &str) -> $crate::Result<Box<dyn $crate::ReadFile>> { $disk.open(name) }
+    };
+    (@create $self:ident, $disk:expr) => {
+        fn create(&$self, name: &str) -> $crate::Result<Box<dyn $crate::WriteFile>> { $disk.create(name) }
+    };
+    (@rename $self:ident, $disk:expr) => {
+        fn rename(&$self, from: &str, to: &str) -> $crate::Result<()> { $disk.rename(from, to) }
+    };
+    (@remove $self:ident, $disk:expr) => {
+        fn remove(&$self, name: &str) -> $crate::Result<()> { $disk.remove(name) }
+    };
+    (@sync_dir $self:ident, $disk:expr) => {
+        fn sync_dir(&$self) -> $crate::Result<()> { $disk.sync_dir() }
+    };
+    (@lock $self:ident, $disk:expr) => {
+        fn lock(&$self, name: &str) -> $crate::Result<Box<dyn $crate::DiskLock>> { $disk.lock(name) }
+    };
+    (@describe $self:ident, $disk:expr) => {
+        fn describe(&$self) -> String { $disk.describe() }
+    };
+    (@check_direct $self:ident, $disk:expr) => {
+        fn check_direct(&$self) -> $crate::Result<()> { $disk.check_direct() }
     };
 }
 
-forward_disk!(Arc);
-forward_disk!(Box);
+impl<D: Disk + ?Sized> Disk for Arc<D> {
+    forward_disk!(self, (**self); list open create rename remove sync_dir lock describe check_direct);
+}
+
+impl<D: Disk + ?Sized> Disk for Box<D> {
+    forward_disk!(self, (**self); list open create rename remove sync_dir lock describe check_direct);
+}
 
 #[cfg(test)]
 mod tests {

@@ -94,29 +94,10 @@ fn an_acknowledged_commit_survives_every_image() {
 fn a_commit_without_directory_syncs_is_detected() {
     struct NoDirectorySync(MemDisk);
     impl Disk for NoDirectorySync {
-        fn list(&self) -> Result<Vec<String>> {
-            self.0.list()
-        }
-        fn open(&self, name: &str) -> Result<Box<dyn tierdex_io::ReadFile>> {
-            self.0.open(name)
-        }
-        fn create(&self, name: &str) -> Result<Box<dyn tierdex_io::WriteFile>> {
-            self.0.create(name)
-        }
-        fn rename(&self, from: &str, to: &str) -> Result<()> {
-            self.0.rename(from, to)
-        }
-        fn remove(&self, name: &str) -> Result<()> {
-            self.0.remove(name)
-        }
+        tierdex_io::forward_disk!(self, self.0; list open create rename remove lock describe);
+
         fn sync_dir(&self) -> Result<()> {
             Ok(())
-        }
-        fn lock(&self, name: &str) -> Result<Box<dyn tierdex_io::DiskLock>> {
-            self.0.lock(name)
-        }
-        fn describe(&self) -> String {
-            self.0.describe()
         }
     }
     let (disk, _) = committed();

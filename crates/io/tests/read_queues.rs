@@ -9,9 +9,9 @@ use disk_contract::disk_contract;
 use proptest::prelude::*;
 use tempfile::TempDir;
 use tierdex_io::{
-    CellMut, Cells, Completion, Disk, DiskLock, Effect, Error, ErrorKind, FaultDisk, FaultPlan, MemDisk,
-    OpClass, PosixDisk, ReadFile, ReadKind, ReadOptions, ReadQueue, ReadTarget, Region, RegionKind, Repeat,
-    Result, WriteFile, errno,
+    CellMut, Cells, Completion, Disk, Effect, Error, ErrorKind, FaultDisk, FaultPlan, MemDisk, OpClass,
+    PosixDisk, ReadFile, ReadKind, ReadOptions, ReadQueue, ReadTarget, Region, RegionKind, Repeat, Result,
+    errno,
 };
 
 const PAGE: usize = 4096;
@@ -45,6 +45,13 @@ fn content(len: usize) -> Vec<u8> {
 fn open(disk: &dyn Disk, name: &str, bytes: &[u8]) -> Arc<dyn ReadFile> {
     disk.create(name).unwrap().append(bytes).unwrap();
     Arc::from(disk.open(name).unwrap())
+}
+
+/// A disk in a new directory.
+fn posix() -> (TempDir, PosixDisk) {
+    let directory = TempDir::new().unwrap();
+    let disk = PosixDisk::open(directory.path()).unwrap();
+    (directory, disk)
 }
 
 /// Waits for all pending reads; returns the completions in order of tags.
@@ -246,8 +253,7 @@ fn a_dropped_engine_releases_its_cells() {
 /// Memory in a tmpfs file is a valid target.
 #[test]
 fn cells_of_a_mapped_file_are_filled() {
-    let directory = TempDir::new().unwrap();
-    let disk = PosixDisk::open(directory.path()).unwrap();
+    let (_directory, disk) = posix();
     let bytes = content(8 * CELL_BYTES);
     let file = open(&disk, "a", &bytes);
     let path = std::path::Path::new("/dev/shm");
@@ -260,12 +266,8 @@ fn cells_of_a_mapped_file_are_filled() {
         let cells = Cells::new(region, CELL_BYTES).unwrap();
         let mut engine = engine(kind, 4, direct, &disk, std::slice::from_ref(&cells));
         for index in 0..8 {
-            engine.submit(
-                &file,
-                (index * CELL_BYTES) as u64,
-                cells.write(index).unwrap().into(),
-                index as u64,
-            );
+            let cell = cells.write(index).unwrap();
+            engine.submit(&file, (index * CELL_BYTES) as u64, cell.into(), index as u64);
         }
         let ended = drain(&mut engine);
         assert!(ended.iter().all(|ended| matches!(ended.result, Ok(CELL_BYTES))), "{kind}: {ended:?}");
@@ -279,8 +281,7 @@ fn cells_of_a_mapped_file_are_filled() {
 /// An engine continues in another thread, also after the submitting thread has ended.
 #[test]
 fn an_engine_moves_between_threads() {
-    let directory = TempDir::new().unwrap();
-    let disk = PosixDisk::open(directory.path()).unwrap();
+    let (_directory, disk) = posix();
     let bytes = content(16 * CELL_BYTES);
     let file = open(&disk, "a", &bytes);
     for (kind, direct) in engines(&disk) {
@@ -310,8 +311,7 @@ fn an_engine_moves_between_threads() {
 
 #[test]
 fn a_truncated_file_is_damaged() {
-    let directory = TempDir::new().unwrap();
-    let disk = PosixDisk::open(directory.path()).unwrap();
+    let (directory, disk) = posix();
     let cells = cells(1);
     for (kind, direct) in engines(&disk) {
         for left in [0, 1, 4096, 5000, 8191] {
@@ -338,8 +338,7 @@ fn a_truncated_file_is_damaged() {
 
 #[test]
 fn auto_describes_the_engine_it_took() {
-    let directory = TempDir::new().unwrap();
-    let disk = PosixDisk::open(directory.path()).unwrap();
+    let (_directory, disk) = posix();
     drop(open(&disk, "a", b"something"));
     let options = |kind, direct| ReadOptions { kind, depth: 4, direct };
     for direct in [false, true] {
@@ -470,30 +469,12 @@ struct WrappedDisk {
 type WrapFile = fn(Box<dyn ReadFile>) -> Box<dyn ReadFile>;
 
 impl Disk for WrappedDisk {
-    fn list(&self) -> Result<Vec<String>> {
-        self.inner.list()
-    }
+    tierdex_io::forward_disk!(self, self.inner; list create rename remove sync_dir lock describe);
+
     fn open(&self, name: &str) -> Result<Box<dyn ReadFile>> {
         self.inner.open(name).map(self.wrap)
     }
-    fn create(&self, name: &str) -> Result<Box<dyn WriteFile>> {
-        self.inner.create(name)
-    }
-    fn rename(&self, from: &str, to: &str) -> Result<()> {
-        self.inner.rename(from, to)
-    }
-    fn remove(&self, name: &str) -> Result<()> {
-        self.inner.remove(name)
-    }
-    fn sync_dir(&self) -> Result<()> {
-        self.inner.sync_dir()
-    }
-    fn lock(&self, name: &str) -> Result<Box<dyn DiskLock>> {
-        self.inner.lock(name)
-    }
-    fn describe(&self) -> String {
-        self.inner.describe()
-    }
+
     fn check_direct(&self) -> Result<()> {
         self.direct.clone()
     }

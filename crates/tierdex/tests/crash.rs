@@ -10,8 +10,7 @@ use std::sync::Arc;
 use support::{crash_images, on_two_threads, script::Script};
 use tierdex::IndexWriter;
 use tierdex::io::{
-    CrashImage, Disk, DiskLock, Effect, FaultDisk, FaultPlan, MemDisk, OpClass, ReadFile, Repeat, Result,
-    WriteFile,
+    CrashImage, Disk, Effect, FaultDisk, FaultPlan, MemDisk, OpClass, Repeat, Result, WriteFile,
 };
 
 /// An in-memory disk that can ignore one kind of sync while it reports success.
@@ -41,37 +40,15 @@ impl WriteFile for CarelessFile {
 }
 
 impl Disk for Careless {
-    fn list(&self) -> Result<Vec<String>> {
-        self.disk.list()
-    }
-
-    fn open(&self, name: &str) -> Result<Box<dyn ReadFile>> {
-        self.disk.open(name)
-    }
+    tierdex::io::forward_disk!(self, self.disk; list open rename remove lock describe);
 
     fn create(&self, name: &str) -> Result<Box<dyn WriteFile>> {
         let file = self.disk.create(name)?;
         Ok(if self.forgets == Forgets::Files { Box::new(CarelessFile(file)) } else { file })
     }
 
-    fn rename(&self, from: &str, to: &str) -> Result<()> {
-        self.disk.rename(from, to)
-    }
-
-    fn remove(&self, name: &str) -> Result<()> {
-        self.disk.remove(name)
-    }
-
     fn sync_dir(&self) -> Result<()> {
         if self.forgets == Forgets::Directory { Ok(()) } else { self.disk.sync_dir() }
-    }
-
-    fn lock(&self, name: &str) -> Result<Box<dyn DiskLock>> {
-        self.disk.lock(name)
-    }
-
-    fn describe(&self) -> String {
-        self.disk.describe()
     }
 }
 

@@ -5,11 +5,11 @@ mod support;
 
 use std::sync::{Arc, Mutex};
 use std::{collections::BTreeMap, path::Path};
-use support::corpus::{Doc, Shape, corpus};
-use support::{Growth, build, open_writer};
+use support::corpus::{Shape, corpus};
+use support::{Growth, add, build, is_sound, open_writer};
 use tierdex::commit::Manifest;
 use tierdex::internal::index::check_on;
-use tierdex::io::{Disk, DiskLock, MemDisk, PosixDisk, ReadFile, WriteFile};
+use tierdex::io::{Disk, MemDisk, PosixDisk};
 use tierdex::schema::Schema;
 use tierdex::{Index, IndexWriter, Merge, OpenMode, WriterOptions};
 
@@ -21,16 +21,11 @@ fn directory(path: &Path) -> Arc<dyn Disk> {
     Arc::new(PosixDisk::create(path).unwrap())
 }
 
-fn add(writer: &mut IndexWriter, docs: &[Doc]) {
-    docs.iter().for_each(|doc| writer.add(&doc.id, &doc.title, &doc.text).unwrap());
-}
-
 /// The index has this number of documents and passes a check.
 fn holds(disk: &Arc<dyn Disk>, documents: u64) {
     let index = Index::open_on(disk.clone()).unwrap();
     assert_eq!(index.manifest().documents(), documents);
-    let report = check_on(disk.as_ref()).unwrap();
-    assert!(report.problems.is_empty(), "{:?}", report.problems);
+    is_sound(disk.as_ref());
 }
 
 /// All files but the lock, with their bytes.
@@ -66,33 +61,14 @@ struct Interposed {
 type Callback = Box<dyn FnOnce(&Arc<dyn Disk>) + Send>;
 
 impl Disk for Interposed {
-    fn list(&self) -> tierdex::io::Result<Vec<String>> {
-        self.disk.list()
-    }
-    fn open(&self, name: &str) -> tierdex::io::Result<Box<dyn ReadFile>> {
-        self.disk.open(name)
-    }
-    fn create(&self, name: &str) -> tierdex::io::Result<Box<dyn WriteFile>> {
-        self.disk.create(name)
-    }
+    tierdex::io::forward_disk!(self, self.disk; list open create remove sync_dir lock describe);
+
     fn rename(&self, from: &str, to: &str) -> tierdex::io::Result<()> {
         let interposed = self.before_rename.lock().unwrap().take();
         if let Some(interposed) = interposed {
             interposed(&(Arc::new(self.disk.clone()) as _));
         }
         self.disk.rename(from, to)
-    }
-    fn remove(&self, name: &str) -> tierdex::io::Result<()> {
-        self.disk.remove(name)
-    }
-    fn sync_dir(&self) -> tierdex::io::Result<()> {
-        self.disk.sync_dir()
-    }
-    fn lock(&self, name: &str) -> tierdex::io::Result<Box<dyn DiskLock>> {
-        self.disk.lock(name)
-    }
-    fn describe(&self) -> String {
-        self.disk.describe()
     }
 }
 
