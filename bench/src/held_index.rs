@@ -4,6 +4,7 @@ use crate::Result;
 use crate::slow_tier::{ReadDelay, SlowTier};
 use clap::Args;
 use tierdex::explain::SearchResult;
+use tierdex::internal::engine::{MetaTier, MetadataLocation, load_metadata};
 use tierdex::internal::index::Searcher;
 use tierdex::io::RegionKind;
 use tierdex::{Index, Query, SearchOptions};
@@ -53,7 +54,7 @@ impl HeldIndex {
         if let Some(delay) = slow_tier {
             return Ok(HeldIndex::Slow(Box::new(SlowTier::load(index, region, delay)?)));
         }
-        index.keep_in(region)?;
+        load_metadata(index.segments(), &MetadataLocation::of(MetaTier::Index(region.clone()), None))?;
         Ok(HeldIndex::Memory(index.searcher()))
     }
 

@@ -6,7 +6,8 @@ use crate::{Error, Result};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tierdex::explain::ListUse;
-use tierdex::io::PosixDisk;
+use tierdex::internal::engine::{MetaTier, MetadataLocation, load_metadata};
+use tierdex::io::{PosixDisk, RegionKind};
 use tierdex::{Index, SearchOptions, StopSignal};
 
 /// Numbers of postings.
@@ -30,7 +31,7 @@ pub fn explored(flags: &Flags, stop: &StopSignal) -> Result<ExploredPostings> {
     let workload = QueryWorkload::all(flags).first().copied();
     let workload = workload.ok_or_else(|| Error::Usage("the flags select no queries".to_string()))?;
     let index = Index::open_on(Arc::new(PosixDisk::open(&flags.index)?))?;
-    index.load_into_memory()?;
+    load_metadata(index.segments(), &MetadataLocation::of(MetaTier::Index(RegionKind::Dram), None))?;
     let terms = TermPools::read(&index, &flags.classes)?;
     let queries = terms.draw(workload, flags.count, flags.seed)?;
     let exhaustive = flags.exhaustive;

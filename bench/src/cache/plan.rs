@@ -8,7 +8,7 @@ use super::system_state::HUGE_PAGE;
 use crate::Result;
 use crate::cell::{Cell, CellQueries, EngineReads, ListReads, ProcessPlace, Reads};
 use std::sync::Arc;
-use tierdex::internal::engine::ResidentSizes;
+use tierdex::internal::engine::{MetaTier, MetadataLocation, ResidentSizes};
 use tierdex::io::{PosixDisk, RegionKind, Size};
 use tierdex::{Engine, Index, MemoryReport};
 use tierdex_thesis::{ListPolicy, Lookahead, Mode, memory_report};
@@ -127,8 +127,11 @@ fn set_limit(flags: &Flags, index: &Index, cell: &mut Cell) -> u64 {
         Reads::Engine(reads) => Engine::memory_report(index, &reads.options(cell.threads, cell.k)),
         Reads::Lists(reads) => memory_report(index, &reads.options(cell.threads, cell.k)),
         Reads::Searcher { region, .. } | Reads::HeldEngine { region, .. } => {
-            let in_huge_pages = *region == RegionKind::Hugetlb;
-            return if in_huge_pages { index.kept_bytes().div_ceil(HUGE_PAGE) } else { 0 };
+            if *region != RegionKind::Hugetlb {
+                return 0;
+            }
+            let location = MetadataLocation::of(MetaTier::Index(region.clone()), None);
+            return ResidentSizes::of(index).in_region(&location).div_ceil(HUGE_PAGE);
         }
     };
     let (beside, huge_pages) = regions(&report);

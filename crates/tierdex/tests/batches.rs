@@ -6,16 +6,14 @@ mod support;
 use proptest::prelude::*;
 use std::{collections::BTreeMap, ops::Range, sync::Arc};
 use support::corpus::{Shape, corpus};
-use support::lists::{first_terms, many_terms, queries, rows, sparse};
+use support::lists::{first_terms, imported, many_terms, queries, rows, sparse};
 use support::requests::{bits, parse};
-use support::{Growth, build, random::Random, tunings};
+use support::{Growth, build, indexed, random::Random, tunings};
+use tierdex::internal::cache::PolicyKind;
+use tierdex::internal::engine::MetaTier;
+use tierdex::internal::segment::read::FILES;
 use tierdex::io::{Disk, MemDisk, PAGE, ReadKind, RegionKind, Size};
-use tierdex::schema::{Field, Schema, Source};
-use tierdex::{
-    Bm25, Engine, EngineOptions, Hits, Index, IndexWriter, Merge, OpenMode, Query, Scorer, SearchOptions,
-    SearchRequest, WriterOptions, internal::cache::PolicyKind, internal::engine::MetaTier,
-    internal::index::ListsBuilder, internal::segment::read::FILES,
-};
+use tierdex::{Bm25, Engine, EngineOptions, Hits, Index, Merge, Query, Scorer, SearchOptions, SearchRequest};
 
 fn options(pages: u64, policy: PolicyKind, kind: ReadKind) -> EngineOptions {
     EngineOptions::new()
@@ -102,10 +100,7 @@ proptest! {
 
 #[test]
 fn a_budget_that_is_too_small_is_rejected() {
-    let disk = Arc::new(MemDisk::new());
-    let schema = Shape { title: false, ..Shape::default() }.schema();
-    build(&(disk.clone() as _), &schema, &corpus(3, 3000), &[], Growth::Commits, Merge::Keep);
-    let index = Index::open_on(disk).unwrap();
+    let index = indexed(&Shape { title: false, ..Shape::default() }.schema(), &corpus(3, 3000), &[]);
     let ask = |dram, cache: Option<u64>| {
         let options = EngineOptions::new().dram(dram).threads(1).growth(0);
         let options = match cache {
@@ -158,10 +153,7 @@ fn norms_and_page_checksums_are_in_the_region_of_a_cache_beside_the_budget() {
 
 #[test]
 fn an_error_of_the_source_or_the_consumer_ends_the_run() {
-    let disk = Arc::new(MemDisk::new());
-    let schema = Shape { title: false, ..Shape::default() }.schema();
-    build(&(disk.clone() as _), &schema, &corpus(3, 1000), &[], Growth::Commits, Merge::Keep);
-    let index = Index::open_on(disk).unwrap();
+    let index = indexed(&Shape { title: false, ..Shape::default() }.schema(), &corpus(3, 1000), &[]);
     let queries = queries(&mut Random::new(9), 50, &index);
     let request = |query: &Query| SearchRequest::new(query.clone()).count(true);
     for threads in [1, 3] {
@@ -293,21 +285,10 @@ fn long_non_essential_lists_are_not_read_whole() {
 
 /// A term in two million documents, of which every 300,000th contains it fifty times.
 fn common() -> Arc<MemDisk> {
-    let disk = Arc::new(MemDisk::new());
-    let field = Field { positions: false, ..Field::new("text", Source::Text) };
-    let schema = Schema { fields: vec![field], stored: false };
-    let mut writer =
-        IndexWriter::open(disk.clone(), schema, OpenMode::New, WriterOptions::default()).unwrap();
     let documents = (0..2_000_000).collect::<Vec<u32>>();
     let frequency = |document: &u32| if document % 300_000 == 777 { 50 } else { 1 };
-    let frequencies = documents.iter().map(frequency).collect::<Vec<u32>>();
-    let number = |document: u32, id: &mut String| id.push_str(&document.to_string());
-    let give = |builder: &mut ListsBuilder<'_, '_>| {
-        builder.term("common", |list| list.extend(&documents, &frequencies))
-    };
-    writer.import(frequencies.clone(), number, give).unwrap();
-    writer.commit(Merge::Keep).unwrap();
-    disk
+    let frequencies = documents.iter().map(frequency).collect();
+    imported(2_000_000, &[("common".to_string(), (documents, frequencies))])
 }
 
 #[test]

@@ -5,11 +5,9 @@ mod support;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{path::Path, sync::Arc};
 use support::corpus::{Doc, Shape, corpus};
-use support::{Answer, Growth, Look, answer, ask, build, model::Model, open_writer};
-use tierdex::internal::index::check_on;
+use support::{Answer, Growth, Look, add, answer, ask, build, is_sound, model::Model, open_writer};
 use tierdex::io::{Disk, MemDisk, PosixDisk};
-use tierdex::schema::Schema;
-use tierdex::{Index, IndexWriter, Merge, OpenMode, Query, WriterOptions};
+use tierdex::{Index, IndexWriter, Merge, OpenMode, Query, WriterOptions, schema::Schema};
 
 const QUERIES: [&str; 6] =
     ["all", "w0 AND prefix2", "\"all w0\"", "title:w0 -w3", "NOT w0", "only7 only12 w8"];
@@ -30,10 +28,6 @@ fn expected(docs: &[Doc]) -> Vec<Answer> {
     let model = Model::new(&schema(), docs);
     let queries = QUERIES.iter().map(|text| Query::parse(text, &schema()).unwrap());
     queries.map(|query| model.answer(&query, Look::default())).collect()
-}
-
-fn add(writer: &mut IndexWriter, docs: &[Doc]) {
-    docs.iter().for_each(|doc| writer.add(&doc.id, &doc.title, &doc.text).unwrap());
 }
 
 #[test]
@@ -71,12 +65,7 @@ fn one_of_many_writers_gets_the_lock() {
         };
         let won = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..4).map(|_| scope.spawn(open)).collect();
-            threads
-                .into_iter()
-                .filter(|_| true)
-                .map(|thread| thread.join().unwrap())
-                .filter(|won| *won)
-                .count()
+            threads.into_iter().map(|thread| thread.join().unwrap()).filter(|won| *won).count()
         });
         assert_eq!(won, 1);
     }
@@ -105,7 +94,7 @@ fn a_reader_keeps_its_commit() {
     assert_eq!(answers(&reader), expected(&docs[..300]));
     assert_eq!(reader.manifest().generation, generation);
     assert_eq!(answers(&Index::open_on(disk.clone()).unwrap()), expected(&docs[400..]));
-    assert!(check_on(disk.as_ref()).unwrap().problems.is_empty());
+    is_sound(disk.as_ref());
 }
 
 /// Readers open repeatedly during commits, merges and removals; each sees one complete commit, at least as
@@ -147,7 +136,7 @@ fn readers_always_see_a_whole_commit() {
     });
     println!("{opened} readers opened during {COMMITS} commits");
     assert!(opened > 10);
-    assert!(check_on(disk.as_ref()).unwrap().problems.is_empty());
+    is_sound(disk.as_ref());
 }
 
 /// Many threads that share an index get the results of a single thread.

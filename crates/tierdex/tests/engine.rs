@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use support::corpus::{Shape, corpus};
 use support::requests::{bits, options, parse};
-use support::{Growth, SMALL, build, open_writer, random::Random, tunings};
+use support::{Growth, SMALL, add, build, built, indexed, open_writer, random::Random, tunings};
 use tierdex::io::{
     Disk, Effect, FaultDisk, FaultPlan, MemDisk, OpClass, PosixDisk, ReadKind, RegionKind, Repeat, Size,
 };
@@ -17,10 +17,7 @@ use tierdex::{
 };
 
 fn small(seed: u64, documents: usize) -> Arc<MemDisk> {
-    let disk = Arc::new(MemDisk::new());
-    let schema = Shape { title: false, ..Shape::default() }.schema();
-    build(&(disk.clone() as _), &schema, &corpus(seed, documents), &[], Growth::Commits, Merge::Keep);
-    disk
+    built(&Shape { title: false, ..Shape::default() }.schema(), &corpus(seed, documents), &[])
 }
 
 const TEXTS: [&str; 8] =
@@ -46,7 +43,7 @@ fn concurrent_callers_get_the_results_of_a_single_caller() {
                         let request = SearchRequest::new(parse(index, TEXTS[number]))
                             .options(search)
                             .priority(priority);
-                        let answer = engine.submit(request).unwrap().wait().unwrap();
+                        let answer = engine.search(request).unwrap();
                         assert_eq!(bits(&answer.hits), bits(&expected[number].hits), "{}", TEXTS[number]);
                         assert_eq!(answer.total, TotalHits::Exact(expected[number].total));
                         assert!(!answer.timed_out);
@@ -69,10 +66,7 @@ fn an_engine_over_an_empty_index_finds_what_is_added() {
     for seed in 2..6 {
         append(&disk, seed, 500, if seed == 4 { Merge::One } else { Merge::Keep });
         assert!(engine.refresh().unwrap());
-        for text in TEXTS {
-            let answer = search(&engine, text).unwrap();
-            assert_eq!((answer.total.value(), bits(&answer.hits)), fresh(&disk, text), "{text}");
-        }
+        TEXTS.iter().for_each(|text| is_current(&engine, &disk, text));
     }
     // A snapshot belongs to one engine.
     let other = Engine::new(&Index::open_on(disk).unwrap(), &options).unwrap();
@@ -84,11 +78,7 @@ fn an_engine_over_an_empty_index_finds_what_is_added() {
 #[test]
 fn shards_with_common_statistics_score_as_one_index() {
     let schema = Shape { title: false, ..Shape::default() }.schema();
-    let index = |docs: &[_]| {
-        let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
-        build(&disk, &schema, docs, &[], Growth::Commits, Merge::Keep);
-        Index::open_on(disk).unwrap()
-    };
+    let index = |docs: &[_]| indexed(&schema, docs, &[]);
     let docs = corpus(11, 3000);
     // Shards of very different sizes.
     let cuts = [0, 40, 2000, 2001, 3000];
@@ -104,7 +94,7 @@ fn shards_with_common_statistics_score_as_one_index() {
         let mut hits: Vec<SearchHit> = Vec::new();
         for (engine, first) in engines.iter().zip(cuts) {
             let request = SearchRequest::new(query.clone()).k(50).statistics(statistics.clone());
-            let found = engine.submit(request).unwrap().wait().unwrap().hits;
+            let found = engine.search(request).unwrap().hits;
             hits.extend(found.iter().map(|hit| SearchHit { document: hit.document + first as u32, ..*hit }));
         }
         hits.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.document.cmp(&b.document)));
@@ -125,10 +115,7 @@ fn a_panic_in_a_callback_does_not_affect_other_requests() {
             .unwrap()
             .on_ready(|_| panic!("as a test wants it"));
     }
-    assert_eq!(
-        engine.submit(SearchRequest::new(parse(&index, "all"))).unwrap().wait().unwrap().hits.len(),
-        10
-    );
+    assert_eq!(engine.search(SearchRequest::new(parse(&index, "all"))).unwrap().hits.len(), 10);
     drop(engine);
     // A callback may drop the last handle, also while other threads read.
     (1..4).for_each(|threads| last_handle_in_a_callback(&index, threads));
@@ -168,11 +155,24 @@ fn fresh(disk: &Arc<MemDisk>, text: &str) -> (u64, Vec<(u32, u32)>) {
     (found.total, bits(&found.hits))
 }
 
+/// The engine finds the hits of a newly opened reader.
+fn is_current(engine: &Engine, disk: &Arc<MemDisk>, text: &str) {
+    let answer = search(engine, text).unwrap();
+    assert_eq!((answer.total.value(), bits(&answer.hits)), fresh(disk, text), "{text}");
+}
+
+/// Counts the matches of a query, without hits, as their ids are on disk. Returns the bytes that it reads.
+fn read_by_count(engine: &Engine, text: &str) -> u64 {
+    let (read, query) = (engine.bytes_read(), parse(engine.snapshot().index(), text));
+    engine.search(SearchRequest::new(query).k(0).count(true)).unwrap();
+    engine.bytes_read() - read
+}
+
 /// A commit of more documents.
 fn append(disk: &Arc<MemDisk>, seed: u64, documents: usize, merge: Merge) {
     let schema = Index::open_on(disk.clone()).unwrap().schema().clone();
     let mut writer = open_writer(&(disk.clone() as _), &schema, OpenMode::Append);
-    corpus(seed, documents).iter().for_each(|doc| writer.add(&doc.id, &doc.title, &doc.text).unwrap());
+    add(&mut writer, &corpus(seed, documents));
     writer.commit(merge).unwrap();
 }
 
@@ -190,14 +190,11 @@ fn a_refreshed_engine_finds_new_documents_and_keeps_its_cache() {
     // The old snapshot is unchanged, and none of its pages is read again.
     for (text, before) in TEXTS.iter().zip(&before) {
         let request = SearchRequest::new(parse(old.index(), text)).k(30).count(true).snapshot(old.clone());
-        let again = engine.submit(request).unwrap().wait().unwrap();
+        let again = engine.search(request).unwrap();
         assert_eq!((bits(&again.hits), again.total), (bits(&before.hits), before.total));
     }
     assert_eq!(engine.stats().bytes_read, read.bytes_read);
-    for text in TEXTS {
-        let answer = search(&engine, text).unwrap();
-        assert_eq!((answer.total.value(), bits(&answer.hits)), fresh(&disk, text));
-    }
+    TEXTS.iter().for_each(|text| is_current(&engine, &disk, text));
     let grown = engine.stats();
     assert!(grown.bytes_read - read.bytes_read < read.bytes_read / 2, "{grown:?}");
     // A merge replaces all segments: their cache entries are removed when no snapshot uses them.
@@ -210,10 +207,7 @@ fn a_refreshed_engine_finds_new_documents_and_keeps_its_cache() {
     while used(&engine) > 0 {
         std::thread::yield_now();
     }
-    for text in TEXTS {
-        let answer = search(&engine, text).unwrap();
-        assert_eq!((answer.total.value(), bits(&answer.hits)), fresh(&disk, text));
-    }
+    TEXTS.iter().for_each(|text| is_current(&engine, &disk, text));
 }
 
 #[test]
@@ -232,10 +226,7 @@ fn pages_of_another_segment_with_the_same_id_are_not_served() {
     build(&(disk.clone() as _), &schema, &corpus(99, 3000), &[], Growth::Commits, Merge::Keep);
     assert!(engine.refresh().unwrap());
     assert_eq!(numbers(&engine), before);
-    for text in TEXTS {
-        let answer = search(&engine, text).unwrap();
-        assert_eq!((answer.total.value(), bits(&answer.hits)), fresh(&disk, text), "{text}");
-    }
+    TEXTS.iter().for_each(|text| is_current(&engine, &disk, text));
 }
 
 #[test]
@@ -267,23 +258,14 @@ fn the_budget_includes_hits_queued_requests_and_later_commits() {
     assert_eq!(error.code(), "overloaded");
     tickets.into_iter().for_each(|ticket| assert_eq!(ticket.wait().unwrap().hits.len(), 10));
     // The resident data of a new segment must fit in the budget.
+    let total = fresh(&disk, "all").0;
     let roomy = bounded(1 << 20);
     append(&disk, 6, 1000, Merge::Keep);
     let error = engine.refresh().err().unwrap();
     assert!(matches!(error, Error::TooLarge(_)), "{error}");
-    assert_eq!(
-        search(&engine, "all").unwrap().total,
-        TotalHits::Exact(
-            index
-                .searcher()
-                .search(&parse(&index, "all"), &SearchOptions { count: true, ..SearchOptions::default() })
-                .unwrap()
-                .total
-        )
-    );
+    assert_eq!(search(&engine, "all").unwrap().total, TotalHits::Exact(total));
     assert!(roomy.refresh().unwrap());
-    let answer = search(&roomy, "all").unwrap();
-    assert_eq!((answer.total.value(), bits(&answer.hits)), fresh(&disk, "all"));
+    is_current(&roomy, &disk, "all");
 }
 
 #[test]
@@ -304,8 +286,7 @@ fn norms_of_a_new_segment_are_in_the_region_of_the_cache_if_the_budget_is_too_sm
     let (engine, disk) = bounded(Some(RegionKind::File(path.into())));
     append(&disk, 6, 20_000, Merge::Keep);
     assert!(engine.refresh().unwrap());
-    let answer = search(&engine, "all").unwrap();
-    assert_eq!((answer.total.value(), bits(&answer.hits)), fresh(&disk, "all"));
+    is_current(&engine, &disk, "all");
 }
 
 #[test]
@@ -325,8 +306,7 @@ fn metadata_of_a_new_segment_are_in_dram_if_the_region_cannot_be_allocated() {
             Err(error) => assert!(!fits && error.to_string().contains("region"), "{error}"),
         }
         let commit = if fits { disk } else { small(2, 20_000) };
-        let answer = search(&engine, "all").unwrap();
-        assert_eq!((answer.total.value(), bits(&answer.hits)), fresh(&commit, "all"));
+        is_current(&engine, &commit, "all");
     }
 }
 
@@ -348,12 +328,8 @@ fn an_index_in_dram_counts_towards_the_budget_and_later_commits_towards_the_grow
         let engine = Engine::new(&index, &options(least + (8 << 20)).growth(growth)).unwrap();
         append(&disk, 6, 20_000, Merge::Keep);
         assert!(engine.refresh().unwrap());
-        let read = engine.bytes_read();
-        // Without hits, as their ids are on disk.
-        engine.search(SearchRequest::new(parse(&index, "all w0")).k(0).count(true)).unwrap();
-        assert_eq!(engine.bytes_read() > read, reads, "{growth:?}");
-        let answer = search(&engine, "all w0").unwrap();
-        assert_eq!((answer.total.value(), bits(&answer.hits)), fresh(&disk, "all w0"));
+        assert_eq!(read_by_count(&engine, "all w0") > 0, reads, "{growth:?}");
+        is_current(&engine, &disk, "all w0");
     }
     let dir = tempfile::tempdir_in("/dev/shm").unwrap();
     let held = EngineOptions::new().keep_in(RegionKind::File(dir.path().join("region")));
@@ -371,13 +347,8 @@ fn an_engine_that_holds_the_index_holds_later_commits_and_releases_old_ones() {
     for (seed, merge) in [(6, Merge::Keep), (7, Merge::One)] {
         append(&disk, seed, 2000, merge);
         assert!(engine.refresh().unwrap());
-        let read = engine.bytes_read();
-        engine
-            .search(SearchRequest::new(parse(engine.snapshot().index(), "all w0")).k(0).count(true))
-            .unwrap();
-        assert_eq!(engine.bytes_read(), read);
-        let answer = search(&engine, "all w0").unwrap();
-        assert_eq!((answer.total.value(), bits(&answer.hits)), fresh(&disk, "all w0"));
+        assert_eq!(read_by_count(&engine, "all w0"), 0);
+        is_current(&engine, &disk, "all w0");
     }
     // A budget that holds a second index of this size until the first one is released.
     let index = Index::open_on(disk.clone()).unwrap();
@@ -388,11 +359,7 @@ fn an_engine_that_holds_the_index_holds_later_commits_and_releases_old_ones() {
     for seed in 8..14 {
         append(&disk, seed, 200, Merge::One);
         assert!(engine.refresh().unwrap());
-        let read = engine.bytes_read();
-        engine
-            .search(SearchRequest::new(parse(engine.snapshot().index(), "all w0")).k(0).count(true))
-            .unwrap();
-        assert_eq!(engine.bytes_read(), read, "commit {seed}");
+        assert_eq!(read_by_count(&engine, "all w0"), 0, "commit {seed}");
     }
 }
 
@@ -406,13 +373,8 @@ fn metadata_of_a_held_index_is_in_dram_if_its_region_cannot_be_allocated() {
     dir.close().unwrap();
     append(&disk, 6, 20_000, Merge::Keep);
     assert!(engine.refresh().unwrap());
-    let read = engine.bytes_read();
-    engine
-        .search(SearchRequest::new(parse(engine.snapshot().index(), "nosuchword")).k(0).count(true))
-        .unwrap();
-    assert_eq!(engine.bytes_read(), read);
-    let answer = search(&engine, "all w0").unwrap();
-    assert_eq!((answer.total.value(), bits(&answer.hits)), fresh(&disk, "all w0"));
+    assert_eq!(read_by_count(&engine, "nosuchword"), 0);
+    is_current(&engine, &disk, "all w0");
 }
 
 #[test]
@@ -490,7 +452,7 @@ fn refreshes_under_load(time: Duration) -> Vec<u64> {
                     let expected = SearchOptions { k, count: true, ..SearchOptions::default() };
                     let search = SearchOptions { ids: true, tuning: *random.pick(&tunings()), ..expected };
                     let request = SearchRequest::new(query.clone()).options(search).priority(priority);
-                    let answer = engine.submit(request).unwrap().wait().unwrap();
+                    let answer = engine.search(request).unwrap();
                     let expected = answer.snapshot.searcher().search(&query, &expected).unwrap();
                     assert_eq!(bits(&answer.hits), bits(&expected.hits), "{text}");
                     assert_eq!(answer.total, TotalHits::Exact(expected.total));
@@ -506,8 +468,7 @@ fn refreshes_under_load(time: Duration) -> Vec<u64> {
                 _ => (OpenMode::Append, Merge::Keep),
             };
             let mut writer = open_writer(&disk, &schema, mode);
-            let documents = corpus(commits, 200);
-            documents.iter().for_each(|doc| writer.add(&doc.id, &doc.title, &doc.text).unwrap());
+            add(&mut writer, &corpus(commits, 200));
             writer.commit(merge).unwrap();
             assert!(engine.refresh().unwrap());
             if commits % 20 == 0 {

@@ -9,7 +9,9 @@ mod support;
 use std::sync::{Arc, OnceLock};
 use std::{collections::BTreeMap, ops::Range};
 use support::corpus::{Doc, Shape, documents_in_bursts, word};
-use support::{Growth, Look, build, model::Model, on_two_threads, queries, random::Random, tunings};
+use support::model::Model;
+use support::random::Random;
+use support::{Growth, Look, build, equal_cuts, indexed, on_two_threads, queries, tunings};
 use tierdex::explain::{SearchResult, StrategyKind};
 use tierdex::schema::{NormKind, Schema};
 use tierdex::{Bm25, Error, Index, Merge, Query, Scorer, SearchOptions, io::MemDisk};
@@ -40,14 +42,11 @@ fn schema() -> Schema {
 }
 
 fn index(docs: &[Doc], segments: usize) -> Index {
-    let disk = Arc::new(MemDisk::new());
-    let cuts: Vec<usize> = (1..segments).map(|part| part * docs.len() / segments).collect();
-    build(&(disk.clone() as _), &schema(), docs, &cuts, Growth::Commits, Merge::Keep);
-    let index = Index::open_on(disk).unwrap();
+    let index = indexed(&schema(), docs, &equal_cuts(docs.len(), segments));
     assert_eq!(index.segments().len(), segments);
     // With resident skip data, an initial threshold is computed before any segment is searched.
     if [1, 64].contains(&segments) {
-        index.load_into_memory().unwrap();
+        support::hold(&index, tierdex::io::RegionKind::Dram).unwrap();
     }
     index
 }
@@ -316,7 +315,7 @@ fn a_sloppy_frequency_is_at_most_that_of_the_rarest_term() {
         let texts = std::iter::once(text(length * times, &in_line(times)));
         let texts = texts.chain((0..300).map(|_| none.clone()));
         let texts = texts.chain([text(length, &shared), "y y y".to_string()]);
-        let doc = |text| Doc { id: String::new(), title: String::new(), text };
+        let doc = |text: String| Doc::new("", "", text);
         let docs: Vec<Doc> = texts.map(doc).collect();
         let disk = Arc::new(MemDisk::new());
         build(&(disk.clone() as _), &schema, &docs, &[], Growth::Commits, Merge::Keep);
@@ -345,7 +344,7 @@ fn ties_are_broken_by_the_smaller_document() {
             let times = if number.is_multiple_of(50) { 2 } else { 1 };
             "same ".repeat(times) + &"filler ".repeat(4 - times + growth * number / 1000)
         };
-        let doc = |number| Doc { id: String::new(), title: String::new(), text: text(number) };
+        let doc = |number| Doc::new("", "", text(number));
         let docs: Vec<Doc> = (0..16_000).map(doc).collect();
         for segments in SEGMENTS {
             let index = index(&docs, segments);

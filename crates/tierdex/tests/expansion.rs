@@ -3,31 +3,20 @@
 mod support;
 
 use proptest::prelude::*;
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
 use support::corpus::{Doc, Shape};
 use support::model::{Model, edits};
-use support::{Growth, Look, answer, ask, build, documents};
+use support::{Look, answer, ask, documents, indexed};
 use tierdex::internal::segment::read::{Automaton, FILES};
 use tierdex::limits::{
     FUZZY_BYTES_MAX, FUZZY_EXPANSIONS_MAX, PREFIX_EXPANSIONS_MAX, QUERY_EXPANDED_MAX, QUERY_TERMS_MAX,
 };
 use tierdex::schema::{Analysis, Language, Schema, Tokenizer};
-use tierdex::{Error, Index, Merge, Query, internal::query::fuzzy::Levenshtein, io::MemDisk};
+use tierdex::{Error, Index, Query, internal::query::fuzzy::Levenshtein};
 
 fn schema() -> Schema {
     let shape = Shape { title: false, stored: false, tokenizer: Tokenizer::Whitespace, ..Shape::default() };
     shape.schema()
-}
-
-fn index(schema: &Schema, docs: &[Doc], cuts: &[usize]) -> Index {
-    let disk = Arc::new(MemDisk::new());
-    build(&(disk.clone() as _), schema, docs, cuts, Growth::Commits, Merge::Keep);
-    Index::open_on(disk).unwrap()
-}
-
-fn texts<T: ToString>(texts: impl IntoIterator<Item = T>) -> Vec<Doc> {
-    let docs = texts.into_iter().enumerate();
-    docs.map(|(i, text)| Doc { id: i.to_string(), title: String::new(), text: text.to_string() }).collect()
 }
 
 /// Words over a small alphabet with characters of one to four bytes, so that many are close.
@@ -58,8 +47,8 @@ proptest! {
         cut in 0usize..400,
     ) {
         let schema = schema();
-        let docs = texts(&terms);
-        let index = index(&schema, &docs, &[cut.min(docs.len())]);
+        let docs = Doc::of_texts(&terms);
+        let index = indexed(&schema, &docs, &[cut.min(docs.len())]);
         for word in &words {
             for segment in index.segments() {
                 let terms = segment.field(0).terms();
@@ -95,10 +84,10 @@ proptest! {
         mut cuts in prop::collection::vec(0usize..60, 0..5),
     ) {
         cuts.sort_unstable();
-        let docs = texts(words.chunks(3).map(|words| words.join(" ")));
+        let docs = Doc::of_texts(words.chunks(3).map(|words| words.join(" ")));
         cuts.iter_mut().for_each(|cut| *cut = (*cut).min(docs.len()));
         let schema = schema();
-        let (one, many) = (index(&schema, &docs, &[]), index(&schema, &docs, &cuts));
+        let (one, many) = (indexed(&schema, &docs, &[]), indexed(&schema, &docs, &cuts));
         let model = Model::new(&schema, &docs);
         for text in asked.iter().flat_map(|word| [format!("{word}~1"), format!("{word}~ {word}*^0.5")]) {
             let query = Query::parse(&text, &schema).unwrap();
@@ -117,8 +106,8 @@ fn the_closest_and_most_frequent_terms_are_taken() {
     let far = (0..60).map(|i| format!("word-{}", char::from_u32(0x500 + i).unwrap()));
     let far: Vec<String> = far.collect();
     let words = near.chain(far.iter().cloned()).chain([far[40].clone(), "word".to_string()]);
-    let docs = texts(words);
-    let index = index(&schema(), &docs, &[31, 70]);
+    let docs = Doc::of_texts(words);
+    let index = indexed(&schema(), &docs, &[31, 70]);
     let found = documents(&index, "word~2");
     assert_eq!(found.len(), FUZZY_EXPANSIONS_MAX + 1, "fifty terms, one of them in two documents");
     assert!((0..30).chain([70, 90, 91]).all(|document| found.contains(&document)));
@@ -138,7 +127,7 @@ fn the_closest_and_most_frequent_terms_are_taken() {
 
 #[test]
 fn short_words_must_share_a_character() {
-    let index = index(&schema(), &texts(["a", "b", "ab", "ba", "abc", "xyc", ""]), &[]);
+    let index = indexed(&schema(), &Doc::of_texts(["a", "b", "ab", "ba", "abc", "xyc", ""]), &[]);
     let check = |text: &str, expected: &[u32]| {
         assert_eq!(documents(&index, text), expected.iter().copied().collect(), "{text}");
     };
@@ -158,7 +147,7 @@ fn normalized_words_are_folded_but_not_stemmed() {
         stemmer: Some(Language::English),
         ..Analysis::default()
     };
-    let index = index(&schema, &texts(["running", "theory", "café"]), &[]);
+    let index = indexed(&schema, &Doc::of_texts(["running", "theory", "café"]), &[]);
     let count = |text: &str| documents(&index, text).len();
     assert_eq!(
         (count("RUN*"), count("runn*"), count("The*"), count("CAFÉ*"), count("cafè~1")),
@@ -171,9 +160,9 @@ fn normalized_words_are_folded_but_not_stemmed() {
 fn prefix_expansions_are_limited() {
     let terms = |count: usize| {
         let words: Vec<String> = (0..count).map(|number| format!("x{number}")).collect();
-        texts(words.chunks(1000).map(|words| words.join(" ")))
+        Doc::of_texts(words.chunks(1000).map(|words| words.join(" ")))
     };
-    let most = index(&schema(), &terms(PREFIX_EXPANSIONS_MAX), &[30]);
+    let most = indexed(&schema(), &terms(PREFIX_EXPANSIONS_MAX), &[30]);
     assert_eq!(documents(&most, "x*").len(), PREFIX_EXPANSIONS_MAX.div_ceil(1000));
     let rejected = |index: &Index, text: &str| match ask(index, text, Look::default()) {
         Err(Error::Query { at: None, message }) => {
@@ -183,7 +172,7 @@ fn prefix_expansions_are_limited() {
     };
     rejected(&most, "x* x1*");
     for cuts in [&[][..], &[10, 40]] {
-        rejected(&index(&schema(), &terms(PREFIX_EXPANSIONS_MAX + 1), cuts), "x*");
+        rejected(&indexed(&schema(), &terms(PREFIX_EXPANSIONS_MAX + 1), cuts), "x*");
     }
 }
 
@@ -214,7 +203,7 @@ fn prefixes_and_fuzzy_words_are_limited() {
 
 #[test]
 fn boosts_out_of_range_are_rejected() {
-    let index = index(&schema(), &texts(["a"]), &[]);
+    let index = indexed(&schema(), &Doc::of_texts(["a"]), &[]);
     for boost in [-1.0, f64::NAN, f64::INFINITY, 1e14] {
         let term = Query::Term { field: 0, term: "a".to_string(), boost };
         for query in [Query::clauses(vec![], vec![term], vec![]), Query::All { boost }] {
@@ -233,8 +222,8 @@ proptest! {
     fn lenient_queries_always_have_results(queries in prop::collection::vec(QUERIES, 12), positions in any::<bool>()) {
         let shape = Shape { positions, title: false, stored: false, ..Shape::default() };
         let schema = shape.schema();
-        let docs = texts(["a b", "b a ab", "ba 1 2"]);
-        let index = index(&schema, &docs, &[2]);
+        let docs = Doc::of_texts(["a b", "b a ab", "ba 1 2"]);
+        let index = indexed(&schema, &docs, &[2]);
         let model = Model::new(&schema, &docs);
         for text in &queries {
             let (query, warnings) = Query::parse_lenient(text, &schema);
@@ -260,8 +249,8 @@ proptest! {
         words in prop::collection::vec(WORDS, 1..60), cut in 0usize..60, prefix in "[abü]{0,2}",
         after in prop::option::of(WORDS), limit in 1usize..20,
     ) {
-        let docs = texts(&words);
-        let searcher = index(&schema(), &docs, &[cut.min(docs.len())]).searcher();
+        let docs = Doc::of_texts(&words);
+        let searcher = indexed(&schema(), &docs, &[cut.min(docs.len())]).searcher();
         let distinct: BTreeSet<&String> = words.iter().collect();
         let follows = |term: &&&String| after.as_ref().is_none_or(|after| *term > &after);
         let expected = distinct.iter().filter(|term| term.starts_with(&prefix)).filter(follows).take(limit);
@@ -280,9 +269,8 @@ proptest! {
 
 #[test]
 fn documents_are_found_by_their_ids() {
-    let docs: Vec<Doc> =
-        (0..300).map(|i| Doc { id: format!("id{}", i % 250), ..texts(["a"]).remove(0) }).collect();
-    let searcher = index(&schema(), &docs, &[70, 200]).searcher();
+    let docs: Vec<Doc> = (0..300).map(|i| Doc::new(format!("id{}", i % 250), "", "a")).collect();
+    let searcher = indexed(&schema(), &docs, &[70, 200]).searcher();
     let mut found = Vec::new();
     let wanted = ["id249", "id3", "missing"];
     let note = |document, id: &str| {

@@ -4,22 +4,13 @@
 mod support;
 
 use proptest::prelude::*;
-use std::sync::Arc;
 use support::corpus::{Doc, Shape, corpus};
-use support::{Growth, SMALL, build, random::Random, tunings};
-use tierdex::explain::{Explanation, ListUse, SearchResult};
-use tierdex::{Bm25, Index, Merge, Query, Scorer, SearchOptions, internal::index::Tuning, io::MemDisk};
+use support::{SMALL, equal_cuts, indexed, lists::rows, random::Random, tunings};
+use tierdex::explain::{Explanation, ListUse};
+use tierdex::{Bm25, Index, Query, Scorer, SearchOptions, internal::index::Tuning};
 
 fn index(docs: &[Doc], shape: Shape, segments: usize) -> Index {
-    let disk = Arc::new(MemDisk::new());
-    let cuts: Vec<usize> = (1..segments).map(|part| part * docs.len() / segments).collect();
-    build(&(disk.clone() as _), &shape.schema(), docs, &cuts, Growth::Commits, Merge::Keep);
-    Index::open_on(disk).unwrap()
-}
-
-/// Documents and bits of scores, and the number of matches.
-fn rows(found: &SearchResult) -> (u64, Vec<(u32, u32)>) {
-    (found.total, found.hits.iter().map(|hit| (hit.document, hit.score.to_bits())).collect())
+    indexed(&shape.schema(), docs, &equal_cuts(docs.len(), segments))
 }
 
 fn explain(index: &Index, text: &str, options: &SearchOptions) -> Explanation {
@@ -139,7 +130,7 @@ fn check_counts(segment: &tierdex::explain::SegmentExplanation, exhaustive: bool
 /// like text on the subject.
 fn halves(count: usize) -> Vec<Doc> {
     let mut random = Random::new(11);
-    let mut text = |number: usize| {
+    let text = |number: usize| {
         let mut text = "filler ".repeat(1 + random.below(12));
         if random.one_in(2) {
             let often = (1000..1200).contains(&number);
@@ -148,8 +139,7 @@ fn halves(count: usize) -> Vec<Doc> {
         }
         text
     };
-    let doc = |number| Doc { id: format!("{number}"), title: String::new(), text: text(number) };
-    (0..count).map(doc).collect()
+    Doc::of_texts((0..count).map(text))
 }
 
 #[test]

@@ -4,9 +4,9 @@ mod support;
 
 use std::sync::Arc;
 use support::corpus::{Doc, Shape};
-use support::{Answer, Growth, Look, ask, build};
+use support::{Answer, Growth, Look, ask, build, is_sound};
 use tierdex::schema::{NormKind, Schema};
-use tierdex::{Index, Merge, commit::FieldStats, internal::index::check_on, io::MemDisk};
+use tierdex::{Index, Merge, commit::FieldStats, io::MemDisk};
 
 const TEXT: usize = 0;
 const TITLE: usize = 1;
@@ -18,10 +18,6 @@ fn schema(norms: NormKind) -> Schema {
     Shape { norms, stop_words: true, ..Shape::default() }.schema()
 }
 
-fn doc(number: usize, title: &str, text: &str) -> Doc {
-    Doc { id: number.to_string(), title: title.to_string(), text: text.to_string() }
-}
-
 /// Documents, every tenth with a title.
 fn with_few_titles() -> Vec<Doc> {
     let title = |number: usize| match (number % 10, number / 10) {
@@ -31,14 +27,13 @@ fn with_few_titles() -> Vec<Doc> {
         }
         (rest, _) => NO_TITLES[rest % 4].to_string(),
     };
-    (0..1000).map(|number| doc(number, &title(number), "all have a text")).collect()
+    (0..1000).map(|number| Doc::new(number, &title(number), "all have a text")).collect()
 }
 
 fn index(docs: &[Doc], schema: &Schema, cuts: &[usize], last: Merge) -> (MemDisk, Index) {
     let disk = MemDisk::new();
     build(&(Arc::new(disk.clone()) as _), schema, docs, cuts, Growth::Commits, last);
-    let report = check_on(&disk).unwrap();
-    assert!(report.problems.is_empty(), "{:?}", report.problems);
+    is_sound(&disk);
     let index = Index::open_on(Arc::new(disk.clone())).unwrap();
     (disk, index)
 }
@@ -115,9 +110,9 @@ fn a_field_of_few_documents_ranks_by_their_statistics() {
 #[test]
 fn documents_without_the_field_change_no_score() {
     let text = |number: usize| format!("{} {}", "word ".repeat(1 + number % 3), "more ".repeat(number % 40));
-    let docs: Vec<Doc> = (0..2000).map(|number| doc(number, "title", &text(number))).collect();
+    let docs: Vec<Doc> = (0..2000).map(|number| Doc::new(number, "title", text(number))).collect();
     let mut behind = docs.clone();
-    behind.extend((2000..3000).map(|number| doc(number, "title", "")));
+    behind.extend((2000..3000).map(|number| Doc::new(number, "title", "")));
     let mut between = Vec::new();
     for doc in &docs {
         between.extend([doc.clone(), Doc { text: "of the".to_string(), ..doc.clone() }]);
@@ -146,9 +141,9 @@ fn documents_without_the_field_change_no_score() {
 #[test]
 fn a_field_that_no_document_has_is_searched() {
     let bare: Vec<Doc> =
-        (0..300).map(|number| doc(number, NO_TITLES[number % 4], "all have a text")).collect();
+        (0..300).map(|number| Doc::new(number, NO_TITLES[number % 4], "all have a text")).collect();
     let mut titled = bare.clone();
-    titled.extend((300..320).map(|number| doc(number, "a title", "all")));
+    titled.extend((300..320).map(|number| Doc::new(number, "a title", "all")));
     for norms in [NormKind::Byte, NormKind::Exact] {
         let schema = schema(norms);
         for (docs, hits) in [(&bare, 0), (&titled, 20)] {

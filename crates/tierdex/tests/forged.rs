@@ -10,7 +10,7 @@ use cap::Cap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{alloc::System, collections::BTreeMap, ops::Range, sync::Arc};
 use support::corpus::{Shape, corpus};
-use support::{Growth, build, lent::LentLists, random::Random, tunings};
+use support::{Growth, build, is_sound, lent::LentLists, random::Random, tunings};
 use tierdex::commit::{FileKind, Manifest};
 use tierdex::internal::segment::layout::{file_name, identity, parse_file_name};
 use tierdex::io::{Disk, Identity, MemDisk, RegionKind, SealedFile, SealedWriter, panic_message};
@@ -57,7 +57,7 @@ fn sample_with(documents: usize, words: usize, schema: &Schema) -> MemDisk {
     let disk = MemDisk::new();
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
     build(&shared, schema, &docs, &[documents - 20], Growth::Commits, Merge::Keep);
-    assert!(check_on(&disk).unwrap().problems.is_empty());
+    is_sound(&disk);
     disk
 }
 
@@ -158,7 +158,7 @@ fn use_index(disk: &MemDisk, random: &mut Random) -> Result<(), Error> {
     let mut errors: Vec<Error> = report.problems;
     let kept = random.one_in(2);
     if kept {
-        errors.extend(index.keep_in(&RegionKind::Dram).err());
+        errors.extend(support::hold(&index, RegionKind::Dram).err());
     }
     let lent = (!kept && random.one_in(2)).then(|| LentLists::load(&index));
     let lent = lent.and_then(|lent| lent.map_err(|error| errors.push(error)).ok());

@@ -4,7 +4,7 @@ mod support;
 
 use std::sync::Arc;
 use support::corpus::{Doc, Shape};
-use support::{Growth, Look, answer, ask, build, documents, model::Model, open_writer};
+use support::{Growth, Look, answer, ask, build, built, documents, is_sound, model::Model, open_writer};
 use tierdex::internal::index::{BatchBuilder, check_on};
 use tierdex::io::{Disk, MemDisk};
 use tierdex::limits::{
@@ -18,16 +18,10 @@ fn schema() -> Schema {
     Shape::default().schema()
 }
 
-fn doc(id: &str, title: &str, text: &str) -> Doc {
-    Doc { id: id.to_string(), title: title.to_string(), text: text.to_string() }
-}
-
 fn indexed(docs: &[Doc]) -> Index {
-    let disk = MemDisk::new();
-    build(&(Arc::new(disk.clone()) as _), &schema(), docs, &[], Growth::Commits, Merge::Keep);
-    let report = check_on(&disk).unwrap();
-    assert!(report.problems.is_empty(), "{:?}", report.problems);
-    Index::open_on(Arc::new(disk)).unwrap()
+    let disk = built(&schema(), docs, &[]);
+    is_sound(disk.as_ref());
+    Index::open_on(disk).unwrap()
 }
 
 /// Compares with the naive engine and returns the number of documents found.
@@ -59,7 +53,7 @@ fn an_empty_index_has_no_hits() {
 
 #[test]
 fn one_document_is_found() {
-    let docs = [doc("the one", "A title", "to be or not to be")];
+    let docs = [Doc::new("the one", "A title", "to be or not to be")];
     let index = indexed(&docs);
     for (text, total) in
         [("be", 1), ("title:a", 1), ("a", 0), ("\"not to be\"", 1), ("NOT be", 0), ("NOT x", 1)]
@@ -71,13 +65,13 @@ fn one_document_is_found() {
 
 #[test]
 fn empty_documents_are_documents() {
-    let docs: Vec<Doc> = (0..300).map(|number| doc(&number.to_string(), "", "")).collect();
+    let docs: Vec<Doc> = (0..300).map(|number| Doc::new(number, "", "")).collect();
     let index = indexed(&docs);
     assert_eq!(same_as_model(&docs, &index, "NOT anything"), 300);
     assert_eq!(same_as_model(&docs, &index, "anything"), 0);
     let mixed: Vec<Doc> = (0..600)
         .map(|number| {
-            doc("", if number % 7 == 0 { "x" } else { "" }, if number % 5 == 0 { "x y" } else { " ?! " })
+            Doc::new("", if number % 7 == 0 { "x" } else { "" }, if number % 5 == 0 { "x y" } else { " ?! " })
         })
         .collect();
     let index = indexed(&mixed);
@@ -96,7 +90,7 @@ fn a_hundred_thousand_equal_documents() {
         writer.add(&number.to_string(), "same", "the same text again and again").unwrap();
     }
     writer.commit(Merge::One).unwrap();
-    assert!(check_on(&disk).unwrap().problems.is_empty());
+    is_sound(&disk);
     let index = Index::open_on(shared).unwrap();
     for text in
         ["same", "again text", "\"again and again\"", "title:same", "NOT other", "text AND the OR other"]
@@ -128,10 +122,10 @@ fn unusual_ids_are_returned_unchanged() {
         "same",
         "same",
     ]
-    .map(|id| doc(id, "t", "x"))
+    .map(|id| Doc::new(id, "t", "x"))
     .to_vec();
-    docs.push(doc(&"i".repeat(ID_BYTES_MAX), "t", "x"));
-    docs.extend((0..200).map(|number| doc(&"n".repeat(number * 20), "", "x")));
+    docs.push(Doc::new("i".repeat(ID_BYTES_MAX), "t", "x"));
+    docs.extend((0..200).map(|number| Doc::new("n".repeat(number * 20), "", "x")));
     let index = indexed(&docs);
     for (number, doc) in (0..).zip(&docs) {
         assert_eq!(index.searcher().id(number).unwrap(), doc.id);
@@ -158,7 +152,7 @@ fn an_id_that_is_too_long_is_rejected_without_a_trace() {
     writer.push(batch.seal().unwrap()).unwrap();
     writer.commit(Merge::Keep).unwrap();
     drop(writer);
-    let docs = [doc("good", "second", "kept"), doc("batched", "fourth", "kept")];
+    let docs = [Doc::new("good", "second", "kept"), Doc::new("batched", "fourth", "kept")];
     let index = Index::open_on(disk).unwrap();
     assert_eq!(same_as_model(&docs, &index, "kept"), 2);
     assert_eq!(same_as_model(&docs, &index, "rejected title:first title:third"), 0);
@@ -166,8 +160,7 @@ fn an_id_that_is_too_long_is_rejected_without_a_trace() {
 
 #[test]
 fn any_number_of_hits_may_be_requested() {
-    let docs: Vec<Doc> =
-        (0..500).map(|number| doc(&number.to_string(), "", &"x ".repeat(number % 9))).collect();
+    let docs: Vec<Doc> = (0..500).map(|number| Doc::new(number, "", "x ".repeat(number % 9))).collect();
     let index = indexed(&docs);
     let every = ask(&index, "x", Look::default()).unwrap();
     for k in [0, 1, 443, 444, 445, 499, 500, 501, usize::MAX / 2, usize::MAX / 2 + 1, usize::MAX] {
@@ -179,7 +172,7 @@ fn any_number_of_hits_may_be_requested() {
 
 #[test]
 fn extreme_parameters_give_finite_scores() {
-    let docs: Vec<Doc> = (0..60).map(|number| doc("", "", &"x y ".repeat(number))).collect();
+    let docs: Vec<Doc> = (0..60).map(|number| Doc::new("", "", "x y ".repeat(number))).collect();
     let index = indexed(&docs);
     let model = Model::new(index.schema(), &docs);
     for (k1, b) in [(0.0, 0.0), (0.0, 1.0), (1000.0, 1.0), (1.2, 0.0), (1e-30, 0.5)] {
@@ -193,7 +186,7 @@ fn extreme_parameters_give_finite_scores() {
 
 #[test]
 fn queries_that_are_too_large_are_rejected() {
-    let docs = [doc("1", "", "a b"), doc("2", "", "b")];
+    let docs = [Doc::new("1", "", "a b"), Doc::new("2", "", "b")];
     let index = indexed(&docs);
     let rejected = |text: &str| match Query::parse(text, index.schema()) {
         Err(Error::Query { at, .. }) => assert!(at <= Some(text.len())),
@@ -235,10 +228,8 @@ fn queries_that_are_too_large_are_rejected() {
 
 #[test]
 fn a_phrase_without_positions_says_what_to_do() {
-    let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
     let schema = Shape { positions: false, ..Shape::default() }.schema();
-    build(&disk, &schema, &[doc("1", "", "a b")], &[], Growth::Commits, Merge::Keep);
-    let index = Index::open_on(disk).unwrap();
+    let index = support::indexed(&schema, &[Doc::new("1", "", "a b")], &[]);
     let error = ask(&index, "\"a b\"", Look::default()).unwrap_err();
     assert!(matches!(&error, Error::Usage(message) if message.contains("positions")), "{error}");
     assert_eq!(ask(&index, "\"a\"", Look::default()).unwrap().total, 1);
@@ -248,14 +239,14 @@ fn a_phrase_without_positions_says_what_to_do() {
 fn text_of_all_scripts_is_found() {
     let longest = "l".repeat(TERM_BYTES_MAX);
     let docs = [
-        doc("greek", "ΟΔΥΣΣΕΥΣ", "ΣΊΣΥΦΟΣ ὀδυσσεύς"),
-        doc("cjk", "東京", "日本語のテキスト 12３"),
-        doc("turkish", "İSTANBUL", "Iğdır ısı"),
-        doc("marks", "", "e\u{301}te\u{301} été naïve"),
-        doc("symbols", "🦀", "a\u{200b}b c\u{ad}d x²y ½ ㎏ ﬁn"),
-        doc("controls", "\0\u{1}", "nul\0nul tab\ttab \u{feff}bom\r\nline"),
-        doc("long", "", &format!("{longest} {longest}x after")),
-        doc("rtl", "", "שלום עולם مرحبا بالعالم"),
+        Doc::new("greek", "ΟΔΥΣΣΕΥΣ", "ΣΊΣΥΦΟΣ ὀδυσσεύς"),
+        Doc::new("cjk", "東京", "日本語のテキスト 12３"),
+        Doc::new("turkish", "İSTANBUL", "Iğdır ısı"),
+        Doc::new("marks", "", "e\u{301}te\u{301} été naïve"),
+        Doc::new("symbols", "🦀", "a\u{200b}b c\u{ad}d x²y ½ ㎏ ﬁn"),
+        Doc::new("controls", "\0\u{1}", "nul\0nul tab\ttab \u{feff}bom\r\nline"),
+        Doc::new("long", "", format!("{longest} {longest}x after")),
+        Doc::new("rtl", "", "שלום עולם مرحبا بالعالم"),
     ];
     let index = indexed(&docs);
     for (text, total) in [
@@ -295,13 +286,12 @@ fn terms_with_zero_bytes_stay_apart() {
     let terms =
         ["a", "a\0", "a\0\0", "abcdefg", "abcdefg\0", "abcdefgh", "abcdefgh\0", "abcdefghi", "\0", "\0\0"];
     let docs: Vec<Doc> =
-        (0..40).map(|number| doc("", "", &terms[number % 7..][..1 + number % 4].join(" "))).collect();
+        (0..40).map(|number| Doc::new("", "", terms[number % 7..][..1 + number % 4].join(" "))).collect();
     let schema = Shape { tokenizer: Tokenizer::Whitespace, ..Shape::default() }.schema();
     for cuts in [vec![], vec![5, 6, 20]] {
         let disk = MemDisk::new();
         build(&(Arc::new(disk.clone()) as _), &schema, &docs, &cuts, Growth::Batches(1), Merge::One);
-        let report = check_on(&disk).unwrap();
-        assert!(report.problems.is_empty(), "{:?}", report.problems);
+        is_sound(&disk);
         let index = Index::open_on(Arc::new(disk)).unwrap();
         for term in terms {
             assert!(same_as_model(&docs, &index, term) > 0, "{term:?}");
@@ -313,9 +303,8 @@ fn terms_with_zero_bytes_stay_apart() {
 #[test]
 fn many_segments_are_merged_in_passes() {
     let count = 2 * MERGE_FAN_IN + 3;
-    let docs: Vec<Doc> = (0..count)
-        .map(|number| doc(&number.to_string(), "", &format!("x y{} z{number}", number % 4)))
-        .collect();
+    let docs: Vec<Doc> =
+        (0..count).map(|number| Doc::new(number, "", format!("x y{} z{number}", number % 4))).collect();
     let disk = MemDisk::new();
     let cuts: Vec<usize> = (1..count).collect();
     build(&(Arc::new(disk.clone()) as _), &schema(), &docs, &cuts, Growth::Commits, Merge::One);
@@ -358,14 +347,14 @@ fn a_writer_with_little_memory_flushes_automatically() {
         assert_eq!(ask(&kept, text, look).unwrap(), ask(&merged, text, look).unwrap(), "{text}");
     }
     assert_eq!(ask(&merged, "third", Look { k: 0, ..Look::default() }).unwrap().total, count);
-    assert!(check_on(disk.as_ref()).unwrap().problems.is_empty());
+    is_sound(disk.as_ref());
 }
 
 /// Rejected operations on an existing index, and the stop signal.
 #[test]
 fn writers_reject_invalid_operations() {
     let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
-    build(&disk, &schema(), &[doc("1", "", "a")], &[], Growth::Commits, Merge::Keep);
+    build(&disk, &schema(), &[Doc::new("1", "", "a")], &[], Growth::Commits, Merge::Keep);
     let open = |schema: Schema, mode| IndexWriter::open(disk.clone(), schema, mode, WriterOptions::default());
     let other = Shape { positions: false, ..Shape::default() }.schema();
     assert!(open(schema(), OpenMode::New).err().unwrap().to_string().contains("holds an index already"));

@@ -6,9 +6,9 @@ mod support;
 use proptest::prelude::*;
 use std::sync::Arc;
 use support::corpus::{Doc, Shape, corpus};
-use support::{Growth, Look, answer, build, model::Model, queries, random::Random};
+use support::{Growth, Look, answer, build, is_sound, model::Model, queries, random::Random};
 use tierdex::schema::{NormKind, Schema, Tokenizer};
-use tierdex::{Bm25, Index, Merge, Query, Scorer, codec::Codec, internal::index::check_on, io::MemDisk};
+use tierdex::{Bm25, Index, Merge, Query, Scorer, codec::Codec, io::MemDisk};
 
 const DELTA_CODECS: [Codec; 3] = [Codec::VByteDelta, Codec::Pfor256Delta, Codec::Raw];
 
@@ -103,8 +103,7 @@ proptest! {
         let mut cuts: Vec<usize> = (1..case.segments).map(|_| random.below(case.documents + 1)).collect();
         cuts.sort_unstable();
         let (disk, index) = open(&docs, &schema, &cuts, case.growth, case.last);
-        let report = check_on(&disk).unwrap();
-        prop_assert!(report.problems.is_empty(), "{:?}", report.problems);
+        is_sound(&disk);
         let most = if case.last == Merge::One { 1 } else { case.segments };
         prop_assert!(index.segments().len() <= most);
         let model = Model::new(&schema, &docs);
@@ -133,7 +132,7 @@ fn long_lists_give_the_results_of_the_naive_engine() {
         let model = Model::new(&schema, &docs);
         assert!(model.containing(0, "every") == 27_000 && model.containing(0, "most") > 3 * 8192);
         let (disk, index) = open(&docs, &schema, &[300, 26_000], Growth::Commits, last);
-        assert!(check_on(&disk).unwrap().problems.is_empty());
+        is_sound(&disk);
         for text in [
             "every",
             "most",
@@ -197,7 +196,7 @@ fn long_list_document(number: usize, random: &mut Random) -> Doc {
     push("burst", (9000..9700).contains(&number));
     push("block", number < 256);
     push("every", random.one_in(50));
-    Doc { id: number.to_string(), title: String::new(), text }
+    Doc::new(number, "", text)
 }
 
 /// Canary: a lost posting makes the comparison fail.

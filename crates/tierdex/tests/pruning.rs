@@ -3,13 +3,12 @@
 mod support;
 
 use proptest::prelude::*;
-use std::sync::Arc;
 use support::corpus::{Doc, Shape};
-use support::{Growth, Look, SMALL, ask, build, random::Random, tunings};
-use tierdex::{
-    Bm25, Index, Merge, Query, Scorer, SearchHit, SearchOptions, codec::Codec, internal::index::Tuning,
-    io::MemDisk, schema::NormKind,
-};
+use support::{Look, SMALL, ask, indexed, random::Random, requests::bits, tunings};
+use tierdex::codec::Codec;
+use tierdex::internal::index::Tuning;
+use tierdex::schema::NormKind;
+use tierdex::{Bm25, Index, Query, Scorer, SearchHit, SearchOptions};
 
 /// Words from nearly every document to one in a few hundred.
 const WORDS: [&str; 5] = ["everywhere", "often", "half", "some", "seldom"];
@@ -40,17 +39,14 @@ fn documents(seed: u64, count: usize) -> Vec<Doc> {
         if random.one_in(9) && number > 0 {
             text.clone_from(&docs[random.below(number)].text);
         }
-        docs.push(Doc { id: format!("{number}"), title: String::new(), text });
+        docs.push(Doc::new(number, "", text));
     }
     docs
 }
 
 fn index(docs: &[Doc], cuts: &[usize], codec: Codec, norms: NormKind) -> Index {
-    let disk = Arc::new(MemDisk::new());
-    let schema =
-        Shape { codec, norms, stored: false, positions: false, title: false, ..Shape::default() }.schema();
-    build(&(disk.clone() as _), &schema, docs, cuts, Growth::Commits, Merge::Keep);
-    Index::open_on(disk).unwrap()
+    let shape = Shape { codec, norms, stored: false, positions: false, title: false, ..Shape::default() };
+    indexed(&shape.schema(), docs, cuts)
 }
 
 proptest! {
@@ -83,10 +79,8 @@ proptest! {
                     let options = SearchOptions { k, scorer, count: false, tuning, ..SearchOptions::default() };
                     let uncounted = index.searcher().search(&query, &options).unwrap();
                     prop_assert!((uncounted.hits.len() as u64..=all.total).contains(&uncounted.total), "{} k {}: {} of {}", word, k, uncounted.total, all.total);
-                    let rows = |hit: &SearchHit| (hit.document, hit.score.to_bits());
-                    let found: Vec<_> = uncounted.hits.iter().map(rows).collect();
                     let expected: Vec<_> = all.hits.iter().map(|row| (row.document, row.score_bits)).collect();
-                    prop_assert_eq!(found, expected, "{} k {} {:?}, uncounted", word, k, scorer);
+                    prop_assert_eq!(bits(&uncounted.hits), expected, "{} k {} {:?}, uncounted", word, k, scorer);
                 }
             }
         }
@@ -107,7 +101,7 @@ fn a_block_that_ends_just_after_its_window_is_not_contained_in_it() {
                 let b = if d.is_multiple_of(10) { "z" } else { "b" };
                 let alone = d == end + 4096 || d == end + 8192;
                 let text = format!("{} {b} {}", if a { "a" } else { "z" }, if alone { "a" } else { "z" });
-                Doc { id: d.to_string(), title: String::new(), text }
+                Doc::new(d, "", text)
             })
             .collect();
         for codec in [Codec::Auto, Codec::Pfor256Delta] {
@@ -174,7 +168,7 @@ fn a_resident_index_reads_nothing() {
     let look = Look { k: 100, shown: 0, ..Look::default() };
     let queries = ["often", "+half +some", "often seldom", "nowhere"];
     let before: Vec<_> = queries.iter().map(|query| ask(&index, query, look).unwrap()).collect();
-    index.load_into_memory().unwrap();
+    support::hold(&index, tierdex::io::RegionKind::Dram).unwrap();
     let read = index.bytes_read();
     for (query, before) in queries.iter().zip(before) {
         assert_eq!(ask(&index, query, look).unwrap(), before);
@@ -197,7 +191,7 @@ fn bounds_far_above_the_hits_lose_none() {
         }
     }
     docs.extend((0..2000).map(|_| "y y".to_string()));
-    let doc = |(number, text)| Doc { id: format!("{number}"), title: String::new(), text };
+    let doc = |(number, text)| Doc::new(number, "", text);
     let docs: Vec<Doc> = docs.into_iter().enumerate().map(doc).collect();
     let index = index(&docs, &[], Codec::Auto, NormKind::Exact);
     let mut random = Random::new(11);

@@ -6,26 +6,24 @@ mod support;
 use cap::Cap;
 use std::{alloc::System, sync::Arc};
 use support::requests::{options, parse};
-use support::{Growth, build, corpus::Doc};
+use support::{built, corpus::Doc};
 use tierdex::io::{MemDisk, RegionKind, Size};
 use tierdex::schema::{Field, Schema, Source};
-use tierdex::{Engine, Index, Merge, SearchRequest, internal::engine::MetaTier};
+use tierdex::{Engine, Index, SearchRequest, internal::engine::MetaTier};
 
 #[global_allocator]
 static MEMORY: Cap<System> = Cap::new(System, usize::MAX);
 
 /// Every document has `terms` terms of its own, and a stored text of them.
 fn segment(documents: usize, terms: usize) -> Arc<MemDisk> {
-    let disk = Arc::new(MemDisk::new());
     let schema = Schema { fields: vec![Field::new("text", Source::Text)], stored: true };
     let term = |number: usize| format!("{:08x}t{number}", number.wrapping_mul(2654435761) as u32);
     let doc = |number: usize| {
         let own = (terms * number..terms * (number + 1)).map(term).collect::<Vec<_>>().join(" ");
-        Doc { id: format!("document {number}"), title: String::new(), text: format!("all {own}") }
+        Doc::new(format!("document {number}"), "", format!("all {own}"))
     };
     let docs: Vec<Doc> = (0..documents).map(doc).collect();
-    build(&(disk.clone() as _), &schema, &docs, &[], Growth::Commits, Merge::One);
-    disk
+    built(&schema, &docs, &[])
 }
 
 /// Bytes that are allocated for an engine over the index, and bytes of its metadata.

@@ -4,10 +4,10 @@
 mod support;
 
 use proptest::prelude::*;
-use std::{collections::BTreeSet, process::Command, sync::Arc};
-use support::{Growth, Look, ask, build, corpus::Doc, documents};
+use std::{collections::BTreeSet, process::Command};
+use support::{Look, ask, corpus::Doc, documents, indexed};
 use tierdex::schema::{Analysis, Language, Schema, Tokenizer};
-use tierdex::{Index, Merge, Query, analysis::Analyzer, io::MemDisk};
+use tierdex::{Index, Query, analysis::Analyzer};
 use unicode_normalization::UnicodeNormalization;
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -247,12 +247,7 @@ fn index(positions: bool, texts: &[String]) -> Index {
 fn index_with(positions: bool, analysis: Analysis, texts: &[String]) -> Index {
     let mut schema = Schema::default();
     (schema.fields[0].positions, schema.fields[0].analysis) = (positions, analysis);
-    let docs = texts.iter().enumerate();
-    let docs: Vec<_> =
-        docs.map(|(i, text)| Doc { id: i.to_string(), title: String::new(), text: text.clone() }).collect();
-    let disk = Arc::new(MemDisk::new());
-    build(&(disk.clone() as _), &schema, &docs, &[docs.len() / 3], Growth::Commits, Merge::Keep);
-    Index::open_on(disk).unwrap()
+    indexed(&schema, &Doc::of_texts(texts), &[texts.len() / 3])
 }
 
 fn contains(text: &str, phrase: &str) -> bool {

@@ -1,11 +1,10 @@
 //! Reader of an index: one whole commit, which stays open as long as the reader.
 
 use super::{manifest::Manifest, recovery::no_index};
-use crate::segment::read::{FILES, Segment};
-use crate::{Error, Result, cursor::verify_uncompressed, schema::Schema, segment::layout::SegmentMeta};
+use crate::{Error, Result, schema::Schema, segment::layout::SegmentMeta, segment::read::Segment};
 use std::{path::Path, sync::Arc};
 use tierdex_codec::Kernel;
-use tierdex_io::{Arena, Disk, ErrorKind, PosixDisk, Region, RegionKind};
+use tierdex_io::{Disk, ErrorKind, PosixDisk};
 
 /// One commit of an index, open for reading. Writers do not change it. Clones share its files and memory.
 ///
@@ -98,30 +97,6 @@ impl Index {
     /// Number of documents.
     pub fn documents(&self) -> u64 {
         self.0.manifest.documents()
-    }
-
-    /// As [`Index::keep_in`], in DRAM.
-    #[doc(hidden)]
-    pub fn load_into_memory(&self) -> Result<()> {
-        self.keep_in(&RegionKind::Dram)
-    }
-
-    /// Loads all files that query evaluation reads into a memory region and verifies them; evaluation then
-    /// reads nothing from disk. Files of ids and stored text are not included. It is one allocation of
-    /// [`Index::kept_bytes`], so that small segments share huge pages.
-    #[doc(hidden)]
-    pub fn keep_in(&self, region: &RegionKind) -> Result<()> {
-        let mut arena = Arena::new(Region::new(region, self.kept_bytes().max(1))?);
-        self.0.segments.iter().try_for_each(|segment| {
-            segment.keep_in_memory(&mut arena)?;
-            segment.fields().iter().try_for_each(|field| verify_uncompressed(field, &FILES))
-        })
-    }
-
-    /// Bytes of the region of [`Index::keep_in`].
-    #[doc(hidden)]
-    pub fn kept_bytes(&self) -> u64 {
-        self.0.segments.iter().map(|segment| segment.bytes_in_memory()).sum()
     }
 
     /// Bytes of all blocks of document numbers and frequencies: what a cache may have to hold.

@@ -1,7 +1,7 @@
 //! Queries of all shapes to an index, with the answers that every way to read its lists must give.
 
 use super::corpus::{Shape, corpus, documents_in_bursts};
-use super::{Growth, build, queries::any_text, random::Random, tunings};
+use super::{Growth, build, equal_cuts, queries::any_text, random::Random, requests::bits, tunings};
 use std::sync::Arc;
 use tierdex::io::{Disk, MemDisk};
 use tierdex::{
@@ -15,9 +15,8 @@ const QUERIES: usize = 90;
 type CaseAnswer = (u64, Vec<(u32, u32)>);
 
 fn answer(found: &SearchResult, count: bool) -> CaseAnswer {
-    let rows = found.hits.iter().map(|hit| (hit.document, hit.score.to_bits())).collect();
     // A lower bound of the number of matches depends on the strategy.
-    (found.total * u64::from(count), rows)
+    (found.total * u64::from(count), bits(&found.hits))
 }
 
 /// An index, queries, and search options.
@@ -76,7 +75,7 @@ pub fn searches() -> Vec<SearchOptions> {
 pub fn written(count: usize, segments: usize, codec: Codec, disk: Arc<dyn Disk>) -> Arc<dyn Disk> {
     // With few documents all lists are inline.
     let docs = if count < 250 { corpus(3, count) } else { documents_in_bursts(3, count) };
-    let cuts: Vec<usize> = (1..segments).map(|part| part * docs.len() / segments).collect();
+    let cuts = equal_cuts(docs.len(), segments);
     let schema = Shape { stored: false, codec, ..Shape::default() }.schema();
     build(&disk, &schema, &docs, &cuts, Growth::Commits, Merge::Keep);
     disk

@@ -12,6 +12,18 @@ pub struct Doc {
     pub text: String,
 }
 
+impl Doc {
+    /// A document.
+    pub fn new(id: impl ToString, title: &str, text: impl Into<String>) -> Doc {
+        Doc { id: id.to_string(), title: title.to_string(), text: text.into() }
+    }
+
+    /// Documents without titles, with their numbers as ids.
+    pub fn of_texts<T: ToString>(texts: impl IntoIterator<Item = T>) -> Vec<Doc> {
+        (0..).zip(texts).map(|(number, text): (u32, T)| Doc::new(number, "", text.to_string())).collect()
+    }
+}
+
 /// Vocabulary in descending order of document frequency.
 pub const VOCABULARY: usize = 120;
 
@@ -39,7 +51,7 @@ pub fn corpus(seed: u64, count: usize) -> Vec<Doc> {
     for number in 0..count {
         let mut doc = match () {
             () if random.one_in(15) && number > 0 => docs[random.below(number)].clone(),
-            () if random.one_in(15) => Doc { id: String::new(), title: String::new(), text: String::new() },
+            () if random.one_in(15) => Doc::new("", "", ""),
             () => document(number, &mut random),
         };
         doc.id = format!("doc-{number}");
@@ -89,7 +101,7 @@ pub fn documents_in_bursts(seed: u64, count: usize) -> Vec<Doc> {
     let names: Vec<String> = (0..VOCABULARY).map(word).collect();
     for number in 0..count {
         let (part, burst) = (number * LENGTHS.len() / count, number * 60 / count);
-        let mut doc = Doc { id: number.to_string(), title: String::new(), text: String::new() };
+        let mut doc = Doc::new(number, "", "");
         if random.one_in(9) && number > 0 {
             let earlier = &docs[number - 1 - random.below(number.min(3000))];
             (doc.title, doc.text) = (earlier.title.clone(), earlier.text.clone());

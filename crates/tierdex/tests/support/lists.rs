@@ -1,12 +1,11 @@
 //! Queries of words of the corpus, and indexes of posting lists without text.
 
-use super::random::Random;
+use super::{open_writer, random::Random, requests::bits};
 use std::sync::Arc;
-use tierdex::explain::SearchResult;
-use tierdex::internal::index::ListsBuilder;
-use tierdex::io::MemDisk;
 use tierdex::schema::{Field, Schema, Source};
-use tierdex::{Index, IndexWriter, Merge, OpenMode, Query, WriterOptions};
+use tierdex::{
+    Index, Merge, OpenMode, Query, explain::SearchResult, internal::index::ListsBuilder, io::MemDisk,
+};
 
 const WORDS: [&str; 8] = ["all", "w0", "über1", "prefix2", "w3", "w4", "w5", "w8"];
 
@@ -27,20 +26,39 @@ pub fn queries(random: &mut Random, count: usize, index: &Index) -> Vec<Query> {
 
 /// Number of matches, documents and score bits.
 pub fn rows(found: &SearchResult) -> (u64, Vec<(u32, u32)>) {
-    (found.total, found.hits.iter().map(|hit| (hit.document, hit.score.to_bits())).collect())
+    (found.total, bits(&found.hits))
+}
+
+/// The documents and frequencies of a term.
+pub type Postings = (Vec<u32>, Vec<u32>);
+
+/// An index of posting lists without text, by ascending terms. The length of a document is the sum of its
+/// frequencies.
+pub fn imported(documents: u32, lists: &[(String, Postings)]) -> Arc<MemDisk> {
+    let disk = Arc::new(MemDisk::new());
+    let field = Field { positions: false, ..Field::new("text", Source::Text) };
+    let schema = Schema { fields: vec![field], stored: false };
+    let mut lengths = vec![0; documents as usize];
+    for (documents, frequencies) in lists.iter().map(|(_, list)| list) {
+        documents.iter().zip(frequencies).for_each(|(document, times)| lengths[*document as usize] += times);
+    }
+    let number = |document: u32, id: &mut String| id.push_str(&document.to_string());
+    let mut writer = open_writer(&(disk.clone() as _), &schema, OpenMode::New);
+    let give = |builder: &mut ListsBuilder<'_, '_>| {
+        lists.iter().try_for_each(|(term, (documents, frequencies))| {
+            builder.term(term, |list| list.extend(documents, frequencies))
+        })
+    };
+    writer.import(lengths, number, give).unwrap();
+    writer.commit(Merge::Keep).unwrap();
+    disk
 }
 
 /// An index without text: some terms are in every thirtieth document, and one makes documents long.
 pub fn sparse(documents: u32) -> Arc<MemDisk> {
-    let disk = Arc::new(MemDisk::new());
-    let field = Field { positions: false, ..Field::new("text", Source::Text) };
-    let schema = Schema { fields: vec![field], stored: false };
-    let mut writer =
-        IndexWriter::open(disk.clone(), schema, OpenMode::New, WriterOptions::default()).unwrap();
     let mut random = Random::new(7);
     let all = (0..documents).collect::<Vec<u32>>();
     let often: Vec<u32> = all.iter().map(|_| 20 + random.below(100) as u32).collect();
-    let mut lengths = often.clone();
     let mut list = || {
         let mut next = 0;
         let mut list = (Vec::new(), Vec::new());
@@ -49,63 +67,33 @@ pub fn sparse(documents: u32) -> Arc<MemDisk> {
             if next >= documents {
                 return list;
             }
-            let frequency =
-                1 + random.below(3) as u32 + random.below(40) as u32 / 39 * random.below(30) as u32;
-            lengths[next as usize] += frequency;
+            let frequency = 1 + random.below(3) as u32;
             list.0.push(next);
-            list.1.push(frequency);
+            list.1.push(frequency + random.below(40) as u32 / 39 * random.below(30) as u32);
         }
     };
-    let mut lists: Vec<(Vec<u32>, Vec<u32>)> = (0..4).map(|_| list()).collect();
+    let mut lists: Vec<Postings> = (0..4).map(|_| list()).collect();
     // A term in three documents, once together with each of the others.
-    let rare: Vec<u32> =
-        [0.1, 0.5, 0.9].map(|at| lists[0].0[(at * lists[0].0.len() as f64) as usize]).to_vec();
-    rare.iter().for_each(|document| lengths[*document as usize] += 2);
-    lists.insert(0, (rare, vec![2; 3]));
+    let rare = [0.1, 0.5, 0.9].map(|at| lists[0].0[(at * lists[0].0.len() as f64) as usize]);
+    lists.insert(0, (rare.to_vec(), vec![2; 3]));
     lists.push((all.clone(), often));
     // A term so rare that little of the long lists is read, and a long list with half of its documents.
     let some = (0..documents).step_by(documents as usize / 60).collect::<Vec<u32>>();
-    let half = all
-        .iter()
-        .copied()
-        .filter(|document| (document / (documents / 100)).is_multiple_of(2))
-        .collect::<Vec<u32>>();
-    for list in [some, half] {
-        list.iter().for_each(|document| lengths[*document as usize] += 1);
-        lists.push((list.clone(), vec![1; list.len()]));
-    }
-    let number = |document: u32, id: &mut String| id.push_str(&document.to_string());
-    let give = |builder: &mut ListsBuilder<'_, '_>| {
-        let mut terms = lists.iter().zip(0..);
-        terms.try_for_each(|((documents, frequencies), number)| {
-            builder.term(&format!("s{number}"), |list| list.extend(documents, frequencies))
-        })
-    };
-    writer.import(lengths.clone(), number, give).unwrap();
-    writer.commit(Merge::Keep).unwrap();
-    disk
+    let is_even = |document: &u32| (document / (documents / 100)).is_multiple_of(2);
+    let half = all.into_iter().filter(is_even).collect::<Vec<u32>>();
+    lists.extend([some, half].map(|list| (list.clone(), vec![1; list.len()])));
+    let named = (0..).zip(lists).map(|(number, list)| (format!("s{number}"), list));
+    imported(documents, &named.collect::<Vec<_>>())
 }
 
 /// An index of many terms, and queries of several numbers of them.
 pub fn many_terms(terms: usize) -> Arc<MemDisk> {
-    let disk = Arc::new(MemDisk::new());
-    let field = Field { positions: false, ..Field::new("text", Source::Text) };
-    let schema = Schema { fields: vec![field], stored: false };
-    let mut writer =
-        IndexWriter::open(disk.clone(), schema, OpenMode::New, WriterOptions::default()).unwrap();
     let documents: Vec<u32> = (0..1000).collect();
-    let number = |document: u32, id: &mut String| id.push_str(&document.to_string());
-    let give = |builder: &mut ListsBuilder<'_, '_>| {
-        (0..terms).try_for_each(|number| {
-            let frequencies: Vec<u32> =
-                documents.iter().map(|document| 1 + (document + number as u32) % 7).collect();
-            builder.term(&format!("t{number:03}"), |list| list.extend(&documents, &frequencies))
-        })
+    let list = |number: usize| {
+        let frequencies = documents.iter().map(|document| 1 + (document + number as u32) % 7).collect();
+        (format!("t{number:03}"), (documents.clone(), frequencies))
     };
-    let lengths = |document: &u32| (0..terms as u32).map(|number| 1 + (document + number) % 7).sum();
-    writer.import(documents.iter().map(lengths).collect(), number, give).unwrap();
-    writer.commit(Merge::Keep).unwrap();
-    disk
+    imported(1000, &(0..terms).map(list).collect::<Vec<_>>())
 }
 
 /// A query of the first terms of [`many_terms`].

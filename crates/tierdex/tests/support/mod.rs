@@ -18,8 +18,9 @@ pub mod script;
 
 use std::{collections::BTreeSet, sync::Arc};
 use tierdex::explain::SearchResult;
-use tierdex::internal::index::{BatchBuilder, Tuning};
-use tierdex::io::{CrashImage, Disk};
+use tierdex::internal::engine::{MetaTier, MetadataLocation, load_metadata};
+use tierdex::internal::index::{BatchBuilder, Tuning, check_on};
+use tierdex::io::{CrashImage, Disk, MemDisk, RegionKind};
 use tierdex::schema::Schema;
 use tierdex::{Index, IndexWriter, Merge, OpenMode, Query, Result, Scorer, SearchOptions, WriterOptions};
 
@@ -101,6 +102,11 @@ pub fn ask(index: &Index, text: &str, look: Look) -> Result<Answer> {
     answer(index, &Query::parse(text, index.schema())?, look)
 }
 
+/// Loads all that evaluation reads into a memory region.
+pub fn hold(index: &Index, region: RegionKind) -> Result<()> {
+    load_metadata(index.segments(), &MetadataLocation::of(MetaTier::Index(region), None))
+}
+
 /// Documents that match a query's text.
 pub fn documents(index: &Index, text: &str) -> BTreeSet<u32> {
     let found = ask(index, text, Look { shown: 0, ..Look::default() }).unwrap();
@@ -137,17 +143,43 @@ pub fn build(
             drop(writer);
             writer = open_writer(disk, schema, OpenMode::Append);
         }
-        add(&mut writer, &docs[start..end], growth);
+        add_by(&mut writer, &docs[start..end], growth);
         let merge = if number + 1 == ends.len() { last } else { Merge::Keep };
         writer.commit(merge).unwrap();
         start = end;
     }
 }
 
-fn add(writer: &mut IndexWriter, docs: &[Doc], growth: Growth) {
-    let Growth::Batches(size) = growth else {
-        return docs.iter().for_each(|doc| writer.add(&doc.id, &doc.title, &doc.text).unwrap());
-    };
+/// A new index in memory of which each part is a segment.
+pub fn built(schema: &Schema, docs: &[Doc], cuts: &[usize]) -> Arc<MemDisk> {
+    let disk = Arc::new(MemDisk::new());
+    build(&(disk.clone() as _), schema, docs, cuts, Growth::Commits, Merge::Keep);
+    disk
+}
+
+/// [`built`], opened.
+pub fn indexed(schema: &Schema, docs: &[Doc], cuts: &[usize]) -> Index {
+    Index::open_on(built(schema, docs, cuts)).unwrap()
+}
+
+/// Where a number of documents is divided into segments of equal size.
+pub fn equal_cuts(documents: usize, segments: usize) -> Vec<usize> {
+    (1..segments).map(|part| part * documents / segments).collect()
+}
+
+/// A check finds nothing.
+pub fn is_sound(disk: &dyn Disk) {
+    let report = check_on(disk).unwrap();
+    assert!(report.problems.is_empty(), "{:?}", report.problems);
+}
+
+/// Adds documents to a disk that does not fail.
+pub fn add(writer: &mut IndexWriter, docs: &[Doc]) {
+    docs.iter().for_each(|doc| writer.add(&doc.id, &doc.title, &doc.text).unwrap());
+}
+
+fn add_by(writer: &mut IndexWriter, docs: &[Doc], growth: Growth) {
+    let Growth::Batches(size) = growth else { return add(writer, docs) };
     let mut batch = BatchBuilder::new(writer.schema().clone(), writer.document_bytes_max());
     for docs in docs.chunks(size) {
         docs.iter().for_each(|doc| batch.add(&doc.id, &doc.title, &doc.text).unwrap());

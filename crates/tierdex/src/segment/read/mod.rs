@@ -107,16 +107,6 @@ impl Segment {
         Ok(())
     }
 
-    /// Bytes of an arena that [`Segment::keep_in_memory`] allocates for what is not resident yet.
-    pub fn bytes_in_memory(&self) -> u64 {
-        let payload = |file: &SealedFile| Arena::allocation_bytes(file.payload().end - file.payload().start);
-        let field_bytes = |field: &FieldReader| {
-            let files = field.files().filter(|file| file.resident().is_none());
-            files.map(payload).sum::<u64>() + field.terms.bytes_to_keep()
-        };
-        self.fields.iter().map(field_bytes).sum()
-    }
-
     /// Makes the term dictionaries resident, in `arena` if given.
     pub fn keep_terms(&self, mut arena: Option<&mut Arena>) -> Result<()> {
         self.fields.iter().try_for_each(|field| field.terms.keep(arena.as_deref_mut()))

@@ -107,13 +107,6 @@ impl TermsReader {
         Arena::allocation_bytes(self.restart_keys_len())
     }
 
-    /// Bytes of an arena that [`TermsReader::keep_index`] and [`TermsReader::keep`] allocate beside the
-    /// pages.
-    pub(super) fn bytes_to_keep(&self) -> u64 {
-        let index = if self.index.get().is_none() { self.index_memory() } else { 0 };
-        index + if self.restart_keys.get().is_none() { self.restart_keys_memory() } else { 0 }
-    }
-
     fn restart_keys_len(&self) -> u64 {
         8 * (self.terms / crate::limits::TERM_RESTART_INTERVAL as u64 + 2 * self.pages + 1)
     }
