@@ -147,8 +147,8 @@ struct BestBlocks<'l, S> {
 
 impl<S: Fn(u32) -> u32> BestBlocks<'_, S> {
     /// Adds the scores to `scores`, of which the `k` highest and at most as many others are kept. Superblocks
-    /// and blocks have these values, blocks by their numbers and stored max shares. Returns the threshold: the
-    /// `k`-th highest score that was found.
+    /// and blocks have these values, blocks by their numbers and stored max shares. Returns the threshold:
+    /// the `k`-th highest score that was found.
     fn add_to(
         &self,
         scores: &mut Vec<u32>,

@@ -1,7 +1,9 @@
 //! Evaluates any query window by window: the fallback for queries without a better strategy.
 
 use crate::eval::state::{DocRange, ScoreWindow, Search, prefetch_ahead, range_from};
-use crate::{Result, cursor::NO_DOCUMENT, eval::nodes::Node, eval::tuning::WINDOW, query::Clauses};
+use crate::{
+    Result, cursor::NO_DOCUMENT, eval::nodes::Node, eval::tuning::WINDOW, limits::BLOCK, query::Clauses,
+};
 
 /// Offers the documents that match, except those that cannot be hits. Returns the number of matches if they
 /// are counted, else the number of documents evaluated.
