@@ -157,7 +157,7 @@ macro_rules! methods {
         { $($other:ident: $pointer:ty,)* }
         $(
             $(#[$doc:meta])*
-            fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? $([$condition:expr])?;
+            $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? $([$condition:expr])?;
         )*
     ) => {
         impl Kernel {

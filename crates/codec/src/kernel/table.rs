@@ -19,76 +19,76 @@ macro_rules! loops {
             }
 
             /// See [`crate::pfor::read::decode`]. At most 256 values.
-            fn pfor_decode(bytes: &[u8], layout: Layout, after: Option<u32>, out: &mut [u32]) -> Consumed
+            pfor_decode(bytes: &[u8], layout: Layout, after: Option<u32>, out: &mut [u32]) -> Consumed
                 [out.len() <= BLOCK];
             /// Counts, for each width, the values that are wider. At most 256 values.
-            fn count_wider(values: &[u32]) -> WidthCounts [values.len() <= BLOCK];
+            count_wider(values: &[u32]) -> WidthCounts [values.len() <= BLOCK];
             /// Width and length of the shortest block of `n` <= 256 values with exceptions; see
             /// [`crate::pfor::cost::shortest_patched`].
-            fn shortest_patched(n: usize, counts: &WidthCounts) -> (u32, usize) [n <= BLOCK];
+            shortest_patched(n: usize, counts: &WidthCounts) -> (u32, usize) [n <= BLOCK];
             /// Finds the exceptions of at most 256 values, those of more than `width` < 32 bits, and their
             /// high parts.
-            fn exceptions(values: &[u32], width: u32, found: &mut Exceptions)
+            exceptions(values: &[u32], width: u32, found: &mut Exceptions)
                 [values.len() <= BLOCK && width < WIDTH_MAX];
             /// Reads a bitmap of `bitmap_len` <= 32 bytes and pads it with zeros. A sparse bitmap has a bit
             /// for each of its bytes, then the bytes whose bit is set. `None` if `bytes` is too short.
-            fn exception_bitmap(bytes: &[u8], bitmap_len: usize, sparse: bool, bitmap: &mut Bitmap)
+            exception_bitmap(bytes: &[u8], bitmap_len: usize, sparse: bool, bitmap: &mut Bitmap)
                 -> Option<StoredBitmap> [bitmap_len <= BLOCK / 8];
             /// The number of set bits in `bytes`.
-            fn count_ones(bytes: &[u8]) -> usize;
+            count_ones(bytes: &[u8]) -> usize;
             /// The sparse form of a bitmap: a mask and the nonzero bytes.
-            fn sparse_bitmap(bitmap: &Bitmap) -> SparseBitmap;
+            sparse_bitmap(bitmap: &Bitmap) -> SparseBitmap;
             /// Appends `values`, 1 to 5 bytes each.
-            fn vbyte_encode(values: &[u32], out: &mut Vec<u8>);
+            vbyte_encode(values: &[u32], out: &mut Vec<u8>);
             /// Reads `out.len()` values, or their prefix sums from `after` on; returns the bytes consumed.
-            fn vbyte_decode(bytes: &[u8], after: Option<u32>, out: &mut [u32]) -> Consumed;
+            vbyte_decode(bytes: &[u8], after: Option<u32>, out: &mut [u32]) -> Consumed;
             /// The number of bytes up to and including the `n`-th whose continuation bit is clear.
-            fn vbyte_skip(bytes: &[u8], n: usize) -> Consumed;
+            vbyte_skip(bytes: &[u8], n: usize) -> Consumed;
             /// Writes the control bytes, which are zero before, one for each four values, and the data;
             /// returns the length of the data. `data` has at least four bytes per value.
-            fn streamvbyte_encode(values: &[u32], controls: &mut [u8], data: &mut [u8]) -> usize
+            streamvbyte_encode(values: &[u32], controls: &mut [u8], data: &mut [u8]) -> usize
                 [controls.len() == values.len().div_ceil(4) && data.len() >= 4 * values.len()];
             /// Bytes of data for `n` values with these control bytes; the codes after the `n`-th are zero.
-            fn streamvbyte_data_len(controls: &[u8], n: usize) -> usize;
+            streamvbyte_data_len(controls: &[u8], n: usize) -> usize;
             /// Finds the values that two strictly increasing blocks of at most 256 values share.
-            fn intersect(first: &[u32], second: &[u32], shared: &mut Intersection)
+            intersect(first: &[u32], second: &[u32], shared: &mut Intersection)
                 [first.len() <= BLOCK && second.len() <= BLOCK];
             /// Whether the values are strictly increasing; see [`crate::is_increasing`].
-            fn is_increasing(values: &[u32]) -> bool;
+            is_increasing(values: &[u32]) -> bool;
             /// Adds 1 to each value; see [`crate::add_one`].
-            fn add_one(values: &mut [u32]) -> u32;
+            add_one(values: &mut [u32]) -> u32;
             /// Copies runs of values; see [`crate::copy_runs`].
-            fn copy_runs(values: &RunBlock, runs: &[ValueRun], out: &mut [u32]) -> usize;
+            copy_runs(values: &RunBlock, runs: &[ValueRun], out: &mut [u32]) -> usize;
             /// Intersects pairs of runs; see [`crate::intersect_runs`].
-            fn intersect_runs(first: &RunBlock, second: &RunBlock, pairs: &mut [RunPair], out: &mut [u32])
+            intersect_runs(first: &RunBlock, second: &RunBlock, pairs: &mut [RunPair], out: &mut [u32])
                 -> usize;
             /// Reads the values of the first `out.len()` set bits; bit 0 is `prev + 1`. Fewer set bits leave
             /// the end of `out` unspecified.
-            fn bitmap_read(bits: &[u8], prev: u32, out: &mut [u32]);
+            bitmap_read(bits: &[u8], prev: u32, out: &mut [u32]);
             /// Collects marks into bits; see [`crate::collect_bits`].
-            fn collect_bits(marks: &mut [u8], bits: &mut [u8]) [marks.len() == 8 * bits.len()];
+            collect_bits(marks: &mut [u8], bits: &mut [u8]) [marks.len() == 8 * bits.len()];
             /// Finds at most 256 values in a bitmap whose bit 0 is `first`; see [`crate::BitmapView::find`].
-            fn bitmap_find(bits: &[u8], first: u32, values: &[u32], shared: &mut Intersection)
+            bitmap_find(bits: &[u8], first: u32, values: &[u32], shared: &mut Intersection)
                 [values.len() <= BLOCK];
             /// Adds the scores of the values of a bitmap to their sums; bit 0 and the first sum are `first`.
             /// See [`Saturation::add_bits`].
-            fn bitmap_score(of: &Saturation, bits: &[u8], first: u32, frequencies: &[u32], sums: &mut [u32])
+            bitmap_score(of: &Saturation, bits: &[u8], first: u32, frequencies: &[u32], sums: &mut [u32])
                 [sums.len() <= 8 * bits.len() && first as usize + sums.len() <= of.codes.len()];
             /// Scores a block of values; see [`Saturation::score`].
-            fn score(of: &Saturation, values: &[u32], frequencies: &[u32], scores: &mut [u32])
+            score(of: &Saturation, values: &[u32], frequencies: &[u32], scores: &mut [u32])
                 [values.len() <= BLOCK && frequencies.len() == values.len() && scores.len() == values.len()];
             /// Selects the values of at least `threshold`; see [`crate::values_at_least`].
-            fn values_at_least(values: &[u32], threshold: u32, positions: &mut Selection)
+            values_at_least(values: &[u32], threshold: u32, positions: &mut Selection)
                 [values.len() <= BLOCK];
             /// Sets the bits of the sums that are greater than 0; see [`crate::mark_positive`].
-            fn mark_positive(sums: &[u32], bits: &mut [u8]) [sums.len() <= 8 * bits.len()];
+            mark_positive(sums: &[u32], bits: &mut [u8]) [sums.len() <= 8 * bits.len()];
             /// Clears the sums whose bits are clear; see [`crate::keep_marked`].
-            fn keep_marked(sums: &mut [u32], bits: &[u8]) [sums.len() <= 8 * bits.len()];
+            keep_marked(sums: &mut [u32], bits: &[u8]) [sums.len() <= 8 * bits.len()];
             /// Compacts values and scores to those of at least `threshold`; see [`crate::keep_at_least`].
-            fn keep_at_least(values: &mut [u32], scores: &mut [u32], from: usize, threshold: u32) -> usize
+            keep_at_least(values: &mut [u32], scores: &mut [u32], from: usize, threshold: u32) -> usize
                 [scores.len() == values.len() && from <= values.len()];
             /// Moves the largest `k` keys to the front; see [`crate::largest`].
-            fn largest(keys: &mut [u64], k: usize, scratch: &mut Vec<u64>) -> u64 [k <= keys.len()];
+            largest(keys: &mut [u64], k: usize, scratch: &mut Vec<u64>) -> u64 [k <= keys.len()];
         }
     };
 }
@@ -99,7 +99,7 @@ macro_rules! table {
         { $($other:ident: $pointer:ty,)* }
         $(
             $(#[$doc:meta])*
-            fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? $([$condition:expr])?;
+            $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? $([$condition:expr])?;
         )*
     ) => {
         /// The loops of a kernel. Each may assume the conditions that the method of [`crate::Kernel`] of the
