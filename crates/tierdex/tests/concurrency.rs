@@ -2,11 +2,13 @@
 
 mod support;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::{path::Path, sync::Arc};
 use support::corpus::{Doc, Shape, corpus};
-use support::{Answer, Growth, Look, add, answer, ask, build, is_sound, model::Model, open_writer};
-use tierdex::io::{Disk, MemDisk, PosixDisk};
+use support::{
+    Answer, Growth, Look, add, answer, ask, build, directory, is_sound, model::Model, open_writer,
+};
+use tierdex::io::{Disk, MemDisk};
 use tierdex::{Index, IndexWriter, Merge, OpenMode, Query, WriterOptions, schema::Schema};
 
 const QUERIES: [&str; 6] =
@@ -14,10 +16,6 @@ const QUERIES: [&str; 6] =
 
 fn schema() -> Schema {
     Shape::default().schema()
-}
-
-fn directory(path: &Path) -> Arc<dyn Disk> {
-    Arc::new(PosixDisk::create(path).unwrap())
 }
 
 fn answers(index: &Index) -> Vec<Answer> {

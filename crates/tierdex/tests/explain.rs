@@ -6,7 +6,7 @@ mod support;
 use proptest::prelude::*;
 use support::corpus::{Doc, Shape, corpus};
 use support::{SMALL, equal_cuts, indexed, lists::rows, random::Random, tunings};
-use tierdex::explain::{Explanation, ListUse};
+use tierdex::explain::{Explanation, ListUse, SegmentExplanation, StrategyKind};
 use tierdex::{Bm25, Index, Query, Scorer, SearchOptions, internal::index::Tuning};
 
 fn index(docs: &[Doc], shape: Shape, segments: usize) -> Index {
@@ -96,7 +96,8 @@ proptest! {
     }
 }
 
-fn check_counts(segment: &tierdex::explain::SegmentExplanation, exhaustive: bool, text: &str) {
+fn check_counts(segment: &SegmentExplanation, exhaustive: bool, text: &str) {
+    let strategy = segment.evaluation.strategy;
     for list in &segment.evaluation.lists {
         let of = &list.blocks;
         let what = format!("{text}: {list:?}");
@@ -105,22 +106,17 @@ fn check_counts(segment: &tierdex::explain::SegmentExplanation, exhaustive: bool
         assert!(of.documents.max(of.frequencies) <= of.decoded, "{what}");
         assert!(of.decoded <= of.documents + of.frequencies, "{what}");
         assert!(of.docs_decoded <= of.docs_bytes && of.freqs_decoded <= of.freqs_bytes, "{what}");
-        match segment.evaluation.strategy {
-            tierdex::explain::StrategyKind::ImpactOrdered if list.highest_bound.is_some() => {
-                assert_eq!(of.by_range, 0, "{what}");
+        match strategy {
+            StrategyKind::ImpactOrdered if list.highest_bound.is_some() => {
+                assert_eq!(of.by_range, 0, "{what}")
             }
-            tierdex::explain::StrategyKind::SmallMerge if list.highest_bound.is_some() => {
+            StrategyKind::SmallMerge if list.highest_bound.is_some() => {
                 assert_eq!(of.decoded, of.blocks, "{what}");
             }
             _ => {}
         }
     }
-    if exhaustive
-        && matches!(
-            segment.evaluation.strategy,
-            tierdex::explain::StrategyKind::MaxScore | tierdex::explain::StrategyKind::SmallMerge
-        )
-    {
+    if exhaustive && matches!(strategy, StrategyKind::MaxScore | StrategyKind::SmallMerge) {
         let lists = &segment.evaluation.lists;
         assert!(lists.iter().all(|list| list.blocks.decoded == list.blocks.blocks), "{text}");
     }
@@ -156,10 +152,7 @@ fn a_term_in_half_of_the_documents_decodes_a_twentieth() {
     let segment = &explained.segments[0];
     let list = &segment.evaluation.lists[0];
     let of = &list.blocks;
-    assert_eq!(
-        (segment.evaluation.strategy, of.by_range),
-        (tierdex::explain::StrategyKind::ImpactOrdered, 0)
-    );
+    assert_eq!((segment.evaluation.strategy, of.by_range), (StrategyKind::ImpactOrdered, 0));
     assert!((95_000..105_000).contains(&list.documents), "{list:?}");
     assert!(of.decoded > 0 && of.decoded * 20 < of.blocks, "{list:?}");
     assert!(segment.files.iter().all(|file| file.reads > 0 && file.bytes > 0));

@@ -3,22 +3,18 @@
 
 mod support;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
-use std::{collections::BTreeMap, path::Path};
 use support::corpus::{Shape, corpus};
-use support::{Growth, add, build, is_sound, open_writer};
+use support::{Growth, add, build, directory, is_sound, open_writer};
 use tierdex::commit::Manifest;
 use tierdex::internal::index::check_on;
-use tierdex::io::{Disk, MemDisk, PosixDisk};
+use tierdex::io::{Disk, MemDisk};
 use tierdex::schema::Schema;
 use tierdex::{Index, IndexWriter, Merge, OpenMode, WriterOptions};
 
 fn schema() -> Schema {
     Shape::default().schema()
-}
-
-fn directory(path: &Path) -> Arc<dyn Disk> {
-    Arc::new(PosixDisk::create(path).unwrap())
 }
 
 /// The index has this number of documents and passes a check.

@@ -16,11 +16,11 @@ pub mod random;
 pub mod requests;
 pub mod script;
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, path::Path, sync::Arc};
 use tierdex::explain::SearchResult;
 use tierdex::internal::engine::{MetaTier, MetadataLocation, load_metadata};
 use tierdex::internal::index::{BatchBuilder, Tuning, check_on};
-use tierdex::io::{CrashImage, Disk, MemDisk, RegionKind};
+use tierdex::io::{CrashImage, Disk, MemDisk, PosixDisk, RegionKind};
 use tierdex::schema::Schema;
 use tierdex::{Index, IndexWriter, Merge, OpenMode, Query, Result, Scorer, SearchOptions, WriterOptions};
 
@@ -190,6 +190,11 @@ fn add_by(writer: &mut IndexWriter, docs: &[Doc], growth: Growth) {
 /// A writer on a disk that does not fail.
 pub fn open_writer(disk: &Arc<dyn Disk>, schema: &Schema, mode: OpenMode) -> IndexWriter {
     IndexWriter::open(disk.clone(), schema.clone(), mode, WriterOptions::default()).unwrap()
+}
+
+/// A disk in a directory of the file system.
+pub fn directory(path: &Path) -> Arc<dyn Disk> {
+    Arc::new(PosixDisk::create(path).unwrap())
 }
 
 /// Both extremes and several seeds.
