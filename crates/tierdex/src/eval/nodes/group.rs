@@ -42,12 +42,14 @@ impl<'a> Clauses<Node<'a>> {
         *next.select_nth_unstable(self.minimum - 1).1
     }
 
+    /// See [`Node::max_score`]. The sum saturates, because the weights of clauses inside a filter, whose scores
+    /// nobody uses, are not scaled.
     pub(crate) fn max_score(&mut self, range: DocRange) -> Result<Option<u32>> {
-        let mut sum = 0;
+        let mut sum = 0_u32;
         for (node, how) in self.required() {
             match node.max_score(range)? {
                 None => return Ok(None),
-                Some(score) if how == Refine::Require => sum += score,
+                Some(score) if how == Refine::Require => sum = sum.saturating_add(score),
                 Some(_) => {}
             }
         }
@@ -55,7 +57,7 @@ impl<'a> Clauses<Node<'a>> {
         for node in &mut self.should {
             if let Some(score) = node.max_score(range)? {
                 matching += 1;
-                sum += score;
+                sum = sum.saturating_add(score);
             }
         }
         Ok((matching >= self.minimum).then_some(sum))
