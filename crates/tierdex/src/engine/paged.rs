@@ -225,7 +225,7 @@ impl<'e> PagedSource<'e> {
         // The cache may have to shrink by these frames.
         self.pinned.borrow_mut().clear();
         self.last_prefetched.set((u64::MAX, 0));
-        let waiter = pool.join_line(priority);
+        let waiter = pool.join_wait_queue(priority);
         loop {
             let seen = pool.changes();
             if let Some(reserved) = waiter.try_reserve(bytes) {

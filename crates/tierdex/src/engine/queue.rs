@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Intervals over which the rate of the queue is averaged.
-const INTERVALS_AVERAGED: u32 = 64;
+/// Requests between two measurements of the rate at which requests are taken.
+const RATE_REQUESTS: u32 = 16;
 
 /// Bounds of the pause that an overloaded engine asks for.
 const RETRY_AFTER_MIN: Duration = Duration::from_millis(1);
@@ -57,9 +57,10 @@ struct QueueState {
     /// Sleeping threads.
     idle: usize,
     closed: bool,
-    /// When the last request was taken, if it left others behind.
-    last_taken: Option<Instant>,
-    /// Moving average of the time between two requests that are taken while others wait.
+    /// Requests taken since the last measurement, and its instant; 0 after a request that left none behind.
+    taken: u32,
+    measured: Option<Instant>,
+    /// Moving average of the time in which `RATE_REQUESTS` are taken while others wait.
     interval: Duration,
 }
 
@@ -74,19 +75,22 @@ impl QueueState {
     fn pop(&mut self, takes_batch: bool) -> Option<QueuedRequest> {
         let request = self.interactive.pop_front();
         let request = request.or_else(|| if takes_batch { self.batch.pop_front() } else { None })?;
-        let now = Instant::now();
-        if let Some(last) = self.last_taken {
-            self.interval = (self.interval * (INTERVALS_AVERAGED - 1) + (now - last)) / INTERVALS_AVERAGED;
-        }
         let waits = !(self.interactive.is_empty() && self.batch.is_empty());
-        self.last_taken = waits.then_some(now);
+        self.taken = if waits { self.taken + 1 } else { 0 };
+        if self.taken % RATE_REQUESTS == 1 {
+            let now = Instant::now();
+            if let Some(before) = self.measured.filter(|_| self.taken > 1) {
+                self.interval = (3 * self.interval + (now - before)) / 4;
+            }
+            (self.taken, self.measured) = (1, Some(now));
+        }
         Some(request)
     }
 
     /// Expected time until this number of requests has been taken.
     fn expected_wait(&self, requests: usize) -> Duration {
         let requests = u32::try_from(requests).unwrap_or(u32::MAX);
-        self.interval.saturating_mul(requests).clamp(RETRY_AFTER_MIN, RETRY_AFTER_MAX)
+        (self.interval.saturating_mul(requests) / RATE_REQUESTS).clamp(RETRY_AFTER_MIN, RETRY_AFTER_MAX)
     }
 
     fn class(&mut self, priority: Priority) -> &mut VecDeque<QueuedRequest> {

@@ -156,7 +156,7 @@ impl Snapshot {
         let (pool, kind) = (&self.resident.pool, PoolUse::Output);
         pool.sizes().total?;
         // Options may say that no texts will be read; then they are not counted.
-        pool.reserve(kind, bytes.min(pool.sizes().of(kind).maximum), || false)
+        pool.reserve(kind, bytes.min(pool.sizes().of(kind).maximum), |_| false)
     }
 
     /// Evaluates queries on the calling thread, and reads ids, titles and texts.

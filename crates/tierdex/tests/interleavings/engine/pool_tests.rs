@@ -46,8 +46,8 @@ fn interactive_evaluations_come_first_and_others_in_order() {
     loom::model(|| {
         let pool = pool(0);
         let first = pool.try_evaluation(45).unwrap();
-        let (large, small) = (pool.join_line(Priority::Batch), pool.join_line(Priority::Batch));
-        let urgent = pool.join_line(Priority::Interactive);
+        let (large, small) = (pool.join_wait_queue(Priority::Batch), pool.join_wait_queue(Priority::Batch));
+        let urgent = pool.join_wait_queue(Priority::Interactive);
         assert!(large.try_reserve(50).is_none() && small.try_reserve(1).is_none());
         let quick = urgent.try_reserve(5).unwrap();
         drop(urgent);
@@ -69,7 +69,7 @@ fn evaluate(pool: &Arc<MemoryPool>, priority: Priority) {
     if pool.try_evaluation(50).is_some() {
         return;
     }
-    let waiter = pool.join_line(priority);
+    let waiter = pool.join_wait_queue(priority);
     loop {
         let seen = pool.changes();
         if waiter.try_reserve(50).is_some() {
@@ -100,7 +100,7 @@ fn a_caller_that_waits_is_woken_by_the_release_and_by_the_close() {
         let held = pool.try_reserve(PoolUse::Interactive, 10).unwrap();
         let other = {
             let pool = pool.clone();
-            thread::spawn(move || drop(pool.reserve(PoolUse::Interactive, 10, || false).unwrap()))
+            thread::spawn(move || drop(pool.reserve(PoolUse::Interactive, 10, |_| false).unwrap()))
         };
         drop(held);
         other.join().unwrap();
@@ -108,7 +108,7 @@ fn a_caller_that_waits_is_woken_by_the_release_and_by_the_close() {
         let held = pool.try_reserve(PoolUse::Interactive, 10).unwrap();
         let other = {
             let (pool, closed) = (pool.clone(), closed.clone());
-            let ends = move || closed.load(loom::sync::atomic::Ordering::SeqCst);
+            let ends = move |_| closed.load(loom::sync::atomic::Ordering::SeqCst);
             thread::spawn(move || assert!(pool.reserve(PoolUse::Interactive, 10, ends).is_none()))
         };
         closed.store(true, loom::sync::atomic::Ordering::SeqCst);
