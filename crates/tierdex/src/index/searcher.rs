@@ -12,7 +12,7 @@ use crate::query::{Lists, Marks, Query, QueryPlan, Ranking, TermStats, terms_aft
 use crate::rank::{
     Bm25, CollectionStats, Hit, LengthNorms, ScoreScale, Scorer, SharedThreshold, Statistics, TopK,
 };
-use crate::segment::read::{BlockSource, FILES, Files, Segment, StoredDocument};
+use crate::segment::read::{BUFFER_MAX, BUFFER_MIN, BlockSource, FILES, Files, Segment, StoredDocument};
 use crate::{Error, Result, limits::ID_BYTES_MAX};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,8 +28,8 @@ pub(crate) fn result_ids_bytes(hits: usize) -> usize {
     hits.saturating_mul(ID_BYTES_TYPICAL).max(4 << 10)
 }
 
-/// Working memory of a query without a budget: enough to read far ahead in a few lists.
-const WORKING_MEMORY_BYTES: u64 = 16 << 20;
+/// Bytes of the read buffers of a query without a budget: enough to read far ahead in a few lists.
+const READ_BUFFERS_BYTES: usize = 16 << 20;
 
 /// Number of hits, ranking and counting of a search.
 #[derive(Clone, Copy, Debug)]
@@ -178,7 +178,9 @@ impl Searcher {
         if let Some(counted) = self.known_count(&plan, options, &self.documents()) {
             return Ok(counted.finish(options, plan.query.scale));
         }
-        let read_ahead = plan.working_memory(self.index.segments(), WORKING_MEMORY_BYTES).read_ahead;
+        // Each list has a buffer for documents and one for frequencies, and all share one for skip records.
+        let buffers = 2 * plan.query.leaves.len() + 1;
+        let read_ahead = (READ_BUFFERS_BYTES / buffers).clamp(BUFFER_MIN, BUFFER_MAX);
         self.answer(&plan, options, &Files::new(read_ahead))
     }
 
