@@ -46,19 +46,19 @@ pub struct ListUse {
 
 impl EvaluationLog {
     /// Starts recording in all lists of a strategy.
-    pub(crate) fn begin(&mut self, strategy: &mut Strategy<Node<'_>>) {
+    pub(crate) fn start_recording(&mut self, strategy: &mut Strategy<Node<'_>>) {
         self.strategy = strategy.kind;
         strategy.clauses.each_term(&mut |term| term.trace());
     }
 
     /// Adds the plan, and the statistics of all lists of a strategy that opens any.
-    pub(crate) fn end(&mut self, view: SegmentView<'_>, strategy: &mut Strategy<Node<'_>>) {
+    pub(crate) fn finish_recording(&mut self, view: SegmentView<'_>, strategy: &mut Strategy<Node<'_>>) {
         let plan = view.plan;
         if strategy.known_count().is_some() {
             return;
         }
         if !plan.is_one_term() {
-            plan.describe(&plan.root, view.segment, 0, &mut self.nodes);
+            plan.describe_node(&plan.root, view.segment, 0, &mut self.nodes);
         }
         let kind = strategy.kind;
         strategy.clauses.each_term(&mut |term| {
@@ -69,20 +69,25 @@ impl EvaluationLog {
             }
             let leaf = &plan.leaves[term.leaf()];
             let bound = if kind.is_scored() && leaf.is_scored && leaf.weight > 0.0 {
-                Some(term.list_max())
+                Some(term.list_max_score())
             } else {
                 None
             };
             let bound = bound.map(|bound| plan.scale.shown(bound));
-            let mut list = list_use(view, leaf, blocks, bound);
+            let mut list = list_statistics(view, leaf, blocks, bound);
             (list.candidates, list.kept) = term.looked_up();
             self.lists.push(list);
         });
     }
 }
 
-fn list_use(view: SegmentView<'_>, leaf: &Leaf, blocks: BlockCounts, highest_bound: Option<f32>) -> ListUse {
-    let info = view.info(leaf.number);
+fn list_statistics(
+    view: SegmentView<'_>,
+    leaf: &Leaf,
+    blocks: BlockCounts,
+    highest_bound: Option<f32>,
+) -> ListUse {
+    let info = view.term_info(leaf.number);
     ListUse {
         field: view.segment.field(leaf.field).field().name.clone(),
         term: leaf.term.clone(),
@@ -98,7 +103,13 @@ fn list_use(view: SegmentView<'_>, leaf: &Leaf, blocks: BlockCounts, highest_bou
 
 impl QueryPlan {
     /// Appends a line for each node of a tree.
-    fn describe(&self, node: &PlanNode, segment: &Segment, depth: usize, lines: &mut Vec<(usize, String)>) {
+    fn describe_node(
+        &self,
+        node: &PlanNode,
+        segment: &Segment,
+        depth: usize,
+        lines: &mut Vec<(usize, String)>,
+    ) {
         let field = |number: usize| &segment.field(number).field().name;
         match node {
             PlanNode::Term { leaf, .. } => {
@@ -126,7 +137,7 @@ impl QueryPlan {
                 ];
                 for (name, clauses) in clauses.into_iter().filter(|(_, clauses)| !clauses.is_empty()) {
                     lines.push((depth + 1, name.to_string()));
-                    clauses.iter().for_each(|clause| self.describe(clause, segment, depth + 2, lines));
+                    clauses.iter().for_each(|clause| self.describe_node(clause, segment, depth + 2, lines));
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Evaluation. Input: the plan of a query and the lists of a segment. Output: hits.
 //!
-//! 1. [`choose`] rewrites the plan for the segment, and chooses a strategy by the shape of the query and the
+//! 1. [`choose_strategy`] rewrites the plan for the segment, and chooses a strategy by the shape of the query and the
 //!    document frequencies of its terms.
 //! 2. `Strategy::open` opens the lists of its clauses: a tree of nodes.
 //! 3. `Strategy::run`: one or several clauses propose candidates; the other clauses refine them in batches.
@@ -47,5 +47,5 @@ pub(crate) use segment_view::SegmentView;
 pub use state::{Collector, DocumentRange, Scratch, Search};
 pub use strategies::initial_threshold::initial_threshold;
 pub(crate) use strategy::Strategy;
-pub use strategy::{Demand, StrategyKind};
+pub use strategy::{EvaluationOptions, StrategyKind};
 pub use tuning::Tuning;

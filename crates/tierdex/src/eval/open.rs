@@ -2,21 +2,21 @@
 
 use crate::cursor::{ListsAhead, PostingsCursor};
 use crate::eval::nodes::{Alignments, DocumentSet, Node, OpenTerm, Phrase, SetNode, ShareBounds, Term};
-use crate::eval::{Demand, SegmentView, Strategy, StrategyKind, Tuning};
+use crate::eval::{EvaluationOptions, SegmentView, Strategy, StrategyKind, Tuning};
 use crate::query::plan_node::{Leaf, PlanNode, PrefixClause};
-use crate::query::{Clauses, Prefix, starting_with};
+use crate::query::{Clauses, TermPrefix, terms_starting_with};
 use crate::segment::read::{BlockSource, RecordPart, Segment, TermInfo};
 use crate::{Result, eval::state::Scratch, rank::TermScorer};
 
-/// How a list is used, which decides what is read of its skip record.
+/// What the evaluation of a list uses of its skip record, which decides what is read ([`record_part`]).
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum RecordUse {
-    /// The only list, in impact order: of a long record few entries are used.
-    Alone,
-    /// Its postings are selected by impacts.
-    Selects,
-    /// Others propose the candidates, or it is summed.
-    Summed,
+pub(super) enum SkipDataUse {
+    /// The entries of the few superblocks with high max scores: the only list of the query, in impact order.
+    FewEntries,
+    /// Impacts, by which postings of a block are selected before they are scored.
+    Impacts,
+    /// Max shares of blocks only: whole blocks are scored, or candidates of other lists are looked up.
+    MaxShares,
 }
 
 impl Strategy<PlanNode> {
@@ -25,99 +25,115 @@ impl Strategy<PlanNode> {
         &self,
         view: SegmentView<'a>,
         source: &'a dyn BlockSource,
-        demand: &Demand,
+        options: &EvaluationOptions,
         scratch: &mut Scratch,
     ) -> Result<Strategy<Node<'a>>> {
-        let use_of_required = self.use_of_required(source.prefetches());
-        let mut opener = Opener { view, source, tuning: demand.tuning, scratch };
+        let required_use = self.required_use(source.prefetches());
+        let mut opener = ListOpener { view, source, tuning: options.tuning, scratch };
         if source.prefetches() {
-            self.each_leaf(use_of_required, &mut |leaf, how| opener.prefetch_record(leaf, how));
+            self.for_each_leaf(required_use, &mut |leaf, data_use| opener.prefetch_record(leaf, data_use));
         }
-        let clauses = opener.clauses(&self.clauses, use_of_required)?;
-        let Strategy { kind, known, counts, candidates, always_scores, offers_zero_scores, .. } = *self;
-        Ok(Strategy { kind, clauses, known, counts, candidates, always_scores, offers_zero_scores })
+        let clauses = opener.open_clauses(&self.clauses, required_use)?;
+        let Strategy {
+            kind,
+            dictionary_count,
+            counts_matches,
+            expected_candidates,
+            has_positive_scores,
+            offers_zero_scores,
+            ..
+        } = *self;
+        Ok(Strategy {
+            kind,
+            clauses,
+            dictionary_count,
+            counts_matches,
+            expected_candidates,
+            has_positive_scores,
+            offers_zero_scores,
+        })
     }
 
     /// How the lists of required clauses are used.
-    pub(super) fn use_of_required(&self, prefetches: bool) -> RecordUse {
+    pub(super) fn required_use(&self, prefetches: bool) -> SkipDataUse {
         let refines = !(self.clauses.filter.is_empty() && self.clauses.must_not.is_empty());
         match self.kind {
-            StrategyKind::ImpactOrdered if prefetches && !refines => RecordUse::Alone,
-            StrategyKind::ImpactOrdered | StrategyKind::Conjunction => RecordUse::Selects,
-            _ => RecordUse::Summed,
+            StrategyKind::ImpactOrdered if prefetches && !refines => SkipDataUse::FewEntries,
+            StrategyKind::ImpactOrdered | StrategyKind::Conjunction => SkipDataUse::Impacts,
+            _ => SkipDataUse::MaxShares,
         }
     }
 
     /// Calls `body` with each term, by its index in the plan.
-    pub(super) fn each_leaf(&self, use_of_required: RecordUse, body: &mut dyn FnMut(usize, RecordUse)) {
-        each_leaf_of(&self.clauses, use_of_required, body);
+    pub(super) fn for_each_leaf(&self, required_use: SkipDataUse, body: &mut dyn FnMut(usize, SkipDataUse)) {
+        for_each_leaf_of(&self.clauses, required_use, body);
     }
 }
 
-fn each_leaf_of(
+fn for_each_leaf_of(
     clauses: &Clauses<PlanNode>,
-    use_of_required: RecordUse,
-    body: &mut dyn FnMut(usize, RecordUse),
+    required_use: SkipDataUse,
+    body: &mut dyn FnMut(usize, SkipDataUse),
 ) {
-    let mut each = |nodes: &[PlanNode], how| {
+    let mut each = |nodes: &[PlanNode], data_use| {
         for node in nodes {
             match node {
-                PlanNode::Term { leaf, .. } => body(*leaf, how),
-                PlanNode::Phrase { leaves, .. } => leaves.iter().for_each(|(_, leaf)| body(*leaf, how)),
-                PlanNode::Group(group) => each_leaf_of(group, how, body),
+                PlanNode::Term { leaf, .. } => body(*leaf, data_use),
+                PlanNode::Phrase { leaves, .. } => leaves.iter().for_each(|(_, leaf)| body(*leaf, data_use)),
+                PlanNode::Group(group) => for_each_leaf_of(group, data_use, body),
                 PlanNode::Prefix { .. } | PlanNode::All { .. } | PlanNode::Nothing => {}
             }
         }
     };
-    each(&clauses.must, use_of_required);
+    each(&clauses.must, required_use);
     [&clauses.filter, &clauses.should, &clauses.must_not]
         .into_iter()
-        .for_each(|nodes| each(nodes, RecordUse::Summed));
+        .for_each(|nodes| each(nodes, SkipDataUse::MaxShares));
 }
 
-struct Opener<'a, 's> {
+struct ListOpener<'a, 's> {
     view: SegmentView<'a>,
     source: &'a dyn BlockSource,
     tuning: Tuning,
     scratch: &'s mut Scratch,
 }
 
-impl<'a> Opener<'a, '_> {
-    fn clauses(
+impl<'a> ListOpener<'a, '_> {
+    fn open_clauses(
         &mut self,
         clauses: &Clauses<PlanNode>,
-        use_of_required: RecordUse,
+        required_use: SkipDataUse,
     ) -> Result<Clauses<Node<'a>>> {
         Ok(Clauses {
-            must: self.nodes(&clauses.must, use_of_required)?,
-            filter: self.nodes(&clauses.filter, RecordUse::Summed)?,
-            should: self.nodes(&clauses.should, RecordUse::Summed)?,
-            must_not: self.nodes(&clauses.must_not, RecordUse::Summed)?,
+            must: self.open_nodes(&clauses.must, required_use)?,
+            filter: self.open_nodes(&clauses.filter, SkipDataUse::MaxShares)?,
+            should: self.open_nodes(&clauses.should, SkipDataUse::MaxShares)?,
+            must_not: self.open_nodes(&clauses.must_not, SkipDataUse::MaxShares)?,
             minimum: clauses.minimum,
         })
     }
 
-    fn nodes(&mut self, nodes: &[PlanNode], how: RecordUse) -> Result<Vec<Node<'a>>> {
+    fn open_nodes(&mut self, nodes: &[PlanNode], data_use: SkipDataUse) -> Result<Vec<Node<'a>>> {
         let mut opened = Vec::with_capacity(nodes.len());
         for node in nodes {
-            opened.push(self.node(node, how)?);
+            opened.push(self.open_node(node, data_use)?);
         }
         Ok(opened)
     }
 
-    fn node(&mut self, node: &PlanNode, how: RecordUse) -> Result<Node<'a>> {
+    fn open_node(&mut self, node: &PlanNode, data_use: SkipDataUse) -> Result<Node<'a>> {
         let SegmentView { plan, segment, .. } = self.view;
-        // That of the plan, so that the memory of the evaluation is known before.
+        // That of the plan, so that the memory of the evaluation is dictionary_count before.
         let cost = self.view.cost(node);
         match node {
             PlanNode::Term { leaf, .. } => {
-                Ok(Node::Term(self.term(*leaf, &plan.leaves[*leaf].scorer, how)?))
+                Ok(Node::Term(self.open_term(*leaf, &plan.leaves[*leaf].scorer, data_use)?))
             }
             PlanNode::Phrase { field, leaves, phrase, slop, .. } => {
                 let scorer = &plan.phrases[*phrase];
                 let mut terms = Vec::with_capacity(leaves.len());
                 for (distance, leaf) in &leaves[..] {
-                    terms.push((*distance, self.term(*leaf, scorer, how)?));
+                    terms.push((*distance, self.open_term(*leaf, scorer, data_use)?));
                 }
                 let names = leaves.iter().map(|(distance, leaf)| (*distance, &plan.leaves[*leaf].term));
                 let alignments = Alignments::new(&names.collect::<Vec<_>>(), *slop);
@@ -132,13 +148,18 @@ impl<'a> Opener<'a, '_> {
                 let all = DocumentSet::All(segment.documents());
                 Ok(Node::Set(SetNode::new(all, plan.scale.constant(*weight), cost)))
             }
-            PlanNode::Group(group) => Ok(Node::Group(Box::new(self.clauses(group, how)?))),
+            PlanNode::Group(group) => Ok(Node::Group(Box::new(self.open_clauses(group, data_use)?))),
             PlanNode::Nothing => Ok(Node::Set(SetNode::new(DocumentSet::All(0), 0, cost))),
         }
     }
 
-    fn term(&mut self, leaf: usize, scorer: &'a TermScorer, how: RecordUse) -> Result<Box<Term<'a>>> {
-        let info = self.view.info(leaf).expect("clauses of terms that a segment lacks were removed");
+    fn open_term(
+        &mut self,
+        leaf: usize,
+        scorer: &'a TermScorer,
+        data_use: SkipDataUse,
+    ) -> Result<Box<Term<'a>>> {
+        let info = self.view.term_info(leaf).expect("clauses of terms that a segment lacks were removed");
         let (leaf, segment) = (&self.view.plan.leaves[leaf], self.view.segment);
         let bounds = leaf.share_bounds(segment);
         let list = OpenTerm {
@@ -147,20 +168,20 @@ impl<'a> Opener<'a, '_> {
             info,
             scorer,
             bounds,
-            part: record_part(info, bounds.as_ref(), how, &self.tuning),
+            part: record_part(info, bounds.as_ref(), data_use, &self.tuning),
         };
         Term::open(list, self.source, self.scratch).map(Box::new)
     }
 
     /// Prefetches the skip record of a term, unless it is resident.
-    fn prefetch_record(&self, leaf: usize, how: RecordUse) {
-        let (info, leaf) = (self.view.info(leaf), &self.view.plan.leaves[leaf]);
+    fn prefetch_record(&self, leaf: usize, data_use: SkipDataUse) {
+        let (info, leaf) = (self.view.term_info(leaf), &self.view.plan.leaves[leaf]);
         let field = self.view.segment.field(leaf.field);
         if let Some(info) = info
             && field.skips().resident().is_none()
         {
             let bounds = leaf.share_bounds(self.view.segment);
-            let part = record_part(info, bounds.as_ref(), how, &self.tuning);
+            let part = record_part(info, bounds.as_ref(), data_use, &self.tuning);
             self.source.prefetch(field.skips(), field.record_range(info, part));
         }
     }
@@ -182,15 +203,17 @@ impl Leaf {
 pub(super) fn record_part(
     info: &TermInfo,
     bounds: Option<&ShareBounds>,
-    how: RecordUse,
+    data_use: SkipDataUse,
     tuning: &Tuning,
 ) -> RecordPart {
     let record = info.skips.end - info.skips.start;
     let is_long = record > tuning.head_record_bytes_min;
-    match (bounds, how) {
+    match (bounds, data_use) {
         (None, _) => RecordPart::Whole,
-        (Some(bounds), RecordUse::Alone) if bounds.is_tight && is_long => RecordPart::Head,
-        (Some(_), RecordUse::Alone | RecordUse::Selects) if record <= tuning.impact_record_bytes_max => {
+        (Some(bounds), SkipDataUse::FewEntries) if bounds.is_tight && is_long => RecordPart::Head,
+        (Some(_), SkipDataUse::FewEntries | SkipDataUse::Impacts)
+            if record <= tuning.impact_record_bytes_max =>
+        {
             RecordPart::Whole
         }
         _ => RecordPart::WithoutImpacts,
@@ -204,8 +227,8 @@ fn documents_with_prefix(
     source: &dyn BlockSource,
 ) -> Result<DocumentSet> {
     let field = segment.field(clause.field);
-    let prefix = Prefix { text: &clause.text, whole_clusters: clause.whole_clusters };
-    let infos = starting_with(field, prefix, source)?;
+    let prefix = TermPrefix { text: &clause.text, whole_clusters: clause.whole_clusters };
+    let infos = terms_starting_with(field, prefix, source)?;
     let postings = infos.iter().map(|info| u64::from(info.documents)).sum();
     let mut documents = DocumentSet::with_capacity(postings, segment.documents());
     let mut ahead = ListsAhead::new(source);

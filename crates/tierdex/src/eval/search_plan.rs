@@ -2,7 +2,7 @@
 //! that ask it.
 
 use super::segment_view::SegmentView;
-use super::strategy::{Demand, Strategy, choose};
+use super::strategy::{EvaluationOptions, Strategy, choose_strategy};
 use crate::query::{QueryList, QueryPlan};
 use crate::{query::plan_node::PlanNode, segment::read::Segment};
 use std::sync::Arc;
@@ -11,22 +11,18 @@ use std::sync::Arc;
 pub struct SearchPlan {
     /// The plan of the query.
     pub(crate) query: QueryPlan,
-    pub(super) demand: Demand,
+    pub(crate) options: EvaluationOptions,
     /// Of each segment.
     pub(super) strategies: Vec<Strategy<PlanNode>>,
 }
 
 impl SearchPlan {
     /// Chooses the strategies of a query.
-    pub(crate) fn new(query: QueryPlan, segments: &[Arc<Segment>], demand: Demand) -> SearchPlan {
-        let strategy = |(number, segment)| choose(SegmentView { plan: &query, number, segment }, &demand);
+    pub(crate) fn new(query: QueryPlan, segments: &[Arc<Segment>], options: EvaluationOptions) -> SearchPlan {
+        let strategy =
+            |(number, segment)| choose_strategy(SegmentView { plan: &query, number, segment }, &options);
         let strategies = segments.iter().map(AsRef::as_ref).enumerate().map(strategy).collect();
-        SearchPlan { query, demand, strategies }
-    }
-
-    /// What is requested.
-    pub(crate) fn demand(&self) -> &Demand {
-        &self.demand
+        SearchPlan { query, options, strategies }
     }
 
     /// The strategy in a segment.

@@ -1,7 +1,7 @@
 //! A plan in one segment, before a list is opened: the clauses that are left there, and their costs.
 
 use crate::query::plan_node::PlanNode;
-use crate::query::{Clauses, QueryPlan, Rewrite};
+use crate::query::{Clauses, PlanRewriter, QueryPlan};
 use crate::segment::read::{Segment, TermInfo};
 
 /// A plan and one of its segments.
@@ -17,16 +17,16 @@ pub struct SegmentView<'a> {
 
 impl<'a> SegmentView<'a> {
     /// Dictionary entry of a term of the plan, if the segment contains it.
-    pub(super) fn info(self, leaf: usize) -> Option<&'a TermInfo> {
+    pub(super) fn term_info(self, leaf: usize) -> Option<&'a TermInfo> {
         self.plan.leaves[leaf].infos[self.number].as_ref()
     }
 
     /// The clauses of a root in this segment, the required ones cheapest first; `None` if no document
     /// matches. A term or phrase is a required clause, a set of documents an alternative.
-    pub(super) fn clauses(self, root: &PlanNode, scored: bool) -> Option<Clauses<PlanNode>> {
+    pub(super) fn rewritten_clauses(self, root: &PlanNode, scored: bool) -> Option<Clauses<PlanNode>> {
         let (leaves, documents) = (&self.plan.leaves, self.segment.documents());
-        let rewrite = Rewrite::of_segment(leaves, self.number, documents, scored);
-        let mut clauses = match rewrite.root(root.clone()) {
+        let rewrite = PlanRewriter::of_segment(leaves, self.number, documents, scored);
+        let mut clauses = match rewrite.rewrite_root(root.clone()) {
             PlanNode::Nothing => return None,
             PlanNode::Group(group) => *group,
             set @ (PlanNode::Prefix { .. } | PlanNode::All { .. }) => Clauses::any(vec![set]),
@@ -39,7 +39,7 @@ impl<'a> SegmentView<'a> {
 
     /// Approximate upper bound of the number of matches.
     pub(super) fn cost(self, node: &PlanNode) -> u64 {
-        let documents = |leaf: usize| self.info(leaf).map_or(0, |info| u64::from(info.documents));
+        let documents = |leaf: usize| self.term_info(leaf).map_or(0, |info| u64::from(info.documents));
         match node {
             PlanNode::Term { leaf, .. } => documents(*leaf),
             PlanNode::Phrase { leaves, .. } => {

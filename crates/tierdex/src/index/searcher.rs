@@ -6,9 +6,10 @@
 
 use super::reader::Index;
 use crate::eval::{
-    Collector, Demand, DocumentRange, EvaluationLog, Scratch, Search, SearchPlan, Tuning, initial_threshold,
+    Collector, DocumentRange, EvaluationLog, EvaluationOptions, Scratch, Search, SearchPlan, Tuning,
+    initial_threshold,
 };
-use crate::query::{Lists, Marks, Query, QueryPlan, Ranking, TermStats, terms_after};
+use crate::query::{Marks, Query, QueryPlan, RankingInputs, SegmentLists, TermStats, terms_after};
 use crate::rank::{
     Bm25, CollectionStats, Hit, LengthNorms, ScoreScale, Scorer, SharedThreshold, Statistics, TopK,
 };
@@ -66,9 +67,9 @@ impl Default for SearchOptions {
 impl SearchOptions {
     /// What they request of an evaluation.
     #[doc(hidden)]
-    pub fn demand(&self) -> Demand {
+    pub fn evaluation_options(&self) -> EvaluationOptions {
         let SearchOptions { k, count, exhaustive, tuning, .. } = *self;
-        Demand { k, count, exhaustive, tuning }
+        EvaluationOptions { k, count, exhaustive, tuning }
     }
 
     /// Whether a search that returned `hits` hits knows the exact number of matches: they were counted, or
@@ -281,7 +282,7 @@ impl Searcher {
 
     /// Keeps the buffers for the next query.
     pub(crate) fn give_back(&self, mut buffers: Box<QueryBuffers>) {
-        buffers.scratch.trim();
+        buffers.scratch.trim_retained();
         let mut kept = self.buffers();
         if kept.len() < self.buffers_max {
             kept.push(buffers);
@@ -302,7 +303,7 @@ impl Searcher {
     ) -> Result<SearchPlan> {
         let lengths = &self.lengths(parameters(options.scorer));
         let (collections, scorer) = (&self.collections, options.scorer);
-        self.plan_by(Ranking { collections, lengths, statistics: None, scorer }, query, options, source)
+        self.plan_by(RankingInputs { collections, lengths, statistics: None, scorer }, query, options, source)
     }
 
     /// As [`Searcher::plan`], with the statistics of a larger collection.
@@ -317,7 +318,7 @@ impl Searcher {
         let collections: Vec<_> = fields.map(|field| statistics.collection(field)).collect();
         let lengths = &lengths(&collections, parameters(options.scorer));
         let (collections, statistics, scorer) = (&collections[..], Some(statistics), options.scorer);
-        self.plan_by(Ranking { collections, lengths, statistics, scorer }, query, options, source)
+        self.plan_by(RankingInputs { collections, lengths, statistics, scorer }, query, options, source)
     }
 
     /// The statistics that the scores of `query` depend on.
@@ -333,14 +334,14 @@ impl Searcher {
 
     fn plan_by(
         &self,
-        ranking: Ranking<'_>,
+        ranking: RankingInputs<'_>,
         query: &Query,
         options: &SearchOptions,
         source: &dyn BlockSource,
     ) -> Result<SearchPlan> {
-        let lists = Lists { segments: self.index.segments(), source };
+        let lists = SegmentLists { segments: self.index.segments(), source };
         let plan = QueryPlan::new(query, self.index.schema(), lists, ranking, options.k > 0, options.count)?;
-        Ok(SearchPlan::new(plan, self.index.segments(), options.demand()))
+        Ok(SearchPlan::new(plan, self.index.segments(), options.evaluation_options()))
     }
 
     fn lengths(&self, bm25: Bm25) -> Arc<[Arc<LengthNorms>]> {
@@ -365,7 +366,7 @@ impl Searcher {
         options: &SearchOptions,
         scratch: &mut Scratch,
     ) -> Result<u32> {
-        let lists = Lists { segments: self.index.segments(), source };
+        let lists = SegmentLists { segments: self.index.segments(), source };
         if options.exhaustive { Ok(0) } else { initial_threshold(&plan.query, lists, options.k, scratch) }
     }
 
@@ -384,14 +385,14 @@ impl Searcher {
             return Ok(0);
         }
         let SearchedPart { plan, source, documents } = *part;
-        let mut strategy = plan.strategy(number).open(view, source, plan.demand(), scratch)?;
+        let mut strategy = plan.strategy(number).open(view, source, &plan.options, scratch)?;
         if let Some(log) = &mut log {
-            log.begin(&mut strategy);
+            log.start_recording(&mut strategy);
         }
-        let mut search = Search::new(view, base, documents, plan.demand(), source, scratch, collector);
-        let matches = strategy.run(&mut search);
+        let mut search = Search::new(view, base, documents, &plan.options, source, scratch, collector);
+        let matches = strategy.find_matches(&mut search);
         if let (Some(log), Ok(_)) = (log, &matches) {
-            log.end(view, &mut strategy);
+            log.finish_recording(view, &mut strategy);
         }
         strategy.clauses.close(scratch);
         matches
@@ -410,7 +411,13 @@ impl Searcher {
         after: Option<&str>,
         limit: usize,
     ) -> Result<Vec<TermStats>> {
-        terms_after(Lists { segments: self.index.segments(), source: &FILES }, field, prefix, after, limit)
+        terms_after(
+            SegmentLists { segments: self.index.segments(), source: &FILES },
+            field,
+            prefix,
+            after,
+            limit,
+        )
     }
 
     /// Finds documents by their external ids, in one pass over all ids: calls `body` with each document

@@ -29,7 +29,7 @@ impl Query {
     pub fn parse_with_notes(text: &str, schema: &Schema) -> Result<(Query, Vec<Error>)> {
         let mut problems = Problems::strict();
         let syntax = parse(text, &|name| is_field(schema, name), &mut problems)?;
-        let query = Analyzers::new(schema, &mut problems).query(&syntax, 1.0)?;
+        let query = QueryAnalyzer::new(schema, &mut problems).convert_tree(&syntax, 1.0)?;
         Ok((query.unwrap_or(Query::Nothing), problems.into_warnings()))
     }
 
@@ -39,7 +39,7 @@ impl Query {
         let mut problems = Problems::lenient();
         // Lenient problems are never returned as errors, so there is always a query.
         let query = parse_lenient(text, &|name| is_field(schema, name), &mut problems)
-            .and_then(|syntax| Analyzers::new(schema, &mut problems).query(&syntax, 1.0));
+            .and_then(|syntax| QueryAnalyzer::new(schema, &mut problems).convert_tree(&syntax, 1.0));
         let query = query.ok().flatten().unwrap_or(Query::Nothing);
         (query, problems.into_warnings())
     }
@@ -49,27 +49,27 @@ impl Query {
     pub fn any_term(text: &str, schema: &Schema) -> Result<Query> {
         check_length(text)?;
         let mut problems = Problems::strict();
-        let mut analyzers = Analyzers::new(schema, &mut problems);
-        analyzers.runs_are_bags = true;
-        let query = analyzers.words(0, text, 1.0)?;
+        let mut analyzer = QueryAnalyzer::new(schema, &mut problems);
+        analyzer.bigrams_are_alternatives = true;
+        let query = analyzer.convert_words(0, text, 1.0)?;
         Ok(query.unwrap_or(Query::Nothing))
     }
 }
 
 thread_local! {
     /// Analysis chains of recent queries of the thread: creating one takes longer than analysing a query.
-    static CHAINS: RefCell<Vec<(Analysis, Analyzer)>> = const { RefCell::new(Vec::new()) };
+    static RECENT_ANALYZERS: RefCell<Vec<(Analysis, Analyzer)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Analysis chains kept for a thread.
-const CHAINS_MAX: usize = 8;
+const RECENT_ANALYZERS_MAX: usize = 8;
 
 /// Stop words of a chain that is kept.
-const KEPT_STOP_WORDS_MAX: usize = 1000;
+const RECENT_STOP_WORDS_MAX: usize = 1000;
 
 /// The analysis chains of the fields, taken from those of the thread or created on first use, and the counts
 /// of terms so far.
-pub(super) struct Analyzers<'a> {
+pub(super) struct QueryAnalyzer<'a> {
     schema: &'a Schema,
     /// By field.
     chains: Vec<Option<(Analysis, Analyzer)>>,
@@ -77,17 +77,17 @@ pub(super) struct Analyzers<'a> {
     /// Prefixes and fuzzy words so far.
     expanded: usize,
     /// Whether the bigrams of a run are alternatives.
-    runs_are_bags: bool,
+    bigrams_are_alternatives: bool,
     problems: &'a mut Problems,
 }
 
-impl Drop for Analyzers<'_> {
+impl Drop for QueryAnalyzer<'_> {
     fn drop(&mut self) {
         // At the end of the thread there may be no list any more.
-        let _ = CHAINS.try_with(|kept| {
+        let _ = RECENT_ANALYZERS.try_with(|kept| {
             let mut kept = kept.borrow_mut();
             for chain in self.chains.drain(..).flatten() {
-                if kept.len() < CHAINS_MAX && chain.0.stop_words.len() <= KEPT_STOP_WORDS_MAX {
+                if kept.len() < RECENT_ANALYZERS_MAX && chain.0.stop_words.len() <= RECENT_STOP_WORDS_MAX {
                     kept.push(chain);
                 }
             }
@@ -95,35 +95,42 @@ impl Drop for Analyzers<'_> {
     }
 }
 
-impl<'a> Analyzers<'a> {
-    pub(super) fn new(schema: &'a Schema, problems: &'a mut Problems) -> Analyzers<'a> {
+impl<'a> QueryAnalyzer<'a> {
+    pub(super) fn new(schema: &'a Schema, problems: &'a mut Problems) -> QueryAnalyzer<'a> {
         let chains = schema.fields.iter().map(|_| None).collect();
-        Analyzers { schema, chains, terms: 0, expanded: 0, runs_are_bags: false, problems }
+        QueryAnalyzer { schema, chains, terms: 0, expanded: 0, bigrams_are_alternatives: false, problems }
     }
 
     /// Converts a syntax tree; `None` if analysis drops all its terms.
-    pub(super) fn query(&mut self, syntax: &SyntaxTree, boost: f64) -> Result<Option<Query>> {
+    pub(super) fn convert_tree(&mut self, syntax: &SyntaxTree, boost: f64) -> Result<Option<Query>> {
         match syntax {
-            SyntaxTree::Word(field, word) => self.words(self.number(field), word, boost),
-            SyntaxTree::Prefix(field, prefix) => self.prefix(self.number(field), prefix, boost),
+            SyntaxTree::Word(field, word) => self.convert_words(self.field_number(field), word, boost),
+            SyntaxTree::Prefix(field, prefix) => self.convert_prefix(self.field_number(field), prefix, boost),
             SyntaxTree::Fuzzy(field, word, distance) => {
-                self.fuzzy(self.number(field), word, *distance, boost)
+                self.convert_fuzzy(self.field_number(field), word, *distance, boost)
             }
-            SyntaxTree::Phrase(field, words, slop) => self.phrase(self.number(field), words, *slop, boost),
+            SyntaxTree::Phrase(field, words, slop) => {
+                self.convert_phrase(self.field_number(field), words, *slop, boost)
+            }
             SyntaxTree::All => Ok(Some(Query::All { boost })),
-            SyntaxTree::List(clauses, minimum) => self.list(clauses, *minimum, boost),
+            SyntaxTree::List(clauses, minimum) => self.convert_list(clauses, *minimum, boost),
             SyntaxTree::Boost(inner, factor) => {
                 let product = boost * factor;
                 if product > BOOST_MAX {
                     let message = format!("boosts inside one another are more than {BOOST_MAX} together");
                     self.problems.report(Error::query(message))?;
                 }
-                self.query(inner, product.min(BOOST_MAX))
+                self.convert_tree(inner, product.min(BOOST_MAX))
             }
         }
     }
 
-    fn list(&mut self, clauses: &[(Occur, SyntaxTree)], minimum: u32, boost: f64) -> Result<Option<Query>> {
+    fn convert_list(
+        &mut self,
+        clauses: &[(Occur, SyntaxTree)],
+        minimum: u32,
+        boost: f64,
+    ) -> Result<Option<Query>> {
         let (mut must, mut filter, mut should, mut must_not) = (vec![], vec![], vec![], vec![]);
         for (occur, syntax) in clauses {
             let list = match occur {
@@ -132,7 +139,7 @@ impl<'a> Analyzers<'a> {
                 Occur::Should => &mut should,
                 Occur::MustNot => &mut must_not,
             };
-            list.extend(self.query(syntax, boost)?);
+            list.extend(self.convert_tree(syntax, boost)?);
         }
         let has_positive = clauses.iter().any(|(occur, _)| *occur != Occur::MustNot);
         let none_left = must.is_empty() && filter.is_empty() && should.is_empty();
@@ -144,16 +151,16 @@ impl<'a> Analyzers<'a> {
         Ok(Some(Query::Bool { must, filter, should, must_not, minimum }))
     }
 
-    pub(super) fn words(&mut self, field: usize, words: &str, boost: f64) -> Result<Option<Query>> {
+    pub(super) fn convert_words(&mut self, field: usize, words: &str, boost: f64) -> Result<Option<Query>> {
         // Most words are one token.
-        let (mut first, mut others, mut run) = (None, Vec::new(), Run::default());
+        let (mut first, mut others, mut run) = (None, Vec::new(), UnsegmentedRun::default());
         let mut push = |clause| match first {
             None => first = Some(clause),
             Some(_) => others.push(clause),
         };
         let positions = self.schema.fields[field].positions;
-        let (runs_are_bags, mut terms) = (self.runs_are_bags, 0);
-        let analyzer = self.chain(field);
+        let (bigrams_are_alternatives, mut terms) = (self.bigrams_are_alternatives, 0);
+        let analyzer = self.field_analyzer(field);
         analyzer.analyze(words, 0, |token| {
             terms += 1;
             let term = token.term.to_string();
@@ -165,13 +172,13 @@ impl<'a> Analyzers<'a> {
                     run.cluster = part.is_first.then_some(term);
                     std::mem::take(&mut run).query(field, positions, boost).map(&mut push);
                 }
-                Some(_) if !runs_are_bags => run.bigrams.push((token.position, term)),
+                Some(_) if !bigrams_are_alternatives => run.bigrams.push((token.position, term)),
                 _ => push(Query::Term { field, term, boost }),
             }
         });
         let too_long = analyzer.take_too_long();
         run.query(field, positions, boost).map(push);
-        if !self.count(terms)? {
+        if !self.count_terms(terms)? {
             return Ok(None);
         }
         if first.is_none() && too_long > 0 {
@@ -181,27 +188,27 @@ impl<'a> Analyzers<'a> {
             return Ok(first);
         }
         others.splice(..0, first);
-        Ok(any(others))
+        Ok(any_of(others))
     }
 
-    fn prefix(&mut self, field: usize, text: &str, boost: f64) -> Result<Option<Query>> {
+    fn convert_prefix(&mut self, field: usize, text: &str, boost: f64) -> Result<Option<Query>> {
         let mut last = None;
-        let analyzer = self.chain(field);
+        let analyzer = self.field_analyzer(field);
         analyzer.normalized(text, |token| last = Some((token.start, token.term.to_string(), token.run)));
         let too_long = analyzer.take_too_long();
         let Some((start, prefix, run)) = last else { return Ok((too_long > 0).then_some(Query::Nothing)) };
         if run.is_some_and(|part| !part.is_first) {
             // The last word is a run of several clusters, which other text may follow in any case.
-            return self.words(field, text, boost);
+            return self.convert_words(field, text, boost);
         }
-        let mut should: Vec<_> = self.words(field, &text[..start], boost)?.into_iter().collect();
-        if self.expand()? {
+        let mut should: Vec<_> = self.convert_words(field, &text[..start], boost)?.into_iter().collect();
+        if self.count_expansion()? {
             let query = |prefix| Query::Prefix { field, prefix, whole_clusters: false, boost };
             should.push(match prefix.strip_suffix(['σ', 'ς']) {
                 // The lower case of a sigma depends on whether the word ends there. A document scores once.
                 Some(stem) => Query::Bool {
                     must: vec![Query::All { boost }],
-                    filter: any([format!("{stem}σ"), format!("{stem}ς")].map(query).into())
+                    filter: any_of([format!("{stem}σ"), format!("{stem}ς")].map(query).into())
                         .into_iter()
                         .collect(),
                     should: Vec::new(),
@@ -211,12 +218,12 @@ impl<'a> Analyzers<'a> {
                 None => query(prefix),
             });
         }
-        Ok(any(should))
+        Ok(any_of(should))
     }
 
-    fn fuzzy(&mut self, field: usize, text: &str, distance: u8, boost: f64) -> Result<Option<Query>> {
+    fn convert_fuzzy(&mut self, field: usize, text: &str, distance: u8, boost: f64) -> Result<Option<Query>> {
         let mut words = Vec::new();
-        let analyzer = self.chain(field);
+        let analyzer = self.field_analyzer(field);
         analyzer.normalized(text, |token| words.push((token.term.to_string(), token.run)));
         if words.is_empty() && analyzer.take_too_long() > 0 {
             return Ok(Some(Query::Nothing));
@@ -224,9 +231,9 @@ impl<'a> Analyzers<'a> {
         if words.iter().any(|(_, run)| run.is_some()) {
             if distance > 0 {
                 let message = format!("`{text}` has text without blanks, which is not fuzzy");
-                self.problems.note_all(message);
+                self.problems.note_query(message);
             }
-            return self.words(field, text, boost);
+            return self.convert_words(field, text, boost);
         }
         let mut should = Vec::new();
         for (word, _) in words {
@@ -235,19 +242,19 @@ impl<'a> Analyzers<'a> {
                     format!("a fuzzy word of {} bytes; at most {FUZZY_BYTES_MAX} can be one", word.len());
                 self.problems.report(Error::query(message))?;
             } else if distance == 0 {
-                if self.count(1)? {
+                if self.count_terms(1)? {
                     should.push(Query::Term { field, term: word, boost });
                 }
-            } else if self.expand()? {
+            } else if self.count_expansion()? {
                 should.push(Query::Fuzzy { field, word, distance, boost });
             }
         }
-        Ok(any(should))
+        Ok(any_of(should))
     }
 
-    fn phrase(&mut self, field: usize, words: &str, slop: u32, boost: f64) -> Result<Option<Query>> {
+    fn convert_phrase(&mut self, field: usize, words: &str, slop: u32, boost: f64) -> Result<Option<Query>> {
         let (mut terms, mut open_end) = (Vec::new(), false);
-        let analyzer = self.chain(field);
+        let analyzer = self.field_analyzer(field);
         analyzer.analyze(words, 0, |token| {
             // The last cluster of a longer run is in the bigram before it.
             let is_whole_run = |part: RunPart| part.is_first && part.is_last;
@@ -266,7 +273,7 @@ impl<'a> Analyzers<'a> {
             terms.truncate(PHRASE_TERMS_MAX);
             open_end = false;
         }
-        if !self.count(terms.len())? {
+        if !self.count_terms(terms.len())? {
             return Ok(None);
         }
         let one = |term: String, is_cluster: bool| match is_cluster {
@@ -277,18 +284,18 @@ impl<'a> Analyzers<'a> {
             return Ok(terms.pop().map(|(_, term)| one(term, open_end)));
         }
         if self.problems.is_lenient() && !self.schema.fields[field].positions {
-            self.problems.report(no_positions(self.schema, field))?;
+            self.problems.report(no_positions_error(self.schema, field))?;
             let last = terms.len() - 1;
             let terms = terms.into_iter().enumerate();
             let must = terms.map(|(number, (_, term))| one(term, open_end && number == last));
             return Ok(Some(Query::clauses(must.collect(), Vec::new(), Vec::new())));
         }
-        from_first(&mut terms);
+        positions_to_distances(&mut terms);
         Ok(Some(Query::Phrase { field, terms, slop, open_end, boost }))
     }
 
     /// Adds to the number of terms. False, with a problem reported, if that exceeds the limit.
-    fn count(&mut self, terms: usize) -> Result<bool> {
+    fn count_terms(&mut self, terms: usize) -> Result<bool> {
         let total = self.terms + terms;
         if total > QUERY_TERMS_MAX {
             self.problems.report(Error::query(format!(
@@ -302,7 +309,7 @@ impl<'a> Analyzers<'a> {
 
     /// Adds one to the number of prefixes and fuzzy words. False, with a problem reported, if that exceeds
     /// the limit.
-    fn expand(&mut self) -> Result<bool> {
+    fn count_expansion(&mut self) -> Result<bool> {
         if self.expanded == QUERY_EXPANDED_MAX {
             self.problems
                 .report(Error::query(format!("more than {QUERY_EXPANDED_MAX} prefixes and fuzzy words")))?;
@@ -312,16 +319,16 @@ impl<'a> Analyzers<'a> {
         Ok(true)
     }
 
-    fn number(&self, field: &Option<String>) -> usize {
+    fn field_number(&self, field: &Option<String>) -> usize {
         field.as_ref().and_then(|name| self.schema.field(name)).unwrap_or(0)
     }
 
-    fn chain(&mut self, field: usize) -> &mut Analyzer {
+    fn field_analyzer(&mut self, field: usize) -> &mut Analyzer {
         let analysis = &self.schema.fields[field].analysis;
         let (_, analyzer) = self.chains[field].get_or_insert_with(|| {
-            let kept = CHAINS.with_borrow_mut(|kept| {
+            let kept = RECENT_ANALYZERS.with_borrow_mut(|kept| {
                 let at = kept.iter().position(|(of, _)| of == analysis);
-                if at.is_none() && kept.len() == CHAINS_MAX {
+                if at.is_none() && kept.len() == RECENT_ANALYZERS_MAX {
                     kept.remove(0);
                 }
                 at.map(|at| kept.swap_remove(at))
@@ -334,14 +341,14 @@ impl<'a> Analyzers<'a> {
 
 /// A run of text without blanks in a query.
 #[derive(Default)]
-struct Run {
+struct UnsegmentedRun {
     /// With their positions.
     bigrams: Vec<(u32, String)>,
     /// Its only grapheme cluster.
     cluster: Option<String>,
 }
 
-impl Run {
+impl UnsegmentedRun {
     /// The clause of the run; `None` if analysis dropped its terms. A run that is longer than a phrase may be
     /// becomes several phrases.
     fn query(self, field: usize, positions: bool, boost: f64) -> Option<Query> {
@@ -359,7 +366,7 @@ impl Run {
             if terms.len() == 1 {
                 must.push(Query::Term { field, term: terms.remove(0).1, boost });
             } else {
-                from_first(&mut terms);
+                positions_to_distances(&mut terms);
                 must.push(Query::Phrase { field, terms, slop: 0, open_end: false, boost });
             }
         }
@@ -368,14 +375,14 @@ impl Run {
 }
 
 /// Turns positions into distances from the first term.
-fn from_first(terms: &mut [(u32, String)]) {
+fn positions_to_distances(terms: &mut [(u32, String)]) {
     let first = terms.first().map_or(0, |(position, _)| *position);
     for (position, _) in terms {
         *position -= first;
     }
 }
 
-fn any(mut should: Vec<Query>) -> Option<Query> {
+fn any_of(mut should: Vec<Query>) -> Option<Query> {
     match should.len() {
         0 | 1 => should.pop(),
         _ => Some(Query::clauses(Vec::new(), should, Vec::new())),
@@ -399,7 +406,7 @@ pub(super) fn is_field(schema: &Schema, name: &str) -> std::result::Result<(), S
 }
 
 /// The error for a phrase in a field without positions.
-pub(super) fn no_positions(schema: &Schema, field: usize) -> Error {
+pub(super) fn no_positions_error(schema: &Schema, field: usize) -> Error {
     Error::Usage(format!(
         "phrases need positions, which field `{}` does not keep; index again with --positions",
         schema.fields[field].name

@@ -3,8 +3,8 @@
 
 mod phrases;
 
-use super::collection::{Lists, Ranking};
-use super::expand::{FuzzyMatch, Prefix, count_terms_with_prefix, fuzzy_matches};
+use super::collection::{RankingInputs, SegmentLists};
+use super::expand::{FuzzyMatch, TermPrefix, count_terms_with_prefix, fuzzy_matches};
 use super::plan_node::{Leaf, PlanNode, PrefixClause};
 use super::{clauses::Clauses, tree::Query};
 use crate::rank::{ScoreScale, Scorer, TermScorer, idf};
@@ -23,14 +23,14 @@ pub(super) struct BoundQuery {
 /// Looks up and weights the terms of a query.
 pub(super) struct Binder<'a> {
     schema: &'a Schema,
-    lists: Lists<'a>,
-    ranking: Ranking<'a>,
+    lists: SegmentLists<'a>,
+    ranking: RankingInputs<'a>,
     /// Whether hits are requested.
     ranks: bool,
     /// Number of terms that the prefixes so far expand to.
-    prefixed: usize,
+    prefix_terms: usize,
     /// Whether the clause is in an exclusion.
-    excludes: bool,
+    is_in_exclusion: bool,
     leaves: Vec<Leaf>,
     phrases: Vec<TermScorer>,
 }
@@ -50,7 +50,7 @@ struct BoundTerm {
     term: String,
     infos: Vec<Option<TermInfo>>,
     /// Document frequency by which it is weighted.
-    containing: u64,
+    document_frequency: u64,
 }
 
 impl<'a> Binder<'a> {
@@ -59,34 +59,42 @@ impl<'a> Binder<'a> {
     pub(super) fn bind(
         query: &Query,
         schema: &'a Schema,
-        lists: Lists<'a>,
-        ranking: Ranking<'a>,
+        lists: SegmentLists<'a>,
+        ranking: RankingInputs<'a>,
         ranks: bool,
     ) -> Result<BoundQuery> {
         let (leaves, phrases) = (Vec::new(), Vec::new());
-        let mut binder =
-            Binder { schema, lists, ranking, ranks, prefixed: 0, excludes: false, leaves, phrases };
-        let root = binder.node(query)?;
+        let mut binder = Binder {
+            schema,
+            lists,
+            ranking,
+            ranks,
+            prefix_terms: 0,
+            is_in_exclusion: false,
+            leaves,
+            phrases,
+        };
+        let root = binder.bind_node(query)?;
         Ok(BoundQuery { root, leaves: binder.leaves, phrases: binder.phrases })
     }
 
-    fn node(&mut self, query: &Query) -> Result<PlanNode> {
+    fn bind_node(&mut self, query: &Query) -> Result<PlanNode> {
         check_boost(query)?;
         match query {
-            Query::Term { field, term, boost } => self.term(*field, term, *boost),
+            Query::Term { field, term, boost } => self.bind_term(*field, term, *boost),
             Query::Phrase { field, terms, slop, open_end, boost } => {
                 let phrase = WrittenPhrase { field: *field, terms, slop: *slop, boost: *boost };
                 match terms.split_last() {
                     Some((last, fixed)) if *open_end => {
-                        self.open_phrase(WrittenPhrase { terms: fixed, ..phrase }, last)
+                        self.bind_open_phrase(WrittenPhrase { terms: fixed, ..phrase }, last)
                     }
-                    _ => self.phrase(phrase),
+                    _ => self.bind_phrase(phrase),
                 }
             }
             Query::Prefix { field, prefix, whole_clusters, boost } => {
-                self.prefix(*field, Prefix { text: prefix, whole_clusters: *whole_clusters }, *boost)
+                self.bind_prefix(*field, TermPrefix { text: prefix, whole_clusters: *whole_clusters }, *boost)
             }
-            Query::Fuzzy { field, word, distance, boost } => self.fuzzy(*field, word, *distance, *boost),
+            Query::Fuzzy { field, word, distance, boost } => self.bind_fuzzy(*field, word, *distance, *boost),
             Query::All { boost } => Ok(PlanNode::All { weight: *boost }),
             Query::Bool { must, filter, should, must_not, minimum } => {
                 should.iter().try_for_each(check_boost)?;
@@ -95,10 +103,10 @@ impl<'a> Binder<'a> {
                 let looks_up = self.ranks || !optional;
                 let kept = |query: &&Query| looks_up || !matches!(query, Query::Term { .. });
                 Ok(PlanNode::Group(Box::new(Clauses {
-                    must: self.nodes(must)?,
-                    filter: self.nodes(filter)?,
-                    should: self.nodes(should.iter().filter(kept))?,
-                    must_not: self.excluded(must_not)?,
+                    must: self.bind_nodes(must)?,
+                    filter: self.bind_nodes(filter)?,
+                    should: self.bind_nodes(should.iter().filter(kept))?,
+                    must_not: self.bind_exclusions(must_not)?,
                     minimum: *minimum as usize,
                 })))
             }
@@ -106,33 +114,33 @@ impl<'a> Binder<'a> {
         }
     }
 
-    fn nodes<'q>(&mut self, queries: impl IntoIterator<Item = &'q Query>) -> Result<Vec<PlanNode>> {
-        queries.into_iter().map(|query| self.node(query)).collect()
+    fn bind_nodes<'q>(&mut self, queries: impl IntoIterator<Item = &'q Query>) -> Result<Vec<PlanNode>> {
+        queries.into_iter().map(|query| self.bind_node(query)).collect()
     }
 
-    fn excluded(&mut self, queries: &[Query]) -> Result<Vec<PlanNode>> {
-        let outer = std::mem::replace(&mut self.excludes, true);
-        let nodes = self.nodes(queries);
-        self.excludes = outer;
+    fn bind_exclusions(&mut self, queries: &[Query]) -> Result<Vec<PlanNode>> {
+        let outer = std::mem::replace(&mut self.is_in_exclusion, true);
+        let nodes = self.bind_nodes(queries);
+        self.is_in_exclusion = outer;
         nodes
     }
 
-    fn term(&mut self, field: usize, term: &str, boost: f64) -> Result<PlanNode> {
-        let term = self.look_up(field, term)?;
+    fn bind_term(&mut self, field: usize, term: &str, boost: f64) -> Result<PlanNode> {
+        let term = self.look_up_term(field, term)?;
         let (is_possible, weight) =
-            (term.containing > 0, self.weight(self.idf(field, term.containing), boost));
-        let leaf = self.leaf(field, term, weight)?;
+            (term.document_frequency > 0, self.weight(self.idf(field, term.document_frequency), boost));
+        let leaf = self.add_leaf(field, term, weight)?;
         Ok(if is_possible { PlanNode::Term { leaf, weight } } else { PlanNode::Nothing })
     }
 
-    fn prefix(&mut self, field: usize, prefix: Prefix<'_>, weight: f64) -> Result<PlanNode> {
-        let before = if prefix.whole_clusters { 0 } else { self.prefixed };
+    fn bind_prefix(&mut self, field: usize, prefix: TermPrefix<'_>, weight: f64) -> Result<PlanNode> {
+        let before = if prefix.whole_clusters { 0 } else { self.prefix_terms };
         let counts = count_terms_with_prefix(self.lists, field, prefix, before)?;
         if counts.terms == 0 {
             return Ok(PlanNode::Nothing);
         }
         if !prefix.whole_clusters {
-            self.prefixed += counts.terms;
+            self.prefix_terms += counts.terms;
         }
         let prefix = PrefixClause {
             field,
@@ -145,21 +153,21 @@ impl<'a> Binder<'a> {
     }
 
     /// The expansions of a fuzzy word, each with the document frequency of the most frequent of them.
-    fn fuzzy(&mut self, field: usize, word: &str, distance: u8, boost: f64) -> Result<PlanNode> {
+    fn bind_fuzzy(&mut self, field: usize, word: &str, distance: u8, boost: f64) -> Result<PlanNode> {
         let matches = fuzzy_matches(self.lists, field, word, distance)?;
-        let documents = |found: &FuzzyMatch| self.containing(field, &found.term, found.documents);
-        let containing = matches.iter().map(documents).max().unwrap_or(0);
+        let documents = |found: &FuzzyMatch| self.document_frequency(field, &found.term, found.documents);
+        let document_frequency = matches.iter().map(documents).max().unwrap_or(0);
         let mut should = Vec::with_capacity(matches.len());
         for FuzzyMatch { term, similarity, infos, .. } in matches {
-            let weight = self.weight(self.idf(field, containing), boost * similarity);
-            let leaf = self.leaf(field, BoundTerm { term, infos, containing }, weight)?;
+            let weight = self.weight(self.idf(field, document_frequency), boost * similarity);
+            let leaf = self.add_leaf(field, BoundTerm { term, infos, document_frequency }, weight)?;
             should.push(PlanNode::Term { leaf, weight });
         }
-        Ok(any(should))
+        Ok(any_of(should))
     }
 
     /// Looks up a term in each segment.
-    fn look_up(&self, field: usize, term: &str) -> Result<BoundTerm> {
+    fn look_up_term(&self, field: usize, term: &str) -> Result<BoundTerm> {
         let look_up = |segment: &Arc<Segment>| {
             let field = segment.field(field);
             let info = field.terms().get(term.as_bytes(), self.lists.source)?;
@@ -167,19 +175,19 @@ impl<'a> Binder<'a> {
             Ok(info)
         };
         let infos = self.lists.segments.iter().map(look_up).collect::<Result<Vec<_>>>()?;
-        let containing = infos.iter().flatten().map(|info| u64::from(info.documents)).sum();
-        let containing = self.containing(field, term, containing);
-        Ok(BoundTerm { term: term.to_string(), infos, containing })
+        let document_frequency = infos.iter().flatten().map(|info| u64::from(info.documents)).sum();
+        let document_frequency = self.document_frequency(field, term, document_frequency);
+        Ok(BoundTerm { term: term.to_string(), infos, document_frequency })
     }
 
     /// Document frequency of a term: from the given statistics, else `own`, that of these segments.
-    fn containing(&self, field: usize, term: &str, own: u64) -> u64 {
+    fn document_frequency(&self, field: usize, term: &str, own: u64) -> u64 {
         self.ranking.statistics.and_then(|statistics| statistics.containing(field, term)).unwrap_or(own)
     }
 
-    fn idf(&self, field: usize, containing: u64) -> f64 {
+    fn idf(&self, field: usize, document_frequency: u64) -> f64 {
         // External statistics may not cover these documents.
-        idf(self.ranking.collections[field].documents.max(containing), containing)
+        idf(self.ranking.collections[field].documents.max(document_frequency), document_frequency)
     }
 
     fn weight(&self, idf: f64, boost: f64) -> f64 {
@@ -190,7 +198,7 @@ impl<'a> Binder<'a> {
     }
 
     /// A scorer, still without a weight, for terms of a field with frequencies up to `frequency_max`.
-    fn scorer(&self, field: usize, frequency_max: u32) -> TermScorer {
+    fn new_scorer(&self, field: usize, frequency_max: u32) -> TermScorer {
         match self.ranking.scorer {
             Scorer::Bm25(_) => TermScorer::new(self.ranking.lengths[field].clone(), 0.0, ScoreScale::of(0.0)),
             Scorer::Dot => TermScorer::dot(frequency_max, 0.0, ScoreScale::of(0.0)),
@@ -209,8 +217,8 @@ impl<'a> Binder<'a> {
         Ok(max)
     }
 
-    fn leaf(&mut self, field: usize, term: BoundTerm, weight: f64) -> Result<usize> {
-        let scorer = self.scorer(field, self.frequency_max(field, &term.infos)?);
+    fn add_leaf(&mut self, field: usize, term: BoundTerm, weight: f64) -> Result<usize> {
+        let scorer = self.new_scorer(field, self.frequency_max(field, &term.infos)?);
         let BoundTerm { term, infos, .. } = term;
         let number = self.leaves.len();
         self.leaves.push(Leaf { number, field, term, infos, scorer, weight, is_scored: false });
@@ -219,7 +227,7 @@ impl<'a> Binder<'a> {
 }
 
 /// Alternatives; nothing if there are none.
-fn any(should: Vec<PlanNode>) -> PlanNode {
+fn any_of(should: Vec<PlanNode>) -> PlanNode {
     if should.is_empty() { PlanNode::Nothing } else { PlanNode::Group(Box::new(Clauses::any(should))) }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// Segments, and the source of pages of their files that are not resident.
 #[derive(Clone, Copy)]
-pub struct Lists<'a> {
+pub struct SegmentLists<'a> {
     /// The segments of a commit.
     pub segments: &'a [Arc<Segment>],
     /// Reads what is not resident.
@@ -15,7 +15,7 @@ pub struct Lists<'a> {
 
 /// What scores depend on beside the documents.
 #[derive(Clone, Copy)]
-pub(crate) struct Ranking<'a> {
+pub(crate) struct RankingInputs<'a> {
     /// Statistics of each field.
     pub(crate) collections: &'a [CollectionStats],
     /// Length normalization of each field, which follows from them for the parameters of BM25.

@@ -1,7 +1,7 @@
 //! Expands prefixes and fuzzy words to terms, over all segments together, so that the expansion does not
 //! depend on the division of documents into segments.
 
-use super::{collection::Lists, fuzzy::Levenshtein};
+use super::{collection::SegmentLists, fuzzy::Levenshtein};
 use crate::limits::{FUZZY_EXPANSIONS_MAX, PREFIX_EXPANSIONS_MAX};
 use crate::segment::read::{Automaton, BlockSource, FieldReader, TermInfo, TermWalk};
 use crate::{Error, Result, text::first_cluster};
@@ -53,13 +53,13 @@ impl Automaton for PrefixAutomaton<'_> {
 
 /// The terms that a prefix stands for.
 #[derive(Clone, Copy)]
-pub(crate) struct Prefix<'a> {
+pub(crate) struct TermPrefix<'a> {
     pub(crate) text: &'a str,
     /// Whether a grapheme cluster of the term ends behind the prefix.
     pub(crate) whole_clusters: bool,
 }
 
-impl Prefix<'_> {
+impl TermPrefix<'_> {
     /// Whether it stands for `term`, which begins with it.
     pub(super) fn stands_for(self, term: &[u8]) -> bool {
         !self.whole_clusters || std::str::from_utf8(term).is_ok_and(|term| first_cluster(term) == self.text)
@@ -112,7 +112,7 @@ impl Automaton for TermsAfter<'_> {
 
 /// The first `limit` terms of a field with `prefix` that are greater than `after`, in byte order.
 pub(crate) fn terms_after(
-    lists: Lists<'_>,
+    lists: SegmentLists<'_>,
     field: usize,
     prefix: &str,
     after: Option<&str>,
@@ -134,7 +134,7 @@ pub(crate) fn terms_after(
 /// At most [`FUZZY_EXPANSIONS_MAX`] terms within `distance` edits of `word`, ordered by distance, then by
 /// descending document frequency, then by their bytes.
 pub(super) fn fuzzy_matches(
-    lists: Lists<'_>,
+    lists: SegmentLists<'_>,
     field: usize,
     word: &str,
     distance: u8,
@@ -172,9 +172,9 @@ pub(super) fn fuzzy_matches(
 /// # Errors
 /// If together they are more than [`PREFIX_EXPANSIONS_MAX`].
 pub(super) fn count_terms_with_prefix(
-    lists: Lists<'_>,
+    lists: SegmentLists<'_>,
     field: usize,
-    prefix: Prefix<'_>,
+    prefix: TermPrefix<'_>,
     before: usize,
 ) -> Result<PrefixCounts> {
     let mut counts = PrefixCounts { terms: 0, postings: vec![0; lists.segments.len()] };
@@ -201,9 +201,9 @@ pub(super) fn count_terms_with_prefix(
 /// The terms with `prefix` over all segments, each with its dictionary entry in each segment; `None` if there
 /// are more than `limit`.
 pub(super) fn terms_with_prefix(
-    lists: Lists<'_>,
+    lists: SegmentLists<'_>,
     field: usize,
-    prefix: Prefix<'_>,
+    prefix: TermPrefix<'_>,
     limit: usize,
 ) -> Result<Option<Vec<PrefixMatch>>> {
     let mut terms = Vec::new();
@@ -222,9 +222,9 @@ pub(super) fn terms_with_prefix(
 }
 
 /// The dictionary entries of the terms with `prefix` in a field of a segment.
-pub(crate) fn starting_with(
+pub(crate) fn terms_starting_with(
     field: &FieldReader,
-    prefix: Prefix<'_>,
+    prefix: TermPrefix<'_>,
     source: &dyn BlockSource,
 ) -> Result<Vec<TermInfo>> {
     let automaton = PrefixAutomaton(prefix.text.as_bytes());
@@ -247,8 +247,8 @@ struct MergedWalk<'a, A> {
 }
 
 impl<'a, A: Automaton> MergedWalk<'a, A> {
-    fn open(lists: Lists<'a>, field: usize, automaton: impl Fn() -> A) -> Result<MergedWalk<'a, A>> {
-        let Lists { segments, source } = lists;
+    fn open(lists: SegmentLists<'a>, field: usize, automaton: impl Fn() -> A) -> Result<MergedWalk<'a, A>> {
+        let SegmentLists { segments, source } = lists;
         let walks = segments.iter().map(|segment| segment.field(field).terms().walk(automaton(), source));
         // `true` makes the first call advance every walk.
         Ok(MergedWalk {

@@ -9,9 +9,9 @@ use crate::segment::read::Automaton;
 use levenshtein_automata::{DFA, Distance, LevenshteinAutomatonBuilder, SINK_STATE};
 use std::sync::LazyLock;
 
-static ONE: LazyLock<LevenshteinAutomatonBuilder> =
+static DISTANCE_1_BUILDER: LazyLock<LevenshteinAutomatonBuilder> =
     LazyLock::new(|| LevenshteinAutomatonBuilder::new(1, true));
-static TWO: LazyLock<LevenshteinAutomatonBuilder> =
+static DISTANCE_2_BUILDER: LazyLock<LevenshteinAutomatonBuilder> =
     LazyLock::new(|| LevenshteinAutomatonBuilder::new(2, true));
 
 /// Accepts strings within an edit distance of 1 or 2 of a word.
@@ -21,7 +21,7 @@ impl Levenshtein {
     /// Builds the automaton of a word of at most [`crate::limits::FUZZY_BYTES_MAX`] bytes. A distance other
     /// than 1 counts as 2.
     pub fn new(word: &str, distance: u8) -> Levenshtein {
-        let builder = if distance == 1 { &ONE } else { &TWO };
+        let builder = if distance == 1 { &DISTANCE_1_BUILDER } else { &DISTANCE_2_BUILDER };
         Levenshtein(builder.build_dfa(word))
     }
 

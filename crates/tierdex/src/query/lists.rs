@@ -26,12 +26,12 @@ impl QueryPlan {
     pub fn lists(&self, segments: &[Arc<Segment>]) -> Vec<QueryList> {
         let segments = || segments.iter().enumerate();
         let lists = self.leaves.iter().flat_map(|leaf| segments().map(move |segment| (leaf, segment)));
-        lists.filter_map(|(leaf, (number, segment))| list(leaf, number, segment)).collect()
+        lists.filter_map(|(leaf, (number, segment))| query_list(leaf, number, segment)).collect()
     }
 }
 
 /// `None` if nothing has to be read.
-fn list(leaf: &Leaf, number: usize, segment: &Segment) -> Option<QueryList> {
+fn query_list(leaf: &Leaf, number: usize, segment: &Segment) -> Option<QueryList> {
     let field = segment.field(leaf.field);
     let info = leaf.infos[number].as_ref()?;
     let range =

@@ -1,6 +1,6 @@
 //! Highlighting: the terms and prefixes of a query in a field.
 
-use super::{collection::Lists, expand::fuzzy_matches, tree::Query};
+use super::{collection::SegmentLists, expand::fuzzy_matches, tree::Query};
 use crate::Result;
 use crate::segment::read::{FILES, Segment};
 use crate::text::{TermMatch, first_cluster};
@@ -20,7 +20,7 @@ impl Marks {
     /// The terms and prefixes of `query` in `field`, including the expansions of fuzzy words.
     pub(crate) fn of(query: &Query, field: usize, segments: &[Arc<Segment>]) -> Result<Marks> {
         let mut marks = Marks::default();
-        marks.add(query, field, segments)?;
+        marks.add_query(query, field, segments)?;
         marks.terms.sort_unstable();
         marks.terms.dedup();
         Ok(marks)
@@ -42,7 +42,7 @@ impl Marks {
         Some(TermMatch { number: terms + self.prefixes.len() + number, is_first_cluster: true })
     }
 
-    fn add(&mut self, query: &Query, of: usize, segments: &[Arc<Segment>]) -> Result<()> {
+    fn add_query(&mut self, query: &Query, of: usize, segments: &[Arc<Segment>]) -> Result<()> {
         match query {
             Query::Term { field, term, .. } if *field == of => self.terms.push(term.clone()),
             Query::Phrase { field, terms, open_end, .. } if *field == of => {
@@ -56,12 +56,12 @@ impl Marks {
                 prefixes.push(prefix.clone());
             }
             Query::Fuzzy { field, word, distance, .. } if *field == of => {
-                let matches = fuzzy_matches(Lists { segments, source: &FILES }, of, word, *distance)?;
+                let matches = fuzzy_matches(SegmentLists { segments, source: &FILES }, of, word, *distance)?;
                 self.terms.extend(matches.into_iter().map(|found| found.term));
             }
             Query::Bool { must, filter, should, .. } => {
                 let mut clauses = must.iter().chain(filter).chain(should);
-                clauses.try_for_each(|clause| self.add(clause, of, segments))?;
+                clauses.try_for_each(|clause| self.add_query(clause, of, segments))?;
             }
             _ => {}
         }

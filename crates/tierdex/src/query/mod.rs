@@ -27,12 +27,12 @@ pub mod syntax;
 pub mod tree;
 
 pub(crate) use clauses::Clauses;
-pub use collection::Lists;
-pub(crate) use collection::Ranking;
+pub(crate) use collection::RankingInputs;
+pub use collection::SegmentLists;
 pub use expand::TermStats;
-pub(crate) use expand::{Prefix, starting_with, terms_after};
+pub(crate) use expand::{TermPrefix, terms_after, terms_starting_with};
 pub use lists::{FileRange, QueryList};
 pub use marks::Marks;
 pub use plan::QueryPlan;
-pub(crate) use rewrite::Rewrite;
+pub(crate) use rewrite::PlanRewriter;
 pub use tree::Query;

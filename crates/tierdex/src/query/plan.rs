@@ -6,9 +6,9 @@
 //! 3. The scale of the scores is computed from the weights of the scored clauses that are left.
 
 use super::bind::{Binder, BoundQuery};
-use super::collection::{Lists, Ranking};
+use super::collection::{RankingInputs, SegmentLists};
 use super::plan_node::{Leaf, PlanNode};
-use super::{rewrite::Rewrite, tree::Query};
+use super::{rewrite::PlanRewriter, tree::Query};
 use crate::rank::{ScoreScale, TermScorer};
 use crate::{Result, schema::Schema};
 
@@ -32,24 +32,24 @@ impl QueryPlan {
     pub(crate) fn new(
         query: &Query,
         schema: &Schema,
-        lists: Lists<'_>,
-        ranking: Ranking<'_>,
+        lists: SegmentLists<'_>,
+        ranking: RankingInputs<'_>,
         ranks: bool,
         counts: bool,
     ) -> Result<QueryPlan> {
         let BoundQuery { root, mut leaves, mut phrases } =
             Binder::bind(query, schema, lists, ranking, ranks)?;
-        let counted = |root| Rewrite::of_collection(&leaves, false).root(root);
+        let counted = |root| PlanRewriter::of_collection(&leaves, false).rewrite_root(root);
         let (root, counted) = match (ranks, counts) {
             (true, true) => (root.clone(), Some(counted(root))),
             (true, false) => (root, None),
             (false, _) => (counted(root), None),
         };
         let mut scale = ScoreScale::of(0.0);
-        let root = if ranks { Rewrite::of_collection(&leaves, true).root(root) } else { root };
+        let root = if ranks { PlanRewriter::of_collection(&leaves, true).rewrite_root(root) } else { root };
         if ranks {
-            scale = ScoreScale::of(root.weigh(&mut leaves, &phrases));
-            root.rescale(&mut leaves, &mut phrases, scale);
+            scale = ScoreScale::of(root.sum_max_scores(&mut leaves, &phrases));
+            root.rescale_scorers(&mut leaves, &mut phrases, scale);
         }
         Ok(QueryPlan { root, counted, leaves, phrases, scale })
     }
@@ -62,7 +62,7 @@ impl QueryPlan {
 
 impl PlanNode {
     /// Sum of the highest possible scores of the scored clauses; marks their terms as scored.
-    fn weigh(&self, leaves: &mut [Leaf], phrases: &[TermScorer]) -> f64 {
+    fn sum_max_scores(&self, leaves: &mut [Leaf], phrases: &[TermScorer]) -> f64 {
         match self {
             PlanNode::Term { leaf, weight } => {
                 let leaf = &mut leaves[*leaf];
@@ -73,20 +73,20 @@ impl PlanNode {
             PlanNode::Prefix { weight, .. } | PlanNode::All { weight } => *weight,
             PlanNode::Group(group) => {
                 let scored = group.must.iter().chain(&group.should);
-                scored.map(|node| node.weigh(leaves, phrases)).sum()
+                scored.map(|node| node.sum_max_scores(leaves, phrases)).sum()
             }
             PlanNode::Nothing => 0.0,
         }
     }
 
     /// Scales the weights of the scorers of the scored clauses.
-    fn rescale(&self, leaves: &mut [Leaf], phrases: &mut [TermScorer], scale: ScoreScale) {
+    fn rescale_scorers(&self, leaves: &mut [Leaf], phrases: &mut [TermScorer], scale: ScoreScale) {
         match self {
             PlanNode::Term { leaf, weight } => leaves[*leaf].scorer.rescale(*weight, scale),
             PlanNode::Phrase { phrase, weight, .. } => phrases[*phrase].rescale(*weight, scale),
             PlanNode::Group(group) => {
                 let scored = group.must.iter().chain(&group.should);
-                scored.for_each(|node| node.rescale(leaves, phrases, scale));
+                scored.for_each(|node| node.rescale_scorers(leaves, phrases, scale));
             }
             PlanNode::Prefix { .. } | PlanNode::All { .. } | PlanNode::Nothing => {}
         }

@@ -92,9 +92,9 @@ impl PlanNode {
     }
 
     /// Whether every match scores 0.
-    pub(super) fn scores_nothing(&self) -> bool {
+    pub(super) fn has_weight_zero(&self) -> bool {
         match self {
-            PlanNode::Group(group) => group.must.iter().chain(&group.should).all(PlanNode::scores_nothing),
+            PlanNode::Group(group) => group.must.iter().chain(&group.should).all(PlanNode::has_weight_zero),
             leaf => leaf.weight() == 0.0,
         }
     }

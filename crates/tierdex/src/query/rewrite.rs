@@ -31,16 +31,16 @@ const PAIRWISE_CLAUSES_MAX: usize = 12;
 
 /// A segment, by its number in the commit.
 #[derive(Clone, Copy)]
-struct SegmentFacts {
+struct RewrittenSegment {
     number: usize,
     documents: u32,
 }
 
 /// What a rewrite knows: the terms of a plan, and the segment for which it is rewritten, if any.
 #[derive(Clone, Copy)]
-pub(crate) struct Rewrite<'a> {
+pub(crate) struct PlanRewriter<'a> {
     leaves: &'a [Leaf],
-    segment: Option<SegmentFacts>,
+    segment: Option<RewrittenSegment>,
     scored: bool,
 }
 
@@ -53,35 +53,40 @@ enum ClauseKey<'a> {
     All,
 }
 
-impl<'a> Rewrite<'a> {
+impl<'a> PlanRewriter<'a> {
     /// For the whole collection; `scored` if hits are requested.
-    pub(super) fn of_collection(leaves: &'a [Leaf], scored: bool) -> Rewrite<'a> {
-        Rewrite { leaves, segment: None, scored }
+    pub(super) fn of_collection(leaves: &'a [Leaf], scored: bool) -> PlanRewriter<'a> {
+        PlanRewriter { leaves, segment: None, scored }
     }
 
     /// For the segment with this number and number of documents.
-    pub(crate) fn of_segment(leaves: &'a [Leaf], number: usize, documents: u32, scored: bool) -> Rewrite<'a> {
-        Rewrite { leaves, segment: Some(SegmentFacts { number, documents }), scored }
+    pub(crate) fn of_segment(
+        leaves: &'a [Leaf],
+        number: usize,
+        documents: u32,
+        scored: bool,
+    ) -> PlanRewriter<'a> {
+        PlanRewriter { leaves, segment: Some(RewrittenSegment { number, documents }), scored }
     }
 
     /// Rewrites the root of a plan.
-    pub(crate) fn root(self, root: PlanNode) -> PlanNode {
-        if self.segment.is_some() && self.keeps(&root) {
+    pub(crate) fn rewrite_root(self, root: PlanNode) -> PlanNode {
+        if self.segment.is_some() && self.is_unchanged(&root) {
             return root;
         }
-        let root = self.node(root);
+        let root = self.rewrite_node(root);
         if self.scored { filter_if_unscored(root) } else { root }
     }
 
     /// Whether all clauses can match, and no filter or exclusion matches all documents.
-    fn keeps(self, node: &PlanNode) -> bool {
+    fn is_unchanged(self, node: &PlanNode) -> bool {
         let PlanNode::Group(group) = node else { return self.can_match(node) };
         let mut selective = group.filter.iter().chain(&group.must_not);
-        group.all().all(|node| self.keeps(node)) && !selective.any(|node| self.matches_all(node))
+        group.all().all(|node| self.is_unchanged(node)) && !selective.any(|node| self.matches_all(node))
     }
 
     fn can_match(self, node: &PlanNode) -> bool {
-        let Some(SegmentFacts { number, .. }) = self.segment else {
+        let Some(RewrittenSegment { number, .. }) = self.segment else {
             return !matches!(node, PlanNode::Nothing);
         };
         let has = |leaf: &usize| self.leaves[*leaf].infos[number].is_some();
@@ -97,30 +102,30 @@ impl<'a> Rewrite<'a> {
     fn matches_all(self, node: &PlanNode) -> bool {
         match (node, self.segment) {
             (PlanNode::All { .. }, _) => true,
-            (PlanNode::Term { leaf, .. }, Some(SegmentFacts { number, documents })) => {
+            (PlanNode::Term { leaf, .. }, Some(RewrittenSegment { number, documents })) => {
                 self.leaves[*leaf].infos[number].as_ref().is_some_and(|info| info.documents == documents)
             }
             _ => false,
         }
     }
 
-    fn node(self, node: PlanNode) -> PlanNode {
+    fn rewrite_node(self, node: PlanNode) -> PlanNode {
         match node {
-            PlanNode::Group(group) => self.group(*group),
+            PlanNode::Group(group) => self.rewrite_group(*group),
             leaf if self.can_match(&leaf) => leaf,
             _ => PlanNode::Nothing,
         }
     }
 
-    fn group(self, mut group: Clauses<PlanNode>) -> PlanNode {
+    fn rewrite_group(self, mut group: Clauses<PlanNode>) -> PlanNode {
         if !group.requires() && group.should.is_empty() {
             group.filter.push(PlanNode::All { weight: 0.0 });
         }
-        let unscored = Rewrite { scored: false, ..self };
-        self.all(&mut group.must);
-        unscored.all(&mut group.filter);
-        self.all(&mut group.should);
-        unscored.all(&mut group.must_not);
+        let unscored = PlanRewriter { scored: false, ..self };
+        self.rewrite_all(&mut group.must);
+        unscored.rewrite_all(&mut group.filter);
+        self.rewrite_all(&mut group.should);
+        unscored.rewrite_all(&mut group.must_not);
         group.should.retain(|node| !is_nothing(node));
         group.must_not.retain(|node| !is_nothing(node));
         if !group.requires() {
@@ -129,19 +134,19 @@ impl<'a> Rewrite<'a> {
         if group.must.iter().chain(&group.filter).any(is_nothing) || group.minimum > group.should.len() {
             return PlanNode::Nothing;
         }
-        group.require_all();
-        group.inline();
+        group.require_if_all_must_match();
+        group.inline_groups();
         if group.must_not.iter().any(|node| self.matches_all(node)) {
             return PlanNode::Nothing;
         }
         self.merge_alternatives(&mut group);
         self.merge_required(&mut group);
-        self.collapse(group)
+        self.unwrap_single_clause(group)
     }
 
-    fn all(self, nodes: &mut [PlanNode]) {
+    fn rewrite_all(self, nodes: &mut [PlanNode]) {
         for node in nodes {
-            *node = self.node(replace(node, PlanNode::Nothing));
+            *node = self.rewrite_node(replace(node, PlanNode::Nothing));
         }
     }
 
@@ -149,11 +154,11 @@ impl<'a> Rewrite<'a> {
     /// equal ones count by themselves.
     fn merge_alternatives(self, group: &mut Clauses<PlanNode>) {
         if group.minimum == 0 {
-            group.should.retain(|node| self.scored && !node.scores_nothing());
+            group.should.retain(|node| self.scored && !node.has_weight_zero());
         }
         if group.minimum <= 1 {
             self.merge_equal(&[], &mut group.should);
-            group.require_all();
+            group.require_if_all_must_match();
         }
         if self.scored {
             for node in &mut group.should {
@@ -165,9 +170,9 @@ impl<'a> Rewrite<'a> {
     /// Turns required clauses that score 0 into filters, merges equal clauses, and removes filters that all
     /// documents pass.
     fn merge_required(self, group: &mut Clauses<PlanNode>) {
-        group.filter.extend(group.must.extract_if(.., |node| !self.scored || node.scores_nothing()));
+        group.filter.extend(group.must.extract_if(.., |node| !self.scored || node.has_weight_zero()));
         self.merge_equal(&[], &mut group.must);
-        let unscored = Rewrite { scored: false, ..self };
+        let unscored = PlanRewriter { scored: false, ..self };
         unscored.merge_equal(&group.must, &mut group.filter);
         let selects = |node: &PlanNode| !self.matches_all(node);
         if !group.must.is_empty() || group.minimum > 0 || group.filter.iter().any(selects) {
@@ -203,18 +208,18 @@ impl<'a> Rewrite<'a> {
     fn first_equal(self, others: &[PlanNode], clauses: &[PlanNode]) -> Option<Vec<usize>> {
         let all: Vec<&PlanNode> = others.iter().chain(clauses).collect();
         let is_first = |at: usize| {
-            let key = self.key(all[at]);
-            key.is_none() || all[..at].iter().all(|other| self.key(other) != key)
+            let key = self.clause_key(all[at]);
+            key.is_none() || all[..at].iter().all(|other| self.clause_key(other) != key)
         };
         if all.len() <= PAIRWISE_CLAUSES_MAX && (others.len()..all.len()).all(is_first) {
             return None;
         }
         let mut positions = HashMap::new();
-        let first = |(at, node)| self.key(node).map_or(at, |key| *positions.entry(key).or_insert(at));
+        let first = |(at, node)| self.clause_key(node).map_or(at, |key| *positions.entry(key).or_insert(at));
         Some(all.into_iter().enumerate().map(first).collect())
     }
 
-    fn key<'n>(self, node: &'n PlanNode) -> Option<ClauseKey<'n>>
+    fn clause_key<'n>(self, node: &'n PlanNode) -> Option<ClauseKey<'n>>
     where
         'a: 'n,
     {
@@ -235,7 +240,7 @@ impl<'a> Rewrite<'a> {
 
     /// Replaces a group of one clause by the clause. A filter is kept if it is scored: its score does not
     /// count.
-    fn collapse(self, mut group: Clauses<PlanNode>) -> PlanNode {
+    fn unwrap_single_clause(self, mut group: Clauses<PlanNode>) -> PlanNode {
         match (group.must.len(), group.filter.len(), group.should.len(), group.must_not.len()) {
             (1, 0, 0, 0) => group.must.remove(0),
             (0, 1, 0, 0) if !self.scored => group.filter.remove(0),
@@ -246,7 +251,7 @@ impl<'a> Rewrite<'a> {
 
 impl Clauses<PlanNode> {
     /// Makes alternatives that must all match required clauses.
-    fn require_all(&mut self) {
+    fn require_if_all_must_match(&mut self) {
         if self.minimum == self.should.len() {
             self.must.append(&mut self.should);
             self.minimum = 0;
@@ -254,7 +259,7 @@ impl Clauses<PlanNode> {
     }
 
     /// Inlines the clauses of nested groups where that is equivalent.
-    fn inline(&mut self) {
+    fn inline_groups(&mut self) {
         if !self.all().any(|node| matches!(node, PlanNode::Group(_))) {
             return;
         }
@@ -301,7 +306,7 @@ fn inline_alternatives(nodes: &mut Vec<PlanNode>) {
 /// Wraps a term or phrase that scores 0 as a filter: as a scored clause it would score at least 1.
 fn filter_if_unscored(node: PlanNode) -> PlanNode {
     match node {
-        PlanNode::Term { .. } | PlanNode::Phrase { .. } if node.scores_nothing() => {
+        PlanNode::Term { .. } | PlanNode::Phrase { .. } if node.has_weight_zero() => {
             PlanNode::Group(Box::new(Clauses { filter: vec![node], ..Clauses::default() }))
         }
         other => other,

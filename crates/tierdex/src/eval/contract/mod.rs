@@ -5,27 +5,27 @@
 mod fixture;
 
 use crate::eval::state::{Bits, CandidateBatch, DocRange, Refine, Refinement, ScoreWindow, Scratch};
-use crate::eval::tuning::{COUNTED, WINDOW};
-use crate::eval::{Demand, SegmentView, Strategy, Tuning};
-use crate::query::{Clauses, Rewrite};
+use crate::eval::tuning::{COUNTED_DOCUMENTS, WINDOW_DOCUMENTS};
+use crate::eval::{EvaluationOptions, SegmentView, Strategy, Tuning};
+use crate::query::{Clauses, PlanRewriter};
 use crate::{
-    cursor::NO_DOCUMENT, eval::nodes::Node, eval::strategy::always_scores, query::plan_node::PlanNode,
+    cursor::NO_DOCUMENT, eval::nodes::Node, eval::strategy::has_positive_scores, query::plan_node::PlanNode,
     segment::read::FILES,
 };
 use fixture::{FIXTURES, Fixture, Random, WORDS, show};
 use proptest::prelude::*;
 
 /// The node under test, and the expected score of each document.
-struct Subject<'a> {
+struct NodeUnderTest<'a> {
     node: Node<'a>,
-    always_scores: bool,
+    has_positive_scores: bool,
     scores: &'a [Option<u32>],
     scratch: Scratch,
     window: ScoreWindow,
     bits: Bits,
 }
 
-impl Subject<'_> {
+impl NodeUnderTest<'_> {
     fn documents(&self) -> u32 {
         self.scores.len() as u32
     }
@@ -53,16 +53,16 @@ impl Subject<'_> {
 
     fn check_random_method(&mut self, random: &mut Random) {
         match random.below(10) {
-            0 => self.check_next(random),
-            1 | 2 => self.max_score(random),
-            3 => self.mark(random),
-            4 | 5 => self.add(random),
-            _ => self.refine(random),
+            0 => self.check_next_lower_bound(random),
+            1 | 2 => self.check_max_score(random),
+            3 => self.check_mark_matches(random),
+            4 | 5 => self.check_add_scores(random),
+            _ => self.check_refine_batch(random),
         }
     }
 
     /// `next_lower_bound` never skips a match, from any document.
-    fn check_next(&mut self, random: &mut Random) {
+    fn check_next_lower_bound(&mut self, random: &mut Random) {
         let mut from = random.below(self.scores.len()) as u32;
         for _ in 0..20 {
             let next = self.node.next_lower_bound(from);
@@ -81,7 +81,7 @@ impl Subject<'_> {
     }
 
     /// `next_lower_bound` visits every match and terminates.
-    fn check_end(&mut self) {
+    fn check_all_matches_visited(&mut self) {
         let (mut from, mut matches) = (0, 0);
         while from < self.documents() {
             let next = self.node.next_lower_bound(from);
@@ -94,10 +94,10 @@ impl Subject<'_> {
         assert_eq!(matches, self.scores.iter().flatten().count(), "every match is visited");
         assert!(self.node.cost() >= matches as u64, "{matches} match, but the cost is {}", self.node.cost());
         let zero = self.scores.iter().flatten().any(|score| *score == 0);
-        assert!(!(zero && self.always_scores), "a match scores 0");
+        assert!(!(zero && self.has_positive_scores), "a match scores 0");
     }
 
-    fn max_score(&mut self, random: &mut Random) {
+    fn check_max_score(&mut self, random: &mut Random) {
         let size = if random.one_in(3) { self.scores.len() } else { 5000 };
         let range = self.range(random, 1, size);
         let bound = self.node.max_score(range).unwrap();
@@ -111,8 +111,8 @@ impl Subject<'_> {
         }
     }
 
-    fn mark(&mut self, random: &mut Random) {
-        let range = self.range(random, 8, COUNTED);
+    fn check_mark_matches(&mut self, random: &mut Random) {
+        let range = self.range(random, 8, COUNTED_DOCUMENTS);
         self.bits.restart(range);
         // Documents that are already in the set stay.
         let before = range.first + random.below((range.last - range.first + 1) as usize) as u32;
@@ -120,7 +120,7 @@ impl Subject<'_> {
         if has_before {
             self.bits.add(&[before]);
         }
-        self.node.mark(&mut self.bits, &mut self.scratch).unwrap();
+        self.node.mark_matches(&mut self.bits, &mut self.scratch).unwrap();
         let expected: Vec<u32> = (range.first..=range.last)
             .filter(|document| self.score(*document).is_some() || has_before && *document == before)
             .collect();
@@ -128,12 +128,12 @@ impl Subject<'_> {
         assert_eq!(self.bits.count(), expected.len() as u64);
     }
 
-    fn add(&mut self, random: &mut Random) {
-        let range = self.range(random, 8, WINDOW);
+    fn check_add_scores(&mut self, random: &mut Random) {
+        let range = self.range(random, 8, WINDOW_DOCUMENTS);
         self.window.restart(range);
         let times = 1 + u32::from(random.one_in(4));
         for _ in 0..times {
-            self.node.add(&mut self.window, &mut self.scratch).unwrap();
+            self.node.add_scores(&mut self.window, &mut self.scratch).unwrap();
         }
         let mut batch = CandidateBatch::default();
         self.window.drain(&mut batch);
@@ -161,7 +161,7 @@ impl Subject<'_> {
         batch
     }
 
-    fn refine(&mut self, random: &mut Random) {
+    fn check_refine_batch(&mut self, random: &mut Random) {
         let candidates = self.candidates(random);
         let how = *random.pick(&[Refine::Require, Refine::Filter, Refine::Exclude, Refine::Optional]);
         let highest = candidates.iter().filter_map(|document| self.score(*document)).max().unwrap_or(0);
@@ -191,11 +191,11 @@ impl Subject<'_> {
             // The score of a candidate, or one more.
             _ => all[random.below(all.len())].1 + random.below(2) as u32,
         };
-        let mut batch = self.scratch.batch(0);
+        let mut batch = self.scratch.take_batch(0);
         batch.documents.extend(&candidates);
         batch.scores.extend(others.iter().map(|others| others + included_bound));
         let refinement = Refinement { how, included_bound, min_score };
-        self.node.refine(&mut batch, refinement, &mut self.scratch).unwrap();
+        self.node.refine_batch(&mut batch, refinement, &mut self.scratch).unwrap();
         let found = batch.documents.iter().copied().zip(batch.scores.iter().copied());
         let reaches_threshold = |(_, score): &(u32, u32)| *score >= min_score;
         // A candidate below the threshold may be kept, with its exact score.
@@ -225,10 +225,10 @@ fn assert_same(found: &[(u32, u32)], expected: &[(u32, u32)], what: impl Fn() ->
 
 /// Calls random methods of a node and checks the results.
 fn check_node(fixture: &Fixture, plan: &PlanNode, random: &mut Random, calls: usize) {
-    check_node_with(fixture, plan, &fixture.scores(plan), random, calls);
+    check_node_against(fixture, plan, &fixture.scores(plan), random, calls);
 }
 
-fn check_node_with(
+fn check_node_against(
     fixture: &Fixture,
     plan: &PlanNode,
     scores: &[Option<u32>],
@@ -238,21 +238,21 @@ fn check_node_with(
     let mut scratch = Scratch::default();
     let view = SegmentView { plan: &fixture.plan, number: 0, segment: &fixture.segment };
     let (leaves, documents) = (&fixture.plan.leaves, fixture.segment.documents());
-    let plan = Rewrite::of_segment(leaves, 0, documents, true).root(plan.clone());
+    let plan = PlanRewriter::of_segment(leaves, 0, documents, true).rewrite_root(plan.clone());
     if let PlanNode::Nothing = plan {
         assert!(scores.iter().all(Option::is_none), "a plan that is rewritten to nothing must not match");
         return;
     }
-    let always_scores = always_scores(&plan);
+    let has_positive_scores = has_positive_scores(&plan);
     let strategy =
         Strategy { clauses: Clauses { must: vec![plan], ..Clauses::default() }, ..Strategy::default() };
-    let demand = Demand { k: 10, count: false, exhaustive: false, tuning: Tuning::default() };
-    let mut opened = strategy.open(view, &FILES, &demand, &mut scratch).unwrap();
+    let options = EvaluationOptions { k: 10, count: false, exhaustive: false, tuning: Tuning::default() };
+    let mut opened = strategy.open(view, &FILES, &options, &mut scratch).unwrap();
     let node = opened.clauses.must.remove(0);
     let (window, bits) = (ScoreWindow::default(), Bits::default());
-    let mut subject = Subject { node, always_scores, scores, scratch, window, bits };
+    let mut subject = NodeUnderTest { node, has_positive_scores, scores, scratch, window, bits };
     (0..calls).for_each(|_| subject.check_random_method(random));
-    subject.check_end();
+    subject.check_all_matches_visited();
     (0..4).for_each(|_| subject.check_random_method(random));
     subject.node.close(&mut subject.scratch);
 }
@@ -297,7 +297,7 @@ fn contract_violations_are_detected() {
         assert_ne!(scores[document], score);
         scores[document] = score;
         let checked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            check_node_with(fixture, &plan, &scores, &mut Random::new(5), 600);
+            check_node_against(fixture, &plan, &scores, &mut Random::new(5), 600);
         }));
         checked.is_err()
     };

@@ -5,7 +5,7 @@
 //! It bounds the shares for any other parameters and average too.
 
 use crate::limits::{DEFAULT_B, DEFAULT_K1};
-use crate::{eval::tuning::LOOSE_BOUNDS, rank::LengthNorms};
+use crate::{eval::tuning::LOOSE_BOUNDS_MIN, rank::LengthNorms};
 
 /// Stored shares are multiples of 1/65535, rounded up.
 const UNITS: f32 = 65535.0;
@@ -35,7 +35,7 @@ pub struct ShareBounds {
     offset: f32,
     /// The same if positive, else 0.
     positive_offset: f32,
-    /// Whether the bounds are tight: the constant parts of `k` differ by less than [`LOOSE_BOUNDS`].
+    /// Whether the bounds are tight: the constant parts of `k` differ by less than [`LOOSE_BOUNDS_MIN`].
     pub is_tight: bool,
 }
 
@@ -52,7 +52,7 @@ impl ShareBounds {
             slope: (slope * (1.0 - MARGIN)) as f32,
             offset: offset.min(0.0) as f32,
             positive_offset: offset.max(0.0) as f32,
-            is_tight: offset.abs() < LOOSE_BOUNDS,
+            is_tight: offset.abs() < LOOSE_BOUNDS_MIN,
         }
     }
 

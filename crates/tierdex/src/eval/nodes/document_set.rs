@@ -1,7 +1,7 @@
 //! Sets of documents that are computed before evaluation: all documents of a segment, or those of a prefix.
 
 use crate::cursor::NO_DOCUMENT;
-use crate::eval::state::{Bits, CandidateBatch, DocRange, Refine, Refinement, ScoreWindow, within};
+use crate::eval::state::{Bits, CandidateBatch, DocRange, Refine, Refinement, ScoreWindow, positions_within};
 
 /// Documents of a segment.
 pub enum DocumentSet {
@@ -49,7 +49,7 @@ impl DocumentSet {
     }
 
     /// The first document from `from` on.
-    fn next(&self, from: u32) -> Option<u32> {
+    fn next_from(&self, from: u32) -> Option<u32> {
         match self {
             DocumentSet::All(end) => Some(from).filter(|from| from < end),
             DocumentSet::Sorted(sorted) => {
@@ -90,33 +90,33 @@ impl SetNode {
     }
 
     pub(crate) fn next_lower_bound(&self, from: u32) -> u32 {
-        self.documents.next(from).unwrap_or(NO_DOCUMENT)
+        self.documents.next_from(from).unwrap_or(NO_DOCUMENT)
     }
 
     pub(crate) fn max_score(&self, range: DocRange) -> Option<u32> {
         (self.next_lower_bound(range.first) <= range.last).then_some(self.score)
     }
 
-    pub(crate) fn mark(&self, bits: &mut Bits) {
+    pub(crate) fn mark_matches(&self, bits: &mut Bits) {
         match &self.documents {
             DocumentSet::All(_) => bits.add_all(),
-            DocumentSet::Sorted(sorted) => bits.add(&sorted[within(sorted, bits.range())]),
+            DocumentSet::Sorted(sorted) => bits.add(&sorted[positions_within(sorted, bits.range())]),
             DocumentSet::Bitset(bytes) => bits.add_bytes(0, bytes),
         }
     }
 
-    pub(crate) fn add(&self, window: &mut ScoreWindow, spare: &mut Bits) {
+    pub(crate) fn add_scores(&self, window: &mut ScoreWindow, spare: &mut Bits) {
         if self.score == 0 {
-            return self.mark(&mut window.unscored);
+            return self.mark_matches(&mut window.unscored);
         }
         let (range, first, score) = (window.range(), window.origin(), self.score);
         spare.restart(range);
-        self.mark(spare);
+        self.mark_matches(spare);
         let sums = window.sums();
         spare.documents().for_each(|document| sums[(document - first) as usize] += score);
     }
 
-    pub(crate) fn refine(&self, batch: &mut CandidateBatch, refinement: Refinement) {
+    pub(crate) fn refine_batch(&self, batch: &mut CandidateBatch, refinement: Refinement) {
         let Refinement { how, included_bound, min_score } = refinement;
         let (mut kept, keeps_others) = (0, matches!(how, Refine::Exclude | Refine::Optional));
         for at in 0..batch.len() {
@@ -129,7 +129,7 @@ impl SetNode {
             kept += usize::from(keeps);
         }
         batch.truncate(kept);
-        batch.retain(min_score);
+        batch.retain_at_least(min_score);
     }
 }
 
@@ -150,8 +150,8 @@ mod tests {
             });
             documents.sort_unstable();
             let expected = documents.iter().copied().find(|document| *document >= from);
-            prop_assert_eq!(sorted.next(from), expected);
-            prop_assert_eq!(bitset.next(from), expected);
+            prop_assert_eq!(sorted.next_from(from), expected);
+            prop_assert_eq!(bitset.next_from(from), expected);
             prop_assert_eq!(sorted.contains(from), documents.contains(&from));
             prop_assert_eq!(bitset.contains(from), documents.contains(&from));
         }

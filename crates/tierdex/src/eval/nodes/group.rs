@@ -2,19 +2,19 @@
 
 use crate::eval::nodes::{Node, Term};
 use crate::eval::state::{
-    BitCounters, Bits, CandidateBatch, DocRange, Refine, Refinement, ScoreWindow, Scratch, origin,
+    BitCounters, Bits, CandidateBatch, DocRange, Refine, Refinement, ScoreWindow, Scratch, aligned_origin,
 };
 use crate::{Result, cursor::NO_DOCUMENT, query::Clauses};
 
 impl<'a> Clauses<Node<'a>> {
     /// Required clauses and filters.
-    fn required(&mut self) -> impl Iterator<Item = (&mut Node<'a>, Refine)> {
+    fn required_nodes(&mut self) -> impl Iterator<Item = (&mut Node<'a>, Refine)> {
         let must = self.must.iter_mut().map(|node| (node, Refine::Require));
         must.chain(self.filter.iter_mut().map(|node| (node, Refine::Filter)))
     }
 
     /// Lower bound, at least `from`, of the next document that passes the filters.
-    pub(crate) fn next_filtered(&mut self, from: u32) -> u32 {
+    pub(crate) fn next_passing_filters(&mut self, from: u32) -> u32 {
         self.filter.iter_mut().fold(from, |from, node| match from {
             NO_DOCUMENT => NO_DOCUMENT,
             from => node.next_lower_bound(from),
@@ -22,7 +22,7 @@ impl<'a> Clauses<Node<'a>> {
     }
 
     pub(crate) fn next_lower_bound(&mut self, from: u32) -> u32 {
-        let from = self.required().fold(from, |from, (node, _)| match from {
+        let from = self.required_nodes().fold(from, |from, (node, _)| match from {
             NO_DOCUMENT => NO_DOCUMENT,
             from => node.next_lower_bound(from),
         });
@@ -46,7 +46,7 @@ impl<'a> Clauses<Node<'a>> {
     /// nobody uses, are not scaled.
     pub(crate) fn max_score(&mut self, range: DocRange) -> Result<Option<u32>> {
         let mut sum = 0_u32;
-        for (node, how) in self.required() {
+        for (node, how) in self.required_nodes() {
             match node.max_score(range)? {
                 None => return Ok(None),
                 Some(score) if how == Refine::Require => sum = sum.saturating_add(score),
@@ -75,13 +75,13 @@ impl<'a> Clauses<Node<'a>> {
         self.all_mut().try_fold(true, |all, node| Ok(all && node.prefetch(range, scored)?))
     }
 
-    pub(crate) fn mark(&mut self, bits: &mut Bits, scratch: &mut Scratch) -> Result<()> {
+    pub(crate) fn mark_matches(&mut self, bits: &mut Bits, scratch: &mut Scratch) -> Result<()> {
         if self.are_alternatives() {
-            return self.should.iter_mut().try_for_each(|node| node.mark(bits, scratch));
+            return self.should.iter_mut().try_for_each(|node| node.mark_matches(bits, scratch));
         }
-        let [mut mine, mut other] = [scratch.bits(), scratch.bits()];
+        let [mut mine, mut other] = [scratch.take_bits(), scratch.take_bits()];
         mine.restart(bits.range());
-        let marked = self.mark_alone(&mut mine, &mut other, scratch);
+        let marked = self.mark_group(&mut mine, &mut other, scratch);
         bits.union(&mut mine);
         scratch.give_bits(mine);
         scratch.give_bits(other);
@@ -89,7 +89,7 @@ impl<'a> Clauses<Node<'a>> {
     }
 
     /// Adds the matches to `mine`, which is empty.
-    pub(crate) fn mark_alone(
+    pub(crate) fn mark_group(
         &mut self,
         mine: &mut Bits,
         other: &mut Bits,
@@ -97,13 +97,13 @@ impl<'a> Clauses<Node<'a>> {
     ) -> Result<()> {
         let range = mine.range();
         let mut is_first = true;
-        for (node, _) in self.required() {
+        for (node, _) in self.required_nodes() {
             if is_first {
-                node.mark(mine, scratch)?;
+                node.mark_matches(mine, scratch)?;
                 is_first = false;
             } else if !mine.is_empty() {
                 other.restart(range);
-                node.mark(other, scratch)?;
+                node.mark_matches(other, scratch)?;
                 mine.intersect(other);
             }
         }
@@ -111,18 +111,18 @@ impl<'a> Clauses<Node<'a>> {
             let to = if is_first { &mut *mine } else { &mut *other };
             to.restart(range);
             if self.minimum == 1 {
-                self.should.iter_mut().try_for_each(|node| node.mark(to, scratch))?;
+                self.should.iter_mut().try_for_each(|node| node.mark_matches(to, scratch))?;
             } else {
                 let mut counters = BitCounters::default();
                 for node in &mut self.should {
                     to.restart(range);
-                    node.mark(to, scratch)?;
+                    node.mark_matches(to, scratch)?;
                     counters.add(to.bytes());
                 }
                 let len = to.bytes().len();
                 let matches = counters.at_least(self.minimum, len);
                 to.restart(range);
-                to.add_bytes(origin(range.first), &matches);
+                to.add_bytes(aligned_origin(range.first), &matches);
             }
             if !is_first {
                 mine.intersect(other);
@@ -131,7 +131,7 @@ impl<'a> Clauses<Node<'a>> {
         for node in &mut self.must_not {
             if !mine.is_empty() {
                 other.restart(range);
-                node.mark(other, scratch)?;
+                node.mark_matches(other, scratch)?;
                 mine.subtract(other);
             }
         }
@@ -140,7 +140,7 @@ impl<'a> Clauses<Node<'a>> {
 
     /// Adds the documents that pass filters and exclusions and match no scored clause to `mine`, which is
     /// empty.
-    pub(crate) fn mark_unscored(
+    pub(crate) fn mark_zero_scored(
         &mut self,
         mine: &mut Bits,
         other: &mut Bits,
@@ -149,33 +149,33 @@ impl<'a> Clauses<Node<'a>> {
         mine.add_all();
         for node in &mut self.filter {
             other.restart(mine.range());
-            node.mark(other, scratch)?;
+            node.mark_matches(other, scratch)?;
             mine.intersect(other);
         }
         let scored = self.must.iter_mut().chain(&mut self.should);
         for node in scored.chain(&mut self.must_not) {
             if !mine.is_empty() {
                 other.restart(mine.range());
-                node.mark(other, scratch)?;
+                node.mark_matches(other, scratch)?;
                 mine.subtract(other);
             }
         }
         Ok(())
     }
 
-    pub(crate) fn add(&mut self, window: &mut ScoreWindow, scratch: &mut Scratch) -> Result<()> {
+    pub(crate) fn add_scores(&mut self, window: &mut ScoreWindow, scratch: &mut Scratch) -> Result<()> {
         if self.are_alternatives() {
-            return self.should.iter_mut().try_for_each(|node| node.add(window, scratch));
+            return self.should.iter_mut().try_for_each(|node| node.add_scores(window, scratch));
         }
         let range = window.range();
-        let [mut mine, mut other] = [scratch.bits(), scratch.bits()];
+        let [mut mine, mut other] = [scratch.take_bits(), scratch.take_bits()];
         mine.restart(range);
-        self.mark_alone(&mut mine, &mut other, scratch)?;
+        self.mark_group(&mut mine, &mut other, scratch)?;
         if !mine.is_empty() {
-            let mut sums = scratch.window();
+            let mut sums = scratch.take_window();
             sums.restart(range);
             for node in self.must.iter_mut().chain(&mut self.should) {
-                node.add(&mut sums, scratch)?;
+                node.add_scores(&mut sums, scratch)?;
             }
             sums.intersect(&mut mine);
             sums.unscored.union(&mut mine);
@@ -187,53 +187,58 @@ impl<'a> Clauses<Node<'a>> {
         Ok(())
     }
 
-    pub(crate) fn refine(
+    pub(crate) fn refine_batch(
         &mut self,
         batch: &mut CandidateBatch,
         refinement: Refinement,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        let mut own = scratch.batch(batch.len());
+        let mut own = scratch.take_batch(batch.len());
         own.copy_documents(&batch.documents);
-        self.match_all(&mut own, refinement.how.is_scored(), scratch)?;
-        batch.apply(&own, refinement, |rest, own| rest + own);
+        self.keep_matching(&mut own, refinement.how.is_scored(), scratch)?;
+        batch.apply_refinement(&own, refinement, |rest, own| rest + own);
         scratch.give_batch(own);
         Ok(())
     }
 
     /// Keeps the documents that match, and adds their scores if `scored`.
-    fn match_all(&mut self, batch: &mut CandidateBatch, scored: bool, scratch: &mut Scratch) -> Result<()> {
-        for (node, how) in self.required() {
+    fn keep_matching(
+        &mut self,
+        batch: &mut CandidateBatch,
+        scored: bool,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        for (node, how) in self.required_nodes() {
             let how = if scored { how } else { Refine::Filter };
-            node.refine(batch, Refinement::all(how), scratch)?;
+            node.refine_batch(batch, Refinement::all(how), scratch)?;
         }
         for node in &mut self.must_not {
-            node.refine(batch, Refinement::all(Refine::Exclude), scratch)?;
+            node.refine_batch(batch, Refinement::all(Refine::Exclude), scratch)?;
         }
         if self.minimum > 0 {
-            return self.match_minimum(batch, scored, scratch);
+            return self.keep_minimum_matching(batch, scored, scratch);
         }
         if scored {
             for node in &mut self.should {
-                node.refine(batch, Refinement::all(Refine::Optional), scratch)?;
+                node.refine_batch(batch, Refinement::all(Refine::Optional), scratch)?;
             }
         }
         Ok(())
     }
 
     /// Keeps the documents that match at least `minimum` alternatives.
-    fn match_minimum(
+    fn keep_minimum_matching(
         &mut self,
         batch: &mut CandidateBatch,
         scored: bool,
         scratch: &mut Scratch,
     ) -> Result<()> {
         let mut counts = vec![0u16; batch.len()];
-        let mut one = scratch.batch(batch.len());
+        let mut one = scratch.take_batch(batch.len());
         for node in &mut self.should {
             one.copy_documents(&batch.documents);
             let how = if scored { Refine::Require } else { Refine::Filter };
-            node.refine(&mut one, Refinement::all(how), scratch)?;
+            node.refine_batch(&mut one, Refinement::all(how), scratch)?;
             let scores = &mut batch.scores;
             let documents = &batch.documents;
             let mut at = 0;

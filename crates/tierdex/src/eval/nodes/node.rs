@@ -88,35 +88,35 @@ impl<'a> Node<'a> {
     }
 
     /// Adds the matches in the range of `bits`.
-    pub(crate) fn mark(&mut self, bits: &mut Bits, scratch: &mut Scratch) -> Result<()> {
+    pub(crate) fn mark_matches(&mut self, bits: &mut Bits, scratch: &mut Scratch) -> Result<()> {
         match self {
-            Node::Term(term) => term.mark(bits),
-            Node::Phrase(phrase) => phrase.mark(bits, scratch),
+            Node::Term(term) => term.mark_matches(bits),
+            Node::Phrase(phrase) => phrase.mark_matches(bits, scratch),
             Node::Set(set) => {
-                set.mark(bits);
+                set.mark_matches(bits);
                 Ok(())
             }
-            Node::Group(group) => group.mark(bits, scratch),
+            Node::Group(group) => group.mark_matches(bits, scratch),
         }
     }
 
     /// Adds the matches in the range of `window` with their scores.
-    pub(crate) fn add(&mut self, window: &mut ScoreWindow, scratch: &mut Scratch) -> Result<()> {
+    pub(crate) fn add_scores(&mut self, window: &mut ScoreWindow, scratch: &mut Scratch) -> Result<()> {
         match self {
-            Node::Term(term) => term.add(window),
-            Node::Phrase(phrase) => phrase.add(window, scratch),
+            Node::Term(term) => term.add_scores(window),
+            Node::Phrase(phrase) => phrase.add_scores(window, scratch),
             Node::Set(set) => {
-                let mut spare = scratch.bits();
-                set.add(window, &mut spare);
+                let mut spare = scratch.take_bits();
+                set.add_scores(window, &mut spare);
                 scratch.give_bits(spare);
                 Ok(())
             }
-            Node::Group(group) => group.add(window, scratch),
+            Node::Group(group) => group.add_scores(window, scratch),
         }
     }
 
     /// Looks up candidates and applies `refinement`.
-    pub(crate) fn refine(
+    pub(crate) fn refine_batch(
         &mut self,
         batch: &mut CandidateBatch,
         refinement: Refinement,
@@ -126,13 +126,13 @@ impl<'a> Node<'a> {
             return Ok(());
         }
         match self {
-            Node::Term(term) => term.refine(batch, refinement),
-            Node::Phrase(phrase) => phrase.refine(batch, refinement, scratch),
+            Node::Term(term) => term.refine_batch(batch, refinement),
+            Node::Phrase(phrase) => phrase.refine_batch(batch, refinement, scratch),
             Node::Set(set) => {
-                set.refine(batch, refinement);
+                set.refine_batch(batch, refinement);
                 Ok(())
             }
-            Node::Group(group) => group.refine(batch, refinement, scratch),
+            Node::Group(group) => group.refine_batch(batch, refinement, scratch),
         }
     }
 

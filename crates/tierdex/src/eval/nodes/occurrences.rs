@@ -22,10 +22,10 @@ use tierdex_codec::{RUN_SLACK, RunPair, ValueRun, copy_runs, intersect_runs};
 pub struct Occurrences {
     /// Phrase ends common to all terms so far, candidate by candidate.
     phrase_ends: Box<PhraseEnds>,
-    of: Box<[CandidateEnds; BLOCK + 1]>,
-    count: usize,
+    candidate_ends: Box<[CandidateEnds; BLOCK + 1]>,
+    candidates: usize,
     /// The phrase ends kept by the next term.
-    kept: Box<PhraseEnds>,
+    kept_ends: Box<PhraseEnds>,
     kept_candidates: Box<[CandidateEnds; BLOCK + 1]>,
     runs: Box<[ValueRun; BLOCK]>,
     pairs: Box<[RunPair; BLOCK]>,
@@ -75,9 +75,9 @@ impl Default for Occurrences {
     fn default() -> Occurrences {
         Occurrences {
             phrase_ends: Box::new([0; _]),
-            of: Box::new([CandidateEnds::default(); _]),
-            count: 0,
-            kept: Box::new([0; _]),
+            candidate_ends: Box::new([CandidateEnds::default(); _]),
+            candidates: 0,
+            kept_ends: Box::new([0; _]),
             kept_candidates: Box::new([CandidateEnds::default(); _]),
             runs: Box::new([ValueRun::default(); _]),
             pairs: Box::new([RunPair::default(); _]),
@@ -90,7 +90,7 @@ impl Occurrences {
     /// Adds the number of occurrences of the phrase to the frequency of each candidate. The candidates have
     /// been found in the lists of the first `looked_up_first` terms; in the others only remaining candidates
     /// are looked up.
-    pub(crate) fn count(
+    pub(crate) fn count_in_batch(
         &mut self,
         terms: &mut [PhraseTerm<'_>],
         looked_up_first: usize,
@@ -100,14 +100,14 @@ impl Occurrences {
         terms.iter_mut().for_each(|term| term.read_position = ReadPosition::default());
         let Some((rarest, others)) = terms.split_first_mut() else { return Ok(()) };
         while rarest.read_position.candidate < frequencies.len() {
-            self.collect(rarest, frequencies.len())?;
+            self.collect_phrase_ends(rarest, frequencies.len())?;
             for (number, other) in (1..).zip(&mut *others) {
                 if number >= looked_up_first {
-                    self.find(other, documents)?;
+                    self.look_up_remaining(other, documents)?;
                 }
-                self.keep_shared(other)?;
+                self.keep_shared_ends(other)?;
             }
-            for CandidateEnds { candidate, len, .. } in &self.of[..self.count] {
+            for CandidateEnds { candidate, len, .. } in &self.candidate_ends[..self.candidates] {
                 frequencies[usize::from(*candidate)] += u32::from(*len);
             }
         }
@@ -115,8 +115,8 @@ impl Occurrences {
     }
 
     /// Collects the phrase ends of a term in the next candidates.
-    fn collect(&mut self, of: &mut PhraseTerm<'_>, candidates: usize) -> Result<()> {
-        let PhraseTerm { term, positions, distance, read_position, .. } = of;
+    fn collect_phrase_ends(&mut self, phrase_term: &mut PhraseTerm<'_>, candidates: usize) -> Result<()> {
+        let PhraseTerm { term, positions, distance, read_position, .. } = phrase_term;
         let FoundPostings { blocks, offsets, .. } = &term.buffers.found;
         let (mut next, mut n, mut len) = (read_position.candidate, 0, 0);
         while next < candidates && len < BLOCK {
@@ -142,12 +142,13 @@ impl Occurrences {
                 let count = (to - from) as u16;
                 if read_position.taken == 0 {
                     read_position.base = sums[from].wrapping_add(1);
-                    self.of[n] = CandidateEnds { candidate: next as u8, start: len as u16, len: count };
+                    self.candidate_ends[n] =
+                        CandidateEnds { candidate: next as u8, start: len as u16, len: count };
                     n += 1;
                 } else if n > 0 {
-                    self.of[n - 1].len += count;
+                    self.candidate_ends[n - 1].len += count;
                 } else {
-                    self.of[0] = CandidateEnds { candidate: next as u8, start: 0, len: count };
+                    self.candidate_ends[0] = CandidateEnds { candidate: next as u8, start: 0, len: count };
                     n = 1;
                 }
                 self.runs[runs] = ValueRun {
@@ -162,29 +163,29 @@ impl Occurrences {
                 }
                 (next, read_position.taken) = (next + 1, 0);
             }
-            copy_runs(values(sums), &self.runs[..runs], &mut self.phrase_ends[filled..]);
+            copy_runs(sums_in_piece(sums), &self.runs[..runs], &mut self.phrase_ends[filled..]);
         }
-        (read_position.candidate, self.count) = (next, n);
+        (read_position.candidate, self.candidates) = (next, n);
         Ok(())
     }
 
     /// Looks up the remaining candidates in the list of a term, and drops the phrase ends of the others.
-    fn find(&mut self, of: &mut PhraseTerm<'_>, documents: &[u32]) -> Result<()> {
+    fn look_up_remaining(&mut self, phrase_term: &mut PhraseTerm<'_>, documents: &[u32]) -> Result<()> {
         self.batch.clear();
         let of_candidate = |of: &CandidateEnds| documents[usize::from(of.candidate)];
-        self.batch.documents.extend(self.of[..self.count].iter().map(of_candidate));
-        self.batch.scores.resize(self.count, 0);
-        of.term.find_all(&mut self.batch, 0, 0)?;
+        self.batch.documents.extend(self.candidate_ends[..self.candidates].iter().map(of_candidate));
+        self.batch.scores.resize(self.candidates, 0);
+        phrase_term.term.find_candidates(&mut self.batch, 0, 0)?;
         let mut kept = 0;
-        for at in 0..self.count {
-            let of = self.of[at];
-            self.of[kept] = of;
+        for at in 0..self.candidates {
+            let of = self.candidate_ends[at];
+            self.candidate_ends[kept] = of;
             kept += usize::from(self.batch.documents.get(kept) == Some(&of_candidate(&of)));
         }
-        self.count = kept;
+        self.candidates = kept;
         // Move the entries to the candidate numbers, as in the lists looked up first.
-        let found = &mut of.term.buffers.found;
-        for (from, of) in self.of[..kept].iter().enumerate().rev() {
+        let found = &mut phrase_term.term.buffers.found;
+        for (from, of) in self.candidate_ends[..kept].iter().enumerate().rev() {
             let to = usize::from(of.candidate);
             (found.blocks[to], found.offsets[to]) = (found.blocks[from], found.offsets[from]);
         }
@@ -192,10 +193,10 @@ impl Occurrences {
     }
 
     /// Keeps the phrase ends that are also phrase ends of a term.
-    fn keep_shared(&mut self, of: &mut PhraseTerm<'_>) -> Result<()> {
-        let PhraseTerm { term, positions, distance, read_position, .. } = of;
+    fn keep_shared_ends(&mut self, phrase_term: &mut PhraseTerm<'_>) -> Result<()> {
+        let PhraseTerm { term, positions, distance, read_position, .. } = phrase_term;
         let FoundPostings { blocks, offsets, .. } = &term.buffers.found;
-        let all = &self.of[..self.count];
+        let all = &self.candidate_ends[..self.candidates];
         let Some(first) = all.first() else { return Ok(()) };
         // The first candidate may continue from the previous round, whose phrase ends were all smaller.
         let mut resumed = if usize::from(first.candidate) == read_position.candidate {
@@ -239,8 +240,9 @@ impl Occurrences {
                 let second = ValueRun { start: from as u16, len: (to - from) as u16, add };
                 self.pairs[pairs] = RunPair { first: of.start, first_len: of.len, second, shared: 0 };
                 pairs += 1;
-                let ends = piece_start + to as u32 == end;
-                if !ends && sums[to].wrapping_add(add) < self.phrase_ends[usize::from(of.start + of.len) - 1]
+                let reaches_end = piece_start + to as u32 == end;
+                if !reaches_end
+                    && sums[to].wrapping_add(add) < self.phrase_ends[usize::from(of.start + of.len) - 1]
                 {
                     resumed.taken += (to - from) as u32;
                     break;
@@ -253,12 +255,12 @@ impl Occurrences {
 
             // Intersect them, and append those that are shared.
             let pairs = &mut self.pairs[..pairs];
-            intersect_runs(&self.phrase_ends, values(sums), pairs, &mut self.kept[kept.len..]);
+            intersect_runs(&self.phrase_ends, sums_in_piece(sums), pairs, &mut self.kept_ends[kept.len..]);
             kept.append(&mut self.kept_candidates[..], &all[pairs_of..], pairs, is_resumed);
         }
-        swap(&mut self.phrase_ends, &mut self.kept);
-        swap(&mut self.of, &mut self.kept_candidates);
-        self.count = kept.candidates;
+        swap(&mut self.phrase_ends, &mut self.kept_ends);
+        swap(&mut self.candidate_ends, &mut self.kept_candidates);
+        self.candidates = kept.candidates;
         Ok(())
     }
 }
@@ -298,6 +300,6 @@ impl KeptEnds {
 }
 
 /// The sums of a piece without the sum before it.
-fn values(sums: &[u32; 1 + BLOCK + RUN_SLACK]) -> &[u32; BLOCK + RUN_SLACK] {
+fn sums_in_piece(sums: &[u32; 1 + BLOCK + RUN_SLACK]) -> &[u32; BLOCK + RUN_SLACK] {
     sums[1..].first_chunk().expect("the array is longer by one")
 }

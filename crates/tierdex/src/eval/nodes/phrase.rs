@@ -12,7 +12,9 @@
 use crate::cursor::{NO_DOCUMENT, POSITIONS_BYTES, PositionsReader};
 use crate::eval::nodes::occurrences::{OCCURRENCES_BYTES, Occurrences, PhraseTerm, ReadPosition};
 use crate::eval::nodes::{Alignments, Term};
-use crate::eval::state::{Bits, CandidateBatch, DocRange, Refine, Refinement, ScoreWindow, Scratch, within};
+use crate::eval::state::{
+    Bits, CandidateBatch, DocRange, Refine, Refinement, ScoreWindow, Scratch, positions_within,
+};
 use crate::segment::read::{BlockSource, FieldReader, Norms};
 use crate::{Result, eval::tuning::PHRASE_TERMS_LOOKED_UP_FIRST, limits::BLOCK, rank::TermScorer};
 
@@ -100,25 +102,25 @@ impl<'a> Phrase<'a> {
         Ok(Some(self.scorer.max_score(min)))
     }
 
-    pub(crate) fn mark(&mut self, bits: &mut Bits, scratch: &mut Scratch) -> Result<()> {
-        self.matches_of(bits.range(), Refine::Filter, scratch, |batch| bits.add(&batch.documents))
+    pub(crate) fn mark_matches(&mut self, bits: &mut Bits, scratch: &mut Scratch) -> Result<()> {
+        self.for_each_match_batch(bits.range(), Refine::Filter, scratch, |batch| bits.add(&batch.documents))
     }
 
-    pub(crate) fn add(&mut self, window: &mut ScoreWindow, scratch: &mut Scratch) -> Result<()> {
+    pub(crate) fn add_scores(&mut self, window: &mut ScoreWindow, scratch: &mut Scratch) -> Result<()> {
         let range = window.range();
         let add = |batch: &CandidateBatch| window.add(&batch.documents, &batch.scores);
-        self.matches_of(range, Refine::Require, scratch, add)
+        self.for_each_match_batch(range, Refine::Require, scratch, add)
     }
 
     /// Calls `body` with the matches of a range, one block of the rarest term at a time.
-    fn matches_of(
+    fn for_each_match_batch(
         &mut self,
         range: DocRange,
         how: Refine,
         scratch: &mut Scratch,
         mut body: impl FnMut(&CandidateBatch),
     ) -> Result<()> {
-        let mut batch = scratch.batch(BLOCK);
+        let mut batch = scratch.take_batch(BLOCK);
         self.rarest().seek(range.first);
         for block in self.rarest().block..self.rarest().blocks.len() {
             let rarest = self.rarest();
@@ -127,7 +129,7 @@ impl<'a> Phrase<'a> {
             }
             let documents = rarest.find_in_block(block, 0)?;
             batch.clear();
-            batch.push_equal(&documents[within(documents, range)], 0);
+            batch.push_equal(&documents[positions_within(documents, range)], 0);
             self.refine_found(&mut batch, Refinement::all(how))?;
             body(&batch);
         }
@@ -135,21 +137,21 @@ impl<'a> Phrase<'a> {
         Ok(())
     }
 
-    pub(crate) fn refine(
+    pub(crate) fn refine_batch(
         &mut self,
         batch: &mut CandidateBatch,
         refinement: Refinement,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        let (mut chunk, mut found) = (scratch.batch(BLOCK), scratch.batch(batch.len()));
+        let (mut chunk, mut found) = (scratch.take_batch(BLOCK), scratch.take_batch(batch.len()));
         for (documents, scores) in batch.chunks(BLOCK) {
             chunk.clear();
             chunk.push_all(documents, scores);
-            self.terms[0].term.find_all(&mut chunk, 0, 0)?;
+            self.terms[0].term.find_candidates(&mut chunk, 0, 0)?;
             self.refine_found(&mut chunk, refinement)?;
             found.push_all(&chunk.documents, &chunk.scores);
         }
-        batch.apply(&found, refinement, |_, score| score);
+        batch.apply_refinement(&found, refinement, |_, score| score);
         scratch.give_batch(found);
         scratch.give_batch(chunk);
         Ok(())
@@ -161,7 +163,7 @@ impl<'a> Phrase<'a> {
     pub(crate) fn refine_found(&mut self, batch: &mut CandidateBatch, refinement: Refinement) -> Result<()> {
         let Refinement { how, included_bound, min_score } = refinement;
         for term in &mut self.terms[1..self.looked_up_first] {
-            term.term.find_all(batch, 0, 0)?;
+            term.term.find_candidates(batch, 0, 0)?;
         }
         if batch.len() == 0 {
             return Ok(());
@@ -173,7 +175,7 @@ impl<'a> Phrase<'a> {
             self.scores.resize(batch.len(), if how.is_scored() { included_bound } else { 0 });
         }
         for term in &mut self.terms[..self.looked_up_first] {
-            term.term.locate(&batch.documents)?;
+            term.term.keep_found(&batch.documents)?;
         }
         for PhraseTerm { term, positions, .. } in &mut self.terms[..self.looked_up_first] {
             term.prefetch_positions(positions)?;
@@ -182,13 +184,18 @@ impl<'a> Phrase<'a> {
             self.frequencies.clear();
             self.frequencies.resize(batch.len(), 0);
             let frequencies = &mut self.frequencies;
-            self.occurrences.count(&mut self.terms, self.looked_up_first, &batch.documents, frequencies)?;
-            self.keep_counted(batch, how);
+            self.occurrences.count_in_batch(
+                &mut self.terms,
+                self.looked_up_first,
+                &batch.documents,
+                frequencies,
+            )?;
+            self.keep_occurring(batch, how);
             return Ok(());
         }
         let mut kept = 0;
         for at in 0..batch.len() {
-            let frequency = self.frequency(at)?;
+            let frequency = self.sloppy_frequency(at)?;
             if frequency == 0.0 {
                 continue;
             }
@@ -204,7 +211,7 @@ impl<'a> Phrase<'a> {
     }
 
     /// Keeps the candidates with at least one occurrence, and scores them.
-    fn keep_counted(&mut self, batch: &mut CandidateBatch, how: Refine) {
+    fn keep_occurring(&mut self, batch: &mut CandidateBatch, how: Refine) {
         let mut kept = 0;
         for at in 0..batch.len() {
             (batch.documents[kept], batch.scores[kept]) = (batch.documents[at], batch.scores[at]);
@@ -232,8 +239,8 @@ impl<'a> Phrase<'a> {
         self.frequencies.clear();
         self.frequencies.resize(batch.len(), u32::MAX);
         for term in &mut self.terms[..self.looked_up_first] {
-            term.term.locate(&batch.documents)?;
-            for (min, frequency) in self.frequencies.iter_mut().zip(term.term.frequencies_found()?) {
+            term.term.keep_found(&batch.documents)?;
+            for (min, frequency) in self.frequencies.iter_mut().zip(term.term.found_frequencies()?) {
                 *min = (*min).min(*frequency);
             }
         }
@@ -252,7 +259,7 @@ impl<'a> Phrase<'a> {
     }
 
     /// Sloppy frequency of the phrase in a candidate.
-    fn frequency(&mut self, candidate: usize) -> Result<f32> {
+    fn sloppy_frequency(&mut self, candidate: usize) -> Result<f32> {
         for of in &mut self.terms {
             let found = &of.term.buffers.found;
             let (block, offset) = (found.blocks[candidate], found.offsets[candidate]);

@@ -24,9 +24,10 @@ pub struct Alignments {
 struct PhraseSlot {
     distance: u32,
     /// The previous slot with the same term, if any.
-    same: Option<usize>,
+    previous_same: Option<usize>,
     positions: Vec<u32>,
-    at: usize,
+    /// Index of the next position to use: advances while [`Alignments::frequency`] runs.
+    next: usize,
 }
 
 impl Alignments {
@@ -34,9 +35,9 @@ impl Alignments {
     pub fn new<T: PartialEq>(terms: &[(u32, T)], slop: u32) -> Alignments {
         let slots = terms.iter().enumerate().map(|(number, (distance, term))| PhraseSlot {
             distance: *distance,
-            same: terms[..number].iter().rposition(|(_, other)| other == term),
+            previous_same: terms[..number].iter().rposition(|(_, other)| other == term),
             positions: Vec::new(),
-            at: 0,
+            next: 0,
         });
         Alignments { slots: slots.collect(), slop }
     }
@@ -53,11 +54,11 @@ impl Alignments {
 
     /// The sloppy frequency of the document.
     pub fn frequency(&mut self) -> f32 {
-        self.slots.iter_mut().for_each(|slot| slot.at = 0);
+        self.slots.iter_mut().for_each(|slot| slot.next = 0);
         let mut frequency = 0.0f64;
-        let mut range = self.range_from(i64::MIN);
+        let mut range = self.next_interval(i64::MIN);
         while let Some((low, high)) = range {
-            range = self.range_from(low + 1);
+            range = self.next_interval(low + 1);
             // If the next interval has the same end, it is contained in this one.
             let is_minimal = range.is_none_or(|(_, next)| next > high);
             if is_minimal && high - low <= i64::from(self.slop) {
@@ -69,19 +70,19 @@ impl Alignments {
 
     /// The interval of the first occurrences whose phrase starts are at least `min_start`, which must
     /// increase from call to call.
-    fn range_from(&mut self, min_start: i64) -> Option<(i64, i64)> {
+    fn next_interval(&mut self, min_start: i64) -> Option<(i64, i64)> {
         let (mut low, mut high) = (i64::MAX, i64::MIN);
         for number in 0..self.slots.len() {
             let (before, rest) = self.slots.split_at_mut(number);
             let slot = &mut rest[0];
-            let previous = slot.same.map(|same| before[same].positions[before[same].at]);
+            let previous = slot.previous_same.map(|same| before[same].positions[before[same].next]);
             let phrase_start = |position: u32| i64::from(position) - i64::from(slot.distance);
-            while slot.positions.get(slot.at).is_some_and(|position| {
+            while slot.positions.get(slot.next).is_some_and(|position| {
                 phrase_start(*position) < min_start || previous.is_some_and(|previous| *position <= previous)
             }) {
-                slot.at += 1;
+                slot.next += 1;
             }
-            let start = phrase_start(*slot.positions.get(slot.at)?);
+            let start = phrase_start(*slot.positions.get(slot.next)?);
             (low, high) = (low.min(start), high.max(start));
         }
         Some((low, high))

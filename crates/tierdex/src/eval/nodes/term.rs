@@ -6,13 +6,13 @@ mod look_up;
 pub(crate) use look_up::{BlockPostings, LookUpBounds};
 
 use crate::cursor::{BlockCounts, DecodedBlock, LIST_BYTES, NO_DOCUMENT, ScatteredBlocks};
-use crate::eval::state::{Bits, DocRange, ScoreWindow, Scratch, within};
+use crate::eval::state::{Bits, DocRange, ScoreWindow, Scratch, positions_within};
 use crate::limits::{BLOCK, SUPERBLOCK};
 use crate::segment::read::{BlockList, BlockSource, FieldReader, Norms, RecordPart, TermInfo};
 use crate::transform::impact::{self, BLOCK_IMPACT_BYTES_MAX, Impact};
 use crate::{
     Result, bytes::View, eval::nodes::ShareBounds, eval::state::buffers::TermBuffers,
-    eval::tuning::ENTRIES_READ, rank::TermScorer,
+    eval::tuning::ENTRIES_READ_MAX, rank::TermScorer,
 };
 use std::ops::Range;
 use tierdex_codec::{count_ones, values_at_least};
@@ -70,7 +70,7 @@ impl<'a> Term<'a> {
         let OpenTerm { field, leaf, info, scorer, bounds, part } = list;
         let decoded = scratch.decoded.pop().unwrap_or_default();
         let blocks = ScatteredBlocks::open(field, info, part, source, decoded)?;
-        let mut buffers = scratch.list_buffers();
+        let mut buffers = scratch.take_list_buffers();
         buffers.scored = usize::MAX;
         let (norms, documents) = (field.norms()?, info.documents);
         Ok(Term {
@@ -89,7 +89,7 @@ impl<'a> Term<'a> {
 
     /// Returns the buffers to `scratch`.
     pub fn close(self, scratch: &mut Scratch) {
-        scratch.give(self.blocks.close(), self.buffers);
+        scratch.give_list_buffers(self.blocks.close(), self.buffers);
     }
 
     /// Starts to record which blocks are decoded or pruned.
@@ -131,14 +131,15 @@ impl<'a> Term<'a> {
 
     /// Block max score.
     #[inline]
-    pub(crate) fn block_max(&self, block: usize) -> u32 {
-        let share = self.blocks.skips().map_or(self.scorer.share_max(), |list| self.block_share(list, block));
+    pub(crate) fn block_max_score(&self, block: usize) -> u32 {
+        let share =
+            self.blocks.skips().map_or(self.scorer.share_max(), |list| self.block_max_share(list, block));
         self.scorer.max_score(share)
     }
 
     /// Upper bound of the shares of a block.
     #[inline]
-    fn block_share(&self, list: &BlockList<'a>, block: usize) -> f32 {
+    fn block_max_share(&self, list: &BlockList<'a>, block: usize) -> f32 {
         match &self.bounds {
             Some(bounds) => bounds.share(list.block_max_share(block)),
             None => self.largest_frequency(list.encoded_impacts(block)),
@@ -146,7 +147,7 @@ impl<'a> Term<'a> {
     }
 
     /// Upper bound of the shares of a superblock.
-    fn superblock_share(&self, list: &BlockList<'a>, superblock: usize) -> f32 {
+    fn superblock_max_share(&self, list: &BlockList<'a>, superblock: usize) -> f32 {
         match &self.bounds {
             Some(bounds) => bounds.share(list.superblock_max_share(superblock)),
             None => self.largest_frequency(list.superblock_impacts(superblock)),
@@ -167,13 +168,13 @@ impl<'a> Term<'a> {
     }
 
     /// Block max score from the impacts of the block.
-    pub(crate) fn max_by_impacts(&self, block: usize) -> Result<u32> {
-        self.blocks
-            .skips()
-            .map_or(Ok(self.block_max(block)), |list| self.max_by(list.encoded_impacts(block)?))
+    pub(crate) fn block_max_by_impacts(&self, block: usize) -> Result<u32> {
+        self.blocks.skips().map_or(Ok(self.block_max_score(block)), |list| {
+            self.max_score_by_impacts(list.encoded_impacts(block)?)
+        })
     }
 
-    fn max_by(&self, impacts: View<'_>) -> Result<u32> {
+    fn max_score_by_impacts(&self, impacts: View<'_>) -> Result<u32> {
         let mut best: Option<Impact> = None;
         impact::each(impacts, |impact| {
             best = Some(best.map_or(impact, |best| self.scorer.better(best, impact)));
@@ -182,10 +183,10 @@ impl<'a> Term<'a> {
     }
 
     /// Superblock max score, from its impacts if `by_impacts`, else from its stored max share.
-    pub(crate) fn superblock_max(&self, superblock: usize, by_impacts: bool) -> Result<u32> {
+    pub(crate) fn superblock_max_score(&self, superblock: usize, by_impacts: bool) -> Result<u32> {
         match self.blocks.skips() {
-            Some(list) if by_impacts => self.max_by(list.superblock_impacts(superblock)?),
-            Some(list) => Ok(self.scorer.max_score(self.superblock_share(list, superblock))),
+            Some(list) if by_impacts => self.max_score_by_impacts(list.superblock_impacts(superblock)?),
+            Some(list) => Ok(self.scorer.max_score(self.superblock_max_share(list, superblock))),
             None => Ok(self.scorer.max_score(self.scorer.share_max())),
         }
     }
@@ -199,7 +200,7 @@ impl<'a> Term<'a> {
     }
 
     /// Lower bound of the highest score in a block or superblock with this max share; 0 if none follows.
-    pub(crate) fn reached(&self, max_share: u16) -> u32 {
+    pub(crate) fn guaranteed_score(&self, max_share: u16) -> u32 {
         match (&self.bounds, self.norms) {
             (Some(bounds), Norms::Byte(_)) if bounds.is_tight => {
                 self.scorer.min_score(bounds.guaranteed_share(max_share))
@@ -219,7 +220,7 @@ impl<'a> Term<'a> {
         mut body: impl FnMut(&ScatteredBlocks<'_>, usize, u32),
     ) -> Result<()> {
         if self.blocks.skips().is_none() {
-            body(&self.blocks, 0, self.block_max(0));
+            body(&self.blocks, 0, self.block_max_score(0));
             return Ok(());
         }
         let Some(bounds) = self.bounds else {
@@ -235,14 +236,17 @@ impl<'a> Term<'a> {
                 continue;
             }
             // May be lower than the bound of a block: impacts of blocks are coarser.
-            let superblock_bound = if by_impacts { self.superblock_max(superblock, true)? } else { u32::MAX };
+            let superblock_bound =
+                if by_impacts { self.superblock_max_score(superblock, true)? } else { u32::MAX };
             if superblock_bound < min_score {
                 continue;
             }
             for (block, stored) in list.block_max_shares(superblock).filter(|(_, stored)| *stored >= units) {
                 let mut bound = self.scorer.max_score(bounds.share(stored));
                 if by_impacts && bound >= min_score {
-                    bound = bound.min(self.max_by(list.encoded_impacts(block)?)?).min(superblock_bound);
+                    bound = bound
+                        .min(self.max_score_by_impacts(list.encoded_impacts(block)?)?)
+                        .min(superblock_bound);
                 }
                 if bound >= min_score {
                     body(&self.blocks, block, bound);
@@ -254,12 +258,12 @@ impl<'a> Term<'a> {
 
     /// Reads the entries of those of the superblocks whose max share is at least `units`.
     fn read_entries_at_least(&mut self, superblocks: Range<usize>, units: u16) -> Result<()> {
-        let mut read = Vec::with_capacity(ENTRIES_READ);
+        let mut read = Vec::with_capacity(ENTRIES_READ_MAX);
         for superblock in superblocks {
             if self.blocks.skips().is_some_and(|list| list.superblock_max_share(superblock) >= units) {
                 read.push(superblock);
             }
-            if read.len() == ENTRIES_READ {
+            if read.len() == ENTRIES_READ_MAX {
                 self.blocks.read_entries(&read)?;
                 read.clear();
             }
@@ -275,12 +279,12 @@ impl<'a> Term<'a> {
         mut body: impl FnMut(&ScatteredBlocks<'_>, usize, u32),
     ) -> Result<()> {
         for superblock in superblocks.clone() {
-            if min_score > 1 && self.superblock_max(superblock, false)? < min_score {
+            if min_score > 1 && self.superblock_max_score(superblock, false)? < min_score {
                 continue;
             }
             let first = superblock * SUPERBLOCK;
             for block in first..self.blocks.len().min(first + SUPERBLOCK) {
-                let bound = self.block_max(block);
+                let bound = self.block_max_score(block);
                 if bound >= min_score {
                     body(&self.blocks, block, bound);
                 }
@@ -290,9 +294,9 @@ impl<'a> Term<'a> {
     }
 
     /// List max score: upper bound of all scores.
-    pub fn list_max(&self) -> u32 {
+    pub fn list_max_score(&self) -> u32 {
         let Some(list) = self.blocks.skips() else { return self.scorer.max_score(self.scorer.share_max()) };
-        let shares = (0..list.superblocks()).map(|superblock| self.superblock_share(list, superblock));
+        let shares = (0..list.superblocks()).map(|superblock| self.superblock_max_share(list, superblock));
         self.scorer.max_score(shares.fold(0.0, f32::max))
     }
 
@@ -317,7 +321,7 @@ impl<'a> Term<'a> {
         let to = self.blocks.find(from, last).min(self.blocks.len() - 1);
         Ok(self.blocks.skips().map(|list| match &self.bounds {
             Some(bounds) => bounds.share(list.max_share(from..=to)),
-            None => (from..=to).map(|block| self.block_share(list, block)).fold(0.0, f32::max),
+            None => (from..=to).map(|block| self.block_max_share(list, block)).fold(0.0, f32::max),
         }))
     }
 
@@ -336,7 +340,7 @@ impl<'a> Term<'a> {
     }
 
     /// Documents and scores of a block.
-    pub(crate) fn read(&mut self, block: usize) -> Result<(&[u32], &[u32])> {
+    pub(crate) fn read_block(&mut self, block: usize) -> Result<(&[u32], &[u32])> {
         let (documents, frequencies) = self.blocks.read(block)?;
         let scores = &mut self.buffers.scores[..documents.len()];
         if self.buffers.scored != block {
@@ -349,15 +353,15 @@ impl<'a> Term<'a> {
 
     /// A superset of the documents of a block that score at least `min_score`, with their scores. If it is
     /// empty, no documents are decoded.
-    pub(crate) fn read_at_least(&mut self, block: usize, min_score: u32) -> Result<(&[u32], &[u32])> {
-        let selected = self.select(block, min_score)?;
+    pub(crate) fn read_block_at_least(&mut self, block: usize, min_score: u32) -> Result<(&[u32], &[u32])> {
+        let selected = self.select_postings(block, min_score)?;
         self.read_selected(block, selected)
     }
 
-    /// Documents and scores of the postings selected by [`Term::select`].
-    pub(crate) fn read_selected(&mut self, block: usize, selected: usize) -> Result<(&[u32], &[u32])> {
-        let n = match selected {
-            BLOCK => return self.read(block),
+    /// Documents and scores of the postings selected by [`Term::select_postings`].
+    pub(crate) fn read_selected(&mut self, block: usize, count: usize) -> Result<(&[u32], &[u32])> {
+        let n = match count {
+            BLOCK => return self.read_block(block),
             0 => return Ok((&[], &[])),
             n => n,
         };
@@ -376,7 +380,7 @@ impl<'a> Term<'a> {
 
     /// Selects the postings of a block whose frequencies allow a score of `min_score`, and returns their
     /// number; [`BLOCK`] to evaluate the whole block, if many qualify or no selection is possible.
-    pub(crate) fn select(&mut self, block: usize, min_score: u32) -> Result<usize> {
+    pub(crate) fn select_postings(&mut self, block: usize, min_score: u32) -> Result<usize> {
         let buffers = &mut *self.buffers;
         match self.blocks.skips() {
             Some(list) if min_score > 1 && list.has_impacts() && buffers.scored != block => {
@@ -432,7 +436,7 @@ impl<'a> Term<'a> {
             if self.blocks.first(block) > last {
                 break;
             }
-            if self.block_max(block) >= min_score && !self.blocks.prefetch(block, true)? {
+            if self.block_max_score(block) >= min_score && !self.blocks.prefetch(block, true)? {
                 return Ok(false);
             }
         }
@@ -440,7 +444,7 @@ impl<'a> Term<'a> {
     }
 
     /// Adds the documents in the range of `bits`.
-    pub(crate) fn mark(&mut self, bits: &mut Bits) -> Result<()> {
+    pub(crate) fn mark_matches(&mut self, bits: &mut Bits) -> Result<()> {
         let range = bits.range();
         self.seek(range.first);
         for block in self.block..self.blocks.len() {
@@ -452,13 +456,13 @@ impl<'a> Term<'a> {
                 continue;
             }
             let documents = self.blocks.documents(block)?;
-            bits.add(&documents[within(documents, range)]);
+            bits.add(&documents[positions_within(documents, range)]);
         }
         Ok(())
     }
 
     /// Adds the scores of the documents in the range of `window`.
-    pub(crate) fn add(&mut self, window: &mut ScoreWindow) -> Result<()> {
+    pub(crate) fn add_scores(&mut self, window: &mut ScoreWindow) -> Result<()> {
         let range = window.range();
         self.seek(range.first);
         for block in self.block..self.blocks.len() {
@@ -466,8 +470,8 @@ impl<'a> Term<'a> {
                 break;
             }
             if !self.add_bitmap(block, range.last, window)? {
-                let (documents, scores) = self.read(block)?;
-                let within = within(documents, range);
+                let (documents, scores) = self.read_block(block)?;
+                let within = positions_within(documents, range);
                 window.add(&documents[within.clone()], &scores[within]);
             }
         }

@@ -1,6 +1,6 @@
 //! Candidates: documents that may be hits, each with an upper bound of its score.
 
-use crate::eval::state::{DocRange, Refine, Refinement, within};
+use crate::eval::state::{DocRange, Refine, Refinement, positions_within};
 use std::ops::Range;
 use tierdex_codec::keep_at_least;
 
@@ -58,25 +58,25 @@ impl CandidateBatch {
     }
 
     /// The highest score in a range of positions.
-    pub(crate) fn max(&self, positions: Range<usize>) -> u32 {
+    pub(crate) fn max_score_in(&self, positions: Range<usize>) -> u32 {
         self.scores[positions].iter().copied().max().unwrap_or(0)
     }
 
     /// Adds `by` to every score.
-    pub(crate) fn raise(&mut self, by: u32) {
+    pub(crate) fn raise_scores(&mut self, by: u32) {
         self.scores.iter_mut().for_each(|score| *score += by);
     }
 
     /// Subtracts `by` from the scores in a range of positions.
-    pub(crate) fn lower(&mut self, positions: Range<usize>, by: u32) {
+    pub(crate) fn lower_scores(&mut self, positions: Range<usize>, by: u32) {
         if by > 0 {
             self.scores[positions].iter_mut().for_each(|score| *score -= by);
         }
     }
 
     /// Drops the documents outside a range.
-    pub(crate) fn clip(&mut self, range: DocRange) {
-        let kept = within(&self.documents, range);
+    pub(crate) fn clip_to(&mut self, range: DocRange) {
+        let kept = positions_within(&self.documents, range);
         self.documents.copy_within(kept.clone(), 0);
         self.scores.copy_within(kept.clone(), 0);
         self.truncate(kept.len());
@@ -99,7 +99,7 @@ impl CandidateBatch {
     }
 
     /// Drops documents whose scores are below `min_score`.
-    pub(crate) fn retain(&mut self, min_score: u32) {
+    pub(crate) fn retain_at_least(&mut self, min_score: u32) {
         if min_score > 0 {
             let kept = self.keep_at_least(0..self.len(), 0, min_score);
             self.truncate(kept);
@@ -108,7 +108,7 @@ impl CandidateBatch {
 
     /// Compacts the documents at ascending offsets from position `from` to position `to`, at or before it.
     /// Returns the end position.
-    pub(crate) fn select(&mut self, from: usize, to: usize, offsets: &[u8]) -> usize {
+    pub(crate) fn keep_offsets(&mut self, from: usize, to: usize, offsets: &[u8]) -> usize {
         for (to, offset) in (to..).zip(offsets) {
             let at = from + usize::from(*offset);
             self.documents[to] = self.documents[at];
@@ -119,7 +119,7 @@ impl CandidateBatch {
 
     /// Removes the documents at ascending offsets in a range of positions and compacts the others to
     /// position `to`, at or before the range. Returns the end position.
-    pub(crate) fn exclude(&mut self, positions: Range<usize>, mut to: usize, offsets: &[u8]) -> usize {
+    pub(crate) fn drop_offsets(&mut self, positions: Range<usize>, mut to: usize, offsets: &[u8]) -> usize {
         let start = positions.start;
         let mut next = offsets.iter().map(|offset| start + usize::from(*offset));
         let mut excluded = next.next();
@@ -138,7 +138,7 @@ impl CandidateBatch {
     /// Applies a refinement, given the documents that match the clause. The score of a match becomes
     /// `score(rest, s)`: `rest` is its current score minus the included upper bound, `s` its score in
     /// `matches`.
-    pub(crate) fn apply(
+    pub(crate) fn apply_refinement(
         &mut self,
         matches: &CandidateBatch,
         Refinement { how, included_bound, min_score }: Refinement,
@@ -155,7 +155,7 @@ impl CandidateBatch {
             kept += usize::from(if is_in { how != Refine::Exclude } else { keeps_others });
         }
         self.truncate(kept);
-        self.retain(min_score);
+        self.retain_at_least(min_score);
     }
 
     /// Appends the union of two ascending ranges of `from`. The scores of a document in both are summed.

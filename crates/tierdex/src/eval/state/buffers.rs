@@ -17,7 +17,7 @@ pub struct TermBuffers {
     look_up: Option<Box<LookUpBuffers>>,
     /// Whether the buffers of look-ups are left to other lists: a query has many lists.
     pub(in crate::eval) shares_look_ups: bool,
-    spare: SpareBuffers,
+    spare: SpareLookUp,
 }
 
 /// Scratch arrays of a list while candidates are looked up or postings are selected. The lists of an
@@ -35,7 +35,7 @@ pub(in crate::eval) struct LookUpBuffers {
 
 /// Buffers that no list of the evaluation uses now.
 #[derive(Clone, Default)]
-pub(in crate::eval) struct SpareBuffers(Arc<Mutex<Option<Box<LookUpBuffers>>>>);
+pub(in crate::eval) struct SpareLookUp(Arc<Mutex<Option<Box<LookUpBuffers>>>>);
 
 /// The candidates found in the list, with block and offset of each.
 pub(in crate::eval) struct FoundPostings {
@@ -47,7 +47,7 @@ pub(in crate::eval) struct FoundPostings {
 
 impl TermBuffers {
     /// Buffers of a list, which shares those of look-ups with other lists through `spare`.
-    pub(in crate::eval) fn new(spare: SpareBuffers) -> TermBuffers {
+    pub(in crate::eval) fn new(spare: SpareLookUp) -> TermBuffers {
         TermBuffers {
             scores: [0; BLOCK],
             scored: usize::MAX,
@@ -59,22 +59,22 @@ impl TermBuffers {
         }
     }
 
-    /// Buffers of a look-up. The list keeps them until [`TermBuffers::release`].
+    /// Buffers of a look-up. The list keeps them until [`TermBuffers::release_look_up`].
     #[inline]
     pub(in crate::eval) fn look_up(&mut self) -> &mut LookUpBuffers {
-        self.parts().1
+        self.found_and_look_up().1
     }
 
     /// The candidates found, and the buffers of a look-up.
     #[inline]
-    pub(in crate::eval) fn parts(&mut self) -> (&mut FoundPostings, &mut LookUpBuffers) {
+    pub(in crate::eval) fn found_and_look_up(&mut self) -> (&mut FoundPostings, &mut LookUpBuffers) {
         let TermBuffers { found, look_up, spare, .. } = self;
         (found, look_up.get_or_insert_with(|| spare.take().unwrap_or_default()))
     }
 
     /// Leaves the buffers of look-ups to other lists, if this list shares them.
     #[inline]
-    pub(in crate::eval) fn release(&mut self) {
+    pub(in crate::eval) fn release_look_up(&mut self) {
         if self.shares_look_ups
             && let Some(buffers) = self.look_up.take()
         {
@@ -95,7 +95,7 @@ impl Default for LookUpBuffers {
     }
 }
 
-impl SpareBuffers {
+impl SpareLookUp {
     fn take(&self) -> Option<Box<LookUpBuffers>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

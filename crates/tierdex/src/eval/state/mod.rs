@@ -12,7 +12,7 @@ pub mod search;
 
 pub use batch::CandidateBatch;
 pub use collector::Collector;
-pub(crate) use range::{DocRange, origin, prefetch_ahead, range_from, within};
+pub(crate) use range::{DocRange, aligned_origin, positions_within, prefetch_ahead, window_from};
 pub use range_sets::{BitCounters, Bits, ScoreWindow};
 pub use refinement::{Refine, Refinement};
 pub use scratch::Scratch;

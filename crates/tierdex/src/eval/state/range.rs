@@ -1,7 +1,7 @@
 //! Ranges of documents: alignment, restriction of a list, prefetching.
 
 use crate::cursor::{NO_DOCUMENT, ScatteredBlocks};
-use crate::{Result, eval::tuning::PREFETCHED_TOGETHER};
+use crate::{Result, eval::tuning::PREFETCH_DOCUMENTS};
 
 /// A range of documents of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,7 +24,7 @@ impl DocRange {
 
 /// The document of the first bit or sum of a range: a multiple of eight, like the first document of a
 /// bitmap, so that bytes are aligned.
-pub(crate) fn origin(first: u32) -> u32 {
+pub(crate) fn aligned_origin(first: u32) -> u32 {
     first & !7
 }
 
@@ -35,8 +35,8 @@ pub(crate) fn prefetch_ahead(
     end: u32,
     mut prefetch: impl FnMut(DocRange) -> Result<bool>,
 ) -> Result<u32> {
-    for first in (first..end).step_by(PREFETCHED_TOGETHER as usize) {
-        if !prefetch(DocRange { first, last: first.saturating_add(PREFETCHED_TOGETHER - 1) })? {
+    for first in (first..end).step_by(PREFETCH_DOCUMENTS as usize) {
+        if !prefetch(DocRange { first, last: first.saturating_add(PREFETCH_DOCUMENTS - 1) })? {
             return Ok(first);
         }
     }
@@ -44,12 +44,12 @@ pub(crate) fn prefetch_ahead(
 }
 
 /// The range from `first` of at most `size` documents from its origin on, before `end`.
-pub(crate) fn range_from(first: u32, size: usize, end: u32) -> DocRange {
-    DocRange { first, last: origin(first).saturating_add(size as u32 - 1).min(end - 1) }
+pub(crate) fn window_from(first: u32, size: usize, end: u32) -> DocRange {
+    DocRange { first, last: aligned_origin(first).saturating_add(size as u32 - 1).min(end - 1) }
 }
 
 /// Positions of the ascending documents that are in a range.
-pub(crate) fn within(documents: &[u32], range: DocRange) -> std::ops::Range<usize> {
+pub(crate) fn positions_within(documents: &[u32], range: DocRange) -> std::ops::Range<usize> {
     let DocRange { first, last } = range;
     let before = |most: u32| documents.partition_point(|document| *document < most);
     let from = if documents.first().is_none_or(|document| *document >= first) { 0 } else { before(first) };

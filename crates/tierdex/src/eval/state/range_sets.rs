@@ -1,7 +1,7 @@
 //! Sets of documents of a range as bitsets and as sums of scores.
 
-use crate::eval::state::{CandidateBatch, DocRange, origin};
-use crate::eval::tuning::WINDOW;
+use crate::eval::state::{CandidateBatch, DocRange, aligned_origin};
+use crate::eval::tuning::WINDOW_DOCUMENTS;
 use tierdex_codec::{
     BitmapView, Survivors, collect_bits, count_ones, drain_at_least, keep_marked, mark_positive,
 };
@@ -49,7 +49,7 @@ impl Bits {
     }
 
     fn origin(&self) -> u32 {
-        origin(self.range.first)
+        aligned_origin(self.range.first)
     }
 
     /// Adds documents of the range.
@@ -88,7 +88,7 @@ impl Bits {
     pub(crate) fn add_all(&mut self) {
         self.bits.fill(u8::MAX);
         if let Some(last) = self.bits.last_mut() {
-            *last >>= 7 - (self.range.last - origin(self.range.first)) % 8;
+            *last >>= 7 - (self.range.last - aligned_origin(self.range.first)) % 8;
         }
     }
 
@@ -189,9 +189,9 @@ impl BitCounters {
 
 /// The sums of a window. They start at a cache line: vector loads then do not cross two.
 #[repr(align(64))]
-struct Sums([u32; WINDOW]);
+struct Sums([u32; WINDOW_DOCUMENTS]);
 
-/// Documents of a range of at most [`WINDOW`] with the sums of their scores.
+/// Documents of a range of at most [`WINDOW_DOCUMENTS`] with the sums of their scores.
 pub struct ScoreWindow {
     range: DocRange,
     sums: Box<Sums>,
@@ -228,7 +228,7 @@ impl ScoreWindow {
         self.range
     }
 
-    /// The sums, starting with that of the [`origin`] of the range. Sums before the first document of the
+    /// The sums, starting with that of the [`aligned_origin`] of the range. Sums before the first document of the
     /// range are ignored.
     pub(crate) fn sums(&mut self) -> &mut [u32] {
         self.summed = true;
@@ -241,7 +241,7 @@ impl ScoreWindow {
     }
 
     pub(crate) fn origin(&self) -> u32 {
-        origin(self.range.first)
+        aligned_origin(self.range.first)
     }
 
     /// The sums, those before the first document of the range set to 0.
@@ -258,7 +258,7 @@ impl ScoreWindow {
         let first = self.origin();
         let sums = &mut self.sums.0;
         for (document, score) in documents.iter().zip(scores) {
-            sums[(document - first) as usize % WINDOW] += score;
+            sums[(document - first) as usize % WINDOW_DOCUMENTS] += score;
         }
     }
 
@@ -312,9 +312,9 @@ impl ScoreWindow {
         let first = self.origin();
         let (unscored, sums) = (&mut self.unscored, &self.sums.0);
         batch.documents.extend(unscored.documents());
-        batch
-            .scores
-            .extend(batch.documents.iter().map(|document| sums[(document - first) as usize % WINDOW]));
+        batch.scores.extend(
+            batch.documents.iter().map(|document| sums[(document - first) as usize % WINDOW_DOCUMENTS]),
+        );
         self.restart(self.range);
     }
 }

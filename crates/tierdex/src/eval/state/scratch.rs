@@ -2,9 +2,9 @@
 
 use crate::cursor::DecodedBlock;
 use crate::eval::state::batch::CandidateBatch;
-use crate::eval::state::buffers::{SpareBuffers, TermBuffers};
+use crate::eval::state::buffers::{SpareLookUp, TermBuffers};
 use crate::eval::state::range_sets::{Bits, ScoreWindow};
-use crate::eval::tuning::{COUNTED, KEYS_KEPT, LISTS_KEPT, WINDOW};
+use crate::eval::tuning::{COUNTED_DOCUMENTS, LIST_BUFFERS_MAX, SORT_KEYS_MAX, WINDOW_DOCUMENTS};
 use tierdex_codec::Survivors;
 
 /// Scratch buffers for lists, windows, bitsets and batches.
@@ -16,25 +16,26 @@ pub struct Scratch {
     pub(in crate::eval) buffers: Vec<Box<TermBuffers>>,
     /// Number of open lists.
     open_lists: usize,
-    spare: SpareBuffers,
+    spare_look_up: SpareLookUp,
     /// Sort keys of blocks, and memory for the selection.
-    pub(in crate::eval) keys: Vec<u64>,
+    pub(in crate::eval) sort_keys: Vec<u64>,
     pub(in crate::eval) selection: Vec<u64>,
     pub(in crate::eval) bounds: Vec<u32>,
     pub(in crate::eval) prefix_sums: Vec<u32>,
     pub(in crate::eval) order: Vec<usize>,
     windows: Vec<ScoreWindow>,
-    /// Whether a window was used since the last [`Scratch::trim`].
+    /// Whether a window was used since the last [`Scratch::trim_retained`].
     used_window: bool,
     bits: Vec<Bits>,
     batches: Vec<CandidateBatch>,
 }
 
 /// Bytes of a document of a batch, with its score.
-pub(in crate::eval) const BATCHED: usize = 2 * size_of::<u32>();
+pub(in crate::eval) const CANDIDATE_BYTES: usize = 2 * size_of::<u32>();
 
 /// Bytes of the survivors of a window.
-pub(in crate::eval) const SURVIVORS_BYTES: usize = 2 * size_of::<u32>() * (WINDOW + Survivors::SLACK);
+pub(in crate::eval) const SURVIVORS_BYTES: usize =
+    2 * size_of::<u32>() * (WINDOW_DOCUMENTS + Survivors::SLACK);
 
 /// Bytes of the bitset of a range.
 pub(in crate::eval) const fn bits_bytes(range: usize) -> usize {
@@ -43,30 +44,32 @@ pub(in crate::eval) const fn bits_bytes(range: usize) -> usize {
 
 /// Bytes of a window of a range, without survivors.
 pub(in crate::eval) const fn window_bytes(range: usize) -> usize {
-    size_of::<u32>() * WINDOW + bits_bytes(range)
+    size_of::<u32>() * WINDOW_DOCUMENTS + bits_bytes(range)
 }
 
-const WINDOWS: usize = 2 * (window_bytes(WINDOW) + SURVIVORS_BYTES + bits_bytes(WINDOW));
-const COUNTED_SETS: usize = 2 * bits_bytes(COUNTED);
+const WINDOWS_BYTES: usize =
+    2 * (window_bytes(WINDOW_DOCUMENTS) + SURVIVORS_BYTES + bits_bytes(WINDOW_DOCUMENTS));
+const COUNTED_SETS_BYTES: usize = 2 * bits_bytes(COUNTED_DOCUMENTS);
 
 /// Maximum bytes of two windows and two bitsets, or of two larger bitsets for counting, and of two batches.
 pub const RANGE_BYTES: usize =
-    (if WINDOWS > COUNTED_SETS { WINDOWS } else { COUNTED_SETS }) + 2 * BATCHED * WINDOW;
+    (if WINDOWS_BYTES > COUNTED_SETS_BYTES { WINDOWS_BYTES } else { COUNTED_SETS_BYTES })
+        + 2 * CANDIDATE_BYTES * WINDOW_DOCUMENTS;
 
 impl Scratch {
     /// Frees what only a large query needs, so that [`RANGE_BYTES`] is left, and buffers of lists and of sort
     /// keys.
-    pub fn trim(&mut self) {
-        for keys in [&mut self.keys, &mut self.selection] {
-            if keys.capacity() > KEYS_KEPT {
+    pub fn trim_retained(&mut self) {
+        for keys in [&mut self.sort_keys, &mut self.selection] {
+            if keys.capacity() > SORT_KEYS_MAX {
                 *keys = Vec::new();
             }
         }
-        if self.bounds.capacity() > KEYS_KEPT {
+        if self.bounds.capacity() > SORT_KEYS_MAX {
             self.bounds = Vec::new();
         }
         // Queries that are counted have larger bitsets, and no windows. What the last query used is kept.
-        let is_large = |bits: &Bits| bits.capacity() > WINDOW;
+        let is_large = |bits: &Bits| bits.capacity() > WINDOW_DOCUMENTS;
         if std::mem::take(&mut self.used_window) {
             self.bits.retain(|bits| !is_large(bits));
         } else if self.bits.iter().any(is_large) {
@@ -74,11 +77,11 @@ impl Scratch {
         }
         self.bits.truncate(2);
         self.windows.truncate(2);
-        self.batches.retain(|batch| batch.capacity() <= WINDOW);
+        self.batches.retain(|batch| batch.capacity() <= WINDOW_DOCUMENTS);
         self.batches.truncate(2);
     }
 
-    pub(in crate::eval) fn window(&mut self) -> ScoreWindow {
+    pub(in crate::eval) fn take_window(&mut self) -> ScoreWindow {
         self.used_window = true;
         self.windows.pop().unwrap_or_default()
     }
@@ -87,7 +90,7 @@ impl Scratch {
         self.windows.push(window);
     }
 
-    pub(in crate::eval) fn bits(&mut self) -> Bits {
+    pub(in crate::eval) fn take_bits(&mut self) -> Bits {
         self.bits.pop().unwrap_or_default()
     }
 
@@ -97,7 +100,7 @@ impl Scratch {
 
     /// An empty batch for up to `len` documents. Not more: the memory of an evaluation is counted. So batches
     /// are given back in the reverse order.
-    pub(in crate::eval) fn batch(&mut self, len: usize) -> CandidateBatch {
+    pub(in crate::eval) fn take_batch(&mut self, len: usize) -> CandidateBatch {
         let mut batch = self.batches.pop().unwrap_or_default();
         batch.clear();
         batch.reserve(len);
@@ -108,19 +111,23 @@ impl Scratch {
         self.batches.push(batch);
     }
 
-    /// Buffers of a list, to be given back by [`Scratch::give`].
-    pub(in crate::eval) fn list_buffers(&mut self) -> Box<TermBuffers> {
+    /// Buffers of a list, to be given back by [`Scratch::give_list_buffers`].
+    pub(in crate::eval) fn take_list_buffers(&mut self) -> Box<TermBuffers> {
         let mut buffers =
-            self.buffers.pop().unwrap_or_else(|| Box::new(TermBuffers::new(self.spare.clone())));
-        buffers.shares_look_ups = self.open_lists >= LISTS_KEPT;
+            self.buffers.pop().unwrap_or_else(|| Box::new(TermBuffers::new(self.spare_look_up.clone())));
+        buffers.shares_look_ups = self.open_lists >= LIST_BUFFERS_MAX;
         self.open_lists += 1;
         buffers
     }
 
-    pub(in crate::eval) fn give(&mut self, decoded: Box<DecodedBlock>, mut buffers: Box<TermBuffers>) {
-        buffers.release();
+    pub(in crate::eval) fn give_list_buffers(
+        &mut self,
+        decoded: Box<DecodedBlock>,
+        mut buffers: Box<TermBuffers>,
+    ) {
+        buffers.release_look_up();
         self.open_lists -= 1;
-        if self.buffers.len() < LISTS_KEPT {
+        if self.buffers.len() < LIST_BUFFERS_MAX {
             self.decoded.push(decoded);
             self.buffers.push(buffers);
         }
@@ -136,36 +143,42 @@ mod tests {
     fn large_queries_leave_a_bounded_scratch() {
         let mut scratch = Scratch::default();
         // Numbers of documents of a range, and of the bitsets and windows that are kept.
-        for (range, windows_used, kept) in
-            [(WINDOW, 5, (2, 2)), (COUNTED, 0, (2, 0)), (WINDOW, 5, (2, 2)), (COUNTED, 3, (0, 2))]
-        {
-            let windows: Vec<ScoreWindow> = (0..windows_used).map(|_| scratch.window()).collect();
-            let bits: Vec<Bits> = (0..5).map(|_| scratch.bits()).collect();
+        for (range, windows_used, kept) in [
+            (WINDOW_DOCUMENTS, 5, (2, 2)),
+            (COUNTED_DOCUMENTS, 0, (2, 0)),
+            (WINDOW_DOCUMENTS, 5, (2, 2)),
+            (COUNTED_DOCUMENTS, 3, (0, 2)),
+        ] {
+            let windows: Vec<ScoreWindow> = (0..windows_used).map(|_| scratch.take_window()).collect();
+            let bits: Vec<Bits> = (0..5).map(|_| scratch.take_bits()).collect();
             windows.into_iter().for_each(|window| scratch.give_window(window));
             for mut bits in bits {
                 // A range that grows must not take more memory than its largest.
                 bits.restart(DocRange { first: 0, last: range as u32 * 2 / 3 });
                 bits.restart(DocRange { first: 0, last: range as u32 - 1 });
-                assert!(bits.capacity() <= COUNTED);
+                assert!(bits.capacity() <= COUNTED_DOCUMENTS);
                 scratch.give_bits(bits);
                 let mut batch = CandidateBatch::default();
-                batch.push_equal(&[7; WINDOW], 1);
+                batch.push_equal(&[7; WINDOW_DOCUMENTS], 1);
                 scratch.give_batch(batch);
                 let mut batch = CandidateBatch::default();
                 batch.push_equal(&[7; 1 << 16], 1);
                 scratch.give_batch(batch);
             }
-            scratch.keys.reserve(1 << 14);
+            scratch.sort_keys.reserve(1 << 14);
             scratch.selection.reserve(1 << 14);
             scratch.bounds.reserve(1 << 14);
-            scratch.trim();
+            scratch.trim_retained();
             assert_eq!(
                 (scratch.bits.len(), scratch.windows.len(), scratch.batches.len()),
                 (kept.0, kept.1, 2)
             );
             let documents: usize = scratch.batches.iter().map(CandidateBatch::capacity).sum();
-            assert_eq!(documents, 2 * WINDOW);
-            assert_eq!(scratch.keys.capacity() + scratch.selection.capacity() + scratch.bounds.capacity(), 0);
+            assert_eq!(documents, 2 * WINDOW_DOCUMENTS);
+            assert_eq!(
+                scratch.sort_keys.capacity() + scratch.selection.capacity() + scratch.bounds.capacity(),
+                0
+            );
         }
     }
 }

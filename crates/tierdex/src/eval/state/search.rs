@@ -1,7 +1,7 @@
 //! The state of one evaluation in a segment: the range of documents, the collector and the scratch buffers.
 
 use crate::eval::state::{Collector, DocRange, Scratch};
-use crate::eval::{Demand, SegmentView, Tuning};
+use crate::eval::{EvaluationOptions, SegmentView, Tuning};
 use crate::{Result, segment::read::BlockSource};
 use std::{cell::Cell, ops::Range};
 
@@ -37,7 +37,7 @@ pub struct Search<'s> {
     /// Nothing is pruned: every match is scored.
     pub(crate) exhaustive: bool,
     /// Every match is counted.
-    pub(crate) count: bool,
+    pub(crate) counts_matches: bool,
     /// Sizes of long lists.
     pub(crate) tuning: Tuning,
     pub(crate) scratch: &'s mut Scratch,
@@ -52,14 +52,14 @@ impl<'s> Search<'s> {
         view: SegmentView<'_>,
         base: u32,
         part: &'s DocumentRange,
-        demand: &Demand,
+        options: &EvaluationOptions,
         source: &'s dyn BlockSource,
         scratch: &'s mut Scratch,
         collector: Collector<'s>,
     ) -> Search<'s> {
         let documents = view.segment.documents();
         let Range { start: first, end } = part.of_segment(base, documents);
-        let Demand { exhaustive, tuning, .. } = *demand;
+        let EvaluationOptions { exhaustive, tuning, .. } = *options;
         Search {
             base,
             documents,
@@ -67,7 +67,7 @@ impl<'s> Search<'s> {
             end,
             part,
             exhaustive,
-            count: false,
+            counts_matches: false,
             tuning,
             scratch,
             collector,
@@ -102,17 +102,17 @@ impl<'s> Search<'s> {
     }
 
     /// The intersection of a range with the documents to search.
-    pub(crate) fn clip(&self, range: DocRange) -> DocRange {
+    pub(crate) fn clip_range(&self, range: DocRange) -> DocRange {
         DocRange { first: range.first.max(self.first), last: range.last.min(self.end - 1) }
     }
 
     /// Whether all documents of a range are searched.
-    pub(crate) fn contains(&self, range: DocRange) -> bool {
+    pub(crate) fn covers_range(&self, range: DocRange) -> bool {
         range.first >= self.first && range.last < self.end
     }
 
     /// Whether all documents of the segment are searched.
-    pub(crate) fn contains_all(&self) -> bool {
+    pub(crate) fn covers_segment(&self) -> bool {
         self.first == 0 && self.end == self.documents
     }
 

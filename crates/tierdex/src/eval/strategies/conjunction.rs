@@ -9,36 +9,38 @@
 mod by_blocks;
 
 use crate::eval::nodes::{Node, Term};
-use crate::eval::state::{CandidateBatch, DocRange, Refine, Refinement, Search, range_from};
+use crate::eval::state::{CandidateBatch, DocRange, Refine, Refinement, Search, window_from};
 use crate::{
-    Result, cursor::NO_DOCUMENT, eval::strategies::refiners::Refiners, eval::tuning::WINDOW, limits::BLOCK,
+    Result, cursor::NO_DOCUMENT, eval::strategies::refiners::Refiners, eval::tuning::WINDOW_DOCUMENTS,
+    limits::BLOCK,
 };
 use std::collections::VecDeque;
 
 /// A required clause.
-pub(crate) struct Required<'n, 'a> {
+pub(crate) struct RequiredClause<'n, 'a> {
     node: &'n mut Node<'a>,
     is_scored: bool,
     /// Upper bound of its scores in the current range; 0 if it is not scored.
     included_bound: u32,
     /// Its candidates have been found but not scored.
-    pending: bool,
+    found_unscored: bool,
 }
 
-impl Required<'_, '_> {
-    fn how(&self) -> Refine {
+impl RequiredClause<'_, '_> {
+    fn refine_kind(&self) -> Refine {
         if self.is_scored { Refine::Require } else { Refine::Filter }
     }
 }
 
 /// The required clauses, cheapest first.
-pub(crate) fn required<'n, 'a>(
+pub(crate) fn required_clauses<'n, 'a>(
     must: &'n mut [Node<'a>],
     filter: &'n mut [Node<'a>],
-) -> Vec<Required<'n, 'a>> {
+) -> Vec<RequiredClause<'n, 'a>> {
     let must = must.iter_mut().map(|node| (node, true));
     let all = must.chain(filter.iter_mut().map(|node| (node, false)));
-    let new = |(node, is_scored)| Required { node, is_scored, included_bound: 0, pending: false };
+    let new =
+        |(node, is_scored)| RequiredClause { node, is_scored, included_bound: 0, found_unscored: false };
     let mut required: Vec<_> = all.map(new).collect();
     required.sort_by_key(|required| required.node.cost());
     required
@@ -48,7 +50,7 @@ pub(crate) fn required<'n, 'a>(
 /// those that cannot be hits. Returns the number of matches if they are counted, else the number of
 /// documents evaluated.
 pub(crate) fn conjunction<'a>(
-    required: &mut [Required<'_, 'a>],
+    required: &mut [RequiredClause<'_, 'a>],
     refiners: &mut Refiners<'_, 'a>,
     search: &mut Search<'_>,
 ) -> Result<u64> {
@@ -58,16 +60,16 @@ pub(crate) fn conjunction<'a>(
     let mut run = ConjunctionRun {
         others,
         refiners,
-        intersect_first: intersect_first || search.count,
-        batch: search.scratch.batch(BLOCK),
-        ahead: VecDeque::new(),
+        intersect_first: intersect_first || search.counts_matches,
+        batch: search.scratch.take_batch(BLOCK),
+        prefetched_blocks: VecDeque::new(),
         matches: 0,
     };
     let is_scored = lead.is_scored;
     let done = match &mut lead.node {
-        Node::Term(term) => run.by_blocks(term, is_scored, search),
-        Node::Phrase(_) => run.by_phrase(lead, search),
-        node => run.by_windows(node, is_scored, search),
+        Node::Term(term) => run.by_term_blocks(term, is_scored, search),
+        Node::Phrase(_) => run.by_phrase_blocks(lead, search),
+        node => run.by_node_windows(node, is_scored, search),
     };
     let matches = run.matches;
     search.scratch.give_batch(run.batch);
@@ -75,13 +77,13 @@ pub(crate) fn conjunction<'a>(
 }
 
 struct ConjunctionRun<'r, 'n, 'a, 'f> {
-    others: &'r mut [Required<'n, 'a>],
+    others: &'r mut [RequiredClause<'n, 'a>],
     refiners: &'r mut Refiners<'f, 'a>,
     /// Candidates are intersected with all lists before they are scored.
     intersect_first: bool,
     batch: CandidateBatch,
     /// Prefetched blocks of the lead, each with the upper bound of the scores in its range.
-    ahead: VecDeque<(u32, u32)>,
+    prefetched_blocks: VecDeque<(u32, u32)>,
     matches: u64,
 }
 
@@ -100,8 +102,8 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
     }
 
     /// The rarest term of the phrase proposes candidates, which the phrase filters.
-    fn by_phrase(&mut self, lead: &mut Required<'_, 'a>, search: &mut Search<'_>) -> Result<()> {
-        let how = lead.how();
+    fn by_phrase_blocks(&mut self, lead: &mut RequiredClause<'_, 'a>, search: &mut Search<'_>) -> Result<()> {
+        let how = lead.refine_kind();
         let Node::Phrase(phrase) = &mut *lead.node else { return Ok(()) };
         let mut prefetched_to = if phrase.rarest().blocks.prefetches() { 0 } else { usize::MAX };
         for block in phrase.rarest().blocks.find(0, search.first)..phrase.rarest().blocks.len() {
@@ -118,7 +120,7 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
                 }
                 prefetched_to = prefetched_to.max(block + 1);
             }
-            let range = search.clip(whole);
+            let range = search.clip_range(whole);
             let bound = match phrase.max_score(range)? {
                 None => continue,
                 Some(bound) if how.is_scored() => bound,
@@ -126,50 +128,56 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
             };
             let Some(others_max) = self.others_max(range)? else { continue };
             let may_have_hits = search.may_enter(bound + others_max, range.first);
-            if !may_have_hits && !search.count {
+            if !may_have_hits && !search.counts_matches {
                 phrase.rarest().blocks.mark_pruned(block);
                 continue;
             }
             self.batch.clear();
-            let min_score = if search.count { 0 } else { search.min_score() };
+            let min_score = if search.counts_matches { 0 } else { search.min_score() };
             let how = if may_have_hits { how } else { Refine::Filter };
             // A phrase is at most as frequent as its rarest term, so the term must reach the threshold too.
             let phrase_min = if how.is_scored() { min_score.saturating_sub(others_max) } else { 0 };
             self.batch.push_equal(phrase.rarest().find_in_block(block, phrase_min)?, bound + others_max);
             if range != whole {
-                self.batch.clip(range);
+                self.batch.clip_to(range);
             }
             let included_bound = if how.is_scored() { bound } else { 0 };
             phrase.refine_found(&mut self.batch, Refinement { how, included_bound, min_score })?;
-            self.refine(None, 0, may_have_hits, search)?;
+            self.filter_and_offer(None, 0, may_have_hits, search)?;
         }
         Ok(())
     }
 
     /// The lead proposes the matches of one window of documents at a time.
-    fn by_windows(&mut self, node: &mut Node<'a>, is_scored: bool, search: &mut Search<'_>) -> Result<()> {
-        let (mut window, mut all) = (search.scratch.window(), search.scratch.batch(WINDOW));
+    fn by_node_windows(
+        &mut self,
+        node: &mut Node<'a>,
+        is_scored: bool,
+        search: &mut Search<'_>,
+    ) -> Result<()> {
+        let (mut window, mut all) =
+            (search.scratch.take_window(), search.scratch.take_batch(WINDOW_DOCUMENTS));
         let mut next = node.next_lower_bound(search.first);
         while next != NO_DOCUMENT && next < search.end {
             search.checkpoint(next)?;
-            let range = range_from(next, WINDOW, search.end);
+            let range = window_from(next, WINDOW_DOCUMENTS, search.end);
             let bound = node.max_score(range)?.map(|bound| if is_scored { bound } else { 0 });
             let others_max = self.others_max(range)?;
             if let (Some(bound), Some(others_max)) = (bound, others_max) {
                 let may_have_hits = search.may_enter(bound + others_max, range.first);
-                if may_have_hits || search.count {
+                if may_have_hits || search.counts_matches {
                     window.restart(range);
                     if is_scored && may_have_hits {
-                        node.add(&mut window, search.scratch)?;
+                        node.add_scores(&mut window, search.scratch)?;
                     } else {
-                        node.mark(&mut window.unscored, search.scratch)?;
+                        node.mark_matches(&mut window.unscored, search.scratch)?;
                     }
                     window.drain(&mut all);
                     for (documents, scores) in all.chunks(BLOCK) {
                         self.batch.clear();
                         self.batch.push_all(documents, scores);
-                        self.batch.raise(others_max);
-                        self.refine(None, 0, may_have_hits, search)?;
+                        self.batch.raise_scores(others_max);
+                        self.filter_and_offer(None, 0, may_have_hits, search)?;
                     }
                 }
             }
@@ -184,7 +192,7 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
     /// Filters the candidates, at most [`BLOCK`], by the other clauses, and offers them if `may_have_hits`.
     /// The first `looked_up` clauses have already been looked up. `lead` is the term that proposed the
     /// candidates if they are not scored yet, with its upper bound, which their scores include.
-    fn refine(
+    fn filter_and_offer(
         &mut self,
         lead: Option<(&mut Term<'a>, u32)>,
         looked_up: usize,
@@ -192,35 +200,35 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
         search: &mut Search<'_>,
     ) -> Result<()> {
         let ConjunctionRun { others, refiners, batch, .. } = self;
-        let min_score = if search.count { 0 } else { search.min_score() };
+        let min_score = if search.counts_matches { 0 } else { search.min_score() };
         for other in &mut others[looked_up..] {
             if batch.len() == 0 {
                 return Ok(());
             }
-            other.pending = false;
+            other.found_unscored = false;
             match &mut *other.node {
                 Node::Term(term) if self.intersect_first && may_have_hits && other.is_scored => {
-                    term.find_all(batch, other.included_bound, min_score)?;
-                    other.pending = true;
+                    term.find_candidates(batch, other.included_bound, min_score)?;
+                    other.found_unscored = true;
                 }
                 node => {
                     let how = if may_have_hits && other.is_scored { Refine::Require } else { Refine::Filter };
                     let included_bound = if how.is_scored() { other.included_bound } else { 0 };
-                    node.refine(batch, Refinement { how, included_bound, min_score }, search.scratch)?;
+                    node.refine_batch(batch, Refinement { how, included_bound, min_score }, search.scratch)?;
                 }
             }
         }
-        refiners.select(batch, search)?;
+        refiners.filter_candidates(batch, search)?;
         self.matches += batch.len() as u64;
         if !may_have_hits || batch.len() == 0 {
             return Ok(());
         }
         let min_score = search.min_score();
-        batch.retain(min_score);
+        batch.retain_at_least(min_score);
         if let Some((term, bound)) = lead {
             term.score_found(batch, bound, min_score)?;
         }
-        for other in others.iter_mut().filter(|other| other.pending) {
+        for other in others.iter_mut().filter(|other| other.found_unscored) {
             if let Node::Term(term) = &mut *other.node {
                 term.score_found(batch, other.included_bound, min_score)?;
             }

@@ -1,32 +1,32 @@
 //! Counts matches: by a conjunction if the rarest clause is sparse, otherwise by bitsets.
 
-use crate::eval::state::{Search, prefetch_ahead, range_from};
-use crate::eval::strategies::conjunction::{conjunction, required};
+use crate::eval::state::{Search, prefetch_ahead, window_from};
+use crate::eval::strategies::conjunction::{conjunction, required_clauses};
 use crate::{
     Result, cursor::NO_DOCUMENT, eval::nodes::Node, eval::strategies::refiners::Refiners,
-    eval::tuning::COUNTED, query::Clauses,
+    eval::tuning::COUNTED_DOCUMENTS, query::Clauses,
 };
 
 /// Counts the candidates of the required clauses that are left after the exclusions.
-pub(crate) fn by_conjunction(clauses: &mut Clauses<Node<'_>>, search: &mut Search<'_>) -> Result<u64> {
+pub(crate) fn count_by_conjunction(clauses: &mut Clauses<Node<'_>>, search: &mut Search<'_>) -> Result<u64> {
     let mut refiners = Refiners::new(&mut [], &mut clauses.must_not, &mut []);
-    conjunction(&mut required(&mut clauses.must, &mut clauses.filter), &mut refiners, search)
+    conjunction(&mut required_clauses(&mut clauses.must, &mut clauses.filter), &mut refiners, search)
 }
 
 /// Counts the matches of ranges of documents as bitsets.
-pub(crate) fn by_bits(clauses: &mut Clauses<Node<'_>>, search: &mut Search<'_>) -> Result<u64> {
-    let (mut bits, mut other) = (search.scratch.bits(), search.scratch.bits());
+pub(crate) fn count_by_bitsets(clauses: &mut Clauses<Node<'_>>, search: &mut Search<'_>) -> Result<u64> {
+    let (mut bits, mut other) = (search.scratch.take_bits(), search.scratch.take_bits());
     let mut prefetched_to = if clauses.prefetches() { 0 } else { u32::MAX };
     let (mut count, mut next) = (0, clauses.next_lower_bound(search.first));
     while next != NO_DOCUMENT && next < search.end {
         search.checkpoint(next)?;
-        let range = range_from(next, COUNTED, search.end);
+        let range = window_from(next, COUNTED_DOCUMENTS, search.end);
         if range.first >= prefetched_to {
             let prefetch = |range| clauses.prefetch(range, false);
             prefetched_to = prefetch_ahead(range.first, search.end, prefetch)?.max(range.last);
         }
         bits.restart(range);
-        clauses.mark_alone(&mut bits, &mut other, search.scratch)?;
+        clauses.mark_group(&mut bits, &mut other, search.scratch)?;
         count += bits.count();
         next =
             if range.last + 1 < search.end { clauses.next_lower_bound(range.last + 1) } else { NO_DOCUMENT };

@@ -12,9 +12,9 @@
 //! max scores and the few blocks that contain the best hits. Candidates of a block are the postings with a
 //! sufficient frequency; only these are looked up in the lists of other clauses.
 
-use crate::eval::state::{DocRange, Search, within};
-use crate::eval::strategies::initial_threshold::{nth, raise_threshold};
-use crate::eval::tuning::{FIRST_PREFETCHED, ONE_BY_ONE};
+use crate::eval::state::{DocRange, Search, positions_within};
+use crate::eval::strategies::initial_threshold::{nth_largest, raise_threshold};
+use crate::eval::tuning::{FIRST_ROUND_BLOCKS_MIN, ONE_BY_ONE_BLOCKS_MAX};
 use crate::limits::{BLOCK, SUPERBLOCK};
 use crate::{Result, eval::nodes::Term, eval::strategies::refiners::Refiners};
 use std::ops::Range;
@@ -33,7 +33,7 @@ struct FirstRound {
     /// Number of its blocks.
     blocks: usize,
     /// Blocks with keys from this one on were evaluated in it.
-    least_evaluated: u64,
+    min_key: u64,
 }
 
 /// Offers the documents of `term` that pass the refiners, except those that cannot be hits: `candidates` are
@@ -44,13 +44,13 @@ pub(crate) fn impact_ordered(
     candidates: f64,
     search: &mut Search<'_>,
 ) -> Result<u64> {
-    let mut keys = std::mem::take(&mut search.scratch.keys);
+    let mut keys = std::mem::take(&mut search.scratch.sort_keys);
     let mut selection = std::mem::take(&mut search.scratch.selection);
     let mut run = ImpactOrderedRun { term, refiners, evaluated: 0 };
-    let done = run.all(candidates, search, &mut keys, &mut selection);
+    let done = run.evaluate_all(candidates, search, &mut keys, &mut selection);
     let evaluated = run.evaluated;
     keys.clear();
-    (search.scratch.keys, search.scratch.selection) = (keys, selection);
+    (search.scratch.sort_keys, search.scratch.selection) = (keys, selection);
     done.map(|()| evaluated)
 }
 
@@ -61,7 +61,7 @@ struct ImpactOrderedRun<'r, 'n, 'a, 'b> {
 }
 
 impl ImpactOrderedRun<'_, '_, '_, '_> {
-    fn all(
+    fn evaluate_all(
         &mut self,
         candidates: f64,
         search: &mut Search<'_>,
@@ -81,7 +81,8 @@ impl ImpactOrderedRun<'_, '_, '_, '_> {
 
         // Lower bound of the max scores in the first round: each superblock contains a block with its max
         // score, so `blocks` blocks reach the max score of the `blocks`-th best superblock.
-        let blocks = first_round(candidates as usize).max(if prefetches { FIRST_PREFETCHED } else { 0 });
+        let blocks =
+            first_round_blocks(candidates as usize).max(if prefetches { FIRST_ROUND_BLOCKS_MIN } else { 0 });
         let blocks = blocks.min(keys_max / 2).min(superblocks.len() * SUPERBLOCK);
         let first_min =
             nth_superblock_max(self.term, &part, blocks, &mut search.scratch.bounds)?.max(search.min_score());
@@ -104,11 +105,11 @@ impl ImpactOrderedRun<'_, '_, '_, '_> {
         }
 
         // First round, in document order.
-        let least_evaluated = keys[..blocks].iter().copied().min().unwrap_or(u64::MAX);
-        let first = FirstRound { blocks, least_evaluated };
-        self.in_order(&mut keys[..blocks], search)?;
+        let min_key = keys[..blocks].iter().copied().min().unwrap_or(u64::MAX);
+        let first = FirstRound { blocks, min_key };
+        self.evaluate_in_document_order(&mut keys[..blocks], search)?;
         if has_all_keys && search.min_score() >= first_min {
-            return self.remaining(first, by_impacts, search, keys, selection);
+            return self.evaluate_remaining(first, by_impacts, search, keys, selection);
         }
 
         // The threshold is lower than expected: the other blocks are selected again, one part of the list
@@ -118,7 +119,7 @@ impl ImpactOrderedRun<'_, '_, '_, '_> {
             keys.clear();
             let min_score = search.min_score();
             blocks_at_least(self.term, &part, min_score, search, |key| keys.push(key))?;
-            self.remaining(first, by_impacts, search, keys, selection)?;
+            self.evaluate_remaining(first, by_impacts, search, keys, selection)?;
         }
         Ok(())
     }
@@ -132,7 +133,7 @@ impl ImpactOrderedRun<'_, '_, '_, '_> {
     }
 
     /// Evaluates the blocks of `keys` in descending order, except those of the first round.
-    fn remaining(
+    fn evaluate_remaining(
         &mut self,
         first: FirstRound,
         by_impacts: bool,
@@ -141,21 +142,21 @@ impl ImpactOrderedRun<'_, '_, '_, '_> {
         selection: &mut Vec<u64>,
     ) -> Result<()> {
         let min_score = search.min_score();
-        keys.retain(|key| *key < first.least_evaluated && bound_of(*key) >= min_score);
+        keys.retain(|key| *key < first.min_key && bound_of(*key) >= min_score);
         if self.term.has_loose_bounds() && !by_impacts {
             for at in keys.iter_mut() {
                 let block = block_of(*at);
-                *at = (*at).min(key(self.term.max_by_impacts(block)?, block));
+                *at = (*at).min(block_key(self.term.block_max_by_impacts(block)?, block));
             }
             keys.retain(|key| bound_of(*key) >= min_score);
         }
-        let one_by_one = if self.term.blocks.prefetches() { 0 } else { ONE_BY_ONE };
-        let mut share = first.blocks.max(1);
+        let one_by_one = if self.term.blocks.prefetches() { 0 } else { ONE_BY_ONE_BLOCKS_MAX };
+        let mut round = first.blocks.max(1);
         while keys.len() > one_by_one {
-            share = (2 * share).min(keys.len());
-            largest(keys, share, selection);
-            self.in_order(&mut keys[..share], search)?;
-            keys.drain(..share);
+            round = (2 * round).min(keys.len());
+            largest(keys, round, selection);
+            self.evaluate_in_document_order(&mut keys[..round], search)?;
+            keys.drain(..round);
             let min_score = search.min_score();
             keys.retain(|key| bound_of(*key) >= min_score);
         }
@@ -164,15 +165,15 @@ impl ImpactOrderedRun<'_, '_, '_, '_> {
             if bound_of(keys[at]) < search.min_score() {
                 break;
             }
-            self.in_order(&mut keys[at..at + 1], search)?;
+            self.evaluate_in_document_order(&mut keys[at..at + 1], search)?;
         }
         Ok(())
     }
 
     /// Evaluates blocks in document order.
-    fn in_order(&mut self, keys: &mut [u64], search: &mut Search<'_>) -> Result<()> {
+    fn evaluate_in_document_order(&mut self, keys: &mut [u64], search: &mut Search<'_>) -> Result<()> {
         keys.sort_unstable_by_key(|key| block_of(*key));
-        let mut batch = search.scratch.batch(BLOCK);
+        let mut batch = search.scratch.take_batch(BLOCK);
         let mut prefetched = if self.term.blocks.prefetches() { 0 } else { keys.len() };
         for (at, key) in keys.iter().enumerate() {
             if at == prefetched {
@@ -188,9 +189,9 @@ impl ImpactOrderedRun<'_, '_, '_, '_> {
             }
             search.checkpoint(search.end)?;
             let range = DocRange::of_block(&self.term.blocks, block);
-            let (mut documents, mut scores) = self.term.read_at_least(block, search.min_score())?;
-            if !search.contains(range) {
-                let kept = within(documents, search.clip(range));
+            let (mut documents, mut scores) = self.term.read_block_at_least(block, search.min_score())?;
+            if !search.covers_range(range) {
+                let kept = positions_within(documents, search.clip_range(range));
                 (documents, scores) = (&documents[kept.clone()], &scores[kept]);
             }
             if self.refiners.is_empty() {
@@ -200,7 +201,7 @@ impl ImpactOrderedRun<'_, '_, '_, '_> {
             }
             batch.clear();
             batch.push_all(documents, scores);
-            self.evaluated += self.refiners.finish(&mut batch, search)?;
+            self.evaluated += self.refiners.filter_and_offer(&mut batch, search)?;
         }
         search.scratch.give_batch(batch);
         Ok(())
@@ -208,12 +209,12 @@ impl ImpactOrderedRun<'_, '_, '_, '_> {
 }
 
 /// Blocks of the first round: as many as `k` hits fill, and one more.
-fn first_round(k: usize) -> usize {
+fn first_round_blocks(k: usize) -> usize {
     k.div_ceil(BLOCK) + 1
 }
 
 /// Sort key of a block: its max score, then the earlier block is larger.
-fn key(bound: u32, block: usize) -> u64 {
+fn block_key(bound: u32, block: usize) -> u64 {
     u64::from(bound) << 32 | u64::from(!(block as u32))
 }
 
@@ -233,9 +234,9 @@ fn nth_superblock_max(term: &Term<'_>, part: &OrderedPart, n: usize, bounds: &mu
     }
     bounds.reserve_exact(part.superblocks.len());
     for superblock in part.superblocks.clone() {
-        bounds.push(term.superblock_max(superblock, part.by_impacts)?);
+        bounds.push(term.superblock_max_score(superblock, part.by_impacts)?);
     }
-    Ok(nth(bounds, n))
+    Ok(nth_largest(bounds, n))
 }
 
 /// Calls `body` with the sort keys of the blocks of a part of the list, in the searched range of documents,
@@ -247,11 +248,11 @@ fn blocks_at_least(
     search: &Search<'_>,
     mut body: impl FnMut(u64),
 ) -> Result<()> {
-    let are_all_searched = search.contains_all();
+    let are_all_searched = search.covers_segment();
     term.each_block_at_least(&part.superblocks, min_score, part.by_impacts, |blocks, block, bound| {
         let is_searched = || blocks.first(block) < search.end && blocks.last(block) >= search.first;
         if are_all_searched || is_searched() {
-            body(key(bound, block));
+            body(block_key(bound, block));
         }
     })
 }

@@ -3,10 +3,10 @@
 
 use crate::eval::nodes::{OpenTerm, ShareBounds, Term};
 use crate::eval::state::{DocRange, Scratch, Search};
-use crate::eval::tuning::{FIRST_SCORED_MAX, FIRST_SCORED_RATIO, INITIAL_THRESHOLD_HITS};
+use crate::eval::tuning::{INITIAL_THRESHOLD_K_MAX, PRESCORED_POSTINGS_MAX, PRESCORED_RATIO};
 use crate::limits::{BLOCK, SUPERBLOCK};
 use crate::query::plan_node::{Leaf, PlanNode};
-use crate::query::{Lists, QueryPlan};
+use crate::query::{QueryPlan, SegmentLists};
 use crate::segment::read::{BlockList, FILES, RecordPart, Segment, SkipRecord};
 use crate::{
     Error, Result, bytes::View, eval::strategy::sufficient_clauses, schema::NormKind, transform::impact,
@@ -16,11 +16,16 @@ use std::sync::Arc;
 /// Lower bound of the `k`-th best score over all segments, from block max scores alone: each block contains
 /// a document that reaches its max score. Only for queries that match every document of some scored term; 0
 /// for other queries, and if skip data is not resident.
-pub fn initial_threshold(plan: &QueryPlan, lists: Lists<'_>, k: usize, scratch: &mut Scratch) -> Result<u32> {
+pub fn initial_threshold(
+    plan: &QueryPlan,
+    lists: SegmentLists<'_>,
+    k: usize,
+    scratch: &mut Scratch,
+) -> Result<u32> {
     let threshold = sufficient_terms(plan).try_fold(0, |threshold, leaf| {
-        Ok::<u32, Error>(threshold_of_term(leaf, lists.segments, k)?.max(threshold))
+        Ok::<u32, Error>(threshold_by_max_scores(leaf, lists.segments, k)?.max(threshold))
     })?;
-    match first_scored(plan, k) {
+    match prescored_term(plan, k) {
         Some(leaf) => Ok(threshold_by_scores(leaf, lists, k, scratch)?.max(threshold)),
         None => Ok(threshold),
     }
@@ -35,18 +40,18 @@ fn sufficient_terms(plan: &QueryPlan) -> impl Iterator<Item = &Leaf> {
 }
 
 /// The term whose postings are all scored for the initial threshold.
-pub(in crate::eval) fn first_scored(plan: &QueryPlan, k: usize) -> Option<&Leaf> {
+pub(in crate::eval) fn prescored_term(plan: &QueryPlan, k: usize) -> Option<&Leaf> {
     let all: u64 = plan.leaves.iter().map(Leaf::postings).sum();
     let rarest = sufficient_terms(plan).filter(|leaf| leaf.postings() >= k as u64);
     let rarest = rarest.min_by_key(|leaf| leaf.postings())?;
     let postings = rarest.postings();
-    let is_worth = k > 0 && postings <= FIRST_SCORED_MAX && postings * FIRST_SCORED_RATIO < all;
+    let is_worth = k > 0 && postings <= PRESCORED_POSTINGS_MAX && postings * PRESCORED_RATIO < all;
     is_worth.then_some(rarest)
 }
 
 /// The `k`-th best score of a term, by scoring all its postings.
-fn threshold_by_scores(leaf: &Leaf, lists: Lists<'_>, k: usize, scratch: &mut Scratch) -> Result<u32> {
-    let mut batch = scratch.batch(leaf.postings() as usize);
+fn threshold_by_scores(leaf: &Leaf, lists: SegmentLists<'_>, k: usize, scratch: &mut Scratch) -> Result<u32> {
+    let mut batch = scratch.take_batch(leaf.postings() as usize);
     for (info, segment) in leaf.infos.iter().zip(lists.segments) {
         let Some(info) = info else { continue };
         let list = OpenTerm {
@@ -60,19 +65,19 @@ fn threshold_by_scores(leaf: &Leaf, lists: Lists<'_>, k: usize, scratch: &mut Sc
         let mut term = Term::open(list, lists.source, scratch)?;
         term.prefetch(DocRange::ALL, true)?;
         for block in 0..term.blocks.len() {
-            let (documents, scores) = term.read(block)?;
+            let (documents, scores) = term.read_block(block)?;
             batch.push_all(documents, scores);
         }
         term.close(scratch);
     }
-    let threshold = if batch.len() < k { 0 } else { nth(&mut batch.scores, k) };
+    let threshold = if batch.len() < k { 0 } else { nth_largest(&mut batch.scores, k) };
     scratch.give_batch(batch);
     Ok(threshold)
 }
 
-fn threshold_of_term(leaf: &Leaf, segments: &[Arc<Segment>], k: usize) -> Result<u32> {
+fn threshold_by_max_scores(leaf: &Leaf, segments: &[Arc<Segment>], k: usize) -> Result<u32> {
     let postings: usize = leaf.infos.iter().flatten().map(|info| info.documents as usize).sum();
-    if k == 0 || k > INITIAL_THRESHOLD_HITS || postings / BLOCK < k {
+    if k == 0 || k > INITIAL_THRESHOLD_K_MAX || postings / BLOCK < k {
         return Ok(0);
     }
     // Within the memory reserved for windows, none of which is in use yet.
@@ -98,7 +103,7 @@ fn threshold_of_term(leaf: &Leaf, segments: &[Arc<Segment>], k: usize) -> Result
         let stored = bounds.is_some();
         let best =
             BestBlocks { list: &list, k, threshold, score: |value| leaf.scorer.min_score(share(value)) };
-        threshold = best.add_to(
+        threshold = best.collect_scores(
             &mut scores,
             |superblock| match stored {
                 true => Ok(u32::from(list.superblock_max_share(superblock))),
@@ -107,7 +112,7 @@ fn threshold_of_term(leaf: &Leaf, segments: &[Arc<Segment>], k: usize) -> Result
             |block, share| if stored { Ok(u32::from(share)) } else { frequency(list.encoded_impacts(block)) },
         )?;
     }
-    Ok(if scores.len() < k { 0 } else { nth(&mut scores, k) })
+    Ok(if scores.len() < k { 0 } else { nth_largest(&mut scores, k) })
 }
 
 /// Raises the threshold of a query of one term, whose skip data was not resident, to a score that `k`
@@ -120,14 +125,14 @@ pub(crate) fn raise_threshold(term: &Term<'_>, search: &mut Search<'_>) -> Resul
     if list.has_unread_entries() {
         scores.reserve_exact(list.superblocks());
         let shares = (0..list.superblocks()).map(|superblock| list.superblock_max_share(superblock));
-        scores.extend(shares.map(|share| term.reached(share)));
-    } else if k <= INITIAL_THRESHOLD_HITS {
-        let best = BestBlocks { list, k, threshold, score: |share| term.reached(share as u16) };
-        let of_superblock = |superblock| Ok(u32::from(list.superblock_max_share(superblock)));
-        threshold = best.add_to(scores, of_superblock, |_, share| Ok(u32::from(share)))?;
+        scores.extend(shares.map(|share| term.guaranteed_score(share)));
+    } else if k <= INITIAL_THRESHOLD_K_MAX {
+        let best = BestBlocks { list, k, threshold, score: |share| term.guaranteed_score(share as u16) };
+        let superblock_value = |superblock| Ok(u32::from(list.superblock_max_share(superblock)));
+        threshold = best.collect_scores(scores, superblock_value, |_, share| Ok(u32::from(share)))?;
     }
     if k > 0 && k <= scores.len() {
-        threshold = nth(scores, k).max(threshold);
+        threshold = nth_largest(scores, k).max(threshold);
     }
     if threshold > search.collector.threshold() {
         search.collector.set_initial_threshold(threshold);
@@ -149,27 +154,27 @@ impl<S: Fn(u32) -> u32> BestBlocks<'_, S> {
     /// Adds the scores to `scores`, of which the `k` highest and at most as many others are kept. Superblocks
     /// and blocks have these values, blocks by their numbers and stored max shares. Returns the threshold:
     /// the `k`-th highest score that was found.
-    fn add_to(
+    fn collect_scores(
         &self,
         scores: &mut Vec<u32>,
-        of_superblock: impl Fn(usize) -> Result<u32>,
-        of_block: impl Fn(usize, u16) -> Result<u32>,
+        superblock_value: impl Fn(usize) -> Result<u32>,
+        block_value: impl Fn(usize, u16) -> Result<u32>,
     ) -> Result<u32> {
         let BestBlocks { list, k, .. } = *self;
         let (before, mut least) = (scores.len(), 0);
         for superblock in 0..list.superblocks() {
-            let value = of_superblock(superblock)?;
+            let value = superblock_value(superblock)?;
             if value <= least || self.threshold > 0 && (self.score)(value) <= self.threshold {
                 continue;
             }
             for (block, share) in list.block_max_shares(superblock) {
-                let value = of_block(block, share)?;
+                let value = block_value(block, share)?;
                 if value > least {
                     scores.push(value);
                 }
             }
             if scores.len() - before >= 2 * k {
-                least = nth(&mut scores[before..], k);
+                least = nth_largest(&mut scores[before..], k);
                 scores.truncate(before + k);
             }
         }
@@ -177,13 +182,13 @@ impl<S: Fn(u32) -> u32> BestBlocks<'_, S> {
         if scores.len() < k {
             return Ok(self.threshold);
         }
-        let threshold = nth(scores, k);
+        let threshold = nth_largest(scores, k);
         scores.truncate(k);
         Ok(threshold.max(self.threshold))
     }
 }
 
 /// The `n`-th largest score. Reorders `scores`: the first `n` are the largest.
-pub(crate) fn nth(scores: &mut [u32], n: usize) -> u32 {
+pub(crate) fn nth_largest(scores: &mut [u32], n: usize) -> u32 {
     *scores.select_nth_unstable_by(n - 1, |a, b| b.cmp(a)).1
 }

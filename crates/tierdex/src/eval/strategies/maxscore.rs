@@ -11,9 +11,12 @@
 //!    and the next few windows are summed exhaustively too.
 
 use crate::eval::state::{
-    CandidateBatch, DocRange, Refine, Refinement, ScoreWindow, Search, prefetch_ahead, range_from, within,
+    CandidateBatch, DocRange, Refine, Refinement, ScoreWindow, Search, positions_within, prefetch_ahead,
+    window_from,
 };
-use crate::eval::tuning::{CANDIDATE_BLOCKS, EXHAUSTIVE_WINDOWS, LOOK_UP_POSTINGS, WINDOW};
+use crate::eval::tuning::{
+    EXHAUSTIVE_WINDOWS, LOOK_UP_COST_POSTINGS, NON_ESSENTIAL_BLOCKS_RATIO, WINDOW_DOCUMENTS,
+};
 use crate::{
     Result, cursor::NO_DOCUMENT, eval::nodes::Node, eval::strategies::refiners::Refiners, limits::BLOCK,
 };
@@ -29,15 +32,15 @@ pub(crate) fn maxscore(
     let mut run = MaxScoreRun {
         refiners,
         evaluated: 0,
-        exhaustive: 0,
+        exhaustive_windows_left: 0,
         prefetched_to: if nodes.iter_mut().any(Node::prefetches) { 0 } else { u32::MAX },
         bounds: std::mem::take(&mut search.scratch.bounds),
         order: std::mem::take(&mut search.scratch.order),
         prefix_sums: std::mem::take(&mut search.scratch.prefix_sums),
-        window: search.scratch.window(),
-        batch: search.scratch.batch(WINDOW),
+        window: search.scratch.take_window(),
+        batch: search.scratch.take_batch(WINDOW_DOCUMENTS),
     };
-    let done = run.windows(nodes, search);
+    let done = run.evaluate_windows(nodes, search);
     let MaxScoreRun { evaluated, bounds, order, prefix_sums, window, batch, .. } = run;
     search.scratch.give_window(window);
     search.scratch.give_batch(batch);
@@ -49,7 +52,7 @@ struct MaxScoreRun<'r, 'n, 'a> {
     refiners: &'r mut Refiners<'n, 'a>,
     evaluated: u64,
     /// Number of following windows that are evaluated exhaustively.
-    exhaustive: usize,
+    exhaustive_windows_left: usize,
     /// Blocks of essential clauses are prefetched up to this document; `u32::MAX` if lists are resident.
     prefetched_to: u32,
     /// Max score of each clause in the window.
@@ -63,7 +66,7 @@ struct MaxScoreRun<'r, 'n, 'a> {
 }
 
 impl MaxScoreRun<'_, '_, '_> {
-    fn windows(&mut self, nodes: &mut [Node<'_>], search: &mut Search<'_>) -> Result<()> {
+    fn evaluate_windows(&mut self, nodes: &mut [Node<'_>], search: &mut Search<'_>) -> Result<()> {
         let mut first = search.first;
         while first < search.end {
             search.checkpoint(first)?;
@@ -71,38 +74,43 @@ impl MaxScoreRun<'_, '_, '_> {
             if next >= search.end {
                 break;
             }
-            let range = range_from(next, WINDOW, search.end);
-            first = self.window(nodes, range, search)?.saturating_add(1);
+            let range = window_from(next, WINDOW_DOCUMENTS, search.end);
+            first = self.evaluate_window(nodes, range, search)?.saturating_add(1);
         }
         Ok(())
     }
 
     /// Evaluates a window, and returns its last document.
-    fn window(&mut self, nodes: &mut [Node<'_>], range: DocRange, search: &mut Search<'_>) -> Result<u32> {
+    fn evaluate_window(
+        &mut self,
+        nodes: &mut [Node<'_>],
+        range: DocRange,
+        search: &mut Search<'_>,
+    ) -> Result<u32> {
         let last = range.last;
-        if search.count || search.exhaustive || self.exhaustive > 0 {
-            self.exhaustive = self.exhaustive.saturating_sub(1);
-            self.sum_all(nodes, range, search)?;
+        if search.counts_matches || search.exhaustive || self.exhaustive_windows_left > 0 {
+            self.exhaustive_windows_left = self.exhaustive_windows_left.saturating_sub(1);
+            self.sum_all_clauses(nodes, range, search)?;
             return Ok(last);
         }
-        let Some(others) = self.split(nodes, range, search)? else { return Ok(last) };
+        let Some(others) = self.split_clauses(nodes, range, search)? else { return Ok(last) };
         if others == 0 {
-            self.sum_all(nodes, range, search)?;
+            self.sum_all_clauses(nodes, range, search)?;
             return Ok(last);
         }
-        let last = self.essential(nodes, range, others, search)?;
+        let last = self.collect_candidates(nodes, range, others, search)?;
         if last == range.last && self.has_many_candidates(nodes, range) {
-            self.exhaustive = EXHAUSTIVE_WINDOWS;
-            self.sum_all(nodes, range, search)?;
+            self.exhaustive_windows_left = EXHAUSTIVE_WINDOWS;
+            self.sum_all_clauses(nodes, range, search)?;
         } else {
-            self.complete(nodes, others, search)?;
+            self.look_up_candidates(nodes, others, search)?;
         }
         Ok(last)
     }
 
     /// Orders the clauses and returns the number of non-essential ones; `None` if the sum of all max scores
     /// is below the threshold.
-    fn split(
+    fn split_clauses(
         &mut self,
         nodes: &mut [Node<'_>],
         range: DocRange,
@@ -116,7 +124,7 @@ impl MaxScoreRun<'_, '_, '_> {
         self.order.clear();
         self.order.extend(0..bounds.len());
         self.order.sort_unstable_by_key(|node| bounds[*node]);
-        let sum = self.sum_up();
+        let sum = self.compute_prefix_sums();
         if sum == 0 || !search.may_enter(sum, range.first) {
             nodes.iter_mut().for_each(|node| node.skip_range(range));
             return Ok(None);
@@ -126,7 +134,7 @@ impl MaxScoreRun<'_, '_, '_> {
     }
 
     /// Computes the prefix sums of the max scores, and returns the total.
-    fn sum_up(&mut self) -> u32 {
+    fn compute_prefix_sums(&mut self) -> u32 {
         self.prefix_sums.clear();
         let mut sum = 0;
         for node in &self.order {
@@ -139,7 +147,7 @@ impl MaxScoreRun<'_, '_, '_> {
     /// Fills the batch with the candidates of the essential clauses, those from position `others` of the
     /// order on. Their scores include the max scores of the non-essential clauses. Returns the last document
     /// of the window, which may be after that of `range`.
-    fn essential(
+    fn collect_candidates(
         &mut self,
         nodes: &mut [Node<'_>],
         range: DocRange,
@@ -150,7 +158,7 @@ impl MaxScoreRun<'_, '_, '_> {
         if let [essential] = self.order[others..]
             && let Node::Term(_) = nodes[essential]
         {
-            let range = DocRange { last: self.widen(nodes, range, essential, search)?, ..range };
+            let range = DocRange { last: self.extend_window(nodes, range, essential, search)?, ..range };
             let others_max = self.prefix_sums[others];
             let min_score = search.min_score().saturating_sub(others_max);
             self.prefetch(nodes, others, min_score, range, search.end)?;
@@ -160,23 +168,23 @@ impl MaxScoreRun<'_, '_, '_> {
                 if term.blocks.first(block) > range.last {
                     break;
                 }
-                let (documents, scores) = term.read_at_least(block, min_score)?;
-                let within = within(documents, range);
+                let (documents, scores) = term.read_block_at_least(block, min_score)?;
+                let within = positions_within(documents, range);
                 self.batch.push_all(&documents[within.clone()], &scores[within]);
             }
-            self.batch.raise(others_max);
-            self.batch.retain(search.min_score());
+            self.batch.raise_scores(others_max);
+            self.batch.retain_at_least(search.min_score());
             return Ok(range.last);
         }
         self.prefetch(nodes, others, 0, range, search.end)?;
         self.window.restart(range);
         for number in &self.order[others..] {
-            nodes[*number].add(&mut self.window, search.scratch)?;
+            nodes[*number].add_scores(&mut self.window, search.scratch)?;
         }
         let others_max = self.prefix_sums[others];
         let survivors = self.window.drain_at_least(search.min_score().saturating_sub(others_max));
         self.batch.push_all(survivors.values(), survivors.sums());
-        self.batch.raise(others_max);
+        self.batch.raise_scores(others_max);
         Ok(range.last)
     }
 
@@ -211,7 +219,7 @@ impl MaxScoreRun<'_, '_, '_> {
             let mut dense = others.iter();
             dense.try_fold(true, |all, number| {
                 let node = &mut nodes[*number];
-                let few = node.blocks_in(range) <= CANDIDATE_BLOCKS * blocks;
+                let few = node.blocks_in(range) <= NON_ESSENTIAL_BLOCKS_RATIO * blocks;
                 Ok(all && (!few || node.prefetch(range, true)?))
             })
         };
@@ -225,7 +233,7 @@ impl MaxScoreRun<'_, '_, '_> {
 
     /// Extends the window to the end of the current block of its only essential clause, if the max scores of
     /// the other clauses in it sum to less than the threshold. Returns the last document of the window.
-    fn widen(
+    fn extend_window(
         &mut self,
         nodes: &mut [Node<'_>],
         range: DocRange,
@@ -255,7 +263,7 @@ impl MaxScoreRun<'_, '_, '_> {
         }
         self.bounds[count + essential] = own;
         self.bounds.drain(..count);
-        self.sum_up();
+        self.compute_prefix_sums();
         Ok(whole)
     }
 
@@ -266,21 +274,26 @@ impl MaxScoreRun<'_, '_, '_> {
                 term.seek(range.first);
                 (term.blocks.find(term.block, range.last) - term.block) * BLOCK + BLOCK / 2
             }
-            _ => WINDOW,
+            _ => WINDOW_DOCUMENTS,
         });
-        self.batch.len() * LOOK_UP_POSTINGS > postings.sum()
+        self.batch.len() * LOOK_UP_COST_POSTINGS > postings.sum()
     }
 
     /// Looks up the candidates, drops those that cannot be hits, and offers the others.
-    fn complete(&mut self, nodes: &mut [Node<'_>], others: usize, search: &mut Search<'_>) -> Result<()> {
-        self.refiners.select(&mut self.batch, search)?;
+    fn look_up_candidates(
+        &mut self,
+        nodes: &mut [Node<'_>],
+        others: usize,
+        search: &mut Search<'_>,
+    ) -> Result<()> {
+        self.refiners.filter_candidates(&mut self.batch, search)?;
         self.evaluated += self.batch.len() as u64;
         let min_score = search.min_score();
         for number in self.order[..others].iter().rev() {
             let included_bound = self.bounds[*number];
             if included_bound > 0 {
                 let refinement = Refinement { how: Refine::Optional, included_bound, min_score };
-                nodes[*number].refine(&mut self.batch, refinement, search.scratch)?;
+                nodes[*number].refine_batch(&mut self.batch, refinement, search.scratch)?;
             }
         }
         search.offer_all(&self.batch.documents, &self.batch.scores);
@@ -288,7 +301,12 @@ impl MaxScoreRun<'_, '_, '_> {
     }
 
     /// Sums all clauses over the window, and offers the documents that pass.
-    fn sum_all(&mut self, nodes: &mut [Node<'_>], range: DocRange, search: &mut Search<'_>) -> Result<()> {
+    fn sum_all_clauses(
+        &mut self,
+        nodes: &mut [Node<'_>],
+        range: DocRange,
+        search: &mut Search<'_>,
+    ) -> Result<()> {
         if range.first >= self.prefetched_to {
             self.order.clear();
             self.order.extend(0..nodes.len());
@@ -296,17 +314,17 @@ impl MaxScoreRun<'_, '_, '_> {
         }
         self.window.restart(range);
         for node in nodes {
-            node.add(&mut self.window, search.scratch)?;
+            node.add_scores(&mut self.window, search.scratch)?;
         }
-        if self.refiners.selects() && search.count {
-            self.refiners.select_window(&mut self.window, search)?;
+        if self.refiners.drops_candidates() && search.counts_matches {
+            self.refiners.filter_window(&mut self.window, search)?;
         }
         let survivors = self.window.drain_at_least(search.min_score());
         let mut matches = survivors.positive() as u64;
         self.batch.clear();
         self.batch.push_all(survivors.values(), survivors.sums());
-        if self.refiners.selects() && !search.count {
-            self.refiners.select(&mut self.batch, search)?;
+        if self.refiners.drops_candidates() && !search.counts_matches {
+            self.refiners.filter_candidates(&mut self.batch, search)?;
             matches = self.batch.len() as u64;
         }
         self.evaluated += matches;

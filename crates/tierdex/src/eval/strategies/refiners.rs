@@ -9,7 +9,7 @@ pub(crate) struct Refiners<'n, 'a> {
     must_not: &'n mut [Node<'a>],
     optional: &'n mut [Node<'a>],
     /// Upper bound of each optional clause in the range of the last [`Refiners::optional_max`].
-    included_bound: Vec<u32>,
+    included_bounds: Vec<u32>,
 }
 
 impl<'n, 'a> Refiners<'n, 'a> {
@@ -18,7 +18,7 @@ impl<'n, 'a> Refiners<'n, 'a> {
         must_not: &'n mut [Node<'a>],
         optional: &'n mut [Node<'a>],
     ) -> Refiners<'n, 'a> {
-        Refiners { filter, must_not, optional, included_bound: Vec::new() }
+        Refiners { filter, must_not, optional, included_bounds: Vec::new() }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -26,7 +26,7 @@ impl<'n, 'a> Refiners<'n, 'a> {
     }
 
     /// Whether there are clauses that drop candidates.
-    pub(crate) fn selects(&self) -> bool {
+    pub(crate) fn drops_candidates(&self) -> bool {
         !(self.filter.is_empty() && self.must_not.is_empty())
     }
 
@@ -40,28 +40,36 @@ impl<'n, 'a> Refiners<'n, 'a> {
 
     /// Upper bound of the optional clauses together in a range.
     pub(crate) fn optional_max(&mut self, range: DocRange) -> Result<u32> {
-        self.included_bound.clear();
+        self.included_bounds.clear();
         for node in self.optional.iter_mut() {
-            self.included_bound.push(node.max_score(range)?.unwrap_or(0));
+            self.included_bounds.push(node.max_score(range)?.unwrap_or(0));
         }
-        Ok(self.included_bound.iter().sum())
+        Ok(self.included_bounds.iter().sum())
     }
 
     /// Drops the candidates that do not pass filters and exclusions.
-    pub(crate) fn select(&mut self, batch: &mut CandidateBatch, search: &mut Search<'_>) -> Result<()> {
+    pub(crate) fn filter_candidates(
+        &mut self,
+        batch: &mut CandidateBatch,
+        search: &mut Search<'_>,
+    ) -> Result<()> {
         for node in self.filter.iter_mut() {
-            node.refine(batch, Refinement::all(Refine::Filter), search.scratch)?;
+            node.refine_batch(batch, Refinement::all(Refine::Filter), search.scratch)?;
         }
         for node in self.must_not.iter_mut() {
-            node.refine(batch, Refinement::all(Refine::Exclude), search.scratch)?;
+            node.refine_batch(batch, Refinement::all(Refine::Exclude), search.scratch)?;
         }
         Ok(())
     }
 
     /// Offers the candidates that pass. Their scores include the result of the last
     /// [`Refiners::optional_max`]. Returns the number of candidates that passed filters and exclusions.
-    pub(crate) fn finish(&mut self, batch: &mut CandidateBatch, search: &mut Search<'_>) -> Result<u64> {
-        self.select(batch, search)?;
+    pub(crate) fn filter_and_offer(
+        &mut self,
+        batch: &mut CandidateBatch,
+        search: &mut Search<'_>,
+    ) -> Result<u64> {
+        self.filter_candidates(batch, search)?;
         let passed = batch.len() as u64;
         self.add_optional(batch, search)?;
         search.offer_all(&batch.documents, &batch.scores);
@@ -70,24 +78,24 @@ impl<'n, 'a> Refiners<'n, 'a> {
 
     pub(crate) fn add_optional(&mut self, batch: &mut CandidateBatch, search: &mut Search<'_>) -> Result<()> {
         let min_score = search.min_score();
-        for (node, included_bound) in self.optional.iter_mut().zip(&self.included_bound) {
+        for (node, included_bound) in self.optional.iter_mut().zip(&self.included_bounds) {
             let refinement = Refinement { how: Refine::Optional, included_bound: *included_bound, min_score };
-            node.refine(batch, refinement, search.scratch)?;
+            node.refine_batch(batch, refinement, search.scratch)?;
         }
         Ok(())
     }
 
     /// Restricts `bits` to the documents that pass filters and exclusions.
-    pub(crate) fn select_bits(&mut self, bits: &mut Bits, search: &mut Search<'_>) -> Result<()> {
-        let mut other = search.scratch.bits();
+    pub(crate) fn filter_bits(&mut self, bits: &mut Bits, search: &mut Search<'_>) -> Result<()> {
+        let mut other = search.scratch.take_bits();
         for node in self.filter.iter_mut() {
             other.restart(bits.range());
-            node.mark(&mut other, search.scratch)?;
+            node.mark_matches(&mut other, search.scratch)?;
             bits.intersect(&mut other);
         }
         for node in self.must_not.iter_mut() {
             other.restart(bits.range());
-            node.mark(&mut other, search.scratch)?;
+            node.mark_matches(&mut other, search.scratch)?;
             bits.subtract(&mut other);
         }
         search.scratch.give_bits(other);
@@ -95,11 +103,11 @@ impl<'n, 'a> Refiners<'n, 'a> {
     }
 
     /// Restricts a window to the documents that pass filters and exclusions.
-    pub(crate) fn select_window(&mut self, window: &mut ScoreWindow, search: &mut Search<'_>) -> Result<()> {
-        let mut bits = search.scratch.bits();
+    pub(crate) fn filter_window(&mut self, window: &mut ScoreWindow, search: &mut Search<'_>) -> Result<()> {
+        let mut bits = search.scratch.take_bits();
         bits.restart(window.range());
         bits.add_all();
-        self.select_bits(&mut bits, search)?;
+        self.filter_bits(&mut bits, search)?;
         window.intersect(&mut bits);
         search.scratch.give_bits(bits);
         Ok(())

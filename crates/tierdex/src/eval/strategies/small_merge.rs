@@ -10,9 +10,9 @@ pub(crate) fn small_merge(
     search: &mut Search<'_>,
 ) -> Result<u64> {
     let postings: u64 = nodes.iter().map(Node::cost).sum();
-    let [mut lists, mut merged] = [(); 2].map(|()| search.scratch.batch(postings as usize));
-    let mut ends = std::mem::take(&mut search.scratch.order);
-    ends.clear();
+    let [mut lists, mut merged] = [(); 2].map(|()| search.scratch.take_batch(postings as usize));
+    let mut list_ends = std::mem::take(&mut search.scratch.order);
+    list_ends.clear();
     nodes
         .iter_mut()
         .try_fold(true, |all, node| Ok::<bool, Error>(all && node.prefetch(DocRange::ALL, true)?))?;
@@ -20,33 +20,33 @@ pub(crate) fn small_merge(
         let Node::Term(term) = node else { continue };
         for block in 0..term.blocks.len() {
             search.checkpoint(search.end)?;
-            let (documents, scores) = term.read(block)?;
+            let (documents, scores) = term.read_block(block)?;
             lists.push_all(documents, scores);
         }
-        ends.push(lists.len());
+        list_ends.push(lists.len());
     }
     // Merge adjacent lists pairwise until one is left.
-    while ends.len() > 1 {
+    while list_ends.len() > 1 {
         merged.clear();
         let mut start = 0;
-        for pair in 0..ends.len().div_ceil(2) {
-            let middle = ends[2 * pair];
-            let end = ends.get(2 * pair + 1).copied().unwrap_or(middle);
+        for pair in 0..list_ends.len().div_ceil(2) {
+            let middle = list_ends[2 * pair];
+            let end = list_ends.get(2 * pair + 1).copied().unwrap_or(middle);
             merged.push_union(&lists, start..middle, middle..end);
-            ends[pair] = merged.len();
+            list_ends[pair] = merged.len();
             start = end;
         }
-        ends.truncate(ends.len().div_ceil(2));
+        list_ends.truncate(list_ends.len().div_ceil(2));
         std::mem::swap(&mut lists, &mut merged);
     }
-    search.scratch.order = ends;
-    if !search.contains_all() {
-        lists.clip(search.range());
+    search.scratch.order = list_ends;
+    if !search.covers_segment() {
+        lists.clip_to(search.range());
     }
-    if !search.count {
-        lists.retain(search.min_score());
+    if !search.counts_matches {
+        lists.retain_at_least(search.min_score());
     }
-    refiners.select(&mut lists, search)?;
+    refiners.filter_candidates(&mut lists, search)?;
     search.offer_all(&lists.documents, &lists.scores);
     let found = lists.len() as u64;
     [merged, lists].into_iter().for_each(|batch| search.scratch.give_batch(batch));

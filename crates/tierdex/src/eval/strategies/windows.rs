@@ -1,26 +1,27 @@
 //! Evaluates any query window by window: the fallback for queries without a better strategy.
 
-use crate::eval::state::{DocRange, ScoreWindow, Search, prefetch_ahead, range_from};
+use crate::eval::state::{DocRange, ScoreWindow, Search, prefetch_ahead, window_from};
 use crate::{
-    Result, cursor::NO_DOCUMENT, eval::nodes::Node, eval::tuning::WINDOW, limits::BLOCK, query::Clauses,
+    Result, cursor::NO_DOCUMENT, eval::nodes::Node, eval::tuning::WINDOW_DOCUMENTS, limits::BLOCK,
+    query::Clauses,
 };
 
 /// Offers the documents that match, except those that cannot be hits. Returns the number of matches if they
 /// are counted, else the number of documents evaluated.
-pub(crate) fn windows(
+pub(crate) fn evaluate_windows(
     clauses: &mut Clauses<Node<'_>>,
-    always_scores: bool,
+    has_positive_scores: bool,
     search: &mut Search<'_>,
 ) -> Result<u64> {
-    let (mut window, mut evaluated) = (search.scratch.window(), 0);
-    for_each_range(clauses, search, Pass::Matches, |clauses, range, search| {
+    let (mut window, mut evaluated) = (search.scratch.take_window(), 0);
+    for_each_range(clauses, search, WindowPass::Matches, |clauses, range, search| {
         let bound = clauses.max_score(range)?;
-        if !bound.is_some_and(|bound| search.count || search.may_enter(bound, range.first)) {
+        if !bound.is_some_and(|bound| search.counts_matches || search.may_enter(bound, range.first)) {
             return Ok(true);
         }
         window.restart(range);
-        clauses.add(&mut window, search.scratch)?;
-        let matches = if always_scores { None } else { Some(offer_unscored(&mut window, search)) };
+        clauses.add_scores(&mut window, search.scratch)?;
+        let matches = if has_positive_scores { None } else { Some(offer_window_zeros(&mut window, search)) };
         let survivors = window.drain_at_least(search.min_score());
         evaluated += matches.unwrap_or(survivors.positive() as u64);
         search.offer_all(survivors.values(), survivors.sums());
@@ -33,13 +34,13 @@ pub(crate) fn windows(
 /// Offers the documents that pass filters and exclusions and match no scored clause, with score 0, while they
 /// may be hits.
 pub(crate) fn offer_zero_scores(clauses: &mut Clauses<Node<'_>>, search: &mut Search<'_>) -> Result<()> {
-    let (mut bits, mut other) = (search.scratch.bits(), search.scratch.bits());
-    for_each_range(clauses, search, Pass::Filtered, |clauses, range, search| {
+    let (mut bits, mut other) = (search.scratch.take_bits(), search.scratch.take_bits());
+    for_each_range(clauses, search, WindowPass::ZeroScores, |clauses, range, search| {
         if !search.may_enter(0, range.first) {
             return Ok(false);
         }
         bits.restart(range);
-        clauses.mark_unscored(&mut bits, &mut other, search.scratch)?;
+        clauses.mark_zero_scored(&mut bits, &mut other, search.scratch)?;
         offer_zeros(bits.documents(), search);
         Ok(true)
     })?;
@@ -50,19 +51,19 @@ pub(crate) fn offer_zero_scores(clauses: &mut Clauses<Node<'_>>, search: &mut Se
 
 /// The ranges of documents in which a pass over a segment looks for matches.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Pass {
+enum WindowPass {
     /// All matches. Another evaluation may take over the tail.
     Matches,
     /// What passes the filters, after the matches of scored clauses: another evaluation would repeat the
     /// first pass over its part.
-    Filtered,
+    ZeroScores,
 }
 
-impl Pass {
-    fn next(self, clauses: &mut Clauses<Node<'_>>, from: u32) -> u32 {
+impl WindowPass {
+    fn next_document(self, clauses: &mut Clauses<Node<'_>>, from: u32) -> u32 {
         match self {
-            Pass::Matches => clauses.next_lower_bound(from),
-            Pass::Filtered => clauses.next_filtered(from),
+            WindowPass::Matches => clauses.next_lower_bound(from),
+            WindowPass::ZeroScores => clauses.next_passing_filters(from),
         }
     }
 }
@@ -71,14 +72,14 @@ impl Pass {
 fn for_each_range<'a>(
     clauses: &mut Clauses<Node<'a>>,
     search: &mut Search<'_>,
-    pass: Pass,
+    pass: WindowPass,
     mut body: impl FnMut(&mut Clauses<Node<'a>>, DocRange, &mut Search<'_>) -> Result<bool>,
 ) -> Result<()> {
     let mut prefetched_to = if clauses.prefetches() { 0 } else { u32::MAX };
-    let mut next = pass.next(clauses, search.first);
+    let mut next = pass.next_document(clauses, search.first);
     while next != NO_DOCUMENT && next < search.end {
-        search.checkpoint(if pass == Pass::Matches { next } else { search.end })?;
-        let range = range_from(next, WINDOW, search.end);
+        search.checkpoint(if pass == WindowPass::Matches { next } else { search.end })?;
+        let range = window_from(next, WINDOW_DOCUMENTS, search.end);
         if range.first >= prefetched_to {
             let prefetch = |range| clauses.prefetch(range, true);
             prefetched_to = prefetch_ahead(range.first, search.end, prefetch)?.max(range.last);
@@ -86,13 +87,17 @@ fn for_each_range<'a>(
         if !body(clauses, range, search)? {
             break;
         }
-        next = if range.last + 1 < search.end { pass.next(clauses, range.last + 1) } else { NO_DOCUMENT };
+        next = if range.last + 1 < search.end {
+            pass.next_document(clauses, range.last + 1)
+        } else {
+            NO_DOCUMENT
+        };
     }
     Ok(())
 }
 
 /// Offers the documents of the window that score 0, and returns the number of its documents.
-fn offer_unscored(window: &mut ScoreWindow, search: &mut Search<'_>) -> u64 {
+fn offer_window_zeros(window: &mut ScoreWindow, search: &mut Search<'_>) -> u64 {
     let first = window.origin();
     let matches = window.collect_matches().count();
     if search.may_enter(0, window.range().first) {

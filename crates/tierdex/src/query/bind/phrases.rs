@@ -1,9 +1,9 @@
 //! Binds phrases.
 
-use super::{Binder, BoundTerm, WrittenPhrase, any};
-use crate::query::expand::{Prefix, PrefixMatch, terms_with_prefix};
+use super::{Binder, BoundTerm, WrittenPhrase, any_of};
+use crate::query::expand::{PrefixMatch, TermPrefix, terms_with_prefix};
 use crate::{
-    Error, Result, limits::PHRASE_EXPANSIONS_MAX, query::Query, query::analyse::no_positions,
+    Error, Result, limits::PHRASE_EXPANSIONS_MAX, query::Query, query::analyse::no_positions_error,
     query::plan_node::PlanNode,
 };
 
@@ -21,7 +21,7 @@ struct PhraseParts {
 
 impl Binder<'_> {
     /// Binds a phrase.
-    pub(super) fn phrase(&mut self, phrase: WrittenPhrase<'_>) -> Result<PlanNode> {
+    pub(super) fn bind_phrase(&mut self, phrase: WrittenPhrase<'_>) -> Result<PlanNode> {
         let parts = self.fixed_terms(phrase)?;
         Ok(self.phrase_node(parts, phrase))
     }
@@ -29,11 +29,11 @@ impl Binder<'_> {
     /// The terms of a phrase, looked up.
     fn fixed_terms(&mut self, phrase: WrittenPhrase<'_>) -> Result<PhraseParts> {
         if !self.schema.fields[phrase.field].positions {
-            return Err(no_positions(self.schema, phrase.field));
+            return Err(no_positions_error(self.schema, phrase.field));
         }
         let mut parts = PhraseParts { frequency_max: u32::MAX, ..PhraseParts::default() };
         for (distance, term) in phrase.terms {
-            let term = self.look_up(phrase.field, term)?;
+            let term = self.look_up_term(phrase.field, term)?;
             self.add_to_phrase(&mut parts, phrase, *distance, term)?;
         }
         Ok(parts)
@@ -42,38 +42,38 @@ impl Binder<'_> {
     /// A phrase with `last` behind its terms, a cluster that stands for all terms that begin with it: the
     /// alternatives of the phrase with each of these. All score with the document frequency of the most
     /// frequent one.
-    pub(super) fn open_phrase(
+    pub(super) fn bind_open_phrase(
         &mut self,
         phrase: WrittenPhrase<'_>,
         last: &(u32, String),
     ) -> Result<PlanNode> {
         if !self.schema.fields[phrase.field].positions {
-            return Err(no_positions(self.schema, phrase.field));
+            return Err(no_positions_error(self.schema, phrase.field));
         }
         let (field, cluster) = (phrase.field, &last.1);
-        let prefix = Prefix { text: cluster, whole_clusters: true };
+        let prefix = TermPrefix { text: cluster, whole_clusters: true };
         let Some(matches) = terms_with_prefix(self.lists, field, prefix, PHRASE_EXPANSIONS_MAX)? else {
             return self.phrase_and_cluster(phrase, cluster);
         };
         let fixed = self.fixed_terms(phrase)?;
-        let containing = |last: &PrefixMatch| {
+        let document_frequency = |last: &PrefixMatch| {
             let own = last.infos.iter().flatten().map(|info| u64::from(info.documents)).sum();
-            self.containing(field, &last.term, own)
+            self.document_frequency(field, &last.term, own)
         };
-        let containing = matches.iter().map(containing).max().unwrap_or(0);
+        let document_frequency = matches.iter().map(document_frequency).max().unwrap_or(0);
         let mut should = Vec::with_capacity(matches.len());
         for PrefixMatch { term, infos } in matches {
             let mut parts = fixed.clone();
-            self.add_to_phrase(&mut parts, phrase, last.0, BoundTerm { term, infos, containing })?;
+            self.add_to_phrase(&mut parts, phrase, last.0, BoundTerm { term, infos, document_frequency })?;
             should.push(self.phrase_node(parts, phrase));
         }
-        Ok(any(should))
+        Ok(any_of(should))
     }
 
     /// A phrase whose last cluster begins too many terms: the cluster is required at any position.
     fn phrase_and_cluster(&mut self, phrase: WrittenPhrase<'_>, cluster: &str) -> Result<PlanNode> {
         let WrittenPhrase { field, terms, slop, boost } = phrase;
-        if self.excludes {
+        if self.is_in_exclusion {
             return Err(Error::query(format!(
                 "`{cluster}` at the end of an excluded phrase begins more than {PHRASE_EXPANSIONS_MAX} terms"
             )));
@@ -84,7 +84,7 @@ impl Binder<'_> {
         };
         let cluster = Query::Prefix { field, prefix: cluster.to_string(), whole_clusters: true, boost };
         let (must, filter) = (vec![fixed], vec![cluster]);
-        self.node(&Query::Bool { must, filter, should: vec![], must_not: vec![], minimum: 0 })
+        self.bind_node(&Query::Bool { must, filter, should: vec![], must_not: vec![], minimum: 0 })
     }
 
     fn add_to_phrase(
@@ -94,11 +94,11 @@ impl Binder<'_> {
         distance: u32,
         term: BoundTerm,
     ) -> Result<()> {
-        let idf = self.idf(phrase.field, term.containing);
+        let idf = self.idf(phrase.field, term.document_frequency);
         parts.idf += idf;
-        parts.is_impossible |= term.containing == 0;
+        parts.is_impossible |= term.document_frequency == 0;
         parts.frequency_max = parts.frequency_max.min(self.frequency_max(phrase.field, &term.infos)?);
-        let leaf = self.leaf(phrase.field, term, self.weight(idf, phrase.boost))?;
+        let leaf = self.add_leaf(phrase.field, term, self.weight(idf, phrase.boost))?;
         parts.leaves.push((distance, leaf));
         Ok(())
     }
@@ -109,7 +109,7 @@ impl Binder<'_> {
         if parts.is_impossible {
             return PlanNode::Nothing;
         }
-        self.phrases.push(self.scorer(phrase.field, parts.frequency_max));
+        self.phrases.push(self.new_scorer(phrase.field, parts.frequency_max));
         PlanNode::Phrase {
             field: phrase.field,
             leaves: parts.leaves.into(),

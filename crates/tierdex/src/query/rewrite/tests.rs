@@ -111,7 +111,7 @@ fn show(node: &PlanNode) -> String {
 
 /// The plan rewritten by the whole collection.
 fn rewritten(plan: &PlanNode, scored: bool) -> PlanNode {
-    Rewrite::of_collection(&leaves(), scored).root(plan.clone())
+    PlanRewriter::of_collection(&leaves(), scored).rewrite_root(plan.clone())
 }
 
 /// Checks the rewritten plan with and without scoring.
@@ -125,7 +125,7 @@ fn check(plan: &PlanNode, scored: &str, counted: &str) {
 #[track_caller]
 fn check_in_segment(plan: &PlanNode, scored: &str, counted: &str) {
     let leaves = leaves();
-    let of = |scored| show(&Rewrite::of_segment(&leaves, 0, 8, scored).root(plan.clone()));
+    let of = |scored| show(&PlanRewriter::of_segment(&leaves, 0, 8, scored).rewrite_root(plan.clone()));
     assert_eq!((of(true).as_str(), of(false).as_str()), (scored, counted), "{}", show(plan));
 }
 
@@ -343,7 +343,7 @@ proptest! {
         let ranked = rewritten(&plan, true);
         let counted = rewritten(&plan, false);
         let leaves = leaves();
-        let in_segment = |plan: &PlanNode, scored| Rewrite::of_segment(&leaves, 0, 8, scored).root(plan.clone());
+        let in_segment = |plan: &PlanNode, scored| PlanRewriter::of_segment(&leaves, 0, 8, scored).rewrite_root(plan.clone());
         let again = [in_segment(&ranked, true), in_segment(&counted, false)];
         for rewritten in [&ranked, &counted, &again[0], &again[1]] {
             prop_assert!(is_simple(rewritten, true), "{} becomes {}", show(&plan), show(rewritten));

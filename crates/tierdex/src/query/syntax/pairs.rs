@@ -4,7 +4,7 @@ use crate::text::is_in_hebrew_word;
 
 /// Offsets of the round brackets and quotation marks of `text` without a pair, ascending. Those between
 /// quotation marks, after a backslash and between Hebrew letters do not count.
-pub(super) fn unpaired(text: &str) -> Vec<usize> {
+pub(super) fn find_unpaired(text: &str) -> Vec<usize> {
     let (mut open, mut unpaired) = (Vec::new(), Vec::new());
     let mut at = 0;
     while let Some(c) = text[at..].chars().next() {

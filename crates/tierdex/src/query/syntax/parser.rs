@@ -14,11 +14,11 @@ pub(super) fn parse(
     let mut parser = Parser { tokens, next: 0, end, count: 0, field: None, problems };
     let mut clauses = Vec::new();
     while parser.peek().is_some() {
-        parser.clauses(0, &mut clauses)?;
+        parser.parse_clauses(0, &mut clauses)?;
         // With too many clauses the rest is cut off, so that a group may end here that has not begun.
         parser.next += 1;
     }
-    Ok(list(clauses, 0))
+    Ok(list_or_clause(clauses, 0))
 }
 
 struct Parser<'a> {
@@ -36,13 +36,13 @@ type Clause = (Occur, SyntaxTree);
 
 impl Parser<'_> {
     /// Parses clauses up to the end of the list.
-    fn clauses(&mut self, depth: usize, clauses: &mut Vec<Clause>) -> Result<()> {
+    fn parse_clauses(&mut self, depth: usize, clauses: &mut Vec<Clause>) -> Result<()> {
         loop {
-            let after_or = self.or(clauses.is_empty())?;
+            let after_or = self.take_or(clauses.is_empty())?;
             if matches!(self.peek(), None | Some(QueryToken::Close(_))) {
-                return if after_or { self.problem("`OR` has nothing on its right") } else { Ok(()) };
+                return if after_or { self.report("`OR` has nothing on its right") } else { Ok(()) };
             }
-            let Some((occur, node)) = self.clause(depth)? else { continue };
+            let Some((occur, node)) = self.parse_clause(depth)? else { continue };
             let alternative = after_or || self.peek() == Some(&QueryToken::Or);
             clauses.push(match occur {
                 Occur::MustNot | Occur::Filter if alternative => {
@@ -54,20 +54,20 @@ impl Parser<'_> {
     }
 
     /// Consumes an `OR` if it is the next token.
-    fn or(&mut self, first: bool) -> Result<bool> {
+    fn take_or(&mut self, first: bool) -> Result<bool> {
         if self.peek() != Some(&QueryToken::Or) {
             return Ok(false);
         }
         if first {
-            self.problem("`OR` has nothing on its left")?;
+            self.report("`OR` has nothing on its left")?;
         }
         self.next += 1;
         Ok(!first)
     }
 
     /// Parses a clause; `None` if the tokens form none and are skipped.
-    fn clause(&mut self, depth: usize) -> Result<Option<Clause>> {
-        let first = self.unary(depth)?;
+    fn parse_clause(&mut self, depth: usize) -> Result<Option<Clause>> {
+        let first = self.parse_unary(depth)?;
         if self.peek() != Some(&QueryToken::And) {
             return Ok(first);
         }
@@ -75,10 +75,10 @@ impl Parser<'_> {
         while self.peek() == Some(&QueryToken::And) {
             self.next += 1;
             if matches!(self.peek(), None | Some(QueryToken::Close(_) | QueryToken::And | QueryToken::Or)) {
-                self.problem("`AND` has nothing on its right")?;
+                self.report("`AND` has nothing on its right")?;
                 continue;
             }
-            operands.extend(self.unary(depth)?);
+            operands.extend(self.parse_unary(depth)?);
         }
         for (occur, _) in &mut operands {
             if *occur == Occur::Should {
@@ -88,23 +88,23 @@ impl Parser<'_> {
         Ok((!operands.is_empty()).then_some((Occur::Should, SyntaxTree::List(operands, 0))))
     }
 
-    fn unary(&mut self, depth: usize) -> Result<Option<Clause>> {
+    fn parse_unary(&mut self, depth: usize) -> Result<Option<Clause>> {
         let mut occur = Occur::Should;
-        while let Some(sign) = self.peek().and_then(sign) {
+        while let Some(sign) = self.peek().and_then(sign_occur) {
             if occur == Occur::Should {
                 occur = sign;
             } else {
-                self.problem("two of `+`, `-`, `#` and `NOT` in a row")?;
+                self.report("two of `+`, `-`, `#` and `NOT` in a row")?;
             }
             self.next += 1;
         }
-        Ok(self.primary(depth)?.map(|syntax| (occur, syntax)))
+        Ok(self.parse_primary(depth)?.map(|syntax| (occur, syntax)))
     }
 
-    fn primary(&mut self, depth: usize) -> Result<Option<SyntaxTree>> {
+    fn parse_primary(&mut self, depth: usize) -> Result<Option<SyntaxTree>> {
         self.count += 1;
         if self.count > QUERY_CLAUSES_MAX {
-            self.problem(&format!("more than {QUERY_CLAUSES_MAX} clauses"))?;
+            self.report(&format!("more than {QUERY_CLAUSES_MAX} clauses"))?;
             self.next = self.tokens.len();
             return Ok(None);
         }
@@ -113,34 +113,34 @@ impl Parser<'_> {
                 self.next += 1;
                 // A token is consumed once, so take its contents.
                 let leaf = std::mem::replace(leaf, SyntaxTree::All);
-                Ok(Some(in_field(leaf, self.field.as_ref())))
+                Ok(Some(with_group_field(leaf, self.field.as_ref())))
             }
             Some(QueryToken::Open(field)) => {
                 let field = field.take();
-                self.group(depth + 1, field)
+                self.parse_group(depth + 1, field)
             }
             Some(QueryToken::And) => {
-                self.problem("`AND` has nothing on its left")?;
+                self.report("`AND` has nothing on its left")?;
                 self.next += 1;
                 Ok(None)
             }
             _ => {
-                self.problem("a word is missing here")?;
+                self.report("a word is missing here")?;
                 Ok(None)
             }
         }
     }
 
-    fn group(&mut self, depth: usize, field: Option<String>) -> Result<Option<SyntaxTree>> {
+    fn parse_group(&mut self, depth: usize, field: Option<String>) -> Result<Option<SyntaxTree>> {
         self.next += 1;
         if depth > QUERY_DEPTH_MAX {
-            self.problem(&format!("more than {QUERY_DEPTH_MAX} parentheses inside one another"))?;
+            self.report(&format!("more than {QUERY_DEPTH_MAX} parentheses inside one another"))?;
             self.skip_group();
             return Ok(None);
         }
         let outer = field.map(|field| self.field.replace(field));
         let mut clauses = Vec::new();
-        self.clauses(depth, &mut clauses)?;
+        self.parse_clauses(depth, &mut clauses)?;
         if let Some(outer) = outer {
             self.field = outer;
         }
@@ -152,18 +152,18 @@ impl Parser<'_> {
             }
             _ => Suffixes::default(),
         };
-        let minimum = self.minimum(&suffixes, &clauses)?;
-        Ok(Some(boosted(list(clauses, minimum), suffixes.boost())))
+        let minimum = self.parse_minimum(&suffixes, &clauses)?;
+        Ok(Some(boosted(list_or_clause(clauses, minimum), suffixes.boost())))
     }
 
     /// The minimum number of alternatives among `clauses` that must match, at most their number.
-    fn minimum(&mut self, suffixes: &Suffixes, clauses: &[Clause]) -> Result<u32> {
+    fn parse_minimum(&mut self, suffixes: &Suffixes, clauses: &[Clause]) -> Result<u32> {
         let Some((at, minimum)) = suffixes.minimum(self.problems)? else { return Ok(0) };
         let alternatives = clauses.iter().filter(|(occur, _)| *occur == Occur::Should).count() as u32;
         if minimum > alternatives {
             let message =
                 format!("the group has {alternatives} alternatives, of which {minimum} cannot match");
-            self.problems.at(at, message)?;
+            self.problems.report_at(at, message)?;
         }
         Ok(minimum.min(alternatives))
     }
@@ -187,13 +187,13 @@ impl Parser<'_> {
         self.tokens.get(self.next).map(|(_, token)| token)
     }
 
-    fn problem(&mut self, message: &str) -> Result<()> {
+    fn report(&mut self, message: &str) -> Result<()> {
         let at = self.tokens.get(self.next).map_or(self.end, |(at, _)| *at);
-        self.problems.at(at, message)
+        self.problems.report_at(at, message)
     }
 }
 
-fn sign(token: &QueryToken) -> Option<Occur> {
+fn sign_occur(token: &QueryToken) -> Option<Occur> {
     match token {
         QueryToken::Plus => Some(Occur::Must),
         QueryToken::Minus | QueryToken::Not => Some(Occur::MustNot),
@@ -203,7 +203,7 @@ fn sign(token: &QueryToken) -> Option<Occur> {
 }
 
 /// A list of clauses; a single clause that is not negated is returned itself.
-fn list(mut clauses: Vec<Clause>, minimum: u32) -> SyntaxTree {
+fn list_or_clause(mut clauses: Vec<Clause>, minimum: u32) -> SyntaxTree {
     match clauses.as_slice() {
         [(Occur::Should | Occur::Must, _)] => clauses.remove(0).1,
         _ => SyntaxTree::List(clauses, minimum),
@@ -211,7 +211,7 @@ fn list(mut clauses: Vec<Clause>, minimum: u32) -> SyntaxTree {
 }
 
 /// Sets the field of `leaf` to that of its group, unless it names one.
-fn in_field(mut leaf: SyntaxTree, of_group: Option<&String>) -> SyntaxTree {
+fn with_group_field(mut leaf: SyntaxTree, of_group: Option<&String>) -> SyntaxTree {
     let mut inner = &mut leaf;
     while let SyntaxTree::Boost(boosted, _) = inner {
         inner = boosted;

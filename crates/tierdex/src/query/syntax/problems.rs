@@ -48,7 +48,7 @@ impl Problems {
     }
 
     /// Reports a fault at byte `at` of the query.
-    pub fn at(&mut self, at: usize, message: impl Into<String>) -> Result<()> {
+    pub fn report_at(&mut self, at: usize, message: impl Into<String>) -> Result<()> {
         self.report(Error::Query { at: Some(at), message: message.into() })
     }
 
@@ -58,7 +58,7 @@ impl Problems {
     }
 
     /// [`Problems::note`] without an offset.
-    pub fn note_all(&mut self, message: impl Into<String>) {
+    pub fn note_query(&mut self, message: impl Into<String>) {
         self.warn(Error::query(message));
     }
 

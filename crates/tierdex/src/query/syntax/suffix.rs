@@ -15,13 +15,19 @@ pub(super) struct Suffixes {
 
 impl Suffixes {
     /// Adds one operator with its number ([`is_number`]), or `~` without one.
-    pub(super) fn add(&mut self, at: usize, mark: char, number: &str, problems: &mut Problems) -> Result<()> {
+    pub(super) fn add_operator(
+        &mut self,
+        at: usize,
+        mark: char,
+        number: &str,
+        problems: &mut Problems,
+    ) -> Result<()> {
         let is_second = if mark == '^' { self.boost.is_some() } else { self.tilde.is_some() };
         if is_second {
-            return problems.at(at, format!("a second `{mark}` behind one clause"));
+            return problems.report_at(at, format!("a second `{mark}` behind one clause"));
         }
         match mark {
-            '^' => self.boost = boost(at, number, problems)?,
+            '^' => self.boost = parse_boost(at, number, problems)?,
             _ => self.tilde = Some((at, number.to_string())),
         }
         Ok(())
@@ -45,7 +51,7 @@ impl Suffixes {
             Ok(distance) if distance <= u64::from(FUZZY_DISTANCE_MAX) => Ok(Some(distance as u8)),
             read => {
                 let most = format!("a fuzzy word is 0 to {FUZZY_DISTANCE_MAX} edits away, not `{number}`");
-                problems.at(*at, format!("{most}; write `\\~` for the character"))?;
+                problems.report_at(*at, format!("{most}; write `\\~` for the character"))?;
                 Ok(read.is_ok().then_some(FUZZY_DISTANCE_MAX))
             }
         }
@@ -54,27 +60,27 @@ impl Suffixes {
     /// Slop of a phrase; 0 without `~`.
     pub(super) fn slop(&self, problems: &mut Problems) -> Result<u32> {
         let what = "`~` behind a phrase needs a slop, which is a number of positions";
-        Ok(self.count(what, problems)?.unwrap_or(0))
+        Ok(self.parse_count(what, problems)?.unwrap_or(0))
     }
 
     /// Minimum number of alternatives of a group that must match, with the offset of its `~`.
     pub(super) fn minimum(&self, problems: &mut Problems) -> Result<Option<(usize, u32)>> {
         let what = "`~` behind a group needs the number of its alternatives that must match";
-        let minimum = self.count(what, problems)?;
+        let minimum = self.parse_count(what, problems)?;
         Ok(minimum.and_then(|minimum| self.tilde.as_ref().map(|(at, _)| (*at, minimum))))
     }
 
-    fn count(&self, what: &str, problems: &mut Problems) -> Result<Option<u32>> {
+    fn parse_count(&self, what: &str, problems: &mut Problems) -> Result<Option<u32>> {
         let Some((at, number)) = &self.tilde else { return Ok(None) };
         let count = number.parse().ok();
         match count {
             None if number.bytes().all(|byte| byte.is_ascii_digit()) => {
-                problems.at(
+                problems.report_at(
                     *at,
                     format!("{number} behind `~` is too large; at most {} can be asked for", u32::MAX),
                 )?;
             }
-            None => problems.at(*at, format!("{what}, not `{number}`"))?,
+            None => problems.report_at(*at, format!("{what}, not `{number}`"))?,
             Some(_) => {}
         }
         Ok(count)
@@ -82,7 +88,7 @@ impl Suffixes {
 }
 
 /// Whether `c` starts a suffix operator.
-pub(super) fn is_mark(c: char) -> bool {
+pub(super) fn is_suffix_operator(c: char) -> bool {
     matches!(c, '^' | '~')
 }
 
@@ -92,10 +98,11 @@ pub(super) fn is_number(text: &str) -> bool {
     text.starts_with(begins) && text.parse::<f64>().is_ok()
 }
 
-fn boost(at: usize, number: &str, problems: &mut Problems) -> Result<Option<f64>> {
+fn parse_boost(at: usize, number: &str, problems: &mut Problems) -> Result<Option<f64>> {
     let boost = number.parse::<f64>().ok().filter(|boost| (0.0..=BOOST_MAX).contains(boost));
     if boost.is_none() {
-        problems.at(at, format!("a boost lies between 0 and {BOOST_MAX}, which `{number}` does not"))?;
+        problems
+            .report_at(at, format!("a boost lies between 0 and {BOOST_MAX}, which `{number}` does not"))?;
     }
     Ok(boost)
 }

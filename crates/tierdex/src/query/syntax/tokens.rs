@@ -2,9 +2,9 @@
 //! brackets and quotation marks in pairs, signs before a clause, `name:` with the name of a field. Everything
 //! else is text. Operators of other query languages that are not supported are faults in their full form.
 
-use super::suffix::{Suffixes, is_mark, is_number};
+use super::suffix::{Suffixes, is_number, is_suffix_operator};
 use super::tree::{Fields, SyntaxTree, boosted};
-use super::{pairs::unpaired, problems::Problems};
+use super::{pairs::find_unpaired, problems::Problems};
 use crate::{Result, text::is_in_hebrew_word};
 
 /// A token of a query.
@@ -29,7 +29,7 @@ pub(super) fn tokenize(
     fields: Fields<'_>,
     problems: &mut Problems,
 ) -> Result<Vec<(usize, QueryToken)>> {
-    let unpaired = unpaired(text);
+    let unpaired = find_unpaired(text);
     if let Some(at) = unpaired.first() {
         let c = text[*at..].chars().next().unwrap_or_default();
         problems.note(*at, format!("this `{c}` has no pair and is read as text"));
@@ -40,7 +40,7 @@ pub(super) fn tokenize(
         let at = tokenizer.at;
         if c.is_whitespace() || tokenizer.unpaired.binary_search(&at).is_ok() {
             tokenizer.at += c.len_utf8();
-        } else if let Some(token) = tokenizer.token(c, tokens.is_empty())? {
+        } else if let Some(token) = tokenizer.read_token(c, tokens.is_empty())? {
             tokens.push((at, token));
         }
     }
@@ -76,22 +76,22 @@ impl QueryTokenizer<'_> {
     }
 
     /// The token that starts with `c`; `None` if it is dropped.
-    fn token(&mut self, c: char, first: bool) -> Result<Option<QueryToken>> {
+    fn read_token(&mut self, c: char, first: bool) -> Result<Option<QueryToken>> {
         let token = match c {
             '(' => QueryToken::Open(None),
             ')' => {
                 self.at += 1;
-                return Ok(Some(QueryToken::Close(self.suffixes()?)));
+                return Ok(Some(QueryToken::Close(self.read_suffixes()?)));
             }
             '+' if self.is_before_clause() => QueryToken::Plus,
             '-' | '!' if self.is_before_clause() => QueryToken::Minus,
             '#' if self.is_before_clause() => QueryToken::Hash,
-            '"' => return self.phrase(None).map(Some),
+            '"' => return self.read_phrase(None).map(Some),
             '&' | '|' if !first && self.is_between_blanks() => {
                 self.at += 2;
                 return Ok(Some(if c == '&' { QueryToken::And } else { QueryToken::Or }));
             }
-            _ => return self.word(),
+            _ => return self.read_word(),
         };
         self.at += 1;
         Ok(Some(token))
@@ -118,22 +118,23 @@ impl QueryTokenizer<'_> {
     }
 
     /// Parses the suffixes after a phrase or a group.
-    fn suffixes(&mut self) -> Result<Suffixes> {
+    fn read_suffixes(&mut self) -> Result<Suffixes> {
         let mut suffixes = Suffixes::default();
-        while let Some(mark) = self.peek().filter(|c| is_mark(*c)) {
-            let rest = beginning(&self.text[self.at + 1..], SUFFIX_BYTES_MAX);
-            let len = rest.find(|c: char| c.is_whitespace() || is_mark(c) || matches!(c, '(' | ')' | '"'));
+        while let Some(mark) = self.peek().filter(|c| is_suffix_operator(*c)) {
+            let rest = first_bytes(&self.text[self.at + 1..], SUFFIX_BYTES_MAX);
+            let len = rest
+                .find(|c: char| c.is_whitespace() || is_suffix_operator(c) || matches!(c, '(' | ')' | '"'));
             let number = &rest[..len.unwrap_or(rest.len())];
             if !is_number(number) {
                 break;
             }
-            suffixes.add(self.at, mark, number, self.problems)?;
+            suffixes.add_operator(self.at, mark, number, self.problems)?;
             self.at += 1 + number.len();
         }
         Ok(suffixes)
     }
 
-    fn phrase(&mut self, field: Option<String>) -> Result<QueryToken> {
+    fn read_phrase(&mut self, field: Option<String>) -> Result<QueryToken> {
         let start = self.at;
         let mut words = String::new();
         let mut chars = self.text[start + 1..].char_indices();
@@ -152,17 +153,17 @@ impl QueryTokenizer<'_> {
             }
         }
         self.at = end.unwrap_or(self.text.len());
-        let suffixes = self.suffixes()?;
+        let suffixes = self.read_suffixes()?;
         let slop = suffixes.slop(self.problems)?;
         Ok(QueryToken::Leaf(boosted(SyntaxTree::Phrase(field, words, slop), suffixes.boost())))
     }
 
-    fn word(&mut self) -> Result<Option<QueryToken>> {
+    fn read_word(&mut self) -> Result<Option<QueryToken>> {
         let start = self.at;
-        if let Some(token) = self.plain_word() {
+        if let Some(token) = self.read_plain_word() {
             return Ok(Some(token));
         }
-        self.check_foreign(start)?;
+        self.report_foreign_operator(start)?;
         let (mut field, mut colon) = (None, false);
         let mut letters: Vec<Letter> = Vec::new();
         while let Some(c) = self.peek() {
@@ -171,7 +172,7 @@ impl QueryTokenizer<'_> {
                     letters.push(Letter { at: self.at, c, escaped: true })
                 }
                 '"' | '(' if self.unpaired.binary_search(&self.at).is_ok() => break,
-                '"' if field.is_some() && letters.is_empty() => return self.phrase(field).map(Some),
+                '"' if field.is_some() && letters.is_empty() => return self.read_phrase(field).map(Some),
                 '(' if field.is_some() && letters.is_empty() => {
                     self.at += 1;
                     return Ok(Some(QueryToken::Open(field)));
@@ -179,7 +180,7 @@ impl QueryTokenizer<'_> {
                 '(' | ')' | '"' => break,
                 // Field names contain no colon, so only the first colon of a word can end one.
                 ':' if !std::mem::replace(&mut colon, true) && self.is_field(start, &letters) => {
-                    field = Some(spelled(&letters));
+                    field = Some(letters_to_text(&letters));
                     letters.clear();
                     self.at = self.start_of_clause(start, self.at + 1)?;
                     continue;
@@ -223,45 +224,45 @@ impl QueryTokenizer<'_> {
                 if clause.len() < rest.len() {
                     return Ok(at);
                 }
-                self.problems.at(start, format!("write `{sign}{name}:` for `{name}:{sign}`"))?;
+                self.problems.report_at(start, format!("write `{sign}{name}:` for `{name}:{sign}`"))?;
             }
             (Some('<' | '>'), Some('=' | '0'..='9')) => {
                 self.problems
-                    .at(start, format!("ranges are not supported; write `{name}\\:` for the word"))?;
+                    .report_at(start, format!("ranges are not supported; write `{name}\\:` for the word"))?;
             }
             _ if operator == Some(&"NOT ") && clause.len() == rest.len() => {
-                self.problems.at(start, format!("write `NOT {name}:` for `{name}:NOT`"))?;
+                self.problems.report_at(start, format!("write `NOT {name}:` for `{name}:NOT`"))?;
             }
             _ if clause.len() < rest.len() && operator.is_some() => return Ok(at),
             _ => {}
         }
-        self.check_foreign(self.text.len() - clause.len())?;
+        self.report_foreign_operator(self.text.len() - clause.len())?;
         Ok(self.text.len() - clause.len())
     }
 
     /// Reports an operator of another query language that begins at `at` in its full form.
-    fn check_foreign(&mut self, at: usize) -> Result<()> {
-        let rest = beginning(&self.text[at..], FOREIGN_BYTES_MAX);
+    fn report_foreign_operator(&mut self, at: usize) -> Result<()> {
+        let rest = first_bytes(&self.text[at..], FOREIGN_BYTES_MAX);
         let word = rest.split(char::is_whitespace).next().unwrap_or("");
         if is_regular_expression(word) {
             let message = "regular expressions are not supported; write `\\/` for the character";
-            return self.problems.at(at, message);
+            return self.problems.report_at(at, message);
         }
         if is_range(rest) {
             let message = "ranges are not supported; write `\\[` or `\\{` for the character";
-            return self.problems.at(at, message);
+            return self.problems.report_at(at, message);
         }
         let near = word.strip_prefix("NEAR");
         if near.is_some_and(|near| near.starts_with('(') || is_distance(near)) {
             return self
                 .problems
-                .at(at, "`NEAR` is no operator; write `\"one two\"~5` for words at a distance of 5");
+                .report_at(at, "`NEAR` is no operator; write `\"one two\"~5` for words at a distance of 5");
         }
         Ok(())
     }
 
-    /// Fast path of [`QueryTokenizer::word`] for a word without operator characters, as most are.
-    fn plain_word(&mut self) -> Option<QueryToken> {
+    /// Fast path of [`QueryTokenizer::read_word`] for a word without operator characters, as most are.
+    fn read_plain_word(&mut self) -> Option<QueryToken> {
         let rest = &self.text[self.at..];
         if rest.starts_with(['/', '[', '{']) || rest.starts_with("NEAR") {
             return None;
@@ -292,9 +293,9 @@ impl QueryTokenizer<'_> {
         if letters.iter().any(|letter| letter.escaped) {
             return false;
         }
-        let name = spelled(letters);
+        let name = letters_to_text(letters);
         let Err(fields) = (self.fields)(&name) else { return true };
-        if is_name(&name) && self.text[self.at + 1..].starts_with(begins_clause) {
+        if is_name(&name) && self.text[self.at + 1..].starts_with(begins_field_clause) {
             self.problems
                 .note(start, format!("`{name}:` is read as text: it is not a field of this index, {fields}"));
         }
@@ -309,7 +310,7 @@ impl QueryTokenizer<'_> {
         mut letters: Vec<Letter>,
     ) -> Result<Option<QueryToken>> {
         if field.is_none() && letters.iter().all(|letter| !letter.escaped) {
-            match spelled(&letters).as_str() {
+            match letters_to_text(&letters).as_str() {
                 "AND" => return Ok(Some(QueryToken::And)),
                 "OR" => return Ok(Some(QueryToken::Or)),
                 "NOT" => return Ok(Some(QueryToken::Not)),
@@ -331,19 +332,19 @@ impl QueryTokenizer<'_> {
                 if field.is_some() {
                     let message =
                         "`*` needs the beginning of a word in front of it; write `*:*` for all documents";
-                    self.problems.at(start, message)?;
+                    self.problems.report_at(start, message)?;
                 }
                 return Ok(None);
             }
-            SyntaxTree::Prefix(field, spelled(&letters))
+            SyntaxTree::Prefix(field, letters_to_text(&letters))
         } else {
             match suffixes.distance(self.problems)? {
-                Some(distance) => SyntaxTree::Fuzzy(field, spelled(&letters), distance),
-                None => SyntaxTree::Word(field, spelled(&letters)),
+                Some(distance) => SyntaxTree::Fuzzy(field, letters_to_text(&letters), distance),
+                None => SyntaxTree::Word(field, letters_to_text(&letters)),
             }
         };
         if suffixes.has_tilde() && matches!(syntax, SyntaxTree::All | SyntaxTree::Prefix(..)) {
-            self.problems.at(start, "what ends in `*` cannot be fuzzy too")?;
+            self.problems.report_at(start, "what ends in `*` cannot be fuzzy too")?;
         }
         Ok(Some(QueryToken::Leaf(boosted(syntax, suffixes.boost()))))
     }
@@ -352,13 +353,13 @@ impl QueryTokenizer<'_> {
     fn strip_suffixes(&mut self, letters: &mut Vec<Letter>) -> Result<Suffixes> {
         let mut suffixes = Suffixes::default();
         while let Some(mark) = letters.iter().rposition(|letter| letter.is('^') || letter.is('~')) {
-            let number = spelled(&letters[mark + 1..]);
+            let number = letters_to_text(&letters[mark + 1..]);
             let escaped = letters[mark + 1..].iter().any(|letter| letter.escaped);
             let is_fuzzy = letters[mark].c == '~' && number.is_empty() && !suffixes.has_tilde();
             if mark == 0 || escaped || !(is_fuzzy || is_number(&number)) {
                 break;
             }
-            suffixes.add(letters[mark].at, letters[mark].c, &number, self.problems)?;
+            suffixes.add_operator(letters[mark].at, letters[mark].c, &number, self.problems)?;
             letters.truncate(mark);
         }
         Ok(suffixes)
@@ -372,7 +373,7 @@ const SUFFIX_BYTES_MAX: usize = 32;
 const FOREIGN_BYTES_MAX: usize = 256;
 
 /// The beginning of a text, of at most `bytes_max` bytes.
-fn beginning(text: &str, bytes_max: usize) -> &str {
+fn first_bytes(text: &str, bytes_max: usize) -> &str {
     &text[..text.floor_char_boundary(bytes_max)]
 }
 
@@ -388,8 +389,9 @@ fn is_regular_expression(word: &str) -> bool {
 /// Whether a word has a `*` before a letter, and no other character than a letter before it.
 fn is_wildcard(letters: &[Letter]) -> bool {
     let is_letter = |at: usize| letters.get(at).is_some_and(|letter| letter.c.is_alphabetic());
-    let is_one = |at: usize| letters[at].is('*') && (at == 0 || is_letter(at - 1)) && is_letter(at + 1);
-    (0..letters.len()).any(is_one)
+    let is_wildcard_at =
+        |at: usize| letters[at].is('*') && (at == 0 || is_letter(at - 1)) && is_letter(at + 1);
+    (0..letters.len()).any(is_wildcard_at)
 }
 
 /// Whether a text begins with a range such as `[a TO b]`.
@@ -413,10 +415,10 @@ fn is_name(text: &str) -> bool {
 }
 
 /// Whether `c` after a colon starts a clause, unlike in URLs, paths and sentences.
-fn begins_clause(c: char) -> bool {
+fn begins_field_clause(c: char) -> bool {
     !c.is_whitespace() && !matches!(c, '/' | '\\' | ':' | ')')
 }
 
-fn spelled(letters: &[Letter]) -> String {
+fn letters_to_text(letters: &[Letter]) -> String {
     letters.iter().map(|letter| letter.c).collect()
 }

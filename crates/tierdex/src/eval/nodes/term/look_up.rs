@@ -7,7 +7,7 @@
 use super::Term;
 use crate::eval::state::buffers::{FoundPostings, LookUpBuffers, TermBuffers};
 use crate::eval::state::{CandidateBatch, DocRange, Refine, Refinement};
-use crate::{Error, Result, cursor::PositionsReader, eval::tuning::LOOKED_UP_BLOCKS, limits::BLOCK};
+use crate::{Error, Result, cursor::PositionsReader, eval::tuning::LOOK_UP_BLOCKS_MAX, limits::BLOCK};
 use std::ops::Range;
 use tierdex_codec::{BitmapView, intersect};
 
@@ -31,10 +31,10 @@ pub(crate) struct LookUpBounds {
 
 impl Term<'_> {
     /// Prefetches the blocks in which candidates of a range will be looked up, unless there are more than
-    /// [`LOOKED_UP_BLOCKS`]: then most of their pages contain no candidate. False if the prefetch limit of
+    /// [`LOOK_UP_BLOCKS_MAX`]: then most of their pages contain no candidate. False if the prefetch limit of
     /// the source is reached.
     pub(crate) fn prefetch_range(&mut self, range: DocRange, frequencies: bool) -> Result<bool> {
-        if self.blocks_in(range) > LOOKED_UP_BLOCKS {
+        if self.blocks_in(range) > LOOK_UP_BLOCKS_MAX {
             // No range: what was prefetched before is forgotten, and requested again if it is not yet used.
             self.prefetched = DocRange { first: range.last.saturating_add(1), last: range.last };
             return Ok(true);
@@ -74,8 +74,8 @@ impl Term<'_> {
             if self.block >= self.blocks.len() {
                 break;
             }
-            let end = at + up_to(&documents[at..], self.blocks.last(self.block));
-            let less = included_bound - self.block_max(self.block).min(included_bound);
+            let end = at + count_up_to(&documents[at..], self.blocks.last(self.block));
+            let less = included_bound - self.block_max_score(self.block).min(included_bound);
             if bound(at..end) - less >= min_score {
                 self.blocks.prefetch(self.block, false)?;
             }
@@ -115,33 +115,33 @@ impl Term<'_> {
     }
 
     /// Looks up the candidates and applies `refinement`.
-    pub(crate) fn refine(&mut self, batch: &mut CandidateBatch, refinement: Refinement) -> Result<()> {
+    pub(crate) fn refine_batch(&mut self, batch: &mut CandidateBatch, refinement: Refinement) -> Result<()> {
         let Refinement { how, included_bound, min_score } = refinement;
         self.looked_up.0 += batch.len() as u64;
         if !how.is_scored() {
-            batch.retain(min_score);
-            self.filter(batch, how)?;
-            self.buffers.release();
+            batch.retain_at_least(min_score);
+            self.filter_batch(batch, how)?;
+            self.buffers.release_look_up();
             self.looked_up.1 += batch.len() as u64;
             return Ok(());
         }
-        self.prefetch_candidates(&batch.documents, included_bound, min_score, |of| batch.max(of))?;
+        self.prefetch_candidates(&batch.documents, included_bound, min_score, |of| batch.max_score_in(of))?;
         let (mut at, mut kept) = (0, 0);
         while at < batch.len() {
             self.seek(batch.documents[at]);
             let block = self.block;
             if block >= self.blocks.len() {
                 if how == Refine::Optional {
-                    batch.lower(at..batch.len(), included_bound);
+                    batch.lower_scores(at..batch.len(), included_bound);
                     kept = batch.keep_at_least(at..batch.len(), kept, min_score);
                 }
                 break;
             }
             let last = self.blocks.last(block);
             let chunk = &batch.documents[at..batch.len().min(at + BLOCK)];
-            let end = at + up_to(chunk, last);
-            let bound = self.block_max(block).min(included_bound);
-            batch.lower(at..end, included_bound - bound);
+            let end = at + count_up_to(chunk, last);
+            let bound = self.block_max_score(block).min(included_bound);
+            batch.lower_scores(at..end, included_bound - bound);
             let start = kept;
             kept = batch.keep_at_least(at..end, start, min_score);
             at = end;
@@ -151,15 +151,15 @@ impl Term<'_> {
             }
             kept = self.score_block(block, batch, start..kept, how, bound)?;
         }
-        self.buffers.release();
+        self.buffers.release_look_up();
         batch.truncate(kept);
-        batch.retain(min_score);
+        batch.retain_at_least(min_score);
         self.looked_up.1 += batch.len() as u64;
         Ok(())
     }
 
     /// Keeps the candidates that the list contains, or does not contain for an exclusion.
-    fn filter(&mut self, batch: &mut CandidateBatch, how: Refine) -> Result<()> {
+    fn filter_batch(&mut self, batch: &mut CandidateBatch, how: Refine) -> Result<()> {
         self.prefetch_candidates(&batch.documents, 0, 0, |_| 0)?;
         let (mut at, mut kept) = (0, 0);
         while at < batch.len() {
@@ -169,16 +169,16 @@ impl Term<'_> {
                 break;
             }
             let chunk = &batch.documents[at..batch.len().min(at + BLOCK)];
-            let end = at + up_to(chunk, self.blocks.last(block));
-            let found = self.offsets_of(block, &batch.documents[at..end])?;
+            let end = at + count_up_to(chunk, self.blocks.last(block));
+            let found = self.offsets_in_block(block, &batch.documents[at..end])?;
             kept = match how {
-                Refine::Exclude => batch.exclude(at..end, kept, found),
-                _ => batch.select(at, kept, found),
+                Refine::Exclude => batch.drop_offsets(at..end, kept, found),
+                _ => batch.keep_offsets(at, kept, found),
             };
             at = end;
         }
         if how == Refine::Exclude {
-            kept = batch.exclude(at..batch.len(), kept, &[]);
+            kept = batch.drop_offsets(at..batch.len(), kept, &[]);
         }
         batch.truncate(kept);
         Ok(())
@@ -194,8 +194,8 @@ impl Term<'_> {
             if block >= self.blocks.len() {
                 break;
             }
-            let end = at + up_to(&documents[at..], self.blocks.last(block));
-            count += self.offsets_of(block, &documents[at..end])?.len() as u64;
+            let end = at + count_up_to(&documents[at..], self.blocks.last(block));
+            count += self.offsets_in_block(block, &documents[at..end])?.len() as u64;
             at = end;
         }
         self.looked_up.0 += documents.len() as u64;
@@ -204,11 +204,11 @@ impl Term<'_> {
     }
 
     /// Offsets of those of at most [`BLOCK`] candidates that a block contains.
-    fn offsets_of(&mut self, block: usize, documents: &[u32]) -> Result<&[u8]> {
-        let (found, LookUpBuffers { shared, .. }) = self.buffers.parts();
+    fn offsets_in_block(&mut self, block: usize, documents: &[u32]) -> Result<&[u8]> {
+        let (found, LookUpBuffers { shared, .. }) = self.buffers.found_and_look_up();
         match self.blocks.bitmap(block)? {
             Some(bitmap) => {
-                let n = test_bits(&bitmap, documents, &mut found.offsets);
+                let n = find_set_bits(&bitmap, documents, &mut found.offsets);
                 Ok(&found.offsets[..n])
             }
             None => {
@@ -242,11 +242,11 @@ impl Term<'_> {
             let scores = &mut buffers.selected_scores[..n];
             self.scorer.score_all(self.norms, &buffers.documents[..n], &buffers.frequencies[..n], scores);
         }
-        batch.lower(positions.clone(), bound);
+        batch.lower_scores(positions.clone(), bound);
         let found = buffers.shared.first();
         let scores = &buffers.selected_scores[..n];
         if how == Refine::Require {
-            batch.select(positions.start, positions.start, found);
+            batch.keep_offsets(positions.start, positions.start, found);
             for (score, added) in batch.scores[positions.start..].iter_mut().zip(scores) {
                 *score += added;
             }
@@ -282,10 +282,10 @@ impl Term<'_> {
             if own >= self.blocks.len() {
                 break;
             }
-            at += up_to(&documents[at..], self.blocks.last(own));
+            at += count_up_to(&documents[at..], self.blocks.last(own));
             let score = match included_bound {
                 0 => bound,
-                _ => bound - (included_bound - self.block_max(own).min(included_bound)),
+                _ => bound - (included_bound - self.block_max_score(own).min(included_bound)),
             };
             if score < min_score {
                 self.blocks.mark_pruned(own);
@@ -293,9 +293,9 @@ impl Term<'_> {
             }
             let before = lead.len;
             if included_bound == 0 {
-                lead.add(block, start, self.offsets_of(own, &documents[start..at])?);
+                lead.add(block, start, self.offsets_in_block(own, &documents[start..at])?);
             } else {
-                let (found, LookUpBuffers { shared, .. }) = self.buffers.parts();
+                let (found, LookUpBuffers { shared, .. }) = self.buffers.found_and_look_up();
                 self.blocks.find_in(own, &documents[start..at], shared)?;
                 lead.add(block, start, shared.first());
                 found.add(own, 0, shared.second());
@@ -303,7 +303,7 @@ impl Term<'_> {
             lead.take_documents(before, documents);
             batch.scores.resize(lead.len, score);
         }
-        self.buffers.release();
+        self.buffers.release_look_up();
         batch.documents.extend_from_slice(&lead.documents[..lead.len]);
         self.buffers.found.documents[..lead.len].copy_from_slice(&batch.documents);
         self.looked_up.1 += batch.len() as u64;
@@ -313,13 +313,13 @@ impl Term<'_> {
     /// Keeps the candidates, at most [`BLOCK`], that the list contains, and records block and offset of
     /// each. The bound of the range, `included_bound`, is replaced by the block max score, and candidates
     /// below `min_score` are dropped before the lookup.
-    pub(crate) fn find_all(
+    pub(crate) fn find_candidates(
         &mut self,
         batch: &mut CandidateBatch,
         included_bound: u32,
         min_score: u32,
     ) -> Result<()> {
-        self.prefetch_candidates(&batch.documents, included_bound, min_score, |of| batch.max(of))?;
+        self.prefetch_candidates(&batch.documents, included_bound, min_score, |of| batch.max_score_in(of))?;
         let (mut at, mut kept) = (0, 0);
         self.buffers.found.len = 0;
         self.looked_up.0 += batch.len() as u64;
@@ -330,11 +330,11 @@ impl Term<'_> {
                 break;
             }
             let last = self.blocks.last(block);
-            let end = at + up_to(&batch.documents[at..], last);
+            let end = at + count_up_to(&batch.documents[at..], last);
             let start = kept;
             if included_bound > 0 {
-                let bound = self.block_max(block).min(included_bound);
-                batch.lower(at..end, included_bound - bound);
+                let bound = self.block_max_score(block).min(included_bound);
+                batch.lower_scores(at..end, included_bound - bound);
             }
             kept = batch.keep_at_least(at..end, start, min_score);
             at = end;
@@ -342,16 +342,16 @@ impl Term<'_> {
                 self.blocks.mark_pruned(block);
                 continue;
             }
-            let (found, LookUpBuffers { shared, .. }) = self.buffers.parts();
+            let (found, LookUpBuffers { shared, .. }) = self.buffers.found_and_look_up();
             self.blocks.find_in(block, &batch.documents[start..kept], shared)?;
-            kept = batch.select(start, start, shared.first());
+            kept = batch.keep_offsets(start, start, shared.first());
             let to = found.len..found.len + shared.first().len();
             found.documents[to.clone()].copy_from_slice(&batch.documents[start..kept]);
             found.blocks[to.clone()].fill(block as u32);
             found.offsets[to.clone()].copy_from_slice(shared.second());
             found.len = to.end;
         }
-        self.buffers.release();
+        self.buffers.release_look_up();
         batch.truncate(kept);
         self.looked_up.1 += kept as u64;
         Ok(())
@@ -359,11 +359,11 @@ impl Term<'_> {
 
     /// The documents of a block whose frequencies allow a score of `min_score`, as found candidates.
     pub(crate) fn find_in_block(&mut self, block: usize, min_score: u32) -> Result<&[u32]> {
-        let n = self.select(block, min_score)?;
+        let n = self.select_postings(block, min_score)?;
         self.buffers.found.len = 0;
         if n > 0 {
             let documents = self.blocks.documents(block)?;
-            let (found, LookUpBuffers { selected, .. }) = self.buffers.parts();
+            let (found, LookUpBuffers { selected, .. }) = self.buffers.found_and_look_up();
             if n == BLOCK {
                 found.len = documents.len();
                 found.documents[..found.len].copy_from_slice(documents);
@@ -385,11 +385,11 @@ impl Term<'_> {
     ///
     /// # Errors
     /// If blocks of the list overlap, so that documents do not increase.
-    pub(crate) fn locate(&mut self, documents: &[u32]) -> Result<()> {
+    pub(crate) fn keep_found(&mut self, documents: &[u32]) -> Result<()> {
         if self.buffers.found.len == documents.len() {
             return Ok(());
         }
-        let (found, LookUpBuffers { shared, .. }) = self.buffers.parts();
+        let (found, LookUpBuffers { shared, .. }) = self.buffers.found_and_look_up();
         intersect(documents, &found.documents[..found.len], shared);
         if shared.first().len() != documents.len() {
             let file = self.blocks.field().skips().name();
@@ -405,9 +405,9 @@ impl Term<'_> {
     }
 
     /// Frequencies of the found candidates.
-    pub(crate) fn frequencies_found(&mut self) -> Result<&[u32]> {
+    pub(crate) fn found_frequencies(&mut self) -> Result<&[u32]> {
         self.prefetch_found()?;
-        let (found, LookUpBuffers { frequencies: to, .. }) = self.buffers.parts();
+        let (found, LookUpBuffers { frequencies: to, .. }) = self.buffers.found_and_look_up();
         let mut at = 0;
         while at < found.len {
             let block = found.blocks[at];
@@ -420,7 +420,7 @@ impl Term<'_> {
         Ok(&to[..at])
     }
 
-    /// Scores the candidates, all of which [`Term::find_all`] has found: in each score the smaller of
+    /// Scores the candidates, all of which [`Term::find_candidates`] has found: in each score the smaller of
     /// `included_bound` and the block max score is replaced by the score.
     pub(crate) fn score_found(
         &mut self,
@@ -428,13 +428,13 @@ impl Term<'_> {
         included_bound: u32,
         min_score: u32,
     ) -> Result<()> {
-        self.locate(&batch.documents)?;
-        let n = self.frequencies_found()?.len();
+        self.keep_found(&batch.documents)?;
+        let n = self.found_frequencies()?.len();
         let mut last = (u32::MAX, 0);
         for at in 0..n {
             let block = self.buffers.found.blocks[at];
             if last.0 != block {
-                last = (block, self.block_max(block as usize).min(included_bound));
+                last = (block, self.block_max_score(block as usize).min(included_bound));
             }
             batch.scores[at] -= last.1;
         }
@@ -442,14 +442,14 @@ impl Term<'_> {
         let scores = &mut buffers.selected_scores[..n];
         self.scorer.score_all(self.norms, &batch.documents, &buffers.frequencies[..n], scores);
         batch.scores.iter_mut().zip(scores).for_each(|(score, added)| *score += *added);
-        self.buffers.release();
-        batch.retain(min_score);
+        self.buffers.release_look_up();
+        batch.retain_at_least(min_score);
         Ok(())
     }
 }
 
 /// Number of ascending documents that are at most `last`.
-fn up_to(documents: &[u32], last: u32) -> usize {
+fn count_up_to(documents: &[u32], last: u32) -> usize {
     // Few candidates are in one block: count in a short chunk first, without branches.
     let first = documents.first_chunk::<16>().map_or(documents, |chunk| chunk);
     let n = first.iter().filter(|document| **document <= last).count();
@@ -461,7 +461,7 @@ fn up_to(documents: &[u32], last: u32) -> usize {
 }
 
 /// Writes the offsets of the documents whose bits are set, and returns their number.
-fn test_bits(bitmap: &BitmapView<'_>, documents: &[u32], offsets: &mut [u8; BLOCK]) -> usize {
+fn find_set_bits(bitmap: &BitmapView<'_>, documents: &[u32], offsets: &mut [u8; BLOCK]) -> usize {
     let (first, bits, mut found) = (bitmap.first(), bitmap.bits(), 0);
     for (offset, document) in documents.iter().enumerate() {
         let bit = document.wrapping_sub(first) as usize;

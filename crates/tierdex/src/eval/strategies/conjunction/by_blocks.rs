@@ -6,10 +6,10 @@
 //! 3. Its candidates are found: by their scores in the lead, or by the next list.
 //! 4. They are looked up in the other clauses.
 
-use super::{ConjunctionRun, Required};
+use super::{ConjunctionRun, RequiredClause};
 use crate::eval::nodes::term::{BlockPostings, LookUpBounds};
 use crate::eval::nodes::{Node, Term};
-use crate::eval::state::{DocRange, Search, within};
+use crate::eval::state::{DocRange, Search, positions_within};
 use crate::{Result, eval::tuning::LEAD_BLOCKS_AHEAD_MAX, limits::BLOCK};
 
 /// A block of the lead, with the bounds of its scores.
@@ -39,7 +39,7 @@ enum BlockWork {
 
 impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
     /// Prefetches the next blocks of the lead that may contain hits, and the blocks of other lists in which
-    /// their candidates will be looked up, and adds them to `ahead`. Returns the first block of the lead that
+    /// their candidates will be looked up, and adds them to `prefetched_blocks`. Returns the first block of the lead that
     /// was not prefetched.
     fn prefetch_blocks(
         &mut self,
@@ -53,12 +53,12 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
             if term.blocks.first(block) >= search.end {
                 break;
             }
-            let range = search.clip(DocRange::of_block(&term.blocks, block));
-            let bound = if is_scored && top { term.block_max(block) } else { 0 };
+            let range = search.clip_range(DocRange::of_block(&term.blocks, block));
+            let bound = if is_scored && top { term.block_max_score(block) } else { 0 };
             let others_max = if top { self.others_max(range)? } else { Some(0) };
             let Some(bound) = others_max.map(|others_max| bound + others_max) else { continue };
             let may_have_hits = search.may_enter(bound, range.first);
-            if !(may_have_hits || search.count) {
+            if !(may_have_hits || search.counts_matches) {
                 continue;
             }
             let mut prefetched = term.blocks.prefetch(block, is_scored && may_have_hits)?;
@@ -69,9 +69,9 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
             let prefetched = prefetched && self.refiners.prefetch_candidates(range, may_have_hits)?;
             // If the limit is reached at the first block, it is evaluated without prefetching.
             if prefetched || block == from {
-                self.ahead.push_back((block as u32, bound));
+                self.prefetched_blocks.push_back((block as u32, bound));
             }
-            if !prefetched || self.ahead.len() == LEAD_BLOCKS_AHEAD_MAX {
+            if !prefetched || self.prefetched_blocks.len() == LEAD_BLOCKS_AHEAD_MAX {
                 return Ok(if prefetched { block + 1 } else { block.max(from + 1) });
             }
         }
@@ -79,7 +79,7 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
     }
 
     /// The lead is a term, whose blocks propose candidates.
-    pub(super) fn by_blocks(
+    pub(super) fn by_term_blocks(
         &mut self,
         term: &mut Term<'a>,
         is_scored: bool,
@@ -93,7 +93,7 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
                 break;
             }
             search.checkpoint(whole.first.max(search.first))?;
-            let range = search.clip(whole);
+            let range = search.clip_range(whole);
 
             // Prefetch the next blocks that may contain hits. Those in between, and those for which the
             // threshold has risen too far since, are skipped.
@@ -110,8 +110,8 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
                 term.blocks.mark_pruned(block);
                 continue;
             };
-            let (mut pending, mut looked_up) = (None, 0);
-            match self.work(term, &lead, search)? {
+            let (mut found_unscored, mut looked_up) = (None, 0);
+            match self.choose_work(term, &lead, search)? {
                 BlockWork::Skip => {
                     term.blocks.mark_pruned(block);
                     continue;
@@ -123,23 +123,23 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
                 BlockWork::ScoreFirst { selected } => self.score_lead(term, &lead, selected)?,
                 BlockWork::IntersectFirst => {
                     looked_up = self.intersect_lead(term, &lead, search)?;
-                    pending = (is_scored && lead.may_have_hits).then_some((&mut *term, lead.bound));
+                    found_unscored = (is_scored && lead.may_have_hits).then_some((&mut *term, lead.bound));
                 }
             }
             if range != whole {
-                self.batch.clip(range);
+                self.batch.clip_to(range);
             }
 
             // Look up the candidates in the other clauses, and offer those that are left.
-            self.refine(pending, looked_up, lead.may_have_hits, search)?;
+            self.filter_and_offer(found_unscored, looked_up, lead.may_have_hits, search)?;
         }
         Ok(())
     }
 
     /// Whether a block was prefetched and may still contain hits, or is counted.
     fn was_prefetched(&mut self, block: usize, range: DocRange, search: &Search<'_>) -> bool {
-        let prefetched = self.ahead.pop_front_if(|(ahead, _)| *ahead as usize == block);
-        prefetched.is_some_and(|(_, bound)| search.count || search.may_enter(bound, range.first))
+        let prefetched = self.prefetched_blocks.pop_front_if(|(ahead, _)| *ahead as usize == block);
+        prefetched.is_some_and(|(_, bound)| search.counts_matches || search.may_enter(bound, range.first))
     }
 
     /// The bounds of a block of the lead; `None` if no document matches in its range.
@@ -152,7 +152,7 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
         search: &Search<'_>,
     ) -> Result<Option<LeadBlock>> {
         let ranks = search.collector.ranks();
-        let bound = if is_scored && ranks { term.block_max(block) } else { 0 };
+        let bound = if is_scored && ranks { term.block_max_score(block) } else { 0 };
         let others_max = if ranks { self.others_max(range)? } else { Some(0) };
         Ok(others_max.map(|others_max| {
             let may_have_hits = search.may_enter(bound + others_max, range.first);
@@ -161,10 +161,15 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
     }
 
     /// What is done first with a block of the lead.
-    fn work(&mut self, term: &mut Term<'a>, lead: &LeadBlock, search: &Search<'_>) -> Result<BlockWork> {
+    fn choose_work(
+        &mut self,
+        term: &mut Term<'a>,
+        lead: &LeadBlock,
+        search: &Search<'_>,
+    ) -> Result<BlockWork> {
         if !lead.may_have_hits {
-            let is_pair = matches!(&*self.others, [Required { node: Node::Term(_), .. }]);
-            return Ok(match search.count {
+            let is_pair = matches!(&*self.others, [RequiredClause { node: Node::Term(_), .. }]);
+            return Ok(match search.counts_matches {
                 false => BlockWork::Skip,
                 true if is_pair && self.refiners.is_empty() => BlockWork::Count,
                 true => BlockWork::IntersectFirst,
@@ -174,9 +179,9 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
             return Ok(BlockWork::IntersectFirst);
         }
         let min_score = search.min_score();
-        let selected = match search.count {
+        let selected = match search.counts_matches {
             true => BLOCK,
-            false => term.select(lead.block, min_score.saturating_sub(lead.others_max))?,
+            false => term.select_postings(lead.block, min_score.saturating_sub(lead.others_max))?,
         };
         // Without a threshold no candidate is pruned by its score.
         let intersect_first = self.intersect_first || !self.others.is_empty() && min_score == 0;
@@ -186,9 +191,9 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
 
     /// Counts the candidates of a block that are in the only other list.
     fn count_block(&mut self, term: &mut Term<'a>, lead: &LeadBlock) -> Result<()> {
-        if let [Required { node: Node::Term(other), .. }] = &mut *self.others {
+        if let [RequiredClause { node: Node::Term(other), .. }] = &mut *self.others {
             let documents = term.blocks.documents(lead.block)?;
-            self.matches += other.count_shared(&documents[within(documents, lead.range)])?;
+            self.matches += other.count_shared(&documents[positions_within(documents, lead.range)])?;
         }
         Ok(())
     }
@@ -198,7 +203,7 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
         self.batch.clear();
         let (documents, scores) = term.read_selected(lead.block, selected)?;
         self.batch.push_all(documents, scores);
-        self.batch.raise(lead.others_max);
+        self.batch.raise_scores(lead.others_max);
         Ok(())
     }
 
@@ -211,16 +216,16 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
         search: &Search<'_>,
     ) -> Result<usize> {
         let bound = lead.bound + lead.others_max;
-        let Some(Required { node: Node::Term(other), is_scored, included_bound, pending }) =
+        let Some(RequiredClause { node: Node::Term(other), is_scored, included_bound, found_unscored }) =
             self.others.first_mut()
         else {
             self.batch.clear();
             self.batch.push_equal(term.find_in_block(lead.block, 0)?, bound);
             return Ok(0);
         };
-        *pending = lead.may_have_hits && *is_scored;
-        let included_bound = if *pending { *included_bound } else { 0 };
-        let min_score = if search.count { 0 } else { search.min_score() };
+        *found_unscored = lead.may_have_hits && *is_scored;
+        let included_bound = if *found_unscored { *included_bound } else { 0 };
+        let min_score = if search.counts_matches { 0 } else { search.min_score() };
         let (documents, found) = (term.blocks.documents(lead.block)?, &mut term.buffers.found);
         let postings = BlockPostings { block: lead.block, documents };
         let limits = LookUpBounds { bound, included_bound, min_score };
