@@ -165,7 +165,8 @@ pub use tierdex_codec as codec;
 pub use tierdex_io as io;
 
 /// For the tests, benchmarks and fuzzers of the project: not a part of the interface, and changed without
-/// notice. Nothing else is reachable from outside beside what this page lists.
+/// notice. So are the methods and fields of public types that are hidden from this page, such as
+/// `Engine::page_cache`, `EngineOptions::policy` and `Index::segments`.
 #[doc(hidden)]
 pub mod internal {
     pub mod bytes {

@@ -1,12 +1,13 @@
-//! The log of an evaluation: the strategy, the tree of nodes, and the statistics of each list.
+//! The log of an evaluation in a segment, which `explain` shows: the strategy, the plan as a tree, and the
+//! numbers of blocks decoded and skipped in each list.
 //!
 //! For each list, `blocks = decoded + by_bound + by_range`. A block counts as *decoded* if its documents or
-//! frequencies were decoded at least once; as skipped *by bound* if evaluation reached it and pruned it
+//! frequencies were decoded at least once; as skipped *by bound* if the evaluation reached it and pruned it
 //! because its max score, or that of a window of documents which it overlaps, is below the threshold; as
 //! skipped *by range* if none of its documents was requested.
 
 use crate::eval::{SegmentView, Strategy, StrategyKind};
-use crate::query::plan_node::{Leaf, PlanNode};
+use crate::query::plan_node::PlanNode;
 use crate::{cursor::BlockCounts, eval::nodes::Node, query::QueryPlan, segment::read::Segment};
 
 /// The log of the evaluation of a query in a segment.
@@ -14,13 +15,13 @@ use crate::{cursor::BlockCounts, eval::nodes::Node, query::QueryPlan, segment::r
 pub struct EvaluationLog {
     /// The strategy chosen.
     pub strategy: StrategyKind,
-    /// The nodes of the plan with their depths, if there is more than one.
+    /// The nodes of the plan as text, each with its depth in the tree; empty for a query of one term.
     pub nodes: Vec<(usize, String)>,
     /// The opened lists, in query order.
     pub lists: Vec<ListUse>,
 }
 
-/// Statistics of a list.
+/// What an evaluation did with the posting list of a term.
 #[derive(Clone, Debug)]
 pub struct ListUse {
     /// The field's name.
@@ -45,64 +46,48 @@ pub struct ListUse {
 }
 
 impl EvaluationLog {
-    /// Starts recording in all lists of a strategy.
+    /// Lets all lists of a strategy count the blocks that they decode and prune.
     pub(crate) fn start_recording(&mut self, strategy: &mut Strategy<Node<'_>>) {
         self.strategy = strategy.kind;
-        strategy.clauses.each_term(&mut |term| term.trace());
+        strategy.clauses.each_term(&mut |term| term.blocks.trace());
     }
 
-    /// Adds the plan, and the statistics of all lists of a strategy that opens any.
+    /// Adds the plan as text, and what was done with each list. Nothing if the strategy has not opened any.
     pub(crate) fn finish_recording(&mut self, view: SegmentView<'_>, strategy: &mut Strategy<Node<'_>>) {
         let plan = view.plan;
         if strategy.known_count().is_some() {
             return;
         }
-        if !plan.is_one_term() {
+        if !matches!(plan.root, PlanNode::Term { .. }) {
             plan.describe_node(&plan.root, view.segment, 0, &mut self.nodes);
         }
         let kind = strategy.kind;
         strategy.clauses.each_term(&mut |term| {
-            let mut blocks = term.traced();
-            if kind == StrategyKind::ImpactOrdered && plan.leaves[term.leaf()].is_scored {
+            let (leaf, info) = (&plan.leaves[term.leaf], view.term_info(term.leaf));
+            let mut blocks = term.blocks.traced();
+            if kind == StrategyKind::ImpactOrdered && leaf.is_scored {
                 // Every block was checked by its max score or that of its superblock.
                 blocks.by_bound += std::mem::take(&mut blocks.by_range);
             }
-            let leaf = &plan.leaves[term.leaf()];
-            let bound = if kind.is_scored() && leaf.is_scored && leaf.weight > 0.0 {
-                Some(term.list_max_score())
-            } else {
-                None
-            };
-            let bound = bound.map(|bound| plan.scale.shown(bound));
-            let mut list = list_statistics(view, leaf, blocks, bound);
-            (list.candidates, list.kept) = term.looked_up();
-            self.lists.push(list);
+            let is_scored = kind.is_scored() && leaf.is_scored && leaf.weight > 0.0;
+            let (candidates, kept) = term.looked_up;
+            self.lists.push(ListUse {
+                field: view.segment.field(leaf.field).field().name.clone(),
+                term: leaf.term.clone(),
+                documents: info.map_or(0, |info| info.documents),
+                weight: leaf.weight,
+                highest_bound: is_scored.then(|| plan.scale.shown(term.list_max_score())),
+                candidates,
+                kept,
+                blocks,
+                skips_bytes: info.map_or(0, |info| info.skips.end - info.skips.start),
+            });
         });
     }
 }
 
-fn list_statistics(
-    view: SegmentView<'_>,
-    leaf: &Leaf,
-    blocks: BlockCounts,
-    highest_bound: Option<f32>,
-) -> ListUse {
-    let info = view.term_info(leaf.number);
-    ListUse {
-        field: view.segment.field(leaf.field).field().name.clone(),
-        term: leaf.term.clone(),
-        documents: info.map_or(0, |info| info.documents),
-        weight: leaf.weight,
-        highest_bound,
-        candidates: 0,
-        kept: 0,
-        blocks,
-        skips_bytes: info.map_or(0, |info| info.skips.end - info.skips.start),
-    }
-}
-
 impl QueryPlan {
-    /// Appends a line for each node of a tree.
+    /// Appends a line of text for each node of a tree, with its depth.
     fn describe_node(
         &self,
         node: &PlanNode,

@@ -1,10 +1,10 @@
-//! Estimates the memory of a query when it is planned: of its plan while it is queued, and of its
-//! evaluation.
+//! Computes the memory of a query when it is planned, before it is allocated: of its plan, and of its
+//! evaluation by the strategies that were chosen.
 //!
-//! An evaluation searches one segment after the other and opens all lists of the query in that segment. Each
-//! takes a decoded block, its skip record if that is not resident, and two read buffers, for documents and
-//! for frequencies. The sum of the read buffers is bounded: with few lists each reads far ahead, with many
-//! each holds one block.
+//! An evaluation searches one segment after the other and opens all lists of the strategy in that segment.
+//! Each takes a decoded block, its skip record if that is not resident, and two read buffers, for documents
+//! and for frequencies. Read buffers of files ([`SearchPlan::working_memory`]) divide what an allowance leaves;
+//! those of a page cache ([`SearchPlan::paged_memory`]) hold one block.
 
 use crate::cursor::{BLOCK_BYTES_MAX, IN_ORDER_BYTES, POSITIONS_BUFFER};
 use crate::eval::nodes::phrase::{PHRASE_BYTES, PHRASE_TERM_BYTES};
@@ -21,39 +21,38 @@ use crate::eval::tuning::{DENSE_DIVISOR, LIST_BUFFERS_MAX, SORT_KEYS_MAX};
 use crate::limits::{BLOCK, FIELD_TOKENS_MAX, SUPERBLOCK};
 use crate::query::plan_node::{Leaf, PlanNode};
 use crate::rank::TermScorer;
-use crate::segment::read::{BUFFER_MAX, BUFFER_MIN, READ_AHEAD, RecordPart, Segment, TermInfo};
+use crate::segment::read::{BUFFER_MAX, BUFFER_MIN, READ_AHEAD, Segment, TermInfo};
 use std::sync::Arc;
 use tierdex_io::PAGE;
 
-/// Maximum bytes of a list, beside its record, its read buffers and its block max scores.
+/// Maximum bytes of an open list, without skip record, read buffers, look-up buffers and sort keys.
 const LIST_BYTES_MAX: u64 = TERM_BYTES as u64;
 
-/// Parts of a list that are read: documents and frequencies.
+/// Parts of a list, each with a read buffer: documents and frequencies.
 const LIST_PARTS: u64 = 2;
 
-/// Buffers for look-ups in a list; the lists beyond [`LIST_BUFFERS_MAX`] share one set.
+/// Bytes of the buffers for look-ups in a list. The lists beyond the first [`LIST_BUFFERS_MAX`] share one set.
 const LOOK_UP_BYTES: usize = size_of::<LookUpBuffers>();
 
-/// SegmentLists of a query whose blocks are copied with the rest of their pages, at most.
+/// With more terms than this in a query, its lists copy single blocks from pages of the cache, not whole
+/// pages.
 const PAGE_COPYING_LISTS_MAX: usize = 64;
 
-/// Bytes per position of a document in a phrase with slop: vectors double their capacity.
+/// Bytes for each position of a term in a document, in a phrase with slop: 4, and up to three times that while
+/// the vector of positions doubles its capacity.
 const POSITION_BYTES: u64 = 12;
 
-/// Postings of a superblock.
-const SUPERBLOCK_POSTINGS: u64 = (BLOCK * SUPERBLOCK) as u64;
-
-/// Sort keys of the blocks of a list of a million documents, and memory for the selection.
+/// Bytes of the sort keys of the blocks of a list of a million postings, and of the selection among them.
 const BLOCK_ORDER_BYTES: u64 = 128 << 10;
 
-/// Bytes that an evaluation retains for the next: the buffers of a level and of lists, sort keys,
-/// and max scores of superblocks.
+/// Bytes that a finished evaluation keeps allocated for the next one of its thread: windows, bitsets and
+/// batches, buffers of lists, sort keys, and max scores of superblocks.
 pub const RETAINED_BYTES: usize = RANGE_BYTES
     + LIST_BUFFERS_MAX * (TERM_BYTES + LOOK_UP_BYTES + BLOCK_IMPACTS_BYTES)
     + (2 * 8 + 4) * SORT_KEYS_MAX;
 
-/// Smallest working memory of a query of this number of `terms`, in bytes, without skip data. Each term may
-/// have a list of blocks; with `positions` the terms may form a phrase.
+/// Bytes that suffice for the evaluation of any query of this number of `terms`, without skip data, if each
+/// list buffers one block. With `positions` the terms may form a phrase.
 pub fn working_memory(terms: usize, positions: bool) -> u64 {
     let lists = terms as u64;
     let phrase = PHRASE_BYTES + terms * (PHRASE_TERM_BYTES + POSITIONS_BUFFER);
@@ -65,46 +64,47 @@ pub fn working_memory(terms: usize, positions: bool) -> u64 {
         + RANGE_BYTES as u64
 }
 
-/// Bytes of the text of an ordinary term, with allocation overhead.
+/// Bytes of the text of a term that [`leaf_memory`] includes, with allocation overhead.
 const TERM_TEXT_BYTES: usize = 32;
 
-/// Approximate memory of a term of a plan, in bytes.
+/// Approximate bytes of a term of a plan over this number of segments.
 pub fn leaf_memory(segments: usize) -> usize {
     let leaf = size_of::<Leaf>() + segments * (size_of::<Option<TermInfo>>() + size_of::<PlanNode>());
     size_of::<PlanNode>() + leaf + size_of::<TermScorer>() + TERM_TEXT_BYTES
 }
 
-/// Memory of the evaluation in one segment.
+/// Bytes of the evaluation of a query in one segment.
 #[derive(Default)]
 struct SegmentMemory {
     bytes: u64,
-    /// Bytes used at one time only, so the maximum counts.
+    /// Bytes of the expansion of the largest prefix. Prefixes are expanded one after the other, and its bytes
+    /// are freed before the next.
     expansion: u64,
-    /// Number of read buffers.
+    /// Number of read buffers, if lists are read from files.
     read_buffers: u64,
-    /// Bytes of these if blocks are copied from pages.
+    /// Bytes of the read buffers, if blocks are copied from pages of a cache.
     paged_bytes: u64,
 }
 
-/// Memory of the evaluation of a query.
+/// Memory of an evaluation that reads files without a page cache.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkingMemory {
-    /// Bytes on each thread.
+    /// Bytes of the evaluation on one thread.
     pub bytes: u64,
-    /// Of these, the read-ahead of each part of a list.
+    /// Bytes of each read buffer; they are included in `bytes`.
     pub read_ahead: usize,
 }
 
 impl SearchPlan {
-    /// Approximate memory of the plan in bytes.
+    /// Approximate bytes of the plan.
     pub fn memory(&self) -> usize {
         let leaf =
             |leaf: &Leaf| leaf_memory(leaf.infos.len()) + leaf.term.len().saturating_sub(TERM_TEXT_BYTES);
         self.query.leaves.iter().map(leaf).sum()
     }
 
-    /// Memory of the evaluation, with as much read-ahead as fits in `allowance` bytes. The result exceeds
-    /// `allowance` if that is too small for one block of each list.
+    /// Memory of the evaluation if it reads files, with read buffers as large as fit in `allowance` bytes. The
+    /// result exceeds `allowance` if that is too small for one block of each list.
     pub fn working_memory(&self, segments: &[Arc<Segment>], allowance: u64) -> WorkingMemory {
         let numbered = segments.iter().enumerate();
         let needs: Vec<SegmentMemory> =
@@ -116,8 +116,8 @@ impl SearchPlan {
         WorkingMemory { bytes, read_ahead: buffer as usize }
     }
 
-    /// As [`SearchPlan::working_memory`], with blocks that are copied from pages of a cache, one at a time
-    /// for each part of a list.
+    /// Bytes of the evaluation if it copies blocks from the pages of a cache: the maximum of the segments,
+    /// which are searched one after the other, and of the initial threshold before them.
     pub fn paged_memory(&self, segments: &[Arc<Segment>]) -> u64 {
         let numbered = segments.iter().enumerate();
         let bytes = numbered.map(|(number, segment)| {
@@ -129,19 +129,21 @@ impl SearchPlan {
         bytes.max().unwrap_or(0).max(first)
     }
 
-    /// Whether blocks are copied with the rest of their pages: with many lists, pages are pinned again.
+    /// Whether a list copies the rest of the page with each block. If not, the page is pinned again for the
+    /// next block: slower, but many lists would take much memory.
     pub fn copies_pages(&self) -> bool {
         self.query.leaves.len() <= PAGE_COPYING_LISTS_MAX
     }
 }
 
 impl SegmentMemory {
-    /// `reads_ahead`: lists that are read in order have large read buffers.
+    /// `reads_ahead`: lists are read from files, so that those of a prefix, which are read in order, have
+    /// large read buffers.
     fn of(plan: &SearchPlan, number: usize, segment: &Segment, reads_ahead: bool) -> SegmentMemory {
         let (view, strategy, options) = (plan.view(number, segment), plan.strategy(number), &plan.options);
         let mut need = SegmentMemory::default();
         let is_ordered = strategy.kind == StrategyKind::ImpactOrdered;
-        // Of a list alone, at most the whole record is read.
+        // Never `FewEntries`: a record of which the head is read first may later be read as a whole.
         strategy.for_each_leaf(strategy.required_use(false), &mut |leaf, data_use| {
             need.add_list(view, leaf, data_use, options);
             if is_ordered && data_use == SkipDataUse::Impacts {
@@ -152,7 +154,7 @@ impl SegmentMemory {
         if reads_ahead && need.expansion > 0 {
             need.expansion += IN_ORDER_BYTES as u64 + READ_AHEAD;
         }
-        // One more buffer to read skip records.
+        // One more, to read skip records.
         need.read_buffers += need.read_buffers.min(1);
         let look_ups = count_look_up_lists(strategy).min(LIST_BUFFERS_MAX + 1) * LOOK_UP_BYTES;
         need.bytes += need.expansion + (look_ups + scratch_bytes(strategy, view)) as u64;
@@ -175,24 +177,20 @@ impl SegmentMemory {
             let bounds = leaf.share_bounds(view.segment);
             let part = record_part(info, bounds.as_ref(), data_use, &options.tuning);
             let record = field.record_range(info, part);
-            // A byte for each superblock, if entries are read one by one.
             self.bytes += record.end - record.start;
-            if part == RecordPart::Head {
-                self.bytes += u64::from(info.documents) / SUPERBLOCK_POSTINGS;
-            }
         }
         self.read_buffers += if info.blocks.is_some() { LIST_PARTS } else { 0 };
     }
 
-    /// Adds sort keys of the blocks of a list, with memory for the selection, and max scores of its
-    /// superblocks.
+    /// Adds what impact order takes for a list: sort keys of its blocks, as much for the selection among them,
+    /// and max scores of its superblocks.
     fn add_block_order(&mut self, view: SegmentView<'_>, leaf: usize, options: &EvaluationOptions) {
         let blocks = view.term_info(leaf).map_or(0, |info| u64::from(info.documents).div_ceil(BLOCK as u64));
         let ordered = blocks.min((options.tuning.superblocks_ordered * SUPERBLOCK) as u64);
         self.bytes += 2 * 8 * ordered + 4 * blocks.div_ceil(SUPERBLOCK as u64);
     }
 
-    /// Adds the memory of a node beside its lists.
+    /// Adds the memory of a node without its lists.
     fn add_node(&mut self, view: SegmentView<'_>, node: &PlanNode) {
         match node {
             PlanNode::Phrase { field, leaves, slop, .. } => {
@@ -215,8 +213,9 @@ impl SegmentMemory {
     }
 }
 
-/// Upper bound of the bytes for the positions of a document: its frequency is at most the length of the
-/// longest document, and at most the occurrences left if every other document has one.
+/// Upper bound of the bytes for the positions of a term in one document. Its frequency there is at most the
+/// length of the longest document, and at most what is left of its occurrences if every other document has
+/// one.
 fn positions_bytes(view: SegmentView<'_>, leaf: usize) -> u64 {
     let Some(info) = view.term_info(leaf) else { return 0 };
     let field = view.segment.field(view.plan.leaves[leaf].field);
@@ -225,7 +224,7 @@ fn positions_bytes(view: SegmentView<'_>, leaf: usize) -> u64 {
     POSITION_BYTES * most.min(u64::from(longest))
 }
 
-/// Number of lists in which candidates are looked up, or of which postings are selected.
+/// Number of lists that take look-up buffers: candidates are looked up in them, or postings selected.
 fn count_look_up_lists(strategy: &Strategy<PlanNode>) -> usize {
     let Strategy { kind, clauses, .. } = strategy;
     match kind {
@@ -242,7 +241,7 @@ fn count_look_up_lists(strategy: &Strategy<PlanNode>) -> usize {
     }
 }
 
-/// Number of lists of a node, or of its phrases.
+/// Number of lists of a node; only of its phrases if `of_phrases`.
 fn count_lists(node: &PlanNode, of_phrases: bool) -> usize {
     match node {
         PlanNode::Term { .. } => usize::from(!of_phrases),
@@ -252,9 +251,9 @@ fn count_lists(node: &PlanNode, of_phrases: bool) -> usize {
     }
 }
 
-/// Read buffers of a list whose blocks are copied from pages: a block of documents and frequencies, twice as
-/// long as its blocks are on average, and the rest of its page if that is copied too. Frequencies that are
-/// longer than the documents, as in dense lists, are on pages of their own.
+/// Bytes of the read buffers of a list whose blocks are copied from pages: a block of documents and
+/// frequencies, twice as long as the average block of the list, and the rest of its page if that is copied
+/// too. In dense lists frequencies are longer than documents and begin on another page: two pages.
 fn paged_list_bytes(view: SegmentView<'_>, info: &TermInfo) -> u64 {
     let documents = u64::from(info.documents);
     let blocks = documents.div_ceil(BLOCK as u64);

@@ -1,26 +1,27 @@
 //! Evaluation. Input: the plan of a query and the lists of a segment. Output: hits.
 //!
-//! 1. [`choose_strategy`] rewrites the plan for the segment, and chooses a strategy by the shape of the query and the
-//!    document frequencies of its terms.
+//! 1. [`choose_strategy`](strategy::choose_strategy) rewrites the plan for the segment, and chooses a strategy
+//!    by the remaining clauses and their document frequencies.
 //! 2. `Strategy::open` opens the lists of its clauses: a tree of nodes.
-//! 3. `Strategy::run`: one or several clauses propose candidates; the other clauses refine them in batches.
-//!    The score of a candidate is an upper bound until all clauses have been looked up.
+//! 3. `Strategy::find_matches`: one or several clauses propose candidates; these are looked up in the lists of
+//!    the other clauses, in batches. The score of a candidate is an upper bound until all clauses have been
+//!    looked up. Documents that may be hits are offered to the [`Collector`].
 //!
 //! | query | strategy | file in `strategies` |
 //! |---|---|---|
-//! | one scored term; exclusions, weak filters | blocks by descending max score | `impact_ordered` |
+//! | one scored term; exclusions, filters that most documents pass | blocks by descending max score | `impact_ordered` |
 //! | required clauses, and others | candidates of the rarest, looked up in the others | `conjunction` |
-//! | alternatives, with any filters and exclusions | `MaxScore` over windows of documents | `maxscore` |
+//! | alternatives, with exclusions and frequent filters | `MaxScore` over windows of documents | `maxscore` |
 //! | alternatives with few postings | merge of the whole lists | `small_merge` |
 //! | a minimum of alternatives, and all other queries | windows of documents | `windows` |
-//! | number of matches only | candidates of the rarest clause, or bitsets | `count` |
+//! | number of matches only | candidates of the rarest clause, or bitsets, unless the dictionary has it | `count` |
 //!
 //! Evaluation does no I/O: a [`BlockSource`](crate::segment::read::BlockSource) returns the bytes of lists
 //! that are not resident, and may suspend the evaluation until they are. A strategy prefetches the blocks
 //! that it will need.
 //!
-//! Segments are searched in order, and the threshold carries over from one to the next. If skip data is
-//! resident, [`initial_threshold()`] computes a threshold before the first segment.
+//! Segments are searched in order; the threshold (the smallest score of a hit, once there are `k`) is kept
+//! from one to the next. [`initial_threshold()`] computes a threshold before the first segment.
 //!
 //! Scores are integers (see [`crate::rank::ScoreScale`]), so they do not depend on pruning or on the order
 //! of summation.

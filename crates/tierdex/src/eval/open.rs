@@ -1,4 +1,4 @@
-//! Opens the clauses of a strategy in one segment.
+//! Opens the lists of a strategy in one segment: its clauses become nodes, which read blocks.
 
 use crate::cursor::{ListsAhead, PostingsCursor};
 use crate::eval::nodes::{Alignments, DocumentSet, Node, OpenTerm, Phrase, SetNode, ShareBounds, Term};
@@ -54,7 +54,8 @@ impl Strategy<PlanNode> {
         })
     }
 
-    /// How the lists of required clauses are used.
+    /// What the chosen algorithm uses of the skip records of required clauses; of other clauses it uses
+    /// [`SkipDataUse::MaxShares`]. `prefetches`: lists are read from disk.
     pub(super) fn required_use(&self, prefetches: bool) -> SkipDataUse {
         let refines = !(self.clauses.filter.is_empty() && self.clauses.must_not.is_empty());
         match self.kind {
@@ -64,7 +65,7 @@ impl Strategy<PlanNode> {
         }
     }
 
-    /// Calls `body` with each term, by its index in the plan.
+    /// Calls `body` with the index in the plan of each term, and what is used of its skip record.
     pub(super) fn for_each_leaf(&self, required_use: SkipDataUse, body: &mut dyn FnMut(usize, SkipDataUse)) {
         for_each_leaf_of(&self.clauses, required_use, body);
     }
@@ -91,6 +92,7 @@ fn for_each_leaf_of(
         .for_each(|nodes| each(nodes, SkipDataUse::MaxShares));
 }
 
+/// Opens the nodes of the plan in `view`, with buffers from `scratch`.
 struct ListOpener<'a, 's> {
     view: SegmentView<'a>,
     source: &'a dyn BlockSource,
@@ -99,6 +101,7 @@ struct ListOpener<'a, 's> {
 }
 
 impl<'a> ListOpener<'a, '_> {
+    /// Opens clauses, the required ones for this use of their skip records.
     fn open_clauses(
         &mut self,
         clauses: &Clauses<PlanNode>,
@@ -123,7 +126,7 @@ impl<'a> ListOpener<'a, '_> {
 
     fn open_node(&mut self, node: &PlanNode, data_use: SkipDataUse) -> Result<Node<'a>> {
         let SegmentView { plan, segment, .. } = self.view;
-        // That of the plan, so that the memory of the evaluation is dictionary_count before.
+        // By document frequencies, as when memory was reserved for it, not by the opened lists.
         let cost = self.view.cost(node);
         match node {
             PlanNode::Term { leaf, .. } => {
@@ -188,18 +191,21 @@ impl<'a> ListOpener<'a, '_> {
 }
 
 impl Leaf {
-    /// Converts the max shares stored in a segment to upper bounds for this ranking; `None` if they do not
-    /// bound its shares.
+    /// How the max shares that are stored in a segment bound the shares of this ranking ([`ShareBounds`]);
+    /// `None` with [`Scorer::Dot`](crate::rank::Scorer::Dot), whose bounds follow from impacts.
     pub fn share_bounds(&self, segment: &Segment) -> Option<ShareBounds> {
         let lengths = self.scorer.lengths()?;
         Some(ShareBounds::new(segment.average_length(self.field), lengths))
     }
 }
 
-/// The part of a skip record that is read from disk. Impacts are read if max shares do not bound the scores
-/// of the list, or if its postings are selected by impacts and the record is not so long that reading it
-/// costs more than scoring whole blocks. If the term is evaluated alone and its bounds are tight, few entries
-/// of a long record are used.
+/// The part of a skip record that is read from disk.
+///
+/// - All of it, with impacts: if there are no bounds from max shares; or if postings are selected by impacts,
+///   unless the record is so long that reading it takes longer than scoring whole blocks.
+/// - The head, and later the entries that are needed: if few entries of a long record are used, and bounds
+///   are tight, so that impacts are not needed.
+/// - All of it without impacts otherwise.
 pub(super) fn record_part(
     info: &TermInfo,
     bounds: Option<&ShareBounds>,
@@ -220,7 +226,7 @@ pub(super) fn record_part(
     }
 }
 
-/// The documents of a segment that contain a term with a prefix.
+/// Reads the lists of all terms with a prefix, and unites them to a set of documents.
 fn documents_with_prefix(
     segment: &Segment,
     clause: &PrefixClause,

@@ -1,4 +1,4 @@
-//! Runs the strategy of a segment over its opened lists.
+//! Runs the algorithm of a strategy over the opened lists of a segment.
 
 use crate::eval::strategies::conjunction::{conjunction, required_clauses};
 use crate::eval::strategies::count::{count_by_bitsets, count_by_conjunction};
@@ -11,9 +11,10 @@ use crate::{
 };
 
 impl Strategy<Node<'_>> {
-    /// Offers the documents of the segment that may be hits. Returns the number of matches if they are
-    /// counted or dictionary_count, modulo 2^64, else the number of documents evaluated. The numbers of all parts of a
-    /// segment add up.
+    /// Offers the documents of the searched range that may be hits to the collector. Returns the number of
+    /// matches if they are counted or follow from document frequencies, else the number of documents
+    /// evaluated. If several evaluations divide a segment, the sum of their results modulo 2^64 is the number
+    /// for the segment: the result of one part may be the two's complement of a negative number.
     pub fn find_matches(&mut self, search: &mut Search<'_>) -> Result<u64> {
         search.counts_matches = self.counts_matches;
         let found = self.run_algorithm(search)?;

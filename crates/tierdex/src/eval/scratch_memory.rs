@@ -1,6 +1,9 @@
 //! Bytes of the scratch buffers that a strategy takes from [`Scratch`](super::state::scratch::Scratch) at the
-//! same time: windows, bitsets and batches of candidates. Each function counts_matches what the method of a node of
-//! the same name takes; nodes take buffers one after the other, so the maximum of them counts_matches.
+//! same time: windows, bitsets and batches of candidates.
+//!
+//! `mark_use`, `add_use` and `refine_use` count the buffers that [`Node`](super::nodes::Node) takes in
+//! `mark_matches`, `add_scores` and `refine_batch`. The nodes of a list are evaluated one after the other and
+//! return their buffers, so only the largest use counts ([`max_use`]).
 
 use super::segment_view::SegmentView;
 use super::state::scratch::{CANDIDATE_BYTES, SURVIVORS_BYTES, bits_bytes, window_bytes};
@@ -9,15 +12,18 @@ use super::tuning::{COUNTED_DOCUMENTS, LEAD_BLOCKS_AHEAD_MAX, WINDOW_DOCUMENTS};
 use crate::limits::BLOCK;
 use crate::query::Clauses;
 use crate::query::plan_node::PlanNode;
+use std::ops::Add;
 
-/// Buffers that are in use at the same time.
+/// Numbers of scratch buffers that are in use at the same time.
 #[derive(Clone, Copy, Default)]
 struct ScratchUse {
+    /// Score windows.
     windows: usize,
+    /// Bitsets.
     bits: usize,
-    /// Bitsets without marks.
+    /// Digits of bit-sliced counters ([`BitCounters`](super::state::BitCounters)).
     counters: usize,
-    /// Batches, as long as the batch that is refined.
+    /// Batches, each as long as the batch that is refined.
     batches: usize,
 }
 
@@ -25,7 +31,7 @@ impl ScratchUse {
     const TWO_BITS: ScratchUse = ScratchUse { windows: 0, bits: 2, counters: 0, batches: 0 };
     const WINDOW: ScratchUse = ScratchUse { windows: 1, bits: 0, counters: 0, batches: 0 };
 
-    /// The bitsets of [`Clauses::mark_group`].
+    /// The bitsets that a group passes to [`Clauses::mark_group`].
     fn group_bits(group: &Clauses<PlanNode>) -> ScratchUse {
         let bits = if group.requires() || !group.must_not.is_empty() { 2 } else { 1 };
         ScratchUse { bits, ..ScratchUse::default() }
@@ -35,27 +41,26 @@ impl ScratchUse {
         ScratchUse { batches, ..ScratchUse::default() }
     }
 
-    /// Either of them at a time.
+    /// The buffers of two steps that run one after the other.
     fn or(self, other: ScratchUse) -> ScratchUse {
-        ScratchUse {
-            windows: self.windows.max(other.windows),
-            bits: self.bits.max(other.bits),
-            counters: self.counters.max(other.counters),
-            batches: self.batches.max(other.batches),
-        }
+        self.combine(other, usize::max)
     }
 
-    /// Both at a time.
+    /// The buffers of two steps of which one runs inside the other.
     fn and(self, other: ScratchUse) -> ScratchUse {
+        self.combine(other, Add::add)
+    }
+
+    fn combine(self, other: ScratchUse, operation: fn(usize, usize) -> usize) -> ScratchUse {
         ScratchUse {
-            windows: self.windows + other.windows,
-            bits: self.bits + other.bits,
-            counters: self.counters + other.counters,
-            batches: self.batches + other.batches,
+            windows: operation(self.windows, other.windows),
+            bits: operation(self.bits, other.bits),
+            counters: operation(self.counters, other.counters),
+            batches: operation(self.batches, other.batches),
         }
     }
 
-    /// Bytes, for ranges of this number of documents and batches of this length.
+    /// Bytes, for windows and bitsets of `range` documents and batches of `batch` candidates.
     fn bytes(self, range: usize, batch: usize) -> usize {
         let ScratchUse { windows, bits, counters, batches } = self;
         windows * window_bytes(range)
@@ -82,7 +87,7 @@ fn mark_use(node: &PlanNode) -> ScratchUse {
 }
 
 fn mark_group_use(group: &Clauses<PlanNode>) -> ScratchUse {
-    // A counter has a bitset for each binary digit; two hold what is added or compared.
+    // A counter has a bitset for each binary digit; adding and comparing take two more.
     let digits = usize::BITS - group.should.len().leading_zeros();
     let counters = if group.minimum > 1 { digits as usize + 2 } else { 0 };
     let scored = if group.minimum > 0 { &group.should[..] } else { &[] };
@@ -122,7 +127,7 @@ fn refine_use(node: &PlanNode) -> ScratchUse {
     }
 }
 
-/// Maximum bytes of the scratch buffers of a strategy.
+/// Maximum bytes of the scratch buffers that a strategy takes at the same time.
 pub(super) fn scratch_bytes(strategy: &Strategy<PlanNode>, view: SegmentView<'_>) -> usize {
     let clauses = &strategy.clauses;
     let window = WINDOW_DOCUMENTS.min(view.segment.documents() as usize);
@@ -164,7 +169,8 @@ pub(super) fn scratch_bytes(strategy: &Strategy<PlanNode>, view: SegmentView<'_>
         }
 }
 
-/// Scratch buffers of a conjunction. A group or set that may be its lead is evaluated in windows.
+/// Maximum bytes of the scratch buffers of a conjunction. If the rarest clause is a group or a set, it is
+/// evaluated in windows.
 fn conjunction_bytes(clauses: &Clauses<PlanNode>, view: SegmentView<'_>, window: usize) -> usize {
     let required = || clauses.must.iter().chain(&clauses.filter);
     let batch = ScratchUse::batches(1).and(max_use(clauses.all(), refine_use)).bytes(window, BLOCK);
@@ -177,7 +183,7 @@ fn conjunction_bytes(clauses: &Clauses<PlanNode>, view: SegmentView<'_>, window:
         let lead = max_use(required().filter(may_lead), |node| mark_use(node).or(add_use(node)));
         return batch + ScratchUse::WINDOW.and(lead).bytes(window, BLOCK) + CANDIDATE_BYTES * window;
     }
-    // Each with its number and bound.
+    // For each prefetched block of the rarest list: its number and the upper bound of its scores.
     let ahead = rarest.div_ceil(BLOCK as u64).min(LEAD_BLOCKS_AHEAD_MAX as u64).next_power_of_two();
     batch + ahead as usize * size_of::<(u32, u32)>()
 }

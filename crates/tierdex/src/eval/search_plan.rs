@@ -1,5 +1,5 @@
-//! The plan of a search: that of its query, and the strategy of each segment, which is chosen once for all
-//! that ask it.
+//! The plan of a search: the plan of its query, and one strategy for each segment. Strategies are chosen here
+//! once; the memory estimate, the evaluation and `explain` use the same ones.
 
 use super::segment_view::SegmentView;
 use super::strategy::{EvaluationOptions, Strategy, choose_strategy};
@@ -7,17 +7,17 @@ use crate::query::{QueryList, QueryPlan};
 use crate::{query::plan_node::PlanNode, segment::read::Segment};
 use std::sync::Arc;
 
-/// A planned search. Immutable.
+/// The plan of a query with the strategies by which its segments are evaluated. Immutable.
 pub struct SearchPlan {
     /// The plan of the query.
     pub(crate) query: QueryPlan,
     pub(crate) options: EvaluationOptions,
-    /// Of each segment.
+    /// By the number of the segment in the commit.
     pub(super) strategies: Vec<Strategy<PlanNode>>,
 }
 
 impl SearchPlan {
-    /// Chooses the strategies of a query.
+    /// Chooses the strategy of each segment.
     pub(crate) fn new(query: QueryPlan, segments: &[Arc<Segment>], options: EvaluationOptions) -> SearchPlan {
         let strategy =
             |(number, segment)| choose_strategy(SegmentView { plan: &query, number, segment }, &options);
@@ -25,12 +25,12 @@ impl SearchPlan {
         SearchPlan { query, options, strategies }
     }
 
-    /// The strategy in a segment.
+    /// The strategy of the segment with this number.
     pub(crate) fn strategy(&self, number: usize) -> &Strategy<PlanNode> {
         &self.strategies[number]
     }
 
-    /// The plan in a segment.
+    /// The plan of the query together with the segment with this number.
     pub(crate) fn view<'a>(&'a self, number: usize, segment: &'a Segment) -> SegmentView<'a> {
         SegmentView { plan: &self.query, number, segment }
     }
@@ -40,8 +40,8 @@ impl SearchPlan {
         self.query.lists(segments)
     }
 
-    /// [`QueryPlan::is_one_term`].
+    /// Whether the query is a single term.
     pub fn is_one_term(&self) -> bool {
-        self.query.is_one_term()
+        matches!(self.query.root, PlanNode::Term { .. })
     }
 }

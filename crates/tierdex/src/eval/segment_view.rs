@@ -1,10 +1,11 @@
-//! A plan in one segment, before a list is opened: the clauses that are left there, and their costs.
+//! A plan together with one segment, before a list is opened: the clauses that can match there, and upper
+//! bounds of their numbers of matches.
 
 use crate::query::plan_node::PlanNode;
 use crate::query::{Clauses, PlanRewriter, QueryPlan};
 use crate::segment::read::{Segment, TermInfo};
 
-/// A plan and one of its segments.
+/// A plan, and one of the segments over which it was planned.
 #[derive(Clone, Copy)]
 pub struct SegmentView<'a> {
     /// The plan.
@@ -21,8 +22,9 @@ impl<'a> SegmentView<'a> {
         self.plan.leaves[leaf].infos[self.number].as_ref()
     }
 
-    /// The clauses of a root in this segment, the required ones cheapest first; `None` if no document
-    /// matches. A term or phrase is a required clause, a set of documents an alternative.
+    /// Rewrites a root of the plan by what this segment contains; `None` if no document matches. Required
+    /// clauses and filters are in ascending order of cost. A root that is a term or phrase becomes a required
+    /// clause; one that is a set of documents (a prefix, all documents) becomes an alternative.
     pub(super) fn rewritten_clauses(self, root: &PlanNode, scored: bool) -> Option<Clauses<PlanNode>> {
         let (leaves, documents) = (&self.plan.leaves, self.segment.documents());
         let rewrite = PlanRewriter::of_segment(leaves, self.number, documents, scored);
@@ -37,7 +39,8 @@ impl<'a> SegmentView<'a> {
         Some(clauses)
     }
 
-    /// Approximate upper bound of the number of matches.
+    /// Upper bound of the number of matches in the segment, from document frequencies. As `cost` of a Lucene
+    /// iterator, it orders clauses.
     pub(super) fn cost(self, node: &PlanNode) -> u64 {
         let documents = |leaf: usize| self.term_info(leaf).map_or(0, |info| u64::from(info.documents));
         match node {

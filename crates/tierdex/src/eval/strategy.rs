@@ -1,5 +1,9 @@
-//! The evaluation strategy of a query in a segment. [`choose_strategy`] is the only function that recognises the
-//! shapes of queries: what opens lists, estimates memory, counts_matches or explains asks it.
+//! The evaluation strategy of a query in a segment.
+//!
+//! [`choose_strategy`] is the only function that maps the clauses of a query to a strategy. Opening lists,
+//! the memory estimate, counting and `explain` read the [`Strategy`] that it returned. Before any strategy
+//! runs, [`sufficient_clauses`] answers another question about the whole plan: from which clauses a threshold
+//! follows ([`initial_threshold`](crate::eval::initial_threshold())).
 
 use crate::eval::tuning::{
     DENSE_DIVISOR, IMPACT_ORDER_RATIO, MERGED_PER_WINDOW_MAX, MERGED_POSTINGS_MAX, WINDOW_DOCUMENTS,
@@ -8,20 +12,20 @@ use crate::eval::{SegmentView, Tuning};
 use crate::query::plan_node::PlanNode;
 use crate::query::{Clauses, QueryPlan};
 
-/// What is requested of an evaluation.
+/// What a caller requests of the evaluation of a query.
 #[derive(Clone, Copy, Debug)]
 pub struct EvaluationOptions {
-    /// Number of hits; 0 only counts_matches.
+    /// Number of hits; with 0 matches are only counted.
     pub k: usize,
     /// Whether every match is counted, beside the hits.
     pub count: bool,
     /// Whether every match is scored, without pruning.
     pub exhaustive: bool,
-    /// Sizes of long lists.
+    /// Sizes from which on lists are evaluated as long ones.
     pub tuning: Tuning,
 }
 
-/// How the matches of a segment are found.
+/// The algorithm that finds the matches of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum StrategyKind {
     /// No document can match.
@@ -43,7 +47,7 @@ pub enum StrategyKind {
     CountBits,
     /// Matches of a conjunction are counted.
     CountConjunction,
-    /// Matches of a conjunction are counted, and subtracted from a number that the dictionary has.
+    /// Matches of a conjunction are counted, and subtracted from document frequencies of the dictionary.
     CountDifference,
 }
 
@@ -71,40 +75,28 @@ impl StrategyKind {
     }
 }
 
-/// A strategy with the clauses that it evaluates: those of the plan, or, opened, their nodes. A query of one
-/// clause has one required clause, or one alternative if it is a set of documents or for windows.
+/// A strategy with the clauses that it evaluates: `N` is [`PlanNode`] before its lists are opened, and
+/// [`Node`](crate::eval::nodes::Node) after that. A query of one term or phrase has one required clause; one
+/// of a prefix or of all documents has one alternative.
+#[derive(Default)]
 pub struct Strategy<N> {
     /// The algorithm.
     pub kind: StrategyKind,
-    /// What it evaluates.
+    /// The clauses, as they are left in the segment.
     pub clauses: Clauses<N>,
-    /// Number of matches that follows from the dictionary. For [`StrategyKind::CountDifference`] those of
-    /// the clauses are to be subtracted.
+    /// Number of matches in the segment, if it follows from document frequencies. For
+    /// [`StrategyKind::CountDifference`] the matches of the clauses are to be subtracted from it.
     pub dictionary_count: Option<u64>,
-    /// Whether the evaluation counts every match.
+    /// Whether the algorithm has to visit every match to count it: nothing is pruned.
     pub(super) counts_matches: bool,
-    /// Expected number of candidates until `k` of them pass filters and exclusions, for
-    /// [`StrategyKind::ImpactOrdered`].
+    /// Expected number of candidates until `k` of them pass filters and exclusions. Only
+    /// [`StrategyKind::ImpactOrdered`] uses it.
     pub(super) expected_candidates: f64,
-    /// Whether every match scores more than 0, for [`StrategyKind::Windows`].
+    /// Whether every match scores more than 0. Only [`StrategyKind::Windows`] uses it.
     pub(super) has_positive_scores: bool,
-    /// Scored clauses are optional: documents that match none of them, and pass filters and exclusions, are
-    /// offered with score 0 afterwards.
+    /// Whether all scored clauses are optional: documents that match none of them, and pass filters and
+    /// exclusions, are offered to the collector with score 0 after the others.
     pub(super) offers_zero_scores: bool,
-}
-
-impl<N> Default for Strategy<N> {
-    fn default() -> Strategy<N> {
-        Strategy {
-            kind: StrategyKind::Nothing,
-            clauses: Clauses::default(),
-            dictionary_count: None,
-            counts_matches: false,
-            expected_candidates: 0.0,
-            has_positive_scores: false,
-            offers_zero_scores: false,
-        }
-    }
 }
 
 impl<N> Strategy<N> {
@@ -115,7 +107,7 @@ impl<N> Strategy<N> {
     }
 }
 
-/// Chooses the strategy of a plan in a segment.
+/// Chooses the strategy of a plan in a segment, by its clauses and their document frequencies.
 pub fn choose_strategy(view: SegmentView<'_>, options: &EvaluationOptions) -> Strategy<PlanNode> {
     let chooser = StrategyChooser { view, options };
     let Some(clauses) = view.rewritten_clauses(&view.plan.root, options.k > 0) else {
@@ -133,7 +125,8 @@ pub fn choose_strategy(view: SegmentView<'_>, options: &EvaluationOptions) -> St
     chooser.choose_ranking(Strategy { clauses, dictionary_count, counts_matches, ..Strategy::default() })
 }
 
-/// The clauses of a plan each of whose matches is a match of the query, with at least its score.
+/// The clauses of a plan that suffice alone: each match of one of them is a match of the query, and scores at
+/// least as much as the clause. The `k`-th best score of such a clause is a lower bound of that of the query.
 pub(super) fn sufficient_clauses(plan: &QueryPlan) -> &[PlanNode] {
     let PlanNode::Group(group) = &plan.root else { return std::slice::from_ref(&plan.root) };
     match (&group.must[..], group.minimum) {
@@ -144,13 +137,14 @@ pub(super) fn sufficient_clauses(plan: &QueryPlan) -> &[PlanNode] {
     }
 }
 
+/// Rules by which the strategy of the plan in `view` is chosen.
 struct StrategyChooser<'a> {
     view: SegmentView<'a>,
     options: &'a EvaluationOptions,
 }
 
 impl StrategyChooser<'_> {
-    /// The strategy that finds the best documents.
+    /// Completes a strategy that finds the best documents: its kind and what depends on it.
     fn choose_ranking(&self, mut strategy: Strategy<PlanNode>) -> Strategy<PlanNode> {
         if strategy.clauses.minimum == 0 {
             return self.choose_conjunctive(strategy);
@@ -169,7 +163,7 @@ impl StrategyChooser<'_> {
         strategy
     }
 
-    /// The same for a query with required clauses or filters, whose other clauses are optional.
+    /// As [`StrategyChooser::choose_ranking`], for required clauses or filters beside optional clauses.
     fn choose_conjunctive(&self, mut strategy: Strategy<PlanNode>) -> Strategy<PlanNode> {
         let prunes = !strategy.counts_matches && !self.options.exhaustive;
         let clauses = &mut strategy.clauses;
@@ -178,7 +172,7 @@ impl StrategyChooser<'_> {
             return strategy;
         }
         if clauses.must.is_empty() && matches!(clauses.should[..], [PlanNode::Term { .. }]) {
-            // Documents that match the optional term precede those that do not, which score 0.
+            // Documents that match the term score more than those that only pass the filters.
             clauses.must.append(&mut clauses.should);
             strategy.offers_zero_scores = true;
         }
@@ -220,7 +214,7 @@ impl StrategyChooser<'_> {
         self.options.k as f64 / pass.clamp(1e-9, 1.0)
     }
 
-    /// The strategy that counts_matches the matches of unscored clauses.
+    /// The strategy that counts the matches of unscored clauses.
     fn choose_counting(&self, clauses: Clauses<PlanNode>) -> Strategy<PlanNode> {
         if let Some(dictionary_count) = self.count_by_dictionary(&clauses) {
             return Strategy {
@@ -254,8 +248,8 @@ impl StrategyChooser<'_> {
         Strategy { kind, clauses, dictionary_count, counts_matches: true, ..Strategy::default() }
     }
 
-    /// Number of matches of unscored clauses, if the dictionary has it: of one term or all documents, and of
-    /// all documents but those of a term.
+    /// Number of matches of unscored clauses, if it follows from document frequencies: of one term, of all
+    /// documents, and of all documents except those of a term.
     fn count_by_dictionary(&self, clauses: &Clauses<PlanNode>) -> Option<u64> {
         let mut all = clauses.all();
         match (all.next(), all.next(), all.next()) {
@@ -271,18 +265,20 @@ impl StrategyChooser<'_> {
         }
     }
 
+    /// Upper bound of the number of matches of each node.
     fn costs(&self, nodes: &[PlanNode]) -> impl Iterator<Item = u64> {
         nodes.iter().map(|node| self.view.cost(node))
     }
 }
 
-/// Whether merging whole lists pays for this total number of postings.
+/// Whether lists of this total length are so short that merging them whole is cheaper than `MaxScore`.
 fn is_merge_cheaper(postings: u64, documents: u32) -> bool {
     let windows = u64::from(documents).div_ceil(WINDOW_DOCUMENTS as u64);
     postings <= (windows * MERGED_PER_WINDOW_MAX).min(MERGED_POSTINGS_MAX)
 }
 
-/// Whether every match scores more than 0. Terms and phrases of weight 0 are filters.
+/// Whether every match of a node scores more than 0. Terms and phrases of weight 0 do not occur: the rewrite
+/// makes them filters.
 pub(super) fn has_positive_scores(node: &PlanNode) -> bool {
     match node {
         PlanNode::Term { .. } | PlanNode::Phrase { .. } | PlanNode::Nothing => true,

@@ -57,33 +57,34 @@ impl Query {
 }
 
 thread_local! {
-    /// Analysis chains of recent queries of the thread: creating one takes longer than analysing a query.
+    /// Analyzers of recent queries of the thread, with their settings: creating one takes longer than analysing a
+    /// query.
     static RECENT_ANALYZERS: RefCell<Vec<(Analysis, Analyzer)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Analysis chains kept for a thread.
+/// Maximum number of analyzers that are kept for a thread.
 const RECENT_ANALYZERS_MAX: usize = 8;
 
-/// Stop words of a chain that is kept.
+/// Analyzers with more stop words than this are not kept.
 const RECENT_STOP_WORDS_MAX: usize = 1000;
 
-/// The analysis chains of the fields, taken from those of the thread or created on first use, and the counts
-/// of terms so far.
+/// Converts a syntax tree to a query, with the analyzers of its fields, which are taken from those kept for the
+/// thread or created on first use. Counts terms and expansions against their limits.
 pub(super) struct QueryAnalyzer<'a> {
     schema: &'a Schema,
-    /// By field.
+    /// By field; `None` before the first use.
     chains: Vec<Option<(Analysis, Analyzer)>>,
     terms: usize,
-    /// Prefixes and fuzzy words so far.
+    /// Number of prefixes and fuzzy words so far.
     expanded: usize,
-    /// Whether the bigrams of a run are alternatives.
+    /// Whether the bigrams of a run of text without blanks are alternatives, not a phrase.
     bigrams_are_alternatives: bool,
     problems: &'a mut Problems,
 }
 
 impl Drop for QueryAnalyzer<'_> {
     fn drop(&mut self) {
-        // At the end of the thread there may be no list any more.
+        // At the end of the thread the list may have been dropped already.
         let _ = RECENT_ANALYZERS.try_with(|kept| {
             let mut kept = kept.borrow_mut();
             for chain in self.chains.drain(..).flatten() {
@@ -146,7 +147,7 @@ impl<'a> QueryAnalyzer<'a> {
         if none_left && (has_positive || must_not.is_empty()) {
             return Ok(None);
         }
-        // Of the clauses that remain: a clause of stop words neither matches nor fails to match.
+        // Clauses of stop words were dropped: they neither match nor fail to match.
         let minimum = minimum.min(should.len() as u32);
         Ok(Some(Query::Bool { must, filter, should, must_not, minimum }))
     }
@@ -198,14 +199,16 @@ impl<'a> QueryAnalyzer<'a> {
         let too_long = analyzer.take_too_long();
         let Some((start, prefix, run)) = last else { return Ok((too_long > 0).then_some(Query::Nothing)) };
         if run.is_some_and(|part| !part.is_first) {
-            // The last word is a run of several clusters, which other text may follow in any case.
+            // The last word is a run of several clusters without blanks. As a phrase of bigrams it matches
+            // whatever follows it, as a prefix does.
             return self.convert_words(field, text, boost);
         }
         let mut should: Vec<_> = self.convert_words(field, &text[..start], boost)?.into_iter().collect();
         if self.count_expansion()? {
             let query = |prefix| Query::Prefix { field, prefix, whole_clusters: false, boost };
             should.push(match prefix.strip_suffix(['σ', 'ς']) {
-                // The lower case of a sigma depends on whether the word ends there. A document scores once.
+                // The lower case of a sigma depends on whether the word ends there, so both are searched. As
+                // filters, so that a document with both scores once.
                 Some(stem) => Query::Bool {
                     must: vec![Query::All { boost }],
                     filter: any_of([format!("{stem}σ"), format!("{stem}ς")].map(query).into())
@@ -263,7 +266,7 @@ impl<'a> QueryAnalyzer<'a> {
                 terms.push((token.position, token.term.to_string()));
             }
         });
-        // Beside other words it leaves a gap, as in the documents.
+        // Beside other words, one that is too long leaves a gap, as in the documents.
         if analyzer.take_too_long() > 0 && terms.is_empty() {
             return Ok(Some(Query::Nothing));
         }
@@ -339,12 +342,12 @@ impl<'a> QueryAnalyzer<'a> {
     }
 }
 
-/// A run of text without blanks in a query.
+/// A run of text without blanks, such as Chinese, in a query.
 #[derive(Default)]
 struct UnsegmentedRun {
-    /// With their positions.
+    /// Bigrams of its grapheme clusters, with their positions.
     bigrams: Vec<(u32, String)>,
-    /// Its only grapheme cluster.
+    /// Its grapheme cluster, if it has only one.
     cluster: Option<String>,
 }
 
@@ -374,7 +377,7 @@ impl UnsegmentedRun {
     }
 }
 
-/// Turns positions into distances from the first term.
+/// Replaces the positions of terms by their distances from the first term.
 fn positions_to_distances(terms: &mut [(u32, String)]) {
     let first = terms.first().map_or(0, |(position, _)| *position);
     for (position, _) in terms {
@@ -389,7 +392,7 @@ fn any_of(mut should: Vec<Query>) -> Option<Query> {
     }
 }
 
-/// Whether the schema has a field `name`. The error lists the fields and their sources.
+/// Whether the schema has a field `name`. The error is a text that lists its fields and their sources.
 pub(super) fn is_field(schema: &Schema, name: &str) -> std::result::Result<(), String> {
     if schema.field(name).is_some() {
         return Ok(());

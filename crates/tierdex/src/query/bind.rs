@@ -1,12 +1,12 @@
-//! Binds a query to segments: looks up its terms in every segment, expands prefixes and fuzzy words, and
-//! computes the unscaled weight of each clause.
+//! Binds a query to the segments of a commit: looks up its terms in every segment, expands prefixes and fuzzy
+//! words, and computes the weight of each clause, before scaling.
 
 mod phrases;
 
 use super::collection::{RankingInputs, SegmentLists};
-use super::expand::{FuzzyMatch, TermPrefix, count_terms_with_prefix, fuzzy_matches};
-use super::plan_node::{Leaf, PlanNode, PrefixClause};
-use super::{clauses::Clauses, tree::Query};
+use super::expand::{ExpandedTerm, TermPrefix, count_terms_with_prefix, fuzzy_matches};
+use super::plan_node::{Leaf, PlanNode};
+use super::{analyse::no_positions_error, clauses::Clauses, tree::Query};
 use crate::rank::{ScoreScale, Scorer, TermScorer, idf};
 use crate::segment::read::{Segment, TermInfo};
 use crate::{Error, Result, cursor::frequency_max, limits::BOOST_MAX, schema::Schema};
@@ -27,15 +27,15 @@ pub(super) struct Binder<'a> {
     ranking: RankingInputs<'a>,
     /// Whether hits are requested.
     ranks: bool,
-    /// Number of terms that the prefixes so far expand to.
+    /// Number of terms that the prefixes bound so far stand for.
     prefix_terms: usize,
-    /// Whether the clause is in an exclusion.
+    /// Whether the clause that is being bound is inside an exclusion.
     is_in_exclusion: bool,
     leaves: Vec<Leaf>,
     phrases: Vec<TermScorer>,
 }
 
-/// A phrase of a query.
+/// A phrase as it is in the query.
 #[derive(Clone, Copy)]
 struct WrittenPhrase<'q> {
     field: usize,
@@ -43,14 +43,6 @@ struct WrittenPhrase<'q> {
     terms: &'q [(u32, String)],
     slop: u32,
     boost: f64,
-}
-
-/// A term, with its dictionary entry in each segment.
-struct BoundTerm {
-    term: String,
-    infos: Vec<Option<TermInfo>>,
-    /// Document frequency by which it is weighted.
-    document_frequency: u64,
 }
 
 impl<'a> Binder<'a> {
@@ -82,6 +74,9 @@ impl<'a> Binder<'a> {
         check_boost(query)?;
         match query {
             Query::Term { field, term, boost } => self.bind_term(*field, term, *boost),
+            Query::Phrase { field, .. } if !self.schema.fields[*field].positions => {
+                Err(no_positions_error(self.schema, *field))
+            }
             Query::Phrase { field, terms, slop, open_end, boost } => {
                 let phrase = WrittenPhrase { field: *field, terms, slop: *slop, boost: *boost };
                 match terms.split_last() {
@@ -126,67 +121,65 @@ impl<'a> Binder<'a> {
     }
 
     fn bind_term(&mut self, field: usize, term: &str, boost: f64) -> Result<PlanNode> {
-        let term = self.look_up_term(field, term)?;
-        let (is_possible, weight) =
-            (term.document_frequency > 0, self.weight(self.idf(field, term.document_frequency), boost));
-        let leaf = self.add_leaf(field, term, weight)?;
-        Ok(if is_possible { PlanNode::Term { leaf, weight } } else { PlanNode::Nothing })
+        let infos = self.look_up_term(field, term)?;
+        let document_frequency = self.document_frequency(field, term, &infos);
+        let weight = self.weight(self.idf(field, document_frequency), boost);
+        let leaf = self.add_leaf(field, term.to_string(), infos, weight)?;
+        Ok(if document_frequency > 0 { PlanNode::Term { leaf, weight } } else { PlanNode::Nothing })
     }
 
     fn bind_prefix(&mut self, field: usize, prefix: TermPrefix<'_>, weight: f64) -> Result<PlanNode> {
         let before = if prefix.whole_clusters { 0 } else { self.prefix_terms };
-        let counts = count_terms_with_prefix(self.lists, field, prefix, before)?;
-        if counts.terms == 0 {
+        let prefix = count_terms_with_prefix(self.lists, field, prefix, before)?;
+        if prefix.terms == 0 {
             return Ok(PlanNode::Nothing);
         }
         if !prefix.whole_clusters {
-            self.prefix_terms += counts.terms;
+            self.prefix_terms += prefix.terms;
         }
-        let prefix = PrefixClause {
-            field,
-            text: prefix.text.to_string(),
-            whole_clusters: prefix.whole_clusters,
-            terms: counts.terms,
-            postings: counts.postings,
-        };
         Ok(PlanNode::Prefix { prefix: Arc::new(prefix), weight })
     }
 
-    /// The expansions of a fuzzy word, each with the document frequency of the most frequent of them.
+    /// Alternatives of the terms that a fuzzy word stands for. All are weighted by the document frequency of the
+    /// most frequent one.
     fn bind_fuzzy(&mut self, field: usize, word: &str, distance: u8, boost: f64) -> Result<PlanNode> {
         let matches = fuzzy_matches(self.lists, field, word, distance)?;
-        let documents = |found: &FuzzyMatch| self.document_frequency(field, &found.term, found.documents);
-        let document_frequency = matches.iter().map(documents).max().unwrap_or(0);
+        let idf = self.idf(field, self.largest_document_frequency(field, &matches));
         let mut should = Vec::with_capacity(matches.len());
-        for FuzzyMatch { term, similarity, infos, .. } in matches {
-            let weight = self.weight(self.idf(field, document_frequency), boost * similarity);
-            let leaf = self.add_leaf(field, BoundTerm { term, infos, document_frequency }, weight)?;
+        for ExpandedTerm { term, similarity, infos } in matches {
+            let weight = self.weight(idf, boost * similarity);
+            let leaf = self.add_leaf(field, term, infos, weight)?;
             should.push(PlanNode::Term { leaf, weight });
         }
         Ok(any_of(should))
     }
 
-    /// Looks up a term in each segment.
-    fn look_up_term(&self, field: usize, term: &str) -> Result<BoundTerm> {
+    /// The dictionary entry of a term in each segment.
+    fn look_up_term(&self, field: usize, term: &str) -> Result<Vec<Option<TermInfo>>> {
         let look_up = |segment: &Arc<Segment>| {
             let field = segment.field(field);
             let info = field.terms().get(term.as_bytes(), self.lists.source)?;
             info.iter().for_each(|info| field.load_lines(info));
             Ok(info)
         };
-        let infos = self.lists.segments.iter().map(look_up).collect::<Result<Vec<_>>>()?;
-        let document_frequency = infos.iter().flatten().map(|info| u64::from(info.documents)).sum();
-        let document_frequency = self.document_frequency(field, term, document_frequency);
-        Ok(BoundTerm { term: term.to_string(), infos, document_frequency })
+        self.lists.segments.iter().map(look_up).collect()
     }
 
-    /// Document frequency of a term: from the given statistics, else `own`, that of these segments.
-    fn document_frequency(&self, field: usize, term: &str, own: u64) -> u64 {
-        self.ranking.statistics.and_then(|statistics| statistics.containing(field, term)).unwrap_or(own)
+    /// Document frequency of a term: from the statistics of the ranking if they have it, else from the segments.
+    fn document_frequency(&self, field: usize, term: &str, infos: &[Option<TermInfo>]) -> u64 {
+        let in_segments = || infos.iter().flatten().map(|info| u64::from(info.documents)).sum();
+        let statistics = self.ranking.statistics;
+        statistics.and_then(|statistics| statistics.containing(field, term)).unwrap_or_else(in_segments)
+    }
+
+    /// Document frequency of the most frequent of these terms.
+    fn largest_document_frequency(&self, field: usize, terms: &[ExpandedTerm]) -> u64 {
+        let frequencies = terms.iter().map(|found| self.document_frequency(field, &found.term, &found.infos));
+        frequencies.max().unwrap_or(0)
     }
 
     fn idf(&self, field: usize, document_frequency: u64) -> f64 {
-        // External statistics may not cover these documents.
+        // Statistics given by the caller may have fewer documents than the term.
         idf(self.ranking.collections[field].documents.max(document_frequency), document_frequency)
     }
 
@@ -217,16 +210,21 @@ impl<'a> Binder<'a> {
         Ok(max)
     }
 
-    fn add_leaf(&mut self, field: usize, term: BoundTerm, weight: f64) -> Result<usize> {
-        let scorer = self.new_scorer(field, self.frequency_max(field, &term.infos)?);
-        let BoundTerm { term, infos, .. } = term;
+    fn add_leaf(
+        &mut self,
+        field: usize,
+        term: String,
+        infos: Vec<Option<TermInfo>>,
+        weight: f64,
+    ) -> Result<usize> {
+        let scorer = self.new_scorer(field, self.frequency_max(field, &infos)?);
         let number = self.leaves.len();
         self.leaves.push(Leaf { number, field, term, infos, scorer, weight, is_scored: false });
         Ok(number)
     }
 }
 
-/// Alternatives; nothing if there are none.
+/// A group of these alternatives; nothing if there are none.
 fn any_of(should: Vec<PlanNode>) -> PlanNode {
     if should.is_empty() { PlanNode::Nothing } else { PlanNode::Group(Box::new(Clauses::any(should))) }
 }

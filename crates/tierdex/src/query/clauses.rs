@@ -1,7 +1,7 @@
 //! The clauses of a boolean group, of a plan or of its evaluation in a segment.
 
 /// Documents that match all of `must` and `filter`, `minimum` of `should`, and none of `must_not`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Clauses<N> {
     /// Required clauses.
     pub(crate) must: Vec<N>,
@@ -16,16 +16,12 @@ pub struct Clauses<N> {
     pub(crate) minimum: usize,
 }
 
-impl<N> Default for Clauses<N> {
-    fn default() -> Clauses<N> {
-        let [must, filter, should, must_not] = [(); 4].map(|()| Vec::new());
-        Clauses { must, filter, should, must_not, minimum: 0 }
-    }
-}
-
 impl<N> Clauses<N> {
     /// Alternatives of which one must match.
-    pub(crate) fn any(should: Vec<N>) -> Clauses<N> {
+    pub(crate) fn any(should: Vec<N>) -> Clauses<N>
+    where
+        N: Default,
+    {
         Clauses { should, minimum: 1, ..Clauses::default() }
     }
 
@@ -34,17 +30,17 @@ impl<N> Clauses<N> {
         self.must.iter().chain(&self.filter).chain(&self.should).chain(&self.must_not)
     }
 
-    /// As [`Clauses::all`].
+    /// All clauses, in the order of [`Clauses::all`].
     pub(crate) fn all_mut(&mut self) -> impl Iterator<Item = &mut N> {
         self.must.iter_mut().chain(&mut self.filter).chain(&mut self.should).chain(&mut self.must_not)
     }
 
-    /// Whether a clause is required, be it a filter.
+    /// Whether there are required clauses or filters.
     pub(crate) fn requires(&self) -> bool {
         !(self.must.is_empty() && self.filter.is_empty())
     }
 
-    /// Whether the matches are those of any alternative.
+    /// Whether the group is a disjunction: its matches are those of any alternative.
     pub(crate) fn are_alternatives(&self) -> bool {
         self.minimum == 1 && !self.requires() && self.must_not.is_empty()
     }

@@ -1,66 +1,31 @@
 //! Expands prefixes and fuzzy words to terms, over all segments together, so that the expansion does not
 //! depend on the division of documents into segments.
 
-use super::{collection::SegmentLists, fuzzy::Levenshtein};
+use super::{collection::SegmentLists, fuzzy::Levenshtein, plan_node::PrefixClause};
 use crate::limits::{FUZZY_EXPANSIONS_MAX, PREFIX_EXPANSIONS_MAX};
 use crate::segment::read::{Automaton, BlockSource, FieldReader, TermInfo, TermWalk};
 use crate::{Error, Result, text::first_cluster};
 use std::{cmp::Reverse, collections::BTreeMap};
 
-/// A term that a fuzzy word expands to.
-pub(super) struct FuzzyMatch {
+/// A term for which a prefix or a fuzzy word stands.
+pub(super) struct ExpandedTerm {
     pub(super) term: String,
-    /// Factor of its weight: 1 for the word itself, less for other terms, more than 0.
+    /// Factor of its weight: less than 1, but more than 0, if a fuzzy word is not the term itself.
     pub(super) similarity: f64,
-    /// Document frequency over all segments.
-    pub(super) documents: u64,
     /// Its dictionary entry in each segment.
     pub(super) infos: Vec<Option<TermInfo>>,
 }
 
-/// A term that a prefix stands for, with its dictionary entry in each segment.
-pub(super) struct PrefixMatch {
-    pub(super) term: String,
-    pub(super) infos: Vec<Option<TermInfo>>,
-}
-
-/// The terms that a prefix stands for, counted.
-pub(super) struct PrefixCounts {
-    pub(super) terms: usize,
-    /// Sum of their document frequencies in each segment.
-    pub(super) postings: Vec<u64>,
-}
-
-/// Accepts the strings with this prefix. The state is the number of bytes matched.
-struct PrefixAutomaton<'a>(&'a [u8]);
-
-impl Automaton for PrefixAutomaton<'_> {
-    fn start(&self) -> u32 {
-        0
-    }
-
-    fn step(&self, state: u32, byte: u8) -> Option<u32> {
-        match self.0.get(state as usize) {
-            None => Some(state),
-            Some(expected) => (*expected == byte).then_some(state + 1),
-        }
-    }
-
-    fn accepts(&self, state: u32) -> bool {
-        state as usize == self.0.len()
-    }
-}
-
-/// The terms that a prefix stands for.
+/// A prefix of terms.
 #[derive(Clone, Copy)]
 pub(crate) struct TermPrefix<'a> {
     pub(crate) text: &'a str,
-    /// Whether a grapheme cluster of the term ends behind the prefix.
+    /// Whether it stands only for terms in which a grapheme cluster ends where the prefix ends.
     pub(crate) whole_clusters: bool,
 }
 
 impl TermPrefix<'_> {
-    /// Whether it stands for `term`, which begins with it.
+    /// Whether it stands for `term`, which begins with its text.
     pub(super) fn stands_for(self, term: &[u8]) -> bool {
         !self.whole_clusters || std::str::from_utf8(term).is_ok_and(|term| first_cluster(term) == self.text)
     }
@@ -77,14 +42,20 @@ pub struct TermStats {
     pub occurrences: u64,
 }
 
-/// Accepts the strings with a prefix that are greater than `after`. The state is the number of bytes, up to
-/// the length of the longer of the two, and in its lowest bit whether the string is greater already.
-struct TermsAfter<'a> {
+/// Accepts the strings with a prefix that are greater than `after`, if there is one. The state is the number of
+/// bytes, up to the length of the longer of the two, and in its lowest bit whether the string is greater already.
+struct PrefixAutomaton<'a> {
     prefix: &'a [u8],
     after: Option<&'a [u8]>,
 }
 
-impl Automaton for TermsAfter<'_> {
+impl<'a> PrefixAutomaton<'a> {
+    fn of(prefix: &TermPrefix<'a>) -> PrefixAutomaton<'a> {
+        PrefixAutomaton { prefix: prefix.text.as_bytes(), after: None }
+    }
+}
+
+impl Automaton for PrefixAutomaton<'_> {
     fn start(&self) -> u32 {
         u32::from(self.after.is_none())
     }
@@ -118,7 +89,7 @@ pub(crate) fn terms_after(
     after: Option<&str>,
     limit: usize,
 ) -> Result<Vec<TermStats>> {
-    let automaton = || TermsAfter { prefix: prefix.as_bytes(), after: after.map(str::as_bytes) };
+    let automaton = || PrefixAutomaton { prefix: prefix.as_bytes(), after: after.map(str::as_bytes) };
     let mut walks = MergedWalk::open(lists, field, automaton)?;
     let mut terms = Vec::new();
     while terms.len() < limit
@@ -138,27 +109,26 @@ pub(super) fn fuzzy_matches(
     field: usize,
     word: &str,
     distance: u8,
-) -> Result<Vec<FuzzyMatch>> {
+) -> Result<Vec<ExpandedTerm>> {
     let automaton = Levenshtein::new(word, distance);
     let word_chars = word.chars().count();
-    let mut best: BTreeMap<(u8, Reverse<u64>, Vec<u8>), FuzzyMatch> = BTreeMap::new();
+    let mut best: BTreeMap<(u8, Reverse<u64>, Vec<u8>), ExpandedTerm> = BTreeMap::new();
     let mut walks = MergedWalk::open(lists, field, || &automaton)?;
     while let Some((term, state)) = walks.next()? {
         let Some(distance) = automaton.distance(state) else { continue };
         let text = String::from_utf8_lossy(&term).into_owned();
         let length = text.chars().count().min(word_chars);
-        // Too short: within this distance, the two need not share a character.
+        // So short that the two need not have a character in common at this distance.
         if distance > 0 && usize::from(distance) >= length {
             continue;
         }
-        let documents = walks.documents();
-        let key = (distance, Reverse(documents), term);
+        let key = (distance, Reverse(walks.documents()), term);
         if best.len() == FUZZY_EXPANSIONS_MAX && best.last_key_value().is_some_and(|(last, _)| *last < key) {
             continue;
         }
         let similarity = if distance == 0 { 1.0 } else { 1.0 - f64::from(distance) / length as f64 };
         let infos = walks.infos().map(|info| info.cloned()).collect();
-        best.insert(key, FuzzyMatch { term: text, similarity, documents, infos });
+        best.insert(key, ExpandedTerm { term: text, similarity, infos });
         if best.len() > FUZZY_EXPANSIONS_MAX {
             best.pop_last();
         }
@@ -166,8 +136,8 @@ pub(super) fn fuzzy_matches(
     Ok(best.into_values().collect())
 }
 
-/// Counts the terms with `prefix` and their postings. The other prefixes of the query stand for `before`
-/// terms.
+/// Counts the terms with `prefix` and their postings. `before` is the number of terms that the prefixes of the
+/// query before this one stand for.
 ///
 /// # Errors
 /// If together they are more than [`PREFIX_EXPANSIONS_MAX`].
@@ -176,26 +146,27 @@ pub(super) fn count_terms_with_prefix(
     field: usize,
     prefix: TermPrefix<'_>,
     before: usize,
-) -> Result<PrefixCounts> {
-    let mut counts = PrefixCounts { terms: 0, postings: vec![0; lists.segments.len()] };
-    let mut walks = MergedWalk::open(lists, field, || PrefixAutomaton(prefix.text.as_bytes()))?;
+) -> Result<PrefixClause> {
+    let TermPrefix { text, whole_clusters } = prefix;
+    let postings = vec![0; lists.segments.len()];
+    let mut counted = PrefixClause { field, text: text.to_string(), whole_clusters, terms: 0, postings };
+    let mut walks = MergedWalk::open(lists, field, || PrefixAutomaton::of(&prefix))?;
     while let Some((term, _)) = walks.next()? {
         if !prefix.stands_for(&term) {
             continue;
         }
-        counts.terms += 1;
-        for (sum, info) in counts.postings.iter_mut().zip(walks.infos()) {
+        counted.terms += 1;
+        for (sum, info) in counted.postings.iter_mut().zip(walks.infos()) {
             *sum += info.map_or(0, |info| u64::from(info.documents));
         }
-        // A single character of text without blanks is no prefix that the user wrote.
-        if before + counts.terms > PREFIX_EXPANSIONS_MAX && !prefix.whole_clusters {
+        // The user did not write `whole_clusters` prefixes, so the limit for written prefixes does not apply.
+        if before + counted.terms > PREFIX_EXPANSIONS_MAX && !whole_clusters {
             return Err(Error::query(format!(
-                "its prefixes stand for more than {PREFIX_EXPANSIONS_MAX} terms; `{}*` needs more letters",
-                prefix.text
+                "its prefixes stand for more than {PREFIX_EXPANSIONS_MAX} terms; `{text}*` needs more letters"
             )));
         }
     }
-    Ok(counts)
+    Ok(counted)
 }
 
 /// The terms with `prefix` over all segments, each with its dictionary entry in each segment; `None` if there
@@ -205,9 +176,9 @@ pub(super) fn terms_with_prefix(
     field: usize,
     prefix: TermPrefix<'_>,
     limit: usize,
-) -> Result<Option<Vec<PrefixMatch>>> {
+) -> Result<Option<Vec<ExpandedTerm>>> {
     let mut terms = Vec::new();
-    let mut walks = MergedWalk::open(lists, field, || PrefixAutomaton(prefix.text.as_bytes()))?;
+    let mut walks = MergedWalk::open(lists, field, || PrefixAutomaton::of(&prefix))?;
     while let Some((term, _)) = walks.next()? {
         if !prefix.stands_for(&term) {
             continue;
@@ -216,7 +187,8 @@ pub(super) fn terms_with_prefix(
             return Ok(None);
         }
         let infos = walks.infos().map(|info| info.cloned()).collect();
-        terms.push(PrefixMatch { term: String::from_utf8_lossy(&term).into_owned(), infos });
+        let term = String::from_utf8_lossy(&term).into_owned();
+        terms.push(ExpandedTerm { term, similarity: 1.0, infos });
     }
     Ok(Some(terms))
 }
@@ -227,8 +199,7 @@ pub(crate) fn terms_starting_with(
     prefix: TermPrefix<'_>,
     source: &dyn BlockSource,
 ) -> Result<Vec<TermInfo>> {
-    let automaton = PrefixAutomaton(prefix.text.as_bytes());
-    let (mut infos, mut walk) = (Vec::new(), field.terms().walk(automaton, source)?);
+    let (mut infos, mut walk) = (Vec::new(), field.terms().walk(PrefixAutomaton::of(&prefix), source)?);
     while let Some((info, _)) = walk.advance()? {
         if prefix.stands_for(walk.term()) {
             infos.push(info);
@@ -237,7 +208,8 @@ pub(crate) fn terms_starting_with(
     Ok(infos)
 }
 
-/// Merges the walks over the dictionaries of all segments.
+/// The terms of a field over all segments that an automaton accepts, in byte order: merges one walk over the
+/// dictionary of each segment.
 struct MergedWalk<'a, A> {
     walks: Vec<TermWalk<'a, A>>,
     /// Current entry and state of each walk; `None` after its last term.
@@ -250,7 +222,7 @@ impl<'a, A: Automaton> MergedWalk<'a, A> {
     fn open(lists: SegmentLists<'a>, field: usize, automaton: impl Fn() -> A) -> Result<MergedWalk<'a, A>> {
         let SegmentLists { segments, source } = lists;
         let walks = segments.iter().map(|segment| segment.field(field).terms().walk(automaton(), source));
-        // `true` makes the first call advance every walk.
+        // As if all had been returned, so that the first call advances every walk.
         Ok(MergedWalk {
             walks: walks.collect::<Result<_>>()?,
             heads: segments.iter().map(|_| None).collect(),
@@ -258,7 +230,7 @@ impl<'a, A: Automaton> MergedWalk<'a, A> {
         })
     }
 
-    /// The next term over all segments, and its accepting state.
+    /// The next term over all segments, and the state in which the automaton accepts it.
     fn next(&mut self) -> Result<Option<(Vec<u8>, u32)>> {
         for ((walk, head), returned) in self.walks.iter_mut().zip(&mut self.heads).zip(&mut self.returned) {
             if std::mem::take(returned) {

@@ -5,7 +5,7 @@ use crate::segment::read::Segment;
 use std::{ops::Range, sync::Arc};
 use tierdex_io::SealedFile;
 
-/// A list of a term in a segment.
+/// The file ranges of the posting list of a term in a segment.
 pub struct QueryList {
     /// Unique among the lists of open files: the number of the file of skip data, and an offset in it.
     pub key: (u64, u64),
@@ -30,7 +30,7 @@ impl QueryPlan {
     }
 }
 
-/// `None` if nothing has to be read.
+/// The list of a term in the segment with this number; `None` if nothing of it has to be read.
 fn query_list(leaf: &Leaf, number: usize, segment: &Segment) -> Option<QueryList> {
     let field = segment.field(leaf.field);
     let info = leaf.infos[number].as_ref()?;

@@ -1,4 +1,4 @@
-//! Highlighting: the terms and prefixes of a query in a field.
+//! The terms of a query that are highlighted in the text of a field.
 
 use super::{collection::SegmentLists, expand::fuzzy_matches, tree::Query};
 use crate::Result;
@@ -6,13 +6,13 @@ use crate::segment::read::{FILES, Segment};
 use crate::text::{TermMatch, first_cluster};
 use std::sync::Arc;
 
-/// The terms and prefixes that a query matches in a field.
+/// The terms and prefixes of a query in a field, by which words of its text are highlighted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
     /// Sorted and distinct.
     terms: Vec<String>,
     prefixes: Vec<String>,
-    /// Grapheme clusters that begin terms of text without blanks.
+    /// Grapheme clusters: a term of text without blanks that begins with one is highlighted up to its end.
     clusters: Vec<String>,
 }
 
@@ -26,7 +26,7 @@ impl Marks {
         Ok(marks)
     }
 
-    /// The part of the query that `term` matches, if any.
+    /// Number of the term, prefix or cluster of the query that `term` of a text matches, if any.
     pub fn find(&self, term: &str) -> Option<TermMatch> {
         let terms = self.terms.len();
         if let Ok(number) = self.terms.binary_search_by(|other| other.as_str().cmp(term)) {

@@ -1,4 +1,4 @@
-//! Queries. Input: query text. Output: a `QueryPlan`, its terms looked up and weighted.
+//! Queries. Input: query text. Output: a [`QueryPlan`], whose terms are looked up and weighted.
 //!
 //! 1. [`syntax`] parses the text into a syntax tree and reports faults with their offsets.
 //! 2. `analyse` converts its words to terms with the analysis chain of the field: a [`Query`], as it was
@@ -7,9 +7,8 @@
 //!    prefixes and fuzzy words.
 //! 4. `rewrite` turns the [`QueryPlan`] into an equivalent one that is cheaper to evaluate.
 //!
-//! The score of a document is the sum of the scores of the scored clauses of the rewritten plan that match
-//! it.
-//! Leaves score by BM25 unless [`Query`] states otherwise. Scores are integers
+//! The score of a document is the sum of the scores of the scored clauses of the rewritten plan that match it.
+//! Terms and phrases score by the scorer of the search, other clauses as [`Query`] states. Scores are integers
 //! ([`crate::rank::ScoreScale`]).
 
 mod analyse;

@@ -14,21 +14,22 @@ use crate::{Result, schema::Schema};
 
 /// A query bound to segments, ready for evaluation. Immutable.
 pub struct QueryPlan {
-    /// Finds and scores the best documents; if no hits are requested, counts the matches.
+    /// The clauses that score documents; if no hits are requested, clauses that only match.
     pub(crate) root: PlanNode,
-    /// An unscored equivalent that is cheaper to count, if both hits and the number of matches are
-    /// requested.
+    /// Clauses that match the same documents without scoring them, if hits and the number of matches are
+    /// requested: the number may follow from document frequencies ([`Strategy`](crate::eval::Strategy)).
     pub(crate) counted: Option<PlanNode>,
     /// All terms that were looked up, also those of clauses that the rewrite removed.
     pub(crate) leaves: Vec<Leaf>,
-    /// The scorers of the phrases.
+    /// The scorer of each phrase.
     pub(crate) phrases: Vec<TermScorer>,
-    /// Scale of the integer scores.
+    /// Factor between weights and integer scores.
     pub(crate) scale: ScoreScale,
 }
 
 impl QueryPlan {
-    /// Plans `query`. Hits are requested if `ranks`, else the number of matches; with `counts` both are.
+    /// Plans `query`. `ranks`: hits are requested, and `counts`: the number of matches too. Without `ranks` only
+    /// the number of matches is.
     pub(crate) fn new(
         query: &Query,
         schema: &Schema,
@@ -45,50 +46,44 @@ impl QueryPlan {
             (true, false) => (root, None),
             (false, _) => (counted(root), None),
         };
-        let mut scale = ScoreScale::of(0.0);
         let root = if ranks { PlanRewriter::of_collection(&leaves, true).rewrite_root(root) } else { root };
-        if ranks {
-            scale = ScoreScale::of(root.sum_max_scores(&mut leaves, &phrases));
-            root.rescale_scorers(&mut leaves, &mut phrases, scale);
-        }
+        let scale = if ranks { root.set_weights(&mut leaves, &mut phrases) } else { ScoreScale::of(0.0) };
         Ok(QueryPlan { root, counted, leaves, phrases, scale })
-    }
-
-    /// Whether the plan is a single term.
-    pub fn is_one_term(&self) -> bool {
-        matches!(self.root, PlanNode::Term { .. })
     }
 }
 
 impl PlanNode {
-    /// Sum of the highest possible scores of the scored clauses; marks their terms as scored.
-    fn sum_max_scores(&self, leaves: &mut [Leaf], phrases: &[TermScorer]) -> f64 {
+    /// Calls `body` with each scored clause that is no group.
+    fn for_each_scored(&self, body: &mut dyn FnMut(&PlanNode)) {
         match self {
-            PlanNode::Term { leaf, weight } => {
-                let leaf = &mut leaves[*leaf];
-                (leaf.weight, leaf.is_scored) = (*weight, true);
-                weight * f64::from(leaf.scorer.share_max())
-            }
-            PlanNode::Phrase { phrase, weight, .. } => weight * f64::from(phrases[*phrase].share_max()),
-            PlanNode::Prefix { weight, .. } | PlanNode::All { weight } => *weight,
             PlanNode::Group(group) => {
-                let scored = group.must.iter().chain(&group.should);
-                scored.map(|node| node.sum_max_scores(leaves, phrases)).sum()
+                group.must.iter().chain(&group.should).for_each(|node| node.for_each_scored(body));
             }
-            PlanNode::Nothing => 0.0,
+            clause => body(clause),
         }
     }
 
-    /// Scales the weights of the scorers of the scored clauses.
-    fn rescale_scorers(&self, leaves: &mut [Leaf], phrases: &mut [TermScorer], scale: ScoreScale) {
-        match self {
+    /// Sets the weights of the scored terms and phrases of this root, and the scale of all scores.
+    fn set_weights(&self, leaves: &mut [Leaf], phrases: &mut [TermScorer]) -> ScoreScale {
+        let mut max_score = 0.0;
+        self.for_each_scored(&mut |clause| {
+            let share_max = match clause {
+                PlanNode::Term { leaf, weight } => {
+                    let leaf = &mut leaves[*leaf];
+                    (leaf.weight, leaf.is_scored) = (*weight, true);
+                    leaf.scorer.share_max()
+                }
+                PlanNode::Phrase { phrase, .. } => phrases[*phrase].share_max(),
+                _ => 1.0,
+            };
+            max_score += clause.weight() * f64::from(share_max);
+        });
+        let scale = ScoreScale::of(max_score);
+        self.for_each_scored(&mut |clause| match clause {
             PlanNode::Term { leaf, weight } => leaves[*leaf].scorer.rescale(*weight, scale),
             PlanNode::Phrase { phrase, weight, .. } => phrases[*phrase].rescale(*weight, scale),
-            PlanNode::Group(group) => {
-                let scored = group.must.iter().chain(&group.should);
-                scored.for_each(|node| node.rescale_scorers(leaves, phrases, scale));
-            }
-            PlanNode::Prefix { .. } | PlanNode::All { .. } | PlanNode::Nothing => {}
-        }
+            _ => {}
+        });
+        scale
     }
 }

@@ -1,11 +1,12 @@
-//! The nodes of a plan, and the terms that they refer to.
+//! The plan of a query as a tree of nodes, and the terms that they refer to.
 
 use super::clauses::Clauses;
 use crate::{rank::TermScorer, segment::read::TermInfo};
 use std::sync::Arc;
 
-/// A node of a plan. Terms are indexes into the leaves of the plan; weights are unscaled.
-#[derive(Clone)]
+/// A clause of a plan. A term is an index into the leaves of the plan. A weight is the factor of the share of a
+/// posting in the score, before scores are scaled to integers.
+#[derive(Clone, Default)]
 pub enum PlanNode {
     Term {
         leaf: usize,
@@ -13,7 +14,7 @@ pub enum PlanNode {
     },
     Phrase {
         field: usize,
-        /// Terms, with their distances from the first in positions.
+        /// Distances from the first term in positions, and terms.
         leaves: Arc<[(u32, usize)]>,
         /// Index of its scorer in the plan.
         phrase: usize,
@@ -31,14 +32,15 @@ pub enum PlanNode {
         weight: f64,
     },
     Group(Box<Clauses<PlanNode>>),
+    #[default]
     Nothing,
 }
 
-/// The terms with a prefix.
+/// A prefix, and the number of the terms and postings that it stands for.
 pub struct PrefixClause {
     pub(crate) field: usize,
     pub(crate) text: String,
-    /// Whether a grapheme cluster of its terms ends behind the prefix.
+    /// Whether it stands only for terms in which a grapheme cluster ends where the prefix ends.
     pub(crate) whole_clusters: bool,
     /// Number of terms with this prefix.
     pub(crate) terms: usize,
@@ -54,8 +56,8 @@ pub struct Leaf {
     pub(crate) term: String,
     pub(crate) infos: Vec<Option<TermInfo>>,
     pub(crate) scorer: TermScorer,
-    /// Unscaled weight. With BM25 it is the inverse document frequency, times `k1 + 1`, times the boost, an
-    /// upper bound of the scores; with an inner product it is the boost. Of equal clauses it is the sum.
+    /// Weight before scaling. With BM25 it is the inverse document frequency, times `k1 + 1`, times the boost, an
+    /// upper bound of the scores; with an inner product it is the boost. For merged clauses it is the sum.
     pub(crate) weight: f64,
     /// Whether its postings add to scores.
     pub(crate) is_scored: bool,
@@ -69,7 +71,7 @@ impl Leaf {
 }
 
 impl PlanNode {
-    /// Weight of a leaf.
+    /// The weight of a clause that is no group; 0 for a group.
     pub(super) fn weight(&self) -> f64 {
         match self {
             PlanNode::Term { weight, .. }
@@ -80,7 +82,7 @@ impl PlanNode {
         }
     }
 
-    /// Adds to the weight of a leaf.
+    /// Adds to the weight of a clause that is no group.
     pub(super) fn add_weight(&mut self, added: f64) {
         match self {
             PlanNode::Term { weight, .. }
@@ -91,7 +93,7 @@ impl PlanNode {
         }
     }
 
-    /// Whether every match scores 0.
+    /// Whether every match scores 0: all scored clauses have weight 0.
     pub(super) fn has_weight_zero(&self) -> bool {
         match self {
             PlanNode::Group(group) => group.must.iter().chain(&group.should).all(PlanNode::has_weight_zero),

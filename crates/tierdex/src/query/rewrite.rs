@@ -1,4 +1,8 @@
-//! Rewrites a plan into the simplest one that matches the same documents with the same scores.
+//! Rewrites a plan into a simpler one that matches the same documents.
+//!
+//! The score of a document is defined by the plan that is rewritten for the collection. Only the rule for equal
+//! clauses changes scores, by rounding: a clause with the sum of the weights has one rounded score, while two
+//! clauses would add two rounded ones. Scores are integers, so no order of summation matters.
 //!
 //! | plan | rewritten to |
 //! |---|---|
@@ -8,9 +12,9 @@
 //! | fewer alternatives than must match | nothing |
 //! | as many alternatives as must match | required clauses |
 //! | only exclusions | all documents, with these exclusions |
-//! | nested required clauses | one list |
-//! | nested alternatives, of which one must match or none | one list |
-//! | an exclusion of alternatives | one list of exclusions |
+//! | required clauses in a required group | required clauses of the outer group |
+//! | alternatives in alternatives, if one or none must match | alternatives of the outer group |
+//! | an exclusion of alternatives | an exclusion of each |
 //! | equal clauses | one clause with the sum of their weights |
 //! | a filter that is also required, or that all documents pass | removed, unless nothing else is required |
 //! | clauses that score 0 | filters; optional ones are removed |
@@ -19,24 +23,24 @@
 //! Without scoring, required clauses become filters and optional clauses are removed.
 //!
 //! A query is rewritten by its document frequencies in the whole collection, so that scores do not depend on
-//! the division into segments. In each segment the result is rewritten again by what the segment contains:
-//! then no weights are added up, because sums of rounded scores would differ.
+//! the division into segments. In each segment the result is rewritten again by what the segment contains: then
+//! equal clauses stay as they are, and scores are exactly those of the plan of the collection.
 
 use super::clauses::Clauses;
 use super::plan_node::{Leaf, PlanNode};
-use std::{collections::HashMap, mem::replace};
+use std::{collections::HashMap, mem::take};
 
-/// Up to this number, clauses are compared pairwise rather than through a hash table.
+/// Up to this number of clauses, equal ones are found by comparing all pairs, beyond it with a hash table.
 const PAIRWISE_CLAUSES_MAX: usize = 12;
 
-/// A segment, by its number in the commit.
+/// The segment for which a plan is rewritten: its number in the commit, and its number of documents.
 #[derive(Clone, Copy)]
 struct RewrittenSegment {
     number: usize,
     documents: u32,
 }
 
-/// What a rewrite knows: the terms of a plan, and the segment for which it is rewritten, if any.
+/// Rewrites plans by the document frequencies of their terms: in the whole collection, or in one segment.
 #[derive(Clone, Copy)]
 pub(crate) struct PlanRewriter<'a> {
     leaves: &'a [Leaf],
@@ -44,7 +48,7 @@ pub(crate) struct PlanRewriter<'a> {
     scored: bool,
 }
 
-/// Key under which clauses are equal: everything except the weight.
+/// What two equal clauses have in common: everything except the weight.
 #[derive(PartialEq, Eq, Hash)]
 enum ClauseKey<'a> {
     Term(usize, &'a str),
@@ -54,12 +58,12 @@ enum ClauseKey<'a> {
 }
 
 impl<'a> PlanRewriter<'a> {
-    /// For the whole collection; `scored` if hits are requested.
+    /// Rewrites by the whole collection; `scored` if hits are requested.
     pub(super) fn of_collection(leaves: &'a [Leaf], scored: bool) -> PlanRewriter<'a> {
         PlanRewriter { leaves, segment: None, scored }
     }
 
-    /// For the segment with this number and number of documents.
+    /// Rewrites by the segment with this number and number of documents.
     pub(crate) fn of_segment(
         leaves: &'a [Leaf],
         number: usize,
@@ -78,7 +82,8 @@ impl<'a> PlanRewriter<'a> {
         if self.scored { filter_if_unscored(root) } else { root }
     }
 
-    /// Whether all clauses can match, and no filter or exclusion matches all documents.
+    /// Whether no rule for a segment applies: all clauses can match, and no filter or exclusion matches all
+    /// documents.
     fn is_unchanged(self, node: &PlanNode) -> bool {
         let PlanNode::Group(group) = node else { return self.can_match(node) };
         let mut selective = group.filter.iter().chain(&group.must_not);
@@ -146,12 +151,12 @@ impl<'a> PlanRewriter<'a> {
 
     fn rewrite_all(self, nodes: &mut [PlanNode]) {
         for node in nodes {
-            *node = self.rewrite_node(replace(node, PlanNode::Nothing));
+            *node = self.rewrite_node(take(node));
         }
     }
 
-    /// Merges equal alternatives, and removes optional clauses that score 0. If each of several must match,
-    /// equal ones count by themselves.
+    /// Merges equal alternatives, unless two or more must match: then each counts by itself. Removes optional
+    /// clauses that score 0.
     fn merge_alternatives(self, group: &mut Clauses<PlanNode>) {
         if group.minimum == 0 {
             group.should.retain(|node| self.scored && !node.has_weight_zero());
@@ -162,7 +167,7 @@ impl<'a> PlanRewriter<'a> {
         }
         if self.scored {
             for node in &mut group.should {
-                *node = filter_if_unscored(replace(node, PlanNode::Nothing));
+                *node = filter_if_unscored(take(node));
             }
         }
     }
@@ -182,8 +187,8 @@ impl<'a> PlanRewriter<'a> {
         }
     }
 
-    /// Removes each clause that is equal to one of `others`, or to an earlier one, to which its weight is
-    /// added. In a segment all are kept.
+    /// Removes each of `clauses` that is equal to one of `others`, or to an earlier one of them, whose weight is
+    /// increased by its own. Does nothing in a segment.
     fn merge_equal(self, others: &[PlanNode], clauses: &mut Vec<PlanNode>) {
         if self.segment.is_some() {
             return;
@@ -203,8 +208,8 @@ impl<'a> PlanRewriter<'a> {
         });
     }
 
-    /// For each of `others` and then of `clauses`, the position of the first equal one; `None` if none of
-    /// `clauses` has one before it.
+    /// For each clause of `others` followed by `clauses`, the position of the first clause that is equal to it;
+    /// `None` if no two are equal.
     fn first_equal(self, others: &[PlanNode], clauses: &[PlanNode]) -> Option<Vec<usize>> {
         let all: Vec<&PlanNode> = others.iter().chain(clauses).collect();
         let is_first = |at: usize| {
@@ -238,8 +243,8 @@ impl<'a> PlanRewriter<'a> {
         })
     }
 
-    /// Replaces a group of one clause by the clause. A filter is kept if it is scored: its score does not
-    /// count.
+    /// Replaces a group of one clause by the clause. If hits are requested, a group of one filter stays, because
+    /// the clause alone would be scored.
     fn unwrap_single_clause(self, mut group: Clauses<PlanNode>) -> PlanNode {
         match (group.must.len(), group.filter.len(), group.should.len(), group.must_not.len()) {
             (1, 0, 0, 0) => group.must.remove(0),
@@ -250,7 +255,7 @@ impl<'a> PlanRewriter<'a> {
 }
 
 impl Clauses<PlanNode> {
-    /// Makes alternatives that must all match required clauses.
+    /// Makes alternatives required clauses if all of them must match.
     fn require_if_all_must_match(&mut self) {
         if self.minimum == self.should.len() {
             self.must.append(&mut self.should);
@@ -258,12 +263,12 @@ impl Clauses<PlanNode> {
         }
     }
 
-    /// Inlines the clauses of nested groups where that is equivalent.
+    /// Moves the clauses of nested groups to this group where that is equivalent.
     fn inline_groups(&mut self) {
         if !self.all().any(|node| matches!(node, PlanNode::Group(_))) {
             return;
         }
-        for node in std::mem::take(&mut self.must) {
+        for node in take(&mut self.must) {
             match node {
                 PlanNode::Group(inner)
                     if inner.minimum == 0 && (self.minimum == 0 || inner.should.is_empty()) =>
@@ -276,7 +281,7 @@ impl Clauses<PlanNode> {
                 other => self.must.push(other),
             }
         }
-        for node in std::mem::take(&mut self.filter) {
+        for node in take(&mut self.filter) {
             match node {
                 PlanNode::Group(inner) if inner.minimum == 0 && inner.should.is_empty() => {
                     self.filter.extend(inner.must);
@@ -293,9 +298,9 @@ impl Clauses<PlanNode> {
     }
 }
 
-/// Replaces groups of alternatives by these.
+/// Replaces groups of alternatives by their alternatives.
 fn inline_alternatives(nodes: &mut Vec<PlanNode>) {
-    for node in std::mem::take(nodes) {
+    for node in take(nodes) {
         match node {
             PlanNode::Group(inner) if inner.are_alternatives() => nodes.extend(inner.should),
             other => nodes.push(other),
@@ -303,7 +308,7 @@ fn inline_alternatives(nodes: &mut Vec<PlanNode>) {
     }
 }
 
-/// Wraps a term or phrase that scores 0 as a filter: as a scored clause it would score at least 1.
+/// Makes a term or phrase of weight 0 a group of one filter: as a scored clause its matches would score 1.
 fn filter_if_unscored(node: PlanNode) -> PlanNode {
     match node {
         PlanNode::Term { .. } | PlanNode::Phrase { .. } if node.has_weight_zero() => {

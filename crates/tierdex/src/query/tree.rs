@@ -95,7 +95,7 @@ pub enum Query {
 }
 
 impl Query {
-    /// Bytes of memory that it takes.
+    /// Bytes of memory of the query, with its texts and inner queries.
     #[doc(hidden)]
     pub fn memory(&self) -> usize {
         let text = match self {
@@ -119,7 +119,7 @@ impl Query {
         Query::Bool { must, filter: Vec::new(), should, must_not, minimum: 0 }
     }
 
-    /// Boost of a leaf.
+    /// The boost of a query that is not a combination of others.
     pub(super) fn boost(&self) -> Option<f64> {
         match self {
             Query::Term { boost, .. }

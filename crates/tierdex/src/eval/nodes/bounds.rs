@@ -1,16 +1,17 @@
-//! Upper bounds of the shares of a list's blocks: the share of a posting is `f / (f + k)`, its score divided
-//! by the weight of the term.
+//! Upper bounds of the shares of the postings of a block.
 //!
-//! A segment stores the largest share of each block for the default parameters and its own average length.
-//! It bounds the shares for any other parameters and average too.
+//! The *share* of a posting is its BM25 score divided by the weight of the term: `f / (f + k)`, for frequency
+//! `f`, and `k = k1 * (1 - b + b * length / average)` of its document. A segment stores the largest share of each
+//! block, its *max share*, for the default parameters and its own average length. It bounds the shares for any
+//! other parameters and average too.
 
 use crate::limits::{DEFAULT_B, DEFAULT_K1};
 use crate::{eval::tuning::LOOSE_BOUNDS_MIN, rank::LengthNorms};
 
-/// Stored shares are multiples of 1/65535, rounded up.
+/// Stored shares are numbers of units of 1/65535, rounded up.
 const UNITS: f32 = 65535.0;
 
-/// Relative reduction of the coefficients, so that rounding never makes a bound too small.
+/// Relative reduction of the coefficients of [`ShareBounds`], so that rounding never makes a bound too small.
 const MARGIN: f64 = 1e-6;
 
 /// Turns the largest share that is stored for a block into an upper bound of its shares in ranking.
@@ -33,14 +34,14 @@ pub struct ShareBounds {
     slope: f32,
     /// `c' - slope * c` if negative, else 0.
     offset: f32,
-    /// The same if positive, else 0.
+    /// `c' - slope * c` if positive, else 0.
     positive_offset: f32,
-    /// Whether the bounds are tight: the constant parts of `k` differ by less than [`LOOSE_BOUNDS_MIN`].
+    /// Whether the bounds are close to the largest shares: `c' - slope * c` is less than [`LOOSE_BOUNDS_MIN`].
     pub is_tight: bool,
 }
 
 impl ShareBounds {
-    /// For a segment with this average length, and the length normalization of the ranking.
+    /// For a segment with this average length, and the length normalization by which documents are ranked.
     pub fn new(average: f64, lengths: &LengthNorms) -> ShareBounds {
         let (constant, factor) = lengths.constant_and_factor();
         let stored = DEFAULT_K1 * (1.0 - DEFAULT_B);
@@ -99,7 +100,7 @@ mod tests {
     use proptest::prelude::*;
     use std::sync::Arc;
 
-    /// BM25 parameters, the average length in the collection, and the weight.
+    /// Random BM25 parameters, average length in the collection, and weight of the term.
     fn any_ranking() -> impl Strategy<Value = (Bm25, f64, f64)> {
         let k1 = prop_oneof![Just(0.0), Just(1.2), Just(100.0), Just(1000.0), 0.0..3.0];
         let b = prop_oneof![Just(0.0), Just(0.75), Just(1.0), 0.0..1.0];

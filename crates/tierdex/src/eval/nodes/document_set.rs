@@ -1,9 +1,10 @@
-//! Sets of documents that are computed before evaluation: all documents of a segment, or those of a prefix.
+//! Sets of documents that are known before a strategy runs: all documents of a segment, or those that contain a
+//! term with a prefix.
 
 use crate::cursor::NO_DOCUMENT;
 use crate::eval::state::{Bits, CandidateBatch, DocRange, Refine, Refinement, ScoreWindow, positions_within};
 
-/// Documents of a segment.
+/// A set of documents of a segment.
 pub enum DocumentSet {
     /// All documents below this one.
     All(u32),
@@ -38,7 +39,7 @@ impl DocumentSet {
         }
     }
 
-    /// Sorts the set; to be called after the last addition.
+    /// Sorts a list and removes duplicates. Must be called after the last addition.
     #[must_use]
     pub fn finish(mut self) -> DocumentSet {
         if let DocumentSet::Sorted(sorted) = &mut self {
@@ -76,7 +77,7 @@ impl DocumentSet {
     }
 }
 
-/// A set whose documents all score the same.
+/// A set as a node: each of its documents has the same score.
 pub struct SetNode {
     documents: DocumentSet,
     score: u32,

@@ -1,4 +1,5 @@
-//! Boolean groups of clauses: required, filters, alternatives or optional, and exclusions.
+//! Boolean groups as nodes: the methods of [`Node`] for clauses that are required, filters, alternatives or
+//! optional, and exclusions. The methods without a comment are those of [`Node`] with the same name.
 
 use crate::eval::nodes::{Node, Term};
 use crate::eval::state::{
@@ -7,13 +8,13 @@ use crate::eval::state::{
 use crate::{Result, cursor::NO_DOCUMENT, query::Clauses};
 
 impl<'a> Clauses<Node<'a>> {
-    /// Required clauses and filters.
+    /// Required clauses and filters, with the way in which each refines candidates.
     fn required_nodes(&mut self) -> impl Iterator<Item = (&mut Node<'a>, Refine)> {
         let must = self.must.iter_mut().map(|node| (node, Refine::Require));
         must.chain(self.filter.iter_mut().map(|node| (node, Refine::Filter)))
     }
 
-    /// Lower bound, at least `from`, of the next document that passes the filters.
+    /// Lower bound, at least `from`, of the first document from `from` on that passes the filters.
     pub(crate) fn next_passing_filters(&mut self, from: u32) -> u32 {
         self.filter.iter_mut().fold(from, |from, node| match from {
             NO_DOCUMENT => NO_DOCUMENT,
@@ -38,7 +39,7 @@ impl<'a> Clauses<Node<'a>> {
                 .unwrap_or(NO_DOCUMENT);
         }
         let mut next: Vec<u32> = self.should.iter_mut().map(|node| node.next_lower_bound(from)).collect();
-        // A match is in `minimum` clauses, so it is not before the `minimum`-th smallest lower bound.
+        // A match is in `minimum` alternatives, so not before the `minimum`-th smallest of their lower bounds.
         *next.select_nth_unstable(self.minimum - 1).1
     }
 
@@ -88,7 +89,7 @@ impl<'a> Clauses<Node<'a>> {
         marked
     }
 
-    /// Adds the matches to `mine`, which is empty.
+    /// Adds the matches of the group to `mine`, an empty bitset; `other` is a bitset for reuse.
     pub(crate) fn mark_group(
         &mut self,
         mine: &mut Bits,
@@ -138,8 +139,8 @@ impl<'a> Clauses<Node<'a>> {
         Ok(())
     }
 
-    /// Adds the documents that pass filters and exclusions and match no scored clause to `mine`, which is
-    /// empty.
+    /// Adds the documents that pass filters and exclusions and match no scored clause to `mine`, an empty
+    /// bitset; `other` is a bitset for reuse.
     pub(crate) fn mark_zero_scored(
         &mut self,
         mine: &mut Bits,
@@ -201,7 +202,7 @@ impl<'a> Clauses<Node<'a>> {
         Ok(())
     }
 
-    /// Keeps the documents that match, and adds their scores if `scored`.
+    /// Keeps the documents of a batch that match the group; adds their scores if `scored`.
     fn keep_matching(
         &mut self,
         batch: &mut CandidateBatch,
@@ -226,7 +227,7 @@ impl<'a> Clauses<Node<'a>> {
         Ok(())
     }
 
-    /// Keeps the documents that match at least `minimum` alternatives.
+    /// Keeps the documents of a batch that match at least `minimum` alternatives; adds their scores if `scored`.
     fn keep_minimum_matching(
         &mut self,
         batch: &mut CandidateBatch,

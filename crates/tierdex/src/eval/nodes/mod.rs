@@ -1,4 +1,5 @@
-//! The nodes of a query in a segment: lists of terms, phrases, sets of documents, and groups of these.
+//! The nodes of a query in a segment: its clauses with their opened lists. A node is a term, a phrase, a set
+//! of documents, or a boolean group of nodes.
 
 pub mod bounds;
 pub mod document_set;

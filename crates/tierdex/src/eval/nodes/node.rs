@@ -3,13 +3,13 @@
 //! - cost: the approximate number of matches
 //! - a lower bound of the next match, and an upper bound of the scores in a range of documents
 //! - the matches of a range, as a bitset or with their scores
-//! - refinement of a batch of candidates
+//! - refinement of a batch of candidates: dropping those that cannot be hits, and adding scores
 
 use crate::eval::nodes::{Phrase, SetNode, Term};
 use crate::eval::state::{Bits, CandidateBatch, DocRange, Refinement, ScoreWindow, Scratch};
 use crate::{Result, query::Clauses};
 
-/// A node. Documents are numbered in the segment.
+/// A clause of the query in one segment, with its opened lists. Documents have their numbers in the segment.
 pub enum Node<'a> {
     Term(Box<Term<'a>>),
     Phrase(Box<Phrase<'a>>),
@@ -40,8 +40,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Upper bound of the scores in a range; `None` if no document of
-    /// it matches.
+    /// Upper bound of the scores in a range; `None` if no document of it matches.
     pub(crate) fn max_score(&mut self, range: DocRange) -> Result<Option<u32>> {
         match self {
             Node::Term(term) => term.max_score(range),
@@ -51,7 +50,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Whether blocks of a list are read from a source that prefetches.
+    /// Whether one of its lists is read from a source that can prefetch blocks.
     pub(crate) fn prefetches(&mut self) -> bool {
         let mut prefetches = false;
         self.each_term(&mut |term| prefetches |= term.blocks.prefetches());
@@ -87,7 +86,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Adds the matches in the range of `bits`.
+    /// Adds the matches in the range of `bits` to it.
     pub(crate) fn mark_matches(&mut self, bits: &mut Bits, scratch: &mut Scratch) -> Result<()> {
         match self {
             Node::Term(term) => term.mark_matches(bits),
@@ -100,7 +99,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Adds the matches in the range of `window` with their scores.
+    /// Adds the scores of the matches in the range of `window` to its sums.
     pub(crate) fn add_scores(&mut self, window: &mut ScoreWindow, scratch: &mut Scratch) -> Result<()> {
         match self {
             Node::Term(term) => term.add_scores(window),
@@ -115,7 +114,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Looks up candidates and applies `refinement`.
+    /// Looks up the candidates of `batch` in this clause, then drops or scores them ([`Refinement`]).
     pub(crate) fn refine_batch(
         &mut self,
         batch: &mut CandidateBatch,
@@ -136,7 +135,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Records that the blocks that overlap a range were pruned by their max scores.
+    /// Records for `explain` that the blocks that overlap a range were pruned by their max scores.
     pub(crate) fn skip_range(&mut self, range: DocRange) {
         if let Node::Term(term) = self {
             term.skip_range(range);

@@ -4,8 +4,8 @@
 //! the phrase: the phrase occurs where all terms have the same phrase end.
 //!
 //! 1. The phrase ends of the rarest term are collected, at most 256 per round, over several candidates.
-//! 2. For each other term, the pieces of positions of these candidates are decoded to prefix sums. The sums
-//!    of a candidate differ from its phrase ends by a constant.
+//! 2. For each other term, the positions of these candidates, which are compressed in pieces of 256, are
+//!    decoded to prefix sums. The sums of a candidate differ from its phrase ends by a constant.
 //! 3. Phrase ends that are among the sums are kept, with their candidates.
 //!
 //! Memory does not depend on the frequency of a term: a candidate with more phrase ends is continued in the
@@ -18,13 +18,13 @@ use crate::{
 use std::mem::swap;
 use tierdex_codec::{RUN_SLACK, RunPair, ValueRun, copy_runs, intersect_runs};
 
-/// Scratch arrays of a phrase.
+/// Arrays for the counting of a phrase, reused from batch to batch.
 pub struct Occurrences {
-    /// Phrase ends common to all terms so far, candidate by candidate.
+    /// Phrase ends that all terms looked at so far have in common, candidate by candidate.
     phrase_ends: Box<PhraseEnds>,
     candidate_ends: Box<[CandidateEnds; BLOCK + 1]>,
     candidates: usize,
-    /// The phrase ends kept by the next term.
+    /// The phrase ends and candidates that are left after the next term; swapped with the others then.
     kept_ends: Box<PhraseEnds>,
     kept_candidates: Box<[CandidateEnds; BLOCK + 1]>,
     runs: Box<[ValueRun; BLOCK]>,
@@ -32,7 +32,7 @@ pub struct Occurrences {
     batch: CandidateBatch,
 }
 
-/// Bytes of the scratch arrays.
+/// Maximum bytes of [`Occurrences`], with what it allocates.
 pub(crate) const OCCURRENCES_BYTES: usize = size_of::<Occurrences>()
     + 2 * size_of::<PhraseEnds>()
     + 2 * size_of::<[CandidateEnds; BLOCK + 1]>()
@@ -40,10 +40,10 @@ pub(crate) const OCCURRENCES_BYTES: usize = size_of::<Occurrences>()
     + size_of::<[RunPair; BLOCK]>()
     + 4 * BLOCK * size_of::<u32>();
 
-/// Phrase ends, with padding that SIMD stores may overwrite.
+/// Up to 256 phrase ends, with padding that SIMD stores may overwrite.
 type PhraseEnds = [u32; BLOCK + RUN_SLACK];
 
-/// The range of phrase ends of a candidate.
+/// Which phrase ends belong to a candidate: `len` of them from index `start` on.
 #[derive(Clone, Copy, Default)]
 struct CandidateEnds {
     candidate: u8,
@@ -51,7 +51,7 @@ struct CandidateEnds {
     len: u16,
 }
 
-/// A term of a phrase with its reader of positions.
+/// A term of a phrase: its list, and its reader of positions.
 pub(crate) struct PhraseTerm<'a> {
     /// Its index in the phrase.
     pub(crate) number: usize,
@@ -62,8 +62,8 @@ pub(crate) struct PhraseTerm<'a> {
     pub(crate) read_position: ReadPosition,
 }
 
-/// Where reading the positions of a term continues: in `candidate`, after `taken` positions. Its positions
-/// are the following sums minus `base`.
+/// Where the reading of the positions of a term continues in the next round: in the candidate with number
+/// `candidate`, of which `taken` positions were read. The following prefix sums minus `base` are its positions.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct ReadPosition {
     candidate: usize,
@@ -114,7 +114,7 @@ impl Occurrences {
         Ok(())
     }
 
-    /// Collects the phrase ends of a term in the next candidates.
+    /// Fills `phrase_ends` with those of the rarest term in the next candidates.
     fn collect_phrase_ends(&mut self, phrase_term: &mut PhraseTerm<'_>, candidates: usize) -> Result<()> {
         let PhraseTerm { term, positions, distance, read_position, .. } = phrase_term;
         let FoundPostings { blocks, offsets, .. } = &term.buffers.found;
@@ -169,7 +169,7 @@ impl Occurrences {
         Ok(())
     }
 
-    /// Looks up the remaining candidates in the list of a term, and drops the phrase ends of the others.
+    /// Looks up the candidates that still have phrase ends in the list of a term, and drops those not found.
     fn look_up_remaining(&mut self, phrase_term: &mut PhraseTerm<'_>, documents: &[u32]) -> Result<()> {
         self.batch.clear();
         let of_candidate = |of: &CandidateEnds| documents[usize::from(of.candidate)];
@@ -183,7 +183,7 @@ impl Occurrences {
             kept += usize::from(self.batch.documents.get(kept) == Some(&of_candidate(&of)));
         }
         self.candidates = kept;
-        // Move the entries to the candidate numbers, as in the lists looked up first.
+        // Move each found posting to the index of its candidate, as in the lists looked up first.
         let found = &mut phrase_term.term.buffers.found;
         for (from, of) in self.candidate_ends[..kept].iter().enumerate().rev() {
             let to = usize::from(of.candidate);
@@ -192,7 +192,7 @@ impl Occurrences {
         Ok(())
     }
 
-    /// Keeps the phrase ends that are also phrase ends of a term.
+    /// Keeps the phrase ends that a term has too.
     fn keep_shared_ends(&mut self, phrase_term: &mut PhraseTerm<'_>) -> Result<()> {
         let PhraseTerm { term, positions, distance, read_position, .. } = phrase_term;
         let FoundPostings { blocks, offsets, .. } = &term.buffers.found;
@@ -265,7 +265,7 @@ impl Occurrences {
     }
 }
 
-/// Numbers of candidates and phrase ends kept so far.
+/// How much of the arrays of kept candidates and of kept phrase ends is filled.
 #[derive(Default)]
 struct KeptEnds {
     candidates: usize,
@@ -273,8 +273,8 @@ struct KeptEnds {
 }
 
 impl KeptEnds {
-    /// Appends candidates with their shared phrase ends. If `is_resumed`, the first candidate may have been
-    /// appended with those of its previous piece.
+    /// Appends to `to` the candidates of `pairs` that share phrase ends with the term. If `is_resumed`, the first
+    /// candidate may be the last of `to`, appended for its previous piece of positions; then it is extended.
     fn append(
         &mut self,
         to: &mut [CandidateEnds],
@@ -299,7 +299,7 @@ impl KeptEnds {
     }
 }
 
-/// The sums of a piece without the sum before it.
+/// The prefix sums of a piece of positions, without the sum before its first position.
 fn sums_in_piece(sums: &[u32; 1 + BLOCK + RUN_SLACK]) -> &[u32; BLOCK + RUN_SLACK] {
     sums[1..].first_chunk().expect("the array is longer by one")
 }

@@ -1,13 +1,14 @@
-//! A phrase: terms at given distances.
+//! A phrase as a node: terms at given distances.
 //!
-//! 1. Documents that contain the two rarest terms are found, the rarest term first.
+//! 1. Candidates are documents that contain the rarest term. They are looked up in the list of the second
+//!    rarest.
 //! 2. The frequency of the phrase is at most that of each term, so the score of the smaller frequency is an
 //!    upper bound.
-//! 3. Positions are compared in the documents that may still be hits, in a batch ([`Occurrences`]).
+//! 3. Positions are compared in the candidates that may still be hits, in a batch ([`Occurrences`]).
 //!    Candidates in which two terms have the right distance are looked up in the list of the next term, and
 //!    so on.
 //!
-//! A phrase with slop is evaluated one document at a time, after all terms have been found.
+//! A phrase with slop is evaluated one candidate at a time, after all terms were looked up.
 
 use crate::cursor::{NO_DOCUMENT, POSITIONS_BYTES, PositionsReader};
 use crate::eval::nodes::occurrences::{OCCURRENCES_BYTES, Occurrences, PhraseTerm, ReadPosition};
@@ -18,19 +19,19 @@ use crate::eval::state::{
 use crate::segment::read::{BlockSource, FieldReader, Norms};
 use crate::{Result, eval::tuning::PHRASE_TERMS_LOOKED_UP_FIRST, limits::BLOCK, rank::TermScorer};
 
-/// Maximum bytes of a phrase, beside its terms.
+/// Maximum bytes of a phrase without its terms.
 pub(crate) const PHRASE_BYTES: usize =
     size_of::<Phrase<'_>>() + OCCURRENCES_BYTES + 4 * BLOCK * size_of::<u32>();
 
-/// Maximum bytes of a term of a phrase, beside its list, the read buffer if positions are not resident, and
-/// the positions of a document if there is slop.
+/// Maximum bytes of a term of a phrase without its list, without the read buffer that it has if positions are
+/// not resident, and without the positions of a document that it has if there is slop.
 pub(crate) const PHRASE_TERM_BYTES: usize = size_of::<PhraseTerm<'_>>() + POSITIONS_BYTES;
 
 /// A phrase in a segment that contains all of its terms.
 pub struct Phrase<'a> {
     /// In ascending order of document frequency.
     terms: Vec<PhraseTerm<'a>>,
-    /// Number of terms in which candidates are looked up before positions are read.
+    /// Number of terms, the rarest ones, in which candidates are looked up before positions are read.
     looked_up_first: usize,
     norms: &'a Norms,
     scorer: &'a TermScorer,
@@ -78,7 +79,7 @@ impl<'a> Phrase<'a> {
         self.terms[0].term.postings()
     }
 
-    /// The rarest term: its blocks propose candidates.
+    /// The rarest term, whose documents are the candidates.
     pub(crate) fn rarest(&mut self) -> &mut Term<'a> {
         &mut self.terms[0].term
     }
@@ -90,7 +91,7 @@ impl<'a> Phrase<'a> {
         })
     }
 
-    /// The frequency of a phrase is at most that of each term, and so is its share.
+    /// A phrase is at most as frequent as each of its terms, so its share is at most the smallest of theirs.
     pub(crate) fn max_score(&mut self, range: DocRange) -> Result<Option<u32>> {
         let mut min = self.scorer.share_max();
         for term in &mut self.terms {
@@ -157,9 +158,9 @@ impl<'a> Phrase<'a> {
         Ok(())
     }
 
-    /// Keeps the candidates that contain the phrase; if it is scored, only those whose upper bound reaches
-    /// `min_score`. The batch has at most [`BLOCK`] candidates, already found in the list of the rarest
-    /// term.
+    /// Keeps the candidates that contain the phrase; if it is scored, only those whose upper bound reaches the
+    /// `min_score` of the refinement. The batch has at most [`BLOCK`] candidates, which were found in the list
+    /// of the rarest term.
     pub(crate) fn refine_found(&mut self, batch: &mut CandidateBatch, refinement: Refinement) -> Result<()> {
         let Refinement { how, included_bound, min_score } = refinement;
         for term in &mut self.terms[1..self.looked_up_first] {
@@ -210,7 +211,7 @@ impl<'a> Phrase<'a> {
         Ok(())
     }
 
-    /// Keeps the candidates with at least one occurrence, and scores them.
+    /// Keeps the candidates in which [`Occurrences`] counted the phrase, and scores them by its frequency.
     fn keep_occurring(&mut self, batch: &mut CandidateBatch, how: Refine) {
         let mut kept = 0;
         for at in 0..batch.len() {
@@ -228,8 +229,8 @@ impl<'a> Phrase<'a> {
         }
     }
 
-    /// Replaces the upper bound `included_bound` of each candidate by the score of the smallest frequency of
-    /// the terms that have been looked up, and drops those that fall below `min_score`.
+    /// In the score of each candidate, replaces the upper bound `included_bound` by the score of the smallest
+    /// frequency of the terms that were looked up, and drops candidates that fall below `min_score`.
     fn bound_by_frequency(
         &mut self,
         batch: &mut CandidateBatch,
@@ -258,7 +259,7 @@ impl<'a> Phrase<'a> {
         Ok(())
     }
 
-    /// Sloppy frequency of the phrase in a candidate.
+    /// Sloppy frequency of the phrase in the candidate with this number ([`Alignments`]).
     fn sloppy_frequency(&mut self, candidate: usize) -> Result<f32> {
         for of in &mut self.terms {
             let found = &of.term.buffers.found;

@@ -1,4 +1,4 @@
-//! Sloppy phrase matching.
+//! Sloppy phrase matching: how often a phrase with slop occurs in a document.
 
 /// The sloppy frequency of a phrase in a document.
 ///
@@ -19,11 +19,11 @@ pub struct Alignments {
     slop: u32,
 }
 
-/// A term of the phrase.
+/// A term of the phrase, with its positions in the current document.
 #[derive(Clone)]
 struct PhraseSlot {
     distance: u32,
-    /// The previous slot with the same term, if any.
+    /// The previous slot with the same term, if any: its occurrence must be an earlier one.
     previous_same: Option<usize>,
     positions: Vec<u32>,
     /// Index of the next position to use: advances while [`Alignments::frequency`] runs.
@@ -31,7 +31,7 @@ struct PhraseSlot {
 }
 
 impl Alignments {
-    /// For terms with increasing distances from the first.
+    /// For terms with increasing distances from the first, and this slop.
     pub fn new<T: PartialEq>(terms: &[(u32, T)], slop: u32) -> Alignments {
         let slots = terms.iter().enumerate().map(|(number, (distance, term))| PhraseSlot {
             distance: *distance,
@@ -42,17 +42,18 @@ impl Alignments {
         Alignments { slots: slots.collect(), slop }
     }
 
-    /// The largest width of an interval that counts.
+    /// The slop: the largest width of an interval that counts.
     pub fn slop(&self) -> u32 {
         self.slop
     }
 
-    /// The positions of a term in the document, in increasing order: the caller fills them in.
+    /// The positions in the document of the term with this number. The caller fills them in, in increasing
+    /// order, before [`Alignments::frequency`].
     pub fn positions(&mut self, slot: usize) -> &mut Vec<u32> {
         &mut self.slots[slot].positions
     }
 
-    /// The sloppy frequency of the document.
+    /// The sloppy frequency of the phrase in the document whose positions were filled in.
     pub fn frequency(&mut self) -> f32 {
         self.slots.iter_mut().for_each(|slot| slot.next = 0);
         let mut frequency = 0.0f64;
@@ -68,8 +69,9 @@ impl Alignments {
         frequency as f32
     }
 
-    /// The interval of the first occurrences whose phrase starts are at least `min_start`, which must
-    /// increase from call to call.
+    /// The interval from the smallest to the largest phrase start, if each term takes its first occurrence with
+    /// a phrase start of at least `min_start`, which must increase from call to call; `None` if a term has none
+    /// left.
     fn next_interval(&mut self, min_start: i64) -> Option<(i64, i64)> {
         let (mut low, mut high) = (i64::MAX, i64::MIN);
         for number in 0..self.slots.len() {

@@ -1,11 +1,15 @@
-//! The posting list of one term: max scores of blocks and ranges, and matches of windows. `look_up` looks up
-//! candidates.
+//! The posting list of one term: max scores of blocks and ranges, and the matches of a range. `look_up` looks
+//! up candidates of other clauses in it.
+//!
+//! The *share* of a posting is its score divided by the weight of the term: `f / (f + k)` with BM25
+//! ([`ShareBounds`]), and the frequency `f` with an inner product. A *max share* is the largest share of the
+//! postings of a block or superblock.
 
 mod look_up;
 
 pub(crate) use look_up::{BlockPostings, LookUpBounds};
 
-use crate::cursor::{BlockCounts, DecodedBlock, LIST_BYTES, NO_DOCUMENT, ScatteredBlocks};
+use crate::cursor::{DecodedBlock, LIST_BYTES, NO_DOCUMENT, ScatteredBlocks};
 use crate::eval::state::{Bits, DocRange, ScoreWindow, Scratch, positions_within};
 use crate::limits::{BLOCK, SUPERBLOCK};
 use crate::segment::read::{BlockList, BlockSource, FieldReader, Norms, RecordPart, TermInfo};
@@ -17,18 +21,18 @@ use crate::{
 use std::ops::Range;
 use tierdex_codec::{count_ones, values_at_least};
 
-/// Maximum bytes of the bitmap of a block.
+/// Maximum bytes of a block that is stored as a bitmap.
 const BITMAP_BYTES_MAX: usize = 4 * BLOCK;
 
-/// Maximum bytes of a list, beside its record, its read buffers, the impacts of a block and its block max
-/// scores.
+/// Bytes of an open list without its skip record, its read buffers, look-up buffers and the impacts of a
+/// block.
 pub const TERM_BYTES: usize =
     size_of::<Term<'_>>() + size_of::<TermBuffers>() + size_of::<DecodedBlock>() + LIST_BYTES;
 
-/// Maximum bytes of the impacts of a block.
+/// Maximum bytes of the decoded impacts of a block.
 pub const BLOCK_IMPACTS_BYTES: usize = BLOCK_IMPACT_BYTES_MAX.div_ceil(2) * size_of::<Impact>();
 
-/// A list to open.
+/// What is needed to open the list of a term.
 pub struct OpenTerm<'a, 'i> {
     pub field: &'a FieldReader,
     /// Index of the term in the leaves of the plan.
@@ -40,23 +44,24 @@ pub struct OpenTerm<'a, 'i> {
     pub part: RecordPart,
 }
 
-/// The posting list of a term in a segment.
+/// The opened posting list of a term in a segment.
 pub struct Term<'a> {
     /// Index in the leaves of the plan.
-    leaf: usize,
+    pub(crate) leaf: usize,
     pub(crate) blocks: ScatteredBlocks<'a>,
     norms: &'a Norms,
     pub(crate) scorer: &'a TermScorer,
-    /// Upper bounds of shares from stored max shares; `None` if they follow from impacts alone.
+    /// Upper bounds of shares from stored max shares; `None` if shares are frequencies, whose bounds are the
+    /// largest frequencies of impacts.
     bounds: Option<ShareBounds>,
     /// Document frequency in the segment.
     pub(crate) documents: u32,
-    /// Block of the last seek.
+    /// Number of the block to which [`Term::seek`] moved last.
     pub(crate) block: usize,
-    /// First and last document of the ranges in which blocks have been prefetched for look-ups.
+    /// The documents whose blocks have been prefetched for look-ups.
     prefetched: DocRange,
-    /// Number of candidates looked up, and of these the number kept.
-    looked_up: (u64, u64),
+    /// For `explain`: number of candidates looked up, and number of these that passed.
+    pub(crate) looked_up: (u64, u64),
     pub(crate) buffers: Box<TermBuffers>,
 }
 
@@ -92,26 +97,6 @@ impl<'a> Term<'a> {
         scratch.give_list_buffers(self.blocks.close(), self.buffers);
     }
 
-    /// Starts to record which blocks are decoded or pruned.
-    pub fn trace(&mut self) {
-        self.blocks.trace();
-    }
-
-    /// Its index in the leaves of the plan.
-    pub fn leaf(&self) -> usize {
-        self.leaf
-    }
-
-    /// Number of decoded and pruned blocks since [`Term::trace`].
-    pub fn traced(&self) -> BlockCounts {
-        self.blocks.traced()
-    }
-
-    /// Number of candidates looked up, and of these the number kept.
-    pub fn looked_up(&self) -> (u64, u64) {
-        self.looked_up
-    }
-
     /// Document frequency in the segment.
     pub fn postings(&self) -> u64 {
         u64::from(self.documents)
@@ -129,7 +114,7 @@ impl<'a> Term<'a> {
         if self.block < self.blocks.len() { from.max(self.blocks.first(self.block)) } else { NO_DOCUMENT }
     }
 
-    /// Block max score.
+    /// Upper bound of the scores of a block.
     #[inline]
     pub(crate) fn block_max_score(&self, block: usize) -> u32 {
         let share =
@@ -154,7 +139,8 @@ impl<'a> Term<'a> {
         }
     }
 
-    /// The largest frequency of impacts; that of the list if they are damaged.
+    /// The largest frequency among impacts, which is their max share if shares are frequencies; that of the
+    /// whole list if the impacts are damaged.
     fn largest_frequency(&self, impacts: Result<View<'_>>) -> f32 {
         let max = self.scorer.share_max();
         impacts.and_then(impact::max_frequency).map_or(max, |frequency| (frequency as f32).min(max))
@@ -167,7 +153,7 @@ impl<'a> Term<'a> {
             && self.blocks.skips().is_some_and(BlockList::has_impacts)
     }
 
-    /// Block max score from the impacts of the block.
+    /// Upper bound of the scores of a block from its impacts.
     pub(crate) fn block_max_by_impacts(&self, block: usize) -> Result<u32> {
         self.blocks.skips().map_or(Ok(self.block_max_score(block)), |list| {
             self.max_score_by_impacts(list.encoded_impacts(block)?)
@@ -182,7 +168,7 @@ impl<'a> Term<'a> {
         Ok(best.map_or(0, |best| self.scorer.max_score_of(best)))
     }
 
-    /// Superblock max score, from its impacts if `by_impacts`, else from its stored max share.
+    /// Upper bound of the scores of a superblock, from its impacts if `by_impacts`, else from its max share.
     pub(crate) fn superblock_max_score(&self, superblock: usize, by_impacts: bool) -> Result<u32> {
         match self.blocks.skips() {
             Some(list) if by_impacts => self.max_score_by_impacts(list.superblock_impacts(superblock)?),
@@ -199,7 +185,8 @@ impl<'a> Term<'a> {
         list.find_superblock(0, first).min(end)..end
     }
 
-    /// Lower bound of the highest score in a block or superblock with this max share; 0 if none follows.
+    /// Lower bound of the highest score in a block or superblock with this stored max share, which one of its
+    /// postings has; 0 if the stored share says nothing about this ranking.
     pub(crate) fn guaranteed_score(&self, max_share: u16) -> u32 {
         match (&self.bounds, self.norms) {
             (Some(bounds), Norms::Byte(_)) if bounds.is_tight => {
@@ -235,7 +222,7 @@ impl<'a> Term<'a> {
             if list.superblock_max_share(superblock) < units {
                 continue;
             }
-            // May be lower than the bound of a block: impacts of blocks are coarser.
+            // May be lower than the bound of one of its blocks, whose impacts are stored less exactly.
             let superblock_bound =
                 if by_impacts { self.superblock_max_score(superblock, true)? } else { u32::MAX };
             if superblock_bound < min_score {
@@ -256,7 +243,7 @@ impl<'a> Term<'a> {
         Ok(())
     }
 
-    /// Reads the entries of those of the superblocks whose max share is at least `units`.
+    /// Reads the skip data entries of those superblocks whose stored max share is at least `units`.
     fn read_entries_at_least(&mut self, superblocks: Range<usize>, units: u16) -> Result<()> {
         let mut read = Vec::with_capacity(ENTRIES_READ_MAX);
         for superblock in superblocks {
@@ -293,15 +280,15 @@ impl<'a> Term<'a> {
         Ok(())
     }
 
-    /// List max score: upper bound of all scores.
+    /// Upper bound of the scores of the list.
     pub fn list_max_score(&self) -> u32 {
         let Some(list) = self.blocks.skips() else { return self.scorer.max_score(self.scorer.share_max()) };
         let shares = (0..list.superblocks()).map(|superblock| self.superblock_max_share(list, superblock));
         self.scorer.max_score(shares.fold(0.0, f32::max))
     }
 
-    /// Upper bound of the shares in a range; `None` if the list has no document there. An
-    /// inline list is decoded.
+    /// Upper bound of the shares in a range; `None` if the list has no document there. A list of a single
+    /// block without max share is decoded.
     pub(crate) fn max_share(&mut self, range: DocRange) -> Result<Option<f32>> {
         let DocRange { first, last } = range;
         self.seek(first);
@@ -330,7 +317,7 @@ impl<'a> Term<'a> {
         Ok(self.max_share(range)?.map(|share| self.scorer.max_score(share)))
     }
 
-    /// Records that the blocks that overlap a range were pruned by their max scores.
+    /// See [`Node::skip_range`](crate::eval::nodes::node::Node::skip_range).
     pub(crate) fn skip_range(&mut self, range: DocRange) {
         if self.blocks.is_traced() {
             let (from, len) = (self.blocks.find(0, range.first), self.blocks.len());
@@ -351,8 +338,8 @@ impl<'a> Term<'a> {
         Ok((documents, scores))
     }
 
-    /// A superset of the documents of a block that score at least `min_score`, with their scores. If it is
-    /// empty, no documents are decoded.
+    /// Documents of a block with their scores: all that score at least `min_score`, and possibly others. If no
+    /// frequency of the block allows the score, nothing is decoded.
     pub(crate) fn read_block_at_least(&mut self, block: usize, min_score: u32) -> Result<(&[u32], &[u32])> {
         let selected = self.select_postings(block, min_score)?;
         self.read_selected(block, selected)
@@ -379,7 +366,7 @@ impl<'a> Term<'a> {
     }
 
     /// Selects the postings of a block whose frequencies allow a score of `min_score`, and returns their
-    /// number; [`BLOCK`] to evaluate the whole block, if many qualify or no selection is possible.
+    /// number; [`BLOCK`] if the whole block is to be evaluated, since many qualify or it has no impacts.
     pub(crate) fn select_postings(&mut self, block: usize, min_score: u32) -> Result<usize> {
         let buffers = &mut *self.buffers;
         match self.blocks.skips() {
@@ -443,7 +430,7 @@ impl<'a> Term<'a> {
         Ok(true)
     }
 
-    /// Adds the documents in the range of `bits`.
+    /// Adds the documents in the range of `bits` to it.
     pub(crate) fn mark_matches(&mut self, bits: &mut Bits) -> Result<()> {
         let range = bits.range();
         self.seek(range.first);
@@ -461,7 +448,7 @@ impl<'a> Term<'a> {
         Ok(())
     }
 
-    /// Adds the scores of the documents in the range of `window`.
+    /// Adds the scores of the documents in the range of `window` to its sums.
     pub(crate) fn add_scores(&mut self, window: &mut ScoreWindow) -> Result<()> {
         let range = window.range();
         self.seek(range.first);
@@ -485,7 +472,7 @@ impl<'a> Term<'a> {
             return Ok(false);
         };
         let Some(saturation) = self.scorer.saturation(codes) else { return Ok(false) };
-        // Both starts are multiples of eight.
+        // The first documents of bitmaps and windows are multiples of eight, so bytes are aligned.
         let (start, end) = (bitmap.first().max(window.origin()), bitmap.last().min(last));
         if start > end {
             return Ok(true);

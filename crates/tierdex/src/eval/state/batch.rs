@@ -1,12 +1,12 @@
-//! Candidates: documents that may be hits, each with an upper bound of its score.
+//! Batches of candidates: documents that may be hits, each with an upper bound of its score.
 
 use crate::eval::state::{DocRange, Refine, Refinement, positions_within};
 use std::ops::Range;
 use tierdex_codec::keep_at_least;
 
-/// Documents in ascending order. The score of each is an upper bound: the exact scores of the clauses
-/// evaluated so far plus the maximum scores of the others. It is exact when every clause has been evaluated,
-/// because sums of integers do not depend on the order.
+/// Candidates in ascending order of their documents. The score of each is an upper bound: the exact scores of
+/// the clauses evaluated so far plus the max scores of the others. It is exact when every clause has been
+/// evaluated.
 #[derive(Default)]
 pub struct CandidateBatch {
     pub(crate) documents: Vec<u32>,
@@ -57,7 +57,7 @@ impl CandidateBatch {
         self.push_equal(documents, 0);
     }
 
-    /// The highest score in a range of positions.
+    /// The highest score at a range of positions.
     pub(crate) fn max_score_in(&self, positions: Range<usize>) -> u32 {
         self.scores[positions].iter().copied().max().unwrap_or(0)
     }
@@ -67,14 +67,14 @@ impl CandidateBatch {
         self.scores.iter_mut().for_each(|score| *score += by);
     }
 
-    /// Subtracts `by` from the scores in a range of positions.
+    /// Subtracts `by` from the scores at a range of positions.
     pub(crate) fn lower_scores(&mut self, positions: Range<usize>, by: u32) {
         if by > 0 {
             self.scores[positions].iter_mut().for_each(|score| *score -= by);
         }
     }
 
-    /// Drops the documents outside a range.
+    /// Drops the candidates outside a range of documents.
     pub(crate) fn clip_to(&mut self, range: DocRange) {
         let kept = positions_within(&self.documents, range);
         self.documents.copy_within(kept.clone(), 0);
@@ -82,8 +82,8 @@ impl CandidateBatch {
         self.truncate(kept.len());
     }
 
-    /// Compacts the documents of a range of positions whose scores are at least `min_score` to position
-    /// `to`, at or before the range. Returns the end position.
+    /// Of the candidates at `positions`, moves those whose scores are at least `min_score` to position `to`, at
+    /// or before the range. Returns the end of the moved candidates.
     pub(crate) fn keep_at_least(&mut self, positions: Range<usize>, to: usize, min_score: u32) -> usize {
         let from = positions.start - to;
         if min_score == 0 {
@@ -98,7 +98,7 @@ impl CandidateBatch {
         to + keep_at_least(documents, scores, from, min_score)
     }
 
-    /// Drops documents whose scores are below `min_score`.
+    /// Drops candidates whose scores are below `min_score`.
     pub(crate) fn retain_at_least(&mut self, min_score: u32) {
         if min_score > 0 {
             let kept = self.keep_at_least(0..self.len(), 0, min_score);
@@ -106,8 +106,8 @@ impl CandidateBatch {
         }
     }
 
-    /// Compacts the documents at ascending offsets from position `from` to position `to`, at or before it.
-    /// Returns the end position.
+    /// Moves the candidates at these ascending offsets from position `from` to position `to`, at or before it.
+    /// Returns the end of the moved candidates.
     pub(crate) fn keep_offsets(&mut self, from: usize, to: usize, offsets: &[u8]) -> usize {
         for (to, offset) in (to..).zip(offsets) {
             let at = from + usize::from(*offset);
@@ -117,8 +117,8 @@ impl CandidateBatch {
         to + offsets.len()
     }
 
-    /// Removes the documents at ascending offsets in a range of positions and compacts the others to
-    /// position `to`, at or before the range. Returns the end position.
+    /// Of the candidates at `positions`, moves all except those at these ascending offsets to position `to`, at
+    /// or before the range. Returns the end of the moved candidates.
     pub(crate) fn drop_offsets(&mut self, positions: Range<usize>, mut to: usize, offsets: &[u8]) -> usize {
         let start = positions.start;
         let mut next = offsets.iter().map(|offset| start + usize::from(*offset));
@@ -135,8 +135,8 @@ impl CandidateBatch {
         to
     }
 
-    /// Applies a refinement, given the documents that match the clause. The score of a match becomes
-    /// `score(rest, s)`: `rest` is its current score minus the included upper bound, `s` its score in
+    /// Applies a refinement, given the candidates that match the clause. The score of one that matches becomes
+    /// `score(rest, s)`: `rest` is its score minus the included upper bound of the clause, `s` its score in
     /// `matches`.
     pub(crate) fn apply_refinement(
         &mut self,
@@ -158,7 +158,8 @@ impl CandidateBatch {
         self.retain_at_least(min_score);
     }
 
-    /// Appends the union of two ascending ranges of `from`. The scores of a document in both are summed.
+    /// Appends the union of the candidates at two ranges of positions of `from`, each in ascending order. The
+    /// scores of a document in both are added.
     pub(crate) fn push_union(&mut self, from: &CandidateBatch, first: Range<usize>, second: Range<usize>) {
         let mut to = self.len();
         let (mut i, mut j) = (first.start, second.start);
@@ -179,7 +180,7 @@ impl CandidateBatch {
         self.push_all(&from.documents[j..second.end], &from.scores[j..second.end]);
     }
 
-    /// Documents and scores, `size` at a time.
+    /// Documents and scores of `size` candidates at a time.
     pub(crate) fn chunks(&self, size: usize) -> impl Iterator<Item = (&[u32], &[u32])> {
         self.documents.chunks(size).zip(self.scores.chunks(size))
     }

@@ -1,30 +1,30 @@
-//! Buffers of a list during evaluation.
+//! Buffers of an open list.
 
 use crate::limits::BLOCK;
 use crate::transform::impact::Impact;
 use std::sync::{Arc, Mutex, PoisonError};
 use tierdex_codec::{Intersection, Selection};
 
-/// Scratch arrays of a list: scores of the decoded block, and candidates found in the list. Reused between
+/// Buffers of an open list: scores of the decoded block, and candidates found in the list. Reused between
 /// queries. The arrays start at cache lines.
 #[repr(C, align(64))]
 pub struct TermBuffers {
     pub(in crate::eval) scores: [u32; BLOCK],
-    /// The block to which `scores` belong.
+    /// The number of the block to which `scores` belong; `usize::MAX` if none.
     pub(in crate::eval) scored: usize,
     pub(in crate::eval) impacts: Vec<Impact>,
     pub(in crate::eval) found: FoundPostings,
     look_up: Option<Box<LookUpBuffers>>,
-    /// Whether the buffers of look-ups are left to other lists: a query has many lists.
+    /// Whether the list takes its look-up buffers from `spare` for each batch and returns them, because a query
+    /// with many lists has only one set for most of them.
     pub(in crate::eval) shares_look_ups: bool,
     spare: SpareLookUp,
 }
 
-/// Scratch arrays of a list while candidates are looked up or postings are selected. The lists of an
-/// evaluation use the same ones after each other.
+/// Buffers that a list needs while candidates are looked up in it, or its postings are selected.
 #[repr(C, align(64))]
 pub(in crate::eval) struct LookUpBuffers {
-    /// Documents and frequencies of the postings to score, and their scores.
+    /// Documents and frequencies of postings to score; their scores are in `selected_scores`.
     pub(in crate::eval) documents: [u32; BLOCK],
     pub(in crate::eval) frequencies: [u32; BLOCK],
     pub(in crate::eval) selected_scores: [u32; BLOCK],
@@ -33,11 +33,12 @@ pub(in crate::eval) struct LookUpBuffers {
     pub(in crate::eval) shared: Intersection,
 }
 
-/// Buffers that no list of the evaluation uses now.
+/// The set of look-up buffers that the lists of an evaluation share, while none of them uses it.
 #[derive(Clone, Default)]
 pub(in crate::eval) struct SpareLookUp(Arc<Mutex<Option<Box<LookUpBuffers>>>>);
 
-/// The candidates found in the list, with block and offset of each.
+/// The candidates found in a list, each with its block and its offset in the block: frequencies and positions
+/// are read there later.
 pub(in crate::eval) struct FoundPostings {
     pub(in crate::eval) documents: [u32; BLOCK],
     pub(in crate::eval) blocks: [u32; BLOCK],
@@ -46,7 +47,7 @@ pub(in crate::eval) struct FoundPostings {
 }
 
 impl TermBuffers {
-    /// Buffers of a list, which shares those of look-ups with other lists through `spare`.
+    /// Buffers of a list, which may share look-up buffers with other lists through `spare`.
     pub(in crate::eval) fn new(spare: SpareLookUp) -> TermBuffers {
         TermBuffers {
             scores: [0; BLOCK],
@@ -59,20 +60,20 @@ impl TermBuffers {
         }
     }
 
-    /// Buffers of a look-up. The list keeps them until [`TermBuffers::release_look_up`].
+    /// The look-up buffers. The list has them until [`TermBuffers::release_look_up`].
     #[inline]
     pub(in crate::eval) fn look_up(&mut self) -> &mut LookUpBuffers {
         self.found_and_look_up().1
     }
 
-    /// The candidates found, and the buffers of a look-up.
+    /// The candidates found, and the look-up buffers.
     #[inline]
     pub(in crate::eval) fn found_and_look_up(&mut self) -> (&mut FoundPostings, &mut LookUpBuffers) {
         let TermBuffers { found, look_up, spare, .. } = self;
         (found, look_up.get_or_insert_with(|| spare.take().unwrap_or_default()))
     }
 
-    /// Leaves the buffers of look-ups to other lists, if this list shares them.
+    /// Returns the look-up buffers to `spare`, if this list shares them.
     #[inline]
     pub(in crate::eval) fn release_look_up(&mut self) {
         if self.shares_look_ups
@@ -106,7 +107,7 @@ impl SpareLookUp {
 }
 
 impl FoundPostings {
-    /// Appends offsets of a block, relative to `start`.
+    /// Appends postings of a block, given their offsets in it minus `start`.
     pub(in crate::eval) fn add(&mut self, block: usize, start: usize, offsets: &[u8]) {
         let to = self.len..self.len + offsets.len();
         self.len = to.end;
@@ -116,7 +117,7 @@ impl FoundPostings {
         }
     }
 
-    /// Fills in the documents of the entries from position `from` on, given those of their block.
+    /// Fills in the documents of the postings from position `from` on, given the documents of their block.
     pub(in crate::eval) fn take_documents(&mut self, from: usize, documents: &[u32]) {
         let added = from..self.len;
         for (to, offset) in self.documents[added.clone()].iter_mut().zip(&self.offsets[added]) {

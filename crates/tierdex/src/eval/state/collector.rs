@@ -1,4 +1,4 @@
-//! What an evaluation does with the matches that it finds.
+//! The receiver of matches: what an evaluation does with the documents that it finds.
 
 use crate::{limits::BLOCK, rank::TopK};
 
@@ -17,7 +17,7 @@ pub enum Collector<'s> {
 }
 
 impl<'s> Collector<'s> {
-    /// For `k` hits, which `top` collects.
+    /// A collector of the `k` best documents in `top`; it only counts if `k` is 0.
     pub fn of(k: usize, top: &'s mut TopK) -> Collector<'s> {
         if k == 0 { Collector::Count } else { Collector::Best(top) }
     }
@@ -28,7 +28,7 @@ impl<'s> Collector<'s> {
         matches!(self, Collector::Best(_))
     }
 
-    /// Number of hits.
+    /// Number of hits requested.
     pub(crate) fn k(&self) -> usize {
         match self {
             Collector::Best(top) => top.k(),
@@ -36,7 +36,7 @@ impl<'s> Collector<'s> {
         }
     }
 
-    /// The smallest score that may enter; 0 while every score may.
+    /// The smallest score with which a document may still become a hit; 0 as long as any may.
     #[inline]
     pub(crate) fn threshold(&self) -> u32 {
         match self {
@@ -54,7 +54,8 @@ impl<'s> Collector<'s> {
         }
     }
 
-    /// Offers documents in increasing order, numbered from `base` on, and raises the threshold.
+    /// Offers documents of a segment in increasing order, with their scores; `base` is the number of its first
+    /// document in the index. Raises the threshold.
     #[inline]
     pub(crate) fn offer_all(&mut self, base: u32, documents: &[u32], scores: &[u32]) {
         if let Collector::Best(top) = self {
@@ -64,7 +65,7 @@ impl<'s> Collector<'s> {
         }
     }
 
-    /// Raises the threshold to that of other evaluations of the query.
+    /// Raises the threshold to that of evaluations of the same query on other threads.
     #[inline]
     pub(crate) fn adopt_threshold(&mut self) {
         if let Collector::Best(top) = self {

@@ -1,4 +1,4 @@
-//! Ranges of documents: alignment, restriction of a list, prefetching.
+//! Ranges of documents of a segment.
 
 use crate::cursor::{NO_DOCUMENT, ScatteredBlocks};
 use crate::{Result, eval::tuning::PREFETCH_DOCUMENTS};
@@ -22,14 +22,14 @@ impl DocRange {
     }
 }
 
-/// The document of the first bit or sum of a range: a multiple of eight, like the first document of a
-/// bitmap, so that bytes are aligned.
+/// The document to which the first bit or sum of a range belongs that starts with document `first`: the multiple
+/// of eight at or before it, since bitmaps of lists begin at such multiples too, and whole bytes are combined.
 pub(crate) fn aligned_origin(first: u32) -> u32 {
     first & !7
 }
 
-/// Calls `prefetch` with consecutive ranges from `first` to `end`, several windows at a time, until it
-/// returns false. Returns the first document that was not prefetched.
+/// Calls `prefetch` with consecutive ranges of several windows from `first` to `end`, until it returns false
+/// because the prefetch limit is reached. Returns the first document that was not prefetched.
 pub(crate) fn prefetch_ahead(
     first: u32,
     end: u32,
@@ -43,12 +43,12 @@ pub(crate) fn prefetch_ahead(
     Ok(NO_DOCUMENT)
 }
 
-/// The range from `first` of at most `size` documents from its origin on, before `end`.
+/// The range from `first` on, of at most `size` documents after its [`aligned_origin`], before `end`.
 pub(crate) fn window_from(first: u32, size: usize, end: u32) -> DocRange {
     DocRange { first, last: aligned_origin(first).saturating_add(size as u32 - 1).min(end - 1) }
 }
 
-/// Positions of the ascending documents that are in a range.
+/// The positions in `documents`, which are ascending, of those in a range.
 pub(crate) fn positions_within(documents: &[u32], range: DocRange) -> std::ops::Range<usize> {
     let DocRange { first, last } = range;
     let before = |most: u32| documents.partition_point(|document| *document < most);

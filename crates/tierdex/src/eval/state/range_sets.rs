@@ -1,4 +1,4 @@
-//! Sets of documents of a range as bitsets and as sums of scores.
+//! The documents of a range as a bitset, and with sums of scores.
 
 use crate::eval::state::{CandidateBatch, DocRange, aligned_origin};
 use crate::eval::tuning::WINDOW_DOCUMENTS;
@@ -10,10 +10,10 @@ use tierdex_codec::{
 #[derive(Default)]
 pub struct Bits {
     range: DocRange,
-    /// Bit `i mod 8` of byte `i div 8` is that of document `origin + i`.
+    /// Bit `i mod 8` of byte `i div 8` is that of document `aligned_origin + i`.
     bits: Vec<u8>,
-    /// A byte, 0 or 1, for each document added by number: stores do not depend on each other, unlike bit
-    /// operations.
+    /// A byte, 0 or 1, for each document added by its number, which is converted to a bit later: stores of
+    /// bytes do not depend on each other, unlike bit operations.
     marks: Vec<u8>,
     marked: bool,
 }
@@ -32,7 +32,7 @@ impl Bits {
         self.range = range;
         let len = self.len();
         self.bits.clear();
-        // Not more: the memory of an evaluation is counted.
+        // Exactly, since the memory of an evaluation is counted.
         self.bits.reserve_exact(len);
         self.bits.resize(len, 0);
         let more = (8 * len).saturating_sub(self.marks.len());
@@ -92,12 +92,12 @@ impl Bits {
         }
     }
 
-    /// Adds the documents whose sums are greater than 0.
+    /// Adds the documents whose sums, in the order of the range, are greater than 0.
     fn add_positive(&mut self, sums: &[u32]) {
         mark_positive(sums, &mut self.bits[..sums.len().div_ceil(8)]);
     }
 
-    /// The bits, including all added documents.
+    /// The bits of all documents of the set.
     pub(crate) fn bytes(&mut self) -> &[u8] {
         if std::mem::take(&mut self.marked) {
             let len = self.len();
@@ -149,8 +149,8 @@ impl Bits {
     }
 }
 
-/// Counts in how many bitsets of a range each document is, with bit-sliced counters: one bitset per binary
-/// digit, so an addition updates all counters of a byte at a time.
+/// Counts in how many bitsets of a range each document is. Counters are bit-sliced: a bitset for each binary
+/// digit, so one operation on a byte updates the counters of eight documents.
 #[derive(Default)]
 pub struct BitCounters {
     digits: Vec<Vec<u8>>,
@@ -169,9 +169,10 @@ impl BitCounters {
         }
     }
 
-    /// The documents whose counters are at least `minimum`.
+    /// A bitset of `len` bytes: the documents whose counters are at least `minimum`.
     pub(crate) fn at_least(&self, minimum: usize, len: usize) -> Vec<u8> {
-        // Compare from the highest digit: `above` is decided, `equal` is not yet.
+        // Compare from the highest digit on: `above` has the documents whose counters are greater by the digits
+        // so far, `equal` those whose digits are the same.
         let (mut above, mut equal) = (vec![0; len], vec![u8::MAX; len]);
         let highest = (usize::BITS - minimum.leading_zeros()) as usize;
         for digit_index in (0..self.digits.len().max(highest)).rev() {
@@ -187,11 +188,11 @@ impl BitCounters {
     }
 }
 
-/// The sums of a window. They start at a cache line: vector loads then do not cross two.
+/// The sums of a window, aligned to cache lines, so that no vector load crosses two.
 #[repr(align(64))]
 struct Sums([u32; WINDOW_DOCUMENTS]);
 
-/// Documents of a range of at most [`WINDOW_DOCUMENTS`] with the sums of their scores.
+/// The matches in a range of at most [`WINDOW_DOCUMENTS`] documents: a sum of scores for each document.
 pub struct ScoreWindow {
     range: DocRange,
     sums: Box<Sums>,
@@ -228,8 +229,8 @@ impl ScoreWindow {
         self.range
     }
 
-    /// The sums, starting with that of the [`aligned_origin`] of the range. Sums before the first document of the
-    /// range are ignored.
+    /// The sums, starting with that of the [`aligned_origin`] of the range. Those before the first document of
+    /// the range are ignored.
     pub(crate) fn sums(&mut self) -> &mut [u32] {
         self.summed = true;
         let len = self.len();
@@ -244,7 +245,7 @@ impl ScoreWindow {
         aligned_origin(self.range.first)
     }
 
-    /// The sums, those before the first document of the range set to 0.
+    /// Sets the sums before the first document of the range to 0, and returns all.
     fn of_range(&mut self) -> &mut [u32] {
         let (before, len) = ((self.range.first - self.origin()) as usize, self.len());
         self.sums.0[..before].fill(0);
@@ -272,7 +273,7 @@ impl ScoreWindow {
         }
     }
 
-    /// Collects all documents that match in [`ScoreWindow::unscored`].
+    /// Adds the documents with sums greater than 0 to [`ScoreWindow::unscored`], which then has all matches.
     pub(crate) fn collect_matches(&mut self) -> &mut Bits {
         if self.summed {
             self.of_range();
@@ -282,12 +283,12 @@ impl ScoreWindow {
         &mut self.unscored
     }
 
-    /// All documents that match, after [`ScoreWindow::collect_matches`], and the sums.
+    /// After [`ScoreWindow::collect_matches`]: all matches, and the sums.
     pub(crate) fn matches_and_sums(&mut self) -> (&mut Bits, &[u32]) {
         (&mut self.unscored, &self.sums.0[..])
     }
 
-    /// Intersects with `bits`, which has the same range.
+    /// Keeps only the matches in `bits`, which has the same range.
     pub(crate) fn intersect(&mut self, bits: &mut Bits) {
         if self.summed {
             keep_marked(self.of_range(), bits.bytes());

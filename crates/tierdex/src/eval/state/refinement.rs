@@ -1,6 +1,6 @@
-//! Refinement: the effect of a clause on the candidates of other clauses.
+//! Refinement: what a clause does to the candidates that other clauses have proposed.
 
-/// The effect of a clause on candidates.
+/// What a clause does to candidates, by its role in the query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refine {
     /// Keeps those that match, and adds their scores.
@@ -19,11 +19,12 @@ impl Refine {
     }
 }
 
-/// Parameters of a refinement.
+/// How a clause refines a batch of candidates.
 #[derive(Clone, Copy, Debug)]
 pub struct Refinement {
     pub(crate) how: Refine,
-    /// Upper bound of this clause that the scores of the candidates include; it is replaced by the score.
+    /// Upper bound of the scores of this clause. The scores of the candidates include it; it is replaced by the
+    /// exact score.
     pub(crate) included_bound: u32,
     /// Candidates whose scores fall below this are dropped.
     pub(crate) min_score: u32,

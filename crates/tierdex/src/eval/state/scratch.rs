@@ -1,4 +1,4 @@
-//! Scratch buffers that are reused from query to query, to avoid allocations.
+//! Scratch buffers: memory that evaluations take, return, and leave to the next query, to avoid allocations.
 
 use crate::cursor::DecodedBlock;
 use crate::eval::state::batch::CandidateBatch;
@@ -7,7 +7,7 @@ use crate::eval::state::range_sets::{Bits, ScoreWindow};
 use crate::eval::tuning::{COUNTED_DOCUMENTS, LIST_BUFFERS_MAX, SORT_KEYS_MAX, WINDOW_DOCUMENTS};
 use tierdex_codec::Survivors;
 
-/// Scratch buffers for lists, windows, bitsets and batches.
+/// Buffers for lists, windows, bitsets and batches that no evaluation uses now.
 #[derive(Default)]
 pub struct Scratch {
     #[allow(clippy::vec_box, reason = "a list takes one without a copy")]
@@ -17,7 +17,7 @@ pub struct Scratch {
     /// Number of open lists.
     open_lists: usize,
     spare_look_up: SpareLookUp,
-    /// Sort keys of blocks, and memory for the selection.
+    /// Sort keys of blocks for impact order, and memory for the selection among them.
     pub(in crate::eval) sort_keys: Vec<u64>,
     pub(in crate::eval) selection: Vec<u64>,
     pub(in crate::eval) bounds: Vec<u32>,
@@ -30,19 +30,19 @@ pub struct Scratch {
     batches: Vec<CandidateBatch>,
 }
 
-/// Bytes of a document of a batch, with its score.
+/// Bytes of a candidate of a batch: its document and its score.
 pub(in crate::eval) const CANDIDATE_BYTES: usize = 2 * size_of::<u32>();
 
-/// Bytes of the survivors of a window.
+/// Bytes of the documents of a window that reach the threshold, with their sums.
 pub(in crate::eval) const SURVIVORS_BYTES: usize =
     2 * size_of::<u32>() * (WINDOW_DOCUMENTS + Survivors::SLACK);
 
-/// Bytes of the bitset of a range.
+/// Bytes of the bitset of a range of this number of documents, with its byte for each document.
 pub(in crate::eval) const fn bits_bytes(range: usize) -> usize {
     9 * range.div_ceil(8)
 }
 
-/// Bytes of a window of a range, without survivors.
+/// Bytes of a score window of a range, without the documents that reach the threshold.
 pub(in crate::eval) const fn window_bytes(range: usize) -> usize {
     size_of::<u32>() * WINDOW_DOCUMENTS + bits_bytes(range)
 }
@@ -51,14 +51,15 @@ const WINDOWS_BYTES: usize =
     2 * (window_bytes(WINDOW_DOCUMENTS) + SURVIVORS_BYTES + bits_bytes(WINDOW_DOCUMENTS));
 const COUNTED_SETS_BYTES: usize = 2 * bits_bytes(COUNTED_DOCUMENTS);
 
-/// Maximum bytes of two windows and two bitsets, or of two larger bitsets for counting, and of two batches.
+/// Bytes of windows, bitsets and batches that [`Scratch::trim_retained`] leaves, at most: two windows and two
+/// bitsets, or two larger bitsets for counting; and two batches.
 pub const RANGE_BYTES: usize =
     (if WINDOWS_BYTES > COUNTED_SETS_BYTES { WINDOWS_BYTES } else { COUNTED_SETS_BYTES })
         + 2 * CANDIDATE_BYTES * WINDOW_DOCUMENTS;
 
 impl Scratch {
-    /// Frees what only a large query needs, so that [`RANGE_BYTES`] is left, and buffers of lists and of sort
-    /// keys.
+    /// Frees what only a large query needs: at most [`RANGE_BYTES`] are left, and buffers for
+    /// [`LIST_BUFFERS_MAX`] lists and [`SORT_KEYS_MAX`] sort keys.
     pub fn trim_retained(&mut self) {
         for keys in [&mut self.sort_keys, &mut self.selection] {
             if keys.capacity() > SORT_KEYS_MAX {
@@ -68,7 +69,7 @@ impl Scratch {
         if self.bounds.capacity() > SORT_KEYS_MAX {
             self.bounds = Vec::new();
         }
-        // Queries that are counted have larger bitsets, and no windows. What the last query used is kept.
+        // Counting takes larger bitsets, and no windows. What the last query used is kept.
         let is_large = |bits: &Bits| bits.capacity() > WINDOW_DOCUMENTS;
         if std::mem::take(&mut self.used_window) {
             self.bits.retain(|bits| !is_large(bits));
@@ -98,8 +99,8 @@ impl Scratch {
         self.bits.push(bits);
     }
 
-    /// An empty batch for up to `len` documents. Not more: the memory of an evaluation is counted. So batches
-    /// are given back in the reverse order.
+    /// An empty batch with memory for exactly `len` candidates, since the memory of an evaluation is counted.
+    /// Batches must be given back in the reverse order, so that the next one taken is not longer than needed.
     pub(in crate::eval) fn take_batch(&mut self, len: usize) -> CandidateBatch {
         let mut batch = self.batches.pop().unwrap_or_default();
         batch.clear();

@@ -1,12 +1,12 @@
-//! The state of one evaluation in a segment: the range of documents, the collector and the scratch buffers.
+//! One evaluation in a segment: the range of documents that it searches, its collector and scratch buffers.
 
 use crate::eval::state::{Collector, DocRange, Scratch};
 use crate::eval::{EvaluationOptions, SegmentView, Tuning};
 use crate::{Result, segment::read::BlockSource};
 use std::{cell::Cell, ops::Range};
 
-/// The range of documents of an evaluation, numbered in the index. Another evaluation may take over its tail
-/// ([`BlockSource::checkpoint`]).
+/// The range of documents, numbered in the index, that an evaluation searches. An evaluation on another thread
+/// may take over its tail, which shortens it ([`BlockSource::checkpoint`]).
 pub struct DocumentRange {
     first: u32,
     end: Cell<u32>,
@@ -24,7 +24,7 @@ impl DocumentRange {
     }
 }
 
-/// The evaluation of a query in a segment.
+/// An evaluation in a segment: what a strategy needs beside its clauses.
 pub struct Search<'s> {
     /// Number in the index of the first document of the segment.
     pub(crate) base: u32,
@@ -34,11 +34,11 @@ pub struct Search<'s> {
     pub(crate) first: u32,
     pub(crate) end: u32,
     part: &'s DocumentRange,
-    /// Nothing is pruned: every match is scored.
+    /// Whether every match is scored: nothing is pruned.
     pub(crate) exhaustive: bool,
-    /// Every match is counted.
+    /// Whether every match is visited to be counted ([`Strategy`](crate::eval::Strategy)).
     pub(crate) counts_matches: bool,
-    /// Sizes of long lists.
+    /// Sizes from which on lists are evaluated as long ones.
     pub(crate) tuning: Tuning,
     pub(crate) scratch: &'s mut Scratch,
     pub(crate) collector: Collector<'s>,
@@ -75,9 +75,9 @@ impl<'s> Search<'s> {
         }
     }
 
-    /// See [`BlockSource::checkpoint`]. Documents of the segment before `next` have been visited, and none
-    /// from there on. A strategy that does not evaluate in document order passes [`Search::end`]: then only
-    /// documents of later segments can be taken over.
+    /// A point at which the source may suspend or stop the evaluation, and another thread may take over the
+    /// documents from `next` on, none of which has been visited ([`BlockSource::checkpoint`]). A strategy that
+    /// does not evaluate in document order passes [`Search::end`]: then only later segments can be taken over.
     #[inline]
     pub(crate) fn checkpoint(&mut self, next: u32) -> Result<()> {
         let rest = self.base + next..self.part.end.get();
@@ -90,8 +90,8 @@ impl<'s> Search<'s> {
         Ok(())
     }
 
-    /// A count for the whole segment, such as a document frequency: returned in the part that contains the
-    /// first document of the segment, 0 in others, so that the sum over the parts is correct.
+    /// `count` if the searched range contains the first document of the segment, else 0. So a count for the whole
+    /// segment, such as a document frequency, is added once if several evaluations divide the segment.
     pub(crate) fn count_once(&self, count: u64) -> u64 {
         if self.first == 0 { count } else { 0 }
     }

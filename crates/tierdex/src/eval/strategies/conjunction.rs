@@ -1,6 +1,6 @@
-//! Conjunction: documents that match all of several clauses. The rarest clause, the lead, proposes
-//! candidates one block at a time, and only where the sum of the max scores of all clauses reaches the
-//! threshold. Candidates are looked up in the other clauses, rarest first.
+//! Conjunction: documents that match all of several clauses. The documents of the rarest clause, the *lead*, are
+//! the candidates, one block at a time; a block is skipped if the sum of the max scores of all clauses in its
+//! range is below the threshold. Candidates are looked up in the other clauses, rarest first.
 //!
 //! With more than two scored lists, if matches are counted, or as long as there is no threshold, candidates
 //! are intersected first and scored afterwards, because few are usually left. With two lists and a threshold,
@@ -16,13 +16,13 @@ use crate::{
 };
 use std::collections::VecDeque;
 
-/// A required clause.
+/// A required clause or filter.
 pub(crate) struct RequiredClause<'n, 'a> {
     node: &'n mut Node<'a>,
     is_scored: bool,
     /// Upper bound of its scores in the current range; 0 if it is not scored.
     included_bound: u32,
-    /// Its candidates have been found but not scored.
+    /// Whether the candidates of the current block were found in it, but are not scored yet.
     found_unscored: bool,
 }
 
@@ -32,7 +32,7 @@ impl RequiredClause<'_, '_> {
     }
 }
 
-/// The required clauses, cheapest first.
+/// Required clauses and filters in ascending order of cost.
 pub(crate) fn required_clauses<'n, 'a>(
     must: &'n mut [Node<'a>],
     filter: &'n mut [Node<'a>],
@@ -46,8 +46,8 @@ pub(crate) fn required_clauses<'n, 'a>(
     required
 }
 
-/// Offers the documents that match all `required` clauses (at least one) and that pass the refiners, except
-/// those that cannot be hits. Returns the number of matches if they are counted, else the number of
+/// Offers the documents that match all `required` clauses (at least one) and pass the `refiners` to the
+/// collector, except those that cannot be hits. Returns the number of matches if they are counted, else the number of
 /// documents evaluated.
 pub(crate) fn conjunction<'a>(
     required: &mut [RequiredClause<'_, 'a>],
@@ -76,13 +76,14 @@ pub(crate) fn conjunction<'a>(
     done.map(|()| matches)
 }
 
+/// The evaluation of a conjunction, without its lead.
 struct ConjunctionRun<'r, 'n, 'a, 'f> {
     others: &'r mut [RequiredClause<'n, 'a>],
     refiners: &'r mut Refiners<'f, 'a>,
-    /// Candidates are intersected with all lists before they are scored.
+    /// Whether candidates are intersected with all lists before any is scored.
     intersect_first: bool,
     batch: CandidateBatch,
-    /// Prefetched blocks of the lead, each with the upper bound of the scores in its range.
+    /// Numbers of the prefetched blocks of the lead, each with the upper bound of the scores in its range.
     prefetched_blocks: VecDeque<(u32, u32)>,
     matches: u64,
 }
@@ -101,7 +102,8 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
         Ok(Some(others_max + self.refiners.optional_max(range)?))
     }
 
-    /// The rarest term of the phrase proposes candidates, which the phrase filters.
+    /// Evaluates a conjunction whose lead is a phrase: each block of its rarest term is restricted to the
+    /// documents that contain the phrase, which are the candidates.
     fn by_phrase_blocks(&mut self, lead: &mut RequiredClause<'_, 'a>, search: &mut Search<'_>) -> Result<()> {
         let how = lead.refine_kind();
         let Node::Phrase(phrase) = &mut *lead.node else { return Ok(()) };
@@ -148,7 +150,8 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
         Ok(())
     }
 
-    /// The lead proposes the matches of one window of documents at a time.
+    /// Evaluates a conjunction whose lead is a set or a group: its matches in one window of documents after the
+    /// other are the candidates.
     fn by_node_windows(
         &mut self,
         node: &mut Node<'a>,
@@ -189,9 +192,9 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
         Ok(())
     }
 
-    /// Filters the candidates, at most [`BLOCK`], by the other clauses, and offers them if `may_have_hits`.
-    /// The first `looked_up` clauses have already been looked up. `lead` is the term that proposed the
-    /// candidates if they are not scored yet, with its upper bound, which their scores include.
+    /// Looks up the candidates, at most [`BLOCK`], in the other clauses from number `looked_up` on, and counts
+    /// those that are left; offers them to the collector if `may_have_hits`. `lead` is the lead, if it is a term
+    /// that has not scored them yet, with its upper bound, which their scores include.
     fn filter_and_offer(
         &mut self,
         lead: Option<(&mut Term<'a>, u32)>,

@@ -1,4 +1,4 @@
-//! Counts matches: by a conjunction if the rarest clause is sparse, otherwise by bitsets.
+//! Counts the matches of unscored clauses, by a conjunction or with bitsets; the strategy says which.
 
 use crate::eval::state::{Search, prefetch_ahead, window_from};
 use crate::eval::strategies::conjunction::{conjunction, required_clauses};
@@ -7,13 +7,13 @@ use crate::{
     eval::tuning::COUNTED_DOCUMENTS, query::Clauses,
 };
 
-/// Counts the candidates of the required clauses that are left after the exclusions.
+/// Counts the documents that match all required clauses and none of the exclusions.
 pub(crate) fn count_by_conjunction(clauses: &mut Clauses<Node<'_>>, search: &mut Search<'_>) -> Result<u64> {
     let mut refiners = Refiners::new(&mut [], &mut clauses.must_not, &mut []);
     conjunction(&mut required_clauses(&mut clauses.must, &mut clauses.filter), &mut refiners, search)
 }
 
-/// Counts the matches of ranges of documents as bitsets.
+/// Counts the matches of any clauses: collects those of a range of documents in a bitset, and counts its bits.
 pub(crate) fn count_by_bitsets(clauses: &mut Clauses<Node<'_>>, search: &mut Search<'_>) -> Result<u64> {
     let (mut bits, mut other) = (search.scratch.take_bits(), search.scratch.take_bits());
     let mut prefetched_to = if clauses.prefetches() { 0 } else { u32::MAX };

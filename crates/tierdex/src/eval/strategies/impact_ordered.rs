@@ -1,5 +1,5 @@
-//! Impact-ordered evaluation of one scored term, with any filters and exclusions: blocks are evaluated in
-//! descending order of their block max scores.
+//! Evaluation of one scored term in impact order, with any filters and exclusions: the blocks of its list are
+//! evaluated in descending order of their max scores. Each block has a sort key: its max score, then its number.
 //!
 //! 1. First round: the blocks with the highest max scores, as many as the hits are expected to fill, are
 //!    selected with the help of the superblock max scores and evaluated in document order.
@@ -20,7 +20,7 @@ use crate::{Result, eval::nodes::Term, eval::strategies::refiners::Refiners};
 use std::ops::Range;
 use tierdex_codec::largest;
 
-/// Superblocks of a list whose blocks are put in order.
+/// The part of a list whose blocks are sorted by max score at a time.
 struct OrderedPart {
     superblocks: Range<usize>,
     /// Whether max scores are computed from impacts.
@@ -30,14 +30,15 @@ struct OrderedPart {
 /// The first round of an evaluation.
 #[derive(Clone, Copy)]
 struct FirstRound {
-    /// Number of its blocks.
+    /// Number of blocks that were evaluated in it.
     blocks: usize,
-    /// Blocks with keys from this one on were evaluated in it.
+    /// The smallest sort key of these blocks. All blocks with this or a larger key were evaluated.
     min_key: u64,
 }
 
-/// Offers the documents of `term` that pass the refiners, except those that cannot be hits: `candidates` are
-/// expected until there are `k`. Returns the number of documents evaluated.
+/// Offers the documents of `term` that pass the `refiners` to the collector, except those that cannot be hits.
+/// `candidates` is the expected number of candidates until `k` of them pass. Returns the number of documents
+/// evaluated.
 pub(crate) fn impact_ordered(
     term: &mut Term<'_>,
     refiners: &mut Refiners<'_, '_>,
@@ -54,6 +55,7 @@ pub(crate) fn impact_ordered(
     done.map(|()| evaluated)
 }
 
+/// The evaluation of a term in impact order; `evaluated` counts its documents.
 struct ImpactOrderedRun<'r, 'n, 'a, 'b> {
     term: &'r mut Term<'a>,
     refiners: &'r mut Refiners<'n, 'b>,
@@ -89,7 +91,7 @@ impl ImpactOrderedRun<'_, '_, '_, '_> {
 
         // Select the best blocks that reach it. If there are too many for the memory, only the best are kept.
         let mut has_all_keys = true;
-        // Not more: the memory of an evaluation is counted.
+        // Exactly, since the memory of an evaluation is counted.
         keys.reserve_exact((superblocks.len() * SUPERBLOCK).min(self.term.blocks.len()).min(keys_max));
         blocks_at_least(self.term, &part, first_min, search, |key| {
             if keys.len() == keys_max {
@@ -132,7 +134,7 @@ impl ImpactOrderedRun<'_, '_, '_, '_> {
         Ok(blocks.prefetch(block, true)? && self.refiners.prefetch_candidates(range, true)?)
     }
 
-    /// Evaluates the blocks of `keys` in descending order, except those of the first round.
+    /// Evaluates the blocks with these sort keys in descending order of the keys, except those of the first round.
     fn evaluate_remaining(
         &mut self,
         first: FirstRound,
@@ -170,7 +172,7 @@ impl ImpactOrderedRun<'_, '_, '_, '_> {
         Ok(())
     }
 
-    /// Evaluates blocks in document order.
+    /// Evaluates the blocks with these sort keys in document order.
     fn evaluate_in_document_order(&mut self, keys: &mut [u64], search: &mut Search<'_>) -> Result<()> {
         keys.sort_unstable_by_key(|key| block_of(*key));
         let mut batch = search.scratch.take_batch(BLOCK);
@@ -208,12 +210,13 @@ impl ImpactOrderedRun<'_, '_, '_, '_> {
     }
 }
 
-/// Blocks of the first round: as many as `k` hits fill, and one more.
-fn first_round_blocks(k: usize) -> usize {
-    k.div_ceil(BLOCK) + 1
+/// Number of blocks of the first round: as many as `candidates` fill, and one more.
+fn first_round_blocks(candidates: usize) -> usize {
+    candidates.div_ceil(BLOCK) + 1
 }
 
-/// Sort key of a block: its max score, then the earlier block is larger.
+/// Sort key of a block: the max score in the upper half; below it the inverted number, so that of two blocks
+/// with the same max score the earlier one has the larger key.
 fn block_key(bound: u32, block: usize) -> u64 {
     u64::from(bound) << 32 | u64::from(!(block as u32))
 }
@@ -226,7 +229,7 @@ fn block_of(key: u64) -> usize {
     !(key as u32) as usize
 }
 
-/// The `n`-th largest max score of the superblocks; 0 if they are at most `n`.
+/// The `n`-th largest max score of the superblocks of a part of a list; 0 if it has at most `n` superblocks.
 fn nth_superblock_max(term: &Term<'_>, part: &OrderedPart, n: usize, bounds: &mut Vec<u32>) -> Result<u32> {
     bounds.clear();
     if term.blocks.skips().is_none() || part.superblocks.len() <= n {

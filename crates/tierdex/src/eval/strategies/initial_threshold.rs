@@ -1,5 +1,6 @@
-//! Thresholds that are known before a posting is scored: each block, and so each superblock, contains a
-//! document that reaches its max score.
+//! Lower bounds of the `k`-th best score that are computed before a strategy runs, as its first threshold. They
+//! follow from max scores, since each block, and so each superblock, contains a document that reaches its max
+//! score; or from the scores of a rare term.
 
 use crate::eval::nodes::{OpenTerm, ShareBounds, Term};
 use crate::eval::state::{DocRange, Scratch, Search};
@@ -13,9 +14,9 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// Lower bound of the `k`-th best score over all segments, from block max scores alone: each block contains
-/// a document that reaches its max score. Only for queries that match every document of some scored term; 0
-/// for other queries, and if skip data is not resident.
+/// Lower bound of the `k`-th best score over all segments: from block max scores, if skip data is resident, and
+/// from the scores of the rarest term, if it is rare. 0 if none is known, as for queries that do not match
+/// every document of some scored term.
 pub fn initial_threshold(
     plan: &QueryPlan,
     lists: SegmentLists<'_>,
@@ -31,7 +32,7 @@ pub fn initial_threshold(
     }
 }
 
-/// The scored terms each of whose matches is a match of the query.
+/// The scored terms all of whose documents match the query, with at least the score of the term.
 fn sufficient_terms(plan: &QueryPlan) -> impl Iterator<Item = &Leaf> {
     sufficient_clauses(plan).iter().filter_map(|node| match node {
         PlanNode::Term { leaf, .. } => Some(&plan.leaves[*leaf]),
@@ -39,7 +40,8 @@ fn sufficient_terms(plan: &QueryPlan) -> impl Iterator<Item = &Leaf> {
     })
 }
 
-/// The term whose postings are all scored for the initial threshold.
+/// The rarest of the sufficient terms, if scoring all of its postings for the initial threshold is cheap
+/// compared with the evaluation.
 pub(in crate::eval) fn prescored_term(plan: &QueryPlan, k: usize) -> Option<&Leaf> {
     let all: u64 = plan.leaves.iter().map(Leaf::postings).sum();
     let rarest = sufficient_terms(plan).filter(|leaf| leaf.postings() >= k as u64);
@@ -75,6 +77,7 @@ fn threshold_by_scores(leaf: &Leaf, lists: SegmentLists<'_>, k: usize, scratch: 
     Ok(threshold)
 }
 
+/// Lower bound of the `k`-th best score of a term, from the max scores of its blocks in resident skip data.
 fn threshold_by_max_scores(leaf: &Leaf, segments: &[Arc<Segment>], k: usize) -> Result<u32> {
     let postings: usize = leaf.infos.iter().flatten().map(|info| info.documents as usize).sum();
     if k == 0 || k > INITIAL_THRESHOLD_K_MAX || postings / BLOCK < k {
@@ -115,8 +118,8 @@ fn threshold_by_max_scores(leaf: &Leaf, segments: &[Arc<Segment>], k: usize) -> 
     Ok(if scores.len() < k { 0 } else { nth_largest(&mut scores, k) })
 }
 
-/// Raises the threshold of a query of one term, whose skip data was not resident, to a score that `k`
-/// documents reach: each block of its list, and so each superblock, contains one that reaches its max score.
+/// Raises the threshold of a query of one term after its skip data was read, to a score that `k` documents are
+/// known to reach. [`initial_threshold`] does it before, if skip data is resident.
 pub(crate) fn raise_threshold(term: &Term<'_>, search: &mut Search<'_>) -> Result<()> {
     let Some(list) = term.blocks.skips() else { return Ok(()) };
     let (k, scores) = (search.collector.k(), &mut search.scratch.bounds);
@@ -140,20 +143,20 @@ pub(crate) fn raise_threshold(term: &Term<'_>, search: &mut Search<'_>) -> Resul
     Ok(())
 }
 
-/// The blocks of a list whose best documents score more than a threshold.
+/// Collects, from the skip data of a list, scores that the best documents of its blocks are known to reach.
 struct BestBlocks<'l, S> {
     list: &'l BlockList<'l>,
     k: usize,
     threshold: u32,
-    /// What the best document of a block reaches at least, by the value that is stored for the block. It
-    /// grows with the value, so blocks are compared by their values, and only the best ones are scored.
+    /// Lower bound of the best score of a block, given the value that is stored for it: a max share or a largest
+    /// frequency. It grows with the value, so blocks are compared by values, and only the best are converted.
     score: S,
 }
 
 impl<S: Fn(u32) -> u32> BestBlocks<'_, S> {
-    /// Adds the scores to `scores`, of which the `k` highest and at most as many others are kept. Superblocks
-    /// and blocks have these values, blocks by their numbers and stored max shares. Returns the threshold:
-    /// the `k`-th highest score that was found.
+    /// Adds the scores to `scores`, which keeps the `k` highest and at most as many others. The functions return
+    /// the value stored for a superblock, and for a block with this number and max share. Returns the `k`-th
+    /// highest score found, if it is above `threshold`, else `threshold`.
     fn collect_scores(
         &self,
         scores: &mut Vec<u32>,
@@ -188,7 +191,7 @@ impl<S: Fn(u32) -> u32> BestBlocks<'_, S> {
     }
 }
 
-/// The `n`-th largest score. Reorders `scores`: the first `n` are the largest.
+/// The `n`-th largest score. Reorders `scores`, so that the first `n` are the largest.
 pub(crate) fn nth_largest(scores: &mut [u32], n: usize) -> u32 {
     *scores.select_nth_unstable_by(n - 1, |a, b| b.cmp(a)).1
 }

@@ -6,8 +6,8 @@
 //! 2. Clauses whose max scores sum to less than the threshold are non-essential: a hit matches one of the
 //!    essential clauses. With one essential clause, the window is extended to the end of its block; with
 //!    several, their scores are summed in a window of 4,096 documents.
-//! 3. Candidates are looked up in filters, exclusions and the non-essential clauses, the one with the
-//!    highest max score first. If there are many candidates, summing all clauses over the window is cheaper,
+//! 3. Candidates, the documents of the essential clauses, are looked up in filters, exclusions and the
+//!    non-essential clauses, the one with the highest max score first. If there are many candidates, summing all clauses over the window is cheaper,
 //!    and the next few windows are summed exhaustively too.
 
 use crate::eval::state::{
@@ -21,7 +21,8 @@ use crate::{
     Result, cursor::NO_DOCUMENT, eval::nodes::Node, eval::strategies::refiners::Refiners, limits::BLOCK,
 };
 
-/// Offers the documents that match any of `nodes` and pass the refiners, except those that cannot be hits.
+/// Offers the documents that match any of `nodes` and pass the `refiners` to the collector, except those that
+/// cannot be hits.
 /// Every match of a node must score more than 0. Returns the number of matches if they are counted, else the
 /// number of documents evaluated.
 pub(crate) fn maxscore(
@@ -48,10 +49,11 @@ pub(crate) fn maxscore(
     done.map(|()| evaluated)
 }
 
+/// The evaluation of alternatives by `MaxScore`; `evaluated` counts documents or matches.
 struct MaxScoreRun<'r, 'n, 'a> {
     refiners: &'r mut Refiners<'n, 'a>,
     evaluated: u64,
-    /// Number of following windows that are evaluated exhaustively.
+    /// Number of following windows in which all clauses are summed.
     exhaustive_windows_left: usize,
     /// Blocks of essential clauses are prefetched up to this document; `u32::MAX` if lists are resident.
     prefetched_to: u32,
@@ -59,7 +61,7 @@ struct MaxScoreRun<'r, 'n, 'a> {
     bounds: Vec<u32>,
     /// Clauses in ascending order of their max scores.
     order: Vec<usize>,
-    /// Prefix sums of the max scores in this order: the sum before each position.
+    /// For each position of `order`, the sum of the max scores of the clauses before it.
     prefix_sums: Vec<u32>,
     window: ScoreWindow,
     batch: CandidateBatch,
@@ -108,8 +110,8 @@ impl MaxScoreRun<'_, '_, '_> {
         Ok(last)
     }
 
-    /// Orders the clauses and returns the number of non-essential ones; `None` if the sum of all max scores
-    /// is below the threshold.
+    /// Computes the max scores of the clauses in a range and orders the clauses by them. Returns the number of
+    /// non-essential ones, the first in the order; `None` if the window cannot contain a hit.
     fn split_clauses(
         &mut self,
         nodes: &mut [Node<'_>],
@@ -133,7 +135,7 @@ impl MaxScoreRun<'_, '_, '_> {
         Ok(Some(self.prefix_sums[1..].partition_point(|sum| *sum < min_score)))
     }
 
-    /// Computes the prefix sums of the max scores, and returns the total.
+    /// Computes `prefix_sums`, and returns the sum of all max scores.
     fn compute_prefix_sums(&mut self) -> u32 {
         self.prefix_sums.clear();
         let mut sum = 0;
@@ -144,9 +146,9 @@ impl MaxScoreRun<'_, '_, '_> {
         sum
     }
 
-    /// Fills the batch with the candidates of the essential clauses, those from position `others` of the
-    /// order on. Their scores include the max scores of the non-essential clauses. Returns the last document
-    /// of the window, which may be after that of `range`.
+    /// Fills the batch with the documents of the essential clauses, those from position `others` of the order on.
+    /// Their scores include the max scores of the non-essential clauses. Returns the last document of the
+    /// window, which may be after that of `range` ([`MaxScoreRun::extend_window`]).
     fn collect_candidates(
         &mut self,
         nodes: &mut [Node<'_>],
@@ -279,7 +281,8 @@ impl MaxScoreRun<'_, '_, '_> {
         self.batch.len() * LOOK_UP_COST_POSTINGS > postings.sum()
     }
 
-    /// Looks up the candidates, drops those that cannot be hits, and offers the others.
+    /// Looks up the candidates of the batch in filters, exclusions and the `others` non-essential clauses, drops
+    /// those that cannot be hits, and offers the others to the collector.
     fn look_up_candidates(
         &mut self,
         nodes: &mut [Node<'_>],
@@ -300,7 +303,8 @@ impl MaxScoreRun<'_, '_, '_> {
         Ok(())
     }
 
-    /// Sums all clauses over the window, and offers the documents that pass.
+    /// Sums the scores of all clauses over the window, and offers the documents that reach the threshold and pass
+    /// the refiners to the collector.
     fn sum_all_clauses(
         &mut self,
         nodes: &mut [Node<'_>],

@@ -1,5 +1,5 @@
-//! The algorithms of evaluation, one a file, and what several of them use: the threshold before the first
-//! posting is scored, and the clauses that propose no candidates.
+//! The algorithms of evaluation, one a file, and what several of them use: `initial_threshold`, the threshold
+//! before the first posting is scored, and `refiners`, the clauses in which candidates are looked up.
 
 pub mod conjunction;
 pub mod count;

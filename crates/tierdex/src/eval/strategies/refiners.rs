@@ -1,14 +1,16 @@
-//! Refines candidates by filters, exclusions and optional clauses, cheapest first.
+//! The clauses of a query in which candidates are looked up after a strategy found them: filters, exclusions and
+//! optional clauses.
 
 use crate::eval::state::{Bits, CandidateBatch, DocRange, Refine, Refinement, ScoreWindow, Search};
 use crate::{Result, eval::nodes::Node};
 
-/// The clauses of a group that propose no candidates.
+/// Filters, exclusions and optional clauses, which propose no candidates of their own.
 pub(crate) struct Refiners<'n, 'a> {
     filter: &'n mut [Node<'a>],
     must_not: &'n mut [Node<'a>],
     optional: &'n mut [Node<'a>],
-    /// Upper bound of each optional clause in the range of the last [`Refiners::optional_max`].
+    /// Upper bound of the scores of each optional clause, in the range of the last
+    /// [`Refiners::optional_max`].
     included_bounds: Vec<u32>,
 }
 
@@ -25,7 +27,7 @@ impl<'n, 'a> Refiners<'n, 'a> {
         self.filter.is_empty() && self.must_not.is_empty() && self.optional.is_empty()
     }
 
-    /// Whether there are clauses that drop candidates.
+    /// Whether there are filters or exclusions.
     pub(crate) fn drops_candidates(&self) -> bool {
         !(self.filter.is_empty() && self.must_not.is_empty())
     }
@@ -38,7 +40,7 @@ impl<'n, 'a> Refiners<'n, 'a> {
         all.try_fold(true, |all, (node, scored)| Ok(all && node.prefetch_candidates(range, scored)?))
     }
 
-    /// Upper bound of the optional clauses together in a range.
+    /// Upper bound of the sum of the scores of the optional clauses in a range.
     pub(crate) fn optional_max(&mut self, range: DocRange) -> Result<u32> {
         self.included_bounds.clear();
         for node in self.optional.iter_mut() {
@@ -62,8 +64,9 @@ impl<'n, 'a> Refiners<'n, 'a> {
         Ok(())
     }
 
-    /// Offers the candidates that pass. Their scores include the result of the last
-    /// [`Refiners::optional_max`]. Returns the number of candidates that passed filters and exclusions.
+    /// Offers the candidates that pass filters and exclusions to the collector, after adding the scores of the
+    /// optional clauses. Their scores include the result of the last [`Refiners::optional_max`]. Returns the
+    /// number of candidates that passed filters and exclusions.
     pub(crate) fn filter_and_offer(
         &mut self,
         batch: &mut CandidateBatch,
@@ -76,6 +79,8 @@ impl<'n, 'a> Refiners<'n, 'a> {
         Ok(passed)
     }
 
+    /// Replaces the upper bounds of the optional clauses, which the scores of the candidates include, by exact
+    /// scores, and drops candidates that fall below the threshold.
     pub(crate) fn add_optional(&mut self, batch: &mut CandidateBatch, search: &mut Search<'_>) -> Result<()> {
         let min_score = search.min_score();
         for (node, included_bound) in self.optional.iter_mut().zip(&self.included_bounds) {

@@ -1,9 +1,10 @@
-//! Disjunction of several terms with few postings: merges the whole lists.
+//! Disjunction of several terms with few postings: all postings are scored, and the lists merged pairwise.
 
 use crate::eval::state::{DocRange, Search};
 use crate::{Error, Result, eval::nodes::Node, eval::strategies::refiners::Refiners};
 
-/// Offers the documents that contain any of the terms and pass the refiners. Returns their number.
+/// Offers the documents that contain any of the terms and pass the refiners to the collector. Returns their
+/// number.
 pub(crate) fn small_merge(
     nodes: &mut [Node<'_>],
     refiners: &mut Refiners<'_, '_>,
@@ -25,7 +26,7 @@ pub(crate) fn small_merge(
         }
         list_ends.push(lists.len());
     }
-    // Merge adjacent lists pairwise until one is left.
+    // Merge adjacent lists pairwise until one is left. All are in one batch; `list_ends` has the end of each.
     while list_ends.len() > 1 {
         merged.clear();
         let mut start = 0;

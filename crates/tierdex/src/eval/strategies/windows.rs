@@ -1,4 +1,4 @@
-//! Evaluates any query window by window: the fallback for queries without a better strategy.
+//! Evaluates any query, one window of documents after the other: the strategy if no other one applies.
 
 use crate::eval::state::{DocRange, ScoreWindow, Search, prefetch_ahead, window_from};
 use crate::{
@@ -6,8 +6,8 @@ use crate::{
     query::Clauses,
 };
 
-/// Offers the documents that match, except those that cannot be hits. Returns the number of matches if they
-/// are counted, else the number of documents evaluated.
+/// Offers the documents that match to the collector, except those that cannot be hits. Returns the number of
+/// matches if they are counted, else the number of documents evaluated.
 pub(crate) fn evaluate_windows(
     clauses: &mut Clauses<Node<'_>>,
     has_positive_scores: bool,
@@ -31,8 +31,8 @@ pub(crate) fn evaluate_windows(
     Ok(evaluated)
 }
 
-/// Offers the documents that pass filters and exclusions and match no scored clause, with score 0, while they
-/// may be hits.
+/// Offers the documents that pass filters and exclusions and match no scored clause to the collector, with
+/// score 0, as long as such documents may be hits.
 pub(crate) fn offer_zero_scores(clauses: &mut Clauses<Node<'_>>, search: &mut Search<'_>) -> Result<()> {
     let (mut bits, mut other) = (search.scratch.take_bits(), search.scratch.take_bits());
     for_each_range(clauses, search, WindowPass::ZeroScores, |clauses, range, search| {
@@ -52,10 +52,10 @@ pub(crate) fn offer_zero_scores(clauses: &mut Clauses<Node<'_>>, search: &mut Se
 /// The ranges of documents in which a pass over a segment looks for matches.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum WindowPass {
-    /// All matches. Another evaluation may take over the tail.
+    /// Ranges with matches. Another thread may take over the documents that are left.
     Matches,
-    /// What passes the filters, after the matches of scored clauses: another evaluation would repeat the
-    /// first pass over its part.
+    /// Ranges with documents that pass the filters, in a second pass after the matches of scored clauses. No
+    /// other thread takes over documents: it would search them for matches again.
     ZeroScores,
 }
 
@@ -96,7 +96,7 @@ fn for_each_range<'a>(
     Ok(())
 }
 
-/// Offers the documents of the window that score 0, and returns the number of its documents.
+/// Offers the matches of a window that score 0 to the collector, and returns the number of all its matches.
 fn offer_window_zeros(window: &mut ScoreWindow, search: &mut Search<'_>) -> u64 {
     let first = window.origin();
     let matches = window.collect_matches().count();
@@ -107,7 +107,7 @@ fn offer_window_zeros(window: &mut ScoreWindow, search: &mut Search<'_>) -> u64 
     matches
 }
 
-/// Offers ascending documents with score 0.
+/// Offers ascending documents with score 0 to the collector.
 fn offer_zeros(documents: impl Iterator<Item = u32>, search: &mut Search<'_>) {
     let (mut block, mut len) = ([0; BLOCK], 0);
     for document in documents {

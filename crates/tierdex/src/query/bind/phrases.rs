@@ -1,21 +1,19 @@
-//! Binds phrases.
+//! Binds phrases: their terms, and the terms that a cluster at the end stands for.
 
-use super::{Binder, BoundTerm, WrittenPhrase, any_of};
-use crate::query::expand::{PrefixMatch, TermPrefix, terms_with_prefix};
-use crate::{
-    Error, Result, limits::PHRASE_EXPANSIONS_MAX, query::Query, query::analyse::no_positions_error,
-    query::plan_node::PlanNode,
-};
+use super::{Binder, WrittenPhrase, any_of};
+use crate::query::expand::{ExpandedTerm, TermPrefix, terms_with_prefix};
+use crate::segment::read::TermInfo;
+use crate::{Error, Result, limits::PHRASE_EXPANSIONS_MAX, query::Query, query::plan_node::PlanNode};
 
-/// The terms of a phrase so far.
+/// What follows from the terms of a phrase that have been bound so far.
 #[derive(Clone, Default)]
 struct PhraseParts {
-    /// With their distances from the first.
+    /// Distances from the first term, and terms.
     leaves: Vec<(u32, usize)>,
     /// Sum of the inverse document frequencies.
     idf: f64,
     frequency_max: u32,
-    /// Whether no document has one of the terms.
+    /// Whether one of the terms is in no document.
     is_impossible: bool,
 }
 
@@ -26,15 +24,14 @@ impl Binder<'_> {
         Ok(self.phrase_node(parts, phrase))
     }
 
-    /// The terms of a phrase, looked up.
+    /// Looks up the terms of a phrase, and adds them to the leaves of the plan.
     fn fixed_terms(&mut self, phrase: WrittenPhrase<'_>) -> Result<PhraseParts> {
-        if !self.schema.fields[phrase.field].positions {
-            return Err(no_positions_error(self.schema, phrase.field));
-        }
         let mut parts = PhraseParts { frequency_max: u32::MAX, ..PhraseParts::default() };
         for (distance, term) in phrase.terms {
-            let term = self.look_up_term(phrase.field, term)?;
-            self.add_to_phrase(&mut parts, phrase, *distance, term)?;
+            let infos = self.look_up_term(phrase.field, term)?;
+            let document_frequency = self.document_frequency(phrase.field, term, &infos);
+            let leaf = (term.clone(), infos);
+            self.add_to_phrase(&mut parts, phrase, *distance, leaf, document_frequency)?;
         }
         Ok(parts)
     }
@@ -47,24 +44,17 @@ impl Binder<'_> {
         phrase: WrittenPhrase<'_>,
         last: &(u32, String),
     ) -> Result<PlanNode> {
-        if !self.schema.fields[phrase.field].positions {
-            return Err(no_positions_error(self.schema, phrase.field));
-        }
         let (field, cluster) = (phrase.field, &last.1);
         let prefix = TermPrefix { text: cluster, whole_clusters: true };
         let Some(matches) = terms_with_prefix(self.lists, field, prefix, PHRASE_EXPANSIONS_MAX)? else {
             return self.phrase_and_cluster(phrase, cluster);
         };
         let fixed = self.fixed_terms(phrase)?;
-        let document_frequency = |last: &PrefixMatch| {
-            let own = last.infos.iter().flatten().map(|info| u64::from(info.documents)).sum();
-            self.document_frequency(field, &last.term, own)
-        };
-        let document_frequency = matches.iter().map(document_frequency).max().unwrap_or(0);
+        let document_frequency = self.largest_document_frequency(field, &matches);
         let mut should = Vec::with_capacity(matches.len());
-        for PrefixMatch { term, infos } in matches {
+        for ExpandedTerm { term, infos, .. } in matches {
             let mut parts = fixed.clone();
-            self.add_to_phrase(&mut parts, phrase, last.0, BoundTerm { term, infos, document_frequency })?;
+            self.add_to_phrase(&mut parts, phrase, last.0, (term, infos), document_frequency)?;
             should.push(self.phrase_node(parts, phrase));
         }
         Ok(any_of(should))
@@ -92,13 +82,14 @@ impl Binder<'_> {
         parts: &mut PhraseParts,
         phrase: WrittenPhrase<'_>,
         distance: u32,
-        term: BoundTerm,
+        term: (String, Vec<Option<TermInfo>>),
+        document_frequency: u64,
     ) -> Result<()> {
-        let idf = self.idf(phrase.field, term.document_frequency);
+        let idf = self.idf(phrase.field, document_frequency);
         parts.idf += idf;
-        parts.is_impossible |= term.document_frequency == 0;
-        parts.frequency_max = parts.frequency_max.min(self.frequency_max(phrase.field, &term.infos)?);
-        let leaf = self.add_leaf(phrase.field, term, self.weight(idf, phrase.boost))?;
+        parts.is_impossible |= document_frequency == 0;
+        parts.frequency_max = parts.frequency_max.min(self.frequency_max(phrase.field, &term.1)?);
+        let leaf = self.add_leaf(phrase.field, term.0, term.1, self.weight(idf, phrase.boost))?;
         parts.leaves.push((distance, leaf));
         Ok(())
     }

@@ -1,5 +1,5 @@
-//! One test per row of the table in the module comment, and property tests that rewritten plans match and
-//! score the same.
+//! A test for each row of the table in the module comment, and a property test that rewritten plans match the
+//! same documents with the same scores (weights are whole numbers, so that sums are exact).
 
 use super::*;
 use crate::rank::{Bm25, CollectionStats, LengthNorms, ScoreScale, TermScorer};
@@ -83,7 +83,7 @@ fn prefix(weight: f64) -> PlanNode {
 
 const ALL: PlanNode = PlanNode::All { weight: 0.0 };
 
-/// Formats a plan: terms by name and number, with the signs of the query language.
+/// A plan in the signs of the query language. A term is written as its name and its index in [`TERMS`].
 fn show(node: &PlanNode) -> String {
     let all = |sign: &str, nodes: &[PlanNode]| -> Vec<String> {
         nodes.iter().map(|node| format!("{sign}{}", show(node))).collect()
@@ -109,19 +109,20 @@ fn show(node: &PlanNode) -> String {
     }
 }
 
-/// The plan rewritten by the whole collection.
+/// The plan rewritten by the collection.
 fn rewritten(plan: &PlanNode, scored: bool) -> PlanNode {
     PlanRewriter::of_collection(&leaves(), scored).rewrite_root(plan.clone())
 }
 
-/// Checks the rewritten plan with and without scoring.
+/// Checks what a plan is rewritten to by the collection, if hits are requested and if matches are counted.
 #[track_caller]
 fn check(plan: &PlanNode, scored: &str, counted: &str) {
     let of = |scored| show(&rewritten(plan, scored));
     assert_eq!((of(true).as_str(), of(false).as_str()), (scored, counted), "{}", show(plan));
 }
 
-/// Checks a plan rewritten by a segment, of 8 documents.
+/// Checks what a plan is rewritten to by a segment of 8 documents, if hits are requested and if matches are
+/// counted.
 #[track_caller]
 fn check_in_segment(plan: &PlanNode, scored: &str, counted: &str) {
     let leaves = leaves();
@@ -272,7 +273,7 @@ fn equal_clauses_are_one_with_the_sum_of_their_weights() {
     check(&group(&[], &[], &many, &[]), "(a0^14 \"a0 b1\"^35)~1", "(a0 \"a0 b1\")~1");
 }
 
-/// The score of a document, if it matches.
+/// The score of one of 8 documents by a plan as it is written; `None` if it does not match.
 fn score(node: &PlanNode, document: u8) -> Option<u32> {
     let holds = |leaf: usize| TERMS[leaf].2 >> document & 1 == 1;
     match node {
@@ -298,8 +299,8 @@ fn score(node: &PlanNode, document: u8) -> Option<u32> {
     }
 }
 
-/// Whether the minimum of each group is in the range that strategies rely on, and `Nothing` occurs at most
-/// as the root.
+/// Whether a plan is as strategies require it: the minimum of each group is between 1 (0 if a clause is
+/// required) and the number of alternatives, exclusive; and `Nothing` is at most the root.
 fn is_simple(node: &PlanNode, is_root: bool) -> bool {
     match node {
         PlanNode::Group(group) => {

@@ -15,7 +15,7 @@ pub(super) fn parse(
     let mut clauses = Vec::new();
     while parser.peek().is_some() {
         parser.parse_clauses(0, &mut clauses)?;
-        // With too many clauses the rest is cut off, so that a group may end here that has not begun.
+        // Skip a closing bracket without an opening one: faulty parts of the query were ignored.
         parser.next += 1;
     }
     Ok(list_or_clause(clauses, 0))
@@ -53,7 +53,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Consumes an `OR` if it is the next token.
+    /// Consumes an `OR` if it is the next token; `first`: no clause is before it. Returns whether one with a
+    /// clause before it was consumed.
     fn take_or(&mut self, first: bool) -> Result<bool> {
         if self.peek() != Some(&QueryToken::Or) {
             return Ok(false);
@@ -65,7 +66,8 @@ impl Parser<'_> {
         Ok(!first)
     }
 
-    /// Parses a clause; `None` if the tokens form none and are skipped.
+    /// Parses operands that are joined by `AND`, or a single one; `None` if the next tokens are no clause and
+    /// were skipped.
     fn parse_clause(&mut self, depth: usize) -> Result<Option<Clause>> {
         let first = self.parse_unary(depth)?;
         if self.peek() != Some(&QueryToken::And) {
@@ -111,7 +113,7 @@ impl Parser<'_> {
         match self.tokens.get_mut(self.next).map(|(_, token)| token) {
             Some(QueryToken::Leaf(leaf)) => {
                 self.next += 1;
-                // A token is consumed once, so take its contents.
+                // A token is consumed once, so its tree is taken and another left.
                 let leaf = std::mem::replace(leaf, SyntaxTree::All);
                 Ok(Some(with_group_field(leaf, self.field.as_ref())))
             }
@@ -144,7 +146,7 @@ impl Parser<'_> {
         if let Some(outer) = outer {
             self.field = outer;
         }
-        // Brackets are in pairs, but a query with too many clauses is cut off.
+        // The closing bracket is missing only if the rest of a query with too many clauses was cut off.
         let suffixes = match self.peek().cloned() {
             Some(QueryToken::Close(suffixes)) => {
                 self.next += 1;
@@ -202,7 +204,7 @@ fn sign_occur(token: &QueryToken) -> Option<Occur> {
     }
 }
 
-/// A list of clauses; a single clause that is not negated is returned itself.
+/// A list of clauses; of a single required or optional clause, the clause itself.
 fn list_or_clause(mut clauses: Vec<Clause>, minimum: u32) -> SyntaxTree {
     match clauses.as_slice() {
         [(Occur::Should | Occur::Must, _)] => clauses.remove(0).1,
@@ -210,7 +212,7 @@ fn list_or_clause(mut clauses: Vec<Clause>, minimum: u32) -> SyntaxTree {
     }
 }
 
-/// Sets the field of `leaf` to that of its group, unless it names one.
+/// `leaf` with the field of its group, unless it names a field itself.
 fn with_group_field(mut leaf: SyntaxTree, of_group: Option<&String>) -> SyntaxTree {
     let mut inner = &mut leaf;
     while let SyntaxTree::Boost(boosted, _) = inner {

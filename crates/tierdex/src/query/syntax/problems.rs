@@ -3,7 +3,7 @@
 
 use crate::{Error, Result, limits::QUERY_WARNINGS_MAX};
 
-/// Collects the faults of a query.
+/// Collects the faults and notes of a query while it is parsed.
 pub struct Problems {
     lenient: bool,
     warnings: Vec<Error>,
@@ -57,7 +57,7 @@ impl Problems {
         self.warn(Error::Query { at: Some(at), message: message.into() });
     }
 
-    /// [`Problems::note`] without an offset.
+    /// As [`Problems::note`], without an offset.
     pub fn note_query(&mut self, message: impl Into<String>) {
         self.warn(Error::query(message));
     }

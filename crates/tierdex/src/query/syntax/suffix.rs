@@ -14,7 +14,8 @@ pub(super) struct Suffixes {
 }
 
 impl Suffixes {
-    /// Adds one operator with its number ([`is_number`]), or `~` without one.
+    /// Adds the operator `mark` at byte `at` with the text of its number ([`is_number`]), which may be empty for
+    /// `~`. A second operator of the same kind is a fault.
     pub(super) fn add_operator(
         &mut self,
         at: usize,
@@ -87,7 +88,7 @@ impl Suffixes {
     }
 }
 
-/// Whether `c` starts a suffix operator.
+/// Whether `c` is `^` or `~`, which start a suffix.
 pub(super) fn is_suffix_operator(c: char) -> bool {
     matches!(c, '^' | '~')
 }

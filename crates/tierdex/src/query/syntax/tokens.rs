@@ -50,13 +50,13 @@ pub(super) fn tokenize(
 struct QueryTokenizer<'a> {
     text: &'a str,
     at: usize,
-    /// Offsets of brackets and quotation marks that are text.
+    /// Offsets of brackets and quotation marks without a pair, which are text.
     unpaired: Vec<usize>,
     fields: Fields<'a>,
     problems: &'a mut Problems,
 }
 
-/// A character of a word, and whether it was escaped.
+/// A character of a word with its offset, and whether a backslash stood before it.
 #[derive(Clone, Copy)]
 struct Letter {
     at: usize,
@@ -190,7 +190,7 @@ impl QueryTokenizer<'_> {
                         self.at += 1;
                         break;
                     };
-                    // Before a letter it is text, as in paths.
+                    // Before a letter a backslash is text, as in paths.
                     if next.is_alphanumeric() {
                         letters.push(Letter { at: self.at, c, escaped: false });
                     } else {
@@ -302,7 +302,8 @@ impl QueryTokenizer<'_> {
         false
     }
 
-    /// The token of a word with these letters.
+    /// The token of a word of these letters, which begins at `start`: without its suffixes and the `*` of a
+    /// prefix. `None` if nothing is left.
     fn finish_word(
         &mut self,
         start: usize,
@@ -366,13 +367,13 @@ impl QueryTokenizer<'_> {
     }
 }
 
-/// Bytes of a number behind a word, a phrase or a group, at most; more are text.
+/// Maximum bytes of the number of a suffix; a longer one is text.
 const SUFFIX_BYTES_MAX: usize = 32;
 
-/// Bytes of an operator of another language, at most; more are text.
+/// Maximum bytes of an operator of another query language that is reported; a longer one is text.
 const FOREIGN_BYTES_MAX: usize = 256;
 
-/// The beginning of a text, of at most `bytes_max` bytes.
+/// The first characters of a text, of at most `bytes_max` bytes.
 fn first_bytes(text: &str, bytes_max: usize) -> &str {
     &text[..text.floor_char_boundary(bytes_max)]
 }
@@ -414,7 +415,8 @@ fn is_name(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 
-/// Whether `c` after a colon starts a clause, unlike in URLs, paths and sentences.
+/// Whether `c` directly after `name:` may begin a clause. In URLs, paths and sentences the next character is
+/// another.
 fn begins_field_clause(c: char) -> bool {
     !c.is_whitespace() && !matches!(c, '/' | '\\' | ':' | ')')
 }

@@ -1,8 +1,9 @@
 //! Looks up candidates of other clauses in a list.
 //!
 //! Input: a batch of documents in ascending order, with upper bounds of their scores. Output: the batch
-//! without the candidates that the list excludes, or whose upper bounds fall below the threshold. If scores
-//! are added later, the block and offset of each candidate are recorded.
+//! without the candidates that cannot be hits: those that the list lacks (or, for an exclusion, contains), and
+//! those whose upper bounds fall below the threshold. If scores are added later, the block and the offset in
+//! it at which each candidate was found are recorded ([`FoundPostings`]).
 
 use super::Term;
 use crate::eval::state::buffers::{FoundPostings, LookUpBuffers, TermBuffers};
@@ -11,19 +12,19 @@ use crate::{Error, Result, cursor::PositionsReader, eval::tuning::LOOK_UP_BLOCKS
 use std::ops::Range;
 use tierdex_codec::{BitmapView, intersect};
 
-/// A block of another list that proposes candidates.
+/// A block of another list whose documents are the candidates.
 #[derive(Clone, Copy)]
 pub(crate) struct BlockPostings<'d> {
     pub(crate) block: usize,
     pub(crate) documents: &'d [u32],
 }
 
-/// The scores of candidates before they are looked up.
+/// Upper bounds of the scores of all candidates of a block, before they are looked up.
 #[derive(Clone, Copy)]
 pub(crate) struct LookUpBounds {
     /// Upper bound of the score of each candidate.
     pub(crate) bound: u32,
-    /// Upper bound of this clause that it includes.
+    /// Upper bound of the scores of the list in which they are looked up; `bound` includes it.
     pub(crate) included_bound: u32,
     /// Candidates below this are not looked up.
     pub(crate) min_score: u32,
@@ -35,7 +36,7 @@ impl Term<'_> {
     /// the source is reached.
     pub(crate) fn prefetch_range(&mut self, range: DocRange, frequencies: bool) -> Result<bool> {
         if self.blocks_in(range) > LOOK_UP_BLOCKS_MAX {
-            // No range: what was prefetched before is forgotten, and requested again if it is not yet used.
+            // An empty range: blocks that were prefetched before may be requested again.
             self.prefetched = DocRange { first: range.last.saturating_add(1), last: range.last };
             return Ok(true);
         }
@@ -85,7 +86,7 @@ impl Term<'_> {
         Ok(())
     }
 
-    /// Prefetches the frequencies of the found candidates.
+    /// Prefetches the frequencies of the blocks in which candidates were found.
     fn prefetch_found(&mut self) -> Result<()> {
         let TermBuffers { found, .. } = &*self.buffers;
         if self.blocks.prefetches() {
@@ -99,7 +100,7 @@ impl Term<'_> {
         Ok(())
     }
 
-    /// Prefetches the positions of the found candidates.
+    /// Prefetches the frequencies and positions of the blocks in which candidates were found.
     pub(crate) fn prefetch_positions(&mut self, positions: &PositionsReader<'_>) -> Result<()> {
         self.prefetch_found()?;
         let TermBuffers { found, .. } = &*self.buffers;
@@ -114,7 +115,7 @@ impl Term<'_> {
         Ok(())
     }
 
-    /// Looks up the candidates and applies `refinement`.
+    /// See [`Node::refine_batch`](crate::eval::nodes::node::Node::refine_batch).
     pub(crate) fn refine_batch(&mut self, batch: &mut CandidateBatch, refinement: Refinement) -> Result<()> {
         let Refinement { how, included_bound, min_score } = refinement;
         self.looked_up.0 += batch.len() as u64;
@@ -158,7 +159,7 @@ impl Term<'_> {
         Ok(())
     }
 
-    /// Keeps the candidates that the list contains, or does not contain for an exclusion.
+    /// Keeps the candidates that the list contains, or, for an exclusion, does not contain.
     fn filter_batch(&mut self, batch: &mut CandidateBatch, how: Refine) -> Result<()> {
         self.prefetch_candidates(&batch.documents, 0, 0, |_| 0)?;
         let (mut at, mut kept) = (0, 0);
@@ -218,8 +219,9 @@ impl Term<'_> {
         }
     }
 
-    /// Scores the candidates in a range of positions that the block contains: `bound` is replaced by the
-    /// score. Returns the end position of those kept.
+    /// Scores those of the candidates at `positions` of the batch that a block contains: in their scores `bound`
+    /// is replaced by the exact score of this list. A required clause drops the others. Returns the end position
+    /// of the candidates that are kept.
     fn score_block(
         &mut self,
         block: usize,
@@ -258,10 +260,10 @@ impl Term<'_> {
         Ok(positions.end)
     }
 
-    /// Intersects a block of another list, the lead, with this list; the result becomes the batch. Records
-    /// block and offset of each candidate in both lists, those of the other list in `lead`. The score of
-    /// each candidate is `bound`, in which `included_bound` is replaced by the max score of the block of
-    /// this list; documents that are then below `min_score` are not looked up.
+    /// Intersects a block of another list, the lead of the conjunction, with this list; the result becomes the
+    /// batch. Records block and offset of each common document in both lists: for the lead in `lead`. The
+    /// score of each is `bound`, in which `included_bound` is replaced by the max score of the block of this
+    /// list; documents whose score is then below `min_score` are not looked up.
     pub(in crate::eval) fn intersect_block(
         &mut self,
         postings: BlockPostings<'_>,
@@ -310,9 +312,9 @@ impl Term<'_> {
         Ok(())
     }
 
-    /// Keeps the candidates, at most [`BLOCK`], that the list contains, and records block and offset of
-    /// each. The bound of the range, `included_bound`, is replaced by the block max score, and candidates
-    /// below `min_score` are dropped before the lookup.
+    /// Keeps the candidates, at most [`BLOCK`], that the list contains, and records block and offset of each.
+    /// Their scores include `included_bound`, an upper bound of this list: it is replaced by the block max
+    /// score, and candidates that are then below `min_score` are dropped without a look-up.
     pub(crate) fn find_candidates(
         &mut self,
         batch: &mut CandidateBatch,
@@ -357,7 +359,8 @@ impl Term<'_> {
         Ok(())
     }
 
-    /// The documents of a block whose frequencies allow a score of `min_score`, as found candidates.
+    /// Makes the documents of a block whose frequencies allow a score of `min_score` the found candidates, and
+    /// returns them.
     pub(crate) fn find_in_block(&mut self, block: usize, min_score: u32) -> Result<&[u32]> {
         let n = self.select_postings(block, min_score)?;
         self.buffers.found.len = 0;
@@ -381,7 +384,7 @@ impl Term<'_> {
         Ok(&found.documents[..found.len])
     }
 
-    /// Restricts the found candidates to `documents`, a subset of them.
+    /// Keeps, of the candidates recorded as found, only `documents`, which are a subset of them.
     ///
     /// # Errors
     /// If blocks of the list overlap, so that documents do not increase.
@@ -404,7 +407,7 @@ impl Term<'_> {
         Ok(())
     }
 
-    /// Frequencies of the found candidates.
+    /// Frequencies in this list of the candidates recorded as found.
     pub(crate) fn found_frequencies(&mut self) -> Result<&[u32]> {
         self.prefetch_found()?;
         let (found, LookUpBuffers { frequencies: to, .. }) = self.buffers.found_and_look_up();
@@ -420,8 +423,8 @@ impl Term<'_> {
         Ok(&to[..at])
     }
 
-    /// Scores the candidates, all of which [`Term::find_candidates`] has found: in each score the smaller of
-    /// `included_bound` and the block max score is replaced by the score.
+    /// Scores the candidates of a batch, all of which [`Term::find_candidates`] has found. Their scores include the
+    /// smaller of `included_bound` and the block max score: it is replaced by the exact score.
     pub(crate) fn score_found(
         &mut self,
         batch: &mut CandidateBatch,

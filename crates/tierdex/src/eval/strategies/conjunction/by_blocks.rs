@@ -1,9 +1,9 @@
-//! The blocks of a lead that is a term.
+//! The evaluation of a conjunction whose lead is a term, one of its blocks after the other.
 //!
 //! 1. Blocks that may contain hits are prefetched, and the blocks of other lists in which their candidates
 //!    will be looked up.
 //! 2. The scores of a block are bounded by the max scores of all clauses in its range.
-//! 3. Its candidates are found: by their scores in the lead, or by the next list.
+//! 3. Its candidates are selected: by their scores in the lead, or by an intersection with the next list.
 //! 4. They are looked up in the other clauses.
 
 use super::{ConjunctionRun, RequiredClause};
@@ -15,25 +15,25 @@ use crate::{Result, eval::tuning::LEAD_BLOCKS_AHEAD_MAX, limits::BLOCK};
 /// A block of the lead, with the bounds of its scores.
 struct LeadBlock {
     block: usize,
-    /// Its documents that are searched.
+    /// The part of its range of documents that is searched.
     range: DocRange,
     is_scored: bool,
     /// Block max score of the lead.
     bound: u32,
-    /// Upper bound of the scores of all other clauses in the range.
+    /// Upper bound of the sum of the scores of all other clauses in the range.
     others_max: u32,
     may_have_hits: bool,
 }
 
-/// What is done with a block of the lead.
+/// What is done first with a block of the lead.
 enum BlockWork {
     /// It has no hits, and is not counted.
     Skip,
-    /// Its documents in the other list are counted.
+    /// It has no hits; its documents that are in the only other list are counted.
     Count,
-    /// The selected postings are scored, then looked up.
+    /// This number of its postings, selected by frequency, are scored, then looked up in the other clauses.
     ScoreFirst { selected: usize },
-    /// Its documents are looked up in the next list, then scored.
+    /// Its documents are looked up in the other clauses, then scored.
     IntersectFirst,
 }
 
@@ -78,7 +78,7 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
         Ok(term.blocks.len())
     }
 
-    /// The lead is a term, whose blocks propose candidates.
+    /// Evaluates a conjunction whose lead is a term.
     pub(super) fn by_term_blocks(
         &mut self,
         term: &mut Term<'a>,
@@ -160,7 +160,7 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
         }))
     }
 
-    /// What is done first with a block of the lead.
+    /// Chooses what is done first with a block of the lead.
     fn choose_work(
         &mut self,
         term: &mut Term<'a>,
@@ -198,7 +198,7 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
         Ok(())
     }
 
-    /// The candidates are the selected postings of a block, with their scores in the lead.
+    /// Makes the postings of a block that were selected the candidates, with their scores in the lead.
     fn score_lead(&mut self, term: &mut Term<'a>, lead: &LeadBlock, selected: usize) -> Result<()> {
         self.batch.clear();
         let (documents, scores) = term.read_selected(lead.block, selected)?;
@@ -207,8 +207,8 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
         Ok(())
     }
 
-    /// The candidates are the documents of a block that are also in the list of the next clause, if that is a
-    /// term. Returns the number of clauses in which they were looked up.
+    /// Makes the documents of a block the candidates: if the next clause is a term, only those that are in its
+    /// list too. Returns the number of clauses in which they were looked up, 0 or 1.
     fn intersect_lead(
         &mut self,
         term: &mut Term<'a>,
