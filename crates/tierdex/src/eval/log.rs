@@ -8,7 +8,8 @@
 
 use crate::eval::{SegmentView, Strategy, StrategyKind};
 use crate::query::plan_node::PlanNode;
-use crate::{cursor::BlockCounts, eval::nodes::Node, query::QueryPlan, segment::read::Segment};
+use crate::query::{Clauses, QueryPlan};
+use crate::{cursor::BlockCounts, eval::nodes::Node, segment::read::Segment};
 
 /// The log of the evaluation of a query in a segment.
 #[derive(Clone, Debug, Default)]
@@ -47,13 +48,18 @@ pub struct ListUse {
 
 impl EvaluationLog {
     /// Lets all lists of a strategy count the blocks that they decode and prune.
-    pub(crate) fn start_recording(&mut self, strategy: &mut Strategy<Node<'_>>) {
+    pub(crate) fn start_recording(&mut self, strategy: &Strategy, nodes: &mut Clauses<Node<'_>>) {
         self.strategy = strategy.kind;
-        strategy.clauses.each_term(&mut |term| term.blocks.trace());
+        nodes.each_term(&mut |term| term.blocks.trace());
     }
 
     /// Adds the plan as text, and what was done with each list. Nothing if the strategy has not opened any.
-    pub(crate) fn finish_recording(&mut self, view: SegmentView<'_>, strategy: &mut Strategy<Node<'_>>) {
+    pub(crate) fn finish_recording(
+        &mut self,
+        view: SegmentView<'_>,
+        strategy: &Strategy,
+        nodes: &mut Clauses<Node<'_>>,
+    ) {
         let plan = view.plan;
         if strategy.known_count().is_some() {
             return;
@@ -62,7 +68,7 @@ impl EvaluationLog {
             plan.describe_node(&plan.root, view.segment, 0, &mut self.nodes);
         }
         let kind = strategy.kind;
-        strategy.clauses.each_term(&mut |term| {
+        nodes.each_term(&mut |term| {
             let (leaf, info) = (&plan.leaves[term.leaf], view.term_info(term.leaf));
             let mut blocks = term.blocks.traced();
             if kind == StrategyKind::ImpactOrdered && leaf.is_scored {

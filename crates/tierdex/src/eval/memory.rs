@@ -225,7 +225,7 @@ fn positions_bytes(view: SegmentView<'_>, leaf: usize) -> u64 {
 }
 
 /// Number of lists that take look-up buffers: candidates are looked up in them, or postings selected.
-fn count_look_up_lists(strategy: &Strategy<PlanNode>) -> usize {
+fn count_look_up_lists(strategy: &Strategy) -> usize {
     let Strategy { kind, clauses, .. } = strategy;
     match kind {
         StrategyKind::Windows | StrategyKind::CountBits => {

@@ -19,7 +19,7 @@ pub(super) enum SkipDataUse {
     MaxShares,
 }
 
-impl Strategy<PlanNode> {
+impl Strategy {
     /// Opens the lists of the clauses. Bytes that are not resident are read from `source`.
     pub fn open<'a>(
         &self,
@@ -27,31 +27,13 @@ impl Strategy<PlanNode> {
         source: &'a dyn BlockSource,
         options: &EvaluationOptions,
         scratch: &mut Scratch,
-    ) -> Result<Strategy<Node<'a>>> {
+    ) -> Result<Clauses<Node<'a>>> {
         let required_use = self.required_use(source.prefetches());
         let mut opener = ListOpener { view, source, tuning: options.tuning, scratch };
         if source.prefetches() {
             self.for_each_leaf(required_use, &mut |leaf, data_use| opener.prefetch_record(leaf, data_use));
         }
-        let clauses = opener.open_clauses(&self.clauses, required_use)?;
-        let Strategy {
-            kind,
-            dictionary_count,
-            counts_matches,
-            expected_candidates,
-            has_positive_scores,
-            offers_zero_scores,
-            ..
-        } = *self;
-        Ok(Strategy {
-            kind,
-            clauses,
-            dictionary_count,
-            counts_matches,
-            expected_candidates,
-            has_positive_scores,
-            offers_zero_scores,
-        })
+        opener.open_clauses(&self.clauses, required_use)
     }
 
     /// What the chosen algorithm uses of the skip records of required clauses; of other clauses it uses
@@ -130,13 +112,13 @@ impl<'a> ListOpener<'a, '_> {
         let cost = self.view.cost(node);
         match node {
             PlanNode::Term { leaf, .. } => {
-                Ok(Node::Term(self.open_term(*leaf, &plan.leaves[*leaf].scorer, data_use)?))
+                Ok(Node::Term(Box::new(self.open_term(*leaf, &plan.leaves[*leaf].scorer, data_use)?)))
             }
             PlanNode::Phrase { field, leaves, phrase, slop, .. } => {
                 let scorer = &plan.phrases[*phrase];
                 let mut terms = Vec::with_capacity(leaves.len());
                 for (distance, leaf) in &leaves[..] {
-                    terms.push((*distance, self.open_term(*leaf, scorer, data_use)?));
+                    terms.push((*distance, Box::new(self.open_term(*leaf, scorer, data_use)?)));
                 }
                 let names = leaves.iter().map(|(distance, leaf)| (*distance, &plan.leaves[*leaf].term));
                 let alignments = Alignments::new(&names.collect::<Vec<_>>(), *slop);
@@ -156,12 +138,7 @@ impl<'a> ListOpener<'a, '_> {
         }
     }
 
-    fn open_term(
-        &mut self,
-        leaf: usize,
-        scorer: &'a TermScorer,
-        data_use: SkipDataUse,
-    ) -> Result<Box<Term<'a>>> {
+    fn open_term(&mut self, leaf: usize, scorer: &'a TermScorer, data_use: SkipDataUse) -> Result<Term<'a>> {
         let info = self.view.term_info(leaf).expect("clauses of terms that a segment lacks were removed");
         let (leaf, segment) = (&self.view.plan.leaves[leaf], self.view.segment);
         let bounds = leaf.share_bounds(segment);
@@ -173,7 +150,7 @@ impl<'a> ListOpener<'a, '_> {
             bounds,
             part: record_part(info, bounds.as_ref(), data_use, &self.tuning),
         };
-        Term::open(list, self.source, self.scratch).map(Box::new)
+        Term::open(list, self.source, self.scratch)
     }
 
     /// Prefetches the skip record of a term, unless it is resident.
@@ -212,16 +189,13 @@ pub(super) fn record_part(
     data_use: SkipDataUse,
     tuning: &Tuning,
 ) -> RecordPart {
+    use SkipDataUse::{FewEntries, Impacts};
     let record = info.skips.end - info.skips.start;
     let is_long = record > tuning.head_record_bytes_min;
     match (bounds, data_use) {
         (None, _) => RecordPart::Whole,
-        (Some(bounds), SkipDataUse::FewEntries) if bounds.is_tight && is_long => RecordPart::Head,
-        (Some(_), SkipDataUse::FewEntries | SkipDataUse::Impacts)
-            if record <= tuning.impact_record_bytes_max =>
-        {
-            RecordPart::Whole
-        }
+        (Some(bounds), FewEntries) if bounds.is_tight && is_long => RecordPart::Head,
+        (Some(_), FewEntries | Impacts) if record <= tuning.impact_record_bytes_max => RecordPart::Whole,
         _ => RecordPart::WithoutImpacts,
     }
 }

@@ -8,7 +8,7 @@
 use super::segment_view::SegmentView;
 use super::state::scratch::{CANDIDATE_BYTES, SURVIVORS_BYTES, bits_bytes, window_bytes};
 use super::strategy::{Strategy, StrategyKind};
-use super::tuning::{COUNTED_DOCUMENTS, LEAD_BLOCKS_AHEAD_MAX, WINDOW_DOCUMENTS};
+use super::tuning::{COUNTED_DOCS, LEAD_BLOCKS_AHEAD_MAX, WINDOW_DOCS};
 use crate::limits::BLOCK;
 use crate::query::Clauses;
 use crate::query::plan_node::PlanNode;
@@ -128,9 +128,9 @@ fn refine_use(node: &PlanNode) -> ScratchUse {
 }
 
 /// Maximum bytes of the scratch buffers that a strategy takes at the same time.
-pub(super) fn scratch_bytes(strategy: &Strategy<PlanNode>, view: SegmentView<'_>) -> usize {
+pub(super) fn scratch_bytes(strategy: &Strategy, view: SegmentView<'_>) -> usize {
     let clauses = &strategy.clauses;
-    let window = WINDOW_DOCUMENTS.min(view.segment.documents() as usize);
+    let window = WINDOW_DOCS.min(view.segment.documents() as usize);
     let refiners = max_use(clauses.filter.iter().chain(&clauses.must_not), refine_use);
     let summed = ScratchUse::WINDOW.bytes(window, 0) + SURVIVORS_BYTES;
     let zeros = if strategy.offers_zero_scores {
@@ -163,7 +163,7 @@ pub(super) fn scratch_bytes(strategy: &Strategy<PlanNode>, view: SegmentView<'_>
             }
             StrategyKind::Windows => summed + add_group_use(clauses).bytes(window, BLOCK),
             StrategyKind::CountBits => {
-                let range = COUNTED_DOCUMENTS.min(view.segment.documents() as usize);
+                let range = COUNTED_DOCS.min(view.segment.documents() as usize);
                 ScratchUse::group_bits(clauses).and(mark_group_use(clauses)).bytes(range, BLOCK)
             }
         }

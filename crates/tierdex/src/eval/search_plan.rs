@@ -13,7 +13,7 @@ pub struct SearchPlan {
     pub(crate) query: QueryPlan,
     pub(crate) options: EvaluationOptions,
     /// By the number of the segment in the commit.
-    pub(super) strategies: Vec<Strategy<PlanNode>>,
+    pub(super) strategies: Vec<Strategy>,
 }
 
 impl SearchPlan {
@@ -26,7 +26,7 @@ impl SearchPlan {
     }
 
     /// The strategy of the segment with this number.
-    pub(crate) fn strategy(&self, number: usize) -> &Strategy<PlanNode> {
+    pub(crate) fn strategy(&self, number: usize) -> &Strategy {
         &self.strategies[number]
     }
 

@@ -6,7 +6,7 @@
 //! follows ([`initial_threshold`](crate::eval::initial_threshold())).
 
 use crate::eval::tuning::{
-    DENSE_DIVISOR, IMPACT_ORDER_RATIO, MERGED_PER_WINDOW_MAX, MERGED_POSTINGS_MAX, WINDOW_DOCUMENTS,
+    DENSE_DIVISOR, IMPACT_ORDER_RATIO, MERGED_PER_WINDOW_MAX, MERGED_POSTINGS_MAX, WINDOW_DOCS,
 };
 use crate::eval::{SegmentView, Tuning};
 use crate::query::plan_node::PlanNode;
@@ -75,15 +75,14 @@ impl StrategyKind {
     }
 }
 
-/// A strategy with the clauses that it evaluates: `N` is [`PlanNode`] before its lists are opened, and
-/// [`Node`](crate::eval::nodes::Node) after that. A query of one term or phrase has one required clause; one
-/// of a prefix or of all documents has one alternative.
+/// A strategy with the clauses that it evaluates. A query of one term or phrase has one required clause; one of
+/// a prefix or of all documents has one alternative.
 #[derive(Default)]
-pub struct Strategy<N> {
+pub struct Strategy {
     /// The algorithm.
     pub kind: StrategyKind,
     /// The clauses, as they are left in the segment.
-    pub clauses: Clauses<N>,
+    pub clauses: Clauses<PlanNode>,
     /// Number of matches in the segment, if it follows from document frequencies. For
     /// [`StrategyKind::CountDifference`] the matches of the clauses are to be subtracted from it.
     pub dictionary_count: Option<u64>,
@@ -99,7 +98,7 @@ pub struct Strategy<N> {
     pub(super) offers_zero_scores: bool,
 }
 
-impl<N> Strategy<N> {
+impl Strategy {
     /// Number of matches, if no hits are requested and no list need be opened.
     pub fn known_count(&self) -> Option<u64> {
         self.dictionary_count
@@ -108,7 +107,7 @@ impl<N> Strategy<N> {
 }
 
 /// Chooses the strategy of a plan in a segment, by its clauses and their document frequencies.
-pub fn choose_strategy(view: SegmentView<'_>, options: &EvaluationOptions) -> Strategy<PlanNode> {
+pub fn choose_strategy(view: SegmentView<'_>, options: &EvaluationOptions) -> Strategy {
     let chooser = StrategyChooser { view, options };
     let Some(clauses) = view.rewritten_clauses(&view.plan.root, options.k > 0) else {
         return Strategy { dictionary_count: Some(0), ..Strategy::default() };
@@ -145,7 +144,7 @@ struct StrategyChooser<'a> {
 
 impl StrategyChooser<'_> {
     /// Completes a strategy that finds the best documents: its kind and what depends on it.
-    fn choose_ranking(&self, mut strategy: Strategy<PlanNode>) -> Strategy<PlanNode> {
+    fn choose_ranking(&self, mut strategy: Strategy) -> Strategy {
         if strategy.clauses.minimum == 0 {
             return self.choose_conjunctive(strategy);
         }
@@ -164,7 +163,7 @@ impl StrategyChooser<'_> {
     }
 
     /// As [`StrategyChooser::choose_ranking`], for required clauses or filters beside optional clauses.
-    fn choose_conjunctive(&self, mut strategy: Strategy<PlanNode>) -> Strategy<PlanNode> {
+    fn choose_conjunctive(&self, mut strategy: Strategy) -> Strategy {
         let prunes = !strategy.counts_matches && !self.options.exhaustive;
         let clauses = &mut strategy.clauses;
         strategy.kind = StrategyKind::Conjunction;
@@ -215,7 +214,7 @@ impl StrategyChooser<'_> {
     }
 
     /// The strategy that counts the matches of unscored clauses.
-    fn choose_counting(&self, clauses: Clauses<PlanNode>) -> Strategy<PlanNode> {
+    fn choose_counting(&self, clauses: Clauses<PlanNode>) -> Strategy {
         if let Some(dictionary_count) = self.count_by_dictionary(&clauses) {
             return Strategy {
                 kind: StrategyKind::Dictionary,
@@ -273,7 +272,7 @@ impl StrategyChooser<'_> {
 
 /// Whether lists of this total length are so short that merging them whole is cheaper than `MaxScore`.
 fn is_merge_cheaper(postings: u64, documents: u32) -> bool {
-    let windows = u64::from(documents).div_ceil(WINDOW_DOCUMENTS as u64);
+    let windows = u64::from(documents).div_ceil(WINDOW_DOCS as u64);
     postings <= (windows * MERGED_PER_WINDOW_MAX).min(MERGED_POSTINGS_MAX)
 }
 

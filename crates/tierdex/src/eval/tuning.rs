@@ -28,11 +28,11 @@ impl Default for Tuning {
 
 /// Documents of a score window, whose sums fit in the L1 cache. 2048: 0.90 to 1.36; 8192: 1.02 to 1.18 for two
 /// lists (but 0.82 for ten hits of a frequent and a medium one), 0.87 to 0.94 for three to five.
-pub(super) const WINDOW_DOCUMENTS: usize = 4096;
+pub(super) const WINDOW_DOCS: usize = 4096;
 
 /// Documents of a range whose matches are counted with bitsets. 2^14: 1.08 to 1.24; 2^15: 1.03 to 1.11; 2^17: 0.95 to
 /// 1.02 of the time with 2^15, for four times its memory.
-pub(super) const COUNTED_DOCUMENTS: usize = 1 << 16;
+pub(super) const COUNTED_DOCS: usize = 1 << 16;
 
 /// In impact order, up to this number of remaining blocks are evaluated one by one, the highest max score
 /// first; more are evaluated in rounds. Rounds only: 1.08 to 1.18 for ten hits; no rounds: 1.07 for 1,024 hits
@@ -92,7 +92,7 @@ pub(super) const NON_ESSENTIAL_BLOCKS_RATIO: usize = 16;
 pub(super) const LEAD_BLOCKS_AHEAD_MAX: usize = 1 << 10;
 
 /// Documents of the range, several windows, whose blocks are prefetched in one step.
-pub(super) const PREFETCH_DOCUMENTS: u32 = 8 * WINDOW_DOCUMENTS as u32;
+pub(super) const PREFETCH_DOCS: u32 = 8 * WINDOW_DOCS as u32;
 
 /// Number of terms of a phrase without slop, the rarest ones, in whose lists candidates are looked up before
 /// positions are read. Of the documents that contain two terms, few contain them at the right distance; only

@@ -385,16 +385,17 @@ impl Searcher {
             return Ok(0);
         }
         let SearchedPart { plan, source, documents } = *part;
-        let mut strategy = plan.strategy(number).open(view, source, &plan.options, scratch)?;
+        let strategy = plan.strategy(number);
+        let mut nodes = strategy.open(view, source, &plan.options, scratch)?;
         if let Some(log) = &mut log {
-            log.start_recording(&mut strategy);
+            log.start_recording(strategy, &mut nodes);
         }
         let mut search = Search::new(view, base, documents, &plan.options, source, scratch, collector);
-        let matches = strategy.find_matches(&mut search);
+        let matches = strategy.find_matches(&mut nodes, &mut search);
         if let (Some(log), Ok(_)) = (log, &matches) {
-            log.finish_recording(view, &mut strategy);
+            log.finish_recording(view, strategy, &mut nodes);
         }
-        strategy.clauses.close(scratch);
+        nodes.close(scratch);
         matches
     }
 

@@ -5,7 +5,7 @@
 mod fixture;
 
 use crate::eval::state::{Bits, CandidateBatch, DocRange, Refine, Refinement, ScoreWindow, Scratch};
-use crate::eval::tuning::{COUNTED_DOCUMENTS, WINDOW_DOCUMENTS};
+use crate::eval::tuning::{COUNTED_DOCS, WINDOW_DOCS};
 use crate::eval::{EvaluationOptions, SegmentView, Strategy, Tuning};
 use crate::query::{Clauses, PlanRewriter};
 use crate::{
@@ -112,7 +112,7 @@ impl NodeUnderTest<'_> {
     }
 
     fn check_mark_matches(&mut self, random: &mut Random) {
-        let range = self.range(random, 8, COUNTED_DOCUMENTS);
+        let range = self.range(random, 8, COUNTED_DOCS);
         self.bits.restart(range);
         // Documents that are already in the set stay.
         let before = range.first + random.below((range.last - range.first + 1) as usize) as u32;
@@ -129,7 +129,7 @@ impl NodeUnderTest<'_> {
     }
 
     fn check_add_scores(&mut self, random: &mut Random) {
-        let range = self.range(random, 8, WINDOW_DOCUMENTS);
+        let range = self.range(random, 8, WINDOW_DOCS);
         self.window.restart(range);
         let times = 1 + u32::from(random.one_in(4));
         for _ in 0..times {
@@ -248,7 +248,7 @@ fn check_node_against(
         Strategy { clauses: Clauses { must: vec![plan], ..Clauses::default() }, ..Strategy::default() };
     let options = EvaluationOptions { k: 10, count: false, exhaustive: false, tuning: Tuning::default() };
     let mut opened = strategy.open(view, &FILES, &options, &mut scratch).unwrap();
-    let node = opened.clauses.must.remove(0);
+    let node = opened.must.remove(0);
     let (window, bits) = (ScoreWindow::default(), Bits::default());
     let mut subject = NodeUnderTest { node, has_positive_scores, scores, scratch, window, bits };
     (0..calls).for_each(|_| subject.check_random_method(random));

@@ -75,7 +75,7 @@ impl<'a> Term<'a> {
         let OpenTerm { field, leaf, info, scorer, bounds, part } = list;
         let decoded = scratch.decoded.pop().unwrap_or_default();
         let blocks = ScatteredBlocks::open(field, info, part, source, decoded)?;
-        let mut buffers = scratch.take_list_buffers();
+        let mut buffers = scratch.take_list();
         buffers.scored = usize::MAX;
         let (norms, documents) = (field.norms()?, info.documents);
         Ok(Term {
@@ -94,7 +94,7 @@ impl<'a> Term<'a> {
 
     /// Returns the buffers to `scratch`.
     pub fn close(self, scratch: &mut Scratch) {
-        scratch.give_list_buffers(self.blocks.close(), self.buffers);
+        scratch.give_list(self.blocks.close(), self.buffers);
     }
 
     /// Document frequency in the segment.

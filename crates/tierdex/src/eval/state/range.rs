@@ -1,7 +1,7 @@
 //! Ranges of documents of a segment.
 
 use crate::cursor::{NO_DOCUMENT, ScatteredBlocks};
-use crate::{Result, eval::tuning::PREFETCH_DOCUMENTS};
+use crate::{Result, eval::tuning::PREFETCH_DOCS};
 
 /// A range of documents of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,8 +35,8 @@ pub(crate) fn prefetch_ahead(
     end: u32,
     mut prefetch: impl FnMut(DocRange) -> Result<bool>,
 ) -> Result<u32> {
-    for first in (first..end).step_by(PREFETCH_DOCUMENTS as usize) {
-        if !prefetch(DocRange { first, last: first.saturating_add(PREFETCH_DOCUMENTS - 1) })? {
+    for first in (first..end).step_by(PREFETCH_DOCS as usize) {
+        if !prefetch(DocRange { first, last: first.saturating_add(PREFETCH_DOCS - 1) })? {
             return Ok(first);
         }
     }

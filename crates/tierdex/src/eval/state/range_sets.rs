@@ -1,7 +1,7 @@
 //! The documents of a range as a bitset, and with sums of scores.
 
 use crate::eval::state::{CandidateBatch, DocRange, aligned_origin};
-use crate::eval::tuning::WINDOW_DOCUMENTS;
+use crate::eval::tuning::WINDOW_DOCS;
 use tierdex_codec::{
     BitmapView, Survivors, collect_bits, count_ones, drain_at_least, keep_marked, mark_positive,
 };
@@ -190,9 +190,9 @@ impl BitCounters {
 
 /// The sums of a window, aligned to cache lines, so that no vector load crosses two.
 #[repr(align(64))]
-struct Sums([u32; WINDOW_DOCUMENTS]);
+struct Sums([u32; WINDOW_DOCS]);
 
-/// The matches in a range of at most [`WINDOW_DOCUMENTS`] documents: a sum of scores for each document.
+/// The matches in a range of at most [`WINDOW_DOCS`] documents: a sum of scores for each document.
 pub struct ScoreWindow {
     range: DocRange,
     sums: Box<Sums>,
@@ -259,7 +259,7 @@ impl ScoreWindow {
         let first = self.origin();
         let sums = &mut self.sums.0;
         for (document, score) in documents.iter().zip(scores) {
-            sums[(document - first) as usize % WINDOW_DOCUMENTS] += score;
+            sums[(document - first) as usize % WINDOW_DOCS] += score;
         }
     }
 
@@ -313,9 +313,9 @@ impl ScoreWindow {
         let first = self.origin();
         let (unscored, sums) = (&mut self.unscored, &self.sums.0);
         batch.documents.extend(unscored.documents());
-        batch.scores.extend(
-            batch.documents.iter().map(|document| sums[(document - first) as usize % WINDOW_DOCUMENTS]),
-        );
+        batch
+            .scores
+            .extend(batch.documents.iter().map(|document| sums[(document - first) as usize % WINDOW_DOCS]));
         self.restart(self.range);
     }
 }

@@ -4,7 +4,7 @@ use crate::cursor::DecodedBlock;
 use crate::eval::state::batch::CandidateBatch;
 use crate::eval::state::buffers::{SpareLookUp, TermBuffers};
 use crate::eval::state::range_sets::{Bits, ScoreWindow};
-use crate::eval::tuning::{COUNTED_DOCUMENTS, LIST_BUFFERS_MAX, SORT_KEYS_MAX, WINDOW_DOCUMENTS};
+use crate::eval::tuning::{COUNTED_DOCS, LIST_BUFFERS_MAX, SORT_KEYS_MAX, WINDOW_DOCS};
 use tierdex_codec::Survivors;
 
 /// Buffers for lists, windows, bitsets and batches that no evaluation uses now.
@@ -34,8 +34,7 @@ pub struct Scratch {
 pub(in crate::eval) const CANDIDATE_BYTES: usize = 2 * size_of::<u32>();
 
 /// Bytes of the documents of a window that reach the threshold, with their sums.
-pub(in crate::eval) const SURVIVORS_BYTES: usize =
-    2 * size_of::<u32>() * (WINDOW_DOCUMENTS + Survivors::SLACK);
+pub(in crate::eval) const SURVIVORS_BYTES: usize = 2 * size_of::<u32>() * (WINDOW_DOCS + Survivors::SLACK);
 
 /// Bytes of the bitset of a range of this number of documents, with its byte for each document.
 pub(in crate::eval) const fn bits_bytes(range: usize) -> usize {
@@ -44,18 +43,17 @@ pub(in crate::eval) const fn bits_bytes(range: usize) -> usize {
 
 /// Bytes of a score window of a range, without the documents that reach the threshold.
 pub(in crate::eval) const fn window_bytes(range: usize) -> usize {
-    size_of::<u32>() * WINDOW_DOCUMENTS + bits_bytes(range)
+    size_of::<u32>() * WINDOW_DOCS + bits_bytes(range)
 }
 
-const WINDOWS_BYTES: usize =
-    2 * (window_bytes(WINDOW_DOCUMENTS) + SURVIVORS_BYTES + bits_bytes(WINDOW_DOCUMENTS));
-const COUNTED_SETS_BYTES: usize = 2 * bits_bytes(COUNTED_DOCUMENTS);
+const WINDOWS_BYTES: usize = 2 * (window_bytes(WINDOW_DOCS) + SURVIVORS_BYTES + bits_bytes(WINDOW_DOCS));
+const COUNTED_SETS_BYTES: usize = 2 * bits_bytes(COUNTED_DOCS);
 
 /// Bytes of windows, bitsets and batches that [`Scratch::trim_retained`] leaves, at most: two windows and two
 /// bitsets, or two larger bitsets for counting; and two batches.
 pub const RANGE_BYTES: usize =
     (if WINDOWS_BYTES > COUNTED_SETS_BYTES { WINDOWS_BYTES } else { COUNTED_SETS_BYTES })
-        + 2 * CANDIDATE_BYTES * WINDOW_DOCUMENTS;
+        + 2 * CANDIDATE_BYTES * WINDOW_DOCS;
 
 impl Scratch {
     /// Frees what only a large query needs: at most [`RANGE_BYTES`] are left, and buffers for
@@ -70,7 +68,7 @@ impl Scratch {
             self.bounds = Vec::new();
         }
         // Counting takes larger bitsets, and no windows. What the last query used is kept.
-        let is_large = |bits: &Bits| bits.capacity() > WINDOW_DOCUMENTS;
+        let is_large = |bits: &Bits| bits.capacity() > WINDOW_DOCS;
         if std::mem::take(&mut self.used_window) {
             self.bits.retain(|bits| !is_large(bits));
         } else if self.bits.iter().any(is_large) {
@@ -78,7 +76,7 @@ impl Scratch {
         }
         self.bits.truncate(2);
         self.windows.truncate(2);
-        self.batches.retain(|batch| batch.capacity() <= WINDOW_DOCUMENTS);
+        self.batches.retain(|batch| batch.capacity() <= WINDOW_DOCS);
         self.batches.truncate(2);
     }
 
@@ -112,8 +110,8 @@ impl Scratch {
         self.batches.push(batch);
     }
 
-    /// Buffers of a list, to be given back by [`Scratch::give_list_buffers`].
-    pub(in crate::eval) fn take_list_buffers(&mut self) -> Box<TermBuffers> {
+    /// Buffers of a list, to be given back by [`Scratch::give_list`].
+    pub(in crate::eval) fn take_list(&mut self) -> Box<TermBuffers> {
         let mut buffers =
             self.buffers.pop().unwrap_or_else(|| Box::new(TermBuffers::new(self.spare_look_up.clone())));
         buffers.shares_look_ups = self.open_lists >= LIST_BUFFERS_MAX;
@@ -121,11 +119,7 @@ impl Scratch {
         buffers
     }
 
-    pub(in crate::eval) fn give_list_buffers(
-        &mut self,
-        decoded: Box<DecodedBlock>,
-        mut buffers: Box<TermBuffers>,
-    ) {
+    pub(in crate::eval) fn give_list(&mut self, decoded: Box<DecodedBlock>, mut buffers: Box<TermBuffers>) {
         buffers.release_look_up();
         self.open_lists -= 1;
         if self.buffers.len() < LIST_BUFFERS_MAX {
@@ -145,10 +139,10 @@ mod tests {
         let mut scratch = Scratch::default();
         // Numbers of documents of a range, and of the bitsets and windows that are kept.
         for (range, windows_used, kept) in [
-            (WINDOW_DOCUMENTS, 5, (2, 2)),
-            (COUNTED_DOCUMENTS, 0, (2, 0)),
-            (WINDOW_DOCUMENTS, 5, (2, 2)),
-            (COUNTED_DOCUMENTS, 3, (0, 2)),
+            (WINDOW_DOCS, 5, (2, 2)),
+            (COUNTED_DOCS, 0, (2, 0)),
+            (WINDOW_DOCS, 5, (2, 2)),
+            (COUNTED_DOCS, 3, (0, 2)),
         ] {
             let windows: Vec<ScoreWindow> = (0..windows_used).map(|_| scratch.take_window()).collect();
             let bits: Vec<Bits> = (0..5).map(|_| scratch.take_bits()).collect();
@@ -157,10 +151,10 @@ mod tests {
                 // A range that grows must not take more memory than its largest.
                 bits.restart(DocRange { first: 0, last: range as u32 * 2 / 3 });
                 bits.restart(DocRange { first: 0, last: range as u32 - 1 });
-                assert!(bits.capacity() <= COUNTED_DOCUMENTS);
+                assert!(bits.capacity() <= COUNTED_DOCS);
                 scratch.give_bits(bits);
                 let mut batch = CandidateBatch::default();
-                batch.push_equal(&[7; WINDOW_DOCUMENTS], 1);
+                batch.push_equal(&[7; WINDOW_DOCS], 1);
                 scratch.give_batch(batch);
                 let mut batch = CandidateBatch::default();
                 batch.push_equal(&[7; 1 << 16], 1);
@@ -175,7 +169,7 @@ mod tests {
                 (kept.0, kept.1, 2)
             );
             let documents: usize = scratch.batches.iter().map(CandidateBatch::capacity).sum();
-            assert_eq!(documents, 2 * WINDOW_DOCUMENTS);
+            assert_eq!(documents, 2 * WINDOW_DOCS);
             assert_eq!(
                 scratch.sort_keys.capacity() + scratch.selection.capacity() + scratch.bounds.capacity(),
                 0

@@ -11,7 +11,7 @@ mod by_blocks;
 use crate::eval::nodes::{Node, Term};
 use crate::eval::state::{CandidateBatch, DocRange, Refine, Refinement, Search, window_from};
 use crate::{
-    Result, cursor::NO_DOCUMENT, eval::strategies::refiners::Refiners, eval::tuning::WINDOW_DOCUMENTS,
+    Result, cursor::NO_DOCUMENT, eval::strategies::refiners::Refiners, eval::tuning::WINDOW_DOCS,
     limits::BLOCK,
 };
 use std::collections::VecDeque;
@@ -158,12 +158,11 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
         is_scored: bool,
         search: &mut Search<'_>,
     ) -> Result<()> {
-        let (mut window, mut all) =
-            (search.scratch.take_window(), search.scratch.take_batch(WINDOW_DOCUMENTS));
+        let (mut window, mut all) = (search.scratch.take_window(), search.scratch.take_batch(WINDOW_DOCS));
         let mut next = node.next_lower_bound(search.first);
         while next != NO_DOCUMENT && next < search.end {
             search.checkpoint(next)?;
-            let range = window_from(next, WINDOW_DOCUMENTS, search.end);
+            let range = window_from(next, WINDOW_DOCS, search.end);
             let bound = node.max_score(range)?.map(|bound| if is_scored { bound } else { 0 });
             let others_max = self.others_max(range)?;
             if let (Some(bound), Some(others_max)) = (bound, others_max) {
@@ -221,7 +220,7 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
                 }
             }
         }
-        refiners.filter_candidates(batch, search)?;
+        refiners.apply_filters(batch, search)?;
         self.matches += batch.len() as u64;
         if !may_have_hits || batch.len() == 0 {
             return Ok(());

@@ -1,17 +1,7 @@
-//! Counts the matches of unscored clauses, by a conjunction or with bitsets; the strategy says which.
+//! Counts matches with bitsets.
 
 use crate::eval::state::{Search, prefetch_ahead, window_from};
-use crate::eval::strategies::conjunction::{conjunction, required_clauses};
-use crate::{
-    Result, cursor::NO_DOCUMENT, eval::nodes::Node, eval::strategies::refiners::Refiners,
-    eval::tuning::COUNTED_DOCUMENTS, query::Clauses,
-};
-
-/// Counts the documents that match all required clauses and none of the exclusions.
-pub(crate) fn count_by_conjunction(clauses: &mut Clauses<Node<'_>>, search: &mut Search<'_>) -> Result<u64> {
-    let mut refiners = Refiners::new(&mut [], &mut clauses.must_not, &mut []);
-    conjunction(&mut required_clauses(&mut clauses.must, &mut clauses.filter), &mut refiners, search)
-}
+use crate::{Result, cursor::NO_DOCUMENT, eval::nodes::Node, eval::tuning::COUNTED_DOCS, query::Clauses};
 
 /// Counts the matches of any clauses: collects those of a range of documents in a bitset, and counts its bits.
 pub(crate) fn count_by_bitsets(clauses: &mut Clauses<Node<'_>>, search: &mut Search<'_>) -> Result<u64> {
@@ -20,7 +10,7 @@ pub(crate) fn count_by_bitsets(clauses: &mut Clauses<Node<'_>>, search: &mut Sea
     let (mut count, mut next) = (0, clauses.next_lower_bound(search.first));
     while next != NO_DOCUMENT && next < search.end {
         search.checkpoint(next)?;
-        let range = window_from(next, COUNTED_DOCUMENTS, search.end);
+        let range = window_from(next, COUNTED_DOCS, search.end);
         if range.first >= prefetched_to {
             let prefetch = |range| clauses.prefetch(range, false);
             prefetched_to = prefetch_ahead(range.first, search.end, prefetch)?.max(range.last);

@@ -15,7 +15,7 @@ use crate::eval::state::{
     window_from,
 };
 use crate::eval::tuning::{
-    EXHAUSTIVE_WINDOWS, LOOK_UP_COST_POSTINGS, NON_ESSENTIAL_BLOCKS_RATIO, WINDOW_DOCUMENTS,
+    EXHAUSTIVE_WINDOWS, LOOK_UP_COST_POSTINGS, NON_ESSENTIAL_BLOCKS_RATIO, WINDOW_DOCS,
 };
 use crate::{
     Result, cursor::NO_DOCUMENT, eval::nodes::Node, eval::strategies::refiners::Refiners, limits::BLOCK,
@@ -39,7 +39,7 @@ pub(crate) fn maxscore(
         order: std::mem::take(&mut search.scratch.order),
         prefix_sums: std::mem::take(&mut search.scratch.prefix_sums),
         window: search.scratch.take_window(),
-        batch: search.scratch.take_batch(WINDOW_DOCUMENTS),
+        batch: search.scratch.take_batch(WINDOW_DOCS),
     };
     let done = run.evaluate_windows(nodes, search);
     let MaxScoreRun { evaluated, bounds, order, prefix_sums, window, batch, .. } = run;
@@ -76,7 +76,7 @@ impl MaxScoreRun<'_, '_, '_> {
             if next >= search.end {
                 break;
             }
-            let range = window_from(next, WINDOW_DOCUMENTS, search.end);
+            let range = window_from(next, WINDOW_DOCS, search.end);
             first = self.evaluate_window(nodes, range, search)?.saturating_add(1);
         }
         Ok(())
@@ -276,7 +276,7 @@ impl MaxScoreRun<'_, '_, '_> {
                 term.seek(range.first);
                 (term.blocks.find(term.block, range.last) - term.block) * BLOCK + BLOCK / 2
             }
-            _ => WINDOW_DOCUMENTS,
+            _ => WINDOW_DOCS,
         });
         self.batch.len() * LOOK_UP_COST_POSTINGS > postings.sum()
     }
@@ -289,7 +289,7 @@ impl MaxScoreRun<'_, '_, '_> {
         others: usize,
         search: &mut Search<'_>,
     ) -> Result<()> {
-        self.refiners.filter_candidates(&mut self.batch, search)?;
+        self.refiners.apply_filters(&mut self.batch, search)?;
         self.evaluated += self.batch.len() as u64;
         let min_score = search.min_score();
         for number in self.order[..others].iter().rev() {
@@ -328,7 +328,7 @@ impl MaxScoreRun<'_, '_, '_> {
         self.batch.clear();
         self.batch.push_all(survivors.values(), survivors.sums());
         if self.refiners.drops_candidates() && !search.counts_matches {
-            self.refiners.filter_candidates(&mut self.batch, search)?;
+            self.refiners.apply_filters(&mut self.batch, search)?;
             matches = self.batch.len() as u64;
         }
         self.evaluated += matches;

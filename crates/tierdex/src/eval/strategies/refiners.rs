@@ -50,7 +50,7 @@ impl<'n, 'a> Refiners<'n, 'a> {
     }
 
     /// Drops the candidates that do not pass filters and exclusions.
-    pub(crate) fn filter_candidates(
+    pub(crate) fn apply_filters(
         &mut self,
         batch: &mut CandidateBatch,
         search: &mut Search<'_>,
@@ -67,12 +67,12 @@ impl<'n, 'a> Refiners<'n, 'a> {
     /// Offers the candidates that pass filters and exclusions to the collector, after adding the scores of the
     /// optional clauses. Their scores include the result of the last [`Refiners::optional_max`]. Returns the
     /// number of candidates that passed filters and exclusions.
-    pub(crate) fn filter_and_offer(
+    pub(crate) fn offer_passing(
         &mut self,
         batch: &mut CandidateBatch,
         search: &mut Search<'_>,
     ) -> Result<u64> {
-        self.filter_candidates(batch, search)?;
+        self.apply_filters(batch, search)?;
         let passed = batch.len() as u64;
         self.add_optional(batch, search)?;
         search.offer_all(&batch.documents, &batch.scores);

@@ -2,8 +2,7 @@
 
 use crate::eval::state::{DocRange, ScoreWindow, Search, prefetch_ahead, window_from};
 use crate::{
-    Result, cursor::NO_DOCUMENT, eval::nodes::Node, eval::tuning::WINDOW_DOCUMENTS, limits::BLOCK,
-    query::Clauses,
+    Result, cursor::NO_DOCUMENT, eval::nodes::Node, eval::tuning::WINDOW_DOCS, limits::BLOCK, query::Clauses,
 };
 
 /// Offers the documents that match to the collector, except those that cannot be hits. Returns the number of
@@ -79,7 +78,7 @@ fn for_each_range<'a>(
     let mut next = pass.next_document(clauses, search.first);
     while next != NO_DOCUMENT && next < search.end {
         search.checkpoint(if pass == WindowPass::Matches { next } else { search.end })?;
-        let range = window_from(next, WINDOW_DOCUMENTS, search.end);
+        let range = window_from(next, WINDOW_DOCS, search.end);
         if range.first >= prefetched_to {
             let prefetch = |range| clauses.prefetch(range, true);
             prefetched_to = prefetch_ahead(range.first, search.end, prefetch)?.max(range.last);
