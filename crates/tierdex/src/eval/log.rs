@@ -6,7 +6,7 @@
 //! because its max score, or that of a window of documents which it overlaps, is below the threshold; as
 //! skipped *by range* if none of its documents was requested.
 
-use crate::eval::{SegmentView, Strategy, StrategyKind};
+use crate::eval::{SegmentView, StrategyKind};
 use crate::query::plan_node::PlanNode;
 use crate::query::{Clauses, QueryPlan};
 use crate::{cursor::BlockCounts, eval::nodes::Node, segment::read::Segment};
@@ -48,26 +48,21 @@ pub struct ListUse {
 
 impl EvaluationLog {
     /// Lets all lists of a strategy count the blocks that they decode and prune.
-    pub(crate) fn start_recording(&mut self, strategy: &Strategy, nodes: &mut Clauses<Node<'_>>) {
-        self.strategy = strategy.kind;
+    pub(crate) fn start_recording(&mut self, strategy: StrategyKind, nodes: &mut Clauses<Node<'_>>) {
+        self.strategy = strategy;
         nodes.each_term(&mut |term| term.blocks.trace());
     }
 
     /// Adds the plan as text, and what was done with each list. Nothing if the strategy has not opened any.
-    pub(crate) fn finish_recording(
-        &mut self,
-        view: SegmentView<'_>,
-        strategy: &Strategy,
-        nodes: &mut Clauses<Node<'_>>,
-    ) {
+    pub(crate) fn finish_recording(&mut self, view: SegmentView<'_>, nodes: &mut Clauses<Node<'_>>) {
         let plan = view.plan;
-        if strategy.known_count().is_some() {
+        let kind = self.strategy;
+        if matches!(kind, StrategyKind::Nothing | StrategyKind::Dictionary) {
             return;
         }
         if !matches!(plan.root, PlanNode::Term { .. }) {
-            plan.describe_node(&plan.root, view.segment, 0, &mut self.nodes);
+            plan.add_lines(&plan.root, view.segment, 0, &mut self.nodes);
         }
-        let kind = strategy.kind;
         nodes.each_term(&mut |term| {
             let (leaf, info) = (&plan.leaves[term.leaf], view.term_info(term.leaf));
             let mut blocks = term.blocks.traced();
@@ -94,13 +89,7 @@ impl EvaluationLog {
 
 impl QueryPlan {
     /// Appends a line of text for each node of a tree, with its depth.
-    fn describe_node(
-        &self,
-        node: &PlanNode,
-        segment: &Segment,
-        depth: usize,
-        lines: &mut Vec<(usize, String)>,
-    ) {
+    fn add_lines(&self, node: &PlanNode, segment: &Segment, depth: usize, lines: &mut Vec<(usize, String)>) {
         let field = |number: usize| &segment.field(number).field().name;
         match node {
             PlanNode::Term { leaf, .. } => {
@@ -128,7 +117,7 @@ impl QueryPlan {
                 ];
                 for (name, clauses) in clauses.into_iter().filter(|(_, clauses)| !clauses.is_empty()) {
                     lines.push((depth + 1, name.to_string()));
-                    clauses.iter().for_each(|clause| self.describe_node(clause, segment, depth + 2, lines));
+                    clauses.iter().for_each(|clause| self.add_lines(clause, segment, depth + 2, lines));
                 }
             }
         }

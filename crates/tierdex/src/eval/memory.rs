@@ -16,8 +16,8 @@ use crate::eval::segment_view::SegmentView;
 use crate::eval::state::buffers::LookUpBuffers;
 use crate::eval::state::scratch::{CANDIDATE_BYTES, RANGE_BYTES};
 use crate::eval::strategies::initial_threshold::prescored_term;
-use crate::eval::strategy::{EvaluationOptions, Strategy, StrategyKind};
-use crate::eval::tuning::{DENSE_DIVISOR, LIST_BUFFERS_MAX, SORT_KEYS_MAX};
+use crate::eval::strategy::{Strategy, StrategyKind};
+use crate::eval::tuning::{DENSE_DIVISOR, LIST_BUFFERS_MAX, SORT_KEYS_MAX, Tuning};
 use crate::limits::{BLOCK, FIELD_TOKENS_MAX, SUPERBLOCK};
 use crate::query::plan_node::{Leaf, PlanNode};
 use crate::rank::TermScorer;
@@ -57,11 +57,8 @@ pub fn working_memory(terms: usize, positions: bool) -> u64 {
     let lists = terms as u64;
     let phrase = PHRASE_BYTES + terms * (PHRASE_TERM_BYTES + POSITIONS_BUFFER);
     let phrase = if positions { phrase as u64 } else { 0 };
-    phrase
-        + lists * LIST_BYTES_MAX
-        + (LIST_PARTS * lists + 1) * BUFFER_MIN as u64
-        + BLOCK_ORDER_BYTES
-        + RANGE_BYTES as u64
+    let buffers = (LIST_PARTS * lists + 1) * BUFFER_MIN as u64;
+    phrase + lists * LIST_BYTES_MAX + buffers + BLOCK_ORDER_BYTES + RANGE_BYTES as u64
 }
 
 /// Bytes of the text of a term that [`leaf_memory`] includes, with allocation overhead.
@@ -140,14 +137,15 @@ impl SegmentMemory {
     /// `reads_ahead`: lists are read from files, so that those of a prefix, which are read in order, have
     /// large read buffers.
     fn of(plan: &SearchPlan, number: usize, segment: &Segment, reads_ahead: bool) -> SegmentMemory {
-        let (view, strategy, options) = (plan.view(number, segment), plan.strategy(number), &plan.options);
+        let (view, strategy, tuning) =
+            (plan.view(number, segment), plan.strategy(number), &plan.options.tuning);
         let mut need = SegmentMemory::default();
         let is_ordered = strategy.kind == StrategyKind::ImpactOrdered;
         // Never `FewEntries`: a record of which the head is read first may later be read as a whole.
         strategy.for_each_leaf(strategy.required_use(false), &mut |leaf, data_use| {
-            need.add_list(view, leaf, data_use, options);
+            need.add_list(view, leaf, data_use, tuning);
             if is_ordered && data_use == SkipDataUse::Impacts {
-                need.add_block_order(view, leaf, options);
+                need.add_block_order(view, leaf, tuning);
             }
         });
         strategy.clauses.all().for_each(|node| need.add_node(view, node));
@@ -161,13 +159,7 @@ impl SegmentMemory {
         need
     }
 
-    fn add_list(
-        &mut self,
-        view: SegmentView<'_>,
-        leaf: usize,
-        data_use: SkipDataUse,
-        options: &EvaluationOptions,
-    ) {
+    fn add_list(&mut self, view: SegmentView<'_>, leaf: usize, data_use: SkipDataUse, tuning: &Tuning) {
         let Some(info) = view.term_info(leaf) else { return };
         self.bytes += LIST_BYTES_MAX;
         self.paged_bytes += paged_list_bytes(view, info);
@@ -175,7 +167,7 @@ impl SegmentMemory {
         let field = view.segment.field(leaf.field);
         if field.skips().resident().is_none() {
             let bounds = leaf.share_bounds(view.segment);
-            let part = record_part(info, bounds.as_ref(), data_use, &options.tuning);
+            let part = record_part(info, bounds.as_ref(), data_use, tuning);
             let record = field.record_range(info, part);
             self.bytes += record.end - record.start;
         }
@@ -184,9 +176,9 @@ impl SegmentMemory {
 
     /// Adds what impact order takes for a list: sort keys of its blocks, as much for the selection among them,
     /// and max scores of its superblocks.
-    fn add_block_order(&mut self, view: SegmentView<'_>, leaf: usize, options: &EvaluationOptions) {
+    fn add_block_order(&mut self, view: SegmentView<'_>, leaf: usize, tuning: &Tuning) {
         let blocks = view.term_info(leaf).map_or(0, |info| u64::from(info.documents).div_ceil(BLOCK as u64));
-        let ordered = blocks.min((options.tuning.superblocks_ordered * SUPERBLOCK) as u64);
+        let ordered = blocks.min((tuning.superblocks_ordered * SUPERBLOCK) as u64);
         self.bytes += 2 * 8 * ordered + 4 * blocks.div_ceil(SUPERBLOCK as u64);
     }
 

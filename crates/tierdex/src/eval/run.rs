@@ -21,7 +21,7 @@ impl Strategy {
         if self.offers_zero_scores && search.may_enter(0, 0) {
             offer_zero_scores(nodes, search)?;
         }
-        let Some(count) = self.dictionary_count.map(|count| search.count_once(count)) else {
+        let Some(count) = self.dictionary_count.map(|n| search.count_once(n)) else {
             return Ok(found);
         };
         Ok(if self.kind == StrategyKind::CountDifference { count.wrapping_sub(found) } else { count })

@@ -215,12 +215,9 @@ impl StrategyChooser<'_> {
 
     /// The strategy that counts the matches of unscored clauses.
     fn choose_counting(&self, clauses: Clauses<PlanNode>) -> Strategy {
-        if let Some(dictionary_count) = self.count_by_dictionary(&clauses) {
-            return Strategy {
-                kind: StrategyKind::Dictionary,
-                dictionary_count: Some(dictionary_count),
-                ..Strategy::default()
-            };
+        let dictionary_count = self.count_by_dictionary(&clauses);
+        if dictionary_count.is_some() {
+            return Strategy { kind: StrategyKind::Dictionary, dictionary_count, ..Strategy::default() };
         }
         let dense = u64::from(self.view.segment.documents()) / DENSE_DIVISOR;
         let is_dense = |node: &PlanNode| self.view.cost(node) > dense;

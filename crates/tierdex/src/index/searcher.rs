@@ -388,12 +388,12 @@ impl Searcher {
         let strategy = plan.strategy(number);
         let mut nodes = strategy.open(view, source, &plan.options, scratch)?;
         if let Some(log) = &mut log {
-            log.start_recording(strategy, &mut nodes);
+            log.start_recording(strategy.kind, &mut nodes);
         }
         let mut search = Search::new(view, base, documents, &plan.options, source, scratch, collector);
         let matches = strategy.find_matches(&mut nodes, &mut search);
         if let (Some(log), Ok(_)) = (log, &matches) {
-            log.finish_recording(view, strategy, &mut nodes);
+            log.finish_recording(view, &mut nodes);
         }
         nodes.close(scratch);
         matches

@@ -7,7 +7,7 @@
 //! has positions, else all of them; a run of one grapheme cluster is a prefix of the bigrams that begin with
 //! it. A word that is too long to be indexed matches nothing; in a phrase it leaves a gap.
 
-use super::syntax::{Occur, Problems, SyntaxTree, check_length, parse, parse_lenient};
+use super::syntax::{Occur, Problems, SyntaxClause, SyntaxTree, check_length, parse, parse_lenient};
 use super::tree::Query;
 use crate::error::{Error, Result};
 use crate::limits::{BOOST_MAX, FUZZY_BYTES_MAX, PHRASE_TERMS_MAX, QUERY_EXPANDED_MAX, QUERY_TERMS_MAX};
@@ -126,12 +126,7 @@ impl<'a> QueryAnalyzer<'a> {
         }
     }
 
-    fn convert_list(
-        &mut self,
-        clauses: &[(Occur, SyntaxTree)],
-        minimum: u32,
-        boost: f64,
-    ) -> Result<Option<Query>> {
+    fn convert_list(&mut self, clauses: &[SyntaxClause], minimum: u32, boost: f64) -> Result<Option<Query>> {
         let (mut must, mut filter, mut should, mut must_not) = (vec![], vec![], vec![], vec![]);
         for (occur, syntax) in clauses {
             let list = match occur {

@@ -5,7 +5,7 @@ mod phrases;
 
 use super::collection::{RankingInputs, SegmentLists};
 use super::expand::{ExpandedTerm, TermPrefix, count_terms_with_prefix, fuzzy_matches};
-use super::plan_node::{Leaf, PlanNode};
+use super::plan_node::{Leaf, PlanNode, TermInfos};
 use super::{analyse::no_positions_error, clauses::Clauses, tree::Query};
 use crate::rank::{ScoreScale, Scorer, TermScorer, idf};
 use crate::segment::read::{Segment, TermInfo};
@@ -30,7 +30,7 @@ pub(super) struct Binder<'a> {
     /// Number of terms that the prefixes bound so far stand for.
     prefix_terms: usize,
     /// Whether the clause that is being bound is inside an exclusion.
-    is_in_exclusion: bool,
+    in_exclusion: bool,
     leaves: Vec<Leaf>,
     phrases: Vec<TermScorer>,
 }
@@ -56,16 +56,8 @@ impl<'a> Binder<'a> {
         ranks: bool,
     ) -> Result<BoundQuery> {
         let (leaves, phrases) = (Vec::new(), Vec::new());
-        let mut binder = Binder {
-            schema,
-            lists,
-            ranking,
-            ranks,
-            prefix_terms: 0,
-            is_in_exclusion: false,
-            leaves,
-            phrases,
-        };
+        let mut binder =
+            Binder { schema, lists, ranking, ranks, prefix_terms: 0, in_exclusion: false, leaves, phrases };
         let root = binder.bind_node(query)?;
         Ok(BoundQuery { root, leaves: binder.leaves, phrases: binder.phrases })
     }
@@ -114,9 +106,9 @@ impl<'a> Binder<'a> {
     }
 
     fn bind_exclusions(&mut self, queries: &[Query]) -> Result<Vec<PlanNode>> {
-        let outer = std::mem::replace(&mut self.is_in_exclusion, true);
+        let outer = std::mem::replace(&mut self.in_exclusion, true);
         let nodes = self.bind_nodes(queries);
-        self.is_in_exclusion = outer;
+        self.in_exclusion = outer;
         nodes
     }
 
@@ -155,7 +147,7 @@ impl<'a> Binder<'a> {
     }
 
     /// The dictionary entry of a term in each segment.
-    fn look_up_term(&self, field: usize, term: &str) -> Result<Vec<Option<TermInfo>>> {
+    fn look_up_term(&self, field: usize, term: &str) -> Result<TermInfos> {
         let look_up = |segment: &Arc<Segment>| {
             let field = segment.field(field);
             let info = field.terms().get(term.as_bytes(), self.lists.source)?;
@@ -210,13 +202,7 @@ impl<'a> Binder<'a> {
         Ok(max)
     }
 
-    fn add_leaf(
-        &mut self,
-        field: usize,
-        term: String,
-        infos: Vec<Option<TermInfo>>,
-        weight: f64,
-    ) -> Result<usize> {
+    fn add_leaf(&mut self, field: usize, term: String, infos: TermInfos, weight: f64) -> Result<usize> {
         let scorer = self.new_scorer(field, self.frequency_max(field, &infos)?);
         let number = self.leaves.len();
         self.leaves.push(Leaf { number, field, term, infos, scorer, weight, is_scored: false });

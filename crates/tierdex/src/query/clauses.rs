@@ -18,11 +18,8 @@ pub struct Clauses<N> {
 
 impl<N> Clauses<N> {
     /// Alternatives of which one must match.
-    pub(crate) fn any(should: Vec<N>) -> Clauses<N>
-    where
-        N: Default,
-    {
-        Clauses { should, minimum: 1, ..Clauses::default() }
+    pub(crate) fn any(should: Vec<N>) -> Clauses<N> {
+        Clauses { must: vec![], filter: vec![], should, must_not: vec![], minimum: 1 }
     }
 
     /// All clauses: required, filters, alternatives, exclusions.

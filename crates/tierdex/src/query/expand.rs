@@ -1,7 +1,11 @@
 //! Expands prefixes and fuzzy words to terms, over all segments together, so that the expansion does not
 //! depend on the division of documents into segments.
 
-use super::{collection::SegmentLists, fuzzy::Levenshtein, plan_node::PrefixClause};
+use super::{
+    collection::SegmentLists,
+    fuzzy::Levenshtein,
+    plan_node::{PrefixClause, TermInfos},
+};
 use crate::limits::{FUZZY_EXPANSIONS_MAX, PREFIX_EXPANSIONS_MAX};
 use crate::segment::read::{Automaton, BlockSource, FieldReader, TermInfo, TermWalk};
 use crate::{Error, Result, text::first_cluster};
@@ -13,7 +17,7 @@ pub(super) struct ExpandedTerm {
     /// Factor of its weight: less than 1, but more than 0, if a fuzzy word is not the term itself.
     pub(super) similarity: f64,
     /// Its dictionary entry in each segment.
-    pub(super) infos: Vec<Option<TermInfo>>,
+    pub(super) infos: TermInfos,
 }
 
 /// A prefix of terms.
@@ -24,7 +28,11 @@ pub(crate) struct TermPrefix<'a> {
     pub(crate) whole_clusters: bool,
 }
 
-impl TermPrefix<'_> {
+impl<'a> TermPrefix<'a> {
+    fn automaton(self) -> PrefixAutomaton<'a> {
+        PrefixAutomaton { prefix: self.text.as_bytes(), after: None }
+    }
+
     /// Whether it stands for `term`, which begins with its text.
     pub(super) fn stands_for(self, term: &[u8]) -> bool {
         !self.whole_clusters || std::str::from_utf8(term).is_ok_and(|term| first_cluster(term) == self.text)
@@ -47,12 +55,6 @@ pub struct TermStats {
 struct PrefixAutomaton<'a> {
     prefix: &'a [u8],
     after: Option<&'a [u8]>,
-}
-
-impl<'a> PrefixAutomaton<'a> {
-    fn of(prefix: &TermPrefix<'a>) -> PrefixAutomaton<'a> {
-        PrefixAutomaton { prefix: prefix.text.as_bytes(), after: None }
-    }
 }
 
 impl Automaton for PrefixAutomaton<'_> {
@@ -150,7 +152,7 @@ pub(super) fn count_terms_with_prefix(
     let TermPrefix { text, whole_clusters } = prefix;
     let postings = vec![0; lists.segments.len()];
     let mut counted = PrefixClause { field, text: text.to_string(), whole_clusters, terms: 0, postings };
-    let mut walks = MergedWalk::open(lists, field, || PrefixAutomaton::of(&prefix))?;
+    let mut walks = MergedWalk::open(lists, field, || prefix.automaton())?;
     while let Some((term, _)) = walks.next()? {
         if !prefix.stands_for(&term) {
             continue;
@@ -178,7 +180,7 @@ pub(super) fn terms_with_prefix(
     limit: usize,
 ) -> Result<Option<Vec<ExpandedTerm>>> {
     let mut terms = Vec::new();
-    let mut walks = MergedWalk::open(lists, field, || PrefixAutomaton::of(&prefix))?;
+    let mut walks = MergedWalk::open(lists, field, || prefix.automaton())?;
     while let Some((term, _)) = walks.next()? {
         if !prefix.stands_for(&term) {
             continue;
@@ -199,7 +201,7 @@ pub(crate) fn terms_starting_with(
     prefix: TermPrefix<'_>,
     source: &dyn BlockSource,
 ) -> Result<Vec<TermInfo>> {
-    let (mut infos, mut walk) = (Vec::new(), field.terms().walk(PrefixAutomaton::of(&prefix), source)?);
+    let (mut infos, mut walk) = (Vec::new(), field.terms().walk(prefix.automaton(), source)?);
     while let Some((info, _)) = walk.advance()? {
         if prefix.stands_for(walk.term()) {
             infos.push(info);

@@ -48,13 +48,16 @@ pub struct PrefixClause {
     pub(crate) postings: Vec<u64>,
 }
 
-/// A term with its dictionary entry in each segment.
+/// The dictionary entry of a term in each segment that contains it, by the number of the segment.
+pub(crate) type TermInfos = Vec<Option<TermInfo>>;
+
+/// A term of a query that was looked up.
 pub struct Leaf {
     /// Its index in the leaves of the plan.
     pub(crate) number: usize,
     pub(crate) field: usize,
     pub(crate) term: String,
-    pub(crate) infos: Vec<Option<TermInfo>>,
+    pub(crate) infos: TermInfos,
     pub(crate) scorer: TermScorer,
     /// Weight before scaling. With BM25 it is the inverse document frequency, times `k1 + 1`, times the boost, an
     /// upper bound of the scores; with an inner product it is the boost. For merged clauses it is the sum.

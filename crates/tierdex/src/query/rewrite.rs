@@ -64,12 +64,7 @@ impl<'a> PlanRewriter<'a> {
     }
 
     /// Rewrites by the segment with this number and number of documents.
-    pub(crate) fn of_segment(
-        leaves: &'a [Leaf],
-        number: usize,
-        documents: u32,
-        scored: bool,
-    ) -> PlanRewriter<'a> {
+    pub(crate) fn of_segment(leaves: &'a [Leaf], number: usize, documents: u32, scored: bool) -> Self {
         PlanRewriter { leaves, segment: Some(RewrittenSegment { number, documents }), scored }
     }
 
@@ -117,7 +112,15 @@ impl<'a> PlanRewriter<'a> {
     fn rewrite_node(self, node: PlanNode) -> PlanNode {
         match node {
             PlanNode::Group(group) => self.rewrite_group(*group),
-            leaf if self.can_match(&leaf) => leaf,
+            mut leaf if self.can_match(&leaf) => {
+                // As part of a filter it does not score; a large weight would overflow sums of max scores.
+                if let (false, PlanNode::Prefix { weight, .. } | PlanNode::All { weight }) =
+                    (self.scored, &mut leaf)
+                {
+                    *weight = 0.0;
+                }
+                leaf
+            }
             _ => PlanNode::Nothing,
         }
     }

@@ -196,14 +196,14 @@ impl<'a> Clauses<Node<'a>> {
     ) -> Result<()> {
         let mut own = scratch.take_batch(batch.len());
         own.copy_documents(&batch.documents);
-        self.keep_matching(&mut own, refinement.how.is_scored(), scratch)?;
+        self.keep_matches(&mut own, refinement.how.is_scored(), scratch)?;
         batch.apply_refinement(&own, refinement, |rest, own| rest + own);
         scratch.give_batch(own);
         Ok(())
     }
 
     /// Keeps the documents of a batch that match the group; adds their scores if `scored`.
-    fn keep_matching(
+    fn keep_matches(
         &mut self,
         batch: &mut CandidateBatch,
         scored: bool,
@@ -217,7 +217,7 @@ impl<'a> Clauses<Node<'a>> {
             node.refine_batch(batch, Refinement::all(Refine::Exclude), scratch)?;
         }
         if self.minimum > 0 {
-            return self.keep_minimum_matching(batch, scored, scratch);
+            return self.keep_minimum_matches(batch, scored, scratch);
         }
         if scored {
             for node in &mut self.should {
@@ -228,7 +228,7 @@ impl<'a> Clauses<Node<'a>> {
     }
 
     /// Keeps the documents of a batch that match at least `minimum` alternatives; adds their scores if `scored`.
-    fn keep_minimum_matching(
+    fn keep_minimum_matches(
         &mut self,
         batch: &mut CandidateBatch,
         scored: bool,

@@ -90,7 +90,7 @@ impl Occurrences {
     /// Adds the number of occurrences of the phrase to the frequency of each candidate. The candidates have
     /// been found in the lists of the first `looked_up_first` terms; in the others only remaining candidates
     /// are looked up.
-    pub(crate) fn count_in_batch(
+    pub(crate) fn count_in(
         &mut self,
         terms: &mut [PhraseTerm<'_>],
         looked_up_first: usize,

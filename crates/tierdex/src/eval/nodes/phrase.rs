@@ -185,7 +185,7 @@ impl<'a> Phrase<'a> {
             self.frequencies.clear();
             self.frequencies.resize(batch.len(), 0);
             let frequencies = &mut self.frequencies;
-            self.occurrences.count_in_batch(
+            self.occurrences.count_in(
                 &mut self.terms,
                 self.looked_up_first,
                 &batch.documents,

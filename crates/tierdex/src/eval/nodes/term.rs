@@ -155,12 +155,12 @@ impl<'a> Term<'a> {
 
     /// Upper bound of the scores of a block from its impacts.
     pub(crate) fn block_max_by_impacts(&self, block: usize) -> Result<u32> {
-        self.blocks.skips().map_or(Ok(self.block_max_score(block)), |list| {
-            self.max_score_by_impacts(list.encoded_impacts(block)?)
-        })
+        self.blocks
+            .skips()
+            .map_or(Ok(self.block_max_score(block)), |list| self.impacts_max(list.encoded_impacts(block)?))
     }
 
-    fn max_score_by_impacts(&self, impacts: View<'_>) -> Result<u32> {
+    fn impacts_max(&self, impacts: View<'_>) -> Result<u32> {
         let mut best: Option<Impact> = None;
         impact::each(impacts, |impact| {
             best = Some(best.map_or(impact, |best| self.scorer.better(best, impact)));
@@ -171,7 +171,7 @@ impl<'a> Term<'a> {
     /// Upper bound of the scores of a superblock, from its impacts if `by_impacts`, else from its max share.
     pub(crate) fn superblock_max_score(&self, superblock: usize, by_impacts: bool) -> Result<u32> {
         match self.blocks.skips() {
-            Some(list) if by_impacts => self.max_score_by_impacts(list.superblock_impacts(superblock)?),
+            Some(list) if by_impacts => self.impacts_max(list.superblock_impacts(superblock)?),
             Some(list) => Ok(self.scorer.max_score(self.superblock_max_share(list, superblock))),
             None => Ok(self.scorer.max_score(self.scorer.share_max())),
         }
@@ -231,9 +231,7 @@ impl<'a> Term<'a> {
             for (block, stored) in list.block_max_shares(superblock).filter(|(_, stored)| *stored >= units) {
                 let mut bound = self.scorer.max_score(bounds.share(stored));
                 if by_impacts && bound >= min_score {
-                    bound = bound
-                        .min(self.max_score_by_impacts(list.encoded_impacts(block)?)?)
-                        .min(superblock_bound);
+                    bound = bound.min(self.impacts_max(list.encoded_impacts(block)?)?).min(superblock_bound);
                 }
                 if bound >= min_score {
                     body(&self.blocks, block, bound);

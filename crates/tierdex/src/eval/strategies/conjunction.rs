@@ -69,7 +69,7 @@ pub(crate) fn conjunction<'a>(
     let done = match &mut lead.node {
         Node::Term(term) => run.by_term_blocks(term, is_scored, search),
         Node::Phrase(_) => run.by_phrase_blocks(lead, search),
-        node => run.by_node_windows(node, is_scored, search),
+        node => run.by_windows(node, is_scored, search),
     };
     let matches = run.matches;
     search.scratch.give_batch(run.batch);
@@ -152,12 +152,7 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
 
     /// Evaluates a conjunction whose lead is a set or a group: its matches in one window of documents after the
     /// other are the candidates.
-    fn by_node_windows(
-        &mut self,
-        node: &mut Node<'a>,
-        is_scored: bool,
-        search: &mut Search<'_>,
-    ) -> Result<()> {
+    fn by_windows(&mut self, node: &mut Node<'a>, is_scored: bool, search: &mut Search<'_>) -> Result<()> {
         let (mut window, mut all) = (search.scratch.take_window(), search.scratch.take_batch(WINDOW_DOCS));
         let mut next = node.next_lower_bound(search.first);
         while next != NO_DOCUMENT && next < search.end {
@@ -220,7 +215,7 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
                 }
             }
         }
-        refiners.apply_filters(batch, search)?;
+        refiners.keep_passing(batch, search)?;
         self.matches += batch.len() as u64;
         if !may_have_hits || batch.len() == 0 {
             return Ok(());

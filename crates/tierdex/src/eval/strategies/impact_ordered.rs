@@ -203,7 +203,7 @@ impl ImpactOrderedRun<'_, '_, '_, '_> {
             }
             batch.clear();
             batch.push_all(documents, scores);
-            self.evaluated += self.refiners.offer_passing(&mut batch, search)?;
+            self.evaluated += self.refiners.offer_batch(&mut batch, search)?;
         }
         search.scratch.give_batch(batch);
         Ok(())

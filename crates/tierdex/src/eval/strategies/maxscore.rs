@@ -92,20 +92,20 @@ impl MaxScoreRun<'_, '_, '_> {
         let last = range.last;
         if search.counts_matches || search.exhaustive || self.exhaustive_windows_left > 0 {
             self.exhaustive_windows_left = self.exhaustive_windows_left.saturating_sub(1);
-            self.sum_all_clauses(nodes, range, search)?;
+            self.sum_clauses(nodes, range, search)?;
             return Ok(last);
         }
         let Some(others) = self.split_clauses(nodes, range, search)? else { return Ok(last) };
         if others == 0 {
-            self.sum_all_clauses(nodes, range, search)?;
+            self.sum_clauses(nodes, range, search)?;
             return Ok(last);
         }
         let last = self.collect_candidates(nodes, range, others, search)?;
         if last == range.last && self.has_many_candidates(nodes, range) {
             self.exhaustive_windows_left = EXHAUSTIVE_WINDOWS;
-            self.sum_all_clauses(nodes, range, search)?;
+            self.sum_clauses(nodes, range, search)?;
         } else {
-            self.look_up_candidates(nodes, others, search)?;
+            self.look_up_rest(nodes, others, search)?;
         }
         Ok(last)
     }
@@ -283,13 +283,8 @@ impl MaxScoreRun<'_, '_, '_> {
 
     /// Looks up the candidates of the batch in filters, exclusions and the `others` non-essential clauses, drops
     /// those that cannot be hits, and offers the others to the collector.
-    fn look_up_candidates(
-        &mut self,
-        nodes: &mut [Node<'_>],
-        others: usize,
-        search: &mut Search<'_>,
-    ) -> Result<()> {
-        self.refiners.apply_filters(&mut self.batch, search)?;
+    fn look_up_rest(&mut self, nodes: &mut [Node<'_>], others: usize, search: &mut Search<'_>) -> Result<()> {
+        self.refiners.keep_passing(&mut self.batch, search)?;
         self.evaluated += self.batch.len() as u64;
         let min_score = search.min_score();
         for number in self.order[..others].iter().rev() {
@@ -305,7 +300,7 @@ impl MaxScoreRun<'_, '_, '_> {
 
     /// Sums the scores of all clauses over the window, and offers the documents that reach the threshold and pass
     /// the refiners to the collector.
-    fn sum_all_clauses(
+    fn sum_clauses(
         &mut self,
         nodes: &mut [Node<'_>],
         range: DocRange,
@@ -328,7 +323,7 @@ impl MaxScoreRun<'_, '_, '_> {
         self.batch.clear();
         self.batch.push_all(survivors.values(), survivors.sums());
         if self.refiners.drops_candidates() && !search.counts_matches {
-            self.refiners.apply_filters(&mut self.batch, search)?;
+            self.refiners.keep_passing(&mut self.batch, search)?;
             matches = self.batch.len() as u64;
         }
         self.evaluated += matches;

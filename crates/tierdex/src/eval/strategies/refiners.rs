@@ -50,11 +50,7 @@ impl<'n, 'a> Refiners<'n, 'a> {
     }
 
     /// Drops the candidates that do not pass filters and exclusions.
-    pub(crate) fn apply_filters(
-        &mut self,
-        batch: &mut CandidateBatch,
-        search: &mut Search<'_>,
-    ) -> Result<()> {
+    pub(crate) fn keep_passing(&mut self, batch: &mut CandidateBatch, search: &mut Search<'_>) -> Result<()> {
         for node in self.filter.iter_mut() {
             node.refine_batch(batch, Refinement::all(Refine::Filter), search.scratch)?;
         }
@@ -67,12 +63,8 @@ impl<'n, 'a> Refiners<'n, 'a> {
     /// Offers the candidates that pass filters and exclusions to the collector, after adding the scores of the
     /// optional clauses. Their scores include the result of the last [`Refiners::optional_max`]. Returns the
     /// number of candidates that passed filters and exclusions.
-    pub(crate) fn offer_passing(
-        &mut self,
-        batch: &mut CandidateBatch,
-        search: &mut Search<'_>,
-    ) -> Result<u64> {
-        self.apply_filters(batch, search)?;
+    pub(crate) fn offer_batch(&mut self, batch: &mut CandidateBatch, search: &mut Search<'_>) -> Result<u64> {
+        self.keep_passing(batch, search)?;
         let passed = batch.len() as u64;
         self.add_optional(batch, search)?;
         search.offer_all(&batch.documents, &batch.scores);

@@ -47,7 +47,7 @@ pub(crate) fn small_merge(
     if !search.counts_matches {
         lists.retain_at_least(search.min_score());
     }
-    refiners.apply_filters(&mut lists, search)?;
+    refiners.keep_passing(&mut lists, search)?;
     search.offer_all(&lists.documents, &lists.scores);
     let found = lists.len() as u64;
     [merged, lists].into_iter().for_each(|batch| search.scratch.give_batch(batch));

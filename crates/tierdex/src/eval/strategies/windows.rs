@@ -59,7 +59,7 @@ enum WindowPass {
 }
 
 impl WindowPass {
-    fn next_document(self, clauses: &mut Clauses<Node<'_>>, from: u32) -> u32 {
+    fn next_doc(self, clauses: &mut Clauses<Node<'_>>, from: u32) -> u32 {
         match self {
             WindowPass::Matches => clauses.next_lower_bound(from),
             WindowPass::ZeroScores => clauses.next_passing_filters(from),
@@ -75,7 +75,7 @@ fn for_each_range<'a>(
     mut body: impl FnMut(&mut Clauses<Node<'a>>, DocRange, &mut Search<'_>) -> Result<bool>,
 ) -> Result<()> {
     let mut prefetched_to = if clauses.prefetches() { 0 } else { u32::MAX };
-    let mut next = pass.next_document(clauses, search.first);
+    let mut next = pass.next_doc(clauses, search.first);
     while next != NO_DOCUMENT && next < search.end {
         search.checkpoint(if pass == WindowPass::Matches { next } else { search.end })?;
         let range = window_from(next, WINDOW_DOCS, search.end);
@@ -86,11 +86,7 @@ fn for_each_range<'a>(
         if !body(clauses, range, search)? {
             break;
         }
-        next = if range.last + 1 < search.end {
-            pass.next_document(clauses, range.last + 1)
-        } else {
-            NO_DOCUMENT
-        };
+        next = if range.last + 1 < search.end { pass.next_doc(clauses, range.last + 1) } else { NO_DOCUMENT };
     }
     Ok(())
 }

@@ -2,8 +2,10 @@
 
 use super::{Binder, WrittenPhrase, any_of};
 use crate::query::expand::{ExpandedTerm, TermPrefix, terms_with_prefix};
-use crate::segment::read::TermInfo;
-use crate::{Error, Result, limits::PHRASE_EXPANSIONS_MAX, query::Query, query::plan_node::PlanNode};
+use crate::{
+    Error, Result, limits::PHRASE_EXPANSIONS_MAX, query::Query, query::plan_node::PlanNode,
+    query::plan_node::TermInfos,
+};
 
 /// What follows from the terms of a phrase that have been bound so far.
 #[derive(Clone, Default)]
@@ -63,7 +65,7 @@ impl Binder<'_> {
     /// A phrase whose last cluster begins too many terms: the cluster is required at any position.
     fn phrase_and_cluster(&mut self, phrase: WrittenPhrase<'_>, cluster: &str) -> Result<PlanNode> {
         let WrittenPhrase { field, terms, slop, boost } = phrase;
-        if self.is_in_exclusion {
+        if self.in_exclusion {
             return Err(Error::query(format!(
                 "`{cluster}` at the end of an excluded phrase begins more than {PHRASE_EXPANSIONS_MAX} terms"
             )));
@@ -82,7 +84,7 @@ impl Binder<'_> {
         parts: &mut PhraseParts,
         phrase: WrittenPhrase<'_>,
         distance: u32,
-        term: (String, Vec<Option<TermInfo>>),
+        term: (String, TermInfos),
         document_frequency: u64,
     ) -> Result<()> {
         let idf = self.idf(phrase.field, document_frequency);

@@ -38,7 +38,7 @@ mod tokens;
 mod tree;
 
 pub use problems::Problems;
-pub use tree::{Fields, Occur, SyntaxTree};
+pub use tree::{Fields, Occur, SyntaxClause, SyntaxTree};
 
 use crate::{Error, Result, limits::QUERY_BYTES_MAX};
 

@@ -1,6 +1,6 @@
 //! Recursive-descent parser. Input: tokens, in which round brackets are in pairs. Output: a syntax tree.
 
-use super::tree::{Occur, SyntaxTree, boosted};
+use super::tree::{Occur, SyntaxClause, SyntaxTree, boosted};
 use super::{problems::Problems, suffix::Suffixes, tokens::QueryToken};
 use crate::Result;
 use crate::limits::{QUERY_CLAUSES_MAX, QUERY_DEPTH_MAX};
@@ -32,11 +32,9 @@ struct Parser<'a> {
     problems: &'a mut Problems,
 }
 
-type Clause = (Occur, SyntaxTree);
-
 impl Parser<'_> {
     /// Parses clauses up to the end of the list.
-    fn parse_clauses(&mut self, depth: usize, clauses: &mut Vec<Clause>) -> Result<()> {
+    fn parse_clauses(&mut self, depth: usize, clauses: &mut Vec<SyntaxClause>) -> Result<()> {
         loop {
             let after_or = self.take_or(clauses.is_empty())?;
             if matches!(self.peek(), None | Some(QueryToken::Close(_))) {
@@ -68,12 +66,12 @@ impl Parser<'_> {
 
     /// Parses operands that are joined by `AND`, or a single one; `None` if the next tokens are no clause and
     /// were skipped.
-    fn parse_clause(&mut self, depth: usize) -> Result<Option<Clause>> {
+    fn parse_clause(&mut self, depth: usize) -> Result<Option<SyntaxClause>> {
         let first = self.parse_unary(depth)?;
         if self.peek() != Some(&QueryToken::And) {
             return Ok(first);
         }
-        let mut operands: Vec<Clause> = first.into_iter().collect();
+        let mut operands: Vec<SyntaxClause> = first.into_iter().collect();
         while self.peek() == Some(&QueryToken::And) {
             self.next += 1;
             if matches!(self.peek(), None | Some(QueryToken::Close(_) | QueryToken::And | QueryToken::Or)) {
@@ -90,7 +88,7 @@ impl Parser<'_> {
         Ok((!operands.is_empty()).then_some((Occur::Should, SyntaxTree::List(operands, 0))))
     }
 
-    fn parse_unary(&mut self, depth: usize) -> Result<Option<Clause>> {
+    fn parse_unary(&mut self, depth: usize) -> Result<Option<SyntaxClause>> {
         let mut occur = Occur::Should;
         while let Some(sign) = self.peek().and_then(sign_occur) {
             if occur == Occur::Should {
@@ -159,7 +157,7 @@ impl Parser<'_> {
     }
 
     /// The minimum number of alternatives among `clauses` that must match, at most their number.
-    fn parse_minimum(&mut self, suffixes: &Suffixes, clauses: &[Clause]) -> Result<u32> {
+    fn parse_minimum(&mut self, suffixes: &Suffixes, clauses: &[SyntaxClause]) -> Result<u32> {
         let Some((at, minimum)) = suffixes.minimum(self.problems)? else { return Ok(0) };
         let alternatives = clauses.iter().filter(|(occur, _)| *occur == Occur::Should).count() as u32;
         if minimum > alternatives {
@@ -205,7 +203,7 @@ fn sign_occur(token: &QueryToken) -> Option<Occur> {
 }
 
 /// A list of clauses; of a single required or optional clause, the clause itself.
-fn list_or_clause(mut clauses: Vec<Clause>, minimum: u32) -> SyntaxTree {
+fn list_or_clause(mut clauses: Vec<SyntaxClause>, minimum: u32) -> SyntaxTree {
     match clauses.as_slice() {
         [(Occur::Should | Occur::Must, _)] => clauses.remove(0).1,
         _ => SyntaxTree::List(clauses, minimum),

@@ -14,10 +14,13 @@ pub enum SyntaxTree {
     /// All documents.
     All,
     /// A list of clauses, and the minimum number of its alternatives that must match.
-    List(Vec<(Occur, SyntaxTree)>, u32),
+    List(Vec<SyntaxClause>, u32),
     /// A clause with a boost.
     Boost(Box<SyntaxTree>, f64),
 }
+
+/// A clause of a list, with its role there.
+pub type SyntaxClause = (Occur, SyntaxTree);
 
 /// The role of a clause in its list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

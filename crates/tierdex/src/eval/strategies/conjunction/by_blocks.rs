@@ -111,7 +111,7 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
                 continue;
             };
             let (mut found_unscored, mut looked_up) = (None, 0);
-            match self.choose_work(term, &lead, search)? {
+            match self.block_work(term, &lead, search)? {
                 BlockWork::Skip => {
                     term.blocks.mark_pruned(block);
                     continue;
@@ -161,7 +161,7 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
     }
 
     /// Chooses what is done first with a block of the lead.
-    fn choose_work(
+    fn block_work(
         &mut self,
         term: &mut Term<'a>,
         lead: &LeadBlock,
