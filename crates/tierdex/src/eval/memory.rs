@@ -10,18 +10,17 @@ use crate::cursor::{BLOCK_BYTES_MAX, IN_ORDER_BYTES, POSITIONS_BUFFER};
 use crate::eval::nodes::phrase::{PHRASE_BYTES, PHRASE_TERM_BYTES};
 use crate::eval::nodes::term::{BLOCK_IMPACTS_BYTES, TERM_BYTES};
 use crate::eval::open::{SkipDataUse, record_part};
-use crate::eval::scratch_memory::scratch_bytes;
-use crate::eval::search_plan::SearchPlan;
-use crate::eval::segment_view::SegmentView;
-use crate::eval::state::buffers::LookUpBuffers;
 use crate::eval::state::scratch::{CANDIDATE_BYTES, RANGE_BYTES};
-use crate::eval::strategies::initial_threshold::prescored_term;
 use crate::eval::strategy::{Strategy, StrategyKind};
 use crate::eval::tuning::{DENSE_DIVISOR, LIST_BUFFERS_MAX, SORT_KEYS_MAX, Tuning};
 use crate::limits::{BLOCK, FIELD_TOKENS_MAX, SUPERBLOCK};
 use crate::query::plan_node::{Leaf, PlanNode};
-use crate::rank::TermScorer;
 use crate::segment::read::{BUFFER_MAX, BUFFER_MIN, READ_AHEAD, Segment, TermInfo};
+use crate::{
+    eval::SearchPlan, eval::SegmentView, eval::scratch_memory::scratch_bytes,
+    eval::state::buffers::LookUpBuffers, eval::strategies::initial_threshold::prescored_term,
+    rank::TermScorer,
+};
 use std::sync::Arc;
 use tierdex_io::PAGE;
 

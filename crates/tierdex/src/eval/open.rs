@@ -1,7 +1,7 @@
 //! Opens the lists of a strategy in one segment: its clauses become nodes, which read blocks.
 
 use crate::cursor::{ListsAhead, PostingsCursor};
-use crate::eval::nodes::{Alignments, DocumentSet, Node, OpenTerm, Phrase, SetNode, ShareBounds, Term};
+use crate::eval::nodes::{Alignments, DocumentSet, Node, Phrase, SetNode, ShareBounds, Term};
 use crate::eval::{EvaluationOptions, SegmentView, Strategy, StrategyKind, Tuning};
 use crate::query::plan_node::{Leaf, PlanNode, PrefixClause};
 use crate::query::{Clauses, TermPrefix, terms_starting_with};
@@ -141,16 +141,8 @@ impl<'a> ListOpener<'a, '_> {
     fn open_term(&mut self, leaf: usize, scorer: &'a TermScorer, data_use: SkipDataUse) -> Result<Term<'a>> {
         let info = self.view.term_info(leaf).expect("clauses of terms that a segment lacks were removed");
         let (leaf, segment) = (&self.view.plan.leaves[leaf], self.view.segment);
-        let bounds = leaf.share_bounds(segment);
-        let list = OpenTerm {
-            field: segment.field(leaf.field),
-            leaf: leaf.number,
-            info,
-            scorer,
-            bounds,
-            part: record_part(info, bounds.as_ref(), data_use, &self.tuning),
-        };
-        Term::open(list, self.source, self.scratch)
+        let part = record_part(info, leaf.share_bounds(segment).as_ref(), data_use, &self.tuning);
+        Term::open(leaf, scorer, info, part, segment, self.source, self.scratch)
     }
 
     /// Prefetches the skip record of a term, unless it is resident.

@@ -204,15 +204,12 @@ impl<'a> QueryAnalyzer<'a> {
             should.push(match prefix.strip_suffix(['σ', 'ς']) {
                 // The lower case of a sigma depends on whether the word ends there, so both are searched. As
                 // filters, so that a document with both scores once.
-                Some(stem) => Query::Bool {
-                    must: vec![Query::All { boost }],
-                    filter: any_of([format!("{stem}σ"), format!("{stem}ς")].map(query).into())
-                        .into_iter()
-                        .collect(),
-                    should: Vec::new(),
-                    must_not: Vec::new(),
-                    minimum: 0,
-                },
+                Some(stem) => {
+                    let must = vec![Query::All { boost }];
+                    let both = any_of([format!("{stem}σ"), format!("{stem}ς")].map(query).into());
+                    let filter = both.into_iter().collect();
+                    Query::Bool { must, filter, should: vec![], must_not: vec![], minimum: 0 }
+                }
                 None => query(prefix),
             });
         }
@@ -281,7 +278,7 @@ impl<'a> QueryAnalyzer<'a> {
         if terms.len() < 2 {
             return Ok(terms.pop().map(|(_, term)| one(term, open_end)));
         }
-        if self.problems.is_lenient() && !self.schema.fields[field].positions {
+        if self.problems.is_lenient && !self.schema.fields[field].positions {
             self.problems.report(no_positions_error(self.schema, field))?;
             let last = terms.len() - 1;
             let terms = terms.into_iter().enumerate();

@@ -104,3 +104,33 @@ impl PlanNode {
         }
     }
 }
+
+/// A plan in the signs of the query language. `term` returns the text of a leaf, and `boost` the text after a
+/// term or phrase of these leaves with this weight.
+#[cfg(test)]
+pub(crate) fn show_plan(
+    node: &PlanNode,
+    term: &dyn Fn(usize) -> String,
+    boost: &dyn Fn(&[usize], f64) -> String,
+) -> String {
+    let all = |sign: &str, nodes: &[PlanNode]| -> Vec<String> {
+        nodes.iter().map(|node| format!("{sign}{}", show_plan(node, term, boost))).collect()
+    };
+    match node {
+        PlanNode::Term { leaf, weight } => format!("{}{}", term(*leaf), boost(&[*leaf], *weight)),
+        PlanNode::Phrase { leaves, slop, weight, .. } => {
+            let words: Vec<_> = leaves.iter().map(|(at, leaf)| format!("{}@{at}", term(*leaf))).collect();
+            let leaves: Vec<usize> = leaves.iter().map(|(_, leaf)| *leaf).collect();
+            format!("\"{}\"~{slop}{}", words.join(" "), boost(&leaves, *weight))
+        }
+        PlanNode::Prefix { prefix, weight } => format!("{}*^{weight}", prefix.text),
+        PlanNode::All { weight } => format!("*:*^{weight}"),
+        PlanNode::Nothing => "nothing".to_string(),
+        PlanNode::Group(group) => {
+            let Clauses { must, filter, should, must_not, minimum } = &**group;
+            let clauses = [all("+", must), all("#", filter), all("", should), all("-", must_not)].concat();
+            let minimum = if *minimum > 0 { format!("~{minimum}") } else { String::new() };
+            format!("({}){minimum}", clauses.join(" "))
+        }
+    }
+}

@@ -5,7 +5,7 @@
 #[path = "../../../tests/support/random.rs"]
 mod random;
 
-use crate::query::plan_node::{Leaf, PlanNode, PrefixClause};
+use crate::query::plan_node::{Leaf, PlanNode, PrefixClause, show_plan};
 use crate::query::{Clauses, QueryPlan};
 use crate::rank::{Bm25, CollectionStats, LengthNorms, ScoreScale, Scorer, TermScorer, idf};
 use crate::schema::{Field, NormKind, Schema, Source};
@@ -288,24 +288,7 @@ fn segment(norms: NormKind, codec: Codec, lengths: &[u32], words: &[BTreeMap<u32
     Segment::open(&disk, &Schema { fields: vec![field], stored: false }, meta).unwrap()
 }
 
-/// Formats a node of a plan.
+/// A plan in the notation of [`show_plan`].
 pub(super) fn show(node: &PlanNode) -> String {
-    let all = |sign: &str, nodes: &[PlanNode]| -> Vec<String> {
-        nodes.iter().map(|node| format!("{sign}{}", show(node))).collect()
-    };
-    match node {
-        PlanNode::Term { leaf, .. } => WORDS[*leaf].0.to_string(),
-        PlanNode::Phrase { leaves, slop, .. } => {
-            let words: Vec<_> = leaves.iter().map(|(at, leaf)| format!("{}@{at}", WORDS[*leaf].0)).collect();
-            format!("\"{}\"~{slop}", words.join(" "))
-        }
-        PlanNode::Prefix { prefix, weight } => format!("{}*^{weight}", prefix.text),
-        PlanNode::All { weight } => format!("*:*^{weight}"),
-        PlanNode::Nothing => "nothing".to_string(),
-        PlanNode::Group(group) => {
-            let Clauses { must, filter, should, must_not, minimum } = &**group;
-            let clauses = [all("+", must), all("#", filter), all("", should), all("-", must_not)].concat();
-            format!("({})~{minimum}", clauses.join(" "))
-        }
-    }
+    show_plan(node, &|leaf| WORDS[leaf].0.to_string(), &|_, _| String::new())
 }

@@ -109,6 +109,11 @@ mod tests {
         (k1, b, average, weight).prop_map(|(k1, b, average, weight)| (Bm25 { k1, b }, average, weight))
     }
 
+    fn length_norms(bm25: Bm25, average_length: f64) -> LengthNorms {
+        LengthNorms::new(bm25, CollectionStats { documents: 9, average_length })
+    }
+
+    /// A random frequency, and the length of its document.
     fn any_posting() -> impl Strategy<Value = (u32, u32)> {
         let frequency = prop_oneof![4 => 1u32..5, 1 => 1u32..300, 1 => 1u32..1 << 24];
         let length = prop_oneof![0u32..40, 0u32..1000, 0u32..1 << 25];
@@ -125,7 +130,7 @@ mod tests {
             factor in prop_oneof![Just(1.0f64), 0.9..1.1, 1e-6..1e6],
         ) {
             let average_of_segment = (average * factor).max(1.0);
-            let lengths = Arc::new(LengthNorms::new(bm25, CollectionStats { documents: 9, average_length: average }));
+            let lengths = Arc::new(length_norms(bm25, average));
             let bounds = ShareBounds::new(average_of_segment, &lengths);
             let scorer = TermScorer::new(lengths, weight, ScoreScale::of(3.0 * weight));
             for kind in [NormKind::Byte, NormKind::Exact] {
@@ -159,7 +164,7 @@ mod tests {
             (bm25, average, weight) in any_ranking(), factor in 1e-6f64..1e6, units: u16, less: u32,
             others in prop_oneof![Just(3.0f64), 1.0..1e12],
         ) {
-            let lengths = Arc::new(LengthNorms::new(bm25, CollectionStats { documents: 9, average_length: average }));
+            let lengths = Arc::new(length_norms(bm25, average));
             let bounds = ShareBounds::new((average * factor).max(1.0), &lengths);
             let scorer = TermScorer::new(lengths, weight, ScoreScale::of(others * weight));
             let bound = scorer.max_score(bounds.share(units));
@@ -173,9 +178,7 @@ mod tests {
 
     #[test]
     fn a_share_that_is_stored_as_1_guarantees_nothing() {
-        let lengths =
-            LengthNorms::new(Bm25::default(), CollectionStats { documents: 9, average_length: 1.0 });
-        let bounds = ShareBounds::new(1.0, &lengths);
+        let bounds = ShareBounds::new(1.0, &length_norms(Bm25::default(), 1.0));
         assert_eq!(bounds.guaranteed_share(0), 0.0);
         assert_eq!(bounds.guaranteed_share(1), 0.0);
         assert!(bounds.guaranteed_share(2) > 0.0);
@@ -184,9 +187,7 @@ mod tests {
     #[test]
     fn bounds_for_the_default_ranking_are_the_stored_shares() {
         for average in [1.0, 17.5, 3e6] {
-            let lengths =
-                LengthNorms::new(Bm25::default(), CollectionStats { documents: 9, average_length: average });
-            let bounds = ShareBounds::new(average, &lengths);
+            let bounds = ShareBounds::new(average, &length_norms(Bm25::default(), average));
             assert!(bounds.is_tight);
             for units in [1, 2, 700, 32_000, 65_534, 65_535] {
                 let stored = f32::from(units) / UNITS;

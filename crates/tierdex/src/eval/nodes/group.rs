@@ -66,9 +66,7 @@ impl<'a> Clauses<Node<'a>> {
 
     /// Whether blocks of a list are read from a source that prefetches.
     pub(crate) fn prefetches(&mut self) -> bool {
-        let mut prefetches = false;
-        self.each_term(&mut |term| prefetches |= term.blocks.prefetches());
-        prefetches
+        self.all_mut().any(Node::prefetches)
     }
 
     /// See [`Node::prefetch`].

@@ -15,4 +15,4 @@ pub use document_set::{DocumentSet, SetNode};
 pub use node::Node;
 pub use phrase::Phrase;
 pub use slop::Alignments;
-pub use term::{OpenTerm, Term};
+pub use term::Term;

@@ -62,7 +62,7 @@ impl<'a> Phrase<'a> {
         let mut terms: Vec<PhraseTerm<'a>> = terms.collect();
         terms.sort_by_key(|term| term.term.documents);
         let looked_up_first =
-            if alignments.slop() == 0 { terms.len().min(PHRASE_TERMS_LOOKED_UP_FIRST) } else { terms.len() };
+            if alignments.slop == 0 { terms.len().min(PHRASE_TERMS_LOOKED_UP_FIRST) } else { terms.len() };
         Ok(Phrase {
             terms,
             looked_up_first,
@@ -181,7 +181,7 @@ impl<'a> Phrase<'a> {
         for PhraseTerm { term, positions, .. } in &mut self.terms[..self.looked_up_first] {
             term.prefetch_positions(positions)?;
         }
-        if self.alignments.slop() == 0 {
+        if self.alignments.slop == 0 {
             self.frequencies.clear();
             self.frequencies.resize(batch.len(), 0);
             let frequencies = &mut self.frequencies;

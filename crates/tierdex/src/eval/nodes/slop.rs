@@ -16,7 +16,8 @@
 #[derive(Clone)]
 pub struct Alignments {
     slots: Vec<PhraseSlot>,
-    slop: u32,
+    /// The largest width of an interval that counts.
+    pub(crate) slop: u32,
 }
 
 /// A term of the phrase, with its positions in the current document.
@@ -40,11 +41,6 @@ impl Alignments {
             next: 0,
         });
         Alignments { slots: slots.collect(), slop }
-    }
-
-    /// The slop: the largest width of an interval that counts.
-    pub fn slop(&self) -> u32 {
-        self.slop
     }
 
     /// The positions in the document of the term with this number. The caller fills them in, in increasing
@@ -96,14 +92,20 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn check(phrase: &str, slop: u32, text: &str, expected: f32) {
-        let terms: Vec<(u32, &str)> = (0..).zip(phrase.split(' ')).collect();
+    /// The sloppy frequency of a phrase in a text.
+    fn frequency<T: PartialEq + Copy>(phrase: &[T], slop: u32, text: &[T]) -> f32 {
+        let terms: Vec<(u32, T)> = (0..).zip(phrase.iter().copied()).collect();
         let mut alignments = Alignments::new(&terms, slop);
-        for (slot, (_, term)) in terms.iter().enumerate() {
-            let positions = (0..).zip(text.split(' ')).filter(|(_, word)| word == term);
+        for (slot, term) in phrase.iter().enumerate() {
+            let positions = (0..).zip(text).filter(|(_, word)| *word == term);
             *alignments.positions(slot) = positions.map(|(position, _)| position).collect();
         }
-        assert_eq!(alignments.frequency(), expected, "\"{phrase}\"~{slop} in {text}");
+        alignments.frequency()
+    }
+
+    fn check(phrase: &str, slop: u32, text: &str, expected: f32) {
+        let [terms, words] = [phrase, text].map(|text| text.split(' ').collect::<Vec<_>>());
+        assert_eq!(frequency(&terms, slop, &words), expected, "\"{phrase}\"~{slop} in {text}");
     }
 
     #[test]
@@ -129,14 +131,8 @@ mod tests {
             phrase in prop::collection::vec(0u8..3, 1..5),
             text in prop::collection::vec(0u8..3, 0..40),
         ) {
-            let terms: Vec<(u32, u8)> = (0..).zip(phrase.iter().copied()).collect();
-            let mut alignments = Alignments::new(&terms, 0);
-            for (slot, (_, term)) in terms.iter().enumerate() {
-                let positions = (0..).zip(&text).filter(|(_, word)| *word == term);
-                *alignments.positions(slot) = positions.map(|(position, _)| position).collect();
-            }
             let matches = text.windows(phrase.len()).filter(|words| *words == phrase).count();
-            prop_assert_eq!(alignments.frequency(), matches as f32);
+            prop_assert_eq!(frequency(&phrase, 0, &text), matches as f32);
         }
     }
 }

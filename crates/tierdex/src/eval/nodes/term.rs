@@ -12,11 +12,11 @@ pub(crate) use look_up::{BlockPostings, LookUpBounds};
 use crate::cursor::{DecodedBlock, LIST_BYTES, NO_DOCUMENT, ScatteredBlocks};
 use crate::eval::state::{Bits, DocRange, ScoreWindow, Scratch, positions_within};
 use crate::limits::{BLOCK, SUPERBLOCK};
-use crate::segment::read::{BlockList, BlockSource, FieldReader, Norms, RecordPart, TermInfo};
+use crate::segment::read::{BlockList, BlockSource, Norms, RecordPart, Segment, TermInfo};
 use crate::transform::impact::{self, BLOCK_IMPACT_BYTES_MAX, Impact};
 use crate::{
     Result, bytes::View, eval::nodes::ShareBounds, eval::state::buffers::TermBuffers,
-    eval::tuning::ENTRIES_READ_MAX, rank::TermScorer,
+    eval::tuning::ENTRIES_READ_MAX, query::plan_node::Leaf, rank::TermScorer,
 };
 use std::ops::Range;
 use tierdex_codec::{count_ones, values_at_least};
@@ -31,18 +31,6 @@ pub const TERM_BYTES: usize =
 
 /// Maximum bytes of the decoded impacts of a block.
 pub const BLOCK_IMPACTS_BYTES: usize = BLOCK_IMPACT_BYTES_MAX.div_ceil(2) * size_of::<Impact>();
-
-/// What is needed to open the list of a term.
-pub struct OpenTerm<'a, 'i> {
-    pub field: &'a FieldReader,
-    /// Index of the term in the leaves of the plan.
-    pub leaf: usize,
-    pub info: &'i TermInfo,
-    pub scorer: &'a TermScorer,
-    pub bounds: Option<ShareBounds>,
-    /// The part of the skip record that is read.
-    pub part: RecordPart,
-}
 
 /// The opened posting list of a term in a segment.
 pub struct Term<'a> {
@@ -66,20 +54,25 @@ pub struct Term<'a> {
 }
 
 impl<'a> Term<'a> {
-    /// Opens a list. Bytes that are not resident are read from `source`.
+    /// Opens the list of a term, of whose skip record `part` is read. Bytes that are not resident are read from
+    /// `source`. `scorer` scores its postings: that of the term, or of a phrase.
     pub fn open(
-        list: OpenTerm<'a, '_>,
+        leaf: &Leaf,
+        scorer: &'a TermScorer,
+        info: &TermInfo,
+        part: RecordPart,
+        segment: &'a Segment,
         source: &'a dyn BlockSource,
         scratch: &mut Scratch,
     ) -> Result<Term<'a>> {
-        let OpenTerm { field, leaf, info, scorer, bounds, part } = list;
+        let (field, bounds) = (segment.field(leaf.field), leaf.share_bounds(segment));
         let decoded = scratch.decoded.pop().unwrap_or_default();
         let blocks = ScatteredBlocks::open(field, info, part, source, decoded)?;
         let mut buffers = scratch.take_list();
         buffers.scored = usize::MAX;
         let (norms, documents) = (field.norms()?, info.documents);
         Ok(Term {
-            leaf,
+            leaf: leaf.number,
             blocks,
             norms,
             scorer,
@@ -437,7 +430,7 @@ impl<'a> Term<'a> {
                 break;
             }
             if let Some(bitmap) = self.blocks.bitmap(block)? {
-                bits.add_bitmap(&bitmap);
+                bits.add_bytes(bitmap.first(), bitmap.bits());
                 continue;
             }
             let documents = self.blocks.documents(block)?;

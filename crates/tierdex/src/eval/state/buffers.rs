@@ -107,6 +107,11 @@ impl SpareLookUp {
 }
 
 impl FoundPostings {
+    /// The blocks in which candidates were found, each once.
+    pub(in crate::eval) fn distinct_blocks(&self) -> impl Iterator<Item = usize> {
+        self.blocks[..self.len].chunk_by(|a, b| a == b).map(|same| same[0] as usize)
+    }
+
     /// Appends postings of a block, given their offsets in it minus `start`.
     pub(in crate::eval) fn add(&mut self, block: usize, start: usize, offsets: &[u8]) {
         let to = self.len..self.len + offsets.len();

@@ -30,28 +30,19 @@ impl<'s> Collector<'s> {
 
     /// Number of hits requested.
     pub(crate) fn k(&self) -> usize {
-        match self {
-            Collector::Best(top) => top.k(),
-            Collector::Count => 0,
-        }
+        if let Collector::Best(top) = self { top.k() } else { 0 }
     }
 
     /// The smallest score with which a document may still become a hit; 0 as long as any may.
     #[inline]
     pub(crate) fn threshold(&self) -> u32 {
-        match self {
-            Collector::Best(top) => top.threshold(),
-            Collector::Count => 0,
-        }
+        if let Collector::Best(top) = self { top.threshold() } else { 0 }
     }
 
     /// Whether a document that is at least `document` and scores at most `score` can be a hit.
     #[inline]
     pub(crate) fn may_enter(&self, score: u32, document: u32) -> bool {
-        match self {
-            Collector::Best(top) => top.may_enter(score, document),
-            Collector::Count => false,
-        }
+        matches!(self, Collector::Best(top) if top.may_enter(score, document))
     }
 
     /// Offers documents of a segment in increasing order, with their scores; `base` is the number of its first

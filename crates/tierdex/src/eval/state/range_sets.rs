@@ -2,9 +2,7 @@
 
 use crate::eval::state::{CandidateBatch, DocRange, aligned_origin};
 use crate::eval::tuning::WINDOW_DOCS;
-use tierdex_codec::{
-    BitmapView, Survivors, collect_bits, count_ones, drain_at_least, keep_marked, mark_positive,
-};
+use tierdex_codec::{Survivors, collect_bits, count_ones, drain_at_least, keep_marked, mark_positive};
 
 /// A bitset of the documents of a range.
 #[derive(Default)]
@@ -61,11 +59,6 @@ impl Bits {
             marks[(document - first) as usize] = 1;
         }
         self.marked |= !documents.is_empty();
-    }
-
-    /// Adds the documents of a bitmap that are in the range.
-    pub(crate) fn add_bitmap(&mut self, bitmap: &BitmapView<'_>) {
-        self.add_bytes(bitmap.first(), bitmap.bits());
     }
 
     /// Adds the documents of the range whose bits are set in `bytes`. `first`, the document of the first

@@ -1,7 +1,7 @@
 //! One evaluation in a segment: the range of documents that it searches, its collector and scratch buffers.
 
 use crate::eval::state::{Collector, DocRange, Scratch};
-use crate::eval::{EvaluationOptions, SegmentView, Tuning};
+use crate::eval::{EvaluationOptions, SegmentView};
 use crate::{Result, segment::read::BlockSource};
 use std::{cell::Cell, ops::Range};
 
@@ -34,12 +34,10 @@ pub struct Search<'s> {
     pub(crate) first: u32,
     pub(crate) end: u32,
     part: &'s DocumentRange,
-    /// Whether every match is scored: nothing is pruned.
-    pub(crate) exhaustive: bool,
+    /// What the caller requested.
+    pub(crate) options: EvaluationOptions,
     /// Whether every match is visited to be counted ([`Strategy`](crate::eval::Strategy)).
     pub(crate) counts_matches: bool,
-    /// Sizes from which on lists are evaluated as long ones.
-    pub(crate) tuning: Tuning,
     pub(crate) scratch: &'s mut Scratch,
     pub(crate) collector: Collector<'s>,
     source: &'s dyn BlockSource,
@@ -59,20 +57,8 @@ impl<'s> Search<'s> {
     ) -> Search<'s> {
         let documents = view.segment.documents();
         let Range { start: first, end } = part.of_segment(base, documents);
-        let EvaluationOptions { exhaustive, tuning, .. } = *options;
-        Search {
-            base,
-            documents,
-            first,
-            end,
-            part,
-            exhaustive,
-            counts_matches: false,
-            tuning,
-            scratch,
-            collector,
-            source,
-        }
+        let (options, counts_matches) = (*options, false);
+        Search { base, documents, first, end, part, options, counts_matches, scratch, collector, source }
     }
 
     /// A point at which the source may suspend or stop the evaluation, and another thread may take over the
@@ -119,13 +105,13 @@ impl<'s> Search<'s> {
     /// The threshold: candidates with a lower score cannot be hits.
     #[inline]
     pub(crate) fn min_score(&self) -> u32 {
-        if self.exhaustive { 0 } else { self.collector.threshold() }
+        if self.options.exhaustive { 0 } else { self.collector.threshold() }
     }
 
     /// Whether documents from `first` on with scores up to `score` may be hits.
     #[inline]
     pub(crate) fn may_enter(&self, score: u32, first: u32) -> bool {
-        if self.exhaustive {
+        if self.options.exhaustive {
             self.collector.ranks()
         } else {
             self.collector.may_enter(score, self.base + first)

@@ -26,12 +26,6 @@ pub(crate) struct RequiredClause<'n, 'a> {
     found_unscored: bool,
 }
 
-impl RequiredClause<'_, '_> {
-    fn refine_kind(&self) -> Refine {
-        if self.is_scored { Refine::Require } else { Refine::Filter }
-    }
-}
-
 /// Required clauses and filters in ascending order of cost.
 pub(crate) fn required_clauses<'n, 'a>(
     must: &'n mut [Node<'a>],
@@ -105,7 +99,7 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
     /// Evaluates a conjunction whose lead is a phrase: each block of its rarest term is restricted to the
     /// documents that contain the phrase, which are the candidates.
     fn by_phrase_blocks(&mut self, lead: &mut RequiredClause<'_, 'a>, search: &mut Search<'_>) -> Result<()> {
-        let how = lead.refine_kind();
+        let how = if lead.is_scored { Refine::Require } else { Refine::Filter };
         let Node::Phrase(phrase) = &mut *lead.node else { return Ok(()) };
         let mut prefetched_to = if phrase.rarest().blocks.prefetches() { 0 } else { usize::MAX };
         for block in phrase.rarest().blocks.find(0, search.first)..phrase.rarest().blocks.len() {

@@ -74,7 +74,7 @@ impl ImpactOrderedRun<'_, '_, '_, '_> {
         if prefetches && self.refiners.is_empty() {
             raise_threshold(self.term, search)?;
         }
-        let superblocks_ordered = search.tuning.superblocks_ordered;
+        let superblocks_ordered = search.options.tuning.superblocks_ordered;
         let keys_max = superblocks_ordered * SUPERBLOCK;
         let superblocks = self.term.superblocks(search.range());
         // Reading a block takes longer than decoding the impacts of many.

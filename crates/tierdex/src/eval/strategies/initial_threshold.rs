@@ -2,7 +2,7 @@
 //! follow from max scores, since each block, and so each superblock, contains a document that reaches its max
 //! score; or from the scores of a rare term.
 
-use crate::eval::nodes::{OpenTerm, ShareBounds, Term};
+use crate::eval::nodes::{ShareBounds, Term};
 use crate::eval::state::{DocRange, Scratch, Search};
 use crate::eval::tuning::{INITIAL_THRESHOLD_K_MAX, PRESCORED_POSTINGS_MAX, PRESCORED_RATIO};
 use crate::limits::{BLOCK, SUPERBLOCK};
@@ -56,15 +56,8 @@ fn threshold_by_scores(leaf: &Leaf, lists: SegmentLists<'_>, k: usize, scratch: 
     let mut batch = scratch.take_batch(leaf.postings() as usize);
     for (info, segment) in leaf.infos.iter().zip(lists.segments) {
         let Some(info) = info else { continue };
-        let list = OpenTerm {
-            field: segment.field(leaf.field),
-            leaf: leaf.number,
-            info,
-            scorer: &leaf.scorer,
-            bounds: leaf.share_bounds(segment),
-            part: RecordPart::WithoutImpacts,
-        };
-        let mut term = Term::open(list, lists.source, scratch)?;
+        let part = RecordPart::WithoutImpacts;
+        let mut term = Term::open(leaf, &leaf.scorer, info, part, segment, lists.source, scratch)?;
         term.prefetch(DocRange::ALL, true)?;
         for block in 0..term.blocks.len() {
             let (documents, scores) = term.read_block(block)?;

@@ -90,7 +90,7 @@ impl MaxScoreRun<'_, '_, '_> {
         search: &mut Search<'_>,
     ) -> Result<u32> {
         let last = range.last;
-        if search.counts_matches || search.exhaustive || self.exhaustive_windows_left > 0 {
+        if search.counts_matches || search.options.exhaustive || self.exhaustive_windows_left > 0 {
             self.exhaustive_windows_left = self.exhaustive_windows_left.saturating_sub(1);
             self.sum_clauses(nodes, range, search)?;
             return Ok(last);

@@ -1,9 +1,8 @@
 //! Evaluates any query, one window of documents after the other: the strategy if no other one applies.
 
 use crate::eval::state::{DocRange, ScoreWindow, Search, prefetch_ahead, window_from};
-use crate::{
-    Result, cursor::NO_DOCUMENT, eval::nodes::Node, eval::tuning::WINDOW_DOCS, limits::BLOCK, query::Clauses,
-};
+use crate::eval::tuning::{COUNTED_DOCS, WINDOW_DOCS};
+use crate::{Result, cursor::NO_DOCUMENT, eval::nodes::Node, limits::BLOCK, query::Clauses};
 
 /// Offers the documents that match to the collector, except those that cannot be hits. Returns the number of
 /// matches if they are counted, else the number of documents evaluated.
@@ -50,9 +49,11 @@ pub(crate) fn offer_zero_scores(clauses: &mut Clauses<Node<'_>>, search: &mut Se
 
 /// The ranges of documents in which a pass over a segment looks for matches.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum WindowPass {
+pub(crate) enum WindowPass {
     /// Ranges with matches. Another thread may take over the documents that are left.
     Matches,
+    /// As `Matches`, in longer ranges, whose matches are only counted.
+    Count,
     /// Ranges with documents that pass the filters, in a second pass after the matches of scored clauses. No
     /// other thread takes over documents: it would search them for matches again.
     ZeroScores,
@@ -61,14 +62,14 @@ enum WindowPass {
 impl WindowPass {
     fn next_doc(self, clauses: &mut Clauses<Node<'_>>, from: u32) -> u32 {
         match self {
-            WindowPass::Matches => clauses.next_lower_bound(from),
+            WindowPass::Matches | WindowPass::Count => clauses.next_lower_bound(from),
             WindowPass::ZeroScores => clauses.next_passing_filters(from),
         }
     }
 }
 
 /// Calls `body` with the ranges of a pass, until it returns false.
-fn for_each_range<'a>(
+pub(crate) fn for_each_range<'a>(
     clauses: &mut Clauses<Node<'a>>,
     search: &mut Search<'_>,
     pass: WindowPass,
@@ -77,10 +78,11 @@ fn for_each_range<'a>(
     let mut prefetched_to = if clauses.prefetches() { 0 } else { u32::MAX };
     let mut next = pass.next_doc(clauses, search.first);
     while next != NO_DOCUMENT && next < search.end {
-        search.checkpoint(if pass == WindowPass::Matches { next } else { search.end })?;
-        let range = window_from(next, WINDOW_DOCS, search.end);
+        search.checkpoint(if pass == WindowPass::ZeroScores { search.end } else { next })?;
+        let size = if pass == WindowPass::Count { COUNTED_DOCS } else { WINDOW_DOCS };
+        let range = window_from(next, size, search.end);
         if range.first >= prefetched_to {
-            let prefetch = |range| clauses.prefetch(range, true);
+            let prefetch = |range| clauses.prefetch(range, pass != WindowPass::Count);
             prefetched_to = prefetch_ahead(range.first, search.end, prefetch)?.max(range.last);
         }
         if !body(clauses, range, search)? {

@@ -2,8 +2,9 @@
 //! same documents with the same scores (weights are whole numbers, so that sums are exact).
 
 use super::*;
+use crate::query::plan_node::{PrefixClause, show_plan};
 use crate::rank::{Bm25, CollectionStats, LengthNorms, ScoreScale, TermScorer};
-use crate::{query::plan_node::PrefixClause, segment::read::TermInfo};
+use crate::segment::read::TermInfo;
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -83,30 +84,13 @@ fn prefix(weight: f64) -> PlanNode {
 
 const ALL: PlanNode = PlanNode::All { weight: 0.0 };
 
-/// A plan in the signs of the query language. A term is written as its name and its index in [`TERMS`].
+/// A plan in the notation of [`show_plan`]. A term is written as its name and its index in [`TERMS`], with its
+/// weight if that is not the one in [`TERMS`].
 fn show(node: &PlanNode) -> String {
-    let all = |sign: &str, nodes: &[PlanNode]| -> Vec<String> {
-        nodes.iter().map(|node| format!("{sign}{}", show(node))).collect()
-    };
-    match node {
-        PlanNode::Term { leaf, weight } if *weight == TERMS[*leaf].1 => format!("{}{leaf}", TERMS[*leaf].0),
-        PlanNode::Term { leaf, weight } => format!("{}{leaf}^{weight}", TERMS[*leaf].0),
-        PlanNode::Phrase { leaves, weight, .. } => {
-            let words: Vec<_> = leaves.iter().map(|(_, leaf)| show(&term(*leaf))).collect();
-            let written: f64 = leaves.iter().map(|(_, leaf)| TERMS[*leaf].1).sum();
-            let boost = if *weight == written { String::new() } else { format!("^{weight}") };
-            format!("\"{}\"{boost}", words.join(" "))
-        }
-        PlanNode::Prefix { prefix, weight } => format!("{}*^{weight}", prefix.text),
-        PlanNode::All { weight } => format!("*:*^{weight}"),
-        PlanNode::Nothing => "nothing".to_string(),
-        PlanNode::Group(group) => {
-            let Clauses { must, filter, should, must_not, minimum } = &**group;
-            let clauses = [all("+", must), all("#", filter), all("", should), all("-", must_not)].concat();
-            let minimum = if *minimum > 0 { format!("~{minimum}") } else { String::new() };
-            format!("({}){minimum}", clauses.join(" "))
-        }
-    }
+    show_plan(node, &|leaf| format!("{}{leaf}", TERMS[leaf].0), &|leaves, weight| {
+        let written: f64 = leaves.iter().map(|leaf| TERMS[*leaf].1).sum();
+        if weight == written { String::new() } else { format!("^{weight}") }
+    })
 }
 
 /// The plan rewritten by the collection.
@@ -253,8 +237,8 @@ fn equal_clauses_are_one_with_the_sum_of_their_weights() {
     check(&group(&[], &[], &[inner, term(A_AGAIN)], &[]), "(a0^9 b1)~1", "(a0 b1)~1");
     check(
         &group(&[], &[], &[phrase(&[A, B]), phrase(&[A, B]), term(C)], &[]),
-        "(\"a0 b1\"^10 c2)~1",
-        "(\"a0 b1\" c2)~1",
+        "(\"a0@0 b1@1\"~0^10 c2)~1",
+        "(\"a0@0 b1@1\"~0 c2)~1",
     );
     check(
         &group(&[PlanNode::All { weight: 1.0 }, PlanNode::All { weight: 2.0 }], &[], &[], &[]),
@@ -270,7 +254,7 @@ fn equal_clauses_are_one_with_the_sum_of_their_weights() {
     check_in_segment(&plan, "(+a0 +a3)", "(#a0 #a3)");
     // Many clauses, and terms with the same name in phrases.
     let many: Vec<PlanNode> = (0..7).flat_map(|_| [term(A), phrase(&[A, B])]).collect();
-    check(&group(&[], &[], &many, &[]), "(a0^14 \"a0 b1\"^35)~1", "(a0 \"a0 b1\")~1");
+    check(&group(&[], &[], &many, &[]), "(a0^14 \"a0@0 b1@1\"~0^35)~1", "(a0 \"a0@0 b1@1\"~0)~1");
 }
 
 /// The score of one of 8 documents by a plan as it is written; `None` if it does not match.

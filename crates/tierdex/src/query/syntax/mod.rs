@@ -42,11 +42,6 @@ pub use tree::{Fields, Occur, SyntaxClause, SyntaxTree};
 
 use crate::{Error, Result, limits::QUERY_BYTES_MAX};
 
-/// Parses a query; notes are recorded in `problems`, which is strict.
-pub fn parse(text: &str, fields: Fields<'_>, problems: &mut Problems) -> Result<SyntaxTree> {
-    read(text, fields, problems)
-}
-
 /// Parses any text; faults are recorded in `problems`.
 pub fn parse_lenient(text: &str, fields: Fields<'_>, problems: &mut Problems) -> Result<SyntaxTree> {
     let mut end = QUERY_BYTES_MAX.min(text.len());
@@ -56,10 +51,11 @@ pub fn parse_lenient(text: &str, fields: Fields<'_>, problems: &mut Problems) ->
     if end < text.len() {
         problems.report(too_long())?;
     }
-    read(&text[..end], fields, problems)
+    parse(&text[..end], fields, problems)
 }
 
-fn read(text: &str, fields: Fields<'_>, problems: &mut Problems) -> Result<SyntaxTree> {
+/// Parses a query. Faults and notes are reported to `problems`: if that is strict, the first fault is an error.
+pub fn parse(text: &str, fields: Fields<'_>, problems: &mut Problems) -> Result<SyntaxTree> {
     check_length(text)?;
     if text.trim() == "*" {
         return Ok(SyntaxTree::All);

@@ -37,7 +37,7 @@ pub(super) fn find_unpaired(text: &str) -> Vec<usize> {
 }
 
 /// The end of the phrase whose words begin at `at`, behind its closing quotation mark.
-fn end_of_phrase(text: &str, at: usize) -> Option<usize> {
+pub(super) fn end_of_phrase(text: &str, at: usize) -> Option<usize> {
     let mut chars = text[at..].char_indices();
     while let Some((offset, c)) = chars.next() {
         match c {

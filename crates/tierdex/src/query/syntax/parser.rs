@@ -153,7 +153,7 @@ impl Parser<'_> {
             _ => Suffixes::default(),
         };
         let minimum = self.parse_minimum(&suffixes, &clauses)?;
-        Ok(Some(boosted(list_or_clause(clauses, minimum), suffixes.boost())))
+        Ok(Some(boosted(list_or_clause(clauses, minimum), suffixes.boost)))
     }
 
     /// The minimum number of alternatives among `clauses` that must match, at most their number.

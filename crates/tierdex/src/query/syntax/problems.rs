@@ -5,25 +5,22 @@ use crate::{Error, Result, limits::QUERY_WARNINGS_MAX};
 
 /// Collects the faults and notes of a query while it is parsed.
 pub struct Problems {
-    lenient: bool,
+    /// Whether faults are only recorded.
+    pub(in crate::query) is_lenient: bool,
     warnings: Vec<Error>,
+    /// Whether there are more faults than are recorded.
     unlisted: bool,
 }
 
 impl Problems {
     /// The first fault is an error.
     pub fn strict() -> Problems {
-        Problems { lenient: false, warnings: Vec::new(), unlisted: false }
+        Problems { is_lenient: false, warnings: Vec::new(), unlisted: false }
     }
 
     /// Faults are recorded as warnings.
     pub fn lenient() -> Problems {
-        Problems { lenient: true, ..Problems::strict() }
-    }
-
-    /// Whether faults are only recorded.
-    pub fn is_lenient(&self) -> bool {
-        self.lenient
+        Problems { is_lenient: true, ..Problems::strict() }
     }
 
     /// Reports a fault. After `Ok` the caller continues without the faulty part.
@@ -31,7 +28,7 @@ impl Problems {
     /// # Errors
     /// The fault itself, in strict parsing.
     pub fn report(&mut self, fault: Error) -> Result<()> {
-        if !self.lenient {
+        if !self.is_lenient {
             return Err(fault);
         }
         self.warn(fault);

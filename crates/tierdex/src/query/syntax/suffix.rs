@@ -9,8 +9,8 @@ use crate::limits::{BOOST_MAX, FUZZY_DISTANCE_MAX};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Suffixes {
     /// Offset of `~`, and the text after it.
-    tilde: Option<(usize, String)>,
-    boost: Option<f64>,
+    pub(super) tilde: Option<(usize, String)>,
+    pub(super) boost: Option<f64>,
 }
 
 impl Suffixes {
@@ -32,14 +32,6 @@ impl Suffixes {
             _ => self.tilde = Some((at, number.to_string())),
         }
         Ok(())
-    }
-
-    pub(super) fn boost(&self) -> Option<f64> {
-        self.boost
-    }
-
-    pub(super) fn has_tilde(&self) -> bool {
-        self.tilde.is_some()
     }
 
     /// Maximum edit distance of a fuzzy word; `None` if it is not fuzzy.

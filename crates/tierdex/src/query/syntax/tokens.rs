@@ -4,7 +4,10 @@
 
 use super::suffix::{Suffixes, is_number, is_suffix_operator};
 use super::tree::{Fields, SyntaxTree, boosted};
-use super::{pairs::find_unpaired, problems::Problems};
+use super::{
+    pairs::{end_of_phrase, find_unpaired},
+    problems::Problems,
+};
 use crate::{Result, text::is_in_hebrew_word};
 
 /// A token of a query.
@@ -135,27 +138,23 @@ impl QueryTokenizer<'_> {
     }
 
     fn read_phrase(&mut self, field: Option<String>) -> Result<QueryToken> {
-        let start = self.at;
-        let mut words = String::new();
-        let mut chars = self.text[start + 1..].char_indices();
-        let mut end = None;
-        while let Some((at, c)) = chars.next() {
+        let start = self.at + 1;
+        let end = end_of_phrase(self.text, start);
+        self.at = end.unwrap_or(self.text.len());
+        let inside = &self.text[start..end.map_or(self.at, |end| end - 1)];
+        let (mut words, mut chars) = (String::new(), inside.chars());
+        while let Some(c) = chars.next() {
             match c {
-                '"' if !is_in_hebrew_word(self.text, start + 1 + at) => {
-                    end = Some(start + 1 + at + 1);
-                    break;
-                }
                 '\\' => match chars.next() {
-                    Some((_, c)) if c.is_alphanumeric() => words.extend([' ', c]),
-                    next => words.extend(next.map(|(_, c)| c)),
+                    Some(c) if c.is_alphanumeric() => words.extend([' ', c]),
+                    next => words.extend(next),
                 },
                 _ => words.push(c),
             }
         }
-        self.at = end.unwrap_or(self.text.len());
         let suffixes = self.read_suffixes()?;
         let slop = suffixes.slop(self.problems)?;
-        Ok(QueryToken::Leaf(boosted(SyntaxTree::Phrase(field, words, slop), suffixes.boost())))
+        Ok(QueryToken::Leaf(boosted(SyntaxTree::Phrase(field, words, slop), suffixes.boost)))
     }
 
     fn read_word(&mut self) -> Result<Option<QueryToken>> {
@@ -279,12 +278,7 @@ impl QueryTokenizer<'_> {
         }
         let word = &rest[..end];
         self.at += word.len();
-        Some(match word {
-            "AND" => QueryToken::And,
-            "OR" => QueryToken::Or,
-            "NOT" => QueryToken::Not,
-            _ => QueryToken::Leaf(SyntaxTree::Word(None, word.to_string())),
-        })
+        Some(keyword(word).unwrap_or_else(|| QueryToken::Leaf(SyntaxTree::Word(None, word.to_string()))))
     }
 
     /// Whether the letters before the colon at the current offset name a field. A name that looks like a
@@ -310,13 +304,11 @@ impl QueryTokenizer<'_> {
         field: Option<String>,
         mut letters: Vec<Letter>,
     ) -> Result<Option<QueryToken>> {
-        if field.is_none() && letters.iter().all(|letter| !letter.escaped) {
-            match letters_to_text(&letters).as_str() {
-                "AND" => return Ok(Some(QueryToken::And)),
-                "OR" => return Ok(Some(QueryToken::Or)),
-                "NOT" => return Ok(Some(QueryToken::Not)),
-                _ => {}
-            }
+        if field.is_none()
+            && letters.iter().all(|letter| !letter.escaped)
+            && let Some(token) = keyword(&letters_to_text(&letters))
+        {
+            return Ok(Some(token));
         }
         let suffixes = self.strip_suffixes(&mut letters)?;
         let all = field.is_none() && letters.len() == 3 && "*:*".chars().zip(&letters).all(|(c, l)| l.is(c));
@@ -344,10 +336,10 @@ impl QueryTokenizer<'_> {
                 None => SyntaxTree::Word(field, letters_to_text(&letters)),
             }
         };
-        if suffixes.has_tilde() && matches!(syntax, SyntaxTree::All | SyntaxTree::Prefix(..)) {
+        if suffixes.tilde.is_some() && matches!(syntax, SyntaxTree::All | SyntaxTree::Prefix(..)) {
             self.problems.report_at(start, "what ends in `*` cannot be fuzzy too")?;
         }
-        Ok(Some(QueryToken::Leaf(boosted(syntax, suffixes.boost()))))
+        Ok(Some(QueryToken::Leaf(boosted(syntax, suffixes.boost))))
     }
 
     /// Removes the suffix operators from the end of a word. The first letter is never an operator.
@@ -356,7 +348,7 @@ impl QueryTokenizer<'_> {
         while let Some(mark) = letters.iter().rposition(|letter| letter.is('^') || letter.is('~')) {
             let number = letters_to_text(&letters[mark + 1..]);
             let escaped = letters[mark + 1..].iter().any(|letter| letter.escaped);
-            let is_fuzzy = letters[mark].c == '~' && number.is_empty() && !suffixes.has_tilde();
+            let is_fuzzy = letters[mark].c == '~' && number.is_empty() && !suffixes.tilde.is_some();
             if mark == 0 || escaped || !(is_fuzzy || is_number(&number)) {
                 break;
             }
@@ -419,6 +411,16 @@ fn is_name(text: &str) -> bool {
 /// another.
 fn begins_field_clause(c: char) -> bool {
     !c.is_whitespace() && !matches!(c, '/' | '\\' | ':' | ')')
+}
+
+/// The operator that a word is.
+fn keyword(word: &str) -> Option<QueryToken> {
+    match word {
+        "AND" => Some(QueryToken::And),
+        "OR" => Some(QueryToken::Or),
+        "NOT" => Some(QueryToken::Not),
+        _ => None,
+    }
 }
 
 fn letters_to_text(letters: &[Letter]) -> String {

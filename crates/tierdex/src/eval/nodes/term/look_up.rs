@@ -6,7 +6,7 @@
 //! it at which each candidate was found are recorded ([`FoundPostings`]).
 
 use super::Term;
-use crate::eval::state::buffers::{FoundPostings, LookUpBuffers, TermBuffers};
+use crate::eval::state::buffers::{FoundPostings, LookUpBuffers};
 use crate::eval::state::{CandidateBatch, DocRange, Refine, Refinement};
 use crate::{Error, Result, cursor::PositionsReader, eval::tuning::LOOK_UP_BLOCKS_MAX, limits::BLOCK};
 use std::ops::Range;
@@ -88,13 +88,9 @@ impl Term<'_> {
 
     /// Prefetches the frequencies of the blocks in which candidates were found.
     fn prefetch_found(&mut self) -> Result<()> {
-        let TermBuffers { found, .. } = &*self.buffers;
         if self.blocks.prefetches() {
-            let mut last = u32::MAX;
-            for block in &found.blocks[..found.len] {
-                if std::mem::replace(&mut last, *block) != *block {
-                    self.blocks.prefetch_frequencies(*block as usize)?;
-                }
+            for block in self.buffers.found.distinct_blocks() {
+                self.blocks.prefetch_frequencies(block)?;
             }
         }
         Ok(())
@@ -103,13 +99,9 @@ impl Term<'_> {
     /// Prefetches the frequencies and positions of the blocks in which candidates were found.
     pub(crate) fn prefetch_positions(&mut self, positions: &PositionsReader<'_>) -> Result<()> {
         self.prefetch_found()?;
-        let TermBuffers { found, .. } = &*self.buffers;
         if self.blocks.prefetches() {
-            let mut last = u32::MAX;
-            for block in &found.blocks[..found.len] {
-                if std::mem::replace(&mut last, *block) != *block {
-                    self.blocks.prefetch_positions(*block as usize, positions)?;
-                }
+            for block in self.buffers.found.distinct_blocks() {
+                self.blocks.prefetch_positions(block, positions)?;
             }
         }
         Ok(())

@@ -48,16 +48,13 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
         is_scored: bool,
         search: &Search<'_>,
     ) -> Result<usize> {
-        let top = search.collector.ranks();
         for block in from..term.blocks.len() {
             if term.blocks.first(block) >= search.end {
                 break;
             }
             let range = search.clip_range(DocRange::of_block(&term.blocks, block));
-            let bound = if is_scored && top { term.block_max_score(block) } else { 0 };
-            let others_max = if top { self.others_max(range)? } else { Some(0) };
-            let Some(bound) = others_max.map(|others_max| bound + others_max) else { continue };
-            let may_have_hits = search.may_enter(bound, range.first);
+            let lead = self.lead_block(term, block, range, is_scored, search)?;
+            let Some(LeadBlock { bound, others_max, may_have_hits, .. }) = lead else { continue };
             if !(may_have_hits || search.counts_matches) {
                 continue;
             }
@@ -69,7 +66,7 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
             let prefetched = prefetched && self.refiners.prefetch_candidates(range, may_have_hits)?;
             // If the limit is reached at the first block, it is evaluated without prefetching.
             if prefetched || block == from {
-                self.prefetched_blocks.push_back((block as u32, bound));
+                self.prefetched_blocks.push_back((block as u32, bound + others_max));
             }
             if !prefetched || self.prefetched_blocks.len() == LEAD_BLOCKS_AHEAD_MAX {
                 return Ok(if prefetched { block + 1 } else { block.max(from + 1) });
