@@ -3,8 +3,8 @@
 //!
 //! An evaluation searches one segment after the other and opens all lists of the strategy in that segment.
 //! Each takes a decoded block, its skip record if that is not resident, and two read buffers, for documents
-//! and for frequencies. Read buffers of files ([`SearchPlan::working_memory`]) divide what an allowance leaves;
-//! those of a page cache ([`SearchPlan::paged_memory`]) hold one block.
+//! and for frequencies. Read buffers of files ([`SearchPlan::working_memory`]) divide what an allowance
+//! leaves; those of a page cache ([`SearchPlan::paged_memory`]) hold one block.
 
 use crate::cursor::{BLOCK_BYTES_MAX, IN_ORDER_BYTES, POSITIONS_BUFFER};
 use crate::eval::nodes::phrase::{PHRASE_BYTES, PHRASE_TERM_BYTES};
@@ -30,15 +30,16 @@ const LIST_BYTES_MAX: u64 = TERM_BYTES as u64;
 /// Parts of a list, each with a read buffer: documents and frequencies.
 const LIST_PARTS: u64 = 2;
 
-/// Bytes of the buffers for look-ups in a list. The lists beyond the first [`LIST_BUFFERS_MAX`] share one set.
+/// Bytes of the buffers for look-ups in a list. The lists beyond the first [`LIST_BUFFERS_MAX`] share one
+/// set.
 const LOOK_UP_BYTES: usize = size_of::<LookUpBuffers>();
 
 /// With more terms than this in a query, its lists copy single blocks from pages of the cache, not whole
 /// pages.
 const PAGE_COPYING_LISTS_MAX: usize = 64;
 
-/// Bytes for each position of a term in a document, in a phrase with slop: 4, and up to three times that while
-/// the vector of positions doubles its capacity.
+/// Bytes for each position of a term in a document, in a phrase with slop: 4, and up to three times that
+/// while the vector of positions doubles its capacity.
 const POSITION_BYTES: u64 = 12;
 
 /// Bytes of the sort keys of the blocks of a list of a million postings, and of the selection among them.
@@ -99,8 +100,8 @@ impl SearchPlan {
         self.query.leaves.iter().map(leaf).sum()
     }
 
-    /// Memory of the evaluation if it reads files, with read buffers as large as fit in `allowance` bytes. The
-    /// result exceeds `allowance` if that is too small for one block of each list.
+    /// Memory of the evaluation if it reads files, with read buffers as large as fit in `allowance` bytes.
+    /// The result exceeds `allowance` if that is too small for one block of each list.
     pub fn working_memory(&self, segments: &[Arc<Segment>], allowance: u64) -> WorkingMemory {
         let numbered = segments.iter().enumerate();
         let needs: Vec<SegmentMemory> =
@@ -173,8 +174,8 @@ impl SegmentMemory {
         self.read_buffers += if info.blocks.is_some() { LIST_PARTS } else { 0 };
     }
 
-    /// Adds what impact order takes for a list: sort keys of its blocks, as much for the selection among them,
-    /// and max scores of its superblocks.
+    /// Adds what impact order takes for a list: sort keys of its blocks, as much for the selection among
+    /// them, and max scores of its superblocks.
     fn add_block_order(&mut self, view: SegmentView<'_>, leaf: usize, tuning: &Tuning) {
         let blocks = view.term_info(leaf).map_or(0, |info| u64::from(info.documents).div_ceil(BLOCK as u64));
         let ordered = blocks.min((tuning.superblocks_ordered * SUPERBLOCK) as u64);

@@ -1,20 +1,20 @@
 //! Evaluation. Input: the plan of a query and the lists of a segment. Output: hits.
 //!
-//! 1. [`choose_strategy`](strategy::choose_strategy) rewrites the plan for the segment, and chooses a strategy
-//!    by the remaining clauses and their document frequencies.
+//! 1. [`choose_strategy`](strategy::choose_strategy) rewrites the plan for the segment, and chooses a
+//!    strategy by the remaining clauses and their document frequencies.
 //! 2. `Strategy::open` opens the lists of its clauses: a tree of nodes.
-//! 3. `Strategy::find_matches`: one or several clauses propose candidates; these are looked up in the lists of
-//!    the other clauses, in batches. The score of a candidate is an upper bound until all clauses have been
-//!    looked up. Documents that may be hits are offered to the [`Collector`].
+//! 3. `Strategy::find_matches`: one or several clauses propose candidates; these are looked up in the lists
+//!    of the other clauses, in batches. The score of a candidate is an upper bound until all clauses have
+//!    been looked up. Documents that may be hits are offered to the [`Collector`].
 //!
 //! | query | strategy | file in `strategies` |
 //! |---|---|---|
-//! | one scored term; exclusions, filters that most documents pass | blocks by descending max score | `impact_ordered` |
+//! | one scored term; exclusions, frequent filters | blocks by descending max score | `impact_ordered` |
 //! | required clauses, and others | candidates of the rarest, looked up in the others | `conjunction` |
 //! | alternatives, with exclusions and frequent filters | `MaxScore` over windows of documents | `maxscore` |
 //! | alternatives with few postings | merge of the whole lists | `small_merge` |
 //! | a minimum of alternatives, and all other queries | windows of documents | `windows` |
-//! | number of matches only | candidates of the rarest clause, or bitsets, unless the dictionary has it | `count` |
+//! | only counted | by the dictionary, a conjunction, or bitsets | `conjunction`, `count` |
 //!
 //! Evaluation does no I/O: a [`BlockSource`](crate::segment::read::BlockSource) returns the bytes of lists
 //! that are not resident, and may suspend the evaluation until they are. A strategy prefetches the blocks

@@ -10,11 +10,11 @@ use crate::{
 };
 
 impl Strategy {
-    /// Offers the documents of the searched range that may be hits to the collector, given the opened clauses of
-    /// the strategy. Returns the number of matches if they are counted or follow from document frequencies,
-    /// else the number of documents evaluated. If several evaluations divide a segment, the sum of their
-    /// results modulo 2^64 is the number for the segment: the result of one part may be the two's complement of
-    /// a negative number.
+    /// Offers the documents of the searched range that may be hits to the collector, given the opened clauses
+    /// of the strategy. Returns the number of matches if they are counted or follow from document
+    /// frequencies, else the number of documents evaluated. If several evaluations divide a segment, the sum
+    /// of their results modulo 2^64 is the number for the segment: the result of one part may be the two's
+    /// complement of a negative number.
     pub fn find_matches(&self, nodes: &mut Clauses<Node<'_>>, search: &mut Search<'_>) -> Result<u64> {
         search.counts_matches = self.counts_matches;
         let found = self.run_algorithm(nodes, search)?;

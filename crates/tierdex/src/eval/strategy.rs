@@ -75,8 +75,8 @@ impl StrategyKind {
     }
 }
 
-/// A strategy with the clauses that it evaluates. A query of one term or phrase has one required clause; one of
-/// a prefix or of all documents has one alternative.
+/// A strategy with the clauses that it evaluates. A query of one term or phrase has one required clause; one
+/// of a prefix or of all documents has one alternative.
 #[derive(Default)]
 pub struct Strategy {
     /// The algorithm.

@@ -1,10 +1,10 @@
 //! Tuning constants of evaluation, chosen by measurement. Those that tests make small are the fields of
 //! [`Tuning`].
 //!
-//! A comment such as "2048: 0.90 to 1.36" gives CPU times with another value, relative to those with the value
-//! chosen, so more than 1 is slower. Each set has a hundred to three hundred queries over 414,229 documents of
-//! English text, in memory, on one thread. In queries, h is a frequent term, in more than 1% of the documents,
-//! and m a medium one, in 200 documents to 1%.
+//! A comment such as "2048: 0.90 to 1.36" gives CPU times with another value, relative to those with the
+//! value chosen, so more than 1 is slower. Each set has a hundred to three hundred queries over 414,229
+//! documents of English text, in memory, on one thread. In queries, h is a frequent term, in more than 1% of
+//! the documents, and m a medium one, in 200 documents to 1%.
 
 /// Sizes of lists from which on they are evaluated as long ones, with less memory or fewer reads. Results do
 /// not depend on them. Tests make them small, so that the lists of small indexes count as long.
@@ -26,30 +26,30 @@ impl Default for Tuning {
     }
 }
 
-/// Documents of a score window, whose sums fit in the L1 cache. 2048: 0.90 to 1.36; 8192: 1.02 to 1.18 for two
-/// lists (but 0.82 for ten hits of a frequent and a medium one), 0.87 to 0.94 for three to five.
+/// Documents of a score window, whose sums fit in the L1 cache. 2048: 0.90 to 1.36; 8192: 1.02 to 1.18 for
+/// two lists (but 0.82 for ten hits of a frequent and a medium one), 0.87 to 0.94 for three to five.
 pub(super) const WINDOW_DOCS: usize = 4096;
 
-/// Documents of a range whose matches are counted with bitsets. 2^14: 1.08 to 1.24; 2^15: 1.03 to 1.11; 2^17: 0.95 to
-/// 1.02 of the time with 2^15, for four times its memory.
+/// Documents of a range whose matches are counted with bitsets. 2^14: 1.08 to 1.24; 2^15: 1.03 to 1.11; 2^17:
+/// 0.95 to 1.02 of the time with 2^15, for four times its memory.
 pub(super) const COUNTED_DOCS: usize = 1 << 16;
 
 /// In impact order, up to this number of remaining blocks are evaluated one by one, the highest max score
-/// first; more are evaluated in rounds. Rounds only: 1.08 to 1.18 for ten hits; no rounds: 1.07 for 1,024 hits
-/// of `+h -h`, and all blocks of longer lists would be sorted.
+/// first; more are evaluated in rounds. Rounds only: 1.08 to 1.18 for ten hits; no rounds: 1.07 for 1,024
+/// hits of `+h -h`, and all blocks of longer lists would be sorted.
 pub(super) const ONE_BY_ONE_BLOCKS_MAX: usize = 48;
 
-/// Assumed cost of looking up one candidate, in units of adding one posting to a window (`MaxScore`). 4: up to
-/// 1.13; 8: up to 1.06; 32 and 64: 0.98 to 1.04.
+/// Assumed cost of looking up one candidate, in units of adding one posting to a window (`MaxScore`). 4: up
+/// to 1.13; 8: up to 1.06; 32 and 64: 0.98 to 1.04.
 pub(super) const LOOK_UP_COST_POSTINGS: usize = 16;
 
 /// Number of windows whose clauses are all summed after a window with too many candidates to look up
 /// (`MaxScore`). None: 1.17 for three to five terms; 3 and 15: 0.90 to 1.05.
 pub(super) const EXHAUSTIVE_WINDOWS: usize = 7;
 
-/// Alternatives with at most this number of postings for each window of the segment are merged as whole lists:
-/// skipping windows would take as long. 24: 1.15 (ten hits) and 1.65 (1,024) for two medium terms; 400: 1.19 and 0.93 for two
-/// frequent ones. More for more lists: 0.93 to 1.2 for 12 to 40 medium terms.
+/// Alternatives with at most this number of postings for each window of the segment are merged as whole
+/// lists: skipping windows would take as long. 24: 1.15 (ten hits) and 1.65 (1,024) for two medium terms;
+/// 400: 1.19 and 0.93 for two frequent ones. More for more lists: 0.93 to 1.2 for 12 to 40 medium terms.
 pub(super) const MERGED_PER_WINDOW_MAX: u64 = 128;
 
 /// Maximum number of postings of lists that are merged whole, since all are in memory with their scores.
@@ -59,8 +59,8 @@ pub(super) const MERGED_POSTINGS_MAX: u64 = 1 << 16;
 /// frequent required terms, 1.12 for two alternatives; 64: 1.08 and 1.03; 128: 1.3 for three to five terms.
 pub(super) const DENSE_DIVISOR: u64 = 32;
 
-/// With a filter, the scored term is evaluated in impact order if the rarest list is more than this many times
-/// longer than the expected number of candidates: a conjunction looks up candidates in document order,
+/// With a filter, the scored term is evaluated in impact order if the rarest list is more than this many
+/// times longer than the expected number of candidates: a conjunction looks up candidates in document order,
 /// which is cheaper. 32: 1.13 for ten hits of `+h #h`; 512: the same as 128, but filters that most documents
 /// pass are seldom in these sets.
 pub(super) const IMPACT_ORDER_RATIO: f64 = 128.0;
@@ -69,7 +69,8 @@ pub(super) const IMPACT_ORDER_RATIO: f64 = 128.0;
 /// twice the blocks of the round before.
 pub(super) const FIRST_ROUND_BLOCKS_MIN: usize = 4;
 
-/// Largest `k` for which an initial threshold is computed from max scores: a larger k allows hardly any block to be pruned.
+/// Largest `k` for which an initial threshold is computed from max scores: a larger k allows hardly any block
+/// to be pruned.
 pub(super) const INITIAL_THRESHOLD_K_MAX: usize = 1 << 11;
 
 /// All postings of the rarest alternative are scored before the evaluation, for an initial threshold, if the
@@ -84,11 +85,12 @@ pub(super) const PRESCORED_POSTINGS_MAX: u64 = 1 << 13;
 /// documents. These are prefetched if they are at most this many: of more, many pages contain no candidate.
 pub(super) const LOOK_UP_BLOCKS_MAX: usize = 256;
 
-/// `MaxScore` prefetches the blocks of a non-essential list before its candidates are known, if it has at most
-/// this many blocks for each block of the essential lists in the same range.
+/// `MaxScore` prefetches the blocks of a non-essential list before its candidates are known, if it has at
+/// most this many blocks for each block of the essential lists in the same range.
 pub(super) const NON_ESSENTIAL_BLOCKS_RATIO: usize = 16;
 
-/// Maximum number of blocks of the rarest list of a conjunction that are prefetched before they are evaluated.
+/// Maximum number of blocks of the rarest list of a conjunction that are prefetched before they are
+/// evaluated.
 pub(super) const LEAD_BLOCKS_AHEAD_MAX: usize = 1 << 10;
 
 /// Documents of the range, several windows, whose blocks are prefetched in one step.
@@ -100,7 +102,8 @@ pub(super) const PREFETCH_DOCS: u32 = 8 * WINDOW_DOCS as u32;
 pub(super) const PHRASE_TERMS_LOOKED_UP_FIRST: usize = 2;
 
 /// Bounds from stored max shares count as loose if the constant part of `k`, `k1 * (1 - b)`, of the ranking
-/// differs by at least this from that of the stored shares, after scaling ([`ShareBounds`](super::nodes::ShareBounds)). Decoding impacts then saves more than it costs.
+/// differs by at least this from that of the stored shares, after scaling
+/// ([`ShareBounds`](super::nodes::ShareBounds)). Decoding impacts then saves more than it costs.
 pub(super) const LOOSE_BOUNDS_MIN: f64 = 0.05;
 
 /// Maximum number of superblocks whose entries of skip data are read in one step.

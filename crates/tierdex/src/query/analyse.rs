@@ -57,8 +57,8 @@ impl Query {
 }
 
 thread_local! {
-    /// Analyzers of recent queries of the thread, with their settings: creating one takes longer than analysing a
-    /// query.
+    /// Analyzers of recent queries of the thread, with their settings: creating one takes longer than
+    /// analysing a query.
     static RECENT_ANALYZERS: RefCell<Vec<(Analysis, Analyzer)>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -68,8 +68,8 @@ const RECENT_ANALYZERS_MAX: usize = 8;
 /// Analyzers with more stop words than this are not kept.
 const RECENT_STOP_WORDS_MAX: usize = 1000;
 
-/// Converts a syntax tree to a query, with the analyzers of its fields, which are taken from those kept for the
-/// thread or created on first use. Counts terms and expansions against their limits.
+/// Converts a syntax tree to a query, with the analyzers of its fields, which are taken from those kept for
+/// the thread or created on first use. Counts terms and expansions against their limits.
 pub(super) struct QueryAnalyzer<'a> {
     schema: &'a Schema,
     /// By field; `None` before the first use.

@@ -132,8 +132,8 @@ impl<'a> Binder<'a> {
         Ok(PlanNode::Prefix { prefix: Arc::new(prefix), weight })
     }
 
-    /// Alternatives of the terms that a fuzzy word stands for. All are weighted by the document frequency of the
-    /// most frequent one.
+    /// Alternatives of the terms that a fuzzy word stands for. All are weighted by the document frequency of
+    /// the most frequent one.
     fn bind_fuzzy(&mut self, field: usize, word: &str, distance: u8, boost: f64) -> Result<PlanNode> {
         let matches = fuzzy_matches(self.lists, field, word, distance)?;
         let idf = self.idf(field, self.largest_document_frequency(field, &matches));
@@ -157,7 +157,8 @@ impl<'a> Binder<'a> {
         self.lists.segments.iter().map(look_up).collect()
     }
 
-    /// Document frequency of a term: from the statistics of the ranking if they have it, else from the segments.
+    /// Document frequency of a term: from the statistics of the ranking if they have it, else from the
+    /// segments.
     fn document_frequency(&self, field: usize, term: &str, infos: &[Option<TermInfo>]) -> u64 {
         let in_segments = || infos.iter().flatten().map(|info| u64::from(info.documents)).sum();
         let statistics = self.ranking.statistics;

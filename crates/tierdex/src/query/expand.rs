@@ -50,8 +50,9 @@ pub struct TermStats {
     pub occurrences: u64,
 }
 
-/// Accepts the strings with a prefix that are greater than `after`, if there is one. The state is the number of
-/// bytes, up to the length of the longer of the two, and in its lowest bit whether the string is greater already.
+/// Accepts the strings with a prefix that are greater than `after`, if there is one. The state is the number
+/// of bytes, up to the length of the longer of the two, and in its lowest bit whether the string is greater
+/// already.
 struct PrefixAutomaton<'a> {
     prefix: &'a [u8],
     after: Option<&'a [u8]>,
@@ -138,8 +139,8 @@ pub(super) fn fuzzy_matches(
     Ok(best.into_values().collect())
 }
 
-/// Counts the terms with `prefix` and their postings. `before` is the number of terms that the prefixes of the
-/// query before this one stand for.
+/// Counts the terms with `prefix` and their postings. `before` is the number of terms that the prefixes of
+/// the query before this one stand for.
 ///
 /// # Errors
 /// If together they are more than [`PREFIX_EXPANSIONS_MAX`].

@@ -1,4 +1,5 @@
-//! Fuzzy words: an automaton that accepts the words within an edit distance, by which a dictionary is searched.
+//! Fuzzy words: an automaton that accepts the words within an edit distance, by which a dictionary is
+//! searched.
 //!
 //! An edit is an insertion, deletion or substitution of a character, or a transposition of two adjacent
 //! ones; no substring is edited twice (restricted Damerau-Levenshtein distance, "optimal string alignment").

@@ -7,9 +7,9 @@
 //!    prefixes and fuzzy words.
 //! 4. `rewrite` turns the [`QueryPlan`] into an equivalent one that is cheaper to evaluate.
 //!
-//! The score of a document is the sum of the scores of the scored clauses of the rewritten plan that match it.
-//! Terms and phrases score by the scorer of the search, other clauses as [`Query`] states. Scores are integers
-//! ([`crate::rank::ScoreScale`]).
+//! The score of a document is the sum of the scores of the scored clauses of the rewritten plan that match
+//! it. Terms and phrases score by the scorer of the search, other clauses as [`Query`] states. Scores are
+//! integers ([`crate::rank::ScoreScale`]).
 
 mod analyse;
 mod bind;

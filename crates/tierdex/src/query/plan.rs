@@ -28,8 +28,8 @@ pub struct QueryPlan {
 }
 
 impl QueryPlan {
-    /// Plans `query`. `ranks`: hits are requested, and `counts`: the number of matches too. Without `ranks` only
-    /// the number of matches is.
+    /// Plans `query`. `ranks`: hits are requested, and `counts`: the number of matches too. Without `ranks`
+    /// only the number of matches is.
     pub(crate) fn new(
         query: &Query,
         schema: &Schema,

@@ -4,8 +4,8 @@ use super::clauses::Clauses;
 use crate::{rank::TermScorer, segment::read::TermInfo};
 use std::sync::Arc;
 
-/// A clause of a plan. A term is an index into the leaves of the plan. A weight is the factor of the share of a
-/// posting in the score, before scores are scaled to integers.
+/// A clause of a plan. A term is an index into the leaves of the plan. A weight is the factor of the share of
+/// a posting in the score, before scores are scaled to integers.
 #[derive(Clone, Default)]
 pub enum PlanNode {
     Term {
@@ -59,8 +59,9 @@ pub struct Leaf {
     pub(crate) term: String,
     pub(crate) infos: TermInfos,
     pub(crate) scorer: TermScorer,
-    /// Weight before scaling. With BM25 it is the inverse document frequency, times `k1 + 1`, times the boost, an
-    /// upper bound of the scores; with an inner product it is the boost. For merged clauses it is the sum.
+    /// Weight before scaling. With BM25 it is the inverse document frequency, times `k1 + 1`, times the
+    /// boost, an upper bound of the scores; with an inner product it is the boost. For merged clauses it is
+    /// the sum.
     pub(crate) weight: f64,
     /// Whether its postings add to scores.
     pub(crate) is_scored: bool,

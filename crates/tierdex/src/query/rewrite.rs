@@ -1,8 +1,8 @@
 //! Rewrites a plan into a simpler one that matches the same documents.
 //!
-//! The score of a document is defined by the plan that is rewritten for the collection. Only the rule for equal
-//! clauses changes scores, by rounding: a clause with the sum of the weights has one rounded score, while two
-//! clauses would add two rounded ones. Scores are integers, so no order of summation matters.
+//! The score of a document is defined by the plan that is rewritten for the collection. Only the rule for
+//! equal clauses changes scores, by rounding: a clause with the sum of the weights has one rounded score,
+//! while two clauses would add two rounded ones. Scores are integers, so no order of summation matters.
 //!
 //! | plan | rewritten to |
 //! |---|---|
@@ -23,8 +23,8 @@
 //! Without scoring, required clauses become filters and optional clauses are removed.
 //!
 //! A query is rewritten by its document frequencies in the whole collection, so that scores do not depend on
-//! the division into segments. In each segment the result is rewritten again by what the segment contains: then
-//! equal clauses stay as they are, and scores are exactly those of the plan of the collection.
+//! the division into segments. In each segment the result is rewritten again by what the segment contains:
+//! then equal clauses stay as they are, and scores are exactly those of the plan of the collection.
 
 use super::clauses::Clauses;
 use super::plan_node::{Leaf, PlanNode};
@@ -190,8 +190,8 @@ impl<'a> PlanRewriter<'a> {
         }
     }
 
-    /// Removes each of `clauses` that is equal to one of `others`, or to an earlier one of them, whose weight is
-    /// increased by its own. Does nothing in a segment.
+    /// Removes each of `clauses` that is equal to one of `others`, or to an earlier one of them, whose weight
+    /// is increased by its own. Does nothing in a segment.
     fn merge_equal(self, others: &[PlanNode], clauses: &mut Vec<PlanNode>) {
         if self.segment.is_some() {
             return;
@@ -211,8 +211,8 @@ impl<'a> PlanRewriter<'a> {
         });
     }
 
-    /// For each clause of `others` followed by `clauses`, the position of the first clause that is equal to it;
-    /// `None` if no two are equal.
+    /// For each clause of `others` followed by `clauses`, the position of the first clause that is equal to
+    /// it; `None` if no two are equal.
     fn first_equal(self, others: &[PlanNode], clauses: &[PlanNode]) -> Option<Vec<usize>> {
         let all: Vec<&PlanNode> = others.iter().chain(clauses).collect();
         let is_first = |at: usize| {
@@ -246,8 +246,8 @@ impl<'a> PlanRewriter<'a> {
         })
     }
 
-    /// Replaces a group of one clause by the clause. If hits are requested, a group of one filter stays, because
-    /// the clause alone would be scored.
+    /// Replaces a group of one clause by the clause. If hits are requested, a group of one filter stays,
+    /// because the clause alone would be scored.
     fn unwrap_single_clause(self, mut group: Clauses<PlanNode>) -> PlanNode {
         match (group.must.len(), group.filter.len(), group.should.len(), group.must_not.len()) {
             (1, 0, 0, 0) => group.must.remove(0),

@@ -1,9 +1,9 @@
 //! Upper bounds of the shares of the postings of a block.
 //!
 //! The *share* of a posting is its BM25 score divided by the weight of the term: `f / (f + k)`, for frequency
-//! `f`, and `k = k1 * (1 - b + b * length / average)` of its document. A segment stores the largest share of each
-//! block, its *max share*, for the default parameters and its own average length. It bounds the shares for any
-//! other parameters and average too.
+//! `f`, and `k = k1 * (1 - b + b * length / average)` of its document. A segment stores the largest share of
+//! each block, its *max share*, for the default parameters and its own average length. It bounds the shares
+//! for any other parameters and average too.
 
 use crate::limits::{DEFAULT_B, DEFAULT_K1};
 use crate::{eval::tuning::LOOSE_BOUNDS_MIN, rank::LengthNorms};
@@ -36,7 +36,8 @@ pub struct ShareBounds {
     offset: f32,
     /// `c' - slope * c` if positive, else 0.
     positive_offset: f32,
-    /// Whether the bounds are close to the largest shares: `c' - slope * c` is less than [`LOOSE_BOUNDS_MIN`].
+    /// Whether the bounds are close to the largest shares: `c' - slope * c` is less than
+    /// [`LOOSE_BOUNDS_MIN`].
     pub is_tight: bool,
 }
 

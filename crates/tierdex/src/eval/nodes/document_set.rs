@@ -1,5 +1,5 @@
-//! Sets of documents that are known before a strategy runs: all documents of a segment, or those that contain a
-//! term with a prefix.
+//! Sets of documents that are known before a strategy runs: all documents of a segment, or those that contain
+//! a term with a prefix.
 
 use crate::cursor::NO_DOCUMENT;
 use crate::eval::state::{Bits, CandidateBatch, DocRange, Refine, Refinement, ScoreWindow, positions_within};

@@ -39,7 +39,8 @@ impl<'a> Clauses<Node<'a>> {
                 .unwrap_or(NO_DOCUMENT);
         }
         let mut next: Vec<u32> = self.should.iter_mut().map(|node| node.next_lower_bound(from)).collect();
-        // A match is in `minimum` alternatives, so not before the `minimum`-th smallest of their lower bounds.
+        // A match is in `minimum` alternatives, so not before the `minimum`-th smallest of their lower
+        // bounds.
         *next.select_nth_unstable(self.minimum - 1).1
     }
 
@@ -225,7 +226,8 @@ impl<'a> Clauses<Node<'a>> {
         Ok(())
     }
 
-    /// Keeps the documents of a batch that match at least `minimum` alternatives; adds their scores if `scored`.
+    /// Keeps the documents of a batch that match at least `minimum` alternatives; adds their scores if
+    /// `scored`.
     fn keep_minimum_matches(
         &mut self,
         batch: &mut CandidateBatch,

@@ -63,7 +63,8 @@ pub(crate) struct PhraseTerm<'a> {
 }
 
 /// Where the reading of the positions of a term continues in the next round: in the candidate with number
-/// `candidate`, of which `taken` positions were read. The following prefix sums minus `base` are its positions.
+/// `candidate`, of which `taken` positions were read. The following prefix sums minus `base` are its
+/// positions.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct ReadPosition {
     candidate: usize,
@@ -273,8 +274,9 @@ struct KeptEnds {
 }
 
 impl KeptEnds {
-    /// Appends to `to` the candidates of `pairs` that share phrase ends with the term. If `is_resumed`, the first
-    /// candidate may be the last of `to`, appended for its previous piece of positions; then it is extended.
+    /// Appends to `to` the candidates of `pairs` that share phrase ends with the term. If `is_resumed`, the
+    /// first candidate may be the last of `to`, appended for its previous piece of positions; then it is
+    /// extended.
     fn append(
         &mut self,
         to: &mut [CandidateEnds],

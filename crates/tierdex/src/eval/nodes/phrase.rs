@@ -158,9 +158,9 @@ impl<'a> Phrase<'a> {
         Ok(())
     }
 
-    /// Keeps the candidates that contain the phrase; if it is scored, only those whose upper bound reaches the
-    /// `min_score` of the refinement. The batch has at most [`BLOCK`] candidates, which were found in the list
-    /// of the rarest term.
+    /// Keeps the candidates that contain the phrase; if it is scored, only those whose upper bound reaches
+    /// the `min_score` of the refinement. The batch has at most [`BLOCK`] candidates, which were found in the
+    /// list of the rarest term.
     pub(crate) fn refine_found(&mut self, batch: &mut CandidateBatch, refinement: Refinement) -> Result<()> {
         let Refinement { how, included_bound, min_score } = refinement;
         for term in &mut self.terms[1..self.looked_up_first] {

@@ -65,9 +65,9 @@ impl Alignments {
         frequency as f32
     }
 
-    /// The interval from the smallest to the largest phrase start, if each term takes its first occurrence with
-    /// a phrase start of at least `min_start`, which must increase from call to call; `None` if a term has none
-    /// left.
+    /// The interval from the smallest to the largest phrase start, if each term takes its first occurrence
+    /// with a phrase start of at least `min_start`, which must increase from call to call; `None` if a term
+    /// has none left.
     fn next_interval(&mut self, min_start: i64) -> Option<(i64, i64)> {
         let (mut low, mut high) = (i64::MAX, i64::MIN);
         for number in 0..self.slots.len() {

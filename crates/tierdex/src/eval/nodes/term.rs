@@ -54,8 +54,8 @@ pub struct Term<'a> {
 }
 
 impl<'a> Term<'a> {
-    /// Opens the list of a term, of whose skip record `part` is read. Bytes that are not resident are read from
-    /// `source`. `scorer` scores its postings: that of the term, or of a phrase.
+    /// Opens the list of a term, of whose skip record `part` is read. Bytes that are not resident are read
+    /// from `source`. `scorer` scores its postings: that of the term, or of a phrase.
     pub fn open(
         leaf: &Leaf,
         scorer: &'a TermScorer,
@@ -329,8 +329,8 @@ impl<'a> Term<'a> {
         Ok((documents, scores))
     }
 
-    /// Documents of a block with their scores: all that score at least `min_score`, and possibly others. If no
-    /// frequency of the block allows the score, nothing is decoded.
+    /// Documents of a block with their scores: all that score at least `min_score`, and possibly others. If
+    /// no frequency of the block allows the score, nothing is decoded.
     pub(crate) fn read_block_at_least(&mut self, block: usize, min_score: u32) -> Result<(&[u32], &[u32])> {
         let selected = self.select_postings(block, min_score)?;
         self.read_selected(block, selected)

@@ -82,8 +82,8 @@ impl CandidateBatch {
         self.truncate(kept.len());
     }
 
-    /// Of the candidates at `positions`, moves those whose scores are at least `min_score` to position `to`, at
-    /// or before the range. Returns the end of the moved candidates.
+    /// Of the candidates at `positions`, moves those whose scores are at least `min_score` to position `to`,
+    /// at or before the range. Returns the end of the moved candidates.
     pub(crate) fn keep_at_least(&mut self, positions: Range<usize>, to: usize, min_score: u32) -> usize {
         let from = positions.start - to;
         if min_score == 0 {
@@ -106,8 +106,8 @@ impl CandidateBatch {
         }
     }
 
-    /// Moves the candidates at these ascending offsets from position `from` to position `to`, at or before it.
-    /// Returns the end of the moved candidates.
+    /// Moves the candidates at these ascending offsets from position `from` to position `to`, at or before
+    /// it. Returns the end of the moved candidates.
     pub(crate) fn keep_offsets(&mut self, from: usize, to: usize, offsets: &[u8]) -> usize {
         for (to, offset) in (to..).zip(offsets) {
             let at = from + usize::from(*offset);
@@ -117,8 +117,8 @@ impl CandidateBatch {
         to + offsets.len()
     }
 
-    /// Of the candidates at `positions`, moves all except those at these ascending offsets to position `to`, at
-    /// or before the range. Returns the end of the moved candidates.
+    /// Of the candidates at `positions`, moves all except those at these ascending offsets to position `to`,
+    /// at or before the range. Returns the end of the moved candidates.
     pub(crate) fn drop_offsets(&mut self, positions: Range<usize>, mut to: usize, offsets: &[u8]) -> usize {
         let start = positions.start;
         let mut next = offsets.iter().map(|offset| start + usize::from(*offset));
@@ -135,9 +135,9 @@ impl CandidateBatch {
         to
     }
 
-    /// Applies a refinement, given the candidates that match the clause. The score of one that matches becomes
-    /// `score(rest, s)`: `rest` is its score minus the included upper bound of the clause, `s` its score in
-    /// `matches`.
+    /// Applies a refinement, given the candidates that match the clause. The score of one that matches
+    /// becomes `score(rest, s)`: `rest` is its score minus the included upper bound of the clause, `s` its
+    /// score in `matches`.
     pub(crate) fn apply_refinement(
         &mut self,
         matches: &CandidateBatch,

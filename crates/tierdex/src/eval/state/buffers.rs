@@ -15,8 +15,8 @@ pub struct TermBuffers {
     pub(in crate::eval) impacts: Vec<Impact>,
     pub(in crate::eval) found: FoundPostings,
     look_up: Option<Box<LookUpBuffers>>,
-    /// Whether the list takes its look-up buffers from `spare` for each batch and returns them, because a query
-    /// with many lists has only one set for most of them.
+    /// Whether the list takes its look-up buffers from `spare` for each batch and returns them, because a
+    /// query with many lists has only one set for most of them.
     pub(in crate::eval) shares_look_ups: bool,
     spare: SpareLookUp,
 }

@@ -45,8 +45,8 @@ impl<'s> Collector<'s> {
         matches!(self, Collector::Best(top) if top.may_enter(score, document))
     }
 
-    /// Offers documents of a segment in increasing order, with their scores; `base` is the number of its first
-    /// document in the index. Raises the threshold.
+    /// Offers documents of a segment in increasing order, with their scores; `base` is the number of its
+    /// first document in the index. Raises the threshold.
     #[inline]
     pub(crate) fn offer_all(&mut self, base: u32, documents: &[u32], scores: &[u32]) {
         if let Collector::Best(top) = self {

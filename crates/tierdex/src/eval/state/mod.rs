@@ -1,5 +1,5 @@
-//! The state of an evaluation: its range of documents and collector (`search`), batches of candidates, bitsets
-//! and score windows over ranges of documents (`range_sets`), and buffers for reuse (`scratch`).
+//! The state of an evaluation: its range of documents and collector (`search`), batches of candidates,
+//! bitsets and score windows over ranges of documents (`range_sets`), and buffers for reuse (`scratch`).
 
 pub mod batch;
 pub mod buffers;

@@ -22,8 +22,9 @@ impl DocRange {
     }
 }
 
-/// The document to which the first bit or sum of a range belongs that starts with document `first`: the multiple
-/// of eight at or before it, since bitmaps of lists begin at such multiples too, and whole bytes are combined.
+/// The document to which the first bit or sum of a range belongs that starts with document `first`: the
+/// multiple of eight at or before it, since bitmaps of lists begin at such multiples too, and whole bytes are
+/// combined.
 pub(crate) fn aligned_origin(first: u32) -> u32 {
     first & !7
 }

@@ -164,8 +164,8 @@ impl BitCounters {
 
     /// A bitset of `len` bytes: the documents whose counters are at least `minimum`.
     pub(crate) fn at_least(&self, minimum: usize, len: usize) -> Vec<u8> {
-        // Compare from the highest digit on: `above` has the documents whose counters are greater by the digits
-        // so far, `equal` those whose digits are the same.
+        // Compare from the highest digit on: `above` has the documents whose counters are greater by the
+        // digits so far, `equal` those whose digits are the same.
         let (mut above, mut equal) = (vec![0; len], vec![u8::MAX; len]);
         let highest = (usize::BITS - minimum.leading_zeros()) as usize;
         for digit_index in (0..self.digits.len().max(highest)).rev() {
@@ -222,8 +222,8 @@ impl ScoreWindow {
         self.range
     }
 
-    /// The sums, starting with that of the [`aligned_origin`] of the range. Those before the first document of
-    /// the range are ignored.
+    /// The sums, starting with that of the [`aligned_origin`] of the range. Those before the first document
+    /// of the range are ignored.
     pub(crate) fn sums(&mut self) -> &mut [u32] {
         self.summed = true;
         let len = self.len();

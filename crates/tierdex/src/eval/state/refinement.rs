@@ -23,8 +23,8 @@ impl Refine {
 #[derive(Clone, Copy, Debug)]
 pub struct Refinement {
     pub(crate) how: Refine,
-    /// Upper bound of the scores of this clause. The scores of the candidates include it; it is replaced by the
-    /// exact score.
+    /// Upper bound of the scores of this clause. The scores of the candidates include it; it is replaced by
+    /// the exact score.
     pub(crate) included_bound: u32,
     /// Candidates whose scores fall below this are dropped.
     pub(crate) min_score: u32,

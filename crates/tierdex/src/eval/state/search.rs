@@ -5,8 +5,8 @@ use crate::eval::{EvaluationOptions, SegmentView};
 use crate::{Result, segment::read::BlockSource};
 use std::{cell::Cell, ops::Range};
 
-/// The range of documents, numbered in the index, that an evaluation searches. An evaluation on another thread
-/// may take over its tail, which shortens it ([`BlockSource::checkpoint`]).
+/// The range of documents, numbered in the index, that an evaluation searches. An evaluation on another
+/// thread may take over its tail, which shortens it ([`BlockSource::checkpoint`]).
 pub struct DocumentRange {
     first: u32,
     end: Cell<u32>,
@@ -62,8 +62,9 @@ impl<'s> Search<'s> {
     }
 
     /// A point at which the source may suspend or stop the evaluation, and another thread may take over the
-    /// documents from `next` on, none of which has been visited ([`BlockSource::checkpoint`]). A strategy that
-    /// does not evaluate in document order passes [`Search::end`]: then only later segments can be taken over.
+    /// documents from `next` on, none of which has been visited ([`BlockSource::checkpoint`]). A strategy
+    /// that does not evaluate in document order passes [`Search::end`]: then only later segments can be taken
+    /// over.
     #[inline]
     pub(crate) fn checkpoint(&mut self, next: u32) -> Result<()> {
         let rest = self.base + next..self.part.end.get();
@@ -76,8 +77,8 @@ impl<'s> Search<'s> {
         Ok(())
     }
 
-    /// `count` if the searched range contains the first document of the segment, else 0. So a count for the whole
-    /// segment, such as a document frequency, is added once if several evaluations divide the segment.
+    /// `count` if the searched range contains the first document of the segment, else 0. So a count for the
+    /// whole segment, such as a document frequency, is added once if several evaluations divide the segment.
     pub(crate) fn count_once(&self, count: u64) -> u64 {
         if self.first == 0 { count } else { 0 }
     }

@@ -1,6 +1,6 @@
-//! Conjunction: documents that match all of several clauses. The documents of the rarest clause, the *lead*, are
-//! the candidates, one block at a time; a block is skipped if the sum of the max scores of all clauses in its
-//! range is below the threshold. Candidates are looked up in the other clauses, rarest first.
+//! Conjunction: documents that match all of several clauses. The documents of the rarest clause, the *lead*,
+//! are the candidates, one block at a time; a block is skipped if the sum of the max scores of all clauses in
+//! its range is below the threshold. Candidates are looked up in the other clauses, rarest first.
 //!
 //! With more than two scored lists, if matches are counted, or as long as there is no threshold, candidates
 //! are intersected first and scored afterwards, because few are usually left. With two lists and a threshold,
@@ -41,8 +41,8 @@ pub(crate) fn required_clauses<'n, 'a>(
 }
 
 /// Offers the documents that match all `required` clauses (at least one) and pass the `refiners` to the
-/// collector, except those that cannot be hits. Returns the number of matches if they are counted, else the number of
-/// documents evaluated.
+/// collector, except those that cannot be hits. Returns the number of matches if they are counted, else the
+/// number of documents evaluated.
 pub(crate) fn conjunction<'a>(
     required: &mut [RequiredClause<'_, 'a>],
     refiners: &mut Refiners<'_, 'a>,
@@ -144,8 +144,8 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
         Ok(())
     }
 
-    /// Evaluates a conjunction whose lead is a set or a group: its matches in one window of documents after the
-    /// other are the candidates.
+    /// Evaluates a conjunction whose lead is a set or a group: its matches in one window of documents after
+    /// the other are the candidates.
     fn by_windows(&mut self, node: &mut Node<'a>, is_scored: bool, search: &mut Search<'_>) -> Result<()> {
         let (mut window, mut all) = (search.scratch.take_window(), search.scratch.take_batch(WINDOW_DOCS));
         let mut next = node.next_lower_bound(search.first);
@@ -180,9 +180,9 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
         Ok(())
     }
 
-    /// Looks up the candidates, at most [`BLOCK`], in the other clauses from number `looked_up` on, and counts
-    /// those that are left; offers them to the collector if `may_have_hits`. `lead` is the lead, if it is a term
-    /// that has not scored them yet, with its upper bound, which their scores include.
+    /// Looks up the candidates, at most [`BLOCK`], in the other clauses from number `looked_up` on, and
+    /// counts those that are left; offers them to the collector if `may_have_hits`. `lead` is the lead, if it
+    /// is a term that has not scored them yet, with its upper bound, which their scores include.
     fn filter_and_offer(
         &mut self,
         lead: Option<(&mut Term<'a>, u32)>,

@@ -1,5 +1,6 @@
 //! Evaluation of one scored term in impact order, with any filters and exclusions: the blocks of its list are
-//! evaluated in descending order of their max scores. Each block has a sort key: its max score, then its number.
+//! evaluated in descending order of their max scores. Each block has a sort key: its max score, then its
+//! number.
 //!
 //! 1. First round: the blocks with the highest max scores, as many as the hits are expected to fill, are
 //!    selected with the help of the superblock max scores and evaluated in document order.
@@ -36,9 +37,9 @@ struct FirstRound {
     min_key: u64,
 }
 
-/// Offers the documents of `term` that pass the `refiners` to the collector, except those that cannot be hits.
-/// `candidates` is the expected number of candidates until `k` of them pass. Returns the number of documents
-/// evaluated.
+/// Offers the documents of `term` that pass the `refiners` to the collector, except those that cannot be
+/// hits. `candidates` is the expected number of candidates until `k` of them pass. Returns the number of
+/// documents evaluated.
 pub(crate) fn impact_ordered(
     term: &mut Term<'_>,
     refiners: &mut Refiners<'_, '_>,
@@ -134,7 +135,8 @@ impl ImpactOrderedRun<'_, '_, '_, '_> {
         Ok(blocks.prefetch(block, true)? && self.refiners.prefetch_candidates(range, true)?)
     }
 
-    /// Evaluates the blocks with these sort keys in descending order of the keys, except those of the first round.
+    /// Evaluates the blocks with these sort keys in descending order of the keys, except those of the first
+    /// round.
     fn evaluate_remaining(
         &mut self,
         first: FirstRound,

@@ -1,6 +1,6 @@
-//! Lower bounds of the `k`-th best score that are computed before a strategy runs, as its first threshold. They
-//! follow from max scores, since each block, and so each superblock, contains a document that reaches its max
-//! score; or from the scores of a rare term.
+//! Lower bounds of the `k`-th best score that are computed before a strategy runs, as its first threshold.
+//! They follow from max scores, since each block, and so each superblock, contains a document that reaches
+//! its max score; or from the scores of a rare term.
 
 use crate::eval::nodes::{ShareBounds, Term};
 use crate::eval::state::{DocRange, Scratch, Search};
@@ -14,9 +14,9 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// Lower bound of the `k`-th best score over all segments: from block max scores, if skip data is resident, and
-/// from the scores of the rarest term, if it is rare. 0 if none is known, as for queries that do not match
-/// every document of some scored term.
+/// Lower bound of the `k`-th best score over all segments: from block max scores, if skip data is resident,
+/// and from the scores of the rarest term, if it is rare. 0 if none is known, as for queries that do not
+/// match every document of some scored term.
 pub fn initial_threshold(
     plan: &QueryPlan,
     lists: SegmentLists<'_>,
@@ -111,8 +111,8 @@ fn threshold_by_max_scores(leaf: &Leaf, segments: &[Arc<Segment>], k: usize) -> 
     Ok(if scores.len() < k { 0 } else { nth_largest(&mut scores, k) })
 }
 
-/// Raises the threshold of a query of one term after its skip data was read, to a score that `k` documents are
-/// known to reach. [`initial_threshold`] does it before, if skip data is resident.
+/// Raises the threshold of a query of one term after its skip data was read, to a score that `k` documents
+/// are known to reach. [`initial_threshold`] does it before, if skip data is resident.
 pub(crate) fn raise_threshold(term: &Term<'_>, search: &mut Search<'_>) -> Result<()> {
     let Some(list) = term.blocks.skips() else { return Ok(()) };
     let (k, scores) = (search.collector.k(), &mut search.scratch.bounds);
@@ -141,15 +141,16 @@ struct BestBlocks<'l, S> {
     list: &'l BlockList<'l>,
     k: usize,
     threshold: u32,
-    /// Lower bound of the best score of a block, given the value that is stored for it: a max share or a largest
-    /// frequency. It grows with the value, so blocks are compared by values, and only the best are converted.
+    /// Lower bound of the best score of a block, given the value that is stored for it: a max share or a
+    /// largest frequency. It grows with the value, so blocks are compared by values, and only the best are
+    /// converted.
     score: S,
 }
 
 impl<S: Fn(u32) -> u32> BestBlocks<'_, S> {
-    /// Adds the scores to `scores`, which keeps the `k` highest and at most as many others. The functions return
-    /// the value stored for a superblock, and for a block with this number and max share. Returns the `k`-th
-    /// highest score found, if it is above `threshold`, else `threshold`.
+    /// Adds the scores to `scores`, which keeps the `k` highest and at most as many others. The functions
+    /// return the value stored for a superblock, and for a block with this number and max share. Returns the
+    /// `k`-th highest score found, if it is above `threshold`, else `threshold`.
     fn collect_scores(
         &self,
         scores: &mut Vec<u32>,

@@ -7,8 +7,8 @@
 //!    essential clauses. With one essential clause, the window is extended to the end of its block; with
 //!    several, their scores are summed in a window of 4,096 documents.
 //! 3. Candidates, the documents of the essential clauses, are looked up in filters, exclusions and the
-//!    non-essential clauses, the one with the highest max score first. If there are many candidates, summing all clauses over the window is cheaper,
-//!    and the next few windows are summed exhaustively too.
+//!    non-essential clauses, the one with the highest max score first. If there are many candidates, summing
+//!    all clauses over the window is cheaper, and the next few windows are summed exhaustively too.
 
 use crate::eval::state::{
     CandidateBatch, DocRange, Refine, Refinement, ScoreWindow, Search, positions_within, prefetch_ahead,
@@ -110,8 +110,8 @@ impl MaxScoreRun<'_, '_, '_> {
         Ok(last)
     }
 
-    /// Computes the max scores of the clauses in a range and orders the clauses by them. Returns the number of
-    /// non-essential ones, the first in the order; `None` if the window cannot contain a hit.
+    /// Computes the max scores of the clauses in a range and orders the clauses by them. Returns the number
+    /// of non-essential ones, the first in the order; `None` if the window cannot contain a hit.
     fn split_clauses(
         &mut self,
         nodes: &mut [Node<'_>],
@@ -146,8 +146,8 @@ impl MaxScoreRun<'_, '_, '_> {
         sum
     }
 
-    /// Fills the batch with the documents of the essential clauses, those from position `others` of the order on.
-    /// Their scores include the max scores of the non-essential clauses. Returns the last document of the
+    /// Fills the batch with the documents of the essential clauses, those from position `others` of the order
+    /// on. Their scores include the max scores of the non-essential clauses. Returns the last document of the
     /// window, which may be after that of `range` ([`MaxScoreRun::extend_window`]).
     fn collect_candidates(
         &mut self,
@@ -281,8 +281,8 @@ impl MaxScoreRun<'_, '_, '_> {
         self.batch.len() * LOOK_UP_COST_POSTINGS > postings.sum()
     }
 
-    /// Looks up the candidates of the batch in filters, exclusions and the `others` non-essential clauses, drops
-    /// those that cannot be hits, and offers the others to the collector.
+    /// Looks up the candidates of the batch in filters, exclusions and the `others` non-essential clauses,
+    /// drops those that cannot be hits, and offers the others to the collector.
     fn look_up_rest(&mut self, nodes: &mut [Node<'_>], others: usize, search: &mut Search<'_>) -> Result<()> {
         self.refiners.keep_passing(&mut self.batch, search)?;
         self.evaluated += self.batch.len() as u64;
@@ -298,8 +298,8 @@ impl MaxScoreRun<'_, '_, '_> {
         Ok(())
     }
 
-    /// Sums the scores of all clauses over the window, and offers the documents that reach the threshold and pass
-    /// the refiners to the collector.
+    /// Sums the scores of all clauses over the window, and offers the documents that reach the threshold and
+    /// pass the refiners to the collector.
     fn sum_clauses(
         &mut self,
         nodes: &mut [Node<'_>],

@@ -1,5 +1,5 @@
-//! The clauses of a query in which candidates are looked up after a strategy found them: filters, exclusions and
-//! optional clauses.
+//! The clauses of a query in which candidates are looked up after a strategy found them: filters, exclusions
+//! and optional clauses.
 
 use crate::eval::state::{Bits, CandidateBatch, DocRange, Refine, Refinement, ScoreWindow, Search};
 use crate::{Result, eval::nodes::Node};
@@ -60,9 +60,9 @@ impl<'n, 'a> Refiners<'n, 'a> {
         Ok(())
     }
 
-    /// Offers the candidates that pass filters and exclusions to the collector, after adding the scores of the
-    /// optional clauses. Their scores include the result of the last [`Refiners::optional_max`]. Returns the
-    /// number of candidates that passed filters and exclusions.
+    /// Offers the candidates that pass filters and exclusions to the collector, after adding the scores of
+    /// the optional clauses. Their scores include the result of the last [`Refiners::optional_max`]. Returns
+    /// the number of candidates that passed filters and exclusions.
     pub(crate) fn offer_batch(&mut self, batch: &mut CandidateBatch, search: &mut Search<'_>) -> Result<u64> {
         self.keep_passing(batch, search)?;
         let passed = batch.len() as u64;
@@ -71,8 +71,8 @@ impl<'n, 'a> Refiners<'n, 'a> {
         Ok(passed)
     }
 
-    /// Replaces the upper bounds of the optional clauses, which the scores of the candidates include, by exact
-    /// scores, and drops candidates that fall below the threshold.
+    /// Replaces the upper bounds of the optional clauses, which the scores of the candidates include, by
+    /// exact scores, and drops candidates that fall below the threshold.
     pub(crate) fn add_optional(&mut self, batch: &mut CandidateBatch, search: &mut Search<'_>) -> Result<()> {
         let min_score = search.min_score();
         for (node, included_bound) in self.optional.iter_mut().zip(&self.included_bounds) {

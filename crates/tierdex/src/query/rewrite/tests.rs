@@ -84,8 +84,8 @@ fn prefix(weight: f64) -> PlanNode {
 
 const ALL: PlanNode = PlanNode::All { weight: 0.0 };
 
-/// A plan in the notation of [`show_plan`]. A term is written as its name and its index in [`TERMS`], with its
-/// weight if that is not the one in [`TERMS`].
+/// A plan in the notation of [`show_plan`]. A term is written as its name and its index in [`TERMS`], with
+/// its weight if that is not the one in [`TERMS`].
 fn show(node: &PlanNode) -> String {
     show_plan(node, &|leaf| format!("{}{leaf}", TERMS[leaf].0), &|leaves, weight| {
         let written: f64 = leaves.iter().map(|leaf| TERMS[*leaf].1).sum();

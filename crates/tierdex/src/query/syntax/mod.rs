@@ -54,7 +54,8 @@ pub fn parse_lenient(text: &str, fields: Fields<'_>, problems: &mut Problems) ->
     parse(&text[..end], fields, problems)
 }
 
-/// Parses a query. Faults and notes are reported to `problems`: if that is strict, the first fault is an error.
+/// Parses a query. Faults and notes are reported to `problems`: if that is strict, the first fault is an
+/// error.
 pub fn parse(text: &str, fields: Fields<'_>, problems: &mut Problems) -> Result<SyntaxTree> {
     check_length(text)?;
     if text.trim() == "*" {

@@ -14,8 +14,8 @@ pub(super) struct Suffixes {
 }
 
 impl Suffixes {
-    /// Adds the operator `mark` at byte `at` with the text of its number ([`is_number`]), which may be empty for
-    /// `~`. A second operator of the same kind is a fault.
+    /// Adds the operator `mark` at byte `at` with the text of its number ([`is_number`]), which may be empty
+    /// for `~`. A second operator of the same kind is a fault.
     pub(super) fn add_operator(
         &mut self,
         at: usize,

@@ -1,9 +1,9 @@
 //! Looks up candidates of other clauses in a list.
 //!
 //! Input: a batch of documents in ascending order, with upper bounds of their scores. Output: the batch
-//! without the candidates that cannot be hits: those that the list lacks (or, for an exclusion, contains), and
-//! those whose upper bounds fall below the threshold. If scores are added later, the block and the offset in
-//! it at which each candidate was found are recorded ([`FoundPostings`]).
+//! without the candidates that cannot be hits: those that the list lacks (or, for an exclusion, contains),
+//! and those whose upper bounds fall below the threshold. If scores are added later, the block and the offset
+//! in it at which each candidate was found are recorded ([`FoundPostings`]).
 
 use super::Term;
 use crate::eval::state::buffers::{FoundPostings, LookUpBuffers};
@@ -211,9 +211,9 @@ impl Term<'_> {
         }
     }
 
-    /// Scores those of the candidates at `positions` of the batch that a block contains: in their scores `bound`
-    /// is replaced by the exact score of this list. A required clause drops the others. Returns the end position
-    /// of the candidates that are kept.
+    /// Scores those of the candidates at `positions` of the batch that a block contains: in their scores
+    /// `bound` is replaced by the exact score of this list. A required clause drops the others. Returns the
+    /// end position of the candidates that are kept.
     fn score_block(
         &mut self,
         block: usize,
@@ -252,8 +252,8 @@ impl Term<'_> {
         Ok(positions.end)
     }
 
-    /// Intersects a block of another list, the lead of the conjunction, with this list; the result becomes the
-    /// batch. Records block and offset of each common document in both lists: for the lead in `lead`. The
+    /// Intersects a block of another list, the lead of the conjunction, with this list; the result becomes
+    /// the batch. Records block and offset of each common document in both lists: for the lead in `lead`. The
     /// score of each is `bound`, in which `included_bound` is replaced by the max score of the block of this
     /// list; documents whose score is then below `min_score` are not looked up.
     pub(in crate::eval) fn intersect_block(
@@ -351,8 +351,8 @@ impl Term<'_> {
         Ok(())
     }
 
-    /// Makes the documents of a block whose frequencies allow a score of `min_score` the found candidates, and
-    /// returns them.
+    /// Makes the documents of a block whose frequencies allow a score of `min_score` the found candidates,
+    /// and returns them.
     pub(crate) fn find_in_block(&mut self, block: usize, min_score: u32) -> Result<&[u32]> {
         let n = self.select_postings(block, min_score)?;
         self.buffers.found.len = 0;
@@ -415,8 +415,8 @@ impl Term<'_> {
         Ok(&to[..at])
     }
 
-    /// Scores the candidates of a batch, all of which [`Term::find_candidates`] has found. Their scores include the
-    /// smaller of `included_bound` and the block max score: it is replaced by the exact score.
+    /// Scores the candidates of a batch, all of which [`Term::find_candidates`] has found. Their scores
+    /// include the smaller of `included_bound` and the block max score: it is replaced by the exact score.
     pub(crate) fn score_found(
         &mut self,
         batch: &mut CandidateBatch,

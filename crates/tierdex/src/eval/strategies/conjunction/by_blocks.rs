@@ -39,8 +39,8 @@ enum BlockWork {
 
 impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
     /// Prefetches the next blocks of the lead that may contain hits, and the blocks of other lists in which
-    /// their candidates will be looked up, and adds them to `prefetched_blocks`. Returns the first block of the lead that
-    /// was not prefetched.
+    /// their candidates will be looked up, and adds them to `prefetched_blocks`. Returns the first block of
+    /// the lead that was not prefetched.
     fn prefetch_blocks(
         &mut self,
         term: &mut Term<'a>,
@@ -204,8 +204,8 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
         Ok(())
     }
 
-    /// Makes the documents of a block the candidates: if the next clause is a term, only those that are in its
-    /// list too. Returns the number of clauses in which they were looked up, 0 or 1.
+    /// Makes the documents of a block the candidates: if the next clause is a term, only those that are in
+    /// its list too. Returns the number of clauses in which they were looked up, 0 or 1.
     fn intersect_lead(
         &mut self,
         term: &mut Term<'a>,
