@@ -58,8 +58,8 @@ impl SlowTier {
         let mut payloads = Vec::new();
         for segment in index.segments() {
             segment.prepare(None)?;
-            segment.keep_terms(None)?;
-            segment.keep_skips(None)?;
+            segment.load_terms(None)?;
+            segment.load_skips(None)?;
         }
         for field in fields() {
             field.positions().map_or(Ok(()), |file| file.load())?;

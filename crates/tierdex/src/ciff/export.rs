@@ -199,7 +199,7 @@ fn each_list(index: &Index, field: usize, sink: &mut dyn ListSink) -> Result<()>
         let Some(term) = SegmentTerms::smallest(&inputs) else { return Ok(()) };
         let infos = inputs.iter().filter_map(|input| input.info(&term));
         let (documents, occurrences) = infos.fold((0, 0), |(documents, occurrences), info| {
-            (documents + u64::from(info.documents), occurrences + info.occurrences)
+            (documents + u64::from(info.document_frequency), occurrences + info.occurrences)
         });
         sink.begin(&String::from_utf8_lossy(&term), documents, occurrences)?;
         let mut next = 0;

@@ -1,11 +1,11 @@
-//! Opens all lists of a field in term order with few reads: a read fetches the skip records of all terms
-//! that fit into its buffer.
+//! Opens all posting lists of a field in the order of terms, with few reads: a read fetches the skip records of
+//! as many terms as its buffer can hold.
 
 use super::postings::PostingsCursor;
 use crate::error::Result;
 use crate::segment::read::{BlockSource, FILES, FieldReader, ReadAheadBuffer, SkipRecord, TermInfo};
 
-/// Opens the lists of a field in term order, with read-ahead of skip records and positions.
+/// Opens the posting lists of a field in the order of terms, with read-ahead of skip records and positions.
 pub struct ListsAhead<'s> {
     source: &'s dyn BlockSource,
     records: ReadAheadBuffer,
@@ -13,21 +13,21 @@ pub struct ListsAhead<'s> {
 }
 
 impl Default for ListsAhead<'_> {
-    /// Reads directly from files.
+    /// Reads the files, through the page cache of the operating system.
     fn default() -> Self {
         ListsAhead::new(&FILES)
     }
 }
 
 impl<'s> ListsAhead<'s> {
-    /// Reads from `source`.
+    /// Reads by `source`.
     pub fn new(source: &'s dyn BlockSource) -> ListsAhead<'s> {
         ListsAhead { source, records: ReadAheadBuffer::default(), positions: ReadAheadBuffer::default() }
     }
 
     /// The skip record of the next term, or of the current one again.
     pub fn record<'a>(&mut self, field: &'a FieldReader, term: &TermInfo) -> Result<SkipRecord<'a>> {
-        field.next_record(term, self.source, &mut self.records)
+        field.record_in_term_order(term, self.source, &mut self.records)
     }
 
     /// A cursor over the list of the next term, or of the current one again.
@@ -36,7 +36,7 @@ impl<'s> ListsAhead<'s> {
         's: 'a,
     {
         let record = self.record(field, &term)?;
-        let positions = match (&record, field.positions()) {
+        let positions = match (&record, field.positions_file()) {
             (SkipRecord::Inline(list), Some(file)) => list.positions.clone().map(|range| (file, range)),
             _ => None,
         };

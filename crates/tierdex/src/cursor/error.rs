@@ -1,9 +1,9 @@
-//! Errors of encoded blocks.
+//! The error for encoded blocks that cannot be decoded.
 
 use crate::error::Error;
 use tierdex_codec::{Codec, DecodeError};
 
-/// The error for a block of `file` at offset `at` that `codec` cannot decode.
+/// The error for a block at offset `at` of `file` that `codec` cannot decode.
 pub(super) fn decode_error(file: &str, at: u64, codec: Codec, error: DecodeError) -> Error {
     Error::corrupt(file, at, format!("block of codec {} cannot be decoded: {error}", codec.name()))
 }

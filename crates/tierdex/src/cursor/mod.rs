@@ -1,8 +1,8 @@
-//! Cursors over the posting list of one term, given its skip record.
+//! Access to the posting list of one term, whose skip record was read.
 //!
-//! A [`PostingsCursor`] moves forward through the documents and holds one decoded block of up to 256. Blocks
-//! that the caller skips are not decoded. [`ScatteredBlocks`] decodes blocks in any order. This module
-//! depends on files and codecs, not on scoring.
+//! A [`PostingsCursor`] moves forward through the documents, and holds one decoded block of up to 256. Blocks that
+//! the caller skips are not decoded. [`ScatteredBlocks`] decodes blocks in any order. This module depends on files
+//! and codecs, not on scores.
 
 mod ahead;
 mod blocks;
@@ -14,8 +14,8 @@ mod trace;
 mod verify;
 
 pub use ahead::ListsAhead;
-pub use blocks::{BLOCK_BYTES_MAX, IN_ORDER_BYTES, LIST_BYTES};
-pub use positions::{POSITIONS_BUFFER, POSITIONS_BYTES, PositionsReader};
+pub use blocks::{BLOCK_BYTES_MAX, IN_ORDER_BUFFER_BYTES, LIST_BYTES};
+pub use positions::{POSITIONS_BUFFER_BYTES, POSITIONS_BYTES, PositionsReader};
 pub use postings::{NO_DOCUMENT, PostingsCursor, frequency_max};
 pub use scattered::{DecodedBlock, ScatteredBlocks};
 pub use trace::BlockCounts;

@@ -2,9 +2,9 @@
 //! values; only the pieces that contain a document are decoded, one at a time, so memory does not depend on
 //! the frequency of a term.
 //!
-//! A value is the gap to the previous position of the document, minus one. Pieces are decoded to prefix
-//! sums, each gap counted with its one: a position is the sum up to its value, minus the sum before the
-//! first value of its document, minus one.
+//! A value is the gap to the previous position of the document, minus one. A piece is decoded to prefix sums of
+//! the gaps: a position is the sum up to its value, minus the sum before the first value of its document, minus
+//! one.
 
 use super::blocks::{BLOCK_BYTES_MAX, Blocks};
 use super::error::decode_error;
@@ -15,41 +15,44 @@ use std::{borrow::Cow, ops::Range};
 use tierdex_codec::{Codec, DecodeError, RUN_SLACK, is_increasing, prefetch};
 use tierdex_io::PAGE;
 
-/// Bytes per read of a block that is not resident.
-const READ: u64 = 8 << 10;
+/// Bytes per read of positions that are not resident.
+const READ_BYTES: u64 = 8 << 10;
 
-/// Bytes of the arrays of a reader.
+/// Bytes of memory of the two arrays of a [`PositionsReader`].
 pub const POSITIONS_BYTES: usize = size_of::<PositionSums>() + size_of::<PositionStarts>();
 
-/// Bytes of the read buffer of a reader, if positions are not resident. Reads are rounded to pages.
-pub const POSITIONS_BUFFER: usize = (READ + 2 * PAGE) as usize;
+/// Maximum bytes of the read buffer of a [`PositionsReader`], if positions are not resident: reads are rounded to
+/// whole pages.
+pub const POSITIONS_BUFFER_BYTES: usize = (READ_BYTES + 2 * PAGE) as usize;
 
-/// Bytes of a resident block that are prefetched into the CPU cache.
+/// Maximum bytes of the positions of a block that are prefetched into the CPU cache.
 const PREFETCH_BYTES: usize = 2048;
 
-/// Prefix sums of a piece: the sum before it, the sum up to each of its values, padding for SIMD loads.
+/// Prefix sums of a piece: the sum before it, the sum up to each of its values, and padding for SIMD loads.
 pub type PositionSums = [u32; 1 + BLOCK + RUN_SLACK];
 
-/// Number of values in a block before each of its documents, and in total.
+/// For each document of a block the number of position values before its own, then the number of all values.
 pub type PositionStarts = [u32; BLOCK + 1];
 
 /// Reads the positions of one list, one block at a time.
 pub struct PositionsReader<'a> {
     codec: Codec,
     encoded: EncodedPositions<'a>,
+    /// The current block; `usize::MAX` before the first.
     block: usize,
-    /// The block to be read next, and its byte range.
+    /// A block that was prefetched into the CPU cache, and its byte range.
     ahead: (usize, Range<u64>),
     starts: Box<PositionStarts>,
+    /// Number of postings of the block.
     len: usize,
-    /// The next piece, and its offset in the file.
+    /// The piece after the one that was decoded or skipped last, and its offset in the file.
     next: (u32, u64),
-    /// The decoded piece.
+    /// The decoded piece, whose sums are in `sums`; `u32::MAX` if there is none.
     piece: u32,
     sums: Box<PositionSums>,
 }
 
-/// An encoded block, and buffered bytes of the file that overlap it.
+/// The encoded positions of a block: their byte range in the file, and the bytes of it that were read.
 struct EncodedPositions<'a> {
     field: &'a FieldReader,
     source: &'a dyn BlockSource,
@@ -59,16 +62,16 @@ struct EncodedPositions<'a> {
     start: u64,
 }
 
-const NONE: usize = usize::MAX;
+const NO_BLOCK: usize = usize::MAX;
 const NO_PIECE: u32 = u32::MAX;
 
 impl<'a> PositionsReader<'a> {
-    /// Creates a reader for a list of `field`; bytes that are not resident are read from `source`.
+    /// A reader for a posting list of `field`; bytes that are not resident are read from `source`.
     pub fn new(field: &'a FieldReader, source: &'a dyn BlockSource) -> PositionsReader<'a> {
         PositionsReader::with_bytes(field, source, Vec::new(), 0)
     }
 
-    /// Creates a reader with `bytes` of the file at offset `start` already buffered.
+    /// As [`PositionsReader::new`]; `bytes` at offset `start` of the file have been read already.
     pub(super) fn with_bytes(
         field: &'a FieldReader,
         source: &'a dyn BlockSource,
@@ -78,8 +81,8 @@ impl<'a> PositionsReader<'a> {
         PositionsReader {
             codec: field.field().freq_codec,
             encoded: EncodedPositions { field, source, range: 0..0, bytes: Cow::Owned(bytes), start },
-            block: NONE,
-            ahead: (NONE, 0..0),
+            block: NO_BLOCK,
+            ahead: (NO_BLOCK, 0..0),
             starts: Box::new([0; _]),
             len: 0,
             next: (0, 0),
@@ -88,11 +91,10 @@ impl<'a> PositionsReader<'a> {
         }
     }
 
-    /// Prefetches the first positions of the block with this byte range. False if the prefetch limit of the
-    /// source is reached.
+    /// Prefetches the first positions of the block with this byte range. False if the source prefetches no more.
     pub(super) fn prefetch(&self, range: Range<u64>) -> bool {
-        let Some(file) = self.encoded.field.positions() else { return true };
-        let beginning = range.start..range.end.min(range.start + READ);
+        let Some(file) = self.encoded.field.positions_file() else { return true };
+        let beginning = range.start..range.end.min(range.start + READ_BYTES);
         file.resident().is_some() || self.encoded.source.prefetch(file, beginning)
     }
 
@@ -101,12 +103,12 @@ impl<'a> PositionsReader<'a> {
         self.block
     }
 
-    /// Moves to a block of the list.
+    /// Moves to a block of the list: decodes its frequencies, which locate the positions of each document.
     pub(super) fn move_to(&mut self, blocks: &mut Blocks<'_>, block: usize) -> Result<()> {
         if self.block == block {
             return Ok(());
         }
-        (self.block, self.piece) = (NONE, NO_PIECE);
+        (self.block, self.piece) = (NO_BLOCK, NO_PIECE);
         self.len = blocks.block_len(block);
         blocks.frequency_sums(self.encoded.field, block, &mut self.starts[1..=self.len])?;
         let range =
@@ -117,29 +119,29 @@ impl<'a> PositionsReader<'a> {
         Ok(())
     }
 
-    /// Prefetches the beginning of the positions of the next block into the CPU cache, if they are resident.
-    pub(super) fn load_lines(&mut self, blocks: &mut Blocks<'_>, block: usize) -> Result<()> {
-        blocks.load_frequency_lines(self.encoded.field, block)?;
+    /// Prefetches frequencies and the first positions of a block into the CPU cache, if they are resident.
+    pub(super) fn prefetch_to_cpu(&mut self, blocks: &mut Blocks<'_>, block: usize) -> Result<()> {
+        blocks.prefetch_frequencies_to_cpu(self.encoded.field, block)?;
         let range = blocks.positions_range(block)?;
         let len = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
-        let file = self.encoded.field.positions();
+        let file = self.encoded.field.positions_file();
         let bytes = file.and_then(|file| file.resident_range(range.start, len)).unwrap_or(&[]);
         prefetch(&bytes[..bytes.len().min(PREFETCH_BYTES)]);
         self.ahead = (block, range);
         Ok(())
     }
 
-    /// Number of values in the block before each of its documents, and in total.
+    /// For each document of the block the number of values before its own, then the number of all values.
     pub fn starts(&self) -> &PositionStarts {
         &self.starts
     }
 
-    /// The sum before the decoded piece, then the sum up to each of its values; the rest is undefined.
+    /// The sum before the decoded piece, then the sum up to each of its values; later elements are undefined.
     pub fn sums(&self) -> &PositionSums {
         &self.sums
     }
 
-    /// Reads the positions of the document at this offset, ascending.
+    /// Reads the positions of the document with this number in the block, in increasing order.
     pub fn read(&mut self, document: u8, out: &mut Vec<u32>) -> Result<()> {
         out.clear();
         let (start, end) = (self.starts[usize::from(document)], self.starts[usize::from(document) + 1]);
@@ -165,8 +167,8 @@ impl<'a> PositionsReader<'a> {
         }
     }
 
-    /// Decodes a piece, unless it is the decoded one. If it follows the piece decoded before, its sums
-    /// continue those; otherwise they start from an arbitrary value.
+    /// Decodes a piece of the block, unless it is decoded already. If the piece before was decoded last, the sums
+    /// continue those of that piece; otherwise they start at 0.
     pub fn decode(&mut self, piece: u32) -> Result<()> {
         if self.piece == piece {
             return Ok(());
@@ -179,13 +181,13 @@ impl<'a> PositionsReader<'a> {
         }
         while self.next.0 < piece {
             let at = self.next.1;
-            let used = self.codec.encoded_len(self.encoded.bytes(at)?, BLOCK);
-            self.next = (self.next.0 + 1, self.encoded.end(at, used, self.codec)?);
+            let used = self.codec.encoded_len(self.encoded.bytes_from(at)?, BLOCK);
+            self.next = (self.next.0 + 1, self.encoded.piece_end(at, used, self.codec)?);
         }
         let (at, len) = (self.next.1, self.piece_len(piece));
         self.sums[0] = before;
-        let used = self.codec.decode_sums(self.encoded.bytes(at)?, before, &mut self.sums[1..=len]);
-        let end = self.encoded.end(at, used, self.codec)?;
+        let used = self.codec.decode_sums(self.encoded.bytes_from(at)?, before, &mut self.sums[1..=len]);
+        let end = self.encoded.piece_end(at, used, self.codec)?;
         let is_last = self.starts[self.len] as usize == piece as usize * BLOCK + len;
         if is_last && end != self.encoded.range.end {
             return Err(self.encoded.corrupt(end, "bytes follow the positions of a block"));
@@ -194,15 +196,16 @@ impl<'a> PositionsReader<'a> {
         Ok(())
     }
 
+    /// Number of values of a piece: 256, or fewer for the last.
     fn piece_len(&self, piece: u32) -> usize {
         (self.starts[self.len] as usize).saturating_sub(piece as usize * BLOCK).min(BLOCK)
     }
 }
 
 impl<'a> EncodedPositions<'a> {
-    /// Moves to a block.
+    /// Moves to the block with this byte range.
     fn move_to(&mut self, range: Range<u64>) -> Result<()> {
-        let Some(file) = self.field.positions() else {
+        let Some(file) = self.field.positions_file() else {
             return Err(Error::Usage(format!("field `{}` keeps no positions", self.field.field().name)));
         };
         self.range = range;
@@ -213,36 +216,35 @@ impl<'a> EncodedPositions<'a> {
         Ok(())
     }
 
-    /// Bytes of the block from offset `at` of the file on: at least one piece, or up to the end of the
-    /// block.
-    fn bytes(&mut self, at: u64) -> Result<&[u8]> {
-        let wanted = self.range.end.min(at + BLOCK_BYTES_MAX as u64);
-        if at < self.start || wanted > self.start + self.bytes.len() as u64 {
-            let Some(file) = self.field.positions() else { return Ok(&[]) };
+    /// Bytes from offset `at` of the file on: at least one piece, or up to the end of the block.
+    fn bytes_from(&mut self, at: u64) -> Result<&[u8]> {
+        let end = self.range.end.min(at + BLOCK_BYTES_MAX as u64);
+        if at < self.start || end > self.start + self.bytes.len() as u64 {
+            let Some(file) = self.field.positions_file() else { return Ok(&[]) };
             if let Cow::Borrowed(_) = self.bytes {
                 self.bytes = Cow::Owned(Vec::new());
             }
-            // After a failed read `bytes` is empty.
+            // If the read fails, `bytes` is empty, and this offset belongs to no bytes.
             self.start = at;
-            self.source.read(file, at..self.range.end.min(at + READ), self.bytes.to_mut())?;
+            self.source.read(file, at..self.range.end.min(at + READ_BYTES), self.bytes.to_mut())?;
         }
         let to = self.bytes.len().min((self.range.end - self.start) as usize);
         Ok(&self.bytes[(at - self.start) as usize..to])
     }
 
-    /// End offset of a piece that starts at `at` and takes `used` bytes.
-    fn end(&self, at: u64, used: std::result::Result<usize, DecodeError>, codec: Codec) -> Result<u64> {
+    /// Offset of the end of a piece that starts at `at` and `used` this number of bytes, if it was decoded.
+    fn piece_end(&self, at: u64, used: std::result::Result<usize, DecodeError>, codec: Codec) -> Result<u64> {
         match used {
             Ok(used) => Ok(at + used as u64),
-            Err(error) => Err(decode_error(self.file(), at, codec, error)),
+            Err(error) => Err(decode_error(self.file_name(), at, codec, error)),
         }
     }
 
-    fn file(&self) -> &str {
-        self.field.positions().map_or("", |file| file.name())
+    fn file_name(&self) -> &str {
+        self.field.positions_file().map_or("", |file| file.name())
     }
 
     fn corrupt(&self, at: u64, what: &str) -> Error {
-        Error::corrupt(self.file(), at, what)
+        Error::corrupt(self.file_name(), at, what)
     }
 }

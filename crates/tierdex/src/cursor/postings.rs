@@ -1,22 +1,24 @@
-//! A forward cursor over the postings of one list.
+//! A cursor that moves forward over the postings of one list.
 
 use super::{blocks::Blocks, positions::PositionsReader};
 use crate::segment::read::{BlockSource, FILES, FieldReader, RecordPart, SkipRecord, TermInfo};
 use crate::{Result, limits::BLOCK, transform::impact};
 
-/// "No document": returned after the last document of a list.
+/// The document that a cursor returns after the last document of its list.
 pub const NO_DOCUMENT: u32 = u32::MAX;
 
-/// Moves forward over the documents of a term.
+/// Moves forward over the postings of a term.
 pub struct PostingsCursor<'a> {
     field: &'a FieldReader,
     source: &'a dyn BlockSource,
     blocks: Blocks<'a>,
     /// The decoded block; `usize::MAX` before the first.
     block: usize,
+    /// Number of postings of the block, and number of those before the cursor.
     len: usize,
     at: usize,
     documents: Box<[u32; BLOCK]>,
+    /// Frequencies of the block `frequencies_of`.
     frequencies: Box<[u32; BLOCK]>,
     frequencies_of: usize,
     /// Created when positions are first requested.
@@ -24,7 +26,8 @@ pub struct PostingsCursor<'a> {
     positions: Vec<u32>,
 }
 
-const NONE: usize = usize::MAX;
+/// The block of a cursor that has not moved yet.
+const NO_BLOCK: usize = usize::MAX;
 
 impl<'a> PostingsCursor<'a> {
     /// Opens the list of `term`. The cursor is before the first document.
@@ -33,7 +36,7 @@ impl<'a> PostingsCursor<'a> {
         PostingsCursor::with_record(field, record, &FILES)
     }
 
-    /// Opens the list of `record`; blocks are read from `source`.
+    /// Opens the list with this skip record; blocks are read from `source`.
     pub fn with_record(
         field: &'a FieldReader,
         record: SkipRecord<'a>,
@@ -43,18 +46,18 @@ impl<'a> PostingsCursor<'a> {
             field,
             source,
             blocks: Blocks::in_order(record, source),
-            block: NONE,
+            block: NO_BLOCK,
             len: 0,
             at: 0,
             documents: Box::new([0; BLOCK]),
             frequencies: Box::new([0; BLOCK]),
-            frequencies_of: NONE,
+            frequencies_of: NO_BLOCK,
             reader: None,
             positions: Vec::new(),
         })
     }
 
-    /// The cursor of an inline list, with its positions already read.
+    /// Adds the encoded positions of an inline list, which were read at this `offset` of the file.
     pub(super) fn with_positions(self, bytes: Vec<u8>, offset: u64) -> PostingsCursor<'a> {
         PostingsCursor {
             reader: Some(PositionsReader::with_bytes(self.field, self.source, bytes, offset)),
@@ -72,27 +75,27 @@ impl<'a> PostingsCursor<'a> {
         if self.at < self.len && self.documents[self.at] >= target {
             return Ok(self.documents[self.at]);
         }
-        if self.block == NONE || self.len == 0 || self.documents[self.len - 1] < target {
-            let from = if self.block == NONE { 0 } else { (self.block + 1).min(self.blocks.len()) };
-            self.load(self.blocks.find(from, target))?;
+        if self.block == NO_BLOCK || self.len == 0 || self.documents[self.len - 1] < target {
+            let from = if self.block == NO_BLOCK { 0 } else { (self.block + 1).min(self.blocks.len()) };
+            self.load_block(self.blocks.find(from, target))?;
         }
         self.at += self.documents[self.at..self.len].partition_point(|&document| document < target);
         Ok(self.document())
     }
 
-    /// The documents of the current block from the cursor on, and their frequencies. Empty after the last
-    /// document.
+    /// The documents of the current block from the cursor on, and their frequencies; empty after the last
+    /// document of the list.
     pub fn rest_of_block(&mut self) -> Result<(&[u32], &[u32])> {
         self.decode_frequencies()?;
         Ok((&self.documents[self.at..self.len], &self.frequencies[self.at..self.len]))
     }
 
-    /// Skips `count` documents of the current block, at most as many as are left; at its end the next block
-    /// is decoded.
+    /// Skips `count` documents, at most those that are left in the current block; at the end of the block,
+    /// decodes the next.
     pub fn skip(&mut self, count: usize) -> Result<()> {
         self.at += count;
-        if self.at >= self.len && self.block != NONE {
-            self.load(self.block + 1)?;
+        if self.at >= self.len && self.block != NO_BLOCK {
+            self.load_block(self.block + 1)?;
         }
         Ok(())
     }
@@ -111,7 +114,8 @@ impl<'a> PostingsCursor<'a> {
         Ok(&self.positions)
     }
 
-    fn load(&mut self, block: usize) -> Result<()> {
+    /// Moves to the start of a block and decodes its documents.
+    fn load_block(&mut self, block: usize) -> Result<()> {
         self.at = 0;
         self.len = 0;
         self.block = block;
@@ -130,8 +134,7 @@ impl<'a> PostingsCursor<'a> {
     }
 }
 
-/// The largest frequency of a term: from the impacts of its list, or for a list shorter than a block from
-/// its postings.
+/// The largest frequency of a term: from the impacts of its list, or for an inline list from its postings.
 pub fn frequency_max(field: &FieldReader, term: &TermInfo, source: &dyn BlockSource) -> Result<u32> {
     match field.record(term, source, RecordPart::Whole)? {
         SkipRecord::Blocks(list) => (0..list.superblocks()).try_fold(0, |max, superblock| {

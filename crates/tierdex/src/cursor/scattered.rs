@@ -1,4 +1,4 @@
-//! Random access to the decoded blocks of one list.
+//! Random access to the blocks of one posting list.
 
 use super::trace::{BlockCounts, DOCUMENTS, FREQUENCIES, PRUNED, Trace};
 use super::{blocks::Blocks, positions::PositionsReader};
@@ -6,28 +6,36 @@ use crate::segment::read::{BlockList, BlockSource, FieldReader, ListPart, Record
 use crate::{Result, limits::BLOCK};
 use tierdex_codec::{BitmapView, Intersection, intersect};
 
-/// Decodes blocks of a list in any order; one decoded block is retained.
+/// Decodes blocks of a list in any order, and holds one decoded block. Arrays of two have an element for documents
+/// and one for frequencies.
 pub struct ScatteredBlocks<'a> {
     field: &'a FieldReader,
     blocks: Blocks<'a>,
     prefetches: bool,
     decoded: Box<DecodedBlock>,
-    /// Documents and frequencies that were used where they are in memory last, each with its block.
-    documents_in_place: (usize, &'a [u32]),
-    frequencies_in_place: (usize, &'a [u32]),
-    /// Whether documents, and documents and frequencies, may be used in place.
-    in_place: (bool, bool),
+    /// Whether values may be used where they are in memory, without a copy: they are not compressed, and the
+    /// field was verified.
+    may_be_in_place: [bool; 2],
+    /// The block whose values were last used in place, and these values.
+    in_place: [(usize, &'a [u32]); 2],
     trace: Trace,
 }
 
-/// Buffers of a decoded block, reused from list to list.
+/// Indexes of documents and of frequencies in arrays of two.
+const DOCS: usize = ListPart::Docs as usize;
+const FREQS: usize = ListPart::Freqs as usize;
+
+/// The flag of each part in a [`Trace`].
+const TRACE_FLAGS: [u8; 2] = [DOCUMENTS, FREQUENCIES];
+
+/// Buffers of a decoded block, which one list after the other uses.
+#[derive(Default)]
 pub struct DecodedBlock {
-    documents: DecodedPart,
-    frequencies: DecodedPart,
+    parts: [DecodedPart; 2],
 }
 
-/// The decoded documents or frequencies of a block. The values start at a cache line: vector loads then do
-/// not cross two.
+/// The decoded documents or frequencies of a block. The values start at a cache line, so that no vector load
+/// crosses two.
 #[repr(C, align(64))]
 struct DecodedPart {
     values: [u32; BLOCK],
@@ -35,23 +43,15 @@ struct DecodedPart {
     len: usize,
 }
 
-impl DecodedPart {
-    const NONE: DecodedPart = DecodedPart { block: usize::MAX, len: 0, values: [0; BLOCK] };
-
-    fn values(&self) -> &[u32] {
-        &self.values[..self.len]
-    }
-}
-
-impl Default for DecodedBlock {
-    fn default() -> DecodedBlock {
-        DecodedBlock { documents: DecodedPart::NONE, frequencies: DecodedPart::NONE }
+impl Default for DecodedPart {
+    fn default() -> DecodedPart {
+        DecodedPart { block: usize::MAX, len: 0, values: [0; BLOCK] }
     }
 }
 
 impl<'a> ScatteredBlocks<'a> {
     /// Opens the list of `term`. Bytes that are not resident are read from `source`; of the skip record only
-    /// this part.
+    /// `part` is read.
     pub fn open(
         field: &'a FieldReader,
         term: &TermInfo,
@@ -60,19 +60,18 @@ impl<'a> ScatteredBlocks<'a> {
         mut decoded: Box<DecodedBlock>,
     ) -> Result<ScatteredBlocks<'a>> {
         let blocks = Blocks::in_any_order(field.record(term, source, part)?, source);
-        (decoded.documents.block, decoded.frequencies.block) = (usize::MAX, usize::MAX);
+        decoded.parts.iter_mut().for_each(|part| part.block = usize::MAX);
         let prefetches =
-            source.prefetches() && blocks.skips().is_some() && field.postings().resident().is_none();
-        let (none, schema) = ((usize::MAX, &[][..]), field.field());
+            source.prefetches() && blocks.skips().is_some() && field.postings_file().resident().is_none();
+        let schema = field.field();
         let documents = schema.doc_codec.is_uncompressed() && field.is_verified();
         Ok(ScatteredBlocks {
             field,
             blocks,
             prefetches,
             decoded,
-            documents_in_place: none,
-            frequencies_in_place: none,
-            in_place: (documents, documents && schema.freq_codec.is_uncompressed()),
+            may_be_in_place: [documents, documents && schema.freq_codec.is_uncompressed()],
+            in_place: [(usize::MAX, &[][..]); 2],
             trace: Trace::default(),
         })
     }
@@ -82,19 +81,19 @@ impl<'a> ScatteredBlocks<'a> {
         self.decoded
     }
 
-    /// The list's field.
+    /// The field of the list.
     pub fn field(&self) -> &'a FieldReader {
         self.field
     }
 
     /// Starts to record which blocks are decoded or pruned.
-    pub fn trace(&mut self) {
+    pub fn start_trace(&mut self) {
         self.trace.start(self.blocks.len());
     }
 
-    /// Whether [`ScatteredBlocks::trace`] was called.
+    /// Whether [`ScatteredBlocks::start_trace`] was called.
     pub fn is_traced(&self) -> bool {
-        self.trace.is_on()
+        self.trace.is_started()
     }
 
     /// Records that a block was pruned by its block max score.
@@ -103,21 +102,21 @@ impl<'a> ScatteredBlocks<'a> {
         self.trace.mark(block, PRUNED);
     }
 
-    /// Number of decoded and pruned blocks since [`ScatteredBlocks::trace`].
-    pub fn traced(&self) -> BlockCounts {
-        self.trace.sum(&self.blocks)
+    /// Numbers of decoded and pruned blocks since [`ScatteredBlocks::start_trace`].
+    pub fn traced_counts(&self) -> BlockCounts {
+        self.trace.count(&self.blocks)
     }
 
-    /// Whether blocks are read from a source that prefetches.
+    /// Whether prefetching a block can read anything: the list is not resident, and the source prefetches.
     #[inline]
     pub fn prefetches(&self) -> bool {
         self.prefetches
     }
 
-    /// Prefetches the documents of a block, and its frequencies if `frequencies`. False if the prefetch
-    /// limit of the source is reached.
+    /// Prefetches the documents of a block, and its frequencies if `frequencies`. False if the source prefetches
+    /// no more ([`BlockSource::prefetch`]).
     pub fn prefetch(&mut self, block: usize, frequencies: bool) -> Result<bool> {
-        if self.prefetches && self.decoded.documents.block != block {
+        if self.prefetches && self.decoded.parts[DOCS].block != block {
             return match frequencies {
                 true => self.blocks.prefetch_both(self.field, block),
                 false => self.blocks.prefetch(self.field, ListPart::Docs, block),
@@ -126,15 +125,15 @@ impl<'a> ScatteredBlocks<'a> {
         Ok(true)
     }
 
-    /// Prefetches the frequencies of a block.
+    /// Prefetches the frequencies of a block. False if the source prefetches no more.
     pub fn prefetch_frequencies(&mut self, block: usize) -> Result<bool> {
-        match self.prefetches && self.decoded.frequencies.block != block {
+        match self.prefetches && self.decoded.parts[FREQS].block != block {
             true => self.blocks.prefetch(self.field, ListPart::Freqs, block),
             false => Ok(true),
         }
     }
 
-    /// Prefetches the positions of a block for `reader`.
+    /// Prefetches the first positions of a block for `reader`. False if the source prefetches no more.
     pub fn prefetch_positions(&mut self, block: usize, reader: &PositionsReader<'_>) -> Result<bool> {
         if self.prefetches && reader.block() != block {
             return Ok(reader.prefetch(self.blocks.positions_range(block)?));
@@ -147,17 +146,17 @@ impl<'a> ScatteredBlocks<'a> {
         self.blocks.len()
     }
 
-    /// The skip data; `None` for an inline list.
+    /// The skip record; `None` for an inline list.
     pub fn skips(&self) -> Option<&BlockList<'a>> {
         self.blocks.skips()
     }
 
-    /// Whether entries of superblocks in the skip data may not have been read.
-    pub fn has_unread_entries(&self) -> bool {
-        self.skips().is_some_and(BlockList::has_unread_entries)
+    /// Whether some entries of superblocks in the skip record may not have been read.
+    pub fn may_have_unread_entries(&self) -> bool {
+        self.skips().is_some_and(BlockList::may_have_unread_entries)
     }
 
-    /// Reads the entries of these superblocks, in order, unless they have been read.
+    /// Reads the entries of these superblocks in the skip record, unless they have been read.
     pub fn read_entries(&mut self, superblocks: &[usize]) -> Result<()> {
         self.blocks.read_entries(self.field, superblocks)
     }
@@ -174,43 +173,44 @@ impl<'a> ScatteredBlocks<'a> {
         self.skips().map_or(from, |list| list.seek(from, document))
     }
 
-    /// Upper bound of the documents of a block: its last document, or `u32::MAX` for an inline list.
+    /// The last document of a block; for an inline list `u32::MAX`, an upper bound.
     pub fn last(&self, block: usize) -> u32 {
         self.skips().map_or(u32::MAX, |list| list.last(block))
     }
 
-    /// Lower bound of the documents of a block.
+    /// Lower bound of the documents of a block: the one after the last document of the block before.
     pub fn first(&self, block: usize) -> u32 {
         self.blocks.before(block).wrapping_add(1)
     }
 
-    /// Reads a block whose frequencies will be requested before its documents, so that one read serves both.
+    /// Reads documents and frequencies of a block together if they are neighbours in the file. For callers that
+    /// request the frequencies first, which would else be read alone.
     pub fn load(&mut self, block: usize) -> Result<()> {
         self.blocks.load(self.field, block)
     }
 
     /// Documents of a block.
     pub fn documents(&mut self, block: usize) -> Result<&[u32]> {
-        self.find_documents(block)?;
-        Ok(self.found_documents(block))
+        self.find_part::<DOCS>(block)?;
+        Ok(self.found::<DOCS>(block))
     }
 
     /// Frequencies of a block.
     pub fn frequencies(&mut self, block: usize) -> Result<&[u32]> {
-        self.find_frequencies(block)?;
-        Ok(self.found_frequencies(block))
+        self.find_part::<FREQS>(block)?;
+        Ok(self.found::<FREQS>(block))
     }
 
     /// Documents and frequencies of a block.
     pub fn read(&mut self, block: usize) -> Result<(&[u32], &[u32])> {
-        self.find_documents(block)?;
-        self.find_frequencies(block)?;
-        Ok((self.found_documents(block), self.found_frequencies(block)))
+        self.find_part::<DOCS>(block)?;
+        self.find_part::<FREQS>(block)?;
+        Ok((self.found::<DOCS>(block), self.found::<FREQS>(block)))
     }
 
-    /// A bitmap view of the documents of a block, if it is encoded as a bitmap and has not been decoded.
+    /// The documents of a block as a bitmap, if they are encoded as one and have not been decoded.
     pub fn bitmap(&mut self, block: usize) -> Result<Option<BitmapView<'_>>> {
-        if self.decoded.documents.block == block {
+        if self.decoded.parts[DOCS].block == block {
             return Ok(None);
         }
         let bitmap = self.blocks.bitmap(self.field, block)?;
@@ -220,26 +220,32 @@ impl<'a> ScatteredBlocks<'a> {
         Ok(bitmap)
     }
 
-    /// The same with the frequencies of the block.
+    /// As [`ScatteredBlocks::bitmap`], with the frequencies of the block.
     pub fn bitmap_and_frequencies(&mut self, block: usize) -> Result<Option<(BitmapView<'_>, &[u32])>> {
-        if self.decoded.documents.block == block {
+        if self.decoded.parts[DOCS].block == block {
             return Ok(None);
         }
         self.load(block)?;
-        self.find_frequencies(block)?;
+        self.find_part::<FREQS>(block)?;
         let bitmap = self.blocks.bitmap(self.field, block)?;
         if bitmap.is_some() {
             self.trace.mark(block, DOCUMENTS);
         }
-        let frequencies = match self.in_place.1 && self.frequencies_in_place.0 == block {
-            true => self.frequencies_in_place.1,
-            false => self.decoded.frequencies.values(),
+        let part = &self.decoded.parts[FREQS];
+        let frequencies = match self.may_be_in_place[FREQS] && self.in_place[FREQS].0 == block {
+            true => self.in_place[FREQS].1,
+            false => &part.values[..part.len],
         };
         Ok(bitmap.map(|bitmap| (bitmap, frequencies)))
     }
 
-    /// Intersects at most 256 ascending `documents` with a block.
-    pub fn find_in(&mut self, block: usize, documents: &[u32], shared: &mut Intersection) -> Result<()> {
+    /// Intersects at most 256 increasing `documents` with a block; the result is written to `shared`.
+    pub fn intersect_block(
+        &mut self,
+        block: usize,
+        documents: &[u32],
+        shared: &mut Intersection,
+    ) -> Result<()> {
         match self.bitmap(block)? {
             Some(bitmap) => bitmap.find(documents, shared),
             None => intersect(documents, self.documents(block)?, shared),
@@ -247,9 +253,9 @@ impl<'a> ScatteredBlocks<'a> {
         Ok(())
     }
 
-    /// Moves the reader of the positions of this list to a block; `next` returns the block after that, to
-    /// prefetch.
-    pub fn positions(
+    /// Moves the reader of the positions of this list to a block. The block that `next` returns is prefetched
+    /// into the CPU cache.
+    pub fn move_positions(
         &mut self,
         block: usize,
         reader: &mut PositionsReader<'_>,
@@ -261,91 +267,56 @@ impl<'a> ScatteredBlocks<'a> {
         reader.move_to(&mut self.blocks, block)?;
         self.trace.mark(block, FREQUENCIES);
         match next() {
-            Some(next) => reader.load_lines(&mut self.blocks, next as usize),
+            Some(next) => reader.prefetch_to_cpu(&mut self.blocks, next as usize),
             None => Ok(()),
         }
     }
 
-    /// Documents of a block that were found.
+    /// The documents or frequencies of a block, after [`ScatteredBlocks::find_part`].
     #[inline(always)]
-    fn found_documents(&self, block: usize) -> &[u32] {
-        match self.in_place.0 && self.documents_in_place.0 == block {
-            true => self.documents_in_place.1,
-            false => self.decoded.documents.values(),
+    fn found<const PART: usize>(&self, block: usize) -> &[u32] {
+        if self.may_be_in_place[PART] && self.in_place[PART].0 == block {
+            return self.in_place[PART].1;
         }
+        let part = &self.decoded.parts[PART];
+        &part.values[..part.len]
     }
 
-    /// Frequencies of a block that were found.
+    /// Finds the documents or frequencies of a block in memory, or decodes them.
     #[inline(always)]
-    fn found_frequencies(&self, block: usize) -> &[u32] {
-        match self.in_place.1 && self.frequencies_in_place.0 == block {
-            true => self.frequencies_in_place.1,
-            false => self.decoded.frequencies.values(),
-        }
-    }
-
-    /// Finds the documents of a block in memory, or decodes them.
-    #[inline(always)]
-    fn find_documents(&mut self, block: usize) -> Result<()> {
-        if self.in_place.0 && self.find_documents_in_place(block)? {
+    fn find_part<const PART: usize>(&mut self, block: usize) -> Result<()> {
+        if self.may_be_in_place[PART] && self.find_in_place::<PART>(block)? {
             return Ok(());
         }
-        self.decode_documents(block)
+        self.decode::<PART>(block)
     }
 
-    /// Finds the frequencies of a block in memory, or decodes them.
-    #[inline(always)]
-    fn find_frequencies(&mut self, block: usize) -> Result<()> {
-        if self.in_place.1 && self.find_frequencies_in_place(block)? {
-            return Ok(());
-        }
-        self.decode_frequencies(block)
-    }
-
-    /// False if the documents of a block are not aligned, or are part of the skip data.
-    fn find_documents_in_place(&mut self, block: usize) -> Result<bool> {
-        if self.documents_in_place.0 == block {
+    /// False if the values of a block cannot be used in place: they are not aligned, or part of a skip record.
+    fn find_in_place<const PART: usize>(&mut self, block: usize) -> Result<bool> {
+        if self.in_place[PART].0 == block {
             return Ok(true);
         }
-        let values = self.blocks.values_in_place(self.field, ListPart::Docs, block)?;
-        let Some(documents) = values else { return Ok(false) };
-        self.documents_in_place = (block, documents);
-        self.trace.mark(block, DOCUMENTS);
-        Ok(true)
-    }
-
-    /// The same of its frequencies.
-    fn find_frequencies_in_place(&mut self, block: usize) -> Result<bool> {
-        if self.frequencies_in_place.0 == block {
-            return Ok(true);
-        }
-        let values = self.blocks.values_in_place(self.field, ListPart::Freqs, block)?;
-        let Some(frequencies) = values else { return Ok(false) };
-        self.frequencies_in_place = (block, frequencies);
-        self.trace.mark(block, FREQUENCIES);
+        let part = if PART == DOCS { ListPart::Docs } else { ListPart::Freqs };
+        let values = self.blocks.values_in_place(self.field, part, block)?;
+        let Some(values) = values else { return Ok(false) };
+        self.in_place[PART] = (block, values);
+        self.trace.mark(block, TRACE_FLAGS[PART]);
         Ok(true)
     }
 
     #[inline]
-    fn decode_documents(&mut self, block: usize) -> Result<()> {
-        let part = &mut self.decoded.documents;
+    fn decode<const PART: usize>(&mut self, block: usize) -> Result<()> {
+        let part = &mut self.decoded.parts[PART];
         if part.block != block {
             part.block = usize::MAX;
-            part.len = self.blocks.documents(self.field, block, &mut part.values)?;
+            if PART == DOCS {
+                part.len = self.blocks.documents(self.field, block, &mut part.values)?;
+            } else {
+                part.len = self.blocks.block_len(block);
+                self.blocks.frequencies(self.field, block, &mut part.values[..part.len])?;
+            }
             part.block = block;
-            self.trace.mark(block, DOCUMENTS);
-        }
-        Ok(())
-    }
-
-    fn decode_frequencies(&mut self, block: usize) -> Result<()> {
-        let part = &mut self.decoded.frequencies;
-        if part.block != block {
-            part.block = usize::MAX;
-            part.len = self.blocks.block_len(block);
-            self.blocks.frequencies(self.field, block, &mut part.values[..part.len])?;
-            part.block = block;
-            self.trace.mark(block, FREQUENCIES);
+            self.trace.mark(block, TRACE_FLAGS[PART]);
         }
         Ok(())
     }

@@ -1,37 +1,39 @@
-//! Optional trace of which blocks of a list were decoded or pruned. It takes no memory until it is started.
+//! Records which blocks of a list were decoded or pruned, for explanations of queries. Takes no memory until it is
+//! started.
 
 use super::blocks::Blocks;
 use crate::segment::read::ListPart;
 
-/// Flag: the documents of the block were decoded.
+/// Flag of a block whose documents were decoded.
 pub(super) const DOCUMENTS: u8 = 1;
 
-/// Flag: the frequencies of the block were decoded.
+/// Flag of a block whose frequencies were decoded.
 pub(super) const FREQUENCIES: u8 = 2;
 
-/// Flag: the block was pruned by its block max score.
+/// Flag of a block that was pruned by its block max score.
 pub(super) const PRUNED: u8 = 4;
 
-/// Flags for each block; empty unless started.
+/// The flags of each block of a list; empty if recording was not started.
 #[derive(Default)]
 pub(super) struct Trace {
     flags: Vec<u8>,
 }
 
-/// Numbers of decoded and skipped blocks of a list: `blocks = decoded + by_bound + by_range`.
+/// Numbers of decoded and skipped blocks of a list; `blocks` is the sum of `decoded`, `by_bound` and `by_range`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockCounts {
-    /// Blocks of the list.
+    /// Number of blocks of the list.
     pub blocks: u64,
-    /// Blocks whose documents or frequencies were decoded.
+    /// Number of blocks whose documents or frequencies were decoded.
     pub decoded: u64,
-    /// Blocks whose documents were decoded.
+    /// Number of blocks whose documents were decoded.
     pub documents: u64,
-    /// Blocks whose frequencies were decoded.
+    /// Number of blocks whose frequencies were decoded.
     pub frequencies: u64,
-    /// Blocks that evaluation reached and pruned by the max score of the block or of a window of documents.
+    /// Number of blocks that were skipped because the max score of the block, or of a window of documents, is too
+    /// low.
     pub by_bound: u64,
-    /// Blocks of which no document was requested.
+    /// Number of blocks that were skipped because none of their documents was requested.
     pub by_range: u64,
     /// Bytes of encoded documents of the list; 0 for an inline list.
     pub docs_bytes: u64,
@@ -51,10 +53,11 @@ impl Trace {
     }
 
     /// Whether recording was started.
-    pub(super) fn is_on(&self) -> bool {
+    pub(super) fn is_started(&self) -> bool {
         !self.flags.is_empty()
     }
 
+    /// Sets a flag of a block, if recording was started.
     #[inline]
     pub(super) fn mark(&mut self, block: usize, flag: u8) {
         if let Some(flags) = self.flags.get_mut(block) {
@@ -62,8 +65,8 @@ impl Trace {
         }
     }
 
-    /// The counts of `blocks`.
-    pub(super) fn sum(&self, blocks: &Blocks<'_>) -> BlockCounts {
+    /// Counts the blocks of the list with each combination of flags.
+    pub(super) fn count(&self, blocks: &Blocks<'_>) -> BlockCounts {
         let mut sum = BlockCounts { blocks: blocks.len() as u64, ..BlockCounts::default() };
         for block in 0..blocks.len() {
             let flags = self.flags.get(block).copied().unwrap_or(0);

@@ -188,7 +188,7 @@ impl ActiveRequest {
         let (found, failed) = (state.found.take(), state.failed.take());
         if let (Some(result), None, Some(threshold)) = (&found, &failed, &state.threshold)
             && let documents = self.snapshot.searcher().documents()
-            && result.threshold_was_too_high(k, &documents, threshold)
+            && result.was_initial_threshold_too_high(k, &documents, threshold)
         {
             state.threshold = Some(Arc::default());
             state.parts = 0;
@@ -219,7 +219,7 @@ impl ActiveRequest {
         }
         let (hits, total) = match (found, self.planned.get()) {
             (Some(found), Some(planned)) => {
-                let found = found.finish(&self.options, planned.plan.query.scale);
+                let found = found.into_result(&self.options, planned.plan.query.scale);
                 (found.hits, found.total)
             }
             _ => (Vec::new(), 0),

@@ -3,7 +3,7 @@
 
 use crate::error::{Error, Result};
 pub use crate::eval::{RETAINED_BYTES, leaf_memory, working_memory};
-use crate::index::{IDS_BYTES, Index, SearchOptions, result_ids_bytes};
+use crate::index::{IDS_READ_BYTES, Index, SearchOptions, result_ids_bytes};
 use crate::limits::{ID_BYTES_MAX, PREVIEW_TEXT_BYTES, PREVIEW_TITLE_BYTES};
 use crate::{rank::TopK, segment::read::UNPACK_BYTES};
 
@@ -27,7 +27,7 @@ const HIT_OFFSET_BYTES: u64 = 8;
 const HIT_OUTPUT_BYTES: u64 = 64;
 
 /// Reading of ids by a caller: a buffer that grows by doubling, a page of ids, and an id.
-pub(super) const IDS_OUTPUT_BYTES: u64 = (2 * IDS_BYTES + 4 * ID_BYTES_MAX) as u64;
+pub(super) const IDS_OUTPUT_BYTES: u64 = (2 * IDS_READ_BYTES + 4 * ID_BYTES_MAX) as u64;
 
 /// Preview of a hit: decompression, title and text, tokens and snippet, and the output, in which a character
 /// may take six bytes.

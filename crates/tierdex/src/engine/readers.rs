@@ -30,7 +30,7 @@ pub(super) fn page_readers(
     let engine = || ReadQueue::new(settings.reads(), index.disk(), registered);
     let mut engines = (0..settings.threads).map(|_| engine()).collect::<std::result::Result<Vec<_>, _>>()?;
     let fields = index.segments().iter().flat_map(|segment| segment.fields());
-    let longest = fields.map(|field| field.postings().file()).max_by_key(|file| file.len());
+    let longest = fields.map(|field| field.postings_file().file()).max_by_key(|file| file.len());
     let gap = match (settings.gap_pages, engines.first_mut(), longest) {
         (Some(pages), ..) => pages,
         (None, Some(engine), Some(file)) => measure_gap(engine, &cells, file),

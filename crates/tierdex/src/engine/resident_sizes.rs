@@ -51,8 +51,8 @@ impl ResidentSizes {
 
     fn add_field(&mut self, field: &FieldReader) {
         self.terms += Arena::allocation_bytes(payload_bytes(field.terms().file()));
-        self.skips += Arena::allocation_bytes(payload_bytes(field.skips()));
-        let lists = [Some(field.postings()), field.positions()].into_iter().flatten();
+        self.skips += Arena::allocation_bytes(payload_bytes(field.skips_file()));
+        let lists = [Some(field.postings_file()), field.positions_file()].into_iter().flatten();
         self.lists += lists.map(|file| Arena::allocation_bytes(payload_bytes(file))).sum::<u64>();
         self.term_index += field.terms().index_memory();
         self.restart_keys += field.terms().restart_keys_memory();

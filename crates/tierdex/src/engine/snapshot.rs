@@ -247,19 +247,19 @@ fn arena(segments: &[Arc<Segment>], location: &MetadataLocation) -> Result<Optio
 fn load_into(segments: &[Arc<Segment>], location: &MetadataLocation, mut arena: Option<Arena>) -> Result<()> {
     for segment in segments {
         // First, because it loads the page checksums with which the other files are checked.
-        segment.prepare(arena.as_mut())?;
+        segment.load_checksums_and_norms(arena.as_mut())?;
         if let (MetaTier::Index(_), Some(arena)) = (&location.tier, &mut arena) {
-            segment.keep_in_memory(arena)?;
+            segment.load_all(arena)?;
             segment.fields().iter().try_for_each(|field| verify_uncompressed(field, &FILES))?;
             continue;
         }
         // Dictionaries and skip data are in the region only if it is the tier.
         let mut lists = arena.as_mut().filter(|_| location.is_whole_region());
         if location.tier != MetaTier::Disk {
-            segment.keep_terms(lists.as_deref_mut())?;
+            segment.load_terms(lists.as_deref_mut())?;
         }
         if location.tier.keeps_skips() {
-            segment.keep_skips(lists)?;
+            segment.load_skips(lists)?;
         }
     }
     Ok(())

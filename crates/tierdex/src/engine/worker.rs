@@ -15,7 +15,7 @@ use super::queue::NextWork;
 use super::queued_request::QueuedRequest;
 use super::shared::EngineShared;
 use crate::error::{Error, Result};
-use crate::index::PartialResult;
+use crate::index::{PartialResult, PlannedQuery};
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
 use std::cell::RefCell;
@@ -313,10 +313,7 @@ fn evaluate(
     let MeasuredPlan { plan, memory } = match request.planned.get() {
         Some(planned) => planned,
         None => {
-            let plan = match &request.statistics {
-                Some(statistics) => searcher.plan_with(statistics, query, options, source)?,
-                None => searcher.plan(query, options, source)?,
-            };
+            let plan = searcher.plan_with(request.statistics.as_deref(), query, options, source)?;
             let segments = snapshot.index().segments();
             let hits = (options.k as u64).min(snapshot.index().documents());
             let memory = (plan.memory() as u64).saturating_sub(request.plan_reserved)
@@ -338,9 +335,9 @@ fn evaluate(
         None => source.reserve(*memory, request.priority)?,
     };
     source.set_copies_pages(plan.copies_pages());
-    let mut buffers = searcher.take_buffers();
-    let threshold = request.threshold(|| searcher.shared_threshold(plan, source, options, &mut buffers))?;
-    let found = searcher.search_part(plan, source, options, documents, &threshold, &mut buffers);
-    searcher.give_back(buffers);
+    let (planned, mut buffers) = (PlannedQuery { plan, options, source }, searcher.take_buffers());
+    let threshold = request.threshold(|| searcher.shared_threshold(planned, &mut buffers))?;
+    let found = searcher.search_range(planned, documents, &threshold, &mut buffers);
+    searcher.return_buffers(buffers);
     found
 }

@@ -50,7 +50,7 @@ impl EvaluationLog {
     /// Lets all lists of a strategy count the blocks that they decode and prune.
     pub(crate) fn start_recording(&mut self, strategy: StrategyKind, nodes: &mut Clauses<Node<'_>>) {
         self.strategy = strategy;
-        nodes.each_term(&mut |term| term.blocks.trace());
+        nodes.each_term(&mut |term| term.blocks.start_trace());
     }
 
     /// Adds the plan as text, and what was done with each list. Nothing if the strategy has not opened any.
@@ -65,7 +65,7 @@ impl EvaluationLog {
         }
         nodes.each_term(&mut |term| {
             let (leaf, info) = (&plan.leaves[term.leaf], view.term_info(term.leaf));
-            let mut blocks = term.blocks.traced();
+            let mut blocks = term.blocks.traced_counts();
             if kind == StrategyKind::ImpactOrdered && leaf.is_scored {
                 // Every block was checked by its max score or that of its superblock.
                 blocks.by_bound += std::mem::take(&mut blocks.by_range);
@@ -75,7 +75,7 @@ impl EvaluationLog {
             self.lists.push(ListUse {
                 field: view.segment.field(leaf.field).field().name.clone(),
                 term: leaf.term.clone(),
-                documents: info.map_or(0, |info| info.documents),
+                documents: info.map_or(0, |info| info.document_frequency),
                 weight: leaf.weight,
                 highest_bound: is_scored.then(|| plan.scale.shown(term.list_max_score())),
                 candidates,

@@ -6,7 +6,7 @@
 //! and for frequencies. Read buffers of files ([`SearchPlan::working_memory`]) divide what an allowance
 //! leaves; those of a page cache ([`SearchPlan::paged_memory`]) hold one block.
 
-use crate::cursor::{BLOCK_BYTES_MAX, IN_ORDER_BYTES, POSITIONS_BUFFER};
+use crate::cursor::{BLOCK_BYTES_MAX, IN_ORDER_BUFFER_BYTES, POSITIONS_BUFFER_BYTES};
 use crate::eval::nodes::phrase::{PHRASE_BYTES, PHRASE_TERM_BYTES};
 use crate::eval::nodes::term::{BLOCK_IMPACTS_BYTES, TERM_BYTES};
 use crate::eval::open::{SkipDataUse, record_part};
@@ -15,7 +15,7 @@ use crate::eval::strategy::{Strategy, StrategyKind};
 use crate::eval::tuning::{DENSE_DIVISOR, LIST_BUFFERS_MAX, SORT_KEYS_MAX, Tuning};
 use crate::limits::{BLOCK, FIELD_TOKENS_MAX, SUPERBLOCK};
 use crate::query::plan_node::{Leaf, PlanNode};
-use crate::segment::read::{BUFFER_MAX, BUFFER_MIN, READ_AHEAD, Segment, TermInfo};
+use crate::segment::read::{BUFFER_MAX, BUFFER_MIN, READ_AHEAD_BYTES, Segment, TermInfo};
 use crate::{
     eval::SearchPlan, eval::SegmentView, eval::scratch_memory::scratch_bytes,
     eval::state::buffers::LookUpBuffers, eval::strategies::initial_threshold::prescored_term,
@@ -55,7 +55,7 @@ pub const RETAINED_BYTES: usize = RANGE_BYTES
 /// list buffers one block. With `positions` the terms may form a phrase.
 pub fn working_memory(terms: usize, positions: bool) -> u64 {
     let lists = terms as u64;
-    let phrase = PHRASE_BYTES + terms * (PHRASE_TERM_BYTES + POSITIONS_BUFFER);
+    let phrase = PHRASE_BYTES + terms * (PHRASE_TERM_BYTES + POSITIONS_BUFFER_BYTES);
     let phrase = if positions { phrase as u64 } else { 0 };
     let buffers = (LIST_PARTS * lists + 1) * BUFFER_MIN as u64;
     phrase + lists * LIST_BYTES_MAX + buffers + BLOCK_ORDER_BYTES + RANGE_BYTES as u64
@@ -150,7 +150,7 @@ impl SegmentMemory {
         });
         strategy.clauses.all().for_each(|node| need.add_node(view, node));
         if reads_ahead && need.expansion > 0 {
-            need.expansion += IN_ORDER_BYTES as u64 + READ_AHEAD;
+            need.expansion += IN_ORDER_BUFFER_BYTES as u64 + READ_AHEAD_BYTES;
         }
         // One more, to read skip records.
         need.read_buffers += need.read_buffers.min(1);
@@ -165,7 +165,7 @@ impl SegmentMemory {
         self.paged_bytes += paged_list_bytes(view, info);
         let leaf = &view.plan.leaves[leaf];
         let field = view.segment.field(leaf.field);
-        if field.skips().resident().is_none() {
+        if field.skips_file().resident().is_none() {
             let bounds = leaf.share_bounds(view.segment);
             let part = record_part(info, bounds.as_ref(), data_use, tuning);
             let record = field.record_range(info, part);
@@ -177,7 +177,8 @@ impl SegmentMemory {
     /// Adds what impact order takes for a list: sort keys of its blocks, as much for the selection among
     /// them, and max scores of its superblocks.
     fn add_block_order(&mut self, view: SegmentView<'_>, leaf: usize, tuning: &Tuning) {
-        let blocks = view.term_info(leaf).map_or(0, |info| u64::from(info.documents).div_ceil(BLOCK as u64));
+        let blocks =
+            view.term_info(leaf).map_or(0, |info| u64::from(info.document_frequency).div_ceil(BLOCK as u64));
         let ordered = blocks.min((tuning.superblocks_ordered * SUPERBLOCK) as u64);
         self.bytes += 2 * 8 * ordered + 4 * blocks.div_ceil(SUPERBLOCK as u64);
     }
@@ -186,9 +187,9 @@ impl SegmentMemory {
     fn add_node(&mut self, view: SegmentView<'_>, node: &PlanNode) {
         match node {
             PlanNode::Phrase { field, leaves, slop, .. } => {
-                let positions = view.segment.field(*field).positions();
+                let positions = view.segment.field(*field).positions_file();
                 let is_in_memory = positions.is_none_or(|file| file.resident().is_some());
-                let buffer = if is_in_memory { 0 } else { POSITIONS_BUFFER };
+                let buffer = if is_in_memory { 0 } else { POSITIONS_BUFFER_BYTES };
                 self.bytes += (PHRASE_BYTES + leaves.len() * (PHRASE_TERM_BYTES + buffer)) as u64;
                 if *slop > 0 {
                     self.bytes += leaves.iter().map(|(_, leaf)| positions_bytes(view, *leaf)).sum::<u64>();
@@ -211,7 +212,7 @@ impl SegmentMemory {
 fn positions_bytes(view: SegmentView<'_>, leaf: usize) -> u64 {
     let Some(info) = view.term_info(leaf) else { return 0 };
     let field = view.segment.field(view.plan.leaves[leaf].field);
-    let most = (info.occurrences + 1).saturating_sub(u64::from(info.documents));
+    let most = (info.occurrences + 1).saturating_sub(u64::from(info.document_frequency));
     let longest = field.longest_document().unwrap_or(FIELD_TOKENS_MAX);
     POSITION_BYTES * most.min(u64::from(longest))
 }
@@ -247,13 +248,13 @@ fn count_lists(node: &PlanNode, of_phrases: bool) -> usize {
 /// frequencies, twice as long as the average block of the list, and the rest of its page if that is copied
 /// too. In dense lists frequencies are longer than documents and begin on another page: two pages.
 fn paged_list_bytes(view: SegmentView<'_>, info: &TermInfo) -> u64 {
-    let documents = u64::from(info.documents);
+    let documents = u64::from(info.document_frequency);
     let blocks = documents.div_ceil(BLOCK as u64);
-    let block = (2 * info.bytes() / blocks.max(1)).min(2 * BLOCK_BYTES_MAX as u64);
+    let block = (2 * info.block_bytes() / blocks.max(1)).min(2 * BLOCK_BYTES_MAX as u64);
     let pages = match view.plan.leaves.len() {
         0..=PAGE_COPYING_LISTS_MAX if DENSE_DIVISOR * documents > u64::from(view.segment.documents()) => 2,
         0..=PAGE_COPYING_LISTS_MAX => 1,
         _ => 0,
     };
-    info.bytes().min(block + pages * PAGE)
+    info.block_bytes().min(block + pages * PAGE)
 }

@@ -150,11 +150,11 @@ impl<'a> ListOpener<'a, '_> {
         let (info, leaf) = (self.view.term_info(leaf), &self.view.plan.leaves[leaf]);
         let field = self.view.segment.field(leaf.field);
         if let Some(info) = info
-            && field.skips().resident().is_none()
+            && field.skips_file().resident().is_none()
         {
             let bounds = leaf.share_bounds(self.view.segment);
             let part = record_part(info, bounds.as_ref(), data_use, &self.tuning);
-            self.source.prefetch(field.skips(), field.record_range(info, part));
+            self.source.prefetch(field.skips_file(), field.record_range(info, part));
         }
     }
 }
@@ -201,7 +201,7 @@ fn documents_with_prefix(
     let field = segment.field(clause.field);
     let prefix = TermPrefix { text: &clause.text, whole_clusters: clause.whole_clusters };
     let infos = terms_starting_with(field, prefix, source)?;
-    let postings = infos.iter().map(|info| u64::from(info.documents)).sum();
+    let postings = infos.iter().map(|info| u64::from(info.document_frequency)).sum();
     let mut documents = DocumentSet::with_capacity(postings, segment.documents());
     let mut ahead = ListsAhead::new(source);
     for info in infos {

@@ -42,7 +42,8 @@ impl<'a> SegmentView<'a> {
     /// Upper bound of the number of matches in the segment, from document frequencies. As `cost` of a Lucene
     /// iterator, it orders clauses.
     pub(super) fn cost(self, node: &PlanNode) -> u64 {
-        let documents = |leaf: usize| self.term_info(leaf).map_or(0, |info| u64::from(info.documents));
+        let documents =
+            |leaf: usize| self.term_info(leaf).map_or(0, |info| u64::from(info.document_frequency));
         match node {
             PlanNode::Term { leaf, .. } => documents(*leaf),
             PlanNode::Phrase { leaves, .. } => {

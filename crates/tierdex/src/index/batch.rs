@@ -1,4 +1,4 @@
-//! A batch: documents analysed by one thread.
+//! A batch: documents that one thread has analysed.
 //!
 //! *Input*: documents. *Output*: a [`SealedBatch`] of ids, stored text and sorted runs of postings, from
 //! which a segment is built.
@@ -16,7 +16,9 @@ pub struct BatchBuilder {
     tables: Vec<FieldTable>,
     ids: ExternalIds,
     stored: Option<StoredBlocks>,
+    /// Bytes of the largest document that is accepted, title and text together.
     document_bytes_max: usize,
+    /// Estimate of the memory of the batch, compared with [`BATCH_BYTES`].
     bytes: usize,
     skipped_tokens: SkippedTokens,
 }
@@ -24,11 +26,11 @@ pub struct BatchBuilder {
 /// Tokens of the added documents that were not indexed because they exceed a limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SkippedTokens {
-    /// Tokens longer than [`TERM_BYTES_MAX`](crate::limits::TERM_BYTES_MAX) bytes.
+    /// Number of tokens longer than [`TERM_BYTES_MAX`](crate::limits::TERM_BYTES_MAX) bytes.
     pub long_words: u64,
-    /// Documents that contain such tokens.
+    /// Number of documents that contain such tokens.
     pub long_word_documents: u64,
-    /// Tokens after the first [`FIELD_TOKENS_MAX`](crate::limits::FIELD_TOKENS_MAX) of a field of a
+    /// Number of tokens after the first [`FIELD_TOKENS_MAX`](crate::limits::FIELD_TOKENS_MAX) of a field of a
     /// document.
     pub tokens_beyond: u64,
 }
@@ -41,15 +43,16 @@ impl SkippedTokens {
     }
 }
 
-/// Analysed documents in memory.
+/// The analysed documents of a batch, to which no more are added.
 pub struct SealedBatch {
+    /// The postings of each field.
     pub(super) runs: Vec<SortedRun>,
     pub(super) ids: ExternalIds,
     pub(super) stored: Option<StoredBlocks>,
     pub(super) skipped_tokens: SkippedTokens,
 }
 
-/// External ids, concatenated.
+/// External ids of documents, concatenated, with the end of each.
 #[derive(Default)]
 pub(super) struct ExternalIds {
     bytes: String,
@@ -57,7 +60,7 @@ pub(super) struct ExternalIds {
 }
 
 impl BatchBuilder {
-    /// An empty batch, which rejects documents of more than `document_bytes_max` bytes.
+    /// An empty batch, which rejects documents with more than `document_bytes_max` bytes of title and text.
     pub fn new(schema: Arc<Schema>, document_bytes_max: usize) -> BatchBuilder {
         BatchBuilder {
             analyzers: schema.fields.iter().map(|field| Analyzer::new(&field.analysis)).collect(),
@@ -71,8 +74,7 @@ impl BatchBuilder {
         }
     }
 
-    /// Adds a document. [`Error::TooLarge`] rejects it and leaves the batch as it was; after another error
-    /// the batch cannot be used.
+    /// Adds a document. After [`Error::TooLarge`] the batch is unchanged; after another error it cannot be used.
     pub fn add(&mut self, id: &str, title: &str, text: &str) -> Result<()> {
         if id.len() > ID_BYTES_MAX {
             return Err(id_too_long(id.len()));
@@ -111,7 +113,7 @@ impl BatchBuilder {
         self.bytes >= BATCH_BYTES
     }
 
-    /// Documents added since the last seal.
+    /// Number of documents added since the last [`BatchBuilder::seal`].
     pub fn documents(&self) -> usize {
         self.ids.ends.len()
     }
@@ -119,9 +121,10 @@ impl BatchBuilder {
     /// Returns the added documents and resets the builder.
     pub fn seal(&mut self) -> Result<SealedBatch> {
         let mut stored = self.stored.as_mut().map(std::mem::take);
-        stored.as_mut().map(StoredBlocks::close).transpose()?;
+        stored.as_mut().map(StoredBlocks::close_block).transpose()?;
         let fields = self.schema.fields.iter();
-        let runs = fields.zip(&mut self.tables).map(|(field, table)| table.seal(field.positions)).collect();
+        let runs =
+            fields.zip(&mut self.tables).map(|(field, table)| table.take_run(field.positions)).collect();
         self.bytes = 0;
         let skipped_tokens = std::mem::take(&mut self.skipped_tokens);
         Ok(SealedBatch { runs, ids: std::mem::take(&mut self.ids), stored, skipped_tokens })
@@ -129,12 +132,12 @@ impl BatchBuilder {
 }
 
 impl SealedBatch {
-    /// Documents in the batch.
+    /// Number of documents in the batch.
     pub fn documents(&self) -> usize {
         self.ids.ends.len()
     }
 
-    /// Bytes of memory of its runs.
+    /// Bytes of memory that the runs take.
     pub fn memory(&self) -> usize {
         self.runs.iter().map(SortedRun::memory).sum()
     }

@@ -1,5 +1,5 @@
-//! Builds a segment from batches. Ids and stored text are written to disk at once; sorted runs stay in
-//! memory until the segment is full, and are then merged term by term.
+//! Builds a segment from batches. Ids and stored text of a batch are written to disk at once; its sorted runs
+//! stay in memory until the segment is full, and are then merged term by term.
 
 use super::{batch::SealedBatch, stop::StopSignal};
 use crate::memtable::{RunCursor, SortedRun};
@@ -17,11 +17,12 @@ pub(super) struct SegmentBuilder {
     id: u64,
     ids: IdsWriter,
     stored: Option<StoredWriter>,
-    /// Number of the first document of each batch.
+    /// First document of each batch.
     bases: Vec<u32>,
     /// For each field, the runs of all batches.
     runs: Vec<Vec<SortedRun>>,
     documents: u32,
+    /// Bytes of memory that the runs take.
     memory: usize,
 }
 
@@ -38,7 +39,7 @@ impl SegmentBuilder {
         })
     }
 
-    /// Bytes of runs in memory.
+    /// Bytes of memory that the runs of all batches take.
     pub(super) fn memory(&self) -> usize {
         self.memory
     }
@@ -47,6 +48,7 @@ impl SegmentBuilder {
         self.documents
     }
 
+    /// Adds the documents of a batch after those of the batches before.
     pub(super) fn push(&mut self, batch: SealedBatch) -> Result<()> {
         let documents = u64::from(self.documents) + batch.documents() as u64;
         if documents > DOCUMENTS_MAX {
@@ -57,7 +59,7 @@ impl SegmentBuilder {
             self.ids.add(id.as_bytes())?;
         }
         if let (Some(writer), Some(blocks)) = (&mut self.stored, &batch.stored) {
-            writer.add(blocks)?;
+            writer.add_blocks(blocks)?;
         }
         self.bases.push(self.documents);
         for (runs, run) in self.runs.iter_mut().zip(batch.runs) {
@@ -87,8 +89,9 @@ impl SegmentBuilder {
     }
 }
 
-/// The current term of a run: a heap entry, ordered by term and then by run.
+/// The current term of a run, an entry of the heap that merges runs: ordered by term and then by run.
 struct RunHead<'a> {
+    /// [`prefix_key`] of the term.
     prefix: u64,
     term: RunTerm<'a>,
     run: usize,
@@ -96,17 +99,18 @@ struct RunHead<'a> {
 }
 
 impl<'a> RunHead<'a> {
-    fn new(run: usize, mut cursor: RunCursor<'a>) -> Option<Reverse<RunHead<'a>>> {
+    /// The first term of a run; `None` if the run has no terms.
+    fn first(run: usize, mut cursor: RunCursor<'a>) -> Option<Reverse<RunHead<'a>>> {
         let term = cursor.next()?;
         Some(Reverse(RunHead { prefix: prefix_key(term.term), term, run, cursor }))
     }
 }
 
 impl RunHead<'_> {
-    /// Compares by prefix key first. Of two terms of up to eight bytes with equal keys, the shorter is the
-    /// smaller.
+    /// Compares terms, by prefix key first. Of two terms of up to eight bytes with equal keys, the shorter is
+    /// the smaller.
     #[inline]
-    fn by_term(&self, other: &Self) -> Ordering {
+    fn compare_terms(&self, other: &Self) -> Ordering {
         let (own, others) = (self.term.term, other.term.term);
         self.prefix.cmp(&other.prefix).then_with(|| {
             if own.len() <= 8 && others.len() <= 8 { own.len().cmp(&others.len()) } else { own.cmp(others) }
@@ -116,7 +120,7 @@ impl RunHead<'_> {
 
 impl Ord for RunHead<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.by_term(other).then(self.run.cmp(&other.run))
+        self.compare_terms(other).then(self.run.cmp(&other.run))
     }
 }
 
@@ -134,14 +138,15 @@ impl PartialEq for RunHead<'_> {
 
 impl Eq for RunHead<'_> {}
 
-/// Merges runs of adjacent document ranges, term by term.
+/// Writes the terms of a field: merges the runs of its batches, which have adjacent ranges of documents that
+/// start at `bases`.
 fn merge_runs(
     runs: &[SortedRun],
     bases: &[u32],
     writer: &mut FieldWriter<'_>,
     stop: &StopSignal,
 ) -> Result<()> {
-    let heads = runs.iter().enumerate().filter_map(|(run, of)| RunHead::new(run, of.cursor()));
+    let heads = runs.iter().enumerate().filter_map(|(run, of)| RunHead::first(run, of.cursor()));
     let mut heads: BinaryHeap<_> = heads.collect();
     let mut same: Vec<(u32, RunTerm<'_>)> = Vec::new();
     let mut positions = Vec::new();

@@ -1,7 +1,8 @@
-//! Explanation of a query: thresholds, evaluation log and reads, segment by segment.
+//! Explains how a query is evaluated: thresholds, evaluation log and reads, segment by segment.
 
-use super::searcher::{PartialResult, SearchOptions, SearchResult, SearchedPart, Searcher};
-use crate::eval::{Collector, DocumentRange, EvaluationLog, Scratch, SearchPlan};
+use super::search_result::{PartialResult, SearchOptions, SearchResult};
+use super::searcher::{PlannedQuery, Searcher};
+use crate::eval::{Collector, DocumentRange, EvaluationLog, Scratch};
 use crate::rank::{ScoreScale, TopK};
 use crate::segment::read::{FILES, Segment};
 use crate::{Result, query::Query};
@@ -10,11 +11,11 @@ use std::sync::Arc;
 /// The result of a query and the log of its evaluation.
 #[derive(Clone, Debug)]
 pub struct Explanation {
-    /// The result, as of [`Searcher::search`].
+    /// The result, equal to that of [`Searcher::search`].
     pub result: SearchResult,
     /// The score of the last hit, if there are `k` hits.
     pub threshold: Option<f32>,
-    /// Segments in document order, the order in which they were searched.
+    /// How each segment was evaluated, in the order in which they were searched, that of their documents.
     pub segments: Vec<SegmentExplanation>,
 }
 
@@ -23,84 +24,87 @@ pub struct Explanation {
 pub struct SegmentExplanation {
     /// The segment's number in the names of its files.
     pub id: u64,
-    /// Documents in it.
+    /// Number of documents of the segment.
     pub documents: u32,
-    /// Documents that match; without counting, matches that were evaluated.
+    /// Number of documents that match; if matches are not counted, number of matches that were scored.
     pub matches: u64,
-    /// The top-k threshold before the segment was searched; `None` as long as any score can enter.
+    /// The top-k threshold before the segment was searched; `None` if a hit with any score would have been
+    /// among the best k.
     pub threshold_before: Option<f32>,
     /// The top-k threshold after the segment was searched.
     pub threshold_after: Option<f32>,
-    /// Strategy, plan nodes and lists.
+    /// Strategy, plan nodes and posting lists.
     pub evaluation: EvaluationLog,
-    /// Reads of the segment's files, dictionary lookups included.
+    /// Reads of each file of the segment, with those of dictionary lookups.
     pub files: Vec<FileUse>,
 }
 
-/// Reads of a file.
+/// The reads of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileUse {
     /// Name of the file.
     pub file: String,
     /// Number of reads.
     pub reads: u64,
-    /// Bytes read, as whole pages.
+    /// Bytes that were read, in whole pages.
     pub bytes: u64,
 }
 
 impl Searcher {
-    /// Evaluates `query` on this thread and logs how. It takes longer than [`Searcher::search`].
+    /// Evaluates `query` on this thread, as [`Searcher::search`] but slower, and records how.
     pub fn explain(&self, query: &Query, options: &SearchOptions) -> Result<Explanation> {
         let before: Vec<Vec<FileUse>> = self.index().segments().iter().map(reads_so_far).collect();
         let plan = self.plan(query, options, &FILES)?;
+        let query = PlannedQuery { plan: &plan, options, source: &FILES };
         let mut scratch = Scratch::default();
-        let initial = self.initial_threshold(&plan, &FILES, options, &mut scratch)?;
-        let explained = explain_from(self, &plan, options, initial, before.clone(), &mut scratch)?;
+        let initial = self.initial_threshold(query, &mut scratch)?;
+        let explained = explain_from(self, query, initial, before.clone(), &mut scratch)?;
         if initial > 0 && explained.result.hits.len() < options.k {
-            return explain_from(self, &plan, options, 0, before, &mut scratch);
+            return explain_from(self, query, 0, before, &mut scratch);
         }
         Ok(explained)
     }
 }
 
-/// Explains a query with this initial threshold, given the reads before it was planned.
+/// Explains a query that is evaluated from this initial threshold on; `before` has the reads of each segment
+/// before the query was planned.
 fn explain_from(
     searcher: &Searcher,
-    plan: &SearchPlan,
-    options: &SearchOptions,
+    query: PlannedQuery<'_>,
     initial: u32,
     before: Vec<Vec<FileUse>>,
     scratch: &mut Scratch,
 ) -> Result<Explanation> {
-    let index = searcher.index();
+    let (index, PlannedQuery { plan, options, .. }) = (searcher.index(), query);
     let mut top = TopK::new(options.k, index.documents());
     top.set_initial_threshold(initial);
     let documents = DocumentRange::new(searcher.documents());
-    let part = SearchedPart { plan, source: &FILES, documents: &documents };
     let mut segments = Vec::with_capacity(before.len());
     for (number, (segment, before)) in index.segments().iter().zip(before).enumerate() {
-        let threshold_before = threshold(&top, plan.query.scale);
+        let threshold_before = shown_threshold(&top, plan.query.scale);
         let mut evaluation = EvaluationLog::default();
         let collector = Collector::of(options.k, &mut top);
-        let matches = searcher.search_segment(&part, number, scratch, collector, Some(&mut evaluation))?;
+        let log = Some(&mut evaluation);
+        let matches = searcher.search_segment(query, &documents, number, scratch, collector, log)?;
         segments.push(SegmentExplanation {
             id: segment.meta().id,
             documents: segment.documents(),
             matches,
             threshold_before,
-            threshold_after: threshold(&top, plan.query.scale),
+            threshold_after: shown_threshold(&top, plan.query.scale),
             evaluation,
             files: read_difference(before, reads_so_far(segment)),
         });
     }
     let k = top.k();
     let total = segments.iter().map(|segment| segment.matches).sum();
-    let result = PartialResult { hits: top.take(), total, complete: true }.finish(options, plan.query.scale);
+    let result = PartialResult { hits: top.take(), total, complete: true };
+    let result = result.into_result(options, plan.query.scale);
     let threshold = result.hits.last().filter(|_| result.hits.len() == k).map(|hit| hit.score);
     Ok(Explanation { result, threshold, segments })
 }
 
-fn threshold(top: &TopK, scale: ScoreScale) -> Option<f32> {
+fn shown_threshold(top: &TopK, scale: ScoreScale) -> Option<f32> {
     Some(top.threshold()).filter(|units| *units > 0).map(|units| scale.shown(units))
 }
 
@@ -114,7 +118,7 @@ fn reads_so_far(segment: &Arc<Segment>) -> Vec<FileUse> {
     uses.collect()
 }
 
-/// The reads between two counts, without files that were not read.
+/// The reads of each file from `before` to `after`, without files that were not read.
 fn read_difference(before: Vec<FileUse>, after: Vec<FileUse>) -> Vec<FileUse> {
     let uses = before.into_iter().zip(after).map(|(before, after)| FileUse {
         file: after.file,

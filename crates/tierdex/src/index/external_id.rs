@@ -1,12 +1,12 @@
-//! External ids: the rule for those of documents from files and users, and their form in a TREC run.
+//! External ids: which ids are accepted from users, and how ids are written to a TREC run.
 
 use std::{borrow::Cow, fmt::Write};
 
-/// Checks an external id: it is not empty, and has no control characters and no line separators, which would
-/// end a line or a column of a run or be taken for something else by a terminal.
+/// Checks an external id: it must not be empty, and must not have control characters or line separators, which
+/// could end a line or a column of a run, or control a terminal.
 ///
 /// # Errors
-/// What is wrong, for a message that names the document.
+/// A text that says what is wrong with the id.
 pub fn check_id(id: &str) -> Result<(), String> {
     if id.is_empty() {
         return Err("the id is empty".to_string());
@@ -19,20 +19,20 @@ pub fn check_id(id: &str) -> Result<(), String> {
     }
 }
 
-/// The id as it is written to a TREC run, where white space separates columns: an id with white space or
-/// control characters is written with these and `%` percent-encoded, an empty one as `%`. Different encoded
-/// ids are ids that differ; an id that is written as it is may look like an encoded one.
+/// The form of an id in a TREC run, where white space separates columns. In an id with white space or control
+/// characters these and `%` are percent-encoded, an empty id is `%`, and other ids are unchanged. Two ids that
+/// are encoded have different forms; an unchanged id may be equal to the form of another.
 pub fn run_id(id: &str) -> Cow<'_, str> {
-    let splits = |c: char| c.is_whitespace() || c.is_control();
+    let is_encoded = |c: char| c.is_whitespace() || c.is_control();
     if id.is_empty() {
         return Cow::Owned("%".to_string());
     }
-    if !id.contains(splits) {
+    if !id.contains(is_encoded) {
         return Cow::Borrowed(id);
     }
     let mut out = String::with_capacity(id.len() + 8);
     for c in id.chars() {
-        if splits(c) || c == '%' {
+        if is_encoded(c) || c == '%' {
             for byte in c.encode_utf8(&mut [0; 4]).bytes() {
                 // Writing to a string does not fail.
                 let _ = write!(out, "%{byte:02X}");

@@ -1,7 +1,7 @@
-//! Imports postings instead of text into a segment.
+//! Writes a segment from postings instead of text.
 //!
 //! *Input*: document lengths, ids, and terms in order, each with its posting list. *Output*: the files of a
-//! segment. Lengths come first: the block max scores of each list depend on them.
+//! segment. Lengths come first, because the max shares of the lists depend on them.
 
 use super::stop::StopSignal;
 use crate::limits::{BLOCK, FIELD_TOKENS_MAX, ID_BYTES_MAX, SUPERBLOCK, TERM_BYTES_MAX};
@@ -13,11 +13,14 @@ use crate::segment::write::{
 use crate::{Error, Result, schema::Schema, segment::SegmentMeta, transform::block::Block};
 use tierdex_io::Disk;
 
-/// Appends terms, each greater than the one before (as bytes), with their lists.
+/// Appends terms, each greater than the one before (compared as bytes), with their posting lists.
 pub struct ListsBuilder<'w, 'a> {
     field: &'w mut FieldWriter<'a>,
+    /// Number of documents of the segment.
     documents: usize,
+    /// The previous term.
     last: Vec<u8>,
+    /// Sum of the frequencies of all lists so far.
     tokens: u64,
     stop: &'w StopSignal,
 }
@@ -26,6 +29,7 @@ pub struct ListsBuilder<'w, 'a> {
 pub struct ListBuilder<'l, 'w, 'a> {
     term: &'l str,
     postings: &'l mut PostingsWriter<'w, 'a>,
+    /// Number of documents of the segment.
     documents: usize,
     /// Smallest document that may follow.
     next: u64,
@@ -33,7 +37,7 @@ pub struct ListBuilder<'l, 'w, 'a> {
     stop: &'l StopSignal,
 }
 
-/// Encodes pieces of lists independently of the writer, so that several threads can encode.
+/// Encodes posting lists, or pieces of them, without the writer, so that several threads can encode.
 #[derive(Clone)]
 pub struct ListEncoder<'a> {
     encoder: SuperblockEncoder<'a>,
@@ -45,9 +49,9 @@ pub struct ListEncoder<'a> {
 #[derive(Default)]
 pub struct EncodedPostings {
     superblock: Superblock,
-    /// A whole list of less than a block, instead of a superblock.
-    short: Vec<u8>,
-    /// Smallest possible first document.
+    /// Instead of the superblock, an encoded whole list that is shorter than a block.
+    inline_list: Vec<u8>,
+    /// The document after the last one of the piece before: the first document is not less.
     from: u64,
     /// Smallest document that may follow.
     next: u64,
@@ -55,16 +59,17 @@ pub struct EncodedPostings {
     tokens: u64,
 }
 
-/// Postings of each encoded piece of a list but the last one.
+/// Number of postings of each encoded piece of a list; the last piece may have fewer.
 pub const PIECE_POSTINGS: usize = SUPERBLOCK * BLOCK;
 
-/// Number of frequencies whose sum fits into 32 bits.
-const SUM_CHUNK: usize = 32;
+/// Number of frequencies that are summed in 32 bits without overflow.
+const FREQUENCIES_SUMMED: usize = 32;
 
-const _: () =
-    assert!(FIELD_TOKENS_MAX.is_power_of_two() && (SUM_CHUNK as u64 * FIELD_TOKENS_MAX as u64) < 1 << 32);
+const _: () = assert!(
+    FIELD_TOKENS_MAX.is_power_of_two() && (FREQUENCIES_SUMMED as u64 * FIELD_TOKENS_MAX as u64) < 1 << 32
+);
 
-/// Destination of an import.
+/// Where an import writes its segment.
 pub(super) struct ImportTarget<'a> {
     pub(super) disk: &'a dyn Disk,
     pub(super) schema: &'a Schema,
@@ -73,12 +78,12 @@ pub(super) struct ImportTarget<'a> {
 }
 
 impl<'a> ListsBuilder<'_, 'a> {
-    /// An encoder of postings for [`ListBuilder::append`].
+    /// An encoder of postings that [`ListBuilder::append`] takes.
     pub fn encoder(&self) -> ListEncoder<'a> {
         ListEncoder { encoder: self.field.encoder(), documents: self.documents }
     }
 
-    /// Appends a term of 1 to 255 bytes of UTF-8; `body` appends its list of at least one posting.
+    /// Appends a term of 1 to 255 bytes; `body` appends its postings, at least one.
     ///
     /// # Errors
     /// [`Error::Usage`] for a term that is too long, empty or not greater than the one before, and for a
@@ -130,7 +135,7 @@ impl ListBuilder<'_, '_, '_> {
             return Ok(());
         }
         let term = || format!("term `{}`", self.term);
-        let checked = check(documents, frequencies, self.next, self.documents, term)?;
+        let checked = check_postings(documents, frequencies, self.next, self.documents, term)?;
         self.next = checked.next;
         self.tokens += checked.tokens;
         self.postings.extend(documents, frequencies)
@@ -150,13 +155,13 @@ impl ListBuilder<'_, '_, '_> {
             return Err(Error::Usage(format!("pieces of term `{}` do not follow one another", self.term)));
         }
         let full = encoded.postings as usize == PIECE_POSTINGS;
-        // Nothing may follow a piece that is not full.
+        // A piece that is not full must be the last.
         self.next = if full { encoded.next } else { u64::MAX };
         self.tokens += encoded.tokens;
         let counts = ListCounts { postings: encoded.postings, occurrences: encoded.tokens };
-        match encoded.short.as_slice() {
-            [] => self.postings.superblock(&encoded.superblock, counts),
-            short => self.postings.short(short, counts),
+        match encoded.inline_list.as_slice() {
+            [] => self.postings.add_superblock(&encoded.superblock, counts),
+            inline_list => self.postings.add_inline_list(inline_list, counts),
         }
     }
 }
@@ -175,15 +180,16 @@ impl ListEncoder<'_> {
         encoded: &mut EncodedPostings,
     ) -> Result<()> {
         let from = before.map_or(0, |before| u64::from(before) + 1);
-        let checked = check(documents, frequencies, from, self.documents, || "a term".to_string())?;
+        let checked = check_postings(documents, frequencies, from, self.documents, || "a term".to_string())?;
         if documents.len() > PIECE_POSTINGS {
             return Err(wrong_postings());
         }
         encoded.superblock.clear();
-        encoded.short.clear();
+        encoded.inline_list.clear();
         let mut before = before.unwrap_or(u32::MAX);
         if from == 0 && documents.len() < BLOCK {
-            self.encoder.short(Block { before, documents, frequencies, positions: &[] }, &mut encoded.short);
+            let block = Block { before, documents, frequencies, positions: &[] };
+            self.encoder.encode_inline_list(block, &mut encoded.inline_list);
         } else {
             for (documents, frequencies) in documents.chunks(BLOCK).zip(frequencies.chunks(BLOCK)) {
                 let block = Block { before, documents, frequencies, positions: &[] };
@@ -205,15 +211,17 @@ impl EncodedPostings {
     }
 }
 
-/// Totals of checked postings.
+/// What follows from postings that [`check_postings`] accepted.
 struct CheckedPostings {
     /// Smallest document that may follow.
     next: u64,
+    /// Sum of the frequencies.
     tokens: u64,
 }
 
-/// Checks postings of a segment of `all_documents` documents; the first posting is `from` or greater.
-fn check(
+/// Checks postings of a segment of `all_documents` documents: documents increase, the first is at least `from`,
+/// and frequencies are within the limits. `term` names the term in an error.
+fn check_postings(
     documents: &[u32],
     frequencies: &[u32],
     from: u64,
@@ -223,22 +231,23 @@ fn check(
     let (Some(&first), Some(&last)) = (documents.first(), documents.last()) else {
         return Err(wrong_postings());
     };
-    let sound = documents.len() == frequencies.len()
+    let is_valid = documents.len() == frequencies.len()
         && u64::from(first) >= from
         && (last as usize) < all_documents
         && tierdex_codec::is_increasing(documents);
-    if !sound {
+    if !is_valid {
         return Err(wrong_postings());
     }
-    // Zero wraps around and is too large as well.
+    // The limit is a power of two. A frequency of 0 wraps around and exceeds it too.
     if frequencies.iter().fold(0, |bits, frequency| bits | frequency.wrapping_sub(1)) >= FIELD_TOKENS_MAX {
         return Err(wrong_frequency(&term(), documents, frequencies));
     }
-    let tokens = frequencies.chunks(SUM_CHUNK).map(|chunk| u64::from(chunk.iter().sum::<u32>())).sum();
+    let tokens =
+        frequencies.chunks(FREQUENCIES_SUMMED).map(|chunk| u64::from(chunk.iter().sum::<u32>())).sum();
     Ok(CheckedPostings { next: u64::from(last) + 1, tokens })
 }
 
-/// The error for the first frequency that is too large, unless one is 0.
+/// The error for frequencies of which one is 0 or too large.
 #[cold]
 fn wrong_frequency(term: &str, documents: &[u32], frequencies: &[u32]) -> Error {
     let mut postings = documents.iter().zip(frequencies);
@@ -257,8 +266,8 @@ fn wrong_postings() -> Error {
     )
 }
 
-/// Writes the segment; see [`super::IndexWriter::import`].
-pub(super) fn import(
+/// Writes a segment from postings: see [`super::IndexWriter::import`].
+pub(super) fn import_segment(
     target: &ImportTarget<'_>,
     lengths: Vec<u32>,
     id: impl FnMut(u32, &mut String),

@@ -1,22 +1,23 @@
-//! Parallel analysis of documents.
+//! Analyses documents on several threads, with the same result as on one.
 //!
 //! 1. A thread takes the next raw piece of input; pieces are numbered as they are taken.
 //! 2. It parses and analyses the piece into a batch, without any lock.
-//! 3. It waits until all earlier pieces have been handed over, and hands its batch over.
+//! 3. It waits until the batches of all earlier pieces have been sent, and sends its batch.
 //! 4. The calling thread adds the batches to the writer in that order.
 //!
-//! So the index depends on how the source cuts the input, and never on the number of threads.
+//! So the index depends on the pieces of the input, but not on the number of threads.
 
 use super::batch::{BatchBuilder, SealedBatch};
 use super::writer::IndexWriter;
 use crate::error::Result;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 
-/// The batches of a piece of input, with the report of its parser.
+/// The batches of a piece of input, and what its parser reports.
 type ParsedPiece<P> = Result<(Vec<SealedBatch>, P)>;
 
+/// See [`IndexWriter::ingest`].
 fn ingest_all<R, P>(
     writer: &mut IndexWriter,
     threads: usize,
@@ -54,14 +55,14 @@ where
         return Ok(());
     }
     let queue =
-        InputQueue { source: Mutex::new((0, next)), turn: Mutex::new(Some(0)), turned: Condvar::new() };
+        InputQueue { source: Mutex::new((0, next)), turn: Mutex::new(Some(0)), turn_changed: Condvar::new() };
     std::thread::scope(|scope| {
         let (sender, receiver) = sync_channel(1);
         for number in 0..threads {
             let (sender, schema, queue, parse_piece) = (sender.clone(), schema.clone(), &queue, &parse_piece);
             let started = Builder::new().spawn_scoped(scope, move || {
                 let mut batch = BatchBuilder::new(schema, document_max);
-                queue.work(&sender, |piece| parse_piece(&mut batch, piece));
+                queue.parse_pieces(&sender, |piece| parse_piece(&mut batch, piece));
             });
             match started {
                 Err(error) if number == 0 => {
@@ -69,28 +70,19 @@ where
                         tierdex_io::Error::from_os("start", "a thread that analyses text", &error).into()
                     );
                 }
-                // The system starts no more threads: those that run analyse all input.
+                // The operating system starts no more threads: those that were started analyse all input.
                 Err(_) => break,
                 Ok(_) => (),
             }
         }
         drop(sender);
         let stop = writer.stop().clone();
-        let result = collect(&receiver, |parsed| accept(writer, parsed)).inspect_err(|_| stop.raise());
+        let mut parsed = receiver.iter();
+        let result = parsed.try_for_each(|parsed| accept(writer, parsed?)).inspect_err(|_| stop.raise());
         queue.stop();
         drop(receiver);
         result
     })
-}
-
-fn collect<P>(
-    receiver: &Receiver<ParsedPiece<P>>,
-    mut accept: impl FnMut((Vec<SealedBatch>, P)) -> Result<()>,
-) -> Result<()> {
-    for parsed in receiver {
-        accept(parsed?)?;
-    }
-    Ok(())
 }
 
 /// A document to add to an index.
@@ -104,7 +96,7 @@ pub struct Document {
     pub text: String,
 }
 
-/// Bytes of documents that a thread takes at a time.
+/// Bytes of documents that [`IndexWriter::add_all`] collects for a thread.
 const PIECE_BYTES: usize = 256 << 10;
 
 impl IndexWriter {
@@ -201,18 +193,23 @@ impl IndexWriter {
     }
 }
 
-/// The input in numbered pieces, and the order in which their batches are handed over.
+/// The input in numbered pieces, and the order in which their batches are sent to the writer.
 struct InputQueue<N> {
     /// The number of the next piece, and the source of pieces.
     source: Mutex<(u64, N)>,
-    /// The number of the piece that is handed over next; `None` to stop all threads.
+    /// The number of the piece whose batches are sent next; `None` to stop all threads.
     turn: Mutex<Option<u64>>,
-    turned: Condvar,
+    /// Notified when `turn` has changed.
+    turn_changed: Condvar,
 }
 
 impl<N> InputQueue<N> {
-    fn work<R, P>(&self, sender: &SyncSender<ParsedPiece<P>>, mut parse: impl FnMut(R) -> ParsedPiece<P>)
-    where
+    /// Takes pieces, parses them and sends their batches, on one thread, until the input ends or is stopped.
+    fn parse_pieces<R, P>(
+        &self,
+        sender: &SyncSender<ParsedPiece<P>>,
+        mut parse: impl FnMut(R) -> ParsedPiece<P>,
+    ) where
         N: FnMut() -> Result<Option<R>>,
     {
         // After a panic of the parser the other threads would wait for this turn for ever.
@@ -233,18 +230,24 @@ impl<N> InputQueue<N> {
                 Ok(None) => break,
                 Err(error) => Err(error),
             };
-            if !self.hand_over(number, parsed, sender) {
+            if !self.send_in_turn(number, parsed, sender) {
                 break;
             }
         }
         std::mem::forget(guard);
     }
 
-    /// Sends the batches of a piece when it is its turn; false when all threads are to stop.
-    fn hand_over<P>(&self, number: u64, parsed: ParsedPiece<P>, sender: &SyncSender<ParsedPiece<P>>) -> bool {
+    /// Sends the batches of a piece, or its error, when all earlier pieces have been sent; false if all threads
+    /// should stop.
+    fn send_in_turn<P>(
+        &self,
+        number: u64,
+        parsed: ParsedPiece<P>,
+        sender: &SyncSender<ParsedPiece<P>>,
+    ) -> bool {
         let mut turn = lock(&self.turn);
         while turn.is_some_and(|turn| turn != number) {
-            turn = self.turned.wait(turn).unwrap_or_else(PoisonError::into_inner);
+            turn = self.turn_changed.wait(turn).unwrap_or_else(PoisonError::into_inner);
         }
         if turn.is_none() {
             return false;
@@ -255,16 +258,17 @@ impl<N> InputQueue<N> {
         let sent = sender.send(parsed).is_ok() && sent;
         let mut turn = lock(&self.turn);
         *turn = turn.filter(|_| sent).map(|turn| turn + 1);
-        self.turned.notify_all();
+        self.turn_changed.notify_all();
         turn.is_some()
     }
 
     fn stop(&self) {
         *lock(&self.turn) = None;
-        self.turned.notify_all();
+        self.turn_changed.notify_all();
     }
 }
 
+/// Stops all threads when it is dropped, which happens only if a thread panics.
 struct StopOnPanic<'a, N>(&'a InputQueue<N>);
 
 impl<N> Drop for StopOnPanic<'_, N> {

@@ -7,14 +7,15 @@ use crate::{Error, Result, schema::Schema, segment::layout::parse_file_name};
 use std::collections::HashSet;
 use tierdex_io::{Disk, ErrorKind, Identity, SealedFile, SealedWriter};
 
-const PREFIX: &str = "manifest-";
-const TEMPORARY: &str = ".tmp";
+/// A manifest has the name `manifest-GENERATION`, or `manifest-GENERATION.LOCK.tmp` until it is published.
+const NAME_PREFIX: &str = "manifest-";
+const TEMPORARY_SUFFIX: &str = ".tmp";
 
-/// The largest generation, and the largest segment number.
+/// Upper bound of generations and of segment numbers, so that incrementing them cannot overflow.
 pub(super) const NUMBER_MAX: u64 = u64::MAX / 2;
 
 /// Name of the file that a writer locks.
-pub(super) const LOCK: &str = "write.lock";
+pub(super) const LOCK_FILE: &str = "write.lock";
 
 /// The manifest of a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,34 +38,29 @@ impl Manifest {
 
     /// Name of the manifest of a generation.
     pub fn file_name(generation: u64) -> String {
-        format!("{PREFIX}{generation:016x}")
+        format!("{NAME_PREFIX}{generation:016x}")
     }
 
-    /// Temporary name of the manifest of a generation, for the writer with this lock. No other writer writes
-    /// or renames a file of this name, not even one that runs although it does not hold the lock.
+    /// Temporary name of the manifest of a generation. As it contains the id of the writer's lock, no other
+    /// writer writes or renames this file, not even one that has lost its lock and does not know it yet.
     pub(super) fn temporary_name(generation: u64, lock: u64) -> String {
-        format!("{}.{lock:x}{TEMPORARY}", Manifest::file_name(generation))
-    }
-
-    /// The generation whose manifest has this name.
-    pub(super) fn generation_of(name: &str) -> Option<u64> {
-        generation_of(name)
+        format!("{}.{lock:x}{TEMPORARY_SUFFIX}", Manifest::file_name(generation))
     }
 
     /// The newest generation on a disk.
     pub fn newest(disk: &dyn Disk) -> Result<Option<u64>> {
-        Ok(disk.list()?.iter().filter_map(|name| generation_of(name)).max())
+        Ok(disk.list()?.iter().filter_map(|name| parse_generation(name)).max())
     }
 
     /// Reads the newest manifest; `None` when the disk has none.
     pub fn read_newest(disk: &dyn Disk) -> Result<Option<Manifest>> {
         loop {
-            // A listing during a commit may contain neither the old manifest nor the new one.
+            // A listing during a commit may contain neither the old manifest nor the new one: list again.
             let newest =
                 Manifest::newest(disk)?.map_or_else(|| Manifest::newest(disk), |newest| Ok(Some(newest)));
             let Some(generation) = newest? else { return Ok(None) };
             match Manifest::read(disk, generation) {
-                // A commit in the meantime replaced it.
+                // A commit in the meantime replaced the manifest: read the newer one.
                 Err(Error::Storage(error))
                     if error.kind() == ErrorKind::NotFound && Manifest::newest(disk)? > Some(generation) => {}
                 other => return other.map(Some),
@@ -72,12 +68,12 @@ impl Manifest {
         }
     }
 
-    /// Whether a name is that of an index file.
+    /// Whether an index has files of this name; the file may be of another format version.
     pub fn is_index_file(name: &str) -> bool {
-        name == LOCK || is_index_file(name)
+        name == LOCK_FILE || is_removable(name)
     }
 
-    /// Documents in all segments.
+    /// Number of documents in all segments.
     pub fn documents(&self) -> u64 {
         self.segments.iter().map(|segment| u64::from(segment.documents)).sum()
     }
@@ -104,14 +100,14 @@ impl Manifest {
             (0..count).map(|_| SegmentMeta::read(&mut view, fields)).collect::<Result<Vec<_>>>()?;
         view.finish()?;
         let manifest = Manifest { generation, schema, next_segment, segments };
-        match manifest.impossible() {
+        match manifest.find_violation() {
             Some(what) => Err(Error::corrupt(&name, payload.start, what)),
             None => Ok(manifest),
         }
     }
 
-    /// The first violated invariant of a manifest.
-    fn impossible(&self) -> Option<&'static str> {
+    /// What is impossible in this manifest; `None` if it is valid.
+    fn find_violation(&self) -> Option<&'static str> {
         let mut numbers: Vec<u64> = self.segments.iter().map(|segment| segment.id).collect();
         numbers.sort_unstable();
         if self.documents() > DOCUMENTS_MAX {
@@ -133,13 +129,12 @@ impl Manifest {
         }
     }
 
-    /// Writes the manifest under its temporary name. All files of its segments must be sealed and synced
-    /// before.
+    /// Writes the manifest under a temporary name. All files of its segments must have been sealed and synced.
     ///
     /// # Errors
     /// [`Error::TooLarge`] when the commit exceeds a limit; [`Error::Storage`] when writing fails.
     pub fn prepare(&self, disk: &dyn Disk, temporary: &str) -> Result<()> {
-        if let Some(what) = self.impossible() {
+        if let Some(what) = self.find_violation() {
             return Err(Error::TooLarge(format!("the commit would have {what}")));
         }
         disk.sync_dir()?;
@@ -157,7 +152,8 @@ impl Manifest {
         Ok(())
     }
 
-    /// Renames the prepared manifest to its final name; fails if there is one of its generation.
+    /// Renames the prepared manifest to its final name, with which the commit is made. Fails if there is a
+    /// manifest of the same generation.
     pub fn publish(&self, disk: &dyn Disk, temporary: &str) -> Result<()> {
         disk.rename(temporary, &Manifest::file_name(self.generation))?;
         disk.sync_dir()?;
@@ -173,46 +169,47 @@ impl Manifest {
         }
     }
 
-    /// Index files on `disk` that this commit does not name; none when there is a newer commit, whose files
-    /// they may be.
+    /// Index files on `disk` that do not belong to this commit; none if there is a newer commit, to which they
+    /// may belong.
     pub fn orphans(&self, disk: &dyn Disk) -> Result<Vec<String>> {
         let names = disk.list()?;
-        if names.iter().filter_map(|name| generation_of(name)).max() > Some(self.generation) {
+        if names.iter().filter_map(|name| parse_generation(name)).max() > Some(self.generation) {
             return Ok(Vec::new());
         }
         let mut named: HashSet<String> = self.segments.iter().flat_map(SegmentMeta::file_names).collect();
         named.insert(Manifest::file_name(self.generation));
-        Ok(names.into_iter().filter(|name| is_index_file(name) && !named.contains(name)).collect())
+        Ok(names.into_iter().filter(|name| is_removable(name) && !named.contains(name)).collect())
     }
 }
 
-/// Whether a name is that of an index file, the lock excepted.
-fn is_index_file(name: &str) -> bool {
-    generation_of(name).is_some()
+/// Whether a file of this name belongs to an index and is not its lock file.
+fn is_removable(name: &str) -> bool {
+    parse_generation(name).is_some()
         || is_temporary(name)
         || parse_file_name(name).is_some()
-        || is_former_name(name)
+        || is_format_3_name(name)
 }
 
-/// Whether a file is named like those with blocks of documents and of frequencies in formats up to 3.
-fn is_former_name(name: &str) -> bool {
+/// Whether formats up to 3 have files of this name: for blocks of documents, and for blocks of frequencies.
+fn is_format_3_name(name: &str) -> bool {
     let stem = name.strip_suffix("docs").or_else(|| name.strip_suffix("freqs"));
     stem.is_some_and(|stem| parse_file_name(&format!("{stem}{}", FileKind::Postings.name())).is_some())
 }
 
 /// Whether a name is the temporary name of a manifest.
 pub(super) fn is_temporary(name: &str) -> bool {
-    let stem = name.strip_suffix(TEMPORARY);
+    let stem = name.strip_suffix(TEMPORARY_SUFFIX);
     let manifest = stem.map(|stem| stem.split_once('.').map_or(stem, |(manifest, _)| manifest));
-    manifest.is_some_and(|manifest| generation_of(manifest).is_some())
+    manifest.is_some_and(|manifest| parse_generation(manifest).is_some())
 }
 
-fn generation_of(name: &str) -> Option<u64> {
-    let number = name.strip_prefix(PREFIX).filter(|number| is_number(number))?;
+/// The generation of the manifest with this name; `None` for other names.
+pub(super) fn parse_generation(name: &str) -> Option<u64> {
+    let number = name.strip_prefix(NAME_PREFIX).filter(|number| is_hexadecimal(number))?;
     u64::from_str_radix(number, 16).ok()
 }
 
-fn is_number(text: &str) -> bool {
+fn is_hexadecimal(text: &str) -> bool {
     text.len() == 16 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
 }
 
@@ -225,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn index_files_are_recognized_by_name() {
+    fn files_that_a_writer_may_remove_are_recognized_by_name() {
         for name in [
             "manifest-000000000000000a",
             "manifest-000000000000000a.tmp",
@@ -237,7 +234,7 @@ mod tests {
             "00000000000000ff.ids",
             "0000000000000001.stored",
         ] {
-            assert!(is_index_file(name), "{name}");
+            assert!(is_removable(name), "{name}");
         }
         for name in [
             "write.lock",
@@ -251,7 +248,7 @@ mod tests {
             "manifest-000000000000000A",
             "x.0000000000000001.0.terms",
         ] {
-            assert!(!is_index_file(name), "{name}");
+            assert!(!is_removable(name), "{name}");
         }
     }
 }

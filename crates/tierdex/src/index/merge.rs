@@ -1,5 +1,5 @@
-//! Merges adjacent segments into one. All lists are re-encoded, so that the merged segment has the same
-//! bytes as if its documents had been flushed together.
+//! Merges adjacent segments into one. All lists are decoded and encoded again, so that the merged segment has
+//! the same bytes as a segment that was written from all its documents.
 
 use super::{segment_terms::SegmentTerms, stop::StopSignal};
 use crate::cursor::{NO_DOCUMENT, PostingsCursor};
@@ -10,8 +10,8 @@ use crate::{
 };
 use tierdex_io::Disk;
 
-/// Merges `inputs`, whose documents follow one another, into segment `id`.
-pub(super) fn merge(
+/// Merges `inputs`, whose documents follow one another, into the new segment `id`.
+pub(super) fn merge_segments(
     disk: &dyn Disk,
     schema: &Schema,
     inputs: &[Segment],
@@ -47,7 +47,8 @@ pub(super) fn merge(
     Ok(meta)
 }
 
-/// The merged exact norms as bytes of the `norms` file, if norms are exact, and the one-byte norms.
+/// The norms of all fields one after the other: exact, as bytes of the file `norms`, if the fields have exact
+/// norms; and as one-byte codes.
 fn merge_norms(fields: &[&FieldReader]) -> Result<(Option<Vec<u8>>, Vec<u8>)> {
     let mut exact = None;
     let mut codes = Vec::new();
@@ -61,6 +62,7 @@ fn merge_norms(fields: &[&FieldReader]) -> Result<(Option<Vec<u8>>, Vec<u8>)> {
     Ok((exact, codes))
 }
 
+/// Copies the compressed blocks of stored documents of all segments.
 fn merge_stored(
     disk: &dyn Disk,
     inputs: &[Segment],
@@ -72,12 +74,13 @@ fn merge_stored(
         for number in 0..stored.blocks() {
             stop.check()?;
             let block = stored.block(number)?;
-            writer.block(block.documents, block.raw_len, &block.packed)?;
+            writer.add_block(block.documents, block.raw_len, &block.packed)?;
         }
     }
     writer.finish()
 }
 
+/// Appends all terms of `fields` to `writer`, each with its postings in all of them.
 fn merge_terms(
     fields: &[&FieldReader],
     positions: bool,
@@ -100,6 +103,7 @@ fn merge_terms(
     }
 }
 
+/// Appends all postings of a list, with `base` added to their documents.
 fn copy_list(
     mut cursor: PostingsCursor<'_>,
     base: u32,

@@ -1,4 +1,4 @@
-//! Reader of an index: one whole commit, which stays open as long as the reader.
+//! A reader of an index: one whole commit, whose files stay open as long as the reader lives.
 
 use super::{manifest::Manifest, recovery::no_index};
 use crate::{Error, Result, schema::Schema, segment::layout::SegmentMeta, segment::read::Segment};
@@ -39,9 +39,8 @@ impl Index {
         Index::open_sharing(disk, None)
     }
 
-    /// Opens the newest commit, and shares the open files and the memory of the segments that it has in
-    /// common with this one: only new segments are opened. If this is the newest commit, it is returned
-    /// itself.
+    /// Opens the newest commit. It shares the open files and the memory of the segments that it has in common
+    /// with this one: only new segments are opened. If this is the newest commit, returns a clone.
     ///
     /// # Errors
     /// As [`Index::open`]. This commit stays open in any case.
@@ -58,7 +57,7 @@ impl Index {
             let open = other.map_or(&[][..], Index::segments);
             match open_segments(disk.as_ref(), &manifest, open) {
                 Ok(segments) => return Ok(Index(Arc::new(OpenCommit { disk, manifest, segments }))),
-                // A commit in the meantime merged the segments: start again with the newer one.
+                // A newer commit has removed a segment: start again with that commit.
                 Err(Error::Storage(error))
                     if error.kind() == ErrorKind::NotFound
                         && Manifest::newest(disk.as_ref())? > Some(manifest.generation) => {}
@@ -88,7 +87,7 @@ impl Index {
         &self.0.segments
     }
 
-    /// The directory, for messages.
+    /// The name of the directory, for messages.
     #[doc(hidden)]
     pub fn describe(&self) -> String {
         self.0.disk.describe()
@@ -99,10 +98,10 @@ impl Index {
         self.0.manifest.documents()
     }
 
-    /// Bytes of all blocks of document numbers and frequencies: what a cache may have to hold.
+    /// Bytes of all blocks of documents and frequencies: the most that a page cache of them can use.
     pub fn postings_bytes(&self) -> u64 {
         let fields = self.0.segments.iter().flat_map(|segment| segment.fields());
-        fields.map(|field| field.postings().payload()).map(|payload| payload.end - payload.start).sum()
+        fields.map(|field| field.postings_file().payload()).map(|payload| payload.end - payload.start).sum()
     }
 
     /// The disk of the index.
@@ -111,20 +110,19 @@ impl Index {
         self.0.disk.as_ref()
     }
 
-    /// Whether both are clones of the same reader.
+    /// Whether this and `other` are clones of the same reader.
     pub(crate) fn is_same(&self, other: &Index) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Bytes read from the files of the index so far, as whole pages.
+    /// Bytes that were read from the files of the index so far, in whole pages.
     #[doc(hidden)]
     pub fn bytes_read(&self) -> u64 {
         self.0.segments.iter().map(|segment| segment.bytes_read()).sum()
     }
 }
 
-/// Opens the segments of a commit. Segments that are `open` already, with equal number, file lengths and
-/// checksums, are shared.
+/// Opens the segments of a commit. Segments that are `open` already, with the same manifest entry, are shared.
 fn open_segments(disk: &dyn Disk, manifest: &Manifest, open: &[Arc<Segment>]) -> Result<Vec<Arc<Segment>>> {
     let segment = |meta: &SegmentMeta| match open.iter().find(|open| open.meta() == meta) {
         Some(open) => Ok(open.clone()),

@@ -1,13 +1,13 @@
-//! Start of a writer: chooses the commit to build on and removes orphaned files.
+//! What a writer does when it starts: it chooses the commit to build on, and removes files that a crash left.
 //!
 //! 1. Read the newest manifest. A damaged one is an error, unless the index is to be replaced anyway.
-//! 2. Without a manifest the disk is empty, or the manifest was lost: sealed segment files are never treated
-//!    as leftovers of a crash.
+//! 2. Without a manifest the disk is empty, or the manifest was lost: sealed segment files are never taken for
+//!    files that a crash left.
 //! 3. If the newest commit is known, files that it does not name were left by a crash: sync the directory,
 //!    which makes this commit durable, and remove them. If it is not known, no segment is removed before the
 //!    next commit.
 
-use super::manifest::{LOCK, Manifest, NUMBER_MAX, is_temporary};
+use super::manifest::{LOCK_FILE, Manifest, NUMBER_MAX, is_temporary, parse_generation};
 use crate::segment::layout::{file_name, identity, parse_file_name};
 use crate::{Error, Result, schema::Schema};
 use tierdex_io::{Disk, ErrorKind, SealedFile};
@@ -15,16 +15,16 @@ use tierdex_io::{Disk, ErrorKind, SealedFile};
 /// How a writer treats an existing index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenMode {
-    /// There must be none.
+    /// There must be no index.
     New,
-    /// Add to it: there must be one, with the same schema.
+    /// Add documents to the index, which must have the same schema.
     Append,
-    /// The next commit replaces its documents and its schema. There may be none, or a damaged one.
+    /// The next commit replaces documents and schema of the index. There may be no index, or a damaged one.
     Replace,
 }
 
 /// The commit on which a writer builds; generation 0 if there is none.
-pub(super) fn start(disk: &dyn Disk, schema: &Schema, mode: OpenMode) -> Result<Manifest> {
+pub(super) fn choose_base(disk: &dyn Disk, schema: &Schema, mode: OpenMode) -> Result<Manifest> {
     let manifest = match Manifest::read_newest(disk) {
         Err(Error::Storage(error)) if mode == OpenMode::Replace && is_unreadable(error.kind()) => {
             return base_above_existing(disk, schema);
@@ -33,7 +33,7 @@ pub(super) fn start(disk: &dyn Disk, schema: &Schema, mode: OpenMode) -> Result<
     };
     let manifest = match manifest {
         Some(manifest) => manifest,
-        None => match (lost_segment(disk)?, mode) {
+        None => match (find_sealed_file(disk)?, mode) {
             (Some(_), OpenMode::Replace) => return base_above_existing(disk, schema),
             (Some(name), _) => return Err(lost_manifest(disk, &name)),
             (None, OpenMode::Append) => {
@@ -52,7 +52,7 @@ pub(super) fn start(disk: &dyn Disk, schema: &Schema, mode: OpenMode) -> Result<
     Ok(manifest)
 }
 
-/// Checks that an existing index may be used in this mode.
+/// Checks that a writer of this mode may use an existing index.
 fn check_mode(disk: &dyn Disk, manifest: &Manifest, schema: &Schema, mode: OpenMode) -> Result<()> {
     match mode {
         OpenMode::New => Err(Error::Usage(format!(
@@ -69,7 +69,8 @@ fn check_mode(disk: &dyn Disk, manifest: &Manifest, schema: &Schema, mode: OpenM
     }
 }
 
-/// Checks that all files of the commit exist and have sound footers: nothing is appended to a damaged index.
+/// Checks that all files of the commit exist, with the lengths and checksums of the manifest: nothing is
+/// appended to a damaged index.
 fn check_seals(disk: &dyn Disk, manifest: &Manifest) -> Result<()> {
     for segment in &manifest.segments {
         for file in &segment.files {
@@ -84,12 +85,12 @@ fn is_unreadable(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::Corrupt | ErrorKind::Unsupported)
 }
 
-/// An empty base commit numbered above all existing files, so that none of them is overwritten. Only
-/// temporary manifests are removed.
+/// An empty commit to build on, with numbers above those of all existing files, so that none is overwritten.
+/// Removes only temporary manifests.
 fn base_above_existing(disk: &dyn Disk, schema: &Schema) -> Result<Manifest> {
     let names = disk.list()?;
     let number =
-        |name: &String| Manifest::generation_of(name).or(parse_file_name(name).map(|(segment, ..)| segment));
+        |name: &String| parse_generation(name).or(parse_file_name(name).map(|(segment, ..)| segment));
     if let Some(name) = names.iter().find(|name| number(name).is_some_and(|number| number >= NUMBER_MAX - 1))
     {
         return Err(Error::Failed(format!(
@@ -100,21 +101,21 @@ fn base_above_existing(disk: &dyn Disk, schema: &Schema) -> Result<Manifest> {
     for name in names.iter().filter(|name| is_temporary(name)) {
         disk.remove(name)?;
     }
-    let generation = names.iter().filter_map(|name| Manifest::generation_of(name)).max().unwrap_or(0);
+    let generation = names.iter().filter_map(|name| parse_generation(name)).max().unwrap_or(0);
     let segments = names.iter().filter_map(|name| parse_file_name(name)).map(|(segment, ..)| segment).max();
     let next_segment = segments.map_or(1, |segment| segment + 1);
     Ok(Manifest { generation, next_segment, ..Manifest::empty(schema.clone()) })
 }
 
-/// A sealed segment file on a disk without a manifest: a writer finished it, so the manifest may have been
+/// Finds a sealed segment file on a disk without a manifest: a writer finished it, so the manifest may have been
 /// lost. Files that a crash left unfinished are not sealed.
-fn lost_segment(disk: &dyn Disk) -> Result<Option<String>> {
+fn find_sealed_file(disk: &dyn Disk) -> Result<Option<String>> {
     for name in disk.list()? {
         let Some((segment, field, kind)) = parse_file_name(&name) else { continue };
         match SealedFile::open_unsealed(disk, &name, identity(segment, field, kind)) {
             Ok(_) => return Ok(Some(name)),
             Err(error) if error.kind() == ErrorKind::Corrupt => {}
-            // Another format version.
+            // A sealed file of another format version.
             Err(error) if error.kind() == ErrorKind::Unsupported => return Ok(Some(name)),
             Err(error) => return Err(error.into()),
         }
@@ -125,8 +126,8 @@ fn lost_segment(disk: &dyn Disk) -> Result<Option<String>> {
 /// The error of a reader that finds no manifest.
 pub(super) fn no_index(disk: &dyn Disk) -> Error {
     let names = disk.list().unwrap_or_default();
-    // The file exists while the lock is held, and after its holder was killed.
-    if names.iter().any(|name| name == LOCK) {
+    // The lock file exists while a writer holds the lock, and after that writer was killed.
+    if names.iter().any(|name| name == LOCK_FILE) {
         let what = "holds no tierdex index yet: the first writer is at work or was cut off, and has committed nothing";
         return Error::Usage(format!("{} {what} (no manifest)", disk.describe()));
     }
@@ -143,8 +144,8 @@ fn lost_manifest(disk: &dyn Disk, name: &str) -> Error {
     ))
 }
 
-/// Removes the files that the newest commit does not name. Temporary manifests are removed first: a writer
-/// that has just lost its lock can then not publish a commit whose segments are removed here.
+/// Removes the files that the newest commit does not name. Temporary manifests are removed first, so that a
+/// writer that has just lost its lock cannot publish a commit whose segments are removed here.
 fn remove_leftovers(disk: &dyn Disk, newest: &Manifest) -> Result<()> {
     let leftovers = newest.orphans(disk)?;
     if leftovers.is_empty() {

@@ -1,13 +1,14 @@
-//! Walks through the terms of a field in several segments, in order of the terms.
+//! Visits the terms of a field in several segments, in order of the terms.
 
 use crate::segment::read::{FieldReader, TermInfo, TermStream};
 use crate::{Result, cursor::ListsAhead};
 
-/// A cursor over the terms of a segment.
+/// A cursor over the terms of a field in one segment, for a merge of several.
 pub(crate) struct SegmentTerms<'a> {
     pub(crate) field: &'a FieldReader,
-    /// Number of the segment's first document among those of all segments.
+    /// First document of the segment, in the numbers of all segments.
     pub(crate) base: u32,
+    /// Opens the posting lists of the terms.
     pub(crate) ahead: ListsAhead<'static>,
     stream: TermStream<'a>,
     term: Vec<u8>,
@@ -22,13 +23,13 @@ impl<'a> SegmentTerms<'a> {
             let (stream, ahead) = (field.terms().stream(), ListsAhead::default());
             let mut terms = SegmentTerms { field, base, ahead, stream, term: Vec::new(), info: None };
             base += field.documents();
-            terms.step()?;
+            terms.advance()?;
             Ok(terms)
         };
         fields.map(open).collect()
     }
 
-    /// The smallest term of the cursors; `None` at their end.
+    /// The smallest current term of all cursors; `None` if all are at their end.
     pub(crate) fn smallest(all: &[SegmentTerms<'_>]) -> Option<Vec<u8>> {
         all.iter().filter(|terms| terms.info.is_some()).map(|terms| &terms.term).min().cloned()
     }
@@ -38,16 +39,16 @@ impl<'a> SegmentTerms<'a> {
         self.info.as_ref().filter(|_| self.term == term)
     }
 
-    /// Moves past `term`, if the cursor is at this term, and returns its entry.
+    /// If the cursor is at `term`, returns its entry and moves to the next term.
     pub(crate) fn take(&mut self, term: &[u8]) -> Result<Option<TermInfo>> {
         let taken = if self.term == term { self.info.take() } else { None };
         if taken.is_some() {
-            self.step()?;
+            self.advance()?;
         }
         Ok(taken)
     }
 
-    fn step(&mut self) -> Result<()> {
+    fn advance(&mut self) -> Result<()> {
         self.info = match self.stream.next()? {
             Some((term, info)) => {
                 self.term.clear();

@@ -1,11 +1,11 @@
-//! The stop signal of a writer.
+//! The signal by which another thread stops a writer.
 
 use crate::error::{Error, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A stop signal, which clones share. Another thread raises it; a writer checks it at each batch and each
-/// term.
+/// A signal by which another thread stops a writer, which checks it at each batch and each term. Clones are the
+/// same signal.
 ///
 /// ```
 /// use tierdex::{Error, IndexWriter, Merge, Schema, StopSignal, WriterOptions};
@@ -28,7 +28,7 @@ pub struct StopSignal {
 }
 
 impl StopSignal {
-    /// A signal that is raised with this one, and can be raised without it.
+    /// A new signal that is raised if it is raised itself or if this one is.
     pub(super) fn child(&self) -> StopSignal {
         StopSignal { raised: Arc::default(), parent: Some(Arc::new(self.clone())) }
     }
@@ -38,7 +38,7 @@ impl StopSignal {
         self.raised.store(true, Ordering::Relaxed);
     }
 
-    /// [`Error::Interrupted`] when the signal is raised.
+    /// Returns [`Error::Interrupted`] if the signal was raised.
     pub fn check(&self) -> Result<()> {
         if self.raised.load(Ordering::Relaxed) {
             return Err(Error::Interrupted);

@@ -1,18 +1,15 @@
-//! Writer of an index: collects batches into segments, merges segments, and commits (steps in `index`). One
-//! writer at a time holds the lock of the index.
+//! The writer of an index: collects batches into segments, merges segments, and commits, in the steps that the
+//! module `index` lists.
 
 use super::batch::{BatchBuilder, SealedBatch, SkippedTokens};
-use super::import::{ImportTarget, ListsBuilder, import};
-use super::manifest::{LOCK, Manifest};
+use super::import::{ImportTarget, ListsBuilder, import_segment};
+use super::manifest::{LOCK_FILE, Manifest};
 use super::recovery::{self, OpenMode};
-use super::{builder::SegmentBuilder, merge::merge, stop::StopSignal};
+use super::{builder::SegmentBuilder, merge::merge_segments, stop::StopSignal};
 use crate::limits::{
     BATCH_BYTES, DOCUMENT_BYTES_MAX, DOCUMENTS_MAX, MEMORY_MIN, MERGE_FAN_IN, SEGMENTS_KEPT_MAX,
 };
-use crate::{
-    Error, Result, schema::Schema, segment::SegmentMeta, segment::layout::parse_file_name,
-    segment::read::Segment,
-};
+use crate::{Error, Result, schema::Schema, segment::SegmentMeta, segment::layout, segment::read::Segment};
 use std::{path::Path, sync::Arc};
 use tierdex_codec::Kernel;
 use tierdex_io::{Disk, DiskLock, ErrorKind, PosixDisk};
@@ -20,9 +17,9 @@ use tierdex_io::{Disk, DiskLock, ErrorKind, PosixDisk};
 /// Whether a commit merges segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Merge {
-    /// Into one: the fastest to search, and the whole index is written again.
+    /// Merge all segments into one: the fastest index to search, but the whole index is written again.
     One,
-    /// Not, unless there are more than 64.
+    /// Keep the segments, unless there are more than 64: then merge them into one.
     Keep,
 }
 
@@ -38,8 +35,8 @@ pub struct WriterOptions {
     /// Bytes of memory for postings and for batches of documents, at least 16 MiB; 1 GiB by default. More
     /// memory gives fewer and larger segments.
     pub memory: usize,
-    /// Raised from another thread to stop: the call in progress then returns [`Error::Interrupted`], and
-    /// nothing is committed.
+    /// The signal that another thread raises to stop the writer: the call in progress then returns
+    /// [`Error::Interrupted`], and nothing is committed.
     pub stop: StopSignal,
 }
 
@@ -49,7 +46,7 @@ impl Default for WriterOptions {
     }
 }
 
-/// Memory of a thread that analyses a batch: text, tokens, and the resulting run.
+/// Bytes of memory of a thread that analyses a batch: for text, tokens, and the resulting run.
 const BATCH_MEMORY_BYTES: usize = 8 * BATCH_BYTES;
 
 /// Adds documents to an index. One writer at a time holds the lock of the index.
@@ -70,6 +67,7 @@ pub struct IndexWriter {
     disk: Arc<dyn Disk>,
     schema: Arc<Schema>,
     options: WriterOptions,
+    /// The last commit of this writer, or else the commit on which it builds.
     committed: Manifest,
     /// Number of the first segment that this writer may have written.
     first_segment: u64,
@@ -77,15 +75,17 @@ pub struct IndexWriter {
     next_segment: u64,
     /// Segments of the next commit, in document order.
     segments: Vec<SegmentMeta>,
+    /// The segment under construction, which follows those.
     building: Option<SegmentBuilder>,
+    /// The batch under construction, of documents that follow the segment.
     batch: Option<BatchBuilder>,
     skipped_tokens: SkippedTokens,
     /// The error after which the writer rejects all calls.
     poisoned: Option<Error>,
-    /// The next commit replaces the existing index, even if it has no document.
+    /// Whether the next commit replaces the existing index, even if it has no document.
     replaces: bool,
-    /// A commit failed in its last steps: its manifest may or may not be the newest. Only the next writer,
-    /// which reads the disk again, may remove files of either commit.
+    /// Whether a commit failed in its last steps, so that it is unknown which manifest is the newest. Only the
+    /// next writer, which reads the disk again, may then remove files.
     in_doubt: bool,
     lock: Box<dyn DiskLock>,
 }
@@ -152,8 +152,8 @@ impl IndexWriter {
                 "memory of {memory} bytes is too little; {min}M is the minimum"
             )));
         }
-        let lock = lock(disk.as_ref())?;
-        let committed = recovery::start(disk.as_ref(), &schema, mode)?;
+        let lock = lock_index(disk.as_ref())?;
+        let committed = recovery::choose_base(disk.as_ref(), &schema, mode)?;
         let segments = if mode == OpenMode::Replace { Vec::new() } else { committed.segments.clone() };
         Ok(IndexWriter {
             disk,
@@ -196,22 +196,22 @@ impl IndexWriter {
 
     /// Number of documents that the next commit will have.
     pub fn documents(&self) -> u64 {
-        self.pushed() + self.batch.as_ref().map_or(0, |batch| batch.documents() as u64)
+        self.batched_documents() + self.batch.as_ref().map_or(0, |batch| batch.documents() as u64)
     }
 
-    /// Counts of tokens and terms that were not indexed because they exceed a limit, in the batches that
-    /// were added so far; after a commit, in all.
+    /// Numbers of tokens that were not indexed because they exceed a limit, in the batches that were finished so
+    /// far; after a commit, in all documents.
     pub fn skipped_tokens(&self) -> SkippedTokens {
         self.skipped_tokens
     }
 
-    /// Whether a commit failed so late that it may be durable: then only the next writer can tell.
+    /// Whether a commit failed so late that it may be durable. Only the next writer finds out.
     pub fn in_doubt(&self) -> bool {
         self.in_doubt
     }
 
-    /// Documents in finished segments and in the one under construction.
-    fn pushed(&self) -> u64 {
+    /// Number of documents in finished segments and in the one under construction.
+    fn batched_documents(&self) -> u64 {
         let flushed: u64 = self.segments.iter().map(|segment| u64::from(segment.documents)).sum();
         flushed + self.building.as_ref().map_or(0, |builder| u64::from(builder.documents()))
     }
@@ -224,13 +224,13 @@ impl IndexWriter {
     pub fn add(&mut self, id: &str, title: &str, text: &str) -> Result<()> {
         self.check_poisoned()?;
         if self.documents() >= DOCUMENTS_MAX {
-            return Err(crate::segment::layout::too_many_documents());
+            return Err(layout::too_many_documents());
         }
         let (schema, document_max) = (&self.schema, self.document_bytes_max());
         let batch = self.batch.get_or_insert_with(|| BatchBuilder::new(schema.clone(), document_max));
         match batch.add(id, title, text) {
             Ok(()) if batch.is_full() => self.seal_batch(),
-            Err(error) if !matches!(error, Error::TooLarge(_)) => self.guard(|_| Err(error)),
+            Err(error) if !matches!(error, Error::TooLarge(_)) => self.run_step(|_| Err(error)),
             other => other,
         }
     }
@@ -239,7 +239,7 @@ impl IndexWriter {
     #[doc(hidden)]
     pub fn push(&mut self, batch: SealedBatch) -> Result<()> {
         self.seal_batch()?;
-        self.guard(|writer| writer.try_push(batch))
+        self.run_step(|writer| writer.try_push(batch))
     }
 
     /// Adds documents by their postings instead of their text, as a separate segment after all documents
@@ -260,19 +260,19 @@ impl IndexWriter {
         body: impl FnOnce(&mut ListsBuilder<'_, '_>) -> Result<()>,
     ) -> Result<()> {
         self.seal_batch()?;
-        self.guard(|writer| {
-            writer.flush()?;
-            if writer.pushed() + lengths.len() as u64 > DOCUMENTS_MAX {
-                return Err(crate::segment::layout::too_many_documents());
+        self.run_step(|writer| {
+            writer.finish_segment()?;
+            if writer.batched_documents() + lengths.len() as u64 > DOCUMENTS_MAX {
+                return Err(layout::too_many_documents());
             }
-            let segment = writer.new_segment()?;
+            let segment = writer.allocate_segment()?;
             let target = ImportTarget {
                 disk: writer.disk.as_ref(),
                 schema: &writer.schema,
                 segment,
                 stop: &writer.options.stop,
             };
-            writer.segments.push(import(&target, lengths, id, body)?);
+            writer.segments.push(import_segment(&target, lengths, id, body)?);
             Ok(())
         })
     }
@@ -284,25 +284,25 @@ impl IndexWriter {
     /// [`Error::Storage`] when a file cannot be written; the last commit is then intact.
     pub fn commit(&mut self, policy: Merge) -> Result<u64> {
         self.seal_batch()?;
-        self.guard(|writer| writer.try_commit(policy))
+        self.run_step(|writer| writer.try_commit(policy))
     }
 
     fn seal_batch(&mut self) -> Result<()> {
         match &mut self.batch {
             Some(batch) if batch.documents() > 0 => {
                 let sealed = batch.seal();
-                self.guard(|writer| writer.try_push(sealed?))
+                self.run_step(|writer| writer.try_push(sealed?))
             }
             _ => Ok(()),
         }
     }
 
-    /// Runs a step that writes. If it fails, the writer rejects all further steps: after a failed sync,
-    /// earlier writes may be lost as well.
-    fn guard<T>(&mut self, step: impl FnOnce(&mut IndexWriter) -> Result<T>) -> Result<T> {
+    /// Runs a step that writes. If it fails, the writer rejects all further calls: after a failed sync, earlier
+    /// writes may be lost as well.
+    fn run_step<T>(&mut self, step: impl FnOnce(&mut IndexWriter) -> Result<T>) -> Result<T> {
         self.check_poisoned()?;
         step(self).map_err(|error| {
-            // If the lock was lost, another writer has caused the error.
+            // If the lock was lost, another writer has probably caused the error.
             let error = match self.check_lock() {
                 Err(lost @ Error::Failed(_)) if !self.in_doubt => lost,
                 _ => error,
@@ -312,7 +312,7 @@ impl IndexWriter {
         })
     }
 
-    /// An error if the lock was lost: another writer may be at work.
+    /// An error if the lock was lost, so that another writer may be writing.
     fn check_lock(&self) -> Result<()> {
         match self.lock.check() {
             Err(error) if error.kind() == ErrorKind::LockLost => {
@@ -342,19 +342,20 @@ impl IndexWriter {
         }
         self.options.stop.check()?;
         self.skipped_tokens.add(batch.skipped_tokens);
-        if self.pushed() + batch.documents() as u64 > DOCUMENTS_MAX {
-            return Err(crate::segment::layout::too_many_documents());
+        if self.batched_documents() + batch.documents() as u64 > DOCUMENTS_MAX {
+            return Err(layout::too_many_documents());
         }
         if self.building.is_none() {
-            let id = self.new_segment()?;
+            let id = self.allocate_segment()?;
             self.building = Some(SegmentBuilder::create(self.disk.as_ref(), &self.schema, id)?);
         }
         let builder = self.building.as_mut().expect("created above");
         builder.push(batch)?;
-        if builder.memory() >= self.options.memory / 4 * 3 { self.flush() } else { Ok(()) }
+        if builder.memory() >= self.options.memory / 4 * 3 { self.finish_segment() } else { Ok(()) }
     }
 
-    fn flush(&mut self) -> Result<()> {
+    /// Finishes the segment under construction.
+    fn finish_segment(&mut self) -> Result<()> {
         self.check_lock()?;
         if let Some(builder) = self.building.take() {
             self.segments.push(builder.finish(self.disk.as_ref(), &self.schema, &self.options.stop)?);
@@ -364,7 +365,7 @@ impl IndexWriter {
 
     fn try_commit(&mut self, policy: Merge) -> Result<u64> {
         self.options.stop.check()?;
-        self.flush()?;
+        self.finish_segment()?;
         if policy == Merge::One || self.segments.len() > SEGMENTS_KEPT_MAX {
             self.merge_to_one()?;
         }
@@ -402,8 +403,9 @@ impl IndexWriter {
         Ok(self.committed.generation)
     }
 
-    /// An error unless the commit on which this writer builds is still the newest. Checked after the next
-    /// manifest has been written under its temporary name: a writer that starts later removes that file.
+    /// An error if another writer has committed since this one started. Called after the next manifest was
+    /// written under its temporary name: a writer that starts later removes that file, so that it cannot be
+    /// published.
     fn check_newest(&self) -> Result<()> {
         self.check_lock()?;
         match Manifest::newest(self.disk.as_ref())?.unwrap_or(0) {
@@ -419,7 +421,7 @@ impl IndexWriter {
         }
     }
 
-    /// Merges adjacent segments in passes until one is left.
+    /// Merges groups of adjacent segments into one each, in passes, until one segment is left.
     fn merge_to_one(&mut self) -> Result<()> {
         while self.segments.len() > 1 {
             let mut merged = Vec::new();
@@ -430,8 +432,14 @@ impl IndexWriter {
                 }
                 let open = |meta: &SegmentMeta| Segment::open(self.disk.as_ref(), &self.schema, meta.clone());
                 let sources = group.iter().map(open).collect::<Result<Vec<_>>>()?;
-                let id = self.new_segment()?;
-                merged.push(merge(self.disk.as_ref(), &self.schema, &sources, id, &self.options.stop)?);
+                let id = self.allocate_segment()?;
+                merged.push(merge_segments(
+                    self.disk.as_ref(),
+                    &self.schema,
+                    &sources,
+                    id,
+                    &self.options.stop,
+                )?);
             }
             let before = std::mem::replace(&mut self.segments, merged);
             self.remove_merged(&before)?;
@@ -439,8 +447,8 @@ impl IndexWriter {
         Ok(())
     }
 
-    /// Removes files of merged segments that no commit names, so that the passes of a merge do not add up on
-    /// disk.
+    /// Removes the files of merged segments that no commit names, so that each pass of a merge frees the disk
+    /// space of the pass before.
     fn remove_merged(&self, before: &[SegmentMeta]) -> Result<()> {
         self.check_lock()?;
         let kept = |id| self.segments.iter().chain(&self.committed.segments).any(|segment| segment.id == id);
@@ -452,27 +460,27 @@ impl IndexWriter {
         Ok(())
     }
 
-    /// Removes `chosen` files that the newest commit does not name, unless the lock was lost: they may
-    /// belong to another writer. The next writer removes files that are left.
-    fn remove_orphans(&self, chosen: impl Fn(&str) -> bool) {
+    /// Removes files that the newest commit does not name and that `is_chosen`, unless the lock was lost: then
+    /// they may belong to another writer. The next writer removes those that are left.
+    fn remove_orphans(&self, is_chosen: impl Fn(&str) -> bool) {
         if self.check_lock().is_err() {
             return;
         }
         let orphans = self.committed.orphans(self.disk.as_ref()).unwrap_or_default();
-        for name in orphans.iter().filter(|name| chosen(name)) {
-            // The commit is durable: a file that is left only takes space.
+        for name in orphans.iter().filter(|name| is_chosen(name)) {
+            // The commit is durable: a file that cannot be removed only takes space.
             let _ = self.disk.remove(name);
         }
     }
 
-    /// Whether this writer has written the file and not committed it.
-    fn is_own(&self, name: &str) -> bool {
+    /// Whether a file that no commit names was written by this writer.
+    fn is_own_file(&self, name: &str) -> bool {
         name == Manifest::temporary_name(self.committed.generation + 1, self.lock.id())
-            || parse_file_name(name).is_some_and(|(segment, ..)| segment >= self.first_segment)
+            || layout::parse_file_name(name).is_some_and(|(segment, ..)| segment >= self.first_segment)
     }
 
     /// Allocates the number of the next segment.
-    fn new_segment(&mut self) -> Result<u64> {
+    fn allocate_segment(&mut self) -> Result<u64> {
         self.check_lock()?;
         let id = self.next_segment;
         self.next_segment += 1;
@@ -485,13 +493,13 @@ impl Drop for IndexWriter {
     fn drop(&mut self) {
         self.building = None;
         if !self.in_doubt {
-            self.remove_orphans(|name| self.is_own(name));
+            self.remove_orphans(|name| self.is_own_file(name));
         }
     }
 }
 
-fn lock(disk: &dyn Disk) -> Result<Box<dyn DiskLock>> {
-    disk.lock(LOCK).map_err(|error| match error.kind() {
+fn lock_index(disk: &dyn Disk) -> Result<Box<dyn DiskLock>> {
+    disk.lock(LOCK_FILE).map_err(|error| match error.kind() {
         ErrorKind::Busy => {
             Error::Busy(format!("another writer is at work on {}; try again later", disk.describe()))
         }

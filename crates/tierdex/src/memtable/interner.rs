@@ -1,8 +1,8 @@
-//! Interning: maps terms to dense ids.
+//! Interning: maps terms to ids 0, 1, 2 and so on.
 //!
-//! The hash table is optimized for short terms that are already present: a slot contains the whole term if
-//! it has at most eight bytes, so a lookup touches one cache line. For a longer term the slot contains its
-//! hash, and the term is compared in the buffer of all terms.
+//! The hash table is optimized for short terms that are already present: a slot contains the whole term if it has
+//! at most eight bytes, so a lookup reads one cache line. For a longer term the slot contains its hash, and the
+//! term is compared with the buffer of all terms.
 
 use crate::bytes::prefix_key;
 use ahash::RandomState;
@@ -14,30 +14,34 @@ pub(super) struct Interner {
     seed: u64,
     /// Open addressing; the number of slots is a power of two, at most half of them are used.
     slots: Vec<TermSlot>,
+    /// All terms, concatenated in order of their ids, and the end of each.
     bytes: Vec<u8>,
     ends: Vec<u32>,
 }
 
+/// A slot of the hash table; empty if `len` is 0.
 #[derive(Clone, Copy)]
 struct TermSlot {
+    /// The term itself ([`short_key`]), or its hash if it has more than eight bytes.
     key: u64,
+    /// Bytes of the term.
     len: u32,
     id: u32,
 }
 
-const EMPTY: TermSlot = TermSlot { key: 0, len: 0, id: 0 };
+const EMPTY_SLOT: TermSlot = TermSlot { key: 0, len: 0, id: 0 };
 
-/// Slots of a new table.
+/// Number of slots of a new table.
 const SLOTS_MIN: usize = 1 << 12;
 
-/// Slots retained between batches: enough for an ordinary batch.
-const SLOTS_KEPT: usize = 1 << 18;
+/// Number of slots that are retained between batches: enough for an ordinary batch.
+const SLOTS_RETAINED: usize = 1 << 18;
 
 impl Interner {
     pub(super) fn new() -> Interner {
         let hasher = RandomState::new();
         let seed = hasher.hash_one(0u64);
-        Interner { hasher, seed, slots: vec![EMPTY; SLOTS_MIN], bytes: Vec::new(), ends: Vec::new() }
+        Interner { hasher, seed, slots: vec![EMPTY_SLOT; SLOTS_MIN], bytes: Vec::new(), ends: Vec::new() }
     }
 
     /// The id of `term`, a new one if the term is new. Terms have 1 to 255 bytes.
@@ -59,36 +63,40 @@ impl Interner {
         }
     }
 
+    /// The term with this id.
     pub(super) fn term(&self, id: u32) -> &[u8] {
         let id = id as usize;
         let start = if id == 0 { 0 } else { self.ends[id - 1] as usize };
         &self.bytes[start..self.ends[id] as usize]
     }
 
-    /// Ids of all terms in the byte order of the terms.
-    pub(super) fn sorted(&self) -> Vec<u32> {
+    /// The ids of all terms, in the byte order of the terms.
+    pub(super) fn sorted_ids(&self) -> Vec<u32> {
         let mut keys: Vec<(u64, u32)> =
             (0..self.ends.len() as u32).map(|id| (prefix_key(self.term(id)), id)).collect();
         keys.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| self.term(a.1).cmp(self.term(b.1))));
         keys.into_iter().map(|(_, id)| id).collect()
     }
 
+    /// Removes all terms; the memory of an ordinary batch is retained.
     pub(super) fn clear(&mut self) {
-        if self.slots.len() > SLOTS_KEPT {
-            self.slots = vec![EMPTY; SLOTS_MIN];
+        if self.slots.len() > SLOTS_RETAINED {
+            self.slots = vec![EMPTY_SLOT; SLOTS_MIN];
             (self.bytes, self.ends) = (Vec::new(), Vec::new());
         }
-        self.slots.fill(EMPTY);
+        self.slots.fill(EMPTY_SLOT);
         self.bytes.clear();
         self.ends.clear();
     }
 
+    /// The hash of a term, whose low bits are the number of its first slot.
     #[inline]
     fn bucket(&self, key: u64, len: u32) -> usize {
         let wide = u128::from(key ^ self.seed) * u128::from(0x9e37_79b9_7f4a_7c15_u64 ^ u64::from(len));
         (wide as u64 ^ (wide >> 64) as u64) as usize
     }
 
+    /// Adds a new term in the empty slot `at`; returns its id.
     #[cold]
     fn insert(&mut self, at: usize, key: u64, term: &[u8]) -> u32 {
         let id = self.ends.len() as u32;
@@ -96,14 +104,14 @@ impl Interner {
         self.ends.push(self.bytes.len() as u32);
         self.slots[at] = TermSlot { key, len: term.len() as u32, id };
         if self.ends.len() * 2 > self.slots.len() {
-            self.grow();
+            self.double_slots();
         }
         id
     }
 
-    fn grow(&mut self) {
+    fn double_slots(&mut self) {
         let old = std::mem::take(&mut self.slots);
-        self.slots = vec![EMPTY; old.len() * 2];
+        self.slots = vec![EMPTY_SLOT; old.len() * 2];
         let mask = self.slots.len() - 1;
         for slot in old.into_iter().filter(|slot| slot.len > 0) {
             let mut at = self.bucket(slot.key, slot.len) & mask;
@@ -115,7 +123,7 @@ impl Interner {
     }
 }
 
-/// A term of 1 to 8 bytes as an integer; distinct for distinct terms of the same length.
+/// An integer for a term of 1 to 8 bytes, distinct for distinct terms of the same length.
 #[inline]
 fn short_key(term: &[u8]) -> u64 {
     let len = term.len();
@@ -146,7 +154,7 @@ mod tests {
                     prop_assert_eq!(interner.intern(term.as_bytes()), id, "round {}", round);
                     prop_assert_eq!(interner.term(id), term.as_bytes());
                 }
-                let sorted: Vec<_> = interner.sorted().iter().map(|&id| interner.term(id).to_vec()).collect();
+                let sorted: Vec<_> = interner.sorted_ids().iter().map(|&id| interner.term(id).to_vec()).collect();
                 prop_assert_eq!(sorted.len(), model.len());
                 prop_assert!(sorted.is_sorted_by(|a, b| a < b));
                 interner.clear();

@@ -8,9 +8,10 @@
 
 use crate::bytes::push_varint;
 
-/// Postings of a batch of documents in term order.
+/// The postings of one field of a batch of documents, in the order of terms.
 pub struct SortedRun {
     bytes: Vec<u8>,
+    /// Whether postings have positions.
     positions: bool,
     lengths: Vec<u32>,
 }
@@ -21,7 +22,7 @@ impl SortedRun {
         &self.lengths
     }
 
-    /// Memory in bytes.
+    /// Bytes of memory.
     pub fn memory(&self) -> usize {
         self.bytes.capacity() + 4 * self.lengths.capacity()
     }
@@ -32,9 +33,10 @@ impl SortedRun {
     }
 }
 
-/// Writes a run term by term.
+/// Writes a run, term by term.
 pub(super) struct RunWriter {
     run: SortedRun,
+    /// Scratch buffers: the encoded postings and positions of one term.
     postings: Vec<u8>,
     encoded_positions: Vec<u8>,
 }
@@ -45,12 +47,12 @@ impl RunWriter {
         RunWriter { run, postings: Vec::new(), encoded_positions: Vec::new() }
     }
 
-    /// Appends a term with its occurrences `entries`: `document << 32 | position`, ascending, at least one.
-    pub(super) fn term(&mut self, term: &[u8], entries: &[u64]) {
+    /// Appends a term with its occurrences, at least one: `document << 32 | position`, increasing.
+    pub(super) fn add(&mut self, term: &[u8], occurrences: &[u64]) {
         self.postings.clear();
         self.encoded_positions.clear();
         let mut previous = 0;
-        for occurrences in entries.chunk_by(|a, b| a >> 32 == b >> 32) {
+        for occurrences in occurrences.chunk_by(|a, b| a >> 32 == b >> 32) {
             let document = occurrences[0] >> 32;
             let gap = document - previous;
             previous = document;
@@ -83,10 +85,11 @@ impl RunWriter {
     }
 }
 
+/// Appends the positions of a document, as gaps minus one.
 fn push_positions(out: &mut Vec<u8>, occurrences: &[u64]) {
     let mut next = 0;
-    for &entry in occurrences {
-        let position = u64::from(entry as u32);
+    for &occurrence in occurrences {
+        let position = u64::from(occurrence as u32);
         push_varint(out, position - next);
         next = position + 1;
     }
@@ -95,6 +98,7 @@ fn push_positions(out: &mut Vec<u8>, occurrences: &[u64]) {
 /// Moves forward over the terms of a run.
 pub struct RunCursor<'a> {
     positions: bool,
+    /// The encoded terms after the cursor.
     rest: &'a [u8],
 }
 
@@ -113,52 +117,54 @@ impl<'a> Iterator for RunCursor<'a> {
     fn next(&mut self) -> Option<RunTerm<'a>> {
         let (&len, rest) = self.rest.split_first()?;
         self.rest = rest;
-        let term = take(&mut self.rest, usize::from(len));
-        let postings_len = varint(&mut self.rest) as usize;
-        let positions_len = if self.positions { varint(&mut self.rest) as usize } else { 0 };
-        let postings = take(&mut self.rest, postings_len);
-        let encoded_positions = take(&mut self.rest, positions_len);
+        let term = take_bytes(&mut self.rest, usize::from(len));
+        let postings_len = take_varint(&mut self.rest) as usize;
+        let positions_len = if self.positions { take_varint(&mut self.rest) as usize } else { 0 };
+        let postings = take_bytes(&mut self.rest, postings_len);
+        let encoded_positions = take_bytes(&mut self.rest, positions_len);
         Some(RunTerm { term, postings, encoded_positions })
     }
 }
 
 impl RunTerm<'_> {
-    /// Calls `posting` with each document (numbered from 0 in the run), its frequency and its positions,
-    /// which are empty if the run has none.
+    /// Calls `body` with each document (numbered from 0 in the batch), its frequency and its positions, which are
+    /// empty if the run has none. `positions` is a scratch buffer.
     pub fn for_each<E>(
         &self,
         positions: &mut Vec<u32>,
-        mut posting: impl FnMut(u32, u32, &[u32]) -> Result<(), E>,
+        mut body: impl FnMut(u32, u32, &[u32]) -> Result<(), E>,
     ) -> Result<(), E> {
         let (mut postings, mut encoded_positions) = (self.postings, self.encoded_positions);
         let mut document = 0;
         while !postings.is_empty() {
-            let head = varint(&mut postings);
+            let head = take_varint(&mut postings);
             document += (head >> 1) as u32;
-            let frequency = if head & 1 == 1 { 1 } else { varint(&mut postings) as u32 };
+            let frequency = if head & 1 == 1 { 1 } else { take_varint(&mut postings) as u32 };
             positions.clear();
             if !encoded_positions.is_empty() {
                 let mut next = 0;
                 for _ in 0..frequency {
-                    let position = next + varint(&mut encoded_positions) as u32;
+                    let position = next + take_varint(&mut encoded_positions) as u32;
                     positions.push(position);
                     next = position + 1;
                 }
             }
-            posting(document, frequency, positions)?;
+            body(document, frequency, positions)?;
         }
         Ok(())
     }
 }
 
-fn take<'a>(rest: &mut &'a [u8], len: usize) -> &'a [u8] {
+/// Removes the first `len` bytes of `rest` and returns them.
+fn take_bytes<'a>(rest: &mut &'a [u8], len: usize) -> &'a [u8] {
     let (head, tail) = rest.split_at(len);
     *rest = tail;
     head
 }
 
 #[inline]
-fn varint(rest: &mut &[u8]) -> u64 {
+/// Removes a variable-length integer from `rest` and returns it.
+fn take_varint(rest: &mut &[u8]) -> u64 {
     let mut value = 0;
     let mut shift = 0;
     loop {

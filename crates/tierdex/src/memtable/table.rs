@@ -1,14 +1,14 @@
-//! The tokens of one field of a batch of documents.
+//! Collects the tokens of one field of a batch of documents, and sorts them by term.
 
 use super::interner::Interner;
 use super::run::{RunWriter, SortedRun};
 use crate::text::Analyzer;
 
-/// Placeholder for a position whose token was dropped by analysis.
-const DROPPED: u32 = u32::MAX;
+/// The term id of a position whose token was dropped by analysis.
+const DROPPED_TOKEN: u32 = u32::MAX;
 
-/// Capacity in tokens retained between batches: enough for an ordinary batch.
-const TOKENS_KEPT: usize = 1 << 20;
+/// Number of tokens whose memory is retained between batches: enough for an ordinary batch.
+const TOKENS_RETAINED: usize = 1 << 20;
 
 /// Collects the tokens of one field, document after document.
 pub struct FieldTable {
@@ -19,7 +19,7 @@ pub struct FieldTable {
     ends: Vec<usize>,
     /// Number of indexed tokens of each document: its length for ranking.
     lengths: Vec<u32>,
-    /// Positions of a document that are indexed, at most.
+    /// Maximum number of positions of a document that are indexed.
     tokens_max: u32,
 }
 
@@ -35,8 +35,8 @@ impl FieldTable {
         }
     }
 
-    /// Adds the next document. Its text is `parts`, which are analyzed in order with increasing positions.
-    /// Returns the number of tokens from position `tokens_max` on, which are not indexed.
+    /// Adds the next document. Its text has several `parts`, such as title and text, whose positions are counted
+    /// on. Returns the number of tokens from position `tokens_max` on, which are not indexed.
     pub fn add(&mut self, analyzer: &mut Analyzer, parts: &[&str]) -> u64 {
         let start = self.tokens.len();
         let mut position = 0;
@@ -46,7 +46,7 @@ impl FieldTable {
         for part in parts {
             position = analyzer.analyze(part, position, |token| {
                 if token.position < tokens_max {
-                    tokens.resize(start + token.position as usize, DROPPED);
+                    tokens.resize(start + token.position as usize, DROPPED_TOKEN);
                     tokens.push(interner.intern(token.term.as_bytes()));
                     length += 1;
                 } else {
@@ -60,47 +60,47 @@ impl FieldTable {
     }
 
     /// Returns the sorted run of all added documents with their lengths, and clears the table.
-    pub fn seal(&mut self, positions: bool) -> SortedRun {
-        let order = self.interner.sorted();
-        let (term_starts, entries) = self.group(&order);
+    pub fn take_run(&mut self, positions: bool) -> SortedRun {
+        let order = self.interner.sorted_ids();
+        let (term_starts, occurrences) = self.group_by_term(&order);
         let mut writer = RunWriter::new(positions);
         for (rank, &id) in order.iter().enumerate() {
-            writer.term(self.interner.term(id), &entries[term_starts[rank]..term_starts[rank + 1]]);
+            writer.add(self.interner.term(id), &occurrences[term_starts[rank]..term_starts[rank + 1]]);
         }
         self.interner.clear();
         self.tokens.clear();
-        self.tokens.shrink_to(TOKENS_KEPT);
+        self.tokens.shrink_to(TOKENS_RETAINED);
         self.ends.clear();
         writer.finish(std::mem::take(&mut self.lengths))
     }
 
-    /// Counting sort of the tokens by the rank of their term. Returns the start of each term in the
-    /// occurrences, and the occurrences `document << 32 | position`, ascending within a term.
-    fn group(&self, order: &[u32]) -> (Vec<usize>, Vec<u64>) {
+    /// Sorts the tokens by the rank of their term in `order`, by a counting sort. Returns the start of each term in
+    /// the occurrences, and the occurrences `document << 32 | position`, increasing within a term.
+    fn group_by_term(&self, order: &[u32]) -> (Vec<usize>, Vec<u64>) {
         let mut rank_of = vec![0u32; order.len()];
         for (rank, &id) in order.iter().enumerate() {
             rank_of[id as usize] = rank as u32;
         }
         let mut term_starts = vec![0usize; order.len() + 1];
-        for &id in self.tokens.iter().filter(|&&id| id != DROPPED) {
+        for &id in self.tokens.iter().filter(|&&id| id != DROPPED_TOKEN) {
             term_starts[rank_of[id as usize] as usize + 1] += 1;
         }
         for rank in 0..order.len() {
             term_starts[rank + 1] += term_starts[rank];
         }
-        let mut entries = vec![0u64; term_starts[order.len()]];
+        let mut occurrences = vec![0u64; term_starts[order.len()]];
         let mut next = term_starts.clone();
         let mut start = 0;
         for (document, &end) in self.ends.iter().enumerate() {
             for (position, &id) in self.tokens[start..end].iter().enumerate() {
-                if id != DROPPED {
+                if id != DROPPED_TOKEN {
                     let slot = &mut next[rank_of[id as usize] as usize];
-                    entries[*slot] = (document as u64) << 32 | position as u64;
+                    occurrences[*slot] = (document as u64) << 32 | position as u64;
                     *slot += 1;
                 }
             }
             start = end;
         }
-        (term_starts, entries)
+        (term_starts, occurrences)
     }
 }

@@ -1,4 +1,4 @@
-//! Sorted runs against a model made of maps.
+//! Compares sorted runs with a model, a map from terms to postings.
 
 use super::*;
 use crate::schema::{Analysis, Tokenizer};
@@ -6,9 +6,10 @@ use crate::{limits::FIELD_TOKENS_MAX, text::Analyzer};
 use proptest::prelude::*;
 use std::{collections::BTreeMap, convert::Infallible};
 
+/// For each term its documents, with frequency and positions in each.
 type PostingMap = BTreeMap<String, Vec<(u32, u32, Vec<u32>)>>;
 
-fn read(run: &SortedRun) -> PostingMap {
+fn read_run(run: &SortedRun) -> PostingMap {
     let mut postings = PostingMap::new();
     for term in run.cursor() {
         let mut list = Vec::new();
@@ -33,7 +34,7 @@ fn tokens_beyond_the_limit_are_counted() {
     assert_eq!(table.add(&mut analyzer, &["a b", "c"]), 0);
     // Three tokens are beyond the limit; one of them is a stop word.
     assert_eq!(table.add(&mut analyzer, &["a b", "c d stop e"]), 2);
-    assert_eq!(table.seal(false).lengths(), [3, 3]);
+    assert_eq!(table.take_run(false).lengths(), [3, 3]);
 }
 
 proptest! {
@@ -61,8 +62,8 @@ proptest! {
                 let half = words.len() / 2;
                 table.add(&mut analyzer, &[&words[..half].join(" "), &words[half..].join(" ")]);
             }
-            let run = table.seal(positions);
-            prop_assert_eq!(read(&run), model, "round {}", round);
+            let run = table.take_run(positions);
+            prop_assert_eq!(read_run(&run), model, "round {}", round);
             prop_assert_eq!(run.lengths(), lengths);
         }
     }

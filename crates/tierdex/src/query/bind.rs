@@ -151,7 +151,7 @@ impl<'a> Binder<'a> {
         let look_up = |segment: &Arc<Segment>| {
             let field = segment.field(field);
             let info = field.terms().get(term.as_bytes(), self.lists.source)?;
-            info.iter().for_each(|info| field.load_lines(info));
+            info.iter().for_each(|info| field.prefetch_to_cpu(info));
             Ok(info)
         };
         self.lists.segments.iter().map(look_up).collect()
@@ -160,9 +160,11 @@ impl<'a> Binder<'a> {
     /// Document frequency of a term: from the statistics of the ranking if they have it, else from the
     /// segments.
     fn document_frequency(&self, field: usize, term: &str, infos: &[Option<TermInfo>]) -> u64 {
-        let in_segments = || infos.iter().flatten().map(|info| u64::from(info.documents)).sum();
+        let in_segments = || infos.iter().flatten().map(|info| u64::from(info.document_frequency)).sum();
         let statistics = self.ranking.statistics;
-        statistics.and_then(|statistics| statistics.containing(field, term)).unwrap_or_else(in_segments)
+        statistics
+            .and_then(|statistics| statistics.document_frequency(field, term))
+            .unwrap_or_else(in_segments)
     }
 
     /// Document frequency of the most frequent of these terms.

@@ -160,7 +160,7 @@ pub(super) fn count_terms_with_prefix(
         }
         counted.terms += 1;
         for (sum, info) in counted.postings.iter_mut().zip(walks.infos()) {
-            *sum += info.map_or(0, |info| u64::from(info.documents));
+            *sum += info.map_or(0, |info| u64::from(info.document_frequency));
         }
         // The user did not write `whole_clusters` prefixes, so the limit for written prefixes does not apply.
         if before + counted.terms > PREFIX_EXPANSIONS_MAX && !whole_clusters {
@@ -258,6 +258,6 @@ impl<'a, A: Automaton> MergedWalk<'a, A> {
 
     /// Document frequency of the current term over all segments.
     fn documents(&self) -> u64 {
-        self.infos().flatten().map(|info| u64::from(info.documents)).sum()
+        self.infos().flatten().map(|info| u64::from(info.document_frequency)).sum()
     }
 }

@@ -36,9 +36,9 @@ fn query_list(leaf: &Leaf, number: usize, segment: &Segment) -> Option<QueryList
     let info = leaf.infos[number].as_ref()?;
     let range =
         |file: &Arc<SealedFile>, range: &Range<u64>| FileRange { file: file.clone(), range: range.clone() };
-    let record = field.skips().resident().is_none().then(|| range(field.skips(), &info.skips));
-    let blocks = info.blocks.as_ref().map(|blocks| range(field.postings(), blocks));
+    let record = field.skips_file().resident().is_none().then(|| range(field.skips_file(), &info.skips));
+    let blocks = info.blocks.as_ref().map(|blocks| range(field.postings_file(), blocks));
     let ranges: Vec<FileRange> = record.into_iter().chain(blocks).collect();
-    let key = (field.skips().number(), info.skips.start);
+    let key = (field.skips_file().number(), info.skips.start);
     (!ranges.is_empty()).then_some(QueryList { key, ranges })
 }

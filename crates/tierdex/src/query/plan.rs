@@ -80,8 +80,8 @@ impl PlanNode {
         });
         let scale = ScoreScale::of(max_score);
         self.for_each_scored(&mut |clause| match clause {
-            PlanNode::Term { leaf, weight } => leaves[*leaf].scorer.rescale(*weight, scale),
-            PlanNode::Phrase { phrase, weight, .. } => phrases[*phrase].rescale(*weight, scale),
+            PlanNode::Term { leaf, weight } => leaves[*leaf].scorer.set_weight(*weight, scale),
+            PlanNode::Phrase { phrase, weight, .. } => phrases[*phrase].set_weight(*weight, scale),
             _ => {}
         });
         scale

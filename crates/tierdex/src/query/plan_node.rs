@@ -70,7 +70,7 @@ pub struct Leaf {
 impl Leaf {
     /// Number of postings in all segments.
     pub(crate) fn postings(&self) -> u64 {
-        self.infos.iter().flatten().map(|info| u64::from(info.documents)).sum()
+        self.infos.iter().flatten().map(|info| u64::from(info.document_frequency)).sum()
     }
 }
 

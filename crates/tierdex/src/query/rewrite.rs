@@ -102,9 +102,10 @@ impl<'a> PlanRewriter<'a> {
     fn matches_all(self, node: &PlanNode) -> bool {
         match (node, self.segment) {
             (PlanNode::All { .. }, _) => true,
-            (PlanNode::Term { leaf, .. }, Some(RewrittenSegment { number, documents })) => {
-                self.leaves[*leaf].infos[number].as_ref().is_some_and(|info| info.documents == documents)
-            }
+            (PlanNode::Term { leaf, .. }, Some(RewrittenSegment { number, documents })) => self.leaves[*leaf]
+                .infos[number]
+                .as_ref()
+                .is_some_and(|info| info.document_frequency == documents),
             _ => false,
         }
     }

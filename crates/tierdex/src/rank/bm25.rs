@@ -11,9 +11,10 @@ use tierdex_codec::CodeTable;
 /// The parameters of BM25.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bm25 {
-    /// Saturation of the term frequency, 0 to 1000; 1.2 by default. 0 scores presence only.
+    /// Saturation of the term frequency, 0 to 1000; 1.2 by default. With 0 the score does not depend on the
+    /// frequency.
     pub k1: f64,
-    /// Normalization by the length of the document, 0 (none) to 1 (full); 0.75 by default.
+    /// Normalization by the document length, 0 (none) to 1 (full); 0.75 by default.
     pub b: f64,
 }
 
@@ -42,9 +43,9 @@ impl Bm25 {
 /// Statistics of a field over all segments.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CollectionStats {
-    /// Documents that have the field.
+    /// Number of documents that have the field.
     pub documents: u64,
-    /// Average length of the field in them, in tokens.
+    /// Average length of the field in these documents, in tokens.
     pub average_length: f64,
 }
 
@@ -54,13 +55,14 @@ pub fn idf(documents: u64, containing: u64) -> f64 {
     (1.0 + (all - with + 0.5) / (with + 0.5)).ln()
 }
 
-/// Length normalization of a field: `k = k1 * (1 - b + b * length / average)`, as a function of the length.
+/// Length normalization of a field: `k = k1 * (1 - b + b * length / average)` as a function of the length, for a
+/// score of `weight * f / (f + k)`.
 pub struct LengthNorms {
     /// `k` of each norm code.
     pub(super) by_code: CodeTable,
     /// Coefficients of `k` for exact lengths: the constant, and the factor of the length.
     by_length: (f32, f32),
-    /// The same in `f64`.
+    /// The same coefficients in `f64`.
     constant_and_factor: (f64, f64),
 }
 
@@ -82,7 +84,7 @@ impl LengthNorms {
         self.constant_and_factor
     }
 
-    /// Whether `k` does not depend on the length, so that it is the number of any code.
+    /// Whether `k` does not depend on the length, so that it is the same for all codes.
     pub(super) fn is_constant(&self) -> bool {
         self.constant_and_factor.1 == 0.0
     }
@@ -93,7 +95,8 @@ impl LengthNorms {
         self.by_length.0 + self.by_length.1 * length as f32
     }
 
-    /// Lower bound of the `k` of documents with this norm code, whether ranking uses codes or exact lengths.
+    /// Lower bound of the `k` of documents with this norm code, whether scores are computed from codes or from exact
+    /// lengths.
     pub(super) fn min_k(&self, code: u8) -> f32 {
         self.exact_k(norm::floor(code)).min(self.by_code.get(code))
     }

@@ -1,4 +1,4 @@
-//! Ranking: scores of postings, and top-k selection.
+//! Ranking: BM25 and other scores of postings, and top-k selection.
 
 mod bm25;
 mod scorer;

@@ -1,18 +1,21 @@
-//! How documents are scored: the scorer of a search, and the scores of the postings of one term.
+//! Scores of postings: the scorer that a search selects, and its scores for one term.
+//!
+//! The score of a posting is the weight of its term times its *share*: with BM25 `f / (f + k)`, where `f` is the
+//! frequency and `k` depends on the document length ([`LengthNorms`]); with [`Scorer::Dot`] the frequency.
 
 use super::bm25::{Bm25, LengthNorms};
 use crate::{segment::read::Norms, transform::impact::Impact};
 use std::sync::Arc;
 use tierdex_codec::{BLOCK, Saturation};
 
-/// How documents are scored.
+/// How the score of a document is computed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scorer {
     /// BM25 with these parameters.
     Bm25(Bm25),
     /// The inner product of query and document: the sum of boost times frequency, without inverse document
-    /// frequency and document length. It is the scorer of learned sparse models and of quantised impacts,
-    /// which are indexed as frequencies.
+    /// frequency and document length. For learned sparse models, and for quantized impacts, which are indexed
+    /// as frequencies.
     Dot,
 }
 
@@ -28,13 +31,14 @@ impl From<Bm25> for Scorer {
     }
 }
 
-/// Largest scaled sum of weights. Sums of scores stay below twice this value, so they fit in `u32`.
+/// Largest sum of the scaled weights of a query. Sums of scores are less than twice this value, so they fit in
+/// `u32`.
 const WEIGHT_MAX: f64 = (1u32 << 30) as f64;
 
 /// Bits of the fraction of an `f64`; exponent and sign are above them.
 const FRACTION_BITS: u32 = f64::MANTISSA_DIGITS - 1;
 
-/// Scales weights to integer scores, with the same factor for all terms of a query.
+/// The factor by which the weights of a query are multiplied to get integer scores.
 ///
 /// Scores are integers, so sums do not depend on the order of the terms or on the division of documents into
 /// segments. The factor is the power of two for which the sum of all weights, each times its largest share,
@@ -46,14 +50,14 @@ pub struct ScoreScale {
 }
 
 impl ScoreScale {
-    /// The scale of a query with this sum of weights.
+    /// The scale of a query whose weights, each times its largest share, have this sum.
     pub fn of(weights: f64) -> ScoreScale {
         if weights <= 0.0 {
             return ScoreScale { factor: 1.0 };
         }
         // For weights of at most 2^-994 the quotient is infinite.
         let quotient = (WEIGHT_MAX / weights).min(f64::MAX);
-        // The largest power of two that is not above it: its exponent, without its fraction.
+        // The largest power of two up to the quotient: its exponent without its fraction.
         let factor = f64::from_bits(quotient.to_bits() >> FRACTION_BITS << FRACTION_BITS);
         // The quotient may have been rounded up to a power of two.
         ScoreScale { factor: if factor * weights > WEIGHT_MAX { factor / 2.0 } else { factor } }
@@ -64,48 +68,46 @@ impl ScoreScale {
         if weight > 0.0 { ((weight * self.factor).round() as u32).max(1) } else { 0 }
     }
 
-    /// The unscaled score, as shown to users.
+    /// The score without the scale, as users see it.
     pub fn shown(self, score: u32) -> f32 {
         (f64::from(score) / self.factor) as f32
     }
 }
 
-/// Scores the postings of one term or phrase: `max(1, round(weight * share))` with the scaled weight,
-/// computed in `f32`. With BM25 the share of a posting is `f / (f + k)`; with [`Scorer::Dot`] it is its
-/// frequency.
+/// Computes the scores of the postings of one term or phrase: `max(1, round_score(weight * share))` with the scaled
+/// weight, in `f32`.
 pub struct TermScorer {
     weight: f32,
     share: Share,
 }
 
-/// The share of a posting, by which the weight of its term is multiplied.
+/// How the share of a posting is computed.
 enum Share {
-    /// `f / (f + k)`, with the `k` of the document.
+    /// BM25: `f / (f + k)`, with the `k` of the document length.
     Saturating(Arc<LengthNorms>),
-    /// The frequency, at most this one.
+    /// Inner product: the frequency, or this one if the frequency is larger.
     Frequency(u32),
 }
 
 impl TermScorer {
-    /// A BM25 scorer for a term of weight `weight`: its inverse document frequency, times `k1 + 1`, times
-    /// its boost.
+    /// A BM25 scorer for a term. The weight is the product of inverse document frequency, `k1 + 1` and boost.
     pub fn new(lengths: Arc<LengthNorms>, weight: f64, scale: ScoreScale) -> TermScorer {
         TermScorer { weight: (weight * scale.factor) as f32, share: Share::Saturating(lengths) }
     }
 
-    /// A scorer of boost times frequency for a term without a frequency above `frequency_max`. Damaged
-    /// postings with larger ones count as `frequency_max`, so that no score exceeds its bounds.
+    /// A scorer of boost times frequency for a term whose largest frequency is `frequency_max`. Larger frequencies
+    /// of damaged postings are scored as `frequency_max`, so that no score exceeds its upper bound.
     pub fn dot(frequency_max: u32, boost: f64, scale: ScoreScale) -> TermScorer {
         let frequency_max = frequency_max.clamp(1, i32::MAX as u32);
         TermScorer { weight: (boost * scale.factor) as f32, share: Share::Frequency(frequency_max) }
     }
 
-    /// Replaces the weight.
-    pub fn rescale(&mut self, weight: f64, scale: ScoreScale) {
+    /// Sets another weight of the term.
+    pub fn set_weight(&mut self, weight: f64, scale: ScoreScale) {
         self.weight = (weight * scale.factor) as f32;
     }
 
-    /// Length normalization of BM25; `None` if shares are frequencies.
+    /// Length normalization of BM25; `None` for [`Scorer::Dot`].
     pub fn lengths(&self) -> Option<&LengthNorms> {
         match &self.share {
             Share::Saturating(lengths) => Some(lengths),
@@ -124,8 +126,7 @@ impl TermScorer {
     /// Upper bound of the scores of postings whose share is at most `share`.
     #[inline]
     pub fn max_score(&self, share: f32) -> u32 {
-        // A margin of 2e-6: each of the few rounding errors, of the score and of this bound, is less than a
-        // sixteenth of it.
+        // The margin of 2e-6 is more than sixteen times each of the rounding errors of score and bound.
         (self.weight * (share * (1.0 + 2e-6))) as u32 + 1
     }
 
@@ -134,7 +135,7 @@ impl TermScorer {
         ((self.weight * (share * (1.0 - 2e-6))) as u32).saturating_sub(1)
     }
 
-    /// The one of two pairs with the larger share.
+    /// The one of two impacts with the larger upper bound of its share.
     #[inline]
     pub fn better(&self, best: Impact, other: Impact) -> Impact {
         let is_larger = match &self.share {
@@ -147,7 +148,7 @@ impl TermScorer {
         if is_larger { other } else { best }
     }
 
-    /// Upper bound of the scores of postings that the pair dominates.
+    /// Upper bound of the scores of postings that the impact dominates.
     pub fn max_score_of(&self, impact: Impact) -> u32 {
         let f = impact.frequency as f32;
         self.max_score(match &self.share {
@@ -159,12 +160,12 @@ impl TermScorer {
     /// Lower bound of the share of every posting that scores `score`, and of every share whose
     /// [`TermScorer::max_score`] is `score`.
     pub fn min_share(&self, score: u32) -> f32 {
-        // Reduced by a margin of 4e-6 and by the rounding of the score.
+        // Less a margin of 4e-6, and less one for the rounding of the score.
         (score as f32 - 1.0) / self.weight * (1.0 - 4e-6)
     }
 
-    /// The smallest frequency with which a posting of a block with these impacts may score `min_score`;
-    /// `None` if none can.
+    /// The smallest frequency with which a posting of a block with these impacts can score `min_score`; `None` if
+    /// none can.
     pub fn min_frequency(&self, impacts: &[Impact], min_score: u32) -> Option<u32> {
         let share = self.min_share(min_score);
         let Share::Saturating(lengths) = &self.share else {
@@ -176,7 +177,8 @@ impl TermScorer {
             let k = lengths.min_k(impact.norm);
             let f = impact.frequency as f32;
             if f >= share * (f + k) {
-                // Postings with a frequency in (previous pair, this pair] have at least this `k`.
+                // Postings with a frequency above that of the previous impact, up to that of this one, have at least
+                // this `k`.
                 let needed = (k * share / (1.0 - share) * (1.0 - 1e-4)).floor();
                 return Some((needed as u32).clamp(before + 1, impact.frequency));
             }
@@ -185,19 +187,19 @@ impl TermScorer {
         None
     }
 
-    /// Score of a posting. The frequency of a phrase with slop is not an integer.
+    /// Score of a posting with frequency `f`, which is not an integer for a phrase with slop.
     #[inline]
     pub fn score_of(&self, norms: &Norms, document: u32, f: f32) -> u32 {
         let lengths = match &self.share {
             Share::Saturating(lengths) => lengths,
-            Share::Frequency(max) => return round(self.weight * f.min(*max as f32)),
+            Share::Frequency(max) => return round_score(self.weight * f.min(*max as f32)),
         };
         let k = match norms {
             _ if lengths.is_constant() => lengths.by_code.get(0),
             Norms::Byte(codes) => lengths.by_code.get(codes[document as usize]),
             Norms::Exact(of) => lengths.exact_k(of.get(document)),
         };
-        round(self.weight * (f / (f + k)))
+        round_score(self.weight * (f / (f + k)))
     }
 
     /// The parameters of the scoring kernels of BM25, for documents with these norm codes.
@@ -210,7 +212,7 @@ impl TermScorer {
         match (&self.share, norms) {
             (Share::Saturating(lengths), _) if lengths.is_constant() => {
                 let saturation = Saturation { weight: self.weight, k: &lengths.by_code, codes: &[0; BLOCK] };
-                saturation.score(&POSITIONS[..documents.len()], frequencies, scores);
+                saturation.score(&BLOCK_POSITIONS[..documents.len()], frequencies, scores);
             }
             (Share::Saturating(lengths), Norms::Byte(codes)) => {
                 let saturation = Saturation { weight: self.weight, k: &lengths.by_code, codes };
@@ -219,21 +221,21 @@ impl TermScorer {
             (Share::Saturating(lengths), Norms::Exact(of)) => {
                 for ((score, document), frequency) in scores.iter_mut().zip(documents).zip(frequencies) {
                     let f = *frequency as f32;
-                    *score = round(self.weight * (f / (f + lengths.exact_k(of.get(*document)))));
+                    *score = round_score(self.weight * (f / (f + lengths.exact_k(of.get(*document)))));
                 }
             }
             (Share::Frequency(max), _) => {
                 for (score, frequency) in scores.iter_mut().zip(frequencies) {
                     // The conversion from `i32` is one vector instruction.
-                    *score = round(self.weight * ((*frequency).min(*max) as i32 as f32));
+                    *score = round_score(self.weight * ((*frequency).min(*max) as i32 as f32));
                 }
             }
         }
     }
 }
 
-/// The positions in a block: values in place of documents if all have the same code.
-static POSITIONS: [u32; BLOCK] = {
+/// The numbers 0 to 255, which replace the documents of a block if all have the same norm code.
+static BLOCK_POSITIONS: [u32; BLOCK] = {
     let (mut positions, mut number) = ([0; BLOCK], 0);
     while number < BLOCK {
         positions[number] = number as u32;
@@ -243,7 +245,7 @@ static POSITIONS: [u32; BLOCK] = {
 };
 
 #[inline]
-fn round(score: f32) -> u32 {
+fn round_score(score: f32) -> u32 {
     (score.round_ties_even() as u32).max(1)
 }
 

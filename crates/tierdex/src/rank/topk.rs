@@ -1,7 +1,7 @@
-//! Top-k selection: a buffer of candidates that is reduced to the best k when it is full.
+//! Top-k selection: a buffer of candidates, which is reduced to the best k when it is full.
 //!
-//! A candidate is a 64-bit key, larger is better: the score in the high half, the complement of the document
-//! in the low half.
+//! A candidate is a 64-bit key: the score in the high half, the complement of the document in the low half. So a
+//! larger key is a better hit.
 
 use std::sync::atomic::{AtomicU32, Ordering as AtomicOrdering};
 use std::{cmp::Ordering, sync::Arc};
@@ -12,12 +12,12 @@ use tierdex_codec::{BLOCK, Selection, largest, values_at_least};
 pub struct Hit {
     /// Score; larger is better.
     pub score: u32,
-    /// Document; ties are broken by the smaller document.
+    /// The document. Of two hits with equal scores, the one with the smaller document is better.
     pub document: u32,
 }
 
 impl Hit {
-    /// Better hits come first.
+    /// The order of hits in a result: better hits first.
     pub fn order(&self, other: &Hit) -> Ordering {
         other.key().cmp(&self.key())
     }
@@ -32,34 +32,38 @@ impl Hit {
     }
 }
 
-/// Up to this k the threshold is raised with each hit that enters; above, once per `k / 2` hits.
-const EACH_HIT_K_MAX: usize = 64;
+/// Largest k for which the threshold is raised with each new candidate. For a larger k it is raised once per `k / 2`
+/// candidates.
+const RAISED_EACH_TIME_K_MAX: usize = 64;
 
-/// Capacity in candidates that is retained between queries.
-const CAPACITY_KEPT: usize = 1 << 14;
+/// Number of candidates whose memory is retained between queries.
+const RETAINED_CANDIDATES: usize = 1 << 14;
 
-/// Keeps the best `k` of the hits offered in any order. Without hits to keep (`k` of 0), none is offered.
+/// Selects the best `k` of the hits that are offered, in any order. If `k` is 0, no hit may be offered.
 pub struct TopK {
     k: usize,
+    /// Keys of the candidates.
     keys: Vec<u64>,
-    /// Key that a candidate must exceed to enter; 0 is below all keys.
+    /// The key that a new candidate must exceed; 0 if any hit is a candidate.
     threshold: u64,
-    /// Whether the buffer has been reduced, so that the threshold comes from hits.
+    /// Whether the buffer was reduced to the best `k`, so that the threshold is the k-th best key.
     was_reduced: bool,
-    /// The smallest score that may enter.
+    /// The smallest score of a new candidate.
     min_score: u32,
+    /// Scratch buffers.
     selection: Selection,
     scratch: Vec<u64>,
     /// The threshold shared with other evaluations of the query.
     shared: Option<Arc<SharedThreshold>>,
 }
 
-/// The highest `k`-th best score among several evaluations of a query over disjoint ranges of documents.
+/// A lower bound of the `k`-th best score of a query, which its evaluations over disjoint ranges of documents share:
+/// the highest of their `k`-th best scores.
 #[derive(Default)]
 pub struct SharedThreshold(AtomicU32);
 
 impl SharedThreshold {
-    /// At least `k` documents are known to score `initial` or more.
+    /// A threshold of `initial`: at least `k` documents are known to have this score or more.
     pub fn new(initial: u32) -> SharedThreshold {
         SharedThreshold(AtomicU32::new(initial))
     }
@@ -93,10 +97,10 @@ impl TopK {
         top
     }
 
-    /// Bytes of memory to select the best `k`, and of the hits that are returned.
+    /// Maximum bytes of memory for the selection of the best `k`, with the hits that are returned.
     pub fn bytes_max(k: usize) -> u64 {
-        // The candidates, and memory to select among them.
-        let keys = (len_max(k) as u64).saturating_mul(2).saturating_add(k as u64);
+        // The candidates, a scratch buffer of the same size, and the hits.
+        let keys = (candidates_max(k) as u64).saturating_mul(2).saturating_add(k as u64);
         keys.saturating_mul(size_of::<u64>() as u64)
     }
 
@@ -107,14 +111,14 @@ impl TopK {
         (self.threshold, self.min_score, self.was_reduced, self.shared) = (0, 0, false, None);
     }
 
-    /// Shares the threshold with other evaluations from now on.
+    /// Shares the threshold with other evaluations of the query from now on.
     pub fn share_threshold(&mut self, shared: Arc<SharedThreshold>) {
         self.shared = Some(shared);
         self.adopt_threshold();
     }
 
-    /// Raises the threshold to the shared one. Documents with an equal score still enter, because a smaller
-    /// document wins a tie.
+    /// Raises the threshold to the shared one. Documents with an equal score are still candidates, because of two
+    /// hits with equal scores the smaller document is better.
     #[inline]
     pub fn adopt_threshold(&mut self) {
         if let Some(shared) = &self.shared {
@@ -125,18 +129,18 @@ impl TopK {
         }
     }
 
-    /// Rejects hits below `score`: at least `k` documents are known to reach it.
+    /// From now on rejects hits that score less than `score`, which at least `k` documents are known to reach.
     pub fn set_initial_threshold(&mut self, score: u32) {
         self.min_score = score;
         self.threshold = (u64::from(score) << 32).saturating_sub(1);
     }
 
-    /// Offers up to 256 documents in increasing order, numbered from `base` on, and raises
+    /// Offers up to 256 documents with their scores. The documents increase; `base` is added to each. Raises
     /// [`TopK::threshold`] to the `k`-th best score so far.
     pub fn offer_all(&mut self, base: u32, documents: &[u32], scores: &[u32]) {
         let Some(first) = documents.first() else { return };
         debug_assert!(documents.is_sorted());
-        // Where scores are often equal, none of these documents may win a tie.
+        // Often many scores are equal to the threshold, and none of these documents is small enough.
         let ties_enter = self.may_enter(self.min_score, base + first);
         let Some(min_score) = self.min_score.checked_add(u32::from(!ties_enter)) else { return };
         values_at_least(scores, min_score, &mut self.selection);
@@ -150,22 +154,23 @@ impl TopK {
         self.raise_threshold();
     }
 
-    /// The smallest score that may enter; 0 while every score may.
+    /// The smallest score of a new candidate; 0 if any score is enough.
     #[inline]
     pub fn threshold(&self) -> u32 {
         self.min_score
     }
 
-    /// Whether a document that is at least `document` and scores at most `score` can enter.
+    /// Whether a document that is at least `document`, with a score of at most `score`, can be a new candidate.
     #[inline]
     pub fn may_enter(&self, score: u32, document: u32) -> bool {
         Hit { score, document }.key() > self.threshold
     }
 
+    /// Selects the best `k` candidates, if there are enough new ones.
     fn raise_threshold(&mut self) {
         // Selection is linear in the number of candidates: for a large k, run it only once per k / 2 new
         // hits.
-        let more = if self.k > EACH_HIT_K_MAX { self.k / 2 } else { 0 };
+        let more = if self.k > RAISED_EACH_TIME_K_MAX { self.k / 2 } else { 0 };
         let len_min = self.k + if self.was_reduced { more + 1 } else { 0 };
         if self.keys.len() >= len_min {
             self.select_best();
@@ -186,20 +191,19 @@ impl TopK {
         let hits = self.keys.iter().map(|key| Hit::of_key(*key)).collect();
         self.keys.clear();
         // Do not retain the memory of a large k.
-        self.keys.shrink_to(CAPACITY_KEPT);
-        self.scratch.truncate(CAPACITY_KEPT);
-        self.scratch.shrink_to(CAPACITY_KEPT);
+        self.keys.shrink_to(RETAINED_CANDIDATES);
+        self.scratch.truncate(RETAINED_CANDIDATES);
+        self.scratch.shrink_to(RETAINED_CANDIDATES);
         hits
     }
 
-    /// Allocates memory for more candidates. Not more than the maximum: the memory of an evaluation is
-    /// counted.
+    /// Allocates memory for `more` candidates, not more than [`TopK::bytes_max`] counts.
     #[inline]
     fn reserve(&mut self, more: usize) {
         let len = self.keys.len() + more;
         if len > self.keys.capacity() {
-            let most = (2 * len).min(len_max(self.k));
-            self.keys.reserve_exact(most - self.keys.len());
+            let capacity = (2 * len).min(candidates_max(self.k));
+            self.keys.reserve_exact(capacity - self.keys.len());
         }
     }
 
@@ -216,8 +220,8 @@ impl TopK {
     }
 }
 
-/// Candidates for the best `k`, at most: those at which they are selected, and a block more.
-fn len_max(k: usize) -> usize {
+/// Maximum number of candidates: the number at which the best `k` are selected, and one more block.
+fn candidates_max(k: usize) -> usize {
     k.saturating_add(k / 2 + BLOCK)
 }
 

@@ -28,11 +28,11 @@ pub enum FileKind {
 }
 
 impl FileKind {
-    /// Kinds with one file per field, in manifest order.
+    /// Kinds of which a segment has one file for each field, in manifest order.
     pub const OF_FIELD: [FileKind; 5] =
         [FileKind::Terms, FileKind::Skips, FileKind::Postings, FileKind::Positions, FileKind::Norms];
 
-    /// Name of the kind in file names.
+    /// The last part of the name of a file of this kind.
     pub fn name(self) -> &'static str {
         match self {
             FileKind::Manifest => "manifest",
@@ -46,12 +46,12 @@ impl FileKind {
         }
     }
 
-    /// All kinds but the manifest.
+    /// All kinds of files of a segment: all but the manifest.
     pub fn of_segment() -> impl Iterator<Item = FileKind> {
         FileKind::OF_FIELD.into_iter().chain([FileKind::Ids, FileKind::Stored])
     }
 
-    /// Whether there is one file per field.
+    /// Whether a segment has one file of this kind for each field, rather than one for all fields.
     pub fn of_field(self) -> bool {
         FileKind::OF_FIELD.contains(&self)
     }
@@ -76,59 +76,59 @@ pub fn parse_file_name(name: &str) -> Option<(u64, usize, FileKind)> {
     (file_name(segment, field, kind) == name).then_some((segment, field, kind))
 }
 
-/// Identity of a file of a segment in its envelope.
+/// The identity that a file of a segment has in its header, which is checked when the file is opened.
 pub fn identity(segment: u64, field: usize, kind: FileKind) -> Identity {
     Identity { kind: kind as u8, field: if kind.of_field() { field as u8 } else { 0 }, segment }
 }
 
-/// Manifest entry of a file.
+/// What the manifest says about a file of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileMeta {
-    /// Its kind.
+    /// Kind of the file.
     pub kind: FileKind,
     /// Number of the field, 0 for files shared by all fields.
     pub field: usize,
-    /// Length and checksum.
+    /// Length and checksum of the file.
     pub seal: Seal,
 }
 
 /// Statistics of one field of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FieldStats {
-    /// Documents that have the field: at least one token in it.
+    /// Number of documents with at least one token in the field.
     pub documents: u32,
-    /// Distinct terms.
+    /// Number of distinct terms.
     pub terms: u64,
-    /// Postings: pairs of term and document.
+    /// Number of postings: pairs of a term and a document that contains it.
     pub postings: u64,
-    /// Indexed tokens: the sum of the document lengths.
+    /// Number of indexed tokens: the sum of the document lengths.
     pub tokens: u64,
-    /// Sizes of its posting lists.
+    /// Sizes of the posting lists.
     pub lists: ListSizes,
 }
 
 /// Sizes of the posting lists of a field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ListSizes {
-    /// Postings of the lists that are stored in blocks, not inline in their skip records.
+    /// Number of postings in lists that are stored in blocks, not inline in their skip records.
     pub block_postings: u64,
-    /// Bytes of the blocks' documents.
+    /// Bytes of the encoded documents of all blocks.
     pub docs_bytes: u64,
-    /// Bytes of the blocks' frequencies.
+    /// Bytes of the encoded frequencies of all blocks.
     pub freqs_bytes: u64,
     /// Bytes of the skip records of inline lists.
     pub inline_bytes: u64,
 }
 
 impl ListSizes {
-    /// The numbers in the order in which the manifest stores them.
-    fn numbers(&mut self) -> [&mut u64; 4] {
+    /// All members, in the order in which the manifest stores them.
+    fn members_mut(&mut self) -> [&mut u64; 4] {
         [&mut self.block_postings, &mut self.docs_bytes, &mut self.freqs_bytes, &mut self.inline_bytes]
     }
 
     /// Adds the sizes of other lists.
     pub fn add(&mut self, mut other: ListSizes) {
-        for (sum, other) in self.numbers().into_iter().zip(other.numbers()) {
+        for (sum, other) in self.members_mut().into_iter().zip(other.members_mut()) {
             *sum = sum.saturating_add(*other);
         }
     }
@@ -141,7 +141,7 @@ impl FieldStats {
         if self.documents == 0 { 1.0 } else { self.tokens as f64 / f64::from(self.documents) }
     }
 
-    /// Whether a segment of `documents` documents can have these statistics: each document that has the
+    /// Whether a segment with this number of documents can have these statistics: a document that has the
     /// field has 1 to [`limits::FIELD_TOKENS_MAX`] tokens in it.
     pub fn fits(&self, documents: u32) -> bool {
         let with_field = u64::from(self.documents);
@@ -150,7 +150,7 @@ impl FieldStats {
     }
 }
 
-/// Manifest entry of a segment.
+/// What the manifest says about a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentMeta {
     /// Segment id, unique within the commit.
@@ -159,12 +159,12 @@ pub struct SegmentMeta {
     pub documents: u32,
     /// Statistics of each field of the schema.
     pub fields: Vec<FieldStats>,
-    /// All files, by field and kind.
+    /// All files, in order of fields and kinds.
     pub files: Vec<FileMeta>,
 }
 
 impl SegmentMeta {
-    /// The file of `kind`, if the segment has one.
+    /// The file of this kind, if the segment has one; `field` is ignored for files shared by all fields.
     pub fn file(&self, field: usize, kind: FileKind) -> Option<FileMeta> {
         self.files.iter().copied().find(|file| file.kind == kind && (!kind.of_field() || file.field == field))
     }
@@ -181,7 +181,7 @@ impl SegmentMeta {
         for field in &self.fields {
             let mut lists = field.lists;
             let numbers = [u64::from(field.documents), field.terms, field.postings, field.tokens];
-            for number in numbers.into_iter().chain(lists.numbers().map(|number| *number)) {
+            for number in numbers.into_iter().chain(lists.members_mut().map(|number| *number)) {
                 push_varint(out, number);
             }
         }
@@ -198,18 +198,18 @@ impl SegmentMeta {
     pub fn read(view: &mut View<'_>, fields: usize) -> Result<SegmentMeta> {
         let id = view.varint()?;
         let documents = view.varint32()?;
-        let fields = (0..fields).map(|_| read_stats(view)).collect::<Result<Vec<_>>>()?;
+        let fields = (0..fields).map(|_| read_field_stats(view)).collect::<Result<Vec<_>>>()?;
         let count = view.varint()?;
-        let most = FileKind::OF_FIELD.len() * fields.len() + 2;
-        if count > most as u64 {
+        let files_max = FileKind::OF_FIELD.len() * fields.len() + 2;
+        if count > files_max as u64 {
             return Err(view.corrupt("too many files in a segment"));
         }
-        let files = (0..count).map(|_| read_file(view, fields.len())).collect::<Result<Vec<_>>>()?;
+        let files = (0..count).map(|_| read_file_meta(view, fields.len())).collect::<Result<Vec<_>>>()?;
         Ok(SegmentMeta { id, documents, fields, files })
     }
 }
 
-fn read_stats(view: &mut View<'_>) -> Result<FieldStats> {
+fn read_field_stats(view: &mut View<'_>) -> Result<FieldStats> {
     let mut stats = FieldStats {
         documents: view.varint32()?,
         terms: view.varint()?,
@@ -217,13 +217,13 @@ fn read_stats(view: &mut View<'_>) -> Result<FieldStats> {
         tokens: view.varint()?,
         lists: ListSizes::default(),
     };
-    for number in stats.lists.numbers() {
+    for number in stats.lists.members_mut() {
         *number = view.varint()?;
     }
     Ok(stats)
 }
 
-fn read_file(view: &mut View<'_>, fields: usize) -> Result<FileMeta> {
+fn read_file_meta(view: &mut View<'_>, fields: usize) -> Result<FileMeta> {
     let number = view.u8()?;
     let kind = FileKind::of_segment().find(|&kind| kind as u8 == number);
     let kind = kind.ok_or_else(|| view.corrupt("unknown kind of file"))?;
@@ -235,60 +235,65 @@ fn read_file(view: &mut View<'_>, fields: usize) -> Result<FileMeta> {
     Ok(FileMeta { kind, field, seal })
 }
 
-/// Upper bound of file offsets. Decoded offsets are checked against it, so sums with lengths cannot
-/// overflow.
+/// Upper bound of file offsets. Decoded offsets are checked against it, so that an offset plus a length
+/// cannot overflow.
 pub(super) const OFFSET_MAX: u64 = 1 << 62;
 
-/// Bytes of a page header: number of terms u16, number of restart points u16, offset in `skips` u64.
-pub(super) const PAGE_HEAD: usize = 12;
+/// Bytes of the header of a dictionary page: number of terms u16, number of restart points u16, offset in
+/// `skips` of the record of the first term u64.
+pub(super) const TERM_PAGE_HEADER_BYTES: usize = 12;
 
-/// Bytes of a restart point: offset in the page u16, offset in `skips` relative to the page's u32.
-pub(super) const RESTART: usize = 6;
+/// Bytes of a restart point of a dictionary page: offset of its term in the page u16; offset of the record
+/// of that term in `skips`, relative to that of the first term of the page, u32.
+pub(super) const TERM_RESTART_BYTES: usize = 6;
 
-/// Number of blocks of a list of `documents` postings.
-pub fn blocks(documents: u32) -> usize {
-    (documents as usize).div_ceil(limits::BLOCK)
+/// Number of blocks of a list with this number of postings.
+pub fn block_count(postings: u32) -> usize {
+    (postings as usize).div_ceil(limits::BLOCK)
 }
 
-/// Whether a list is stored inline in its skip record: it is shorter than one block.
-pub fn is_inline(documents: u32) -> bool {
-    (documents as usize) < limits::BLOCK
+/// Whether a list with this number of postings is stored inline in its skip record: it is shorter than one
+/// block.
+pub fn is_inline(postings: u32) -> bool {
+    (postings as usize) < limits::BLOCK
 }
 
-/// Superblocks of a list that are written together: a chunk.
-pub(crate) const CHUNK_SUPERBLOCKS: usize = 8;
+/// Number of superblocks of a list that are written together, as a chunk; the last chunk of a list may have
+/// fewer.
+pub(crate) const CHUNK_SUPERBLOCKS_MAX: usize = 8;
 
-/// Every chunk in `postings` starts at a multiple of this many bytes, so that uncompressed documents are
-/// aligned.
+/// Every chunk in `postings` starts at a multiple of this number of bytes, so that uncompressed documents
+/// are aligned.
 pub(crate) fn chunk_alignment(field: &Field) -> usize {
-    if field.doc_codec == Codec::Raw { CHUNK_ALIGNMENT_MAX } else { 1 }
+    if field.doc_codec == Codec::Raw { CHUNK_ALIGNMENT_BYTES_MAX } else { 1 }
 }
 
-/// Bytes before the first entry of a page of ids: the number of its ids.
-pub(super) const ID_PAGE_HEAD: usize = 2;
+/// Bytes before the first entry of a page of `ids`: the number of ids in the page, u16.
+pub(super) const ID_PAGE_HEADER_BYTES: usize = 2;
 
-/// Largest [`chunk_alignment`]: a cache line.
-pub(super) const CHUNK_ALIGNMENT_MAX: usize = 64;
+/// Largest [`chunk_alignment`]: a cache line of the CPU.
+pub(super) const CHUNK_ALIGNMENT_BYTES_MAX: usize = 64;
 
-/// Encodes a block max share in units of 1/65535, rounded up. The share of a posting is `f / (f + k)`, its
-/// BM25 score with the default parameters divided by the weight of the term, between 0 and 1.
-pub fn share_units(share: f64) -> u16 {
+/// Encodes a max share in units of 1/65535, rounded up. The *share* of a posting is its BM25 score with the
+/// default parameters, divided by the weight (idf) of the term: `f / (f + k)`, between 0 and 1, where `f` is
+/// the frequency and `k` depends on the document length.
+pub fn encode_max_share(share: f64) -> u16 {
     (share * 65535.0).ceil().clamp(0.0, 65535.0) as u16
 }
 
-/// Appends the tail of a file that is read from its end: little-endian 64-bit integers.
+/// Appends the last part of a file, its tail, from which reading starts: little-endian 64-bit integers.
 pub fn push_tail(out: &mut Vec<u8>, numbers: &[u64]) {
     for number in numbers {
         out.extend_from_slice(&number.to_le_bytes());
     }
 }
 
-/// The limit of documents was exceeded while a segment was written.
+/// The error when an index would have more documents than the limit.
 pub(crate) fn too_many_documents() -> Error {
     Error::TooLarge(format!("an index holds at most {} documents", limits::DOCUMENTS_MAX))
 }
 
-/// An id exceeds the maximum length.
+/// The error for an external id of more bytes than the limit.
 pub(crate) fn id_too_long(bytes: usize) -> Error {
     Error::TooLarge(format!("id of {bytes} bytes; at most {} are kept", limits::ID_BYTES_MAX))
 }

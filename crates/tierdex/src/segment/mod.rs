@@ -1,7 +1,7 @@
-//! A segment: immutable files with documents and their postings.
+//! A segment: immutable files with some documents of the index and their postings.
 //!
-//! `write/` writes the files and `read/` reads them, in modules of the same names; [`layout`] contains the
-//! shared definitions. docs/format describes every structure.
+//! `write/` writes the files and `read/` reads them, in modules of the same names; [`layout`] has the
+//! definitions that both use. docs/format describes every structure.
 
 pub mod layout;
 pub mod read;

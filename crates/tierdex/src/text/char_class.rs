@@ -1,19 +1,19 @@
-//! Character classes of the `unicode` tokenizer, from the properties of Unicode.
+//! Character classes of the `unicode` tokenizer, which follow from the properties of Unicode.
 //!
-//! The classes are ranges in a generated file rather than calls of a library: an index must be searched with
-//! the words it was written with, whatever the version of Unicode that a library has. A test compares them
-//! with the libraries; other classes are another tokenizer, with a number of its own in the manifest.
+//! They are stored in a generated file rather than asked of a library: documents and queries must be divided into
+//! the same words, whatever the version of Unicode that a library has. A test compares the file with the
+//! libraries. A tokenizer with other classes would be a new one, with its own number in the manifest.
 
 use super::char_ranges::CHAR_RANGES;
 use std::{collections::HashMap, sync::LazyLock};
 
-/// What a character is to the tokenizer. WB are rules of UAX 29, "Unicode Text Segmentation", section 4.
+/// The role of a character in words. WB4 and so on are rules of UAX 29, "Unicode Text Segmentation", section 4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum CharKind {
-    /// Ends a word.
+    /// A character that ends a word.
     Separator = 0,
-    /// A letter of words that blanks separate, or a number that is no digit.
+    /// A letter of a script that separates words by blanks, or a number that is not a decimal digit.
     Letter = 1,
     /// A decimal digit (Word_Break=Numeric).
     Digit = 2,
@@ -21,28 +21,30 @@ pub(super) enum CharKind {
     Hebrew = 3,
     /// A mark or format character, which belongs to the character before it (WB4).
     Extend = 4,
-    /// Like [`CharKind::Extend`], but invisible: it is not part of the term (Default_Ignorable_Code_Point).
+    /// As [`CharKind::Extend`], but invisible: it is left out of the term (Default_Ignorable_Code_Point).
     Ignorable = 5,
-    /// Joins the letters around it (WB6, WB7), as in Catalan `col·lecció`.
+    /// A character that joins the letters around it to one word (WB6, WB7), as in Catalan `col·lecció`.
     Middle = 6,
-    /// A character of a script without blanks, which is a grapheme cluster unless a mark follows.
+    /// A character of a script without blanks (Chinese, Japanese) that is a grapheme cluster, unless a mark
+    /// follows.
     Ideograph = 7,
-    /// A character of a script without blanks whose grapheme clusters are longer: Thai, Lao, Khmer, Burmese,
-    /// Javanese, Balinese and other scripts of Southeast Asia.
+    /// A character of a script without blanks whose grapheme clusters may have several characters: Thai, Lao,
+    /// Khmer, Burmese, Javanese, Balinese and other scripts of Southeast Asia.
     Complex = 8,
 }
 
-/// A kind with the properties that say which words need no normalization.
+/// A [`CharKind`], and the flags that say whether a word with the character must be normalized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CharClass(u8);
 
-const KIND: u8 = 0x0f;
-const LOWERED: u8 = 0x10;
+/// The bits of a [`CharKind`] in a class, and the flags for which [`CharClass`] has methods.
+const KIND_MASK: u8 = 0x0f;
+const IS_LOWERED: u8 = 0x10;
 const COMPOSES: u8 = 0x20;
 const REORDERS: u8 = 0x40;
 
-/// Only in the generated file: [`LOWERED`] changes from each character of the range to the next, as where
-/// each letter follows its capital letter.
+/// Flag of a range in the generated file: [`IS_LOWERED`] changes from each character of the range to the next, as
+/// where each letter follows its capital letter.
 const ALTERNATES: u8 = 0x80;
 
 impl CharClass {
@@ -50,13 +52,13 @@ impl CharClass {
     #[inline]
     pub(super) fn of(c: char) -> CharClass {
         let c = c as usize;
-        let table = &*TABLE;
-        CharClass(table.blocks[usize::from(table.index[c / BLOCK]) * BLOCK + c % BLOCK])
+        let table = &*CHAR_TABLE;
+        CharClass(table.blocks[usize::from(table.index[c / BLOCK_CHARS]) * BLOCK_CHARS + c % BLOCK_CHARS])
     }
 
     #[inline]
     pub(super) fn kind(self) -> CharKind {
-        match self.0 & KIND {
+        match self.0 & KIND_MASK {
             0 => CharKind::Separator,
             1 => CharKind::Letter,
             2 => CharKind::Digit,
@@ -69,50 +71,53 @@ impl CharClass {
         }
     }
 
-    /// Whether its lower case is another character.
+    /// Whether the lower case of the character is different.
     #[inline]
     pub(super) fn is_lowered(self) -> bool {
-        self.0 & LOWERED != 0
+        self.0 & IS_LOWERED != 0
     }
 
-    /// Whether it may change or be combined with its neighbour in NFC (NFC_Quick_Check is not Yes).
+    /// Whether normalization form C may change the character or combine it with its neighbour (NFC_Quick_Check is
+    /// not Yes).
     #[inline]
     pub(super) fn composes(self) -> bool {
         self.0 & COMPOSES != 0
     }
 
-    /// Whether two such characters in a row may be in another order in NFC (Canonical_Combining_Class is not
-    /// zero).
+    /// Whether normalization form C may change the order of adjacent characters of this property
+    /// (Canonical_Combining_Class is not zero).
     #[inline]
     pub(super) fn reorders(self) -> bool {
         self.0 & REORDERS != 0
     }
 }
 
-/// Characters of a block of the table.
-const BLOCK: usize = 256;
+/// Number of characters in a block of [`CharTable`].
+const BLOCK_CHARS: usize = 256;
 
-/// The classes of all characters: the index has the number of the block for each 256 characters.
+/// The classes of all characters, in blocks of 256; equal blocks are stored once.
 struct CharTable {
+    /// For each 256 characters the number of their block.
     index: Vec<u16>,
+    /// The class of each character of each block.
     blocks: Vec<u8>,
 }
 
-static TABLE: LazyLock<CharTable> = LazyLock::new(|| {
+static CHAR_TABLE: LazyLock<CharTable> = LazyLock::new(|| {
     let mut classes = vec![0; char::MAX as usize + 1];
     for (number, (start, class)) in CHAR_RANGES.iter().enumerate() {
         let end = CHAR_RANGES.get(number + 1).map_or(classes.len(), |(next, _)| *next as usize);
         let range = &mut classes[*start as usize..end];
         range.fill(*class & !ALTERNATES);
         if *class & ALTERNATES != 0 {
-            range.iter_mut().skip(1).step_by(2).for_each(|class| *class ^= LOWERED);
+            range.iter_mut().skip(1).step_by(2).for_each(|class| *class ^= IS_LOWERED);
         }
     }
     let (mut table, mut numbers) = (CharTable { index: Vec::new(), blocks: Vec::new() }, HashMap::new());
-    for block in classes.chunks(BLOCK) {
+    for block in classes.chunks(BLOCK_CHARS) {
         let number = *numbers.entry(block).or_insert_with(|| {
             table.blocks.extend_from_slice(block);
-            (table.blocks.len() / BLOCK - 1) as u16
+            (table.blocks.len() / BLOCK_CHARS - 1) as u16
         });
         table.index.push(number);
     }
@@ -126,8 +131,8 @@ mod tests {
     use unicode_normalization::char::canonical_combining_class;
     use unicode_normalization::{IsNormalized, is_nfc_quick};
 
-    /// The kinds by the properties of their characters; a later row replaces earlier ones.
-    const KINDS: &[(CharKind, &str)] = &[
+    /// The characters of each kind by their Unicode properties; a character in several rows has the last kind.
+    const KIND_PATTERNS: &[(CharKind, &str)] = &[
         (CharKind::Letter, r"[\p{Alphabetic}\p{N}\p{wb=ALetter}]"),
         (
             CharKind::Ideograph,
@@ -144,9 +149,10 @@ mod tests {
         (CharKind::Ignorable, r"[\p{Default_Ignorable_Code_Point}--\u{200B}]"),
     ];
 
-    fn classes() -> Vec<(u32, u8)> {
+    /// The ranges of the generated file, from the properties that the libraries know.
+    fn class_ranges() -> Vec<(u32, u8)> {
         let mut classes = vec![CharKind::Separator as u8; char::MAX as usize + 1];
-        for (kind, pattern) in KINDS {
+        for (kind, pattern) in KIND_PATTERNS {
             let HirKind::Class(Class::Unicode(class)) = regex_syntax::parse(pattern).unwrap().into_kind()
             else {
                 panic!("{pattern} is no class of characters")
@@ -157,19 +163,20 @@ mod tests {
         }
         for c in '\0'..=char::MAX {
             let class = &mut classes[c as usize];
-            *class |= if c.to_lowercase().ne([c]) { LOWERED } else { 0 };
+            *class |= if c.to_lowercase().ne([c]) { IS_LOWERED } else { 0 };
             *class |= if is_nfc_quick([c].into_iter()) == IsNormalized::Yes { 0 } else { COMPOSES };
             *class |= if canonical_combining_class(c) == 0 { 0 } else { REORDERS };
         }
-        ranges(&classes)
+        to_ranges(&classes)
     }
 
-    fn ranges(classes: &[u8]) -> Vec<(u32, u8)> {
+    /// Divides the classes of all characters into ranges of equal, or alternating, classes.
+    fn to_ranges(classes: &[u8]) -> Vec<(u32, u8)> {
         let (mut ranges, mut start) = (Vec::new(), 0);
         while start < classes.len() {
             let rest = &classes[start..];
             let changes = |change: u8| rest.windows(2).take_while(|pair| pair[0] ^ pair[1] == change).count();
-            let (equal, alternating) = (1 + changes(0), 1 + changes(LOWERED));
+            let (equal, alternating) = (1 + changes(0), 1 + changes(IS_LOWERED));
             let is_alternating = alternating > equal.max(2);
             ranges.push((start as u32, rest[0] | if is_alternating { ALTERNATES } else { 0 }));
             start += if is_alternating { alternating } else { equal };
@@ -184,7 +191,7 @@ mod tests {
              ranges_are_those_of_unicode`.\n\n#[rustfmt::skip]\npub(super) const CHAR_RANGES: &[(u32, u8)] \
              = &[\n"
             .to_string();
-        for line in classes().chunks(8) {
+        for line in class_ranges().chunks(8) {
             let line: Vec<_> =
                 line.iter().map(|(start, class)| format!("({start:#x}, {class:#x}),")).collect();
             source += &format!("    {}\n", line.join(" "));

@@ -2,16 +2,16 @@
 //! byte ranges in the text.
 //!
 //! Documents, queries and snippets use the same chain: tokenizer with lower case and normalization, accent
-//! folding, stop words, stemmer. Dropped tokens (stop words, tokens of more than 255 bytes) take a position,
-//! so that phrases keep their gaps.
+//! folding, stop words, stemmer. Dropped tokens (stop words, tokens of more than 255 bytes) take a position, so
+//! that the words around them are not adjacent in a phrase.
 
 mod char_class;
 mod char_ranges;
 mod fold;
 mod snippet;
-mod stop;
+mod stop_words;
 mod token;
-mod tokenize;
+mod tokenizers;
 mod words;
 
 use crate::limits::TERM_BYTES_MAX;
@@ -22,7 +22,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use words::WordBuffers;
 
 pub use snippet::{Snippet, TermMatch, snippet};
-pub use stop::ENGLISH_STOP_WORDS;
+pub use stop_words::ENGLISH_STOP_WORDS;
 pub use token::{RunPart, Token};
 pub use words::is_in_hebrew_word;
 
@@ -38,23 +38,26 @@ pub use words::is_in_hebrew_word;
 /// ```
 pub struct Analyzer {
     tokenizer: Tokenizer,
+    /// `None` if the analysis is the tokenizer alone.
     filters: Option<Filters>,
     buffers: WordBuffers,
+    /// Number of tokens dropped because of their length, since [`Analyzer::take_too_long`] was called last.
     too_long: u64,
 }
 
-/// The token filters after tokenizer and lower case.
+/// The token filters that follow the tokenizer, in this order.
 struct Filters {
     folding: Folding,
     stop_words: HashSet<String>,
     stemmer: Option<Stemmer>,
 }
 
-/// Optional accent folding, with its buffer.
+/// Accent folding, if it is enabled.
 struct Folding {
-    enabled: bool,
-    /// Whether compatibility characters such as ligatures are folded too.
+    is_enabled: bool,
+    /// Whether compatibility characters such as ligatures are replaced too.
     compatibility: bool,
+    /// Buffer for the folded term.
     folded: String,
 }
 
@@ -64,37 +67,37 @@ impl Analyzer {
         let plain = !analysis.fold_accents && analysis.stop_words.is_empty() && analysis.stemmer.is_none();
         let filters = (!plain).then(|| Filters {
             folding: Folding {
-                enabled: analysis.fold_accents,
+                is_enabled: analysis.fold_accents,
                 compatibility: analysis.tokenizer == Tokenizer::Unicode,
                 folded: String::new(),
             },
             stop_words: analysis.stop_words.iter().cloned().collect(),
-            stemmer: analysis.stemmer.map(|language| Stemmer::create(algorithm(language))),
+            stemmer: analysis.stemmer.map(|language| Stemmer::create(stemming_algorithm(language))),
         });
         Analyzer { tokenizer: analysis.tokenizer, filters, buffers: WordBuffers::default(), too_long: 0 }
     }
 
-    /// Calls `emit` for each kept token of `text`, in order. Positions start at `first_position`. Returns
-    /// the position after the last token.
+    /// Calls `emit` for each token of `text` that is not dropped, in order. Positions start at `first_position`.
+    /// Returns the position after the last token.
     pub fn analyze(&mut self, text: &str, first_position: u32, mut emit: impl FnMut(Token<'_>)) -> u32 {
         let mut position = first_position;
         let (filters, too_long) = (&mut self.filters, &mut self.too_long);
-        let mut pass = |term: &str, start: usize, end: usize, run: Option<RunPart>| {
-            let mut keep = |term: &str| match fits(term) {
+        let mut on_token = |term: &str, start: usize, end: usize, run: Option<RunPart>| {
+            let mut emit_term = |term: &str| match has_valid_length(term) {
                 true => emit(Token { term, position, start, end, run }),
                 false => *too_long += u64::from(!term.is_empty()),
             };
             match filters {
-                None => keep(term),
-                Some(filters) => filters.run(term, keep),
+                None => emit_term(term),
+                Some(filters) => filters.filter(term, emit_term),
             }
             position = position.saturating_add(1);
         };
-        cut(self.tokenizer, text, &mut self.buffers, &mut pass);
+        tokenize(self.tokenizer, text, &mut self.buffers, &mut on_token);
         position
     }
 
-    /// Number of tokens dropped since the last call because they were too long, before or after the filters.
+    /// Number of tokens that were dropped since the last call because they were too long.
     pub fn take_too_long(&mut self) -> u64 {
         std::mem::take(&mut self.too_long)
     }
@@ -103,18 +106,18 @@ impl Analyzer {
     /// looked up in this form.
     pub fn normalized(&mut self, text: &str, mut emit: impl FnMut(Token<'_>)) {
         let (filters, too_long, mut position) = (&mut self.filters, &mut self.too_long, 0);
-        let mut pass = |term: &str, start: usize, end: usize, run: Option<RunPart>| {
+        let mut on_token = |term: &str, start: usize, end: usize, run: Option<RunPart>| {
             let term = match filters {
-                Some(filters) if fits(term) => filters.folding.fold(term),
+                Some(filters) if has_valid_length(term) => filters.folding.fold(term),
                 _ => term,
             };
-            match fits(term) {
+            match has_valid_length(term) {
                 true => emit(Token { term, position, start, end, run }),
                 false => *too_long += u64::from(!term.is_empty()),
             }
             position += 1;
         };
-        cut(self.tokenizer, text, &mut self.buffers, &mut pass);
+        tokenize(self.tokenizer, text, &mut self.buffers, &mut on_token);
     }
 
     /// The terms of `text` in order, without positions.
@@ -126,25 +129,26 @@ impl Analyzer {
 }
 
 impl Filters {
-    /// Calls `keep` with the filtered token, or with the token itself if it is too long.
-    fn run(&mut self, lowered: &str, mut keep: impl FnMut(&str)) {
-        if !fits(lowered) {
-            return keep(lowered);
+    /// Calls `emit` with the filtered token, unless it is a stop word; with the token itself if it is too long.
+    fn filter(&mut self, lowered: &str, mut emit: impl FnMut(&str)) {
+        if !has_valid_length(lowered) {
+            return emit(lowered);
         }
         let term = self.folding.fold(lowered);
         if self.stop_words.contains(term) {
             return;
         }
         match &self.stemmer {
-            Some(stemmer) => keep(&stemmer.stem(term)),
-            None => keep(term),
+            Some(stemmer) => emit(&stemmer.stem(term)),
+            None => emit(term),
         }
     }
 }
 
 impl Folding {
+    /// The term without accents, or the term itself if folding is not enabled.
     fn fold<'a>(&'a mut self, lowered: &'a str) -> &'a str {
-        if !self.enabled || lowered.is_ascii() {
+        if !self.is_enabled || lowered.is_ascii() {
             return lowered;
         }
         fold::fold_accents(lowered, self.compatibility, &mut self.folded);
@@ -152,16 +156,17 @@ impl Folding {
     }
 }
 
-fn cut(
+/// Calls `on_token` with each token of a text, its byte range, and its part in a run of text without blanks.
+fn tokenize(
     tokenizer: Tokenizer,
     text: &str,
     buffers: &mut WordBuffers,
-    pass: &mut impl FnMut(&str, usize, usize, Option<RunPart>),
+    on_token: &mut impl FnMut(&str, usize, usize, Option<RunPart>),
 ) {
     match tokenizer {
-        Tokenizer::Unicode => words::unicode(text, buffers, pass),
-        Tokenizer::Alphanumeric => tokenize::alphanumeric(text, &mut buffers.term, pass),
-        Tokenizer::Whitespace => tokenize::whitespace(text, pass),
+        Tokenizer::Unicode => words::tokenize_unicode(text, buffers, on_token),
+        Tokenizer::Alphanumeric => tokenizers::tokenize_alphanumeric(text, &mut buffers.term, on_token),
+        Tokenizer::Whitespace => tokenizers::tokenize_whitespace(text, on_token),
     }
 }
 
@@ -170,11 +175,13 @@ pub fn first_cluster(text: &str) -> &str {
     text.graphemes(true).next().unwrap_or("")
 }
 
-fn fits(term: &str) -> bool {
+/// Whether a term has 1 to 255 bytes.
+fn has_valid_length(term: &str) -> bool {
     (1..=TERM_BYTES_MAX).contains(&term.len())
 }
 
-fn algorithm(language: Language) -> Algorithm {
+/// The stemming algorithm of a language.
+fn stemming_algorithm(language: Language) -> Algorithm {
     match language {
         Language::Arabic => Algorithm::Arabic,
         Language::Danish => Algorithm::Danish,

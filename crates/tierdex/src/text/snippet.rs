@@ -1,37 +1,37 @@
-//! Snippets: the part of a text that contains the most query terms.
+//! Snippets: the part of a text that contains the most query terms, for display.
 //!
 //! 1. Find the best span with a sliding window over the matches. Only matches within the width of a snippet
 //!    are kept, so memory does not grow with the number of matches.
 //! 2. Extend the span to the width of the snippet and mark its matches. Neither a mark nor an end of the
 //!    snippet divides a grapheme cluster.
-//! 3. An ellipsis stands for the text before and after the snippet.
+//! 3. Write an ellipsis in place of the text before the snippet and after it.
 
 use super::{Analyzer, first_cluster, token::Token};
 use crate::limits::{PREVIEW_TEXT_BYTES, TERM_BYTES_MAX};
 use std::{collections::VecDeque, ops::Range};
 use unicode_segmentation::GraphemeCursor;
 
-/// A part of a text on one line, with the byte ranges of the matching tokens.
+/// A part of a text, on one line, with the byte ranges of matching tokens.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snippet {
-    /// Runs of white space and control characters are replaced by one space.
+    /// The part of the text, in which white space and control characters are replaced by single spaces.
     pub text: String,
-    /// Byte ranges in `text`, ascending and disjoint.
+    /// Byte ranges of the matches in `text`, in order and disjoint.
     pub marks: Vec<Range<usize>>,
 }
 
-/// What a term matches in a query.
+/// The part of a query that a term matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TermMatch {
-    /// Number of the part of the query; the numbers are small.
+    /// Number of the part of the query. Memory grows with the largest number.
     pub number: usize,
     /// Whether only the first grapheme cluster of the term matches.
     pub is_first_cluster: bool,
 }
 
-/// The best part of the first [`PREVIEW_TEXT_BYTES`] of a text, of about `width` bytes: the one with the
-/// most distinct query terms, then the most matches, then the first. Without a match, the beginning of the
-/// text. `find` returns what a term matches in the query, if it does.
+/// The best part, of about `width` bytes, of the first [`PREVIEW_TEXT_BYTES`] of a text: the one with the most
+/// distinct query terms, of these the one with the most matches, of these the first. Without a match, the
+/// beginning of the text. `find` returns the part of the query that a term matches, if any.
 pub fn snippet(
     whole: &str,
     analyzer: &mut Analyzer,
@@ -46,31 +46,31 @@ pub fn snippet(
         }
     });
     let (start, end) = match span.best {
-        Some(best) => around(text, best, width),
-        None => (0, ceil_word(text, width)),
+        Some(best) => extend_span(text, best, width),
+        None => (0, floor_word(text, width)),
     };
     let mut marks: Vec<Range<usize>> = Vec::new();
-    // The snippet may cut its last token, so analyze beyond its end to see whether the whole token matches.
-    let behind = floor_boundary(text, (end + TERM_BYTES_MAX + 1).min(text.len()));
-    let part = &text[start..behind];
+    // The snippet may end within a token: analyze beyond its end to see whether the whole token matches.
+    let analyzed_end = floor_boundary(text, (end + TERM_BYTES_MAX + 1).min(text.len()));
+    let part = &text[start..analyzed_end];
     analyzer.analyze(part, 0, |token| {
         let Some(found) = find(token.term) else { return };
-        let range = marked(part, &token, found);
+        let range = marked_range(part, &token, found);
         let range = start + range.start..start + range.end;
         match marks.last_mut() {
             _ if range.end > end => {}
-            // Bigrams of text without blanks overlap.
+            // Tokens of text without blanks overlap.
             Some(last) if range.start < last.end => last.end = last.end.max(range.end),
             _ => marks.push(range),
         }
     });
-    let mut snippet = on_one_line(text, start..end, marks.into_iter());
-    snippet.mark_cuts(start > 0, end < whole.len());
+    let mut snippet = to_one_line(text, start..end, marks.into_iter());
+    snippet.add_ellipses(start > 0, end < whole.len());
     snippet
 }
 
-/// The range that is marked for a token, without dividing a grapheme cluster.
-fn marked(text: &str, token: &Token<'_>, found: TermMatch) -> Range<usize> {
+/// The byte range that is marked for a token: whole grapheme clusters.
+fn marked_range(text: &str, token: &Token<'_>, found: TermMatch) -> Range<usize> {
     let (start, mut end) = (floor_grapheme(text, token.start), token.end);
     if found.is_first_cluster {
         end = token.start + first_cluster(&text[token.start..token.end]).len();
@@ -78,21 +78,22 @@ fn marked(text: &str, token: &Token<'_>, found: TermMatch) -> Range<usize> {
     start..ceil_grapheme(text, end)
 }
 
-/// Sliding window over the matches, and the best span so far.
+/// A sliding window over the matches, and the best span of matches so far.
 #[derive(Default)]
 struct BestSpan {
     width: usize,
     best: Option<Range<usize>>,
-    /// Distinct terms and matches in the best span.
-    quality: (usize, usize),
-    /// The matches within `width` bytes before the end of the last one.
+    /// Numbers of distinct terms and of matches in the best span.
+    best_counts: (usize, usize),
+    /// The matches, with their parts of the query, within `width` bytes before the end of the last match.
     window: VecDeque<(usize, Range<usize>)>,
-    /// Number of matches of each term in the window.
+    /// Number of matches of each part of the query in the window, and number of parts that have any.
     counts: Vec<u32>,
     distinct: usize,
 }
 
 impl BestSpan {
+    /// Adds the next match, of a part of the query.
     fn add(&mut self, number: usize, range: Range<usize>) {
         self.counts.resize(self.counts.len().max(number + 1), 0);
         self.distinct += usize::from(self.counts[number] == 0);
@@ -104,17 +105,17 @@ impl BestSpan {
             self.counts[number] -= 1;
             self.distinct -= usize::from(self.counts[number] == 0);
         }
-        let quality = (self.distinct, self.window.len());
-        if quality > self.quality {
-            self.quality = quality;
+        let counts = (self.distinct, self.window.len());
+        if counts > self.best_counts {
+            self.best_counts = counts;
             self.best = Some(self.window[0].1.start..end);
         }
     }
 }
 
 impl Snippet {
-    /// Writes an ellipsis in place of the text that was left out.
-    fn mark_cuts(&mut self, before: bool, after: bool) {
+    /// Adds an ellipsis in place of text that was left out `before` or `after` the snippet.
+    fn add_ellipses(&mut self, before: bool, after: bool) {
         if after {
             self.text.push_str(" …");
         }
@@ -128,23 +129,23 @@ impl Snippet {
     }
 }
 
-/// Extends a span to `width` bytes, at word boundaries.
-fn around(text: &str, found: Range<usize>, width: usize) -> (usize, usize) {
+/// Extends a span to about `width` bytes, at word boundaries; returns start and end.
+fn extend_span(text: &str, found: Range<usize>, width: usize) -> (usize, usize) {
     let spare = width.saturating_sub(found.len());
     let start = floor_grapheme(text, found.start.saturating_sub(spare / 3));
     let start = match text[..start].chars().next_back() {
-        // Text without blanks starts in the middle of a run.
+        // The start is within a word: move it to the next blank, unless there is none.
         Some(c) if !c.is_whitespace() => {
             text[start..found.start].find(char::is_whitespace).map_or(start, |at| start + at)
         }
         _ => start,
     };
-    let end = ceil_word(text, (start + width).max(found.end)).max(ceil_grapheme(text, found.end));
+    let end = floor_word(text, (start + width).max(found.end)).max(ceil_grapheme(text, found.end));
     (start, end)
 }
 
-/// The end of the last word that ends at or before `at`; `at` itself if there is none nearby.
-fn ceil_word(text: &str, at: usize) -> usize {
+/// The end of the last word that ends at most 32 bytes before `at`; `at` itself if there is none.
+fn floor_word(text: &str, at: usize) -> usize {
     if at >= text.len() {
         return text.len();
     }
@@ -156,6 +157,7 @@ fn ceil_word(text: &str, at: usize) -> usize {
     text[floor..at].rfind(char::is_whitespace).map_or(at, |space| floor + space)
 }
 
+/// The last boundary of characters up to `at`.
 fn floor_boundary(text: &str, mut at: usize) -> usize {
     while !text.is_char_boundary(at) {
         at -= 1;
@@ -167,7 +169,7 @@ fn floor_boundary(text: &str, mut at: usize) -> usize {
 fn floor_grapheme(text: &str, at: usize) -> usize {
     let at = floor_boundary(text, at);
     let mut cursor = GraphemeCursor::new(at, text.len(), true);
-    // The whole text is there, so no context is missing.
+    // The error means that context is missing, which cannot be: the cursor has the whole text.
     if cursor.is_boundary(text, 0).unwrap_or(true) {
         return at;
     }
@@ -183,7 +185,8 @@ fn ceil_grapheme(text: &str, at: usize) -> usize {
     cursor.next_boundary(text, 0).ok().flatten().unwrap_or(text.len())
 }
 
-fn on_one_line(text: &str, range: Range<usize>, marks: impl Iterator<Item = Range<usize>>) -> Snippet {
+/// Copies a range of a text to a snippet, on one line, and translates the `marks` in the range.
+fn to_one_line(text: &str, range: Range<usize>, marks: impl Iterator<Item = Range<usize>>) -> Snippet {
     let mut snippet = Snippet::default();
     let mut at = range.start;
     for mark in marks {
@@ -198,6 +201,7 @@ fn on_one_line(text: &str, range: Range<usize>, marks: impl Iterator<Item = Rang
     snippet
 }
 
+/// Appends a text with single spaces in place of white space and control characters.
 fn push_flat(out: &mut String, text: &str) {
     for c in text.chars() {
         if !c.is_whitespace() && !c.is_control() {
@@ -214,7 +218,7 @@ mod tests {
     use crate::schema::Analysis;
     use proptest::prelude::*;
 
-    /// The number of a term among `terms`; one that ends in `*` matches a first cluster.
+    /// Finds a term among the parts of a query; a part that ends in `*` matches a first grapheme cluster.
     fn find_in(terms: &[&str], term: &str) -> Option<TermMatch> {
         let matches = |other: &&str| match other.strip_suffix('*') {
             Some(cluster) => first_cluster(term) == cluster,
@@ -224,7 +228,8 @@ mod tests {
         Some(TermMatch { number, is_first_cluster: terms[number].ends_with('*') })
     }
 
-    fn show(text: &str, terms: &[&str], width: usize) -> String {
+    /// The snippet of a text with its marks in brackets.
+    fn bracketed_snippet(text: &str, terms: &[&str], width: usize) -> String {
         let find = |term: &str| find_in(terms, term);
         let snippet = snippet(text, &mut Analyzer::new(&Analysis::default()), find, width);
         let mut out = String::new();
@@ -240,21 +245,28 @@ mod tests {
     fn snippets_contain_the_most_terms() {
         let text =
             "cat one two three four five six seven eight nine\nCat and  dog ten eleven twelve thirteen";
-        assert_eq!(show(text, &["cat", "dog"], 30), "… nine [Cat] and [dog] ten eleven …");
-        assert_eq!(show(text, &["zebra"], 14), "cat one two …");
-        assert_eq!(show("", &["a"], 10), "");
-        assert_eq!(show("a\u{0}b", &["b"], 10), "a [b]");
-        assert_eq!(show("catalogue", &["cat"], 3), "cat …", "the token continues after the snippet");
+        assert_eq!(bracketed_snippet(text, &["cat", "dog"], 30), "… nine [Cat] and [dog] ten eleven …");
+        assert_eq!(bracketed_snippet(text, &["zebra"], 14), "cat one two …");
+        assert_eq!(bracketed_snippet("", &["a"], 10), "");
+        assert_eq!(bracketed_snippet("a\u{0}b", &["b"], 10), "a [b]");
+        assert_eq!(
+            bracketed_snippet("catalogue", &["cat"], 3),
+            "cat …",
+            "the token continues after the snippet"
+        );
     }
 
     #[test]
     fn marks_are_whole_grapheme_clusters() {
-        assert_eq!(show("東京都に住む", &["東京", "京都"], 100), "[東京都]に住む");
-        assert_eq!(show("東京都と京", &["京*"], 100), "東[京]都と[京]");
-        assert_eq!(show("ภาษาไทยดี", &["ไท", "ทย"], 100), "ภาษา[ไทย]ดี");
-        assert_eq!(show("a re\u{301}sume\u{301}.", &["r\u{e9}sum\u{e9}"], 100), "a [re\u{301}sume\u{301}].");
+        assert_eq!(bracketed_snippet("東京都に住む", &["東京", "京都"], 100), "[東京都]に住む");
+        assert_eq!(bracketed_snippet("東京都と京", &["京*"], 100), "東[京]都と[京]");
+        assert_eq!(bracketed_snippet("ภาษาไทยดี", &["ไท", "ทย"], 100), "ภาษา[ไทย]ดี");
+        assert_eq!(
+            bracketed_snippet("a re\u{301}sume\u{301}.", &["r\u{e9}sum\u{e9}"], 100),
+            "a [re\u{301}sume\u{301}]."
+        );
         let text = "か\u{3099}".repeat(40);
-        let shown = show(&text, &["がが"], 31);
+        let shown = bracketed_snippet(&text, &["がが"], 31);
         assert!(shown.ends_with("か\u{3099}] …"), "{shown}");
     }
 

@@ -1,4 +1,4 @@
-//! Analysis chains over ordinary and adversarial text.
+//! Tests of the analysis chain, over ordinary and adversarial text.
 
 use super::*;
 use proptest::prelude::*;
@@ -77,19 +77,19 @@ proptest! {
             stop_words: vec!["a".into(), "the".into()],
             stemmer: stem.checked_sub(1).map(|i| Language::ALL[i]),
         };
-        let run = || {
+        let analyze = || {
             let mut seen = Vec::new();
             let next = Analyzer::new(&analysis).analyze(&text, 0, |t| {
                 seen.push((t.term.to_string(), t.position, t.start, t.end));
             });
             (seen, next)
         };
-        let (seen, next) = run();
+        let (seen, next) = analyze();
         let mut last: Option<(usize, usize)> = None;
         for (i, (term, position, start, end)) in seen.iter().enumerate() {
-            prop_assert!(fits(term));
+            prop_assert!(has_valid_length(term));
             prop_assert!(*position < next && *position as usize >= i);
-            // Bigrams of text without blanks overlap.
+            // Tokens of text without blanks overlap.
             let overlaps = last.is_some_and(|(last_start, last_end)| last_start < *start && *start < last_end);
             prop_assert!(overlaps || last.is_none_or(|(_, last_end)| last_end <= *start));
             prop_assert!(!overlaps || analysis.tokenizer == Tokenizer::Unicode);
@@ -97,6 +97,6 @@ proptest! {
             prop_assert!(text.get(*start..*end).is_some());
             last = Some((*start, *end));
         }
-        prop_assert_eq!(run(), (seen, next));
+        prop_assert_eq!(analyze(), (seen, next));
     }
 }

@@ -1,4 +1,4 @@
-//! Encodes blocks of postings and computes their impacts.
+//! Encodes blocks of postings, and computes their impacts.
 
 use super::impact::{Impact, ImpactBuilder};
 use crate::limits::BLOCK;
@@ -10,8 +10,9 @@ pub struct BlockEncoder {
     doc_codec: Codec,
     freq_codec: Codec,
     impact_builder: ImpactBuilder,
+    /// Scratch buffers: norms of the documents of a block, and values to encode.
     norms: [u8; BLOCK],
-    scratch: [u32; BLOCK],
+    values: [u32; BLOCK],
 }
 
 /// The postings of a block before encoding.
@@ -21,7 +22,7 @@ pub struct Block<'a> {
     pub before: u32,
     /// 1 to 256 documents, strictly increasing.
     pub documents: &'a [u32],
-    /// Frequency of each, at least 1.
+    /// Frequency of the term in each document, at least 1.
     pub frequencies: &'a [u32],
     /// Positions of all documents in order, increasing within a document; empty if the field has none.
     pub positions: &'a [u32],
@@ -35,7 +36,7 @@ impl BlockEncoder {
             freq_codec,
             impact_builder: ImpactBuilder::default(),
             norms: [0; BLOCK],
-            scratch: [0; BLOCK],
+            values: [0; BLOCK],
         }
     }
 
@@ -49,14 +50,14 @@ impl BlockEncoder {
         if self.freq_codec.is_uncompressed() {
             return self.freq_codec.encode(block.frequencies, 0, out);
         }
-        let scratch = &mut self.scratch[..block.frequencies.len()];
-        for (low, frequency) in scratch.iter_mut().zip(block.frequencies) {
-            *low = frequency - 1;
+        let values = &mut self.values[..block.frequencies.len()];
+        for (value, frequency) in values.iter_mut().zip(block.frequencies) {
+            *value = frequency - 1;
         }
-        self.freq_codec.encode(scratch, 0, out);
+        self.freq_codec.encode(values, 0, out);
     }
 
-    /// Appends the encoded positions: gaps minus one within each document, in pieces of 256; the last is
+    /// Appends the encoded positions: gaps minus one within each document, in pieces of 256; the last piece may be
     /// shorter.
     pub fn positions(&mut self, block: Block<'_>, out: &mut Vec<u8>) {
         let mut filled = 0;
@@ -64,20 +65,20 @@ impl BlockEncoder {
         for &frequency in block.frequencies {
             let mut next = 0;
             for &position in &block.positions[at..at + frequency as usize] {
-                self.scratch[filled] = position - next;
+                self.values[filled] = position - next;
                 next = position + 1;
                 filled += 1;
                 if filled == BLOCK {
-                    self.freq_codec.encode(&self.scratch, 0, out);
+                    self.freq_codec.encode(&self.values, 0, out);
                     filled = 0;
                 }
             }
             at += frequency as usize;
         }
-        self.freq_codec.encode(&self.scratch[..filled], 0, out);
+        self.freq_codec.encode(&self.values[..filled], 0, out);
     }
 
-    /// Writes the impacts of the block to `out`. `norms` contains the norm of each document of the segment.
+    /// Replaces `out` by the impacts of the block. `norms` contains the norm of each document of the segment.
     pub fn impacts(&mut self, block: Block<'_>, norms: &[u8], out: &mut Vec<Impact>) {
         // Load norms in a separate loop, so that many cache misses overlap.
         for (norm, &document) in self.norms.iter_mut().zip(block.documents) {
@@ -87,7 +88,7 @@ impl BlockEncoder {
         self.impact_builder.take(out);
     }
 
-    /// Writes the impacts of the union of several lists of impacts to `out`.
+    /// Replaces `out` by the competitive ones of these impacts, which may be those of several blocks.
     pub fn merge_impacts(&mut self, impacts: &[Impact], out: &mut Vec<Impact>) {
         for impact in impacts {
             self.impact_builder.add(impact.frequency, impact.norm);

@@ -1,5 +1,5 @@
-//! Impacts: the competitive (frequency, norm) pairs of a block, which bound its scores for any BM25
-//! parameters.
+//! Impacts: the competitive (frequency, norm) pairs of a block, from which follows the highest score in it for any
+//! BM25 parameters.
 //!
 //! A BM25 score increases with the frequency and decreases with the document length. So the maximum score of
 //! a block is that of a posting on the Pareto front: one that no other posting dominates in both frequency
@@ -10,41 +10,46 @@ use crate::bytes::{View, push_varint};
 use crate::{Result, limits::BLOCK};
 use tierdex_codec::{Selection, values_at_least};
 
-/// A competitive pair. `norm` is a code of [`super::norm`].
+/// A competitive pair of frequency and norm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Impact {
     /// Frequency of the term in the document.
     pub frequency: u32,
-    /// Code of the document's length.
+    /// Code of the document length ([`super::norm`]).
     pub norm: u8,
 }
 
-/// Maximum bytes of the impacts of a block. More are coarsened, which can only raise the bound.
+/// Maximum encoded bytes of the impacts of a block. More impacts are reduced by [`coarsen`], which can only raise
+/// the highest score that follows from them.
 pub const BLOCK_IMPACT_BYTES_MAX: usize = u8::MAX as usize;
 
-/// Maximum bytes of the impacts of a superblock.
+/// Maximum encoded bytes of the impacts of a superblock.
 pub const SUPERBLOCK_IMPACT_BYTES_MAX: usize = 4096;
 
-/// Accumulates pairs and returns the competitive ones (Lucene: `CompetitiveImpactAccumulator`).
+/// Collects pairs and returns the competitive ones (as Lucene's `CompetitiveImpactAccumulator`).
 #[derive(Clone)]
 pub struct ImpactBuilder {
-    /// Smallest norm for each frequency below 256, per lane: adjacent postings mostly have equal
-    /// frequencies, and lanes avoid store-to-load dependencies between them.
-    small: [[u8; SMALL]; LANES],
+    /// For each frequency below 256 the smallest norm, in several arrays that adjacent postings use in turn: they
+    /// often have equal frequencies, and would wait for each other's stores in one array.
+    small: [[u8; SMALL_FREQUENCIES]; LANES],
     /// Largest frequency below 256 that was added.
     largest: usize,
+    /// The pairs with larger frequencies.
     large: Vec<Impact>,
 }
 
-const SMALL: usize = 256;
+/// Number of frequencies that are indexes of arrays.
+const SMALL_FREQUENCIES: usize = 256;
 
+/// Number of arrays of smallest norms.
 const LANES: usize = 4;
 
+/// The norm of a frequency that was not added; greater than all norms.
 const NO_NORM: u8 = u8::MAX;
 
 impl Default for ImpactBuilder {
     fn default() -> ImpactBuilder {
-        ImpactBuilder { small: [[NO_NORM; SMALL]; LANES], largest: 0, large: Vec::new() }
+        ImpactBuilder { small: [[NO_NORM; SMALL_FREQUENCIES]; LANES], largest: 0, large: Vec::new() }
     }
 }
 
@@ -61,10 +66,10 @@ impl ImpactBuilder {
         }
     }
 
-    /// Adds pairs: as many norms as frequencies. Frequencies are at least 1.
+    /// Adds a pair for each posting of a block: its frequency, at least 1, and its norm.
     pub fn extend(&mut self, frequencies: &[u32], norms: &[u8]) {
-        // Most frequencies are 1. Their smallest norm is competitive only if it is the smallest of all
-        // norms, so the minimum over all postings serves.
+        // Most frequencies are 1. The smallest norm with frequency 1 is competitive only if it is the smallest norm of
+        // all postings, so that one is added.
         self.add(1, norms.iter().fold(NO_NORM, |best, &norm| best.min(norm)));
         let mut selection = Selection::new();
         for (frequencies, norms) in frequencies.chunks(BLOCK).zip(norms.chunks(BLOCK)) {
@@ -87,8 +92,8 @@ impl ImpactBuilder {
         }
     }
 
-    /// Writes the competitive pairs added since the last call to `impacts`, in increasing order, and clears
-    /// itself.
+    /// Replaces `impacts` by the competitive ones of the pairs that were added, in increasing order, and removes all
+    /// pairs.
     pub fn take(&mut self, impacts: &mut Vec<Impact>) {
         impacts.clear();
         self.large.sort_unstable_by_key(|impact| (impact.frequency, std::cmp::Reverse(impact.norm)));
@@ -110,7 +115,8 @@ impl ImpactBuilder {
     }
 }
 
-/// Reduces impacts to `bytes_max` encoded bytes: replaces adjacent pairs by one that dominates both.
+/// Reduces impacts to at most `bytes_max` encoded bytes: replaces two adjacent pairs by one that dominates both,
+/// as often as needed.
 pub fn coarsen(impacts: &mut Vec<Impact>, bytes_max: usize) {
     while encoded_len(impacts) > bytes_max {
         let mut kept = 0;
@@ -137,21 +143,21 @@ pub fn write(impacts: &[Impact], out: &mut Vec<u8>) {
 /// Decodes the impacts that `view` contains, and checks that they increase.
 pub fn read(view: View<'_>, impacts: &mut Vec<Impact>) -> Result<()> {
     impacts.clear();
-    each(view, |impact| impacts.push(impact))
+    for_each(view, |impact| impacts.push(impact))
 }
 
 /// The largest frequency of the impacts that `view` contains, which is that of the last pair; 0 if there is
 /// none.
 pub fn max_frequency(view: View<'_>) -> Result<u32> {
     let mut last = 0;
-    each(view, |impact| last = impact.frequency)?;
+    for_each(view, |impact| last = impact.frequency)?;
     Ok(last)
 }
 
 /// Calls `body` with each pair of the impacts that `view` contains, and checks that they increase.
 #[inline]
-pub fn each(mut view: View<'_>, mut body: impl FnMut(Impact)) -> Result<()> {
-    // `min_norm` is the smallest valid norm of the next pair.
+pub fn for_each(mut view: View<'_>, mut body: impl FnMut(Impact)) -> Result<()> {
+    // `min_norm` is the smallest norm that the next pair may have.
     let (mut frequency, mut min_norm) = (0u32, 0);
     while view.remaining() > 0 {
         let (gap, norm) = (view.varint32()?, view.u8()?);
@@ -180,7 +186,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn naive(pairs: &[(u32, u8)]) -> Vec<Impact> {
+    /// The competitive pairs, by comparing each with all others.
+    fn competitive_pairs(pairs: &[(u32, u8)]) -> Vec<Impact> {
         let is_dominated = |p: &(u32, u8)| pairs.iter().any(|q| q != p && q.0 >= p.0 && q.1 <= p.1);
         let mut impacts: Vec<_> = pairs.iter().filter(|p| !is_dominated(p)).copied().collect();
         impacts.sort_unstable();
@@ -200,11 +207,11 @@ mod tests {
                 }
                 let mut impacts = Vec::new();
                 builder.take(&mut impacts);
-                prop_assert_eq!(&impacts, &naive(&pairs));
+                prop_assert_eq!(&impacts, &competitive_pairs(&pairs));
                 let (frequencies, norms): (Vec<_>, Vec<_>) = pairs.iter().copied().unzip();
                 builder.extend(&frequencies, &norms);
                 builder.take(&mut impacts);
-                prop_assert_eq!(&impacts, &naive(&pairs));
+                prop_assert_eq!(&impacts, &competitive_pairs(&pairs));
                 let mut bytes = Vec::new();
                 write(&impacts, &mut bytes);
                 prop_assert_eq!(encoded_len(&impacts), bytes.len());

@@ -10,29 +10,30 @@
 //! | 232 ..= 253 | 16,384 ..= 2^25 - 1 | 2 | 1/4 |
 //! | 254 | 2^25 and more | | |
 //!
-//! A code represents all lengths from its floor up to the next code's floor; ranking uses their midpoint.
-//! Codes are monotone in the length, so impacts compare codes. Steps are finest for short documents, where
-//! one token more or less changes the order of hits.
+//! A code represents all lengths from its floor up to the floor of the next code; scores are computed with their
+//! midpoint. Codes increase with the length, so that impacts can compare codes. Steps are finest for short
+//! documents, where one token more or less changes the order of hits.
 
-/// Codes in use.
-pub const CODES: usize = 255;
+/// Number of codes.
+pub const NORM_CODES: usize = 255;
 
-/// Octaves from 2^7 on, and the steps of each.
-const OCTAVES: &[(std::ops::Range<u32>, u32)] =
+/// Ranges of octaves (7: from 2^7 up to 2^8), and the number of codes of each octave.
+const OCTAVE_STEPS: &[(std::ops::Range<u32>, u32)] =
     &[(7..9, 32), (9..10, 16), (10..12, 8), (12..14, 4), (14..25, 2), (25..26, 1)];
 
-const FLOORS: [u32; CODES] = floors();
+/// The smallest length of each code.
+const FLOORS: [u32; NORM_CODES] = compute_floors();
 
-const fn floors() -> [u32; CODES] {
-    let mut floors = [0u32; CODES];
+const fn compute_floors() -> [u32; NORM_CODES] {
+    let mut floors = [0u32; NORM_CODES];
     let mut code = 0;
     while code < 128 {
         floors[code] = code as u32;
         code += 1;
     }
     let mut i = 0;
-    while i < OCTAVES.len() {
-        let (octaves, steps) = (&OCTAVES[i].0, OCTAVES[i].1);
+    while i < OCTAVE_STEPS.len() {
+        let (octaves, steps) = (&OCTAVE_STEPS[i].0, OCTAVE_STEPS[i].1);
         let mut octave = octaves.start;
         while octave < octaves.end {
             let mut step = 0;
@@ -45,28 +46,29 @@ const fn floors() -> [u32; CODES] {
         }
         i += 1;
     }
-    assert!(code == CODES);
+    assert!(code == NORM_CODES);
     floors
 }
 
-/// Code of a document of `length` tokens.
+/// The code of a document of `length` tokens.
 pub fn encode(length: u32) -> u8 {
     (FLOORS.partition_point(|&floor| floor <= length) - 1) as u8
 }
 
-/// Smallest length of `code`. Unused codes count as the last one.
+/// The smallest length of `code`. A code that is not used is treated as the last one.
 pub fn floor(code: u8) -> u32 {
-    FLOORS[usize::from(code).min(CODES - 1)]
+    FLOORS[usize::from(code).min(NORM_CODES - 1)]
 }
 
-/// Largest length of `code`.
+/// The largest length of `code`.
 pub fn ceiling(code: u8) -> u32 {
     FLOORS.get(usize::from(code) + 1).map_or(u32::MAX, |next| next - 1)
 }
 
-/// Length that ranking uses for `code`: the midpoint of its lengths; for the last code, its floor.
+/// The length with which scores are computed for `code`: the midpoint of its lengths; for the last code, its
+/// floor.
 pub fn length(code: u8) -> f32 {
-    let code = usize::from(code).min(CODES - 1);
+    let code = usize::from(code).min(NORM_CODES - 1);
     let floor = f64::from(FLOORS[code]);
     let ceiling = FLOORS.get(code + 1).map_or(floor, |&next| f64::from(next) - 1.0);
     ((floor + ceiling) / 2.0) as f32
@@ -79,7 +81,7 @@ mod tests {
     #[test]
     fn codes_are_monotone_and_close() {
         assert!(FLOORS.is_sorted_by(|a, b| a < b));
-        for code in 0..CODES as u8 {
+        for code in 0..NORM_CODES as u8 {
             assert_eq!(encode(floor(code)), code);
             assert!(code == 0 || encode(floor(code) - 1) == code - 1);
         }

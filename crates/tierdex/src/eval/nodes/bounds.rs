@@ -95,8 +95,8 @@ mod tests {
     use super::*;
     use crate::rank::{Bm25, CollectionStats, ScoreScale, TermScorer};
     use crate::{
-        schema::NormKind, segment::layout::share_units, segment::read::Norms, segment::write::default_share,
-        transform::impact::Impact, transform::norm,
+        schema::NormKind, segment::layout::encode_max_share, segment::read::Norms,
+        segment::write::default_share, transform::impact::Impact, transform::norm,
     };
     use proptest::prelude::*;
     use std::sync::Arc;
@@ -138,7 +138,7 @@ mod tests {
                 let share = |(frequency, length)| {
                     default_share(kind, Impact { frequency, norm: norm::encode(length) }, average_of_segment)
                 };
-                let units = share_units(postings.iter().copied().map(share).fold(0.0, f64::max));
+                let units = encode_max_share(postings.iter().copied().map(share).fold(0.0, f64::max));
                 let bound = scorer.max_score(bounds.share(units));
                 let mut best = 0;
                 for (frequency, length) in &postings {

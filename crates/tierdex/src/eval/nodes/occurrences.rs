@@ -126,7 +126,7 @@ impl Occurrences {
                 let later = &blocks[next..candidates];
                 later.get(later.partition_point(|later| *later <= block)).copied()
             };
-            term.blocks.positions(block as usize, positions, following)?;
+            term.blocks.move_positions(block as usize, positions, following)?;
             let piece = (positions.starts()[usize::from(offsets[next])] + read_position.taken) / BLOCK as u32;
             positions.decode(piece)?;
             let (starts, sums) = (positions.starts(), positions.sums());
@@ -216,7 +216,7 @@ impl Occurrences {
                 let at = later.partition_point(|of| blocks[usize::from(of.candidate)] <= block);
                 later.get(at).map(|of| blocks[usize::from(of.candidate)])
             };
-            term.blocks.positions(block as usize, positions, following)?;
+            term.blocks.move_positions(block as usize, positions, following)?;
             let piece = (positions.starts()[usize::from(offset)] + resumed.taken) / BLOCK as u32;
             positions.decode(piece)?;
             let (starts, sums) = (positions.starts(), positions.sums());

@@ -264,7 +264,7 @@ impl<'a> Phrase<'a> {
         for of in &mut self.terms {
             let found = &of.term.buffers.found;
             let (block, offset) = (found.blocks[candidate], found.offsets[candidate]);
-            of.term.blocks.positions(block as usize, &mut of.positions, || None)?;
+            of.term.blocks.move_positions(block as usize, &mut of.positions, || None)?;
             of.positions.read(offset, self.alignments.positions(of.number))?;
         }
         Ok(self.alignments.frequency())

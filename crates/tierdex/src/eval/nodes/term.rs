@@ -70,7 +70,7 @@ impl<'a> Term<'a> {
         let blocks = ScatteredBlocks::open(field, info, part, source, decoded)?;
         let mut buffers = scratch.take_list();
         buffers.scored = usize::MAX;
-        let (norms, documents) = (field.norms()?, info.documents);
+        let (norms, documents) = (field.norms()?, info.document_frequency);
         Ok(Term {
             leaf: leaf.number,
             blocks,
@@ -155,7 +155,7 @@ impl<'a> Term<'a> {
 
     fn impacts_max(&self, impacts: View<'_>) -> Result<u32> {
         let mut best: Option<Impact> = None;
-        impact::each(impacts, |impact| {
+        impact::for_each(impacts, |impact| {
             best = Some(best.map_or(impact, |best| self.scorer.better(best, impact)));
         })?;
         Ok(best.map_or(0, |best| self.scorer.max_score_of(best)))
@@ -207,7 +207,7 @@ impl<'a> Term<'a> {
             return self.each_block_by_frequency(superblocks, min_score, body);
         };
         let units = bounds.min_units(self.scorer.min_share(min_score));
-        if self.blocks.has_unread_entries() {
+        if self.blocks.may_have_unread_entries() {
             self.read_entries_at_least(superblocks.clone(), units)?;
         }
         let Some(list) = self.blocks.skips() else { return Ok(()) };

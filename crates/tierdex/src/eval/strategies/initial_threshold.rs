@@ -72,7 +72,7 @@ fn threshold_by_scores(leaf: &Leaf, lists: SegmentLists<'_>, k: usize, scratch: 
 
 /// Lower bound of the `k`-th best score of a term, from the max scores of its blocks in resident skip data.
 fn threshold_by_max_scores(leaf: &Leaf, segments: &[Arc<Segment>], k: usize) -> Result<u32> {
-    let postings: usize = leaf.infos.iter().flatten().map(|info| info.documents as usize).sum();
+    let postings: usize = leaf.infos.iter().flatten().map(|info| info.document_frequency as usize).sum();
     if k == 0 || k > INITIAL_THRESHOLD_K_MAX || postings / BLOCK < k {
         return Ok(0);
     }
@@ -83,7 +83,7 @@ fn threshold_by_max_scores(leaf: &Leaf, segments: &[Arc<Segment>], k: usize) -> 
         let field = segment.field(leaf.field);
         let bounds = leaf.share_bounds(segment);
         let is_tight = |bounds: &ShareBounds| bounds.is_tight && field.field().norms == NormKind::Byte;
-        if field.skips().resident().is_none() || !bounds.as_ref().is_none_or(is_tight) {
+        if field.skips_file().resident().is_none() || !bounds.as_ref().is_none_or(is_tight) {
             return Ok(0);
         }
         let Some(info) = info.as_ref().filter(|info| info.blocks.is_some()) else { continue };
@@ -118,7 +118,7 @@ pub(crate) fn raise_threshold(term: &Term<'_>, search: &mut Search<'_>) -> Resul
     let (k, scores) = (search.collector.k(), &mut search.scratch.bounds);
     let mut threshold = search.collector.threshold();
     scores.clear();
-    if list.has_unread_entries() {
+    if list.may_have_unread_entries() {
         scores.reserve_exact(list.superblocks());
         let shares = (0..list.superblocks()).map(|superblock| list.superblock_max_share(superblock));
         scores.extend(shares.map(|share| term.guaranteed_score(share)));

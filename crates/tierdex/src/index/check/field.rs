@@ -1,7 +1,7 @@
-//! Checks a field of a segment: terms, posting lists, impacts, block max scores, norms and totals.
+//! Checks a field of a segment: terms, posting lists, impacts, max shares, norms and statistics.
 
 use crate::cursor::{ListsAhead, NO_DOCUMENT};
-use crate::segment::layout::{CHUNK_SUPERBLOCKS, chunk_alignment, share_units};
+use crate::segment::layout::{CHUNK_SUPERBLOCKS_MAX, chunk_alignment, encode_max_share};
 use crate::segment::read::{BlockList, FieldReader, ListPart, Norms, SkipRecord, TermInfo};
 use crate::segment::{FieldStats, ListSizes};
 use crate::transform::impact::{
@@ -12,10 +12,10 @@ use std::{ops::Range, sync::Arc};
 use tierdex_io::SealedFile;
 
 /// Checks one field of a segment against its statistics in the manifest.
-pub(super) fn check(field: &FieldReader, stats: &FieldStats) -> Result<()> {
-    // First, because block max scores depend on the average length.
-    documents(field, stats)?;
-    let mut checker = Checker::new(field, stats)?;
+pub(super) fn check_field(field: &FieldReader, stats: &FieldStats) -> Result<()> {
+    // First, because max shares depend on the average length.
+    check_documents_with_field(field, stats)?;
+    let mut checker = FieldChecker::new(field, stats)?;
     let mut stream = field.terms().stream();
     let mut previous = Vec::new();
     let mut terms = 0;
@@ -27,62 +27,66 @@ pub(super) fn check(field: &FieldReader, stats: &FieldStats) -> Result<()> {
         if !in_order || field.terms().page_of(&previous)? != Some(page) {
             let what =
                 format!("term `{}` is out of order", String::from_utf8_lossy(&previous).escape_debug());
-            return Err(Error::corrupt(field.terms().name(), field.terms().page_offset(page), what));
+            return Err(Error::corrupt(field.terms().file().name(), field.terms().page_offset(page), what));
         }
-        checker.term(&info)?;
+        checker.check_term(&info)?;
         terms += 1;
     }
     if terms != stats.terms {
         let what = format!("{terms} terms; the manifest says {}", stats.terms);
-        return Err(Error::corrupt(field.terms().name(), 0, what));
+        return Err(Error::corrupt(field.terms().file().name(), 0, what));
     }
-    checker.finish()
+    checker.check_sums()
 }
 
 /// Compares the number of documents that have the field with the norms.
-fn documents(field: &FieldReader, stats: &FieldStats) -> Result<()> {
+fn check_documents_with_field(field: &FieldReader, stats: &FieldStats) -> Result<()> {
     let norms = field.norms()?;
     let found = (0..field.documents()).filter(|&document| norms.length(document) > 0.0).count();
     if found != stats.documents as usize {
         let what = format!("{found} documents have tokens; the manifest says {}", stats.documents);
-        return Err(Error::corrupt(field.norms_name(), 0, what));
+        return Err(Error::corrupt(field.norms_file().name(), 0, what));
     }
     Ok(())
 }
 
-struct Checker<'a> {
+/// Checks the posting lists of a field, term by term.
+struct FieldChecker<'a> {
     field: &'a FieldReader,
     stats: &'a FieldStats,
     norms: &'a Norms,
     ahead: ListsAhead<'static>,
+    /// Average document length.
     average: f64,
     /// Offset at which the next skip record must start.
     skips: u64,
     /// Offset at which the next list must start in `postings`, up to alignment, and in `positions`.
     postings_end: u64,
     positions_end: u64,
+    /// Sums over the lists so far.
     postings: u64,
     tokens: u64,
     lists: ListSizes,
-    /// Tokens found in each document.
+    /// For each document, the sum of its frequencies in the lists so far.
     lengths: Vec<u32>,
+    /// Impacts of a block or superblock: computed from its postings (`impacts` builds `expected`), and read.
     impacts: ImpactBuilder,
     expected: Vec<Impact>,
     found: Vec<Impact>,
 }
 
-impl<'a> Checker<'a> {
-    fn new(field: &'a FieldReader, stats: &'a FieldStats) -> Result<Checker<'a>> {
+impl<'a> FieldChecker<'a> {
+    fn new(field: &'a FieldReader, stats: &'a FieldStats) -> Result<FieldChecker<'a>> {
         let start = |file: &Arc<SealedFile>| file.payload().start;
-        Ok(Checker {
+        Ok(FieldChecker {
             field,
             stats,
             norms: field.norms()?,
             ahead: ListsAhead::default(),
             average: stats.average_length(),
-            skips: start(field.skips()),
-            postings_end: start(field.postings()),
-            positions_end: field.positions().map_or(0, start),
+            skips: start(field.skips_file()),
+            postings_end: start(field.postings_file()),
+            positions_end: field.positions_file().map_or(0, start),
             postings: 0,
             tokens: 0,
             lists: ListSizes::default(),
@@ -93,10 +97,10 @@ impl<'a> Checker<'a> {
         })
     }
 
-    fn term(&mut self, info: &TermInfo) -> Result<()> {
+    fn check_term(&mut self, info: &TermInfo) -> Result<()> {
         if info.skips.start != self.skips {
             return Err(Error::corrupt(
-                self.field.skips().name(),
+                self.field.skips_file().name(),
                 info.skips.start,
                 "skip records are not contiguous",
             ));
@@ -105,77 +109,78 @@ impl<'a> Checker<'a> {
         match self.ahead.record(self.field, info)? {
             SkipRecord::Inline(list) => {
                 if let Some(range) = &list.positions {
-                    self.follow_positions(range)?;
+                    self.check_positions_start(range)?;
                 }
                 self.lists.inline_bytes += info.skips.end - info.skips.start;
-                self.list(info, None)
+                self.check_list(info, None)
             }
             SkipRecord::Blocks(list) => {
-                self.block_offsets(&list)?;
-                self.list(info, Some(&list))
+                self.check_block_offsets(&list)?;
+                self.check_list(info, Some(&list))
             }
         }
     }
 
     /// Checks that blocks are contiguous, except before aligned chunks.
-    fn block_offsets(&mut self, list: &BlockList) -> Result<()> {
+    fn check_block_offsets(&mut self, list: &BlockList) -> Result<()> {
         let alignment = chunk_alignment(self.field.field()) as u64;
         let mut ranges = Vec::with_capacity(2 * list.blocks());
         for block in 0..list.blocks() {
             for part in [ListPart::Docs, ListPart::Freqs] {
-                let starts_chunk = part == ListPart::Docs && block % (CHUNK_SUPERBLOCKS * SUPERBLOCK) == 0;
+                let starts_chunk =
+                    part == ListPart::Docs && block % (CHUNK_SUPERBLOCKS_MAX * SUPERBLOCK) == 0;
                 ranges.push((list.range(part, block)?, starts_chunk));
             }
             self.lists.docs_bytes += list.len(ListPart::Docs, block);
             self.lists.freqs_bytes += list.len(ListPart::Freqs, block);
-            if self.field.positions().is_some() {
-                self.follow_positions(&list.range(ListPart::Positions, block)?)?;
+            if self.field.positions_file().is_some() {
+                self.check_positions_start(&list.range(ListPart::Positions, block)?)?;
             }
         }
-        self.lists.block_postings += u64::from(list.documents());
+        self.lists.block_postings += u64::from(list.postings());
         ranges.sort_unstable_by_key(|(range, _)| range.start);
         for (range, starts_chunk) in &ranges {
             if *starts_chunk {
                 self.postings_end = self.postings_end.next_multiple_of(alignment);
             }
-            follow(self.field.postings(), range, &mut self.postings_end)?;
+            check_start(self.field.postings_file(), range, &mut self.postings_end)?;
         }
-        if list.whole().end != self.postings_end {
+        if list.postings_range().end != self.postings_end {
             return Err(list.corrupt("the blocks of the list are not as long as its term says"));
         }
         if !list.last_documents_agree() {
             return Err(list.corrupt("the last documents of superblocks are not those of their blocks"));
         }
-        let (all, accounted) = list.impact_bytes()?;
-        if all != accounted {
+        let (bytes, sum_of_lengths) = list.impact_bytes()?;
+        if bytes != sum_of_lengths {
             return Err(list.corrupt("bytes follow the impacts"));
         }
         Ok(())
     }
 
-    fn follow_positions(&mut self, range: &Range<u64>) -> Result<()> {
-        let file = self.field.positions().expect("the field has positions");
-        follow(file, range, &mut self.positions_end)
+    fn check_positions_start(&mut self, range: &Range<u64>) -> Result<()> {
+        let file = self.field.positions_file().expect("the field has positions");
+        check_start(file, range, &mut self.positions_end)
     }
 
-    /// Decodes the list; compares counts, impacts and block max scores with its skip record.
-    fn list(&mut self, info: &TermInfo, list: Option<&BlockList>) -> Result<()> {
+    /// Decodes a list, and compares counts, impacts and max shares with its term and its skip record.
+    fn check_list(&mut self, info: &TermInfo, list: Option<&BlockList>) -> Result<()> {
         let mut cursor = self.ahead.cursor(self.field, info.clone())?;
-        let (mut documents, mut occurrences, mut block) = (0, 0, 0);
+        let (mut postings, mut occurrences, mut block) = (0, 0, 0);
         let mut pairs = Vec::new();
         let mut superblock_max = 0;
         while cursor.advance(0)? != NO_DOCUMENT {
-            let (ids, frequencies) = cursor.rest_of_block()?;
-            let count = ids.len();
-            documents += count as u32;
-            for (&document, &frequency) in ids.iter().zip(frequencies) {
+            let (documents, frequencies) = cursor.rest_of_block()?;
+            let count = documents.len();
+            postings += count as u32;
+            for (&document, &frequency) in documents.iter().zip(frequencies) {
                 occurrences += u64::from(frequency);
                 let length = &mut self.lengths[document as usize];
                 *length = length.saturating_add(frequency);
                 self.impacts.add(frequency, self.norms.code(document));
             }
             self.impacts.take(&mut self.expected);
-            if self.field.positions().is_some() {
+            if self.field.positions_file().is_some() {
                 for _ in 0..count {
                     cursor.positions()?;
                     cursor.skip(1)?;
@@ -185,46 +190,47 @@ impl<'a> Checker<'a> {
             }
             if let Some(list) = list {
                 pairs.extend_from_slice(&self.expected);
-                superblock_max = superblock_max.max(self.block(list, block)?);
+                superblock_max = superblock_max.max(self.check_block(list, block)?);
                 block += 1;
                 if block.is_multiple_of(SUPERBLOCK) || block == list.blocks() {
-                    self.superblock(list, (block - 1) / SUPERBLOCK, &pairs, superblock_max)?;
+                    self.check_superblock(list, (block - 1) / SUPERBLOCK, &pairs, superblock_max)?;
                     pairs.clear();
                     superblock_max = 0;
                 }
             }
         }
-        if documents != info.documents || occurrences != info.occurrences {
+        if postings != info.document_frequency || occurrences != info.occurrences {
             let what = format!(
-                "list has {documents} documents and {occurrences} occurrences; its term says {} and {}",
-                info.documents, info.occurrences
+                "list has {postings} documents and {occurrences} occurrences; its term says {} and {}",
+                info.document_frequency, info.occurrences
             );
-            return Err(Error::corrupt(self.field.skips().name(), info.skips.start, what));
+            return Err(Error::corrupt(self.field.skips_file().name(), info.skips.start, what));
         }
-        self.postings += u64::from(documents);
+        self.postings += u64::from(postings);
         self.tokens += occurrences;
         Ok(())
     }
 
-    /// Compares the impacts in `expected` and their maximum score with those of a block; returns that score.
-    fn block(&mut self, list: &BlockList, block: usize) -> Result<u16> {
-        let best =
+    /// Compares the impacts in `expected` and their max share with those of a block; returns the max share.
+    fn check_block(&mut self, list: &BlockList, block: usize) -> Result<u16> {
+        let shares =
             self.expected.iter().map(|&impact| default_share(self.field.field().norms, impact, self.average));
-        let bound = share_units(best.fold(0.0, f64::max));
+        let max_share = encode_max_share(shares.fold(0.0, f64::max));
         impact::coarsen(&mut self.expected, BLOCK_IMPACT_BYTES_MAX);
         list.impacts(block, &mut self.found)?;
-        if self.found != self.expected || list.block_max_share(block) != bound {
+        if self.found != self.expected || list.block_max_share(block) != max_share {
             return Err(list.corrupt(format!("impacts of block {block} are not those of its postings")));
         }
-        Ok(bound)
+        Ok(max_share)
     }
 
-    fn superblock(
+    /// Compares the impacts of all blocks of a superblock, and their max share, with those of the superblock.
+    fn check_superblock(
         &mut self,
         list: &BlockList,
         superblock: usize,
         pairs: &[Impact],
-        bound: u16,
+        max_share: u16,
     ) -> Result<()> {
         for impact in pairs {
             self.impacts.add(impact.frequency, impact.norm);
@@ -232,7 +238,7 @@ impl<'a> Checker<'a> {
         self.impacts.take(&mut self.expected);
         impact::coarsen(&mut self.expected, SUPERBLOCK_IMPACT_BYTES_MAX);
         impact::read(list.superblock_impacts(superblock)?, &mut self.found)?;
-        if self.found != self.expected || list.superblock_max_share(superblock) != bound {
+        if self.found != self.expected || list.superblock_max_share(superblock) != max_share {
             return Err(
                 list.corrupt(format!("impacts of superblock {superblock} are not those of its blocks"))
             );
@@ -240,11 +246,11 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    /// Compares totals and norms.
-    fn finish(self) -> Result<()> {
+    /// Compares the sums over all lists with the files, the manifest and the norms.
+    fn check_sums(self) -> Result<()> {
         let field = self.field;
-        let ends = [(field.skips(), self.skips), (field.postings(), self.postings_end)];
-        let positions = field.positions().map(|file| (file, self.positions_end));
+        let ends = [(field.skips_file(), self.skips), (field.postings_file(), self.postings_end)];
+        let positions = field.positions_file().map(|file| (file, self.positions_end));
         for (file, end) in ends.into_iter().chain(positions) {
             if end != file.payload().end {
                 return Err(Error::corrupt(file.name(), end, "bytes that belong to no list"));
@@ -256,11 +262,11 @@ impl<'a> Checker<'a> {
                 "{} postings and {} tokens; the manifest says {} and {}",
                 self.postings, self.tokens, stats.postings, stats.tokens
             );
-            return Err(Error::corrupt(field.skips().name(), 0, what));
+            return Err(Error::corrupt(field.skips_file().name(), 0, what));
         }
         if self.lists != stats.lists {
             let what = format!("sizes of lists are {:?}; the manifest says {:?}", self.lists, stats.lists);
-            return Err(Error::corrupt(field.skips().name(), 0, what));
+            return Err(Error::corrupt(field.skips_file().name(), 0, what));
         }
         for (document, &length) in (0u32..).zip(&self.lengths) {
             let same = match self.norms {
@@ -269,15 +275,15 @@ impl<'a> Checker<'a> {
             };
             if !same {
                 let what = format!("document {document} has {length} tokens; its norm says otherwise");
-                return Err(Error::corrupt(field.norms_name(), u64::from(document), what));
+                return Err(Error::corrupt(field.norms_file().name(), u64::from(document), what));
             }
         }
         Ok(())
     }
 }
 
-/// Checks that a block starts at `next`, and moves `next` to its end.
-fn follow(file: &SealedFile, range: &Range<u64>, next: &mut u64) -> Result<()> {
+/// Checks that a block starts at offset `next`, and moves `next` to its end.
+fn check_start(file: &SealedFile, range: &Range<u64>, next: &mut u64) -> Result<()> {
     if range.start != *next {
         return Err(Error::corrupt(file.name(), range.start, format!("block does not start at {next}")));
     }

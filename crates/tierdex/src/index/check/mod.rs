@@ -1,4 +1,4 @@
-//! Checks an index: every byte against its checksums, then every invariant of every structure.
+//! Checks an index: all bytes against their checksums, then all structures against each other.
 
 mod documents;
 mod field;
@@ -13,19 +13,19 @@ use tierdex_io::{Disk, ErrorKind, PosixDisk, SealedFile};
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct CheckReport {
-    /// Generation that was checked.
+    /// Generation of the commit that was checked.
     pub generation: u64,
-    /// Files that were read completely.
+    /// Number of files that were read completely.
     pub files: usize,
-    /// Bytes of those files.
+    /// Bytes of these files.
     pub bytes: u64,
-    /// Terms whose order and skip records were checked.
+    /// Number of terms whose order and skip records were checked.
     pub terms: u64,
-    /// Postings that were decoded and counted.
+    /// Number of postings that were decoded and counted.
     pub postings: u64,
-    /// Documents whose lengths were compared with their postings.
+    /// Number of documents whose lengths were compared with their postings.
     pub documents: u64,
-    /// Errors with file, offset and reason. Empty for a sound index.
+    /// The errors found, each with file, offset and reason. Empty for an index without damage.
     pub problems: Vec<Error>,
     /// Index files that no commit names: left by a crash, harmless, removed by the next writer.
     pub orphans: Vec<String>,
@@ -56,15 +56,18 @@ pub fn check(dir: impl AsRef<Path>) -> Result<CheckReport> {
 /// As [`check`], of an index on `disk`.
 pub fn check_on(disk: &dyn Disk) -> Result<CheckReport> {
     loop {
-        let report = check_once(disk)?;
-        let gone = |error: &Error| matches!(error, Error::Storage(e) if e.kind() == ErrorKind::NotFound);
-        if !report.problems.iter().any(gone) || Manifest::newest(disk)? <= Some(report.generation) {
+        let report = check_newest(disk)?;
+        let is_missing_file =
+            |error: &Error| matches!(error, Error::Storage(e) if e.kind() == ErrorKind::NotFound);
+        if !report.problems.iter().any(is_missing_file) || Manifest::newest(disk)? <= Some(report.generation)
+        {
             return Ok(report);
         }
     }
 }
 
-fn check_once(disk: &dyn Disk) -> Result<CheckReport> {
+/// Checks the commit that is the newest at the moment.
+fn check_newest(disk: &dyn Disk) -> Result<CheckReport> {
     let mut report = CheckReport::default();
     let manifest = match Manifest::read_newest(disk) {
         Ok(Some(manifest)) => manifest,
@@ -91,7 +94,7 @@ fn check_once(disk: &dyn Disk) -> Result<CheckReport> {
     Ok(report)
 }
 
-/// Reads every byte of a segment's files.
+/// Reads all files of a segment and compares them with their checksums.
 fn check_files(disk: &dyn Disk, segment: &SegmentMeta, report: &mut CheckReport) {
     for file in &segment.files {
         let name = file_name(segment.id, file.field, file.kind);
@@ -115,11 +118,11 @@ fn check_segment(
 ) -> Result<()> {
     let segment = Segment::open(disk, schema, meta.clone())?;
     for (field, stats) in segment.fields().iter().zip(&meta.fields) {
-        field::check(field, stats)?;
+        field::check_field(field, stats)?;
         report.terms += stats.terms;
         report.postings += stats.postings;
     }
-    documents::check(&segment)?;
+    documents::check_documents(&segment)?;
     report.documents += u64::from(meta.documents);
     Ok(())
 }

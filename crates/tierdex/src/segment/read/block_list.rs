@@ -1,15 +1,16 @@
-//! Skip data of a posting list that is stored in blocks.
+//! The skip record of a posting list that is stored in blocks: where its blocks are, which documents they
+//! contain, and which scores they can reach.
 
 use super::terms::TermInfo;
 use crate::bytes::{View, u16_at, u32_at, u64_at};
 use crate::limits::{BLOCK, SUPERBLOCK};
-use crate::segment::layout::{OFFSET_MAX, blocks};
+use crate::segment::layout::{OFFSET_MAX, block_count};
 use crate::transform::impact::{self, Impact};
 use crate::{Error, Result};
 use std::borrow::Cow;
 use std::ops::{Range, RangeInclusive};
 
-/// A part of a block.
+/// One of the parts of a block, which are encoded and stored separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListPart {
     /// Documents, in `postings`.
@@ -20,17 +21,21 @@ pub enum ListPart {
     Positions = 2,
 }
 
-/// Skip data of a list of at least one block (docs/format/skips.md): the head, with max share and last
+/// The skip record of a list of at least one block (docs/format/skips.md): the head, with max share and last
 /// document of each superblock of 32 blocks; an entry for each superblock, which describes its blocks; and
 /// impacts.
 pub struct BlockList<'a> {
+    /// Name of the file `skips`, and offset of the record in it.
     file: &'a str,
     offset: u64,
+    /// The record, possibly without its impacts.
     bytes: Cow<'a, [u8]>,
-    documents: u32,
+    /// Number of postings and of blocks of the list.
+    postings: u32,
     blocks: usize,
     /// Byte range of the list in `postings`.
-    postings: Range<u64>,
+    postings_range: Range<u64>,
+    /// Offset of the list in `positions`.
     positions_start: u64,
     /// Offset in the record of the last documents of superblocks; the max shares precede them.
     superblock_last: usize,
@@ -41,45 +46,46 @@ pub struct BlockList<'a> {
     entry_len: usize,
     /// Offset in the record of the impacts.
     impacts: usize,
-    /// The superblocks whose entries were read, if not all were.
+    /// For each superblock, whether its entry was read; `None` if the record was read with all entries.
     entries_read: Option<Vec<bool>>,
 }
 
-/// Bytes of the entry of a superblock, before its arrays and for each of its blocks.
-const fn entry_widths(positions: bool) -> (usize, usize) {
+/// Bytes that the entry of a superblock has before its arrays, and that it has for each block.
+const fn entry_bytes(positions: bool) -> (usize, usize) {
     if positions { (34, 15) } else { (26, 11) }
 }
 
-/// Bytes of the arrays of superblocks, and the offset of the first of them.
-const fn head_bytes(superblocks: usize, positions: bool) -> (usize, usize) {
+/// Offsets in a record at which its head of `superblocks` max shares and last documents starts and ends.
+const fn head_range(superblocks: usize, positions: bool) -> (usize, usize) {
     let start = if positions { 8 } else { 0 };
     (start, start + 6 * superblocks)
 }
 
-/// Offset of each array of an entry, divided by the number of its blocks: last documents, max shares, bytes
-/// of documents, of frequencies, and of positions, if the field has them. Bytes of impacts follow.
-const LAST: usize = 0;
+/// An entry has arrays with an element for each of its blocks: the last document, the max share, and the
+/// bytes of documents, frequencies, positions (if the field has them) and impacts. These are the bytes that
+/// a block takes in all arrays before the named one.
+const LAST_DOCUMENTS: usize = 0;
 const MAX_SHARES: usize = 4;
 const DOCS_LENS: usize = 6;
 const FREQS_LENS: usize = 8;
 const POSITIONS_LENS: usize = 10;
 
 impl<'a> BlockList<'a> {
-    /// Bytes of the record of a list of `documents` postings without its impacts.
-    pub fn bytes_without_impacts(documents: u32, positions: bool) -> u64 {
-        let blocks = blocks(documents) as u64;
+    /// Bytes of the record of a list with this number of postings, without its impacts.
+    pub fn bytes_without_impacts(postings: u32, positions: bool) -> u64 {
+        let blocks = block_count(postings) as u64;
         let superblocks = blocks.div_ceil(SUPERBLOCK as u64);
-        let (of_superblock, of_block) = entry_widths(positions);
+        let (of_superblock, of_block) = entry_bytes(positions);
         let entries = of_superblock as u64 * superblocks + of_block as u64 * blocks;
-        BlockList::head_len(documents, positions) + entries
+        BlockList::head_bytes(postings, positions) + entries
     }
 
-    /// Bytes of the record of a list of `documents` postings before the entries of its superblocks.
-    pub fn head_len(documents: u32, positions: bool) -> u64 {
-        head_bytes(blocks(documents).div_ceil(SUPERBLOCK), positions).1 as u64
+    /// Bytes of the record of a list with this number of postings before the entries of its superblocks.
+    pub fn head_bytes(postings: u32, positions: bool) -> u64 {
+        head_range(block_count(postings).div_ceil(SUPERBLOCK), positions).1 as u64
     }
 
-    /// Whether the record was read with its impacts.
+    /// Whether the impacts were read with the record: [`RecordPart::Whole`](super::RecordPart::Whole).
     pub fn has_impacts(&self) -> bool {
         self.impacts < self.bytes.len()
     }
@@ -90,25 +96,25 @@ impl<'a> BlockList<'a> {
         bytes: Cow<'a, [u8]>,
         positions: bool,
     ) -> Result<BlockList<'a>> {
-        let (offset, documents) = (term.skips.start, term.documents);
+        let (offset, postings) = (term.skips.start, term.document_frequency);
         let mut view = View::new(file, offset, &bytes);
-        let postings = term.blocks.clone().ok_or_else(|| view.corrupt("the record of a short list"))?;
+        let postings_range = term.blocks.clone().ok_or_else(|| view.corrupt("the record of a short list"))?;
         let positions_start = if positions { view.u64()? } else { 0 };
-        let blocks = blocks(documents);
+        let blocks = block_count(postings);
         let superblocks = blocks.div_ceil(SUPERBLOCK);
-        let (start, entries) = head_bytes(superblocks, positions);
-        let impacts = BlockList::bytes_without_impacts(documents, positions);
+        let (start, entries) = head_range(superblocks, positions);
+        let impacts = BlockList::bytes_without_impacts(postings, positions);
         let impacts = usize::try_from(impacts).ok().filter(|&impacts| impacts <= bytes.len());
         let impacts = impacts.ok_or_else(|| view.corrupt("ends early"))?;
         let superblock_last = start + 2 * superblocks;
-        let (fixed, of_block) = entry_widths(positions);
+        let (fixed, of_block) = entry_bytes(positions);
         Ok(BlockList {
             file,
             offset,
             bytes,
-            documents,
-            blocks,
             postings,
+            blocks,
+            postings_range,
             positions_start,
             superblock_last,
             entries,
@@ -120,8 +126,8 @@ impl<'a> BlockList<'a> {
     }
 
     /// Number of postings.
-    pub fn documents(&self) -> u32 {
-        self.documents
+    pub fn postings(&self) -> u32 {
+        self.postings
     }
 
     /// Number of blocks.
@@ -136,7 +142,7 @@ impl<'a> BlockList<'a> {
 
     /// Number of postings in a block.
     pub fn block_len(&self, block: usize) -> usize {
-        (self.documents as usize - block * BLOCK).min(BLOCK)
+        (self.postings as usize - block * BLOCK).min(BLOCK)
     }
 
     /// Marks the entries of all superblocks as not read.
@@ -145,7 +151,7 @@ impl<'a> BlockList<'a> {
         self
     }
 
-    /// Byte range in the file of the entry of a superblock that has not been read.
+    /// Byte range in `skips` of the entry of a superblock; `None` if the entry was read.
     pub(super) fn unread_entry(&self, superblock: usize) -> Option<Range<u64>> {
         if *self.entries_read.as_ref()?.get(superblock)? {
             return None;
@@ -163,8 +169,9 @@ impl<'a> BlockList<'a> {
         }
     }
 
-    /// Whether entries of superblocks may not have been read.
-    pub fn has_unread_entries(&self) -> bool {
+    /// Whether some entries of superblocks may not have been read: the record was read as
+    /// [`RecordPart::Head`](super::RecordPart::Head).
+    pub fn may_have_unread_entries(&self) -> bool {
         self.entries_read.is_some()
     }
 
@@ -180,8 +187,8 @@ impl<'a> BlockList<'a> {
         self.entries + superblock * self.entry_len
     }
 
-    /// Offset in the record of an array in the entry of a superblock, which starts after `before` bytes for
-    /// each block.
+    /// Offset in the record of an array in the entry of a superblock. `before` is one of the constants above:
+    /// the bytes of a block in all arrays before it.
     #[inline]
     fn array_start(&self, superblock: usize, before: usize) -> usize {
         self.arrays + superblock * self.entry_len + before * self.blocks_of(superblock)
@@ -204,7 +211,7 @@ impl<'a> BlockList<'a> {
     /// Last documents of the blocks of a superblock.
     #[inline]
     fn last_documents(&self, superblock: usize) -> &[[u8; 4]] {
-        self.array(superblock, LAST)
+        self.array(superblock, LAST_DOCUMENTS)
     }
 
     /// Last document of a superblock.
@@ -221,7 +228,7 @@ impl<'a> BlockList<'a> {
         u32::from_le_bytes(self.bytes[start..].first_chunk().copied().expect("block is in the list"))
     }
 
-    /// Last document before a block; `u32::MAX` before the first block.
+    /// Last document of the block before; `u32::MAX` for the first block.
     #[inline]
     pub fn before(&self, block: usize) -> u32 {
         self.before_and_last(block).0
@@ -230,7 +237,7 @@ impl<'a> BlockList<'a> {
     /// [`BlockList::before`] and [`BlockList::last`] of a block.
     #[inline]
     pub fn before_and_last(&self, block: usize) -> (u32, u32) {
-        // The last document before the superblock precedes those of its blocks.
+        // Each array of last documents is preceded by the last document before the superblock.
         let start = self.arrays + block / SUPERBLOCK * self.entry_len + 4 * (block % SUPERBLOCK) - 4;
         let both = self.bytes[start..].first_chunk().copied().expect("block is in the list");
         let both = u64::from_le_bytes(both);
@@ -253,8 +260,8 @@ impl<'a> BlockList<'a> {
         }
     }
 
-    /// The superblock that contains [`BlockList::find_block`] of `document`; their number if there is none.
-    /// The search starts at superblock `from`.
+    /// The first superblock from `from` on whose last document is at least `document`; the number of
+    /// superblocks if there is none.
     pub fn find_superblock(&self, from: usize, document: u32) -> usize {
         let last = self.bytes[self.superblock_last..self.entries].as_chunks().0;
         gallop(last, from, document)
@@ -295,14 +302,16 @@ impl<'a> BlockList<'a> {
         (next..self.blocks).find(|block| is_found(*block)).unwrap_or(self.blocks)
     }
 
-    /// Block max share: the largest share in the block with the default parameters, in units of 1/65535
-    /// ([`share_units`](super::super::layout::share_units)).
+    /// Max share of a block: the highest BM25 score of its postings with the default parameters, divided by
+    /// the weight of the term, in units of 1/65535 ([`encode_max_share`]).
+    ///
+    /// [`encode_max_share`]: super::super::layout::encode_max_share
     #[inline]
     pub fn block_max_share(&self, block: usize) -> u16 {
         u16::from_le_bytes(self.element(block, MAX_SHARES))
     }
 
-    /// The largest block max share in a range of blocks.
+    /// The largest max share of a range of blocks.
     pub fn max_share(&self, blocks: RangeInclusive<usize>) -> u16 {
         let (first, last) = blocks.into_inner();
         let largest = |superblock: usize, from: usize, to: usize| {
@@ -319,26 +328,27 @@ impl<'a> BlockList<'a> {
         between.fold(outer, u16::max)
     }
 
-    /// The blocks of a superblock with their block max shares.
+    /// The numbers of the blocks of a superblock with their max shares.
     pub fn block_max_shares(&self, superblock: usize) -> impl Iterator<Item = (usize, u16)> {
         let shares = self.array(superblock, MAX_SHARES);
         (superblock * SUPERBLOCK..).zip(shares.iter().map(|share| u16::from_le_bytes(*share)))
     }
 
-    /// Superblock max share: the largest share in the superblock, in the same units.
+    /// Max share of a superblock: the largest of its blocks.
     #[inline]
     pub fn superblock_max_share(&self, superblock: usize) -> u16 {
         let start = self.superblock_last - 2 * self.superblocks();
         u16_at(&self.bytes[start..self.superblock_last], superblock).expect("superblock is in the list")
     }
 
-    /// Byte range of a part of a block in its file.
+    /// Byte range of a part of a block in the file that has this part.
     pub fn range(&self, part: ListPart, block: usize) -> Result<Range<u64>> {
-        self.range_of(part, self.is_interleaved(block / SUPERBLOCK), block)
+        self.range_in_layout(part, self.is_interleaved(block / SUPERBLOCK), block)
     }
 
-    /// As [`BlockList::range`] of a block in a superblock that is `interleaved` or not.
-    pub fn range_of(&self, part: ListPart, interleaved: bool, block: usize) -> Result<Range<u64>> {
+    /// As [`BlockList::range`], if it is known whether the superblock of the block is `interleaved`
+    /// ([`BlockList::is_interleaved`]).
+    pub fn range_in_layout(&self, part: ListPart, interleaved: bool, block: usize) -> Result<Range<u64>> {
         let (superblock, at) = (block / SUPERBLOCK, block % SUPERBLOCK);
         let mut before = self.total_len(part, superblock, 0..at);
         if part != ListPart::Positions && interleaved {
@@ -347,7 +357,7 @@ impl<'a> BlockList<'a> {
                 _ => self.total_len(ListPart::Docs, superblock, 1..at + 1),
             };
         }
-        let start = self.start(part).checked_add(self.offset(part, superblock));
+        let start = self.list_start(part).checked_add(self.superblock_offset(part, superblock));
         let start = start.and_then(|start| start.checked_add(before));
         let end = start.and_then(|start| start.checked_add(self.len(part, block)));
         match (start, end) {
@@ -356,9 +366,9 @@ impl<'a> BlockList<'a> {
         }
     }
 
-    /// Byte range of a part of a block that is not the first of its superblock, from the range of the block
-    /// before.
-    pub fn range_after(
+    /// As [`BlockList::range_in_layout`] of a block that is not the first of its superblock; `before` is the
+    /// range of the same part of the block before.
+    pub fn range_after_previous(
         &self,
         part: ListPart,
         interleaved: bool,
@@ -378,24 +388,24 @@ impl<'a> BlockList<'a> {
     /// documents precede all its frequencies.
     pub fn is_interleaved(&self, superblock: usize) -> bool {
         let first = self.len(ListPart::Docs, superblock * SUPERBLOCK);
-        self.offset(ListPart::Docs, superblock).checked_add(first)
-            == Some(self.offset(ListPart::Freqs, superblock))
+        self.superblock_offset(ListPart::Docs, superblock).checked_add(first)
+            == Some(self.superblock_offset(ListPart::Freqs, superblock))
     }
 
-    /// Offset of the list in a file.
-    fn start(&self, part: ListPart) -> u64 {
-        if part == ListPart::Positions { self.positions_start } else { self.postings.start }
+    /// Offset of the list in the file that has this part.
+    fn list_start(&self, part: ListPart) -> u64 {
+        if part == ListPart::Positions { self.positions_start } else { self.postings_range.start }
     }
 
-    /// Offset of a superblock in a file, relative to the list.
-    fn offset(&self, part: ListPart, superblock: usize) -> u64 {
+    /// Offset at which a part of a superblock starts, relative to the list.
+    fn superblock_offset(&self, part: ListPart, superblock: usize) -> u64 {
         let entry = &self.bytes[self.entry(superblock)..self.impacts];
         u64_at(entry, part as usize).expect("superblock is in the list")
     }
 
     /// Byte range of the whole list in `postings`.
-    pub fn whole(&self) -> Range<u64> {
-        self.postings.clone()
+    pub fn postings_range(&self) -> Range<u64> {
+        self.postings_range.clone()
     }
 
     /// Decodes the impacts of a block.
@@ -410,7 +420,7 @@ impl<'a> BlockList<'a> {
         let of_superblock = self.superblock_impacts_range(superblock)?;
         let skipped: usize = lens[..block].iter().map(|[len]| usize::from(*len)).sum();
         let start = of_superblock.end + skipped;
-        self.view(start..start + usize::from(lens[block][0]))
+        self.impacts_view(start..start + usize::from(lens[block][0]))
     }
 
     /// Bytes of the impacts of each block of a superblock.
@@ -421,10 +431,11 @@ impl<'a> BlockList<'a> {
 
     /// The encoded impacts of a superblock.
     pub fn superblock_impacts(&self, superblock: usize) -> Result<View<'_>> {
-        self.view(self.superblock_impacts_range(superblock)?)
+        self.impacts_view(self.superblock_impacts_range(superblock)?)
     }
 
-    /// Bytes of the impacts, and the sum of their lengths.
+    /// Bytes of the record from its impacts on, and the sum of the lengths of all impacts. They are equal in a
+    /// record without damage.
     pub(crate) fn impact_bytes(&self) -> Result<(usize, usize)> {
         let of_superblock = |superblock| {
             let blocks = self.impact_lens(superblock).iter().map(|[len]| usize::from(*len));
@@ -434,8 +445,8 @@ impl<'a> BlockList<'a> {
         Ok((self.bytes.len() - self.impacts, sum))
     }
 
-    /// Whether the last document of each superblock is that of its last block, and the next superblock
-    /// starts after it.
+    /// Whether the last documents that are stored twice are equal: that of a superblock is that of its last
+    /// block, and is the document before the first block of the next superblock.
     pub(crate) fn last_documents_agree(&self) -> bool {
         let mut before = u32::MAX;
         (0..self.superblocks()).all(|superblock| {
@@ -473,14 +484,15 @@ impl<'a> BlockList<'a> {
         }
     }
 
-    /// A corruption error that names this record.
+    /// The error of damage in this record, with its file and its offset.
     pub fn corrupt(&self, what: impl Into<String>) -> Error {
         Error::corrupt(self.file, self.offset, what)
     }
 
+    /// Offsets in the record of the impacts of a superblock; those of its blocks follow.
     fn superblock_impacts_range(&self, superblock: usize) -> Result<Range<usize>> {
         let entry = self.entry(superblock);
-        // After the offsets of documents, of frequencies and of positions.
+        // Their offset and length follow the offsets of documents, of frequencies and of positions.
         let mut view = View::new(self.file, self.offset + entry as u64, &self.bytes[entry..self.impacts]);
         view.bytes(self.arrays - self.entries - 10)?;
         let (at, len) = (view.u32()?, view.u16()?);
@@ -492,14 +504,15 @@ impl<'a> BlockList<'a> {
         Ok(range)
     }
 
-    fn view(&self, range: Range<usize>) -> Result<View<'_>> {
+    fn impacts_view(&self, range: Range<usize>) -> Result<View<'_>> {
         let bytes = self.bytes.get(range.clone());
         let bytes = bytes.ok_or_else(|| self.corrupt("impacts lie outside the record"))?;
         Ok(View::new(self.file, self.offset + range.start as u64, bytes))
     }
 }
 
-/// Number of documents in an array that are less than `document`. Without branches, unlike a binary search.
+/// Number of documents in an array of at most 32 that are less than `document`. Counts without branches, which
+/// is faster than a binary search.
 #[inline]
 fn count_less(documents: &[[u8; 4]], document: u32) -> usize {
     let count = |documents: &[[u8; 4]]| {
@@ -512,7 +525,7 @@ fn count_less(documents: &[[u8; 4]], document: u32) -> usize {
 }
 
 /// The first index from `from` on of an increasing array of documents whose document is at least `document`;
-/// its length if there is none.
+/// its length if there is none. A galloping search: the step doubles until it passes `document`.
 #[inline]
 fn gallop(last: &[[u8; 4]], from: usize, document: u32) -> usize {
     let at = |i: usize| u32::from_le_bytes(last[i]);

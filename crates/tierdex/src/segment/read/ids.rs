@@ -1,25 +1,29 @@
-//! Reads external ids (docs/format/documents.md): a page of the index names the page that holds an id.
+//! Reads external ids from `ids` (docs/format/documents.md): pages of ids, and an index, itself in pages, with
+//! the first document of each page of ids.
 
 use super::source::{BlockSource, FILES};
 use super::tail::read_tail;
 use crate::bytes::{View, u16_at, u32_at};
 use crate::limits::{ID_BYTES_MAX, ID_INDEX_PAGE_ENTRIES, ID_RESTART_INTERVAL};
-use crate::{Error, Result, segment::layout::ID_PAGE_HEAD};
+use crate::{Error, Result, segment::layout::ID_PAGE_HEADER_BYTES};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use tierdex_io::{PAGE, SealedFile};
 
-/// Looks up the external id of a document. The first document of each page of the index is loaded on first
-/// use and stays resident: 4 bytes for 512 pages of ids.
+/// Looks up the external id of a document. The first document of each page of the index is read on first use
+/// and stays resident: 4 bytes for 512 pages of ids.
 pub struct IdsReader {
     file: Arc<SealedFile>,
     documents: u32,
+    /// Number of entries of the index: one for each page of ids.
     pages: usize,
+    /// Offset of the index in the file.
     index_start: u64,
+    /// First document of each page of the index, as little-endian `u32`.
     first_documents: OnceLock<Vec<u8>>,
 }
 
-/// Where an id is: its page, and its number in the page.
+/// Where an id is stored: the number of a page of the file, and the number of the id in the page.
 #[derive(Clone, Copy)]
 struct IdLocation {
     page: u32,
@@ -30,14 +34,14 @@ impl IdsReader {
     pub(super) fn open(file: SealedFile, documents: u32) -> Result<IdsReader> {
         let [count, pages, index_start] = read_tail::<3>(&file)?;
         let payload = file.payload();
-        // Each page has a document.
+        // Each page has at least one document.
         let pages = usize::try_from(pages).ok().filter(|pages| *pages <= documents as usize);
         let end = pages.and_then(|pages| {
             index_start.checked_add((8 * pages + 4 * pages.div_ceil(ID_INDEX_PAGE_ENTRIES) + 24) as u64)
         });
-        let is_sound =
+        let is_valid =
             count == u64::from(documents) && index_start % PAGE == 0 && index_start >= payload.start;
-        match pages.filter(|_| is_sound && end == Some(payload.end)) {
+        match pages.filter(|_| is_valid && end == Some(payload.end)) {
             Some(pages) => {
                 let (file, first_documents) = (Arc::new(file), OnceLock::new());
                 Ok(IdsReader { file, documents, pages, index_start, first_documents })
@@ -46,9 +50,9 @@ impl IdsReader {
         }
     }
 
-    /// Calls `body` with the index in `documents` and the external id of each document, until it returns
-    /// false. Documents ascend.
-    pub fn get(
+    /// Calls `body` with the index in `documents` and the external id of each document, until `body` returns
+    /// false. `documents` must increase.
+    pub fn read_ids(
         &self,
         documents: &[u32],
         source: &dyn BlockSource,
@@ -108,7 +112,7 @@ impl IdsReader {
         if next == self.documents { Ok(()) } else { Err(self.corrupt("ids of another number of documents")) }
     }
 
-    /// Bytes that are resident.
+    /// Bytes in memory of the first documents of the index pages.
     pub fn memory(&self) -> u64 {
         4 * self.pages.div_ceil(ID_INDEX_PAGE_ENTRIES) as u64
     }
@@ -118,27 +122,27 @@ impl IdsReader {
         &self.file
     }
 
-    /// The locations of the ids of these documents, which ascend.
+    /// The locations of the ids of these documents, which must increase.
     fn locate(&self, documents: &[u32], source: &dyn BlockSource) -> Result<Vec<IdLocation>> {
         let first_documents = self.first_documents()?.as_chunks::<4>().0;
         let index_page =
             |document| first_documents.partition_point(|first| u32::from_le_bytes(*first) <= document);
         let is_same_page = |a: &u32, b: &u32| index_page(*a) == index_page(*b);
-        for run in documents.chunk_by(is_same_page) {
-            source.prefetch(&self.file, self.index_range(index_page(run[0]).saturating_sub(1)));
+        for group in documents.chunk_by(is_same_page) {
+            source.prefetch(&self.file, self.index_range(index_page(group[0]).saturating_sub(1)));
         }
         let mut locations = Vec::with_capacity(documents.len());
         let mut bytes = Vec::new();
-        for run in documents.chunk_by(is_same_page) {
-            let number =
-                index_page(run[0]).checked_sub(1).ok_or_else(|| self.corrupt("document has no id"))?;
+        let no_id = || self.corrupt("document has no id");
+        for group in documents.chunk_by(is_same_page) {
+            let number = index_page(group[0]).checked_sub(1).ok_or_else(no_id)?;
             self.read_index(number, source, &mut bytes)?;
             let entries = bytes.as_chunks::<8>().0;
-            for document in run {
+            for document in group {
                 let at = entries.partition_point(|entry| index_entry(entry).0 <= *document);
-                let entry = at.checked_sub(1).ok_or_else(|| self.corrupt("document has no id"))?;
+                let entry = at.checked_sub(1).ok_or_else(no_id)?;
                 let (first, page) = index_entry(&entries[entry]);
-                let number = document.checked_sub(first).ok_or_else(|| self.corrupt("document has no id"))?;
+                let number = document.checked_sub(first).ok_or_else(no_id)?;
                 locations.push(IdLocation { page, number });
             }
         }
@@ -155,7 +159,7 @@ impl IdsReader {
         source.read(&self.file, self.index_range(number), out)
     }
 
-    /// Reads a page, or the two pages of a long id.
+    /// Reads a page of ids; two pages if its only id is longer than one.
     fn read_page(&self, page: u32, source: &dyn BlockSource, out: &mut Vec<u8>) -> Result<()> {
         let range = page_range(page);
         if range.end > self.index_start {
@@ -170,15 +174,15 @@ impl IdsReader {
         Ok(())
     }
 
-    /// Parses a page.
+    /// Divides the bytes of a page of ids into entries and restart points.
     fn page<'b>(&'b self, page: u32, bytes: &'b [u8]) -> Result<IdPage<'b>> {
         let start = page_range(page).start;
         let ids = u16_at(bytes, 0).map_or(0, usize::from);
         let restarts = ids.saturating_sub(1) / ID_RESTART_INTERVAL * size_of::<u16>();
         match bytes.len().checked_sub(restarts) {
-            Some(entries_end) if ids > 0 && entries_end >= ID_PAGE_HEAD => {
-                let entries = &bytes[ID_PAGE_HEAD..entries_end];
-                let entries = View::new(self.file.name(), start + ID_PAGE_HEAD as u64, entries);
+            Some(entries_end) if ids > 0 && entries_end >= ID_PAGE_HEADER_BYTES => {
+                let entries = &bytes[ID_PAGE_HEADER_BYTES..entries_end];
+                let entries = View::new(self.file.name(), start + ID_PAGE_HEADER_BYTES as u64, entries);
                 Ok(IdPage { start, ids, entries, restarts: &bytes[entries_end..] })
             }
             _ => Err(Error::corrupt(self.file.name(), start, "impossible number of ids")),
@@ -199,19 +203,22 @@ impl IdsReader {
     }
 }
 
-/// A page of ids.
+/// A page of prefix-coded ids. Each restart point is the offset of an id that is stored whole, as `u16`; the
+/// ids between two of them are a run.
 struct IdPage<'b> {
+    /// Offset of the page in the file.
     start: u64,
+    /// Number of ids in the page.
     ids: usize,
     entries: View<'b>,
     restarts: &'b [u8],
 }
 
 impl IdPage<'_> {
-    /// Offset in the page of an id that is stored whole; `None` for others.
+    /// Offset in the page of an id with which a run starts; `None` for other ids.
     fn run_start(&self, number: usize) -> Option<u64> {
         let run = (number / ID_RESTART_INTERVAL).checked_sub(1);
-        let start = run.map_or(Some(ID_PAGE_HEAD as u16), |restart| u16_at(self.restarts, restart));
+        let start = run.map_or(Some(ID_PAGE_HEADER_BYTES as u16), |restart| u16_at(self.restarts, restart));
         start.filter(|_| number.is_multiple_of(ID_RESTART_INTERVAL)).map(u64::from)
     }
 
@@ -220,7 +227,7 @@ impl IdPage<'_> {
         let first = number / ID_RESTART_INTERVAL * ID_RESTART_INTERVAL;
         let mut view = self.entries.clone();
         let start = self.run_start(first).filter(|_| number < self.ids);
-        let skipped = start.and_then(|start| start.checked_sub(ID_PAGE_HEAD as u64));
+        let skipped = start.and_then(|start| start.checked_sub(ID_PAGE_HEADER_BYTES as u64));
         view.bytes(skipped.ok_or_else(|| view.corrupt("document has no id"))? as usize)?;
         for before in first..number {
             self.next_id(before, &mut view, out)?;
@@ -228,7 +235,7 @@ impl IdPage<'_> {
         self.next_id(number, &mut view, out)
     }
 
-    /// Decodes the next id of `view`; `out` is the previous one on entry.
+    /// Decodes the next id of `view` into `out`, which contains the previous id.
     fn next_id<'o>(&self, number: usize, view: &mut View<'_>, out: &'o mut Vec<u8>) -> Result<&'o str> {
         if number.is_multiple_of(ID_RESTART_INTERVAL) {
             out.clear();
@@ -243,7 +250,7 @@ impl IdPage<'_> {
     }
 }
 
-/// First document of a page, and number of the page.
+/// An entry of the index: the first document of a page of ids, and the number of the page in the file.
 fn index_entry(entry: &[u8; 8]) -> (u32, u32) {
     let [a, b, c, d, e, f, g, h] = *entry;
     (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]))

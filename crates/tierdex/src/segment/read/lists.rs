@@ -1,4 +1,4 @@
-//! Skip records: the metadata of a posting list, read before any of its blocks.
+//! Skip records: the metadata of a posting list, which is read before any of its blocks.
 
 use super::{block_list::BlockList, terms::TermInfo};
 use crate::{Result, bytes::View, segment::layout::OFFSET_MAX};
@@ -15,19 +15,20 @@ pub enum SkipRecord<'a> {
 /// A posting list shorter than one block.
 pub struct InlineList<'a> {
     /// Number of postings.
-    pub documents: u32,
+    pub postings: u32,
     /// Encoded documents, then encoded frequencies.
-    pub postings: Cow<'a, [u8]>,
+    pub encoded: Cow<'a, [u8]>,
     /// Byte range in `positions`, if the field has positions.
     pub positions: Option<Range<u64>>,
-    /// Offset in `skips` of the encoded documents, for error messages.
+    /// Offset in `skips` of [`InlineList::encoded`], for error messages.
     pub offset: u64,
 }
 
 /// How much of a skip record is read if it is not resident. An inline list is always read whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordPart {
-    /// The arrays of superblocks. Entries are read with [`FieldReader::read_entries`] before they are used.
+    /// Max shares and last documents of superblocks. The entry of a superblock is read by
+    /// [`FieldReader::read_entries`] before its blocks are used.
     ///
     /// [`FieldReader::read_entries`]: super::FieldReader::read_entries
     Head,
@@ -38,8 +39,8 @@ pub enum RecordPart {
 }
 
 impl<'a> SkipRecord<'a> {
-    /// Parses the skip record `bytes` of `term` in `file`.
-    /// The impacts at the end of the record may be missing.
+    /// Parses the bytes of the skip record of `term`, which may end before the impacts. `file` is the name
+    /// of the file, for error messages.
     pub fn parse(
         file: &'a str,
         term: &TermInfo,
@@ -57,16 +58,12 @@ impl<'a> SkipRecord<'a> {
             };
             let offset = view.offset();
             let start = bytes.len() - view.remaining();
-            let postings = match bytes {
+            let encoded = match bytes {
                 Cow::Borrowed(bytes) => Cow::Borrowed(&bytes[start..]),
                 Cow::Owned(mut bytes) => Cow::Owned(bytes.split_off(start)),
             };
-            return Ok(SkipRecord::Inline(InlineList {
-                documents: term.documents,
-                postings,
-                positions: positions_range,
-                offset,
-            }));
+            let (postings, positions) = (term.document_frequency, positions_range);
+            return Ok(SkipRecord::Inline(InlineList { postings, encoded, positions, offset }));
         }
         BlockList::parse(file, term, bytes, positions).map(|list| SkipRecord::Blocks(Box::new(list)))
     }

@@ -1,8 +1,8 @@
 //! Readers of the files of a segment. The writer of each is the module of the same name in `write/`.
 //!
 //! Checksums are verified when bytes are read into memory ([`tierdex_io::SealedFile`]), and decoded numbers
-//! are validated before use. So a forged file with valid checksums also leads to an error, never to a panic
-//! or to unbounded memory use.
+//! are checked before use. So a forged file with valid checksums also leads to an error, never to a panic or
+//! to unbounded memory use.
 
 mod block_list;
 mod ids;
@@ -21,7 +21,7 @@ pub use block_list::{BlockList, ListPart};
 pub use ids::IdsReader;
 pub use lists::{InlineList, RecordPart, SkipRecord};
 pub use norms::Norms;
-pub use read_ahead::{READ_AHEAD, ReadAheadBuffer};
+pub use read_ahead::{READ_AHEAD_BYTES, ReadAheadBuffer};
 pub use source::{BUFFER_MAX, BUFFER_MIN, BlockSource, FILES, Files};
 pub use stored::{StoredDocument, StoredReader};
 pub use terms::{TermInfo, TermStream, TermsReader};
@@ -55,24 +55,26 @@ pub struct FieldReader {
     positions: Option<Arc<SealedFile>>,
     norms_file: SealedFile,
     norms: OnceLock<Norms>,
-    longest: OnceLock<u32>,
+    /// Upper bound of the document lengths in tokens.
+    longest_document: OnceLock<u32>,
+    /// Whether all blocks in memory were compared with the skip records.
     is_verified: AtomicBool,
 }
 
-/// Bytes of a record and of a block that are prefetched into the CPU cache.
-const RECORD_LOADED: usize = 512;
-const BLOCK_LOADED: usize = 320;
+/// Bytes of a skip record, and of its first block, that are prefetched into the CPU cache.
+const RECORD_PREFETCH_BYTES: usize = 512;
+const BLOCK_PREFETCH_BYTES: usize = 320;
 
 impl Segment {
-    /// Opens all files of `meta` and checks their seals.
+    /// Opens all files of `meta`, and checks that they have the lengths and checksums of the manifest.
     pub fn open(disk: &dyn Disk, schema: &Schema, meta: SegmentMeta) -> Result<Segment> {
         let fields = schema.fields.iter().enumerate();
         let fields = fields.map(|(number, field)| FieldReader::open(disk, &meta, number, field));
         let fields = fields.collect::<Result<Vec<_>>>()?;
-        let ids = IdsReader::open(open(disk, &meta, 0, FileKind::Ids)?, meta.documents)?;
+        let ids = IdsReader::open(open_file(disk, &meta, 0, FileKind::Ids)?, meta.documents)?;
         let stored = schema
             .stored
-            .then(|| StoredReader::open(open(disk, &meta, 0, FileKind::Stored)?, meta.documents));
+            .then(|| StoredReader::open(open_file(disk, &meta, 0, FileKind::Stored)?, meta.documents));
         Ok(Segment { fields, ids, stored: stored.transpose()?, meta })
     }
 
@@ -91,40 +93,40 @@ impl Segment {
         &self.fields[number]
     }
 
-    /// Average length in tokens of the documents that have a field. The max shares in its skip data are
-    /// computed for it.
+    /// Average length in tokens of the documents that have a field, with which the max shares in its skip
+    /// records were computed.
     pub fn average_length(&self, field: usize) -> f64 {
         self.meta.fields[field].average_length()
     }
 
-    /// Loads all files but ids and stored texts into `arena`, where they stay resident.
-    pub fn keep_in_memory(&self, arena: &mut Arena) -> Result<()> {
+    /// Makes all files but `ids` and `stored` resident, in `arena`.
+    pub fn load_all(&self, arena: &mut Arena) -> Result<()> {
         for field in &self.fields {
             field.files().try_for_each(|file| file.load_into(Some(&mut *arena)))?;
-            field.terms.keep_index(Some(arena))?;
-            field.terms.keep(Some(arena))?;
+            field.terms.load_page_index(Some(arena))?;
+            field.terms.load_pages(Some(arena))?;
         }
         Ok(())
     }
 
     /// Makes the term dictionaries resident, in `arena` if given.
-    pub fn keep_terms(&self, mut arena: Option<&mut Arena>) -> Result<()> {
-        self.fields.iter().try_for_each(|field| field.terms.keep(arena.as_deref_mut()))
+    pub fn load_terms(&self, mut arena: Option<&mut Arena>) -> Result<()> {
+        self.fields.iter().try_for_each(|field| field.terms.load_pages(arena.as_deref_mut()))
     }
 
     /// Makes the skip data resident, in `arena` if given.
-    pub fn keep_skips(&self, mut arena: Option<&mut Arena>) -> Result<()> {
+    pub fn load_skips(&self, mut arena: Option<&mut Arena>) -> Result<()> {
         self.fields.iter().try_for_each(|field| Ok(field.skips.load_into(arena.as_deref_mut())?))
     }
 
     /// Makes page checksums, page indexes of dictionaries and norms resident, in `arena` if given, so that
     /// verifying a read needs no further read.
-    pub fn prepare(&self, mut arena: Option<&mut Arena>) -> Result<()> {
-        // Checksums first: reading the others verifies pages.
+    pub fn load_checksums_and_norms(&self, mut arena: Option<&mut Arena>) -> Result<()> {
+        // Checksums first: the reads that follow verify pages with them.
         self.files().try_for_each(|file| file.load_tables(arena.as_deref_mut()))?;
         for field in &self.fields {
-            field.terms.keep_index(arena.as_deref_mut())?;
-            field.norms_in(arena.as_deref_mut())?;
+            field.terms.load_page_index(arena.as_deref_mut())?;
+            field.load_norms(arena.as_deref_mut())?;
         }
         Ok(())
     }
@@ -158,7 +160,7 @@ impl Segment {
 
 impl FieldReader {
     fn open(disk: &dyn Disk, meta: &SegmentMeta, number: usize, field: &Field) -> Result<FieldReader> {
-        let file = |kind| open(disk, meta, number, kind);
+        let file = |kind| open_file(disk, meta, number, kind);
         let stats = meta.fields[number];
         Ok(FieldReader {
             field: field.clone(),
@@ -170,7 +172,7 @@ impl FieldReader {
             positions: field.positions.then(|| file(FileKind::Positions).map(Arc::new)).transpose()?,
             norms_file: file(FileKind::Norms)?,
             norms: OnceLock::new(),
-            longest: OnceLock::new(),
+            longest_document: OnceLock::new(),
             is_verified: AtomicBool::new(false),
         })
     }
@@ -195,7 +197,7 @@ impl FieldReader {
         &self.terms
     }
 
-    /// The skip record of a term, resident or this part of it read from `source`.
+    /// The skip record of a term: the whole record if it is resident, or else `part` of it, read from `source`.
     pub fn record(
         &self,
         term: &TermInfo,
@@ -208,7 +210,7 @@ impl FieldReader {
             None => {
                 let mut bytes = Vec::new();
                 source.read(&self.skips, self.record_range(term, part), &mut bytes)?;
-                // A short record was read as a whole page.
+                // The buffer may be as large as a page, the record much smaller.
                 bytes.shrink_to_fit();
                 if part == RecordPart::Head && term.blocks.is_some() {
                     return self.with_unread_entries(term, bytes);
@@ -219,7 +221,7 @@ impl FieldReader {
         SkipRecord::parse(self.skips.name(), term, bytes, self.positions.is_some())
     }
 
-    /// A record of which the head was read.
+    /// The record of a list of which only the head was read.
     fn with_unread_entries(&self, term: &TermInfo, mut bytes: Vec<u8>) -> Result<SkipRecord<'_>> {
         let range = self.record_range(term, RecordPart::WithoutImpacts);
         if range.end > self.skips.payload().end {
@@ -233,7 +235,7 @@ impl FieldReader {
         })
     }
 
-    /// Reads the entries of these superblocks of a list, in order, unless they have been read.
+    /// Reads the entries of these superblocks of a list, unless they have been read.
     pub fn read_entries(
         &self,
         list: &mut BlockList<'_>,
@@ -262,27 +264,27 @@ impl FieldReader {
         let mut range = term.skips.clone();
         if term.blocks.is_some() && part != RecordPart::Whole {
             let len = match part {
-                RecordPart::Head => BlockList::head_len,
+                RecordPart::Head => BlockList::head_bytes,
                 _ => BlockList::bytes_without_impacts,
             };
-            let len = len(term.documents, self.positions.is_some());
+            let len = len(term.document_frequency, self.positions.is_some());
             range.end = range.end.min(range.start + len);
         }
         range
     }
 
     /// Prefetches the skip record of a term and its first block into the CPU cache, if they are resident.
-    pub fn load_lines(&self, term: &TermInfo) {
+    pub fn prefetch_to_cpu(&self, term: &TermInfo) {
         let len = usize::try_from(term.skips.end - term.skips.start).unwrap_or(usize::MAX);
-        self.skips.load_lines(term.skips.start, len.min(RECORD_LOADED));
+        self.skips.load_lines(term.skips.start, len.min(RECORD_PREFETCH_BYTES));
         if let Some(blocks) = &term.blocks {
-            self.postings.load_lines(blocks.start, BLOCK_LOADED);
+            self.postings.load_lines(blocks.start, BLOCK_PREFETCH_BYTES);
         }
     }
 
-    /// The skip record of a term, for callers that iterate over all terms in order: reads many records at a
-    /// time.
-    pub fn next_record(
+    /// The skip record of a term, for callers that visit all terms in order: `ahead` reads the records of many
+    /// terms at a time.
+    pub fn record_in_term_order(
         &self,
         term: &TermInfo,
         source: &dyn BlockSource,
@@ -292,54 +294,50 @@ impl FieldReader {
         SkipRecord::parse(self.skips.name(), term, Cow::Owned(bytes), self.positions.is_some())
     }
 
-    /// Blocks of documents and frequencies.
-    pub fn postings(&self) -> &Arc<SealedFile> {
+    /// The file of blocks of documents and frequencies.
+    pub fn postings_file(&self) -> &Arc<SealedFile> {
         &self.postings
     }
 
-    /// Whether all blocks were checked against the skip data, by a source in whose memory they are used in
-    /// place.
+    /// Whether all blocks were compared with the skip records, in the memory of the source that lends them
+    /// ([`BlockSource::lend`]).
     pub fn is_verified(&self) -> bool {
         self.is_verified.load(Ordering::Relaxed)
     }
 
-    /// All blocks were checked against the skip data.
+    /// Records that all blocks were compared with the skip records.
     pub fn set_verified(&self) {
         self.is_verified.store(true, Ordering::Relaxed);
     }
 
-    /// Skip records.
-    pub fn skips(&self) -> &Arc<SealedFile> {
+    /// The file of skip records.
+    pub fn skips_file(&self) -> &Arc<SealedFile> {
         &self.skips
     }
 
-    /// Document lengths.
+    /// The file of document lengths.
     pub fn norms_file(&self) -> &SealedFile {
         &self.norms_file
     }
 
-    /// Name of the file of norms, for error messages.
-    pub fn norms_name(&self) -> &str {
-        self.norms_file.name()
-    }
-
-    /// Blocks of positions, if the field has positions.
-    pub fn positions(&self) -> Option<&Arc<SealedFile>> {
+    /// The file of blocks of positions, if the field has positions.
+    pub fn positions_file(&self) -> Option<&Arc<SealedFile>> {
         self.positions.as_ref()
     }
 
     /// Document lengths, read on first use.
     pub fn norms(&self) -> Result<&Norms> {
-        self.norms_in(None)
+        self.load_norms(None)
     }
 
     /// Upper bound of the document lengths in tokens.
     pub fn longest_document(&self) -> Result<u32> {
         let norms = self.norms()?;
-        Ok(*self.longest.get_or_init(|| norms.longest()))
+        Ok(*self.longest_document.get_or_init(|| norms.longest()))
     }
 
-    fn norms_in(&self, arena: Option<&mut Arena>) -> Result<&Norms> {
+    /// Makes the document lengths resident, in `arena` if given.
+    fn load_norms(&self, arena: Option<&mut Arena>) -> Result<&Norms> {
         if let Some(norms) = self.norms.get() {
             return Ok(norms);
         }
@@ -347,17 +345,13 @@ impl FieldReader {
         Ok(self.norms.get_or_init(|| norms))
     }
 
-    /// All files but the norms.
-    fn list_files(&self) -> impl Iterator<Item = &SealedFile> {
-        [self.terms.file(), &*self.skips, &self.postings].into_iter().chain(self.positions.as_deref())
-    }
-
     fn files(&self) -> impl Iterator<Item = &SealedFile> {
-        self.list_files().chain([&self.norms_file])
+        let files = [self.terms.file(), &*self.skips, &self.postings].into_iter();
+        files.chain(self.positions.as_deref()).chain([&self.norms_file])
     }
 }
 
-fn open(disk: &dyn Disk, meta: &SegmentMeta, field: usize, kind: FileKind) -> Result<SealedFile> {
+fn open_file(disk: &dyn Disk, meta: &SegmentMeta, field: usize, kind: FileKind) -> Result<SealedFile> {
     let name = file_name(meta.id, field, kind);
     let file = meta
         .file(field, kind)

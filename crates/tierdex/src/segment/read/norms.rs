@@ -5,13 +5,13 @@ use tierdex_io::{Arena, ResidentBytes, SealedFile};
 
 /// Lengths of all documents of a segment.
 pub enum Norms {
-    /// Codes of [`crate::transform::norm`].
+    /// Lengths as one-byte codes ([`crate::transform::norm`]).
     Byte(ResidentBytes),
     /// Lengths in tokens.
     Exact(ExactLengths),
 }
 
-/// Lengths in tokens, as little-endian `u32`.
+/// Lengths of all documents in tokens, as little-endian `u32`.
 pub struct ExactLengths(ResidentBytes);
 
 impl ExactLengths {
@@ -22,7 +22,7 @@ impl ExactLengths {
         u32::from_le_bytes(*self.0[start..].first_chunk().expect("a length has four bytes"))
     }
 
-    /// The lengths as they are in the file.
+    /// The lengths as they are stored in the file.
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }
@@ -68,7 +68,7 @@ impl Norms {
         }
     }
 
-    /// Norm code of a document.
+    /// Length of a document as a one-byte code.
     pub fn code(&self, document: u32) -> u8 {
         match self {
             Norms::Byte(codes) => codes[document as usize],
@@ -76,7 +76,7 @@ impl Norms {
         }
     }
 
-    /// Length of a document that ranking uses.
+    /// Length of a document in tokens for scores: exact, or the length that its code stands for.
     pub fn length(&self, document: u32) -> f32 {
         match self {
             Norms::Byte(codes) => norm::length(codes[document as usize]),

@@ -4,23 +4,23 @@ use crate::bytes::{View, prefix_key, u32_at};
 use crate::{Result, limits::TERM_BYTES_MAX};
 use tierdex_io::{Arena, ResidentBytes};
 
-/// The separators of the pages. A separator is at least the last term of its page and less than the first
-/// term of the next. Binary search runs over an array of eight-byte prefixes and compares whole separators
-/// only where prefixes are equal.
+/// The separators of the pages of the dictionary. A separator is at least the last term of its page and less
+/// than the first term of the next. Binary search runs over an array of eight-byte prefixes and compares whole
+/// separators only where prefixes are equal.
 pub(super) struct PageIndex {
     pages: usize,
-    /// [`prefix_key`] of each separator, as a little-endian `u64`; then the end of each separator among the
-    /// bytes of all, as a little-endian `u32`; then these bytes.
+    /// Three arrays: [`prefix_key`] of each separator, as little-endian `u64`; the end of each separator in the
+    /// third array, as little-endian `u32`; and all separators, concatenated.
     content: ResidentBytes,
 }
 
-/// Bytes of a prefix key and of an end.
-const KEY: usize = size_of::<u64>();
-const END: usize = size_of::<u32>();
+/// Bytes of an element of the first array and of the second array of [`PageIndex::content`].
+const PREFIX_KEY_BYTES: usize = size_of::<u64>();
+const SEPARATOR_END_BYTES: usize = size_of::<u32>();
 
 impl PageIndex {
-    /// Bytes in memory of the index of `pages` pages. Checks that the separators strictly increase and that
-    /// no bytes follow.
+    /// Bytes in memory of the index of `pages` pages. Checks that the separators in `view` strictly increase
+    /// and that no bytes follow.
     pub(super) fn memory(view: View<'_>, pages: u64) -> Result<usize> {
         let mut bytes = 0;
         for_each_separator(view.clone(), pages, |separator| {
@@ -30,11 +30,11 @@ impl PageIndex {
         if u32::try_from(bytes).is_err() {
             return Err(view.corrupt("separators of over 4 GiB"));
         }
-        Ok((KEY + END) * pages as usize + bytes)
+        Ok((PREFIX_KEY_BYTES + SEPARATOR_END_BYTES) * pages as usize + bytes)
     }
 
-    /// Decodes the separators of `pages` pages into `memory` bytes, which [`PageIndex::memory`] returned: in
-    /// `arena` if there is one.
+    /// Decodes the separators of `pages` pages, into `arena` if given. `memory` is what [`PageIndex::memory`]
+    /// returned.
     pub(super) fn read(
         view: View<'_>,
         pages: u64,
@@ -44,8 +44,8 @@ impl PageIndex {
         let name = view.file();
         let pages_len = pages as usize;
         let fill = |content: &mut [u8]| {
-            let (keys, rest) = content.split_at_mut(KEY * pages_len);
-            let (ends, bytes) = rest.split_at_mut(END * pages_len);
+            let (keys, rest) = content.split_at_mut(PREFIX_KEY_BYTES * pages_len);
+            let (ends, bytes) = rest.split_at_mut(SEPARATOR_END_BYTES * pages_len);
             let (mut page, mut end) = (0, 0);
             for_each_separator(view.clone(), pages, |separator| {
                 let out = bytes.get_mut(end..end + separator.len());
@@ -64,7 +64,7 @@ impl PageIndex {
     /// The first page whose separator is at least `term`.
     pub(super) fn find(&self, term: &[u8]) -> Option<u64> {
         let prefix_key = prefix_key(term);
-        let prefix_keys = self.content[..KEY * self.pages].as_chunks().0;
+        let prefix_keys = self.content[..PREFIX_KEY_BYTES * self.pages].as_chunks().0;
         let mut page = prefix_keys.partition_point(|other| u64::from_le_bytes(*other) < prefix_key);
         let same = prefix_keys[page..].partition_point(|other| u64::from_le_bytes(*other) == prefix_key);
         if same > 0 {
@@ -79,7 +79,8 @@ impl PageIndex {
     }
 
     fn separator(&self, page: usize) -> &[u8] {
-        let (ends, bytes) = self.content[KEY * self.pages..].split_at(END * self.pages);
+        let (ends, bytes) =
+            self.content[PREFIX_KEY_BYTES * self.pages..].split_at(SEPARATOR_END_BYTES * self.pages);
         let end = |page| u32_at(ends, page).expect("each page has an end") as usize;
         &bytes[page.checked_sub(1).map_or(0, end)..end(page)]
     }
@@ -91,7 +92,7 @@ fn for_each_separator(
     pages: u64,
     mut body: impl FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {
-    // Each takes at least three bytes: two lengths and one byte of its own.
+    // A separator takes at least three bytes: two lengths and one byte of its own.
     if pages > view.remaining() as u64 / 3 {
         return Err(view.corrupt("more pages than separators"));
     }
@@ -103,7 +104,7 @@ fn for_each_separator(
     view.finish()
 }
 
-/// Decodes the next separator; `separator` is the previous one on entry.
+/// Decodes the next separator into `separator`, which contains the previous one.
 fn read_separator(view: &mut View<'_>, separator: &mut Vec<u8>) -> Result<()> {
     let (shared, own) = (usize::from(view.u8()?), usize::from(view.u8()?));
     if shared > separator.len() || shared + own > TERM_BYTES_MAX {
@@ -171,21 +172,21 @@ mod tests {
 
     #[test]
     fn separators_out_of_order_are_rejected() {
-        let says =
+        let message =
             |bytes: &[u8], pages| read(bytes, pages).err().map(|error| error.to_string()).unwrap_or_default();
-        assert_eq!(says(&encode(&[b"a", b"ab", b"b"], 255), 3), "");
+        assert_eq!(message(&encode(&[b"a", b"ab", b"b"], 255), 3), "");
         assert!(
-            says(&encode(&[b"a", b"ab"], 0), 2).contains("do not rise"),
+            message(&encode(&[b"a", b"ab"], 0), 2).contains("do not rise"),
             "the shared prefix is too short"
         );
         for wrong in [[b"b".as_slice(), b"a"], [b"ab", b"a"], [b"b", b"ab"]] {
-            assert!(says(&encode(&wrong, 255), 2).contains("do not rise"), "{wrong:?}");
+            assert!(message(&encode(&wrong, 255), 2).contains("do not rise"), "{wrong:?}");
         }
-        assert!(!says(&encode(&[b"a", b"a"], 255), 2).is_empty());
-        assert!(says(&[0, 0], 0).contains("follow"));
-        assert!(says(&[0, 1, b'a', 2, 1, b'b'], 2).contains("impossible lengths"));
-        assert!(says(&[0, 1, b'a', 1, 255, b'b'], 2).contains("impossible lengths"));
-        assert!(says(&[0, 1, b'a'], u64::MAX).contains("more pages"));
-        assert!(!says(&encode(&[b"a", b"b"], 255)[..5], 2).is_empty());
+        assert!(!message(&encode(&[b"a", b"a"], 255), 2).is_empty());
+        assert!(message(&[0, 0], 0).contains("follow"));
+        assert!(message(&[0, 1, b'a', 2, 1, b'b'], 2).contains("impossible lengths"));
+        assert!(message(&[0, 1, b'a', 1, 255, b'b'], 2).contains("impossible lengths"));
+        assert!(message(&[0, 1, b'a'], u64::MAX).contains("more pages"));
+        assert!(!message(&encode(&[b"a", b"b"], 255)[..5], 2).is_empty());
     }
 }

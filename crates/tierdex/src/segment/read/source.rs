@@ -1,24 +1,25 @@
-//! The source of bytes that are not resident: posting lists, skip records and dictionary pages.
+//! The trait through which evaluation reads bytes that are not resident: of posting lists, skip records and
+//! dictionary pages.
 
 use crate::Result;
 use std::{ops::Range, sync::Arc};
 use tierdex_io::{PAGE, SealedFile};
 
-/// Reads bytes of files. Evaluation reads only through this trait; an implementation may suspend the
-/// evaluation until the bytes are available.
+/// Reads bytes of the files of an index. Evaluation reads only through this trait; an implementation may
+/// suspend the evaluation until the bytes are available.
 pub trait BlockSource {
-    /// Starts to read bytes that will be requested. False if the prefetch limit is reached: the caller
-    /// should consume prefetched bytes first.
+    /// Starts to read bytes that the caller will request by [`BlockSource::read`]. Returns false, and does
+    /// nothing, if the source prefetches no more: the caller should first request what it prefetched.
     fn prefetch(&self, _file: &Arc<SealedFile>, _range: Range<u64>) -> bool {
         false
     }
 
-    /// Whether [`BlockSource::prefetch`] does anything.
+    /// Whether [`BlockSource::prefetch`] reads anything.
     fn prefetches(&self) -> bool {
         false
     }
 
-    /// Replaces the contents of `out` with these bytes, verified. After an error `out` is empty.
+    /// Replaces the contents of `out` with these bytes, verified by checksums. After an error `out` is empty.
     ///
     /// # Errors
     /// As [`SealedFile::read`].
@@ -29,9 +30,8 @@ pub trait BlockSource {
         false
     }
 
-    /// These bytes of a file where they are in memory, if the source has them there: blocks are then decoded
-    /// or used in place, and [`BlockSource::read`] is not called for them. They must be the bytes of the
-    /// file, checked by its checksums.
+    /// A range of a file, if the source has it in memory: blocks are then decoded or used in place, and
+    /// [`BlockSource::read`] is not called for them. The bytes must have been verified by checksums.
     ///
     /// # Errors
     /// As [`SealedFile::read`].
@@ -39,9 +39,9 @@ pub trait BlockSource {
         Ok(None)
     }
 
-    /// Called after each small unit of work, such as a block or a window of documents. The source may yield
-    /// to other evaluations. `rest` are the documents, numbered in the index, that the evaluation has not
-    /// visited yet: the source may hand their tail to another evaluation, and returns the new end.
+    /// Called after each small unit of work, such as a block or a window of documents, so that the source may
+    /// run other evaluations. `rest` is the range of documents of the index that the evaluation has not visited
+    /// yet. The source may assign its last documents to another evaluation; it returns the new end of `rest`.
     ///
     /// # Errors
     /// [`Error::Interrupted`](crate::Error::Interrupted) when the evaluation is to stop: it was cancelled,
@@ -51,38 +51,38 @@ pub trait BlockSource {
         Ok(rest.end)
     }
 
-    /// Whether the rest of a page is copied with a block if the blocks of its list are read in order. Else a
-    /// list buffers one block.
+    /// Whether a list whose blocks are read in order should buffer the rest of the last page of a block, for
+    /// the blocks that follow. Else it buffers one block.
     fn copies_pages(&self) -> bool {
         true
     }
 
-    /// Read-ahead in bytes, whole pages, for each part of a list whose blocks are read in order. 0 if
-    /// reading more than one block does not pay.
+    /// Bytes to read at a time, in whole pages, for each part of a list whose blocks are read in order; 0 to
+    /// read one block at a time.
     fn read_ahead(&self) -> usize {
         0
     }
 }
 
-/// Smallest read buffer: a block at any offset in a page.
+/// Bytes of the smallest read buffer: two pages, as a block may cross a page boundary.
 pub const BUFFER_MIN: usize = 2 * PAGE as usize;
 
-/// Largest read buffer, equal to the largest cell of a cache. Read-ahead is seldom that long.
+/// Bytes of the largest read buffer, equal to the largest cell of the page cache.
 pub const BUFFER_MAX: usize = 1 << 20;
 
-/// Reads files directly, through the page cache of the operating system.
+/// Reads files through the page cache of the operating system.
 pub struct Files {
     read_ahead: usize,
 }
 
 impl Files {
-    /// Reads ahead `read_ahead` bytes of each part of a list, [`BUFFER_MIN`] to [`BUFFER_MAX`].
+    /// A source with [`BlockSource::read_ahead`] of this number of bytes, [`BUFFER_MIN`] to [`BUFFER_MAX`].
     pub const fn new(read_ahead: usize) -> Files {
         Files { read_ahead }
     }
 }
 
-/// Direct reads with the largest read-ahead.
+/// Reads files with the largest read-ahead.
 pub static FILES: Files = Files::new(BUFFER_MAX);
 
 impl BlockSource for Files {

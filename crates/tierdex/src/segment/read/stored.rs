@@ -1,7 +1,7 @@
-//! Reads titles and texts.
+//! Reads titles and texts from `stored`: zstd-compressed blocks of documents, and an index of the blocks.
 
 use super::tail::read_tail;
-use super::unpack::{Unpacker, decoder};
+use super::unpack::{Unpacker, new_decoder};
 use crate::limits::{DOCUMENT_BYTES_MAX, PREVIEW_TEXT_BYTES, PREVIEW_TITLE_BYTES};
 use crate::{Error, Result, bytes::View};
 use std::ops::Range;
@@ -9,17 +9,19 @@ use std::sync::{Mutex, PoisonError};
 use tierdex_io::SealedFile;
 use zstd::stream::raw::Decoder;
 
-/// Bytes of an entry of the block index: offset u64, first document u32, decompressed bytes u32.
+/// Bytes of an entry of the block index: offset of the block u64, its first document u32, its decompressed
+/// bytes u32.
 const INDEX_ENTRY_BYTES: u64 = 16;
 
-/// Looks up title and text of a document. Binary search runs over the block index in the file; nothing is
+/// Looks up title and text of a document. Binary search reads the block index from the file; nothing is
 /// resident.
 pub struct StoredReader {
     file: SealedFile,
     documents: u32,
     blocks: u64,
+    /// Offset of the block index in the file.
     index_at: u64,
-    /// Reused between calls: creating a decoder takes longer than decompressing a block.
+    /// For reuse: creating a decoder takes longer than decompressing a block.
     decoder: Mutex<Option<Decoder<'static>>>,
 }
 
@@ -42,13 +44,14 @@ pub struct PackedBlock {
     pub packed: Vec<u8>,
 }
 
-/// The documents of a block, and its decompressed length.
+/// What a block contains: its first document, number of documents and decompressed bytes.
 struct BlockDocuments {
     first: u32,
     count: u32,
     raw_len: u32,
 }
 
+/// An entry of the block index.
 struct StoredBlockEntry {
     at: u64,
     first: u32,
@@ -68,8 +71,8 @@ impl StoredReader {
         Ok(StoredReader { file, documents, blocks, index_at, decoder: Mutex::new(None) })
     }
 
-    /// Title and text of a document, truncated to [`PREVIEW_TITLE_BYTES`] and [`PREVIEW_TEXT_BYTES`]. Memory
-    /// use does not depend on the document: it is these plus [`UNPACK_BYTES`](super::UNPACK_BYTES).
+    /// Title and text of a document, truncated to [`PREVIEW_TITLE_BYTES`] and [`PREVIEW_TEXT_BYTES`]. Takes at
+    /// most these plus [`UNPACK_BYTES`](super::UNPACK_BYTES) of memory, however long the document is.
     ///
     /// # Errors
     /// If the part of the block that is read is damaged.
@@ -83,7 +86,7 @@ impl StoredReader {
     }
 
     fn read(&self, document: u32, title_max: usize, text_max: usize) -> Result<StoredDocument> {
-        self.unpack(self.find(document)?, |unpacker, of| {
+        self.unpack_block(self.find_block(document)?, |unpacker, of| {
             for _ in of.first..document {
                 unpacker.string(0)?;
                 unpacker.string(0)?;
@@ -92,9 +95,9 @@ impl StoredReader {
         })
     }
 
-    /// Decompresses and checks a whole block; returns its documents.
-    pub fn check(&self, number: u64) -> Result<Range<u32>> {
-        self.unpack(number, |unpacker, of| {
+    /// Decompresses and checks a whole block; returns the range of its documents.
+    pub fn check_block(&self, number: u64) -> Result<Range<u32>> {
+        self.unpack_block(number, |unpacker, of| {
             for _ in 0..2 * u64::from(of.count) {
                 unpacker.string(DOCUMENT_BYTES_MAX)?;
             }
@@ -103,23 +106,24 @@ impl StoredReader {
         })
     }
 
-    fn unpack<T>(
+    /// Calls `body` with an unpacker at the start of a block.
+    fn unpack_block<T>(
         &self,
         number: u64,
         body: impl FnOnce(&mut Unpacker<'_>, &BlockDocuments) -> Result<T>,
     ) -> Result<T> {
-        let (range, of) = self.range(number)?;
+        let (range, of) = self.block_range(number)?;
         let damaged =
             |error| Error::corrupt(self.file.name(), range.start, format!("cannot unpack: {error}"));
-        let kept = self.decoder.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let mut decoder = kept.map_or_else(decoder, Ok).map_err(damaged)?;
+        let unused = self.decoder.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let mut decoder = unused.map_or_else(new_decoder, Ok).map_err(damaged)?;
         let done = body(&mut Unpacker::new(&self.file, range, &mut decoder)?, &of)?;
         *self.decoder.lock().unwrap_or_else(PoisonError::into_inner) = Some(decoder);
         Ok(done)
     }
 
     /// The block that contains a document.
-    fn find(&self, document: u32) -> Result<u64> {
+    fn find_block(&self, document: u32) -> Result<u64> {
         let (mut low, mut high) = (0, self.blocks);
         while high - low > 1 {
             let middle = low + (high - low) / 2;
@@ -135,14 +139,14 @@ impl StoredReader {
 
     /// A block in compressed form.
     pub fn block(&self, number: u64) -> Result<PackedBlock> {
-        let (range, BlockDocuments { count, raw_len, .. }) = self.range(number)?;
+        let (range, BlockDocuments { count, raw_len, .. }) = self.block_range(number)?;
         let len = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
         let packed = self.file.read(range.start, len)?;
         Ok(PackedBlock { documents: count, raw_len, packed })
     }
 
     /// Byte range of a block in the file, and its documents.
-    fn range(&self, number: u64) -> Result<(Range<u64>, BlockDocuments)> {
+    fn block_range(&self, number: u64) -> Result<(Range<u64>, BlockDocuments)> {
         let StoredBlockEntry { at, first, raw_len } = self.entry(number)?;
         let (end, next) = if number + 1 == self.blocks {
             (self.index_at, self.documents)
@@ -151,18 +155,14 @@ impl StoredReader {
             (next.at, next.first)
         };
         let count = next.checked_sub(first).filter(|&count| count > 0);
-        let sane = at >= self.file.payload().start && at <= end && end <= self.index_at;
-        let count = count.filter(|_| sane);
+        let is_valid = at >= self.file.payload().start && at <= end && end <= self.index_at;
+        let count = count.filter(|_| is_valid);
         let count = count.ok_or_else(|| self.corrupt(number, "blocks do not follow one another"))?;
         Ok((at..end, BlockDocuments { first, count, raw_len }))
     }
 
-    /// Name of the file, for error messages.
-    pub fn name(&self) -> &str {
-        self.file.name()
-    }
-
-    pub(super) fn file(&self) -> &SealedFile {
+    /// The file.
+    pub fn file(&self) -> &SealedFile {
         &self.file
     }
 

@@ -1,4 +1,4 @@
-//! The tail of a file that is read from its end: little-endian 64-bit integers.
+//! Reads the last part of a file, its tail, with numbers that locate the other parts.
 
 use crate::error::{Error, Result};
 use tierdex_io::SealedFile;

@@ -3,23 +3,23 @@
 use super::source::{BlockSource, FILES};
 use super::{pages::PageIndex, tail::read_tail};
 use crate::bytes::{View, prefix_key, u16_at};
-use crate::limits::{TERM_BYTES_MAX, TERM_PAGE};
-use crate::segment::layout::{OFFSET_MAX, PAGE_HEAD, RESTART, is_inline};
+use crate::limits::{TERM_BYTES_MAX, TERM_PAGE, TERM_RESTART_INTERVAL};
+use crate::segment::layout::{OFFSET_MAX, TERM_PAGE_HEADER_BYTES, TERM_RESTART_BYTES, is_inline};
 use crate::{Error, Result};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use tierdex_io::{Arena, PAGE, ResidentBytes, SealedFile};
 
-/// Bytes of restart points at the end of a page that are prefetched into the CPU cache.
-const RESTARTS_LOADED: usize = 128;
+/// Bytes at the end of a page, where the restart points are, that are prefetched into the CPU cache.
+const RESTARTS_PREFETCH_BYTES: usize = 128;
 
-/// Bytes of an entry, at least: two lengths, a byte of the term, three numbers.
+/// Least bytes of an entry: two lengths, a byte of the term, and three numbers.
 const ENTRY_BYTES_MIN: usize = 6;
 
-/// Looks up terms. A lookup reads one page, which the resident separators of the pages determine.
+/// Looks up terms. A lookup reads one page, which the resident page index determines.
 pub struct TermsReader {
     file: Arc<SealedFile>,
-    /// Documents that have the field: an upper bound of document frequencies.
+    /// Number of documents that have the field: an upper bound of document frequencies.
     documents: u32,
     pages: u64,
     terms: u64,
@@ -29,35 +29,35 @@ pub struct TermsReader {
     index_memory: usize,
     /// The page index, read on first use.
     index: OnceLock<PageIndex>,
-    /// Prefix keys of the restart points, once the pages are resident.
+    /// Prefix keys of the terms at restart points, once the pages are resident.
     restart_keys: OnceLock<RestartKeys>,
 }
 
-/// [`prefix_key`] of the term at each restart point, so that binary search touches few cache lines of a
-/// page.
+/// [`prefix_key`] of the term at each restart point, so that a binary search for the restart point of a term
+/// reads few cache lines of the page itself.
 struct RestartKeys {
     pages: usize,
-    /// Little-endian `u64`: for each page the number of prefix keys before its own, the total number, then
-    /// the prefix keys.
+    /// Two arrays of little-endian `u64`: the start of each page, and the end of the last, in the second
+    /// array; and the prefix keys of all pages.
     content: ResidentBytes,
 }
 
 /// The dictionary entry of a term.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TermInfo {
-    /// Document frequency, at least 1.
-    pub documents: u32,
-    /// Total number of occurrences.
+    /// Number of documents that contain the term, at least 1.
+    pub document_frequency: u32,
+    /// Number of occurrences: the sum of the frequencies.
     pub occurrences: u64,
-    /// Byte range of its record in `skips`.
+    /// Byte range of the skip record in `skips`.
     pub skips: Range<u64>,
-    /// Byte range of its blocks in `postings`; `None` if the list is inline.
+    /// Byte range of the blocks in `postings`; `None` if the list is inline in the skip record.
     pub blocks: Option<Range<u64>>,
 }
 
 impl TermInfo {
-    /// Total bytes of its blocks of documents and frequencies.
-    pub fn bytes(&self) -> u64 {
+    /// Total bytes of the blocks of documents and frequencies; 0 for an inline list.
+    pub fn block_bytes(&self) -> u64 {
         self.blocks.as_ref().map_or(0, |range| range.end - range.start)
     }
 }
@@ -92,23 +92,23 @@ impl TermsReader {
         self.terms
     }
 
-    /// Whether there are none.
+    /// Whether the dictionary has no terms.
     pub fn is_empty(&self) -> bool {
         self.terms == 0
     }
 
-    /// Bytes of an arena that the page index takes.
+    /// Bytes of memory that the page index takes in an arena.
     pub fn index_memory(&self) -> u64 {
         Arena::allocation_bytes(self.index_memory as u64)
     }
 
-    /// Bytes of an arena that the prefix keys of restart points take, if the pages are resident.
+    /// Bytes of memory that the prefix keys of restart points take in an arena, if the pages are resident.
     pub fn restart_keys_memory(&self) -> u64 {
         Arena::allocation_bytes(self.restart_keys_len())
     }
 
     fn restart_keys_len(&self) -> u64 {
-        8 * (self.terms / crate::limits::TERM_RESTART_INTERVAL as u64 + 2 * self.pages + 1)
+        8 * (self.terms / TERM_RESTART_INTERVAL as u64 + 2 * self.pages + 1)
     }
 
     /// Number of pages.
@@ -116,13 +116,14 @@ impl TermsReader {
         self.pages
     }
 
-    /// Looks up a term; its page is read from `source` if it is not resident.
+    /// The entry of a term, `None` if the dictionary does not have it; its page is read from `source` if it is
+    /// not resident.
     pub fn get(&self, term: &[u8], source: &dyn BlockSource) -> Result<Option<TermInfo>> {
         let Some(page) = self.page_of(term)? else { return Ok(None) };
         // A lookup starts with the header and the restart points at the end of the page.
         let start = self.page_offset(page);
-        self.file.load_lines(start, PAGE_HEAD);
-        self.file.load_lines(start + (TERM_PAGE - RESTARTS_LOADED) as u64, RESTARTS_LOADED);
+        self.file.load_lines(start, TERM_PAGE_HEADER_BYTES);
+        self.file.load_lines(start + (TERM_PAGE - RESTARTS_PREFETCH_BYTES) as u64, RESTARTS_PREFETCH_BYTES);
         let mut buffer = Vec::new();
         let bytes = match self.file.resident_range(PAGE + page * PAGE, TERM_PAGE) {
             Some(bytes) => bytes,
@@ -132,11 +133,11 @@ impl TermsReader {
             }
         };
         let prefix_keys = self.restart_keys.get().map(|restart_keys| restart_keys.of_page(page));
-        TermPage::parse(&self.file, page, bytes, self.documents)?.find(term, prefix_keys.unwrap_or(&[]))
+        TermPage::parse(&self.file, page, bytes, self.documents)?.find_term(term, prefix_keys.unwrap_or(&[]))
     }
 
-    /// Makes the page index resident, in `arena` if given, unless it is already.
-    pub(super) fn keep_index(&self, arena: Option<&mut Arena>) -> Result<&PageIndex> {
+    /// Makes the page index resident, in `arena` if given, and returns it.
+    pub(super) fn load_page_index(&self, arena: Option<&mut Arena>) -> Result<&PageIndex> {
         if let Some(index) = self.index.get() {
             return Ok(index);
         }
@@ -147,7 +148,7 @@ impl TermsReader {
     }
 
     /// Makes all pages and the prefix keys of their restart points resident, in `arena` if given.
-    pub(super) fn keep(&self, mut arena: Option<&mut Arena>) -> Result<()> {
+    pub(super) fn load_pages(&self, mut arena: Option<&mut Arena>) -> Result<()> {
         self.file.load_into(arena.as_deref_mut())?;
         if self.restart_keys.get().is_some() {
             return Ok(());
@@ -162,7 +163,7 @@ impl TermsReader {
                 let out = prefix_keys.get_mut(start..start + content.restarts);
                 let out = out.ok_or_else(|| content.corrupt(0, "more terms than the segment has"))?;
                 for (restart, out) in out.iter_mut().enumerate() {
-                    *out = prefix_key(content.first_term(restart)?).to_le_bytes();
+                    *out = prefix_key(content.restart_term(restart)?).to_le_bytes();
                 }
                 start += content.restarts;
                 starts[page + 1] = (start as u64).to_le_bytes();
@@ -176,12 +177,12 @@ impl TermsReader {
         Ok(())
     }
 
-    /// All terms in order.
+    /// Iterates over all terms in order, with large reads from the file.
     pub fn stream(&self) -> TermStream<'_> {
         self.stream_from(&FILES)
     }
 
-    /// All terms in order; pages that are not resident are read from `source`.
+    /// Iterates over all terms in order; pages are read from `source`.
     pub fn stream_from<'a>(&'a self, source: &'a dyn BlockSource) -> TermStream<'a> {
         TermStream {
             reader: self,
@@ -194,14 +195,9 @@ impl TermsReader {
         }
     }
 
-    /// The page that contains `term`, if the dictionary does.
+    /// The page that contains `term`, if the dictionary contains it; `None` if it is greater than all terms.
     pub fn page_of(&self, term: &[u8]) -> Result<Option<u64>> {
-        Ok(self.keep_index(None)?.find(term))
-    }
-
-    /// Name of the file, for error messages.
-    pub fn name(&self) -> &str {
-        self.file.name()
+        Ok(self.load_page_index(None)?.find(term))
     }
 
     /// Offset of a page in the file.
@@ -209,7 +205,7 @@ impl TermsReader {
         PAGE + page * PAGE
     }
 
-    /// The file.
+    /// The file `terms`.
     pub fn file(&self) -> &SealedFile {
         &self.file
     }
@@ -228,10 +224,12 @@ pub struct TermStream<'a> {
     reader: &'a TermsReader,
     source: &'a dyn BlockSource,
     page: u64,
+    /// The position after the current term in `buffer`, the bytes of the page; `None` before the first page and
+    /// after the last term.
     cursor: Option<PagePosition>,
     term: Vec<u8>,
     buffer: Vec<u8>,
-    /// Terms below this one are skipped; empty: none.
+    /// Terms that are less than this one are skipped; if it is empty, none.
     target: Vec<u8>,
 }
 
@@ -247,21 +245,21 @@ impl TermStream<'_> {
         Ok(self.advance()?.map(|info| (self.term.as_slice(), info)))
     }
 
-    /// Moves to the next term, [`TermStream::term`]; `None` after the last.
+    /// Moves to the next term, [`TermStream::term`], and returns its entry; `None` after the last.
     pub fn advance(&mut self) -> Result<Option<TermInfo>> {
         loop {
             if let Some(entries) = &mut self.cursor {
                 let page =
                     TermPage::parse(&self.reader.file, self.page, &self.buffer, self.reader.documents)?;
-                page.jump(entries, &self.target)?;
+                page.skip_to_restart(entries, &self.target)?;
                 while let Some(info) = page.next(entries, &mut self.term)? {
                     if self.term >= self.target {
                         self.target.clear();
                         return Ok(Some(info));
                     }
                 }
-                page.check_end(entries)?;
-                self.page = self.page_behind()?;
+                page.check_padding(entries)?;
+                self.page = self.following_page()?;
             }
             if self.page == self.reader.pages {
                 self.cursor = None;
@@ -269,7 +267,7 @@ impl TermStream<'_> {
             }
             self.reader.read_page(self.page, self.source, &mut self.buffer)?;
             let page = TermPage::parse(&self.reader.file, self.page, &self.buffer, self.reader.documents)?;
-            self.cursor = Some(page.entries(page.restart_before(0, &self.target)?)?);
+            self.cursor = Some(page.position_at(page.find_restart_from(0, &self.target)?)?);
         }
     }
 
@@ -278,8 +276,8 @@ impl TermStream<'_> {
         &self.term
     }
 
-    /// Skips the terms below `target`, which is greater than the current term. Pages in between are not
-    /// read.
+    /// Skips the terms that are less than `target`, which is greater than the current term. Pages in between
+    /// are not read.
     pub fn seek(&mut self, target: &[u8]) -> Result<()> {
         self.target.clear();
         self.target.extend_from_slice(target);
@@ -289,16 +287,17 @@ impl TermStream<'_> {
         Ok(())
     }
 
-    /// The page to read after the current one.
-    fn page_behind(&self) -> Result<u64> {
+    /// The page to read after the current one: the next, or that of the target.
+    fn following_page(&self) -> Result<u64> {
         if self.target.is_empty() {
             return Ok(self.page + 1);
         }
-        // A separator may be greater than the last term of its page, with the target between them.
+        // The target may be between the last term of the current page and its separator: the index then names
+        // the current page again.
         Ok(self.reader.page_of(&self.target)?.unwrap_or(self.reader.pages).max(self.page + 1))
     }
 
-    /// The page of the current term.
+    /// The number of the page that contains the current term.
     pub fn page(&self) -> u64 {
         self.page
     }
@@ -318,19 +317,24 @@ fn index_view<'a>(file: &'a SealedFile, range: &Range<u64>, bytes: &'a mut Vec<u
     Ok(View::new(file.name(), range.start, bytes))
 }
 
-/// One page; entries are validated as they are decoded.
+/// A page of the dictionary. Entries are checked as they are decoded.
 struct TermPage<'a> {
     file: &'a SealedFile,
+    /// Offset of the page in the file.
     at: u64,
     bytes: &'a [u8],
+    /// Number of terms and of restart points.
     terms: usize,
     restarts: usize,
+    /// Offset in `skips` of the record of the first term.
     skips: u64,
+    /// Upper bound of document frequencies.
     documents: u32,
 }
 
 /// A position between two entries of a page.
 struct PagePosition {
+    /// Offset in the page, number of entries before, and offset in `skips` of the next record.
     at: usize,
     number: usize,
     skips: u64,
@@ -352,20 +356,20 @@ impl<'a> TermPage<'a> {
         let mut view = View::new(file.name(), at, bytes);
         let (terms, restarts) = (usize::from(view.u16()?), usize::from(view.u16()?));
         let skips = view.u64()?;
-        if terms == 0 || restarts != terms.div_ceil(crate::limits::TERM_RESTART_INTERVAL) {
+        if terms == 0 || restarts != terms.div_ceil(TERM_RESTART_INTERVAL) {
             return Err(view.corrupt("impossible number of terms or restarts"));
         }
-        if PAGE_HEAD + restarts * RESTART > bytes.len() {
+        if TERM_PAGE_HEADER_BYTES + restarts * TERM_RESTART_BYTES > bytes.len() {
             return Err(view.corrupt("restarts do not fit the page"));
         }
         Ok(TermPage { file, at, bytes, terms, restarts, skips, documents })
     }
 
-    /// The last restart point whose term is not greater than `term`, or the first. `prefix_keys` are the
-    /// prefix keys of all restart points of the page, or empty.
-    fn restart_of(&self, term: &[u8], prefix_keys: &[[u8; 8]]) -> Result<usize> {
+    /// The last restart point whose term is not greater than `term`; 0 if there is none. `prefix_keys` has the
+    /// prefix keys of all restart points of the page, or is empty.
+    fn find_restart(&self, term: &[u8], prefix_keys: &[[u8; 8]]) -> Result<usize> {
         if prefix_keys.len() != self.restarts {
-            return self.restart_before(0, term);
+            return self.find_restart_from(0, term);
         }
         let prefix_key = prefix_key(term);
         let before = prefix_keys.partition_point(|other| u64::from_le_bytes(*other) < prefix_key);
@@ -375,7 +379,7 @@ impl<'a> TermPage<'a> {
             .count();
         let mut restart = before.saturating_sub(1);
         for next in before..before + same {
-            if self.first_term(next)? > term {
+            if self.restart_term(next)? > term {
                 break;
             }
             restart = next;
@@ -383,32 +387,33 @@ impl<'a> TermPage<'a> {
         Ok(restart)
     }
 
-    /// The last restart point from `first` on whose term is not greater than `term`, or `first`.
-    fn restart_before(&self, first: usize, term: &[u8]) -> Result<usize> {
+    /// The last restart point from `first` on whose term is not greater than `term`; `first` if there is none.
+    fn find_restart_from(&self, first: usize, term: &[u8]) -> Result<usize> {
         let (mut low, mut high) = (first, self.restarts);
         while high - low > 1 {
             let middle = (low + high) / 2;
-            if self.first_term(middle)? <= term { low = middle } else { high = middle }
+            if self.restart_term(middle)? <= term { low = middle } else { high = middle }
         }
         Ok(low)
     }
 
-    /// Moves forward to the last restart point whose term is not greater than `target`.
-    fn jump(&self, entries: &mut PagePosition, target: &[u8]) -> Result<()> {
-        let next = entries.number.div_ceil(crate::limits::TERM_RESTART_INTERVAL);
-        if !target.is_empty() && next < self.restarts && self.first_term(next)? <= target {
-            *entries = self.entries(self.restart_before(next, target)?)?;
+    /// Moves forward to the last restart point whose term is not greater than `target`, if it is ahead.
+    fn skip_to_restart(&self, entries: &mut PagePosition, target: &[u8]) -> Result<()> {
+        let next = entries.number.div_ceil(TERM_RESTART_INTERVAL);
+        if !target.is_empty() && next < self.restarts && self.restart_term(next)? <= target {
+            *entries = self.position_at(self.find_restart_from(next, target)?)?;
         }
         Ok(())
     }
 
-    fn find(&self, term: &[u8], prefix_keys: &[[u8; 8]]) -> Result<Option<TermInfo>> {
-        let mut entries = self.entries(self.restart_of(term, prefix_keys)?)?;
+    /// The dictionary entry of a term, if it is in the page.
+    fn find_term(&self, term: &[u8], prefix_keys: &[[u8; 8]]) -> Result<Option<TermInfo>> {
+        let mut entries = self.position_at(self.find_restart(term, prefix_keys)?)?;
         // Length of the common prefix of `term` and the previous entry, which is less than `term`.
         let mut common = 0;
         while let Some(entry) = self.entry(&mut entries)? {
             if entry.shared > common {
-                // Shares the byte that made the previous entry less.
+                // This entry shares with the previous one the byte that makes it less than `term`.
                 continue;
             }
             if entry.shared < common {
@@ -426,21 +431,23 @@ impl<'a> TermPage<'a> {
         Ok(None)
     }
 
-    fn entries(&self, restart: usize) -> Result<PagePosition> {
-        let encoded = &self.bytes[self.bytes.len() - (self.restarts - restart) * RESTART..];
+    /// The position of a restart point.
+    fn position_at(&self, restart: usize) -> Result<PagePosition> {
+        let encoded = &self.bytes[self.bytes.len() - (self.restarts - restart) * TERM_RESTART_BYTES..];
         let at = usize::from(u16_at(encoded, 0).expect("a restart point has six bytes"));
-        let mut view = View::new(self.file.name(), self.at, &encoded[2..RESTART]);
+        let mut view = View::new(self.file.name(), self.at, &encoded[2..TERM_RESTART_BYTES]);
         let skips = self.skips.checked_add(u64::from(view.u32()?));
         let skips = skips.ok_or_else(|| self.corrupt(at, "offset in skips overflows"))?;
-        if at < PAGE_HEAD || at > self.entries_end() {
+        if at < TERM_PAGE_HEADER_BYTES || at > self.entries_end() {
             return Err(self.corrupt(at, "restart lies outside the page"));
         }
-        let info = TermInfo { documents: 0, occurrences: 0, skips: 0..0, blocks: None };
-        Ok(PagePosition { at, number: restart * crate::limits::TERM_RESTART_INTERVAL, skips, len: 0, info })
+        let info = TermInfo { document_frequency: 0, occurrences: 0, skips: 0..0, blocks: None };
+        Ok(PagePosition { at, number: restart * TERM_RESTART_INTERVAL, skips, len: 0, info })
     }
 
-    fn first_term(&self, restart: usize) -> Result<&'a [u8]> {
-        let at = self.entries(restart)?.at;
+    /// The term at a restart point.
+    fn restart_term(&self, restart: usize) -> Result<&'a [u8]> {
+        let at = self.position_at(restart)?.at;
         let mut view = self.view(at)?;
         if view.u8()? != 0 {
             return Err(self.corrupt(at, "a restart shares a prefix"));
@@ -449,11 +456,10 @@ impl<'a> TermPage<'a> {
         view.bytes(len)
     }
 
-    /// Decodes the next entry; `term` is the previous term on entry and this one afterwards.
+    /// Decodes the next entry, and its term into `term`, which contains the previous term.
     fn next(&self, entries: &mut PagePosition, term: &mut Vec<u8>) -> Result<Option<TermInfo>> {
-        if entries.number < self.terms && entries.number.is_multiple_of(crate::limits::TERM_RESTART_INTERVAL)
-        {
-            let restart = self.entries(entries.number / crate::limits::TERM_RESTART_INTERVAL)?;
+        if entries.number < self.terms && entries.number.is_multiple_of(TERM_RESTART_INTERVAL) {
+            let restart = self.position_at(entries.number / TERM_RESTART_INTERVAL)?;
             if (restart.at, restart.skips) != (entries.at, entries.skips) {
                 return Err(self.corrupt(entries.at, "a restart point is elsewhere"));
             }
@@ -464,7 +470,7 @@ impl<'a> TermPage<'a> {
         Ok(Some(entries.info.clone()))
     }
 
-    /// Decodes the next entry.
+    /// Decodes the next entry, without its whole term.
     #[inline(always)]
     fn entry(&self, entries: &mut PagePosition) -> Result<Option<TermEntry<'a>>> {
         if entries.number == self.terms {
@@ -472,7 +478,7 @@ impl<'a> TermPage<'a> {
         }
         let mut view = self.view(entries.at)?;
         let (shared, own) = (usize::from(view.u8()?), usize::from(view.u8()?));
-        let restart = entries.number.is_multiple_of(crate::limits::TERM_RESTART_INTERVAL);
+        let restart = entries.number.is_multiple_of(TERM_RESTART_INTERVAL);
         if shared > entries.len
             || (restart && shared > 0)
             || shared + own > TERM_BYTES_MAX
@@ -481,37 +487,31 @@ impl<'a> TermPage<'a> {
             return Err(self.corrupt(entries.at, "impossible lengths of a term"));
         }
         let suffix = view.bytes(own)?;
-        let documents = view.varint32()?;
-        let more = view.varint()?;
+        let document_frequency = view.varint32()?;
+        let repetitions = view.varint()?;
         let skips_len = view.varint()?;
-        let occurrences = u64::from(documents).checked_add(more);
+        let occurrences = u64::from(document_frequency).checked_add(repetitions);
         let end = entries.skips.checked_add(skips_len).filter(|end| *end <= OFFSET_MAX);
         let (Some(occurrences), Some(end)) = (occurrences, end) else {
             return Err(self.corrupt(entries.at, "numbers of a term overflow"));
         };
-        if documents == 0 || documents > self.documents || skips_len == 0 {
+        if document_frequency == 0 || document_frequency > self.documents || skips_len == 0 {
             return Err(self.corrupt(entries.at, "impossible numbers of a term"));
         }
         let info = &mut entries.info;
-        (info.documents, info.occurrences, info.skips) = (documents, occurrences, entries.skips..end);
-        info.blocks = match is_inline(documents) {
+        (info.document_frequency, info.occurrences) = (document_frequency, occurrences);
+        info.skips = entries.skips..end;
+        info.blocks = match is_inline(document_frequency) {
             true => None,
-            false => Some(self.range(&mut view)?),
+            false => Some(read_list_range(&mut view)?),
         };
         (entries.number, entries.skips, entries.len) = (entries.number + 1, end, shared + own);
         entries.at = (view.offset() - self.at) as usize;
         Ok(Some(TermEntry { shared, suffix }))
     }
 
-    /// Byte range of a list in `postings`.
-    fn range(&self, view: &mut View<'_>) -> Result<Range<u64>> {
-        let (start, len) = (view.varint()?, view.varint()?);
-        let end = start.checked_add(len).filter(|end| len > 0 && *end <= OFFSET_MAX);
-        Ok(start..end.ok_or_else(|| view.corrupt("impossible offset of a list"))?)
-    }
-
-    /// Checks that only zeros are between the last entry and the restart points.
-    fn check_end(&self, entries: &PagePosition) -> Result<()> {
+    /// Checks that the bytes between the last entry and the restart points are zero.
+    fn check_padding(&self, entries: &PagePosition) -> Result<()> {
         match self.bytes[entries.at..self.entries_end()].iter().position(|&byte| byte != 0) {
             Some(offset) => Err(self.corrupt(entries.at + offset, "padding is not zero")),
             None => Ok(()),
@@ -525,10 +525,17 @@ impl<'a> TermPage<'a> {
     }
 
     fn entries_end(&self) -> usize {
-        self.bytes.len() - self.restarts * RESTART
+        self.bytes.len() - self.restarts * TERM_RESTART_BYTES
     }
 
     fn corrupt(&self, at: usize, what: &str) -> Error {
         Error::corrupt(self.file.name(), self.at + at as u64, what)
     }
+}
+
+/// Reads the byte range of a list in `postings`: its offset and its length.
+fn read_list_range(view: &mut View<'_>) -> Result<Range<u64>> {
+    let (start, len) = (view.varint()?, view.varint()?);
+    let end = start.checked_add(len).filter(|end| len > 0 && *end <= OFFSET_MAX);
+    Ok(start..end.ok_or_else(|| view.corrupt("impossible offset of a list"))?)
 }

@@ -1,26 +1,26 @@
 //! Streaming decompression of a block of stored documents, in constant memory.
 //!
-//! A block may contain documents of hundreds of MB. For a title and the beginning of a text, only the bytes
-//! up to their end are read and decompressed.
+//! A block may contain documents of hundreds of MB. For the title of a document and the beginning of its text,
+//! the block is read and decompressed only up to there.
 
 use crate::{Error, Result, limits::DOCUMENT_BYTES_MAX};
 use std::ops::Range;
 use tierdex_io::SealedFile;
 use zstd::stream::raw::{DParameter, Decoder, InBuffer, Operation, OutBuffer};
 
-/// Bytes read, and bytes decompressed, at a time.
-const PIECE: usize = 64 << 10;
+/// Bytes that are read, and bytes that are decompressed, at a time.
+const PIECE_BYTES: usize = 64 << 10;
 
-/// Largest window of a zstd frame, as a power of two: the level of the writer has windows of at most 512
-/// KiB.
+/// Largest window of a zstd frame that is decompressed, as a power of two: the compression level of the writer
+/// has windows of at most 512 KiB.
 const WINDOW_LOG_MAX: u32 = 19;
 
-/// Maximum memory of decompression beside the returned strings: the window, zstd's internal buffers, two
-/// pieces.
-pub const UNPACK_BYTES: u64 = (1 << WINDOW_LOG_MAX) + (512 << 10) + 2 * PIECE as u64;
+/// Bytes of memory for decompression beside the returned strings: the window, the internal buffers of zstd,
+/// and two pieces.
+pub const UNPACK_BYTES: u64 = (1 << WINDOW_LOG_MAX) + (512 << 10) + 2 * PIECE_BYTES as u64;
 
-/// A decoder that can be reused for other blocks.
-pub(super) fn decoder() -> std::io::Result<Decoder<'static>> {
+/// Creates a decoder, which can be reused for other blocks.
+pub(super) fn new_decoder() -> std::io::Result<Decoder<'static>> {
     let mut decoder = Decoder::new()?;
     decoder.set_parameter(DParameter::WindowLogMax(WINDOW_LOG_MAX))?;
     Ok(decoder)
@@ -35,8 +35,10 @@ pub(super) struct Unpacker<'a> {
     rest: Range<u64>,
     /// Bytes decompressed so far.
     unpacked: u64,
+    /// Compressed bytes that were read, and the offset of those that were not decompressed yet.
     packed: Vec<u8>,
     packed_at: usize,
+    /// Decompressed bytes, and the offset of those that were not consumed yet.
     raw: Vec<u8>,
     raw_at: usize,
 }
@@ -56,34 +58,35 @@ impl<'a> Unpacker<'a> {
             unpacked: 0,
             packed: Vec::new(),
             packed_at: 0,
-            raw: Vec::with_capacity(PIECE),
+            raw: Vec::with_capacity(PIECE_BYTES),
             raw_at: 0,
         };
         unpacker.decoder.reinit().map_err(|error| unpacker.corrupt(format!("cannot unpack: {error}")))?;
         Ok(unpacker)
     }
 
-    /// The next string, truncated to at most `keep` bytes at a character boundary.
-    pub(super) fn string(&mut self, keep: usize) -> Result<String> {
+    /// The next string, truncated to at most `bytes_max` bytes at a character boundary.
+    pub(super) fn string(&mut self, bytes_max: usize) -> Result<String> {
         let len = self.varint()?;
         if len > DOCUMENT_BYTES_MAX as u64 {
             return Err(self.corrupt("string is impossibly long"));
         }
         // The length is not trusted: allocate at most one piece.
-        let (mut missing, mut kept) = (len as usize, Vec::with_capacity(keep.min(len as usize).min(PIECE)));
+        let mut kept = Vec::with_capacity(bytes_max.min(len as usize).min(PIECE_BYTES));
+        let mut missing = len as usize;
         while missing > 0 {
-            self.fill()?;
+            self.require_byte()?;
             let piece = &self.raw[self.raw_at..];
             let piece = &piece[..piece.len().min(missing)];
-            kept.extend_from_slice(&piece[..piece.len().min(keep - kept.len())]);
+            kept.extend_from_slice(&piece[..piece.len().min(bytes_max - kept.len())]);
             self.raw_at += piece.len();
             missing -= piece.len();
         }
-        self.text(kept, len as usize)
+        self.decode_text(kept, len as usize)
     }
 
-    /// The bytes as text, without a truncated character at the end.
-    fn text(&self, mut kept: Vec<u8>, len: usize) -> Result<String> {
+    /// The first bytes of a string of `len` bytes as text, without a truncated character at the end.
+    fn decode_text(&self, mut kept: Vec<u8>, len: usize) -> Result<String> {
         if let Err(error) = std::str::from_utf8(&kept) {
             if error.error_len().is_some() || kept.len() == len {
                 return Err(self.corrupt("string is no valid UTF-8"));
@@ -96,7 +99,7 @@ impl<'a> Unpacker<'a> {
     fn varint(&mut self) -> Result<u64> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
-            self.fill()?;
+            self.require_byte()?;
             let byte = self.raw[self.raw_at];
             self.raw_at += 1;
             value |= u64::from(byte & 0x7F) << shift;
@@ -109,7 +112,7 @@ impl<'a> Unpacker<'a> {
 
     /// Checks that the block ends here, after `raw_len` decompressed bytes.
     pub(super) fn finish(&mut self, raw_len: u64) -> Result<()> {
-        if self.more()? {
+        if self.has_byte()? {
             return Err(self.corrupt("bytes follow the documents of a block"));
         }
         if self.unpacked != raw_len || self.packed_at < self.packed.len() || !self.rest.is_empty() {
@@ -119,15 +122,15 @@ impl<'a> Unpacker<'a> {
     }
 
     /// Decompresses until an unconsumed byte is available; an error at the end of the block.
-    fn fill(&mut self) -> Result<()> {
-        if self.more()? { Ok(()) } else { Err(self.corrupt("block ends early")) }
+    fn require_byte(&mut self) -> Result<()> {
+        if self.has_byte()? { Ok(()) } else { Err(self.corrupt("block ends early")) }
     }
 
     /// Decompresses until an unconsumed byte is available; false at the end of the block.
-    fn more(&mut self) -> Result<bool> {
+    fn has_byte(&mut self) -> Result<bool> {
         while self.raw_at == self.raw.len() {
             if self.packed_at == self.packed.len() && !self.rest.is_empty() {
-                let len = (self.rest.end - self.rest.start).min(PIECE as u64);
+                let len = (self.rest.end - self.rest.start).min(PIECE_BYTES as u64);
                 self.file.read_into(self.rest.start, len as usize, &mut self.packed)?;
                 self.rest.start += len;
                 self.packed_at = 0;

@@ -1,8 +1,8 @@
-//! Intersects the term dictionary with an automaton, without decoding all terms.
+//! Finds the terms of a dictionary that an automaton accepts, without decoding all terms.
 //!
-//! Terms are visited in order; the automaton restarts at the first byte that differs from the previous term.
-//! When it rejects a prefix, the walk seeks to the next greater string that it may accept, and pages before
-//! that are not read.
+//! Terms are visited in order. For each term the automaton continues at the first byte that differs from the
+//! previous term. When it rejects a prefix, the walk seeks to the next greater string that the automaton may
+//! accept; pages before that are not read.
 
 use super::source::BlockSource;
 use super::terms::{TermInfo, TermStream, TermsReader};
@@ -10,10 +10,10 @@ use crate::{Result, limits::TERM_BYTES_MAX};
 
 /// A deterministic automaton over the bytes of terms.
 pub trait Automaton {
-    /// The state before the first byte.
+    /// The state before the first byte of a term.
     fn start(&self) -> u32;
 
-    /// The state after `byte`; `None` if no continuation is accepted.
+    /// The state after `byte`; `None` if no term that continues so is accepted.
     fn step(&self, state: u32, byte: u8) -> Option<u32>;
 
     /// Whether a term that ends in `state` is accepted.
@@ -28,7 +28,7 @@ pub struct TermWalk<'a, A> {
     /// after each byte.
     path: Vec<u8>,
     states: Vec<u32>,
-    finished: bool,
+    is_finished: bool,
 }
 
 impl TermsReader {
@@ -44,9 +44,9 @@ impl TermsReader {
             automaton,
             path: Vec::new(),
             states,
-            finished: false,
+            is_finished: false,
         };
-        walk.begin()?;
+        walk.seek_first()?;
         Ok(walk)
     }
 }
@@ -55,19 +55,19 @@ impl<A: Automaton> TermWalk<'_, A> {
     /// Moves to the next term, [`TermWalk::term`]; `None` after the last. Returns its dictionary entry and
     /// the accepting state.
     pub fn advance(&mut self) -> Result<Option<(TermInfo, u32)>> {
-        while !self.finished {
+        while !self.is_finished {
             self.stream.source().checkpoint(0..0)?;
             let Some(info) = self.stream.advance()? else { break };
-            match self.follow() {
+            match self.run_automaton() {
                 Ok(state) if self.automaton.accepts(state) => return Ok(Some((info, state))),
                 Ok(_) => {}
                 Err(byte) => {
-                    self.finished = !self.next_path(byte);
+                    self.is_finished = !self.advance_path(byte);
                     self.stream.seek(&self.path)?;
                 }
             }
         }
-        self.finished = true;
+        self.is_finished = true;
         Ok(None)
     }
 
@@ -77,7 +77,7 @@ impl<A: Automaton> TermWalk<'_, A> {
     }
 
     /// Runs the automaton over the current term; `Err` is the byte that it rejects.
-    fn follow(&mut self) -> std::result::Result<u32, u8> {
+    fn run_automaton(&mut self) -> std::result::Result<u32, u8> {
         let term = self.stream.term();
         let shared = self.path.iter().zip(term).take_while(|(a, b)| a == b).count();
         self.path.truncate(shared);
@@ -91,11 +91,11 @@ impl<A: Automaton> TermWalk<'_, A> {
         Ok(state)
     }
 
-    /// Moves the path to the smallest path greater than `path + byte` that the automaton does not reject.
-    /// False if there is none.
-    fn next_path(&mut self, mut byte: u8) -> bool {
+    /// Replaces the path by the smallest string that is greater than all that start with `path + byte`, and that
+    /// the automaton does not reject. False if there is none.
+    fn advance_path(&mut self, mut byte: u8) -> bool {
         while let Some(state) = self.states.last() {
-            if self.extend(*state, byte.checked_add(1)) {
+            if self.extend_path(*state, byte.checked_add(1)) {
                 return true;
             }
             self.states.pop();
@@ -105,8 +105,9 @@ impl<A: Automaton> TermWalk<'_, A> {
         false
     }
 
-    /// Appends the smallest byte from `min` on that the automaton does not reject.
-    fn extend(&mut self, state: u32, min: Option<u8>) -> bool {
+    /// Appends to the path the smallest byte from `min` on that the automaton does not reject. False if there is
+    /// none.
+    fn extend_path(&mut self, state: u32, min: Option<u8>) -> bool {
         let Some(min) = min else { return false };
         for byte in min..=u8::MAX {
             if let Some(next) = self.automaton.step(state, byte) {
@@ -118,11 +119,10 @@ impl<A: Automaton> TermWalk<'_, A> {
         false
     }
 
-    /// Seeks to the smallest string that may be accepted. Later seeks extend the path by one byte only: more
-    /// does not pay.
-    fn begin(&mut self) -> Result<()> {
+    /// Seeks to the smallest string that the automaton may accept.
+    fn seek_first(&mut self) -> Result<()> {
         while let Some(state) = self.states.last().filter(|state| !self.automaton.accepts(**state)) {
-            if self.path.len() == TERM_BYTES_MAX || !self.extend(*state, Some(0)) {
+            if self.path.len() == TERM_BYTES_MAX || !self.extend_path(*state, Some(0)) {
                 break;
             }
         }

@@ -1,5 +1,5 @@
-//! Writes the files of one field. Input: terms in order with their postings, and document lengths. Output:
-//! `terms`, `skips`, `postings`, `positions` and `norms`.
+//! Writes the files of one field of a segment: `terms`, `skips`, `postings`, `positions` and `norms`. Input:
+//! terms in order, each with its postings, and document lengths.
 
 use super::super::layout::{FieldStats, FileKind, FileMeta, ListSizes};
 use super::file::{create, seal};
@@ -14,7 +14,7 @@ use tierdex_io::Disk;
 /// Appends the postings of one term: documents (increasing over all calls), frequencies, positions.
 pub struct PostingsWriter<'w, 'a> {
     lists: &'w mut ListsWriter<'a>,
-    /// Of the postings so far.
+    /// Sums over the postings so far.
     counts: ListCounts,
 }
 
@@ -24,7 +24,7 @@ impl PostingsWriter<'_, '_> {
         self.counts.postings
     }
 
-    fn count(&mut self, part: ListCounts) {
+    fn add_counts(&mut self, part: ListCounts) {
         self.counts.postings += part.postings;
         self.counts.occurrences += part.occurrences;
     }
@@ -32,35 +32,35 @@ impl PostingsWriter<'_, '_> {
     /// Appends a posting.
     #[inline]
     pub fn add(&mut self, document: u32, frequency: u32, positions: &[u32]) -> Result<()> {
-        self.count(ListCounts { postings: 1, occurrences: u64::from(frequency) });
-        self.lists.posting(document, frequency, positions)
+        self.add_counts(ListCounts { postings: 1, occurrences: u64::from(frequency) });
+        self.lists.add(document, frequency, positions)
     }
 
     /// Appends postings of a field without positions: a frequency for each document.
     pub fn extend(&mut self, documents: &[u32], frequencies: &[u32]) -> Result<()> {
         let occurrences = frequencies.iter().map(|&frequency| u64::from(frequency)).sum();
-        self.count(ListCounts { postings: documents.len() as u32, occurrences });
-        self.lists.postings(documents, frequencies)
+        self.add_counts(ListCounts { postings: documents.len() as u32, occurrences });
+        self.lists.extend(documents, frequencies)
     }
 
     /// Appends an encoded superblock. All previous superblocks of the list must be full. For fields without
     /// positions.
-    pub fn superblock(&mut self, superblock: &Superblock, counts: ListCounts) -> Result<()> {
-        self.count(counts);
-        self.lists.superblock(superblock)
+    pub fn add_superblock(&mut self, superblock: &Superblock, counts: ListCounts) -> Result<()> {
+        self.add_counts(counts);
+        self.lists.add_superblock(superblock)
     }
 
-    /// Appends a whole list shorter than a block, encoded by [`SuperblockEncoder::short`].
-    pub fn short(&mut self, bytes: &[u8], counts: ListCounts) -> Result<()> {
-        self.count(counts);
-        self.lists.short(bytes)
+    /// Appends a whole list shorter than a block, encoded by [`SuperblockEncoder::encode_inline_list`].
+    pub fn add_inline_list(&mut self, bytes: &[u8], counts: ListCounts) -> Result<()> {
+        self.add_counts(counts);
+        self.lists.add_inline_list(bytes)
     }
 }
 
-/// The field of a segment whose files are written.
+/// Identifies the field, and the segment, whose files are written.
 #[derive(Clone, Copy)]
 pub struct FieldTarget<'a> {
-    /// Where the files are created.
+    /// Disk on which the files are created.
     pub disk: &'a dyn Disk,
     /// Number of the segment.
     pub segment: u64,
@@ -79,8 +79,8 @@ pub struct FieldWriter<'a> {
 }
 
 impl<'a> FieldWriter<'a> {
-    /// Calls `body` with a writer for the field, then seals its files. `norms` contains the norm code of
-    /// each document; `tokens` is the sum of the document lengths.
+    /// Creates the files of a field but `norms`, calls `body` to add its terms, and seals the files. `norms`
+    /// contains the norm code of each document; `tokens` is the sum of the document lengths.
     pub fn write(
         target: FieldTarget<'_>,
         norms: &[u8],
@@ -100,7 +100,7 @@ impl<'a> FieldWriter<'a> {
         writer.finish()
     }
 
-    /// Documents that have the field.
+    /// Number of documents that have the field.
     pub fn documents(&self) -> u32 {
         self.stats.documents
     }
@@ -110,7 +110,7 @@ impl<'a> FieldWriter<'a> {
         self.lists.encoder()
     }
 
-    /// Appends a term, greater than the previous one, with at least one posting.
+    /// Appends a term, greater than the previous one; `body` appends its postings, at least one.
     pub fn term(
         &mut self,
         term: &[u8],
@@ -136,17 +136,17 @@ impl<'a> FieldWriter<'a> {
     }
 }
 
-/// Document lengths of a field in a segment.
+/// Document lengths of a field in a segment, which were written to `norms`.
 pub struct FieldLengths {
     /// Norm code of each document ([`crate::transform::norm`]).
     pub codes: Vec<u8>,
     /// Sum of the lengths.
     pub tokens: u64,
-    /// The file with the norms.
+    /// Manifest entry of the file `norms`.
     pub file: FileMeta,
 }
 
-/// Writes the lengths of all documents, in tokens, in the norm format of the field.
+/// Writes `norms`: the lengths of all documents, given in tokens, in the format of the field.
 pub fn write_lengths<I: Iterator<Item = u32>>(
     target: FieldTarget<'_>,
     lengths: impl Fn() -> I,
@@ -164,14 +164,15 @@ pub fn write_lengths<I: Iterator<Item = u32>>(
     Ok(FieldLengths { codes, tokens, file })
 }
 
-/// Writes encoded norms of all documents: codes, or little-endian `u32`.
+/// Writes `norms`, given the contents of the file: codes, or little-endian `u32`.
 pub fn write_norms(disk: &dyn Disk, segment: u64, number: usize, norms: &[u8]) -> Result<FileMeta> {
     let mut file = create(disk, segment, number, FileKind::Norms)?;
     file.write(norms)?;
     seal(file, number, FileKind::Norms)
 }
 
-/// Share `f / (f + k)` of a posting with the default parameters.
+/// Share of a posting: its BM25 score with the default parameters, divided by the weight of the term. `average`
+/// is the average document length.
 pub(crate) fn default_share(kind: NormKind, impact: Impact, average: f64) -> f64 {
     let length = match kind {
         NormKind::Byte => f64::from(norm::length(impact.norm)),

@@ -1,20 +1,21 @@
-//! Writes external ids: pages of prefix-coded ids, then an index of the pages (docs/format/documents.md).
+//! Writes `ids`: pages of prefix-coded external ids, then an index of the pages (docs/format/documents.md).
 
-use super::super::layout::{FileKind, FileMeta, ID_PAGE_HEAD, push_tail};
+use super::super::layout::{FileKind, FileMeta, ID_PAGE_HEADER_BYTES, push_tail};
 use super::file::{create, seal};
 use super::terms::common_prefix;
 use crate::limits::{ID_INDEX_PAGE_ENTRIES, ID_RESTART_INTERVAL};
 use crate::{Error, Result, bytes::push_varint};
 use tierdex_io::{Disk, PAGE, SealedWriter};
 
-/// Writes ids in document order.
+/// Writes external ids in the order of documents.
 pub struct IdsWriter {
     file: SealedWriter,
     documents: u64,
-    /// The page that is filled: its ids so far, their entries, and the offsets of its restarts.
+    /// The page under construction: number of its ids so far, their entries, and its restart points.
     in_page: usize,
     entries: Vec<u8>,
     restarts: Vec<u8>,
+    /// The previous id.
     last: Vec<u8>,
     /// For each page its first document and its number, four bytes each.
     index: Vec<u8>,
@@ -31,11 +32,11 @@ impl IdsWriter {
 
     /// Appends the next document's id.
     pub fn add(&mut self, id: &[u8]) -> Result<()> {
-        // The lengths take at most five bytes, and a restart two.
-        let used = ID_PAGE_HEAD + self.entries.len() + self.restarts.len();
+        // The two lengths of an entry take at most five bytes, and a restart point two.
+        let used = ID_PAGE_HEADER_BYTES + self.entries.len() + self.restarts.len();
         let shared = if self.starts_run() { 0 } else { common_prefix(&self.last, id) };
         if self.in_page > 0 && used + id.len() - shared + 7 > PAGE as usize {
-            self.close_page()?;
+            self.write_page()?;
         }
         let shared = if self.starts_run() { 0 } else { shared };
         if self.in_page == 0 {
@@ -44,7 +45,7 @@ impl IdsWriter {
             let page = page.map_err(|_| Error::TooLarge("external ids of more than 16 TiB".to_string()))?;
             self.index.extend_from_slice(&page.to_le_bytes());
         } else if self.starts_run() {
-            let offset = ID_PAGE_HEAD + self.entries.len();
+            let offset = ID_PAGE_HEADER_BYTES + self.entries.len();
             self.restarts.extend_from_slice(&(offset as u16).to_le_bytes());
         }
         push_varint(&mut self.entries, shared as u64);
@@ -62,11 +63,11 @@ impl IdsWriter {
         self.in_page.is_multiple_of(ID_RESTART_INTERVAL)
     }
 
-    /// Writes the page; one long id may take two.
-    fn close_page(&mut self) -> Result<()> {
+    /// Writes the page under construction, or two pages if its only id is longer than one.
+    fn write_page(&mut self) -> Result<()> {
         self.file.write(&(self.in_page as u16).to_le_bytes())?;
         self.file.write(&self.entries)?;
-        let used = ID_PAGE_HEAD + self.entries.len() + self.restarts.len();
+        let used = ID_PAGE_HEADER_BYTES + self.entries.len() + self.restarts.len();
         self.file.write(&vec![0; used.next_multiple_of(PAGE as usize) - used])?;
         self.file.write(&self.restarts)?;
         self.entries.clear();
@@ -78,7 +79,7 @@ impl IdsWriter {
     /// Writes the index of the pages and seals the file.
     pub fn finish(mut self) -> Result<FileMeta> {
         if self.in_page > 0 {
-            self.close_page()?;
+            self.write_page()?;
         }
         let at = self.file.position();
         self.file.write(&self.index)?;

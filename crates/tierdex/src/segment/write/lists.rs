@@ -1,5 +1,5 @@
-//! Writes posting lists: blocks are appended to `postings` and `positions` when they are full, and the skip
-//! record at the end of the list.
+//! Writes posting lists: full blocks to `postings` and `positions`, and at the end of each list its skip record
+//! to `skips`.
 //!
 //! A list shorter than one block is stored inline in its skip record. The record of a longer list has three
 //! parts (docs/format/skips.md): max share and last document of each superblock of 32 blocks; an entry for
@@ -7,7 +7,7 @@
 //! impacts, superblock by superblock.
 
 use super::super::layout::{
-    CHUNK_ALIGNMENT_MAX, CHUNK_SUPERBLOCKS, FileKind, FileMeta, ListSizes, chunk_alignment,
+    CHUNK_ALIGNMENT_BYTES_MAX, CHUNK_SUPERBLOCKS_MAX, FileKind, FileMeta, ListSizes, chunk_alignment,
 };
 use super::file::{create, seal};
 use super::superblock::{ShareFn, Superblock, SuperblockEncoder, push_u16};
@@ -17,31 +17,32 @@ use crate::{Error, Result, bytes::push_varint, schema::Field};
 use std::ops::Range;
 use tierdex_io::{Disk, SealedWriter};
 
-/// Writes the lists of one field.
+/// Writes the posting lists of one field.
 pub(super) struct ListsWriter<'a> {
     encoder: SuperblockEncoder<'a>,
     skips: SealedWriter,
     postings: SealedWriter,
-    /// Every chunk in `postings` starts at a multiple of this.
+    /// Every chunk in `postings` starts at a multiple of this number of bytes.
     alignment: usize,
-    /// Whether the documents of every chunk precede its frequencies: uncompressed documents beside compressed
-    /// frequencies are then aligned, and can be used in place.
+    /// Whether all documents of every chunk precede all its frequencies: uncompressed documents beside
+    /// compressed frequencies are then aligned, and can be used in place.
     documents_first: bool,
     positions: Option<SealedWriter>,
     pending: PendingBlock,
     superblock: Superblock,
     chunk: ListChunk,
     record: SkipRecordBuilder,
-    /// Whether the current list has fewer postings than a block, and has been written, with its postings, to
-    /// `skips`.
-    written: bool,
+    /// Whether the current list is inline and was written by [`ListsWriter::add_inline_list`].
+    is_inline_written: bool,
     sizes: ListSizes,
+    /// Scratch buffer for bytes to write.
     bytes: Vec<u8>,
 }
 
 /// Postings of the block that is not full yet.
 #[derive(Default)]
 struct PendingBlock {
+    /// Last document of the block before; `u32::MAX` in the first block.
     before: u32,
     documents: Vec<u32>,
     frequencies: Vec<u32>,
@@ -50,10 +51,11 @@ struct PendingBlock {
 
 /// Superblocks that are written together. If their frequencies take more bytes than their documents, all
 /// documents are written before all frequencies: where documents are dense, most queries that read all of
-/// them need few frequencies. The same holds for uncompressed documents beside compressed frequencies.
-/// Otherwise the frequencies of each block follow its documents.
+/// them need few frequencies. Uncompressed documents are also written before compressed frequencies. Otherwise
+/// the frequencies of each block follow its documents.
 #[derive(Default)]
 struct ListChunk {
+    /// Encoded documents, and encoded frequencies, of all blocks.
     docs: Vec<u8>,
     freqs: Vec<u8>,
     /// For each block: bytes of its documents and of its frequencies.
@@ -65,6 +67,7 @@ struct ListChunk {
 struct SkipRecordBuilder {
     /// Offsets of the list in `postings` and in `positions`.
     starts: [u64; 2],
+    /// Max share and last document of each superblock.
     max_shares: Vec<u8>,
     last: Vec<u8>,
     /// Entries of the superblocks whose offsets in `postings` are known.
@@ -73,8 +76,8 @@ struct SkipRecordBuilder {
     pending: Vec<u8>,
     pending_lens: Vec<usize>,
     impacts: Vec<u8>,
-    /// Of the superblock that is not full: offset in `positions`, relative to the list, and bytes of the
-    /// positions of its blocks.
+    /// For the superblock that is not full: the offset of its positions, relative to the list, and the bytes of
+    /// the positions of each of its blocks.
     positions_start: Option<u64>,
     positions_lens: Vec<u8>,
     blocks: usize,
@@ -111,7 +114,7 @@ impl<'a> ListsWriter<'a> {
             superblock: Superblock::default(),
             chunk: ListChunk::default(),
             record: SkipRecordBuilder::default(),
-            written: false,
+            is_inline_written: false,
             sizes: ListSizes::default(),
             bytes: Vec::new(),
         })
@@ -134,7 +137,7 @@ impl<'a> ListsWriter<'a> {
 
     /// Appends a posting to the current list. Positions are ignored if the field has none.
     #[inline]
-    pub(super) fn posting(&mut self, document: u32, frequency: u32, positions: &[u32]) -> Result<()> {
+    pub(super) fn add(&mut self, document: u32, frequency: u32, positions: &[u32]) -> Result<()> {
         self.pending.documents.push(document);
         self.pending.frequencies.push(frequency);
         if self.positions.is_some() {
@@ -145,7 +148,7 @@ impl<'a> ListsWriter<'a> {
 
     /// Appends postings to the current list: increasing documents, and the frequency of each. For fields
     /// without positions. Whole blocks are encoded from the given slices, without a copy.
-    pub(super) fn postings(&mut self, mut documents: &[u32], mut frequencies: &[u32]) -> Result<()> {
+    pub(super) fn extend(&mut self, mut documents: &[u32], mut frequencies: &[u32]) -> Result<()> {
         debug_assert!(self.positions.is_none() && documents.len() == frequencies.len());
         while !documents.is_empty() {
             let filled = self.pending.documents.len();
@@ -175,19 +178,19 @@ impl<'a> ListsWriter<'a> {
 
     /// Appends a closed superblock to the current list, whose previous superblocks are full. For fields
     /// without positions.
-    pub(super) fn superblock(&mut self, superblock: &Superblock) -> Result<()> {
+    pub(super) fn add_superblock(&mut self, superblock: &Superblock) -> Result<()> {
         debug_assert!(self.pending.documents.is_empty() && self.superblock.blocks == 0);
         self.chunk.append(superblock);
         self.record.append(superblock)?;
         self.pending.before = superblock.last_document();
-        if self.chunk.lens.len() >= CHUNK_SUPERBLOCKS * SUPERBLOCK { self.close_chunk() } else { Ok(()) }
+        if self.chunk.lens.len() >= CHUNK_SUPERBLOCKS_MAX * SUPERBLOCK { self.write_chunk() } else { Ok(()) }
     }
 
     /// Writes the superblocks of the chunk, and adds their offsets to the record.
-    fn close_chunk(&mut self) -> Result<()> {
+    fn write_chunk(&mut self) -> Result<()> {
         let misaligned = self.postings.position() as usize % self.alignment;
         let padding = (self.alignment - misaligned) % self.alignment;
-        self.postings.write(&[0; CHUNK_ALIGNMENT_MAX][..padding])?;
+        self.postings.write(&[0; CHUNK_ALIGNMENT_BYTES_MAX][..padding])?;
         if self.record.entries.is_empty() {
             self.record.starts[0] = self.postings.position();
         }
@@ -231,17 +234,18 @@ impl<'a> ListsWriter<'a> {
         Ok(())
     }
 
-    /// Appends a whole list shorter than a block, encoded by [`SuperblockEncoder::short`].
-    pub(super) fn short(&mut self, bytes: &[u8]) -> Result<()> {
-        self.written = true;
+    /// Writes a whole list shorter than a block, encoded by [`SuperblockEncoder::encode_inline_list`], as the
+    /// current list.
+    pub(super) fn add_inline_list(&mut self, bytes: &[u8]) -> Result<()> {
+        self.is_inline_written = true;
         self.sizes.inline_bytes += bytes.len() as u64;
         Ok(self.skips.write(bytes)?)
     }
 
-    /// Ends the list and appends its record. Returns the byte range of its blocks in `postings`; `None` for
-    /// an inline list.
+    /// Ends the current list and writes its skip record. Returns the byte range of its blocks in `postings`;
+    /// `None` for an inline list.
     pub(super) fn finish_list(&mut self) -> Result<Option<Range<u64>>> {
-        if std::mem::take(&mut self.written) {
+        if std::mem::take(&mut self.is_inline_written) {
             return Ok(None);
         }
         if self.record.blocks + self.superblock.blocks == 0 {
@@ -256,7 +260,7 @@ impl<'a> ListsWriter<'a> {
             self.close_superblock()?;
         }
         if !self.chunk.lens.is_empty() {
-            self.close_chunk()?;
+            self.write_chunk()?;
         }
         self.bytes.clear();
         self.record.write(self.positions.is_some(), &mut self.bytes);
@@ -267,7 +271,7 @@ impl<'a> ListsWriter<'a> {
         Ok(Some(start..self.postings.position()))
     }
 
-    /// Seals the files.
+    /// Seals the files and returns their manifest entries.
     pub(super) fn finish(self, number: usize) -> Result<Vec<FileMeta>> {
         let mut files = vec![
             seal(self.skips, number, FileKind::Skips)?,
@@ -280,17 +284,17 @@ impl<'a> ListsWriter<'a> {
     }
 
     fn write_inline(&mut self) -> Result<()> {
-        let block = self.pending.block();
+        let block = self.pending.as_block();
         self.bytes.clear();
         if let Some(positions) = &mut self.positions {
-            check_positions(block.positions)?;
+            check_positions_count(block.positions)?;
             push_varint(&mut self.bytes, positions.position());
             let mut encoded = Vec::new();
             self.encoder.blocks.positions(block, &mut encoded);
             positions.write(&encoded)?;
             push_varint(&mut self.bytes, encoded.len() as u64);
         }
-        self.encoder.short(block, &mut self.bytes);
+        self.encoder.encode_inline_list(block, &mut self.bytes);
         self.sizes.inline_bytes += self.bytes.len() as u64;
         self.skips.write(&self.bytes)?;
         self.pending.clear();
@@ -299,15 +303,15 @@ impl<'a> ListsWriter<'a> {
 
     fn close_block(&mut self) -> Result<()> {
         let pending = std::mem::take(&mut self.pending);
-        let written = self.write_block(pending.block());
+        let written = self.write_block(pending.as_block());
         self.pending = pending;
-        self.pending.next_block();
+        self.pending.start_next_block();
         written
     }
 
     fn write_block(&mut self, block: Block<'_>) -> Result<()> {
         if let Some(positions) = &mut self.positions {
-            check_positions(block.positions)?;
+            check_positions_count(block.positions)?;
             let record = &mut self.record;
             if record.blocks + self.superblock.blocks == 0 {
                 record.starts[1] = positions.position();
@@ -318,7 +322,7 @@ impl<'a> ListsWriter<'a> {
             self.bytes.clear();
             self.encoder.blocks.positions(block, &mut self.bytes);
             positions.write(&self.bytes)?;
-            record.positions_lens.extend_from_slice(&length(self.bytes.len())?.to_le_bytes());
+            record.positions_lens.extend_from_slice(&length_to_u32(self.bytes.len())?.to_le_bytes());
         }
         self.encoder.add(block, &mut self.superblock);
         if self.superblock.is_full() { self.close_superblock() } else { Ok(()) }
@@ -327,7 +331,7 @@ impl<'a> ListsWriter<'a> {
     fn close_superblock(&mut self) -> Result<()> {
         let mut superblock = std::mem::take(&mut self.superblock);
         self.encoder.close(&mut superblock);
-        let written = self.superblock(&superblock);
+        let written = self.add_superblock(&superblock);
         superblock.clear();
         self.superblock = superblock;
         written
@@ -335,7 +339,7 @@ impl<'a> ListsWriter<'a> {
 }
 
 impl PendingBlock {
-    fn block(&self) -> Block<'_> {
+    fn as_block(&self) -> Block<'_> {
         Block {
             before: self.before,
             documents: &self.documents,
@@ -344,7 +348,7 @@ impl PendingBlock {
         }
     }
 
-    fn next_block(&mut self) {
+    fn start_next_block(&mut self) {
         self.before = self.documents[self.documents.len() - 1];
         self.clear();
     }
@@ -384,7 +388,7 @@ impl SkipRecordBuilder {
         if let Some(positions) = self.positions_start.take() {
             self.pending.extend_from_slice(&positions.to_le_bytes());
         }
-        self.pending.extend_from_slice(&length(self.impacts.len())?.to_le_bytes());
+        self.pending.extend_from_slice(&length_to_u32(self.impacts.len())?.to_le_bytes());
         push_u16(&mut self.pending, superblock.impacts.len());
         self.pending.extend_from_slice(&before);
         for array in [
@@ -406,6 +410,7 @@ impl SkipRecordBuilder {
         Ok(())
     }
 
+    /// Appends the encoded record.
     fn write(&self, positions: bool, out: &mut Vec<u8>) {
         if positions {
             out.extend_from_slice(&self.starts[1].to_le_bytes());
@@ -420,14 +425,14 @@ impl SkipRecordBuilder {
     }
 }
 
-/// A length that the record stores in four bytes.
-fn length(len: usize) -> Result<u32> {
+/// A length in bytes as the skip record stores it.
+fn length_to_u32(len: usize) -> Result<u32> {
     u32::try_from(len)
         .map_err(|_| Error::TooLarge(format!("{len} bytes in one block of a list are too many")))
 }
 
 /// Checks that the number of positions of a block fits in 32 bits, as readers require.
-fn check_positions(positions: &[u32]) -> Result<()> {
+fn check_positions_count(positions: &[u32]) -> Result<()> {
     match u32::try_from(positions.len()) {
         Ok(_) => Ok(()),
         Err(_) => Err(Error::TooLarge("2^32 positions and more in one block of a list are too many".into())),

@@ -1,37 +1,37 @@
 //! Encodes superblocks, up to 32 blocks of a list. The encoded bytes do not depend on their offset in the
 //! files, so threads can encode superblocks in parallel.
 
-use super::super::layout::share_units;
+use super::super::layout::encode_max_share;
 use crate::limits::SUPERBLOCK;
 use crate::transform::block::{Block, BlockEncoder};
 use crate::transform::impact::{self, BLOCK_IMPACT_BYTES_MAX, Impact, SUPERBLOCK_IMPACT_BYTES_MAX};
 
-/// Share `f / (f + k)` of an impact with the default parameters in a segment.
+/// Share of a posting with this impact in a segment: see [`default_share`](super::default_share).
 pub(super) type ShareFn<'a> = &'a (dyn Fn(Impact) -> f64 + Sync);
 
-/// Encodes superblocks of one field, without positions.
+/// Encodes superblocks of one field: documents, frequencies and impacts, but not positions.
 #[derive(Clone)]
 pub struct SuperblockEncoder<'a> {
     pub(super) blocks: BlockEncoder,
     norms: &'a [u8],
     share: ShareFn<'a>,
+    /// Scratch buffer: the impacts of one block or superblock.
     impacts: Vec<Impact>,
 }
 
-/// An encoded superblock: the documents and the frequencies of its blocks, and its entries in the skip
-/// record.
+/// An encoded superblock: documents and frequencies of its blocks, and what the skip record has for it.
 #[derive(Default)]
 pub struct Superblock {
     pub(super) docs: Vec<u8>,
     pub(super) freqs: Vec<u8>,
-    /// For each block: last document, max share, bytes of its documents, bytes of its frequencies, bytes of
-    /// its impacts.
+    /// Arrays with an element for each block: last document, max share, and bytes of documents, of frequencies
+    /// and of impacts.
     pub(super) last: Vec<u8>,
     pub(super) block_max_shares: Vec<u8>,
     pub(super) docs_lens: Vec<u8>,
     pub(super) freqs_lens: Vec<u8>,
     pub(super) impact_lens: Vec<u8>,
-    /// Impacts of the blocks: encoded, and all their pairs.
+    /// Impacts of all blocks: encoded, and decoded before they were made fewer to fit their limit of bytes.
     pub(super) block_impacts: Vec<u8>,
     pairs: Vec<Impact>,
     /// Encoded impacts of the superblock, after [`SuperblockEncoder::close`].
@@ -58,7 +58,7 @@ impl<'a> SuperblockEncoder<'a> {
         to.last.extend_from_slice(&block.documents[block.documents.len() - 1].to_le_bytes());
         self.blocks.impacts(block, self.norms, &mut self.impacts);
         let best = self.impacts.iter().map(|&impact| (self.share)(impact)).fold(0.0, f64::max);
-        let max_share = share_units(best);
+        let max_share = encode_max_share(best);
         to.block_max_shares.extend_from_slice(&max_share.to_le_bytes());
         to.max_share = to.max_share.max(max_share);
         to.pairs.extend_from_slice(&self.impacts);
@@ -76,8 +76,8 @@ impl<'a> SuperblockEncoder<'a> {
         impact::write(&self.impacts, &mut superblock.impacts);
     }
 
-    /// Appends the encoding of an inline list, which is shorter than a block.
-    pub fn short(&mut self, block: Block<'_>, out: &mut Vec<u8>) {
+    /// Appends the encoded documents and frequencies of an inline list, which is shorter than a block.
+    pub fn encode_inline_list(&mut self, block: Block<'_>, out: &mut Vec<u8>) {
         self.blocks.documents(block, out);
         self.blocks.frequencies(block, out);
     }

@@ -1,37 +1,39 @@
-//! Writes the term dictionary: pages of sorted terms, and an index of the pages.
+//! Writes `terms`, the term dictionary: pages of sorted terms, and an index of the pages.
 //!
 //! Each page is one 4 KiB page of the file, so a lookup reads and verifies one page. The index contains one
-//! separator per page, at least the last term of the page and less than the first term of the next.
-//! Separators are prefix-compressed like terms: the length of the prefix shared with the previous one, and
-//! the suffix.
+//! separator for each page: at least the last term of the page and less than the first term of the next.
+//! Separators are prefix-coded like terms: the length of the prefix shared with the previous one, and the
+//! suffix.
 
-use super::super::layout::{PAGE_HEAD, RESTART, push_tail};
+use super::super::layout::{TERM_PAGE_HEADER_BYTES, TERM_RESTART_BYTES, push_tail};
 use crate::limits::{TERM_PAGE, TERM_RESTART_INTERVAL};
 use crate::{Result, bytes::push_varint};
 use std::ops::Range;
 use tierdex_io::SealedWriter;
 
-/// The size of a posting list, or of a part of one.
+/// Sums over a posting list, or over a part of one.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ListCounts {
-    /// Number of postings: of the documents that contain the term.
+    /// Number of postings.
     pub postings: u32,
     /// Sum of the frequencies.
     pub occurrences: u64,
 }
 
-/// Writes terms in order.
+/// Writes the terms of one field, in order.
 pub(super) struct TermsWriter {
     file: SealedWriter,
     /// The encoded separators of the pages so far, and the last separator.
     index: Vec<u8>,
     separator: Vec<u8>,
+    /// The page under construction: its entries, its restart points, and the number of its terms.
     entries: Vec<u8>,
     restarts: Vec<u8>,
     in_page: usize,
-    /// Offsets in `skips`: of the first record of the page, and of the end of the last record.
+    /// Offsets in `skips`: of the record of the first term of the page, and of the end of the last record.
     page_skips: u64,
     skips_end: u64,
+    /// The previous term.
     last: Vec<u8>,
     terms: u64,
     pages: u64,
@@ -56,8 +58,8 @@ impl TermsWriter {
         })
     }
 
-    /// Appends a term with its document frequency and number of occurrences. Its record ends at `skips_end`.
-    /// `blocks` is the byte range of its blocks in `postings`; `None` for an inline list.
+    /// Appends a term. Its skip record ends at `skips_end` in `skips`; `blocks` is the byte range of its blocks in
+    /// `postings`, `None` for an inline list.
     pub(super) fn add(
         &mut self,
         term: &[u8],
@@ -66,15 +68,17 @@ impl TermsWriter {
         blocks: Option<Range<u64>>,
     ) -> Result<()> {
         let distance = self.skips_end - self.page_skips;
-        let worst = term.len() + 2 + 45 + RESTART;
-        let full = PAGE_HEAD + self.entries.len() + self.restarts.len() + worst > TERM_PAGE;
-        if self.in_page > 0 && (full || distance > u64::from(u32::MAX)) {
-            self.close_page(Some(term))?;
+        // Two lengths and five numbers of an entry, and possibly a restart point.
+        let entry_bytes_max = term.len() + 2 + 45 + TERM_RESTART_BYTES;
+        let page_bytes = TERM_PAGE_HEADER_BYTES + self.entries.len() + self.restarts.len();
+        if self.in_page > 0 && (page_bytes + entry_bytes_max > TERM_PAGE || distance > u64::from(u32::MAX)) {
+            self.write_page(Some(term))?;
         }
         let restart = self.in_page.is_multiple_of(TERM_RESTART_INTERVAL);
         let shared = if restart { 0 } else { common_prefix(&self.last, term) };
         if restart {
-            self.restarts.extend_from_slice(&((PAGE_HEAD + self.entries.len()) as u16).to_le_bytes());
+            self.restarts
+                .extend_from_slice(&((TERM_PAGE_HEADER_BYTES + self.entries.len()) as u16).to_le_bytes());
             self.restarts.extend_from_slice(&((self.skips_end - self.page_skips) as u32).to_le_bytes());
         }
         self.entries.push(shared as u8);
@@ -98,7 +102,7 @@ impl TermsWriter {
     /// Writes the index and the tail. Returns the file and the number of terms.
     pub(super) fn finish(mut self) -> Result<(SealedWriter, u64)> {
         if self.in_page > 0 {
-            self.close_page(None)?;
+            self.write_page(None)?;
         }
         let at = self.file.position();
         self.file.write(&self.index)?;
@@ -108,10 +112,11 @@ impl TermsWriter {
         Ok((self.file, self.terms))
     }
 
-    fn close_page(&mut self, next: Option<&[u8]>) -> Result<()> {
+    /// Writes the page under construction, and adds its separator from the `next` term to the index.
+    fn write_page(&mut self, next: Option<&[u8]>) -> Result<()> {
         let mut page = Vec::with_capacity(TERM_PAGE);
         page.extend_from_slice(&(self.in_page as u16).to_le_bytes());
-        page.extend_from_slice(&((self.restarts.len() / RESTART) as u16).to_le_bytes());
+        page.extend_from_slice(&((self.restarts.len() / TERM_RESTART_BYTES) as u16).to_le_bytes());
         page.extend_from_slice(&self.page_skips.to_le_bytes());
         page.extend_from_slice(&self.entries);
         page.resize(TERM_PAGE - self.restarts.len(), 0);

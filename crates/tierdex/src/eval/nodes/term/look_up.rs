@@ -224,7 +224,7 @@ impl Term<'_> {
     ) -> Result<usize> {
         let documents = &batch.documents[positions.clone()];
         let buffers = self.buffers.look_up();
-        self.blocks.find_in(block, documents, &mut buffers.shared)?;
+        self.blocks.intersect_block(block, documents, &mut buffers.shared)?;
         let n = buffers.shared.first().len();
         if n > 0 {
             let frequencies = self.blocks.frequencies(block)?;
@@ -290,7 +290,7 @@ impl Term<'_> {
                 lead.add(block, start, self.offsets_in_block(own, &documents[start..at])?);
             } else {
                 let (found, LookUpBuffers { shared, .. }) = self.buffers.found_and_look_up();
-                self.blocks.find_in(own, &documents[start..at], shared)?;
+                self.blocks.intersect_block(own, &documents[start..at], shared)?;
                 lead.add(block, start, shared.first());
                 found.add(own, 0, shared.second());
             }
@@ -337,7 +337,7 @@ impl Term<'_> {
                 continue;
             }
             let (found, LookUpBuffers { shared, .. }) = self.buffers.found_and_look_up();
-            self.blocks.find_in(block, &batch.documents[start..kept], shared)?;
+            self.blocks.intersect_block(block, &batch.documents[start..kept], shared)?;
             kept = batch.keep_offsets(start, start, shared.first());
             let to = found.len..found.len + shared.first().len();
             found.documents[to.clone()].copy_from_slice(&batch.documents[start..kept]);
@@ -387,7 +387,7 @@ impl Term<'_> {
         let (found, LookUpBuffers { shared, .. }) = self.buffers.found_and_look_up();
         intersect(documents, &found.documents[..found.len], shared);
         if shared.first().len() != documents.len() {
-            let file = self.blocks.field().skips().name();
+            let file = self.blocks.field().skips_file().name();
             return Err(Error::corrupt(file, 0, "the last documents of the blocks of a list do not rise"));
         }
         for (to, from) in shared.second().iter().map(|from| usize::from(*from)).enumerate() {

@@ -1,14 +1,16 @@
-//! Searches in skip data, valid and damaged.
+//! Searches for blocks by document in skip records, valid and damaged.
 
 use super::*;
 use proptest::prelude::*;
 
-/// The record of a list of `documents` postings; `fill` gives its bytes.
-fn list(documents: u32, positions: bool, fill: impl FnMut(usize) -> u8) -> BlockList<'static> {
-    let len = BlockList::bytes_without_impacts(documents, positions) as usize + 40;
+/// The skip record of a list of `postings` postings, with 40 bytes of impacts; `fill` returns the byte at an
+/// offset.
+fn list(postings: u32, positions: bool, fill: impl FnMut(usize) -> u8) -> BlockList<'static> {
+    let len = BlockList::bytes_without_impacts(postings, positions) as usize + 40;
     let bytes: Vec<u8> = (0..len).map(fill).collect();
     let skips = 0..len as u64;
-    let term = TermInfo { documents, occurrences: u64::from(documents), skips, blocks: Some(0..9) };
+    let occurrences = u64::from(postings);
+    let term = TermInfo { document_frequency: postings, occurrences, skips, blocks: Some(0..9) };
     BlockList::parse("skips", &term, bytes.into(), positions).unwrap()
 }
 
@@ -16,7 +18,7 @@ proptest! {
     /// A damaged record may have any bytes.
     #[test]
     fn searches_in_any_record_move_forward_to_a_block_that_may_contain_the_document(
-        documents in 256u32..30_000,
+        postings in 256u32..30_000,
         positions in any::<bool>(),
         bytes in prop::collection::vec(any::<u8>(), 64..400),
         small in any::<bool>(),
@@ -24,7 +26,7 @@ proptest! {
     ) {
         // Small bytes make last documents that are often equal or nearly in order.
         let byte = |at: usize| bytes[at % bytes.len()] & if small { 1 } else { 255 };
-        let list = list(documents, positions, byte);
+        let list = list(postings, positions, byte);
         for (from, document) in searches {
             let (from, document) = (from.index(list.blocks()), if small { document & 0x0101_0101 } else { document });
             let found = list.find_block(from, document);
@@ -46,8 +48,7 @@ proptest! {
 
 #[test]
 fn searches_find_the_first_block_that_ends_at_the_document_or_later() {
-    let documents = 256 * 75;
-    let mut list = list(documents, false, |_| 0);
+    let mut list = list(256 * 75, false, |_| 0);
     let last = |block: usize| 1000 * (block as u32 + 1);
     let bytes = list.bytes.to_mut();
     for block in 0..75usize {

@@ -3,8 +3,8 @@
 
 use super::token::RunPart;
 
-/// Whether a byte is an ASCII letter or digit.
-const IS_WORD: [bool; 256] = {
+/// For each byte, whether it is an ASCII letter or digit.
+const IS_WORD_BYTE: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0_u8;
     while byte < 128 {
@@ -14,11 +14,12 @@ const IS_WORD: [bool; 256] = {
     table
 };
 
-/// Maximal runs of alphanumeric characters, lower-cased. Calls `pass` with each token and its byte range.
-pub(super) fn alphanumeric(
+/// The tokenizer `alphanumeric`: tokens are the longest runs of alphanumeric characters, in lower case. Calls
+/// `on_token` with each token and its byte range.
+pub(super) fn tokenize_alphanumeric(
     text: &str,
     lowered: &mut String,
-    pass: &mut impl FnMut(&str, usize, usize, Option<RunPart>),
+    on_token: &mut impl FnMut(&str, usize, usize, Option<RunPart>),
 ) {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -29,7 +30,7 @@ pub(super) fn alphanumeric(
         }
         let start = at;
         lowered.clear();
-        let run = bytes[at..].iter().position(|byte| !IS_WORD[usize::from(*byte)]);
+        let run = bytes[at..].iter().position(|byte| !IS_WORD_BYTE[usize::from(*byte)]);
         at = run.map_or(bytes.len(), |len| at + len);
         lowered.push_str(&text[start..at]);
         lowered.make_ascii_lowercase();
@@ -37,28 +38,32 @@ pub(super) fn alphanumeric(
             let end = end_of_run(text, at);
             if end > at {
                 at = end;
-                // The whole token at once: the lower case of a final sigma depends on its neighbours.
+                // The whole token is lower-cased again: the lower case of a sigma depends on its neighbours.
                 *lowered = text[start..at].to_lowercase();
             }
         }
-        pass(lowered, start, at, None);
+        on_token(lowered, start, at, None);
     }
 }
 
-/// Maximal runs of characters other than white space, unchanged.
-pub(super) fn whitespace(text: &str, pass: &mut impl FnMut(&str, usize, usize, Option<RunPart>)) {
+/// The tokenizer `whitespace`: tokens are the longest runs of characters other than white space, unchanged.
+pub(super) fn tokenize_whitespace(
+    text: &str,
+    on_token: &mut impl FnMut(&str, usize, usize, Option<RunPart>),
+) {
     let origin = text.as_ptr().addr();
     for token in text.split_whitespace() {
         let start = token.as_ptr().addr() - origin;
-        pass(token, start, start + token.len(), None);
+        on_token(token, start, start + token.len(), None);
     }
 }
 
+/// The offset of the next alphanumeric character from `at` on.
 fn skip_separators(text: &str, mut at: usize) -> usize {
     let bytes = text.as_bytes();
     while let Some(&byte) = bytes.get(at) {
         if byte.is_ascii() {
-            if IS_WORD[usize::from(byte)] {
+            if IS_WORD_BYTE[usize::from(byte)] {
                 break;
             }
             at += 1;
@@ -73,6 +78,7 @@ fn skip_separators(text: &str, mut at: usize) -> usize {
     at
 }
 
+/// The end of the run of alphanumeric characters at `at`.
 fn end_of_run(text: &str, mut at: usize) -> usize {
     let bytes = text.as_bytes();
     while let Some(&byte) = bytes.get(at) {

@@ -1,6 +1,6 @@
-//! Built-in stop words.
+//! Built-in lists of stop words.
 
-/// English articles, prepositions, conjunctions and auxiliaries; sorted.
+/// Frequent English words: articles, prepositions, conjunctions and auxiliary verbs. Sorted.
 pub const ENGLISH_STOP_WORDS: &[&str] = &[
     "a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is", "it", "no",
     "not", "of", "on", "or", "such", "that", "the", "their", "then", "there", "these", "they", "this", "to",
