@@ -7,11 +7,13 @@ mod support;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use support::cases::{Case, memory, searches, written};
-use support::corpus::{Shape, corpus};
-use support::lists::{first_terms, many_terms, queries, rows, sparse};
+use support::cases::{QueryCase, memory_disk, search_option_cases, write_documents};
+use support::corpus::{SchemaOptions, random_documents};
+use support::lists::{
+    query_of_first_terms, random_queries, total_and_hits, write_many_terms, write_sparse_lists,
+};
 use support::random::Random;
-use support::{Growth, build, on_two_threads, tunings};
+use support::{AddMethod, all_tunings, build, on_two_threads};
 use tierdex::codec::Codec;
 use tierdex::explain::SearchResult;
 use tierdex::internal::engine::MetaTier;
@@ -53,7 +55,7 @@ proptest! {
         lookahead in prop_oneof![Just(Lookahead::Adaptive), Just(Lookahead::Pins), (1u64..20).prop_map(Lookahead::Queries)],
         kind in prop::sample::select(vec![ReadKind::Pread, ReadKind::Auto]),
         (exhaustive, count) in any::<(bool, bool)>(),
-        tuning in prop::sample::select(tunings().to_vec()),
+        tuning in prop::sample::select(all_tunings().to_vec()),
         (real, mapped) in any::<(bool, bool)>(),
         mode in prop::sample::select(Mode::ALL.to_vec()),
         meta in prop::sample::select(vec![MetaTier::Disk, MetaTier::Terms, MetaTier::Dram, MetaTier::Region(RegionKind::Dram)]),
@@ -65,15 +67,15 @@ proptest! {
         } else {
             Arc::new(MemDisk::new())
         };
-        let schema = Shape { title: false, ..Shape::default() }.schema();
-        build(&disk, &schema, &corpus(seed, 3000), &[1700], Growth::Commits, Merge::Keep);
+        let schema = SchemaOptions { title: false, ..SchemaOptions::default() }.schema();
+        build(&disk, &schema, &random_documents(seed, 3000), &[1700], AddMethod::Commits, Merge::Keep);
         let index = Index::open_on(disk).unwrap();
-        let queries = queries(&mut Random::new(seed), 60, &index);
+        let queries = random_queries(&mut Random::new(seed), 60, &index);
         let search = SearchOptions { k: 20, exhaustive, count, ..SearchOptions::default() };
         let searcher = index.searcher();
         // A lower bound of the number of matches depends on the strategy.
-        let rows = |found: &SearchResult| (found.total * u64::from(count), rows(found).1);
-        let expected: Vec<_> = queries.iter().map(|query| rows(&searcher.search(query, &search).unwrap())).collect();
+        let rows = |found: &SearchResult| (found.total * u64::from(count), total_and_hits(found).1);
+        let expected: Vec<_> = queries.iter().map(|query| total_and_hits(&searcher.search(query, &search).unwrap())).collect();
         let options = options(cells, policy, lookahead, kind);
         let file_reads = if mapped { FileReads::Mapped } else { FileReads::Pread };
         let options =
@@ -82,7 +84,7 @@ proptest! {
         let mut answered = 0;
         let search = SearchOptions { tuning, ..search };
         let run: Result<(), ()> = executor.run(source(&queries), &search, |number, found| {
-            assert_eq!((number, rows(&found.unwrap())), (answered, expected[number].clone()));
+            assert_eq!((number, total_and_hits(&found.unwrap())), (answered, expected[number].clone()));
             answered += 1;
             Ok(())
         });
@@ -101,25 +103,25 @@ proptest! {
 #[test]
 fn a_failed_read_fails_one_query() {
     let inner = Arc::new(MemDisk::new());
-    let schema = Shape { title: false, ..Shape::default() }.schema();
-    build(&(inner.clone() as _), &schema, &corpus(3, 3000), &[], Growth::Commits, Merge::Keep);
+    let schema = SchemaOptions { title: false, ..SchemaOptions::default() }.schema();
+    build(&(inner.clone() as _), &schema, &random_documents(3, 3000), &[], AddMethod::Commits, Merge::Keep);
     let whole = Index::open_on(inner.clone()).unwrap();
     let search = SearchOptions { count: true, ..SearchOptions::default() };
     let mut harmed = 0;
     for place in 0..40 {
         let disk = Arc::new(FaultDisk::new(inner.clone(), FaultPlan::none()));
         let index = Index::open_on(disk.clone()).unwrap();
-        let queries = queries(&mut Random::new(9), 30, &index);
+        let queries = random_queries(&mut Random::new(9), 30, &index);
         let options = options(12, ListPolicy::Lru, Lookahead::Adaptive, ReadKind::Pread);
         let executor = ListExecutor::new(&index, &options).unwrap();
         let at = 1 + place;
         disk.arm(FaultPlan { class: OpClass::Read, at, effect: Effect::Error(5), repeat: Repeat::Once });
         let mut failed = 0;
-        let search = SearchOptions { tuning: tunings()[place as usize % 2], ..search };
+        let search = SearchOptions { tuning: all_tunings()[place as usize % 2], ..search };
         let run: Result<(), ()> = executor.run(source(&queries), &search, |number, found| {
             let expected = whole.searcher().search(&queries[number], &search).unwrap();
             match found {
-                Ok(found) => assert_eq!(rows(&found), rows(&expected)),
+                Ok(found) => assert_eq!(total_and_hits(&found), total_and_hits(&expected)),
                 Err(error) => {
                     failed += 1;
                     assert!(error.to_string().starts_with("cannot read"), "{error}");
@@ -137,11 +139,11 @@ fn a_failed_read_fails_one_query() {
 
 #[test]
 fn a_damaged_page_fails_the_queries_that_read_it_in_every_mode() {
-    let disk = sparse(100_000);
+    let disk = write_sparse_lists(100_000);
     let whole = Index::open_on(disk.clone()).unwrap();
     let queries = ["s1", "s7", "s1 s7"].map(|text| Query::parse(text, whole.schema()).unwrap());
     let search = SearchOptions { k: 3, count: true, ..SearchOptions::default() };
-    let expected = rows(&whole.searcher().search(&queries[1], &search).unwrap());
+    let expected = total_and_hits(&whole.searcher().search(&queries[1], &search).unwrap());
     // The first page of blocks of the first list that has any.
     let names = disk.list().unwrap();
     let postings = names.iter().find(|name| name.ends_with(".postings")).unwrap();
@@ -156,7 +158,7 @@ fn a_damaged_page_fails_the_queries_that_read_it_in_every_mode() {
             let mut failed = Vec::new();
             let run: Result<(), ()> = executor.run(source(&queries), &search, |number, found| {
                 match found {
-                    Ok(found) => assert_eq!(rows(&found), expected, "{mode}"),
+                    Ok(found) => assert_eq!(total_and_hits(&found), expected, "{mode}"),
                     Err(error) => failed.push((number, error.to_string())),
                 }
                 Ok(())
@@ -170,7 +172,7 @@ fn a_damaged_page_fails_the_queries_that_read_it_in_every_mode() {
 
 #[test]
 fn the_memory_report_has_the_parts_of_the_mode() {
-    let index = Index::open_on(sparse(100_000)).unwrap();
+    let index = Index::open_on(write_sparse_lists(100_000)).unwrap();
     let report = |mode, file_reads| {
         let options = options(40, ListPolicy::Lru, Lookahead::Adaptive, ReadKind::Pread);
         memory_report(&index, &ListOptions { mode, file_reads, dram: Some(24 << 20), ..options })
@@ -192,10 +194,10 @@ fn the_memory_report_has_the_parts_of_the_mode() {
 #[test]
 fn an_error_of_the_source_or_the_consumer_ends_the_run() {
     let disk = Arc::new(MemDisk::new());
-    let schema = Shape { title: false, ..Shape::default() }.schema();
-    build(&(disk.clone() as _), &schema, &corpus(3, 1000), &[], Growth::Commits, Merge::Keep);
+    let schema = SchemaOptions { title: false, ..SchemaOptions::default() }.schema();
+    build(&(disk.clone() as _), &schema, &random_documents(3, 1000), &[], AddMethod::Commits, Merge::Keep);
     let index = Index::open_on(disk).unwrap();
-    let queries = queries(&mut Random::new(9), 50, &index);
+    let queries = random_queries(&mut Random::new(9), 50, &index);
     for threads in [1, 3] {
         let options = options(12, ListPolicy::Lru, Lookahead::Adaptive, ReadKind::Pread);
         let executor = ListExecutor::new(&index, &ListOptions { threads, ..options }).unwrap();
@@ -222,7 +224,7 @@ fn an_error_of_the_source_or_the_consumer_ends_the_run() {
 
 #[test]
 fn the_dictionary_counts_without_a_read() {
-    let index = Index::open_on(sparse(100_000)).unwrap();
+    let index = Index::open_on(write_sparse_lists(100_000)).unwrap();
     let options = options(40, ListPolicy::Lru, Lookahead::Adaptive, ReadKind::Pread);
     let executor = ListExecutor::new(&index, &options).unwrap();
     let (before, search) =
@@ -240,8 +242,8 @@ fn the_dictionary_counts_without_a_read() {
 #[test]
 fn a_query_that_exceeds_the_budget_is_rejected_alone() {
     const TERMS: usize = 300;
-    let index = Index::open_on(many_terms(TERMS)).unwrap();
-    let queries = [32, TERMS, 1, 32].map(|terms| first_terms(&index, terms));
+    let index = Index::open_on(write_many_terms(TERMS)).unwrap();
+    let queries = [32, TERMS, 1, 32].map(|terms| query_of_first_terms(&index, terms));
     let search = SearchOptions { count: true, ..SearchOptions::default() };
     for (mode, meta) in [
         (Mode::Base, MetaTier::Disk),
@@ -261,7 +263,7 @@ fn a_query_that_exceeds_the_budget_is_rejected_alone() {
                 match found {
                     Ok(found) => {
                         let expected = index.searcher().search(&queries[number], &search).unwrap();
-                        assert_eq!(rows(&found), rows(&expected));
+                        assert_eq!(total_and_hits(&found), total_and_hits(&expected));
                     }
                     Err(error) => errors.push((number, error.to_string())),
                 }
@@ -286,7 +288,7 @@ fn least(index: &Index, options: &ListOptions) -> u64 {
 
 #[test]
 fn a_rejected_budget_names_a_sufficient_one() {
-    let index = Index::open_on(sparse(100_000)).unwrap();
+    let index = Index::open_on(write_sparse_lists(100_000)).unwrap();
     let options = options(40, ListPolicy::Lru, Lookahead::Adaptive, ReadKind::Pread);
     let needed = |options: &ListOptions| least(&index, options);
     let small = ListOptions { dram: Some(1), ..options };
@@ -301,7 +303,7 @@ fn a_rejected_budget_names_a_sufficient_one() {
 }
 
 /// Runs all queries in an executor.
-fn execute(case: &Case, options: &ListOptions) {
+fn execute(case: &QueryCase, options: &ListOptions) {
     let executor = ListExecutor::new(&case.index, options).unwrap();
     let how = format!("{:?}, {}", options.mode, options.meta_tier);
     let mut queries = case.queries.iter();
@@ -323,14 +325,16 @@ fn all_modes_give_the_same_results() {
     let directory = tempfile::tempdir().unwrap();
     let real: Arc<dyn Disk> = Arc::new(PosixDisk::create(directory.path()).unwrap());
     let disks = [
-        written(200, 2, Codec::Auto, memory()),
-        written(20_000, 1, Codec::Auto, memory()),
-        written(20_000, 3, Codec::Auto, real),
+        write_documents(200, 2, Codec::Auto, memory_disk()),
+        write_documents(20_000, 1, Codec::Auto, memory_disk()),
+        write_documents(20_000, 3, Codec::Auto, real),
     ];
-    let cases: Vec<Case> = disks
+    let cases: Vec<QueryCase> = disks
         .iter()
         .zip(21..)
-        .flat_map(|(disk, seed)| searches().into_iter().map(move |search| Case::new(disk, seed, search)))
+        .flat_map(|(disk, seed)| {
+            search_option_cases().into_iter().map(move |search| QueryCase::new(disk, seed, search))
+        })
         .collect();
     let metas = [MetaTier::Disk, MetaTier::Terms, MetaTier::Dram, MetaTier::Region(RegionKind::Dram)];
     let run = |number: usize| {

@@ -1,5 +1,4 @@
-//! Encoding and decoding of small structures: little-endian integers, variable-length integers, byte
-//! strings.
+//! Encodes and decodes little-endian integers, variable-length integers and byte strings.
 //!
 //! A [`View`] decodes borrowed bytes of a file and checks every read: an error names the file, the offset
 //! and the defect. It never allocates.
@@ -36,7 +35,7 @@ pub fn u64_at(array: &[u8], i: usize) -> Option<u64> {
     Some(u64::from_le_bytes(array.get(8 * i..)?.first_chunk().copied()?))
 }
 
-/// The first eight bytes of a term as a big-endian integer, padded with zeros. The integers compare like the
+/// The first eight bytes of a term, padded with zeros, as a big-endian integer. The integers have the order of the
 /// prefixes.
 pub fn prefix_key(term: &[u8]) -> u64 {
     let mut prefix = [0; 8];
@@ -45,12 +44,14 @@ pub fn prefix_key(term: &[u8]) -> u64 {
     u64::from_be_bytes(prefix)
 }
 
-/// Borrowed bytes of a file with a read position.
+/// Borrowed bytes of a file, and a position from which they are decoded.
 #[derive(Clone, Debug)]
 pub struct View<'a> {
     file: &'a str,
+    /// Offset of `bytes` in the file.
     base: u64,
     bytes: &'a [u8],
+    /// Offset in `bytes` of the next byte.
     at: usize,
 }
 
@@ -70,17 +71,17 @@ impl<'a> View<'a> {
         self.base + self.at as u64
     }
 
-    /// Bytes not read yet.
+    /// Number of bytes that were not decoded yet.
     pub fn remaining(&self) -> usize {
         self.bytes.len() - self.at
     }
 
-    /// A corruption error at the current offset.
+    /// The error of damage at the current offset.
     pub fn corrupt(&self, what: impl Into<String>) -> Error {
         Error::corrupt(self.file, self.offset(), what)
     }
 
-    /// The next `len` bytes.
+    /// Takes the next `len` bytes.
     #[inline]
     pub fn bytes(&mut self, len: usize) -> Result<&'a [u8]> {
         if len > self.remaining() {
@@ -91,38 +92,30 @@ impl<'a> View<'a> {
         Ok(bytes)
     }
 
-    /// The next `count` elements of `width` bytes each.
-    pub fn array(&mut self, count: usize, width: usize) -> Result<&'a [u8]> {
-        match count.checked_mul(width) {
-            Some(len) => self.bytes(len),
-            None => Err(self.corrupt("array is too long")),
-        }
-    }
-
-    /// One byte.
+    /// Decodes one byte.
     #[inline]
     pub fn u8(&mut self) -> Result<u8> {
         Ok(self.bytes(1)?[0])
     }
 
-    /// Two bytes, little-endian.
+    /// Decodes two bytes, little-endian.
     #[inline]
     pub fn u16(&mut self) -> Result<u16> {
         Ok(u16::from_le_bytes(self.fixed()?))
     }
 
-    /// Four bytes, little-endian.
+    /// Decodes four bytes, little-endian.
     pub fn u32(&mut self) -> Result<u32> {
         Ok(u32::from_le_bytes(self.fixed()?))
     }
 
-    /// Eight bytes, little-endian.
+    /// Decodes eight bytes, little-endian.
     #[inline]
     pub fn u64(&mut self) -> Result<u64> {
         Ok(u64::from_le_bytes(self.fixed()?))
     }
 
-    /// A variable-length integer of up to 64 bits.
+    /// Decodes a variable-length integer of up to 64 bits.
     #[inline]
     pub fn varint(&mut self) -> Result<u64> {
         // Fast paths: most integers have one byte, most others two.
@@ -139,14 +132,15 @@ impl<'a> View<'a> {
         }
     }
 
+    /// Decodes a variable-length integer of more than two bytes.
     fn long_varint(&mut self) -> Result<u64> {
         if let Some(word) = self.bytes[self.at..].first_chunk() {
             let word = u64::from_le_bytes(*word);
             let ends = !word & 0x8080_8080_8080_8080;
             if ends != 0 {
-                // Bytes up to the first without its high bit.
+                // The integer ends with the first byte whose high bit is not set.
                 self.at += ends.trailing_zeros() as usize / 8 + 1;
-                return Ok(join_sevens(word & (ends ^ (ends - 1))));
+                return Ok(join_low_bits(word & (ends ^ (ends - 1))));
             }
         }
         let mut value = 0u64;
@@ -164,24 +158,24 @@ impl<'a> View<'a> {
         Err(self.corrupt("integer of more than 64 bits"))
     }
 
-    /// A variable-length integer that must fit in `u32`.
+    /// Decodes a variable-length integer of at most 32 bits.
     #[inline]
     pub fn varint32(&mut self) -> Result<u32> {
         let value = self.varint()?;
         u32::try_from(value).map_err(|_| self.corrupt("integer of more than 32 bits"))
     }
 
-    /// A length-prefixed UTF-8 string of at most `max` bytes.
-    pub fn string(&mut self, max: usize) -> Result<&'a str> {
+    /// Decodes a UTF-8 string of at most `bytes_max` bytes, which follows its length.
+    pub fn string(&mut self, bytes_max: usize) -> Result<&'a str> {
         let len = self.varint()?;
-        if len > max as u64 {
+        if len > bytes_max as u64 {
             return Err(self.corrupt("string is too long"));
         }
         let bytes = self.bytes(len as usize)?;
         std::str::from_utf8(bytes).map_err(|_| self.corrupt("string is not UTF-8"))
     }
 
-    /// Checks that all bytes have been read.
+    /// Checks that all bytes were decoded.
     pub fn finish(&self) -> Result<()> {
         if self.remaining() == 0 { Ok(()) } else { Err(self.corrupt("unexpected bytes follow")) }
     }
@@ -194,7 +188,7 @@ impl<'a> View<'a> {
 }
 
 /// Concatenates the low seven bits of eight bytes.
-fn join_sevens(word: u64) -> u64 {
+fn join_low_bits(word: u64) -> u64 {
     let pairs = (word & 0x007f_007f_007f_007f) | (word & 0x7f00_7f00_7f00_7f00) >> 1;
     let fours = (pairs & 0x3fff_0000_3fff) | (pairs & 0x3fff_0000_3fff_0000) >> 2;
     (fours & 0x0fff_ffff) | (fours & 0x0fff_ffff_0000_0000) >> 4
@@ -216,7 +210,7 @@ mod tests {
                 assert!(View::new("f", 0, &out[..cut]).varint().is_err());
             }
         }
-        // Followed by other bytes, the eight-byte path decodes them.
+        // Integers that are followed by other bytes, so that eight bytes are decoded at once.
         for shift in 0..64 {
             for value in [1u64 << shift, (1 << shift) - 1, u64::MAX >> shift, 0x5a5a_5a5a_5a5a_5a5a >> shift]
             {

@@ -13,22 +13,23 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum Error {
     /// A device failed, or a file is missing or damaged ([`StorageError::kind`]).
     Storage(StorageError),
-    /// An option or an argument that this index or engine does not support.
+    /// An option or argument is not valid, or not possible with this index or engine.
     Usage(String),
-    /// A document, query, request or commit exceeds a limit of size or memory: it fails again if repeated.
+    /// A document, query, request or commit exceeds a limit of size or memory. It would fail again.
     TooLarge(String),
     /// The engine has no memory for another request at present: repeat it after a pause.
     Overloaded {
         /// What is exhausted.
         message: String,
-        /// Expected time until the requests before it have been answered.
+        /// Expected time until the requests that were accepted before have been answered.
         retry_after: Duration,
     },
     /// A query has a syntax error, or is larger than a query may be.
     Query {
-        /// Byte offset of the error in the text of the query, if it has one; messages count from 1.
+        /// Byte offset of the error in the text of the query, counted from 0 (in messages from 1); `None` if the
+        /// error concerns the whole query.
         at: Option<usize>,
-        /// The error.
+        /// What is wrong.
         message: String,
     },
     /// Another writer holds the lock of the index; try again later.

@@ -107,7 +107,7 @@
 //! be changed or deleted yet. Modules that this page does not list are internal and change without notice.
 #![forbid(unsafe_code)]
 
-// ARCHITECTURE.md has their dependency order.
+// ARCHITECTURE.md says which of these modules may use which.
 mod bytes;
 pub mod ciff;
 mod cursor;

@@ -4,8 +4,8 @@ use crate::bytes::{View, push_bytes, push_varint};
 use crate::{Error, Result, limits};
 pub use tierdex_codec::Codec;
 
-/// Characters of the value of a setting in a message, at most: a list of stop words can be long.
-const SETTING_CHARS_SHOWN: usize = 40;
+/// Maximum number of characters of a setting in an error message: a list of stop words can be long.
+const SETTING_CHARS_MAX: usize = 40;
 
 /// The fields of an index, and whether documents are stored.
 ///
@@ -23,7 +23,7 @@ const SETTING_CHARS_SHOWN: usize = 40;
 pub struct Schema {
     /// Fields in the order of their numbers; queries search the first one by default.
     pub fields: Vec<Field>,
-    /// Whether title and text are stored, for display ([`Snapshot::stored`](crate::Snapshot::stored)).
+    /// Whether titles and texts are stored, so that they can be shown ([`Snapshot::stored`](crate::Snapshot::stored)).
     pub stored: bool,
 }
 
@@ -34,13 +34,13 @@ pub struct Field {
     pub name: String,
     /// The parts of a document that are indexed in this field.
     pub source: Source,
-    /// The analysis of text into terms, of documents and of queries.
+    /// How the text of documents and of queries becomes terms.
     pub analysis: Analysis,
     /// Whether positions are indexed: phrase queries need them.
     pub positions: bool,
     /// The precision of document lengths.
     pub norms: NormKind,
-    /// Codec of document numbers.
+    /// Codec of the documents in posting lists.
     pub doc_codec: Codec,
     /// Codec of frequencies and positions; never a delta codec.
     pub freq_codec: Codec,
@@ -50,15 +50,15 @@ pub struct Field {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Source {
-    /// The title alone.
+    /// Only the title.
     Title,
-    /// The text alone.
+    /// Only the text.
     Text,
-    /// Title, a space, and text.
+    /// The title, then the text.
     TitleAndText,
 }
 
-/// The precision of document lengths, in tokens, that are stored for ranking.
+/// The precision of the stored document lengths, which scores depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NormKind {
@@ -68,16 +68,16 @@ pub enum NormKind {
     Exact,
 }
 
-/// The analysis of text into terms: tokens, lower case, accents, stop words, stems.
+/// How text becomes terms: tokenizer, accent folding, stop words and stemmer, in this order.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Analysis {
     /// The tokenizer.
     pub tokenizer: Tokenizer,
     /// Whether accents are folded (`é` to `e`).
     pub fold_accents: bool,
-    /// Words that are not indexed, as they are after lower-casing and folding; sorted, without duplicates.
+    /// Words that are not indexed, in lower case and with accents folded if they are; sorted, without duplicates.
     pub stop_words: Vec<String>,
-    /// The language of the Snowball stemmer; `None`: no stemming.
+    /// The language of the Snowball stemmer; `None` if words are not stemmed.
     pub stemmer: Option<Language>,
 }
 
@@ -90,9 +90,9 @@ pub enum Tokenizer {
     /// (`crates/tierdex/src/text/words.rs`).
     #[default]
     Unicode,
-    /// Maximal runs of alphanumeric characters, in lower case: a combining mark ends a word.
+    /// The longest runs of alphanumeric characters, in lower case; a combining mark ends a word.
     Alphanumeric,
-    /// Runs of characters other than white space, unchanged: for text that is already tokenized.
+    /// The longest runs of characters other than white space, unchanged, for text that is already tokenized.
     Whitespace,
 }
 
@@ -118,7 +118,7 @@ impl NormKind {
 }
 
 impl Tokenizer {
-    /// All of them.
+    /// All tokenizers.
     pub const ALL: [Tokenizer; 3] = [Tokenizer::Unicode, Tokenizer::Alphanumeric, Tokenizer::Whitespace];
 
     /// Name: `unicode`, `alphanumeric` or `whitespace`.
@@ -140,7 +140,7 @@ macro_rules! languages {
         pub enum Language { $($variant),* }
 
         impl Language {
-            /// All of them.
+            /// All languages.
             pub const ALL: &'static [Language] = &[$(Language::$variant),*];
 
             /// Name in lower case, such as `english`.
@@ -148,6 +148,7 @@ macro_rules! languages {
                 match self { $(Language::$variant => $name),* }
             }
 
+            /// The number of the language in manifests.
             fn id(self) -> u8 {
                 match self { $(Language::$variant => $id),* }
             }
@@ -213,17 +214,18 @@ impl Schema {
         Ok(())
     }
 
-    /// Number of the field called `name`.
+    /// The number of the field with this name.
     pub fn field(&self, name: &str) -> Option<usize> {
         self.fields.iter().position(|field| field.name == name)
     }
 
-    /// The settings in which `other` differs, as in "positions: no, here yes; stemmer: none, here english".
+    /// The settings in which `other` differs, for a message such as "positions: no, here yes; stemmer: none, here
+    /// english".
     #[doc(hidden)]
     pub fn differences(&self, other: &Schema) -> String {
         let (own, others) = (self.settings(), other.settings());
         let differ = own.iter().zip(&others).filter(|(own, other)| own != other);
-        let show = |value: &str| value.chars().take(SETTING_CHARS_SHOWN).collect::<String>();
+        let show = |value: &str| value.chars().take(SETTING_CHARS_MAX).collect::<String>();
         let differ =
             differ.map(|((name, own), (_, other))| format!("{name}: {}, here {}", show(own), show(other)));
         differ.collect::<Vec<_>>().join("; ")
@@ -266,10 +268,10 @@ impl Schema {
 
 impl Field {
     fn validate(&self) -> Result<()> {
-        let name_fits = !self.name.is_empty()
+        let is_valid_name = !self.name.is_empty()
             && self.name.len() <= limits::FIELD_NAME_BYTES_MAX
             && self.name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-        if !name_fits {
+        if !is_valid_name {
             return Err(Error::Usage(format!(
                 "field name `{}` is not 1 to {} of the characters a-z, A-Z, 0-9, _ and -",
                 self.name,

@@ -4,7 +4,7 @@
 mod support;
 
 use std::sync::Arc;
-use support::cases::{Case, memory, searches, written};
+use support::cases::{QueryCase, memory_disk, search_option_cases, write_documents};
 use support::{lent::LentLists, on_two_threads};
 use tierdex::codec::Codec;
 use tierdex::explain::{HitIds, SearchResult};
@@ -14,12 +14,12 @@ use tierdex::io::{Disk, PosixDisk, ReadKind, RegionKind, Size};
 use tierdex::{Engine, EngineOptions, Index, Query, SearchRequest};
 
 /// Runs all queries in a new engine.
-fn execute(case: &Case, options: &EngineOptions, how: &str) {
+fn execute(case: &QueryCase, options: &EngineOptions, how: &str) {
     ask(case, &Engine::new(&case.index, options).unwrap(), how);
 }
 
 /// Runs all queries in an engine.
-fn ask(case: &Case, engine: &Engine, how: &str) {
+fn ask(case: &QueryCase, engine: &Engine, how: &str) {
     let request = |query: &Query| SearchRequest::new(query.clone()).options(case.search);
     let (mut queries, mut answered) = (case.queries.iter(), 0);
     let run: Result<(), ()> = engine.run_ordered(
@@ -40,18 +40,18 @@ fn resident_lists_and_lists_in_files_give_the_same_results() {
     let directory = tempfile::tempdir().unwrap();
     let real: Arc<dyn Disk> = Arc::new(PosixDisk::create(directory.path()).unwrap());
     let disks = [
-        written(200, 1, Codec::Auto, memory()),
-        written(200, 5, Codec::Auto, memory()),
-        written(20_000, 1, Codec::Auto, memory()),
-        written(20_000, 3, Codec::Pfor256Delta, memory()),
+        write_documents(200, 1, Codec::Auto, memory_disk()),
+        write_documents(200, 5, Codec::Auto, memory_disk()),
+        write_documents(20_000, 1, Codec::Auto, memory_disk()),
+        write_documents(20_000, 3, Codec::Pfor256Delta, memory_disk()),
         // Its documents are used in place.
-        written(20_000, 3, Codec::Raw, memory()),
-        written(20_000, 3, Codec::Auto, real),
+        write_documents(20_000, 3, Codec::Raw, memory_disk()),
+        write_documents(20_000, 3, Codec::Auto, real),
     ];
     for (disk, search) in
-        disks.iter().flat_map(|disk| searches().into_iter().map(move |search| (disk, search)))
+        disks.iter().flat_map(|disk| search_option_cases().into_iter().map(move |search| (disk, search)))
     {
-        let case = Case::new(disk, 11, search);
+        let case = QueryCase::new(disk, 11, search);
         let tmpfs = tempfile::tempdir_in("/dev/shm").ok();
         let file = tmpfs.as_ref().map(|dir| RegionKind::File(dir.path().join("index")));
         let lending = Index::open_on(disk.clone()).unwrap();
@@ -64,7 +64,7 @@ fn resident_lists_and_lists_in_files_give_the_same_results() {
         for region in [Some(RegionKind::Dram), file] {
             let Some(region) = region else { continue };
             let kept = Index::open_on(disk.clone()).unwrap();
-            support::hold(&kept, region).unwrap();
+            support::load_into_region(&kept, region).unwrap();
             let read = kept.bytes_read();
             let searcher = kept.searcher();
             for (number, query) in case.queries.iter().enumerate() {
@@ -79,9 +79,9 @@ fn resident_lists_and_lists_in_files_give_the_same_results() {
 #[test]
 fn all_codecs_give_the_same_results() {
     let codecs = [Codec::Auto, Codec::Bitmap, Codec::Pfor256Delta, Codec::VByteDelta, Codec::Raw];
-    let disks = codecs.map(|codec| written(9000, 2, codec, memory()));
-    for search in searches() {
-        let case = Case::new(&disks[0], 12, search);
+    let disks = codecs.map(|codec| write_documents(9000, 2, codec, memory_disk()));
+    for search in search_option_cases() {
+        let case = QueryCase::new(&disks[0], 12, search);
         for (disk, codec) in disks.iter().zip(codecs).skip(1) {
             let index = Index::open_on(disk.clone()).unwrap();
             let searcher = index.searcher();
@@ -97,14 +97,16 @@ fn engines_with_any_cache_and_memory_tier_give_the_same_results() {
     let directory = tempfile::tempdir().unwrap();
     let real: Arc<dyn Disk> = Arc::new(PosixDisk::create(directory.path()).unwrap());
     let disks = [
-        written(200, 2, Codec::Auto, memory()),
-        written(20_000, 1, Codec::Auto, memory()),
-        written(20_000, 3, Codec::Auto, real),
+        write_documents(200, 2, Codec::Auto, memory_disk()),
+        write_documents(20_000, 1, Codec::Auto, memory_disk()),
+        write_documents(20_000, 3, Codec::Auto, real),
     ];
-    let cases: Vec<Case> = disks
+    let cases: Vec<QueryCase> = disks
         .iter()
         .zip(21..)
-        .flat_map(|(disk, seed)| searches().into_iter().map(move |search| Case::new(disk, seed, search)))
+        .flat_map(|(disk, seed)| {
+            search_option_cases().into_iter().map(move |search| QueryCase::new(disk, seed, search))
+        })
         .collect();
     let metas = [MetaTier::Disk, MetaTier::Terms, MetaTier::Dram, MetaTier::Region(RegionKind::Dram)];
     let run = |number: usize| {
@@ -126,20 +128,20 @@ fn engines_with_any_cache_and_memory_tier_give_the_same_results() {
 #[test]
 fn an_engine_that_holds_the_index_in_memory_reads_no_lists_and_gives_the_same_results() {
     let disks = [
-        written(200, 1, Codec::Auto, memory()),
-        written(20_000, 3, Codec::Auto, memory()),
+        write_documents(200, 1, Codec::Auto, memory_disk()),
+        write_documents(20_000, 3, Codec::Auto, memory_disk()),
         // Its documents are used in place.
-        written(20_000, 2, Codec::Raw, memory()),
+        write_documents(20_000, 2, Codec::Raw, memory_disk()),
     ];
     let tmpfs = tempfile::tempdir_in("/dev/shm").ok();
     let file = tmpfs.as_ref().map(|dir| RegionKind::File(dir.path().join("index")));
     for (disk, search) in
-        disks.iter().flat_map(|disk| searches().into_iter().map(move |search| (disk, search)))
+        disks.iter().flat_map(|disk| search_option_cases().into_iter().map(move |search| (disk, search)))
     {
-        let expected = Case::new(disk, 31, search);
+        let expected = QueryCase::new(disk, 31, search);
         for (region, threads) in [(Some(RegionKind::Dram), 1), (file.clone(), 3)] {
             let Some(region) = region else { continue };
-            let case = Case { index: Index::open_on(disk.clone()).unwrap(), ..expected.clone() };
+            let case = QueryCase { index: Index::open_on(disk.clone()).unwrap(), ..expected.clone() };
             let options = EngineOptions::new().keep_in(region).threads(threads);
             let engine = Engine::new(&case.index, &options).unwrap();
             ask(&case, &engine, "held in memory");
@@ -157,8 +159,9 @@ fn an_engine_that_holds_the_index_in_memory_reads_no_lists_and_gives_the_same_re
 #[test]
 #[should_panic(expected = "other documents")]
 fn a_different_result_is_detected() {
-    let case = Case::new(&written(200, 1, Codec::Auto, memory()), 5, searches()[7]);
-    let other = Index::open_on(written(190, 1, Codec::Auto, memory())).unwrap();
+    let case =
+        QueryCase::new(&write_documents(200, 1, Codec::Auto, memory_disk()), 5, search_option_cases()[7]);
+    let other = Index::open_on(write_documents(190, 1, Codec::Auto, memory_disk())).unwrap();
     for (number, query) in case.queries.iter().enumerate() {
         case.check(number, &other.searcher().search(query, &case.search).unwrap(), "other documents");
     }

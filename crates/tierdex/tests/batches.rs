@@ -5,10 +5,12 @@ mod support;
 
 use proptest::prelude::*;
 use std::{collections::BTreeMap, ops::Range, sync::Arc};
-use support::corpus::{Shape, corpus};
-use support::lists::{first_terms, imported, many_terms, queries, rows, sparse};
-use support::requests::{bits, parse};
-use support::{Growth, build, indexed, random::Random, tunings};
+use support::corpus::{SchemaOptions, random_documents};
+use support::lists::{
+    query_of_first_terms, random_queries, total_and_hits, write_lists, write_many_terms, write_sparse_lists,
+};
+use support::requests::{documents_and_score_bits, parse_query};
+use support::{AddMethod, all_tunings, build, index_in_memory, random::Random};
 use tierdex::internal::cache::PolicyKind;
 use tierdex::internal::engine::MetaTier;
 use tierdex::internal::segment::read::FILES;
@@ -54,7 +56,7 @@ proptest! {
         policy in prop::sample::select(PolicyKind::ALL.to_vec()),
         kind in prop::sample::select(vec![ReadKind::Pread, ReadKind::Auto]),
         (exhaustive, count) in any::<(bool, bool)>(),
-        tuning in prop::sample::select(tunings().to_vec()),
+        tuning in prop::sample::select(all_tunings().to_vec()),
         real in any::<bool>(),
         meta in prop::sample::select(vec![MetaTier::Disk, MetaTier::Terms, MetaTier::Dram, MetaTier::Region(RegionKind::Dram)]),
         threads in 1usize..4,
@@ -65,17 +67,17 @@ proptest! {
         } else {
             Arc::new(MemDisk::new())
         };
-        let schema = Shape { title: false, ..Shape::default() }.schema();
-        build(&disk, &schema, &corpus(seed, 3000), &[1700], Growth::Commits, Merge::Keep);
+        let schema = SchemaOptions { title: false, ..SchemaOptions::default() }.schema();
+        build(&disk, &schema, &random_documents(seed, 3000), &[1700], AddMethod::Commits, Merge::Keep);
         let index = Index::open_on(disk).unwrap();
-        let queries = queries(&mut Random::new(seed), 60, &index);
+        let queries = random_queries(&mut Random::new(seed), 60, &index);
         let search = SearchOptions { k: 20, exhaustive, count, ..SearchOptions::default() };
         let searcher = index.searcher();
         // A lower bound of the number of matches depends on the strategy.
         let counted = |total: u64| total * u64::from(count);
         let expected = |query| {
             let found = searcher.search(query, &search).unwrap();
-            (counted(found.total), rows(&found).1)
+            (counted(found.total), total_and_hits(&found).1)
         };
         let expected: Vec<_> = queries.iter().map(expected).collect();
         let options = options(pages, policy, kind).meta_tier(meta).threads(threads);
@@ -84,7 +86,7 @@ proptest! {
         let search = SearchOptions { tuning, ..search };
         run(&engine, &queries, &search, |number, found| {
             let found = found.unwrap();
-            let found = (counted(found.total.value()), bits(&found.hits));
+            let found = (counted(found.total.value()), documents_and_score_bits(&found.hits));
             assert_eq!((number, found), (answered, expected[number].clone()));
             answered += 1;
         });
@@ -100,7 +102,11 @@ proptest! {
 
 #[test]
 fn a_budget_that_is_too_small_is_rejected() {
-    let index = indexed(&Shape { title: false, ..Shape::default() }.schema(), &corpus(3, 3000), &[]);
+    let index = index_in_memory(
+        &SchemaOptions { title: false, ..SchemaOptions::default() }.schema(),
+        &random_documents(3, 3000),
+        &[],
+    );
     let ask = |dram, cache: Option<u64>| {
         let options = EngineOptions::new().dram(dram).threads(1).growth(0);
         let options = match cache {
@@ -132,7 +138,7 @@ fn a_budget_that_is_too_small_is_rejected() {
 
 #[test]
 fn norms_and_page_checksums_are_in_the_region_of_a_cache_beside_the_budget() {
-    let index = Index::open_on(sparse(100_000)).unwrap();
+    let index = Index::open_on(write_sparse_lists(100_000)).unwrap();
     let (dram, path) = (24 << 20, format!("/dev/shm/tierdex-batches-{}", std::process::id()));
     let region = RegionKind::File(path.into());
     for (options, in_region) in [
@@ -153,8 +159,12 @@ fn norms_and_page_checksums_are_in_the_region_of_a_cache_beside_the_budget() {
 
 #[test]
 fn an_error_of_the_source_or_the_consumer_ends_the_run() {
-    let index = indexed(&Shape { title: false, ..Shape::default() }.schema(), &corpus(3, 1000), &[]);
-    let queries = queries(&mut Random::new(9), 50, &index);
+    let index = index_in_memory(
+        &SchemaOptions { title: false, ..SchemaOptions::default() }.schema(),
+        &random_documents(3, 1000),
+        &[],
+    );
+    let queries = random_queries(&mut Random::new(9), 50, &index);
     let request = |query: &Query| SearchRequest::new(query.clone()).count(true);
     for threads in [1, 3] {
         let options = options(12, PolicyKind::Lru, ReadKind::Pread).threads(threads);
@@ -210,7 +220,7 @@ fn read_bytes(
 
 #[test]
 fn only_blocks_that_may_hold_a_hit_are_read() {
-    let index = Index::open_on(sparse(3_000_000)).unwrap();
+    let index = Index::open_on(write_sparse_lists(3_000_000)).unwrap();
     let words = [
         "s1",
         "s2",
@@ -231,14 +241,21 @@ fn only_blocks_that_may_hold_a_hit_are_read() {
         (MetaTier::Disk, 3, Scorer::Dot),
         (MetaTier::Disk, 5000, Scorer::default()),
     ];
-    for ((meta, k, scorer), tuning) in cases.iter().flat_map(|case| tunings().map(|tuning| (case, tuning))) {
+    for ((meta, k, scorer), tuning) in
+        cases.iter().flat_map(|case| all_tunings().map(|tuning| (case, tuning)))
+    {
         let (k, scorer) = (*k, *scorer);
         let search = SearchOptions { k, scorer, count: true, tuning, ..SearchOptions::default() };
-        let found = words.each_ref().map(|word| rows(&index.searcher().search(word, &search).unwrap()));
+        let found =
+            words.each_ref().map(|word| total_and_hits(&index.searcher().search(word, &search).unwrap()));
         let options = options(2000, PolicyKind::Lru, ReadKind::Pread).meta_tier(meta.clone());
         let (blocks, others) = read_bytes(&index, &options, &words, &search, |number, answer| {
             let answer = answer.unwrap();
-            assert_eq!((answer.total.value(), bits(&answer.hits)), found[number], "{meta} {k} {number}");
+            assert_eq!(
+                (answer.total.value(), documents_and_score_bits(&answer.hits)),
+                found[number],
+                "{meta} {k} {number}"
+            );
         });
         let whole = list_bytes(&index, &words, &search);
         assert_eq!(others, 0, "{meta}, {k}: all is read through the cache");
@@ -252,7 +269,7 @@ fn only_blocks_that_may_hold_a_hit_are_read() {
 
 #[test]
 fn long_non_essential_lists_are_not_read_whole() {
-    let index = Index::open_on(sparse(3_000_000)).unwrap();
+    let index = Index::open_on(write_sparse_lists(3_000_000)).unwrap();
     let words = ["s1 s5", "s6 s5 s1", "s5 s2 s7 s3", "s0 s5", "s5 s7", "s6 s7 s5 s4 s1 none"];
     let words = words.map(|word| Query::parse(word, index.schema()).unwrap());
     let cases = [
@@ -260,7 +277,9 @@ fn long_non_essential_lists_are_not_read_whole() {
         (MetaTier::Disk, 10, Scorer::default()),
         (MetaTier::Terms, 3, Bm25 { k1: 0.5, b: 0.3 }.into()),
     ];
-    for ((meta, k, scorer), tuning) in cases.iter().flat_map(|case| tunings().map(|tuning| (case, tuning))) {
+    for ((meta, k, scorer), tuning) in
+        cases.iter().flat_map(|case| all_tunings().map(|tuning| (case, tuning)))
+    {
         let (k, scorer) = (*k, *scorer);
         let search = SearchOptions { k, scorer, count: false, tuning, ..SearchOptions::default() };
         let found = words.each_ref().map(|word| index.searcher().search(word, &search).unwrap().hits);
@@ -288,15 +307,15 @@ fn common() -> Arc<MemDisk> {
     let documents = (0..2_000_000).collect::<Vec<u32>>();
     let frequency = |document: &u32| if document % 300_000 == 777 { 50 } else { 1 };
     let frequencies = documents.iter().map(frequency).collect();
-    imported(2_000_000, &[("common".to_string(), (documents, frequencies))])
+    write_lists(2_000_000, &[("common".to_string(), (documents, frequencies))])
 }
 
 #[test]
 fn a_single_term_reads_few_entries_of_its_skip_data() {
     let index = Index::open_on(common()).unwrap();
-    let query = [parse(&index, "common")];
+    let query = [parse_query(&index, "common")];
     let cases = [(5, 25), (7, 25), (8, u64::MAX), (2000, u64::MAX)].into_iter();
-    for ((k, pages), tuning) in cases.flat_map(|case| tunings().map(|tuning| (case, tuning))) {
+    for ((k, pages), tuning) in cases.flat_map(|case| all_tunings().map(|tuning| (case, tuning))) {
         let search = SearchOptions { k, count: false, tuning, ..SearchOptions::default() };
         let expected = index.searcher().search(&query[0], &search).unwrap().hits;
         let options = options(400, PolicyKind::Lru, ReadKind::Pread).meta_tier(MetaTier::Disk);
@@ -313,12 +332,12 @@ fn a_single_term_reads_few_entries_of_its_skip_data() {
 
 #[test]
 fn the_dictionary_counts_without_a_read() {
-    let index = Index::open_on(sparse(100_000)).unwrap();
+    let index = Index::open_on(write_sparse_lists(100_000)).unwrap();
     let engine = Engine::new(&index, &options(40, PolicyKind::Lru, ReadKind::Pread)).unwrap();
     let (before, search) =
         (engine.bytes_read(), SearchOptions { k: 0, count: true, ..SearchOptions::default() });
     let mut totals = Vec::new();
-    run(&engine, &["s5", "s0"].map(|word| parse(&index, word)), &search, |_, answer| {
+    run(&engine, &["s5", "s0"].map(|word| parse_query(&index, word)), &search, |_, answer| {
         totals.push(answer.unwrap().total.value());
     });
     assert_eq!((totals, engine.bytes_read()), (vec![100_000, 3], before));
@@ -327,8 +346,8 @@ fn the_dictionary_counts_without_a_read() {
 #[test]
 fn a_query_that_exceeds_the_budget_is_rejected_alone() {
     const TERMS: usize = 300;
-    let index = Index::open_on(many_terms(TERMS)).unwrap();
-    let queries = [32, TERMS, 1, 32].map(|terms| first_terms(&index, terms));
+    let index = Index::open_on(write_many_terms(TERMS)).unwrap();
+    let queries = [32, TERMS, 1, 32].map(|terms| query_of_first_terms(&index, terms));
     let search = SearchOptions { count: true, ..SearchOptions::default() };
     for meta in [MetaTier::Disk, MetaTier::Dram] {
         let options = options(40, PolicyKind::Lru, ReadKind::Pread).meta_tier(meta).growth(0);
@@ -339,7 +358,10 @@ fn a_query_that_exceeds_the_budget_is_rejected_alone() {
             run(&engine, &queries, &search, |number, found| match found {
                 Ok(found) => {
                     let expected = index.searcher().search(&queries[number], &search).unwrap();
-                    assert_eq!((found.total.value(), bits(&found.hits)), rows(&expected));
+                    assert_eq!(
+                        (found.total.value(), documents_and_score_bits(&found.hits)),
+                        total_and_hits(&expected)
+                    );
                 }
                 Err(error) => errors.push((number, error.to_string())),
             });
@@ -361,7 +383,7 @@ fn least(index: &Index, options: &EngineOptions) -> u64 {
 
 #[test]
 fn a_rejected_budget_names_a_sufficient_one() {
-    let index = Index::open_on(sparse(100_000)).unwrap();
+    let index = Index::open_on(write_sparse_lists(100_000)).unwrap();
     let options = options(40, PolicyKind::Lru, ReadKind::Pread).growth(0);
     let needed = |options: EngineOptions| least(&index, &options);
     let enough = needed(options.clone().dram(1));

@@ -4,9 +4,10 @@ mod support;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use support::corpus::{Doc, Shape, corpus};
+use support::corpus::{SchemaOptions, TestDocument, random_documents};
 use support::{
-    Answer, Growth, Look, add, answer, ask, build, directory, is_sound, model::Model, open_writer,
+    AddMethod, Answer, AnswerOptions, add_documents, answer_query, answer_text, assert_sound, build,
+    directory_disk, model::Model, open_writer,
 };
 use tierdex::io::{Disk, MemDisk};
 use tierdex::{Index, IndexWriter, Merge, OpenMode, Query, WriterOptions, schema::Schema};
@@ -15,23 +16,23 @@ const QUERIES: [&str; 6] =
     ["all", "w0 AND prefix2", "\"all w0\"", "title:w0 -w3", "NOT w0", "only7 only12 w8"];
 
 fn schema() -> Schema {
-    Shape::default().schema()
+    SchemaOptions::default().schema()
 }
 
 fn answers(index: &Index) -> Vec<Answer> {
-    QUERIES.iter().map(|text| ask(index, text, Look::default()).unwrap()).collect()
+    QUERIES.iter().map(|text| answer_text(index, text, AnswerOptions::default()).unwrap()).collect()
 }
 
-fn expected(docs: &[Doc]) -> Vec<Answer> {
+fn expected(docs: &[TestDocument]) -> Vec<Answer> {
     let model = Model::new(&schema(), docs);
     let queries = QUERIES.iter().map(|text| Query::parse(text, &schema()).unwrap());
-    queries.map(|query| model.answer(&query, Look::default())).collect()
+    queries.map(|query| model.answer(&query, AnswerOptions::default())).collect()
 }
 
 #[test]
 fn a_second_writer_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
-    let disks: [Arc<dyn Disk>; 2] = [Arc::new(MemDisk::new()), directory(folder.path())];
+    let disks: [Arc<dyn Disk>; 2] = [Arc::new(MemDisk::new()), directory_disk(folder.path())];
     for disk in disks {
         let first = open_writer(&disk, &schema(), OpenMode::New);
         for mode in [OpenMode::New, OpenMode::Append, OpenMode::Replace] {
@@ -41,7 +42,7 @@ fn a_second_writer_is_rejected() {
         }
         drop(first);
         let mut writer = open_writer(&disk, &schema(), OpenMode::New);
-        add(&mut writer, &corpus(1, 5));
+        add_documents(&mut writer, &random_documents(1, 5));
         writer.commit(Merge::Keep).unwrap();
         drop(writer);
         drop(open_writer(&disk, &schema(), OpenMode::Append));
@@ -52,7 +53,7 @@ fn a_second_writer_is_rejected() {
 fn one_of_many_writers_gets_the_lock() {
     let folder = tempfile::tempdir().unwrap();
     for _ in 0..20 {
-        let disk = directory(folder.path());
+        let disk = directory_disk(folder.path());
         let barrier = std::sync::Barrier::new(4);
         let open = || {
             barrier.wait();
@@ -73,17 +74,17 @@ fn one_of_many_writers_gets_the_lock() {
 #[test]
 fn a_reader_keeps_its_commit() {
     let folder = tempfile::tempdir().unwrap();
-    let disk = directory(folder.path());
-    let docs = corpus(2, 500);
-    build(&disk, &schema(), &docs[..300], &[100, 200], Growth::Commits, Merge::Keep);
+    let disk = directory_disk(folder.path());
+    let docs = random_documents(2, 500);
+    build(&disk, &schema(), &docs[..300], &[100, 200], AddMethod::Commits, Merge::Keep);
     let reader = Index::open_on(disk.clone()).unwrap();
     let (generation, before) = (reader.manifest().generation, disk.list().unwrap());
     let mut writer = open_writer(&disk, &schema(), OpenMode::Append);
-    add(&mut writer, &docs[300..400]);
+    add_documents(&mut writer, &docs[300..400]);
     writer.commit(Merge::One).unwrap();
     drop(writer);
     let mut writer = open_writer(&disk, &schema(), OpenMode::Replace);
-    add(&mut writer, &docs[400..]);
+    add_documents(&mut writer, &docs[400..]);
     writer.commit(Merge::Keep).unwrap();
     drop(writer);
     let after = disk.list().unwrap();
@@ -92,7 +93,7 @@ fn a_reader_keeps_its_commit() {
     assert_eq!(answers(&reader), expected(&docs[..300]));
     assert_eq!(reader.manifest().generation, generation);
     assert_eq!(answers(&Index::open_on(disk.clone()).unwrap()), expected(&docs[400..]));
-    is_sound(disk.as_ref());
+    assert_sound(disk.as_ref());
 }
 
 /// Readers open repeatedly during commits, merges and removals; each sees one complete commit, at least as
@@ -102,11 +103,11 @@ fn readers_always_see_a_whole_commit() {
     const COMMITS: usize = 24;
     const STEP: usize = 12;
     let folder = tempfile::tempdir().unwrap();
-    let disk = directory(folder.path());
-    let docs = corpus(3, COMMITS * STEP);
+    let disk = directory_disk(folder.path());
+    let docs = random_documents(3, COMMITS * STEP);
     let generations: Vec<Vec<Answer>> =
         (0..=COMMITS).map(|commits| expected(&docs[..commits * STEP])).collect();
-    build(&disk, &schema(), &docs[..STEP], &[], Growth::Commits, Merge::Keep);
+    build(&disk, &schema(), &docs[..STEP], &[], AddMethod::Commits, Merge::Keep);
     let acknowledged = AtomicU64::new(1);
 
     let read = || {
@@ -126,7 +127,7 @@ fn readers_always_see_a_whole_commit() {
         let readers: Vec<_> = (0..3).map(|_| scope.spawn(read)).collect();
         let mut writer = open_writer(&disk, &schema(), OpenMode::Append);
         for commit in 1..COMMITS {
-            add(&mut writer, &docs[commit * STEP..(commit + 1) * STEP]);
+            add_documents(&mut writer, &docs[commit * STEP..(commit + 1) * STEP]);
             let merge = if commit % 3 == 0 { Merge::One } else { Merge::Keep };
             acknowledged.store(writer.commit(merge).unwrap(), Ordering::SeqCst);
         }
@@ -134,15 +135,15 @@ fn readers_always_see_a_whole_commit() {
     });
     println!("{opened} readers opened during {COMMITS} commits");
     assert!(opened > 10);
-    is_sound(disk.as_ref());
+    assert_sound(disk.as_ref());
 }
 
 /// Many threads that share an index get the results of a single thread.
 #[test]
 fn many_threads_share_an_index() {
     let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
-    let docs = corpus(4, 600);
-    build(&disk, &schema(), &docs, &[250], Growth::Commits, Merge::Keep);
+    let docs = random_documents(4, 600);
+    build(&disk, &schema(), &docs, &[250], AddMethod::Commits, Merge::Keep);
     let wanted = expected(&docs);
     for _ in 0..5 {
         let index = Index::open_on(disk.clone()).unwrap();
@@ -152,7 +153,10 @@ fn many_threads_share_an_index() {
                 scope.spawn(move || {
                     for number in (first..first + 12).map(|number| number % QUERIES.len()) {
                         let query = Query::parse(QUERIES[number], index.schema()).unwrap();
-                        assert_eq!(answer(index, &query, Look::default()).unwrap(), wanted[number]);
+                        assert_eq!(
+                            answer_query(index, &query, AnswerOptions::default()).unwrap(),
+                            wanted[number]
+                        );
                     }
                 });
             }

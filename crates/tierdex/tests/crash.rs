@@ -7,7 +7,7 @@
 mod support;
 
 use std::sync::Arc;
-use support::{crash_images, on_two_threads, script::Script};
+use support::{crash_images, on_two_threads, script::WriterScript};
 use tierdex::IndexWriter;
 use tierdex::io::{
     CrashImage, Disk, Effect, FaultDisk, FaultPlan, MemDisk, OpClass, Repeat, Result, WriteFile,
@@ -76,7 +76,7 @@ impl Counts {
 }
 
 /// Number of operations of the whole script without faults.
-fn operations(script: &Script) -> u64 {
+fn operations(script: &WriterScript) -> u64 {
     let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
     let outcome = script.run(&(Arc::new(disk.clone()) as _));
     assert!(outcome.error.is_none() && outcome.acknowledged == script.generations());
@@ -84,7 +84,7 @@ fn operations(script: &Script) -> u64 {
 }
 
 /// Runs the script, crashes it at operation `at`, and checks each crash image.
-fn crash(script: &Script, at: u64, forgets: Forgets, seeds: u64) -> Counts {
+fn crash(script: &WriterScript, at: u64, forgets: Forgets, seeds: u64) -> Counts {
     let mut counts = Counts::default();
     let disk = FaultDisk::new(Careless { disk: MemDisk::new(), forgets }, crash_at(at));
     let outcome = script.run(&(Arc::new(disk.clone()) as _));
@@ -113,7 +113,7 @@ fn crash(script: &Script, at: u64, forgets: Forgets, seeds: u64) -> Counts {
 }
 
 /// Crashes a recovery from `image` at some of its operations, a different choice for each `seed`.
-fn crash_recovery(script: &Script, image: &MemDisk, generation: u64, seed: u64) -> Counts {
+fn crash_recovery(script: &WriterScript, image: &MemDisk, generation: u64, seed: u64) -> Counts {
     const STEP: u64 = 61;
     let mut counts = Counts::default();
     for at in (1 + seed % STEP..).step_by(STEP as usize) {
@@ -140,7 +140,7 @@ fn crash_recovery(script: &Script, image: &MemDisk, generation: u64, seed: u64) 
     counts
 }
 
-fn crash_everywhere(script: &Script, forgets: Forgets, step: usize, seeds: u64) -> Counts {
+fn crash_everywhere(script: &WriterScript, forgets: Forgets, step: usize, seeds: u64) -> Counts {
     let places: Vec<u64> = (1..=operations(script)).step_by(step).collect();
     let mut counts = Counts::default();
     for of_one in on_two_threads(places.len(), |number| crash(script, places[number], forgets, seeds)) {
@@ -153,7 +153,7 @@ fn crash_everywhere(script: &Script, forgets: Forgets, step: usize, seeds: u64) 
 
 #[test]
 fn a_crash_at_any_operation_leaves_a_complete_generation() {
-    let script = Script::new(40);
+    let script = WriterScript::new(40);
     let operations = operations(&script);
     let counts = crash_everywhere(&script, Forgets::Nothing, 1, 4);
     assert!(
@@ -169,21 +169,21 @@ fn a_crash_at_any_operation_leaves_a_complete_generation() {
 /// Canary: a commit that does not make names durable.
 #[test]
 fn a_disk_that_ignores_directory_syncs_is_detected() {
-    let counts = crash_everywhere(&Script::new(12), Forgets::Directory, 9, 4);
+    let counts = crash_everywhere(&WriterScript::new(12), Forgets::Directory, 9, 4);
     assert!(counts.violations.len() > 20, "{} violations", counts.violations.len());
 }
 
 /// Canary: a commit that does not make bytes durable.
 #[test]
 fn a_disk_that_ignores_file_syncs_is_detected() {
-    let counts = crash_everywhere(&Script::new(12), Forgets::Files, 9, 4);
+    let counts = crash_everywhere(&WriterScript::new(12), Forgets::Files, 9, 4);
     assert!(counts.violations.len() > 20, "{} violations", counts.violations.len());
 }
 
 /// Uncommitted documents are lost with the process, and their files are removed.
 #[test]
 fn uncommitted_documents_leave_nothing_behind() {
-    let script = Script::new(12);
+    let script = WriterScript::new(12);
     let disk = MemDisk::new();
     let outcome = script.run(&(Arc::new(disk.clone()) as _));
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
@@ -197,5 +197,5 @@ fn uncommitted_documents_leave_nothing_behind() {
     }
     drop(writer);
     let index = tierdex::Index::open_on(shared).unwrap();
-    support::script::only_named(&disk, Some(&index)).unwrap();
+    support::script::check_no_orphans(&disk, Some(&index)).unwrap();
 }

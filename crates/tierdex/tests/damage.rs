@@ -6,8 +6,11 @@
 mod support;
 
 use std::sync::Arc;
-use support::corpus::{Doc, Shape, corpus};
-use support::{Answer, Growth, Look, ask, build, is_sound, on_two_threads, open_writer, random::Random};
+use support::corpus::{SchemaOptions, TestDocument, random_documents};
+use support::{
+    AddMethod, Answer, AnswerOptions, answer_text, assert_sound, build, on_two_threads, open_writer,
+    random::Random,
+};
 use tierdex::io::{Disk, ErrorKind, MemDisk};
 use tierdex::{Error, Index, Merge, OpenMode, commit::Manifest, internal::index::check_on, schema::Schema};
 
@@ -33,29 +36,29 @@ struct Sample {
 }
 
 fn schema() -> Schema {
-    Shape::default().schema()
+    SchemaOptions::default().schema()
 }
 
-fn look() -> Look {
-    Look { shown: 2, ..Look::default() }
+fn look() -> AnswerOptions {
+    AnswerOptions { shown: 2, ..AnswerOptions::default() }
 }
 
 fn answers(index: &Index) -> tierdex::Result<Vec<Answer>> {
-    QUERIES.iter().map(|text| ask(index, text, look())).collect()
+    QUERIES.iter().map(|text| answer_text(index, text, look())).collect()
 }
 
 /// Two segments of two fields with positions and stored text, lists of more than a block among them.
-fn sample(docs: &[Doc]) -> Sample {
+fn sample(docs: &[TestDocument]) -> Sample {
     let disk = MemDisk::new();
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
-    build(&shared, &schema(), docs, &[docs.len() - 6], Growth::Commits, Merge::Keep);
+    build(&shared, &schema(), docs, &[docs.len() - 6], AddMethod::Commits, Merge::Keep);
     let answers = answers(&Index::open_on(shared).unwrap()).unwrap();
-    is_sound(&disk);
+    assert_sound(&disk);
     Sample { disk, answers }
 }
 
-fn small_docs(seed: u64) -> Vec<Doc> {
-    let mut docs = corpus(seed, 290);
+fn small_docs(seed: u64) -> Vec<TestDocument> {
+    let mut docs = random_documents(seed, 290);
     let start = |text: &str, words| text.split(' ').take(words).collect::<Vec<_>>().join(" ");
     docs.iter_mut().for_each(|doc| (doc.title, doc.text) = (start(&doc.title, 2), start(&doc.text, 3)));
     docs
@@ -83,11 +86,13 @@ impl Sample {
             Err(error) if is_clear(&error) || is_no_index(&error) => return None,
             Err(error) => return Some(format!("open: {error}")),
         };
-        QUERIES.iter().zip(&self.answers).find_map(|(text, expected)| match ask(&index, text, look()) {
-            Ok(found) if found == *expected => None,
-            Ok(found) => Some(format!("{text}: {found:?}, not {expected:?}")),
-            Err(error) if is_clear(&error) => None,
-            Err(error) => Some(format!("{text}: {error}")),
+        QUERIES.iter().zip(&self.answers).find_map(|(text, expected)| {
+            match answer_text(&index, text, look()) {
+                Ok(found) if found == *expected => None,
+                Ok(found) => Some(format!("{text}: {found:?}, not {expected:?}")),
+                Err(error) if is_clear(&error) => None,
+                Err(error) => Some(format!("{text}: {error}")),
+            }
         })
     }
 
@@ -232,7 +237,7 @@ fn swapped_files_are_detected() {
 /// A page replaced by a page of another file of the same kind, or by another page of the same file.
 #[test]
 fn misdirected_pages_are_detected() {
-    let (one, other) = (sample(&corpus(5, 1200)), sample(&corpus(6, 1200)));
+    let (one, other) = (sample(&random_documents(5, 1200)), sample(&random_documents(6, 1200)));
     let others = other.files();
     let mut trials = 0;
     for (name, bytes) in one.files() {

@@ -4,13 +4,13 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
-use support::corpus::{Doc, Shape, corpus};
-use support::{Growth, build, open_writer};
+use support::corpus::{SchemaOptions, TestDocument, random_documents};
+use support::{AddMethod, build, open_writer};
 use tierdex::io::{Disk, MemDisk};
 use tierdex::{Index, Merge, OpenMode, codec::Codec, schema::Schema};
 
 fn schema() -> Schema {
-    Shape::default().schema()
+    SchemaOptions::default().schema()
 }
 
 /// All files but the lock.
@@ -33,20 +33,20 @@ fn payloads(disk: &MemDisk) -> BTreeMap<String, Vec<u8>> {
     files.map(payload).collect()
 }
 
-fn built(schema: &Schema, docs: &[Doc], cuts: &[usize], growth: Growth) -> MemDisk {
+fn built(schema: &Schema, docs: &[TestDocument], cuts: &[usize], growth: AddMethod) -> MemDisk {
     let disk = MemDisk::new();
     build(&(Arc::new(disk.clone()) as _), schema, docs, cuts, growth, Merge::One);
     disk
 }
 
 /// Ingests pieces of 7 documents with `threads` threads; returns the files and the order of the reports.
-fn ingested(docs: &[Doc], threads: usize) -> (BTreeMap<String, Vec<u8>>, Vec<usize>) {
+fn ingested(docs: &[TestDocument], threads: usize) -> (BTreeMap<String, Vec<u8>>, Vec<usize>) {
     let disk = MemDisk::new();
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
     let mut writer = open_writer(&shared, &schema(), OpenMode::New);
     let mut pieces = docs.chunks(7).enumerate();
     let reports = Mutex::new(Vec::new());
-    let parse = |(number, piece): (usize, &[Doc]),
+    let parse = |(number, piece): (usize, &[TestDocument]),
                  add: &mut dyn FnMut(&str, &str, &str) -> tierdex::Result<()>| {
         if number % 3 == 0 {
             std::thread::yield_now();
@@ -66,7 +66,7 @@ fn ingested(docs: &[Doc], threads: usize) -> (BTreeMap<String, Vec<u8>>, Vec<usi
 
 #[test]
 fn bytes_do_not_depend_on_threads() {
-    let docs = corpus(11, 2000);
+    let docs = random_documents(11, 2000);
     let (one, order) = ingested(&docs, 1);
     assert!(one.len() > 10 && order.is_sorted() && order.len() == docs.len().div_ceil(7));
     for threads in [2, 4] {
@@ -80,8 +80,8 @@ fn bytes_do_not_depend_on_threads() {
 
 #[test]
 fn two_runs_give_the_same_bytes() {
-    let docs = corpus(12, 900);
-    for growth in [Growth::Commits, Growth::Writers, Growth::Batches(50)] {
+    let docs = random_documents(12, 900);
+    for growth in [AddMethod::Commits, AddMethod::Writers, AddMethod::Batches(50)] {
         let run = || files(&built(&schema(), &docs, &[100, 500], growth));
         assert!(run() == run(), "{growth:?}");
     }
@@ -91,15 +91,15 @@ fn two_runs_give_the_same_bytes() {
 fn a_merged_segment_equals_a_flushed_one() {
     for (seed, codec) in (20..).zip(Codec::ALL) {
         for positions in [true, false] {
-            let schema = Shape { codec: *codec, positions, ..Shape::default() }.schema();
-            let docs = corpus(seed, 800);
-            let flushed = payloads(&built(&schema, &docs, &[], Growth::Commits));
+            let schema = SchemaOptions { codec: *codec, positions, ..SchemaOptions::default() }.schema();
+            let docs = random_documents(seed, 800);
+            let flushed = payloads(&built(&schema, &docs, &[], AddMethod::Commits));
             assert!(flushed.len() > 8);
             for (cuts, growth) in [
-                (vec![600], Growth::Commits),
-                (vec![1, 256, 257, 700], Growth::Writers),
-                ((1..100).map(|cut| 8 * cut).collect(), Growth::Commits),
-                (vec![], Growth::Batches(17)),
+                (vec![600], AddMethod::Commits),
+                (vec![1, 256, 257, 700], AddMethod::Writers),
+                ((1..100).map(|cut| 8 * cut).collect(), AddMethod::Commits),
+                (vec![], AddMethod::Batches(17)),
             ] {
                 let merged = payloads(&built(&schema, &docs, &cuts, growth));
                 for (name, bytes) in &flushed {

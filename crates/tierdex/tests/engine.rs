@@ -5,9 +5,12 @@ mod support;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use support::corpus::{Shape, corpus};
-use support::requests::{bits, options, parse};
-use support::{Growth, SMALL, add, build, built, indexed, open_writer, random::Random, tunings};
+use support::corpus::{SchemaOptions, random_documents};
+use support::requests::{documents_and_score_bits, engine_options, parse_query};
+use support::{
+    AddMethod, SMALL_TUNING, add_documents, all_tunings, build, build_in_memory, index_in_memory,
+    open_writer, random::Random,
+};
 use tierdex::io::{
     Disk, Effect, FaultDisk, FaultPlan, MemDisk, OpClass, PosixDisk, ReadKind, RegionKind, Repeat, Size,
 };
@@ -17,7 +20,11 @@ use tierdex::{
 };
 
 fn small(seed: u64, documents: usize) -> Arc<MemDisk> {
-    built(&Shape { title: false, ..Shape::default() }.schema(), &corpus(seed, documents), &[])
+    build_in_memory(
+        &SchemaOptions { title: false, ..SchemaOptions::default() }.schema(),
+        &random_documents(seed, documents),
+        &[],
+    )
 }
 
 const TEXTS: [&str; 8] =
@@ -27,12 +34,12 @@ const TEXTS: [&str; 8] =
 fn concurrent_callers_get_the_results_of_a_single_caller() {
     let index = Index::open_on(small(5, 3000)).unwrap();
     let search = SearchOptions { k: 20, count: true, ..SearchOptions::default() };
-    let found = |text| index.searcher().search(&parse(&index, text), &search).unwrap();
+    let found = |text| index.searcher().search(&parse_query(&index, text), &search).unwrap();
     let expected = TEXTS.map(found);
-    let [small, default] = tunings();
+    let [small, default] = all_tunings();
     for (pages, threads, tuning) in [(40, 1, small), (64, 2, default), (64, 2, small), (4000, 3, default)] {
         let search = SearchOptions { tuning, ..search };
-        let engine = Engine::new(&index, &options(pages, threads)).unwrap();
+        let engine = Engine::new(&index, &engine_options(pages, threads)).unwrap();
         std::thread::scope(|scope| {
             for caller in 0..8 {
                 let (engine, index, expected) = (engine.clone(), &index, &expected);
@@ -40,11 +47,16 @@ fn concurrent_callers_get_the_results_of_a_single_caller() {
                     for turn in 0..40 {
                         let number = (caller * 7 + turn * 3) % TEXTS.len();
                         let priority = if turn % 3 == 0 { Priority::Batch } else { Priority::Interactive };
-                        let request = SearchRequest::new(parse(index, TEXTS[number]))
+                        let request = SearchRequest::new(parse_query(index, TEXTS[number]))
                             .options(search)
                             .priority(priority);
                         let answer = engine.search(request).unwrap();
-                        assert_eq!(bits(&answer.hits), bits(&expected[number].hits), "{}", TEXTS[number]);
+                        assert_eq!(
+                            documents_and_score_bits(&answer.hits),
+                            documents_and_score_bits(&expected[number].hits),
+                            "{}",
+                            TEXTS[number]
+                        );
                         assert_eq!(answer.total, TotalHits::Exact(expected[number].total));
                         assert!(!answer.timed_out);
                     }
@@ -60,7 +72,7 @@ fn concurrent_callers_get_the_results_of_a_single_caller() {
 #[test]
 fn an_engine_over_an_empty_index_finds_what_is_added() {
     let disk = small(1, 0);
-    let options = options(1000, 2).dram(64 << 20).growth(4 << 20);
+    let options = engine_options(1000, 2).dram(64 << 20).growth(4 << 20);
     let engine = Engine::new(&Index::open_on(disk.clone()).unwrap(), &options).unwrap();
     assert_eq!(search(&engine, "all").unwrap().total, TotalHits::Exact(0));
     for seed in 2..6 {
@@ -70,23 +82,24 @@ fn an_engine_over_an_empty_index_finds_what_is_added() {
     }
     // A snapshot belongs to one engine.
     let other = Engine::new(&Index::open_on(disk).unwrap(), &options).unwrap();
-    let query = parse(engine.snapshot().index(), "all");
+    let query = parse_query(engine.snapshot().index(), "all");
     let error = other.submit(SearchRequest::new(query).snapshot(engine.snapshot())).err().unwrap();
     assert!(error.to_string().contains("another engine"), "{error}");
 }
 
 #[test]
 fn shards_with_common_statistics_score_as_one_index() {
-    let schema = Shape { title: false, ..Shape::default() }.schema();
-    let index = |docs: &[_]| indexed(&schema, docs, &[]);
-    let docs = corpus(11, 3000);
+    let schema = SchemaOptions { title: false, ..SchemaOptions::default() }.schema();
+    let index = |docs: &[_]| index_in_memory(&schema, docs, &[]);
+    let docs = random_documents(11, 3000);
     // Shards of very different sizes.
     let cuts = [0, 40, 2000, 2001, 3000];
     let whole = index(&docs);
     let shards: Vec<_> = cuts.windows(2).map(|cut| index(&docs[cut[0]..cut[1]])).collect();
-    let engines: Vec<_> = shards.iter().map(|shard| Engine::new(shard, &options(500, 1)).unwrap()).collect();
+    let engines: Vec<_> =
+        shards.iter().map(|shard| Engine::new(shard, &engine_options(500, 1)).unwrap()).collect();
     for text in TEXTS {
-        let query = parse(&whole, text);
+        let query = parse_query(&whole, text);
         let mut statistics = Statistics::default();
         shards.iter().for_each(|shard| statistics.add(&shard.searcher().statistics(&query).unwrap()));
         assert_eq!(statistics, whole.searcher().statistics(&query).unwrap());
@@ -101,31 +114,33 @@ fn shards_with_common_statistics_score_as_one_index() {
         hits.truncate(50);
         let expected = SearchOptions { k: 50, count: true, ..SearchOptions::default() };
         let expected = whole.searcher().search(&query, &expected).unwrap();
-        assert_eq!(bits(&hits), bits(&expected.hits), "{text}");
+        assert_eq!(documents_and_score_bits(&hits), documents_and_score_bits(&expected.hits), "{text}");
     }
 }
 
 #[test]
 fn a_panic_in_a_callback_does_not_affect_other_requests() {
     let index = Index::open_on(small(5, 500)).unwrap();
-    let engine = Engine::new(&index, &options(100, 1)).unwrap();
+    let engine = Engine::new(&index, &engine_options(100, 1)).unwrap();
     for _ in 0..3 {
         engine
-            .submit(SearchRequest::new(parse(&index, "all")))
+            .submit(SearchRequest::new(parse_query(&index, "all")))
             .unwrap()
             .on_ready(|_| panic!("as a test wants it"));
     }
-    assert_eq!(engine.search(SearchRequest::new(parse(&index, "all"))).unwrap().hits.len(), 10);
+    assert_eq!(engine.search(SearchRequest::new(parse_query(&index, "all"))).unwrap().hits.len(), 10);
     drop(engine);
     // A callback may drop the last handle, also while other threads read.
     (1..4).for_each(|threads| last_handle_in_a_callback(&index, threads));
 }
 
 fn last_handle_in_a_callback(index: &Index, threads: usize) {
-    let engine = Engine::new(index, &options(100, threads)).unwrap();
-    let others: Vec<_> =
-        TEXTS.iter().map(|text| engine.submit(SearchRequest::new(parse(index, text))).unwrap()).collect();
-    let (handle, ask) = (engine.clone(), SearchRequest::new(parse(index, "all")));
+    let engine = Engine::new(index, &engine_options(100, threads)).unwrap();
+    let others: Vec<_> = TEXTS
+        .iter()
+        .map(|text| engine.submit(SearchRequest::new(parse_query(index, text))).unwrap())
+        .collect();
+    let (handle, ask) = (engine.clone(), SearchRequest::new(parse_query(index, "all")));
     let done = Arc::new(AtomicUsize::new(0));
     let ticket = engine.submit(ask).unwrap();
     drop(engine);
@@ -142,8 +157,9 @@ fn last_handle_in_a_callback(index: &Index, threads: usize) {
 }
 
 fn search(engine: &Engine, text: &str) -> Result<Hits> {
-    let query = parse(engine.snapshot().index(), text);
-    let search = SearchOptions { k: 30, count: true, ids: true, tuning: SMALL, ..SearchOptions::default() };
+    let query = parse_query(engine.snapshot().index(), text);
+    let search =
+        SearchOptions { k: 30, count: true, ids: true, tuning: SMALL_TUNING, ..SearchOptions::default() };
     engine.submit(SearchRequest::new(query).options(search))?.wait()
 }
 
@@ -151,19 +167,19 @@ fn search(engine: &Engine, text: &str) -> Result<Hits> {
 fn fresh(disk: &Arc<MemDisk>, text: &str) -> (u64, Vec<(u32, u32)>) {
     let index = Index::open_on(disk.clone()).unwrap();
     let search = SearchOptions { k: 30, count: true, ..SearchOptions::default() };
-    let found = index.searcher().search(&parse(&index, text), &search).unwrap();
-    (found.total, bits(&found.hits))
+    let found = index.searcher().search(&parse_query(&index, text), &search).unwrap();
+    (found.total, documents_and_score_bits(&found.hits))
 }
 
 /// The engine finds the hits of a newly opened reader.
 fn is_current(engine: &Engine, disk: &Arc<MemDisk>, text: &str) {
     let answer = search(engine, text).unwrap();
-    assert_eq!((answer.total.value(), bits(&answer.hits)), fresh(disk, text), "{text}");
+    assert_eq!((answer.total.value(), documents_and_score_bits(&answer.hits)), fresh(disk, text), "{text}");
 }
 
 /// Counts the matches of a query, without hits, as their ids are on disk. Returns the bytes that it reads.
 fn read_by_count(engine: &Engine, text: &str) -> u64 {
-    let (read, query) = (engine.bytes_read(), parse(engine.snapshot().index(), text));
+    let (read, query) = (engine.bytes_read(), parse_query(engine.snapshot().index(), text));
     engine.search(SearchRequest::new(query).k(0).count(true)).unwrap();
     engine.bytes_read() - read
 }
@@ -172,7 +188,7 @@ fn read_by_count(engine: &Engine, text: &str) -> u64 {
 fn append(disk: &Arc<MemDisk>, seed: u64, documents: usize, merge: Merge) {
     let schema = Index::open_on(disk.clone()).unwrap().schema().clone();
     let mut writer = open_writer(&(disk.clone() as _), &schema, OpenMode::Append);
-    add(&mut writer, &corpus(seed, documents));
+    add_documents(&mut writer, &random_documents(seed, documents));
     writer.commit(merge).unwrap();
 }
 
@@ -180,7 +196,7 @@ fn append(disk: &Arc<MemDisk>, seed: u64, documents: usize, merge: Merge) {
 fn a_refreshed_engine_finds_new_documents_and_keeps_its_cache() {
     let disk = small(5, 3000);
     let index = Index::open_on(disk.clone()).unwrap();
-    let engine = Engine::new(&index, &options(4000, 2)).unwrap();
+    let engine = Engine::new(&index, &engine_options(4000, 2)).unwrap();
     assert!(!engine.refresh().unwrap());
     let before: Vec<_> = TEXTS.iter().map(|text| search(&engine, text).unwrap()).collect();
     let read = engine.stats();
@@ -189,9 +205,13 @@ fn a_refreshed_engine_finds_new_documents_and_keeps_its_cache() {
     assert!(engine.refresh().unwrap() && !engine.refresh().unwrap());
     // The old snapshot is unchanged, and none of its pages is read again.
     for (text, before) in TEXTS.iter().zip(&before) {
-        let request = SearchRequest::new(parse(old.index(), text)).k(30).count(true).snapshot(old.clone());
+        let request =
+            SearchRequest::new(parse_query(old.index(), text)).k(30).count(true).snapshot(old.clone());
         let again = engine.search(request).unwrap();
-        assert_eq!((bits(&again.hits), again.total), (bits(&before.hits), before.total));
+        assert_eq!(
+            (documents_and_score_bits(&again.hits), again.total),
+            (documents_and_score_bits(&before.hits), before.total)
+        );
     }
     assert_eq!(engine.stats().bytes_read, read.bytes_read);
     TEXTS.iter().for_each(|text| is_current(&engine, &disk, text));
@@ -213,7 +233,7 @@ fn a_refreshed_engine_finds_new_documents_and_keeps_its_cache() {
 #[test]
 fn pages_of_another_segment_with_the_same_id_are_not_served() {
     let disk = small(5, 3000);
-    let engine = Engine::new(&Index::open_on(disk.clone()).unwrap(), &options(4000, 1)).unwrap();
+    let engine = Engine::new(&Index::open_on(disk.clone()).unwrap(), &engine_options(4000, 1)).unwrap();
     TEXTS.iter().for_each(|text| drop(search(&engine, text).unwrap()));
     let numbers = |engine: &Engine| -> Vec<u64> {
         engine.snapshot().index().segments().iter().map(|segment| segment.meta().id).collect()
@@ -222,8 +242,8 @@ fn pages_of_another_segment_with_the_same_id_are_not_served() {
     // The index is recreated in the same directory: segment ids start again.
     let names = disk.list().unwrap();
     names.iter().for_each(|name| disk.remove(name).unwrap());
-    let schema = Shape { title: false, ..Shape::default() }.schema();
-    build(&(disk.clone() as _), &schema, &corpus(99, 3000), &[], Growth::Commits, Merge::Keep);
+    let schema = SchemaOptions { title: false, ..SchemaOptions::default() }.schema();
+    build(&(disk.clone() as _), &schema, &random_documents(99, 3000), &[], AddMethod::Commits, Merge::Keep);
     assert!(engine.refresh().unwrap());
     assert_eq!(numbers(&engine), before);
     TEXTS.iter().for_each(|text| is_current(&engine, &disk, text));
@@ -238,15 +258,18 @@ fn the_budget_includes_hits_queued_requests_and_later_commits() {
         Engine::new(&index, &options).unwrap()
     };
     let engine = bounded(0);
-    let ask =
-        |k| engine.submit(SearchRequest::new(parse(&index, "all")).k(k)).map(|ticket| ticket.wait().unwrap());
+    let ask = |k| {
+        engine
+            .submit(SearchRequest::new(parse_query(&index, "all")).k(k))
+            .map(|ticket| ticket.wait().unwrap())
+    };
     assert_eq!(ask(50).unwrap().hits.len(), 50);
     let error = ask(51).err().unwrap();
     assert!(matches!(error, Error::Usage(_)) && error.to_string().contains("51 hits"), "{error}");
     // The queue is bounded: single requests are rejected, batches wait.
     let mut tickets = Vec::new();
     let words: String = (0..500).map(|number| format!("word{number} ")).collect();
-    let long = parse(&index, &format!("all {words}"));
+    let long = parse_query(&index, &format!("all {words}"));
     let error = loop {
         match engine.submit(SearchRequest::new(long.clone())) {
             Ok(ticket) => tickets.push(ticket),
@@ -275,7 +298,7 @@ fn norms_of_a_new_segment_are_in_the_region_of_the_cache_if_the_budget_is_too_sm
         let index = Index::open_on(disk.clone()).unwrap();
         let region = region.unwrap_or(RegionKind::Dram);
         // All metadata of the first commit is in DRAM. The reserve is too small for the norms of the next.
-        let options = options(1000, 1).dram(64 << 20).growth(8 << 10).meta_tier(MetaTier::Dram);
+        let options = engine_options(1000, 1).dram(64 << 20).growth(8 << 10).meta_tier(MetaTier::Dram);
         let options = options.cache_size(region, Size::Bytes(4096 * 1000));
         (Engine::new(&index, &options).unwrap(), disk)
     };
@@ -295,7 +318,7 @@ fn metadata_of_a_new_segment_are_in_dram_if_the_region_cannot_be_allocated() {
         let (disk, dir) = (small(2, 20_000), tempfile::tempdir_in("/dev/shm").unwrap());
         let index = Index::open_on(disk.clone()).unwrap();
         let region = RegionKind::File(dir.path().join("region"));
-        let options = options(1000, 1).dram(64 << 20).growth(growth).meta_tier(MetaTier::Terms);
+        let options = engine_options(1000, 1).dram(64 << 20).growth(growth).meta_tier(MetaTier::Terms);
         let options = options.cache_size(region, Size::Bytes(4096 * 1000));
         let engine = Engine::new(&index, &options).unwrap();
         // Later regions are files of the same name.
@@ -403,20 +426,27 @@ fn a_failed_read_fails_only_the_requests_that_need_it() {
     for at in 1..30 {
         let disk = Arc::new(FaultDisk::new(inner.clone(), FaultPlan::none()));
         let index = Index::open_on(disk.clone()).unwrap();
-        let engine = Engine::new(&index, &options(400, 2)).unwrap();
+        let engine = Engine::new(&index, &engine_options(400, 2)).unwrap();
         disk.arm(FaultPlan { class: OpClass::Read, at, effect: Effect::Error(5), repeat: Repeat::Once });
         let options =
-            SearchOptions { ids: true, tuning: tunings()[at as usize % 2], ..SearchOptions::default() };
-        let ask =
-            |text: &&str| engine.submit(SearchRequest::new(parse(&index, text)).options(options)).unwrap();
+            SearchOptions { ids: true, tuning: all_tunings()[at as usize % 2], ..SearchOptions::default() };
+        let ask = |text: &&str| {
+            engine.submit(SearchRequest::new(parse_query(&index, text)).options(options)).unwrap()
+        };
         let tickets: Vec<_> = TEXTS.iter().map(ask).collect();
         for (ticket, text) in tickets.into_iter().zip(TEXTS) {
             let expected = whole
                 .searcher()
-                .search(&parse(&whole, text), &SearchOptions { count: true, ..SearchOptions::default() })
+                .search(
+                    &parse_query(&whole, text),
+                    &SearchOptions { count: true, ..SearchOptions::default() },
+                )
                 .unwrap();
             match ticket.wait() {
-                Ok(answer) => assert_eq!(bits(&answer.hits), bits(&expected.hits)),
+                Ok(answer) => assert_eq!(
+                    documents_and_score_bits(&answer.hits),
+                    documents_and_score_bits(&expected.hits)
+                ),
                 Err(error) => {
                     harmed += 1;
                     assert!(error.to_string().starts_with("cannot read"), "{error}");
@@ -434,9 +464,9 @@ fn a_failed_read_fails_only_the_requests_that_need_it() {
 fn refreshes_under_load(time: Duration) -> Vec<u64> {
     let directory = tempfile::tempdir().unwrap();
     let disk: Arc<dyn Disk> = Arc::new(PosixDisk::create(directory.path()).unwrap());
-    let schema = Shape { title: false, ..Shape::default() }.schema();
-    build(&disk, &schema, &corpus(1, 4000), &[], Growth::Commits, Merge::Keep);
-    let options = options(60, 2).dram(64 << 20).growth(8 << 20).reads(ReadKind::Auto, 8);
+    let schema = SchemaOptions { title: false, ..SchemaOptions::default() }.schema();
+    build(&disk, &schema, &random_documents(1, 4000), &[], AddMethod::Commits, Merge::Keep);
+    let options = engine_options(60, 2).dram(64 << 20).growth(8 << 20).reads(ReadKind::Auto, 8);
     let engine = Engine::new(&Index::open_on(disk.clone()).unwrap(), &options).unwrap();
     let (end, answers, resident) = (Instant::now() + time, AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
@@ -446,15 +476,20 @@ fn refreshes_under_load(time: Duration) -> Vec<u64> {
                 let mut random = Random::new(caller);
                 while Instant::now() < end {
                     let text = TEXTS[random.below(TEXTS.len())];
-                    let query = parse(engine.snapshot().index(), text);
+                    let query = parse_query(engine.snapshot().index(), text);
                     let k = [0, 1, 10, 300][random.below(4)];
                     let priority = if caller == 0 { Priority::Batch } else { Priority::Interactive };
                     let expected = SearchOptions { k, count: true, ..SearchOptions::default() };
-                    let search = SearchOptions { ids: true, tuning: *random.pick(&tunings()), ..expected };
+                    let search =
+                        SearchOptions { ids: true, tuning: *random.pick(&all_tunings()), ..expected };
                     let request = SearchRequest::new(query.clone()).options(search).priority(priority);
                     let answer = engine.search(request).unwrap();
                     let expected = answer.snapshot.searcher().search(&query, &expected).unwrap();
-                    assert_eq!(bits(&answer.hits), bits(&expected.hits), "{text}");
+                    assert_eq!(
+                        documents_and_score_bits(&answer.hits),
+                        documents_and_score_bits(&expected.hits),
+                        "{text}"
+                    );
                     assert_eq!(answer.total, TotalHits::Exact(expected.total));
                     answers.fetch_add(1, Ordering::Relaxed);
                 }
@@ -468,7 +503,7 @@ fn refreshes_under_load(time: Duration) -> Vec<u64> {
                 _ => (OpenMode::Append, Merge::Keep),
             };
             let mut writer = open_writer(&disk, &schema, mode);
-            add(&mut writer, &corpus(commits, 200));
+            add_documents(&mut writer, &random_documents(commits, 200));
             writer.commit(merge).unwrap();
             assert!(engine.refresh().unwrap());
             if commits % 20 == 0 {

@@ -8,10 +8,12 @@ mod support;
 
 use std::sync::{Arc, OnceLock};
 use std::{collections::BTreeMap, ops::Range};
-use support::corpus::{Doc, Shape, documents_in_bursts, word};
+use support::corpus::{SchemaOptions, TestDocument, random_documents_in_bursts, vocabulary_word};
 use support::model::Model;
 use support::random::Random;
-use support::{Growth, Look, build, equal_cuts, indexed, on_two_threads, queries, tunings};
+use support::{
+    AddMethod, AnswerOptions, all_tunings, build, equal_cuts, index_in_memory, on_two_threads, random_queries,
+};
 use tierdex::explain::{SearchResult, StrategyKind};
 use tierdex::schema::{NormKind, Schema};
 use tierdex::{Bm25, Error, Index, Merge, Query, Scorer, SearchOptions, io::MemDisk};
@@ -38,15 +40,15 @@ const RANKINGS: [Scorer; 5] = [
 ];
 
 fn schema() -> Schema {
-    Shape { stored: false, ..Shape::default() }.schema()
+    SchemaOptions { stored: false, ..SchemaOptions::default() }.schema()
 }
 
-fn index(docs: &[Doc], segments: usize) -> Index {
-    let index = indexed(&schema(), docs, &equal_cuts(docs.len(), segments));
+fn index(docs: &[TestDocument], segments: usize) -> Index {
+    let index = index_in_memory(&schema(), docs, &equal_cuts(docs.len(), segments));
     assert_eq!(index.segments().len(), segments);
     // With resident skip data, an initial threshold is computed before any segment is searched.
     if [1, 64].contains(&segments) {
-        support::hold(&index, tierdex::io::RegionKind::Dram).unwrap();
+        support::load_into_region(&index, tierdex::io::RegionKind::Dram).unwrap();
     }
     index
 }
@@ -55,7 +57,7 @@ fn index(docs: &[Doc], segments: usize) -> Index {
 fn large() -> &'static [Index] {
     static INDEXES: OnceLock<Vec<Index>> = OnceLock::new();
     INDEXES.get_or_init(|| {
-        let docs = documents_in_bursts(1, DOCUMENTS);
+        let docs = random_documents_in_bursts(1, DOCUMENTS);
         on_two_threads(SEGMENTS.len(), |number| index(&docs, SEGMENTS[number]))
     })
 }
@@ -119,7 +121,7 @@ fn pruning_counting_segments_and_threads_change_no_result() {
         let mut strategies: BTreeMap<String, usize> = BTreeMap::new();
         let (mut matching, mut unreadable) = (0, 0);
         while matching < wanted / 2 {
-            let text = queries::any_text(&mut random, &schema);
+            let text = queries::random_query_text(&mut random, &schema);
             let Some(query) = parse(&text, &schema) else {
                 unreadable += 1;
                 continue;
@@ -133,7 +135,7 @@ fn pruning_counting_segments_and_threads_change_no_result() {
             for (searcher, segments) in searchers.iter().zip(SEGMENTS) {
                 for count in [false, true] {
                     let k = *random.pick(&KS);
-                    let tuning = *random.pick(&tunings());
+                    let tuning = *random.pick(&all_tunings());
                     let options = SearchOptions { k, scorer, count, tuning, ..SearchOptions::default() };
                     let found = searcher.search(&query, &options).unwrap();
                     check(&found, &all, &options, || format!("{text} in {segments} segments"));
@@ -150,7 +152,7 @@ fn pruning_counting_segments_and_threads_change_no_result() {
                 scorer,
                 count: random.one_in(2),
                 exhaustive: random.one_in(6),
-                tuning: *random.pick(&tunings()),
+                tuning: *random.pick(&all_tunings()),
                 ..SearchOptions::default()
             };
             let options = SearchOptions { count: options.count || options.k == 0, ..options };
@@ -200,7 +202,7 @@ fn terms_of_negligible_weight_have_hits() {
             RANKINGS.iter().flat_map(|scorer| [1e-3, 1e-5, 1e-7, 1e-9].map(|w| (*scorer, w)))
         {
             for rank in [0, 3, 12] {
-                let text = format!("{}^{weight:.9} nowhere", word(rank));
+                let text = format!("{}^{weight:.9} nowhere", vocabulary_word(rank));
                 let query = Query::parse(&text, &schema).unwrap();
                 let exhaustive = SearchOptions {
                     k: 100,
@@ -211,7 +213,8 @@ fn terms_of_negligible_weight_have_hits() {
                 };
                 let all = searcher.search(&query, &exhaustive).unwrap();
                 assert!(all.total > 0, "{text}");
-                for (k, tuning) in [1, 10, 100].into_iter().flat_map(|k| tunings().map(|tuning| (k, tuning)))
+                for (k, tuning) in
+                    [1, 10, 100].into_iter().flat_map(|k| all_tunings().map(|tuning| (k, tuning)))
                 {
                     let options =
                         SearchOptions { k, scorer, count: true, tuning, ..SearchOptions::default() };
@@ -229,8 +232,10 @@ fn an_initial_threshold_is_at_most_the_score_of_the_last_hit() {
     let (index, schema) = (&large()[0], schema());
     let mut known = 0;
     for (rank, scorer) in (0..40).flat_map(|rank| RANKINGS.map(|scorer| (rank, scorer))) {
-        let tuning = tunings()[rank % 2];
-        for text in [word(rank), format!("{} {}", word(rank), word(rank + 1))] {
+        let tuning = all_tunings()[rank % 2];
+        for text in
+            [vocabulary_word(rank), format!("{} {}", vocabulary_word(rank), vocabulary_word(rank + 1))]
+        {
             let query = Query::parse(&text, &schema).unwrap();
             let options = SearchOptions { k: 10, scorer, count: true, tuning, ..SearchOptions::default() };
             let explained = index.searcher().explain(&query, &options).unwrap();
@@ -249,19 +254,20 @@ fn an_initial_threshold_is_at_most_the_score_of_the_last_hit() {
 fn results_equal_those_of_the_naive_engine() {
     let (schema, queries) = (schema(), queries_wanted().min(1 << 14) / 5);
     let run = |number: usize| {
-        let docs = documents_in_bursts(2 + number as u64, [6000, 2000][number]);
+        let docs = random_documents_in_bursts(2 + number as u64, [6000, 2000][number]);
         let model = Model::new(&schema, &docs);
         let indexes = SEGMENTS.map(|segments| index(&docs, segments));
         let mut random = Random::new(100 + number as u64);
         for _ in 0..queries {
-            let text = queries::any_text(&mut random, &schema);
+            let text = queries::random_query_text(&mut random, &schema);
             let Some(query) = parse(&text, &schema) else { continue };
             let scorer = *random.pick(&RANKINGS);
-            let expected = model.answer(&query, Look { scorer, shown: 0, ..Look::default() });
+            let expected =
+                model.answer(&query, AnswerOptions { scorer, shown: 0, ..AnswerOptions::default() });
             for (index, segments) in indexes.iter().zip(SEGMENTS) {
                 for (count, exhaustive) in [(false, false), (true, false), (true, true)] {
                     let k = *random.pick(&KS);
-                    let tuning = *random.pick(&tunings());
+                    let tuning = *random.pick(&all_tunings());
                     let options =
                         SearchOptions { k, scorer, count, exhaustive, tuning, ..SearchOptions::default() };
                     let found = index.searcher().search(&query, &options).unwrap();
@@ -310,22 +316,24 @@ fn a_sloppy_frequency_is_at_most_that_of_the_rarest_term() {
     // The first document contains the phrase `times` times and is `times` as long, so its score is that of a
     // document with one occurrence.
     let none: String = (0..TERMS).rev().map(|term| name(term) + " ").collect();
-    let schema = Shape { norms: NormKind::Exact, stored: false, title: false, ..Shape::default() }.schema();
+    let schema =
+        SchemaOptions { norms: NormKind::Exact, stored: false, title: false, ..SchemaOptions::default() }
+            .schema();
     for (length, times) in [(397, 3), (398, 3), (400, 7), (402, 3), (408, 5), (413, 5), (480, 1)] {
         let texts = std::iter::once(text(length * times, &in_line(times)));
         let texts = texts.chain((0..300).map(|_| none.clone()));
         let texts = texts.chain([text(length, &shared), "y y y".to_string()]);
-        let doc = |text: String| Doc::new("", "", text);
-        let docs: Vec<Doc> = texts.map(doc).collect();
+        let doc = |text: String| TestDocument::new("", "", text);
+        let docs: Vec<TestDocument> = texts.map(doc).collect();
         let disk = Arc::new(MemDisk::new());
-        build(&(disk.clone() as _), &schema, &docs, &[], Growth::Commits, Merge::Keep);
+        build(&(disk.clone() as _), &schema, &docs, &[], AddMethod::Commits, Merge::Keep);
         let index = Index::open_on(disk).unwrap();
         let scorer = Scorer::Bm25(Bm25 { k1: 1.2, b: 1.0 });
         let options =
             SearchOptions { k: 2, scorer, exhaustive: true, count: true, ..SearchOptions::default() };
         let all = index.searcher().search(&phrase, &options).unwrap();
         assert_eq!(all.total, 2, "{length} words, {times} times");
-        for (k, tuning) in [1, 2].into_iter().flat_map(|k| tunings().map(|tuning| (k, tuning))) {
+        for (k, tuning) in [1, 2].into_iter().flat_map(|k| all_tunings().map(|tuning| (k, tuning))) {
             let options = SearchOptions { k, exhaustive: false, count: false, tuning, ..options };
             let found = index.searcher().search(&phrase, &options).unwrap();
             check(&found, &all, &options, || format!("{length} words, {times} times"));
@@ -344,8 +352,8 @@ fn ties_are_broken_by_the_smaller_document() {
             let times = if number.is_multiple_of(50) { 2 } else { 1 };
             "same ".repeat(times) + &"filler ".repeat(4 - times + growth * number / 1000)
         };
-        let doc = |number| Doc::new("", "", text(number));
-        let docs: Vec<Doc> = (0..16_000).map(doc).collect();
+        let doc = |number| TestDocument::new("", "", text(number));
+        let docs: Vec<TestDocument> = (0..16_000).map(doc).collect();
         for segments in SEGMENTS {
             let index = index(&docs, segments);
             for (query, scorer) in ["same", "same filler", "+same +filler", "+same -none"]
@@ -362,7 +370,7 @@ fn ties_are_broken_by_the_smaller_document() {
                 };
                 let all = index.searcher().search(&query, &exhaustive).unwrap();
                 let ks = [1, 3, 10, 40, 60, 400].into_iter();
-                for (k, tuning) in ks.flat_map(|k| tunings().map(|tuning| (k, tuning))) {
+                for (k, tuning) in ks.flat_map(|k| all_tunings().map(|tuning| (k, tuning))) {
                     let options =
                         SearchOptions { k, scorer, count: false, tuning, ..SearchOptions::default() };
                     let found = index.searcher().search(&query, &options).unwrap();
@@ -379,7 +387,7 @@ fn ties_are_broken_by_the_smaller_document() {
 #[test]
 #[should_panic(expected = "hit 3 of 9")]
 fn a_lost_hit_is_detected() {
-    let docs = documents_in_bursts(7, 300);
+    let docs = random_documents_in_bursts(7, 300);
     let index = index(&docs, 2);
     let query = Query::parse("w0 w2", index.schema()).unwrap();
     let options = SearchOptions { count: true, ..SearchOptions::default() };

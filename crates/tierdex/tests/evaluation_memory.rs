@@ -5,9 +5,9 @@ mod support;
 use cap::Cap;
 use std::alloc::System;
 use std::sync::Arc;
-use support::corpus::Doc;
-use support::requests::{options, parse};
-use support::{Growth, build};
+use support::corpus::TestDocument;
+use support::requests::{engine_options, parse_query};
+use support::{AddMethod, build};
 use tierdex::internal::index::ListsBuilder;
 use tierdex::io::MemDisk;
 use tierdex::schema::{Field, Schema, Source};
@@ -59,16 +59,17 @@ fn texts() -> Index {
     let schema = Schema { fields: vec![field], stored: false };
     let word = |document: usize, at: usize| format!("w{}", (document * 31 + at * at * 7) % (3 + at));
     let text = |document| (0..40).map(|at| word(document, at)).collect::<Vec<_>>().join(" ");
-    let doc = |document| Doc { id: format!("d{document}"), title: String::new(), text: text(document) };
-    let docs: Vec<Doc> = (0..20_000).map(doc).collect();
-    build(&(disk.clone() as _), &schema, &docs, &[], Growth::Commits, Merge::One);
+    let doc =
+        |document| TestDocument { id: format!("d{document}"), title: String::new(), text: text(document) };
+    let docs: Vec<TestDocument> = (0..20_000).map(doc).collect();
+    build(&(disk.clone() as _), &schema, &docs, &[], AddMethod::Commits, Merge::One);
     Index::open_on(disk).unwrap()
 }
 
 /// Bytes that an engine reserves for a request and its evaluation, and that it allocates.
 fn measure(index: &Index, text: &str, k: usize) -> (u64, u64) {
-    let engine = Engine::new(index, &options(20_000, 1)).unwrap();
-    let request = SearchRequest::new(parse(index, text)).k(k).ids(false);
+    let engine = Engine::new(index, &engine_options(20_000, 1)).unwrap();
+    let request = SearchRequest::new(parse_query(index, text)).k(k).ids(false);
     // The largest number of bytes so far.
     let ballast: Vec<u8> = Vec::with_capacity(MEMORY.max_allocated() - MEMORY.allocated());
     let before = MEMORY.allocated();

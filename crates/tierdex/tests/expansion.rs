@@ -4,9 +4,9 @@ mod support;
 
 use proptest::prelude::*;
 use std::collections::BTreeSet;
-use support::corpus::{Doc, Shape};
-use support::model::{Model, edits};
-use support::{Look, answer, ask, documents, indexed};
+use support::corpus::{SchemaOptions, TestDocument};
+use support::model::{Model, edit_distance};
+use support::{AnswerOptions, answer_query, answer_text, index_in_memory, matching_documents};
 use tierdex::internal::segment::read::{Automaton, FILES};
 use tierdex::limits::{
     FUZZY_BYTES_MAX, FUZZY_EXPANSIONS_MAX, PREFIX_EXPANSIONS_MAX, QUERY_EXPANDED_MAX, QUERY_TERMS_MAX,
@@ -15,7 +15,12 @@ use tierdex::schema::{Analysis, Language, Schema, Tokenizer};
 use tierdex::{Error, Index, Query, internal::query::fuzzy::Levenshtein};
 
 fn schema() -> Schema {
-    let shape = Shape { title: false, stored: false, tokenizer: Tokenizer::Whitespace, ..Shape::default() };
+    let shape = SchemaOptions {
+        title: false,
+        stored: false,
+        tokenizer: Tokenizer::Whitespace,
+        ..SchemaOptions::default()
+    };
     shape.schema()
 }
 
@@ -35,7 +40,7 @@ proptest! {
     #[test]
     fn automata_compute_edit_distances(a in WORDS, b in WORDS) {
         for most in [1, 2] {
-            let expected = Some(edits(&a, &b) as u8).filter(|edits| *edits <= most);
+            let expected = Some(edit_distance(&a, &b) as u8).filter(|edits| *edits <= most);
             prop_assert_eq!(distance(&Levenshtein::new(&a, most), &b), expected, "{} {} {}", a, b, most);
         }
     }
@@ -47,8 +52,8 @@ proptest! {
         cut in 0usize..400,
     ) {
         let schema = schema();
-        let docs = Doc::of_texts(&terms);
-        let index = indexed(&schema, &docs, &[cut.min(docs.len())]);
+        let docs = TestDocument::of_texts(&terms);
+        let index = index_in_memory(&schema, &docs, &[cut.min(docs.len())]);
         for word in &words {
             for segment in index.segments() {
                 let terms = segment.field(0).terms();
@@ -66,14 +71,14 @@ proptest! {
                         let term = String::from_utf8(walk.term().to_vec()).unwrap();
                         found.push((term, automaton.distance(state).unwrap()));
                     }
-                    let close = all.iter().map(|term| (term.clone(), edits(word, term) as u8));
+                    let close = all.iter().map(|term| (term.clone(), edit_distance(word, term) as u8));
                     let expected: Vec<_> = close.filter(|(_, edits)| *edits <= most).collect();
                     prop_assert_eq!(found, expected, "{}~{}", word, most);
                 }
             }
             let begun: BTreeSet<u32> = (0..).zip(&docs).filter(|(_, doc)| doc.text.starts_with(word.as_str()))
                 .map(|(document, _)| document).collect();
-            prop_assert_eq!(documents(&index, &format!("{word}*")), begun);
+            prop_assert_eq!(matching_documents(&index, &format!("{word}*")), begun);
         }
     }
 
@@ -84,17 +89,17 @@ proptest! {
         mut cuts in prop::collection::vec(0usize..60, 0..5),
     ) {
         cuts.sort_unstable();
-        let docs = Doc::of_texts(words.chunks(3).map(|words| words.join(" ")));
+        let docs = TestDocument::of_texts(words.chunks(3).map(|words| words.join(" ")));
         cuts.iter_mut().for_each(|cut| *cut = (*cut).min(docs.len()));
         let schema = schema();
-        let (one, many) = (indexed(&schema, &docs, &[]), indexed(&schema, &docs, &cuts));
+        let (one, many) = (index_in_memory(&schema, &docs, &[]), index_in_memory(&schema, &docs, &cuts));
         let model = Model::new(&schema, &docs);
         for text in asked.iter().flat_map(|word| [format!("{word}~1"), format!("{word}~ {word}*^0.5")]) {
             let query = Query::parse(&text, &schema).unwrap();
-            let look = Look { shown: 0, ..Look::default() };
+            let look = AnswerOptions { shown: 0, ..AnswerOptions::default() };
             let expected = model.answer(&query, look);
-            prop_assert_eq!(&answer(&one, &query, look).unwrap(), &expected, "{}", text);
-            prop_assert_eq!(&answer(&many, &query, look).unwrap(), &expected, "{}", text);
+            prop_assert_eq!(&answer_query(&one, &query, look).unwrap(), &expected, "{}", text);
+            prop_assert_eq!(&answer_query(&many, &query, look).unwrap(), &expected, "{}", text);
         }
     }
 }
@@ -106,9 +111,9 @@ fn the_closest_and_most_frequent_terms_are_taken() {
     let far = (0..60).map(|i| format!("word-{}", char::from_u32(0x500 + i).unwrap()));
     let far: Vec<String> = far.collect();
     let words = near.chain(far.iter().cloned()).chain([far[40].clone(), "word".to_string()]);
-    let docs = Doc::of_texts(words);
-    let index = indexed(&schema(), &docs, &[31, 70]);
-    let found = documents(&index, "word~2");
+    let docs = TestDocument::of_texts(words);
+    let index = index_in_memory(&schema(), &docs, &[31, 70]);
+    let found = matching_documents(&index, "word~2");
     assert_eq!(found.len(), FUZZY_EXPANSIONS_MAX + 1, "fifty terms, one of them in two documents");
     assert!((0..30).chain([70, 90, 91]).all(|document| found.contains(&document)));
     assert!((30..48).all(|document| found.contains(&document)) && !found.contains(&48));
@@ -127,9 +132,10 @@ fn the_closest_and_most_frequent_terms_are_taken() {
 
 #[test]
 fn short_words_must_share_a_character() {
-    let index = indexed(&schema(), &Doc::of_texts(["a", "b", "ab", "ba", "abc", "xyc", ""]), &[]);
+    let index =
+        index_in_memory(&schema(), &TestDocument::of_texts(["a", "b", "ab", "ba", "abc", "xyc", ""]), &[]);
     let check = |text: &str, expected: &[u32]| {
-        assert_eq!(documents(&index, text), expected.iter().copied().collect(), "{text}");
+        assert_eq!(matching_documents(&index, text), expected.iter().copied().collect(), "{text}");
     };
     check("a~2", &[0]);
     check("ab~1", &[2, 3, 4]);
@@ -140,15 +146,15 @@ fn short_words_must_share_a_character() {
 
 #[test]
 fn normalized_words_are_folded_but_not_stemmed() {
-    let mut schema = Shape { title: false, stored: false, ..Shape::default() }.schema();
+    let mut schema = SchemaOptions { title: false, stored: false, ..SchemaOptions::default() }.schema();
     schema.fields[0].analysis = Analysis {
         fold_accents: true,
         stop_words: vec!["the".to_string()],
         stemmer: Some(Language::English),
         ..Analysis::default()
     };
-    let index = indexed(&schema, &Doc::of_texts(["running", "theory", "café"]), &[]);
-    let count = |text: &str| documents(&index, text).len();
+    let index = index_in_memory(&schema, &TestDocument::of_texts(["running", "theory", "café"]), &[]);
+    let count = |text: &str| matching_documents(&index, text).len();
     assert_eq!(
         (count("RUN*"), count("runn*"), count("The*"), count("CAFÉ*"), count("cafè~1")),
         (1, 0, 1, 1, 1)
@@ -160,11 +166,11 @@ fn normalized_words_are_folded_but_not_stemmed() {
 fn prefix_expansions_are_limited() {
     let terms = |count: usize| {
         let words: Vec<String> = (0..count).map(|number| format!("x{number}")).collect();
-        Doc::of_texts(words.chunks(1000).map(|words| words.join(" ")))
+        TestDocument::of_texts(words.chunks(1000).map(|words| words.join(" ")))
     };
-    let most = indexed(&schema(), &terms(PREFIX_EXPANSIONS_MAX), &[30]);
-    assert_eq!(documents(&most, "x*").len(), PREFIX_EXPANSIONS_MAX.div_ceil(1000));
-    let rejected = |index: &Index, text: &str| match ask(index, text, Look::default()) {
+    let most = index_in_memory(&schema(), &terms(PREFIX_EXPANSIONS_MAX), &[30]);
+    assert_eq!(matching_documents(&most, "x*").len(), PREFIX_EXPANSIONS_MAX.div_ceil(1000));
+    let rejected = |index: &Index, text: &str| match answer_text(index, text, AnswerOptions::default()) {
         Err(Error::Query { at: None, message }) => {
             assert!(message.contains("more than 65536 terms"), "{message}")
         }
@@ -172,7 +178,7 @@ fn prefix_expansions_are_limited() {
     };
     rejected(&most, "x* x1*");
     for cuts in [&[][..], &[10, 40]] {
-        rejected(&indexed(&schema(), &terms(PREFIX_EXPANSIONS_MAX + 1), cuts), "x*");
+        rejected(&index_in_memory(&schema(), &terms(PREFIX_EXPANSIONS_MAX + 1), cuts), "x*");
     }
 }
 
@@ -203,11 +209,14 @@ fn prefixes_and_fuzzy_words_are_limited() {
 
 #[test]
 fn boosts_out_of_range_are_rejected() {
-    let index = indexed(&schema(), &Doc::of_texts(["a"]), &[]);
+    let index = index_in_memory(&schema(), &TestDocument::of_texts(["a"]), &[]);
     for boost in [-1.0, f64::NAN, f64::INFINITY, 1e14] {
         let term = Query::Term { field: 0, term: "a".to_string(), boost };
         for query in [Query::clauses(vec![], vec![term], vec![]), Query::All { boost }] {
-            assert!(matches!(answer(&index, &query, Look::default()), Err(Error::Usage(_))), "{boost}");
+            assert!(
+                matches!(answer_query(&index, &query, AnswerOptions::default()), Err(Error::Usage(_))),
+                "{boost}"
+            );
         }
     }
 }
@@ -220,10 +229,10 @@ proptest! {
 
     #[test]
     fn lenient_queries_always_have_results(queries in prop::collection::vec(QUERIES, 12), positions in any::<bool>()) {
-        let shape = Shape { positions, title: false, stored: false, ..Shape::default() };
+        let shape = SchemaOptions { positions, title: false, stored: false, ..SchemaOptions::default() };
         let schema = shape.schema();
-        let docs = Doc::of_texts(["a b", "b a ab", "ba 1 2"]);
-        let index = indexed(&schema, &docs, &[2]);
+        let docs = TestDocument::of_texts(["a b", "b a ab", "ba 1 2"]);
+        let index = index_in_memory(&schema, &docs, &[2]);
         let model = Model::new(&schema, &docs);
         for text in &queries {
             let (query, warnings) = Query::parse_lenient(text, &schema);
@@ -235,8 +244,8 @@ proptest! {
                     prop_assert!(warnings.contains(&error.to_string()), "{} {:?} {}", text, warnings, error);
                 }
             }
-            let look = Look { shown: 0, ..Look::default() };
-            prop_assert_eq!(answer(&index, &query, look).unwrap(), model.answer(&query, look), "{}", text);
+            let look = AnswerOptions { shown: 0, ..AnswerOptions::default() };
+            prop_assert_eq!(answer_query(&index, &query, look).unwrap(), model.answer(&query, look), "{}", text);
         }
     }
 }
@@ -249,8 +258,8 @@ proptest! {
         words in prop::collection::vec(WORDS, 1..60), cut in 0usize..60, prefix in "[abü]{0,2}",
         after in prop::option::of(WORDS), limit in 1usize..20,
     ) {
-        let docs = Doc::of_texts(&words);
-        let searcher = indexed(&schema(), &docs, &[cut.min(docs.len())]).searcher();
+        let docs = TestDocument::of_texts(&words);
+        let searcher = index_in_memory(&schema(), &docs, &[cut.min(docs.len())]).searcher();
         let distinct: BTreeSet<&String> = words.iter().collect();
         let follows = |term: &&&String| after.as_ref().is_none_or(|after| *term > &after);
         let expected = distinct.iter().filter(|term| term.starts_with(&prefix)).filter(follows).take(limit);
@@ -269,8 +278,9 @@ proptest! {
 
 #[test]
 fn documents_are_found_by_their_ids() {
-    let docs: Vec<Doc> = (0..300).map(|i| Doc::new(format!("id{}", i % 250), "", "a")).collect();
-    let searcher = indexed(&schema(), &docs, &[70, 200]).searcher();
+    let docs: Vec<TestDocument> =
+        (0..300).map(|i| TestDocument::new(format!("id{}", i % 250), "", "a")).collect();
+    let searcher = index_in_memory(&schema(), &docs, &[70, 200]).searcher();
     let mut found = Vec::new();
     let wanted = ["id249", "id3", "missing"];
     let note = |document, id: &str| {

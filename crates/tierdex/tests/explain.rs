@@ -4,13 +4,15 @@
 mod support;
 
 use proptest::prelude::*;
-use support::corpus::{Doc, Shape, corpus};
-use support::{SMALL, equal_cuts, indexed, lists::rows, random::Random, tunings};
+use support::corpus::{SchemaOptions, TestDocument, random_documents};
+use support::{
+    SMALL_TUNING, all_tunings, equal_cuts, index_in_memory, lists::total_and_hits, random::Random,
+};
 use tierdex::explain::{Explanation, ListUse, SegmentExplanation, StrategyKind};
 use tierdex::{Bm25, Index, Query, Scorer, SearchOptions, internal::index::Tuning};
 
-fn index(docs: &[Doc], shape: Shape, segments: usize) -> Index {
-    indexed(&shape.schema(), docs, &equal_cuts(docs.len(), segments))
+fn index(docs: &[TestDocument], shape: SchemaOptions, segments: usize) -> Index {
+    index_in_memory(&shape.schema(), docs, &equal_cuts(docs.len(), segments))
 }
 
 fn explain(index: &Index, text: &str, options: &SearchOptions) -> Explanation {
@@ -52,17 +54,17 @@ proptest! {
         seed in any::<u64>(),
         count in 1usize..4000,
         segments in 1usize..4,
-        tuning in prop::sample::select(tunings().to_vec()),
+        tuning in prop::sample::select(all_tunings().to_vec()),
         scorer in prop_oneof![Just(Scorer::default()), (0.0f64..3.0, 0.0f64..=1.0).prop_map(|(k1, b)| Bm25 { k1, b }.into()), Just(Scorer::Dot)],
     ) {
-        let index = index(&corpus(seed, count), Shape::default(), segments);
+        let index = index(&random_documents(seed, count), SchemaOptions::default(), segments);
         for text in QUERIES {
             for (k, exhaustive, counted) in [(0, false, true), (3, false, true), (3, false, false), (3, true, true), (400, false, false)] {
                 let options = SearchOptions { k, scorer, exhaustive, count: counted, tuning, ..SearchOptions::default() };
                 let explained = explain(&index, text, &options);
                 let query = Query::parse(text, index.schema()).unwrap();
                 let found = index.searcher().search(&query, &options).unwrap();
-                prop_assert_eq!(rows(&explained.result), rows(&found), "{} k {}", text, k);
+                prop_assert_eq!(total_and_hits(&explained.result), total_and_hits(&found), "{} k {}", text, k);
                 prop_assert_eq!(explained.segments.len(), index.segments().len());
                 for segment in &explained.segments {
                     check_counts(segment, exhaustive, text);
@@ -77,9 +79,9 @@ proptest! {
     }
 
     #[test]
-    fn parts_have_the_hits_of_the_whole_index(seed in any::<u64>(), count in 6usize..3000, segments in 1usize..6, tuning in prop::sample::select(tunings().to_vec())) {
+    fn parts_have_the_hits_of_the_whole_index(seed in any::<u64>(), count in 6usize..3000, segments in 1usize..6, tuning in prop::sample::select(all_tunings().to_vec())) {
         // A fifteenth of the documents are copies of others, so that scores tie across segments.
-        let index = index(&corpus(seed, count), Shape::default(), segments);
+        let index = index(&random_documents(seed, count), SchemaOptions::default(), segments);
         let searcher = index.searcher();
         for text in QUERIES {
             let query = Query::parse(text, index.schema()).unwrap();
@@ -89,7 +91,7 @@ proptest! {
                 for parts in [2, 3, 5, 64] {
                     let cut = |rest: std::ops::Range<u32>| Some(rest.end - rest.len() as u32 / parts);
                     let divided = searcher.search_divided(&query, &options, cut).unwrap();
-                    prop_assert_eq!(rows(&divided), rows(&alone), "{} k {} in {}", text, k, parts);
+                    prop_assert_eq!(total_and_hits(&divided), total_and_hits(&alone), "{} k {} in {}", text, k, parts);
                 }
             }
         }
@@ -124,7 +126,7 @@ fn check_counts(segment: &SegmentExplanation, exhaustive: bool, text: &str) {
 
 /// Documents of which every second one contains `half`, mostly once; some adjacent ones contain it often,
 /// like text on the subject.
-fn halves(count: usize) -> Vec<Doc> {
+fn halves(count: usize) -> Vec<TestDocument> {
     let mut random = Random::new(11);
     let text = |number: usize| {
         let mut text = "filler ".repeat(1 + random.below(12));
@@ -135,18 +137,18 @@ fn halves(count: usize) -> Vec<Doc> {
         }
         text
     };
-    Doc::of_texts((0..count).map(text))
+    TestDocument::of_texts((0..count).map(text))
 }
 
 #[test]
 fn a_term_in_half_of_the_documents_decodes_a_twentieth() {
-    let shape = Shape { stored: false, positions: false, title: false, ..Shape::default() };
+    let shape = SchemaOptions { stored: false, positions: false, title: false, ..SchemaOptions::default() };
     let docs = halves(200_000);
     let index = index(&docs, shape, 1);
     let options = SearchOptions { count: true, ..SearchOptions::default() };
-    let [explained, small] = [Tuning::default(), SMALL]
+    let [explained, small] = [Tuning::default(), SMALL_TUNING]
         .map(|tuning| explain(&index, "half", &SearchOptions { tuning, ..options }));
-    assert_eq!(rows(&explained.result), rows(&small.result));
+    assert_eq!(total_and_hits(&explained.result), total_and_hits(&small.result));
     let blocks = &small.segments[0].evaluation.lists[0].blocks;
     assert!(blocks.decoded > 0 && blocks.decoded * 20 < blocks.blocks, "{blocks:?}");
     let segment = &explained.segments[0];
@@ -161,5 +163,5 @@ fn a_term_in_half_of_the_documents_decodes_a_twentieth() {
         explain(&index, "half", &SearchOptions { exhaustive: true, count: true, ..SearchOptions::default() });
     let of = &all.segments[0].evaluation.lists[0].blocks;
     assert_eq!(of.decoded, of.blocks);
-    assert_eq!(rows(&all.result), rows(&explained.result));
+    assert_eq!(total_and_hits(&all.result), total_and_hits(&explained.result));
 }

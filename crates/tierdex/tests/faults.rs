@@ -6,8 +6,8 @@
 mod support;
 
 use std::sync::Arc;
-use support::script::{Outcome, Script};
-use support::{Growth, Look, ask, build, crash_images, is_sound, on_two_threads};
+use support::script::{ScriptOutcome, WriterScript};
+use support::{AddMethod, AnswerOptions, answer_text, assert_sound, build, crash_images, on_two_threads};
 use tierdex::internal::index::{Searcher, check_on};
 use tierdex::io::{
     Disk, Effect, ErrorKind, FaultDisk, FaultPlan, MemDisk, Op, OpClass, Operation, Repeat, errno,
@@ -43,7 +43,7 @@ impl Counts {
 }
 
 /// Number of operations of each class without faults.
-fn operations(script: &Script, class: OpClass) -> u64 {
+fn operations(script: &WriterScript, class: OpClass) -> u64 {
     let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
     assert!(script.run(&(Arc::new(disk.clone()) as _)).error.is_none());
     disk.operations(class)
@@ -69,7 +69,7 @@ fn may_be_ignored(op: Op) -> bool {
     matches!(op, Op::Remove | Op::List | Op::CheckLock)
 }
 
-fn fail(script: &Script, plan: FaultPlan, number: i32) -> Counts {
+fn fail(script: &WriterScript, plan: FaultPlan, number: i32) -> Counts {
     let mut counts = Counts::default();
     let disk = FaultDisk::new(MemDisk::new(), plan);
     let outcome = script.run(&(Arc::new(disk.clone()) as _));
@@ -86,7 +86,7 @@ fn fail(script: &Script, plan: FaultPlan, number: i32) -> Counts {
     counts
 }
 
-fn judge(outcome: &Outcome, operation: &Operation, number: i32) -> std::result::Result<(), String> {
+fn judge(outcome: &ScriptOutcome, operation: &Operation, number: i32) -> std::result::Result<(), String> {
     match &outcome.error {
         Some(error) if is_clear(error, number) => Ok(()),
         Some(error) => Err(format!("unclear error: {error}")),
@@ -97,9 +97,9 @@ fn judge(outcome: &Outcome, operation: &Operation, number: i32) -> std::result::
 
 /// After the fault has passed, the index is opened by a reader, after a power loss, and by a new writer.
 fn survive(
-    script: &Script,
+    script: &WriterScript,
     disk: &FaultDisk<MemDisk>,
-    outcome: &Outcome,
+    outcome: &ScriptOutcome,
     counts: &mut Counts,
 ) -> std::result::Result<(), String> {
     let found = disk.inner();
@@ -116,7 +116,7 @@ fn survive(
 }
 
 fn fail_everywhere(class: OpClass, errors: &[i32], floor: u64) {
-    let script = Script::new(12);
+    let script = WriterScript::new(12);
     let operations = operations(&script, class);
     let plan = |at, number, repeat| (FaultPlan { class, at, effect: Effect::Error(number), repeat }, number);
     let plans: Vec<(FaultPlan, i32)> = (1..=operations)
@@ -157,7 +157,7 @@ fn every_read_of_a_writer_fails() {
 #[test]
 fn a_full_disk_fails_cleanly() {
     const STEP: usize = 509;
-    let script = Script::new(12);
+    let script = WriterScript::new(12);
     let mut counts = Counts::default();
     for capacity in (0..).step_by(STEP) {
         let disk = MemDisk::with_capacity(capacity);
@@ -180,7 +180,7 @@ fn a_full_disk_fails_cleanly() {
 /// process is then killed at each step of the cleanup of the writer, or power is lost after it.
 #[test]
 fn a_failed_last_sync_loses_no_commit() {
-    let schema = support::corpus::Shape::default().schema();
+    let schema = support::corpus::SchemaOptions::default().schema();
     let prepared = || {
         let faulty = FaultDisk::new(MemDisk::new(), FaultPlan::none());
         let shared: Arc<dyn Disk> = Arc::new(faulty.clone());
@@ -211,7 +211,7 @@ fn a_failed_last_sync_loses_no_commit() {
         for image in crash_images(0..20) {
             states += 1;
             let found = Index::open_on(Arc::new(faulty.inner().crash(image)))
-                .and_then(|index| ask(&index, "all", Look::default()));
+                .and_then(|index| answer_text(&index, "all", AnswerOptions::default()));
             match found {
                 Ok(found) => assert!([1, 2].contains(&found.total)),
                 Err(error) => lost.push(format!("killed at operation {kill_at}, {image:?}: {error}")),
@@ -228,9 +228,9 @@ const QUERIES: [&str; 8] =
 
 fn readable() -> MemDisk {
     let disk = MemDisk::new();
-    let docs = support::corpus::corpus(31, 700);
-    let schema = support::corpus::Shape::default().schema();
-    build(&(Arc::new(disk.clone()) as _), &schema, &docs, &[350], Growth::Commits, Merge::Keep);
+    let docs = support::corpus::random_documents(31, 700);
+    let schema = support::corpus::SchemaOptions::default().schema();
+    build(&(Arc::new(disk.clone()) as _), &schema, &docs, &[350], AddMethod::Commits, Merge::Keep);
     disk
 }
 
@@ -261,7 +261,7 @@ fn every_read_of_opening_fails() {
             assert!(names_its_file(&error, &hit(&faulty, plan)), "{error}");
             faulty.arm(FaultPlan::none());
             let index = Index::open_on(Arc::new(faulty)).unwrap();
-            assert!(ask(&index, "all", Look::default()).unwrap().total > 0);
+            assert!(answer_text(&index, "all", AnswerOptions::default()).unwrap().total > 0);
         }
     }
     println!("injected {injected}");
@@ -275,14 +275,14 @@ fn every_read_of_a_query_fails() {
     let plain = Index::open_on(Arc::new(disk.clone())).unwrap();
     let mut injected = 0;
     for text in QUERIES {
-        let expected = ask(&plain, text, Look::default()).unwrap();
+        let expected = answer_text(&plain, text, AnswerOptions::default()).unwrap();
         for repeat in [Repeat::Once, Repeat::Forever] {
             let faulty = FaultDisk::new(disk.clone(), FaultPlan::none());
             for at in 1.. {
                 faulty.arm(FaultPlan::none());
                 let index = Index::open_on(Arc::new(faulty.clone())).unwrap();
                 faulty.arm(read_plan(at, repeat));
-                let answered: Result<_> = ask(&index, text, Look::default());
+                let answered: Result<_> = answer_text(&index, text, AnswerOptions::default());
                 if faulty.injected() == 0 {
                     assert_eq!(answered.unwrap(), expected);
                     break;
@@ -291,7 +291,7 @@ fn every_read_of_a_query_fails() {
                 let error = answered.expect_err("the fault was passed over");
                 assert!(names_its_file(&error, &hit(&faulty, read_plan(at, repeat))), "{text}: {error}");
                 faulty.arm(FaultPlan::none());
-                assert_eq!(ask(&index, text, Look::default()).unwrap(), expected, "{text}");
+                assert_eq!(answer_text(&index, text, AnswerOptions::default()).unwrap(), expected, "{text}");
             }
         }
     }
@@ -354,7 +354,7 @@ fn every_read_of_a_check_fails() {
 fn inline_lists_are_read_many_at_a_time() {
     const TERMS: u64 = 30_000;
     let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
-    let schema = support::corpus::Shape::default().schema();
+    let schema = support::corpus::SchemaOptions::default().schema();
     let mut writer = support::open_writer(&disk, &schema, tierdex::OpenMode::New);
     for part in 0..2 {
         for document in 0..TERMS / 20 {
@@ -365,7 +365,7 @@ fn inline_lists_are_read_many_at_a_time() {
     }
     drop(writer);
     let counted = FaultDisk::new(disk, FaultPlan::none());
-    is_sound(&counted);
+    assert_sound(&counted);
     let reads = counted.operations(OpClass::Read);
     assert!(reads < TERMS / 20, "{reads} reads of {TERMS} terms by a check");
     counted.arm(FaultPlan::none());
@@ -381,9 +381,9 @@ fn inline_lists_are_read_many_at_a_time() {
 fn a_poisoned_writer_still_frees_its_lock() {
     let faulty = FaultDisk::new(readable(), FaultPlan::none());
     let shared: Arc<dyn Disk> = Arc::new(faulty.clone());
-    let schema = support::corpus::Shape::default().schema();
+    let schema = support::corpus::SchemaOptions::default().schema();
     let reader = Index::open_on(shared.clone()).unwrap();
-    let expected = ask(&reader, "all", Look::default()).unwrap();
+    let expected = answer_text(&reader, "all", AnswerOptions::default()).unwrap();
     let mut writer = support::open_writer(&shared, &schema, tierdex::OpenMode::Append);
     writer.add("new", "", "all").unwrap();
     faulty.arm(FaultPlan { class: OpClass::Sync, ..read_plan(1, Repeat::Once) });
@@ -394,11 +394,11 @@ fn a_poisoned_writer_still_frees_its_lock() {
         assert!(writer.commit(Merge::One).unwrap_err().to_string().contains("open it again"));
     }
     assert_eq!(faulty.operations(OpClass::Sync), syncs, "a failed sync was repeated");
-    assert_eq!(ask(&reader, "all", Look::default()).unwrap(), expected);
+    assert_eq!(answer_text(&reader, "all", AnswerOptions::default()).unwrap(), expected);
     drop(writer);
     let mut writer = support::open_writer(&shared, &schema, tierdex::OpenMode::Append);
     writer.add("new", "", "all").unwrap();
     writer.commit(Merge::Keep).unwrap();
-    let found = ask(&Index::open_on(shared).unwrap(), "all", Look::default()).unwrap();
+    let found = answer_text(&Index::open_on(shared).unwrap(), "all", AnswerOptions::default()).unwrap();
     assert_eq!(found.total, expected.total + 1);
 }

@@ -3,8 +3,8 @@
 mod support;
 
 use std::sync::Arc;
-use support::corpus::{Doc, Shape};
-use support::{Answer, Growth, Look, ask, build, is_sound};
+use support::corpus::{SchemaOptions, TestDocument};
+use support::{AddMethod, Answer, AnswerOptions, answer_text, assert_sound, build};
 use tierdex::schema::{NormKind, Schema};
 use tierdex::{Index, Merge, commit::FieldStats, io::MemDisk};
 
@@ -15,11 +15,11 @@ const TITLE: usize = 1;
 const NO_TITLES: [&str; 4] = ["", " ", "-- !", "The of, the"];
 
 fn schema(norms: NormKind) -> Schema {
-    Shape { norms, stop_words: true, ..Shape::default() }.schema()
+    SchemaOptions { norms, stop_words: true, ..SchemaOptions::default() }.schema()
 }
 
 /// Documents, every tenth with a title.
-fn with_few_titles() -> Vec<Doc> {
+fn with_few_titles() -> Vec<TestDocument> {
     let title = |number: usize| match (number % 10, number / 10) {
         (3, which) => {
             let rare = if which % 4 == 0 { "rare ".repeat(1 + which % 3) } else { String::new() };
@@ -27,19 +27,19 @@ fn with_few_titles() -> Vec<Doc> {
         }
         (rest, _) => NO_TITLES[rest % 4].to_string(),
     };
-    (0..1000).map(|number| Doc::new(number, &title(number), "all have a text")).collect()
+    (0..1000).map(|number| TestDocument::new(number, &title(number), "all have a text")).collect()
 }
 
-fn index(docs: &[Doc], schema: &Schema, cuts: &[usize], last: Merge) -> (MemDisk, Index) {
+fn index(docs: &[TestDocument], schema: &Schema, cuts: &[usize], last: Merge) -> (MemDisk, Index) {
     let disk = MemDisk::new();
-    build(&(Arc::new(disk.clone()) as _), schema, docs, cuts, Growth::Commits, last);
-    is_sound(&disk);
+    build(&(Arc::new(disk.clone()) as _), schema, docs, cuts, AddMethod::Commits, last);
+    assert_sound(&disk);
     let index = Index::open_on(Arc::new(disk.clone())).unwrap();
     (disk, index)
 }
 
 fn every(index: &Index, text: &str) -> Answer {
-    ask(index, text, Look { shown: 0, ..Look::default() }).unwrap()
+    answer_text(index, text, AnswerOptions { shown: 0, ..AnswerOptions::default() }).unwrap()
 }
 
 /// Statistics of a field in each segment.
@@ -49,9 +49,9 @@ fn stats(index: &Index, field: usize) -> Vec<FieldStats> {
 
 /// Documents whose title contains a word, best first, with their scores: BM25 over `all` documents with this
 /// average length.
-fn ranked(docs: &[Doc], word: &str, (all, average): (f64, f64)) -> Vec<(u32, f64)> {
-    let words = |doc: &Doc| doc.title.split_whitespace().map(str::to_string).collect::<Vec<_>>();
-    let count = |doc: &Doc| words(doc).iter().filter(|of| *of == word).count() as f64;
+fn ranked(docs: &[TestDocument], word: &str, (all, average): (f64, f64)) -> Vec<(u32, f64)> {
+    let words = |doc: &TestDocument| doc.title.split_whitespace().map(str::to_string).collect::<Vec<_>>();
+    let count = |doc: &TestDocument| words(doc).iter().filter(|of| *of == word).count() as f64;
     let with = docs.iter().filter(|doc| count(doc) > 0.0).count() as f64;
     let idf = (1.0 + (all - with + 0.5) / (with + 0.5)).ln();
     let mut ranked = Vec::new();
@@ -110,12 +110,13 @@ fn a_field_of_few_documents_ranks_by_their_statistics() {
 #[test]
 fn documents_without_the_field_change_no_score() {
     let text = |number: usize| format!("{} {}", "word ".repeat(1 + number % 3), "more ".repeat(number % 40));
-    let docs: Vec<Doc> = (0..2000).map(|number| Doc::new(number, "title", text(number))).collect();
+    let docs: Vec<TestDocument> =
+        (0..2000).map(|number| TestDocument::new(number, "title", text(number))).collect();
     let mut behind = docs.clone();
-    behind.extend((2000..3000).map(|number| Doc::new(number, "title", "")));
+    behind.extend((2000..3000).map(|number| TestDocument::new(number, "title", "")));
     let mut between = Vec::new();
     for doc in &docs {
-        between.extend([doc.clone(), Doc { text: "of the".to_string(), ..doc.clone() }]);
+        between.extend([doc.clone(), TestDocument { text: "of the".to_string(), ..doc.clone() }]);
     }
     for norms in [NormKind::Byte, NormKind::Exact] {
         let schema = schema(norms);
@@ -126,10 +127,14 @@ fn documents_without_the_field_change_no_score() {
                 assert!(index.documents() > plain.documents());
                 for (query, k) in [("word", 10), ("word", 5000), ("+word more", 10), ("wor~1 absent", 20)] {
                     for exhaustive in [false, true] {
-                        let look = Look { k, exhaustive, shown: 0, ..Look::default() };
-                        let mut expected = ask(&plain, query, look).unwrap();
+                        let look = AnswerOptions { k, exhaustive, shown: 0, ..AnswerOptions::default() };
+                        let mut expected = answer_text(&plain, query, look).unwrap();
                         expected.hits.iter_mut().for_each(|row| row.document *= apart);
-                        assert_eq!(ask(&index, query, look).unwrap(), expected, "{query} {k} {cuts:?}");
+                        assert_eq!(
+                            answer_text(&index, query, look).unwrap(),
+                            expected,
+                            "{query} {k} {cuts:?}"
+                        );
                     }
                 }
             }
@@ -140,10 +145,10 @@ fn documents_without_the_field_change_no_score() {
 /// The average length is 1 if no document has the field, in a segment and in the whole index.
 #[test]
 fn a_field_that_no_document_has_is_searched() {
-    let bare: Vec<Doc> =
-        (0..300).map(|number| Doc::new(number, NO_TITLES[number % 4], "all have a text")).collect();
+    let bare: Vec<TestDocument> =
+        (0..300).map(|number| TestDocument::new(number, NO_TITLES[number % 4], "all have a text")).collect();
     let mut titled = bare.clone();
-    titled.extend((300..320).map(|number| Doc::new(number, "a title", "all")));
+    titled.extend((300..320).map(|number| TestDocument::new(number, "a title", "all")));
     for norms in [NormKind::Byte, NormKind::Exact] {
         let schema = schema(norms);
         for (docs, hits) in [(&bare, 0), (&titled, 20)] {

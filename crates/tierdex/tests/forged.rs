@@ -9,8 +9,8 @@ mod support;
 use cap::Cap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{alloc::System, collections::BTreeMap, ops::Range, sync::Arc};
-use support::corpus::{Shape, corpus};
-use support::{Growth, build, is_sound, lent::LentLists, random::Random, tunings};
+use support::corpus::{SchemaOptions, random_documents};
+use support::{AddMethod, all_tunings, assert_sound, build, lent::LentLists, random::Random};
 use tierdex::commit::{FileKind, Manifest};
 use tierdex::internal::segment::layout::{file_name, identity, parse_file_name};
 use tierdex::io::{Disk, Identity, MemDisk, RegionKind, SealedFile, SealedWriter, panic_message};
@@ -42,7 +42,7 @@ const QUERIES: [&str; 12] = [
 ];
 
 fn schema() -> Schema {
-    Shape::default().schema()
+    SchemaOptions::default().schema()
 }
 
 /// An intact index. With many documents it has lists of several superblocks.
@@ -51,13 +51,13 @@ fn sample(documents: usize, words: usize) -> MemDisk {
 }
 
 fn sample_with(documents: usize, words: usize, schema: &Schema) -> MemDisk {
-    let mut docs = corpus(1, documents);
+    let mut docs = random_documents(1, documents);
     let cut = |text: &str| text.split(' ').take(words).collect::<Vec<_>>().join(" ");
     docs.iter_mut().for_each(|doc| (doc.title, doc.text) = (cut(&doc.title), cut(&doc.text)));
     let disk = MemDisk::new();
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
-    build(&shared, schema, &docs, &[documents - 20], Growth::Commits, Merge::Keep);
-    is_sound(&disk);
+    build(&shared, schema, &docs, &[documents - 20], AddMethod::Commits, Merge::Keep);
+    assert_sound(&disk);
     disk
 }
 
@@ -158,7 +158,7 @@ fn use_index(disk: &MemDisk, random: &mut Random) -> Result<(), Error> {
     let mut errors: Vec<Error> = report.problems;
     let kept = random.one_in(2);
     if kept {
-        errors.extend(support::hold(&index, RegionKind::Dram).err());
+        errors.extend(support::load_into_region(&index, RegionKind::Dram).err());
     }
     let lent = (!kept && random.one_in(2)).then(|| LentLists::load(&index));
     let lent = lent.and_then(|lent| lent.map_err(|error| errors.push(error)).ok());
@@ -172,7 +172,7 @@ fn use_index(disk: &MemDisk, random: &mut Random) -> Result<(), Error> {
     for text in QUERIES {
         let query = Query::parse(text, index.schema())?;
         let (count, exhaustive) = (random.one_in(2), random.one_in(4));
-        let (k, tuning) = (*random.pick(&[1, 10, 100_000]), *random.pick(&tunings()));
+        let (k, tuning) = (*random.pick(&[1, 10, 100_000]), *random.pick(&all_tunings()));
         let options = SearchOptions { k, count, exhaustive, tuning, ..SearchOptions::default() };
         let found = match &lent {
             Some(lent) => lent.search(&query, &options),
@@ -207,7 +207,7 @@ fn batch(index: &Index, random: &mut Random) -> Result<(), Error> {
         QUERIES.iter().map(|text| Query::parse(text, index.schema())).collect::<Result<_, _>>()?;
     let mut queries = queries.into_iter();
     let mut first = Ok(());
-    let tuning = *random.pick(&tunings());
+    let tuning = *random.pick(&all_tunings());
     let options = SearchOptions { k: 10, count: false, ids: true, tuning, ..SearchOptions::default() };
     let request = |query| SearchRequest::new(query).options(options);
     engine.run_ordered(
@@ -233,7 +233,7 @@ fn trials() -> u64 {
 
 #[test]
 fn a_forged_file_gives_an_error_or_a_result() {
-    let raw = Shape { codec: Codec::Raw, ..Shape::default() }.schema();
+    let raw = SchemaOptions { codec: Codec::Raw, ..SchemaOptions::default() }.schema();
     let samples = [sample(330, 4), sample(17_000, 1), sample_with(1500, 2, &raw)];
     // Intact indexes first: all operations succeed within the memory limit.
     for disk in &samples {

@@ -3,8 +3,11 @@
 mod support;
 
 use std::sync::Arc;
-use support::corpus::{Doc, Shape};
-use support::{Growth, Look, answer, ask, build, built, documents, is_sound, model::Model, open_writer};
+use support::corpus::{SchemaOptions, TestDocument};
+use support::{
+    AddMethod, AnswerOptions, answer_query, answer_text, assert_sound, build, build_in_memory,
+    matching_documents, model::Model, open_writer,
+};
 use tierdex::internal::index::{BatchBuilder, check_on};
 use tierdex::io::{Disk, MemDisk};
 use tierdex::limits::{
@@ -15,20 +18,20 @@ use tierdex::schema::{Schema, Tokenizer};
 use tierdex::{Bm25, Error, Index, IndexWriter, Merge, OpenMode, Query, WriterOptions};
 
 fn schema() -> Schema {
-    Shape::default().schema()
+    SchemaOptions::default().schema()
 }
 
-fn indexed(docs: &[Doc]) -> Index {
-    let disk = built(&schema(), docs, &[]);
-    is_sound(disk.as_ref());
+fn indexed(docs: &[TestDocument]) -> Index {
+    let disk = build_in_memory(&schema(), docs, &[]);
+    assert_sound(disk.as_ref());
     Index::open_on(disk).unwrap()
 }
 
 /// Compares with the naive engine and returns the number of documents found.
-fn same_as_model(docs: &[Doc], index: &Index, text: &str) -> u64 {
-    let look = Look { shown: docs.len().min(50), ..Look::default() };
+fn same_as_model(docs: &[TestDocument], index: &Index, text: &str) -> u64 {
+    let look = AnswerOptions { shown: docs.len().min(50), ..AnswerOptions::default() };
     let query = Query::parse(text, index.schema()).unwrap();
-    let found = answer(index, &query, look).unwrap();
+    let found = answer_query(index, &query, look).unwrap();
     assert_eq!(found, Model::new(index.schema(), docs).answer(&query, look), "{text}");
     found.total
 }
@@ -46,14 +49,14 @@ fn an_empty_index_has_no_hits() {
     let index = indexed(&[]);
     assert_eq!((index.documents(), index.segments().len(), index.manifest().generation), (0, 0, 1));
     for text in ["", "a", "NOT a", "\"a b\"", "title:a OR b"] {
-        assert_eq!(ask(&index, text, Look::default()).unwrap().total, 0, "{text}");
+        assert_eq!(answer_text(&index, text, AnswerOptions::default()).unwrap().total, 0, "{text}");
     }
     assert!(index.searcher().id(0).is_err() && index.searcher().stored(0).is_err());
 }
 
 #[test]
 fn one_document_is_found() {
-    let docs = [Doc::new("the one", "A title", "to be or not to be")];
+    let docs = [TestDocument::new("the one", "A title", "to be or not to be")];
     let index = indexed(&docs);
     for (text, total) in
         [("be", 1), ("title:a", 1), ("a", 0), ("\"not to be\"", 1), ("NOT be", 0), ("NOT x", 1)]
@@ -65,13 +68,17 @@ fn one_document_is_found() {
 
 #[test]
 fn empty_documents_are_documents() {
-    let docs: Vec<Doc> = (0..300).map(|number| Doc::new(number, "", "")).collect();
+    let docs: Vec<TestDocument> = (0..300).map(|number| TestDocument::new(number, "", "")).collect();
     let index = indexed(&docs);
     assert_eq!(same_as_model(&docs, &index, "NOT anything"), 300);
     assert_eq!(same_as_model(&docs, &index, "anything"), 0);
-    let mixed: Vec<Doc> = (0..600)
+    let mixed: Vec<TestDocument> = (0..600)
         .map(|number| {
-            Doc::new("", if number % 7 == 0 { "x" } else { "" }, if number % 5 == 0 { "x y" } else { " ?! " })
+            TestDocument::new(
+                "",
+                if number % 7 == 0 { "x" } else { "" },
+                if number % 5 == 0 { "x y" } else { " ?! " },
+            )
         })
         .collect();
     let index = indexed(&mixed);
@@ -90,12 +97,12 @@ fn a_hundred_thousand_equal_documents() {
         writer.add(&number.to_string(), "same", "the same text again and again").unwrap();
     }
     writer.commit(Merge::One).unwrap();
-    is_sound(&disk);
+    assert_sound(&disk);
     let index = Index::open_on(shared).unwrap();
     for text in
         ["same", "again text", "\"again and again\"", "title:same", "NOT other", "text AND the OR other"]
     {
-        let found = ask(&index, text, Look { k: 1000, ..Look::default() }).unwrap();
+        let found = answer_text(&index, text, AnswerOptions { k: 1000, ..AnswerOptions::default() }).unwrap();
         assert_eq!(found.total, u64::from(COUNT), "{text}");
         assert!(found.hits.iter().map(|hit| hit.document).eq(0..1000), "{text}");
         assert!(found.hits.iter().all(|hit| hit.score_bits == found.hits[0].score_bits), "{text}");
@@ -103,12 +110,12 @@ fn a_hundred_thousand_equal_documents() {
     for document in [0, 63, 64, COUNT / 2, COUNT - 1] {
         assert_eq!(index.searcher().id(document).unwrap(), document.to_string());
     }
-    assert_eq!(documents(&index, "again").len(), COUNT as usize);
+    assert_eq!(matching_documents(&index, "again").len(), COUNT as usize);
 }
 
 #[test]
 fn unusual_ids_are_returned_unchanged() {
-    let mut docs: Vec<Doc> = [
+    let mut docs: Vec<TestDocument> = [
         "",
         " ",
         "\0",
@@ -122,10 +129,10 @@ fn unusual_ids_are_returned_unchanged() {
         "same",
         "same",
     ]
-    .map(|id| Doc::new(id, "t", "x"))
+    .map(|id| TestDocument::new(id, "t", "x"))
     .to_vec();
-    docs.push(Doc::new("i".repeat(ID_BYTES_MAX), "t", "x"));
-    docs.extend((0..200).map(|number| Doc::new("n".repeat(number * 20), "", "x")));
+    docs.push(TestDocument::new("i".repeat(ID_BYTES_MAX), "t", "x"));
+    docs.extend((0..200).map(|number| TestDocument::new("n".repeat(number * 20), "", "x")));
     let index = indexed(&docs);
     for (number, doc) in (0..).zip(&docs) {
         assert_eq!(index.searcher().id(number).unwrap(), doc.id);
@@ -152,7 +159,7 @@ fn an_id_that_is_too_long_is_rejected_without_a_trace() {
     writer.push(batch.seal().unwrap()).unwrap();
     writer.commit(Merge::Keep).unwrap();
     drop(writer);
-    let docs = [Doc::new("good", "second", "kept"), Doc::new("batched", "fourth", "kept")];
+    let docs = [TestDocument::new("good", "second", "kept"), TestDocument::new("batched", "fourth", "kept")];
     let index = Index::open_on(disk).unwrap();
     assert_eq!(same_as_model(&docs, &index, "kept"), 2);
     assert_eq!(same_as_model(&docs, &index, "rejected title:first title:third"), 0);
@@ -160,11 +167,12 @@ fn an_id_that_is_too_long_is_rejected_without_a_trace() {
 
 #[test]
 fn any_number_of_hits_may_be_requested() {
-    let docs: Vec<Doc> = (0..500).map(|number| Doc::new(number, "", "x ".repeat(number % 9))).collect();
+    let docs: Vec<TestDocument> =
+        (0..500).map(|number| TestDocument::new(number, "", "x ".repeat(number % 9))).collect();
     let index = indexed(&docs);
-    let every = ask(&index, "x", Look::default()).unwrap();
+    let every = answer_text(&index, "x", AnswerOptions::default()).unwrap();
     for k in [0, 1, 443, 444, 445, 499, 500, 501, usize::MAX / 2, usize::MAX / 2 + 1, usize::MAX] {
-        let found = ask(&index, "x", Look { k, ..Look::default() }).unwrap();
+        let found = answer_text(&index, "x", AnswerOptions { k, ..AnswerOptions::default() }).unwrap();
         assert_eq!((found.total, found.hits.len()), (every.total, k.min(444)));
         assert_eq!(found.hits[..], every.hits[..found.hits.len()]);
     }
@@ -172,13 +180,14 @@ fn any_number_of_hits_may_be_requested() {
 
 #[test]
 fn extreme_parameters_give_finite_scores() {
-    let docs: Vec<Doc> = (0..60).map(|number| Doc::new("", "", "x y ".repeat(number))).collect();
+    let docs: Vec<TestDocument> =
+        (0..60).map(|number| TestDocument::new("", "", "x y ".repeat(number))).collect();
     let index = indexed(&docs);
     let model = Model::new(index.schema(), &docs);
     for (k1, b) in [(0.0, 0.0), (0.0, 1.0), (1000.0, 1.0), (1.2, 0.0), (1e-30, 0.5)] {
-        let look = Look { scorer: Bm25::new(k1, b).unwrap().into(), ..Look::default() };
+        let look = AnswerOptions { scorer: Bm25::new(k1, b).unwrap().into(), ..AnswerOptions::default() };
         let query = Query::parse("x y NOT z", index.schema()).unwrap();
-        let found = answer(&index, &query, look).unwrap();
+        let found = answer_query(&index, &query, look).unwrap();
         assert_eq!(found, model.answer(&query, look), "k1 {k1}, b {b}");
         assert!(found.hits.iter().all(|hit| f32::from_bits(hit.score_bits).is_finite()));
     }
@@ -186,7 +195,7 @@ fn extreme_parameters_give_finite_scores() {
 
 #[test]
 fn queries_that_are_too_large_are_rejected() {
-    let docs = [Doc::new("1", "", "a b"), Doc::new("2", "", "b")];
+    let docs = [TestDocument::new("1", "", "a b"), TestDocument::new("2", "", "b")];
     let index = indexed(&docs);
     let rejected = |text: &str| match Query::parse(text, index.schema()) {
         Err(Error::Query { at, .. }) => assert!(at <= Some(text.len())),
@@ -228,25 +237,25 @@ fn queries_that_are_too_large_are_rejected() {
 
 #[test]
 fn a_phrase_without_positions_says_what_to_do() {
-    let schema = Shape { positions: false, ..Shape::default() }.schema();
-    let index = support::indexed(&schema, &[Doc::new("1", "", "a b")], &[]);
-    let error = ask(&index, "\"a b\"", Look::default()).unwrap_err();
+    let schema = SchemaOptions { positions: false, ..SchemaOptions::default() }.schema();
+    let index = support::index_in_memory(&schema, &[TestDocument::new("1", "", "a b")], &[]);
+    let error = answer_text(&index, "\"a b\"", AnswerOptions::default()).unwrap_err();
     assert!(matches!(&error, Error::Usage(message) if message.contains("positions")), "{error}");
-    assert_eq!(ask(&index, "\"a\"", Look::default()).unwrap().total, 1);
+    assert_eq!(answer_text(&index, "\"a\"", AnswerOptions::default()).unwrap().total, 1);
 }
 
 #[test]
 fn text_of_all_scripts_is_found() {
     let longest = "l".repeat(TERM_BYTES_MAX);
     let docs = [
-        Doc::new("greek", "ΟΔΥΣΣΕΥΣ", "ΣΊΣΥΦΟΣ ὀδυσσεύς"),
-        Doc::new("cjk", "東京", "日本語のテキスト 12３"),
-        Doc::new("turkish", "İSTANBUL", "Iğdır ısı"),
-        Doc::new("marks", "", "e\u{301}te\u{301} été naïve"),
-        Doc::new("symbols", "🦀", "a\u{200b}b c\u{ad}d x²y ½ ㎏ ﬁn"),
-        Doc::new("controls", "\0\u{1}", "nul\0nul tab\ttab \u{feff}bom\r\nline"),
-        Doc::new("long", "", format!("{longest} {longest}x after")),
-        Doc::new("rtl", "", "שלום עולם مرحبا بالعالم"),
+        TestDocument::new("greek", "ΟΔΥΣΣΕΥΣ", "ΣΊΣΥΦΟΣ ὀδυσσεύς"),
+        TestDocument::new("cjk", "東京", "日本語のテキスト 12３"),
+        TestDocument::new("turkish", "İSTANBUL", "Iğdır ısı"),
+        TestDocument::new("marks", "", "e\u{301}te\u{301} été naïve"),
+        TestDocument::new("symbols", "🦀", "a\u{200b}b c\u{ad}d x²y ½ ㎏ ﬁn"),
+        TestDocument::new("controls", "\0\u{1}", "nul\0nul tab\ttab \u{feff}bom\r\nline"),
+        TestDocument::new("long", "", format!("{longest} {longest}x after")),
+        TestDocument::new("rtl", "", "שלום עולם مرحبا بالعالم"),
     ];
     let index = indexed(&docs);
     for (text, total) in [
@@ -285,13 +294,14 @@ fn text_of_all_scripts_is_found() {
 fn terms_with_zero_bytes_stay_apart() {
     let terms =
         ["a", "a\0", "a\0\0", "abcdefg", "abcdefg\0", "abcdefgh", "abcdefgh\0", "abcdefghi", "\0", "\0\0"];
-    let docs: Vec<Doc> =
-        (0..40).map(|number| Doc::new("", "", terms[number % 7..][..1 + number % 4].join(" "))).collect();
-    let schema = Shape { tokenizer: Tokenizer::Whitespace, ..Shape::default() }.schema();
+    let docs: Vec<TestDocument> = (0..40)
+        .map(|number| TestDocument::new("", "", terms[number % 7..][..1 + number % 4].join(" ")))
+        .collect();
+    let schema = SchemaOptions { tokenizer: Tokenizer::Whitespace, ..SchemaOptions::default() }.schema();
     for cuts in [vec![], vec![5, 6, 20]] {
         let disk = MemDisk::new();
-        build(&(Arc::new(disk.clone()) as _), &schema, &docs, &cuts, Growth::Batches(1), Merge::One);
-        is_sound(&disk);
+        build(&(Arc::new(disk.clone()) as _), &schema, &docs, &cuts, AddMethod::Batches(1), Merge::One);
+        assert_sound(&disk);
         let index = Index::open_on(Arc::new(disk)).unwrap();
         for term in terms {
             assert!(same_as_model(&docs, &index, term) > 0, "{term:?}");
@@ -303,17 +313,18 @@ fn terms_with_zero_bytes_stay_apart() {
 #[test]
 fn many_segments_are_merged_in_passes() {
     let count = 2 * MERGE_FAN_IN + 3;
-    let docs: Vec<Doc> =
-        (0..count).map(|number| Doc::new(number, "", format!("x y{} z{number}", number % 4))).collect();
+    let docs: Vec<TestDocument> = (0..count)
+        .map(|number| TestDocument::new(number, "", format!("x y{} z{number}", number % 4)))
+        .collect();
     let disk = MemDisk::new();
     let cuts: Vec<usize> = (1..count).collect();
-    build(&(Arc::new(disk.clone()) as _), &schema(), &docs, &cuts, Growth::Commits, Merge::One);
+    build(&(Arc::new(disk.clone()) as _), &schema(), &docs, &cuts, AddMethod::Commits, Merge::One);
     let index = Index::open_on(Arc::new(disk.clone())).unwrap();
     assert_eq!(index.segments().len(), 1);
     for text in ["x", "y1 AND NOT z5", "z100", "\"x y2\""] {
         assert!(same_as_model(&docs, &index, text) > 0, "{text}");
     }
-    support::script::only_named(&disk, Some(&index)).unwrap();
+    support::script::check_no_orphans(&disk, Some(&index)).unwrap();
 }
 
 /// A writer with little memory flushes automatically; the results do not depend on it.
@@ -343,20 +354,27 @@ fn a_writer_with_little_memory_flushes_automatically() {
     let merged = Index::open_on(disk.clone()).unwrap();
     assert_eq!(merged.segments().len(), 1);
     for text in ["third", "t1 t2 t3", "t7 AND third", "NOT other"] {
-        let look = Look { k: 100, ..Look::default() };
-        assert_eq!(ask(&kept, text, look).unwrap(), ask(&merged, text, look).unwrap(), "{text}");
+        let look = AnswerOptions { k: 100, ..AnswerOptions::default() };
+        assert_eq!(
+            answer_text(&kept, text, look).unwrap(),
+            answer_text(&merged, text, look).unwrap(),
+            "{text}"
+        );
     }
-    assert_eq!(ask(&merged, "third", Look { k: 0, ..Look::default() }).unwrap().total, count);
-    is_sound(disk.as_ref());
+    assert_eq!(
+        answer_text(&merged, "third", AnswerOptions { k: 0, ..AnswerOptions::default() }).unwrap().total,
+        count
+    );
+    assert_sound(disk.as_ref());
 }
 
 /// Rejected operations on an existing index, and the stop signal.
 #[test]
 fn writers_reject_invalid_operations() {
     let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
-    build(&disk, &schema(), &[Doc::new("1", "", "a")], &[], Growth::Commits, Merge::Keep);
+    build(&disk, &schema(), &[TestDocument::new("1", "", "a")], &[], AddMethod::Commits, Merge::Keep);
     let open = |schema: Schema, mode| IndexWriter::open(disk.clone(), schema, mode, WriterOptions::default());
-    let other = Shape { positions: false, ..Shape::default() }.schema();
+    let other = SchemaOptions { positions: false, ..SchemaOptions::default() }.schema();
     assert!(open(schema(), OpenMode::New).err().unwrap().to_string().contains("holds an index already"));
     assert!(open(other.clone(), OpenMode::Append).err().unwrap().to_string().contains("other settings"));
     let mut writer = open(schema(), OpenMode::Append).unwrap();

@@ -5,8 +5,8 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
-use support::corpus::{Shape, corpus};
-use support::{Growth, add, build, directory, is_sound, open_writer};
+use support::corpus::{SchemaOptions, random_documents};
+use support::{AddMethod, add_documents, assert_sound, build, directory_disk, open_writer};
 use tierdex::commit::Manifest;
 use tierdex::internal::index::check_on;
 use tierdex::io::{Disk, MemDisk};
@@ -14,14 +14,14 @@ use tierdex::schema::Schema;
 use tierdex::{Index, IndexWriter, Merge, OpenMode, WriterOptions};
 
 fn schema() -> Schema {
-    Shape::default().schema()
+    SchemaOptions::default().schema()
 }
 
 /// The index has this number of documents and passes a check.
 fn holds(disk: &Arc<dyn Disk>, documents: u64) {
     let index = Index::open_on(disk.clone()).unwrap();
     assert_eq!(index.manifest().documents(), documents);
-    is_sound(disk.as_ref());
+    assert_sound(disk.as_ref());
 }
 
 /// All files but the lock, with their bytes.
@@ -72,13 +72,13 @@ impl Disk for Interposed {
 /// afterwards. Exactly the acknowledged documents are in the index.
 #[test]
 fn a_lock_lost_while_a_commit_is_published_loses_no_acknowledged_commit() {
-    let docs = corpus(7, 60);
+    let docs = random_documents(7, 60);
     for (second_commits_first, base) in [(true, 0), (false, 0), (true, 10), (false, 10)] {
         let memory = MemDisk::new();
         let shared: Arc<dyn Disk> = Arc::new(memory.clone());
         let mode = if base == 0 { OpenMode::New } else { OpenMode::Append };
         if base > 0 {
-            build(&shared, &schema(), &docs[..base], &[], Growth::Commits, Merge::Keep);
+            build(&shared, &schema(), &docs[..base], &[], AddMethod::Commits, Merge::Keep);
         }
         let second = Arc::new(Mutex::new(None));
         let (kept, more) = (second.clone(), docs[30..37].to_vec());
@@ -89,7 +89,7 @@ fn a_lock_lost_while_a_commit_is_published_loses_no_acknowledged_commit() {
                 // Sealed segments of a first run are rejected; the other writer replaces them.
                 let mode = if base == 0 { OpenMode::Replace } else { mode };
                 let mut writer = open_writer(disk, &schema(), mode);
-                add(&mut writer, &more);
+                add_documents(&mut writer, &more);
                 if second_commits_first {
                     writer.commit(Merge::Keep).unwrap();
                 }
@@ -98,7 +98,7 @@ fn a_lock_lost_while_a_commit_is_published_loses_no_acknowledged_commit() {
         };
         let disk: Arc<dyn Disk> = Arc::new(interposed);
         let mut first = open_writer(&disk, &schema(), mode);
-        add(&mut first, &docs[10..15]);
+        add_documents(&mut first, &docs[10..15]);
         let error = first.commit(Merge::Keep).unwrap_err().to_string();
         assert!(!error.contains('\n'), "{error}");
         drop(first);
@@ -113,10 +113,10 @@ fn a_lock_lost_while_a_commit_is_published_loses_no_acknowledged_commit() {
 
 #[test]
 fn a_stray_file_with_the_largest_number_blocks_a_replacement() {
-    let docs = corpus(8, 20);
+    let docs = random_documents(8, 20);
     for stray in ["8000000000000000.ids", "7ffffffffffffffe.0.postings", "manifest-ffffffffffffffff"] {
         let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
-        build(&disk, &schema(), &docs, &[], Growth::Commits, Merge::Keep);
+        build(&disk, &schema(), &docs, &[], AddMethod::Commits, Merge::Keep);
         disk.remove(&Manifest::file_name(1)).unwrap();
         drop(disk.create(stray).unwrap());
         let before = content(disk.as_ref());
@@ -128,25 +128,25 @@ fn a_stray_file_with_the_largest_number_blocks_a_replacement() {
 
 #[test]
 fn a_writer_whose_lock_file_was_removed_stops_and_removes_nothing() {
-    let docs = corpus(1, 90);
+    let docs = random_documents(1, 90);
     for round in 0..8 {
         let folder = tempfile::tempdir().unwrap();
         let disk: Arc<dyn Disk> =
-            if round % 2 == 0 { Arc::new(MemDisk::new()) } else { directory(folder.path()) };
+            if round % 2 == 0 { Arc::new(MemDisk::new()) } else { directory_disk(folder.path()) };
         let (merge, ends_first) = (if round & 2 == 0 { Merge::One } else { Merge::Keep }, round & 4 == 0);
-        build(&disk, &schema(), &docs[..30], &[10, 20], Growth::Commits, Merge::Keep);
+        build(&disk, &schema(), &docs[..30], &[10, 20], AddMethod::Commits, Merge::Keep);
         let mut one = open_writer(&disk, &schema(), OpenMode::Append);
-        add(&mut one, &docs[30..50]);
+        add_documents(&mut one, &docs[30..50]);
         disk.remove("write.lock").unwrap();
         let mut two = open_writer(&disk, &schema(), OpenMode::Append);
-        add(&mut two, &docs[50..70]);
+        add_documents(&mut two, &docs[50..70]);
         if !ends_first {
             two.commit(merge).unwrap();
         }
         fails(&mut one, merge, "write.lock was removed or replaced while it was being written");
         drop(one);
         assert!(open(&disk, OpenMode::Append).err().unwrap().contains("another writer"), "two has its lock");
-        add(&mut two, &docs[70..]);
+        add_documents(&mut two, &docs[70..]);
         two.commit(merge).unwrap();
         drop(two);
         holds(&disk, 70);
@@ -158,18 +158,18 @@ fn a_writer_whose_lock_file_was_removed_stops_and_removes_nothing() {
 /// As people deploy: `mv index index.old; mv new index`.
 #[test]
 fn a_writer_whose_directory_was_replaced_changes_neither() {
-    let docs = corpus(2, 60);
+    let docs = random_documents(2, 60);
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     for flushed in [false, true] {
-        let (here, new) = (directory(&path("index")), directory(&path("new")));
-        build(&here, &schema(), &docs[..20], &[10], Growth::Commits, Merge::Keep);
-        build(&new, &schema(), &docs[..50], &[10, 20, 30], Growth::Commits, Merge::Keep);
+        let (here, new) = (directory_disk(&path("index")), directory_disk(&path("new")));
+        build(&here, &schema(), &docs[..20], &[10], AddMethod::Commits, Merge::Keep);
+        build(&new, &schema(), &docs[..50], &[10, 20, 30], AddMethod::Commits, Merge::Keep);
         let mut writer = open_writer(&here, &schema(), OpenMode::Append);
-        add(&mut writer, &docs[20..40]);
+        add_documents(&mut writer, &docs[20..40]);
         if flushed {
             writer.commit(Merge::Keep).unwrap();
-            add(&mut writer, &docs[40..]);
+            add_documents(&mut writer, &docs[40..]);
         }
         std::fs::rename(path("index"), path("index.old")).unwrap();
         std::fs::rename(path("new"), path("index")).unwrap();
@@ -177,8 +177,8 @@ fn a_writer_whose_directory_was_replaced_changes_neither() {
         fails(&mut writer, Merge::One, "the directory was renamed or replaced while it was being written");
         drop(writer);
         assert!(before == [content(here.as_ref()), content(new.as_ref())]);
-        holds(&directory(&path("index")), 50);
-        holds(&directory(&path("index.old")), if flushed { 40 } else { 20 });
+        holds(&directory_disk(&path("index")), 50);
+        holds(&directory_disk(&path("index.old")), if flushed { 40 } else { 20 });
         for name in ["index", "index.old"] {
             std::fs::remove_dir_all(path(name)).unwrap();
         }
@@ -188,14 +188,14 @@ fn a_writer_whose_directory_was_replaced_changes_neither() {
 /// A manifest that is newer than that of the writer is never removed, whatever its origin.
 #[test]
 fn a_newer_manifest_is_kept_with_its_files() {
-    let docs = corpus(3, 40);
+    let docs = random_documents(3, 40);
     let newer = MemDisk::new();
     let shared: Arc<dyn Disk> = Arc::new(newer.clone());
-    build(&shared, &schema(), &docs, &[10, 20, 30], Growth::Commits, Merge::One);
+    build(&shared, &schema(), &docs, &[10, 20, 30], AddMethod::Commits, Merge::One);
     let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
-    build(&disk, &schema(), &docs[..10], &[5], Growth::Commits, Merge::Keep);
+    build(&disk, &schema(), &docs[..10], &[5], AddMethod::Commits, Merge::Keep);
     let mut writer = open_writer(&disk, &schema(), OpenMode::Append);
-    add(&mut writer, &docs[10..15]);
+    add_documents(&mut writer, &docs[10..15]);
     for (name, bytes) in content(&newer) {
         disk.create(&name).unwrap().append(&bytes).unwrap();
     }
@@ -206,9 +206,9 @@ fn a_newer_manifest_is_kept_with_its_files() {
 
 #[test]
 fn segments_whose_manifest_is_lost_are_kept_until_they_are_replaced() {
-    let docs = corpus(4, 40);
+    let docs = random_documents(4, 40);
     let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
-    build(&disk, &schema(), &docs[..30], &[10, 20], Growth::Commits, Merge::Keep);
+    build(&disk, &schema(), &docs[..30], &[10, 20], AddMethod::Commits, Merge::Keep);
     let manifest = Manifest::file_name(3);
     let lost = content(disk.as_ref())[&manifest].clone();
     disk.remove(&manifest).unwrap();
@@ -220,7 +220,7 @@ fn segments_whose_manifest_is_lost_are_kept_until_they_are_replaced() {
     let error = Index::open_on(disk.clone()).err().unwrap().to_string();
     assert!(error.contains("holds no tierdex index") && error.contains("no manifest"), "{error}");
     let mut writer = open_writer(&disk, &schema(), OpenMode::Replace);
-    add(&mut writer, &docs[30..]);
+    add_documents(&mut writer, &docs[30..]);
     assert!(before.iter().all(|(name, bytes)| content(disk.as_ref()).get(name) == Some(bytes)));
     drop(writer);
     assert!(content(disk.as_ref()) == before, "what was not committed leaves nothing behind");
@@ -228,7 +228,7 @@ fn segments_whose_manifest_is_lost_are_kept_until_they_are_replaced() {
     holds(&disk, 30);
     disk.remove(&manifest).unwrap();
     let mut writer = open_writer(&disk, &schema(), OpenMode::Replace);
-    add(&mut writer, &docs[30..]);
+    add_documents(&mut writer, &docs[30..]);
     writer.commit(Merge::Keep).unwrap();
     drop(writer);
     holds(&disk, 10);
@@ -238,7 +238,7 @@ fn segments_whose_manifest_is_lost_are_kept_until_they_are_replaced() {
 /// A first run that was killed before it had finished a segment leaves nothing that could be a commit.
 #[test]
 fn unfinished_files_of_a_first_run_are_removed() {
-    let docs = corpus(5, 10);
+    let docs = random_documents(5, 10);
     let disk = MemDisk::new();
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
     let mut writer = open_writer(&shared, &schema(), OpenMode::New);
@@ -254,23 +254,23 @@ fn unfinished_files_of_a_first_run_are_removed() {
 
 #[test]
 fn a_damaged_manifest_can_only_be_replaced() {
-    let docs = corpus(6, 40);
+    let docs = random_documents(6, 40);
     let disk = MemDisk::new();
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
-    build(&shared, &schema(), &docs[..30], &[10, 20], Growth::Commits, Merge::Keep);
+    build(&shared, &schema(), &docs[..30], &[10, 20], AddMethod::Commits, Merge::Keep);
     disk.corrupt(&Manifest::file_name(3), |bytes| bytes[70] ^= 1);
     let before = content(&disk);
     for mode in [OpenMode::New, OpenMode::Append] {
         assert!(open(&shared, mode).err().unwrap().contains("is damaged"));
     }
     let mut writer = open_writer(&shared, &schema(), OpenMode::Replace);
-    add(&mut writer, &docs[30..]);
+    add_documents(&mut writer, &docs[30..]);
     drop(writer);
     assert!(content(&disk) == before);
     for documents in [&docs[30..], &[]] {
         let disk: Arc<dyn Disk> = Arc::new(disk.snapshot());
         let mut writer = open_writer(&disk, &schema(), OpenMode::Replace);
-        add(&mut writer, documents);
+        add_documents(&mut writer, documents);
         assert_eq!(writer.commit(Merge::Keep).unwrap(), 4);
         drop(writer);
         holds(&disk, documents.len() as u64);

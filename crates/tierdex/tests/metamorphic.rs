@@ -3,8 +3,10 @@
 mod support;
 
 use std::sync::Arc;
-use support::corpus::{Doc, EVERYWHERE, Shape, corpus};
-use support::{Answer, Growth, Look, ask, build, documents, queries, random::Random};
+use support::corpus::{EVERYWHERE, SchemaOptions, TestDocument, random_documents};
+use support::{
+    AddMethod, Answer, AnswerOptions, answer_text, build, matching_documents, random::Random, random_queries,
+};
 use tierdex::io::{Disk, MemDisk};
 use tierdex::{Bm25, Index, Merge, OpenMode, Scorer, schema::Schema};
 
@@ -12,27 +14,27 @@ const CORPORA: u64 = 6;
 const QUERIES: usize = 60;
 
 fn schema() -> Schema {
-    Shape::default().schema()
+    SchemaOptions::default().schema()
 }
 
-fn build_new(docs: &[Doc], cuts: &[usize], growth: Growth, last: Merge) -> Arc<dyn Disk> {
+fn build_new(docs: &[TestDocument], cuts: &[usize], growth: AddMethod, last: Merge) -> Arc<dyn Disk> {
     let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
     build(&disk, &schema(), docs, cuts, growth, last);
     disk
 }
 
 fn all(index: &Index, text: &str) -> Answer {
-    ask(index, text, Look::default()).unwrap()
+    answer_text(index, text, AnswerOptions::default()).unwrap()
 }
 
 /// Calls `body` with indexes of several corpora and pairs of queries, each in parentheses.
 fn for_pairs(mut body: impl FnMut(&Index, &str, &str)) {
     for seed in 0..CORPORA {
-        let docs = corpus(seed, 400);
-        let index = Index::open_on(build_new(&docs, &[50, 300], Growth::Commits, Merge::Keep)).unwrap();
+        let docs = random_documents(seed, 400);
+        let index = Index::open_on(build_new(&docs, &[50, 300], AddMethod::Commits, Merge::Keep)).unwrap();
         let mut random = Random::new(seed);
         for _ in 0..QUERIES {
-            let mut text = || format!("({})", queries::query(&mut random, &schema()).text());
+            let mut text = || format!("({})", queries::random_query(&mut random, &schema()).text());
             let (a, b) = (text(), text());
             body(&index, &a, &b);
         }
@@ -42,28 +44,30 @@ fn for_pairs(mut body: impl FnMut(&Index, &str, &str)) {
 #[test]
 fn a_query_twice_finds_the_same_documents() {
     for_pairs(|index, a, _| {
-        let once = documents(index, a);
-        assert_eq!(documents(index, &format!("{a} AND {a}")), once, "{a}");
-        assert_eq!(documents(index, &format!("{a} OR {a}")), once, "{a}");
+        let once = matching_documents(index, a);
+        assert_eq!(matching_documents(index, &format!("{a} AND {a}")), once, "{a}");
+        assert_eq!(matching_documents(index, &format!("{a} OR {a}")), once, "{a}");
     });
 }
 
 #[test]
 fn a_query_and_its_exclusion_partition_the_documents() {
     for_pairs(|index, a, b| {
-        let (with_a, with_b) = (documents(index, a), documents(index, b));
-        let (without_a, both) =
-            (documents(index, &format!("NOT {a}")), documents(index, &format!("{a} AND {b}")));
-        let any = documents(index, &format!("{a} OR {b}"));
+        let (with_a, with_b) = (matching_documents(index, a), matching_documents(index, b));
+        let (without_a, both) = (
+            matching_documents(index, &format!("NOT {a}")),
+            matching_documents(index, &format!("{a} AND {b}")),
+        );
+        let any = matching_documents(index, &format!("{a} OR {b}"));
         assert!(without_a.is_disjoint(&with_a), "{a}");
         assert_eq!(with_a.len() as u64 + without_a.len() as u64, index.documents(), "{a}");
         assert_eq!(any, &with_a | &with_b, "{a} OR {b}");
         assert_eq!(both, &with_a & &with_b, "{a} AND {b}");
-        assert_eq!(documents(index, &format!("{a} NOT {b}")), &with_a - &with_b, "{a} NOT {b}");
-        assert_eq!(documents(index, &format!("+{a} {b}")), with_a, "+{a} {b}");
+        assert_eq!(matching_documents(index, &format!("{a} NOT {b}")), &with_a - &with_b, "{a} NOT {b}");
+        assert_eq!(matching_documents(index, &format!("+{a} {b}")), with_a, "+{a} {b}");
         assert_eq!(
-            documents(index, &format!("{a} OR NOT {b}")),
-            &with_a | &documents(index, &format!("NOT {b}"))
+            matching_documents(index, &format!("{a} OR NOT {b}")),
+            &with_a | &matching_documents(index, &format!("NOT {b}"))
         );
     });
 }
@@ -73,7 +77,7 @@ fn fewer_hits_are_the_first_of_more() {
     for_pairs(|index, a, _| {
         let every = all(index, a);
         for k in [0, 1, 10, 100] {
-            let few = ask(index, a, Look { k, ..Look::default() }).unwrap();
+            let few = answer_text(index, a, AnswerOptions { k, ..AnswerOptions::default() }).unwrap();
             assert_eq!(few.total, every.total);
             assert_eq!(few.hits[..], every.hits[..k.min(every.hits.len())], "{a}, k {k}");
         }
@@ -83,13 +87,13 @@ fn fewer_hits_are_the_first_of_more() {
 #[test]
 fn phrases_are_found_among_conjunctions() {
     let (mut found, mut random) = (0, Random::new(3));
-    let docs = corpus(77, 600);
-    let index = Index::open_on(build_new(&docs, &[], Growth::Commits, Merge::One)).unwrap();
+    let docs = random_documents(77, 600);
+    let index = Index::open_on(build_new(&docs, &[], AddMethod::Commits, Merge::One)).unwrap();
     for _ in 0..400 {
-        let mut word = || support::corpus::word(random.skewed(12));
+        let mut word = || support::corpus::vocabulary_word(random.skewed(12));
         let (a, b) = (word(), word());
-        let phrase = documents(&index, &format!("\"{a} {b}\""));
-        assert!(phrase.is_subset(&documents(&index, &format!("{a} AND {b}"))), "{a} {b}");
+        let phrase = matching_documents(&index, &format!("\"{a} {b}\""));
+        assert!(phrase.is_subset(&matching_documents(&index, &format!("{a} AND {b}"))), "{a} {b}");
         found += phrase.len();
     }
     assert!(found > 500, "{found}");
@@ -99,19 +103,24 @@ fn phrases_are_found_among_conjunctions() {
 #[test]
 fn history_changes_nothing() {
     for seed in 0..CORPORA {
-        let docs = corpus(seed, 350);
+        let docs = random_documents(seed, 350);
         let grown = [
-            build_new(&docs, &[], Growth::Commits, Merge::Keep),
-            build_new(&docs, &[1, 2, 100, 200, 349], Growth::Writers, Merge::Keep),
-            build_new(&docs, &[120, 240], Growth::Commits, Merge::One),
-            build_new(&docs, &[33], Growth::Batches(10), Merge::Keep),
-            build_new(&docs, &(1..100).map(|cut| 3 * cut).collect::<Vec<_>>(), Growth::Commits, Merge::One),
+            build_new(&docs, &[], AddMethod::Commits, Merge::Keep),
+            build_new(&docs, &[1, 2, 100, 200, 349], AddMethod::Writers, Merge::Keep),
+            build_new(&docs, &[120, 240], AddMethod::Commits, Merge::One),
+            build_new(&docs, &[33], AddMethod::Batches(10), Merge::Keep),
+            build_new(
+                &docs,
+                &(1..100).map(|cut| 3 * cut).collect::<Vec<_>>(),
+                AddMethod::Commits,
+                Merge::One,
+            ),
         ];
         let indexes =
             grown.map(|disk| (Index::open_on(disk.clone()).unwrap(), Index::open_on(disk).unwrap()));
         let mut random = Random::new(seed);
         for _ in 0..QUERIES {
-            let text = queries::query(&mut random, &schema()).text();
+            let text = queries::random_query(&mut random, &schema()).text();
             let expected = all(&indexes[0].0, &text);
             for (index, again) in &indexes {
                 assert_eq!(all(index, &text), expected, "{text}");
@@ -125,16 +134,18 @@ fn history_changes_nothing() {
 /// scores by one factor.
 #[test]
 fn another_document_changes_only_the_weight() {
-    let docs = corpus(9, 300);
-    let disk = build_new(&docs, &[], Growth::Commits, Merge::Keep);
-    let look = Look { scorer: Bm25 { k1: 1.2, b: 0.0 }.into(), shown: 0, ..Look::default() };
+    let docs = random_documents(9, 300);
+    let disk = build_new(&docs, &[], AddMethod::Commits, Merge::Keep);
+    let look =
+        AnswerOptions { scorer: Bm25 { k1: 1.2, b: 0.0 }.into(), shown: 0, ..AnswerOptions::default() };
     let before = Index::open_on(disk.clone()).unwrap();
     let mut writer = support::open_writer(&disk, &schema(), OpenMode::Append);
     writer.add("new", "nothing", "of what is asked for").unwrap();
     writer.commit(Merge::Keep).unwrap();
     let after = Index::open_on(disk).unwrap();
     for text in [EVERYWHERE, "w0", "über1", "\"w0 w0\"", "title:w0"] {
-        let (old, new) = (ask(&before, text, look).unwrap(), ask(&after, text, look).unwrap());
+        let (old, new) =
+            (answer_text(&before, text, look).unwrap(), answer_text(&after, text, look).unwrap());
         assert!(old.total > 1 && old.total == new.total, "{text}");
         let factor = score(&new, 0) / score(&old, 0);
         assert!(factor > 1.0, "{text}: a rarer term weighs more");
@@ -154,25 +165,25 @@ fn score(answer: &Answer, place: usize) -> f64 {
 fn clauses_that_cannot_match_do_not_change_scores() {
     let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
     let docs = ["cat", "dog", "cat dog", "cat bird cat", "dog bird bird"];
-    let docs = docs.into_iter().enumerate().map(|(number, text)| Doc {
+    let docs = docs.into_iter().enumerate().map(|(number, text)| TestDocument {
         id: number.to_string(),
         title: String::new(),
         text: text.to_string(),
     });
-    let docs: Vec<Doc> = docs.collect();
+    let docs: Vec<TestDocument> = docs.collect();
     build(
         &disk,
-        &Shape { positions: true, ..Shape::default() }.schema(),
+        &SchemaOptions { positions: true, ..SchemaOptions::default() }.schema(),
         &docs,
         &[2],
-        Growth::Commits,
+        AddMethod::Commits,
         Merge::Keep,
     );
     let index = Index::open_on(disk).unwrap();
     let query = "cat^0.01 dog^0.03";
     for scorer in [Scorer::default(), Scorer::Dot] {
-        let look = Look { scorer, ..Look::default() };
-        let expected = ask(&index, query, look).unwrap();
+        let look = AnswerOptions { scorer, ..AnswerOptions::default() };
+        let expected = answer_text(&index, query, look).unwrap();
         for absent in [
             "typo",
             "\"cat typo\"",
@@ -183,7 +194,7 @@ fn clauses_that_cannot_match_do_not_change_scores() {
             "(cat typo typos)~2",
             "(#typo bird)",
         ] {
-            let with = ask(&index, &format!("{query} {absent}^1000000000"), look).unwrap();
+            let with = answer_text(&index, &format!("{query} {absent}^1000000000"), look).unwrap();
             assert_eq!(with, expected, "{absent} {scorer:?}");
         }
     }

@@ -5,8 +5,10 @@ mod support;
 
 use proptest::prelude::*;
 use std::sync::Arc;
-use support::corpus::{Doc, Shape, corpus};
-use support::{Growth, Look, answer, build, is_sound, model::Model, queries, random::Random};
+use support::corpus::{SchemaOptions, TestDocument, random_documents};
+use support::{
+    AddMethod, AnswerOptions, answer_query, assert_sound, build, model::Model, random::Random, random_queries,
+};
 use tierdex::schema::{NormKind, Schema, Tokenizer};
 use tierdex::{Bm25, Index, Merge, Query, Scorer, codec::Codec, io::MemDisk};
 
@@ -18,18 +20,18 @@ struct Case {
     seed: u64,
     documents: usize,
     segments: usize,
-    growth: Growth,
+    growth: AddMethod,
     last: Merge,
-    shape: Shape,
+    shape: SchemaOptions,
     scorer: Scorer,
 }
 
-fn shapes() -> impl Strategy<Value = Shape> {
+fn shapes() -> impl Strategy<Value = SchemaOptions> {
     let codec = prop_oneof![prop::sample::select(&DELTA_CODECS[..]), prop::sample::select(Codec::ALL)];
     let norms = prop_oneof![Just(NormKind::Byte), Just(NormKind::Exact)];
     let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), 0u8..6);
     (codec, norms, flags).prop_map(|(codec, norms, (positions, stop_words, title, stored, tokenizer))| {
-        Shape {
+        SchemaOptions {
             codec,
             positions,
             norms,
@@ -42,8 +44,11 @@ fn shapes() -> impl Strategy<Value = Shape> {
 }
 
 fn cases() -> impl Strategy<Value = Case> {
-    let growth =
-        prop_oneof![Just(Growth::Commits), Just(Growth::Writers), (1usize..60).prop_map(Growth::Batches)];
+    let growth = prop_oneof![
+        Just(AddMethod::Commits),
+        Just(AddMethod::Writers),
+        (1usize..60).prop_map(AddMethod::Batches)
+    ];
     let last = prop_oneof![Just(Merge::Keep), Just(Merge::One)];
     let documents = prop_oneof![0usize..40, 200usize..700, 500usize..1500];
     let scorer = prop_oneof![
@@ -65,7 +70,13 @@ fn cases() -> impl Strategy<Value = Case> {
     )
 }
 
-fn open(docs: &[Doc], schema: &Schema, cuts: &[usize], growth: Growth, last: Merge) -> (MemDisk, Index) {
+fn open(
+    docs: &[TestDocument],
+    schema: &Schema,
+    cuts: &[usize],
+    growth: AddMethod,
+    last: Merge,
+) -> (MemDisk, Index) {
     let disk = MemDisk::new();
     build(&(Arc::new(disk.clone()) as _), schema, docs, cuts, growth, last);
     let index = Index::open_on(Arc::new(disk.clone())).unwrap();
@@ -76,8 +87,8 @@ fn open(docs: &[Doc], schema: &Schema, cuts: &[usize], growth: Growth, last: Mer
 fn difference(index: &Index, model: &Model, query: &Query, scorer: Scorer) -> Option<String> {
     let ways = [1, 10, 100, usize::MAX].into_iter().flat_map(|k| [(k, false), (k, true)]);
     ways.into_iter().find_map(|(k, exhaustive)| {
-        let look = Look { k, scorer, exhaustive, shown: 2 };
-        let (found, expected) = (answer(index, query, look).unwrap(), model.answer(query, look));
+        let look = AnswerOptions { k, scorer, exhaustive, shown: 2 };
+        let (found, expected) = (answer_query(index, query, look).unwrap(), model.answer(query, look));
         (found != expected).then(|| {
             let place = found.hits.iter().zip(&expected.hits).position(|(found, expected)| found != expected);
             format!(
@@ -98,17 +109,17 @@ proptest! {
     #[test]
     fn results_equal_those_of_the_naive_engine(case in cases()) {
         let mut random = Random::new(case.seed);
-        let docs = corpus(case.seed, case.documents);
+        let docs = random_documents(case.seed, case.documents);
         let schema = case.shape.schema();
         let mut cuts: Vec<usize> = (1..case.segments).map(|_| random.below(case.documents + 1)).collect();
         cuts.sort_unstable();
         let (disk, index) = open(&docs, &schema, &cuts, case.growth, case.last);
-        is_sound(&disk);
+        assert_sound(&disk);
         let most = if case.last == Merge::One { 1 } else { case.segments };
         prop_assert!(index.segments().len() <= most);
         let model = Model::new(&schema, &docs);
         for _ in 0..25 {
-            let ast = queries::query(&mut random, &schema);
+            let ast = queries::random_query(&mut random, &schema);
             let text = ast.text();
             let query = Query::parse(&text, &schema).unwrap();
             prop_assert_eq!(&query, &ast.query(&schema), "{} is read differently", text);
@@ -123,16 +134,18 @@ proptest! {
 #[test]
 fn long_lists_give_the_results_of_the_naive_engine() {
     let mut random = Random::new(8192);
-    let mut docs: Vec<Doc> = (0..27_000).map(|number| long_list_document(number, &mut random)).collect();
+    let mut docs: Vec<TestDocument> =
+        (0..27_000).map(|number| long_list_document(number, &mut random)).collect();
     docs[26_999].text.push_str(" last");
     for (codec, last) in
         [(Codec::Pfor256Delta, Merge::One), (Codec::VByteDelta, Merge::Keep), (Codec::Raw, Merge::One)]
     {
-        let schema = Shape { codec, title: false, stored: false, ..Shape::default() }.schema();
+        let schema =
+            SchemaOptions { codec, title: false, stored: false, ..SchemaOptions::default() }.schema();
         let model = Model::new(&schema, &docs);
         assert!(model.containing(0, "every") == 27_000 && model.containing(0, "most") > 3 * 8192);
-        let (disk, index) = open(&docs, &schema, &[300, 26_000], Growth::Commits, last);
-        is_sound(&disk);
+        let (disk, index) = open(&docs, &schema, &[300, 26_000], AddMethod::Commits, last);
+        assert_sound(&disk);
         for text in [
             "every",
             "most",
@@ -181,7 +194,7 @@ fn long_lists_give_the_results_of_the_naive_engine() {
     }
 }
 
-fn long_list_document(number: usize, random: &mut Random) -> Doc {
+fn long_list_document(number: usize, random: &mut Random) -> TestDocument {
     let mut text = "every".to_string();
     let mut push = |word: &str, wanted: bool| {
         if wanted {
@@ -196,15 +209,15 @@ fn long_list_document(number: usize, random: &mut Random) -> Doc {
     push("burst", (9000..9700).contains(&number));
     push("block", number < 256);
     push("every", random.one_in(50));
-    Doc::new(number, "", text)
+    TestDocument::new(number, "", text)
 }
 
 /// Canary: a lost posting makes the comparison fail.
 #[test]
 fn a_lost_posting_is_detected() {
-    let docs = corpus(5, 300);
-    let schema = Shape::default().schema();
-    let (_, index) = open(&docs, &schema, &[100], Growth::Commits, Merge::Keep);
+    let docs = random_documents(5, 300);
+    let schema = SchemaOptions::default().schema();
+    let (_, index) = open(&docs, &schema, &[100], AddMethod::Commits, Merge::Keep);
     let mut model = Model::new(&schema, &docs);
     let query = Query::parse("all", &schema).unwrap();
     assert!(difference(&index, &model, &query, Scorer::default()).is_none());
@@ -215,9 +228,9 @@ fn a_lost_posting_is_detected() {
 /// The contract of [`Query::Bool`] for trees that are built by hand.
 #[test]
 fn clauses_follow_their_documentation() {
-    let docs = corpus(6, 50);
-    let schema = Shape::default().schema();
-    let (_, index) = open(&docs, &schema, &[20], Growth::Commits, Merge::Keep);
+    let docs = random_documents(6, 50);
+    let schema = SchemaOptions::default().schema();
+    let (_, index) = open(&docs, &schema, &[20], AddMethod::Commits, Merge::Keep);
     let model = Model::new(&schema, &docs);
     let term = |term: &str| Query::Term { field: 0, term: term.to_string(), boost: 1.5 };
     let boolean = Query::clauses;

@@ -3,8 +3,11 @@
 mod support;
 
 use proptest::prelude::*;
-use support::corpus::{Doc, Shape};
-use support::{Look, SMALL, ask, indexed, random::Random, requests::bits, tunings};
+use support::corpus::{SchemaOptions, TestDocument};
+use support::{
+    AnswerOptions, SMALL_TUNING, all_tunings, answer_text, index_in_memory, random::Random,
+    requests::documents_and_score_bits,
+};
 use tierdex::codec::Codec;
 use tierdex::internal::index::Tuning;
 use tierdex::schema::NormKind;
@@ -17,9 +20,9 @@ const WORDS: [&str; 5] = ["everywhere", "often", "half", "some", "seldom"];
 const MANY: usize = 40;
 
 /// Documents with words in bursts, so that blocks differ, and duplicates, so that scores tie.
-fn documents(seed: u64, count: usize) -> Vec<Doc> {
+fn documents(seed: u64, count: usize) -> Vec<TestDocument> {
     let mut random = Random::new(seed);
-    let mut docs: Vec<Doc> = Vec::with_capacity(count);
+    let mut docs: Vec<TestDocument> = Vec::with_capacity(count);
     let mut burst = 1;
     for number in 0..count {
         if number % 700 == 0 {
@@ -39,14 +42,21 @@ fn documents(seed: u64, count: usize) -> Vec<Doc> {
         if random.one_in(9) && number > 0 {
             text.clone_from(&docs[random.below(number)].text);
         }
-        docs.push(Doc::new(number, "", text));
+        docs.push(TestDocument::new(number, "", text));
     }
     docs
 }
 
-fn index(docs: &[Doc], cuts: &[usize], codec: Codec, norms: NormKind) -> Index {
-    let shape = Shape { codec, norms, stored: false, positions: false, title: false, ..Shape::default() };
-    indexed(&shape.schema(), docs, cuts)
+fn index(docs: &[TestDocument], cuts: &[usize], codec: Codec, norms: NormKind) -> Index {
+    let shape = SchemaOptions {
+        codec,
+        norms,
+        stored: false,
+        positions: false,
+        title: false,
+        ..SchemaOptions::default()
+    };
+    index_in_memory(&shape.schema(), docs, cuts)
 }
 
 proptest! {
@@ -70,17 +80,17 @@ proptest! {
             "+filler +everywhere +often +half +some +seldom", "+half +nowhere", "half some", "everywhere seldom", "everywhere often half some seldom nowhere", "some filler", "+m0 +m1 +m2 +m3", &many,
             "often^2", "half^3 some", "+half^0.5 +often^4", "half^0 some^0", "+half^0 +often^0", "half^1e-40 some^1e-42", "often^1e-42", "ofen~1", "some~ hal~2"]) {
             for k in [0, 1, 10, 100, 1024, usize::MAX] {
-                let look = Look { k, scorer, shown: 0, exhaustive: false };
-                let pruned = ask(&index, word, look).unwrap();
-                let all = ask(&index, word, Look { exhaustive: true, ..look }).unwrap();
+                let look = AnswerOptions { k, scorer, shown: 0, exhaustive: false };
+                let pruned = answer_text(&index, word, look).unwrap();
+                let all = answer_text(&index, word, AnswerOptions { exhaustive: true, ..look }).unwrap();
                 prop_assert_eq!(&pruned, &all, "{} k {} {:?}", word, k, scorer);
                 let query = Query::parse(word, index.schema()).unwrap();
-                for tuning in tunings() {
+                for tuning in all_tunings() {
                     let options = SearchOptions { k, scorer, count: false, tuning, ..SearchOptions::default() };
                     let uncounted = index.searcher().search(&query, &options).unwrap();
                     prop_assert!((uncounted.hits.len() as u64..=all.total).contains(&uncounted.total), "{} k {}: {} of {}", word, k, uncounted.total, all.total);
                     let expected: Vec<_> = all.hits.iter().map(|row| (row.document, row.score_bits)).collect();
-                    prop_assert_eq!(bits(&uncounted.hits), expected, "{} k {} {:?}, uncounted", word, k, scorer);
+                    prop_assert_eq!(documents_and_score_bits(&uncounted.hits), expected, "{} k {} {:?}, uncounted", word, k, scorer);
                 }
             }
         }
@@ -93,7 +103,7 @@ proptest! {
 fn a_block_that_ends_just_after_its_window_is_not_contained_in_it() {
     for shift in 0..8 {
         let (dense, end) = (256 + shift, 10_456 + shift);
-        let docs: Vec<Doc> = (0..20_000)
+        let docs: Vec<TestDocument> = (0..20_000)
             .map(|d: usize| {
                 let a = d < dense
                     || (d < end && (d - dense).is_multiple_of(40) && d < dense + 40 * 255)
@@ -101,13 +111,15 @@ fn a_block_that_ends_just_after_its_window_is_not_contained_in_it() {
                 let b = if d.is_multiple_of(10) { "z" } else { "b" };
                 let alone = d == end + 4096 || d == end + 8192;
                 let text = format!("{} {b} {}", if a { "a" } else { "z" }, if alone { "a" } else { "z" });
-                Doc::new(d, "", text)
+                TestDocument::new(d, "", text)
             })
             .collect();
         for codec in [Codec::Auto, Codec::Pfor256Delta] {
             let index = index(&docs, &[], codec, NormKind::Byte);
             let query = Query::parse("a b", index.schema()).unwrap();
-            for (k, tuning) in [1, 5, 10, 100].into_iter().flat_map(|k| tunings().map(|tuning| (k, tuning))) {
+            for (k, tuning) in
+                [1, 5, 10, 100].into_iter().flat_map(|k| all_tunings().map(|tuning| (k, tuning)))
+            {
                 let options = SearchOptions { k, count: false, tuning, ..SearchOptions::default() };
                 let found = index.searcher().search(&query, &options).unwrap();
                 let all =
@@ -127,7 +139,7 @@ fn the_ten_best_of_many_decode_a_few_blocks() {
     let scorers = [Scorer::default(), Bm25 { k1: 0.9, b: 0.4 }.into(), Scorer::Dot].into_iter();
     // Without impacts, more blocks are decoded for parameters other than those of the stored max shares.
     let default = Tuning::default();
-    let small = Tuning { impact_record_bytes_max: default.impact_record_bytes_max, ..SMALL };
+    let small = Tuning { impact_record_bytes_max: default.impact_record_bytes_max, ..SMALL_TUNING };
     for (scorer, tuning) in scorers.flat_map(|scorer| [(scorer, small), (scorer, default)]) {
         let options = SearchOptions { k: 10, scorer, count: true, tuning, ..SearchOptions::default() };
         let explained = index.searcher().explain(&query, &options).unwrap();
@@ -165,13 +177,13 @@ fn a_count_does_not_affect_the_next() {
 fn a_resident_index_reads_nothing() {
     let docs = documents(6, 3000);
     let index = index(&docs, &[1000], Codec::Auto, NormKind::Byte);
-    let look = Look { k: 100, shown: 0, ..Look::default() };
+    let look = AnswerOptions { k: 100, shown: 0, ..AnswerOptions::default() };
     let queries = ["often", "+half +some", "often seldom", "nowhere"];
-    let before: Vec<_> = queries.iter().map(|query| ask(&index, query, look).unwrap()).collect();
-    support::hold(&index, tierdex::io::RegionKind::Dram).unwrap();
+    let before: Vec<_> = queries.iter().map(|query| answer_text(&index, query, look).unwrap()).collect();
+    support::load_into_region(&index, tierdex::io::RegionKind::Dram).unwrap();
     let read = index.bytes_read();
     for (query, before) in queries.iter().zip(before) {
-        assert_eq!(ask(&index, query, look).unwrap(), before);
+        assert_eq!(answer_text(&index, query, look).unwrap(), before);
     }
     assert_eq!(index.bytes_read(), read);
 }
@@ -191,8 +203,8 @@ fn bounds_far_above_the_hits_lose_none() {
         }
     }
     docs.extend((0..2000).map(|_| "y y".to_string()));
-    let doc = |(number, text)| Doc::new(number, "", text);
-    let docs: Vec<Doc> = docs.into_iter().enumerate().map(doc).collect();
+    let doc = |(number, text)| TestDocument::new(number, "", text);
+    let docs: Vec<TestDocument> = docs.into_iter().enumerate().map(doc).collect();
     let index = index(&docs, &[], Codec::Auto, NormKind::Exact);
     let mut random = Random::new(11);
     for b in [0.0001, 0.0005, 0.002, 0.75] {
@@ -204,7 +216,7 @@ fn bounds_far_above_the_hits_lose_none() {
                 let options = SearchOptions { k, scorer, count: false, ..SearchOptions::default() };
                 let all = SearchOptions { exhaustive: true, ..options };
                 let all = index.searcher().search(&query, &all).unwrap().hits;
-                for tuning in tunings() {
+                for tuning in all_tunings() {
                     let pruned = index.searcher().search(&query, &SearchOptions { tuning, ..options });
                     assert_eq!(pruned.unwrap().hits, all, "{query:?} k {k}");
                 }

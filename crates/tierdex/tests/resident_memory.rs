@@ -5,8 +5,8 @@ mod support;
 
 use cap::Cap;
 use std::{alloc::System, sync::Arc};
-use support::requests::{options, parse};
-use support::{built, corpus::Doc};
+use support::requests::{engine_options, parse_query};
+use support::{build_in_memory, corpus::TestDocument};
 use tierdex::io::{MemDisk, RegionKind, Size};
 use tierdex::schema::{Field, Schema, Source};
 use tierdex::{Engine, Index, SearchRequest, internal::engine::MetaTier};
@@ -20,20 +20,21 @@ fn segment(documents: usize, terms: usize) -> Arc<MemDisk> {
     let term = |number: usize| format!("{:08x}t{number}", number.wrapping_mul(2654435761) as u32);
     let doc = |number: usize| {
         let own = (terms * number..terms * (number + 1)).map(term).collect::<Vec<_>>().join(" ");
-        Doc::new(format!("document {number}"), "", format!("all {own}"))
+        TestDocument::new(format!("document {number}"), "", format!("all {own}"))
     };
-    let docs: Vec<Doc> = (0..documents).map(doc).collect();
-    built(&schema, &docs, &[])
+    let docs: Vec<TestDocument> = (0..documents).map(doc).collect();
+    build_in_memory(&schema, &docs, &[])
 }
 
 /// Bytes that are allocated for an engine over the index, and bytes of its metadata.
 fn engine_bytes(disk: Arc<MemDisk>, tier: MetaTier, region: &RegionKind) -> (usize, u64) {
     let before = MEMORY.allocated();
     let index = Index::open_on(disk).unwrap();
-    let options = options(1000, 1).meta_tier(tier).cache_size(region.clone(), Size::Bytes(4096 * 1000));
+    let options =
+        engine_options(1000, 1).meta_tier(tier).cache_size(region.clone(), Size::Bytes(4096 * 1000));
     let engine = Engine::new(&index, &options).unwrap();
     let allocated = MEMORY.allocated() - before;
-    let request = SearchRequest::new(parse(&index, "all 00000000t0"));
+    let request = SearchRequest::new(parse_query(&index, "all 00000000t0"));
     assert_eq!(engine.submit(request).unwrap().wait().unwrap().hits.len(), 10);
     let in_region = engine.memory().rows.iter().filter(|row| row.region.is_some() && row.what != "cache");
     (allocated, in_region.map(|row| row.bytes).sum())

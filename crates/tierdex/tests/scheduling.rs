@@ -6,8 +6,10 @@ mod support;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use support::lists::{first_terms, many_terms};
-use support::requests::{bits, heavy, large, options, parse};
+use support::lists::{query_of_first_terms, write_many_terms};
+use support::requests::{
+    documents_and_score_bits, engine_options, exhaustive_request, parse_query, write_frequent_terms,
+};
 use support::tunings;
 use tierdex::internal::engine::MetaTier;
 use tierdex::{Engine, EngineOptions, Error, Hits, Index, Priority, SearchOptions, SearchRequest, TotalHits};
@@ -54,40 +56,40 @@ fn completion_order(
 /// A request that takes many time slices.
 fn slow(index: &Index) -> SearchRequest {
     // Its groups are evaluated one by one.
-    let groups = parse(index, "+(t0 t1 t2) +(t3 t4 t5) +(t0 t3 t4) +(t1 t2 t5)");
+    let groups = parse_query(index, "+(t0 t1 t2) +(t3 t4 t5) +(t0 t3 t4) +(t1 t2 t5)");
     let all = SearchOptions { exhaustive: true, count: true, ..SearchOptions::default() };
     SearchRequest::new(groups).options(all)
 }
 
 #[test]
 fn short_requests_complete_before_a_long_one() {
-    let index = &Index::open_on(large(3_000_000)).unwrap();
-    let engine = Engine::new(index, &options(20_000, 1)).unwrap();
+    let index = &Index::open_on(write_frequent_terms(3_000_000)).unwrap();
+    let engine = Engine::new(index, &engine_options(20_000, 1)).unwrap();
     // Warm the cache, so that only CPU work is compared.
-    engine.submit(heavy(index)).unwrap().wait().unwrap();
+    engine.submit(exhaustive_request(index)).unwrap().wait().unwrap();
     let mut requests = vec![slow(index)];
-    requests.extend((1..64).map(|_| SearchRequest::new(parse(index, "rare")).k(1)));
-    let order = completion_order(&engine, || heavy(index), requests);
+    requests.extend((1..64).map(|_| SearchRequest::new(parse_query(index, "rare")).k(1)));
+    let order = completion_order(&engine, || exhaustive_request(index), requests);
     assert_eq!(order.last(), Some(&0), "{order:?}");
 }
 
 #[test]
 fn a_batch_continues_during_a_long_interactive_request() {
-    let index = &Index::open_on(large(3_000_000)).unwrap();
+    let index = &Index::open_on(write_frequent_terms(3_000_000)).unwrap();
     // With this many hits a thread has memory for a single evaluation of a batch.
     for hits in [10, 1_000_000] {
-        let engine = Engine::new(index, &options(20_000, 1).hits_max(hits)).unwrap();
-        engine.submit(heavy(index)).unwrap().wait().unwrap();
-        let batch = SearchRequest::new(parse(index, "rare")).k(1).priority(Priority::Batch);
-        let order = completion_order(&engine, || heavy(index), vec![slow(index), batch]);
+        let engine = Engine::new(index, &engine_options(20_000, 1).hits_max(hits)).unwrap();
+        engine.submit(exhaustive_request(index)).unwrap().wait().unwrap();
+        let batch = SearchRequest::new(parse_query(index, "rare")).k(1).priority(Priority::Batch);
+        let order = completion_order(&engine, || exhaustive_request(index), vec![slow(index), batch]);
         assert_eq!(order, [1, 0], "{hits} hits");
     }
 }
 
 #[test]
 fn a_long_request_is_divided_among_threads() {
-    let index = &Index::open_on(large(3_000_000)).unwrap();
-    let engine = Engine::new(index, &options(20_000, 3)).unwrap();
+    let index = &Index::open_on(write_frequent_terms(3_000_000)).unwrap();
+    let engine = Engine::new(index, &engine_options(20_000, 3)).unwrap();
     let texts =
         ["t0 t1 t2", "+t0 +t1", "+t0 +t1 t2 -rare", "+(t0 t1) +(t2 t3)", "t0 -t1", "#t0 #t1", "(t0 t1 t2)~2"];
     let mut divided = 0;
@@ -96,12 +98,16 @@ fn a_long_request_is_divided_among_threads() {
             [(10, false, false), (10, true, false), (0, true, false), (10, true, true)]
         {
             let all = SearchOptions { k, count, exhaustive, ..SearchOptions::default() };
-            let expected = index.searcher().search(&parse(index, text), &all).unwrap();
+            let expected = index.searcher().search(&parse_query(index, text), &all).unwrap();
             for tuning in tunings() {
                 let all = SearchOptions { tuning, ..all };
-                let request = SearchRequest::new(parse(index, text)).options(all);
+                let request = SearchRequest::new(parse_query(index, text)).options(all);
                 let answer = engine.submit(request).unwrap().wait().unwrap();
-                assert_eq!(bits(&answer.hits), bits(&expected.hits), "{text} {all:?}");
+                assert_eq!(
+                    documents_and_score_bits(&answer.hits),
+                    documents_and_score_bits(&expected.hits),
+                    "{text} {all:?}"
+                );
                 assert!(!count || answer.total == TotalHits::Exact(expected.total), "{text} {all:?}");
                 divided += usize::from(answer.parts > 1);
             }
@@ -112,23 +118,23 @@ fn a_long_request_is_divided_among_threads() {
 
 #[test]
 fn a_batch_does_not_delay_an_interactive_request() {
-    let index = Index::open_on(large(200_000)).unwrap();
+    let index = Index::open_on(write_frequent_terms(200_000)).unwrap();
     for threads in [1, 2] {
-        let engine = Engine::new(&index, &options(20_000, threads)).unwrap();
+        let engine = Engine::new(&index, &engine_options(20_000, threads)).unwrap();
         let (answered, mut at) = (AtomicUsize::new(0), None);
         let mut left = 60;
         let source = || -> std::result::Result<_, ()> {
             left -= 1;
-            Ok((left >= 0).then(|| heavy(&index)))
+            Ok((left >= 0).then(|| exhaustive_request(&index)))
         };
         engine
             .run_ordered(source, |number, answer| {
                 answer.unwrap();
                 answered.store(number + 1, Ordering::Relaxed);
                 if number == 0 {
-                    let single = engine.submit(SearchRequest::new(parse(&index, "rare")).k(1)).unwrap();
+                    let single = engine.submit(SearchRequest::new(parse_query(&index, "rare")).k(1)).unwrap();
                     single.wait().unwrap();
-                    at = Some(engine.submit(SearchRequest::new(parse(&index, "rare")).k(1)).unwrap());
+                    at = Some(engine.submit(SearchRequest::new(parse_query(&index, "rare")).k(1)).unwrap());
                 }
                 Ok(())
             })
@@ -140,38 +146,39 @@ fn a_batch_does_not_delay_an_interactive_request() {
 
 #[test]
 fn a_missed_deadline_returns_partial_results() {
-    let index = Index::open_on(large(1_000_000)).unwrap();
-    let engine = Engine::new(&index, &options(20_000, 1)).unwrap();
-    let whole = engine.submit(heavy(&index)).unwrap().wait().unwrap();
+    let index = Index::open_on(write_frequent_terms(1_000_000)).unwrap();
+    let engine = Engine::new(&index, &engine_options(20_000, 1)).unwrap();
+    let whole = engine.submit(exhaustive_request(&index)).unwrap().wait().unwrap();
     let TotalHits::Exact(total) = whole.total else { panic!("{:?}", whole.total) };
     let all = SearchOptions { k: 1_000_000, count: true, ..SearchOptions::default() };
-    let all = index.searcher().search(&parse(&index, "t0 t1 t2 t3 t4 t5"), &all).unwrap();
-    let all: std::collections::HashSet<_> = bits(&all.hits).into_iter().collect();
+    let all = index.searcher().search(&parse_query(&index, "t0 t1 t2 t3 t4 t5"), &all).unwrap();
+    let all: std::collections::HashSet<_> = documents_and_score_bits(&all.hits).into_iter().collect();
     let mut partial = 0;
     for microseconds in (0..100).map(|step| 100 * step) {
         let deadline = Instant::now() + Duration::from_micros(microseconds);
-        let answer = engine.submit(heavy(&index).deadline(deadline)).unwrap().wait().unwrap();
+        let answer = engine.submit(exhaustive_request(&index).deadline(deadline)).unwrap().wait().unwrap();
         assert!(answer.timed_out || answer.total == TotalHits::Exact(total));
         if answer.timed_out {
             let TotalHits::AtLeast(least) = answer.total else { panic!("{:?}", answer.total) };
             assert!(least <= total && least >= answer.hits.len() as u64);
-            assert!(bits(&answer.hits).iter().all(|hit| all.contains(hit)));
+            assert!(documents_and_score_bits(&answer.hits).iter().all(|hit| all.contains(hit)));
             partial += usize::from(!answer.hits.is_empty());
         }
     }
     assert!(partial > 0, "none was stopped in the middle");
-    let passed = heavy(&index).deadline(Instant::now());
+    let passed = exhaustive_request(&index).deadline(Instant::now());
     let answer = engine.submit(passed).unwrap().wait().unwrap();
     assert!(answer.timed_out && answer.hits.is_empty() && answer.total == TotalHits::AtLeast(0));
 }
 
 #[test]
 fn a_deadline_applies_to_queued_requests() {
-    let index = Index::open_on(large(1_000_000)).unwrap();
-    let engine = Engine::new(&index, &options(20_000, 1)).unwrap();
-    let ahead: Vec<_> = (0..40).map(|_| engine.submit(heavy(&index)).unwrap()).collect();
+    let index = Index::open_on(write_frequent_terms(1_000_000)).unwrap();
+    let engine = Engine::new(&index, &engine_options(20_000, 1)).unwrap();
+    let ahead: Vec<_> = (0..40).map(|_| engine.submit(exhaustive_request(&index)).unwrap()).collect();
     let deadline = Instant::now() + Duration::from_millis(1);
-    let late: Vec<_> = (0..10).map(|_| engine.submit(heavy(&index).deadline(deadline)).unwrap()).collect();
+    let late: Vec<_> =
+        (0..10).map(|_| engine.submit(exhaustive_request(&index).deadline(deadline)).unwrap()).collect();
     for ticket in late {
         let answer = ticket.wait().unwrap();
         assert!(answer.timed_out && answer.total == TotalHits::AtLeast(0) && answer.queued == answer.took);
@@ -179,18 +186,18 @@ fn a_deadline_applies_to_queued_requests() {
     // Cancelled requests need not be evaluated.
     drop(ahead);
     assert_eq!(
-        engine.submit(SearchRequest::new(parse(&index, "rare"))).unwrap().wait().unwrap().hits.len(),
+        engine.submit(SearchRequest::new(parse_query(&index, "rare"))).unwrap().wait().unwrap().hits.len(),
         3
     );
 }
 
 #[test]
 fn a_cancelled_request_ends() {
-    let index = Index::open_on(large(1_000_000)).unwrap();
-    let engine = Engine::new(&index, &options(20_000, 1)).unwrap();
+    let index = Index::open_on(write_frequent_terms(1_000_000)).unwrap();
+    let engine = Engine::new(&index, &engine_options(20_000, 1)).unwrap();
     let mut cancelled = 0;
     for _ in 0..20 {
-        let ticket = engine.submit(heavy(&index)).unwrap();
+        let ticket = engine.submit(exhaustive_request(&index)).unwrap();
         ticket.cancel();
         // It may have completed before.
         match ticket.wait() {
@@ -201,19 +208,19 @@ fn a_cancelled_request_ends() {
             }
         }
         // Nobody waits for it.
-        drop(engine.submit(heavy(&index)).unwrap());
+        drop(engine.submit(exhaustive_request(&index)).unwrap());
     }
     assert!(cancelled > 0);
-    let ticket = engine.submit(SearchRequest::new(parse(&index, "t1"))).unwrap();
+    let ticket = engine.submit(SearchRequest::new(parse_query(&index, "t1"))).unwrap();
     while !ticket.wait_timeout(Duration::from_millis(1)) {}
     assert_eq!(ticket.poll().unwrap().unwrap().hits.len(), 10);
 }
 
 #[test]
 fn requests_of_a_closed_engine_fail() {
-    let index = Index::open_on(large(1_000_000)).unwrap();
-    let engine = Engine::new(&index, &options(20_000, 1)).unwrap();
-    let tickets: Vec<_> = (0..30).map(|_| engine.submit(heavy(&index)).unwrap()).collect();
+    let index = Index::open_on(write_frequent_terms(1_000_000)).unwrap();
+    let engine = Engine::new(&index, &engine_options(20_000, 1)).unwrap();
+    let tickets: Vec<_> = (0..30).map(|_| engine.submit(exhaustive_request(&index)).unwrap()).collect();
     drop(engine);
     let failed = tickets.into_iter().filter_map(|ticket| ticket.wait().err()).count();
     assert!(failed > 20, "{failed}");
@@ -222,13 +229,16 @@ fn requests_of_a_closed_engine_fail() {
 /// Threads that wait for each other's memory, a batch, and callers that keep their results for long.
 #[test]
 fn all_requests_are_answered_in_little_memory() {
-    let index = Index::open_on(many_terms(400)).unwrap();
+    let index = Index::open_on(write_many_terms(400)).unwrap();
     let options = EngineOptions::new().meta_tier(MetaTier::Disk).threads(3).growth(0).hits_max(50);
     let least = Engine::memory_report(&index, &options.clone().dram(1)).least().unwrap();
     let engine = Engine::new(&index, &options.dram(least + (512 << 10))).unwrap();
-    let query = |number: usize| first_terms(&index, [1, 3, 100, 20, 5, 60, 2][number % 7]);
-    let expected =
-        |number| bits(&index.searcher().search(&query(number), &SearchOptions::default()).unwrap().hits);
+    let query = |number: usize| query_of_first_terms(&index, [1, 3, 100, 20, 5, 60, 2][number % 7]);
+    let expected = |number| {
+        documents_and_score_bits(
+            &index.searcher().search(&query(number), &SearchOptions::default()).unwrap().hits,
+        )
+    };
     let expected: Vec<_> = (0..7).map(expected).collect();
     let (mut tickets, mut left) = (Vec::new(), 300);
     std::thread::scope(|scope| {
@@ -238,7 +248,7 @@ fn all_requests_are_answered_in_little_memory() {
                 Ok::<_, Error>((left >= 0).then(|| SearchRequest::new(query(left as usize))))
             };
             let answer = |number: usize, hits: tierdex::Result<Hits>| {
-                assert_eq!(bits(&hits?.hits), expected[(299 - number) % 7]);
+                assert_eq!(documents_and_score_bits(&hits?.hits), expected[(299 - number) % 7]);
                 Ok(())
             };
             engine.run_ordered(source, answer).unwrap();
@@ -249,14 +259,17 @@ fn all_requests_are_answered_in_little_memory() {
                 Err(error) => {
                     assert!(error.retry_after().is_some(), "{error}");
                     for (number, ticket) in tickets.drain(..) {
-                        assert_eq!(bits(&ticket.wait().unwrap().hits), expected[number % 7]);
+                        assert_eq!(
+                            documents_and_score_bits(&ticket.wait().unwrap().hits),
+                            expected[number % 7]
+                        );
                     }
                 }
             }
         }
     });
     for (number, ticket) in tickets {
-        assert_eq!(bits(&ticket.wait().unwrap().hits), expected[number % 7]);
+        assert_eq!(documents_and_score_bits(&ticket.wait().unwrap().hits), expected[number % 7]);
     }
     let metrics = engine.metrics();
     assert!(metrics.cache_bytes_min >= engine.memory().cache_min && metrics.answered > 300, "{metrics:?}");

@@ -3,8 +3,8 @@
 mod support;
 
 use std::sync::Arc;
-use support::requests::{options, parse};
-use support::{corpus::Shape, open_writer, random::Random};
+use support::requests::{engine_options, parse_query};
+use support::{corpus::SchemaOptions, open_writer, random::Random};
 use tierdex::io::{Disk, MemDisk};
 use tierdex::limits::{ID_BYTES_MAX, PREVIEW_TEXT_BYTES, PREVIEW_TITLE_BYTES};
 use tierdex::{Engine, Error, Index, Merge, OpenMode, SearchHit, SearchRequest, explain::HitIds};
@@ -17,7 +17,7 @@ fn cut(text: &str, bytes: usize) -> &str {
 
 fn index(docs: &[(String, String, String)], cuts: usize) -> Index {
     let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
-    let mut writer = open_writer(&disk, &Shape::default().schema(), OpenMode::New);
+    let mut writer = open_writer(&disk, &SchemaOptions::default().schema(), OpenMode::New);
     for docs in docs.chunks(docs.len().div_ceil(cuts)) {
         docs.iter().for_each(|(id, title, text)| writer.add(id, title, text).unwrap());
         writer.commit(Merge::Keep).unwrap();
@@ -105,9 +105,9 @@ fn an_engine_reads_ids_with_the_hits() {
             .collect();
         let index = index(&docs, 3);
         for (pages, threads) in [(20, 1), (64, 2), (4_000, 2)] {
-            let engine = Engine::new(&index, &options(pages, threads)).unwrap();
+            let engine = Engine::new(&index, &engine_options(pages, threads)).unwrap();
             for k in [0, 1, 10, 700, 3_000] {
-                let request = |ids| SearchRequest::new(parse(&index, "all")).k(k).ids(ids);
+                let request = |ids| SearchRequest::new(parse_query(&index, "all")).k(k).ids(ids);
                 let (found, without) =
                     (engine.search(request(true)).unwrap(), engine.search(request(false)).unwrap());
                 let expected = found.hits.iter().map(|hit| docs[hit.document as usize].0.clone());

@@ -5,7 +5,7 @@ mod support;
 
 use proptest::prelude::*;
 use std::{collections::BTreeSet, process::Command};
-use support::{Look, ask, corpus::Doc, documents, indexed};
+use support::{AnswerOptions, answer_text, corpus::TestDocument, index_in_memory, matching_documents};
 use tierdex::schema::{Analysis, Language, Schema, Tokenizer};
 use tierdex::{Index, Query, analysis::Analyzer};
 use unicode_normalization::UnicodeNormalization;
@@ -247,7 +247,7 @@ fn index(positions: bool, texts: &[String]) -> Index {
 fn index_with(positions: bool, analysis: Analysis, texts: &[String]) -> Index {
     let mut schema = Schema::default();
     (schema.fields[0].positions, schema.fields[0].analysis) = (positions, analysis);
-    indexed(&schema, &Doc::of_texts(texts), &[texts.len() / 3])
+    index_in_memory(&schema, &TestDocument::of_texts(texts), &[texts.len() / 3])
 }
 
 fn contains(text: &str, phrase: &str) -> bool {
@@ -269,14 +269,14 @@ proptest! {
         let clusters: Vec<&str> = texts[0].graphemes(true).collect();
         let phrase: String = clusters[at.min(clusters.len() - 1)..(at + len).min(clusters.len())].concat();
         prop_assume!(phrase.chars().all(|c| !matches!(c, ' ' | '、')) && !phrase.starts_with(['\u{e48}', 'ี']));
-        let found = documents(&index(true, &texts), &format!("\"{phrase}\""));
+        let found = matching_documents(&index(true, &texts), &format!("\"{phrase}\""));
         let expected: BTreeSet<u32> =
             (0..).zip(&texts).filter(|(_, text)| contains(text, &phrase)).map(|(number, _)| number).collect();
         // Next to a digit the query is several words, which are alternatives, so only the phrase is exact.
         prop_assert_eq!(&found, &expected, "{}", phrase);
         if !phrase.contains('7') {
-            prop_assert_eq!(&documents(&index(true, &texts), &phrase), &expected, "{}", phrase);
-            prop_assert!(documents(&index(false, &texts), &phrase).is_superset(&expected), "{}", phrase);
+            prop_assert_eq!(&matching_documents(&index(true, &texts), &phrase), &expected, "{}", phrase);
+            prop_assert!(matching_documents(&index(false, &texts), &phrase).is_superset(&expected), "{}", phrase);
         }
     }
 }
@@ -285,7 +285,7 @@ proptest! {
 fn queries_of_text_without_blanks() {
     let texts = ["東京都に住む", "京都に行く", "大阪", "5月は", "5月"].map(str::to_string);
     let index = index(true, &texts);
-    let found = |query: &str| documents(&index, query).into_iter().collect::<Vec<_>>();
+    let found = |query: &str| matching_documents(&index, query).into_iter().collect::<Vec<_>>();
     assert_eq!(found("京"), [0, 1]);
     assert_eq!(found("京都"), [0, 1]);
     assert_eq!(found("東京都"), [0]);
@@ -312,7 +312,8 @@ fn prefixes_in_greek_do_not_end_a_word() {
     let texts = ["ΟΔΟΣ ΟΔΟΣΗΜΑΝΣΗ", "ΟΔΟΣΗΜΑΝΣΗ", "άλλο"].map(str::to_string);
     let index = index(false, &texts);
     for query in ["ΟΔΟΣ*", "οδοσ*", "οδος*"] {
-        let found = ask(&index, query, Look { shown: 0, ..Look::default() }).unwrap();
+        let found =
+            answer_text(&index, query, AnswerOptions { shown: 0, ..AnswerOptions::default() }).unwrap();
         let scores: Vec<_> = found.hits.iter().map(|hit| f32::from_bits(hit.score_bits)).collect();
         assert_eq!(scores, [1.0, 1.0], "{query}");
     }
@@ -333,8 +334,12 @@ fn the_last_character_of_a_phrase_may_begin_very_many_terms() {
         let texts: Vec<String> =
             ["5的", "的5", "5"].map(str::to_string).into_iter().chain(begun(count)).collect();
         let index = index(true, &texts);
-        assert_eq!(documents(&index, "\"5的\"").into_iter().collect::<Vec<_>>(), expected, "{count} terms");
-        assert_eq!(documents(&index, "的").len(), 2 + count as usize);
+        assert_eq!(
+            matching_documents(&index, "\"5的\"").into_iter().collect::<Vec<_>>(),
+            expected,
+            "{count} terms"
+        );
+        assert_eq!(matching_documents(&index, "的").len(), 2 + count as usize);
     }
 }
 
@@ -356,12 +361,15 @@ fn what_is_written_is_found() {
                 |part: &&str| !part.contains(['我', '们', '爱', ' ', '、']) && !terms(part).is_empty();
             for part in parts.filter(is_asked) {
                 for query in [part.to_string(), part.nfd().collect()] {
-                    assert!(documents(&index, &query).contains(&number), "{query} folded {fold_accents}");
+                    assert!(
+                        matching_documents(&index, &query).contains(&number),
+                        "{query} folded {fold_accents}"
+                    );
                 }
             }
         }
         // A run whose terms are stop words is no part of the run before it.
-        assert_eq!(documents(&index, "東京、我们 大").len(), 1);
+        assert_eq!(matching_documents(&index, "東京、我们 大").len(), 1);
     }
 }
 

@@ -1,10 +1,10 @@
-//! Exports a field of an index.
+//! Exports a field of an index as a CIFF file.
 //!
-//! 1. Read all lists: note the size of each list's message, and sum up the frequencies of each document: its
-//!    length.
-//! 2. Write the header, the lists in order of their terms, reading each a second time, and the records.
+//! 1. Read all posting lists, to compute the bytes of the message of each list, and the length of each document:
+//!    the sum of its frequencies.
+//! 2. Write the header, the lists in order of their terms (reading each a second time), and the document records.
 //!
-//! Memory: 4 bytes a document and 8 bytes a term.
+//! Memory: 4 bytes for each document and 8 bytes for each term.
 
 use super::{CiffReport, MISSING_TOKENS};
 use crate::bytes::{push_bytes, push_varint};
@@ -12,11 +12,11 @@ use crate::index::{Index, SegmentTerms};
 use crate::{Error, Result, cursor::NO_DOCUMENT};
 use std::io::Write;
 
-/// Bytes that are written at a time.
+/// Bytes that are collected before they are written.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// Writes a field as a CIFF file: its lists, and lengths and ids of all documents. `description` goes to the
-/// header.
+/// Writes a field as a CIFF file: its posting lists, and lengths and ids of all documents. `description` is written
+/// to the header.
 ///
 /// # Errors [`Error::Usage`] when there is no such field; [`Error::TooLarge`] when there are more than 2^31
 /// - 1 documents or terms; [`Error::Storage`] when the index cannot be read or `out` cannot be written.
@@ -24,18 +24,12 @@ pub fn export(index: &Index, field: &str, description: &str, out: &mut dyn Write
     let Some(number) = index.schema().field(field) else {
         return Err(Error::Usage(format!("the index has no field `{field}`")));
     };
-    let documents = count(index.documents())?;
-    let mut survey = ExportSurvey {
-        sizes: Vec::new(),
-        lengths: vec![0; documents as usize],
-        postings: 0,
-        size: 0,
-        cf: 0,
-        df: 0,
-    };
-    each_list(index, number, &mut survey)?;
+    let documents = check_count(index.documents())?;
+    let (sizes, lengths) = (Vec::new(), vec![0; documents as usize]);
+    let mut survey = ExportSurvey { sizes, lengths, postings: 0, size: 0 };
+    for_each_list(index, number, &mut survey)?;
     let ExportSurvey { sizes, lengths, postings, .. } = survey;
-    let lists = count(sizes.len() as u64)?;
+    let lists = check_count(sizes.len() as u64)?;
     let tokens: u64 = lengths.iter().map(|&length| u64::from(length)).sum();
     let mut file = MessageWriter { out, buffer: Vec::with_capacity(BUFFER_BYTES) };
     let mut message = Vec::new();
@@ -45,10 +39,11 @@ pub fn export(index: &Index, field: &str, description: &str, out: &mut dyn Write
     message.push(7 << 3 | 1);
     message.extend_from_slice(&(tokens as f64 / documents.max(1) as f64).to_le_bytes());
     push_text(&mut message, 8, description);
-    file.message(&message)?;
-    let mut lists_out = ListsOut { file, sizes: sizes.into_iter(), message: Vec::new(), is_left_out: false };
-    each_list(index, number, &mut lists_out)?;
-    let mut file = lists_out.file;
+    file.write_message(&message)?;
+    let (sizes, list_message) = (sizes.into_iter(), Vec::new());
+    let mut writer = ListMessageWriter { file, sizes, message: list_message, is_left_out: false };
+    for_each_list(index, number, &mut writer)?;
+    let mut file = writer.file;
     let mut number = 0;
     for segment in index.segments() {
         segment.ids().for_each(|id| {
@@ -57,7 +52,7 @@ pub fn export(index: &Index, field: &str, description: &str, out: &mut dyn Write
             push_text(&mut message, 2, id);
             push_number(&mut message, 3, lengths[number as usize].into());
             number += 1;
-            file.message(&message)
+            file.write_message(&message)
         })?;
     }
     file.flush()?;
@@ -66,143 +61,142 @@ pub fn export(index: &Index, field: &str, description: &str, out: &mut dyn Write
     Ok(CiffReport { documents, lists, postings, collection, description, ..CiffReport::default() })
 }
 
-fn count(number: u64) -> Result<u64> {
+/// Returns a number of documents or terms, unless CIFF cannot store it.
+fn check_count(number: u64) -> Result<u64> {
     if number > i32::MAX as u64 {
         return Err(Error::TooLarge(format!("CIFF has at most {} documents and terms", i32::MAX)));
     }
     Ok(number)
 }
 
-/// Consumes the lists of a field, in order of their terms.
+/// Receives the posting lists of a field, in order of their terms.
 trait ListSink {
-    /// A list begins; `documents` and `occurrences` are those of all segments.
-    fn begin(&mut self, term: &str, documents: u64, occurrences: u64) -> Result<()>;
+    /// A list begins. It has this number of postings, with this sum of frequencies.
+    fn begin(&mut self, term: &str, postings: u64, occurrences: u64) -> Result<()>;
 
-    /// The next posting of the list.
-    fn posting(&mut self, document: u32, gap: u32, frequency: u32) -> Result<()>;
+    /// The next posting of the list; `gap` is the difference to the document before.
+    fn add(&mut self, document: u32, gap: u32, frequency: u32) -> Result<()>;
 
     /// The list ends.
-    fn end(&mut self) -> Result<()>;
+    fn end(&mut self) {}
 }
 
-/// The first pass.
+/// The first pass over the lists.
 struct ExportSurvey {
-    /// Size of the message of each list.
+    /// Bytes of the message of each list.
     sizes: Vec<u64>,
+    /// Length of each document so far.
     lengths: Vec<u32>,
+    /// Number of postings of all lists that are written.
     postings: u64,
+    /// Bytes of the message of the current list so far.
     size: u64,
-    cf: u64,
-    df: u64,
 }
 
 impl ListSink for ExportSurvey {
-    fn begin(&mut self, term: &str, documents: u64, occurrences: u64) -> Result<()> {
+    fn begin(&mut self, term: &str, postings: u64, occurrences: u64) -> Result<()> {
         let mut head = Vec::new();
-        push_head(&mut head, term, documents, occurrences);
-        (self.size, self.df, self.cf) = (head.len() as u64, documents, occurrences);
-        self.postings += if term == MISSING_TOKENS { 0 } else { documents };
-        // The list of missing tokens adds to lengths and is not written.
-        self.sizes.extend((term != MISSING_TOKENS).then_some(0));
+        push_list_head(&mut head, term, postings, occurrences);
+        self.size = head.len() as u64;
+        // The list of missing tokens is not written, but adds to document lengths.
+        if term != MISSING_TOKENS {
+            self.postings += postings;
+            self.sizes.push(0);
+        }
         Ok(())
     }
 
-    fn posting(&mut self, document: u32, gap: u32, frequency: u32) -> Result<()> {
-        self.size += posting_len(gap, frequency) + 2;
+    fn add(&mut self, document: u32, gap: u32, frequency: u32) -> Result<()> {
+        self.size += posting_bytes(gap, frequency) + 2;
         let length = &mut self.lengths[document as usize];
         *length = length.saturating_add(frequency);
         Ok(())
     }
 
-    fn end(&mut self) -> Result<()> {
+    fn end(&mut self) {
         if let Some(size) = self.sizes.last_mut() {
             *size = self.size;
         }
-        Ok(())
     }
 }
 
-/// The second pass.
-struct ListsOut<'o> {
+/// The second pass over the lists: writes their messages.
+struct ListMessageWriter<'o> {
     file: MessageWriter<'o>,
+    /// Bytes of the message of each list to come.
     sizes: std::vec::IntoIter<u64>,
+    /// Scratch buffer: a part of a message.
     message: Vec<u8>,
-    /// The current list is that of missing tokens, which is not written.
+    /// Whether the current list is that of missing tokens, which is not written.
     is_left_out: bool,
 }
 
-impl ListSink for ListsOut<'_> {
-    fn begin(&mut self, term: &str, documents: u64, occurrences: u64) -> Result<()> {
+impl ListSink for ListMessageWriter<'_> {
+    fn begin(&mut self, term: &str, postings: u64, occurrences: u64) -> Result<()> {
         self.is_left_out = term == MISSING_TOKENS;
         if self.is_left_out {
             return Ok(());
         }
         self.message.clear();
         push_varint(&mut self.message, self.sizes.next().unwrap_or(0));
-        push_head(&mut self.message, term, documents, occurrences);
-        self.file.bytes(&self.message)
+        push_list_head(&mut self.message, term, postings, occurrences);
+        self.file.write_bytes(&self.message)
     }
 
-    fn posting(&mut self, _: u32, gap: u32, frequency: u32) -> Result<()> {
+    fn add(&mut self, _: u32, gap: u32, frequency: u32) -> Result<()> {
         if self.is_left_out {
             return Ok(());
         }
         self.message.clear();
-        self.message.extend([4 << 3 | 2, posting_len(gap, frequency) as u8]);
+        self.message.extend([4 << 3 | 2, posting_bytes(gap, frequency) as u8]);
         push_number(&mut self.message, 1, gap.into());
         push_number(&mut self.message, 2, frequency.into());
-        self.file.bytes(&self.message)
-    }
-
-    fn end(&mut self) -> Result<()> {
-        Ok(())
+        self.file.write_bytes(&self.message)
     }
 }
 
-/// Collects small writes.
+/// Collects messages, and writes them in large pieces.
 struct MessageWriter<'o> {
     out: &'o mut dyn Write,
     buffer: Vec<u8>,
 }
 
 impl MessageWriter<'_> {
-    fn message(&mut self, message: &[u8]) -> Result<()> {
-        push_bytes(&mut self.buffer, message);
-        self.flush_full()
+    /// Writes a message after its length.
+    fn write_message(&mut self, message: &[u8]) -> Result<()> {
+        push_varint(&mut self.buffer, message.len() as u64);
+        self.write_bytes(message)
     }
 
-    fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
+    /// Writes bytes of messages.
+    fn write_bytes(&mut self, bytes: &[u8]) -> Result<()> {
         self.buffer.extend_from_slice(bytes);
-        self.flush_full()
+        if self.buffer.len() >= BUFFER_BYTES { self.write_buffer() } else { Ok(()) }
     }
 
-    fn flush_full(&mut self) -> Result<()> {
-        if self.buffer.len() >= BUFFER_BYTES { self.write() } else { Ok(()) }
-    }
-
-    fn write(&mut self) -> Result<()> {
+    fn write_buffer(&mut self) -> Result<()> {
         let written = self.out.write_all(&self.buffer);
         self.buffer.clear();
         Ok(written.map_err(|error| tierdex_io::Error::from_os("write", "the CIFF file", &error))?)
     }
 
     fn flush(&mut self) -> Result<()> {
-        self.write()?;
+        self.write_buffer()?;
         Ok(self.out.flush().map_err(|error| tierdex_io::Error::from_os("write", "the CIFF file", &error))?)
     }
 }
 
-/// Passes all lists of a field to `sink`, with document numbers of the commit.
-fn each_list(index: &Index, field: usize, sink: &mut dyn ListSink) -> Result<()> {
+/// Passes all posting lists of a field to `sink`, each with its postings of all segments.
+fn for_each_list(index: &Index, field: usize, sink: &mut dyn ListSink) -> Result<()> {
     let mut inputs = SegmentTerms::open(index.segments().iter().map(|segment| segment.field(field)))?;
     loop {
         let Some(term) = SegmentTerms::smallest(&inputs) else { return Ok(()) };
         let infos = inputs.iter().filter_map(|input| input.info(&term));
-        let (documents, occurrences) = infos.fold((0, 0), |(documents, occurrences), info| {
-            (documents + u64::from(info.document_frequency), occurrences + info.occurrences)
+        let (postings, occurrences) = infos.fold((0, 0), |(postings, occurrences), info| {
+            (postings + u64::from(info.document_frequency), occurrences + info.occurrences)
         });
-        sink.begin(&String::from_utf8_lossy(&term), documents, occurrences)?;
-        let mut next = 0;
+        sink.begin(&String::from_utf8_lossy(&term), postings, occurrences)?;
+        let mut before = 0;
         for input in &mut inputs {
             if let Some(info) = input.take(&term)? {
                 let mut cursor = input.ahead.cursor(input.field, info)?;
@@ -211,24 +205,25 @@ fn each_list(index: &Index, field: usize, sink: &mut dyn ListSink) -> Result<()>
                     let count = documents.len();
                     for (document, frequency) in documents.iter().zip(frequencies) {
                         let document = input.base + document;
-                        sink.posting(document, document - next, *frequency)?;
-                        next = document;
+                        sink.add(document, document - before, *frequency)?;
+                        before = document;
                     }
                     cursor.skip(count)?;
                 }
             }
         }
-        sink.end()?;
+        sink.end();
     }
 }
 
-fn push_head(out: &mut Vec<u8>, term: &str, documents: u64, occurrences: u64) {
+/// Appends the fields of a list message that precede its postings.
+fn push_list_head(out: &mut Vec<u8>, term: &str, postings: u64, occurrences: u64) {
     push_text(out, 1, term);
-    push_number(out, 2, documents);
+    push_number(out, 2, postings);
     push_number(out, 3, occurrences);
 }
 
-/// Appends a number, unless it is 0, the default.
+/// Appends a field with a number, unless it is 0, the default.
 fn push_number(out: &mut Vec<u8>, field: u8, value: u64) {
     if value > 0 {
         out.push(field << 3);
@@ -236,7 +231,7 @@ fn push_number(out: &mut Vec<u8>, field: u8, value: u64) {
     }
 }
 
-/// Appends text, unless it is empty.
+/// Appends a field with a text, unless it is empty.
 fn push_text(out: &mut Vec<u8>, field: u8, text: &str) {
     if !text.is_empty() {
         out.push(field << 3 | 2);
@@ -244,8 +239,8 @@ fn push_text(out: &mut Vec<u8>, field: u8, text: &str) {
     }
 }
 
-/// Bytes of the message of a posting, at most 12.
-fn posting_len(gap: u32, frequency: u32) -> u64 {
+/// Bytes of the message of a posting, at most 12, without its length.
+fn posting_bytes(gap: u32, frequency: u32) -> u64 {
     let len = |value: u32| match value {
         0 => 0,
         value => 1 + (u32::BITS - value.leading_zeros()).div_ceil(7),

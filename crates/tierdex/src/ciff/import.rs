@@ -1,11 +1,11 @@
-//! Imports a file as a segment.
+//! Imports a CIFF file as a segment.
 //!
-//! 1. Read the whole file and check it. Note the offset and the term of each list, the offset and the length
-//!    of each document record, and the sum of the frequencies of each document.
-//! 2. Write lengths and ids.
+//! 1. Read and check the whole file. Remember the offset and the term of each posting list, the offset and the
+//!    length of each document record, and the sum of the frequencies of each document.
+//! 2. Write document lengths and ids.
 //! 3. Write the lists in order of their terms, reading each a second time.
 //!
-//! Memory: 20 bytes a document, and about 40 bytes and the text of each term.
+//! Memory: 20 bytes for each document; 40 bytes, approximately, and the text for each term.
 
 use super::wire::{BYTES, FIXED64, ReadSeek, VARINT, WireReader};
 use super::{CiffReport, MISSING_TOKENS};
@@ -14,29 +14,29 @@ use crate::limits::{FIELD_TOKENS_MAX, ID_BYTES_MAX, TERM_BYTES_MAX};
 use crate::{Error, Result, schema::Analysis, text::Analyzer};
 use std::cell::RefCell;
 
-/// Postings that are passed to the writer at a time.
-const POSTINGS: usize = 8192;
+/// Number of postings that are passed to the writer at a time.
+const POSTINGS_BUFFERED: usize = 8192;
 
-/// Longest description in bytes.
+/// Maximum bytes of the description in the header.
 const DESCRIPTION_BYTES_MAX: usize = 1 << 20;
 
-/// Adds the documents of a CIFF file after all documents added before, as a segment of its own. `name` is
-/// the name of the file in messages. A compressed file must be decompressed first.
+/// Adds the documents of a CIFF file as a new segment, after all documents added before. `name` is the name of the
+/// file in messages. A compressed file must be decompressed first.
 ///
-/// Terms may be in any order. Document numbers are those of the file; a document that is shorter by its
-/// record than the sum of its frequencies gets that sum as its length. [`CiffReport`] counts what differs.
+/// Terms may be in any order. Documents are in the order of their numbers in the file. If the length of a document
+/// is less than the sum of its frequencies, that sum becomes its length. [`CiffReport`] counts such differences.
 ///
 /// # Errors [`Error::Failed`] with name and offset when the file is invalid; [`Error::TooLarge`] when a
 /// document has too many tokens; [`Error::Usage`] when the schema has several fields, positions or stored
 /// documents ([`super::schema`]), or the file has no documents; else as [`IndexWriter::add`]. Any error
-/// stops the writer once it has begun to write.
+/// stops the writer, if it occurs after the writer has begun to write.
 pub fn import(writer: &mut IndexWriter, input: &mut dyn ReadSeek, name: &str) -> Result<CiffReport> {
     let mut reader = WireReader::new(input, name)?;
-    let ImportSurvey { mut report, lists, terms, documents } = survey(&mut reader, writer.stop())?;
-    count_changed(&writer.schema().fields[0].analysis, &lists, &terms, &mut report);
+    let ImportSurvey { mut report, lists, terms, documents } = survey_file(&mut reader, writer.stop())?;
+    count_changed_terms(&writer.schema().fields[0].analysis, &lists, &terms, &mut report);
     let lengths = documents.iter().map(|document| document.length.max(document.tokens)).collect();
     let reader = RefCell::new(reader);
-    // The closure of ids cannot fail: the first error is reported before the lists are written.
+    // The callback for ids cannot return an error: the first error is returned before the lists are written.
     let mut failed = None;
     let failure = RefCell::new(&mut failed);
     let id = |document: u32, id: &mut String| {
@@ -50,7 +50,7 @@ pub fn import(writer: &mut IndexWriter, input: &mut dyn ReadSeek, name: &str) ->
             return Err(error);
         }
         if report.missing_tokens > 0 {
-            builder.term(MISSING_TOKENS, |list| missing_tokens(&documents, list))?;
+            builder.term(MISSING_TOKENS, |list| write_missing_tokens(&documents, list))?;
         }
         let mut reader = reader.borrow_mut();
         lists.iter().try_for_each(|list| {
@@ -61,19 +61,21 @@ pub fn import(writer: &mut IndexWriter, input: &mut dyn ReadSeek, name: &str) ->
     Ok(report)
 }
 
-/// What the first pass has found.
+/// The result of the first pass over the file.
 struct ImportSurvey {
     report: CiffReport,
-    /// In order of their terms.
+    /// The posting lists, in order of their terms.
     lists: Vec<FoundList>,
-    /// The texts of all terms.
+    /// All terms, concatenated.
     terms: String,
     documents: Vec<FoundDocument>,
 }
 
 /// A posting list in the file.
 struct FoundList {
+    /// Offset of its term in [`ImportSurvey::terms`], and bytes of the term.
     term: (usize, u8),
+    /// Byte range of its message in the file.
     start: u64,
     end: u64,
 }
@@ -81,14 +83,15 @@ struct FoundList {
 /// A document of the file.
 #[derive(Clone, Copy, Default)]
 struct FoundDocument {
-    /// Offset of its record; 0 before it is found, where the header is.
+    /// Offset of its record in the file; 0 if none was found yet.
     record: u64,
+    /// Length in tokens according to its record.
     length: u32,
-    /// The sum of its frequencies.
+    /// Sum of its frequencies.
     tokens: u32,
 }
 
-/// Counts in the header.
+/// Numbers of posting lists and of documents in the file, from its header.
 #[derive(Default)]
 struct CiffHeader {
     lists: u32,
@@ -101,10 +104,11 @@ impl FoundList {
     }
 }
 
-fn survey(reader: &mut WireReader<'_>, stop: &StopSignal) -> Result<ImportSurvey> {
+/// The first pass over the file.
+fn survey_file(reader: &mut WireReader<'_>, stop: &StopSignal) -> Result<ImportSurvey> {
     let mut report = CiffReport::default();
     let header = read_header(reader, &mut report)?;
-    // A record has at least one byte, so that the size of the file bounds memory.
+    // A list or record takes at least one byte, so that the size of the file bounds the memory that is allocated.
     if u64::from(header.documents) + u64::from(header.lists) > reader.remaining() {
         return Err(reader.invalid("the file is too short for the documents and lists in its header"));
     }
@@ -143,20 +147,21 @@ fn survey(reader: &mut WireReader<'_>, stop: &StopSignal) -> Result<ImportSurvey
     Ok(survey)
 }
 
+/// Reads the header; collection sizes and description are written to `report`.
 fn read_header(reader: &mut WireReader<'_>, report: &mut CiffReport) -> Result<CiffHeader> {
-    let (end, mut header, mut version) = (reader.message()?, CiffHeader::default(), 0);
+    let (end, mut header, mut version) = (reader.message_end()?, CiffHeader::default(), 0);
     while let Some((field, wire_type)) = reader.tag(end)? {
         match (field, wire_type) {
-            (1, VARINT) => version = reader.count("the version")?,
-            (2, VARINT) => header.lists = reader.count("the number of posting lists")?,
-            (3, VARINT) => header.documents = reader.count("the number of documents")?,
-            (4, VARINT) => report.collection.1 = reader.count("the number of all posting lists")?.into(),
-            (5, VARINT) => report.collection.0 = reader.count("the number of all documents")?.into(),
+            (1, VARINT) => version = reader.varint31("the version")?,
+            (2, VARINT) => header.lists = reader.varint31("the number of posting lists")?,
+            (3, VARINT) => header.documents = reader.varint31("the number of documents")?,
+            (4, VARINT) => report.collection.1 = reader.varint31("the number of all posting lists")?.into(),
+            (5, VARINT) => report.collection.0 = reader.varint31("the number of all documents")?.into(),
             (7, FIXED64) => drop(reader.fixed64()?),
             (8, BYTES) => {
                 reader.text("the description", DESCRIPTION_BYTES_MAX, &mut report.description)?;
             }
-            _ => reader.skip(wire_type)?,
+            _ => reader.skip_value(wire_type)?,
         }
     }
     if version != 1 {
@@ -168,36 +173,37 @@ fn read_header(reader: &mut WireReader<'_>, report: &mut CiffReport) -> Result<C
     Ok(header)
 }
 
+/// Reads and checks a posting list.
 fn survey_list(reader: &mut WireReader<'_>, survey: &mut ImportSurvey) -> Result<()> {
-    let end = reader.message()?;
+    let end = reader.message_end()?;
     let (start, mut term, mut frequency, mut postings) = (reader.position(), String::new(), None, 0);
-    let (mut documents, mut skipped) = (ListDocuments::default(), false);
+    let (mut documents, mut is_too_long) = (GapDecoder::default(), false);
     while let Some((field, wire_type)) = reader.tag(end)? {
         match (field, wire_type) {
-            // As in indexing; the postings that follow are checked and not counted.
-            (1, BYTES) if postings == 0 && reader.text_bytes()? > TERM_BYTES_MAX as u64 => {
-                reader.skip(BYTES)?;
-                skipped = true;
+            // A term that is too long is left out. The postings that follow are checked, but not counted.
+            (1, BYTES) if postings == 0 && reader.peek_text_bytes()? > TERM_BYTES_MAX as u64 => {
+                reader.skip_value(BYTES)?;
+                is_too_long = true;
             }
             (1, BYTES) => reader.text("a term", TERM_BYTES_MAX, &mut term)?,
             (2, VARINT) => frequency = Some(reader.varint()?),
             (4, BYTES) => {
-                let (document, occurrences) = documents.next(reader, end)?;
+                let (document, occurrences) = documents.read_posting(reader, end)?;
                 let Some(found) = survey.documents.get_mut(document as usize) else {
                     let count = survey.documents.len();
                     return Err(reader.invalid(format!("document {document} of {count}")));
                 };
-                found.tokens += if skipped { 0 } else { occurrences };
+                found.tokens += if is_too_long { 0 } else { occurrences };
                 if found.tokens > FIELD_TOKENS_MAX {
                     let message = format!("document {document} has more than {FIELD_TOKENS_MAX} tokens");
                     return Err(Error::TooLarge(message));
                 }
                 postings += 1;
             }
-            _ => reader.skip(wire_type)?,
+            _ => reader.skip_value(wire_type)?,
         }
     }
-    if skipped && term.is_empty() {
+    if is_too_long && term.is_empty() {
         survey.report.long_terms += 1;
         return Ok(());
     }
@@ -215,23 +221,23 @@ fn survey_list(reader: &mut WireReader<'_>, survey: &mut ImportSurvey) -> Result
     Ok(())
 }
 
-/// The documents of a list, from their gaps.
+/// Decodes the documents of a list, which are stored as gaps.
 #[derive(Default)]
-struct ListDocuments {
-    /// The document before; `None` before the first.
+struct GapDecoder {
+    /// The previous document; `None` before the first.
     last: Option<u32>,
 }
 
-impl ListDocuments {
-    /// Reads the next posting: document and frequency.
+impl GapDecoder {
+    /// Reads the next posting; returns its document and its frequency.
     #[inline]
-    fn next(&mut self, reader: &mut WireReader<'_>, list_end: u64) -> Result<(u32, u32)> {
-        let (end, mut gap, mut occurrences) = (reader.message_in(list_end)?, 0, 0);
+    fn read_posting(&mut self, reader: &mut WireReader<'_>, list_end: u64) -> Result<(u32, u32)> {
+        let (end, mut gap, mut occurrences) = (reader.inner_message_end(list_end)?, 0, 0);
         while let Some((field, wire_type)) = reader.tag(end)? {
             match (field, wire_type) {
-                (1, VARINT) => gap = reader.count("a document gap")?,
-                (2, VARINT) => occurrences = reader.count("a frequency")?,
-                _ => reader.skip(wire_type)?,
+                (1, VARINT) => gap = reader.varint31("a document gap")?,
+                (2, VARINT) => occurrences = reader.varint31("a frequency")?,
+                _ => reader.skip_value(wire_type)?,
             }
         }
         let document = match self.last {
@@ -249,14 +255,15 @@ impl ListDocuments {
     }
 }
 
+/// Reads and checks a document record.
 fn survey_record(reader: &mut WireReader<'_>, documents: &mut [FoundDocument]) -> Result<()> {
     let record = reader.position();
-    let (end, mut number, mut length) = (reader.message()?, 0, 0);
+    let (end, mut number, mut length) = (reader.message_end()?, 0, 0);
     while let Some((field, wire_type)) = reader.tag(end)? {
         match (field, wire_type) {
-            (1, VARINT) => number = reader.count("a document number")?,
-            (3, VARINT) => length = reader.count("a document length")?,
-            _ => reader.skip(wire_type)?,
+            (1, VARINT) => number = reader.varint31("a document number")?,
+            (3, VARINT) => length = reader.varint31("a document length")?,
+            _ => reader.skip_value(wire_type)?,
         }
     }
     let count = documents.len();
@@ -273,26 +280,27 @@ fn survey_record(reader: &mut WireReader<'_>, documents: &mut [FoundDocument]) -
     }
 }
 
+/// Reads the external id of the document record at offset `record`.
 fn read_id(reader: &mut WireReader<'_>, record: u64, id: &mut String) -> Result<()> {
     reader.seek(record)?;
-    let end = reader.message()?;
+    let end = reader.message_end()?;
     while let Some((field, wire_type)) = reader.tag(end)? {
         match (field, wire_type) {
             (2, BYTES) => reader.text("the id of a document", ID_BYTES_MAX, id)?,
-            _ => reader.skip(wire_type)?,
+            _ => reader.skip_value(wire_type)?,
         }
     }
     check_id(id).map_err(|problem| reader.invalid(format!("document record before: {problem}")))
 }
 
-/// Counts the terms that a query for them does not find, as its analysis changes them.
-fn count_changed(analysis: &Analysis, lists: &[FoundList], terms: &str, report: &mut CiffReport) {
+/// Counts the terms that no query finds, because the analysis of the query changes them.
+fn count_changed_terms(analysis: &Analysis, lists: &[FoundList], terms: &str, report: &mut CiffReport) {
     let mut analyzer = Analyzer::new(analysis);
     for list in lists {
         let term = list.term(terms);
         let (mut found, mut others) = (false, false);
         analyzer.analyze(term, 0, |token| match token.run {
-            // A pair of characters of text without blanks is found, though its last character is a term too.
+            // Two characters of text without blanks are one term, and the last of them is another term.
             Some(part) if found && part.is_last => {}
             _ if token.position == 0 => found = token.term == term,
             _ => others = true,
@@ -304,9 +312,9 @@ fn count_changed(analysis: &Analysis, lists: &[FoundList], terms: &str, report: 
     }
 }
 
-/// The list of the term that has the tokens which no list has.
-fn missing_tokens(documents: &[FoundDocument], list: &mut ListBuilder<'_, '_, '_>) -> Result<()> {
-    let mut out = Postings::default();
+/// Writes the list of [`MISSING_TOKENS`]: for each document the tokens of its length that no list has.
+fn write_missing_tokens(documents: &[FoundDocument], list: &mut ListBuilder<'_, '_, '_>) -> Result<()> {
+    let mut out = PostingsBuffer::default();
     for (number, document) in (0..).zip(documents) {
         if document.length > document.tokens {
             out.add(list, number, document.length - document.tokens)?;
@@ -315,37 +323,38 @@ fn missing_tokens(documents: &[FoundDocument], list: &mut ListBuilder<'_, '_, '_
     out.flush(list)
 }
 
+/// Writes a list of the file as the list of a term.
 fn copy_list(
     reader: &mut WireReader<'_>,
     found: &FoundList,
     list: &mut ListBuilder<'_, '_, '_>,
 ) -> Result<()> {
     reader.seek(found.start)?;
-    let (mut documents, mut out) = (ListDocuments::default(), Postings::default());
+    let (mut documents, mut out) = (GapDecoder::default(), PostingsBuffer::default());
     while let Some((field, wire_type)) = reader.tag(found.end)? {
         match (field, wire_type) {
             (4, BYTES) => {
-                let (document, frequency) = documents.next(reader, found.end)?;
+                let (document, frequency) = documents.read_posting(reader, found.end)?;
                 out.add(list, document, frequency)?;
             }
-            _ => reader.skip(wire_type)?,
+            _ => reader.skip_value(wire_type)?,
         }
     }
     out.flush(list)
 }
 
-/// Postings on their way to the writer.
+/// Collects postings, which are passed to the writer many at a time.
 #[derive(Default)]
-struct Postings {
+struct PostingsBuffer {
     documents: Vec<u32>,
     frequencies: Vec<u32>,
 }
 
-impl Postings {
+impl PostingsBuffer {
     fn add(&mut self, list: &mut ListBuilder<'_, '_, '_>, document: u32, frequency: u32) -> Result<()> {
         self.documents.push(document);
         self.frequencies.push(frequency);
-        if self.documents.len() == POSTINGS { self.flush(list) } else { Ok(()) }
+        if self.documents.len() == POSTINGS_BUFFERED { self.flush(list) } else { Ok(()) }
     }
 
     fn flush(&mut self, list: &mut ListBuilder<'_, '_, '_>) -> Result<()> {

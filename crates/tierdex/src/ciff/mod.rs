@@ -1,10 +1,9 @@
 //! Exchange of indexes in the Common Index File Format (Lin et al., Supporting Interoperability Between
 //! Open-Source Search Engines with the Common Index File Format, SIGIR 2020).
 //!
-//! A file is a sequence of protobuf messages, each after its length: a header, the posting list of each term,
-//! and a record of each document. [`import`] and [`export`] stream the lists: their memory grows with the
-//! number of documents and terms, not with postings. docs/format/ciff.md says how files that differ from this
-//! engine's rules are read.
+//! A file is a sequence of protobuf messages, each after its length: a header, the posting list of each term, and a
+//! record of each document. The memory of [`import`] and [`export`] grows with the number of documents and terms,
+//! not with the number of postings. docs/format/ciff.md says how files are read that break the rules of this engine.
 //!
 //! ```
 //! use std::io::Cursor;
@@ -35,34 +34,34 @@ use crate::schema::{Field, Schema, Source};
 pub use export::export;
 pub use import::import;
 
-/// The term that makes up for tokens that no list of an imported file has, so that the lengths of documents
-/// are the sums of their frequencies. No analysis returns it, and it is not exported.
+/// A term that import adds to documents that are longer than the sum of their frequencies in the file, so that the
+/// two are equal. No analysis returns this term, and it is not exported.
 const MISSING_TOKENS: &str = "\0";
 
-/// Numbers of an import or export.
+/// Numbers of what was imported or exported, and of differences between a file and the rules of this engine.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct CiffReport {
-    /// Documents.
+    /// Number of documents.
     pub documents: u64,
-    /// Posting lists.
+    /// Number of posting lists.
     pub lists: u64,
-    /// Postings.
+    /// Number of postings.
     pub postings: u64,
-    /// Documents and posting lists of the whole collection, from the header: more than those above if the
-    /// file has a part of it.
+    /// Numbers of documents and of posting lists of the whole collection, according to the header: greater than
+    /// those above if the file contains a part of a collection.
     pub collection: (u64, u64),
-    /// Import: tokens of document lengths that are in no list.
+    /// Import: number of tokens, according to document lengths, that are in no list.
     pub missing_tokens: u64,
-    /// Import: documents whose length in the file is less than the sum of their frequencies, which then is
-    /// their length. Many of them are a sign of quantised impacts in place of frequencies.
+    /// Import: number of documents whose length was less than the sum of their frequencies, and was raised to that
+    /// sum. Many of them are a sign of quantized impacts in place of frequencies.
     pub raised_lengths: u64,
-    /// Import: lists whose document frequency differs from their number of postings, which is used.
+    /// Import: number of lists whose stated document frequency is not their number of postings; the latter is used.
     pub other_frequencies: u64,
-    /// Import: terms longer than [`TERM_BYTES_MAX`](crate::limits::TERM_BYTES_MAX), whose lists are skipped.
+    /// Import: number of terms longer than [`TERM_BYTES_MAX`](crate::limits::TERM_BYTES_MAX), which were left out.
     pub long_terms: u64,
-    /// Import: terms that a query for them does not find, as the analysis of the index changes them: by
-    /// lower case, at blanks, as stop words, by stemming.
+    /// Import: number of terms that no query finds, because analysis changes them: by lower case, at blanks, as stop
+    /// words, or by stemming.
     pub changed_terms: u64,
     /// The first of these terms, in order of their bytes.
     pub first_changed_term: Option<String>,

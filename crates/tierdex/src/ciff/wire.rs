@@ -1,4 +1,4 @@
-//! Reads protobuf messages from a file with checks: every error names the file, the offset and the defect.
+//! Reads protobuf messages from a file, with checks: every error names the file, the offset and the defect.
 
 use crate::error::{Error, Result};
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
@@ -6,46 +6,47 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom};
 /// Bytes that are read at a time.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// A file that is read by offset.
+/// A file that can be read at any offset.
 pub trait ReadSeek: Read + Seek {}
 
 impl<T: Read + Seek> ReadSeek for T {}
 
-/// Wire type of variable-length integers.
+/// Wire type of a field with a variable-length integer.
 pub const VARINT: u64 = 0;
-/// Wire type of eight bytes.
+/// Wire type of a field with eight bytes.
 pub const FIXED64: u64 = 1;
-/// Wire type of bytes with a length.
+/// Wire type of a field with a length and that number of bytes.
 pub const BYTES: u64 = 2;
-/// Wire type of four bytes.
+/// Wire type of a field with four bytes.
 const FIXED32: u64 = 5;
 
-/// A buffered file with a position.
+/// Reads the fields of messages from a file, through a buffer.
 pub struct WireReader<'r> {
     input: &'r mut dyn ReadSeek,
     name: &'r str,
     buffer: Vec<u8>,
     /// Offset in the file of the first byte of the buffer.
     base: u64,
+    /// Offset in the buffer of the next byte.
     at: usize,
-    /// Length of the file.
+    /// Bytes of the file.
     len: u64,
 }
 
 impl<'r> WireReader<'r> {
-    /// Starts at the beginning of `input`, which messages call `name`.
+    /// A reader at the beginning of `input`; `name` is the name of the file in error messages.
     pub fn new(input: &'r mut dyn ReadSeek, name: &'r str) -> Result<WireReader<'r>> {
         let ends = input.seek(SeekFrom::End(0)).and_then(|len| input.rewind().map(|()| len));
         let len = ends.map_err(|error| tierdex_io::Error::from_os("read", name, &error))?;
         Ok(WireReader { input, name, buffer: Vec::new(), base: 0, at: 0, len })
     }
 
-    /// Offset of the next byte.
+    /// Offset of the next byte in the file.
     pub fn position(&self) -> u64 {
         self.base + self.at as u64
     }
 
-    /// Bytes of the file that were not read yet.
+    /// Number of bytes of the file that were not read yet.
     pub fn remaining(&self) -> u64 {
         self.len.saturating_sub(self.position())
     }
@@ -55,7 +56,7 @@ impl<'r> WireReader<'r> {
         Error::Failed(format!("{}, byte {}: {}", self.name, self.position(), what.as_ref()))
     }
 
-    /// Continues at an offset.
+    /// Moves to an offset in the file.
     pub fn seek(&mut self, position: u64) -> Result<()> {
         let end = self.base + self.buffer.len() as u64;
         if (self.base..=end).contains(&position) {
@@ -69,19 +70,19 @@ impl<'r> WireReader<'r> {
         Ok(())
     }
 
-    /// Reads the length of a message; returns the offset of its end.
-    pub fn message(&mut self) -> Result<u64> {
+    /// Reads the length of a message that follows; returns the offset of its end.
+    pub fn message_end(&mut self) -> Result<u64> {
         let len = self.varint()?;
         self.end_after(len)
     }
 
-    /// Reads the length of a message inside another one that ends at `end`.
-    pub fn message_in(&mut self, end: u64) -> Result<u64> {
-        let inner = self.message()?;
+    /// As [`WireReader::message_end`], for a message inside another one that ends at `end`.
+    pub fn inner_message_end(&mut self, end: u64) -> Result<u64> {
+        let inner = self.message_end()?;
         if inner > end { Err(self.invalid("a message ends behind the one around it")) } else { Ok(inner) }
     }
 
-    /// The next tag of a message that ends at `end`: number of the field and wire type; `None` at its end.
+    /// Reads the next tag of a message that ends at `end`: field number and wire type; `None` at its end.
     pub fn tag(&mut self, end: u64) -> Result<Option<(u64, u64)>> {
         match self.position() {
             position if position == end => Ok(None),
@@ -90,25 +91,25 @@ impl<'r> WireReader<'r> {
         }
     }
 
-    /// Skips a field that is not known.
-    pub fn skip(&mut self, wire_type: u64) -> Result<()> {
+    /// Skips the value of a field.
+    pub fn skip_value(&mut self, wire_type: u64) -> Result<()> {
         match wire_type {
             VARINT => self.varint().map(drop),
             FIXED64 => self.end_after(8).and_then(|end| self.seek(end)),
-            BYTES => self.message().and_then(|end| self.seek(end)),
+            BYTES => self.message_end().and_then(|end| self.seek(end)),
             FIXED32 => self.end_after(4).and_then(|end| self.seek(end)),
             _ => Err(self.invalid(format!("wire type {wire_type} does not exist"))),
         }
     }
 
-    /// A variable-length integer.
+    /// Reads a variable-length integer.
     #[inline]
     pub fn varint(&mut self) -> Result<u64> {
         let (mut value, mut shift) = (0, 0);
         loop {
             let byte = match self.buffer.get(self.at) {
                 Some(byte) => *byte,
-                None => self.refill()?,
+                None => self.fill_buffer()?,
             };
             self.at += 1;
             value |= u64::from(byte & 0x7f).checked_shl(shift).unwrap_or(0);
@@ -122,39 +123,39 @@ impl<'r> WireReader<'r> {
         }
     }
 
-    /// A variable-length integer that is at least 0 and fits into 31 bits; `what` names it in the error.
+    /// Reads a variable-length integer of at most 31 bits; `what` names it in an error.
     #[inline]
-    pub fn count(&mut self, what: &str) -> Result<u32> {
+    pub fn varint31(&mut self, what: &str) -> Result<u32> {
         let value = self.varint()?;
         if value > i32::MAX as u64 {
-            // Negative numbers have ten bytes.
+            // Negative numbers are encoded as 64 bits.
             return Err(self.invalid(format!("{what} is {}", value as i64)));
         }
         Ok(value as u32)
     }
 
-    /// Eight bytes, little-endian.
+    /// Reads eight bytes, little-endian.
     pub fn fixed64(&mut self) -> Result<u64> {
         let mut bytes = [0; 8];
         for byte in &mut bytes {
             *byte = match self.buffer.get(self.at) {
                 Some(byte) => *byte,
-                None => self.refill()?,
+                None => self.fill_buffer()?,
             };
             self.at += 1;
         }
         Ok(u64::from_le_bytes(bytes))
     }
 
-    /// Length of the text that follows, which is not read.
-    pub fn text_bytes(&mut self) -> Result<u64> {
+    /// The length of the text that follows, without moving.
+    pub fn peek_text_bytes(&mut self) -> Result<u64> {
         let start = self.position();
         let len = self.varint()?;
         self.seek(start)?;
         Ok(len)
     }
 
-    /// Text with its length, of at most `bytes_max` bytes, into `text`.
+    /// Reads a text with its length, of at most `bytes_max` bytes, into `text`; `what` names it in an error.
     pub fn text(&mut self, what: &str, bytes_max: usize, text: &mut String) -> Result<()> {
         let len = self.varint()?;
         if len > bytes_max as u64 {
@@ -165,7 +166,7 @@ impl<'r> WireReader<'r> {
         bytes.clear();
         while bytes.len() < len as usize {
             if self.at == self.buffer.len() {
-                self.refill()?;
+                self.fill_buffer()?;
             }
             let part = &self.buffer[self.at..];
             let part = &part[..part.len().min(len as usize - bytes.len())];
@@ -176,7 +177,7 @@ impl<'r> WireReader<'r> {
         Ok(())
     }
 
-    /// The offset that is `len` bytes on, which must be inside the file.
+    /// The offset after the next `len` bytes, which must be in the file.
     fn end_after(&self, len: u64) -> Result<u64> {
         if len > self.remaining() {
             Err(self.invalid("the file ends early"))
@@ -185,9 +186,9 @@ impl<'r> WireReader<'r> {
         }
     }
 
-    /// Reads the next part of the file; returns its first byte.
+    /// Reads the next part of the file into the buffer; returns its first byte.
     #[cold]
-    fn refill(&mut self) -> Result<u8> {
+    fn fill_buffer(&mut self) -> Result<u8> {
         self.base += self.buffer.len() as u64;
         self.at = 0;
         self.buffer.resize(BUFFER_BYTES, 0);

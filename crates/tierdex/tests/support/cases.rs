@@ -1,7 +1,10 @@
 //! Queries of all shapes to an index, with the answers that every way to read its lists must give.
 
-use super::corpus::{Shape, corpus, documents_in_bursts};
-use super::{Growth, build, equal_cuts, queries::any_text, random::Random, requests::bits, tunings};
+use super::corpus::{SchemaOptions, random_documents, random_documents_in_bursts};
+use super::{
+    AddMethod, all_tunings, build, equal_cuts, queries::random_query_text, random::Random,
+    requests::documents_and_score_bits,
+};
 use std::sync::Arc;
 use tierdex::io::{Disk, MemDisk};
 use tierdex::{
@@ -16,12 +19,12 @@ type CaseAnswer = (u64, Vec<(u32, u32)>);
 
 fn answer(found: &SearchResult, count: bool) -> CaseAnswer {
     // A lower bound of the number of matches depends on the strategy.
-    (found.total * u64::from(count), bits(&found.hits))
+    (found.total * u64::from(count), documents_and_score_bits(&found.hits))
 }
 
 /// An index, queries, and search options.
 #[derive(Clone)]
-pub struct Case {
+pub struct QueryCase {
     pub index: Index,
     pub texts: Vec<String>,
     pub queries: Vec<Query>,
@@ -29,14 +32,14 @@ pub struct Case {
     pub expected: Vec<CaseAnswer>,
 }
 
-impl Case {
+impl QueryCase {
     /// Random queries to an index, and their answers by a searcher.
-    pub fn new(disk: &Arc<dyn Disk>, seed: u64, search: SearchOptions) -> Case {
+    pub fn new(disk: &Arc<dyn Disk>, seed: u64, search: SearchOptions) -> QueryCase {
         let index = Index::open_on(disk.clone()).unwrap();
         let mut random = Random::new(seed);
         let (mut texts, mut queries) = (Vec::new(), Vec::new());
         while queries.len() < QUERIES {
-            let text = any_text(&mut random, index.schema());
+            let text = random_query_text(&mut random, index.schema());
             if let Ok(query) = Query::parse(&text, index.schema()) {
                 texts.push(text);
                 queries.push(query);
@@ -46,7 +49,7 @@ impl Case {
         let default = SearchOptions { tuning: Tuning::default(), ..search };
         let found = queries.iter().map(|query| searcher.search(query, &default).unwrap());
         let expected = found.map(|found| answer(&found, search.count)).collect();
-        Case { index, texts, queries, search, expected }
+        QueryCase { index, texts, queries, search, expected }
     }
 
     /// Compares an answer with the expected one.
@@ -57,7 +60,7 @@ impl Case {
 }
 
 /// Search options with and without pruning and counting, and with all tunings.
-pub fn searches() -> Vec<SearchOptions> {
+pub fn search_option_cases() -> Vec<SearchOptions> {
     let default = SearchOptions { k: 20, count: true, ..SearchOptions::default() };
     let searches = [
         SearchOptions { count: false, ..default },
@@ -67,21 +70,21 @@ pub fn searches() -> Vec<SearchOptions> {
     ];
     searches
         .into_iter()
-        .flat_map(|search| tunings().map(|tuning| SearchOptions { tuning, ..search }))
+        .flat_map(|search| all_tunings().map(|tuning| SearchOptions { tuning, ..search }))
         .collect()
 }
 
 /// An index of some documents, in some segments.
-pub fn written(count: usize, segments: usize, codec: Codec, disk: Arc<dyn Disk>) -> Arc<dyn Disk> {
+pub fn write_documents(count: usize, segments: usize, codec: Codec, disk: Arc<dyn Disk>) -> Arc<dyn Disk> {
     // With few documents all lists are inline.
-    let docs = if count < 250 { corpus(3, count) } else { documents_in_bursts(3, count) };
+    let docs = if count < 250 { random_documents(3, count) } else { random_documents_in_bursts(3, count) };
     let cuts = equal_cuts(docs.len(), segments);
-    let schema = Shape { stored: false, codec, ..Shape::default() }.schema();
-    build(&disk, &schema, &docs, &cuts, Growth::Commits, Merge::Keep);
+    let schema = SchemaOptions { stored: false, codec, ..SchemaOptions::default() }.schema();
+    build(&disk, &schema, &docs, &cuts, AddMethod::Commits, Merge::Keep);
     disk
 }
 
 /// A disk in memory.
-pub fn memory() -> Arc<dyn Disk> {
+pub fn memory_disk() -> Arc<dyn Disk> {
     Arc::new(MemDisk::new())
 }

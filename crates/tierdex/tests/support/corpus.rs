@@ -6,26 +6,29 @@ use tierdex::schema::{Analysis, Field, NormKind, Schema, Source, Tokenizer};
 
 /// One document.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Doc {
+pub struct TestDocument {
     pub id: String,
     pub title: String,
     pub text: String,
 }
 
-impl Doc {
+impl TestDocument {
     /// A document.
-    pub fn new(id: impl ToString, title: &str, text: impl Into<String>) -> Doc {
-        Doc { id: id.to_string(), title: title.to_string(), text: text.into() }
+    pub fn new(id: impl ToString, title: &str, text: impl Into<String>) -> TestDocument {
+        TestDocument { id: id.to_string(), title: title.to_string(), text: text.into() }
     }
 
     /// Documents without titles, with their numbers as ids.
-    pub fn of_texts<T: ToString>(texts: impl IntoIterator<Item = T>) -> Vec<Doc> {
-        (0..).zip(texts).map(|(number, text): (u32, T)| Doc::new(number, "", text.to_string())).collect()
+    pub fn of_texts<T: ToString>(texts: impl IntoIterator<Item = T>) -> Vec<TestDocument> {
+        (0..)
+            .zip(texts)
+            .map(|(number, text): (u32, T)| TestDocument::new(number, "", text.to_string()))
+            .collect()
     }
 }
 
 /// Vocabulary in descending order of document frequency.
-pub const VOCABULARY: usize = 120;
+pub const VOCABULARY_WORDS: usize = 120;
 
 /// A word in every document that is not empty.
 pub const EVERYWHERE: &str = "all";
@@ -36,7 +39,7 @@ pub const STOP_WORDS: [&str; 3] = ["of", "the", "w3"];
 const SEPARATORS: [&str; 6] = [" ", " ", " ", ", ", "-", "\n"];
 
 /// A word of the vocabulary in lower case.
-pub fn word(rank: usize) -> String {
+pub fn vocabulary_word(rank: usize) -> String {
     match rank % 5 {
         1 => format!("über{rank}"),
         2 => format!("prefix{rank}"),
@@ -45,13 +48,13 @@ pub fn word(rank: usize) -> String {
 }
 
 /// Documents with a skewed vocabulary: some empty, some equal to an earlier one, some long.
-pub fn corpus(seed: u64, count: usize) -> Vec<Doc> {
+pub fn random_documents(seed: u64, count: usize) -> Vec<TestDocument> {
     let mut random = Random::new(seed);
-    let mut docs: Vec<Doc> = Vec::with_capacity(count);
+    let mut docs: Vec<TestDocument> = Vec::with_capacity(count);
     for number in 0..count {
         let mut doc = match () {
             () if random.one_in(15) && number > 0 => docs[random.below(number)].clone(),
-            () if random.one_in(15) => Doc::new("", "", ""),
+            () if random.one_in(15) => TestDocument::new("", "", ""),
             () => document(number, &mut random),
         };
         doc.id = format!("doc-{number}");
@@ -60,7 +63,7 @@ pub fn corpus(seed: u64, count: usize) -> Vec<Doc> {
     docs
 }
 
-fn document(number: usize, random: &mut Random) -> Doc {
+fn document(number: usize, random: &mut Random) -> TestDocument {
     let title_words = random.below(5);
     let text_words = match random.below(40) {
         0 => 100 + random.below(300),
@@ -72,7 +75,7 @@ fn document(number: usize, random: &mut Random) -> Doc {
     if random.one_in(8) {
         text.push_str(&format!(" only{number}"));
     }
-    Doc { id: String::new(), title, text }
+    TestDocument { id: String::new(), title, text }
 }
 
 fn words(count: usize, random: &mut Random) -> String {
@@ -81,8 +84,8 @@ fn words(count: usize, random: &mut Random) -> String {
         match random.below(20) {
             0 => text.push_str("The"),
             1 => text.push_str("of"),
-            2 => text.push_str(&word(random.skewed(VOCABULARY)).to_uppercase()),
-            _ => text.push_str(&word(random.skewed(VOCABULARY))),
+            2 => text.push_str(&vocabulary_word(random.skewed(VOCABULARY_WORDS)).to_uppercase()),
+            _ => text.push_str(&vocabulary_word(random.skewed(VOCABULARY_WORDS))),
         }
         text.push_str(random.pick::<&str>(&SEPARATORS));
     }
@@ -94,14 +97,14 @@ const LENGTHS: [usize; 8] = [3, 1, 12, 4, 30, 1, 2, 6];
 
 /// Documents of words of all frequencies. Some words occur in bursts, some are dense in parts, some are in
 /// few documents; some documents are long, equal to an earlier one, or empty.
-pub fn documents_in_bursts(seed: u64, count: usize) -> Vec<Doc> {
+pub fn random_documents_in_bursts(seed: u64, count: usize) -> Vec<TestDocument> {
     let mut random = Random::new(seed);
-    let mut docs: Vec<Doc> = Vec::with_capacity(count);
+    let mut docs: Vec<TestDocument> = Vec::with_capacity(count);
     let mut words = Vec::new();
-    let names: Vec<String> = (0..VOCABULARY).map(word).collect();
+    let names: Vec<String> = (0..VOCABULARY_WORDS).map(vocabulary_word).collect();
     for number in 0..count {
         let (part, burst) = (number * LENGTHS.len() / count, number * 60 / count);
-        let mut doc = Doc::new(number, "", "");
+        let mut doc = TestDocument::new(number, "", "");
         if random.one_in(9) && number > 0 {
             let earlier = &docs[number - 1 - random.below(number.min(3000))];
             (doc.title, doc.text) = (earlier.title.clone(), earlier.text.clone());
@@ -127,7 +130,7 @@ pub fn documents_in_bursts(seed: u64, count: usize) -> Vec<Doc> {
             }
             doc.text.push_str(&" filler".repeat(random.skewed(4 * LENGTHS[part])));
             if random.one_in(4) {
-                doc.title = format!("{} {}", names[random.skewed(VOCABULARY)], names[random.below(3)]);
+                doc.title = format!("{} {}", names[random.skewed(VOCABULARY_WORDS)], names[random.below(3)]);
             }
         }
         docs.push(doc);
@@ -163,7 +166,7 @@ fn probability(rank: usize, burst: usize) -> f64 {
 
 /// The choices that tests vary in a schema.
 #[derive(Clone, Copy, Debug)]
-pub struct Shape {
+pub struct SchemaOptions {
     pub codec: Codec,
     pub positions: bool,
     pub norms: NormKind,
@@ -173,9 +176,9 @@ pub struct Shape {
     pub stored: bool,
 }
 
-impl Default for Shape {
-    fn default() -> Shape {
-        Shape {
+impl Default for SchemaOptions {
+    fn default() -> SchemaOptions {
+        SchemaOptions {
             codec: Codec::Auto,
             positions: true,
             norms: NormKind::Byte,
@@ -187,7 +190,7 @@ impl Default for Shape {
     }
 }
 
-impl Shape {
+impl SchemaOptions {
     /// A field `text`, and an optional field `title` with the other kind of norms.
     pub fn schema(&self) -> Schema {
         let source = if self.title { Source::Text } else { Source::TitleAndText };

@@ -23,7 +23,7 @@ impl LentLists {
             let payload = file.payload();
             Ok((file.number(), file.read(payload.start, (payload.end - payload.start) as usize)?))
         };
-        let payloads = fields().map(|field| read(field.postings())).collect::<Result<_>>()?;
+        let payloads = fields().map(|field| read(field.postings_file())).collect::<Result<_>>()?;
         let lists = LentLists { searcher: index.searcher(), payloads, lent: Cell::new(0) };
         fields().try_for_each(|field| verify_uncompressed(field, &lists))?;
         Ok(lists)

@@ -1,6 +1,6 @@
 //! Queries of words of the corpus, and indexes of posting lists without text.
 
-use super::{open_writer, random::Random, requests::bits};
+use super::{open_writer, random::Random, requests::documents_and_score_bits};
 use std::sync::Arc;
 use tierdex::schema::{Field, Schema, Source};
 use tierdex::{
@@ -10,7 +10,7 @@ use tierdex::{
 const WORDS: [&str; 8] = ["all", "w0", "über1", "prefix2", "w3", "w4", "w5", "w8"];
 
 /// Queries of one to four words, some of them required.
-pub fn queries(random: &mut Random, count: usize, index: &Index) -> Vec<Query> {
+pub fn random_queries(random: &mut Random, count: usize, index: &Index) -> Vec<Query> {
     let query = |random: &mut Random| {
         let words = 1 + random.below(4);
         let word = |random: &mut Random| {
@@ -25,8 +25,8 @@ pub fn queries(random: &mut Random, count: usize, index: &Index) -> Vec<Query> {
 }
 
 /// Number of matches, documents and score bits.
-pub fn rows(found: &SearchResult) -> (u64, Vec<(u32, u32)>) {
-    (found.total, bits(&found.hits))
+pub fn total_and_hits(found: &SearchResult) -> (u64, Vec<(u32, u32)>) {
+    (found.total, documents_and_score_bits(&found.hits))
 }
 
 /// The documents and frequencies of a term.
@@ -34,7 +34,7 @@ pub type Postings = (Vec<u32>, Vec<u32>);
 
 /// An index of posting lists without text, by ascending terms. The length of a document is the sum of its
 /// frequencies.
-pub fn imported(documents: u32, lists: &[(String, Postings)]) -> Arc<MemDisk> {
+pub fn write_lists(documents: u32, lists: &[(String, Postings)]) -> Arc<MemDisk> {
     let disk = Arc::new(MemDisk::new());
     let field = Field { positions: false, ..Field::new("text", Source::Text) };
     let schema = Schema { fields: vec![field], stored: false };
@@ -55,7 +55,7 @@ pub fn imported(documents: u32, lists: &[(String, Postings)]) -> Arc<MemDisk> {
 }
 
 /// An index without text: some terms are in every thirtieth document, and one makes documents long.
-pub fn sparse(documents: u32) -> Arc<MemDisk> {
+pub fn write_sparse_lists(documents: u32) -> Arc<MemDisk> {
     let mut random = Random::new(7);
     let all = (0..documents).collect::<Vec<u32>>();
     let often: Vec<u32> = all.iter().map(|_| 20 + random.below(100) as u32).collect();
@@ -83,21 +83,21 @@ pub fn sparse(documents: u32) -> Arc<MemDisk> {
     let half = all.into_iter().filter(is_even).collect::<Vec<u32>>();
     lists.extend([some, half].map(|list| (list.clone(), vec![1; list.len()])));
     let named = (0..).zip(lists).map(|(number, list)| (format!("s{number}"), list));
-    imported(documents, &named.collect::<Vec<_>>())
+    write_lists(documents, &named.collect::<Vec<_>>())
 }
 
 /// An index of many terms, and queries of several numbers of them.
-pub fn many_terms(terms: usize) -> Arc<MemDisk> {
+pub fn write_many_terms(terms: usize) -> Arc<MemDisk> {
     let documents: Vec<u32> = (0..1000).collect();
     let list = |number: usize| {
         let frequencies = documents.iter().map(|document| 1 + (document + number as u32) % 7).collect();
         (format!("t{number:03}"), (documents.clone(), frequencies))
     };
-    imported(1000, &(0..terms).map(list).collect::<Vec<_>>())
+    write_lists(1000, &(0..terms).map(list).collect::<Vec<_>>())
 }
 
-/// A query of the first terms of [`many_terms`].
-pub fn first_terms(index: &Index, terms: usize) -> Query {
+/// A query of the first terms of [`write_many_terms`].
+pub fn query_of_first_terms(index: &Index, terms: usize) -> Query {
     let text: Vec<String> = (0..terms).map(|number| format!("t{number:03}")).collect();
     Query::parse(&text.join(" "), index.schema()).unwrap()
 }

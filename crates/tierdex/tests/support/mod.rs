@@ -24,27 +24,27 @@ use tierdex::io::{CrashImage, Disk, MemDisk, PosixDisk, RegionKind};
 use tierdex::schema::Schema;
 use tierdex::{Index, IndexWriter, Merge, OpenMode, Query, Result, Scorer, SearchOptions, WriterOptions};
 
-use corpus::Doc;
+use corpus::TestDocument;
 
 /// The result of a query as a user sees it. Scores are compared by their bits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     pub total: u64,
-    pub hits: Vec<Row>,
+    pub hits: Vec<AnswerHit>,
 }
 
 /// Sizes with which the lists of small indexes are evaluated like long ones.
-pub const SMALL: Tuning =
+pub const SMALL_TUNING: Tuning =
     Tuning { superblocks_ordered: 6, head_record_bytes_min: 1 << 7, impact_record_bytes_max: 1 << 9 };
 
 /// Small sizes, and those of releases.
-pub fn tunings() -> [Tuning; 2] {
-    [SMALL, Tuning::default()]
+pub fn all_tunings() -> [Tuning; 2] {
+    [SMALL_TUNING, Tuning::default()]
 }
 
 /// Search options of a test.
 #[derive(Clone, Copy, Debug)]
-pub struct Look {
+pub struct AnswerOptions {
     pub k: usize,
     pub scorer: Scorer,
     /// Score every match.
@@ -53,37 +53,37 @@ pub struct Look {
     pub shown: usize,
 }
 
-impl Default for Look {
-    fn default() -> Look {
-        Look { k: usize::MAX, scorer: Scorer::default(), shown: 2, exhaustive: false }
+impl Default for AnswerOptions {
+    fn default() -> AnswerOptions {
+        AnswerOptions { k: usize::MAX, scorer: Scorer::default(), shown: 2, exhaustive: false }
     }
 }
 
 /// One hit.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Row {
+pub struct AnswerHit {
     pub document: u32,
     pub score_bits: u32,
     /// For the first hits: id, and title and text if they are stored.
     pub shown: Option<(String, Option<(String, String)>)>,
 }
 
-impl std::fmt::Debug for Row {
+impl std::fmt::Debug for AnswerHit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} {:?} {:?}", self.document, f32::from_bits(self.score_bits), self.shown)
     }
 }
 
-/// The result of the engine, which is the same with all [`tunings`].
-pub fn answer(index: &Index, query: &Query, look: Look) -> Result<Answer> {
+/// The result of the engine, which is the same with all [`all_tunings`].
+pub fn answer_query(index: &Index, query: &Query, look: AnswerOptions) -> Result<Answer> {
     let searcher = index.searcher();
-    let Look { k, scorer, exhaustive, .. } = look;
+    let AnswerOptions { k, scorer, exhaustive, .. } = look;
     let search = |tuning| {
         let options =
             SearchOptions { k, scorer, exhaustive, count: true, tuning, ..SearchOptions::default() };
         searcher.search(query, &options)
     };
-    let [small, found]: [Result<SearchResult>; 2] = tunings().map(search);
+    let [small, found]: [Result<SearchResult>; 2] = all_tunings().map(search);
     let (small, found) = (small?, found?);
     assert_eq!(small, found, "{query:?} with {look:?} and small sizes");
     let show = |document| -> Result<_> {
@@ -92,31 +92,31 @@ pub fn answer(index: &Index, query: &Query, look: Look) -> Result<Answer> {
     };
     let rows = found.hits.iter().enumerate().map(|(place, hit)| {
         let shown = (place < look.shown).then(|| show(hit.document)).transpose()?;
-        Ok(Row { document: hit.document, score_bits: hit.score.to_bits(), shown })
+        Ok(AnswerHit { document: hit.document, score_bits: hit.score.to_bits(), shown })
     });
     Ok(Answer { total: found.total, hits: rows.collect::<Result<Vec<_>>>()? })
 }
 
 /// The result of the engine for query text.
-pub fn ask(index: &Index, text: &str, look: Look) -> Result<Answer> {
-    answer(index, &Query::parse(text, index.schema())?, look)
+pub fn answer_text(index: &Index, text: &str, look: AnswerOptions) -> Result<Answer> {
+    answer_query(index, &Query::parse(text, index.schema())?, look)
 }
 
 /// Loads all that evaluation reads into a memory region.
-pub fn hold(index: &Index, region: RegionKind) -> Result<()> {
+pub fn load_into_region(index: &Index, region: RegionKind) -> Result<()> {
     load_metadata(index.segments(), &MetadataLocation::of(MetaTier::Index(region), None))
 }
 
 /// Documents that match a query's text.
-pub fn documents(index: &Index, text: &str) -> BTreeSet<u32> {
-    let found = ask(index, text, Look { shown: 0, ..Look::default() }).unwrap();
+pub fn matching_documents(index: &Index, text: &str) -> BTreeSet<u32> {
+    let found = answer_text(index, text, AnswerOptions { shown: 0, ..AnswerOptions::default() }).unwrap();
     assert_eq!(found.total, found.hits.len() as u64, "{text}");
     found.hits.iter().map(|row| row.document).collect()
 }
 
 /// How documents are added to an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Growth {
+pub enum AddMethod {
     /// One writer commits each part.
     Commits,
     /// A writer for each part.
@@ -130,16 +130,16 @@ pub enum Growth {
 pub fn build(
     disk: &Arc<dyn Disk>,
     schema: &Schema,
-    docs: &[Doc],
+    docs: &[TestDocument],
     cuts: &[usize],
-    growth: Growth,
+    growth: AddMethod,
     last: Merge,
 ) {
     let ends: Vec<usize> = cuts.iter().copied().chain([docs.len()]).collect();
     let mut writer = open_writer(disk, schema, OpenMode::New);
     let mut start = 0;
     for (number, &end) in ends.iter().enumerate() {
-        if growth == Growth::Writers && number > 0 {
+        if growth == AddMethod::Writers && number > 0 {
             drop(writer);
             writer = open_writer(disk, schema, OpenMode::Append);
         }
@@ -151,15 +151,15 @@ pub fn build(
 }
 
 /// A new index in memory of which each part is a segment.
-pub fn built(schema: &Schema, docs: &[Doc], cuts: &[usize]) -> Arc<MemDisk> {
+pub fn build_in_memory(schema: &Schema, docs: &[TestDocument], cuts: &[usize]) -> Arc<MemDisk> {
     let disk = Arc::new(MemDisk::new());
-    build(&(disk.clone() as _), schema, docs, cuts, Growth::Commits, Merge::Keep);
+    build(&(disk.clone() as _), schema, docs, cuts, AddMethod::Commits, Merge::Keep);
     disk
 }
 
-/// [`built`], opened.
-pub fn indexed(schema: &Schema, docs: &[Doc], cuts: &[usize]) -> Index {
-    Index::open_on(built(schema, docs, cuts)).unwrap()
+/// [`build_in_memory`], opened.
+pub fn index_in_memory(schema: &Schema, docs: &[TestDocument], cuts: &[usize]) -> Index {
+    Index::open_on(build_in_memory(schema, docs, cuts)).unwrap()
 }
 
 /// Where a number of documents is divided into segments of equal size.
@@ -168,18 +168,18 @@ pub fn equal_cuts(documents: usize, segments: usize) -> Vec<usize> {
 }
 
 /// A check finds nothing.
-pub fn is_sound(disk: &dyn Disk) {
+pub fn assert_sound(disk: &dyn Disk) {
     let report = check_on(disk).unwrap();
     assert!(report.problems.is_empty(), "{:?}", report.problems);
 }
 
 /// Adds documents to a disk that does not fail.
-pub fn add(writer: &mut IndexWriter, docs: &[Doc]) {
+pub fn add_documents(writer: &mut IndexWriter, docs: &[TestDocument]) {
     docs.iter().for_each(|doc| writer.add(&doc.id, &doc.title, &doc.text).unwrap());
 }
 
-fn add_by(writer: &mut IndexWriter, docs: &[Doc], growth: Growth) {
-    let Growth::Batches(size) = growth else { return add(writer, docs) };
+fn add_by(writer: &mut IndexWriter, docs: &[TestDocument], growth: AddMethod) {
+    let AddMethod::Batches(size) = growth else { return add_documents(writer, docs) };
     let mut batch = BatchBuilder::new(writer.schema().clone(), writer.document_bytes_max());
     for docs in docs.chunks(size) {
         docs.iter().for_each(|doc| batch.add(&doc.id, &doc.title, &doc.text).unwrap());
@@ -193,7 +193,7 @@ pub fn open_writer(disk: &Arc<dyn Disk>, schema: &Schema, mode: OpenMode) -> Ind
 }
 
 /// A disk in a directory of the file system.
-pub fn directory(path: &Path) -> Arc<dyn Disk> {
+pub fn directory_disk(path: &Path) -> Arc<dyn Disk> {
     Arc::new(PosixDisk::create(path).unwrap())
 }
 

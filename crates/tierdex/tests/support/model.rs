@@ -1,7 +1,7 @@
 //! The naive engine: posting lists in a map; every document is scored and sorted.
 
 use super::clause::{ALL, Clause, Group, Leaf, Matches};
-use super::{Answer, Look, Row, corpus::Doc};
+use super::{Answer, AnswerHit, AnswerOptions, corpus::TestDocument};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use tierdex::schema::{Field, NormKind, Schema, Source, Tokenizer};
@@ -9,7 +9,7 @@ use tierdex::{Bm25, Query, Scorer, internal::transform::norm};
 
 /// A naive index of documents.
 pub struct Model {
-    docs: Vec<Doc>,
+    docs: Vec<TestDocument>,
     stored: bool,
     fields: Vec<FieldModel>,
 }
@@ -27,15 +27,15 @@ struct FieldModel {
 }
 
 impl Model {
-    pub fn new(schema: &Schema, docs: &[Doc]) -> Model {
+    pub fn new(schema: &Schema, docs: &[TestDocument]) -> Model {
         let fields = schema.fields.iter().map(|field| FieldModel::new(field, docs)).collect();
         Model { docs: docs.to_vec(), stored: schema.stored, fields }
     }
 
     /// The best documents of a query.
-    pub fn answer(&self, query: &Query, look: Look) -> Answer {
+    pub fn answer(&self, query: &Query, look: AnswerOptions) -> Answer {
         let clause = self.clause(query, look.scorer).rewritten(true);
-        let rank = Rank { scorer: look.scorer, factor: factor(clause.weight()) };
+        let rank = ModelRanking { scorer: look.scorer, factor: factor(clause.weight()) };
         let scores = (0u32..).zip(self.scores(&clause, rank));
         let mut matches: Vec<(u32, u32)> =
             scores.filter_map(|(document, score)| Some((document, score?))).collect();
@@ -57,10 +57,10 @@ impl Model {
         self.fields[field].postings.get_mut(term).is_some_and(|list| list.pop_last().is_some())
     }
 
-    fn row(&self, shown: bool, (document, score): (u32, f32)) -> Row {
+    fn row(&self, shown: bool, (document, score): (u32, f32)) -> AnswerHit {
         let doc = &self.docs[document as usize];
         let stored = || self.stored.then(|| (doc.title.clone(), doc.text.clone()));
-        Row { document, score_bits: score.to_bits(), shown: shown.then(|| (doc.id.clone(), stored())) }
+        AnswerHit { document, score_bits: score.to_bits(), shown: shown.then(|| (doc.id.clone(), stored())) }
     }
 
     /// A query with its terms looked up and its fuzzy words expanded.
@@ -124,7 +124,7 @@ impl Model {
         Clause::set(ALL.to_string(), boost, (0..self.docs.len() as u32).collect())
     }
 
-    fn scores(&self, clause: &Clause, rank: Rank) -> Scores {
+    fn scores(&self, clause: &Clause, rank: ModelRanking) -> Scores {
         match clause {
             Clause::Nothing => vec![None; self.docs.len()],
             Clause::Leaf(Leaf { weight, matches: Matches::Frequencies(field, frequencies), .. }) => {
@@ -168,7 +168,7 @@ impl Model {
 }
 
 impl FieldModel {
-    fn new(field: &Field, docs: &[Doc]) -> FieldModel {
+    fn new(field: &Field, docs: &[TestDocument]) -> FieldModel {
         assert!(
             !field.analysis.fold_accents && field.analysis.stemmer.is_none(),
             "the model has no such filter"
@@ -183,7 +183,7 @@ impl FieldModel {
                 other => unreachable!("the oracle has no {other:?}"),
             };
             let mut length = 0;
-            for (position, token) in (0u32..).zip(tokens(&text, field.analysis.tokenizer)) {
+            for (position, token) in (0u32..).zip(tokenize(&text, field.analysis.tokenizer)) {
                 if token.len() <= 255 && !stop_words.contains(token.as_str()) {
                     length += 1;
                     let list = model.postings.entry(token).or_default();
@@ -201,7 +201,7 @@ impl FieldModel {
         let length = |term: &str| term.chars().count().min(word.chars().count());
         let terms = self.postings.iter().filter(|(_, list)| !list.is_empty());
         let mut close: Vec<(usize, Reverse<usize>, &str)> = terms
-            .map(|(term, list)| (edits(word, term), Reverse(list.len()), term.as_str()))
+            .map(|(term, list)| (edit_distance(word, term), Reverse(list.len()), term.as_str()))
             .filter(|(edits, _, term)| *edits <= most && (*edits == 0 || *edits < length(term)))
             .collect();
         close.sort();
@@ -276,7 +276,7 @@ impl FieldModel {
 
     /// The weight times `f / (f + k)`, with `k = k1 * (1 - b + b * length / average)`, or times `f`; in
     /// `f32`, as an integer.
-    fn score(&self, frequencies: &[(u32, f32)], unscaled: f64, rank: Rank) -> Scores {
+    fn score(&self, frequencies: &[(u32, f32)], unscaled: f64, rank: ModelRanking) -> Scores {
         let (weight, average) = ((unscaled * rank.factor) as f32, self.average_length());
         let mut scores = vec![None; self.lengths.len()];
         for &(document, f) in frequencies {
@@ -318,7 +318,7 @@ fn largest_share(scorer: Scorer, frequency: impl FnOnce() -> usize) -> f64 {
 
 /// Parameters of scoring.
 #[derive(Clone, Copy)]
-struct Rank {
+struct ModelRanking {
     scorer: Scorer,
     factor: f64,
 }
@@ -338,7 +338,7 @@ fn factor(weight: f64) -> f64 {
 }
 
 /// Tokens of a text, including dropped ones.
-pub fn tokens(text: &str, tokenizer: Tokenizer) -> Vec<String> {
+pub fn tokenize(text: &str, tokenizer: Tokenizer) -> Vec<String> {
     match tokenizer {
         Tokenizer::Whitespace => text.split_whitespace().map(str::to_string).collect(),
         Tokenizer::Alphanumeric => {
@@ -379,7 +379,7 @@ fn choices(
 }
 
 /// Restricted Damerau-Levenshtein distance of `a` and `b`.
-pub fn edits(a: &str, b: &str) -> usize {
+pub fn edit_distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut table = vec![vec![0; b.len() + 1]; a.len() + 1];
     for i in 0..=a.len() {

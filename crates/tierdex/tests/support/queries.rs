@@ -1,12 +1,12 @@
 //! Seeded queries: a tree, its text, and the query that the documentation defines.
 
-use super::corpus::{EVERYWHERE, STOP_WORDS, VOCABULARY, word};
-use super::{model::tokens, random::Random};
+use super::corpus::{EVERYWHERE, STOP_WORDS, VOCABULARY_WORDS, vocabulary_word};
+use super::{model::tokenize, random::Random};
 use tierdex::{Query, limits::QUERY_EXPANDED_MAX, schema::Schema};
 
 /// A query as a user writes it.
 #[derive(Clone, Debug)]
-pub enum Ast {
+pub enum QueryTree {
     Word(Option<&'static str>, String),
     /// `word*`
     Prefix(Option<&'static str>, String),
@@ -17,15 +17,15 @@ pub enum Ast {
     /// `*:*`
     Everything,
     /// `clause^2`
-    Boost(Box<Ast>, f64),
+    Boost(Box<QueryTree>, f64),
     /// `(a b c)~2`
-    Minimum(Vec<Ast>, usize),
+    Minimum(Vec<QueryTree>, usize),
     /// `a AND NOT b AND c`
-    All(Vec<(bool, Ast)>),
+    All(Vec<(bool, QueryTree)>),
     /// `a OR NOT b OR c`
-    Any(Vec<(bool, Ast)>),
+    Any(Vec<(bool, QueryTree)>),
     /// `+a -b c`
-    List(Vec<(Sign, Ast)>),
+    List(Vec<(Sign, QueryTree)>),
 }
 
 /// The sign before a clause of a list.
@@ -40,7 +40,7 @@ pub enum Sign {
 
 /// Parameters of random queries.
 #[derive(Clone, Copy, Debug)]
-pub struct Choices {
+pub struct QueryChoices {
     /// Boosts of some clauses.
     pub boosts: &'static [f64],
     /// Maximum clauses of a long group.
@@ -48,12 +48,12 @@ pub struct Choices {
 }
 
 /// A query for an index with or without a field `title` and positions.
-pub fn query(random: &mut Random, schema: &Schema) -> Ast {
-    query_of(random, schema, &Choices { boosts: &BOOSTS, clauses: 12 })
+pub fn random_query(random: &mut Random, schema: &Schema) -> QueryTree {
+    random_query_of(random, schema, &QueryChoices { boosts: &BOOSTS, clauses: 12 })
 }
 
 /// The same, of other clauses.
-pub fn query_of(random: &mut Random, schema: &Schema, choices: &Choices) -> Ast {
+pub fn random_query_of(random: &mut Random, schema: &Schema, choices: &QueryChoices) -> QueryTree {
     loop {
         let depth = random.below(4);
         let query = node(random, (schema, choices), depth);
@@ -64,13 +64,13 @@ pub fn query_of(random: &mut Random, schema: &Schema, choices: &Choices) -> Ast 
     }
 }
 
-fn node(random: &mut Random, of: (&Schema, &Choices), depth: usize) -> Ast {
+fn node(random: &mut Random, of: (&Schema, &QueryChoices), depth: usize) -> QueryTree {
     if depth == 0 {
         return leaf(random, of);
     }
     let most = if random.one_in(10) { of.1.clauses } else { 4 };
     let count = 1 + random.below(most);
-    let mut clauses: Vec<Ast> = (0..count).map(|_| node(random, of, depth - 1)).collect();
+    let mut clauses: Vec<QueryTree> = (0..count).map(|_| node(random, of, depth - 1)).collect();
     if random.one_in(4) {
         clauses.push(clauses[random.below(count)].clone());
     }
@@ -84,11 +84,15 @@ fn node(random: &mut Random, of: (&Schema, &Choices), depth: usize) -> Ast {
     let node = match random.below(4) {
         3 => {
             let minimum = random.below(clauses.len() + 1);
-            Ast::Minimum(clauses, minimum)
+            QueryTree::Minimum(clauses, minimum)
         }
-        0 if clauses.len() > 1 => Ast::All(clauses.into_iter().map(|c| (random.one_in(6), c)).collect()),
-        1 if clauses.len() > 1 => Ast::Any(clauses.into_iter().map(|c| (random.one_in(6), c)).collect()),
-        _ => Ast::List(clauses.into_iter().map(|c| (signed(random), c)).collect()),
+        0 if clauses.len() > 1 => {
+            QueryTree::All(clauses.into_iter().map(|c| (random.one_in(6), c)).collect())
+        }
+        1 if clauses.len() > 1 => {
+            QueryTree::Any(clauses.into_iter().map(|c| (random.one_in(6), c)).collect())
+        }
+        _ => QueryTree::List(clauses.into_iter().map(|c| (signed(random), c)).collect()),
     };
     boosted(random, of.1, node)
 }
@@ -96,16 +100,16 @@ fn node(random: &mut Random, of: (&Schema, &Choices), depth: usize) -> Ast {
 /// Factors whose products and sums are exact.
 const BOOSTS: [f64; 6] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0];
 
-fn boosted(random: &mut Random, choices: &Choices, node: Ast) -> Ast {
-    if random.one_in(6) { Ast::Boost(Box::new(node), *random.pick(choices.boosts)) } else { node }
+fn boosted(random: &mut Random, choices: &QueryChoices, node: QueryTree) -> QueryTree {
+    if random.one_in(6) { QueryTree::Boost(Box::new(node), *random.pick(choices.boosts)) } else { node }
 }
 
-fn leaf(random: &mut Random, (schema, choices): (&Schema, &Choices)) -> Ast {
+fn leaf(random: &mut Random, (schema, choices): (&Schema, &QueryChoices)) -> QueryTree {
     let leaf = bare_leaf(random, schema);
     boosted(random, choices, leaf)
 }
 
-fn bare_leaf(random: &mut Random, schema: &Schema) -> Ast {
+fn bare_leaf(random: &mut Random, schema: &Schema) -> QueryTree {
     let field = match random.below(6) {
         0 if schema.field("title").is_some() => Some("title"),
         1 => Some("text"),
@@ -114,18 +118,18 @@ fn bare_leaf(random: &mut Random, schema: &Schema) -> Ast {
     if schema.fields[0].positions && random.one_in(4) {
         let words = (0..1 + random.below(4)).map(|_| term(random));
         let words = words.collect::<Vec<_>>().join(" ");
-        return Ast::Phrase(field, words, if random.one_in(2) { random.below(5) as u32 } else { 0 });
+        return QueryTree::Phrase(field, words, if random.one_in(2) { random.below(5) as u32 } else { 0 });
     }
     match random.below(12) {
-        0 => return Ast::Everything,
-        1 | 2 => return Ast::Prefix(field, beginning(random)),
-        3 | 4 => return Ast::Fuzzy(field, misspelt(random), random.below(3) as u8),
+        0 => return QueryTree::Everything,
+        1 | 2 => return QueryTree::Prefix(field, beginning(random)),
+        3 | 4 => return QueryTree::Fuzzy(field, misspelt(random), random.below(3) as u8),
         _ => {}
     }
     if random.one_in(12) {
-        return Ast::Word(field, format!("{}/{}", term(random), term(random)));
+        return QueryTree::Word(field, format!("{}/{}", term(random), term(random)));
     }
-    Ast::Word(field, term(random))
+    QueryTree::Word(field, term(random))
 }
 
 fn term(random: &mut Random) -> String {
@@ -134,8 +138,8 @@ fn term(random: &mut Random) -> String {
         1 => EVERYWHERE.to_uppercase(),
         2 => (*random.pick(&STOP_WORDS)).to_string(),
         3 => format!("only{}", random.below(300)),
-        4..=7 => word(random.below(VOCABULARY)),
-        _ => word(random.skewed(VOCABULARY)),
+        4..=7 => vocabulary_word(random.below(VOCABULARY_WORDS)),
+        _ => vocabulary_word(random.skewed(VOCABULARY_WORDS)),
     }
 }
 
@@ -164,18 +168,18 @@ fn misspelt(random: &mut Random) -> String {
 }
 
 /// Boosts so small and so large that some scores are negligible, and long lists.
-const MANY: Choices =
-    Choices { boosts: &[0.0, 1e-40, 1e-9, 0.001, 0.5, 1.0, 1.5, 2.0, 3.0, 1e3, 1e9], clauses: 40 };
+const MANY: QueryChoices =
+    QueryChoices { boosts: &[0.0, 1e-40, 1e-9, 0.001, 0.5, 1.0, 1.5, 2.0, 3.0, 1e3, 1e9], clauses: 40 };
 
 /// The signs of the clauses of a list.
 const SIGNS: [&[&str]; 8] =
     [&["+", ""], &["+", "#"], &["", "-"], &["", "#"], &["+", "", "#", "-"], &["#"], &["#", "-"], &["+", "-"]];
 
 /// The text of a query: any tree, or 1 to 40 words of one sign or of several.
-pub fn any_text(random: &mut Random, schema: &Schema) -> String {
+pub fn random_query_text(random: &mut Random, schema: &Schema) -> String {
     let (kind, long) = (random.below(5), random.one_in(3));
     match kind {
-        0 | 1 => query_of(random, schema, &MANY).text(),
+        0 | 1 => random_query_of(random, schema, &MANY).text(),
         2 => flat(random, &[""], if long { 40 } else { 6 }),
         3 => flat(random, &["+"], if long { 12 } else { 4 }),
         _ => {
@@ -186,14 +190,14 @@ pub fn any_text(random: &mut Random, schema: &Schema) -> String {
 }
 
 fn flat(random: &mut Random, signs: &[&str], most: usize) -> String {
-    let most_frequent = [8, 30, VOCABULARY][random.below(3)];
+    let most_frequent = [8, 30, VOCABULARY_WORDS][random.below(3)];
     let boosts = random.one_in(3);
     let clauses = (0..1 + random.below(most)).map(|_| {
         let term = match random.below(12) {
             0 => format!("only{}", random.below(300)),
             1 => EVERYWHERE.to_string(),
             2 => "filler".to_string(),
-            _ => word(random.below(most_frequent)),
+            _ => vocabulary_word(random.below(most_frequent)),
         };
         let boost = if boosts { format!("^{}", random.pick(MANY.boosts)) } else { String::new() };
         format!("{}{term}{boost}", random.pick(signs))
@@ -201,32 +205,32 @@ fn flat(random: &mut Random, signs: &[&str], most: usize) -> String {
     clauses.collect::<Vec<_>>().join(" ")
 }
 
-impl Ast {
+impl QueryTree {
     /// The query's text.
     pub fn text(&self) -> String {
         let name = |field: &Option<&str>| field.map_or(String::new(), |field| format!("{field}:"));
-        let operand = |(negated, node): &(bool, Ast)| {
+        let operand = |(negated, node): &(bool, QueryTree)| {
             format!("{}{}", if *negated { "NOT " } else { "" }, node.operand())
         };
         match self {
-            Ast::Word(field, word) => format!("{}{word}", name(field)),
-            Ast::Prefix(field, word) => format!("{}{word}*", name(field)),
-            Ast::Fuzzy(field, word, 2) => format!("{}{word}~", name(field)),
-            Ast::Fuzzy(field, word, distance) => format!("{}{word}~{distance}", name(field)),
-            Ast::Phrase(field, words, 0) => format!("{}\"{words}\"", name(field)),
-            Ast::Phrase(field, words, slop) => format!("{}\"{words}\"~{slop}", name(field)),
-            Ast::Everything => "*:*".to_string(),
-            Ast::Boost(inner, boost) if matches!(**inner, Ast::Boost(..)) => {
+            QueryTree::Word(field, word) => format!("{}{word}", name(field)),
+            QueryTree::Prefix(field, word) => format!("{}{word}*", name(field)),
+            QueryTree::Fuzzy(field, word, 2) => format!("{}{word}~", name(field)),
+            QueryTree::Fuzzy(field, word, distance) => format!("{}{word}~{distance}", name(field)),
+            QueryTree::Phrase(field, words, 0) => format!("{}\"{words}\"", name(field)),
+            QueryTree::Phrase(field, words, slop) => format!("{}\"{words}\"~{slop}", name(field)),
+            QueryTree::Everything => "*:*".to_string(),
+            QueryTree::Boost(inner, boost) if matches!(**inner, QueryTree::Boost(..)) => {
                 format!("({})^{boost}", inner.text())
             }
-            Ast::Boost(inner, boost) => format!("{}^{boost}", inner.operand()),
-            Ast::Minimum(clauses, minimum) => {
-                let clauses = clauses.iter().map(Ast::operand).collect::<Vec<_>>();
+            QueryTree::Boost(inner, boost) => format!("{}^{boost}", inner.operand()),
+            QueryTree::Minimum(clauses, minimum) => {
+                let clauses = clauses.iter().map(QueryTree::operand).collect::<Vec<_>>();
                 format!("({})~{minimum}", clauses.join(" "))
             }
-            Ast::All(operands) => operands.iter().map(operand).collect::<Vec<_>>().join(" AND "),
-            Ast::Any(operands) => operands.iter().map(operand).collect::<Vec<_>>().join(" OR "),
-            Ast::List(clauses) => {
+            QueryTree::All(operands) => operands.iter().map(operand).collect::<Vec<_>>().join(" AND "),
+            QueryTree::Any(operands) => operands.iter().map(operand).collect::<Vec<_>>().join(" OR "),
+            QueryTree::List(clauses) => {
                 let clauses = clauses.iter().map(|(sign, node)| {
                     let sign = match sign {
                         Sign::None => "",
@@ -244,24 +248,24 @@ impl Ast {
 
     fn operand(&self) -> String {
         match self {
-            Ast::All(..) | Ast::Any(..) | Ast::List(..) => format!("({})", self.text()),
+            QueryTree::All(..) | QueryTree::Any(..) | QueryTree::List(..) => format!("({})", self.text()),
             _ => self.text(),
         }
     }
 
     /// The query that the parser of the engine must return for the text.
-    pub fn query(&self, schema: &Schema) -> Query {
+    pub fn random_query(&self, schema: &Schema) -> Query {
         self.meaning(schema).unwrap_or(Query::Nothing)
     }
 
     /// `None` if analysis drops all terms.
     fn meaning(&self, schema: &Schema) -> Option<Query> {
         match self {
-            Ast::Word(field, word) => {
+            QueryTree::Word(field, word) => {
                 let (field, terms) = analysed(*field, word, schema);
                 any(terms.into_iter().map(|(_, term)| Query::Term { field, term, boost: 1.0 }))
             }
-            Ast::Prefix(field, text) => {
+            QueryTree::Prefix(field, text) => {
                 let (field, mut words) = normalized(*field, text, schema);
                 let prefix = words.pop()?;
                 let analysis = &schema.fields[field].analysis;
@@ -270,24 +274,24 @@ impl Ast {
                 let prefix = Query::Prefix { field, prefix, whole_clusters: false, boost: 1.0 };
                 any(words.into_iter().chain([prefix]))
             }
-            Ast::Fuzzy(field, text, distance) => {
+            QueryTree::Fuzzy(field, text, distance) => {
                 let (field, words) = normalized(*field, text, schema);
                 any(words.into_iter().map(|word| match distance {
                     0 => Query::Term { field, term: word, boost: 1.0 },
                     &distance => Query::Fuzzy { field, word, distance, boost: 1.0 },
                 }))
             }
-            Ast::Everything => Some(Query::All { boost: 1.0 }),
-            Ast::Boost(inner, factor) => {
+            QueryTree::Everything => Some(Query::All { boost: 1.0 }),
+            QueryTree::Boost(inner, factor) => {
                 let mut query = inner.meaning(schema)?;
                 scale(&mut query, *factor);
                 Some(query)
             }
-            Ast::Minimum(clauses, minimum) => {
+            QueryTree::Minimum(clauses, minimum) => {
                 let clauses: Vec<_> = clauses.iter().map(|clause| (Sign::None, clause)).collect();
                 list(&clauses, *minimum, schema)
             }
-            Ast::Phrase(field, words, slop) => {
+            QueryTree::Phrase(field, words, slop) => {
                 let (field, terms) = analysed(*field, words, schema);
                 let first = terms.first()?.0;
                 if let [(_, term)] = terms.as_slice() {
@@ -296,21 +300,21 @@ impl Ast {
                 let terms = terms.into_iter().map(|(position, term)| (position - first, term)).collect();
                 Some(Query::Phrase { field, terms, slop: *slop, open_end: false, boost: 1.0 })
             }
-            Ast::All(operands) => {
+            QueryTree::All(operands) => {
                 let sign = |negated| if negated { Sign::Not } else { Sign::Plus };
                 let clauses: Vec<_> = operands.iter().map(|(negated, node)| (sign(*negated), node)).collect();
                 list(&clauses, 0, schema)
             }
-            Ast::Any(operands) => {
-                let excluded = |node: &Ast| Ast::List(vec![(Sign::Not, node.clone())]);
+            QueryTree::Any(operands) => {
+                let excluded = |node: &QueryTree| QueryTree::List(vec![(Sign::Not, node.clone())]);
                 let clauses = operands.iter();
-                let clauses: Vec<Ast> = clauses
+                let clauses: Vec<QueryTree> = clauses
                     .map(|(negated, node)| if *negated { excluded(node) } else { node.clone() })
                     .collect();
                 let clauses: Vec<_> = clauses.iter().map(|clause| (Sign::None, clause)).collect();
                 list(&clauses, 0, schema)
             }
-            Ast::List(clauses) => {
+            QueryTree::List(clauses) => {
                 let clauses: Vec<_> = clauses.iter().map(|(sign, node)| (*sign, node)).collect();
                 list(&clauses, 0, schema)
             }
@@ -320,7 +324,7 @@ impl Ast {
 
 /// A list of clauses; a single one that is neither a filter nor excluded is the query. `None` if analysis
 /// drops all clauses that are not excluded, unless there are none.
-fn list(clauses: &[(Sign, &Ast)], minimum: usize, schema: &Schema) -> Option<Query> {
+fn list(clauses: &[(Sign, &QueryTree)], minimum: usize, schema: &Schema) -> Option<Query> {
     if let [(Sign::None | Sign::Plus, clause)] = clauses {
         return clause.meaning(schema);
     }
@@ -347,13 +351,13 @@ fn any(clauses: impl Iterator<Item = Query>) -> Option<Query> {
 /// Tokens of a text, including stop words.
 fn normalized(field: Option<&str>, text: &str, schema: &Schema) -> (usize, Vec<String>) {
     let number = field.map_or(0, |name| schema.field(name).expect("the field exists"));
-    (number, tokens(text, schema.fields[number].analysis.tokenizer))
+    (number, tokenize(text, schema.fields[number].analysis.tokenizer))
 }
 
 fn analysed(field: Option<&str>, text: &str, schema: &Schema) -> (usize, Vec<(u32, String)>) {
     let number = field.map_or(0, |name| schema.field(name).expect("the field exists"));
     let analysis = &schema.fields[number].analysis;
-    let kept = (0u32..).zip(tokens(text, analysis.tokenizer));
+    let kept = (0u32..).zip(tokenize(text, analysis.tokenizer));
     (number, kept.filter(|(_, token)| !analysis.stop_words.contains(token)).collect())
 }
 

@@ -1,6 +1,6 @@
 //! Indexes, options and requests for tests of the engine.
 
-use super::lists::imported;
+use super::lists::write_lists;
 use std::sync::Arc;
 use tierdex::io::{MemDisk, ReadKind, RegionKind, Size};
 use tierdex::{
@@ -8,7 +8,7 @@ use tierdex::{
 };
 
 /// Options with a cache of `pages` pages, without a read queue; dictionaries and skip data on disk.
-pub fn options(pages: u64, threads: usize) -> EngineOptions {
+pub fn engine_options(pages: u64, threads: usize) -> EngineOptions {
     EngineOptions::new()
         .cache_size(RegionKind::Dram, Size::Bytes(4096 * pages))
         .reads(ReadKind::Pread, 4)
@@ -18,17 +18,17 @@ pub fn options(pages: u64, threads: usize) -> EngineOptions {
 }
 
 /// Documents and score bits.
-pub fn bits(hits: &[SearchHit]) -> Vec<(u32, u32)> {
+pub fn documents_and_score_bits(hits: &[SearchHit]) -> Vec<(u32, u32)> {
     hits.iter().map(|hit| (hit.document, hit.score.to_bits())).collect()
 }
 
 /// Parses a query.
-pub fn parse(index: &Index, text: &str) -> Query {
+pub fn parse_query(index: &Index, text: &str) -> Query {
     Query::parse(text, index.schema()).unwrap()
 }
 
 /// Six terms in about every second document, and a rare one.
-pub fn large(documents: u32) -> Arc<MemDisk> {
+pub fn write_frequent_terms(documents: u32) -> Arc<MemDisk> {
     let list = |number: u32| {
         let holds = |document: &u32| document.wrapping_mul(2654435761 + 2 * number) >> 31 == 0;
         let documents: Vec<u32> = (0..documents).filter(holds).collect();
@@ -36,11 +36,11 @@ pub fn large(documents: u32) -> Arc<MemDisk> {
         (format!("t{number}"), (documents, frequencies))
     };
     let rare = ("rare".to_string(), (vec![7, 70, 700], vec![1; 3]));
-    imported(documents, &[rare].into_iter().chain((0..6).map(list)).collect::<Vec<_>>())
+    write_lists(documents, &[rare].into_iter().chain((0..6).map(list)).collect::<Vec<_>>())
 }
 
 /// Scores and counts every document.
-pub fn heavy(index: &Index) -> SearchRequest {
+pub fn exhaustive_request(index: &Index) -> SearchRequest {
     let options = SearchOptions { exhaustive: true, count: true, k: 10, ..SearchOptions::default() };
-    SearchRequest::new(parse(index, "t0 t1 t2 t3 t4 t5")).options(options)
+    SearchRequest::new(parse_query(index, "t0 t1 t2 t3 t4 t5")).options(options)
 }

@@ -1,7 +1,7 @@
 //! A script of the life of an index in a few sessions, with the expected results of each generation.
 
-use super::corpus::{Doc, Shape};
-use super::{Answer, Look, ask, model::Model, random::Random};
+use super::corpus::{SchemaOptions, TestDocument};
+use super::{Answer, AnswerOptions, answer_text, model::Model, random::Random};
 use std::{collections::BTreeSet, sync::Arc};
 use tierdex::commit::Manifest;
 use tierdex::internal::index::check_on;
@@ -10,22 +10,22 @@ use tierdex::schema::Schema;
 use tierdex::{Error, Index, IndexWriter, Merge, OpenMode, Query, WriterOptions};
 
 /// The sessions of writers, and the expected results.
-pub struct Script {
+pub struct WriterScript {
     pub schema: Schema,
     sessions: Vec<Session>,
     /// Documents added after recovery.
-    extra: Vec<Doc>,
+    extra: Vec<TestDocument>,
     /// Expected results of each generation, from 0 (no index) on; and with `extra` added.
     expected: Vec<(Vec<Answer>, Vec<Answer>)>,
 }
 
 struct Session {
     mode: OpenMode,
-    commits: Vec<(Vec<Doc>, Merge)>,
+    commits: Vec<(Vec<TestDocument>, Merge)>,
 }
 
 /// Progress of the script.
-pub struct Outcome {
+pub struct ScriptOutcome {
     /// The last acknowledged generation.
     pub acknowledged: u64,
     /// The error that stopped it.
@@ -47,10 +47,10 @@ const QUERIES: [&str; 12] = [
     "w4 only7",
 ];
 
-impl Script {
+impl WriterScript {
     /// Six commits of `size` documents and fewer: appends, merges, a replacement, an empty commit that
     /// merges.
-    pub fn new(size: usize) -> Script {
+    pub fn new(size: usize) -> WriterScript {
         let mut next = 0;
         let mut docs = |count: usize| {
             next += count;
@@ -66,8 +66,8 @@ impl Script {
             session(OpenMode::Append, vec![(docs(3), Keep)]),
         ];
         let extra = docs(4);
-        let schema = Shape::default().schema();
-        let mut script = Script { schema, sessions, extra, expected: Vec::new() };
+        let schema = SchemaOptions::default().schema();
+        let mut script = WriterScript { schema, sessions, extra, expected: Vec::new() };
         script.expected = script.states().iter().map(|docs| script.answers(docs)).collect();
         script
     }
@@ -78,8 +78,8 @@ impl Script {
     }
 
     /// Runs all sessions until an operation fails. A failed writer must reject all further calls.
-    pub fn run(&self, disk: &Arc<dyn Disk>) -> Outcome {
-        let mut outcome = Outcome { acknowledged: 0, error: None };
+    pub fn run(&self, disk: &Arc<dyn Disk>) -> ScriptOutcome {
+        let mut outcome = ScriptOutcome { acknowledged: 0, error: None };
         for session in &self.sessions {
             if let Err(error) = self.session(disk, session, &mut outcome.acknowledged) {
                 outcome.error = Some(error);
@@ -146,7 +146,7 @@ impl Script {
         let mut writer = self.recovering_writer(disk, generation)?;
         add_all(&mut writer, &self.extra)?;
         let generation = writer.commit(Merge::Keep)?;
-        only_named(disk.as_ref(), Some(&Index::open_on(disk.clone())?))?;
+        check_no_orphans(disk.as_ref(), Some(&Index::open_on(disk.clone())?))?;
         Ok(generation)
     }
 
@@ -157,13 +157,13 @@ impl Script {
             |mode| IndexWriter::open(disk.clone(), self.schema.clone(), mode, WriterOptions::default());
         if generation > 0 {
             let writer = open(OpenMode::Append)?;
-            only_named(disk.as_ref(), Some(&Index::open_on(disk.clone())?))?;
+            check_no_orphans(disk.as_ref(), Some(&Index::open_on(disk.clone())?))?;
             return Ok(writer);
         }
         let before = disk.list()?;
         match open(OpenMode::New) {
             Ok(writer) => {
-                only_named(disk.as_ref(), None)?;
+                check_no_orphans(disk.as_ref(), None)?;
                 Ok(writer)
             }
             Err(Error::Failed(message)) if message.contains("no manifest") => {
@@ -177,7 +177,7 @@ impl Script {
         }
     }
 
-    /// Expected results after [`Script::recover`] from `generation`.
+    /// Expected results after [`WriterScript::recover`] from `generation`.
     pub fn verify_recovered(&self, disk: &MemDisk, generation: u64) -> Result<(), String> {
         let shared: Arc<dyn Disk> = Arc::new(disk.clone());
         let index = Index::open_on(shared).map_err(|error| format!("after recovery: {error}"))?;
@@ -206,7 +206,7 @@ impl Script {
     }
 
     /// Documents of each generation, from 0 on. A commit without documents makes one here because it merges.
-    fn states(&self) -> Vec<Vec<Doc>> {
+    fn states(&self) -> Vec<Vec<TestDocument>> {
         let mut states = vec![Vec::new()];
         for session in &self.sessions {
             let mut docs = match session.mode {
@@ -221,8 +221,8 @@ impl Script {
         states
     }
 
-    fn answers(&self, docs: &[Doc]) -> (Vec<Answer>, Vec<Answer>) {
-        let answers = |docs: &[Doc]| {
+    fn answers(&self, docs: &[TestDocument]) -> (Vec<Answer>, Vec<Answer>) {
+        let answers = |docs: &[TestDocument]| {
             let model = Model::new(&self.schema, docs);
             let query = |text: &&str| Query::parse(text, &self.schema).unwrap();
             let queries = QUERIES.iter().enumerate();
@@ -233,7 +233,7 @@ impl Script {
 }
 
 /// Words that repeat often, so that the queries find something in every generation.
-fn document(number: usize) -> Doc {
+fn document(number: usize) -> TestDocument {
     let mut random = Random::new(number as u64);
     let mut words = |count: usize| {
         let words = (0..count).map(|_| format!("w{}", random.skewed(9)));
@@ -241,21 +241,22 @@ fn document(number: usize) -> Doc {
     };
     let title = words(1 + number % 3);
     let text = format!("all {} only{number}", words(3 + number % 4));
-    Doc { id: format!("id{number}"), title, text }
+    TestDocument { id: format!("id{number}"), title, text }
 }
 
 /// Ids and texts are checked with the second query only.
-fn look(number: usize) -> Look {
-    Look { shown: if number == 1 { 3 } else { 0 }, ..Look::default() }
+fn look(number: usize) -> AnswerOptions {
+    AnswerOptions { shown: if number == 1 { 3 } else { 0 }, ..AnswerOptions::default() }
 }
 
-fn add_all(writer: &mut IndexWriter, docs: &[Doc]) -> tierdex::Result<()> {
+fn add_all(writer: &mut IndexWriter, docs: &[TestDocument]) -> tierdex::Result<()> {
     docs.iter().try_for_each(|doc| writer.add(&doc.id, &doc.title, &doc.text))
 }
 
 fn compare(index: &Index, expected: &[Answer]) -> Result<(), String> {
     for (number, (text, expected)) in QUERIES.iter().zip(expected).enumerate() {
-        let found = ask(index, text, look(number)).map_err(|error| format!("query {text}: {error}"))?;
+        let found =
+            answer_text(index, text, look(number)).map_err(|error| format!("query {text}: {error}"))?;
         if found != *expected {
             return Err(format!("query {text}: {found:?}, not {expected:?}"));
         }
@@ -264,7 +265,7 @@ fn compare(index: &Index, expected: &[Answer]) -> Result<(), String> {
 }
 
 /// Checks that the disk contains only the files of the open commit and the lock of an open writer.
-pub fn only_named(disk: &dyn Disk, index: Option<&Index>) -> tierdex::Result<()> {
+pub fn check_no_orphans(disk: &dyn Disk, index: Option<&Index>) -> tierdex::Result<()> {
     let mut named = BTreeSet::new();
     if let Some(manifest) = index.map(Index::manifest) {
         named.insert(Manifest::file_name(manifest.generation));

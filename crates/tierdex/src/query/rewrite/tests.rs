@@ -39,7 +39,7 @@ fn leaves() -> Vec<Leaf> {
         field: 0,
         term: term.to_string(),
         infos: vec![(bits > 0).then(|| TermInfo {
-            documents: bits.count_ones(),
+            document_frequency: bits.count_ones(),
             occurrences: 8,
             skips: 0..0,
             blocks: None,
