@@ -4,20 +4,16 @@ mod support;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use support::corpus::{SchemaOptions, TestDocument, random_documents};
+use support::corpus::{TestDocument, random_documents};
 use support::{
     AddMethod, Answer, AnswerOptions, add_documents, answer_query, answer_text, assert_sound, build,
-    directory_disk, model::Model, open_writer,
+    directory_disk, model::Model, open_writer, schema,
 };
 use tierdex::io::{Disk, MemDisk};
-use tierdex::{Index, IndexWriter, Merge, OpenMode, Query, WriterOptions, schema::Schema};
+use tierdex::{Index, IndexWriter, Merge, OpenMode, Query, WriterOptions};
 
 const QUERIES: [&str; 6] =
     ["all", "w0 AND prefix2", "\"all w0\"", "title:w0 -w3", "NOT w0", "only7 only12 w8"];
-
-fn schema() -> Schema {
-    SchemaOptions::default().schema()
-}
 
 fn answers(index: &Index) -> Vec<Answer> {
     QUERIES.iter().map(|text| answer_text(index, text, AnswerOptions::default()).unwrap()).collect()

@@ -188,8 +188,7 @@ fn uncommitted_documents_leave_nothing_behind() {
     let outcome = script.run(&(Arc::new(disk.clone()) as _));
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
     let mut writer: IndexWriter = support::open_writer(&shared, &script.schema, tierdex::OpenMode::Append);
-    let mut batch =
-        tierdex::internal::index::BatchBuilder::new(writer.schema().clone(), writer.document_bytes_max());
+    let mut batch = support::new_batch(&writer);
     batch.add("never", "", "w0 committed").unwrap();
     writer.push(batch.seal().unwrap()).unwrap();
     for image in crash_images(0..20) {

@@ -6,28 +6,18 @@
 mod support;
 
 use std::sync::Arc;
-use support::corpus::{SchemaOptions, TestDocument, random_documents};
+use support::corpus::{TestDocument, random_documents};
 use support::{
     AddMethod, Answer, AnswerOptions, answer_text, assert_sound, build, on_two_threads, open_writer,
-    random::Random,
+    random::Random, read_files, schema,
 };
 use tierdex::io::{Disk, ErrorKind, MemDisk};
-use tierdex::{Error, Index, Merge, OpenMode, commit::Manifest, internal::index::check_on, schema::Schema};
+use tierdex::{Error, Index, Merge, OpenMode, commit::Manifest, internal::index::check_on};
 
-const QUERIES: [&str; 12] = [
-    "all",
-    "w0 w3",
-    "w4",
-    "w0 AND prefix2",
-    "\"w0 w0\"",
-    "\"all über1\"",
-    "title:w0",
-    "title:\"w0 prefix2\"",
-    "NOT all",
-    "+w0 -w3 w4",
-    "only5 only8",
-    "absent",
-];
+/// Queries, separated by semicolons.
+const QUERIES: &str = "\
+    all; w0 w3; w4; w0 AND prefix2; \"w0 w0\"; \"all über1\"; title:w0; title:\"w0 prefix2\"; \
+    NOT all; +w0 -w3 w4; only5 only8; absent";
 
 /// An intact index and its results.
 struct Sample {
@@ -35,16 +25,12 @@ struct Sample {
     answers: Vec<Answer>,
 }
 
-fn schema() -> Schema {
-    SchemaOptions::default().schema()
-}
-
 fn look() -> AnswerOptions {
     AnswerOptions { shown: 2, ..AnswerOptions::default() }
 }
 
 fn answers(index: &Index) -> tierdex::Result<Vec<Answer>> {
-    QUERIES.iter().map(|text| answer_text(index, text, look())).collect()
+    QUERIES.split("; ").map(|text| answer_text(index, text, look())).collect()
 }
 
 /// Two segments of two fields with positions and stored text, lists of more than a block among them.
@@ -65,12 +51,6 @@ fn small_docs(seed: u64) -> Vec<TestDocument> {
 }
 
 impl Sample {
-    /// The index's files.
-    fn files(&self) -> Vec<(String, Vec<u8>)> {
-        let names = self.disk.list().unwrap().into_iter();
-        names.map(|name| (name.clone(), self.disk.bytes(&name).unwrap())).collect()
-    }
-
     /// The defect in how the engine treats the damaged copy `disk` of this index, if any.
     fn judge(&self, disk: &MemDisk) -> Option<String> {
         match check_on(disk) {
@@ -86,7 +66,7 @@ impl Sample {
             Err(error) if is_clear(&error) || is_no_index(&error) => return None,
             Err(error) => return Some(format!("open: {error}")),
         };
-        QUERIES.iter().zip(&self.answers).find_map(|(text, expected)| {
+        QUERIES.split("; ").zip(&self.answers).find_map(|(text, expected)| {
             match answer_text(&index, text, look()) {
                 Ok(found) if found == *expected => None,
                 Ok(found) => Some(format!("{text}: {found:?}, not {expected:?}")),
@@ -128,7 +108,7 @@ impl Sample {
         count: impl Fn(&[u8]) -> usize,
         damage: impl Fn(usize, &mut Vec<u8>) -> bool + Sync,
     ) -> usize {
-        let files = self.files();
+        let files = read_files(&self.disk);
         let trials = files.iter().map(|(name, bytes)| self.trials(name, bytes, count(bytes), &damage)).sum();
         println!("injected {trials}, crashes 0, states {trials}");
         trials
@@ -150,9 +130,9 @@ fn is_no_index(error: &Error) -> bool {
 #[test]
 fn every_flipped_byte_is_detected() {
     let sample = sample(&small_docs(1));
-    let size: usize = sample.files().iter().map(|(_, bytes)| bytes.len()).sum();
-    println!("{size} bytes in {} files", sample.files().len());
-    assert!((18_000..64_000).contains(&size) && sample.files().len() == 25, "{size}");
+    let size: usize = read_files(&sample.disk).iter().map(|(_, bytes)| bytes.len()).sum();
+    println!("{size} bytes in {} files", read_files(&sample.disk).len());
+    assert!((18_000..64_000).contains(&size) && read_files(&sample.disk).len() == 25, "{size}");
     let trials = sample.on_all_files(
         |bytes| 2 * bytes.len(),
         |trial, bytes| {
@@ -218,11 +198,11 @@ fn zeroed_sectors_and_pages_are_detected() {
 #[test]
 fn swapped_files_are_detected() {
     let (one, other) = (sample(&small_docs(5)), sample(&small_docs(6)));
-    let (files, others) = (one.files(), other.files());
+    let (files, others) = (read_files(&one.disk), read_files(&other.disk));
     let mut trials = 0;
     for (name, bytes) in &files {
-        let strangers = others.iter().filter(|(other, _)| other == name);
-        for (from, foreign) in files.iter().chain(strangers).filter(|(_, foreign)| foreign != bytes) {
+        let strangers = others.iter().filter(|(other, _)| *other == name);
+        for (from, foreign) in files.iter().chain(strangers).filter(|(_, foreign)| *foreign != bytes) {
             let disk = one.disk.snapshot();
             disk.corrupt(name, |bytes| bytes.clone_from(foreign));
             let verdict = one.judge(&disk);
@@ -238,10 +218,10 @@ fn swapped_files_are_detected() {
 #[test]
 fn misdirected_pages_are_detected() {
     let (one, other) = (sample(&random_documents(5, 1200)), sample(&random_documents(6, 1200)));
-    let others = other.files();
+    let others = read_files(&other.disk);
     let mut trials = 0;
-    for (name, bytes) in one.files() {
-        let twin = &others.iter().find(|(other, _)| *other == name).unwrap().1;
+    for (name, bytes) in read_files(&one.disk) {
+        let twin = &others.iter().find(|(other, _)| **other == name).unwrap().1;
         for (number, page) in bytes.chunks(4096).enumerate() {
             let neighbour = bytes.chunks(4096).nth(number + 1);
             for foreign in [twin.chunks(4096).nth(number), neighbour].into_iter().flatten() {
@@ -305,7 +285,7 @@ fn a_damaged_manifest_does_not_uncover_an_older_one() {
 #[test]
 fn a_missing_file_is_named() {
     let sample = sample(&small_docs(8));
-    for (name, _) in sample.files() {
+    for (name, _) in read_files(&sample.disk) {
         let disk = sample.disk.snapshot();
         disk.remove(&name).unwrap();
         let error = Index::open_on(Arc::new(disk.clone())).err().expect("a file is missing");

@@ -5,19 +5,9 @@ mod support;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use support::corpus::{SchemaOptions, TestDocument, random_documents};
-use support::{AddMethod, build, open_writer};
+use support::{AddMethod, build, open_writer, read_files, schema};
 use tierdex::io::{Disk, MemDisk};
 use tierdex::{Index, Merge, OpenMode, codec::Codec, schema::Schema};
-
-fn schema() -> Schema {
-    SchemaOptions::default().schema()
-}
-
-/// All files but the lock.
-fn files(disk: &MemDisk) -> BTreeMap<String, Vec<u8>> {
-    let names = disk.list().unwrap().into_iter();
-    names.map(|name| (name.clone(), disk.bytes(&name).unwrap())).collect()
-}
 
 /// Payloads of the files of a single segment by field and kind. Envelopes depend on the segment id, and
 /// stored blocks on the batches in which they were compressed.
@@ -61,7 +51,7 @@ fn ingested(docs: &[TestDocument], threads: usize) -> (BTreeMap<String, Vec<u8>>
     writer.ingest(threads, || Ok(pieces.next()), parse, report).unwrap();
     writer.commit(Merge::Keep).unwrap();
     drop(writer);
-    (files(&disk), reports.into_inner().unwrap())
+    (read_files(&disk), reports.into_inner().unwrap())
 }
 
 #[test]
@@ -82,8 +72,8 @@ fn bytes_do_not_depend_on_threads() {
 fn two_runs_give_the_same_bytes() {
     let docs = random_documents(12, 900);
     for growth in [AddMethod::Commits, AddMethod::Writers, AddMethod::Batches(50)] {
-        let run = || files(&built(&schema(), &docs, &[100, 500], growth));
-        assert!(run() == run(), "{growth:?}");
+        let write = || read_files(&built(&schema(), &docs, &[100, 500], growth));
+        assert!(write() == write(), "{growth:?}");
     }
 }
 

@@ -6,17 +6,18 @@
 
 mod support;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 use std::{collections::BTreeMap, ops::Range};
 use support::corpus::{SchemaOptions, TestDocument, random_documents_in_bursts, vocabulary_word};
 use support::model::Model;
 use support::random::Random;
+use support::requests::documents_and_score_bits;
 use support::{
-    AddMethod, AnswerOptions, all_tunings, build, equal_cuts, index_in_memory, on_two_threads, random_queries,
+    AnswerOptions, all_tunings, equal_cuts, exhaustive_search, index_in_memory, on_two_threads, queries,
 };
 use tierdex::explain::{SearchResult, StrategyKind};
 use tierdex::schema::{NormKind, Schema};
-use tierdex::{Bm25, Error, Index, Merge, Query, Scorer, SearchOptions, io::MemDisk};
+use tierdex::{Bm25, Error, Index, Query, Scorer, SearchOptions};
 
 /// Number of random queries over the large index.
 const QUERIES: usize = 700;
@@ -62,11 +63,6 @@ fn large() -> &'static [Index] {
     })
 }
 
-/// Documents and bits of scores.
-fn rows(found: &SearchResult) -> Vec<(u32, u32)> {
-    found.hits.iter().map(|hit| (hit.document, hit.score.to_bits())).collect()
-}
-
 /// Parses a query; `None` if the product of its boosts is too large.
 fn parse(text: &str, schema: &Schema) -> Option<Query> {
     match Query::parse(text, schema) {
@@ -79,7 +75,8 @@ fn parse(text: &str, schema: &Schema) -> Option<Query> {
 /// Compares a result with the best of all matches. Without counting, the number of matches is exact if there
 /// are fewer than k hits, and else may be any value from the number of hits to the exact one.
 fn check(found: &SearchResult, all: &SearchResult, options: &SearchOptions, what: impl Fn() -> String) {
-    let (found_rows, mut expected) = (rows(found), rows(all));
+    let (found_rows, mut expected) =
+        (documents_and_score_bits(&found.hits), documents_and_score_bits(&all.hits));
     expected.truncate(options.k);
     if found_rows != expected {
         let place = (0..).find(|at| found_rows.get(*at) != expected.get(*at)).unwrap_or(0);
@@ -127,10 +124,8 @@ fn pruning_counting_segments_and_threads_change_no_result() {
                 continue;
             };
             let scorer = *random.pick(&RANKINGS);
-            let exhaustive =
-                SearchOptions { k: K_MAX, scorer, exhaustive: true, count: true, ..SearchOptions::default() };
             let first = random.below(searchers.len());
-            let all = searchers[first].search(&query, &exhaustive).unwrap();
+            let all = searchers[first].search(&query, &exhaustive_search(K_MAX, scorer)).unwrap();
             matching += usize::from(all.total > 0);
             for (searcher, segments) in searchers.iter().zip(SEGMENTS) {
                 for count in [false, true] {
@@ -204,14 +199,7 @@ fn terms_of_negligible_weight_have_hits() {
             for rank in [0, 3, 12] {
                 let text = format!("{}^{weight:.9} nowhere", vocabulary_word(rank));
                 let query = Query::parse(&text, &schema).unwrap();
-                let exhaustive = SearchOptions {
-                    k: 100,
-                    scorer,
-                    exhaustive: true,
-                    count: true,
-                    ..SearchOptions::default()
-                };
-                let all = searcher.search(&query, &exhaustive).unwrap();
+                let all = searcher.search(&query, &exhaustive_search(100, scorer)).unwrap();
                 assert!(all.total > 0, "{text}");
                 for (k, tuning) in
                     [1, 10, 100].into_iter().flat_map(|k| all_tunings().map(|tuning| (k, tuning)))
@@ -274,7 +262,7 @@ fn results_equal_those_of_the_naive_engine() {
                     let what = || format!("{text} in {segments} segments with {options:?}");
                     let hits: Vec<_> =
                         expected.hits.iter().take(k).map(|row| (row.document, row.score_bits)).collect();
-                    assert_eq!(rows(&found), hits, "{}", what());
+                    assert_eq!(documents_and_score_bits(&found.hits), hits, "{}", what());
                     let possible = if count { expected.total } else { hits.len() as u64 }..=expected.total;
                     assert!(possible.contains(&found.total), "{}: {} of {possible:?}", what(), found.total);
                 }
@@ -323,14 +311,9 @@ fn a_sloppy_frequency_is_at_most_that_of_the_rarest_term() {
         let texts = std::iter::once(text(length * times, &in_line(times)));
         let texts = texts.chain((0..300).map(|_| none.clone()));
         let texts = texts.chain([text(length, &shared), "y y y".to_string()]);
-        let doc = |text: String| TestDocument::new("", "", text);
-        let docs: Vec<TestDocument> = texts.map(doc).collect();
-        let disk = Arc::new(MemDisk::new());
-        build(&(disk.clone() as _), &schema, &docs, &[], AddMethod::Commits, Merge::Keep);
-        let index = Index::open_on(disk).unwrap();
+        let index = index_in_memory(&schema, &TestDocument::of_texts(texts), &[]);
         let scorer = Scorer::Bm25(Bm25 { k1: 1.2, b: 1.0 });
-        let options =
-            SearchOptions { k: 2, scorer, exhaustive: true, count: true, ..SearchOptions::default() };
+        let options = exhaustive_search(2, scorer);
         let all = index.searcher().search(&phrase, &options).unwrap();
         assert_eq!(all.total, 2, "{length} words, {times} times");
         for (k, tuning) in [1, 2].into_iter().flat_map(|k| all_tunings().map(|tuning| (k, tuning))) {
@@ -361,14 +344,7 @@ fn ties_are_broken_by_the_smaller_document() {
                 .flat_map(|query| RANKINGS.map(|scorer| (query, scorer)))
             {
                 let query = Query::parse(query, index.schema()).unwrap();
-                let exhaustive = SearchOptions {
-                    k: 1000,
-                    scorer,
-                    exhaustive: true,
-                    count: true,
-                    ..SearchOptions::default()
-                };
-                let all = index.searcher().search(&query, &exhaustive).unwrap();
+                let all = index.searcher().search(&query, &exhaustive_search(1000, scorer)).unwrap();
                 let ks = [1, 3, 10, 40, 60, 400].into_iter();
                 for (k, tuning) in ks.flat_map(|k| all_tunings().map(|tuning| (k, tuning))) {
                     let options =

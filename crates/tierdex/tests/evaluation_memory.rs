@@ -4,14 +4,12 @@ mod support;
 
 use cap::Cap;
 use std::alloc::System;
-use std::sync::Arc;
 use support::corpus::TestDocument;
+use support::index_in_memory;
+use support::lists::{Postings, write_lists};
 use support::requests::{engine_options, parse_query};
-use support::{AddMethod, build};
-use tierdex::internal::index::ListsBuilder;
-use tierdex::io::MemDisk;
 use tierdex::schema::{Field, Schema, Source};
-use tierdex::{Engine, Index, IndexWriter, Merge, OpenMode, SearchRequest, WriterOptions};
+use tierdex::{Engine, Index, SearchRequest};
 
 #[global_allocator]
 static MEMORY: Cap<System> = Cap::new(System, usize::MAX);
@@ -19,51 +17,29 @@ static MEMORY: Cap<System> = Cap::new(System, usize::MAX);
 const DOCUMENTS: u32 = 300_000;
 
 /// Terms `h0` to `h5` in about half of the documents, and `m0` to `m1023` in a hundredth.
-fn lists() -> Index {
-    let disk = Arc::new(MemDisk::new());
-    let field = Field { positions: false, ..Field::new("text", Source::Text) };
-    let schema = Schema { fields: vec![field], stored: false };
-    let mut writer =
-        IndexWriter::open(disk.clone(), schema, OpenMode::New, WriterOptions::default()).unwrap();
-    let holds = |document: &u32, number: u32, of: u32| {
+fn index_lists() -> Index {
+    let contains = |document: &u32, number: u32, of: u32| {
         (document.wrapping_mul(2_654_435_761).wrapping_add(number * 97)).wrapping_mul(2 * number + 40_503)
             >> 8
             < (1 << 24) / of
     };
-    let list = |number: u32, of: u32| -> (Vec<u32>, Vec<u32>) {
-        let documents: Vec<u32> = (0..DOCUMENTS).filter(|document| holds(document, number, of)).collect();
+    let list = |number: u32, of: u32| -> Postings {
+        let documents: Vec<u32> = (0..DOCUMENTS).filter(|document| contains(document, number, of)).collect();
         let frequencies = documents.iter().map(|document| 1 + document % 5 * (document % 11 / 10)).collect();
         (documents, frequencies)
     };
     let terms = (0..6).map(|number| (format!("h{number}"), list(number, 2)));
     let terms = terms.chain((0..1024).map(|number| (format!("m{number:04}"), list(number + 6, 100))));
-    let terms: Vec<_> = terms.collect();
-    let mut lengths = vec![0; DOCUMENTS as usize];
-    for (documents, frequencies) in terms.iter().map(|(_, list)| list) {
-        documents.iter().zip(frequencies).for_each(|(document, times)| lengths[*document as usize] += times);
-    }
-    let give = |builder: &mut ListsBuilder<'_, '_>| {
-        terms.iter().try_for_each(|(term, (documents, frequencies))| {
-            builder.term(term, |list| list.extend(documents, frequencies))
-        })
-    };
-    writer.import(lengths, |document, id| id.push_str(&document.to_string()), give).unwrap();
-    writer.commit(Merge::Keep).unwrap();
-    Index::open_on(disk).unwrap()
+    Index::open_on(write_lists(DOCUMENTS, &terms.collect::<Vec<_>>())).unwrap()
 }
 
 /// Documents of words with positions.
-fn texts() -> Index {
-    let disk = Arc::new(MemDisk::new());
+fn index_texts() -> Index {
     let field = Field { positions: true, ..Field::new("text", Source::Text) };
     let schema = Schema { fields: vec![field], stored: false };
     let word = |document: usize, at: usize| format!("w{}", (document * 31 + at * at * 7) % (3 + at));
     let text = |document| (0..40).map(|at| word(document, at)).collect::<Vec<_>>().join(" ");
-    let doc =
-        |document| TestDocument { id: format!("d{document}"), title: String::new(), text: text(document) };
-    let docs: Vec<TestDocument> = (0..20_000).map(doc).collect();
-    build(&(disk.clone() as _), &schema, &docs, &[], AddMethod::Commits, Merge::One);
-    Index::open_on(disk).unwrap()
+    index_in_memory(&schema, &TestDocument::of_texts((0..20_000).map(text)), &[])
 }
 
 /// Bytes that an engine reserves for a request and its evaluation, and that it allocates.
@@ -86,7 +62,7 @@ fn measure(index: &Index, text: &str, k: usize) -> (u64, u64) {
 /// needs.
 #[test]
 fn evaluations_reserve_what_they_allocate() {
-    let (lists, texts) = (lists(), texts());
+    let (lists, texts) = (index_lists(), index_texts());
     let many = |mark: &str| (0..1024).map(|n| format!("{mark}m{n:04}")).collect::<Vec<_>>().join(" ");
     let texts_of = |index, cases: &[(&str, usize, u64)]| {
         let case = |(text, k, percent): &(&str, usize, u64)| (index, text.to_string(), *k, *percent);

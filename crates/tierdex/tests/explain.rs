@@ -19,32 +19,11 @@ fn explain(index: &Index, text: &str, options: &SearchOptions) -> Explanation {
     index.searcher().explain(&Query::parse(text, index.schema()).unwrap(), options).unwrap()
 }
 
-const QUERIES: [&str; 24] = [
-    "all",
-    "w0",
-    "w9",
-    "nowhere",
-    "+w0 +w5",
-    "+all +w0 +w5",
-    "+w0 +nowhere",
-    "w0 w5",
-    "all w0 w5 w9",
-    "w100 w105",
-    "all^0",
-    "-w0",
-    "+w0 -w5",
-    "w0 #w5",
-    "(all w0 w5)~2",
-    "\"all w0\"",
-    "\"w0 w0 w5\"~3",
-    "w1*",
-    "w10~1",
-    "*:*",
-    "+w0 w5 (w9 -w10)",
-    "w0 nowhere",
-    "\"all nowhere\"",
-    "+w0 +w1* \"all w5\"",
-];
+/// Queries, separated by semicolons.
+const QUERIES: &str = "\
+    all; w0; w9; nowhere; +w0 +w5; +all +w0 +w5; +w0 +nowhere; w0 w5; all w0 w5 w9; w100 w105; all^0; \
+    -w0; +w0 -w5; w0 #w5; (all w0 w5)~2; \"all w0\"; \"w0 w0 w5\"~3; w1*; w10~1; *:*; \
+    +w0 w5 (w9 -w10); w0 nowhere; \"all nowhere\"; +w0 +w1* \"all w5\"";
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
@@ -58,7 +37,7 @@ proptest! {
         scorer in prop_oneof![Just(Scorer::default()), (0.0f64..3.0, 0.0f64..=1.0).prop_map(|(k1, b)| Bm25 { k1, b }.into()), Just(Scorer::Dot)],
     ) {
         let index = index(&random_documents(seed, count), SchemaOptions::default(), segments);
-        for text in QUERIES {
+        for text in QUERIES.split("; ") {
             for (k, exhaustive, counted) in [(0, false, true), (3, false, true), (3, false, false), (3, true, true), (400, false, false)] {
                 let options = SearchOptions { k, scorer, exhaustive, count: counted, tuning, ..SearchOptions::default() };
                 let explained = explain(&index, text, &options);
@@ -83,7 +62,7 @@ proptest! {
         // A fifteenth of the documents are copies of others, so that scores tie across segments.
         let index = index(&random_documents(seed, count), SchemaOptions::default(), segments);
         let searcher = index.searcher();
-        for text in QUERIES {
+        for text in QUERIES.split("; ") {
             let query = Query::parse(text, index.schema()).unwrap();
             for (k, exhaustive) in [(0, false), (1, false), (10, false), (10, true), (usize::MAX, false)] {
                 let options = SearchOptions { k, exhaustive, count: true, tuning, ..SearchOptions::default() };

@@ -10,7 +10,7 @@ use cap::Cap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{alloc::System, collections::BTreeMap, ops::Range, sync::Arc};
 use support::corpus::{SchemaOptions, random_documents};
-use support::{AddMethod, all_tunings, assert_sound, build, lent::LentLists, random::Random};
+use support::{AddMethod, all_tunings, assert_sound, build, lent::LentLists, random::Random, schema};
 use tierdex::commit::{FileKind, Manifest};
 use tierdex::internal::segment::layout::{file_name, identity, parse_file_name};
 use tierdex::io::{Disk, Identity, MemDisk, RegionKind, SealedFile, SealedWriter, panic_message};
@@ -26,24 +26,10 @@ static MEMORY: Cap<System> = Cap::new(System, usize::MAX);
 /// Maximum memory of the operations on one forged index. Intact indexes take about 5 MB.
 const MEMORY_MAX: usize = 64 << 20;
 
-const QUERIES: [&str; 12] = [
-    "all",
-    "w0 w3 prefix2",
-    "w0 AND prefix2",
-    "all AND w0 AND w3",
-    "\"w0 w0\"",
-    "\"all w0 w3\"",
-    "\"all über1\"~2",
-    "title:w0 +w3 -w4 #all",
-    "NOT all",
-    "wo* w*",
-    "prefyx2~1 only5~2",
-    "*:*",
-];
-
-fn schema() -> Schema {
-    SchemaOptions::default().schema()
-}
+/// Queries, separated by semicolons.
+const QUERIES: &str = "\
+    all; w0 w3 prefix2; w0 AND prefix2; all AND w0 AND w3; \"w0 w0\"; \"all w0 w3\"; \"all über1\"~2; \
+    title:w0 +w3 -w4 #all; NOT all; wo* w*; prefyx2~1 only5~2; *:*";
 
 /// An intact index. With many documents it has lists of several superblocks.
 fn sample(documents: usize, words: usize) -> MemDisk {
@@ -169,7 +155,7 @@ fn use_index(disk: &MemDisk, random: &mut Random) -> Result<(), Error> {
         }
         errors.extend(searcher.find_ids(|_| true, |document, _| searcher.stored(document).map(drop)).err());
     }
-    for text in QUERIES {
+    for text in QUERIES.split("; ") {
         let query = Query::parse(text, index.schema())?;
         let (count, exhaustive) = (random.one_in(2), random.one_in(4));
         let (k, tuning) = (*random.pick(&[1, 10, 100_000]), *random.pick(&all_tunings()));
@@ -204,7 +190,7 @@ fn batch(index: &Index, random: &mut Random) -> Result<(), Error> {
     let options = EngineOptions::new().dram(24 << 20).hits_max(10).gap_pages(2).meta_tier(meta);
     let engine = Engine::new(index, &options.threads(1).growth(0))?;
     let queries: Vec<Query> =
-        QUERIES.iter().map(|text| Query::parse(text, index.schema())).collect::<Result<_, _>>()?;
+        QUERIES.split("; ").map(|text| Query::parse(text, index.schema())).collect::<Result<_, _>>()?;
     let mut queries = queries.into_iter();
     let mut first = Ok(());
     let tuning = *random.pick(&all_tunings());

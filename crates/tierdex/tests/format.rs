@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::{collections::BTreeMap, fmt::Write, sync::Arc};
 use tierdex::commit::{FileKind, Manifest};
 use tierdex::internal::segment::layout::{file_name, identity};
-use tierdex::io::{Disk, MemDisk, SealedFile};
+use tierdex::io::{MemDisk, SealedFile};
 use tierdex::{
     IndexWriter, Merge, OpenMode, WriterOptions, codec::Codec, internal::transform::norm, schema::Schema,
 };
@@ -42,13 +42,6 @@ fn payload(disk: &MemDisk, kind: FileKind) -> (u64, Vec<u8>) {
     let file = SealedFile::open(disk, &name, identity(segment.id, 0, kind), seal).unwrap();
     let range = file.payload();
     (range.start, file.read(range.start, (range.end - range.start) as usize).unwrap())
-}
-
-fn whole_file(disk: &MemDisk, name: &str) -> Vec<u8> {
-    let file = disk.open(name).unwrap();
-    let mut bytes = vec![0; file.len() as usize];
-    file.read_at(0, &mut bytes).unwrap();
-    bytes
 }
 
 fn hex((start, bytes): (u64, Vec<u8>)) -> String {
@@ -97,10 +90,10 @@ fn examples() -> BTreeMap<&'static str, String> {
     let of = |disk: &MemDisk, kind| hex(payload(disk, kind));
     let (start, stored) = payload(&small, FileKind::Stored);
     let tail = stored.len() - 32;
-    let manifest = whole_file(&small, &Manifest::file_name(1));
+    let manifest = small.bytes(&Manifest::file_name(1)).unwrap();
     let payload_end = u64::from_le_bytes(manifest[manifest.len() - 44..][..8].try_into().unwrap());
     BTreeMap::from([
-        ("envelope", hex((0, whole_file(&small, &file_name(1, 0, FileKind::Norms))))),
+        ("envelope", hex((0, small.bytes(&file_name(1, 0, FileKind::Norms)).unwrap()))),
         ("manifest", hex((64, manifest[64..payload_end as usize].to_vec()))),
         ("terms", of(&small, FileKind::Terms)),
         ("skips-small", of(&small, FileKind::Skips)),

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use support::corpus::{SchemaOptions, TestDocument};
 use support::{
     AddMethod, AnswerOptions, answer_query, answer_text, assert_sound, build, build_in_memory,
-    matching_documents, model::Model, open_writer,
+    matching_documents, model::Model, new_batch, open_writer, schema,
 };
-use tierdex::internal::index::{BatchBuilder, check_on};
+use tierdex::internal::index::check_on;
 use tierdex::io::{Disk, MemDisk};
 use tierdex::limits::{
     ID_BYTES_MAX, MEMORY_MIN, MERGE_FAN_IN, PHRASE_TERMS_MAX, QUERY_BYTES_MAX, QUERY_CLAUSES_MAX,
@@ -16,10 +16,6 @@ use tierdex::limits::{
 };
 use tierdex::schema::{Schema, Tokenizer};
 use tierdex::{Bm25, Error, Index, IndexWriter, Merge, OpenMode, Query, WriterOptions};
-
-fn schema() -> Schema {
-    SchemaOptions::default().schema()
-}
 
 fn indexed(docs: &[TestDocument]) -> Index {
     let disk = build_in_memory(&schema(), docs, &[]);
@@ -151,7 +147,7 @@ fn an_id_that_is_too_long_is_rejected_without_a_trace() {
     reject(writer.add(&too_long, "first", "rejected").unwrap_err());
     writer.add("good", "second", "kept").unwrap();
     reject(writer.add(&too_long, "third", "rejected").unwrap_err());
-    let mut batch = BatchBuilder::new(writer.schema().clone(), writer.document_bytes_max());
+    let mut batch = new_batch(&writer);
     batch.add("batched", "fourth", "kept").unwrap();
     reject(batch.add(&too_long, "fifth", "rejected").unwrap_err());
     assert_eq!((batch.documents(), writer.documents()), (1, 1));

@@ -3,37 +3,21 @@
 
 mod support;
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
-use support::corpus::{SchemaOptions, random_documents};
-use support::{AddMethod, add_documents, assert_sound, build, directory_disk, open_writer};
+use support::corpus::random_documents;
+use support::{
+    AddMethod, add_documents, assert_sound, build, directory_disk, new_batch, open_writer, read_files, schema,
+};
 use tierdex::commit::Manifest;
 use tierdex::internal::index::check_on;
 use tierdex::io::{Disk, MemDisk};
-use tierdex::schema::Schema;
 use tierdex::{Index, IndexWriter, Merge, OpenMode, WriterOptions};
-
-fn schema() -> Schema {
-    SchemaOptions::default().schema()
-}
 
 /// The index has this number of documents and passes a check.
 fn holds(disk: &Arc<dyn Disk>, documents: u64) {
     let index = Index::open_on(disk.clone()).unwrap();
     assert_eq!(index.manifest().documents(), documents);
     assert_sound(disk.as_ref());
-}
-
-/// All files but the lock, with their bytes.
-fn content(disk: &dyn Disk) -> BTreeMap<String, Vec<u8>> {
-    let names = disk.list().unwrap().into_iter().filter(|name| name != "write.lock");
-    let read = |name: String| {
-        let file = disk.open(&name).unwrap();
-        let mut bytes = vec![0; file.len() as usize];
-        file.read_at(0, &mut bytes).unwrap();
-        (name, bytes)
-    };
-    names.map(read).collect()
 }
 
 fn open(disk: &Arc<dyn Disk>, mode: OpenMode) -> Result<IndexWriter, String> {
@@ -119,10 +103,10 @@ fn a_stray_file_with_the_largest_number_blocks_a_replacement() {
         build(&disk, &schema(), &docs, &[], AddMethod::Commits, Merge::Keep);
         disk.remove(&Manifest::file_name(1)).unwrap();
         drop(disk.create(stray).unwrap());
-        let before = content(disk.as_ref());
+        let before = read_files(disk.as_ref());
         let error = open(&disk, OpenMode::Replace).err().unwrap();
         assert!(error.contains(stray) && error.contains("remove this file"), "{error}");
-        assert!(content(disk.as_ref()) == before);
+        assert!(read_files(disk.as_ref()) == before);
     }
 }
 
@@ -173,10 +157,10 @@ fn a_writer_whose_directory_was_replaced_changes_neither() {
         }
         std::fs::rename(path("index"), path("index.old")).unwrap();
         std::fs::rename(path("new"), path("index")).unwrap();
-        let before = [content(here.as_ref()), content(new.as_ref())];
+        let before = [read_files(here.as_ref()), read_files(new.as_ref())];
         fails(&mut writer, Merge::One, "the directory was renamed or replaced while it was being written");
         drop(writer);
-        assert!(before == [content(here.as_ref()), content(new.as_ref())]);
+        assert!(before == [read_files(here.as_ref()), read_files(new.as_ref())]);
         holds(&directory_disk(&path("index")), 50);
         holds(&directory_disk(&path("index.old")), if flushed { 40 } else { 20 });
         for name in ["index", "index.old"] {
@@ -196,7 +180,7 @@ fn a_newer_manifest_is_kept_with_its_files() {
     build(&disk, &schema(), &docs[..10], &[5], AddMethod::Commits, Merge::Keep);
     let mut writer = open_writer(&disk, &schema(), OpenMode::Append);
     add_documents(&mut writer, &docs[10..15]);
-    for (name, bytes) in content(&newer) {
+    for (name, bytes) in read_files(&newer) {
         disk.create(&name).unwrap().append(&bytes).unwrap();
     }
     fails(&mut writer, Merge::Keep, "another writer has committed generation 4 of memory");
@@ -210,9 +194,9 @@ fn segments_whose_manifest_is_lost_are_kept_until_they_are_replaced() {
     let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
     build(&disk, &schema(), &docs[..30], &[10, 20], AddMethod::Commits, Merge::Keep);
     let manifest = Manifest::file_name(3);
-    let lost = content(disk.as_ref())[&manifest].clone();
+    let lost = read_files(disk.as_ref())[&manifest].clone();
     disk.remove(&manifest).unwrap();
-    let before = content(disk.as_ref());
+    let before = read_files(disk.as_ref());
     for mode in [OpenMode::New, OpenMode::Append] {
         let error = open(&disk, mode).err().unwrap();
         assert!(error.contains("no manifest") && error.contains("replace the index"), "{error}");
@@ -221,9 +205,9 @@ fn segments_whose_manifest_is_lost_are_kept_until_they_are_replaced() {
     assert!(error.contains("holds no tierdex index") && error.contains("no manifest"), "{error}");
     let mut writer = open_writer(&disk, &schema(), OpenMode::Replace);
     add_documents(&mut writer, &docs[30..]);
-    assert!(before.iter().all(|(name, bytes)| content(disk.as_ref()).get(name) == Some(bytes)));
+    assert!(before.iter().all(|(name, bytes)| read_files(disk.as_ref()).get(name) == Some(bytes)));
     drop(writer);
-    assert!(content(disk.as_ref()) == before, "what was not committed leaves nothing behind");
+    assert!(read_files(disk.as_ref()) == before, "what was not committed leaves nothing behind");
     disk.create(&manifest).unwrap().append(&lost).unwrap();
     holds(&disk, 30);
     disk.remove(&manifest).unwrap();
@@ -242,8 +226,7 @@ fn unfinished_files_of_a_first_run_are_removed() {
     let disk = MemDisk::new();
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
     let mut writer = open_writer(&shared, &schema(), OpenMode::New);
-    let mut batch =
-        tierdex::internal::index::BatchBuilder::new(writer.schema().clone(), writer.document_bytes_max());
+    let mut batch = new_batch(&writer);
     docs.iter().for_each(|doc| batch.add(&doc.id, &doc.title, &doc.text).unwrap());
     writer.push(batch.seal().unwrap()).unwrap();
     let killed: Arc<dyn Disk> = Arc::new(disk.snapshot());
@@ -259,14 +242,14 @@ fn a_damaged_manifest_can_only_be_replaced() {
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
     build(&shared, &schema(), &docs[..30], &[10, 20], AddMethod::Commits, Merge::Keep);
     disk.corrupt(&Manifest::file_name(3), |bytes| bytes[70] ^= 1);
-    let before = content(&disk);
+    let before = read_files(&disk);
     for mode in [OpenMode::New, OpenMode::Append] {
         assert!(open(&shared, mode).err().unwrap().contains("is damaged"));
     }
     let mut writer = open_writer(&shared, &schema(), OpenMode::Replace);
     add_documents(&mut writer, &docs[30..]);
     drop(writer);
-    assert!(content(&disk) == before);
+    assert!(read_files(&disk) == before);
     for documents in [&docs[30..], &[]] {
         let disk: Arc<dyn Disk> = Arc::new(disk.snapshot());
         let mut writer = open_writer(&disk, &schema(), OpenMode::Replace);

@@ -5,17 +5,13 @@ mod support;
 use std::sync::Arc;
 use support::corpus::{EVERYWHERE, SchemaOptions, TestDocument, random_documents};
 use support::{
-    AddMethod, Answer, AnswerOptions, answer_text, build, matching_documents, random::Random, random_queries,
+    AddMethod, Answer, AnswerOptions, answer_text, build, matching_documents, queries, random::Random, schema,
 };
 use tierdex::io::{Disk, MemDisk};
-use tierdex::{Bm25, Index, Merge, OpenMode, Scorer, schema::Schema};
+use tierdex::{Bm25, Index, Merge, OpenMode, Scorer};
 
 const CORPORA: u64 = 6;
 const QUERIES: usize = 60;
-
-fn schema() -> Schema {
-    SchemaOptions::default().schema()
-}
 
 fn build_new(docs: &[TestDocument], cuts: &[usize], growth: AddMethod, last: Merge) -> Arc<dyn Disk> {
     let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
@@ -184,16 +180,10 @@ fn clauses_that_cannot_match_do_not_change_scores() {
     for scorer in [Scorer::default(), Scorer::Dot] {
         let look = AnswerOptions { scorer, ..AnswerOptions::default() };
         let expected = answer_text(&index, query, look).unwrap();
-        for absent in [
-            "typo",
-            "\"cat typo\"",
-            "typo*",
-            "typotypo~1",
-            "(+cat +typo)",
-            "(+typo dog*)",
-            "(cat typo typos)~2",
-            "(#typo bird)",
-        ] {
+        let texts = "\
+            typo; \"cat typo\"; typo*; typotypo~1; (+cat +typo); (+typo dog*); (cat typo typos)~2; \
+            (#typo bird)";
+        for absent in texts.split("; ") {
             let with = answer_text(&index, &format!("{query} {absent}^1000000000"), look).unwrap();
             assert_eq!(with, expected, "{absent} {scorer:?}");
         }

@@ -11,7 +11,7 @@ use support::{
 use tierdex::codec::Codec;
 use tierdex::internal::index::Tuning;
 use tierdex::schema::NormKind;
-use tierdex::{Bm25, Index, Query, Scorer, SearchHit, SearchOptions};
+use tierdex::{Bm25, Index, Query, Scorer, SearchOptions};
 
 /// Words from nearly every document to one in a few hundred.
 const WORDS: [&str; 5] = ["everywhere", "often", "half", "some", "seldom"];
@@ -124,8 +124,7 @@ fn a_block_that_ends_just_after_its_window_is_not_contained_in_it() {
                 let found = index.searcher().search(&query, &options).unwrap();
                 let all =
                     index.searcher().search(&query, &SearchOptions { exhaustive: true, ..options }).unwrap();
-                let rows = |hit: &SearchHit| (hit.document, hit.score.to_bits());
-                let rows = |hits: &[SearchHit]| hits.iter().map(rows).collect::<Vec<_>>();
+                let rows = documents_and_score_bits;
                 assert_eq!(rows(&found.hits), rows(&all.hits), "{codec:?}, {shift}, {k}");
             }
         }

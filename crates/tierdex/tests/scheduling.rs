@@ -6,11 +6,11 @@ mod support;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+use support::all_tunings;
 use support::lists::{query_of_first_terms, write_many_terms};
 use support::requests::{
     documents_and_score_bits, engine_options, exhaustive_request, parse_query, write_frequent_terms,
 };
-use support::tunings;
 use tierdex::internal::engine::MetaTier;
 use tierdex::{Engine, EngineOptions, Error, Hits, Index, Priority, SearchOptions, SearchRequest, TotalHits};
 
@@ -99,7 +99,7 @@ fn a_long_request_is_divided_among_threads() {
         {
             let all = SearchOptions { k, count, exhaustive, ..SearchOptions::default() };
             let expected = index.searcher().search(&parse_query(index, text), &all).unwrap();
-            for tuning in tunings() {
+            for tuning in all_tunings() {
                 let all = SearchOptions { tuning, ..all };
                 let request = SearchRequest::new(parse_query(index, text)).options(all);
                 let answer = engine.submit(request).unwrap().wait().unwrap();

@@ -16,7 +16,11 @@ pub mod random;
 pub mod requests;
 pub mod script;
 
-use std::{collections::BTreeSet, path::Path, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+    sync::Arc,
+};
 use tierdex::explain::SearchResult;
 use tierdex::internal::engine::{MetaTier, MetadataLocation, load_metadata};
 use tierdex::internal::index::{BatchBuilder, Tuning, check_on};
@@ -24,7 +28,7 @@ use tierdex::io::{CrashImage, Disk, MemDisk, PosixDisk, RegionKind};
 use tierdex::schema::Schema;
 use tierdex::{Index, IndexWriter, Merge, OpenMode, Query, Result, Scorer, SearchOptions, WriterOptions};
 
-use corpus::TestDocument;
+use corpus::{SchemaOptions, TestDocument};
 
 /// The result of a query as a user sees it. Scores are compared by their bits.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,6 +118,33 @@ pub fn matching_documents(index: &Index, text: &str) -> BTreeSet<u32> {
     found.hits.iter().map(|row| row.document).collect()
 }
 
+/// Two fields, `text` and `title`, with positions and stored text.
+pub fn schema() -> Schema {
+    SchemaOptions::default().schema()
+}
+
+/// All files of a disk but the lock, with their bytes.
+pub fn read_files(disk: &dyn Disk) -> BTreeMap<String, Vec<u8>> {
+    let names = disk.list().unwrap().into_iter().filter(|name| name != "write.lock");
+    let read = |name: String| {
+        let file = disk.open(&name).unwrap();
+        let mut bytes = vec![0; file.len() as usize];
+        file.read_at(0, &mut bytes).unwrap();
+        (name, bytes)
+    };
+    names.map(read).collect()
+}
+
+/// A batch for the documents of a writer.
+pub fn new_batch(writer: &IndexWriter) -> BatchBuilder {
+    BatchBuilder::new(writer.schema().clone(), writer.document_bytes_max())
+}
+
+/// Options that return the best `k` of all matches, which are all scored and counted.
+pub fn exhaustive_search(k: usize, scorer: Scorer) -> SearchOptions {
+    SearchOptions { k, scorer, exhaustive: true, count: true, ..SearchOptions::default() }
+}
+
 /// How documents are added to an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddMethod {
@@ -180,7 +211,7 @@ pub fn add_documents(writer: &mut IndexWriter, docs: &[TestDocument]) {
 
 fn add_by(writer: &mut IndexWriter, docs: &[TestDocument], growth: AddMethod) {
     let AddMethod::Batches(size) = growth else { return add_documents(writer, docs) };
-    let mut batch = BatchBuilder::new(writer.schema().clone(), writer.document_bytes_max());
+    let mut batch = new_batch(writer);
     for docs in docs.chunks(size) {
         docs.iter().for_each(|doc| batch.add(&doc.id, &doc.title, &doc.text).unwrap());
         writer.push(batch.seal().unwrap()).unwrap();

@@ -254,7 +254,7 @@ impl QueryTree {
     }
 
     /// The query that the parser of the engine must return for the text.
-    pub fn random_query(&self, schema: &Schema) -> Query {
+    pub fn to_query(&self, schema: &Schema) -> Query {
         self.meaning(schema).unwrap_or(Query::Nothing)
     }
 

@@ -32,20 +32,10 @@ pub struct ScriptOutcome {
     pub error: Option<Error>,
 }
 
-const QUERIES: [&str; 12] = [
-    "all",
-    "w0",
-    "w0 w1 w2",
-    "w1 AND w2",
-    "\"w0 w1\"",
-    "title:w0",
-    "title:\"w1 w0\" w3",
-    "+w0 -w1",
-    "NOT w0",
-    "(w2 OR w3) AND NOT w4",
-    "absent",
-    "w4 only7",
-];
+/// Queries, separated by semicolons.
+const QUERIES: &str = "\
+    all; w0; w0 w1 w2; w1 AND w2; \"w0 w1\"; title:w0; title:\"w1 w0\" w3; +w0 -w1; NOT w0; \
+    (w2 OR w3) AND NOT w4; absent; w4 only7";
 
 impl WriterScript {
     /// Six commits of `size` documents and fewer: appends, merges, a replacement, an empty commit that
@@ -224,8 +214,8 @@ impl WriterScript {
     fn answers(&self, docs: &[TestDocument]) -> (Vec<Answer>, Vec<Answer>) {
         let answers = |docs: &[TestDocument]| {
             let model = Model::new(&self.schema, docs);
-            let query = |text: &&str| Query::parse(text, &self.schema).unwrap();
-            let queries = QUERIES.iter().enumerate();
+            let query = |text: &str| Query::parse(text, &self.schema).unwrap();
+            let queries = QUERIES.split("; ").enumerate();
             queries.map(|(number, text)| model.answer(&query(text), look(number))).collect()
         };
         (answers(docs), answers(&[docs, &self.extra].concat()))
@@ -254,7 +244,7 @@ fn add_all(writer: &mut IndexWriter, docs: &[TestDocument]) -> tierdex::Result<(
 }
 
 fn compare(index: &Index, expected: &[Answer]) -> Result<(), String> {
-    for (number, (text, expected)) in QUERIES.iter().zip(expected).enumerate() {
+    for (number, (text, expected)) in QUERIES.split("; ").zip(expected).enumerate() {
         let found =
             answer_text(index, text, look(number)).map_err(|error| format!("query {text}: {error}"))?;
         if found != *expected {
