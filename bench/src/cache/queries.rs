@@ -96,12 +96,12 @@ impl TermPools {
         for segment in index.segments() {
             let mut stream = segment.field(field).terms().stream();
             while let Some((term, info)) = stream.next()? {
-                let documents = u64::from(info.documents);
+                let documents = u64::from(info.document_frequency);
                 let Ok(term) = str::from_utf8(term) else { continue };
                 if single && !selected(documents) {
                     continue;
                 }
-                let bytes = info.bytes();
+                let bytes = info.block_bytes();
                 let sums = all.entry(term.to_string()).or_default();
                 *sums = (sums.0 + documents, sums.1 + bytes);
             }

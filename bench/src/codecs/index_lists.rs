@@ -38,7 +38,7 @@ impl IndexLists {
         long_terms(&index, &mut |_, term| {
             stop.check().map_err(|_| Error::Interrupted)?;
             terms += 1;
-            ints += u64::from(term.documents);
+            ints += u64::from(term.document_frequency);
             Ok(())
         })?;
         if terms == 0 {
@@ -59,7 +59,7 @@ impl IndexLists {
     }
 
     fn add(&mut self, field: &FieldReader, term: TermInfo) -> Result<()> {
-        let class = self.classes.entry(term.documents.ilog2()).or_default();
+        let class = self.classes.entry(term.document_frequency.ilog2()).or_default();
         let (mut documents, mut frequencies) = (Vec::new(), Vec::new());
         let mut cursor = PostingsCursor::open(field, term)?;
         while cursor.advance(0)? != NO_DOCUMENT {
@@ -105,7 +105,7 @@ fn long_terms(index: &Index, each: &mut dyn FnMut(&FieldReader, TermInfo) -> Res
     for field in index.segments().iter().flat_map(|segment| segment.fields()) {
         let mut terms = field.terms().stream();
         while let Some((_, term)) = terms.next()? {
-            if term.documents >= DOCUMENTS_MIN {
+            if term.document_frequency >= DOCUMENTS_MIN {
                 each(field, term)?;
             }
         }

@@ -138,7 +138,7 @@ pub fn run(index: &Index, flags: &Flags, stop: &StopSignal, out: &mut dyn Write)
 }
 
 fn postings_bytes(field: &tierdex::internal::segment::read::FieldReader) -> u64 {
-    field.postings().payload().end
+    field.postings_file().payload().end
 }
 
 /// What all runs share.

@@ -53,17 +53,18 @@ impl SlowTier {
     /// If the region cannot be allocated, or the index is damaged.
     pub fn load(index: &Index, kind: &RegionKind, delay: ReadDelay) -> Result<SlowTier> {
         let fields = || index.segments().iter().flat_map(|segment| segment.fields());
-        let bytes: u64 = fields().map(|field| Arena::allocation_bytes(payload_len(field.postings()))).sum();
+        let bytes: u64 =
+            fields().map(|field| Arena::allocation_bytes(payload_len(field.postings_file()))).sum();
         let mut arena = Arena::new(Region::new(kind, bytes.max(1))?);
         let mut payloads = Vec::new();
         for segment in index.segments() {
-            segment.prepare(None)?;
+            segment.load_checksums_and_norms(None)?;
             segment.load_terms(None)?;
             segment.load_skips(None)?;
         }
         for field in fields() {
-            field.positions().map_or(Ok(()), |file| file.load())?;
-            payloads.push((field.postings().number(), copy(field.postings(), &mut arena)?));
+            field.positions_file().map_or(Ok(()), |file| file.load())?;
+            payloads.push((field.postings_file().number(), copy(field.postings_file(), &mut arena)?));
         }
         let tier = SlowTier { searcher: index.searcher(), payloads, arrivals: Arrivals::new(delay) };
         fields().try_for_each(|field| verify_uncompressed(field, &tier.reads()))?;

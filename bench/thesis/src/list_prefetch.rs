@@ -179,7 +179,7 @@ fn start_cache(index: &Index, options: &ListOptions) -> Result<(Prefetcher, Read
 /// pieces, and the bytes after a list are seldom needed. No effect where the system rejects it.
 fn disable_readahead(index: &Index, mapped: Option<&MappedFiles>) -> Result<()> {
     let fields = index.segments().iter().flat_map(|segment| segment.fields());
-    for file in fields.flat_map(|field| [field.skips(), field.postings()]) {
+    for file in fields.flat_map(|field| [field.skips_file(), field.postings_file()]) {
         mapped.map_or(Ok(()), |mapped| mapped.disable_readahead(file))?;
         if let Some(descriptor) = file.file().descriptor() {
             let _ = fadvise(descriptor, 0, None, Advice::Random);

@@ -35,8 +35,8 @@ pub fn u64_at(array: &[u8], i: usize) -> Option<u64> {
     Some(u64::from_le_bytes(array.get(8 * i..)?.first_chunk().copied()?))
 }
 
-/// The first eight bytes of a term, padded with zeros, as a big-endian integer. The integers have the order of the
-/// prefixes.
+/// The first eight bytes of a term, padded with zeros, as a big-endian integer. The integers have the order
+/// of the prefixes.
 pub fn prefix_key(term: &[u8]) -> u64 {
     let mut prefix = [0; 8];
     let len = term.len().min(8);

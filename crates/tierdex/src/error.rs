@@ -26,8 +26,8 @@ pub enum Error {
     },
     /// A query has a syntax error, or is larger than a query may be.
     Query {
-        /// Byte offset of the error in the text of the query, counted from 0 (in messages from 1); `None` if the
-        /// error concerns the whole query.
+        /// Byte offset of the error in the text of the query, counted from 0 (in messages from 1); `None` if
+        /// the error concerns the whole query.
         at: Option<usize>,
         /// What is wrong.
         message: String,

@@ -45,7 +45,8 @@ pub const STORED_BLOCK_BYTES: usize = 16 << 10;
 /// Maximum bytes of a document, title and text together.
 pub const DOCUMENT_BYTES_MAX: usize = 512 << 20;
 
-/// Maximum bytes of the title in a preview of a hit. With [`PREVIEW_TEXT_BYTES`] it bounds the memory of a preview.
+/// Maximum bytes of the title in a preview of a hit. With [`PREVIEW_TEXT_BYTES`] it bounds the memory of a
+/// preview.
 pub const PREVIEW_TITLE_BYTES: usize = 16 << 10;
 
 /// Maximum bytes of the text in a preview of a hit, in which a snippet is searched.
@@ -75,8 +76,8 @@ pub const BOOST_MAX: f64 = 1e9;
 /// Largest edit distance of a fuzzy word.
 pub const FUZZY_DISTANCE_MAX: u8 = 2;
 
-/// Maximum bytes of a fuzzy word. The automaton that accepts similar words takes 1.8 MB for 64 ASCII characters, and
-/// grows with the square of the number of distinct other characters.
+/// Maximum bytes of a fuzzy word. The automaton that accepts similar words takes 1.8 MB for 64 ASCII
+/// characters, and grows with the square of the number of distinct other characters.
 pub const FUZZY_BYTES_MAX: usize = 64;
 
 /// Maximum number of terms to which a fuzzy word expands.
@@ -85,8 +86,8 @@ pub const FUZZY_EXPANSIONS_MAX: usize = 50;
 /// Maximum number of terms to which all prefixes of a query expand together.
 pub const PREFIX_EXPANSIONS_MAX: usize = 65_536;
 
-/// Maximum number of terms to which the last character of a phrase expands, if it is a single character of text
-/// without blanks. If there are more terms, documents match whatever the position of that character.
+/// Maximum number of terms to which the last character of a phrase expands, if it is a single character of
+/// text without blanks. If there are more terms, documents match whatever the position of that character.
 pub const PHRASE_EXPANSIONS_MAX: usize = 1024;
 
 /// Maximum number of prefixes and fuzzy words of a query.
@@ -95,8 +96,8 @@ pub const QUERY_EXPANDED_MAX: usize = 64;
 /// Maximum number of segments that are merged at the same time; more are merged in several passes.
 pub const MERGE_FAN_IN: usize = 64;
 
-/// Maximum number of segments of a commit; if there are more, they are merged into one. A reader opens seven files
-/// for each segment of one field.
+/// Maximum number of segments of a commit; if there are more, they are merged into one. A reader opens seven
+/// files for each segment of one field.
 pub const SEGMENTS_KEPT_MAX: usize = 64;
 
 /// Maximum number of segments that a manifest may name when it is read.

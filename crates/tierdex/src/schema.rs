@@ -23,7 +23,8 @@ const SETTING_CHARS_MAX: usize = 40;
 pub struct Schema {
     /// Fields in the order of their numbers; queries search the first one by default.
     pub fields: Vec<Field>,
-    /// Whether titles and texts are stored, so that they can be shown ([`Snapshot::stored`](crate::Snapshot::stored)).
+    /// Whether titles and texts are stored, so that they can be shown
+    /// ([`Snapshot::stored`](crate::Snapshot::stored)).
     pub stored: bool,
 }
 
@@ -75,7 +76,8 @@ pub struct Analysis {
     pub tokenizer: Tokenizer,
     /// Whether accents are folded (`é` to `e`).
     pub fold_accents: bool,
-    /// Words that are not indexed, in lower case and with accents folded if they are; sorted, without duplicates.
+    /// Words that are not indexed, in lower case and with accents folded if they are; sorted, without
+    /// duplicates.
     pub stop_words: Vec<String>,
     /// The language of the Snowball stemmer; `None` if words are not stemmed.
     pub stemmer: Option<Language>,
@@ -219,8 +221,8 @@ impl Schema {
         self.fields.iter().position(|field| field.name == name)
     }
 
-    /// The settings in which `other` differs, for a message such as "positions: no, here yes; stemmer: none, here
-    /// english".
+    /// The settings in which `other` differs, for a message such as "positions: no, here yes; stemmer: none,
+    /// here english".
     #[doc(hidden)]
     pub fn differences(&self, other: &Schema) -> String {
         let (own, others) = (self.settings(), other.settings());

@@ -1,5 +1,5 @@
-//! Results do not depend on the location of posting lists: in files, resident, or in the cache of an engine;
-//! for inline lists and lists of many blocks, and for queries of all shapes.
+//! Results do not depend on where posting lists are: in files, resident in memory, or in the cache of an
+//! engine. Tested for inline lists and lists of many blocks, and for random queries.
 
 mod support;
 
@@ -13,13 +13,14 @@ use tierdex::internal::engine::MetaTier;
 use tierdex::io::{Disk, PosixDisk, ReadKind, RegionKind, Size};
 use tierdex::{Engine, EngineOptions, Index, Query, SearchRequest};
 
-/// Runs all queries in a new engine.
-fn execute(case: &QueryCase, options: &EngineOptions, how: &str) {
-    ask(case, &Engine::new(&case.index, options).unwrap(), how);
+/// Runs all queries of a case in a new engine, and compares the results with the expected ones.
+fn check_in_new_engine(case: &QueryCase, options: &EngineOptions, how: &str) {
+    check_in_engine(case, &Engine::new(&case.index, options).unwrap(), how);
 }
 
-/// Runs all queries in an engine.
-fn ask(case: &QueryCase, engine: &Engine, how: &str) {
+/// Runs all queries of a case in an engine, and compares the results with the expected ones. `how` is a name
+/// for the engine in error messages.
+fn check_in_engine(case: &QueryCase, engine: &Engine, how: &str) {
     let request = |query: &Query| SearchRequest::new(query.clone()).options(case.search);
     let (mut queries, mut answered) = (case.queries.iter(), 0);
     let run: Result<(), ()> = engine.run_ordered(
@@ -59,7 +60,7 @@ fn resident_lists_and_lists_in_files_give_the_same_results() {
         for (number, query) in case.queries.iter().enumerate() {
             case.check(number, &lists.search(query, &search).unwrap(), "lent");
         }
-        // Lists of few documents are in the skip data.
+        // In a small index all lists are inline in skip records, which are not lent.
         assert!(lists.lent() > 0 || lending.documents() < 1000);
         for region in [Some(RegionKind::Dram), file] {
             let Some(region) = region else { continue };
@@ -119,7 +120,7 @@ fn engines_with_any_cache_and_memory_tier_give_the_same_results() {
                 .gap_pages(turn as u64 % 4)
                 .threads(1 + turn % 3)
                 .meta_tier(meta.clone());
-            execute(&cases[number], &options, &meta.to_string());
+            check_in_new_engine(&cases[number], &options, &meta.to_string());
         }
     };
     assert_eq!(on_two_threads(cases.len(), run).len(), cases.len());
@@ -144,8 +145,8 @@ fn an_engine_that_holds_the_index_in_memory_reads_no_lists_and_gives_the_same_re
             let case = QueryCase { index: Index::open_on(disk.clone()).unwrap(), ..expected.clone() };
             let options = EngineOptions::new().keep_in(region).threads(threads);
             let engine = Engine::new(&case.index, &options).unwrap();
-            ask(&case, &engine, "held in memory");
-            // Without hits, as their ids are on disk.
+            check_in_engine(&case, &engine, "held in memory");
+            // No hits are requested, because their ids would be read from disk.
             let read = engine.bytes_read();
             for query in &case.queries {
                 engine.search(SearchRequest::new(query.clone()).k(0).count(true)).unwrap();
@@ -155,7 +156,7 @@ fn an_engine_that_holds_the_index_in_memory_reads_no_lists_and_gives_the_same_re
     }
 }
 
-/// Canary: a different result makes the comparison fail.
+/// Tests the test itself: a different result makes the comparison fail.
 #[test]
 #[should_panic(expected = "other documents")]
 fn a_different_result_is_detected() {

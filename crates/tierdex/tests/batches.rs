@@ -1,5 +1,5 @@
-//! Batches of queries with a cache that is far too small, and within memory budgets: the results are those
-//! of an index in memory.
+//! Batches of queries in engines whose cache is much smaller than the index, and in engines with memory
+//! budgets: the results are those of an index in memory.
 
 mod support;
 
@@ -17,7 +17,7 @@ use tierdex::internal::segment::read::FILES;
 use tierdex::io::{Disk, MemDisk, PAGE, ReadKind, RegionKind, Size};
 use tierdex::{Bm25, Engine, EngineOptions, Hits, Index, Merge, Query, Scorer, SearchOptions, SearchRequest};
 
-fn options(pages: u64, policy: PolicyKind, kind: ReadKind) -> EngineOptions {
+fn one_thread_options(pages: u64, policy: PolicyKind, kind: ReadKind) -> EngineOptions {
     EngineOptions::new()
         .cache_size(RegionKind::Dram, Size::Bytes(4096 * pages))
         .policy(policy)
@@ -27,8 +27,8 @@ fn options(pages: u64, policy: PolicyKind, kind: ReadKind) -> EngineOptions {
         .threads(1)
 }
 
-/// Answers queries in order, with these search options.
-fn run(
+/// Runs queries with these search options, and calls `answer` with the results, in order.
+fn run_queries(
     engine: &Engine,
     queries: &[Query],
     search: &SearchOptions,
@@ -80,11 +80,11 @@ proptest! {
             (counted(found.total), total_and_hits(&found).1)
         };
         let expected: Vec<_> = queries.iter().map(expected).collect();
-        let options = options(pages, policy, kind).meta_tier(meta).threads(threads);
+        let options = one_thread_options(pages, policy, kind).meta_tier(meta).threads(threads);
         let engine = Engine::new(&index, &options).unwrap();
         let mut answered = 0;
         let search = SearchOptions { tuning, ..search };
-        run(&engine, &queries, &search, |number, found| {
+        run_queries(&engine, &queries, &search, |number, found| {
             let found = found.unwrap();
             let found = (counted(found.total.value()), documents_and_score_bits(&found.hits));
             assert_eq!((number, found), (answered, expected[number].clone()));
@@ -121,7 +121,7 @@ fn a_budget_that_is_too_small_is_rejected() {
     assert!(error.starts_with("a budget of 1M of DRAM is too small"), "{error}");
     let needed = error.split(": ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
     assert!(ask(needed.parse::<Size>().unwrap().of(0), None).0.is_ok(), "{error}");
-    // The minimum without a cache suffices, and so does the minimum with a cache.
+    // The budget that the error names is large enough, with or without a cache beside the budget.
     let (beside, settings, needed) = ask(64 << 20, Some(1 << 20));
     assert!(
         beside.is_ok()
@@ -167,7 +167,7 @@ fn an_error_of_the_source_or_the_consumer_ends_the_run() {
     let queries = random_queries(&mut Random::new(9), 50, &index);
     let request = |query: &Query| SearchRequest::new(query.clone()).count(true);
     for threads in [1, 3] {
-        let options = options(12, PolicyKind::Lru, ReadKind::Pread).threads(threads);
+        let options = one_thread_options(12, PolicyKind::Lru, ReadKind::Pread).threads(threads);
         let engine = Engine::new(&index, &options).unwrap();
         let (mut given, mut answered) = (queries.iter().take(20), 0);
         let source = || given.next().map(|query| Some(request(query))).ok_or("no more");
@@ -190,8 +190,8 @@ fn an_error_of_the_source_or_the_consumer_ends_the_run() {
     }
 }
 
-/// Bytes of the pages of all lists of queries, each list once.
-fn list_bytes(index: &Index, queries: &[Query], search: &SearchOptions) -> u64 {
+/// Bytes of the pages of all posting lists of the queries; a list of several queries is counted once.
+fn list_page_bytes(index: &Index, queries: &[Query], search: &SearchOptions) -> u64 {
     let pages = |range: &Range<u64>| range.end.div_ceil(PAGE) - range.start / PAGE;
     let mut lists = BTreeMap::new();
     for query in queries {
@@ -203,8 +203,9 @@ fn list_bytes(index: &Index, queries: &[Query], search: &SearchOptions) -> u64 {
     lists.values().sum::<u64>() * PAGE
 }
 
-/// Bytes of the lists that an engine reads through its cache, and of the index that it reads otherwise.
-fn read_bytes(
+/// Runs queries in a new engine. Returns the bytes that it reads into its cache, and the bytes of the index
+/// that it reads in other ways.
+fn run_and_count_bytes(
     index: &Index,
     options: &EngineOptions,
     queries: &[Query],
@@ -213,7 +214,7 @@ fn read_bytes(
 ) -> (u64, u64) {
     let engine = Engine::new(index, options).unwrap();
     let before = index.bytes_read();
-    run(&engine, queries, search, answer);
+    run_queries(&engine, queries, search, answer);
     // Prefetched pages may still arrive in the cache.
     (engine.stats().bytes_read, index.bytes_read() - before)
 }
@@ -248,8 +249,8 @@ fn only_blocks_that_may_hold_a_hit_are_read() {
         let search = SearchOptions { k, scorer, count: true, tuning, ..SearchOptions::default() };
         let found =
             words.each_ref().map(|word| total_and_hits(&index.searcher().search(word, &search).unwrap()));
-        let options = options(2000, PolicyKind::Lru, ReadKind::Pread).meta_tier(meta.clone());
-        let (blocks, others) = read_bytes(&index, &options, &words, &search, |number, answer| {
+        let options = one_thread_options(2000, PolicyKind::Lru, ReadKind::Pread).meta_tier(meta.clone());
+        let (blocks, others) = run_and_count_bytes(&index, &options, &words, &search, |number, answer| {
             let answer = answer.unwrap();
             assert_eq!(
                 (answer.total.value(), documents_and_score_bits(&answer.hits)),
@@ -257,9 +258,9 @@ fn only_blocks_that_may_hold_a_hit_are_read() {
                 "{meta} {k} {number}"
             );
         });
-        let whole = list_bytes(&index, &words, &search);
+        let whole = list_page_bytes(&index, &words, &search);
         assert_eq!(others, 0, "{meta}, {k}: all is read through the cache");
-        // This many hits of one term need the whole list.
+        // With k = 5000 the whole list of a single term is read.
         assert!(
             if k == 3 { 3 * blocks < 2 * whole } else { blocks < whole },
             "{meta}, {k}: {blocks} of {whole}"
@@ -283,16 +284,16 @@ fn long_non_essential_lists_are_not_read_whole() {
         let (k, scorer) = (*k, *scorer);
         let search = SearchOptions { k, scorer, count: false, tuning, ..SearchOptions::default() };
         let found = words.each_ref().map(|word| index.searcher().search(word, &search).unwrap().hits);
-        let options = options(4000, PolicyKind::Lru, ReadKind::Pread).meta_tier(meta.clone());
+        let options = one_thread_options(4000, PolicyKind::Lru, ReadKind::Pread).meta_tier(meta.clone());
         for (query, word) in words.iter().enumerate() {
             let words = std::slice::from_ref(word);
-            let (some, others) = read_bytes(&index, &options, words, &search, |_, answer| {
+            let (some, others) = run_and_count_bytes(&index, &options, words, &search, |_, answer| {
                 assert!(found.contains(&answer.unwrap().hits), "{meta} {k}");
             });
-            let whole = list_bytes(&index, words, &search);
+            let whole = list_page_bytes(&index, words, &search);
             assert_eq!(others, 0, "{meta}, {k}: all is read through the cache");
-            // Half of all documents tie; three matches are fewer than ten hits; or too many documents may be
-            // hits.
+            // The other queries save nothing: scores of half of all documents tie, or there are fewer matches
+            // than k, or too many documents can be hits.
             let saves = query < 3 || query == 3 && k == 3;
             assert!(
                 if saves { 5 * some < whole } else { some <= whole },
@@ -303,7 +304,7 @@ fn long_non_essential_lists_are_not_read_whole() {
 }
 
 /// A term in two million documents, of which every 300,000th contains it fifty times.
-fn common() -> Arc<MemDisk> {
+fn write_common_term() -> Arc<MemDisk> {
     let documents = (0..2_000_000).collect::<Vec<u32>>();
     let frequency = |document: &u32| if document % 300_000 == 777 { 50 } else { 1 };
     let frequencies = documents.iter().map(frequency).collect();
@@ -312,15 +313,15 @@ fn common() -> Arc<MemDisk> {
 
 #[test]
 fn a_single_term_reads_few_entries_of_its_skip_data() {
-    let index = Index::open_on(common()).unwrap();
+    let index = Index::open_on(write_common_term()).unwrap();
     let query = [parse_query(&index, "common")];
     let cases = [(5, 25), (7, 25), (8, u64::MAX), (2000, u64::MAX)].into_iter();
     for ((k, pages), tuning) in cases.flat_map(|case| all_tunings().map(|tuning| (case, tuning))) {
         let search = SearchOptions { k, count: false, tuning, ..SearchOptions::default() };
         let expected = index.searcher().search(&query[0], &search).unwrap().hits;
-        let options = options(400, PolicyKind::Lru, ReadKind::Pread).meta_tier(MetaTier::Disk);
+        let options = one_thread_options(400, PolicyKind::Lru, ReadKind::Pread).meta_tier(MetaTier::Disk);
         let mut answers = 0;
-        let (read, _) = read_bytes(&index, &options, &query, &search, |_, answer| {
+        let (read, _) = run_and_count_bytes(&index, &options, &query, &search, |_, answer| {
             answers += 1;
             assert_eq!(answer.unwrap().hits, expected);
         });
@@ -333,11 +334,11 @@ fn a_single_term_reads_few_entries_of_its_skip_data() {
 #[test]
 fn the_dictionary_counts_without_a_read() {
     let index = Index::open_on(write_sparse_lists(100_000)).unwrap();
-    let engine = Engine::new(&index, &options(40, PolicyKind::Lru, ReadKind::Pread)).unwrap();
+    let engine = Engine::new(&index, &one_thread_options(40, PolicyKind::Lru, ReadKind::Pread)).unwrap();
     let (before, search) =
         (engine.bytes_read(), SearchOptions { k: 0, count: true, ..SearchOptions::default() });
     let mut totals = Vec::new();
-    run(&engine, &["s5", "s0"].map(|word| parse_query(&index, word)), &search, |_, answer| {
+    run_queries(&engine, &["s5", "s0"].map(|word| parse_query(&index, word)), &search, |_, answer| {
         totals.push(answer.unwrap().total.value());
     });
     assert_eq!((totals, engine.bytes_read()), (vec![100_000, 3], before));
@@ -350,12 +351,12 @@ fn a_query_that_exceeds_the_budget_is_rejected_alone() {
     let queries = [32, TERMS, 1, 32].map(|terms| query_of_first_terms(&index, terms));
     let search = SearchOptions { count: true, ..SearchOptions::default() };
     for meta in [MetaTier::Disk, MetaTier::Dram] {
-        let options = options(40, PolicyKind::Lru, ReadKind::Pread).meta_tier(meta).growth(0);
-        let least = least(&index, &options.clone().dram(1));
+        let options = one_thread_options(40, PolicyKind::Lru, ReadKind::Pread).meta_tier(meta).growth(0);
+        let least = required_budget(&index, &options.clone().dram(1));
         for (more, rejected) in [(0, 1), (32 << 20, 0)] {
             let engine = Engine::new(&index, &options.clone().dram(least + more)).unwrap();
             let mut errors = Vec::new();
-            run(&engine, &queries, &search, |number, found| match found {
+            run_queries(&engine, &queries, &search, |number, found| match found {
                 Ok(found) => {
                     let expected = index.searcher().search(&queries[number], &search).unwrap();
                     assert_eq!(
@@ -374,8 +375,8 @@ fn a_query_that_exceeds_the_budget_is_rejected_alone() {
     }
 }
 
-/// The budget that a rejection names.
-fn least(index: &Index, options: &EngineOptions) -> u64 {
+/// The smallest sufficient budget, which the error for too small a budget names.
+fn required_budget(index: &Index, options: &EngineOptions) -> u64 {
     let error = Engine::new(index, options).err().unwrap().to_string();
     let number = error.split(": ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
     number.parse::<Size>().unwrap_or_else(|_| panic!("{error}")).of(0)
@@ -384,8 +385,8 @@ fn least(index: &Index, options: &EngineOptions) -> u64 {
 #[test]
 fn a_rejected_budget_names_a_sufficient_one() {
     let index = Index::open_on(write_sparse_lists(100_000)).unwrap();
-    let options = options(40, PolicyKind::Lru, ReadKind::Pread).growth(0);
-    let needed = |options: EngineOptions| least(&index, &options);
+    let options = one_thread_options(40, PolicyKind::Lru, ReadKind::Pread).growth(0);
+    let needed = |options: EngineOptions| required_budget(&index, &options);
     let enough = needed(options.clone().dram(1));
     assert!(Engine::new(&index, &options.clone().dram(enough)).is_ok());
     assert_eq!(needed(options.clone().dram(enough - 1024)), enough);

@@ -15,11 +15,11 @@ use tierdex::{Index, IndexWriter, Merge, OpenMode, Query, WriterOptions};
 const QUERIES: [&str; 6] =
     ["all", "w0 AND prefix2", "\"all w0\"", "title:w0 -w3", "NOT w0", "only7 only12 w8"];
 
-fn answers(index: &Index) -> Vec<Answer> {
+fn answer_all_queries(index: &Index) -> Vec<Answer> {
     QUERIES.iter().map(|text| answer_text(index, text, AnswerOptions::default()).unwrap()).collect()
 }
 
-fn expected(docs: &[TestDocument]) -> Vec<Answer> {
+fn expected_answers(docs: &[TestDocument]) -> Vec<Answer> {
     let model = Model::new(&schema(), docs);
     let queries = QUERIES.iter().map(|text| Query::parse(text, &schema()).unwrap());
     queries.map(|query| model.answer(&query, AnswerOptions::default())).collect()
@@ -54,7 +54,7 @@ fn one_of_many_writers_gets_the_lock() {
         let open = || {
             barrier.wait();
             let writer = IndexWriter::open(disk.clone(), schema(), OpenMode::New, WriterOptions::default());
-            // Nobody releases the lock before all have tried.
+            // The lock is not released before all threads have tried to take it.
             barrier.wait();
             writer.is_ok()
         };
@@ -66,7 +66,7 @@ fn one_of_many_writers_gets_the_lock() {
     }
 }
 
-/// A reader keeps its commit while its files are merged, replaced and removed.
+/// A reader still reads its commit after its files have been merged, replaced and removed.
 #[test]
 fn a_reader_keeps_its_commit() {
     let folder = tempfile::tempdir().unwrap();
@@ -86,14 +86,14 @@ fn a_reader_keeps_its_commit() {
     let after = disk.list().unwrap();
     assert!(before.iter().all(|name| !after.contains(name)), "nothing was removed: {after:?}");
     // The first query runs after all of its files have been removed.
-    assert_eq!(answers(&reader), expected(&docs[..300]));
+    assert_eq!(answer_all_queries(&reader), expected_answers(&docs[..300]));
     assert_eq!(reader.manifest().generation, generation);
-    assert_eq!(answers(&Index::open_on(disk.clone()).unwrap()), expected(&docs[400..]));
+    assert_eq!(answer_all_queries(&Index::open_on(disk.clone()).unwrap()), expected_answers(&docs[400..]));
     assert_sound(disk.as_ref());
 }
 
-/// Readers open repeatedly during commits, merges and removals; each sees one complete commit, at least as
-/// new as the last one acknowledged before it opened.
+/// Readers are opened again and again during commits, merges and removals. Each sees one complete commit,
+/// which is not older than the last one that was acknowledged before the reader was opened.
 #[test]
 fn readers_always_see_a_whole_commit() {
     const COMMITS: usize = 24;
@@ -102,7 +102,7 @@ fn readers_always_see_a_whole_commit() {
     let disk = directory_disk(folder.path());
     let docs = random_documents(3, COMMITS * STEP);
     let generations: Vec<Vec<Answer>> =
-        (0..=COMMITS).map(|commits| expected(&docs[..commits * STEP])).collect();
+        (0..=COMMITS).map(|commits| expected_answers(&docs[..commits * STEP])).collect();
     build(&disk, &schema(), &docs[..STEP], &[], AddMethod::Commits, Merge::Keep);
     let acknowledged = AtomicU64::new(1);
 
@@ -113,7 +113,11 @@ fn readers_always_see_a_whole_commit() {
             let index = Index::open_on(disk.clone()).unwrap();
             let generation = index.manifest().generation;
             assert!(generation >= floor.max(seen), "generation {generation} after {floor}");
-            assert_eq!(answers(&index), generations[generation as usize], "generation {generation}");
+            assert_eq!(
+                answer_all_queries(&index),
+                generations[generation as usize],
+                "generation {generation}"
+            );
             seen = generation;
             opened += 1;
         }
@@ -140,7 +144,7 @@ fn many_threads_share_an_index() {
     let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
     let docs = random_documents(4, 600);
     build(&disk, &schema(), &docs, &[250], AddMethod::Commits, Merge::Keep);
-    let wanted = expected(&docs);
+    let wanted = expected_answers(&docs);
     for _ in 0..5 {
         let index = Index::open_on(disk.clone()).unwrap();
         std::thread::scope(|scope| {

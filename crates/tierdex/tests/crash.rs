@@ -1,8 +1,8 @@
-//! Power loss at every operation of the life of an index, and again during recovery.
+//! Power loss at each disk operation of a script of commits, and again during recovery.
 //!
-//! Afterwards the index must be the last acknowledged generation or the next one, complete and with correct
-//! results; a new writer must clean up and commit. The same harness over a disk that ignores syncs must
-//! fail.
+//! Afterwards the index must be the last acknowledged commit or the next one, complete and with correct
+//! results, and a new writer must remove leftovers and commit. The same test on a disk that ignores syncs
+//! must find violations.
 
 mod support;
 
@@ -15,21 +15,21 @@ use tierdex::io::{
 
 /// An in-memory disk that can ignore one kind of sync while it reports success.
 #[derive(Clone)]
-struct Careless {
+struct SyncIgnoringDisk {
     disk: MemDisk,
-    forgets: Forgets,
+    forgets: IgnoredSync,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Forgets {
+enum IgnoredSync {
     Nothing,
     Directory,
     Files,
 }
 
-struct CarelessFile(Box<dyn WriteFile>);
+struct SyncIgnoringFile(Box<dyn WriteFile>);
 
-impl WriteFile for CarelessFile {
+impl WriteFile for SyncIgnoringFile {
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
         self.0.append(bytes)
     }
@@ -39,35 +39,35 @@ impl WriteFile for CarelessFile {
     }
 }
 
-impl Disk for Careless {
+impl Disk for SyncIgnoringDisk {
     tierdex::io::forward_disk!(self, self.disk; list open rename remove lock describe);
 
     fn create(&self, name: &str) -> Result<Box<dyn WriteFile>> {
         let file = self.disk.create(name)?;
-        Ok(if self.forgets == Forgets::Files { Box::new(CarelessFile(file)) } else { file })
+        Ok(if self.forgets == IgnoredSync::Files { Box::new(SyncIgnoringFile(file)) } else { file })
     }
 
     fn sync_dir(&self) -> Result<()> {
-        if self.forgets == Forgets::Directory { Ok(()) } else { self.disk.sync_dir() }
+        if self.forgets == IgnoredSync::Directory { Ok(()) } else { self.disk.sync_dir() }
     }
 }
 
-fn crash_at(at: u64) -> FaultPlan {
+fn crash_plan(at: u64) -> FaultPlan {
     FaultPlan { class: OpClass::Any, at, effect: Effect::Crash, repeat: Repeat::Once }
 }
 
-/// Statistics of a run of the harness.
+/// The results of many crashes.
 #[derive(Default)]
-struct Counts {
+struct CrashCounts {
     crashes: u64,
     states: u64,
-    /// Images with the generation after the acknowledged one.
+    /// Number of crashes after which the index was the commit after the acknowledged one.
     newer: u64,
     violations: Vec<String>,
 }
 
-impl Counts {
-    fn add(&mut self, other: Counts) {
+impl CrashCounts {
+    fn add(&mut self, other: CrashCounts) {
         self.crashes += other.crashes;
         self.states += other.states;
         self.newer += other.newer;
@@ -75,18 +75,19 @@ impl Counts {
     }
 }
 
-/// Number of operations of the whole script without faults.
-fn operations(script: &WriterScript) -> u64 {
+/// Number of disk operations of the whole script, without faults.
+fn count_operations(script: &WriterScript) -> u64 {
     let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
     let outcome = script.run(&(Arc::new(disk.clone()) as _));
     assert!(outcome.error.is_none() && outcome.acknowledged == script.generations());
     disk.operations(OpClass::Any)
 }
 
-/// Runs the script, crashes it at operation `at`, and checks each crash image.
-fn crash(script: &WriterScript, at: u64, forgets: Forgets, seeds: u64) -> Counts {
-    let mut counts = Counts::default();
-    let disk = FaultDisk::new(Careless { disk: MemDisk::new(), forgets }, crash_at(at));
+/// Runs the script until it crashes at operation `at`, and checks several states in which the disk may then
+/// be.
+fn crash_at_operation(script: &WriterScript, at: u64, forgets: IgnoredSync, seeds: u64) -> CrashCounts {
+    let mut counts = CrashCounts::default();
+    let disk = FaultDisk::new(SyncIgnoringDisk { disk: MemDisk::new(), forgets }, crash_plan(at));
     let outcome = script.run(&(Arc::new(disk.clone()) as _));
     assert!(disk.crashed(), "operation {at} never came");
     counts.crashes += disk.injected();
@@ -112,12 +113,12 @@ fn crash(script: &WriterScript, at: u64, forgets: Forgets, seeds: u64) -> Counts
     counts
 }
 
-/// Crashes a recovery from `image` at some of its operations, a different choice for each `seed`.
-fn crash_recovery(script: &WriterScript, image: &MemDisk, generation: u64, seed: u64) -> Counts {
+/// Crashes a recovery from `image` at some of its operations, which depend on `seed`.
+fn crash_recovery(script: &WriterScript, image: &MemDisk, generation: u64, seed: u64) -> CrashCounts {
     const STEP: u64 = 61;
-    let mut counts = Counts::default();
+    let mut counts = CrashCounts::default();
     for at in (1 + seed % STEP..).step_by(STEP as usize) {
-        let disk = FaultDisk::new(image.snapshot(), crash_at(at));
+        let disk = FaultDisk::new(image.snapshot(), crash_plan(at));
         let recovered = script.recover(&(Arc::new(disk.clone()) as _), generation);
         if !disk.crashed() {
             break;
@@ -128,7 +129,7 @@ fn crash_recovery(script: &WriterScript, image: &MemDisk, generation: u64, seed:
             counts.states += 1;
             let found = disk.inner().crash(image);
             let verified = match &recovered {
-                // Only operations after the acknowledgement were lost.
+                // The crash was after the commit of the recovery.
                 Ok(_) => script.verify_recovered(&found, generation),
                 Err(_) => script.verify_half_recovered(&found, generation),
             };
@@ -140,13 +141,20 @@ fn crash_recovery(script: &WriterScript, image: &MemDisk, generation: u64, seed:
     counts
 }
 
-fn crash_everywhere(script: &WriterScript, forgets: Forgets, step: usize, seeds: u64) -> Counts {
-    let places: Vec<u64> = (1..=operations(script)).step_by(step).collect();
-    let mut counts = Counts::default();
-    for of_one in on_two_threads(places.len(), |number| crash(script, places[number], forgets, seeds)) {
+fn crash_at_each_operation(
+    script: &WriterScript,
+    forgets: IgnoredSync,
+    step: usize,
+    seeds: u64,
+) -> CrashCounts {
+    let places: Vec<u64> = (1..=count_operations(script)).step_by(step).collect();
+    let mut counts = CrashCounts::default();
+    for of_one in
+        on_two_threads(places.len(), |number| crash_at_operation(script, places[number], forgets, seeds))
+    {
         counts.add(of_one);
     }
-    println!("operations {}", operations(script));
+    println!("operations {}", count_operations(script));
     println!("injected {0}, crashes {0}, states {1}, newer {2}", counts.crashes, counts.states, counts.newer);
     counts
 }
@@ -154,8 +162,8 @@ fn crash_everywhere(script: &WriterScript, forgets: Forgets, step: usize, seeds:
 #[test]
 fn a_crash_at_any_operation_leaves_a_complete_generation() {
     let script = WriterScript::new(40);
-    let operations = operations(&script);
-    let counts = crash_everywhere(&script, Forgets::Nothing, 1, 4);
+    let operations = count_operations(&script);
+    let counts = crash_at_each_operation(&script, IgnoredSync::Nothing, 1, 4);
     assert!(
         counts.violations.is_empty(),
         "{} violations: {:#?}",
@@ -166,17 +174,17 @@ fn a_crash_at_any_operation_leaves_a_complete_generation() {
     assert!(counts.newer > 0, "no crash came between rename and acknowledgement");
 }
 
-/// Canary: a commit that does not make names durable.
+/// Tests the test itself: a commit that does not make names durable.
 #[test]
 fn a_disk_that_ignores_directory_syncs_is_detected() {
-    let counts = crash_everywhere(&WriterScript::new(12), Forgets::Directory, 9, 4);
+    let counts = crash_at_each_operation(&WriterScript::new(12), IgnoredSync::Directory, 9, 4);
     assert!(counts.violations.len() > 20, "{} violations", counts.violations.len());
 }
 
-/// Canary: a commit that does not make bytes durable.
+/// Tests the test itself: a commit that does not make bytes durable.
 #[test]
 fn a_disk_that_ignores_file_syncs_is_detected() {
-    let counts = crash_everywhere(&WriterScript::new(12), Forgets::Files, 9, 4);
+    let counts = crash_at_each_operation(&WriterScript::new(12), IgnoredSync::Files, 9, 4);
     assert!(counts.violations.len() > 20, "{} violations", counts.violations.len());
 }
 

@@ -1,4 +1,5 @@
-//! Every byte of a small index is flipped, every file cut at every length, lengthened, zeroed and swapped.
+//! Damages a small index: flips each byte, truncates each file at each length, appends to files, zeroes parts
+//! of them, and swaps them.
 //!
 //! A check must report the damage. An index that can still be opened must return correct results or report a
 //! damaged file: never a wrong result, an older commit or a panic.
@@ -19,65 +20,66 @@ const QUERIES: &str = "\
     all; w0 w3; w4; w0 AND prefix2; \"w0 w0\"; \"all über1\"; title:w0; title:\"w0 prefix2\"; \
     NOT all; +w0 -w3 w4; only5 only8; absent";
 
-/// An intact index and its results.
-struct Sample {
+/// An intact index, and its results for all queries.
+struct DamageSample {
     disk: MemDisk,
     answers: Vec<Answer>,
 }
 
-fn look() -> AnswerOptions {
+fn answer_options() -> AnswerOptions {
     AnswerOptions { shown: 2, ..AnswerOptions::default() }
 }
 
-fn answers(index: &Index) -> tierdex::Result<Vec<Answer>> {
-    QUERIES.split("; ").map(|text| answer_text(index, text, look())).collect()
+fn answer_all_queries(index: &Index) -> tierdex::Result<Vec<Answer>> {
+    QUERIES.split("; ").map(|text| answer_text(index, text, answer_options())).collect()
 }
 
 /// Two segments of two fields with positions and stored text, lists of more than a block among them.
-fn sample(docs: &[TestDocument]) -> Sample {
+fn intact_sample(docs: &[TestDocument]) -> DamageSample {
     let disk = MemDisk::new();
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
     build(&shared, &schema(), docs, &[docs.len() - 6], AddMethod::Commits, Merge::Keep);
-    let answers = answers(&Index::open_on(shared).unwrap()).unwrap();
+    let answers = answer_all_queries(&Index::open_on(shared).unwrap()).unwrap();
     assert_sound(&disk);
-    Sample { disk, answers }
+    DamageSample { disk, answers }
 }
 
-fn small_docs(seed: u64) -> Vec<TestDocument> {
+fn small_documents(seed: u64) -> Vec<TestDocument> {
     let mut docs = random_documents(seed, 290);
     let start = |text: &str, words| text.split(' ').take(words).collect::<Vec<_>>().join(" ");
     docs.iter_mut().for_each(|doc| (doc.title, doc.text) = (start(&doc.title, 2), start(&doc.text, 3)));
     docs
 }
 
-impl Sample {
-    /// The defect in how the engine treats the damaged copy `disk` of this index, if any.
-    fn judge(&self, disk: &MemDisk) -> Option<String> {
+impl DamageSample {
+    /// What is wrong in how the engine treats `disk`, a damaged copy of this index; `None` if nothing is.
+    fn find_defect(&self, disk: &MemDisk) -> Option<String> {
         match check_on(disk) {
             Ok(report) if report.problems.is_empty() => return Some("check finds nothing".to_string()),
-            Ok(report) if !report.problems.iter().all(is_clear) => {
+            Ok(report) if !report.problems.iter().all(is_clear_error) => {
                 return Some(format!("{:?}", report.problems));
             }
-            Err(error) if !is_no_index(&error) => return Some(format!("check: {error}")),
+            Err(error) if !is_no_index_error(&error) => return Some(format!("check: {error}")),
             _ => {}
         }
         let index = match Index::open_on(Arc::new(disk.clone())) {
             Ok(index) => index,
-            Err(error) if is_clear(&error) || is_no_index(&error) => return None,
+            Err(error) if is_clear_error(&error) || is_no_index_error(&error) => return None,
             Err(error) => return Some(format!("open: {error}")),
         };
         QUERIES.split("; ").zip(&self.answers).find_map(|(text, expected)| {
-            match answer_text(&index, text, look()) {
+            match answer_text(&index, text, answer_options()) {
                 Ok(found) if found == *expected => None,
                 Ok(found) => Some(format!("{text}: {found:?}, not {expected:?}")),
-                Err(error) if is_clear(&error) => None,
+                Err(error) if is_clear_error(&error) => None,
                 Err(error) => Some(format!("{text}: {error}")),
             }
         })
     }
 
-    /// Runs `count` trials on each file. `damage` changes the bytes of the file, or returns that it cannot.
-    fn trials(
+    /// Damages a copy of a file `count` times, and checks how the engine treats each. `damage` changes the
+    /// bytes of the file; it returns false if they are unchanged. Returns the number of damaged copies.
+    fn run_trials(
         &self,
         name: &str,
         bytes: &[u8],
@@ -93,7 +95,7 @@ impl Sample {
                     continue;
                 }
                 disk.corrupt(name, |bytes| *bytes = damaged);
-                let verdict = self.judge(&disk);
+                let verdict = self.find_defect(&disk);
                 assert!(verdict.is_none(), "{name}, trial {trial}: {}", verdict.unwrap_or_default());
                 done += 1;
             }
@@ -102,38 +104,39 @@ impl Sample {
         done.into_iter().sum()
     }
 
-    /// [`Sample::trials`] on all files.
-    fn on_all_files(
+    /// [`DamageSample::run_trials`] on all files.
+    fn run_trials_on_all_files(
         &self,
         count: impl Fn(&[u8]) -> usize,
         damage: impl Fn(usize, &mut Vec<u8>) -> bool + Sync,
     ) -> usize {
         let files = read_files(&self.disk);
-        let trials = files.iter().map(|(name, bytes)| self.trials(name, bytes, count(bytes), &damage)).sum();
+        let trials =
+            files.iter().map(|(name, bytes)| self.run_trials(name, bytes, count(bytes), &damage)).sum();
         println!("injected {trials}, crashes 0, states {trials}");
         trials
     }
 }
 
-/// Whether the error is one line that names a damaged file, a missing file or a file of another version.
-fn is_clear(error: &Error) -> bool {
+/// Whether an error is one line, and names a file that is damaged, missing or of another version.
+fn is_clear_error(error: &Error) -> bool {
     let clear = matches!(error, Error::Storage(error)
         if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::NotFound | ErrorKind::Unsupported)
             && !error.file().is_empty());
     clear && !error.to_string().contains('\n')
 }
 
-fn is_no_index(error: &Error) -> bool {
+fn is_no_index_error(error: &Error) -> bool {
     matches!(error, Error::Usage(message) if message.contains("holds no tierdex index"))
 }
 
 #[test]
 fn every_flipped_byte_is_detected() {
-    let sample = sample(&small_docs(1));
+    let sample = intact_sample(&small_documents(1));
     let size: usize = read_files(&sample.disk).iter().map(|(_, bytes)| bytes.len()).sum();
     println!("{size} bytes in {} files", read_files(&sample.disk).len());
     assert!((18_000..64_000).contains(&size) && read_files(&sample.disk).len() == 25, "{size}");
-    let trials = sample.on_all_files(
+    let trials = sample.run_trials_on_all_files(
         |bytes| 2 * bytes.len(),
         |trial, bytes| {
             let at = trial / 2;
@@ -146,8 +149,8 @@ fn every_flipped_byte_is_detected() {
 
 #[test]
 fn every_truncation_is_detected() {
-    let sample = sample(&small_docs(2));
-    let trials = sample.on_all_files(<[u8]>::len, |trial, bytes| {
+    let sample = intact_sample(&small_documents(2));
+    let trials = sample.run_trials_on_all_files(<[u8]>::len, |trial, bytes| {
         bytes.truncate(trial);
         true
     });
@@ -156,8 +159,8 @@ fn every_truncation_is_detected() {
 
 #[test]
 fn appended_garbage_is_detected() {
-    let sample = sample(&small_docs(3));
-    let trials = sample.on_all_files(
+    let sample = intact_sample(&small_documents(3));
+    let trials = sample.run_trials_on_all_files(
         |_| 60,
         |trial, bytes| {
             let len =
@@ -177,10 +180,10 @@ fn appended_garbage_is_detected() {
 
 #[test]
 fn zeroed_sectors_and_pages_are_detected() {
-    let sample = sample(&small_docs(4));
+    let sample = intact_sample(&small_documents(4));
     let mut trials = 0;
     for unit in [64, 512, 4096, usize::MAX] {
-        trials += sample.on_all_files(
+        trials += sample.run_trials_on_all_files(
             |bytes| bytes.len().div_ceil(unit),
             |trial, bytes| {
                 let end = bytes.len().min((trial + 1).saturating_mul(unit));
@@ -197,7 +200,7 @@ fn zeroed_sectors_and_pages_are_detected() {
 /// Each file replaced by every other file of the index, and by the file of the same name of another index.
 #[test]
 fn swapped_files_are_detected() {
-    let (one, other) = (sample(&small_docs(5)), sample(&small_docs(6)));
+    let (one, other) = (intact_sample(&small_documents(5)), intact_sample(&small_documents(6)));
     let (files, others) = (read_files(&one.disk), read_files(&other.disk));
     let mut trials = 0;
     for (name, bytes) in &files {
@@ -205,7 +208,7 @@ fn swapped_files_are_detected() {
         for (from, foreign) in files.iter().chain(strangers).filter(|(_, foreign)| *foreign != bytes) {
             let disk = one.disk.snapshot();
             disk.corrupt(name, |bytes| bytes.clone_from(foreign));
-            let verdict = one.judge(&disk);
+            let verdict = one.find_defect(&disk);
             assert!(verdict.is_none(), "{from} as {name}: {}", verdict.unwrap_or_default());
             trials += 1;
         }
@@ -217,7 +220,7 @@ fn swapped_files_are_detected() {
 /// A page replaced by a page of another file of the same kind, or by another page of the same file.
 #[test]
 fn misdirected_pages_are_detected() {
-    let (one, other) = (sample(&random_documents(5, 1200)), sample(&random_documents(6, 1200)));
+    let (one, other) = (intact_sample(&random_documents(5, 1200)), intact_sample(&random_documents(6, 1200)));
     let others = read_files(&other.disk);
     let mut trials = 0;
     for (name, bytes) in read_files(&one.disk) {
@@ -230,7 +233,7 @@ fn misdirected_pages_are_detected() {
                 }
                 let disk = one.disk.snapshot();
                 disk.corrupt(&name, |bytes| bytes[number * 4096..][..page.len()].copy_from_slice(foreign));
-                let verdict = one.judge(&disk);
+                let verdict = one.find_defect(&disk);
                 assert!(verdict.is_none(), "{name}, page {number}: {}", verdict.unwrap_or_default());
                 trials += 1;
             }
@@ -240,11 +243,11 @@ fn misdirected_pages_are_detected() {
     assert!(trials > 20, "{trials}");
 }
 
-/// An older generation on the disk is never served in place of a damaged newer one.
+/// An older commit on the disk is never opened in place of a newer one whose manifest is damaged.
 #[test]
 fn a_damaged_manifest_does_not_uncover_an_older_one() {
-    let docs = small_docs(7);
-    let older = sample(&docs[..270]);
+    let docs = small_documents(7);
+    let older = intact_sample(&docs[..270]);
     let disk = older.disk.snapshot();
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
     let mut writer = open_writer(&shared, &schema(), OpenMode::Append);
@@ -265,7 +268,7 @@ fn a_damaged_manifest_does_not_uncover_an_older_one() {
         trials += 1;
         match Index::open_on(Arc::new(damaged)) {
             Ok(index) => panic!("generation {} is served", index.manifest().generation),
-            Err(error) => assert!(is_clear(&error) && error.is_corrupt(), "{error}"),
+            Err(error) => assert!(is_clear_error(&error) && error.is_corrupt(), "{error}"),
         }
     };
     for at in 0..bytes.len() {
@@ -281,16 +284,16 @@ fn a_damaged_manifest_does_not_uncover_an_older_one() {
     assert!(trials > 1000, "{trials}");
 }
 
-/// Without a manifest there is no index, and no file is served; any other missing file is named.
+/// Without its manifest a disk has no index; the error for any other missing file names the file.
 #[test]
 fn a_missing_file_is_named() {
-    let sample = sample(&small_docs(8));
+    let sample = intact_sample(&small_documents(8));
     for (name, _) in read_files(&sample.disk) {
         let disk = sample.disk.snapshot();
         disk.remove(&name).unwrap();
         let error = Index::open_on(Arc::new(disk.clone())).err().expect("a file is missing");
         if name.starts_with("manifest") {
-            assert!(is_no_index(&error) && is_no_index(&check_on(&disk).unwrap_err()), "{error}");
+            assert!(is_no_index_error(&error) && is_no_index_error(&check_on(&disk).unwrap_err()), "{error}");
         } else {
             assert!(error.to_string().contains(&name), "{error}");
             assert!(check_on(&disk).unwrap().problems[0].to_string().contains(&name));

@@ -1,4 +1,5 @@
-//! The same documents give the same bytes, independent of threads, batches and history.
+//! The same documents give the same bytes, independent of threads, batches, and the commits in which they
+//! were added.
 
 mod support;
 
@@ -9,9 +10,9 @@ use support::{AddMethod, build, open_writer, read_files, schema};
 use tierdex::io::{Disk, MemDisk};
 use tierdex::{Index, Merge, OpenMode, codec::Codec, schema::Schema};
 
-/// Payloads of the files of a single segment by field and kind. Envelopes depend on the segment id, and
-/// stored blocks on the batches in which they were compressed.
-fn payloads(disk: &MemDisk) -> BTreeMap<String, Vec<u8>> {
+/// Payloads of the files of an index of one segment, by field and kind, without stored documents. Headers
+/// depend on the segment id, and blocks of stored documents on the batches in which they were compressed.
+fn file_payloads(disk: &MemDisk) -> BTreeMap<String, Vec<u8>> {
     let index = Index::open_on(Arc::new(disk.clone())).unwrap();
     let [segment] = index.segments() else { panic!("one segment is wanted") };
     let files = segment.files().filter(|file| !file.name().ends_with(".stored"));
@@ -23,14 +24,15 @@ fn payloads(disk: &MemDisk) -> BTreeMap<String, Vec<u8>> {
     files.map(payload).collect()
 }
 
-fn built(schema: &Schema, docs: &[TestDocument], cuts: &[usize], growth: AddMethod) -> MemDisk {
+fn build_merged(schema: &Schema, docs: &[TestDocument], cuts: &[usize], growth: AddMethod) -> MemDisk {
     let disk = MemDisk::new();
     build(&(Arc::new(disk.clone()) as _), schema, docs, cuts, growth, Merge::One);
     disk
 }
 
-/// Ingests pieces of 7 documents with `threads` threads; returns the files and the order of the reports.
-fn ingested(docs: &[TestDocument], threads: usize) -> (BTreeMap<String, Vec<u8>>, Vec<usize>) {
+/// Adds documents in pieces of seven with `threads` threads; returns the files, and the numbers of the pieces
+/// in the order of their reports.
+fn ingest_documents(docs: &[TestDocument], threads: usize) -> (BTreeMap<String, Vec<u8>>, Vec<usize>) {
     let disk = MemDisk::new();
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
     let mut writer = open_writer(&shared, &schema(), OpenMode::New);
@@ -57,11 +59,11 @@ fn ingested(docs: &[TestDocument], threads: usize) -> (BTreeMap<String, Vec<u8>>
 #[test]
 fn bytes_do_not_depend_on_threads() {
     let docs = random_documents(11, 2000);
-    let (one, order) = ingested(&docs, 1);
+    let (one, order) = ingest_documents(&docs, 1);
     assert!(one.len() > 10 && order.is_sorted() && order.len() == docs.len().div_ceil(7));
     for threads in [2, 4] {
         for _ in 0..3 {
-            let (many, order_of_many) = ingested(&docs, threads);
+            let (many, order_of_many) = ingest_documents(&docs, threads);
             assert!(many == one, "{threads} threads give other bytes");
             assert_eq!(order_of_many, order);
         }
@@ -72,7 +74,7 @@ fn bytes_do_not_depend_on_threads() {
 fn two_runs_give_the_same_bytes() {
     let docs = random_documents(12, 900);
     for growth in [AddMethod::Commits, AddMethod::Writers, AddMethod::Batches(50)] {
-        let write = || read_files(&built(&schema(), &docs, &[100, 500], growth));
+        let write = || read_files(&build_merged(&schema(), &docs, &[100, 500], growth));
         assert!(write() == write(), "{growth:?}");
     }
 }
@@ -83,7 +85,7 @@ fn a_merged_segment_equals_a_flushed_one() {
         for positions in [true, false] {
             let schema = SchemaOptions { codec: *codec, positions, ..SchemaOptions::default() }.schema();
             let docs = random_documents(seed, 800);
-            let flushed = payloads(&built(&schema, &docs, &[], AddMethod::Commits));
+            let flushed = file_payloads(&build_merged(&schema, &docs, &[], AddMethod::Commits));
             assert!(flushed.len() > 8);
             for (cuts, growth) in [
                 (vec![600], AddMethod::Commits),
@@ -91,7 +93,7 @@ fn a_merged_segment_equals_a_flushed_one() {
                 ((1..100).map(|cut| 8 * cut).collect(), AddMethod::Commits),
                 (vec![], AddMethod::Batches(17)),
             ] {
-                let merged = payloads(&built(&schema, &docs, &cuts, growth));
+                let merged = file_payloads(&build_merged(&schema, &docs, &cuts, growth));
                 for (name, bytes) in &flushed {
                     assert!(merged[name] == *bytes, "{}, {growth:?}, {cuts:?}: {name} differs", codec.name());
                 }

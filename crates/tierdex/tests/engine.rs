@@ -1,4 +1,5 @@
-//! The engine with concurrent callers: each gets the result that it would get alone.
+//! The engine with concurrent callers, commits, budgets and failed reads: each caller gets the result that it
+//! would get alone.
 
 mod support;
 
@@ -19,7 +20,7 @@ use tierdex::{
     SearchRequest, TotalHits, internal::engine::MetaTier, internal::rank::Statistics,
 };
 
-fn small(seed: u64, documents: usize) -> Arc<MemDisk> {
+fn write_small_index(seed: u64, documents: usize) -> Arc<MemDisk> {
     build_in_memory(
         &SchemaOptions { title: false, ..SchemaOptions::default() }.schema(),
         &random_documents(seed, documents),
@@ -27,15 +28,15 @@ fn small(seed: u64, documents: usize) -> Arc<MemDisk> {
     )
 }
 
-const TEXTS: [&str; 8] =
+const QUERY_TEXTS: [&str; 8] =
     ["all", "w0 w1", "+all +w0", "+all -w0", "\"all w0\"", "w3 w4 w5 w8", "prefix*", "+w1 #all w0"];
 
 #[test]
 fn concurrent_callers_get_the_results_of_a_single_caller() {
-    let index = Index::open_on(small(5, 3000)).unwrap();
+    let index = Index::open_on(write_small_index(5, 3000)).unwrap();
     let search = SearchOptions { k: 20, count: true, ..SearchOptions::default() };
     let found = |text| index.searcher().search(&parse_query(&index, text), &search).unwrap();
-    let expected = TEXTS.map(found);
+    let expected = QUERY_TEXTS.map(found);
     let [small, default] = all_tunings();
     for (pages, threads, tuning) in [(40, 1, small), (64, 2, default), (64, 2, small), (4000, 3, default)] {
         let search = SearchOptions { tuning, ..search };
@@ -45,9 +46,9 @@ fn concurrent_callers_get_the_results_of_a_single_caller() {
                 let (engine, index, expected) = (engine.clone(), &index, &expected);
                 scope.spawn(move || {
                     for turn in 0..40 {
-                        let number = (caller * 7 + turn * 3) % TEXTS.len();
+                        let number = (caller * 7 + turn * 3) % QUERY_TEXTS.len();
                         let priority = if turn % 3 == 0 { Priority::Batch } else { Priority::Interactive };
-                        let request = SearchRequest::new(parse_query(index, TEXTS[number]))
+                        let request = SearchRequest::new(parse_query(index, QUERY_TEXTS[number]))
                             .options(search)
                             .priority(priority);
                         let answer = engine.search(request).unwrap();
@@ -55,7 +56,7 @@ fn concurrent_callers_get_the_results_of_a_single_caller() {
                             documents_and_score_bits(&answer.hits),
                             documents_and_score_bits(&expected[number].hits),
                             "{}",
-                            TEXTS[number]
+                            QUERY_TEXTS[number]
                         );
                         assert_eq!(answer.total, TotalHits::Exact(expected[number].total));
                         assert!(!answer.timed_out);
@@ -71,14 +72,14 @@ fn concurrent_callers_get_the_results_of_a_single_caller() {
 
 #[test]
 fn an_engine_over_an_empty_index_finds_what_is_added() {
-    let disk = small(1, 0);
+    let disk = write_small_index(1, 0);
     let options = engine_options(1000, 2).dram(64 << 20).growth(4 << 20);
     let engine = Engine::new(&Index::open_on(disk.clone()).unwrap(), &options).unwrap();
-    assert_eq!(search(&engine, "all").unwrap().total, TotalHits::Exact(0));
+    assert_eq!(search_engine(&engine, "all").unwrap().total, TotalHits::Exact(0));
     for seed in 2..6 {
-        append(&disk, seed, 500, if seed == 4 { Merge::One } else { Merge::Keep });
+        append_documents(&disk, seed, 500, if seed == 4 { Merge::One } else { Merge::Keep });
         assert!(engine.refresh().unwrap());
-        TEXTS.iter().for_each(|text| is_current(&engine, &disk, text));
+        QUERY_TEXTS.iter().for_each(|text| assert_finds_newest(&engine, &disk, text));
     }
     // A snapshot belongs to one engine.
     let other = Engine::new(&Index::open_on(disk).unwrap(), &options).unwrap();
@@ -98,7 +99,7 @@ fn shards_with_common_statistics_score_as_one_index() {
     let shards: Vec<_> = cuts.windows(2).map(|cut| index(&docs[cut[0]..cut[1]])).collect();
     let engines: Vec<_> =
         shards.iter().map(|shard| Engine::new(shard, &engine_options(500, 1)).unwrap()).collect();
-    for text in TEXTS {
+    for text in QUERY_TEXTS {
         let query = parse_query(&whole, text);
         let mut statistics = Statistics::default();
         shards.iter().for_each(|shard| statistics.add(&shard.searcher().statistics(&query).unwrap()));
@@ -120,7 +121,7 @@ fn shards_with_common_statistics_score_as_one_index() {
 
 #[test]
 fn a_panic_in_a_callback_does_not_affect_other_requests() {
-    let index = Index::open_on(small(5, 500)).unwrap();
+    let index = Index::open_on(write_small_index(5, 500)).unwrap();
     let engine = Engine::new(&index, &engine_options(100, 1)).unwrap();
     for _ in 0..3 {
         engine
@@ -130,13 +131,13 @@ fn a_panic_in_a_callback_does_not_affect_other_requests() {
     }
     assert_eq!(engine.search(SearchRequest::new(parse_query(&index, "all"))).unwrap().hits.len(), 10);
     drop(engine);
-    // A callback may drop the last handle, also while other threads read.
-    (1..4).for_each(|threads| last_handle_in_a_callback(&index, threads));
+    // A callback may drop the last handle of the engine, also while other threads read.
+    (1..4).for_each(|threads| drop_last_handle_in_callback(&index, threads));
 }
 
-fn last_handle_in_a_callback(index: &Index, threads: usize) {
+fn drop_last_handle_in_callback(index: &Index, threads: usize) {
     let engine = Engine::new(index, &engine_options(100, threads)).unwrap();
-    let others: Vec<_> = TEXTS
+    let others: Vec<_> = QUERY_TEXTS
         .iter()
         .map(|text| engine.submit(SearchRequest::new(parse_query(index, text))).unwrap())
         .collect();
@@ -156,36 +157,41 @@ fn last_handle_in_a_callback(index: &Index, threads: usize) {
     others.into_iter().for_each(|ticket| drop(ticket.wait()));
 }
 
-fn search(engine: &Engine, text: &str) -> Result<Hits> {
+fn search_engine(engine: &Engine, text: &str) -> Result<Hits> {
     let query = parse_query(engine.snapshot().index(), text);
     let search =
         SearchOptions { k: 30, count: true, ids: true, tuning: SMALL_TUNING, ..SearchOptions::default() };
     engine.submit(SearchRequest::new(query).options(search))?.wait()
 }
 
-/// The results of a newly opened reader.
-fn fresh(disk: &Arc<MemDisk>, text: &str) -> (u64, Vec<(u32, u32)>) {
+/// Total and hits of a query in a reader that is opened now.
+fn search_new_reader(disk: &Arc<MemDisk>, text: &str) -> (u64, Vec<(u32, u32)>) {
     let index = Index::open_on(disk.clone()).unwrap();
     let search = SearchOptions { k: 30, count: true, ..SearchOptions::default() };
     let found = index.searcher().search(&parse_query(&index, text), &search).unwrap();
     (found.total, documents_and_score_bits(&found.hits))
 }
 
-/// The engine finds the hits of a newly opened reader.
-fn is_current(engine: &Engine, disk: &Arc<MemDisk>, text: &str) {
-    let answer = search(engine, text).unwrap();
-    assert_eq!((answer.total.value(), documents_and_score_bits(&answer.hits)), fresh(disk, text), "{text}");
+/// Checks that the engine finds the hits of a reader that is opened now.
+fn assert_finds_newest(engine: &Engine, disk: &Arc<MemDisk>, text: &str) {
+    let answer = search_engine(engine, text).unwrap();
+    assert_eq!(
+        (answer.total.value(), documents_and_score_bits(&answer.hits)),
+        search_new_reader(disk, text),
+        "{text}"
+    );
 }
 
-/// Counts the matches of a query, without hits, as their ids are on disk. Returns the bytes that it reads.
-fn read_by_count(engine: &Engine, text: &str) -> u64 {
+/// Bytes that an engine reads to count the matches of a query, without hits, whose ids would be read from
+/// disk.
+fn bytes_read_by_count(engine: &Engine, text: &str) -> u64 {
     let (read, query) = (engine.bytes_read(), parse_query(engine.snapshot().index(), text));
     engine.search(SearchRequest::new(query).k(0).count(true)).unwrap();
     engine.bytes_read() - read
 }
 
-/// A commit of more documents.
-fn append(disk: &Arc<MemDisk>, seed: u64, documents: usize, merge: Merge) {
+/// Commits more documents.
+fn append_documents(disk: &Arc<MemDisk>, seed: u64, documents: usize, merge: Merge) {
     let schema = Index::open_on(disk.clone()).unwrap().schema().clone();
     let mut writer = open_writer(&(disk.clone() as _), &schema, OpenMode::Append);
     add_documents(&mut writer, &random_documents(seed, documents));
@@ -194,17 +200,17 @@ fn append(disk: &Arc<MemDisk>, seed: u64, documents: usize, merge: Merge) {
 
 #[test]
 fn a_refreshed_engine_finds_new_documents_and_keeps_its_cache() {
-    let disk = small(5, 3000);
+    let disk = write_small_index(5, 3000);
     let index = Index::open_on(disk.clone()).unwrap();
     let engine = Engine::new(&index, &engine_options(4000, 2)).unwrap();
     assert!(!engine.refresh().unwrap());
-    let before: Vec<_> = TEXTS.iter().map(|text| search(&engine, text).unwrap()).collect();
+    let before: Vec<_> = QUERY_TEXTS.iter().map(|text| search_engine(&engine, text).unwrap()).collect();
     let read = engine.stats();
     let old = engine.snapshot();
-    append(&disk, 6, 400, Merge::Keep);
+    append_documents(&disk, 6, 400, Merge::Keep);
     assert!(engine.refresh().unwrap() && !engine.refresh().unwrap());
-    // The old snapshot is unchanged, and none of its pages is read again.
-    for (text, before) in TEXTS.iter().zip(&before) {
+    // Searches of the old snapshot find the same, and none of its pages is read again.
+    for (text, before) in QUERY_TEXTS.iter().zip(&before) {
         let request =
             SearchRequest::new(parse_query(old.index(), text)).k(30).count(true).snapshot(old.clone());
         let again = engine.search(request).unwrap();
@@ -214,27 +220,27 @@ fn a_refreshed_engine_finds_new_documents_and_keeps_its_cache() {
         );
     }
     assert_eq!(engine.stats().bytes_read, read.bytes_read);
-    TEXTS.iter().for_each(|text| is_current(&engine, &disk, text));
+    QUERY_TEXTS.iter().for_each(|text| assert_finds_newest(&engine, &disk, text));
     let grown = engine.stats();
     assert!(grown.bytes_read - read.bytes_read < read.bytes_read / 2, "{grown:?}");
     // A merge replaces all segments: their cache entries are removed when no snapshot uses them.
-    append(&disk, 7, 10, Merge::One);
+    append_documents(&disk, 7, 10, Merge::One);
     assert!(engine.refresh().unwrap());
     let used = |engine: &Engine| engine.stats().frames_used();
     assert!(used(&engine) > 0);
     drop((old, before));
-    // A thread may hold a snapshot slightly longer than its result.
+    // A thread may hold the snapshot slightly longer than its caller waits for the result.
     while used(&engine) > 0 {
         std::thread::yield_now();
     }
-    TEXTS.iter().for_each(|text| is_current(&engine, &disk, text));
+    QUERY_TEXTS.iter().for_each(|text| assert_finds_newest(&engine, &disk, text));
 }
 
 #[test]
 fn pages_of_another_segment_with_the_same_id_are_not_served() {
-    let disk = small(5, 3000);
+    let disk = write_small_index(5, 3000);
     let engine = Engine::new(&Index::open_on(disk.clone()).unwrap(), &engine_options(4000, 1)).unwrap();
-    TEXTS.iter().for_each(|text| drop(search(&engine, text).unwrap()));
+    QUERY_TEXTS.iter().for_each(|text| drop(search_engine(&engine, text).unwrap()));
     let numbers = |engine: &Engine| -> Vec<u64> {
         engine.snapshot().index().segments().iter().map(|segment| segment.meta().id).collect()
     };
@@ -246,12 +252,12 @@ fn pages_of_another_segment_with_the_same_id_are_not_served() {
     build(&(disk.clone() as _), &schema, &random_documents(99, 3000), &[], AddMethod::Commits, Merge::Keep);
     assert!(engine.refresh().unwrap());
     assert_eq!(numbers(&engine), before);
-    TEXTS.iter().for_each(|text| is_current(&engine, &disk, text));
+    QUERY_TEXTS.iter().for_each(|text| assert_finds_newest(&engine, &disk, text));
 }
 
 #[test]
 fn the_budget_includes_hits_queued_requests_and_later_commits() {
-    let disk = small(5, 3000);
+    let disk = write_small_index(5, 3000);
     let index = Index::open_on(disk.clone()).unwrap();
     let bounded = |growth| {
         let options = EngineOptions::new().dram(64 << 20).hits_max(50).threads(1).growth(growth);
@@ -281,20 +287,20 @@ fn the_budget_includes_hits_queued_requests_and_later_commits() {
     assert_eq!(error.code(), "overloaded");
     tickets.into_iter().for_each(|ticket| assert_eq!(ticket.wait().unwrap().hits.len(), 10));
     // The resident data of a new segment must fit in the budget.
-    let total = fresh(&disk, "all").0;
+    let total = search_new_reader(&disk, "all").0;
     let roomy = bounded(1 << 20);
-    append(&disk, 6, 1000, Merge::Keep);
+    append_documents(&disk, 6, 1000, Merge::Keep);
     let error = engine.refresh().err().unwrap();
     assert!(matches!(error, Error::TooLarge(_)), "{error}");
-    assert_eq!(search(&engine, "all").unwrap().total, TotalHits::Exact(total));
+    assert_eq!(search_engine(&engine, "all").unwrap().total, TotalHits::Exact(total));
     assert!(roomy.refresh().unwrap());
-    is_current(&roomy, &disk, "all");
+    assert_finds_newest(&roomy, &disk, "all");
 }
 
 #[test]
 fn norms_of_a_new_segment_are_in_the_region_of_the_cache_if_the_budget_is_too_small() {
     let bounded = |region: Option<RegionKind>| {
-        let disk = small(2, 20_000);
+        let disk = write_small_index(2, 20_000);
         let index = Index::open_on(disk.clone()).unwrap();
         let region = region.unwrap_or(RegionKind::Dram);
         // All metadata of the first commit is in DRAM. The reserve is too small for the norms of the next.
@@ -303,19 +309,19 @@ fn norms_of_a_new_segment_are_in_the_region_of_the_cache_if_the_budget_is_too_sm
         (Engine::new(&index, &options).unwrap(), disk)
     };
     let (engine, disk) = bounded(None);
-    append(&disk, 6, 20_000, Merge::Keep);
+    append_documents(&disk, 6, 20_000, Merge::Keep);
     assert!(matches!(engine.refresh().err().unwrap(), Error::TooLarge(_)));
     let path = format!("/dev/shm/tierdex-engine-{}", std::process::id());
     let (engine, disk) = bounded(Some(RegionKind::File(path.into())));
-    append(&disk, 6, 20_000, Merge::Keep);
+    append_documents(&disk, 6, 20_000, Merge::Keep);
     assert!(engine.refresh().unwrap());
-    is_current(&engine, &disk, "all");
+    assert_finds_newest(&engine, &disk, "all");
 }
 
 #[test]
 fn metadata_of_a_new_segment_are_in_dram_if_the_region_cannot_be_allocated() {
     for (growth, fits) in [(1 << 20, true), (1 << 10, false)] {
-        let (disk, dir) = (small(2, 20_000), tempfile::tempdir_in("/dev/shm").unwrap());
+        let (disk, dir) = (write_small_index(2, 20_000), tempfile::tempdir_in("/dev/shm").unwrap());
         let index = Index::open_on(disk.clone()).unwrap();
         let region = RegionKind::File(dir.path().join("region"));
         let options = engine_options(1000, 1).dram(64 << 20).growth(growth).meta_tier(MetaTier::Terms);
@@ -323,19 +329,19 @@ fn metadata_of_a_new_segment_are_in_dram_if_the_region_cannot_be_allocated() {
         let engine = Engine::new(&index, &options).unwrap();
         // Later regions are files of the same name.
         dir.close().unwrap();
-        append(&disk, 6, 20_000, Merge::Keep);
+        append_documents(&disk, 6, 20_000, Merge::Keep);
         match engine.refresh() {
             Ok(changed) => assert!(changed && fits),
             Err(error) => assert!(!fits && error.to_string().contains("region"), "{error}"),
         }
-        let commit = if fits { disk } else { small(2, 20_000) };
-        is_current(&engine, &commit, "all");
+        let commit = if fits { disk } else { write_small_index(2, 20_000) };
+        assert_finds_newest(&engine, &commit, "all");
     }
 }
 
 #[test]
 fn an_index_in_dram_counts_towards_the_budget_and_later_commits_towards_the_growth() {
-    let (disk, lists) = (small(5, 3000), "posting lists and positions");
+    let (disk, lists) = (write_small_index(5, 3000), "posting lists and positions");
     let index = Index::open_on(disk.clone()).unwrap();
     let options = |dram: u64| EngineOptions::new().keep_in(RegionKind::Dram).threads(1).dram(dram);
     let report = options(1 << 20).resolve(&index).memory_report(&index);
@@ -349,10 +355,10 @@ fn an_index_in_dram_counts_towards_the_budget_and_later_commits_towards_the_grow
     for (growth, reads) in [(60 << 10, true), (4 << 20, false)] {
         let index = Index::open_on(disk.clone()).unwrap();
         let engine = Engine::new(&index, &options(least + (8 << 20)).growth(growth)).unwrap();
-        append(&disk, 6, 20_000, Merge::Keep);
+        append_documents(&disk, 6, 20_000, Merge::Keep);
         assert!(engine.refresh().unwrap());
-        assert_eq!(read_by_count(&engine, "all w0") > 0, reads, "{growth:?}");
-        is_current(&engine, &disk, "all w0");
+        assert_eq!(bytes_read_by_count(&engine, "all w0") > 0, reads, "{growth:?}");
+        assert_finds_newest(&engine, &disk, "all w0");
     }
     let dir = tempfile::tempdir_in("/dev/shm").unwrap();
     let held = EngineOptions::new().keep_in(RegionKind::File(dir.path().join("region")));
@@ -362,16 +368,16 @@ fn an_index_in_dram_counts_towards_the_budget_and_later_commits_towards_the_grow
 
 #[test]
 fn an_engine_that_holds_the_index_holds_later_commits_and_releases_old_ones() {
-    let disk = small(5, 3000);
+    let disk = write_small_index(5, 3000);
     let index = Index::open_on(disk.clone()).unwrap();
     let engine = Engine::new(&index, &EngineOptions::new().keep_in(RegionKind::Dram).threads(1)).unwrap();
     drop(index);
     // A second segment, and then a merge of both.
     for (seed, merge) in [(6, Merge::Keep), (7, Merge::One)] {
-        append(&disk, seed, 2000, merge);
+        append_documents(&disk, seed, 2000, merge);
         assert!(engine.refresh().unwrap());
-        assert_eq!(read_by_count(&engine, "all w0"), 0);
-        is_current(&engine, &disk, "all w0");
+        assert_eq!(bytes_read_by_count(&engine, "all w0"), 0);
+        assert_finds_newest(&engine, &disk, "all w0");
     }
     // A budget that holds a second index of this size until the first one is released.
     let index = Index::open_on(disk.clone()).unwrap();
@@ -380,29 +386,29 @@ fn an_engine_that_holds_the_index_holds_later_commits_and_releases_old_ones() {
     let engine = Engine::new(&index, &options(least + (4 << 20)).growth(2 << 20)).unwrap();
     drop(index);
     for seed in 8..14 {
-        append(&disk, seed, 200, Merge::One);
+        append_documents(&disk, seed, 200, Merge::One);
         assert!(engine.refresh().unwrap());
-        assert_eq!(read_by_count(&engine, "all w0"), 0, "commit {seed}");
+        assert_eq!(bytes_read_by_count(&engine, "all w0"), 0, "commit {seed}");
     }
 }
 
 #[test]
 fn metadata_of_a_held_index_is_in_dram_if_its_region_cannot_be_allocated() {
-    let (disk, dir) = (small(2, 3000), tempfile::tempdir_in("/dev/shm").unwrap());
+    let (disk, dir) = (write_small_index(2, 3000), tempfile::tempdir_in("/dev/shm").unwrap());
     let index = Index::open_on(disk.clone()).unwrap();
     let region = RegionKind::File(dir.path().join("region"));
     let engine = Engine::new(&index, &EngineOptions::new().keep_in(region).threads(1)).unwrap();
     // Later regions are files of the same name.
     dir.close().unwrap();
-    append(&disk, 6, 20_000, Merge::Keep);
+    append_documents(&disk, 6, 20_000, Merge::Keep);
     assert!(engine.refresh().unwrap());
-    assert_eq!(read_by_count(&engine, "nosuchword"), 0);
-    is_current(&engine, &disk, "all w0");
+    assert_eq!(bytes_read_by_count(&engine, "nosuchword"), 0);
+    assert_finds_newest(&engine, &disk, "all w0");
 }
 
 #[test]
 fn an_index_that_cannot_be_read_into_memory_is_an_error() {
-    let inner = small(3, 3000);
+    let inner = write_small_index(3, 3000);
     let read = |at| {
         let disk = Arc::new(FaultDisk::new(inner.clone(), FaultPlan::none()));
         let index = Index::open_on(disk.clone()).unwrap();
@@ -420,7 +426,7 @@ fn an_index_that_cannot_be_read_into_memory_is_an_error() {
 
 #[test]
 fn a_failed_read_fails_only_the_requests_that_need_it() {
-    let inner = small(3, 3000);
+    let inner = write_small_index(3, 3000);
     let whole = Index::open_on(inner.clone()).unwrap();
     let mut harmed = 0;
     for at in 1..30 {
@@ -433,8 +439,8 @@ fn a_failed_read_fails_only_the_requests_that_need_it() {
         let ask = |text: &&str| {
             engine.submit(SearchRequest::new(parse_query(&index, text)).options(options)).unwrap()
         };
-        let tickets: Vec<_> = TEXTS.iter().map(ask).collect();
-        for (ticket, text) in tickets.into_iter().zip(TEXTS) {
+        let tickets: Vec<_> = QUERY_TEXTS.iter().map(ask).collect();
+        for (ticket, text) in tickets.into_iter().zip(QUERY_TEXTS) {
             let expected = whole
                 .searcher()
                 .search(
@@ -453,15 +459,15 @@ fn a_failed_read_fails_only_the_requests_that_need_it() {
                 }
             }
         }
-        // The next request reads it again.
-        assert!(search(&engine, "all w0").is_ok());
+        // The next request reads the page again.
+        assert!(search_engine(&engine, "all w0").is_ok());
     }
     assert!((5..200).contains(&harmed), "{harmed}");
 }
 
-/// Callers submit queries while a writer commits and the engine opens each commit; each result is that of
-/// its own snapshot. Returns the resident memory of the process after every twentieth commit.
-fn refreshes_under_load(time: Duration) -> Vec<u64> {
+/// For some time, callers submit queries while a writer commits and the engine opens each commit. Each result
+/// must be that of its own snapshot. Returns the resident bytes of the process after every twentieth commit.
+fn refresh_under_load(time: Duration) -> Vec<u64> {
     let directory = tempfile::tempdir().unwrap();
     let disk: Arc<dyn Disk> = Arc::new(PosixDisk::create(directory.path()).unwrap());
     let schema = SchemaOptions { title: false, ..SchemaOptions::default() }.schema();
@@ -475,7 +481,7 @@ fn refreshes_under_load(time: Duration) -> Vec<u64> {
             scope.spawn(move || {
                 let mut random = Random::new(caller);
                 while Instant::now() < end {
-                    let text = TEXTS[random.below(TEXTS.len())];
+                    let text = QUERY_TEXTS[random.below(QUERY_TEXTS.len())];
                     let query = parse_query(engine.snapshot().index(), text);
                     let k = [0, 1, 10, 300][random.below(4)];
                     let priority = if caller == 0 { Priority::Batch } else { Priority::Interactive };
@@ -526,7 +532,7 @@ fn resident_bytes() -> u64 {
 
 #[test]
 fn refreshes_under_load_change_no_result() {
-    refreshes_under_load(Duration::from_secs(3));
+    refresh_under_load(Duration::from_secs(3));
 }
 
 /// `TIERDEX_SOAK_SECONDS=1800 cargo test --release -p tierdex --test engine soak -- --ignored --nocapture`
@@ -534,7 +540,7 @@ fn refreshes_under_load_change_no_result() {
 #[ignore = "takes as long as it is told"]
 fn soak() {
     let seconds = std::env::var("TIERDEX_SOAK_SECONDS").ok().and_then(|seconds| seconds.parse().ok());
-    let resident = refreshes_under_load(Duration::from_secs(seconds.unwrap_or(60)));
+    let resident = refresh_under_load(Duration::from_secs(seconds.unwrap_or(60)));
     let [_, first, .., last] = resident[..] else { panic!("too few commits in this time: {resident:?}") };
     assert!(last < first + (16 << 20), "{first} bytes have become {last}");
 }

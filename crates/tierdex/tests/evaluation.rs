@@ -1,6 +1,6 @@
-//! Pruned evaluation against exhaustive evaluation and against the naive engine: the same hits in the same
-//! order with the same score bits, and the same totals where they are counted; over long lists, for queries
-//! of all shapes, many terms, any k, any ranking, any division into segments, and any number of threads.
+//! Compares pruned evaluation with exhaustive evaluation and with the naive engine: the same hits in the same
+//! order with the same score bits, and the same totals where matches are counted; over long lists, for random
+//! queries of many terms, any k, any scorer, any division into segments, and any number of threads.
 //!
 //! `TIERDEX_TEST_EVALUATIONS` is the number of random queries over the large index, by default [`QUERIES`].
 
@@ -28,11 +28,11 @@ const DOCUMENTS: usize = 200_000;
 /// Numbers of segments of equal size into which the same documents are divided.
 const SEGMENTS: [usize; 4] = [1, 2, 8, 64];
 
-const KS: [usize; 10] = [1, 2, 3, 10, 10, 64, 100, 300, 1000, 2000];
+const K_VALUES: [usize; 10] = [1, 2, 3, 10, 10, 64, 100, 300, 1000, 2000];
 
 const K_MAX: usize = 2000;
 
-const RANKINGS: [Scorer; 5] = [
+const SCORERS: [Scorer; 5] = [
     Scorer::Bm25(Bm25 { k1: 1.2, b: 0.75 }),
     Scorer::Bm25(Bm25 { k1: 0.9, b: 0.4 }),
     Scorer::Bm25(Bm25 { k1: 2.0, b: 0.0 }),
@@ -44,7 +44,7 @@ fn schema() -> Schema {
     SchemaOptions { stored: false, ..SchemaOptions::default() }.schema()
 }
 
-fn index(docs: &[TestDocument], segments: usize) -> Index {
+fn index_with_segments(docs: &[TestDocument], segments: usize) -> Index {
     let index = index_in_memory(&schema(), docs, &equal_cuts(docs.len(), segments));
     assert_eq!(index.segments().len(), segments);
     // With resident skip data, an initial threshold is computed before any segment is searched.
@@ -55,16 +55,16 @@ fn index(docs: &[TestDocument], segments: usize) -> Index {
 }
 
 /// The same documents, divided into different numbers of segments.
-fn large() -> &'static [Index] {
+fn large_indexes() -> &'static [Index] {
     static INDEXES: OnceLock<Vec<Index>> = OnceLock::new();
     INDEXES.get_or_init(|| {
         let docs = random_documents_in_bursts(1, DOCUMENTS);
-        on_two_threads(SEGMENTS.len(), |number| index(&docs, SEGMENTS[number]))
+        on_two_threads(SEGMENTS.len(), |number| index_with_segments(&docs, SEGMENTS[number]))
     })
 }
 
 /// Parses a query; `None` if the product of its boosts is too large.
-fn parse(text: &str, schema: &Schema) -> Option<Query> {
+fn parse_if_valid(text: &str, schema: &Schema) -> Option<Query> {
     match Query::parse(text, schema) {
         Ok(query) => Some(query),
         Err(Error::Query { .. } | Error::Usage(_)) => None,
@@ -72,9 +72,15 @@ fn parse(text: &str, schema: &Schema) -> Option<Query> {
     }
 }
 
-/// Compares a result with the best of all matches. Without counting, the number of matches is exact if there
-/// are fewer than k hits, and else may be any value from the number of hits to the exact one.
-fn check(found: &SearchResult, all: &SearchResult, options: &SearchOptions, what: impl Fn() -> String) {
+/// Compares a result with the best of `all` matches. If matches are not counted, the total must be exact if
+/// there are fewer than k hits, and else any value from the number of hits to the exact total. `what` names
+/// the query.
+fn check_result(
+    found: &SearchResult,
+    all: &SearchResult,
+    options: &SearchOptions,
+    what: impl Fn() -> String,
+) {
     let (found_rows, mut expected) =
         (documents_and_score_bits(&found.hits), documents_and_score_bits(&all.hits));
     expected.truncate(options.k);
@@ -102,15 +108,16 @@ fn check(found: &SearchResult, all: &SearchResult, options: &SearchOptions, what
     }
 }
 
-fn queries_wanted() -> usize {
+fn query_count() -> usize {
     std::env::var("TIERDEX_TEST_EVALUATIONS").ok().and_then(|count| count.parse().ok()).unwrap_or(QUERIES)
 }
 
-/// Random queries, each evaluated exhaustively over one division into segments, and then with pruning,
-/// counted and not, over all divisions: with global statistics the results are equal bit by bit.
+/// Evaluates each random query exhaustively over one division into segments, and then with pruning, with and
+/// without counting, over all divisions. As scores use the statistics of the whole index, results must be
+/// equal bit by bit.
 #[test]
 fn pruning_counting_segments_and_threads_change_no_result() {
-    let (indexes, schema, wanted) = (large(), schema(), queries_wanted());
+    let (indexes, schema, wanted) = (large_indexes(), schema(), query_count());
     let searchers: Vec<_> = indexes.iter().map(Index::searcher).collect();
     // Strategies chosen, and the number of results.
     let run = |number: usize| {
@@ -119,27 +126,29 @@ fn pruning_counting_segments_and_threads_change_no_result() {
         let (mut matching, mut unreadable) = (0, 0);
         while matching < wanted / 2 {
             let text = queries::random_query_text(&mut random, &schema);
-            let Some(query) = parse(&text, &schema) else {
+            let Some(query) = parse_if_valid(&text, &schema) else {
                 unreadable += 1;
                 continue;
             };
-            let scorer = *random.pick(&RANKINGS);
+            let scorer = *random.pick(&SCORERS);
             let first = random.below(searchers.len());
             let all = searchers[first].search(&query, &exhaustive_search(K_MAX, scorer)).unwrap();
             matching += usize::from(all.total > 0);
             for (searcher, segments) in searchers.iter().zip(SEGMENTS) {
                 for count in [false, true] {
-                    let k = *random.pick(&KS);
+                    let k = *random.pick(&K_VALUES);
                     let tuning = *random.pick(&all_tunings());
                     let options = SearchOptions { k, scorer, count, tuning, ..SearchOptions::default() };
                     let found = searcher.search(&query, &options).unwrap();
-                    check(&found, &all, &options, || format!("{text} in {segments} segments"));
+                    check_result(&found, &all, &options, || format!("{text} in {segments} segments"));
                     let often = *random.pick(&[2, 5, 50]);
                     let cut = |rest: Range<u32>| {
                         random.one_in(often).then(|| rest.start + random.below(rest.len().max(1)) as u32)
                     };
                     let divided = searcher.search_divided(&query, &options, cut).unwrap();
-                    check(&divided, &all, &options, || format!("{text}, divided, in {segments} segments"));
+                    check_result(&divided, &all, &options, || {
+                        format!("{text}, divided, in {segments} segments")
+                    });
                 }
             }
             let options = SearchOptions {
@@ -153,7 +162,7 @@ fn pruning_counting_segments_and_threads_change_no_result() {
             let options = SearchOptions { count: options.count || options.k == 0, ..options };
             let number = random.below(searchers.len());
             let explained = searchers[number].explain(&query, &options).unwrap();
-            check(&explained.result, &all, &options, || {
+            check_result(&explained.result, &all, &options, || {
                 format!("{text} explained in {} segments", SEGMENTS[number])
             });
             for segment in &explained.segments {
@@ -186,15 +195,15 @@ fn pruning_counting_segments_and_threads_change_no_result() {
     }
 }
 
-/// If a clause without matches has nearly all of the weight, the others have the smallest scores: no
-/// threshold may prune their matches.
+/// If a clause without matches has nearly all of the weight of a query, matches of the other clauses have the
+/// smallest scores, and must still be hits.
 #[test]
 fn terms_of_negligible_weight_have_hits() {
-    let (indexes, schema) = (large(), schema());
+    let (indexes, schema) = (large_indexes(), schema());
     for (index, segments) in indexes.iter().zip(SEGMENTS) {
         let searcher = index.searcher();
         for (scorer, weight) in
-            RANKINGS.iter().flat_map(|scorer| [1e-3, 1e-5, 1e-7, 1e-9].map(|w| (*scorer, w)))
+            SCORERS.iter().flat_map(|scorer| [1e-3, 1e-5, 1e-7, 1e-9].map(|w| (*scorer, w)))
         {
             for rank in [0, 3, 12] {
                 let text = format!("{}^{weight:.9} nowhere", vocabulary_word(rank));
@@ -207,19 +216,19 @@ fn terms_of_negligible_weight_have_hits() {
                     let options =
                         SearchOptions { k, scorer, count: true, tuning, ..SearchOptions::default() };
                     let found = searcher.search(&query, &options).unwrap();
-                    check(&found, &all, &options, || format!("{text} in {segments} segments"));
+                    check_result(&found, &all, &options, || format!("{text} in {segments} segments"));
                 }
             }
         }
     }
 }
 
-/// With resident skip data, frequent terms have an initial threshold, and no hit scores less.
+/// With resident skip records, queries of frequent terms have an initial threshold, and no hit scores less.
 #[test]
 fn an_initial_threshold_is_at_most_the_score_of_the_last_hit() {
-    let (index, schema) = (&large()[0], schema());
+    let (index, schema) = (&large_indexes()[0], schema());
     let mut known = 0;
-    for (rank, scorer) in (0..40).flat_map(|rank| RANKINGS.map(|scorer| (rank, scorer))) {
+    for (rank, scorer) in (0..40).flat_map(|rank| SCORERS.map(|scorer| (rank, scorer))) {
         let tuning = all_tunings()[rank % 2];
         for text in
             [vocabulary_word(rank), format!("{} {}", vocabulary_word(rank), vocabulary_word(rank + 1))]
@@ -236,25 +245,25 @@ fn an_initial_threshold_is_at_most_the_score_of_the_last_hit() {
     assert!(known > 40, "{known} of 320");
 }
 
-/// Queries over few documents against the naive engine, with and without counting and pruning, over all
-/// divisions.
+/// Compares results over few documents with those of the naive engine, with and without counting and pruning,
+/// over all divisions into segments.
 #[test]
 fn results_equal_those_of_the_naive_engine() {
-    let (schema, queries) = (schema(), queries_wanted().min(1 << 14) / 5);
+    let (schema, queries) = (schema(), query_count().min(1 << 14) / 5);
     let run = |number: usize| {
         let docs = random_documents_in_bursts(2 + number as u64, [6000, 2000][number]);
         let model = Model::new(&schema, &docs);
-        let indexes = SEGMENTS.map(|segments| index(&docs, segments));
+        let indexes = SEGMENTS.map(|segments| index_with_segments(&docs, segments));
         let mut random = Random::new(100 + number as u64);
         for _ in 0..queries {
             let text = queries::random_query_text(&mut random, &schema);
-            let Some(query) = parse(&text, &schema) else { continue };
-            let scorer = *random.pick(&RANKINGS);
+            let Some(query) = parse_if_valid(&text, &schema) else { continue };
+            let scorer = *random.pick(&SCORERS);
             let expected =
                 model.answer(&query, AnswerOptions { scorer, shown: 0, ..AnswerOptions::default() });
             for (index, segments) in indexes.iter().zip(SEGMENTS) {
                 for (count, exhaustive) in [(false, false), (true, false), (true, true)] {
-                    let k = *random.pick(&KS);
+                    let k = *random.pick(&K_VALUES);
                     let tuning = *random.pick(&all_tunings());
                     let options =
                         SearchOptions { k, scorer, count, exhaustive, tuning, ..SearchOptions::default() };
@@ -272,9 +281,10 @@ fn results_equal_those_of_the_naive_engine() {
     on_two_threads(2, run);
 }
 
-/// A phrase with slop of ten terms matches in a document in ten intervals that share the only occurrence of
-/// its first term: the sum of ten tenths must not exceed 1, the frequency that bounds it. Another document
-/// scores exactly that bound, which is then the threshold for the first document.
+/// A phrase of ten terms with slop matches in a document in ten intervals, which share the only occurrence of
+/// its first term: the sum of their ten weights of a tenth must not exceed 1, the frequency of that term,
+/// from which the upper bound of the score is computed. Another document scores exactly that bound, which is
+/// then the threshold.
 #[test]
 fn a_sloppy_frequency_is_at_most_that_of_the_rarest_term() {
     const TERMS: usize = 10;
@@ -319,13 +329,13 @@ fn a_sloppy_frequency_is_at_most_that_of_the_rarest_term() {
         for (k, tuning) in [1, 2].into_iter().flat_map(|k| all_tunings().map(|tuning| (k, tuning))) {
             let options = SearchOptions { k, exhaustive: false, count: false, tuning, ..options };
             let found = index.searcher().search(&phrase, &options).unwrap();
-            check(&found, &all, &options, || format!("{length} words, {times} times"));
+            check_result(&found, &all, &options, || format!("{length} words, {times} times"));
         }
     }
 }
 
-/// Ties are broken by the smaller document across segments, also if more than k documents reach the initial
-/// threshold.
+/// Of equal scores the smaller document is the better hit, across segments, also if more than k documents
+/// reach the initial threshold.
 #[test]
 fn ties_are_broken_by_the_smaller_document() {
     // Every 50th document scores more than the others. In the second round the others are longer in each
@@ -338,10 +348,10 @@ fn ties_are_broken_by_the_smaller_document() {
         let doc = |number| TestDocument::new("", "", text(number));
         let docs: Vec<TestDocument> = (0..16_000).map(doc).collect();
         for segments in SEGMENTS {
-            let index = index(&docs, segments);
+            let index = index_with_segments(&docs, segments);
             for (query, scorer) in ["same", "same filler", "+same +filler", "+same -none"]
                 .iter()
-                .flat_map(|query| RANKINGS.map(|scorer| (query, scorer)))
+                .flat_map(|query| SCORERS.map(|scorer| (query, scorer)))
             {
                 let query = Query::parse(query, index.schema()).unwrap();
                 let all = index.searcher().search(&query, &exhaustive_search(1000, scorer)).unwrap();
@@ -350,25 +360,25 @@ fn ties_are_broken_by_the_smaller_document() {
                     let options =
                         SearchOptions { k, scorer, count: false, tuning, ..SearchOptions::default() };
                     let found = index.searcher().search(&query, &options).unwrap();
-                    check(&found, &all, &options, || format!("{query:?} in {segments} segments"));
+                    check_result(&found, &all, &options, || format!("{query:?} in {segments} segments"));
                     let explained = index.searcher().explain(&query, &options).unwrap();
-                    check(&explained.result, &all, &options, || format!("{query:?} explained"));
+                    check_result(&explained.result, &all, &options, || format!("{query:?} explained"));
                 }
             }
         }
     }
 }
 
-/// Canary: a lost hit makes the comparison fail.
+/// Tests the test itself: a lost hit makes the comparison fail.
 #[test]
 #[should_panic(expected = "hit 3 of 9")]
 fn a_lost_hit_is_detected() {
     let docs = random_documents_in_bursts(7, 300);
-    let index = index(&docs, 2);
+    let index = index_with_segments(&docs, 2);
     let query = Query::parse("w0 w2", index.schema()).unwrap();
     let options = SearchOptions { count: true, ..SearchOptions::default() };
     let all = index.searcher().search(&query, &options).unwrap();
     let mut found = all.clone();
     found.hits.remove(3);
-    check(&found, &all, &options, || "one less".to_string());
+    check_result(&found, &all, &options, || "one less".to_string());
 }

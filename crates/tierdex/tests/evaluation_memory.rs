@@ -1,4 +1,4 @@
-//! The memory that an evaluation reserves, compared with what it allocates.
+//! Compares the memory that an evaluation reserves with the memory that it allocates.
 
 mod support;
 
@@ -12,7 +12,7 @@ use tierdex::schema::{Field, Schema, Source};
 use tierdex::{Engine, Index, SearchRequest};
 
 #[global_allocator]
-static MEMORY: Cap<System> = Cap::new(System, usize::MAX);
+static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
 
 const DOCUMENTS: u32 = 300_000;
 
@@ -42,15 +42,15 @@ fn index_texts() -> Index {
     index_in_memory(&schema, &TestDocument::of_texts((0..20_000).map(text)), &[])
 }
 
-/// Bytes that an engine reserves for a request and its evaluation, and that it allocates.
-fn measure(index: &Index, text: &str, k: usize) -> (u64, u64) {
+/// Bytes that an engine reserves for a request and its evaluation, and bytes that it allocates.
+fn measure_reserved_and_allocated(index: &Index, text: &str, k: usize) -> (u64, u64) {
     let engine = Engine::new(index, &engine_options(20_000, 1)).unwrap();
     let request = SearchRequest::new(parse_query(index, text)).k(k).ids(false);
-    // The largest number of bytes so far.
-    let ballast: Vec<u8> = Vec::with_capacity(MEMORY.max_allocated() - MEMORY.allocated());
-    let before = MEMORY.allocated();
+    // Fills memory up to its maximum so far, so that the maximum then measures the request.
+    let ballast: Vec<u8> = Vec::with_capacity(ALLOCATOR.max_allocated() - ALLOCATOR.allocated());
+    let before = ALLOCATOR.allocated();
     let hits = engine.search(request).unwrap();
-    let allocated = (MEMORY.max_allocated() - before) as u64;
+    let allocated = (ALLOCATOR.max_allocated() - before) as u64;
     assert!(hits.hits.len() <= k);
     drop(ballast);
     let reserved = engine.metrics().reserved_max;
@@ -58,8 +58,8 @@ fn measure(index: &Index, text: &str, k: usize) -> (u64, u64) {
     (reserved.map(|row| row.bytes).sum(), allocated)
 }
 
-/// A reservation is never too small, and at most 15% too large, unless the data decide what an evaluation
-/// needs.
+/// A reservation is never too small. It is at most 15% too large, or more for queries whose memory depends on
+/// the data; each case has its maximum in percent.
 #[test]
 fn evaluations_reserve_what_they_allocate() {
     let (lists, texts) = (index_lists(), index_texts());
@@ -115,7 +115,7 @@ fn evaluations_reserve_what_they_allocate() {
         ],
     ));
     for (index, text, k, percent_max) in cases {
-        let (reserved, allocated) = measure(index, &text, k);
+        let (reserved, allocated) = measure_reserved_and_allocated(index, &text, k);
         let percent = 100 * reserved / allocated;
         let text = &text[..text.len().min(30)];
         assert!(

@@ -1,4 +1,4 @@
-//! Expansions of prefixes and fuzzy words against a scan of all terms.
+//! Compares the terms to which prefixes and fuzzy words expand with those that a scan of all terms finds.
 
 mod support;
 
@@ -24,11 +24,12 @@ fn schema() -> Schema {
     shape.schema()
 }
 
-/// Words over a small alphabet with characters of one to four bytes, so that many are close.
+/// Pattern of random words over a small alphabet, with characters of one to four bytes, so that many words
+/// are similar.
 const WORDS: &str = "[abü語😀]{1,7}|[a-c]{1,5}|[aé\u{301}]{1,4}";
 
-/// Runs an automaton over a whole word.
-fn distance(automaton: &Levenshtein, word: &str) -> Option<u8> {
+/// The edit distance that an automaton computes for a word; `None` if it rejects the word.
+fn automaton_distance(automaton: &Levenshtein, word: &str) -> Option<u8> {
     let step = |state, byte: &u8| automaton.step(state, *byte);
     let state = word.as_bytes().iter().try_fold(automaton.start(), step)?;
     automaton.distance(state)
@@ -41,7 +42,7 @@ proptest! {
     fn automata_compute_edit_distances(a in WORDS, b in WORDS) {
         for most in [1, 2] {
             let expected = Some(edit_distance(&a, &b) as u8).filter(|edits| *edits <= most);
-            prop_assert_eq!(distance(&Levenshtein::new(&a, most), &b), expected, "{} {} {}", a, b, most);
+            prop_assert_eq!(automaton_distance(&Levenshtein::new(&a, most), &b), expected, "{} {} {}", a, b, most);
         }
     }
 
@@ -221,7 +222,7 @@ fn boosts_out_of_range_are_rejected() {
     }
 }
 
-/// Random queries, valid and invalid.
+/// Pattern of random texts of queries, valid and invalid.
 const QUERIES: &str = "([ab ()\"+:\\\\*~^#0-9.-]| AND | OR | NOT |#|a|b\\*|\\(|\\)|\"|~1|~2|\\^2| text:|\\*:\\*){0,30}|\\PC{0,40}";
 
 proptest! {

@@ -1,5 +1,5 @@
-//! An explanation returns the results of a search, and its counts add up; so do parts evaluated on several
-//! threads.
+//! An explanation has the result of a search, and its numbers of blocks add up. A search whose documents are
+//! divided into ranges has the same result.
 
 mod support;
 
@@ -11,11 +11,11 @@ use support::{
 use tierdex::explain::{Explanation, ListUse, SegmentExplanation, StrategyKind};
 use tierdex::{Bm25, Index, Query, Scorer, SearchOptions, internal::index::Tuning};
 
-fn index(docs: &[TestDocument], shape: SchemaOptions, segments: usize) -> Index {
+fn index_documents(docs: &[TestDocument], shape: SchemaOptions, segments: usize) -> Index {
     index_in_memory(&shape.schema(), docs, &equal_cuts(docs.len(), segments))
 }
 
-fn explain(index: &Index, text: &str, options: &SearchOptions) -> Explanation {
+fn explain_query(index: &Index, text: &str, options: &SearchOptions) -> Explanation {
     index.searcher().explain(&Query::parse(text, index.schema()).unwrap(), options).unwrap()
 }
 
@@ -36,11 +36,11 @@ proptest! {
         tuning in prop::sample::select(all_tunings().to_vec()),
         scorer in prop_oneof![Just(Scorer::default()), (0.0f64..3.0, 0.0f64..=1.0).prop_map(|(k1, b)| Bm25 { k1, b }.into()), Just(Scorer::Dot)],
     ) {
-        let index = index(&random_documents(seed, count), SchemaOptions::default(), segments);
+        let index = index_documents(&random_documents(seed, count), SchemaOptions::default(), segments);
         for text in QUERIES.split("; ") {
             for (k, exhaustive, counted) in [(0, false, true), (3, false, true), (3, false, false), (3, true, true), (400, false, false)] {
                 let options = SearchOptions { k, scorer, exhaustive, count: counted, tuning, ..SearchOptions::default() };
-                let explained = explain(&index, text, &options);
+                let explained = explain_query(&index, text, &options);
                 let query = Query::parse(text, index.schema()).unwrap();
                 let found = index.searcher().search(&query, &options).unwrap();
                 prop_assert_eq!(total_and_hits(&explained.result), total_and_hits(&found), "{} k {}", text, k);
@@ -60,7 +60,7 @@ proptest! {
     #[test]
     fn parts_have_the_hits_of_the_whole_index(seed in any::<u64>(), count in 6usize..3000, segments in 1usize..6, tuning in prop::sample::select(all_tunings().to_vec())) {
         // A fifteenth of the documents are copies of others, so that scores tie across segments.
-        let index = index(&random_documents(seed, count), SchemaOptions::default(), segments);
+        let index = index_documents(&random_documents(seed, count), SchemaOptions::default(), segments);
         let searcher = index.searcher();
         for text in QUERIES.split("; ") {
             let query = Query::parse(text, index.schema()).unwrap();
@@ -103,9 +103,8 @@ fn check_counts(segment: &SegmentExplanation, exhaustive: bool, text: &str) {
     }
 }
 
-/// Documents of which every second one contains `half`, mostly once; some adjacent ones contain it often,
-/// like text on the subject.
-fn halves(count: usize) -> Vec<TestDocument> {
+/// Documents of which half contain the term `half`, mostly once; some adjacent ones contain it often.
+fn documents_half_with_term(count: usize) -> Vec<TestDocument> {
     let mut random = Random::new(11);
     let text = |number: usize| {
         let mut text = "filler ".repeat(1 + random.below(12));
@@ -122,11 +121,11 @@ fn halves(count: usize) -> Vec<TestDocument> {
 #[test]
 fn a_term_in_half_of_the_documents_decodes_a_twentieth() {
     let shape = SchemaOptions { stored: false, positions: false, title: false, ..SchemaOptions::default() };
-    let docs = halves(200_000);
-    let index = index(&docs, shape, 1);
+    let docs = documents_half_with_term(200_000);
+    let index = index_documents(&docs, shape, 1);
     let options = SearchOptions { count: true, ..SearchOptions::default() };
     let [explained, small] = [Tuning::default(), SMALL_TUNING]
-        .map(|tuning| explain(&index, "half", &SearchOptions { tuning, ..options }));
+        .map(|tuning| explain_query(&index, "half", &SearchOptions { tuning, ..options }));
     assert_eq!(total_and_hits(&explained.result), total_and_hits(&small.result));
     let blocks = &small.segments[0].evaluation.lists[0].blocks;
     assert!(blocks.decoded > 0 && blocks.decoded * 20 < blocks.blocks, "{blocks:?}");
@@ -138,8 +137,11 @@ fn a_term_in_half_of_the_documents_decodes_a_twentieth() {
     assert!(of.decoded > 0 && of.decoded * 20 < of.blocks, "{list:?}");
     assert!(segment.files.iter().all(|file| file.reads > 0 && file.bytes > 0));
     assert_eq!(explained.threshold, explained.result.hits.last().map(|hit| hit.score));
-    let all =
-        explain(&index, "half", &SearchOptions { exhaustive: true, count: true, ..SearchOptions::default() });
+    let all = explain_query(
+        &index,
+        "half",
+        &SearchOptions { exhaustive: true, count: true, ..SearchOptions::default() },
+    );
     let of = &all.segments[0].evaluation.lists[0].blocks;
     assert_eq!(of.decoded, of.blocks);
     assert_eq!(total_and_hits(&all.result), total_and_hits(&explained.result));

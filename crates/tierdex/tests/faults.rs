@@ -1,7 +1,8 @@
-//! Every operation of the life of an index fails, once or permanently.
+//! Each disk operation of a script of commits fails, once or from then on.
 //!
-//! The call that needs it fails with one clear error, the writer rejects all further calls, the last commit
-//! stays readable, also after an immediate power loss, and a new writer continues when the fault has passed.
+//! The call that needs the operation must fail with one clear error, the writer must reject all further
+//! calls, the last commit must be readable, also after an immediate power loss, and when the fault has passed
+//! a new writer must be able to continue.
 
 mod support;
 
@@ -14,18 +15,18 @@ use tierdex::io::{
 };
 use tierdex::{Error, Index, Merge, Query, Result, SearchOptions};
 
-/// Outcomes of all faults of a kind.
+/// The results of many faults.
 #[derive(Debug, Default)]
-struct Counts {
+struct FaultCounts {
     injected: u64,
     crashes: u64,
     states: u64,
     violations: Vec<String>,
 }
 
-impl Counts {
-    fn sum(of: Vec<Counts>) -> Counts {
-        let mut sum = Counts::default();
+impl FaultCounts {
+    fn sum(of: Vec<FaultCounts>) -> FaultCounts {
+        let mut sum = FaultCounts::default();
         for one in of {
             sum.injected += one.injected;
             sum.crashes += one.crashes;
@@ -36,21 +37,21 @@ impl Counts {
         sum
     }
 
-    fn none_violated(&self) {
+    fn assert_no_violation(&self) {
         let violations = &self.violations;
         assert!(violations.is_empty(), "{}: {:#?}", violations.len(), &violations[..violations.len().min(5)]);
     }
 }
 
-/// Number of operations of each class without faults.
-fn operations(script: &WriterScript, class: OpClass) -> u64 {
+/// Number of operations of a class in the whole script, without faults.
+fn count_operations(script: &WriterScript, class: OpClass) -> u64 {
     let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
     assert!(script.run(&(Arc::new(disk.clone()) as _)).error.is_none());
     disk.operations(class)
 }
 
-/// The operation that failed first.
-fn hit(disk: &FaultDisk<MemDisk>, plan: FaultPlan) -> Operation {
+/// The first operation that failed by this plan.
+fn failed_operation(disk: &FaultDisk<MemDisk>, plan: FaultPlan) -> Operation {
     let log = disk.log();
     log.into_iter()
         .filter(|entry| plan.class.contains(entry.op))
@@ -58,25 +59,26 @@ fn hit(disk: &FaultDisk<MemDisk>, plan: FaultPlan) -> Operation {
         .expect("it happened")
 }
 
-fn is_clear(error: &Error, number: i32) -> bool {
+fn is_clear_error(error: &Error, number: i32) -> bool {
     let text = error.to_string();
     let kind = matches!(error, Error::Storage(error) if number != errno::ENOSPC || error.kind() == ErrorKind::NoSpace);
     kind && !text.is_empty() && !text.contains('\n') && text.contains("os error")
 }
 
-/// Cleanup after a commit, and the check of the lock before it, may fail silently: the commit is durable.
+/// Whether an operation may fail without an error of the writer: the removal of files after a commit, which
+/// is then durable, and the check of the lock before that.
 fn may_be_ignored(op: Op) -> bool {
     matches!(op, Op::Remove | Op::List | Op::CheckLock)
 }
 
-fn fail(script: &WriterScript, plan: FaultPlan, number: i32) -> Counts {
-    let mut counts = Counts::default();
+fn run_with_fault(script: &WriterScript, plan: FaultPlan, number: i32) -> FaultCounts {
+    let mut counts = FaultCounts::default();
     let disk = FaultDisk::new(MemDisk::new(), plan);
     let outcome = script.run(&(Arc::new(disk.clone()) as _));
     counts.injected += disk.injected();
-    let operation = hit(&disk, plan);
-    let verdict =
-        judge(&outcome, &operation, number).and_then(|()| survive(script, &disk, &outcome, &mut counts));
+    let operation = failed_operation(&disk, plan);
+    let verdict = check_error(&outcome, &operation, number)
+        .and_then(|()| check_survival(script, &disk, &outcome, &mut counts));
     if let Err(what) = verdict {
         let Operation { op, file } = operation;
         counts
@@ -86,21 +88,26 @@ fn fail(script: &WriterScript, plan: FaultPlan, number: i32) -> Counts {
     counts
 }
 
-fn judge(outcome: &ScriptOutcome, operation: &Operation, number: i32) -> std::result::Result<(), String> {
+fn check_error(
+    outcome: &ScriptOutcome,
+    operation: &Operation,
+    number: i32,
+) -> std::result::Result<(), String> {
     match &outcome.error {
-        Some(error) if is_clear(error, number) => Ok(()),
+        Some(error) if is_clear_error(error, number) => Ok(()),
         Some(error) => Err(format!("unclear error: {error}")),
         None if may_be_ignored(operation.op) => Ok(()),
         None => Err("the fault was passed over".to_string()),
     }
 }
 
-/// After the fault has passed, the index is opened by a reader, after a power loss, and by a new writer.
-fn survive(
+/// After the fault has passed, opens the index by a reader, by a reader after a power loss, and by a new
+/// writer.
+fn check_survival(
     script: &WriterScript,
     disk: &FaultDisk<MemDisk>,
     outcome: &ScriptOutcome,
-    counts: &mut Counts,
+    counts: &mut FaultCounts,
 ) -> std::result::Result<(), String> {
     let found = disk.inner();
     let generation = script.verify(found, outcome.acknowledged)?;
@@ -115,9 +122,9 @@ fn survive(
     script.verify_recovered(found, generation)
 }
 
-fn fail_everywhere(class: OpClass, errors: &[i32], floor: u64) {
+fn fail_each_operation(class: OpClass, errors: &[i32], floor: u64) {
     let script = WriterScript::new(12);
-    let operations = operations(&script, class);
+    let operations = count_operations(&script, class);
     let plan = |at, number, repeat| (FaultPlan { class, at, effect: Effect::Error(number), repeat }, number);
     let plans: Vec<(FaultPlan, i32)> = (1..=operations)
         .flat_map(|at| {
@@ -125,32 +132,32 @@ fn fail_everywhere(class: OpClass, errors: &[i32], floor: u64) {
         })
         .map(|(at, number, repeat)| plan(at, number, repeat))
         .collect();
-    let counts = Counts::sum(on_two_threads(plans.len(), |number| {
+    let counts = FaultCounts::sum(on_two_threads(plans.len(), |number| {
         let (plan, error) = plans[number];
-        fail(&script, plan, error)
+        run_with_fault(&script, plan, error)
     }));
-    counts.none_violated();
+    counts.assert_no_violation();
     assert!(counts.injected >= plans.len() as u64 && plans.len() as u64 >= floor, "{} plans", plans.len());
 }
 
 #[test]
 fn every_write_fails() {
-    fail_everywhere(OpClass::Write, &[errno::EIO, errno::ENOSPC], 400);
+    fail_each_operation(OpClass::Write, &[errno::EIO, errno::ENOSPC], 400);
 }
 
 #[test]
 fn every_sync_fails() {
-    fail_everywhere(OpClass::Sync, &[errno::EIO, errno::ENOSPC], 300);
+    fail_each_operation(OpClass::Sync, &[errno::EIO, errno::ENOSPC], 300);
 }
 
 #[test]
 fn every_change_of_the_directory_fails() {
-    fail_everywhere(OpClass::Meta, &[errno::EIO, errno::ENOSPC], 300);
+    fail_each_operation(OpClass::Meta, &[errno::EIO, errno::ENOSPC], 300);
 }
 
 #[test]
 fn every_read_of_a_writer_fails() {
-    fail_everywhere(OpClass::Read, &[errno::EIO], 400);
+    fail_each_operation(OpClass::Read, &[errno::EIO], 400);
 }
 
 /// The capacity of the disk is increased until the whole script fits.
@@ -158,7 +165,7 @@ fn every_read_of_a_writer_fails() {
 fn a_full_disk_fails_cleanly() {
     const STEP: usize = 509;
     let script = WriterScript::new(12);
-    let mut counts = Counts::default();
+    let mut counts = FaultCounts::default();
     for capacity in (0..).step_by(STEP) {
         let disk = MemDisk::with_capacity(capacity);
         let outcome = script.run(&(Arc::new(disk.clone()) as _));
@@ -172,12 +179,13 @@ fn a_full_disk_fails_cleanly() {
         script.verify_recovered(&disk, generation).unwrap();
         counts.states += 1;
     }
-    let counts = Counts::sum(vec![counts]);
+    let counts = FaultCounts::sum(vec![counts]);
     assert!(counts.injected > 30, "{} capacities", counts.injected);
 }
 
-/// The last sync of a commit fails: the new manifest has its final name but was not acknowledged. The
-/// process is then killed at each step of the cleanup of the writer, or power is lost after it.
+/// The last sync of a commit fails, so that the new manifest has its final name, but the commit is not
+/// acknowledged. Then the process is killed at each operation with which the writer is dropped, and power is
+/// lost.
 #[test]
 fn a_failed_last_sync_loses_no_commit() {
     let schema = support::corpus::SchemaOptions::default().schema();
@@ -198,7 +206,7 @@ fn a_failed_last_sync_loses_no_commit() {
     let (mut injected, mut states, mut lost) = (0, 0, Vec::new());
     for kill_at in 0..30 {
         let (faulty, mut writer) = prepared();
-        faulty.arm(FaultPlan { class: OpClass::Sync, ..read_plan(syncs, Repeat::Once) });
+        faulty.arm(FaultPlan { class: OpClass::Sync, ..read_fault(syncs, Repeat::Once) });
         writer.commit(Merge::Keep).unwrap_err();
         injected += faulty.injected();
         faulty.arm(FaultPlan {
@@ -226,7 +234,7 @@ fn a_failed_last_sync_loses_no_commit() {
 const QUERIES: [&str; 8] =
     ["all", "w0", "w0 w7 w14", "w0 AND prefix2", "\"w0 w0\"", "title:w0 -w4", "NOT all", "only5 absent"];
 
-fn readable() -> MemDisk {
+fn write_readable_index() -> MemDisk {
     let disk = MemDisk::new();
     let docs = support::corpus::random_documents(31, 700);
     let schema = support::corpus::SchemaOptions::default().schema();
@@ -234,11 +242,11 @@ fn readable() -> MemDisk {
     disk
 }
 
-fn read_plan(at: u64, repeat: Repeat) -> FaultPlan {
+fn read_fault(at: u64, repeat: Repeat) -> FaultPlan {
     FaultPlan { class: OpClass::Read, at, effect: Effect::Error(errno::EIO), repeat }
 }
 
-/// A read error must name the file, unless the directory was read.
+/// Whether a read error names the file of the operation.
 fn names_its_file(error: &Error, operation: &Operation) -> bool {
     let named = matches!(error, Error::Storage(error) if error.file() == operation.file);
     named && error.to_string().contains("os error 5")
@@ -246,11 +254,11 @@ fn names_its_file(error: &Error, operation: &Operation) -> bool {
 
 #[test]
 fn every_read_of_opening_fails() {
-    let disk = readable();
+    let disk = write_readable_index();
     let mut injected = 0;
     for repeat in [Repeat::Once, Repeat::Forever] {
         for at in 1.. {
-            let plan = read_plan(at, repeat);
+            let plan = read_fault(at, repeat);
             let faulty = FaultDisk::new(disk.clone(), plan);
             let opened = Index::open_on(Arc::new(faulty.clone()));
             if faulty.injected() == 0 {
@@ -258,7 +266,7 @@ fn every_read_of_opening_fails() {
             }
             injected += faulty.injected();
             let error = opened.err().expect("the fault was passed over");
-            assert!(names_its_file(&error, &hit(&faulty, plan)), "{error}");
+            assert!(names_its_file(&error, &failed_operation(&faulty, plan)), "{error}");
             faulty.arm(FaultPlan::none());
             let index = Index::open_on(Arc::new(faulty)).unwrap();
             assert!(answer_text(&index, "all", AnswerOptions::default()).unwrap().total > 0);
@@ -268,10 +276,11 @@ fn every_read_of_opening_fails() {
     assert!(injected > 100, "{injected}");
 }
 
-/// A failed read fails its query; the index returns correct results when the fault has passed.
+/// A failed read is an error of its query; when the fault has passed, the same reader returns correct
+/// results.
 #[test]
 fn every_read_of_a_query_fails() {
-    let disk = readable();
+    let disk = write_readable_index();
     let plain = Index::open_on(Arc::new(disk.clone())).unwrap();
     let mut injected = 0;
     for text in QUERIES {
@@ -281,7 +290,7 @@ fn every_read_of_a_query_fails() {
             for at in 1.. {
                 faulty.arm(FaultPlan::none());
                 let index = Index::open_on(Arc::new(faulty.clone())).unwrap();
-                faulty.arm(read_plan(at, repeat));
+                faulty.arm(read_fault(at, repeat));
                 let answered: Result<_> = answer_text(&index, text, AnswerOptions::default());
                 if faulty.injected() == 0 {
                     assert_eq!(answered.unwrap(), expected);
@@ -289,7 +298,10 @@ fn every_read_of_a_query_fails() {
                 }
                 injected += faulty.injected();
                 let error = answered.expect_err("the fault was passed over");
-                assert!(names_its_file(&error, &hit(&faulty, read_plan(at, repeat))), "{text}: {error}");
+                assert!(
+                    names_its_file(&error, &failed_operation(&faulty, read_fault(at, repeat))),
+                    "{text}: {error}"
+                );
                 faulty.arm(FaultPlan::none());
                 assert_eq!(answer_text(&index, text, AnswerOptions::default()).unwrap(), expected, "{text}");
             }
@@ -299,10 +311,11 @@ fn every_read_of_a_query_fails() {
     assert!(injected > 150, "{injected}");
 }
 
-/// A failed count leaves no set bits in the scratch buffers of the next one.
+/// After a failed count, the next count of the same searcher is correct: no bits are left in its scratch
+/// buffers.
 #[test]
 fn every_read_of_a_count_fails() {
-    let faulty = FaultDisk::new(readable(), FaultPlan::none());
+    let faulty = FaultDisk::new(write_readable_index(), FaultPlan::none());
     let index = Index::open_on(Arc::new(faulty.clone())).unwrap();
     let counts = ["all w0 w5", "+all +w0", "w0 w5", "w5 über1 prefix2"];
     let counts = counts.map(|text| Query::parse(text, index.schema()).unwrap());
@@ -315,7 +328,7 @@ fn every_read_of_a_count_fails() {
             faulty.arm(FaultPlan::none());
             let index = Index::open_on(Arc::new(faulty.clone())).unwrap();
             let searcher = index.searcher();
-            faulty.arm(read_plan(at, Repeat::Once));
+            faulty.arm(read_fault(at, Repeat::Once));
             let counted: Result<u64> = count(&searcher, query);
             if faulty.injected() == 0 {
                 break;
@@ -331,13 +344,13 @@ fn every_read_of_a_count_fails() {
     assert!(injected > 30, "{injected}");
 }
 
-/// A failed read during a check is a finding or an error, never a successful check.
+/// If a read fails during a check, the check is an error or reports a problem.
 #[test]
 fn every_read_of_a_check_fails() {
-    let disk = readable();
+    let disk = write_readable_index();
     let mut injected = 0;
     for at in 1.. {
-        let faulty = FaultDisk::new(disk.clone(), read_plan(at, Repeat::Once));
+        let faulty = FaultDisk::new(disk.clone(), read_fault(at, Repeat::Once));
         let report = check_on(&faulty);
         if faulty.injected() == 0 {
             break;
@@ -376,17 +389,18 @@ fn inline_lists_are_read_many_at_a_time() {
     assert!(reads < TERMS / 20, "{reads} reads of {TERMS} terms by a merge");
 }
 
-/// Readers of the index of a poisoned writer continue; the writer releases its lock when it is dropped.
+/// After an error of a writer, readers of its index still work, and the writer releases its lock when it is
+/// dropped.
 #[test]
 fn a_poisoned_writer_still_frees_its_lock() {
-    let faulty = FaultDisk::new(readable(), FaultPlan::none());
+    let faulty = FaultDisk::new(write_readable_index(), FaultPlan::none());
     let shared: Arc<dyn Disk> = Arc::new(faulty.clone());
     let schema = support::corpus::SchemaOptions::default().schema();
     let reader = Index::open_on(shared.clone()).unwrap();
     let expected = answer_text(&reader, "all", AnswerOptions::default()).unwrap();
     let mut writer = support::open_writer(&shared, &schema, tierdex::OpenMode::Append);
     writer.add("new", "", "all").unwrap();
-    faulty.arm(FaultPlan { class: OpClass::Sync, ..read_plan(1, Repeat::Once) });
+    faulty.arm(FaultPlan { class: OpClass::Sync, ..read_fault(1, Repeat::Once) });
     writer.commit(Merge::Keep).unwrap_err();
     assert_eq!(faulty.injected(), 1);
     let syncs = faulty.operations(OpClass::Sync);

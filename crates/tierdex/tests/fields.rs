@@ -1,4 +1,4 @@
-//! The statistics of a field cover the documents that have it: those with at least one token in it.
+//! The statistics of a field are those of the documents that have it: those with at least one token in it.
 
 mod support;
 
@@ -8,8 +8,8 @@ use support::{AddMethod, Answer, AnswerOptions, answer_text, assert_sound, build
 use tierdex::schema::{NormKind, Schema};
 use tierdex::{Index, Merge, commit::FieldStats, io::MemDisk};
 
-const TEXT: usize = 0;
-const TITLE: usize = 1;
+const TEXT_FIELD: usize = 0;
+const TITLE_FIELD: usize = 1;
 
 /// Titles without tokens: empty, of separators, and of stop words.
 const NO_TITLES: [&str; 4] = ["", " ", "-- !", "The of, the"];
@@ -18,8 +18,8 @@ fn schema(norms: NormKind) -> Schema {
     SchemaOptions { norms, stop_words: true, ..SchemaOptions::default() }.schema()
 }
 
-/// Documents, every tenth with a title.
-fn with_few_titles() -> Vec<TestDocument> {
+/// A thousand documents, of which every tenth has a title.
+fn documents_with_few_titles() -> Vec<TestDocument> {
     let title = |number: usize| match (number % 10, number / 10) {
         (3, which) => {
             let rare = if which % 4 == 0 { "rare ".repeat(1 + which % 3) } else { String::new() };
@@ -30,7 +30,7 @@ fn with_few_titles() -> Vec<TestDocument> {
     (0..1000).map(|number| TestDocument::new(number, &title(number), "all have a text")).collect()
 }
 
-fn index(docs: &[TestDocument], schema: &Schema, cuts: &[usize], last: Merge) -> (MemDisk, Index) {
+fn index_documents(docs: &[TestDocument], schema: &Schema, cuts: &[usize], last: Merge) -> (MemDisk, Index) {
     let disk = MemDisk::new();
     build(&(Arc::new(disk.clone()) as _), schema, docs, cuts, AddMethod::Commits, last);
     assert_sound(&disk);
@@ -38,18 +38,18 @@ fn index(docs: &[TestDocument], schema: &Schema, cuts: &[usize], last: Merge) ->
     (disk, index)
 }
 
-fn every(index: &Index, text: &str) -> Answer {
+fn all_matches(index: &Index, text: &str) -> Answer {
     answer_text(index, text, AnswerOptions { shown: 0, ..AnswerOptions::default() }).unwrap()
 }
 
 /// Statistics of a field in each segment.
-fn stats(index: &Index, field: usize) -> Vec<FieldStats> {
+fn field_stats(index: &Index, field: usize) -> Vec<FieldStats> {
     index.segments().iter().map(|segment| segment.meta().fields[field]).collect()
 }
 
-/// Documents whose title contains a word, best first, with their scores: BM25 over `all` documents with this
-/// average length.
-fn ranked(docs: &[TestDocument], word: &str, (all, average): (f64, f64)) -> Vec<(u32, f64)> {
+/// Documents whose title contains a word, best first, with their BM25 scores for a collection of `all`
+/// documents with this average length.
+fn rank_by_title(docs: &[TestDocument], word: &str, (all, average): (f64, f64)) -> Vec<(u32, f64)> {
     let words = |doc: &TestDocument| doc.title.split_whitespace().map(str::to_string).collect::<Vec<_>>();
     let count = |doc: &TestDocument| words(doc).iter().filter(|of| *of == word).count() as f64;
     let with = docs.iter().filter(|doc| count(doc) > 0.0).count() as f64;
@@ -67,7 +67,7 @@ fn ranked(docs: &[TestDocument], word: &str, (all, average): (f64, f64)) -> Vec<
 
 #[test]
 fn a_field_of_few_documents_ranks_by_their_statistics() {
-    let docs = with_few_titles();
+    let docs = documents_with_few_titles();
     let titles = docs.iter().skip(3).step_by(10);
     let tokens: usize = titles.map(|doc| doc.title.split_whitespace().count()).sum();
     let statistics = (100.0, tokens as f64 / 100.0);
@@ -77,17 +77,20 @@ fn a_field_of_few_documents_ranks_by_their_statistics() {
         let schema = schema(norms);
         for word in ["rare", "common"] {
             let query = format!("title:{word}");
-            let expected = ranked(&docs, word, statistics);
-            let others = ranked(&docs, word, (1000.0, tokens as f64 / 1000.0));
+            let expected = rank_by_title(&docs, word, statistics);
+            let others = rank_by_title(&docs, word, (1000.0, tokens as f64 / 1000.0));
             let mut first = None;
             for (cuts, last) in parts {
-                let (_, index) = index(&docs, &schema, cuts, last);
+                let (_, index) = index_documents(&docs, &schema, cuts, last);
                 assert_eq!(index.segments().len(), if last == Merge::One { 1 } else { cuts.len() + 1 });
-                let of_title = stats(&index, TITLE);
+                let of_title = field_stats(&index, TITLE_FIELD);
                 assert_eq!(of_title.iter().map(|stats| stats.documents).sum::<u32>(), 100);
                 assert_eq!(of_title.iter().map(|stats| stats.tokens).sum::<u64>(), tokens as u64);
-                assert_eq!(stats(&index, TEXT).iter().map(|stats| stats.documents).sum::<u32>(), 1000);
-                let found = every(&index, &query);
+                assert_eq!(
+                    field_stats(&index, TEXT_FIELD).iter().map(|stats| stats.documents).sum::<u32>(),
+                    1000
+                );
+                let found = all_matches(&index, &query);
                 assert_eq!(found.hits.len(), expected.len());
                 for (row, expected) in found.hits.iter().zip(&expected) {
                     let score = f64::from(f32::from_bits(row.score_bits));
@@ -96,7 +99,7 @@ fn a_field_of_few_documents_ranks_by_their_statistics() {
                         (score / expected.1 - 1.0).abs() < 1e-5,
                         "{query} {cuts:?}: {score} {expected:?}"
                     );
-                    // Differs from the score by the statistics of all documents.
+                    // The score by the statistics of all documents would be another one.
                     let (_, other) = others.iter().find(|other| other.0 == row.document).unwrap();
                     assert!((score / other - 1.0).abs() > 0.01, "{query}: {score} and {other}");
                 }
@@ -106,7 +109,7 @@ fn a_field_of_few_documents_ranks_by_their_statistics() {
     }
 }
 
-/// Documents without the field do not affect its scores, in any position.
+/// Documents without the field do not change its scores, wherever they are in the index.
 #[test]
 fn documents_without_the_field_change_no_score() {
     let text = |number: usize| format!("{} {}", "word ".repeat(1 + number % 3), "more ".repeat(number % 40));
@@ -120,10 +123,10 @@ fn documents_without_the_field_change_no_score() {
     }
     for norms in [NormKind::Byte, NormKind::Exact] {
         let schema = schema(norms);
-        let (_, plain) = index(&docs, &schema, &[], Merge::Keep);
+        let (_, plain) = index_documents(&docs, &schema, &[], Merge::Keep);
         for (docs, apart) in [(&behind, 1), (&between, 2)] {
             for (cuts, last) in [(&[][..], Merge::Keep), (&[700, 2000], Merge::Keep), (&[700], Merge::One)] {
-                let (_, index) = index(docs, &schema, cuts, last);
+                let (_, index) = index_documents(docs, &schema, cuts, last);
                 assert!(index.documents() > plain.documents());
                 for (query, k) in [("word", 10), ("word", 5000), ("+word more", 10), ("wor~1 absent", 20)] {
                     for exhaustive in [false, true] {
@@ -153,18 +156,21 @@ fn a_field_that_no_document_has_is_searched() {
         let schema = schema(norms);
         for (docs, hits) in [(&bare, 0), (&titled, 20)] {
             for last in [Merge::Keep, Merge::One] {
-                let (_, index) = index(docs, &schema, &[100, 300.min(docs.len() - 1)], last);
+                let (_, index) = index_documents(docs, &schema, &[100, 300.min(docs.len() - 1)], last);
                 if last == Merge::Keep {
                     let none = FieldStats::default();
-                    assert_eq!((stats(&index, TITLE)[0], stats(&index, TITLE)[1]), (none, none));
-                    assert_eq!(index.segments()[0].average_length(TITLE), 1.0);
+                    assert_eq!(
+                        (field_stats(&index, TITLE_FIELD)[0], field_stats(&index, TITLE_FIELD)[1]),
+                        (none, none)
+                    );
+                    assert_eq!(index.segments()[0].average_length(TITLE_FIELD), 1.0);
                 }
-                let found = every(&index, "title:title");
+                let found = all_matches(&index, "title:title");
                 assert_eq!(found.total, hits);
                 let scores = found.hits.iter().map(|row| f32::from_bits(row.score_bits));
                 assert!(scores.clone().all(|score| score.is_finite() && score > 0.0));
-                assert_eq!(every(&index, "title:titel~2 title:t*").total, hits);
-                assert_eq!(every(&index, "title:title all").total, docs.len() as u64);
+                assert_eq!(all_matches(&index, "title:titel~2 title:t*").total, hits);
+                assert_eq!(all_matches(&index, "title:title all").total, docs.len() as u64);
             }
         }
     }

@@ -1,8 +1,8 @@
-//! Forged files of every kind: the payload is changed and sealed again, with valid checksums.
+//! Forged files of every kind: the payload is changed, and the file written again with valid checksums.
 //!
-//! Every operation on such an index returns an error or a result: never a panic, and never more memory than
-//! the index could need. `TIERDEX_TEST_FORGERIES` is the number of trials for each kind of file, by default
-//! 700.
+//! Every operation on such an index must return an error or a result: never a panic, and never more memory
+//! than the index could need. `TIERDEX_TEST_FORGERIES` is the number of trials for each kind of file, by
+//! default 700.
 
 mod support;
 
@@ -21,9 +21,10 @@ use tierdex::{
 };
 
 #[global_allocator]
-static MEMORY: Cap<System> = Cap::new(System, usize::MAX);
+static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
 
-/// Maximum memory of the operations on one forged index. Intact indexes take about 5 MB.
+/// Maximum bytes of memory of the operations on one forged index. Operations on intact indexes take about 5
+/// MB.
 const MEMORY_MAX: usize = 64 << 20;
 
 /// Queries, separated by semicolons.
@@ -32,11 +33,11 @@ const QUERIES: &str = "\
     title:w0 +w3 -w4 #all; NOT all; wo* w*; prefyx2~1 only5~2; *:*";
 
 /// An intact index. With many documents it has lists of several superblocks.
-fn sample(documents: usize, words: usize) -> MemDisk {
-    sample_with(documents, words, &schema())
+fn intact_index(documents: usize, words: usize) -> MemDisk {
+    intact_index_of(documents, words, &schema())
 }
 
-fn sample_with(documents: usize, words: usize, schema: &Schema) -> MemDisk {
+fn intact_index_of(documents: usize, words: usize, schema: &Schema) -> MemDisk {
     let mut docs = random_documents(1, documents);
     let cut = |text: &str| text.split(' ').take(words).collect::<Vec<_>>().join(" ");
     docs.iter_mut().for_each(|doc| (doc.title, doc.text) = (cut(&doc.title), cut(&doc.text)));
@@ -48,7 +49,7 @@ fn sample_with(documents: usize, words: usize, schema: &Schema) -> MemDisk {
 }
 
 /// The payload of a file, with the identity under which it is sealed.
-fn payload(disk: &MemDisk, name: &str) -> (Identity, Vec<u8>) {
+fn read_payload(disk: &MemDisk, name: &str) -> (Identity, Vec<u8>) {
     let manifest = Manifest::newest(disk).unwrap().unwrap();
     let identity = match parse_file_name(name) {
         Some((segment, field, kind)) => identity(segment, field, kind),
@@ -59,8 +60,8 @@ fn payload(disk: &MemDisk, name: &str) -> (Identity, Vec<u8>) {
     (identity, file.read(start, (end - start) as usize).unwrap())
 }
 
-/// Replaces the payload of a file and seals it; the manifest then names the new seal.
-fn forge(disk: &MemDisk, name: &str, identity: Identity, payload: &[u8]) {
+/// Replaces the payload of a file, and writes its new length and checksum to the manifest.
+fn forge_file(disk: &MemDisk, name: &str, identity: Identity, payload: &[u8]) {
     disk.remove(name).unwrap();
     let mut file = SealedWriter::create(disk, name, identity).unwrap();
     file.write(payload).unwrap();
@@ -75,8 +76,8 @@ fn forge(disk: &MemDisk, name: &str, identity: Identity, payload: &[u8]) {
     manifest.publish(disk, "new").unwrap();
 }
 
-/// An offset to change: near the end, where tails are, near the beginning, or anywhere.
-fn place(len: usize, random: &mut Random) -> usize {
+/// A random offset: often near the end, where tails are, or near the beginning.
+fn random_offset(len: usize, random: &mut Random) -> usize {
     match random.below(4) {
         0 => len - 1 - random.below(len.min(64)),
         1 => random.below(len.min(64)),
@@ -84,18 +85,18 @@ fn place(len: usize, random: &mut Random) -> usize {
     }
 }
 
-/// Changes some bytes, numbers or ranges of a payload.
-fn change(bytes: &mut Vec<u8>, random: &mut Random) {
+/// Changes one to three bytes, numbers or ranges of a payload.
+fn change_bytes(bytes: &mut Vec<u8>, random: &mut Random) {
     for _ in 0..1 + random.below(3) {
         if bytes.is_empty() {
             return bytes.push(random.next() as u8);
         }
-        let at = place(bytes.len(), random);
+        let at = random_offset(bytes.len(), random);
         let end = bytes.len().min(at + 1 + random.below(64));
         match random.below(12) {
             0 => bytes[at] ^= 1 << random.below(8),
             1 => bytes[at] = *random.pick(&[0, 1, 0x7F, 0x80, 0xFE, 0xFF]),
-            2..=4 => number(bytes, at, random),
+            2..=4 => change_number(bytes, at, random),
             5 => bytes[at..end].fill(*random.pick(&[0, 0xFF, 0x80])),
             6 => bytes[at..end].iter_mut().for_each(|byte| *byte = random.next() as u8),
             7 => {
@@ -105,7 +106,7 @@ fn change(bytes: &mut Vec<u8>, random: &mut Random) {
             8 => bytes.truncate(at),
             9 => drop(bytes.drain(at..end)),
             10 => bytes.extend_from_within(at..end),
-            // Replace by a varint of any valid length.
+            // A variable-length integer of any valid length.
             _ => {
                 let mut varint = vec![0xFF; random.below(10)];
                 varint.push(random.below(2) as u8);
@@ -116,7 +117,7 @@ fn change(bytes: &mut Vec<u8>, random: &mut Random) {
 }
 
 /// Changes an integer of two, four or eight bytes to an extreme or an adjacent value.
-fn number(bytes: &mut [u8], at: usize, random: &mut Random) {
+fn change_number(bytes: &mut [u8], at: usize, random: &mut Random) {
     let width = *random.pick(&[2, 4, 8]);
     let at = if random.one_in(2) { at / width * width } else { at };
     let Some(place) = bytes.get_mut(at..at + width) else { return };
@@ -135,8 +136,8 @@ fn number(bytes: &mut [u8], at: usize, random: &mut Random) {
     place.copy_from_slice(&changed.to_le_bytes()[..width]);
 }
 
-/// Runs all operations on an index. Errors must be one line; an error of `open` ends the run.
-fn use_index(disk: &MemDisk, random: &mut Random) -> Result<(), Error> {
+/// Runs all operations on an index; returns the first error. All errors must be one line.
+fn run_all_operations(disk: &MemDisk, random: &mut Random) -> Result<(), Error> {
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
     let report = check_on(disk)?;
     let index = Index::open_on(shared.clone())?;
@@ -148,7 +149,7 @@ fn use_index(disk: &MemDisk, random: &mut Random) -> Result<(), Error> {
     }
     let lent = (!kept && random.one_in(2)).then(|| LentLists::load(&index));
     let lent = lent.and_then(|lent| lent.map_err(|error| errors.push(error)).ok());
-    // Both read the whole index, so they take much longer than a query.
+    // Exports and a search for ids read the whole index, which takes much longer than a query.
     if random.one_in(40) {
         for field in &index.schema().fields {
             errors.extend(export(&index, &field.name, "", &mut std::io::sink()).err());
@@ -174,9 +175,9 @@ fn use_index(disk: &MemDisk, random: &mut Random) -> Result<(), Error> {
         let options = SearchOptions { k, count, tuning, ..SearchOptions::default() };
         errors.extend(searcher.explain(&query, &options).err());
     }
-    errors.extend(batch(&index, random).err());
+    errors.extend(run_batch(&index, random).err());
     if random.one_in(4) {
-        errors.extend(merge(&shared).err());
+        errors.extend(merge_index(&shared).err());
     }
     for error in &errors {
         assert!(!error.to_string().contains('\n'), "{error}");
@@ -184,8 +185,8 @@ fn use_index(disk: &MemDisk, random: &mut Random) -> Result<(), Error> {
     errors.into_iter().next().map_or(Ok(()), Err)
 }
 
-/// A batch with a cache, with resident or non-resident dictionary and skip data.
-fn batch(index: &Index, random: &mut Random) -> Result<(), Error> {
+/// Runs all queries in an engine, with dictionaries and skip records on disk or resident.
+fn run_batch(index: &Index, random: &mut Random) -> Result<(), Error> {
     let meta = random.pick(&[MetaTier::Disk, MetaTier::Terms, MetaTier::Index(RegionKind::Dram)]).clone();
     let options = EngineOptions::new().dram(24 << 20).hits_max(10).gap_pages(2).meta_tier(meta);
     let engine = Engine::new(index, &options.threads(1).growth(0))?;
@@ -206,24 +207,24 @@ fn batch(index: &Index, random: &mut Random) -> Result<(), Error> {
     first
 }
 
-fn merge(disk: &Arc<dyn Disk>) -> Result<(), Error> {
+fn merge_index(disk: &Arc<dyn Disk>) -> Result<(), Error> {
     let schema = Manifest::read_newest(disk.as_ref())?.map_or_else(schema, |manifest| manifest.schema);
     let mut writer = IndexWriter::open(disk.clone(), schema, OpenMode::Append, WriterOptions::default())?;
     writer.add("new", "title", "all w0")?;
     writer.commit(Merge::One).map(drop)
 }
 
-fn trials() -> u64 {
+fn trial_count() -> u64 {
     std::env::var("TIERDEX_TEST_FORGERIES").ok().and_then(|count| count.parse().ok()).unwrap_or(700)
 }
 
 #[test]
 fn a_forged_file_gives_an_error_or_a_result() {
     let raw = SchemaOptions { codec: Codec::Raw, ..SchemaOptions::default() }.schema();
-    let samples = [sample(330, 4), sample(17_000, 1), sample_with(1500, 2, &raw)];
+    let samples = [intact_index(330, 4), intact_index(17_000, 1), intact_index_of(1500, 2, &raw)];
     // Intact indexes first: all operations succeed within the memory limit.
     for disk in &samples {
-        (0..4).for_each(|seed| use_index(&disk.snapshot(), &mut Random::new(seed)).unwrap());
+        (0..4).for_each(|seed| run_all_operations(&disk.snapshot(), &mut Random::new(seed)).unwrap());
     }
     let mut counts: BTreeMap<&str, [u64; 2]> = BTreeMap::new();
     let mut files: BTreeMap<FileKind, Vec<(usize, String)>> = BTreeMap::new();
@@ -235,9 +236,9 @@ fn a_forged_file_gives_an_error_or_a_result() {
     }
     assert_eq!(files.len(), 8, "a kind of file is missing");
     for (kind, files) in &files {
-        for trial in 0..trials() {
+        for trial in 0..trial_count() {
             let mut random = Random::new(trial * 16 + *kind as u64);
-            // The large ones take longer.
+            // Files of the large indexes take longer, and are chosen less often.
             let (number, name) = loop {
                 let (number, name) = random.pick(files);
                 if *number == 0 || random.one_in(8) {
@@ -245,12 +246,12 @@ fn a_forged_file_gives_an_error_or_a_result() {
                 }
             };
             let disk = samples[number].snapshot();
-            let (identity, mut bytes) = payload(&disk, name);
-            change(&mut bytes, &mut random);
-            forge(&disk, name, identity, &bytes);
-            MEMORY.set_limit(MEMORY.allocated() + MEMORY_MAX).unwrap();
-            let done = catch_unwind(AssertUnwindSafe(|| use_index(&disk, &mut random)));
-            MEMORY.set_limit(usize::MAX).unwrap();
+            let (identity, mut bytes) = read_payload(&disk, name);
+            change_bytes(&mut bytes, &mut random);
+            forge_file(&disk, name, identity, &bytes);
+            ALLOCATOR.set_limit(ALLOCATOR.allocated() + MEMORY_MAX).unwrap();
+            let done = catch_unwind(AssertUnwindSafe(|| run_all_operations(&disk, &mut random)));
+            ALLOCATOR.set_limit(usize::MAX).unwrap();
             let outcome =
                 done.unwrap_or_else(|panic| panic!("{name}, trial {trial}: {}", panic_message(&*panic)));
             counts.entry(kind.name()).or_default()[usize::from(outcome.is_err())] += 1;
@@ -258,16 +259,16 @@ fn a_forged_file_gives_an_error_or_a_result() {
     }
     println!("kind: answered, rejected: {counts:?}");
     for (kind, [_, rejected]) in counts {
-        assert!(rejected * 2 > trials(), "{kind}: {rejected} of {} were rejected", trials());
+        assert!(rejected * 2 > trial_count(), "{kind}: {rejected} of {} were rejected", trial_count());
     }
 }
 
-/// The manifest with a different number of documents that have a field.
-fn with_documents(disk: &MemDisk, (segment, field): (usize, usize), documents: u32) -> MemDisk {
+/// An index whose manifest has another number of documents that have a field.
+fn forge_document_count(disk: &MemDisk, (segment, field): (usize, usize), documents: u32) -> MemDisk {
     let forged = disk.snapshot();
     let manifest = Manifest::read_newest(disk).unwrap().unwrap();
     let name = Manifest::file_name(manifest.generation);
-    let (identity, mut bytes) = payload(disk, &name);
+    let (identity, mut bytes) = read_payload(disk, &name);
     let mut meta = manifest.segments[segment].clone();
     let (mut before, mut after) = (Vec::new(), Vec::new());
     meta.write(&mut before);
@@ -275,15 +276,15 @@ fn with_documents(disk: &MemDisk, (segment, field): (usize, usize), documents: u
     meta.write(&mut after);
     let at = bytes.windows(before.len()).position(|of| of == before).unwrap();
     drop(bytes.splice(at..at + before.len(), after));
-    forge(&forged, &name, identity, &bytes);
+    forge_file(&forged, &name, identity, &bytes);
     forged
 }
 
-/// Scores depend on the number of documents that have a field: an impossible number is rejected, a wrong one
-/// is detected by a check.
+/// Scores depend on the number of documents that have a field: an impossible number is rejected when the
+/// index is opened, and a wrong one is detected by a check.
 #[test]
 fn a_wrong_number_of_documents_with_a_field_is_detected() {
-    let disk = sample(330, 4);
+    let disk = intact_index(330, 4);
     let segments = Manifest::read_newest(&disk).unwrap().unwrap().segments;
     let (mut rejected, mut found) = (0, 0);
     for (number, segment) in segments.iter().enumerate() {
@@ -291,7 +292,7 @@ fn a_wrong_number_of_documents_with_a_field_is_detected() {
             let right = stats.documents;
             let others = [0, 1, right - 1, right + 1, segment.documents, segment.documents + 1, u32::MAX];
             for documents in others.into_iter().filter(|other| *other != right) {
-                let forged = with_documents(&disk, (number, field), documents);
+                let forged = forge_document_count(&disk, (number, field), documents);
                 let problems = check_on(&forged).unwrap().problems;
                 let impossible =
                     documents == 0 || documents > segment.documents || u64::from(documents) > stats.tokens;
@@ -309,23 +310,26 @@ fn a_wrong_number_of_documents_with_a_field_is_detected() {
                 assert!(problem.contains(&file) && problem.contains(&words), "{problem}");
                 assert!(problem.contains("at byte "), "{problem}");
                 for seed in 0..8 {
-                    assert!(use_index(&forged.snapshot(), &mut Random::new(seed)).is_err());
+                    assert!(run_all_operations(&forged.snapshot(), &mut Random::new(seed)).is_err());
                 }
             }
-            assert!(check_on(&with_documents(&disk, (number, field), right)).unwrap().problems.is_empty());
+            assert!(
+                check_on(&forge_document_count(&disk, (number, field), right)).unwrap().problems.is_empty()
+            );
         }
     }
     assert!(rejected >= 12 && found >= 8, "{rejected} {found}");
 }
 
-/// Canary: the harness detects a forged payload with valid checksums that nothing else reports.
+/// Tests the test itself: the harness detects a forged payload with valid checksums that nothing else
+/// reports.
 #[test]
 fn a_forgery_has_valid_checksums() {
-    let disk = sample(330, 4);
+    let disk = intact_index(330, 4);
     let name = file_name(1, 0, FileKind::Norms);
-    let (identity, mut bytes) = payload(&disk, &name);
+    let (identity, mut bytes) = read_payload(&disk, &name);
     bytes[3] ^= 1;
-    forge(&disk, &name, identity, &bytes);
+    forge_file(&disk, &name, identity, &bytes);
     let problems = check_on(&disk).unwrap().problems;
     assert!(problems.len() == 1 && !problems[0].to_string().contains("checksum"), "{problems:?}");
 }

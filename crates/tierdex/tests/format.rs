@@ -1,4 +1,5 @@
-//! Regenerates the worked examples of docs/format and compares them. `UPDATE_EXAMPLES=1` rewrites them.
+//! Generates the examples of docs/format again and compares them. `UPDATE_EXAMPLES=1` writes them to the
+//! pages.
 
 use std::path::{Path, PathBuf};
 use std::{collections::BTreeMap, fmt::Write, sync::Arc};
@@ -9,7 +10,7 @@ use tierdex::{
     IndexWriter, Merge, OpenMode, WriterOptions, codec::Codec, internal::transform::norm, schema::Schema,
 };
 
-fn index(positions: bool, documents: &[(&str, &str, &str)]) -> MemDisk {
+fn write_index(positions: bool, documents: &[(&str, &str, &str)]) -> MemDisk {
     let disk = MemDisk::new();
     let mut schema = Schema::default();
     schema.fields[0].positions = positions;
@@ -22,19 +23,22 @@ fn index(positions: bool, documents: &[(&str, &str, &str)]) -> MemDisk {
     disk
 }
 
-fn small() -> MemDisk {
-    index(true, &[("a", "Cats", "cats and dogs"), ("b", "", "dogs dogs dogs"), ("c", "Birds", "and birds")])
+fn small_example_index() -> MemDisk {
+    write_index(
+        true,
+        &[("a", "Cats", "cats and dogs"), ("b", "", "dogs dogs dogs"), ("c", "Birds", "and birds")],
+    )
 }
 
-fn long() -> MemDisk {
+fn long_list_index() -> MemDisk {
     let ids: Vec<String> = (0..300).map(|i| i.to_string()).collect();
     let text = |i: usize| if i.is_multiple_of(3) { "x x" } else { "x" };
     let documents: Vec<_> = ids.iter().enumerate().map(|(i, id)| (id.as_str(), "", text(i))).collect();
-    index(false, &documents)
+    write_index(false, &documents)
 }
 
 /// The payload of a file of the only segment.
-fn payload(disk: &MemDisk, kind: FileKind) -> (u64, Vec<u8>) {
+fn read_payload(disk: &MemDisk, kind: FileKind) -> (u64, Vec<u8>) {
     let manifest = Manifest::read_newest(disk).unwrap().unwrap();
     let segment = &manifest.segments[0];
     let seal = segment.file(0, kind).unwrap().seal;
@@ -44,7 +48,7 @@ fn payload(disk: &MemDisk, kind: FileKind) -> (u64, Vec<u8>) {
     (range.start, file.read(range.start, (range.end - range.start) as usize).unwrap())
 }
 
-fn hex((start, bytes): (u64, Vec<u8>)) -> String {
+fn hex_dump((start, bytes): (u64, Vec<u8>)) -> String {
     let mut out = String::new();
     let mut zeros = false;
     for (i, row) in bytes.chunks(16).enumerate() {
@@ -63,7 +67,7 @@ fn hex((start, bytes): (u64, Vec<u8>)) -> String {
     out
 }
 
-fn codecs() -> String {
+fn codec_examples() -> String {
     let mut out = String::new();
     let ids = [3, 9, 27, 81, 243, 729];
     let every_16: Vec<u32> = (0..256).map(|i| 16 * i).collect();
@@ -85,16 +89,16 @@ fn codecs() -> String {
     out
 }
 
-fn examples() -> BTreeMap<&'static str, String> {
-    let (small, long) = (small(), long());
-    let of = |disk: &MemDisk, kind| hex(payload(disk, kind));
-    let (start, stored) = payload(&small, FileKind::Stored);
+fn all_examples() -> BTreeMap<&'static str, String> {
+    let (small, long) = (small_example_index(), long_list_index());
+    let of = |disk: &MemDisk, kind| hex_dump(read_payload(disk, kind));
+    let (start, stored) = read_payload(&small, FileKind::Stored);
     let tail = stored.len() - 32;
     let manifest = small.bytes(&Manifest::file_name(1)).unwrap();
     let payload_end = u64::from_le_bytes(manifest[manifest.len() - 44..][..8].try_into().unwrap());
     BTreeMap::from([
-        ("envelope", hex((0, small.bytes(&file_name(1, 0, FileKind::Norms)).unwrap()))),
-        ("manifest", hex((64, manifest[64..payload_end as usize].to_vec()))),
+        ("envelope", hex_dump((0, small.bytes(&file_name(1, 0, FileKind::Norms)).unwrap()))),
+        ("manifest", hex_dump((64, manifest[64..payload_end as usize].to_vec()))),
         ("terms", of(&small, FileKind::Terms)),
         ("skips-small", of(&small, FileKind::Skips)),
         ("skips-long", of(&long, FileKind::Skips)),
@@ -102,12 +106,12 @@ fn examples() -> BTreeMap<&'static str, String> {
         ("positions", of(&small, FileKind::Positions)),
         ("norms", of(&small, FileKind::Norms)),
         ("ids", of(&small, FileKind::Ids)),
-        ("stored-tail", hex((start + tail as u64, stored[tail..].to_vec()))),
-        ("codecs", codecs()),
+        ("stored-tail", hex_dump((start + tail as u64, stored[tail..].to_vec()))),
+        ("codecs", codec_examples()),
     ])
 }
 
-fn documents() -> Vec<PathBuf> {
+fn format_pages() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/format");
     let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
@@ -115,7 +119,7 @@ fn documents() -> Vec<PathBuf> {
 }
 
 /// Replaces the examples of a page; returns it with the names of its examples.
-fn with_examples(page: &str, examples: &BTreeMap<&'static str, String>) -> (String, Vec<String>) {
+fn replace_examples(page: &str, examples: &BTreeMap<&'static str, String>) -> (String, Vec<String>) {
     let mut out = String::new();
     let mut names = Vec::new();
     let mut rest = page;
@@ -133,11 +137,11 @@ fn with_examples(page: &str, examples: &BTreeMap<&'static str, String>) -> (Stri
 
 #[test]
 fn the_examples_of_the_documents_are_current() {
-    let examples = examples();
+    let examples = all_examples();
     let mut shown = Vec::new();
-    for path in documents() {
+    for path in format_pages() {
         let page = std::fs::read_to_string(&path).unwrap();
-        let (right, names) = with_examples(&page, &examples);
+        let (right, names) = replace_examples(&page, &examples);
         shown.extend(names);
         if std::env::var_os("UPDATE_EXAMPLES").is_some() {
             std::fs::write(&path, right).unwrap();

@@ -1,4 +1,4 @@
-//! Runs the body of the fuzz target for queries over seeded random inputs, without a fuzzer.
+//! Runs the body of the fuzz target for queries with seeded random inputs, without a fuzzer.
 
 #[path = "../../../fuzz/src/queries.rs"]
 mod body;
@@ -6,13 +6,13 @@ mod support;
 
 use support::random::Random;
 
-/// Number of inputs.
-const INPUTS: u64 = 3000;
+/// Number of random inputs.
+const INPUT_COUNT: u64 = 3000;
 
 #[test]
-fn queries() {
+fn queries_of_random_bytes() {
     let (mut matching, mut longest) = (0, 0);
-    for seed in 0..INPUTS {
+    for seed in 0..INPUT_COUNT {
         let mut random = Random::new(seed);
         let most = if random.one_in(8) { 300 } else { 24 };
         let len = 2 + random.below(most);
@@ -20,11 +20,14 @@ fn queries() {
         matching += u64::from(body::queries(&data));
         longest = longest.max(len);
     }
-    println!("{matching} of {INPUTS} matched");
-    assert!((INPUTS / 4..INPUTS).contains(&matching) && longest > 200, "{matching} of {INPUTS} matched");
+    println!("{matching} of {INPUT_COUNT} matched");
+    assert!(
+        (INPUT_COUNT / 4..INPUT_COUNT).contains(&matching) && longest > 200,
+        "{matching} of {INPUT_COUNT} matched"
+    );
 }
 
-/// Structured inputs, which a fuzzer would have to discover.
+/// Valid queries, which random bytes seldom are.
 #[test]
 fn queries_of_text() {
     for text in [

@@ -7,17 +7,17 @@ use tierdex::io::{Disk, MemDisk};
 use tierdex::schema::{Field, NormKind, Schema, Source};
 use tierdex::{Error, Index, IndexWriter, Merge, OpenMode, Result, StopSignal, WriterOptions};
 
-/// A term, documents and frequencies, valid or invalid.
-type Given<'a> = (&'a str, &'a [u32], &'a [u32]);
+/// A term with documents and frequencies, valid or invalid.
+type TermPostings<'a> = (&'a str, &'a [u32], &'a [u32]);
 
 /// Documents and frequencies of each term.
-type Lists = BTreeMap<String, (Vec<u32>, Vec<u32>)>;
+type PostingLists = BTreeMap<String, (Vec<u32>, Vec<u32>)>;
 
 fn schema(norms: NormKind) -> Schema {
     Schema { fields: vec![Field { norms, ..Field::new("text", Source::Text) }], stored: false }
 }
 
-fn writer(disk: &MemDisk, schema: Schema, stop: &StopSignal) -> IndexWriter {
+fn open_new_writer(disk: &MemDisk, schema: Schema, stop: &StopSignal) -> IndexWriter {
     let options = WriterOptions { stop: stop.clone(), ..WriterOptions::default() };
     IndexWriter::open(Arc::new(disk.clone()), schema, OpenMode::New, options).unwrap()
 }
@@ -27,8 +27,8 @@ fn files(disk: &MemDisk) -> BTreeMap<String, Vec<u8>> {
     names.map(|name| (name.clone(), disk.bytes(&name).unwrap())).collect()
 }
 
-fn lists_of(texts: &[Vec<u8>]) -> (Vec<u32>, Lists) {
-    let mut lists = Lists::new();
+fn lengths_and_lists(texts: &[Vec<u8>]) -> (Vec<u32>, PostingLists) {
+    let mut lists = PostingLists::new();
     for (document, words) in (0..).zip(texts) {
         for word in words {
             let (documents, frequencies) = lists.entry(format!("w{word}")).or_default();
@@ -43,8 +43,8 @@ fn lists_of(texts: &[Vec<u8>]) -> (Vec<u32>, Lists) {
     (texts.iter().map(|words| words.len() as u32).collect(), lists)
 }
 
-/// Imports all lists in pieces of `piece` postings.
-fn give(lists: &Lists, builder: &mut ListsBuilder<'_, '_>, piece: usize) -> Result<()> {
+/// Adds all lists in pieces of `piece` postings.
+fn add_lists(lists: &PostingLists, builder: &mut ListsBuilder<'_, '_>, piece: usize) -> Result<()> {
     for (term, (documents, frequencies)) in lists {
         builder.term(term, |list| {
             let mut pieces = documents.chunks(piece).zip(frequencies.chunks(piece));
@@ -54,8 +54,8 @@ fn give(lists: &Lists, builder: &mut ListsBuilder<'_, '_>, piece: usize) -> Resu
     Ok(())
 }
 
-/// Imports all lists in pieces that are encoded separately; for lists in `mixed`, the last piece unencoded.
-fn give_encoded(lists: &Lists, builder: &mut ListsBuilder<'_, '_>, mixed: &str) -> Result<()> {
+/// Adds all lists in pieces that are encoded before; of the list of the term `mixed`, the last piece is not.
+fn add_encoded_lists(lists: &PostingLists, builder: &mut ListsBuilder<'_, '_>, mixed: &str) -> Result<()> {
     let (mut encoder, mut encoded) = (builder.encoder(), EncodedPostings::default());
     for (term, (documents, frequencies)) in lists {
         builder.term(term, |list| {
@@ -78,9 +78,9 @@ fn give_encoded(lists: &Lists, builder: &mut ListsBuilder<'_, '_>, mixed: &str) 
     Ok(())
 }
 
-fn by_text(texts: &[Vec<u8>], norms: NormKind) -> MemDisk {
+fn index_from_text(texts: &[Vec<u8>], norms: NormKind) -> MemDisk {
     let disk = MemDisk::new();
-    let mut writer = writer(&disk, schema(norms), &StopSignal::default());
+    let mut writer = open_new_writer(&disk, schema(norms), &StopSignal::default());
     for (number, words) in texts.iter().enumerate() {
         let words: Vec<String> = words.iter().map(|word| format!("w{word}")).collect();
         writer.add(&number.to_string(), "", &words.join(" ")).unwrap();
@@ -89,12 +89,12 @@ fn by_text(texts: &[Vec<u8>], norms: NormKind) -> MemDisk {
     disk
 }
 
-fn by_lists(texts: &[Vec<u8>], norms: NormKind, piece: usize) -> MemDisk {
+fn index_from_lists(texts: &[Vec<u8>], norms: NormKind, piece: usize) -> MemDisk {
     let disk = MemDisk::new();
-    let (lengths, lists) = lists_of(texts);
-    let mut writer = writer(&disk, schema(norms), &StopSignal::default());
+    let (lengths, lists) = lengths_and_lists(texts);
+    let mut writer = open_new_writer(&disk, schema(norms), &StopSignal::default());
     let number = |document: u32, id: &mut String| id.push_str(&document.to_string());
-    writer.import(lengths, number, |builder| give(&lists, builder, piece)).unwrap();
+    writer.import(lengths, number, |builder| add_lists(&lists, builder, piece)).unwrap();
     writer.commit(Merge::Keep).unwrap();
     disk
 }
@@ -109,14 +109,14 @@ proptest! {
         exact in any::<bool>(),
     ) {
         let norms = if exact { NormKind::Exact } else { NormKind::Byte };
-        prop_assert_eq!(files(&by_lists(&texts, norms, piece)), files(&by_text(&texts, norms)));
+        prop_assert_eq!(files(&index_from_lists(&texts, norms, piece)), files(&index_from_text(&texts, norms)));
     }
 }
 
 #[test]
 fn separately_encoded_pieces_give_the_same_bytes() {
     let documents = 3 * PIECE_POSTINGS as u32 + 77;
-    let mut lists = Lists::new();
+    let mut lists = PostingLists::new();
     let mut lengths = vec![0; documents as usize];
     for (number, (step, postings)) in
         [(1, documents), (2, 9000), (3, 8193), (1, 8192), (2, 8191), (70, 257), (1, 256), (9, 255), (5, 1)]
@@ -132,15 +132,15 @@ fn separately_encoded_pieces_give_the_same_bytes() {
     }
     let written = |give: &dyn Fn(&mut ListsBuilder<'_, '_>) -> Result<()>| {
         let disk = MemDisk::new();
-        let mut writer = writer(&disk, schema(NormKind::Byte), &StopSignal::default());
+        let mut writer = open_new_writer(&disk, schema(NormKind::Byte), &StopSignal::default());
         writer.import(lengths.clone(), |_, id| id.push('x'), |builder| give(builder)).unwrap();
         writer.commit(Merge::Keep).unwrap();
         assert!(check_on(&disk).unwrap().problems.is_empty());
         files(&disk)
     };
-    let plain = written(&|builder| give(&lists, builder, 1000));
+    let plain = written(&|builder| add_lists(&lists, builder, 1000));
     for mixed in ["", "w0", "w1", "w2", "w8"] {
-        assert!(written(&|builder| give_encoded(&lists, builder, mixed)) == plain, "{mixed}");
+        assert!(written(&|builder| add_encoded_lists(&lists, builder, mixed)) == plain, "{mixed}");
     }
 }
 
@@ -148,10 +148,10 @@ fn separately_encoded_pieces_give_the_same_bytes() {
 fn pieces_out_of_order_are_rejected() {
     let all: Vec<u32> = (0..20_000).collect();
     let ones = vec![1; all.len()];
-    // Ranges of documents, each with the claimed previous document.
+    // Each piece is a range of documents, with the document that is said to be the previous one.
     let attempt = |pieces: &[(std::ops::Range<usize>, Option<u32>)]| {
         let disk = MemDisk::new();
-        let mut writer = writer(&disk, schema(NormKind::Byte), &StopSignal::default());
+        let mut writer = open_new_writer(&disk, schema(NormKind::Byte), &StopSignal::default());
         let number = |_, id: &mut String| id.push('x');
         let imported = writer.import(ones.clone(), number, |builder| {
             let (mut encoder, mut encoded) = (builder.encoder(), EncodedPostings::default());
@@ -186,12 +186,13 @@ fn pieces_out_of_order_are_rejected() {
 #[test]
 fn imported_documents_follow_those_that_were_added() {
     let disk = MemDisk::new();
-    let mut writer = writer(&disk, schema(NormKind::Byte), &StopSignal::default());
+    let mut writer = open_new_writer(&disk, schema(NormKind::Byte), &StopSignal::default());
     writer.add("text", "", "cat dog").unwrap();
     let lengths = vec![3, 1];
     let number = |document: u32, id: &mut String| id.push_str(&format!("list-{document}"));
-    let lists: Lists = [("cat".into(), (vec![0, 1], vec![2, 1])), ("fish".into(), (vec![0], vec![1]))].into();
-    writer.import(lengths, number, |builder| give(&lists, builder, 1)).unwrap();
+    let lists: PostingLists =
+        [("cat".into(), (vec![0, 1], vec![2, 1])), ("fish".into(), (vec![0], vec![1]))].into();
+    writer.import(lengths, number, |builder| add_lists(&lists, builder, 1)).unwrap();
     writer.add("last", "", "fish").unwrap();
     assert_eq!(writer.documents(), 4);
     writer.commit(Merge::One).unwrap();
@@ -201,14 +202,14 @@ fn imported_documents_follow_those_that_were_added() {
     assert_eq!(ids, ["text", "list-0", "list-1", "last"]);
 }
 
-/// Imports two documents of these lengths; whatever the result, the writer leaves no files behind.
-fn rejection(
+/// The error of an import of documents of these lengths, after which the writer must leave no files.
+fn import_error(
     schema: Schema,
     lengths: &[u32],
     body: impl FnOnce(&mut ListsBuilder<'_, '_>) -> Result<()>,
 ) -> Error {
     let disk = MemDisk::new();
-    let mut writer = writer(&disk, schema, &StopSignal::default());
+    let mut writer = open_new_writer(&disk, schema, &StopSignal::default());
     let error = writer.import(lengths.to_vec(), |_, id| id.push('x'), body).unwrap_err();
     assert!(writer.commit(Merge::Keep).is_err(), "the writer has stopped");
     drop(writer);
@@ -219,15 +220,15 @@ fn rejection(
 
 #[test]
 fn invalid_lists_are_rejected() {
-    let lists = |of: &[Given<'_>]| {
-        rejection(schema(NormKind::Byte), &[1, 2], |builder| {
+    let lists = |of: &[TermPostings<'_>]| {
+        import_error(schema(NormKind::Byte), &[1, 2], |builder| {
             of.iter().try_for_each(|(term, documents, frequencies)| {
                 builder.term(term, |list| list.extend(documents, frequencies))
             })
         })
     };
     let long = "x".repeat(256);
-    let cases: [(&[Given<'_>], &str); 12] = [
+    let cases: [(&[TermPostings<'_>], &str); 12] = [
         (&[("", &[0], &[1])], "not greater"),
         (&[(&long, &[0], &[1])], "longer than 255 bytes"),
         (&[("b", &[0], &[1]), ("a", &[1], &[2])], "`a` is longer than 255 bytes, or not greater"),
@@ -245,33 +246,33 @@ fn invalid_lists_are_rejected() {
         let error = lists(case);
         assert!(matches!(&error, Error::Usage(message) if message.contains(words)), "{case:?}: {error}");
     }
-    let twice = rejection(schema(NormKind::Byte), &[1, 2], |builder| {
+    let twice = import_error(schema(NormKind::Byte), &[1, 2], |builder| {
         builder.term("a", |list| list.extend(&[0, 1], &[1, 2]).and_then(|()| list.extend(&[1], &[2])))
     });
     assert!(twice.to_string().contains("increasing documents"));
 }
 
-/// Readers reject a term whose document frequency exceeds the number of documents that have the field.
+/// Such an index could not be read: readers reject a term with more postings than documents have the field.
 #[test]
 fn a_list_of_documents_without_tokens_is_rejected() {
-    let error = rejection(schema(NormKind::Byte), &[3, 0], |builder| {
+    let error = import_error(schema(NormKind::Byte), &[3, 0], |builder| {
         builder.term("a", |list| list.extend(&[0, 1], &[1, 2]))
     });
     let why = "term `a` is in 2 documents; 1 have a length above 0";
     assert!(matches!(&error, Error::Usage(message) if message.contains(why)), "{error}");
 }
 
-/// Otherwise every query of the term would fail, long after the commit.
+/// If it were accepted, every query of the term would fail, long after the commit.
 #[test]
 fn an_impossible_frequency_is_rejected() {
     let most = 1 << 26;
-    let error = rejection(schema(NormKind::Byte), &[most, most], |builder| {
+    let error = import_error(schema(NormKind::Byte), &[most, most], |builder| {
         builder.term("a", |list| list.extend(&[0, 1], &[most - 1, most + 1]))
     });
     assert!(matches!(error, Error::TooLarge(_)));
     let why = "term `a` occurs 67108865 times in document 1; a document has at most 67108864 tokens";
     assert!(error.to_string().contains(why), "{error}");
-    let encoded = rejection(schema(NormKind::Byte), &[most, most], |builder| {
+    let encoded = import_error(schema(NormKind::Byte), &[most, most], |builder| {
         builder.encoder().encode(None, &[0, 1], &[most - 1, most + 1], &mut EncodedPostings::default())
     });
     assert!(
@@ -289,18 +290,20 @@ fn unsupported_imports_are_rejected() {
     let mut fields = schema(NormKind::Byte);
     fields.fields.push(Field::new("title", Source::Title));
     for (schema, words) in [(positions, "without positions"), (stored, "stored"), (fields, "one field")] {
-        assert!(rejection(schema, &[1], one).to_string().contains(words));
+        assert!(import_error(schema, &[1], one).to_string().contains(words));
     }
-    assert!(rejection(schema(NormKind::Byte), &[], |_| Ok(())).to_string().contains("at least one document"));
-    assert!(matches!(rejection(schema(NormKind::Byte), &[u32::MAX], one), Error::TooLarge(_)));
+    assert!(
+        import_error(schema(NormKind::Byte), &[], |_| Ok(())).to_string().contains("at least one document")
+    );
+    assert!(matches!(import_error(schema(NormKind::Byte), &[u32::MAX], one), Error::TooLarge(_)));
 }
 
 #[test]
 fn a_stop_and_a_full_disk_leave_no_files() {
     let texts: Vec<Vec<u8>> = (0..2000).map(|at| vec![at as u8, (at / 7) as u8]).collect();
-    let (lengths, lists) = lists_of(&texts);
+    let (lengths, lists) = lengths_and_lists(&texts);
     let attempt = |disk: &MemDisk, stop: &StopSignal, raise_at: usize| {
-        let mut writer = writer(disk, schema(NormKind::Byte), stop);
+        let mut writer = open_new_writer(disk, schema(NormKind::Byte), stop);
         let mut terms = lists.iter().enumerate();
         let imported = writer.import(
             lengths.clone(),

@@ -1,4 +1,4 @@
-//! Edge cases: zero, one, too much, and unusual text.
+//! Edge cases: no documents, one document, equal documents, unusual text, and input that exceeds a limit.
 
 mod support;
 
@@ -17,14 +17,14 @@ use tierdex::limits::{
 use tierdex::schema::{Schema, Tokenizer};
 use tierdex::{Bm25, Error, Index, IndexWriter, Merge, OpenMode, Query, WriterOptions};
 
-fn indexed(docs: &[TestDocument]) -> Index {
+fn index_documents(docs: &[TestDocument]) -> Index {
     let disk = build_in_memory(&schema(), docs, &[]);
     assert_sound(disk.as_ref());
     Index::open_on(disk).unwrap()
 }
 
-/// Compares with the naive engine and returns the number of documents found.
-fn same_as_model(docs: &[TestDocument], index: &Index, text: &str) -> u64 {
+/// Compares the result of a query with that of the naive engine; returns the number of matches.
+fn count_as_model(docs: &[TestDocument], index: &Index, text: &str) -> u64 {
     let look = AnswerOptions { shown: docs.len().min(50), ..AnswerOptions::default() };
     let query = Query::parse(text, index.schema()).unwrap();
     let found = answer_query(index, &query, look).unwrap();
@@ -42,7 +42,7 @@ fn an_empty_disk_holds_no_index() {
 
 #[test]
 fn an_empty_index_has_no_hits() {
-    let index = indexed(&[]);
+    let index = index_documents(&[]);
     assert_eq!((index.documents(), index.segments().len(), index.manifest().generation), (0, 0, 1));
     for text in ["", "a", "NOT a", "\"a b\"", "title:a OR b"] {
         assert_eq!(answer_text(&index, text, AnswerOptions::default()).unwrap().total, 0, "{text}");
@@ -53,11 +53,11 @@ fn an_empty_index_has_no_hits() {
 #[test]
 fn one_document_is_found() {
     let docs = [TestDocument::new("the one", "A title", "to be or not to be")];
-    let index = indexed(&docs);
+    let index = index_documents(&docs);
     for (text, total) in
         [("be", 1), ("title:a", 1), ("a", 0), ("\"not to be\"", 1), ("NOT be", 0), ("NOT x", 1)]
     {
-        assert_eq!(same_as_model(&docs, &index, text), total, "{text}");
+        assert_eq!(count_as_model(&docs, &index, text), total, "{text}");
     }
     assert!(index.searcher().id(1).is_err() && index.searcher().id(u32::MAX).is_err());
 }
@@ -65,9 +65,9 @@ fn one_document_is_found() {
 #[test]
 fn empty_documents_are_documents() {
     let docs: Vec<TestDocument> = (0..300).map(|number| TestDocument::new(number, "", "")).collect();
-    let index = indexed(&docs);
-    assert_eq!(same_as_model(&docs, &index, "NOT anything"), 300);
-    assert_eq!(same_as_model(&docs, &index, "anything"), 0);
+    let index = index_documents(&docs);
+    assert_eq!(count_as_model(&docs, &index, "NOT anything"), 300);
+    assert_eq!(count_as_model(&docs, &index, "anything"), 0);
     let mixed: Vec<TestDocument> = (0..600)
         .map(|number| {
             TestDocument::new(
@@ -77,9 +77,9 @@ fn empty_documents_are_documents() {
             )
         })
         .collect();
-    let index = indexed(&mixed);
-    assert_eq!(same_as_model(&mixed, &index, "x"), 120);
-    assert_eq!(same_as_model(&mixed, &index, "title:x AND NOT \"x y\""), 68);
+    let index = index_documents(&mixed);
+    assert_eq!(count_as_model(&mixed, &index, "x"), 120);
+    assert_eq!(count_as_model(&mixed, &index, "title:x AND NOT \"x y\""), 68);
 }
 
 /// Equal documents have equal scores and are returned in the order of addition.
@@ -129,11 +129,11 @@ fn unusual_ids_are_returned_unchanged() {
     .to_vec();
     docs.push(TestDocument::new("i".repeat(ID_BYTES_MAX), "t", "x"));
     docs.extend((0..200).map(|number| TestDocument::new("n".repeat(number * 20), "", "x")));
-    let index = indexed(&docs);
+    let index = index_documents(&docs);
     for (number, doc) in (0..).zip(&docs) {
         assert_eq!(index.searcher().id(number).unwrap(), doc.id);
     }
-    assert_eq!(same_as_model(&docs, &index, "x"), docs.len() as u64);
+    assert_eq!(count_as_model(&docs, &index, "x"), docs.len() as u64);
 }
 
 #[test]
@@ -157,15 +157,15 @@ fn an_id_that_is_too_long_is_rejected_without_a_trace() {
     drop(writer);
     let docs = [TestDocument::new("good", "second", "kept"), TestDocument::new("batched", "fourth", "kept")];
     let index = Index::open_on(disk).unwrap();
-    assert_eq!(same_as_model(&docs, &index, "kept"), 2);
-    assert_eq!(same_as_model(&docs, &index, "rejected title:first title:third"), 0);
+    assert_eq!(count_as_model(&docs, &index, "kept"), 2);
+    assert_eq!(count_as_model(&docs, &index, "rejected title:first title:third"), 0);
 }
 
 #[test]
 fn any_number_of_hits_may_be_requested() {
     let docs: Vec<TestDocument> =
         (0..500).map(|number| TestDocument::new(number, "", "x ".repeat(number % 9))).collect();
-    let index = indexed(&docs);
+    let index = index_documents(&docs);
     let every = answer_text(&index, "x", AnswerOptions::default()).unwrap();
     for k in [0, 1, 443, 444, 445, 499, 500, 501, usize::MAX / 2, usize::MAX / 2 + 1, usize::MAX] {
         let found = answer_text(&index, "x", AnswerOptions { k, ..AnswerOptions::default() }).unwrap();
@@ -178,7 +178,7 @@ fn any_number_of_hits_may_be_requested() {
 fn extreme_parameters_give_finite_scores() {
     let docs: Vec<TestDocument> =
         (0..60).map(|number| TestDocument::new("", "", "x y ".repeat(number))).collect();
-    let index = indexed(&docs);
+    let index = index_documents(&docs);
     let model = Model::new(index.schema(), &docs);
     for (k1, b) in [(0.0, 0.0), (0.0, 1.0), (1000.0, 1.0), (1.2, 0.0), (1e-30, 0.5)] {
         let look = AnswerOptions { scorer: Bm25::new(k1, b).unwrap().into(), ..AnswerOptions::default() };
@@ -192,34 +192,34 @@ fn extreme_parameters_give_finite_scores() {
 #[test]
 fn queries_that_are_too_large_are_rejected() {
     let docs = [TestDocument::new("1", "", "a b"), TestDocument::new("2", "", "b")];
-    let index = indexed(&docs);
+    let index = index_documents(&docs);
     let rejected = |text: &str| match Query::parse(text, index.schema()) {
         Err(Error::Query { at, .. }) => assert!(at <= Some(text.len())),
         Err(error) => panic!("{error}"),
         Ok(_) => panic!("{} bytes are accepted", text.len()),
     };
     let longest = format!("a{}", " ".repeat(QUERY_BYTES_MAX - 1));
-    assert_eq!(same_as_model(&docs, &index, &longest), 1);
+    assert_eq!(count_as_model(&docs, &index, &longest), 1);
     rejected(&format!("{longest} "));
     let most = "a ".repeat(QUERY_CLAUSES_MAX);
-    assert_eq!(same_as_model(&docs, &index, &most), 1);
+    assert_eq!(count_as_model(&docs, &index, &most), 1);
     rejected(&format!("{most}a"));
     let distinct: String = (0..QUERY_CLAUSES_MAX - 1).map(|number| format!("x{number} ")).collect();
-    assert_eq!(same_as_model(&docs, &index, &format!("{distinct}b")), 2);
+    assert_eq!(count_as_model(&docs, &index, &format!("{distinct}b")), 2);
     let nested = |depth| format!("{}a{}", "(".repeat(depth), ")".repeat(depth));
-    assert_eq!(same_as_model(&docs, &index, &nested(QUERY_DEPTH_MAX)), 1);
+    assert_eq!(count_as_model(&docs, &index, &nested(QUERY_DEPTH_MAX)), 1);
     rejected(&nested(QUERY_DEPTH_MAX + 1));
     for text in ["(", ")", "-"] {
-        assert_eq!(same_as_model(&docs, &index, &text.repeat(60_000 / text.len())), 0, "{text}");
+        assert_eq!(count_as_model(&docs, &index, &text.repeat(60_000 / text.len())), 0, "{text}");
     }
     let alternating = (0..60).fold("a".to_string(), |inner, _| format!("(NOT {inner})"));
-    assert_eq!(same_as_model(&docs, &index, &alternating), 1);
+    assert_eq!(count_as_model(&docs, &index, &alternating), 1);
     let deep_and = (0..60).fold("a".to_string(), |inner, _| format!("({inner} AND b OR c)"));
-    assert_eq!(same_as_model(&docs, &index, &deep_and), 1);
+    assert_eq!(count_as_model(&docs, &index, &deep_and), 1);
     let phrase = |terms: usize| format!("\"{}\"", "a ".repeat(terms));
-    assert_eq!(same_as_model(&docs, &index, &phrase(PHRASE_TERMS_MAX)), 0);
+    assert_eq!(count_as_model(&docs, &index, &phrase(PHRASE_TERMS_MAX)), 0);
     let joined = |terms: usize| "a-".repeat(terms);
-    assert_eq!(same_as_model(&docs, &index, &joined(QUERY_TERMS_MAX)), 1);
+    assert_eq!(count_as_model(&docs, &index, &joined(QUERY_TERMS_MAX)), 1);
     let limits = [phrase(PHRASE_TERMS_MAX + 1), joined(QUERY_TERMS_MAX + 1)];
     for text in limits {
         assert!(matches!(Query::parse(&text, index.schema()), Err(Error::Query { .. })));
@@ -253,7 +253,7 @@ fn text_of_all_scripts_is_found() {
         TestDocument::new("long", "", format!("{longest} {longest}x after")),
         TestDocument::new("rtl", "", "שלום עולם مرحبا بالعالم"),
     ];
-    let index = indexed(&docs);
+    let index = index_documents(&docs);
     for (text, total) in [
         ("title:Οδυσσευς", 1),
         ("ὈΔΥΣΣΕΎΣ", 1),
@@ -276,16 +276,16 @@ fn text_of_all_scripts_is_found() {
         ("title:🦀", 0),
         (&longest, 1),
     ] {
-        let found = same_as_model(&docs, &index, text);
+        let found = count_as_model(&docs, &index, text);
         assert_eq!(found, total, "{text}");
     }
     // A token that is too long is dropped and keeps its position.
-    assert_eq!(same_as_model(&docs, &index, &format!("{longest}x")), 0);
-    assert_eq!(same_as_model(&docs, &index, &format!("\"{longest} after\"")), 0);
-    assert_eq!(same_as_model(&docs, &index, &format!("\"{longest} {longest}x after\"")), 1);
+    assert_eq!(count_as_model(&docs, &index, &format!("{longest}x")), 0);
+    assert_eq!(count_as_model(&docs, &index, &format!("\"{longest} after\"")), 0);
+    assert_eq!(count_as_model(&docs, &index, &format!("\"{longest} {longest}x after\"")), 1);
 }
 
-/// Merging runs keeps the order of terms, also of those that differ only in trailing zero bytes.
+/// Terms that differ only in zero bytes at their end are different terms, in order, when runs are merged.
 #[test]
 fn terms_with_zero_bytes_stay_apart() {
     let terms =
@@ -300,7 +300,7 @@ fn terms_with_zero_bytes_stay_apart() {
         assert_sound(&disk);
         let index = Index::open_on(Arc::new(disk)).unwrap();
         for term in terms {
-            assert!(same_as_model(&docs, &index, term) > 0, "{term:?}");
+            assert!(count_as_model(&docs, &index, term) > 0, "{term:?}");
         }
     }
 }
@@ -318,12 +318,12 @@ fn many_segments_are_merged_in_passes() {
     let index = Index::open_on(Arc::new(disk.clone())).unwrap();
     assert_eq!(index.segments().len(), 1);
     for text in ["x", "y1 AND NOT z5", "z100", "\"x y2\""] {
-        assert!(same_as_model(&docs, &index, text) > 0, "{text}");
+        assert!(count_as_model(&docs, &index, text) > 0, "{text}");
     }
     support::script::check_no_orphans(&disk, Some(&index)).unwrap();
 }
 
-/// A writer with little memory flushes automatically; the results do not depend on it.
+/// A writer with little memory writes several segments; the results do not depend on that.
 #[test]
 fn a_writer_with_little_memory_flushes_automatically() {
     let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());

@@ -1,5 +1,5 @@
-//! Writers whose lock, directory or manifest is removed by mistake: they stop, and no acknowledged commit is
-//! lost.
+//! Writers whose lock file, directory or manifest is removed by mistake: they stop, and no acknowledged
+//! commit is lost.
 
 mod support;
 
@@ -13,19 +13,19 @@ use tierdex::internal::index::check_on;
 use tierdex::io::{Disk, MemDisk};
 use tierdex::{Index, IndexWriter, Merge, OpenMode, WriterOptions};
 
-/// The index has this number of documents and passes a check.
-fn holds(disk: &Arc<dyn Disk>, documents: u64) {
+/// Checks that the index has this number of documents and no damage.
+fn assert_documents(disk: &Arc<dyn Disk>, documents: u64) {
     let index = Index::open_on(disk.clone()).unwrap();
     assert_eq!(index.manifest().documents(), documents);
     assert_sound(disk.as_ref());
 }
 
-fn open(disk: &Arc<dyn Disk>, mode: OpenMode) -> Result<IndexWriter, String> {
+fn try_open(disk: &Arc<dyn Disk>, mode: OpenMode) -> Result<IndexWriter, String> {
     IndexWriter::open(disk.clone(), schema(), mode, WriterOptions::default())
         .map_err(|error| error.to_string())
 }
 
-fn fails(writer: &mut IndexWriter, merge: Merge, expected: &str) {
+fn assert_commit_fails(writer: &mut IndexWriter, merge: Merge, expected: &str) {
     let error = writer.commit(merge).unwrap_err().to_string();
     assert!(error.contains(expected) && !error.contains('\n'), "{error}");
     let again = writer.commit(merge).unwrap_err().to_string();
@@ -33,14 +33,14 @@ fn fails(writer: &mut IndexWriter, merge: Merge, expected: &str) {
 }
 
 /// A disk that calls a function once before it renames a file.
-struct Interposed {
+struct InterposedDisk {
     disk: MemDisk,
-    before_rename: Mutex<Option<Callback>>,
+    before_rename: Mutex<Option<RenameCallback>>,
 }
 
-type Callback = Box<dyn FnOnce(&Arc<dyn Disk>) + Send>;
+type RenameCallback = Box<dyn FnOnce(&Arc<dyn Disk>) + Send>;
 
-impl Disk for Interposed {
+impl Disk for InterposedDisk {
     tierdex::io::forward_disk!(self, self.disk; list open create remove sync_dir lock describe);
 
     fn rename(&self, from: &str, to: &str) -> tierdex::io::Result<()> {
@@ -52,8 +52,8 @@ impl Disk for Interposed {
     }
 }
 
-/// The lock is lost between its check and the rename of the manifest: another writer commits in between or
-/// afterwards. Exactly the acknowledged documents are in the index.
+/// The lock is lost between its check and the rename of the manifest, and another writer commits before the
+/// rename or after it. Exactly the acknowledged documents must be in the index.
 #[test]
 fn a_lock_lost_while_a_commit_is_published_loses_no_acknowledged_commit() {
     let docs = random_documents(7, 60);
@@ -66,7 +66,7 @@ fn a_lock_lost_while_a_commit_is_published_loses_no_acknowledged_commit() {
         }
         let second = Arc::new(Mutex::new(None));
         let (kept, more) = (second.clone(), docs[30..37].to_vec());
-        let interposed = Interposed {
+        let interposed = InterposedDisk {
             disk: memory,
             before_rename: Mutex::new(Some(Box::new(move |disk: &Arc<dyn Disk>| {
                 disk.remove("write.lock").unwrap();
@@ -91,7 +91,7 @@ fn a_lock_lost_while_a_commit_is_published_loses_no_acknowledged_commit() {
             second.commit(Merge::Keep).unwrap();
         }
         drop(second);
-        holds(&shared, base as u64 + 7);
+        assert_documents(&shared, base as u64 + 7);
     }
 }
 
@@ -104,7 +104,7 @@ fn a_stray_file_with_the_largest_number_blocks_a_replacement() {
         disk.remove(&Manifest::file_name(1)).unwrap();
         drop(disk.create(stray).unwrap());
         let before = read_files(disk.as_ref());
-        let error = open(&disk, OpenMode::Replace).err().unwrap();
+        let error = try_open(&disk, OpenMode::Replace).err().unwrap();
         assert!(error.contains(stray) && error.contains("remove this file"), "{error}");
         assert!(read_files(disk.as_ref()) == before);
     }
@@ -127,19 +127,22 @@ fn a_writer_whose_lock_file_was_removed_stops_and_removes_nothing() {
         if !ends_first {
             two.commit(merge).unwrap();
         }
-        fails(&mut one, merge, "write.lock was removed or replaced while it was being written");
+        assert_commit_fails(&mut one, merge, "write.lock was removed or replaced while it was being written");
         drop(one);
-        assert!(open(&disk, OpenMode::Append).err().unwrap().contains("another writer"), "two has its lock");
+        assert!(
+            try_open(&disk, OpenMode::Append).err().unwrap().contains("another writer"),
+            "two has its lock"
+        );
         add_documents(&mut two, &docs[70..]);
         two.commit(merge).unwrap();
         drop(two);
-        holds(&disk, 70);
+        assert_documents(&disk, 70);
         drop(open_writer(&disk, &schema(), OpenMode::Append));
         assert!(check_on(disk.as_ref()).unwrap().orphans.is_empty());
     }
 }
 
-/// As people deploy: `mv index index.old; mv new index`.
+/// The directory is replaced by `mv index index.old; mv new index`, while a writer is open.
 #[test]
 fn a_writer_whose_directory_was_replaced_changes_neither() {
     let docs = random_documents(2, 60);
@@ -158,18 +161,22 @@ fn a_writer_whose_directory_was_replaced_changes_neither() {
         std::fs::rename(path("index"), path("index.old")).unwrap();
         std::fs::rename(path("new"), path("index")).unwrap();
         let before = [read_files(here.as_ref()), read_files(new.as_ref())];
-        fails(&mut writer, Merge::One, "the directory was renamed or replaced while it was being written");
+        assert_commit_fails(
+            &mut writer,
+            Merge::One,
+            "the directory was renamed or replaced while it was being written",
+        );
         drop(writer);
         assert!(before == [read_files(here.as_ref()), read_files(new.as_ref())]);
-        holds(&directory_disk(&path("index")), 50);
-        holds(&directory_disk(&path("index.old")), if flushed { 40 } else { 20 });
+        assert_documents(&directory_disk(&path("index")), 50);
+        assert_documents(&directory_disk(&path("index.old")), if flushed { 40 } else { 20 });
         for name in ["index", "index.old"] {
             std::fs::remove_dir_all(path(name)).unwrap();
         }
     }
 }
 
-/// A manifest that is newer than that of the writer is never removed, whatever its origin.
+/// A writer never removes a manifest that is newer than its own, nor the files of that commit.
 #[test]
 fn a_newer_manifest_is_kept_with_its_files() {
     let docs = random_documents(3, 40);
@@ -183,9 +190,9 @@ fn a_newer_manifest_is_kept_with_its_files() {
     for (name, bytes) in read_files(&newer) {
         disk.create(&name).unwrap().append(&bytes).unwrap();
     }
-    fails(&mut writer, Merge::Keep, "another writer has committed generation 4 of memory");
+    assert_commit_fails(&mut writer, Merge::Keep, "another writer has committed generation 4 of memory");
     drop(writer);
-    holds(&disk, 40);
+    assert_documents(&disk, 40);
 }
 
 #[test]
@@ -198,7 +205,7 @@ fn segments_whose_manifest_is_lost_are_kept_until_they_are_replaced() {
     disk.remove(&manifest).unwrap();
     let before = read_files(disk.as_ref());
     for mode in [OpenMode::New, OpenMode::Append] {
-        let error = open(&disk, mode).err().unwrap();
+        let error = try_open(&disk, mode).err().unwrap();
         assert!(error.contains("no manifest") && error.contains("replace the index"), "{error}");
     }
     let error = Index::open_on(disk.clone()).err().unwrap().to_string();
@@ -209,17 +216,18 @@ fn segments_whose_manifest_is_lost_are_kept_until_they_are_replaced() {
     drop(writer);
     assert!(read_files(disk.as_ref()) == before, "what was not committed leaves nothing behind");
     disk.create(&manifest).unwrap().append(&lost).unwrap();
-    holds(&disk, 30);
+    assert_documents(&disk, 30);
     disk.remove(&manifest).unwrap();
     let mut writer = open_writer(&disk, &schema(), OpenMode::Replace);
     add_documents(&mut writer, &docs[30..]);
     writer.commit(Merge::Keep).unwrap();
     drop(writer);
-    holds(&disk, 10);
+    assert_documents(&disk, 10);
     assert!(before.keys().all(|name| !disk.list().unwrap().contains(name)));
 }
 
-/// A first run that was killed before it had finished a segment leaves nothing that could be a commit.
+/// The files of a first writer that was killed before it had finished a segment are removed by the next
+/// writer.
 #[test]
 fn unfinished_files_of_a_first_run_are_removed() {
     let docs = random_documents(5, 10);
@@ -244,7 +252,7 @@ fn a_damaged_manifest_can_only_be_replaced() {
     disk.corrupt(&Manifest::file_name(3), |bytes| bytes[70] ^= 1);
     let before = read_files(&disk);
     for mode in [OpenMode::New, OpenMode::Append] {
-        assert!(open(&shared, mode).err().unwrap().contains("is damaged"));
+        assert!(try_open(&shared, mode).err().unwrap().contains("is damaged"));
     }
     let mut writer = open_writer(&shared, &schema(), OpenMode::Replace);
     add_documents(&mut writer, &docs[30..]);
@@ -256,7 +264,7 @@ fn a_damaged_manifest_can_only_be_replaced() {
         add_documents(&mut writer, documents);
         assert_eq!(writer.commit(Merge::Keep).unwrap(), 4);
         drop(writer);
-        holds(&disk, documents.len() as u64);
+        assert_documents(&disk, documents.len() as u64);
         assert!(check_on(disk.as_ref()).unwrap().orphans.is_empty());
     }
 }
@@ -264,7 +272,7 @@ fn a_damaged_manifest_can_only_be_replaced() {
 #[test]
 fn appending_requires_an_index() {
     let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
-    let error = open(&disk, OpenMode::Append).err().unwrap();
+    let error = try_open(&disk, OpenMode::Append).err().unwrap();
     assert!(error.contains("holds no index to append to"), "{error}");
     assert!(disk.list().unwrap().is_empty());
 }

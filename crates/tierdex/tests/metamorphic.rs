@@ -1,4 +1,4 @@
-//! Metamorphic relations between results, which hold whatever the correct results are.
+//! Relations between the results of several queries, which must hold whatever the correct results are.
 
 mod support;
 
@@ -10,8 +10,8 @@ use support::{
 use tierdex::io::{Disk, MemDisk};
 use tierdex::{Bm25, Index, Merge, OpenMode, Scorer};
 
-const CORPORA: u64 = 6;
-const QUERIES: usize = 60;
+const CORPUS_COUNT: u64 = 6;
+const QUERY_PAIRS: usize = 60;
 
 fn build_new(docs: &[TestDocument], cuts: &[usize], growth: AddMethod, last: Merge) -> Arc<dyn Disk> {
     let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
@@ -19,17 +19,17 @@ fn build_new(docs: &[TestDocument], cuts: &[usize], growth: AddMethod, last: Mer
     disk
 }
 
-fn all(index: &Index, text: &str) -> Answer {
+fn answer_all(index: &Index, text: &str) -> Answer {
     answer_text(index, text, AnswerOptions::default()).unwrap()
 }
 
 /// Calls `body` with indexes of several corpora and pairs of queries, each in parentheses.
-fn for_pairs(mut body: impl FnMut(&Index, &str, &str)) {
-    for seed in 0..CORPORA {
+fn for_each_query_pair(mut body: impl FnMut(&Index, &str, &str)) {
+    for seed in 0..CORPUS_COUNT {
         let docs = random_documents(seed, 400);
         let index = Index::open_on(build_new(&docs, &[50, 300], AddMethod::Commits, Merge::Keep)).unwrap();
         let mut random = Random::new(seed);
-        for _ in 0..QUERIES {
+        for _ in 0..QUERY_PAIRS {
             let mut text = || format!("({})", queries::random_query(&mut random, &schema()).text());
             let (a, b) = (text(), text());
             body(&index, &a, &b);
@@ -39,7 +39,7 @@ fn for_pairs(mut body: impl FnMut(&Index, &str, &str)) {
 
 #[test]
 fn a_query_twice_finds_the_same_documents() {
-    for_pairs(|index, a, _| {
+    for_each_query_pair(|index, a, _| {
         let once = matching_documents(index, a);
         assert_eq!(matching_documents(index, &format!("{a} AND {a}")), once, "{a}");
         assert_eq!(matching_documents(index, &format!("{a} OR {a}")), once, "{a}");
@@ -48,7 +48,7 @@ fn a_query_twice_finds_the_same_documents() {
 
 #[test]
 fn a_query_and_its_exclusion_partition_the_documents() {
-    for_pairs(|index, a, b| {
+    for_each_query_pair(|index, a, b| {
         let (with_a, with_b) = (matching_documents(index, a), matching_documents(index, b));
         let (without_a, both) = (
             matching_documents(index, &format!("NOT {a}")),
@@ -70,8 +70,8 @@ fn a_query_and_its_exclusion_partition_the_documents() {
 
 #[test]
 fn fewer_hits_are_the_first_of_more() {
-    for_pairs(|index, a, _| {
-        let every = all(index, a);
+    for_each_query_pair(|index, a, _| {
+        let every = answer_all(index, a);
         for k in [0, 1, 10, 100] {
             let few = answer_text(index, a, AnswerOptions { k, ..AnswerOptions::default() }).unwrap();
             assert_eq!(few.total, every.total);
@@ -95,10 +95,10 @@ fn phrases_are_found_among_conjunctions() {
     assert!(found > 500, "{found}");
 }
 
-/// Merging, reopening and the division of documents into commits and batches change no result.
+/// Merges, new readers, and the division of documents into commits and batches change no result.
 #[test]
-fn history_changes_nothing() {
-    for seed in 0..CORPORA {
+fn commits_batches_and_merges_change_no_result() {
+    for seed in 0..CORPUS_COUNT {
         let docs = random_documents(seed, 350);
         let grown = [
             build_new(&docs, &[], AddMethod::Commits, Merge::Keep),
@@ -115,19 +115,19 @@ fn history_changes_nothing() {
         let indexes =
             grown.map(|disk| (Index::open_on(disk.clone()).unwrap(), Index::open_on(disk).unwrap()));
         let mut random = Random::new(seed);
-        for _ in 0..QUERIES {
+        for _ in 0..QUERY_PAIRS {
             let text = queries::random_query(&mut random, &schema()).text();
-            let expected = all(&indexes[0].0, &text);
+            let expected = answer_all(&indexes[0].0, &text);
             for (index, again) in &indexes {
-                assert_eq!(all(index, &text), expected, "{text}");
-                assert_eq!(all(again, &text), expected, "{text}");
+                assert_eq!(answer_all(index, &text), expected, "{text}");
+                assert_eq!(answer_all(again, &text), expected, "{text}");
             }
         }
     }
 }
 
-/// Without length normalization, a document without the term changes the weight of the term, and so all
-/// scores by one factor.
+/// Without length normalization, another document without the term changes only the weight of the term, so
+/// that all scores change by the same factor.
 #[test]
 fn another_document_changes_only_the_weight() {
     let docs = random_documents(9, 300);
@@ -143,20 +143,20 @@ fn another_document_changes_only_the_weight() {
         let (old, new) =
             (answer_text(&before, text, look).unwrap(), answer_text(&after, text, look).unwrap());
         assert!(old.total > 1 && old.total == new.total, "{text}");
-        let factor = score(&new, 0) / score(&old, 0);
+        let factor = hit_score(&new, 0) / hit_score(&old, 0);
         assert!(factor > 1.0, "{text}: a rarer term weighs more");
         for place in 0..old.hits.len() {
             assert_eq!(new.hits[place].document, old.hits[place].document, "{text}");
-            assert!((score(&new, place) / score(&old, place) / factor - 1.0).abs() < 1e-5, "{text}");
+            assert!((hit_score(&new, place) / hit_score(&old, place) / factor - 1.0).abs() < 1e-5, "{text}");
         }
     }
 }
 
-fn score(answer: &Answer, place: usize) -> f64 {
+fn hit_score(answer: &Answer, place: usize) -> f64 {
     f64::from(f32::from_bits(answer.hits[place].score_bits))
 }
 
-/// A clause without documents takes nothing of the precision of scores, whatever its boost.
+/// A clause without matches does not reduce the precision of scores, whatever its boost.
 #[test]
 fn clauses_that_cannot_match_do_not_change_scores() {
     let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());

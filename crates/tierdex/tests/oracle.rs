@@ -1,5 +1,5 @@
-//! Results of the engine against those of the naive engine: the same hits in the same order with the same
-//! score bits, and the same total, for any division into segments, codec, norms, fields and k.
+//! Compares results of the engine with those of the naive engine: the same hits in the same order with the
+//! same score bits, and the same total, for any division into segments, codec, norms, fields and k.
 
 mod support;
 
@@ -14,9 +14,9 @@ use tierdex::{Bm25, Index, Merge, Query, Scorer, codec::Codec, io::MemDisk};
 
 const DELTA_CODECS: [Codec; 3] = [Codec::VByteDelta, Codec::Pfor256Delta, Codec::Raw];
 
-/// Parameters of a case.
+/// What a test case varies.
 #[derive(Clone, Copy, Debug)]
-struct Case {
+struct OracleCase {
     seed: u64,
     documents: usize,
     segments: usize,
@@ -26,7 +26,7 @@ struct Case {
     scorer: Scorer,
 }
 
-fn shapes() -> impl Strategy<Value = SchemaOptions> {
+fn schema_options() -> impl Strategy<Value = SchemaOptions> {
     let codec = prop_oneof![prop::sample::select(&DELTA_CODECS[..]), prop::sample::select(Codec::ALL)];
     let norms = prop_oneof![Just(NormKind::Byte), Just(NormKind::Exact)];
     let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), 0u8..6);
@@ -43,7 +43,7 @@ fn shapes() -> impl Strategy<Value = SchemaOptions> {
     })
 }
 
-fn cases() -> impl Strategy<Value = Case> {
+fn oracle_cases() -> impl Strategy<Value = OracleCase> {
     let growth = prop_oneof![
         Just(AddMethod::Commits),
         Just(AddMethod::Writers),
@@ -57,8 +57,8 @@ fn cases() -> impl Strategy<Value = Case> {
         Just(Bm25 { k1: 0.0, b: 1.0 }.into()),
         Just(Scorer::Dot)
     ];
-    (any::<u64>(), documents, 1usize..=5, growth, last, shapes(), scorer).prop_map(
-        |(seed, documents, segments, growth, last, shape, scorer)| Case {
+    (any::<u64>(), documents, 1usize..=5, growth, last, schema_options(), scorer).prop_map(
+        |(seed, documents, segments, growth, last, shape, scorer)| OracleCase {
             seed,
             documents,
             segments,
@@ -70,7 +70,7 @@ fn cases() -> impl Strategy<Value = Case> {
     )
 }
 
-fn open(
+fn build_and_open(
     docs: &[TestDocument],
     schema: &Schema,
     cuts: &[usize],
@@ -83,8 +83,8 @@ fn open(
     (disk, index)
 }
 
-/// The first difference between engine and model.
-fn difference(index: &Index, model: &Model, query: &Query, scorer: Scorer) -> Option<String> {
+/// The first difference between the results of engine and model for a query, for several k.
+fn find_difference(index: &Index, model: &Model, query: &Query, scorer: Scorer) -> Option<String> {
     let ways = [1, 10, 100, usize::MAX].into_iter().flat_map(|k| [(k, false), (k, true)]);
     ways.into_iter().find_map(|(k, exhaustive)| {
         let look = AnswerOptions { k, scorer, exhaustive, shown: 2 };
@@ -107,13 +107,13 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 160, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn results_equal_those_of_the_naive_engine(case in cases()) {
+    fn results_equal_those_of_the_naive_engine(case in oracle_cases()) {
         let mut random = Random::new(case.seed);
         let docs = random_documents(case.seed, case.documents);
         let schema = case.shape.schema();
         let mut cuts: Vec<usize> = (1..case.segments).map(|_| random.below(case.documents + 1)).collect();
         cuts.sort_unstable();
-        let (disk, index) = open(&docs, &schema, &cuts, case.growth, case.last);
+        let (disk, index) = build_and_open(&docs, &schema, &cuts, case.growth, case.last);
         assert_sound(&disk);
         let most = if case.last == Merge::One { 1 } else { case.segments };
         prop_assert!(index.segments().len() <= most);
@@ -123,7 +123,7 @@ proptest! {
             let text = ast.text();
             let query = Query::parse(&text, &schema).unwrap();
             prop_assert_eq!(&query, &ast.to_query(&schema), "{} is read differently", text);
-            let difference = difference(&index, &model, &query, case.scorer);
+            let difference = find_difference(&index, &model, &query, case.scorer);
             prop_assert!(difference.is_none(), "{text}: {}", difference.unwrap_or_default());
         }
     }
@@ -144,7 +144,7 @@ fn long_lists_give_the_results_of_the_naive_engine() {
             SchemaOptions { codec, title: false, stored: false, ..SchemaOptions::default() }.schema();
         let model = Model::new(&schema, &docs);
         assert!(model.containing(0, "every") == 27_000 && model.containing(0, "most") > 3 * 8192);
-        let (disk, index) = open(&docs, &schema, &[300, 26_000], AddMethod::Commits, last);
+        let (disk, index) = build_and_open(&docs, &schema, &[300, 26_000], AddMethod::Commits, last);
         assert_sound(&disk);
         let texts = "\
             every; most; half; tenth; rare; last; every AND last; most AND rare; half AND tenth; \
@@ -156,7 +156,7 @@ fn long_lists_give_the_results_of_the_naive_engine() {
             +rare^0 +every^0; *:*^3 last; -*:*; h* OR r*^2";
         for text in texts.split("; ") {
             let query = Query::parse(text, &schema).unwrap();
-            let difference = difference(&index, &model, &query, Scorer::default());
+            let difference = find_difference(&index, &model, &query, Scorer::default());
             assert!(
                 difference.is_none(),
                 "{} {last:?}, {text}: {}",
@@ -185,25 +185,25 @@ fn long_list_document(number: usize, random: &mut Random) -> TestDocument {
     TestDocument::new(number, "", text)
 }
 
-/// Canary: a lost posting makes the comparison fail.
+/// Tests the test itself: a lost posting makes the comparison fail.
 #[test]
 fn a_lost_posting_is_detected() {
     let docs = random_documents(5, 300);
     let schema = SchemaOptions::default().schema();
-    let (_, index) = open(&docs, &schema, &[100], AddMethod::Commits, Merge::Keep);
+    let (_, index) = build_and_open(&docs, &schema, &[100], AddMethod::Commits, Merge::Keep);
     let mut model = Model::new(&schema, &docs);
     let query = Query::parse("all", &schema).unwrap();
-    assert!(difference(&index, &model, &query, Scorer::default()).is_none());
-    assert!(model.forget(0, "all"));
-    assert!(difference(&index, &model, &query, Scorer::default()).is_some());
+    assert!(find_difference(&index, &model, &query, Scorer::default()).is_none());
+    assert!(model.remove_posting(0, "all"));
+    assert!(find_difference(&index, &model, &query, Scorer::default()).is_some());
 }
 
-/// The contract of [`Query::Bool`] for trees that are built by hand.
+/// Queries that are not parsed, but built as [`Query::Bool`], follow its documentation.
 #[test]
 fn clauses_follow_their_documentation() {
     let docs = random_documents(6, 50);
     let schema = SchemaOptions::default().schema();
-    let (_, index) = open(&docs, &schema, &[20], AddMethod::Commits, Merge::Keep);
+    let (_, index) = build_and_open(&docs, &schema, &[20], AddMethod::Commits, Merge::Keep);
     let model = Model::new(&schema, &docs);
     let term = |term: &str| Query::Term { field: 0, term: term.to_string(), boost: 1.5 };
     let boolean = Query::clauses;
@@ -231,7 +231,7 @@ fn clauses_follow_their_documentation() {
         boolean(vec![], vec![with_minimum(vec![], vec![], 7), Query::All { boost: 2.0 }], vec![]),
         Query::All { boost: 0.0 },
     ] {
-        let difference = difference(&index, &model, &query, Scorer::default());
+        let difference = find_difference(&index, &model, &query, Scorer::default());
         assert!(difference.is_none(), "{query:?}: {}", difference.unwrap_or_default());
     }
 }

@@ -1,4 +1,4 @@
-//! Pruned evaluation returns the documents, score bits and order of exhaustive evaluation.
+//! Pruned evaluation returns the same documents, score bits and order as exhaustive evaluation.
 
 mod support;
 
@@ -13,14 +13,14 @@ use tierdex::internal::index::Tuning;
 use tierdex::schema::NormKind;
 use tierdex::{Bm25, Index, Query, Scorer, SearchOptions};
 
-/// Words from nearly every document to one in a few hundred.
+/// Words of decreasing document frequency: from all documents to one of fifty.
 const WORDS: [&str; 5] = ["everywhere", "often", "half", "some", "seldom"];
 
 /// Number of words `m0`, `m1`, ... that are each in a third of the documents.
-const MANY: usize = 40;
+const COMMON_WORDS: usize = 40;
 
 /// Documents with words in bursts, so that blocks differ, and duplicates, so that scores tie.
-fn documents(seed: u64, count: usize) -> Vec<TestDocument> {
+fn documents_in_bursts(seed: u64, count: usize) -> Vec<TestDocument> {
     let mut random = Random::new(seed);
     let mut docs: Vec<TestDocument> = Vec::with_capacity(count);
     let mut burst = 1;
@@ -35,7 +35,7 @@ fn documents(seed: u64, count: usize) -> Vec<TestDocument> {
                 text.push_str(&format!("{word} ").repeat(times));
             }
         }
-        for many in (0..MANY).filter(|_| random.one_in(3)) {
+        for many in (0..COMMON_WORDS).filter(|_| random.one_in(3)) {
             text.push_str(&format!("m{many} "));
         }
         text.push_str(&"filler ".repeat(random.skewed(200)));
@@ -47,7 +47,7 @@ fn documents(seed: u64, count: usize) -> Vec<TestDocument> {
     docs
 }
 
-fn index(docs: &[TestDocument], cuts: &[usize], codec: Codec, norms: NormKind) -> Index {
+fn index_documents(docs: &[TestDocument], cuts: &[usize], codec: Codec, norms: NormKind) -> Index {
     let shape = SchemaOptions {
         codec,
         norms,
@@ -71,11 +71,11 @@ proptest! {
         codec in prop_oneof![4 => Just(Codec::Auto), 1 => Just(Codec::Bitmap), 1 => Just(Codec::Pfor256Delta)],
         scorer in prop_oneof![Just(Scorer::default()), (0.0f64..3.0, 0.0f64..=1.0).prop_map(|(k1, b)| Bm25 { k1, b }.into()), Just(Scorer::Dot)],
     ) {
-        let docs = documents(seed, count);
+        let docs = documents_in_bursts(seed, count);
         let cuts: Vec<usize> = (1..=cuts).map(|part| part * count / (cuts + 1)).collect();
         let norms = if exact { NormKind::Exact } else { NormKind::Byte };
-        let index = index(&docs, &cuts, codec, norms);
-        let many: String = (0..MANY).map(|many| format!("m{many} ")).collect();
+        let index = index_documents(&docs, &cuts, codec, norms);
+        let many: String = (0..COMMON_WORDS).map(|many| format!("m{many} ")).collect();
         for word in WORDS.iter().chain(&["nowhere", "filler", "+half +some", "+everywhere +often +seldom", "+often +often +half",
             "+filler +everywhere +often +half +some +seldom", "+half +nowhere", "half some", "everywhere seldom", "everywhere often half some seldom nowhere", "some filler", "+m0 +m1 +m2 +m3", &many,
             "often^2", "half^3 some", "+half^0.5 +often^4", "half^0 some^0", "+half^0 +often^0", "half^1e-40 some^1e-42", "often^1e-42", "ofen~1", "some~ hal~2"]) {
@@ -97,8 +97,8 @@ proptest! {
     }
 }
 
-/// A block of an essential term that ends up to seven documents after the window of sums in which it starts:
-/// windows start at a multiple of eight, before the first document.
+/// A block of an essential term may end up to seven documents after the window in which it starts, because
+/// windows start at a multiple of eight, up to seven documents before their first document.
 #[test]
 fn a_block_that_ends_just_after_its_window_is_not_contained_in_it() {
     for shift in 0..8 {
@@ -115,7 +115,7 @@ fn a_block_that_ends_just_after_its_window_is_not_contained_in_it() {
             })
             .collect();
         for codec in [Codec::Auto, Codec::Pfor256Delta] {
-            let index = index(&docs, &[], codec, NormKind::Byte);
+            let index = index_documents(&docs, &[], codec, NormKind::Byte);
             let query = Query::parse("a b", index.schema()).unwrap();
             for (k, tuning) in
                 [1, 5, 10, 100].into_iter().flat_map(|k| all_tunings().map(|tuning| (k, tuning)))
@@ -133,10 +133,11 @@ fn a_block_that_ends_just_after_its_window_is_not_contained_in_it() {
 
 #[test]
 fn the_ten_best_of_many_decode_a_few_blocks() {
-    let index = index(&documents(5, 40_000), &[], Codec::Auto, NormKind::Byte);
+    let index = index_documents(&documents_in_bursts(5, 40_000), &[], Codec::Auto, NormKind::Byte);
     let query = Query::parse("often", index.schema()).unwrap();
     let scorers = [Scorer::default(), Bm25 { k1: 0.9, b: 0.4 }.into(), Scorer::Dot].into_iter();
-    // Without impacts, more blocks are decoded for parameters other than those of the stored max shares.
+    // The small tuning would not read impacts. Without them more blocks are decoded, unless the parameters
+    // are those of the stored max shares.
     let default = Tuning::default();
     let small = Tuning { impact_record_bytes_max: default.impact_record_bytes_max, ..SMALL_TUNING };
     for (scorer, tuning) in scorers.flat_map(|scorer| [(scorer, small), (scorer, default)]) {
@@ -148,12 +149,12 @@ fn the_ten_best_of_many_decode_a_few_blocks() {
     }
 }
 
-/// A searcher reuses its scratch buffers for all counts.
+/// A searcher reuses its scratch buffers, in which a count must leave nothing.
 #[test]
 fn a_count_does_not_affect_the_next() {
-    let docs = documents(8, 40_000);
+    let docs = documents_in_bursts(8, 40_000);
     for codec in [Codec::Auto, Codec::Pfor256Delta] {
-        let index = index(&docs, &[5000], codec, NormKind::Byte);
+        let index = index_documents(&docs, &[5000], codec, NormKind::Byte);
         let searcher = index.searcher();
         let queries =
             ["+everywhere +often", "half some seldom", "+m0 +m1 +m2", "often m0", "some seldom", "+half +m1"];
@@ -174,8 +175,8 @@ fn a_count_does_not_affect_the_next() {
 
 #[test]
 fn a_resident_index_reads_nothing() {
-    let docs = documents(6, 3000);
-    let index = index(&docs, &[1000], Codec::Auto, NormKind::Byte);
+    let docs = documents_in_bursts(6, 3000);
+    let index = index_documents(&docs, &[1000], Codec::Auto, NormKind::Byte);
     let look = AnswerOptions { k: 100, shown: 0, ..AnswerOptions::default() };
     let queries = ["often", "+half +some", "often seldom", "nowhere"];
     let before: Vec<_> = queries.iter().map(|query| answer_text(&index, query, look).unwrap()).collect();
@@ -187,8 +188,8 @@ fn a_resident_index_reads_nothing() {
     assert_eq!(index.bytes_read(), read);
 }
 
-/// Bounds that are hundreds of times the scores of hits: two short documents of each block contain one of
-/// the terms often, and all documents that contain both are long and score nearly the same.
+/// Upper bounds are hundreds of times the scores of hits: in each block some documents contain one of two
+/// terms very often, and all documents that contain both terms are long and score nearly the same.
 #[test]
 fn bounds_far_above_the_hits_lose_none() {
     let mut docs = Vec::new();
@@ -204,7 +205,7 @@ fn bounds_far_above_the_hits_lose_none() {
     docs.extend((0..2000).map(|_| "y y".to_string()));
     let doc = |(number, text)| TestDocument::new(number, "", text);
     let docs: Vec<TestDocument> = docs.into_iter().enumerate().map(doc).collect();
-    let index = index(&docs, &[], Codec::Auto, NormKind::Exact);
+    let index = index_documents(&docs, &[], Codec::Auto, NormKind::Exact);
     let mut random = Random::new(11);
     for b in [0.0001, 0.0005, 0.002, 0.75] {
         let scorer = Scorer::Bm25(Bm25 { k1: 1000.0, b });

@@ -1,4 +1,4 @@
-//! The public interface, as an application uses it: directories, engines, documents, errors.
+//! Uses the public interface as an application does: directories, engines, documents, errors.
 
 use tierdex::schema::{Field, Source};
 use tierdex::{
@@ -6,11 +6,11 @@ use tierdex::{
     SearchRequest, TotalHits, WriterOptions, io::Size,
 };
 
-fn options() -> WriterOptions {
+fn writer_options() -> WriterOptions {
     WriterOptions { memory: 64 << 20, ..WriterOptions::default() }
 }
 
-fn documents(count: usize) -> impl Iterator<Item = Document> + Send {
+fn make_documents(count: usize) -> impl Iterator<Item = Document> + Send {
     (0..count).map(|number| Document {
         id: format!("id{number}"),
         title: format!("title {}", number % 10),
@@ -18,7 +18,7 @@ fn documents(count: usize) -> impl Iterator<Item = Document> + Send {
     })
 }
 
-fn ids(engine: &Engine, text: &str, k: usize) -> Vec<String> {
+fn search_ids(engine: &Engine, text: &str, k: usize) -> Vec<String> {
     let query = Query::parse(text, engine.snapshot().schema()).unwrap();
     engine.search(SearchRequest::new(query).k(k)).unwrap().ids().unwrap()
 }
@@ -27,14 +27,14 @@ fn ids(engine: &Engine, text: &str, k: usize) -> Vec<String> {
 fn an_index_is_created_searched_extended_and_replaced() {
     let temporary = tempfile::tempdir().unwrap();
     let dir = temporary.path().join("index");
-    let mut writer = IndexWriter::create(&dir, Schema::default(), options()).unwrap();
-    writer.add_all(documents(5000), 3).unwrap();
+    let mut writer = IndexWriter::create(&dir, Schema::default(), writer_options()).unwrap();
+    writer.add_all(make_documents(5000), 3).unwrap();
     writer.add("last", "", "unique").unwrap();
     assert_eq!(writer.commit(Merge::Keep).unwrap(), 1);
     drop(writer);
 
     let engine = Engine::open(&dir, &EngineOptions::new().dram(40_000_000).threads(2)).unwrap();
-    assert_eq!(ids(&engine, "unique", 10), ["last"]);
+    assert_eq!(search_ids(&engine, "unique", 10), ["last"]);
     // All matches are hits: their number is known without counting.
     let query = Query::parse("unique", engine.snapshot().schema()).unwrap();
     assert_eq!(engine.search(SearchRequest::new(query)).unwrap().total, TotalHits::Exact(1));
@@ -46,23 +46,23 @@ fn an_index_is_created_searched_extended_and_replaced() {
     let stored = before.stored(4242).unwrap().unwrap();
     assert_eq!(stored.title, "title 2");
 
-    let mut writer = IndexWriter::append(&dir, options()).unwrap();
+    let mut writer = IndexWriter::append(&dir, writer_options()).unwrap();
     writer.add("new", "", "unique").unwrap();
     writer.commit(Merge::One).unwrap();
-    assert_eq!(ids(&engine, "unique", 10), ["last"]);
+    assert_eq!(search_ids(&engine, "unique", 10), ["last"]);
     assert!(engine.refresh().unwrap() && !engine.refresh().unwrap());
-    assert_eq!(ids(&engine, "unique", 10), ["last", "new"]);
+    assert_eq!(search_ids(&engine, "unique", 10), ["last", "new"]);
     drop(writer);
 
     let schema = Schema { fields: vec![Field::new("body", Source::Text)], stored: false };
-    let mut writer = IndexWriter::replace(&dir, schema, options()).unwrap();
+    let mut writer = IndexWriter::replace(&dir, schema, writer_options()).unwrap();
     writer.add("other", "not indexed", "unique").unwrap();
     writer.commit(Merge::Keep).unwrap();
     assert!(engine.refresh().unwrap());
-    assert_eq!(ids(&engine, "body:unique", 10), ["other"]);
-    assert_eq!(ids(&engine, "indexed", 10), [""; 0]);
+    assert_eq!(search_ids(&engine, "body:unique", 10), ["other"]);
+    assert_eq!(search_ids(&engine, "indexed", 10), [""; 0]);
     assert_eq!(engine.snapshot().stored(0).unwrap(), None);
-    // The snapshot of before is still whole.
+    // The snapshot of the first commit can still be read.
     assert_eq!(before.stored(4242).unwrap().unwrap(), stored);
 }
 
@@ -71,9 +71,9 @@ fn an_index_does_not_depend_on_the_number_of_threads() {
     let temporary = tempfile::tempdir().unwrap();
     let write = |threads: usize| {
         let dir = temporary.path().join(format!("threads-{threads}"));
-        let mut writer = IndexWriter::create(&dir, Schema::default(), options()).unwrap();
+        let mut writer = IndexWriter::create(&dir, Schema::default(), writer_options()).unwrap();
         writer.add("first", "", "first").unwrap();
-        writer.add_all(documents(50_000), threads).unwrap();
+        writer.add_all(make_documents(50_000), threads).unwrap();
         writer.commit(Merge::One).unwrap();
         let mut files: Vec<_> = std::fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().path()).collect();
         files.sort();
@@ -81,14 +81,15 @@ fn an_index_does_not_depend_on_the_number_of_threads() {
         (Engine::open(&dir, &EngineOptions::new()).unwrap(), bytes)
     };
     let (engine, one) = write(1);
-    let text: usize = documents(50_000).map(|document| document.text.len()).sum();
+    let text: usize = make_documents(50_000).map(|document| document.text.len()).sum();
     assert!(text > 1 << 20, "several pieces");
     for threads in [2, 5] {
         assert!(write(threads).1 == one, "{threads} threads");
     }
     // Documents keep their order, those that were added one by one among them.
     let snapshot = engine.snapshot();
-    let expected = ["first".to_string()].into_iter().chain(documents(50_000).map(|document| document.id));
+    let expected =
+        ["first".to_string()].into_iter().chain(make_documents(50_000).map(|document| document.id));
     let all = (0..50_001).map(|document| SearchHit { document, score: 0.0 }).collect::<Vec<_>>();
     assert!(snapshot.ids(&all).unwrap().into_iter().eq(expected));
 }
@@ -108,19 +109,19 @@ fn errors_say_what_where_and_what_to_do() {
         matches!(empty, Error::Usage(_)) && empty.to_string().contains("holds no tierdex index"),
         "{empty}"
     );
-    assert!(IndexWriter::append(&dir, options()).is_err());
+    assert!(IndexWriter::append(&dir, writer_options()).is_err());
     let unmade = temporary.path().join("unmade");
     let little = WriterOptions { memory: 1, ..WriterOptions::default() };
     assert!(IndexWriter::create(&unmade, Schema::default(), little).is_err() && !unmade.exists());
 
-    let mut writer = IndexWriter::create(&dir, Schema::default(), options()).unwrap();
-    let second = IndexWriter::create(&dir, Schema::default(), options()).err().unwrap();
+    let mut writer = IndexWriter::create(&dir, Schema::default(), writer_options()).unwrap();
+    let second = IndexWriter::create(&dir, Schema::default(), writer_options()).err().unwrap();
     assert!(matches!(second, Error::Busy(_)) && second.to_string().contains("another writer"), "{second}");
     assert!(matches!(writer.add(&"i".repeat(5000), "", "").unwrap_err(), Error::TooLarge(_)));
     writer.add("1", "", "one").unwrap();
     writer.commit(Merge::Keep).unwrap();
     drop(writer);
-    assert!(IndexWriter::create(&dir, Schema::default(), options()).is_err(), "there is an index");
+    assert!(IndexWriter::create(&dir, Schema::default(), writer_options()).is_err(), "there is an index");
 
     let small = Engine::open(&dir, &EngineOptions::new().dram(1000)).err().unwrap();
     let needed = small
@@ -130,7 +131,7 @@ fn errors_say_what_where_and_what_to_do() {
     let needed = needed.unwrap_or_else(|| panic!("{small}")).of(0);
     let smallest = |bytes| Engine::open(&dir, &EngineOptions::new().dram(bytes));
     assert!(smallest(needed).is_ok() && smallest(needed - 1024).is_err(), "{needed} bytes are the least KiB");
-    // Values that no machine has are an error, and no overflow.
+    // Values that are too large for any machine are an error, without an overflow.
     for options in [
         EngineOptions::new().dram(1 << 30).hits_max(usize::MAX),
         EngineOptions::new().dram(1 << 30).growth(u64::MAX),
@@ -149,20 +150,21 @@ fn errors_say_what_where_and_what_to_do() {
     assert!(matches!(fault, Error::Query { at: Some(_), .. }), "{fault}");
 }
 
-/// An error of one writer stops no other with the same options, and names its cause afterwards.
+/// An error of one writer does not stop another with the same options; later calls of the first writer name
+/// the error.
 #[test]
 fn a_document_that_is_too_long_stops_its_writer_alone() {
     let temporary = tempfile::tempdir().unwrap();
-    let options = options();
+    let options = writer_options();
     let write =
         |name: &str| IndexWriter::create(temporary.path().join(name), Schema::default(), options.clone());
     let (mut first, mut second) = (write("first").unwrap(), write("second").unwrap());
     let long = Document { id: "i".repeat(5000), ..Document::default() };
-    let error = first.add_all(documents(10).chain([long]), 2).unwrap_err();
+    let error = first.add_all(make_documents(10).chain([long]), 2).unwrap_err();
     assert!(matches!(error, Error::TooLarge(_)), "{error}");
     let later = first.commit(Merge::Keep).unwrap_err().to_string();
     assert!(later.contains(&error.to_string()), "{later}");
-    second.add_all(documents(10), 2).unwrap();
+    second.add_all(make_documents(10), 2).unwrap();
     assert_eq!(second.commit(Merge::Keep).unwrap(), 1);
     drop(first);
     let mut again =
@@ -171,14 +173,14 @@ fn a_document_that_is_too_long_stops_its_writer_alone() {
     again.commit(Merge::Keep).unwrap();
 }
 
-/// A commit that merges all segments needs its metadata beside that of the commit before.
+/// When a commit merges all segments, its metadata must fit in the budget beside that of the commit before.
 #[test]
 fn an_engine_follows_merges_within_its_budget() {
     let temporary = tempfile::tempdir().unwrap();
     let dir = temporary.path().join("index");
-    let mut writer = IndexWriter::create(&dir, Schema::default(), options()).unwrap();
+    let mut writer = IndexWriter::create(&dir, Schema::default(), writer_options()).unwrap();
     for round in 0..4 {
-        writer.add_all(documents(20_000), 2).unwrap();
+        writer.add_all(make_documents(20_000), 2).unwrap();
         writer.add(&format!("round{round}"), "", "round").unwrap();
         writer.commit(Merge::Keep).unwrap();
     }
@@ -187,5 +189,5 @@ fn an_engine_follows_merges_within_its_budget() {
     writer.add("merged", "", "round").unwrap();
     writer.commit(Merge::One).unwrap();
     assert!(engine.refresh().unwrap());
-    assert_eq!(ids(&engine, "round", 10).len(), 5);
+    assert_eq!(search_ids(&engine, "round", 10).len(), 5);
 }

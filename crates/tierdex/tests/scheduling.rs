@@ -1,5 +1,5 @@
-//! Scheduling of the threads of the engine: the order of requests, division of a request, deadlines,
-//! cancellation.
+//! How the engine schedules requests on its threads: their order, the division of a long request, deadlines,
+//! and cancellation.
 
 mod support;
 
@@ -54,8 +54,8 @@ fn completion_order(
 }
 
 /// A request that takes many time slices.
-fn slow(index: &Index) -> SearchRequest {
-    // Its groups are evaluated one by one.
+fn slow_request(index: &Index) -> SearchRequest {
+    // A conjunction of groups takes long.
     let groups = parse_query(index, "+(t0 t1 t2) +(t3 t4 t5) +(t0 t3 t4) +(t1 t2 t5)");
     let all = SearchOptions { exhaustive: true, count: true, ..SearchOptions::default() };
     SearchRequest::new(groups).options(all)
@@ -65,9 +65,9 @@ fn slow(index: &Index) -> SearchRequest {
 fn short_requests_complete_before_a_long_one() {
     let index = &Index::open_on(write_frequent_terms(3_000_000)).unwrap();
     let engine = Engine::new(index, &engine_options(20_000, 1)).unwrap();
-    // Warm the cache, so that only CPU work is compared.
+    // Afterwards the cache has all pages, so that only the CPU time of requests differs.
     engine.submit(exhaustive_request(index)).unwrap().wait().unwrap();
-    let mut requests = vec![slow(index)];
+    let mut requests = vec![slow_request(index)];
     requests.extend((1..64).map(|_| SearchRequest::new(parse_query(index, "rare")).k(1)));
     let order = completion_order(&engine, || exhaustive_request(index), requests);
     assert_eq!(order.last(), Some(&0), "{order:?}");
@@ -81,7 +81,7 @@ fn a_batch_continues_during_a_long_interactive_request() {
         let engine = Engine::new(index, &engine_options(20_000, 1).hits_max(hits)).unwrap();
         engine.submit(exhaustive_request(index)).unwrap().wait().unwrap();
         let batch = SearchRequest::new(parse_query(index, "rare")).k(1).priority(Priority::Batch);
-        let order = completion_order(&engine, || exhaustive_request(index), vec![slow(index), batch]);
+        let order = completion_order(&engine, || exhaustive_request(index), vec![slow_request(index), batch]);
         assert_eq!(order, [1, 0], "{hits} hits");
     }
 }
@@ -207,7 +207,7 @@ fn a_cancelled_request_ends() {
                 cancelled += 1;
             }
         }
-        // Nobody waits for it.
+        // A request whose ticket is dropped is cancelled.
         drop(engine.submit(exhaustive_request(&index)).unwrap());
     }
     assert!(cancelled > 0);
@@ -226,7 +226,8 @@ fn requests_of_a_closed_engine_fail() {
     assert!(failed > 20, "{failed}");
 }
 
-/// Threads that wait for each other's memory, a batch, and callers that keep their results for long.
+/// Single requests and a batch share little memory: threads wait for memory of each other, and results are
+/// kept for long.
 #[test]
 fn all_requests_are_answered_in_little_memory() {
     let index = Index::open_on(write_many_terms(400)).unwrap();

@@ -1,4 +1,4 @@
-//! Display of hits: previews of titles and texts, and ids of any length, in bounded memory.
+//! What is shown with hits: previews of titles and texts, and external ids of any length.
 
 mod support;
 
@@ -10,12 +10,12 @@ use tierdex::limits::{ID_BYTES_MAX, PREVIEW_TEXT_BYTES, PREVIEW_TITLE_BYTES};
 use tierdex::{Engine, Error, Index, Merge, OpenMode, SearchHit, SearchRequest, explain::HitIds};
 
 /// The longest prefix of at most `bytes` bytes.
-fn cut(text: &str, bytes: usize) -> &str {
+fn longest_prefix(text: &str, bytes: usize) -> &str {
     let end = (0..=bytes.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
     &text[..end.unwrap_or(0)]
 }
 
-fn index(docs: &[(String, String, String)], cuts: usize) -> Index {
+fn index_documents(docs: &[(String, String, String)], cuts: usize) -> Index {
     let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
     let mut writer = open_writer(&disk, &SchemaOptions::default().schema(), OpenMode::New);
     for docs in docs.chunks(docs.len().div_ceil(cuts)) {
@@ -43,15 +43,15 @@ fn previews_are_the_beginnings_of_titles_and_texts() {
             docs.push((docs.len().to_string(), words(title), words(text)));
         }
     }
-    // Incompressible, so the compressed block has several pieces too.
+    // Random text cannot be compressed much, so that the compressed block is read in several pieces.
     let noise: String = (0..2 << 20).map(|_| char::from(b'!' + random.below(90) as u8)).collect();
     docs.push(("noise".to_string(), noise.clone(), noise));
-    let index = index(&docs, 2);
+    let index = index_documents(&docs, 2);
     let searcher = index.searcher();
     for (document, (_, title, text)) in docs.iter().enumerate() {
         let preview = searcher.preview(document as u32).unwrap().unwrap();
-        assert!(preview.title == cut(title, PREVIEW_TITLE_BYTES), "title of {document}");
-        assert!(preview.text == cut(text, PREVIEW_TEXT_BYTES), "text of {document}");
+        assert!(preview.title == longest_prefix(title, PREVIEW_TITLE_BYTES), "title of {document}");
+        assert!(preview.text == longest_prefix(text, PREVIEW_TEXT_BYTES), "text of {document}");
         let stored = searcher.stored(document as u32).unwrap().unwrap();
         assert!(stored.title == *title && stored.text == *text, "{document}");
     }
@@ -67,7 +67,7 @@ fn ids_are_in_the_order_of_the_hits() {
         let docs: Vec<_> = (0..2_000)
             .map(|number| (id(number % 10, &mut random), String::new(), "all".to_string()))
             .collect();
-        let index = index(&docs, 3);
+        let index = index_documents(&docs, 3);
         let searcher = index.searcher();
         for count in [0, 1, 2, 63, 700, 3_000] {
             let hits: Vec<SearchHit> = (0..count)
@@ -103,7 +103,7 @@ fn an_engine_reads_ids_with_the_hits() {
                 (id, String::new(), "all ".repeat(1 + random.below(9)))
             })
             .collect();
-        let index = index(&docs, 3);
+        let index = index_documents(&docs, 3);
         for (pages, threads) in [(20, 1), (64, 2), (4_000, 2)] {
             let engine = Engine::new(&index, &engine_options(pages, threads)).unwrap();
             for k in [0, 1, 10, 700, 3_000] {

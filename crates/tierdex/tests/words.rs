@@ -1,5 +1,5 @@
-//! The words of the `unicode` tokenizer: Unicode's own test of word boundaries, texts in many scripts in both
-//! normalization forms, and text without blanks that is searched by its characters.
+//! The words of the tokenizer `unicode`: the word boundary test of Unicode, texts in many scripts in both
+//! normalization forms, and searches in text without blanks.
 
 mod support;
 
@@ -11,8 +11,8 @@ use tierdex::{Index, Query, analysis::Analyzer};
 use unicode_normalization::UnicodeNormalization;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// The byte ranges of words and of whole runs of text without blanks.
-fn ranges(text: &str) -> Vec<(usize, usize)> {
+/// The byte ranges of the words of a text, and of its runs of text without blanks.
+fn word_ranges(text: &str) -> Vec<(usize, usize)> {
     let mut ranges: Vec<(usize, usize)> = Vec::new();
     Analyzer::new(&Analysis::default()).analyze(text, 0, |token| match (token.run, ranges.last_mut()) {
         (Some(part), Some(last)) if !part.is_first => last.1 = token.end,
@@ -21,14 +21,14 @@ fn ranges(text: &str) -> Vec<(usize, usize)> {
     ranges
 }
 
-fn terms(text: &str) -> String {
+fn terms_of(text: &str) -> String {
     Analyzer::new(&Analysis::default()).terms(text).join(" ")
 }
 
-/// The words of a segment of UAX 29. Rules WB6, 7, 11, 12, 13a and 13b join the parts of a segment by
-/// characters that separate words in ASCII: it is divided there, but for quotation marks after Hebrew
-/// letters.
-fn words_of(segment: &str, start: usize) -> Vec<(usize, usize)> {
+/// The byte ranges of words that the tokenizer should find in a segment of UAX 29 that starts at `start`. A
+/// segment is divided at characters that rules WB6, 7, 11, 12, 13a and 13b do not divide at, except quotation
+/// marks after Hebrew letters.
+fn words_of_segment(segment: &str, start: usize) -> Vec<(usize, usize)> {
     let is_mark = |c: char| format!(" {c}").split_word_bounds().count() == 1 && c != ' ';
     let is_hebrew = |c: char| ('\u{5d0}'..='\u{5ea}').contains(&c);
     let mut words: Vec<(usize, usize)> = Vec::new();
@@ -50,8 +50,8 @@ fn words_of(segment: &str, start: usize) -> Vec<(usize, usize)> {
     words
 }
 
-/// The cases of Unicode's `WordBreakTest.txt` as the crate `unicode-segmentation` has them: a text and its
-/// segments.
+/// The cases of `WordBreakTest.txt` of Unicode, from the source of the crate `unicode-segmentation`: texts
+/// with their segments.
 fn word_break_cases() -> Vec<(String, Vec<String>)> {
     let metadata =
         Command::new(env!("CARGO")).args(["metadata", "--format-version=1", "--locked"]).output().unwrap();
@@ -65,9 +65,9 @@ fn word_break_cases() -> Vec<(String, Vec<String>)> {
     let (cases, _) = cases.split_once("];").unwrap();
     let mut found = Vec::new();
     for case in cases.split("(\"").skip(1) {
-        let mut texts = case.split('"').step_by(2).map(unescaped);
+        let mut texts = case.split('"').step_by(2).map(unescape);
         let text = texts.next().unwrap();
-        // What follows the last segment of a case is its closing bracket.
+        // Literals after the segments of this case belong to the text between cases.
         let mut rest = text.as_str();
         let segments = texts.take_while(|segment| {
             let follows = !rest.is_empty() && rest.starts_with(segment.as_str());
@@ -82,7 +82,7 @@ fn word_break_cases() -> Vec<(String, Vec<String>)> {
 }
 
 /// The text of a Rust literal whose characters are all written as `\u{..}`.
-fn unescaped(literal: &str) -> String {
+fn unescape(literal: &str) -> String {
     let codes = literal.split("\\u{").skip(1).map(|code| code.split('}').next().unwrap());
     codes.map(|code| char::from_u32(u32::from_str_radix(code, 16).unwrap()).unwrap()).collect()
 }
@@ -94,10 +94,10 @@ fn words_are_those_of_the_unicode_test_but_for_the_exceptions() {
     for (text, segments) in cases {
         let (mut expected, mut start) = (Vec::new(), 0);
         for segment in segments {
-            expected.extend(words_of(&segment, start));
+            expected.extend(words_of_segment(&segment, start));
             start += segment.len();
         }
-        assert_eq!(ranges(&text), expected, "{}", text.escape_unicode());
+        assert_eq!(word_ranges(&text), expected, "{}", text.escape_unicode());
     }
 }
 
@@ -127,41 +127,41 @@ fn marks_stay_with_their_letter() {
         "မြန်မာ",
         "ꦗꦮ",
     ] {
-        assert_eq!(ranges(&format!("({word}) ")), [(1, 1 + word.len())], "{word}");
+        assert_eq!(word_ranges(&format!("({word}) ")), [(1, 1 + word.len())], "{word}");
     }
     // A mark that begins a text, or follows a separator, belongs to no word.
-    assert_eq!(terms("\u{301}a -\u{301}b"), "a b");
+    assert_eq!(terms_of("\u{301}a -\u{301}b"), "a b");
 }
 
 #[test]
 fn invisible_characters_are_dropped() {
-    assert_eq!(terms("Ge\u{ad}samt\u{ad}kon\u{ad}zept"), "gesamtkonzept");
-    assert_eq!(terms("می\u{200c}خواهم क्\u{200d}ष"), "میخواهم क्ष");
-    assert_eq!(terms("\u{feff}bom a\u{2060}b"), "bom ab");
-    assert_eq!(terms("葛\u{e0100}城 \u{3164}"), "葛城 城");
-    assert_eq!(terms("ខ្ញុំ\u{200b}ចង់"), terms("ខ្ញុំចង់"), "a place to break the line is none to end the run");
-    assert_eq!(terms("a\u{200b}b"), "a b");
+    assert_eq!(terms_of("Ge\u{ad}samt\u{ad}kon\u{ad}zept"), "gesamtkonzept");
+    assert_eq!(terms_of("می\u{200c}خواهم क्\u{200d}ष"), "میخواهم क्ष");
+    assert_eq!(terms_of("\u{feff}bom a\u{2060}b"), "bom ab");
+    assert_eq!(terms_of("葛\u{e0100}城 \u{3164}"), "葛城 城");
+    assert_eq!(terms_of("ខ្ញុំ\u{200b}ចង់"), terms_of("ខ្ញុំចង់"), "a place to break the line is none to end the run");
+    assert_eq!(terms_of("a\u{200b}b"), "a b");
 }
 
 #[test]
 fn words_are_lower_cased() {
-    assert_eq!(terms("İstanbul I\u{307}stanbul i\u{307}stanbul"), "istanbul istanbul istanbul");
-    assert_eq!(terms("ΟΔΟΣ ΟΔΟΣ. ΣΑΣ"), "οδος οδος σας");
-    assert_eq!(terms("Straße ÇA ĀB"), "straße ça āb");
-    assert_eq!(terms("x²+½ H₂O naïve—café l’été"), "x² ½ h₂o naïve café l été");
-    assert_eq!(terms("col·lecció a·1 צה\"ל צה״ל ג'ירפה 'שלום'"), "col·lecció a 1 צה״ל צה״ל ג׳ירפה שלום");
+    assert_eq!(terms_of("İstanbul I\u{307}stanbul i\u{307}stanbul"), "istanbul istanbul istanbul");
+    assert_eq!(terms_of("ΟΔΟΣ ΟΔΟΣ. ΣΑΣ"), "οδος οδος σας");
+    assert_eq!(terms_of("Straße ÇA ĀB"), "straße ça āb");
+    assert_eq!(terms_of("x²+½ H₂O naïve—café l’été"), "x² ½ h₂o naïve café l été");
+    assert_eq!(terms_of("col·lecció a·1 צה\"ל צה״ל ג'ירפה 'שלום'"), "col·lecció a 1 צה״ל צה״ל ג׳ירפה שלום");
 }
 
 #[test]
 fn text_without_blanks_becomes_bigrams() {
-    assert_eq!(terms("東京都に"), "東京 京都 都に に");
-    assert_eq!(terms("東"), "東");
-    assert_eq!(terms("2020年5月"), "2020 年 5 月");
-    assert_eq!(terms("Tシャツ、Mサイズ"), "t シャ ャツ ツ m サイ イズ ズ");
-    assert_eq!(terms("ข้าวดี"), "ข้า าว วดี ดี");
-    assert_eq!(terms("か\u{3099}き"), "がき き", "clusters are composed");
-    assert_eq!(terms("한국어 문장"), "한국어 문장");
-    assert_eq!(terms("๒๕๖๓ 漢漢"), "๒๕๖๓ 漢漢 漢");
+    assert_eq!(terms_of("東京都に"), "東京 京都 都に に");
+    assert_eq!(terms_of("東"), "東");
+    assert_eq!(terms_of("2020年5月"), "2020 年 5 月");
+    assert_eq!(terms_of("Tシャツ、Mサイズ"), "t シャ ャツ ツ m サイ イズ ズ");
+    assert_eq!(terms_of("ข้าวดี"), "ข้า าว วดี ดี");
+    assert_eq!(terms_of("か\u{3099}き"), "がき き", "clusters are composed");
+    assert_eq!(terms_of("한국어 문장"), "한국어 문장");
+    assert_eq!(terms_of("๒๕๖๓ 漢漢"), "๒๕๖๓ 漢漢 漢");
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn compatibility_characters_are_folded_with_accents() {
     let analysis = Analysis { fold_accents: true, ..Analysis::default() };
     let folded = Analyzer::new(&analysis).terms("ﬁnal ＡＢＣ x² ℌerz Łódź ﾊﾟﾝ").join(" ");
     assert_eq!(folded, "final abc x2 herz lodz パン ン");
-    assert_eq!(terms("ﬁnal"), "ﬁnal");
+    assert_eq!(terms_of("ﬁnal"), "ﬁnal");
     let old = Analysis { tokenizer: Tokenizer::Alphanumeric, ..analysis };
     assert_eq!(Analyzer::new(&old).terms("ﬁnal É").join(" "), "ﬁnal e", "indexes of before keep their words");
 }
@@ -216,9 +216,9 @@ const SCRIPTS: &[&str] = &[
 fn composed_and_decomposed_texts_have_the_same_words() {
     for text in SCRIPTS {
         let (composed, decomposed) = (text.nfc().collect::<String>(), text.nfd().collect::<String>());
-        assert_eq!(terms(&composed), terms(&decomposed), "{text}");
-        assert_eq!(terms(&composed.to_uppercase()), terms(&decomposed.to_uppercase()), "{text}");
-        assert!(!terms(text).is_empty());
+        assert_eq!(terms_of(&composed), terms_of(&decomposed), "{text}");
+        assert_eq!(terms_of(&composed.to_uppercase()), terms_of(&decomposed.to_uppercase()), "{text}");
+        assert!(!terms_of(text).is_empty());
     }
 }
 
@@ -228,7 +228,7 @@ proptest! {
     #[test]
     fn ascii_has_the_words_of_the_alphanumeric_tokenizer(text in "[ -~\n\t]{0,80}") {
         let old = Analysis { tokenizer: Tokenizer::Alphanumeric, ..Analysis::default() };
-        prop_assert_eq!(terms(&text), Analyzer::new(&old).terms(&text).join(" "));
+        prop_assert_eq!(terms_of(&text), Analyzer::new(&old).terms(&text).join(" "));
     }
 
     #[test]
@@ -236,21 +236,21 @@ proptest! {
         text in "[a-zÀ-ỹα-ώА-ёא-תא-ﭏक-ॐ\u{93c}\u{94d}か-ヺกา\u{e48}가각각 \u{300}-\u{331}\u{ad}\u{200d}]{0,12}",
     ) {
         let (composed, decomposed) = (text.nfc().collect::<String>(), text.nfd().collect::<String>());
-        prop_assert_eq!(terms(&composed), terms(&decomposed));
+        prop_assert_eq!(terms_of(&composed), terms_of(&decomposed));
     }
 }
 
-fn index(positions: bool, texts: &[String]) -> Index {
-    index_with(positions, Analysis::default(), texts)
+fn index_texts(positions: bool, texts: &[String]) -> Index {
+    index_texts_with(positions, Analysis::default(), texts)
 }
 
-fn index_with(positions: bool, analysis: Analysis, texts: &[String]) -> Index {
+fn index_texts_with(positions: bool, analysis: Analysis, texts: &[String]) -> Index {
     let mut schema = Schema::default();
     (schema.fields[0].positions, schema.fields[0].analysis) = (positions, analysis);
     index_in_memory(&schema, &TestDocument::of_texts(texts), &[texts.len() / 3])
 }
 
-fn contains(text: &str, phrase: &str) -> bool {
+fn contains_phrase(text: &str, phrase: &str) -> bool {
     let clusters = |text: &str| text.graphemes(true).map(str::to_string).collect::<Vec<_>>();
     let (text, phrase) = (clusters(text), clusters(phrase));
     text.windows(phrase.len()).any(|window| window == phrase)
@@ -259,7 +259,7 @@ fn contains(text: &str, phrase: &str) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// With positions, exactly the documents that contain it; without, all of them and maybe others.
+    /// With positions, exactly the documents that contain the text are found; without, also others.
     #[test]
     fn phrases_of_text_without_blanks_are_found(
         texts in prop::collection::vec("[東京都はがวดี\u{e48}]{1,9}( |7|、)[東京都はが]{0,4}", 1..20),
@@ -269,14 +269,14 @@ proptest! {
         let clusters: Vec<&str> = texts[0].graphemes(true).collect();
         let phrase: String = clusters[at.min(clusters.len() - 1)..(at + len).min(clusters.len())].concat();
         prop_assume!(phrase.chars().all(|c| !matches!(c, ' ' | '、')) && !phrase.starts_with(['\u{e48}', 'ี']));
-        let found = matching_documents(&index(true, &texts), &format!("\"{phrase}\""));
+        let found = matching_documents(&index_texts(true, &texts), &format!("\"{phrase}\""));
         let expected: BTreeSet<u32> =
-            (0..).zip(&texts).filter(|(_, text)| contains(text, &phrase)).map(|(number, _)| number).collect();
+            (0..).zip(&texts).filter(|(_, text)| contains_phrase(text, &phrase)).map(|(number, _)| number).collect();
         // Next to a digit the query is several words, which are alternatives, so only the phrase is exact.
         prop_assert_eq!(&found, &expected, "{}", phrase);
         if !phrase.contains('7') {
-            prop_assert_eq!(&matching_documents(&index(true, &texts), &phrase), &expected, "{}", phrase);
-            prop_assert!(matching_documents(&index(false, &texts), &phrase).is_superset(&expected), "{}", phrase);
+            prop_assert_eq!(&matching_documents(&index_texts(true, &texts), &phrase), &expected, "{}", phrase);
+            prop_assert!(matching_documents(&index_texts(false, &texts), &phrase).is_superset(&expected), "{}", phrase);
         }
     }
 }
@@ -284,7 +284,7 @@ proptest! {
 #[test]
 fn queries_of_text_without_blanks() {
     let texts = ["東京都に住む", "京都に行く", "大阪", "5月は", "5月"].map(str::to_string);
-    let index = index(true, &texts);
+    let index = index_texts(true, &texts);
     let found = |query: &str| matching_documents(&index, query).into_iter().collect::<Vec<_>>();
     assert_eq!(found("京"), [0, 1]);
     assert_eq!(found("京都"), [0, 1]);
@@ -299,10 +299,10 @@ fn queries_of_text_without_blanks() {
     let (query, notes) = Query::parse_with_notes("東京~1", index.schema()).unwrap();
     assert_eq!(query, Query::parse("東京", index.schema()).unwrap());
     assert!(notes[0].to_string().contains("`東京` has text without blanks, which is not fuzzy"), "{notes:?}");
-    // Bags of words take each bigram by itself.
+    // In a query of any term, each bigram is a term of its own.
     let bag = Query::any_term("東京都市", index.schema()).unwrap();
     assert_eq!(bag, Query::parse("東京 京都 都市", index.schema()).unwrap());
-    // Longer than a phrase may be.
+    // A run with more terms than a phrase may have.
     let long = "漢字".repeat(70);
     assert!(Query::parse(&long, index.schema()).is_ok());
 }
@@ -310,7 +310,7 @@ fn queries_of_text_without_blanks() {
 #[test]
 fn prefixes_in_greek_do_not_end_a_word() {
     let texts = ["ΟΔΟΣ ΟΔΟΣΗΜΑΝΣΗ", "ΟΔΟΣΗΜΑΝΣΗ", "άλλο"].map(str::to_string);
-    let index = index(false, &texts);
+    let index = index_texts(false, &texts);
     for query in ["ΟΔΟΣ*", "οδοσ*", "οδος*"] {
         let found =
             answer_text(&index, query, AnswerOptions { shown: 0, ..AnswerOptions::default() }).unwrap();
@@ -333,7 +333,7 @@ fn the_last_character_of_a_phrase_may_begin_very_many_terms() {
     for (count, expected) in [(1000, vec![0]), (1100, vec![0, 1])] {
         let texts: Vec<String> =
             ["5的", "的5", "5"].map(str::to_string).into_iter().chain(begun(count)).collect();
-        let index = index(true, &texts);
+        let index = index_texts(true, &texts);
         assert_eq!(
             matching_documents(&index, "\"5的\"").into_iter().collect::<Vec<_>>(),
             expected,
@@ -343,22 +343,23 @@ fn the_last_character_of_a_phrase_may_begin_very_many_terms() {
     }
 }
 
-/// Each word, and each character of text without blanks, is found, whatever the analysis.
+/// Each word of a text, and each character of text without blanks, finds the text, with all kinds of
+/// analysis.
 #[test]
-fn what_is_written_is_found() {
+fn each_word_of_a_text_finds_it() {
     let words = ["ﬁn ½ ＡＢＣ", "ΟΔΟΣ İz résumé", "हिन्दी עִבְרִית"];
     let runs = ["น้ำดื่ม ทำงาน น้ำ", "ນ້ຳ ປະເທດ", "㌔と㍍ ﾊﾟﾝ パン", "東京、我们爱", "ꦗꦮ ᬩᬮᬶ မြန်မာ ខ្មែរ"];
     let texts: Vec<String> = words.iter().chain(&runs).map(|text| text.to_string()).collect();
     for (fold_accents, positions) in [(false, false), (true, false), (false, true), (true, true)] {
         let stop_words = vec!["我们".to_string(), "爱".to_string()];
         let analysis = Analysis { fold_accents, stop_words, ..Analysis::default() };
-        let index = index_with(positions, analysis, &texts);
+        let index = index_texts_with(positions, analysis, &texts);
         for (number, text) in (0..).zip(&texts) {
             let characters = text.graphemes(true).filter(|_| number >= words.len() as u32);
             let parts = text.split([' ', '、']).chain(characters);
-            // A vowel sign alone is no word.
+            // A vowel sign alone is not a word.
             let is_asked =
-                |part: &&str| !part.contains(['我', '们', '爱', ' ', '、']) && !terms(part).is_empty();
+                |part: &&str| !part.contains(['我', '们', '爱', ' ', '、']) && !terms_of(part).is_empty();
             for part in parts.filter(is_asked) {
                 for query in [part.to_string(), part.nfd().collect()] {
                     assert!(
@@ -373,11 +374,11 @@ fn what_is_written_is_found() {
     }
 }
 
-/// The words of an index must be found by later versions: other words are another tokenizer, with a number of
-/// its own in the manifest.
+/// Later versions must divide texts into the same words, or they would not find those of an existing index.
+/// Other words need a new tokenizer, with its own number in the manifest.
 #[test]
 fn the_words_of_all_characters_are_pinned() {
-    const PINNED: (u64, u64) = (9_888_172, 17_251_889_090_323_710_094);
+    const EXPECTED: (u64, u64) = (9_888_172, 17_251_889_090_323_710_094);
     let mut analyzers =
         [false, true].map(|fold_accents| Analyzer::new(&Analysis { fold_accents, ..Analysis::default() }));
     let (mut hash, mut count) = (0xcbf2_9ce4_8422_2325_u64, 0_u64);
@@ -392,5 +393,5 @@ fn the_words_of_all_characters_are_pinned() {
             });
         }
     }
-    assert_eq!((count, hash), PINNED);
+    assert_eq!((count, hash), EXPECTED);
 }

@@ -1,8 +1,9 @@
 //! Exports a field of an index as a CIFF file.
 //!
-//! 1. Read all posting lists, to compute the bytes of the message of each list, and the length of each document:
-//!    the sum of its frequencies.
-//! 2. Write the header, the lists in order of their terms (reading each a second time), and the document records.
+//! 1. Read all posting lists, to compute the bytes of the message of each list, and the length of each
+//!    document: the sum of its frequencies.
+//! 2. Write the header, the lists in order of their terms (reading each a second time), and the document
+//!    records.
 //!
 //! Memory: 4 bytes for each document and 8 bytes for each term.
 
@@ -15,8 +16,8 @@ use std::io::Write;
 /// Bytes that are collected before they are written.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// Writes a field as a CIFF file: its posting lists, and lengths and ids of all documents. `description` is written
-/// to the header.
+/// Writes a field as a CIFF file: its posting lists, and lengths and ids of all documents. `description` is
+/// written to the header.
 ///
 /// # Errors [`Error::Usage`] when there is no such field; [`Error::TooLarge`] when there are more than 2^31
 /// - 1 documents or terms; [`Error::Storage`] when the index cannot be read or `out` cannot be written.

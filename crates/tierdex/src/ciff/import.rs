@@ -1,7 +1,7 @@
 //! Imports a CIFF file as a segment.
 //!
-//! 1. Read and check the whole file. Remember the offset and the term of each posting list, the offset and the
-//!    length of each document record, and the sum of the frequencies of each document.
+//! 1. Read and check the whole file. Remember the offset and the term of each posting list, the offset and
+//!    the length of each document record, and the sum of the frequencies of each document.
 //! 2. Write document lengths and ids.
 //! 3. Write the lists in order of their terms, reading each a second time.
 //!
@@ -20,11 +20,12 @@ const POSTINGS_BUFFERED: usize = 8192;
 /// Maximum bytes of the description in the header.
 const DESCRIPTION_BYTES_MAX: usize = 1 << 20;
 
-/// Adds the documents of a CIFF file as a new segment, after all documents added before. `name` is the name of the
-/// file in messages. A compressed file must be decompressed first.
+/// Adds the documents of a CIFF file as a new segment, after all documents added before. `name` is the name
+/// of the file in messages. A compressed file must be decompressed first.
 ///
-/// Terms may be in any order. Documents are in the order of their numbers in the file. If the length of a document
-/// is less than the sum of its frequencies, that sum becomes its length. [`CiffReport`] counts such differences.
+/// Terms may be in any order. Documents are in the order of their numbers in the file. If the length of a
+/// document is less than the sum of its frequencies, that sum becomes its length. [`CiffReport`] counts such
+/// differences.
 ///
 /// # Errors [`Error::Failed`] with name and offset when the file is invalid; [`Error::TooLarge`] when a
 /// document has too many tokens; [`Error::Usage`] when the schema has several fields, positions or stored
@@ -108,7 +109,8 @@ impl FoundList {
 fn survey_file(reader: &mut WireReader<'_>, stop: &StopSignal) -> Result<ImportSurvey> {
     let mut report = CiffReport::default();
     let header = read_header(reader, &mut report)?;
-    // A list or record takes at least one byte, so that the size of the file bounds the memory that is allocated.
+    // A list or record takes at least one byte, so that the size of the file bounds the memory that is
+    // allocated.
     if u64::from(header.documents) + u64::from(header.lists) > reader.remaining() {
         return Err(reader.invalid("the file is too short for the documents and lists in its header"));
     }

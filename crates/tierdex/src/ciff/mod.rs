@@ -1,9 +1,10 @@
 //! Exchange of indexes in the Common Index File Format (Lin et al., Supporting Interoperability Between
 //! Open-Source Search Engines with the Common Index File Format, SIGIR 2020).
 //!
-//! A file is a sequence of protobuf messages, each after its length: a header, the posting list of each term, and a
-//! record of each document. The memory of [`import`] and [`export`] grows with the number of documents and terms,
-//! not with the number of postings. docs/format/ciff.md says how files are read that break the rules of this engine.
+//! A file is a sequence of protobuf messages, each after its length: a header, the posting list of each term,
+//! and a record of each document. The memory of [`import`] and [`export`] grows with the number of documents
+//! and terms, not with the number of postings. docs/format/ciff.md says how files are read that break the
+//! rules of this engine.
 //!
 //! ```
 //! use std::io::Cursor;
@@ -34,8 +35,8 @@ use crate::schema::{Field, Schema, Source};
 pub use export::export;
 pub use import::import;
 
-/// A term that import adds to documents that are longer than the sum of their frequencies in the file, so that the
-/// two are equal. No analysis returns this term, and it is not exported.
+/// A term that import adds to documents that are longer than the sum of their frequencies in the file, so
+/// that the two are equal. No analysis returns this term, and it is not exported.
 const MISSING_TOKENS: &str = "\0";
 
 /// Numbers of what was imported or exported, and of differences between a file and the rules of this engine.
@@ -48,20 +49,22 @@ pub struct CiffReport {
     pub lists: u64,
     /// Number of postings.
     pub postings: u64,
-    /// Numbers of documents and of posting lists of the whole collection, according to the header: greater than
-    /// those above if the file contains a part of a collection.
+    /// Numbers of documents and of posting lists of the whole collection, according to the header: greater
+    /// than those above if the file contains a part of a collection.
     pub collection: (u64, u64),
     /// Import: number of tokens, according to document lengths, that are in no list.
     pub missing_tokens: u64,
-    /// Import: number of documents whose length was less than the sum of their frequencies, and was raised to that
-    /// sum. Many of them are a sign of quantized impacts in place of frequencies.
+    /// Import: number of documents whose length was less than the sum of their frequencies, and was raised to
+    /// that sum. Many of them are a sign of quantized impacts in place of frequencies.
     pub raised_lengths: u64,
-    /// Import: number of lists whose stated document frequency is not their number of postings; the latter is used.
+    /// Import: number of lists whose stated document frequency is not their number of postings; the latter is
+    /// used.
     pub other_frequencies: u64,
-    /// Import: number of terms longer than [`TERM_BYTES_MAX`](crate::limits::TERM_BYTES_MAX), which were left out.
+    /// Import: number of terms longer than [`TERM_BYTES_MAX`](crate::limits::TERM_BYTES_MAX), which were left
+    /// out.
     pub long_terms: u64,
-    /// Import: number of terms that no query finds, because analysis changes them: by lower case, at blanks, as stop
-    /// words, or by stemming.
+    /// Import: number of terms that no query finds, because analysis changes them: by lower case, at blanks,
+    /// as stop words, or by stemming.
     pub changed_terms: u64,
     /// The first of these terms, in order of their bytes.
     pub first_changed_term: Option<String>,

@@ -1,5 +1,5 @@
-//! Opens all posting lists of a field in the order of terms, with few reads: a read fetches the skip records of
-//! as many terms as its buffer can hold.
+//! Opens all posting lists of a field in the order of terms, with few reads: a read fetches the skip records
+//! of as many terms as its buffer can hold.
 
 use super::postings::PostingsCursor;
 use crate::error::Result;

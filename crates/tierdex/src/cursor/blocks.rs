@@ -36,8 +36,8 @@ pub(super) struct ListedBlocks<'a> {
     list: Box<BlockList<'a>>,
     source: &'a dyn BlockSource,
     source_lends: bool,
-    /// Buffers for documents and for frequencies ([`ListPart`] as index). Frequencies that follow the documents
-    /// of their block are read with them, into the buffer for documents.
+    /// Buffers for documents and for frequencies ([`ListPart`] as index). Frequencies that follow the
+    /// documents of their block are read with them, into the buffer for documents.
     buffers: [PartBuffer; 2],
     /// The superblock that was used last, and whether it is interleaved ([`BlockList::is_interleaved`]).
     interleaved: (usize, bool),
@@ -64,8 +64,8 @@ impl PartBuffer {
         PartBuffer { part, last: None, ahead, min_ahead: ahead, next: 0, start: 0, bytes: Vec::new() }
     }
 
-    /// Byte range of a block in the file: computed from the last range if that was of the same block or of the
-    /// previous one in the superblock, else from the skip record.
+    /// Byte range of a block in the file: computed from the last range if that was of the same block or of
+    /// the previous one in the superblock, else from the skip record.
     fn range(&mut self, list: &BlockList, interleaved: bool, block: usize) -> Result<Range<u64>> {
         let range = match &self.last {
             Some((last, range)) if *last == block => return Ok(range.clone()),
@@ -111,8 +111,8 @@ impl PartBuffer {
             }
             self.next = end;
         }
-        // Whole pages are read in any case. The rest of the last page is also copied into the buffer if the last
-        // read ended in this page or the page before: then the next blocks are probably requested too.
+        // Whole pages are read in any case. The rest of the last page is also copied into the buffer if the
+        // last read ended in this page or the page before: then the next blocks are probably requested too.
         let end = self.start + self.bytes.len() as u64;
         if read_ahead > 0 || source.copies_pages() && (self.start..end + PAGE).contains(&start) {
             range.end = range.end.next_multiple_of(PAGE).min(list.postings_range().end.max(range.end));
@@ -172,8 +172,8 @@ impl<'a> ListedBlocks<'a> {
         Ok((self.buffers[buffer].get(&range).expect("the range was read"), range.start))
     }
 
-    /// Bytes of a part of a block where they are in memory, and their offset in the file; `None` if the file is
-    /// not resident and the source does not lend them.
+    /// Bytes of a part of a block where they are in memory, and their offset in the file; `None` if the file
+    /// is not resident and the source does not lend them.
     #[inline(always)]
     fn bytes_in_place<'f>(
         &mut self,
@@ -213,7 +213,8 @@ impl<'a> ListedBlocks<'a> {
         buffer.fill(&self.list, file, self.source, block, range)
     }
 
-    /// Prefetches a byte range of a block. False if the source prefetches no more ([`BlockSource::prefetch`]).
+    /// Prefetches a byte range of a block. False if the source prefetches no more
+    /// ([`BlockSource::prefetch`]).
     fn prefetch(&mut self, file: &Arc<SealedFile>, part: ListPart, block: usize, range: Range<u64>) -> bool {
         let buffer = self.buffer_of(part, block);
         self.buffers[buffer].get(&range).is_some() || self.source.prefetch(file, range)
@@ -262,8 +263,8 @@ impl<'a> Blocks<'a> {
         Ok(self.prefetch(field, ListPart::Docs, block)? && self.prefetch(field, ListPart::Freqs, block)?)
     }
 
-    /// Reads documents and frequencies of a block together if they are neighbours in the file. For callers that
-    /// request the frequencies first, which would else be read alone.
+    /// Reads documents and frequencies of a block together if they are neighbours in the file. For callers
+    /// that request the frequencies first, which would else be read alone.
     pub(super) fn load(&mut self, field: &FieldReader, block: usize) -> Result<()> {
         if let Blocks::Listed(list) = self
             && field.postings_file().resident().is_none()
@@ -325,8 +326,8 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// Decodes the documents of a block and returns their number. Checks that they increase, that the last one
-    /// is that of the skip record, and that all are less than the number of documents of the segment.
+    /// Decodes the documents of a block and returns their number. Checks that they increase, that the last
+    /// one is that of the skip record, and that all are less than the number of documents of the segment.
     pub(super) fn documents(
         &mut self,
         field: &FieldReader,
@@ -354,9 +355,9 @@ impl<'a> Blocks<'a> {
         Ok(len)
     }
 
-    /// The documents or frequencies of a block where they are in memory; `None` if they are not in memory, not
-    /// aligned, or compressed. They are not checked: the field must have been verified. They are prefetched into
-    /// the CPU cache, without which conjunctions were slower by a tenth.
+    /// The documents or frequencies of a block where they are in memory; `None` if they are not in memory,
+    /// not aligned, or compressed. They are not checked: the field must have been verified. They are
+    /// prefetched into the CPU cache, without which conjunctions were slower by a tenth.
     pub(super) fn values_in_place(
         &mut self,
         field: &'a FieldReader,
@@ -379,9 +380,9 @@ impl<'a> Blocks<'a> {
         Ok(values)
     }
 
-    /// Checks that the documents of a block increase, which they do if the encoded gaps are `narrow`; that they
-    /// are greater than those of the block before; and that the last one is in the segment, and is `last` if that
-    /// is given.
+    /// Checks that the documents of a block increase, which they do if the encoded gaps are `narrow`; that
+    /// they are greater than those of the block before; and that the last one is in the segment, and is
+    /// `last` if that is given.
     fn check_documents(
         &self,
         field: &FieldReader,
@@ -402,8 +403,8 @@ impl<'a> Blocks<'a> {
         Ok(())
     }
 
-    /// The documents of a block as a bitmap, if they are encoded as one, checked as by [`Blocks::documents`]. A
-    /// block of 256 consecutive documents is recognized by its skip record alone, without a read.
+    /// The documents of a block as a bitmap, if they are encoded as one, checked as by [`Blocks::documents`].
+    /// A block of 256 consecutive documents is recognized by its skip record alone, without a read.
     pub(super) fn bitmap<'b>(
         &'b mut self,
         field: &'b FieldReader,
@@ -543,7 +544,8 @@ fn check_decoded(
     }
 }
 
-/// The bytes of a range of a file, of which `bytes` are those from offset `start` on; `None` if some are missing.
+/// The bytes of a range of a file, of which `bytes` are those from offset `start` on; `None` if some are
+/// missing.
 fn bytes_of_range<'a>(bytes: &'a [u8], start: u64, range: &Range<u64>) -> Option<&'a [u8]> {
     let from = usize::try_from(range.start.checked_sub(start)?).ok()?;
     let to = usize::try_from(range.end.checked_sub(start)?).ok()?;

@@ -1,8 +1,8 @@
 //! Access to the posting list of one term, whose skip record was read.
 //!
-//! A [`PostingsCursor`] moves forward through the documents, and holds one decoded block of up to 256. Blocks that
-//! the caller skips are not decoded. [`ScatteredBlocks`] decodes blocks in any order. This module depends on files
-//! and codecs, not on scores.
+//! A [`PostingsCursor`] moves forward through the documents, and holds one decoded block of up to 256. Blocks
+//! that the caller skips are not decoded. [`ScatteredBlocks`] decodes blocks in any order. This module
+//! depends on files and codecs, not on scores.
 
 mod ahead;
 mod blocks;

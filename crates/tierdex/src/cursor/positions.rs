@@ -2,9 +2,9 @@
 //! values; only the pieces that contain a document are decoded, one at a time, so memory does not depend on
 //! the frequency of a term.
 //!
-//! A value is the gap to the previous position of the document, minus one. A piece is decoded to prefix sums of
-//! the gaps: a position is the sum up to its value, minus the sum before the first value of its document, minus
-//! one.
+//! A value is the gap to the previous position of the document, minus one. A piece is decoded to prefix sums
+//! of the gaps: a position is the sum up to its value, minus the sum before the first value of its document,
+//! minus one.
 
 use super::blocks::{BLOCK_BYTES_MAX, Blocks};
 use super::error::decode_error;
@@ -21,8 +21,8 @@ const READ_BYTES: u64 = 8 << 10;
 /// Bytes of memory of the two arrays of a [`PositionsReader`].
 pub const POSITIONS_BYTES: usize = size_of::<PositionSums>() + size_of::<PositionStarts>();
 
-/// Maximum bytes of the read buffer of a [`PositionsReader`], if positions are not resident: reads are rounded to
-/// whole pages.
+/// Maximum bytes of the read buffer of a [`PositionsReader`], if positions are not resident: reads are
+/// rounded to whole pages.
 pub const POSITIONS_BUFFER_BYTES: usize = (READ_BYTES + 2 * PAGE) as usize;
 
 /// Maximum bytes of the positions of a block that are prefetched into the CPU cache.
@@ -91,7 +91,8 @@ impl<'a> PositionsReader<'a> {
         }
     }
 
-    /// Prefetches the first positions of the block with this byte range. False if the source prefetches no more.
+    /// Prefetches the first positions of the block with this byte range. False if the source prefetches no
+    /// more.
     pub(super) fn prefetch(&self, range: Range<u64>) -> bool {
         let Some(file) = self.encoded.field.positions_file() else { return true };
         let beginning = range.start..range.end.min(range.start + READ_BYTES);
@@ -167,8 +168,8 @@ impl<'a> PositionsReader<'a> {
         }
     }
 
-    /// Decodes a piece of the block, unless it is decoded already. If the piece before was decoded last, the sums
-    /// continue those of that piece; otherwise they start at 0.
+    /// Decodes a piece of the block, unless it is decoded already. If the piece before was decoded last, the
+    /// sums continue those of that piece; otherwise they start at 0.
     pub fn decode(&mut self, piece: u32) -> Result<()> {
         if self.piece == piece {
             return Ok(());

@@ -6,8 +6,8 @@ use crate::segment::read::{BlockList, BlockSource, FieldReader, ListPart, Record
 use crate::{Result, limits::BLOCK};
 use tierdex_codec::{BitmapView, Intersection, intersect};
 
-/// Decodes blocks of a list in any order, and holds one decoded block. Arrays of two have an element for documents
-/// and one for frequencies.
+/// Decodes blocks of a list in any order, and holds one decoded block. Arrays of two have an element for
+/// documents and one for frequencies.
 pub struct ScatteredBlocks<'a> {
     field: &'a FieldReader,
     blocks: Blocks<'a>,
@@ -113,8 +113,8 @@ impl<'a> ScatteredBlocks<'a> {
         self.prefetches
     }
 
-    /// Prefetches the documents of a block, and its frequencies if `frequencies`. False if the source prefetches
-    /// no more ([`BlockSource::prefetch`]).
+    /// Prefetches the documents of a block, and its frequencies if `frequencies`. False if the source
+    /// prefetches no more ([`BlockSource::prefetch`]).
     pub fn prefetch(&mut self, block: usize, frequencies: bool) -> Result<bool> {
         if self.prefetches && self.decoded.parts[DOCS].block != block {
             return match frequencies {
@@ -183,8 +183,8 @@ impl<'a> ScatteredBlocks<'a> {
         self.blocks.before(block).wrapping_add(1)
     }
 
-    /// Reads documents and frequencies of a block together if they are neighbours in the file. For callers that
-    /// request the frequencies first, which would else be read alone.
+    /// Reads documents and frequencies of a block together if they are neighbours in the file. For callers
+    /// that request the frequencies first, which would else be read alone.
     pub fn load(&mut self, block: usize) -> Result<()> {
         self.blocks.load(self.field, block)
     }
@@ -291,7 +291,8 @@ impl<'a> ScatteredBlocks<'a> {
         self.decode::<PART>(block)
     }
 
-    /// False if the values of a block cannot be used in place: they are not aligned, or part of a skip record.
+    /// False if the values of a block cannot be used in place: they are not aligned, or part of a skip
+    /// record.
     fn find_in_place<const PART: usize>(&mut self, block: usize) -> Result<bool> {
         if self.in_place[PART].0 == block {
             return Ok(true);

@@ -1,5 +1,5 @@
-//! Records which blocks of a list were decoded or pruned, for explanations of queries. Takes no memory until it is
-//! started.
+//! Records which blocks of a list were decoded or pruned, for explanations of queries. Takes no memory until
+//! it is started.
 
 use super::blocks::Blocks;
 use crate::segment::read::ListPart;
@@ -19,7 +19,8 @@ pub(super) struct Trace {
     flags: Vec<u8>,
 }
 
-/// Numbers of decoded and skipped blocks of a list; `blocks` is the sum of `decoded`, `by_bound` and `by_range`.
+/// Numbers of decoded and skipped blocks of a list; `blocks` is the sum of `decoded`, `by_bound` and
+/// `by_range`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockCounts {
     /// Number of blocks of the list.
@@ -30,8 +31,8 @@ pub struct BlockCounts {
     pub documents: u64,
     /// Number of blocks whose frequencies were decoded.
     pub frequencies: u64,
-    /// Number of blocks that were skipped because the max score of the block, or of a window of documents, is too
-    /// low.
+    /// Number of blocks that were skipped because the max score of the block, or of a window of documents, is
+    /// too low.
     pub by_bound: u64,
     /// Number of blocks that were skipped because none of their documents was requested.
     pub by_range: u64,

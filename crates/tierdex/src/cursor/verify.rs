@@ -4,8 +4,9 @@ use super::scattered::{DecodedBlock, ScatteredBlocks};
 use crate::error::Result;
 use crate::segment::read::{BlockSource, FieldReader, RecordPart};
 
-/// Checks every block of a field whose documents are not compressed, so that queries can use them in place without
-/// checks. Does nothing if documents are compressed, or if lists are neither resident nor lent by `source`.
+/// Checks every block of a field whose documents are not compressed, so that queries can use them in place
+/// without checks. Does nothing if documents are compressed, or if lists are neither resident nor lent by
+/// `source`.
 pub fn verify_uncompressed(field: &FieldReader, source: &dyn BlockSource) -> Result<()> {
     let is_in_memory = field.postings_file().resident().is_some() || source.lends();
     if !field.field().doc_codec.is_uncompressed() || !is_in_memory || field.is_verified() {

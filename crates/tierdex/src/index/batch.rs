@@ -74,7 +74,8 @@ impl BatchBuilder {
         }
     }
 
-    /// Adds a document. After [`Error::TooLarge`] the batch is unchanged; after another error it cannot be used.
+    /// Adds a document. After [`Error::TooLarge`] the batch is unchanged; after another error it cannot be
+    /// used.
     pub fn add(&mut self, id: &str, title: &str, text: &str) -> Result<()> {
         if id.len() > ID_BYTES_MAX {
             return Err(id_too_long(id.len()));

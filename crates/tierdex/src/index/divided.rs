@@ -1,4 +1,5 @@
-//! Evaluates a query on ranges of the documents, as the threads of an engine do, but on one thread: for tests.
+//! Evaluates a query on ranges of the documents, as the threads of an engine do, but on one thread: for
+//! tests.
 
 use super::search_result::{PartialResult, SearchOptions, SearchResult};
 use super::searcher::{PlannedQuery, Searcher};
@@ -37,9 +38,9 @@ impl<F: FnMut(Range<u32>) -> Option<u32>> BlockSource for DividingSource<F> {
 }
 
 impl Searcher {
-    /// As [`Searcher::search`]. At each checkpoint `cut` is called with the range of documents that the current
-    /// evaluation has not visited, and may return a document in it: the documents from there on are evaluated
-    /// later, as a range of their own.
+    /// As [`Searcher::search`]. At each checkpoint `cut` is called with the range of documents that the
+    /// current evaluation has not visited, and may return a document in it: the documents from there on are
+    /// evaluated later, as a range of their own.
     #[doc(hidden)]
     pub fn search_divided(
         &self,

@@ -2,8 +2,8 @@
 
 use std::{borrow::Cow, fmt::Write};
 
-/// Checks an external id: it must not be empty, and must not have control characters or line separators, which
-/// could end a line or a column of a run, or control a terminal.
+/// Checks an external id: it must not be empty, and must not have control characters or line separators,
+/// which could end a line or a column of a run, or control a terminal.
 ///
 /// # Errors
 /// A text that says what is wrong with the id.
@@ -20,8 +20,8 @@ pub fn check_id(id: &str) -> Result<(), String> {
 }
 
 /// The form of an id in a TREC run, where white space separates columns. In an id with white space or control
-/// characters these and `%` are percent-encoded, an empty id is `%`, and other ids are unchanged. Two ids that
-/// are encoded have different forms; an unchanged id may be equal to the form of another.
+/// characters these and `%` are percent-encoded, an empty id is `%`, and other ids are unchanged. Two ids
+/// that are encoded have different forms; an unchanged id may be equal to the form of another.
 pub fn run_id(id: &str) -> Cow<'_, str> {
     let is_encoded = |c: char| c.is_whitespace() || c.is_control();
     if id.is_empty() {

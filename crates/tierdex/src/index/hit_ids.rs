@@ -73,8 +73,8 @@ impl Searcher {
         Ok(())
     }
 
-    /// Reads the external ids of documents, in increasing order of documents, as long as all ids together have at
-    /// most `bytes_max` bytes.
+    /// Reads the external ids of documents, in increasing order of documents, as long as all ids together
+    /// have at most `bytes_max` bytes.
     pub(crate) fn read_ids(
         &self,
         mut documents: Vec<u32>,

@@ -219,8 +219,8 @@ struct CheckedPostings {
     tokens: u64,
 }
 
-/// Checks postings of a segment of `all_documents` documents: documents increase, the first is at least `from`,
-/// and frequencies are within the limits. `term` names the term in an error.
+/// Checks postings of a segment of `all_documents` documents: documents increase, the first is at least
+/// `from`, and frequencies are within the limits. `term` names the term in an error.
 fn check_postings(
     documents: &[u32],
     frequencies: &[u32],

@@ -237,8 +237,8 @@ impl<N> InputQueue<N> {
         std::mem::forget(guard);
     }
 
-    /// Sends the batches of a piece, or its error, when all earlier pieces have been sent; false if all threads
-    /// should stop.
+    /// Sends the batches of a piece, or its error, when all earlier pieces have been sent; false if all
+    /// threads should stop.
     fn send_in_turn<P>(
         &self,
         number: u64,

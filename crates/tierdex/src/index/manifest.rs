@@ -129,7 +129,8 @@ impl Manifest {
         }
     }
 
-    /// Writes the manifest under a temporary name. All files of its segments must have been sealed and synced.
+    /// Writes the manifest under a temporary name. All files of its segments must have been sealed and
+    /// synced.
     ///
     /// # Errors
     /// [`Error::TooLarge`] when the commit exceeds a limit; [`Error::Storage`] when writing fails.
@@ -169,8 +170,8 @@ impl Manifest {
         }
     }
 
-    /// Index files on `disk` that do not belong to this commit; none if there is a newer commit, to which they
-    /// may belong.
+    /// Index files on `disk` that do not belong to this commit; none if there is a newer commit, to which
+    /// they may belong.
     pub fn orphans(&self, disk: &dyn Disk) -> Result<Vec<String>> {
         let names = disk.list()?;
         if names.iter().filter_map(|name| parse_generation(name)).max() > Some(self.generation) {

@@ -1,5 +1,5 @@
-//! An index on a disk: a writer, which commits; readers, each of one whole commit; and searchers, which evaluate
-//! queries over all segments of a commit.
+//! An index on a disk: a writer, which commits; readers, each of one whole commit; and searchers, which
+//! evaluate queries over all segments of a commit.
 //!
 //! Commit, step by step (docs/format/manifest.md):
 //! 1. write the files of new segments, each sealed by its footer, and sync each;
@@ -8,11 +8,11 @@
 //! 4. rename it; sync the directory;
 //! 5. report the commit to the caller; remove files that the newest manifest does not name.
 //!
-//! A reader opens the manifest with the highest generation. If it is damaged, opening fails: an older commit is
-//! never read in its place. After a crash there may be temporary files and files that no manifest names; the
-//! next writer syncs the directory, which makes the newest manifest durable, and removes them. A writer whose
-//! commit failed in steps 3 or 4 removes nothing: only the next writer, which reads the directory again, can
-//! tell which manifest is the newest.
+//! A reader opens the manifest with the highest generation. If it is damaged, opening fails: an older commit
+//! is never read in its place. After a crash there may be temporary files and files that no manifest names;
+//! the next writer syncs the directory, which makes the newest manifest durable, and removes them. A writer
+//! whose commit failed in steps 3 or 4 removes nothing: only the next writer, which reads the directory
+//! again, can tell which manifest is the newest.
 
 mod batch;
 mod builder;

@@ -122,7 +122,8 @@ impl Index {
     }
 }
 
-/// Opens the segments of a commit. Segments that are `open` already, with the same manifest entry, are shared.
+/// Opens the segments of a commit. Segments that are `open` already, with the same manifest entry, are
+/// shared.
 fn open_segments(disk: &dyn Disk, manifest: &Manifest, open: &[Arc<Segment>]) -> Result<Vec<Arc<Segment>>> {
     let segment = |meta: &SegmentMeta| match open.iter().find(|open| open.meta() == meta) {
         Some(open) => Ok(open.clone()),

@@ -1,8 +1,8 @@
 //! What a writer does when it starts: it chooses the commit to build on, and removes files that a crash left.
 //!
 //! 1. Read the newest manifest. A damaged one is an error, unless the index is to be replaced anyway.
-//! 2. Without a manifest the disk is empty, or the manifest was lost: sealed segment files are never taken for
-//!    files that a crash left.
+//! 2. Without a manifest the disk is empty, or the manifest was lost: sealed segment files are never taken
+//!    for files that a crash left.
 //! 3. If the newest commit is known, files that it does not name were left by a crash: sync the directory,
 //!    which makes this commit durable, and remove them. If it is not known, no segment is removed before the
 //!    next commit.
@@ -107,8 +107,8 @@ fn base_above_existing(disk: &dyn Disk, schema: &Schema) -> Result<Manifest> {
     Ok(Manifest { generation, next_segment, ..Manifest::empty(schema.clone()) })
 }
 
-/// Finds a sealed segment file on a disk without a manifest: a writer finished it, so the manifest may have been
-/// lost. Files that a crash left unfinished are not sealed.
+/// Finds a sealed segment file on a disk without a manifest: a writer finished it, so the manifest may have
+/// been lost. Files that a crash left unfinished are not sealed.
 fn find_sealed_file(disk: &dyn Disk) -> Result<Option<String>> {
     for name in disk.list()? {
         let Some((segment, field, kind)) = parse_file_name(&name) else { continue };

@@ -46,8 +46,8 @@ impl SearchOptions {
         EvaluationOptions { k, count, exhaustive, tuning }
     }
 
-    /// Whether the number of matches of a search that returned `hits` hits is exact: all matches were counted,
-    /// or all are hits.
+    /// Whether the number of matches of a search that returned `hits` hits is exact: all matches were
+    /// counted, or all are hits.
     pub fn is_exact(&self, hits: usize) -> bool {
         self.count || self.k == 0 || hits < self.k
     }
@@ -111,8 +111,8 @@ impl PartialResult {
         self.total = if self.complete { self.total.wrapping_add(other.total) } else { 0 };
     }
 
-    /// Whether there are fewer than `k` hits although the initial threshold guarantees `k`, which shows that the
-    /// skip records are wrong. The query must be evaluated again without an initial threshold.
+    /// Whether there are fewer than `k` hits although the initial threshold guarantees `k`, which shows that
+    /// the skip records are wrong. The query must be evaluated again without an initial threshold.
     pub(crate) fn was_initial_threshold_too_high(
         &self,
         k: usize,

@@ -1,8 +1,8 @@
 //! Evaluates queries over all segments of a commit, on the calling thread, with the collection statistics of
 //! the whole commit.
 //!
-//! A query is planned once. Each evaluation searches a range of documents, segment by segment. The evaluations of
-//! a query share its top-k threshold, and their results are merged.
+//! A query is planned once. Each evaluation searches a range of documents, segment by segment. The
+//! evaluations of a query share its top-k threshold, and their results are merged.
 
 use super::{
     reader::Index,
@@ -59,8 +59,8 @@ pub(crate) struct PlannedQuery<'a> {
 }
 
 impl Index {
-    /// A searcher, which evaluates queries on the calling thread. It reads files through the page cache of the
-    /// operating system.
+    /// A searcher, which evaluates queries on the calling thread. It reads files through the page cache of
+    /// the operating system.
     #[doc(hidden)]
     pub fn searcher(&self) -> Searcher {
         self.searcher_with_buffers(usize::MAX)
@@ -158,7 +158,8 @@ impl Searcher {
     }
 
     /// Finds the best matches in a range of documents, which the source may shorten
-    /// ([`BlockSource::checkpoint`]). If the source interrupts the evaluation, returns the best matches so far.
+    /// ([`BlockSource::checkpoint`]). If the source interrupts the evaluation, returns the best matches so
+    /// far.
     pub(crate) fn search_range(
         &self,
         query: PlannedQuery<'_>,
@@ -283,8 +284,8 @@ impl Searcher {
     }
 
     /// Evaluates a query on those of the `documents` that are in one segment; the matches are passed to
-    /// `collector`. Returns the number of matches, modulo 2^64: only the sum over ranges that make up the whole
-    /// segment is its number of matches.
+    /// `collector`. Returns the number of matches, modulo 2^64: only the sum over ranges that make up the
+    /// whole segment is its number of matches.
     pub(super) fn search_segment(
         &self,
         query: PlannedQuery<'_>,

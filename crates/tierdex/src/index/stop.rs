@@ -4,8 +4,8 @@ use crate::error::{Error, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A signal by which another thread stops a writer, which checks it at each batch and each term. Clones are the
-/// same signal.
+/// A signal by which another thread stops a writer, which checks it at each batch and each term. Clones are
+/// the same signal.
 ///
 /// ```
 /// use tierdex::{Error, IndexWriter, Merge, Schema, StopSignal, WriterOptions};

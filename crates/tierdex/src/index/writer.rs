@@ -1,5 +1,5 @@
-//! The writer of an index: collects batches into segments, merges segments, and commits, in the steps that the
-//! module `index` lists.
+//! The writer of an index: collects batches into segments, merges segments, and commits, in the steps that
+//! the module `index` lists.
 
 use super::batch::{BatchBuilder, SealedBatch, SkippedTokens};
 use super::import::{ImportTarget, ListsBuilder, import_segment};
@@ -84,8 +84,8 @@ pub struct IndexWriter {
     poisoned: Option<Error>,
     /// Whether the next commit replaces the existing index, even if it has no document.
     replaces: bool,
-    /// Whether a commit failed in its last steps, so that it is unknown which manifest is the newest. Only the
-    /// next writer, which reads the disk again, may then remove files.
+    /// Whether a commit failed in its last steps, so that it is unknown which manifest is the newest. Only
+    /// the next writer, which reads the disk again, may then remove files.
     in_doubt: bool,
     lock: Box<dyn DiskLock>,
 }
@@ -199,8 +199,8 @@ impl IndexWriter {
         self.batched_documents() + self.batch.as_ref().map_or(0, |batch| batch.documents() as u64)
     }
 
-    /// Numbers of tokens that were not indexed because they exceed a limit, in the batches that were finished so
-    /// far; after a commit, in all documents.
+    /// Numbers of tokens that were not indexed because they exceed a limit, in the batches that were finished
+    /// so far; after a commit, in all documents.
     pub fn skipped_tokens(&self) -> SkippedTokens {
         self.skipped_tokens
     }
@@ -297,8 +297,8 @@ impl IndexWriter {
         }
     }
 
-    /// Runs a step that writes. If it fails, the writer rejects all further calls: after a failed sync, earlier
-    /// writes may be lost as well.
+    /// Runs a step that writes. If it fails, the writer rejects all further calls: after a failed sync,
+    /// earlier writes may be lost as well.
     fn run_step<T>(&mut self, step: impl FnOnce(&mut IndexWriter) -> Result<T>) -> Result<T> {
         self.check_poisoned()?;
         step(self).map_err(|error| {
@@ -460,8 +460,8 @@ impl IndexWriter {
         Ok(())
     }
 
-    /// Removes files that the newest commit does not name and that `is_chosen`, unless the lock was lost: then
-    /// they may belong to another writer. The next writer removes those that are left.
+    /// Removes files that the newest commit does not name and that `is_chosen`, unless the lock was lost:
+    /// then they may belong to another writer. The next writer removes those that are left.
     fn remove_orphans(&self, is_chosen: impl Fn(&str) -> bool) {
         if self.check_lock().is_err() {
             return;

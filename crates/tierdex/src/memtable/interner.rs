@@ -1,8 +1,8 @@
 //! Interning: maps terms to ids 0, 1, 2 and so on.
 //!
-//! The hash table is optimized for short terms that are already present: a slot contains the whole term if it has
-//! at most eight bytes, so a lookup reads one cache line. For a longer term the slot contains its hash, and the
-//! term is compared with the buffer of all terms.
+//! The hash table is optimized for short terms that are already present: a slot contains the whole term if it
+//! has at most eight bytes, so a lookup reads one cache line. For a longer term the slot contains its hash,
+//! and the term is compared with the buffer of all terms.
 
 use crate::bytes::prefix_key;
 use ahash::RandomState;

@@ -127,8 +127,8 @@ impl<'a> Iterator for RunCursor<'a> {
 }
 
 impl RunTerm<'_> {
-    /// Calls `body` with each document (numbered from 0 in the batch), its frequency and its positions, which are
-    /// empty if the run has none. `positions` is a scratch buffer.
+    /// Calls `body` with each document (numbered from 0 in the batch), its frequency and its positions, which
+    /// are empty if the run has none. `positions` is a scratch buffer.
     pub fn for_each<E>(
         &self,
         positions: &mut Vec<u32>,

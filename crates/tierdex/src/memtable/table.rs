@@ -35,8 +35,8 @@ impl FieldTable {
         }
     }
 
-    /// Adds the next document. Its text has several `parts`, such as title and text, whose positions are counted
-    /// on. Returns the number of tokens from position `tokens_max` on, which are not indexed.
+    /// Adds the next document. Its text has several `parts`, such as title and text, whose positions are
+    /// counted on. Returns the number of tokens from position `tokens_max` on, which are not indexed.
     pub fn add(&mut self, analyzer: &mut Analyzer, parts: &[&str]) -> u64 {
         let start = self.tokens.len();
         let mut position = 0;
@@ -74,8 +74,8 @@ impl FieldTable {
         writer.finish(std::mem::take(&mut self.lengths))
     }
 
-    /// Sorts the tokens by the rank of their term in `order`, by a counting sort. Returns the start of each term in
-    /// the occurrences, and the occurrences `document << 32 | position`, increasing within a term.
+    /// Sorts the tokens by the rank of their term in `order`, by a counting sort. Returns the start of each
+    /// term in the occurrences, and the occurrences `document << 32 | position`, increasing within a term.
     fn group_by_term(&self, order: &[u32]) -> (Vec<usize>, Vec<u64>) {
         let mut rank_of = vec![0u32; order.len()];
         for (rank, &id) in order.iter().enumerate() {

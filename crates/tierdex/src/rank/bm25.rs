@@ -55,8 +55,8 @@ pub fn idf(documents: u64, containing: u64) -> f64 {
     (1.0 + (all - with + 0.5) / (with + 0.5)).ln()
 }
 
-/// Length normalization of a field: `k = k1 * (1 - b + b * length / average)` as a function of the length, for a
-/// score of `weight * f / (f + k)`.
+/// Length normalization of a field: `k = k1 * (1 - b + b * length / average)` as a function of the length,
+/// for a score of `weight * f / (f + k)`.
 pub struct LengthNorms {
     /// `k` of each norm code.
     pub(super) by_code: CodeTable,
@@ -95,8 +95,8 @@ impl LengthNorms {
         self.by_length.0 + self.by_length.1 * length as f32
     }
 
-    /// Lower bound of the `k` of documents with this norm code, whether scores are computed from codes or from exact
-    /// lengths.
+    /// Lower bound of the `k` of documents with this norm code, whether scores are computed from codes or
+    /// from exact lengths.
     pub(super) fn min_k(&self, code: u8) -> f32 {
         self.exact_k(norm::floor(code)).min(self.by_code.get(code))
     }

@@ -1,7 +1,8 @@
 //! Scores of postings: the scorer that a search selects, and its scores for one term.
 //!
-//! The score of a posting is the weight of its term times its *share*: with BM25 `f / (f + k)`, where `f` is the
-//! frequency and `k` depends on the document length ([`LengthNorms`]); with [`Scorer::Dot`] the frequency.
+//! The score of a posting is the weight of its term times its *share*: with BM25 `f / (f + k)`, where `f` is
+//! the frequency and `k` depends on the document length ([`LengthNorms`]); with [`Scorer::Dot`] the
+//! frequency.
 
 use super::bm25::{Bm25, LengthNorms};
 use crate::{segment::read::Norms, transform::impact::Impact};
@@ -31,8 +32,8 @@ impl From<Bm25> for Scorer {
     }
 }
 
-/// Largest sum of the scaled weights of a query. Sums of scores are less than twice this value, so they fit in
-/// `u32`.
+/// Largest sum of the scaled weights of a query. Sums of scores are less than twice this value, so they fit
+/// in `u32`.
 const WEIGHT_MAX: f64 = (1u32 << 30) as f64;
 
 /// Bits of the fraction of an `f64`; exponent and sign are above them.
@@ -74,8 +75,8 @@ impl ScoreScale {
     }
 }
 
-/// Computes the scores of the postings of one term or phrase: `max(1, round_score(weight * share))` with the scaled
-/// weight, in `f32`.
+/// Computes the scores of the postings of one term or phrase: `max(1, round_score(weight * share))` with the
+/// scaled weight, in `f32`.
 pub struct TermScorer {
     weight: f32,
     share: Share,
@@ -95,8 +96,9 @@ impl TermScorer {
         TermScorer { weight: (weight * scale.factor) as f32, share: Share::Saturating(lengths) }
     }
 
-    /// A scorer of boost times frequency for a term whose largest frequency is `frequency_max`. Larger frequencies
-    /// of damaged postings are scored as `frequency_max`, so that no score exceeds its upper bound.
+    /// A scorer of boost times frequency for a term whose largest frequency is `frequency_max`. Larger
+    /// frequencies of damaged postings are scored as `frequency_max`, so that no score exceeds its upper
+    /// bound.
     pub fn dot(frequency_max: u32, boost: f64, scale: ScoreScale) -> TermScorer {
         let frequency_max = frequency_max.clamp(1, i32::MAX as u32);
         TermScorer { weight: (boost * scale.factor) as f32, share: Share::Frequency(frequency_max) }
@@ -164,8 +166,8 @@ impl TermScorer {
         (score as f32 - 1.0) / self.weight * (1.0 - 4e-6)
     }
 
-    /// The smallest frequency with which a posting of a block with these impacts can score `min_score`; `None` if
-    /// none can.
+    /// The smallest frequency with which a posting of a block with these impacts can score `min_score`;
+    /// `None` if none can.
     pub fn min_frequency(&self, impacts: &[Impact], min_score: u32) -> Option<u32> {
         let share = self.min_share(min_score);
         let Share::Saturating(lengths) = &self.share else {
@@ -177,8 +179,8 @@ impl TermScorer {
             let k = lengths.min_k(impact.norm);
             let f = impact.frequency as f32;
             if f >= share * (f + k) {
-                // Postings with a frequency above that of the previous impact, up to that of this one, have at least
-                // this `k`.
+                // Postings with a frequency above that of the previous impact, up to that of this one, have
+                // at least this `k`.
                 let needed = (k * share / (1.0 - share) * (1.0 - 1e-4)).floor();
                 return Some((needed as u32).clamp(before + 1, impact.frequency));
             }

@@ -1,4 +1,5 @@
-//! The statistics of a collection that the scores of a query depend on: of one index, or the sum of several shards.
+//! The statistics of a collection that the scores of a query depend on: of one index, or the sum of several
+//! shards.
 
 use super::bm25::CollectionStats;
 use std::collections::BTreeMap;
@@ -16,8 +17,8 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Statistics without terms. `fields` has, for each field, the number of documents that have it, and the number
-    /// of tokens in it.
+    /// Statistics without terms. `fields` has, for each field, the number of documents that have it, and the
+    /// number of tokens in it.
     pub(crate) fn new(fields: impl IntoIterator<Item = (u64, u64)>) -> Statistics {
         Statistics { fields: fields.into_iter().collect(), terms: BTreeMap::new() }
     }

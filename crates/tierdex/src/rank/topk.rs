@@ -1,7 +1,7 @@
 //! Top-k selection: a buffer of candidates, which is reduced to the best k when it is full.
 //!
-//! A candidate is a 64-bit key: the score in the high half, the complement of the document in the low half. So a
-//! larger key is a better hit.
+//! A candidate is a 64-bit key: the score in the high half, the complement of the document in the low half.
+//! So a larger key is a better hit.
 
 use std::sync::atomic::{AtomicU32, Ordering as AtomicOrdering};
 use std::{cmp::Ordering, sync::Arc};
@@ -32,8 +32,8 @@ impl Hit {
     }
 }
 
-/// Largest k for which the threshold is raised with each new candidate. For a larger k it is raised once per `k / 2`
-/// candidates.
+/// Largest k for which the threshold is raised with each new candidate. For a larger k it is raised once per
+/// `k / 2` candidates.
 const RAISED_EACH_TIME_K_MAX: usize = 64;
 
 /// Number of candidates whose memory is retained between queries.
@@ -57,8 +57,8 @@ pub struct TopK {
     shared: Option<Arc<SharedThreshold>>,
 }
 
-/// A lower bound of the `k`-th best score of a query, which its evaluations over disjoint ranges of documents share:
-/// the highest of their `k`-th best scores.
+/// A lower bound of the `k`-th best score of a query, which its evaluations over disjoint ranges of documents
+/// share: the highest of their `k`-th best scores.
 #[derive(Default)]
 pub struct SharedThreshold(AtomicU32);
 
@@ -117,8 +117,8 @@ impl TopK {
         self.adopt_threshold();
     }
 
-    /// Raises the threshold to the shared one. Documents with an equal score are still candidates, because of two
-    /// hits with equal scores the smaller document is better.
+    /// Raises the threshold to the shared one. Documents with an equal score are still candidates, because of
+    /// two hits with equal scores the smaller document is better.
     #[inline]
     pub fn adopt_threshold(&mut self) {
         if let Some(shared) = &self.shared {
@@ -129,7 +129,8 @@ impl TopK {
         }
     }
 
-    /// From now on rejects hits that score less than `score`, which at least `k` documents are known to reach.
+    /// From now on rejects hits that score less than `score`, which at least `k` documents are known to
+    /// reach.
     pub fn set_initial_threshold(&mut self, score: u32) {
         self.min_score = score;
         self.threshold = (u64::from(score) << 32).saturating_sub(1);
@@ -160,7 +161,8 @@ impl TopK {
         self.min_score
     }
 
-    /// Whether a document that is at least `document`, with a score of at most `score`, can be a new candidate.
+    /// Whether a document that is at least `document`, with a score of at most `score`, can be a new
+    /// candidate.
     #[inline]
     pub fn may_enter(&self, score: u32, document: u32) -> bool {
         Hit { score, document }.key() > self.threshold

@@ -1,13 +1,14 @@
 //! Character classes of the `unicode` tokenizer, which follow from the properties of Unicode.
 //!
-//! They are stored in a generated file rather than asked of a library: documents and queries must be divided into
-//! the same words, whatever the version of Unicode that a library has. A test compares the file with the
+//! They are stored in a generated file rather than asked of a library: documents and queries must be divided
+//! into the same words, whatever the version of Unicode that a library has. A test compares the file with the
 //! libraries. A tokenizer with other classes would be a new one, with its own number in the manifest.
 
 use super::char_ranges::CHAR_RANGES;
 use std::{collections::HashMap, sync::LazyLock};
 
-/// The role of a character in words. WB4 and so on are rules of UAX 29, "Unicode Text Segmentation", section 4.
+/// The role of a character in words. WB4 and so on are rules of UAX 29, "Unicode Text Segmentation", section
+/// 4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum CharKind {
@@ -43,8 +44,8 @@ const IS_LOWERED: u8 = 0x10;
 const COMPOSES: u8 = 0x20;
 const REORDERS: u8 = 0x40;
 
-/// Flag of a range in the generated file: [`IS_LOWERED`] changes from each character of the range to the next, as
-/// where each letter follows its capital letter.
+/// Flag of a range in the generated file: [`IS_LOWERED`] changes from each character of the range to the
+/// next, as where each letter follows its capital letter.
 const ALTERNATES: u8 = 0x80;
 
 impl CharClass {
@@ -77,8 +78,8 @@ impl CharClass {
         self.0 & IS_LOWERED != 0
     }
 
-    /// Whether normalization form C may change the character or combine it with its neighbour (NFC_Quick_Check is
-    /// not Yes).
+    /// Whether normalization form C may change the character or combine it with its neighbour
+    /// (NFC_Quick_Check is not Yes).
     #[inline]
     pub(super) fn composes(self) -> bool {
         self.0 & COMPOSES != 0
@@ -131,7 +132,8 @@ mod tests {
     use unicode_normalization::char::canonical_combining_class;
     use unicode_normalization::{IsNormalized, is_nfc_quick};
 
-    /// The characters of each kind by their Unicode properties; a character in several rows has the last kind.
+    /// The characters of each kind by their Unicode properties; a character in several rows has the last
+    /// kind.
     const KIND_PATTERNS: &[(CharKind, &str)] = &[
         (CharKind::Letter, r"[\p{Alphabetic}\p{N}\p{wb=ALetter}]"),
         (

@@ -1,5 +1,6 @@
-//! Accent folding: removes the combining marks of Latin, Greek and Cyrillic letters, and replaces Latin letters that
-//! do not decompose (ß, ø) and compatibility characters (ligatures, full-width letters, superscripts).
+//! Accent folding: removes the combining marks of Latin, Greek and Cyrillic letters, and replaces Latin
+//! letters that do not decompose (ß, ø) and compatibility characters (ligatures, full-width letters,
+//! superscripts).
 
 use super::char_class::{CharClass, CharKind};
 use std::iter;
@@ -20,8 +21,9 @@ pub(super) fn fold_accents(term: &str, compatibility: bool, out: &mut String) {
     }
 }
 
-/// The compatibility decomposition of a character. A character of a script without blanks with a decomposition of
-/// several characters (`ำ` in Thai, `㌔`) is not decomposed, so that terms still have two grapheme clusters.
+/// The compatibility decomposition of a character. A character of a script without blanks with a
+/// decomposition of several characters (`ำ` in Thai, `㌔`) is not decomposed, so that terms still have two
+/// grapheme clusters.
 fn compatibility_decomposition(c: char) -> impl Iterator<Item = char> {
     let has_no_blanks = matches!(CharClass::of(c).kind(), CharKind::Ideograph | CharKind::Complex);
     let is_kept = has_no_blanks && iter::once(c).nfkd().count() > 1;
@@ -47,13 +49,14 @@ fn fold_decomposed(decomposed: impl Iterator<Item = char>, out: &mut String) {
     }
 }
 
-/// Whether combining marks of this letter are accents: that is so for Latin, Greek and Cyrillic. In other scripts a
-/// letter with a mark may be a different letter.
+/// Whether combining marks of this letter are accents: that is so for Latin, Greek and Cyrillic. In other
+/// scripts a letter with a mark may be a different letter.
 fn has_accents(base: char) -> bool {
     matches!(base, 'a'..='z' | 'A'..='Z' | '\u{c0}'..='\u{52f}' | '\u{1e00}'..='\u{1fff}')
 }
 
-/// The replacement of a Latin letter in lower case that Unicode does not decompose; `None` for other characters.
+/// The replacement of a Latin letter in lower case that Unicode does not decompose; `None` for other
+/// characters.
 fn plain_letters(c: char) -> Option<&'static str> {
     Some(match c {
         'ß' => "ss",

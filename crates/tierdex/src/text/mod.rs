@@ -2,8 +2,8 @@
 //! byte ranges in the text.
 //!
 //! Documents, queries and snippets use the same chain: tokenizer with lower case and normalization, accent
-//! folding, stop words, stemmer. Dropped tokens (stop words, tokens of more than 255 bytes) take a position, so
-//! that the words around them are not adjacent in a phrase.
+//! folding, stop words, stemmer. Dropped tokens (stop words, tokens of more than 255 bytes) take a position,
+//! so that the words around them are not adjacent in a phrase.
 
 mod char_class;
 mod char_ranges;
@@ -77,8 +77,8 @@ impl Analyzer {
         Analyzer { tokenizer: analysis.tokenizer, filters, buffers: WordBuffers::default(), too_long: 0 }
     }
 
-    /// Calls `emit` for each token of `text` that is not dropped, in order. Positions start at `first_position`.
-    /// Returns the position after the last token.
+    /// Calls `emit` for each token of `text` that is not dropped, in order. Positions start at
+    /// `first_position`. Returns the position after the last token.
     pub fn analyze(&mut self, text: &str, first_position: u32, mut emit: impl FnMut(Token<'_>)) -> u32 {
         let mut position = first_position;
         let (filters, too_long) = (&mut self.filters, &mut self.too_long);
@@ -129,7 +129,8 @@ impl Analyzer {
 }
 
 impl Filters {
-    /// Calls `emit` with the filtered token, unless it is a stop word; with the token itself if it is too long.
+    /// Calls `emit` with the filtered token, unless it is a stop word; with the token itself if it is too
+    /// long.
     fn filter(&mut self, lowered: &str, mut emit: impl FnMut(&str)) {
         if !has_valid_length(lowered) {
             return emit(lowered);

@@ -29,9 +29,9 @@ pub struct TermMatch {
     pub is_first_cluster: bool,
 }
 
-/// The best part, of about `width` bytes, of the first [`PREVIEW_TEXT_BYTES`] of a text: the one with the most
-/// distinct query terms, of these the one with the most matches, of these the first. Without a match, the
-/// beginning of the text. `find` returns the part of the query that a term matches, if any.
+/// The best part, of about `width` bytes, of the first [`PREVIEW_TEXT_BYTES`] of a text: the one with the
+/// most distinct query terms, of these the one with the most matches, of these the first. Without a match,
+/// the beginning of the text. `find` returns the part of the query that a term matches, if any.
 pub fn snippet(
     whole: &str,
     analyzer: &mut Analyzer,

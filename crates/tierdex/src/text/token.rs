@@ -15,8 +15,8 @@ pub struct Token<'a> {
     pub run: Option<RunPart>,
 }
 
-/// Where a token is in a run of text without blanks (Chinese, Japanese, Thai and others). A run has a token for each
-/// two neighbouring grapheme clusters, and one for its last cluster alone.
+/// Where a token is in a run of text without blanks (Chinese, Japanese, Thai and others). A run has a token
+/// for each two neighbouring grapheme clusters, and one for its last cluster alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunPart {
     /// Whether this is the first token of its run.

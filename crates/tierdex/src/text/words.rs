@@ -6,8 +6,8 @@
 //!    WB4 to WB10 of UAX 29 ("Unicode Text Segmentation"), except that what separates words in ASCII does
 //!    not join them elsewhere: apostrophes, full stops and colons between letters (WB6, WB7), separators of
 //!    numbers (WB11, WB12) and low lines (WB13a, WB13b).
-//! 2. A run of text without blanks (Chinese, Japanese kana, Thai, Lao, Khmer, Burmese) has a term for each two
-//!    neighbouring grapheme clusters, and one for its last cluster, so that each cluster begins a term.
+//! 2. A run of text without blanks (Chinese, Japanese kana, Thai, Lao, Khmer, Burmese) has a term for each
+//!    two neighbouring grapheme clusters, and one for its last cluster, so that each cluster begins a term.
 //! 3. Invisible characters (soft hyphens, joiners, variation selectors) belong to their word, but not to the
 //!    term.
 //! 4. A dot above an `i` is dropped: the lower case of `İ` is `i` with a dot.
@@ -85,8 +85,8 @@ const BYTE_CLASSES: [u8; 256] = {
     table
 };
 
-/// Calls `on_token` with a word that starts with ASCII characters, up to `at`, and must be copied: it has capital
-/// letters, or `continues` with other characters. Returns its end.
+/// Calls `on_token` with a word that starts with ASCII characters, up to `at`, and must be copied: it has
+/// capital letters, or `continues` with other characters. Returns its end.
 #[inline(never)]
 fn tokenize_copied_word(
     text: &str,
@@ -107,8 +107,8 @@ fn tokenize_copied_word(
     at
 }
 
-/// Calls `on_token` for the word or run that starts with a character outside ASCII. Returns its end, or that of the
-/// character if it starts neither.
+/// Calls `on_token` for the word or run that starts with a character outside ASCII. Returns its end, or that
+/// of the character if it starts neither.
 #[inline(never)]
 fn tokenize_not_ascii(
     text: &str,
@@ -151,7 +151,8 @@ struct WordReader<'a> {
     term: &'a mut String,
     /// The kind of the last character that is not a mark.
     previous: CharKind,
-    /// Bytes of the term up to the last letter or digit and its marks: a middle character at the end is removed.
+    /// Bytes of the term up to the last letter or digit and its marks: a middle character at the end is
+    /// removed.
     kept: usize,
     /// Whether the term must be normalized.
     normalize: bool,
@@ -317,8 +318,8 @@ fn tokenize_run(
     end
 }
 
-/// Finds the grapheme clusters of a run, and writes their start offsets to `clusters`. Returns the end of the run,
-/// and whether its terms are the text unchanged.
+/// Finds the grapheme clusters of a run, and writes their start offsets to `clusters`. Returns the end of the
+/// run, and whether its terms are the text unchanged.
 fn read_run(text: &str, start: usize, clusters: &mut Vec<usize>) -> (usize, bool) {
     clusters.clear();
     let (mut is_plain, mut at) = (true, start);

@@ -57,8 +57,8 @@ impl BlockEncoder {
         self.freq_codec.encode(values, 0, out);
     }
 
-    /// Appends the encoded positions: gaps minus one within each document, in pieces of 256; the last piece may be
-    /// shorter.
+    /// Appends the encoded positions: gaps minus one within each document, in pieces of 256; the last piece
+    /// may be shorter.
     pub fn positions(&mut self, block: Block<'_>, out: &mut Vec<u8>) {
         let mut filled = 0;
         let mut at = 0;

@@ -1,5 +1,5 @@
-//! Impacts: the competitive (frequency, norm) pairs of a block, from which follows the highest score in it for any
-//! BM25 parameters.
+//! Impacts: the competitive (frequency, norm) pairs of a block, from which follows the highest score in it
+//! for any BM25 parameters.
 //!
 //! A BM25 score increases with the frequency and decreases with the document length. So the maximum score of
 //! a block is that of a posting on the Pareto front: one that no other posting dominates in both frequency
@@ -19,8 +19,8 @@ pub struct Impact {
     pub norm: u8,
 }
 
-/// Maximum encoded bytes of the impacts of a block. More impacts are reduced by [`coarsen`], which can only raise
-/// the highest score that follows from them.
+/// Maximum encoded bytes of the impacts of a block. More impacts are reduced by [`coarsen`], which can only
+/// raise the highest score that follows from them.
 pub const BLOCK_IMPACT_BYTES_MAX: usize = u8::MAX as usize;
 
 /// Maximum encoded bytes of the impacts of a superblock.
@@ -29,8 +29,8 @@ pub const SUPERBLOCK_IMPACT_BYTES_MAX: usize = 4096;
 /// Collects pairs and returns the competitive ones (as Lucene's `CompetitiveImpactAccumulator`).
 #[derive(Clone)]
 pub struct ImpactBuilder {
-    /// For each frequency below 256 the smallest norm, in several arrays that adjacent postings use in turn: they
-    /// often have equal frequencies, and would wait for each other's stores in one array.
+    /// For each frequency below 256 the smallest norm, in several arrays that adjacent postings use in turn:
+    /// they often have equal frequencies, and would wait for each other's stores in one array.
     small: [[u8; SMALL_FREQUENCIES]; LANES],
     /// Largest frequency below 256 that was added.
     largest: usize,
@@ -68,8 +68,8 @@ impl ImpactBuilder {
 
     /// Adds a pair for each posting of a block: its frequency, at least 1, and its norm.
     pub fn extend(&mut self, frequencies: &[u32], norms: &[u8]) {
-        // Most frequencies are 1. The smallest norm with frequency 1 is competitive only if it is the smallest norm of
-        // all postings, so that one is added.
+        // Most frequencies are 1. The smallest norm with frequency 1 is competitive only if it is the
+        // smallest norm of all postings, so that one is added.
         self.add(1, norms.iter().fold(NO_NORM, |best, &norm| best.min(norm)));
         let mut selection = Selection::new();
         for (frequencies, norms) in frequencies.chunks(BLOCK).zip(norms.chunks(BLOCK)) {
@@ -92,8 +92,8 @@ impl ImpactBuilder {
         }
     }
 
-    /// Replaces `impacts` by the competitive ones of the pairs that were added, in increasing order, and removes all
-    /// pairs.
+    /// Replaces `impacts` by the competitive ones of the pairs that were added, in increasing order, and
+    /// removes all pairs.
     pub fn take(&mut self, impacts: &mut Vec<Impact>) {
         impacts.clear();
         self.large.sort_unstable_by_key(|impact| (impact.frequency, std::cmp::Reverse(impact.norm)));
@@ -115,8 +115,8 @@ impl ImpactBuilder {
     }
 }
 
-/// Reduces impacts to at most `bytes_max` encoded bytes: replaces two adjacent pairs by one that dominates both,
-/// as often as needed.
+/// Reduces impacts to at most `bytes_max` encoded bytes: replaces two adjacent pairs by one that dominates
+/// both, as often as needed.
 pub fn coarsen(impacts: &mut Vec<Impact>, bytes_max: usize) {
     while encoded_len(impacts) > bytes_max {
         let mut kept = 0;

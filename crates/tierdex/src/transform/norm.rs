@@ -10,9 +10,9 @@
 //! | 232 ..= 253 | 16,384 ..= 2^25 - 1 | 2 | 1/4 |
 //! | 254 | 2^25 and more | | |
 //!
-//! A code represents all lengths from its floor up to the floor of the next code; scores are computed with their
-//! midpoint. Codes increase with the length, so that impacts can compare codes. Steps are finest for short
-//! documents, where one token more or less changes the order of hits.
+//! A code represents all lengths from its floor up to the floor of the next code; scores are computed with
+//! their midpoint. Codes increase with the length, so that impacts can compare codes. Steps are finest for
+//! short documents, where one token more or less changes the order of hits.
 
 /// Number of codes.
 pub const NORM_CODES: usize = 255;

@@ -1,6 +1,6 @@
-//! Explores all interleavings of a few threads over the shared state of the engine: tickets, the memory pool,
-//! the current snapshot, and the states of pages in the cache. The source files are those of the engine, with
-//! the types of loom in place of those of `std::sync`.
+//! Runs small multi-threaded programs in all possible interleavings (by loom) over the shared state of the
+//! engine: tickets, the memory pool, the current snapshot, and the states of pages in the cache. The source
+//! files of the engine are compiled again here, with the types of loom in place of those of `std::sync`.
 #![allow(dead_code, unreachable_pub)]
 
 mod sync {
@@ -17,7 +17,7 @@ mod stats {
 }
 
 mod hash {
-    /// Any hash serves.
+    /// A replacement of the hash function of the cache.
     pub fn mix(number: u64) -> u64 {
         number.wrapping_mul(0x9E37_79B9_7F4A_7C15)
     }
@@ -30,7 +30,7 @@ mod policy;
 
 mod engine {
     pub mod request {
-        /// The number of the request.
+        /// A replacement of the hits of a search: a number.
         #[derive(Debug, PartialEq)]
         pub struct Hits(pub u32);
     }
@@ -58,17 +58,17 @@ use policy::PolicyKind;
 use std::sync::Arc;
 use tierdex_io::{Cells, Error, ErrorKind, PAGE, Region, RegionKind};
 
-fn cache(count: u64) -> Arc<PageCache> {
+fn new_cache(count: u64) -> Arc<PageCache> {
     let region = Region::new(&RegionKind::Dram, count * PAGE).unwrap();
     PageCache::new(Cells::new(region, PAGE as usize).unwrap(), PolicyKind::Lru).unwrap()
 }
 
 /// Whether this thread filled the frame, and the first byte of the page.
-type Read = (bool, Result<u8, ErrorKind>);
+type ReadOutcome = (bool, Result<u8, ErrorKind>);
 
-/// Reads a page like a thread of the engine. Returns whether this thread filled the frame, and the first
-/// byte of the page; `None` if no frame was free.
-fn read(cache: &PageCache, key: PageKey, fails: bool) -> Option<Read> {
+/// Reads a page as a thread of the engine does; `None` if no frame was free. If `fails`, a read from disk
+/// fails.
+fn read_page(cache: &PageCache, key: PageKey, fails: bool) -> Option<ReadOutcome> {
     let (pin, fills) = match cache.lookup(key)? {
         PageLookup::Pinned(pin) => (pin, false),
         PageLookup::Fill(pin, mut cell) => {
@@ -90,19 +90,19 @@ fn read_by_two(
     cache: &Arc<PageCache>,
     keys: (PageKey, PageKey),
     fails: bool,
-) -> (Option<Read>, Option<Read>) {
+) -> (Option<ReadOutcome>, Option<ReadOutcome>) {
     let other = {
         let cache = cache.clone();
-        thread::spawn(move || read(&cache, keys.1, fails))
+        thread::spawn(move || read_page(&cache, keys.1, fails))
     };
-    let own = read(cache, keys.0, fails);
+    let own = read_page(cache, keys.0, fails);
     (own, other.join().unwrap())
 }
 
 #[test]
 fn a_page_is_filled_once_and_everyone_sees_it() {
     loom::model(|| {
-        let cache = cache(2);
+        let cache = new_cache(2);
         let (own, other) = read_by_two(&cache, (PageKey::of(1, 0), PageKey::of(1, 0)), false);
         let (own, other) = (own.unwrap(), other.unwrap());
         assert!(own.0 != other.0);
@@ -113,21 +113,21 @@ fn a_page_is_filled_once_and_everyone_sees_it() {
 #[test]
 fn a_page_that_cannot_be_read_is_an_error_for_those_that_wait_and_is_tried_again() {
     loom::model(|| {
-        let cache = cache(2);
+        let cache = new_cache(2);
         let key = PageKey::of(1, 0);
         let (own, other) = read_by_two(&cache, (key, key), true);
         let (own, other) = (own.unwrap(), other.unwrap());
         assert!(own.1 == Err(ErrorKind::Denied) && other.1 == Err(ErrorKind::Denied));
-        assert_eq!(read(&cache, key, false).unwrap(), (true, Ok(7)));
+        assert_eq!(read_page(&cache, key, false).unwrap(), (true, Ok(7)));
     });
 }
 
 #[test]
 fn a_frame_that_is_read_is_not_evicted() {
     loom::model(|| {
-        let cache = cache(1);
+        let cache = new_cache(1);
         let (own, other) = read_by_two(&cache, (PageKey::of(1, 1), PageKey::of(1, 0)), false);
-        // One of them may find the only frame pinned. Writing to a pinned page panics.
+        // One of the threads may find the only frame pinned. Writing to a pinned page would panic.
         let found = [own, other];
         assert!(found.iter().any(Option::is_some));
         assert!(found.into_iter().flatten().all(|found| found == (true, Ok(7))));
@@ -141,7 +141,7 @@ fn a_page_that_is_read_keeps_its_frame_while_the_cache_shrinks() {
         let cache = PageCache::new(cells, PolicyKind::Lru).unwrap();
         let other = {
             let cache = cache.clone();
-            thread::spawn(move || read(&cache, PageKey::of(1, 0), false).unwrap())
+            thread::spawn(move || read_page(&cache, PageKey::of(1, 0), false).unwrap())
         };
         assert_eq!(cache.resize(1), 1);
         assert_eq!(other.join().unwrap(), (true, Ok(7)));
@@ -152,10 +152,10 @@ fn a_page_that_is_read_keeps_its_frame_while_the_cache_shrinks() {
 #[test]
 fn pages_of_closed_files_are_forgotten_unless_they_are_read() {
     loom::model(|| {
-        let cache = cache(1);
+        let cache = new_cache(1);
         let other = {
             let cache = cache.clone();
-            thread::spawn(move || read(&cache, PageKey::of(1, 0), false).unwrap())
+            thread::spawn(move || read_page(&cache, PageKey::of(1, 0), false).unwrap())
         };
         cache.forget(&[1]);
         assert_eq!(other.join().unwrap(), (true, Ok(7)));

@@ -1,4 +1,4 @@
-//! Queries of all shapes to an index, with the answers that every way to read its lists must give.
+//! Random queries to an index, with the results that are expected wherever its posting lists are.
 
 use super::corpus::{SchemaOptions, random_documents, random_documents_in_bursts};
 use super::{
@@ -11,18 +11,18 @@ use tierdex::{
     Bm25, Index, Merge, Query, SearchOptions, codec::Codec, explain::SearchResult, internal::index::Tuning,
 };
 
-/// Number of queries to each index.
-const QUERIES: usize = 90;
+/// Number of queries of a case.
+const QUERY_COUNT: usize = 90;
 
-/// Hits, and the number of matches if it is exact.
+/// The number of matches, 0 if they were not counted, and documents and score bits of the hits.
 type CaseAnswer = (u64, Vec<(u32, u32)>);
 
-fn answer(found: &SearchResult, count: bool) -> CaseAnswer {
+fn to_case_answer(found: &SearchResult, count: bool) -> CaseAnswer {
     // A lower bound of the number of matches depends on the strategy.
     (found.total * u64::from(count), documents_and_score_bits(&found.hits))
 }
 
-/// An index, queries, and search options.
+/// An index, queries, search options, and the expected results.
 #[derive(Clone)]
 pub struct QueryCase {
     pub index: Index,
@@ -33,12 +33,12 @@ pub struct QueryCase {
 }
 
 impl QueryCase {
-    /// Random queries to an index, and their answers by a searcher.
+    /// Random queries to an index; the expected results are those of a searcher over files.
     pub fn new(disk: &Arc<dyn Disk>, seed: u64, search: SearchOptions) -> QueryCase {
         let index = Index::open_on(disk.clone()).unwrap();
         let mut random = Random::new(seed);
         let (mut texts, mut queries) = (Vec::new(), Vec::new());
-        while queries.len() < QUERIES {
+        while queries.len() < QUERY_COUNT {
             let text = random_query_text(&mut random, index.schema());
             if let Ok(query) = Query::parse(&text, index.schema()) {
                 texts.push(text);
@@ -48,13 +48,13 @@ impl QueryCase {
         let searcher = index.searcher();
         let default = SearchOptions { tuning: Tuning::default(), ..search };
         let found = queries.iter().map(|query| searcher.search(query, &default).unwrap());
-        let expected = found.map(|found| answer(&found, search.count)).collect();
+        let expected = found.map(|found| to_case_answer(&found, search.count)).collect();
         QueryCase { index, texts, queries, search, expected }
     }
 
     /// Compares an answer with the expected one.
     pub fn check(&self, number: usize, found: &SearchResult, how: &str) {
-        let found = answer(found, self.search.count);
+        let found = to_case_answer(found, self.search.count);
         assert_eq!(found, self.expected[number], "{how}: {} with {:?}", self.texts[number], self.search);
     }
 }
@@ -74,7 +74,7 @@ pub fn search_option_cases() -> Vec<SearchOptions> {
         .collect()
 }
 
-/// An index of some documents, in some segments.
+/// Writes an index of `count` documents in this number of segments.
 pub fn write_documents(count: usize, segments: usize, codec: Codec, disk: Arc<dyn Disk>) -> Arc<dyn Disk> {
     // With few documents all lists are inline.
     let docs = if count < 250 { random_documents(3, count) } else { random_documents_in_bursts(3, count) };

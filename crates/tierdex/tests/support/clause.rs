@@ -1,42 +1,42 @@
-//! The clauses of the naive engine, and the rules of the documentation by which equal ones are one clause
-//! with the sum of their weights: which clauses are equal depends on which groups are one list.
+//! The clauses of the naive engine, and the rules by which they are rewritten: inner groups become parts of
+//! outer ones, and equal clauses of a group become one clause with the sum of their weights (docs/query.md).
 
 use std::{collections::HashSet, mem::take};
 
 /// Key of the clause that all documents match.
-pub const ALL: &str = "all";
+pub const ALL_DOCUMENTS_KEY: &str = "all";
 
-/// A clause, with its terms looked up.
+/// A clause of a query, with its matching documents.
 #[derive(Clone)]
 pub enum Clause {
-    Leaf(Leaf),
-    Group(Group),
+    Leaf(LeafClause),
+    Group(GroupClause),
     Nothing,
 }
 
 /// A term, phrase, prefix, or all documents.
 #[derive(Clone)]
-pub struct Leaf {
-    /// Equal for clauses that differ in their weights only.
+pub struct LeafClause {
+    /// The text of the clause without its boost: equal for clauses that differ only in their weights.
     pub key: String,
     pub weight: f64,
-    /// Upper bound of the factor of the weight.
+    /// Largest factor by which a score multiplies the weight.
     pub largest_share: f64,
-    pub matches: Matches,
+    pub matches: LeafMatches,
 }
 
 /// The documents that match a leaf.
 #[derive(Clone)]
-pub enum Matches {
-    /// Frequencies in documents, for a field.
+pub enum LeafMatches {
+    /// A field, and the documents in it with their frequencies, from which scores are computed.
     Frequencies(usize, Vec<(u32, f32)>),
-    /// Documents that all score the weight.
+    /// Documents whose score is the weight.
     Documents(HashSet<u32>),
 }
 
 /// Documents that match all of `must` and `filter`, `minimum` of `should`, and none of `must_not`.
 #[derive(Clone, Default)]
-pub struct Group {
+pub struct GroupClause {
     pub must: Vec<Clause>,
     pub filter: Vec<Clause>,
     pub should: Vec<Clause>,
@@ -45,9 +45,14 @@ pub struct Group {
 }
 
 impl Clause {
-    /// Documents that all score `weight`.
+    /// A clause of documents whose score is `weight`.
     pub fn set(key: String, weight: f64, documents: HashSet<u32>) -> Clause {
-        Clause::Leaf(Leaf { key, weight, largest_share: 1.0, matches: Matches::Documents(documents) })
+        Clause::Leaf(LeafClause {
+            key,
+            weight,
+            largest_share: 1.0,
+            matches: LeafMatches::Documents(documents),
+        })
     }
 
     /// The sum of the highest possible scores of the leaves that are scored.
@@ -76,7 +81,7 @@ impl Clause {
     }
 
     fn is_all(&self) -> bool {
-        matches!(self, Clause::Leaf(leaf) if leaf.key == ALL)
+        matches!(self, Clause::Leaf(leaf) if leaf.key == ALL_DOCUMENTS_KEY)
     }
 
     fn scores_nothing(&self) -> bool {
@@ -88,7 +93,7 @@ impl Clause {
     }
 }
 
-impl Group {
+impl GroupClause {
     fn rewritten(mut self, scored: bool) -> Clause {
         self.should.retain(|clause| !clause.is_nothing());
         self.must_not.retain(|clause| !clause.is_nothing());
@@ -99,7 +104,7 @@ impl Group {
             return Clause::Nothing;
         }
         self.require_all();
-        self.join();
+        self.join_inner_groups();
         if self.must_not.iter().any(Clause::is_all) {
             return Clause::Nothing;
         }
@@ -113,9 +118,9 @@ impl Group {
         let (filter, must) =
             take(&mut self.must).into_iter().partition(|clause| !scored || clause.scores_nothing());
         (self.must, self.filter) = (merged(must), [take(&mut self.filter), filter].concat());
-        let required: Vec<String> = self.must.iter().filter_map(key).collect();
+        let required: Vec<String> = self.must.iter().filter_map(clause_key).collect();
         self.filter = merged(take(&mut self.filter));
-        self.filter.retain(|clause| key(clause).is_none_or(|key| !required.contains(&key)));
+        self.filter.retain(|clause| clause_key(clause).is_none_or(|key| !required.contains(&key)));
         if !self.must.is_empty() || self.minimum > 0 || self.filter.iter().any(|clause| !clause.is_all()) {
             self.filter.retain(|clause| !clause.is_all());
         }
@@ -133,8 +138,8 @@ impl Group {
         }
     }
 
-    /// Joins the lists of inner groups with those of this one.
-    fn join(&mut self) {
+    /// Moves the clauses of inner groups to this group, where that does not change the matches.
+    fn join_inner_groups(&mut self) {
         for clause in take(&mut self.must) {
             match clause {
                 Clause::Group(inner)
@@ -158,16 +163,16 @@ impl Group {
             }
         }
         if self.minimum < 2 {
-            self.should = joined(take(&mut self.should));
+            self.should = join_alternatives(take(&mut self.should));
         }
-        self.must_not = joined(take(&mut self.must_not));
+        self.must_not = join_alternatives(take(&mut self.must_not));
     }
 }
 
-/// Clauses with those of groups of alternatives.
-fn joined(clauses: Vec<Clause>) -> Vec<Clause> {
+/// Replaces groups of alternatives by their clauses.
+fn join_alternatives(clauses: Vec<Clause>) -> Vec<Clause> {
     let inner = |clause| match clause {
-        Clause::Group(Group { must, filter, should, must_not, minimum: 1 })
+        Clause::Group(GroupClause { must, filter, should, must_not, minimum: 1 })
             if must.is_empty() && filter.is_empty() && must_not.is_empty() =>
         {
             should
@@ -177,18 +182,20 @@ fn joined(clauses: Vec<Clause>) -> Vec<Clause> {
     clauses.into_iter().flat_map(inner).collect()
 }
 
-fn key(clause: &Clause) -> Option<String> {
+fn clause_key(clause: &Clause) -> Option<String> {
     match clause {
         Clause::Leaf(leaf) => Some(leaf.key.clone()),
         Clause::Group(_) | Clause::Nothing => None,
     }
 }
 
-/// Equal leaves merged at the position of the first.
+/// Replaces equal leaves by one leaf, in place of the first, with the sum of their weights.
 fn merged(clauses: Vec<Clause>) -> Vec<Clause> {
     let mut merged: Vec<Clause> = Vec::new();
     for clause in clauses {
-        let first = merged.iter_mut().find(|other| key(other).is_some() && key(other) == key(&clause));
+        let first = merged
+            .iter_mut()
+            .find(|other| clause_key(other).is_some() && clause_key(other) == clause_key(&clause));
         match (first, clause) {
             (Some(Clause::Leaf(first)), Clause::Leaf(leaf)) => first.weight += leaf.weight,
             (_, clause) => merged.push(clause),

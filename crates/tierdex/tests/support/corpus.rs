@@ -1,4 +1,4 @@
-//! Seeded documents and schemas.
+//! Random documents that depend on a seed, and schemas.
 
 use super::random::Random;
 use tierdex::codec::Codec;
@@ -27,7 +27,7 @@ impl TestDocument {
     }
 }
 
-/// Vocabulary in descending order of document frequency.
+/// Number of words of random documents; [`vocabulary_word`] returns them in order of decreasing frequency.
 pub const VOCABULARY_WORDS: usize = 120;
 
 /// A word in every document that is not empty.
@@ -47,7 +47,8 @@ pub fn vocabulary_word(rank: usize) -> String {
     }
 }
 
-/// Documents with a skewed vocabulary: some empty, some equal to an earlier one, some long.
+/// Random documents whose words have very different frequencies: some are empty, some equal to an earlier
+/// one, some long.
 pub fn random_documents(seed: u64, count: usize) -> Vec<TestDocument> {
     let mut random = Random::new(seed);
     let mut docs: Vec<TestDocument> = Vec::with_capacity(count);
@@ -55,7 +56,7 @@ pub fn random_documents(seed: u64, count: usize) -> Vec<TestDocument> {
         let mut doc = match () {
             () if random.one_in(15) && number > 0 => docs[random.below(number)].clone(),
             () if random.one_in(15) => TestDocument::new("", "", ""),
-            () => document(number, &mut random),
+            () => random_document(number, &mut random),
         };
         doc.id = format!("doc-{number}");
         docs.push(doc);
@@ -63,22 +64,22 @@ pub fn random_documents(seed: u64, count: usize) -> Vec<TestDocument> {
     docs
 }
 
-fn document(number: usize, random: &mut Random) -> TestDocument {
+fn random_document(number: usize, random: &mut Random) -> TestDocument {
     let title_words = random.below(5);
     let text_words = match random.below(40) {
         0 => 100 + random.below(300),
         1..=5 => 30 + random.below(40),
         _ => random.below(20),
     };
-    let title = words(title_words, random);
-    let mut text = format!("All {}", words(text_words, random));
+    let title = random_words(title_words, random);
+    let mut text = format!("All {}", random_words(text_words, random));
     if random.one_in(8) {
         text.push_str(&format!(" only{number}"));
     }
     TestDocument { id: String::new(), title, text }
 }
 
-fn words(count: usize, random: &mut Random) -> String {
+fn random_words(count: usize, random: &mut Random) -> String {
     let mut text = String::new();
     for _ in 0..count {
         match random.below(20) {
@@ -92,18 +93,19 @@ fn words(count: usize, random: &mut Random) -> String {
     text
 }
 
-/// Document lengths differ by part of the collection, so the average lengths and bounds of segments differ.
-const LENGTHS: [usize; 8] = [3, 1, 12, 4, 30, 1, 2, 6];
+/// Factors of document lengths in each eighth of the collection, so that the average lengths of segments
+/// differ.
+const PART_LENGTHS: [usize; 8] = [3, 1, 12, 4, 30, 1, 2, 6];
 
-/// Documents of words of all frequencies. Some words occur in bursts, some are dense in parts, some are in
-/// few documents; some documents are long, equal to an earlier one, or empty.
+/// Random documents. Some words are frequent in some ranges of documents, some occur only in one range, some
+/// in few documents; some documents are long, equal to an earlier one, or empty.
 pub fn random_documents_in_bursts(seed: u64, count: usize) -> Vec<TestDocument> {
     let mut random = Random::new(seed);
     let mut docs: Vec<TestDocument> = Vec::with_capacity(count);
     let mut words = Vec::new();
     let names: Vec<String> = (0..VOCABULARY_WORDS).map(vocabulary_word).collect();
     for number in 0..count {
-        let (part, burst) = (number * LENGTHS.len() / count, number * 60 / count);
+        let (part, burst) = (number * PART_LENGTHS.len() / count, number * 60 / count);
         let mut doc = TestDocument::new(number, "", "");
         if random.one_in(9) && number > 0 {
             let earlier = &docs[number - 1 - random.below(number.min(3000))];
@@ -113,7 +115,7 @@ pub fn random_documents_in_bursts(seed: u64, count: usize) -> Vec<TestDocument> 
             words.push(EVERYWHERE);
             for (rank, name) in names.iter().enumerate() {
                 let wanted = (random.next() >> 40) as f64 / (1u64 << 24) as f64;
-                if wanted < probability(rank, burst) {
+                if wanted < word_probability(rank, burst) {
                     let times = if random.one_in(20) { 1 + random.skewed(12) } else { 1 };
                     words.extend(std::iter::repeat_n(name.as_str(), times));
                 }
@@ -128,7 +130,7 @@ pub fn random_documents_in_bursts(seed: u64, count: usize) -> Vec<TestDocument> 
             if random.one_in(100) {
                 doc.text.push_str(&format!(" only{}", random.below(300)));
             }
-            doc.text.push_str(&" filler".repeat(random.skewed(4 * LENGTHS[part])));
+            doc.text.push_str(&" filler".repeat(random.skewed(4 * PART_LENGTHS[part])));
             if random.one_in(4) {
                 doc.title = format!("{} {}", names[random.skewed(VOCABULARY_WORDS)], names[random.below(3)]);
             }
@@ -138,8 +140,8 @@ pub fn random_documents_in_bursts(seed: u64, count: usize) -> Vec<TestDocument> 
     docs
 }
 
-/// Frequency of a word in a document of this sixtieth of the collection.
-fn probability(rank: usize, burst: usize) -> f64 {
+/// The probability that a document of this sixtieth (`burst`) of the collection contains a word.
+fn word_probability(rank: usize, burst: usize) -> f64 {
     let zipf = (1.0 / (rank as f64 + 1.0).powf(1.1)).min(0.97);
     match rank {
         // Bursts: nearly absent, or frequent.
@@ -164,7 +166,7 @@ fn probability(rank: usize, burst: usize) -> f64 {
     }
 }
 
-/// The choices that tests vary in a schema.
+/// What tests vary in a schema.
 #[derive(Clone, Copy, Debug)]
 pub struct SchemaOptions {
     pub codec: Codec,

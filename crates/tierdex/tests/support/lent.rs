@@ -1,4 +1,4 @@
-//! A source that lends lists: their files are in memory, but not resident.
+//! A source that lends posting lists from its own memory, although the files of the index are not resident.
 
 use std::{cell::Cell, collections::HashMap, ops::Range, sync::Arc};
 use tierdex::internal::segment::read::{BlockSource, FILES};
@@ -7,10 +7,10 @@ use tierdex::{
     internal::index::Searcher, io::SealedFile,
 };
 
-/// The lists of an index.
+/// The posting lists of an index, in memory.
 pub struct LentLists {
     searcher: Searcher,
-    /// Payloads by the number of their file.
+    /// The payload of each file, by the number of the file.
     payloads: HashMap<u64, Vec<u8>>,
     lent: Cell<u64>,
 }
@@ -35,7 +35,7 @@ impl LentLists {
         self.searcher.answer(&plan, options, self)
     }
 
-    /// How often bytes were lent.
+    /// How often bytes were lent so far.
     pub fn lent(&self) -> u64 {
         self.lent.get()
     }

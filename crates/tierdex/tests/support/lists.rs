@@ -1,4 +1,4 @@
-//! Queries of words of the corpus, and indexes of posting lists without text.
+//! Queries of words of the random documents, and indexes that are written from posting lists without text.
 
 use super::{open_writer, random::Random, requests::documents_and_score_bits};
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub fn total_and_hits(found: &SearchResult) -> (u64, Vec<(u32, u32)>) {
 /// The documents and frequencies of a term.
 pub type Postings = (Vec<u32>, Vec<u32>);
 
-/// An index of posting lists without text, by ascending terms. The length of a document is the sum of its
+/// Writes an index of posting lists, in order of their terms. The length of a document is the sum of its
 /// frequencies.
 pub fn write_lists(documents: u32, lists: &[(String, Postings)]) -> Arc<MemDisk> {
     let disk = Arc::new(MemDisk::new());
@@ -54,7 +54,8 @@ pub fn write_lists(documents: u32, lists: &[(String, Postings)]) -> Arc<MemDisk>
     disk
 }
 
-/// An index without text: some terms are in every thirtieth document, and one makes documents long.
+/// Writes an index of posting lists: terms in every thirtieth document, a rare term, and a term in all
+/// documents whose frequencies make the documents long.
 pub fn write_sparse_lists(documents: u32) -> Arc<MemDisk> {
     let mut random = Random::new(7);
     let all = (0..documents).collect::<Vec<u32>>();
@@ -86,7 +87,7 @@ pub fn write_sparse_lists(documents: u32) -> Arc<MemDisk> {
     write_lists(documents, &named.collect::<Vec<_>>())
 }
 
-/// An index of many terms, and queries of several numbers of them.
+/// Writes an index of many terms, each in all of a thousand documents.
 pub fn write_many_terms(terms: usize) -> Arc<MemDisk> {
     let documents: Vec<u32> = (0..1000).collect();
     let list = |number: usize| {

@@ -1,5 +1,5 @@
-//! Shared test support: a seeded generator, corpora, queries, a naive engine as the oracle, and a script of
-//! the life of an index with the expected results of each generation.
+//! What several tests use: a seeded random generator, random documents and queries, a naive engine whose
+//! results are the expected ones, and a script of commits with the expected results after each.
 //!
 //! The naive engine is written from the documentation and shares no code with the engine except the one-byte
 //! norms.
@@ -37,23 +37,23 @@ pub struct Answer {
     pub hits: Vec<AnswerHit>,
 }
 
-/// Sizes with which the lists of small indexes are evaluated like long ones.
+/// Sizes with which lists of small indexes are evaluated as long lists are with the sizes of releases.
 pub const SMALL_TUNING: Tuning =
     Tuning { superblocks_ordered: 6, head_record_bytes_min: 1 << 7, impact_record_bytes_max: 1 << 9 };
 
-/// Small sizes, and those of releases.
+/// [`SMALL_TUNING`], and the sizes of releases.
 pub fn all_tunings() -> [Tuning; 2] {
     [SMALL_TUNING, Tuning::default()]
 }
 
-/// Search options of a test.
+/// Options of a search whose result is an [`Answer`].
 #[derive(Clone, Copy, Debug)]
 pub struct AnswerOptions {
     pub k: usize,
     pub scorer: Scorer,
-    /// Score every match.
+    /// Whether every match is scored, without pruning.
     pub exhaustive: bool,
-    /// Number of hits returned with id and texts.
+    /// Number of hits that are returned with their id and texts.
     pub shown: usize,
 }
 
@@ -63,7 +63,7 @@ impl Default for AnswerOptions {
     }
 }
 
-/// One hit.
+/// A hit of an [`Answer`].
 #[derive(Clone, PartialEq, Eq)]
 pub struct AnswerHit {
     pub document: u32,
@@ -78,7 +78,7 @@ impl std::fmt::Debug for AnswerHit {
     }
 }
 
-/// The result of the engine, which is the same with all [`all_tunings`].
+/// The result of the engine, which must be the same with [`all_tunings`].
 pub fn answer_query(index: &Index, query: &Query, look: AnswerOptions) -> Result<Answer> {
     let searcher = index.searcher();
     let AnswerOptions { k, scorer, exhaustive, .. } = look;
@@ -101,7 +101,7 @@ pub fn answer_query(index: &Index, query: &Query, look: AnswerOptions) -> Result
     Ok(Answer { total: found.total, hits: rows.collect::<Result<Vec<_>>>()? })
 }
 
-/// The result of the engine for query text.
+/// The result of the engine for the text of a query.
 pub fn answer_text(index: &Index, text: &str, look: AnswerOptions) -> Result<Answer> {
     answer_query(index, &Query::parse(text, index.schema())?, look)
 }
@@ -111,7 +111,7 @@ pub fn load_into_region(index: &Index, region: RegionKind) -> Result<()> {
     load_metadata(index.segments(), &MetadataLocation::of(MetaTier::Index(region), None))
 }
 
-/// Documents that match a query's text.
+/// The documents that match the text of a query.
 pub fn matching_documents(index: &Index, text: &str) -> BTreeSet<u32> {
     let found = answer_text(index, text, AnswerOptions { shown: 0, ..AnswerOptions::default() }).unwrap();
     assert_eq!(found.total, found.hits.len() as u64, "{text}");
@@ -150,14 +150,14 @@ pub fn exhaustive_search(k: usize, scorer: Scorer) -> SearchOptions {
 pub enum AddMethod {
     /// One writer commits each part.
     Commits,
-    /// A writer for each part.
+    /// A new writer commits each part.
     Writers,
-    /// One writer commits each part, added in sealed batches of this many documents.
+    /// One writer commits each part, which is added in batches of this number of documents.
     Batches(usize),
 }
 
-/// Writes `docs` to an empty disk, divided at `cuts`. All commits keep their segments, except the last,
-/// which merges as given.
+/// Writes `docs` to an empty disk, divided into parts at `cuts`. No commit merges segments but the last, if
+/// it should.
 pub fn build(
     disk: &Arc<dyn Disk>,
     schema: &Schema,
@@ -188,17 +188,17 @@ pub fn build_in_memory(schema: &Schema, docs: &[TestDocument], cuts: &[usize]) -
     disk
 }
 
-/// [`build_in_memory`], opened.
+/// As [`build_in_memory`], and opens the index.
 pub fn index_in_memory(schema: &Schema, docs: &[TestDocument], cuts: &[usize]) -> Index {
     Index::open_on(build_in_memory(schema, docs, cuts)).unwrap()
 }
 
-/// Where a number of documents is divided into segments of equal size.
+/// The cuts that divide a number of documents into segments of equal size.
 pub fn equal_cuts(documents: usize, segments: usize) -> Vec<usize> {
     (1..segments).map(|part| part * documents / segments).collect()
 }
 
-/// A check finds nothing.
+/// Checks that an index has no damage.
 pub fn assert_sound(disk: &dyn Disk) {
     let report = check_on(disk).unwrap();
     assert!(report.problems.is_empty(), "{:?}", report.problems);
@@ -228,7 +228,7 @@ pub fn directory_disk(path: &Path) -> Arc<dyn Disk> {
     Arc::new(PosixDisk::create(path).unwrap())
 }
 
-/// Both extremes and several seeds.
+/// States of a disk after a power loss: all unsynced writes are lost, all are kept, or random ones.
 pub fn crash_images(seeds: std::ops::Range<u64>) -> impl Iterator<Item = CrashImage> {
     [CrashImage::Lost, CrashImage::Kept].into_iter().chain(seeds.map(CrashImage::Random))
 }

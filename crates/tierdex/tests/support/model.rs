@@ -1,6 +1,6 @@
-//! The naive engine: posting lists in a map; every document is scored and sorted.
+//! The naive engine: has posting lists in a map, scores every document, and sorts them.
 
-use super::clause::{ALL, Clause, Group, Leaf, Matches};
+use super::clause::{ALL_DOCUMENTS_KEY, Clause, GroupClause, LeafClause, LeafMatches};
 use super::{Answer, AnswerHit, AnswerOptions, corpus::TestDocument};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -14,8 +14,8 @@ pub struct Model {
     fields: Vec<FieldModel>,
 }
 
-/// Score of each document that matches.
-type Scores = Vec<Option<u32>>;
+/// For each document its score, if it matches.
+type DocumentScores = Vec<Option<u32>>;
 
 #[derive(Default)]
 struct FieldModel {
@@ -35,7 +35,7 @@ impl Model {
     /// The best documents of a query.
     pub fn answer(&self, query: &Query, look: AnswerOptions) -> Answer {
         let clause = self.clause(query, look.scorer).rewritten(true);
-        let rank = ModelRanking { scorer: look.scorer, factor: factor(clause.weight()) };
+        let rank = ModelRanking { scorer: look.scorer, factor: score_factor(clause.weight()) };
         let scores = (0u32..).zip(self.scores(&clause, rank));
         let mut matches: Vec<(u32, u32)> =
             scores.filter_map(|(document, score)| Some((document, score?))).collect();
@@ -47,13 +47,13 @@ impl Model {
         Answer { total, hits: rows.map(|(place, hit)| self.row(place < look.shown, hit)).collect() }
     }
 
-    /// Documents that contain `term` in a field.
+    /// Number of documents that contain `term` in a field.
     pub fn containing(&self, field: usize, term: &str) -> usize {
         self.fields[field].postings.get(term).map_or(0, BTreeMap::len)
     }
 
-    /// Removes a posting, to simulate a defective engine.
-    pub fn forget(&mut self, field: usize, term: &str) -> bool {
+    /// Removes a posting of a term, to test that comparisons detect it.
+    pub fn remove_posting(&mut self, field: usize, term: &str) -> bool {
         self.fields[field].postings.get_mut(term).is_some_and(|list| list.pop_last().is_some())
     }
 
@@ -69,7 +69,7 @@ impl Model {
             Query::Nothing => Clause::Nothing,
             Query::Term { field, term, boost } => {
                 let of = &self.fields[*field];
-                of.clause(*field, term, weight(scorer, of.idf(term), *boost), scorer)
+                of.clause(*field, term, term_weight(scorer, of.idf(term), *boost), scorer)
             }
             Query::Phrase { field, terms, slop, boost, .. } => {
                 let of = &self.fields[*field];
@@ -77,11 +77,11 @@ impl Model {
                     return Clause::Nothing;
                 }
                 let largest = || terms.iter().map(|(_, term)| of.largest(term)).min().unwrap_or(0);
-                Clause::Leaf(Leaf {
+                Clause::Leaf(LeafClause {
                     key: format!("phrase {field} {terms:?} {slop}"),
-                    weight: weight(scorer, terms.iter().map(|(_, term)| of.idf(term)).sum(), *boost),
+                    weight: term_weight(scorer, terms.iter().map(|(_, term)| of.idf(term)).sum(), *boost),
                     largest_share: largest_share(scorer, largest),
-                    matches: Matches::Frequencies(*field, of.phrase(terms, *slop)),
+                    matches: LeafMatches::Frequencies(*field, of.phrase(terms, *slop)),
                 })
             }
             Query::Prefix { field, prefix, boost, .. } => {
@@ -96,15 +96,15 @@ impl Model {
             Query::All { boost } => self.all(*boost),
             Query::Fuzzy { field, word, distance, boost } => {
                 let of = &self.fields[*field];
-                let (close, idf) = of.close(word, usize::from(*distance));
+                let (close, idf) = of.close_terms(word, usize::from(*distance));
                 let should = close.iter().map(|(term, similarity)| {
-                    of.clause(*field, term, weight(scorer, idf, boost * similarity), scorer)
+                    of.clause(*field, term, term_weight(scorer, idf, boost * similarity), scorer)
                 });
                 let should: Vec<Clause> = should.collect();
                 if should.is_empty() {
                     return Clause::Nothing;
                 }
-                Clause::Group(Group { should, minimum: 1, ..Group::default() })
+                Clause::Group(GroupClause { should, minimum: 1, ..GroupClause::default() })
             }
             Query::Bool { must, filter, should, must_not, minimum } => {
                 let all =
@@ -114,31 +114,33 @@ impl Model {
                 if must.is_empty() && filter.is_empty() && should.is_empty() {
                     filter.push(self.all(0.0));
                 }
-                Clause::Group(Group { must, filter, should, must_not, minimum: *minimum as usize })
+                Clause::Group(GroupClause { must, filter, should, must_not, minimum: *minimum as usize })
             }
             other => unreachable!("the oracle has no {other:?}"),
         }
     }
 
     fn all(&self, boost: f64) -> Clause {
-        Clause::set(ALL.to_string(), boost, (0..self.docs.len() as u32).collect())
+        Clause::set(ALL_DOCUMENTS_KEY.to_string(), boost, (0..self.docs.len() as u32).collect())
     }
 
-    fn scores(&self, clause: &Clause, rank: ModelRanking) -> Scores {
+    fn scores(&self, clause: &Clause, rank: ModelRanking) -> DocumentScores {
         match clause {
             Clause::Nothing => vec![None; self.docs.len()],
-            Clause::Leaf(Leaf { weight, matches: Matches::Frequencies(field, frequencies), .. }) => {
-                self.fields[*field].score(frequencies, *weight, rank)
-            }
-            Clause::Leaf(Leaf { weight, matches: Matches::Documents(documents), .. }) => {
+            Clause::Leaf(LeafClause {
+                weight,
+                matches: LeafMatches::Frequencies(field, frequencies),
+                ..
+            }) => self.fields[*field].score(frequencies, *weight, rank),
+            Clause::Leaf(LeafClause { weight, matches: LeafMatches::Documents(documents), .. }) => {
                 let score = if *weight == 0.0 { 0 } else { (weight * rank.factor).round().max(1.0) as u32 };
                 (0u32..).zip(&self.docs).map(|(of, _)| documents.contains(&of).then_some(score)).collect()
             }
             Clause::Group(group) => {
-                let all = |clauses: &[Clause]| -> Vec<Scores> {
+                let all = |clauses: &[Clause]| -> Vec<DocumentScores> {
                     clauses.iter().map(|clause| self.scores(clause, rank)).collect()
                 };
-                let Group { must, filter, should, must_not, minimum } = group;
+                let GroupClause { must, filter, should, must_not, minimum } = group;
                 self.boolean(&all(must), &all(filter), &all(should), &all(must_not), *minimum)
             }
         }
@@ -146,15 +148,16 @@ impl Model {
 
     fn boolean(
         &self,
-        must: &[Scores],
-        filter: &[Scores],
-        should: &[Scores],
-        must_not: &[Scores],
+        must: &[DocumentScores],
+        filter: &[DocumentScores],
+        should: &[DocumentScores],
+        must_not: &[DocumentScores],
         minimum: usize,
-    ) -> Scores {
+    ) -> DocumentScores {
         let score = |document: usize| {
-            let of =
-                |clauses: &[Scores]| clauses.iter().filter_map(|scores| scores[document]).collect::<Vec<_>>();
+            let of = |clauses: &[DocumentScores]| {
+                clauses.iter().filter_map(|scores| scores[document]).collect::<Vec<_>>()
+            };
             let (required, optional) = (of(must), of(should));
             let free = must.is_empty() && filter.is_empty() && !should.is_empty();
             let matches = required.len() == must.len()
@@ -195,9 +198,9 @@ impl FieldModel {
         model
     }
 
-    /// The fifty closest terms to a word with their factors, and their common inverse document frequency;
-    /// compares every term of the field with the word.
-    fn close(&self, word: &str, most: usize) -> (Vec<(&str, f64)>, f64) {
+    /// The fifty terms that are most similar to a word, with the factors of their boosts, and their common
+    /// inverse document frequency. Compares every term of the field with the word.
+    fn close_terms(&self, word: &str, most: usize) -> (Vec<(&str, f64)>, f64) {
         let length = |term: &str| term.chars().count().min(word.chars().count());
         let terms = self.postings.iter().filter(|(_, list)| !list.is_empty());
         let mut close: Vec<(usize, Reverse<usize>, &str)> = terms
@@ -213,16 +216,16 @@ impl FieldModel {
         (close.collect(), self.idf_of(containing))
     }
 
-    /// A term with this weight.
+    /// The clause of a term with this weight.
     fn clause(&self, number: usize, term: &str, weight: f64, scorer: Scorer) -> Clause {
         if self.postings.get(term).is_none_or(BTreeMap::is_empty) {
             return Clause::Nothing;
         }
-        Clause::Leaf(Leaf {
+        Clause::Leaf(LeafClause {
             key: format!("term {number} {term}"),
             weight,
             largest_share: largest_share(scorer, || self.largest(term)),
-            matches: Matches::Frequencies(number, self.term(term)),
+            matches: LeafMatches::Frequencies(number, self.term(term)),
         })
     }
 
@@ -237,8 +240,9 @@ impl FieldModel {
         list.map(|(&document, positions)| (document, positions.len() as f32)).collect()
     }
 
-    /// Frequencies of a phrase: enumerates all choices of a distinct occurrence for each term; intervals
-    /// that contain no other interval count by their width.
+    /// The frequency of a phrase in each document: enumerates all choices of an occurrence of each term. Of
+    /// the intervals that the choices take, those that contain no other interval are summed up, weighted by
+    /// their width.
     fn phrase(&self, terms: &[(u32, String)], slop: u32) -> Vec<(u32, f32)> {
         let lists: Option<Vec<_>> = terms.iter().map(|(_, term)| self.postings.get(term)).collect();
         let Some(lists) = lists else { return Vec::new() };
@@ -246,7 +250,7 @@ impl FieldModel {
         let frequency = |document: &u32| {
             let mut ranges = BTreeSet::new();
             let positions: Vec<&[u32]> = lists.iter().map(|list| list[document].as_slice()).collect();
-            choices(terms, &positions, i64::from(slop), &mut Vec::new(), &mut ranges);
+            add_intervals(terms, &positions, i64::from(slop), &mut Vec::new(), &mut ranges);
             let inside = |a: &(i64, i64), b: &(i64, i64)| a != b && a.0 >= b.0 && a.1 <= b.1;
             let smallest = ranges.iter().filter(|range| !ranges.iter().any(|other| inside(other, range)));
             smallest.fold(0.0f64, |sum, (low, high)| sum + 1.0 / (1 + high - low) as f64) as f32
@@ -264,7 +268,7 @@ impl FieldModel {
         (1.0 + (all - with + 0.5) / (with + 0.5)).ln()
     }
 
-    /// Documents that have the field.
+    /// Number of documents that have the field.
     fn documents(&self) -> usize {
         self.lengths.iter().filter(|length| **length > 0).count()
     }
@@ -274,9 +278,9 @@ impl FieldModel {
         if tokens == 0 { 1.0 } else { tokens as f64 / self.documents() as f64 }
     }
 
-    /// The weight times `f / (f + k)`, with `k = k1 * (1 - b + b * length / average)`, or times `f`; in
-    /// `f32`, as an integer.
-    fn score(&self, frequencies: &[(u32, f32)], unscaled: f64, rank: ModelRanking) -> Scores {
+    /// The scores of documents with these frequencies: the scaled weight times `f / (f + k)`, with `k = k1 *
+    /// (1 - b + b * length / average)`, or times `f` for the inner product; computed in `f32`, rounded.
+    fn score(&self, frequencies: &[(u32, f32)], unscaled: f64, rank: ModelRanking) -> DocumentScores {
         let (weight, average) = ((unscaled * rank.factor) as f32, self.average_length());
         let mut scores = vec![None; self.lengths.len()];
         for &(document, f) in frequencies {
@@ -300,15 +304,15 @@ impl FieldModel {
     }
 }
 
-/// The unscaled weight of a term.
-fn weight(scorer: Scorer, idf: f64, boost: f64) -> f64 {
+/// The weight of a term before it is scaled.
+fn term_weight(scorer: Scorer, idf: f64, boost: f64) -> f64 {
     match scorer {
         Scorer::Bm25(bm25) => idf * (bm25.k1 + 1.0) * boost,
         Scorer::Dot => boost,
     }
 }
 
-/// Upper bound of the factor of the weight, for frequencies up to `frequency`.
+/// Largest factor by which a score multiplies the weight, for frequencies up to `frequency`.
 fn largest_share(scorer: Scorer, frequency: impl FnOnce() -> usize) -> f64 {
     match scorer {
         Scorer::Bm25(_) => 1.0,
@@ -316,7 +320,7 @@ fn largest_share(scorer: Scorer, frequency: impl FnOnce() -> usize) -> f64 {
     }
 }
 
-/// Parameters of scoring.
+/// The scorer, and the factor that scales weights.
 #[derive(Clone, Copy)]
 struct ModelRanking {
     scorer: Scorer,
@@ -324,7 +328,7 @@ struct ModelRanking {
 }
 
 /// The largest power of two whose product with the weight is at most 2^30.
-fn factor(weight: f64) -> f64 {
+fn score_factor(weight: f64) -> f64 {
     let mut factor = 1.0;
     if weight > 0.0 {
         while weight * factor > f64::from(1 << 30) {
@@ -337,7 +341,7 @@ fn factor(weight: f64) -> f64 {
     factor
 }
 
-/// Tokens of a text, including dropped ones.
+/// The tokens of a text, with those that analysis drops.
 pub fn tokenize(text: &str, tokenizer: Tokenizer) -> Vec<String> {
     match tokenizer {
         Tokenizer::Whitespace => text.split_whitespace().map(str::to_string).collect(),
@@ -349,8 +353,9 @@ pub fn tokenize(text: &str, tokenizer: Tokenizer) -> Vec<String> {
     }
 }
 
-/// Adds the interval of each choice of occurrences that is at most `slop` wide.
-fn choices(
+/// Adds to `ranges` the interval of each choice of occurrences that is at most `slop` wide; `chosen` has the
+/// occurrences that are chosen so far.
+fn add_intervals(
     terms: &[(u32, String)],
     positions: &[&[u32]],
     slop: i64,
@@ -372,7 +377,7 @@ fn choices(
             chosen.iter().zip(terms).any(|(other, (_, term))| *term == terms[at].1 && other == position);
         if !taken {
             chosen.push(*position);
-            choices(terms, positions, slop, chosen, ranges);
+            add_intervals(terms, positions, slop, chosen, ranges);
             chosen.pop();
         }
     }

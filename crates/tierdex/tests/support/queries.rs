@@ -1,4 +1,4 @@
-//! Seeded queries: a tree, its text, and the query that the documentation defines.
+//! Random queries that depend on a seed: as a tree, as text, and as the query that the parser must return.
 
 use super::corpus::{EVERYWHERE, STOP_WORDS, VOCABULARY_WORDS, vocabulary_word};
 use super::{model::tokenize, random::Random};
@@ -38,7 +38,7 @@ pub enum Sign {
     Not,
 }
 
-/// Parameters of random queries.
+/// What random queries may contain.
 #[derive(Clone, Copy, Debug)]
 pub struct QueryChoices {
     /// Boosts of some clauses.
@@ -52,7 +52,7 @@ pub fn random_query(random: &mut Random, schema: &Schema) -> QueryTree {
     random_query_of(random, schema, &QueryChoices { boosts: &BOOSTS, clauses: 12 })
 }
 
-/// The same, of other clauses.
+/// As [`random_query`], with other boosts and numbers of clauses.
 pub fn random_query_of(random: &mut Random, schema: &Schema, choices: &QueryChoices) -> QueryTree {
     loop {
         let depth = random.below(4);
@@ -167,7 +167,7 @@ fn misspelt(random: &mut Random) -> String {
     letters.into_iter().collect()
 }
 
-/// Boosts so small and so large that some scores are negligible, and long lists.
+/// Boosts so small and so large that some scores are negligible, and groups of many clauses.
 const MANY: QueryChoices =
     QueryChoices { boosts: &[0.0, 1e-40, 1e-9, 0.001, 0.5, 1.0, 1.5, 2.0, 3.0, 1e3, 1e9], clauses: 40 };
 
@@ -206,7 +206,7 @@ fn flat(random: &mut Random, signs: &[&str], most: usize) -> String {
 }
 
 impl QueryTree {
-    /// The query's text.
+    /// The text of the query.
     pub fn text(&self) -> String {
         let name = |field: &Option<&str>| field.map_or(String::new(), |field| format!("{field}:"));
         let operand = |(negated, node): &(bool, QueryTree)| {
@@ -342,13 +342,13 @@ fn list(clauses: &[(Sign, &QueryTree)], minimum: usize, schema: &Schema) -> Opti
     Some(Query::Bool { must, filter, should, must_not, minimum })
 }
 
-/// Alternatives; `None` if there are none.
+/// A query that any of the clauses matches; `None` if there are none.
 fn any(clauses: impl Iterator<Item = Query>) -> Option<Query> {
     let mut should: Vec<Query> = clauses.collect();
     if should.len() < 2 { should.pop() } else { Some(Query::clauses(Vec::new(), should, Vec::new())) }
 }
 
-/// Tokens of a text, including stop words.
+/// The field that a query names, and the tokens of a text in it, with stop words.
 fn normalized(field: Option<&str>, text: &str, schema: &Schema) -> (usize, Vec<String>) {
     let number = field.map_or(0, |name| schema.field(name).expect("the field exists"));
     (number, tokenize(text, schema.fields[number].analysis.tokenizer))
@@ -361,7 +361,7 @@ fn analysed(field: Option<&str>, text: &str, schema: &Schema) -> (usize, Vec<(u3
     (number, kept.filter(|(_, token)| !analysis.stop_words.contains(token)).collect())
 }
 
-/// Multiplies all boosts.
+/// Multiplies all boosts in a query by a factor.
 fn scale(query: &mut Query, factor: f64) {
     match query {
         Query::Bool { must, filter, should, must_not, .. } => {

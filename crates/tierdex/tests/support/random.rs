@@ -1,4 +1,4 @@
-//! A small seeded generator: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
+//! A random generator with a seed: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
 
 pub struct Random(u64);
 

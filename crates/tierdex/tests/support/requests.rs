@@ -1,4 +1,4 @@
-//! Indexes, options and requests for tests of the engine.
+//! An index, options and requests for tests of the engine.
 
 use super::lists::write_lists;
 use std::sync::Arc;
@@ -7,7 +7,8 @@ use tierdex::{
     EngineOptions, Index, Query, SearchHit, SearchOptions, SearchRequest, internal::engine::MetaTier,
 };
 
-/// Options with a cache of `pages` pages, without a read queue; dictionaries and skip data on disk.
+/// Options of an engine with a cache of `pages` pages, reads by threads, and dictionaries and skip records on
+/// disk.
 pub fn engine_options(pages: u64, threads: usize) -> EngineOptions {
     EngineOptions::new()
         .cache_size(RegionKind::Dram, Size::Bytes(4096 * pages))
@@ -17,7 +18,7 @@ pub fn engine_options(pages: u64, threads: usize) -> EngineOptions {
         .threads(threads)
 }
 
-/// Documents and score bits.
+/// The document and the bits of the score of each hit.
 pub fn documents_and_score_bits(hits: &[SearchHit]) -> Vec<(u32, u32)> {
     hits.iter().map(|hit| (hit.document, hit.score.to_bits())).collect()
 }
@@ -27,7 +28,7 @@ pub fn parse_query(index: &Index, text: &str) -> Query {
     Query::parse(text, index.schema()).unwrap()
 }
 
-/// Six terms in about every second document, and a rare one.
+/// Writes an index of six terms, each in about half of the documents, and a rare term.
 pub fn write_frequent_terms(documents: u32) -> Arc<MemDisk> {
     let list = |number: u32| {
         let holds = |document: &u32| document.wrapping_mul(2654435761 + 2 * number) >> 31 == 0;
@@ -39,7 +40,7 @@ pub fn write_frequent_terms(documents: u32) -> Arc<MemDisk> {
     write_lists(documents, &[rare].into_iter().chain((0..6).map(list)).collect::<Vec<_>>())
 }
 
-/// Scores and counts every document.
+/// A request that scores and counts every document, which takes long.
 pub fn exhaustive_request(index: &Index) -> SearchRequest {
     let options = SearchOptions { exhaustive: true, count: true, k: 10, ..SearchOptions::default() };
     SearchRequest::new(parse_query(index, "t0 t1 t2 t3 t4 t5")).options(options)

@@ -1,4 +1,4 @@
-//! A script of the life of an index in a few sessions, with the expected results of each generation.
+//! A script of commits of several writers, with the expected results after each commit.
 
 use super::corpus::{SchemaOptions, TestDocument};
 use super::{Answer, AnswerOptions, answer_text, model::Model, random::Random};
@@ -9,13 +9,13 @@ use tierdex::io::{Disk, MemDisk};
 use tierdex::schema::Schema;
 use tierdex::{Error, Index, IndexWriter, Merge, OpenMode, Query, WriterOptions};
 
-/// The sessions of writers, and the expected results.
+/// What the writers do, one after the other, and the expected results after each commit.
 pub struct WriterScript {
     pub schema: Schema,
     sessions: Vec<Session>,
-    /// Documents added after recovery.
+    /// Documents that are added after a recovery.
     extra: Vec<TestDocument>,
-    /// Expected results of each generation, from 0 (no index) on; and with `extra` added.
+    /// Expected results of each generation, from 0 (no index) on; and the same with `extra` added.
     expected: Vec<(Vec<Answer>, Vec<Answer>)>,
 }
 
@@ -24,7 +24,7 @@ struct Session {
     commits: Vec<(Vec<TestDocument>, Merge)>,
 }
 
-/// Progress of the script.
+/// How far the script ran.
 pub struct ScriptOutcome {
     /// The last acknowledged generation.
     pub acknowledged: u64,
@@ -38,13 +38,13 @@ const QUERIES: &str = "\
     (w2 OR w3) AND NOT w4; absent; w4 only7";
 
 impl WriterScript {
-    /// Six commits of `size` documents and fewer: appends, merges, a replacement, an empty commit that
-    /// merges.
+    /// Seven commits of up to `size` documents: appends, merges, a replacement, and a commit without
+    /// documents that merges.
     pub fn new(size: usize) -> WriterScript {
         let mut next = 0;
         let mut docs = |count: usize| {
             next += count;
-            (next - count..next).map(document).collect::<Vec<_>>()
+            (next - count..next).map(script_document).collect::<Vec<_>>()
         };
         use Merge::{Keep, One};
         let session = |mode, commits| Session { mode, commits };
@@ -100,8 +100,8 @@ impl WriterScript {
         Ok(())
     }
 
-    /// Opens the index after a crash or fault: it must be the last acknowledged generation or the next one,
-    /// complete. Returns the generation.
+    /// Opens the index after a crash or fault, and checks that it is the last acknowledged commit or the next
+    /// one, and complete. Returns the generation of the commit.
     pub fn verify(&self, disk: &MemDisk, acknowledged: u64) -> Result<u64, String> {
         let shared: Arc<dyn Disk> = Arc::new(disk.clone());
         let generation = match Index::open_on(shared) {
@@ -111,7 +111,8 @@ impl WriterScript {
                     .expected
                     .get(generation as usize)
                     .ok_or_else(|| format!("generation {generation}"))?;
-                compare(&index, expected).map_err(|what| format!("generation {generation}: {what}"))?;
+                compare_answers(&index, expected)
+                    .map_err(|what| format!("generation {generation}: {what}"))?;
                 generation
             }
             Err(Error::Usage(message)) if message.contains("holds no tierdex index") => 0,
@@ -140,8 +141,8 @@ impl WriterScript {
         Ok(generation)
     }
 
-    /// An interrupted first run leaves files that a new writer removes, or sealed segments, which only a
-    /// replacement removes.
+    /// Opens a writer after a crash. It removes the files that a first writer left; if these are sealed
+    /// segments, only a writer that replaces the index can be opened.
     fn recovering_writer(&self, disk: &Arc<dyn Disk>, generation: u64) -> tierdex::Result<IndexWriter> {
         let open =
             |mode| IndexWriter::open(disk.clone(), self.schema.clone(), mode, WriterOptions::default());
@@ -167,21 +168,22 @@ impl WriterScript {
         }
     }
 
-    /// Expected results after [`WriterScript::recover`] from `generation`.
+    /// Checks the index after [`WriterScript::recover`] from `generation`.
     pub fn verify_recovered(&self, disk: &MemDisk, generation: u64) -> Result<(), String> {
         let shared: Arc<dyn Disk> = Arc::new(disk.clone());
         let index = Index::open_on(shared).map_err(|error| format!("after recovery: {error}"))?;
         if index.manifest().generation != generation + 1 {
             return Err(format!("generation {} after {generation}", index.manifest().generation));
         }
-        compare(&index, &self.expected[generation as usize].1)?;
+        compare_answers(&index, &self.expected[generation as usize].1)?;
         match check_on(disk).map_err(|error| error.to_string())?.problems.first() {
             Some(problem) => Err(format!("check after recovery: {problem}")),
             None => Ok(()),
         }
     }
 
-    /// After a crash during recovery: the generation before it or the one after it, complete.
+    /// Checks the index after a crash during a recovery from `generation`: it must be the commit before the
+    /// recovery or the one after it, and complete.
     pub fn verify_half_recovered(&self, disk: &MemDisk, generation: u64) -> Result<(), String> {
         let shared: Arc<dyn Disk> = Arc::new(disk.clone());
         let recovered =
@@ -195,7 +197,8 @@ impl WriterScript {
         }
     }
 
-    /// Documents of each generation, from 0 on. A commit without documents makes one here because it merges.
+    /// Documents of each generation, from 0 on. A commit without documents makes a generation too, because it
+    /// merges.
     fn states(&self) -> Vec<Vec<TestDocument>> {
         let mut states = vec![Vec::new()];
         for session in &self.sessions {
@@ -216,14 +219,14 @@ impl WriterScript {
             let model = Model::new(&self.schema, docs);
             let query = |text: &str| Query::parse(text, &self.schema).unwrap();
             let queries = QUERIES.split("; ").enumerate();
-            queries.map(|(number, text)| model.answer(&query(text), look(number))).collect()
+            queries.map(|(number, text)| model.answer(&query(text), script_options(number))).collect()
         };
         (answers(docs), answers(&[docs, &self.extra].concat()))
     }
 }
 
-/// Words that repeat often, so that the queries find something in every generation.
-fn document(number: usize) -> TestDocument {
+/// A document of few different words, so that the queries have matches in every generation.
+fn script_document(number: usize) -> TestDocument {
     let mut random = Random::new(number as u64);
     let mut words = |count: usize| {
         let words = (0..count).map(|_| format!("w{}", random.skewed(9)));
@@ -234,8 +237,8 @@ fn document(number: usize) -> TestDocument {
     TestDocument { id: format!("id{number}"), title, text }
 }
 
-/// Ids and texts are checked with the second query only.
-fn look(number: usize) -> AnswerOptions {
+/// Options of the query with this number; ids and texts are checked only with the second query.
+fn script_options(number: usize) -> AnswerOptions {
     AnswerOptions { shown: if number == 1 { 3 } else { 0 }, ..AnswerOptions::default() }
 }
 
@@ -243,10 +246,10 @@ fn add_all(writer: &mut IndexWriter, docs: &[TestDocument]) -> tierdex::Result<(
     docs.iter().try_for_each(|doc| writer.add(&doc.id, &doc.title, &doc.text))
 }
 
-fn compare(index: &Index, expected: &[Answer]) -> Result<(), String> {
+fn compare_answers(index: &Index, expected: &[Answer]) -> Result<(), String> {
     for (number, (text, expected)) in QUERIES.split("; ").zip(expected).enumerate() {
-        let found =
-            answer_text(index, text, look(number)).map_err(|error| format!("query {text}: {error}"))?;
+        let found = answer_text(index, text, script_options(number))
+            .map_err(|error| format!("query {text}: {error}"))?;
         if found != *expected {
             return Err(format!("query {text}: {found:?}, not {expected:?}"));
         }

@@ -434,8 +434,8 @@ impl<'a> BlockList<'a> {
         self.impacts_view(self.superblock_impacts_range(superblock)?)
     }
 
-    /// Bytes of the record from its impacts on, and the sum of the lengths of all impacts. They are equal in a
-    /// record without damage.
+    /// Bytes of the record from its impacts on, and the sum of the lengths of all impacts. They are equal in
+    /// a record without damage.
     pub(crate) fn impact_bytes(&self) -> Result<(usize, usize)> {
         let of_superblock = |superblock| {
             let blocks = self.impact_lens(superblock).iter().map(|[len]| usize::from(*len));
@@ -511,8 +511,8 @@ impl<'a> BlockList<'a> {
     }
 }
 
-/// Number of documents in an array of at most 32 that are less than `document`. Counts without branches, which
-/// is faster than a binary search.
+/// Number of documents in an array of at most 32 that are less than `document`. Counts without branches,
+/// which is faster than a binary search.
 #[inline]
 fn count_less(documents: &[[u8; 4]], document: u32) -> usize {
     let count = |documents: &[[u8; 4]]| {

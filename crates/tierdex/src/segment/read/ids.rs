@@ -1,5 +1,5 @@
-//! Reads external ids from `ids` (docs/format/documents.md): pages of ids, and an index, itself in pages, with
-//! the first document of each page of ids.
+//! Reads external ids from `ids` (docs/format/documents.md): pages of ids, and an index, itself in pages,
+//! with the first document of each page of ids.
 
 use super::source::{BlockSource, FILES};
 use super::tail::read_tail;

@@ -197,7 +197,8 @@ impl FieldReader {
         &self.terms
     }
 
-    /// The skip record of a term: the whole record if it is resident, or else `part` of it, read from `source`.
+    /// The skip record of a term: the whole record if it is resident, or else `part` of it, read from
+    /// `source`.
     pub fn record(
         &self,
         term: &TermInfo,
@@ -282,8 +283,8 @@ impl FieldReader {
         }
     }
 
-    /// The skip record of a term, for callers that visit all terms in order: `ahead` reads the records of many
-    /// terms at a time.
+    /// The skip record of a term, for callers that visit all terms in order: `ahead` reads the records of
+    /// many terms at a time.
     pub fn record_in_term_order(
         &self,
         term: &TermInfo,

@@ -5,12 +5,12 @@ use crate::{Result, limits::TERM_BYTES_MAX};
 use tierdex_io::{Arena, ResidentBytes};
 
 /// The separators of the pages of the dictionary. A separator is at least the last term of its page and less
-/// than the first term of the next. Binary search runs over an array of eight-byte prefixes and compares whole
-/// separators only where prefixes are equal.
+/// than the first term of the next. Binary search runs over an array of eight-byte prefixes and compares
+/// whole separators only where prefixes are equal.
 pub(super) struct PageIndex {
     pages: usize,
-    /// Three arrays: [`prefix_key`] of each separator, as little-endian `u64`; the end of each separator in the
-    /// third array, as little-endian `u32`; and all separators, concatenated.
+    /// Three arrays: [`prefix_key`] of each separator, as little-endian `u64`; the end of each separator in
+    /// the third array, as little-endian `u32`; and all separators, concatenated.
     content: ResidentBytes,
 }
 

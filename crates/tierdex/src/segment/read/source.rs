@@ -40,8 +40,9 @@ pub trait BlockSource {
     }
 
     /// Called after each small unit of work, such as a block or a window of documents, so that the source may
-    /// run other evaluations. `rest` is the range of documents of the index that the evaluation has not visited
-    /// yet. The source may assign its last documents to another evaluation; it returns the new end of `rest`.
+    /// run other evaluations. `rest` is the range of documents of the index that the evaluation has not
+    /// visited yet. The source may assign its last documents to another evaluation; it returns the new end of
+    /// `rest`.
     ///
     /// # Errors
     /// [`Error::Interrupted`](crate::Error::Interrupted) when the evaluation is to stop: it was cancelled,

@@ -71,8 +71,8 @@ impl StoredReader {
         Ok(StoredReader { file, documents, blocks, index_at, decoder: Mutex::new(None) })
     }
 
-    /// Title and text of a document, truncated to [`PREVIEW_TITLE_BYTES`] and [`PREVIEW_TEXT_BYTES`]. Takes at
-    /// most these plus [`UNPACK_BYTES`](super::UNPACK_BYTES) of memory, however long the document is.
+    /// Title and text of a document, truncated to [`PREVIEW_TITLE_BYTES`] and [`PREVIEW_TEXT_BYTES`]. Takes
+    /// at most these plus [`UNPACK_BYTES`](super::UNPACK_BYTES) of memory, however long the document is.
     ///
     /// # Errors
     /// If the part of the block that is read is damaged.

@@ -116,8 +116,8 @@ impl TermsReader {
         self.pages
     }
 
-    /// The entry of a term, `None` if the dictionary does not have it; its page is read from `source` if it is
-    /// not resident.
+    /// The entry of a term, `None` if the dictionary does not have it; its page is read from `source` if it
+    /// is not resident.
     pub fn get(&self, term: &[u8], source: &dyn BlockSource) -> Result<Option<TermInfo>> {
         let Some(page) = self.page_of(term)? else { return Ok(None) };
         // A lookup starts with the header and the restart points at the end of the page.
@@ -224,8 +224,8 @@ pub struct TermStream<'a> {
     reader: &'a TermsReader,
     source: &'a dyn BlockSource,
     page: u64,
-    /// The position after the current term in `buffer`, the bytes of the page; `None` before the first page and
-    /// after the last term.
+    /// The position after the current term in `buffer`, the bytes of the page; `None` before the first page
+    /// and after the last term.
     cursor: Option<PagePosition>,
     term: Vec<u8>,
     buffer: Vec<u8>,
@@ -365,8 +365,8 @@ impl<'a> TermPage<'a> {
         Ok(TermPage { file, at, bytes, terms, restarts, skips, documents })
     }
 
-    /// The last restart point whose term is not greater than `term`; 0 if there is none. `prefix_keys` has the
-    /// prefix keys of all restart points of the page, or is empty.
+    /// The last restart point whose term is not greater than `term`; 0 if there is none. `prefix_keys` has
+    /// the prefix keys of all restart points of the page, or is empty.
     fn find_restart(&self, term: &[u8], prefix_keys: &[[u8; 8]]) -> Result<usize> {
         if prefix_keys.len() != self.restarts {
             return self.find_restart_from(0, term);
@@ -387,7 +387,8 @@ impl<'a> TermPage<'a> {
         Ok(restart)
     }
 
-    /// The last restart point from `first` on whose term is not greater than `term`; `first` if there is none.
+    /// The last restart point from `first` on whose term is not greater than `term`; `first` if there is
+    /// none.
     fn find_restart_from(&self, first: usize, term: &[u8]) -> Result<usize> {
         let (mut low, mut high) = (first, self.restarts);
         while high - low > 1 {

@@ -1,7 +1,7 @@
 //! Streaming decompression of a block of stored documents, in constant memory.
 //!
-//! A block may contain documents of hundreds of MB. For the title of a document and the beginning of its text,
-//! the block is read and decompressed only up to there.
+//! A block may contain documents of hundreds of MB. For the title of a document and the beginning of its
+//! text, the block is read and decompressed only up to there.
 
 use crate::{Error, Result, limits::DOCUMENT_BYTES_MAX};
 use std::ops::Range;
@@ -11,8 +11,8 @@ use zstd::stream::raw::{DParameter, Decoder, InBuffer, Operation, OutBuffer};
 /// Bytes that are read, and bytes that are decompressed, at a time.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// Largest window of a zstd frame that is decompressed, as a power of two: the compression level of the writer
-/// has windows of at most 512 KiB.
+/// Largest window of a zstd frame that is decompressed, as a power of two: the compression level of the
+/// writer has windows of at most 512 KiB.
 const WINDOW_LOG_MAX: u32 = 19;
 
 /// Bytes of memory for decompression beside the returned strings: the window, the internal buffers of zstd,

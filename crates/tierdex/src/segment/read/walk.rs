@@ -91,8 +91,8 @@ impl<A: Automaton> TermWalk<'_, A> {
         Ok(state)
     }
 
-    /// Replaces the path by the smallest string that is greater than all that start with `path + byte`, and that
-    /// the automaton does not reject. False if there is none.
+    /// Replaces the path by the smallest string that is greater than all that start with `path + byte`, and
+    /// that the automaton does not reject. False if there is none.
     fn advance_path(&mut self, mut byte: u8) -> bool {
         while let Some(state) = self.states.last() {
             if self.extend_path(*state, byte.checked_add(1)) {
@@ -105,8 +105,8 @@ impl<A: Automaton> TermWalk<'_, A> {
         false
     }
 
-    /// Appends to the path the smallest byte from `min` on that the automaton does not reject. False if there is
-    /// none.
+    /// Appends to the path the smallest byte from `min` on that the automaton does not reject. False if there
+    /// is none.
     fn extend_path(&mut self, state: u32, min: Option<u8>) -> bool {
         let Some(min) = min else { return false };
         for byte in min..=u8::MAX {

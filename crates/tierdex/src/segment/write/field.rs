@@ -171,8 +171,8 @@ pub fn write_norms(disk: &dyn Disk, segment: u64, number: usize, norms: &[u8]) -
     seal(file, number, FileKind::Norms)
 }
 
-/// Share of a posting: its BM25 score with the default parameters, divided by the weight of the term. `average`
-/// is the average document length.
+/// Share of a posting: its BM25 score with the default parameters, divided by the weight of the term.
+/// `average` is the average document length.
 pub(crate) fn default_share(kind: NormKind, impact: Impact, average: f64) -> f64 {
     let length = match kind {
         NormKind::Byte => f64::from(norm::length(impact.norm)),

@@ -1,5 +1,5 @@
-//! Writes posting lists: full blocks to `postings` and `positions`, and at the end of each list its skip record
-//! to `skips`.
+//! Writes posting lists: full blocks to `postings` and `positions`, and at the end of each list its skip
+//! record to `skips`.
 //!
 //! A list shorter than one block is stored inline in its skip record. The record of a longer list has three
 //! parts (docs/format/skips.md): max share and last document of each superblock of 32 blocks; an entry for
@@ -51,8 +51,8 @@ struct PendingBlock {
 
 /// Superblocks that are written together. If their frequencies take more bytes than their documents, all
 /// documents are written before all frequencies: where documents are dense, most queries that read all of
-/// them need few frequencies. Uncompressed documents are also written before compressed frequencies. Otherwise
-/// the frequencies of each block follow its documents.
+/// them need few frequencies. Uncompressed documents are also written before compressed frequencies.
+/// Otherwise the frequencies of each block follow its documents.
 #[derive(Default)]
 struct ListChunk {
     /// Encoded documents, and encoded frequencies, of all blocks.
@@ -76,8 +76,8 @@ struct SkipRecordBuilder {
     pending: Vec<u8>,
     pending_lens: Vec<usize>,
     impacts: Vec<u8>,
-    /// For the superblock that is not full: the offset of its positions, relative to the list, and the bytes of
-    /// the positions of each of its blocks.
+    /// For the superblock that is not full: the offset of its positions, relative to the list, and the bytes
+    /// of the positions of each of its blocks.
     positions_start: Option<u64>,
     positions_lens: Vec<u8>,
     blocks: usize,

@@ -1,4 +1,5 @@
-//! Writes `stored`: titles and texts in zstd-compressed blocks of at least 16 KiB, then an index of the blocks.
+//! Writes `stored`: titles and texts in zstd-compressed blocks of at least 16 KiB, then an index of the
+//! blocks.
 
 use super::super::layout::{FileKind, FileMeta, push_tail};
 use super::file::{create, seal};

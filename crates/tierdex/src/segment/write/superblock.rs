@@ -24,8 +24,8 @@ pub struct SuperblockEncoder<'a> {
 pub struct Superblock {
     pub(super) docs: Vec<u8>,
     pub(super) freqs: Vec<u8>,
-    /// Arrays with an element for each block: last document, max share, and bytes of documents, of frequencies
-    /// and of impacts.
+    /// Arrays with an element for each block: last document, max share, and bytes of documents, of
+    /// frequencies and of impacts.
     pub(super) last: Vec<u8>,
     pub(super) block_max_shares: Vec<u8>,
     pub(super) docs_lens: Vec<u8>,

@@ -58,8 +58,8 @@ impl TermsWriter {
         })
     }
 
-    /// Appends a term. Its skip record ends at `skips_end` in `skips`; `blocks` is the byte range of its blocks in
-    /// `postings`, `None` for an inline list.
+    /// Appends a term. Its skip record ends at `skips_end` in `skips`; `blocks` is the byte range of its
+    /// blocks in `postings`, `None` for an inline list.
     pub(super) fn add(
         &mut self,
         term: &[u8],

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 /// A pool of 100 bytes: 40 for the cache at least, 10 for interactive requests, 20 to 50 for evaluations.
 /// The cache cannot be smaller than `pinned`.
-fn pool(pinned: u64) -> Arc<MemoryPool> {
+fn new_pool(pinned: u64) -> Arc<MemoryPool> {
     let mut limits = [PoolLimits::default(); PoolUse::ALL.len()];
     limits[PoolUse::Interactive as usize] = PoolLimits::fixed(10);
     limits[PoolUse::Evaluations as usize] = PoolLimits { minimum: 20, maximum: 50 };
@@ -17,7 +17,7 @@ fn pool(pinned: u64) -> Arc<MemoryPool> {
 #[test]
 fn each_kind_has_its_minimum_and_the_cache_the_rest() {
     loom::model(|| {
-        let pool = pool(0);
+        let pool = new_pool(0);
         let evaluation = pool.try_reserve(PoolUse::Evaluations, 50).unwrap();
         assert_eq!(pool.bytes().cache, 50);
         let request = pool.try_reserve(PoolUse::Interactive, 10).unwrap();
@@ -34,7 +34,7 @@ fn each_kind_has_its_minimum_and_the_cache_the_rest() {
 #[test]
 fn a_reservation_is_not_granted_while_the_cache_cannot_shrink() {
     loom::model(|| {
-        let pool = pool(70);
+        let pool = new_pool(70);
         assert!(pool.try_reserve(PoolUse::Evaluations, 31).is_none());
         assert_eq!((pool.bytes().cache, pool.bytes().reserved), (70, [0; 5]));
         assert!(pool.try_reserve(PoolUse::Evaluations, 30).is_some());
@@ -44,14 +44,14 @@ fn a_reservation_is_not_granted_while_the_cache_cannot_shrink() {
 #[test]
 fn interactive_evaluations_come_first_and_others_in_order() {
     loom::model(|| {
-        let pool = pool(0);
+        let pool = new_pool(0);
         let first = pool.try_evaluation(45).unwrap();
         let (large, small) = (pool.join_wait_queue(Priority::Batch), pool.join_wait_queue(Priority::Batch));
         let urgent = pool.join_wait_queue(Priority::Interactive);
         assert!(large.try_reserve(50).is_none() && small.try_reserve(1).is_none());
         let quick = urgent.try_reserve(5).unwrap();
         drop(urgent);
-        // It would fit, but the large one has waited longer.
+        // There is memory for it, but the large reservation has waited longer.
         assert!(small.try_reserve(0).is_none() && pool.try_evaluation(0).is_none());
         let changes = pool.changes();
         drop((first, quick));
@@ -64,8 +64,8 @@ fn interactive_evaluations_come_first_and_others_in_order() {
     });
 }
 
-/// Reserves all memory of evaluations as a search thread does that has nothing else to do.
-fn evaluate(pool: &Arc<MemoryPool>, priority: Priority) {
+/// Reserves all memory of evaluations, and waits for it, as a search thread without other work does.
+fn reserve_for_evaluation(pool: &Arc<MemoryPool>, priority: Priority) {
     if pool.try_evaluation(50).is_some() {
         return;
     }
@@ -82,12 +82,12 @@ fn evaluate(pool: &Arc<MemoryPool>, priority: Priority) {
 #[test]
 fn a_thread_that_waits_for_memory_is_woken() {
     loom::model(|| {
-        let pool = pool(0);
+        let pool = new_pool(0);
         let other = {
             let pool = pool.clone();
-            thread::spawn(move || evaluate(&pool, Priority::Batch))
+            thread::spawn(move || reserve_for_evaluation(&pool, Priority::Batch))
         };
-        evaluate(&pool, Priority::Interactive);
+        reserve_for_evaluation(&pool, Priority::Interactive);
         other.join().unwrap();
         assert_eq!(pool.bytes().reserved, [0; 5]);
     });
@@ -96,7 +96,7 @@ fn a_thread_that_waits_for_memory_is_woken() {
 #[test]
 fn a_caller_that_waits_is_woken_by_the_release_and_by_the_close() {
     loom::model(|| {
-        let pool = pool(0);
+        let pool = new_pool(0);
         let held = pool.try_reserve(PoolUse::Interactive, 10).unwrap();
         let other = {
             let pool = pool.clone();

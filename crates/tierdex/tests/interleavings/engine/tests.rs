@@ -5,11 +5,11 @@ use loom::thread;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Its accesses are interleaved too.
+/// An integer of loom, whose accesses are interleaved too.
 type Newest = loom::sync::atomic::AtomicUsize;
 
-/// Runs `caller` beside a thread that answers by `answer`.
-fn beside(answer: fn(Reply), caller: fn(Ticket)) {
+/// Runs `caller` with a ticket, while another thread runs `answer` with its reply.
+fn run_beside(answer: fn(Reply), caller: fn(Ticket)) {
     loom::model(move || {
         let (ticket, reply) = Ticket::new(None);
         let thread = thread::spawn(move || answer(reply));
@@ -20,12 +20,12 @@ fn beside(answer: fn(Reply), caller: fn(Ticket)) {
 
 #[test]
 fn an_answer_is_waited_for() {
-    beside(|reply| reply.send(Ok(Hits(5))), |ticket| assert_eq!(ticket.wait().unwrap(), Hits(5)));
+    run_beside(|reply| reply.send(Ok(Hits(5))), |ticket| assert_eq!(ticket.wait().unwrap(), Hits(5)));
 }
 
 #[test]
 fn a_reply_that_is_dropped_is_an_error() {
-    beside(drop, |ticket| assert!(matches!(ticket.wait(), Err(Error::Failed(_)))));
+    run_beside(drop, |ticket| assert!(matches!(ticket.wait(), Err(Error::Failed(_)))));
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn a_ticket_that_is_dropped_cancels() {
 
 #[test]
 fn an_answer_that_is_polled_is_taken_once() {
-    beside(
+    run_beside(
         |reply| reply.send(Ok(Hits(5))),
         |ticket| {
             let polled = ticket.poll();
@@ -79,7 +79,7 @@ fn a_newer_value_is_never_replaced_by_an_older_one() {
         let current = Arc::new(Current::new(0));
         let newest = Arc::new(Newest::new(2));
         let refresh = |current: &Current<usize>, newest: &Newest| {
-            // What is newest is looked up while others may replace the value.
+            // Another thread may replace the value while the newest is looked up.
             let newer = |old: &usize| {
                 let new = newest.load(Ordering::SeqCst);
                 Ok::<_, ()>((new > *old).then_some(new))
