@@ -1,9 +1,7 @@
 //! The error type of subcommands, and its exit codes.
 
 use crate::messages;
-use std::fmt;
-use std::path::Path;
-use std::process::ExitCode;
+use std::{fmt, path::Path, process::ExitCode};
 use tierdex::commit::Manifest;
 
 /// The error of a subcommand.

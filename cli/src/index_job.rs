@@ -1,24 +1,15 @@
 //! Indexes an input source and commits: progress, warnings about input problems, cancellation by a signal.
 
 use crate::failure::{Failure, Outcome};
-use crate::index_size::total_bytes;
 use crate::input::{InputOptions, InputSource, Problem, parse};
-use crate::interrupt;
-use crate::messages::printable;
-use crate::open;
 use crate::problem_file::ProblemFile;
-use crate::progress::IndexProgress;
-use crate::size;
-use crate::tally::Tally;
+use crate::{index_size::total_bytes, messages::printable, progress::IndexProgress, tally::Tally};
+use crate::{interrupt, open, size};
 use serde_json::json;
 use std::io::{Write, stdout};
-use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tierdex::Schema;
-use tierdex::commit::Manifest;
-use tierdex::io::Disk;
-use tierdex::{Merge, OpenMode, StopSignal, WriterOptions};
+use std::{path::Path, sync::Arc};
+use tierdex::{Merge, OpenMode, Schema, StopSignal, WriterOptions, commit::Manifest, io::Disk};
 
 /// Settings of an indexing run.
 pub struct IndexJob {

@@ -1,7 +1,6 @@
 //! Statistics and file sizes of a commit, summed over its segments.
 
-use tierdex::commit::Manifest;
-use tierdex::commit::{FieldStats, FileKind};
+use tierdex::commit::{FieldStats, FileKind, Manifest};
 
 /// Bytes of an uncompressed posting: four of the document number and four of the frequency.
 const RAW_POSTING_BYTES: u64 = 8;

@@ -2,10 +2,9 @@
 //! A command can register another action: raise a stop flag, or remove an unfinished file before the exit.
 
 use crate::failure::{Failure, Outcome};
-use std::ffi::CString;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::{ffi::CString, os::unix::ffi::OsStrExt};
 use tierdex::StopSignal;
 use tierdex::io::{exit_with_line, keep_ignored_signals, remove_on_out_of_memory};
 

@@ -4,8 +4,7 @@
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 use tierdex::io::ExitOutOfMemory;
-use tierdex_cli::cmd;
-use tierdex_cli::failure::Outcome;
+use tierdex_cli::{cmd, failure::Outcome};
 
 #[global_allocator]
 static ALLOCATOR: ExitOutOfMemory = ExitOutOfMemory;

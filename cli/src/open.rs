@@ -1,12 +1,10 @@
 //! Opens index directories, with error messages for the command line.
 
 use crate::failure::{Failure, Outcome};
-use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tierdex::Schema;
+use std::{path::Path, sync::Arc};
 use tierdex::io::{Disk, ErrorKind, PosixDisk};
-use tierdex::{Index, IndexWriter, OpenMode, WriterOptions};
+use tierdex::{Index, IndexWriter, OpenMode, Schema, WriterOptions};
 
 /// Interval between attempts to take the lock of an index.
 const LOCK_INTERVAL: Duration = Duration::from_millis(100);

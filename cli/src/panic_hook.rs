@@ -1,10 +1,8 @@
 //! Panic hook: a panic of any thread prints one line and ends the process with exit code 1.
 
-use crate::interrupt;
-use crate::messages;
-use std::backtrace::Backtrace;
-use std::panic::PanicHookInfo;
+use crate::{interrupt, messages};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::{backtrace::Backtrace, panic::PanicHookInfo};
 
 /// Ends the process at the first panic of any thread. Other threads could wait forever for its results.
 pub fn exit_on_panic() {

@@ -1,13 +1,10 @@
 //! Progress of indexing: a progress bar if standard error is a terminal, otherwise nothing.
 
-use crate::input::InputSource;
-use crate::messages;
-use crate::size;
+use crate::{input::InputSource, messages, size};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{IsTerminal, stderr};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::{sync::Arc, time::Instant};
 
 /// Templates for work of known size and of unknown size.
 const DETERMINATE: &str = "{bar:30} {percent:>3}%  {msg}  {eta} left";
@@ -79,8 +76,7 @@ fn style(template: &str) -> ProgressStyle {
 mod tests {
     use super::*;
     use indicatif::{ProgressDrawTarget, TermLike};
-    use std::io;
-    use std::sync::Mutex;
+    use std::{io, sync::Mutex};
 
     /// Stores what has been drawn since the last clear.
     #[derive(Clone, Debug, Default)]

@@ -2,12 +2,10 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::input::{BYTE_ORDER_MARK, Compression, OpenInput};
-use std::collections::HashMap;
-use std::collections::hash_map::RandomState;
-use std::fs::File;
-use std::hash::BuildHasher;
 use std::io::{self, BufRead, BufReader, Read, stdin};
-use std::path::Path;
+use std::{
+    collections::HashMap, collections::hash_map::RandomState, fs::File, hash::BuildHasher, path::Path,
+};
 use tierdex::limits::QUERY_BYTES_MAX;
 
 /// Maximum length of a line: an id and a query of maximum length.

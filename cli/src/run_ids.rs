@@ -7,8 +7,7 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::{messages, size};
-use std::borrow::Cow;
-use std::collections::HashMap;
+use std::{borrow::Cow, collections::HashMap};
 use tierdex::{Snapshot, run_id};
 
 /// Bytes of encoded ids and their originals that are held until the next pass.

@@ -1,10 +1,8 @@
 //! Parsers for flags with a closed set of values, which `--help` lists.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use std::error::Error;
-use std::str::FromStr;
-use tierdex::codec::Codec;
-use tierdex::schema::Language;
+use std::{error::Error, str::FromStr};
+use tierdex::{codec::Codec, schema::Language};
 
 /// A parser that accepts `names` and converts them with `T::from_str`.
 pub fn one_of<T>(names: &'static [&'static str]) -> impl TypedValueParser<Value = T>

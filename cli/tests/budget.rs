@@ -3,17 +3,12 @@
 
 mod workspace;
 
-use std::fs;
 use std::io::{BufWriter, Write};
-use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
-use tierdex::internal::index::ListsBuilder;
-use tierdex::io::Size;
+use std::{fs, path::Path, time::Duration};
 use tierdex::schema::{Field, Schema, Source};
-use tierdex::{IndexWriter, Merge, WriterOptions};
-use workspace::control_group::ControlGroup;
-use workspace::program;
+use tierdex::{IndexWriter, Merge, WriterOptions, internal::index::ListsBuilder, io::Size};
+use workspace::{control_group::ControlGroup, program};
 
 fn tierdex(arguments: &[&str]) -> Output {
     program(arguments.iter().copied()).output().unwrap()

@@ -2,9 +2,8 @@
 
 mod workspace;
 
-use std::fs;
-use std::io::Write;
 use std::process::{Command, Stdio};
+use std::{fs, io::Write};
 use workspace::{DOCUMENTS, Workspace, failed, finish, succeeded, wait_until};
 
 /// Whether a process has a file open.

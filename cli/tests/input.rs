@@ -2,10 +2,8 @@
 
 mod workspace;
 
-use std::ffi::OsStr;
-use std::io::Write;
-use std::os::unix::ffi::OsStrExt;
 use std::process::{Command, Output};
+use std::{ffi::OsStr, io::Write, os::unix::ffi::OsStrExt};
 use workspace::{DOCUMENTS, Workspace, failed, succeeded};
 
 /// The only line on standard error of a command that failed with exit code 1.

@@ -3,10 +3,9 @@
 
 mod workspace;
 
-use std::fs;
-use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::{Command, Stdio};
+use std::{fs, io::Write};
 use workspace::{DOCUMENTS, Workspace, finish, succeeded, wait_until};
 
 fn with_index() -> Workspace {

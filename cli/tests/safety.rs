@@ -2,9 +2,8 @@
 
 mod workspace;
 
-use std::io::Write;
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::{io::Write, path::Path};
 use workspace::{DOCUMENTS, Workspace, failed, finish, succeeded, wait_until};
 
 /// A writer that has written a part of its standard input to index `i`, and waits for more.

@@ -4,13 +4,11 @@
 //! Nothing here depends on the fuzzer, so that an ordinary test can run the same body.
 
 use std::sync::{Arc, OnceLock};
-use tierdex::explain::SearchResult;
-use tierdex::internal::index::Tuning;
-use tierdex::io::MemDisk;
 use tierdex::schema::{Field, NormKind, Schema, Source};
 use tierdex::{
     Bm25, Index, IndexWriter, Merge, OpenMode, Query, Result, Scorer, SearchOptions, WriterOptions,
 };
+use tierdex::{explain::SearchResult, internal::index::Tuning, io::MemDisk};
 
 /// Number of documents of each segment, and their approximate mean length in words.
 const SEGMENTS: [(u32, u64); 3] = [(2600, 6), (40, 40), (700, 2)];

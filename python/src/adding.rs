@@ -1,8 +1,7 @@
 //! Calls that add many documents: their progress, and what they pass to the writer.
 
-use crate::errors::warn;
-use crate::pieces::Piece;
 use crate::writer_handle::{WriterHandle, ended};
+use crate::{errors::warn, pieces::Piece};
 use pyo3::prelude::*;
 use std::time::{Duration, Instant};
 use tierdex_python_writer::Documents;

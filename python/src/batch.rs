@@ -1,28 +1,21 @@
 //! `tierdex.Batch`: the results of many queries, in columns.
 
-use crate::adding::PROGRESS_INTERVAL;
-use crate::column::Column;
 use crate::errors::{Failure, guard, in_python, usage};
 use crate::hits::{hit_of, position};
 use crate::process::{OwnedHere, forked};
 use crate::query::{QuerySource, Syntax};
-use crate::run_ids::written_alike;
-use crate::text::Text;
 use crate::wait::{SIGNAL_CHECK, detached};
+use crate::{adding::PROGRESS_INTERVAL, column::Column, run_ids::written_alike, text::Text};
 use arrow_array::builder::LargeStringBuilder;
 use arrow_array::{ArrayRef, Float32Array, Int64Array, LargeStringArray, RecordBatch, UInt32Array};
 use arrow_schema::{DataType, Field, Schema};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 use pyo3_arrow::PyTable;
-use std::collections::VecDeque;
-use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
-use tierdex::{Engine, Error, Priority, SearchRequest, Snapshot, Ticket};
-use tierdex::{SearchOptions, run_id};
+use std::{collections::VecDeque, fs::File, path::PathBuf, time::Instant};
+use tierdex::{Engine, Error, Priority, SearchOptions, SearchRequest, Snapshot, Ticket, run_id};
 
 /// The queries of a batch, and how they are answered.
 pub struct BatchPlan<'q> {

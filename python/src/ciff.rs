@@ -1,17 +1,12 @@
 //! Exchange of indexes by CIFF files: the native part of `tierdex.ciff`.
 
-use crate::errors::guard;
-use crate::options::schema;
-use crate::text::Text;
-use crate::wait;
-use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use crate::{errors::guard, options::schema, text::Text, wait};
+use pyo3::{prelude::*, types::PyDict};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-use tierdex::StopSignal;
 use tierdex::ciff::{CiffReport, export, import};
-use tierdex::{Error, Index, IndexWriter, Merge, WriterOptions};
+use tierdex::{Error, Index, IndexWriter, Merge, StopSignal, WriterOptions};
 
 /// Writes an index from an uncompressed CIFF file; `name` is the name of the file in messages.
 #[pyfunction]

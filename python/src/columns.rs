@@ -10,12 +10,10 @@
 //! Views and keys of null rows may have any value: they are not read. The lengths of buffers are those that
 //! the Arrow C data interface promises.
 
-use arrow_array::builder::LargeStringBuilder;
-use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
 use arrow_array::{
     Array, ArrayRef, GenericStringArray, Int64Array, LargeStringArray, OffsetSizeTrait, StringViewArray,
 };
+use arrow_array::{builder::LargeStringBuilder, cast::AsArray, types::Int64Type};
 use arrow_cast::cast;
 use arrow_schema::DataType;
 use simdutf8::basic::from_utf8;

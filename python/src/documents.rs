@@ -9,9 +9,8 @@
 
 use crate::errors::usage;
 use crate::pieces::{Piece, is_missing};
-use pyo3::intern;
-use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
+use pyo3::{intern, prelude::*};
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 

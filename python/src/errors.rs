@@ -1,10 +1,6 @@
 //! Converts engine errors and panics to the exceptions of `tierdex._errors`.
 
-use pyo3::call::PyCallArgs;
-use pyo3::exceptions::PyUserWarning;
-use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::PyModule;
+use pyo3::{call::PyCallArgs, exceptions::PyUserWarning, prelude::*, sync::PyOnceLock, types::PyModule};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tierdex::{Error, ErrorKind};

@@ -1,19 +1,13 @@
 //! `tierdex.Hits` and `tierdex.Hit`: the result of a search.
 
-use crate::column::Column;
 use crate::errors::{guard, out_of_range, usage};
 use crate::marks::{MarkedText, has_sound_marks, highlighted};
-use crate::process::OwnedHere;
-use crate::text::Text;
-use crate::wait::detached;
+use crate::{column::Column, process::OwnedHere, text::Text, wait::detached};
 use arrow_array::{Float32Array, UInt32Array};
-use pyo3::exceptions::PyOverflowError;
-use pyo3::prelude::*;
 use pyo3::types::{PyList, PySlice};
+use pyo3::{exceptions::PyOverflowError, prelude::*};
 use std::sync::{Arc, OnceLock};
-use tierdex::analysis::Snippet;
-use tierdex::limits::PREVIEW_TITLE_BYTES;
-use tierdex::{Query, SearchHit, Snapshot, TotalHits};
+use tierdex::{Query, SearchHit, Snapshot, TotalHits, analysis::Snippet, limits::PREVIEW_TITLE_BYTES};
 
 /// Target length of a snippet in bytes.
 const SNIPPET_BYTES: usize = 180;

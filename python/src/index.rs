@@ -1,28 +1,20 @@
 //! `tierdex.Index`: an index on disk, and the engine that searches it.
 
 use crate::batch::{Batch, answer_batch};
-use crate::document::Document;
 use crate::errors::{Failure, guard, in_python, usage};
-use crate::explain::explanation;
-use crate::hits::Hits;
 use crate::options::{bytes, named_scorer, schema, schema_tuple};
 use crate::process::{OwnedHere, forked};
 use crate::query::{QuerySource, Syntax, field_number};
-use crate::stats;
-use crate::text::Text;
 use crate::wait::{self, SIGNAL_CHECK, detached};
-use crate::writer::Writer;
+use crate::{document::Document, explain::explanation, hits::Hits, stats, text::Text, writer::Writer};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tierdex::SearchOptions;
-use tierdex::analysis::Analyzer;
+use std::{collections::HashMap, path::PathBuf};
 use tierdex::{
-    Engine, EngineOptions, IndexWriter, Merge, Priority, Scorer, SearchHit, SearchRequest, Snapshot, Ticket,
-    WriterOptions,
+    Engine, EngineOptions, IndexWriter, Merge, Priority, Scorer, SearchHit, SearchOptions, SearchRequest,
+    Snapshot, Ticket, WriterOptions, analysis::Analyzer,
 };
 
 /// Time between two checks for a newer commit, with `refresh="auto"`.

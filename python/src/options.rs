@@ -1,12 +1,9 @@
 //! Arguments that several methods share: sizes, ranking, schemas.
 
 use crate::errors::{Failure, usage};
-use pyo3::prelude::*;
-use pyo3::types::PyString;
-use tierdex::analysis::Analyzer;
-use tierdex::io::Size;
+use pyo3::{prelude::*, types::PyString};
 use tierdex::schema::{Analysis, Codec, Field, Language, NormKind, Schema, Source, Tokenizer};
-use tierdex::{Bm25, Scorer};
+use tierdex::{Bm25, Scorer, analysis::Analyzer, io::Size};
 
 /// A size in bytes: an `int`, or a `str` such as `"256M"`.
 pub fn bytes(value: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {

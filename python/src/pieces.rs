@@ -1,12 +1,9 @@
 //! Pieces of documents, which threads analyse without the GIL, and the rules for ids and sizes.
 
 use crate::errors::{limit, usage};
-use pyo3::exceptions::PyOverflowError;
-use pyo3::intern;
-use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
-use tierdex::check_id;
-use tierdex::limits::ID_BYTES_MAX;
+use pyo3::{exceptions::PyOverflowError, intern, prelude::*};
+use tierdex::{check_id, limits::ID_BYTES_MAX};
 use tierdex_python_writer::Documents;
 
 /// Bytes of text that a thread takes at a time.

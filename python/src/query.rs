@@ -4,8 +4,7 @@ use crate::errors::usage;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use std::collections::HashMap;
-use tierdex::limits::QUERY_TERMS_MAX;
-use tierdex::{Error, Query, Schema};
+use tierdex::{Error, Query, Schema, limits::QUERY_TERMS_MAX};
 
 /// How the text of a query is read.
 #[derive(Clone, Copy, PartialEq, Eq)]

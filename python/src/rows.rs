@@ -1,9 +1,7 @@
 //! Arrow arrays of rows to pieces.
 
-use crate::columns::Strings;
-use crate::documents::DocumentReader;
-use crate::errors::usage;
 use crate::pieces::{PIECE_BYTES, Piece, check_sizes};
+use crate::{columns::Strings, documents::DocumentReader, errors::usage};
 use arrow_array::{Array, StructArray};
 use arrow_buffer::NullBuffer;
 use pyo3::prelude::*;

@@ -1,7 +1,6 @@
 //! Ids in a TREC run ([`run_id`]).
 
-use std::borrow::Cow;
-use std::collections::HashMap;
+use std::{borrow::Cow, collections::HashMap};
 use tierdex::run_id;
 
 /// Two ids that are written alike, and how.

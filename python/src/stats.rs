@@ -1,11 +1,8 @@
 //! Sizes and counters of an index, its engine and a check, as Python objects.
 
 use crate::errors::Failure;
-use pyo3::prelude::*;
-use pyo3::types::PyDict;
-use tierdex::CheckReport;
-use tierdex::io::PAGE;
-use tierdex::{Engine, Snapshot};
+use pyo3::{prelude::*, types::PyDict};
+use tierdex::{CheckReport, Engine, Snapshot, io::PAGE};
 
 /// Documents, segments, fields, memory and cache.
 pub fn of<'py>(py: Python<'py>, engine: &Engine, snapshot: &Snapshot) -> PyResult<Bound<'py, PyDict>> {

@@ -1,8 +1,7 @@
 //! `str` arguments: one with a lone surrogate is a `tierdex.UsageError`.
 
 use crate::errors::usage;
-use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::{prelude::*, types::PyString};
 use std::ops::Deref;
 
 /// A `str` argument.

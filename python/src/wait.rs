@@ -5,8 +5,7 @@ use crate::errors::{Failure, catch};
 use crate::process::{OwnedHere, forked};
 use pyo3::prelude::*;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
-use std::thread;
-use std::time::Duration;
+use std::{thread, time::Duration};
 use tierdex::StopSignal;
 
 /// Time between two checks for signals.

@@ -7,22 +7,17 @@
 use crate::adding::{Adding, warn_of_replaced};
 use crate::documents::{DocumentReader, IgnoredNames, shown};
 use crate::errors::{guard, usage, warn};
-use crate::pieces::Piece;
-use crate::text::Text;
-use crate::wait;
 use crate::writer_handle::{WriterHandle, ended, loss};
 use crate::writer_thread::{State, WriterFailure, WriterThread};
-use arrow_array::Array;
-use arrow_array::cast::AsArray;
+use crate::{pieces::Piece, text::Text, wait};
+use arrow_array::{Array, cast::AsArray};
 use arrow_schema::ArrowError;
 use pyo3::exceptions::{PyImportError, PyKeyboardInterrupt, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3_arrow::ffi::ArrayReader;
-use pyo3_arrow::input::AnyArray;
+use pyo3_arrow::{ffi::ArrayReader, input::AnyArray};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use tierdex::StopSignal;
-use tierdex::{IndexWriter, WriterOptions};
+use tierdex::{IndexWriter, StopSignal, WriterOptions};
 use tierdex_python_writer::{CommitOrder, Documents, End, Ticket};
 
 /// Time between two attempts to take the lock of an index.

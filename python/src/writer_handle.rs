@@ -1,13 +1,10 @@
 //! A writer's thread as calls of Python see it: they repeat steps of its state, wait without the GIL, check
 //! for signals, and turn its end into exceptions.
 
-use crate::errors::usage;
-use crate::process::OwnedHere;
-use crate::wait::SIGNAL_CHECK;
 use crate::writer_thread::{State, WriterFailure, WriterThread};
+use crate::{errors::usage, process::OwnedHere, wait::SIGNAL_CHECK};
 use pyo3::prelude::*;
-use std::task::Poll;
-use std::time::Duration;
+use std::{task::Poll, time::Duration};
 use tierdex_python_writer::{End, Step};
 
 /// Time in which the thread of a writer that is dropped should have ended. It ends sooner, unless a device is

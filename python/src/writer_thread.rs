@@ -8,11 +8,9 @@ use crate::errors::{Failure, catch};
 use crate::pieces::Piece;
 use crate::wait::{SIGNAL_CHECK, thread_error};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::task::Poll;
-use std::thread::Builder;
 use std::time::{Duration, Instant};
-use tierdex::StopSignal;
-use tierdex::{IndexWriter, Merge};
+use std::{task::Poll, thread::Builder};
+use tierdex::{IndexWriter, Merge, StopSignal};
 use tierdex_python_writer::{Task, WriterState};
 
 /// Pieces that wait for each thread of analysis.

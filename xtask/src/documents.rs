@@ -2,8 +2,7 @@
 //! names every crate and module.
 
 use crate::tree::{File, files};
-use std::fs;
-use std::path::Path;
+use std::{fs, path::Path};
 
 /// Required documents.
 const REQUIRED: &[&str] = &[

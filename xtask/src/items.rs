@@ -9,9 +9,8 @@
 
 use crate::tree::File;
 use std::collections::{BTreeMap, BTreeSet};
-use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
-use syn::{Block, FnArg, Pat, Signature, Type};
+use syn::{Block, FnArg, Pat, Signature, Type, spanned::Spanned};
 
 /// Lines of a function, from its name to its closing brace.
 const LINES_MAX: usize = 70;

@@ -1,8 +1,7 @@
 //! Layering of crates and modules: a crate uses only the crates listed for it, and a module of the engine
 //! uses only modules before it.
 
-use crate::imports::members;
-use crate::tree::File;
+use crate::{imports::members, tree::File};
 
 /// Crates, each with its source folder and the crates that it may use.
 const CRATES: &[(&str, &str, &[&str])] = &[

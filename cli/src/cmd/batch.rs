@@ -4,21 +4,14 @@ use super::index::OnError;
 use super::search::{QueryThreads, RankingArguments, parse_k};
 use crate::failure::{Failure, Outcome, output_error};
 use crate::memory_flags::{self, MemoryFlags};
-use crate::messages;
-use crate::query_file::QueryFile;
 use crate::run_file::{RunFile, are_same, is_in};
-use crate::run_ids::RunIds;
-use crate::{open, size};
+use crate::{messages, open, query_file::QueryFile, run_ids::RunIds, size};
 use clap::{Args, ValueEnum};
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
 use std::io::{BufWriter, IntoInnerError, Write, stdout};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
-use tierdex::Error;
-use tierdex::Query;
-use tierdex::{Engine, EngineOptions, Hits, SearchRequest};
-use tierdex::{Index, SearchOptions, Snapshot};
+use std::{collections::VecDeque, time::Instant};
+use tierdex::{Engine, EngineOptions, Error, Hits, Index, Query, SearchOptions, SearchRequest, Snapshot};
 
 /// Maximum length of the example query in a warning, in characters.
 const EXAMPLE_CHARS_MAX: usize = 60;

@@ -2,14 +2,12 @@
 
 use super::search::OutputFormat;
 use crate::failure::{Failure, Outcome, output_error};
-use crate::messages::printable;
-use crate::{open, size};
+use crate::{messages::printable, open, size};
 use clap::Args;
 use serde_json::json;
 use std::io::{Result, Write, stdout};
 use std::path::PathBuf;
-use tierdex::io::ErrorKind;
-use tierdex::{CheckReport, Error};
+use tierdex::{CheckReport, Error, io::ErrorKind};
 
 #[derive(Args)]
 pub struct Arguments {

@@ -7,14 +7,11 @@ use crate::run_file::{RunFile, create_unique, is_in};
 use crate::{interrupt, messages, open, size};
 use clap::{Args, Subcommand};
 use flate2::write::GzEncoder;
-use std::fs::File;
 use std::io::{Write, copy, stdout};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::{fs::File, os::unix::fs::OpenOptionsExt};
 use tierdex::ciff::{CiffReport, export, import};
-use tierdex::commit::Manifest;
-use tierdex::limits::TERM_BYTES_MAX;
-use tierdex::{Merge, StopSignal, WriterOptions};
+use tierdex::{Merge, StopSignal, WriterOptions, commit::Manifest, limits::TERM_BYTES_MAX};
 
 #[derive(Args)]
 pub struct Arguments {

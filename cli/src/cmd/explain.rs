@@ -3,9 +3,8 @@
 use super::hits::shortest_decimal;
 use super::search::{OutputFormat, QueryArguments};
 use crate::failure::{Outcome, output_error};
-use crate::memory_flags::one_query_options;
-use crate::messages::printable;
 use crate::size::{count, group, show};
+use crate::{memory_flags::one_query_options, messages::printable};
 use clap::Args;
 use serde_json::{Value, json};
 use std::io::{BufWriter, Write, stdout};

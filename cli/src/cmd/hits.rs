@@ -3,16 +3,12 @@
 
 use crate::columns::{pad, terminal_columns, truncate};
 use crate::failure::{Failure, Outcome};
-use crate::highlight::highlight;
-use crate::messages::printable;
-use crate::size::count;
+use crate::{highlight::highlight, messages::printable, size::count};
 use console::measure_text_width;
 use serde_json::json;
 use std::io::{IsTerminal, Result, Write, stdout};
 use std::time::Duration;
-use tierdex::analysis::Snippet;
-use tierdex::limits::PREVIEW_TITLE_BYTES;
-use tierdex::{Highlighter, Hits};
+use tierdex::{Highlighter, Hits, analysis::Snippet, limits::PREVIEW_TITLE_BYTES};
 
 /// Width of rank and score, in columns.
 const RANK_AND_SCORE_COLUMNS: usize = 17;

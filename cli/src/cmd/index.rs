@@ -2,25 +2,18 @@
 
 use super::search::OutputFormat;
 use crate::failure::{Failure, Outcome, output_error};
-use crate::index_job::IndexJob;
 use crate::input::{Column, InputFormat, InputOptions, InputSource};
-use crate::problem_file::ProblemFile;
 use crate::run_file::{are_same, is_in};
 use crate::values::{codec, language};
-use crate::{open, size};
+use crate::{index_job::IndexJob, open, problem_file::ProblemFile, size};
 use clap::{Args, ValueEnum};
-use std::collections::BTreeSet;
-use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
+use std::{collections::BTreeSet, io::Read, sync::Arc, time::Duration};
 use tierdex::analysis::{Analyzer, ENGLISH_STOP_WORDS};
-use tierdex::codec::Codec;
-use tierdex::commit::Manifest;
 use tierdex::io::{Disk, PosixDisk, available_memory};
 use tierdex::limits::{MEMORY_MIN, STOP_WORDS_MAX, TERM_BYTES_MAX};
 use tierdex::schema::{Analysis, Language, NormKind, Schema, Tokenizer};
-use tierdex::{Merge, OpenMode};
+use tierdex::{Merge, OpenMode, codec::Codec, commit::Manifest};
 
 #[derive(Args)]
 pub struct Arguments {

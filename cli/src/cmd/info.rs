@@ -9,8 +9,7 @@ use serde_json::{Value, json};
 use std::io::{BufWriter, Write, stdout};
 use std::path::PathBuf;
 use tierdex::Index;
-use tierdex::commit::FileKind;
-use tierdex::commit::Manifest;
+use tierdex::commit::{FileKind, Manifest};
 use tierdex::schema::{Field, Tokenizer};
 
 #[derive(Args)]

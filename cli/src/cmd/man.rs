@@ -2,8 +2,7 @@
 
 use crate::failure::{Failure, Outcome};
 use clap::{Args, Command};
-use std::fs::create_dir_all;
-use std::path::PathBuf;
+use std::{fs::create_dir_all, path::PathBuf};
 
 #[derive(Args)]
 pub struct Arguments {

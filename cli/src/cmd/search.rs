@@ -3,15 +3,13 @@
 use super::hits::{DisplayedHit, HitTable, HitsSummary, HitsWriter, JsonHits};
 use crate::failure::{Failure, Outcome, output_error};
 use crate::memory_flags::{self, MemoryFlags};
-use crate::messages;
-use crate::open;
+use crate::{messages, open};
 use clap::{Args, ValueEnum};
 use std::io::{BufWriter, Write, stdout};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use tierdex::SearchOptions;
 use tierdex::limits::{DEFAULT_B, DEFAULT_K1};
-use tierdex::{Bm25, Engine, Hits, Index, Priority, Query, Scorer, SearchRequest, TotalHits};
+use tierdex::{Bm25, Engine, Hits, Index, Priority, Query, Scorer, SearchOptions, SearchRequest, TotalHits};
 
 /// Target length of a snippet, in bytes.
 const SNIPPET_BYTES: usize = 180;

@@ -6,9 +6,8 @@
 
 use crate::failure::{Failure, Outcome};
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
-use std::path::Path;
+use std::{fs::File, path::Path};
 
 /// Maximum length of a line, in bytes. Ids have at most 4,096 bytes.
 const LINE_BYTES_MAX: u64 = 1 << 20;

@@ -1,9 +1,7 @@
 //! Measures by the names of `ir_measures`: `nDCG@10`, `AP(rel=2)@1000`, `Rprec`. Values are those of
 //! `trec_eval`, which `ir_measures` computes them with.
 
-use std::collections::HashMap;
-use std::fmt;
-use std::str::FromStr;
+use std::{collections::HashMap, fmt, str::FromStr};
 
 /// What is measured. `rel` is the smallest grade of a relevant document, `cutoff` the last rank.
 #[derive(Debug, Clone, PartialEq, Eq)]

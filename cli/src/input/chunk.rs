@@ -1,9 +1,7 @@
 //! Chunks of raw input: the output of [`InputSource`](super::InputSource), the input of
 //! [`parse`](super::parse()).
 
-use super::byte_order_mark;
-use super::options::Column;
-use super::report::ChunkReport;
+use super::{byte_order_mark, options::Column, report::ChunkReport};
 use std::sync::Arc;
 
 /// Raw input. The boundaries of chunks depend on the bytes of the input only.

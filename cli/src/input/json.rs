@@ -3,15 +3,11 @@
 //! The parser visits the members and keeps id, title and text; strings without escapes are borrowed from the
 //! line, and other members are skipped. No tree is built.
 
-use super::options::InputOptions;
 use super::report::{LineProblem, ProblemKind};
-use super::sink::InputDocument;
-use super::tsv;
-use super::unindexed::Unindexed;
+use super::{options::InputOptions, sink::InputDocument, tsv, unindexed::Unindexed};
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
-use std::borrow::Cow;
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 /// Maximum number of member names in a message.
 const NAMES_SHOWN: usize = 8;

@@ -136,8 +136,7 @@ fn fill(reader: &mut impl Read, bytes: &mut Vec<u8>, wanted: usize) -> io::Resul
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::SmallReads;
-    use super::*;
+    use super::{super::tests::SmallReads, *};
 
     fn cut(input: &[u8], chunk_bytes: usize, document_bytes_max: usize) -> Vec<LineChunk> {
         let mut chunker = LineChunker::new(

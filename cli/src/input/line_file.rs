@@ -3,13 +3,11 @@
 
 use super::chunk::{LineFormat, Lines, TsvLayout};
 use super::line_chunker::{LineChunk, LineChunker};
-use super::open::Compression;
 use super::report::{ChunkReport, Problem, ProblemKind};
-use super::tsv;
+use super::{open::Compression, tsv};
 use crate::size;
 use memchr::memchr_iter;
-use std::io;
-use std::sync::Arc;
+use std::{io, sync::Arc};
 use tierdex::limits::DOCUMENT_BYTES_MAX;
 
 /// An open file of lines.

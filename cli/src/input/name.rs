@@ -1,8 +1,7 @@
 //! Display names of files: printable, and different for different paths.
 
 use crate::messages::is_printable;
-use std::fmt::Write;
-use std::path::Path;
+use std::{fmt::Write, path::Path};
 
 /// The path, with each byte of invalid UTF-8, of unprintable characters and of backslashes escaped as
 /// `\xNN`. So different files have different ids, and no name contains a newline.
@@ -30,8 +29,7 @@ fn escape(bytes: &[u8], name: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::ffi::OsStr;
-    use std::os::unix::ffi::OsStrExt;
+    use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
 
     #[test]
     fn display_names_are_printable_and_distinct() {

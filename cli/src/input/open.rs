@@ -1,14 +1,11 @@
 //! Opens an input and decompresses it. The compression is detected from the first bytes, not from the name,
 //! as files can be renamed and pipes have no name.
 
-use super::background_reader::BackgroundReader;
-use super::gzip::Gunzip;
 use super::walk::{InputFile, InputLocation};
-use std::fmt;
-use std::fs::File;
+use super::{background_reader::BackgroundReader, gzip::Gunzip};
 use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::{fmt, fs::File, sync::Arc};
 use tierdex::StopSignal;
 
 /// Size of a read of compressed bytes.

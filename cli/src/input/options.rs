@@ -1,7 +1,6 @@
 //! Options of the input, and the checks that need no file.
 
-use std::path::PathBuf;
-use std::str::FromStr;
+use std::{path::PathBuf, str::FromStr};
 
 /// Format of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

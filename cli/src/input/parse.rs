@@ -1,13 +1,9 @@
 //! Parses a chunk into documents. Runs on any thread.
 
-use super::byte_order_mark;
 use super::chunk::{Body, InputChunk, LineFormat, Lines, TextFile};
-use super::json;
-use super::options::InputOptions;
 use super::report::{ChunkReport, LineProblem, ProblemKind};
 use super::sink::{Add, InputDocument, Origin, Sink};
-use super::tsv;
-use super::unindexed::Unindexed;
+use super::{byte_order_mark, json, options::InputOptions, tsv, unindexed::Unindexed};
 use memchr::memchr_iter;
 use std::borrow::Cow;
 

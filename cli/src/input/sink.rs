@@ -3,10 +3,8 @@
 
 use super::report::{ChunkReport, Problem, ProblemKind};
 use super::split;
-use std::borrow::Cow;
-use std::fmt::Write;
-use tierdex::Error;
-use tierdex::check_id;
+use std::{borrow::Cow, fmt::Write};
+use tierdex::{Error, check_id};
 
 /// Consumer callback: takes id, title and text of a document.
 pub(super) type Add<'a> = &'a mut dyn FnMut(&str, &str, &str) -> tierdex::Result<()>;

@@ -4,18 +4,15 @@
 //! batch of about the size of a chunk.
 
 use super::chunk::{Body, InputChunk, LineFormat, TextFile, TsvLayout};
-use super::file_kind;
 use super::json_layout::{self, JsonLayout};
 use super::line_chunker::{ChunkSizes, LineChunker};
 use super::line_file::{LineFile, too_long};
-use super::name::display_name;
 use super::open::{Compression, OpenInput};
 use super::options::{InputFormat, InputOptions};
-use super::parse;
 use super::report::{ChunkReport, ProblemKind};
 use super::text::{self, TextContent};
-use super::text_pieces::TextPieces;
 use super::walk::{self, InputEntry, InputFile, InputLocation, SkippedEntries};
+use super::{file_kind, name::display_name, parse, text_pieces::TextPieces};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,11 +1,8 @@
 //! Tests of [`InputSource`] and [`parse`] on files.
 
-use super::line_chunker::ChunkSizes;
-use super::*;
-use std::fs;
+use super::{line_chunker::ChunkSizes, *};
 use std::io::{self, Read, Write};
-use std::path::PathBuf;
-use std::sync::atomic::Ordering;
+use std::{fs, path::PathBuf, sync::atomic::Ordering};
 use tempfile::TempDir;
 use tierdex::Error;
 

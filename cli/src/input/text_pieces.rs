@@ -2,10 +2,7 @@
 //!
 //! A piece ends where a part ends: the parts are those of the whole file.
 
-use super::byte_order_mark;
-use super::chunk::TextFile;
-use super::open::Compression;
-use super::split;
+use super::{byte_order_mark, chunk::TextFile, open::Compression, split};
 use std::io::{self, Read};
 use tierdex::limits::BATCH_BYTES;
 

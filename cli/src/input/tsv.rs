@@ -1,8 +1,7 @@
 //! Parses tab-separated values: one document per line. Quotes are text, unless the header is in quotes.
 
-use super::options::Column;
 use super::report::{LineProblem, ProblemKind};
-use super::sink::InputDocument;
+use super::{options::Column, sink::InputDocument};
 use crate::size;
 use memchr::{memchr, memchr_iter, memrchr};
 use std::borrow::Cow;

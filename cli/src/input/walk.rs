@@ -8,9 +8,8 @@
 use super::name::display_name;
 use super::report::{Problem, ProblemKind};
 use std::fs::{self, DirEntry, File, Metadata};
-use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::{io, os::unix::fs::MetadataExt};
 
 /// An item of the list.
 #[derive(Debug)]

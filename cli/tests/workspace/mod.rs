@@ -6,12 +6,9 @@
 pub mod control_group;
 pub mod limited;
 
-use std::fs::File;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
+use std::{fs::File, os::unix::fs::OpenOptionsExt, path::PathBuf, sync::mpsc::channel};
 use tempfile::TempDir;
 use tierdex::io::start_with_default_signals;
 

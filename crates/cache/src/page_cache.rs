@@ -15,15 +15,13 @@
 //! 5. [`PageCache::resize`] parks frames of an elastic region: they hold no page, and their memory is given
 //!    back to the system until the cache grows again.
 
-use std::ops::Range;
-use std::sync::{Arc, PoisonError};
-
-use hashbrown::HashTable;
-use tierdex_io::{CellMut, CellRef, Cells, Error, ErrorKind, PAGE, Result};
-
 use crate::policy::{Policy, PolicyKind};
 use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, fence};
 use crate::{hash::mix, stats::CacheStats};
+use hashbrown::HashTable;
+use std::ops::Range;
+use std::sync::{Arc, PoisonError};
+use tierdex_io::{CellMut, CellRef, Cells, Error, ErrorKind, PAGE, Result};
 
 /// Shards, at most; each has at least [`SHARD_FRAMES_MIN`] frames, unless there is only one.
 const SHARDS_MAX: usize = 64;

@@ -1,10 +1,8 @@
 //! Reads pages into a [`PageCache`], with an engine per thread. No thread waits for a read under a lock.
 
-use std::{ops::Range, sync::Arc, sync::atomic::Ordering};
-
-use tierdex_io::{CellMut, Completion, Error, ErrorKind, PAGE, ReadQueue, ReadTarget, Result, SealedFile};
-
 use crate::page_cache::{GapFrame, PageCache, PageKey, PageLookup, Pin};
+use std::{ops::Range, sync::Arc, sync::atomic::Ordering};
+use tierdex_io::{CellMut, Completion, Error, ErrorKind, PAGE, ReadQueue, ReadTarget, Result, SealedFile};
 
 /// Pages of a read, at most.
 pub const READ_PAGES_MAX: usize = 64;

@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
 use tierdex_io::{CellMut, Cells, PAGE, ReadFile, ReadQueue, ReadTarget};
 
 /// Pages of a gap, at most: longer ones displace too much from the cache if the device was slow by chance.

@@ -11,9 +11,8 @@
 //! distances are an exception: their pfor256-delta block has one or two bytes and is kept. Among these, a
 //! run of consecutive ids is recognised by its first and last id ([`BitmapView::of_run`]).
 
-use crate::{
-    BitmapView, DecodeError, Kernel, bitmap, bitpack::Layout, delta::DeltaStep, kernel::GapBuffer, pfor,
-};
+use crate::{BitmapView, DecodeError, Kernel, bitmap, pfor};
+use crate::{bitpack::Layout, delta::DeltaStep, kernel::GapBuffer};
 
 /// The first byte of a bitmap.
 const BITMAP: u8 = 0x3f;

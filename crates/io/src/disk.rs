@@ -7,9 +7,8 @@
 //! Durability: bytes are durable after [`WriteFile::sync`], names after [`Disk::sync_dir`]. Any other change
 //! may or may not survive a crash.
 
-use std::{os::fd::BorrowedFd, sync::Arc};
-
 use crate::error::{Error, ErrorKind, Result};
+use std::{os::fd::BorrowedFd, sync::Arc};
 
 /// Maximum length of a file name in bytes, as on the usual Linux file systems.
 pub const NAME_BYTES_MAX: usize = 255;

@@ -1,8 +1,7 @@
 //! Cells follow the borrow rules of `RefCell`, across threads.
 
-use std::{sync::Arc, thread};
-
 use proptest::prelude::*;
+use std::{sync::Arc, thread};
 use tierdex_io::{CELL_BYTES_MAX, CELL_BYTES_MIN, CellMut, CellRef, Cells, ErrorKind, Region, RegionKind};
 
 fn cells(count: usize, cell_bytes: usize) -> Arc<Cells> {

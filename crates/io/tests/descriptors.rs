@@ -2,7 +2,6 @@
 
 use std::process::{self, Command};
 use std::{fs::File, sync::Arc};
-
 use tempfile::TempDir;
 use tierdex_io::{
     Cells, Disk, PosixDisk, ReadFile, ReadKind, ReadOptions, ReadQueue, ReadTarget, Region, RegionKind,

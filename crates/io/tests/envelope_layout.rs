@@ -1,12 +1,11 @@
 //! Sealed files: the encoding byte by byte, and reading it back.
 
-use std::fmt::Write as _;
-
 use expect_test::expect;
+use std::fmt::Write as _;
 use tierdex_io::{
-    Disk, ErrorKind, HEADER_LEN, Identity, MemDisk, PAGE, PosixDisk, SealedFile, SealedWriter, errno,
+    Disk, Effect, ErrorKind, FaultDisk, FaultPlan, HEADER_LEN, Identity, MemDisk, OpClass, PAGE, PosixDisk,
+    Repeat, Seal, SealedFile, SealedWriter, errno,
 };
-use tierdex_io::{Effect, FaultDisk, FaultPlan, OpClass, Repeat, Seal};
 
 const IDENTITY: Identity = Identity { kind: 3, field: 1, segment: 0x0102_0304_0506_0708 };
 

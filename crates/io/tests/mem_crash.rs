@@ -1,8 +1,7 @@
 //! Crash images of an in-memory disk: the bytes and names that are lost and kept.
 
-use std::collections::BTreeMap;
-
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 use tierdex_io::{CrashImage, Disk, ErrorKind, MemDisk, WriteFile};
 
 /// A file with synced and then unsynced bytes, left open.

@@ -2,7 +2,6 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::{fs, os::unix::fs::symlink, path::Path, process::Command};
-
 use tempfile::TempDir;
 use tierdex_io::{Disk, ErrorKind, PosixDisk, ReadFile};
 

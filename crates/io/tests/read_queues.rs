@@ -2,11 +2,10 @@
 
 mod disk_contract;
 
-use std::sync::{Arc, Mutex};
-use std::thread;
-
 use disk_contract::disk_contract;
 use proptest::prelude::*;
+use std::sync::{Arc, Mutex};
+use std::thread;
 use tempfile::TempDir;
 use tierdex_io::{
     CellMut, Cells, Completion, Disk, Effect, Error, ErrorKind, FaultDisk, FaultPlan, MemDisk, OpClass,

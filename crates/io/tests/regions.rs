@@ -1,7 +1,6 @@
 //! Regions are allocated on creation, or rejected with one line.
 
 use std::{fs, path::Path};
-
 use tempfile::TempDir;
 use tierdex_io::{Cells, ErrorKind, Region, RegionKind};
 

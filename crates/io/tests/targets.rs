@@ -1,8 +1,7 @@
 //! Reads into several cells, or into parts of them, by every engine.
 
-use std::sync::Arc;
-
 use proptest::prelude::*;
+use std::sync::Arc;
 use tempfile::TempDir;
 use tierdex_io::{
     CellMut, Cells, Disk, FaultDisk, FaultPlan, PosixDisk, ReadFile, ReadKind, ReadOptions, ReadQueue,

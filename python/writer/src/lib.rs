@@ -16,8 +16,7 @@
 //! `tests/model.rs` runs all interleavings of these steps.
 #![forbid(unsafe_code)]
 
-use std::collections::VecDeque;
-use std::task::Poll;
+use std::{collections::VecDeque, task::Poll};
 
 /// Single documents, which become a piece when they are enough.
 pub trait Documents: Default {

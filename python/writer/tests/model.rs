@@ -4,9 +4,7 @@
 //!
 //! A world is the state, the calls and the thread between two steps; [`Search`] visits each world once.
 
-use std::collections::HashSet;
-use std::slice::from_ref;
-use std::task::Poll;
+use std::{collections::HashSet, slice::from_ref, task::Poll};
 use tierdex_python_writer::{CommitOrder, Documents, End, Task, Ticket, WriterState};
 
 /// Numbers of documents; two are a piece.

@@ -6,12 +6,10 @@ mod lru;
 mod s3_fifo;
 mod sieve;
 
-use std::{fmt, str::FromStr};
-
-use tierdex_io::{Error, ErrorKind};
-
 use s3_fifo::S3Fifo;
 use sieve::Sieve;
+use std::{fmt, str::FromStr};
+use tierdex_io::{Error, ErrorKind};
 
 pub use eviction::Policy;
 pub use lru::Lru;

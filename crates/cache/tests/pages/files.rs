@@ -2,7 +2,6 @@
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::{process, sync::Arc, thread, time::Duration};
-
 use tierdex_io::{Disk, Identity, MemDisk, PAGE, ReadKind, ReadOptions, ReadQueue, SealedFile, SealedWriter};
 
 /// A file and the bytes of its payload.

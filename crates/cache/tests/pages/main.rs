@@ -2,15 +2,13 @@
 
 mod files;
 
+use files::{TestFile, engine, kinds, watched, write};
 use std::{sync::Arc, thread};
-
 use tierdex_cache::{PageCache, PageReader, Pin, PolicyKind};
 use tierdex_io::{
     Cells, Disk, Effect, ErrorKind, FaultDisk, FaultPlan, MemDisk, OpClass, PAGE, Region, RegionKind, Repeat,
     errno,
 };
-
-use files::{TestFile, engine, kinds, watched, write};
 
 const PAGES: usize = 40;
 

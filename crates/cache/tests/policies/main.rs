@@ -3,9 +3,8 @@
 mod simulate;
 
 use proptest::prelude::*;
-use tierdex_cache::PolicyKind;
-
 use simulate::{Access, belady, hash, repetitions, simulate, zipf};
+use tierdex_cache::PolicyKind;
 
 /// A trace of lists of one cell.
 fn units(lists: impl IntoIterator<Item = u64>) -> Vec<Access> {

@@ -4,7 +4,6 @@
 //! misses of a cache of a given number of cells. No bytes are moved.
 
 use std::collections::HashMap;
-
 use tierdex_cache::Policy;
 
 /// An access to a list.

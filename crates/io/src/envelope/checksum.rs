@@ -4,9 +4,8 @@
 //! themselves. The role distinguishes pages, groups of the page table and the top table; the number counts
 //! within the role.
 
-use crc32c::{crc32c, crc32c_append};
-
 use super::identity::Identity;
+use crc32c::{crc32c, crc32c_append};
 
 /// Computes the checksums of one file. The CRC of the salt up to the segment is computed once per role.
 pub(super) struct Checksums {

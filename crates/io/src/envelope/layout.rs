@@ -1,8 +1,7 @@
 //! Offsets of the parts of a sealed file, and encoding of its header and footer.
 
-use crc32c::crc32c;
-
 use super::identity::{Identity, Seal};
+use crc32c::crc32c;
 
 /// The unit of checking, in bytes.
 pub const PAGE: u64 = 4096;

@@ -1,10 +1,5 @@
 //! Reader of sealed files: every byte is checked before it is returned.
 
-use std::collections::HashMap;
-use std::ops::{Deref, Range};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-
 use super::checksum::Checksums;
 use super::identity::{Identity, Seal};
 use super::layout::{
@@ -13,6 +8,10 @@ use super::layout::{
 };
 use crate::memory::{Arena, ResidentBytes};
 use crate::{Disk, Error, ErrorKind, ReadFile, Result};
+use std::collections::HashMap;
+use std::ops::{Deref, Range};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 const PAGE_LEN: usize = PAGE as usize;
 

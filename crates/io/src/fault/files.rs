@@ -1,9 +1,8 @@
 //! Open files and held locks whose operations pass the fault injector.
 
-use std::sync::Arc;
-
 use super::{injector::FaultInjector, plan::Op};
 use crate::{DiskLock, ReadFile, Result, WriteFile};
+use std::sync::Arc;
 
 pub(super) struct FaultReader {
     inner: Box<dyn ReadFile>,

@@ -1,10 +1,9 @@
 //! Counts and logs every operation, and decides whether it fails.
 
-use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use super::plan::{Effect, FaultPlan, Op, OpClass, Operation};
 use crate::{Error, ErrorKind, random::SplitMix64};
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Shared by a fault disk, its clones and its open files.
 pub(super) struct FaultInjector {

@@ -7,12 +7,11 @@ mod files;
 mod injector;
 mod plan;
 
-use std::sync::Arc;
-
 use crate::{Disk, DiskLock, ReadFile, Result, WriteFile};
 use files::{FaultLock, FaultReader, FaultWriter};
 use injector::FaultInjector;
 pub use plan::{Effect, FaultPlan, Op, OpClass, Operation, Repeat};
+use std::sync::Arc;
 
 /// A disk that forwards to another disk and fails as planned, also through its open files. Clones share all
 /// state.

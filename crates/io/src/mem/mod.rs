@@ -7,12 +7,11 @@
 mod crash;
 mod state;
 
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-
 use crate::disk::{Disk, DiskLock, ReadFile, WriteFile, check_name, ends_early, lock_is_held};
 use crate::error::{Error, ErrorKind, Result};
 pub use crash::CrashImage;
 use state::MemState;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// An in-memory disk. Clones share it; [`MemDisk::snapshot`] copies it.
 #[derive(Clone, Default)]

@@ -15,12 +15,11 @@
 //!    synchronizes with the release sequences of all readers that left: their reads happen before its
 //!    writes.
 
+use super::region::Region;
+use crate::error::{Error, ErrorKind, Result};
 use std::ops::{Deref, DerefMut, Range};
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 use std::{fmt, slice, sync::Arc};
-
-use super::region::Region;
-use crate::error::{Error, ErrorKind, Result};
 
 /// The smallest cell in bytes.
 pub const CELL_BYTES_MIN: usize = 4 << 10;

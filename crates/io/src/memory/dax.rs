@@ -1,9 +1,8 @@
 //! Persistent memory: a file of a file system mounted with `dax`, mapped so that loads and stores access the
 //! memory directly, without a page cache (MAP_SYNC).
 
-use std::{io, path::Path};
-
 use super::{file::preallocated, mapping::Mapping};
+use std::{io, path::Path};
 
 pub(super) fn map(path: &Path, len: usize) -> io::Result<Mapping> {
     let file = preallocated(path, len)?;

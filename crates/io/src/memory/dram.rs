@@ -1,8 +1,7 @@
 //! Ordinary memory, on transparent huge pages where available and wanted.
 
-use std::io;
-
 use super::{available::available_memory, mapping::Mapping};
+use std::io;
 
 /// Maps memory. Without `huge_pages`, single pages of it can be given back to the system.
 pub(super) fn map(len: usize, huge_pages: bool) -> io::Result<Mapping> {

@@ -5,10 +5,9 @@
 //! Files on a device are rejected: the system could write pages out and read them back at any time,
 //! unchecked, and a device error would then end the process by a signal (SIGBUS).
 
+use super::mapping::Mapping;
 use std::fs::{self, File, OpenOptions};
 use std::{io, mem::MaybeUninit, os::fd::AsRawFd, path::Path};
-
-use super::mapping::Mapping;
 
 pub(super) fn map(path: &Path, len: usize) -> io::Result<Mapping> {
     let file = unlinked_file(path)?;

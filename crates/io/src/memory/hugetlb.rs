@@ -1,9 +1,8 @@
 //! Huge pages of 2 MiB that the administrator has reserved (`vm.nr_hugepages`). They are not charged to the
 //! memory limit of a container, and a device that writes into them needs 1/512 of the page lookups.
 
-use std::{fs, io};
-
 use super::{mapping::Mapping, page::HUGE_PAGE_LEN};
+use std::{fs, io};
 
 /// `len` is a multiple of [`HUGE_PAGE_LEN`].
 pub(super) fn map(len: usize) -> io::Result<Mapping> {

@@ -1,8 +1,7 @@
 //! Memory of one NUMA node, for example of a node with memory and without processors (CXL).
 
-use std::{fs, io};
-
 use super::mapping::Mapping;
+use std::{fs, io};
 
 /// Maximum number of nodes of the kernel.
 const NODES: usize = 1024;

@@ -1,10 +1,9 @@
 //! A block of memory of a given kind and size.
 
-use std::{fmt, io, path::PathBuf, str::FromStr};
-
 use super::page::{HUGE_PAGE_LEN, PAGE_LEN};
 use super::{dax, dram, file, hugetlb, mapping::Mapping, numa};
 use crate::{Error, ErrorKind, Result};
+use std::{fmt, io, path::PathBuf, str::FromStr};
 
 /// Byte-addressable memory for a memory tier, all of it allocated or reserved on creation.
 pub struct Region {

@@ -1,10 +1,9 @@
 //! Memory of resident payloads, and an arena that allocates them from a region.
 
-use std::ops::{Deref, Range};
-use std::{fmt, io, slice, sync::Arc};
-
 use super::{mapping::Mapping, region::Region};
 use crate::{Error, ErrorKind, Result};
+use std::ops::{Deref, Range};
+use std::{fmt, io, slice, sync::Arc};
 
 /// Size of a CPU cache line in bytes.
 const CACHE_LINE: usize = 64;

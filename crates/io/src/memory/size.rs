@@ -1,8 +1,7 @@
 //! Sizes as users write them: bytes or a percentage.
 
-use std::{fmt, str::FromStr};
-
 use crate::error::{Error, ErrorKind, Result};
+use std::{fmt, str::FromStr};
 
 /// A number of bytes: `1048576`, `64K`, `512M`, `2G`, `1T` (powers of 1,024), or a percentage, `10%`,
 /// `0.5%`.

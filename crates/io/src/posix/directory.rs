@@ -3,13 +3,11 @@
 //! Every name is looked up relative to the open directory, not by path: a directory that is renamed or
 //! replaced while it is in use is still the one that was opened.
 
-use std::path::{Path, PathBuf};
-use std::{fs::File, io};
-
+use crate::{Error, ErrorKind, Result, check_name};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::retry_on_intr;
-
-use crate::{Error, ErrorKind, Result, check_name};
+use std::path::{Path, PathBuf};
+use std::{fs::File, io};
 
 #[derive(Debug)]
 pub(super) struct OpenDirectory {

@@ -1,11 +1,10 @@
 //! A regular file open for reading: buffered, or with direct I/O.
 
+use crate::{Error, ErrorKind, ReadFile, Result, ends_early, memory::PAGE_LEN, memory::mapping::Mapping};
 use std::fs::{File, OpenOptions};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::{io, sync::OnceLock};
-
-use crate::{Error, ErrorKind, ReadFile, Result, ends_early, memory::PAGE_LEN, memory::mapping::Mapping};
 
 /// An open file. The O_DIRECT descriptor is created on first use.
 pub(super) struct PosixFile {

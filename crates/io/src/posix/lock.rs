@@ -9,14 +9,12 @@
 //! 3. Check that the name still refers to the locked file. The previous holder may have removed it between
 //!    steps 1 and 2; then start again.
 
-use std::fs::{File, TryLockError};
-use std::{io, os::fd::AsFd, path::PathBuf};
-
-use rustix::fs::{AtFlags, OFlags, Stat};
-use rustix::io::Errno;
-
 use super::directory::OpenDirectory;
 use crate::{DiskLock, Error, ErrorKind, Result, lock_is_held};
+use rustix::fs::{AtFlags, OFlags, Stat};
+use rustix::io::Errno;
+use std::fs::{File, TryLockError};
+use std::{io, os::fd::AsFd, path::PathBuf};
 
 /// Number of attempts before the lock is reported as busy.
 const ATTEMPTS: usize = 100;

@@ -7,17 +7,15 @@ mod directory;
 mod file;
 mod lock;
 
-use std::fs::{self, File};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-
-use rustix::fs::{AtFlags, Dir, FileType, OFlags, RenameFlags};
-use rustix::io::{Errno, retry_on_intr};
-
 use crate::{Disk, DiskLock, Error, ErrorKind, ReadFile, Result, WriteFile, check_name};
 use directory::OpenDirectory;
 use file::PosixFile;
 use lock::PosixLock;
+use rustix::fs::{AtFlags, Dir, FileType, OFlags, RenameFlags};
+use rustix::io::{Errno, retry_on_intr};
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 /// An index directory.
 ///

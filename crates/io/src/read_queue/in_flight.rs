@@ -6,16 +6,13 @@
 //!    two repeat until all bytes are read, the file ends, or an error is permanent.
 //! 4. [`InFlightRead::complete`] returns the target to the caller.
 
-use std::io::{self, IoSliceMut};
-use std::os::fd::BorrowedFd;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-
-use super::preadv::read_vectored_at;
-use super::target::ReadTarget;
+use super::{preadv::read_vectored_at, target::ReadTarget};
 use crate::disk::{ReadFile, ends_early};
 use crate::error::{Error, ErrorKind, Result, panic_message};
 use crate::memory::PAGE_LEN;
+use std::io::{self, IoSliceMut};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{os::fd::BorrowedFd, sync::Arc};
 
 /// Maximum retries of one read after transient errors.
 const RETRIES_MAX: u32 = 1_000;
@@ -237,12 +234,10 @@ fn is_transient(error: &io::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::os::fd::AsRawFd;
-
     use super::*;
-    use crate::disk::Disk;
     use crate::memory::{Cells, Region, RegionKind};
-    use crate::posix::PosixDisk;
+    use crate::{disk::Disk, posix::PosixDisk};
+    use std::os::fd::AsRawFd;
 
     /// The device returns less than a page twice, in a read of two pages.
     #[test]

@@ -29,17 +29,14 @@ mod target;
 #[allow(unsafe_code, reason = "passes buffer addresses to the kernel; each block says why it is sound")]
 mod uring;
 
-use std::collections::VecDeque;
-use std::sync::Arc;
-
 use crate::disk::{Disk, ReadFile};
-use crate::error::Result;
-use crate::memory::Cells;
+use crate::{error::Result, memory::Cells};
 use backend::Backend;
 pub use in_flight::Completion;
 use in_flight::InFlightRead;
 use open::OpenBackend;
 pub use options::{ReadKind, ReadOptions};
+use std::{collections::VecDeque, sync::Arc};
 pub use target::ReadTarget;
 
 /// A queue of reads, at most `depth` of them in flight.

@@ -1,15 +1,10 @@
 //! Opens the backend that the options ask for; `auto` falls back to `pread`.
 
-use std::io;
-use std::sync::Arc;
-
-use super::backend::Backend;
 use super::options::{ReadKind, ReadOptions, rejected};
-use super::pread::Pread;
-use super::uring::Uring;
-use crate::disk::Disk;
+use super::{backend::Backend, pread::Pread, uring::Uring};
 use crate::error::{Error, ErrorKind, Result};
-use crate::memory::Cells;
+use crate::{disk::Disk, memory::Cells};
+use std::{io, sync::Arc};
 
 /// An open backend, with lines for statistics.
 pub(super) struct OpenBackend {
@@ -95,8 +90,7 @@ fn unavailable(kind: ReadKind, error: &io::Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::errno::EPERM;
-    use crate::mem::MemDisk;
+    use crate::{errno::EPERM, mem::MemDisk};
 
     #[test]
     fn unavailable_engines_are_reported_in_one_line() {

@@ -1,9 +1,7 @@
 //! Method, depth and path of reads, as chosen by the user.
 
-use std::fmt;
-use std::str::FromStr;
-
 use crate::error::{Error, ErrorKind, Result};
+use std::{fmt, str::FromStr};
 
 /// A read method, as users write it: `auto`, `pread` or `uring`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,13 +1,11 @@
 //! Reads by a thread pool; each thread makes one system call at a time.
 
+use super::in_flight::{Completion, InFlightRead};
+use super::{backend::Backend, options::ReadOptions};
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-
-use super::backend::Backend;
-use super::in_flight::{Completion, InFlightRead};
-use super::options::ReadOptions;
 
 /// Two channels and the threads between them.
 pub(super) struct Pread {

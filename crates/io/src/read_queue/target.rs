@@ -1,9 +1,7 @@
 //! The destination of a read: a part of a cell, or several cells or parts of them.
 
-use std::ops::Range;
-use std::sync::Arc;
-
 use crate::memory::{CellMut, Cells};
+use std::{ops::Range, sync::Arc};
 
 /// The buffers that a read fills: a part of a cell, or a sequence of cells or parts of them. The length of
 /// the read is the length of the target.

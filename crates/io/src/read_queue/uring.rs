@@ -3,20 +3,12 @@
 //! A slot owns everything that the kernel accesses for a read: the file and the target. A read leaves its
 //! slot only when its completion has arrived, or when the kernel has certainly never taken its submission.
 
-use std::collections::VecDeque;
-use std::io;
-use std::os::fd::AsRawFd;
-use std::sync::Arc;
-use std::thread;
-use std::time::Duration;
-
-use io_uring::{IoUring, Probe, opcode, squeue, types};
-
-use super::backend::Backend;
 use super::in_flight::{Completion, InFlightRead, RemainingRead};
-use super::preadv::IOVECS_MAX;
+use super::{backend::Backend, preadv::IOVECS_MAX};
 use crate::error::{Error, ErrorKind};
 use crate::memory::Cells;
+use io_uring::{IoUring, Probe, opcode, squeue, types};
+use std::{collections::VecDeque, io, os::fd::AsRawFd, sync::Arc, thread, time::Duration};
 
 /// Maximum bytes of one registered buffer. No cell crosses a buffer boundary: both sizes are powers of two.
 const BUFFER_BYTES_MAX: usize = 1 << 30;
@@ -249,8 +241,7 @@ mod tests {
     use super::*;
     use crate::disk::{Disk, ReadFile};
     use crate::memory::{Region, RegionKind};
-    use crate::posix::PosixDisk;
-    use crate::read_queue::target::ReadTarget;
+    use crate::{posix::PosixDisk, read_queue::target::ReadTarget};
 
     const CELL: usize = 4096;
 

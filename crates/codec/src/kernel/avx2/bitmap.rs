@@ -5,8 +5,7 @@ use super::memory::{LANES, Vector, broadcast, first_lanes, load, load_all, load_
 use super::search::{bytes, equal_lanes, put};
 use crate::block::{BLOCK, Intersection};
 use crate::{kernel::scalar, kernel::scalar::bitmap::word};
-use core::arch::x86_64::*;
-use core::mem::MaybeUninit;
+use core::{arch::x86_64::*, mem::MaybeUninit};
 
 /// [`crate::Kernel::count_ones`].
 #[target_feature(enable = "popcnt")]

@@ -6,8 +6,7 @@ use super::stream::{STREAM_WIDTH_MAX, pack_stream, unpack_stream};
 use super::sums::PrefixSums;
 use crate::kernel::size::{self, BYTES, HighSize, NONE, WORDS};
 use crate::{bitpack::Layout, block::BLOCK, kernel::scalar, kernel::table::Packed};
-use core::arch::x86_64::*;
-use core::mem::MaybeUninit;
+use core::{arch::x86_64::*, mem::MaybeUninit};
 
 /// [`crate::Kernel::pack`].
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]

@@ -7,8 +7,7 @@ use super::{search::equal_lanes, stream::unpack_stream};
 use crate::kernel::size::{BYTES, HighSize, NO_PATCH, WORDS};
 use crate::kernel::table::{Bitmap, Exceptions, Patch, SparseBitmap, StoredBitmap};
 use crate::{bitpack::packed_len, block::BLOCK, kernel::scalar, kernel::scalar::bitmap::word};
-use core::arch::x86_64::*;
-use core::mem::MaybeUninit;
+use core::{arch::x86_64::*, mem::MaybeUninit};
 
 /// The lowest bit of each of eight bytes.
 const EACH: u64 = 0x0101_0101_0101_0101;

@@ -1,7 +1,6 @@
 //! The vectors, and loads and stores of them within the bounds of their slices.
 
-use core::arch::asm;
-use core::arch::x86_64::*;
+use core::{arch::asm, arch::x86_64::*};
 // The names by which code for any vector width calls the operations.
 pub(super) use core::arch::x86_64::{
     __m256i as Vector, _mm256_add_epi32 as add, _mm256_or_si256 as or, _mm256_set1_epi32 as broadcast,

@@ -11,8 +11,7 @@ use super::compress::set_bits;
 use super::memory::{LANES, load_all, store_all};
 use crate::block::{BLOCK, Intersection, Positions};
 use crate::{kernel::scalar, kernel::x86::overlap};
-use core::arch::x86_64::*;
-use core::hint::black_box;
+use core::{arch::x86_64::*, hint::black_box};
 
 /// Groups of eight values of a block.
 const GROUPS: usize = BLOCK / LANES;

@@ -2,8 +2,7 @@
 
 use super::memory::{LANES, load, load_all, load_bytes, load_half, store_all};
 use crate::{kernel::scalar, kernel::x86::UnpackShuffle};
-use core::arch::x86_64::*;
-use core::mem::MaybeUninit;
+use core::{arch::x86_64::*, mem::MaybeUninit};
 
 /// The widest values that [`pack_stream`] packs.
 pub(super) const STREAM_WIDTH_MAX: u32 = 16;

@@ -2,8 +2,7 @@
 
 use super::memory::{Vector, add, broadcast, opaque};
 use crate::kernel::scalar;
-use core::arch::x86_64::*;
-use core::mem::MaybeUninit;
+use core::{arch::x86_64::*, mem::MaybeUninit};
 
 /// [`crate::Kernel::gaps`].
 #[target_feature(enable = "avx2")]

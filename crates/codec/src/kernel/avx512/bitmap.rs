@@ -5,8 +5,7 @@ use super::score::{of_codes, scores_of};
 use super::search::write;
 use crate::block::{BLOCK, Intersection};
 use crate::{kernel::scalar, kernel::scalar::bitmap::word, saturation::Saturation};
-use core::arch::x86_64::*;
-use core::hint::black_box;
+use core::{arch::x86_64::*, hint::black_box};
 
 /// Fewer values are looked up by the portable loop.
 const LOOKUP_VALUES_MIN: usize = 12;

@@ -6,8 +6,7 @@ use super::stream::BitStream;
 use crate::kernel::size::{HighSize, NO_PATCH, WORDS};
 use crate::kernel::table::{Bitmap, Exceptions, Patch, SparseBitmap, StoredBitmap};
 use crate::{block::BLOCK, kernel::avx2::exceptions::bitmap_mask, kernel::scalar};
-use core::arch::x86_64::*;
-use core::mem::MaybeUninit;
+use core::{arch::x86_64::*, mem::MaybeUninit};
 
 /// [`crate::Kernel::exceptions`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi1,bmi2,popcnt")]

@@ -1,7 +1,6 @@
 //! The vectors, and loads and stores of them within the bounds of their slices.
 
-use core::arch::asm;
-use core::arch::x86_64::*;
+use core::{arch::asm, arch::x86_64::*};
 // The names by which code for any vector width calls the operations.
 pub(super) use core::arch::x86_64::{
     __m512i as Vector, _mm512_add_epi32 as add, _mm512_or_si512 as or, _mm512_set1_epi32 as broadcast,

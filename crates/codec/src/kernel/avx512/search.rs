@@ -10,8 +10,7 @@
 use super::memory::{COUNTING, LANES, first_lanes, load, load_bytes};
 use crate::block::{BLOCK, Intersection, Positions};
 use crate::kernel::x86::overlap;
-use core::arch::x86_64::*;
-use core::hint::black_box;
+use core::{arch::x86_64::*, hint::black_box};
 
 /// Values that a value is compared with at once.
 const GROUP: usize = 8;

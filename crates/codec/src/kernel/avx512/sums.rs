@@ -1,8 +1,7 @@
 //! Gaps, and prefix sums of 16 values in a register.
 
 use super::memory::{LANES, Vector, add, broadcast, first_lanes, load, opaque, opaque_mask};
-use core::arch::x86_64::*;
-use core::mem::MaybeUninit;
+use core::{arch::x86_64::*, mem::MaybeUninit};
 
 /// [`crate::Kernel::gaps`].
 #[target_feature(enable = "avx512f,bmi2")]
