@@ -1,18 +1,17 @@
-//! A cache of pages of files in memory cells, which threads fill by their own reads.
+//! A page cache: pages of index files in memory cells. A thread that misses a page reads it itself.
 //!
-//! *Input*: memory cut into cells of a page, and a read queue for each thread. *Output*: pages that are
-//! checked and pinned.
+//! *Input*: memory divided into cells of 4 KiB, and a read queue for each thread. *Output*: pages with a
+//! verified checksum, pinned in the cache.
 //!
 //! | task | API |
 //! |---|---|
 //! | a cache in a memory region | [`PageCache`], [`PolicyKind`] |
 //! | to pin pages, and to read those that are missing | [`PageReader`], [`Pin`] |
-//! | to choose which reads are joined | [`measure_gap`] |
+//! | the distance up to which two reads are joined | [`measure_gap`] |
 //! | counters | [`CacheStats`] |
 //! | to compare eviction policies | [`Policy`], [`Lru`] |
 //!
-//! This crate knows pages of files; it does not know what a posting is. It makes no system call except to
-//! wait.
+//! This crate does not interpret the content of pages. It makes no system call except to wait.
 
 #![forbid(unsafe_code)]
 

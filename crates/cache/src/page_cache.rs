@@ -6,49 +6,49 @@
 //! 1. The page table is divided into shards by a hash of the page. Each shard has a lock, a part of the
 //!    frames, and an eviction policy.
 //! 2. [`PageCache::lookup`] pins the frame of a page. If the page has none, a free frame is taken, or one
-//!    that is not pinned is evicted; the caller fills it and calls [`PageCache::complete`].
+//!    that is not pinned is evicted; the caller reads the page and calls [`PageCache::complete_page`].
 //! 3. Pins are counted without the lock. Only a lookup pins an unpinned frame, and it holds the lock: so a
 //!    frame that is found unpinned under the lock stays unpinned until the lock is released. A frame that
 //!    is being filled is not evicted either.
 //! 4. A page that cannot be read is removed from the table at once, so that the next lookup tries again.
 //!    Its frame is reused when the last pin is gone.
-//! 5. [`PageCache::resize`] parks frames of an elastic region: they hold no page, and their memory is given
-//!    back to the system until the cache grows again.
+//! 5. [`PageCache::resize`] can park frames if their region is elastic: a parked frame is out of use, and its
+//!    memory is given back to the system until the cache grows again.
 
 use crate::policy::{Policy, PolicyKind};
 use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, fence};
-use crate::{hash::mix, stats::CacheStats};
+use crate::{hash::mix_bits, stats::CacheStats};
 use hashbrown::HashTable;
 use std::ops::Range;
 use std::sync::{Arc, PoisonError};
 use tierdex_io::{CellMut, CellRef, Cells, Error, ErrorKind, PAGE, Result};
 
-/// Shards, at most; each has at least [`SHARD_FRAMES_MIN`] frames, unless there is only one.
+/// Maximum number of shards. Small caches have fewer: one for each [`SHARD_FRAMES_MIN`] frames, at least one.
 const SHARDS_MAX: usize = 64;
 
-/// In a shard of fewer frames than this, all frames would be pinned too often.
+/// Minimum number of frames of a shard. In smaller shards all frames would be pinned too often.
 const SHARD_FRAMES_MIN: usize = 256;
 
 /// A page of an open file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PageKey {
-    /// [`SealedFile::number`](tierdex_io::SealedFile::number).
+    /// The number of the file: [`SealedFile::number`](tierdex_io::SealedFile::number).
     file: u64,
     page: u64,
 }
 
 impl PageKey {
-    /// A page of the file with this number.
-    pub(crate) fn of(file: u64, page: u64) -> PageKey {
+    /// Page number `page` of the file with the number `file`.
+    pub(crate) fn new(file: u64, page: u64) -> PageKey {
         PageKey { file, page }
     }
 
     fn hash(self) -> u64 {
-        mix(mix(self.file) ^ self.page)
+        mix_bits(mix_bits(self.file) ^ self.page)
     }
 }
 
-/// States of a frame: not readable yet, checked, or failed.
+/// State of a frame: its page is being read, can be used, or could not be read.
 const LOADING: u32 = 0;
 const READY: u32 = 1;
 const FAILED: u32 = 2;
@@ -59,14 +59,15 @@ struct FrameState {
 }
 
 struct Shard {
-    /// The frame of each page, by its number in the shard. The pages are in `keys`.
+    /// The page table: the frames that have a page, by the hash of the page in `keys`. Here and below frames
+    /// are numbered within the shard.
     table: HashTable<u32>,
     /// The page of each frame.
     keys: Box<[PageKey]>,
     free: Vec<u32>,
-    /// Frames that are not used now, without memory.
+    /// Frames that [`PageCache::resize`] has taken out of use. They have no memory.
     parked: Vec<u32>,
-    /// Frames of pages that could not be read, and their errors; some may still be pinned.
+    /// Frames of pages that could not be read, with the error. A frame is reused when it is no longer pinned.
     failed: Vec<(u32, Error)>,
     policy: Box<dyn Policy>,
 }
@@ -76,13 +77,15 @@ pub struct PageCache {
     cells: Arc<Cells>,
     states: Box<[FrameState]>,
     shards: Box<[Mutex<Shard>]>,
-    /// Threads that wait for pages which other threads read.
+    /// Number of threads in [`PageCache::wait_for_any`].
     waiting: AtomicUsize,
+    /// The lock of the condition variable `settled`.
     sleepers: Mutex<()>,
+    /// Notified when a page was read or could not be, if a thread waits.
     settled: Condvar,
     counters: Counters,
     metadata_bytes: u64,
-    /// Frames that are not parked; locked while they change.
+    /// Number of frames that are not parked. [`PageCache::resize`] holds this lock.
     in_use: Mutex<usize>,
 }
 
@@ -90,7 +93,7 @@ pub struct PageCache {
 pub(crate) struct Counters {
     hits: AtomicU64,
     misses: AtomicU64,
-    /// Pages of gaps that were taken into the cache: nobody has requested them.
+    /// Pages that were read because they are between two requested pages, and are now cached.
     unrequested: AtomicU64,
     /// Lookups for which all frames of the shard were pinned.
     pub(crate) no_frame: AtomicU64,
@@ -102,7 +105,7 @@ pub(crate) struct Counters {
     pub(crate) bytes_read: AtomicU64,
 }
 
-/// A frame that is not evicted before this is dropped.
+/// A pinned frame: it keeps its page until the pin is dropped.
 pub struct Pin<'f> {
     cache: &'f PageCache,
     frame: u32,
@@ -110,7 +113,7 @@ pub struct Pin<'f> {
 
 /// The result of a lookup.
 pub(crate) enum PageLookup<'f> {
-    /// The page is in the frame, or another thread reads it.
+    /// The page is in the frame, or is being read into it.
     Pinned(Pin<'f>),
     /// The caller must read the page into the cell.
     Fill(Pin<'f>, CellMut),
@@ -120,16 +123,17 @@ pub(crate) enum PageLookup<'f> {
 pub(crate) struct GapFrame {
     pub(crate) frame: u32,
     pub(crate) cell: CellMut,
-    /// The page is in the cache: after the read, [`PageCache::release`] frees this frame.
+    /// The page has another frame already, so after the read this one is freed by
+    /// [`PageCache::free_gap_frame`].
     pub(crate) is_cached: bool,
 }
 
 impl PageCache {
-    /// A cache in `cells` of 4 KiB, of which it is the only user from now on. Its memory is allocated here,
-    /// except for the errors of pages that could not be read.
+    /// A cache with one frame for each of `cells`, which nothing else may use from now on. Later calls
+    /// allocate nothing except for the errors of pages that could not be read.
     ///
     /// # Errors
-    /// [`ErrorKind::Denied`] when cells are not pages, or are 2^32 or more.
+    /// [`ErrorKind::Denied`] when the cells do not have 4 KiB, or there are 2^32 or more.
     pub fn new(cells: Arc<Cells>, policy: PolicyKind) -> Result<Arc<PageCache>> {
         let denied = |why: String| Error::new(ErrorKind::Denied, "make", "a cache of pages", why);
         if cells.cell_bytes() as u64 != PAGE {
@@ -156,7 +160,7 @@ impl PageCache {
         }))
     }
 
-    /// Bytes of memory outside the region for each frame, at most.
+    /// Maximum bytes of memory that a frame needs outside its cell: page table, eviction policy, state.
     pub fn metadata_bytes_max(policy: PolicyKind) -> usize {
         // A table is at least seven sixteenths full, and takes one byte more for each slot.
         let table = 16 * (size_of::<u32>() + 1) / 7;
@@ -166,12 +170,12 @@ impl PageCache {
         size_of::<FrameState>() + cell + shard
     }
 
-    /// Number of frames, parked ones included.
+    /// Number of frames, including those that [`PageCache::resize`] has taken out of use.
     pub fn frames(&self) -> usize {
         self.states.len()
     }
 
-    /// The memory.
+    /// The memory cells of the frames.
     pub fn cells(&self) -> &Arc<Cells> {
         &self.cells
     }
@@ -180,7 +184,7 @@ impl PageCache {
         &self.counters
     }
 
-    /// Counters since the start, and the current state.
+    /// Counters since the start, and the current use of the frames.
     pub fn stats(&self) -> CacheStats {
         let (mut free, mut evictable, mut loading, mut parked) = (0, 0, 0, 0);
         for (number, shard) in self.shards.iter().enumerate() {
@@ -200,7 +204,7 @@ impl PageCache {
             hits: of(&counters.hits),
             misses: of(&counters.misses),
             no_frame: of(&counters.no_frame),
-            // The counters are read one after the other, while threads change them.
+            // Saturating, because threads change the counters while they are read one by one.
             fetched: (of(&counters.misses) + of(&counters.unrequested))
                 .saturating_sub(of(&counters.no_frame) + of(&counters.failures) + loading),
             evictions: of(&counters.evictions),
@@ -217,9 +221,8 @@ impl PageCache {
         }
     }
 
-    /// Replaces the policy of each shard by what `wrap` makes of it, such as a policy that also counts. It
-    /// gets an insertion for each page that is read into a frame, and a touch for each lookup of a page that
-    /// has one.
+    /// Replaces the eviction policy of each shard by `wrap` of it, for example by a policy that also records
+    /// its calls: one insertion for each page that gets a frame, one touch for each hit.
     pub fn wrap_policies(&self, wrap: impl Fn(Box<dyn Policy>) -> Box<dyn Policy>) {
         for shard in &self.shards {
             let policy = &mut lock(shard).policy;
@@ -228,10 +231,10 @@ impl PageCache {
         }
     }
 
-    /// Changes the number of frames that are used, up to [`PageCache::frames`], if the region of the cells is
-    /// elastic. Shrinking takes free frames, then evicts by the policy, from all shards evenly, and gives
-    /// their memory back: 1 to 2 µs a frame, and as long again when a page is read into it later. Pinned
-    /// frames stay. Returns the number that is used now.
+    /// Changes the number of frames in use, up to [`PageCache::frames`], if the region of the cells is
+    /// elastic. Shrinking takes free frames and then evicts pages, evenly from all shards, and gives the
+    /// memory back to the system: 1 to 2 µs a frame, and as long again when the frame is used later. Pinned
+    /// frames stay in use. Returns the number of frames now in use.
     pub fn resize(&self, frames: usize) -> usize {
         let mut in_use = lock(&self.in_use);
         if !self.cells.region().is_elastic() {
@@ -242,18 +245,18 @@ impl PageCache {
         for (number, shard) in self.shards.iter().enumerate() {
             let mut shard = lock(shard);
             let own = shard.frames_in_use();
-            *in_use += shard.unpark(share(number));
-            *in_use -= self.park(number, &mut shard, own.saturating_sub(share(number)));
+            *in_use += shard.unpark_frames(share(number));
+            *in_use -= self.park_frames(number, &mut shard, own.saturating_sub(share(number)));
         }
-        // Where too many frames are pinned, other shards give more.
+        // If a shard has too many pinned frames, others shrink further.
         for (number, shard) in self.shards.iter().enumerate() {
-            *in_use -= self.park(number, &mut lock(shard), in_use.saturating_sub(frames));
+            *in_use -= self.park_frames(number, &mut lock(shard), in_use.saturating_sub(frames));
         }
         *in_use
     }
 
-    /// Parks up to `count` frames of a shard that are not pinned. Returns their number.
-    fn park(&self, number: usize, shard: &mut Shard, count: usize) -> usize {
+    /// Takes up to `count` frames of the shard that are not pinned out of use. Returns how many.
+    fn park_frames(&self, number: usize, shard: &mut Shard, count: usize) -> usize {
         for parked in 0..count {
             let Some(frame) = self.free_frame(number, shard) else { return parked };
             if !self.cells.discard(self.frame_number(number, frame) as usize) {
@@ -269,21 +272,27 @@ impl PageCache {
     pub(crate) fn lookup(&self, key: PageKey) -> Option<PageLookup<'_>> {
         let number = self.shard_of(key);
         let mut shard = lock(&self.shards[number]);
-        if let Some(frame) = shard.find(key) {
+        if let Some(frame) = shard.find_frame(key) {
             shard.policy.touch(frame);
             self.counters.hits.fetch_add(1, Ordering::Relaxed);
-            return Some(PageLookup::Pinned(self.pin(self.frame_number(number, frame))));
+            return Some(PageLookup::Pinned(self.pin_frame(self.frame_number(number, frame))));
         }
         self.counters.misses.fetch_add(1, Ordering::Relaxed);
-        let filled = self.fill(number, &mut shard, Some(key));
+        let filled = self.take_frame(number, &mut shard, Some(key));
         if filled.is_none() {
             self.counters.no_frame.fetch_add(1, Ordering::Relaxed);
         }
         filled.map(|(pin, cell)| PageLookup::Fill(pin, cell))
     }
 
-    /// Takes a frame of the shard, for a page that has none if `key` is given; `None` if all are pinned.
-    fn fill(&self, number: usize, shard: &mut Shard, key: Option<PageKey>) -> Option<(Pin<'_>, CellMut)> {
+    /// Takes a free frame of the shard, or evicts one, and pins it. If `key` is given, the frame becomes that
+    /// of this page. Returns the pin and the cell to read into; `None` if all frames are pinned.
+    fn take_frame(
+        &self,
+        number: usize,
+        shard: &mut Shard,
+        key: Option<PageKey>,
+    ) -> Option<(Pin<'_>, CellMut)> {
         let frame = self.free_frame(number, shard)?;
         let global = self.frame_number(number, frame);
         let Some(cell) = self.cells.write(global as usize) else {
@@ -295,26 +304,26 @@ impl PageCache {
         if let Some(key) = key {
             shard.insert_page(key, frame);
         }
-        Some((self.pin(global), cell))
+        Some((self.pin_frame(global), cell))
     }
 
-    /// Takes a frame for each page of a gap, which nobody has requested, and appends it to `gap`; the caller
-    /// fills it. False if a page has no frame; those before it may have been appended.
-    pub(crate) fn fill_gap(&self, file: u64, pages: Range<u64>, gap: &mut Vec<GapFrame>) -> bool {
+    /// Takes a frame for each of `pages`, which are between two requested pages, and appends it to `gap`. The
+    /// caller reads the pages. False if there was no frame for a page; `gap` then has the pages before it.
+    pub(crate) fn take_gap_frames(&self, file: u64, pages: Range<u64>, gap: &mut Vec<GapFrame>) -> bool {
         for page in pages {
-            let key = PageKey::of(file, page);
+            let key = PageKey::new(file, page);
             let number = self.shard_of(key);
             let mut shard = lock(&self.shards[number]);
-            let mut is_cached = shard.find(key).is_some();
-            let filled = self.fill(number, &mut shard, (!is_cached).then_some(key));
+            let mut is_cached = shard.find_frame(key).is_some();
+            let filled = self.take_frame(number, &mut shard, (!is_cached).then_some(key));
             let Some((pin, cell)) = filled else {
                 drop(shard);
-                self.release_last_cached(gap);
+                self.free_trailing_cached(gap);
                 return false;
             };
-            if is_cached && shard.find(key).is_none() {
-                // The frame that was taken is that of this page.
-                shard.insert_page(key, self.own_number(pin.frame()).1);
+            if is_cached && shard.find_frame(key).is_none() {
+                // The page was cached in the frame that was just evicted for it.
+                shard.insert_page(key, self.shard_and_frame(pin.frame()).1);
                 is_cached = false;
             }
             self.counters.unrequested.fetch_add(u64::from(!is_cached), Ordering::Relaxed);
@@ -324,36 +333,38 @@ impl PageCache {
         true
     }
 
-    /// Removes the last pages of a gap that are cached: there is nothing to read behind them.
-    fn release_last_cached(&self, gap: &mut Vec<GapFrame>) {
+    /// Removes pages from the end of a gap as long as they are cached: as the read ends with the gap, they
+    /// need not be read.
+    fn free_trailing_cached(&self, gap: &mut Vec<GapFrame>) {
         while let Some(GapFrame { frame, cell, .. }) = gap.pop_if(|last| last.is_cached) {
             drop(cell);
-            self.release(frame);
+            self.free_gap_frame(frame);
         }
     }
 
-    /// Frees the frame of a page of a gap that is cached in another frame. The caller has released the cell.
-    pub(crate) fn release(&self, frame: u32) {
-        let (number, own) = self.own_number(frame);
+    /// Frees a frame into which a page was read that has another frame. The caller has dropped the cell.
+    pub(crate) fn free_gap_frame(&self, frame: u32) {
+        let (number, own) = self.shard_and_frame(frame);
         lock(&self.shards[number]).free.push(own);
     }
 
-    /// The page of a frame was read, or could not be. The caller has released the cell.
-    pub(crate) fn complete(&self, frame: u32, result: Result<()>) {
+    /// Makes the page of a frame usable after its read, or removes it if the read has failed. Wakes the
+    /// threads that wait. The caller has dropped the cell.
+    pub(crate) fn complete_page(&self, frame: u32, result: Result<()>) {
         let state = &self.states[frame as usize];
         match result {
             Ok(()) => state.state.store(READY, Ordering::SeqCst),
             Err(error) => {
                 self.counters.failures.fetch_add(1, Ordering::Relaxed);
-                let (number, own) = self.own_number(frame);
+                let (number, own) = self.shard_and_frame(frame);
                 let mut shard = lock(&self.shards[number]);
                 state.state.store(FAILED, Ordering::SeqCst);
-                shard.remove(own);
+                shard.remove_page(own);
                 shard.policy.remove(own);
                 shard.failed.push((own, error));
             }
         }
-        // Either this thread sees the count of `wait_for`, or `wait_for` sees the new state.
+        // Either this thread sees the incremented `waiting`, or the waiting thread sees the new state.
         fence(Ordering::SeqCst);
         if self.waiting.load(Ordering::SeqCst) > 0 {
             drop(self.sleepers.lock().unwrap_or_else(PoisonError::into_inner));
@@ -361,8 +372,8 @@ impl PageCache {
         }
     }
 
-    /// Sleeps until one of these frames is settled: its page was read, or could not be.
-    pub(crate) fn wait_for(&self, mut frames: impl Iterator<Item = u32> + Clone) {
+    /// Sleeps until the page of one of these frames was read or could not be.
+    pub(crate) fn wait_for_any(&self, mut frames: impl Iterator<Item = u32> + Clone) {
         self.waiting.fetch_add(1, Ordering::SeqCst);
         fence(Ordering::SeqCst);
         let mut sleeper = self.sleepers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -375,13 +386,13 @@ impl PageCache {
         self.waiting.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// Whether the page of a frame was read, or could not be.
+    /// Whether the page of a frame was read or could not be, so that it is no longer loading.
     pub fn is_settled(&self, frame: u32) -> bool {
         self.states[frame as usize].state.load(Ordering::SeqCst) != LOADING
     }
 
-    /// Frees the frames of these files, given by their numbers, that no thread uses.
-    pub fn forget(&self, files: &[u64]) {
+    /// Evicts the pages of these files, given by their numbers, except those that are pinned or loading.
+    pub fn evict_files(&self, files: &[u64]) {
         for (at, shard) in self.shards.iter().enumerate() {
             let mut shard = lock(shard);
             let Shard { table, keys, free, policy, .. } = &mut *shard;
@@ -400,7 +411,7 @@ impl PageCache {
         }
     }
 
-    /// A free frame of the shard, or one that is evicted.
+    /// Takes a free frame of the shard, or evicts one; `None` if all are pinned.
     fn free_frame(&self, number: usize, shard: &mut Shard) -> Option<u32> {
         if let Some(frame) = shard.free.pop() {
             return Some(frame);
@@ -415,34 +426,34 @@ impl PageCache {
         }
         let victim = shard.policy.victim(&|frame| pins(frame) == (0, READY))?;
         shard.policy.remove(victim);
-        shard.remove(victim);
+        shard.remove_page(victim);
         self.counters.evictions.fetch_add(1, Ordering::Relaxed);
         Some(victim)
     }
 
     fn shard_of(&self, key: PageKey) -> usize {
-        // The table of the shard uses the lowest bits, and the seven highest as tags.
+        // Bits of the hash that the hash table of the shard does not use.
         ((key.hash() >> 24) as u32 as usize * self.shards.len()) >> 32
     }
 
-    /// The number of a shard's frame among all frames.
+    /// Converts the number of a frame within its shard to its number in the cache.
     fn frame_number(&self, shard: usize, frame: u32) -> u32 {
         frame * self.shards.len() as u32 + shard as u32
     }
 
-    /// The shard of a frame, and the number of the frame in it.
-    fn own_number(&self, frame: u32) -> (usize, u32) {
+    /// Converts the number of a frame in the cache to its shard and its number within the shard.
+    fn shard_and_frame(&self, frame: u32) -> (usize, u32) {
         (frame as usize % self.shards.len(), frame / self.shards.len() as u32)
     }
 
-    fn pin(&self, frame: u32) -> Pin<'_> {
+    fn pin_frame(&self, frame: u32) -> Pin<'_> {
         self.states[frame as usize].pins.fetch_add(1, Ordering::Relaxed);
         Pin { cache: self, frame }
     }
 }
 
 impl Shard {
-    /// The shard with this number of `shards`, for its part of all `frames`.
+    /// Shard `number` of `shards`, with its part of the `frames` of the cache.
     fn new(frames: usize, number: usize, shards: usize, policy: PolicyKind) -> Shard {
         let own = (frames - number).div_ceil(shards) as u32;
         let none = PageKey { file: u64::MAX, page: 0 };
@@ -461,27 +472,27 @@ impl Shard {
         self.keys.len() - self.parked.len()
     }
 
-    /// Frees parked frames, so that `frames` are used if there are as many. Returns how many were parked.
-    fn unpark(&mut self, frames: usize) -> usize {
+    /// Puts parked frames into use again until `frames` are in use or none is parked. Returns how many.
+    fn unpark_frames(&mut self, frames: usize) -> usize {
         let count = frames.saturating_sub(self.frames_in_use()).min(self.parked.len());
         self.free.extend(self.parked.drain(self.parked.len() - count..));
         count
     }
 
-    /// The frame of a page, by its number in the shard.
-    fn find(&self, key: PageKey) -> Option<u32> {
+    /// The number of the frame of a page within the shard.
+    fn find_frame(&self, key: PageKey) -> Option<u32> {
         self.table.find(key.hash(), |frame| self.keys[*frame as usize] == key).copied()
     }
 
-    /// Gives a page a frame, in the table and in the policy.
+    /// Adds a page with its frame to the page table and to the eviction policy.
     fn insert_page(&mut self, key: PageKey, frame: u32) {
         self.keys[frame as usize] = key;
         self.table.insert_unique(key.hash(), frame, |frame| self.keys[*frame as usize].hash());
         self.policy.insert(frame, key.hash(), 1);
     }
 
-    /// Removes the page of a frame.
-    fn remove(&mut self, frame: u32) {
+    /// Removes the page of a frame from the page table.
+    fn remove_page(&mut self, frame: u32) {
         let hash = self.keys[frame as usize].hash();
         if let Ok(entry) = self.table.find_entry(hash, |other| *other == frame) {
             entry.remove();
@@ -490,33 +501,33 @@ impl Shard {
 }
 
 impl Pin<'_> {
-    /// The number of the frame.
+    /// The number of the frame in the cache.
     pub fn frame(&self) -> u32 {
         self.frame
     }
 
-    /// Whether [`Pin::page`] can be called.
+    /// Whether the page was read or could not be, so that [`Pin::page`] can be called.
     pub fn is_settled(&self) -> bool {
         self.cache.is_settled(self.frame)
     }
 
-    /// The page.
+    /// The bytes of the page.
     ///
     /// # Errors
-    /// The read error.
+    /// The error of the read, if the page could not be read.
     ///
     /// # Panics
-    /// When it is not settled.
+    /// While the page is loading.
     pub fn page(&self) -> Result<CellRef<'_>> {
         match self.cache.states[self.frame as usize].state.load(Ordering::Acquire) {
             READY => Ok(self.cache.cells.read(self.frame as usize).expect("a pinned frame is not written")),
-            FAILED => Err(self.error()),
-            _ => panic!("the page is on its way"),
+            FAILED => Err(self.read_error()),
+            _ => panic!("the page is loading"),
         }
     }
 
-    fn error(&self) -> Error {
-        let (number, own) = self.cache.own_number(self.frame);
+    fn read_error(&self) -> Error {
+        let (number, own) = self.cache.shard_and_frame(self.frame);
         let shard = lock(&self.cache.shards[number]);
         let found = shard.failed.iter().find(|(frame, _)| *frame == own);
         found.map(|(_, error)| error.clone()).expect("a frame that has failed is kept until it is not pinned")

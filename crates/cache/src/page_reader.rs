@@ -1,31 +1,30 @@
-//! Reads pages into a [`PageCache`], with an engine per thread. No thread waits for a read under a lock.
+//! Reads pages into a [`PageCache`] by the read queue of a thread. No thread waits for a read under a lock.
 
 use crate::page_cache::{GapFrame, PageCache, PageKey, PageLookup, Pin};
 use std::{ops::Range, sync::Arc, sync::atomic::Ordering};
 use tierdex_io::{CellMut, Completion, Error, ErrorKind, PAGE, ReadQueue, ReadTarget, Result, SealedFile};
 
-/// Pages of a read, at most.
+/// Maximum number of pages of one read.
 pub const READ_PAGES_MAX: usize = 64;
 
-/// Pages of gaps that a reader has in flight take at most this part of the frames: the others are for
-/// requested pages.
+/// The pages in flight that nobody has requested take at most the frames of the cache divided by this.
 const GAP_FRAMES_DIVISOR: usize = 16;
 
-/// Reads pages for one thread. Dropping it waits for the reads in flight.
+/// Pins pages for one thread and reads those that are not cached. Dropping it waits for the reads in flight.
 pub struct PageReader {
     cache: Arc<PageCache>,
-    engine: ReadQueue,
-    /// Pages that are requested but not submitted.
+    queue: ReadQueue,
+    /// Missing pages whose reads have not been submitted yet.
     wanted: Vec<PageRequest>,
-    /// Reads in flight, by tag.
+    /// Reads in flight; the index is the tag of the read.
     in_flight: Vec<Option<InFlightPages>>,
-    /// Pages between two requested pages that are read with them, at most.
+    /// Maximum distance in pages between two requested pages that are read together.
     gap_max: u64,
-    /// Pages of gaps in flight.
+    /// Number of pages in flight that nobody has requested.
     in_gaps: usize,
 }
 
-/// A page, and the frame that it is read into.
+/// A missing page, and the frame that it is read into.
 struct PageRequest {
     file: Arc<SealedFile>,
     page: u64,
@@ -33,28 +32,28 @@ struct PageRequest {
     cell: CellMut,
 }
 
-/// A read in flight.
+/// The pages of a read in flight: consecutive pages of a file.
 struct InFlightPages {
     file: Arc<SealedFile>,
     first_page: u64,
-    /// The frames that its pages are read into.
+    /// The frames that the pages are read into.
     frames: Vec<u32>,
-    /// Number of the pages that were not requested.
+    /// Number of pages that nobody has requested.
     in_gaps: usize,
-    /// The frames of those that are cached in other frames.
+    /// The frames that are freed after the read, as their pages have other frames.
     cached: Vec<u32>,
 }
 
 impl PageReader {
-    /// Reads into `cache` by `engine`, and at most `gap_max` unrequested pages between two requested ones
-    /// ([`measure_gap`](crate::measure_gap)).
-    pub fn new(cache: Arc<PageCache>, engine: ReadQueue, gap_max: u64) -> PageReader {
-        PageReader { cache, engine, wanted: Vec::new(), in_flight: Vec::new(), gap_max, in_gaps: 0 }
+    /// Reads into `cache` by `queue`. Two requested pages are read together, with the pages between them, if
+    /// these are at most `gap_max` ([`measure_gap`](crate::measure_gap)).
+    pub fn new(cache: Arc<PageCache>, queue: ReadQueue, gap_max: u64) -> PageReader {
+        PageReader { cache, queue, wanted: Vec::new(), in_flight: Vec::new(), gap_max, in_gaps: 0 }
     }
 
-    /// Pins these pages, and calls `pinned` with the pin of each. Pages that are not in the cache are read
-    /// when [`PageReader::send`] is called. False when a page found no frame; the pages after it are not
-    /// pinned.
+    /// Pins these pages, and calls `pinned` with the pin of each. The reads of those that are not cached are
+    /// submitted by [`PageReader::send`]. False when there was no frame for a page; it and the pages after it
+    /// are not pinned.
     pub fn request<'f>(
         &mut self,
         cache: &'f PageCache,
@@ -63,7 +62,7 @@ impl PageReader {
         mut pinned: impl FnMut(u64, Pin<'f>),
     ) -> bool {
         for page in pages {
-            match cache.lookup(PageKey::of(file.number(), page)) {
+            match cache.lookup(PageKey::new(file.number(), page)) {
                 None => return false,
                 Some(PageLookup::Pinned(pin)) => pinned(page, pin),
                 Some(PageLookup::Fill(pin, cell)) => {
@@ -75,9 +74,10 @@ impl PageReader {
         true
     }
 
-    /// Submits reads of the requested pages, adjacent pages together. Pages of a short gap are read too, and
-    /// cached. One that is cached already is read into a frame that is then freed: otherwise lists that are
-    /// cached in part would need more reads than those that are not.
+    /// Submits the reads of the missing pages: one read for adjacent pages, and also for pages with a short
+    /// gap between them. The pages of the gap are then cached too. A page of the gap that is cached already
+    /// is read into a frame that is freed afterwards, so that a list that is cached in part needs no more
+    /// reads than one that is not.
     pub fn send(&mut self) {
         let mut wanted = std::mem::take(&mut self.wanted);
         wanted.sort_unstable_by_key(|wanted| (wanted.file.number(), wanted.page));
@@ -94,7 +94,7 @@ impl PageReader {
                 if !fits {
                     break;
                 }
-                let filled = self.cache.fill_gap(file.number(), end..next.page, &mut gap_frames);
+                let filled = self.cache.take_gap_frames(file.number(), end..next.page, &mut gap_frames);
                 for GapFrame { frame, cell, is_cached } in gap_frames.drain(..) {
                     frames.push(frame);
                     cells.push(cell);
@@ -111,13 +111,13 @@ impl PageReader {
             }
             let in_gaps = frames.len() - requested;
             self.in_gaps += in_gaps;
-            self.submit(InFlightPages { file, first_page, frames, in_gaps, cached }, cells);
+            self.submit_read(InFlightPages { file, first_page, frames, in_gaps, cached }, cells);
         }
         drop(rest);
         self.wanted = wanted;
     }
 
-    fn submit(&mut self, pages: InFlightPages, cells: Vec<CellMut>) {
+    fn submit_read(&mut self, pages: InFlightPages, cells: Vec<CellMut>) {
         let Some(target) = ReadTarget::across(cells) else { return };
         let tag = self.in_flight.iter().position(Option::is_none).unwrap_or_else(|| {
             self.in_flight.push(None);
@@ -125,36 +125,37 @@ impl PageReader {
         });
         let (file, offset) = (Arc::clone(pages.file.file()), pages.first_page * PAGE);
         self.in_flight[tag] = Some(pages);
-        self.engine.submit(&file, offset, target, tag as u64);
+        self.queue.submit(&file, offset, target, tag as u64);
     }
 
-    /// Processes completed reads; if `wait`, waits until a read completes. False when none has.
+    /// Submits requested reads and processes completed ones; if `wait`, waits until at least one completes.
+    /// False when none has completed.
     pub fn poll(&mut self, wait: bool) -> bool {
         self.send();
-        let mut ended = self.engine.next(wait);
+        let mut ended = self.queue.next(wait);
         let any = ended.is_some();
         while let Some(completion) = ended {
             self.complete_read(completion);
-            ended = self.engine.next(false);
+            ended = self.queue.next(false);
         }
         any
     }
 
-    /// Completes all reads. To be called before the thread waits for anything else, as other threads may
-    /// wait for these pages.
+    /// Waits for all reads of this reader. To be called before the thread waits for anything else, as other
+    /// threads may wait for these pages.
     pub fn finish(&mut self) {
         while self.poll(true) {}
     }
 
-    /// Waits until one of these frames is settled, whichever thread reads its page.
+    /// Waits until the page of one of these frames was read or could not be, whichever thread reads it.
     pub fn wait_for(&mut self, frames: impl Iterator<Item = u32> + Clone) {
         self.cache.counters().waits.fetch_add(1, Ordering::Relaxed);
         if !self.poll(true) {
-            self.cache.wait_for(frames);
+            self.cache.wait_for_any(frames);
         }
     }
 
-    /// A read has completed. Its pages are checked before they are readable.
+    /// Verifies the checksums of the pages of a completed read, and then makes the pages usable.
     fn complete_read(&mut self, completion: Completion) {
         let Completion { tag, target, result, fell_back } = completion;
         let Some(pages) = self.in_flight[tag as usize].take() else { return };
@@ -176,39 +177,39 @@ impl PageReader {
                 let len = left.as_mut().map_err(|error| error.clone())?;
                 let bytes = &piece[..(*len).min(piece.len())];
                 *len -= bytes.len();
-                check(&file, page, bytes)
+                check_page(&file, page, bytes)
             })
             .collect();
         drop(target);
         for (frame, result) in frames.into_iter().zip(checked) {
             match cached.contains(&frame) {
-                true => self.cache.release(frame),
-                false => self.cache.complete(frame, result),
+                true => self.cache.free_gap_frame(frame),
+                false => self.cache.complete_page(frame, result),
             }
         }
     }
 
-    /// Reads each page by itself, after a read of all has failed: a page of a gap must not make requests of
-    /// other pages fail.
+    /// Reads each page again by a read of its own, after one read of all has failed: a damaged page that
+    /// nobody has requested must not fail the requested ones.
     fn read_each(&mut self, InFlightPages { file, first_page, frames, cached, .. }: InFlightPages) {
         for (frame, page) in frames.into_iter().zip(first_page..) {
             if cached.contains(&frame) {
-                self.cache.release(frame);
+                self.cache.free_gap_frame(frame);
                 continue;
             }
-            // The failed read has released its cells, and nobody reads a page before it is settled.
+            // The failed read has dropped its cells, and no thread uses a page that is loading.
             let cell =
                 self.cache.cells().write(frame as usize).expect("the cell of a page that is not settled");
             let file = Arc::clone(&file);
             let pages =
                 InFlightPages { file, first_page: page, frames: vec![frame], in_gaps: 0, cached: Vec::new() };
-            self.submit(pages, vec![cell]);
+            self.submit_read(pages, vec![cell]);
         }
     }
 }
 
-/// Checks the bytes that were read of a page.
-fn check(file: &SealedFile, page: u64, bytes: &[u8]) -> Result<()> {
+/// Verifies the checksum of a page, and that all its bytes were read.
+fn check_page(file: &SealedFile, page: u64, bytes: &[u8]) -> Result<()> {
     let start = page * PAGE;
     let wanted = file.payload().end.min(start + PAGE);
     if start + (bytes.len() as u64) < wanted {

@@ -1,36 +1,36 @@
-//! Whether two reads are joined: the pages between them are read too if that takes much less time than
-//! another read. Measured when an queue starts, because devices differ by orders of magnitude: with 50,000
-//! reads and 0.8 GB a second an additional page takes a third of the time of a read, with 3,000 reads and
-//! 125 MB a second a tenth.
+//! Measures up to which distance two reads are joined: one read of both, with the pages between them, can
+//! take less time than two reads. It is measured when a read queue starts, as devices differ by orders of
+//! magnitude. On a device with 50,000 reads and 0.8 GB a second, an additional page takes a third of the time
+//! of a read; with 3,000 reads and 125 MB a second it takes a tenth.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tierdex_io::{CellMut, Cells, PAGE, ReadFile, ReadQueue, ReadTarget};
 
-/// Pages of a gap, at most: longer ones displace too much from the cache if the device was slow by chance.
+/// Maximum result, in pages. A longer gap would evict too many pages if the device was slow by chance.
 const GAP_PAGES_MAX: u64 = 8;
 
-/// Reads of one page, and of several, that are measured. Both kinds are spread over the file.
+/// Number of measured reads of one page, and of [`LONG_READ_PAGES`]. Both are spread over the file.
 const SHORT_READS: u64 = 32;
 const LONG_READS: u64 = 8;
 const LONG_READ_PAGES: u64 = 16;
 
-/// Pages of the smallest file for which measuring pays.
+/// Minimum length of a file that is measured, in pages. For smaller files the result is 0.
 const FILE_PAGES_MIN: u64 = 4096;
 
-/// Measurements, of which the fastest counts.
+/// Number of measurements. The fastest counts.
 const ROUNDS: usize = 3;
 
-/// Time after which no further round begins: slow devices need no exact measurement.
+/// No further round begins after this time: slow devices need no exact measurement.
 const TIME_MAX: Duration = Duration::from_millis(20);
 
-/// A gap pays if it takes at most this part of the time of the read that it saves, because its pages also
-/// displace others from the cache: with one half, an SSD on which reads are cheap read 1.05 times the bytes
-/// for single terms and answered no faster.
-const GAP_SHARE: f64 = 0.25;
+/// The pages of a gap may take at most this part of the time of the read that is saved, because they also
+/// evict other pages. With 0.5, queries of one term read 1.05 times the bytes from a fast SSD, and were not
+/// faster.
+const GAP_TIME_FRACTION: f64 = 0.25;
 
-/// The number of pages between two pages of `file` up to which one read of all is better than two reads. 0
-/// for small files, and if measuring fails. Reads into unused `cells`.
+/// Returns the number of pages between two pages of `file` up to which one read is faster than two. 0 for
+/// small files, and if a read fails. Reads into cells of `cells` that are not in use.
 pub fn measure_gap(queue: &mut ReadQueue, cells: &Arc<Cells>, file: &Arc<dyn ReadFile>) -> u64 {
     let pages = file.len() / PAGE;
     let is_small =
@@ -42,8 +42,8 @@ pub fn measure_gap(queue: &mut ReadQueue, cells: &Arc<Cells>, file: &Arc<dyn Rea
     let began = Instant::now();
     for round in 0..ROUNDS as u64 {
         let times = (
-            read(queue, cells, file, SHORT_READS, 1, round),
-            read(queue, cells, file, LONG_READS, LONG_READ_PAGES, round),
+            time_reads(queue, cells, file, SHORT_READS, 1, round),
+            time_reads(queue, cells, file, LONG_READS, LONG_READ_PAGES, round),
         );
         let (Some(of_short), Some(of_long)) = times else { return 0 };
         (short, long) = (short.min(of_short), long.min(of_long));
@@ -51,20 +51,20 @@ pub fn measure_gap(queue: &mut ReadQueue, cells: &Arc<Cells>, file: &Arc<dyn Rea
             break;
         }
     }
-    gap(short.as_secs_f64() / SHORT_READS as f64, long.as_secs_f64() / LONG_READS as f64)
+    gap_pages(short.as_secs_f64() / SHORT_READS as f64, long.as_secs_f64() / LONG_READS as f64)
 }
 
-/// The gap for reads that take these times: of one page, and of [`LONG_READ_PAGES`].
-fn gap(short: f64, long: f64) -> u64 {
+/// The maximum gap in pages, from the times in seconds of a read of one page and of [`LONG_READ_PAGES`].
+fn gap_pages(short: f64, long: f64) -> u64 {
     let page = (long - short).max(0.0) / (LONG_READ_PAGES - 1) as f64;
     let read = (short - page).max(0.0);
-    // An error of measurement: the time was that of the pages alone.
-    if read <= 0.0 { 0 } else { ((GAP_SHARE * read / page) as u64).min(GAP_PAGES_MAX) }
+    // Not positive by an error of measurement.
+    if read <= 0.0 { 0 } else { ((GAP_TIME_FRACTION * read / page) as u64).min(GAP_PAGES_MAX) }
 }
 
-/// The time of `reads` concurrent reads of `pages` pages, in each `round` at other offsets; `None` if one
-/// fails.
-fn read(
+/// The time of `reads` concurrent reads of `pages` pages each; `None` if one fails. The offsets differ
+/// between rounds, so that no page is read twice.
+fn time_reads(
     queue: &mut ReadQueue,
     cells: &Arc<Cells>,
     file: &Arc<dyn ReadFile>,
@@ -92,7 +92,7 @@ fn read(
 
 #[cfg(test)]
 mod tests {
-    use super::gap;
+    use super::gap_pages;
 
     #[test]
     fn the_gap_follows_from_the_times_of_reads() {
@@ -106,8 +106,8 @@ mod tests {
             (1e-6, 0.0, 8),
         ] {
             let (short, long) = times(read, page);
-            assert_eq!(gap(short, long), pages, "{read} {page}");
+            assert_eq!(gap_pages(short, long), pages, "{read} {page}");
         }
-        assert_eq!(gap(0.0, 0.0), 0);
+        assert_eq!(gap_pages(0.0, 0.0), 0);
     }
 }

@@ -1,13 +1,13 @@
-//! Counters and sizes of the cache of pages.
+//! Statistics of the page cache.
 
-/// A snapshot of a [`PageCache`](crate::PageCache).
+/// Counters of a [`PageCache`](crate::PageCache) since its start, and the current use of its frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CacheStats {
-    /// Requested pages that were in the cache or loading.
+    /// Lookups of pages that were in the cache or loading.
     pub hits: u64,
-    /// Requested pages that were not.
+    /// Lookups of other pages.
     pub misses: u64,
-    /// Misses for which all frames of the shard were pinned.
+    /// Misses that got no frame, as all frames of a part of the cache were pinned.
     pub no_frame: u64,
     /// Pages that were read into the cache.
     pub fetched: u64,
@@ -15,23 +15,23 @@ pub struct CacheStats {
     pub evictions: u64,
     /// Pages that could not be read.
     pub failures: u64,
-    /// How often a thread waited for a page.
+    /// Number of times that a thread waited for a page.
     pub waits: u64,
     /// Completed reads.
     pub reads: u64,
-    /// Reads among them that went through the system's page cache although direct reads were asked for.
+    /// Completed reads that went through the system's page cache although direct I/O was requested.
     pub reads_fell_back: u64,
     /// Bytes that were read.
     pub bytes_read: u64,
-    /// Frames of the cache that are used now, of a page each.
+    /// Current number of frames; each holds one page.
     pub frames: u64,
     /// Frames that hold no page.
     pub frames_free: u64,
-    /// Frames of pages that are ready and not pinned.
+    /// Frames of pages that could be evicted now: neither loading nor pinned.
     pub frames_evictable: u64,
     /// Pages that are loading.
     pub loading: u64,
-    /// Bytes of memory outside the region, all allocated at the start: page table, policy, states of frames.
+    /// Bytes of memory beside the frames, allocated at the start: page table, eviction policy, frame states.
     pub metadata_bytes: u64,
 }
 
@@ -41,7 +41,7 @@ impl CacheStats {
         self.frames - self.frames_free
     }
 
-    /// Hits as a fraction of requested pages.
+    /// Hits as a fraction of all lookups.
     pub fn hit_rate(&self) -> f64 {
         self.hits as f64 / (self.hits + self.misses).max(1) as f64
     }

@@ -1,15 +1,15 @@
 //! Doubly linked lists of entries in two arrays; each entry is in at most one list.
 
-/// No entry.
+/// The number that stands for no entry, as a null pointer does.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// The neighbours of each entry.
+/// The links of all lists: the previous and the next entry of each entry.
 pub(super) struct Neighbours {
-    /// Towards the front and towards the back.
+    /// For each entry the next entry towards the front, and the next one towards the back.
     pairs: Box<[[u32; 2]]>,
 }
 
-/// A list: new entries are added at the front.
+/// The two ends of a list. New entries are added at the front.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EntryList {
     pub(super) front: u32,
@@ -58,7 +58,7 @@ impl Neighbours {
         self.pairs[entry as usize][0]
     }
 
-    /// From the back to the front, in order of insertion.
+    /// The entries of a list from the back to the front: in order of insertion.
     pub(super) fn oldest_first(&self, list: &EntryList) -> impl Iterator<Item = u32> {
         let some = |entry: u32| (entry != NONE).then_some(entry);
         std::iter::successors(some(list.back), move |entry| some(self.before(*entry)))

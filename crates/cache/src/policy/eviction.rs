@@ -1,15 +1,15 @@
 //! The interface of an eviction policy.
 //!
-//! A policy knows entries by number (fewer than it was made for), by the hash of their key and by their size
-//! in cells. It knows neither bytes nor pins: the caller of [`Policy::victim`] says which entries can be
-//! evicted. It allocates when it is made, and never again. A hit takes constant time.
+//! An entry has a number below the capacity of the policy, the hash of its key and a size in cells. The
+//! policy knows neither the bytes nor the pins of entries: the caller of [`Policy::victim`] tells it which
+//! entries can be evicted. A policy allocates memory only on creation. A hit takes constant time.
 
-/// The interface of an eviction policy. Entries are numbers from 0 on.
+/// An eviction policy: decides which entry leaves the cache next. Entries are numbered from 0.
 pub trait Policy: Send {
     /// Adds an entry. `hash` is that of its key, `cells` its size.
     fn insert(&mut self, entry: u32, hash: u64, cells: u32);
 
-    /// An entry was used.
+    /// Records that an entry was used.
     fn touch(&mut self, entry: u32);
 
     /// Removes an entry: it is evicted, or could not be read.
@@ -19,6 +19,6 @@ pub trait Policy: Send {
     /// entry.
     fn victim(&mut self, is_evictable: &dyn Fn(u32) -> bool) -> Option<u32>;
 
-    /// Bytes of memory.
+    /// Bytes of memory that the policy uses.
     fn bytes(&self) -> usize;
 }

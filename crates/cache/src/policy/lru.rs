@@ -4,7 +4,7 @@
 use super::entry_list::{EntryList, Neighbours};
 use super::eviction::Policy;
 
-/// Least recently used.
+/// The entries in order of their last use.
 pub struct Lru {
     neighbours: Neighbours,
     list: EntryList,
@@ -14,12 +14,12 @@ impl Lru {
     /// Bytes of memory for each entry.
     pub const BYTES_PER_ENTRY: usize = Neighbours::BYTES_PER_ENTRY;
 
-    /// For entries below `entries`.
+    /// A policy for entries numbered below `entries`.
     pub fn new(entries: u32) -> Lru {
         Lru { neighbours: Neighbours::new(entries), list: EntryList::EMPTY }
     }
 
-    /// From the least recently used on.
+    /// The entries, the least recently used one first.
     pub fn oldest_first(&self) -> impl Iterator<Item = u32> {
         self.neighbours.oldest_first(&self.list)
     }

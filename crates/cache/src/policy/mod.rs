@@ -29,7 +29,7 @@ impl PolicyKind {
     /// All policies.
     pub const ALL: [PolicyKind; 3] = [PolicyKind::Lru, PolicyKind::S3Fifo, PolicyKind::Sieve];
 
-    /// The policy for entries numbered below `cells`, of `cells` cells in all.
+    /// A policy of this kind for a cache of `cells` cells. Its entries are numbered below `cells`.
     pub fn policy(self, cells: u32) -> Box<dyn Policy> {
         match self {
             PolicyKind::Lru => Box::new(Lru::new(cells)),
@@ -38,7 +38,7 @@ impl PolicyKind {
         }
     }
 
-    /// Bytes of memory for each entry, at most.
+    /// Maximum bytes of memory that the policy uses for each entry.
     pub fn bytes_per_entry_max(self) -> usize {
         match self {
             PolicyKind::Lru => Lru::BYTES_PER_ENTRY,

@@ -1,16 +1,16 @@
-//! SIEVE: one queue in order of insertion, and a hand that moves from old to new. An entry that was used
-//! since the hand last passed is spared once, and keeps its position (Zhang and others, "SIEVE is Simpler
-//! than LRU", NSDI 2024).
+//! SIEVE: one queue in order of insertion, and a pointer, the *hand*, that moves from old to new entries and
+//! evicts the first one that was not used since the hand last passed it. The others keep their position
+//! (Zhang and others, "SIEVE is Simpler than LRU", NSDI 2024).
 
 use super::entry_list::{EntryList, NONE, Neighbours};
 use super::eviction::Policy;
 
-/// SIEVE.
+/// The queue of SIEVE, and its hand.
 pub(super) struct Sieve {
     neighbours: Neighbours,
     list: EntryList,
     used: Box<[bool]>,
-    /// The next entry to examine; `NONE`: the oldest.
+    /// The next entry to examine; [`NONE`] stands for the oldest.
     hand: u32,
     entries: u32,
 }
@@ -19,7 +19,7 @@ impl Sieve {
     /// Bytes of memory for each entry.
     pub(super) const BYTES_PER_ENTRY: usize = Neighbours::BYTES_PER_ENTRY + size_of::<bool>();
 
-    /// For entries below `entries`.
+    /// A policy for entries numbered below `entries`.
     pub(super) fn new(entries: u32) -> Sieve {
         let used = vec![false; entries as usize].into();
         Sieve { neighbours: Neighbours::new(entries), list: EntryList::EMPTY, used, hand: NONE, entries: 0 }
@@ -46,8 +46,7 @@ impl Policy for Sieve {
     }
 
     fn victim(&mut self, is_evictable: &dyn Fn(u32) -> bool) -> Option<u32> {
-        // Two rounds: the first may have spared all evictable entries. Others are skipped and keep their
-        // mark.
+        // Two rounds: in the first, all evictable entries may have been used.
         for _ in 0..=2 * self.entries {
             let entry = if self.hand == NONE { self.list.back } else { self.hand };
             if entry == NONE {

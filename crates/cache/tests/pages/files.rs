@@ -1,17 +1,17 @@
-//! Files of different pages, and the read queues that fill a cache with them.
+//! Test files whose pages all differ, and read queues for them.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::{process, sync::Arc, thread, time::Duration};
 use tierdex_io::{Disk, Identity, MemDisk, PAGE, ReadKind, ReadOptions, ReadQueue, SealedFile, SealedWriter};
 
-/// A file and the bytes of its payload.
+/// A sealed file with the payload that was written to it.
 pub struct TestFile {
     pub file: Arc<SealedFile>,
-    /// Its payload.
+    /// The payload: the bytes of the file after its header of 64 bytes.
     pub bytes: Vec<u8>,
 }
 
-/// Writes a file of `pages` different pages, and a partial one.
+/// Writes a file of `pages` whole pages and a partial one, all different.
 pub fn write(disk: &dyn Disk, name: &str, pages: usize) -> TestFile {
     let identity = Identity { kind: 1, field: 0, segment: name.len() as u64 };
     let len = pages * PAGE as usize + 1234 - 64;
@@ -25,7 +25,7 @@ pub fn write(disk: &dyn Disk, name: &str, pages: usize) -> TestFile {
     TestFile { file: Arc::new(file), bytes }
 }
 
-/// The engines that are available on this machine.
+/// The read methods that this machine supports.
 pub fn kinds() -> Vec<ReadKind> {
     let can_be_had = |kind: &ReadKind| {
         ReadQueue::new(ReadOptions { kind: *kind, depth: 1, direct: false }, &MemDisk::new(), &[]).is_ok()
@@ -37,12 +37,12 @@ pub fn engine(disk: &dyn Disk, kind: ReadKind, depth: usize) -> ReadQueue {
     ReadQueue::new(ReadOptions { kind, depth, direct: false }, disk, &[]).unwrap()
 }
 
-/// Runs a test, and aborts if it does not end within 60 seconds.
+/// Runs a test, and aborts the process if the test does not end within 60 seconds.
 pub fn watched<T>(test: impl FnOnce() -> T) -> T {
     let (ended, watch) = channel::<()>();
     let watchdog = thread::spawn(move || {
         if watch.recv_timeout(Duration::from_secs(60)) == Err(RecvTimeoutError::Timeout) {
-            eprintln!("nothing has moved for 60 seconds");
+            eprintln!("the test has not ended within 60 seconds");
             process::abort();
         }
     });

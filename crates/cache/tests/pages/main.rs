@@ -1,4 +1,5 @@
-//! Pages that are read by the threads that need them equal those in the files, whatever fails.
+//! Tests of the page cache and its readers: cached pages equal those of the files, also after failed reads,
+//! with several threads and during changes of the size.
 
 mod files;
 
@@ -13,7 +14,7 @@ use tierdex_io::{
 const PAGES: usize = 40;
 
 impl TestFile {
-    /// The content of a page, without the header of the file.
+    /// The part of the payload in page number `page`: page 0 begins with the header of 64 bytes.
     fn page(&self, page: u64) -> &[u8] {
         let start = (page * PAGE).max(64) as usize - 64;
         let end = ((page + 1) * PAGE) as usize - 64;
@@ -21,18 +22,33 @@ impl TestFile {
     }
 }
 
-fn cache(count: u64, policy: PolicyKind) -> Arc<PageCache> {
-    let region = Region::new(&RegionKind::Dram, count * PAGE).unwrap();
+/// A cache of `frames` frames in memory of fixed size.
+fn new_cache(frames: u64, policy: PolicyKind) -> Arc<PageCache> {
+    let region = Region::new(&RegionKind::Dram, frames * PAGE).unwrap();
     PageCache::new(Cells::new(region, PAGE as usize).unwrap(), policy).unwrap()
 }
 
-fn elastic(count: u64) -> Arc<PageCache> {
-    let region = Region::elastic(count * PAGE).unwrap();
+/// A cache of `frames` frames whose memory can be given back.
+fn elastic_cache(frames: u64) -> Arc<PageCache> {
+    let region = Region::elastic(frames * PAGE).unwrap();
     PageCache::new(Cells::new(region, PAGE as usize).unwrap(), PolicyKind::S3Fifo).unwrap()
 }
 
-/// Pins pages and waits for them; fewer if not all found cache.
-fn read<'f>(
+/// Writes file `a` to `disk`, and opens a reader with one read queue of this depth.
+fn write_and_open<D: Disk>(
+    disk: D,
+    pages: usize,
+    cache: &Arc<PageCache>,
+    depth: usize,
+    gap_max: u64,
+) -> (D, TestFile, PageReader) {
+    let written = write(&disk, "a", pages);
+    let queue = engine(&disk, kinds()[0], depth);
+    (disk, written, PageReader::new(cache.clone(), queue, gap_max))
+}
+
+/// Pins pages and waits until they are read. Stops at the first page for which there is no frame.
+fn read_pages<'f>(
     reader: &mut PageReader,
     cache: &'f PageCache,
     written: &TestFile,
@@ -49,8 +65,8 @@ fn read<'f>(
     pinned
 }
 
-/// Requests pages one by one, and waits for all.
-fn read_each<'f>(
+/// Requests two pages, so that their reads may be joined, and waits for both.
+fn read_two<'f>(
     reader: &mut PageReader,
     cache: &'f PageCache,
     written: &TestFile,
@@ -64,17 +80,24 @@ fn read_each<'f>(
     pinned
 }
 
-fn check_all(written: &TestFile, pinned: &[(u64, Pin<'_>)]) {
-    pinned.iter().for_each(|(page, pin)| check(written, *page, pin));
+fn assert_pages(written: &TestFile, pinned: &[(u64, Pin<'_>)]) {
+    pinned.iter().for_each(|(page, pin)| assert_page(written, *page, pin));
 }
 
-fn check(written: &TestFile, page: u64, pin: &Pin<'_>) {
+fn assert_page(written: &TestFile, page: u64, pin: &Pin<'_>) {
     let bytes = pin.page().unwrap();
     let skipped = if page == 0 { 64 } else { 0 };
     let expected = written.page(page);
     assert!(bytes[skipped..skipped + expected.len()] == *expected, "page {page}");
 }
 
+/// Closes the reader, and checks that no frame is pinned or loading and no cell is in use.
+fn close_and_assert_idle(reader: PageReader, cache: &PageCache) {
+    drop(reader);
+    assert_idle(cache);
+}
+
+/// Checks that no frame is pinned or loading, and no cell is in use.
 fn assert_idle(cache: &PageCache) {
     let stats = cache.stats();
     assert_eq!((stats.loading, stats.frames_free + stats.frames_evictable), (0, stats.frames), "{stats:?}");
@@ -89,22 +112,25 @@ fn concurrent_readers_find_the_bytes_of_the_file() {
             for (kind, count) in kinds().into_iter().cycle().zip([9, 23, 60]) {
                 let disk = MemDisk::new();
                 let written = write(&disk, "a", PAGES);
-                let cache = cache(count, policy);
+                let cache = new_cache(count, policy);
                 thread::scope(|scope| {
                     for number in 0..3u64 {
                         let (cache, written, disk) = (&cache, &written, &disk);
                         scope.spawn(move || {
                             let mut reader = PageReader::new(cache.clone(), engine(disk, kind, 3), number);
                             let mut random = number + 1;
-                            let mut kept = read(&mut reader, cache, written, number, 1);
+                            let mut kept = read_pages(&mut reader, cache, written, number, 1);
                             for _ in 0..400 {
                                 random = random
                                     .wrapping_mul(6364136223846793005)
                                     .wrapping_add(1442695040888963407);
                                 let first = (random >> 33) % PAGES as u64;
                                 let pages = (1 + (random >> 20) % 3).min(PAGES as u64 - first);
-                                let pinned = read(&mut reader, cache, written, first, pages);
-                                pinned.iter().chain(&kept).for_each(|(page, pin)| check(written, *page, pin));
+                                let pinned = read_pages(&mut reader, cache, written, first, pages);
+                                pinned
+                                    .iter()
+                                    .chain(&kept)
+                                    .for_each(|(page, pin)| assert_page(written, *page, pin));
                                 if random.is_multiple_of(7) && kept.len() < 2 {
                                     kept.extend(pinned.into_iter().take(1));
                                 } else if random.is_multiple_of(5) {
@@ -127,22 +153,22 @@ fn a_page_that_could_not_be_read_is_read_again() {
         for kind in kinds() {
             let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
             let written = write(&disk, "a", PAGES);
-            let cache = cache(12, PolicyKind::Lru);
+            let cache = new_cache(12, PolicyKind::Lru);
             let mut reader = PageReader::new(cache.clone(), engine(&disk, kind, 2), 0);
             for at in 1..6 {
                 let effect = Effect::Error(errno::EIO);
                 disk.arm(FaultPlan { class: OpClass::Read, at, effect, repeat: Repeat::Once });
                 let mut failed = 0;
                 for page in 0..PAGES as u64 {
-                    for (page, pin) in read(&mut reader, &cache, &written, page, 1) {
+                    for (page, pin) in read_pages(&mut reader, &cache, &written, page, 1) {
                         match pin.page() {
-                            Ok(_) => check(&written, page, &pin),
+                            Ok(_) => assert_page(&written, page, &pin),
                             Err(error) => {
                                 assert_eq!((error.kind(), error.file()), (ErrorKind::Other, "a"));
                                 failed += 1;
                                 // While the failed frame is pinned it is not reused; the page gets another
                                 // frame.
-                                check_all(&written, &read(&mut reader, &cache, &written, page, 1));
+                                assert_pages(&written, &read_pages(&mut reader, &cache, &written, page, 1));
                             }
                         }
                     }
@@ -150,45 +176,42 @@ fn a_page_that_could_not_be_read_is_read_again() {
                 assert_eq!(failed, disk.injected().min(1));
                 disk.arm(FaultPlan::none());
             }
-            drop(reader);
-            assert_idle(&cache);
+            close_and_assert_idle(reader, &cache);
         }
     });
 }
 
 #[test]
 fn pages_of_a_short_gap_are_read_too() {
-    let disk = MemDisk::new();
-    let written = write(&disk, "a", PAGES);
+    let cache = new_cache(60, PolicyKind::S3Fifo);
+    let (disk, written, mut reader) = write_and_open(MemDisk::new(), PAGES, &cache, 4, 2);
     disk.corrupt("a", |bytes| bytes[4 * PAGE as usize + 17] ^= 4);
-    let cache = cache(60, PolicyKind::S3Fifo);
-    let mut reader = PageReader::new(cache.clone(), engine(&disk, kinds()[0], 4), 2);
     let mut reads = 0;
-    // The requested pages, the reads of both, and the pages that are in the cache afterwards.
+    // Two requested pages, the number of reads for both, and the pages that are cached afterwards.
     for (wanted, new_reads, cached) in [
         ([0, 2], 1, vec![0, 1, 2]),
-        // The page of the gap is damaged: only its own reader has an error.
+        // The page between them is damaged, which is not an error of the requested pages.
         ([3, 5], 1, vec![3, 5]),
         ([10, 14], 2, vec![10, 14]),
         ([20, 23], 1, vec![20, 21, 22, 23]),
         ([19, 25], 2, vec![19, 25]),
         ([17, 26], 2, vec![17, 26]),
-        // A page of the gap is in the cache.
+        // Here and below, a page between them is cached already.
         ([16, 18], 1, vec![16, 17, 18]),
         ([15, 28], 2, vec![15, 28]),
         ([24, 27], 1, vec![24, 25, 26, 27]),
     ] {
-        let pinned = read_each(&mut reader, &cache, &written, wanted);
-        check_all(&written, &pinned);
+        let pinned = read_two(&mut reader, &cache, &written, wanted);
+        assert_pages(&written, &pinned);
         reads += new_reads;
         assert_eq!(cache.stats().reads, reads, "{wanted:?}");
         drop(pinned);
         for page in cached {
-            check_all(&written, &read(&mut reader, &cache, &written, page, 1));
+            assert_pages(&written, &read_pages(&mut reader, &cache, &written, page, 1));
         }
         assert_eq!(cache.stats().reads, reads, "{wanted:?}");
     }
-    // The pages of another file come after those of the first, whatever their numbers.
+    // Pages of two files are not joined.
     let other = write(&disk, "b", PAGES);
     let mut pinned = Vec::new();
     for (written, page) in [(&written, 30), (&other, 1), (&other, 3)] {
@@ -196,63 +219,57 @@ fn pages_of_a_short_gap_are_read_too() {
         reader.request(&cache, &written.file, page..page + 1, hold);
     }
     reader.finish();
-    pinned.iter().for_each(|(written, page, pin)| check(written, *page, pin));
+    pinned.iter().for_each(|(written, page, pin)| assert_page(written, *page, pin));
     assert_eq!(cache.stats().reads, reads + 2);
     drop(pinned);
-    assert!(read(&mut reader, &cache, &written, 4, 1)[0].1.page().is_err());
-    drop(reader);
-    assert_idle(&cache);
+    assert!(read_pages(&mut reader, &cache, &written, 4, 1)[0].1.page().is_err());
+    close_and_assert_idle(reader, &cache);
 }
 
 #[test]
 fn a_cached_page_of_a_gap_is_evicted_for_itself() {
-    let disk = MemDisk::new();
-    let written = write(&disk, "a", PAGES);
-    let cache = cache(16, PolicyKind::Lru);
-    let mut reader = PageReader::new(cache.clone(), engine(&disk, kinds()[0], 4), 2);
+    let cache = new_cache(16, PolicyKind::Lru);
+    let (_, written, mut reader) = write_and_open(MemDisk::new(), PAGES, &cache, 4, 2);
     // Page 11 is the least recently used when a frame for it is taken.
     for (first, count) in [(11, 1), (20, 13)] {
-        read(&mut reader, &cache, &written, first, count);
+        read_pages(&mut reader, &cache, &written, first, count);
     }
-    let mut pinned = read_each(&mut reader, &cache, &written, [10, 12]);
+    let mut pinned = read_two(&mut reader, &cache, &written, [10, 12]);
     assert_eq!((cache.stats().reads, cache.stats().evictions), (3, 1));
-    pinned.extend(read(&mut reader, &cache, &written, 11, 1));
-    check_all(&written, &pinned);
+    pinned.extend(read_pages(&mut reader, &cache, &written, 11, 1));
+    assert_pages(&written, &pinned);
     assert_eq!(cache.stats().reads, 3);
-    drop((pinned, reader));
-    assert_idle(&cache);
+    drop(pinned);
+    close_and_assert_idle(reader, &cache);
 }
 
 #[test]
 fn cached_pages_before_one_without_a_frame_are_not_read() {
-    let disk = MemDisk::new();
-    let written = write(&disk, "a", PAGES);
-    let cache = cache(48, PolicyKind::Lru);
-    let mut reader = PageReader::new(cache.clone(), engine(&disk, kinds()[0], 4), 3);
-    let mut pinned = read(&mut reader, &cache, &written, 11, 1);
+    let cache = new_cache(48, PolicyKind::Lru);
+    let (disk, written, mut reader) = write_and_open(MemDisk::new(), PAGES, &cache, 4, 3);
+    let mut pinned = read_pages(&mut reader, &cache, &written, 11, 1);
     // All frames but those of the requested pages and one more are pinned.
     let others = write(&disk, "b", PAGES + 10);
-    pinned.extend(read(&mut reader, &cache, &others, 0, 44));
+    pinned.extend(read_pages(&mut reader, &cache, &others, 0, 44));
     let bytes = cache.stats().bytes_read;
-    pinned.extend(read_each(&mut reader, &cache, &written, [10, 14]));
+    pinned.extend(read_two(&mut reader, &cache, &written, [10, 14]));
     // The frame that is left is taken for page 11, and none is left for page 12.
     assert_eq!(cache.stats().bytes_read - bytes, 2 * PAGE);
-    drop((pinned, reader));
-    assert_idle(&cache);
+    drop(pinned);
+    close_and_assert_idle(reader, &cache);
 }
 
 #[test]
 fn an_error_of_a_read_with_a_gap_is_that_of_its_page_alone() {
-    let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
-    let written = write(&disk, "a", PAGES);
-    let cache = cache(60, PolicyKind::S3Fifo);
-    let mut reader = PageReader::new(cache.clone(), engine(&disk, kinds()[0], 1), 2);
-    // The read of all three pages fails, and then that of the gap alone. In the last case the page of the gap
-    // is in the cache.
+    let cache = new_cache(60, PolicyKind::S3Fifo);
+    let (disk, written, mut reader) =
+        write_and_open(FaultDisk::new(MemDisk::new(), FaultPlan::none()), PAGES, &cache, 1, 2);
+    // The read of all three pages fails. Then, for `at` 3, the read of the page between them fails too; for
+    // `at` 2 that page is cached already.
     for (at, failed) in [(1, 0), (3, 1), (2, 1)] {
         let first = 10 * at;
         if at == 2 {
-            read(&mut reader, &cache, &written, first + 1, 1);
+            read_pages(&mut reader, &cache, &written, first + 1, 1);
         }
         if at == 3 {
             let damaged = first + 1;
@@ -260,76 +277,68 @@ fn an_error_of_a_read_with_a_gap_is_that_of_its_page_alone() {
         }
         let effect = Effect::Error(errno::EIO);
         disk.arm(FaultPlan { class: OpClass::Read, at: 1, effect, repeat: Repeat::Once });
-        let pinned = read_each(&mut reader, &cache, &written, [first, first + 2]);
-        check_all(&written, &pinned);
+        let pinned = read_two(&mut reader, &cache, &written, [first, first + 2]);
+        assert_pages(&written, &pinned);
         assert_eq!(cache.stats().failures, failed);
     }
     assert_eq!(cache.stats().reads, 12);
-    drop(reader);
-    assert_idle(&cache);
+    close_and_assert_idle(reader, &cache);
 }
 
 #[test]
 fn only_the_damaged_page_of_a_read_is_an_error() {
-    let disk = MemDisk::new();
-    let written = write(&disk, "a", PAGES);
+    let cache = new_cache(30, PolicyKind::Sieve);
+    let (disk, written, mut reader) = write_and_open(MemDisk::new(), PAGES, &cache, 4, 0);
     disk.corrupt("a", |bytes| bytes[5 * PAGE as usize + 17] ^= 4);
-    let cache = cache(30, PolicyKind::Sieve);
-    let mut reader = PageReader::new(cache.clone(), engine(&disk, kinds()[0], 4), 0);
-    for (page, pin) in read(&mut reader, &cache, &written, 0, 12) {
+    for (page, pin) in read_pages(&mut reader, &cache, &written, 0, 12) {
         match page {
             5 => {
                 let error = pin.page().unwrap_err();
                 assert_eq!((error.kind(), error.offset()), (ErrorKind::Corrupt, Some(5 * PAGE)));
             }
-            _ => check(&written, page, &pin),
+            _ => assert_page(&written, page, &pin),
         }
     }
-    drop(reader);
-    assert_idle(&cache);
+    close_and_assert_idle(reader, &cache);
 }
 
 #[test]
 fn a_request_stops_at_the_first_page_without_a_frame() {
     let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
     let written = write(&*disk, "a", PAGES);
-    let cache = cache(8, PolicyKind::S3Fifo);
+    let cache = new_cache(8, PolicyKind::S3Fifo);
     let mut reader = PageReader::new(cache.clone(), engine(&*disk, kinds()[0], 4), 0);
-    let pinned = read(&mut reader, &cache, &written, 3, 12);
+    let pinned = read_pages(&mut reader, &cache, &written, 3, 12);
     assert_eq!(pinned.len(), 8);
-    assert!(read(&mut reader, &cache, &written, 30, 1).is_empty());
-    assert_eq!(read(&mut reader, &cache, &written, 4, 3).len(), 3);
-    check_all(&written, &pinned);
+    assert!(read_pages(&mut reader, &cache, &written, 30, 1).is_empty());
+    assert_eq!(read_pages(&mut reader, &cache, &written, 4, 3).len(), 3);
+    assert_pages(&written, &pinned);
     drop(pinned);
-    assert_eq!(read(&mut reader, &cache, &written, 30, 5).len(), 5);
-    drop(reader);
-    assert_idle(&cache);
+    assert_eq!(read_pages(&mut reader, &cache, &written, 30, 5).len(), 5);
+    close_and_assert_idle(reader, &cache);
 }
 
 #[test]
 fn an_elastic_cache_gives_frames_back_that_are_not_pinned() {
     watched(|| {
-        let disk = MemDisk::new();
-        let written = write(&disk, "a", 1000);
-        let cache = elastic(600);
-        let mut reader = PageReader::new(cache.clone(), engine(&disk, kinds()[0], 3), 0);
-        let pinned = read(&mut reader, &cache, &written, 0, 100);
-        drop(read(&mut reader, &cache, &written, 100, 400));
+        let cache = elastic_cache(600);
+        let (_, written, mut reader) = write_and_open(MemDisk::new(), 1000, &cache, 3, 0);
+        let pinned = read_pages(&mut reader, &cache, &written, 0, 100);
+        drop(read_pages(&mut reader, &cache, &written, 100, 400));
         assert_eq!((cache.resize(300), cache.stats().frames), (300, 300));
         assert_eq!((cache.resize(50), cache.stats().frames), (100, 100), "pinned pages stay");
-        assert_eq!(read(&mut reader, &cache, &written, 600, 1).len(), 0, "all frames are pinned");
-        check_all(&written, &pinned);
+        assert_eq!(read_pages(&mut reader, &cache, &written, 600, 1).len(), 0, "all frames are pinned");
+        assert_pages(&written, &pinned);
         drop(pinned);
         assert_eq!(cache.resize(50), 50);
         assert_eq!((cache.resize(1000), cache.stats().frames_free), (600, 550));
         for first in [0, 500] {
-            let pinned = read(&mut reader, &cache, &written, first, 500);
+            let pinned = read_pages(&mut reader, &cache, &written, first, 500);
             assert_eq!(pinned.len(), 500);
-            check_all(&written, &pinned);
+            assert_pages(&written, &pinned);
         }
-        drop(reader);
-        assert_idle(&cache);
-        assert_eq!(self::cache(10, PolicyKind::Lru).resize(5), 10, "other regions keep their size");
+        close_and_assert_idle(reader, &cache);
+        assert_eq!(new_cache(10, PolicyKind::Lru).resize(5), 10, "other regions keep their size");
     });
 }
 
@@ -338,7 +347,7 @@ fn a_cache_is_resized_while_pages_are_read() {
     watched(|| {
         let disk = MemDisk::new();
         let written = write(&disk, "a", 400);
-        let cache = elastic(600);
+        let cache = elastic_cache(600);
         thread::scope(|scope| {
             for number in 0..2u64 {
                 let (cache, written, disk) = (&cache, &written, &disk);
@@ -346,9 +355,9 @@ fn a_cache_is_resized_while_pages_are_read() {
                     let mut reader = PageReader::new(cache.clone(), engine(disk, kinds()[0], 3), number);
                     for round in 0..300 {
                         let first = (round * 37 + number * 11) % 390;
-                        let pinned = read(&mut reader, cache, written, first, 10);
+                        let pinned = read_pages(&mut reader, cache, written, first, 10);
                         assert_eq!(pinned.len(), 10);
-                        check_all(written, &pinned);
+                        assert_pages(written, &pinned);
                     }
                 });
             }

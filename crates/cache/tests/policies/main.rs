@@ -1,4 +1,4 @@
-//! Eviction policies on traces, compared with Belady's optimum.
+//! Hit rates of the eviction policies on simulated traces, compared with those of Belady's rule.
 
 mod simulate;
 
@@ -6,33 +6,33 @@ use proptest::prelude::*;
 use simulate::{Access, belady, hash, repetitions, simulate, zipf};
 use tierdex_cache::PolicyKind;
 
-/// A trace of lists of one cell.
-fn units(lists: impl IntoIterator<Item = u64>) -> Vec<Access> {
+/// A trace in which each list has one cell.
+fn lists_of_one_cell(lists: impl IntoIterator<Item = u64>) -> Vec<Access> {
     lists.into_iter().map(|list| Access { list, cells: 1 }).collect()
 }
 
-/// A trace of lists of 1 to 9 cells, most of them small.
-fn sized(lists: impl IntoIterator<Item = u64>) -> Vec<Access> {
+/// A trace in which a list has 1 to 9 cells, depending on its number. Most lists are small.
+fn lists_of_several_cells(lists: impl IntoIterator<Item = u64>) -> Vec<Access> {
     let cells = |list: u64| 1 + (hash(list, 7) % 82).isqrt() as u32;
     lists.into_iter().map(|list| Access { list, cells: 10 - cells(list) }).collect()
 }
 
-/// The maximum number of hits, by trying all evictions.
-fn most_hits(cached: &[u64], capacity: usize, trace: &[u64]) -> u64 {
+/// The maximum number of hits of any policy, by trying all evictions. The oracle for Belady's rule.
+fn max_hits(cached: &[u64], capacity: usize, trace: &[u64]) -> u64 {
     let Some((list, rest)) = trace.split_first() else { return 0 };
     if cached.contains(list) {
-        return 1 + most_hits(cached, capacity, rest);
+        return 1 + max_hits(cached, capacity, rest);
     }
     let mut with = cached.to_vec();
     with.push(*list);
     if with.len() <= capacity {
-        return most_hits(&with, capacity, rest);
+        return max_hits(&with, capacity, rest);
     }
     (0..capacity)
         .map(|victim| {
             let mut left = with.clone();
             left.remove(victim);
-            most_hits(&left, capacity, rest)
+            max_hits(&left, capacity, rest)
         })
         .max()
         .unwrap_or(0)
@@ -40,21 +40,21 @@ fn most_hits(cached: &[u64], capacity: usize, trace: &[u64]) -> u64 {
 
 #[test]
 fn policies_have_the_expected_hits_on_a_known_trace() {
-    let trace = units([1, 2, 3, 1, 4, 1, 2, 5, 1, 2]);
+    let trace = lists_of_one_cell([1, 2, 3, 1, 4, 1, 2, 5, 1, 2]);
     let hits = |kind: PolicyKind| simulate(&mut *kind.policy(3), 3, &trace).hits;
-    // LRU keeps 1; 2 was evicted for 4, replaced 3, and stayed.
+    // Three hits on list 1. List 2 was evicted for 4, and its last access is a hit.
     assert_eq!(hits(PolicyKind::Lru), 4);
-    // FIFO except for 1, which was used when the hand passed.
+    // As FIFO, except that list 1 is not evicted, because it was used when the hand passed it.
     assert_eq!(hits(PolicyKind::Sieve), 4);
-    // The optimum evicts 3 and then 4.
+    // Belady's rule evicts 3 and then 4.
     assert_eq!(belady(3, &trace).hits, 5);
 }
 
 #[test]
 fn scans_do_not_evict_frequently_used_lists() {
-    // Two lists that are used again and again, between scans of lists that are used once.
+    // Lists 1 and 2 are used twice before each scan of eight lists that are used once.
     let lists = (0..3000_u64).flat_map(|scan| [1, 2, 1, 2].into_iter().chain(100 + scan * 8..108 + scan * 8));
-    let trace = units(lists);
+    let trace = lists_of_one_cell(lists);
     let rate = |kind: PolicyKind| simulate(&mut *kind.policy(10), 10, &trace).hit_rate();
     let frequent = 4.0 / 12.0;
     for kind in [PolicyKind::S3Fifo, PolicyKind::Sieve] {
@@ -72,7 +72,7 @@ fn traces_have_the_given_repetition_probability() {
     }
 }
 
-/// Prints the hit rates of all policies: run with `--nocapture`.
+/// With `--nocapture` it prints the hit rates of all policies.
 #[test]
 fn no_policy_exceeds_belady_on_lists_of_one_size() {
     let traces = [
@@ -83,7 +83,7 @@ fn no_policy_exceeds_belady_on_lists_of_one_size() {
     ];
     for (name, lists) in traces {
         for capacity in [10, 50, 100] {
-            let trace = units(lists.iter().copied());
+            let trace = lists_of_one_cell(lists.iter().copied());
             let optimum = belady(capacity, &trace).hit_rate();
             print!("{name} {capacity}: belady {optimum:.3}");
             for kind in PolicyKind::ALL {
@@ -91,7 +91,7 @@ fn no_policy_exceeds_belady_on_lists_of_one_size() {
                 print!(", {kind} {rate:.3}");
                 assert!(rate <= optimum, "{name} {capacity} {kind}");
             }
-            let trace = sized(lists.iter().copied());
+            let trace = lists_of_several_cells(lists.iter().copied());
             print!("; sizes 1 to 9: farthest {:.3}", belady(capacity, &trace).hit_rate());
             for kind in PolicyKind::ALL {
                 let rate = simulate(&mut *kind.policy(capacity), capacity, &trace).hit_rate();
@@ -105,23 +105,23 @@ fn no_policy_exceeds_belady_on_lists_of_one_size() {
 proptest! {
     #[test]
     fn belady_is_optimal(trace in prop::collection::vec(0..6_u64, 0..12), capacity in 1..4_u32) {
-        let expected = most_hits(&[], capacity as usize, &trace);
-        prop_assert_eq!(belady(capacity, &units(trace)).hits, expected);
+        let expected = max_hits(&[], capacity as usize, &trace);
+        prop_assert_eq!(belady(capacity, &lists_of_one_cell(trace)).hits, expected);
     }
 
     #[test]
     fn no_policy_exceeds_belady(trace in prop::collection::vec(0..30_u64, 0..300), capacity in 1..20_u32) {
-        let trace = units(trace);
+        let trace = lists_of_one_cell(trace);
         let optimum = belady(capacity, &trace).hits;
         for kind in PolicyKind::ALL {
             prop_assert!(simulate(&mut *kind.policy(capacity), capacity, &trace).hits <= optimum, "{}", kind);
         }
     }
 
-    /// LRU has the inclusion property.
+    /// The lists in a cache of LRU are also in any larger one (the inclusion property).
     #[test]
     fn a_larger_lru_has_no_fewer_hits(trace in prop::collection::vec(0..30_u64, 0..300)) {
-        let trace = units(trace);
+        let trace = lists_of_one_cell(trace);
         let hits = |capacity| simulate(&mut *PolicyKind::Lru.policy(capacity), capacity, &trace).hits;
         let hits: Vec<u64> = (1..32).map(hits).collect();
         prop_assert!(hits.is_sorted(), "{:?}", hits);
@@ -129,7 +129,7 @@ proptest! {
 
     #[test]
     fn lists_of_any_size_are_simulated(trace in prop::collection::vec(0..30_u64, 0..300), capacity in 1..20_u32) {
-        let trace = sized(trace);
+        let trace = lists_of_several_cells(trace);
         for kind in PolicyKind::ALL {
             let counts = simulate(&mut *kind.policy(capacity), capacity, &trace);
             prop_assert_eq!(counts.hits + counts.misses, trace.len() as u64);

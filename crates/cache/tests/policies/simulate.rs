@@ -1,16 +1,16 @@
-//! Simulates eviction policies on traces, and Belady's rule to compare them with.
+//! Simulates a cache of posting lists with an eviction policy or with Belady's rule.
 //!
-//! *Input*: a trace, which names the list of each access and its size in cells. *Output*: the hits and
-//! misses of a cache of a given number of cells. No bytes are moved.
+//! *Input*: a trace of accesses to lists, and the number of cells of the cache. *Output*: the numbers of hits
+//! and misses.
 
 use std::collections::HashMap;
 use tierdex_cache::Policy;
 
-/// An access to a list.
+/// An access to a list: an element of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Access {
     pub list: u64,
-    /// Its size in cells.
+    /// The size of the list in cells.
     pub cells: u32,
 }
 
@@ -19,7 +19,7 @@ pub struct Access {
 pub struct HitCounts {
     pub hits: u64,
     pub misses: u64,
-    /// Cells of the lists that were missed.
+    /// Cells that were read on misses.
     pub cells_read: u64,
 }
 
@@ -39,13 +39,13 @@ impl HitCounts {
     }
 }
 
-/// Runs a trace through a fresh policy for a cache of `capacity` cells. Longer lists are never cached.
+/// Simulates a cache of `capacity` cells with a new `policy`. A list of more cells is never cached.
 pub fn simulate(policy: &mut dyn Policy, capacity: u32, trace: &[Access]) -> HitCounts {
     simulate_with(policy, capacity, trace, |_, _, _| {})
 }
 
-/// As [`simulate`]; before evictions `announce` receives the policy, the accesses to come, and the entries of
-/// lists that are cached.
+/// As [`simulate`]. Before evictions it calls `announce` with the policy, the accesses to come, and the entry
+/// of each cached list, so that the policy can be told the future.
 pub fn simulate_with<P: Policy + ?Sized>(
     policy: &mut P,
     capacity: u32,
@@ -84,12 +84,12 @@ pub fn simulate_with<P: Policy + ?Sized>(
     counts
 }
 
-/// Evicts the list whose next use is farthest. With lists of one size no policy that caches each miss has
-/// more hits; with several sizes it is a rule that knows the future, and not the optimum.
+/// Simulates Belady's rule: evict the list whose next access is farthest in the future. If all lists have the
+/// same size, no policy that caches each miss has more hits; otherwise the rule is not optimal.
 pub fn belady(capacity: u32, trace: &[Access]) -> HitCounts {
     let mut counts = HitCounts::default();
     let next_uses = next_uses(trace);
-    // The cached lists: size and next use.
+    // Size and next use of each cached list.
     let mut cached: HashMap<u64, (u32, usize)> = HashMap::new();
     let mut free = capacity;
     for (access, next_use) in trace.iter().zip(next_uses) {
@@ -111,7 +111,7 @@ pub fn belady(capacity: u32, trace: &[Access]) -> HitCounts {
     counts
 }
 
-/// For each access the index of the next one to the same list.
+/// For each access the index of the next access to the same list; `usize::MAX` if there is none.
 fn next_uses(trace: &[Access]) -> Vec<usize> {
     let mut later: HashMap<u64, usize> = HashMap::new();
     let mut next_uses: Vec<usize> = trace
@@ -124,7 +124,7 @@ fn next_uses(trace: &[Access]) -> Vec<usize> {
     next_uses
 }
 
-/// `len` accesses to `lists` lists, with frequencies proportional to 1 / rank.
+/// `len` random accesses to `lists` lists, with probabilities proportional to 1 / rank.
 pub fn zipf(lists: u64, len: usize, seed: u64) -> Vec<u64> {
     let mut random = SplitMix64(seed);
     let sums: Vec<f64> = (1..=lists)
@@ -151,13 +151,13 @@ pub fn repetitions(repetition: f64, len: usize, seed: u64) -> Vec<u64> {
         .collect()
 }
 
-/// A hash of a number.
+/// A hash of a number, another one for each seed.
 pub fn hash(number: u64, seed: u64) -> u64 {
-    mix(number ^ mix(seed))
+    mix_bits(number ^ mix_bits(seed))
 }
 
-/// The finalizer of SplitMix64.
-fn mix(number: u64) -> u64 {
+/// The finalizer of SplitMix64: each bit of the result depends on all bits of `number`.
+fn mix_bits(number: u64) -> u64 {
     let mut z = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -168,16 +168,17 @@ struct SplitMix64(u64);
 
 impl SplitMix64 {
     fn next(&mut self) -> u64 {
-        let number = mix(self.0);
+        let number = mix_bits(self.0);
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         number
     }
 
-    /// A number in `0.0..1.0`.
+    /// A random number in `0.0..1.0`.
     fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
+    /// A random number in `0..end`.
     fn below(&mut self, end: u64) -> u64 {
         self.next() % end
     }

@@ -217,7 +217,7 @@ impl Drop for ResidentSegment {
     fn drop(&mut self) {
         if let Some(cache) = self.cache.upgrade() {
             let files: Vec<u64> = self.segment.files().map(SealedFile::number).collect();
-            cache.forget(&files);
+            cache.evict_files(&files);
         }
     }
 }

@@ -18,7 +18,7 @@ mod stats {
 
 mod hash {
     /// A replacement of the hash function of the cache.
-    pub fn mix(number: u64) -> u64 {
+    pub fn mix_bits(number: u64) -> u64 {
         number.wrapping_mul(0x9E37_79B9_7F4A_7C15)
     }
 }
@@ -75,12 +75,12 @@ fn read_page(cache: &PageCache, key: PageKey, fails: bool) -> Option<ReadOutcome
             cell[0] = 7;
             drop(cell);
             let error = || Error::new(ErrorKind::Denied, "read", "a page", "as a test wants it");
-            cache.complete(pin.frame(), if fails { Err(error()) } else { Ok(()) });
+            cache.complete_page(pin.frame(), if fails { Err(error()) } else { Ok(()) });
             (pin, true)
         }
     };
     if !pin.is_settled() {
-        cache.wait_for([pin.frame()].into_iter());
+        cache.wait_for_any([pin.frame()].into_iter());
     }
     Some((fills, pin.page().map(|page| page[0]).map_err(|error| error.kind())))
 }
@@ -103,7 +103,7 @@ fn read_by_two(
 fn a_page_is_filled_once_and_everyone_sees_it() {
     loom::model(|| {
         let cache = new_cache(2);
-        let (own, other) = read_by_two(&cache, (PageKey::of(1, 0), PageKey::of(1, 0)), false);
+        let (own, other) = read_by_two(&cache, (PageKey::new(1, 0), PageKey::new(1, 0)), false);
         let (own, other) = (own.unwrap(), other.unwrap());
         assert!(own.0 != other.0);
         assert_eq!((own.1, other.1), (Ok(7), Ok(7)));
@@ -114,7 +114,7 @@ fn a_page_is_filled_once_and_everyone_sees_it() {
 fn a_page_that_cannot_be_read_is_an_error_for_those_that_wait_and_is_tried_again() {
     loom::model(|| {
         let cache = new_cache(2);
-        let key = PageKey::of(1, 0);
+        let key = PageKey::new(1, 0);
         let (own, other) = read_by_two(&cache, (key, key), true);
         let (own, other) = (own.unwrap(), other.unwrap());
         assert!(own.1 == Err(ErrorKind::Denied) && other.1 == Err(ErrorKind::Denied));
@@ -126,7 +126,7 @@ fn a_page_that_cannot_be_read_is_an_error_for_those_that_wait_and_is_tried_again
 fn a_frame_that_is_read_is_not_evicted() {
     loom::model(|| {
         let cache = new_cache(1);
-        let (own, other) = read_by_two(&cache, (PageKey::of(1, 1), PageKey::of(1, 0)), false);
+        let (own, other) = read_by_two(&cache, (PageKey::new(1, 1), PageKey::new(1, 0)), false);
         // One of the threads may find the only frame pinned. Writing to a pinned page would panic.
         let found = [own, other];
         assert!(found.iter().any(Option::is_some));
@@ -141,7 +141,7 @@ fn a_page_that_is_read_keeps_its_frame_while_the_cache_shrinks() {
         let cache = PageCache::new(cells, PolicyKind::Lru).unwrap();
         let other = {
             let cache = cache.clone();
-            thread::spawn(move || read_page(&cache, PageKey::of(1, 0), false).unwrap())
+            thread::spawn(move || read_page(&cache, PageKey::new(1, 0), false).unwrap())
         };
         assert_eq!(cache.resize(1), 1);
         assert_eq!(other.join().unwrap(), (true, Ok(7)));
@@ -155,11 +155,11 @@ fn pages_of_closed_files_are_forgotten_unless_they_are_read() {
         let cache = new_cache(1);
         let other = {
             let cache = cache.clone();
-            thread::spawn(move || read_page(&cache, PageKey::of(1, 0), false).unwrap())
+            thread::spawn(move || read_page(&cache, PageKey::new(1, 0), false).unwrap())
         };
-        cache.forget(&[1]);
+        cache.evict_files(&[1]);
         assert_eq!(other.join().unwrap(), (true, Ok(7)));
-        cache.forget(&[1]);
+        cache.evict_files(&[1]);
         assert_eq!(cache.stats().frames_free, 1);
     });
 }
