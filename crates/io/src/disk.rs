@@ -1,8 +1,7 @@
-//! The storage interface of the engine.
+//! The storage interface.
 //!
 //! A [`Disk`] is a flat directory of files. Each file is written once, from front to end. Code that uses
-//! only these traits runs on a directory, in memory and under injected faults. The traits name no
-//! implementation.
+//! only these traits runs on a directory, in memory and under injected faults.
 //!
 //! Durability: bytes are durable after [`WriteFile::sync`], names after [`Disk::sync_dir`]. Any other change
 //! may or may not survive a crash.
@@ -17,8 +16,8 @@ pub const NAME_BYTES_MAX: usize = 255;
 ///
 /// Every name is checked by [`check_name`]; a name that is not allowed gives [`ErrorKind::Denied`].
 pub trait Disk: Send + Sync {
-    /// Names of the regular files with an allowed name, in byte order. Other entries do not belong to the
-    /// index.
+    /// Names of the regular files whose name [`check_name`] allows, in byte order. Other entries of a
+    /// directory cannot belong to an index and are ignored.
     fn list(&self) -> Result<Vec<String>>;
 
     /// Opens a file for reading. [`ErrorKind::NotFound`] when it does not exist.
@@ -75,11 +74,11 @@ pub trait ReadFile: Send + Sync {
     /// is full is [`ErrorKind::Corrupt`]. After an error the content of `buf` is unspecified.
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()>;
 
-    /// A descriptor that reads this file through the page cache. Engines make their own system calls on it.
+    /// A file descriptor that reads this file through the page cache. Read queues make their own system calls
+    /// on it. It stays open, and the same, as long as this file is open.
     ///
-    /// `None` unless the bytes of this file are exactly those of one file of the operating system; engines
-    /// then use [`ReadFile::read_at`]. The descriptor is open, and the same one, for as long as this file is
-    /// open.
+    /// `None` unless the bytes of this file are exactly those of one file of the operating system. Read queues
+    /// then use [`ReadFile::read_at`].
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
     }
@@ -146,17 +145,17 @@ pub fn check_name(name: &str) -> Result<()> {
 }
 
 /// The error of a read beyond the end of the file.
-pub(crate) fn ends_early(name: &str, offset: u64) -> Error {
+pub(crate) fn end_of_file_error(name: &str, offset: u64) -> Error {
     Error::corrupt(name, offset, "the file ends early")
 }
 
-/// The error of a lock that is held already.
-pub(crate) fn lock_is_held(name: &str) -> Error {
+/// The error of a request for a lock that is held already.
+pub(crate) fn lock_held_error(name: &str) -> Error {
     Error::new(ErrorKind::Busy, "lock", name, "it is held by another writer")
 }
 
-/// Methods of [`Disk`] that call those of an inner disk, for disks that change the other methods. For the
-/// tests of the project, not a part of the interface.
+/// Implements the listed methods of [`Disk`] by calls of the same methods of an inner disk. For the tests of
+/// the project, not a part of the interface.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! forward_disk {
@@ -203,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn allowed_names() {
+    fn names_that_could_leave_the_directory_are_denied() {
         let longest = "a".repeat(NAME_BYTES_MAX);
         for good in ["a", "0000000000000001.0.docs", "manifest-1.tmp", "A_b", ".hidden", "-", &longest] {
             assert!(check_name(good).is_ok(), "{good:?}");

@@ -1,4 +1,4 @@
-//! Error numbers for fault plans. Linux uses the same numbers on all common architectures.
+//! Error numbers of Linux for fault plans. They are the same on all common architectures.
 
 /// Operation not permitted.
 pub const EPERM: i32 = 1;

@@ -1,6 +1,4 @@
-//! Storage errors: kind, operation, file and offset.
-//!
-//! An [`Error`] can be cloned, because several callers may wait for one failed read.
+//! Storage errors. They can be cloned, because several callers may wait for the same read.
 
 use std::{any::Any, fmt, io, path::Path, sync::Arc};
 
@@ -56,20 +54,20 @@ impl Error {
         Error { kind, op, file: file.into(), offset: None, detail: detail.into(), source: None }
     }
 
-    /// Damage: the bytes of `file` at `offset` differ from those that were written. `detail` is the end of
-    /// the message.
+    /// The error of damage: the bytes of `file` at `offset` differ from those that were written. The message
+    /// ends with `detail`.
     pub fn corrupt(file: impl Into<String>, offset: u64, detail: impl Into<String>) -> Error {
         Error { offset: Some(offset), ..Error::new(ErrorKind::Corrupt, "read", file, detail) }
     }
 
     /// An error of the operating system while it did `op` (a verb) to `file`.
     pub fn from_os(op: &'static str, file: impl Into<String>, source: &io::Error) -> Error {
-        let error = Error::new(kind_of(source), op, file, lower_first(&source.to_string()));
-        Error { source: Some(Arc::new(clone_of(source))), ..error }
+        let error = Error::new(classify(source), op, file, lower_first(&source.to_string()));
+        Error { source: Some(Arc::new(clone_io_error(source))), ..error }
     }
 
-    /// The same error with a file offset, unless it has one.
-    pub(crate) fn at(self, offset: u64) -> Error {
+    /// The same error with this file offset, unless it has an offset already.
+    pub(crate) fn at_offset(self, offset: u64) -> Error {
         Error { offset: self.offset.or(Some(offset)), ..self }
     }
 
@@ -88,7 +86,7 @@ impl Error {
         &self.file
     }
 
-    /// The file offset in bytes: known for damage and for reads by a queue.
+    /// The file offset in bytes, which is known for damage and for reads by a read queue.
     pub fn offset(&self) -> Option<u64> {
         self.offset
     }
@@ -121,7 +119,7 @@ pub fn panic_message(panic: &(dyn Any + Send)) -> String {
     format!("a defect, it panicked: {}", line.join(" "))
 }
 
-fn kind_of(source: &io::Error) -> ErrorKind {
+fn classify(source: &io::Error) -> ErrorKind {
     match source.kind() {
         io::ErrorKind::NotFound => ErrorKind::NotFound,
         io::ErrorKind::AlreadyExists => ErrorKind::Exists,
@@ -135,15 +133,15 @@ fn kind_of(source: &io::Error) -> ErrorKind {
     }
 }
 
-/// An equal error: of the same code, or of the same kind and message.
-fn clone_of(error: &io::Error) -> io::Error {
+/// An error with the same number, or with the same kind and message if it has no number.
+fn clone_io_error(error: &io::Error) -> io::Error {
     match error.raw_os_error() {
         Some(number) => io::Error::from_raw_os_error(number),
         None => io::Error::new(error.kind(), error.to_string()),
     }
 }
 
-/// System messages begin with a capital; here they follow a colon.
+/// Makes the first letter of a message of the system lower case, as it follows a colon.
 fn lower_first(message: &str) -> String {
     let mut chars = message.chars();
     chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
@@ -155,7 +153,7 @@ mod tests {
     use crate::errno::*;
 
     #[test]
-    fn kinds_of_system_errors() {
+    fn system_errors_are_classified() {
         let pairs = [
             (ENOENT, ErrorKind::NotFound),
             (ENOSPC, ErrorKind::NoSpace),
@@ -184,8 +182,8 @@ mod tests {
         let torn = Error::corrupt("1.docs", 4096, "page checksum does not match");
         assert_eq!(torn.to_string(), "1.docs is damaged at byte 4096: page checksum does not match");
         assert_eq!((torn.kind(), torn.offset()), (ErrorKind::Corrupt, Some(4096)));
-        assert_eq!(torn.at(8192).offset(), Some(4096));
-        let unread = Error::from_os("read", "1.docs", &io::Error::from_raw_os_error(EIO)).at(8192);
+        assert_eq!(torn.at_offset(8192).offset(), Some(4096));
+        let unread = Error::from_os("read", "1.docs", &io::Error::from_raw_os_error(EIO)).at_offset(8192);
         assert_eq!(unread.to_string(), "cannot read 1.docs at byte 8192: input/output error (os error 5)");
     }
 
@@ -194,7 +192,7 @@ mod tests {
         use std::error::Error as _;
         let code = |error: &Error| error.source()?.downcast_ref::<io::Error>()?.raw_os_error();
         let full = Error::from_os("write", "a", &io::Error::from_raw_os_error(ENOSPC));
-        assert_eq!((code(&full), code(&full.clone().at(1))), (Some(ENOSPC), Some(ENOSPC)));
+        assert_eq!((code(&full), code(&full.clone().at_offset(1))), (Some(ENOSPC), Some(ENOSPC)));
         let short = Error::from_os("read", "a", &io::Error::new(io::ErrorKind::NotFound, "no node"));
         assert_eq!(short.source().map(|source| source.to_string()).as_deref(), Some("no node"));
         assert!(Error::corrupt("a", 0, "torn").source().is_none());

@@ -1,7 +1,6 @@
-//! Storage of the engine: files with checksums, memory for caches, and asynchronous reads between the two.
+//! Storage: files with checksums, memory for caches, and asynchronous reads of the files into this memory.
 //!
-//! Input: file names and bytes. Output: files whose every read is checked, on a directory, in memory, or on
-//! a disk with injected faults.
+//! Files are in a directory, in memory, or on a disk with injected faults.
 //!
 //! | purpose | items |
 //! |---|---|
@@ -18,8 +17,7 @@
 //! | signals of the process | [`ignore_file_size_signal`], [`keep_ignored_signals`], [`exit_with_line`] |
 //! | signals of a child process | [`start_with_default_signals`] |
 //!
-//! This crate knows neither postings nor documents: a payload is bytes, and an [`Identity`] is three
-//! numbers.
+//! This crate knows neither postings nor documents: the payload of a file is any bytes.
 
 #![deny(unsafe_code)]
 
@@ -41,7 +39,7 @@ mod random;
 mod read_queue;
 
 pub use disk::{Disk, DiskLock, NAME_BYTES_MAX, ReadFile, WriteFile, check_name};
-pub(crate) use disk::{ends_early, lock_is_held};
+pub(crate) use disk::{end_of_file_error, lock_held_error};
 pub use envelope::{FORMAT_VERSION, HEADER_LEN, Identity, PAGE, Seal, SealedFile, SealedWriter};
 pub use error::{Error, ErrorKind, Result, panic_message};
 pub use fault::{Effect, FaultDisk, FaultPlan, Op, OpClass, Operation, Repeat};

@@ -44,13 +44,16 @@ unsafe impl GlobalAlloc for ExitOutOfMemory {
 
 fn exit_if_null(memory: *mut u8, bytes: usize) -> *mut u8 {
     if memory.is_null() {
-        exit(bytes)
+        exit_out_of_memory(bytes)
     }
     memory
 }
 
+/// Ends the process after an allocation of `bytes` bytes has failed: removes the file of
+/// [`remove_on_out_of_memory`] and writes one line.
 #[cold]
-fn exit(bytes: usize) -> ! {
+fn exit_out_of_memory(bytes: usize) -> ! {
+    /// Whether a thread ends the process already.
     static EXITS: AtomicBool = AtomicBool::new(false);
     while EXITS.swap(true, Ordering::Relaxed) {
         // Another thread is reporting it and ends the process.
@@ -63,7 +66,7 @@ fn exit(bytes: usize) -> ! {
     let left = rest.len();
     // SAFETY: the buffer has that many bytes.
     unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len() - left) };
-    let unfinished = UNFINISHED.load(Ordering::Acquire);
+    let unfinished = UNFINISHED_FILE.load(Ordering::Acquire);
     if !unfinished.is_null() {
         // SAFETY: a C string that is never freed.
         unsafe { libc::unlink(unfinished) };
@@ -86,26 +89,28 @@ pub fn exit_with_line(line: &str, code: u8) -> ! {
     unsafe { libc::_exit(code.into()) }
 }
 
-/// The file that is removed when memory is exhausted; null if there is none.
-static UNFINISHED: AtomicPtr<c_char> = AtomicPtr::new(ptr::null_mut());
+/// The path of the file that is removed when memory is exhausted, a C string; null if there is none.
+static UNFINISHED_FILE: AtomicPtr<c_char> = AtomicPtr::new(ptr::null_mut());
 
-/// Sets the unfinished file that [`ExitOutOfMemory`] removes; `None` for no file. Each name stays allocated.
+/// Sets the incomplete file that [`ExitOutOfMemory`] removes; `None` for no file. The memory of the paths is
+/// never freed.
 pub fn remove_on_out_of_memory(file: Option<CString>) {
-    UNFINISHED.store(file.map_or(ptr::null_mut(), CString::into_raw), Ordering::Release);
+    UNFINISHED_FILE.store(file.map_or(ptr::null_mut(), CString::into_raw), Ordering::Release);
 }
 
 /// Ignores SIGXFSZ: a write beyond the file size limit of the process (`ulimit -f`) fails with an error
 /// instead of ending the process.
 pub fn ignore_file_size_signal() {
-    ignore(libc::SIGXFSZ);
+    ignore_signal(libc::SIGXFSZ);
 }
 
 /// Calls `install`, which installs signal handlers. Signals that were ignored when the process started, for
 /// example by `nohup`, stay ignored.
 pub fn keep_ignored_signals<T>(install: impl FnOnce() -> T) -> T {
-    let ignored = [libc::SIGHUP, libc::SIGINT, libc::SIGTERM].map(|signal| (signal, is_ignored(signal)));
+    let ignored =
+        [libc::SIGHUP, libc::SIGINT, libc::SIGTERM].map(|signal| (signal, is_signal_ignored(signal)));
     let installed = install();
-    ignored.into_iter().filter(|(_, ignored)| *ignored).for_each(|(signal, _)| ignore(signal));
+    ignored.into_iter().filter(|(_, ignored)| *ignored).for_each(|(signal, _)| ignore_signal(signal));
     installed
 }
 
@@ -128,12 +133,12 @@ pub fn start_with_default_signals(command: &mut Command) -> &mut Command {
     unsafe { command.pre_exec(reset) }
 }
 
-fn ignore(signal: c_int) {
+fn ignore_signal(signal: c_int) {
     // SAFETY: SIG_IGN calls no handler, and the signal may be ignored.
     unsafe { libc::signal(signal, libc::SIG_IGN) };
 }
 
-fn is_ignored(signal: c_int) -> bool {
+fn is_signal_ignored(signal: c_int) -> bool {
     let mut action = MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: without a new action the call only writes the current one, for which there is memory.
     unsafe { libc::sigaction(signal, ptr::null(), action.as_mut_ptr()) };

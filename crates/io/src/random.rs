@@ -1,7 +1,7 @@
 //! A seeded random number generator for crash images and torn writes: SplitMix64 (Steele, Lea, Flood, OOPSLA
 //! 2014).
 
-/// Reproducible numbers from a seed. Not for secrets.
+/// A generator of 64-bit numbers that depend on the seed only. Not for secrets.
 pub(crate) struct SplitMix64 {
     state: u64,
 }
@@ -19,7 +19,7 @@ impl SplitMix64 {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number in `0..bound`; 0 when `bound` is 0.
+    /// A random number in `0..bound`; 0 when `bound` is 0.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }

@@ -1,10 +1,10 @@
-//! Cells follow the borrow rules of `RefCell`, across threads.
+//! Guards of cells follow the borrow rules of `RefCell`, also across threads.
 
 use proptest::prelude::*;
 use std::{sync::Arc, thread};
 use tierdex_io::{CELL_BYTES_MAX, CELL_BYTES_MIN, CellMut, CellRef, Cells, ErrorKind, Region, RegionKind};
 
-fn cells(count: usize, cell_bytes: usize) -> Arc<Cells> {
+fn new_cells(count: usize, cell_bytes: usize) -> Arc<Cells> {
     Cells::new(Region::new(&RegionKind::Dram, (count * cell_bytes) as u64).unwrap(), cell_bytes).unwrap()
 }
 
@@ -31,12 +31,12 @@ fn a_region_is_divided_into_whole_cells() {
 #[test]
 #[should_panic(expected = "index out of bounds")]
 fn an_index_beyond_the_last_cell_panics() {
-    cells(2, CELL_BYTES_MIN).read(2);
+    new_cells(2, CELL_BYTES_MIN).read(2);
 }
 
 #[test]
 fn writes_stay_within_their_cell() {
-    let cells = cells(3, CELL_BYTES_MIN);
+    let cells = new_cells(3, CELL_BYTES_MIN);
     let mut middle = cells.write(1).unwrap();
     middle.fill(7);
     drop(middle);
@@ -58,24 +58,24 @@ fn discarded_cells_of_an_elastic_region_are_zero_and_can_be_written_again() {
     assert!(elastic.read(2).unwrap().iter().all(|byte| *byte == 7));
     elastic.write(0).unwrap().fill(8);
     assert_eq!(elastic.read(0).unwrap()[4095], 8);
-    let fixed = cells(1, CELL_BYTES_MIN);
+    let fixed = new_cells(1, CELL_BYTES_MIN);
     fixed.write(0).unwrap().fill(7);
     assert!(!fixed.discard(0) && fixed.read(0).unwrap()[0] == 7);
 }
 
 #[test]
-fn a_guard_outlives_the_handle() {
-    let cells = cells(1, CELL_BYTES_MIN);
+fn a_write_guard_keeps_the_cells_allocated() {
+    let cells = new_cells(1, CELL_BYTES_MIN);
     let mut guard = cells.write(0).unwrap();
     drop(cells);
     guard.fill(1);
     assert_eq!(guard.cells().read(0).map(|guard| guard.len()), None);
 }
 
-/// Each writer fills a cell with one byte value; a reader that sees two different values has found a race.
+/// Each writer fills a cell with one byte value. A reader that sees two different values has found a race.
 #[test]
 fn threads_never_see_a_half_written_cell() {
-    let cells = cells(4, CELL_BYTES_MIN);
+    let cells = new_cells(4, CELL_BYTES_MIN);
     let work = |seed: usize| {
         let (mut read, mut written) = (0, 0);
         for step in 0..40_000_usize {
@@ -103,7 +103,7 @@ fn threads_never_see_a_half_written_cell() {
 /// Two threads fill two parts of a cell; a later reader sees both.
 #[test]
 fn parts_of_a_cell_are_written_by_several_threads() {
-    let cells = cells(1, CELL_BYTES_MIN);
+    let cells = new_cells(1, CELL_BYTES_MIN);
     for round in 0..2_000_u32 {
         let mut first = cells.write(0).unwrap();
         let mut second = first.split_off(1 + round as usize % (CELL_BYTES_MIN - 1));
@@ -127,13 +127,13 @@ fn parts_of_a_cell_are_written_by_several_threads() {
 #[test]
 #[should_panic(expected = "byte 0 of 4096")]
 fn an_empty_part_panics() {
-    cells(1, CELL_BYTES_MIN).write(0).unwrap().split_off(0);
+    new_cells(1, CELL_BYTES_MIN).write(0).unwrap().split_off(0);
 }
 
 /// Several threads increment a counter in one cell; no increment is lost.
 #[test]
 fn a_writer_excludes_other_writers() {
-    let cells = cells(1, CELL_BYTES_MIN);
+    let cells = new_cells(1, CELL_BYTES_MIN);
     let add = || {
         for _ in 0..5_000 {
             let mut cell = loop {
@@ -150,6 +150,7 @@ fn a_writer_excludes_other_writers() {
     assert_eq!(cells.read(0).unwrap()[..8], 20_000_u64.to_le_bytes());
 }
 
+/// A random step: takes, splits or drops a guard. The numbers are cells or choose a guard.
 #[derive(Debug, Clone, Copy)]
 enum CellStep {
     Read(usize),
@@ -160,7 +161,7 @@ enum CellStep {
     Drop(usize),
 }
 
-fn steps() -> impl Strategy<Value = Vec<CellStep>> {
+fn random_steps() -> impl Strategy<Value = Vec<CellStep>> {
     let step = prop_oneof![
         3 => (0..3_usize).prop_map(CellStep::Read),
         2 => (0..3_usize).prop_map(CellStep::Write),
@@ -176,7 +177,7 @@ enum Guard<'a> {
 }
 
 impl Guard<'_> {
-    fn index(&self) -> usize {
+    fn cell_index(&self) -> usize {
         match self {
             Guard::Read(guard) => guard.index(),
             Guard::Write(guard) => guard.index(),
@@ -185,23 +186,23 @@ impl Guard<'_> {
 }
 
 proptest! {
-    /// Model: the existing guards of a cell. A read guard needs that none of them writes, a write guard that
-    /// there is none.
+    /// The model is the list of all guards: a cell can be read if it has no write guard, and written if it has
+    /// no guard.
     #[test]
-    fn borrows_are_those_of_a_ref_cell(steps in steps()) {
-        let cells = cells(3, CELL_BYTES_MIN);
+    fn borrows_are_those_of_a_ref_cell(steps in random_steps()) {
+        let cells = new_cells(3, CELL_BYTES_MIN);
         let mut guards: Vec<Guard> = Vec::new();
         for step in steps {
             match step {
                 CellStep::Read(index) => {
-                    let writes = |guard: &Guard| matches!(guard, Guard::Write(_)) && guard.index() == index;
+                    let writes = |guard: &Guard| matches!(guard, Guard::Write(_)) && guard.cell_index() == index;
                     let guard = cells.read(index);
                     prop_assert_eq!(guard.is_some(), !guards.iter().any(writes));
                     guards.extend(guard.map(Guard::Read));
                 }
                 CellStep::Write(index) => {
                     let guard = cells.write(index);
-                    prop_assert_eq!(guard.is_some(), !guards.iter().any(|guard| guard.index() == index));
+                    prop_assert_eq!(guard.is_some(), !guards.iter().any(|guard| guard.cell_index() == index));
                     guards.extend(guard.map(Guard::Write));
                 }
                 CellStep::Split(which) => {

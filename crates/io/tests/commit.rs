@@ -1,40 +1,40 @@
-//! The commit protocol on sealed files, with a crash and with an error at every operation.
+//! A commit protocol on sealed files survives a crash and an error at every operation.
 
 use tierdex_io::{
     CrashImage, Disk, Effect, FaultDisk, FaultPlan, Identity, MemDisk, OpClass, Repeat, Result, SealedFile,
     SealedWriter, errno,
 };
 
-fn manifest(generation: u64) -> String {
+fn manifest_name(generation: u64) -> String {
     format!("manifest-{generation}")
 }
 
-fn payload(generation: u64) -> Vec<u8> {
+fn payload_of(generation: u64) -> Vec<u8> {
     (0..9000u64).map(|i| (i * generation) as u8).collect()
 }
 
-fn write(disk: &dyn Disk, name: &str, identity: Identity, bytes: &[u8]) -> Result<tierdex_io::Seal> {
+fn write_sealed(disk: &dyn Disk, name: &str, identity: Identity, bytes: &[u8]) -> Result<tierdex_io::Seal> {
     let mut writer = SealedWriter::create(disk, name, identity)?;
     writer.write(bytes)?;
     writer.finish()
 }
 
-fn segment(generation: u64) -> (String, Identity) {
+fn segment_name(generation: u64) -> (String, Identity) {
     (format!("{generation}.docs"), Identity { kind: 2, field: 0, segment: generation })
 }
 
 /// Writes a data file and a manifest that names it, each step synced before the next.
 fn commit(disk: &dyn Disk, generation: u64) -> Result<()> {
-    let (name, identity) = segment(generation);
-    let seal = write(disk, &name, identity, &payload(generation))?;
+    let (name, identity) = segment_name(generation);
+    let seal = write_sealed(disk, &name, identity, &payload_of(generation))?;
     disk.sync_dir()?;
     let entry = [generation, seal.len, u64::from(seal.crc)].map(u64::to_le_bytes).concat();
-    write(disk, "manifest.tmp", Identity { kind: 1, field: 0, segment: 0 }, &entry)?;
-    disk.rename("manifest.tmp", &manifest(generation))?;
+    write_sealed(disk, "manifest.tmp", Identity { kind: 1, field: 0, segment: 0 }, &entry)?;
+    disk.rename("manifest.tmp", &manifest_name(generation))?;
     disk.sync_dir()
 }
 
-/// The recovered generation, after all its bytes have been compared.
+/// Reads the newest manifest and the data file that it names, and compares all bytes. Returns the generation.
 fn recover(disk: &dyn Disk) -> Result<u64> {
     let newest = disk.list()?.into_iter().rfind(|name| name.starts_with("manifest-")).unwrap();
     let manifest = SealedFile::open_unsealed(disk, &newest, Identity { kind: 1, field: 0, segment: 0 })?;
@@ -42,15 +42,15 @@ fn recover(disk: &dyn Disk) -> Result<u64> {
     let entry = manifest.read(manifest.payload().start, 24)?;
     let [generation, len, crc] =
         [0, 8, 16].map(|at| u64::from_le_bytes(entry[at..at + 8].try_into().unwrap()));
-    let (name, identity) = segment(generation);
+    let (name, identity) = segment_name(generation);
     let file = SealedFile::open(disk, &name, identity, tierdex_io::Seal { len, crc: crc as u32 })?;
     file.verify()?;
-    assert_eq!(file.read(file.payload().start, 9000)?, payload(generation));
+    assert_eq!(file.read(file.payload().start, 9000)?, payload_of(generation));
     Ok(generation)
 }
 
-/// A disk with generation 1 durable, and the number of operations of the next commit.
-fn committed() -> (MemDisk, u64) {
+/// A disk on which generation 1 is committed, and the number of operations of the next commit.
+fn commit_first() -> (MemDisk, u64) {
     let disk = MemDisk::new();
     commit(&disk, 1).unwrap();
     let counting = FaultDisk::new(disk.snapshot(), FaultPlan::none());
@@ -60,7 +60,7 @@ fn committed() -> (MemDisk, u64) {
 
 #[test]
 fn a_crash_at_any_operation_leaves_a_complete_generation() {
-    let (disk, operations) = committed();
+    let (disk, operations) = commit_first();
     let (mut crashes, mut old, mut new) = (0, 0, 0);
     for at in 1..=operations {
         let plan = FaultPlan { class: OpClass::Any, at, effect: Effect::Crash, repeat: Repeat::Once };
@@ -82,14 +82,14 @@ fn a_crash_at_any_operation_leaves_a_complete_generation() {
 
 #[test]
 fn an_acknowledged_commit_survives_every_image() {
-    let (disk, _) = committed();
+    let (disk, _) = commit_first();
     commit(&disk, 2).unwrap();
     for image in [CrashImage::Lost, CrashImage::Kept].into_iter().chain((0..100).map(CrashImage::Random)) {
         assert_eq!(recover(&disk.crash(image)).unwrap(), 2);
     }
 }
 
-/// A canary: the harness must detect a protocol without directory syncs.
+/// Checks the test itself: it must detect a protocol without syncs of the directory.
 #[test]
 fn a_commit_without_directory_syncs_is_detected() {
     struct NoDirectorySync(MemDisk);
@@ -100,7 +100,7 @@ fn a_commit_without_directory_syncs_is_detected() {
             Ok(())
         }
     }
-    let (disk, _) = committed();
+    let (disk, _) = commit_first();
     let no_sync = NoDirectorySync(disk);
     commit(&no_sync, 2).unwrap();
     let detected =
@@ -110,7 +110,7 @@ fn a_commit_without_directory_syncs_is_detected() {
 
 #[test]
 fn an_error_at_any_operation_fails_the_commit_and_keeps_the_last_one() {
-    let (disk, operations) = committed();
+    let (disk, operations) = commit_first();
     let mut injected = 0;
     for at in 1..=operations {
         for (number, repeat) in [(errno::ENOSPC, Repeat::Once), (errno::EIO, Repeat::Forever)] {
@@ -127,7 +127,7 @@ fn an_error_at_any_operation_fails_the_commit_and_keeps_the_last_one() {
 
 #[test]
 fn a_read_error_fails_only_that_recovery() {
-    let (disk, _) = committed();
+    let (disk, _) = commit_first();
     let counting = FaultDisk::new(disk.clone(), FaultPlan::none());
     recover(&counting).unwrap();
     let reads = counting.operations(OpClass::Read);
@@ -146,7 +146,7 @@ fn a_read_error_fails_only_that_recovery() {
 
 #[test]
 fn a_full_disk_of_any_size_keeps_the_last_generation() {
-    let (disk, _) = committed();
+    let (disk, _) = commit_first();
     let used: usize = disk.list().unwrap().iter().map(|name| disk.bytes(name).unwrap().len()).sum();
     let mut rejected = 0;
     for free in (0..12_000).step_by(97) {

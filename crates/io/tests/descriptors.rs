@@ -1,4 +1,5 @@
-//! Behaviour without free descriptors. A separate process, because the limit is per process.
+//! Direct I/O while the process has no free file descriptors. The limit is set for the whole process, so this
+//! test has a program of its own.
 
 use std::process::{self, Command};
 use std::{fs::File, sync::Arc};
@@ -13,8 +14,8 @@ fn direct_io_resumes_when_descriptors_are_available() {
     let disk = PosixDisk::open(directory.path()).unwrap();
     disk.create("a").unwrap().append(&[7; 3 * 4096]).unwrap();
     let options = ReadOptions { kind: ReadKind::Pread, depth: 1, direct: true };
-    let mut engine = match ReadQueue::new(options, &disk, &[]) {
-        Ok(engine) => engine,
+    let mut queue = match ReadQueue::new(options, &disk, &[]) {
+        Ok(queue) => queue,
         Err(error) => return println!("not run: {error}"),
     };
     let few = Command::new("prlimit").args(["--pid", &process::id().to_string(), "--nofile=100:"]).status();
@@ -24,8 +25,8 @@ fn direct_io_resumes_when_descriptors_are_available() {
     let cells = Cells::new(Region::new(&RegionKind::Dram, 4096).unwrap(), 4096).unwrap();
     let file: Arc<dyn ReadFile> = Arc::from(disk.open("a").unwrap());
     let mut fell_back = || {
-        engine.submit(&file, 4096, ReadTarget::from(cells.write(0).unwrap()), 0);
-        let ended = engine.next(true).unwrap();
+        queue.submit(&file, 4096, ReadTarget::from(cells.write(0).unwrap()), 0);
+        let ended = queue.next(true).unwrap();
         assert_eq!((ended.result.unwrap(), ended.target.bytes()), (4096, &[7; 4096][..]));
         ended.fell_back
     };

@@ -1,4 +1,4 @@
-//! Every changed, missing, added or foreign byte is detected.
+//! Every changed, missing, added or foreign byte of a sealed file is detected.
 
 use tierdex_io::{
     Disk, ErrorKind, HEADER_LEN, Identity, MemDisk, PAGE, Result, Seal, SealedFile, SealedWriter,
@@ -8,7 +8,7 @@ const NAME: &str = "1.docs";
 const IDENTITY: Identity = Identity { kind: 3, field: 1, segment: 7 };
 const PAGE_LEN: usize = PAGE as usize;
 
-/// A linear congruential generator.
+/// A linear congruential generator of random numbers.
 struct Lcg(u64);
 
 impl Lcg {
@@ -18,7 +18,7 @@ impl Lcg {
     }
 }
 
-/// A sealed file on its own disk, with the expected payload.
+/// A sealed file on a disk of its own, with its payload.
 struct Specimen {
     disk: MemDisk,
     identity: Identity,
@@ -28,10 +28,10 @@ struct Specimen {
 
 impl Specimen {
     fn new(len: usize) -> Specimen {
-        Specimen::with(IDENTITY, len, 1)
+        Specimen::with_seed(IDENTITY, len, 1)
     }
 
-    fn with(identity: Identity, len: usize, seed: u64) -> Specimen {
+    fn with_seed(identity: Identity, len: usize, seed: u64) -> Specimen {
         let mut random = Lcg(seed);
         let payload: Vec<u8> = (0..len).map(|_| random.below(256) as u8).collect();
         let disk = MemDisk::new();
@@ -53,14 +53,14 @@ impl Specimen {
         self.disk.bytes(NAME).unwrap()
     }
 
-    fn replace(&self, bytes: &[u8]) {
+    fn replace_bytes(&self, bytes: &[u8]) {
         self.disk.corrupt(NAME, |old| {
             old.clear();
             old.extend_from_slice(bytes);
         });
     }
 
-    /// The damage must be detected by opening or by verifying, with and without the seal.
+    /// Checks that opening or verifying detects the damage, with and without the seal.
     fn assert_detected(&self, case: &str) {
         let found = self.open().and_then(|file| file.verify());
         assert_eq!(found.map_err(|error| error.kind()), Err(ErrorKind::Corrupt), "{case}");
@@ -73,7 +73,7 @@ impl Specimen {
         assert_eq!(found.map_err(|error| error.kind()), Err(ErrorKind::Corrupt), "{case}");
     }
 
-    /// Reads return the written bytes or an error. Returns the number of successful reads.
+    /// Checks that each read returns the written bytes or an error. Returns the number of successful reads.
     fn assert_reads_correct(&self, file: &SealedFile, ranges: &[std::ops::Range<usize>]) -> usize {
         let correct =
             |range: &&std::ops::Range<usize>| match file.read(HEADER_LEN + range.start as u64, range.len()) {
@@ -98,7 +98,8 @@ impl Specimen {
         [0..len, around.saturating_sub(3)..len.min(around + 5), start..start + random.below(len - start + 1)]
     }
 
-    /// Flips bits of byte `at` while `before` is open, and restores it.
+    /// Flips bits of byte `at`, checks that this is detected, also by the open file `before`, and flips them
+    /// back.
     fn try_flip(&self, before: &SealedFile, at: usize, mask: u8, random: &mut Lcg) {
         self.disk.corrupt(NAME, |bytes| bytes[at] ^= mask);
         self.assert_detected(&format!("byte {at} xor {mask:#x} of {}", self.len()));
@@ -111,8 +112,8 @@ impl Specimen {
         self.disk.corrupt(NAME, |bytes| bytes[at] ^= mask);
     }
 
-    /// Changes each of these bytes in two ways. Returns the number of trials.
-    fn flip(&self, offsets: impl Iterator<Item = usize>, random: &mut Lcg) -> usize {
+    /// Flips all bits, and then one bit, of each of these bytes. Returns the number of trials.
+    fn try_flips(&self, offsets: impl Iterator<Item = usize>, random: &mut Lcg) -> usize {
         let before = self.open().unwrap();
         before.verify().unwrap();
         let mut trials = 0;
@@ -128,23 +129,23 @@ impl Specimen {
     }
 }
 
-/// Payloads that end before, at and after page boundaries; 4,032 bytes and the header of 64 bytes fill a
-/// page.
-const LENGTHS: [usize; 15] = [0, 1, 2, 3, 4, 5, 64, 1000, 4031, 4032, 4033, 8127, 8128, 12_400, 20_000];
+/// Lengths of payloads that end before, at and after page boundaries. With the header of 64 bytes, a payload
+/// of 4,032 bytes fills a page.
+const PAYLOAD_BYTES: [usize; 15] = [0, 1, 2, 3, 4, 5, 64, 1000, 4031, 4032, 4033, 8127, 8128, 12_400, 20_000];
 
 #[test]
 fn every_flipped_byte_is_detected() {
     let mut random = Lcg(42);
     let mut trials = 0;
-    for len in LENGTHS {
+    for len in PAYLOAD_BYTES {
         let specimen = Specimen::new(len);
-        trials += specimen.flip(0..specimen.len(), &mut random);
+        trials += specimen.try_flips(0..specimen.len(), &mut random);
     }
     assert!(trials > 100_000, "{trials}");
 }
 
-/// More than 1,024 pages: two groups of the page table. All bytes of the header and footer, a sample of the
-/// rest.
+/// A file of more than 1,024 pages, so that its page table has two groups. All bytes of its header and footer
+/// are changed, and a sample of the others.
 #[test]
 fn flips_are_detected_with_several_groups() {
     let specimen = Specimen::new(4 << 20);
@@ -157,7 +158,7 @@ fn flips_are_detected_with_several_groups() {
         .chain((payload_end..second_group).step_by(29))
         .chain(payload_end - 70..payload_end)
         .chain(second_group..specimen.len());
-    let trials = specimen.flip(offsets.collect::<Vec<_>>().into_iter(), &mut random);
+    let trials = specimen.try_flips(offsets.collect::<Vec<_>>().into_iter(), &mut random);
     assert!(trials > 900, "{trials}");
 }
 
@@ -179,7 +180,7 @@ fn every_truncation_is_detected() {
         let specimen = Specimen::new(len);
         let whole = specimen.bytes();
         for cut in 0..whole.len() {
-            specimen.replace(&whole[..cut]);
+            specimen.replace_bytes(&whole[..cut]);
             specimen.assert_detected(&format!("cut to {cut} of {}", whole.len()));
             trials += 1;
         }
@@ -195,10 +196,10 @@ fn a_file_truncated_while_open_gives_errors() {
     let mut trials = 0;
     for cut in (0..whole.len()).step_by(7) {
         let file = specimen.open().unwrap();
-        specimen.replace(&whole[..cut]);
+        specimen.replace_bytes(&whole[..cut]);
         assert_eq!(file.verify().unwrap_err().kind(), ErrorKind::Corrupt);
         specimen.assert_reads_correct(&file, &specimen.ranges(cut, &mut random));
-        specimen.replace(&whole);
+        specimen.replace_bytes(&whole);
         trials += 1;
     }
     assert!(trials > 1000, "{trials}");
@@ -215,13 +216,13 @@ fn garbage_at_the_end_is_detected() {
         let endings = [vec![0; PAGE_LEN], random, whole.repeat(PAGE_LEN / whole.len() + 1)];
         for ending in endings {
             for extra in 1..=PAGE_LEN {
-                specimen.replace(&[&whole[..], &ending[..extra]].concat());
+                specimen.replace_bytes(&[&whole[..], &ending[..extra]].concat());
                 specimen.assert_detected(&format!("{extra} bytes more than {}", whole.len()));
                 trials += 1;
             }
         }
-        // The garbage ends with the footer of the same file.
-        specimen.replace(&[&whole[..], &whole[..]].concat());
+        // What is appended ends with the footer of the same file.
+        specimen.replace_bytes(&[&whole[..], &whole[..]].concat());
         specimen.assert_detected("the file twice");
     }
     assert_eq!(trials, 3 * 3 * PAGE_LEN);
@@ -239,8 +240,8 @@ fn files_of_another_identity_are_rejected() {
     for other in others {
         let opened = SealedFile::open(&specimen.disk, NAME, other, specimen.seal);
         assert_eq!(opened.err().map(|error| error.kind()), Some(ErrorKind::Corrupt));
-        let stranger = Specimen::with(other, 9000, 1);
-        specimen.replace(&stranger.bytes());
+        let stranger = Specimen::with_seed(other, 9000, 1);
+        specimen.replace_bytes(&stranger.bytes());
         specimen.assert_detected(&format!("{other:?}"));
     }
 }
@@ -248,20 +249,20 @@ fn files_of_another_identity_are_rejected() {
 #[test]
 fn an_intact_file_of_the_same_identity_is_not_the_sealed_one() {
     let specimen = Specimen::new(9000);
-    specimen.replace(&Specimen::with(IDENTITY, 9000, 2).bytes());
+    specimen.replace_bytes(&Specimen::with_seed(IDENTITY, 9000, 2).bytes());
     let error = specimen.open().err().expect("another file");
     assert!(error.to_string().ends_with("the file is whole, but not the one that was sealed"), "{error}");
     let unsealed = SealedFile::open_unsealed(&specimen.disk, NAME, IDENTITY).unwrap();
     unsealed.verify().expect("it is intact");
 }
 
-/// Swapped, misdirected and stale pages have bytes that are valid at another offset or in another file.
+/// A page that is written to a wrong offset, or that is from another file, is valid by itself.
 #[test]
 fn misplaced_pages_are_detected() {
     let specimen = Specimen::new(5 * PAGE_LEN);
     let whole = specimen.bytes();
     let sources =
-        [whole.clone(), Specimen::with(Identity { segment: 8, ..IDENTITY }, 5 * PAGE_LEN, 1).bytes()];
+        [whole.clone(), Specimen::with_seed(Identity { segment: 8, ..IDENTITY }, 5 * PAGE_LEN, 1).bytes()];
     let mut trials = 0;
     for (source, from, to) in (0..50).map(|i| (&sources[i % 2], i / 2 % 5, i / 10)) {
         let mut bytes = whole.clone();
@@ -270,14 +271,15 @@ fn misplaced_pages_are_detected() {
         if bytes == whole {
             continue;
         }
-        specimen.replace(&bytes);
+        specimen.replace_bytes(&bytes);
         specimen.assert_detected(&format!("page {from} at {to}"));
         trials += 1;
     }
     assert!(trials >= 40, "{trials}");
 }
 
-/// The salt: equal pages have different checksums, so that their table entries cannot be exchanged.
+/// Checksums are salted with the identity and the page number, so that a page and its table entry cannot be
+/// replaced by those of another page.
 #[test]
 fn equal_pages_have_different_checksums() {
     let disk = MemDisk::new();
@@ -305,7 +307,7 @@ fn zeroed_pages_and_sectors_are_detected() {
             let mut bytes = whole.clone();
             let end = (start + unit).min(bytes.len());
             bytes[start..end].fill(0);
-            specimen.replace(&bytes);
+            specimen.replace_bytes(&bytes);
             specimen.assert_detected(&format!("zeros at {start}"));
             trials += 1;
         }
@@ -313,11 +315,11 @@ fn zeroed_pages_and_sectors_are_detected() {
     assert!(trials > 45, "{trials}");
 }
 
-/// Stale parts together with their checksums: each level is covered by the level above.
+/// Parts of an earlier file with their checksums: the checksum of these checksums does not match.
 #[test]
 fn stale_parts_with_their_checksums_are_detected() {
     let specimen = Specimen::new(3 * PAGE_LEN);
-    let (whole, stale) = (specimen.bytes(), Specimen::with(IDENTITY, 3 * PAGE_LEN, 2).bytes());
+    let (whole, stale) = (specimen.bytes(), Specimen::with_seed(IDENTITY, 3 * PAGE_LEN, 2).bytes());
     let page_table = HEADER_LEN as usize + 3 * PAGE_LEN;
     let (top_table, footer) = (page_table + 4 * 4, page_table + 5 * 4);
     let second = [PAGE_LEN..2 * PAGE_LEN, page_table + 4..page_table + 8];
@@ -327,7 +329,7 @@ fn stale_parts_with_their_checksums_are_detected() {
         let mut bytes = whole.clone();
         splice.iter().for_each(|part| bytes[part.clone()].copy_from_slice(&stale[part.clone()]));
         assert!(bytes != whole && bytes != stale);
-        specimen.replace(&bytes);
+        specimen.replace_bytes(&bytes);
         specimen.assert_detected(&format!("{splice:?}"));
     }
 }
@@ -336,13 +338,13 @@ fn stale_parts_with_their_checksums_are_detected() {
 #[test]
 fn stale_sectors_are_detected() {
     let specimen = Specimen::new(3 * PAGE_LEN);
-    let (whole, stale) = (specimen.bytes(), Specimen::with(IDENTITY, 3 * PAGE_LEN, 2).bytes());
+    let (whole, stale) = (specimen.bytes(), Specimen::with_seed(IDENTITY, 3 * PAGE_LEN, 2).bytes());
     let mut trials = 0;
     for start in (0..whole.len()).step_by(512) {
         let end = (start + 512).min(whole.len());
         let mut bytes = whole.clone();
         bytes[start..end].copy_from_slice(&stale[start..end]);
-        specimen.replace(&bytes);
+        specimen.replace_bytes(&bytes);
         specimen.assert_detected(&format!("stale at {start}"));
         trials += 1;
     }

@@ -1,4 +1,4 @@
-//! Sealed files: the encoding byte by byte, and reading it back.
+//! Sealed files are encoded as documented, and read back.
 
 use expect_test::expect;
 use std::fmt::Write as _;
@@ -9,13 +9,14 @@ use tierdex_io::{
 
 const IDENTITY: Identity = Identity { kind: 3, field: 1, segment: 0x0102_0304_0506_0708 };
 
-fn seal(disk: &dyn Disk, bytes: &[u8]) -> Seal {
+/// Writes a sealed file `a` with this payload.
+fn write_sealed(disk: &dyn Disk, bytes: &[u8]) -> Seal {
     let mut writer = SealedWriter::create(disk, "a", IDENTITY).unwrap();
     writer.write(bytes).unwrap();
     writer.finish().unwrap()
 }
 
-fn noise(len: usize) -> Vec<u8> {
+fn random_bytes(len: usize) -> Vec<u8> {
     let mut state = 1u32;
     let mut next = || {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -24,7 +25,8 @@ fn noise(len: usize) -> Vec<u8> {
     (0..len).map(|_| next()).collect()
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// A hex dump, 16 bytes a line.
+fn hex_dump(bytes: &[u8]) -> String {
     let mut text = String::new();
     for (row, number) in bytes.chunks(16).zip(0..) {
         let cells: Vec<String> = row.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -34,9 +36,9 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn worked_example() {
+fn the_worked_example_of_the_format_is_encoded() {
     let disk = MemDisk::new();
-    let seal = seal(&disk, b"hello");
+    let seal = write_sealed(&disk, b"hello");
     expect![[r#"
         0000  54 49 45 52 44 45 58 0a 06 00 03 01 08 07 06 05
         0010  04 03 02 01 00 00 00 00 00 00 00 00 00 00 00 00
@@ -48,15 +50,15 @@ fn worked_example() {
         0070  00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00
         0080  00 00 00 00 00 00 00 00 00 e5 dd 15 e1
     "#]]
-    .assert_eq(&hex(&disk.bytes("a").unwrap()));
+    .assert_eq(&hex_dump(&disk.bytes("a").unwrap()));
     expect!["141 e115dde5"].assert_eq(&format!("{} {:08x}", seal.len, seal.crc));
 }
 
 #[test]
 fn ranges_are_read_back() {
     for len in [0, 1, 100, 4031, 4032, 4033, 9000, (128 << 10) - 64, 128 << 10, 300_000] {
-        let (disk, bytes) = (MemDisk::new(), noise(len));
-        let seal = seal(&disk, &bytes);
+        let (disk, bytes) = (MemDisk::new(), random_bytes(len));
+        let seal = write_sealed(&disk, &bytes);
         let file = SealedFile::open(&disk, "a", IDENTITY, seal).unwrap();
         assert_eq!(file.payload(), HEADER_LEN..HEADER_LEN + len as u64);
         file.verify().unwrap();
@@ -73,7 +75,7 @@ fn ranges_are_read_back() {
 #[test]
 fn a_read_reads_whole_pages_once() {
     let disk = MemDisk::new();
-    let seal = seal(&disk, &noise(20_000));
+    let seal = write_sealed(&disk, &random_bytes(20_000));
     let counting = FaultDisk::new(disk, FaultPlan::none());
     let file = SealedFile::open(&counting, "a", IDENTITY, seal).unwrap();
     assert_eq!(file.bytes_read(), 64 + 4, "footer and top table");
@@ -88,7 +90,7 @@ fn a_read_reads_whole_pages_once() {
 #[test]
 fn ranges_outside_the_payload_are_rejected() {
     let disk = MemDisk::new();
-    let seal = seal(&disk, &noise(100));
+    let seal = write_sealed(&disk, &random_bytes(100));
     let file = SealedFile::open(&disk, "a", IDENTITY, seal).unwrap();
     let mut out = vec![1, 2, 3];
     for (offset, len) in
@@ -104,7 +106,7 @@ fn ranges_outside_the_payload_are_rejected() {
 #[test]
 fn the_sizes_of_writes_do_not_change_the_file() {
     let disk = MemDisk::new();
-    let bytes = noise(300_000);
+    let bytes = random_bytes(300_000);
     let mut writer = SealedWriter::create(&disk, "a", IDENTITY).unwrap();
     assert_eq!(writer.position(), HEADER_LEN);
     let mut rest = &bytes[..];
@@ -124,7 +126,7 @@ fn the_sizes_of_writes_do_not_change_the_file() {
     writer.finish().unwrap();
     let in_pieces = disk.bytes("a").unwrap();
     disk.remove("a").unwrap();
-    seal(&disk, &[&bytes[..], &vec![0; 74 * 4096 - 64 - bytes.len()]].concat());
+    write_sealed(&disk, &[&bytes[..], &vec![0; 74 * 4096 - 64 - bytes.len()]].concat());
     assert!(in_pieces == disk.bytes("a").unwrap());
 }
 
@@ -132,8 +134,8 @@ fn the_sizes_of_writes_do_not_change_the_file() {
 fn all_disks_have_the_same_bytes() {
     let home = tempfile::TempDir::new().unwrap();
     let (posix, memory) = (PosixDisk::open(home.path()).unwrap(), MemDisk::new());
-    let bytes = noise(200_000);
-    let seals = [seal(&posix, &bytes), seal(&memory, &bytes)];
+    let bytes = random_bytes(200_000);
+    let seals = [write_sealed(&posix, &bytes), write_sealed(&memory, &bytes)];
     assert_eq!(seals[0], seals[1]);
     assert!(std::fs::read(home.path().join("a")).unwrap() == memory.bytes("a").unwrap());
     let file = SealedFile::open(&posix, "a", IDENTITY, seals[0]).unwrap();
@@ -153,7 +155,7 @@ fn a_failed_writer_stays_failed() {
     let disk = FaultDisk::new(MemDisk::new(), plan);
     let mut writer = SealedWriter::create(&disk, "a", IDENTITY).unwrap();
     let outcomes = [
-        writer.write(&noise(200_000)),
+        writer.write(&random_bytes(200_000)),
         writer.write(b"x"),
         writer.pad_to_page(),
         writer.finish().map(|_| ()),
@@ -168,8 +170,8 @@ fn a_failed_writer_stays_failed() {
 #[test]
 fn threads_read_one_file() {
     let disk = MemDisk::new();
-    let bytes = noise(5 << 20);
-    let seal = seal(&disk, &bytes);
+    let bytes = random_bytes(5 << 20);
+    let seal = write_sealed(&disk, &bytes);
     let file = SealedFile::open(&disk, "a", IDENTITY, seal).unwrap();
     std::thread::scope(|scope| {
         for thread in 0..4 {

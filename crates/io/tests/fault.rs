@@ -1,34 +1,34 @@
-//! Faults are counted, occur at the planned operation, and also affect open files.
+//! Injected faults occur at the planned operation, are counted, and also affect open files.
 
 use tierdex_io::{
     CrashImage, Disk, Effect, ErrorKind, FaultDisk, FaultPlan, MemDisk, Op, OpClass, Repeat, Result, errno,
 };
 
-/// Every operation at least once: 2 list, 1 create, 2 append, 2 sync, 1 sync_dir, 1 rename, 1 open, 1
-/// read_at, 1 lock and its check, 1 remove; 14 in total. Continues after an error and returns the errors.
-fn all_operations(disk: &impl Disk) -> Vec<tierdex_io::Error> {
+/// Calls every operation: 2 list, 1 create, 2 append, 2 sync, 1 sync_dir, 1 rename, 1 open, 1 read_at, 1 lock
+/// and its check, 1 remove; 14 in total. Continues after errors and returns them.
+fn call_all_operations(disk: &impl Disk) -> Vec<tierdex_io::Error> {
     let mut errors = Vec::new();
-    record(&mut errors, disk.list());
-    if let Some(mut file) = record(&mut errors, disk.create("a")) {
+    collect_error(&mut errors, disk.list());
+    if let Some(mut file) = collect_error(&mut errors, disk.create("a")) {
         for _ in 0..2 {
-            record(&mut errors, file.append(&[1; 1000]));
-            record(&mut errors, file.sync());
+            collect_error(&mut errors, file.append(&[1; 1000]));
+            collect_error(&mut errors, file.sync());
         }
     }
-    record(&mut errors, disk.sync_dir());
-    record(&mut errors, disk.rename("a", "b"));
-    if let Some(file) = record(&mut errors, disk.open("b")) {
-        record(&mut errors, file.read_at(0, &mut [0; 10]));
+    collect_error(&mut errors, disk.sync_dir());
+    collect_error(&mut errors, disk.rename("a", "b"));
+    if let Some(file) = collect_error(&mut errors, disk.open("b")) {
+        collect_error(&mut errors, file.read_at(0, &mut [0; 10]));
     }
-    if let Some(lock) = record(&mut errors, disk.lock("lock")) {
-        record(&mut errors, lock.check());
+    if let Some(lock) = collect_error(&mut errors, disk.lock("lock")) {
+        collect_error(&mut errors, lock.check());
     }
-    record(&mut errors, disk.remove("b"));
-    record(&mut errors, disk.list());
+    collect_error(&mut errors, disk.remove("b"));
+    collect_error(&mut errors, disk.list());
     errors
 }
 
-fn record<T>(errors: &mut Vec<tierdex_io::Error>, result: Result<T>) -> Option<T> {
+fn collect_error<T>(errors: &mut Vec<tierdex_io::Error>, result: Result<T>) -> Option<T> {
     result.map_err(|error| errors.push(error)).ok()
 }
 
@@ -36,13 +36,14 @@ fn plan(class: OpClass, at: u64, effect: Effect, repeat: Repeat) -> FaultPlan {
     FaultPlan { class, at, effect, repeat }
 }
 
+/// The classes, with their number of operations in [`call_all_operations`].
 const CLASSES: [(OpClass, u64); 5] =
     [(OpClass::Any, 14), (OpClass::Read, 4), (OpClass::Write, 3), (OpClass::Sync, 3), (OpClass::Meta, 4)];
 
 #[test]
 fn operations_are_counted_and_logged() {
     let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
-    assert!(all_operations(&disk.clone()).is_empty());
+    assert!(call_all_operations(&disk.clone()).is_empty());
     for (class, count) in CLASSES {
         assert_eq!(disk.operations(class), count, "{class:?}");
     }
@@ -74,7 +75,7 @@ fn each_operation_fails_once() {
         for at in 1..=count {
             let faults = plan(class, at, Effect::Error(errno::EROFS), Repeat::Once);
             let disk = FaultDisk::new(MemDisk::new(), faults);
-            let errors = all_operations(&disk);
+            let errors = call_all_operations(&disk);
             assert_eq!(disk.injected(), 1, "{class:?} {at}");
             let denied = errors.iter().filter(|error| error.kind() == ErrorKind::Denied);
             assert_eq!(denied.count(), 1, "{class:?} {at}: {errors:?}");
@@ -90,7 +91,7 @@ fn a_permanent_fault_fails_all_later_operations() {
         for at in 1..=count {
             let faults = plan(class, at, Effect::Error(errno::EIO), Repeat::Forever);
             let disk = FaultDisk::new(MemDisk::new(), faults);
-            assert!(!all_operations(&disk).is_empty());
+            assert!(!call_all_operations(&disk).is_empty());
             assert_eq!(disk.injected(), disk.operations(class) - at + 1, "{class:?} {at}");
         }
     }
@@ -101,7 +102,7 @@ fn all_operations_fail_after_a_crash() {
     for at in 1..=13 {
         let disk = FaultDisk::new(MemDisk::new(), plan(OpClass::Any, at, Effect::Crash, Repeat::Once));
         let mut file = disk.create("before").ok();
-        let errors = all_operations(&disk);
+        let errors = call_all_operations(&disk);
         assert!(disk.crashed() && !errors.is_empty());
         assert_eq!((disk.injected(), disk.operations(OpClass::Any)), (1, at));
         assert!(errors.iter().all(|error| error.kind() == ErrorKind::Other));

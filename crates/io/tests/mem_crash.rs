@@ -1,11 +1,11 @@
-//! Crash images of an in-memory disk: the bytes and names that are lost and kept.
+//! A crash of an in-memory disk loses and keeps bytes and names as documented.
 
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use tierdex_io::{CrashImage, Disk, ErrorKind, MemDisk, WriteFile};
 
-/// A file with synced and then unsynced bytes, left open.
-fn put(disk: &MemDisk, name: &str, synced: &[u8], unsynced: &[u8]) -> Box<dyn WriteFile> {
+/// Creates a file with bytes that are synced and further ones that are not, and leaves it open.
+fn create_partly_synced(disk: &MemDisk, name: &str, synced: &[u8], unsynced: &[u8]) -> Box<dyn WriteFile> {
     let mut file = disk.create(name).unwrap();
     file.append(synced).unwrap();
     file.sync().unwrap();
@@ -13,14 +13,14 @@ fn put(disk: &MemDisk, name: &str, synced: &[u8], unsynced: &[u8]) -> Box<dyn Wr
     file
 }
 
-fn images() -> impl Iterator<Item = CrashImage> {
+fn crash_images() -> impl Iterator<Item = CrashImage> {
     [CrashImage::Lost, CrashImage::Kept].into_iter().chain((0..200).map(CrashImage::Random))
 }
 
 #[test]
 fn unsynced_bytes_are_lost_or_kept() {
     let disk = MemDisk::new();
-    let _file = put(&disk, "a", b"synced", b" and not");
+    let _file = create_partly_synced(&disk, "a", b"synced", b" and not");
     disk.sync_dir().unwrap();
     assert_eq!(disk.crash(CrashImage::Lost).bytes("a").unwrap(), b"synced");
     assert_eq!(disk.crash(CrashImage::Kept).bytes("a").unwrap(), b"synced and not");
@@ -30,7 +30,7 @@ fn unsynced_bytes_are_lost_or_kept() {
 #[test]
 fn an_unsynced_name_is_lost_though_its_bytes_are_synced() {
     let disk = MemDisk::new();
-    drop(put(&disk, "a", b"synced", b""));
+    drop(create_partly_synced(&disk, "a", b"synced", b""));
     assert_eq!(disk.crash(CrashImage::Lost).bytes("a"), None);
     assert_eq!(disk.crash(CrashImage::Kept).bytes("a").unwrap(), b"synced");
 }
@@ -47,7 +47,7 @@ fn a_synced_name_has_no_bytes_before_they_are_synced() {
 #[test]
 fn an_unsynced_removal_may_be_lost() {
     let disk = MemDisk::new();
-    drop(put(&disk, "a", b"back", b""));
+    drop(create_partly_synced(&disk, "a", b"back", b""));
     disk.sync_dir().unwrap();
     disk.remove("a").unwrap();
     assert_eq!(disk.crash(CrashImage::Lost).bytes("a").unwrap(), b"back");
@@ -59,17 +59,17 @@ fn an_unsynced_removal_may_be_lost() {
 #[test]
 fn an_unsynced_rename_leaves_the_old_name_or_the_new_one() {
     let disk = MemDisk::new();
-    drop(put(&disk, "manifest.tmp", b"new", b""));
+    drop(create_partly_synced(&disk, "manifest.tmp", b"new", b""));
     disk.sync_dir().unwrap();
     disk.rename("manifest.tmp", "manifest").unwrap();
     let mut seen = BTreeMap::new();
-    for image in images() {
+    for image in crash_images() {
         *seen.entry(disk.crash(image).list().unwrap()).or_insert(0) += 1;
     }
     assert_eq!(seen.keys().map(|names| names.concat()).collect::<Vec<_>>(), ["manifest", "manifest.tmp"]);
     assert!(seen.values().all(|count| *count > 20), "{seen:?}");
     disk.sync_dir().unwrap();
-    for image in images() {
+    for image in crash_images() {
         let after = disk.crash(image);
         assert_eq!(after.list().unwrap(), ["manifest"]);
         assert_eq!(after.bytes("manifest").unwrap(), b"new");
@@ -82,15 +82,16 @@ fn a_rename_may_survive_without_the_bytes() {
     let mut file = disk.create("tmp").unwrap();
     file.append(&[1; 2000]).unwrap();
     disk.rename("tmp", "final").unwrap();
-    let broken =
-        images().filter_map(|image| disk.crash(image).bytes("final")).filter(|bytes| *bytes != [1; 2000]);
+    let broken = crash_images()
+        .filter_map(|image| disk.crash(image).bytes("final"))
+        .filter(|bytes| *bytes != [1; 2000]);
     assert!(broken.count() > 20);
 }
 
 #[test]
 fn random_images_cut_and_zero_at_sectors() {
     let disk = MemDisk::new();
-    let _file = put(&disk, "a", &[1; 700], &[2; 5000]);
+    let _file = create_partly_synced(&disk, "a", &[1; 700], &[2; 5000]);
     disk.sync_dir().unwrap();
     let (mut cut, mut zeroed) = (0, 0);
     for seed in 0..500 {
@@ -110,7 +111,7 @@ fn random_images_cut_and_zero_at_sectors() {
 #[test]
 fn the_same_seed_gives_the_same_image() {
     let disk = MemDisk::new();
-    let _files = ["a", "b", "c"].map(|name| put(&disk, name, &[1; 100], &[2; 4000]));
+    let _files = ["a", "b", "c"].map(|name| create_partly_synced(&disk, name, &[1; 100], &[2; 4000]));
     for seed in 0..50 {
         let [one, two] = [(); 2].map(|()| disk.crash(CrashImage::Random(seed)));
         assert_eq!(one.list().unwrap(), two.list().unwrap());
@@ -122,7 +123,7 @@ fn the_same_seed_gives_the_same_image() {
 fn a_crash_releases_locks_and_makes_the_rest_durable() {
     let disk = MemDisk::new();
     let _lock = disk.lock("lock").unwrap();
-    let _file = put(&disk, "a", b"1", b"2");
+    let _file = create_partly_synced(&disk, "a", b"1", b"2");
     let after = disk.crash(CrashImage::Kept);
     assert!(after.lock("lock").is_ok());
     assert_eq!(after.crash(CrashImage::Lost).bytes("a").unwrap(), b"12");
@@ -131,7 +132,7 @@ fn a_crash_releases_locks_and_makes_the_rest_durable() {
 #[test]
 fn a_snapshot_is_independent_and_keeps_unsynced_changes() {
     let disk = MemDisk::new();
-    let mut file = put(&disk, "a", b"1", b"2");
+    let mut file = create_partly_synced(&disk, "a", b"1", b"2");
     let copy = disk.snapshot();
     file.append(b"3").unwrap();
     disk.clone().remove("a").unwrap();
@@ -145,8 +146,8 @@ fn a_snapshot_is_independent_and_keeps_unsynced_changes() {
 #[test]
 fn capacity_counts_live_bytes() {
     let disk = MemDisk::with_capacity(10);
-    let mut a = put(&disk, "a", b"12345", b"");
-    let mut b = put(&disk, "b", b"1234", b"");
+    let mut a = create_partly_synced(&disk, "a", b"12345", b"");
+    let mut b = create_partly_synced(&disk, "b", b"1234", b"");
     b.append(b"5").unwrap();
     let errors = [a.append(b"6"), b.append(b"6")].map(|full| full.unwrap_err().kind());
     assert_eq!(errors, [ErrorKind::NoSpace; 2]);
@@ -163,7 +164,7 @@ fn capacity_counts_live_bytes() {
 #[test]
 fn damage_reaches_durable_bytes_and_open_readers() {
     let disk = MemDisk::new();
-    drop(put(&disk, "a", b"abc", b""));
+    drop(create_partly_synced(&disk, "a", b"abc", b""));
     disk.sync_dir().unwrap();
     let reader = disk.open("a").unwrap();
     disk.corrupt("a", |bytes| bytes[1] = b'X');
@@ -181,7 +182,8 @@ fn damaging_nothing_panics() {
     MemDisk::new().corrupt("a", |_| ());
 }
 
-/// A step of a random history with four names.
+/// A random operation on one of the four files of [`NAMES`]. The numbers are indexes of names; that of
+/// `Append` is followed by a number of bytes.
 #[derive(Debug, Clone)]
 enum DiskStep {
     Create(usize),
@@ -194,7 +196,7 @@ enum DiskStep {
 
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 
-fn steps() -> impl Strategy<Value = Vec<DiskStep>> {
+fn random_steps() -> impl Strategy<Value = Vec<DiskStep>> {
     let name = 0..NAMES.len();
     let step = prop_oneof![
         3 => name.clone().prop_map(DiskStep::Create),
@@ -207,12 +209,13 @@ fn steps() -> impl Strategy<Value = Vec<DiskStep>> {
     prop::collection::vec(step, 1..60)
 }
 
-/// A model of the guarantees, independent of the disk.
+/// A model of what a disk guarantees: its current state, and what must survive any crash. Names are indexes of
+/// [`NAMES`], files are indexes of `files`.
 #[derive(Default)]
 struct DiskModel {
     files: Vec<ModelFile>,
     live: BTreeMap<usize, usize>,
-    /// Names that survive any crash: synced, and neither the name nor its file changed since.
+    /// Names that survive any crash: they were synced, and neither the name nor its file has changed since.
     certain: BTreeMap<usize, usize>,
 }
 
@@ -223,7 +226,7 @@ struct ModelFile {
 }
 
 impl DiskModel {
-    fn step(&mut self, disk: &MemDisk, step: &DiskStep) {
+    fn apply_step(&mut self, disk: &MemDisk, step: &DiskStep) {
         match *step {
             DiskStep::Create(name) => self.create(disk, name),
             DiskStep::Append(name, len) => self.append(name, len),
@@ -281,7 +284,7 @@ impl DiskModel {
     }
 
     /// Checks that a crash image has all certain names with their synced bytes. Returns their number.
-    fn check(&self, after: &MemDisk) -> usize {
+    fn check_image(&self, after: &MemDisk) -> usize {
         for (name, file) in &self.certain {
             let file = &self.files[*file];
             let bytes = after.bytes(NAMES[*name]).expect("a synced name survives");
@@ -298,19 +301,19 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn synced_bytes_and_names_survive_every_crash(steps in steps(), seed: u64) {
+    fn synced_bytes_and_names_survive_every_crash(steps in random_steps(), seed: u64) {
         let disk = MemDisk::new();
         let mut model = DiskModel::default();
         for step in &steps {
-            model.step(&disk, step);
+            model.apply_step(&disk, step);
             let images = [CrashImage::Lost, CrashImage::Kept, CrashImage::Random(seed), CrashImage::Random(!seed)];
-            images.iter().for_each(|image| { model.check(&disk.crash(*image)); });
+            images.iter().for_each(|image| { model.check_image(&disk.crash(*image)); });
         }
         let live: Vec<&str> = model.live.keys().map(|name| NAMES[*name]).collect();
         prop_assert_eq!(disk.list().unwrap(), live.clone());
         prop_assert_eq!(disk.crash(CrashImage::Kept).list().unwrap(), live);
         disk.sync_dir().unwrap();
         model.certain = model.live.clone();
-        prop_assert_eq!(model.check(&disk.crash(CrashImage::Random(seed))), model.live.len());
+        prop_assert_eq!(model.check_image(&disk.crash(CrashImage::Random(seed))), model.live.len());
     }
 }

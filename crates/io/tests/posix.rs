@@ -125,7 +125,7 @@ fn created_directories_are_removed_unless_they_are_used() {
     assert!(home.path().join("a").exists(), "it existed before");
 }
 
-/// Threads take and release the lock, whose file is created and removed each time: it is never held twice.
+/// Threads take and release a lock, whose file is created and removed each time. Never do two hold it.
 #[test]
 fn a_contended_lock_is_held_once() {
     let home = TempDir::new().unwrap();
@@ -148,8 +148,8 @@ fn a_contended_lock_is_held_once() {
     assert!(!home.path().join("lock").exists());
 }
 
-/// Writes a file of 10,000 bytes and opens it.
-fn ten_thousand(disk: &PosixDisk) -> (Vec<u8>, Box<dyn ReadFile>) {
+/// Writes a file `a` of 10,000 bytes and opens it.
+fn write_and_open(disk: &PosixDisk) -> (Vec<u8>, Box<dyn ReadFile>) {
     let bytes: Vec<u8> = (0..10_000_u32).map(|at| (at * 7 + at / 256) as u8).collect();
     disk.create("a").unwrap().append(&bytes).unwrap();
     let file = disk.open("a").unwrap();
@@ -161,7 +161,7 @@ fn support_for_direct_io_is_reported() {
     let home = TempDir::new().unwrap();
     let disk = PosixDisk::open(home.path()).unwrap();
     disk.check_direct().unwrap();
-    let (_, file) = ten_thousand(&disk);
+    let (_, file) = write_and_open(&disk);
     assert!(file.descriptor().is_some());
     assert_eq!(file.direct_descriptor().is_some(), disk.check_direct().is_ok());
     if let Err(error) = disk.check_direct() {

@@ -1,4 +1,4 @@
-//! All engines return the same bytes as `read_at`, on every disk, and release all cells.
+//! All read methods return the same bytes as `read_at`, on every disk, and release all cells.
 
 mod disk_contract;
 
@@ -16,8 +16,8 @@ use tierdex_io::{
 const PAGE: usize = 4096;
 const CELL_BYTES: usize = 32 << 10;
 
-/// The engines that this system supports on a disk: kind, and whether with direct I/O.
-fn engines(disk: &dyn Disk) -> Vec<(ReadKind, bool)> {
+/// The read methods that this system supports on a disk, and whether they use direct I/O.
+fn available_methods(disk: &dyn Disk) -> Vec<(ReadKind, bool)> {
     let all = [
         (ReadKind::Pread, false),
         (ReadKind::Pread, true),
@@ -33,38 +33,45 @@ fn engines(disk: &dyn Disk) -> Vec<(ReadKind, bool)> {
     all.into_iter().filter(available).collect()
 }
 
-fn cells(count: usize) -> Arc<Cells> {
+fn new_cells(count: usize) -> Arc<Cells> {
     Cells::new(Region::new(&RegionKind::Dram, (count * CELL_BYTES) as u64).unwrap(), CELL_BYTES).unwrap()
 }
 
-fn content(len: usize) -> Vec<u8> {
+fn file_content(len: usize) -> Vec<u8> {
     (0..len).map(|at| (at.wrapping_mul(31) ^ (at >> 8) ^ (at >> 16)) as u8).collect()
 }
 
-fn open(disk: &dyn Disk, name: &str, bytes: &[u8]) -> Arc<dyn ReadFile> {
+fn write_and_open(disk: &dyn Disk, name: &str, bytes: &[u8]) -> Arc<dyn ReadFile> {
     disk.create(name).unwrap().append(bytes).unwrap();
     Arc::from(disk.open(name).unwrap())
 }
 
-/// A disk in a new directory.
-fn posix() -> (TempDir, PosixDisk) {
+/// A disk in a new temporary directory.
+fn new_posix_disk() -> (TempDir, PosixDisk) {
     let directory = TempDir::new().unwrap();
     let disk = PosixDisk::open(directory.path()).unwrap();
     (directory, disk)
 }
 
 /// Waits for all pending reads; returns the completions in order of tags.
-fn drain(engine: &mut ReadQueue) -> Vec<Completion> {
-    let mut ended: Vec<Completion> = std::iter::from_fn(|| engine.next(true)).collect();
+fn drain_queue(queue: &mut ReadQueue) -> Vec<Completion> {
+    let mut ended: Vec<Completion> = std::iter::from_fn(|| queue.next(true)).collect();
     ended.sort_by_key(|completion| completion.tag);
-    assert_eq!(engine.pending(), 0);
+    assert_eq!(queue.pending(), 0);
     ended
 }
 
-fn engine(kind: ReadKind, depth: usize, direct: bool, disk: &dyn Disk, cells: &[Arc<Cells>]) -> ReadQueue {
+fn open_queue(
+    kind: ReadKind,
+    depth: usize,
+    direct: bool,
+    disk: &dyn Disk,
+    cells: &[Arc<Cells>],
+) -> ReadQueue {
     ReadQueue::new(ReadOptions { kind, depth, direct }, disk, cells).unwrap()
 }
 
+/// A read from file offset `offset` on into bytes `from..to` of a cell.
 #[derive(Debug, Clone)]
 struct ReadCase {
     offset: usize,
@@ -72,8 +79,8 @@ struct ReadCase {
     to: usize,
 }
 
-/// Reads within and around a file of `file_len` bytes; half of them are of whole pages.
-fn reads(file_len: usize) -> impl Strategy<Value = Vec<ReadCase>> {
+/// Random reads within and beyond a file of `file_len` bytes. Half of them are of whole pages.
+fn random_reads(file_len: usize) -> impl Strategy<Value = Vec<ReadCase>> {
     let read = (0..file_len + 2 * PAGE, 0..=CELL_BYTES, 0..=CELL_BYTES, any::<bool>());
     let read = read.prop_map(|(offset, one, other, pages)| {
         let unit = if pages { PAGE } else { 1 };
@@ -83,8 +90,8 @@ fn reads(file_len: usize) -> impl Strategy<Value = Vec<ReadCase>> {
     prop::collection::vec(read, 0..24)
 }
 
-/// The expected bytes of a read; `None` for an error.
-fn expected<'a>(bytes: &'a [u8], read: &ReadCase) -> Option<&'a [u8]> {
+/// The bytes that a read must return; `None` if it must fail.
+fn expected_bytes<'a>(bytes: &'a [u8], read: &ReadCase) -> Option<&'a [u8]> {
     let len = read.to - read.from;
     if len == 0 {
         return Some(&[]);
@@ -93,15 +100,15 @@ fn expected<'a>(bytes: &'a [u8], read: &ReadCase) -> Option<&'a [u8]> {
     within.then(|| &bytes[read.offset..bytes.len().min(read.offset + len)])
 }
 
-/// Makes all reads with `cells`, some of which are registered.
-fn read_all(
-    mut engine: ReadQueue,
+/// Makes all reads by `queue` into `cells`, and compares the bytes. With `blocking` false, the test polls.
+fn check_reads(
+    mut queue: ReadQueue,
     file: &Arc<dyn ReadFile>,
     reads: &[ReadCase],
     cells: &[Arc<Cells>],
     blocking: bool,
 ) {
-    let bytes = content(file.len() as usize);
+    let bytes = file_content(file.len() as usize);
     let mut free: Vec<CellMut> =
         cells.iter().flat_map(|cells| (0..cells.len()).map(|index| cells.write(index).unwrap())).collect();
     let count = free.len();
@@ -111,7 +118,7 @@ fn read_all(
         let read = &reads[tag as usize];
         assert!(!std::mem::replace(&mut seen[tag as usize], true), "{tag} completed twice");
         assert_eq!(target.range(), read.from..read.to);
-        match (result, expected(&bytes, read)) {
+        match (result, expected_bytes(&bytes, read)) {
             (Ok(len), Some(bytes)) => {
                 assert_eq!(len, bytes.len(), "{read:?}");
                 assert!(&target.bytes()[..len] == bytes, "{read:?}");
@@ -126,74 +133,76 @@ fn read_all(
     };
     for (tag, read) in reads.iter().enumerate() {
         while free.is_empty() {
-            free.extend(engine.next(blocking).map(&mut take));
+            free.extend(queue.next(blocking).map(&mut take));
         }
         let mut target = ReadTarget::new(free.pop().unwrap(), read.from..read.to);
         target.bytes_mut().fill(0xA5);
-        engine.submit(file, read.offset as u64, target, tag as u64);
+        queue.submit(file, read.offset as u64, target, tag as u64);
     }
-    while engine.pending() > 0 {
-        free.extend(engine.next(blocking).map(&mut take));
+    while queue.pending() > 0 {
+        free.extend(queue.next(blocking).map(&mut take));
     }
-    assert!(engine.next(true).is_none());
+    assert!(queue.next(true).is_none());
     assert_eq!((free.len(), seen.iter().all(|seen| *seen)), (count, true));
 }
 
-fn all_agree(disk: &dyn Disk, len: usize, reads: &[ReadCase], depth: usize, blocking: bool) {
-    let file = open(disk, "a", &content(len));
-    for (kind, direct) in engines(disk) {
-        let cells = [cells(3), cells(2)];
+/// Makes the reads by all read methods on `disk`. The memory of some cells is registered.
+fn check_all_methods(disk: &dyn Disk, len: usize, reads: &[ReadCase], depth: usize, blocking: bool) {
+    let file = write_and_open(disk, "a", &file_content(len));
+    for (kind, direct) in available_methods(disk) {
+        let cells = [new_cells(3), new_cells(2)];
         let registered = &cells[..depth % 3];
-        read_all(engine(kind, depth, direct, disk, registered), &file, reads, &cells, blocking);
+        check_reads(open_queue(kind, depth, direct, disk, registered), &file, reads, &cells, blocking);
     }
 }
 
-fn cases() -> impl Strategy<Value = (usize, Vec<ReadCase>, usize, bool)> {
+/// Random length of a file, reads, depth of the queue, and whether to wait for completions.
+fn random_cases() -> impl Strategy<Value = (usize, Vec<ReadCase>, usize, bool)> {
     let len = prop_oneof![0..3 * PAGE, 0..100_000_usize, (0..20_usize).prop_map(|pages| pages * PAGE)];
-    len.prop_flat_map(|len| (Just(len), reads(len), 1..9_usize, any::<bool>()))
+    len.prop_flat_map(|len| (Just(len), random_reads(len), 1..9_usize, any::<bool>()))
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn on_a_directory((len, reads, depth, blocking) in cases()) {
+    fn reads_of_a_directory_return_its_bytes((len, reads, depth, blocking) in random_cases()) {
         let directory = TempDir::new().unwrap();
-        all_agree(&PosixDisk::open(directory.path()).unwrap(), len, &reads, depth, blocking);
+        check_all_methods(&PosixDisk::open(directory.path()).unwrap(), len, &reads, depth, blocking);
     }
 
     #[test]
-    fn in_memory((len, reads, depth, blocking) in cases()) {
-        all_agree(&MemDisk::new(), len, &reads, depth, blocking);
+    fn reads_of_memory_return_its_bytes((len, reads, depth, blocking) in random_cases()) {
+        check_all_methods(&MemDisk::new(), len, &reads, depth, blocking);
     }
 
     #[test]
-    fn on_a_disk_of_another_kind((len, reads, depth, blocking) in cases()) {
+    fn reads_without_a_descriptor_return_the_bytes((len, reads, depth, blocking) in random_cases()) {
         let directory = TempDir::new().unwrap();
         let disk = FaultDisk::new(PosixDisk::open(directory.path()).unwrap(), FaultPlan::none());
-        all_agree(&disk, len, &reads, depth, blocking);
+        check_all_methods(&disk, len, &reads, depth, blocking);
     }
 }
 
-/// One fault at each of the reads: that read fails, with its offset, and the others succeed.
+/// With one fault at one of the reads, this read fails with its offset, and the others succeed.
 #[test]
 fn a_read_that_fails_fails_alone() {
     const READS: usize = 12;
     let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
-    let bytes = content(READS * CELL_BYTES);
-    let file = open(&disk, "a", &bytes);
-    let cells = cells(READS);
+    let bytes = file_content(READS * CELL_BYTES);
+    let file = write_and_open(&disk, "a", &bytes);
+    let cells = new_cells(READS);
     let mut injected = 0;
-    for (kind, direct) in engines(&disk) {
+    for (kind, direct) in available_methods(&disk) {
         for at in 1..=READS as u64 {
             let effect = Effect::Error(errno::EIO);
             disk.arm(FaultPlan { class: OpClass::Read, at, effect, repeat: Repeat::Once });
-            let mut engine = engine(kind, 4, direct, &disk, std::slice::from_ref(&cells));
+            let mut queue = open_queue(kind, 4, direct, &disk, std::slice::from_ref(&cells));
             for index in 0..READS {
                 let cell = cells.write(index).unwrap();
-                engine.submit(&file, (index * CELL_BYTES) as u64, cell.into(), index as u64);
+                queue.submit(&file, (index * CELL_BYTES) as u64, cell.into(), index as u64);
             }
-            let ended = drain(&mut engine);
+            let ended = drain_queue(&mut queue);
             assert_eq!(ended.len(), READS, "{kind}");
             for (index, Completion { tag, target, result, .. }) in ended.into_iter().enumerate() {
                 let offset = index * CELL_BYTES;
@@ -211,32 +220,32 @@ fn a_read_that_fails_fails_alone() {
             assert_eq!(disk.injected(), 1, "{kind}");
         }
     }
-    assert_eq!(injected, READS * engines(&disk).len());
+    assert_eq!(injected, READS * available_methods(&disk).len());
     println!("{injected} faults");
 }
 
-/// The cells are free after the engine is dropped, and are not written afterwards.
+/// The cells are free after the queue is dropped, and are not written afterwards.
 #[test]
-fn a_dropped_engine_releases_its_cells() {
+fn a_dropped_queue_releases_its_cells() {
     let directory = TempDir::new().unwrap();
     let posix = PosixDisk::open(directory.path()).unwrap();
     let disks: [&dyn Disk; 2] = [&posix, &MemDisk::new()];
     for disk in disks {
-        let file = open(disk, "a", &content(64 * CELL_BYTES));
-        for (kind, direct) in engines(disk) {
+        let file = write_and_open(disk, "a", &file_content(64 * CELL_BYTES));
+        for (kind, direct) in available_methods(disk) {
             for (round, is_registered) in [true, false].into_iter().cycle().take(20).enumerate() {
-                let cells = cells(16);
+                let cells = new_cells(16);
                 let registered = if is_registered { std::slice::from_ref(&cells) } else { &[] };
-                let mut engine = engine(kind, 8, direct, disk, registered);
+                let mut queue = open_queue(kind, 8, direct, disk, registered);
                 for index in 0..16 {
                     let offset = (index * 3 + round) % 64 * CELL_BYTES;
-                    engine.submit(&file, offset as u64, cells.write(index).unwrap().into(), 0);
+                    queue.submit(&file, offset as u64, cells.write(index).unwrap().into(), 0);
                 }
                 if round % 3 == 0 {
-                    engine.flush();
+                    queue.flush();
                 }
                 assert!(cells.write(round % 16).is_none(), "in flight");
-                drop(engine);
+                drop(queue);
                 for index in 0..16 {
                     cells.write(index).unwrap_or_else(|| panic!("{kind}: cell {index}")).fill(round as u8);
                 }
@@ -249,26 +258,26 @@ fn a_dropped_engine_releases_its_cells() {
     }
 }
 
-/// Memory in a tmpfs file is a valid target.
+/// Reads can fill memory of a tmpfs file.
 #[test]
 fn cells_of_a_mapped_file_are_filled() {
-    let (_directory, disk) = posix();
-    let bytes = content(8 * CELL_BYTES);
-    let file = open(&disk, "a", &bytes);
+    let (_directory, disk) = new_posix_disk();
+    let bytes = file_content(8 * CELL_BYTES);
+    let file = write_and_open(&disk, "a", &bytes);
     let path = std::path::Path::new("/dev/shm");
-    for (kind, direct) in engines(&disk) {
+    for (kind, direct) in available_methods(&disk) {
         let name = format!("tierdex-test-{}-{kind}-{direct}", std::process::id());
         let Ok(region) = Region::new(&RegionKind::File(path.join(name)), 8 * CELL_BYTES as u64) else {
             println!("not run: no region in {}", path.display());
             continue;
         };
         let cells = Cells::new(region, CELL_BYTES).unwrap();
-        let mut engine = engine(kind, 4, direct, &disk, std::slice::from_ref(&cells));
+        let mut queue = open_queue(kind, 4, direct, &disk, std::slice::from_ref(&cells));
         for index in 0..8 {
             let cell = cells.write(index).unwrap();
-            engine.submit(&file, (index * CELL_BYTES) as u64, cell.into(), index as u64);
+            queue.submit(&file, (index * CELL_BYTES) as u64, cell.into(), index as u64);
         }
-        let ended = drain(&mut engine);
+        let ended = drain_queue(&mut queue);
         assert!(ended.iter().all(|ended| matches!(ended.result, Ok(CELL_BYTES))), "{kind}: {ended:?}");
         drop(ended);
         for (index, bytes) in bytes.chunks(CELL_BYTES).enumerate() {
@@ -277,28 +286,28 @@ fn cells_of_a_mapped_file_are_filled() {
     }
 }
 
-/// An engine continues in another thread, also after the submitting thread has ended.
+/// An queue continues in another thread, also after the submitting thread has ended.
 #[test]
-fn an_engine_moves_between_threads() {
-    let (_directory, disk) = posix();
-    let bytes = content(16 * CELL_BYTES);
-    let file = open(&disk, "a", &bytes);
-    for (kind, direct) in engines(&disk) {
-        let cells = cells(16);
-        let mut engine = engine(kind, 16, direct, &disk, std::slice::from_ref(&cells));
+fn a_queue_moves_between_threads() {
+    let (_directory, disk) = new_posix_disk();
+    let bytes = file_content(16 * CELL_BYTES);
+    let file = write_and_open(&disk, "a", &bytes);
+    for (kind, direct) in available_methods(&disk) {
+        let cells = new_cells(16);
+        let mut queue = open_queue(kind, 16, direct, &disk, std::slice::from_ref(&cells));
         for _ in 0..20 {
-            engine = thread::scope(|scope| {
+            queue = thread::scope(|scope| {
                 let submit = scope.spawn(|| {
                     for index in 0..16 {
                         let cell = cells.write(index).unwrap();
-                        engine.submit(&file, (index * CELL_BYTES) as u64, cell.into(), index as u64);
+                        queue.submit(&file, (index * CELL_BYTES) as u64, cell.into(), index as u64);
                     }
-                    engine.flush();
-                    engine
+                    queue.flush();
+                    queue
                 });
                 submit.join().unwrap()
             });
-            let ended = drain(&mut engine);
+            let ended = drain_queue(&mut queue);
             assert_eq!(ended.len(), 16);
             for Completion { tag, target, result, .. } in ended {
                 assert_eq!(result.unwrap(), CELL_BYTES, "{kind}");
@@ -310,20 +319,20 @@ fn an_engine_moves_between_threads() {
 
 #[test]
 fn a_truncated_file_is_damaged() {
-    let (directory, disk) = posix();
-    let cells = cells(1);
-    for (kind, direct) in engines(&disk) {
+    let (directory, disk) = new_posix_disk();
+    let cells = new_cells(1);
+    for (kind, direct) in available_methods(&disk) {
         for left in [0, 1, 4096, 5000, 8191] {
-            let file = open(&disk, "a", &content(20_000));
+            let file = write_and_open(&disk, "a", &file_content(20_000));
             std::fs::File::options()
                 .write(true)
                 .open(directory.path().join("a"))
                 .unwrap()
                 .set_len(left)
                 .unwrap();
-            let mut engine = engine(kind, 1, direct, &disk, &[]);
-            engine.submit(&file, 4096, ReadTarget::new(cells.write(0).unwrap(), 0..4096), 7);
-            let ended = engine.next(true).unwrap();
+            let mut queue = open_queue(kind, 1, direct, &disk, &[]);
+            queue.submit(&file, 4096, ReadTarget::new(cells.write(0).unwrap(), 0..4096), 7);
+            let ended = queue.next(true).unwrap();
             let error = ended.result.unwrap_err();
             assert_eq!(
                 (error.kind(), error.file(), ended.tag),
@@ -336,9 +345,9 @@ fn a_truncated_file_is_damaged() {
 }
 
 #[test]
-fn auto_describes_the_engine_it_took() {
-    let (_directory, disk) = posix();
-    drop(open(&disk, "a", b"something"));
+fn auto_describes_the_method_it_took() {
+    let (_directory, disk) = new_posix_disk();
+    drop(write_and_open(&disk, "a", b"something"));
     let options = |kind, direct| ReadOptions { kind, depth: 4, direct };
     for direct in [false, true] {
         let auto = ReadQueue::new(options(ReadKind::Auto, direct), &disk, &[]).unwrap();
@@ -356,14 +365,14 @@ fn auto_describes_the_engine_it_took() {
     }
 }
 
-/// Without support for direct I/O, `auto` reads through the page cache, and the other engines fail with the
+/// Without support for direct I/O, `auto` reads through the page cache, and the other methods fail with the
 /// reason.
 #[test]
 fn without_direct_reads_auto_takes_pread() {
     let why = "O_DIRECT is refused: Invalid argument (os error 22)";
     let direct = Err(Error::new(ErrorKind::Unsupported, "read past the page cache", "a", why));
     let disk = WrappedDisk { inner: Box::new(MemDisk::new()), direct, wrap: |file| file };
-    let auto = engine(ReadKind::Auto, 2, true, &disk, &[]);
+    let auto = open_queue(ReadKind::Auto, 2, true, &disk, &[]);
     assert_eq!(
         auto.fallback(),
         Some(
@@ -380,16 +389,16 @@ fn without_direct_reads_auto_takes_pread() {
 #[test]
 #[should_panic(expected = "of a cell of 32768 bytes")]
 fn a_target_is_within_its_cell() {
-    ReadTarget::new(cells(1).write(0).unwrap(), 0..CELL_BYTES + 1);
+    ReadTarget::new(new_cells(1).write(0).unwrap(), 0..CELL_BYTES + 1);
 }
 
-/// The contract suite of disks, with every read through an engine.
+/// The contract suite of disks, with every read through an queue.
 #[test]
-fn engines_pass_the_contract_of_disks() {
-    fn through_engine<const KIND: usize>(file: Box<dyn ReadFile>) -> Box<dyn ReadFile> {
+fn queues_pass_the_contract_of_disks() {
+    fn read_through_queue<const KIND: usize>(file: Box<dyn ReadFile>) -> Box<dyn ReadFile> {
         let (kind, direct) = KINDS[KIND];
-        let engine = engine(kind, 3, direct, &MemDisk::new(), &[]);
-        Box::new(EngineFile { file: Arc::from(file), engine: Mutex::new(engine), cells: cells(4) })
+        let queue = open_queue(kind, 3, direct, &MemDisk::new(), &[]);
+        Box::new(QueueFile { file: Arc::from(file), queue: Mutex::new(queue), cells: new_cells(4) })
     }
     const KINDS: [(ReadKind, bool); 4] = [
         (ReadKind::Pread, false),
@@ -398,9 +407,9 @@ fn engines_pass_the_contract_of_disks() {
         (ReadKind::Uring, true),
     ];
     let wraps: [WrapFile; 4] =
-        [through_engine::<0>, through_engine::<1>, through_engine::<2>, through_engine::<3>];
+        [read_through_queue::<0>, read_through_queue::<1>, read_through_queue::<2>, read_through_queue::<3>];
     let directory = TempDir::new().unwrap();
-    let available = engines(&PosixDisk::open(directory.path()).unwrap());
+    let available = available_methods(&PosixDisk::open(directory.path()).unwrap());
     for (kind, wrap) in KINDS.into_iter().zip(wraps) {
         if !available.contains(&kind) {
             continue;
@@ -417,14 +426,14 @@ fn engines_pass_the_contract_of_disks() {
     }
 }
 
-/// A file that is read through an engine, cell by cell.
-struct EngineFile {
+/// A file that is read through an queue, cell by cell.
+struct QueueFile {
     file: Arc<dyn ReadFile>,
-    engine: Mutex<ReadQueue>,
+    queue: Mutex<ReadQueue>,
     cells: Arc<Cells>,
 }
 
-impl ReadFile for EngineFile {
+impl ReadFile for QueueFile {
     fn name(&self) -> &str {
         self.file.name()
     }
@@ -434,12 +443,12 @@ impl ReadFile for EngineFile {
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
-        let mut engine = self.engine.lock().unwrap();
+        let mut queue = self.queue.lock().unwrap();
         let mut failed = None;
         for (number, part) in buf.chunks_mut(CELL_BYTES).enumerate() {
             let target = ReadTarget::new(self.cells.write(number % self.cells.len()).unwrap(), 0..part.len());
-            engine.submit(&self.file, offset + (number * CELL_BYTES) as u64, target, 0);
-            let ended = engine.next(true).unwrap();
+            queue.submit(&self.file, offset + (number * CELL_BYTES) as u64, target, 0);
+            let ended = queue.next(true).unwrap();
             match ended.result {
                 Ok(len) if len == part.len() => part.copy_from_slice(ended.target.bytes()),
                 // A read in the last page of the file returns the bytes up to its end.
@@ -452,7 +461,7 @@ impl ReadFile for EngineFile {
         if offset + buf.len() as u64 <= self.len() || buf.is_empty() {
             return failed.map_or(Ok(()), Err);
         }
-        // Engines use the length at the time of opening; files of this disk may have grown since.
+        // Read queues use the length at the time of opening; files of this disk may have grown since.
         assert!(failed.is_some());
         self.file.read_at(offset, buf)
     }

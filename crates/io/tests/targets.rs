@@ -1,4 +1,4 @@
-//! Reads into several cells, or into parts of them, by every engine.
+//! Reads into several cells, or into parts of them, by every read method.
 
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -10,21 +10,22 @@ use tierdex_io::{
 
 const PAGE: usize = 4096;
 
+/// Read methods, and whether they use direct I/O.
 const KINDS: [(ReadKind, bool); 4] =
     [(ReadKind::Pread, false), (ReadKind::Pread, true), (ReadKind::Uring, false), (ReadKind::Uring, true)];
 
-fn cells(count: usize, cell_bytes: usize) -> Arc<Cells> {
+fn new_cells(count: usize, cell_bytes: usize) -> Arc<Cells> {
     Cells::new(Region::new(&RegionKind::Dram, (count * cell_bytes) as u64).unwrap(), cell_bytes).unwrap()
 }
 
-fn content(len: usize) -> Vec<u8> {
+fn file_content(len: usize) -> Vec<u8> {
     (0..len).map(|at| (at.wrapping_mul(31) ^ (at >> 8) ^ (at >> 16)) as u8).collect()
 }
 
-/// Reads a file of `bytes` into `cells` in this order, with reads of `sizes` pages. Cells are split at the
-/// borders of reads.
-fn read_all(
-    mut engine: ReadQueue,
+/// Reads a file of `bytes` into `cells` in this order, with reads of `sizes` pages. Cells are split where
+/// a read ends.
+fn check_reads(
+    mut queue: ReadQueue,
     file: &Arc<dyn ReadFile>,
     bytes: &[u8],
     cells: &[CellIndex],
@@ -49,10 +50,10 @@ fn read_all(
         }
         let target = ReadTarget::across(target).unwrap();
         assert_eq!(target.range().len(), at - tag);
-        engine.submit(file, tag as u64, target, tag as u64);
+        queue.submit(file, tag as u64, target, tag as u64);
     }
     drop((order, rest));
-    while let Some(ended) = engine.next(true) {
+    while let Some(ended) = queue.next(true) {
         let from = ended.tag as usize;
         let len = ended.result.unwrap();
         assert_eq!(len, ended.target.range().len().min(bytes.len() - from));
@@ -66,9 +67,10 @@ fn read_all(
     assert!(cells.iter().all(|(cells, index)| cells.write(*index).is_some()), "a part of a cell was leaked");
 }
 
+/// A cell: the index, and the cells that it belongs to.
 type CellIndex = (Arc<Cells>, usize);
 
-fn all_agree(
+fn check_all_methods(
     disk: &dyn Disk,
     bytes: &[u8],
     order: &[usize],
@@ -80,13 +82,13 @@ fn all_agree(
     let file: Arc<dyn ReadFile> = Arc::from(disk.open("a").unwrap());
     for (kind, direct) in KINDS {
         for is_registered in [false, true] {
-            let cells = cells(order.len(), cell_bytes);
+            let cells = new_cells(order.len(), cell_bytes);
             let registered = if is_registered { std::slice::from_ref(&cells) } else { &[] };
-            let engine = ReadQueue::new(ReadOptions { kind, depth, direct }, disk, registered);
-            let engine = engine.inspect_err(|error| println!("not run: {kind} (direct: {direct}): {error}"));
-            let Ok(engine) = engine else { continue };
+            let queue = ReadQueue::new(ReadOptions { kind, depth, direct }, disk, registered);
+            let queue = queue.inspect_err(|error| println!("not run: {kind} (direct: {direct}): {error}"));
+            let Ok(queue) = queue else { continue };
             let order: Vec<CellIndex> = order.iter().map(|index| (Arc::clone(&cells), *index)).collect();
-            read_all(engine, &file, bytes, &order, sizes);
+            check_reads(queue, &file, bytes, &order, sizes);
         }
     }
 }
@@ -108,12 +110,12 @@ proptest! {
         let order = if runs { (order[0]..40).chain(0..order[0]).collect() } else { order };
         let directory = TempDir::new().unwrap();
         let disk = PosixDisk::open(directory.path()).unwrap();
-        let bytes = content(len);
+        let bytes = file_content(len);
         if is_posix {
-            all_agree(&disk, &bytes, &order, pages * PAGE, &sizes, depth);
+            check_all_methods(&disk, &bytes, &order, pages * PAGE, &sizes, depth);
         } else {
             let disk = FaultDisk::new(disk, FaultPlan::none());
-            all_agree(&disk, &bytes, &order, pages * PAGE, &sizes, depth);
+            check_all_methods(&disk, &bytes, &order, pages * PAGE, &sizes, depth);
         }
     }
 }
@@ -124,13 +126,13 @@ fn a_read_into_more_buffers_than_a_system_call_takes() {
     let directory = TempDir::new().unwrap();
     let disk = PosixDisk::open(directory.path()).unwrap();
     let order: Vec<usize> = (0..2_100).rev().collect();
-    all_agree(&disk, &content(2_099 * PAGE + 5), &order, PAGE, &[2_100], 2);
+    check_all_methods(&disk, &file_content(2_099 * PAGE + 5), &order, PAGE, &[2_100], 2);
 }
 
 #[test]
 #[should_panic(expected = "cells of several memories")]
 fn cells_of_a_target_are_of_one_region() {
-    let cells = [cells(1, PAGE), cells(1, PAGE)];
+    let cells = [new_cells(1, PAGE), new_cells(1, PAGE)];
     ReadTarget::across(cells.iter().map(|cells| cells.write(0).unwrap()));
 }
 

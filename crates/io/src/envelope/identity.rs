@@ -1,9 +1,10 @@
 //! The identity of a sealed file and the seal that refers to it.
 
-/// The identity of a file. It is stored in the header and the footer and salts every checksum.
+/// Tells the files of an index apart. It is stored in the header and in the footer, and every checksum of the
+/// file depends on it, so that a page of another file is detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// The kind of file; the engine defines the numbers.
+    /// The kind of file: a number that the caller defines.
     pub kind: u8,
     /// The field of the schema; 0 when the file belongs to no field.
     pub field: u8,
@@ -11,7 +12,8 @@ pub struct Identity {
     pub segment: u64,
 }
 
-/// Length and checksum of a file, stored in the manifest to distinguish it from any other file.
+/// Length and checksum of a complete file. The manifest stores them, so that another or an older file with
+/// the same name is detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seal {
     /// The length of the whole file in bytes.

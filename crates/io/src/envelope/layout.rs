@@ -1,25 +1,25 @@
-//! Offsets of the parts of a sealed file, and encoding of its header and footer.
+//! Offsets of the parts of a sealed file, and the encoding of its header and footer.
 
 use super::identity::{Identity, Seal};
 use crc32c::crc32c;
 
-/// The unit of checking, in bytes.
+/// Bytes of a page, the unit of checksums and of reads.
 pub const PAGE: u64 = 4096;
 
-/// The length of the header in bytes; the file offset of the payload.
+/// The length of the header in bytes, which is also the file offset of the payload.
 pub const HEADER_LEN: u64 = 64;
 
-/// The version of the envelope that this program writes and reads.
+/// The version of the file format that this program writes and reads.
 pub const FORMAT_VERSION: u16 = 6;
 
 /// The length of the footer in bytes.
 pub(super) const FOOTER_LEN: u64 = 64;
 
-/// Bytes of an entry of the checksum tables: one CRC-32C.
+/// Bytes of an entry of the page table and of the top table: one CRC-32C.
 pub(super) const ENTRY_LEN: u64 = 4;
 
-/// Entries of the page table that one entry of the top table covers: one page.
-pub(super) const GROUP: u64 = PAGE / ENTRY_LEN;
+/// Entries of a group of the page table. A group has one entry in the top table and is one page long.
+pub(super) const GROUP_ENTRIES: u64 = PAGE / ENTRY_LEN;
 
 const HEADER_MAGIC: &[u8; 8] = b"TIERDEX\n";
 const FOOTER_MAGIC: &[u8; 8] = b"XEDREIT\n";
@@ -27,12 +27,12 @@ const FOOTER_MAGIC: &[u8; 8] = b"XEDREIT\n";
 /// Offset of the footer's own checksum in the footer.
 const FOOTER_CRC: usize = FOOTER_LEN as usize - 4;
 
-/// An encoded header or footer.
+/// The bytes of a header or of a footer.
 pub(super) type EndBlock = [u8; 64];
 
 const _: () = assert!(HEADER_LEN == FOOTER_LEN && size_of::<EndBlock>() as u64 == HEADER_LEN);
 
-/// File offsets and counts, all derived from the end of the payload.
+/// File offsets of the parts of a sealed file. They follow from the length of the payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct EnvelopeLayout {
     /// The end of the payload and offset of the page table.
@@ -50,14 +50,14 @@ pub(super) struct EnvelopeLayout {
 }
 
 impl EnvelopeLayout {
-    /// `None` when no such file exists: the payload would end inside the header, or the file would exceed
-    /// 2^64 bytes.
+    /// The layout of a file whose payload ends at this file offset. `None` when the payload would end inside
+    /// the header, or the file would exceed 2^64 bytes.
     pub(super) fn of(payload_end: u64) -> Option<EnvelopeLayout> {
         if payload_end < HEADER_LEN {
             return None;
         }
         let pages = payload_end.div_ceil(PAGE);
-        let groups = pages.div_ceil(GROUP);
+        let groups = pages.div_ceil(GROUP_ENTRIES);
         let top_start = payload_end.checked_add(pages.checked_mul(ENTRY_LEN)?)?;
         let footer_start = top_start.checked_add(groups.checked_mul(ENTRY_LEN)?)?;
         let file_len = footer_start.checked_add(FOOTER_LEN)?;
@@ -66,12 +66,12 @@ impl EnvelopeLayout {
 
     /// The file offsets of group `number` of the page table.
     pub(super) fn group(&self, number: u64) -> std::ops::Range<u64> {
-        let end = self.pages.min((number + 1) * GROUP);
-        self.payload_end + number * GROUP * ENTRY_LEN..self.payload_end + end * ENTRY_LEN
+        let end = self.pages.min((number + 1) * GROUP_ENTRIES);
+        self.payload_end + number * GROUP_ENTRIES * ENTRY_LEN..self.payload_end + end * ENTRY_LEN
     }
 }
 
-/// The footer, decoded.
+/// A decoded footer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Footer {
     pub(super) layout: EnvelopeLayout,
@@ -82,20 +82,20 @@ pub(super) struct Footer {
 /// Why a footer is rejected.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum FooterError {
-    /// The bytes differ from those that were written.
+    /// The footer is missing or its bytes were changed; the reason, for the message.
     Damaged(String),
     /// The footer is intact but has another version of the format.
     Version(u16),
 }
 
-/// The first bytes of a file.
-pub(super) fn header(identity: Identity) -> EndBlock {
-    start(HEADER_MAGIC, identity)
+/// Encodes the header of a file.
+pub(super) fn encode_header(identity: Identity) -> EndBlock {
+    encode_start(HEADER_MAGIC, identity)
 }
 
-/// The last bytes of a file, and its seal.
-pub(super) fn footer(identity: Identity, layout: EnvelopeLayout, top_crc: u32) -> (EndBlock, Seal) {
-    let mut bytes = start(FOOTER_MAGIC, identity);
+/// Encodes the footer of a file. Returns it with the seal of the file.
+pub(super) fn encode_footer(identity: Identity, layout: EnvelopeLayout, top_crc: u32) -> (EndBlock, Seal) {
+    let mut bytes = encode_start(FOOTER_MAGIC, identity);
     bytes[20..28].copy_from_slice(&layout.payload_end.to_le_bytes());
     bytes[28..32].copy_from_slice(&top_crc.to_le_bytes());
     let crc = crc32c(&bytes[..FOOTER_CRC]);
@@ -125,10 +125,11 @@ pub(super) fn decode_footer(
         return damaged("the footer tells another length than the file has");
     };
     let top_crc = u32_at(bytes, 28);
-    // All bytes of a footer follow from its fields: compare with the footer that the writer would write.
-    let (expected, seal) = footer(identity, layout, top_crc);
+    // All bytes of a footer follow from these fields, so it must equal the footer that a writer encodes.
+    let (expected, seal) = encode_footer(identity, layout, top_crc);
     if bytes[..20] != expected[..20] {
-        return damaged(&format!("it is {}, not {}", describe(bytes), describe(&expected)));
+        let (found, expected) = (describe_identity(bytes), describe_identity(&expected));
+        return damaged(&format!("it is {found}, not {expected}"));
     }
     if *bytes != expected {
         return damaged("the footer's padding is not zero");
@@ -136,13 +137,14 @@ pub(super) fn decode_footer(
     Ok(Footer { layout, top_crc, seal })
 }
 
-/// The entries of a table, from its bytes.
-pub(super) fn entries(bytes: &[u8]) -> Box<[u32]> {
+/// Decodes the entries of a page table or of a top table.
+pub(super) fn decode_entries(bytes: &[u8]) -> Box<[u32]> {
     let (entries, _) = bytes.as_chunks::<{ ENTRY_LEN as usize }>();
     entries.iter().map(|entry| u32::from_le_bytes(*entry)).collect()
 }
 
-fn start(magic: &[u8; 8], identity: Identity) -> EndBlock {
+/// Encodes the part that header and footer have in common.
+fn encode_start(magic: &[u8; 8], identity: Identity) -> EndBlock {
     let mut bytes = [0; 64];
     bytes[..8].copy_from_slice(magic);
     bytes[8..10].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
@@ -152,7 +154,7 @@ fn start(magic: &[u8; 8], identity: Identity) -> EndBlock {
     bytes
 }
 
-fn describe(end: &EndBlock) -> String {
+fn describe_identity(end: &EndBlock) -> String {
     format!("kind {} field {} segment {}", end[10], end[11], u64_at(end, 12))
 }
 
@@ -175,19 +177,19 @@ mod tests {
     const IDENTITY: Identity = Identity { kind: 3, field: 1, segment: 77 };
 
     #[test]
-    fn lengths_of_a_layout() {
+    fn the_layout_follows_from_the_end_of_the_payload() {
         let layout = EnvelopeLayout::of(HEADER_LEN).unwrap();
         assert_eq!((layout.pages, layout.groups, layout.file_len), (1, 1, 64 + 4 + 4 + 64));
-        let full_group = EnvelopeLayout::of(GROUP * PAGE).unwrap();
+        let full_group = EnvelopeLayout::of(GROUP_ENTRIES * PAGE).unwrap();
         assert_eq!((full_group.pages, full_group.groups), (1024, 1));
-        let one_more = EnvelopeLayout::of(GROUP * PAGE + 1).unwrap();
+        let one_more = EnvelopeLayout::of(GROUP_ENTRIES * PAGE + 1).unwrap();
         assert_eq!((one_more.pages, one_more.groups), (1025, 2));
         assert_eq!(one_more.group(1).end, one_more.top_start);
         assert_eq!(one_more.group(1).end - one_more.group(1).start, ENTRY_LEN);
     }
 
     #[test]
-    fn no_length_overflows() {
+    fn the_length_of_a_file_does_not_overflow() {
         for payload_end in [0, 1, HEADER_LEN - 1, u64::MAX, u64::MAX - PAGE, u64::MAX / 1025 * 1024 + PAGE] {
             assert_eq!(EnvelopeLayout::of(payload_end), None, "{payload_end}");
         }
@@ -197,10 +199,10 @@ mod tests {
         assert_eq!(ten_terabytes.group((10 << 18) - 1).end, ten_terabytes.top_start);
     }
 
-    /// Decodes a footer changed by `edit`, with a valid checksum.
-    fn crafted(edit: impl FnOnce(&mut EndBlock)) -> Result<Footer, FooterError> {
+    /// Decodes a footer that was changed by `edit` and then given a valid checksum.
+    fn decode_edited(edit: impl FnOnce(&mut EndBlock)) -> Result<Footer, FooterError> {
         let layout = EnvelopeLayout::of(1000).unwrap();
-        let (mut bytes, _) = footer(IDENTITY, layout, 5);
+        let (mut bytes, _) = encode_footer(IDENTITY, layout, 5);
         edit(&mut bytes);
         let crc = crc32c(&bytes[..FOOTER_CRC]);
         bytes[FOOTER_CRC..].copy_from_slice(&crc.to_le_bytes());
@@ -209,8 +211,8 @@ mod tests {
 
     #[test]
     fn crafted_footers_are_rejected() {
-        assert!(crafted(|_| ()).is_ok());
-        assert_eq!(crafted(|bytes| bytes[8] += 1), Err(FooterError::Version(FORMAT_VERSION + 1)));
+        assert!(decode_edited(|_| ()).is_ok());
+        assert_eq!(decode_edited(|bytes| bytes[8] += 1), Err(FooterError::Version(FORMAT_VERSION + 1)));
         let edits: [fn(&mut EndBlock); 6] = [
             |bytes| bytes[0] = b'x',
             |bytes| bytes[10] = 9,
@@ -220,7 +222,7 @@ mod tests {
             |bytes| bytes[40] = 1,
         ];
         for edit in edits {
-            assert!(matches!(crafted(edit), Err(FooterError::Damaged(_))));
+            assert!(matches!(decode_edited(edit), Err(FooterError::Damaged(_))));
         }
     }
 }

@@ -1,7 +1,7 @@
-//! The envelope of every index file: checksums that detect every changed bit.
+//! Sealed files: the format of every index file, with checksums that detect every changed bit.
 //!
 //! Writing takes an [`Identity`] and the payload, and returns a [`Seal`] for the manifest. Reading returns
-//! the bytes of the payload or an error, never unchecked bytes. The payload is not interpreted.
+//! bytes of the payload only after their checksum was verified. The payload is not interpreted.
 //!
 //! ```text
 //! offset            bytes

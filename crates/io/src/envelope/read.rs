@@ -1,10 +1,10 @@
-//! Reader of sealed files: every byte is checked before it is returned.
+//! Reader of sealed files: returns bytes only after their checksum was verified.
 
 use super::checksum::Checksums;
 use super::identity::{Identity, Seal};
 use super::layout::{
-    ENTRY_LEN, EndBlock, EnvelopeLayout, FOOTER_LEN, FORMAT_VERSION, Footer, FooterError, GROUP, HEADER_LEN,
-    PAGE, decode_footer, entries, header,
+    ENTRY_LEN, EndBlock, EnvelopeLayout, FOOTER_LEN, FORMAT_VERSION, Footer, FooterError, GROUP_ENTRIES,
+    HEADER_LEN, PAGE, decode_entries, decode_footer, encode_header,
 };
 use crate::memory::{Arena, ResidentBytes};
 use crate::{Disk, Error, ErrorKind, ReadFile, Result};
@@ -15,15 +15,15 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 const PAGE_LEN: usize = PAGE as usize;
 
-/// Pages per read of [`SealedFile::verify`] and [`SealedFile::load`]: 256 KiB.
-const VERIFY_PAGES: u64 = 64;
+/// Pages of one read of [`SealedFile::verify`] and [`SealedFile::load`]: 256 KiB.
+const SEQUENTIAL_READ_PAGES: u64 = 64;
 
-/// Number of files that this process has opened.
-static OPENED: AtomicU64 = AtomicU64::new(0);
+/// Number of sealed files that this process has opened, which is the number of the next one.
+static OPENED_FILES: AtomicU64 = AtomicU64::new(0);
 
-/// A sealed file, open for reading by any number of threads. It returns checked bytes only.
+/// A sealed file, open for reading by any number of threads.
 ///
-/// Memory: the top table (1 MiB per TiB), and either the whole page table or the groups of it that were read
+/// Memory: the top table (1 MiB per TiB), and either the whole page table or the groups of it that were used
 /// so far, 4 KiB for each 4 MiB of the file. The size of an allocation is first checked against the actual
 /// length of the file.
 pub struct SealedFile {
@@ -44,7 +44,7 @@ pub struct SealedFile {
     reads: AtomicU64,
 }
 
-/// The entries of a group of the page table.
+/// The entries of a group of the page table: a part of the loaded page table, or read by itself.
 enum GroupEntries<'a> {
     OfTable(&'a [u8]),
     Own(Arc<[u8]>),
@@ -73,7 +73,7 @@ impl SealedFile {
             let detail = format!("the file has {} bytes and should have {}", file.len(), seal.len);
             return Err(Error::corrupt(name, file.len().min(seal.len), detail));
         }
-        let opened = SealedFile::start(file, name, identity)?;
+        let opened = SealedFile::open_file(file, name, identity)?;
         if opened.seal() != seal {
             let offset = opened.layout().footer_start;
             return Err(Error::corrupt(name, offset, "the file is whole, but not the one that was sealed"));
@@ -81,12 +81,13 @@ impl SealedFile {
         Ok(opened)
     }
 
-    /// Opens a file without a known seal: the manifest. Checks that it is intact, not that it is the newest.
+    /// Opens a file whose seal is not stored elsewhere: the manifest. Checks that it is intact, but not that
+    /// it is the newest.
     ///
     /// # Errors
     /// As [`SealedFile::open`].
     pub fn open_unsealed(disk: &dyn Disk, name: &str, identity: Identity) -> Result<Self> {
-        SealedFile::start(disk.open(name)?, name, identity)
+        SealedFile::open_file(disk.open(name)?, name, identity)
     }
 
     /// A number unique among the files that this process opens. Each opening of a file gets a new number.
@@ -132,11 +133,11 @@ impl SealedFile {
         read
     }
 
-    /// End of `len` bytes from `offset` on, which must be payload.
-    fn payload_end_of(&self, offset: u64, len: usize) -> Result<u64> {
+    /// The end of the `len` bytes from file offset `offset` on; an error if they are not all payload.
+    fn range_end(&self, offset: u64, len: usize) -> Result<u64> {
         let end = offset.checked_add(len as u64).filter(|end| *end <= self.layout().payload_end);
         end.filter(|_| offset >= HEADER_LEN)
-            .ok_or_else(|| self.corrupt(offset, &format!("{len} bytes from here on are not all payload")))
+            .ok_or_else(|| self.damage(offset, &format!("{len} bytes from here on are not all payload")))
     }
 
     /// Loads the whole payload into memory and checks it: then [`SealedFile::resident`] returns it, and
@@ -162,16 +163,16 @@ impl SealedFile {
             Some(arena) => arena.allocate(len, fill, &self.name)?,
             None => ResidentBytes::anonymous(len, fill, &self.name)?,
         };
-        // Another thread may have loaded it in the meantime; both have the same bytes.
+        // Fails if another thread was faster; both have loaded the same bytes.
         let _ = self.resident.set(resident);
         Ok(())
     }
 
-    /// Reads the whole payload and checks it.
+    /// Reads the whole payload and verifies its checksums.
     fn read_payload(&self, payload: &mut [u8]) -> Result<()> {
         let mut pages = Vec::new();
-        for first in (0..self.layout().pages).step_by(VERIFY_PAGES as usize) {
-            let end = self.layout().pages.min(first + VERIFY_PAGES);
+        for first in (0..self.layout().pages).step_by(SEQUENTIAL_READ_PAGES as usize) {
+            let end = self.layout().pages.min(first + SEQUENTIAL_READ_PAGES);
             self.read_pages(first..end, &mut pages)?;
             self.check_pages(first, &pages)?;
             let header = if first == 0 { HEADER_LEN as usize } else { 0 };
@@ -204,17 +205,17 @@ impl SealedFile {
         }
     }
 
-    /// The file itself, for a read queue. Bytes read from it must be checked by [`SealedFile::check`], and
-    /// are not counted in [`SealedFile::bytes_read`].
+    /// The file on the disk, for a read queue. Bytes that are read from it directly must be checked by
+    /// [`SealedFile::check`], and are not counted in [`SealedFile::bytes_read`].
     pub fn file(&self) -> &Arc<dyn ReadFile> {
         &self.file
     }
 
-    /// Checks pages that were read by a queue. `bytes` are the bytes of the file from page `first_page` on
-    /// ([`PAGE`] bytes each; page 0 begins with the header). The last page of the payload may be short;
-    /// bytes after the payload are ignored.
+    /// Verifies the checksums of pages that were read by a read queue. `bytes` are the bytes of the file from
+    /// page `first_page` on ([`PAGE`] bytes each; page 0 begins with the header). The last page of the
+    /// payload may be short; bytes after the payload are ignored.
     ///
-    /// Reads nothing after [`SealedFile::load_tables`].
+    /// After [`SealedFile::load_tables`] this needs no read.
     ///
     /// # Errors
     /// [`ErrorKind::Corrupt`] when a page does not match its checksum or is incomplete, or when `bytes` has
@@ -223,17 +224,17 @@ impl SealedFile {
         let payload_end = self.layout().payload_end;
         let start = first_page.checked_mul(PAGE).filter(|start| *start < payload_end && !bytes.is_empty());
         let Some(start) = start else {
-            return Err(self.corrupt(first_page.saturating_mul(PAGE), "there is no payload here"));
+            return Err(self.damage(first_page.saturating_mul(PAGE), "there is no payload here"));
         };
         let left = usize::try_from(payload_end - start).unwrap_or(usize::MAX);
         if bytes.len() < left && !bytes.len().is_multiple_of(PAGE_LEN) {
-            return Err(self.corrupt(start + bytes.len() as u64, "only a part of the page was read"));
+            return Err(self.damage(start + bytes.len() as u64, "only a part of the page was read"));
         }
         self.check_pages(first_page, &bytes[..left.min(bytes.len())])
     }
 
-    /// Reads the whole page table, into memory of `arena` if there is one, so that later checks read nothing.
-    /// It takes [`SealedFile::table_bytes`].
+    /// Loads the whole page table, into memory of `arena` if there is one, so that later checks need no read.
+    /// The table has [`SealedFile::table_bytes`].
     ///
     /// # Errors
     /// As [`SealedFile::read`]; [`ErrorKind::NoSpace`] when the arena has too little memory left.
@@ -247,7 +248,7 @@ impl SealedFile {
         };
         let len = self.to_usize(self.table_bytes())?;
         let table = ResidentBytes::allocate(arena, len, fill, &self.name)?;
-        // Another thread may have loaded it in the meantime; both have the same bytes.
+        // Fails if another thread was faster; both have loaded the same bytes.
         let _ = self.page_table.set(table);
         *self.groups.lock().unwrap_or_else(PoisonError::into_inner) = HashMap::new();
         Ok(())
@@ -258,7 +259,7 @@ impl SealedFile {
         self.layout().pages * ENTRY_LEN
     }
 
-    /// Reads the whole file again and checks header, footer, both tables and every page; the parts cover all
+    /// Reads the whole file again and verifies header, footer, both tables and every page, which are all its
     /// bytes.
     ///
     /// # Errors
@@ -267,13 +268,13 @@ impl SealedFile {
         let footer = self.read_footer()?;
         if footer != self.footer {
             return Err(
-                self.corrupt(footer.layout.footer_start, "the footer changed after the file was opened")
+                self.damage(footer.layout.footer_start, "the footer changed after the file was opened")
             );
         }
-        self.read_top_table(&footer)?;
+        self.load_top_table(&footer)?;
         let mut pages = Vec::new();
         for group in 0..self.layout().groups {
-            let table = self.group_from_disk(group)?;
+            let table = self.load_group(group)?;
             self.verify_pages(group, &table, &mut pages)?;
         }
         Ok(())
@@ -289,10 +290,10 @@ impl SealedFile {
         self.reads.load(Ordering::Relaxed)
     }
 
-    fn start(file: Box<dyn ReadFile>, name: &str, identity: Identity) -> Result<SealedFile> {
+    fn open_file(file: Box<dyn ReadFile>, name: &str, identity: Identity) -> Result<SealedFile> {
         let nothing = EnvelopeLayout::of(HEADER_LEN).expect("an empty payload fits");
         let mut opened = SealedFile {
-            number: OPENED.fetch_add(1, Ordering::Relaxed),
+            number: OPENED_FILES.fetch_add(1, Ordering::Relaxed),
             file: Arc::from(file),
             name: name.to_owned(),
             identity,
@@ -306,7 +307,7 @@ impl SealedFile {
             reads: AtomicU64::new(0),
         };
         opened.footer = opened.read_footer()?;
-        opened.top_table = opened.read_top_table(&opened.footer)?;
+        opened.top_table = opened.load_top_table(&opened.footer)?;
         Ok(opened)
     }
 
@@ -314,70 +315,72 @@ impl SealedFile {
         &self.footer.layout
     }
 
-    fn corrupt(&self, offset: u64, detail: &str) -> Error {
+    fn damage(&self, offset: u64, detail: &str) -> Error {
         Error::corrupt(&*self.name, offset, detail)
     }
 
-    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
+    fn read_counted(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
         self.bytes_read.fetch_add(buf.len() as u64, Ordering::Relaxed);
         self.reads.fetch_add(1, Ordering::Relaxed);
         self.file.read_at(offset, buf)
     }
 
-    /// Reads a part of the file. The caller has checked that it is within the file.
+    /// Reads a part of the file, which must be within the file.
     fn read_part(&self, part: Range<u64>) -> Result<Vec<u8>> {
         let mut bytes = vec![0; self.to_usize(part.end - part.start)?];
-        self.read_at(part.start, &mut bytes)?;
+        self.read_counted(part.start, &mut bytes)?;
         Ok(bytes)
     }
 
     fn read_footer(&self) -> Result<Footer> {
         let file_len = self.file.len();
         let Some(footer_start) = file_len.checked_sub(FOOTER_LEN) else {
-            return Err(self.corrupt(file_len, "the file is shorter than a footer"));
+            return Err(self.damage(file_len, "the file is shorter than a footer"));
         };
         let mut bytes: EndBlock = [0; 64];
-        self.read_at(footer_start, &mut bytes)?;
+        self.read_counted(footer_start, &mut bytes)?;
         decode_footer(&bytes, self.identity, file_len).map_err(|error| match error {
-            FooterError::Damaged(detail) => self.corrupt(footer_start, &detail),
-            FooterError::Version(version) => self.other_version(version),
+            FooterError::Damaged(detail) => self.damage(footer_start, &detail),
+            FooterError::Version(version) => self.unsupported_version(version),
         })
     }
 
-    fn other_version(&self, version: u16) -> Error {
+    fn unsupported_version(&self, version: u16) -> Error {
         let detail = format!(
             "it has format version {version}, and this program reads version {FORMAT_VERSION}: index again"
         );
         Error::new(ErrorKind::Unsupported, "open", &*self.name, detail)
     }
 
-    fn read_top_table(&self, footer: &Footer) -> Result<Box<[u32]>> {
+    /// Reads and verifies the top table.
+    fn load_top_table(&self, footer: &Footer) -> Result<Box<[u32]>> {
         let EnvelopeLayout { top_start, footer_start, .. } = footer.layout;
         let bytes = self.read_part(top_start..footer_start)?;
         if self.checksums.top(&bytes) != footer.top_crc {
-            return Err(self.corrupt(top_start, "the top table's checksum does not match"));
+            return Err(self.damage(top_start, "the top table's checksum does not match"));
         }
-        Ok(entries(&bytes))
+        Ok(decode_entries(&bytes))
     }
 
-    /// Reads the entries of a group and checks them; `entries` has their length.
+    /// Reads and verifies the entries of a group. `entries` has the length of the group.
     fn read_group(&self, group: u64, entries: &mut [u8]) -> Result<()> {
         let start = self.layout().group(group).start;
-        self.read_at(start, entries)?;
+        self.read_counted(start, entries)?;
         if self.checksums.group(group, entries) != self.top_table[self.to_usize(group)?] {
-            return Err(self.corrupt(start, "the page table's checksum does not match"));
+            return Err(self.damage(start, "the page table's checksum does not match"));
         }
         Ok(())
     }
 
-    fn group_from_disk(&self, group: u64) -> Result<Arc<[u8]>> {
+    fn load_group(&self, group: u64) -> Result<Arc<[u8]>> {
         let part = self.layout().group(group);
         let mut entries = vec![0; self.to_usize(part.end - part.start)?];
         self.read_group(group, &mut entries)?;
         Ok(entries.into())
     }
 
-    /// The checked entries of a group. Concurrent first uses may each read it; errors are not cached.
+    /// The verified entries of a group, which is read on its first use. Threads that use it first at the same
+    /// time each read it. Errors are not cached.
     fn group(&self, group: u64) -> Result<GroupEntries<'_>> {
         if let Some(table) = self.page_table.get() {
             let start = self.to_usize(group)? * PAGE_LEN;
@@ -387,9 +390,9 @@ impl SealedFile {
         if let Some(entries) = groups().get(&group) {
             return Ok(GroupEntries::Own(entries.clone()));
         }
-        let entries = self.group_from_disk(group)?;
+        let entries = self.load_group(group)?;
         let mut groups = groups();
-        // Not if they were released in the meantime.
+        // Not if the whole page table was loaded in the meantime.
         if self.page_table.get().is_none() {
             groups.insert(group, entries.clone());
         }
@@ -397,7 +400,7 @@ impl SealedFile {
     }
 
     fn read_range(&self, offset: u64, len: usize, out: &mut Vec<u8>) -> Result<()> {
-        let end = self.payload_end_of(offset, len)?;
+        let end = self.range_end(offset, len)?;
         if let Some(payload) = self.resident() {
             let start = (offset - HEADER_LEN) as usize;
             out.clear();
@@ -422,69 +425,78 @@ impl SealedFile {
         let start = pages.start * PAGE;
         let end = self.layout().payload_end.min(pages.end * PAGE);
         let len = self.to_usize(end - start)?;
-        // Exact, because callers count this memory in their budget.
+        // Not more, because callers count this memory in their budget.
         out.reserve_exact(len.saturating_sub(out.len()));
         out.resize(len, 0);
-        self.read_at(start, out)
+        self.read_counted(start, out)
     }
 
     fn check_pages(&self, first: u64, bytes: &[u8]) -> Result<()> {
-        let mut group = self.group(first / GROUP)?;
+        let mut group = self.group(first / GROUP_ENTRIES)?;
         for (page, number) in bytes.chunks(PAGE_LEN).zip(first..) {
-            if number > first && number.is_multiple_of(GROUP) {
-                group = self.group(number / GROUP)?;
+            if number > first && number.is_multiple_of(GROUP_ENTRIES) {
+                group = self.group(number / GROUP_ENTRIES)?;
             }
             self.check_page(number, page, &group)?;
         }
         Ok(())
     }
 
-    /// `group` has the entries of the group of page `number`.
+    /// Verifies the checksum of page `number`. `group` has the entries of its group of the page table.
     fn check_page(&self, number: u64, page: &[u8], group: &[u8]) -> Result<()> {
-        let expected = group[((number % GROUP) * ENTRY_LEN) as usize..].first_chunk();
+        let expected = group[((number % GROUP_ENTRIES) * ENTRY_LEN) as usize..].first_chunk();
         if expected.copied().map(u32::from_le_bytes) == Some(self.checksums.page(number, page)) {
             return Ok(());
         }
-        Err(self.corrupt(number * PAGE, "the page's checksum does not match"))
+        Err(self.damage(number * PAGE, "the page's checksum does not match"))
     }
 
+    /// Reads and verifies the pages of a group, whose part of the page table is `table`.
     fn verify_pages(&self, group: u64, table: &[u8], pages: &mut Vec<u8>) -> Result<()> {
-        let end = group * GROUP + table.len() as u64 / ENTRY_LEN;
-        for first in (group * GROUP..end).step_by(VERIFY_PAGES as usize) {
-            self.read_pages(first..end.min(first + VERIFY_PAGES), pages)?;
+        let end = group * GROUP_ENTRIES + table.len() as u64 / ENTRY_LEN;
+        for first in (group * GROUP_ENTRIES..end).step_by(SEQUENTIAL_READ_PAGES as usize) {
+            self.read_pages(first..end.min(first + SEQUENTIAL_READ_PAGES), pages)?;
             for (page, number) in pages.chunks(PAGE_LEN).zip(first..) {
                 self.check_page(number, page, table)?;
             }
-            if first == 0 && !pages.starts_with(&header(self.identity)) {
-                return Err(self.corrupt(0, "the header is not this file's"));
+            if first == 0 && !pages.starts_with(&encode_header(self.identity)) {
+                return Err(self.damage(0, "the header is not this file's"));
             }
         }
         Ok(())
     }
 
-    /// Converts a length or index within the file; fails where addresses have fewer bits than file offsets.
+    /// Converts a length or an offset within the file; fails if it exceeds the address space.
     fn to_usize(&self, number: u64) -> Result<usize> {
         let why = "the part does not fit the address space";
         usize::try_from(number).map_err(|_| Error::new(ErrorKind::Unsupported, "read", &*self.name, why))
     }
 }
 
-const _: () = assert!(PAGE == GROUP * ENTRY_LEN);
+const _: () = assert!(PAGE == GROUP_ENTRIES * ENTRY_LEN);
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{envelope::SealedWriter, envelope::layout::footer, mem::MemDisk};
+    use crate::{envelope::SealedWriter, envelope::layout::encode_footer, mem::MemDisk};
 
     const IDENTITY: Identity = Identity { kind: 3, field: 1, segment: 77 };
 
-    /// A file of `identity` that begins with `start` and has valid checksums.
-    fn crafted(start: &EndBlock, identity: Identity) -> SealedFile {
+    /// Writes a sealed file `b` with this payload, and opens it.
+    fn seal_and_open(disk: &MemDisk, payload: &[u8]) -> SealedFile {
+        let mut writer = SealedWriter::create(disk, "b", IDENTITY).unwrap();
+        writer.write(payload).unwrap();
+        let seal = writer.finish().unwrap();
+        SealedFile::open(disk, "b", IDENTITY, seal).unwrap()
+    }
+
+    /// A file with valid checksums and an empty payload whose header is `start`.
+    fn open_with_header(start: &EndBlock, identity: Identity) -> SealedFile {
         let checksums = Checksums::new(identity);
         let page_table = checksums.page(0, start).to_le_bytes();
         let top_table = checksums.group(0, &page_table).to_le_bytes();
         let layout = EnvelopeLayout::of(HEADER_LEN).unwrap();
-        let (footer, seal) = footer(identity, layout, checksums.top(&top_table));
+        let (footer, seal) = encode_footer(identity, layout, checksums.top(&top_table));
         let disk = MemDisk::new();
         let mut file = disk.create("a").unwrap();
         file.append(&[&start[..], &page_table, &top_table, &footer].concat()).unwrap();
@@ -496,10 +508,7 @@ mod tests {
         let disk = MemDisk::new();
         for len in [0, 1, 4031, 4032, 4033, 300_000] {
             let payload: Vec<u8> = (0..len).map(|k| (k * 7 + k / 256) as u8).collect();
-            let mut writer = SealedWriter::create(&disk, "b", IDENTITY).unwrap();
-            writer.write(&payload).unwrap();
-            let seal = writer.finish().unwrap();
-            let file = SealedFile::open(&disk, "b", IDENTITY, seal).unwrap();
+            let file = seal_and_open(&disk, &payload);
             assert!(file.resident().is_none());
             file.load().unwrap();
             assert_eq!(file.resident().map(|resident| &**resident), Some(&payload[..]));
@@ -513,13 +522,10 @@ mod tests {
     }
 
     #[test]
-    fn pages_read_by_an_engine_are_checked() {
+    fn pages_of_a_read_queue_are_checked() {
         let disk = MemDisk::new();
         let payload: Vec<u8> = (0..5 << 20).map(|k: u32| (k * 7 + k / 256) as u8).collect();
-        let mut writer = SealedWriter::create(&disk, "b", IDENTITY).unwrap();
-        writer.write(&payload).unwrap();
-        let seal = writer.finish().unwrap();
-        let file = SealedFile::open(&disk, "b", IDENTITY, seal).unwrap();
+        let file = seal_and_open(&disk, &payload);
         file.load_tables(None).unwrap();
         let reads = file.reads();
         let mut bytes = disk.bytes("b").unwrap();
@@ -565,12 +571,12 @@ mod tests {
 
     #[test]
     fn a_foreign_header_with_valid_checksums_is_detected() {
-        crafted(&header(IDENTITY), IDENTITY).verify().unwrap();
-        let foreign = crafted(&header(Identity { segment: 78, ..IDENTITY }), IDENTITY);
+        open_with_header(&encode_header(IDENTITY), IDENTITY).verify().unwrap();
+        let foreign = open_with_header(&encode_header(Identity { segment: 78, ..IDENTITY }), IDENTITY);
         let error = foreign.verify().unwrap_err();
         assert_eq!(error.to_string(), "a is damaged at byte 0: the header is not this file's");
-        let mut unclean = header(IDENTITY);
+        let mut unclean = encode_header(IDENTITY);
         unclean[63] = 1;
-        assert!(crafted(&unclean, IDENTITY).verify().is_err());
+        assert!(open_with_header(&unclean, IDENTITY).verify().is_err());
     }
 }

@@ -2,10 +2,10 @@
 
 use super::checksum::Checksums;
 use super::identity::{Identity, Seal};
-use super::layout::{EnvelopeLayout, PAGE, footer, header};
+use super::layout::{EnvelopeLayout, PAGE, encode_footer, encode_header};
 use crate::{Disk, Error, ErrorKind, Result, WriteFile};
 
-/// Size of the write buffer. A multiple of [`PAGE`], so that each flush begins at a page.
+/// Bytes of the write buffer: a multiple of [`PAGE`], so that each flush begins at a page.
 const BUFFER_LEN: usize = 128 << 10;
 
 const PAGE_LEN: usize = PAGE as usize;
@@ -14,18 +14,18 @@ const _: () = assert!(BUFFER_LEN.is_multiple_of(PAGE_LEN));
 
 /// Appends a payload to a new file and seals it.
 ///
-/// Memory: a buffer of 128 KiB, and the page table, which follows the payload: 4 bytes per 4 KiB written (1
-/// MiB per GiB). Dropping the writer before [`SealedWriter::finish`] leaves a file that no reader accepts.
+/// Memory: a buffer of 128 KiB, and the page table until it is written behind the payload: 4 bytes per 4 KiB
+/// (1 MiB per GiB). Dropping the writer before [`SealedWriter::finish`] leaves a file that no reader accepts.
 pub struct SealedWriter {
     file: Box<dyn WriteFile>,
     name: String,
     identity: Identity,
     checksums: Checksums,
     buffer: Vec<u8>,
-    /// Bytes appended to the file: whole pages, until the last flush.
+    /// Bytes appended to the file so far: a multiple of [`PAGE`] until the last flush.
     flushed: u64,
     page_table: Vec<u8>,
-    /// The first write error; the end of the file is unknown after it.
+    /// The first write error, after which the content of the file is unknown.
     failed: Option<Error>,
 }
 
@@ -34,7 +34,7 @@ impl SealedWriter {
     pub fn create(disk: &dyn Disk, name: &str, identity: Identity) -> Result<Self> {
         let file = disk.create(name)?;
         let mut buffer = Vec::with_capacity(BUFFER_LEN);
-        buffer.extend_from_slice(&header(identity));
+        buffer.extend_from_slice(&encode_header(identity));
         Ok(SealedWriter {
             file,
             name: name.to_owned(),
@@ -54,7 +54,7 @@ impl SealedWriter {
 
     /// Appends `bytes` to the payload. After an error all later calls return the same error.
     pub fn write(&mut self, mut bytes: &[u8]) -> Result<()> {
-        self.check()?;
+        self.check_not_failed()?;
         while bytes.len() >= BUFFER_LEN - self.buffer.len() {
             let (fitting, rest) = bytes.split_at(BUFFER_LEN - self.buffer.len());
             self.buffer.extend_from_slice(fitting);
@@ -75,17 +75,17 @@ impl SealedWriter {
     /// Writes the buffered bytes, the tables and the footer, and syncs the file. Its name still needs
     /// [`Disk::sync_dir`].
     pub fn finish(mut self) -> Result<Seal> {
-        self.check()?;
-        let layout = EnvelopeLayout::of(self.position()).ok_or_else(|| self.too_long())?;
+        self.check_not_failed()?;
+        let layout = EnvelopeLayout::of(self.position()).ok_or_else(|| self.too_long_error())?;
         self.flush()?;
-        let (end, seal) = self.top_table_and_footer(layout);
+        let (end, seal) = self.encode_top_table_and_footer(layout);
         self.file.append(&self.page_table)?;
         self.file.append(&end)?;
         self.file.sync()?;
         Ok(seal)
     }
 
-    fn check(&self) -> Result<()> {
+    fn check_not_failed(&self) -> Result<()> {
         self.failed.clone().map_or(Ok(()), Err)
     }
 
@@ -104,17 +104,17 @@ impl SealedWriter {
         appended
     }
 
-    fn top_table_and_footer(&self, layout: EnvelopeLayout) -> (Vec<u8>, Seal) {
+    fn encode_top_table_and_footer(&self, layout: EnvelopeLayout) -> (Vec<u8>, Seal) {
         let mut bytes = Vec::new();
         for (group, number) in self.page_table.chunks(PAGE_LEN).zip(0..) {
             bytes.extend_from_slice(&self.checksums.group(number, group).to_le_bytes());
         }
-        let (footer, seal) = footer(self.identity, layout, self.checksums.top(&bytes));
+        let (footer, seal) = encode_footer(self.identity, layout, self.checksums.top(&bytes));
         bytes.extend_from_slice(&footer);
         (bytes, seal)
     }
 
-    fn too_long(&self) -> Error {
+    fn too_long_error(&self) -> Error {
         Error::new(ErrorKind::Unsupported, "write", &*self.name, "the file would be longer than 2^64 bytes")
     }
 }

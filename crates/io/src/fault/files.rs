@@ -1,19 +1,14 @@
-//! Open files and held locks whose operations pass the fault injector.
+//! Open files and held locks of a [`FaultDisk`](super::FaultDisk): each call may fail as planned.
 
 use super::{injector::FaultInjector, plan::Op};
 use crate::{DiskLock, ReadFile, Result, WriteFile};
 use std::sync::Arc;
 
+/// A file open for reading.
 pub(super) struct FaultReader {
-    inner: Box<dyn ReadFile>,
-    name: String,
-    injector: Arc<FaultInjector>,
-}
-
-impl FaultReader {
-    pub(super) fn new(inner: Box<dyn ReadFile>, name: &str, injector: Arc<FaultInjector>) -> FaultReader {
-        FaultReader { inner, name: name.to_owned(), injector }
-    }
+    pub(super) inner: Box<dyn ReadFile>,
+    pub(super) name: String,
+    pub(super) injector: Arc<FaultInjector>,
 }
 
 impl ReadFile for FaultReader {
@@ -26,28 +21,24 @@ impl ReadFile for FaultReader {
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
-        self.injector.check(Op::ReadAt, &self.name)?;
+        self.injector.record(Op::ReadAt, &self.name)?;
         self.inner.read_at(offset, buf)
     }
 }
 
+/// A file being written.
 pub(super) struct FaultWriter {
-    inner: Box<dyn WriteFile>,
-    name: String,
-    injector: Arc<FaultInjector>,
-    /// A sync has failed: dirty pages are marked clean, and later syncs succeed without effect.
-    sync_failed: bool,
-}
-
-impl FaultWriter {
-    pub(super) fn new(inner: Box<dyn WriteFile>, name: &str, injector: Arc<FaultInjector>) -> FaultWriter {
-        FaultWriter { inner, name: name.to_owned(), injector, sync_failed: false }
-    }
+    pub(super) inner: Box<dyn WriteFile>,
+    pub(super) name: String,
+    pub(super) injector: Arc<FaultInjector>,
+    /// Whether a sync has failed. The kernel may then mark the dirty pages as clean, so that later syncs
+    /// succeed without making the bytes durable.
+    pub(super) sync_failed: bool,
 }
 
 impl WriteFile for FaultWriter {
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
-        let Err(fault) = self.injector.check(Op::Append, &self.name) else {
+        let Err(fault) = self.injector.record(Op::Append, &self.name) else {
             return self.inner.append(bytes);
         };
         if fault.started {
@@ -58,7 +49,7 @@ impl WriteFile for FaultWriter {
     }
 
     fn sync(&mut self) -> Result<()> {
-        if let Err(fault) = self.injector.check(Op::Sync, &self.name) {
+        if let Err(fault) = self.injector.record(Op::Sync, &self.name) {
             self.sync_failed = true;
             return Err(fault.into());
         }
@@ -66,22 +57,17 @@ impl WriteFile for FaultWriter {
     }
 }
 
+/// A held lock.
 pub(super) struct FaultLock {
     /// `None` only during drop.
-    inner: Option<Box<dyn DiskLock>>,
-    name: String,
-    injector: Arc<FaultInjector>,
-}
-
-impl FaultLock {
-    pub(super) fn new(inner: Box<dyn DiskLock>, name: &str, injector: Arc<FaultInjector>) -> FaultLock {
-        FaultLock { inner: Some(inner), name: name.to_owned(), injector }
-    }
+    pub(super) inner: Option<Box<dyn DiskLock>>,
+    pub(super) name: String,
+    pub(super) injector: Arc<FaultInjector>,
 }
 
 impl DiskLock for FaultLock {
     fn check(&self) -> Result<()> {
-        self.injector.check(Op::CheckLock, &self.name)?;
+        self.injector.record(Op::CheckLock, &self.name)?;
         self.inner.as_ref().map_or(Ok(()), |inner| inner.check())
     }
 
@@ -91,9 +77,9 @@ impl DiskLock for FaultLock {
 }
 
 impl Drop for FaultLock {
-    /// After a crash the file of the lock stays.
+    /// After a simulated crash of the process, the file of the lock stays.
     fn drop(&mut self) {
-        if self.injector.crashed() {
+        if self.injector.state().crashed {
             std::mem::forget(self.inner.take());
         }
     }

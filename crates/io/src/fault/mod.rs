@@ -1,22 +1,23 @@
-//! A disk whose n-th operation fails.
+//! A disk that injects faults: its n-th operation fails.
 //!
-//! Run a workload once under [`FaultPlan::none`] and read [`FaultDisk::operations`]; then run it again for
-//! each operation with each effect, and check [`FaultDisk::injected`] to see that the fault occurred.
+//! To test all faults, run a workload once under [`FaultPlan::none`] and read [`FaultDisk::operations`]. Then
+//! run it again for each operation with each effect, and check by [`FaultDisk::injected`] that the fault
+//! occurred.
 
 mod files;
 mod injector;
 mod plan;
 
-use crate::{Disk, DiskLock, ReadFile, Result, WriteFile};
+use crate::{Disk, DiskLock, ReadFile, Result, WriteFile, random::SplitMix64};
 use files::{FaultLock, FaultReader, FaultWriter};
 use injector::FaultInjector;
 pub use plan::{Effect, FaultPlan, Op, OpClass, Operation, Repeat};
 use std::sync::Arc;
 
-/// A disk that forwards to another disk and fails as planned, also through its open files. Clones share all
-/// state.
+/// A disk that forwards to another disk. Its operations, and those of its open files, fail as planned. Clones
+/// share all state.
 ///
-/// - A failed append may have appended any prefix.
+/// - A failed append may have appended any prefix of the bytes.
 /// - After a failed sync of a file, later syncs through that handle report success and do nothing, as Linux
 ///   may (Rebello and others, "Can Applications Recover from fsync Failures?", USENIX ATC 2020).
 /// - Any other failed operation has no effect.
@@ -26,20 +27,21 @@ pub struct FaultDisk<D: Disk> {
 }
 
 impl<D: Disk> FaultDisk<D> {
-    /// Injects faults into the operations of `inner`.
+    /// A disk that forwards to `inner`.
     pub fn new(inner: D, plan: FaultPlan) -> FaultDisk<D> {
         FaultDisk { inner: Arc::new(inner), injector: Arc::new(FaultInjector::new(plan)) }
     }
 
-    /// Sets the seed of the length that a failing append still writes. The default seed is `at` of the plan.
+    /// Sets the seed of the random number of bytes that a failing append still writes. By default the seed is
+    /// `at` of the plan.
     pub fn with_seed(self, seed: u64) -> FaultDisk<D> {
-        self.injector.seed(seed);
+        self.injector.state().random = SplitMix64::new(seed);
         self
     }
 
     /// Replaces the plan and resets the counters. A crashed disk stays crashed.
     pub fn arm(&self, plan: FaultPlan) {
-        self.injector.arm(plan);
+        self.injector.state().set_plan(plan);
     }
 
     /// The underlying disk.
@@ -47,24 +49,24 @@ impl<D: Disk> FaultDisk<D> {
         &self.inner
     }
 
-    /// Number of operations of `class`, including failed ones, without those after a crash.
+    /// Number of operations of `class`, including failed ones, but not those after a crash.
     pub fn operations(&self, class: OpClass) -> u64 {
-        self.injector.operations(class)
+        self.injector.state().count_operations(class)
     }
 
     /// Number of injected faults. A crash counts as one.
     pub fn injected(&self) -> u64 {
-        self.injector.injected()
+        self.injector.state().injected
     }
 
     /// Whether a planned crash has occurred.
     pub fn crashed(&self) -> bool {
-        self.injector.crashed()
+        self.injector.state().crashed
     }
 
     /// All operations, in order.
     pub fn log(&self) -> Vec<Operation> {
-        self.injector.log()
+        self.injector.state().log.clone()
     }
 }
 
@@ -76,41 +78,42 @@ impl<D: Disk> Clone for FaultDisk<D> {
 
 impl<D: Disk> Disk for FaultDisk<D> {
     fn list(&self) -> Result<Vec<String>> {
-        self.injector.check(Op::List, "")?;
+        self.injector.record(Op::List, "")?;
         self.inner.list()
     }
 
     fn open(&self, name: &str) -> Result<Box<dyn ReadFile>> {
-        self.injector.check(Op::Open, name)?;
-        Ok(Box::new(FaultReader::new(self.inner.open(name)?, name, Arc::clone(&self.injector))))
+        self.injector.record(Op::Open, name)?;
+        let (inner, injector) = (self.inner.open(name)?, Arc::clone(&self.injector));
+        Ok(Box::new(FaultReader { inner, name: name.to_owned(), injector }))
     }
 
     fn create(&self, name: &str) -> Result<Box<dyn WriteFile>> {
-        self.injector.check(Op::Create, name)?;
-        Ok(Box::new(FaultWriter::new(self.inner.create(name)?, name, Arc::clone(&self.injector))))
+        self.injector.record(Op::Create, name)?;
+        let (inner, injector) = (self.inner.create(name)?, Arc::clone(&self.injector));
+        Ok(Box::new(FaultWriter { inner, name: name.to_owned(), injector, sync_failed: false }))
     }
 
     fn rename(&self, from: &str, to: &str) -> Result<()> {
-        self.injector.check(Op::Rename, &format!("{from} -> {to}"))?;
+        self.injector.record(Op::Rename, &format!("{from} -> {to}"))?;
         self.inner.rename(from, to)
     }
 
     fn remove(&self, name: &str) -> Result<()> {
-        self.injector.check(Op::Remove, name)?;
+        self.injector.record(Op::Remove, name)?;
         self.inner.remove(name)
     }
 
     fn sync_dir(&self) -> Result<()> {
-        self.injector.check(Op::SyncDir, "")?;
+        self.injector.record(Op::SyncDir, "")?;
         self.inner.sync_dir()
     }
 
     fn lock(&self, name: &str) -> Result<Box<dyn DiskLock>> {
-        self.injector.check(Op::Lock, name)?;
-        Ok(Box::new(FaultLock::new(self.inner.lock(name)?, name, Arc::clone(&self.injector))))
+        self.injector.record(Op::Lock, name)?;
+        let (inner, injector) = (Some(self.inner.lock(name)?), Arc::clone(&self.injector));
+        Ok(Box::new(FaultLock { inner, name: name.to_owned(), injector }))
     }
 
-    fn describe(&self) -> String {
-        self.inner.describe()
-    }
+    crate::forward_disk!(self, self.inner; describe);
 }

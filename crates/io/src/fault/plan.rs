@@ -1,6 +1,6 @@
-//! Fault plans: the operation that fails, and how.
+//! Fault plans: which operation of a disk fails, and with which effect.
 
-/// A fault that occurs once or from some operation on.
+/// A plan for one fault: the n-th operation of a class fails, once or from then on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FaultPlan {
     /// The operations that are counted.
@@ -19,8 +19,8 @@ impl FaultPlan {
         FaultPlan { class: OpClass::Any, at: 0, effect: Effect::Crash, repeat: Repeat::Once }
     }
 
-    /// Whether the operation with this number in the plan's class fails.
-    pub(super) fn hits(&self, number: u64) -> bool {
+    /// Whether the operation with this number in the class of the plan fails.
+    pub(super) fn is_hit(&self, number: u64) -> bool {
         match self.repeat {
             _ if self.at == 0 => false,
             Repeat::Once => number == self.at,
@@ -29,7 +29,7 @@ impl FaultPlan {
     }
 }
 
-/// Effect of a fault.
+/// What the caller of a failing operation sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// The operation fails with this error number of the system; see [`crate::errno`].
@@ -38,7 +38,7 @@ pub enum Effect {
     Crash,
 }
 
-/// Duration of a fault.
+/// Whether a fault affects one operation or all later ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Repeat {
     /// One operation fails.
@@ -47,7 +47,7 @@ pub enum Repeat {
     Forever,
 }
 
-/// The classes in which operations are counted.
+/// A class of operations. A fault plan counts the operations of one class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpClass {
     /// All operations.
@@ -125,7 +125,7 @@ impl Op {
     }
 }
 
-/// An entry of the log.
+/// An operation in the log of a fault disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Operation {
     /// The operation.

@@ -2,28 +2,33 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Names to inode numbers.
+/// The inode number of each name.
 pub(super) type Directory = BTreeMap<String, u64>;
 
-/// The state of an in-memory disk.
+/// All files, names and locks of an in-memory disk.
 #[derive(Default)]
 pub(super) struct MemState {
     inodes: BTreeMap<u64, Inode>,
-    live: Directory,
-    durable: Directory,
+    /// The names that a running program sees.
+    pub(super) live: Directory,
+    /// The names as of the last sync of the directory.
+    pub(super) durable: Directory,
     /// Changes of the live directory since the last sync of the directory, in order.
-    changes: Vec<DirectoryChange>,
+    pub(super) changes: Vec<DirectoryChange>,
     /// Inodes of the files that are locked.
     locks: BTreeSet<u64>,
-    capacity: Option<u64>,
+    /// Maximum of the total bytes of all files.
+    pub(super) capacity: Option<u64>,
     next_inode: u64,
 }
 
 /// The bytes of a file. Files only grow, so the durable bytes are a prefix of the live bytes.
 #[derive(Clone, Default)]
 pub(super) struct Inode {
-    bytes: Vec<u8>,
-    synced: usize,
+    pub(super) bytes: Vec<u8>,
+    /// Length of the durable prefix.
+    pub(super) synced: usize,
+    /// Number of open handles, which keep the file alive without a name.
     handles: u32,
 }
 
@@ -56,24 +61,11 @@ impl DirectoryChange {
 }
 
 impl Inode {
-    pub(super) fn durable(bytes: Vec<u8>) -> Inode {
-        Inode { synced: bytes.len(), bytes, handles: 0 }
-    }
-
-    pub(super) fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
-    /// Length of the durable prefix.
-    pub(super) fn synced(&self) -> usize {
-        self.synced
-    }
-
     pub(super) fn sync(&mut self) {
         self.synced = self.bytes.len();
     }
 
-    /// Changes bytes without a write operation. A file that is fully durable stays fully durable.
+    /// Changes the bytes as a defect of the device would. A file that is fully durable stays fully durable.
     pub(super) fn edit(&mut self, edit: impl FnOnce(&mut Vec<u8>)) {
         let whole = self.synced == self.bytes.len();
         edit(&mut self.bytes);
@@ -83,10 +75,10 @@ impl Inode {
 
 impl MemState {
     /// A disk whose files are all durable.
-    pub(super) fn durable(files: BTreeMap<String, Vec<u8>>, capacity: Option<u64>) -> MemState {
+    pub(super) fn all_durable(files: BTreeMap<String, Vec<u8>>, capacity: Option<u64>) -> MemState {
         let mut state = MemState { capacity, ..MemState::default() };
         for (name, bytes) in files {
-            let inode = state.add(Inode::durable(bytes));
+            let inode = state.add_inode(Inode { synced: bytes.len(), bytes, handles: 0 });
             state.live.insert(name, inode);
         }
         state.durable = state.live.clone();
@@ -105,32 +97,8 @@ impl MemState {
             capacity: self.capacity,
             next_inode: self.next_inode,
         };
-        copy.collect();
+        copy.free_unreachable();
         copy
-    }
-
-    pub(super) fn names(&self) -> Vec<String> {
-        self.live.keys().cloned().collect()
-    }
-
-    pub(super) fn live(&self) -> &Directory {
-        &self.live
-    }
-
-    pub(super) fn durable_directory(&self) -> &Directory {
-        &self.durable
-    }
-
-    pub(super) fn changes(&self) -> &[DirectoryChange] {
-        &self.changes
-    }
-
-    pub(super) fn capacity(&self) -> Option<u64> {
-        self.capacity
-    }
-
-    pub(super) fn set_capacity(&mut self, bytes: Option<u64>) {
-        self.capacity = bytes;
     }
 
     /// The inode of an open handle or of a directory entry.
@@ -164,34 +132,34 @@ impl MemState {
         if self.live.contains_key(name) {
             return None;
         }
-        let inode = self.add(Inode { handles: 1, ..Inode::default() });
-        self.change(DirectoryChange::Name { inode, name: name.to_owned() });
+        let inode = self.add_inode(Inode { handles: 1, ..Inode::default() });
+        self.apply_change(DirectoryChange::Name { inode, name: name.to_owned() });
         Some(inode)
     }
 
     pub(super) fn close(&mut self, inode: u64) {
         self.inode_mut(inode).handles -= 1;
-        self.collect();
+        self.free_unreachable();
     }
 
     /// `None` when `from` does not exist.
     pub(super) fn rename(&mut self, from: &str, to: &str) -> Option<()> {
         let inode = *self.live.get(from)?;
-        self.change(DirectoryChange::Name { inode, name: to.to_owned() });
+        self.apply_change(DirectoryChange::Name { inode, name: to.to_owned() });
         Some(())
     }
 
     /// `None` when the file does not exist.
     pub(super) fn remove(&mut self, name: &str) -> Option<()> {
         let inode = *self.live.get(name)?;
-        self.change(DirectoryChange::Unlink { inode });
+        self.apply_change(DirectoryChange::Unlink { inode });
         Some(())
     }
 
     pub(super) fn sync_dir(&mut self) {
         self.durable = self.live.clone();
         self.changes.clear();
-        self.collect();
+        self.free_unreachable();
     }
 
     /// `None` when the disk is full; then nothing is written.
@@ -227,27 +195,28 @@ impl MemState {
         }
     }
 
-    fn add(&mut self, file: Inode) -> u64 {
+    fn add_inode(&mut self, file: Inode) -> u64 {
         let inode = self.next_inode;
         self.next_inode += 1;
         self.inodes.insert(inode, file);
         inode
     }
 
-    fn change(&mut self, change: DirectoryChange) {
+    /// Applies a change to the live directory, and records it until the next sync of the directory.
+    fn apply_change(&mut self, change: DirectoryChange) {
         change.apply(&mut self.live);
         self.changes.push(change);
     }
 
-    /// Bytes that a file system would count: named files, and open files without a name.
+    /// Bytes of all files that have a name or an open handle.
     fn used_bytes(&self) -> u64 {
         let named: BTreeSet<u64> = self.live.values().copied().collect();
         let counted = |(id, file): &(&u64, &Inode)| file.handles > 0 || named.contains(id);
         self.inodes.iter().filter(counted).map(|(_, file)| file.bytes.len() as u64).sum()
     }
 
-    /// Frees inodes that are unreachable now and after any crash.
-    fn collect(&mut self) {
+    /// Frees the inodes that have no handle and no name, neither now nor after any crash.
+    fn free_unreachable(&mut self) {
         let names = self.live.values().chain(self.durable.values()).copied();
         let kept: BTreeSet<u64> = names.chain(self.changes.iter().map(DirectoryChange::inode)).collect();
         self.inodes.retain(|id, file| file.handles > 0 || kept.contains(id));

@@ -1,4 +1,4 @@
-//! Memory that this process can still allocate.
+//! The amount of memory that this process can still allocate.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,19 +9,20 @@ use std::path::{Path, PathBuf};
 /// Covers the control groups, of either version, that are visible under `/sys/fs/cgroup`. Inactive page
 /// cache of the group counts as free.
 pub fn available_memory() -> Option<u64> {
-    let system = fs::read_to_string("/proc/meminfo").ok().and_then(|text| meminfo(&text));
+    let system = fs::read_to_string("/proc/meminfo").ok().and_then(|text| parse_available(&text));
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let groups = groups.lines().flat_map(directories).filter_map(|directory| unused_limit(&directory));
+    let groups = groups.lines().flat_map(group_directories).filter_map(|directory| unused_limit(&directory));
     groups.chain(system).min()
 }
 
-fn meminfo(text: &str) -> Option<u64> {
+/// The bytes of the line `MemAvailable` of `/proc/meminfo`.
+fn parse_available(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? << 10)
 }
 
 /// The directories of a memory control group and of its ancestors, from a line of `/proc/self/cgroup`.
-fn directories(line: &str) -> Vec<PathBuf> {
+fn group_directories(line: &str) -> Vec<PathBuf> {
     let mut columns = line.splitn(3, ':');
     let (Some(_), Some(controllers), Some(path)) = (columns.next(), columns.next(), columns.next()) else {
         return Vec::new();
@@ -64,7 +65,7 @@ mod tests {
     #[test]
     fn both_cgroup_versions_are_parsed() {
         let paths = |line: &str| -> Vec<String> {
-            directories(line).iter().map(|directory| directory.display().to_string()).collect()
+            group_directories(line).iter().map(|directory| directory.display().to_string()).collect()
         };
         assert_eq!(paths("0::/a/b"), ["/sys/fs/cgroup/a/b", "/sys/fs/cgroup/a", "/sys/fs/cgroup"]);
         assert_eq!(paths("4:memory:/x"), ["/sys/fs/cgroup/memory/x", "/sys/fs/cgroup/memory"]);
@@ -74,7 +75,7 @@ mod tests {
 
     #[test]
     fn available_memory_is_not_zero() {
-        assert_eq!(meminfo("MemTotal: 9 kB\nMemAvailable:    8 kB\n"), Some(8192));
+        assert_eq!(parse_available("MemTotal: 9 kB\nMemAvailable:    8 kB\n"), Some(8192));
         assert!(available_memory().is_none_or(|bytes| bytes > 0));
     }
 }

@@ -6,11 +6,11 @@
 //!
 //! 1. A reader enters by a compare-exchange from `n` to `n + 1` where `n < WRITING - 1`; a writer enters by
 //!    one from 0 to `WRITING + 1`. So a writer excludes all others.
-//! 2. A write guard can be split in two, which adds 1: the byte ranges of the two are disjoint.
+//! 2. A write guard can be split in two, which adds 1 to the state: the byte ranges of the two are disjoint.
 //! 3. A write guard leaves by subtracting 1 with *release* order. The last one then observes the writes of
-//!    the others, and after an *acquire* fence stores 0 with *release* order. The next guard reads this 0,
-//!    or a count derived from it by compare-exchanges (a release sequence), with *acquire* order: it
-//!    observes all writes.
+//!    the others by an *acquire* fence, and stores 0 with *release* order. The next guard reads this 0, or a
+//!    count derived from it by compare-exchanges (a release sequence), with *acquire* order: it observes all
+//!    writes.
 //! 4. A read guard leaves by subtracting 1 with *release* order. A writer that reads 0 with *acquire* order
 //!    synchronizes with the release sequences of all readers that left: their reads happen before its
 //!    writes.
@@ -21,13 +21,13 @@ use std::ops::{Deref, DerefMut, Range};
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 use std::{fmt, slice, sync::Arc};
 
-/// The smallest cell in bytes.
+/// Minimum size of a cell in bytes.
 pub const CELL_BYTES_MIN: usize = 4 << 10;
 
-/// The largest cell in bytes.
+/// Maximum size of a cell in bytes.
 pub const CELL_BYTES_MAX: usize = 1 << 20;
 
-/// State of a cell that is being written: this plus the number of write guards.
+/// The state of a cell that is being written is this plus the number of its write guards.
 const WRITING: u32 = 1 << 31;
 
 /// Equal cells of memory. A cell has any number of read guards, or write guards with disjoint ranges.
@@ -41,7 +41,7 @@ pub struct Cells {
 
 impl Cells {
     /// Divides `region` into cells of `cell_bytes` bytes, a power of two from [`CELL_BYTES_MIN`] to
-    /// [`CELL_BYTES_MAX`]. A shorter rest at the end is not used.
+    /// [`CELL_BYTES_MAX`]. Bytes at the end that do not fill a cell are not used.
     ///
     /// # Errors
     /// [`ErrorKind::Denied`] when the cell size is not allowed, or the region is smaller than a cell.
@@ -81,7 +81,7 @@ impl Cells {
     /// When `index` is not less than [`Cells::len`].
     #[inline]
     pub fn read(&self, index: usize) -> Option<CellRef<'_>> {
-        // 2^31 read guards would look like write guards.
+        // Fails at 2^31 - 1 read guards: one more would be the state of a write guard.
         let one_more = |readers: u32| (readers < WRITING - 1).then(|| readers + 1);
         self.states[index].fetch_update(Ordering::Acquire, Ordering::Relaxed, one_more).ok()?;
         Some(CellRef { cells: self, index })
@@ -98,9 +98,9 @@ impl Cells {
         Some(CellMut { cells: Arc::clone(self), index, range: 0..self.cell_bytes })
     }
 
-    /// Gives the memory of cell `index` back to the system until it is written again; its bytes are zero.
-    /// Only in an [elastic region](Region::elastic): other memory would stay allocated. False without effect
-    /// if the region is not elastic, or while the cell is read or written.
+    /// Gives the memory of cell `index` back to the system until the cell is written again. Its bytes are
+    /// zero then. Returns false without effect if the region is not [elastic](Region::elastic), or while the
+    /// cell is read or written.
     ///
     /// # Panics
     /// When `index` is not less than [`Cells::len`].
@@ -195,10 +195,10 @@ impl CellMut {
 
     /// The address of its first byte, writable as long as this guard lives; no other guard has these bytes.
     pub(crate) fn start(&mut self) -> *mut u8 {
-        self.address()
+        self.first_byte()
     }
 
-    fn address(&self) -> *mut u8 {
+    fn first_byte(&self) -> *mut u8 {
         self.cells.start(self.index).wrapping_add(self.range.start)
     }
 
@@ -213,14 +213,14 @@ impl Deref for CellMut {
 
     fn deref(&self) -> &[u8] {
         // SAFETY: within the region, which `cells` keeps mapped; only this guard writes these bytes.
-        unsafe { slice::from_raw_parts(self.address(), self.range.len()) }
+        unsafe { slice::from_raw_parts(self.first_byte(), self.range.len()) }
     }
 }
 
 impl DerefMut for CellMut {
     fn deref_mut(&mut self) -> &mut [u8] {
         // SAFETY: as in `deref`, and this guard is borrowed mutably.
-        unsafe { slice::from_raw_parts_mut(self.address(), self.range.len()) }
+        unsafe { slice::from_raw_parts_mut(self.first_byte(), self.range.len()) }
     }
 }
 

@@ -1,6 +1,6 @@
-//! Memory of an in-memory file system: a tmpfs, such as `/dev/shm`, a ramfs, or huge pages (hugetlbfs). The
-//! file is new and preallocated. It is unlinked right after creation, so that no file is left behind after
-//! any failure.
+//! Memory of a mapped file on an in-memory file system: a tmpfs, such as `/dev/shm`, a ramfs, or a hugetlbfs.
+//! The file is new and preallocated. It is unlinked right after its creation, so that no file is left behind
+//! after any failure.
 //!
 //! Files on a device are rejected: the system could write pages out and read them back at any time,
 //! unchecked, and a device error would then end the process by a signal (SIGBUS).
@@ -9,24 +9,26 @@ use super::mapping::Mapping;
 use std::fs::{self, File, OpenOptions};
 use std::{io, mem::MaybeUninit, os::fd::AsRawFd, path::Path};
 
-pub(super) fn map(path: &Path, len: usize) -> io::Result<Mapping> {
+/// Maps a new file of `len` bytes at `path`.
+pub(super) fn map_memory_file(path: &Path, len: usize) -> io::Result<Mapping> {
     let file = unlinked_file(path)?;
-    if !is_memory(&file)? {
+    if !is_in_memory(&file)? {
         let why =
             "its file system is on a disk, which may fail unseen; take a path on a tmpfs, such as /dev/shm";
         return Err(io::Error::new(io::ErrorKind::Unsupported, why));
     }
-    allocate(&file, len)?;
+    preallocate(&file, len)?;
     Mapping::of_exclusive_file(&file, len, libc::MAP_SHARED)
 }
 
-/// A new unlinked file with `len` bytes allocated.
-pub(super) fn preallocated(path: &Path, len: usize) -> io::Result<File> {
+/// Creates a file at `path` with `len` bytes allocated, and unlinks it.
+pub(super) fn preallocated_file(path: &Path, len: usize) -> io::Result<File> {
     let file = unlinked_file(path)?;
-    allocate(&file, len)?;
+    preallocate(&file, len)?;
     Ok(file)
 }
 
+/// Creates a file at `path` and unlinks it.
 fn unlinked_file(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
     fs::remove_file(path)?;
@@ -34,7 +36,7 @@ fn unlinked_file(path: &Path) -> io::Result<File> {
 }
 
 /// Whether the file system keeps its files in memory only.
-fn is_memory(file: &File) -> io::Result<bool> {
+fn is_in_memory(file: &File) -> io::Result<bool> {
     /// From `linux/magic.h`; libc does not define it.
     const RAMFS_MAGIC: u32 = 0x8584_58F6;
     let mut stats = MaybeUninit::<libc::statfs>::uninit();
@@ -49,7 +51,8 @@ fn is_memory(file: &File) -> io::Result<bool> {
     Ok([libc::TMPFS_MAGIC as u32, libc::HUGETLBFS_MAGIC as u32, RAMFS_MAGIC].contains(&magic))
 }
 
-fn allocate(file: &File, len: usize) -> io::Result<()> {
+/// Allocates the first `len` bytes of a file, so that no later write fails for lack of space.
+fn preallocate(file: &File, len: usize) -> io::Result<()> {
     let len = libc::off_t::try_from(len).map_err(|_| io::ErrorKind::FileTooLarge)?;
     loop {
         // SAFETY: the call accesses no memory of this process.

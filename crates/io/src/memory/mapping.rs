@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::ptr::{self, NonNull};
 use std::{fs::File, slice};
 
-/// Mapped bytes, aligned to a page. The owner decides which threads read and write them.
+/// Mapped memory, aligned to a page. The owner of the mapping decides which threads read and write it.
 pub(crate) struct Mapping {
     start: NonNull<u8>,
     len: usize,
@@ -58,13 +58,13 @@ impl Mapping {
         unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
     }
 
-    /// Allocates all pages now. The kernel writes them, so that a failed allocation is an error and not a
-    /// signal.
+    /// Allocates all pages now, by a read of zeros into them: so a failed allocation is an error of the system
+    /// call and not a signal.
     pub(crate) fn populate(&mut self) -> io::Result<()> {
         File::open("/dev/zero")?.read_exact(self.bytes_mut())
     }
 
-    /// Requests huge pages, or ordinary ones; without effect where there are no huge pages.
+    /// Requests transparent huge pages, or pages of 4 KiB. Has no effect on a kernel without huge pages.
     pub(crate) fn set_huge_pages(&self, huge: bool) {
         let advice = if huge { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE };
         // SAFETY: the call changes no byte.

@@ -1,11 +1,10 @@
 //! Long-lived memory for caches and resident files.
 //!
-//! Input: a kind of memory and a size. Output: a [`Region`] of that many bytes, all of them allocated up
-//! front, so that no later access can fail. Divided into [`Cells`], a region is shared by reading threads
-//! and a writing device.
+//! Input: a kind of memory and a size. Output: a [`Region`] of that many bytes. All are allocated on creation,
+//! so that no later access can fail. A region can be divided into [`Cells`], which threads read while a
+//! device writes into others.
 //!
-//! Each kind has a file: `dram`, `hugetlb`, `numa`, `dax`, `file` (of a tmpfs). This module does not know
-//! index files.
+//! Each kind of memory has a file: `dram`, `hugetlb`, `numa`, `dax`, `file` (of a tmpfs).
 
 mod available;
 #[allow(unsafe_code, reason = "hands out parts of memory; each block says why it is sound")]

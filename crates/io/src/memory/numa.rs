@@ -3,25 +3,26 @@
 use super::mapping::Mapping;
 use std::{fs, io};
 
-/// Maximum number of nodes of the kernel.
-const NODES: usize = 1024;
+/// Maximum number of NUMA nodes of the kernel.
+const NODES_MAX: usize = 1024;
 
 const WORD_BITS: usize = u64::BITS as usize;
 
-pub(super) fn map(node: u32, len: usize) -> io::Result<Mapping> {
+/// Maps `len` bytes of memory of a node.
+pub(super) fn map_node_memory(node: u32, len: usize) -> io::Result<Mapping> {
     let available = available_bytes(node)?;
     if len as u64 > available {
         let why = format!("it needs {len} bytes and node {node} has {available} available");
         return Err(io::Error::new(io::ErrorKind::OutOfMemory, why));
     }
     let mut mapping = Mapping::anonymous(len, 0)?;
-    bind(&mapping, node)?;
+    bind_to_node(&mapping, node)?;
     mapping.set_huge_pages(true);
     mapping.populate()?;
     Ok(mapping)
 }
 
-/// Bytes that a node can allocate: free pages, and page cache without shared memory.
+/// Bytes of a node that can be allocated: free pages, and page cache except for shared memory.
 fn available_bytes(node: u32) -> io::Result<u64> {
     let path = format!("/sys/devices/system/node/node{node}/meminfo");
     let text = match fs::read_to_string(path) {
@@ -41,14 +42,15 @@ fn available_bytes(node: u32) -> io::Result<u64> {
     Ok(bytes(" MemFree:") + bytes(" FilePages:").saturating_sub(bytes(" Shmem:")))
 }
 
-fn bind(mapping: &Mapping, node: u32) -> io::Result<()> {
+/// Makes the kernel allocate the pages of `mapping` on a node.
+fn bind_to_node(mapping: &Mapping, node: u32) -> io::Result<()> {
     let node = node as usize;
-    if node >= NODES {
+    if node >= NODES_MAX {
         return Err(io::Error::new(io::ErrorKind::NotFound, format!("there is no node {node}")));
     }
-    let mut mask = [0_u64; NODES / WORD_BITS];
+    let mut mask = [0_u64; NODES_MAX / WORD_BITS];
     mask[node / WORD_BITS] = 1 << (node % WORD_BITS);
-    // SAFETY: the call gets the pages of `mapping` only, and a mask of NODES bits that outlives the call; it
+    // SAFETY: the call gets the pages of `mapping` only, and a mask of NODES_MAX bits that outlives the call; it
     // changes no byte.
     let bound = unsafe {
         libc::syscall(
@@ -58,7 +60,7 @@ fn bind(mapping: &Mapping, node: u32) -> io::Result<()> {
             libc::MPOL_BIND,
             mask.as_ptr(),
             // The kernel reads one bit less than this number.
-            NODES + 1,
+            NODES_MAX + 1,
             0,
         )
     };

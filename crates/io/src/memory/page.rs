@@ -1,7 +1,7 @@
-//! Page sizes.
+//! Sizes of memory pages.
 
-/// The granularity of memory and of direct I/O, in bytes.
+/// Bytes of an ordinary page. Offsets, lengths and addresses of direct I/O are multiples of it.
 pub(crate) const PAGE_LEN: usize = 4096;
 
-/// The size of a huge page in bytes.
+/// Bytes of a huge page.
 pub(crate) const HUGE_PAGE_LEN: usize = 2 << 20;

@@ -5,7 +5,7 @@ use super::{dax, dram, file, hugetlb, mapping::Mapping, numa};
 use crate::{Error, ErrorKind, Result};
 use std::{fmt, io, path::PathBuf, str::FromStr};
 
-/// Byte-addressable memory for a memory tier, all of it allocated or reserved on creation.
+/// Memory of one kind, all of it allocated on creation.
 pub struct Region {
     kind: RegionKind,
     mapping: Mapping,
@@ -91,6 +91,7 @@ pub enum RegionKind {
 }
 
 impl RegionKind {
+    /// The sizes of regions are multiples of this number of bytes.
     fn granularity(&self) -> usize {
         match self {
             RegionKind::Hugetlb | RegionKind::Dax(_) => HUGE_PAGE_LEN,
@@ -100,11 +101,11 @@ impl RegionKind {
 
     fn map(&self, len: usize, is_elastic: bool) -> io::Result<Mapping> {
         match self {
-            RegionKind::Dram => dram::map(len, !is_elastic),
-            RegionKind::Hugetlb => hugetlb::map(len),
-            RegionKind::Numa(node) => numa::map(*node, len),
-            RegionKind::Dax(path) => dax::map(path, len),
-            RegionKind::File(path) => file::map(path, len),
+            RegionKind::Dram => dram::map_dram(len, !is_elastic),
+            RegionKind::Hugetlb => hugetlb::map_huge_pages(len),
+            RegionKind::Numa(node) => numa::map_node_memory(*node, len),
+            RegionKind::Dax(path) => dax::map_persistent_memory(path, len),
+            RegionKind::File(path) => file::map_memory_file(path, len),
         }
     }
 }
@@ -149,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn display_round_trips() {
+    fn names_of_regions_are_parsed_and_displayed() {
         for text in ["dram", "hugetlb", "numa:0", "numa:12", "dax:/mnt/pmem/cache", "file:/dev/shm/a:b"] {
             assert_eq!(text.parse::<RegionKind>().unwrap().to_string(), text);
         }

@@ -1,15 +1,15 @@
-//! Memory of resident payloads, and an arena that allocates them from a region.
+//! Resident bytes: long-lived memory that is read only. They can be allocated from a region by an arena.
 
 use super::{mapping::Mapping, region::Region};
 use crate::{Error, ErrorKind, Result};
 use std::ops::{Deref, Range};
 use std::{fmt, io, slice, sync::Arc};
 
-/// Size of a CPU cache line in bytes.
-const CACHE_LINE: usize = 64;
+/// Bytes of a CPU cache line.
+const CACHE_LINE_BYTES: usize = 64;
 
-/// Alignment of allocations of an arena.
-const ALIGNMENT: usize = CACHE_LINE;
+/// Alignment in bytes of the allocations of an arena.
+const ALIGNMENT: usize = CACHE_LINE_BYTES;
 
 /// Immutable bytes at a fixed address. A clone shares the bytes.
 #[derive(Clone)]
@@ -26,8 +26,8 @@ unsafe impl Send for ResidentBytes {}
 unsafe impl Sync for ResidentBytes {}
 
 impl ResidentBytes {
-    /// `len` bytes of anonymous memory, filled by `fill`; on transparent huge pages where available, because
-    /// a random access then misses the CPU cache but not also the TLB.
+    /// `len` bytes of anonymous memory, filled by `fill`. They are on transparent huge pages where available,
+    /// so that a random access misses the CPU cache but not also the TLB. `name` is for messages.
     pub(crate) fn anonymous(
         len: usize,
         fill: impl FnOnce(&mut [u8]) -> Result<()>,
@@ -60,11 +60,11 @@ impl ResidentBytes {
         Ok(bytes.into())
     }
 
-    /// Prefetches the cache lines of `range`, so that reads soon after do not wait for memory. Bytes outside
-    /// are ignored.
+    /// Prefetches the CPU cache lines of `range`, so that reads soon after do not wait for memory. The part of
+    /// the range behind the last byte is ignored.
     #[inline]
     pub fn load_lines(&self, range: Range<usize>) {
-        for at in range.step_by(CACHE_LINE) {
+        for at in range.step_by(CACHE_LINE_BYTES) {
             if let Some(byte) = self.get(at) {
                 prefetch_line(byte);
             }
@@ -108,7 +108,7 @@ impl fmt::Debug for ResidentBytes {
     }
 }
 
-/// A bump allocator over a region. Memory is not reused.
+/// A bump allocator over a region: it never frees or reuses memory.
 #[derive(Debug)]
 pub struct Arena {
     region: Arc<Region>,
@@ -122,7 +122,7 @@ impl Arena {
         Arena { region: Arc::new(region), used: 0 }
     }
 
-    /// Bytes of the region that an allocation of `len` bytes uses.
+    /// Bytes of the region that an allocation of `len` bytes takes.
     pub fn allocation_bytes(len: u64) -> u64 {
         len.next_multiple_of(ALIGNMENT as u64)
     }
@@ -153,7 +153,8 @@ mod tests {
     use super::*;
     use crate::RegionKind;
 
-    fn fill(with: u8) -> impl Fn(&mut [u8]) -> Result<()> {
+    /// A function that fills zeroed bytes with a value.
+    fn fill_with(with: u8) -> impl Fn(&mut [u8]) -> Result<()> {
         move |bytes| {
             assert!(bytes.iter().all(|byte| *byte == 0));
             bytes.fill(with);
@@ -164,7 +165,7 @@ mod tests {
     #[test]
     fn anonymous_memory_is_zeroed_and_keeps_its_bytes() {
         for len in [0, 1, 4096, 5 << 20] {
-            let bytes = ResidentBytes::anonymous(len, fill(7), "a").unwrap();
+            let bytes = ResidentBytes::anonymous(len, fill_with(7), "a").unwrap();
             assert!(bytes.len() == len && bytes.clone().iter().all(|byte| *byte == 7));
         }
         assert_eq!(&*ResidentBytes::from(vec![1, 2]), [1, 2]);
@@ -174,12 +175,15 @@ mod tests {
     fn allocations_of_an_arena_do_not_overlap() {
         let mut arena = Arena::new(Region::new(&RegionKind::Dram, 8192).unwrap());
         let lens = [0, 1, 64, 65, 4000, 1, 3000];
-        let pieces: Vec<ResidentBytes> =
-            lens.iter().zip(1..).map(|(len, with)| arena.allocate(*len, fill(with), "a").unwrap()).collect();
+        let pieces: Vec<ResidentBytes> = lens
+            .iter()
+            .zip(1..)
+            .map(|(len, with)| arena.allocate(*len, fill_with(with), "a").unwrap())
+            .collect();
         for ((piece, len), with) in pieces.iter().zip(lens).zip(1..) {
             assert!(piece.len() == len && piece.iter().all(|byte| *byte == with));
         }
-        let error = arena.allocate(1000, fill(9), "a").unwrap_err();
+        let error = arena.allocate(1000, fill_with(9), "a").unwrap_err();
         assert_eq!(
             error.to_string(),
             "cannot keep in memory a: it needs 1000 bytes and region dram has 832 left"

@@ -14,11 +14,12 @@ pub enum Size {
 }
 
 /// 100% in basis points.
-const WHOLE: u64 = 10_000;
+const HUNDRED_PERCENT: u64 = 10_000;
 
-/// Maximum percentage: 100,000%.
-const BASIS_POINTS_MAX: u64 = 1_000 * WHOLE;
+/// Maximum percentage, 100,000%, in basis points.
+const BASIS_POINTS_MAX: u64 = 1_000 * HUNDRED_PERCENT;
 
+/// The suffixes of sizes in bytes, with the base-2 logarithms of their units.
 const SUFFIXES: [(char, u32); 4] = [('K', 10), ('M', 20), ('G', 30), ('T', 40)];
 
 impl Size {
@@ -27,7 +28,7 @@ impl Size {
         match self {
             Size::Bytes(bytes) => bytes,
             Size::BasisPoints(points) => {
-                let bytes = (u128::from(total) * u128::from(points)).div_ceil(u128::from(WHOLE));
+                let bytes = (u128::from(total) * u128::from(points)).div_ceil(u128::from(HUNDRED_PERCENT));
                 u64::try_from(bytes).unwrap_or(u64::MAX)
             }
         }
@@ -55,8 +56,8 @@ impl FromStr for Size {
 
     fn from_str(text: &str) -> Result<Size> {
         let size = match text.strip_suffix('%') {
-            Some(number) => basis_points(number).map(Size::BasisPoints),
-            None => bytes(text).map(Size::Bytes),
+            Some(number) => parse_basis_points(number).map(Size::BasisPoints),
+            None => parse_bytes(text).map(Size::Bytes),
         };
         size.ok_or_else(|| {
             let why = "a size is a number of bytes such as 65536, 64K, 512M or 2G, or a part such as 10%, and not 0";
@@ -65,25 +66,26 @@ impl FromStr for Size {
     }
 }
 
-fn bytes(text: &str) -> Option<u64> {
+/// Parses a number of bytes with or without a suffix.
+fn parse_bytes(text: &str) -> Option<u64> {
     let suffix = SUFFIXES.iter().find(|(suffix, _)| text.ends_with([*suffix, suffix.to_ascii_lowercase()]));
     let (number, shift) = suffix.map_or((text, 0), |(_, shift)| (&text[..text.len() - 1], *shift));
-    digits(number)?.checked_mul(1 << shift).filter(|bytes| *bytes > 0)
+    parse_digits(number)?.checked_mul(1 << shift).filter(|bytes| *bytes > 0)
 }
 
-/// Parses a percentage with up to two decimals.
-fn basis_points(text: &str) -> Option<u64> {
+/// Parses a percentage with up to two decimals. The result is in basis points.
+fn parse_basis_points(text: &str) -> Option<u64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
     if fraction.len() > 2 {
         return None;
     }
-    let hundredths = digits(fraction)? * if fraction.len() == 1 { 10 } else { 1 };
-    let points = digits(whole)?.checked_mul(100)?.checked_add(hundredths)?;
+    let hundredths = parse_digits(fraction)? * if fraction.len() == 1 { 10 } else { 1 };
+    let points = parse_digits(whole)?.checked_mul(100)?.checked_add(hundredths)?;
     (1..=BASIS_POINTS_MAX).contains(&points).then_some(points)
 }
 
-/// A number of digits only, without a sign.
-fn digits(text: &str) -> Option<u64> {
+/// Parses a number that has digits only, and no sign.
+fn parse_digits(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
@@ -115,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn display_round_trips() {
+    fn sizes_are_displayed_as_users_write_them() {
         for text in ["1", "1000", "64K", "512M", "2G", "1025M", "10%", "0.50%", "12.25%"] {
             assert_eq!(text.parse::<Size>().unwrap().to_string(), text);
         }
@@ -123,31 +125,12 @@ mod tests {
 
     #[test]
     fn other_texts_are_rejected() {
-        let bad = [
-            "",
-            "0",
-            "0K",
-            "0%",
-            "0.00%",
-            "K",
-            "%",
-            "-1",
-            "+1",
-            "1 M",
-            "1.5M",
-            "1KB",
-            "é",
-            "1é",
-            "0.001%",
-            "1.%",
-            ".5%",
-            "1.+1%",
-            "99999999999999999999",
-            "18446744073709551615K",
-            "100001%",
-            "99999999999999999999%",
+        let too_large = ["99999999999999999999", "18446744073709551615K", "100001%", "99999999999999999999%"];
+        let malformed = [
+            "", "0", "0K", "0%", "0.00%", "K", "%", "-1", "+1", "1 M", "1.5M", "1KB", "é", "1é", "0.001%",
+            "1.%", ".5%", "1.+1%",
         ];
-        for text in bad {
+        for text in too_large.into_iter().chain(malformed) {
             let error = text.parse::<Size>().expect_err(text);
             assert_eq!(error.to_string().lines().count(), 1);
         }

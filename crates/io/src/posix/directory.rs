@@ -9,17 +9,20 @@ use rustix::io::retry_on_intr;
 use std::path::{Path, PathBuf};
 use std::{fs::File, io};
 
+/// An open directory.
 #[derive(Debug)]
 pub(super) struct OpenDirectory {
     /// Absolute, so that it stays valid when the process changes its current directory.
     pub(super) path: PathBuf,
     /// The path as it was given, for messages.
     pub(super) name: String,
-    /// Held open also so that an error which the kernel has not yet reported reaches the next sync.
+    /// The open directory. It stays open, so that the next sync reports errors that have occurred since.
     pub(super) handle: File,
 }
 
 impl OpenDirectory {
+    /// Opens the directory at `path`.
+    ///
     /// # Errors
     /// [`ErrorKind::NotFound`] when it does not exist, [`ErrorKind::Unsupported`] when it is not a
     /// directory.
@@ -28,12 +31,8 @@ impl OpenDirectory {
         let failed = |error: &io::Error| Error::from_os("open directory", &*name, error);
         let handle = File::open(path).map_err(|error| failed(&error))?;
         if !handle.metadata().map_err(|error| failed(&error))?.is_dir() {
-            return Err(Error::new(
-                ErrorKind::Unsupported,
-                "open directory",
-                &*name,
-                "it is not a directory",
-            ));
+            let why = "it is not a directory";
+            return Err(Error::new(ErrorKind::Unsupported, "open directory", &*name, why));
         }
         let path = std::path::absolute(path).map_err(|error| failed(&error))?;
         Ok(OpenDirectory { path, name, handle })
@@ -58,6 +57,7 @@ impl OpenDirectory {
         Ok(file)
     }
 
+    /// Opens or creates a file of this directory, as the flags say.
     pub(super) fn open_at(&self, name: &str, flags: OFlags) -> io::Result<File> {
         let mode = Mode::from_raw_mode(0o666);
         let opened = retry_on_intr(|| rustix::fs::openat(&self.handle, name, flags | OFlags::CLOEXEC, mode));

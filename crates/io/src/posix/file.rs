@@ -1,18 +1,20 @@
 //! A regular file open for reading: buffered, or with direct I/O.
 
-use crate::{Error, ErrorKind, ReadFile, Result, ends_early, memory::PAGE_LEN, memory::mapping::Mapping};
+use crate::{
+    Error, ErrorKind, ReadFile, Result, end_of_file_error, memory::PAGE_LEN, memory::mapping::Mapping,
+};
 use std::fs::{File, OpenOptions};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::{io, sync::OnceLock};
 
-/// An open file. The O_DIRECT descriptor is created on first use.
+/// An open file with up to two descriptors: buffered, and with O_DIRECT from its first use on.
 pub(super) struct PosixFile {
     file: File,
     len: u64,
     name: String,
-    /// Also a permanent failure to open it. Transient errors (descriptors, memory, a bad page) are not
-    /// stored.
+    /// The descriptor with O_DIRECT, or the error if the file system does not support it. Transient errors are
+    /// not stored.
     direct: OnceLock<Result<File>>,
 }
 
@@ -22,12 +24,12 @@ impl PosixFile {
         Ok(PosixFile { file, len, name: name.to_owned(), direct: OnceLock::new() })
     }
 
-    /// The file opened with O_DIRECT; tested by reading a page. Offsets, lengths and memory must be
-    /// multiples of [`PAGE_LEN`].
+    /// The descriptor with O_DIRECT, which is tested by a read of a page. Its offsets, lengths and addresses
+    /// must be multiples of [`PAGE_LEN`].
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`] with the reason.
-    pub(super) fn direct(&self) -> Result<&File> {
+    pub(super) fn direct_file(&self) -> Result<&File> {
         if let Some(opened) = self.direct.get() {
             return opened.as_ref().map_err(Clone::clone);
         }
@@ -41,7 +43,7 @@ impl PosixFile {
         }
     }
 
-    /// Opens the same file a second time, independent of its current name.
+    /// Opens the same file a second time, even if it was renamed or removed.
     fn open_direct(&self) -> io::Result<File> {
         let path = format!("/proc/self/fd/{}", self.file.as_raw_fd());
         let file = OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(path)?;
@@ -62,7 +64,7 @@ impl ReadFile for PosixFile {
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
         self.file.read_exact_at(buf, offset).map_err(|error| match error.kind() {
-            io::ErrorKind::UnexpectedEof => ends_early(&self.name, offset),
+            io::ErrorKind::UnexpectedEof => end_of_file_error(&self.name, offset),
             _ => Error::from_os("read", &*self.name, &error),
         })
     }
@@ -72,7 +74,7 @@ impl ReadFile for PosixFile {
     }
 
     fn direct_descriptor(&self) -> Option<BorrowedFd<'_>> {
-        self.direct().ok().map(File::as_fd)
+        self.direct_file().ok().map(File::as_fd)
     }
 }
 

@@ -10,15 +10,16 @@
 //!    steps 1 and 2; then start again.
 
 use super::directory::OpenDirectory;
-use crate::{DiskLock, Error, ErrorKind, Result, lock_is_held};
+use crate::{DiskLock, Error, ErrorKind, Result, lock_held_error};
 use rustix::fs::{AtFlags, OFlags, Stat};
 use rustix::io::Errno;
 use std::fs::{File, TryLockError};
 use std::{io, os::fd::AsFd, path::PathBuf};
 
-/// Number of attempts before the lock is reported as busy.
-const ATTEMPTS: usize = 100;
+/// Maximum number of attempts to take a lock, before it is reported as busy.
+const ATTEMPTS_MAX: usize = 100;
 
+/// A held lock: the locked file and its directory.
 pub(super) struct PosixLock {
     file: File,
     inode: u64,
@@ -31,13 +32,14 @@ pub(super) struct PosixLock {
 }
 
 impl PosixLock {
+    /// Takes the lock as described above, or fails if another process holds it.
     pub(super) fn take(directory: &OpenDirectory, name: &str) -> Result<PosixLock> {
         let failed = |error: io::Error| Error::from_os("lock", name, &error);
-        for _ in 0..ATTEMPTS {
+        for _ in 0..ATTEMPTS_MAX {
             let file = directory.open_regular(OFlags::WRONLY | OFlags::CREATE, "lock", name)?;
             match file.try_lock() {
                 Ok(()) => {}
-                Err(TryLockError::WouldBlock) => return Err(lock_is_held(name)),
+                Err(TryLockError::WouldBlock) => return Err(lock_held_error(name)),
                 Err(TryLockError::Error(error)) => return Err(failed(error)),
             }
             let lock = PosixLock {
@@ -52,7 +54,7 @@ impl PosixLock {
                 return Ok(lock);
             }
         }
-        Err(lock_is_held(name))
+        Err(lock_held_error(name))
     }
 
     /// Whether the name in the directory still refers to the locked file.
@@ -90,8 +92,8 @@ impl DiskLock for PosixLock {
 }
 
 impl Drop for PosixLock {
-    /// Removes the file before closing the descriptor releases the lock, so that no process keeps a lock on
-    /// a file without a name: [`PosixLock::take`] checks the name after locking.
+    /// Removes the file, and then releases the lock by closing its descriptor. A process that has opened the
+    /// file before notices in [`PosixLock::take`] that it has no name any more.
     fn drop(&mut self) {
         if self.is_named().unwrap_or(false) {
             // If the file cannot be removed, the next writer locks it again.

@@ -1,7 +1,7 @@
-//! A disk that is a directory of the operating system's file system.
+//! A disk that is a directory of a file system.
 //!
-//! Interrupted calls (EINTR) are retried; no other error is, least of all a failed sync. Descriptors are
-//! closed on exec.
+//! Interrupted system calls (EINTR) are retried. After any other error, in particular of a sync, nothing is
+//! retried. Descriptors are closed on exec.
 
 mod directory;
 mod file;
@@ -47,7 +47,7 @@ impl PosixDisk {
         let missing: Vec<&Path> = dir.ancestors().take_while(|path| is_missing(path)).collect();
         let mut created = Vec::new();
         for path in missing.iter().rev() {
-            if create_one(path)? {
+            if create_directory(path)? {
                 created.push(path.to_path_buf());
             }
             sync_parent(path)?;
@@ -66,7 +66,8 @@ impl PosixDisk {
         let _ = self.created.iter().rev().try_for_each(fs::remove_dir);
     }
 
-    fn link_and_unlink(&self, from: &str, to: &str) -> rustix::io::Result<()> {
+    /// Renames a file by a hard link with the new name.
+    fn rename_by_link(&self, from: &str, to: &str) -> rustix::io::Result<()> {
         let directory = &self.directory.handle;
         retry_on_intr(|| rustix::fs::linkat(directory, from, directory, to, AtFlags::empty()))?;
         retry_on_intr(|| rustix::fs::unlinkat(directory, from, AtFlags::empty()))
@@ -128,7 +129,7 @@ impl Disk for PosixDisk {
         let renamed = retry_on_intr(|| rustix::fs::renameat_with(directory, from, directory, to, flags));
         let renamed = match renamed {
             // Not every file system supports the flag. A hard link never replaces a file either.
-            Err(Errno::INVAL | Errno::NOSYS) => self.link_and_unlink(from, to),
+            Err(Errno::INVAL | Errno::NOSYS) => self.rename_by_link(from, to),
             other => other,
         };
         renamed.map_err(|error| Error::from_os("rename", from, &error.into()))
@@ -155,10 +156,10 @@ impl Disk for PosixDisk {
         self.directory.name.clone()
     }
 
-    /// Tests the first file; an empty directory always succeeds.
+    /// Tries the first file of the directory. An empty directory always succeeds.
     fn check_direct(&self) -> Result<()> {
         let Some(name) = self.list()?.into_iter().next() else { return Ok(()) };
-        self.open_file(&name)?.direct().map(drop)
+        self.open_file(&name)?.direct_file().map(drop)
     }
 }
 
@@ -177,16 +178,15 @@ impl WriteFile for PosixWriter {
     }
 }
 
-/// Whether `path` does not exist. The parent of a bare name is the empty path, which is the current
-/// directory.
+/// Whether `path` does not exist. The empty path, which is the parent of a relative name, exists.
 fn is_missing(path: &Path) -> bool {
     let missing = |error: io::Error| error.kind() == io::ErrorKind::NotFound;
     !path.as_os_str().is_empty() && fs::symlink_metadata(path).is_err_and(missing)
 }
 
-/// Creates a directory; false when another process created it first. [`PosixDisk::open`] checks its type
-/// later.
-fn create_one(path: &Path) -> Result<bool> {
+/// Creates a directory. Returns false when the path exists because another process was faster; whether it is
+/// a directory is checked by [`PosixDisk::open`].
+fn create_directory(path: &Path) -> Result<bool> {
     match fs::create_dir(path) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
@@ -194,6 +194,7 @@ fn create_one(path: &Path) -> Result<bool> {
     }
 }
 
+/// Makes the name of `path` durable by a sync of its directory.
 fn sync_parent(path: &Path) -> Result<()> {
     let parent = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -203,8 +204,8 @@ fn sync_parent(path: &Path) -> Result<()> {
     synced.map_err(|error| Error::from_os("sync directory", parent.display().to_string(), &error))
 }
 
-/// For an existing directory: an earlier process may have died between creating it and making it durable.
-/// When the parent cannot be opened for lack of permission, this program cannot have created anything in it.
+/// Makes the name of an existing directory durable, as the process that created it may have died before it
+/// did so. Does nothing if the parent may not be opened: then this program cannot have created the directory.
 fn sync_parent_if_allowed(path: &Path) -> Result<()> {
     match sync_parent(path) {
         Err(error) if error.kind() == ErrorKind::Denied => Ok(()),

@@ -1,16 +1,16 @@
-//! The interface between the queue and its implementations (`pread`, `uring`).
+//! The interface between a read queue and the ways to read: a thread pool (`pread`) and io_uring (`uring`).
 
 use super::in_flight::{Completion, InFlightRead};
 
-/// A read method. It holds at most as many reads as the depth of the queue.
+/// A way to read. It has at most as many reads in flight as the depth of the queue.
 pub(super) trait Backend: Send {
-    /// Starts a read. Returns its completion if it ended at once.
+    /// Starts a read. Returns the completion if the read is complete already.
     fn start(&mut self, read: InFlightRead) -> Option<Completion>;
 
-    /// Submits queued reads to the system, if the backend queues them.
+    /// Submits started reads to the system, if the backend has not done so yet.
     fn flush(&mut self) {}
 
-    /// A completed read, when at least one is in flight. With `wait` false, `None` when none has completed
-    /// yet.
+    /// Returns a completed read. At least one read must be in flight. `None` when none has completed and
+    /// `wait` is false.
     fn next_completion(&mut self, wait: bool) -> Option<Completion>;
 }

@@ -4,20 +4,20 @@
 //! 2. [`InFlightRead::choose_path`] decides between direct I/O and the page cache.
 //! 3. Each system call reads [`InFlightRead::remaining`]; [`InFlightRead::advance`] takes its result. The
 //!    two repeat until all bytes are read, the file ends, or an error is permanent.
-//! 4. [`InFlightRead::complete`] returns the target to the caller.
+//! 4. [`InFlightRead::complete`] makes the completion, with which the caller gets the target back.
 
 use super::{preadv::read_vectored_at, target::ReadTarget};
-use crate::disk::{ReadFile, ends_early};
+use crate::disk::{ReadFile, end_of_file_error};
 use crate::error::{Error, ErrorKind, Result, panic_message};
 use crate::memory::PAGE_LEN;
 use std::io::{self, IoSliceMut};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{os::fd::BorrowedFd, sync::Arc};
 
-/// Maximum retries of one read after transient errors.
+/// Maximum number of retries of a read after transient errors.
 const RETRIES_MAX: u32 = 1_000;
 
-/// Direct reads without a full page of progress after which the read goes through the page cache.
+/// After this number of direct reads that returned less than a page, a read goes through the page cache.
 const SHORT_READS_MAX: u32 = 2;
 
 /// A completed read.
@@ -30,12 +30,12 @@ pub struct Completion {
     /// Bytes read from the beginning of the target on: the length of the target, or fewer at the end of the
     /// file.
     pub result: Result<usize>,
-    /// Direct I/O was requested, but the read went through the page cache: it was not aligned, the file
-    /// could not be opened with O_DIRECT, or direct reads were short.
+    /// Whether direct I/O was requested, but the read went through the page cache: it was not aligned, the
+    /// file could not be opened with O_DIRECT, or direct reads returned less than a page.
     pub fell_back: bool,
 }
 
-/// A read that has been submitted.
+/// A read between its submission and its completion.
 pub(super) struct InFlightRead {
     file: Arc<dyn ReadFile>,
     offset: u64,
@@ -46,12 +46,12 @@ pub(super) struct InFlightRead {
     /// Bytes read so far.
     done: usize,
     retries: u32,
-    /// Direct reads that returned less than a page.
+    /// Number of direct reads that returned less than a page.
     short_reads: u32,
     path: ReadPath,
 }
 
-/// How the file is read.
+/// Whether a read uses direct I/O.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ReadPath {
     /// Through the page cache, as requested, or by [`ReadFile::read_at`].
@@ -62,12 +62,12 @@ enum ReadPath {
     FellBack,
 }
 
-/// The next system call of a read.
+/// Arguments of the next system call of a read.
 pub(super) struct RemainingRead<'a> {
     /// Opened with O_DIRECT only if offset, addresses and length are aligned.
     pub(super) file: BorrowedFd<'a>,
     pub(super) offset: u64,
-    /// Position in the target.
+    /// Offset in the target.
     pub(super) from: usize,
     pub(super) len: usize,
 }
@@ -98,14 +98,14 @@ impl InFlightRead {
         let last_page_end = file_len.checked_next_multiple_of(PAGE_LEN as u64).unwrap_or(u64::MAX);
         let end = self.offset.checked_add(len as u64);
         let within = self.offset < file_len && end.is_some_and(|end| end <= last_page_end);
-        (!within).then(|| Err(self.ends_early()))
+        (!within).then(|| Err(self.too_short_error()))
     }
 
     pub(super) fn complete(self, result: Result<usize>) -> Completion {
         Completion {
             tag: self.tag,
             target: self.target,
-            result: result.map_err(|error| error.at(self.offset)),
+            result: result.map_err(|error| error.at_offset(self.offset)),
             fell_back: self.path == ReadPath::FellBack,
         }
     }
@@ -124,8 +124,8 @@ impl InFlightRead {
         &mut self.target
     }
 
-    /// Reads by system calls, one after the other, until all bytes are read.
-    pub(super) fn pread(mut self) -> Completion {
+    /// Completes the read by blocking system calls, or by [`ReadFile::read_at`] if the file has no descriptor.
+    pub(super) fn read_blocking(mut self) -> Completion {
         let file = Arc::clone(&self.file);
         loop {
             let Some(RemainingRead { file, offset, from, len }) = self.remaining(&*file) else {
@@ -139,8 +139,8 @@ impl InFlightRead {
         }
     }
 
-    /// Reads piece after piece with a method of the file. A panic of the file becomes an error of this read;
-    /// the thread and its other reads continue.
+    /// Completes the read by a method of the file, called for one cell of the target after the other. A panic
+    /// of the method becomes an error of this read, so that the thread can go on with other reads.
     fn read_with(mut self, read: impl Fn(&dyn ReadFile, u64, &mut [u8]) -> Result<()>) -> Completion {
         let (requested, mut at, file) = (self.requested, self.offset, Arc::clone(&self.file));
         let target = &mut self.target;
@@ -159,7 +159,7 @@ impl InFlightRead {
         self.complete(result.map(|()| requested))
     }
 
-    /// Chooses direct I/O if it is requested and possible.
+    /// Chooses direct I/O if `direct` requests it and it is possible.
     pub(super) fn choose_path(&mut self, direct: bool) {
         if !(direct && self.has_descriptor()) {
             return;
@@ -172,8 +172,7 @@ impl InFlightRead {
         self.path = if possible { ReadPath::Direct } else { ReadPath::FellBack };
     }
 
-    /// The bytes that are still to be read from `file`, the file of this read. `None` when it has no
-    /// descriptor.
+    /// The next system call of this read. `file` is its file. `None` when the file has no descriptor.
     pub(super) fn remaining<'a>(&self, file: &'a dyn ReadFile) -> Option<RemainingRead<'a>> {
         let from = self.done;
         let offset = self.offset + from as u64;
@@ -190,17 +189,18 @@ impl InFlightRead {
         &*self.file
     }
 
-    /// Records the result of a system call. `None` when more is to be read.
+    /// Records the result of a system call. Returns the result of the read; `None` when bytes are still to be
+    /// read.
     pub(super) fn advance(&mut self, read: io::Result<usize>) -> Option<Result<usize>> {
         match read {
             Ok(bytes) if self.done + bytes >= self.requested => Some(Ok(self.requested)),
             Ok(bytes) => {
-                // Direct reads begin at pages: a page that was cut short is read again.
+                // A direct read begins at a page, so a page that was read in part is read again.
                 let unit = if self.path == ReadPath::Direct { PAGE_LEN } else { 1 };
                 let done = (self.done + bytes) / unit * unit;
-                let continues = done > self.done || self.is_short_direct_read(bytes);
+                let continues = done > self.done || self.count_short_read(bytes);
                 self.done = done;
-                (!continues).then(|| Err(self.ends_early()))
+                (!continues).then(|| Err(self.too_short_error()))
             }
             Err(error) if is_transient(&error) && self.retries < RETRIES_MAX => {
                 self.retries += 1;
@@ -210,10 +210,10 @@ impl InFlightRead {
         }
     }
 
-    /// Whether a read that returned less than a page was a direct read. The device, not the end of the file,
-    /// may be the cause, so the read is retried, and finally goes through the page cache, which knows the
-    /// exact end of the file.
-    fn is_short_direct_read(&mut self, bytes: usize) -> bool {
+    /// Counts a system call that has returned less than a page, and returns whether the read goes on: if it is
+    /// a direct read that returned some bytes. The cause may be the device and not the end of the file. After
+    /// [`SHORT_READS_MAX`] of them the read goes through the page cache, which knows the end of the file.
+    fn count_short_read(&mut self, bytes: usize) -> bool {
         let short = self.path == ReadPath::Direct && bytes > 0;
         self.short_reads += u32::from(short);
         if self.short_reads >= SHORT_READS_MAX {
@@ -222,12 +222,13 @@ impl InFlightRead {
         short
     }
 
-    fn ends_early(&self) -> Error {
-        ends_early(self.name(), self.offset)
+    fn too_short_error(&self) -> Error {
+        end_of_file_error(self.name(), self.offset)
     }
 }
 
-/// Interrupted, out of resources for the moment, or cancelled because the submitting thread has ended.
+/// Whether a retry may succeed: the call was interrupted, resources were short, or it was cancelled because
+/// the thread that submitted it has ended.
 fn is_transient(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::ECANCELED))
 }
@@ -239,7 +240,7 @@ mod tests {
     use crate::{disk::Disk, posix::PosixDisk};
     use std::os::fd::AsRawFd;
 
-    /// The device returns less than a page twice, in a read of two pages.
+    /// In a read of two pages, two direct reads return less than a page.
     #[test]
     fn short_direct_reads_are_not_damage() {
         let directory = tempfile::TempDir::new().unwrap();
@@ -270,7 +271,7 @@ mod tests {
         assert_eq!(remaining(&short), (true, 8192, 4096, 4096), "through the page cache");
         assert!(short.advance(Ok(96)).is_none());
         assert_eq!(remaining(&short), (true, 8288, 4192, 4000));
-        let Completion { result, fell_back, .. } = short.pread();
+        let Completion { result, fell_back, .. } = short.read_blocking();
         assert_eq!((result.unwrap(), fell_back), (8192, true));
         // The end of the file is reported on both paths.
         for returned in [&[0][..], &[904, 904, 904, 0]] {

@@ -1,8 +1,8 @@
 //! Asynchronous reads into cells, many in flight at once. The queue owns the memory of a read until it has
 //! completed.
 //!
-//! Input: files, offsets and targets (cells). Output: the filled targets, in any order. One thread uses an
-//! queue; it does not interpret the bytes.
+//! Input: files, offsets and targets (cells). Output: the filled targets, in any order. A queue is used by one
+//! thread at a time.
 //!
 //! 1. [`ReadQueue::submit`] takes a [`ReadTarget`] and a tag chosen by the caller. A read beyond the end of
 //!    the file completes immediately with an error.
@@ -14,9 +14,9 @@
 //! 4. Dropping a queue waits for the reads in flight; only then are their cells released. No memory is
 //!    written after it has a new owner.
 //!
-//! Each backend has a file: `pread` has a thread pool, `uring` uses io_uring. They make their own system
-//! calls on files that have a [`ReadFile::descriptor`]; all other files are read by [`ReadFile::read_at`], so
-//! that a queue works on every [`Disk`] and injected faults reach it.
+//! There are two backends: `pread` is a thread pool, `uring` uses io_uring. They make their own system calls
+//! on files that have a [`ReadFile::descriptor`]. All other files are read by [`ReadFile::read_at`], so that a
+//! queue works on every [`Disk`], also on one with injected faults.
 
 mod backend;
 mod in_flight;
@@ -51,8 +51,8 @@ pub struct ReadQueue {
 }
 
 impl ReadQueue {
-    /// Maximum threads that a queue starts for files of `disk`: none for `uring`, also if `auto` can take
-    /// it.
+    /// Maximum number of threads that a queue with these options starts for files of `disk`. `uring` starts
+    /// none.
     pub fn threads(options: ReadOptions, disk: &dyn Disk) -> usize {
         match options.kind {
             ReadKind::Uring => 0,
@@ -68,7 +68,7 @@ impl ReadQueue {
     /// When the requested method, or direct I/O, is not available. `auto` takes another method instead; see
     /// [`ReadQueue::fallback`].
     pub fn new(options: ReadOptions, disk: &dyn Disk, cells: &[Arc<Cells>]) -> Result<ReadQueue> {
-        let OpenBackend { backend, description, fallback } = open::open(options, disk, cells)?;
+        let OpenBackend { backend, description, fallback } = open::open_backend(options, disk, cells)?;
         let completed = VecDeque::new();
         Ok(ReadQueue { backend, depth: options.depth, in_flight: 0, completed, description, fallback })
     }
@@ -129,7 +129,7 @@ impl ReadQueue {
     /// A completed read; with `block`, waits for one. `None` when no read has completed and `block` is
     /// false, or when no read is [pending](ReadQueue::pending).
     pub fn next(&mut self, block: bool) -> Option<Completion> {
-        // A single read is submitted and awaited in one system call.
+        // Not for a single read, which is then submitted and awaited by one system call.
         if !block || self.in_flight != 1 || !self.completed.is_empty() {
             self.flush();
         }

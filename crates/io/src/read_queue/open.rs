@@ -1,4 +1,4 @@
-//! Opens the backend that the options ask for; `auto` falls back to `pread`.
+//! Opens the backend of a read queue. `auto` is io_uring where it is available, otherwise the thread pool.
 
 use super::options::{ReadKind, ReadOptions, rejected};
 use super::{backend::Backend, pread::Pread, uring::Uring};
@@ -6,7 +6,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::{disk::Disk, memory::Cells};
 use std::{io, sync::Arc};
 
-/// An open backend, with lines for statistics.
+/// An open backend, with its description for statistics.
 pub(super) struct OpenBackend {
     pub(super) backend: Box<dyn Backend>,
     pub(super) description: String,
@@ -14,7 +14,12 @@ pub(super) struct OpenBackend {
     pub(super) fallback: Option<String>,
 }
 
-pub(super) fn open(options: ReadOptions, disk: &dyn Disk, cells: &[Arc<Cells>]) -> Result<OpenBackend> {
+/// Opens the backend that the options ask for.
+pub(super) fn open_backend(
+    options: ReadOptions,
+    disk: &dyn Disk,
+    cells: &[Arc<Cells>],
+) -> Result<OpenBackend> {
     let ReadOptions { kind, depth, direct } = options;
     if !(1..=ReadOptions::DEPTH_MAX).contains(&depth) {
         let why = format!("its depth is from 1 to {}, not {depth}", ReadOptions::DEPTH_MAX);
@@ -23,29 +28,30 @@ pub(super) fn open(options: ReadOptions, disk: &dyn Disk, cells: &[Arc<Cells>]) 
     match kind {
         ReadKind::Pread => {
             check_direct(direct, disk)?;
-            pread(depth, direct)
+            open_pread(depth, direct)
         }
         ReadKind::Uring => {
             check_direct(direct, disk)?;
-            uring(depth, direct, cells)
+            open_uring(depth, direct, cells)
         }
-        ReadKind::Auto => auto(depth, direct, disk, cells),
+        ReadKind::Auto => open_available(depth, direct, disk, cells),
     }
 }
 
-fn auto(depth: usize, direct: bool, disk: &dyn Disk, cells: &[Arc<Cells>]) -> Result<OpenBackend> {
+/// Opens io_uring if it is available, otherwise the thread pool.
+fn open_available(depth: usize, direct: bool, disk: &dyn Disk, cells: &[Arc<Cells>]) -> Result<OpenBackend> {
     let no_direct = check_direct(direct, disk).err();
     let tried = match &no_direct {
         Some(error) => Err(error.clone()),
-        None => uring(depth, direct, cells),
+        None => open_uring(depth, direct, cells),
     };
     tried.or_else(|why| {
-        let opened = pread(depth, direct && no_direct.is_none())?;
+        let opened = open_pread(depth, direct && no_direct.is_none())?;
         Ok(OpenBackend { fallback: Some(format!("reads by {}: {why}", opened.description)), ..opened })
     })
 }
 
-/// Whether `auto` takes `uring`.
+/// Whether `auto` opens io_uring.
 pub(super) fn is_uring_available(options: ReadOptions, disk: &dyn Disk) -> bool {
     check_direct(options.direct, disk).is_ok() && Uring::new(options.depth, options.direct, &[]).is_ok()
 }
@@ -54,31 +60,31 @@ fn check_direct(direct: bool, disk: &dyn Disk) -> Result<()> {
     if direct { disk.check_direct() } else { Ok(()) }
 }
 
-fn pread(depth: usize, direct: bool) -> Result<OpenBackend> {
-    let backend = Pread::new(depth, direct).map_err(|error| unavailable(ReadKind::Pread, &error))?;
-    Ok(opened(Box::new(backend), format!("pread, depth {depth}, {}", path(direct))))
+fn open_pread(depth: usize, direct: bool) -> Result<OpenBackend> {
+    let backend = Pread::new(depth, direct).map_err(|error| unavailable_error(ReadKind::Pread, &error))?;
+    Ok(without_fallback(Box::new(backend), format!("pread, depth {depth}, {}", path_name(direct))))
 }
 
-fn uring(depth: usize, direct: bool, cells: &[Arc<Cells>]) -> Result<OpenBackend> {
+fn open_uring(depth: usize, direct: bool, cells: &[Arc<Cells>]) -> Result<OpenBackend> {
     let uring = Uring::new(depth, direct, cells);
-    let (backend, unregistered) = uring.map_err(|error| unavailable(ReadKind::Uring, &error))?;
+    let (backend, unregistered) = uring.map_err(|error| unavailable_error(ReadKind::Uring, &error))?;
     let memory = match unregistered {
         None if cells.is_empty() => String::new(),
         None => ", registered memory".to_owned(),
         Some(error) => format!(", memory not registered ({error})"),
     };
-    Ok(opened(Box::new(backend), format!("uring, depth {depth}, {}{memory}", path(direct))))
+    Ok(without_fallback(Box::new(backend), format!("uring, depth {depth}, {}{memory}", path_name(direct))))
 }
 
-fn path(direct: bool) -> &'static str {
+fn path_name(direct: bool) -> &'static str {
     if direct { "O_DIRECT" } else { "page cache" }
 }
 
-fn opened(backend: Box<dyn Backend>, description: String) -> OpenBackend {
+fn without_fallback(backend: Box<dyn Backend>, description: String) -> OpenBackend {
     OpenBackend { backend, description, fallback: None }
 }
 
-fn unavailable(kind: ReadKind, error: &io::Error) -> Error {
+fn unavailable_error(kind: ReadKind, error: &io::Error) -> Error {
     let why = match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => ": forbidden here, by kernel.io_uring_disabled or the container",
         Some(libc::ENOMEM) => ": the limit of locked memory may be too low (ulimit -l)",
@@ -93,15 +99,15 @@ mod tests {
     use crate::{errno::EPERM, mem::MemDisk};
 
     #[test]
-    fn unavailable_engines_are_reported_in_one_line() {
+    fn unavailable_read_methods_are_reported_in_one_line() {
         let message = |kind, depth, direct| {
-            let opened = open(ReadOptions { kind, depth, direct }, &MemDisk::new(), &[]);
+            let opened = open_backend(ReadOptions { kind, depth, direct }, &MemDisk::new(), &[]);
             opened.err().map(|error| error.to_string())
         };
         let too_deep = "cannot use read method pread: its depth is from 1 to 4096, not 4097";
         assert_eq!(message(ReadKind::Pread, 4097, false).as_deref(), Some(too_deep));
         assert!(message(ReadKind::Auto, 0, false).is_some());
-        let forbidden = unavailable(ReadKind::Uring, &io::Error::from_raw_os_error(EPERM));
+        let forbidden = unavailable_error(ReadKind::Uring, &io::Error::from_raw_os_error(EPERM));
         assert_eq!(
             forbidden.to_string(),
             "cannot use read method uring: Operation not permitted (os error 1): forbidden here, by \

@@ -1,4 +1,4 @@
-//! Method, depth and path of reads, as chosen by the user.
+//! Options of a read queue, as chosen by the user.
 
 use crate::error::{Error, ErrorKind, Result};
 use std::{fmt, str::FromStr};
@@ -6,7 +6,7 @@ use std::{fmt, str::FromStr};
 /// A read method, as users write it: `auto`, `pread` or `uring`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadKind {
-    /// `uring`, with direct I/O if requested, where the system supports it; else `pread`.
+    /// `uring` where the system supports it, with direct I/O if requested; otherwise `pread`.
     Auto,
     /// A thread pool.
     Pread,
@@ -27,10 +27,10 @@ pub struct ReadOptions {
 }
 
 impl ReadOptions {
-    /// Maximum depth.
+    /// Maximum of the depth.
     pub const DEPTH_MAX: usize = 4096;
 
-    /// Maximum threads of `pread`. At a larger depth, reads wait for a thread.
+    /// Maximum number of threads of `pread`. At a larger depth, reads wait for a thread.
     pub(super) const THREADS_MAX: usize = 64;
 }
 
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn display_round_trips() {
+    fn names_of_read_methods_are_parsed_and_displayed() {
         for text in ["auto", "pread", "uring"] {
             assert_eq!(text.parse::<ReadKind>().unwrap().to_string(), text);
         }

@@ -3,7 +3,7 @@
 use std::io::{self, IoSliceMut};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Maximum number of buffers of one system call.
+/// Maximum number of buffers that one system call accepts.
 pub(super) const IOVECS_MAX: usize = libc::UIO_MAXIOV as usize;
 
 /// Reads from `offset` on into one buffer after the other, at most [`IOVECS_MAX`] of them. Returns the

@@ -1,4 +1,4 @@
-//! The destination of a read: a part of a cell, or several cells or parts of them.
+//! The memory that a read fills: a part of a cell, or several cells or parts of them.
 
 use crate::memory::{CellMut, Cells};
 use std::{ops::Range, sync::Arc};
@@ -9,7 +9,7 @@ use std::{ops::Range, sync::Arc};
 pub struct ReadTarget {
     first: CellMut,
     more: Vec<CellMut>,
-    /// Position within the concatenated bytes of all cells.
+    /// The bytes to fill, as a range of the concatenated bytes of all cells.
     range: Range<usize>,
 }
 
@@ -39,20 +39,20 @@ impl ReadTarget {
         Some(ReadTarget { first, more, range: 0..len })
     }
 
-    /// The cell, or the first one of several.
+    /// Returns the cell of the target, or the first one of several.
     pub fn into_cell(self) -> CellMut {
         self.first
     }
 
-    /// Range of the target within its cells.
+    /// The bytes to fill, as a range of the concatenated bytes of the cells.
     pub fn range(&self) -> Range<usize> {
         self.range.clone()
     }
 
-    /// The bytes, one slice for each cell.
+    /// The bytes of the target, one slice for each cell.
     pub fn pieces(&self) -> impl Iterator<Item = &[u8]> {
         let cells = std::iter::once(&self.first).chain(&self.more);
-        clip(self.range(), cells, |cell| cell.len()).map(|(cell, range)| &cell[range])
+        cells_in_range(self.range(), cells, |cell| cell.len()).map(|(cell, range)| &cell[range])
     }
 
     /// Bytes `range` of the target, one slice for each cell.
@@ -64,7 +64,7 @@ impl ReadTarget {
     fn cells_mut(&mut self, range: Range<usize>) -> impl Iterator<Item = (&mut CellMut, Range<usize>)> {
         let range = self.range.start + range.start..self.range.start + range.end;
         let cells = std::iter::once(&mut self.first).chain(&mut self.more);
-        clip(range, cells, |cell| cell.len())
+        cells_in_range(range, cells, |cell| cell.len())
     }
 
     /// Bytes `range` of the target as one raw slice for each cell, each with its offset in the region.
@@ -80,7 +80,7 @@ impl ReadTarget {
         self.first.cells()
     }
 
-    /// The bytes of a target in one cell; of several cells the bytes in the first.
+    /// The bytes of the target in its first cell.
     pub fn bytes(&self) -> &[u8] {
         self.pieces().next().unwrap_or_default()
     }
@@ -91,9 +91,9 @@ impl ReadTarget {
     }
 }
 
-/// Intersects `range`, a range of the concatenated bytes of `cells`, with each cell. Empty intersections are
+/// Maps a range of the concatenated bytes of `cells` to ranges of single cells. Cells outside the range are
 /// skipped.
-fn clip<C>(
+fn cells_in_range<C>(
     range: Range<usize>,
     cells: impl Iterator<Item = C>,
     len: impl Fn(&C) -> usize,

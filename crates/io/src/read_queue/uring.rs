@@ -1,7 +1,7 @@
 //! Reads by io_uring: submission and completion queues in memory shared with the kernel.
 //!
-//! A slot owns everything that the kernel accesses for a read: the file and the target. A read leaves its
-//! slot only when its completion has arrived, or when the kernel has certainly never taken its submission.
+//! Each read in flight has a slot, which owns what the kernel accesses: the file and the target. A read leaves
+//! its slot when its completion has arrived, or when the kernel will certainly never take its submission.
 
 use super::in_flight::{Completion, InFlightRead, RemainingRead};
 use super::{backend::Backend, preadv::IOVECS_MAX};
@@ -10,12 +10,13 @@ use crate::memory::Cells;
 use io_uring::{IoUring, Probe, opcode, squeue, types};
 use std::{collections::VecDeque, io, os::fd::AsRawFd, sync::Arc, thread, time::Duration};
 
-/// Maximum bytes of one registered buffer. No cell crosses a buffer boundary: both sizes are powers of two.
+/// Maximum bytes of a buffer that is registered with the kernel. As this is a multiple of the size of cells,
+/// each cell is in one buffer.
 const BUFFER_BYTES_MAX: usize = 1 << 30;
 
 const _: () = assert!(BUFFER_BYTES_MAX.is_multiple_of(crate::memory::CELL_BYTES_MAX));
 
-/// A buffer as `libc::iovec` describes it, with an integer address so that it is `Send`.
+/// An address and a length with the layout of `libc::iovec`. As the address is an integer, this is `Send`.
 #[repr(C)]
 struct IoVec {
     start: usize,
@@ -24,6 +25,7 @@ struct IoVec {
 
 const _: () = assert!(size_of::<IoVec>() == size_of::<libc::iovec>());
 
+/// A ring and the reads in flight.
 pub(super) struct Uring {
     ring: IoUring,
     direct: bool,
@@ -33,9 +35,9 @@ pub(super) struct Uring {
     free: Vec<usize>,
     /// Slots whose submission the kernel has not taken yet, oldest first.
     queued: VecDeque<usize>,
-    /// Memory registered with the kernel, each with the index of its first buffer.
+    /// The memory that is registered with the kernel. Each region has the index of its first buffer.
     registered: Vec<(Arc<Cells>, u16)>,
-    /// Why the kernel takes no more submissions. Those already taken still complete.
+    /// The error after which nothing more is submitted to the kernel. Reads that it has taken still complete.
     broken: Option<io::Error>,
 }
 
@@ -67,12 +69,12 @@ impl Uring {
             registered: Vec::new(),
             broken: None,
         };
-        let unregistered = uring.register(cells).err();
+        let unregistered = uring.register_cells(cells).err();
         Ok((uring, unregistered))
     }
 
-    /// Registers the cells' memory, so that the kernel pins the pages once instead of at each read.
-    fn register(&mut self, cells: &[Arc<Cells>]) -> io::Result<()> {
+    /// Registers the memory of `cells`, so that the kernel pins its pages once and not for each read.
+    fn register_cells(&mut self, cells: &[Arc<Cells>]) -> io::Result<()> {
         let mut buffers = Vec::new();
         let mut registered = Vec::new();
         for cells in cells {
@@ -95,8 +97,8 @@ impl Uring {
         Ok(())
     }
 
-    /// The submission for the remaining bytes of the read in a slot.
-    fn entry(&mut self, slot: usize) -> Option<squeue::Entry> {
+    /// The submission entry for the next system call of the read in a slot.
+    fn build_entry(&mut self, slot: usize) -> Option<squeue::Entry> {
         let read = self.slots[slot].as_mut()?;
         let RemainingRead { file, offset, from, len } = read.remaining(read.file())?;
         let fd = types::Fd(file.as_raw_fd());
@@ -109,7 +111,7 @@ impl Uring {
             let (start, len, last, count) = (bytes.expose_provenance(), bytes.len(), buffer, iovecs.len());
             buffer = offset / BUFFER_BYTES_MAX;
             match iovecs.last_mut() {
-                // Adjacent cells within one registered buffer.
+                // Adjacent to the previous cell, in the same registered buffer.
                 Some(iovec) if iovec.start + iovec.len == start && buffer == last => iovec.len += len,
                 _ if count == IOVECS_MAX => break,
                 _ => iovecs.push(IoVec { start, len }),
@@ -129,9 +131,9 @@ impl Uring {
         Some(entry.user_data(slot as u64))
     }
 
-    /// Pushes the read in a slot onto the submission queue.
-    fn push(&mut self, slot: usize) {
-        let entry = self.entry(slot).expect("the read in a pushed slot has a descriptor");
+    /// Adds the read in a slot to the submission queue.
+    fn queue_slot(&mut self, slot: usize) {
+        let entry = self.build_entry(slot).expect("the read in a pushed slot has a descriptor");
         // SAFETY: the slot owns the file, which keeps its descriptor open, and the target, which is within
         // its cells. It keeps both, and its iovecs unchanged, until the completion has arrived; `drop` waits
         // for it too.
@@ -140,11 +142,11 @@ impl Uring {
         self.queued.push_back(slot);
     }
 
-    /// Submits queued entries to the kernel and waits for `completions` completions.
-    fn enter(&mut self, completions: usize) {
+    /// Submits the queued entries to the kernel and waits for `completions` completions.
+    fn submit_and_wait(&mut self, completions: usize) {
         if self.broken.is_some() {
-            // No further call, so that entries which the kernel has not taken are never started. The others
-            // complete without a call.
+            // Without a further system call the kernel takes no entry. Reads that it has taken complete all
+            // the same.
             if completions > 0 {
                 thread::sleep(Duration::from_millis(1));
             }
@@ -154,15 +156,15 @@ impl Uring {
             Ok(taken) => drop(self.queued.drain(..taken.min(self.queued.len()))),
             Err(error) => match error.raw_os_error() {
                 Some(libc::EINTR) => {}
-                // Out of memory for the moment, or the completion queue is full: the caller drains it.
+                // Memory is short, or the completion queue is full, which the caller reads next.
                 Some(libc::EAGAIN | libc::EBUSY) => thread::yield_now(),
                 _ => self.broken = Some(error),
             },
         }
     }
 
-    /// The next completion that has arrived, or the failure of a read that the kernel will never take.
-    fn arrived(&mut self) -> Option<Completion> {
+    /// A completion that has arrived, or the failure of a read that the kernel will never take.
+    fn take_arrived(&mut self) -> Option<Completion> {
         loop {
             let Some(entry) = self.ring.completion().next() else { break };
             let slot = entry.user_data() as usize;
@@ -172,18 +174,18 @@ impl Uring {
             };
             let in_flight = self.slots[slot].as_mut().expect("a completion belongs to a read");
             match in_flight.advance(read) {
-                Some(result) => return Some(self.take(slot).complete(result)),
-                None if self.broken.is_some() => return Some(self.take(slot).pread()),
-                None => self.push(slot),
+                Some(result) => return Some(self.take_from_slot(slot).complete(result)),
+                None if self.broken.is_some() => return Some(self.take_from_slot(slot).read_blocking()),
+                None => self.queue_slot(slot),
             }
         }
         let why = format!("io_uring: {}", self.broken.as_ref()?);
-        let read = self.queued.pop_front().map(|slot| self.take(slot))?;
+        let read = self.queued.pop_front().map(|slot| self.take_from_slot(slot))?;
         let error = Error::new(ErrorKind::Other, "read", read.name(), why);
         Some(read.complete(Err(error)))
     }
 
-    fn take(&mut self, slot: usize) -> InFlightRead {
+    fn take_from_slot(&mut self, slot: usize) -> InFlightRead {
         self.free.push(slot);
         self.slots[slot].take().expect("a slot in use has a read")
     }
@@ -193,31 +195,31 @@ impl Backend for Uring {
     fn start(&mut self, mut read: InFlightRead) -> Option<Completion> {
         read.choose_path(self.direct);
         if !read.has_descriptor() || self.broken.is_some() {
-            return Some(read.pread());
+            return Some(read.read_blocking());
         }
         let slot = self.free.pop().expect("at most as many reads as slots");
         self.slots[slot] = Some(read);
-        self.push(slot);
+        self.queue_slot(slot);
         None
     }
 
     fn flush(&mut self) {
         if !self.queued.is_empty() {
-            self.enter(0);
+            self.submit_and_wait(0);
         }
     }
 
     fn next_completion(&mut self, wait: bool) -> Option<Completion> {
         loop {
-            if let Some(completion) = self.arrived() {
+            if let Some(completion) = self.take_arrived() {
                 return Some(completion);
             }
-            // A short read that continues is queued again.
+            // A read that goes on after a part of its bytes was queued again.
             if wait || !self.queued.is_empty() {
-                self.enter(usize::from(wait));
+                self.submit_and_wait(usize::from(wait));
             }
             if !wait {
-                return self.arrived();
+                return self.take_arrived();
             }
         }
     }
@@ -229,8 +231,7 @@ impl Drop for Uring {
             drop(self.next_completion(true));
         }
         if !self.registered.is_empty() {
-            // Closing the ring unpins the memory only some time later, and huge pages are scarce. This
-            // cannot fail.
+            // Unpins the memory now: the kernel closes the ring some time later, and huge pages are scarce.
             let _ = self.ring.submitter().unregister_buffers();
         }
     }
@@ -246,7 +247,7 @@ mod tests {
     const CELL: usize = 4096;
 
     /// A ring, a file of eight cells, and the cells; `None` where io_uring is not available.
-    fn ring() -> Option<(Uring, Arc<dyn ReadFile>, Arc<Cells>)> {
+    fn open_ring() -> Option<(Uring, Arc<dyn ReadFile>, Arc<Cells>)> {
         let region = Region::new(&RegionKind::Dram, 8 * CELL as u64).unwrap();
         let cells = Cells::new(region, CELL).unwrap();
         let uring = Uring::new(8, false, &[Arc::clone(&cells)]);
@@ -257,7 +258,8 @@ mod tests {
         Some((uring, Arc::from(disk.open("a").unwrap()), cells))
     }
 
-    fn read(file: &Arc<dyn ReadFile>, cells: &Arc<Cells>, index: usize) -> InFlightRead {
+    /// A read of one cell of the file into the cell with the same index.
+    fn read_of_cell(file: &Arc<dyn ReadFile>, cells: &Arc<Cells>, index: usize) -> InFlightRead {
         InFlightRead::new(
             file,
             (index * CELL) as u64,
@@ -266,15 +268,15 @@ mod tests {
         )
     }
 
-    /// Reads that the kernel has taken complete, queued reads fail, and later reads use `pread`.
+    /// Reads that the kernel has taken complete, queued reads fail, and later reads are blocking.
     #[test]
     fn a_broken_ring_releases_all_cells() {
-        let Some((mut uring, file, cells)) = ring() else { return };
-        (0..3).for_each(|index| assert!(uring.start(read(&file, &cells, index)).is_none()));
+        let Some((mut uring, file, cells)) = open_ring() else { return };
+        (0..3).for_each(|index| assert!(uring.start(read_of_cell(&file, &cells, index)).is_none()));
         uring.flush();
-        (3..6).for_each(|index| assert!(uring.start(read(&file, &cells, index)).is_none()));
+        (3..6).for_each(|index| assert!(uring.start(read_of_cell(&file, &cells, index)).is_none()));
         uring.broken = Some(io::Error::from_raw_os_error(libc::EINVAL));
-        let later = uring.start(read(&file, &cells, 6)).unwrap();
+        let later = uring.start(read_of_cell(&file, &cells, 6)).unwrap();
         assert!(later.result.is_ok() && later.target.bytes() == [7; CELL]);
         let mut ended: Vec<Completion> = (0..6).map(|_| uring.next_completion(true).unwrap()).collect();
         ended.sort_by_key(|completion| completion.tag);
@@ -294,10 +296,10 @@ mod tests {
 
     #[test]
     fn a_broken_ring_can_be_dropped() {
-        let Some((mut uring, file, cells)) = ring() else { return };
-        (0..4).for_each(|index| assert!(uring.start(read(&file, &cells, index)).is_none()));
+        let Some((mut uring, file, cells)) = open_ring() else { return };
+        (0..4).for_each(|index| assert!(uring.start(read_of_cell(&file, &cells, index)).is_none()));
         uring.flush();
-        (4..8).for_each(|index| assert!(uring.start(read(&file, &cells, index)).is_none()));
+        (4..8).for_each(|index| assert!(uring.start(read_of_cell(&file, &cells, index)).is_none()));
         uring.broken = Some(io::Error::from_raw_os_error(libc::EINVAL));
         drop(uring);
         assert!((0..8).all(|index| cells.write(index).is_some()));
