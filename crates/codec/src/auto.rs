@@ -15,16 +15,16 @@ use crate::{BitmapView, DecodeError, Kernel, bitmap, pfor};
 use crate::{bitpack::Layout, delta::DeltaStep, kernel::GapBuffer};
 
 /// The first byte of a bitmap.
-const BITMAP: u8 = 0x3f;
+const BITMAP_TAG: u8 = 0x3f;
 
 /// Bytes of a pfor256-delta block whose gaps are equal and at most 256.
-const EQUAL_GAPS: usize = 2;
+const EQUAL_GAPS_BYTES: usize = 2;
 
 /// Bytes before the bits.
-const HEAD: usize = 2;
+const HEAD_BYTES: usize = 2;
 
 /// The largest difference between the last value of a bitmap block and the value before the block.
-pub(crate) const SPAN_MAX: u32 = 8 * u8::MAX as u32;
+pub(crate) const BITMAP_SPAN_MAX: u32 = 8 * u8::MAX as u32;
 
 /// The most bytes of `n` values. (A bitmap is shorter than four bytes a value.)
 pub(crate) fn max_len(n: usize) -> usize {
@@ -34,17 +34,18 @@ pub(crate) fn max_len(n: usize) -> usize {
 /// Appends `values`, of which there are 1 to 256.
 pub(crate) fn encode(kernel: Kernel, values: &[u32], prev: u32, out: &mut Vec<u8>) {
     let mut buffer = GapBuffer::new();
-    let gaps = kernel.gaps(values, prev, DeltaStep::One as u32, &mut buffer);
+    let gaps = kernel.compute_gaps(values, prev, DeltaStep::One as u32, &mut buffer);
     let last = values[values.len() - 1];
     // A cheap test first: most blocks are not dense. Few dense blocks are not increasing; `span` finds
     // these.
-    let is_dense = last.wrapping_sub(prev) <= SPAN_MAX;
-    let len = if is_dense { bitmap::span(values, prev).div_ceil(8) } else { u64::MAX };
+    let is_dense = last.wrapping_sub(prev) <= BITMAP_SPAN_MAX;
+    let len = if is_dense { bitmap::bit_span(values, prev).div_ceil(8) } else { u64::MAX };
     match u8::try_from(len) {
         Ok(len)
-            if HEAD + usize::from(len) <= bitmap_bytes_max(values.len(), pfor::block_len(kernel, gaps)) =>
+            if HEAD_BYTES + usize::from(len)
+                <= bitmap_bytes_max(values.len(), pfor::block_len(kernel, gaps)) =>
         {
-            out.extend_from_slice(&[BITMAP, len]);
+            out.extend_from_slice(&[BITMAP_TAG, len]);
             bitmap::write_bits(values, prev, usize::from(len), out);
         }
         _ => pfor::encode(kernel, gaps, Layout::Vertical, out),
@@ -54,35 +55,35 @@ pub(crate) fn encode(kernel: Kernel, values: &[u32], prev: u32, out: &mut Vec<u8
 /// The most bytes of a bitmap of `n` values that replaces a pfor256-delta block of `other` bytes; 0 if the
 /// gaps are equal, since such a block is kept.
 fn bitmap_bytes_max(n: usize, other: usize) -> usize {
-    if other <= EQUAL_GAPS { 0 } else { (other + other / 4).max(n.div_ceil(6)) }
+    if other <= EQUAL_GAPS_BYTES { 0 } else { (other + other / 4).max(n.div_ceil(6)) }
 }
 
 /// Reads `out.len()` values, 1 to 256; returns the bytes consumed.
 pub(crate) fn decode(kernel: Kernel, bytes: &[u8], prev: u32, out: &mut [u32]) -> Result<usize, DecodeError> {
-    let Some(bits) = bits(bytes)? else {
+    let Some(bits) = bitmap_bits(bytes)? else {
         return kernel.pfor_decode(bytes, Layout::Vertical, Some(prev), out);
     };
     bitmap::check_bits(kernel, bits, prev, out.len())?;
     bitmap::read_bits(kernel, bits, prev, out);
-    Ok(HEAD + bits.len())
+    Ok(HEAD_BYTES + bits.len())
 }
 
 /// Bytes of the block of `n` > 0 values at the front of `bytes`.
 pub(crate) fn encoded_len(kernel: Kernel, bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
-    match bits(bytes)? {
-        Some(bits) => Ok(HEAD + bits.len()),
+    match bitmap_bits(bytes)? {
+        Some(bits) => Ok(HEAD_BYTES + bits.len()),
         None => pfor::encoded_len(kernel, bytes, n),
     }
 }
 
 /// See [`crate::Codec::bitmap`].
-pub(crate) fn view(
+pub(crate) fn view_bitmap(
     kernel: Kernel,
     bytes: &[u8],
     prev: u32,
     n: usize,
 ) -> Result<Option<BitmapView<'_>>, DecodeError> {
-    match bits(bytes)? {
+    match bitmap_bits(bytes)? {
         Some(bits) => BitmapView::of(kernel, bits, prev, n),
         None => Ok(None),
     }
@@ -91,14 +92,14 @@ pub(crate) fn view(
 /// See [`crate::Codec::has_narrow_gaps`].
 #[inline]
 pub(crate) fn has_narrow_gaps(bytes: &[u8]) -> bool {
-    bytes.first() == Some(&BITMAP) || pfor::has_narrow_values(bytes)
+    bytes.first() == Some(&BITMAP_TAG) || pfor::has_narrow_values(bytes)
 }
 
 /// The bits of a bitmap block; `None` for a pfor256-delta block.
-fn bits(bytes: &[u8]) -> Result<Option<&[u8]>, DecodeError> {
+fn bitmap_bits(bytes: &[u8]) -> Result<Option<&[u8]>, DecodeError> {
     match bytes {
-        [] | [BITMAP] => Err(DecodeError::Truncated),
-        [BITMAP, len, rest @ ..] => rest.get(..usize::from(*len)).map(Some).ok_or(DecodeError::Truncated),
+        [] | [BITMAP_TAG] => Err(DecodeError::Truncated),
+        [BITMAP_TAG, len, rest @ ..] => rest.get(..usize::from(*len)).map(Some).ok_or(DecodeError::Truncated),
         _ => Ok(None),
     }
 }

@@ -23,11 +23,11 @@
 use crate::{BLOCK, DecodeError, Intersection, Kernel, raw};
 
 /// Bytes before the bits or the values.
-const HEAD: usize = 2;
+const HEAD_BYTES: usize = 2;
 
 /// The most bytes of `n` values: a raw block.
 pub(crate) fn max_len(n: usize) -> usize {
-    if n == 0 { 0 } else { HEAD + raw::max_len(n) }
+    if n == 0 { 0 } else { HEAD_BYTES + raw::max_len(n) }
 }
 
 /// The form of a block, read from its header.
@@ -40,7 +40,7 @@ enum BitmapForm {
 impl BitmapForm {
     /// The shorter form of `values`, of which there is at least one; among equals the raw one.
     fn choose(values: &[u32], prev: u32) -> BitmapForm {
-        let len = span(values, prev).div_ceil(8);
+        let len = bit_span(values, prev).div_ceil(8);
         if len < raw::max_len(values.len()) as u64 {
             BitmapForm::Bitmap { len: len as usize }
         } else {
@@ -60,8 +60,8 @@ impl BitmapForm {
     /// Bytes of the whole block of `n` values, header included.
     fn block_len(self, n: usize) -> usize {
         match self {
-            BitmapForm::Bitmap { len } => HEAD + len,
-            BitmapForm::Raw => HEAD + raw::max_len(n),
+            BitmapForm::Bitmap { len } => HEAD_BYTES + len,
+            BitmapForm::Raw => HEAD_BYTES + raw::max_len(n),
         }
     }
 }
@@ -75,7 +75,7 @@ pub(crate) fn encode(values: &[u32], prev: u32, out: &mut Vec<u8>) {
             write_bits(values, prev, len, out);
         }
         BitmapForm::Raw => {
-            out.extend_from_slice(&[0; HEAD]);
+            out.extend_from_slice(&[0; HEAD_BYTES]);
             raw::encode(values, out);
         }
     }
@@ -86,7 +86,7 @@ pub(crate) fn encode(values: &[u32], prev: u32, out: &mut Vec<u8>) {
 pub(crate) fn decode(kernel: Kernel, bytes: &[u8], prev: u32, out: &mut [u32]) -> Result<usize, DecodeError> {
     let form = BitmapForm::read(bytes, out.len())?;
     let len = form.block_len(out.len());
-    let body = bytes.get(HEAD..len).ok_or(DecodeError::Truncated)?;
+    let body = bytes.get(HEAD_BYTES..len).ok_or(DecodeError::Truncated)?;
     match form {
         BitmapForm::Bitmap { .. } => {
             check_bits(kernel, body, prev, out.len())?;
@@ -106,11 +106,11 @@ pub(crate) fn check_bits(kernel: Kernel, bits: &[u8], prev: u32, n: usize) -> Re
 
 /// Reads `out.len()` values from bits that [`check_bits`] accepted.
 pub(crate) fn read_bits(kernel: Kernel, bits: &[u8], prev: u32, out: &mut [u32]) {
-    kernel.bitmap_read(bits, first(prev).wrapping_sub(1), out);
+    kernel.read_bitmap(bits, first_bit_value(prev).wrapping_sub(1), out);
 }
 
 /// The value of the first bit of the block after `prev`.
-fn first(prev: u32) -> u32 {
+fn first_bit_value(prev: u32) -> u32 {
     prev.wrapping_add(1) & !7
 }
 
@@ -151,7 +151,7 @@ impl<'a> BitmapView<'a> {
         n: usize,
     ) -> Result<Option<BitmapView<'a>>, DecodeError> {
         let form = BitmapForm::read(bytes, n)?;
-        let body = bytes.get(HEAD..form.block_len(n)).ok_or(DecodeError::Truncated)?;
+        let body = bytes.get(HEAD_BYTES..form.block_len(n)).ok_or(DecodeError::Truncated)?;
         match form {
             BitmapForm::Bitmap { .. } => BitmapView::of(kernel, body, prev, n),
             BitmapForm::Raw => Ok(None),
@@ -166,21 +166,21 @@ impl<'a> BitmapView<'a> {
         n: usize,
     ) -> Result<Option<BitmapView<'a>>, DecodeError> {
         check_bits(kernel, bits, prev, n)?;
-        Ok(BitmapView::after(prev, bits))
+        Ok(BitmapView::from_checked_bits(prev, bits))
     }
 
     /// The bits of the [`BLOCK`] consecutive values after `prev`; `None` if the values wrap.
     pub fn of_run(prev: u32) -> Option<BitmapView<'static>> {
         /// For each position of the first value in its byte, the bits of the run.
-        static RUNS: [[u8; BLOCK / 8 + 1]; 8] = runs();
+        static RUNS: [[u8; BLOCK / 8 + 1]; 8] = run_bitmaps();
         let position = prev.wrapping_add(1) as usize % 8;
         let bits = if position == 0 { &RUNS[0][..BLOCK / 8] } else { &RUNS[position][..] };
-        BitmapView::after(prev, bits)
+        BitmapView::from_checked_bits(prev, bits)
     }
 
     /// A view of checked bits of values after `prev`, the last byte not zero; `None` if the values wrap.
-    fn after(prev: u32, bits: &'a [u8]) -> Option<BitmapView<'a>> {
-        let view = BitmapView { first: first(prev), bits };
+    fn from_checked_bits(prev: u32, bits: &'a [u8]) -> Option<BitmapView<'a>> {
+        let view = BitmapView { first: first_bit_value(prev), bits };
         (view.end() <= 1 << 32).then_some(view)
     }
 
@@ -211,11 +211,11 @@ impl<'a> BitmapView<'a> {
     /// # Panics
     /// If there are more than 256 values.
     pub fn find(&self, values: &[u32], shared: &mut Intersection) {
-        Kernel::active().bitmap_find(self.bits, self.first, values, shared);
+        Kernel::active().find_in_bitmap(self.bits, self.first, values, shared);
     }
 }
 
-const fn runs() -> [[u8; BLOCK / 8 + 1]; 8] {
+const fn run_bitmaps() -> [[u8; BLOCK / 8 + 1]; 8] {
     let mut runs = [[u8::MAX; _]; 8];
     let mut position = 0;
     while position < 8 {
@@ -229,7 +229,7 @@ const fn runs() -> [[u8; BLOCK / 8 + 1]; 8] {
 /// The number of bits of the bitmap of `values` after `prev`, up to and including the last value.
 ///
 /// It is the sum of the gaps, so that values that wrap are counted too.
-pub(crate) fn span(values: &[u32], prev: u32) -> u64 {
+pub(crate) fn bit_span(values: &[u32], prev: u32) -> u64 {
     let mut before = prev;
     let gap = |value: &u32| {
         let gap = value.wrapping_sub(before).wrapping_sub(1);
@@ -239,11 +239,11 @@ pub(crate) fn span(values: &[u32], prev: u32) -> u64 {
     u64::from(prev.wrapping_add(1) % 8) + values.iter().map(gap).sum::<u64>()
 }
 
-/// Appends the bits of `values` as `len` bytes, enough for [`span`] bits.
+/// Appends the bits of `values` as `len` bytes, enough for [`bit_span`] bits.
 pub(crate) fn write_bits(values: &[u32], prev: u32, len: usize, out: &mut Vec<u8>) {
     let start = out.len();
     out.resize(start + len, 0);
-    let (bits, first) = (&mut out[start..], first(prev));
+    let (bits, first) = (&mut out[start..], first_bit_value(prev));
     for value in values {
         let position = value.wrapping_sub(first) as usize;
         bits[position / 8] |= 1 << (position % 8);
@@ -295,7 +295,7 @@ mod tests {
                 let values: Vec<u32> = (0..n).map(|k| start + step * k).collect();
                 for kernel in Kernel::available() {
                     let mut shared = Intersection::new();
-                    kernel.bitmap_find(view.bits(), view.first(), &values, &mut shared);
+                    kernel.find_in_bitmap(view.bits(), view.first(), &values, &mut shared);
                     let found = shared.first().iter().map(|position| values[usize::from(*position)]);
                     let same = shared.second().iter().map(|position| block[usize::from(*position)]);
                     let expect: Vec<u32> = values.iter().copied().filter(|v| block.contains(v)).collect();
@@ -338,13 +338,13 @@ mod tests {
 
     #[test]
     fn falling_values_are_raw_and_wrapping_ones_a_bitmap() {
-        let first = |values: &[u32], prev| {
+        let first_length_byte = |values: &[u32], prev| {
             let mut bytes = Vec::new();
             encode(values, prev, &mut bytes);
             bytes[0]
         };
-        assert_eq!(first(&[9, 8], 0), 0);
-        assert_eq!(first(&[9, 9], 0), 0);
-        assert_eq!(first(&[u32::MAX, 2], u32::MAX - 1), 2);
+        assert_eq!(first_length_byte(&[9, 8], 0), 0);
+        assert_eq!(first_length_byte(&[9, 9], 0), 0);
+        assert_eq!(first_length_byte(&[u32::MAX, 2], u32::MAX - 1), 2);
     }
 }

@@ -108,7 +108,7 @@ pub enum Codec {
 
 /// The encoding of the values after the delta step, if the codec has one.
 #[derive(Clone, Copy)]
-enum Family {
+enum CodecFamily {
     Raw,
     VByte,
     StreamVByte,
@@ -184,17 +184,20 @@ impl Codec {
 
     /// Whether the codec expects strictly increasing values and uses `prev`.
     pub fn is_delta(self) -> bool {
-        self.step().is_some() || matches!(self, Codec::Bitmap | Codec::Auto)
+        self.delta_step().is_some() || matches!(self, Codec::Bitmap | Codec::Auto)
     }
 
     /// The codec of the same family without a delta step; [`Codec::Pfor256`] if there is none.
     pub fn plain(self) -> Codec {
         match self.family() {
-            Family::Raw => Codec::Raw,
-            Family::VByte => Codec::VByte,
-            Family::StreamVByte => Codec::StreamVByte,
-            Family::Pfor(Layout::Horizontal) => Codec::Pfor,
-            Family::Pfor(Layout::Vertical) | Family::Bp256 | Family::Bitmap | Family::Auto => Codec::Pfor256,
+            CodecFamily::Raw => Codec::Raw,
+            CodecFamily::VByte => Codec::VByte,
+            CodecFamily::StreamVByte => Codec::StreamVByte,
+            CodecFamily::Pfor(Layout::Horizontal) => Codec::Pfor,
+            CodecFamily::Pfor(Layout::Vertical)
+            | CodecFamily::Bp256
+            | CodecFamily::Bitmap
+            | CodecFamily::Auto => Codec::Pfor256,
         }
     }
 
@@ -202,12 +205,12 @@ impl Codec {
     /// some values need that many.
     pub fn max_len(self, n: usize) -> usize {
         match self.family() {
-            Family::Raw => raw::max_len(n),
-            Family::VByte => vbyte::max_len(n),
-            Family::StreamVByte => streamvbyte::max_len(n),
-            Family::Pfor(_) | Family::Bp256 => pfor::max_len(n),
-            Family::Bitmap => bitmap::max_len(n),
-            Family::Auto => auto::max_len(n),
+            CodecFamily::Raw => raw::max_len(n),
+            CodecFamily::VByte => vbyte::max_len(n),
+            CodecFamily::StreamVByte => streamvbyte::max_len(n),
+            CodecFamily::Pfor(_) | CodecFamily::Bp256 => pfor::max_len(n),
+            CodecFamily::Bitmap => bitmap::max_len(n),
+            CodecFamily::Auto => auto::max_len(n),
         }
     }
 
@@ -229,14 +232,14 @@ impl Codec {
     /// # Panics
     /// If there are more than [`BLOCK`] values.
     pub fn encode_with(self, kernel: Kernel, values: &[u32], prev: u32, out: &mut Vec<u8>) {
-        check_count(values.len());
+        assert_block_size(values.len());
         if values.is_empty() {
             return;
         }
         out.reserve(self.max_len(values.len()));
-        let Some(step) = self.step() else { return self.family().encode(kernel, values, prev, out) };
+        let Some(step) = self.delta_step() else { return self.family().encode(kernel, values, prev, out) };
         let mut buffer = GapBuffer::new();
-        let gaps = kernel.gaps(values, prev, step as u32, &mut buffer);
+        let gaps = kernel.compute_gaps(values, prev, step as u32, &mut buffer);
         self.family().encode(kernel, gaps, prev, out);
     }
 
@@ -271,19 +274,19 @@ impl Codec {
         prev: u32,
         out: &mut [u32],
     ) -> Result<usize, DecodeError> {
-        check_count(out.len());
+        assert_block_size(out.len());
         if out.is_empty() {
             return Ok(0);
         }
-        let after = self.step().map(|_| prev);
+        let after = self.delta_step().map(|_| prev);
         match self.family() {
-            Family::Raw => raw::decode(bytes, out),
-            Family::VByte => vbyte::decode(kernel, bytes, after, out),
-            Family::StreamVByte => streamvbyte::decode(kernel, bytes, after, out),
-            Family::Pfor(layout) => layout.kernel(kernel).pfor_decode(bytes, layout, after, out),
-            Family::Bp256 => bp256::decode(kernel, bytes, after, out),
-            Family::Bitmap => bitmap::decode(kernel, bytes, prev, out),
-            Family::Auto => auto::decode(kernel, bytes, prev, out),
+            CodecFamily::Raw => raw::decode(bytes, out),
+            CodecFamily::VByte => vbyte::decode(kernel, bytes, after, out),
+            CodecFamily::StreamVByte => streamvbyte::decode(kernel, bytes, after, out),
+            CodecFamily::Pfor(layout) => layout.choose_kernel(kernel).pfor_decode(bytes, layout, after, out),
+            CodecFamily::Bp256 => bp256::decode(kernel, bytes, after, out),
+            CodecFamily::Bitmap => bitmap::decode(kernel, bytes, prev, out),
+            CodecFamily::Auto => auto::decode(kernel, bytes, prev, out),
         }
     }
 
@@ -359,18 +362,18 @@ impl Codec {
     /// # Panics
     /// As [`Codec::encoded_len`].
     pub fn encoded_len_with(self, kernel: Kernel, bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
-        check_count(n);
+        assert_block_size(n);
         if n == 0 {
             return Ok(0);
         }
         match self.family() {
-            Family::Raw => raw::encoded_len(bytes, n),
-            Family::VByte => vbyte::encoded_len(kernel, bytes, n),
-            Family::StreamVByte => streamvbyte::encoded_len(kernel, bytes, n),
-            Family::Pfor(layout) => pfor::encoded_len(layout.kernel(kernel), bytes, n),
-            Family::Bp256 => bp256::encoded_len(bytes, n),
-            Family::Bitmap => bitmap::encoded_len(bytes, n),
-            Family::Auto => auto::encoded_len(kernel, bytes, n),
+            CodecFamily::Raw => raw::encoded_len(bytes, n),
+            CodecFamily::VByte => vbyte::encoded_len(kernel, bytes, n),
+            CodecFamily::StreamVByte => streamvbyte::encoded_len(kernel, bytes, n),
+            CodecFamily::Pfor(layout) => pfor::encoded_len(layout.choose_kernel(kernel), bytes, n),
+            CodecFamily::Bp256 => bp256::encoded_len(bytes, n),
+            CodecFamily::Bitmap => bitmap::encoded_len(bytes, n),
+            CodecFamily::Auto => auto::encoded_len(kernel, bytes, n),
         }
     }
 
@@ -387,7 +390,7 @@ impl Codec {
         let kernel = Kernel::active();
         match self {
             Codec::Bitmap => BitmapView::new(kernel, bytes, prev, n),
-            Codec::Auto => auto::view(kernel, bytes, prev, n),
+            Codec::Auto => auto::view_bitmap(kernel, bytes, prev, n),
             _ => Ok(None),
         }
     }
@@ -398,7 +401,7 @@ impl Codec {
     pub fn may_be_bitmap(self, span: u32) -> bool {
         match self {
             Codec::Bitmap => span as usize <= 8 * raw::max_len(BLOCK),
-            Codec::Auto => span <= auto::SPAN_MAX,
+            Codec::Auto => span <= auto::BITMAP_SPAN_MAX,
             _ => false,
         }
     }
@@ -415,21 +418,21 @@ impl Codec {
         }
     }
 
-    fn family(self) -> Family {
+    fn family(self) -> CodecFamily {
         match self {
-            Codec::Raw => Family::Raw,
-            Codec::VByte | Codec::VByteDelta => Family::VByte,
-            Codec::StreamVByte | Codec::StreamVByteDelta => Family::StreamVByte,
-            Codec::Pfor | Codec::PforDelta => Family::Pfor(Layout::Horizontal),
-            Codec::Pfor256 | Codec::Pfor256Delta => Family::Pfor(Layout::Vertical),
-            Codec::Bp256Delta => Family::Bp256,
-            Codec::Bitmap => Family::Bitmap,
-            Codec::Auto => Family::Auto,
+            Codec::Raw => CodecFamily::Raw,
+            Codec::VByte | Codec::VByteDelta => CodecFamily::VByte,
+            Codec::StreamVByte | Codec::StreamVByteDelta => CodecFamily::StreamVByte,
+            Codec::Pfor | Codec::PforDelta => CodecFamily::Pfor(Layout::Horizontal),
+            Codec::Pfor256 | Codec::Pfor256Delta => CodecFamily::Pfor(Layout::Vertical),
+            Codec::Bp256Delta => CodecFamily::Bp256,
+            Codec::Bitmap => CodecFamily::Bitmap,
+            Codec::Auto => CodecFamily::Auto,
         }
     }
 
     /// The delta step between the values and the input of the family; `None` if there is none.
-    fn step(self) -> Option<DeltaStep> {
+    fn delta_step(self) -> Option<DeltaStep> {
         match self {
             Codec::Raw | Codec::VByte | Codec::StreamVByte | Codec::Pfor | Codec::Pfor256 => None,
             Codec::Bitmap | Codec::Auto => None,
@@ -439,16 +442,16 @@ impl Codec {
     }
 }
 
-impl Family {
+impl CodecFamily {
     fn encode(self, kernel: Kernel, values: &[u32], prev: u32, out: &mut Vec<u8>) {
         match self {
-            Family::Raw => raw::encode(values, out),
-            Family::VByte => vbyte::encode(kernel, values, out),
-            Family::StreamVByte => streamvbyte::encode(kernel, values, out),
-            Family::Pfor(layout) => pfor::encode(layout.kernel(kernel), values, layout, out),
-            Family::Bp256 => bp256::encode(kernel, values, out),
-            Family::Bitmap => bitmap::encode(values, prev, out),
-            Family::Auto => auto::encode(kernel, values, prev, out),
+            CodecFamily::Raw => raw::encode(values, out),
+            CodecFamily::VByte => vbyte::encode(kernel, values, out),
+            CodecFamily::StreamVByte => streamvbyte::encode(kernel, values, out),
+            CodecFamily::Pfor(layout) => pfor::encode(layout.choose_kernel(kernel), values, layout, out),
+            CodecFamily::Bp256 => bp256::encode(kernel, values, out),
+            CodecFamily::Bitmap => bitmap::encode(values, prev, out),
+            CodecFamily::Auto => auto::encode(kernel, values, prev, out),
         }
     }
 }
@@ -456,7 +459,7 @@ impl Family {
 impl Layout {
     /// The horizontal layout is the papers' scalar `PForDelta`, the baseline for the vertical one: portable
     /// loops read and write it on every CPU.
-    fn kernel(self, kernel: Kernel) -> Kernel {
+    fn choose_kernel(self, kernel: Kernel) -> Kernel {
         match self {
             Layout::Horizontal => Kernel::SCALAR,
             Layout::Vertical => kernel,
@@ -464,7 +467,7 @@ impl Layout {
     }
 }
 
-fn check_count(n: usize) {
+fn assert_block_size(n: usize) {
     assert!(n <= BLOCK, "a block holds at most {BLOCK} values, not {n}");
 }
 

@@ -25,7 +25,7 @@ impl Saturation<'_> {
     /// # Panics
     /// If there are more sums than bits, or if a value that has a sum has no code.
     pub fn add_bits(&self, bits: &[u8], first: u32, frequencies: &[u32], sums: &mut [u32]) {
-        Kernel::active().bitmap_score(self, bits, first, frequencies, sums);
+        Kernel::active().score_bitmap(self, bits, first, frequencies, sums);
     }
 }
 
@@ -178,7 +178,7 @@ mod tests {
                 kernel.score(&saturation, &[3; 33], &[1; 33], &mut scores);
                 assert_eq!(scores, [score; 33], "{kernel:?}, {weight}, {k}");
                 let mut sums = [100; 33];
-                kernel.bitmap_score(&saturation, &[0xff; 5], 0, &[1; 40], &mut sums);
+                kernel.score_bitmap(&saturation, &[0xff; 5], 0, &[1; 40], &mut sums);
                 assert_eq!(sums, [100 + score; 33], "{kernel:?}, {weight}, {k}");
                 // 0 divided by 0 is not a number.
                 kernel.score(&saturation, &[3; 33], &[0; 33], &mut scores);
@@ -211,7 +211,7 @@ mod tests {
             }
             for kernel in Kernel::available() {
                 let mut sums = start.clone();
-                kernel.bitmap_score(&saturation, &bits, first, &frequencies, &mut sums);
+                kernel.score_bitmap(&saturation, &bits, first, &frequencies, &mut sums);
                 assert_eq!(sums, expected, "{kernel:?}, {len}, {weight}");
             }
         }
@@ -228,7 +228,7 @@ mod tests {
                 let mut sums = [0; 256];
                 let add = |(weight, frequencies): &(f32, Vec<u32>)| {
                     let saturation = Saturation { weight: *weight, k: &k, codes: &codes };
-                    kernel.bitmap_score(&saturation, &[0xff; 32], 0, frequencies, &mut sums);
+                    kernel.score_bitmap(&saturation, &[0xff; 32], 0, frequencies, &mut sums);
                 };
                 if reversed {
                     lists.iter().rev().for_each(add)

@@ -77,8 +77,8 @@ pub trait ReadFile: Send + Sync {
     /// A file descriptor that reads this file through the page cache. Read queues make their own system calls
     /// on it. It stays open, and the same, as long as this file is open.
     ///
-    /// `None` unless the bytes of this file are exactly those of one file of the operating system. Read queues
-    /// then use [`ReadFile::read_at`].
+    /// `None` unless the bytes of this file are exactly those of one file of the operating system. Read
+    /// queues then use [`ReadFile::read_at`].
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
     }

@@ -186,8 +186,8 @@ impl Guard<'_> {
 }
 
 proptest! {
-    /// The model is the list of all guards: a cell can be read if it has no write guard, and written if it has
-    /// no guard.
+    /// The model is the list of all guards: a cell can be read if it has no write guard, and written if it
+    /// has no guard.
     #[test]
     fn borrows_are_those_of_a_ref_cell(steps in random_steps()) {
         let cells = new_cells(3, CELL_BYTES_MIN);

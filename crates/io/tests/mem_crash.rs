@@ -209,8 +209,8 @@ fn random_steps() -> impl Strategy<Value = Vec<DiskStep>> {
     prop::collection::vec(step, 1..60)
 }
 
-/// A model of what a disk guarantees: its current state, and what must survive any crash. Names are indexes of
-/// [`NAMES`], files are indexes of `files`.
+/// A model of what a disk guarantees: its current state, and what must survive any crash. Names are indexes
+/// of [`NAMES`], files are indexes of `files`.
 #[derive(Default)]
 struct DiskModel {
     files: Vec<ModelFile>,

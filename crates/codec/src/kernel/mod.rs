@@ -1,11 +1,11 @@
 //! The hot loops, one implementation per instruction set.
 //!
-//! A codec works out the lengths of its slices; a [`Kernel`] runs one loop over them. Its methods check
-//! every condition that memory safety needs, so that code outside this module cannot cause an invalid
-//! access. A kernel does not interpret block headers. Two exceptions: `VByte`, where the loop itself finds
-//! the end of the input, and PFor, where it reads the positions of the exceptions
-//! ([`Kernel::exception_bitmap`]), compiles the decoder with its loops inlined ([`Kernel::pfor_decode`]),
-//! and computes the block length for each width ([`Kernel::shortest_patched`]).
+//! A codec works out the lengths of its slices; a [`Kernel`] runs one loop over them. Its methods check every
+//! condition that memory safety needs, so that code outside this module cannot cause an invalid access. A
+//! kernel does not interpret block headers. Two exceptions: `VByte`, where the loop itself finds the end of
+//! the input, and PFor, where it reads the positions of the exceptions ([`Kernel::read_exception_bitmap`]),
+//! compiles the decoder with its loops inlined ([`Kernel::pfor_decode`]), and computes the block length for
+//! each width ([`Kernel::shortest_patched_block`]).
 //!
 //! Every kernel gives the same values and the same bytes. [`scalar`] is the reference; the other kernels
 //! also use its loops where vector instructions do not help. A process chooses one kernel
@@ -102,13 +102,13 @@ impl Kernel {
     /// If lengths and widths are inconsistent. Fewer high parts than set bits cause a panic or wrong values,
     /// but no invalid access.
     pub(crate) fn unpack(self, packed: &Packed, out: &mut [u32]) {
-        packed.check(out.len());
+        packed.assert_consistent(out.len());
         // SAFETY: The CPU has the instructions of this kernel, the widths are valid, and the lengths match.
         unsafe { (self.0.unpack)(packed, out) }
     }
 
     /// `values[i] - values[i-1] - step` mod 2^32, with `prev` before the first. At most 256 values.
-    pub(crate) fn gaps<'a>(
+    pub(crate) fn compute_gaps<'a>(
         self,
         values: &[u32],
         prev: u32,
@@ -117,7 +117,7 @@ impl Kernel {
     ) -> &'a [u32] {
         let gaps = &mut buffer.0[..values.len()];
         // SAFETY: The CPU has the instructions of this kernel, and the lengths match.
-        unsafe { (self.0.gaps)(values, prev, step, gaps) };
+        unsafe { (self.0.compute_gaps)(values, prev, step, gaps) };
         // SAFETY: There is a gap for every value, and all have been written.
         unsafe { gaps.assume_init_ref() }
     }
@@ -175,14 +175,14 @@ macro_rules! methods {
 loops!(methods);
 
 impl PforLoops for Kernel {
-    fn exception_bitmap(
+    fn read_exception_bitmap(
         self,
         bytes: &[u8],
         bitmap_len: usize,
         sparse: bool,
         bitmap: &mut Bitmap,
     ) -> Option<StoredBitmap> {
-        Kernel::exception_bitmap(self, bytes, bitmap_len, sparse, bitmap)
+        Kernel::read_exception_bitmap(self, bytes, bitmap_len, sparse, bitmap)
     }
 
     fn unpack(self, packed: &Packed, out: &mut [u32]) {

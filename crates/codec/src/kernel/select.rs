@@ -5,10 +5,10 @@ use super::Kernel;
 use std::{env, fmt, sync::OnceLock};
 
 /// The variable that forces a kernel.
-const VARIABLE: &str = "TIERDEX_KERNEL";
+const KERNEL_VARIABLE: &str = "TIERDEX_KERNEL";
 
 /// The names of all kernels, including those that this CPU does not support.
-const NAMES: [&str; 4] = ["scalar", "avx2", "avx512f", "avx512"];
+const KERNEL_NAMES: [&str; 4] = ["scalar", "avx2", "avx512f", "avx512"];
 
 /// Why there is no kernel of a given name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ impl fmt::Display for KernelError {
         let list = |names: &[&str]| names.join(", ");
         match self {
             KernelError::Unknown(name) => {
-                write!(f, "no kernel is called `{name}`; there are {}", list(&NAMES))
+                write!(f, "no kernel is called `{name}`; there are {}", list(&KERNEL_NAMES))
             }
             KernelError::Unsupported(name) => {
                 let able: Vec<_> = Kernel::available().into_iter().map(Kernel::name).collect();
@@ -54,7 +54,7 @@ impl Kernel {
     pub fn from_name(name: &str) -> Result<Kernel, KernelError> {
         match Kernel::available().into_iter().find(|kernel| kernel.name() == name) {
             Some(kernel) => Ok(kernel),
-            None if NAMES.contains(&name) => Err(KernelError::Unsupported(name.to_owned())),
+            None if KERNEL_NAMES.contains(&name) => Err(KernelError::Unsupported(name.to_owned())),
             None => Err(KernelError::Unknown(name.to_owned())),
         }
     }
@@ -64,7 +64,7 @@ impl Kernel {
     /// # Errors
     /// If the variable names an unknown or unsupported kernel.
     pub fn forced() -> Result<Option<Kernel>, KernelError> {
-        let name = env::var_os(VARIABLE).filter(|name| !name.is_empty());
+        let name = env::var_os(KERNEL_VARIABLE).filter(|name| !name.is_empty());
         name.map(|name| Kernel::from_name(&name.to_string_lossy())).transpose()
     }
 
@@ -85,7 +85,7 @@ impl Kernel {
         static ACTIVE: OnceLock<Kernel> = OnceLock::new();
         *ACTIVE.get_or_init(|| match Kernel::from_env() {
             Ok(kernel) => kernel,
-            Err(error) => panic!("{VARIABLE}: {error}"),
+            Err(error) => panic!("{KERNEL_VARIABLE}: {error}"),
         })
     }
 }
@@ -98,7 +98,7 @@ mod tests {
     fn every_available_kernel_has_its_name() {
         for kernel in Kernel::available() {
             assert_eq!(Kernel::from_name(kernel.name()), Ok(kernel));
-            assert!(NAMES.contains(&kernel.name()));
+            assert!(KERNEL_NAMES.contains(&kernel.name()));
         }
         assert_eq!(Kernel::available()[0], Kernel::SCALAR);
     }
@@ -109,7 +109,7 @@ mod tests {
             assert_eq!(Kernel::from_name(name), Err(KernelError::Unknown(name.to_owned())));
         }
         let able: Vec<_> = Kernel::available().into_iter().map(Kernel::name).collect();
-        for name in NAMES.into_iter().filter(|name| !able.contains(name)) {
+        for name in KERNEL_NAMES.into_iter().filter(|name| !able.contains(name)) {
             assert_eq!(Kernel::from_name(name), Err(KernelError::Unsupported(name.to_owned())));
         }
     }

@@ -2,20 +2,20 @@
 
 use super::table::{Bitmap, Patch};
 
-/// The width class of the high bits of the exceptions of a block: [`NONE`], [`BYTES`] or [`WORDS`]. An
-/// integer, not an enum, because it is a const generic parameter.
-pub(super) type HighSize = u8;
+/// The width class of the high bits of the exceptions of a block: [`SIZE_NONE`], [`SIZE_BYTES`] or
+/// [`SIZE_WORDS`]. An integer, not an enum, because it is a const generic parameter.
+pub(super) type HighPartSize = u8;
 /// The block has no exceptions.
-pub(super) const NONE: HighSize = 0;
+pub(super) const SIZE_NONE: HighPartSize = 0;
 /// High parts have up to 8 bits.
-pub(super) const BYTES: HighSize = 1;
+pub(super) const SIZE_BYTES: HighPartSize = 1;
 /// High parts have up to 32 bits.
-pub(super) const WORDS: HighSize = 2;
+pub(super) const SIZE_WORDS: HighPartSize = 2;
 
 /// The width class of the high parts.
 #[inline]
-pub(super) fn of(patch: &Option<Patch>) -> HighSize {
-    patch.as_ref().map_or(NONE, |patch| if patch.width <= 8 { BYTES } else { WORDS })
+pub(super) fn size_of_high_parts(patch: &Option<Patch>) -> HighPartSize {
+    patch.as_ref().map_or(SIZE_NONE, |patch| if patch.width <= 8 { SIZE_BYTES } else { SIZE_WORDS })
 }
 
 /// A patch without exceptions.

@@ -13,7 +13,7 @@ macro_rules! loops {
             {
                 pack: unsafe fn(&[u32], u32, Layout, &mut [MaybeUninit<u8>]),
                 unpack: unsafe fn(&Packed, &mut [u32]),
-                gaps: unsafe fn(&[u32], u32, u32, &mut [MaybeUninit<u32>]),
+                compute_gaps: unsafe fn(&[u32], u32, u32, &mut [MaybeUninit<u32>]),
                 streamvbyte_decode: unsafe fn(&[u8], &[u8], Option<u32>, &mut [u32]),
                 drain_at_least: unsafe fn(&mut [u32], u32, u32, &mut Survivors),
             }
@@ -24,20 +24,20 @@ macro_rules! loops {
             /// Counts, for each width, the values that are wider. At most 256 values.
             count_wider(values: &[u32]) -> WidthCounts [values.len() <= BLOCK];
             /// Width and length of the shortest block of `n` <= 256 values with exceptions; see
-            /// [`crate::pfor::cost::shortest_patched`].
-            shortest_patched(n: usize, counts: &WidthCounts) -> (u32, usize) [n <= BLOCK];
+            /// [`crate::pfor::cost::shortest_patched_block`].
+            shortest_patched_block(n: usize, counts: &WidthCounts) -> (u32, usize) [n <= BLOCK];
             /// Finds the exceptions of at most 256 values, those of more than `width` < 32 bits, and their
             /// high parts.
-            exceptions(values: &[u32], width: u32, found: &mut Exceptions)
+            find_exceptions(values: &[u32], width: u32, found: &mut Exceptions)
                 [values.len() <= BLOCK && width < WIDTH_MAX];
             /// Reads a bitmap of `bitmap_len` <= 32 bytes and pads it with zeros. A sparse bitmap has a bit
             /// for each of its bytes, then the bytes whose bit is set. `None` if `bytes` is too short.
-            exception_bitmap(bytes: &[u8], bitmap_len: usize, sparse: bool, bitmap: &mut Bitmap)
+            read_exception_bitmap(bytes: &[u8], bitmap_len: usize, sparse: bool, bitmap: &mut Bitmap)
                 -> Option<StoredBitmap> [bitmap_len <= BLOCK / 8];
             /// The number of set bits in `bytes`.
             count_ones(bytes: &[u8]) -> usize;
             /// The sparse form of a bitmap: a mask and the nonzero bytes.
-            sparse_bitmap(bitmap: &Bitmap) -> SparseBitmap;
+            make_sparse_bitmap(bitmap: &Bitmap) -> SparseBitmap;
             /// Appends `values`, 1 to 5 bytes each.
             vbyte_encode(values: &[u32], out: &mut Vec<u8>);
             /// Reads `out.len()` values, or their prefix sums from `after` on; returns the bytes consumed.
@@ -64,15 +64,15 @@ macro_rules! loops {
                 -> usize;
             /// Reads the values of the first `out.len()` set bits; bit 0 is `prev + 1`. Fewer set bits leave
             /// the end of `out` unspecified.
-            bitmap_read(bits: &[u8], prev: u32, out: &mut [u32]);
+            read_bitmap(bits: &[u8], prev: u32, out: &mut [u32]);
             /// Collects marks into bits; see [`crate::collect_bits`].
             collect_bits(marks: &mut [u8], bits: &mut [u8]) [marks.len() == 8 * bits.len()];
             /// Finds at most 256 values in a bitmap whose bit 0 is `first`; see [`crate::BitmapView::find`].
-            bitmap_find(bits: &[u8], first: u32, values: &[u32], shared: &mut Intersection)
+            find_in_bitmap(bits: &[u8], first: u32, values: &[u32], shared: &mut Intersection)
                 [values.len() <= BLOCK];
             /// Adds the scores of the values of a bitmap to their sums; bit 0 and the first sum are `first`.
             /// See [`Saturation::add_bits`].
-            bitmap_score(of: &Saturation, bits: &[u8], first: u32, frequencies: &[u32], sums: &mut [u32])
+            score_bitmap(of: &Saturation, bits: &[u8], first: u32, frequencies: &[u32], sums: &mut [u32])
                 [sums.len() <= 8 * bits.len() && first as usize + sums.len() <= of.codes.len()];
             /// Scores a block of values; see [`Saturation::score`].
             score(of: &Saturation, values: &[u32], frequencies: &[u32], scores: &mut [u32])
@@ -150,7 +150,7 @@ pub(crate) struct Packed<'a> {
 impl Packed<'_> {
     /// Panics if lengths and widths are inconsistent.
     #[inline]
-    pub(super) fn check(&self, n: usize) {
+    pub(super) fn assert_consistent(&self, n: usize) {
         let exact = self.bytes.len() == packed_len(n, self.width);
         let high_width = self.patch.as_ref().map_or(1, |patch| patch.width);
         let fits = high_width > 0 && self.width.saturating_add(high_width) <= WIDTH_MAX;
@@ -161,8 +161,8 @@ impl Packed<'_> {
 /// The loops that PFor decodes by. A kernel that implements them for a type of its own decodes a block by a
 /// single function, without calls through its table.
 pub(crate) trait PforLoops: Copy {
-    /// See [`Kernel::exception_bitmap`](super::Kernel::exception_bitmap).
-    fn exception_bitmap(
+    /// See [`Kernel::read_exception_bitmap`](super::Kernel::read_exception_bitmap).
+    fn read_exception_bitmap(
         self,
         bytes: &[u8],
         bitmap_len: usize,

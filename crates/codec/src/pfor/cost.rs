@@ -4,7 +4,7 @@
 use crate::kernel::table::WidthCounts;
 
 /// Bytes before the positions of the exceptions.
-pub(super) const HEAD: usize = 2;
+pub(super) const PATCHED_HEAD_BYTES: usize = 2;
 
 /// Bytes of the bitmap of `n` values.
 pub(super) fn bitmap_len(n: usize) -> usize {
@@ -20,7 +20,7 @@ pub(super) fn sparse_len(n: usize, groups: u16) -> u16 {
 /// greater than that of any block if no value can be an exception. One loop over all widths, which the
 /// compiler turns into a few vector instructions of the calling kernel.
 #[inline(always)]
-pub(crate) fn shortest_patched(n: usize, counts: &WidthCounts) -> (u32, usize) {
+pub(crate) fn shortest_patched_block(n: usize, counts: &WidthCounts) -> (u32, usize) {
     let packed_len = |n: u16, width: u16| (n * width).div_ceil(8);
     let (all, widest, bitmap) = (n as u16, counts.widest as u16, bitmap_len(n) as u16);
     // Length and width in one number: lengths have 11 bits and widths 5, which count downwards.
@@ -28,7 +28,7 @@ pub(crate) fn shortest_patched(n: usize, counts: &WidthCounts) -> (u32, usize) {
     for (width, (count, groups)) in (0..).zip(counts.values.iter().zip(&counts.groups)) {
         let positions = sparse_len(n, *groups).min(bitmap);
         let highs = packed_len(*count, widest.saturating_sub(width));
-        let len = HEAD as u16 + positions + highs + packed_len(all, width);
+        let len = PATCHED_HEAD_BYTES as u16 + positions + highs + packed_len(all, width);
         let key = len << 5 | (31 - width);
         best = best.min(if width < widest { key } else { u16::MAX });
     }

@@ -1,6 +1,6 @@
 //! The header of a block: its form, its width, and so its length.
 
-use super::cost::{HEAD, bitmap_len};
+use super::cost::{PATCHED_HEAD_BYTES, bitmap_len};
 use crate::bitpack::{WIDTH_MAX, packed_len};
 use crate::kernel::table::{Bitmap, PforLoops, StoredBitmap};
 use crate::{block::BLOCK, error::DecodeError};
@@ -58,7 +58,7 @@ impl PforHeader {
     pub(super) fn len(&self) -> usize {
         match self.form {
             PforForm::Plain | PforForm::Constant => 1,
-            PforForm::Patched { positions, .. } => HEAD + positions.len,
+            PforForm::Patched { positions, .. } => PATCHED_HEAD_BYTES + positions.len,
         }
     }
 
@@ -77,9 +77,9 @@ impl PforHeader {
 }
 
 /// Values of at most this width, plus 1 each, sum to at most 2^31 in a block.
-const NARROW: u32 = 31 - BLOCK.ilog2();
+const NARROW_BITS: u32 = 31 - BLOCK.ilog2();
 
-/// Whether all values of a block that can be decoded have at most [`NARROW`] bits.
+/// Whether all values of a block that can be decoded have at most [`NARROW_BITS`] bits.
 #[inline]
 pub(crate) fn has_narrow_values(bytes: &[u8]) -> bool {
     let Some(first) = bytes.first() else { return false };
@@ -87,7 +87,7 @@ pub(crate) fn has_narrow_values(bytes: &[u8]) -> bool {
         PforHeader::SPARSE | PforHeader::BITMAP => bytes.get(1).map_or(u32::MAX, |width| u32::from(*width)),
         _ => 0,
     };
-    u32::from(first & 0x3f).saturating_add(high_width) <= NARROW
+    u32::from(first & 0x3f).saturating_add(high_width) <= NARROW_BITS
 }
 
 /// Bytes of a constant value of `width` bits.
@@ -105,22 +105,22 @@ fn read_patched<L: PforLoops>(
     width: u32,
     bitmap: &mut Bitmap,
 ) -> Result<PforForm, DecodeError> {
-    let (head, rest) = bytes.split_first_chunk::<HEAD>().ok_or(DecodeError::Truncated)?;
+    let (head, rest) = bytes.split_first_chunk::<PATCHED_HEAD_BYTES>().ok_or(DecodeError::Truncated)?;
     let high_width = u32::from(head[1]);
     if high_width == 0 || width + high_width > WIDTH_MAX {
         return Err(DecodeError::Invalid);
     }
     let sparse = head[0] & 0xc0 == PforHeader::SPARSE;
-    let positions = loops.exception_bitmap(rest, bitmap_len(n), sparse, bitmap);
+    let positions = loops.read_exception_bitmap(rest, bitmap_len(n), sparse, bitmap);
     let positions = positions.ok_or(DecodeError::Truncated)?;
-    if positions.count == 0 || n < BLOCK && beyond(bitmap, n) {
+    if positions.count == 0 || n < BLOCK && has_bits_beyond(bitmap, n) {
         return Err(DecodeError::Invalid);
     }
     Ok(PforForm::Patched { high_width, positions })
 }
 
 /// Whether a bit is set after those of the `n` < 256 values.
-fn beyond(bitmap: &Bitmap, n: usize) -> bool {
+fn has_bits_beyond(bitmap: &Bitmap, n: usize) -> bool {
     bitmap[n / 8] >> (n % 8) != 0 || bitmap[n / 8 + 1..].iter().any(|byte| *byte != 0)
 }
 

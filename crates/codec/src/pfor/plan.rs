@@ -28,7 +28,7 @@ pub(super) enum PlannedForm {
 
 /// The shortest block of `values`, which are not empty. Among equally long blocks the one with fewer
 /// exceptions, and the bitmap form before the sparse form.
-pub(super) fn choose(kernel: Kernel, values: &[u32]) -> PforPlan {
+pub(super) fn choose_form(kernel: Kernel, values: &[u32]) -> PforPlan {
     let (first, n) = (values[0], values.len());
     if first != 0 && values.iter().all(|value| *value == first) {
         let width = WIDTH_MAX - first.leading_zeros();
@@ -37,7 +37,7 @@ pub(super) fn choose(kernel: Kernel, values: &[u32]) -> PforPlan {
     let counts = kernel.count_wider(values);
     let plain =
         PforPlan { form: PlannedForm::Plain, width: counts.widest, len: 1 + packed_len(n, counts.widest) };
-    let (width, len) = kernel.shortest_patched(n, &counts);
+    let (width, len) = kernel.shortest_patched_block(n, &counts);
     if len >= plain.len {
         return plain;
     }
@@ -49,7 +49,7 @@ pub(super) fn choose(kernel: Kernel, values: &[u32]) -> PforPlan {
 
 /// Bytes of the shortest block of `values`, which are not empty.
 pub(crate) fn block_len(kernel: Kernel, values: &[u32]) -> usize {
-    choose(kernel, values).len
+    choose_form(kernel, values).len
 }
 
 #[cfg(test)]
@@ -57,26 +57,26 @@ mod tests {
     use super::*;
     use crate::BLOCK;
 
-    fn choose(values: &[u32]) -> (PlannedForm, u32, usize) {
-        let plan = super::choose(Kernel::SCALAR, values);
+    fn choose_form(values: &[u32]) -> (PlannedForm, u32, usize) {
+        let plan = super::choose_form(Kernel::SCALAR, values);
         (plan.form, plan.width, plan.len)
     }
 
     #[test]
     fn equal_values_are_constant_but_zeros_are_plain() {
-        assert_eq!(choose(&[5; 9]), (PlannedForm::Constant, 3, 2));
-        assert_eq!(choose(&[0; 9]), (PlannedForm::Plain, 0, 1));
-        assert_eq!(choose(&[u32::MAX]), (PlannedForm::Constant, 32, 5));
+        assert_eq!(choose_form(&[5; 9]), (PlannedForm::Constant, 3, 2));
+        assert_eq!(choose_form(&[0; 9]), (PlannedForm::Plain, 0, 1));
+        assert_eq!(choose_form(&[u32::MAX]), (PlannedForm::Constant, 32, 5));
     }
 
     #[test]
     fn few_exceptions_are_sparse_and_many_a_bitmap() {
         let mut values = [1; BLOCK];
         values[..3].fill(1 << 20);
-        assert_eq!(choose(&values), (PlannedForm::Sparse { high_width: 20 }, 1, 2 + 4 + 1 + 8 + 32));
+        assert_eq!(choose_form(&values), (PlannedForm::Sparse { high_width: 20 }, 1, 2 + 4 + 1 + 8 + 32));
         for position in values.iter_mut().step_by(4) {
             *position = 1 << 20;
         }
-        assert_eq!(choose(&values), (PlannedForm::Bitmap { high_width: 20 }, 1, 2 + 32 + 165 + 32));
+        assert_eq!(choose_form(&values), (PlannedForm::Bitmap { high_width: 20 }, 1, 2 + 32 + 165 + 32));
     }
 }

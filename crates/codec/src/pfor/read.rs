@@ -34,13 +34,13 @@ pub(crate) fn decode<L: PforLoops>(
             let patch = Patch { bitmap: &bitmap, highs: &bytes[header.len()..], width: *high_width };
             loops.unpack(&Packed { bytes: lows, width, layout, patch: Some(patch), after }, out);
         }
-        PforForm::Constant => fill(read_constant(body, width)?, after, out),
+        PforForm::Constant => fill_constant(read_constant(body, width)?, after, out),
     }
     Ok(len)
 }
 
 /// Sets all values to `value`, or to its prefix sums.
-fn fill(value: u32, after: Option<u32>, out: &mut [u32]) {
+fn fill_constant(value: u32, after: Option<u32>, out: &mut [u32]) {
     let Some(mut last) = after else { return out.fill(value) };
     for out in out {
         last = last.wrapping_add(value).wrapping_add(1);

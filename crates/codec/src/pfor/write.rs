@@ -2,13 +2,13 @@
 
 use super::cost::bitmap_len;
 use super::header::{PforHeader, constant_len};
-use super::plan::{PlannedForm, choose};
+use super::plan::{PlannedForm, choose_form};
 use crate::kernel::{Bitmap, Exceptions};
 use crate::{Kernel, bitpack::Layout};
 
 /// Appends the shortest block of 1 to 256 `values`.
 pub(crate) fn encode(kernel: Kernel, values: &[u32], layout: Layout, out: &mut Vec<u8>) {
-    let plan = choose(kernel, values);
+    let plan = choose_form(kernel, values);
     let (start, width) = (out.len(), plan.width);
     let low = width as u8;
     match plan.form {
@@ -22,7 +22,7 @@ pub(crate) fn encode(kernel: Kernel, values: &[u32], layout: Layout, out: &mut V
             let tag = if sparse { PforHeader::SPARSE } else { PforHeader::BITMAP };
             out.extend_from_slice(&[tag | low, high_width as u8]);
             let mut found = Exceptions::new();
-            kernel.exceptions(values, width, &mut found);
+            kernel.find_exceptions(values, width, &mut found);
             write_bitmap(kernel, &found.bitmap, bitmap_len(values.len()), sparse, out);
             kernel.pack(found.highs(), high_width, Layout::Horizontal, out);
         }
@@ -37,7 +37,7 @@ fn write_bitmap(kernel: Kernel, bitmap: &Bitmap, len: usize, sparse: bool, out: 
     if !sparse {
         return out.extend_from_slice(&bitmap[..len]);
     }
-    let sparse = kernel.sparse_bitmap(bitmap);
+    let sparse = kernel.make_sparse_bitmap(bitmap);
     out.extend_from_slice(&sparse.mask.to_le_bytes()[..len.div_ceil(8)]);
     out.extend_from_slice(&sparse.bytes[..sparse.mask.count_ones() as usize]);
 }

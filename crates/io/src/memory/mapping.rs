@@ -58,8 +58,8 @@ impl Mapping {
         unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
     }
 
-    /// Allocates all pages now, by a read of zeros into them: so a failed allocation is an error of the system
-    /// call and not a signal.
+    /// Allocates all pages now, by a read of zeros into them: so a failed allocation is an error of the
+    /// system call and not a signal.
     pub(crate) fn populate(&mut self) -> io::Result<()> {
         File::open("/dev/zero")?.read_exact(self.bytes_mut())
     }

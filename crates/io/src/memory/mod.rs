@@ -1,8 +1,8 @@
 //! Long-lived memory for caches and resident files.
 //!
-//! Input: a kind of memory and a size. Output: a [`Region`] of that many bytes. All are allocated on creation,
-//! so that no later access can fail. A region can be divided into [`Cells`], which threads read while a
-//! device writes into others.
+//! Input: a kind of memory and a size. Output: a [`Region`] of that many bytes. All are allocated on
+//! creation, so that no later access can fail. A region can be divided into [`Cells`], which threads read
+//! while a device writes into others.
 //!
 //! Each kind of memory has a file: `dram`, `hugetlb`, `numa`, `dax`, `file` (of a tmpfs).
 

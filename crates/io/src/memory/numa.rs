@@ -50,8 +50,8 @@ fn bind_to_node(mapping: &Mapping, node: u32) -> io::Result<()> {
     }
     let mut mask = [0_u64; NODES_MAX / WORD_BITS];
     mask[node / WORD_BITS] = 1 << (node % WORD_BITS);
-    // SAFETY: the call gets the pages of `mapping` only, and a mask of NODES_MAX bits that outlives the call; it
-    // changes no byte.
+    // SAFETY: the call gets the pages of `mapping` only, and a mask of NODES_MAX bits that outlives the call;
+    // it changes no byte.
     let bound = unsafe {
         libc::syscall(
             libc::SYS_mbind,

@@ -60,8 +60,8 @@ impl ResidentBytes {
         Ok(bytes.into())
     }
 
-    /// Prefetches the CPU cache lines of `range`, so that reads soon after do not wait for memory. The part of
-    /// the range behind the last byte is ignored.
+    /// Prefetches the CPU cache lines of `range`, so that reads soon after do not wait for memory. The part
+    /// of the range behind the last byte is ignored.
     #[inline]
     pub fn load_lines(&self, range: Range<usize>) {
         for at in range.step_by(CACHE_LINE_BYTES) {

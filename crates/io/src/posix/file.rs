@@ -13,8 +13,8 @@ pub(super) struct PosixFile {
     file: File,
     len: u64,
     name: String,
-    /// The descriptor with O_DIRECT, or the error if the file system does not support it. Transient errors are
-    /// not stored.
+    /// The descriptor with O_DIRECT, or the error if the file system does not support it. Transient errors
+    /// are not stored.
     direct: OnceLock<Result<File>>,
 }
 

@@ -124,7 +124,8 @@ impl InFlightRead {
         &mut self.target
     }
 
-    /// Completes the read by blocking system calls, or by [`ReadFile::read_at`] if the file has no descriptor.
+    /// Completes the read by blocking system calls, or by [`ReadFile::read_at`] if the file has no
+    /// descriptor.
     pub(super) fn read_blocking(mut self) -> Completion {
         let file = Arc::clone(&self.file);
         loop {
@@ -210,9 +211,10 @@ impl InFlightRead {
         }
     }
 
-    /// Counts a system call that has returned less than a page, and returns whether the read goes on: if it is
-    /// a direct read that returned some bytes. The cause may be the device and not the end of the file. After
-    /// [`SHORT_READS_MAX`] of them the read goes through the page cache, which knows the end of the file.
+    /// Counts a system call that has returned less than a page, and returns whether the read goes on: if it
+    /// is a direct read that returned some bytes. The cause may be the device and not the end of the file.
+    /// After [`SHORT_READS_MAX`] of them the read goes through the page cache, which knows the end of the
+    /// file.
     fn count_short_read(&mut self, bytes: usize) -> bool {
         let short = self.path == ReadPath::Direct && bytes > 0;
         self.short_reads += u32::from(short);

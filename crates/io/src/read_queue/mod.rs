@@ -1,8 +1,8 @@
 //! Asynchronous reads into cells, many in flight at once. The queue owns the memory of a read until it has
 //! completed.
 //!
-//! Input: files, offsets and targets (cells). Output: the filled targets, in any order. A queue is used by one
-//! thread at a time.
+//! Input: files, offsets and targets (cells). Output: the filled targets, in any order. A queue is used by
+//! one thread at a time.
 //!
 //! 1. [`ReadQueue::submit`] takes a [`ReadTarget`] and a tag chosen by the caller. A read beyond the end of
 //!    the file completes immediately with an error.
@@ -15,8 +15,8 @@
 //!    written after it has a new owner.
 //!
 //! There are two backends: `pread` is a thread pool, `uring` uses io_uring. They make their own system calls
-//! on files that have a [`ReadFile::descriptor`]. All other files are read by [`ReadFile::read_at`], so that a
-//! queue works on every [`Disk`], also on one with injected faults.
+//! on files that have a [`ReadFile::descriptor`]. All other files are read by [`ReadFile::read_at`], so that
+//! a queue works on every [`Disk`], also on one with injected faults.
 
 mod backend;
 mod in_flight;

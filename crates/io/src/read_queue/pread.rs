@@ -34,8 +34,8 @@ impl Pread {
 
 impl Backend for Pread {
     fn start(&mut self, read: InFlightRead) -> Option<Completion> {
-        // Neither blocks nor fails: the channel has capacity for `depth` reads, and its receivers live as long
-        // as this sender.
+        // Neither blocks nor fails: the channel has capacity for `depth` reads, and its receivers live as
+        // long as this sender.
         let sent = self.reads.as_ref().map(|reads| reads.send(read).is_ok());
         debug_assert_eq!(sent, Some(true));
         None

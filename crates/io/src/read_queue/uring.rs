@@ -1,7 +1,8 @@
 //! Reads by io_uring: submission and completion queues in memory shared with the kernel.
 //!
-//! Each read in flight has a slot, which owns what the kernel accesses: the file and the target. A read leaves
-//! its slot when its completion has arrived, or when the kernel will certainly never take its submission.
+//! Each read in flight has a slot, which owns what the kernel accesses: the file and the target. A read
+//! leaves its slot when its completion has arrived, or when the kernel will certainly never take its
+//! submission.
 
 use super::in_flight::{Completion, InFlightRead, RemainingRead};
 use super::{backend::Backend, preadv::IOVECS_MAX};

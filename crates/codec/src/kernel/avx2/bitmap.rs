@@ -2,45 +2,45 @@
 
 use super::compress::{lane_mask, set_bits};
 use super::memory::{LANES, Vector, broadcast, first_lanes, load, load_all, load_bytes, store_all};
-use super::search::{bytes, equal_lanes, put};
+use super::search::{equal_lanes, lowest_bytes, store_8_bytes};
 use crate::block::{BLOCK, Intersection};
-use crate::{kernel::scalar, kernel::scalar::bitmap::word};
+use crate::{kernel::scalar, kernel::scalar::bitmap::load_word};
 use core::{arch::x86_64::*, mem::MaybeUninit};
 
-/// [`crate::Kernel::count_ones`].
+/// Implements [`crate::Kernel::count_ones`].
 #[target_feature(enable = "popcnt")]
 pub(crate) fn count_ones(bytes: &[u8]) -> usize {
     scalar::bitmap::count_ones(bytes)
 }
 
-/// [`crate::Kernel::bitmap_read`].
+/// Implements [`crate::Kernel::read_bitmap`].
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-pub(crate) fn bitmap_read(bits: &[u8], prev: u32, out: &mut [u32]) {
-    scalar::bitmap::bitmap_read(bits, prev, out);
+pub(crate) fn read_bitmap(bits: &[u8], prev: u32, out: &mut [u32]) {
+    scalar::bitmap::read_bitmap(bits, prev, out);
 }
 
 /// Fewer values are looked up by the portable loop.
 const LOOKUP_VALUES_MIN: usize = 32;
 
 /// Bits of a word.
-const WORD: u32 = 32;
+const WORD_BITS: u32 = 32;
 
 /// Words of the longest bitmap of a block.
 const WORDS_MAX: usize = BLOCK;
 
-/// [`crate::Kernel::bitmap_find`]: the words of eight values are gathered, and the numbers of set bits before
-/// these words.
+/// Implements [`crate::Kernel::find_in_bitmap`]: the words of eight values are gathered, and the numbers of
+/// set bits before these words.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-pub(crate) fn bitmap_find(bits: &[u8], first: u32, values: &[u32], shared: &mut Intersection) {
+pub(crate) fn find_in_bitmap(bits: &[u8], first: u32, values: &[u32], shared: &mut Intersection) {
     if bits.len() > 4 * WORDS_MAX || values.len() < LOOKUP_VALUES_MIN {
-        return scalar::bitmap::bitmap_find(bits, first, values, shared);
+        return scalar::bitmap::find_in_bitmap(bits, first, values, shared);
     }
     let mut words = [MaybeUninit::uninit(); WORDS_MAX + 1];
     let mut before = [MaybeUninit::uninit(); WORDS_MAX + 1];
     let (mut end, mut sum) = (0, 0);
     let (whole, rest) = bits.as_chunks::<4>();
     // The word after the last is for all values after the last bit.
-    let last = [word(rest) as u32, 0];
+    let last = [load_word(rest) as u32, 0];
     let whole = whole.iter().map(|word| u32::from_le_bytes(*word));
     for ((word, to), before) in whole.chain(last).zip(&mut words).zip(&mut before) {
         to.write(word);
@@ -49,7 +49,7 @@ pub(crate) fn bitmap_find(bits: &[u8], first: u32, values: &[u32], shared: &mut 
         end += 1;
     }
     let (positions, count) = shared.parts();
-    let (zero, one, past) = (_mm256_setzero_si256(), broadcast(1), broadcast(((end - 1) * WORD) as i32));
+    let (zero, one, past) = (_mm256_setzero_si256(), broadcast(1), broadcast(((end - 1) * WORD_BITS) as i32));
     let mut found = 0;
     for (k, values) in values.chunks(LANES).enumerate() {
         let position = _mm256_sub_epi32(load(values), broadcast(first as i32));
@@ -66,12 +66,12 @@ pub(crate) fn bitmap_find(bits: &[u8], first: u32, values: &[u32], shared: &mut 
         let bit = _mm256_sllv_epi32(one, bit);
         let present = !equal_lanes(_mm256_and_si256(word, bit), zero) as u8 & first_lanes(values.len());
         let below = _mm256_and_si256(word, _mm256_sub_epi32(bit, one));
-        let ranks = bytes(_mm256_add_epi32(before, count_ones_of(below)));
+        let ranks = lowest_bytes(_mm256_add_epi32(before, count_ones_in_lanes(below)));
         let set = set_bits(present);
         let in_values = _mm_add_epi8(set, _mm_set1_epi8((k * LANES) as i8));
-        put(positions[0][found..].first_chunk_mut().expect("space for a vector"), in_values);
+        store_8_bytes(positions[0][found..].first_chunk_mut().expect("space for a vector"), in_values);
         let in_bits = _mm_shuffle_epi8(ranks, set);
-        put(positions[1][found..].first_chunk_mut().expect("space for a vector"), in_bits);
+        store_8_bytes(positions[1][found..].first_chunk_mut().expect("space for a vector"), in_bits);
         found += present.count_ones() as usize;
     }
     *count = found;
@@ -80,7 +80,7 @@ pub(crate) fn bitmap_find(bits: &[u8], first: u32, values: &[u32], shared: &mut 
 /// The number of set bits of each lane.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn count_ones_of(words: Vector) -> Vector {
+fn count_ones_in_lanes(words: Vector) -> Vector {
     let of_nibbles =
         _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
     let half = _mm256_set1_epi8(15);
@@ -90,7 +90,7 @@ fn count_ones_of(words: Vector) -> Vector {
     _mm256_madd_epi16(_mm256_maddubs_epi16(of_bytes, _mm256_set1_epi8(1)), _mm256_set1_epi16(1))
 }
 
-/// [`crate::Kernel::collect_bits`]: 32 marks at a time.
+/// Implements [`crate::Kernel::collect_bits`]: 32 marks at a time.
 #[target_feature(enable = "avx2")]
 pub(crate) fn collect_bits(marks: &mut [u8], bits: &mut [u8]) {
     let (chunks, rest) = marks.as_chunks_mut::<32>();
@@ -104,7 +104,7 @@ pub(crate) fn collect_bits(marks: &mut [u8], bits: &mut [u8]) {
     scalar::bitmap::collect_bits(rest, rest_of_bits);
 }
 
-/// [`crate::Kernel::mark_positive`]: eight sums at a time.
+/// Implements [`crate::Kernel::mark_positive`]: eight sums at a time.
 #[target_feature(enable = "avx2")]
 pub(crate) fn mark_positive(sums: &[u32], bits: &mut [u8]) {
     let (chunks, rest) = sums.as_chunks::<LANES>();
@@ -115,7 +115,7 @@ pub(crate) fn mark_positive(sums: &[u32], bits: &mut [u8]) {
     scalar::bitmap::mark_positive(rest, rest_of_bits);
 }
 
-/// [`crate::Kernel::keep_marked`]: eight sums at a time.
+/// Implements [`crate::Kernel::keep_marked`]: eight sums at a time.
 #[target_feature(enable = "avx2")]
 pub(crate) fn keep_marked(sums: &mut [u32], bits: &[u8]) {
     let (chunks, rest) = sums.as_chunks_mut::<LANES>();

@@ -1,14 +1,14 @@
 //! Bit packing and unpacking in both layouts.
 
-use super::exceptions::{HighBuffer, Highs};
+use super::exceptions::{HighPartBuffer, HighPartCursor};
 use super::memory::{LANES, Vector, add, broadcast, load_all, or, shift_left, store_all};
 use super::stream::{STREAM_WIDTH_MAX, pack_stream, unpack_stream};
 use super::sums::PrefixSums;
-use crate::kernel::size::{self, BYTES, HighSize, NONE, WORDS};
+use crate::kernel::size::{self, HighPartSize, SIZE_BYTES, SIZE_NONE, SIZE_WORDS};
 use crate::{bitpack::Layout, block::BLOCK, kernel::scalar, kernel::table::Packed};
 use core::{arch::x86_64::*, mem::MaybeUninit};
 
-/// [`crate::Kernel::pack`].
+/// Implements [`crate::Kernel::pack`].
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(crate) fn pack(values: &[u32], width: u32, layout: Layout, packed: &mut [MaybeUninit<u8>]) {
     match layout {
@@ -20,9 +20,9 @@ pub(crate) fn pack(values: &[u32], width: u32, layout: Layout, packed: &mut [May
 }
 
 /// Packs 256 values at one width.
-type Pack = unsafe fn(&[u32], &mut [MaybeUninit<u8>]);
+type PackFunction = unsafe fn(&[u32], &mut [MaybeUninit<u8>]);
 
-static PACK_VERTICAL: [Pack; 33] = by_width!(pack_vertical);
+static PACK_VERTICAL: [PackFunction; 33] = by_width!(pack_vertical);
 
 #[target_feature(enable = "avx2")]
 fn pack_vertical<const W: usize>(values: &[u32], packed: &mut [MaybeUninit<u8>]) {
@@ -34,9 +34,13 @@ unpack_by_form!("avx2,bmi1,bmi2,lzcnt,popcnt");
 /// Unpacks by [`unpack_stream`], then takes the other steps.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn horizontal<const SIZE: HighSize, const SUM: bool>(packed: &Packed, highs: &HighBuffer, out: &mut [u32]) {
+fn unpack_horizontal<const SIZE: HighPartSize, const SUM: bool>(
+    packed: &Packed,
+    highs: &HighPartBuffer,
+    out: &mut [u32],
+) {
     unpack_stream(packed.bytes, packed.width, out);
-    finish_all::<SIZE, SUM>(Finish::new(packed, highs), out);
+    finish_values::<SIZE, SUM>(FinishingSteps::new(packed, highs), out);
 }
 
 /// Unpacks one row of eight lanes at a time.
@@ -44,13 +48,13 @@ fn horizontal<const SIZE: HighSize, const SUM: bool>(packed: &Packed, highs: &Hi
 /// # Safety
 /// There must be `32 * W` bytes.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-unsafe fn vertical<const W: usize, const SIZE: HighSize, const SUM: bool>(
+unsafe fn unpack_vertical<const W: usize, const SIZE: HighPartSize, const SUM: bool>(
     packed: &Packed,
-    highs: &HighBuffer,
+    highs: &HighPartBuffer,
     out: &mut [u32; BLOCK],
 ) {
     // With the constant width, the shift of the exceptions is a constant too.
-    let mut finish = Finish::new(&Packed { width: W as u32, ..*packed }, highs);
+    let mut finish = FinishingSteps::new(&Packed { width: W as u32, ..*packed }, highs);
     let word = |k: usize| {
         let word = packed.bytes.as_ptr().wrapping_add(32 * k);
         // SAFETY: There are W words of 32 bytes, and `k` is less than W.
@@ -78,8 +82,8 @@ unsafe fn vertical<const W: usize, const SIZE: HighSize, const SUM: bool>(
 /// Adds the exceptions and sums of values that are already unpacked.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn finish_all<const SIZE: HighSize, const SUM: bool>(mut finish: Finish, out: &mut [u32]) {
-    if SIZE == NONE && !SUM {
+fn finish_values<const SIZE: HighPartSize, const SUM: bool>(mut finish: FinishingSteps, out: &mut [u32]) {
+    if SIZE == SIZE_NONE && !SUM {
         return;
     }
     let (groups, rest) = out.as_chunks_mut::<LANES>();

@@ -4,17 +4,17 @@
 use super::compress::{byte_mask, compress, expand};
 use super::memory::{LANES, Vector, load, load_all, load_bytes};
 use super::{search::equal_lanes, stream::unpack_stream};
-use crate::kernel::size::{BYTES, HighSize, NO_PATCH, WORDS};
+use crate::kernel::size::{HighPartSize, NO_PATCH, SIZE_BYTES, SIZE_WORDS};
 use crate::kernel::table::{Bitmap, Exceptions, Patch, SparseBitmap, StoredBitmap};
-use crate::{bitpack::packed_len, block::BLOCK, kernel::scalar, kernel::scalar::bitmap::word};
+use crate::{bitpack::packed_len, block::BLOCK, kernel::scalar, kernel::scalar::bitmap::load_word};
 use core::{arch::x86_64::*, mem::MaybeUninit};
 
 /// The lowest bit of each of eight bytes.
-const EACH: u64 = 0x0101_0101_0101_0101;
+const LOWEST_BIT_OF_EACH_BYTE: u64 = 0x0101_0101_0101_0101;
 
-/// [`crate::Kernel::exceptions`].
+/// Implements [`crate::Kernel::find_exceptions`].
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-pub(crate) fn exceptions(values: &[u32], width: u32, found: &mut Exceptions) {
+pub(crate) fn find_exceptions(values: &[u32], width: u32, found: &mut Exceptions) {
     let shift = _mm_cvtsi32_si128(width as i32);
     let (groups, rest) = values.as_chunks::<LANES>();
     found.bitmap = [0; _];
@@ -39,9 +39,9 @@ pub(crate) fn exceptions(values: &[u32], width: u32, found: &mut Exceptions) {
     found.count = count;
 }
 
-/// [`crate::Kernel::sparse_bitmap`].
+/// Implements [`crate::Kernel::make_sparse_bitmap`].
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-pub(crate) fn sparse_bitmap(bitmap: &Bitmap) -> SparseBitmap {
+pub(crate) fn make_sparse_bitmap(bitmap: &Bitmap) -> SparseBitmap {
     let zeros = _mm256_cmpeq_epi8(load_bytes(bitmap), _mm256_setzero_si256());
     let mask = !_mm256_movemask_epi8(zeros) as u32;
     let mut bytes = [0; 32];
@@ -66,17 +66,17 @@ pub(crate) fn bitmap_mask(mask: [u8; 4], bitmap_len: usize, sparse: bool) -> (u3
     (_bzhi_u32(u32::from_le_bytes(mask), 8 * mask_len as u32) | all, mask_len)
 }
 
-/// [`crate::Kernel::exception_bitmap`].
+/// Implements [`crate::Kernel::read_exception_bitmap`].
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-pub(crate) fn exception_bitmap(
+pub(crate) fn read_exception_bitmap(
     bytes: &[u8],
     bitmap_len: usize,
     sparse: bool,
     bitmap: &mut Bitmap,
 ) -> Option<StoredBitmap> {
     let Some(mask) = bytes.first_chunk() else {
-        return scalar::exceptions::exception_bitmap(bytes, bitmap_len, sparse, bitmap);
+        return scalar::exceptions::read_exception_bitmap(bytes, bitmap_len, sparse, bitmap);
     };
     let (mask, mask_len) = bitmap_mask(*mask, bitmap_len, sparse);
     let len = mask_len + mask.count_ones() as usize;
@@ -87,7 +87,7 @@ pub(crate) fn exception_bitmap(
     // ones, so that whole words can be loaded.
     let (mut used, mut count) = (mask_len, 0);
     for (bitmap, mask) in bitmap.as_chunks_mut().0.iter_mut().zip(mask.to_le_bytes()) {
-        let bits = _pdep_u64(word(&bytes[used..]), byte_mask(mask));
+        let bits = _pdep_u64(load_word(&bytes[used..]), byte_mask(mask));
         used += mask.count_ones() as usize;
         count += bits.count_ones() as usize;
         *bitmap = bits.to_le_bytes();
@@ -96,7 +96,7 @@ pub(crate) fn exception_bitmap(
 }
 
 /// The high parts of a block.
-pub(super) struct HighBuffer {
+pub(super) struct HighPartBuffer {
     /// Words: unpacked and at the positions of their values, zero elsewhere.
     words: [MaybeUninit<Vector>; BLOCK / LANES],
     /// Bytes: a copy of the packed ones if fewer than eight bytes follow them.
@@ -104,25 +104,29 @@ pub(super) struct HighBuffer {
     is_padded: bool,
 }
 
-impl HighBuffer {
+impl HighPartBuffer {
     /// An uninitialised buffer.
     #[inline]
-    pub(super) fn new() -> HighBuffer {
-        HighBuffer { words: [MaybeUninit::uninit(); _], padded: [MaybeUninit::uninit(); _], is_padded: false }
+    pub(super) fn new() -> HighPartBuffer {
+        HighPartBuffer {
+            words: [MaybeUninit::uninit(); _],
+            padded: [MaybeUninit::uninit(); _],
+            is_padded: false,
+        }
     }
 
     /// Prepares the high parts, which have the given size.
     #[inline]
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    pub(super) fn fill<const SIZE: HighSize>(&mut self, patch: &Patch) {
+    pub(super) fn prepare<const SIZE: HighPartSize>(&mut self, patch: &Patch) {
         match SIZE {
-            BYTES => {
+            SIZE_BYTES => {
                 let count = scalar::bitmap::count_ones(patch.bitmap);
                 if patch.highs.len() < packed_len(count, patch.width) + LANES {
-                    self.pad(patch);
+                    self.copy_padded(patch);
                 }
             }
-            WORDS => self.fill_words(patch),
+            SIZE_WORDS => self.fill_words(patch),
             _ => {}
         }
     }
@@ -130,7 +134,7 @@ impl HighBuffer {
     /// Copies the packed high parts.
     #[cold]
     #[inline(never)]
-    fn pad(&mut self, patch: &Patch) {
+    fn copy_padded(&mut self, patch: &Patch) {
         let len = patch.highs.len().min(BLOCK);
         self.padded[..len].write_copy_of_slice(&patch.highs[..len]);
         self.padded[len..].fill(MaybeUninit::new(0));
@@ -161,9 +165,9 @@ impl HighBuffer {
 }
 
 /// Cursor over the high parts of the exceptions.
-pub(super) struct Highs<'a> {
+pub(super) struct HighPartCursor<'a> {
     bitmap: &'a Bitmap,
-    buffer: &'a HighBuffer,
+    buffer: &'a HighPartBuffer,
     /// For bytes: packed, and followed by at least eight bytes.
     packed: *const u8,
     /// For bytes: the low bits of each byte, as many as a high part has.
@@ -172,13 +176,13 @@ pub(super) struct Highs<'a> {
     used: usize,
 }
 
-impl<'a> Highs<'a> {
+impl<'a> HighPartCursor<'a> {
     #[inline]
-    pub(super) fn new(patch: Option<Patch<'a>>, buffer: &'a HighBuffer) -> Highs<'a> {
+    pub(super) fn new(patch: Option<Patch<'a>>, buffer: &'a HighPartBuffer) -> HighPartCursor<'a> {
         let Patch { bitmap, highs, width } = patch.unwrap_or(NO_PATCH);
         let packed = if buffer.is_padded { buffer.padded.as_ptr().cast() } else { highs.as_ptr() };
-        let mask = EACH.wrapping_mul((1 << width) - 1);
-        Highs { bitmap, buffer, packed, mask, used: 0 }
+        let mask = LOWEST_BIT_OF_EACH_BYTE.wrapping_mul((1 << width) - 1);
+        HighPartCursor { bitmap, buffer, packed, mask, used: 0 }
     }
 
     /// The high parts of the next eight values, zero where a value is no exception.
@@ -188,8 +192,8 @@ impl<'a> Highs<'a> {
     /// filled for this size.
     #[inline]
     #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
-    pub(super) unsafe fn next<const SIZE: HighSize>(&mut self, group: usize) -> Vector {
-        if SIZE == WORDS {
+    pub(super) unsafe fn next<const SIZE: HighPartSize>(&mut self, group: usize) -> Vector {
+        if SIZE == SIZE_WORDS {
             // SAFETY: There are words for all groups.
             return unsafe { self.buffer.words[group].assume_init() };
         }
@@ -198,10 +202,10 @@ impl<'a> Highs<'a> {
         _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(bytes as i64))
     }
 
-    /// As [`Highs::next`] for bytes: one for each value.
+    /// As [`HighPartCursor::next`] for bytes: one for each value.
     ///
     /// # Safety
-    /// As for [`Highs::next`].
+    /// As for [`HighPartCursor::next`].
     #[inline]
     #[target_feature(enable = "bmi2,popcnt")]
     pub(super) unsafe fn next_bytes(&mut self, group: usize) -> u64 {

@@ -4,27 +4,28 @@
 //! one row of the vertical layout goes to the low halves of the lanes and the next to the high halves, one
 //! prefix sum is computed for both, and each half is added to the sum of the values before it.
 
-use super::exceptions::{HighBuffer, Highs};
+use super::exceptions::{HighPartBuffer, HighPartCursor};
 use super::memory::{LANES, Vector, add, broadcast, or, store_all};
-use super::{bits, sums::Steps};
-use crate::kernel::size::{self, BYTES, HighSize, NONE};
+use super::{bits, sums::PrefixSumConstants};
+use crate::kernel::size::{self, HighPartSize, SIZE_BYTES, SIZE_NONE};
 use crate::{bitpack::Layout, block::BLOCK, kernel::table::Packed};
 use core::arch::x86_64::*;
 
 /// Bits of a gap less 1, at most: the sum of eight gaps is at most 2^15.
 const WIDTH_MAX: usize = 12;
 
-/// [`crate::Kernel::unpack`].
+/// Implements [`crate::Kernel::unpack`].
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(crate) fn unpack(packed: &Packed, out: &mut [u32]) {
-    let (size, high_width) = (size::of(&packed.patch), packed.patch.as_ref().map_or(0, |patch| patch.width));
-    let narrow = packed.width + high_width <= WIDTH_MAX as u32 && matches!(size, NONE | BYTES);
+    let (size, high_width) =
+        (size::size_of_high_parts(&packed.patch), packed.patch.as_ref().map_or(0, |patch| patch.width));
+    let narrow = packed.width + high_width <= WIDTH_MAX as u32 && matches!(size, SIZE_NONE | SIZE_BYTES);
     match (packed.layout, packed.after, <&mut [u32; BLOCK]>::try_from(&mut *out)) {
         (Layout::Vertical, Some(prev), Ok(block)) if narrow => {
-            let mut highs = HighBuffer::new();
+            let mut highs = HighPartBuffer::new();
             if let Some(patch) = &packed.patch {
-                highs.fill::<BYTES>(patch);
+                highs.prepare::<SIZE_BYTES>(patch);
             }
             let unpack = UNPACK[usize::from(packed.patch.is_some())][packed.width as usize];
             // SAFETY: The CPU has the instructions of this function, and those of the table need no more. The
@@ -36,12 +37,12 @@ pub(crate) fn unpack(packed: &Packed, out: &mut [u32]) {
 }
 
 /// Unpacks 256 sums from `32 * W` bytes; unsafe because it does not check that there are as many.
-type Unpack = unsafe fn(&Packed, &HighBuffer, u32, &mut [u32; BLOCK]);
+type UnpackFunction = unsafe fn(&Packed, &HighPartBuffer, u32, &mut [u32; BLOCK]);
 
 /// Without and with exceptions, one function per width.
-static UNPACK: [[Unpack; WIDTH_MAX + 1]; 2] = [
-    by_width!(@ sums, (NONE), 0 1 2 3 4 5 6 7 8 9 10 11 12),
-    by_width!(@ sums, (BYTES), 0 1 2 3 4 5 6 7 8 9 10 11 12),
+static UNPACK: [[UnpackFunction; WIDTH_MAX + 1]; 2] = [
+    by_width!(@ sums, (SIZE_NONE), 0 1 2 3 4 5 6 7 8 9 10 11 12),
+    by_width!(@ sums, (SIZE_BYTES), 0 1 2 3 4 5 6 7 8 9 10 11 12),
 ];
 
 /// Unpacks two rows of eight lanes at a time.
@@ -49,9 +50,9 @@ static UNPACK: [[Unpack; WIDTH_MAX + 1]; 2] = [
 /// # Safety
 /// There must be `32 * W` bytes, and the buffer must have been filled for high parts of this size.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-unsafe fn sums<const W: usize, const SIZE: HighSize>(
+unsafe fn sums<const W: usize, const SIZE: HighPartSize>(
     packed: &Packed,
-    highs: &HighBuffer,
+    highs: &HighPartBuffer,
     prev: u32,
     out: &mut [u32; BLOCK],
 ) {
@@ -80,13 +81,13 @@ unsafe fn sums<const W: usize, const SIZE: HighSize>(
     // The numbers of gaps up to each lane, in both halves: the packed gaps are less 1.
     let counts = _mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 8);
     let counts = or(counts, _mm256_slli_epi32::<16>(counts));
-    let mut highs = Highs::new(packed.patch, highs);
-    let steps = Steps::new();
-    let mut before = Sum(broadcast(prev as i32));
+    let mut highs = HighPartCursor::new(packed.patch, highs);
+    let steps = PrefixSumConstants::new();
+    let mut before = RunningSum(broadcast(prev as i32));
     unrolled!(16, pair, {
         let halves = _mm256_blend_epi16::<0b1010_1010>(row(2 * pair, 0), row(2 * pair + 1, 16));
         let mut values = _mm256_and_si256(halves, mask);
-        if SIZE != NONE {
+        if SIZE != SIZE_NONE {
             // SAFETY: Called once for each group, in order, and the buffer was filled for bytes.
             let low = unsafe { highs.next_bytes(2 * pair) };
             // SAFETY: As above.
@@ -106,9 +107,9 @@ unsafe fn sums<const W: usize, const SIZE: HighSize>(
 }
 
 /// The sum of all gaps so far, in every lane.
-struct Sum(Vector);
+struct RunningSum(Vector);
 
-impl Sum {
+impl RunningSum {
     #[inline]
     #[target_feature(enable = "avx2")]
     fn add(&mut self, gaps: Vector) {

@@ -1,6 +1,6 @@
 //! Decoding of `PFor` blocks.
 
-use super::{exceptions::exception_bitmap, narrow::unpack};
+use super::{exceptions::read_exception_bitmap, narrow::unpack};
 use crate::kernel::table::{Bitmap, Consumed, Packed, PforLoops, StoredBitmap};
 use crate::{bitpack::Layout, pfor::read};
 

@@ -6,13 +6,13 @@ use crate::block::{RUN_SLACK, RunPair, ValueRun};
 use crate::{kernel::scalar, kernel::table::RunBlock};
 use core::arch::x86_64::*;
 
-/// [`crate::Kernel::copy_runs`]: the portable loop, vectorised by the compiler.
+/// Implements [`crate::Kernel::copy_runs`]: the portable loop, vectorised by the compiler.
 #[target_feature(enable = "avx2")]
 pub(crate) fn copy_runs(values: &RunBlock, runs: &[ValueRun], out: &mut [u32]) -> usize {
     scalar::runs::copy_runs(values, runs, out)
 }
 
-/// [`crate::Kernel::intersect_runs`].
+/// Implements [`crate::Kernel::intersect_runs`].
 #[target_feature(enable = "avx2,bmi1,popcnt")]
 pub(crate) fn intersect_runs(
     first: &RunBlock,
@@ -23,7 +23,7 @@ pub(crate) fn intersect_runs(
     let capacity = out.len() - RUN_SLACK;
     let mut n = 0;
     for pair in pairs {
-        let (firsts, seconds) = scalar::runs::runs(first, second, pair);
+        let (firsts, seconds) = scalar::runs::slices_of_pair(first, second, pair);
         let (from, start) = (usize::from(pair.first), usize::from(pair.second.start));
         let add = pair.second.add;
         let before = n;

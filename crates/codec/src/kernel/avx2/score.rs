@@ -8,7 +8,7 @@ use crate::kernel::scalar;
 use crate::saturation::{CodeTable, Saturation};
 use core::arch::x86_64::*;
 
-/// [`crate::Kernel::score`].
+/// Implements [`crate::Kernel::score`].
 #[target_feature(enable = "avx2")]
 pub(crate) fn score(of: &Saturation, values: &[u32], frequencies: &[u32], scores: &mut [u32]) {
     let (values, rest) = values.as_chunks::<LANES>();
@@ -17,15 +17,15 @@ pub(crate) fn score(of: &Saturation, values: &[u32], frequencies: &[u32], scores
     let weight = of.weight_in_bounds();
     for ((values, frequencies), scores) in values.iter().zip(frequencies).zip(scores) {
         let k = values.map(|value| of.k.get(of.codes[value as usize]));
-        store_all(scores, scores_of(weight, load_all(frequencies), &k));
+        store_all(scores, compute_scores(weight, load_all(frequencies), &k));
     }
     scalar::score::score(of, rest, rest_of_frequencies, rest_of_scores);
 }
 
-/// [`crate::Kernel::bitmap_score`]: a byte of bits at a time. Its frequencies are spread to the lanes of its
-/// set bits.
+/// Implements [`crate::Kernel::score_bitmap`]: a byte of bits at a time. Its frequencies are spread to the
+/// lanes of its set bits.
 #[target_feature(enable = "avx2,popcnt")]
-pub(crate) fn bitmap_score(
+pub(crate) fn score_bitmap(
     of: &Saturation,
     bits: &[u8],
     first: u32,
@@ -41,22 +41,22 @@ pub(crate) fn bitmap_score(
             continue;
         }
         let Some((_, rest)) = frequencies.split_at_checked(n) else { return };
-        let score = scores_of(weight, expand(*byte, load(frequencies)), &by_codes(of.k, codes));
+        let score = compute_scores(weight, expand(*byte, load(frequencies)), &numbers_of_codes(of.k, codes));
         frequencies = rest;
         store_all(sums, _mm256_add_epi32(load_all(sums), _mm256_and_si256(score, lane_mask(*byte))));
     }
     let (bits, sums) = (bits.get(whole..).unwrap_or(&[]), &mut sums[whole * LANES..]);
-    scalar::bitmap::bitmap_score(of, bits, first + (whole * LANES) as u32, frequencies, sums);
+    scalar::bitmap::score_bitmap(of, bits, first + (whole * LANES) as u32, frequencies, sums);
 }
 
-fn by_codes(table: &CodeTable, codes: &[u8; LANES]) -> [f32; LANES] {
+fn numbers_of_codes(table: &CodeTable, codes: &[u8; LANES]) -> [f32; LANES] {
     codes.map(|code| table.get(code))
 }
 
 /// Scores of eight frequencies with their `k` and a weight below 2^31.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn scores_of(weight: f32, frequencies: __m256i, k: &[f32; LANES]) -> __m256i {
+fn compute_scores(weight: f32, frequencies: __m256i, k: &[f32; LANES]) -> __m256i {
     // Both halves of a number are exact, and so is the upper half times 2^16: only the sum is rounded.
     let upper = _mm256_cvtepi32_ps(_mm256_srli_epi32::<16>(frequencies));
     let lower = _mm256_cvtepi32_ps(_mm256_and_si256(frequencies, _mm256_set1_epi32(0xffff)));
@@ -67,7 +67,7 @@ fn scores_of(weight: f32, frequencies: __m256i, k: &[f32; LANES]) -> __m256i {
     _mm256_max_epi32(score, _mm256_set1_epi32(1))
 }
 
-/// [`crate::Kernel::values_at_least`]: one branch per four vectors, since most contain no match.
+/// Implements [`crate::Kernel::values_at_least`]: one branch per four vectors, since most contain no match.
 #[target_feature(enable = "avx2,bmi1")]
 pub(crate) fn values_at_least(values: &[u32], threshold: u32, positions: &mut Selection) {
     let (positions, count) = positions.parts();
@@ -91,8 +91,8 @@ pub(crate) fn values_at_least(values: &[u32], threshold: u32, positions: &mut Se
     *count = found;
 }
 
-/// [`crate::Kernel::drain_at_least`]: one branch per four vectors, since most contain no sum that reaches
-/// the threshold.
+/// Implements [`crate::Kernel::drain_at_least`]: one branch per four vectors, since most contain no sum that
+/// reaches the threshold.
 #[target_feature(enable = "avx2,bmi1,popcnt")]
 pub(crate) fn drain_at_least(sums: &mut [u32], first: u32, threshold: u32, survivors: &mut Survivors) {
     let (values, large, count, positive) = survivors.parts(sums.len());
@@ -162,18 +162,18 @@ fn at_least(values: __m256i, threshold: __m256i) -> u8 {
 select_keys!("avx2,popcnt");
 
 /// Keys of a vector.
-const KEYS: usize = 4;
+const KEY_LANES: usize = 4;
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn load_keys(keys: &[u64; KEYS]) -> __m256i {
+fn load_keys(keys: &[u64; KEY_LANES]) -> __m256i {
     // SAFETY: There are four keys.
     unsafe { _mm256_loadu_si256(keys.as_ptr().cast()) }
 }
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn store_keys(out: &mut [u64; KEYS], keys: __m256i) {
+fn store_keys(out: &mut [u64; KEY_LANES], keys: __m256i) {
     // SAFETY: The array has four keys.
     unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), keys) }
 }
@@ -187,19 +187,19 @@ fn broadcast_keys(key: u64) -> __m256i {
 #[inline]
 #[target_feature(enable = "avx2")]
 fn smaller_keys(keys: __m256i, others: __m256i) -> __m256i {
-    _mm256_blendv_epi8(keys, others, less(others, keys))
+    _mm256_blendv_epi8(keys, others, less_keys(others, keys))
 }
 
 #[inline]
 #[target_feature(enable = "avx2")]
 fn keys_at_least(keys: __m256i, pivots: __m256i) -> u8 {
-    !_mm256_movemask_pd(_mm256_castsi256_pd(less(keys, pivots))) as u8 & 0xf
+    !_mm256_movemask_pd(_mm256_castsi256_pd(less_keys(keys, pivots))) as u8 & 0xf
 }
 
 /// All ones where a key is less than the other. AVX2 compares signed numbers.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn less(keys: __m256i, others: __m256i) -> __m256i {
+fn less_keys(keys: __m256i, others: __m256i) -> __m256i {
     let flip = |keys| _mm256_xor_si256(keys, _mm256_set1_epi64x(i64::MIN));
     _mm256_cmpgt_epi64(flip(others), flip(keys))
 }
@@ -214,7 +214,7 @@ fn compress_keys(mask: u8, keys: __m256i) -> __m256i {
         let mut mask = 0;
         while mask < 16 {
             let (mut key, mut found) = (0, 0);
-            while key < KEYS {
+            while key < KEY_LANES {
                 if mask >> key & 1 == 1 {
                     lanes[mask][found] = 2 * key as u32;
                     lanes[mask][found + 1] = 2 * key as u32 + 1;

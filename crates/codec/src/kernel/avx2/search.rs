@@ -10,13 +10,13 @@
 use super::compress::set_bits;
 use super::memory::{LANES, load_all, store_all};
 use crate::block::{BLOCK, Intersection, Positions};
-use crate::{kernel::scalar, kernel::x86::overlap};
+use crate::{kernel::scalar, kernel::x86::overlapping_range};
 use core::{arch::x86_64::*, hint::black_box};
 
-/// Groups of eight values of a block.
+/// Number of groups of eight values of a block.
 const GROUPS: usize = BLOCK / LANES;
 
-/// [`crate::Kernel::intersect`].
+/// Implements [`crate::Kernel::intersect`].
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
 pub(crate) fn intersect(first: &[u32], second: &[u32], shared: &mut Intersection) {
     if first.len().max(second.len()) < LANES {
@@ -35,8 +35,8 @@ pub(crate) fn intersect(first: &[u32], second: &[u32], shared: &mut Intersection
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
 fn look_up(few: &[u32], many: &[u32], in_few: &mut Positions, in_many: &mut Positions) -> usize {
-    let range = overlap::<LANES>(few, many);
-    let groups = Groups::new(many);
+    let range = overlapping_range::<LANES>(few, many);
+    let groups = GroupEnds::new(many);
     let mut found = 0;
     for k in range.step_by(LANES) {
         let mut padded = [0; LANES];
@@ -48,16 +48,16 @@ fn look_up(few: &[u32], many: &[u32], in_few: &mut Positions, in_many: &mut Posi
                 (&padded, (1 << rest.len()) - 1)
             }
         };
-        let starts = groups.starts(load_all(values));
+        let starts = groups.find_group_starts(load_all(values));
         let one_up = position_in_groups(values, many, starts);
         let matches = !equal_lanes(one_up, _mm256_setzero_si256()) as u8 & valid;
         // The minimum bounds the positions if the values of `many` are not increasing.
         let positions = _mm256_add_epi32(starts, _mm256_sub_epi32(one_up, _mm256_set1_epi32(1)));
-        let positions = bytes(_mm256_min_epu32(positions, _mm256_set1_epi32(many.len() as i32 - 1)));
+        let positions = lowest_bytes(_mm256_min_epu32(positions, _mm256_set1_epi32(many.len() as i32 - 1)));
         // At most `k` positions have been written.
         let (set, k) = (set_bits(matches), _mm_set1_epi8(k as i8));
-        put(in_few[found..].first_chunk_mut().expect("space for a vector"), _mm_add_epi8(set, k));
-        put(
+        store_8_bytes(in_few[found..].first_chunk_mut().expect("space for a vector"), _mm_add_epi8(set, k));
+        store_8_bytes(
             in_many[found..].first_chunk_mut().expect("space for a vector"),
             _mm_shuffle_epi8(positions, set),
         );
@@ -109,7 +109,7 @@ fn position_in_groups(values: &[u32; LANES], many: &[u32], starts: __m256i) -> _
 /// The lowest byte of each lane, in the first eight bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(super) fn bytes(values: __m256i) -> __m128i {
+pub(super) fn lowest_bytes(values: __m256i) -> __m128i {
     let four = _mm256_setr_epi8(
         0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 0, 4, 8, 12, -1, -1, -1,
         -1, -1, -1, -1, -1,
@@ -120,7 +120,7 @@ pub(super) fn bytes(values: __m256i) -> __m128i {
 
 /// The last values of the groups of eight of at least eight values, for a binary search. They have their
 /// highest bit flipped, since AVX2 compares signed numbers.
-struct Groups {
+struct GroupEnds {
     /// The last value of the 16th group, in every lane.
     half: __m256i,
     /// Those of the groups 8, 24; of 4, 12 and so on; of 2, 6 and so on.
@@ -131,23 +131,23 @@ struct Groups {
     last: __m256i,
 }
 
-impl Groups {
+impl GroupEnds {
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn new(values: &[u32]) -> Groups {
-        // Groups after the last whole one are never searched: their end is the largest number.
+    fn new(values: &[u32]) -> GroupEnds {
+        // GroupEnds after the last whole one are never searched: their end is the largest number.
         let mut ends = [i32::MAX as u32; GROUPS];
         for (end, group) in ends.iter_mut().zip(values.as_chunks::<LANES>().0) {
             *end = group[LANES - 1] ^ (1 << 31);
         }
         let [a, b, c, d] = [0, 8, 16, 24].map(|k| load_all(ends[k..].first_chunk().expect("eight ends")));
-        let second = [odd(a, b), odd(c, d)];
-        let fourth = odd(second[0], second[1]);
-        let eighth = odd(fourth, fourth);
-        Groups {
+        let second = [odd_lanes(a, b), odd_lanes(c, d)];
+        let fourth = odd_lanes(second[0], second[1]);
+        let eighth = odd_lanes(fourth, fourth);
+        GroupEnds {
             half: _mm256_shuffle_epi32::<0b01_01_01_01>(_mm256_permute4x64_epi64::<0>(eighth)),
-            steps: [even(eighth, eighth), even(fourth, fourth), even(second[0], second[1])],
-            single: [even(a, b), even(c, d)],
+            steps: [even_lanes(eighth, eighth), even_lanes(fourth, fourth), even_lanes(second[0], second[1])],
+            single: [even_lanes(a, b), even_lanes(c, d)],
             last: _mm256_set1_epi32((values.len() - LANES) as i32),
         }
     }
@@ -155,7 +155,7 @@ impl Groups {
     /// For each of `values` the start of the only group that may contain it.
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn starts(&self, values: __m256i) -> __m256i {
+    fn find_group_starts(&self, values: __m256i) -> __m256i {
         let values = _mm256_xor_si256(values, _mm256_set1_epi32(i32::MIN));
         // The number of ends less than a value, one bit more in each step; a comparison gives -1 or 0.
         let mut at = _mm256_sub_epi32(_mm256_setzero_si256(), _mm256_cmpgt_epi32(values, self.half));
@@ -175,7 +175,7 @@ impl Groups {
 /// The even lanes of two vectors.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn even(a: __m256i, b: __m256i) -> __m256i {
+fn even_lanes(a: __m256i, b: __m256i) -> __m256i {
     let lanes = _mm256_shuffle_ps::<0b10_00_10_00>(_mm256_castsi256_ps(a), _mm256_castsi256_ps(b));
     _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_castps_si256(lanes))
 }
@@ -183,13 +183,13 @@ fn even(a: __m256i, b: __m256i) -> __m256i {
 /// The odd lanes of two vectors.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn odd(a: __m256i, b: __m256i) -> __m256i {
+fn odd_lanes(a: __m256i, b: __m256i) -> __m256i {
     let lanes = _mm256_shuffle_ps::<0b11_01_11_01>(_mm256_castsi256_ps(a), _mm256_castsi256_ps(b));
     _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_castps_si256(lanes))
 }
 
 #[inline]
-pub(super) fn put(out: &mut [u8; LANES], bytes: __m128i) {
+pub(super) fn store_8_bytes(out: &mut [u8; LANES], bytes: __m128i) {
     // SAFETY: The array has eight bytes.
     unsafe { _mm_storel_epi64(out.as_mut_ptr().cast(), bytes) }
 }
@@ -221,13 +221,13 @@ pub(super) fn lane_bits(lanes: __m256i) -> u32 {
     _mm256_movemask_ps(_mm256_castsi256_ps(lanes)) as u32
 }
 
-/// [`crate::Kernel::is_increasing`]: the portable loop, vectorised by the compiler.
+/// Implements [`crate::Kernel::is_increasing`]: the portable loop, vectorised by the compiler.
 #[target_feature(enable = "avx2")]
 pub(crate) fn is_increasing(values: &[u32]) -> bool {
     scalar::search::is_increasing(values)
 }
 
-/// [`crate::Kernel::add_one`]: the portable loop, vectorised by the compiler.
+/// Implements [`crate::Kernel::add_one`]: the portable loop, vectorised by the compiler.
 #[target_feature(enable = "avx2")]
 pub(crate) fn add_one(values: &mut [u32]) -> u32 {
     scalar::search::add_one(values)

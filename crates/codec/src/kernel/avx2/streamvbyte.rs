@@ -5,7 +5,7 @@ use super::sums::PrefixSums;
 use crate::kernel::scalar;
 use core::arch::x86_64::*;
 
-/// [`crate::Kernel::streamvbyte_encode`].
+/// Implements [`crate::Kernel::streamvbyte_encode`].
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(crate) fn streamvbyte_encode(values: &[u32], controls: &mut [u8], data: &mut [u8]) -> usize {
     let (groups, rest) = values.as_chunks::<LANES>();
@@ -13,7 +13,7 @@ pub(crate) fn streamvbyte_encode(values: &[u32], controls: &mut [u8], data: &mut
     let mut len = 0;
     for (values, controls) in groups.iter().zip(pairs.as_chunks_mut::<2>().0) {
         let values = load_all(values);
-        *controls = longest_bytes(values);
+        *controls = control_bytes(values);
         // Each value before has at most four bytes, so there are 16 for these four.
         len += store_bytes(&mut data[len..], _mm256_castsi256_si128(values), controls[0]);
         len += store_bytes(&mut data[len..], _mm256_extracti128_si256::<1>(values), controls[1]);
@@ -24,7 +24,7 @@ pub(crate) fn streamvbyte_encode(values: &[u32], controls: &mut [u8], data: &mut
 /// For each four of eight values a control byte: the position of the highest byte of each that is not zero.
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(super) fn longest_bytes(values: Vector) -> [u8; 2] {
+pub(super) fn control_bytes(values: Vector) -> [u8; 2] {
     let zeros = _mm256_cmpeq_epi8(values, _mm256_setzero_si256());
     let pairs = (!_mm256_movemask_epi8(zeros)).to_le_bytes().map(|pair| CODES[usize::from(pair)]);
     [pairs[0] | pairs[1] << 4, pairs[2] | pairs[3] << 4]
@@ -36,10 +36,10 @@ pub(super) fn longest_bytes(values: Vector) -> [u8; 2] {
 #[target_feature(enable = "avx2")]
 pub(super) fn store_bytes(out: &mut [u8], values: __m128i, control: u8) -> usize {
     let out: &mut [u8; 16] = out.first_chunk_mut().expect("space for a vector");
-    let bytes = _mm_shuffle_epi8(values, load_half(&STORED[usize::from(control)]));
+    let bytes = _mm_shuffle_epi8(values, load_half(&STORED_SOURCES[usize::from(control)]));
     // SAFETY: The array has 16 bytes.
     unsafe { _mm_storeu_si128(out.as_mut_ptr().cast(), bytes) };
-    usize::from(LENS[usize::from(control)])
+    usize::from(DATA_LENS[usize::from(control)])
 }
 
 /// For a mask of the bytes of two values that are not zero, their codes.
@@ -58,7 +58,7 @@ const fn highest_bit(mask: usize) -> u8 {
 }
 
 /// For each control byte, the source of each stored byte.
-static STORED: [[u8; 16]; 256] = {
+static STORED_SOURCES: [[u8; 16]; 256] = {
     let mut sources = [[0; 16]; 256];
     let mut k = 0;
     while k < 256 * 16 {
@@ -72,31 +72,31 @@ static STORED: [[u8; 16]; 256] = {
     sources
 };
 
-/// [`crate::Kernel::streamvbyte_data_len`].
+/// Implements [`crate::Kernel::streamvbyte_data_len`].
 #[target_feature(enable = "popcnt")]
 pub(crate) fn streamvbyte_data_len(controls: &[u8], n: usize) -> usize {
     scalar::streamvbyte::streamvbyte_data_len(controls, n)
 }
 
 decode_or_sum! {
-    /// [`crate::Kernel::streamvbyte_decode`].
+    /// Implements [`crate::Kernel::streamvbyte_decode`].
     "avx2,bmi1,bmi2,lzcnt,popcnt",
     fn streamvbyte_decode(controls, data) -> ()
 }
 
-/// Shuffles four values out of 16 bytes at a time. The last data bytes are copied, so that 32 can be loaded;
-/// values after the last full group of eight are read one by one.
+/// Shuffles four values out of 16 bytes at a time. The last data bytes are copied, so that 32 can be
+/// loaded; values after the last full group of eight are read one by one.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn decode<const SUM: bool>(controls: &[u8], data: &[u8], mut prev: u32, out: &mut [u32]) {
+fn decode_values<const SUM: bool>(controls: &[u8], data: &[u8], mut prev: u32, out: &mut [u32]) {
     let mut sums = PrefixSums::after(prev);
     let (pairs, _) = controls.as_chunks::<2>();
     let (groups, _) = out.as_chunks_mut::<LANES>();
     let (mut done, mut used) = decode_groups::<SUM>(pairs, data, &mut sums, groups);
     if done < groups.len() {
-        let mut last = [0; 2 * LOADED];
+        let mut last = [0; 2 * LOADED_BYTES];
         let rest = &data[used..];
-        let len = rest.len().min(LOADED);
+        let len = rest.len().min(LOADED_BYTES);
         last[..len].copy_from_slice(&rest[..len]);
         let (more, bytes) = decode_groups::<SUM>(&pairs[done..], &last, &mut sums, &mut groups[done..]);
         (done, used) = (done + more, used + bytes);
@@ -114,10 +114,10 @@ fn decode<const SUM: bool>(controls: &[u8], data: &[u8], mut prev: u32, out: &mu
 }
 
 /// Bytes that are loaded for eight values.
-const LOADED: usize = 4 * LANES;
+const LOADED_BYTES: usize = 4 * LANES;
 
-/// Decodes groups of eight values as long as there are [`LOADED`] bytes of data. Returns the number of groups
-/// and of bytes.
+/// Decodes groups of eight values as long as there are [`LOADED_BYTES`] bytes of data. Returns the number of
+/// groups and of bytes.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn decode_groups<const SUM: bool>(
@@ -128,9 +128,9 @@ fn decode_groups<const SUM: bool>(
 ) -> (usize, usize) {
     let (mut done, mut used) = (0, 0);
     for (pair, out) in controls.iter().zip(out) {
-        let Some(next) = data[used..].first_chunk::<LOADED>() else { break };
+        let Some(next) = data[used..].first_chunk::<LOADED_BYTES>() else { break };
         let [first, second] = pair.map(usize::from);
-        let (first_len, second_len) = (usize::from(LENS[first]), usize::from(LENS[second]));
+        let (first_len, second_len) = (usize::from(DATA_LENS[first]), usize::from(DATA_LENS[second]));
         let low = next.first_chunk().expect("16 of 32 bytes");
         let high = next.as_ptr().wrapping_add(first_len);
         // SAFETY: Four values have at most 16 bytes, so there are 16 after them.
@@ -151,14 +151,14 @@ fn decode_groups<const SUM: bool>(
 /// For each control byte the source of each byte of its four values, 0x80 for a zero byte. Aligned, so that
 /// no load crosses a cache line.
 #[repr(align(64))]
-struct Shuffles([[u8; 16]; 256]);
+struct ShuffleTable([[u8; 16]; 256]);
 
 /// For each control byte the bytes of its four values.
-static LENS: [u8; 256] = QUADS.1;
+static DATA_LENS: [u8; 256] = QUAD_TABLES.1;
 
-static SHUFFLES: Shuffles = Shuffles(QUADS.0);
+static SHUFFLES: ShuffleTable = ShuffleTable(QUAD_TABLES.0);
 
-const QUADS: ([[u8; 16]; 256], [u8; 256]) = {
+const QUAD_TABLES: ([[u8; 16]; 256], [u8; 256]) = {
     let (mut shuffles, mut lens) = ([[0x80; 16]; 256], [0; 256]);
     let mut k = 0;
     while k < 256 * 4 {

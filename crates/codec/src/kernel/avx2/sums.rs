@@ -4,27 +4,27 @@ use super::memory::{Vector, add, broadcast, opaque};
 use crate::kernel::scalar;
 use core::{arch::x86_64::*, mem::MaybeUninit};
 
-/// [`crate::Kernel::gaps`].
+/// Implements [`crate::Kernel::compute_gaps`].
 #[target_feature(enable = "avx2")]
-pub(crate) fn gaps(values: &[u32], prev: u32, step: u32, gaps: &mut [MaybeUninit<u32>]) {
-    scalar::sums::gaps(values, prev, step, gaps);
+pub(crate) fn compute_gaps(values: &[u32], prev: u32, step: u32, gaps: &mut [MaybeUninit<u32>]) {
+    scalar::sums::compute_gaps(values, prev, step, gaps);
 }
 
 prefix_sums!("avx2");
 
 /// The constants of the steps of a prefix sum.
 #[derive(Clone, Copy)]
-pub(super) struct Steps {
+pub(super) struct PrefixSumConstants {
     first_pair: __m256i,
     first_half: __m256i,
     last: __m256i,
 }
 
-impl Steps {
+impl PrefixSumConstants {
     #[inline]
     #[target_feature(enable = "avx2")]
-    pub(super) fn new() -> Steps {
-        Steps {
+    pub(super) fn new() -> PrefixSumConstants {
+        PrefixSumConstants {
             first_pair: opaque(_mm256_setr_epi64x(-1, 0x0706_0504_0706_0504, -1, 0x0706_0504_0706_0504)),
             first_half: opaque(_mm256_set1_epi32(3)),
             last: opaque(_mm256_set1_epi32(7)),

@@ -14,21 +14,21 @@
 //! output.
 
 use super::memory::{LANES, Vector, load_all, load_half, store_half};
-use super::streamvbyte::{longest_bytes, store_bytes};
-use crate::{error::DecodeError, kernel::scalar, kernel::scalar::bitmap::word};
+use super::streamvbyte::{control_bytes, store_bytes};
+use crate::{error::DecodeError, kernel::scalar, kernel::scalar::bitmap::load_word};
 use core::arch::x86_64::*;
 
 /// Values encoded in a buffer on the stack before they are appended.
-const STAGED: usize = 128;
+const STAGED_VALUES: usize = 128;
 
-/// [`crate::Kernel::vbyte_encode`]: the groups of seven bits of eight values are moved to bytes, and the
-/// bytes of the values to the front, as in `StreamVByte`. Eight values of which one has five bytes are
-/// encoded by the portable loop.
+/// Implements [`crate::Kernel::vbyte_encode`]: the groups of seven bits of eight values are moved to bytes,
+/// and the bytes of the values to the front, as in `StreamVByte`. Eight values of which one has five bytes
+/// are encoded by the portable loop.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(crate) fn vbyte_encode(values: &[u32], out: &mut Vec<u8>) {
-    for values in values.chunks(STAGED) {
+    for values in values.chunks(STAGED_VALUES) {
         // Four values are stored as 16 bytes, of which the next four overwrite the unused ones.
-        let mut staged = [0; 5 * STAGED + 16];
+        let mut staged = [0; 5 * STAGED_VALUES + 16];
         let mut len = 0;
         let (groups, rest) = values.as_chunks::<LANES>();
         for values in groups {
@@ -38,9 +38,9 @@ pub(crate) fn vbyte_encode(values: &[u32], out: &mut Vec<u8>) {
                 len += scalar::vbyte::encode_values(values, &mut staged[len..]);
                 continue;
             }
-            let bytes = seven_bits(vector);
-            let [first, second] = longest_bytes(bytes);
-            let bytes = _mm256_or_si256(bytes, continuation(bytes));
+            let bytes = split_to_seven_bits(vector);
+            let [first, second] = control_bytes(bytes);
+            let bytes = _mm256_or_si256(bytes, mark_continuations(bytes));
             len += store_bytes(&mut staged[len..], _mm256_castsi256_si128(bytes), first);
             len += store_bytes(&mut staged[len..], _mm256_extracti128_si256::<1>(bytes), second);
         }
@@ -52,7 +52,7 @@ pub(crate) fn vbyte_encode(values: &[u32], out: &mut Vec<u8>) {
 /// The four groups of seven bits of each value below 2^28, each in a byte.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn seven_bits(values: Vector) -> Vector {
+fn split_to_seven_bits(values: Vector) -> Vector {
     let group = |values, mask| _mm256_and_si256(values, _mm256_set1_epi32(mask));
     let low = _mm256_or_si256(group(values, 0x7f), group(_mm256_slli_epi32::<1>(values), 0x7f00));
     let high = _mm256_or_si256(
@@ -65,7 +65,7 @@ fn seven_bits(values: Vector) -> Vector {
 /// The continuation bits: set in each byte after which a byte of the value is not zero.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn continuation(bytes: Vector) -> Vector {
+fn mark_continuations(bytes: Vector) -> Vector {
     let next = _mm256_srli_epi32::<8>(bytes);
     let later = _mm256_or_si256(next, _mm256_srli_epi32::<8>(next));
     let later = _mm256_or_si256(later, _mm256_srli_epi32::<24>(bytes));
@@ -74,7 +74,7 @@ fn continuation(bytes: Vector) -> Vector {
 }
 
 /// Bytes whose continuation bits are gathered at once.
-const WINDOW: usize = 64;
+const WINDOW_BYTES: usize = 64;
 
 /// Bytes that a step may read.
 const STEP_BYTES: usize = 16;
@@ -83,14 +83,18 @@ const STEP_BYTES: usize = 16;
 const STEP_VALUES: usize = 16;
 
 decode_or_sum! {
-    /// [`crate::Kernel::vbyte_decode`].
+    /// Implements [`crate::Kernel::vbyte_decode`].
     "avx2,bmi1,bmi2,lzcnt,popcnt",
     fn vbyte_decode(bytes) -> Result<usize, DecodeError>
 }
 
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn decode<const SUM: bool>(bytes: &[u8], mut prev: u32, out: &mut [u32]) -> Result<usize, DecodeError> {
+fn decode_values<const SUM: bool>(
+    bytes: &[u8],
+    mut prev: u32,
+    out: &mut [u32],
+) -> Result<usize, DecodeError> {
     let (mut used, mut done) = (0, 0);
     while done < out.len() {
         let (rest, out) = (&bytes[used..], &mut out[done..]);
@@ -112,7 +116,7 @@ fn decode<const SUM: bool>(bytes: &[u8], mut prev: u32, out: &mut [u32]) -> Resu
 /// and the values written. Both are 0 if no step matches the next value.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-fn decode_window<const SUM: bool>(window: &[u8; WINDOW], prev: u32, out: &mut [u32]) -> (usize, usize) {
+fn decode_window<const SUM: bool>(window: &[u8; WINDOW_BYTES], prev: u32, out: &mut [u32]) -> (usize, usize) {
     let mut more = continuation_bits(window);
     let mut sums = _mm_set1_epi32(prev as i32);
     let (mut read, mut written) = (0, 0);
@@ -122,7 +126,7 @@ fn decode_window<const SUM: bool>(window: &[u8; WINDOW], prev: u32, out: &mut [u
         ($values:expr, $count:literal) => {{
             let mut values = $values;
             if SUM {
-                let own = inclusive(values);
+                let own = prefix_sums_of_four(values);
                 values = _mm_add_epi32(own, sums);
                 sums = _mm_add_epi32(sums, _mm_shuffle_epi32::<0b11_11_11_11>(own));
             }
@@ -130,7 +134,7 @@ fn decode_window<const SUM: bool>(window: &[u8; WINDOW], prev: u32, out: &mut [u
             written += $count;
         }};
     }
-    while read <= WINDOW - STEP_BYTES && out.len() - written >= STEP_VALUES {
+    while read <= WINDOW_BYTES - STEP_BYTES && out.len() - written >= STEP_VALUES {
         let bytes: &[u8; STEP_BYTES] = window[read..].first_chunk().expect("16 bytes");
         let vector = load_half(bytes);
         if more as u16 == 0 {
@@ -148,15 +152,15 @@ fn decode_window<const SUM: bool>(window: &[u8; WINDOW], prev: u32, out: &mut [u
         }
         if let Some(shuffle) = SHUFFLES.get(usize::from(step.shuffle)) {
             let positions = _mm_shuffle_epi8(vector, load_half(shuffle));
-            if step.shuffle < SIXES {
-                let values = sixes(positions);
+            if step.shuffle < SIX_VALUE_SHUFFLES {
+                let values = join_six_values(positions);
                 write!(_mm_and_si128(values, _mm_set1_epi32(0xffff)), 4);
                 write!(_mm_srli_epi32::<16>(values), 2);
             } else {
-                write!(fours(positions), 4);
+                write!(join_four_values(positions), 4);
             }
         } else {
-            let Some(pair) = pair(usize::from(step.shuffle) - SHUFFLES.len(), bytes) else { break };
+            let Some(pair) = extract_pair(usize::from(step.shuffle) - SHUFFLES.len(), bytes) else { break };
             write!(pair, 2);
         }
         read += usize::from(step.len);
@@ -168,7 +172,7 @@ fn decode_window<const SUM: bool>(window: &[u8; WINDOW], prev: u32, out: &mut [u
 /// Prefix sums within the register.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn inclusive(values: __m128i) -> __m128i {
+fn prefix_sums_of_four(values: __m128i) -> __m128i {
     let pairs = _mm_add_epi32(values, _mm_slli_si128::<4>(values));
     _mm_add_epi32(pairs, _mm_slli_si128::<8>(pairs))
 }
@@ -176,7 +180,7 @@ fn inclusive(values: __m128i) -> __m128i {
 /// Six values of two bytes each, in the low halves of all lanes and the high halves of the first two.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn sixes(positions: __m128i) -> __m128i {
+fn join_six_values(positions: __m128i) -> __m128i {
     let first = _mm_and_si128(positions, _mm_set1_epi32(0x007f_007f));
     let second = _mm_and_si128(positions, _mm_set1_epi32(0x7f00_7f00));
     _mm_or_si128(first, _mm_srli_epi32::<1>(second))
@@ -185,7 +189,7 @@ fn sixes(positions: __m128i) -> __m128i {
 /// Four values of three bytes each.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn fours(positions: __m128i) -> __m128i {
+fn join_four_values(positions: __m128i) -> __m128i {
     let first = _mm_and_si128(positions, _mm_set1_epi32(0x7f));
     let second = _mm_and_si128(positions, _mm_set1_epi32(0x7f00));
     let third = _mm_and_si128(positions, _mm_set1_epi32(0x7f_0000));
@@ -196,10 +200,10 @@ fn fours(positions: __m128i) -> __m128i {
 /// if one has more than 32 bits.
 #[inline]
 #[target_feature(enable = "avx2,bmi2")]
-fn pair(lens: usize, bytes: &[u8; STEP_BYTES]) -> Option<__m128i> {
+fn extract_pair(lens: usize, bytes: &[u8; STEP_BYTES]) -> Option<__m128i> {
     let (first, second) = (lens / 5 + 1, lens % 5 + 1);
     let value = |start: usize, len: usize| {
-        let word = word(&bytes[start..]) & ((1 << (8 * len)) - 1);
+        let word = load_word(&bytes[start..]) & ((1 << (8 * len)) - 1);
         _pext_u64(word, 0x7f_7f7f_7f7f)
     };
     let (a, b) = (value(0, first), value(first, second));
@@ -209,7 +213,7 @@ fn pair(lens: usize, bytes: &[u8; STEP_BYTES]) -> Option<__m128i> {
 /// A mask of the continuation bits.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn continuation_bits(window: &[u8; WINDOW]) -> u64 {
+fn continuation_bits(window: &[u8; WINDOW_BYTES]) -> u64 {
     let [low, high] = [0, 32].map(|start| {
         let half = window[start..start + 32].first_chunk().expect("32 bytes");
         u64::from(_mm256_movemask_epi8(super::memory::load_bytes(half)) as u32)
@@ -217,7 +221,7 @@ fn continuation_bits(window: &[u8; WINDOW]) -> u64 {
     low | high << 32
 }
 
-/// [`crate::Kernel::vbyte_skip`].
+/// Implements [`crate::Kernel::vbyte_skip`].
 #[target_feature(enable = "bmi1,bmi2,lzcnt,popcnt")]
 pub(crate) fn vbyte_skip(bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
     scalar::vbyte::vbyte_skip(bytes, n)
@@ -232,7 +236,7 @@ struct VByteStep {
 }
 
 /// Number of shuffles of six values.
-const SIXES: u8 = 64;
+const SIX_VALUE_SHUFFLES: u8 = 64;
 
 /// The shuffles of six values, then those of four. Six values go to the 16-bit lanes 0, 2, 4, 6, 1, 3.
 static SHUFFLES: [[u8; 16]; 64 + 81] = {
@@ -269,19 +273,20 @@ static STEPS: [VByteStep; 4096] = {
     let mut steps = [const { VByteStep { shuffle: 0, len: 0 } }; 4096];
     let mut mask = 0;
     while mask < steps.len() {
-        steps[mask] = step(mask);
+        steps[mask] = choose_step(mask);
         mask += 1;
     }
     steps
 };
 
 /// The first of the steps 2 to 4 that matches the mask.
-const fn step(mask: usize) -> VByteStep {
-    let (sixes, fours, pairs) = (digits(mask, 6, 2), digits(mask, 4, 3), digits(mask, 2, 5));
+const fn choose_step(mask: usize) -> VByteStep {
+    let (sixes, fours, pairs) =
+        (lengths_as_digits(mask, 6, 2), lengths_as_digits(mask, 4, 3), lengths_as_digits(mask, 2, 5));
     if let Some((number, len)) = sixes {
         VByteStep { shuffle: number, len }
     } else if let Some((number, len)) = fours {
-        VByteStep { shuffle: SIXES + number, len }
+        VByteStep { shuffle: SIX_VALUE_SHUFFLES + number, len }
     } else if let Some((number, len)) = pairs {
         VByteStep { shuffle: SHUFFLES.len() as u8 + number, len }
     } else {
@@ -291,7 +296,7 @@ const fn step(mask: usize) -> VByteStep {
 
 /// The lengths less 1 of the first `count` values as the digits of a number, and the sum of the lengths;
 /// `None` if a value has more than `longest` bytes.
-const fn digits(mask: usize, count: usize, longest: usize) -> Option<(u8, u8)> {
+const fn lengths_as_digits(mask: usize, count: usize, longest: usize) -> Option<(u8, u8)> {
     let (mut number, mut len, mut value) = (0, 0, 0);
     while value < count {
         let own = (mask >> len).trailing_ones() as usize + 1;

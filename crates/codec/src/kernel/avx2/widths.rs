@@ -5,16 +5,16 @@ use crate::{bitpack::width_of_all, block::BLOCK, kernel::table::WidthCounts, pfo
 use core::arch::x86_64::*;
 
 /// Values whose widths fill a vector of bytes.
-const PART: usize = 4 * LANES;
+const PART_VALUES: usize = 4 * LANES;
 
-/// [`crate::Kernel::count_wider`]: stores the bit width of each value in a byte, 32 to a vector, and compares
-/// the vectors with each width that is less than the largest.
+/// Implements [`crate::Kernel::count_wider`]: stores the bit width of each value in a byte, 32 to a vector,
+/// and compares the vectors with each width that is less than the largest.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(crate) fn count_wider(values: &[u32]) -> WidthCounts {
     let zero = _mm256_setzero_si256();
-    let mut widths = [zero; BLOCK / PART];
-    for (widths, values) in widths.iter_mut().zip(values.chunks(PART)) {
-        *widths = widths_of(values);
+    let mut widths = [zero; BLOCK / PART_VALUES];
+    for (widths, values) in widths.iter_mut().zip(values.chunks(PART_VALUES)) {
+        *widths = widths_as_bytes(values);
     }
     let groups = widest_of_groups(&widths);
     let mut counts = WidthCounts { values: [0; _], groups: [0; _], widest: width_of_all(values) };
@@ -36,7 +36,7 @@ pub(crate) fn count_wider(values: &[u32]) -> WidthCounts {
 /// values of each group of eight, in the order of the groups, and the second half the others.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn widths_of(values: &[u32]) -> Vector {
+fn widths_as_bytes(values: &[u32]) -> Vector {
     // The exponent of a value as a float. Without the bit after the highest one rounding cannot carry to the
     // next exponent. Values from 2^31 on are negative, which sets the next bit.
     let exponents = |k: usize| {
@@ -53,7 +53,7 @@ fn widths_of(values: &[u32]) -> Vector {
 /// The largest width in each group of eight, in any order.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn widest_of_groups(widths: &[Vector; BLOCK / PART]) -> Vector {
+fn widest_of_groups(widths: &[Vector; BLOCK / PART_VALUES]) -> Vector {
     // In the lowest byte of each lane.
     let widest = |k: usize| {
         let [first, second] = [&widths[k], &widths[k + 1]];
@@ -66,8 +66,8 @@ fn widest_of_groups(widths: &[Vector; BLOCK / PART]) -> Vector {
     _mm256_packus_epi16(pair(0, 2), pair(4, 6))
 }
 
-/// [`crate::Kernel::shortest_patched`].
+/// Implements [`crate::Kernel::shortest_patched_block`].
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(crate) fn shortest_patched(n: usize, counts: &WidthCounts) -> (u32, usize) {
-    cost::shortest_patched(n, counts)
+pub(crate) fn shortest_patched_block(n: usize, counts: &WidthCounts) -> (u32, usize) {
+    cost::shortest_patched_block(n, counts)
 }

@@ -1,10 +1,10 @@
 //! Bitmaps, 64 bits at a time: decoding, search, scores and marks.
 
 use super::memory::{COUNTING, LANES, first_lanes, load, load_bytes, store};
-use super::score::{of_codes, scores_of};
-use super::search::write;
+use super::score::{compute_scores, numbers_of_codes};
+use super::search::write_lane_positions;
 use crate::block::{BLOCK, Intersection};
-use crate::{kernel::scalar, kernel::scalar::bitmap::word, saturation::Saturation};
+use crate::{kernel::scalar, kernel::scalar::bitmap::load_word, saturation::Saturation};
 use core::{arch::x86_64::*, hint::black_box};
 
 /// Fewer values are looked up by the portable loop.
@@ -13,9 +13,9 @@ const LOOKUP_VALUES_MIN: usize = 12;
 /// Bytes of the longest bitmap of a block.
 const BITS_MAX: usize = 4 * BLOCK;
 
-/// [`crate::Kernel::bitmap_read`].
+/// Implements [`crate::Kernel::read_bitmap`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,bmi2,popcnt")]
-pub(crate) fn bitmap_read(bits: &[u8], prev: u32, out: &mut [u32]) {
+pub(crate) fn read_bitmap(bits: &[u8], prev: u32, out: &mut [u32]) {
     let mut rest_of_out = out;
     let mut base = prev.wrapping_add(1);
     let (words, rest) = bits.as_chunks::<8>();
@@ -36,7 +36,7 @@ pub(crate) fn bitmap_read(bits: &[u8], prev: u32, out: &mut [u32]) {
     }
 }
 
-/// [`crate::Kernel::collect_bits`]: 64 marks at a time.
+/// Implements [`crate::Kernel::collect_bits`]: 64 marks at a time.
 #[target_feature(enable = "avx512f,avx512bw,bmi2")]
 pub(crate) fn collect_bits(marks: &mut [u8], bits: &mut [u8]) {
     let (chunks, rest) = marks.as_chunks_mut::<64>();
@@ -49,17 +49,17 @@ pub(crate) fn collect_bits(marks: &mut [u8], bits: &mut [u8]) {
     scalar::bitmap::collect_bits(rest, rest_of_bits);
 }
 
-/// [`crate::Kernel::bitmap_find`]: the bits of 16 values are gathered.
+/// Implements [`crate::Kernel::find_in_bitmap`]: the bits of 16 values are gathered.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512cd,avx512vbmi2,bmi2,popcnt")]
-pub(crate) fn bitmap_find(bits: &[u8], first: u32, values: &[u32], shared: &mut Intersection) {
+pub(crate) fn find_in_bitmap(bits: &[u8], first: u32, values: &[u32], shared: &mut Intersection) {
     if bits.len() > BITS_MAX || values.len() < LOOKUP_VALUES_MIN {
-        return scalar::bitmap::bitmap_find(bits, first, values, shared);
+        return scalar::bitmap::find_in_bitmap(bits, first, values, shared);
     }
     // Whole words, and the number of set bits before each.
     let (mut words, mut before) = ([0u64; BITS_MAX / 8], [0; BITS_MAX / 8]);
     let mut sum = 0;
     for ((bytes, to), before) in bits.chunks(8).zip(&mut words).zip(&mut before) {
-        *to = word(bytes);
+        *to = load_word(bytes);
         *before = sum;
         sum += to.count_ones();
     }
@@ -79,7 +79,7 @@ pub(crate) fn bitmap_find(bits: &[u8], first: u32, values: &[u32], shared: &mut 
         if present == 0 {
             continue;
         }
-        write(&mut positions[0][found..], present, k * LANES);
+        write_lane_positions(&mut positions[0][found..], present, k * LANES);
         while present != 0 {
             let position = values[present.trailing_zeros() as usize].wrapping_sub(first) as usize;
             let word = position / 64 % (BITS_MAX / 8);
@@ -92,10 +92,10 @@ pub(crate) fn bitmap_find(bits: &[u8], first: u32, values: &[u32], shared: &mut 
     *count = found;
 }
 
-/// [`crate::Kernel::bitmap_score`]: 64 bits at a time. Their frequencies are spread to the lanes of the set
-/// bits.
+/// Implements [`crate::Kernel::score_bitmap`]: 64 bits at a time. Their frequencies are spread to the lanes
+/// of the set bits.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2,popcnt")]
-pub(crate) fn bitmap_score(
+pub(crate) fn score_bitmap(
     of: &Saturation,
     bits: &[u8],
     first: u32,
@@ -105,17 +105,17 @@ pub(crate) fn bitmap_score(
     let weight = _mm512_set1_ps(of.weight_in_bounds());
     let codes = of.codes[first as usize..].chunks(64);
     for ((bytes, codes), sums) in bits.chunks(8).zip(codes).zip(sums.chunks_mut(64)) {
-        let mut word = word(bytes);
+        let mut word = load_word(bytes);
         // `black_box` repeats the loads for each word: otherwise the compiler copies the whole table to the
         // stack before the loop, which does not pay for a few words.
-        let k = of_codes(black_box(of.k), load_bytes(codes));
+        let k = numbers_of_codes(black_box(of.k), load_bytes(codes));
         for (k, sums) in k.into_iter().zip(sums.chunks_mut(LANES)) {
             let lanes = word as u16 & first_lanes(sums.len());
             word >>= LANES;
             let n = lanes.count_ones() as usize;
             let Some((own, rest)) = frequencies.split_at_checked(n) else { return };
             frequencies = rest;
-            let score = scores_of(weight, _mm512_maskz_expand_epi32(lanes, load(own)), k);
+            let score = compute_scores(weight, _mm512_maskz_expand_epi32(lanes, load(own)), k);
             // SAFETY: The mask selects lanes within the slice; other lanes are not accessed.
             let sum = unsafe { _mm512_maskz_loadu_epi32(lanes, sums.as_ptr().cast()) };
             let sum = _mm512_add_epi32(sum, score);
@@ -125,7 +125,7 @@ pub(crate) fn bitmap_score(
     }
 }
 
-/// [`crate::Kernel::mark_positive`]: 64 sums at a time.
+/// Implements [`crate::Kernel::mark_positive`]: 64 sums at a time.
 #[target_feature(enable = "avx512f,bmi2")]
 pub(crate) fn mark_positive(sums: &[u32], bits: &mut [u8]) {
     let (chunks, rest) = sums.as_chunks::<64>();
@@ -148,7 +148,7 @@ fn mask_positive(sums: &[u32]) -> u64 {
     })
 }
 
-/// [`crate::Kernel::keep_marked`]: 64 sums at a time.
+/// Implements [`crate::Kernel::keep_marked`]: 64 sums at a time.
 #[target_feature(enable = "avx512f,bmi2")]
 pub(crate) fn keep_marked(sums: &mut [u32], bits: &[u8]) {
     let (chunks, rest) = sums.as_chunks_mut::<64>();
@@ -156,7 +156,7 @@ pub(crate) fn keep_marked(sums: &mut [u32], bits: &[u8]) {
     for (sums, word) in chunks.iter_mut().zip(words.as_chunks::<8>().0) {
         keep_bits(sums, u64::from_le_bytes(*word));
     }
-    keep_bits(rest, word(rest_of_bits));
+    keep_bits(rest, load_word(rest_of_bits));
 }
 
 /// Sets those of at most 64 sums to 0 whose bits are clear.

@@ -1,9 +1,9 @@
 //! Bit unpacking in both layouts.
 
-use super::exceptions::{HighBuffer, Highs};
+use super::exceptions::{HighPartBuffer, HighPartCursor};
 use super::memory::{LANES, Vector, add, broadcast, or, shift_left, store, store_all};
 use super::{stream::BitStream, sums::PrefixSums};
-use crate::kernel::size::{self, BYTES, HighSize, NONE, WORDS};
+use crate::kernel::size::{self, HighPartSize, SIZE_BYTES, SIZE_NONE, SIZE_WORDS};
 use crate::{bitpack::Layout, block::BLOCK, kernel::table::Packed};
 use core::arch::x86_64::*;
 
@@ -14,13 +14,13 @@ unpack_by_form!("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi1,
 /// # Safety
 /// There must be `32 * W` bytes.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
-unsafe fn vertical<const W: usize, const SIZE: HighSize, const SUM: bool>(
+unsafe fn unpack_vertical<const W: usize, const SIZE: HighPartSize, const SUM: bool>(
     packed: &Packed,
-    highs: &HighBuffer,
+    highs: &HighPartBuffer,
     out: &mut [u32; BLOCK],
 ) {
     // With the constant width, the shift of the exceptions is a constant too.
-    let mut finish = Finish::new(&Packed { width: W as u32, ..*packed }, highs);
+    let mut finish = FinishingSteps::new(&Packed { width: W as u32, ..*packed }, highs);
     let word = |k: usize| {
         let word = packed.bytes.as_ptr().wrapping_add(32 * k);
         // SAFETY: There are W words of 32 bytes, and `k` is less than W.
@@ -48,8 +48,12 @@ unsafe fn vertical<const W: usize, const SIZE: HighSize, const SUM: bool>(
 /// Unpacks 16 values at a time; the last group may be shorter.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
-fn horizontal<const SIZE: HighSize, const SUM: bool>(packed: &Packed, highs: &HighBuffer, out: &mut [u32]) {
-    let mut finish = Finish::new(packed, highs);
+fn unpack_horizontal<const SIZE: HighPartSize, const SUM: bool>(
+    packed: &Packed,
+    highs: &HighPartBuffer,
+    out: &mut [u32],
+) {
+    let mut finish = FinishingSteps::new(packed, highs);
     let stream = BitStream::new(packed.bytes, packed.width);
     for (group, out) in out.chunks_mut(LANES).enumerate() {
         store(out, finish.apply::<SIZE, SUM>(stream.values(group), group));

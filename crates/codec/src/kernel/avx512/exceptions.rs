@@ -1,16 +1,16 @@
 //! Exceptions of PFor: splitting off their high parts, reading their positions, and adding the high parts
 //! back.
 
-use super::memory::{Constant, LANES, Vector, load, load_bytes, opaque, opaque_mask};
+use super::memory::{ConstantBytes, LANES, Vector, load, load_bytes, opaque, opaque_mask};
 use super::stream::BitStream;
-use crate::kernel::size::{HighSize, NO_PATCH, WORDS};
+use crate::kernel::size::{HighPartSize, NO_PATCH, SIZE_WORDS};
 use crate::kernel::table::{Bitmap, Exceptions, Patch, SparseBitmap, StoredBitmap};
 use crate::{block::BLOCK, kernel::avx2::exceptions::bitmap_mask, kernel::scalar};
 use core::{arch::x86_64::*, mem::MaybeUninit};
 
-/// [`crate::Kernel::exceptions`].
+/// Implements [`crate::Kernel::find_exceptions`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi1,bmi2,popcnt")]
-pub(crate) fn exceptions(values: &[u32], width: u32, found: &mut Exceptions) {
+pub(crate) fn find_exceptions(values: &[u32], width: u32, found: &mut Exceptions) {
     let shift = _mm512_set1_epi32(width as i32);
     let (groups, rest) = values.as_chunks::<LANES>();
     found.bitmap = [0; _];
@@ -37,9 +37,9 @@ pub(crate) fn exceptions(values: &[u32], width: u32, found: &mut Exceptions) {
     found.count = count;
 }
 
-/// [`crate::Kernel::sparse_bitmap`].
+/// Implements [`crate::Kernel::make_sparse_bitmap`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2,bmi2")]
-pub(crate) fn sparse_bitmap(bitmap: &Bitmap) -> SparseBitmap {
+pub(crate) fn make_sparse_bitmap(bitmap: &Bitmap) -> SparseBitmap {
     let bits = _mm512_castsi512_si256(load_bytes(bitmap));
     let mask = _mm256_test_epi8_mask(bits, bits);
     let stored = _mm256_maskz_compress_epi8(mask, bits);
@@ -49,17 +49,17 @@ pub(crate) fn sparse_bitmap(bitmap: &Bitmap) -> SparseBitmap {
     SparseBitmap { mask, bytes }
 }
 
-/// [`crate::Kernel::exception_bitmap`].
+/// Implements [`crate::Kernel::read_exception_bitmap`].
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
-pub(crate) fn exception_bitmap(
+pub(crate) fn read_exception_bitmap(
     bytes: &[u8],
     bitmap_len: usize,
     sparse: bool,
     bitmap: &mut Bitmap,
 ) -> Option<StoredBitmap> {
     let Some(mask) = bytes.first_chunk() else {
-        return scalar::exceptions::exception_bitmap(bytes, bitmap_len, sparse, bitmap);
+        return scalar::exceptions::read_exception_bitmap(bytes, bitmap_len, sparse, bitmap);
     };
     let (mask, mask_len) = bitmap_mask(*mask, bitmap_len, sparse);
     let len = mask_len + mask.count_ones() as usize;
@@ -80,23 +80,23 @@ pub(crate) fn exception_bitmap(
 }
 
 /// The high parts of a block, unpacked.
-pub(super) struct HighBuffer {
+pub(super) struct HighPartBuffer {
     /// Words at the positions of their values, zero elsewhere.
     words: [MaybeUninit<Vector>; BLOCK / LANES],
 }
 
-impl HighBuffer {
+impl HighPartBuffer {
     /// An uninitialised buffer.
     #[inline]
-    pub(super) fn new() -> HighBuffer {
-        HighBuffer { words: [MaybeUninit::uninit(); _] }
+    pub(super) fn new() -> HighPartBuffer {
+        HighPartBuffer { words: [MaybeUninit::uninit(); _] }
     }
 
     /// Unpacks the high parts if they are words: all of them, and then moves 16 at a time to their positions.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
-    pub(super) fn fill<const SIZE: HighSize>(&mut self, patch: &Patch) {
-        if SIZE != WORDS {
+    pub(super) fn prepare<const SIZE: HighPartSize>(&mut self, patch: &Patch) {
+        if SIZE != SIZE_WORDS {
             return;
         }
         let groups = scalar::bitmap::count_ones(patch.bitmap).div_ceil(LANES);
@@ -118,19 +118,19 @@ impl HighBuffer {
 }
 
 /// Cursor over the high parts of the exceptions.
-pub(super) struct Highs<'a> {
-    narrow: HighBytes<'a>,
+pub(super) struct HighPartCursor<'a> {
+    narrow: HighByteCursor<'a>,
     /// For bytes: the high parts of the next values, up to 64, each at its position.
     bytes: Vector,
-    highs: &'a HighBuffer,
+    highs: &'a HighPartBuffer,
 }
 
-impl<'a> Highs<'a> {
+impl<'a> HighPartCursor<'a> {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
-    pub(super) fn new(patch: Option<Patch<'a>>, highs: &'a HighBuffer) -> Highs<'a> {
-        let narrow = HighBytes::new(patch);
-        Highs { narrow, bytes: _mm512_setzero_si512(), highs }
+    pub(super) fn new(patch: Option<Patch<'a>>, highs: &'a HighPartBuffer) -> HighPartCursor<'a> {
+        let narrow = HighByteCursor::new(patch);
+        HighPartCursor { narrow, bytes: _mm512_setzero_si512(), highs }
     }
 
     /// The high parts of the next 16 values, zero where a value is no exception.
@@ -140,8 +140,8 @@ impl<'a> Highs<'a> {
     /// filled for this size.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
-    pub(super) unsafe fn next<const SIZE: HighSize>(&mut self, group: usize) -> Vector {
-        if SIZE == WORDS {
+    pub(super) unsafe fn next<const SIZE: HighPartSize>(&mut self, group: usize) -> Vector {
+        if SIZE == SIZE_WORDS {
             // SAFETY: There are words for all groups.
             return unsafe { self.highs.words[group].assume_init() };
         }
@@ -155,7 +155,7 @@ impl<'a> Highs<'a> {
 }
 
 /// Cursor over high parts of at most 8 bits.
-pub(super) struct HighBytes<'a> {
+pub(super) struct HighByteCursor<'a> {
     patch: Patch<'a>,
     /// Bits of the packed high parts consumed.
     used: usize,
@@ -165,13 +165,13 @@ pub(super) struct HighBytes<'a> {
     bits: Vector,
 }
 
-impl<'a> HighBytes<'a> {
+impl<'a> HighByteCursor<'a> {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
-    pub(super) fn new(patch: Option<Patch<'a>>) -> HighBytes<'a> {
+    pub(super) fn new(patch: Option<Patch<'a>>) -> HighByteCursor<'a> {
         let patch = patch.unwrap_or(NO_PATCH);
         let width = patch.width.min(8) as usize;
-        HighBytes { patch, used: 0, starts: STARTS[width].vector(), bits: BITS[width].vector() }
+        HighByteCursor { patch, used: 0, starts: STARTS[width].vector(), bits: BITS[width].vector() }
     }
 
     /// The high parts of the next 64 values as bytes, zero where a value is no exception: each eight are
@@ -192,8 +192,8 @@ impl<'a> HighBytes<'a> {
 }
 
 /// For each 16 of 64 bytes, a byte for each lane.
-static SIXTEENTHS: [Constant; 4] = {
-    let mut bytes = [const { Constant::counting(4) }; 4];
+static SIXTEENTHS: [ConstantBytes; 4] = {
+    let mut bytes = [const { ConstantBytes::counting(4) }; 4];
     let mut k = 0;
     while k < 4 * 64 {
         bytes[k / 64].0[k % 64] += (k / 64 * LANES) as u8;
@@ -203,8 +203,8 @@ static SIXTEENTHS: [Constant; 4] = {
 };
 
 /// For each width up to 8 and each eight fields, the eight bytes from their first byte on.
-static STARTS: [Constant; 9] = {
-    let mut starts = [const { Constant::counting(1) }; 9];
+static STARTS: [ConstantBytes; 9] = {
+    let mut starts = [const { ConstantBytes::counting(1) }; 9];
     let mut k = 0;
     while k < 9 * 64 {
         let (width, byte) = (k / 64, k % 64);
@@ -215,8 +215,8 @@ static STARTS: [Constant; 9] = {
 };
 
 /// For each width up to 8, the first bit of each of eight fields.
-static BITS: [Constant; 9] = {
-    let mut bits = [const { Constant::counting(1) }; 9];
+static BITS: [ConstantBytes; 9] = {
+    let mut bits = [const { ConstantBytes::counting(1) }; 9];
     let mut k = 0;
     while k < 9 * 64 {
         let (width, byte) = (k / 64, k % 64);

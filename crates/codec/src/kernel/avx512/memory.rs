@@ -97,21 +97,21 @@ pub(super) fn first_lanes(n: usize) -> __mmask16 {
 }
 
 /// The bytes of a constant vector.
-pub(super) struct Constant(pub(super) [u8; 64]);
+pub(super) struct ConstantBytes(pub(super) [u8; 64]);
 
 /// 0, 1, 2 and so on.
-pub(super) static COUNTING: Constant = Constant::counting(1);
+pub(super) static COUNTING: ConstantBytes = ConstantBytes::counting(1);
 
-impl Constant {
+impl ConstantBytes {
     /// 0, 1, 2 and so on, each `times` times.
-    pub(super) const fn counting(times: usize) -> Constant {
+    pub(super) const fn counting(times: usize) -> ConstantBytes {
         let mut bytes = [0; 64];
         let mut k = 0;
         while k < bytes.len() {
             bytes[k] = (k / times) as u8;
             k += 1;
         }
-        Constant(bytes)
+        ConstantBytes(bytes)
     }
 
     #[inline]

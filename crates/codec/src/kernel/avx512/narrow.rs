@@ -8,9 +8,9 @@
 //! 3. One prefix sum is computed for both halves.
 //! 4. Each half is added to the sum of the values before it.
 
-use super::memory::{Constant, LANES, Vector, add, broadcast, opaque, opaque_mask, store_all};
-use super::{bits, exceptions::HighBytes, sums::Steps};
-use crate::kernel::size::{BYTES, HighSize, NONE};
+use super::memory::{ConstantBytes, LANES, Vector, add, broadcast, opaque, opaque_mask, store_all};
+use super::{bits, exceptions::HighByteCursor, sums::PrefixSumConstants};
+use crate::kernel::size::{HighPartSize, SIZE_BYTES, SIZE_NONE};
 use crate::{bitpack::Layout, block::BLOCK, kernel::table::Packed};
 use core::arch::x86_64::*;
 
@@ -20,7 +20,7 @@ const WIDTH_MAX: usize = 11;
 /// Bits of a high part, at most.
 const HIGH_WIDTH_MAX: u32 = 8;
 
-/// [`crate::Kernel::unpack`].
+/// Implements [`crate::Kernel::unpack`].
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
 pub(crate) fn unpack(packed: &Packed, out: &mut [u32]) {
@@ -38,12 +38,12 @@ pub(crate) fn unpack(packed: &Packed, out: &mut [u32]) {
 }
 
 /// Unpacks 256 sums from `32 * W` bytes; unsafe because it does not check that there are as many.
-type Unpack = unsafe fn(&Packed, u32, &mut [u32; BLOCK]);
+type UnpackFunction = unsafe fn(&Packed, u32, &mut [u32; BLOCK]);
 
 /// Without and with exceptions, one function per width.
-static UNPACK: [[Unpack; WIDTH_MAX + 1]; 2] = [
-    by_width!(@ sums, (NONE), 0 1 2 3 4 5 6 7 8 9 10 11),
-    by_width!(@ sums, (BYTES), 0 1 2 3 4 5 6 7 8 9 10 11),
+static UNPACK: [[UnpackFunction; WIDTH_MAX + 1]; 2] = [
+    by_width!(@ sums, (SIZE_NONE), 0 1 2 3 4 5 6 7 8 9 10 11),
+    by_width!(@ sums, (SIZE_BYTES), 0 1 2 3 4 5 6 7 8 9 10 11),
 ];
 
 /// Unpacks four rows of eight lanes at a time.
@@ -51,7 +51,7 @@ static UNPACK: [[Unpack; WIDTH_MAX + 1]; 2] = [
 /// # Safety
 /// There must be `32 * W` bytes.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
-unsafe fn sums<const W: usize, const SIZE: HighSize>(packed: &Packed, prev: u32, out: &mut [u32; BLOCK]) {
+unsafe fn sums<const W: usize, const SIZE: HighPartSize>(packed: &Packed, prev: u32, out: &mut [u32; BLOCK]) {
     let word = |k: usize| packed.bytes.as_ptr().wrapping_add(32 * k);
     let twice = |k: usize| {
         // SAFETY: There are W words of 32 bytes, and `k` is less than W.
@@ -89,15 +89,18 @@ unsafe fn sums<const W: usize, const SIZE: HighSize>(packed: &Packed, prev: u32,
     let counts = _mm512_setr_epi32(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16);
     let counts = opaque(_mm512_or_si512(counts, _mm512_slli_epi32::<16>(counts)));
     let none = _mm512_setzero_si512();
-    let mut highs = HighBytes::new(packed.patch);
+    let mut highs = HighByteCursor::new(packed.patch);
     // All before the first is needed, so that their latencies overlap.
-    let quarters =
-        if SIZE == NONE { [none; 4] } else { [highs.next(0), highs.next(1), highs.next(2), highs.next(3)] };
-    let steps = Steps::new();
-    let mut before = Sum(broadcast(prev as i32));
+    let quarters = if SIZE == SIZE_NONE {
+        [none; 4]
+    } else {
+        [highs.next(0), highs.next(1), highs.next(2), highs.next(3)]
+    };
+    let steps = PrefixSumConstants::new();
+    let mut before = RunningSum(broadcast(prev as i32));
     unrolled!(8, k, {
         let halves = select(low_half, rows(4 * k, 0), rows(4 * k + 2, 16));
-        let exceptions = if SIZE == NONE {
+        let exceptions = if SIZE == SIZE_NONE {
             none
         } else {
             let first = opaque(HALVES[k % 2].vector());
@@ -115,9 +118,9 @@ unsafe fn sums<const W: usize, const SIZE: HighSize>(packed: &Packed, prev: u32,
 }
 
 /// The sum of all gaps so far, in every lane.
-struct Sum(Vector);
+struct RunningSum(Vector);
 
-impl Sum {
+impl RunningSum {
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn add(&mut self, gaps: Vector) {
@@ -140,8 +143,8 @@ fn and_or(a: Vector, b: Vector, c: Vector) -> Vector {
 }
 
 /// For each 32 of 64 bytes and each lane, the first byte of its low half and that of its high half.
-static HALVES: [Constant; 2] = {
-    let mut bytes = [const { Constant::counting(4) }; 2];
+static HALVES: [ConstantBytes; 2] = {
+    let mut bytes = [const { ConstantBytes::counting(4) }; 2];
     let mut k = 0;
     while k < 2 * 64 {
         bytes[k / 64].0[k % 64] += (k / 64 * 2 * LANES + k % 4 / 2 * LANES) as u8;

@@ -9,7 +9,7 @@ use core::arch::x86_64::*;
 /// Values of the first run that are compared at once.
 const FIRSTS: usize = 8;
 
-/// [`crate::Kernel::intersect_runs`].
+/// Implements [`crate::Kernel::intersect_runs`].
 #[target_feature(enable = "avx512f,avx512vl,bmi2,popcnt")]
 pub(crate) fn intersect_runs(
     first: &RunBlock,
@@ -20,7 +20,7 @@ pub(crate) fn intersect_runs(
     let capacity = out.len() - RUN_SLACK;
     let mut n = 0;
     for pair in pairs {
-        let (firsts, seconds) = scalar::runs::runs(first, second, pair);
+        let (firsts, seconds) = scalar::runs::slices_of_pair(first, second, pair);
         let (from, start) = (usize::from(pair.first), usize::from(pair.second.start));
         let before = n;
         let (mut i, mut j, mut equal) = (0, 0, 0);

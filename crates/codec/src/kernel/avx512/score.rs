@@ -1,18 +1,18 @@
 //! Scores, 16 at once, filters over them, and selection of the largest keys.
 
 use super::memory::{LANES, broadcast, first_lanes, load, store};
-use super::search::write_all;
+use super::search::write_bit_positions;
 use crate::block::{Selection, Survivors};
 use crate::{kernel::scalar, saturation::CodeTable};
 use core::arch::x86_64::*;
 
 /// Values per word, one bit each.
-const WORD: usize = 64;
+const WORD_VALUES: usize = 64;
 
 /// Scores of 16 frequencies with their `k` and a weight below 2^31.
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub(super) fn scores_of(weight: __m512, frequencies: __m512i, k: __m512) -> __m512i {
+pub(super) fn compute_scores(weight: __m512, frequencies: __m512i, k: __m512) -> __m512i {
     let f = _mm512_cvtepu32_ps(frequencies);
     let share = _mm512_div_ps(f, _mm512_add_ps(f, k));
     // Rounds ties to even. NaN becomes the smallest signed integer, and then 1.
@@ -23,15 +23,15 @@ pub(super) fn scores_of(weight: __m512, frequencies: __m512i, k: __m512) -> __m5
 /// takes several times as long.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-pub(super) fn of_codes(table: &CodeTable, codes: __m512i) -> [__m512; 4] {
+pub(super) fn numbers_of_codes(table: &CodeTable, codes: __m512i) -> [__m512; 4] {
     // Bytes are interleaved to words within 128 bits: each quarter of a vector gets every fourth group of
     // four codes.
     let order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     let codes = _mm512_permutexvar_epi32(order, codes);
     let upper = _mm512_movepi8_mask(codes);
     let [a, b, c, d] = &table.planes;
-    let (a, b) = (of_plane(a, codes, upper), of_plane(b, codes, upper));
-    let (c, d) = (of_plane(c, codes, upper), of_plane(d, codes, upper));
+    let (a, b) = (look_up_plane(a, codes, upper), look_up_plane(b, codes, upper));
+    let (c, d) = (look_up_plane(c, codes, upper), look_up_plane(d, codes, upper));
     let (low, high) = (_mm512_unpacklo_epi8(a, b), _mm512_unpacklo_epi8(c, d));
     let (low_of_upper, high_of_upper) = (_mm512_unpackhi_epi8(a, b), _mm512_unpackhi_epi8(c, d));
     [
@@ -45,7 +45,7 @@ pub(super) fn of_codes(table: &CodeTable, codes: __m512i) -> [__m512; 4] {
 /// The byte of one plane for each code; `upper` masks the codes from 128 on.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-fn of_plane(plane: &[u8; 256], codes: __m512i, upper: __mmask64) -> __m512i {
+fn look_up_plane(plane: &[u8; 256], codes: __m512i, upper: __mmask64) -> __m512i {
     let [a, b, c, d] = plane.as_chunks::<64>().0 else { unreachable!("four times 64 bytes") };
     // SAFETY: There are 64 bytes.
     let load = |bytes: &[u8; 64]| unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) };
@@ -54,22 +54,22 @@ fn of_plane(plane: &[u8; 256], codes: __m512i, upper: __mmask64) -> __m512i {
     _mm512_mask_blend_epi8(upper, low, high)
 }
 
-/// [`crate::Kernel::values_at_least`]: one branch per four vectors, since most contain no match.
+/// Implements [`crate::Kernel::values_at_least`]: one branch per four vectors, since most contain no match.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,bmi2,popcnt")]
 pub(crate) fn values_at_least(values: &[u32], threshold: u32, positions: &mut Selection) {
     let (positions, count) = positions.parts();
     let threshold = _mm512_set1_epi32(threshold as i32);
     let mut found = 0;
-    let (chunks, rest) = values.as_chunks::<WORD>();
+    let (chunks, rest) = values.as_chunks::<WORD_VALUES>();
     for (k, values) in chunks.iter().enumerate() {
         let passing = mask_at_least(values, threshold);
         if passing != 0 {
-            write_all(&mut positions[found..], passing, k * WORD);
+            write_bit_positions(&mut positions[found..], passing, k * WORD_VALUES);
             found += passing.count_ones() as usize;
         }
     }
     let passing = mask_at_least(rest, threshold);
-    write_all(&mut positions[found..], passing, chunks.len() * WORD);
+    write_bit_positions(&mut positions[found..], passing, chunks.len() * WORD_VALUES);
     *count = found + passing.count_ones() as usize;
 }
 
@@ -83,8 +83,8 @@ fn mask_at_least(values: &[u32], threshold: __m512i) -> u64 {
     })
 }
 
-/// [`crate::Kernel::drain_at_least`]: one branch per four vectors, since most contain no sum that reaches
-/// the threshold.
+/// Implements [`crate::Kernel::drain_at_least`]: one branch per four vectors, since most contain no sum that
+/// reaches the threshold.
 #[target_feature(enable = "avx512f,bmi2,popcnt")]
 pub(crate) fn drain_at_least(sums: &mut [u32], first: u32, threshold: u32, survivors: &mut Survivors) {
     let (values, large, count, positive) = survivors.parts(sums.len());
@@ -93,15 +93,15 @@ pub(crate) fn drain_at_least(sums: &mut [u32], first: u32, threshold: u32, survi
     let mut take = |sums: &[u32], [passing, nonzero]: [u64; 2]| {
         nonzero_count += nonzero.count_ones() as usize;
         if passing != 0 {
-            copy(sums, passing, base, &mut values[found..], &mut large[found..]);
+            copy_survivors(sums, passing, base, &mut values[found..], &mut large[found..]);
             found += passing.count_ones() as usize;
         }
-        base = base.wrapping_add(WORD as u32);
+        base = base.wrapping_add(WORD_VALUES as u32);
     };
-    let (chunks, rest) = sums.as_chunks_mut::<WORD>();
+    let (chunks, rest) = sums.as_chunks_mut::<WORD_VALUES>();
     for sums in chunks {
         take(sums, masks_of_sums(sums, threshold));
-        *sums = [0; WORD];
+        *sums = [0; WORD_VALUES];
     }
     take(rest, masks_of_sums(rest, threshold));
     rest.fill(0);
@@ -125,7 +125,7 @@ fn masks_of_sums(sums: &[u32], threshold: __m512i) -> [u64; 2] {
 /// Copies those of at most 64 sums whose bits are set, and their values; the first sum belongs to `first`.
 #[inline]
 #[target_feature(enable = "avx512f,bmi2,popcnt")]
-fn copy(sums: &[u32], mut bits: u64, first: u32, values: &mut [u32], large: &mut [u32]) {
+fn copy_survivors(sums: &[u32], mut bits: u64, first: u32, values: &mut [u32], large: &mut [u32]) {
     let mut lane_values = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     lane_values = _mm512_add_epi32(lane_values, _mm512_set1_epi32(first as i32));
     let mut found = 0;
@@ -157,18 +157,18 @@ fn compress(mask: __mmask16, values: __m512i) -> __m512i {
 select_keys!("avx512f,popcnt");
 
 /// Keys of a vector.
-const KEYS: usize = 8;
+const KEY_LANES: usize = 8;
 
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn load_keys(keys: &[u64; KEYS]) -> __m512i {
+fn load_keys(keys: &[u64; KEY_LANES]) -> __m512i {
     // SAFETY: There are eight keys.
     unsafe { _mm512_loadu_si512(keys.as_ptr().cast()) }
 }
 
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn store_keys(out: &mut [u64; KEYS], keys: __m512i) {
+fn store_keys(out: &mut [u64; KEY_LANES], keys: __m512i) {
     // SAFETY: The array has eight keys.
     unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), keys) }
 }

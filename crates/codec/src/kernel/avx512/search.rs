@@ -9,16 +9,16 @@
 
 use super::memory::{COUNTING, LANES, first_lanes, load, load_bytes};
 use crate::block::{BLOCK, Intersection, Positions};
-use crate::kernel::x86::overlap;
+use crate::kernel::x86::overlapping_range;
 use core::{arch::x86_64::*, hint::black_box};
 
 /// Values that a value is compared with at once.
-const GROUP: usize = 8;
+const GROUP_VALUES: usize = 8;
 
 /// Bytes of a vector.
-const BYTES: usize = 64;
+const VECTOR_BYTES: usize = 64;
 
-/// [`crate::Kernel::intersect`].
+/// Implements [`crate::Kernel::intersect`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
 pub(crate) fn intersect(first: &[u32], second: &[u32], shared: &mut Intersection) {
     let ([firsts, seconds], count) = shared.parts();
@@ -35,26 +35,26 @@ pub(crate) fn intersect(first: &[u32], second: &[u32], shared: &mut Intersection
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
 fn look_up(few: &[u32], many: &[u32], in_few: &mut Positions, in_many: &mut Positions) -> usize {
     let Some(most) = many.last() else { return 0 };
-    let mut padded = [*most; GROUP];
+    let mut padded = [*most; GROUP_VALUES];
     let many = match many.len() {
-        GROUP.. => many,
+        GROUP_VALUES.. => many,
         n => {
             padded[..n].copy_from_slice(many);
             &padded
         }
     };
-    let range = overlap::<LANES>(few, many);
+    let range = overlapping_range::<LANES>(few, many);
     let (passed, few) = (range.start, &few[range]);
     if few.len() <= LANES && many.len() >= LANES {
         return look_up_few(few, many, passed, in_few, in_many);
     }
     // For each value, the start of its group and a mask of the equal values in the group.
     let (mut starts, mut equal) = ([0; BLOCK], [0; BLOCK]);
-    let groups = Groups::new(many);
+    let groups = GroupEnds::new(many);
     let first_pair = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1);
     let parts = starts.as_chunks_mut().0.iter_mut().zip(equal.as_chunks_mut::<LANES>().0);
     for (values, (starts, equal)) in few.chunks(LANES).map(|few| load(few)).zip(parts) {
-        put(starts, _mm512_cvtepi32_epi8(groups.starts(values)));
+        store_16_bytes(starts, _mm512_cvtepi32_epi8(groups.find_group_starts(values)));
         // `black_box`: otherwise the compiler extracts each start from its vector, with more instructions.
         let pairs = black_box(&*starts).as_chunks().0.iter().zip(equal.as_chunks_mut().0);
         for (k, ([start, next], equal)) in pairs.enumerate() {
@@ -69,14 +69,14 @@ fn look_up(few: &[u32], many: &[u32], in_few: &mut Positions, in_many: &mut Posi
     }
     let mut found = 0;
     // At most 192 positions are written before the last 64 of 256 values, so a whole vector fits after them.
-    for k in (0..few.len()).step_by(BYTES) {
+    for k in (0..few.len()).step_by(VECTOR_BYTES) {
         let equal = load_bytes(&equal[k..]);
-        let valid = _bzhi_u64(u64::MAX, (few.len() - k).min(BYTES) as u32);
+        let valid = _bzhi_u64(u64::MAX, (few.len() - k).min(VECTOR_BYTES) as u32);
         let matches = _mm512_mask_test_epi8_mask(valid, equal, equal);
         let positions = _mm512_add_epi8(COUNTING.vector(), _mm512_set1_epi8((passed + k) as i8));
-        put_all(&mut in_few[found..], _mm512_maskz_compress_epi8(matches, positions));
+        store_64_bytes(&mut in_few[found..], _mm512_maskz_compress_epi8(matches, positions));
         let positions = _mm512_add_epi8(load_bytes(&starts[k..]), lowest_bits(equal));
-        put_all(&mut in_many[found..], _mm512_maskz_compress_epi8(matches, positions));
+        store_64_bytes(&mut in_many[found..], _mm512_maskz_compress_epi8(matches, positions));
         found += matches.count_ones() as usize;
     }
     found
@@ -94,9 +94,10 @@ fn look_up_few(
     in_many: &mut Positions,
 ) -> usize {
     let mut starts = [0; LANES];
-    let before = _mm512_slli_epi32::<4>(GroupMaxima::new(every_16th(many, LANES - 1)).before(load(few)));
+    let before =
+        _mm512_slli_epi32::<4>(GroupMaxima::new(every_16th(many, LANES - 1)).count_smaller_ends(load(few)));
     let last = _mm512_set1_epi32((many.len() - LANES) as i32);
-    put(&mut starts, _mm512_cvtepi32_epi8(_mm512_min_epu32(before, last)));
+    store_16_bytes(&mut starts, _mm512_cvtepi32_epi8(_mm512_min_epu32(before, last)));
     let mut found = 0;
     for (k, (value, start)) in few.iter().zip(black_box(&starts)).enumerate() {
         // SAFETY: A start is at most `many.len() - 16`.
@@ -128,10 +129,12 @@ impl GroupMaxima {
     /// For each of `values` the number of the first 15 ends that are less.
     #[inline]
     #[target_feature(enable = "avx512f")]
-    fn before(&self, values: __m512i) -> __m512i {
+    fn count_smaller_ends(&self, values: __m512i) -> __m512i {
         let [first, second, fourth, eighth] = self.rotated;
         // Adds 8, 4, 2 and 1.
-        let more = |at, ends, n| _mm512_mask_add_epi32(at, less(at, ends, values), at, _mm512_set1_epi32(n));
+        let more = |at, ends, n| {
+            _mm512_mask_add_epi32(at, greater_than_end(at, ends, values), at, _mm512_set1_epi32(n))
+        };
         let at = _mm512_maskz_set1_epi32(_mm512_cmplt_epu32_mask(eighth, values), 8);
         more(more(more(at, fourth, 4), second, 2), first, 1)
     }
@@ -140,12 +143,12 @@ impl GroupMaxima {
 /// A mask of the values that are greater than the lane `at` of `ends`.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn less(at: __m512i, ends: __m512i, values: __m512i) -> __mmask16 {
+fn greater_than_end(at: __m512i, ends: __m512i, values: __m512i) -> __mmask16 {
     _mm512_cmplt_epu32_mask(_mm512_permutexvar_epi32(at, ends), values)
 }
 
 /// The last values of the groups of eight of at least eight values.
-struct Groups {
+struct GroupEnds {
     /// The last values of the second group, the fourth and so on, padded with `u32::MAX`.
     ends: GroupMaxima,
     /// The last values of the first group, the third and so on, padded with `u32::MAX`.
@@ -154,22 +157,22 @@ struct Groups {
     last: __m512i,
 }
 
-impl Groups {
+impl GroupEnds {
     #[inline]
     #[target_feature(enable = "avx512f,bmi2")]
-    fn new(values: &[u32]) -> Groups {
-        let ends = GroupMaxima::new(every_16th(&values[GROUP..], GROUP - 1));
-        let last = _mm512_set1_epi32((values.len() - GROUP) as i32);
-        Groups { ends, middles: every_16th(values, GROUP - 1), last }
+    fn new(values: &[u32]) -> GroupEnds {
+        let ends = GroupMaxima::new(every_16th(&values[GROUP_VALUES..], GROUP_VALUES - 1));
+        let last = _mm512_set1_epi32((values.len() - GROUP_VALUES) as i32);
+        GroupEnds { ends, middles: every_16th(values, GROUP_VALUES - 1), last }
     }
 
     /// For each of `values` the start of the only group that may contain it.
     #[inline]
     #[target_feature(enable = "avx512f")]
-    fn starts(&self, values: __m512i) -> __m512i {
-        let at = self.ends.before(values);
-        let (start, group) = (_mm512_slli_epi32::<4>(at), _mm512_set1_epi32(GROUP as i32));
-        let start = _mm512_mask_add_epi32(start, less(at, self.middles, values), start, group);
+    fn find_group_starts(&self, values: __m512i) -> __m512i {
+        let at = self.ends.count_smaller_ends(values);
+        let (start, group) = (_mm512_slli_epi32::<4>(at), _mm512_set1_epi32(GROUP_VALUES as i32));
+        let start = _mm512_mask_add_epi32(start, greater_than_end(at, self.middles, values), start, group);
         _mm512_min_epu32(start, self.last)
     }
 }
@@ -200,29 +203,32 @@ fn lowest_bits(bytes: __m512i) -> __m512i {
 /// Writes the positions of the set lanes; lane 0 has position `first`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl,avx512vbmi2")]
-pub(super) fn write(out: &mut [u8], lanes: u16, first: usize) {
+pub(super) fn write_lane_positions(out: &mut [u8], lanes: u16, first: usize) {
     let positions = _mm_add_epi8(_mm512_castsi512_si128(COUNTING.vector()), _mm_set1_epi8(first as i8));
-    put(out.first_chunk_mut().expect("space for a vector"), _mm_maskz_compress_epi8(lanes, positions));
+    store_16_bytes(
+        out.first_chunk_mut().expect("space for a vector"),
+        _mm_maskz_compress_epi8(lanes, positions),
+    );
 }
 
 /// Writes the positions of the set bits of a word; bit 0 has position `first`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2")]
-pub(super) fn write_all(out: &mut [u8], bits: u64, first: usize) {
+pub(super) fn write_bit_positions(out: &mut [u8], bits: u64, first: usize) {
     let positions = _mm512_add_epi8(COUNTING.vector(), _mm512_set1_epi8(first as i8));
-    put_all(out, _mm512_maskz_compress_epi8(bits, positions));
+    store_64_bytes(out, _mm512_maskz_compress_epi8(bits, positions));
 }
 
 #[inline]
-fn put(out: &mut [u8; LANES], bytes: __m128i) {
+fn store_16_bytes(out: &mut [u8; LANES], bytes: __m128i) {
     // SAFETY: The array has 16 bytes.
     unsafe { _mm_storeu_si128(out.as_mut_ptr().cast(), bytes) }
 }
 
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn put_all(out: &mut [u8], bytes: __m512i) {
-    let out: &mut [u8; BYTES] = out.first_chunk_mut().expect("space for a vector");
+fn store_64_bytes(out: &mut [u8], bytes: __m512i) {
+    let out: &mut [u8; VECTOR_BYTES] = out.first_chunk_mut().expect("space for a vector");
     // SAFETY: The array has 64 bytes.
     unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), bytes) }
 }

@@ -4,8 +4,8 @@ use super::memory::{LANES, first_lanes, load_bytes, load_unmasked, store, store_
 use super::sums::PrefixSums;
 use core::arch::x86_64::*;
 
-/// [`crate::Kernel::streamvbyte_encode`]: the bytes of 16 values are compressed by a mask of those that are
-/// stored.
+/// Implements [`crate::Kernel::streamvbyte_encode`]: the bytes of 16 values are compressed by a mask of those
+/// that are stored.
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512vl,avx512vbmi2,bmi2,popcnt")]
 pub(crate) fn streamvbyte_encode(values: &[u32], controls: &mut [u8], data: &mut [u8]) -> usize {
     let mut len = 0;
@@ -34,7 +34,7 @@ pub(crate) fn streamvbyte_encode(values: &[u32], controls: &mut [u8], data: &mut
 }
 
 decode_or_sum! {
-    /// [`crate::Kernel::streamvbyte_decode`].
+    /// Implements [`crate::Kernel::streamvbyte_decode`].
     "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt",
     fn streamvbyte_decode(controls, data) -> ()
 }
@@ -43,24 +43,24 @@ decode_or_sum! {
 /// the registers that prefix sums need would be saved without them too.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
-fn decode<const SUM: bool>(controls: &[u8], mut data: &[u8], prev: u32, out: &mut [u32]) {
-    let masks = masks(controls);
+fn decode_values<const SUM: bool>(controls: &[u8], mut data: &[u8], prev: u32, out: &mut [u32]) {
+    let masks = stored_byte_masks(controls);
     let mut sums = PrefixSums::after(prev);
     let (groups, rest) = out.as_chunks_mut::<LANES>();
     for (out, mask) in groups.iter_mut().zip(masks) {
-        store_all(out, values::<SUM>(mask, &mut data, &mut sums));
+        store_all(out, expand_values::<SUM>(mask, &mut data, &mut sums));
     }
     if !rest.is_empty() {
         // Unused codes are zero, as if each value had one byte: clear their mask bits.
         let mask = _bzhi_u64(masks[groups.len()], 4 * rest.len() as u32);
-        store(rest, values::<SUM>(mask, &mut data, &mut sums));
+        store(rest, expand_values::<SUM>(mask, &mut data, &mut sums));
     }
 }
 
 /// Consumes 16 values from the front of `data`; returns the values or their prefix sums.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
-fn values<const SUM: bool>(mask: u64, data: &mut &[u8], sums: &mut PrefixSums) -> __m512i {
+fn expand_values<const SUM: bool>(mask: u64, data: &mut &[u8], sums: &mut PrefixSums) -> __m512i {
     let values = _mm512_maskz_expand_epi8(mask, load_bytes(data));
     *data = &data[mask.count_ones() as usize..];
     if SUM { sums.next(values) } else { values }
@@ -69,7 +69,7 @@ fn values<const SUM: bool>(mask: u64, data: &mut &[u8], sums: &mut PrefixSums) -
 /// For each 16 values, a mask of which of their 64 bytes are stored.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,bmi2")]
-fn masks(controls: &[u8]) -> [u64; 16] {
+fn stored_byte_masks(controls: &[u8]) -> [u64; 16] {
     // A nibble holds the codes of two values. The mask of a value has 1, 3, 7 or 15 in a nibble.
     let nibbles = _mm_setr_epi8(
         0x11,

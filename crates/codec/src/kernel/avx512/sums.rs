@@ -3,9 +3,9 @@
 use super::memory::{LANES, Vector, add, broadcast, first_lanes, load, opaque, opaque_mask};
 use core::{arch::x86_64::*, mem::MaybeUninit};
 
-/// [`crate::Kernel::gaps`].
+/// Implements [`crate::Kernel::compute_gaps`].
 #[target_feature(enable = "avx512f,bmi2")]
-pub(crate) fn gaps(values: &[u32], prev: u32, step: u32, gaps: &mut [MaybeUninit<u32>]) {
+pub(crate) fn compute_gaps(values: &[u32], prev: u32, step: u32, gaps: &mut [MaybeUninit<u32>]) {
     let step = _mm512_set1_epi32(step as i32);
     let mut before = _mm512_set1_epi32(prev as i32);
     // The predecessor of a value is the last of the previous vector, or in the same vector.
@@ -31,7 +31,7 @@ prefix_sums!("avx512f,avx512bw,avx512dq");
 
 /// The constants of the steps of a prefix sum.
 #[derive(Clone, Copy)]
-pub(super) struct Steps {
+pub(super) struct PrefixSumConstants {
     pair: __m512i,
     quad_ends: __m512i,
     odd_quads: u64,
@@ -40,11 +40,11 @@ pub(super) struct Steps {
     last: __m512i,
 }
 
-impl Steps {
+impl PrefixSumConstants {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
-    pub(super) fn new() -> Steps {
-        Steps {
+    pub(super) fn new() -> PrefixSumConstants {
+        PrefixSumConstants {
             pair: opaque(_mm512_set1_epi64(1 << 32 | 1)),
             quad_ends: opaque(_mm512_setr_epi32(0, 0, 0, 0, 3, 3, 3, 3, 0, 0, 0, 0, 11, 11, 11, 11)),
             odd_quads: opaque_mask(0xf0f0),

@@ -7,32 +7,32 @@
 //! reads values of five bytes and rejects invalid values.
 
 use super::memory::{
-    COUNTING, Constant, LANES, first_lanes, load, load_bytes, store, store_all, store_bytes,
+    COUNTING, ConstantBytes, LANES, first_lanes, load, load_bytes, store, store_all, store_bytes,
 };
 use super::sums::PrefixSums;
 use crate::{error::DecodeError, kernel::scalar};
 use core::arch::x86_64::*;
 
 /// Bytes examined at once.
-const WINDOW: usize = 64;
+const WINDOW_BYTES: usize = 64;
 
 /// Values encoded in a buffer on the stack before they are appended.
-const STAGED: usize = 128;
+const STAGED_VALUES: usize = 128;
 
 /// Values that are encoded at once.
-const VALUES: usize = 8;
+const VALUES_AT_ONCE: usize = 8;
 
-/// [`crate::Kernel::vbyte_encode`]: the groups of seven bits of a value are moved to eight bytes, and the
-/// bytes of eight values are compressed.
+/// Implements [`crate::Kernel::vbyte_encode`]: the groups of seven bits of a value are moved to eight bytes,
+/// and the bytes of eight values are compressed.
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
 pub(crate) fn vbyte_encode(values: &[u32], out: &mut Vec<u8>) {
     let groups = _mm512_set1_epi64(0x312a_231c_150e_0700);
-    for values in values.chunks(STAGED) {
-        let mut staged = [0; 5 * STAGED + WINDOW];
+    for values in values.chunks(STAGED_VALUES) {
+        let mut staged = [0; 5 * STAGED_VALUES + WINDOW_BYTES];
         let mut len = 0;
-        for values in values.chunks(VALUES) {
+        for values in values.chunks(VALUES_AT_ONCE) {
             // An ordinary load, as in `load_unmasked`.
-            let vector = match values.first_chunk::<VALUES>() {
+            let vector = match values.first_chunk::<VALUES_AT_ONCE>() {
                 // SAFETY: There are 8 values.
                 Some(values) => unsafe { _mm256_loadu_si256(values.as_ptr().cast()) },
                 None => _mm512_castsi512_si256(load(values)),
@@ -46,7 +46,7 @@ pub(crate) fn vbyte_encode(values: &[u32], out: &mut Vec<u8>) {
             let more = _mm512_and_si512(_mm512_srli_epi64::<8>(used), _mm512_set1_epi8(0x80_u8 as i8));
             let stored = _bzhi_u64(_mm512_movepi8_mask(used), 8 * values.len() as u32);
             let bytes = _mm512_maskz_compress_epi8(stored, _mm512_or_si512(bytes, more));
-            store_bytes(&mut staged[len..len + WINDOW], bytes);
+            store_bytes(&mut staged[len..len + WINDOW_BYTES], bytes);
             len += stored.count_ones() as usize;
         }
         out.extend_from_slice(&staged[..len]);
@@ -54,25 +54,29 @@ pub(crate) fn vbyte_encode(values: &[u32], out: &mut Vec<u8>) {
 }
 
 decode_or_sum! {
-    /// [`crate::Kernel::vbyte_decode`].
+    /// Implements [`crate::Kernel::vbyte_decode`].
     "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt",
     fn vbyte_decode(bytes) -> Result<usize, DecodeError>
 }
 
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
-fn decode<const SUM: bool>(bytes: &[u8], mut prev: u32, out: &mut [u32]) -> Result<usize, DecodeError> {
+fn decode_values<const SUM: bool>(
+    bytes: &[u8],
+    mut prev: u32,
+    out: &mut [u32],
+) -> Result<usize, DecodeError> {
     let (mut used, mut done) = (0, 0);
     let mut sums = PrefixSums::after(prev);
     while done < out.len() {
         let (rest, out) = (&bytes[used..], &mut out[done..]);
         let window = load_bytes(rest);
         let more = _mm512_movepi8_mask(window);
-        let ends = _bzhi_u64(!more, rest.len().min(WINDOW) as u32);
+        let ends = _bzhi_u64(!more, rest.len().min(WINDOW_BYTES) as u32);
         let count = (ends.count_ones() as usize).min(out.len());
-        if more == 0 && count == WINDOW {
+        if more == 0 && count == WINDOW_BYTES {
             let mut bytes = window;
-            for out in out[..WINDOW].as_chunks_mut::<LANES>().0 {
+            for out in out[..WINDOW_BYTES].as_chunks_mut::<LANES>().0 {
                 let mut values = _mm512_cvtepu8_epi32(_mm512_castsi512_si128(bytes));
                 bytes = _mm512_alignr_epi64::<2>(bytes, bytes);
                 if SUM {
@@ -80,8 +84,8 @@ fn decode<const SUM: bool>(bytes: &[u8], mut prev: u32, out: &mut [u32]) -> Resu
                 }
                 store_all(out, values);
             }
-            (used, done) = (used + WINDOW, done + WINDOW);
-            prev = out[WINDOW - 1];
+            (used, done) = (used + WINDOW_BYTES, done + WINDOW_BYTES);
+            prev = out[WINDOW_BYTES - 1];
             continue;
         }
         // Four continuation bits in a row: a value of at least five bytes.
@@ -100,7 +104,7 @@ fn decode<const SUM: bool>(bytes: &[u8], mut prev: u32, out: &mut [u32]) -> Resu
         for (group, out) in out[..count].chunks_mut(LANES).enumerate() {
             // Lanes after the last value are zero, and add nothing to the sums.
             let valid = first_lanes(out.len());
-            let mut values = _mm512_maskz_mov_epi32(valid, values(window, starts, group));
+            let mut values = _mm512_maskz_mov_epi32(valid, gather_values(window, starts, group));
             if SUM {
                 values = sums.next(values);
             }
@@ -118,8 +122,8 @@ fn decode<const SUM: bool>(bytes: &[u8], mut prev: u32, out: &mut [u32]) -> Resu
 /// 16 values of at most four bytes, from index `16 * group` of `starts` on.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-fn values(window: __m512i, starts: __m512i, group: usize) -> __m512i {
-    let lanes = _mm512_add_epi8(FOURFOLD.vector(), _mm512_set1_epi8((LANES * group) as i8));
+fn gather_values(window: __m512i, starts: __m512i, group: usize) -> __m512i {
+    let lanes = _mm512_add_epi8(EACH_FOUR_TIMES.vector(), _mm512_set1_epi8((LANES * group) as i8));
     let positions = _mm512_permutexvar_epi8(lanes, starts);
     let positions = _mm512_add_epi8(positions, _mm512_set1_epi32(0x0302_0100));
     let word = _mm512_permutexvar_epi8(positions, window);
@@ -133,7 +137,7 @@ fn values(window: __m512i, starts: __m512i, group: usize) -> __m512i {
     _mm512_madd_epi16(pairs, _mm512_set1_epi32(0x4000_0001))
 }
 
-/// [`crate::Kernel::vbyte_skip`].
+/// Implements [`crate::Kernel::vbyte_skip`].
 #[target_feature(enable = "avx512f,avx512bw,bmi2,popcnt")]
 pub(crate) fn vbyte_skip(bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
     let (mut used, mut left) = (0, n);
@@ -142,7 +146,7 @@ pub(crate) fn vbyte_skip(bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
         if rest.is_empty() {
             return Err(DecodeError::Truncated);
         }
-        let examined = rest.len().min(WINDOW);
+        let examined = rest.len().min(WINDOW_BYTES);
         let ends = _bzhi_u64(!_mm512_movepi8_mask(load_bytes(rest)), examined as u32);
         let count = ends.count_ones() as usize;
         if count >= left {
@@ -154,4 +158,4 @@ pub(crate) fn vbyte_skip(bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
 }
 
 /// 0, 0, 0, 0, 1, 1, 1, 1, and so on.
-static FOURFOLD: Constant = Constant::counting(4);
+static EACH_FOUR_TIMES: ConstantBytes = ConstantBytes::counting(4);

@@ -5,15 +5,15 @@ use crate::{bitpack::width_of_all, kernel::table::WidthCounts, pfor::cost};
 use core::arch::x86_64::*;
 
 /// Values whose widths fill a vector of bytes: a quarter of a block.
-const QUARTER: usize = 64;
+const QUARTER_VALUES: usize = 64;
 
-/// [`crate::Kernel::count_wider`]: stores the bit width of each value in a byte, 64 to a vector, and compares
-/// the vectors with each width that is less than the largest.
+/// Implements [`crate::Kernel::count_wider`]: stores the bit width of each value in a byte, 64 to a vector,
+/// and compares the vectors with each width that is less than the largest.
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512vl,bmi2,lzcnt,popcnt")]
 pub(crate) fn count_wider(values: &[u32]) -> WidthCounts {
     let mut widths = [_mm512_setzero_si512(); 4];
-    for (quarter, values) in widths.iter_mut().zip(values.chunks(QUARTER)) {
-        *quarter = widths_of(values);
+    for (quarter, values) in widths.iter_mut().zip(values.chunks(QUARTER_VALUES)) {
+        *quarter = widths_as_bytes(values);
     }
     let groups = widest_of_groups(widths);
     let mut counts = WidthCounts { values: [0; _], groups: [0; _], widest: width_of_all(values) };
@@ -42,7 +42,7 @@ fn widest_of_groups(widths: [__m512i; 4]) -> __m512i {
 /// A byte for each of 64 values: its bit width, 0 where there is no value.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,bmi2")]
-fn widths_of(values: &[u32]) -> __m512i {
+fn widths_as_bytes(values: &[u32]) -> __m512i {
     let part = |k: usize| {
         let values = load(values.get(LANES * k..).unwrap_or(&[]));
         let widths = _mm512_sub_epi32(_mm512_set1_epi32(32), _mm512_lzcnt_epi32(values));
@@ -52,8 +52,8 @@ fn widths_of(values: &[u32]) -> __m512i {
     _mm512_inserti32x4::<3>(_mm512_inserti32x4::<2>(low, part(2)), part(3))
 }
 
-/// [`crate::Kernel::shortest_patched`].
+/// Implements [`crate::Kernel::shortest_patched_block`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi1,bmi2")]
-pub(crate) fn shortest_patched(n: usize, counts: &WidthCounts) -> (u32, usize) {
-    cost::shortest_patched(n, counts)
+pub(crate) fn shortest_patched_block(n: usize, counts: &WidthCounts) -> (u32, usize) {
+    cost::shortest_patched_block(n, counts)
 }

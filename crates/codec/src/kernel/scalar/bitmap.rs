@@ -3,7 +3,7 @@
 use crate::block::{BLOCK, Intersection};
 use crate::saturation::Saturation;
 
-/// [`crate::Kernel::count_ones`].
+/// Implements [`crate::Kernel::count_ones`].
 #[inline(always)]
 pub(crate) fn count_ones(bytes: &[u8]) -> usize {
     let (words, rest) = bytes.as_chunks::<8>();
@@ -12,14 +12,14 @@ pub(crate) fn count_ones(bytes: &[u8]) -> usize {
     (whole + last) as usize
 }
 
-/// [`crate::Kernel::bitmap_read`]: `first` is `prev + 1`.
+/// Implements [`crate::Kernel::read_bitmap`]: `first` is `prev + 1`.
 #[inline(always)]
-pub(crate) fn bitmap_read(bits: &[u8], prev: u32, out: &mut [u32]) {
+pub(crate) fn read_bitmap(bits: &[u8], prev: u32, out: &mut [u32]) {
     let mut out = out.iter_mut();
     let mut base = prev.wrapping_add(1);
     // 64 bits at a time: the end of the loop is mispredicted once per word instead of once per byte.
     for bytes in bits.chunks(8) {
-        let mut bits = word(bytes);
+        let mut bits = load_word(bytes);
         while bits != 0
             && let Some(value) = out.next()
         {
@@ -32,7 +32,7 @@ pub(crate) fn bitmap_read(bits: &[u8], prev: u32, out: &mut [u32]) {
 
 /// The first eight bytes as a number, padded with zeros.
 #[inline]
-pub(crate) fn word(bytes: &[u8]) -> u64 {
+pub(crate) fn load_word(bytes: &[u8]) -> u64 {
     match bytes.first_chunk() {
         Some(word) => u64::from_le_bytes(*word),
         None => {
@@ -43,7 +43,7 @@ pub(crate) fn word(bytes: &[u8]) -> u64 {
     }
 }
 
-/// [`crate::Kernel::collect_bits`].
+/// Implements [`crate::Kernel::collect_bits`].
 pub(crate) fn collect_bits(marks: &mut [u8], bits: &mut [u8]) {
     for (marks, bits) in marks.as_chunks_mut::<8>().0.iter_mut().zip(bits) {
         // Each product of a mark and a bit of the factor is a separate bit; the highest byte has those of
@@ -53,8 +53,8 @@ pub(crate) fn collect_bits(marks: &mut [u8], bits: &mut [u8]) {
     }
 }
 
-/// [`crate::Kernel::bitmap_find`]. Values before `first` wrap to positions after the last bit.
-pub(crate) fn bitmap_find(bits: &[u8], first: u32, values: &[u32], shared: &mut Intersection) {
+/// Implements [`crate::Kernel::find_in_bitmap`]. Values before `first` wrap to positions after the last bit.
+pub(crate) fn find_in_bitmap(bits: &[u8], first: u32, values: &[u32], shared: &mut Intersection) {
     let (positions, count) = shared.parts();
     let (mut found, mut words, mut before) = (0, 0, 0);
     for (k, value) in values.iter().enumerate() {
@@ -64,10 +64,10 @@ pub(crate) fn bitmap_find(bits: &[u8], first: u32, values: &[u32], shared: &mut 
         }
         // Count the set bits of the words before that of the position.
         while words < position / 64 {
-            before += word(&bits[8 * words..]).count_ones() as usize;
+            before += load_word(&bits[8 * words..]).count_ones() as usize;
             words += 1;
         }
-        let word = word(&bits[8 * words.min(position / 64)..]);
+        let word = load_word(&bits[8 * words.min(position / 64)..]);
         if word >> (position % 64) & 1 == 1 {
             let rank = before + (word & ((1 << (position % 64)) - 1)).count_ones() as usize;
             positions[0][found] = k as u8;
@@ -78,11 +78,11 @@ pub(crate) fn bitmap_find(bits: &[u8], first: u32, values: &[u32], shared: &mut 
     *count = found;
 }
 
-/// [`crate::Kernel::bitmap_score`].
-pub(crate) fn bitmap_score(of: &Saturation, bits: &[u8], first: u32, frequencies: &[u32], sums: &mut [u32]) {
+/// Implements [`crate::Kernel::score_bitmap`].
+pub(crate) fn score_bitmap(of: &Saturation, bits: &[u8], first: u32, frequencies: &[u32], sums: &mut [u32]) {
     let mut frequencies = frequencies.iter();
     for (k, (bytes, sums)) in bits.chunks(8).zip(sums.chunks_mut(64)).enumerate() {
-        let mut bits = word(bytes);
+        let mut bits = load_word(bytes);
         while bits != 0 {
             let position = bits.trailing_zeros();
             bits &= bits - 1;
@@ -94,19 +94,20 @@ pub(crate) fn bitmap_score(of: &Saturation, bits: &[u8], first: u32, frequencies
 }
 
 /// The bits of a byte.
-const BITS: [u32; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
+const BITS_OF_BYTE: [u32; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
 
-/// [`crate::Kernel::mark_positive`].
+/// Implements [`crate::Kernel::mark_positive`].
 pub(crate) fn mark_positive(sums: &[u32], bits: &mut [u8]) {
     for (sums, byte) in sums.chunks(8).zip(bits) {
-        *byte |= sums.iter().zip(BITS).map(|(sum, bit)| if *sum > 0 { bit as u8 } else { 0 }).sum::<u8>();
+        *byte |=
+            sums.iter().zip(BITS_OF_BYTE).map(|(sum, bit)| if *sum > 0 { bit as u8 } else { 0 }).sum::<u8>();
     }
 }
 
-/// [`crate::Kernel::keep_marked`].
+/// Implements [`crate::Kernel::keep_marked`].
 pub(crate) fn keep_marked(sums: &mut [u32], bits: &[u8]) {
     for (sums, byte) in sums.chunks_mut(8).zip(bits) {
-        for (sum, bit) in sums.iter_mut().zip(BITS) {
+        for (sum, bit) in sums.iter_mut().zip(BITS_OF_BYTE) {
             *sum = if u32::from(*byte) & bit == 0 { 0 } else { *sum };
         }
     }

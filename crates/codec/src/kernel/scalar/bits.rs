@@ -7,17 +7,17 @@ use crate::{bitpack::Layout, block::BLOCK};
 use core::mem::MaybeUninit;
 
 /// Lanes of the vertical layout.
-const LANES: usize = 8;
+const VERTICAL_LANES: usize = 8;
 /// Lanes of the horizontal layout.
-const ONE: usize = 1;
+const HORIZONTAL_LANES: usize = 1;
 
 /// Values of one lane.
 const ROWS: usize = 32;
 
 /// Packs into `W` words per lane; see [`pack_column`].
-type Pack = fn(&[u32], &mut [MaybeUninit<u8>]);
+type PackFunction = fn(&[u32], &mut [MaybeUninit<u8>]);
 /// Unpacks from `W` words per lane; see [`unpack_column`].
-pub(super) type Unpack = fn(&[u8], &mut [u32]);
+pub(super) type UnpackFunction = fn(&[u8], &mut [u32]);
 
 /// Runs `$body` for each `$row` from 0 to 31.
 ///
@@ -36,12 +36,12 @@ macro_rules! for_each_row {
     };
 }
 
-static PACK_VERTICAL: [Pack; 33] = by_width!(pack_column, LANES);
-static PACK_HORIZONTAL: [Pack; 33] = by_width!(pack_column, ONE);
-pub(super) static UNPACK_VERTICAL: [Unpack; 33] = by_width!(unpack_column, LANES);
-static UNPACK_HORIZONTAL: [Unpack; 33] = by_width!(unpack_column, ONE);
+static PACK_VERTICAL: [PackFunction; 33] = by_width!(pack_column, VERTICAL_LANES);
+static PACK_HORIZONTAL: [PackFunction; 33] = by_width!(pack_column, HORIZONTAL_LANES);
+pub(super) static UNPACK_VERTICAL: [UnpackFunction; 33] = by_width!(unpack_column, VERTICAL_LANES);
+static UNPACK_HORIZONTAL: [UnpackFunction; 33] = by_width!(unpack_column, HORIZONTAL_LANES);
 
-/// [`crate::Kernel::pack`].
+/// Implements [`crate::Kernel::pack`].
 pub(crate) fn pack(values: &[u32], width: u32, layout: Layout, packed: &mut [MaybeUninit<u8>]) {
     match layout {
         Layout::Vertical if values.len() == BLOCK => PACK_VERTICAL[width as usize](values, packed),
@@ -85,7 +85,7 @@ fn pack_row<const W: usize, const L: usize>(
     values: &[u32; L],
     row: usize,
     open: &mut [u32; L],
-    words: &mut [[Word; L]; W],
+    words: &mut [[WordBytes; L]; W],
 ) {
     let (word, shift) = (row * W / 32, row * W % 32);
     // Loops and not `map`: the compiler does not always inline its closures into code for other instructions.
@@ -96,7 +96,7 @@ fn pack_row<const W: usize, const L: usize>(
     }
     if W > 0 && shift + W >= 32 {
         for lane in 0..L {
-            words[word][lane] = bytes_of(open[lane]);
+            words[word][lane] = word_bytes(open[lane]);
             open[lane] = if shift + W > 32 { low[lane] >> (32 - shift) } else { 0 };
         }
     }
@@ -134,24 +134,24 @@ fn pack_rest(values: &[u32], width: u32, packed: &mut [MaybeUninit<u8>]) {
         open |= u64::from(value & low_bits(width as usize)) << filled;
         filled += width;
         if filled >= 32 {
-            store(words.next(), open as u32);
+            store_word(words.next(), open as u32);
             (open, filled) = (open >> 32, filled - 32);
         }
     }
-    store(words.next(), open as u32);
+    store_word(words.next(), open as u32);
 }
 
 /// The bytes of a word, possibly uninitialised.
-type Word = [MaybeUninit<u8>; 4];
+type WordBytes = [MaybeUninit<u8>; 4];
 
-fn bytes_of(word: u32) -> Word {
+fn word_bytes(word: u32) -> WordBytes {
     word.to_le_bytes().map(MaybeUninit::new)
 }
 
 /// Stores a word, or its first bytes if it is the last word of the stream.
-fn store(out: Option<&mut [MaybeUninit<u8>]>, word: u32) {
+fn store_word(out: Option<&mut [MaybeUninit<u8>]>, word: u32) {
     if let Some(out) = out {
-        out.copy_from_slice(&bytes_of(word)[..out.len()]);
+        out.copy_from_slice(&word_bytes(word)[..out.len()]);
     }
 }
 
@@ -161,7 +161,7 @@ fn unpack_rest(packed: &[u8], width: u32, out: &mut [u32]) {
     let mut words = packed.chunks(4);
     for value in out {
         if filled < width {
-            open |= u64::from(load(words.next())) << filled;
+            open |= u64::from(load_word_padded(words.next())) << filled;
             filled += 32;
         }
         *value = open as u32 & low_bits(width as usize);
@@ -170,7 +170,7 @@ fn unpack_rest(packed: &[u8], width: u32, out: &mut [u32]) {
 }
 
 /// Loads a word; the last word of the stream may be shorter and is padded with zeros.
-fn load(bytes: Option<&[u8]>) -> u32 {
+fn load_word_padded(bytes: Option<&[u8]>) -> u32 {
     let bytes = bytes.unwrap_or(&[]);
     match bytes.first_chunk::<4>() {
         Some(word) => u32::from_le_bytes(*word),

@@ -5,9 +5,9 @@ use super::bits::unpack_horizontal;
 use crate::kernel::table::{Bitmap, Exceptions, Patch, SparseBitmap, StoredBitmap};
 use crate::{bitpack::packed_len, block::BLOCK};
 
-/// [`crate::Kernel::exceptions`].
+/// Implements [`crate::Kernel::find_exceptions`].
 #[inline(always)]
-pub(crate) fn exceptions(values: &[u32], width: u32, found: &mut Exceptions) {
+pub(crate) fn find_exceptions(values: &[u32], width: u32, found: &mut Exceptions) {
     found.bitmap = [0; _];
     found.count = 0;
     for (group, byte) in values.chunks(8).zip(&mut found.bitmap) {
@@ -21,8 +21,8 @@ pub(crate) fn exceptions(values: &[u32], width: u32, found: &mut Exceptions) {
     }
 }
 
-/// [`crate::Kernel::sparse_bitmap`].
-pub(crate) fn sparse_bitmap(bitmap: &Bitmap) -> SparseBitmap {
+/// Implements [`crate::Kernel::make_sparse_bitmap`].
+pub(crate) fn make_sparse_bitmap(bitmap: &Bitmap) -> SparseBitmap {
     let mut sparse = SparseBitmap { mask: 0, bytes: [0; _] };
     let mut count = 0;
     for (k, byte) in bitmap.iter().enumerate() {
@@ -34,8 +34,8 @@ pub(crate) fn sparse_bitmap(bitmap: &Bitmap) -> SparseBitmap {
     sparse
 }
 
-/// [`crate::Kernel::exception_bitmap`].
-pub(crate) fn exception_bitmap(
+/// Implements [`crate::Kernel::read_exception_bitmap`].
+pub(crate) fn read_exception_bitmap(
     bytes: &[u8],
     bitmap_len: usize,
     sparse: bool,
@@ -68,7 +68,7 @@ pub(crate) fn exception_bitmap(
 }
 
 /// Ors the high parts, above `shift` bits, into the values.
-pub(super) fn patch(patch: &Patch, shift: u32, out: &mut [u32]) {
+pub(super) fn add_exceptions(patch: &Patch, shift: u32, out: &mut [u32]) {
     let mut highs = [0; BLOCK];
     let highs = &mut highs[..super::bitmap::count_ones(patch.bitmap)];
     unpack_horizontal(&patch.highs[..packed_len(highs.len(), patch.width)], patch.width, highs);

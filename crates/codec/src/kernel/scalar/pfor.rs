@@ -4,29 +4,29 @@ use super::{exceptions, unpack};
 use crate::kernel::table::{Bitmap, Consumed, Packed, PforLoops, StoredBitmap};
 use crate::{bitpack::Layout, pfor::read};
 
-/// [`crate::Kernel::pfor_decode`].
+/// Implements [`crate::Kernel::pfor_decode`].
 pub(crate) fn pfor_decode(bytes: &[u8], layout: Layout, after: Option<u32>, out: &mut [u32]) -> Consumed {
-    read::decode(Loops, bytes, layout, after, out)
+    read::decode(InlinedLoops, bytes, layout, after, out)
 }
 
 #[derive(Clone, Copy)]
-struct Loops;
+struct InlinedLoops;
 
-impl PforLoops for Loops {
+impl PforLoops for InlinedLoops {
     #[inline(always)]
-    fn exception_bitmap(
+    fn read_exception_bitmap(
         self,
         bytes: &[u8],
         bitmap_len: usize,
         sparse: bool,
         bitmap: &mut Bitmap,
     ) -> Option<StoredBitmap> {
-        exceptions::exception_bitmap(bytes, bitmap_len, sparse, bitmap)
+        exceptions::read_exception_bitmap(bytes, bitmap_len, sparse, bitmap)
     }
 
     #[inline(always)]
     fn unpack(self, packed: &Packed, out: &mut [u32]) {
-        packed.check(out.len());
+        packed.assert_consistent(out.len());
         unpack::unpack(packed, out);
     }
 }

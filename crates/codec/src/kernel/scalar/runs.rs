@@ -3,7 +3,7 @@
 use crate::block::{BLOCK, RUN_SLACK, RunPair, ValueRun};
 use crate::kernel::table::RunBlock;
 
-/// [`crate::Kernel::copy_runs`]: most runs are short and take one vector.
+/// Implements [`crate::Kernel::copy_runs`]: most runs are short and take one vector.
 #[inline(always)]
 pub(crate) fn copy_runs(values: &RunBlock, runs: &[ValueRun], out: &mut [u32]) -> usize {
     let mut end = 0;
@@ -22,7 +22,8 @@ pub(crate) fn copy_runs(values: &RunBlock, runs: &[ValueRun], out: &mut [u32]) -
     end
 }
 
-/// [`crate::Kernel::intersect_runs`]. Only the ends of the runs cause branches that depend on the values.
+/// Implements [`crate::Kernel::intersect_runs`]. Only the ends of the runs cause branches that depend on the
+/// values.
 pub(crate) fn intersect_runs(
     first: &RunBlock,
     second: &RunBlock,
@@ -32,7 +33,7 @@ pub(crate) fn intersect_runs(
     let capacity = out.len() - RUN_SLACK;
     let mut n = 0;
     for pair in pairs {
-        let (firsts, seconds) = runs(first, second, pair);
+        let (firsts, seconds) = slices_of_pair(first, second, pair);
         let (mut i, mut j, start) = (0, 0, n);
         while let (Some(a), Some(b)) = (firsts.get(i), seconds.get(j)) {
             let b = b.wrapping_add(pair.second.add);
@@ -51,7 +52,11 @@ pub(crate) fn intersect_runs(
 
 /// The runs of a pair.
 #[inline(always)]
-pub(crate) fn runs<'a>(first: &'a RunBlock, second: &'a RunBlock, pair: &RunPair) -> (&'a [u32], &'a [u32]) {
+pub(crate) fn slices_of_pair<'a>(
+    first: &'a RunBlock,
+    second: &'a RunBlock,
+    pair: &RunPair,
+) -> (&'a [u32], &'a [u32]) {
     let (from, len) = (usize::from(pair.first), usize::from(pair.first_len));
     let (start, others) = (usize::from(pair.second.start), usize::from(pair.second.len));
     assert!(len > 0 && others > 0);

@@ -3,14 +3,14 @@
 use crate::block::{Selection, Survivors};
 use crate::saturation::Saturation;
 
-/// [`crate::Kernel::score`].
+/// Implements [`crate::Kernel::score`].
 pub(crate) fn score(of: &Saturation, values: &[u32], frequencies: &[u32], scores: &mut [u32]) {
     for ((score, value), frequency) in scores.iter_mut().zip(values).zip(frequencies) {
         *score = of.score_of(*value, *frequency);
     }
 }
 
-/// [`crate::Kernel::values_at_least`]: no branch depends on the values.
+/// Implements [`crate::Kernel::values_at_least`]: no branch depends on the values.
 pub(crate) fn values_at_least(values: &[u32], threshold: u32, positions: &mut Selection) {
     let (positions, count) = positions.parts();
     let mut found = 0;
@@ -22,10 +22,10 @@ pub(crate) fn values_at_least(values: &[u32], threshold: u32, positions: &mut Se
 }
 
 /// Sums that are compared before a branch.
-const DRAINED: usize = 16;
+const DRAIN_CHUNK_SUMS: usize = 16;
 
-/// [`crate::Kernel::drain_at_least`]: one branch per [`DRAINED`] sums, since most contain none that reaches
-/// the threshold.
+/// Implements [`crate::Kernel::drain_at_least`]: one branch per [`DRAIN_CHUNK_SUMS`] sums, since most contain
+/// none that reaches the threshold.
 pub(crate) fn drain_at_least(sums: &mut [u32], first: u32, threshold: u32, survivors: &mut Survivors) {
     let (values, large, count, positive) = survivors.parts(sums.len());
     let (mut found, mut nonzero) = (0, 0);
@@ -41,17 +41,17 @@ pub(crate) fn drain_at_least(sums: &mut [u32], first: u32, threshold: u32, survi
         }
         sums.fill(0);
     };
-    let (chunks, rest) = sums.as_chunks_mut::<DRAINED>();
+    let (chunks, rest) = sums.as_chunks_mut::<DRAIN_CHUNK_SUMS>();
     let mut start = first;
     for sums in chunks {
         take(sums, start);
-        start = start.wrapping_add(DRAINED as u32);
+        start = start.wrapping_add(DRAIN_CHUNK_SUMS as u32);
     }
     take(rest, start);
     (*count, *positive) = (found, nonzero as usize);
 }
 
-/// [`crate::Kernel::keep_at_least`]: no branch depends on the scores.
+/// Implements [`crate::Kernel::keep_at_least`]: no branch depends on the scores.
 pub(crate) fn keep_at_least(values: &mut [u32], scores: &mut [u32], from: usize, threshold: u32) -> usize {
     let mut kept = 0;
     for position in from..values.len() {
@@ -61,14 +61,14 @@ pub(crate) fn keep_at_least(values: &mut [u32], scores: &mut [u32], from: usize,
     kept
 }
 
-/// [`crate::Kernel::largest`].
+/// Implements [`crate::Kernel::largest`].
 pub(crate) fn largest(keys: &mut [u64], k: usize, _: &mut Vec<u64>) -> u64 {
-    select(keys, k);
+    select_largest(keys, k);
     keys[..k].iter().copied().min().unwrap_or(u64::MAX)
 }
 
 /// Moves the largest `k` keys to the front.
-pub(crate) fn select(keys: &mut [u64], k: usize) {
+pub(crate) fn select_largest(keys: &mut [u64], k: usize) {
     if (1..keys.len()).contains(&k) {
         keys.select_nth_unstable_by(k - 1, |a, b| b.cmp(a));
     }

@@ -3,17 +3,17 @@
 use crate::block::{BLOCK, Intersection, Positions};
 
 /// A block that is longer than the other by this factor is searched.
-const SEARCHED_FACTOR: usize = 8;
+const SEARCH_LENGTH_RATIO: usize = 8;
 
-/// [`crate::Kernel::intersect`]. No branch depends on the values.
+/// Implements [`crate::Kernel::intersect`]. No branch depends on the values.
 pub(crate) fn intersect(first: &[u32], second: &[u32], shared: &mut Intersection) {
     let ([firsts, seconds], count) = shared.parts();
-    *count = if first.len() * SEARCHED_FACTOR <= second.len() {
+    *count = if first.len() * SEARCH_LENGTH_RATIO <= second.len() {
         look_up(first, second, firsts, seconds)
-    } else if second.len() * SEARCHED_FACTOR <= first.len() {
+    } else if second.len() * SEARCH_LENGTH_RATIO <= first.len() {
         look_up(second, first, seconds, firsts)
     } else {
-        merge(first, second, firsts, seconds)
+        merge_blocks(first, second, firsts, seconds)
     };
 }
 
@@ -40,8 +40,8 @@ fn look_up(few: &[u32], many: &[u32], in_few: &mut Positions, in_many: &mut Posi
     found
 }
 
-/// Steps through both blocks. As [`look_up`].
-fn merge(first: &[u32], second: &[u32], firsts: &mut Positions, seconds: &mut Positions) -> usize {
+/// Steps through both blocks, as a merge does. Arguments and result are those of [`look_up`].
+fn merge_blocks(first: &[u32], second: &[u32], firsts: &mut Positions, seconds: &mut Positions) -> usize {
     let (mut i, mut j, mut found) = (0, 0, 0);
     while let (Some(a), Some(b)) = (first.get(i), second.get(j)) {
         // Always written, kept if the values are equal.
@@ -53,14 +53,14 @@ fn merge(first: &[u32], second: &[u32], firsts: &mut Positions, seconds: &mut Po
     found
 }
 
-/// [`crate::Kernel::is_increasing`], without an early exit.
+/// Implements [`crate::Kernel::is_increasing`], without an early exit.
 #[inline(always)]
 pub(crate) fn is_increasing(values: &[u32]) -> bool {
     let later = values.get(1..).unwrap_or(&[]);
     values.iter().zip(later).fold(true, |rise, (a, b)| rise & (a < b))
 }
 
-/// [`crate::Kernel::add_one`].
+/// Implements [`crate::Kernel::add_one`].
 #[inline(always)]
 pub(crate) fn add_one(values: &mut [u32]) -> u32 {
     values.iter_mut().fold(0, |largest: u32, value| {

@@ -3,22 +3,22 @@
 use super::sums::prefix_sum;
 
 /// Values of one control byte.
-const QUAD: usize = 4;
+const QUAD_VALUES: usize = 4;
 
 /// Bytes that are loaded for four values: at most three values of four bytes, and a whole word for the last.
-const WINDOW: usize = 16;
+const QUAD_BYTES_MAX: usize = 16;
 
 /// The value bits of a word for each code.
-const MASKS: [u32; 4] = [0xff, 0xffff, 0x00ff_ffff, u32::MAX];
+const CODE_MASKS: [u32; 4] = [0xff, 0xffff, 0x00ff_ffff, u32::MAX];
 
-/// [`crate::Kernel::streamvbyte_encode`].
+/// Implements [`crate::Kernel::streamvbyte_encode`].
 pub(crate) fn streamvbyte_encode(values: &[u32], controls: &mut [u8], data: &mut [u8]) -> usize {
     let mut len = 0;
-    for (quad, control) in values.chunks(QUAD).zip(controls) {
+    for (quad, control) in values.chunks(QUAD_VALUES).zip(controls) {
         for (k, value) in quad.iter().enumerate() {
             // Always a whole word; the next value overwrites the unused bytes.
             data[len..len + 4].copy_from_slice(&value.to_le_bytes());
-            let code = code(*value);
+            let code = code_of_value(*value);
             *control |= (code << (2 * k)) as u8;
             len += 1 + code;
         }
@@ -27,11 +27,11 @@ pub(crate) fn streamvbyte_encode(values: &[u32], controls: &mut [u8], data: &mut
 }
 
 /// The code of a value: its length in bytes less 1.
-fn code(value: u32) -> usize {
+fn code_of_value(value: u32) -> usize {
     [8, 16, 24].map(|bits| usize::from(value >> bits != 0)).iter().sum()
 }
 
-/// [`crate::Kernel::streamvbyte_data_len`].
+/// Implements [`crate::Kernel::streamvbyte_data_len`].
 #[inline(always)]
 pub(crate) fn streamvbyte_data_len(controls: &[u8], n: usize) -> usize {
     // The high bit of a code counts twice.
@@ -42,13 +42,14 @@ pub(crate) fn streamvbyte_data_len(controls: &[u8], n: usize) -> usize {
     n + (whole + last) as usize
 }
 
-/// [`crate::Kernel::streamvbyte_decode`].
+/// Implements [`crate::Kernel::streamvbyte_decode`].
 pub(crate) fn streamvbyte_decode(controls: &[u8], mut data: &[u8], after: Option<u32>, out: &mut [u32]) {
-    for (quad, control) in out.chunks_mut(QUAD).zip(controls) {
-        let used = match (<&mut [u32; QUAD]>::try_from(&mut *quad), data.first_chunk::<WINDOW>()) {
-            (Ok(quad), Some(window)) => read_quad(*control, window, quad),
-            _ => read_near_end(*control, data, quad),
-        };
+    for (quad, control) in out.chunks_mut(QUAD_VALUES).zip(controls) {
+        let used =
+            match (<&mut [u32; QUAD_VALUES]>::try_from(&mut *quad), data.first_chunk::<QUAD_BYTES_MAX>()) {
+                (Ok(quad), Some(window)) => read_quad(*control, window, quad),
+                _ => read_near_end(*control, data, quad),
+            };
         data = &data[used..];
     }
     if let Some(prev) = after {
@@ -58,12 +59,12 @@ pub(crate) fn streamvbyte_decode(controls: &[u8], mut data: &[u8], after: Option
 
 /// Reads four values as masked words; returns the bytes consumed.
 #[inline(always)]
-fn read_quad(control: u8, window: &[u8; WINDOW], quad: &mut [u32; QUAD]) -> usize {
+fn read_quad(control: u8, window: &[u8; QUAD_BYTES_MAX], quad: &mut [u32; QUAD_VALUES]) -> usize {
     let mut used = 0;
     for (k, value) in quad.iter_mut().enumerate() {
         let code = usize::from(control >> (2 * k) & 3);
         let word = [window[used], window[used + 1], window[used + 2], window[used + 3]];
-        *value = u32::from_le_bytes(word) & MASKS[code];
+        *value = u32::from_le_bytes(word) & CODE_MASKS[code];
         used += 1 + code;
     }
     used
@@ -87,11 +88,11 @@ mod tests {
 
     #[test]
     fn both_readers_agree_on_every_control_byte() {
-        let window: [u8; WINDOW] = std::array::from_fn(|k| 0x80 + k as u8);
+        let window: [u8; QUAD_BYTES_MAX] = std::array::from_fn(|k| 0x80 + k as u8);
         for control in 0..=u8::MAX {
-            let (mut quad, mut same) = ([0; QUAD], [0; QUAD]);
+            let (mut quad, mut same) = ([0; QUAD_VALUES], [0; QUAD_VALUES]);
             let used = read_quad(control, &window, &mut quad);
-            assert_eq!(used, streamvbyte_data_len(&[control], QUAD));
+            assert_eq!(used, streamvbyte_data_len(&[control], QUAD_VALUES));
             assert_eq!(used, read_near_end(control, &window[..used], &mut same));
             assert_eq!(quad, same, "{control:#x}");
         }

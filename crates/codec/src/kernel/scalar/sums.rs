@@ -2,9 +2,9 @@
 
 use core::mem::MaybeUninit;
 
-/// [`crate::Kernel::gaps`].
+/// Implements [`crate::Kernel::compute_gaps`].
 #[inline(always)]
-pub(crate) fn gaps(values: &[u32], prev: u32, step: u32, gaps: &mut [MaybeUninit<u32>]) {
+pub(crate) fn compute_gaps(values: &[u32], prev: u32, step: u32, gaps: &mut [MaybeUninit<u32>]) {
     let difference = |value: u32, before: u32| value.wrapping_sub(before).wrapping_sub(step);
     let (Some((first_gap, gaps)), Some(first)) = (gaps.split_first_mut(), values.first()) else { return };
     first_gap.write(difference(*first, prev));
@@ -31,7 +31,7 @@ mod tests {
     #[track_caller]
     fn check(values: &[u32], prev: u32, step: u32, expect: &[u32]) {
         let mut buffer = GapBuffer::new();
-        let mut work = Kernel::SCALAR.gaps(values, prev, step, &mut buffer).to_vec();
+        let mut work = Kernel::SCALAR.compute_gaps(values, prev, step, &mut buffer).to_vec();
         assert_eq!(work, expect);
         prefix_sum(&mut work, prev, step);
         assert_eq!(work, values);

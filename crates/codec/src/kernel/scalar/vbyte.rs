@@ -4,12 +4,12 @@ use super::sums::prefix_sum;
 use crate::error::DecodeError;
 
 /// The continuation bit of each of 8 bytes.
-const MORE: u64 = 0x8080_8080_8080_8080;
+const CONTINUATION_BITS: u64 = 0x8080_8080_8080_8080;
 
 /// Values encoded in a stack buffer before they are appended.
 const STAGED_VALUES: usize = 32;
 
-/// [`crate::Kernel::vbyte_encode`].
+/// Implements [`crate::Kernel::vbyte_encode`].
 pub(crate) fn vbyte_encode(values: &[u32], out: &mut Vec<u8>) {
     for values in values.chunks(STAGED_VALUES) {
         // Each value is stored as 8 bytes, of which 1 to 5 are used; the last may need 3 bytes of slack.
@@ -25,7 +25,7 @@ pub(crate) fn vbyte_encode(values: &[u32], out: &mut Vec<u8>) {
 pub(crate) fn encode_values(values: &[u32], out: &mut [u8]) -> usize {
     let mut len = 0;
     for value in values {
-        let (word, bytes) = spread(*value);
+        let (word, bytes) = encode_value(*value);
         out[len..len + 8].copy_from_slice(&word.to_le_bytes());
         len += bytes;
     }
@@ -33,18 +33,18 @@ pub(crate) fn encode_values(values: &[u32], out: &mut [u8]) -> usize {
 }
 
 /// The bytes of a value in the low end of a word, and their number.
-fn spread(value: u32) -> (u64, usize) {
+fn encode_value(value: u32) -> (u64, usize) {
     let v = u64::from(value);
     let groups =
         v & 0x7f | (v & 0x3f80) << 1 | (v & 0x1f_c000) << 2 | (v & 0xfe0_0000) << 3 | (v >> 28) << 32;
     let more_bytes = [7, 14, 21, 28].map(|bits| usize::from(value >> bits != 0)).iter().sum::<usize>();
-    let more = MORE & ((1 << (8 * more_bytes)) - 1);
+    let more = CONTINUATION_BITS & ((1 << (8 * more_bytes)) - 1);
     (groups | more, 1 + more_bytes)
 }
 
-/// [`crate::Kernel::vbyte_decode`].
+/// Implements [`crate::Kernel::vbyte_decode`].
 pub(crate) fn vbyte_decode(bytes: &[u8], after: Option<u32>, out: &mut [u32]) -> Result<usize, DecodeError> {
-    let used = read_all(bytes, out)?;
+    let used = read_values(bytes, out)?;
     if let Some(prev) = after {
         prefix_sum(out, prev, 0);
     }
@@ -52,18 +52,18 @@ pub(crate) fn vbyte_decode(bytes: &[u8], after: Option<u32>, out: &mut [u32]) ->
 }
 
 /// Reads `out.len()` values; returns the bytes consumed.
-fn read_all(bytes: &[u8], out: &mut [u32]) -> Result<usize, DecodeError> {
+fn read_values(bytes: &[u8], out: &mut [u32]) -> Result<usize, DecodeError> {
     let (mut used, mut done) = (0, 0);
     while done < out.len() {
         if let Some(run) = out[done..].first_chunk_mut::<8>()
             && let Some(word) = bytes[used..].first_chunk::<8>()
-            && u64::from_le_bytes(*word) & MORE == 0
+            && u64::from_le_bytes(*word) & CONTINUATION_BITS == 0
         {
             *run = word.map(u32::from);
             (used, done) = (used + 8, done + 8);
             continue;
         }
-        let (value, len) = read(&bytes[used..])?;
+        let (value, len) = read_value(&bytes[used..])?;
         out[done] = value;
         (used, done) = (used + len, done + 1);
     }
@@ -72,8 +72,8 @@ fn read_all(bytes: &[u8], out: &mut [u32]) -> Result<usize, DecodeError> {
 
 /// The value at the front of `bytes` and its length.
 #[inline(always)]
-fn read(bytes: &[u8]) -> Result<(u32, usize), DecodeError> {
-    let Some(bytes) = bytes.first_chunk::<5>() else { return read_near_end(bytes) };
+fn read_value(bytes: &[u8]) -> Result<(u32, usize), DecodeError> {
+    let Some(bytes) = bytes.first_chunk::<5>() else { return read_value_near_end(bytes) };
     let mut value = 0;
     for (k, byte) in bytes[..4].iter().enumerate() {
         value |= u32::from(byte & 0x7f) << (7 * k);
@@ -87,9 +87,9 @@ fn read(bytes: &[u8]) -> Result<(u32, usize), DecodeError> {
     }
 }
 
-/// [`read`] for fewer than 5 bytes.
+/// [`read_value`] for fewer than 5 bytes.
 #[cold]
-fn read_near_end(bytes: &[u8]) -> Result<(u32, usize), DecodeError> {
+fn read_value_near_end(bytes: &[u8]) -> Result<(u32, usize), DecodeError> {
     let mut value = 0;
     for (k, byte) in bytes.iter().enumerate() {
         value |= u32::from(byte & 0x7f) << (7 * k);
@@ -100,12 +100,12 @@ fn read_near_end(bytes: &[u8]) -> Result<(u32, usize), DecodeError> {
     Err(DecodeError::Truncated)
 }
 
-/// [`crate::Kernel::vbyte_skip`].
+/// Implements [`crate::Kernel::vbyte_skip`].
 #[inline(always)]
 pub(crate) fn vbyte_skip(bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
     let (mut used, mut left) = (0, n);
     for word in bytes.as_chunks::<8>().0 {
-        let ends = (!u64::from_le_bytes(*word) & MORE).count_ones() as usize;
+        let ends = (!u64::from_le_bytes(*word) & CONTINUATION_BITS).count_ones() as usize;
         if ends >= left {
             break;
         }
@@ -128,12 +128,12 @@ mod tests {
         for width in 1..=32 {
             let bytes = (width as usize).div_ceil(7);
             for value in [1 << (width - 1), u32::MAX >> (32 - width)] {
-                assert_eq!(spread(value).1, bytes, "{value:#x}");
-                let word = spread(value).0.to_le_bytes();
-                assert_eq!(read(&word), Ok((value, bytes)), "{value:#x}");
-                assert_eq!(read(&word[..bytes]), Ok((value, bytes)), "{value:#x}");
+                assert_eq!(encode_value(value).1, bytes, "{value:#x}");
+                let word = encode_value(value).0.to_le_bytes();
+                assert_eq!(read_value(&word), Ok((value, bytes)), "{value:#x}");
+                assert_eq!(read_value(&word[..bytes]), Ok((value, bytes)), "{value:#x}");
             }
         }
-        assert_eq!(spread(0), (0, 1));
+        assert_eq!(encode_value(0), (0, 1));
     }
 }

@@ -4,9 +4,9 @@ use crate::{bitpack::width_of_all, block::BLOCK, kernel::table::WidthCounts};
 
 /// Independent counter arrays: consecutive values of equal width would otherwise wait for each other's
 /// store.
-const COUNTERS: usize = 4;
+const COUNTER_ARRAYS: usize = 4;
 
-/// [`crate::Kernel::count_wider`].
+/// Implements [`crate::Kernel::count_wider`].
 #[inline(always)]
 pub(crate) fn count_wider(values: &[u32]) -> WidthCounts {
     let mut groups = [0; BLOCK / 8];
@@ -36,22 +36,22 @@ fn sums_from_above(counts: [u16; 33]) -> [u16; 32] {
 #[inline(always)]
 fn width_counts(values: &[u32]) -> [u16; 33] {
     // 64 entries per array, and an index masked to 6 bits: no bounds checks.
-    let mut counters = [[0u16; 64]; COUNTERS];
-    let (groups, rest) = values.as_chunks::<COUNTERS>();
+    let mut counters = [[0u16; 64]; COUNTER_ARRAYS];
+    let (groups, rest) = values.as_chunks::<COUNTER_ARRAYS>();
     for group in groups {
         for (counter, value) in counters.iter_mut().zip(group) {
-            counter[width(*value)] += 1;
+            counter[bit_width(*value)] += 1;
         }
     }
     for value in rest {
-        counters[0][width(*value)] += 1;
+        counters[0][bit_width(*value)] += 1;
     }
     std::array::from_fn(|w| counters.iter().map(|counter| counter[w]).sum())
 }
 
 /// Bit width from the exponent of the value as a float. It is exact and can be vectorised; counting leading
 /// zeros takes one slow instruction per value on CPUs without `lzcnt`.
-fn width(value: u32) -> usize {
+fn bit_width(value: u32) -> usize {
     const BEFORE_ONE: u64 = 1022;
     let exponent = f64::from(value).to_bits() >> 52;
     (exponent.saturating_sub(BEFORE_ONE) & 63) as usize

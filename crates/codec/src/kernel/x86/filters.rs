@@ -5,7 +5,7 @@
 /// values)`.
 macro_rules! keep_at_least {
     ($features:literal) => {
-        /// [`crate::Kernel::keep_at_least`].
+        /// Implements [`crate::Kernel::keep_at_least`].
         #[target_feature(enable = $features)]
         pub(crate) fn keep_at_least(
             values: &mut [u32],
@@ -36,7 +36,7 @@ macro_rules! keep_at_least {
     };
 }
 
-/// `largest`, by vectors of `KEYS` keys. From the module come `load_keys` of an array, `broadcast_keys`,
+/// `largest`, by vectors of `KEY_LANES` keys. From the module come `load_keys` of an array, `broadcast_keys`,
 /// the mask `keys_at_least(keys, pivots)`, `compress_keys(mask, keys)`, `store_keys` to an array and
 /// `smaller_keys(keys, others)`.
 macro_rules! select_keys {
@@ -45,44 +45,44 @@ macro_rules! select_keys {
         const SELECT_KEYS_MIN: usize = 48;
 
         /// The most rounds of selection; a round typically discards about half of the keys.
-        const ROUNDS: usize = 48;
+        const ROUNDS_MAX: usize = 48;
 
-        /// [`crate::Kernel::largest`]: quickselect.
+        /// Implements [`crate::Kernel::largest`]: quickselect.
         #[target_feature(enable = $features)]
         pub(crate) fn largest(keys: &mut [u64], k: usize, scratch: &mut Vec<u64>) -> u64 {
-            select(keys, k, scratch);
-            smallest(&keys[..k])
+            select_largest(keys, k, scratch);
+            smallest_key(&keys[..k])
         }
 
         /// The smallest key, `u64::MAX` if there are none.
         #[target_feature(enable = $features)]
-        fn smallest(keys: &[u64]) -> u64 {
-            let (chunks, rest) = keys.as_chunks::<KEYS>();
+        fn smallest_key(keys: &[u64]) -> u64 {
+            let (chunks, rest) = keys.as_chunks::<KEY_LANES>();
             let mut smallest = broadcast_keys(u64::MAX);
             for chunk in chunks {
                 smallest = smaller_keys(smallest, load_keys(chunk));
             }
-            let mut lanes = [0; KEYS];
+            let mut lanes = [0; KEY_LANES];
             store_keys(&mut lanes, smallest);
             lanes.iter().chain(rest).copied().fold(u64::MAX, u64::min)
         }
 
         /// Moves the largest `k` keys to the front.
         #[target_feature(enable = $features)]
-        fn select(keys: &mut [u64], k: usize, scratch: &mut Vec<u64>) {
+        fn select_largest(keys: &mut [u64], k: usize, scratch: &mut Vec<u64>) {
             let (mut rest, mut wanted) = (keys, k);
-            if rest.len() > SELECT_KEYS_MIN && scratch.len() < rest.len() + KEYS {
-                scratch.resize(rest.len() + KEYS, 0);
+            if rest.len() > SELECT_KEYS_MIN && scratch.len() < rest.len() + KEY_LANES {
+                scratch.resize(rest.len() + KEY_LANES, 0);
             }
             // The number of rounds is bounded; keys for which the sampled pivots are bad are left to the
             // portable algorithm.
             let mut rounds = 0;
-            while rest.len() > SELECT_KEYS_MIN && rounds < ROUNDS {
+            while rest.len() > SELECT_KEYS_MIN && rounds < ROUNDS_MAX {
                 rounds += 1;
                 if wanted == 0 || wanted == rest.len() {
                     return;
                 }
-                let upper = partition(rest, pivot(rest), scratch);
+                let upper = partition_keys(rest, sample_pivot(rest), scratch);
                 if upper == rest.len() {
                     // The pivot is the smallest key; all keys may be equal.
                     break;
@@ -93,11 +93,11 @@ macro_rules! select_keys {
                     (rest, wanted) = (&mut rest[upper..], wanted - upper);
                 }
             }
-            scalar::score::select(rest, wanted);
+            scalar::score::select_largest(rest, wanted);
         }
 
         /// The median of nine keys.
-        fn pivot(keys: &[u64]) -> u64 {
+        fn sample_pivot(keys: &[u64]) -> u64 {
             let step = keys.len() / 9;
             let mut sample: [u64; 9] = std::array::from_fn(|i| keys[i * step + step / 2]);
             sample.sort_unstable();
@@ -107,21 +107,21 @@ macro_rules! select_keys {
         /// Moves the keys of at least `pivot` to the front and returns their number. `scratch` is longer
         /// than `keys` by at least a vector.
         #[target_feature(enable = $features)]
-        fn partition(keys: &mut [u64], pivot: u64, scratch: &mut [u64]) -> usize {
+        fn partition_keys(keys: &mut [u64], pivot: u64, scratch: &mut [u64]) -> usize {
             let pivots = broadcast_keys(pivot);
             let (mut upper, mut lower) = (0, 0);
-            let whole = keys.len() - keys.len() % KEYS;
-            for at in (0..whole).step_by(KEYS) {
+            let whole = keys.len() - keys.len() % KEY_LANES;
+            for at in (0..whole).step_by(KEY_LANES) {
                 let chunk = load_keys(keys[at..].first_chunk().expect("a whole vector"));
                 let above = keys_at_least(chunk, pivots);
-                let below = !above & ((1u16 << KEYS) - 1) as u8;
-                // The keys up to `at + KEYS` have been read, and `upper` is at most `at`.
+                let below = !above & ((1u16 << KEY_LANES) - 1) as u8;
+                // The keys up to `at + KEY_LANES` have been read, and `upper` is at most `at`.
                 let out = keys[upper..].first_chunk_mut().expect("space for a vector");
                 store_keys(out, compress_keys(above, chunk));
                 let out = scratch[lower..].first_chunk_mut().expect("space for a vector");
                 store_keys(out, compress_keys(below, chunk));
                 upper += above.count_ones() as usize;
-                lower += KEYS - above.count_ones() as usize;
+                lower += KEY_LANES - above.count_ones() as usize;
             }
             for at in whole..keys.len() {
                 let key = keys[at];

@@ -10,28 +10,29 @@ mod filters;
 use core::ops::Range;
 
 /// `$name(bytes.., after, out)`, which decodes values, or their prefix sums if there is an `after`, by
-/// `decode::<SUM>(bytes.., prev, out)`.
+/// `decode_values::<SUM>(bytes.., prev, out)`.
 macro_rules! decode_or_sum {
     ($(#[$doc:meta])* $features:literal, fn $name:ident($($bytes:ident),*) -> $result:ty) => {
         $(#[$doc])*
         #[target_feature(enable = $features)]
         pub(crate) fn $name($($bytes: &[u8],)* after: Option<u32>, out: &mut [u32]) -> $result {
             match after {
-                Some(prev) => decode::<true>($($bytes,)* prev, out),
-                None => decode::<false>($($bytes,)* 0, out),
+                Some(prev) => decode_values::<true>($($bytes,)* prev, out),
+                None => decode_values::<false>($($bytes,)* 0, out),
             }
         }
     };
 }
 
-/// `PrefixSums`, by two methods of `Steps`: `inclusive` computes the prefix sums within a vector, `last`
-/// broadcasts its last value. `Steps` are the constants of both, made once for all vectors.
+/// `PrefixSums`, by two methods of `PrefixSumConstants`: `inclusive` computes the prefix sums within a
+/// vector, `last` broadcasts its last value. `PrefixSumConstants` are the constants of both, made once for
+/// all vectors.
 macro_rules! prefix_sums {
     ($features:literal) => {
         /// The sum of all values so far.
         #[derive(Clone, Copy)]
         pub(super) struct PrefixSums {
-            steps: Steps,
+            steps: PrefixSumConstants,
             /// In every lane.
             sum: Vector,
         }
@@ -41,7 +42,7 @@ macro_rules! prefix_sums {
             #[inline]
             #[target_feature(enable = $features)]
             pub(super) fn after(prev: u32) -> PrefixSums {
-                PrefixSums { steps: Steps::new(), sum: broadcast(prev as i32) }
+                PrefixSums { steps: PrefixSumConstants::new(), sum: broadcast(prev as i32) }
             }
 
             /// The prefix sums of the next vector. The dependency chain between calls is a single addition:
@@ -58,68 +59,68 @@ macro_rules! prefix_sums {
     };
 }
 
-/// `unpack`, by `vertical::<W, SIZE, SUM>(packed, highs, out)` for a block of 256 values in the vertical
-/// layout and `horizontal::<SIZE, SUM>(packed, highs, out)` for any other. Both end with the steps of
-/// `Finish`, which uses `PrefixSums`, `Highs` and `shift_left`. `highs` is a `HighBuffer` with the high parts
-/// that are unpacked before the values.
+/// `unpack`, by `unpack_vertical::<W, SIZE, SUM>(packed, highs, out)` for a block of 256 values in the
+/// vertical layout and `unpack_horizontal::<SIZE, SUM>(packed, highs, out)` for any other. Both end with the
+/// steps of `FinishingSteps`, which uses `PrefixSums`, `HighPartCursor` and `shift_left`. `highs` is a
+/// `HighPartBuffer` with the high parts that are unpacked before the values.
 macro_rules! unpack_by_form {
     ($features:literal) => {
-        /// [`crate::Kernel::unpack`].
+        /// Implements [`crate::Kernel::unpack`].
         #[target_feature(enable = $features)]
         pub(crate) fn unpack(packed: &Packed, out: &mut [u32]) {
-            match (size::of(&packed.patch), packed.after.is_some()) {
-                (NONE, false) => unpack_as::<NONE, false>(packed, out),
-                (NONE, true) => unpack_as::<NONE, true>(packed, out),
-                (BYTES, false) => unpack_as::<BYTES, false>(packed, out),
-                (BYTES, true) => unpack_as::<BYTES, true>(packed, out),
-                (_, false) => unpack_as::<WORDS, false>(packed, out),
-                (_, true) => unpack_as::<WORDS, true>(packed, out),
+            match (size::size_of_high_parts(&packed.patch), packed.after.is_some()) {
+                (SIZE_NONE, false) => unpack_as::<SIZE_NONE, false>(packed, out),
+                (SIZE_NONE, true) => unpack_as::<SIZE_NONE, true>(packed, out),
+                (SIZE_BYTES, false) => unpack_as::<SIZE_BYTES, false>(packed, out),
+                (SIZE_BYTES, true) => unpack_as::<SIZE_BYTES, true>(packed, out),
+                (_, false) => unpack_as::<SIZE_WORDS, false>(packed, out),
+                (_, true) => unpack_as::<SIZE_WORDS, true>(packed, out),
             }
         }
 
         #[inline]
         #[target_feature(enable = $features)]
-        fn unpack_as<const SIZE: HighSize, const SUM: bool>(packed: &Packed, out: &mut [u32]) {
-            let mut highs = HighBuffer::new();
+        fn unpack_as<const SIZE: HighPartSize, const SUM: bool>(packed: &Packed, out: &mut [u32]) {
+            let mut highs = HighPartBuffer::new();
             if let Some(patch) = &packed.patch {
-                highs.fill::<SIZE>(patch);
+                highs.prepare::<SIZE>(patch);
             }
             match (packed.layout, <&mut [u32; BLOCK]>::try_from(&mut *out)) {
                 (Layout::Vertical, Ok(block)) => {
-                    let unpack = Vertical::<SIZE, SUM>::UNPACK[packed.width as usize];
+                    let unpack = VerticalUnpackers::<SIZE, SUM>::UNPACK[packed.width as usize];
                     // SAFETY: The CPU has the instructions of this function, and those of the table need no
                     // more. The caller has checked that there are 32 * width bytes.
                     unsafe { unpack(packed, &highs, block) }
                 }
-                _ => horizontal::<SIZE, SUM>(packed, &highs, out),
+                _ => unpack_horizontal::<SIZE, SUM>(packed, &highs, out),
             }
         }
 
         /// Unpacks 256 values from `32 * W` bytes; unsafe because it does not check that there are as many.
-        type Unpack = unsafe fn(&Packed, &HighBuffer, &mut [u32; BLOCK]);
+        type UnpackFunction = unsafe fn(&Packed, &HighPartBuffer, &mut [u32; BLOCK]);
 
         /// One function per width, so that the words and shifts of each row are constants.
-        struct Vertical<const SIZE: HighSize, const SUM: bool>;
+        struct VerticalUnpackers<const SIZE: HighPartSize, const SUM: bool>;
 
-        impl<const SIZE: HighSize, const SUM: bool> Vertical<SIZE, SUM> {
-            const UNPACK: [Unpack; 33] = by_width!(vertical, SIZE, SUM);
+        impl<const SIZE: HighPartSize, const SUM: bool> VerticalUnpackers<SIZE, SUM> {
+            const UNPACK: [UnpackFunction; 33] = by_width!(unpack_vertical, SIZE, SUM);
         }
 
         /// The steps after unpacking: exceptions and prefix sums.
-        struct Finish<'a> {
-            highs: Highs<'a>,
+        struct FinishingSteps<'a> {
+            highs: HighPartCursor<'a>,
             /// The shift of high parts above the low parts.
             shift: __m128i,
             sums: PrefixSums,
         }
 
-        impl<'a> Finish<'a> {
+        impl<'a> FinishingSteps<'a> {
             #[inline]
             #[target_feature(enable = $features)]
-            fn new(packed: &Packed<'a>, highs: &'a HighBuffer) -> Finish<'a> {
+            fn new(packed: &Packed<'a>, highs: &'a HighPartBuffer) -> FinishingSteps<'a> {
                 let shift = _mm_cvtsi32_si128(packed.width as i32);
-                Finish {
-                    highs: Highs::new(packed.patch, highs),
+                FinishingSteps {
+                    highs: HighPartCursor::new(packed.patch, highs),
                     shift,
                     sums: PrefixSums::after(packed.after.unwrap_or(0)),
                 }
@@ -128,12 +129,12 @@ macro_rules! unpack_by_form {
             /// Called once for each of the up to `256 / LANES` groups, in order.
             #[inline]
             #[target_feature(enable = $features)]
-            fn apply<const SIZE: HighSize, const SUM: bool>(
+            fn apply<const SIZE: HighPartSize, const SUM: bool>(
                 &mut self,
                 mut values: Vector,
                 group: usize,
             ) -> Vector {
-                if SIZE != NONE {
+                if SIZE != SIZE_NONE {
                     // SAFETY: Called once for each group, and the buffer was filled for this size.
                     let highs = unsafe { self.highs.next::<SIZE>(group) };
                     values = or(values, shift_left(highs, self.shift));
@@ -157,7 +158,7 @@ macro_rules! unpack_by_form {
 /// `pfor_decode`, which decodes a block by `exception_bitmap` and `unpack`, both inlined.
 macro_rules! pfor_decode {
     ($features:literal) => {
-        /// [`crate::Kernel::pfor_decode`].
+        /// Implements [`crate::Kernel::pfor_decode`].
         #[target_feature(enable = $features)]
         pub(crate) fn pfor_decode(
             bytes: &[u8],
@@ -165,16 +166,16 @@ macro_rules! pfor_decode {
             after: Option<u32>,
             out: &mut [u32],
         ) -> Consumed {
-            read::decode(Loops, bytes, layout, after, out)
+            read::decode(InlinedLoops, bytes, layout, after, out)
         }
 
         /// A value is made only where the CPU has the instructions of `pfor_decode`.
         #[derive(Clone, Copy)]
-        struct Loops;
+        struct InlinedLoops;
 
-        impl PforLoops for Loops {
+        impl PforLoops for InlinedLoops {
             #[inline(always)]
-            fn exception_bitmap(
+            fn read_exception_bitmap(
                 self,
                 bytes: &[u8],
                 bitmap_len: usize,
@@ -183,12 +184,12 @@ macro_rules! pfor_decode {
             ) -> Option<StoredBitmap> {
                 assert!(bitmap_len <= bitmap.len());
                 // SAFETY: The CPU has the instructions, and the bitmap is not too long.
-                unsafe { exception_bitmap(bytes, bitmap_len, sparse, bitmap) }
+                unsafe { read_exception_bitmap(bytes, bitmap_len, sparse, bitmap) }
             }
 
             #[inline(always)]
             fn unpack(self, packed: &Packed, out: &mut [u32]) {
-                packed.check(out.len());
+                packed.assert_consistent(out.len());
                 // SAFETY: The CPU has the instructions, the widths are valid, and the lengths match.
                 unsafe { unpack(packed, out) }
             }
@@ -199,7 +200,7 @@ macro_rules! pfor_decode {
 /// The range of `few` from the first group of `L` values that does not end before the first value of
 /// `many`, up to the last group that does not start after the last one. `many` is not empty.
 #[inline(always)]
-pub(super) fn overlap<const L: usize>(few: &[u32], many: &[u32]) -> Range<usize> {
+pub(super) fn overlapping_range<const L: usize>(few: &[u32], many: &[u32]) -> Range<usize> {
     let (least, most) = (many[0], many[many.len() - 1]);
     let (mut start, mut end) = (0, few.len());
     while end >= start + L && few[start + L - 1] < least {
@@ -213,18 +214,18 @@ pub(super) fn overlap<const L: usize>(few: &[u32], many: &[u32]) -> Range<usize>
 
 /// The shuffle of bytes to lanes, and the shift of each lane, that unpack one width of the horizontal
 /// layout.
-pub(super) struct UnpackShuffle<const BYTES: usize, const LANES: usize> {
+pub(super) struct UnpackShuffle<const SIZE_BYTES: usize, const LANES: usize> {
     /// For each lane the four bytes from the first byte of its value on.
-    pub(super) bytes: [u8; BYTES],
+    pub(super) bytes: [u8; SIZE_BYTES],
     /// For each lane the bit of the first of these bytes at which its value starts.
     pub(super) shifts: [u32; LANES],
 }
 
-impl<const BYTES: usize, const LANES: usize> UnpackShuffle<BYTES, LANES> {
+impl<const SIZE_BYTES: usize, const LANES: usize> UnpackShuffle<SIZE_BYTES, LANES> {
     /// The shuffles of the widths from 0 on. Each `together` lanes are shuffled from bytes of their own,
     /// which start with those of their first value.
     pub(super) const fn of_widths<const WIDTHS: usize>(together: usize) -> [Self; WIDTHS] {
-        let mut all = [const { UnpackShuffle { bytes: [0; BYTES], shifts: [0; LANES] } }; WIDTHS];
+        let mut all = [const { UnpackShuffle { bytes: [0; SIZE_BYTES], shifts: [0; LANES] } }; WIDTHS];
         let mut k = 0;
         while k < WIDTHS * LANES {
             let (width, lane) = (k / LANES, k % LANES);
