@@ -3,5 +3,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    _ = tierdex_fuzz::hostile(data);
+    _ = tierdex_fuzz::check_hostile_bytes(data);
 });

@@ -8,39 +8,40 @@ mod agree;
 
 use tierdex_codec::{BLOCK, Codec};
 
-/// Values that a script can select by one byte.
-const EXTREMES: [u32; 8] =
+/// Values that one byte of a script can select: arithmetic wraps or changes its sign at them.
+const EXTREME_VALUES: [u32; 8] =
     [0, 1, (1 << 31) - 1, 1 << 31, (1 << 31) + 1, u32::MAX - 2, u32::MAX - 1, u32::MAX];
 
-/// Decodes any bytes; returns whether they were a valid block.
+/// Decodes any bytes by all kernels. Returns whether they were a valid block.
 ///
 /// ```text
 /// [codec] [number of values less 1] [prev u32] the block
 /// ```
-pub fn hostile(data: &[u8]) -> bool {
+pub fn check_hostile_bytes(data: &[u8]) -> bool {
     let Some((head, block)) = data.split_first_chunk::<6>() else { return false };
     let [codec, count, prev @ ..] = *head;
-    agree::hostile(codec_of(codec), block, u32::from_le_bytes(prev), usize::from(count) + 1).is_ok()
+    agree::decode_hostile(choose_codec(codec), block, u32::from_le_bytes(prev), usize::from(count) + 1)
+        .is_ok()
 }
 
-/// Encodes and decodes the values that a script describes; returns their number.
+/// Encodes and decodes by all kernels the values that a script describes. Returns their number.
 ///
 /// ```text
 /// [codec] [prev u32] the script
 /// ```
-pub fn round_trip(data: &[u8]) -> usize {
+pub fn check_round_trip(data: &[u8]) -> usize {
     let Some((head, script)) = data.split_first_chunk::<5>() else { return 0 };
     let [codec, prev @ ..] = *head;
     let (prev, mut values) = (u32::from_le_bytes(prev), Vec::new());
     let mut script = ValueScript { rest: script, last: prev };
-    while values.len() < BLOCK && script.step(&mut values) {}
+    while values.len() < BLOCK && script.run_step(&mut values) {}
     values.truncate(BLOCK);
-    agree::round_trip(codec_of(codec), &values, prev);
+    agree::round_trip(choose_codec(codec), &values, prev);
     values.len()
 }
 
 /// The codec that a byte selects.
-fn codec_of(byte: u8) -> Codec {
+fn choose_codec(byte: u8) -> Codec {
     Codec::ALL[usize::from(byte) % Codec::ALL.len()]
 }
 
@@ -60,24 +61,24 @@ struct ValueScript<'a> {
 
 impl ValueScript<'_> {
     /// Appends the values of a step; `false` at the end of the script.
-    fn step(&mut self, values: &mut Vec<u32>) -> bool {
+    fn run_step(&mut self, values: &mut Vec<u32>) -> bool {
         let Some((step, rest)) = self.rest.split_first() else { return false };
         self.rest = rest;
         let (kind, count) = (step >> 5, step % 32 + 1);
         let repeated = match kind {
-            0 => self.take(1),
-            4 => self.take(4),
+            0 => self.take_number(1),
+            4 => self.take_number(4),
             _ => 0,
         };
         for _ in 0..count {
             self.last = match kind {
                 0 | 4 => repeated,
-                1 => self.take(1),
-                2 => self.take(2),
-                3 => self.take(4),
-                5 => self.last.wrapping_add(self.take(1)).wrapping_add(1),
-                6 => self.last.wrapping_sub(self.take(1)),
-                _ => EXTREMES[self.take(1) as usize % EXTREMES.len()],
+                1 => self.take_number(1),
+                2 => self.take_number(2),
+                3 => self.take_number(4),
+                5 => self.last.wrapping_add(self.take_number(1)).wrapping_add(1),
+                6 => self.last.wrapping_sub(self.take_number(1)),
+                _ => EXTREME_VALUES[self.take_number(1) as usize % EXTREME_VALUES.len()],
             };
             values.push(self.last);
         }
@@ -85,7 +86,7 @@ impl ValueScript<'_> {
     }
 
     /// The next bytes as a number; bytes after the end are zero.
-    fn take(&mut self, len: usize) -> u32 {
+    fn take_number(&mut self, len: usize) -> u32 {
         let (bytes, rest) = self.rest.split_at(len.min(self.rest.len()));
         self.rest = rest;
         bytes.iter().rev().fold(0, |number, byte| number << 8 | u32::from(*byte))

@@ -14,30 +14,29 @@
 use crate::{BitmapView, DecodeError, Kernel, bitmap, pfor};
 use crate::{bitpack::Layout, delta::DeltaStep, kernel::GapBuffer};
 
-/// The first byte of a bitmap.
+/// The first byte of a block that is a bitmap.
 const BITMAP_TAG: u8 = 0x3f;
 
 /// Bytes of a pfor256-delta block whose gaps are equal and at most 256.
 const EQUAL_GAPS_BYTES: usize = 2;
 
-/// Bytes before the bits.
+/// Bytes of a bitmap block before the bits: [`BITMAP_TAG`] and the number of bytes of bits.
 const HEAD_BYTES: usize = 2;
 
-/// The largest difference between the last value of a bitmap block and the value before the block.
+/// Maximum difference between the last value of a bitmap block and the value before the block.
 pub(crate) const BITMAP_SPAN_MAX: u32 = 8 * u8::MAX as u32;
 
-/// The most bytes of `n` values. (A bitmap is shorter than four bytes a value.)
+/// Maximum bytes of a block of `n` values. (A bitmap is shorter than a pfor256-delta block can be.)
 pub(crate) fn max_len(n: usize) -> usize {
     pfor::max_len(n)
 }
 
-/// Appends `values`, of which there are 1 to 256.
+/// Appends the block of 1 to 256 `values`. `prev` is the value before them.
 pub(crate) fn encode(kernel: Kernel, values: &[u32], prev: u32, out: &mut Vec<u8>) {
     let mut buffer = GapBuffer::new();
     let gaps = kernel.compute_gaps(values, prev, DeltaStep::One as u32, &mut buffer);
     let last = values[values.len() - 1];
-    // A cheap test first: most blocks are not dense. Few dense blocks are not increasing; `span` finds
-    // these.
+    // A cheap test first, as most blocks are not dense. `bit_span` finds values that are not increasing.
     let is_dense = last.wrapping_sub(prev) <= BITMAP_SPAN_MAX;
     let len = if is_dense { bitmap::bit_span(values, prev).div_ceil(8) } else { u64::MAX };
     match u8::try_from(len) {
@@ -52,13 +51,13 @@ pub(crate) fn encode(kernel: Kernel, values: &[u32], prev: u32, out: &mut Vec<u8
     }
 }
 
-/// The most bytes of a bitmap of `n` values that replaces a pfor256-delta block of `other` bytes; 0 if the
-/// gaps are equal, since such a block is kept.
+/// A bitmap of `n` values is written if it has at most this number of bytes, where the pfor256-delta block
+/// has `other` bytes. 0 if the gaps are equal: then no bitmap is written.
 fn bitmap_bytes_max(n: usize, other: usize) -> usize {
     if other <= EQUAL_GAPS_BYTES { 0 } else { (other + other / 4).max(n.div_ceil(6)) }
 }
 
-/// Reads `out.len()` values, 1 to 256; returns the bytes consumed.
+/// Decodes `out.len()` values, 1 to 256. Returns the bytes of the block.
 pub(crate) fn decode(kernel: Kernel, bytes: &[u8], prev: u32, out: &mut [u32]) -> Result<usize, DecodeError> {
     let Some(bits) = bitmap_bits(bytes)? else {
         return kernel.pfor_decode(bytes, Layout::Vertical, Some(prev), out);
@@ -68,7 +67,7 @@ pub(crate) fn decode(kernel: Kernel, bytes: &[u8], prev: u32, out: &mut [u32]) -
     Ok(HEAD_BYTES + bits.len())
 }
 
-/// Bytes of the block of `n` > 0 values at the front of `bytes`.
+/// The length of the block of `n` > 0 values at the front of `bytes`.
 pub(crate) fn encoded_len(kernel: Kernel, bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
     match bitmap_bits(bytes)? {
         Some(bits) => Ok(HEAD_BYTES + bits.len()),

@@ -22,15 +22,15 @@
 
 use crate::{BLOCK, DecodeError, Intersection, Kernel, raw};
 
-/// Bytes before the bits or the values.
+/// Bytes of a block before the bits or the values: their number of bytes, or 0 for values.
 const HEAD_BYTES: usize = 2;
 
-/// The most bytes of `n` values: a raw block.
+/// Maximum bytes of a block of `n` values, which is that of a raw block.
 pub(crate) fn max_len(n: usize) -> usize {
     if n == 0 { 0 } else { HEAD_BYTES + raw::max_len(n) }
 }
 
-/// The form of a block, read from its header.
+/// The form of a block, which its header tells.
 #[derive(Clone, Copy)]
 enum BitmapForm {
     Bitmap { len: usize },
@@ -38,7 +38,7 @@ enum BitmapForm {
 }
 
 impl BitmapForm {
-    /// The shorter form of `values`, of which there is at least one; among equals the raw one.
+    /// The shorter form for `values`, which are not empty; raw if both are equally long.
     fn choose(values: &[u32], prev: u32) -> BitmapForm {
         let len = bit_span(values, prev).div_ceil(8);
         if len < raw::max_len(values.len()) as u64 {
@@ -81,8 +81,8 @@ pub(crate) fn encode(values: &[u32], prev: u32, out: &mut Vec<u8>) {
     }
 }
 
-/// Reads `out.len()` values, 1 to 256; returns the bytes consumed.
-/// A bitmap of another number of values, or with a zero byte at its end, is `Invalid`.
+/// Decodes `out.len()` values, 1 to 256. Returns the bytes of the block. A bitmap of another number of
+/// values, or with a zero byte at its end, is `Invalid`.
 pub(crate) fn decode(kernel: Kernel, bytes: &[u8], prev: u32, out: &mut [u32]) -> Result<usize, DecodeError> {
     let form = BitmapForm::read(bytes, out.len())?;
     let len = form.block_len(out.len());
@@ -104,23 +104,23 @@ pub(crate) fn check_bits(kernel: Kernel, bits: &[u8], prev: u32, n: usize) -> Re
     if good { Ok(()) } else { Err(DecodeError::Invalid) }
 }
 
-/// Reads `out.len()` values from bits that [`check_bits`] accepted.
+/// Decodes `out.len()` values from bits that [`check_bits`] has accepted.
 pub(crate) fn read_bits(kernel: Kernel, bits: &[u8], prev: u32, out: &mut [u32]) {
     kernel.read_bitmap(bits, first_bit_value(prev).wrapping_sub(1), out);
 }
 
-/// The value of the first bit of the block after `prev`.
+/// The value of the first bit of a bitmap whose values follow `prev`.
 fn first_bit_value(prev: u32) -> u32 {
     prev.wrapping_add(1) & !7
 }
 
-/// Bytes of the block of `n` > 0 values at the front of `bytes`.
+/// The length of the block of `n` > 0 values at the front of `bytes`.
 pub(crate) fn encoded_len(bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
     let len = BitmapForm::read(bytes, n)?.block_len(n);
     if bytes.len() < len { Err(DecodeError::Truncated) } else { Ok(len) }
 }
 
-/// The bits of a bitmap block, readable without decoding.
+/// A block that is a bitmap, which can be searched and scored without decoding.
 ///
 /// ```
 /// use tierdex_codec::{Codec, Intersection};
@@ -171,7 +171,7 @@ impl<'a> BitmapView<'a> {
 
     /// The bits of the [`BLOCK`] consecutive values after `prev`; `None` if the values wrap.
     pub fn of_run(prev: u32) -> Option<BitmapView<'static>> {
-        /// For each position of the first value in its byte, the bits of the run.
+        /// The bitmap of 256 consecutive values, for each position of the first value in its byte.
         static RUNS: [[u8; BLOCK / 8 + 1]; 8] = run_bitmaps();
         let position = prev.wrapping_add(1) as usize % 8;
         let bits = if position == 0 { &RUNS[0][..BLOCK / 8] } else { &RUNS[position][..] };
@@ -215,6 +215,7 @@ impl<'a> BitmapView<'a> {
     }
 }
 
+/// Bitmaps of [`BLOCK`] consecutive values that start at bit 0 to 7 of their first byte.
 const fn run_bitmaps() -> [[u8; BLOCK / 8 + 1]; 8] {
     let mut runs = [[u8::MAX; _]; 8];
     let mut position = 0;

@@ -1,4 +1,4 @@
-//! Packing of values at one bit width, 0 to 32, in two layouts.
+//! Bit packing: each value of a block takes the same number of bits, 0 to 32. There are two layouts.
 //!
 //! - *Horizontal*, any number of values: value `k` occupies bits `k*w .. k*w+w` of one stream, least
 //!   significant bit first, bytes in order. The unused high bits of the last byte are written as zero and
@@ -10,13 +10,13 @@
 //! Both take `ceil(n*w / 8)` bytes: the length does not depend on the [`Layout`]. Source: Lemire, Boytsov,
 //! "Decoding billions of integers per second through vectorization".
 
-/// The widest value, in bits.
+/// Maximum width of a value in bits.
 pub(crate) const WIDTH_MAX: u32 = u32::BITS;
 
 /// The order of the packed bits of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Layout {
-    /// Horizontal at every length.
+    /// Horizontal for any number of values.
     Horizontal,
     /// Vertical for 256 values, horizontal for fewer.
     Vertical,
@@ -46,8 +46,8 @@ mod tests {
         Kernel::SCALAR.unpack(&packed, out);
     }
 
-    /// Values of up to `width` bits in changing patterns; the first is the largest.
-    fn values(n: usize, width: u32) -> Vec<u32> {
+    /// `n` different values of up to `width` bits; the first is the largest.
+    fn test_values(n: usize, width: u32) -> Vec<u32> {
         let low = low_bits(width);
         (0..n as u32)
             .map(|k| k.wrapping_mul(0x9e37_79b9).rotate_left(k) ^ u32::MAX)
@@ -59,8 +59,8 @@ mod tests {
         u32::MAX.checked_shr(WIDTH_MAX - width).unwrap_or(0)
     }
 
-    /// The definition, one bit at a time: for each lane the stream of every `lanes`-th value.
-    fn slow_pack(values: &[u32], width: u32, lanes: usize) -> Vec<u8> {
+    /// Packs one bit at a time, as the layouts are defined: each lane is a stream of every `lanes`-th value.
+    fn pack_by_definition(values: &[u32], width: u32, lanes: usize) -> Vec<u8> {
         let mut bytes = vec![0; packed_len(values.len(), width)];
         for (k, value) in values.iter().enumerate() {
             for bit in 0..width as usize {
@@ -80,9 +80,9 @@ mod tests {
     fn horizontal_is_one_bit_stream_at_every_width_and_length() {
         for width in 0..=WIDTH_MAX {
             for n in 0..=BLOCK {
-                let (values, mut packed, mut back) = (values(n, width), Vec::new(), vec![7; n]);
+                let (values, mut packed, mut back) = (test_values(n, width), Vec::new(), vec![7; n]);
                 pack(&values, width, Layout::Horizontal, &mut packed);
-                assert_eq!(packed, slow_pack(&values, width, 1), "{n} at {width}");
+                assert_eq!(packed, pack_by_definition(&values, width, 1), "{n} at {width}");
                 unpack(&packed, width, Layout::Horizontal, &mut back);
                 assert_eq!(back, values, "{n} at {width}");
             }
@@ -92,9 +92,9 @@ mod tests {
     #[test]
     fn vertical_is_eight_bit_streams_at_every_width() {
         for width in 0..=WIDTH_MAX {
-            let (values, mut packed, mut back) = (values(BLOCK, width), Vec::new(), [7; BLOCK]);
+            let (values, mut packed, mut back) = (test_values(BLOCK, width), Vec::new(), [7; BLOCK]);
             pack(&values, width, Layout::Vertical, &mut packed);
-            assert_eq!(packed, slow_pack(&values, width, 8), "{width}");
+            assert_eq!(packed, pack_by_definition(&values, width, 8), "{width}");
             unpack(&packed, width, Layout::Vertical, &mut back);
             assert_eq!(back[..], values, "{width}");
         }
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn vertical_example() {
+    fn the_example_of_the_vertical_layout_is_packed() {
         let mut packed = Vec::new();
         pack(&(0..256).collect::<Vec<_>>(), 8, Layout::Vertical, &mut packed);
         assert_eq!(packed[..12], [0x00, 0x08, 0x10, 0x18, 0x01, 0x09, 0x11, 0x19, 0x02, 0x0a, 0x12, 0x1a]);

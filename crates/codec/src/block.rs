@@ -1,14 +1,14 @@
 //! The block size, and the results of operations on blocks.
 //!
-//! Kernels write these results, and the functions of [`crate::score`], [`crate::search`] and [`crate::runs`]
-//! return them. Arrays are longer than a block by a fixed slack, so that a kernel can store whole vectors.
+//! Vector loops write these results. Their arrays are longer than the results by a fixed number of elements,
+//! the *slack*, so that a loop can store a whole vector at the last element.
 
-/// The largest number of values in one block.
+/// Maximum number of values of a block.
 pub const BLOCK: usize = 256;
 
-/// Positions of the values that two blocks share.
+/// The values that two blocks share: their positions in both blocks.
 pub struct Intersection {
-    /// For each of the two blocks. The slack allows a whole vector to be stored at the last position.
+    /// The positions in the first block and in the second block.
     positions: [Positions; 2],
     count: usize,
 }
@@ -17,7 +17,7 @@ pub struct Intersection {
 pub(crate) type Positions = [u8; BLOCK + Intersection::SLACK];
 
 impl Intersection {
-    /// Values that are allocated beyond the sums.
+    /// Unused elements after the positions.
     pub const SLACK: usize = 16;
 
     /// An empty intersection.
@@ -49,7 +49,6 @@ impl Default for Intersection {
 
 /// A selection vector: positions in a block, in increasing order.
 pub struct Selection {
-    /// The slack allows a whole vector to be stored at the last position.
     positions: [u8; BLOCK + Selection::SLACK],
     count: usize,
 }
@@ -79,7 +78,7 @@ impl Default for Selection {
     }
 }
 
-/// The sums of a window that reached the threshold, in increasing order of their values.
+/// The sums of scores that have reached a threshold, with the values (document numbers) that they belong to.
 #[derive(Default)]
 pub struct Survivors {
     values: Vec<u32>,
@@ -89,15 +88,15 @@ pub struct Survivors {
 }
 
 impl Survivors {
-    /// Values that are allocated beyond the sums.
+    /// Unused elements after the sums and after the values.
     pub const SLACK: usize = 16;
 
-    /// The values that the sums belong to.
+    /// The values that the sums belong to, in increasing order.
     pub fn values(&self) -> &[u32] {
         &self.values[..self.found]
     }
 
-    /// The sums.
+    /// The sums, one for each of the values.
     pub fn sums(&self) -> &[u32] {
         &self.sums[..self.found]
     }
@@ -121,7 +120,8 @@ impl Survivors {
     }
 }
 
-/// Values after the end of a run that may be read and written: runs are copied in whole vectors.
+/// Elements after a block and after the output of a function on runs that may be read or overwritten, because
+/// runs are copied in whole vectors.
 pub const RUN_SLACK: usize = 16;
 
 /// Consecutive values of a block, and a number that is added to each.

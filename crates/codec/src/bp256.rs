@@ -11,14 +11,15 @@
 use crate::bitpack::{Layout, WIDTH_MAX, packed_len, width_of_all};
 use crate::{DecodeError, Kernel, kernel::Packed};
 
-/// Appends 1 to 256 `values`.
+/// Appends the block of 1 to 256 `values`.
 pub(crate) fn encode(kernel: Kernel, values: &[u32], out: &mut Vec<u8>) {
     let width = width_of_all(values);
     out.push(width as u8);
     kernel.pack(values, width, Layout::Vertical, out);
 }
 
-/// Reads `out.len()` values, 1 to 256, or their sums from `after` on; returns the bytes consumed.
+/// Decodes `out.len()` values, 1 to 256, or their prefix sums if `after` is the value before the first.
+/// Returns the bytes of the block.
 pub(crate) fn decode(
     kernel: Kernel,
     bytes: &[u8],
@@ -32,7 +33,7 @@ pub(crate) fn decode(
     Ok(len)
 }
 
-/// Bytes of the block of `n` > 0 values at the front of `bytes`. A width of over 32 bits is `Invalid`.
+/// The length of the block of `n` > 0 values at the front of `bytes`. A width of over 32 bits is `Invalid`.
 pub(crate) fn encoded_len(bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
     let width = u32::from(*bytes.first().ok_or(DecodeError::Truncated)?);
     if width > WIDTH_MAX {

@@ -77,36 +77,37 @@ pub fn collect_bits(marks: &mut [u8], bits: &mut [u8]) {
     Kernel::active().collect_bits(marks, bits);
 }
 
-/// An encoding of a block of 32-bit values. `docs/format` specifies each byte.
+/// An encoding of a block of 32-bit values. `docs/format` specifies each byte. The number of a variant is its
+/// [`Codec::id`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Codec {
     /// Each value as four bytes, little-endian.
-    Raw,
+    Raw = 1,
     /// Seven bits a byte, lowest group first, high bit set while more bytes follow (LEB128).
-    VByte,
+    VByte = 2,
     /// [`Codec::VByte`] over the gaps between consecutive values.
-    VByteDelta,
+    VByteDelta = 3,
     /// Patched frame of reference: values bit-packed at one width, with exceptions for the wider ones.
-    Pfor256,
+    Pfor256 = 4,
     /// [`Codec::Pfor256`] over the gaps less 1.
-    Pfor256Delta,
+    Pfor256Delta = 5,
     /// One to four bytes per value; the lengths are stored separately, two bits each (Stream `VByte`).
-    StreamVByte,
+    StreamVByte = 6,
     /// [`Codec::StreamVByte`] over the gaps.
-    StreamVByteDelta,
+    StreamVByteDelta = 7,
     /// [`Codec::Pfor256`] with the horizontal layout, one bit stream, at every length.
-    Pfor,
+    Pfor = 8,
     /// [`Codec::Pfor`] over the gaps less 1.
-    PforDelta,
+    PforDelta = 9,
     /// Gaps less 1, bit-packed at the width of the widest.
-    Bp256Delta,
+    Bp256Delta = 10,
     /// Increasing values as the set bits of a bitmap, or uncompressed if that is shorter.
-    Bitmap,
+    Bitmap = 11,
     /// Increasing values as [`Codec::Pfor256Delta`], or as a bitmap where they are dense.
-    Auto,
+    Auto = 12,
 }
 
-/// The encoding of the values after the delta step, if the codec has one.
+/// The codecs that differ only in the delta step, or in nothing.
 #[derive(Clone, Copy)]
 enum CodecFamily {
     Raw,
@@ -161,20 +162,7 @@ impl Codec {
 
     /// The number stored in files. It never changes. 0 is not used, so that zeroed bytes are no codec.
     pub fn id(self) -> u8 {
-        match self {
-            Codec::Raw => 1,
-            Codec::VByte => 2,
-            Codec::VByteDelta => 3,
-            Codec::Pfor256 => 4,
-            Codec::Pfor256Delta => 5,
-            Codec::StreamVByte => 6,
-            Codec::StreamVByteDelta => 7,
-            Codec::Pfor => 8,
-            Codec::PforDelta => 9,
-            Codec::Bp256Delta => 10,
-            Codec::Bitmap => 11,
-            Codec::Auto => 12,
-        }
+        self as u8
     }
 
     /// The codec whose [`Codec::id`] is `id`.
@@ -201,8 +189,8 @@ impl Codec {
         }
     }
 
-    /// The most bytes that [`Codec::encode`] appends for `n` values, at most [`BLOCK`]. The bound is exact:
-    /// some values need that many.
+    /// Maximum bytes that [`Codec::encode`] appends for `n` values, which are at most [`BLOCK`]. Some values
+    /// need that many.
     pub fn max_len(self, n: usize) -> usize {
         match self.family() {
             CodecFamily::Raw => raw::max_len(n),

@@ -2,7 +2,7 @@
 
 use crate::{DecodeError, kernel};
 
-/// Bytes of `n` values: every block has exactly this length.
+/// The length of a block of `n` values.
 pub(crate) fn max_len(n: usize) -> usize {
     4 * n
 }
@@ -12,7 +12,7 @@ pub(crate) fn encode(values: &[u32], out: &mut Vec<u8>) {
     out.extend(values.iter().flat_map(|value| value.to_le_bytes()));
 }
 
-/// Reads `out.len()` values; returns the bytes consumed.
+/// Decodes `out.len()` values. Returns the bytes of the block.
 pub(crate) fn decode(bytes: &[u8], out: &mut [u32]) -> Result<usize, DecodeError> {
     let len = encoded_len(bytes, out.len())?;
     for (value, word) in out.iter_mut().zip(bytes[..len].as_chunks::<4>().0) {
@@ -27,7 +27,7 @@ pub(crate) fn in_place(bytes: &[u8], n: usize) -> Option<&[u32]> {
     kernel::words(bytes).filter(|values| values.len() == n)
 }
 
-/// Bytes of the block of `n` values at the front of `bytes`.
+/// The length of the block of `n` values at the front of `bytes`.
 pub(crate) fn encoded_len(bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
     let len = max_len(n);
     if bytes.len() < len { Err(DecodeError::Truncated) } else { Ok(len) }

@@ -55,8 +55,8 @@ mod tests {
         }
     }
 
-    /// Values with gaps of 1 to `gap`.
-    fn rising(seed: u32, gap: u32) -> [u32; BLOCK + RUN_SLACK] {
+    /// Increasing values with gaps of 1 to `gap`.
+    fn increasing_values(seed: u32, gap: u32) -> [u32; BLOCK + RUN_SLACK] {
         let mut last = 1000 + seed;
         std::array::from_fn(|k| {
             let mixed = (k as u32 ^ seed.wrapping_mul(77)).wrapping_mul(0x9e37_79b9);
@@ -70,8 +70,10 @@ mod tests {
         for kernel in Kernel::available() {
             for seed in 0..3000u32 {
                 let gap = [1, 2, 5, 30][seed as usize % 4];
-                let (first, second) =
-                    (rising(seed, gap), rising(seed * 3, [2, 1, 9, 4][seed as usize / 4 % 4]));
+                let (first, second) = (
+                    increasing_values(seed, gap),
+                    increasing_values(seed * 3, [2, 1, 9, 4][seed as usize / 4 % 4]),
+                );
                 let most = [3, 8, 20, 70, 256][seed as usize % 5];
                 let (mut pairs, mut at, mut expect, mut shared) =
                     (Vec::new(), 0, Vec::<u32>::new(), Vec::new());

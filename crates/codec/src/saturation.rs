@@ -1,11 +1,11 @@
 //! The score function of BM25, one value at a time: the definition that every kernel reproduces bit by bit.
 
-/// The largest `f32` below 2^31.
+/// Maximum weight: the largest `f32` below 2^31.
 pub(crate) const WEIGHT_MAX: f32 = ((1_u32 << 31) as f32).next_down();
 
-/// An `f64` of this magnitude has no bits below 1: if a number below 2^31 is added to it, that number is
-/// rounded to an integer, ties to even, which is then in the low 32 bits of the sum.
-const ROUNDING: f64 = 1.5 * (1_u64 << 52) as f64;
+/// Rounds when it is added: an `f64` of this magnitude has no bits below 1, so a number below 2^31 that is
+/// added to it is rounded to an integer, ties to even, which is in the low 32 bits of the sum.
+const ROUNDING_ADDEND: f64 = 1.5 * (1_u64 << 52) as f64;
 
 /// A lookup table from a one-byte code to a number.
 pub struct CodeTable {
@@ -30,8 +30,8 @@ impl CodeTable {
     }
 }
 
-/// The parameters of the score function of one term: the score of a value depends on these and on its
-/// frequency.
+/// The parameters of the BM25 score of one term. The score of a document depends on them, on the number of
+/// the document (its value) and on the frequency of the term.
 #[derive(Clone, Copy)]
 pub struct Saturation<'a> {
     /// Upper bound of the score before rounding, approached as the frequency grows: the caller's weight
@@ -54,9 +54,9 @@ impl Saturation<'_> {
     pub fn score_of(&self, value: u32, frequency: u32) -> u32 {
         let f = frequency as f32;
         let score = self.weight_in_bounds() * (f / (f + self.k.get(self.codes[value as usize])));
-        // See `ROUNDING`; `round_ties_even` is a function call where the compiler may not assume SSE4.1. The
-        // low bits of 0 / 0 are 0, which gives 1.
-        let rounded = (f64::from(score) + ROUNDING).to_bits() as i32;
+        // See `ROUNDING_ADDEND`; `round_ties_even` is a function call where the compiler may not assume
+        // SSE4.1. The low bits of 0 / 0 are 0, which gives 1.
+        let rounded = (f64::from(score) + ROUNDING_ADDEND).to_bits() as i32;
         rounded.max(1) as u32
     }
 

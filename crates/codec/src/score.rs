@@ -71,7 +71,7 @@ pub fn keep_at_least(values: &mut [u32], scores: &mut [u32], from: usize, thresh
 }
 
 /// Moves the largest `k` of `keys` to the front, in no order, and returns the smallest of these. `scratch`
-/// is a scratch buffer; it grows to at most eight entries more than there are keys.
+/// is a reusable buffer; it grows to at most eight entries more than there are keys.
 ///
 /// # Panics
 /// If there are fewer than `k` keys.
@@ -85,8 +85,8 @@ mod tests {
     use crate::block::BLOCK;
     use crate::saturation::{CodeTable, WEIGHT_MAX};
 
-    /// Pseudorandom numbers (xorshift64*).
-    fn random(seed: u64) -> impl FnMut() -> u64 {
+    /// A generator of pseudorandom numbers (xorshift64*).
+    fn random_numbers(seed: u64) -> impl FnMut() -> u64 {
         let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         move || {
             state ^= state << 13;
@@ -96,7 +96,7 @@ mod tests {
         }
     }
 
-    /// Weights, from those for which every score is 1 to the largest one.
+    /// Weights from 0, with which every score is 1, to the maximum.
     const WEIGHTS: [f32; 8] =
         [0.0, 1e-30, 1.4, 2.5, 3.7 * 4096.0, 8_388_609.0, 1.9 * (1 << 30) as f32, WEIGHT_MAX];
 
@@ -105,8 +105,8 @@ mod tests {
         CodeTable::new(std::array::from_fn(|code| if code == 9 { 0.0 } else { 0.3 + code as f32 * 0.0117 }))
     }
 
-    /// The definition of a score, rounded in `f64`.
-    fn defined(weight: f32, f: u32, k: f32) -> u32 {
+    /// A score by its definition.
+    fn score_by_definition(weight: f32, f: u32, k: f32) -> u32 {
         let f = f as f32;
         let exact = f64::from(weight * (f / (f + k)));
         let (below, above) = (exact.floor(), exact.ceil());
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn every_kernel_gives_the_defined_scores() {
-        let mut next = random(1);
+        let mut next = random_numbers(1);
         let codes: Vec<u8> = (0..5000).map(|_| next() as u8).collect();
         let k = k_of_codes();
         for (n, weight) in (0..=BLOCK).flat_map(|n| WEIGHTS.map(|weight| (n, weight))) {
@@ -131,8 +131,10 @@ mod tests {
                 (0..n).map(|i| if i % 7 == 0 { next() as u32 | 1 } else { 1 + next() as u32 % 9 }).collect();
             let saturation = Saturation { weight, k: &k, codes: &codes };
             let both = values.iter().zip(&frequencies);
-            let expected: Vec<u32> =
-                both.clone().map(|(v, f)| defined(weight, *f, k.get(codes[*v as usize]))).collect();
+            let expected: Vec<u32> = both
+                .clone()
+                .map(|(v, f)| score_by_definition(weight, *f, k.get(codes[*v as usize])))
+                .collect();
             let one_by_one: Vec<u32> = both.map(|(v, f)| saturation.score_of(*v, *f)).collect();
             assert_eq!(one_by_one, expected, "{weight}");
             for kernel in Kernel::available() {
@@ -189,7 +191,7 @@ mod tests {
 
     #[test]
     fn every_kernel_adds_the_same_scores_of_bits() {
-        let mut next = random(3);
+        let mut next = random_numbers(3);
         let codes: Vec<u8> = (0..3000).map(|_| next() as u8).collect();
         let k = k_of_codes();
         for (len, weight) in (0..200).step_by(3).flat_map(|len| WEIGHTS.map(|weight| (len, weight))) {
@@ -205,7 +207,7 @@ mod tests {
             let mut expected = start.clone();
             for (value, frequency) in values.iter().zip(&frequencies) {
                 if let Some(sum) = expected.get_mut((value - first) as usize) {
-                    let score = defined(weight, *frequency, k.get(codes[*value as usize]));
+                    let score = score_by_definition(weight, *frequency, k.get(codes[*value as usize]));
                     *sum = sum.wrapping_add(score);
                 }
             }
@@ -219,7 +221,7 @@ mod tests {
 
     #[test]
     fn sums_do_not_depend_on_the_order() {
-        let mut next = random(5);
+        let mut next = random_numbers(5);
         let (codes, k, n) = ([7; 256], k_of_codes(), 256);
         let lists: Vec<(f32, Vec<u32>)> =
             (0..9).map(|i| (1e6 / (i + 1) as f32, (0..n).map(|_| 1 + next() as u32 % 9).collect())).collect();
@@ -253,7 +255,7 @@ mod tests {
         }
     }
 
-    /// Sums of which some are 0, and some have the highest bit set.
+    /// `n` random sums, of which some are 0, some are small, and some are at and above 2^31.
     fn some_sums(n: usize, next: &mut impl FnMut() -> u64) -> Vec<u32> {
         let sum = |kind| match kind % 5 {
             0 | 1 => 0,
@@ -269,7 +271,7 @@ mod tests {
 
     #[test]
     fn every_kernel_keeps_the_same_values() {
-        let mut next = random(4);
+        let mut next = random_numbers(4);
         for n in 0..200 {
             let values: Vec<u32> = (0..n as u32).map(|i| i * 3).collect();
             let scores = some_sums(n, &mut next);
@@ -291,7 +293,7 @@ mod tests {
 
     #[test]
     fn every_kernel_selects_the_same_positions() {
-        let mut next = random(2);
+        let mut next = random_numbers(2);
         for n in 0..=BLOCK {
             let scores = some_sums(n, &mut next);
             for threshold in THRESHOLDS {
@@ -307,7 +309,7 @@ mod tests {
 
     #[test]
     fn every_kernel_drains_alike() {
-        let mut next = random(6);
+        let mut next = random_numbers(6);
         for n in 0..700 {
             let start = some_sums(n, &mut next);
             let positive = start.iter().filter(|sum| **sum > 0).count();
@@ -334,7 +336,7 @@ mod tests {
 
     #[test]
     fn every_kernel_marks_positive_sums_and_keeps_marked_ones() {
-        let mut next = random(7);
+        let mut next = random_numbers(7);
         for n in 0..700 {
             // Bits without a sum keep their value, including whole bytes of them.
             for spare in [0, 1, 2, 9] {
@@ -371,7 +373,7 @@ mod tests {
 
     #[test]
     fn every_kernel_moves_the_largest_to_the_front() {
-        let mut next = random(3);
+        let mut next = random_numbers(3);
         for n in (0..70).chain([255, 256, 1000, 2048, 5000]) {
             for (k, range) in
                 [(0, u64::MAX), (1, u64::MAX), (n / 3, 10), (n / 2, u64::MAX), (n, 1), (n / 2, 1)]

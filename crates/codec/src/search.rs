@@ -27,15 +27,15 @@ pub fn intersect(first: &[u32], second: &[u32], shared: &mut Intersection) {
 mod tests {
     use super::*;
 
-    /// A pseudorandom number.
-    fn mixed(k: u32) -> u32 {
+    /// A pseudorandom number of 24 bits.
+    fn random_24_bits(k: u32) -> u32 {
         let z = k.wrapping_mul(0x9e37_79b9);
         (z ^ z >> 15).wrapping_mul(0x85eb_ca6b) >> 8
     }
 
     /// `n` increasing values with gaps of 1 to `gap`.
-    fn rising(seed: u32, n: usize, gap: u32) -> Vec<u32> {
-        let gaps = (0..n as u32).map(|k| 1 + mixed(seed.wrapping_add(k)) % gap);
+    fn increasing_values(seed: u32, n: usize, gap: u32) -> Vec<u32> {
+        let gaps = (0..n as u32).map(|k| 1 + random_24_bits(seed.wrapping_add(k)) % gap);
         gaps.scan(0, |sum, gap| {
             *sum += gap;
             Some(*sum)
@@ -48,9 +48,11 @@ mod tests {
         for kernel in Kernel::available() {
             let mut shared = Intersection::new();
             for seed in 0..2000 {
-                let (n, m) = (mixed(seed) as usize % 257, mixed(seed + 5000) as usize % 257);
-                let gap = 1 + mixed(seed + 9000) % 40;
-                let (a, b) = (rising(seed * 3, n, gap), rising(seed * 7 + 1, m, 1 + gap / 2));
+                let (n, m) =
+                    (random_24_bits(seed) as usize % 257, random_24_bits(seed + 5000) as usize % 257);
+                let gap = 1 + random_24_bits(seed + 9000) % 40;
+                let (a, b) =
+                    (increasing_values(seed * 3, n, gap), increasing_values(seed * 7 + 1, m, 1 + gap / 2));
                 kernel.intersect(&a, &b, &mut shared);
                 let at = |position: &u8| usize::from(*position);
                 let found: Vec<u32> = shared.first().iter().map(|position| a[at(position)]).collect();
@@ -65,7 +67,7 @@ mod tests {
     fn every_kernel_detects_values_that_are_not_increasing() {
         for kernel in Kernel::available() {
             for n in 0..100 {
-                let values = rising(n as u32, n, 1 << 25);
+                let values = increasing_values(n as u32, n, 1 << 25);
                 assert!(kernel.is_increasing(&values));
                 for position in 1..n {
                     let mut values = values.clone();
@@ -81,7 +83,7 @@ mod tests {
     fn every_kernel_adds_one() {
         for kernel in Kernel::available() {
             for n in 0..100 {
-                let values: Vec<u32> = (0..n).map(mixed).map(|value| value << 8).collect();
+                let values: Vec<u32> = (0..n).map(random_24_bits).map(|value| value << 8).collect();
                 let mut sums = values.clone();
                 assert_eq!(kernel.add_one(&mut sums), values.iter().copied().max().unwrap_or(0));
                 assert!(values.iter().zip(&sums).all(|(value, sum)| value + 1 == *sum));
@@ -92,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_and_disjoint_blocks() {
+    fn every_kernel_intersects_equal_and_disjoint_blocks() {
         for kernel in Kernel::available() {
             let mut shared = Intersection::new();
             let all: Vec<u32> = (0..256).map(|k| u32::MAX - 255 + k).collect();
@@ -116,10 +118,11 @@ mod tests {
                 assert!(shared.first().len() <= 256);
             }
             for seed in 0..2000 {
-                let [n, m] =
-                    [seed, seed + 5000].map(|seed| mixed(seed) as usize % [257, 20][seed as usize % 2]);
-                let values =
-                    |n, seed| (0..n as u32).map(|k| mixed(seed + k) >> (seed % 24)).collect::<Vec<_>>();
+                let [n, m] = [seed, seed + 5000]
+                    .map(|seed| random_24_bits(seed) as usize % [257, 20][seed as usize % 2]);
+                let values = |n, seed| {
+                    (0..n as u32).map(|k| random_24_bits(seed + k) >> (seed % 24)).collect::<Vec<_>>()
+                };
                 kernel.intersect(&values(n, seed), &values(m, seed * 7), &mut shared);
                 let within =
                     |positions: &[u8], n| positions.iter().all(|position| usize::from(*position) < n);

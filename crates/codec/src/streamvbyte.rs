@@ -19,20 +19,20 @@
 
 use crate::{DecodeError, Kernel};
 
-/// Bytes of the longest value.
+/// Maximum bytes of a value, without its code.
 const VALUE_BYTES_MAX: usize = 4;
 
-/// Control bytes of `n` values.
+/// The number of control bytes of `n` values.
 fn controls_len(n: usize) -> usize {
     n.div_ceil(4)
 }
 
-/// The most bytes of `n` values.
+/// Maximum bytes of a block of `n` values.
 pub(crate) fn max_len(n: usize) -> usize {
     controls_len(n) + VALUE_BYTES_MAX * n
 }
 
-/// Appends 1 to 256 `values`.
+/// Appends the block of 1 to 256 `values`.
 pub(crate) fn encode(kernel: Kernel, values: &[u32], out: &mut Vec<u8>) {
     let (start, controls) = (out.len(), controls_len(values.len()));
     out.resize(start + max_len(values.len()), 0);
@@ -41,7 +41,8 @@ pub(crate) fn encode(kernel: Kernel, values: &[u32], out: &mut Vec<u8>) {
     out.truncate(start + len);
 }
 
-/// Reads `out.len()` values, or their sums from `after` on; returns the bytes consumed.
+/// Decodes `out.len()` values, or their prefix sums if `after` is the value before the first. Returns the
+/// bytes of the block.
 pub(crate) fn decode(
     kernel: Kernel,
     bytes: &[u8],
@@ -54,7 +55,7 @@ pub(crate) fn decode(
     Ok(len)
 }
 
-/// Bytes of the block of `n` > 0 values at the front of `bytes`. An unused code other than zero is
+/// The length of the block of `n` > 0 values at the front of `bytes`. An unused code other than zero is
 /// `Invalid`.
 pub(crate) fn encoded_len(kernel: Kernel, bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
     let controls = bytes.get(..controls_len(n)).ok_or(DecodeError::Truncated)?;

@@ -13,10 +13,10 @@
 
 use crate::{DecodeError, Kernel};
 
-/// Bytes of the longest value.
+/// Maximum bytes of a value.
 const VALUE_BYTES_MAX: usize = 5;
 
-/// The most bytes of `n` values.
+/// Maximum bytes of a block of `n` values.
 pub(crate) fn max_len(n: usize) -> usize {
     VALUE_BYTES_MAX * n
 }
@@ -26,8 +26,8 @@ pub(crate) fn encode(kernel: Kernel, values: &[u32], out: &mut Vec<u8>) {
     kernel.vbyte_encode(values, out);
 }
 
-/// Reads `out.len()` values, or their sums from `after` on; returns the bytes consumed.
-/// A value of more than 5 bytes or 32 bits is `Invalid`.
+/// Decodes `out.len()` values, or their prefix sums if `after` is the value before the first. Returns the
+/// bytes of the block. A value of more than 5 bytes or 32 bits is `Invalid`.
 pub(crate) fn decode(
     kernel: Kernel,
     bytes: &[u8],
@@ -37,7 +37,7 @@ pub(crate) fn decode(
     kernel.vbyte_decode(bytes, after, out)
 }
 
-/// Bytes of the first `n` values: up to and including the `n`-th byte whose continuation bit is clear.
+/// The length of a block of `n` values, which ends with the `n`-th byte whose continuation bit is clear.
 pub(crate) fn encoded_len(kernel: Kernel, bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
     kernel.vbyte_skip(bytes, n)
 }

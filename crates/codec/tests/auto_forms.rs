@@ -2,13 +2,14 @@
 
 mod samples;
 
-use samples::{Random, START, as_input, mixed};
+use samples::{Random, START, random_values, values_of_gaps};
 use tierdex_codec::{BLOCK, Codec};
 
-const BITMAP: u8 = 0x3f;
+/// The first byte of a block that is a bitmap.
+const BITMAP_TAG: u8 = 0x3f;
 
-/// Whether the block is a bitmap; it must be one if the bitmap is at most a quarter longer than the other
-/// form.
+/// Encodes `ids` and checks that the block has the form that the format defines. Returns whether it is a
+/// bitmap.
 #[track_caller]
 fn is_bitmap(ids: &[u32]) -> bool {
     let block = samples::encode(Codec::Auto, ids);
@@ -24,7 +25,7 @@ fn is_bitmap(ids: &[u32]) -> bool {
         return false;
     }
     let view = view.expect("a bitmap");
-    assert_eq!((&block[..2], view.bits()), (&[BITMAP, (len - 2) as u8][..], &block[2..]));
+    assert_eq!((&block[..2], view.bits()), (&[BITMAP_TAG, (len - 2) as u8][..], &block[2..]));
     assert_eq!(view.last(), ids[ids.len() - 1]);
     true
 }
@@ -35,15 +36,15 @@ fn dense_blocks_are_bitmaps() {
     for width in 3..=32 {
         for n in [5, 8, 31, 64, 129, 255, BLOCK] {
             for (one_in, wide) in [(0, 0), (2, 9), (3, 32), (20, 17), (60, 32)] {
-                let gaps = mixed(&mut random, n, width, one_in, wide);
-                let ids = as_input(Codec::Auto, &gaps);
+                let gaps = random_values(&mut random, n, width, one_in, wide);
+                let ids = values_of_gaps(Codec::Auto, &gaps);
                 if ids.is_sorted() {
                     is_bitmap(&ids);
                 }
             }
         }
     }
-    // Every document has the same probability.
+    // Each document is in the list with probability 1 / `one_in`.
     for one_in in 1..=20 {
         let ids: Vec<u32> = (0..).filter(|_| random.below(one_in) == 0).take(BLOCK).collect();
         match one_in {
@@ -60,7 +61,7 @@ fn dense_blocks_are_bitmaps() {
 fn ids_that_are_not_increasing_are_no_bitmap() {
     for ids in [vec![5, 4, 9, 12, 13], vec![9; 8], vec![7, 6, 5, 4, 3, 2, 1, 0]] {
         let block = samples::encode(Codec::Auto, &ids);
-        assert_ne!(block[0], BITMAP);
+        assert_ne!(block[0], BITMAP_TAG);
         assert_eq!(samples::decode(Codec::Auto, &block, START, ids.len()).0, ids);
     }
 }
@@ -78,7 +79,7 @@ fn damaged_bitmaps_are_invalid() {
     for bit in 0..8 * block.len() {
         let mut damaged = block.clone();
         damaged[bit / 8] ^= 1 << (bit % 8);
-        if damaged[0] == BITMAP {
+        if damaged[0] == BITMAP_TAG {
             assert!(Codec::Auto.decode(&damaged, START, &mut out).is_err(), "bit {bit}");
             assert!(Codec::Auto.bitmap(&damaged, START, out.len()).is_err(), "bit {bit}");
         }

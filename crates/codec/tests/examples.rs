@@ -4,9 +4,10 @@ mod samples;
 
 use tierdex_codec::Codec;
 
-/// `bytes` is in hex; spaces and bars are ignored.
+/// Checks that `values` are encoded to `bytes`, which are in hex, and decoded again. Spaces and bars in
+/// `bytes` are ignored.
 #[track_caller]
-fn check(codec: Codec, prev: u32, values: &[u32], bytes: &str) {
+fn check_example(codec: Codec, prev: u32, values: &[u32], bytes: &str) {
     let expect = from_hex(bytes);
     let mut written = Vec::new();
     codec.encode(values, prev, &mut written);
@@ -20,13 +21,13 @@ fn from_hex(text: &str) -> Vec<u8> {
 }
 
 #[test]
-fn raw() {
-    check(Codec::Raw, 0, &[1, 0x0102_0304], "01 00 00 00 | 04 03 02 01");
+fn raw_examples() {
+    check_example(Codec::Raw, 0, &[1, 0x0102_0304], "01 00 00 00 | 04 03 02 01");
 }
 
 #[test]
-fn vbyte() {
-    let check = |values, bytes| check(Codec::VByte, 0, values, bytes);
+fn vbyte_examples() {
+    let check = |values, bytes| check_example(Codec::VByte, 0, values, bytes);
     check(&[127], "7f");
     check(&[128], "80 01");
     check(&[16383], "ff 7f");
@@ -36,14 +37,14 @@ fn vbyte() {
 }
 
 #[test]
-fn vbyte_delta() {
-    check(Codec::VByteDelta, 0, &[10, 43, 543, 80543], "0a 21 f4 03 80 f1 04");
-    check(Codec::VByteDelta, u32::MAX, &[0, 1, 200], "01 01 c7 01");
+fn vbyte_delta_examples() {
+    check_example(Codec::VByteDelta, 0, &[10, 43, 543, 80543], "0a 21 f4 03 80 f1 04");
+    check_example(Codec::VByteDelta, u32::MAX, &[0, 1, 200], "01 01 c7 01");
 }
 
 #[test]
-fn pfor_plain() {
-    let check = |values, bytes| check(Codec::Pfor256, 0, values, bytes);
+fn pfor_plain_examples() {
+    let check = |values, bytes| check_example(Codec::Pfor256, 0, values, bytes);
     check(&[0], "00");
     check(&[0; 4], "00");
     check(&[0; 128], "00");
@@ -53,19 +54,19 @@ fn pfor_plain() {
 }
 
 #[test]
-fn pfor_plain_vertical() {
+fn pfor_plain_vertical_example() {
     // Byte k of the word of a lane in row r is value 4 r + k of that lane; a lane has every eighth value.
     let value_at = |byte: u8| byte / 32 * 32 + byte % 4 * 8 + byte % 32 / 4;
     let bytes: Vec<u8> = (0..=255).map(value_at).collect();
     assert_eq!(bytes[..8], [0x00, 0x08, 0x10, 0x18, 0x01, 0x09, 0x11, 0x19]);
     let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     let values: Vec<u32> = (0..256).collect();
-    check(Codec::Pfor256, 0, &values, &format!("08 | {hex}"));
+    check_example(Codec::Pfor256, 0, &values, &format!("08 | {hex}"));
 }
 
 #[test]
-fn pfor_constant() {
-    let check = |values, bytes| check(Codec::Pfor256, 0, values, bytes);
+fn pfor_constant_examples() {
+    let check = |values, bytes| check_example(Codec::Pfor256, 0, values, bytes);
     check(&[1], "c1 | 01");
     check(&[1; 8], "c1 | 01");
     check(&[u32::MAX], "e0 | ff ff ff ff");
@@ -75,32 +76,32 @@ fn pfor_constant() {
 }
 
 #[test]
-fn pfor_bitmap() {
+fn pfor_bitmap_example() {
     // The exceptions are 64 and 16512 above 10 low bits.
     let bytes = "8a 0f | 0c | 40 00 40 20 | 01 08 34 20 c1";
-    check(Codec::Pfor256, 0, &[1, 258, 66051, 16_909_060], bytes);
+    check_example(Codec::Pfor256, 0, &[1, 258, 66051, 16_909_060], bytes);
 }
 
 #[test]
-fn pfor_sparse() {
+fn pfor_sparse_example() {
     let mut values = [1; 64];
     values[5] = 9;
-    check(Codec::Pfor256, 0, &values, "41 03 | 01 20 | 04 | ff ff ff ff ff ff ff ff");
+    check_example(Codec::Pfor256, 0, &values, "41 03 | 01 20 | 04 | ff ff ff ff ff ff ff ff");
 }
 
 #[test]
-fn pfor_horizontal() {
+fn pfor_horizontal_examples() {
     let hex: String = (0..=255).map(|byte: u8| format!("{byte:02x}")).collect();
     let values: Vec<u32> = (0..256).collect();
-    check(Codec::Pfor, 0, &values, &format!("08 | {hex}"));
+    check_example(Codec::Pfor, 0, &values, &format!("08 | {hex}"));
     let every_16th: Vec<u32> = (1..=256).map(|k| 16 * k - 1).collect();
-    check(Codec::PforDelta, u32::MAX, &every_16th, "c4 | 0f");
-    check(Codec::PforDelta, u32::MAX, &[3, 9, 27, 81, 243, 729], "09 | 03 0a 44 a8 11 aa 3c");
+    check_example(Codec::PforDelta, u32::MAX, &every_16th, "c4 | 0f");
+    check_example(Codec::PforDelta, u32::MAX, &[3, 9, 27, 81, 243, 729], "09 | 03 0a 44 a8 11 aa 3c");
 }
 
 #[test]
-fn streamvbyte() {
-    let check = |values, bytes| check(Codec::StreamVByte, 0, values, bytes);
+fn streamvbyte_examples() {
+    let check = |values, bytes| check_example(Codec::StreamVByte, 0, values, bytes);
     check(&[0], "00 | 00");
     check(&[1, 2, 3, 4], "00 | 01 02 03 04");
     check(&[1, 0x0102, 0x01_0203, 0x0102_0304], "e4 | 01 02 01 03 02 01 04 03 02 01");
@@ -109,15 +110,15 @@ fn streamvbyte() {
 }
 
 #[test]
-fn streamvbyte_delta() {
+fn streamvbyte_delta_examples() {
     let values = &[1, 201, 70201, 20_070_201];
-    check(Codec::StreamVByteDelta, 0, values, "e0 | 01 c8 70 11 01 00 2d 31 01");
-    check(Codec::StreamVByteDelta, u32::MAX, &[0, 201, 70201], "20 | 01 c9 70 11 01");
+    check_example(Codec::StreamVByteDelta, 0, values, "e0 | 01 c8 70 11 01 00 2d 31 01");
+    check_example(Codec::StreamVByteDelta, u32::MAX, &[0, 201, 70201], "20 | 01 c9 70 11 01");
 }
 
 #[test]
-fn bp256_delta() {
-    let check = |prev, values, bytes| check(Codec::Bp256Delta, prev, values, bytes);
+fn bp256_delta_examples() {
+    let check = |prev, values, bytes| check_example(Codec::Bp256Delta, prev, values, bytes);
     check(u32::MAX, &[0, 1, 2], "00");
     check(u32::MAX, &[3, 9, 27, 81, 243, 729], "09 | 03 0a 44 a8 11 aa 3c");
     check(4, &[u32::MAX], "20 | fa ff ff ff");
@@ -126,8 +127,8 @@ fn bp256_delta() {
 }
 
 #[test]
-fn bitmap() {
-    let check = |prev, values, bytes| check(Codec::Bitmap, prev, values, bytes);
+fn bitmap_examples() {
+    let check = |prev, values, bytes| check_example(Codec::Bitmap, prev, values, bytes);
     check(u32::MAX, &[0, 1, 2, 5], "01 00 | 27");
     check(u32::MAX, &[1, 9, 12], "02 00 | 02 12");
     check(99, &[100, 108], "02 00 | 10 10");
@@ -135,8 +136,8 @@ fn bitmap() {
 }
 
 #[test]
-fn auto() {
-    let check = |prev, values, bytes| check(Codec::Auto, prev, values, bytes);
+fn auto_examples() {
+    let check = |prev, values, bytes| check_example(Codec::Auto, prev, values, bytes);
     check(u32::MAX, &[0, 1, 2, 3], "00");
     check(u32::MAX, &[3, 9, 27, 81, 243, 729], "09 | 03 0a 44 a8 11 aa 3c");
     let runs: Vec<u32> = (0..=6).chain(11..=15).chain(19..=22).collect();
@@ -147,8 +148,8 @@ fn auto() {
 }
 
 #[test]
-fn pfor_delta() {
-    let check = |values, bytes| check(Codec::Pfor256Delta, u32::MAX, values, bytes);
+fn pfor_delta_examples() {
+    let check = |values, bytes| check_example(Codec::Pfor256Delta, u32::MAX, values, bytes);
     check(&[3, 9, 27, 81, 243, 729], "09 | 03 0a 44 a8 11 aa 3c");
     check(&[0, 1, 2, 3], "00");
     check(&(0..256).map(|k| 16 * k + 15).collect::<Vec<_>>(), "c4 | 0f");

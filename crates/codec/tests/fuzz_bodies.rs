@@ -7,46 +7,46 @@ mod samples;
 use samples::{Random, Seed};
 use tierdex_codec::{BLOCK, Codec, Kernel};
 
-/// Inputs per test.
+/// Number of inputs of a test.
 const INPUTS: u64 = 20_000;
 
-/// Bytes of which about half are small, so that short steps and valid headers are likely.
-fn input(random: &mut Random) -> Vec<u8> {
+/// Random bytes of which about half are small, so that valid headers are likely.
+fn random_input(random: &mut Random) -> Vec<u8> {
     let len = random.below(700);
     (0..len).map(|_| random.next() as u8 >> (random.below(2) * random.below(8))).collect()
 }
 
 #[test]
-fn hostile() {
+fn hostile_bytes_are_decoded_alike() {
     let mut good = 0;
     for seed in 0..INPUTS {
         let _seed = Seed(seed);
-        good += u64::from(bodies::hostile(&input(&mut Random(seed))));
+        good += u64::from(bodies::check_hostile_bytes(&random_input(&mut Random(seed))));
     }
     println!("{good} of {INPUTS} were blocks");
     assert!((INPUTS / 20..INPUTS).contains(&good), "{good} of {INPUTS} were blocks");
 }
 
 #[test]
-fn hostile_accepts_encoded_blocks() {
+fn the_hostile_target_accepts_encoded_blocks() {
     let mut random = Random(40);
     for (k, codec) in Codec::ALL.iter().enumerate() {
-        for gaps in samples::blocks() {
-            let (values, prev) = (samples::as_input(*codec, &gaps), random.next() as u32);
+        for gaps in samples::sample_blocks() {
+            let (values, prev) = (samples::values_of_gaps(*codec, &gaps), random.next() as u32);
             let mut data = vec![k as u8, (gaps.len() - 1) as u8];
             data.extend(prev.to_le_bytes());
             codec.encode_with(Kernel::SCALAR, &values, prev, &mut data);
-            assert!(bodies::hostile(&data), "{} of {values:?}", codec.name());
+            assert!(bodies::check_hostile_bytes(&data), "{} of {values:?}", codec.name());
         }
     }
 }
 
 #[test]
-fn round_trip() {
+fn random_values_come_back() {
     let (mut full, mut shorter) = (0, 0);
     for seed in 0..INPUTS {
         let _seed = Seed(seed);
-        match bodies::round_trip(&input(&mut Random(seed))) {
+        match bodies::check_round_trip(&random_input(&mut Random(seed))) {
             BLOCK => full += 1,
             _ => shorter += 1,
         }

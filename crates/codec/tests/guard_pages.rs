@@ -7,21 +7,21 @@ mod pages;
 mod samples;
 
 use pages::{Guarded, Pages, Side};
-use samples::{Random, START, as_input, mixed};
+use samples::{Random, START, encode_list, random_values, values_of_gaps};
 use std::{env, os::unix::process::ExitStatusExt, process::Command};
 use tierdex_codec::{BLOCK, Codec, Kernel};
 
 #[global_allocator]
 static ALLOCATOR: Guarded = Guarded;
 
-/// The longest list.
+/// Maximum length of a list.
 const LEN_MAX: usize = 4 * BLOCK;
 
 /// Environment variable of a child process that is expected to fault: the side of the guard page that it
 /// touches.
-const TOUCH: &str = "TIERDEX_TEST_TOUCH";
+const TOUCH_VARIABLE: &str = "TIERDEX_TEST_TOUCH";
 
-/// Guarded pages for the two slices of a decoder or an encoder.
+/// Guarded pages for the bytes and for the values of a decoder or an encoder.
 struct CodecPages {
     bytes: Pages,
     values: Pages,
@@ -69,19 +69,19 @@ impl CodecPages {
     }
 }
 
-/// The combinations of form and width of the PFor blocks written.
-struct Forms([[bool; 33]; 4]);
+/// The forms and widths of PFor blocks that were written: `[form][width]`.
+struct WrittenForms([[bool; 33]; 4]);
 
-impl Forms {
-    fn note(&mut self, codec: Codec, list: &[u8]) {
+impl WrittenForms {
+    fn add_first_block(&mut self, codec: Codec, list: &[u8]) {
         if matches!(codec, Codec::Pfor256 | Codec::Pfor256Delta) && !list.is_empty() {
             self.0[usize::from(list[0] >> 6)][usize::from(list[0] & 0x3f)] = true;
         }
     }
 
-    /// All combinations but the impossible ones: a bitmap saves nothing at 31 bits, no exception is wider
-    /// than 32, and zeros are plain.
-    fn check(&self) {
+    /// Checks that all possible combinations were written. Impossible are bitmaps at 31 bits, which save
+    /// nothing, exceptions of more than 32 bits, and constant zeros, which are plain.
+    fn assert_complete(&self) {
         for (form, widths) in [(0, 0..33), (1, 0..32), (2, 0..31), (3, 1..33)] {
             for width in widths {
                 assert!(self.0[form][width], "no PFor block of form {form} at {width} bits");
@@ -90,35 +90,26 @@ impl Forms {
     }
 }
 
-/// Lists whose blocks are plain, sparse, bitmap and constant at a width; so are those of their prefixes.
-fn lists(width: u32) -> [Vec<u32>; 4] {
+/// Four lists of which most blocks are plain, sparse, bitmap and constant, at this width.
+fn lists_of_width(width: u32) -> [Vec<u32>; 4] {
     let mut random = Random(u64::from(width));
     let widest = u32::MAX.checked_shr(32 - width).unwrap_or(0);
-    let mut plain = mixed(&mut random, LEN_MAX, width, 0, 0);
+    let mut plain = random_values(&mut random, LEN_MAX, width, 0, 0);
     plain[0] = widest;
-    let few = mixed(&mut random, LEN_MAX, width, 40, 32);
-    let many = mixed(&mut random, LEN_MAX, width, 5, 32);
+    let few = random_values(&mut random, LEN_MAX, width, 40, 32);
+    let many = random_values(&mut random, LEN_MAX, width, 5, 32);
     [plain, few, many, vec![widest; LEN_MAX]]
 }
 
-/// Encodes the list with the scalar kernel, block by block.
-fn encode(codec: Codec, values: &[u32]) -> Vec<u8> {
-    let (mut bytes, mut last) = (Vec::new(), START);
-    for block in values.chunks(BLOCK) {
-        codec.encode_with(Kernel::SCALAR, block, last, &mut bytes);
-        last = block[block.len() - 1];
-    }
-    bytes
-}
-
-/// Calls `check` with every list of every length: the codec, the values and the bytes.
+/// Calls `check` with codec, values and bytes, for all codecs, widths, forms and lengths of lists.
 fn each_list(mut check: impl FnMut(Codec, &[u32], &[u8])) {
     for width in 0..=32 {
-        for gaps in lists(width) {
+        for gaps in lists_of_width(width) {
             for &codec in Codec::ALL {
-                let values = as_input(codec, &gaps);
+                let values = values_of_gaps(codec, &gaps);
                 for n in 0..=LEN_MAX {
-                    check(codec, &values[..n], &encode(codec, &values[..n]));
+                    let bytes = encode_list(Kernel::SCALAR, codec, &values[..n], START);
+                    check(codec, &values[..n], &bytes);
                 }
             }
         }
@@ -127,16 +118,17 @@ fn each_list(mut check: impl FnMut(Codec, &[u32], &[u8])) {
 
 #[test]
 fn every_width_and_length_is_decoded_between_guard_pages() {
-    let (mut pages, mut forms, kernels) = (CodecPages::new(), Forms([[false; 33]; 4]), Kernel::available());
+    let (mut pages, mut forms, kernels) =
+        (CodecPages::new(), WrittenForms([[false; 33]; 4]), Kernel::available());
     each_list(|codec, values, bytes| {
-        forms.note(codec, bytes);
+        forms.add_first_block(codec, bytes);
         for kernel in &kernels {
             for side in Side::ALL {
                 pages.decode(*kernel, codec, side, bytes, values);
             }
         }
     });
-    forms.check();
+    forms.assert_complete();
 }
 
 #[test]
@@ -151,17 +143,17 @@ fn every_width_and_length_is_encoded_between_guard_pages() {
     });
 }
 
-/// The canary: without working guard pages all other tests here would pass.
+/// Checks the test itself: without working guard pages all other tests here would pass.
 #[test]
 fn an_access_outside_faults() {
-    if let Some(wanted) = env::var_os(TOUCH) {
+    if let Some(wanted) = env::var_os(TOUCH_VARIABLE) {
         let side = Side::ALL.into_iter().find(|side| wanted == *format!("{side:?}"));
         _ = Pages::new(1).touch_guard(side.expect("the name of a side"));
         return;
     }
     for side in Side::ALL {
         let mut command = Command::new(env::current_exe().expect("the test is a program"));
-        command.args(["--exact", "an_access_outside_faults"]).env(TOUCH, format!("{side:?}"));
+        command.args(["--exact", "an_access_outside_faults"]).env(TOUCH_VARIABLE, format!("{side:?}"));
         let signal = command.output().expect("the test starts").status.signal();
         // A segmentation fault, on some systems a bus error.
         assert!(matches!(signal, Some(7 | 10 | 11)), "{side:?}: {signal:?}");

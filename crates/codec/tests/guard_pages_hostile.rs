@@ -5,16 +5,16 @@ mod pages;
 mod samples;
 
 use pages::{Pages, Side};
-use samples::{Random, START, as_input};
+use samples::{Random, START, random_bytes, values_of_gaps};
 use tierdex_codec::{BLOCK, Codec, DecodeError, Kernel};
 
-/// Random blocks per test.
-const BLOCKS: usize = 100_000;
+/// Number of random blocks of a test.
+const RANDOM_BLOCKS: usize = 100_000;
 
-/// Longer than any block.
+/// Maximum length of random bytes: longer than any block.
 const LEN_MAX: usize = 2048;
 
-/// Guarded pages for the two slices of a decoder.
+/// Guarded pages for the bytes and for the values of a decoder.
 struct DecoderPages {
     bytes: Pages,
     values: Pages,
@@ -53,8 +53,8 @@ impl DecoderPages {
     }
 }
 
-/// Mostly lengths at the ends of the range, where the layouts change.
-fn any_count(random: &mut Random) -> usize {
+/// A random number of values of a block: a quarter have 256, a quarter fewer than ten.
+fn random_count(random: &mut Random) -> usize {
     match random.below(4) {
         0 => BLOCK,
         1 => 1 + random.below(9) as usize,
@@ -66,8 +66,8 @@ fn any_count(random: &mut Random) -> usize {
 fn every_prefix_of_a_block_is_truncated() {
     let mut pages = DecoderPages::new();
     for &codec in Codec::ALL {
-        for gaps in samples::blocks() {
-            let block = samples::encode(codec, &as_input(codec, &gaps));
+        for gaps in samples::sample_blocks() {
+            let block = samples::encode(codec, &values_of_gaps(codec, &gaps));
             for len in 0..block.len() {
                 let short = pages.decode(codec, Side::End, &block[..len], gaps.len());
                 assert_eq!(short, Err(DecodeError::Truncated), "{}, {len} of {block:02x?}", codec.name());
@@ -77,11 +77,11 @@ fn every_prefix_of_a_block_is_truncated() {
 }
 
 #[test]
-fn blocks_read_with_another_count() {
+fn blocks_are_decoded_with_another_count() {
     let mut pages = DecoderPages::new();
     for &codec in Codec::ALL {
-        for gaps in samples::blocks() {
-            let block = samples::encode(codec, &as_input(codec, &gaps));
+        for gaps in samples::sample_blocks() {
+            let block = samples::encode(codec, &values_of_gaps(codec, &gaps));
             for n in [1, 7, gaps.len() - 1, gaps.len() + 1, gaps.len() + 16, BLOCK] {
                 for side in Side::ALL {
                     _ = pages.decode(codec, side, &block, n.min(BLOCK));
@@ -92,13 +92,13 @@ fn blocks_read_with_another_count() {
 }
 
 #[test]
-fn blocks_with_a_few_bytes_changed() {
+fn blocks_with_a_few_bytes_changed_are_decoded_alike() {
     let (mut pages, mut random, mut good) = (DecoderPages::new(), Random(30), 0);
-    let blocks = samples::blocks();
-    for _ in 0..BLOCKS {
+    let blocks = samples::sample_blocks();
+    for _ in 0..RANDOM_BLOCKS {
         let gaps = &blocks[random.below(blocks.len() as u64) as usize];
         let codec = Codec::ALL[random.below(Codec::ALL.len() as u64) as usize];
-        let mut block = samples::encode(codec, &as_input(codec, gaps));
+        let mut block = samples::encode(codec, &values_of_gaps(codec, gaps));
         for _ in 0..=random.below(3) {
             // Half of the changes are in the header bytes.
             let reach = if random.below(2) == 0 { block.len().min(4) } else { block.len() };
@@ -106,39 +106,31 @@ fn blocks_with_a_few_bytes_changed() {
         }
         good += usize::from(pages.decode(codec, Side::End, &block, gaps.len()).is_ok());
     }
-    assert!((1..BLOCKS).contains(&good), "{good} of {BLOCKS} decoded");
+    assert!((1..RANDOM_BLOCKS).contains(&good), "{good} of {RANDOM_BLOCKS} decoded");
 }
 
 #[test]
-fn random_bytes() {
+fn random_bytes_are_decoded_alike() {
     let (mut pages, mut random, mut good) = (DecoderPages::new(), Random(31), 0);
-    for _ in 0..BLOCKS {
+    for _ in 0..RANDOM_BLOCKS {
         let reach = if random.below(4) == 0 { LEN_MAX } else { 80 };
-        // Few set bits, many, or any; each kind is likely for the header of some codec.
-        let kind = random.below(3);
-        let byte = |random: &mut Random| match kind {
-            0 => random.next() as u8 & random.next() as u8,
-            1 => random.next() as u8 | random.next() as u8,
-            _ => random.next() as u8,
-        };
-        let len = random.below(reach as u64);
-        let mut bytes: Vec<u8> = (0..len).map(|_| byte(&mut random)).collect();
+        let mut bytes = random_bytes(&mut random, reach as u64);
         if let Some(first) = bytes.first_mut().filter(|_| random.below(2) == 0) {
             *first = (random.below(4) << 6 | random.below(34)) as u8;
         }
-        let n = any_count(&mut random);
+        let n = random_count(&mut random);
         for &codec in Codec::ALL {
             good += usize::from(pages.decode(codec, Side::End, &bytes, n).is_ok());
         }
     }
-    assert!((1..BLOCKS * Codec::ALL.len()).contains(&good), "{good} decoded");
+    assert!((1..RANDOM_BLOCKS * Codec::ALL.len()).contains(&good), "{good} decoded");
 }
 
 #[test]
-fn random_bytes_after_likely_headers() {
+fn random_bytes_after_likely_pfor_headers_are_decoded_alike() {
     let (mut pages, mut random) = (DecoderPages::new(), Random(11));
-    for _ in 0..BLOCKS {
-        let n = any_count(&mut random);
+    for _ in 0..RANDOM_BLOCKS {
+        let n = random_count(&mut random);
         let count = random.below(12) as u8;
         let header = (random.below(4) << 6 | random.below(34)) as u8;
         let mut bytes = vec![header, count, count + random.below(6) as u8];
@@ -149,10 +141,10 @@ fn random_bytes_after_likely_headers() {
 }
 
 #[test]
-fn random_bytes_after_likely_headers_of_other_codecs() {
+fn random_bytes_after_likely_headers_are_decoded_alike() {
     let (mut pages, mut random) = (DecoderPages::new(), Random(13));
-    for _ in 0..BLOCKS {
-        let n = any_count(&mut random);
+    for _ in 0..RANDOM_BLOCKS {
+        let n = random_count(&mut random);
         // A form, then the length of a bitmap, a width or control bytes.
         let mut bytes = vec![random.below(14) as u8];
         bytes.extend(((random.below(40) << random.below(6)) as u16).to_le_bytes());
@@ -165,7 +157,7 @@ fn random_bytes_after_likely_headers_of_other_codecs() {
 }
 
 #[test]
-fn bitmaps_of_the_right_number_of_bits_decode() {
+fn random_bitmaps_with_the_right_number_of_bits_are_decoded() {
     let (mut pages, mut random) = (DecoderPages::new(), Random(14));
     let (mut bytes, mut decoded) = (Vec::new(), 0);
     for _ in 0..20_000 {

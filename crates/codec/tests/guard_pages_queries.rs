@@ -21,22 +21,22 @@ use tierdex_codec::{
 #[global_allocator]
 static ALLOCATOR: Guarded = Guarded;
 
-/// Vector lengths, one less and one more.
+/// Lengths of slices: those of vectors, one less and one more.
 const LENGTHS: [usize; 14] = [0, 1, 7, 8, 9, 15, 16, 17, 63, 64, 65, 127, 255, BLOCK];
 
-/// Other lengths, unless `TIERDEX_TEST_BLOCKS` sets another number.
-const RANDOM_LENGTHS: usize = 100;
+/// Number of further, random lengths, unless `TIERDEX_TEST_BLOCKS` sets another one.
+const RANDOM_LENGTH_COUNT: usize = 100;
 
-/// The longest slice: the marks of the longest bitset.
+/// Maximum length of a slice, in numbers: the marks of the longest bitmap.
 const LEN_MAX: usize = 8 * BLOCK;
 
-/// Environment variable of a child process, which prints the digests.
-const PRINT: &str = "TIERDEX_TEST_PRINT";
+/// Environment variable that makes the test print digests, in a child process.
+const PRINT_VARIABLE: &str = "TIERDEX_TEST_PRINT";
 
 /// The name of the test that the child process runs.
-const TEST: &str = "every_kernel_stays_between_guard_pages";
+const TEST_NAME: &str = "every_kernel_stays_between_guard_pages";
 
-/// The name of a function, and a digest of its result for a case.
+/// The name of a function of the crate, and a test function that returns a digest of its result.
 type TestedFunction = (&'static str, fn(&mut GuardedCase) -> String);
 
 const FUNCTIONS: [TestedFunction; 17] = [
@@ -59,7 +59,8 @@ const FUNCTIONS: [TestedFunction; 17] = [
     ("intersect_runs", shares),
 ];
 
-/// Slices of a length, all adjacent to a guard on the same side.
+/// The input of a test function: the length of the slices, all adjacent to a guard on the same side, and
+/// random numbers.
 struct GuardedCase<'a> {
     pages: &'a mut [Pages; 4],
     side: Side,
@@ -81,7 +82,7 @@ impl GuardedCase<'_> {
         (0..n).map(|_| self.random.value(width)).collect()
     }
 
-    /// Random bits, as many as the slices have numbers, in the fewest bytes.
+    /// `n` random bits, in as few bytes as possible.
     fn bits(&mut self) -> Vec<u8> {
         let random = &mut self.random;
         (0..self.n.div_ceil(8)).map(|_| random.next() as u8).collect()
@@ -98,21 +99,21 @@ impl GuardedCase<'_> {
     }
 }
 
-/// A copy of the values in the pages.
-fn values<'a>(pages: &'a mut Pages, side: Side, from: &[u32]) -> &'a mut [u32] {
+/// Copies the values to the pages.
+fn copy_values<'a>(pages: &'a mut Pages, side: Side, from: &[u32]) -> &'a mut [u32] {
     let copy = pages.values(side, from.len());
     copy.copy_from_slice(from);
     copy
 }
 
-/// A copy of the bytes in the pages.
-fn bytes<'a>(pages: &'a mut Pages, side: Side, from: &[u8]) -> &'a mut [u8] {
+/// Copies the bytes to the pages.
+fn copy_bytes<'a>(pages: &'a mut Pages, side: Side, from: &[u8]) -> &'a mut [u8] {
     let copy = pages.bytes(side, from.len());
     copy.copy_from_slice(from);
     copy
 }
 
-/// `k` of each code.
+/// A table of `k` for each code.
 fn k_of_codes() -> CodeTable {
     CodeTable::new(std::array::from_fn(|code| 0.3 + code as f32 * 0.0117))
 }
@@ -126,23 +127,23 @@ fn scores(case: &mut GuardedCase) -> String {
     let frequencies = case.values(n, 4);
     let k = k_of_codes();
     let [a, b, c, d] = case.pages;
-    let of = Saturation { weight: 3700.0, k: &k, codes: bytes(a, side, &codes) };
+    let of = Saturation { weight: 3700.0, k: &k, codes: copy_bytes(a, side, &codes) };
     let found = d.values(side, n);
-    of.score(values(b, side, &all), values(c, side, &frequencies), found);
+    of.score(copy_values(b, side, &all), copy_values(c, side, &frequencies), found);
     digest(found)
 }
 
 fn finds_large(case: &mut GuardedCase) -> String {
     let (all, threshold) = (case.scores(case.n), case.score());
     let mut found = Selection::new();
-    values_at_least(values(&mut case.pages[0], case.side, &all), threshold, &mut found);
+    values_at_least(copy_values(&mut case.pages[0], case.side, &all), threshold, &mut found);
     digest(found.positions())
 }
 
 /// The output vectors end at a guard too.
 fn drains(case: &mut GuardedCase) -> String {
     let (sums, threshold) = (case.scores(case.n), case.score());
-    let sums = values(&mut case.pages[0], case.side, &sums);
+    let sums = copy_values(&mut case.pages[0], case.side, &sums);
     let survivors = Guarded::vectors(|| {
         let mut survivors = Survivors::default();
         drain_at_least(sums, 70, threshold, &mut survivors);
@@ -160,7 +161,7 @@ fn keeps(case: &mut GuardedCase) -> String {
     let (all, all_scores) = (case.values(n, 32), case.scores(n));
     let (threshold, from) = (case.score(), case.random.below(n as u64 / 2 + 1));
     let [a, b, ..] = case.pages;
-    let (kept, kept_scores) = (values(a, side, &all), values(b, side, &all_scores));
+    let (kept, kept_scores) = (copy_values(a, side, &all), copy_values(b, side, &all_scores));
     let k = keep_at_least(kept, kept_scores, from as usize, threshold);
     digest((&kept[..k], &kept_scores[..k]))
 }
@@ -180,22 +181,22 @@ fn selects(case: &mut GuardedCase) -> String {
 
 fn counts_ones(case: &mut GuardedCase) -> String {
     let all: Vec<u8> = case.values(case.n, 8).iter().map(|byte| *byte as u8).collect();
-    digest(count_ones(bytes(&mut case.pages[0], case.side, &all)))
+    digest(count_ones(copy_bytes(&mut case.pages[0], case.side, &all)))
 }
 
 fn marks(case: &mut GuardedCase) -> String {
     let (sums, there, side) = (case.scores(case.n), case.bits(), case.side);
     let [a, b, ..] = case.pages;
-    let bits = bytes(b, side, &there);
-    mark_positive(values(a, side, &sums), bits);
+    let bits = copy_bytes(b, side, &there);
+    mark_positive(copy_values(a, side, &sums), bits);
     digest(bits)
 }
 
 fn keeps_marked(case: &mut GuardedCase) -> String {
     let (sums, there, side) = (case.scores(case.n), case.bits(), case.side);
     let [a, b, ..] = case.pages;
-    let sums = values(a, side, &sums);
-    keep_marked(sums, bytes(b, side, &there));
+    let sums = copy_values(a, side, &sums);
+    keep_marked(sums, copy_bytes(b, side, &there));
     digest(sums)
 }
 
@@ -222,9 +223,9 @@ fn add(case: &mut GuardedCase, missing: usize) -> Vec<u32> {
     let k = k_of_codes();
     let before = case.scores(sums);
     let [a, b, c, d] = case.pages;
-    let of = Saturation { weight: 3700.0, k: &k, codes: bytes(a, side, &codes) };
-    let sums = values(d, side, &before);
-    of.add_bits(bytes(b, side, &bits), first, values(c, side, &frequencies), sums);
+    let of = Saturation { weight: 3700.0, k: &k, codes: copy_bytes(a, side, &codes) };
+    let sums = copy_values(d, side, &before);
+    of.add_bits(copy_bytes(b, side, &bits), first, copy_values(c, side, &frequencies), sums);
     sums.to_vec()
 }
 
@@ -235,10 +236,10 @@ fn finds(case: &mut GuardedCase) -> String {
     let mut encoded = Vec::new();
     Codec::Bitmap.encode(&block, START, &mut encoded);
     let [a, b, ..] = case.pages;
-    let encoded = bytes(a, case.side, &encoded);
+    let encoded = copy_bytes(a, case.side, &encoded);
     let view = Codec::Bitmap.bitmap(encoded, START, block.len()).expect("the block is good").expect("dense");
     let mut shared = Intersection::new();
-    view.find(values(b, case.side, &all), &mut shared);
+    view.find(copy_values(b, case.side, &all), &mut shared);
     digest((shared.first(), shared.second()))
 }
 
@@ -247,19 +248,19 @@ fn intersects(case: &mut GuardedCase) -> String {
     let (first, second) = (case.rising(case.n, gap), case.rising(n, gap));
     let [a, b, ..] = case.pages;
     let mut shared = Intersection::new();
-    intersect(values(a, case.side, &first), values(b, case.side, &second), &mut shared);
+    intersect(copy_values(a, case.side, &first), copy_values(b, case.side, &second), &mut shared);
     digest((shared.first(), shared.second()))
 }
 
 /// Each of up to three values in turn is not increasing, among them the last one.
 fn sees_rises(case: &mut GuardedCase) -> String {
     let mut all = case.rising(case.n, 1 << 20);
-    let mut seen = vec![is_increasing(values(&mut case.pages[0], case.side, &all))];
+    let mut seen = vec![is_increasing(copy_values(&mut case.pages[0], case.side, &all))];
     for back in 1..all.len().min(4) {
         let position =
             if back == 1 { all.len() - 1 } else { 1 + case.random.below(all.len() as u64 - 1) as usize };
         let value = std::mem::replace(&mut all[position], 0);
-        seen.push(is_increasing(values(&mut case.pages[0], case.side, &all)));
+        seen.push(is_increasing(copy_values(&mut case.pages[0], case.side, &all)));
         all[position] = value;
     }
     assert!(seen[0] && seen[1..].iter().all(|rises| !rises), "{seen:?}");
@@ -268,7 +269,7 @@ fn sees_rises(case: &mut GuardedCase) -> String {
 
 fn adds_one(case: &mut GuardedCase) -> String {
     let all = case.values(case.n, 32);
-    let sums = values(&mut case.pages[0], case.side, &all);
+    let sums = copy_values(&mut case.pages[0], case.side, &all);
     let largest = add_one(sums);
     digest((largest, sums))
 }
@@ -278,7 +279,7 @@ fn collects(case: &mut GuardedCase) -> String {
     let marked: Vec<u8> = case.values(8 * n, 1).iter().map(|mark| *mark as u8).collect();
     let there: Vec<u8> = case.values(n, 8).iter().map(|byte| *byte as u8).collect();
     let [a, b, ..] = case.pages;
-    let (marks, bits) = (bytes(a, side, &marked), bytes(b, side, &there));
+    let (marks, bits) = (copy_bytes(a, side, &marked), copy_bytes(b, side, &there));
     collect_bits(marks, bits);
     digest((marks, bits))
 }
@@ -294,7 +295,7 @@ fn copies(case: &mut GuardedCase) -> String {
         total += len;
     }
     let [a, b, ..] = case.pages;
-    let block = values(a, case.side, &block);
+    let block = copy_values(a, case.side, &block);
     let out = b.values(case.side, total + RUN_SLACK);
     let copied = copy_runs(block.first_chunk().expect("a block"), &runs, out);
     digest((&out[..copied], copied))
@@ -317,7 +318,7 @@ fn shares(case: &mut GuardedCase) -> String {
         at += first_len;
     }
     let [a, b, c, _] = case.pages;
-    let (first, second) = (values(a, case.side, &all), values(b, case.side, &others));
+    let (first, second) = (copy_values(a, case.side, &all), copy_values(b, case.side, &others));
     let (first, second) = (first.first_chunk().expect("a block"), second.first_chunk().expect("a block"));
     let out = c.values(case.side, case.n + RUN_SLACK);
     let n = intersect_runs(first, second, &mut pairs, out);
@@ -331,10 +332,12 @@ fn digest(result: impl Debug) -> String {
     format!("{:016x}", hasher.finish())
 }
 
+/// The fixed lengths, and then the random ones.
 fn lengths() -> impl Iterator<Item = usize> {
     let mut random = Random(40);
     let count = env::var("TIERDEX_TEST_BLOCKS").map(|text| text.parse().expect("a number"));
-    let others = (0..count.unwrap_or(RANDOM_LENGTHS)).map(move |_| random.below(BLOCK as u64 + 1) as usize);
+    let others =
+        (0..count.unwrap_or(RANDOM_LENGTH_COUNT)).map(move |_| random.below(BLOCK as u64 + 1) as usize);
     LENGTHS.into_iter().chain(others)
 }
 
@@ -353,10 +356,13 @@ fn print_digests() {
     }
 }
 
-/// The digest of each case, from a child process with the kernel.
+/// The digest of each case, by a child process with this kernel.
 fn digests_of(kernel: Kernel) -> BTreeMap<String, String> {
     let mut command = Command::new(env::current_exe().expect("the test is a program"));
-    command.args(["--exact", TEST, "--nocapture"]).env(PRINT, "").env("TIERDEX_KERNEL", kernel.name());
+    command
+        .args(["--exact", TEST_NAME, "--nocapture"])
+        .env(PRINT_VARIABLE, "")
+        .env("TIERDEX_KERNEL", kernel.name());
     let output = command.output().expect("the test starts");
     let text = String::from_utf8_lossy(&output.stdout);
     let last = text.lines().rfind(|line| line.starts_with("begun: "));
@@ -369,7 +375,7 @@ fn digests_of(kernel: Kernel) -> BTreeMap<String, String> {
 
 #[test]
 fn every_kernel_stays_between_guard_pages() {
-    if env::var_os(PRINT).is_some() {
+    if env::var_os(PRINT_VARIABLE).is_some() {
         return print_digests();
     }
     let expected = digests_of(Kernel::SCALAR);

@@ -10,30 +10,30 @@
 mod agree;
 mod samples;
 
-use samples::{Random, Seed, as_input, mixed};
+use samples::{Random, Seed, random_bytes, random_values, values_of_gaps};
 use std::{env, process::Command};
 use tierdex_codec::{BLOCK, Codec, Kernel};
 
-/// Blocks per test, unless the environment sets another number.
-const BLOCKS: u64 = 100_000;
+/// Number of blocks of a test, unless `TIERDEX_TEST_BLOCKS` sets another one.
+const BLOCK_COUNT: u64 = 100_000;
 
 /// Values at which arithmetic wraps or changes its sign.
 const EXTREMES: [u32; 8] = [0, 1, 2, (1 << 31) - 1, 1 << 31, (1 << 31) + 1, u32::MAX - 1, u32::MAX];
 
-fn blocks() -> u64 {
+fn block_count() -> u64 {
     match env::var("TIERDEX_TEST_BLOCKS") {
         Ok(text) => text.parse().expect("TIERDEX_TEST_BLOCKS is a number"),
-        Err(_) => BLOCKS,
+        Err(_) => BLOCK_COUNT,
     }
 }
 
-/// A block and the value before it, by seed. Half of the blocks of delta codecs are increasing.
-fn block(codec: Codec, seed: u64) -> (Vec<u32>, u32) {
+/// The random block of a seed, and the value before it. Half of the blocks of delta codecs are increasing.
+fn random_block(codec: Codec, seed: u64) -> (Vec<u32>, u32) {
     let mut random = Random(seed);
-    let n = any_count(&mut random);
-    let values = values(&mut random, n);
+    let n = random_count(&mut random);
+    let values = values_of_some_kinds(&mut random, n);
     if random.below(2) == 0 {
-        return (as_input(codec, &values), samples::START);
+        return (values_of_gaps(codec, &values), samples::START);
     }
     let prev = match random.below(4) {
         0 => samples::START,
@@ -44,36 +44,36 @@ fn block(codec: Codec, seed: u64) -> (Vec<u32>, u32) {
     (values, prev)
 }
 
-/// Values of one kind, or of two kinds one after the other.
-fn values(random: &mut Random, n: usize) -> Vec<u32> {
+/// Values of one random kind, or of two kinds one after the other.
+fn values_of_some_kinds(random: &mut Random, n: usize) -> Vec<u32> {
     if random.below(4) > 0 {
-        return of_one_kind(random, n);
+        return values_of_one_kind(random, n);
     }
     let first = random.below(n as u64 + 1) as usize;
-    let mut values = of_one_kind(random, first);
-    values.extend(of_one_kind(random, n - first));
+    let mut values = values_of_one_kind(random, first);
+    values.extend(values_of_one_kind(random, n - first));
     values
 }
 
-fn of_one_kind(random: &mut Random, n: usize) -> Vec<u32> {
+fn values_of_one_kind(random: &mut Random, n: usize) -> Vec<u32> {
     let width = random.below(33) as u32;
     let wide = width + random.below(33 - u64::from(width)) as u32;
     let first = random.value(wide);
     match random.below(9) {
-        0 => mixed(random, n, width, 0, 0),
-        1 => mixed(random, n, width, 50, wide),
-        2 => mixed(random, n, width, 4, wide),
+        0 => random_values(random, n, width, 0, 0),
+        1 => random_values(random, n, width, 50, wide),
+        2 => random_values(random, n, width, 4, wide),
         3 => vec![first; n],
-        4 => runs(random, n, width),
-        5 => mixed(random, n, 1, 6, 3),
+        4 => runs_of_equal_values(random, n, width),
+        5 => random_values(random, n, 1, 6, 3),
         6 => (0..n).map(|_| one_of(random, &EXTREMES)).collect(),
         7 => (0..n as u32).map(|k| first.wrapping_sub(k * (1 + width))).collect(),
         _ => (0..n as u32).map(|k| first.wrapping_add(k << (width % 25))).collect(),
     }
 }
 
-/// Values that repeat for a while.
-fn runs(random: &mut Random, n: usize, width: u32) -> Vec<u32> {
+/// Runs of up to 40 equal values.
+fn runs_of_equal_values(random: &mut Random, n: usize, width: u32) -> Vec<u32> {
     let mut values = Vec::new();
     while values.len() < n {
         let len = 1 + random.below(40) as usize;
@@ -86,8 +86,8 @@ fn one_of<T: Copy>(random: &mut Random, all: &[T]) -> T {
     all[random.below(all.len() as u64) as usize]
 }
 
-/// A quarter are full blocks, a quarter very short ones.
-fn any_count(random: &mut Random) -> usize {
+/// A random number of values of a block: a quarter have 256, a quarter fewer than 20.
+fn random_count(random: &mut Random) -> usize {
     match random.below(4) {
         0 => BLOCK,
         1 => random.below(20) as usize,
@@ -96,8 +96,8 @@ fn any_count(random: &mut Random) -> usize {
 }
 
 /// A valid block with some bytes changed, removed or appended.
-fn damaged(codec: Codec, random: &mut Random, seed: u64) -> (Vec<u8>, usize) {
-    let (values, prev) = block(codec, seed);
+fn damaged_block(codec: Codec, random: &mut Random, seed: u64) -> (Vec<u8>, usize) {
+    let (values, prev) = random_block(codec, seed);
     let mut bytes = Vec::new();
     codec.encode_with(Kernel::SCALAR, &values, prev, &mut bytes);
     bytes.resize(bytes.len() + random.below(40) as usize, random.next() as u8);
@@ -110,16 +110,10 @@ fn damaged(codec: Codec, random: &mut Random, seed: u64) -> (Vec<u8>, usize) {
     (bytes, values.len())
 }
 
-/// Any bytes, often with a header that is valid for some codec.
-fn any_bytes(random: &mut Random) -> Vec<u8> {
+/// Random bytes, often with a header that is valid for some codec.
+fn bytes_with_likely_header(random: &mut Random) -> Vec<u8> {
     let reach = if random.below(4) == 0 { 1400 } else { 100 };
-    let (kind, len) = (random.below(3), random.below(reach));
-    let byte = |random: &mut Random| match kind {
-        0 => random.next() as u8 & random.next() as u8,
-        1 => random.next() as u8 | random.next() as u8,
-        _ => random.next() as u8,
-    };
-    let mut bytes: Vec<u8> = (0..len).map(|_| byte(random)).collect();
+    let mut bytes = random_bytes(random, reach);
     let head = [(random.below(4) << 6 | random.below(34)) as u8, random.below(14) as u8];
     if let Some(first) = bytes.first_mut().filter(|_| random.below(3) > 0) {
         *first = one_of(random, &head);
@@ -128,47 +122,47 @@ fn any_bytes(random: &mut Random) -> Vec<u8> {
 }
 
 #[test]
-fn on_blocks_of_every_kind() {
-    for seed in 0..blocks() {
+fn kernels_agree_on_blocks_of_every_kind() {
+    for seed in 0..block_count() {
         let _seed = Seed(seed);
         for &codec in Codec::ALL {
-            let (values, prev) = block(codec, seed);
+            let (values, prev) = random_block(codec, seed);
             agree::round_trip(codec, &values, prev);
         }
     }
 }
 
 #[test]
-fn on_damaged_blocks() {
-    for seed in 0..blocks() {
+fn kernels_agree_on_damaged_blocks() {
+    for seed in 0..block_count() {
         let _seed = Seed(seed);
         let random = &mut Random(!seed);
         for &codec in Codec::ALL {
-            let (bytes, n) = damaged(codec, random, seed);
-            _ = agree::hostile(codec, &bytes, random.next() as u32, n);
+            let (bytes, n) = damaged_block(codec, random, seed);
+            _ = agree::decode_hostile(codec, &bytes, random.next() as u32, n);
         }
     }
 }
 
 #[test]
-fn on_any_bytes() {
-    for seed in 0..blocks() {
+fn kernels_agree_on_any_bytes() {
+    for seed in 0..block_count() {
         let _seed = Seed(seed);
         let mut random = Random(!seed);
-        let (bytes, n) = (any_bytes(&mut random), any_count(&mut random));
+        let (bytes, n) = (bytes_with_likely_header(&mut random), random_count(&mut random));
         for &codec in Codec::ALL {
-            _ = agree::hostile(codec, &bytes, random.next() as u32, n);
+            _ = agree::decode_hostile(codec, &bytes, random.next() as u32, n);
         }
     }
 }
 
 /// `encoded_len` uses the kernel of the process, so each kernel runs in a child process.
 #[test]
-fn on_the_lengths_of_blocks() {
+fn kernels_agree_on_the_lengths_of_blocks() {
     let tests = env::current_exe().expect("the test is a program");
     for kernel in Kernel::available() {
         let mut command = Command::new(&tests);
-        command.args(["--exact", "on_damaged_blocks", "on_blocks_of_every_kind"]);
+        command.args(["--exact", "kernels_agree_on_damaged_blocks", "kernels_agree_on_blocks_of_every_kind"]);
         command.env("TIERDEX_KERNEL", kernel.name()).env("TIERDEX_TEST_BLOCKS", "2000");
         let output = command.output().expect("the test starts");
         assert!(output.status.success(), "{kernel:?}: {}", String::from_utf8_lossy(&output.stdout));

@@ -1,7 +1,7 @@
-//! Inputs that break `VByte` decoders which look up a dozen continuation bits at once.
+//! Tests of `VByte` decoders that look up a dozen continuation bits at once.
 //!
-//! With a mask in which no value ends, such a decoder may make no progress and write forever. Values that
-//! cross the end of its window, and the last values before the count is reached, have separate code paths.
+//! If no value ends within these bits, such a decoder may make no progress and never end. Values that cross
+//! the end of its window, and the last values of a block, have code paths of their own.
 
 mod agree;
 
@@ -9,14 +9,15 @@ use tierdex_codec::{BLOCK, Codec, DecodeError};
 
 const VBYTES: [Codec; 2] = [Codec::VByte, Codec::VByteDelta];
 
-/// Offsets of a value in the windows of 16, 32 and 64 bytes that vector loops load.
-const OFFSETS: usize = 64;
+/// The tested values are at all offsets up to this one, so at any offset in the windows of 16, 32 and 64
+/// bytes that vector loops load.
+const OFFSET_MAX: usize = 64;
 
-/// Valid values after the tested bytes.
-const AFTER: usize = 100;
+/// Number of valid values after the tested bytes.
+const VALUES_AFTER: usize = 100;
 
-/// Encodes one value by the definition.
-fn write(mut value: u32, bytes: &mut Vec<u8>) {
+/// Appends a value as the format defines it.
+fn append_value(mut value: u32, bytes: &mut Vec<u8>) {
     while value >= 0x80 {
         bytes.push(value as u8 | 0x80);
         value >>= 7;
@@ -25,7 +26,7 @@ fn write(mut value: u32, bytes: &mut Vec<u8>) {
 }
 
 /// The values of a delta codec with these gaps from 0 on; the gaps themselves for another codec.
-fn as_values(codec: Codec, gaps: &[u32]) -> Vec<u32> {
+fn values_of_gaps_from_0(codec: Codec, gaps: &[u32]) -> Vec<u32> {
     let mut last = 0u32;
     let sum = |gap: &u32| {
         last = last.wrapping_add(*gap);
@@ -36,10 +37,10 @@ fn as_values(codec: Codec, gaps: &[u32]) -> Vec<u32> {
 
 /// Checks that every kernel decodes `gaps` from the front of `bytes`.
 #[track_caller]
-fn check(bytes: &[u8], gaps: &[u32], used: usize) {
+fn check_values(bytes: &[u8], gaps: &[u32], used: usize) {
     for codec in VBYTES {
         let decoded = agree::decode(codec, bytes, 0, gaps.len());
-        let expect = Ok((as_values(codec, gaps), used));
+        let expect = Ok((values_of_gaps_from_0(codec, gaps), used));
         assert_eq!(decoded, expect, "{}, {} values of {bytes:02x?}", codec.name(), gaps.len());
     }
 }
@@ -55,17 +56,17 @@ fn check_error(bytes: &[u8], n: usize, error: DecodeError) {
 
 #[test]
 fn runs_of_continuation_bytes_are_invalid() {
-    for good in 0..=OFFSETS {
+    for good in 0..=OFFSET_MAX {
         for run in 5..=64 {
             for byte in [0x80, 0xff] {
                 let mut bytes = vec![1; good];
                 bytes.resize(good + run, byte);
                 check_error(&bytes, good + 1, DecodeError::Invalid);
                 check_error(&bytes, BLOCK, DecodeError::Invalid);
-                bytes.resize(good + run + AFTER, 1);
+                bytes.resize(good + run + VALUES_AFTER, 1);
                 check_error(&bytes, good + 1, DecodeError::Invalid);
                 check_error(&bytes, BLOCK, DecodeError::Invalid);
-                check(&bytes, &vec![1; good], good);
+                check_values(&bytes, &vec![1; good], good);
             }
         }
     }
@@ -74,17 +75,17 @@ fn runs_of_continuation_bytes_are_invalid() {
 #[test]
 fn runs_after_longer_values_are_invalid() {
     for len in 2..=5 {
-        for good in 0..=OFFSETS / len {
+        for good in 0..=OFFSET_MAX / len {
             for run in 5..=64 {
                 let value = 1 << (7 * (len - 1));
                 let mut bytes = Vec::new();
-                (0..good).for_each(|_| write(value, &mut bytes));
+                (0..good).for_each(|_| append_value(value, &mut bytes));
                 let used = bytes.len();
                 bytes.resize(used + run, 0x80);
-                bytes.resize(used + run + AFTER, 1);
+                bytes.resize(used + run + VALUES_AFTER, 1);
                 check_error(&bytes, good + 1, DecodeError::Invalid);
                 check_error(&bytes, BLOCK, DecodeError::Invalid);
-                check(&bytes, &vec![value; good], used);
+                check_values(&bytes, &vec![value; good], used);
             }
         }
     }
@@ -92,7 +93,7 @@ fn runs_after_longer_values_are_invalid() {
 
 #[test]
 fn a_value_without_a_last_byte_is_truncated() {
-    for good in 0..=OFFSETS {
+    for good in 0..=OFFSET_MAX {
         for run in 0..=4 {
             for byte in [0x80, 0xff] {
                 let mut bytes = vec![1; good];
@@ -106,16 +107,16 @@ fn a_value_without_a_last_byte_is_truncated() {
 
 #[test]
 fn fifth_bytes_beyond_32_bits_are_invalid() {
-    for good in 0..=OFFSETS {
+    for good in 0..=OFFSET_MAX {
         for last in 0..=u8::MAX {
             let mut bytes = vec![1; good];
             bytes.extend([0x80, 0x80, 0x80, 0x80, last]);
             let mut gaps = vec![1; good];
             gaps.push(u32::from(last) << 28);
-            for after in [0, AFTER] {
+            for after in [0, VALUES_AFTER] {
                 bytes.resize(good + 5 + after, 1);
                 match last {
-                    0..=0x0f => check(&bytes, &gaps, good + 5),
+                    0..=0x0f => check_values(&bytes, &gaps, good + 5),
                     _ => check_error(&bytes, good + 1, DecodeError::Invalid),
                 }
             }
@@ -125,15 +126,15 @@ fn fifth_bytes_beyond_32_bits_are_invalid() {
 
 #[test]
 fn longer_encodings_of_small_values_are_accepted() {
-    for good in 0..=OFFSETS {
+    for good in 0..=OFFSET_MAX {
         for len in 2..=5 {
             let mut bytes = vec![1; good];
             bytes.push(0x85);
             bytes.resize(good + len - 1, 0x80);
             bytes.push(0);
-            bytes.resize(good + len + AFTER, 1);
+            bytes.resize(good + len + VALUES_AFTER, 1);
             let gaps = [&vec![1; good][..], &[5]].concat();
-            check(&bytes, &gaps, good + len);
+            check_values(&bytes, &gaps, good + len);
         }
     }
 }
@@ -145,11 +146,11 @@ fn every_mask_of_twelve_bytes_decodes_as_by_the_scalar_kernel() {
             let window = |k: u32| (k as u8 + 1) | ((mask >> k & 1) as u8) << 7;
             let mut bytes = vec![1; offset];
             bytes.extend((0..16).map(window));
-            bytes.resize(offset + 16 + AFTER, 3);
+            bytes.resize(offset + 16 + VALUES_AFTER, 3);
             let good = mask & mask >> 1 & mask >> 2 & mask >> 3 == 0;
             for n in [1, 2, 4, 6, 8, 16, 60] {
                 for codec in VBYTES {
-                    let decoded = agree::hostile(codec, &bytes, 9, offset + n);
+                    let decoded = agree::decode_hostile(codec, &bytes, 9, offset + n);
                     assert!(decoded.is_ok() || !good, "{mask:03x} at {offset}: {decoded:?}");
                 }
             }
@@ -157,46 +158,46 @@ fn every_mask_of_twelve_bytes_decodes_as_by_the_scalar_kernel() {
     }
 }
 
-/// Every combination of lengths of six consecutive values.
-fn mixes() -> impl Iterator<Item = [usize; 6]> {
+/// Every combination of lengths, 1 to 5 bytes, of six consecutive values.
+fn combinations_of_lengths() -> impl Iterator<Item = [usize; 6]> {
     (0..5usize.pow(6)).map(|mix| [1, 5, 25, 125, 625, 3125].map(|power| mix / power % 5 + 1))
 }
 
 /// The smallest value of `len` bytes, the largest, or one between.
-fn of_len(len: usize, kind: usize) -> u32 {
+fn value_of_length(len: usize, kind: usize) -> u32 {
     let (smallest, largest) = (1 << (7 * (len - 1)) & !1, u32::MAX >> 32usize.saturating_sub(7 * len));
     [smallest, largest, smallest + (largest - smallest) / 3][kind % 3]
 }
 
 #[test]
 fn every_combination_of_lengths_is_decoded_at_every_offset() {
-    for (k, mix) in mixes().enumerate() {
+    for (k, mix) in combinations_of_lengths().enumerate() {
         let mut window = Vec::new();
-        let values: Vec<u32> = mix.iter().enumerate().map(|(i, len)| of_len(*len, k + i)).collect();
-        values.iter().for_each(|value| write(*value, &mut window));
-        for offset in 0..=OFFSETS {
+        let values: Vec<u32> = mix.iter().enumerate().map(|(i, len)| value_of_length(*len, k + i)).collect();
+        values.iter().for_each(|value| append_value(*value, &mut window));
+        for offset in 0..=OFFSET_MAX {
             let gaps = [&vec![1; offset][..], &values].concat();
             let mut bytes = [&vec![1; offset][..], &window].concat();
             let used = bytes.len();
-            check(&bytes, &gaps, used);
-            bytes.resize(used + AFTER, 0x81);
-            check(&bytes, &gaps, used);
+            check_values(&bytes, &gaps, used);
+            bytes.resize(used + VALUES_AFTER, 0x81);
+            check_values(&bytes, &gaps, used);
         }
     }
 }
 
 #[test]
 fn every_count_is_exact() {
-    for (k, mix) in mixes().enumerate().step_by(61) {
-        let gaps: Vec<u32> = (0..BLOCK + 64).map(|i| of_len(mix[i % 6], k + i / 6)).collect();
+    for (k, mix) in combinations_of_lengths().enumerate().step_by(61) {
+        let gaps: Vec<u32> = (0..BLOCK + 64).map(|i| value_of_length(mix[i % 6], k + i / 6)).collect();
         let (mut bytes, mut ends) = (Vec::new(), vec![0]);
         for gap in &gaps {
-            write(*gap, &mut bytes);
+            append_value(*gap, &mut bytes);
             ends.push(bytes.len());
         }
         for n in 0..=BLOCK {
-            check(&bytes, &gaps[..n], ends[n]);
-            check(&bytes[..ends[n]], &gaps[..n], ends[n]);
+            check_values(&bytes, &gaps[..n], ends[n]);
+            check_values(&bytes[..ends[n]], &gaps[..n], ends[n]);
         }
     }
 }

@@ -6,32 +6,34 @@
 
 mod samples;
 
+use samples::{decode_list, encode_list};
 use serde_json::Value;
 use std::path::Path;
-use tierdex_codec::{BLOCK, Codec};
+use tierdex_codec::{BLOCK, Codec, Kernel};
 
-struct Vector {
+/// A list of values and its encoding by another implementation.
+struct TestVector {
     name: String,
     input: Vec<u32>,
     bytes: Vec<u8>,
 }
 
-/// The vectors of a file; prints a message and returns `None` if there is no file.
-fn load(file: &str) -> Option<Vec<Vector>> {
+/// Reads the vectors of a file. Prints a message and returns `None` if there is no file.
+fn load_vectors(file: &str) -> Option<Vec<TestVector>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/vectors");
     let Ok(text) = std::fs::read(folder.join(file)) else {
         println!("skipped: no shared vectors ({file})");
         return None;
     };
     let file: Value = serde_json::from_slice(&text).expect("the file is JSON");
-    Some(file["vectors"].as_array().expect("a list of vectors").iter().map(vector).collect())
+    Some(file["vectors"].as_array().expect("a list of vectors").iter().map(parse_vector).collect())
 }
 
-fn vector(json: &Value) -> Vector {
+fn parse_vector(json: &Value) -> TestVector {
     let numbers = json["input"].as_array().expect("a list of values").iter();
     let hex = json["hex"].as_str().expect("bytes in hex");
     let byte = |k| u8::from_str_radix(&hex[k..k + 2], 16).expect("two hex digits");
-    Vector {
+    TestVector {
         name: json["name"].as_str().unwrap_or_default().to_owned(),
         input: numbers
             .map(|number| u32::try_from(number.as_u64().expect("a value")).expect("32 bits"))
@@ -40,37 +42,15 @@ fn vector(json: &Value) -> Vector {
     }
 }
 
-/// Encodes a list block by block; the first follows `last`.
-fn encode_list(codec: Codec, values: &[u32], mut last: u32) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for block in values.chunks(BLOCK) {
-        codec.encode(block, last, &mut bytes);
-        last = block[block.len() - 1];
-    }
-    bytes
-}
-
-/// Decodes `n` values block by block, the first after `last`; returns them and the bytes left.
-fn decode_list(codec: Codec, mut bytes: &[u8], n: usize, mut last: u32) -> (Vec<u32>, &[u8]) {
-    let mut values = Vec::new();
-    while values.len() < n {
-        let (block, used) = samples::decode(codec, bytes, last, BLOCK.min(n - values.len()));
-        last = block[block.len() - 1];
-        values.extend(block);
-        bytes = &bytes[used..];
-    }
-    (values, bytes)
-}
-
 /// Encodes and decodes the lists of at most `n_max` values, with 0 before the first; there must be at least
 /// one list.
 fn check_both_ways(file: &str, codec: Codec, n_max: usize) {
-    let Some(vectors) = load(file) else { return };
+    let Some(vectors) = load_vectors(file) else { return };
     let vectors: Vec<_> = vectors.into_iter().filter(|vector| vector.input.len() <= n_max).collect();
     println!("{file}: {} lists", vectors.len());
     assert!(!vectors.is_empty());
-    for Vector { name, input, bytes } in vectors {
-        assert_eq!(encode_list(codec, &input, 0), bytes, "{file}, {name}");
+    for TestVector { name, input, bytes } in vectors {
+        assert_eq!(encode_list(Kernel::active(), codec, &input, 0), bytes, "{file}, {name}");
         assert_eq!(decode_list(codec, &bytes, input.len(), 0), (input, &[][..]), "{file}, {name}");
     }
 }
@@ -80,12 +60,12 @@ fn first_value_len(value: u32) -> usize {
     1 + [7, 14, 21, 28].map(|bits| usize::from(value >> bits != 0)).iter().sum::<usize>()
 }
 
-/// Decodes each block that has one of the shared forms; every shared form must occur. `takes` is whether a
-/// block of a number of values has the layout that the codec expects.
+/// Decodes each block of a form that both implementations have; each of these forms must occur. `takes` tells
+/// whether a block of this number of values has the layout of the codec.
 fn check_blocks(file: &str, codec: Codec, takes: fn(usize) -> bool) {
-    let Some(vectors) = load(file) else { return };
+    let Some(vectors) = load_vectors(file) else { return };
     let mut forms = [0; 4];
-    for Vector { name, input, bytes } in vectors {
+    for TestVector { name, input, bytes } in vectors {
         let Some(first) = bytes.first().filter(|first| *first >> 6 != 1 && takes(input.len())) else {
             continue;
         };
@@ -98,37 +78,24 @@ fn check_blocks(file: &str, codec: Codec, takes: fn(usize) -> bool) {
 }
 
 #[test]
-fn vbyte() {
+fn lists_of_byte_codecs_are_encoded_and_decoded() {
     check_both_ways("vbyte.json", Codec::VByte, usize::MAX);
-}
-
-#[test]
-fn vbyte_delta() {
     check_both_ways("vbyte_delta.json", Codec::VByteDelta, usize::MAX);
-}
-
-// The lists in these files have all control bytes first, so only lists of one block are valid blocks.
-
-#[test]
-fn streamvbyte() {
+    // The lists in these files have all control bytes first, so only lists of one block are valid blocks.
     check_both_ways("streamvbyte_1234.json", Codec::StreamVByte, BLOCK);
-}
-
-#[test]
-fn streamvbyte_delta() {
     check_both_ways("streamvbyte_1234_delta.json", Codec::StreamVByteDelta, BLOCK);
 }
 
 #[test]
 fn bit_packed_lists_after_their_first_value() {
     let (file, codec) = ("bitnd1pack256v32.json", Codec::Bp256Delta);
-    let Some(vectors) = load(file) else { return };
+    let Some(vectors) = load_vectors(file) else { return };
     let mut checked = 0;
-    for Vector { name, input, bytes } in vectors {
+    for TestVector { name, input, bytes } in vectors {
         let Some((first, rest)) = input.split_first() else { continue };
         let blocks = &bytes[first_value_len(*first)..];
         // Lengths only: the unused bits of the last byte are undefined there and zero here.
-        assert_eq!(encode_list(codec, rest, *first).len(), blocks.len(), "{file}, {name}");
+        assert_eq!(encode_list(Kernel::active(), codec, rest, *first).len(), blocks.len(), "{file}, {name}");
         assert_eq!(
             decode_list(codec, blocks, rest.len(), *first),
             (rest.to_vec(), &[][..]),
@@ -139,29 +106,12 @@ fn bit_packed_lists_after_their_first_value() {
     assert!(checked > 0);
 }
 
-// In the files of the next four tests, blocks of 256 values are horizontal too.
-
 #[test]
-fn horizontal_pfor_blocks() {
+fn pfor_blocks_are_decoded() {
+    // In the files of the first four, blocks of 256 values are horizontal too.
     check_blocks("p4enc32.json", Codec::Pfor, |n| n <= BLOCK);
-}
-
-#[test]
-fn horizontal_pfor_delta_blocks() {
     check_blocks("p4d1enc32_start_minus1.json", Codec::PforDelta, |n| n <= BLOCK);
-}
-
-#[test]
-fn pfor_blocks_shorter_than_256() {
     check_blocks("p4enc32.json", Codec::Pfor256, |n| n < BLOCK);
-}
-
-#[test]
-fn pfor_delta_blocks_shorter_than_256() {
     check_blocks("p4d1enc32_start_minus1.json", Codec::Pfor256Delta, |n| n < BLOCK);
-}
-
-#[test]
-fn pfor_blocks_of_256() {
     check_blocks("p4enc256v32.json", Codec::Pfor256, |n| n == BLOCK);
 }

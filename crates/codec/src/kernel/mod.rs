@@ -1,17 +1,18 @@
 //! The hot loops, one implementation per instruction set.
 //!
-//! A codec works out the lengths of its slices; a [`Kernel`] runs one loop over them. Its methods check every
-//! condition that memory safety needs, so that code outside this module cannot cause an invalid access. A
-//! kernel does not interpret block headers. Two exceptions: `VByte`, where the loop itself finds the end of
-//! the input, and PFor, where it reads the positions of the exceptions ([`Kernel::read_exception_bitmap`]),
-//! compiles the decoder with its loops inlined ([`Kernel::pfor_decode`]), and computes the block length for
-//! each width ([`Kernel::shortest_patched_block`]).
+//! A codec reads the header of a block and computes the lengths of its parts; a [`Kernel`] runs one loop over
+//! them. Its methods check every condition that memory safety needs, so that code outside this module cannot
+//! cause an invalid access. A kernel does not interpret headers, with two exceptions. In `VByte` the loop
+//! itself finds the end of the input. Of PFor it reads the positions of the exceptions
+//! ([`Kernel::read_exception_bitmap`]), compiles the decoder with its loops inlined
+//! ([`Kernel::pfor_decode`]), and computes the length of a block for each width
+//! ([`Kernel::shortest_patched_block`]).
 //!
 //! Every kernel gives the same values and the same bytes. [`scalar`] is the reference; the other kernels
 //! also use its loops where vector instructions do not help. A process chooses one kernel
 //! ([`Kernel::active`]).
 
-/// The table of `$function::<W ..>` for W from 0 to 32.
+/// An array of the functions `$function::<W ..>` for W from 0 to 32.
 macro_rules! by_width {
     ($function:ident $(, $more:ident)*) => {
         by_width!(@ $function, ($($more),*), 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32)
@@ -52,11 +53,11 @@ pub use select::KernelError;
 pub(crate) use table::{Bitmap, Exceptions, GapBuffer, Packed, PforLoops, StoredBitmap};
 use table::{Consumed, KernelTable, RunBlock, SparseBitmap, WidthCounts, loops};
 
-/// A set of loops for one instruction set. There is a value of this type only where the CPU can run it.
+/// The vector loops for one instruction set. A value of this type exists only if the CPU can run them.
 #[derive(Clone, Copy)]
 pub struct Kernel(&'static KernelTable);
 
-/// The bytes as little-endian words, if the machine has those and the bytes are aligned.
+/// The bytes as `u32` words, if they are aligned and the machine is little-endian.
 pub(crate) fn words(bytes: &[u8]) -> Option<&[u32]> {
     // SAFETY: Every four bytes are a valid `u32`.
     let (before, words, after) = unsafe { bytes.align_to::<u32>() };

@@ -4,7 +4,7 @@
 use super::Kernel;
 use std::{env, fmt, sync::OnceLock};
 
-/// The variable that forces a kernel.
+/// The environment variable that forces a kernel.
 const KERNEL_VARIABLE: &str = "TIERDEX_KERNEL";
 
 /// The names of all kernels, including those that this CPU does not support.

@@ -5,8 +5,9 @@ use crate::block::{BLOCK, Intersection, RUN_SLACK, RunPair, Selection, Survivors
 use crate::{error::DecodeError, saturation::Saturation};
 use std::mem::MaybeUninit;
 
-/// Calls a macro with the list of loops. The table and the methods of [`crate::Kernel`] are defined by it. A
-/// method checks the condition in brackets; those of the loops in the first group are written out.
+/// Calls a macro with the list of all loops. By it [`KernelTable`] and the methods of [`crate::Kernel`] are
+/// defined. A method checks the condition in brackets. The methods of the loops in the first group are
+/// written by hand.
 macro_rules! loops {
     ($define:ident) => {
         $define! {
@@ -18,7 +19,7 @@ macro_rules! loops {
                 drain_at_least: unsafe fn(&mut [u32], u32, u32, &mut Survivors),
             }
 
-            /// See [`crate::pfor::read::decode`]. At most 256 values.
+            /// Decodes a PFor block of at most 256 values; see [`crate::pfor::read::decode`].
             pfor_decode(bytes: &[u8], layout: Layout, after: Option<u32>, out: &mut [u32]) -> Consumed
                 [out.len() <= BLOCK];
             /// Counts, for each width, the values that are wider. At most 256 values.
@@ -114,10 +115,10 @@ macro_rules! table {
 }
 loops!(table);
 
-/// The number of bytes consumed.
+/// The number of bytes of a decoded block, or why it could not be decoded.
 pub(super) type Consumed = Result<usize, DecodeError>;
 
-/// A block whose runs can be read in whole vectors.
+/// A block of values, with slack so that its runs can be read in whole vectors.
 pub(super) type RunBlock = [u32; BLOCK + RUN_SLACK];
 
 /// Bitmap of the values of a block: bit `i mod 8` of byte `i div 8` belongs to value `i`.
@@ -138,17 +139,18 @@ pub(crate) struct WidthCounts {
 pub(crate) struct Packed<'a> {
     /// Exactly the bytes of the packed values.
     pub(crate) bytes: &'a [u8],
-    /// Bits of a value, at most 32.
+    /// Width of a packed value in bits, at most 32.
     pub(crate) width: u32,
     pub(crate) layout: Layout,
     /// The high parts of the exceptions, if there are any.
     pub(crate) patch: Option<Patch<'a>>,
-    /// The value before the first, if the packed values are gaps less 1 whose prefix sums are wanted.
+    /// The value before the first one, if the packed values are gaps less 1 and the output is their prefix
+    /// sums.
     pub(crate) after: Option<u32>,
 }
 
 impl Packed<'_> {
-    /// Panics if lengths and widths are inconsistent.
+    /// Panics unless lengths and widths are consistent for `n` values.
     #[inline]
     pub(super) fn assert_consistent(&self, n: usize) {
         let exact = self.bytes.len() == packed_len(n, self.width);
@@ -174,7 +176,7 @@ pub(crate) trait PforLoops: Copy {
     fn unpack(self, packed: &Packed, out: &mut [u32]);
 }
 
-/// The high parts of the exceptions.
+/// The high parts of the exceptions of a block.
 #[derive(Clone, Copy)]
 pub(crate) struct Patch<'a> {
     /// The positions of the exceptions.
@@ -186,19 +188,19 @@ pub(crate) struct Patch<'a> {
     pub(crate) width: u32,
 }
 
-/// The size of a bitmap of exceptions.
+/// The number of exceptions of a block, and the length of the bitmap of their positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StoredBitmap {
     /// Number of set bits.
     pub(crate) count: usize,
-    /// Bytes in the block.
+    /// Number of bytes that the bitmap takes in the block.
     pub(crate) len: usize,
 }
 
-/// The exceptions of values that are to be packed.
+/// The exceptions of a block that is being encoded.
 pub(crate) struct Exceptions {
     pub(crate) bitmap: Bitmap,
-    /// The high part of each.
+    /// The high part of each exception.
     pub(super) highs: [MaybeUninit<u32>; BLOCK],
     /// Number of high parts written.
     pub(super) count: usize,

@@ -3,10 +3,10 @@
 
 use crate::kernel::table::WidthCounts;
 
-/// Bytes before the positions of the exceptions.
+/// Bytes of a block with exceptions before the positions of the exceptions.
 pub(super) const PATCHED_HEAD_BYTES: usize = 2;
 
-/// Bytes of the bitmap of `n` values.
+/// Bytes of the bitmap of the exceptions of `n` values.
 pub(super) fn bitmap_len(n: usize) -> usize {
     n.div_ceil(8)
 }
@@ -16,9 +16,9 @@ pub(super) fn sparse_len(n: usize, groups: u16) -> u16 {
     bitmap_len(n).div_ceil(8) as u16 + groups
 }
 
-/// The width of the shortest block with exceptions, the largest among equals, and its length; a length
-/// greater than that of any block if no value can be an exception. One loop over all widths, which the
-/// compiler turns into a few vector instructions of the calling kernel.
+/// The width and the length of the shortest block with exceptions; among equally short blocks the largest
+/// width. If no value can be an exception, the length is greater than that of any block. The compiler turns
+/// the loop over all widths into a few vector instructions of the calling kernel.
 #[inline(always)]
 pub(crate) fn shortest_patched_block(n: usize, counts: &WidthCounts) -> (u32, usize) {
     let packed_len = |n: u16, width: u16| (n * width).div_ceil(8);

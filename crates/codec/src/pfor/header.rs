@@ -5,11 +5,11 @@ use crate::bitpack::{WIDTH_MAX, packed_len};
 use crate::kernel::table::{Bitmap, PforLoops, StoredBitmap};
 use crate::{block::BLOCK, error::DecodeError};
 
-/// Form and width of a block.
+/// The decoded header of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PforHeader {
     pub(super) form: PforForm,
-    /// Width of the low parts in bits; of the value, if it is constant.
+    /// Width of the low parts in bits; in a constant block, of the value.
     pub(super) width: u32,
 }
 
@@ -76,7 +76,7 @@ impl PforHeader {
     }
 }
 
-/// Values of at most this width, plus 1 each, sum to at most 2^31 in a block.
+/// Maximum width in bits of values whose sum in a block, with 1 added to each, is at most 2^31.
 const NARROW_BITS: u32 = 31 - BLOCK.ilog2();
 
 /// Whether all values of a block that can be decoded have at most [`NARROW_BITS`] bits.
@@ -129,8 +129,9 @@ mod tests {
     use super::*;
     use crate::kernel::Kernel;
 
+    /// Checks the width of the high parts and the number of exceptions of a block of `n` values.
     #[track_caller]
-    fn check(bytes: &[u8], n: usize, expect: Result<(u32, usize), DecodeError>) {
+    fn check_patched(bytes: &[u8], n: usize, expect: Result<(u32, usize), DecodeError>) {
         let patched = |header: PforHeader| match header.form {
             PforForm::Patched { high_width, positions } => (high_width, positions.count),
             form => panic!("{form:?}"),
@@ -145,32 +146,32 @@ mod tests {
     #[test]
     fn widths_beyond_32_bits_are_invalid() {
         for form in [0x00, PforHeader::SPARSE, PforHeader::BITMAP, PforHeader::CONSTANT] {
-            check(&[form | 33, 1, 1, 1], 8, Err(DecodeError::Invalid));
-            check(&[form | 63, 1, 1, 1], 8, Err(DecodeError::Invalid));
+            check_patched(&[form | 33, 1, 1, 1], 8, Err(DecodeError::Invalid));
+            check_patched(&[form | 63, 1, 1, 1], 8, Err(DecodeError::Invalid));
         }
         for form in [PforHeader::SPARSE, PforHeader::BITMAP] {
-            check(&[form | 20, 13, 1, 1], 8, Err(DecodeError::Invalid));
-            check(&[form | 20, 12, 1, 1], 8, Ok((12, 1)));
+            check_patched(&[form | 20, 13, 1, 1], 8, Err(DecodeError::Invalid));
+            check_patched(&[form | 20, 12, 1, 1], 8, Ok((12, 1)));
         }
     }
 
     #[test]
     fn bitmaps_are_neither_empty_nor_longer_than_the_block() {
-        check(&[PforHeader::BITMAP, 1, 0, 0], 9, Err(DecodeError::Invalid));
-        check(&[PforHeader::BITMAP, 0, 1, 0], 9, Err(DecodeError::Invalid));
-        check(&[PforHeader::BITMAP, 1, 0, 2], 9, Err(DecodeError::Invalid));
-        check(&[PforHeader::BITMAP, 1, 3, 1], 9, Ok((1, 3)));
-        check(&[PforHeader::BITMAP, 1, 3], 9, Err(DecodeError::Truncated));
+        check_patched(&[PforHeader::BITMAP, 1, 0, 0], 9, Err(DecodeError::Invalid));
+        check_patched(&[PforHeader::BITMAP, 0, 1, 0], 9, Err(DecodeError::Invalid));
+        check_patched(&[PforHeader::BITMAP, 1, 0, 2], 9, Err(DecodeError::Invalid));
+        check_patched(&[PforHeader::BITMAP, 1, 3, 1], 9, Ok((1, 3)));
+        check_patched(&[PforHeader::BITMAP, 1, 3], 9, Err(DecodeError::Truncated));
     }
 
     #[test]
     fn sparse_bitmaps_are_neither_empty_nor_longer_than_the_block() {
-        check(&[PforHeader::SPARSE, 1, 0], 9, Err(DecodeError::Invalid));
-        check(&[PforHeader::SPARSE, 1, 1, 0], 9, Err(DecodeError::Invalid));
-        check(&[PforHeader::SPARSE, 1, 2, 2], 9, Err(DecodeError::Invalid));
-        check(&[PforHeader::SPARSE, 1, 4, 1], 9, Err(DecodeError::Invalid));
-        check(&[PforHeader::SPARSE, 1, 3, 3, 1], 9, Ok((1, 3)));
-        check(&[PforHeader::SPARSE, 1, 2, 1], 9, Ok((1, 1)));
-        check(&[PforHeader::SPARSE, 1, 3, 3], 9, Err(DecodeError::Truncated));
+        check_patched(&[PforHeader::SPARSE, 1, 0], 9, Err(DecodeError::Invalid));
+        check_patched(&[PforHeader::SPARSE, 1, 1, 0], 9, Err(DecodeError::Invalid));
+        check_patched(&[PforHeader::SPARSE, 1, 2, 2], 9, Err(DecodeError::Invalid));
+        check_patched(&[PforHeader::SPARSE, 1, 4, 1], 9, Err(DecodeError::Invalid));
+        check_patched(&[PforHeader::SPARSE, 1, 3, 3, 1], 9, Ok((1, 3)));
+        check_patched(&[PforHeader::SPARSE, 1, 2, 1], 9, Ok((1, 1)));
+        check_patched(&[PforHeader::SPARSE, 1, 3, 3], 9, Err(DecodeError::Truncated));
     }
 }

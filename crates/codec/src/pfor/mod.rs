@@ -43,13 +43,13 @@ pub(crate) use header::has_narrow_values;
 pub(crate) use plan::block_len;
 pub(crate) use write::encode;
 
-/// The most bytes of `n` values: a plain block of the full width. It is the bound for bit packing without
-/// exceptions too.
+/// Maximum bytes of a block of `n` values: those of a plain block of 32 bits a value. This is also the
+/// maximum of [`crate::bp256`].
 pub(crate) fn max_len(n: usize) -> usize {
     if n == 0 { 0 } else { 1 + 4 * n }
 }
 
-/// Bytes of the block of `n` > 0 values at the front of `bytes`.
+/// The length of the block of `n` > 0 values at the front of `bytes`.
 pub(crate) fn encoded_len(kernel: Kernel, bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
     let len = PforHeader::read(kernel, bytes, n, &mut [0; _])?.block_len(n);
     if bytes.len() < len { Err(DecodeError::Truncated) } else { Ok(len) }

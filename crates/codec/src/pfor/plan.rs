@@ -1,4 +1,4 @@
-//! Choice of the form and width of the shortest block.
+//! Chooses the form and the width with which a block is shortest.
 //!
 //! For each width, the number of wider values and the number of groups of eight values with a wider one give
 //! the exact length: each wider value is an exception, and each such group is a nonzero byte of the bitmap.
@@ -12,7 +12,7 @@ use crate::kernel::Kernel;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PforPlan {
     pub(super) form: PlannedForm,
-    /// Width of the low parts in bits; of the value, if it is constant.
+    /// Width of the low parts in bits; in a constant block, of the value.
     pub(super) width: u32,
     /// Bytes of the block.
     pub(super) len: usize,
@@ -47,7 +47,7 @@ pub(super) fn choose_form(kernel: Kernel, values: &[u32]) -> PforPlan {
     PforPlan { form, width, len }
 }
 
-/// Bytes of the shortest block of `values`, which are not empty.
+/// The length of the shortest block of `values`, which are not empty.
 pub(crate) fn block_len(kernel: Kernel, values: &[u32]) -> usize {
     choose_form(kernel, values).len
 }

@@ -1,4 +1,4 @@
-//! Decoding of blocks.
+//! Decoding of PFor blocks.
 //!
 //! A block that the encoder cannot have written is damaged. It is rejected where memory safety requires it
 //! or the check costs next to nothing. Not checked: the padding of packed bits, and whether high parts and
@@ -9,9 +9,9 @@ use crate::DecodeError;
 use crate::bitpack::{Layout, WIDTH_MAX, packed_len};
 use crate::kernel::table::{Packed, Patch, PforLoops};
 
-/// Reads `out.len()` values, 1 to 256, or their sums from `after` on; returns the bytes consumed. Always
-/// inlined, so that a kernel compiles it for its instructions: most of the time between two blocks is
-/// latency, which calls and copies of the header would add to.
+/// Decodes `out.len()` values, 1 to 256, or their prefix sums if `after` is the value before the first.
+/// Returns the bytes of the block. Always inlined, so that a kernel compiles it for its instructions: most of
+/// the time between two blocks is latency, to which calls and copies of the header would add.
 #[inline(always)]
 pub(crate) fn decode<L: PforLoops>(
     loops: L,
@@ -68,7 +68,7 @@ mod tests {
         Kernel::SCALAR.pfor_decode(bytes, Layout::Vertical, None, out)
     }
 
-    /// 16 zeros, but 5 << 1 at position 2 and 9 << 1 at position 14.
+    /// A block of 16 values: 5 << 1 at position 2, 9 << 1 at position 14, otherwise 0.
     const SPARSE: [u8; 8] = [0x41, 4, 0x03, 0x04, 0x40, 0x95, 0x00, 0x00];
 
     #[test]

@@ -1,4 +1,4 @@
-//! Encoding of blocks.
+//! Encoding of PFor blocks.
 
 use super::cost::bitmap_len;
 use super::header::{PforHeader, constant_len};

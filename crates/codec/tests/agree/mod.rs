@@ -13,7 +13,7 @@ pub type Decoded = Result<(Vec<u32>, usize), DecodeError>;
 /// The value after the output of a decoder, which must not change.
 const CANARY: u32 = 0x5eed_cafe;
 
-/// Values after the output: more than a vector register holds.
+/// Number of values after the output that are checked for [`CANARY`]: more than a vector has.
 const SLACK: usize = 64;
 
 /// Encodes and decodes values with every kernel; bytes and values must be equal. Returns the bytes.
@@ -34,12 +34,12 @@ pub fn round_trip(codec: Codec, values: &[u32], prev: u32) -> Vec<u8> {
     bytes
 }
 
-/// The block that all kernels write.
+/// Encodes values with every kernel. Returns the block, which must be the same for all.
 #[track_caller]
 pub fn encode(codec: Codec, values: &[u32], prev: u32) -> Vec<u8> {
     let mut expect = Vec::new();
     codec.encode_with(Kernel::SCALAR, values, prev, &mut expect);
-    for kernel in others() {
+    for kernel in Kernel::available() {
         let mut bytes = vec![0xee];
         codec.encode_with(kernel, values, prev, &mut bytes);
         let same = bytes[0] == 0xee && bytes[1..] == expect;
@@ -55,7 +55,7 @@ pub fn encode(codec: Codec, values: &[u32], prev: u32) -> Vec<u8> {
 /// Decodes any bytes with all kernels, and checks that lengths and truncations are consistent. Returns the
 /// result.
 #[track_caller]
-pub fn hostile(codec: Codec, bytes: &[u8], prev: u32, n: usize) -> Decoded {
+pub fn decode_hostile(codec: Codec, bytes: &[u8], prev: u32, n: usize) -> Decoded {
     let name = codec.name();
     let decoded = decode(codec, bytes, prev, n);
     let len = codec.encoded_len(bytes, n);
@@ -75,14 +75,14 @@ pub fn hostile(codec: Codec, bytes: &[u8], prev: u32, n: usize) -> Decoded {
     decoded
 }
 
-/// Decodes `bytes` with all kernels, which must agree.
+/// Decodes `bytes` with every kernel. Returns the result, which must be the same for all.
 #[track_caller]
 pub fn decode(codec: Codec, bytes: &[u8], prev: u32, n: usize) -> Decoded {
     let expect = decode_by(Kernel::SCALAR, codec, bytes, prev, n);
     if !codec.is_delta() {
-        sums(codec, bytes, prev, &expect, n);
+        check_sums(codec, bytes, prev, &expect, n);
     }
-    for kernel in others() {
+    for kernel in vector_kernels() {
         let decoded = decode_by(kernel, codec, bytes, prev, n);
         let name = codec.name();
         assert_eq!(decoded, expect, "{kernel:?}, {name}, {n} values after {prev} of {bytes:02x?}");
@@ -92,7 +92,7 @@ pub fn decode(codec: Codec, bytes: &[u8], prev: u32, n: usize) -> Decoded {
 
 /// Checks that all kernels decode to the same prefix sums, or return the same error.
 #[track_caller]
-fn sums(codec: Codec, bytes: &[u8], before: u32, values: &Decoded, n: usize) {
+fn check_sums(codec: Codec, bytes: &[u8], before: u32, values: &Decoded, n: usize) {
     let expect = values.clone().map(|(mut values, used)| {
         let mut sum = before;
         for value in &mut values {
@@ -124,6 +124,6 @@ pub fn decode_by(kernel: Kernel, codec: Codec, bytes: &[u8], prev: u32, n: usize
 }
 
 /// The kernels other than the scalar one.
-fn others() -> impl Iterator<Item = Kernel> {
+fn vector_kernels() -> impl Iterator<Item = Kernel> {
     Kernel::available().into_iter().filter(|kernel| *kernel != Kernel::SCALAR)
 }

@@ -11,10 +11,11 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{cell::Cell, ffi::c_void, ptr, sync::OnceLock};
 
-/// A multiple of the page size on every machine with pages of at most 64 KiB; also the length of a guard.
-const PAGE: usize = 1 << 16;
+/// Bytes of a guard, and the unit of the pages between: 64 KiB is a multiple of the page size of every
+/// machine.
+const PAGE_BYTES: usize = 1 << 16;
 
-/// The guard that a slice is adjacent to.
+/// On which side of a slice the guard page is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// The guard is directly before the slice.
@@ -43,11 +44,11 @@ unsafe impl Sync for Pages {}
 impl Pages {
     /// Zeroed pages of at least `len` bytes.
     pub fn new(len: usize) -> Pages {
-        let len = len.next_multiple_of(PAGE).max(PAGE);
-        let all = map(len + 2 * PAGE);
-        protect(all);
-        protect(all.wrapping_byte_add(PAGE + len));
-        Pages { start: all.wrapping_byte_add(PAGE).cast(), len }
+        let len = len.next_multiple_of(PAGE_BYTES).max(PAGE_BYTES);
+        let all = map_pages(len + 2 * PAGE_BYTES);
+        protect_page(all);
+        protect_page(all.wrapping_byte_add(PAGE_BYTES + len));
+        Pages { start: all.wrapping_byte_add(PAGE_BYTES).cast(), len }
     }
 
     /// `len` bytes adjacent to a guard, with their previous contents.
@@ -102,16 +103,16 @@ impl Pages {
     }
 }
 
-fn map(len: usize) -> *mut c_void {
+fn map_pages(len: usize) -> *mut c_void {
     let protection = ProtFlags::READ | ProtFlags::WRITE;
     // SAFETY: The operating system chooses an unused address.
     let start = unsafe { rustix::mm::mmap_anonymous(ptr::null_mut(), len, protection, MapFlags::PRIVATE) };
     start.expect("the pages are mapped")
 }
 
-fn protect(start: *mut c_void) {
+fn protect_page(start: *mut c_void) {
     // SAFETY: These bytes were mapped by the caller, and no reference to them exists.
-    let done = unsafe { rustix::mm::mprotect(start, PAGE, MprotectFlags::empty()) };
+    let done = unsafe { rustix::mm::mprotect(start, PAGE_BYTES, MprotectFlags::empty()) };
     done.expect("the guard is set");
 }
 
@@ -119,13 +120,13 @@ fn protect(start: *mut c_void) {
 /// of up to four bytes end at a guard; all others come from the system.
 pub struct Guarded;
 
-/// The largest guarded vector in bytes.
-const VECTOR_MAX: usize = PAGE;
+/// Maximum bytes of a guarded vector.
+const VECTOR_BYTES_MAX: usize = PAGE_BYTES;
 
-/// The largest alignment of a guarded vector.
+/// Maximum alignment of a guarded vector, in bytes.
 const ALIGN_MAX: usize = 4;
 
-/// Two slots: a vector that grows has an old and a new allocation for a moment.
+/// The pages of guarded vectors. There are two, as a vector that grows has two allocations for a moment.
 static SLOTS: [VectorSlot; 2] =
     [const { VectorSlot { taken: AtomicBool::new(false), pages: OnceLock::new() } }; 2];
 
@@ -139,11 +140,11 @@ thread_local! {
 }
 
 impl Guarded {
-    /// Runs `work`. Its vectors of numbers of up to four bytes end at a guard, at most two of them at a
-    /// time.
+    /// Calls `work`. Vectors of numbers of up to four bytes that it allocates end at a guard page, at most
+    /// two of them at a time.
     pub fn vectors<T>(work: impl FnOnce() -> T) -> T {
         for slot in &SLOTS {
-            slot.pages.get_or_init(|| Pages::new(VECTOR_MAX));
+            slot.pages.get_or_init(|| Pages::new(VECTOR_BYTES_MAX));
         }
         ON.set(true);
         let result = work();
@@ -151,7 +152,7 @@ impl Guarded {
         result
     }
 
-    /// Whether these numbers are in guarded pages.
+    /// Whether these numbers are in the pages of a slot.
     pub fn holds<T>(numbers: &[T]) -> bool {
         VectorSlot::of(numbers.as_ptr().cast()).is_some()
     }
@@ -175,7 +176,7 @@ unsafe impl GlobalAlloc for Guarded {
         if ON.get()
             && layout.align() <= ALIGN_MAX
             && layout.size().is_multiple_of(layout.align())
-            && layout.size() <= VECTOR_MAX
+            && layout.size() <= VECTOR_BYTES_MAX
             && let Some(pages) = VectorSlot::take()
         {
             return pages.slice_start(Side::End, layout.size());

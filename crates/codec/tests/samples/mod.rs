@@ -2,12 +2,12 @@
 
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
-use tierdex_codec::{BLOCK, Codec};
+use tierdex_codec::{BLOCK, Codec, Kernel};
 
-/// The value before each sample: the start of a list.
+/// The value before the first value of a list, which means -1.
 pub const START: u32 = u32::MAX;
 
-/// The `SplitMix64` generator.
+/// The random number generator `SplitMix64`. Its state is the seed at first.
 pub struct Random(pub u64);
 
 impl Random {
@@ -41,8 +41,9 @@ impl Drop for Seed {
     }
 }
 
-/// `n` values of at most `width` bits, about one in `one_in` of them (none for 0) of up to `wide` bits.
-pub fn mixed(random: &mut Random, n: usize, width: u32, one_in: u64, wide: u32) -> Vec<u32> {
+/// `n` random values of at most `width` bits, of which about one in `one_in` (none for 0) has up to `wide`
+/// bits.
+pub fn random_values(random: &mut Random, n: usize, width: u32, one_in: u64, wide: u32) -> Vec<u32> {
     (0..n)
         .map(|_| {
             let exception = one_in > 0 && random.below(one_in) == 0;
@@ -51,14 +52,14 @@ pub fn mixed(random: &mut Random, n: usize, width: u32, one_in: u64, wide: u32) 
         .collect()
 }
 
-/// Blocks of all sizes and of each kind: uniform, rare wide values, many wide values, constant, extreme.
-pub fn blocks() -> Vec<Vec<u32>> {
+/// Blocks of many sizes and of each kind: values of one width, few and many wider ones, equal values.
+pub fn sample_blocks() -> Vec<Vec<u32>> {
     let mut random = Random(1);
     let mut blocks = Vec::new();
     for n in [1, 2, 3, 7, 8, 9, 31, 32, 33, 63, 64, 65, 100, 128, 200, 255, BLOCK] {
         for width in [0, 1, 2, 5, 8, 13, 17, 24, 31, 32] {
             for one_in in [0, 3, 10, 60] {
-                blocks.push(mixed(&mut random, n, width, one_in, 32));
+                blocks.push(random_values(&mut random, n, width, one_in, 32));
             }
             blocks.push(vec![random.value(width); n]);
         }
@@ -68,13 +69,45 @@ pub fn blocks() -> Vec<Vec<u32>> {
 
 /// The encoded block, with [`START`] before it.
 pub fn encode(codec: Codec, values: &[u32]) -> Vec<u8> {
+    encode_list(Kernel::active(), codec, values, START)
+}
+
+/// The encoded blocks of a list of any length; `last` is the value before the first one.
+pub fn encode_list(kernel: Kernel, codec: Codec, values: &[u32], mut last: u32) -> Vec<u8> {
     let mut bytes = Vec::new();
-    codec.encode(values, START, &mut bytes);
+    for block in values.chunks(BLOCK) {
+        codec.encode_with(kernel, block, last, &mut bytes);
+        last = block[block.len() - 1];
+    }
     bytes
 }
 
-/// The input of a delta codec with these gaps; the gaps themselves for another codec.
-pub fn as_input(codec: Codec, gaps: &[u32]) -> Vec<u32> {
+/// Decodes a list of `n` values block by block; `last` is the value before the first one. Returns the values
+/// and the bytes after the blocks.
+pub fn decode_list(codec: Codec, mut bytes: &[u8], n: usize, mut last: u32) -> (Vec<u32>, &[u8]) {
+    let mut values = Vec::new();
+    while values.len() < n {
+        let (block, used) = decode(codec, bytes, last, BLOCK.min(n - values.len()));
+        last = block[block.len() - 1];
+        values.extend(block);
+        bytes = &bytes[used..];
+    }
+    (values, bytes)
+}
+
+/// Fewer than `limit` random bytes: with few set bits, with many, or with any.
+pub fn random_bytes(random: &mut Random, limit: u64) -> Vec<u8> {
+    let kind = random.below(3);
+    let byte = |random: &mut Random| match kind {
+        0 => random.next() as u8 & random.next() as u8,
+        1 => random.next() as u8 | random.next() as u8,
+        _ => random.next() as u8,
+    };
+    (0..random.below(limit)).map(|_| byte(random)).collect()
+}
+
+/// The values whose gaps less 1 these are, if the codec has a delta step; otherwise the gaps themselves.
+pub fn values_of_gaps(codec: Codec, gaps: &[u32]) -> Vec<u32> {
     let mut last = START;
     let sum = |gap: &u32| {
         last = last.wrapping_add(*gap).wrapping_add(1);

@@ -1,4 +1,4 @@
-//! Bitmaps: decoding and marks.
+//! Loops over bitmaps: decoding, look-up of values, and bits that mark sums.
 
 use super::compress::{lane_mask, set_bits};
 use super::memory::{LANES, Vector, broadcast, first_lanes, load, load_all, load_bytes, store_all};
@@ -7,25 +7,13 @@ use crate::block::{BLOCK, Intersection};
 use crate::{kernel::scalar, kernel::scalar::bitmap::load_word};
 use core::{arch::x86_64::*, mem::MaybeUninit};
 
-/// Implements [`crate::Kernel::count_ones`].
-#[target_feature(enable = "popcnt")]
-pub(crate) fn count_ones(bytes: &[u8]) -> usize {
-    scalar::bitmap::count_ones(bytes)
-}
-
-/// Implements [`crate::Kernel::read_bitmap`].
-#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-pub(crate) fn read_bitmap(bits: &[u8], prev: u32, out: &mut [u32]) {
-    scalar::bitmap::read_bitmap(bits, prev, out);
-}
-
-/// Fewer values are looked up by the portable loop.
+/// Minimum number of values that are looked up by vectors. Fewer are looked up by the portable loop.
 const LOOKUP_VALUES_MIN: usize = 32;
 
-/// Bits of a word.
+/// Bits of a word of a bitmap.
 const WORD_BITS: u32 = 32;
 
-/// Words of the longest bitmap of a block.
+/// Maximum number of words of a bitmap.
 const WORDS_MAX: usize = BLOCK;
 
 /// Implements [`crate::Kernel::find_in_bitmap`]: the words of eight values are gathered, and the numbers of
@@ -54,7 +42,7 @@ pub(crate) fn find_in_bitmap(bits: &[u8], first: u32, values: &[u32], shared: &m
     for (k, values) in values.chunks(LANES).enumerate() {
         let position = _mm256_sub_epi32(load(values), broadcast(first as i32));
         let position = _mm256_min_epu32(position, past);
-        // Increasing values before the first bit or after the last come together.
+        // Often all values of a vector are outside the bitmap, as the values are increasing.
         if equal_lanes(position, past) == 0xff {
             continue;
         }
@@ -77,7 +65,7 @@ pub(crate) fn find_in_bitmap(bits: &[u8], first: u32, values: &[u32], shared: &m
     *count = found;
 }
 
-/// The number of set bits of each lane.
+/// The number of set bits of each 32-bit lane.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn count_ones_in_lanes(words: Vector) -> Vector {

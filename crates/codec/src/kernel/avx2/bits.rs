@@ -19,7 +19,7 @@ pub(crate) fn pack(values: &[u32], width: u32, layout: Layout, packed: &mut [May
     }
 }
 
-/// Packs 256 values at one width.
+/// A function that packs 256 values at one width.
 type PackFunction = unsafe fn(&[u32], &mut [MaybeUninit<u8>]);
 
 static PACK_VERTICAL: [PackFunction; 33] = by_width!(pack_vertical);
@@ -31,7 +31,7 @@ fn pack_vertical<const W: usize>(values: &[u32], packed: &mut [MaybeUninit<u8>])
 
 unpack_by_form!("avx2,bmi1,bmi2,lzcnt,popcnt");
 
-/// Unpacks by [`unpack_stream`], then takes the other steps.
+/// Unpacks values of the horizontal layout, then adds exceptions and computes prefix sums.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn unpack_horizontal<const SIZE: HighPartSize, const SUM: bool>(
@@ -43,7 +43,7 @@ fn unpack_horizontal<const SIZE: HighPartSize, const SUM: bool>(
     finish_values::<SIZE, SUM>(FinishingSteps::new(packed, highs), out);
 }
 
-/// Unpacks one row of eight lanes at a time.
+/// Unpacks 256 values of the vertical layout, a row of eight at a time.
 ///
 /// # Safety
 /// There must be `32 * W` bytes.
@@ -79,7 +79,7 @@ unsafe fn unpack_vertical<const W: usize, const SIZE: HighPartSize, const SUM: b
     });
 }
 
-/// Adds the exceptions and sums of values that are already unpacked.
+/// Adds exceptions to unpacked values, and replaces them by their prefix sums.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn finish_values<const SIZE: HighPartSize, const SUM: bool>(mut finish: FinishingSteps, out: &mut [u32]) {

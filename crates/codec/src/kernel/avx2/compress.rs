@@ -1,10 +1,10 @@
-//! Moves the lanes that a mask selects to the front, or the first lanes to those, by tables: the compress
-//! and expand instructions of AVX-512.
+//! Compress and expand, which are instructions of AVX-512, by tables of permutations. Compress moves the
+//! lanes that a mask selects to the front; expand moves the first lanes to those that a mask selects.
 
 use super::memory::{LANES, Vector};
 use core::arch::x86_64::*;
 
-/// For each mask, the positions of its set bits, then zeros.
+/// For each 8-bit mask the positions of its set bits, padded with zeros.
 static SET_BITS: [[u8; LANES]; 256] = {
     let mut positions = [[0; LANES]; 256];
     let mut mask = 0;
@@ -22,21 +22,21 @@ static SET_BITS: [[u8; LANES]; 256] = {
     positions
 };
 
-/// The positions of the set bits of a mask as bytes, then zeros.
+/// The positions of the set bits of a mask as bytes, padded with zeros.
 #[inline]
 pub(super) fn set_bits(mask: u8) -> __m128i {
     // SAFETY: Every x86-64 CPU has SSE2.
     unsafe { _mm_cvtsi64_si128(i64::from_le_bytes(SET_BITS[usize::from(mask)])) }
 }
 
-/// The selected lanes; the lanes after them are unspecified.
+/// Moves the lanes that the mask selects to the front. The lanes after them are unspecified.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn compress(mask: u8, values: Vector) -> Vector {
     _mm256_permutevar8x32_epi32(values, _mm256_cvtepu8_epi32(set_bits(mask)))
 }
 
-/// For each mask and each of its set bits, the number of set bits before it; 0x80 for other bits.
+/// For each 8-bit mask and each of its bits: the number of set bits before it, or 0x80 if it is clear.
 static RANKS: [[u8; LANES]; 256] = {
     let mut ranks = [[0; LANES]; 256];
     let mut k = 0;
@@ -71,7 +71,7 @@ pub(super) fn lane_mask(mask: u8) -> Vector {
     _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32(mask.into()), bits), bits)
 }
 
-/// For each mask a word with byte `i` all ones if bit `i` is set.
+/// For each 8-bit mask the word in which byte `i` is 0xff if bit `i` is set, otherwise 0.
 static BYTE_MASKS: [u64; 256] = {
     let mut words = [0; 256];
     let mut k = 0;
@@ -83,7 +83,7 @@ static BYTE_MASKS: [u64; 256] = {
     words
 };
 
-/// A word with byte `i` all ones if bit `i` of the mask is set.
+/// The word in which byte `i` is 0xff if bit `i` of the mask is set, otherwise 0.
 #[inline]
 pub(super) fn byte_mask(mask: u8) -> u64 {
     BYTE_MASKS[usize::from(mask)]

@@ -55,9 +55,9 @@ pub(crate) fn make_sparse_bitmap(bitmap: &Bitmap) -> SparseBitmap {
     SparseBitmap { mask, bytes }
 }
 
-/// A bit for each stored byte of a bitmap, and the bytes before these, if a sparse bitmap starts with `mask`.
-/// Another bitmap is read as a sparse one with all its bytes and no mask, without a branch: the form of a
-/// block cannot be predicted.
+/// Returns a mask of the bytes of a bitmap that are stored, and the number of bytes before them. A sparse
+/// bitmap begins with `mask`. Of any other bitmap all bytes are stored, and there is no mask. Without a
+/// branch, because the form of a block cannot be predicted.
 #[inline]
 #[target_feature(enable = "bmi2")]
 pub(crate) fn bitmap_mask(mask: [u8; 4], bitmap_len: usize, sparse: bool) -> (u32, usize) {
@@ -95,11 +95,11 @@ pub(crate) fn read_exception_bitmap(
     Some(StoredBitmap { count, len })
 }
 
-/// The high parts of a block.
+/// Scratch memory for the high parts of the exceptions of a block.
 pub(super) struct HighPartBuffer {
-    /// Words: unpacked and at the positions of their values, zero elsewhere.
+    /// High parts of more than 8 bits: unpacked, at the positions of their values; zero elsewhere.
     words: [MaybeUninit<Vector>; BLOCK / LANES],
-    /// Bytes: a copy of the packed ones if fewer than eight bytes follow them.
+    /// High parts of up to 8 bits: a copy of the packed ones, if fewer than eight bytes follow them.
     padded: [MaybeUninit<u8>; BLOCK + LANES],
     is_padded: bool,
 }
@@ -115,7 +115,7 @@ impl HighPartBuffer {
         }
     }
 
-    /// Prepares the high parts, which have the given size.
+    /// Prepares the high parts, of size class `SIZE`, for [`HighPartCursor`].
     #[inline]
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     pub(super) fn prepare<const SIZE: HighPartSize>(&mut self, patch: &Patch) {
@@ -131,7 +131,7 @@ impl HighPartBuffer {
         }
     }
 
-    /// Copies the packed high parts.
+    /// Copies the packed high parts, so that eight bytes can be read from each of them.
     #[cold]
     #[inline(never)]
     fn copy_padded(&mut self, patch: &Patch) {
@@ -164,15 +164,15 @@ impl HighPartBuffer {
     }
 }
 
-/// Cursor over the high parts of the exceptions.
+/// A cursor over the high parts of the exceptions, eight values at a time.
 pub(super) struct HighPartCursor<'a> {
     bitmap: &'a Bitmap,
     buffer: &'a HighPartBuffer,
-    /// For bytes: packed, and followed by at least eight bytes.
+    /// High parts of up to 8 bits: the packed bits, followed by at least eight bytes.
     packed: *const u8,
-    /// For bytes: the low bits of each byte, as many as a high part has.
+    /// High parts of up to 8 bits: in each byte as many low bits as a high part has.
     mask: u64,
-    /// For bytes: bits of the packed high parts consumed.
+    /// High parts of up to 8 bits: number of bits read so far.
     used: usize,
 }
 
@@ -202,7 +202,7 @@ impl<'a> HighPartCursor<'a> {
         _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(bytes as i64))
     }
 
-    /// As [`HighPartCursor::next`] for bytes: one for each value.
+    /// The high parts of the next eight values as bytes, if high parts have up to 8 bits.
     ///
     /// # Safety
     /// As for [`HighPartCursor::next`].

@@ -1,4 +1,4 @@
-//! The vectors, and loads and stores of them within the bounds of their slices.
+//! Vectors of 256 bits: the type, and loads and stores within the bounds of slices.
 
 use core::{arch::asm, arch::x86_64::*};
 // The names by which code for any vector width calls the operations.
@@ -7,11 +7,11 @@ pub(super) use core::arch::x86_64::{
     _mm256_sll_epi32 as shift_left,
 };
 
-/// Values of a vector.
+/// Number of 32-bit values of a vector.
 pub(super) const LANES: usize = 8;
 
-/// The same vector, but unknown to the compiler. Given a constant permutation, it may replace one instruction
-/// by two that are not faster one by one.
+/// Returns the vector, but hides its value from the compiler. If the compiler knows a permutation, it may
+/// replace one instruction by two.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn opaque(mut vector: Vector) -> Vector {

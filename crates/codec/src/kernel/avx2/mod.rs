@@ -10,6 +10,7 @@ pub(super) mod exceptions;
 mod memory;
 mod narrow;
 mod pfor;
+mod portable;
 mod runs;
 mod score;
 mod search;
@@ -27,24 +28,24 @@ pub(super) static TABLE: KernelTable = KernelTable {
     unpack: narrow::unpack,
     pfor_decode: pfor::pfor_decode,
     count_wider: widths::count_wider,
-    shortest_patched_block: widths::shortest_patched_block,
+    shortest_patched_block: portable::shortest_patched_block,
     find_exceptions: exceptions::find_exceptions,
     read_exception_bitmap: exceptions::read_exception_bitmap,
-    count_ones: bitmap::count_ones,
+    count_ones: portable::count_ones,
     make_sparse_bitmap: exceptions::make_sparse_bitmap,
-    compute_gaps: sums::compute_gaps,
+    compute_gaps: portable::compute_gaps,
     vbyte_encode: vbyte::vbyte_encode,
     vbyte_decode: vbyte::vbyte_decode,
-    vbyte_skip: vbyte::vbyte_skip,
+    vbyte_skip: portable::vbyte_skip,
     streamvbyte_encode: streamvbyte::streamvbyte_encode,
-    streamvbyte_data_len: streamvbyte::streamvbyte_data_len,
+    streamvbyte_data_len: portable::streamvbyte_data_len,
     streamvbyte_decode: streamvbyte::streamvbyte_decode,
     intersect: search::intersect,
-    is_increasing: search::is_increasing,
-    add_one: search::add_one,
-    copy_runs: runs::copy_runs,
+    is_increasing: portable::is_increasing,
+    add_one: portable::add_one,
+    copy_runs: portable::copy_runs,
     intersect_runs: runs::intersect_runs,
-    read_bitmap: bitmap::read_bitmap,
+    read_bitmap: portable::read_bitmap,
     collect_bits: bitmap::collect_bits,
     find_in_bitmap: bitmap::find_in_bitmap,
     score_bitmap: score::score_bitmap,
@@ -57,7 +58,7 @@ pub(super) static TABLE: KernelTable = KernelTable {
     keep_marked: bitmap::keep_marked,
 };
 
-/// The kernel, if the CPU has every instruction set that this module enables.
+/// The table of this kernel, if the CPU has every instruction set that the kernel needs.
 pub(super) fn available() -> Option<&'static KernelTable> {
     let able = is_x86_feature_detected!("avx2")
         && is_x86_feature_detected!("bmi1")

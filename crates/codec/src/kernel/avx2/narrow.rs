@@ -11,7 +11,8 @@ use crate::kernel::size::{self, HighPartSize, SIZE_BYTES, SIZE_NONE};
 use crate::{bitpack::Layout, block::BLOCK, kernel::table::Packed};
 use core::arch::x86_64::*;
 
-/// Bits of a gap less 1, at most: the sum of eight gaps is at most 2^15.
+/// Maximum width in bits of a gap less 1, low and high part together: so the sum of eight gaps is at most
+/// 2^15.
 const WIDTH_MAX: usize = 12;
 
 /// Implements [`crate::Kernel::unpack`].
@@ -36,16 +37,17 @@ pub(crate) fn unpack(packed: &Packed, out: &mut [u32]) {
     }
 }
 
-/// Unpacks 256 sums from `32 * W` bytes; unsafe because it does not check that there are as many.
+/// A function that unpacks 256 prefix sums from `32 * W` bytes. It is unsafe because it does not check that
+/// there are as many bytes.
 type UnpackFunction = unsafe fn(&Packed, &HighPartBuffer, u32, &mut [u32; BLOCK]);
 
-/// Without and with exceptions, one function per width.
+/// The functions for blocks without and with exceptions, one for each width.
 static UNPACK: [[UnpackFunction; WIDTH_MAX + 1]; 2] = [
     by_width!(@ sums, (SIZE_NONE), 0 1 2 3 4 5 6 7 8 9 10 11 12),
     by_width!(@ sums, (SIZE_BYTES), 0 1 2 3 4 5 6 7 8 9 10 11 12),
 ];
 
-/// Unpacks two rows of eight lanes at a time.
+/// Unpacks 256 prefix sums, two rows of eight lanes at a time.
 ///
 /// # Safety
 /// There must be `32 * W` bytes, and the buffer must have been filled for high parts of this size.
@@ -106,7 +108,7 @@ unsafe fn sums<const W: usize, const SIZE: HighPartSize>(
     });
 }
 
-/// The sum of all gaps so far, in every lane.
+/// The sum of all gaps so far, the same in every lane.
 struct RunningSum(Vector);
 
 impl RunningSum {

@@ -1,16 +1,11 @@
-//! Runs of consecutive values: intersected by comparing eight values with eight, all pairs at once.
+//! Loops over runs of values. Two runs are intersected by comparing eight values with eight, all pairs at
+//! once.
 
 use super::memory::{LANES, load_all};
 use super::search::any_equal;
-use crate::block::{RUN_SLACK, RunPair, ValueRun};
+use crate::block::{RUN_SLACK, RunPair};
 use crate::{kernel::scalar, kernel::table::RunBlock};
 use core::arch::x86_64::*;
-
-/// Implements [`crate::Kernel::copy_runs`]: the portable loop, vectorised by the compiler.
-#[target_feature(enable = "avx2")]
-pub(crate) fn copy_runs(values: &RunBlock, runs: &[ValueRun], out: &mut [u32]) -> usize {
-    scalar::runs::copy_runs(values, runs, out)
-}
 
 /// Implements [`crate::Kernel::intersect_runs`].
 #[target_feature(enable = "avx2,bmi1,popcnt")]

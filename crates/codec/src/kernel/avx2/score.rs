@@ -1,4 +1,4 @@
-//! Scores, eight at once, and filters over them. The `k` of each code is looked up one by one.
+//! BM25 scores, eight at a time, and filters over scores. `k` is looked up for each code by itself.
 
 use super::compress::{compress, expand, lane_mask, set_bits};
 use super::memory::{LANES, broadcast, first_lanes, load, load_all, store, store_all};
@@ -53,7 +53,7 @@ fn numbers_of_codes(table: &CodeTable, codes: &[u8; LANES]) -> [f32; LANES] {
     codes.map(|code| table.get(code))
 }
 
-/// Scores of eight frequencies with their `k` and a weight below 2^31.
+/// Computes eight scores from frequencies and `k`, for a weight below 2^31.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn compute_scores(weight: f32, frequencies: __m256i, k: &[f32; LANES]) -> __m256i {
@@ -146,7 +146,7 @@ fn lanes_at_least(values: __m256i, threshold: __m256i) -> __m256i {
     _mm256_cmpeq_epi32(_mm256_max_epu32(values, threshold), values)
 }
 
-/// A mask of these lanes.
+/// A mask of the lanes that are at least those of `threshold`.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn mask_at_least(values: __m256i, threshold: __m256i) -> u32 {
@@ -161,7 +161,7 @@ fn at_least(values: __m256i, threshold: __m256i) -> u8 {
 
 select_keys!("avx2,popcnt");
 
-/// Keys of a vector.
+/// Number of 64-bit keys of a vector.
 const KEY_LANES: usize = 4;
 
 #[inline]
@@ -204,11 +204,11 @@ fn less_keys(keys: __m256i, others: __m256i) -> __m256i {
     _mm256_cmpgt_epi64(flip(others), flip(keys))
 }
 
-/// A key is a pair of lanes.
+/// Moves the keys that the mask selects to the front. A key is a pair of 32-bit lanes.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn compress_keys(mask: u8, keys: __m256i) -> __m256i {
-    /// For each mask the lanes of its set bits, then the first two lanes.
+    /// For each mask the 32-bit lanes of the keys of its set bits, padded with zeros.
     static LANES_OF_KEYS: [[u32; LANES]; 16] = {
         let mut lanes = [[0; LANES]; 16];
         let mut mask = 0;

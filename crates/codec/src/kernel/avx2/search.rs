@@ -30,8 +30,8 @@ pub(crate) fn intersect(first: &[u32], second: &[u32], shared: &mut Intersection
     };
 }
 
-/// Writes the positions of the shared values in both blocks, at most one per value of `few`, and returns
-/// their number. There are at least eight values in `many`.
+/// Writes the positions of the shared values in both blocks, at most one for each value of `few`. Returns
+/// their number. `many` has at least eight values.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
 fn look_up(few: &[u32], many: &[u32], in_few: &mut Positions, in_many: &mut Positions) -> usize {
@@ -106,7 +106,7 @@ fn position_in_groups(values: &[u32; LANES], many: &[u32], starts: __m256i) -> _
     _mm256_madd_epi16(_mm256_maddubs_epi16(halves, _mm256_set1_epi8(1)), _mm256_set1_epi16(1))
 }
 
-/// The lowest byte of each lane, in the first eight bytes.
+/// The lowest byte of each 32-bit lane, in the first eight bytes of the result.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn lowest_bytes(values: __m256i) -> __m128i {
@@ -118,14 +118,14 @@ pub(super) fn lowest_bytes(values: __m256i) -> __m128i {
     _mm_or_si128(_mm256_castsi256_si128(fours), _mm256_extracti128_si256::<1>(fours))
 }
 
-/// The last values of the groups of eight of at least eight values, for a binary search. They have their
-/// highest bit flipped, since AVX2 compares signed numbers.
+/// The last value of each group of eight values of a block, for a binary search. Their highest bits are
+/// flipped, as AVX2 compares signed numbers.
 struct GroupEnds {
     /// The last value of the 16th group, in every lane.
     half: __m256i,
-    /// Those of the groups 8, 24; of 4, 12 and so on; of 2, 6 and so on.
+    /// The last values of the groups 8 and 24; of 4, 12 and so on; of 2, 6 and so on.
     steps: [__m256i; 3],
-    /// Those of the groups 1, 3 and so on.
+    /// The last values of the groups 1, 3 and so on.
     single: [__m256i; 2],
     /// The start of the last eight values, in every lane.
     last: __m256i,
@@ -135,7 +135,7 @@ impl GroupEnds {
     #[inline]
     #[target_feature(enable = "avx2")]
     fn new(values: &[u32]) -> GroupEnds {
-        // GroupEnds after the last whole one are never searched: their end is the largest number.
+        // Groups after the last whole one are never searched: their end is the largest number.
         let mut ends = [i32::MAX as u32; GROUPS];
         for (end, group) in ends.iter_mut().zip(values.as_chunks::<LANES>().0) {
             *end = group[LANES - 1] ^ (1 << 31);
@@ -194,7 +194,8 @@ pub(super) fn store_8_bytes(out: &mut [u8; LANES], bytes: __m128i) {
     unsafe { _mm_storel_epi64(out.as_mut_ptr().cast(), bytes) }
 }
 
-/// A mask of the values that are among eight others, which are rotated by one lane seven times.
+/// A mask of the lanes of `values` that are equal to any lane of `others`, which is rotated by one lane seven
+/// times.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn any_equal(values: __m256i, others: __m256i) -> u32 {
@@ -219,16 +220,4 @@ pub(super) fn equal_lanes(a: __m256i, b: __m256i) -> u32 {
 #[target_feature(enable = "avx2")]
 pub(super) fn lane_bits(lanes: __m256i) -> u32 {
     _mm256_movemask_ps(_mm256_castsi256_ps(lanes)) as u32
-}
-
-/// Implements [`crate::Kernel::is_increasing`]: the portable loop, vectorised by the compiler.
-#[target_feature(enable = "avx2")]
-pub(crate) fn is_increasing(values: &[u32]) -> bool {
-    scalar::search::is_increasing(values)
-}
-
-/// Implements [`crate::Kernel::add_one`]: the portable loop, vectorised by the compiler.
-#[target_feature(enable = "avx2")]
-pub(crate) fn add_one(values: &mut [u32]) -> u32 {
-    scalar::search::add_one(values)
 }

@@ -1,10 +1,10 @@
-//! The horizontal layout: one stream of bits.
+//! Packing and unpacking of the horizontal layout, one stream of bits.
 
 use super::memory::{LANES, load, load_all, load_bytes, load_half, store_all};
 use crate::{kernel::scalar, kernel::x86::UnpackShuffle};
 use core::{arch::x86_64::*, mem::MaybeUninit};
 
-/// The widest values that [`pack_stream`] packs.
+/// Maximum width in bits of the values that [`pack_stream`] packs.
 pub(super) const STREAM_WIDTH_MAX: u32 = 16;
 
 /// Packs values of at most [`STREAM_WIDTH_MAX`] bits, eight at a time: pairs of values in 32 bits, pairs of
@@ -12,8 +12,7 @@ pub(super) const STREAM_WIDTH_MAX: u32 = 16;
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(super) fn pack_stream(values: &[u32], width: u32, packed: &mut [MaybeUninit<u8>]) {
-    // The last words, which would end after `packed`. The first of them starts `before` bytes after its
-    // start.
+    // The last words, which would end after `packed`. `before` is the offset of the first of them.
     let (mut last, mut before) = ([0; 32], None);
     let mask = _mm256_set1_epi32((1 << width) - 1);
     let (pair, four) = (_mm_cvtsi32_si128(32 - width as i32), _mm_cvtsi32_si128(2 * width as i32));
@@ -66,5 +65,5 @@ pub(super) fn unpack_stream(bytes: &[u8], width: u32, out: &mut [u32]) {
     scalar::bits::unpack_horizontal(&bytes[done / 8 * width as usize..], width, &mut out[done..]);
 }
 
-/// The first four lanes are shuffled from 16 bytes, the others from another 16.
+/// The shuffles for each width. The first four lanes are shuffled from 16 bytes, the others from another 16.
 static SHUFFLES: [UnpackShuffle<32, LANES>; 26] = UnpackShuffle::of_widths(LANES / 2);

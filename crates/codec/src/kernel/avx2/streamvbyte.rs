@@ -21,7 +21,7 @@ pub(crate) fn streamvbyte_encode(values: &[u32], controls: &mut [u8], data: &mut
     len + scalar::streamvbyte::streamvbyte_encode(rest, rest_of_controls, &mut data[len..])
 }
 
-/// For each four of eight values a control byte: the position of the highest byte of each that is not zero.
+/// The two control bytes of eight values. The code of a value is the position of its highest nonzero byte.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn control_bytes(values: Vector) -> [u8; 2] {
@@ -30,8 +30,8 @@ pub(super) fn control_bytes(values: Vector) -> [u8; 2] {
     [pairs[0] | pairs[1] << 4, pairs[2] | pairs[3] << 4]
 }
 
-/// Stores as many bytes of each of four values as the control byte says, and returns their number. The bytes
-/// up to the 16th are overwritten.
+/// Stores the bytes of four values that the control byte tells, and returns their number. All 16 bytes may be
+/// overwritten.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn store_bytes(out: &mut [u8], values: __m128i, control: u8) -> usize {
@@ -42,7 +42,7 @@ pub(super) fn store_bytes(out: &mut [u8], values: __m128i, control: u8) -> usize
     usize::from(DATA_LENS[usize::from(control)])
 }
 
-/// For a mask of the bytes of two values that are not zero, their codes.
+/// The codes of two values, by a mask of their bytes that are not zero.
 static CODES: [u8; 256] = {
     let mut codes = [0; 256];
     let mut mask = 1;
@@ -57,7 +57,7 @@ const fn highest_bit(mask: usize) -> u8 {
     if mask == 0 { 0 } else { mask.ilog2() as u8 }
 }
 
-/// For each control byte, the source of each stored byte.
+/// For each control byte, the index of the value byte that is stored at each position.
 static STORED_SOURCES: [[u8; 16]; 256] = {
     let mut sources = [[0; 16]; 256];
     let mut k = 0;
@@ -71,12 +71,6 @@ static STORED_SOURCES: [[u8; 16]; 256] = {
     }
     sources
 };
-
-/// Implements [`crate::Kernel::streamvbyte_data_len`].
-#[target_feature(enable = "popcnt")]
-pub(crate) fn streamvbyte_data_len(controls: &[u8], n: usize) -> usize {
-    scalar::streamvbyte::streamvbyte_data_len(controls, n)
-}
 
 decode_or_sum! {
     /// Implements [`crate::Kernel::streamvbyte_decode`].
@@ -113,7 +107,7 @@ fn decode_values<const SUM: bool>(controls: &[u8], data: &[u8], mut prev: u32, o
     );
 }
 
-/// Bytes that are loaded for eight values.
+/// Bytes that are loaded to decode eight values.
 const LOADED_BYTES: usize = 4 * LANES;
 
 /// Decodes groups of eight values as long as there are [`LOADED_BYTES`] bytes of data. Returns the number of
@@ -148,12 +142,12 @@ fn decode_groups<const SUM: bool>(
     (done, used)
 }
 
-/// For each control byte the source of each byte of its four values, 0x80 for a zero byte. Aligned, so that
-/// no load crosses a cache line.
+/// For each control byte, the index of the stored byte that each byte of the four values has; 0x80 for a zero
+/// byte. Aligned, so that no load crosses a cache line.
 #[repr(align(64))]
 struct ShuffleTable([[u8; 16]; 256]);
 
-/// For each control byte the bytes of its four values.
+/// For each control byte, the number of stored bytes of its four values.
 static DATA_LENS: [u8; 256] = QUAD_TABLES.1;
 
 static SHUFFLES: ShuffleTable = ShuffleTable(QUAD_TABLES.0);

@@ -1,18 +1,11 @@
-//! Gaps, and prefix sums of eight values in a register.
+//! Prefix sums of eight values in a register.
 
 use super::memory::{Vector, add, broadcast, opaque};
-use crate::kernel::scalar;
-use core::{arch::x86_64::*, mem::MaybeUninit};
-
-/// Implements [`crate::Kernel::compute_gaps`].
-#[target_feature(enable = "avx2")]
-pub(crate) fn compute_gaps(values: &[u32], prev: u32, step: u32, gaps: &mut [MaybeUninit<u32>]) {
-    scalar::sums::compute_gaps(values, prev, step, gaps);
-}
+use core::arch::x86_64::*;
 
 prefix_sums!("avx2");
 
-/// The constants of the steps of a prefix sum.
+/// Permutations that each prefix sum of a vector needs, held in registers.
 #[derive(Clone, Copy)]
 pub(super) struct PrefixSumConstants {
     first_pair: __m256i,
@@ -31,7 +24,7 @@ impl PrefixSumConstants {
         }
     }
 
-    /// Prefix sums within the register, in three steps: pairs, quads, all.
+    /// The prefix sums of the eight values of a vector, in three steps: of pairs, of quads, of all.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) fn inclusive(&self, values: __m256i) -> __m256i {
@@ -43,7 +36,7 @@ impl PrefixSumConstants {
         _mm256_add_epi32(quads, _mm256_and_si256(ends, second_half))
     }
 
-    /// The last value in every lane.
+    /// The last value of a vector, in every lane.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) fn last(&self, values: __m256i) -> __m256i {

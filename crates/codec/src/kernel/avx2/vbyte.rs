@@ -18,7 +18,7 @@ use super::streamvbyte::{control_bytes, store_bytes};
 use crate::{error::DecodeError, kernel::scalar, kernel::scalar::bitmap::load_word};
 use core::arch::x86_64::*;
 
-/// Values encoded in a buffer on the stack before they are appended.
+/// Number of values that are encoded to a buffer on the stack before they are appended.
 const STAGED_VALUES: usize = 128;
 
 /// Implements [`crate::Kernel::vbyte_encode`]: the groups of seven bits of eight values are moved to bytes,
@@ -49,7 +49,7 @@ pub(crate) fn vbyte_encode(values: &[u32], out: &mut Vec<u8>) {
     }
 }
 
-/// The four groups of seven bits of each value below 2^28, each in a byte.
+/// Moves each of the four groups of seven bits of a value below 2^28 to a byte.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn split_to_seven_bits(values: Vector) -> Vector {
@@ -62,7 +62,7 @@ fn split_to_seven_bits(values: Vector) -> Vector {
     _mm256_or_si256(low, high)
 }
 
-/// The continuation bits: set in each byte after which a byte of the value is not zero.
+/// The continuation bits of the bytes of each value: set if a later byte of the value is not zero.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn mark_continuations(bytes: Vector) -> Vector {
@@ -73,13 +73,13 @@ fn mark_continuations(bytes: Vector) -> Vector {
     _mm256_andnot_si256(none, _mm256_set1_epi8(0x80_u8 as i8))
 }
 
-/// Bytes whose continuation bits are gathered at once.
+/// Number of bytes whose continuation bits are gathered at once.
 const WINDOW_BYTES: usize = 64;
 
-/// Bytes that a step may read.
+/// Maximum bytes that a step reads.
 const STEP_BYTES: usize = 16;
 
-/// Values that a step may write.
+/// Maximum values that a step writes.
 const STEP_VALUES: usize = 16;
 
 decode_or_sum! {
@@ -112,8 +112,8 @@ fn decode_values<const SUM: bool>(
     Ok(used)
 }
 
-/// Decodes while the bytes of a step are within the window and its values fit `out`; returns the bytes read
-/// and the values written. Both are 0 if no step matches the next value.
+/// Decodes values as long as the bytes of a step are within the window and its values fit `out`. Returns the
+/// number of bytes read and of values written. Both are 0 if no step matches the next value.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 fn decode_window<const SUM: bool>(window: &[u8; WINDOW_BYTES], prev: u32, out: &mut [u32]) -> (usize, usize) {
@@ -169,7 +169,7 @@ fn decode_window<const SUM: bool>(window: &[u8; WINDOW_BYTES], prev: u32, out: &
     (read, written)
 }
 
-/// Prefix sums within the register.
+/// The prefix sums of four values.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn prefix_sums_of_four(values: __m128i) -> __m128i {
@@ -177,7 +177,8 @@ fn prefix_sums_of_four(values: __m128i) -> __m128i {
     _mm_add_epi32(pairs, _mm_slli_si128::<8>(pairs))
 }
 
-/// Six values of two bytes each, in the low halves of all lanes and the high halves of the first two.
+/// Joins the seven-bit groups of six values of up to two bytes. They are in the low halves of all lanes and
+/// in the high halves of the first two.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn join_six_values(positions: __m128i) -> __m128i {
@@ -186,7 +187,7 @@ fn join_six_values(positions: __m128i) -> __m128i {
     _mm_or_si128(first, _mm_srli_epi32::<1>(second))
 }
 
-/// Four values of three bytes each.
+/// Joins the seven-bit groups of four values of up to three bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn join_four_values(positions: __m128i) -> __m128i {
@@ -196,8 +197,8 @@ fn join_four_values(positions: __m128i) -> __m128i {
     _mm_or_si128(_mm_or_si128(first, _mm_srli_epi32::<1>(second)), _mm_srli_epi32::<2>(third))
 }
 
-/// Two values of up to five bytes each; `lens` is `5 * (first - 1) + second - 1` for their lengths. `None`
-/// if one has more than 32 bits.
+/// Decodes two values of up to five bytes. `lens` is `5 * (first - 1) + second - 1` for their lengths `first`
+/// and `second`. `None` if a value has more than 32 bits.
 #[inline]
 #[target_feature(enable = "avx2,bmi2")]
 fn extract_pair(lens: usize, bytes: &[u8; STEP_BYTES]) -> Option<__m128i> {
@@ -210,7 +211,7 @@ fn extract_pair(lens: usize, bytes: &[u8; STEP_BYTES]) -> Option<__m128i> {
     ((a | b) >> 32 == 0).then(|| _mm_setr_epi32(a as i32, b as i32, 0, 0))
 }
 
-/// A mask of the continuation bits.
+/// A mask of the continuation bits of 64 bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn continuation_bits(window: &[u8; WINDOW_BYTES]) -> u64 {
@@ -221,17 +222,11 @@ fn continuation_bits(window: &[u8; WINDOW_BYTES]) -> u64 {
     low | high << 32
 }
 
-/// Implements [`crate::Kernel::vbyte_skip`].
-#[target_feature(enable = "bmi1,bmi2,lzcnt,popcnt")]
-pub(crate) fn vbyte_skip(bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
-    scalar::vbyte::vbyte_skip(bytes, n)
-}
-
-/// The step for a mask.
+/// How the next values are decoded: an entry of the table of steps.
 struct VByteStep {
-    /// The index of the shuffle; indexes after the last shuffle are the lengths of a pair.
+    /// The index of the shuffle. Indexes after the last shuffle tell the lengths of two values.
     shuffle: u8,
-    /// Bytes of the values; 0 if no step matches.
+    /// Number of bytes of the values; 0 if no step matches.
     len: u8,
 }
 
@@ -279,7 +274,7 @@ static STEPS: [VByteStep; 4096] = {
     steps
 };
 
-/// The first of the steps 2 to 4 that matches the mask.
+/// The first of the steps 2 to 4 that matches a mask of continuation bits.
 const fn choose_step(mask: usize) -> VByteStep {
     let (sixes, fours, pairs) =
         (lengths_as_digits(mask, 6, 2), lengths_as_digits(mask, 4, 3), lengths_as_digits(mask, 2, 5));

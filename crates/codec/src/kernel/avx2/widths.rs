@@ -1,10 +1,10 @@
-//! For each bit width, the number of values that are wider.
+//! Counts, for each bit width, the values that are wider.
 
 use super::memory::{LANES, Vector, load};
-use crate::{bitpack::width_of_all, block::BLOCK, kernel::table::WidthCounts, pfor::cost};
+use crate::{bitpack::width_of_all, block::BLOCK, kernel::table::WidthCounts};
 use core::arch::x86_64::*;
 
-/// Values whose widths fill a vector of bytes.
+/// Number of values whose widths, one byte each, fill a vector.
 const PART_VALUES: usize = 4 * LANES;
 
 /// Implements [`crate::Kernel::count_wider`]: stores the bit width of each value in a byte, 32 to a vector,
@@ -32,8 +32,8 @@ pub(crate) fn count_wider(values: &[u32]) -> WidthCounts {
     counts
 }
 
-/// A byte for each of 32 values: its bit width, 0 where there is no value. The first half has the first four
-/// values of each group of eight, in the order of the groups, and the second half the others.
+/// The bit widths of 32 values as bytes, 0 where there is no value. The first half of the vector has the
+/// first four values of each group of eight, the second half has the others.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn widths_as_bytes(values: &[u32]) -> Vector {
@@ -50,7 +50,7 @@ fn widths_as_bytes(values: &[u32]) -> Vector {
     _mm256_min_epu8(_mm256_packus_epi16(widths(0, 1), widths(2, 3)), _mm256_set1_epi8(32))
 }
 
-/// The largest width in each group of eight, in any order.
+/// The largest width of each group of eight values; the order of the groups is unspecified.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn widest_of_groups(widths: &[Vector; BLOCK / PART_VALUES]) -> Vector {
@@ -64,10 +64,4 @@ fn widest_of_groups(widths: &[Vector; BLOCK / PART_VALUES]) -> Vector {
     };
     let pair = |a, b| _mm256_packus_epi32(widest(a), widest(b));
     _mm256_packus_epi16(pair(0, 2), pair(4, 6))
-}
-
-/// Implements [`crate::Kernel::shortest_patched_block`].
-#[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(crate) fn shortest_patched_block(n: usize, counts: &WidthCounts) -> (u32, usize) {
-    cost::shortest_patched_block(n, counts)
 }

@@ -1,4 +1,4 @@
-//! Bitmaps, 64 bits at a time: decoding, search, scores and marks.
+//! Loops over bitmaps, 64 bits at a time: decoding, look-up of values, scores, and bits that mark sums.
 
 use super::memory::{COUNTING, LANES, first_lanes, load, load_bytes, store};
 use super::score::{compute_scores, numbers_of_codes};
@@ -7,11 +7,11 @@ use crate::block::{BLOCK, Intersection};
 use crate::{kernel::scalar, kernel::scalar::bitmap::load_word, saturation::Saturation};
 use core::{arch::x86_64::*, hint::black_box};
 
-/// Fewer values are looked up by the portable loop.
+/// Minimum number of values that are looked up by vectors. Fewer are looked up by the portable loop.
 const LOOKUP_VALUES_MIN: usize = 12;
 
-/// Bytes of the longest bitmap of a block.
-const BITS_MAX: usize = 4 * BLOCK;
+/// Maximum bytes of a bitmap that is searched by vectors.
+const BITMAP_BYTES_MAX: usize = 4 * BLOCK;
 
 /// Implements [`crate::Kernel::read_bitmap`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,bmi2,popcnt")]
@@ -52,11 +52,11 @@ pub(crate) fn collect_bits(marks: &mut [u8], bits: &mut [u8]) {
 /// Implements [`crate::Kernel::find_in_bitmap`]: the bits of 16 values are gathered.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512cd,avx512vbmi2,bmi2,popcnt")]
 pub(crate) fn find_in_bitmap(bits: &[u8], first: u32, values: &[u32], shared: &mut Intersection) {
-    if bits.len() > BITS_MAX || values.len() < LOOKUP_VALUES_MIN {
+    if bits.len() > BITMAP_BYTES_MAX || values.len() < LOOKUP_VALUES_MIN {
         return scalar::bitmap::find_in_bitmap(bits, first, values, shared);
     }
     // Whole words, and the number of set bits before each.
-    let (mut words, mut before) = ([0u64; BITS_MAX / 8], [0; BITS_MAX / 8]);
+    let (mut words, mut before) = ([0u64; BITMAP_BYTES_MAX / 8], [0; BITMAP_BYTES_MAX / 8]);
     let mut sum = 0;
     for ((bytes, to), before) in bits.chunks(8).zip(&mut words).zip(&mut before) {
         *to = load_word(bytes);
@@ -82,7 +82,7 @@ pub(crate) fn find_in_bitmap(bits: &[u8], first: u32, values: &[u32], shared: &m
         write_lane_positions(&mut positions[0][found..], present, k * LANES);
         while present != 0 {
             let position = values[present.trailing_zeros() as usize].wrapping_sub(first) as usize;
-            let word = position / 64 % (BITS_MAX / 8);
+            let word = position / 64 % (BITMAP_BYTES_MAX / 8);
             let rank = before[word] + (words[word] & ((1 << (position % 64)) - 1)).count_ones();
             positions[1][found] = rank as u8;
             found += 1;
@@ -159,7 +159,7 @@ pub(crate) fn keep_marked(sums: &mut [u32], bits: &[u8]) {
     keep_bits(rest, load_word(rest_of_bits));
 }
 
-/// Sets those of at most 64 sums to 0 whose bits are clear.
+/// Sets those of at most 64 sums to 0 whose bit in `bits` is clear.
 #[inline]
 #[target_feature(enable = "avx512f,bmi2")]
 fn keep_bits(sums: &mut [u32], mut bits: u64) {

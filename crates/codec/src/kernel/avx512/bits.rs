@@ -9,7 +9,7 @@ use core::arch::x86_64::*;
 
 unpack_by_form!("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt");
 
-/// Unpacks two rows of eight lanes at a time.
+/// Unpacks 256 values of the vertical layout, two rows of eight at a time.
 ///
 /// # Safety
 /// There must be `32 * W` bytes.
@@ -45,7 +45,7 @@ unsafe fn unpack_vertical<const W: usize, const SIZE: HighPartSize, const SUM: b
     });
 }
 
-/// Unpacks 16 values at a time; the last group may be shorter.
+/// Unpacks values of the horizontal layout, 16 at a time; the last group may be shorter.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
 fn unpack_horizontal<const SIZE: HighPartSize, const SUM: bool>(

@@ -79,9 +79,9 @@ pub(crate) fn read_exception_bitmap(
     Some(StoredBitmap { count: scalar::bitmap::count_ones(bitmap), len })
 }
 
-/// The high parts of a block, unpacked.
+/// Scratch memory for the high parts of the exceptions of a block, if they have more than 8 bits.
 pub(super) struct HighPartBuffer {
-    /// Words at the positions of their values, zero elsewhere.
+    /// The unpacked high parts at the positions of their values; zero elsewhere.
     words: [MaybeUninit<Vector>; BLOCK / LANES],
 }
 
@@ -117,10 +117,10 @@ impl HighPartBuffer {
     }
 }
 
-/// Cursor over the high parts of the exceptions.
+/// A cursor over the high parts of the exceptions, 16 values at a time.
 pub(super) struct HighPartCursor<'a> {
     narrow: HighByteCursor<'a>,
-    /// For bytes: the high parts of the next values, up to 64, each at its position.
+    /// High parts of up to 8 bits: those of the next values, up to 64, as bytes.
     bytes: Vector,
     highs: &'a HighPartBuffer,
 }
@@ -154,12 +154,12 @@ impl<'a> HighPartCursor<'a> {
     }
 }
 
-/// Cursor over high parts of at most 8 bits.
+/// A cursor over high parts of at most 8 bits, 64 values at a time.
 pub(super) struct HighByteCursor<'a> {
     patch: Patch<'a>,
-    /// Bits of the packed high parts consumed.
+    /// Number of bits of the packed high parts read so far.
     used: usize,
-    /// For each eight high parts the eight bytes from their first byte on.
+    /// Permutation that gives each eight high parts the eight bytes from their first byte on.
     starts: Vector,
     /// The bit within those eight bytes at which each high part starts.
     bits: Vector,
@@ -191,7 +191,7 @@ impl<'a> HighByteCursor<'a> {
     }
 }
 
-/// For each 16 of 64 bytes, a byte for each lane.
+/// Permutations that move 16 of 64 bytes to the lowest bytes of the 32-bit lanes, for each 16.
 static SIXTEENTHS: [ConstantBytes; 4] = {
     let mut bytes = [const { ConstantBytes::counting(4) }; 4];
     let mut k = 0;
@@ -202,7 +202,8 @@ static SIXTEENTHS: [ConstantBytes; 4] = {
     bytes
 };
 
-/// For each width up to 8 and each eight fields, the eight bytes from their first byte on.
+/// For each width of high parts up to 8 bits: the permutation that gives each eight high parts the eight
+/// bytes from their first byte on.
 static STARTS: [ConstantBytes; 9] = {
     let mut starts = [const { ConstantBytes::counting(1) }; 9];
     let mut k = 0;
@@ -214,7 +215,7 @@ static STARTS: [ConstantBytes; 9] = {
     starts
 };
 
-/// For each width up to 8, the first bit of each of eight fields.
+/// For each width of high parts up to 8 bits: the first bit of each of eight high parts.
 static BITS: [ConstantBytes; 9] = {
     let mut bits = [const { ConstantBytes::counting(1) }; 9];
     let mut k = 0;

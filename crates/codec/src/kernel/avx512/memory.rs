@@ -1,4 +1,4 @@
-//! The vectors, and loads and stores of them within the bounds of their slices.
+//! Vectors of 512 bits: the type, and loads and stores within the bounds of slices.
 
 use core::{arch::asm, arch::x86_64::*};
 // The names by which code for any vector width calls the operations.
@@ -7,11 +7,11 @@ pub(super) use core::arch::x86_64::{
     _mm512_sll_epi32 as shift_left,
 };
 
-/// Values of a vector.
+/// Number of 32-bit values of a vector.
 pub(super) const LANES: usize = 16;
 
-/// The same vector, but unknown to the compiler. Given a constant permutation or factor, it may replace one
-/// instruction by two or three that are not faster one by one.
+/// Returns the vector, but hides its value from the compiler. If the compiler knows a permutation or a
+/// factor, it may replace one instruction by two or three.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(super) fn opaque(mut vector: Vector) -> Vector {
@@ -20,7 +20,7 @@ pub(super) fn opaque(mut vector: Vector) -> Vector {
     vector
 }
 
-/// The same mask, but unknown to the compiler.
+/// Returns the mask, but hides its value from the compiler.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 pub(super) fn opaque_mask(mut mask: u64) -> u64 {
@@ -96,14 +96,14 @@ pub(super) fn first_lanes(n: usize) -> __mmask16 {
     _bzhi_u32(u32::MAX, n.min(LANES) as u32) as __mmask16
 }
 
-/// The bytes of a constant vector.
+/// A constant vector, as bytes.
 pub(super) struct ConstantBytes(pub(super) [u8; 64]);
 
-/// 0, 1, 2 and so on.
+/// The bytes 0, 1, 2 and so on.
 pub(super) static COUNTING: ConstantBytes = ConstantBytes::counting(1);
 
 impl ConstantBytes {
-    /// 0, 1, 2 and so on, each `times` times.
+    /// The bytes 0, 1, 2 and so on, each of them `times` times.
     pub(super) const fn counting(times: usize) -> ConstantBytes {
         let mut bytes = [0; 64];
         let mut k = 0;

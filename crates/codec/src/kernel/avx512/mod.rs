@@ -1,11 +1,11 @@
 //! The kernels for CPUs with AVX-512: `avx512` with VBMI2 (Intel from Ice Lake on, AMD from Zen 4 on), and
 //! `avx512f` without (Intel Skylake and Cascade Lake).
 //!
-//! A vector is 16 values. The largest gains besides the width: `vpexpandb` moves exceptions to the positions
-//! in their bitmap, and the bytes of `StreamVByte` to the positions that the control bytes give; `vpermb`
-//! and `vpshrdvd` unpack 16 values of any bit width; masks replace the scalar tail of most decoding loops.
-//! The first two need VBMI2 or VBMI; unpacking by 16 values without them was no faster than by AVX2. A loop
-//! that a table does not name is that of the kernel below it.
+//! A vector has 16 values. Beside the width, these instructions gain most: `vpexpandb` moves exceptions to
+//! the positions in their bitmap, and the bytes of `StreamVByte` to the positions that the control bytes
+//! give; `vpermb` and `vpshrdvd` unpack 16 values of any bit width; masks replace the scalar tail of most
+//! decoding loops. The first two need VBMI2 or VBMI. Without them, unpacking 16 values at a time was no
+//! faster than by AVX2. Loops that a table does not name are those of the next simpler kernel.
 
 mod bitmap;
 mod bits;
@@ -59,7 +59,7 @@ static TABLE_F: KernelTable = KernelTable {
     ..avx2::TABLE
 };
 
-/// The kernel `avx512f`, if the CPU has every instruction set that its loops enable.
+/// The table of the kernel `avx512f`, if the CPU has every instruction set that the kernel needs.
 pub(super) fn available_f() -> Option<&'static KernelTable> {
     // Includes BMI, LZCNT and POPCNT.
     avx2::available()?;
@@ -70,7 +70,7 @@ pub(super) fn available_f() -> Option<&'static KernelTable> {
     able.then_some(&TABLE_F)
 }
 
-/// The kernel `avx512`, if the CPU has every instruction set that this module enables.
+/// The table of the kernel `avx512`, if the CPU has every instruction set that the kernel needs.
 pub(super) fn available() -> Option<&'static KernelTable> {
     available_f()?;
     let able = is_x86_feature_detected!("avx512dq")

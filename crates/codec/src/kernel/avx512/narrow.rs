@@ -14,10 +14,10 @@ use crate::kernel::size::{HighPartSize, SIZE_BYTES, SIZE_NONE};
 use crate::{bitpack::Layout, block::BLOCK, kernel::table::Packed};
 use core::arch::x86_64::*;
 
-/// Bits of a gap less 1, at most: the sum of 16 gaps is at most 2^15.
+/// Maximum width in bits of a gap less 1, low and high part together: so the sum of 16 gaps is at most 2^15.
 const WIDTH_MAX: usize = 11;
 
-/// Bits of a high part, at most.
+/// Maximum width in bits of a high part.
 const HIGH_WIDTH_MAX: u32 = 8;
 
 /// Implements [`crate::Kernel::unpack`].
@@ -37,16 +37,17 @@ pub(crate) fn unpack(packed: &Packed, out: &mut [u32]) {
     }
 }
 
-/// Unpacks 256 sums from `32 * W` bytes; unsafe because it does not check that there are as many.
+/// A function that unpacks 256 prefix sums from `32 * W` bytes. It is unsafe because it does not check that
+/// there are as many bytes.
 type UnpackFunction = unsafe fn(&Packed, u32, &mut [u32; BLOCK]);
 
-/// Without and with exceptions, one function per width.
+/// The functions for blocks without and with exceptions, one for each width.
 static UNPACK: [[UnpackFunction; WIDTH_MAX + 1]; 2] = [
     by_width!(@ sums, (SIZE_NONE), 0 1 2 3 4 5 6 7 8 9 10 11),
     by_width!(@ sums, (SIZE_BYTES), 0 1 2 3 4 5 6 7 8 9 10 11),
 ];
 
-/// Unpacks four rows of eight lanes at a time.
+/// Unpacks 256 prefix sums, four rows of eight lanes at a time.
 ///
 /// # Safety
 /// There must be `32 * W` bytes.
@@ -117,7 +118,7 @@ unsafe fn sums<const W: usize, const SIZE: HighPartSize>(packed: &Packed, prev: 
     });
 }
 
-/// The sum of all gaps so far, in every lane.
+/// The sum of all gaps so far, the same in every lane.
 struct RunningSum(Vector);
 
 impl RunningSum {
@@ -128,7 +129,7 @@ impl RunningSum {
     }
 }
 
-/// The bits of `a` where those of `mask` are set, else those of `b`.
+/// Takes the bits of `a` where those of `mask` are set, otherwise those of `b`.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn select(mask: Vector, a: Vector, b: Vector) -> Vector {
@@ -142,7 +143,8 @@ fn and_or(a: Vector, b: Vector, c: Vector) -> Vector {
     _mm512_ternarylogic_epi32::<0xea>(a, b, c)
 }
 
-/// For each 32 of 64 bytes and each lane, the first byte of its low half and that of its high half.
+/// Permutations that move 32 of 64 bytes to the lowest bytes of the 16-bit halves of the lanes, for the first
+/// and for the last 32 bytes.
 static HALVES: [ConstantBytes; 2] = {
     let mut bytes = [const { ConstantBytes::counting(4) }; 2];
     let mut k = 0;

@@ -1,12 +1,11 @@
-//! Runs of consecutive values: intersected by comparing eight values with 16, all pairs at once. Most runs
-//! are no longer.
+//! Intersects runs of values by comparing eight values with 16, all pairs at once. Most runs are no longer.
 
 use super::memory::{LANES, first_lanes};
 use crate::block::{RUN_SLACK, RunPair};
 use crate::{kernel::scalar, kernel::table::RunBlock};
 use core::arch::x86_64::*;
 
-/// Values of the first run that are compared at once.
+/// Number of values of the first run that are compared at once.
 const FIRSTS: usize = 8;
 
 /// Implements [`crate::Kernel::intersect_runs`].
@@ -65,8 +64,8 @@ pub(crate) fn intersect_runs(
     n
 }
 
-/// A mask of the values that are among 16 others. The eight values are in both halves of a vector, and the
-/// others are rotated by one lane seven times, so that all pairs are compared.
+/// A mask of the lanes of `values` that are equal to any lane of `others`. The eight values are copied to
+/// both halves of a vector, and `others` is rotated by one lane seven times, so that all pairs are compared.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn any_equal(values: __m256i, others: __m512i) -> u8 {

@@ -1,4 +1,4 @@
-//! Scores, 16 at once, filters over them, and selection of the largest keys.
+//! BM25 scores, 16 at a time, filters over scores, and selection of the largest keys.
 
 use super::memory::{LANES, broadcast, first_lanes, load, store};
 use super::search::write_bit_positions;
@@ -6,10 +6,10 @@ use crate::block::{Selection, Survivors};
 use crate::{kernel::scalar, saturation::CodeTable};
 use core::arch::x86_64::*;
 
-/// Values per word, one bit each.
+/// Number of values whose results, one bit each, fill a word.
 const WORD_VALUES: usize = 64;
 
-/// Scores of 16 frequencies with their `k` and a weight below 2^31.
+/// Computes 16 scores from frequencies and `k`, for a weight below 2^31.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(super) fn compute_scores(weight: __m512, frequencies: __m512i, k: __m512) -> __m512i {
@@ -19,8 +19,8 @@ pub(super) fn compute_scores(weight: __m512, frequencies: __m512i, k: __m512) ->
     _mm512_max_epi32(_mm512_cvtps_epi32(_mm512_mul_ps(weight, share)), _mm512_set1_epi32(1))
 }
 
-/// The numbers of 64 codes. Their bytes are looked up in one plane after the other, since gathering 64 words
-/// takes several times as long.
+/// Looks up the numbers of 64 codes: the first byte of all numbers, then the second byte, and so on.
+/// Gathering 64 words would take several times as long.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 pub(super) fn numbers_of_codes(table: &CodeTable, codes: __m512i) -> [__m512; 4] {
@@ -42,7 +42,8 @@ pub(super) fn numbers_of_codes(table: &CodeTable, codes: __m512i) -> [__m512; 4]
     ]
 }
 
-/// The byte of one plane for each code; `upper` masks the codes from 128 on.
+/// Looks up one byte for each code. `plane` has this byte of the numbers of all codes; `upper` is a mask of
+/// the codes from 128 on.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 fn look_up_plane(plane: &[u8; 256], codes: __m512i, upper: __mmask64) -> __m512i {
@@ -108,8 +109,8 @@ pub(crate) fn drain_at_least(sums: &mut [u32], first: u32, threshold: u32, survi
     (*count, *positive) = (found, nonzero_count);
 }
 
-/// For at most 64 sums, a mask of those that are at least `threshold`, which is not 0, and a mask of those
-/// greater than 0.
+/// Two masks of at most 64 sums: those that are at least `threshold`, which is not 0, and those greater than
+/// 0.
 #[inline]
 #[target_feature(enable = "avx512f,bmi2")]
 fn masks_of_sums(sums: &[u32], threshold: __m512i) -> [u64; 2] {
@@ -122,7 +123,8 @@ fn masks_of_sums(sums: &[u32], threshold: __m512i) -> [u64; 2] {
     })
 }
 
-/// Copies those of at most 64 sums whose bits are set, and their values; the first sum belongs to `first`.
+/// Copies those of at most 64 sums whose bits are set to `large`, and the values that they belong to to
+/// `values`. The first sum belongs to value `first`.
 #[inline]
 #[target_feature(enable = "avx512f,bmi2,popcnt")]
 fn copy_survivors(sums: &[u32], mut bits: u64, first: u32, values: &mut [u32], large: &mut [u32]) {
@@ -141,7 +143,7 @@ fn copy_survivors(sums: &[u32], mut bits: u64, first: u32, values: &mut [u32], l
 
 keep_at_least!("avx512f,bmi2,popcnt");
 
-/// The lanes that are at least those of `threshold`.
+/// A mask of the lanes that are at least those of `threshold`.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn at_least(values: __m512i, threshold: __m512i) -> __mmask16 {
@@ -156,7 +158,7 @@ fn compress(mask: __mmask16, values: __m512i) -> __m512i {
 
 select_keys!("avx512f,popcnt");
 
-/// Keys of a vector.
+/// Number of 64-bit keys of a vector.
 const KEY_LANES: usize = 8;
 
 #[inline]

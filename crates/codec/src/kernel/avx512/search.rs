@@ -12,7 +12,7 @@ use crate::block::{BLOCK, Intersection, Positions};
 use crate::kernel::x86::overlapping_range;
 use core::{arch::x86_64::*, hint::black_box};
 
-/// Values that a value is compared with at once.
+/// Number of values that a value is compared with at once.
 const GROUP_VALUES: usize = 8;
 
 /// Bytes of a vector.
@@ -29,7 +29,7 @@ pub(crate) fn intersect(first: &[u32], second: &[u32], shared: &mut Intersection
     };
 }
 
-/// Writes the positions of the shared values in both blocks, at most one per value of `few`, and returns
+/// Writes the positions of the shared values in both blocks, at most one for each value of `few`. Returns
 /// their number.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2,bmi2,popcnt")]
@@ -110,7 +110,7 @@ fn look_up_few(
     found
 }
 
-/// The largest values, which are the last, of up to 16 groups, for a binary search.
+/// The largest values of up to 16 groups of values, for a binary search.
 struct GroupMaxima {
     /// The maxima, padded with `u32::MAX`; the same rotated by one and by three lanes; and the eighth in
     /// every lane.
@@ -126,7 +126,7 @@ impl GroupMaxima {
         GroupMaxima { rotated: [ends, second, fourth, eighth] }
     }
 
-    /// For each of `values` the number of the first 15 ends that are less.
+    /// For each of `values` the number of maxima, of the first 15, that are less.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn count_smaller_ends(&self, values: __m512i) -> __m512i {
@@ -147,7 +147,7 @@ fn greater_than_end(at: __m512i, ends: __m512i, values: __m512i) -> __mmask16 {
     _mm512_cmplt_epu32_mask(_mm512_permutexvar_epi32(at, ends), values)
 }
 
-/// The last values of the groups of eight of at least eight values.
+/// The last value of each group of eight values of a block, which has at least eight values.
 struct GroupEnds {
     /// The last values of the second group, the fourth and so on, padded with `u32::MAX`.
     ends: GroupMaxima,

@@ -4,10 +4,10 @@ use super::memory::{LANES, load_bytes};
 use crate::kernel::x86::UnpackShuffle;
 use core::arch::x86_64::*;
 
-/// A bit stream, in which 16 values always take whole bytes.
+/// A bit stream of values of one width. 16 values always take whole bytes.
 pub(super) struct BitStream<'a> {
     bytes: &'a [u8],
-    /// Bytes of 16 values.
+    /// Number of bytes of 16 values.
     stride: usize,
     /// For each lane the four bytes from the first byte of its value on.
     shuffle: __m512i,
@@ -41,5 +41,5 @@ impl<'a> BitStream<'a> {
     }
 }
 
-/// All 16 lanes are shuffled from the same bytes.
+/// The shuffles for each width. All 16 lanes are shuffled from the same bytes.
 static SHUFFLES: [UnpackShuffle<64, LANES>; 33] = UnpackShuffle::of_widths(LANES);

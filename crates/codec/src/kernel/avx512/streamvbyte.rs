@@ -66,7 +66,7 @@ fn expand_values<const SUM: bool>(mask: u64, data: &mut &[u8], sums: &mut Prefix
     if SUM { sums.next(values) } else { values }
 }
 
-/// For each 16 values, a mask of which of their 64 bytes are stored.
+/// For each 16 values, a mask of those of their 64 bytes that are stored.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,bmi2")]
 fn stored_byte_masks(controls: &[u8]) -> [u64; 16] {

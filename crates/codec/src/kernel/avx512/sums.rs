@@ -29,7 +29,7 @@ pub(crate) fn compute_gaps(values: &[u32], prev: u32, step: u32, gaps: &mut [May
 
 prefix_sums!("avx512f,avx512bw,avx512dq");
 
-/// The constants of the steps of a prefix sum.
+/// Permutations and masks that each prefix sum of a vector needs, held in registers.
 #[derive(Clone, Copy)]
 pub(super) struct PrefixSumConstants {
     pair: __m512i,
@@ -54,7 +54,7 @@ impl PrefixSumConstants {
         }
     }
 
-    /// Prefix sums within the register, in four steps: pairs, quads, halves, all.
+    /// The prefix sums of the 16 values of a vector, in four steps: of pairs, of quads, of halves, of all.
     ///
     /// Shuffles and shifts limit the throughput: they have execution ports in common, of which there are few.
     /// Each step has one shuffle, except the first: a product by 2^32 + 1 adds the first value of each pair
@@ -72,7 +72,7 @@ impl PrefixSumConstants {
         _mm512_add_epi32(halves, end)
     }
 
-    /// The last value in every lane.
+    /// The last value of a vector, in every lane.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn last(&self, values: __m512i) -> __m512i {

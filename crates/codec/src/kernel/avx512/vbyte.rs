@@ -13,13 +13,13 @@ use super::sums::PrefixSums;
 use crate::{error::DecodeError, kernel::scalar};
 use core::arch::x86_64::*;
 
-/// Bytes examined at once.
+/// Number of bytes that are examined at once.
 const WINDOW_BYTES: usize = 64;
 
-/// Values encoded in a buffer on the stack before they are appended.
+/// Number of values that are encoded to a buffer on the stack before they are appended.
 const STAGED_VALUES: usize = 128;
 
-/// Values that are encoded at once.
+/// Number of values that are encoded at once.
 const VALUES_AT_ONCE: usize = 8;
 
 /// Implements [`crate::Kernel::vbyte_encode`]: the groups of seven bits of a value are moved to eight bytes,
@@ -119,7 +119,8 @@ fn decode_values<const SUM: bool>(
     Ok(used)
 }
 
-/// 16 values of at most four bytes, from index `16 * group` of `starts` on.
+/// Decodes 16 values of at most four bytes, which start at the bytes of `window` that `starts` tells from
+/// index `16 * group` on.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 fn gather_values(window: __m512i, starts: __m512i, group: usize) -> __m512i {
@@ -157,5 +158,5 @@ pub(crate) fn vbyte_skip(bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
     Ok(used)
 }
 
-/// 0, 0, 0, 0, 1, 1, 1, 1, and so on.
+/// The bytes 0, 0, 0, 0, 1, 1, 1, 1, and so on.
 static EACH_FOUR_TIMES: ConstantBytes = ConstantBytes::counting(4);

@@ -1,10 +1,10 @@
-//! For each bit width, the number of values that are wider.
+//! Counts, for each bit width, the values that are wider.
 
 use super::memory::{LANES, load};
 use crate::{bitpack::width_of_all, kernel::table::WidthCounts, pfor::cost};
 use core::arch::x86_64::*;
 
-/// Values whose widths fill a vector of bytes: a quarter of a block.
+/// Number of values whose widths, one byte each, fill a vector: a quarter of a block.
 const QUARTER_VALUES: usize = 64;
 
 /// Implements [`crate::Kernel::count_wider`]: stores the bit width of each value in a byte, 64 to a vector,
@@ -26,7 +26,7 @@ pub(crate) fn count_wider(values: &[u32]) -> WidthCounts {
     counts
 }
 
-/// The largest width in each group of eight.
+/// The largest width of each group of eight values.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn widest_of_groups(widths: [__m512i; 4]) -> __m512i {
@@ -39,7 +39,7 @@ fn widest_of_groups(widths: [__m512i; 4]) -> __m512i {
     _mm512_inserti32x4::<1>(_mm512_zextsi128_si512(low), high)
 }
 
-/// A byte for each of 64 values: its bit width, 0 where there is no value.
+/// The bit widths of 64 values as bytes, 0 where there is no value.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,bmi2")]
 fn widths_as_bytes(values: &[u32]) -> __m512i {

@@ -1,4 +1,5 @@
-//! Bitmaps: decoding, search and scores. Bit `i mod 8` of byte `i div 8` is the value `first + i`, mod 2^32.
+//! Loops over bitmaps: decoding, look-up of values, scores, and bits that mark sums. Bit `i mod 8` of byte `i
+//! div 8` is the value `first + i`, mod 2^32.
 
 use crate::block::{BLOCK, Intersection};
 use crate::saturation::Saturation;
@@ -93,7 +94,7 @@ pub(crate) fn score_bitmap(of: &Saturation, bits: &[u8], first: u32, frequencies
     }
 }
 
-/// The bits of a byte.
+/// The masks of the single bits of a byte.
 const BITS_OF_BYTE: [u32; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
 
 /// Implements [`crate::Kernel::mark_positive`].

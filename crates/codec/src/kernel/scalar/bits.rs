@@ -6,17 +6,17 @@
 use crate::{bitpack::Layout, block::BLOCK};
 use core::mem::MaybeUninit;
 
-/// Lanes of the vertical layout.
+/// Number of lanes of the vertical layout.
 const VERTICAL_LANES: usize = 8;
-/// Lanes of the horizontal layout.
+/// Number of lanes of the horizontal layout.
 const HORIZONTAL_LANES: usize = 1;
 
-/// Values of one lane.
+/// Number of values of a lane.
 const ROWS: usize = 32;
 
-/// Packs into `W` words per lane; see [`pack_column`].
+/// [`pack_column`] for one width and number of lanes.
 type PackFunction = fn(&[u32], &mut [MaybeUninit<u8>]);
-/// Unpacks from `W` words per lane; see [`unpack_column`].
+/// [`unpack_column`] for one width and number of lanes.
 pub(super) type UnpackFunction = fn(&[u8], &mut [u32]);
 
 /// Runs `$body` for each `$row` from 0 to 31.
@@ -79,7 +79,7 @@ pub(crate) fn pack_column<const W: usize, const L: usize>(values: &[u32], packed
     for_each_row!(L, row, pack_row(&values[row], row, &mut open, words));
 }
 
-/// Adds one row to the `open` words, and stores them when they are full.
+/// Adds one row of values to the words that are being filled (`open`), and stores these when they are full.
 #[inline(always)]
 fn pack_row<const W: usize, const L: usize>(
     values: &[u32; L],
@@ -110,7 +110,7 @@ fn unpack_column<const W: usize, const L: usize>(packed: &[u8], out: &mut [u32])
     for_each_row!(L, row, out[row] = unpack_row(words, row));
 }
 
-/// The values of one row, each from one or two words of its lane.
+/// Unpacks one row of values, each from one or two words of its lane.
 #[inline(always)]
 fn unpack_row<const W: usize, const L: usize>(words: &[[[u8; 4]; L]; W], row: usize) -> [u32; L] {
     if W == 0 {
@@ -126,7 +126,7 @@ fn unpack_row<const W: usize, const L: usize>(words: &[[[u8; 4]; L]; W], row: us
     })
 }
 
-/// Packs fewer than 32 values.
+/// Packs fewer than 32 values in the horizontal layout.
 fn pack_rest(values: &[u32], width: u32, packed: &mut [MaybeUninit<u8>]) {
     let (mut open, mut filled) = (0u64, 0);
     let mut words = packed.chunks_mut(4);
@@ -155,7 +155,7 @@ fn store_word(out: Option<&mut [MaybeUninit<u8>]>, word: u32) {
     }
 }
 
-/// Unpacks fewer than 32 values.
+/// Unpacks fewer than 32 values of the horizontal layout.
 fn unpack_rest(packed: &[u8], width: u32, out: &mut [u32]) {
     let (mut open, mut filled) = (0u64, 0);
     let mut words = packed.chunks(4);

@@ -67,7 +67,7 @@ pub(crate) fn read_exception_bitmap(
     Some(StoredBitmap { count: super::bitmap::count_ones(bitmap), len })
 }
 
-/// Ors the high parts, above `shift` bits, into the values.
+/// Adds the high parts of the exceptions to values that have only their low `shift` bits.
 pub(super) fn add_exceptions(patch: &Patch, shift: u32, out: &mut [u32]) {
     let mut highs = [0; BLOCK];
     let highs = &mut highs[..super::bitmap::count_ones(patch.bitmap)];

@@ -1,4 +1,4 @@
-//! Runs of consecutive values.
+//! Loops over runs of consecutive values: copies and intersections.
 
 use crate::block::{BLOCK, RUN_SLACK, RunPair, ValueRun};
 use crate::kernel::table::RunBlock;
@@ -50,7 +50,7 @@ pub(crate) fn intersect_runs(
     n
 }
 
-/// The runs of a pair.
+/// The values of the two runs of a pair.
 #[inline(always)]
 pub(crate) fn slices_of_pair<'a>(
     first: &'a RunBlock,

@@ -1,4 +1,4 @@
-//! Scores, and filters over them.
+//! BM25 scores, filters over scores, and selection of the largest keys.
 
 use crate::block::{Selection, Survivors};
 use crate::saturation::Saturation;
@@ -21,7 +21,7 @@ pub(crate) fn values_at_least(values: &[u32], threshold: u32, positions: &mut Se
     *count = found;
 }
 
-/// Sums that are compared before a branch.
+/// Number of sums that are compared with the threshold before a branch.
 const DRAIN_CHUNK_SUMS: usize = 16;
 
 /// Implements [`crate::Kernel::drain_at_least`]: one branch per [`DRAIN_CHUNK_SUMS`] sums, since most contain

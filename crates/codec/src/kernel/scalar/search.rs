@@ -2,7 +2,7 @@
 
 use crate::block::{BLOCK, Intersection, Positions};
 
-/// A block that is longer than the other by this factor is searched.
+/// If one block has this many times the values of the other, each value of the other is searched in it.
 const SEARCH_LENGTH_RATIO: usize = 8;
 
 /// Implements [`crate::Kernel::intersect`]. No branch depends on the values.

@@ -2,13 +2,13 @@
 
 use super::sums::prefix_sum;
 
-/// Values of one control byte.
+/// Number of values of a control byte.
 const QUAD_VALUES: usize = 4;
 
-/// Bytes that are loaded for four values: at most three values of four bytes, and a whole word for the last.
+/// Number of bytes that are loaded to decode four values, which is their maximum length.
 const QUAD_BYTES_MAX: usize = 16;
 
-/// The value bits of a word for each code.
+/// For each code, the bits of a loaded word that belong to the value.
 const CODE_MASKS: [u32; 4] = [0xff, 0xffff, 0x00ff_ffff, u32::MAX];
 
 /// Implements [`crate::Kernel::streamvbyte_encode`].

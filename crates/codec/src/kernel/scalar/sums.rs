@@ -28,8 +28,9 @@ mod tests {
     use super::*;
     use crate::{Kernel, kernel::table::GapBuffer};
 
+    /// Checks the gaps of `values`, and that their prefix sums are the values again.
     #[track_caller]
-    fn check(values: &[u32], prev: u32, step: u32, expect: &[u32]) {
+    fn check_gaps(values: &[u32], prev: u32, step: u32, expect: &[u32]) {
         let mut buffer = GapBuffer::new();
         let mut work = Kernel::SCALAR.compute_gaps(values, prev, step, &mut buffer).to_vec();
         assert_eq!(work, expect);
@@ -39,18 +40,18 @@ mod tests {
 
     #[test]
     fn the_start_of_a_list_is_minus_one() {
-        check(&[0, 1, 5], u32::MAX, 1, &[0, 0, 3]);
-        check(&[0, 1, 5], u32::MAX, 0, &[1, 1, 4]);
+        check_gaps(&[0, 1, 5], u32::MAX, 1, &[0, 0, 3]);
+        check_gaps(&[0, 1, 5], u32::MAX, 0, &[1, 1, 4]);
     }
 
     #[test]
     fn a_block_continues_from_the_value_before_it() {
-        check(&[8, 9, u32::MAX], 7, 1, &[0, 0, u32::MAX - 10]);
-        check(&[8, 9, u32::MAX], 7, 0, &[1, 1, u32::MAX - 9]);
+        check_gaps(&[8, 9, u32::MAX], 7, 1, &[0, 0, u32::MAX - 10]);
+        check_gaps(&[8, 9, u32::MAX], 7, 0, &[1, 1, u32::MAX - 9]);
     }
 
     #[test]
     fn falling_values_wrap() {
-        check(&[5, 3, 3], 9, 1, &[u32::MAX - 4, u32::MAX - 2, u32::MAX]);
+        check_gaps(&[5, 3, 3], 9, 1, &[u32::MAX - 4, u32::MAX - 2, u32::MAX]);
     }
 }

@@ -3,10 +3,10 @@
 use super::sums::prefix_sum;
 use crate::error::DecodeError;
 
-/// The continuation bit of each of 8 bytes.
+/// The continuation bits of 8 bytes.
 const CONTINUATION_BITS: u64 = 0x8080_8080_8080_8080;
 
-/// Values encoded in a stack buffer before they are appended.
+/// Number of values that are encoded to a buffer on the stack before they are appended.
 const STAGED_VALUES: usize = 32;
 
 /// Implements [`crate::Kernel::vbyte_encode`].

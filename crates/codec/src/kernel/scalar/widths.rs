@@ -1,8 +1,8 @@
-//! For each bit width, the number of values that are wider.
+//! Counts, for each bit width, the values that are wider.
 
 use crate::{bitpack::width_of_all, block::BLOCK, kernel::table::WidthCounts};
 
-/// Independent counter arrays: consecutive values of equal width would otherwise wait for each other's
+/// Number of counter arrays. With one array, consecutive values of equal width would wait for each other's
 /// store.
 const COUNTER_ARRAYS: usize = 4;
 

@@ -1,8 +1,8 @@
-//! A filter over scores, and selection of the largest keys.
+//! Macros that define a filter over scores, and the selection of the largest keys.
 
-/// `keep_at_least`. From the module come `load` and `store`, which take fewer values than a vector too;
-/// masks with a bit for each lane, `at_least(values, threshold)` and `first_lanes(n)`; and `compress(mask,
-/// values)`.
+/// Defines `keep_at_least`. It uses these functions of the module: `load` and `store`, also of fewer values
+/// than a vector has; the masks of lanes `at_least(values, threshold)` and `first_lanes(n)`; and
+/// `compress(mask, values)`.
 macro_rules! keep_at_least {
     ($features:literal) => {
         /// Implements [`crate::Kernel::keep_at_least`].
@@ -36,15 +36,15 @@ macro_rules! keep_at_least {
     };
 }
 
-/// `largest`, by vectors of `KEY_LANES` keys. From the module come `load_keys` of an array, `broadcast_keys`,
-/// the mask `keys_at_least(keys, pivots)`, `compress_keys(mask, keys)`, `store_keys` to an array and
-/// `smaller_keys(keys, others)`.
+/// Defines `largest`, by vectors of `KEY_LANES` keys. It uses these functions of the module: `load_keys` of
+/// an array, `broadcast_keys`, the mask `keys_at_least(keys, pivots)`, `compress_keys(mask, keys)`,
+/// `store_keys` to an array and `smaller_keys(keys, others)`.
 macro_rules! select_keys {
     ($features:literal) => {
-        /// Fewer keys are selected by the portable loop.
+        /// Minimum number of keys that are selected by vectors. Fewer are selected by the portable loop.
         const SELECT_KEYS_MIN: usize = 48;
 
-        /// The most rounds of selection; a round typically discards about half of the keys.
+        /// Maximum rounds of selection. A round typically discards about half of the keys.
         const ROUNDS_MAX: usize = 48;
 
         /// Implements [`crate::Kernel::largest`]: quickselect.

@@ -1,4 +1,4 @@
-//! What the kernels of x86-64 share: code that is the same for each vector width.
+//! Code that is the same for all vector widths of x86-64, as macros.
 //!
 //! The macros define functions and types in the module that expands them, with the instruction sets of that
 //! module. They use these names of the module: `Vector`, `LANES`, `add`, `or` and `broadcast` for the
@@ -9,8 +9,8 @@ mod filters;
 
 use core::ops::Range;
 
-/// `$name(bytes.., after, out)`, which decodes values, or their prefix sums if there is an `after`, by
-/// `decode_values::<SUM>(bytes.., prev, out)`.
+/// Defines `$name(bytes.., after, out)`, which decodes values, or their prefix sums if there is an `after`,
+/// by `decode_values::<SUM>(bytes.., prev, out)`.
 macro_rules! decode_or_sum {
     ($(#[$doc:meta])* $features:literal, fn $name:ident($($bytes:ident),*) -> $result:ty) => {
         $(#[$doc])*
@@ -24,21 +24,21 @@ macro_rules! decode_or_sum {
     };
 }
 
-/// `PrefixSums`, by two methods of `PrefixSumConstants`: `inclusive` computes the prefix sums within a
-/// vector, `last` broadcasts its last value. `PrefixSumConstants` are the constants of both, made once for
+/// Defines `PrefixSums`, by two methods of `PrefixSumConstants`: `inclusive` computes the prefix sums within
+/// a vector, `last` broadcasts its last value. `PrefixSumConstants` are the constants of both, made once for
 /// all vectors.
 macro_rules! prefix_sums {
     ($features:literal) => {
-        /// The sum of all values so far.
+        /// Computes prefix sums of a sequence of vectors.
         #[derive(Clone, Copy)]
         pub(super) struct PrefixSums {
             steps: PrefixSumConstants,
-            /// In every lane.
+            /// The sum of all values so far, in every lane.
             sum: Vector,
         }
 
         impl PrefixSums {
-            /// Starts at `prev`.
+            /// The value before the first one is `prev`.
             #[inline]
             #[target_feature(enable = $features)]
             pub(super) fn after(prev: u32) -> PrefixSums {
@@ -59,9 +59,9 @@ macro_rules! prefix_sums {
     };
 }
 
-/// `unpack`, by `unpack_vertical::<W, SIZE, SUM>(packed, highs, out)` for a block of 256 values in the
-/// vertical layout and `unpack_horizontal::<SIZE, SUM>(packed, highs, out)` for any other. Both end with the
-/// steps of `FinishingSteps`, which uses `PrefixSums`, `HighPartCursor` and `shift_left`. `highs` is a
+/// Defines `unpack`, by `unpack_vertical::<W, SIZE, SUM>(packed, highs, out)` for a block of 256 values in
+/// the vertical layout and `unpack_horizontal::<SIZE, SUM>(packed, highs, out)` for any other. Both end with
+/// the steps of `FinishingSteps`, which uses `PrefixSums`, `HighPartCursor` and `shift_left`. `highs` is a
 /// `HighPartBuffer` with the high parts that are unpacked before the values.
 macro_rules! unpack_by_form {
     ($features:literal) => {
@@ -155,7 +155,7 @@ macro_rules! unpack_by_form {
     };
 }
 
-/// `pfor_decode`, which decodes a block by `exception_bitmap` and `unpack`, both inlined.
+/// Defines `pfor_decode`, which decodes a block by `exception_bitmap` and `unpack`, both inlined.
 macro_rules! pfor_decode {
     ($features:literal) => {
         /// Implements [`crate::Kernel::pfor_decode`].
@@ -197,8 +197,8 @@ macro_rules! pfor_decode {
     };
 }
 
-/// The range of `few` from the first group of `L` values that does not end before the first value of
-/// `many`, up to the last group that does not start after the last one. `many` is not empty.
+/// The positions of the values of `few` that may be in `many`: groups of `L` values that end before the first
+/// value of `many`, or start after its last one, are left out. `many` is not empty.
 #[inline(always)]
 pub(super) fn overlapping_range<const L: usize>(few: &[u32], many: &[u32]) -> Range<usize> {
     let (least, most) = (many[0], many[many.len() - 1]);
