@@ -2,16 +2,16 @@
 
 use console::{Term, measure_text_width};
 
-/// Width without a terminal, in columns.
-const DEFAULT_COLUMNS: usize = 100;
+/// Width of the output if standard output is not a terminal, in columns.
+const DEFAULT_WIDTH: usize = 100;
 
 /// Width of the terminal on standard output, in columns.
 pub fn terminal_columns() -> usize {
-    Term::stdout().size_checked().map_or(DEFAULT_COLUMNS, |(_, columns)| usize::from(columns))
+    Term::stdout().size_checked().map_or(DEFAULT_WIDTH, |(_, columns)| usize::from(columns))
 }
 
 /// Truncates `text` to `width` columns, the last of which is an ellipsis.
-pub fn truncate(text: &str, width: usize) -> String {
+pub fn truncate_to_width(text: &str, width: usize) -> String {
     let (mut kept, mut taken) = (0, 0);
     for (at, c) in text.char_indices() {
         taken += measure_text_width(c.encode_utf8(&mut [0; 4]));
@@ -27,7 +27,7 @@ pub fn truncate(text: &str, width: usize) -> String {
 }
 
 /// Pads `text` with blanks to `width` columns.
-pub fn pad(text: &str, width: usize) -> String {
+pub fn pad_to_width(text: &str, width: usize) -> String {
     text.to_string() + &" ".repeat(width.saturating_sub(measure_text_width(text)))
 }
 
@@ -46,8 +46,11 @@ mod tests {
             ("日本語", 5, "日本…"),
             ("日本語", 4, "日…"),
         ] {
-            assert_eq!(truncate(text, width), expected, "{text}, {width}");
+            assert_eq!(truncate_to_width(text, width), expected, "{text}, {width}");
         }
-        assert_eq!((pad("日", 4), pad("title", 2)), ("日  ".to_string(), "title".to_string()));
+        assert_eq!(
+            (pad_to_width("日", 4), pad_to_width("title", 2)),
+            ("日  ".to_string(), "title".to_string())
+        );
     }
 }

@@ -26,18 +26,18 @@ pub type Outcome<T = ()> = Result<T, Failure>;
 
 impl Failure {
     /// Exit code of a command that a signal stopped: 128 plus the number of SIGINT.
-    pub const INTERRUPTED: u8 = 130;
+    pub const INTERRUPTED_EXIT_CODE: u8 = 130;
 
     /// Exit code of a command that another writer blocks: `EX_TEMPFAIL` of `sysexits.h`, try again later.
-    pub const BUSY: u8 = 75;
+    pub const BUSY_EXIT_CODE: u8 = 75;
 
     /// Prints one line on standard error and returns the exit code.
-    pub fn report(&self) -> ExitCode {
+    pub fn print_and_exit_code(&self) -> ExitCode {
         let code = match self {
             Failure::Usage(_) => 2,
             Failure::Failed(_) | Failure::Storage(_) => 1,
-            Failure::Busy(_) => Failure::BUSY,
-            Failure::Interrupted(_) => Failure::INTERRUPTED,
+            Failure::Busy(_) => Failure::BUSY_EXIT_CODE,
+            Failure::Interrupted(_) => Failure::INTERRUPTED_EXIT_CODE,
             Failure::OutputClosed => return ExitCode::SUCCESS,
         };
         messages::print(self);
@@ -85,6 +85,11 @@ impl From<tierdex::io::Error> for Failure {
     fn from(error: tierdex::io::Error) -> Failure {
         Failure::Storage(error)
     }
+}
+
+/// The failure of a file that cannot be written.
+pub fn write_error(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::Failed(format!("cannot write {}: {error}", path.display()))
 }
 
 /// Converts an error of writing standard output.

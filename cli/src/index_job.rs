@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use std::{path::Path, sync::Arc};
 use tierdex::{Merge, OpenMode, Schema, StopSignal, WriterOptions, commit::Manifest, io::Disk};
 
-/// Settings of an indexing run.
+/// One run of `tierdex index`: where it writes, and with which settings.
 pub struct IndexJob {
     pub disk: Arc<dyn Disk>,
     pub schema: Schema,
@@ -23,11 +23,11 @@ pub struct IndexJob {
     /// Time to wait for another writer; `None` if the command has no flag for it.
     pub wait: Option<Duration>,
     pub stop_at_problem: bool,
-    /// The file for all problems.
+    /// The file of `--report`, which lists all problems of the input.
     pub problems: Option<ProblemFile>,
 }
 
-/// Result of an indexing run.
+/// What an indexing run has read and written.
 pub struct IndexSummary {
     pub tally: Tally,
     pub total: u64,
@@ -37,20 +37,20 @@ pub struct IndexSummary {
 
 impl IndexJob {
     /// Indexes all documents of `source` and commits.
-    pub fn run(mut self, mut source: InputSource) -> Outcome<IndexSummary> {
+    pub fn run_job(mut self, mut source: InputSource) -> Outcome<IndexSummary> {
         let start = Instant::now();
         let stop = StopSignal::default();
         let _watched = interrupt::raise_on_signal(stop.clone());
         let options = WriterOptions { memory: self.memory, stop: stop.clone() };
-        let mut writer = open::writer(self.disk.clone(), &self.schema, self.mode, &options, self.wait)?;
+        let mut writer = open::open_writer(self.disk.clone(), &self.schema, self.mode, &options, self.wait)?;
         // Raised by Ctrl-C, and by an error of the writer.
         let stop = writer.stop().clone();
         source.stop_on(stop.clone());
         source.limit_documents(writer.document_bytes_max());
         let mut progress = IndexProgress::new(&source);
         if writer.threads_max() < self.threads {
-            let (memory, most) = (size::as_flag(self.memory as u64), writer.threads_max());
-            progress.print(&format!(
+            let (memory, most) = (size::bytes_as_flag(self.memory as u64), writer.threads_max());
+            progress.print_above(&format!(
                 "tierdex: --memory of {memory} is enough for {most} of {} threads; give 128M per thread to use all",
                 self.threads
             ));
@@ -72,7 +72,7 @@ impl IndexJob {
                 if let Some(problem) = report.problems.iter().find(stops) {
                     return Err(tierdex::Error::Failed(format!("{problem}; nothing was committed")));
                 }
-                tally.add(report).iter().for_each(|line| progress.print(line));
+                tally.add_report(report).iter().for_each(|line| progress.print_above(line));
                 Ok(())
             },
         );
@@ -105,19 +105,19 @@ impl IndexJob {
 
 impl IndexSummary {
     /// Prints the summary, one line.
-    pub fn print(&self, out: &Path) -> std::io::Result<()> {
+    pub fn print_line(&self, out: &Path) -> std::io::Result<()> {
         let seconds = self.elapsed.as_secs_f64().max(1e-9);
         let documents = |number| size::count(number, "document", "documents");
         let mut line = format!(
             "{}, {} of text in {seconds:.1} s ({}); {} holds {} in {}",
             documents(self.tally.documents),
-            size::show(self.tally.bytes),
-            size::per_second(self.tally.bytes, seconds),
+            size::show_bytes(self.tally.bytes),
+            size::show_throughput(self.tally.bytes, seconds),
             printable(&out.display().to_string()),
             documents(self.total),
-            size::show(self.index_bytes)
+            size::show_bytes(self.index_bytes)
         );
-        for clause in self.tally.clauses() {
+        for clause in self.tally.summary_clauses() {
             line += &format!("; {clause}");
         }
         writeln!(stdout(), "{line}")

@@ -5,7 +5,7 @@ use tierdex::commit::{FieldStats, FileKind, Manifest};
 /// Bytes of an uncompressed posting: four of the document number and four of the frequency.
 const RAW_POSTING_BYTES: u64 = 8;
 
-/// Statistics of a field.
+/// Statistics of a field, summed over the segments.
 pub fn field_stats(manifest: &Manifest, field: usize) -> FieldStats {
     let of = manifest.segments.iter().map(|segment| segment.fields[field]);
     of.fold(FieldStats::default(), |mut sum, next| {
@@ -23,18 +23,18 @@ pub fn kind_bytes(manifest: &Manifest, field: usize, kind: FileKind) -> u64 {
     manifest.segments.iter().filter_map(|segment| segment.file(field, kind)).map(|file| file.seal.len).sum()
 }
 
-/// Bytes of all files.
+/// Bytes of all files of a commit.
 pub fn total_bytes(manifest: &Manifest) -> u64 {
     manifest.segments.iter().flat_map(|segment| &segment.files).map(|file| file.seal.len).sum()
 }
 
-/// Bytes of a part of a field, and the postings that it belongs to.
+/// Size of one part of the postings of a field, from which bits per posting are computed.
 pub struct PartSize {
     /// Name of the part: of its files, except that the lists are divided into `docs`, `freqs` and `inline`.
     pub name: &'static str,
-    /// Bytes of the part.
+    /// Bytes of the part in all segments.
     pub bytes: u64,
-    /// Postings among which the bytes are divided.
+    /// Number of postings that the part describes.
     pub postings: u64,
     /// Codec, if it has one.
     pub codec: &'static str,
@@ -60,8 +60,8 @@ pub fn part_sizes(manifest: &Manifest, number: usize) -> Vec<PartSize> {
     ]
 }
 
-/// Size of uncompressed document numbers and frequencies, relative to document numbers, frequencies and skip
-/// data of the index.
+/// Compression ratio: bytes of uncompressed document numbers and frequencies, divided by the bytes of document
+/// numbers, frequencies and skip data in the index.
 pub fn ratio_against_raw(manifest: &Manifest, field: usize) -> f64 {
     let kinds = [FileKind::Postings, FileKind::Skips];
     let packed: u64 = kinds.iter().map(|&kind| kind_bytes(manifest, field, kind)).sum();

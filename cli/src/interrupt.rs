@@ -8,8 +8,8 @@ use std::{ffi::CString, os::unix::ffi::OsStrExt};
 use tierdex::StopSignal;
 use tierdex::io::{exit_with_line, keep_ignored_signals, remove_on_out_of_memory};
 
-/// The action of a signal.
-enum Action {
+/// What the signal handler does.
+enum SignalAction {
     /// Ends the process.
     Exit,
     /// Raises the stop flag; the operation cancels itself.
@@ -18,7 +18,7 @@ enum Action {
     Remove(PathBuf),
 }
 
-static ACTION: Mutex<Action> = Mutex::new(Action::Exit);
+static SIGNAL_ACTION: Mutex<SignalAction> = Mutex::new(SignalAction::Exit);
 
 /// Restores the default action when dropped.
 #[must_use]
@@ -26,7 +26,7 @@ pub struct SignalGuard(());
 
 impl Drop for SignalGuard {
     fn drop(&mut self) {
-        *action() = Action::Exit;
+        *lock_action() = SignalAction::Exit;
         remove_on_out_of_memory(None);
     }
 }
@@ -36,7 +36,7 @@ impl Drop for SignalGuard {
 /// # Errors
 /// If the thread cannot be started.
 pub fn install_handler() -> Outcome {
-    keep_ignored_signals(|| ctrlc::set_handler(on_signal)).map_err(|error| {
+    keep_ignored_signals(|| ctrlc::set_handler(handle_signal)).map_err(|error| {
         let reason = match error {
             ctrlc::Error::System(error) => error.to_string(),
             error => error.to_string(),
@@ -47,55 +47,57 @@ pub fn install_handler() -> Outcome {
 
 /// Makes signals raise `stop` instead of ending the process, until the guard is dropped.
 pub fn raise_on_signal(stop: StopSignal) -> SignalGuard {
-    *action() = Action::Raise(stop);
+    *lock_action() = SignalAction::Raise(stop);
     SignalGuard(())
 }
 
 /// Creates a file that a signal removes, or the end of memory, until the guard is dropped. `create` calls
-/// [`is_unfinished`] before it creates a file. No signal is handled between the creation and the
+/// [`register_unfinished_file`] before it creates a file. No signal is handled between the creation and the
 /// registration.
 pub fn remove_on_signal<T, E>(
     create: impl FnOnce() -> Result<(PathBuf, T), E>,
 ) -> Result<(SignalGuard, PathBuf, T), E> {
     // Dropped after the lock, which it takes.
     let guard = SignalGuard(());
-    let mut action = action();
+    let mut action = lock_action();
     let created = create();
     let Ok((path, file)) = created else {
         drop(action);
         return created.map(|(path, file)| (guard, path, file));
     };
-    *action = Action::Remove(path.clone());
+    *action = SignalAction::Remove(path.clone());
     Ok((guard, path, file))
 }
 
 /// Names the file that is removed if memory is exhausted. It takes memory itself, so it is called before the
 /// file is created.
-pub fn is_unfinished(path: &Path) {
+pub fn register_unfinished_file(path: &Path) {
     remove_on_out_of_memory(CString::new(path.as_os_str().as_bytes()).ok());
 }
 
 /// Removes the file that a signal would remove, when the command fails before the file is complete.
-pub fn remove_unfinished() {
-    if let Ok(action) = ACTION.try_lock()
-        && let Action::Remove(path) = &*action
+pub fn remove_unfinished_file() {
+    if let Ok(action) = SIGNAL_ACTION.try_lock()
+        && let SignalAction::Remove(path) = &*action
     {
         // The error of the command has been reported already.
         let _ = std::fs::remove_file(path);
     }
 }
 
-fn action() -> MutexGuard<'static, Action> {
-    ACTION.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock_action() -> MutexGuard<'static, SignalAction> {
+    SIGNAL_ACTION.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn on_signal() {
-    let message = match &*action() {
+fn handle_signal() {
+    let message = match &*lock_action() {
         // The second signal does not wait for the cancellation.
-        Action::Raise(stop) if stop.check().is_err() => "interrupted twice",
-        Action::Raise(stop) => return stop.raise(),
-        Action::Remove(path) if std::fs::remove_file(path).is_ok() => "interrupted; the run was not written",
-        Action::Remove(_) | Action::Exit => "interrupted",
+        SignalAction::Raise(stop) if stop.check().is_err() => "interrupted twice",
+        SignalAction::Raise(stop) => return stop.raise(),
+        SignalAction::Remove(path) if std::fs::remove_file(path).is_ok() => {
+            "interrupted; the run was not written"
+        }
+        SignalAction::Remove(_) | SignalAction::Exit => "interrupted",
     };
-    exit_with_line(&format!("tierdex: {message}\n"), Failure::INTERRUPTED)
+    exit_with_line(&format!("tierdex: {message}\n"), Failure::INTERRUPTED_EXIT_CODE)
 }

@@ -37,7 +37,7 @@ use tierdex::io::{ignore_file_size_signal, share_heap};
 pub fn run<A: Parser>(is_bounded: impl FnOnce(&A) -> bool, command: impl FnOnce(A) -> Outcome) -> ExitCode {
     panic_hook::exit_on_panic();
     ignore_file_size_signal();
-    let outcome = usage::parse::<A>().and_then(|arguments| {
+    let outcome = usage::parse_arguments::<A>().and_then(|arguments| {
         if arguments.as_ref().is_some_and(is_bounded) {
             // Before the first thread starts.
             share_heap();
@@ -48,5 +48,5 @@ pub fn run<A: Parser>(is_bounded: impl FnOnce(&A) -> bool, command: impl FnOnce(
         Kernel::from_env().map_err(tierdex::Error::from)?;
         command(arguments)
     });
-    outcome.map_or_else(|failure| failure.report(), |()| ExitCode::SUCCESS)
+    outcome.map_or_else(|failure| failure.print_and_exit_code(), |()| ExitCode::SUCCESS)
 }

@@ -20,29 +20,29 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Index JSON lines, TSV files, text files, folders, or standard input (-)
-    Index(cmd::index::Arguments),
+    Index(cmd::index::IndexCommandArguments),
     /// Answer one query; without --dram, --cache and --stats it reads through the page cache
-    Search(cmd::search::Arguments),
+    Search(cmd::search::SearchCommandArguments),
     /// Answer one query and report the strategy, and the blocks and reads of each posting list
-    Explain(cmd::explain::Arguments),
+    Explain(cmd::explain::ExplainCommandArguments),
     /// Answer a file of queries and write a TREC run
-    Batch(cmd::batch::Arguments),
+    Batch(cmd::batch::BatchCommandArguments),
     /// Describe an index: fields, segments and the size of each file kind
-    Info(cmd::info::Arguments),
+    Info(cmd::info::InfoCommandArguments),
     /// Report the memory that searching an index needs, by component
-    Stats(cmd::stats::Arguments),
+    Stats(cmd::stats::StatsCommandArguments),
     /// Verify checksums and invariants of all files of an index
-    Check(cmd::check::Arguments),
+    Check(cmd::check::CheckCommandArguments),
     /// Exchange indexes with other search engines by files in the Common Index File Format
-    Ciff(cmd::ciff::Arguments),
+    Ciff(cmd::ciff::CiffCommandArguments),
     /// Compute measures of a TREC run, such as nDCG@10, from relevance judgments, or compare two runs
-    Eval(cmd::eval::Arguments),
+    Eval(cmd::eval::EvalCommandArguments),
     /// Index text files of this machine and answer a few sample queries
-    Demo(cmd::demo::Arguments),
+    Demo(cmd::demo::DemoCommandArguments),
     /// Write the completion script of a shell to standard output
-    Completions(cmd::completions::Arguments),
+    Completions(cmd::completions::CompletionsCommandArguments),
     /// Write manual pages to a directory
-    Man(cmd::man::Arguments),
+    Man(cmd::man::ManCommandArguments),
 }
 
 impl Command {
@@ -59,24 +59,26 @@ impl Command {
 fn main() -> ExitCode {
     tierdex_cli::run(
         |arguments: &Arguments| arguments.command.has_budget(),
-        |arguments| run(arguments.command),
+        |arguments| run_command(arguments.command),
     )
 }
 
-fn run(command: Command) -> Outcome {
+fn run_command(command: Command) -> Outcome {
     let (outcome, index) = match &command {
-        Command::Index(arguments) => (cmd::index::run(arguments), Some(&arguments.out)),
-        Command::Search(arguments) => (cmd::search::run(arguments), Some(&arguments.query.dir)),
-        Command::Explain(arguments) => (cmd::explain::run(arguments), Some(&arguments.query.dir)),
-        Command::Batch(arguments) => (cmd::batch::run(arguments), Some(&arguments.dir)),
-        Command::Info(arguments) => (cmd::info::run(arguments), Some(&arguments.dir)),
-        Command::Stats(arguments) => (cmd::stats::run(arguments), Some(&arguments.dir)),
-        Command::Check(arguments) => (cmd::check::run(arguments), Some(&arguments.dir)),
-        Command::Ciff(arguments) => (cmd::ciff::run(arguments), Some(arguments.index())),
-        Command::Eval(arguments) => (cmd::eval::run(arguments), None),
-        Command::Demo(arguments) => (cmd::demo::run(arguments), None),
-        Command::Completions(arguments) => (cmd::completions::run(arguments, Arguments::command()), None),
-        Command::Man(arguments) => (cmd::man::run(arguments, Arguments::command()), None),
+        Command::Index(arguments) => (cmd::index::run_index(arguments), Some(&arguments.out)),
+        Command::Search(arguments) => (cmd::search::run_search(arguments), Some(&arguments.query.dir)),
+        Command::Explain(arguments) => (cmd::explain::run_explain(arguments), Some(&arguments.query.dir)),
+        Command::Batch(arguments) => (cmd::batch::run_batch(arguments), Some(&arguments.dir)),
+        Command::Info(arguments) => (cmd::info::run_info(arguments), Some(&arguments.dir)),
+        Command::Stats(arguments) => (cmd::stats::run_stats(arguments), Some(&arguments.dir)),
+        Command::Check(arguments) => (cmd::check::run_check(arguments), Some(&arguments.dir)),
+        Command::Ciff(arguments) => (cmd::ciff::run_ciff(arguments), Some(arguments.index_directory())),
+        Command::Eval(arguments) => (cmd::eval::run_eval(arguments), None),
+        Command::Demo(arguments) => (cmd::demo::run_demo(arguments), None),
+        Command::Completions(arguments) => {
+            (cmd::completions::run_completions(arguments, Arguments::command()), None)
+        }
+        Command::Man(arguments) => (cmd::man::run_man(arguments, Arguments::command()), None),
     };
     outcome.map_err(|failure| index.into_iter().fold(failure, |failure, index| failure.in_folder(index)))
 }

@@ -6,8 +6,8 @@ use clap::Args;
 use tierdex::io::{PAGE, ReadKind, RegionKind, Size};
 use tierdex::{Engine, EngineOptions, Index, MemoryUse};
 
-/// Hits of a query for which memory is reserved, at least.
-const HITS_MAX: usize = 1024;
+/// Minimum number of hits of a query for which memory is reserved.
+const RESERVED_HITS_MIN: usize = 1024;
 
 #[derive(Args)]
 pub struct MemoryFlags {
@@ -15,13 +15,13 @@ pub struct MemoryFlags {
     /// A budget that is too small is rejected at start-up with the smallest sufficient one [default: no
     /// budget; the cache has 64M, or a tenth of the postings if that is more, and at most a quarter of the
     /// available memory]
-    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     pub dram: Option<u64>,
     /// Memory region and size of the postings cache, not counted in --dram. REGION is dram, hugetlb,
     /// numa:NODE, dax:PATH, or file:PATH on a tmpfs such as /dev/shm; SIZE is in bytes, such as 512M, or a
     /// percentage of the postings, such as 10% [default: dram, with what the other components leave of
     /// --dram]
-    #[arg(long, value_name = "REGION:SIZE", value_parser = cache)]
+    #[arg(long, value_name = "REGION:SIZE", value_parser = parse_cache)]
     pub cache: Option<(RegionKind, Size)>,
     /// Hold the index in a memory region instead of a cache: dictionaries, skip data, posting lists,
     /// positions and norms; ids and stored text stay on disk. REGION is as in --cache; dram counts towards
@@ -68,24 +68,24 @@ impl MemoryFlags {
 /// Options for one query, which `tierdex stats` reports: the memory of a query of up to `k` hits that are
 /// displayed.
 pub fn search_options(k: usize) -> EngineOptions {
-    EngineOptions::new().threads(1).hits_max(k.max(HITS_MAX))
+    EngineOptions::new().threads(1).hits_max(k.max(RESERVED_HITS_MIN))
 }
 
 /// Cache of one query without a budget.
 const ONE_QUERY_CACHE_BYTES: u64 = 4 << 20;
 
 /// Reads in flight of one query without a budget: few, as most are answered by the page cache.
-const ONE_QUERY_DEPTH: usize = 8;
+const ONE_QUERY_READS_IN_FLIGHT: usize = 8;
 
 /// Options for one query without a budget.
 pub fn one_query_options(k: usize) -> EngineOptions {
-    let options = search_options(k).on_demand().reads(ReadKind::Auto, ONE_QUERY_DEPTH).growth(0);
+    let options = search_options(k).on_demand().reads(ReadKind::Auto, ONE_QUERY_READS_IN_FLIGHT).growth(0);
     options.cache_size(RegionKind::Dram, Size::Bytes(ONE_QUERY_CACHE_BYTES))
 }
 
 /// Formats memory tiers and cache, memory of each component, and counters of cache and reads.
-pub fn report(engine: &Engine) -> String {
-    let (group, show) = (crate::size::group, crate::size::show);
+pub fn memory_report(engine: &Engine) -> String {
+    let (group, show) = (crate::size::group, crate::size::show_bytes);
     let (stats, metrics) = (engine.stats(), engine.metrics());
     let reserved_max = |row: &MemoryUse| format!("{} for {}", show(row.bytes), row.what);
     let reserved_max: Vec<String> = metrics.reserved_max.iter().map(reserved_max).collect();
@@ -122,11 +122,11 @@ pub fn report(engine: &Engine) -> String {
 }
 
 /// Parses a number of bytes.
-pub fn bytes(text: &str) -> Result<u64, String> {
-    crate::size::parse(text).map(|bytes| bytes as u64)
+pub fn parse_bytes(text: &str) -> Result<u64, String> {
+    crate::size::parse_size(text).map(|bytes| bytes as u64)
 }
 
-fn cache(text: &str) -> Result<(RegionKind, Size), String> {
+fn parse_cache(text: &str) -> Result<(RegionKind, Size), String> {
     let parts = text.rsplit_once(':').ok_or("expected REGION:SIZE, such as dram:512M or hugetlb:10%");
     let both = parts.map(|(region, size)| (region.parse::<RegionKind>(), size.parse::<Size>()));
     if both.as_ref().map_or(true, |both| both.0.is_err()) && text.parse::<RegionKind>().is_ok() {
@@ -145,9 +145,9 @@ mod tests {
     #[test]
     fn a_cache_is_a_region_and_a_size() {
         let path = |path: &str| RegionKind::File(path.into());
-        assert_eq!(cache("dram:512M"), Ok((RegionKind::Dram, Size::Bytes(512 << 20))));
-        assert_eq!(cache("numa:1:10%"), Ok((RegionKind::Numa(1), Size::BasisPoints(1000))));
-        assert_eq!(cache("file:/dev/shm/a:1G"), Ok((path("/dev/shm/a"), Size::Bytes(1 << 30))));
+        assert_eq!(parse_cache("dram:512M"), Ok((RegionKind::Dram, Size::Bytes(512 << 20))));
+        assert_eq!(parse_cache("numa:1:10%"), Ok((RegionKind::Numa(1), Size::BasisPoints(1000))));
+        assert_eq!(parse_cache("file:/dev/shm/a:1G"), Ok((path("/dev/shm/a"), Size::Bytes(1 << 30))));
         for (wrong, message) in [
             ("dram", "dram:512M"),
             ("numa:1", "numa:1:10%"),
@@ -156,7 +156,7 @@ mod tests {
             ("ram:512M", "a region is"),
             ("dram:0", "a size is"),
         ] {
-            let error = cache(wrong).unwrap_err();
+            let error = parse_cache(wrong).unwrap_err();
             assert!(error.contains(message), "{wrong}: {error}");
         }
     }

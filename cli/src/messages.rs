@@ -11,16 +11,16 @@ pub fn print(message: impl Display) {
 
 /// Writes one line without a prefix.
 pub fn print_line(text: &str) {
-    write(printable(text) + "\n");
+    write_to_stderr(printable(text) + "\n");
 }
 
 /// Writes several lines.
 pub fn print_lines(lines: &str) {
-    write(lines.lines().map(|line| printable(line) + "\n").collect());
+    write_to_stderr(lines.lines().map(|line| printable(line) + "\n").collect());
 }
 
 /// Writes all bytes in one call, so that lines of concurrent threads and processes do not interleave.
-fn write(text: String) {
+fn write_to_stderr(text: String) {
     let _ = stderr().lock().write_all(text.as_bytes());
 }
 

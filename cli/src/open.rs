@@ -6,11 +6,11 @@ use std::{path::Path, sync::Arc};
 use tierdex::io::{Disk, ErrorKind, PosixDisk};
 use tierdex::{Index, IndexWriter, OpenMode, Schema, WriterOptions};
 
-/// Interval between attempts to take the lock of an index.
-const LOCK_INTERVAL: Duration = Duration::from_millis(100);
+/// Interval between attempts to lock an index.
+const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Opens the directory of an existing index.
-pub fn disk(dir: &Path) -> Outcome<Arc<PosixDisk>> {
+pub fn open_directory(dir: &Path) -> Outcome<Arc<PosixDisk>> {
     let disk = PosixDisk::open(dir).map_err(|error| match error.kind() {
         ErrorKind::NotFound => Failure::Failed(format!(
             "{}: no such directory; create an index with `tierdex index INPUT --out {}`",
@@ -24,12 +24,12 @@ pub fn disk(dir: &Path) -> Outcome<Arc<PosixDisk>> {
 
 /// Opens the newest commit in a directory.
 pub fn index(dir: &Path) -> Outcome<Index> {
-    Index::open_on(disk(dir)?).map_err(usage_as_failure)
+    Index::open_on(open_directory(dir)?).map_err(usage_as_failure)
 }
 
 /// Opens a writer. Waits up to `wait` while another one holds the lock; `None` if the command has no flag for
 /// it.
-pub fn writer(
+pub fn open_writer(
     disk: Arc<dyn Disk>,
     schema: &Schema,
     mode: OpenMode,
@@ -41,7 +41,7 @@ pub fn writer(
         match IndexWriter::open(disk.clone(), schema.clone(), mode, options.clone()) {
             Err(tierdex::Error::Busy(_)) if wait.is_some_and(|wait| start.elapsed() < wait) => {
                 options.stop.check()?;
-                std::thread::sleep(LOCK_INTERVAL);
+                std::thread::sleep(LOCK_RETRY_INTERVAL);
             }
             Err(tierdex::Error::Busy(message)) if wait.is_some() => {
                 let waited = wait.map_or(0, |wait| wait.as_secs());

@@ -6,12 +6,12 @@ use std::{backtrace::Backtrace, panic::PanicHookInfo};
 
 /// Ends the process at the first panic of any thread. Other threads could wait forever for its results.
 pub fn exit_on_panic() {
-    std::panic::set_hook(Box::new(exit));
+    std::panic::set_hook(Box::new(print_and_exit));
 }
 
-fn exit(panic: &PanicHookInfo<'_>) {
-    static EXITS: AtomicBool = AtomicBool::new(false);
-    if EXITS.swap(true, Ordering::Relaxed) {
+fn print_and_exit(panic: &PanicHookInfo<'_>) {
+    static IS_EXITING: AtomicBool = AtomicBool::new(false);
+    if IS_EXITING.swap(true, Ordering::Relaxed) {
         // Another thread ends the process.
         loop {
             std::thread::park();
@@ -26,7 +26,7 @@ fn exit(panic: &PanicHookInfo<'_>) {
     if std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0") {
         messages::print_lines(&Backtrace::force_capture().to_string());
     }
-    interrupt::remove_unfinished();
+    interrupt::remove_unfinished_file();
     std::process::exit(1)
 }
 
@@ -36,11 +36,11 @@ mod tests {
     use std::process::Command;
 
     /// Environment variable of the child process that panics.
-    const PANICS: &str = "TIERDEX_TEST_PANICS";
+    const PANIC_VARIABLE: &str = "TIERDEX_TEST_PANICS";
 
     #[test]
     fn panics_on_a_second_thread() {
-        if std::env::var_os(PANICS).is_none() {
+        if std::env::var_os(PANIC_VARIABLE).is_none() {
             return;
         }
         exit_on_panic();
@@ -58,7 +58,7 @@ mod tests {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command
             .args(["--exact", "panic_hook::tests::panics_on_a_second_thread", "--nocapture"])
-            .env(PANICS, "1");
+            .env(PANIC_VARIABLE, "1");
         let output = command.env_remove("RUST_BACKTRACE").output().unwrap();
         let error = String::from_utf8(output.stderr).unwrap();
         assert_eq!((output.status.code(), error.lines().count()), (Some(1), 1), "{error}");

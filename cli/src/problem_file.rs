@@ -1,22 +1,22 @@
 //! The file of `tierdex index --report`: all problems of the input, as JSON lines.
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Outcome, write_error};
 use crate::input::{ChunkReport, ProblemKind};
 use serde_json::json;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// A report that is being written.
+/// The file in which all problems of the input are listed, while it is written.
 pub struct ProblemFile {
     path: PathBuf,
     out: BufWriter<File>,
 }
 
 impl ProblemFile {
-    /// Creates the file.
+    /// Creates the file, or empties an existing one.
     pub fn create(path: &Path) -> Outcome<ProblemFile> {
-        let out = File::create(path).map_err(|error| cannot_write(path, &error))?;
+        let out = File::create(path).map_err(|error| write_error(path, &error))?;
         Ok(ProblemFile { path: path.to_path_buf(), out: BufWriter::new(out) })
     }
 
@@ -33,17 +33,13 @@ impl ProblemFile {
                 .then(|| json!({ "file": null, "line": null, "kind": kind.name(), "message": message }))
         });
         for line in problems.chain(further) {
-            writeln!(self.out, "{line}").map_err(|error| cannot_write(&self.path, &error))?;
+            writeln!(self.out, "{line}").map_err(|error| write_error(&self.path, &error))?;
         }
         Ok(())
     }
 
-    /// Completes the file.
+    /// Writes the buffered lines to the file.
     pub fn finish(mut self) -> Outcome {
-        self.out.flush().map_err(|error| cannot_write(&self.path, &error))
+        self.out.flush().map_err(|error| write_error(&self.path, &error))
     }
-}
-
-fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::Failed(format!("cannot write {}: {error}", path.display()))
 }

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::{sync::Arc, time::Instant};
 
 /// Templates for work of known size and of unknown size.
-const DETERMINATE: &str = "{bar:30} {percent:>3}%  {msg}  {eta} left";
-const INDETERMINATE: &str = "{spinner}  {msg}";
+const BAR_TEMPLATE: &str = "{bar:30} {percent:>3}%  {msg}  {eta} left";
+const SPINNER_TEMPLATE: &str = "{spinner}  {msg}";
 
 /// Shows documents, throughput and remaining time.
 pub struct IndexProgress {
@@ -25,7 +25,7 @@ impl IndexProgress {
         let bar = match source.total_bytes() {
             Some(total) => bar(total),
             _ if !stderr().is_terminal() => ProgressBar::hidden(),
-            None => ProgressBar::new_spinner().with_style(style(INDETERMINATE)),
+            None => ProgressBar::new_spinner().with_style(style_from_template(SPINNER_TEMPLATE)),
         };
         IndexProgress { bar, consumed: source.progress(), start: Instant::now(), documents: 0, bytes: 0 }
     }
@@ -34,7 +34,7 @@ impl IndexProgress {
     pub fn advance(&mut self, documents: u64, bytes: u64) {
         self.documents += documents;
         self.bytes += bytes;
-        let speed = size::per_second(self.bytes, self.start.elapsed().as_secs_f64());
+        let speed = size::show_throughput(self.bytes, self.start.elapsed().as_secs_f64());
         let documents = size::count(self.documents, "document", "documents");
         self.bar.set_message(format!("{documents}, {speed}"));
         self.bar.set_position(self.consumed.load(Ordering::Relaxed));
@@ -43,14 +43,14 @@ impl IndexProgress {
     /// Shows the name of a phase of unknown duration, after all input has been read.
     pub fn set_phase(&self, phase: &str) {
         let documents = size::count(self.documents, "document", "documents");
-        self.bar.set_style(style(INDETERMINATE));
+        self.bar.set_style(style_from_template(SPINNER_TEMPLATE));
         self.bar.set_message(format!("{documents}, {phase}"));
         // indicatif limits the redraw rate.
         self.bar.force_draw();
     }
 
     /// Prints a line on standard error, above the bar.
-    pub fn print(&self, line: &str) {
+    pub fn print_above(&self, line: &str) {
         self.bar.suspend(|| messages::print_line(line));
     }
 
@@ -65,10 +65,10 @@ pub fn bar(total: u64) -> ProgressBar {
     if !stderr().is_terminal() {
         return ProgressBar::hidden();
     }
-    ProgressBar::new(total).with_style(style(DETERMINATE))
+    ProgressBar::new(total).with_style(style_from_template(BAR_TEMPLATE))
 }
 
-fn style(template: &str) -> ProgressStyle {
+fn style_from_template(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
@@ -126,7 +126,8 @@ mod tests {
     fn the_writing_phase_shows_no_percentage_and_no_remaining_time() {
         let screen = Screen::default();
         let target = ProgressDrawTarget::term_like(Box::new(screen.clone()));
-        let bar = ProgressBar::with_draw_target(Some(10), target).with_style(style(DETERMINATE));
+        let bar =
+            ProgressBar::with_draw_target(Some(10), target).with_style(style_from_template(BAR_TEMPLATE));
         let consumed = Arc::new(AtomicU64::new(10));
         let mut progress = IndexProgress { bar, consumed, start: Instant::now(), documents: 0, bytes: 0 };
         progress.advance(1, 10);

@@ -8,7 +8,7 @@ use std::{
 };
 use tierdex::limits::QUERY_BYTES_MAX;
 
-/// Maximum length of a line: an id and a query of maximum length.
+/// Maximum length of a line in bytes: an id and a query of maximum length.
 const LINE_BYTES_MAX: u64 = 2 * QUERY_BYTES_MAX as u64;
 
 /// An open file of queries, read line by line.
@@ -20,17 +20,18 @@ pub struct QueryFile {
     seen: SeenIds,
 }
 
-/// The ids of all lines so far, as hashes: 16 bytes an id, and no false repetition in practice.
+/// The query ids of all lines so far, to find repeated ones. An id is held as two hashes, of 96 bits together,
+/// so that two ids are not taken for one in practice.
 #[derive(Default)]
 struct SeenIds {
     hasher: RandomState,
-    /// Line and second hash, by the first hash.
+    /// Line number and second hash of an id, by its first hash.
     lines: HashMap<u64, (u32, u32)>,
 }
 
 impl SeenIds {
-    /// Adds the id of a line. Returns the line that had it before.
-    fn add(&mut self, id: &str, line: u64) -> Option<u32> {
+    /// Adds the id of a line. Returns the number of an earlier line with the same id.
+    fn insert(&mut self, id: &str, line: u64) -> Option<u32> {
         let (first, second) = (self.hasher.hash_one(id), self.hasher.hash_one((id, 2)) as u32);
         let before = *self.lines.entry(first).or_insert((line as u32, second));
         (before.1 == second && u64::from(before.0) != line).then_some(before.0)
@@ -62,8 +63,8 @@ impl QueryFile {
         &self.name
     }
 
-    fn failed(&self, error: &std::io::Error) -> Failure {
-        Failure::Failed(format!("{}: {}", self.name, self.compression.explain(error)))
+    fn read_failure(&self, error: &std::io::Error) -> Failure {
+        Failure::Failed(format!("{}: {}", self.name, self.compression.explain_error(error)))
     }
 
     /// Id and text of the next query, or the error of its line; `None` at the end.
@@ -72,9 +73,9 @@ impl QueryFile {
     /// If the file cannot be read.
     pub fn next(&mut self) -> Outcome<Option<Outcome<(String, String)>>> {
         loop {
-            let line = self.line().map_err(|error| self.failed(&error))?;
+            let line = self.read_line().map_err(|error| self.read_failure(&error))?;
             let Some(line) = line else { return Ok(None) };
-            match query(&line).and_then(|query| self.check_id(query)) {
+            match parse_query_line(&line).and_then(|query| self.check_id(query)) {
                 Ok(None) => {}
                 Ok(Some(query)) => return Ok(Some(Ok(query))),
                 Err(error) => {
@@ -87,7 +88,7 @@ impl QueryFile {
 
     /// Rejects an id that an earlier line has.
     fn check_id(&mut self, query: Option<(String, String)>) -> Result<Option<(String, String)>, String> {
-        let before = query.as_ref().and_then(|(id, _)| Some((id, self.seen.add(id, self.number)?)));
+        let before = query.as_ref().and_then(|(id, _)| Some((id, self.seen.insert(id, self.number)?)));
         match before {
             Some((id, line)) => {
                 Err(format!("line {line} has the query id {id} too; an id is that of one query"))
@@ -97,7 +98,7 @@ impl QueryFile {
     }
 
     /// Reads the next line with its newline. A line that is too long is cut and the rest skipped.
-    fn line(&mut self) -> io::Result<Option<Vec<u8>>> {
+    fn read_line(&mut self) -> io::Result<Option<Vec<u8>>> {
         let mut line = Vec::new();
         self.lines.by_ref().take(LINE_BYTES_MAX + 1).read_until(b'\n', &mut line)?;
         if line.len() as u64 > LINE_BYTES_MAX && line.last() != Some(&b'\n') {
@@ -112,7 +113,7 @@ impl QueryFile {
 }
 
 /// Splits a line into id and text; `None` for a blank line.
-fn query(line: &[u8]) -> Result<Option<(String, String)>, String> {
+fn parse_query_line(line: &[u8]) -> Result<Option<(String, String)>, String> {
     if line.len() as u64 > LINE_BYTES_MAX {
         return Err(format!("the line is longer than {LINE_BYTES_MAX} bytes"));
     }

@@ -10,9 +10,9 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 /// Maximum number of symbolic links that are followed.
-const LINKS_MAX: usize = 40;
+const FOLLOWED_LINKS_MAX: usize = 40;
 
-/// A run that is being written.
+/// The file of a TREC run while it is written.
 pub enum RunFile {
     /// Written in place: a pipe, a device or an open descriptor.
     Direct(File),
@@ -33,7 +33,7 @@ impl RunFile {
     /// Creates the file for a run at `path`, following symbolic links. The new run gets owner and
     /// permissions of the file that it replaces.
     pub fn create(path: &Path) -> io::Result<RunFile> {
-        if let Some(opened) = descriptor(path) {
+        if let Some(opened) = open_descriptor(path) {
             return opened.map(RunFile::Direct);
         }
         let old = match fs::metadata(path) {
@@ -42,8 +42,8 @@ impl RunFile {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
-        let target = resolve(path);
-        let folder = folder(&target);
+        let target = resolve_links(path);
+        let folder = parent_directory(&target);
         let mut options = File::options();
         options.write(true).create_new(true);
         if let Some(old) = &old {
@@ -53,7 +53,7 @@ impl RunFile {
             options.mode(old.permissions().mode() & 0o777);
         }
         let open = |path: &Path| {
-            interrupt::is_unfinished(path);
+            interrupt::register_unfinished_file(path);
             options.open(path)
         };
         let created = interrupt::remove_on_signal(|| create_unique(folder, ".tierdex-run", open));
@@ -123,9 +123,9 @@ pub fn create_unique<T>(
 
 /// Opens a path that names an open descriptor, such as `/dev/stdout`: its file is appended to, not replaced.
 /// `None` for any other path.
-fn descriptor(path: &Path) -> Option<io::Result<File>> {
+fn open_descriptor(path: &Path) -> Option<io::Result<File>> {
     let mut link = path.to_path_buf();
-    for _ in 0..LINKS_MAX {
+    for _ in 0..FOLLOWED_LINKS_MAX {
         let name = link.to_str()?;
         let number = ["/dev/fd/", "/proc/self/fd/"].iter().find_map(|folder| name.strip_prefix(folder));
         match (name, number) {
@@ -136,41 +136,41 @@ fn descriptor(path: &Path) -> Option<io::Result<File>> {
                 return Some(stderr().as_fd().try_clone_to_owned().map(File::from));
             }
             (_, Some(_)) => return Some(File::options().append(true).open(&link)),
-            _ => link = folder(&link).join(fs::read_link(&link).ok()?),
+            _ => link = parent_directory(&link).join(fs::read_link(&link).ok()?),
         }
     }
     None
 }
 
 /// Whether `path` names a file in the directory `folder_path`, after symbolic links.
-pub fn is_in(path: &Path, folder_path: &Path) -> bool {
-    let (parent, folder) = (fs::metadata(folder(&resolve(path))), fs::metadata(folder_path));
+pub fn is_in_directory(path: &Path, folder_path: &Path) -> bool {
+    let (parent, folder) = (fs::metadata(parent_directory(&resolve_links(path))), fs::metadata(folder_path));
     matches!((parent, folder), (Ok(a), Ok(b)) if (a.dev(), a.ino()) == (b.dev(), b.ino()))
 }
 
 /// Whether writing one path would overwrite the other: both name the same regular file, or the same file
 /// that does not exist yet.
-pub fn are_same(one: &Path, other: &Path) -> bool {
+pub fn are_same_file(one: &Path, other: &Path) -> bool {
     match (fs::metadata(one), fs::metadata(other)) {
         (Ok(one), Ok(other)) => one.is_file() && (one.dev(), one.ino()) == (other.dev(), other.ino()),
-        (Err(_), Err(_)) => resolve(one) == resolve(other),
+        (Err(_), Err(_)) => resolve_links(one) == resolve_links(other),
         _ => false,
     }
 }
 
 /// Resolves symbolic links of `path`, whose file need not exist, and canonicalizes its directory.
-fn resolve(path: &Path) -> PathBuf {
+fn resolve_links(path: &Path) -> PathBuf {
     let mut path = path.to_path_buf();
-    for _ in 0..LINKS_MAX {
+    for _ in 0..FOLLOWED_LINKS_MAX {
         let Ok(next) = fs::read_link(&path) else { break };
-        path = folder(&path).join(next);
+        path = parent_directory(&path).join(next);
     }
-    match (folder(&path).canonicalize(), path.file_name()) {
+    match (parent_directory(&path).canonicalize(), path.file_name()) {
         (Ok(folder), Some(name)) => folder.join(name),
         _ => path,
     }
 }
 
-fn folder(path: &Path) -> &Path {
+fn parent_directory(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

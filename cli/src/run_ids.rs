@@ -10,23 +10,23 @@ use crate::{messages, size};
 use std::{borrow::Cow, collections::HashMap};
 use tierdex::{Snapshot, run_id};
 
-/// Bytes of encoded ids and their originals that are held until the next pass.
-const HELD_BYTES_MAX: usize = 1 << 20;
+/// Maximum bytes of encoded ids and their originals in memory; at this size all ids of the index are scanned.
+const UNCHECKED_BYTES_MAX: usize = 1 << 20;
 
-/// The encoded ids of a run.
+/// The document ids of a run that were written percent-encoded.
 #[derive(Default)]
 pub struct RunIds {
-    /// Original ids by their encodings, since the last pass.
+    /// Original ids by their encodings, since the last scan of all ids.
     originals: HashMap<String, String>,
     bytes: usize,
-    /// Lines of the run with an encoded id, and the first of these ids.
+    /// Number of lines of the run with an encoded id.
     lines: u64,
     first: Option<(String, String)>,
 }
 
 impl RunIds {
-    /// The id as it is written.
-    pub fn written<'i>(&mut self, id: &'i str) -> Cow<'i, str> {
+    /// The id as it is written to the run, percent-encoded if necessary.
+    pub fn encode_id<'i>(&mut self, id: &'i str) -> Cow<'i, str> {
         let Cow::Owned(encoded) = run_id(id) else { return Cow::Borrowed(id) };
         self.lines += 1;
         self.first.get_or_insert_with(|| (id.to_string(), encoded.clone()));
@@ -37,13 +37,13 @@ impl RunIds {
         Cow::Owned(encoded)
     }
 
-    /// Makes a pass if the encoded ids have reached the limit of memory.
-    pub fn check_if_full(&mut self, snapshot: &Snapshot) -> Outcome {
-        if self.bytes < HELD_BYTES_MAX { Ok(()) } else { self.check(snapshot) }
+    /// Checks the ids as [`RunIds::check_clashes`] does, if their memory has reached the limit.
+    pub fn check_clashes_if_full(&mut self, snapshot: &Snapshot) -> Outcome {
+        if self.bytes < UNCHECKED_BYTES_MAX { Ok(()) } else { self.check_clashes(snapshot) }
     }
 
-    /// Fails if an id of the index is written as another one since the last pass.
-    pub fn check(&mut self, snapshot: &Snapshot) -> Outcome {
+    /// Scans all ids of the index. Fails if one of them equals the encoding of another document of the run.
+    pub fn check_clashes(&mut self, snapshot: &Snapshot) -> Outcome {
         if self.originals.is_empty() {
             return Ok(());
         }
@@ -68,7 +68,7 @@ impl RunIds {
     }
 
     /// Prints how many lines have an encoded id.
-    pub fn warn(&self) {
+    pub fn print_warning(&self) {
         if let Some((id, encoded)) = &self.first {
             messages::print(format_args!(
                 "{} of the run with an id that has white space or control characters, which are percent-encoded; \

@@ -3,7 +3,7 @@
 use tierdex::io::Size;
 
 /// Parses `4096`, `512K`, `256M`, `1G`, `2T` (powers of 1,024).
-pub fn parse(text: &str) -> Result<usize, String> {
+pub fn parse_size(text: &str) -> Result<usize, String> {
     if let Ok(Size::Bytes(bytes)) = text.parse()
         && let Ok(bytes) = usize::try_from(bytes)
     {
@@ -19,7 +19,7 @@ pub fn parse(text: &str) -> Result<usize, String> {
 }
 
 /// Formats bytes with a unit: `13.2 MiB` (powers of 1,024, as the flags take them).
-pub fn show(bytes: u64) -> String {
+pub fn show_bytes(bytes: u64) -> String {
     let mut value = bytes as f64;
     for unit in ["B", "KiB", "MiB", "GiB", "TiB"] {
         if value < 1024.0 || unit == "TiB" {
@@ -31,12 +31,12 @@ pub fn show(bytes: u64) -> String {
 }
 
 /// Formats bytes as flags take them: `64M`, `1000`.
-pub fn as_flag(bytes: u64) -> String {
+pub fn bytes_as_flag(bytes: u64) -> String {
     Size::Bytes(bytes).to_string()
 }
 
-/// Formats a throughput.
-pub fn per_second(bytes: u64, seconds: f64) -> String {
+/// Formats a throughput in MiB per second: `98.5 MiB/s`.
+pub fn show_throughput(bytes: u64, seconds: f64) -> String {
     format!("{:.1} MiB/s", bytes as f64 / f64::from(1 << 20) / seconds.max(1e-9))
 }
 
@@ -64,24 +64,24 @@ mod tests {
 
     #[test]
     fn sizes_and_counts_are_parsed_and_formatted() {
-        assert_eq!(parse("4096"), Ok(4096));
-        assert_eq!(parse("256M"), Ok(256 << 20));
-        assert_eq!(parse("1g"), Ok(1 << 30));
+        assert_eq!(parse_size("4096"), Ok(4096));
+        assert_eq!(parse_size("256M"), Ok(256 << 20));
+        assert_eq!(parse_size("1g"), Ok(1 << 30));
         for wrong in ["", "0", "M", "1.5G", "-1", "1X", "2KB", "10%", "99999999999T", "é"] {
-            assert!(parse(wrong).is_err(), "{wrong}");
+            assert!(parse_size(wrong).is_err(), "{wrong}");
         }
         for (wrong, message) in
             [("0", "small"), ("00K", "small"), ("99999999999T", "large"), ("9999999999999999999999", "large")]
         {
-            assert!(parse(wrong).unwrap_err().contains(message), "{wrong}");
+            assert!(parse_size(wrong).unwrap_err().contains(message), "{wrong}");
         }
         for wrong in ["", "M", "1.5G", "0.5", "10%"] {
-            assert!(parse(wrong).unwrap_err().contains("is not a size"), "{wrong}");
+            assert!(parse_size(wrong).unwrap_err().contains("is not a size"), "{wrong}");
         }
-        assert_eq!(show(999), "999 B");
-        assert_eq!((show(1023), show(1024)), ("1023 B".to_string(), "1.0 KiB".to_string()));
-        assert_eq!(show(64 << 20), "64.0 MiB");
-        assert_eq!((as_flag(64 << 20), as_flag(1000)), ("64M".to_string(), "1000".to_string()));
+        assert_eq!(show_bytes(999), "999 B");
+        assert_eq!((show_bytes(1023), show_bytes(1024)), ("1023 B".to_string(), "1.0 KiB".to_string()));
+        assert_eq!(show_bytes(64 << 20), "64.0 MiB");
+        assert_eq!((bytes_as_flag(64 << 20), bytes_as_flag(1000)), ("64M".to_string(), "1000".to_string()));
         assert_eq!(group(1_234_567), "1,234,567");
         assert_eq!(group(12), "12");
         assert_eq!(count(1, "query", "queries"), "1 query");

@@ -6,10 +6,10 @@ use serde_json::{Map, Value, json};
 use tierdex::SkippedTokens;
 use tierdex::limits::{FIELD_TOKENS_MAX, TERM_BYTES_MAX};
 
-/// Number of the first problem of a kind that is not listed.
-const FIRST_UNLISTED: u64 = ChunkReport::LISTED_MAX + 1;
+/// Ordinal number of the first problem of a kind that is counted, but not printed.
+const FIRST_UNLISTED_PROBLEM: u64 = ChunkReport::LISTED_MAX + 1;
 
-/// Sums over all chunks.
+/// The reports of all chunks of the input, summed.
 #[derive(Default)]
 pub struct Tally {
     /// Documents that were indexed.
@@ -39,7 +39,7 @@ impl Tally {
     }
 
     /// Adds the report of a chunk. Returns the warnings to print: the first problems of each kind.
-    pub fn add(&mut self, report: ChunkReport) -> Vec<String> {
+    pub fn add_report(&mut self, report: ChunkReport) -> Vec<String> {
         self.documents += report.documents;
         self.bytes += report.bytes;
         self.header_lines += report.header_lines;
@@ -47,13 +47,13 @@ impl Tally {
         self.counts += report.counts;
         self.unindexed.merge(&report.unindexed);
         for problem in report.problems {
-            self.list(&problem);
+            self.take_warning(&problem);
             self.first.get_or_insert(problem);
         }
         if self.documents == 0 { Vec::new() } else { std::mem::take(&mut self.held_back) }
     }
 
-    fn list(&mut self, problem: &Problem) {
+    fn take_warning(&mut self, problem: &Problem) {
         let outcome = match problem.kind {
             ProblemKind::CutShort => "what is before it is indexed",
             ProblemKind::Replaced => "the document is indexed",
@@ -61,7 +61,7 @@ impl Tally {
         };
         match self.listed.increment(problem.kind) {
             ..=ChunkReport::LISTED_MAX => self.held_back.push(format!("tierdex: {problem}; {outcome}")),
-            FIRST_UNLISTED => {
+            FIRST_UNLISTED_PROBLEM => {
                 self.held_back.push("tierdex: further problems of this kind are only counted".to_string())
             }
             _ => {}
@@ -75,16 +75,20 @@ impl Tally {
 
     /// The error message of a run without a document.
     pub fn nothing_indexed(&self) -> String {
-        let mut clauses = self.clauses();
+        let mut clauses = self.summary_clauses();
         clauses.extend(self.first.iter().map(|problem| format!("first: {problem}")));
         let reason = if clauses.is_empty() { "the input is empty".to_string() } else { clauses.join("; ") };
         format!("no document was indexed and nothing was committed: {reason}")
     }
 
     /// Clauses of the summary after the number of documents.
-    pub fn clauses(&self) -> Vec<String> {
-        let clauses = self.problems().into_iter().chain(self.skipped_words());
-        clauses.flatten().chain(self.unindexed.clause()).chain(self.skipped_in_folders()).collect()
+    pub fn summary_clauses(&self) -> Vec<String> {
+        let clauses = self.problem_clauses().into_iter().chain(self.skipped_word_clauses());
+        clauses
+            .flatten()
+            .chain(self.unindexed.summary_clause())
+            .chain(self.skipped_entries_clause())
+            .collect()
     }
 
     /// The counts as a JSON object.
@@ -112,34 +116,37 @@ impl Tally {
         })
     }
 
-    fn problems(&self) -> [Option<String>; 9] {
+    fn problem_clauses(&self) -> [Option<String>; 9] {
         use ProblemKind::{Binary, BinaryInFolder, CutShort, NotLines, Replaced, TooLarge, Unreadable};
         let malformed = ProblemKind::MALFORMED.iter().map(|&kind| self.counts[kind]).sum();
         let (header_lines, ids) = (self.header_lines, self.separated_ids);
         let of = |kind| self.counts[kind];
         [
-            clause(malformed, "malformed line", "malformed lines", "skipped"),
-            clause(of(TooLarge), "document", "documents", "skipped as too large"),
-            clause(of(Unreadable), "file or folder", "files or folders", "could not be read"),
-            clause(of(NotLines), "JSON file", "JSON files", "skipped that are not JSON lines"),
-            clause(of(CutShort), "file", "files", "read only in part"),
-            clause(of(Binary) + of(BinaryInFolder), "binary file", "binary files", "skipped"),
-            clause(of(Replaced), "document", "documents", "with invalid UTF-8, replaced by U+FFFD"),
-            clause(header_lines, "header line", "header lines", "skipped"),
-            clause(ids, "id", "ids", "with white space, which is percent-encoded in TREC runs"),
+            count_clause(malformed, "malformed line", "malformed lines", "skipped"),
+            count_clause(of(TooLarge), "document", "documents", "skipped as too large"),
+            count_clause(of(Unreadable), "file or folder", "files or folders", "could not be read"),
+            count_clause(of(NotLines), "JSON file", "JSON files", "skipped that are not JSON lines"),
+            count_clause(of(CutShort), "file", "files", "read only in part"),
+            count_clause(of(Binary) + of(BinaryInFolder), "binary file", "binary files", "skipped"),
+            count_clause(of(Replaced), "document", "documents", "with invalid UTF-8, replaced by U+FFFD"),
+            count_clause(header_lines, "header line", "header lines", "skipped"),
+            count_clause(ids, "id", "ids", "with white space, which is percent-encoded in TREC runs"),
         ]
     }
 
-    fn skipped_words(&self) -> [Option<String>; 2] {
+    fn skipped_word_clauses(&self) -> [Option<String>; 2] {
         let SkippedTokens { long_words, long_word_documents, tokens_beyond } = self.skipped_tokens;
         let documents = count(long_word_documents, "document", "documents");
         let long = format!("longer than {TERM_BYTES_MAX} bytes skipped in {documents}");
         let most = group(u64::from(FIELD_TOKENS_MAX));
         let beyond = format!("after the first {most} of a document skipped");
-        [clause(long_words, "word", "words", &long), clause(tokens_beyond, "word", "words", &beyond)]
+        [
+            count_clause(long_words, "word", "words", &long),
+            count_clause(tokens_beyond, "word", "words", &beyond),
+        ]
     }
 
-    fn skipped_in_folders(&self) -> Option<String> {
+    fn skipped_entries_clause(&self) -> Option<String> {
         let SkippedEntries { hidden, links, special } = self.skipped_entries;
         let all = [
             (hidden, "hidden name", "hidden names"),
@@ -152,6 +159,6 @@ impl Tally {
     }
 }
 
-fn clause(number: u64, one: &str, many: &str, predicate: &str) -> Option<String> {
+fn count_clause(number: u64, one: &str, many: &str, predicate: &str) -> Option<String> {
     (number > 0).then(|| format!("{} {predicate}", count(number, one, many)))
 }

@@ -6,7 +6,7 @@ use clap::Parser;
 use clap::error::{Error, ErrorKind};
 
 /// Parses the arguments of the process. Prints help or version if asked for, and returns `None` then.
-pub fn parse<A: Parser>() -> Outcome<Option<A>> {
+pub fn parse_arguments<A: Parser>() -> Outcome<Option<A>> {
     let error = match A::try_parse() {
         Ok(arguments) => return Ok(Some(arguments)),
         Err(error) => error,
@@ -18,11 +18,11 @@ pub fn parse<A: Parser>() -> Outcome<Option<A>> {
         messages::print_lines(&error.render().to_string());
         return Err(Failure::Usage("a subcommand is missing".to_string()));
     }
-    Err(Failure::Usage(one_line::<A>(&error)))
+    Err(Failure::Usage(format_as_one_line::<A>(&error)))
 }
 
 /// Joins the paragraphs of clap's message and appends the help command.
-fn one_line<A: Parser>(error: &Error) -> String {
+fn format_as_one_line<A: Parser>(error: &Error) -> String {
     let text = error.render().to_string();
     let (message, rest) = text.split_once("\nUsage: ").unwrap_or((&text, ""));
     let command = rest.split_whitespace().take_while(|word| !word.starts_with(['[', '<', '-']));

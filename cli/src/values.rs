@@ -13,14 +13,14 @@ where
 }
 
 /// A parser for codecs. Delta codecs need sorted input and are rejected for frequencies.
-pub fn codec(for_frequencies: bool) -> impl TypedValueParser<Value = Codec> {
+pub fn codec_parser(for_frequencies: bool) -> impl TypedValueParser<Value = Codec> {
     let codecs = Codec::ALL.iter().filter(move |codec| !(for_frequencies && codec.is_delta()));
     PossibleValuesParser::new(codecs.map(|codec| codec.name()))
         .try_map(|name| Codec::from_name(&name).ok_or("unknown codec"))
 }
 
 /// A parser for the languages that have a stemmer.
-pub fn language() -> impl TypedValueParser<Value = Language> {
+pub fn language_parser() -> impl TypedValueParser<Value = Language> {
     PossibleValuesParser::new(Language::ALL.iter().map(|language| language.name()))
         .try_map(|name| Language::from_name(&name).ok_or("unknown language"))
 }

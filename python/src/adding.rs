@@ -9,29 +9,30 @@ use tierdex_python_writer::Documents;
 /// Time between two calls of a progress function.
 pub const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
-/// A call that adds many documents.
-pub struct Adding<'c, 'py> {
+/// The progress of one call from Python that adds many documents.
+pub struct DocumentUpload<'c, 'py> {
     writer: &'c WriterHandle,
     py: Python<'py>,
     progress: Progress<'py>,
-    /// Documents that were added.
+    /// Number of documents that were added so far.
     pub added: u64,
-    /// Titles and texts in which U+FFFD was put.
+    /// Number of titles and texts in which invalid bytes were replaced by U+FFFD.
     pub replaced: u64,
 }
 
-impl<'c, 'py> Adding<'c, 'py> {
-    /// A call that has added nothing.
+impl<'c, 'py> DocumentUpload<'c, 'py> {
+    /// Starts with no document added.
     pub fn new(
         writer: &'c WriterHandle,
         py: Python<'py>,
         progress: Option<Bound<'py, PyAny>>,
-    ) -> Adding<'c, 'py> {
-        Adding { writer, py, progress: Progress::new(progress), added: 0, replaced: 0 }
+    ) -> DocumentUpload<'c, 'py> {
+        DocumentUpload { writer, py, progress: Progress::new(progress), added: 0, replaced: 0 }
     }
 
-    /// Adds a piece, if it has documents; after a signal too, as they cannot be read again.
-    pub fn push(&mut self, piece: Piece) -> PyResult<()> {
+    /// Passes the documents of a piece to the writer. After a signal the writer keeps them for its next call, as
+    /// an iterator cannot yield them again.
+    pub fn add_piece(&mut self, piece: Piece) -> PyResult<()> {
         if piece.documents() == 0 {
             return Ok(());
         }
@@ -49,21 +50,21 @@ impl<'c, 'py> Adding<'c, 'py> {
         Ok(())
     }
 
-    /// Checks for signals and reports progress, from time to time.
+    /// Checks for signals, and calls the progress function if the interval has passed.
     pub fn show_progress(&mut self) -> PyResult<()> {
         self.py.check_signals()?;
-        self.progress.at(self.added)
+        self.progress.report_if_due(self.added)
     }
 
-    /// Reports the end; returns the number of documents.
-    pub fn end(self) -> PyResult<u64> {
-        self.progress.end(self.added)?;
+    /// Calls the progress function a last time and warns of replaced bytes; returns the number of documents.
+    pub fn finish_upload(self) -> PyResult<u64> {
+        self.progress.report_now(self.added)?;
         warn_of_replaced(self.py, self.replaced)?;
         Ok(self.added)
     }
 }
 
-/// Warns of titles and texts that are not what they were.
+/// Warns of titles and texts in which invalid bytes were replaced.
 pub fn warn_of_replaced(py: Python<'_>, replaced: u64) -> PyResult<()> {
     if replaced == 0 {
         return Ok(());
@@ -72,7 +73,7 @@ pub fn warn_of_replaced(py: Python<'_>, replaced: u64) -> PyResult<()> {
     warn(py, &format!("{replaced} of the titles and texts {what}"))
 }
 
-/// Calls a progress function from time to time.
+/// Calls the progress function of the caller, at most once in [`PROGRESS_INTERVAL`].
 pub struct Progress<'py> {
     function: Option<Bound<'py, PyAny>>,
     last: Instant,
@@ -83,17 +84,17 @@ impl<'py> Progress<'py> {
         Progress { function, last: Instant::now() }
     }
 
-    /// Reports `done`, unless the last report was a short time ago.
-    pub fn at(&mut self, done: u64) -> PyResult<()> {
+    /// Calls the function with `done`, unless the last call was less than [`PROGRESS_INTERVAL`] ago.
+    pub fn report_if_due(&mut self, done: u64) -> PyResult<()> {
         if self.function.is_none() || self.last.elapsed() < PROGRESS_INTERVAL {
             return Ok(());
         }
         self.last = Instant::now();
-        self.end(done)
+        self.report_now(done)
     }
 
-    /// Reports `done`.
-    pub fn end(&self, done: u64) -> PyResult<()> {
+    /// Calls the function with `done`.
+    pub fn report_now(&self, done: u64) -> PyResult<()> {
         self.function.as_ref().map_or(Ok(()), |function| function.call1((done,)).map(drop))
     }
 }

@@ -1,10 +1,10 @@
 //! `tierdex.Batch`: the results of many queries, in columns.
 
 use crate::errors::{Failure, guard, in_python, usage};
-use crate::hits::{hit_of, position};
-use crate::process::{OwnedHere, forked};
+use crate::hits::{bare_hit, sequence_position};
+use crate::process::{ProcessLocal, forked_error};
 use crate::query::{QuerySource, Syntax};
-use crate::wait::{SIGNAL_CHECK, detached};
+use crate::wait::{SIGNAL_CHECK_INTERVAL, run_without_gil};
 use crate::{adding::PROGRESS_INTERVAL, column::Column, run_ids::written_alike, text::Text};
 use arrow_array::builder::LargeStringBuilder;
 use arrow_array::{ArrayRef, Float32Array, Int64Array, LargeStringArray, RecordBatch, UInt32Array};
@@ -17,13 +17,13 @@ use std::sync::{Arc, OnceLock};
 use std::{collections::VecDeque, fs::File, path::PathBuf, time::Instant};
 use tierdex::{Engine, Error, Priority, SearchOptions, SearchRequest, Snapshot, Ticket, run_id};
 
-/// The queries of a batch, and how they are answered.
+/// The queries of a batch, with their syntax, ranking and treatment of errors.
 pub struct BatchPlan<'q> {
-    /// The queries.
+    /// The queries, in the order of their results.
     pub queries: &'q [QuerySource],
-    /// The syntax of their texts.
+    /// The syntax of queries that are text.
     pub syntax: Syntax,
-    /// The field of their weighted terms.
+    /// Number of the field in which terms with weights are looked up.
     pub field: usize,
     /// Number of hits and ranking.
     pub options: SearchOptions,
@@ -47,13 +47,13 @@ pub struct Batch {
     generation: u64,
     seconds: f64,
     /// `None` after unpickling: the ids are read then.
-    snapshot: Option<OwnedHere<Arc<Snapshot>>>,
+    snapshot: Option<ProcessLocal<Arc<Snapshot>>>,
     ids: OnceLock<LargeStringArray>,
 }
 
-/// Columns under construction.
+/// BatchColumns under construction.
 #[derive(Default)]
-struct Columns {
+struct BatchColumns {
     offsets: Vec<i64>,
     documents: Vec<u32>,
     scores: Vec<f32>,
@@ -76,7 +76,7 @@ pub fn answer_batch(
         py.detach(|| crate::errors::catch(|| Ok(answer_all(engine, snapshot, plan, progress.as_ref()))));
     let columns = columns.map_err(|failure| failure.into_exception(py))?.map_err(|error| match error {
         BatchError::Raised(error) => error,
-        BatchError::Query(number, error) => named(py, number, qids.as_deref(), error),
+        BatchError::Query(number, error) => query_exception(py, number, qids.as_deref(), error),
     })?;
     let qids = match qids {
         Some(qids) => LargeStringArray::from(qids),
@@ -91,20 +91,20 @@ pub fn answer_batch(
         errors: columns.errors,
         generation: snapshot.index().generation(),
         seconds: start.elapsed().as_secs_f64(),
-        snapshot: Some(OwnedHere::new(snapshot.clone())),
+        snapshot: Some(ProcessLocal::new(snapshot.clone())),
         ids: OnceLock::new(),
     })
 }
 
 enum BatchError {
-    /// A signal, or an error of the progress function.
+    /// The exception of a signal handler, or of the progress function.
     Raised(PyErr),
     /// The error of a query.
     Query(usize, Error),
 }
 
 /// The exception of a failed query, with the query in its message.
-fn named(py: Python<'_>, number: usize, qids: Option<&[String]>, error: Error) -> PyErr {
+fn query_exception(py: Python<'_>, number: usize, qids: Option<&[String]>, error: Error) -> PyErr {
     let raised = Failure::from(error).into_exception(py);
     let name = qids.map_or_else(|| format!("query {number}"), |qids| format!("query {:?}", qids[number]));
     // Notes are shown below the message.
@@ -119,18 +119,18 @@ fn answer_all(
     snapshot: &Arc<Snapshot>,
     plan: &BatchPlan<'_>,
     progress: Option<&Py<PyAny>>,
-) -> Result<Columns, BatchError> {
+) -> Result<BatchColumns, BatchError> {
     let in_progress = engine.requests_ahead();
-    let mut columns = Columns::default();
+    let mut columns = BatchColumns::default();
     columns.offsets.push(0);
-    let mut pulse = Pulse { last: Instant::now(), shown: Instant::now(), progress };
+    let mut pulse = BatchMonitor { last: Instant::now(), shown: Instant::now(), progress };
     let tickets: VecDeque<Result<Ticket, Error>> = VecDeque::with_capacity(in_progress);
-    let mut tickets = OwnedHere::new(tickets);
+    let mut tickets = ProcessLocal::new(tickets);
     let mut next = 0;
     for number in 0..plan.queries.len() {
-        let tickets = tickets.get_mut().ok_or_else(forked_in_batch)?;
+        let tickets = tickets.get_mut().ok_or_else(fork_error)?;
         while next < plan.queries.len() && tickets.len() < in_progress {
-            match submit(engine, snapshot, plan, &plan.queries[next]) {
+            match submit_request(engine, snapshot, plan, &plan.queries[next]) {
                 // The queue is full: its requests go first.
                 Err(Error::Overloaded { .. }) if !tickets.is_empty() => break,
                 ticket => tickets.push_back(ticket),
@@ -139,7 +139,7 @@ fn answer_all(
         }
         let Some(ticket) = tickets.pop_front() else { break };
         let answer = match ticket {
-            Ok(ticket) => wait_for(ticket, || pulse.beat(number as u64))?,
+            Ok(ticket) => wait_for_result(ticket, || pulse.check_and_report(number as u64))?,
             Err(error) => Err(error),
         };
         match answer {
@@ -148,41 +148,41 @@ fn answer_all(
                 columns.scores.extend(hits.hits.iter().map(|hit| hit.score));
                 columns.totals.push(i64::try_from(hits.total.value()).unwrap_or(i64::MAX));
             }
-            Err(error) if plan.keeps_errors && is_of_query(&error) => {
+            Err(error) if plan.keeps_errors && is_query_error(&error) => {
                 columns.errors.push((number, in_python(error.to_string())));
                 columns.totals.push(0);
             }
             Err(error) => return Err(BatchError::Query(number, error)),
         }
         columns.offsets.push(columns.documents.len() as i64);
-        pulse.beat(number as u64 + 1)?;
+        pulse.check_and_report(number as u64 + 1)?;
     }
     pulse.show(plan.queries.len() as u64)?;
     Ok(columns)
 }
 
-/// Waits for a result, and calls `beat` meanwhile, whose error cancels the request.
-fn wait_for(
+/// Waits for a result, and calls `check` again and again meanwhile, whose error cancels the request.
+fn wait_for_result(
     ticket: Ticket,
-    mut beat: impl FnMut() -> Result<(), BatchError>,
+    mut check: impl FnMut() -> Result<(), BatchError>,
 ) -> Result<Result<tierdex::Hits, Error>, BatchError> {
-    let mut ticket = OwnedHere::new(ticket);
-    while !ticket.get().ok_or_else(forked_in_batch)?.wait_timeout(SIGNAL_CHECK) {
-        beat()?;
+    let mut ticket = ProcessLocal::new(ticket);
+    while !ticket.get().ok_or_else(fork_error)?.wait_timeout(SIGNAL_CHECK_INTERVAL) {
+        check()?;
     }
-    Ok(ticket.take().ok_or_else(forked_in_batch)?.wait())
+    Ok(ticket.take().ok_or_else(fork_error)?.wait())
 }
 
-fn forked_in_batch() -> BatchError {
+fn fork_error() -> BatchError {
     BatchError::Raised(Python::attach(forked))
 }
 
 /// Whether the cause of an error is the query, and not the index or the device.
-fn is_of_query(error: &Error) -> bool {
+fn is_query_error(error: &Error) -> bool {
     matches!(error, Error::Query { .. } | Error::Usage(_) | Error::TooLarge(_))
 }
 
-fn submit(
+fn submit_request(
     engine: &Engine,
     snapshot: &Arc<Snapshot>,
     plan: &BatchPlan<'_>,
@@ -190,71 +190,71 @@ fn submit(
 ) -> Result<Ticket, Error> {
     let (query, _) = query.parse(snapshot.schema(), plan.syntax, plan.field)?;
     let request = SearchRequest::new(query).options(plan.options).ids(false).snapshot(snapshot.clone());
-    engine.submit(request.priority(Priority::Batch))
+    engine.submit_request(request.priority(Priority::Batch))
 }
 
-/// Checks for signals and reports progress, from time to time.
-struct Pulse<'p> {
+/// Checks for signals, and calls the progress function, while queries are answered.
+struct BatchMonitor<'p> {
     last: Instant,
     shown: Instant,
     progress: Option<&'p Py<PyAny>>,
 }
 
-impl Pulse<'_> {
-    fn beat(&mut self, done: u64) -> Result<(), BatchError> {
-        if self.last.elapsed() < SIGNAL_CHECK {
+impl BatchMonitor<'_> {
+    fn check_and_report(&mut self, done: u64) -> Result<(), BatchError> {
+        if self.last.elapsed() < SIGNAL_CHECK_INTERVAL {
             return Ok(());
         }
         self.last = Instant::now();
         Python::attach(|py| py.check_signals()).map_err(BatchError::Raised)?;
         if self.shown.elapsed() >= PROGRESS_INTERVAL {
             self.shown = Instant::now();
-            self.show(done)?;
+            self.report_progress(done)?;
         }
         Ok(())
     }
 
-    fn show(&self, done: u64) -> Result<(), BatchError> {
+    fn report_progress(&self, done: u64) -> Result<(), BatchError> {
         let Some(progress) = self.progress else { return Ok(()) };
         Python::attach(|py| progress.call1(py, (done,))).map(drop).map_err(BatchError::Raised)
     }
 }
 
 impl Batch {
-    fn queries(&self) -> usize {
+    fn query_count(&self) -> usize {
         self.offsets.len() - 1
     }
 
-    fn range(&self, query: usize) -> std::ops::Range<usize> {
+    fn hit_range(&self, query: usize) -> std::ops::Range<usize> {
         self.offsets.value(query) as usize..self.offsets.value(query + 1) as usize
     }
 
     /// The external id of each hit.
-    fn ids(&self, py: Python<'_>) -> PyResult<&LargeStringArray> {
+    fn id_strings(&self, py: Python<'_>) -> PyResult<&LargeStringArray> {
         if let Some(ids) = self.ids.get() {
             return Ok(ids);
         }
-        let Some(snapshot) = self.snapshot.as_ref().and_then(OwnedHere::get) else {
+        let Some(snapshot) = self.snapshot.as_ref().and_then(ProcessLocal::get) else {
             return Err(usage(py, "the batch belongs to the parent process: search again in this one"));
         };
-        let ids = detached(py, || read_ids(snapshot, self.documents.values()))?;
+        let ids = run_without_gil(py, || read_ids(snapshot, self.documents.values()))?;
         Ok(self.ids.get_or_init(|| ids))
     }
 
     /// A row for each hit: the number of its query, and its rank from 0.
-    fn rows(&self) -> impl Iterator<Item = (usize, i64)> {
-        (0..self.queries())
-            .flat_map(|query| (0..self.range(query).len() as i64).map(move |rank| (query, rank)))
+    fn query_and_rank(&self) -> impl Iterator<Item = (usize, i64)> {
+        (0..self.query_count())
+            .flat_map(|query| (0..self.hit_range(query).len() as i64).map(move |rank| (query, rank)))
     }
 
-    fn table(&self, py: Python<'_>) -> PyResult<RecordBatch> {
-        let ids = self.ids(py)?.clone();
+    fn record_batch(&self, py: Python<'_>) -> PyResult<RecordBatch> {
+        let ids = self.id_strings(py)?.clone();
         let table = py.detach(|| {
             let names = arrow_array::cast::AsArray::as_string::<i64>(&self.qids);
             let mut qids = LargeStringBuilder::with_capacity(self.documents.len(), 0);
-            self.rows().for_each(|(query, _)| qids.append_value(names.value(query)));
+            self.query_and_rank().for_each(|(query, _)| qids.append_value(names.value(query)));
             let qids = qids.finish();
-            let ranks = Int64Array::from_iter_values(self.rows().map(|(_, rank)| rank));
+            let ranks = Int64Array::from_iter_values(self.query_and_rank().map(|(_, rank)| rank));
             let field = |name, kind| Field::new(name, kind, false);
             let schema = Schema::new(vec![
                 field("qid", DataType::LargeUtf8),
@@ -281,7 +281,7 @@ fn read_ids(snapshot: &Snapshot, documents: &[u32]) -> tierdex::Result<LargeStri
     let mut distinct = documents.to_vec();
     distinct.sort_unstable();
     distinct.dedup();
-    let hits: Vec<_> = distinct.iter().map(|&document| hit_of(document)).collect();
+    let hits: Vec<_> = distinct.iter().map(|&document| bare_hit(document)).collect();
     let (mut text, mut ends) = (String::new(), Vec::with_capacity(hits.len() + 1));
     ends.push(0);
     snapshot.for_each_id(&hits, |_, id| {
@@ -336,7 +336,7 @@ impl Batch {
     /// External ids, read from the index at the first call.
     #[pyo3(name = "ids")]
     fn id_column(&self, py: Python<'_>) -> PyResult<Column> {
-        guard(py, || Ok(Column::new(Arc::new(self.ids(py)?.clone()))))
+        guard(py, || Ok(Column::new(Arc::new(self.id_strings(py)?.clone()))))
     }
 
     /// Number and message of each query that failed, with `on_error="keep"`.
@@ -359,26 +359,26 @@ impl Batch {
 
     /// Number of queries.
     fn __len__(&self) -> usize {
-        self.queries()
+        self.query_count()
     }
 
     /// Ids and scores of the hits of a query.
     fn __getitem__(&self, py: Python<'_>, query: &Bound<'_, PyAny>) -> PyResult<Vec<(String, f32)>> {
         guard(py, || {
-            let number = position(query, self.queries(), "query")?;
-            let ids = self.ids(py)?;
+            let number = sequence_position(query, self.query_count(), "query")?;
+            let ids = self.id_strings(py)?;
             let hit = |at| (ids.value(at).to_string(), self.scores.value(at));
-            Ok(self.range(number).map(hit).collect())
+            Ok(self.hit_range(number).map(hit).collect())
         })
     }
 
     /// The run as a dict: for each query id, a dict from document ids to scores.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         guard(py, || {
-            let (ids, run) = (self.ids(py)?, PyDict::new(py));
+            let (ids, run) = (self.id_strings(py)?, PyDict::new(py));
             for (query, qid) in self.qids().into_iter().enumerate() {
                 let hits = PyDict::new(py);
-                for at in self.range(query) {
+                for at in self.hit_range(query) {
                     hits.set_item(ids.value(at), self.scores.value(at))?;
                 }
                 run.set_item(qid, hits)?;
@@ -398,16 +398,16 @@ impl Batch {
             }
             let path = py.import("tierdex._arguments")?.call_method1("path_name", (path,))?;
             let path: PathBuf = path.extract()?;
-            let (ids, qids) = (self.ids(py)?, self.qids());
+            let (ids, qids) = (self.id_strings(py)?, self.qids());
             let alike = written_alike(ids.iter().flatten());
             if let Some((one, other)) = alike.or_else(|| written_alike(qids.iter().map(String::as_str))) {
                 let message = format!("the ids {one:?} and {other:?} would both be {other:?} in the run");
                 return Err(usage(py, message));
             }
-            detached(py, || {
+            run_without_gil(py, || {
                 let failed = |error| tierdex::io::Error::from_os("write", path.display().to_string(), &error);
                 let mut out = BufWriter::new(File::create(&path).map_err(failed)?);
-                for (at, (query, rank)) in self.rows().enumerate() {
+                for (at, (query, rank)) in self.query_and_rank().enumerate() {
                     let (id, qid) = (run_id(ids.value(at)), run_id(&qids[query]));
                     let score = self.scores.value(at);
                     writeln!(out, "{qid} Q0 {id} {} {score} {tag}", rank + 1).map_err(failed)?;
@@ -449,7 +449,7 @@ impl Batch {
         requested_schema: Option<Bound<'py, PyCapsule>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         guard(py, || {
-            let table = self.table(py)?;
+            let table = self.record_batch(py)?;
             let table = PyTable::try_new(vec![table.clone()], table.schema())?;
             let table = Bound::new(py, table)?;
             let stream = table.call_method1("__arrow_c_stream__", (requested_schema,))?;
@@ -458,7 +458,7 @@ impl Batch {
     }
 
     fn __repr__(&self) -> String {
-        format!("<tierdex.Batch: {} queries, {} hits>", self.queries(), self.documents.len())
+        format!("<tierdex.Batch: {} queries, {} hits>", self.query_count(), self.documents.len())
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (BatchState,))> {

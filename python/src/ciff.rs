@@ -23,8 +23,8 @@ pub fn _ciff_import<'py>(
     guard(py, || {
         let (schema, stop) = (schema(py, fields, false)?, StopSignal::default());
         let options = WriterOptions { stop: stop.clone(), ..WriterOptions::default() };
-        let imported = wait::run(py, Some(&stop), move || {
-            let mut input = File::open(&file).map_err(|error| os_error("open", &file, &error))?;
+        let imported = wait::run_interruptible(py, Some(&stop), move || {
+            let mut input = File::open(&file).map_err(|error| file_error("open", &file, &error))?;
             let mut writer = match overwrite {
                 true => IndexWriter::replace(&path, schema, options),
                 false => IndexWriter::create(&path, schema, options),
@@ -33,7 +33,7 @@ pub fn _ciff_import<'py>(
             writer.commit(Merge::Keep)?;
             Ok(report)
         });
-        report_dict(py, &imported?)
+        report_as_dict(py, &imported?)
     })
 }
 
@@ -50,15 +50,15 @@ pub fn _ciff_export<'py>(
     guard(py, || {
         let stop = StopSignal::default();
         let signal = stop.clone();
-        let exported = wait::run(py, Some(&stop), move || {
-            let failed = |what, error: &std::io::Error| os_error(what, &file, error);
+        let exported = wait::run_interruptible(py, Some(&stop), move || {
+            let failed = |what, error: &std::io::Error| file_error(what, &file, error);
             let out = File::create(&file).map_err(|error| failed("create", &error))?;
             let mut out = BufWriter::new(StoppableFile { file: out, stop: signal });
             let report = export(&Index::open(&path)?, &field, &description, &mut out)?;
             out.flush().map_err(|error| failed("write", &error))?;
             Ok(report)
         });
-        report_dict(py, &exported?)
+        report_as_dict(py, &exported?)
     })
 }
 
@@ -79,7 +79,7 @@ impl Write for StoppableFile {
     }
 }
 
-fn os_error(what: &'static str, path: &Path, error: &std::io::Error) -> Error {
+fn file_error(what: &'static str, path: &Path, error: &std::io::Error) -> Error {
     tierdex::io::Error::from_os(what, path.display().to_string(), error).into()
 }
 

@@ -31,13 +31,13 @@ impl Column {
 impl Column {
     #[getter]
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        fn of<T: ArrowPrimitiveType>(array: &ArrayRef) -> Option<usize> {
+        fn buffer_address<T: ArrowPrimitiveType>(array: &ArrayRef) -> Option<usize> {
             array.as_primitive_opt::<T>().map(|array| array.values().as_ptr().addr())
         }
         let array = &self.array;
-        let numbers = of::<Float32Type>(array).map(|at| (at, "<f4"));
-        let numbers = numbers.or_else(|| of::<UInt32Type>(array).map(|at| (at, "<u4")));
-        let numbers = numbers.or_else(|| of::<Int64Type>(array).map(|at| (at, "<i8")));
+        let numbers = buffer_address::<Float32Type>(array).map(|at| (at, "<f4"));
+        let numbers = numbers.or_else(|| buffer_address::<UInt32Type>(array).map(|at| (at, "<u4")));
+        let numbers = numbers.or_else(|| buffer_address::<Int64Type>(array).map(|at| (at, "<i8")));
         let Some((address, kind)) = numbers else {
             return Err(usage(py, "a column of strings is no NumPy array; use to_list() or Arrow"));
         };

@@ -22,7 +22,8 @@ use std::borrow::Cow;
 /// A checked column of strings. Its memory may be foreign: it must not change during the call that reads it.
 pub struct Strings {
     values: LargeStringArray,
-    /// Of a dictionary: the number of each row's value; those of rows that are not null are checked.
+    /// For a dictionary column, the number of the value of each row. Only the numbers of rows that are not null
+    /// have been checked.
     keys: Option<Int64Array>,
     /// Numbers of the values whose bytes were not UTF-8, ascending.
     replaced: Vec<usize>,
@@ -51,37 +52,37 @@ impl Strings {
 
     /// Whether a row is null.
     pub fn is_null(&self, row: usize) -> bool {
-        self.number(row).is_none_or(|number| self.values.is_null(number))
+        self.value_number(row).is_none_or(|number| self.values.is_null(number))
     }
 
     /// The string of a row; empty if it is null.
     pub fn value(&self, row: usize) -> &str {
-        let number = self.number(row).filter(|number| self.values.is_valid(*number));
+        let number = self.value_number(row).filter(|number| self.values.is_valid(*number));
         number.map_or("", |number| self.values.value(number))
     }
 
     /// Whether a row had invalid bytes, in whose place there is U+FFFD now.
     pub fn is_replaced(&self, row: usize) -> bool {
         !self.replaced.is_empty()
-            && self.number(row).is_some_and(|number| self.replaced.binary_search(&number).is_ok())
+            && self.value_number(row).is_some_and(|number| self.replaced.binary_search(&number).is_ok())
     }
 
     /// The number of a row's value.
-    fn number(&self, row: usize) -> Option<usize> {
+    fn value_number(&self, row: usize) -> Option<usize> {
         match &self.keys {
             None => Some(row),
             Some(keys) => keys.is_valid(row).then(|| keys.value(row) as usize),
         }
     }
 
-    /// The strings of a column that is sound.
-    fn valid(column: &ArrayRef) -> Result<Strings, String> {
+    /// The strings of a column whose offsets and bytes have been checked.
+    fn from_valid(column: &ArrayRef) -> Result<Strings, String> {
         let values = cast(column, &DataType::LargeUtf8).map_err(|error| error.to_string())?;
         Ok(Strings { values: values.as_string::<i64>().clone(), keys: None, replaced: Vec::new() })
     }
 
-    /// Copies of bytes that may be invalid.
-    fn copied<'b>(values: impl Iterator<Item = Option<&'b [u8]>>) -> Strings {
+    /// Copies values, with U+FFFD in place of bytes that are not UTF-8.
+    fn copy_lossy<'b>(values: impl Iterator<Item = Option<&'b [u8]>>) -> Strings {
         let (mut strings, mut replaced) = (LargeStringBuilder::new(), Vec::new());
         for (number, value) in values.enumerate() {
             let text = value.map(|bytes| match from_utf8(bytes) {
@@ -103,7 +104,7 @@ fn read_type(column: &ArrayRef) -> Result<Strings, String> {
         DataType::LargeUtf8 => read_offsets(column, column.as_string::<i64>()),
         DataType::Utf8View => read_views(column.as_string_view()),
         DataType::Dictionary(..) => read_dictionary(column),
-        _ => Strings::valid(column),
+        _ => Strings::from_valid(column),
     }
 }
 
@@ -114,13 +115,13 @@ fn read_offsets<O: OffsetSizeTrait>(
     let offsets: &[O] = array.offsets();
     check_offsets(offsets, array.values().len())?;
     if is_utf8(offsets, array.values()) {
-        return Strings::valid(column);
+        return Strings::from_valid(column);
     }
     let bytes = |row: usize| {
         let range = offsets[row].as_usize()..offsets[row + 1].as_usize();
         array.is_valid(row).then(|| &array.values()[range])
     };
-    Ok(Strings::copied((0..array.len()).map(bytes)))
+    Ok(Strings::copy_lossy((0..array.len()).map(bytes)))
 }
 
 /// Checks that offsets ascend from 0 or more to at most `bytes`.
@@ -131,7 +132,7 @@ fn check_offsets<O: OffsetSizeTrait>(offsets: &[O], bytes: usize) -> Result<(), 
         return Ok(());
     }
     let falls = offsets.windows(2).position(|pair| pair[1] < pair[0] || !is_within(&pair[1]));
-    Err(damage(falls.unwrap_or(0), "the offsets of the string fall or leave its buffer"))
+    Err(damage_message(falls.unwrap_or(0), "the offsets of the string fall or leave its buffer"))
 }
 
 /// Whether all values are UTF-8. `offsets` are checked.
@@ -143,19 +144,19 @@ fn is_utf8<O: OffsetSizeTrait>(offsets: &[O], values: &[u8]) -> bool {
 }
 
 fn read_views(array: &StringViewArray) -> Result<Strings, String> {
-    let bytes = |row| if array.is_valid(row) { view(array, row).map(Some) } else { Some(None) };
+    let bytes = |row| if array.is_valid(row) { view_bytes(array, row).map(Some) } else { Some(None) };
     match (0..array.len()).find(|row| bytes(*row).is_none()) {
-        Some(row) => Err(damage(row, "the view of the string leaves its buffer")),
-        None => Ok(Strings::copied((0..array.len()).map(|row| bytes(row).flatten()))),
+        Some(row) => Err(damage_message(row, "the view of the string leaves its buffer")),
+        None => Ok(Strings::copy_lossy((0..array.len()).map(|row| bytes(row).flatten()))),
     }
 }
 
 /// The bytes of a view: 12 bytes at most are in the view itself, after the length. `None` if it is damaged.
-fn view(array: &StringViewArray, row: usize) -> Option<&[u8]> {
-    const INLINE: usize = 12;
+fn view_bytes(array: &StringViewArray, row: usize) -> Option<&[u8]> {
+    const INLINE_VIEW_BYTES_MAX: usize = 12;
     let word = |at: u32| (array.views()[row] >> (32 * at)) as u32 as usize;
     let length = word(0);
-    if length <= INLINE {
+    if length <= INLINE_VIEW_BYTES_MAX {
         let inner = array.views().inner().as_slice();
         return inner.get(row * 16 + 4..row * 16 + 4 + length);
     }
@@ -174,11 +175,11 @@ fn read_dictionary(column: &ArrayRef) -> Result<Strings, String> {
         dictionary.keys().is_valid(*row) && !(keys.is_valid(*row) && is_inside(keys.value(*row)))
     };
     match (0..keys.len()).find(is_outside) {
-        Some(row) => Err(damage(row, "the key is outside of the dictionary")),
+        Some(row) => Err(damage_message(row, "the key is outside of the dictionary")),
         None => Ok(Strings { keys: Some(keys), ..values }),
     }
 }
 
-fn damage(row: usize, what: &str) -> String {
+fn damage_message(row: usize, what: &str) -> String {
     format!("is damaged: in row {row} {what}")
 }

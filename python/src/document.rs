@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use tierdex::Snapshot;
 
-/// A stored document.
+/// A document read from the stored fields of an index.
 #[pyclass(frozen, eq, module = "tierdex")]
 #[derive(Clone, PartialEq)]
 pub struct Document {

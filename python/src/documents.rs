@@ -14,21 +14,22 @@ use pyo3::{intern, prelude::*};
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
-/// Names of ignored members that a writer notes, and names that a message shows.
-const IGNORED_MAX: usize = 100;
-const SHOWN_MAX: usize = 10;
+/// Maximum number of distinct names of ignored members that a writer remembers, to warn once for each.
+const IGNORED_NAMES_MAX: usize = 100;
+/// Maximum number of names in a message.
+const SHOWN_NAMES_MAX: usize = 10;
 
 /// Reads documents whose members id, title and text have these names.
 pub struct DocumentReader {
-    /// The names.
+    /// Names of the members that hold id, title and text.
     pub names: [String; 3],
     keys: [Py<PyString>; 3],
-    /// Bytes of the largest title and text together.
+    /// Maximum length of title and text together, in bytes.
     pub bytes_max: usize,
 }
 
-/// The members of a document.
-pub struct Members<'py> {
+/// The values of the members of one document.
+pub struct DocumentMembers<'py> {
     id: Bound<'py, PyAny>,
     title: Option<Bound<'py, PyAny>>,
     text: Option<Bound<'py, PyAny>>,
@@ -36,15 +37,15 @@ pub struct Members<'py> {
     pub ignored: Vec<String>,
 }
 
-/// Names of members that a writer has ignored.
+/// Names of members that a writer has ignored so far, so that it warns once for each.
 #[derive(Default)]
 pub struct IgnoredNames(Mutex<HashSet<String>>);
 
 impl IgnoredNames {
-    /// Notes names; returns those that are new.
-    pub fn note(&self, names: Vec<String>) -> Vec<String> {
+    /// Adds names; returns those that were not known yet.
+    pub fn insert_new(&self, names: Vec<String>) -> Vec<String> {
         let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_new = |name: &String| noted.len() < IGNORED_MAX && noted.insert(name.clone());
+        let is_new = |name: &String| noted.len() < IGNORED_NAMES_MAX && noted.insert(name.clone());
         names.into_iter().filter(is_new).collect()
     }
 }
@@ -59,7 +60,7 @@ impl DocumentReader {
 
     /// The members of a document; `number` is its number in the input, for messages. Calls methods of the
     /// document, which may do anything.
-    pub fn members<'py>(&self, document: &Bound<'py, PyAny>, number: u64) -> PyResult<Members<'py>> {
+    pub fn read_members<'py>(&self, document: &Bound<'py, PyAny>, number: u64) -> PyResult<DocumentMembers<'py>> {
         let py = document.py();
         let keys = self.keys.each_ref().map(|key| key.bind(py));
         let mut ignored = Vec::new();
@@ -89,14 +90,14 @@ impl DocumentReader {
             self.check_no_text(has_title, &ignored)
                 .map_err(|what| usage(py, format!("document {number} {what}")))?;
         }
-        Ok(Members { id, title, text, ignored })
+        Ok(DocumentMembers { id, title, text, ignored })
     }
 
     /// Appends a document to a piece; returns the number of its texts in which U+FFFD was put. After an
     /// error the piece is as it was before.
-    pub fn push(&self, members: &Members<'_>, number: u64, piece: &mut Piece) -> PyResult<u64> {
+    pub fn append_document(&self, members: &DocumentMembers<'_>, number: u64, piece: &mut Piece) -> PyResult<u64> {
         let texts = [(&self.names[1], &members.title), (&self.names[2], &members.text)];
-        piece.push(&members.id, texts, number, self.bytes_max)
+        piece.append_document(&members.id, texts, number, self.bytes_max)
     }
 
     /// The names in `keys` that this reader does not read.
@@ -121,7 +122,7 @@ impl DocumentReader {
         if let Some(first) = others.first() {
             return Err(format!(
                 "has no {text:?}, but {}: if one of them is the text, name it, as in add_many(..., text={first:?})",
-                shown(others)
+                quoted_names(others)
             ));
         }
         if !has_title {
@@ -132,10 +133,10 @@ impl DocumentReader {
 }
 
 /// Names for a message: quoted, and no more than a few.
-pub fn shown(names: &[String]) -> String {
-    let mut shown: Vec<_> = names.iter().take(SHOWN_MAX).map(|name| format!("{name:?}")).collect();
-    if names.len() > SHOWN_MAX {
-        shown.push(format!("and {} more", names.len() - SHOWN_MAX));
+pub fn quoted_names(names: &[String]) -> String {
+    let mut shown: Vec<_> = names.iter().take(SHOWN_NAMES_MAX).map(|name| format!("{name:?}")).collect();
+    if names.len() > SHOWN_NAMES_MAX {
+        shown.push(format!("and {} more", names.len() - SHOWN_NAMES_MAX));
     }
     shown.join(", ")
 }

@@ -21,23 +21,23 @@ impl From<Error> for Failure {
 }
 
 impl Failure {
-    /// The exception.
+    /// The Python exception for this failure.
     pub fn into_exception(self, py: Python<'_>) -> PyErr {
         self.into_exception_with(py, "")
     }
 
-    /// The exception; `note` is added to its message.
+    /// The Python exception for this failure; `note` is added to its message.
     pub fn into_exception_with(self, py: Python<'_>, note: &str) -> PyErr {
         match self {
             Failure::Engine(error) => engine_error(py, error, note),
-            Failure::Panic(message) => exception(py, "InternalError", (format!("{message}{note}"),)),
+            Failure::Panic(message) => new_exception(py, "InternalError", (format!("{message}{note}"),)),
         }
     }
 }
 
-/// A `tierdex.UsageError`.
+/// Creates a `tierdex.UsageError`.
 pub fn usage(py: Python<'_>, message: impl Into<String>) -> PyErr {
-    exception(py, "UsageError", (message.into(),))
+    new_exception(py, "UsageError", (message.into(),))
 }
 
 /// Issues a `UserWarning` at the caller of the method of the package that has called the native code.
@@ -45,14 +45,14 @@ pub fn warn(py: Python<'_>, message: &str) -> PyResult<()> {
     py.import("warnings")?.call_method1("warn", (message, py.get_type::<PyUserWarning>(), 2)).map(drop)
 }
 
-/// A `tierdex.RangeError`.
+/// Creates a `tierdex.RangeError`.
 pub fn out_of_range(py: Python<'_>, message: impl Into<String>) -> PyErr {
-    exception(py, "RangeError", (message.into(),))
+    new_exception(py, "RangeError", (message.into(),))
 }
 
-/// A `tierdex.LimitError`.
+/// Creates a `tierdex.LimitError`.
 pub fn limit(py: Python<'_>, message: impl Into<String>) -> PyErr {
-    exception(py, "LimitError", (message.into(),))
+    new_exception(py, "LimitError", (message.into(),))
 }
 
 /// Runs `work`; a panic becomes a failure.
@@ -74,46 +74,46 @@ pub fn panic_message(panic: &(dyn Any + Send)) -> String {
 fn engine_error(py: Python<'_>, error: Error, note: &str) -> PyErr {
     let message = in_python(error.to_string()) + note;
     match error {
-        Error::Usage(_) => exception(py, "UsageError", (message,)),
-        Error::TooLarge(_) => exception(py, "LimitError", (message,)),
+        Error::Usage(_) => new_exception(py, "UsageError", (message,)),
+        Error::TooLarge(_) => new_exception(py, "LimitError", (message,)),
         Error::Overloaded { retry_after, .. } => {
-            exception(py, "OverloadedError", (message, retry_after.as_secs_f64()))
+            new_exception(py, "OverloadedError", (message, retry_after.as_secs_f64()))
         }
-        Error::Busy(_) => exception(py, "BusyError", (message,)),
-        Error::Cancelled | Error::Interrupted => exception(py, "CancelledError", (message,)),
-        Error::Query { at, .. } => exception(py, "QueryError", (message, at)),
+        Error::Busy(_) => new_exception(py, "BusyError", (message,)),
+        Error::Cancelled | Error::Interrupted => new_exception(py, "CancelledError", (message,)),
+        Error::Query { at, .. } => new_exception(py, "QueryError", (message, at)),
         Error::Storage(error) => {
             let file = error.file().to_string();
             match error.kind() {
-                ErrorKind::Corrupt => exception(py, "CorruptError", (message, file, error.offset())),
-                ErrorKind::NotFound => exception(py, "MissingError", (message, number(&error), file)),
-                _ => exception(py, "StorageError", (message, number(&error), file)),
+                ErrorKind::Corrupt => new_exception(py, "CorruptError", (message, file, error.offset())),
+                ErrorKind::NotFound => new_exception(py, "MissingError", (message, os_error_number(&error), file)),
+                _ => new_exception(py, "StorageError", (message, os_error_number(&error), file)),
             }
         }
-        _ => exception(py, "Error", (message,)),
+        _ => new_exception(py, "Error", (message,)),
     }
 }
 
-/// Advice of the engine for the command, and for Python.
-const ADVICE: [(&str, &str); 3] = [
+/// Pairs of a text in engine messages that names a flag of the command, and its replacement for Python.
+const ENGINE_ADVICE: [(&str, &str); 3] = [
     ("index again with --positions", "index again with Text(positions=True)"),
     ("`tierdex index --replace`", "Index.create(path, overwrite=True)"),
     (", or keep dictionaries, skip data and norms on disk or in another region", ""),
 ];
 
-/// A message of the engine in the words of this package.
+/// Replaces the advice in a message of the engine, which names flags of the command, by that for Python.
 pub fn in_python(message: String) -> String {
-    ADVICE.iter().fold(message, |message, (command, python)| message.replace(command, python))
+    ENGINE_ADVICE.iter().fold(message, |message, (command, python)| message.replace(command, python))
 }
 
-/// The error number of the operating system.
-fn number(error: &tierdex::StorageError) -> Option<i32> {
+/// The error number (`errno`) of the operating system, if the error has one.
+fn os_error_number(error: &tierdex::StorageError) -> Option<i32> {
     std::error::Error::source(error)?.downcast_ref::<std::io::Error>()?.raw_os_error()
 }
 
-fn exception<'py>(py: Python<'py>, name: &str, arguments: impl PyCallArgs<'py>) -> PyErr {
-    static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
-    let module = MODULE.get_or_try_init(py, || Ok::<_, PyErr>(py.import("tierdex._errors")?.unbind()));
+fn new_exception<'py>(py: Python<'py>, name: &str, arguments: impl PyCallArgs<'py>) -> PyErr {
+    static ERRORS_MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+    let module = ERRORS_MODULE.get_or_try_init(py, || Ok::<_, PyErr>(py.import("tierdex._errors")?.unbind()));
     let value = module.and_then(|module| module.bind(py).getattr(name)?.call1(arguments));
     value.map_or_else(|error| error, PyErr::from_value)
 }

@@ -4,14 +4,14 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use tierdex::explain::{Explanation, ListUse, SegmentExplanation};
 
-/// Hits, threshold, and the evaluation of each segment.
+/// The log of an evaluation as a dict: number of hits, score threshold, and a dict for each segment.
 pub fn explanation<'py>(
     py: Python<'py>,
     explained: &Explanation,
     ids: &[String],
 ) -> PyResult<Bound<'py, PyDict>> {
     let hits = explained.result.hits.iter().zip(ids).map(|(hit, id)| (id.as_str(), hit.score));
-    let segments = explained.segments.iter().map(|part| segment(py, part)).collect::<PyResult<Vec<_>>>()?;
+    let segments = explained.segments.iter().map(|part| segment_dict(py, part)).collect::<PyResult<Vec<_>>>()?;
     let out = PyDict::new(py);
     out.set_item("hits", hits.collect::<Vec<_>>())?;
     out.set_item("total", explained.result.total)?;
@@ -20,9 +20,9 @@ pub fn explanation<'py>(
     Ok(out)
 }
 
-fn segment<'py>(py: Python<'py>, part: &SegmentExplanation) -> PyResult<Bound<'py, PyDict>> {
+fn segment_dict<'py>(py: Python<'py>, part: &SegmentExplanation) -> PyResult<Bound<'py, PyDict>> {
     let nodes: Vec<_> = part.evaluation.nodes.iter().map(|(depth, node)| (*depth, node.as_str())).collect();
-    let lists = part.evaluation.lists.iter().map(|list| list_use(py, list)).collect::<PyResult<Vec<_>>>()?;
+    let lists = part.evaluation.lists.iter().map(|list| list_dict(py, list)).collect::<PyResult<Vec<_>>>()?;
     let reads: Vec<_> = part.files.iter().map(|file| (file.file.as_str(), file.reads, file.bytes)).collect();
     let out = PyDict::new(py);
     out.set_item("id", part.id)?;
@@ -37,7 +37,7 @@ fn segment<'py>(py: Python<'py>, part: &SegmentExplanation) -> PyResult<Bound<'p
     Ok(out)
 }
 
-fn list_use<'py>(py: Python<'py>, list: &ListUse) -> PyResult<Bound<'py, PyDict>> {
+fn list_dict<'py>(py: Python<'py>, list: &ListUse) -> PyResult<Bound<'py, PyDict>> {
     let blocks = &list.blocks;
     let out = PyDict::new(py);
     out.set_item("field", &list.field)?;

@@ -1,8 +1,8 @@
 //! `tierdex.Hits` and `tierdex.Hit`: the result of a search.
 
 use crate::errors::{guard, out_of_range, usage};
-use crate::marks::{MarkedText, has_sound_marks, highlighted};
-use crate::{column::Column, process::OwnedHere, text::Text, wait::detached};
+use crate::marks::{MarkedText, has_valid_marks, insert_marks};
+use crate::{column::Column, process::ProcessLocal, text::Text, wait::run_without_gil};
 use arrow_array::{Float32Array, UInt32Array};
 use pyo3::types::{PyList, PySlice};
 use pyo3::{exceptions::PyOverflowError, prelude::*};
@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use tierdex::{Query, SearchHit, Snapshot, TotalHits, analysis::Snippet, limits::PREVIEW_TITLE_BYTES};
 
 /// Target length of a snippet in bytes.
-const SNIPPET_BYTES: usize = 180;
+const SNIPPET_BYTES_TARGET: usize = 180;
 
 /// The result of a search: the best documents, best first.
 ///
@@ -21,17 +21,17 @@ pub struct Hits {
     ids: Vec<String>,
     documents: Vec<u32>,
     scores: Vec<f32>,
-    totals: Totals,
+    totals: SearchTotals,
     warnings: Vec<String>,
     /// The commit that was searched, and the query; `None` after unpickling.
-    source: Option<(OwnedHere<Arc<Snapshot>>, Query)>,
-    /// Title and snippet of each hit, once they were read.
+    source: Option<(ProcessLocal<Arc<Snapshot>>, Query)>,
+    /// Title and snippet of each hit; empty until one of them is asked for.
     shown: OnceLock<Vec<(String, Option<MarkedText>)>>,
 }
 
-/// Counts and times of a search.
+/// Number of matches and times of a search.
 #[derive(Clone, Copy)]
-struct Totals {
+struct SearchTotals {
     total: u64,
     exact: bool,
     timed_out: bool,
@@ -50,7 +50,7 @@ type HitsState = (
 impl Hits {
     /// The hits of a search, with their ids.
     pub fn new(hits: tierdex::Hits, ids: Vec<String>, query: Query, warnings: Vec<String>) -> Hits {
-        let totals = Totals {
+        let totals = SearchTotals {
             total: hits.total.value(),
             exact: matches!(hits.total, TotalHits::Exact(_)),
             timed_out: hits.timed_out,
@@ -64,41 +64,41 @@ impl Hits {
             scores: hits.hits.iter().map(|hit| hit.score).collect(),
             totals,
             warnings,
-            source: Some((OwnedHere::new(hits.snapshot), query)),
+            source: Some((ProcessLocal::new(hits.snapshot), query)),
             shown: OnceLock::new(),
         }
     }
 
     /// The commit that was searched, and the query.
-    fn source(&self, py: Python<'_>) -> PyResult<(&Arc<Snapshot>, &Query)> {
+    fn snapshot_and_query(&self, py: Python<'_>) -> PyResult<(&Arc<Snapshot>, &Query)> {
         let source = self.source.as_ref().and_then(|(snapshot, query)| Some((snapshot.get()?, query)));
         source.ok_or_else(|| {
             usage(py, "these hits come from another process and have no texts: use Index.get or search again")
         })
     }
 
-    /// Titles and snippets.
-    fn shown(&self, py: Python<'_>) -> PyResult<&[(String, Option<MarkedText>)]> {
+    /// Title and snippet of each hit, read from the commit at the first call.
+    fn titles_and_snippets(&self, py: Python<'_>) -> PyResult<&[(String, Option<MarkedText>)]> {
         if let Some(shown) = self.shown.get() {
             return Ok(shown);
         }
-        let (snapshot, query) = self.source(py)?;
-        let shown = detached(py, || {
+        let (snapshot, query) = self.snapshot_and_query(py)?;
+        let shown = run_without_gil(py, || {
             let mut highlighter = snapshot.highlighter(query)?;
             let mut show = |&document: &u32| {
-                let Some(preview) = highlighter.preview(document, SNIPPET_BYTES)? else {
+                let Some(preview) = highlighter.preview(document, SNIPPET_BYTES_TARGET)? else {
                     return Ok((String::new(), None));
                 };
                 let Snippet { text, marks } = preview.snippet;
                 let marks = marks.into_iter().map(|mark| (mark.start, mark.end)).collect();
-                Ok((marked_if_cut(preview.title), Some((text, marks))))
+                Ok((with_ellipsis_if_cut(preview.title), Some((text, marks))))
             };
             self.documents.iter().map(&mut show).collect::<tierdex::Result<Vec<_>>>()
         })?;
         Ok(self.shown.get_or_init(|| shown))
     }
 
-    fn hit(slf: &Bound<'_, Hits>, position: usize) -> Hit {
+    fn hit_at(slf: &Bound<'_, Hits>, position: usize) -> Hit {
         Hit { hits: slf.clone().unbind(), position }
     }
 }
@@ -175,14 +175,14 @@ impl Hits {
         if let Ok(slice) = index.cast::<PySlice>() {
             let part = slice.indices(len as isize)?;
             let hits =
-                (0..part.slicelength as isize).map(|i| Hits::hit(slf, (part.start + i * part.step) as usize));
+                (0..part.slicelength as isize).map(|i| Hits::hit_at(slf, (part.start + i * part.step) as usize));
             return Ok(PyList::new(py, hits.collect::<Vec<_>>())?.into_any());
         }
-        Ok(Bound::new(py, Hits::hit(slf, position(index, len, "hit")?))?.into_any())
+        Ok(Bound::new(py, Hits::hit_at(slf, sequence_position(index, len, "hit")?))?.into_any())
     }
 
     fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        let hits: Vec<Hit> = (0..slf.get().ids.len()).map(|position| Hits::hit(slf, position)).collect();
+        let hits: Vec<Hit> = (0..slf.get().ids.len()).map(|position| Hits::hit_at(slf, position)).collect();
         Ok(PyList::new(slf.py(), hits)?.try_iter()?.into_any())
     }
 
@@ -195,9 +195,9 @@ impl Hits {
         let py = slf.py();
         guard(py, || {
             let hits = slf.get();
-            let Totals { total, exact, timed_out, generation, took, queued } = hits.totals;
-            let shown = match hits.source(py) {
-                Ok(_) => hits.shown(py)?.to_vec(),
+            let SearchTotals { total, exact, timed_out, generation, took, queued } = hits.totals;
+            let shown = match hits.snapshot_and_query(py) {
+                Ok(_) => hits.titles_and_snippets(py)?.to_vec(),
                 Err(_) => hits.shown.get().cloned().unwrap_or_default(),
             };
             let columns = (hits.ids.clone(), hits.documents.clone(), hits.scores.clone());
@@ -213,7 +213,7 @@ impl Hits {
         let ((ids, documents, scores), totals, warnings, texts) = state;
         let is_sound = documents.len() == ids.len()
             && scores.len() == ids.len()
-            && texts.iter().filter_map(|(_, shown)| shown.as_ref()).all(has_sound_marks);
+            && texts.iter().filter_map(|(_, shown)| shown.as_ref()).all(has_valid_marks);
         if !is_sound {
             return Err(usage(py, "the pickle of hits is damaged: its columns do not fit together"));
         }
@@ -222,7 +222,7 @@ impl Hits {
         if texts.len() == ids.len() {
             shown.get_or_init(|| texts);
         }
-        let totals = Totals { total, exact, timed_out, generation, took, queued };
+        let totals = SearchTotals { total, exact, timed_out, generation, took, queued };
         Ok(Hits { ids, documents, scores, totals, warnings, source: None, shown })
     }
 }
@@ -266,7 +266,7 @@ impl Hit {
     /// Title; empty if the index does not store documents. One of more than 16 KiB is cut and ends with `…`.
     #[getter]
     fn title(&self, py: Python<'_>) -> PyResult<String> {
-        guard(py, || Ok(self.hits.get().shown(py)?[self.position].0.clone()))
+        guard(py, || Ok(self.hits.get().titles_and_snippets(py)?[self.position].0.clone()))
     }
 
     /// The part of the text with the most words of the query, with an ellipsis for the text before and after
@@ -274,7 +274,7 @@ impl Hit {
     #[getter]
     fn snippet(&self, py: Python<'_>) -> PyResult<Option<String>> {
         guard(py, || {
-            let shown = &self.hits.get().shown(py)?[self.position].1;
+            let shown = &self.hits.get().titles_and_snippets(py)?[self.position].1;
             Ok(shown.as_ref().map(|(text, _)| text.clone()))
         })
     }
@@ -295,8 +295,8 @@ impl Hit {
         guard(py, || {
             let (open, close): (&str, &str) = (&open, &close);
             let escapes = escape.unwrap_or_else(|| open.contains('<') || close.contains('<'));
-            let shown = &self.hits.get().shown(py)?[self.position].1;
-            Ok(shown.as_ref().map(|shown| highlighted(shown, open, close, escapes)))
+            let shown = &self.hits.get().titles_and_snippets(py)?[self.position].1;
+            Ok(shown.as_ref().map(|shown| insert_marks(shown, open, close, escapes)))
         })
     }
 
@@ -311,9 +311,9 @@ impl Hit {
     fn text(&self, py: Python<'_>) -> PyResult<Option<String>> {
         guard(py, || {
             let hits = self.hits.get();
-            let (snapshot, _) = hits.source(py)?;
+            let (snapshot, _) = hits.snapshot_and_query(py)?;
             let document = hits.documents[self.position];
-            Ok(detached(py, || snapshot.stored(document))?.map(|stored| stored.text))
+            Ok(run_without_gil(py, || snapshot.stored(document))?.map(|stored| stored.text))
         })
     }
 
@@ -322,8 +322,8 @@ impl Hit {
     }
 }
 
-/// The position that an index of Python names, which may count from the end.
-pub fn position(index: &Bound<'_, PyAny>, len: usize, what: &str) -> PyResult<usize> {
+/// The position of a Python index, which counts from the end if it is negative.
+pub fn sequence_position(index: &Bound<'_, PyAny>, len: usize, what: &str) -> PyResult<usize> {
     let py = index.py();
     let number = match index.extract::<isize>() {
         Ok(number) if number < 0 => usize::try_from(number + len as isize).ok(),
@@ -335,12 +335,12 @@ pub fn position(index: &Bound<'_, PyAny>, len: usize, what: &str) -> PyResult<us
     number.ok_or_else(|| out_of_range(py, format!("there is no {what} {index}, only {len}")))
 }
 
-/// A title that the engine has cut at a character ends with an ellipsis.
-fn marked_if_cut(title: String) -> String {
+/// The title, with an ellipsis if the engine has cut it.
+fn with_ellipsis_if_cut(title: String) -> String {
     if title.len() + char::MAX.len_utf8() > PREVIEW_TITLE_BYTES { title + "…" } else { title }
 }
 
-/// A hit of a document number, for reading its id.
-pub fn hit_of(document: u32) -> SearchHit {
+/// A hit without a score, by which the id of a document number is read.
+pub fn bare_hit(document: u32) -> SearchHit {
     SearchHit { document, score: 0.0 }
 }

@@ -2,10 +2,10 @@
 
 use crate::batch::{Batch, answer_batch};
 use crate::errors::{Failure, guard, in_python, usage};
-use crate::options::{bytes, named_scorer, schema, schema_tuple};
-use crate::process::{OwnedHere, forked};
+use crate::options::{bytes, scorer_from_name, schema, schema_tuple};
+use crate::process::{ProcessLocal, forked_error};
 use crate::query::{QuerySource, Syntax, field_number};
-use crate::wait::{self, SIGNAL_CHECK, detached};
+use crate::wait::{self, SIGNAL_CHECK_INTERVAL, run_without_gil};
 use crate::{document::Document, explain::explanation, hits::Hits, stats, text::Text, writer::Writer};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -20,8 +20,8 @@ use tierdex::{
 /// Time between two checks for a newer commit, with `refresh="auto"`.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Terms that are read from the dictionary at a time.
-const TERMS_READ: usize = 1000;
+/// Number of dictionary terms in each read.
+const TERMS_PER_READ: usize = 1000;
 
 /// An index in a directory, and an engine that searches it within a memory budget.
 ///
@@ -33,7 +33,7 @@ pub struct Index {
     path: PathBuf,
     options: OpenOptions,
     /// Locked only while the GIL is held, so that a fork never copies a locked mutex.
-    state: Mutex<Option<OwnedHere<OpenEngine>>>,
+    state: Mutex<Option<ProcessLocal<OpenEngine>>>,
 }
 
 #[derive(Clone)]
@@ -50,7 +50,7 @@ struct OpenEngine {
 }
 
 /// Number of hits and ranking of a search.
-struct Ranking {
+struct RankingOptions {
     options: SearchOptions,
     syntax: Syntax,
     field: Option<String>,
@@ -59,21 +59,21 @@ struct Ranking {
 impl Index {
     /// The engine, which is opened if it is not open in this process.
     fn engine(&self, py: Python<'_>) -> PyResult<Engine> {
-        if let Some(open) = self.lock().as_ref().and_then(OwnedHere::get) {
+        if let Some(open) = self.lock_state().as_ref().and_then(ProcessLocal::get) {
             return Ok(open.engine.clone());
         }
-        let (path, options) = (self.path.clone(), self.options.engine());
-        let engine = wait::run(py, None, move || Ok(Engine::open(&path, &options)?))?;
+        let (path, options) = (self.path.clone(), self.options.engine_options());
+        let engine = wait::run_interruptible(py, None, move || Ok(Engine::open(&path, &options)?))?;
         let open = OpenEngine { engine: engine.clone(), checked: Instant::now() };
-        *self.lock() = Some(OwnedHere::new(open));
+        *self.lock_state() = Some(ProcessLocal::new(open));
         Ok(engine)
     }
 
     /// The engine and its newest commit. With automatic refresh, looks for a newer one from time to time.
-    fn newest(&self, py: Python<'_>) -> PyResult<(Engine, Arc<Snapshot>)> {
+    fn engine_and_snapshot(&self, py: Python<'_>) -> PyResult<(Engine, Arc<Snapshot>)> {
         let engine = self.engine(py)?;
         let is_due = self.options.auto_refresh
-            && self.lock().as_mut().and_then(OwnedHere::get_mut).is_some_and(|open| {
+            && self.lock_state().as_mut().and_then(ProcessLocal::get_mut).is_some_and(|open| {
                 let is_due = open.checked.elapsed() >= REFRESH_INTERVAL;
                 if is_due {
                     open.checked = Instant::now();
@@ -81,7 +81,7 @@ impl Index {
                 is_due
             });
         if is_due {
-            detached(py, || engine.refresh())?;
+            run_without_gil(py, || engine.refresh())?;
         }
         let snapshot = engine.snapshot();
         Ok((engine, snapshot))
@@ -89,14 +89,14 @@ impl Index {
 
     /// Opens the newest commit, if the engine is open. Returns whether there is a new one.
     fn refresh(&self, py: Python<'_>) -> PyResult<bool> {
-        let open = self.lock().as_ref().and_then(OwnedHere::get).map(|open| open.engine.clone());
+        let open = self.lock_state().as_ref().and_then(ProcessLocal::get).map(|open| open.engine.clone());
         match open {
-            Some(engine) => detached(py, || engine.refresh()),
+            Some(engine) => run_without_gil(py, || engine.refresh()),
             None => Ok(false),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<OwnedHere<OpenEngine>>> {
+    fn lock_state(&self) -> MutexGuard<'_, Option<ProcessLocal<OpenEngine>>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -106,7 +106,7 @@ impl Index {
 }
 
 impl OpenOptions {
-    fn read(
+    fn read_options(
         dram: Option<&Bound<'_, PyAny>>,
         threads: Option<usize>,
         hits_max: usize,
@@ -136,7 +136,7 @@ impl OpenOptions {
         Ok(())
     }
 
-    fn engine(&self) -> EngineOptions {
+    fn engine_options(&self) -> EngineOptions {
         let options = EngineOptions::new().threads(self.threads).hits_max(self.hits_max);
         match self.dram {
             Some(dram) => options.dram(dram),
@@ -145,7 +145,7 @@ impl OpenOptions {
     }
 }
 
-impl Ranking {
+impl RankingOptions {
     fn new(
         py: Python<'_>,
         k: usize,
@@ -153,9 +153,9 @@ impl Ranking {
         scorer: Scorer,
         syntax: &str,
         field: Option<Text>,
-    ) -> PyResult<Ranking> {
+    ) -> PyResult<RankingOptions> {
         let options = SearchOptions { k, scorer, count, ids: true, ..SearchOptions::default() };
-        Ok(Ranking { options, syntax: Syntax::named(py, syntax)?, field: field.map(Text::into_string) })
+        Ok(RankingOptions { options, syntax: Syntax::from_name(py, syntax)?, field: field.map(Text::into_string) })
     }
 }
 
@@ -194,7 +194,7 @@ impl Index {
         guard(py, || {
             let options = OpenOptions::read(dram, threads, hits_max, refresh)?;
             let (schema, dir) = (schema(py, fields, stored)?, path.clone());
-            wait::run(py, None, move || {
+            wait::run_interruptible(py, None, move || {
                 let options = WriterOptions::default();
                 let mut writer = match overwrite {
                     true => IndexWriter::replace(&dir, schema, options),
@@ -245,7 +245,7 @@ impl Index {
         guard(py, || {
             let memory = usize::try_from(bytes(memory, "memory")?).unwrap_or(usize::MAX);
             let processors = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-            let wait = seconds_of(py, "wait", wait)?;
+            let wait = parse_seconds(py, "wait", wait)?;
             let (threads, index) = (threads.unwrap_or_else(processors), slf.clone().unbind());
             let on_commit = move |py: Python<'_>| index.get().refresh(py).map(drop);
             let path = slf.get().path.clone();
@@ -269,15 +269,15 @@ impl Index {
         deadline: Option<f64>,
     ) -> PyResult<Hits> {
         guard(py, || {
-            let ranking = Ranking::new(py, k, count, named_scorer(py, &scorer, k1, b)?, &syntax, field)?;
-            let source = QuerySource::extract(query)?;
+            let ranking = RankingOptions::new(py, k, count, scorer_from_name(py, &scorer, k1, b)?, &syntax, field)?;
+            let source = QuerySource::from_python(query)?;
             let deadline = match deadline {
-                Some(seconds) => deadline_of(py, seconds)?,
+                Some(seconds) => deadline_after(py, seconds)?,
                 None => None,
             };
             self.options.check_k(py, k)?;
-            let (engine, snapshot) = self.newest(py)?;
-            let (ticket, parsed, warnings) = detached(py, || {
+            let (engine, snapshot) = self.engine_and_snapshot(py)?;
+            let (ticket, parsed, warnings) = run_without_gil(py, || {
                 let schema = snapshot.schema();
                 let field = field_number(schema, ranking.field.as_deref())?;
                 let (parsed, warnings) = source.parse(schema, ranking.syntax, field)?;
@@ -290,8 +290,8 @@ impl Index {
                 }
                 Ok((engine.submit(request)?, parsed, warnings))
             })?;
-            let hits = wait_for(py, ticket)?;
-            let ids = detached(py, || hits.ids())?;
+            let hits = wait_for_hits(py, ticket)?;
+            let ids = run_without_gil(py, || hits.ids())?;
             let warnings = warnings.iter().map(|error| in_python(error.to_string())).collect();
             Ok(Hits::new(hits, ids, parsed, warnings))
         })
@@ -315,7 +315,7 @@ impl Index {
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Batch> {
         guard(py, || {
-            let ranking = Ranking::new(py, k, count, named_scorer(py, &scorer, k1, b)?, &syntax, field)?;
+            let ranking = RankingOptions::new(py, k, count, scorer_from_name(py, &scorer, k1, b)?, &syntax, field)?;
             self.options.check_k(py, k)?;
             let keeps_errors = match &*on_error {
                 "raise" => false,
@@ -329,12 +329,12 @@ impl Index {
             };
             let queries = queries
                 .try_iter()?
-                .map(|query| QuerySource::extract(&query?))
+                .map(|query| QuerySource::from_python(&query?))
                 .collect::<PyResult<Vec<_>>>()?;
             if let Some(qids) = qids.as_ref().filter(|qids| qids.len() != queries.len()) {
                 return Err(usage(py, format!("{} queries, but {} qids", queries.len(), qids.len())));
             }
-            let (engine, snapshot) = self.newest(py)?;
+            let (engine, snapshot) = self.engine_and_snapshot(py)?;
             let field = field_number(snapshot.schema(), ranking.field.as_deref())
                 .map_err(|error| Failure::from(error).into_exception(py))?;
             let plan = crate::batch::BatchPlan {
@@ -364,10 +364,10 @@ impl Index {
         count: bool,
     ) -> PyResult<Bound<'py, PyDict>> {
         guard(py, || {
-            let ranking = Ranking::new(py, k, count, named_scorer(py, &scorer, k1, b)?, &syntax, field)?;
-            let source = QuerySource::extract(query)?;
-            let (_, snapshot) = self.newest(py)?;
-            let explained = wait::run(py, None, move || {
+            let ranking = RankingOptions::new(py, k, count, scorer_from_name(py, &scorer, k1, b)?, &syntax, field)?;
+            let source = QuerySource::from_python(query)?;
+            let (_, snapshot) = self.engine_and_snapshot(py)?;
+            let explained = wait::run_interruptible(py, None, move || {
                 let schema = snapshot.schema();
                 let field = field_number(schema, ranking.field.as_deref())?;
                 let (query, _) = source.parse(schema, ranking.syntax, field)?;
@@ -382,8 +382,8 @@ impl Index {
     /// Documents with these ids, in order of `ids`; `None` where there is none. One pass over all ids.
     fn _get_many(&self, py: Python<'_>, ids: Vec<Text>) -> PyResult<Vec<Option<Document>>> {
         guard(py, || {
-            let (_, snapshot) = self.newest(py)?;
-            wait::run(py, None, move || {
+            let (_, snapshot) = self.engine_and_snapshot(py)?;
+            wait::run_interruptible(py, None, move || {
                 let wanted: HashMap<&str, usize> =
                     ids.iter().enumerate().rev().map(|(position, id)| (&**id, position)).collect();
                 let mut found: HashMap<&str, u32> = HashMap::new();
@@ -409,8 +409,8 @@ impl Index {
     /// Documents with these numbers (`Hit.document`).
     fn _documents(&self, py: Python<'_>, documents: Vec<u32>) -> PyResult<Vec<Document>> {
         guard(py, || {
-            let (_, snapshot) = self.newest(py)?;
-            wait::run(py, None, move || {
+            let (_, snapshot) = self.engine_and_snapshot(py)?;
+            wait::run_interruptible(py, None, move || {
                 let hits: Vec<_> =
                     documents.iter().map(|&document| SearchHit { document, score: 0.0 }).collect();
                 let ids = snapshot.ids(&hits)?;
@@ -432,10 +432,10 @@ impl Index {
         after: Option<Text>,
     ) -> PyResult<Vec<(String, u64, u64)>> {
         guard(py, || {
-            let (_, snapshot) = self.newest(py)?;
-            wait::run(py, None, move || {
+            let (_, snapshot) = self.engine_and_snapshot(py)?;
+            wait::run_interruptible(py, None, move || {
                 let field = field_number(snapshot.schema(), field.as_deref())?;
-                let terms = snapshot.terms(field, &prefix, after.as_deref(), TERMS_READ)?;
+                let terms = snapshot.terms(field, &prefix, after.as_deref(), TERMS_PER_READ)?;
                 Ok(terms.into_iter().map(|term| (term.term, term.documents, term.occurrences)).collect())
             })
         })
@@ -450,10 +450,10 @@ impl Index {
         field: Option<Text>,
     ) -> PyResult<Vec<String>> {
         guard(py, || {
-            let (_, snapshot) = self.newest(py)?;
+            let (_, snapshot) = self.engine_and_snapshot(py)?;
             let text = text.to_string_lossy();
             let text: &str = &text;
-            detached(py, || {
+            run_without_gil(py, || {
                 let field = field_number(snapshot.schema(), field.as_deref())?;
                 Ok(Analyzer::new(&snapshot.schema().fields[field].analysis).terms(text))
             })
@@ -469,14 +469,14 @@ impl Index {
         Vec<(String, String, String, bool, Vec<String>, Option<String>, bool, String, String, String)>,
         bool,
     )> {
-        guard(py, || Ok(schema_tuple(self.newest(py)?.1.schema())))
+        guard(py, || Ok(schema_tuple(self.engine_and_snapshot(py)?.1.schema())))
     }
 
     /// Sizes and counters of the index and its engine.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         guard(py, || {
-            let (engine, snapshot) = self.newest(py)?;
-            stats::of(py, &engine, &snapshot)
+            let (engine, snapshot) = self.engine_and_snapshot(py)?;
+            stats::stats_dict(py, &engine, &snapshot)
         })
     }
 
@@ -484,8 +484,8 @@ impl Index {
     fn check<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         guard(py, || {
             let path = self.path.clone();
-            let report = wait::run(py, None, move || Ok(tierdex::check(&path)?))?;
-            stats::check_report(py, report)
+            let report = wait::run_interruptible(py, None, move || Ok(tierdex::check(&path)?))?;
+            stats::check_report_dict(py, report)
         })
     }
 
@@ -500,7 +500,7 @@ impl Index {
 
     /// Ends the engine; the next use opens the index again.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let open = self.lock().take();
+        let open = self.lock_state().take();
         guard(py, || {
             py.detach(|| drop(open));
             Ok(())
@@ -510,7 +510,7 @@ impl Index {
     /// The number of the commit that is searched.
     #[getter]
     fn generation(&self, py: Python<'_>) -> PyResult<u64> {
-        guard(py, || Ok(self.newest(py)?.1.index().generation()))
+        guard(py, || Ok(self.engine_and_snapshot(py)?.1.index().generation()))
     }
 
     /// The directory.
@@ -520,32 +520,32 @@ impl Index {
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        guard(py, || Ok(self.newest(py)?.1.index().documents() as usize))
+        guard(py, || Ok(self.engine_and_snapshot(py)?.1.index().documents() as usize))
     }
 }
 
 /// Waits for the result of a request, and checks for signals meanwhile.
-fn wait_for(py: Python<'_>, ticket: Ticket) -> PyResult<tierdex::Hits> {
-    let mut ticket = OwnedHere::new(ticket);
+fn wait_for_hits(py: Python<'_>, ticket: Ticket) -> PyResult<tierdex::Hits> {
+    let mut ticket = ProcessLocal::new(ticket);
     loop {
-        let waiting = ticket.get().ok_or_else(|| forked(py))?;
-        if py.detach(|| waiting.wait_timeout(SIGNAL_CHECK)) {
+        let waiting = ticket.get().ok_or_else(|| forked_error(py))?;
+        if py.detach(|| waiting.wait_timeout(SIGNAL_CHECK_INTERVAL)) {
             break;
         }
         // Dropping the ticket cancels the request.
         py.check_signals()?;
     }
-    let ticket = ticket.take().ok_or_else(|| forked(py))?;
-    detached(py, || ticket.wait())
+    let ticket = ticket.take().ok_or_else(|| forked_error(py))?;
+    run_without_gil(py, || ticket.wait())
 }
 
 /// The time after this number of seconds; `None` if it is beyond the range of the clock.
-fn deadline_of(py: Python<'_>, seconds: f64) -> PyResult<Option<Instant>> {
-    Ok(Instant::now().checked_add(seconds_of(py, "deadline", seconds)?))
+fn deadline_after(py: Python<'_>, seconds: f64) -> PyResult<Option<Instant>> {
+    Ok(Instant::now().checked_add(parse_seconds(py, "deadline", seconds)?))
 }
 
 /// A number of seconds, at least 0. Infinity is the longest time that there is.
-fn seconds_of(py: Python<'_>, name: &str, seconds: f64) -> PyResult<Duration> {
+fn parse_seconds(py: Python<'_>, name: &str, seconds: f64) -> PyResult<Duration> {
     if seconds.is_nan() || seconds < 0.0 {
         return Err(usage(py, format!("{name} is {seconds}; it is a number of seconds, at least 0")));
     }

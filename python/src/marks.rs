@@ -5,17 +5,17 @@ use std::borrow::Cow;
 /// Text and the byte ranges of its matches, in order.
 pub type MarkedText = (String, Vec<(usize, usize)>);
 
-/// Whether the marks ascend and are at characters of the text.
-pub fn has_sound_marks(marked: &MarkedText) -> bool {
+/// Whether the byte ranges ascend and begin and end at characters of the text.
+pub fn has_valid_marks(marked: &MarkedText) -> bool {
     let (text, marks) = marked;
     let ends = marks.iter().flat_map(|(start, end)| [*start, *end]);
     ends.is_sorted() && marks.iter().all(|(start, end)| text.get(*start..*end).is_some())
 }
 
-/// The text with each match between two marks; with `escapes` the text is text of HTML.
-pub fn highlighted(marked: &MarkedText, open: &str, close: &str, escapes: bool) -> String {
+/// The text with `open` before and `close` after each match; with `escapes`, the text is escaped for HTML.
+pub fn insert_marks(marked: &MarkedText, open: &str, close: &str, escapes: bool) -> String {
     let (text, marks) = marked;
-    let show = |part| if escapes { escaped(part) } else { Cow::Borrowed(part) };
+    let show = |part| if escapes { escape_html(part) } else { Cow::Borrowed(part) };
     let (mut out, mut last) = (String::new(), 0);
     for &(start, end) in marks {
         out.extend([show(&text[last..start]), open.into(), show(&text[start..end]), close.into()]);
@@ -24,8 +24,8 @@ pub fn highlighted(marked: &MarkedText, open: &str, close: &str, escapes: bool) 
     out + &show(&text[last..])
 }
 
-/// Text as text of HTML.
-fn escaped(text: &str) -> Cow<'_, str> {
+/// The text with the special characters of HTML escaped.
+fn escape_html(text: &str) -> Cow<'_, str> {
     if !text.contains(['&', '<', '>', '"', '\'']) {
         return Cow::Borrowed(text);
     }

@@ -6,7 +6,7 @@ use tierdex::schema::{Analysis, Codec, Field, Language, NormKind, Schema, Source
 use tierdex::{Bm25, Scorer, analysis::Analyzer, io::Size};
 
 /// A size in bytes: an `int`, or a `str` such as `"256M"`.
-pub fn bytes(value: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
+pub fn parse_bytes(value: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
     let parsed = if let Ok(text) = value.cast::<PyString>() {
         match text.to_string_lossy().parse() {
             Ok(Size::Bytes(bytes)) => Some(bytes),
@@ -22,7 +22,7 @@ pub fn bytes(value: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
 }
 
 /// The scorer of this name; `k1` and `b`, which are checked, are of BM25.
-pub fn named_scorer(py: Python<'_>, name: &str, k1: f64, b: f64) -> PyResult<Scorer> {
+pub fn scorer_from_name(py: Python<'_>, name: &str, k1: f64, b: f64) -> PyResult<Scorer> {
     let bm25 = Bm25::new(k1, b).map_err(|error| Failure::from(error).into_exception(py))?;
     match name {
         "bm25" => Ok(bm25.into()),
@@ -36,14 +36,14 @@ pub fn named_scorer(py: Python<'_>, name: &str, k1: f64, b: f64) -> PyResult<Sco
 type FieldTuple = (String, String, String, bool, Vec<String>, Option<String>, bool, String, String, String);
 
 /// A schema as `tierdex.Schema` passes it: its fields, and whether documents are stored.
-pub fn schema(py: Python<'_>, fields: Vec<FieldTuple>, stored: bool) -> PyResult<Schema> {
+pub fn schema_from_tuple(py: Python<'_>, fields: Vec<FieldTuple>, stored: bool) -> PyResult<Schema> {
     let fields = fields.into_iter().map(|field| read_field(py, field)).collect::<PyResult<_>>()?;
     let schema = Schema { fields, stored };
     schema.validate().map_err(|error| Failure::from(error).into_exception(py))?;
     Ok(schema)
 }
 
-/// The reverse of [`schema`].
+/// The reverse of [`schema_from_tuple`].
 pub fn schema_tuple(schema: &Schema) -> (Vec<FieldTuple>, bool) {
     let field = |field: &Field| {
         (
@@ -95,13 +95,13 @@ fn read_field(py: Python<'_>, field: FieldTuple) -> PyResult<Field> {
     };
     let (doc_codec, freq_codec) = (codec("codec", &docs)?, codec("freq_codec", &freqs)?);
     let mut analysis = Analysis { tokenizer, fold_accents, ..Analysis::default() };
-    analysis.stop_words = normalized(&stop_words, &analysis);
+    analysis.stop_words = normalize_stop_words(&stop_words, &analysis);
     analysis.stemmer = stemmer;
     Ok(Field { analysis, positions, norms, doc_codec, freq_codec, ..Field::new(&name, source) })
 }
 
 /// Stop words as they are after lower-casing and folding; sorted, without duplicates.
-fn normalized(words: &[String], analysis: &Analysis) -> Vec<String> {
+fn normalize_stop_words(words: &[String], analysis: &Analysis) -> Vec<String> {
     let mut analyzer = Analyzer::new(analysis);
     let mut words: Vec<String> = words.iter().flat_map(|word| analyzer.terms(word)).collect();
     words.sort_unstable();

@@ -6,7 +6,7 @@ use pyo3::{exceptions::PyOverflowError, intern, prelude::*};
 use tierdex::{check_id, limits::ID_BYTES_MAX};
 use tierdex_python_writer::Documents;
 
-/// Bytes of text that a thread takes at a time.
+/// Size of the piece that a thread analyses at once, in bytes of text.
 pub const PIECE_BYTES: usize = 256 << 10;
 
 /// Documents, one after the other in one string. They are copies: neither Python nor Arrow libraries change
@@ -14,12 +14,12 @@ pub const PIECE_BYTES: usize = 256 << 10;
 #[derive(Default)]
 pub struct Piece {
     text: String,
-    /// The ends of id, title and text of each document.
+    /// The end offsets of id, title and text of each document in the string.
     ends: Vec<[usize; 3]>,
 }
 
 impl Documents for Piece {
-    fn append(&mut self, other: Piece) {
+    fn append_piece(&mut self, other: Piece) {
         if self.ends.is_empty() {
             *self = other;
             return;
@@ -40,7 +40,7 @@ impl Documents for Piece {
 
 impl Piece {
     /// Calls `body` with id, title and text of each document.
-    pub fn each<E>(&self, mut body: impl FnMut(&str, &str, &str) -> Result<(), E>) -> Result<(), E> {
+    pub fn for_each_document<E>(&self, mut body: impl FnMut(&str, &str, &str) -> Result<(), E>) -> Result<(), E> {
         let mut start = 0;
         self.ends.iter().copied().try_for_each(|[id, title, end]| {
             let from = std::mem::replace(&mut start, end);
@@ -49,7 +49,7 @@ impl Piece {
     }
 
     /// Appends a document of valid parts: id, title and text.
-    pub fn push_parts(&mut self, parts: [&str; 3]) {
+    pub fn append_strings(&mut self, parts: [&str; 3]) {
         self.ends.push(parts.map(|part| {
             self.text.push_str(part);
             self.text.len()
@@ -58,7 +58,7 @@ impl Piece {
 
     /// Appends a document of an id and two texts with their names; returns the number of texts in which
     /// U+FFFD was put. After an error the piece is as it was before.
-    pub fn push(
+    pub fn append_document(
         &mut self,
         id: &Bound<'_, PyAny>,
         texts: [(&String, &Option<Bound<'_, PyAny>>); 2],
@@ -66,14 +66,14 @@ impl Piece {
         bytes_max: usize,
     ) -> PyResult<u64> {
         let start = self.text.len();
-        let pushed = self.try_push(id, texts, number, bytes_max);
+        let pushed = self.try_append_document(id, texts, number, bytes_max);
         if pushed.is_err() {
             self.text.truncate(start);
         }
         pushed
     }
 
-    fn try_push(
+    fn try_append_document(
         &mut self,
         id: &Bound<'_, PyAny>,
         texts: [(&String, &Option<Bound<'_, PyAny>>); 2],
@@ -102,7 +102,7 @@ impl Piece {
                 .map_err(|_| usage(id.py(), format!("the id of document {number} has a lone surrogate")))?;
             self.text.push_str(id);
         } else if is_integer(id)? {
-            self.text.push_str(&digits(id, number)?);
+            self.text.push_str(&decimal_digits(id, number)?);
         } else {
             let (value, kind) = (id.repr()?, id.get_type().name()?);
             let message = format!("the id of document {number} is {value}, a {kind}; ids are str or int");
@@ -172,7 +172,7 @@ fn is_integer(value: &Bound<'_, PyAny>) -> PyResult<bool> {
 }
 
 /// The decimal digits of an integer.
-fn digits(id: &Bound<'_, PyAny>, number: u64) -> PyResult<String> {
+fn decimal_digits(id: &Bound<'_, PyAny>, number: u64) -> PyResult<String> {
     let py = id.py();
     match id.extract::<i64>() {
         Ok(small) => return Ok(small.to_string()),

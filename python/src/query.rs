@@ -19,7 +19,7 @@ pub enum Syntax {
 
 impl Syntax {
     /// The syntax of this name.
-    pub fn named(py: Python<'_>, name: &str) -> PyResult<Syntax> {
+    pub fn from_name(py: Python<'_>, name: &str) -> PyResult<Syntax> {
         match name {
             "query" => Ok(Syntax::Query),
             "lenient" => Ok(Syntax::Lenient),
@@ -41,27 +41,27 @@ pub enum QuerySource {
 
 impl QuerySource {
     /// Reads `str`, a mapping from terms to weights, or a sequence of terms.
-    pub fn extract(object: &Bound<'_, PyAny>) -> PyResult<QuerySource> {
+    pub fn from_python(object: &Bound<'_, PyAny>) -> PyResult<QuerySource> {
         let py = object.py();
         if let Ok(text) = object.cast::<PyString>() {
             return Ok(QuerySource::Text(text.to_string_lossy().into_owned()));
         }
         if let Ok(weights) = object.cast::<PyDict>() {
             let pair = |(term, weight): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
-                Ok((term_of(&term)?, weight.extract::<f64>().map_err(|_| no_query(&weight))?))
+                Ok((extract_term(&term)?, weight.extract::<f64>().map_err(|_| wrong_query_type(&weight))?))
             };
             return Ok(QuerySource::Weights(weights.iter().map(pair).collect::<PyResult<_>>()?));
         }
         if object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
-            let terms = object.try_iter()?.map(|term| term_of(&term?));
-            return Ok(QuerySource::Weights(counted(terms.collect::<PyResult<_>>()?)));
+            let terms = object.try_iter()?.map(|term| extract_term(&term?));
+            return Ok(QuerySource::Weights(count_terms(terms.collect::<PyResult<_>>()?)));
         }
         if object.hasattr("items")? {
             let copy = PyDict::new(py);
             copy.call_method1("update", (object,))?;
-            return QuerySource::extract(copy.as_any());
+            return QuerySource::from_python(copy.as_any());
         }
-        Err(no_query(object))
+        Err(wrong_query_type(object))
     }
 
     /// The query, and warnings: notes on parts that look like operators and are text, and what the lenient
@@ -73,7 +73,7 @@ impl QuerySource {
                 Syntax::Lenient => Ok(Query::parse_lenient(text, schema)),
                 Syntax::Terms => Ok((Query::any_term(text, schema)?, Vec::new())),
             },
-            QuerySource::Weights(weights) => Ok((any_weighted(weights, field)?, Vec::new())),
+            QuerySource::Weights(weights) => Ok((weighted_disjunction(weights, field)?, Vec::new())),
         }
     }
 }
@@ -87,7 +87,7 @@ pub fn field_number(schema: &Schema, name: Option<&str>) -> Result<usize, Error>
 }
 
 /// A disjunction of weighted terms. Terms of weight 0 add nothing and are left out.
-fn any_weighted(weights: &[(String, f64)], field: usize) -> Result<Query, Error> {
+fn weighted_disjunction(weights: &[(String, f64)], field: usize) -> Result<Query, Error> {
     if weights.len() > QUERY_TERMS_MAX {
         let message = format!("{} terms; at most {QUERY_TERMS_MAX} are allowed", weights.len());
         return Err(Error::Query { at: None, message });
@@ -107,7 +107,7 @@ fn any_weighted(weights: &[(String, f64)], field: usize) -> Result<Query, Error>
 }
 
 /// Distinct terms with their numbers of occurrences, in order of first occurrence.
-fn counted(terms: Vec<String>) -> Vec<(String, f64)> {
+fn count_terms(terms: Vec<String>) -> Vec<(String, f64)> {
     let mut positions: HashMap<String, usize> = HashMap::new();
     let mut weights: Vec<(String, f64)> = Vec::new();
     for term in terms {
@@ -122,12 +122,12 @@ fn counted(terms: Vec<String>) -> Vec<(String, f64)> {
     weights
 }
 
-fn term_of(term: &Bound<'_, PyAny>) -> PyResult<String> {
-    let text = term.cast::<PyString>().map_err(|_| no_query(term))?;
+fn extract_term(term: &Bound<'_, PyAny>) -> PyResult<String> {
+    let text = term.cast::<PyString>().map_err(|_| wrong_query_type(term))?;
     Ok(text.to_string_lossy().into_owned())
 }
 
-fn no_query(object: &Bound<'_, PyAny>) -> PyErr {
+fn wrong_query_type(object: &Bound<'_, PyAny>) -> PyErr {
     let kind = object.get_type().name().map_or_else(|_| "object".to_string(), |name| name.to_string());
     usage(
         object.py(),

@@ -9,7 +9,7 @@ use std::ops::Range;
 use tierdex::check_id;
 
 /// Beginning of the names that pandas gives to an index without a name.
-const PANDAS_INDEX: &str = "__index_level_";
+const PANDAS_INDEX_PREFIX: &str = "__index_level_";
 
 /// An array of rows, up to the first row that is no document.
 pub struct ReadRows {
@@ -23,10 +23,10 @@ pub struct ReadRows {
 }
 
 impl ReadRows {
-    /// Copies rows.
-    pub fn piece(&self, rows: Range<usize>) -> Piece {
+    /// Copies rows into a piece, which does not depend on the memory of the Arrow array.
+    pub fn copy_piece(&self, rows: Range<usize>) -> Piece {
         let mut piece = Piece::default();
-        rows.for_each(|row| piece.push_parts(parts(&self.columns, row)));
+        rows.for_each(|row| piece.append_strings(document_strings(&self.columns, row)));
         piece
     }
 }
@@ -36,7 +36,7 @@ impl DocumentReader {
     ///
     /// # Errors
     /// Columns that are missing, damaged or of other types. Then no row is added.
-    pub fn rows(&self, py: Python<'_>, rows: &StructArray, number: u64) -> PyResult<ReadRows> {
+    pub fn read_rows(&self, py: Python<'_>, rows: &StructArray, number: u64) -> PyResult<ReadRows> {
         let column = |at: usize| match rows.column_by_name(&self.names[at]) {
             Some(column) => py
                 .detach(|| Strings::read(column, at == 0))
@@ -54,23 +54,23 @@ impl DocumentReader {
         }
         let nulls = rows.nulls();
         let checks = RowChecks { reader: self, columns, nulls, needs_title: !has_text, number };
-        Ok(checks.cut(py, rows.len()))
+        Ok(checks.cut_into_pieces(py, rows.len()))
     }
 
     /// The names of the columns that this reader does not read.
     pub fn other_columns(&self, rows: &StructArray) -> Vec<String> {
         let names = rows.fields().iter().map(|field| field.name());
-        names.filter(|name| !self.names.contains(name) && !name.starts_with(PANDAS_INDEX)).cloned().collect()
+        names.filter(|name| !self.names.contains(name) && !name.starts_with(PANDAS_INDEX_PREFIX)).cloned().collect()
     }
 }
 
-/// The checks of rows, whose columns are checked.
+/// Checks the rows of an array whose columns have been checked.
 struct RowChecks<'r> {
     reader: &'r DocumentReader,
     columns: [Option<Strings>; 3],
-    /// The rows that are null as a whole.
+    /// Marks the rows that are null as a whole.
     nulls: Option<&'r NullBuffer>,
-    /// Whether there is no text.
+    /// Whether there is no text column, so that each row must have a title.
     needs_title: bool,
     /// The number of the first row in the input.
     number: u64,
@@ -78,11 +78,11 @@ struct RowChecks<'r> {
 
 impl RowChecks<'_> {
     /// Cuts the rows into pieces, up to the first one that is no document.
-    fn cut(self, py: Python<'_>, rows: usize) -> ReadRows {
+    fn cut_into_pieces(self, py: Python<'_>, rows: usize) -> ReadRows {
         let (mut pieces, mut start, mut bytes) = (Vec::new(), 0, 0);
         let (mut error, mut end, mut replaced) = (None, rows, 0);
         for row in 0..rows {
-            match self.check(py, row) {
+            match self.check_row(py, row) {
                 Ok(size) => bytes += size,
                 Err(found) => {
                     (error, end) = (Some(found), row);
@@ -102,10 +102,10 @@ impl RowChecks<'_> {
         ReadRows { columns: self.columns, pieces, replaced, error }
     }
 
-    /// Checks a row; returns its bytes.
-    fn check(&self, py: Python<'_>, row: usize) -> PyResult<usize> {
+    /// Checks a row; returns the bytes of its id, title and text.
+    fn check_row(&self, py: Python<'_>, row: usize) -> PyResult<usize> {
         let number = self.number + row as u64;
-        let [id, title, text] = parts(&self.columns, row);
+        let [id, title, text] = document_strings(&self.columns, row);
         let is_null = |at: usize| self.columns[at].as_ref().is_none_or(|column| column.is_null(row));
         if self.nulls.is_some_and(|nulls| nulls.is_null(row)) {
             return Err(usage(py, format!("document {number} is null")));
@@ -129,6 +129,6 @@ impl RowChecks<'_> {
 }
 
 /// Id, title and text of a row; one is empty if there is no such column.
-fn parts(columns: &[Option<Strings>; 3], row: usize) -> [&str; 3] {
+fn document_strings(columns: &[Option<Strings>; 3], row: usize) -> [&str; 3] {
     columns.each_ref().map(|column| column.as_ref().map_or("", |column| column.value(row)))
 }

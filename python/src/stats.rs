@@ -4,8 +4,8 @@ use crate::errors::Failure;
 use pyo3::{prelude::*, types::PyDict};
 use tierdex::{CheckReport, Engine, Snapshot, io::PAGE};
 
-/// Documents, segments, fields, memory and cache.
-pub fn of<'py>(py: Python<'py>, engine: &Engine, snapshot: &Snapshot) -> PyResult<Bound<'py, PyDict>> {
+/// The sizes and counters as a dict: documents, segments, fields, memory and cache.
+pub fn stats_dict<'py>(py: Python<'py>, engine: &Engine, snapshot: &Snapshot) -> PyResult<Bound<'py, PyDict>> {
     let index = snapshot.index();
     let manifest = index.manifest();
     let files = manifest.segments.iter().flat_map(|segment| &segment.files);
@@ -48,11 +48,11 @@ pub fn of<'py>(py: Python<'py>, engine: &Engine, snapshot: &Snapshot) -> PyResul
     Ok(out)
 }
 
-/// The report of a check.
+/// The report of a check as a dict.
 ///
 /// # Errors
 /// The first problem, as an exception.
-pub fn check_report<'py>(py: Python<'py>, report: CheckReport) -> PyResult<Bound<'py, PyDict>> {
+pub fn check_report_dict<'py>(py: Python<'py>, report: CheckReport) -> PyResult<Bound<'py, PyDict>> {
     let problems: Vec<String> = report.problems.iter().map(ToString::to_string).collect();
     if let Some(first) = report.problems.into_iter().next() {
         let raised = Failure::from(first).into_exception(py);

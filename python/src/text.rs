@@ -4,16 +4,16 @@ use crate::errors::usage;
 use pyo3::{prelude::*, types::PyString};
 use std::ops::Deref;
 
-/// A `str` argument.
+/// A `str` argument that is valid Unicode.
 pub struct Text(String);
 
 impl Text {
-    /// A default.
+    /// The default of an argument.
     pub fn new(text: &str) -> Text {
         Text(text.to_string())
     }
 
-    /// The string.
+    /// Converts into the string without a copy.
     pub fn into_string(self) -> String {
         self.0
     }

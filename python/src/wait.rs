@@ -2,18 +2,18 @@
 //! signals while it waits.
 
 use crate::errors::{Failure, catch};
-use crate::process::{OwnedHere, forked};
+use crate::process::{ProcessLocal, forked_error};
 use pyo3::prelude::*;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::{thread, time::Duration};
 use tierdex::StopSignal;
 
 /// Time between two checks for signals.
-pub const SIGNAL_CHECK: Duration = Duration::from_millis(50);
+pub const SIGNAL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Runs `work` on another thread. On a signal it raises `stop` and waits for the end of the work; without
 /// one, the work is left to end by itself.
-pub fn run<T: Send + 'static>(
+pub fn run_interruptible<T: Send + 'static>(
     py: Python<'_>,
     stop: Option<&StopSignal>,
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
@@ -25,15 +25,15 @@ pub fn run<T: Send + 'static>(
     });
     started.map_err(|error| Failure::from(thread_error(&error)).into_exception(py))?;
     let ended = || Err(Failure::Panic("a worker thread ended without a result".to_string()));
-    let mut receiver = OwnedHere::new(receiver);
+    let mut receiver = ProcessLocal::new(receiver);
     let result = loop {
         // A receiver is used by one thread at a time: the closure takes it and gives it back.
-        let taken = receiver.take().ok_or_else(|| forked(py))?;
+        let taken = receiver.take().ok_or_else(|| forked_error(py))?;
         let (taken, waited) = py.detach(move || {
-            let waited = taken.recv_timeout(SIGNAL_CHECK);
+            let waited = taken.recv_timeout(SIGNAL_CHECK_INTERVAL);
             (taken, waited)
         });
-        receiver = OwnedHere::new(taken);
+        receiver = ProcessLocal::new(taken);
         match waited {
             Ok(result) => break result,
             Err(RecvTimeoutError::Disconnected) => break ended(),
@@ -52,7 +52,7 @@ pub fn run<T: Send + 'static>(
 }
 
 /// Runs short work without the GIL, on this thread.
-pub fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> tierdex::Result<T> + Send) -> PyResult<T> {
+pub fn run_without_gil<T: Send>(py: Python<'_>, work: impl FnOnce() -> tierdex::Result<T> + Send) -> PyResult<T> {
     let result = py.detach(|| catch(|| Ok(work()?)));
     result.map_err(|failure| failure.into_exception(py))
 }

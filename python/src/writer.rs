@@ -4,7 +4,7 @@
 //! the writer. Then a call repeats its step on the state (see `tierdex_python_writer`) until it is done; it
 //! waits without the GIL and checks for signals meanwhile.
 
-use crate::adding::{Adding, warn_of_replaced};
+use crate::adding::{DocumentUpload, warn_of_replaced};
 use crate::documents::{DocumentReader, IgnoredNames, shown};
 use crate::errors::{guard, usage, warn};
 use crate::writer_handle::{WriterHandle, ended, loss};
@@ -20,8 +20,8 @@ use std::time::{Duration, Instant};
 use tierdex::{IndexWriter, StopSignal, WriterOptions};
 use tierdex_python_writer::{CommitOrder, Documents, End, Ticket};
 
-/// Time between two attempts to take the lock of an index.
-const LOCK_RETRY: Duration = Duration::from_millis(20);
+/// Interval between attempts to lock an index.
+const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Adds documents to an index; see `tierdex.Index.writer`.
 ///
@@ -32,17 +32,17 @@ pub struct Writer {
     on_commit: OnCommit,
     merge: Option<bool>,
     bytes_max: usize,
-    /// Reads the documents of `add`.
+    /// Reads the mappings that `add` takes.
     reader: DocumentReader,
     ignored: IgnoredNames,
     thread: WriterHandle,
 }
 
-/// Called after a commit.
+/// Function that is called after a commit, to refresh the index.
 pub type OnCommit = Box<dyn Fn(Python<'_>) -> PyResult<()> + Send + Sync>;
 
 /// The names of id, title and text for `add`.
-const NAMES: [&str; 3] = ["id", "title", "text"];
+const DEFAULT_MEMBER_NAMES: [&str; 3] = ["id", "title", "text"];
 
 impl Writer {
     /// Opens a writer of the index in `path`; waits up to `wait_for` for another one to end.
@@ -57,35 +57,35 @@ impl Writer {
     ) -> PyResult<Writer> {
         let options = WriterOptions { memory, stop: StopSignal::default() };
         let (stop, start) = (options.stop.clone(), Instant::now());
-        let (bytes_max, thread) = wait::run(py, Some(&stop.clone()), move || {
+        let (bytes_max, thread) = wait::run_interruptible(py, Some(&stop.clone()), move || {
             let writer = loop {
                 match IndexWriter::append(&path, options.clone()) {
                     Err(tierdex::Error::Busy(_)) if start.elapsed() < wait_for => {
                         stop.check()?;
-                        std::thread::sleep(LOCK_RETRY);
+                        std::thread::sleep(LOCK_RETRY_INTERVAL);
                     }
                     other => break other?,
                 }
             };
             Ok((writer.document_bytes_max(), WriterThread::start(writer, threads)?))
         })?;
-        let reader = DocumentReader::new(py, NAMES, bytes_max);
+        let reader = DocumentReader::new(py, DEFAULT_MEMBER_NAMES, bytes_max);
         let (thread, ignored) = (WriterHandle::new(thread), IgnoredNames::default());
         Ok(Writer { on_commit, merge, bytes_max, reader, ignored, thread })
     }
 
     /// Appends a document to a piece, and warns of members that are ignored; returns the number of texts in
     /// which U+FFFD was put.
-    fn read(
+    fn read_document(
         &self,
         reader: &DocumentReader,
         document: &Bound<'_, PyAny>,
         number: u64,
         piece: &mut Piece,
     ) -> PyResult<u64> {
-        let mut members = reader.members(document, number)?;
+        let mut members = reader.read_members(document, number)?;
         self.warn_of_ignored(document.py(), std::mem::take(&mut members.ignored))?;
-        reader.push(&members, number, piece)
+        reader.append_document(&members, number, piece)
     }
 
     /// Warns of what a document has besides its id, title and text, once for each name.
@@ -93,32 +93,32 @@ impl Writer {
         if ignored.is_empty() {
             return Ok(());
         }
-        let new = self.ignored.note(ignored);
+        let new = self.ignored.insert_new(ignored);
         if new.is_empty() {
             return Ok(());
         }
         warn(py, &format!("the members {} are not indexed; only id, title and text are", shown(&new)))
     }
 
-    fn commit_and(&self, py: Python<'_>, order: CommitOrder) -> PyResult<Result<u64, End<WriterFailure>>> {
+    fn run_commit(&self, py: Python<'_>, order: CommitOrder) -> PyResult<Result<u64, End<WriterFailure>>> {
         let ticket = match self.thread.wait(py, |state| state.request_commit(order))? {
             Ok(ticket) => ticket,
             Err(end) => return Ok(Err(end)),
         };
         let answer = self.thread.wait(py, |state| state.commit_answer(ticket));
-        let answer = answer.map_err(|signal| self.interrupted(py, ticket, signal))?;
+        let answer = answer.map_err(|signal| self.stop_interrupted_commit(py, ticket, signal))?;
         if let Ok(generation) = &answer {
             let note = format!(
                 "the commit is durable, as generation {generation}: only the index was not refreshed"
             );
-            (self.on_commit)(py).map_err(|error| noted(py, error, note))?;
+            (self.on_commit)(py).map_err(|error| with_note(py, error, note))?;
         }
         Ok(answer)
     }
 
     /// Stops the commit that a signal has interrupted, and waits for its end, unless there is another signal.
     /// The exception gets a note of the documents that are lost.
-    fn interrupted(&self, py: Python<'_>, ticket: Ticket, signal: PyErr) -> PyErr {
+    fn stop_interrupted_commit(&self, py: Python<'_>, ticket: Ticket, signal: PyErr) -> PyErr {
         let stopped = self.thread.thread(py).and_then(|thread| {
             thread.stop().raise();
             let answer = self.thread.wait(py, |state| state.commit_answer(ticket));
@@ -126,7 +126,7 @@ impl Writer {
             answer
         });
         match stopped {
-            Ok(Err(End::Failed { failure, lost })) => noted(py, signal, loss(&failure, lost)),
+            Ok(Err(End::Failed { failure, lost })) => with_note(py, signal, loss(&failure, lost)),
             _ => signal,
         }
     }
@@ -139,7 +139,7 @@ impl Writer {
         guard(py, || {
             let number = self.thread.position(py)?;
             let mut copied = Piece::default();
-            let replaced = self.read(&self.reader, document, number, &mut copied)?;
+            let replaced = self.read_document(&self.reader, document, number, &mut copied)?;
             warn_of_replaced(py, replaced)?;
             self.thread.call(py, |state| state.add(&mut copied))
         })
@@ -160,7 +160,7 @@ impl Writer {
         guard(py, || {
             self.thread.position(py)?;
             let reader = DocumentReader::new(py, [&id, &title, &text], self.bytes_max);
-            let mut adding = Adding::new(&self.thread, py, progress);
+            let mut adding = DocumentUpload::new(&self.thread, py, progress);
             let mut piece = Piece::default();
             let rejected = |error: PyErr| match error.is_instance_of::<PyTypeError>(py) {
                 true => usage(py, format!("cannot read the documents: {}", error.value(py))),
@@ -168,21 +168,21 @@ impl Writer {
             };
             for document in documents.try_iter().map_err(rejected)? {
                 let number = adding.added + piece.documents();
-                match document.and_then(|document| self.read(&reader, &document, number, &mut piece)) {
+                match document.and_then(|document| self.read_document(&reader, &document, number, &mut piece)) {
                     Ok(replaced) => adding.replaced += replaced,
                     Err(error) => {
                         // The documents before it are added.
-                        adding.push(piece)?;
+                        adding.add_piece(piece)?;
                         return Err(error);
                     }
                 }
                 if piece.is_full() {
-                    adding.push(std::mem::take(&mut piece))?;
+                    adding.add_piece(std::mem::take(&mut piece))?;
                     adding.show_progress()?;
                 }
             }
-            adding.push(piece)?;
-            adding.end()
+            adding.add_piece(piece)?;
+            adding.finish_upload()
         })
     }
 
@@ -201,18 +201,18 @@ impl Writer {
         guard(py, || {
             self.thread.position(py)?;
             let reader = DocumentReader::new(py, [&id, &title, &text], self.bytes_max);
-            let mut adding = Adding::new(&self.thread, py, progress);
-            let Some(mut arrays) = arrays_of(table)? else { return Ok(None) };
+            let mut adding = DocumentUpload::new(&self.thread, py, progress);
+            let Some(mut arrays) = record_batches(table)? else { return Ok(None) };
             while let Some(array) = py.detach(|| arrays.next()) {
-                let array = array.map_err(|error| unreadable(py, &error))?;
+                let array = array.map_err(|error| stream_exception(py, &error))?;
                 let Some(rows) = array.as_struct_opt() else {
                     let message = format!("a table was expected, not an array of {}", array.data_type());
                     return Err(usage(py, message));
                 };
-                let read = reader.rows(py, rows, adding.added)?;
+                let read = reader.read_rows(py, rows, adding.added)?;
                 self.warn_of_ignored(py, reader.other_columns(rows))?;
                 for rows in &read.pieces {
-                    adding.push(py.detach(|| read.piece(rows.clone())))?;
+                    adding.add_piece(py.detach(|| read.copy_piece(rows.clone())))?;
                     adding.show_progress()?;
                 }
                 adding.replaced += read.replaced;
@@ -220,7 +220,7 @@ impl Writer {
                     return Err(error);
                 }
             }
-            adding.end().map(Some)
+            adding.finish_upload().map(Some)
         })
     }
 
@@ -230,7 +230,7 @@ impl Writer {
     fn commit(&self, py: Python<'_>, merge: Option<bool>) -> PyResult<u64> {
         guard(py, || {
             let order = CommitOrder { merge: merge.or(self.merge), closes: false };
-            self.commit_and(py, order)?.map_err(|end| ended(py, end, ""))
+            self.run_commit(py, order)?.map_err(|end| ended(py, end, ""))
         })
     }
 
@@ -247,7 +247,7 @@ impl Writer {
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         guard(py, || {
             let order = CommitOrder { merge: self.merge, closes: true };
-            match self.commit_and(py, order)? {
+            match self.run_commit(py, order)? {
                 Ok(_) | Err(End::Closed | End::RolledBack) => self.thread.wait_for_exit(py),
                 Err(failed) => Err(ended(py, failed, "")),
             }
@@ -266,7 +266,7 @@ impl Writer {
 
 /// The arrays of a table, a record batch or a stream. `None` for a data frame of pandas that is no Arrow
 /// stream without pyarrow.
-fn arrays_of(table: &Bound<'_, PyAny>) -> PyResult<Option<Box<dyn ArrayReader + Send>>> {
+fn record_batches(table: &Bound<'_, PyAny>) -> PyResult<Option<Box<dyn ArrayReader + Send>>> {
     let py = table.py();
     match table.extract::<AnyArray>().and_then(AnyArray::into_reader) {
         Ok(arrays) => Ok(Some(arrays)),
@@ -280,7 +280,7 @@ fn arrays_of(table: &Bound<'_, PyAny>) -> PyResult<Option<Box<dyn ArrayReader + 
 
 /// The exception of a stream that failed. Of an exception of Python there is only text, whose last line has
 /// its type and message; Ctrl-C remains what it is.
-fn unreadable(py: Python<'_>, error: &ArrowError) -> PyErr {
+fn stream_exception(py: Python<'_>, error: &ArrowError) -> PyErr {
     let message = error.to_string();
     match message.trim_end().lines().next_back() {
         Some("KeyboardInterrupt") => PyKeyboardInterrupt::new_err(()),
@@ -289,7 +289,7 @@ fn unreadable(py: Python<'_>, error: &ArrowError) -> PyErr {
 }
 
 /// The exception with a note below its message.
-fn noted(py: Python<'_>, error: PyErr, note: String) -> PyErr {
+fn with_note(py: Python<'_>, error: PyErr, note: String) -> PyErr {
     match error.add_note(py, note) {
         Ok(()) => error,
         Err(error) => error,

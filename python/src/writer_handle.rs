@@ -2,7 +2,7 @@
 //! for signals, and turn its end into exceptions.
 
 use crate::writer_thread::{State, WriterFailure, WriterThread};
-use crate::{errors::usage, process::OwnedHere, wait::SIGNAL_CHECK};
+use crate::{errors::usage, process::ProcessLocal, wait::SIGNAL_CHECK_INTERVAL};
 use pyo3::prelude::*;
 use std::{task::Poll, time::Duration};
 use tierdex_python_writer::{End, Step};
@@ -12,12 +12,12 @@ use tierdex_python_writer::{End, Step};
 const DROP_WAIT: Duration = Duration::from_secs(10);
 
 /// A writer's thread, which only the process that started it uses.
-pub struct WriterHandle(OwnedHere<WriterThread>);
+pub struct WriterHandle(ProcessLocal<WriterThread>);
 
 impl WriterHandle {
     /// A handle of a thread of this process.
     pub fn new(thread: WriterThread) -> WriterHandle {
-        WriterHandle(OwnedHere::new(thread))
+        WriterHandle(ProcessLocal::new(thread))
     }
 
     /// The thread; an error in a forked child.
@@ -39,7 +39,7 @@ impl WriterHandle {
             }
             // A signal handler may have forked this process.
             let thread = self.thread(py)?;
-            done = py.detach(|| thread.wait(SIGNAL_CHECK, &mut step));
+            done = py.detach(|| thread.wait(SIGNAL_CHECK_INTERVAL, &mut step));
             if done.is_pending() {
                 py.check_signals()?;
             }

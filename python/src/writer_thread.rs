@@ -6,7 +6,7 @@
 
 use crate::errors::{Failure, catch};
 use crate::pieces::Piece;
-use crate::wait::{SIGNAL_CHECK, thread_error};
+use crate::wait::{SIGNAL_CHECK_INTERVAL, thread_error};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use std::{task::Poll, thread::Builder};
@@ -96,7 +96,7 @@ impl SharedState {
                     let stop = writer.stop().clone();
                     let parse =
                         |piece: Piece, add: &mut dyn FnMut(&str, &str, &str) -> tierdex::Result<()>| {
-                            piece.each(add)
+                            piece.for_each_document(add)
                         };
                     writer.ingest(threads, || self.take(&stop), parse, |()| Ok(()))?;
                 }
@@ -118,7 +118,7 @@ impl SharedState {
     /// [`tierdex::Error::Interrupted`] when `stop` is raised: another thread of the analysis may have failed.
     fn take(&self, stop: &StopSignal) -> tierdex::Result<Option<Piece>> {
         loop {
-            if let Poll::Ready(piece) = self.wait(SIGNAL_CHECK, State::next_piece) {
+            if let Poll::Ready(piece) = self.wait(SIGNAL_CHECK_INTERVAL, State::next_piece) {
                 return Ok(piece);
             }
             stop.check()?;

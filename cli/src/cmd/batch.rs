@@ -2,9 +2,9 @@
 
 use super::index::OnError;
 use super::search::{QueryThreads, RankingArguments, parse_k};
-use crate::failure::{Failure, Outcome, output_error};
+use crate::failure::{Failure, Outcome, output_error, write_error};
 use crate::memory_flags::{self, MemoryFlags};
-use crate::run_file::{RunFile, are_same, is_in};
+use crate::run_file::{RunFile, are_same_file, is_in_directory};
 use crate::{messages, open, query_file::QueryFile, run_ids::RunIds, size};
 use clap::{Args, ValueEnum};
 use std::cell::{Cell, RefCell};
@@ -14,13 +14,13 @@ use std::{collections::VecDeque, time::Instant};
 use tierdex::{Engine, EngineOptions, Error, Hits, Index, Query, SearchOptions, SearchRequest, Snapshot};
 
 /// Maximum length of the example query in a warning, in characters.
-const EXAMPLE_CHARS_MAX: usize = 60;
+const EXAMPLE_QUERY_CHARS_MAX: usize = 60;
 
 /// Advice for queries that are not in the query language, or need what the index does not have.
-const TERMS_ADVICE: &str = "; with --syntax terms queries are bags of words";
+const SYNTAX_ADVICE: &str = "; with --syntax terms queries are bags of words";
 
 #[derive(Args)]
-pub struct Arguments {
+pub struct BatchCommandArguments {
     /// Directory of the index
     pub dir: PathBuf,
     /// File of queries, or - for standard input; each line is an id, a tab and the query. gzip and zstd are
@@ -68,22 +68,22 @@ enum QuerySyntax {
     Terms,
 }
 
-impl Arguments {
+impl BatchCommandArguments {
     /// Rejects arguments by which one file would be written over another.
-    fn check_files(&self) -> Outcome {
+    fn check_file_names(&self) -> Outcome {
         let stdin = PathBuf::from("/dev/stdin");
         let queries = if self.queries.as_os_str() == "-" { &stdin } else { &self.queries };
-        if are_same(&self.run, queries) {
+        if are_same_file(&self.run, queries) {
             return Err(Failure::Usage("--queries and --run name the same file".to_string()));
         }
-        if is_in(&self.run, &self.dir) {
+        if is_in_directory(&self.run, &self.dir) {
             return Err(Failure::Usage("--run names a file in the directory of the index".to_string()));
         }
         Ok(())
     }
 }
 
-pub fn run(arguments: &Arguments) -> Outcome {
+pub fn run_batch(arguments: &BatchCommandArguments) -> Outcome {
     let options = arguments.ranking.options(arguments.k, arguments.count)?;
     if arguments.tag.is_empty() || arguments.tag.contains(char::is_whitespace) {
         return Err(Failure::Usage("--tag must be one word".to_string()));
@@ -93,7 +93,7 @@ pub fn run(arguments: &Arguments) -> Outcome {
             "--lenient needs --syntax query: bags of words have no syntax errors".to_string(),
         ));
     }
-    arguments.check_files()?;
+    arguments.check_file_names()?;
     let queries = QueryFile::open(&arguments.queries)?;
     let index = open::index(&arguments.dir)?;
     let start = Instant::now();
@@ -112,7 +112,7 @@ pub fn run(arguments: &Arguments) -> Outcome {
         size::count(done.found, one, many),
         seconds,
         done.queries as f64 / seconds.max(1e-9),
-        size::show(done.bytes_read)
+        size::show_bytes(done.bytes_read)
     )
     .map_err(output_error)?;
     if done.unanswered > 0 {
@@ -125,7 +125,7 @@ pub fn run(arguments: &Arguments) -> Outcome {
     Ok(())
 }
 
-/// Totals of a batch.
+/// Numbers of the summary line of a batch.
 #[derive(Default)]
 struct BatchSummary {
     /// Queries that were answered.
@@ -140,12 +140,13 @@ struct BatchSummary {
     bytes_read: u64,
 }
 
-/// Queries that fail with `--on-error skip`. Without it the first one ends the batch.
+/// Handles queries without a result: with `--on-error skip` each is printed and counted, without it the first
+/// one ends the batch.
 struct FailedQueries<'b> {
     file: &'b str,
     dir: &'b Path,
     on_error: OnError,
-    /// Whether `--syntax` is not given, which messages then advise.
+    /// Whether `--syntax` is not given; error messages then suggest it.
     any_syntax: bool,
     skipped: Cell<u64>,
     unanswered: Cell<u64>,
@@ -154,7 +155,7 @@ struct FailedQueries<'b> {
 impl FailedQueries<'_> {
     /// Skips a line of the file, or returns its error.
     fn skip_line(&self, failure: Failure) -> Outcome {
-        self.skip(failure, "skipped", &self.skipped)
+        self.skip_or_fail(failure, "skipped", &self.skipped)
     }
 
     /// Skips a query, or returns its error. An error of the query itself is what `skip` means: its syntax,
@@ -165,10 +166,10 @@ impl FailedQueries<'_> {
             Error::Query { .. } | Error::TooLarge(_) | Error::Usage(_) => ("skipped", &self.skipped),
             _ => ("no answer", &self.unanswered),
         };
-        self.skip(self.failure(id, error), word, count)
+        self.skip_or_fail(self.query_failure(id, error), word, count)
     }
 
-    fn skip(&self, failure: Failure, word: &str, count: &Cell<u64>) -> Outcome {
+    fn skip_or_fail(&self, failure: Failure, word: &str, count: &Cell<u64>) -> Outcome {
         let (Failure::Failed(error), OnError::Skip) = (&failure, self.on_error) else {
             return Err(failure);
         };
@@ -177,9 +178,9 @@ impl FailedQueries<'_> {
         Ok(())
     }
 
-    fn failure(&self, id: &str, error: Error) -> Failure {
+    fn query_failure(&self, id: &str, error: Error) -> Failure {
         let of_query = matches!(error, Error::Query { .. } | Error::Usage(_));
-        let advice = if of_query && self.any_syntax { TERMS_ADVICE } else { "" };
+        let advice = if of_query && self.any_syntax { SYNTAX_ADVICE } else { "" };
         let reason = Failure::from(error).in_folder(self.dir);
         Failure::Failed(format!("{}, query {id}: {reason}{advice}", self.file))
     }
@@ -191,11 +192,11 @@ struct QueryParser<'b> {
     file: &'b str,
     syntax: Option<QuerySyntax>,
     lenient: bool,
-    operators: OperatorCheck,
+    operators: OperatorQueries,
 }
 
 impl QueryParser<'_> {
-    fn parse(&mut self, id: &str, text: &str) -> tierdex::Result<Query> {
+    fn parse_query(&mut self, id: &str, text: &str) -> tierdex::Result<Query> {
         let schema = self.index.schema();
         let query = match self.syntax {
             Some(QuerySyntax::Terms) => Query::any_term(text, schema),
@@ -213,7 +214,7 @@ impl QueryParser<'_> {
             }
         };
         if self.syntax.is_none() {
-            self.operators.add(text, query.as_ref(), self.index);
+            self.operators.count_query(text, query.as_ref(), self.index);
         }
         query
     }
@@ -221,7 +222,7 @@ impl QueryParser<'_> {
 
 /// Writes the hits of queries as a TREC run.
 struct TrecRunWriter<'b> {
-    arguments: &'b Arguments,
+    arguments: &'b BatchCommandArguments,
     snapshot: &'b Snapshot,
     out: BufWriter<RunFile>,
     ids: RunIds,
@@ -229,8 +230,8 @@ struct TrecRunWriter<'b> {
 }
 
 impl TrecRunWriter<'_> {
-    /// Whether the ids of all hits can be read. With `--on-error skip` they are read first: a query without
-    /// an answer must not leave lines in the run.
+    /// With `--on-error skip`, reads the ids of all hits before a line is written: a query whose ids cannot be
+    /// read must not leave lines in the run.
     fn check_ids(&self, found: &Hits) -> tierdex::Result<()> {
         match self.arguments.on_error {
             OnError::Skip => found.for_each_id(|_, _| Ok(())),
@@ -238,34 +239,34 @@ impl TrecRunWriter<'_> {
         }
     }
 
-    fn write(&mut self, query: &str, found: &Hits, failed: &FailedQueries<'_>) -> Outcome {
+    fn write_hits(&mut self, query: &str, found: &Hits, failed: &FailedQueries<'_>) -> Outcome {
         self.done.queries += 1;
         self.done.found += if self.arguments.count { found.total.value() } else { found.hits.len() as u64 };
         let (mut rank, mut written) = (0, Ok(()));
         let read = found.for_each_id(|hit, document| {
             rank += 1;
-            let document = self.ids.written(document);
+            let document = self.ids.encode_id(document);
             let (score, tag) = (hit.score, &self.arguments.tag);
             written = writeln!(self.out, "{query} Q0 {document} {rank} {score} {tag}");
             if written.is_ok() { Ok(()) } else { Err(Error::Interrupted) }
         });
-        written.map_err(|error| cannot_write(&self.arguments.run, &error))?;
-        read.map_err(|error| failed.failure(query, error))?;
-        self.ids.check_if_full(self.snapshot)
+        written.map_err(|error| write_error(&self.arguments.run, &error))?;
+        read.map_err(|error| failed.query_failure(query, error))?;
+        self.ids.check_clashes_if_full(self.snapshot)
     }
 
-    /// Completes the run.
-    fn finish(mut self) -> Outcome<BatchSummary> {
-        self.ids.check(self.snapshot)?;
-        self.ids.warn();
+    /// Writes the rest of the run and renames it to its final name.
+    fn complete_run(mut self) -> Outcome<BatchSummary> {
+        self.ids.check_clashes(self.snapshot)?;
+        self.ids.print_warning();
         let written = self.out.into_inner().map_err(IntoInnerError::into_error).and_then(RunFile::finish);
-        written.map_err(|error| cannot_write(&self.arguments.run, &error))?;
+        written.map_err(|error| write_error(&self.arguments.run, &error))?;
         Ok(self.done)
     }
 }
 
 /// The engine that answers the queries.
-fn engine(index: &Index, arguments: &Arguments) -> Outcome<Engine> {
+fn start_engine(index: &Index, arguments: &BatchCommandArguments) -> Outcome<Engine> {
     let options = EngineOptions::new().hits_max(arguments.k).previews(false);
     // Without the flag there is a thread for each processor.
     let options = options.threads(arguments.threads.threads.unwrap_or(0));
@@ -276,12 +277,12 @@ fn write_run(
     index: &Index,
     mut queries: QueryFile,
     options: &SearchOptions,
-    arguments: &Arguments,
+    arguments: &BatchCommandArguments,
 ) -> Outcome<BatchSummary> {
-    let engine = engine(index, arguments)?;
+    let engine = start_engine(index, arguments)?;
     let (path, file) = (&arguments.run, queries.name().to_string());
     let (file, on_error) = (file.as_str(), arguments.on_error);
-    let run_file = RunFile::create(path).map_err(|error| cannot_write(path, &error))?;
+    let run_file = RunFile::create(path).map_err(|error| write_error(path, &error))?;
     let snapshot = engine.snapshot();
     let _memory = snapshot.reserve_all_output();
     let mut run = TrecRunWriter {
@@ -292,7 +293,7 @@ fn write_run(
         done: BatchSummary::default(),
     };
     let (skipped, unanswered) = (Cell::new(0), Cell::new(0));
-    let (syntax, lenient, operators) = (arguments.syntax, arguments.lenient, OperatorCheck::default());
+    let (syntax, lenient, operators) = (arguments.syntax, arguments.lenient, OperatorQueries::default());
     let (dir, any_syntax) = (arguments.dir.as_path(), syntax.is_none());
     let failed = FailedQueries { file, dir, on_error, any_syntax, skipped, unanswered };
     let mut parser = QueryParser { index, file, syntax, lenient, operators };
@@ -300,7 +301,7 @@ fn write_run(
     let query_ids = RefCell::new(VecDeque::new());
     let source = || {
         while let Some(line) = queries.next()? {
-            match line.map(|(id, text)| (parser.parse(&id, &text), id)) {
+            match line.map(|(id, text)| (parser.parse_query(&id, &text), id)) {
                 Ok((Ok(query), id)) => {
                     query_ids.borrow_mut().push_back(id);
                     return Ok(Some(SearchRequest::new(query).options(*options)));
@@ -314,46 +315,46 @@ fn write_run(
     let answer = |_, hits: tierdex::Result<Hits>| -> Outcome {
         let id = query_ids.borrow_mut().pop_front().unwrap_or_default();
         match hits.and_then(|found| run.check_ids(&found).map(|()| found)) {
-            Ok(found) => run.write(&id, &found, &failed),
+            Ok(found) => run.write_hits(&id, &found, &failed),
             Err(error) => failed.skip_query(&id, error),
         }
     };
     engine.run_ordered(source, answer)?;
     if arguments.stats {
-        messages::print_lines(&memory_flags::report(&engine));
+        messages::print_lines(&memory_flags::memory_report(&engine));
     }
     let (skipped, unanswered) = (failed.skipped.into_inner(), failed.unanswered.into_inner());
     if run.done.queries == 0 && skipped + unanswered > 0 {
         let failed = skipped + unanswered;
         return Err(Failure::Failed(format!("{file}: no query was answered; {failed} failed")));
     }
-    parser.operators.warn(file);
-    Ok(BatchSummary { bytes_read: engine.bytes_read(), skipped, unanswered, ..run.finish()? })
+    parser.operators.print_warning(file);
+    Ok(BatchSummary { bytes_read: engine.bytes_read(), skipped, unanswered, ..run.complete_run()? })
 }
 
 /// Counts queries with operators: those whose parse differs from the disjunction of their words.
 #[derive(Default)]
-struct OperatorCheck {
+struct OperatorQueries {
     queries: u64,
     example: String,
 }
 
-impl OperatorCheck {
-    /// Adds a query text and its parsed query.
-    fn add(&mut self, text: &str, parsed: Result<&Query, &Error>, index: &Index) {
+impl OperatorQueries {
+    /// Counts the query if its text has operators.
+    fn count_query(&mut self, text: &str, parsed: Result<&Query, &Error>, index: &Index) {
         let may_differ = text
             .contains(['+', '-', '!', '#', '"', '*', '~', '^', ':', '(', ')', '\\', '&', '|', '/'])
             || text.split_whitespace().any(|word| matches!(word, "AND" | "OR" | "NOT"));
         let words = Query::any_term(text, index.schema());
-        if may_differ && words.ok().as_ref().map(alternatives) != parsed.ok().map(alternatives) {
+        if may_differ && words.ok().as_ref().map(flat_alternatives) != parsed.ok().map(flat_alternatives) {
             if self.queries == 0 {
-                self.example = text.chars().take(EXAMPLE_CHARS_MAX).collect();
+                self.example = text.chars().take(EXAMPLE_QUERY_CHARS_MAX).collect();
             }
             self.queries += 1;
         }
     }
 
-    fn warn(&self, file: &str) {
+    fn print_warning(&self, file: &str) {
         if self.queries > 0 {
             let queries = size::count(self.queries, "query", "queries");
             messages::print(format_args!(
@@ -365,18 +366,14 @@ impl OperatorCheck {
     }
 }
 
-/// The alternatives of a query, with those of the groups in it.
-fn alternatives(query: &Query) -> Vec<&Query> {
+/// The clauses of a disjunction, with those of nested disjunctions; any other query is its own single clause.
+fn flat_alternatives(query: &Query) -> Vec<&Query> {
     match query {
         Query::Bool { must, filter, should, must_not, minimum: 0 }
             if must.is_empty() && filter.is_empty() && must_not.is_empty() =>
         {
-            should.iter().flat_map(alternatives).collect()
+            should.iter().flat_map(flat_alternatives).collect()
         }
         other => vec![other],
     }
-}
-
-fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::Failed(format!("cannot write {}: {error}", path.display()))
 }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use tierdex::{CheckReport, Error, io::ErrorKind};
 
 #[derive(Args)]
-pub struct Arguments {
+pub struct CheckCommandArguments {
     /// Directory of the index
     pub dir: PathBuf,
     /// Output format
@@ -18,9 +18,9 @@ pub struct Arguments {
     format: OutputFormat,
 }
 
-pub fn run(arguments: &Arguments) -> Outcome {
-    // Explains a directory that does not exist.
-    open::disk(&arguments.dir)?;
+pub fn run_check(arguments: &CheckCommandArguments) -> Outcome {
+    // Fails with a clear message if the directory does not exist.
+    open::open_directory(&arguments.dir)?;
     let mut report = tierdex::check(&arguments.dir).map_err(open::usage_as_failure)?;
     let denied =
         |problem: &Error| matches!(problem, Error::Storage(error) if error.kind() == ErrorKind::Denied);
@@ -60,7 +60,7 @@ fn write_lines(report: &CheckReport, problems: &[String]) -> Result<()> {
         "sound: commit {}, {}, {}, {}, {}, {}",
         report.generation,
         size::count(report.files as u64, "file", "files"),
-        size::show(report.bytes),
+        size::show_bytes(report.bytes),
         size::count(report.documents, "document", "documents"),
         size::count(report.terms, "term", "terms"),
         size::count(report.postings, "posting", "postings")

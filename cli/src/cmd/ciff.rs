@@ -3,7 +3,7 @@
 use super::index::{CommitArguments, SchemaArguments};
 use crate::failure::{Failure, Outcome, output_error};
 use crate::input::{Compression, OpenInput};
-use crate::run_file::{RunFile, create_unique, is_in};
+use crate::run_file::{RunFile, create_unique, is_in_directory};
 use crate::{interrupt, messages, open, size};
 use clap::{Args, Subcommand};
 use flate2::write::GzEncoder;
@@ -14,7 +14,7 @@ use tierdex::ciff::{CiffReport, export, import};
 use tierdex::{Merge, StopSignal, WriterOptions, commit::Manifest, limits::TERM_BYTES_MAX};
 
 #[derive(Args)]
-pub struct Arguments {
+pub struct CiffCommandArguments {
     #[command(subcommand)]
     command: CiffCommand,
 }
@@ -54,9 +54,9 @@ struct ExportArguments {
     description: String,
 }
 
-impl Arguments {
+impl CiffCommandArguments {
     /// Directory of the index.
-    pub fn index(&self) -> &PathBuf {
+    pub fn index_directory(&self) -> &PathBuf {
         match &self.command {
             CiffCommand::Import(arguments) => &arguments.out,
             CiffCommand::Export(arguments) => &arguments.dir,
@@ -64,7 +64,7 @@ impl Arguments {
     }
 }
 
-pub fn run(arguments: &Arguments) -> Outcome {
+pub fn run_ciff(arguments: &CiffCommandArguments) -> Outcome {
     match &arguments.command {
         CiffCommand::Import(arguments) => run_import(arguments),
         CiffCommand::Export(arguments) => run_export(arguments),
@@ -77,17 +77,17 @@ fn run_import(arguments: &ImportArguments) -> Outcome {
     if schema.fields[0].positions {
         return Err(Failure::Usage("--positions: CIFF files have no positions".to_string()));
     }
-    let (commit, mode) = (&arguments.commit, arguments.commit.mode());
+    let (commit, mode) = (&arguments.commit, arguments.commit.open_mode());
     let name = arguments.file.display().to_string();
     let mut file =
-        uncompressed(&arguments.file).map_err(|reason| Failure::Failed(format!("{name}: {reason}")))?;
-    let disk = commit.disk(&arguments.out)?;
+        open_uncompressed(&arguments.file).map_err(|reason| Failure::Failed(format!("{name}: {reason}")))?;
+    let disk = commit.open_directory(&arguments.out)?;
     let is_first = Manifest::newest(disk.as_ref())?.is_none();
     let mut imported = || -> Outcome<CiffReport> {
         let stop = StopSignal::default();
         let _watched = interrupt::raise_on_signal(stop.clone());
         let options = WriterOptions { stop, ..WriterOptions::default() };
-        let mut writer = open::writer(disk.clone(), &schema, mode, &options, commit.wait())?;
+        let mut writer = open::open_writer(disk.clone(), &schema, mode, &options, commit.lock_timeout())?;
         let report = import(&mut writer, &mut file, &name)?;
         writer.commit(Merge::Keep)?;
         Ok(report)
@@ -95,13 +95,13 @@ fn run_import(arguments: &ImportArguments) -> Outcome {
     let report = imported().inspect_err(|_| disk.remove_created());
     let report =
         report.map_err(|failure| if is_first { open::nothing_committed(failure) } else { failure })?;
-    warn(&name, &report);
+    print_warnings(&name, &report);
     print_report(&report, &arguments.out)
 }
 
 fn run_export(arguments: &ExportArguments) -> Outcome {
     let ExportArguments { dir, file: path, field, description } = arguments;
-    if is_in(path, dir) {
+    if is_in_directory(path, dir) {
         let message = format!("{} is in the directory of the index; name another file", path.display());
         return Err(Failure::Usage(message));
     }
@@ -122,7 +122,7 @@ fn run_export(arguments: &ExportArguments) -> Outcome {
 
 /// Opens a file that can be read by offset. A compressed file is decompressed to a temporary file without a
 /// name.
-fn uncompressed(path: &Path) -> Result<File, String> {
+fn open_uncompressed(path: &Path) -> Result<File, String> {
     let cannot_read = |error: std::io::Error| format!("cannot read: {error}");
     let file = File::open(path).map_err(cannot_read)?;
     let again = file.try_clone().map_err(cannot_read)?;
@@ -138,18 +138,18 @@ fn uncompressed(path: &Path) -> Result<File, String> {
             folder.display()
         )
     };
-    let mut temporary = temporary_file(&folder).map_err(failed)?;
+    let mut temporary = create_temporary_file(&folder).map_err(failed)?;
     let bytes = copy(&mut reader, &mut temporary).map_err(|error| match error.raw_os_error() {
         Some(_) => failed(error),
-        None => compression.explain(&error),
+        None => compression.explain_error(&error),
     })?;
-    let shown = size::show(bytes);
+    let shown = size::show_bytes(bytes);
     messages::print(format_args!("{}: decompressed to {shown} in {}", path.display(), folder.display()));
     Ok(temporary)
 }
 
 /// Creates a file for this user without a name, which ends with the process.
-fn temporary_file(folder: &Path) -> std::io::Result<File> {
+fn create_temporary_file(folder: &Path) -> std::io::Result<File> {
     let mut options = File::options();
     options.read(true).write(true).create_new(true).mode(0o600);
     let (path, file) = create_unique(folder, ".tierdex-ciff", |path| options.open(path))?;
@@ -157,8 +157,8 @@ fn temporary_file(folder: &Path) -> std::io::Result<File> {
     Ok(file)
 }
 
-/// Prints what of the file does not follow its own rules.
-fn warn(name: &str, report: &CiffReport) {
+/// Prints a warning for each rule of the format that the file breaks.
+fn print_warnings(name: &str, report: &CiffReport) {
     if report.other_frequencies > 0 {
         let lists = size::count(report.other_frequencies, "list has", "lists have");
         messages::print(format_args!("{name}: {lists} another number of postings than document frequency"));

@@ -1,7 +1,7 @@
 //! `tierdex demo`: indexes text files of this machine and answers a few sample queries.
 
 use super::index::output_disk;
-use super::search::{OutputFormat, answer};
+use super::search::{OutputFormat, answer_query};
 use crate::failure::{Failure, Outcome, output_error};
 use crate::index_job::{IndexJob, IndexSummary};
 use crate::input::{InputOptions, InputSource};
@@ -17,7 +17,7 @@ use tierdex::{
 };
 
 #[derive(Args)]
-pub struct Arguments {
+pub struct DemoCommandArguments {
     /// Folder of text files [default: sources of the crates that cargo has downloaded]
     folder: Option<PathBuf>,
     /// Directory of the new index [default: a new directory in the system's temporary directory]
@@ -26,32 +26,32 @@ pub struct Arguments {
 }
 
 /// Maximum length of a document, in bytes. Longer files are split.
-const SPLIT_BYTES: usize = 4096;
+const DOCUMENT_BYTES_MAX: usize = 4096;
 
-/// Terms of the dictionary that are read at a time.
-const TERMS_READ: usize = 10_000;
+/// Number of dictionary terms in each read.
+const TERMS_PER_READ: usize = 10_000;
 
-pub fn run(arguments: &Arguments) -> Outcome {
+pub fn run_demo(arguments: &DemoCommandArguments) -> Outcome {
     let folder = match &arguments.folder {
         Some(folder) => folder.clone(),
-        None => downloaded_crates()?,
+        None => find_downloaded_crates()?,
     };
     let out = match &arguments.out {
         Some(out) => out.clone(),
-        None => create_temporary(&std::env::temp_dir())?,
+        None => create_temporary_directory(&std::env::temp_dir())?,
     };
     let program = std::env::args().next().unwrap_or_else(|| "tierdex".to_string());
-    print(&format!("Indexing {} into {}", folder.display(), out.display()))?;
-    let done = build(&folder, &out)?;
+    print_to_stdout(&format!("Indexing {} into {}", folder.display(), out.display()))?;
+    let done = build_index(&folder, &out)?;
     let index = open::index(&out)?;
-    describe(&index, &done)?;
+    print_index_summary(&index, &done)?;
     let engine = Engine::new(&index, &one_query_options(3))?;
     let options = SearchOptions { k: 3, count: true, ..SearchOptions::default() };
-    for query in queries(&engine)? {
-        print(&format!("\n$ {program} search {} '{query}' -k 3", out.display()))?;
-        answer(&engine, &Query::parse(&query, index.schema())?, &options, OutputFormat::Table)?;
+    for query in sample_queries(&engine)? {
+        print_to_stdout(&format!("\n$ {program} search {} '{query}' -k 3", out.display()))?;
+        answer_query(&engine, &Query::parse(&query, index.schema())?, &options, OutputFormat::Table)?;
     }
-    print(&format!(
+    print_to_stdout(&format!(
         "\nNext steps:\n  {program} search {0} 'your words'\n  {program} info {0}\n  {program} check {0}\n  \
          {program} index YOUR-FILES-OR-FOLDERS --positions --out DIR",
         out.display()
@@ -59,7 +59,7 @@ pub fn run(arguments: &Arguments) -> Outcome {
 }
 
 /// Creates a directory with a unique name; never uses an existing directory or link.
-fn create_temporary(parent: &Path) -> Outcome<PathBuf> {
+fn create_temporary_directory(parent: &Path) -> Outcome<PathBuf> {
     let created = create_unique(parent, "tierdex-demo", |path| std::fs::create_dir(path));
     let created = created.map_err(|error| {
         Failure::Failed(format!(
@@ -71,7 +71,7 @@ fn create_temporary(parent: &Path) -> Outcome<PathBuf> {
 }
 
 /// The folder into which cargo unpacks downloaded crates, such as the dependencies of this program.
-fn downloaded_crates() -> Outcome<PathBuf> {
+fn find_downloaded_crates() -> Outcome<PathBuf> {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
     let sources = home.map(|home| home.join("registry").join("src")).filter(|path| path.is_dir());
@@ -82,11 +82,11 @@ fn downloaded_crates() -> Outcome<PathBuf> {
     })
 }
 
-fn build(folder: &Path, out: &Path) -> Outcome<IndexSummary> {
+fn build_index(folder: &Path, out: &Path) -> Outcome<IndexSummary> {
     let mut schema = Schema::default();
     schema.fields[0].positions = true;
     let output = Some(out.to_path_buf());
-    let options = InputOptions { split: Some(SPLIT_BYTES), output, ..InputOptions::default() };
+    let options = InputOptions { split: Some(DOCUMENT_BYTES_MAX), output, ..InputOptions::default() };
     let source = InputSource::open(&[folder.to_path_buf()], &options).map_err(Failure::Usage)?;
     let job = IndexJob {
         disk: output_disk(out)?,
@@ -100,30 +100,30 @@ fn build(folder: &Path, out: &Path) -> Outcome<IndexSummary> {
         stop_at_problem: false,
         problems: None,
     };
-    job.run(source)
+    job.run_job(source)
 }
 
-fn describe(index: &Index, done: &IndexSummary) -> Outcome {
+fn print_index_summary(index: &Index, done: &IndexSummary) -> Outcome {
     let seconds = done.elapsed.as_secs_f64().max(1e-9);
-    let clauses: String = done.tally.clauses().iter().map(|clause| format!("; {clause}")).collect();
-    print(&format!(
+    let clauses: String = done.tally.summary_clauses().iter().map(|clause| format!("; {clause}")).collect();
+    print_to_stdout(&format!(
         "{} of text in {seconds:.1} s: {}, {} of at most {} bytes{clauses}\n\
          Index of {}, with stored text for snippets and positions for phrases; document numbers, frequencies and skip \
          data are {:.1} times smaller than uncompressed postings",
-        size::show(done.tally.bytes),
-        size::per_second(done.tally.bytes, seconds),
+        size::show_bytes(done.tally.bytes),
+        size::show_throughput(done.tally.bytes, seconds),
         size::count(done.tally.documents, "document", "documents"),
-        size::group(SPLIT_BYTES as u64),
-        size::show(done.index_bytes),
+        size::group(DOCUMENT_BYTES_MAX as u64),
+        size::show_bytes(done.index_bytes),
         ratio_against_raw(index.manifest(), 0)
     ))
 }
 
 /// Sample queries from words of medium document frequency that occur in one document.
-fn queries(engine: &Engine) -> Outcome<Vec<String>> {
-    let words = words(&engine.snapshot())?;
+fn sample_queries(engine: &Engine) -> Outcome<Vec<String>> {
+    let words = distinctive_words(&engine.snapshot())?;
     for word in &words {
-        let terms = best_document(engine, word)?;
+        let terms = terms_of_best_hit(engine, word)?;
         let others = terms.iter().filter(|term| *term != word && words.contains(term));
         let Some(other) = others.max_by_key(|term| words.iter().position(|word| word == *term)) else {
             continue;
@@ -134,17 +134,17 @@ fn queries(engine: &Engine) -> Outcome<Vec<String>> {
         queries.extend(next.map(|pair| format!("\"{}\"", pair.join(" "))));
         return Ok(queries);
     }
-    print("\nToo little text for sample queries; run your own.")?;
+    print_to_stdout("\nToo little text for sample queries; run your own.")?;
     Ok(Vec::new())
 }
 
 /// Words of at least six letters that occur in 0.5% to 3% of the documents, most frequent first.
-fn words(snapshot: &Snapshot) -> Outcome<Vec<String>> {
+fn distinctive_words(snapshot: &Snapshot) -> Outcome<Vec<String>> {
     let documents = snapshot.index().documents();
     let mut found: Vec<(u64, String)> = Vec::new();
     let mut after = None;
     loop {
-        let terms = snapshot.terms(0, "", after.as_deref(), TERMS_READ)?;
+        let terms = snapshot.terms(0, "", after.as_deref(), TERMS_PER_READ)?;
         let Some(last) = terms.last() else { break };
         after = Some(last.term.clone());
         for TermStats { term, documents: containing, .. } in terms {
@@ -159,7 +159,7 @@ fn words(snapshot: &Snapshot) -> Outcome<Vec<String>> {
 }
 
 /// Terms of the best hit of a word, in the order of the text.
-fn best_document(engine: &Engine, word: &str) -> Outcome<Vec<String>> {
+fn terms_of_best_hit(engine: &Engine, word: &str) -> Outcome<Vec<String>> {
     let snapshot = engine.snapshot();
     let query = Query::any_term(word, snapshot.schema())?;
     let found = engine.search(SearchRequest::new(query).k(1).count(true))?;
@@ -168,6 +168,6 @@ fn best_document(engine: &Engine, word: &str) -> Outcome<Vec<String>> {
     Ok(Analyzer::new(&snapshot.schema().fields[0].analysis).terms(&text))
 }
 
-fn print(text: &str) -> Outcome {
+fn print_to_stdout(text: &str) -> Outcome {
     text.lines().try_for_each(|line| writeln!(stdout(), "{}", printable(line))).map_err(output_error)
 }

@@ -1,7 +1,9 @@
 //! `tierdex eval`: measures of a TREC run from relevance judgments, and the comparison of two runs.
 
 use super::search::OutputFormat;
-use crate::effectiveness::{JudgedRanking, Judgments, Measure, Paired, TrecRun, read_judgments, read_run};
+use crate::effectiveness::{
+    JudgedRanking, Judgments, Measure, PairedComparison, TrecRun, read_judgments, read_run,
+};
 use crate::failure::{Failure, Outcome, output_error};
 use crate::{messages, size};
 use clap::Args;
@@ -10,7 +12,7 @@ use std::io::{BufWriter, Write, stdout};
 use std::path::PathBuf;
 
 #[derive(Args)]
-pub struct Arguments {
+pub struct EvalCommandArguments {
     /// TREC run, or two to compare; each line is: query Q0 document rank score tag
     #[arg(required = true, num_args = 1..=2, value_name = "RUN")]
     runs: Vec<PathBuf>,
@@ -36,22 +38,22 @@ pub struct Arguments {
     format: OutputFormat,
 }
 
-/// The values of a run: for each measure, of each query.
-struct Evaluation {
+/// The values of a run: one list for each measure, with one value for each query.
+struct RunValues {
     name: String,
     values: Vec<Vec<f64>>,
 }
 
-impl Evaluation {
-    fn mean(&self, measure: usize) -> f64 {
+impl RunValues {
+    fn mean_of_measure(&self, measure: usize) -> f64 {
         self.values[measure].iter().sum::<f64>() / self.values[measure].len().max(1) as f64
     }
 }
 
-pub fn run(arguments: &Arguments) -> Outcome {
+pub fn run_eval(arguments: &EvalCommandArguments) -> Outcome {
     let judgments = read_judgments(&arguments.qrels)?;
     let runs = arguments.runs.iter().map(|path| read_run(path)).collect::<Outcome<Vec<TrecRun>>>()?;
-    let queries = queries(arguments, &judgments, &runs)?;
+    let queries = select_queries(arguments, &judgments, &runs)?;
     if judgments.fractions > 0 {
         let lines = size::count(judgments.fractions, "relevance has", "relevances have");
         let file = arguments.qrels.display();
@@ -60,11 +62,11 @@ pub fn run(arguments: &Arguments) -> Outcome {
     let evaluate = |(path, run): (&PathBuf, &TrecRun)| {
         let of = |query: &&str| JudgedRanking::new(run.ranking(query), &judgments.grades[*query]);
         let rankings: Vec<JudgedRanking> = queries.iter().map(of).collect();
-        let values = |measure: &Measure| rankings.iter().map(|ranking| measure.of(ranking)).collect();
+        let values = |measure: &Measure| rankings.iter().map(|ranking| measure.evaluate(ranking)).collect();
         let values = arguments.measures.iter().map(values).collect();
-        Evaluation { name: path.display().to_string(), values }
+        RunValues { name: path.display().to_string(), values }
     };
-    let evaluations: Vec<Evaluation> = arguments.runs.iter().zip(&runs).map(evaluate).collect();
+    let evaluations: Vec<RunValues> = arguments.runs.iter().zip(&runs).map(evaluate).collect();
     let written = match (arguments.format, &evaluations[..]) {
         (OutputFormat::Json, _) => write_json(arguments, &queries, &evaluations),
         (OutputFormat::Table, [first, second]) => write_comparison(arguments, &queries, first, second),
@@ -73,16 +75,20 @@ pub fn run(arguments: &Arguments) -> Outcome {
     written.map_err(output_error)
 }
 
-/// The queries that count, in order of their ids. Says which judged queries the runs lack.
-fn queries<'j>(arguments: &Arguments, judgments: &'j Judgments, runs: &[TrecRun]) -> Outcome<Vec<&'j str>> {
+/// The ids of the queries over which means are computed, sorted. Prints which judged queries the runs lack.
+fn select_queries<'j>(
+    arguments: &EvalCommandArguments,
+    judgments: &'j Judgments,
+    runs: &[TrecRun],
+) -> Outcome<Vec<&'j str>> {
     let judged: Vec<&str> = judgments.grades.keys().map(String::as_str).collect();
     for (path, run) in arguments.runs.iter().zip(runs) {
-        let missing = judged.iter().filter(|query| !run.has(query)).count();
+        let missing = judged.iter().filter(|query| !run.has_query(query)).count();
         let path = path.display();
         if missing == judged.len() {
             return Err(Failure::Failed(format!(
                 "{path}: none of its {} is judged in {}",
-                size::count(run.queries() as u64, "query", "queries"),
+                size::count(run.query_count() as u64, "query", "queries"),
                 arguments.qrels.display()
             )));
         }
@@ -95,7 +101,7 @@ fn queries<'j>(arguments: &Arguments, judgments: &'j Judgments, runs: &[TrecRun]
             messages::print(format_args!("{path}: no results for {missing} of {judged}, {effect}"));
         }
     }
-    let counts = |query: &&str| !arguments.common || runs.iter().all(|run| run.has(query));
+    let counts = |query: &&str| !arguments.common || runs.iter().all(|run| run.has_query(query));
     let counted: Vec<&str> = judged.into_iter().filter(counts).collect();
     match counted.is_empty() {
         true => Err(Failure::Failed("the runs have no judged query in common".to_string())),
@@ -103,15 +109,16 @@ fn queries<'j>(arguments: &Arguments, judgments: &'j Judgments, runs: &[TrecRun]
     }
 }
 
-fn write_means(arguments: &Arguments, queries: &[&str], run: &Evaluation) -> std::io::Result<()> {
+fn write_means(arguments: &EvalCommandArguments, queries: &[&str], run: &RunValues) -> std::io::Result<()> {
     let mut out = BufWriter::new(stdout().lock());
     let digits = usize::from(arguments.digits);
     if arguments.per_query {
         write_query_lines(&mut out, arguments, queries, std::slice::from_ref(run))?;
     }
     let means = arguments.measures.iter().enumerate();
-    let means: Vec<String> =
-        means.map(|(number, measure)| format!("{measure} {:.digits$}", run.mean(number))).collect();
+    let means: Vec<String> = means
+        .map(|(number, measure)| format!("{measure} {:.digits$}", run.mean_of_measure(number)))
+        .collect();
     writeln!(out, "{}: {}", size::count(queries.len() as u64, "query", "queries"), means.join(", "))?;
     out.flush()
 }
@@ -119,9 +126,9 @@ fn write_means(arguments: &Arguments, queries: &[&str], run: &Evaluation) -> std
 /// Writes a header and a line for each query: its id, and the values of each run.
 fn write_query_lines(
     out: &mut impl Write,
-    arguments: &Arguments,
+    arguments: &EvalCommandArguments,
     queries: &[&str],
-    runs: &[Evaluation],
+    runs: &[RunValues],
 ) -> std::io::Result<()> {
     let digits = usize::from(arguments.digits);
     write!(out, "query")?;
@@ -142,18 +149,18 @@ fn write_query_lines(
     Ok(())
 }
 
-/// Writes a line for each measure: the means of both runs, and what differs.
+/// Writes a line for each measure: the means of both runs, their difference, wins, losses, ties and p-value.
 fn write_comparison(
-    arguments: &Arguments,
+    arguments: &EvalCommandArguments,
     queries: &[&str],
-    first: &Evaluation,
-    second: &Evaluation,
+    first: &RunValues,
+    second: &RunValues,
 ) -> std::io::Result<()> {
     let mut out = BufWriter::new(stdout().lock());
     let digits = usize::from(arguments.digits);
     if arguments.per_query {
         let runs =
-            [first, second].map(|run| Evaluation { name: run.name.clone(), values: run.values.clone() });
+            [first, second].map(|run| RunValues { name: run.name.clone(), values: run.values.clone() });
         write_query_lines(&mut out, arguments, queries, &runs)?;
     }
     writeln!(
@@ -164,14 +171,14 @@ fn write_comparison(
         second.name
     )?;
     for (number, measure) in arguments.measures.iter().enumerate() {
-        let Paired { difference, wins, losses, ties, p } =
-            Paired::new(&first.values[number], &second.values[number]);
+        let PairedComparison { difference, wins, losses, ties, p } =
+            PairedComparison::new(&first.values[number], &second.values[number]);
         let p = p.map_or(String::new(), |p| format!(", p {p:.4} (paired t-test)"));
         writeln!(
             out,
             "{measure} {:.digits$} {:.digits$}, difference {difference:+.digits$}, {} better, {} worse, {} equal{p}",
-            first.mean(number),
-            second.mean(number),
+            first.mean_of_measure(number),
+            second.mean_of_measure(number),
             size::group(wins),
             size::group(losses),
             size::group(ties)
@@ -180,14 +187,15 @@ fn write_comparison(
     out.flush()
 }
 
-/// Writes one JSON object.
-fn write_json(arguments: &Arguments, queries: &[&str], runs: &[Evaluation]) -> std::io::Result<()> {
+/// Writes the means, and with `--per-query` the values, as one JSON object.
+fn write_json(arguments: &EvalCommandArguments, queries: &[&str], runs: &[RunValues]) -> std::io::Result<()> {
     let object = |value: &dyn Fn(usize) -> Value| -> Value {
         let members = arguments.measures.iter().enumerate();
         members.map(|(number, measure)| (measure.to_string(), value(number))).collect::<Map<_, _>>().into()
     };
-    let of_run = |run: &Evaluation| {
-        let mut value = json!({ "run": run.name, "measures": object(&|number| run.mean(number).into()) });
+    let of_run = |run: &RunValues| {
+        let mut value =
+            json!({ "run": run.name, "measures": object(&|number| run.mean_of_measure(number).into()) });
         if arguments.per_query {
             let query = |(at, query): (usize, &&str)| {
                 (query.to_string(), object(&|number| run.values[number][at].into()))
@@ -202,8 +210,8 @@ fn write_json(arguments: &Arguments, queries: &[&str], runs: &[Evaluation]) -> s
     });
     if let [first, second] = runs {
         value["comparison"] = object(&|number| {
-            let paired = Paired::new(&first.values[number], &second.values[number]);
-            let Paired { difference, wins, losses, ties, p } = paired;
+            let paired = PairedComparison::new(&first.values[number], &second.values[number]);
+            let PairedComparison { difference, wins, losses, ties, p } = paired;
             json!({ "difference": difference, "wins": wins, "losses": losses, "ties": ties, "p": p })
         });
     }

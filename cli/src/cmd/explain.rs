@@ -3,7 +3,7 @@
 use super::hits::shortest_decimal;
 use super::search::{OutputFormat, QueryArguments};
 use crate::failure::{Outcome, output_error};
-use crate::size::{count, group, show};
+use crate::size::{count, group, show_bytes};
 use crate::{memory_flags::one_query_options, messages::printable};
 use clap::Args;
 use serde_json::{Value, json};
@@ -44,7 +44,7 @@ With --io, a second table has the reads of each file, and their bytes in whole
 pages. Blocks are read one by one, so a page may be read more than once; data
 that is in memory, such as norms after the first query, is not read.
 ")]
-pub struct Arguments {
+pub struct ExplainCommandArguments {
     #[command(flatten)]
     pub query: QueryArguments,
     /// Print the reads and bytes of each file
@@ -55,9 +55,9 @@ pub struct Arguments {
     format: OutputFormat,
 }
 
-pub fn run(arguments: &Arguments) -> Outcome {
+pub fn run_explain(arguments: &ExplainCommandArguments) -> Outcome {
     let options = arguments.query.options()?;
-    let (index, query) = arguments.query.open()?;
+    let (index, query) = arguments.query.open_index()?;
     let engine = Engine::new(&index, &one_query_options(options.k))?;
     let explanation = engine.snapshot().explain(&SearchRequest::new(query).options(options))?;
     let counted = options.is_exact(explanation.result.hits.len());
@@ -86,10 +86,10 @@ fn write_table(explanation: &Explanation, counted: bool, io: bool) -> std::io::R
         }
         if !segment.evaluation.lists.is_empty() {
             let rows: Vec<_> = segment.evaluation.lists.iter().map(list_row).collect();
-            write_columns(&mut out, &LIST_HEADER, &rows)?;
+            write_columns(&mut out, &LIST_COLUMN_NAMES, &rows)?;
         }
         if io {
-            write_columns(&mut out, &FILE_HEADER, &file_rows(segment))?;
+            write_columns(&mut out, &FILE_COLUMN_NAMES, &file_rows(segment))?;
         }
     }
     let (hits, total) = (explanation.result.hits.len() as u64, explanation.result.total);
@@ -100,7 +100,7 @@ fn write_table(explanation: &Explanation, counted: bool, io: bool) -> std::io::R
     out.flush()
 }
 
-const LIST_HEADER: [&str; 16] = [
+const LIST_COLUMN_NAMES: [&str; 16] = [
     "list",
     "documents",
     "weight",
@@ -135,17 +135,17 @@ fn list_row(list: &ListUse) -> Vec<String> {
         group(blocks.by_range),
         group(list.candidates),
         group(list.kept),
-        show(list.skips_bytes),
-        format!("{}+{}", show(blocks.docs_bytes), show(blocks.freqs_bytes)),
-        format!("{}+{}", show(blocks.docs_decoded), show(blocks.freqs_decoded)),
+        show_bytes(list.skips_bytes),
+        format!("{}+{}", show_bytes(blocks.docs_bytes), show_bytes(blocks.freqs_bytes)),
+        format!("{}+{}", show_bytes(blocks.docs_decoded), show_bytes(blocks.freqs_decoded)),
     ]
 }
 
-const FILE_HEADER: [&str; 3] = ["file", "reads", "bytes"];
+const FILE_COLUMN_NAMES: [&str; 3] = ["file", "reads", "bytes"];
 
 /// A row for each file that was read, and a row of totals.
 fn file_rows(segment: &SegmentExplanation) -> Vec<Vec<String>> {
-    let row = |name: &str, reads: u64, bytes: u64| vec![name.to_string(), group(reads), show(bytes)];
+    let row = |name: &str, reads: u64, bytes: u64| vec![name.to_string(), group(reads), show_bytes(bytes)];
     let mut rows: Vec<_> = segment.files.iter().map(|used| row(&used.file, used.reads, used.bytes)).collect();
     let reads = segment.files.iter().map(|used| used.reads).sum();
     rows.push(row("total", reads, segment.files.iter().map(|used| used.bytes).sum()));
@@ -172,7 +172,8 @@ fn write_columns(out: &mut impl Write, header: &[&str], rows: &[Vec<String>]) ->
 /// grow with their number.
 fn write_json(explanation: &Explanation, counted: bool, io: bool) -> std::io::Result<()> {
     let mut out = BufWriter::new(stdout().lock());
-    let segments: Vec<Value> = explanation.segments.iter().map(|segment| segment_json(segment, io)).collect();
+    let segments: Vec<Value> =
+        explanation.segments.iter().map(|segment| segment_as_json(segment, io)).collect();
     let (total, threshold) = (explanation.result.total, json!(explanation.threshold.map(shortest_decimal)));
     write!(
         out,
@@ -192,7 +193,7 @@ fn write_json(explanation: &Explanation, counted: bool, io: bool) -> std::io::Re
     out.flush()
 }
 
-fn segment_json(segment: &SegmentExplanation, io: bool) -> Value {
+fn segment_as_json(segment: &SegmentExplanation, io: bool) -> Value {
     let nodes = segment.evaluation.nodes.iter();
     let mut value = json!({
         "segment": segment.id,
@@ -202,7 +203,7 @@ fn segment_json(segment: &SegmentExplanation, io: bool) -> Value {
         "threshold_before": segment.threshold_before.map(shortest_decimal),
         "threshold_after": segment.threshold_after.map(shortest_decimal),
         "nodes": nodes.map(|(depth, node)| json!({ "depth": depth, "what": node })).collect::<Vec<_>>(),
-        "lists": segment.evaluation.lists.iter().map(list_json).collect::<Vec<_>>(),
+        "lists": segment.evaluation.lists.iter().map(list_as_json).collect::<Vec<_>>(),
     });
     if io {
         let used = segment.files.iter();
@@ -211,7 +212,7 @@ fn segment_json(segment: &SegmentExplanation, io: bool) -> Value {
     value
 }
 
-fn list_json(list: &ListUse) -> Value {
+fn list_as_json(list: &ListUse) -> Value {
     let blocks = &list.blocks;
     json!({
         "field": list.field,

@@ -1,7 +1,7 @@
 //! Formats hits as a table or as one JSON object. Hits are written one by one, so that memory does not grow
 //! with their number.
 
-use crate::columns::{pad, terminal_columns, truncate};
+use crate::columns::{pad_to_width, terminal_columns, truncate_to_width};
 use crate::failure::{Failure, Outcome};
 use crate::{highlight::highlight, messages::printable, size::count};
 use console::measure_text_width;
@@ -10,18 +10,18 @@ use std::io::{IsTerminal, Result, Write, stdout};
 use std::time::Duration;
 use tierdex::{Highlighter, Hits, analysis::Snippet, limits::PREVIEW_TITLE_BYTES};
 
-/// Width of rank and score, in columns.
-const RANK_AND_SCORE_COLUMNS: usize = 17;
+/// Width of rank and score in the table, in terminal columns.
+const RANK_AND_SCORE_WIDTH: usize = 17;
 
-/// Minimum width of the ids, in columns.
-const ID_COLUMNS_MIN: usize = 24;
+/// Minimum width of the ids in the table, in terminal columns.
+const ID_WIDTH_MIN: usize = 24;
 
-/// Number of hits that are inspected for titles.
-const TITLES_PROBED: usize = 10;
+/// Number of first hits that are read to find out whether documents have titles.
+const TITLE_PROBE_HITS: usize = 10;
 
 /// Bytes of a title in JSON; a longer one is cut and marked. Less than the title of a preview, so that it is
 /// known whether there is more.
-const JSON_TITLE_BYTES: usize = PREVIEW_TITLE_BYTES - 4;
+const JSON_TITLE_BYTES_MAX: usize = PREVIEW_TITLE_BYTES - 4;
 
 /// A hit with its stored fields.
 pub struct DisplayedHit<'a> {
@@ -31,7 +31,7 @@ pub struct DisplayedHit<'a> {
     pub snippet: Option<Snippet>,
 }
 
-/// Totals of a search.
+/// The number of matches and the duration of a search.
 pub struct HitsSummary {
     pub total: u64,
     /// Whether the total is exact; otherwise it is a lower bound.
@@ -39,32 +39,32 @@ pub struct HitsSummary {
     pub elapsed: Duration,
 }
 
-/// An output format.
+/// Writes hits in one output format.
 pub trait HitsWriter {
-    fn begin(&mut self, out: &mut dyn Write, summary: &HitsSummary) -> Result<()>;
-    fn hit(&mut self, out: &mut dyn Write, hit: &DisplayedHit<'_>) -> Result<()>;
-    fn end(&mut self, out: &mut dyn Write, summary: &HitsSummary) -> Result<()>;
+    fn write_start(&mut self, out: &mut dyn Write, summary: &HitsSummary) -> Result<()>;
+    fn write_hit(&mut self, out: &mut dyn Write, hit: &DisplayedHit<'_>) -> Result<()>;
+    fn write_end(&mut self, out: &mut dyn Write, summary: &HitsSummary) -> Result<()>;
 }
 
-/// One JSON object, with the hits as its last member.
+/// Writes hits as one JSON object, of which they are the last member.
 #[derive(Default)]
 pub struct JsonHits {
     rank: usize,
 }
 
 impl HitsWriter for JsonHits {
-    fn begin(&mut self, out: &mut dyn Write, summary: &HitsSummary) -> Result<()> {
+    fn write_start(&mut self, out: &mut dyn Write, summary: &HitsSummary) -> Result<()> {
         let HitsSummary { total, counted, elapsed } = summary;
         let took = elapsed.as_micros();
         write!(out, "{{\"total\":{total},\"counted\":{counted},\"took_us\":{took},\"hits\":[")
     }
 
-    fn hit(&mut self, out: &mut dyn Write, hit: &DisplayedHit<'_>) -> Result<()> {
+    fn write_hit(&mut self, out: &mut dyn Write, hit: &DisplayedHit<'_>) -> Result<()> {
         self.rank += 1;
         let separator = if self.rank > 1 { "," } else { "" };
         let title = hit.title.as_deref();
-        let cut = title.is_some_and(|title| title.len() > JSON_TITLE_BYTES);
-        let start = |title: &str| title[..title.floor_char_boundary(JSON_TITLE_BYTES)].to_string() + "…";
+        let cut = title.is_some_and(|title| title.len() > JSON_TITLE_BYTES_MAX);
+        let start = |title: &str| title[..title.floor_char_boundary(JSON_TITLE_BYTES_MAX)].to_string() + "…";
         let hit = json!({
             "rank": self.rank,
             "score": shortest_decimal(hit.score),
@@ -76,12 +76,12 @@ impl HitsWriter for JsonHits {
         write!(out, "{separator}{hit}")
     }
 
-    fn end(&mut self, out: &mut dyn Write, _: &HitsSummary) -> Result<()> {
+    fn write_end(&mut self, out: &mut dyn Write, _: &HitsSummary) -> Result<()> {
         writeln!(out, "]}}")
     }
 }
 
-/// A table of the width of the terminal.
+/// Writes hits as a table that is as wide as the terminal.
 pub struct HitTable {
     rank: usize,
     empty: bool,
@@ -93,16 +93,16 @@ impl HitTable {
     /// A table whose id column fits the longest id of `found`, limited to half of the width if there are
     /// titles.
     pub fn new(highlighter: &mut Highlighter<'_>, found: &Hits) -> Outcome<HitTable> {
-        let width = terminal_columns().saturating_sub(RANK_AND_SCORE_COLUMNS);
+        let width = terminal_columns().saturating_sub(RANK_AND_SCORE_WIDTH);
         let mut has_titles = false;
-        for hit in found.hits.iter().take(TITLES_PROBED) {
+        for hit in found.hits.iter().take(TITLE_PROBE_HITS) {
             has_titles |=
                 highlighter.preview(hit.document, 0)?.is_some_and(|preview| !preview.title.is_empty());
         }
         let id_width_max = if has_titles { width / 2 } else { width };
-        let mut id_width = ID_COLUMNS_MIN;
+        let mut id_width = ID_WIDTH_MIN;
         found.for_each_id(|_, id| {
-            id_width = id_width.max(measure_text_width(&truncate(&printable(id), id_width_max)));
+            id_width = id_width.max(measure_text_width(&truncate_to_width(&printable(id), id_width_max)));
             Ok::<(), Failure>(())
         })?;
         let title_width = width.saturating_sub(id_width + 2);
@@ -111,18 +111,18 @@ impl HitTable {
 }
 
 impl HitsWriter for HitTable {
-    fn begin(&mut self, out: &mut dyn Write, _: &HitsSummary) -> Result<()> {
+    fn write_start(&mut self, out: &mut dyn Write, _: &HitsSummary) -> Result<()> {
         if self.empty {
             return Ok(());
         }
-        writeln!(out, "{:>4}  {:>9}  {}  title", "rank", "score", pad("id", self.id_width))
+        writeln!(out, "{:>4}  {:>9}  {}  title", "rank", "score", pad_to_width("id", self.id_width))
     }
 
-    fn hit(&mut self, out: &mut dyn Write, hit: &DisplayedHit<'_>) -> Result<()> {
+    fn write_hit(&mut self, out: &mut dyn Write, hit: &DisplayedHit<'_>) -> Result<()> {
         self.rank += 1;
         let (rank, score) = (self.rank, hit.score);
-        let id = pad(&truncate(&printable(hit.id), self.id_width), self.id_width);
-        let title = truncate(&printable(hit.title.as_deref().unwrap_or_default()), self.title_width);
+        let id = pad_to_width(&truncate_to_width(&printable(hit.id), self.id_width), self.id_width);
+        let title = truncate_to_width(&printable(hit.title.as_deref().unwrap_or_default()), self.title_width);
         writeln!(out, "{}", format!("{rank:>4}  {score:>9.4}  {id}  {title}").trim_end())?;
         let (open, close) = if stdout().is_terminal() { ("\x1b[1m", "\x1b[0m") } else { ("**", "**") };
         match hit.snippet.as_ref().filter(|snippet| !snippet.text.is_empty()) {
@@ -131,7 +131,7 @@ impl HitsWriter for HitTable {
         }
     }
 
-    fn end(&mut self, out: &mut dyn Write, summary: &HitsSummary) -> Result<()> {
+    fn write_end(&mut self, out: &mut dyn Write, summary: &HitsSummary) -> Result<()> {
         let relation = if summary.counted { "" } else { "at least " };
         let documents = count(summary.total, "document", "documents");
         writeln!(out, "{relation}{documents} in {:.1} ms", summary.elapsed.as_secs_f64() * 1e3)

@@ -3,8 +3,8 @@
 use super::search::OutputFormat;
 use crate::failure::{Failure, Outcome, output_error};
 use crate::input::{Column, InputFormat, InputOptions, InputSource};
-use crate::run_file::{are_same, is_in};
-use crate::values::{codec, language};
+use crate::run_file::{are_same_file, is_in_directory};
+use crate::values::{codec_parser, language_parser};
 use crate::{index_job::IndexJob, open, problem_file::ProblemFile, size};
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use tierdex::schema::{Analysis, Language, NormKind, Schema, Tokenizer};
 use tierdex::{Merge, OpenMode, codec::Codec, commit::Manifest};
 
 #[derive(Args)]
-pub struct Arguments {
+pub struct IndexCommandArguments {
     /// Files, folders (recursive), or - for standard input; gzip and zstd are detected by content
     #[arg(required = true)]
     inputs: Vec<PathBuf>,
@@ -34,7 +34,7 @@ pub struct Arguments {
     threads: Option<usize>,
     /// Memory for buffered postings and for documents in analysis, in bytes, at least 16M [default: 1G, but
     /// at most a third of the memory that the system and the control group leave]
-    #[arg(long, value_name = "BYTES", value_parser = size::parse)]
+    #[arg(long, value_name = "BYTES", value_parser = size::parse_size)]
     memory: Option<usize>,
     /// Segments that the commit merges
     #[arg(long, value_enum, default_value_t = MergeChoice::One)]
@@ -66,7 +66,7 @@ pub struct CommitArguments {
 }
 
 impl CommitArguments {
-    pub fn mode(&self) -> OpenMode {
+    pub fn open_mode(&self) -> OpenMode {
         match (self.append, self.replace) {
             (true, _) => OpenMode::Append,
             (_, true) => OpenMode::Replace,
@@ -74,13 +74,13 @@ impl CommitArguments {
         }
     }
 
-    pub fn wait(&self) -> Option<Duration> {
+    pub fn lock_timeout(&self) -> Option<Duration> {
         Some(Duration::from_secs(self.wait.into()))
     }
 
     /// Opens the directory of the index, and creates it unless documents are appended.
-    pub fn disk(&self, out: &Path) -> Outcome<Arc<PosixDisk>> {
-        if self.append { open::disk(out) } else { output_disk(out) }
+    pub fn open_directory(&self, out: &Path) -> Outcome<Arc<PosixDisk>> {
+        if self.append { open::open_directory(out) } else { output_disk(out) }
     }
 }
 
@@ -105,7 +105,7 @@ struct InputArguments {
     columns: Option<String>,
     /// Split texts at word boundaries into documents of at most this many bytes, at least 16 [default: no
     /// split]
-    #[arg(long, value_name = "BYTES", value_parser = size::parse)]
+    #[arg(long, value_name = "BYTES", value_parser = size::parse_size)]
     split: Option<usize>,
 }
 
@@ -116,10 +116,10 @@ pub struct SchemaArguments {
     #[arg(long)]
     positions: bool,
     /// Codec of document numbers [default: auto]
-    #[arg(long, value_parser = codec(false))]
+    #[arg(long, value_parser = codec_parser(false))]
     codec: Option<Codec>,
     /// Codec of frequencies and positions [default: --codec without delta coding]
-    #[arg(long, value_parser = codec(true))]
+    #[arg(long, value_parser = codec_parser(true))]
     freq_codec: Option<Codec>,
     /// Norms: encoding of the document length [default: byte]
     #[arg(long, value_enum)]
@@ -128,7 +128,7 @@ pub struct SchemaArguments {
     #[arg(long, value_enum)]
     tokenizer: Option<TokenizerChoice>,
     /// Snowball stemmer of a language [default: none]
-    #[arg(long, value_parser = language())]
+    #[arg(long, value_parser = language_parser())]
     stem: Option<Language>,
     /// Stop words: english, or a file with one word per line [default: none]
     #[arg(long)]
@@ -185,7 +185,7 @@ enum StoreChoice {
 }
 
 impl SchemaArguments {
-    fn is_given(&self) -> bool {
+    fn has_any_flag(&self) -> bool {
         self.positions
             || self.fold_accents
             || self.codec.is_some()
@@ -197,7 +197,7 @@ impl SchemaArguments {
             || self.store.is_some()
     }
 
-    /// The schema, validated.
+    /// The schema that the flags describe, validated.
     pub fn schema(&self) -> Outcome<Schema> {
         let mut schema = Schema { stored: self.store != Some(StoreChoice::None), ..Schema::default() };
         let field = &mut schema.fields[0];
@@ -213,7 +213,7 @@ impl SchemaArguments {
         field.analysis.fold_accents = self.fold_accents;
         field.analysis.stemmer = self.stem;
         if let Some(words) = &self.stop_words {
-            field.analysis.stop_words = stop_words(words, &field.analysis)?;
+            field.analysis.stop_words = analyse_stop_words(words, &field.analysis)?;
         }
         schema.validate()?;
         Ok(schema)
@@ -221,7 +221,7 @@ impl SchemaArguments {
 }
 
 /// Analyses the stop words without stemming, as stop words are removed before stemming.
-fn stop_words(name: &str, analysis: &Analysis) -> Outcome<Vec<String>> {
+fn analyse_stop_words(name: &str, analysis: &Analysis) -> Outcome<Vec<String>> {
     let mut analyzer = Analyzer::new(&Analysis { stemmer: None, ..analysis.clone() });
     let words: BTreeSet<String> = if name == "english" {
         analyzer.terms(&ENGLISH_STOP_WORDS.join(" ")).into_iter().collect()
@@ -236,19 +236,19 @@ fn stop_words(name: &str, analysis: &Analysis) -> Outcome<Vec<String>> {
     Ok(words.into_iter().collect())
 }
 
-/// Reads a file of stop words, limited to the size of `STOP_WORDS_MAX` words of maximum length.
+/// Reads a file of stop words, at most as many bytes as `STOP_WORDS_MAX` words of maximum length.
 fn read_stop_words(name: &str) -> std::io::Result<String> {
-    const BYTES_MAX: u64 = (STOP_WORDS_MAX * TERM_BYTES_MAX) as u64;
+    const STOP_WORDS_BYTES_MAX: u64 = (STOP_WORDS_MAX * TERM_BYTES_MAX) as u64;
     let mut text = String::new();
-    let read = std::fs::File::open(name)?.take(BYTES_MAX + 1).read_to_string(&mut text)? as u64;
-    if read > BYTES_MAX {
-        return Err(std::io::Error::other(format!("the file is longer than {BYTES_MAX} bytes")));
+    let read = std::fs::File::open(name)?.take(STOP_WORDS_BYTES_MAX + 1).read_to_string(&mut text)? as u64;
+    if read > STOP_WORDS_BYTES_MAX {
+        return Err(std::io::Error::other(format!("the file is longer than {STOP_WORDS_BYTES_MAX} bytes")));
     }
     Ok(text)
 }
 
 impl InputArguments {
-    fn options(&self, output: &Path, list_all: bool) -> Outcome<InputOptions> {
+    fn input_options(&self, output: &Path, list_all: bool) -> Outcome<InputOptions> {
         let columns = self.columns.as_deref().map(Column::parse_list).transpose();
         Ok(InputOptions {
             format: self.format,
@@ -264,37 +264,39 @@ impl InputArguments {
 }
 
 /// Rejects a report that would be written over an input, or into the index.
-fn check_report(arguments: &Arguments) -> Outcome {
+fn check_report_path(arguments: &IndexCommandArguments) -> Outcome {
     let Some(report) = &arguments.report else { return Ok(()) };
     let error = match () {
-        () if arguments.inputs.iter().any(|input| are_same(input, report)) => "--report names an input",
-        () if is_in(report, &arguments.out) => "--report names a file in the directory of the index",
+        () if arguments.inputs.iter().any(|input| are_same_file(input, report)) => "--report names an input",
+        () if is_in_directory(report, &arguments.out) => {
+            "--report names a file in the directory of the index"
+        }
         () => return Ok(()),
     };
     Err(Failure::Usage(error.to_string()))
 }
 
-pub fn run(arguments: &Arguments) -> Outcome {
-    check_report(arguments)?;
-    let options = arguments.input.options(&arguments.out, arguments.report.is_some())?;
+pub fn run_index(arguments: &IndexCommandArguments) -> Outcome {
+    check_report_path(arguments)?;
+    let options = arguments.input.input_options(&arguments.out, arguments.report.is_some())?;
     let schema = arguments.schema.schema()?;
-    let (commit, mode) = (&arguments.commit, arguments.commit.mode());
+    let (commit, mode) = (&arguments.commit, arguments.commit.open_mode());
     let memory = arguments.memory.unwrap_or_else(default_memory);
     if memory < MEMORY_MIN {
         return Err(Failure::Usage(format!(
             "--memory of {} is too small; give at least {}",
-            size::as_flag(memory as u64),
-            size::as_flag(MEMORY_MIN as u64)
+            size::bytes_as_flag(memory as u64),
+            size::bytes_as_flag(MEMORY_MIN as u64)
         )));
     }
     let threads = thread_count(arguments.threads)?;
     let source = InputSource::open(&arguments.inputs, &options).map_err(Failure::Usage)?;
     let problems = arguments.report.as_deref().map(ProblemFile::create).transpose()?;
-    let disk = commit.disk(&arguments.out)?;
-    let existing = newest(disk.as_ref(), mode).inspect_err(|_| disk.remove_created())?;
+    let disk = commit.open_directory(&arguments.out)?;
+    let existing = read_newest_commit(disk.as_ref(), mode).inspect_err(|_| disk.remove_created())?;
     let is_first = existing.is_none();
     let schema = match existing {
-        Some(manifest) if commit.append && !arguments.schema.is_given() => manifest.schema,
+        Some(manifest) if commit.append && !arguments.schema.has_any_flag() => manifest.schema,
         _ => schema,
     };
     let job = IndexJob {
@@ -304,32 +306,32 @@ pub fn run(arguments: &Arguments) -> Outcome {
         options,
         threads,
         memory,
-        wait: commit.wait(),
+        wait: commit.lock_timeout(),
         merge: if arguments.merge == MergeChoice::One { Merge::One } else { Merge::Keep },
         stop_at_problem: arguments.on_error == OnError::Fail,
         problems,
     };
-    let done = job.run(source).inspect_err(|_| disk.remove_created());
+    let done = job.run_job(source).inspect_err(|_| disk.remove_created());
     let done = done.map_err(|failure| if is_first { open::nothing_committed(failure) } else { failure })?;
     match arguments.summary {
-        OutputFormat::Table => done.print(&arguments.out).map_err(output_error),
+        OutputFormat::Table => done.print_line(&arguments.out).map_err(output_error),
         OutputFormat::Json => done.print_json(&arguments.out).map_err(output_error),
     }
 }
 
-/// `--memory` where it is not given. What the writer needs beside it, such as lengths of documents and
-/// batches in analysis, is less than as much again.
+/// Value of `--memory` if the flag is not given, in bytes. The writer uses less than twice this memory, with
+/// the lengths of documents and the batches in analysis.
 fn default_memory() -> usize {
-    const MEMORY_DEFAULT: u64 = 1 << 30;
+    const DEFAULT_MEMORY_BYTES: u64 = 1 << 30;
     const AVAILABLE_DIVISOR: u64 = 3;
     let available = available_memory().unwrap_or(u64::MAX) / AVAILABLE_DIVISOR;
     // In whole MiB, as it is printed.
-    (available.min(MEMORY_DEFAULT) as usize >> 20 << 20).max(MEMORY_MIN)
+    (available.min(DEFAULT_MEMORY_BYTES) as usize >> 20 << 20).max(MEMORY_MIN)
 }
 
 /// Reads the newest commit and checks that `mode` permits it. With --replace a damaged commit counts as
 /// none.
-fn newest(disk: &PosixDisk, mode: OpenMode) -> Outcome<Option<Manifest>> {
+fn read_newest_commit(disk: &PosixDisk, mode: OpenMode) -> Outcome<Option<Manifest>> {
     let newest = match Manifest::read_newest(disk) {
         // The writer decides whether it can replace the files.
         Err(_) if mode == OpenMode::Replace => None,
@@ -366,7 +368,7 @@ pub fn output_disk(out: &Path) -> Outcome<Arc<PosixDisk>> {
 }
 
 fn reject_foreign_files(disk: &PosixDisk, out: &Path) -> Outcome {
-    if Manifest::newest(disk)?.is_some() {
+    if Manifest::read_newest(disk)?.is_some() {
         return Ok(());
     }
     let foreign = std::fs::read_dir(out)

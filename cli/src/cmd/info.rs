@@ -13,7 +13,7 @@ use tierdex::commit::{FileKind, Manifest};
 use tierdex::schema::{Field, Tokenizer};
 
 #[derive(Args)]
-pub struct Arguments {
+pub struct InfoCommandArguments {
     /// Directory of the index
     pub dir: PathBuf,
     /// Output format
@@ -21,16 +21,16 @@ pub struct Arguments {
     format: OutputFormat,
 }
 
-pub fn run(arguments: &Arguments) -> Outcome {
+pub fn run_info(arguments: &InfoCommandArguments) -> Outcome {
     let index = open::index(&arguments.dir)?;
     match arguments.format {
         OutputFormat::Json => writeln!(stdout(), "{}", as_json(index.manifest())).map_err(output_error),
-        OutputFormat::Table => as_table(&index).map_err(output_error),
+        OutputFormat::Table => write_table(&index).map_err(output_error),
     }
 }
 
-/// The steps of the analysis.
-fn analysis(field: &Field) -> String {
+/// The steps of the text analysis of a field, such as tokenizer and stemmer, as text.
+fn analysis_steps(field: &Field) -> String {
     let analysis = &field.analysis;
     let mut steps = vec![analysis.tokenizer.name().to_string()];
     if analysis.tokenizer != Tokenizer::Whitespace {
@@ -49,7 +49,7 @@ fn analysis(field: &Field) -> String {
     steps.join(", ")
 }
 
-fn as_table(index: &Index) -> std::io::Result<()> {
+fn write_table(index: &Index) -> std::io::Result<()> {
     let manifest = index.manifest();
     let mut out = BufWriter::new(stdout().lock());
     writeln!(
@@ -58,12 +58,12 @@ fn as_table(index: &Index) -> std::io::Result<()> {
         manifest.generation,
         size::count(manifest.documents(), "document", "documents"),
         size::count(manifest.segments.len() as u64, "segment", "segments"),
-        size::show(total_bytes(manifest))
+        size::show_bytes(total_bytes(manifest))
     )?;
     for (number, field) in manifest.schema.fields.iter().enumerate() {
         let stats = field_stats(manifest, number);
         let average = stats.tokens as f64 / f64::from(stats.documents.max(1));
-        writeln!(out, "\nfield {} (of {}; {})", field.name, field.source.name(), analysis(field))?;
+        writeln!(out, "\nfield {} (of {}; {})", field.name, field.source.name(), analysis_steps(field))?;
         writeln!(
             out,
             "  {}, {}, {} in {}, {average:.3} per document",
@@ -75,8 +75,10 @@ fn as_table(index: &Index) -> std::io::Result<()> {
         for PartSize { name, bytes, postings, codec } in part_sizes(manifest, number) {
             if bytes > 0 {
                 let bits = 8.0 * bytes as f64 / postings.max(1) as f64;
-                let line =
-                    format!("  {name:<10}{:>12}  {bits:>7.3} bits per posting  {codec}", size::show(bytes));
+                let line = format!(
+                    "  {name:<10}{:>12}  {bits:>7.3} bits per posting  {codec}",
+                    size::show_bytes(bytes)
+                );
                 writeln!(out, "{}", line.trim_end())?;
             }
         }
@@ -91,8 +93,8 @@ fn as_table(index: &Index) -> std::io::Result<()> {
             "  document numbers, frequencies and skip data are {ratio:.2} times smaller than uncompressed postings"
         )?;
     }
-    writeln!(out, "\nids       {:>14}", size::show(kind_bytes(manifest, 0, FileKind::Ids)))?;
-    writeln!(out, "stored    {:>14}", size::show(kind_bytes(manifest, 0, FileKind::Stored)))?;
+    writeln!(out, "\nids       {:>14}", size::show_bytes(kind_bytes(manifest, 0, FileKind::Ids)))?;
+    writeln!(out, "stored    {:>14}", size::show_bytes(kind_bytes(manifest, 0, FileKind::Stored)))?;
     out.flush()
 }
 
@@ -106,7 +108,7 @@ fn as_json(manifest: &Manifest) -> Value {
             .collect();
         json!({
             "name": field.name,
-            "analysis": analysis(field),
+            "analysis": analysis_steps(field),
             "positions": field.positions,
             "norms": field.norms.name(),
             "doc_codec": field.doc_codec.name(),

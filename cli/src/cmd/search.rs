@@ -12,10 +12,10 @@ use tierdex::limits::{DEFAULT_B, DEFAULT_K1};
 use tierdex::{Bm25, Engine, Hits, Index, Priority, Query, Scorer, SearchOptions, SearchRequest, TotalHits};
 
 /// Target length of a snippet, in bytes.
-const SNIPPET_BYTES: usize = 180;
+const SNIPPET_BYTES_TARGET: usize = 180;
 
 #[derive(Args)]
-pub struct Arguments {
+pub struct SearchCommandArguments {
     #[command(flatten)]
     pub query: QueryArguments,
     #[command(flatten)]
@@ -28,7 +28,7 @@ pub struct Arguments {
     format: OutputFormat,
 }
 
-/// Arguments of `search` and `explain`.
+/// SearchCommandArguments of `search` and `explain`.
 #[derive(Args)]
 pub struct QueryArguments {
     /// Directory of the index
@@ -53,7 +53,7 @@ pub struct QueryArguments {
     count: bool,
 }
 
-/// Threads of `batch`.
+/// The flag for the number of query threads of `tierdex batch`.
 #[derive(Args, Clone, Copy)]
 pub struct QueryThreads {
     /// Number of threads that evaluate queries; results do not depend on it [default: number of processors]
@@ -71,11 +71,11 @@ pub fn parse_k(text: &str) -> Result<usize, String> {
 }
 
 /// Maximum number of threads that evaluate queries.
-const THREADS_MAX: usize = 1024;
+const QUERY_THREADS_MAX: usize = 1024;
 
 pub fn parse_threads(text: &str) -> Result<usize, String> {
-    let threads = text.parse().ok().filter(|threads| (1..=THREADS_MAX).contains(threads));
-    threads.ok_or_else(|| format!("expected a number from 1 to {THREADS_MAX}"))
+    let threads = text.parse().ok().filter(|threads| (1..=QUERY_THREADS_MAX).contains(threads));
+    threads.ok_or_else(|| format!("expected a number from 1 to {QUERY_THREADS_MAX}"))
 }
 
 impl QueryArguments {
@@ -85,7 +85,7 @@ impl QueryArguments {
     }
 
     /// Opens the index and parses the query with its schema.
-    pub fn open(&self) -> Outcome<(Index, Query)> {
+    pub fn open_index(&self) -> Outcome<(Index, Query)> {
         let text = self.query.join(" ");
         if text.trim().is_empty() {
             let message = "the query is empty; give words to search for, or *:* for all documents";
@@ -124,7 +124,7 @@ impl RankingArguments {
     }
 }
 
-/// Output format.
+/// Value of `--format`.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum OutputFormat {
     /// Text for a terminal
@@ -133,31 +133,36 @@ pub enum OutputFormat {
     Json,
 }
 
-pub fn run(arguments: &Arguments) -> Outcome {
+pub fn run_search(arguments: &SearchCommandArguments) -> Outcome {
     let options = arguments.query.options()?;
-    let (index, query) = arguments.query.open()?;
+    let (index, query) = arguments.query.open_index()?;
     let engine_options = match arguments.memory.is_default() {
         true => memory_flags::one_query_options(options.k),
         false => arguments.memory.options(memory_flags::search_options(options.k)),
     };
     let engine = arguments.memory.engine(&index, &engine_options, arguments.stats)?;
-    let written = answer(&engine, &query, &options, arguments.format);
+    let written = answer_query(&engine, &query, &options, arguments.format);
     if arguments.stats {
-        messages::print_lines(&memory_flags::report(&engine));
+        messages::print_lines(&memory_flags::memory_report(&engine));
     }
     written
 }
 
 /// Answers a query and writes the hits to standard output.
-pub fn answer(engine: &Engine, query: &Query, options: &SearchOptions, format: OutputFormat) -> Outcome {
+pub fn answer_query(
+    engine: &Engine,
+    query: &Query,
+    options: &SearchOptions,
+    format: OutputFormat,
+) -> Outcome {
     let start = Instant::now();
     let request = SearchRequest::new(query.clone()).options(*options).priority(Priority::Batch);
     let hits = engine.search(request)?;
-    write(query, &hits, start.elapsed(), format)
+    write_hits(query, &hits, start.elapsed(), format)
 }
 
 /// Writes the hits to standard output one by one, so that ids, titles and snippets of one hit are in memory.
-fn write(query: &Query, hits: &Hits, elapsed: Duration, format: OutputFormat) -> Outcome {
+fn write_hits(query: &Query, hits: &Hits, elapsed: Duration, format: OutputFormat) -> Outcome {
     let mut highlighter = hits.snapshot.highlighter(query)?;
     let _memory = hits.snapshot.reserve_all_output();
     let mut out = BufWriter::new(stdout().lock());
@@ -167,12 +172,12 @@ fn write(query: &Query, hits: &Hits, elapsed: Duration, format: OutputFormat) ->
     };
     let counted = matches!(hits.total, TotalHits::Exact(_));
     let summary = HitsSummary { total: hits.total.value(), counted, elapsed };
-    writer.begin(&mut out, &summary).map_err(output_error)?;
+    writer.write_start(&mut out, &summary).map_err(output_error)?;
     hits.for_each_id(|hit, id| {
-        let preview = highlighter.preview(hit.document, SNIPPET_BYTES)?;
+        let preview = highlighter.preview(hit.document, SNIPPET_BYTES_TARGET)?;
         let (title, snippet) = preview.map(|preview| (preview.title, preview.snippet)).unzip();
         let shown = DisplayedHit { score: hit.score, id, title, snippet };
-        writer.hit(&mut out, &shown).map_err(output_error)
+        writer.write_hit(&mut out, &shown).map_err(output_error)
     })?;
-    writer.end(&mut out, &summary).and_then(|()| out.flush()).map_err(output_error)
+    writer.write_end(&mut out, &summary).and_then(|()| out.flush()).map_err(output_error)
 }

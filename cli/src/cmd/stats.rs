@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use tierdex::{EngineSettings, MemoryReport, MemoryUse};
 
 #[derive(Args)]
-pub struct Arguments {
+pub struct StatsCommandArguments {
     /// Directory of the index
     pub dir: PathBuf,
     #[command(flatten)]
@@ -26,7 +26,7 @@ pub struct Arguments {
 
 /// Prints the report. If the budget is too small, the report is that of the smallest sufficient one, and the
 /// command fails.
-pub fn run(arguments: &Arguments) -> Outcome {
+pub fn run_stats(arguments: &StatsCommandArguments) -> Outcome {
     let index = open::index(&arguments.dir)?;
     let options = memory_flags::search_options(0).threads(arguments.threads.unwrap_or(1));
     let mut settings = arguments.memory.options(options).resolve(&index);
@@ -39,8 +39,8 @@ pub fn run(arguments: &Arguments) -> Outcome {
         OutputFormat::Table => write!(
             stdout(),
             "{settings}\n{report}{} of document numbers and frequencies in {} of files\n",
-            size::show(postings),
-            size::show(files),
+            size::show_bytes(postings),
+            size::show_bytes(files),
         ),
     };
     written.map_err(output_error)?;

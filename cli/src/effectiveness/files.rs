@@ -12,7 +12,7 @@ use std::{fs::File, path::Path};
 /// Maximum length of a line, in bytes. Ids have at most 4,096 bytes.
 const LINE_BYTES_MAX: u64 = 1 << 20;
 
-/// Relevance judgments.
+/// Relevance judgments (qrels): which documents are relevant for which query.
 #[derive(Default)]
 pub struct Judgments {
     /// Grades by query and document.
@@ -21,18 +21,18 @@ pub struct Judgments {
     pub fractions: u64,
 }
 
-/// Scores by query and document.
+/// A TREC run: the score of each document in the results of each query.
 #[derive(Default)]
 pub struct TrecRun(HashMap<String, HashMap<String, f32>>);
 
 impl TrecRun {
     /// Whether the run has results for a query.
-    pub fn has(&self, query: &str) -> bool {
+    pub fn has_query(&self, query: &str) -> bool {
         self.0.contains_key(query)
     }
 
-    /// Number of queries.
-    pub fn queries(&self) -> usize {
+    /// Number of queries with results.
+    pub fn query_count(&self) -> usize {
         self.0.len()
     }
 
@@ -52,7 +52,7 @@ impl TrecRun {
 pub fn read_judgments(path: &Path) -> Outcome<Judgments> {
     let mut judgments = Judgments::default();
     for_each_line(path, 4, true, |columns| {
-        let grade = finite("relevance", columns[3])?;
+        let grade = parse_finite("relevance", columns[3])?;
         judgments.fractions += u64::from(grade.fract() != 0.0);
         insert_once(judgments.grades.entry(columns[0].to_string()).or_default(), columns, grade as i64)
     })?;
@@ -71,7 +71,7 @@ pub fn read_run(path: &Path) -> Outcome<TrecRun> {
     for_each_line(path, 6, false, |columns| {
         let rank = &columns[3];
         rank.parse::<u64>().map_err(|_| format!("rank `{rank}` is not a number"))?;
-        let score = finite("score", columns[4])? as f32;
+        let score = parse_finite("score", columns[4])? as f32;
         insert_once(run.0.entry(columns[0].to_string()).or_default(), columns, score)
     })?;
     match run.0.is_empty() {
@@ -80,7 +80,7 @@ pub fn read_run(path: &Path) -> Outcome<TrecRun> {
     }
 }
 
-fn finite(name: &str, text: &str) -> Result<f64, String> {
+fn parse_finite(name: &str, text: &str) -> Result<f64, String> {
     let number: Option<f64> = text.parse().ok().filter(|number: &f64| number.is_finite());
     number.ok_or_else(|| format!("{name} `{text}` is not a finite number"))
 }

@@ -6,13 +6,13 @@ use std::{collections::HashMap, fmt, str::FromStr};
 /// What is measured. `rel` is the smallest grade of a relevant document, `cutoff` the last rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Measure {
-    kind: Kind,
+    kind: MeasureKind,
     rel: i64,
     cutoff: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum MeasureKind {
     /// Normalised discounted cumulative gain; the gain is the grade.
     Ndcg,
     /// Average precision.
@@ -29,14 +29,14 @@ enum Kind {
     Success,
 }
 
-const KINDS: [(&str, Kind); 7] = [
-    ("nDCG", Kind::Ndcg),
-    ("AP", Kind::Ap),
-    ("P", Kind::P),
-    ("R", Kind::R),
-    ("RR", Kind::Rr),
-    ("Rprec", Kind::Rprec),
-    ("Success", Kind::Success),
+const MEASURE_NAMES: [(&str, MeasureKind); 7] = [
+    ("nDCG", MeasureKind::Ndcg),
+    ("AP", MeasureKind::Ap),
+    ("P", MeasureKind::P),
+    ("R", MeasureKind::R),
+    ("RR", MeasureKind::Rr),
+    ("Rprec", MeasureKind::Rprec),
+    ("Success", MeasureKind::Success),
 ];
 
 /// The ranking of a query with the grades of its documents.
@@ -59,10 +59,10 @@ impl JudgedRanking {
 
 impl Measure {
     /// The value for a query; 0 if no document is relevant.
-    pub fn of(&self, ranking: &JudgedRanking) -> f64 {
+    pub fn evaluate(&self, ranking: &JudgedRanking) -> f64 {
         let relevant = ranking.ideal.iter().filter(|&&grade| grade >= self.rel).count();
         let cutoff = match self.kind {
-            Kind::Rprec => relevant,
+            MeasureKind::Rprec => relevant,
             _ => self.cutoff.unwrap_or(usize::MAX),
         };
         if relevant == 0 {
@@ -72,28 +72,31 @@ impl Measure {
         let hits = || top.iter().enumerate().filter(|(_, grade)| **grade >= self.rel).map(|(at, _)| at + 1);
         let found = hits().count() as f64;
         match self.kind {
-            Kind::Ndcg => discounted(top) / discounted(&ranking.ideal[..ranking.ideal.len().min(cutoff)]),
-            Kind::Ap => {
-                sum(hits().zip(1..).map(|(rank, seen)| f64::from(seen) / rank as f64)) / relevant as f64
+            MeasureKind::Ndcg => {
+                discounted_gain(top) / discounted_gain(&ranking.ideal[..ranking.ideal.len().min(cutoff)])
             }
-            Kind::P => found / self.cutoff.unwrap_or(top.len()).max(1) as f64,
-            Kind::R => found / relevant as f64,
-            Kind::Rr => hits().next().map_or(0.0, |rank| 1.0 / rank as f64),
-            Kind::Rprec => found / relevant as f64,
-            Kind::Success => f64::from(u8::from(found > 0.0)),
+            MeasureKind::Ap => {
+                sum_or_zero(hits().zip(1..).map(|(rank, seen)| f64::from(seen) / rank as f64))
+                    / relevant as f64
+            }
+            MeasureKind::P => found / self.cutoff.unwrap_or(top.len()).max(1) as f64,
+            MeasureKind::R => found / relevant as f64,
+            MeasureKind::Rr => hits().next().map_or(0.0, |rank| 1.0 / rank as f64),
+            MeasureKind::Rprec => found / relevant as f64,
+            MeasureKind::Success => f64::from(u8::from(found > 0.0)),
         }
     }
 }
 
 /// The sum of values; 0 without any, where `Iterator::sum` gives -0.
-fn sum(values: impl Iterator<Item = f64>) -> f64 {
+fn sum_or_zero(values: impl Iterator<Item = f64>) -> f64 {
     values.fold(0.0, |sum, value| sum + value)
 }
 
 /// Discounted cumulative gain. Grades below 0 count as 0.
-fn discounted(grades: &[i64]) -> f64 {
+fn discounted_gain(grades: &[i64]) -> f64 {
     let gains = grades.iter().enumerate().map(|(at, &grade)| grade.max(0) as f64 / (at as f64 + 2.0).log2());
-    sum(gains)
+    sum_or_zero(gains)
 }
 
 impl FromStr for Measure {
@@ -101,7 +104,7 @@ impl FromStr for Measure {
 
     fn from_str(text: &str) -> Result<Measure, String> {
         let unknown = || {
-            let names: Vec<&str> = KINDS.iter().map(|(name, _)| *name).collect();
+            let names: Vec<&str> = MEASURE_NAMES.iter().map(|(name, _)| *name).collect();
             format!(
                 "`{text}` is not a measure; there are {}, as in nDCG@10, AP(rel=2)@1000, Rprec",
                 names.join(", ")
@@ -112,12 +115,15 @@ impl FromStr for Measure {
         let cutoff = cutoff.map(|cutoff| positive(cutoff).ok_or_else(unknown)).transpose()?;
         let (name, rel) = name.split_once("(rel=").map_or((name, None), |(name, rel)| (name, Some(rel)));
         let rel = rel.map(|rel| rel.strip_suffix(')').and_then(positive).ok_or_else(unknown)).transpose()?;
-        let kind =
-            KINDS.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind).ok_or_else(unknown)?;
+        let kind = MEASURE_NAMES
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, kind)| *kind)
+            .ok_or_else(unknown)?;
         let unfit = match kind {
-            Kind::Ndcg if rel.is_some() => "nDCG uses the grades themselves; write it without (rel=N)",
-            Kind::Rprec if cutoff.is_some() => "Rprec has no cutoff; write it without @N",
-            Kind::P | Kind::R | Kind::Success if cutoff.is_none() => {
+            MeasureKind::Ndcg if rel.is_some() => "nDCG uses the grades themselves; write it without (rel=N)",
+            MeasureKind::Rprec if cutoff.is_some() => "Rprec has no cutoff; write it without @N",
+            MeasureKind::P | MeasureKind::R | MeasureKind::Success if cutoff.is_none() => {
                 "the cutoff is missing; write it as in P@10"
             }
             _ => return Ok(Measure { kind, rel: rel.unwrap_or(1) as i64, cutoff }),
@@ -128,7 +134,7 @@ impl FromStr for Measure {
 
 impl fmt::Display for Measure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = KINDS.iter().find(|(_, kind)| *kind == self.kind).map_or("", |(name, _)| name);
+        let name = MEASURE_NAMES.iter().find(|(_, kind)| *kind == self.kind).map_or("", |(name, _)| name);
         f.write_str(name)?;
         if self.rel != 1 {
             write!(f, "(rel={})", self.rel)?;
@@ -142,10 +148,13 @@ mod tests {
     use super::*;
 
     /// Ranked grades 0, 2, 1, and one relevant document that was not found.
-    fn value(measure: &str) -> f64 {
+    fn value_of_measure(measure: &str) -> f64 {
         let judged =
             [("a", 0), ("b", 2), ("c", 1), ("d", 1)].map(|(id, grade)| (id.to_string(), grade)).into();
-        measure.parse::<Measure>().unwrap().of(&JudgedRanking::new(["a", "b", "c"].into_iter(), &judged))
+        measure
+            .parse::<Measure>()
+            .unwrap()
+            .evaluate(&JudgedRanking::new(["a", "b", "c"].into_iter(), &judged))
     }
 
     #[test]
@@ -168,7 +177,11 @@ mod tests {
             ("Success@1", 0.0),
             ("Success@2", 1.0),
         ] {
-            assert!((value(measure) - expected).abs() < 1e-12, "{measure}: {}", value(measure));
+            assert!(
+                (value_of_measure(measure) - expected).abs() < 1e-12,
+                "{measure}: {}",
+                value_of_measure(measure)
+            );
             assert_eq!(measure.parse::<Measure>().unwrap().to_string(), measure);
         }
     }

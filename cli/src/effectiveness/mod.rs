@@ -6,4 +6,4 @@ mod paired;
 
 pub use files::{Judgments, TrecRun, read_judgments, read_run};
 pub use measure::{JudgedRanking, Measure};
-pub use paired::Paired;
+pub use paired::PairedComparison;

@@ -2,7 +2,7 @@
 
 /// The values of the second run compared with those of the first.
 #[derive(Debug, PartialEq)]
-pub struct Paired {
+pub struct PairedComparison {
     /// Mean of the differences.
     pub difference: f64,
     /// Queries for which the second run is better.
@@ -15,9 +15,9 @@ pub struct Paired {
     pub p: Option<f64>,
 }
 
-impl Paired {
+impl PairedComparison {
     /// Compares the values of the same queries.
-    pub fn new(first: &[f64], second: &[f64]) -> Paired {
+    pub fn new(first: &[f64], second: &[f64]) -> PairedComparison {
         let differences: Vec<f64> = second.iter().zip(first).map(|(second, first)| second - first).collect();
         let count = |which: fn(f64) -> bool| differences.iter().filter(|value| which(**value)).count() as u64;
         let n = differences.len() as f64;
@@ -26,19 +26,19 @@ impl Paired {
         let deviation = (squares / (n - 1.0) / n).sqrt();
         // Differences that are equal but for rounding have no variance to test against.
         let is_tested = n > 1.0 && deviation > 1e-12;
-        Paired {
+        PairedComparison {
             difference: mean,
             wins: count(|value| value > 0.0),
             losses: count(|value| value < 0.0),
             ties: count(|value| value == 0.0),
-            p: is_tested.then(|| two_sided_p(mean / deviation, differences.len() as u64 - 1)),
+            p: is_tested.then(|| two_sided_p_value(mean / deviation, differences.len() as u64 - 1)),
         }
     }
 }
 
 /// Two-sided p-value of Student's t, by the finite series for an integer number of degrees of freedom
 /// (Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4).
-fn two_sided_p(t: f64, freedom: u64) -> f64 {
+fn two_sided_p_value(t: f64, freedom: u64) -> f64 {
     let angle = (t.abs() / (freedom as f64).sqrt()).atan();
     let (sine, cosine) = (angle.sin(), angle.cos());
     let is_odd = freedom % 2 == 1;
@@ -63,14 +63,14 @@ mod tests {
     /// Values of `scipy.stats.t.sf(t, n) * 2`.
     #[test]
     fn p_values_are_those_of_the_t_distribution() {
-        for (t, freedom, expected) in SCIPY {
-            let found = two_sided_p(*t, *freedom);
+        for (t, freedom, expected) in SCIPY_P_VALUES {
+            let found = two_sided_p_value(*t, *freedom);
             assert!((found - expected).abs() < 1e-10, "{t}, {freedom}: {found}");
-            assert_eq!(found, two_sided_p(-t, *freedom));
+            assert_eq!(found, two_sided_p_value(-t, *freedom));
         }
     }
 
-    const SCIPY: &[(f64, u64, f64)] = &[
+    const SCIPY_P_VALUES: &[(f64, u64, f64)] = &[
         (0.5, 1, 0.7048327646991335),
         (2.0, 1, 0.2951672353008665),
         (1.3, 2, 0.3232470318160403),
@@ -85,10 +85,10 @@ mod tests {
 
     #[test]
     fn queries_are_compared_in_pairs() {
-        let found = Paired::new(&[0.1, 0.5, 0.5, 0.2], &[0.3, 0.4, 0.5, 0.9]);
+        let found = PairedComparison::new(&[0.1, 0.5, 0.5, 0.2], &[0.3, 0.4, 0.5, 0.9]);
         assert_eq!((found.wins, found.losses, found.ties), (2, 1, 1));
         assert!((found.difference - 0.2).abs() < 1e-12);
-        assert_eq!(Paired::new(&[0.1], &[0.2]).p, None);
-        assert_eq!(Paired::new(&[0.5, 0.25], &[0.75, 0.5]).p, None);
+        assert_eq!(PairedComparison::new(&[0.1], &[0.2]).p, None);
+        assert_eq!(PairedComparison::new(&[0.5, 0.25], &[0.75, 0.5]).p, None);
     }
 }

@@ -7,14 +7,14 @@ use std::sync::Arc;
 /// Raw input. The boundaries of chunks depend on the bytes of the input only.
 #[derive(Debug)]
 pub struct InputChunk {
-    pub(super) body: Body,
+    pub(super) body: ChunkBody,
     /// Problems of reading since the last chunk. Parsing continues this report.
     pub(super) report: ChunkReport,
 }
 
-/// Contents of a chunk.
+/// The data of a chunk: lines or text files.
 #[derive(Debug)]
-pub(super) enum Body {
+pub(super) enum ChunkBody {
     /// Whole lines of one file.
     Lines(Lines),
     /// Whole text files.
@@ -35,11 +35,11 @@ pub(super) struct Lines {
 impl Lines {
     /// The bytes without a byte order mark.
     pub fn content(&self) -> &[u8] {
-        if self.first_line == 1 { byte_order_mark::strip(&self.bytes) } else { &self.bytes }
+        if self.first_line == 1 { byte_order_mark::strip_byte_order_mark(&self.bytes) } else { &self.bytes }
     }
 }
 
-/// Format of a file of lines.
+/// Format of the lines of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum LineFormat {
     Json,

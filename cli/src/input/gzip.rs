@@ -3,16 +3,16 @@
 use flate2::bufread::GzDecoder;
 use std::io::{self, BufRead, Read};
 
-/// Reads all members. `None` after the last.
-pub(super) struct Gunzip<R>(Option<GzDecoder<R>>);
+/// Decompresses all members in turn; `None` after the last.
+pub(super) struct GzipReader<R>(Option<GzDecoder<R>>);
 
-impl<R: BufRead> Gunzip<R> {
-    pub fn new(packed: R) -> Gunzip<R> {
-        Gunzip(Some(GzDecoder::new(packed)))
+impl<R: BufRead> GzipReader<R> {
+    pub fn new(packed: R) -> GzipReader<R> {
+        GzipReader(Some(GzDecoder::new(packed)))
     }
 }
 
-impl<R: BufRead> Read for Gunzip<R> {
+impl<R: BufRead> Read for GzipReader<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         while let Some(member) = &mut self.0 {
             let count = member.read(into)?;
@@ -20,14 +20,14 @@ impl<R: BufRead> Read for Gunzip<R> {
                 return Ok(count);
             }
             let packed = self.0.take().map(GzDecoder::into_inner);
-            self.0 = packed.map(next_member).transpose()?.flatten();
+            self.0 = packed.map(open_next_member).transpose()?.flatten();
         }
         Ok(0)
     }
 }
 
 /// The decoder of the next member; `None` if only zeros follow, which gzip(1) accepts too.
-fn next_member<R: BufRead>(mut packed: R) -> io::Result<Option<GzDecoder<R>>> {
+fn open_next_member<R: BufRead>(mut packed: R) -> io::Result<Option<GzDecoder<R>>> {
     let mut padded = false;
     loop {
         let bytes = match packed.fill_buf() {

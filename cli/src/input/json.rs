@@ -10,26 +10,27 @@ use serde_json::value::RawValue;
 use std::{borrow::Cow, fmt};
 
 /// Maximum number of member names in a message.
-const NAMES_SHOWN: usize = 8;
+const MEMBERS_SHOWN_MAX: usize = 8;
 
-/// Bytes of a parser message that are kept at each end. The parser quotes unexpected values in full.
+/// Bytes that are kept at the start and at the end of a long message of the parser, which quotes unexpected
+/// values in full.
 const MESSAGE_END_BYTES: usize = 80;
 
 /// Parses the document of a line.
 ///
 /// A text of null is empty. Without a text the object must have a title, and no members but id and title.
 /// Other members are counted in `unindexed`.
-pub(super) fn document<'l>(
+pub(super) fn parse_json_line<'l>(
     line: &'l str,
     options: &InputOptions,
     unindexed: &mut Unindexed,
 ) -> Result<InputDocument<'l>, LineProblem> {
     let mut parser = serde_json::Deserializer::from_str(line);
     let reader = ObjectReader { options, unindexed };
-    let members = reader.deserialize(&mut parser).map_err(|error| fault(line, &error))?;
-    parser.end().map_err(|error| fault(line, &error))?;
+    let members = reader.deserialize(&mut parser).map_err(|error| malformed_line(line, &error))?;
+    parser.end().map_err(|error| malformed_line(line, &error))?;
     if !members.has_text && (members.has_others || members.title.is_none()) {
-        return Err(no_text(line, options));
+        return Err(missing_text(line, options));
     }
     let ObjectMembers { id, title, text, .. } = members;
     Ok(InputDocument {
@@ -40,14 +41,14 @@ pub(super) fn document<'l>(
     })
 }
 
-fn fault(line: &str, error: &serde_json::Error) -> LineProblem {
+fn malformed_line(line: &str, error: &serde_json::Error) -> LineProblem {
     let object = line.trim_start().starts_with('{');
     let kind = if error.is_data() && object { ProblemKind::Member } else { ProblemKind::Json };
-    LineProblem { kind, message: explain(error) }
+    LineProblem { kind, message: explain_error(error) }
 }
 
 /// The problem of an object without text. Lists the members, as the text often has another name.
-fn no_text(line: &str, options: &InputOptions) -> LineProblem {
+fn missing_text(line: &str, options: &InputOptions) -> LineProblem {
     let mut parser = serde_json::Deserializer::from_str(line);
     let names = parser.deserialize_map(MemberNames).unwrap_or_default();
     let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
@@ -80,10 +81,10 @@ impl<'l> Visitor<'l> for MemberNames {
 
     fn visit_map<A: MapAccess<'l>>(self, mut map: A) -> Result<Vec<String>, A::Error> {
         let mut names = Vec::new();
-        while names.len() < NAMES_SHOWN {
+        while names.len() < MEMBERS_SHOWN_MAX {
             let Some((name, _)) = map.next_entry::<String, IgnoredAny>()? else { return Ok(names) };
             let mut name = name.escape_debug().to_string();
-            shorten(&mut name);
+            shorten_message(&mut name);
             names.push(name);
         }
         while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
@@ -91,12 +92,12 @@ impl<'l> Visitor<'l> for MemberNames {
     }
 }
 
-fn explain(error: &serde_json::Error) -> String {
+fn explain_error(error: &serde_json::Error) -> String {
     let mut message = error.to_string();
     let position = format!(" at line {} column {}", error.line(), error.column());
     let column = message.ends_with(&position).then(|| error.column().max(1));
     message.truncate(message.len() - column.map_or(0, |_| position.len()));
-    shorten(&mut message);
+    shorten_message(&mut message);
     let prefix = if error.is_data() { "" } else { "not valid JSON: " };
     match column {
         Some(column) => format!("{prefix}{message} at byte {column}"),
@@ -105,7 +106,7 @@ fn explain(error: &serde_json::Error) -> String {
 }
 
 /// Removes the middle of a long message.
-fn shorten(message: &mut String) {
+fn shorten_message(message: &mut String) {
     if message.len() > 2 * MESSAGE_END_BYTES {
         let head = message.floor_char_boundary(MESSAGE_END_BYTES);
         let tail = message.ceil_char_boundary(message.len() - MESSAGE_END_BYTES);
@@ -113,7 +114,7 @@ fn shorten(message: &mut String) {
     }
 }
 
-/// Members of an object. Of repeated members the last value counts.
+/// The members of an object that make up a document. Of repeated members the last value counts.
 #[derive(Default)]
 struct ObjectMembers<'l> {
     id: Option<Cow<'l, str>>,
@@ -149,7 +150,7 @@ impl<'l> Visitor<'l> for ObjectReader<'_> {
         let (mut members, ObjectReader { options, unindexed }) = (ObjectMembers::default(), self);
         while let Some(name) = map.next_key_seed(MemberName { options, unindexed: &mut *unindexed })? {
             match name {
-                Member::Id => members.id = id(map.next_value()?, &options.id_field)?,
+                Member::Id => members.id = parse_id(map.next_value()?, &options.id_field)?,
                 Member::Title => members.title = map.next_value_seed(StringOrArray(&options.title_field))?,
                 Member::Text => {
                     members.text = map.next_value_seed(StringOrArray(&options.text_field))?;
@@ -207,12 +208,12 @@ impl Visitor<'_> for MemberName<'_> {
 }
 
 /// An id: a string, a number exactly as written, or null for none.
-fn id<'l, E: Error>(raw: &'l RawValue, field: &str) -> Result<Option<Cow<'l, str>>, E> {
+fn parse_id<'l, E: Error>(raw: &'l RawValue, field: &str) -> Result<Option<Cow<'l, str>>, E> {
     let raw = raw.get();
     match raw.as_bytes().first() {
         Some(b'"') => {
             let mut parser = serde_json::Deserializer::from_str(raw);
-            StringOrArray(field).deserialize(&mut parser).map_err(|error| E::custom(explain(&error)))
+            StringOrArray(field).deserialize(&mut parser).map_err(|error| E::custom(explain_error(&error)))
         }
         Some(b'-' | b'0'..=b'9') => Ok(Some(Cow::Borrowed(raw))),
         Some(b'n') => Ok(None),
@@ -267,44 +268,49 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(line: &str, id: Option<&str>, title: &str, text: &str) {
-        let found = document(line, &InputOptions::default(), &mut Unindexed::default()).unwrap();
+    fn check_document(line: &str, id: Option<&str>, title: &str, text: &str) {
+        let found = parse_json_line(line, &InputOptions::default(), &mut Unindexed::default()).unwrap();
         assert_eq!((found.id.as_deref(), &*found.title, &*found.text), (id, title, text));
     }
 
     #[track_caller]
-    fn rejects(line: &str, expected: &str) {
+    fn check_error(line: &str, expected: &str) {
         let message =
-            document(line, &InputOptions::default(), &mut Unindexed::default()).unwrap_err().message;
+            parse_json_line(line, &InputOptions::default(), &mut Unindexed::default()).unwrap_err().message;
         assert!(message.contains(expected), "{message}");
         assert!(message.len() < 300 && !message.contains('\n'), "{message}");
     }
 
     #[test]
     fn id_title_and_text_are_extracted() {
-        check(r#"{"id":"a","title":"t","text":"x"}"#, Some("a"), "t", "x");
-        check(r#" {"text" : "x", "more": {"id":[1,{"text":"no"}]}, "id":"a" } "#, Some("a"), "", "x");
-        check(r#"{"text":"","title":null,"id":null}"#, None, "", "");
-        check(r#"{"text":["a","b\n",""]}"#, None, "", "a\nb\n\n");
-        check(r#"{"text":[]}"#, None, "", "");
-        check(r#"{"text":"1","text":"2"}"#, None, "", "2");
-        check(r#"{"text":null,"url":"x"}"#, None, "", "");
-        check(r#"{"title":"t"}"#, None, "t", "");
-        check(r#"{"id":"a","title":""}"#, Some("a"), "", "");
-        check(r#"{"t\u0065xt":"\u00e9\ud83d\ude00\"\\","id":"\n"}"#, Some("\n"), "", "é😀\"\\");
-        check("{\"text\":\"a\\u0000b\"}", None, "", "a\0b");
+        check_document(r#"{"id":"a","title":"t","text":"x"}"#, Some("a"), "t", "x");
+        check_document(
+            r#" {"text" : "x", "more": {"id":[1,{"text":"no"}]}, "id":"a" } "#,
+            Some("a"),
+            "",
+            "x",
+        );
+        check_document(r#"{"text":"","title":null,"id":null}"#, None, "", "");
+        check_document(r#"{"text":["a","b\n",""]}"#, None, "", "a\nb\n\n");
+        check_document(r#"{"text":[]}"#, None, "", "");
+        check_document(r#"{"text":"1","text":"2"}"#, None, "", "2");
+        check_document(r#"{"text":null,"url":"x"}"#, None, "", "");
+        check_document(r#"{"title":"t"}"#, None, "t", "");
+        check_document(r#"{"id":"a","title":""}"#, Some("a"), "", "");
+        check_document(r#"{"t\u0065xt":"\u00e9\ud83d\ude00\"\\","id":"\n"}"#, Some("\n"), "", "é😀\"\\");
+        check_document("{\"text\":\"a\\u0000b\"}", None, "", "a\0b");
     }
 
     #[test]
     fn numbers_stay_as_written() {
         for number in ["0", "-0", "17", "1.0", "1e3", "-2.50E+007", "123456789012345678901234567890"] {
-            check(&format!(r#"{{"id": {number} ,"text":""}}"#), Some(number), "", "");
+            check_document(&format!(r#"{{"id": {number} ,"text":""}}"#), Some(number), "", "");
         }
     }
 
     #[test]
     fn strings_without_escapes_are_borrowed() {
-        let found = document(
+        let found = parse_json_line(
             r#"{"id":"a","title":"t","text":"x"}"#,
             &InputOptions::default(),
             &mut Unindexed::default(),
@@ -322,7 +328,7 @@ mod tests {
             text_field: "body".to_string(),
             ..InputOptions::default()
         };
-        let found = document(
+        let found = parse_json_line(
             r#"{"id":5,"docno":6,"text":7,"body":"b","headline":"h"}"#,
             &options,
             &mut Unindexed::default(),
@@ -333,41 +339,46 @@ mod tests {
 
     #[test]
     fn malformed_lines_have_a_message_with_the_position() {
-        rejects("{", "not valid JSON: EOF while parsing an object at byte 1");
-        rejects(r#"{"text":"a"} x"#, "not valid JSON: trailing characters at byte 14");
-        rejects(r#"{"text":"a"}{"text":"b"}"#, "trailing characters");
-        rejects("{\"text\":\"a\tb\"}", "not valid JSON: control character");
-        rejects(r#"{"text":"\ud800"}"#, "not valid JSON");
-        rejects(r#"{"id":"\ud800","text":""}"#, "not valid JSON");
-        rejects("[1]", "expected a JSON object");
-        rejects("5", "expected a JSON object");
-        rejects(&format!("\"{}\"", "é".repeat(1000)), "expected a JSON object");
-        rejects(r#"{}"#, "no text: the object has no members, and no `text`; give --format text");
-        rejects(
+        check_error("{", "not valid JSON: EOF while parsing an object at byte 1");
+        check_error(r#"{"text":"a"} x"#, "not valid JSON: trailing characters at byte 14");
+        check_error(r#"{"text":"a"}{"text":"b"}"#, "trailing characters");
+        check_error("{\"text\":\"a\tb\"}", "not valid JSON: control character");
+        check_error(r#"{"text":"\ud800"}"#, "not valid JSON");
+        check_error(r#"{"id":"\ud800","text":""}"#, "not valid JSON");
+        check_error("[1]", "expected a JSON object");
+        check_error("5", "expected a JSON object");
+        check_error(&format!("\"{}\"", "é".repeat(1000)), "expected a JSON object");
+        check_error(r#"{}"#, "no text: the object has no members, and no `text`; give --format text");
+        check_error(
             r#"{"id":1,"b\ny":{"c":2}}"#,
             "has `id`, `b\\ny`, and no `text`; name the text as in --text-field b",
         );
-        rejects(r#"{"id":1,"url":"","Body":""}"#, "--text-field Body, or");
-        rejects(r#"{"id":1,"title":"t","url":""}"#, "--text-field url, or");
-        rejects(r#"{"id":1,"title":null}"#, "the object has `id`, `title`, and no `text`; give");
-        rejects(&format!(r#"{{"{}":1}}"#, "n".repeat(1000)), "nn ... nn");
+        check_error(r#"{"id":1,"url":"","Body":""}"#, "--text-field Body, or");
+        check_error(r#"{"id":1,"title":"t","url":""}"#, "--text-field url, or");
+        check_error(r#"{"id":1,"title":null}"#, "the object has `id`, `title`, and no `text`; give");
+        check_error(&format!(r#"{{"{}":1}}"#, "n".repeat(1000)), "nn ... nn");
         let many: String = (0..100).map(|i| format!(r#""m{i}":{i},"#)).collect();
-        rejects(&format!(r#"{{{many}"z":1}}"#), "`m6`, `m7`, and no");
-        rejects(r#"{"text":5}"#, "expected a string or an array of strings in `text`");
-        rejects(r#"{"text":["a",5]}"#, "expected a string");
-        rejects(r#"{"text":["a",["b"]]}"#, "expected a string");
-        rejects(r#"{"title":{},"text":""}"#, "strings in `title`");
-        rejects(r#"{"id":true,"text":""}"#, "`id` must be a string or a number");
-        rejects(r#"{"id":{"a":1},"text":""}"#, "`id` must be a string or a number");
-        rejects("nope", "not valid JSON");
+        check_error(&format!(r#"{{{many}"z":1}}"#), "`m6`, `m7`, and no");
+        check_error(r#"{"text":5}"#, "expected a string or an array of strings in `text`");
+        check_error(r#"{"text":["a",5]}"#, "expected a string");
+        check_error(r#"{"text":["a",["b"]]}"#, "expected a string");
+        check_error(r#"{"title":{},"text":""}"#, "strings in `title`");
+        check_error(r#"{"id":true,"text":""}"#, "`id` must be a string or a number");
+        check_error(r#"{"id":{"a":1},"text":""}"#, "`id` must be a string or a number");
+        check_error("nope", "not valid JSON");
     }
 
     #[test]
     fn deep_nesting_does_not_overflow_the_stack() {
         let deep = "[".repeat(1_000_000);
-        rejects(&format!("{{\"more\":{deep}"), "not valid JSON");
-        rejects(&format!("{{\"id\":{deep}"), "not valid JSON");
-        rejects(&format!("{{\"text\":{deep}"), "");
-        check(&format!("{{\"more\":{deep}{},\"text\":\"a\"}}", "]".repeat(1_000_000)), None, "", "a");
+        check_error(&format!("{{\"more\":{deep}"), "not valid JSON");
+        check_error(&format!("{{\"id\":{deep}"), "not valid JSON");
+        check_error(&format!("{{\"text\":{deep}"), "");
+        check_document(
+            &format!("{{\"more\":{deep}{},\"text\":\"a\"}}", "]".repeat(1_000_000)),
+            None,
+            "",
+            "a",
+        );
     }
 }

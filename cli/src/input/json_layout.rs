@@ -9,8 +9,8 @@ use super::byte_order_mark;
 use memchr::memchr;
 use serde::de::IgnoredAny;
 
-/// Number of bytes that are inspected.
-pub(super) const HEAD_BYTES: u64 = 64 << 10;
+/// Number of first bytes of a file that are inspected.
+pub(super) const INSPECTED_BYTES: u64 = 64 << 10;
 
 /// JSON layout of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,16 +27,16 @@ pub(super) enum JsonLayout {
 
 impl JsonLayout {
     /// The layout of a file that begins with `head`.
-    pub fn of(head: &[u8]) -> JsonLayout {
-        let text = byte_order_mark::strip(head).trim_ascii_start();
+    pub fn detect(head: &[u8]) -> JsonLayout {
+        let text = byte_order_mark::strip_byte_order_mark(head).trim_ascii_start();
         match text.first() {
             Some(b'[') if is_array_of_objects(text) => JsonLayout::Array,
-            Some(b'{') => JsonLayout::of_object(text, head.len() as u64 >= HEAD_BYTES),
+            Some(b'{') => JsonLayout::detect_object_layout(text, head.len() as u64 >= INSPECTED_BYTES),
             _ => JsonLayout::Other,
         }
     }
 
-    fn of_object(text: &[u8], cut: bool) -> JsonLayout {
+    fn detect_object_layout(text: &[u8], cut: bool) -> JsonLayout {
         let line = &text[..memchr(b'\n', text).unwrap_or(text.len())];
         let mut values = serde_json::Deserializer::from_slice(text).into_iter::<IgnoredAny>();
         let unfinished = match values.next() {
@@ -55,7 +55,7 @@ impl JsonLayout {
     }
 
     /// Error message with the command that converts the file, for layouts that cannot be read.
-    pub fn advice(self, file: Option<&str>) -> Option<String> {
+    pub fn conversion_advice(self, file: Option<&str>) -> Option<String> {
         let (layout, filter) = match self {
             JsonLayout::Array => ("a JSON array", "'.[]'"),
             JsonLayout::Multiline => ("JSON objects over several lines", "."),
@@ -78,34 +78,34 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(head: &str, expected: JsonLayout) {
-        assert_eq!(JsonLayout::of(head.as_bytes()), expected, "{head}");
+    fn check_layout(head: &str, expected: JsonLayout) {
+        assert_eq!(JsonLayout::detect(head.as_bytes()), expected, "{head}");
     }
 
     #[test]
     fn the_first_bytes_determine_the_layout() {
         use JsonLayout::{Array, Lines, Multiline, Other};
         for lines in ["{}", "{\"a\":1}\n", "\u{feff}\r\n {\"a\":{}} \r\nx", "{\"a\":1}\n{\n\"b\":2}"] {
-            check(lines, Lines);
+            check_layout(lines, Lines);
         }
         for array in ["[{\"a\":1},", "[\n  {\n \"a\"", " [ {}, {}]", "[{"] {
-            check(array, Array);
+            check_layout(array, Array);
         }
-        let long = format!("{{\"a\":1,\n{}", "\"b\":2,\n".repeat(HEAD_BYTES as usize));
-        for spread in ["{\n\"a\":1\n}", "{\"a\":1,\n\"b\":2} x", &long[..HEAD_BYTES as usize]] {
-            check(spread, Multiline);
+        let long = format!("{{\"a\":1,\n{}", "\"b\":2,\n".repeat(INSPECTED_BYTES as usize));
+        for spread in ["{\n\"a\":1\n}", "{\"a\":1,\n\"b\":2} x", &long[..INSPECTED_BYTES as usize]] {
+            check_layout(spread, Multiline);
         }
         for other in ["", "x", "[1]", "[]", "[link](x)", "{", "{x}", "{\"a\":1} x", "{\"a\":\n{\"a\":1}\n"] {
-            check(other, Other);
+            check_layout(other, Other);
         }
-        check("{\"id\":1,\"te\n{\"id\":2}", Other);
-        check("{\"text\":\"a\"\n{\"text\":\"b\"}", Other);
+        check_layout("{\"id\":1,\"te\n{\"id\":2}", Other);
+        check_layout("{\"text\":\"a\"\n{\"text\":\"b\"}", Other);
     }
 
     #[test]
     fn a_first_line_longer_than_the_head_is_a_json_line() {
-        let long = format!("{{\"a\":\"{}", "x".repeat(HEAD_BYTES as usize));
-        check(&long[..HEAD_BYTES as usize], JsonLayout::Lines);
-        check(&long[..HEAD_BYTES as usize - 1], JsonLayout::Other);
+        let long = format!("{{\"a\":\"{}", "x".repeat(INSPECTED_BYTES as usize));
+        check_layout(&long[..INSPECTED_BYTES as usize], JsonLayout::Lines);
+        check_layout(&long[..INSPECTED_BYTES as usize - 1], JsonLayout::Other);
     }
 }

@@ -10,7 +10,7 @@ use memchr::{memchr, memchr_iter, memrchr};
 use std::io::{self, Read};
 use tierdex::limits;
 
-/// Size limits. Tests use small ones.
+/// Sizes of chunks and documents. Tests use small ones.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ChunkSizes {
     /// Target size of a chunk.
@@ -38,11 +38,11 @@ pub(super) struct LineChunk {
 pub(super) struct LineChunker {
     reader: Box<dyn Read + Send>,
     sizes: ChunkSizes,
-    /// Bytes after the last cut.
+    /// Bytes that have been read and follow the last chunk.
     rest: Vec<u8>,
     /// Number of the first line in `rest`.
     line: u64,
-    /// Error of a read after the last cut.
+    /// Error of a read, returned after the whole lines before it.
     failed: Option<io::Error>,
 }
 
@@ -83,7 +83,7 @@ impl LineChunker {
         let mut searched = 0usize;
         loop {
             let wanted = searched.saturating_add(self.sizes.chunk_bytes).min(len_max);
-            let filled = fill(&mut self.reader, &mut bytes, wanted);
+            let filled = read_until(&mut self.reader, &mut bytes, wanted);
             if let Some(at) = memrchr(b'\n', &bytes[searched..]) {
                 self.keep_rest(&mut bytes, searched + at + 1);
                 self.failed = filled.err();
@@ -113,7 +113,7 @@ impl LineChunker {
         self.rest = Vec::new();
         loop {
             bytes.clear();
-            let ended = !fill(&mut self.reader, &mut bytes, self.sizes.chunk_bytes)?;
+            let ended = !read_until(&mut self.reader, &mut bytes, self.sizes.chunk_bytes)?;
             let newline = memchr(b'\n', &bytes);
             if let Some(at) = newline {
                 self.keep_rest(&mut bytes, at + 1);
@@ -127,7 +127,7 @@ impl LineChunker {
 }
 
 /// Appends to `bytes` up to a length of `wanted`; `false` if the stream ended before.
-fn fill(reader: &mut impl Read, bytes: &mut Vec<u8>, wanted: usize) -> io::Result<bool> {
+fn read_until(reader: &mut impl Read, bytes: &mut Vec<u8>, wanted: usize) -> io::Result<bool> {
     let missing = wanted.saturating_sub(bytes.len());
     bytes.reserve(missing);
     reader.by_ref().take(missing as u64).read_to_end(bytes)?;
@@ -138,7 +138,7 @@ fn fill(reader: &mut impl Read, bytes: &mut Vec<u8>, wanted: usize) -> io::Resul
 mod tests {
     use super::{super::tests::SmallReads, *};
 
-    fn cut(input: &[u8], chunk_bytes: usize, document_bytes_max: usize) -> Vec<LineChunk> {
+    fn cut_into_chunks(input: &[u8], chunk_bytes: usize, document_bytes_max: usize) -> Vec<LineChunk> {
         let mut chunker = LineChunker::new(
             Box::new(SmallReads::new(input)),
             ChunkSizes { chunk_bytes, document_bytes_max },
@@ -146,8 +146,8 @@ mod tests {
         std::iter::from_fn(|| chunker.next().unwrap()).collect()
     }
 
-    /// Oracle: the lines within the limit, with their numbers, and the numbers of the others.
-    fn naive(input: &[u8], document_bytes_max: usize) -> (Vec<(u64, Vec<u8>)>, Vec<u64>) {
+    /// Reference implementation: the lines within the limit, with their numbers, and the numbers of the others.
+    fn split_lines(input: &[u8], document_bytes_max: usize) -> (Vec<(u64, Vec<u8>)>, Vec<u64>) {
         let lines = input.split_inclusive(|&byte| byte == b'\n').enumerate();
         let numbered = lines.map(|(at, line)| (at as u64 + 1, line.to_vec()));
         let fits = |line: &[u8]| line.strip_suffix(b"\n").unwrap_or(line).len() <= document_bytes_max;
@@ -155,7 +155,7 @@ mod tests {
         (kept, dropped.into_iter().map(|(number, _)| number).collect())
     }
 
-    fn lines(cuts: &[LineChunk]) -> (Vec<(u64, Vec<u8>)>, Vec<u64>) {
+    fn lines_of_chunks(cuts: &[LineChunk]) -> (Vec<(u64, Vec<u8>)>, Vec<u64>) {
         let numbered = |cut: &LineChunk| {
             let lines = cut.bytes.split_inclusive(|&byte| byte == b'\n').map(<[u8]>::to_vec);
             (cut.first_line..).zip(lines).collect::<Vec<_>>()
@@ -177,15 +177,15 @@ mod tests {
                 .map(|_| if random(rarity) == 0 { b'\n' } else { b'a' + random(3) as u8 })
                 .collect();
             for (chunk_bytes, document_bytes_max) in [(1, 1), (4, 4), (4, 9), (5, 100), (64, 64)] {
-                let cuts = cut(&input, chunk_bytes, document_bytes_max);
+                let cuts = cut_into_chunks(&input, chunk_bytes, document_bytes_max);
                 assert_eq!(
-                    lines(&cuts),
-                    naive(&input, document_bytes_max),
+                    lines_of_chunks(&cuts),
+                    split_lines(&input, document_bytes_max),
                     "round {round}, {chunk_bytes} bytes"
                 );
                 assert_eq!(
                     cuts,
-                    cut(&input, chunk_bytes, document_bytes_max),
+                    cut_into_chunks(&input, chunk_bytes, document_bytes_max),
                     "round {round}: the cuts differ"
                 );
             }
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn chunks_end_at_the_last_newline() {
-        let cuts = cut(b"ab\ncd\nef\n", 7, 100);
+        let cuts = cut_into_chunks(b"ab\ncd\nef\n", 7, 100);
         assert_eq!(cuts[0], LineChunk { first_line: 1, bytes: b"ab\ncd\n".to_vec(), too_long: vec![] });
         assert_eq!(cuts[1], LineChunk { first_line: 3, bytes: b"ef\n".to_vec(), too_long: vec![] });
         assert_eq!(cuts.len(), 2);
@@ -204,12 +204,15 @@ mod tests {
     fn a_line_of_the_maximum_length_is_kept_and_a_longer_one_is_dropped() {
         for newline in ["", "\n"] {
             let input = format!("a\n{}\n{}\nb{newline}", "x".repeat(8), "y".repeat(9));
-            let (kept, dropped) = lines(&cut(input.as_bytes(), 4, 8));
+            let (kept, dropped) = lines_of_chunks(&cut_into_chunks(input.as_bytes(), 4, 8));
             assert_eq!(kept.iter().map(|(number, _)| *number).collect::<Vec<_>>(), [1, 2, 4]);
             assert_eq!(dropped, [3]);
         }
-        assert_eq!(cut(b"123456789", 4, 8), [LineChunk { first_line: 2, bytes: vec![], too_long: vec![1] }]);
-        assert_eq!(cut(b"", 4, 8), []);
+        assert_eq!(
+            cut_into_chunks(b"123456789", 4, 8),
+            [LineChunk { first_line: 2, bytes: vec![], too_long: vec![1] }]
+        );
+        assert_eq!(cut_into_chunks(b"", 4, 8), []);
     }
 
     #[test]

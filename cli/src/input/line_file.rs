@@ -10,7 +10,7 @@ use memchr::memchr_iter;
 use std::{io, sync::Arc};
 use tierdex::limits::DOCUMENT_BYTES_MAX;
 
-/// An open file of lines.
+/// An open file with a document in each line.
 pub(super) struct LineFile {
     pub name: Arc<str>,
     pub compression: Compression,
@@ -29,7 +29,7 @@ impl LineFile {
     pub fn next(&mut self, report: &mut ChunkReport) -> io::Result<Option<Lines>> {
         let Some(LineChunk { first_line, bytes, too_long }) = self.chunker.next()? else { return Ok(None) };
         for line in too_long {
-            report.problem(ProblemKind::TooLarge, || self.too_long(line));
+            report.problem(ProblemKind::TooLarge, || self.too_long_line(line));
         }
         let mut lines =
             Lines { file: Arc::clone(&self.name), format: self.format.clone(), first_line, bytes };
@@ -44,7 +44,7 @@ impl LineFile {
     /// text is an error, unless the user has given the columns.
     fn infer_columns(&self, lines: &mut Lines, report: &mut ChunkReport) -> io::Result<TsvLayout> {
         let content = lines.content();
-        let Some(found) = tsv::first_line(content) else { return Ok(TsvLayout::default()) };
+        let Some(found) = tsv::inspect_first_line(content) else { return Ok(TsvLayout::default()) };
         if let Some(header) = found.without_text.filter(|_| !self.has_columns) {
             return Err(io::Error::other(header));
         }
@@ -60,15 +60,15 @@ impl LineFile {
         Ok(TsvLayout { columns: found.columns.into(), quoted: found.quoted })
     }
 
-    fn too_long(&self, line: u64) -> Problem {
+    fn too_long_line(&self, line: u64) -> Problem {
         let (kind, message) =
-            (ProblemKind::TooLarge, too_long("the line", self.chunker.document_bytes_max()));
+            (ProblemKind::TooLarge, too_long_message("the line", self.chunker.document_bytes_max()));
         Problem { file: self.name.to_string(), line: Some(line), kind, message }
     }
 }
 
 /// Message for a line or a file that is skipped as too long.
-pub(super) fn too_long(subject: &str, bytes_max: usize) -> String {
+pub(super) fn too_long_message(subject: &str, bytes_max: usize) -> String {
     let advice = if bytes_max < DOCUMENT_BYTES_MAX { " (a larger --memory allows more)" } else { "" };
     let bytes_max = size::group(bytes_max as u64);
     format!("{subject} is longer than the maximum of {bytes_max} bytes{advice}")

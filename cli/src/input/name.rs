@@ -10,16 +10,16 @@ pub(super) fn display_name(path: &Path) -> String {
     for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
         for character in chunk.valid().chars() {
             match matches!(character, '\\' | '\u{2028}' | '\u{2029}') || !is_printable(character) {
-                true => escape(character.encode_utf8(&mut [0; 4]).as_bytes(), &mut name),
+                true => escape_bytes(character.encode_utf8(&mut [0; 4]).as_bytes(), &mut name),
                 false => name.push(character),
             }
         }
-        escape(chunk.invalid(), &mut name);
+        escape_bytes(chunk.invalid(), &mut name);
     }
     name
 }
 
-fn escape(bytes: &[u8], name: &mut String) {
+fn escape_bytes(bytes: &[u8], name: &mut String) {
     for byte in bytes {
         // Writing to a string does not fail.
         let _ = write!(name, "\\x{byte:02x}");

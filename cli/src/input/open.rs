@@ -2,21 +2,21 @@
 //! as files can be renamed and pipes have no name.
 
 use super::walk::{InputFile, InputLocation};
-use super::{background_reader::BackgroundReader, gzip::Gunzip};
+use super::{background_reader::BackgroundReader, gzip::GzipReader};
 use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{fmt, fs::File, sync::Arc};
 use tierdex::StopSignal;
 
-/// Size of a read of compressed bytes.
+/// Size of a read of compressed data, in bytes.
 const BUFFER_BYTES: usize = 256 << 10;
 
 /// Base-2 logarithm of the maximum window of a zstd frame: the default of `zstd --long`. With a larger one,
 /// a small file could make the decoder allocate gigabytes.
 const WINDOW_LOG_MAX: u32 = 27;
 
-/// Number of bytes that detect the compression.
-const HEAD_BYTES: u64 = 6;
+/// Number of first bytes by which the compression is detected.
+const MAGIC_BYTES: u64 = 6;
 
 /// Compression of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,11 +38,11 @@ impl Compression {
     }
 
     /// Error message of a failed read, one line.
-    pub fn explain(self, error: &io::Error) -> String {
+    pub fn explain_error(self, error: &io::Error) -> String {
         match self {
             Compression::Plain => format!("cannot read: {error}"),
             Compression::Zstd if error.to_string().contains("too much memory") => {
-                window_too_large("a larger window")
+                window_too_large_message("a larger window")
             }
             _ => format!("cannot decompress: {error}; the {self} data is damaged or truncated, replace it"),
         }
@@ -99,25 +99,25 @@ impl OpenInput {
     /// Detects the compression of `raw` and decompresses it.
     pub fn decompress(raw: impl Read + Send + 'static, consumed: &Arc<AtomicU64>) -> io::Result<OpenInput> {
         let mut raw = CountingReader { raw, consumed: Arc::clone(consumed) };
-        let mut head = Vec::with_capacity(HEAD_BYTES as usize);
-        raw.by_ref().take(HEAD_BYTES).read_to_end(&mut head)?;
+        let mut head = Vec::with_capacity(MAGIC_BYTES as usize);
+        raw.by_ref().take(MAGIC_BYTES).read_to_end(&mut head)?;
         let compression = Compression::detect(&head);
-        if let Some(window) = zstd_window(&head).filter(|&window| window > 1 << WINDOW_LOG_MAX) {
+        if let Some(window) = zstd_window_bytes(&head).filter(|&window| window > 1 << WINDOW_LOG_MAX) {
             let window = format!("a window of {} MiB", window >> 20);
-            return Err(io::Error::other(window_too_large(&window)));
+            return Err(io::Error::other(window_too_large_message(&window)));
         }
         let whole = Cursor::new(head).chain(raw);
         let reader: Box<dyn Read + Send> = match compression {
             Compression::Plain => Box::new(whole),
-            Compression::Gzip => Box::new(Gunzip::new(buffered(whole))),
-            Compression::Zstd => Box::new(decompress_zstd(buffered(whole))?),
+            Compression::Gzip => Box::new(GzipReader::new(buffer_reads(whole))),
+            Compression::Zstd => Box::new(decompress_zstd(buffer_reads(whole))?),
         };
         Ok(OpenInput { compression, reader })
     }
 }
 
 /// Window size in the header of a zstd frame, if it has one.
-fn zstd_window(head: &[u8]) -> Option<u64> {
+fn zstd_window_bytes(head: &[u8]) -> Option<u64> {
     let &[0x28, 0xB5, 0x2F, 0xFD, descriptor, window, ..] = head else { return None };
     // A single-segment frame has no window descriptor.
     if descriptor & 0x20 != 0 {
@@ -127,14 +127,14 @@ fn zstd_window(head: &[u8]) -> Option<u64> {
     Some(base + base / 8 * u64::from(window & 7))
 }
 
-fn window_too_large(window: &str) -> String {
+fn window_too_large_message(window: &str) -> String {
     let megabytes_max = (1u64 << WINDOW_LOG_MAX) >> 20;
     format!(
         "the zstd data needs {window}; the maximum is {megabytes_max} MiB, compress it with a smaller window"
     )
 }
 
-fn buffered<R: Read>(whole: Chain<Cursor<Vec<u8>>, R>) -> impl BufRead {
+fn buffer_reads<R: Read>(whole: Chain<Cursor<Vec<u8>>, R>) -> impl BufRead {
     BufReader::with_capacity(BUFFER_BYTES, whole)
 }
 
@@ -153,7 +153,7 @@ impl Read for ErrorOnce {
     }
 }
 
-/// Fails once the stop flag is raised: a line may be endless.
+/// Fails reads once the stop flag is raised, as a line may be endless.
 struct StoppableReader<R> {
     reader: R,
     stop: StopSignal,
@@ -166,7 +166,7 @@ impl<R: Read> Read for StoppableReader<R> {
     }
 }
 
-/// Counts the bytes that are read.
+/// Counts the bytes that are read, for the progress bar.
 struct CountingReader<R> {
     raw: R,
     consumed: Arc<AtomicU64>,
@@ -182,10 +182,10 @@ impl<R: Read> Read for CountingReader<R> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{SmallReads, gzip, zstd_frame, zstd_long};
+    use super::super::tests::{SmallReads, gzip_member, zstd_frame, zstd_long_window};
     use super::*;
 
-    fn read(packed: &[u8]) -> io::Result<(Compression, Vec<u8>)> {
+    fn decompress_all(packed: &[u8]) -> io::Result<(Compression, Vec<u8>)> {
         let consumed = Arc::new(AtomicU64::new(0));
         let mut opened = OpenInput::decompress(SmallReads::new(packed), &consumed)?;
         let mut out = Vec::new();
@@ -195,8 +195,8 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(packed: &[u8], compression: Compression, expected: &[u8]) {
-        let (found, out) = read(packed).unwrap();
+    fn check_decompression(packed: &[u8], compression: Compression, expected: &[u8]) {
+        let (found, out) = decompress_all(packed).unwrap();
         assert_eq!(found, compression);
         assert!(out == expected, "{} bytes, {} expected", out.len(), expected.len());
     }
@@ -204,33 +204,37 @@ mod tests {
     #[test]
     fn compression_is_detected_from_the_first_bytes() {
         for plain in [&b""[..], b"a", b"\x1F\x8B", b"\x28\xB5\x2F", b"plain text"] {
-            check(plain, Compression::Plain, plain);
+            check_decompression(plain, Compression::Plain, plain);
         }
-        check(&gzip(b"one"), Compression::Gzip, b"one");
-        check(&gzip(b""), Compression::Gzip, b"");
-        check(&zstd_frame(b"one"), Compression::Zstd, b"one");
-        check(&zstd_frame(b""), Compression::Zstd, b"");
+        check_decompression(&gzip_member(b"one"), Compression::Gzip, b"one");
+        check_decompression(&gzip_member(b""), Compression::Gzip, b"");
+        check_decompression(&zstd_frame(b"one"), Compression::Zstd, b"one");
+        check_decompression(&zstd_frame(b""), Compression::Zstd, b"");
     }
 
     #[test]
     fn members_and_frames_are_concatenated() {
-        check(&[gzip(b"one "), gzip(b""), gzip(b"two")].concat(), Compression::Gzip, b"one two");
-        check(
+        check_decompression(
+            &[gzip_member(b"one "), gzip_member(b""), gzip_member(b"two")].concat(),
+            Compression::Gzip,
+            b"one two",
+        );
+        check_decompression(
             &[zstd_frame(b"one "), zstd_frame(b""), zstd_frame(b"two")].concat(),
             Compression::Zstd,
             b"one two",
         );
         let skippable = b"\x53\x2A\x4D\x18\x03\0\0\0abc".to_vec();
         let joined = [&skippable[..], &zstd_frame(b"one"), &skippable, &zstd_frame(b" two")].concat();
-        check(&joined, Compression::Zstd, b"one two");
+        check_decompression(&joined, Compression::Zstd, b"one two");
     }
 
     #[test]
     fn zeros_after_gzip_data_are_padding() {
         for zeros in [1, 511, 3 * BUFFER_BYTES] {
-            let padded = [gzip(b"one "), gzip(b"two"), vec![0; zeros]].concat();
-            check(&padded, Compression::Gzip, b"one two");
-            assert!(read(&[padded, gzip(b"three")].concat()).is_err());
+            let padded = [gzip_member(b"one "), gzip_member(b"two"), vec![0; zeros]].concat();
+            check_decompression(&padded, Compression::Gzip, b"one two");
+            assert!(decompress_all(&[padded, gzip_member(b"three")].concat()).is_err());
         }
     }
 
@@ -244,30 +248,30 @@ mod tests {
         .take(3 << 20)
         .collect();
         let far = [&noise[..], &vec![b'x'; 9 << 20], &noise].concat();
-        check(&zstd_long(&far, 27), Compression::Zstd, &far);
+        check_decompression(&zstd_long_window(&far, 27), Compression::Zstd, &far);
         // A window that is too large, in the first frame and in a later one.
-        let wide = zstd_long(&far, 28);
-        let error = read(&wide).unwrap_err();
+        let wide = zstd_long_window(&far, 28);
+        let error = decompress_all(&wide).unwrap_err();
         assert!(error.to_string().contains("window of 256 MiB; the maximum is 128 MiB"), "{error}");
-        let error = read(&[zstd_frame(b"a"), wide].concat()).unwrap_err();
-        let message = Compression::Zstd.explain(&error);
+        let error = decompress_all(&[zstd_frame(b"a"), wide].concat()).unwrap_err();
+        let message = Compression::Zstd.explain_error(&error);
         assert!(message.contains("a larger window; the maximum is 128 MiB"), "{message}");
     }
 
     #[test]
     fn damage_at_any_byte_is_an_error() {
         let text = "some words to pack, and some more of them".repeat(5);
-        for packed in [gzip(text.as_bytes()), zstd_frame(text.as_bytes())] {
+        for packed in [gzip_member(text.as_bytes()), zstd_frame(text.as_bytes())] {
             for end in 4..packed.len() {
-                assert!(read(&packed[..end]).is_err(), "cut at {end}");
+                assert!(decompress_all(&packed[..end]).is_err(), "cut at {end}");
             }
             let twice = [&packed[..], &packed[..packed.len() / 2]].concat();
-            assert!(read(&twice).is_err());
+            assert!(decompress_all(&twice).is_err());
             let mut flipped = packed.clone();
             let last = flipped.len() - 1;
             flipped[last] ^= 0xFF;
-            assert!(read(&flipped).is_err());
-            assert!(read(&[&packed[..], b"trailing"].concat()).is_err());
+            assert!(decompress_all(&flipped).is_err());
+            assert!(decompress_all(&[&packed[..], b"trailing"].concat()).is_err());
         }
     }
 }

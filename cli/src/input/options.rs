@@ -1,4 +1,4 @@
-//! Options of the input, and the checks that need no file.
+//! How the input files are read, and the checks of these options that need no file.
 
 use std::{path::PathBuf, str::FromStr};
 
@@ -15,8 +15,8 @@ pub enum InputFormat {
 
 impl InputFormat {
     /// Format by file extension, before `.gz` or `.zst`; `None` if the extension is unknown.
-    pub fn of_name(name: &str) -> Option<InputFormat> {
-        match InputFormat::extension(name)?.to_ascii_lowercase().as_str() {
+    pub fn from_file_name(name: &str) -> Option<InputFormat> {
+        match InputFormat::file_extension(name)?.to_ascii_lowercase().as_str() {
             "jsonl" | "ndjson" | "json" => Some(InputFormat::JsonLines),
             "tsv" => Some(InputFormat::Tsv),
             "txt" | "text" | "md" | "rst" | "log" | "html" | "htm" | "xml" => Some(InputFormat::Text),
@@ -25,7 +25,7 @@ impl InputFormat {
     }
 
     /// File extension, before `.gz` or `.zst`.
-    pub fn extension(name: &str) -> Option<&str> {
+    pub fn file_extension(name: &str) -> Option<&str> {
         let (stem, extension) = name.rsplit_once('.')?;
         let compressed = ["gz", "zst"].iter().any(|known| extension.eq_ignore_ascii_case(known));
         if compressed { Some(stem.rsplit_once('.')?.1) } else { Some(extension) }
@@ -48,11 +48,11 @@ impl FromStr for InputFormat {
 /// Content of a TSV column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Column {
-    /// The document's id.
+    /// The id of the document.
     Id,
-    /// Its title.
+    /// The title of the document.
     Title,
-    /// Its text.
+    /// The text of the document.
     Text,
     /// Ignored.
     Ignore,
@@ -62,11 +62,11 @@ impl Column {
     /// Parses a list such as `id,-,title,text`.
     pub fn parse_list(list: &str) -> Result<Vec<Column>, String> {
         let columns = list.split(',').map(str::parse).collect::<Result<Vec<Column>, String>>()?;
-        Column::check(&columns)?;
+        Column::check_columns(&columns)?;
         Ok(columns)
     }
 
-    fn check(columns: &[Column]) -> Result<(), String> {
+    fn check_columns(columns: &[Column]) -> Result<(), String> {
         let count = |kind| columns.iter().filter(|&&column| column == kind).count();
         if count(Column::Text) == 0 {
             return Err("no column is named text; name one, as in id,title,text".to_string());
@@ -96,7 +96,7 @@ impl FromStr for Column {
     }
 }
 
-/// Options of the input.
+/// How the input files are read and split into documents.
 #[derive(Debug, Clone)]
 pub struct InputOptions {
     /// Format of all inputs. `None`: by file extension, or else by content.
@@ -129,7 +129,7 @@ impl InputOptions {
             return Err(format!("--split of {split} bytes is too small; give at least {minimum}"));
         }
         if let Some(columns) = &self.columns {
-            Column::check(columns)?;
+            Column::check_columns(columns)?;
         }
         self.check_fields()
     }
@@ -182,7 +182,7 @@ mod tests {
             ("a.tsv.gz.gz", None),
         ];
         for (name, format) in cases {
-            assert_eq!(InputFormat::of_name(name), format, "{name}");
+            assert_eq!(InputFormat::from_file_name(name), format, "{name}");
         }
         assert_eq!("jsonl".parse(), Ok(InputFormat::JsonLines));
         assert_eq!("tsv".parse(), Ok(InputFormat::Tsv));

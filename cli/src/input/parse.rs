@@ -1,6 +1,6 @@
 //! Parses a chunk into documents. Runs on any thread.
 
-use super::chunk::{Body, InputChunk, LineFormat, Lines, TextFile};
+use super::chunk::{ChunkBody, InputChunk, LineFormat, Lines, TextFile};
 use super::report::{ChunkReport, LineProblem, ProblemKind};
 use super::sink::{Add, InputDocument, Origin, Sink};
 use super::{byte_order_mark, json, options::InputOptions, tsv, unindexed::Unindexed};
@@ -8,7 +8,7 @@ use memchr::memchr_iter;
 use std::borrow::Cow;
 
 /// Advice for text in another encoding.
-const CONVERT_ADVICE: &str = "convert the file, for example with `iconv -f latin1 -t utf-8`";
+const ENCODING_ADVICE: &str = "convert the file, for example with `iconv -f latin1 -t utf-8`";
 
 /// Parses a chunk and calls `add(id, title, text)` for each document, in the order of the input.
 ///
@@ -17,8 +17,8 @@ const CONVERT_ADVICE: &str = "convert the file, for example with `iconv -f latin
 pub fn parse(chunk: InputChunk, options: &InputOptions, add: Add<'_>) -> tierdex::Result<ChunkReport> {
     let mut sink = Sink::new(add, options.split, chunk.report);
     match &chunk.body {
-        Body::Lines(lines) => parse_lines(lines, options, &mut sink)?,
-        Body::Files(files) => parse_files(files, &mut sink)?,
+        ChunkBody::Lines(lines) => parse_lines(lines, options, &mut sink)?,
+        ChunkBody::Files(files) => parse_files(files, &mut sink)?,
     }
     Ok(sink.report)
 }
@@ -36,7 +36,7 @@ fn parse_lines(lines: &Lines, options: &InputOptions, sink: &mut Sink<'_>) -> ti
             let line = line.strip_suffix(b"\r").unwrap_or(line);
             let origin = Origin { file: &lines.file, line: Some(number) };
             match parse_line(line, &lines.format, options, &mut sink.report.unindexed) {
-                Ok(document) => sink.document(&document, origin)?,
+                Ok(document) => sink.add_document(&document, origin)?,
                 Err(LineProblem { kind, message }) => {
                     sink.report.problem(kind, || origin.problem(kind, message));
                 }
@@ -54,20 +54,27 @@ fn parse_line<'l>(
 ) -> Result<InputDocument<'l>, LineProblem> {
     let line = std::str::from_utf8(line).map_err(|error| LineProblem {
         kind: ProblemKind::Encoding,
-        message: format!("not valid UTF-8 at byte {} of the line; {CONVERT_ADVICE}", error.valid_up_to() + 1),
+        message: format!(
+            "not valid UTF-8 at byte {} of the line; {ENCODING_ADVICE}",
+            error.valid_up_to() + 1
+        ),
     })?;
     match format {
-        LineFormat::Json => json::document(line, options, unindexed),
+        LineFormat::Json => json::parse_json_line(line, options, unindexed),
         LineFormat::Tsv(inferred) => {
             let columns = options.columns.as_deref().unwrap_or(&inferred.columns);
-            if inferred.quoted { tsv::quoted_document(line, columns) } else { tsv::document(line, columns) }
+            if inferred.quoted {
+                tsv::parse_quoted_line(line, columns)
+            } else {
+                tsv::parse_tsv_line(line, columns)
+            }
         }
     }
 }
 
 /// Message for a text file that is not UTF-8.
-pub(super) fn replaced() -> String {
-    format!("invalid UTF-8 was replaced by U+FFFD; {CONVERT_ADVICE}")
+pub(super) fn replaced_bytes_message() -> String {
+    format!("invalid UTF-8 was replaced by U+FFFD; {ENCODING_ADVICE}")
 }
 
 fn parse_files(files: &[TextFile], sink: &mut Sink<'_>) -> tierdex::Result<()> {
@@ -78,14 +85,14 @@ fn parse_files(files: &[TextFile], sink: &mut Sink<'_>) -> tierdex::Result<()> {
             title: Cow::Borrowed(&file.title),
             text: String::from_utf8_lossy(match file.first_part {
                 Some(_) => &file.bytes,
-                None => byte_order_mark::strip(&file.bytes),
+                None => byte_order_mark::strip_byte_order_mark(&file.bytes),
             }),
             first_part: file.first_part,
         };
         if matches!(document.text, Cow::Owned(_)) {
-            sink.report.file_problem(&file.id, ProblemKind::Replaced, replaced());
+            sink.report.file_problem(&file.id, ProblemKind::Replaced, replaced_bytes_message());
         }
-        sink.document(&document, Origin { file: &file.id, line: None })?;
+        sink.add_document(&document, Origin { file: &file.id, line: None })?;
     }
     Ok(())
 }

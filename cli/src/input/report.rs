@@ -46,7 +46,7 @@ impl ProblemKind {
         ProblemKind::Encoding,
     ];
 
-    /// All kinds.
+    /// All kinds, in the order of their declaration.
     pub const ALL: [ProblemKind; ProblemKind::COUNT] = [
         ProblemKind::Json,
         ProblemKind::NoText,
@@ -150,7 +150,7 @@ pub(super) struct LineProblem {
     pub message: String,
 }
 
-/// Report on a chunk.
+/// What parsing one chunk has found: counts and problems. The reports of all chunks are summed.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ChunkReport {
     /// Documents that were added.

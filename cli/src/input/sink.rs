@@ -36,7 +36,7 @@ impl Origin<'_> {
     fn write_id(self, id: &mut String) {
         id.push_str(self.file);
         if let Some(line) = self.line {
-            append(id, format_args!(":{line}"));
+            append_formatted(id, format_args!(":{line}"));
         }
     }
 }
@@ -55,7 +55,7 @@ impl<'a> Sink<'a> {
     }
 
     /// Adds a document, split into parts if its text is longer than `split`.
-    pub fn document(&mut self, document: &InputDocument<'_>, origin: Origin<'_>) -> tierdex::Result<()> {
+    pub fn add_document(&mut self, document: &InputDocument<'_>, origin: Origin<'_>) -> tierdex::Result<()> {
         self.id.clear();
         match document.id.as_deref().filter(|id| !id.trim().is_empty()) {
             Some(id) => self.id.push_str(id),
@@ -71,13 +71,13 @@ impl<'a> Sink<'a> {
         let is_piece = document.first_part.is_some();
         match self.split {
             Some(bytes_max) if is_piece || document.text.len() > bytes_max => {
-                self.parts(document, bytes_max, origin)
+                self.add_parts(document, bytes_max, origin)
             }
             _ => self.add(&document.title, &document.text, origin),
         }
     }
 
-    fn parts(
+    fn add_parts(
         &mut self,
         document: &InputDocument<'_>,
         bytes_max: usize,
@@ -85,14 +85,14 @@ impl<'a> Sink<'a> {
     ) -> tierdex::Result<()> {
         let base_len = self.id.len();
         let mut title: &str = &document.title;
-        if split::parts(&document.text, bytes_max).next().is_none() && document.first_part.is_none() {
+        if split::split_text(&document.text, bytes_max).next().is_none() && document.first_part.is_none() {
             return self.add(title, "", origin);
         }
         for (number, part) in
-            (document.first_part.unwrap_or(0)..).zip(split::parts(&document.text, bytes_max))
+            (document.first_part.unwrap_or(0)..).zip(split::split_text(&document.text, bytes_max))
         {
             self.id.truncate(base_len);
-            append(&mut self.id, format_args!("#{number}"));
+            append_formatted(&mut self.id, format_args!("#{number}"));
             self.add(title, part, origin)?;
             title = "";
         }
@@ -114,7 +114,7 @@ impl<'a> Sink<'a> {
     }
 }
 
-fn append(to: &mut String, arguments: std::fmt::Arguments<'_>) {
+fn append_formatted(to: &mut String, arguments: std::fmt::Arguments<'_>) {
     // Writing to a string does not fail.
     let _ = to.write_fmt(arguments);
 }

@@ -3,10 +3,10 @@
 //! One file is open at a time. A file of lines yields chunks of its own; text files are collected into a
 //! batch of about the size of a chunk.
 
-use super::chunk::{Body, InputChunk, LineFormat, TextFile, TsvLayout};
+use super::chunk::{ChunkBody, InputChunk, LineFormat, TextFile, TsvLayout};
 use super::json_layout::{self, JsonLayout};
 use super::line_chunker::{ChunkSizes, LineChunker};
-use super::line_file::{LineFile, too_long};
+use super::line_file::{LineFile, too_long_message};
 use super::open::{Compression, OpenInput};
 use super::options::{InputFormat, InputOptions};
 use super::report::{ChunkReport, ProblemKind};
@@ -45,10 +45,10 @@ pub struct InputSource {
 impl InputSource {
     /// Lists the inputs and validates the options. The error message is one line and says what to change.
     pub fn open(inputs: &[PathBuf], options: &InputOptions) -> Result<InputSource, String> {
-        InputSource::with_sizes(inputs, options, ChunkSizes::default())
+        InputSource::open_with_sizes(inputs, options, ChunkSizes::default())
     }
 
-    pub(super) fn with_sizes(
+    pub(super) fn open_with_sizes(
         inputs: &[PathBuf],
         options: &InputOptions,
         sizes: ChunkSizes,
@@ -61,9 +61,9 @@ impl InputSource {
                 display_name(csv)
             ));
         }
-        let (entries, skipped) = walk::expand(inputs, options.output.as_deref())?;
+        let (entries, skipped) = walk::expand_inputs(inputs, options.output.as_deref())?;
         Ok(InputSource {
-            total: total(&entries),
+            total: sum_file_sizes(&entries),
             entries: entries.into_iter(),
             skipped,
             format: options.format,
@@ -116,7 +116,7 @@ impl InputSource {
                 return Ok(Some(chunk));
             }
             match self.entries.next() {
-                Some(InputEntry::File(file)) => self.start(file)?,
+                Some(InputEntry::File(file)) => self.open_file(file)?,
                 Some(InputEntry::Problem(problem)) => self.report.problem(problem.kind, || problem),
                 None => return Ok(self.take_batch()),
             }
@@ -144,14 +144,14 @@ impl InputSource {
             Ok(Some(lines)) => {
                 self.current = Some(file);
                 let report = self.take_report();
-                return Ok(Some(InputChunk { body: Body::Lines(lines), report }));
+                return Ok(Some(InputChunk { body: ChunkBody::Lines(lines), report }));
             }
             Ok(None) => {}
             Err(error) => self.report_or_fail(
                 file.named,
                 &file.name,
                 ProblemKind::CutShort,
-                file.compression.explain(&error),
+                file.compression.explain_error(&error),
             )?,
         }
         self.consumed.fetch_max(file.done_at, Ordering::Relaxed);
@@ -165,17 +165,17 @@ impl InputSource {
             Ok(Some(piece)) => {
                 self.pieces = Some(file);
                 let report = self.take_report();
-                return Ok(Some(InputChunk { body: Body::Files(vec![piece]), report }));
+                return Ok(Some(InputChunk { body: ChunkBody::Files(vec![piece]), report }));
             }
             Ok(None) if file.replaced => {
-                self.report.file_problem(&file.name, ProblemKind::Replaced, parse::replaced());
+                self.report.file_problem(&file.name, ProblemKind::Replaced, parse::replaced_bytes_message());
             }
             Ok(None) => {}
             Err(error) => self.report_or_fail(
                 file.named,
                 &file.name,
                 ProblemKind::CutShort,
-                file.compression.explain(&error),
+                file.compression.explain_error(&error),
             )?,
         }
         self.consumed.fetch_max(file.done_at, Ordering::Relaxed);
@@ -187,11 +187,11 @@ impl InputSource {
         let files = std::mem::take(&mut self.batch).files;
         let report = self.take_report();
         let empty = files.is_empty() && report == self.new_report();
-        (!empty).then_some(InputChunk { body: Body::Files(files), report })
+        (!empty).then_some(InputChunk { body: ChunkBody::Files(files), report })
     }
 
     /// Opens a file. A file of lines becomes `current`; a text file is read into the batch.
-    fn start(&mut self, file: InputFile) -> Result<(), String> {
+    fn open_file(&mut self, file: InputFile) -> Result<(), String> {
         let name = file.name();
         let done_at = self.consumed.load(Ordering::Relaxed).saturating_add(file.size.unwrap_or(0));
         let opened = match OpenInput::open(&file, &self.consumed, &self.stop) {
@@ -202,21 +202,21 @@ impl InputSource {
                     file.named,
                     &name,
                     ProblemKind::Unreadable,
-                    Compression::Plain.explain(&error),
+                    Compression::Plain.explain_error(&error),
                 );
             }
         };
-        let (head, opened) = opened.peek(file_kind::HEAD_BYTES);
+        let (head, opened) = opened.peek(file_kind::INSPECTED_BYTES);
         let path = if matches!(file.location, InputLocation::StandardInput) { "FILE" } else { &name };
-        if let Some(message) = file_kind::explain(&head, path, opened.compression) {
-            self.report.file_problem(&name, binary(&file), message);
+        if let Some(message) = file_kind::advise_conversion(&head, path, opened.compression) {
+            self.report.file_problem(&name, binary_problem_kind(&file), message);
             self.consumed.fetch_max(done_at, Ordering::Relaxed);
             return Ok(());
         }
         let (layout, opened) = self.json_layout(&file, &name, opened);
         let is_converted =
             opened.compression != Compression::Plain || matches!(file.location, InputLocation::StandardInput);
-        if let Some(advice) = layout.advice((!is_converted).then_some(&*name)) {
+        if let Some(advice) = layout.conversion_advice((!is_converted).then_some(&*name)) {
             self.consumed.fetch_max(done_at, Ordering::Relaxed);
             return self.report_or_fail(file.named, &name, ProblemKind::NotLines, advice);
         }
@@ -233,12 +233,12 @@ impl InputSource {
                 }
             }
             InputFormat::JsonLines => {
-                self.current = Some(self.lines(&file, name, opened, LineFormat::Json, done_at))
+                self.current = Some(self.line_file(&file, name, opened, LineFormat::Json, done_at))
             }
             InputFormat::Tsv => {
                 // The columns are inferred from the first line that is not blank.
                 let format = LineFormat::Tsv(TsvLayout::default());
-                self.current = Some(self.lines(&file, name, opened, format, done_at));
+                self.current = Some(self.line_file(&file, name, opened, format, done_at));
             }
         }
         Ok(())
@@ -251,8 +251,8 @@ impl InputSource {
             Some(InputFormat::Text | InputFormat::Tsv) => (JsonLayout::Other, opened),
             None if !file.named => (JsonLayout::Other, opened),
             Some(InputFormat::JsonLines) | None => {
-                let (head, opened) = opened.peek(json_layout::HEAD_BYTES);
-                (JsonLayout::of(&head), opened)
+                let (head, opened) = opened.peek(json_layout::INSPECTED_BYTES);
+                (JsonLayout::detect(&head), opened)
             }
         }
     }
@@ -262,12 +262,12 @@ impl InputSource {
     fn known_format(&self, file: &InputFile, name: &str) -> Option<InputFormat> {
         let by_name = match file.location {
             InputLocation::StandardInput => None,
-            InputLocation::Path(_) => InputFormat::of_name(name),
+            InputLocation::Path(_) => InputFormat::from_file_name(name),
         };
         self.format.or(by_name).or(file.size.is_none().then_some(InputFormat::JsonLines))
     }
 
-    fn lines(
+    fn line_file(
         &self,
         file: &InputFile,
         name: String,
@@ -296,7 +296,7 @@ impl InputSource {
             Some(_) => TextPieces::BYTES.min(self.sizes.document_bytes_max),
             None => self.sizes.document_bytes_max,
         };
-        let read = text::read(&mut reader, file.size, bytes_max);
+        let read = text::read_text(&mut reader, file.size, bytes_max);
         let read = match read {
             Ok(read) => read,
             Err(error) => {
@@ -304,13 +304,13 @@ impl InputSource {
                     file.named,
                     &name,
                     ProblemKind::Unreadable,
-                    compression.explain(&error),
+                    compression.explain_error(&error),
                 );
             }
         };
         match read {
             TextContent::Text(bytes) => {
-                self.batch.push(TextFile { id: name, title: file.title(), bytes, first_part: None })
+                self.batch.push_file(TextFile { id: name, title: file.title(), bytes, first_part: None })
             }
             TextContent::TooLong(bytes) if let Some(part_bytes_max) = part_bytes_max => {
                 let text = TextFile { id: name, title: file.title(), bytes, first_part: None };
@@ -320,10 +320,10 @@ impl InputSource {
             TextContent::Binary => {
                 let advice = if file.named { "; for JSON lines or TSV give --format" } else { "" };
                 let message = format!("binary file{advice}");
-                self.report.file_problem(&name, binary(file), message);
+                self.report.file_problem(&name, binary_problem_kind(file), message);
             }
             TextContent::TooLong(_) => {
-                let message = too_long("the file", self.sizes.document_bytes_max);
+                let message = too_long_message("the file", self.sizes.document_bytes_max);
                 self.report.file_problem(&name, ProblemKind::TooLarge, message);
             }
         }
@@ -347,17 +347,17 @@ impl InputSource {
     }
 }
 
-fn binary(file: &InputFile) -> ProblemKind {
+fn binary_problem_kind(file: &InputFile) -> ProblemKind {
     if file.named { ProblemKind::Binary } else { ProblemKind::BinaryInFolder }
 }
 
 fn is_csv(input: &Path) -> bool {
-    InputFormat::extension(&display_name(input))
+    InputFormat::file_extension(&display_name(input))
         .is_some_and(|extension| extension.eq_ignore_ascii_case("csv"))
         && !input.is_dir()
 }
 
-fn total(entries: &[InputEntry]) -> Option<u64> {
+fn sum_file_sizes(entries: &[InputEntry]) -> Option<u64> {
     entries.iter().try_fold(0u64, |total, entry| match entry {
         InputEntry::File(file) => file.size.map(|size| total.saturating_add(size)),
         InputEntry::Problem(_) => Some(total),
@@ -373,7 +373,7 @@ struct TextFileBatch {
 }
 
 impl TextFileBatch {
-    fn push(&mut self, file: TextFile) {
+    fn push_file(&mut self, file: TextFile) {
         self.cost += size_of::<TextFile>() + file.id.len() + file.title.len() + file.bytes.len();
         self.files.push(file);
     }

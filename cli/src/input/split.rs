@@ -3,7 +3,7 @@
 /// The parts of a text, each of 1 to `bytes_max` bytes and without leading and trailing white space. A word
 /// of more than `bytes_max` bytes is split between characters. `bytes_max` is at least 4, the length of a
 /// character.
-pub(super) fn parts(text: &str, bytes_max: usize) -> impl Iterator<Item = &str> {
+pub(super) fn split_text(text: &str, bytes_max: usize) -> impl Iterator<Item = &str> {
     let mut rest = text.trim();
     std::iter::from_fn(move || {
         if rest.is_empty() {
@@ -17,7 +17,7 @@ pub(super) fn parts(text: &str, bytes_max: usize) -> impl Iterator<Item = &str> 
 
 /// Length of the beginning of a text whose parts do not depend on what may follow the text, and the number of
 /// these parts.
-pub(super) fn settled(text: &str, bytes_max: usize) -> (usize, u64) {
+pub(super) fn settled_parts(text: &str, bytes_max: usize) -> (usize, u64) {
     // A part ends before a character that does not fit.
     const CHARACTER_BYTES_MAX: usize = 4;
     let (mut rest, mut parts) = (text.trim_start(), 0);
@@ -46,22 +46,22 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(text: &str, bytes_max: usize, expected: &[&str]) {
-        assert_eq!(parts(text, bytes_max).collect::<Vec<_>>(), expected);
+    fn check_parts(text: &str, bytes_max: usize, expected: &[&str]) {
+        assert_eq!(split_text(text, bytes_max).collect::<Vec<_>>(), expected);
     }
 
     #[test]
     fn texts_are_split_between_words() {
-        check("one two three", 7, &["one two", "three"]);
-        check("one two three", 8, &["one two", "three"]);
-        check("one two three", 6, &["one", "two", "three"]);
-        check("  one \n\t two  ", 5, &["one", "two"]);
-        check("abcdefghij", 4, &["abcd", "efgh", "ij"]);
-        check("ab cdefghij k", 4, &["ab", "cdef", "ghij", "k"]);
-        check("ééé", 5, &["éé", "é"]);
-        check("a\u{3000}b\u{a0}c", 4, &["a", "b\u{a0}c"]);
-        check(" \n ", 4, &[]);
-        check("", 4, &[]);
+        check_parts("one two three", 7, &["one two", "three"]);
+        check_parts("one two three", 8, &["one two", "three"]);
+        check_parts("one two three", 6, &["one", "two", "three"]);
+        check_parts("  one \n\t two  ", 5, &["one", "two"]);
+        check_parts("abcdefghij", 4, &["abcd", "efgh", "ij"]);
+        check_parts("ab cdefghij k", 4, &["ab", "cdef", "ghij", "k"]);
+        check_parts("ééé", 5, &["éé", "é"]);
+        check_parts("a\u{3000}b\u{a0}c", 4, &["a", "b\u{a0}c"]);
+        check_parts(" \n ", 4, &[]);
+        check_parts("", 4, &[]);
     }
 
     #[test]
@@ -77,7 +77,7 @@ mod tests {
             let text: String =
                 (0..random(200)).map(|_| alphabet[alphabet.len() - 1 - random(choices)]).collect();
             let bytes_max = 4 + round % 40;
-            let found: Vec<&str> = parts(&text, bytes_max).collect();
+            let found: Vec<&str> = split_text(&text, bytes_max).collect();
             assert!(
                 found.iter().all(|part| !part.is_empty() && part.len() <= bytes_max && part.trim() == *part)
             );

@@ -26,7 +26,7 @@ impl Read for SmallReads {
     }
 }
 
-pub(super) fn gzip(bytes: &[u8]) -> Vec<u8> {
+pub(super) fn gzip_member(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()
@@ -39,7 +39,7 @@ pub(super) fn zstd_frame(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-pub(super) fn zstd_long(bytes: &[u8], window_log: u32) -> Vec<u8> {
+pub(super) fn zstd_long_window(bytes: &[u8], window_log: u32) -> Vec<u8> {
     let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
     encoder.long_distance_matching(true).unwrap();
     encoder.window_log(window_log).unwrap();
@@ -81,22 +81,22 @@ impl InputFixture {
         if name.is_empty() { self.folder.path().to_path_buf() } else { self.folder.path().join(name) }
     }
 
-    fn relative(&self, name: &str) -> String {
+    fn relative_names(&self, name: &str) -> String {
         name.replace(&format!("{}/", self.folder.path().display()), "")
     }
 
     fn open(&self, inputs: &[&str]) -> Result<InputSource, String> {
         let inputs: Vec<PathBuf> = inputs.iter().map(|name| self.path(name)).collect();
-        InputSource::with_sizes(&inputs, &self.options, self.sizes)
+        InputSource::open_with_sizes(&inputs, &self.options, self.sizes)
     }
 
-    fn try_run(&self, inputs: &[&str]) -> Result<ParsedInput, String> {
+    fn try_parse(&self, inputs: &[&str]) -> Result<ParsedInput, String> {
         let mut source = self.open(inputs)?;
         let mut outcome = ParsedInput::default();
         while let Some(chunk) = source.next()? {
             let mut documents = Vec::new();
             let report = parse(chunk, &self.options, &mut |id, title, text| {
-                documents.push([self.relative(id), title.to_string(), text.to_string()]);
+                documents.push([self.relative_names(id), title.to_string(), text.to_string()]);
                 Ok(())
             })
             .unwrap();
@@ -104,7 +104,7 @@ impl InputFixture {
             outcome.documents.extend(documents);
             outcome
                 .problems
-                .extend(report.problems.iter().map(|problem| self.relative(&problem.to_string())));
+                .extend(report.problems.iter().map(|problem| self.relative_names(&problem.to_string())));
             outcome.chunks.push(report.bytes);
             outcome.binary += report.counts[ProblemKind::Binary] + report.counts[ProblemKind::BinaryInFolder];
         }
@@ -114,20 +114,20 @@ impl InputFixture {
         Ok(outcome)
     }
 
-    fn run(&self, inputs: &[&str]) -> ParsedInput {
-        self.try_run(inputs).unwrap()
+    fn parse_inputs(&self, inputs: &[&str]) -> ParsedInput {
+        self.try_parse(inputs).unwrap()
     }
 
     /// Reads all files of the directory and compares documents and problems.
     #[track_caller]
-    fn check(&self, documents: &[[&str; 3]], problems: &[&str]) {
-        let outcome = self.run(&[""]);
+    fn check_all_files(&self, documents: &[[&str; 3]], problems: &[&str]) {
+        let outcome = self.parse_inputs(&[""]);
         assert_eq!(outcome.documents, documents);
         assert_eq!(outcome.problems, problems);
     }
 }
 
-fn line(id: usize, text: &str) -> String {
+fn json_line(id: usize, text: &str) -> String {
     format!("{{\"id\":{id},\"text\":\"{text}\"}}\n")
 }
 
@@ -136,13 +136,13 @@ fn format_and_compression_are_detected() {
     let json = br#"{"id":1,"text":"j"}"#;
     let fixture = InputFixture::new(&[
         ("a.jsonl", json),
-        ("b.ndjson.gz", &gzip(json)),
+        ("b.ndjson.gz", &gzip_member(json)),
         ("c.json", &zstd_frame(json)),
-        ("d.tsv.zst", &gzip(b"2\tt\n")),
-        ("e.txt", &gzip(b"plain")),
+        ("d.tsv.zst", &gzip_member(b"2\tt\n")),
+        ("e.txt", &gzip_member(b"plain")),
         ("f.gz", b"not packed"),
     ]);
-    fixture.check(
+    fixture.check_all_files(
         &[
             ["1", "", "j"],
             ["1", "", "j"],
@@ -159,11 +159,11 @@ fn format_and_compression_are_detected() {
 fn format_and_columns_can_be_given() {
     let mut fixture = InputFixture::new(&[("a.jsonl", b"1\tx"), ("b.txt", b"2\ty")]);
     fixture.options.format = Some(InputFormat::Tsv);
-    fixture.check(&[["1", "", "x"], ["2", "", "y"]], &[]);
+    fixture.check_all_files(&[["1", "", "x"], ["2", "", "y"]], &[]);
     fixture.options.columns = Some(Column::parse_list("title,text").unwrap());
-    fixture.check(&[["a.jsonl:1", "1", "x"], ["b.txt:1", "2", "y"]], &[]);
+    fixture.check_all_files(&[["a.jsonl:1", "1", "x"], ["b.txt:1", "2", "y"]], &[]);
     fixture.options.format = Some(InputFormat::Text);
-    fixture.check(&[["a.jsonl", "a.jsonl", "1\tx"], ["b.txt", "b.txt", "2\ty"]], &[]);
+    fixture.check_all_files(&[["a.jsonl", "a.jsonl", "1\tx"], ["b.txt", "b.txt", "2\ty"]], &[]);
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn byte_order_marks_and_carriage_returns_are_ignored() {
         ("d.tsv", b"\xEF\xBB\xBF"),
         ("e.tsv", b"\xEF\xBB\xBF\n3\tz\n\xEF\xBB\xBF\tw"),
     ]);
-    fixture.check(
+    fixture.check_all_files(
         &[
             ["a.jsonl:1", "", "1"],
             ["a.jsonl:4", "", "2"],
@@ -201,14 +201,14 @@ fn malformed_lines_have_their_line_number_in_any_chunk() {
             0 => all.extend(b"{\"text\":\n"),
             3 => all.extend(b"{\"text\":\"\xFF\"}\n"),
             5 => all.extend(b"\n"),
-            _ => all.extend(line(number, "ok").bytes()),
+            _ => all.extend(json_line(number, "ok").bytes()),
         }
         if number % 7 == 0 || number % 7 == 3 {
             expected.push(number);
         }
     }
     fs::write(fixture.path("a.jsonl"), &all).unwrap();
-    let outcome = fixture.run(&["a.jsonl"]);
+    let outcome = fixture.parse_inputs(&["a.jsonl"]);
     assert!(outcome.chunks.len() > 50);
     assert_eq!(outcome.chunks.iter().sum::<u64>(), all.len() as u64);
     assert_eq!(outcome.documents.len(), 500 - expected.len() - 71);
@@ -225,7 +225,7 @@ fn tsv_columns_of_the_first_line_apply_to_the_whole_file() {
         ("b.tsv", b"words\tand\nwords"),
     ]);
     fixture.sizes.chunk_bytes = 8;
-    fixture.check(
+    fixture.check_all_files(
         &[["1", "t", "x"], ["3", "t", "y\tz"], ["words", "", "and"]],
         &[
             "a.tsv:11: 2 columns, 3 expected",
@@ -237,19 +237,19 @@ fn tsv_columns_of_the_first_line_apply_to_the_whole_file() {
 
 #[test]
 fn chunks_do_not_depend_on_the_compression() {
-    let text: String = (0..20_000).map(|id| line(id, &"word ".repeat(id % 40))).collect();
+    let text: String = (0..20_000).map(|id| json_line(id, &"word ".repeat(id % 40))).collect();
     let halves = text.split_at(text.len() / 3);
     let mut fixture = InputFixture::new(&[
         ("plain.jsonl", text.as_bytes()),
-        ("gz.jsonl", &[gzip(halves.0.as_bytes()), gzip(halves.1.as_bytes())].concat()),
-        ("zst.jsonl", &[zstd_frame(halves.0.as_bytes()), zstd_long(halves.1.as_bytes(), 27)].concat()),
+        ("gz.jsonl", &[gzip_member(halves.0.as_bytes()), gzip_member(halves.1.as_bytes())].concat()),
+        ("zst.jsonl", &[zstd_frame(halves.0.as_bytes()), zstd_long_window(halves.1.as_bytes(), 27)].concat()),
     ]);
     fixture.sizes.chunk_bytes = 100_000;
-    let plain = fixture.run(&["plain.jsonl"]);
+    let plain = fixture.parse_inputs(&["plain.jsonl"]);
     assert_eq!(plain.documents.len(), 20_000);
     assert!(plain.chunks.len() > 10 && plain.chunks.iter().all(|&bytes| bytes <= 100_000));
-    assert_eq!(plain, fixture.run(&["gz.jsonl"]));
-    assert_eq!(plain, fixture.run(&["zst.jsonl"]));
+    assert_eq!(plain, fixture.parse_inputs(&["gz.jsonl"]));
+    assert_eq!(plain, fixture.parse_inputs(&["zst.jsonl"]));
 }
 
 #[test]
@@ -260,12 +260,12 @@ fn small_files_share_a_chunk() {
     }
     fs::write(fixture.path("15.jsonl"), "{\"text\":\"\"}").unwrap();
     fixture.sizes.chunk_bytes = 1500;
-    let outcome = fixture.run(&[""]);
+    let outcome = fixture.parse_inputs(&[""]);
     assert_eq!(outcome.documents.len(), 31);
     assert!(outcome.chunks.len() < 10, "{:?}", outcome.chunks);
     assert_eq!(outcome.documents[16][0], "15.jsonl:1");
     fixture.sizes.chunk_bytes = 1;
-    assert_eq!(fixture.run(&[""]).chunks.len(), 31);
+    assert_eq!(fixture.parse_inputs(&[""]).chunks.len(), 31);
 }
 
 #[test]
@@ -273,13 +273,13 @@ fn binary_empty_and_invalid_files_are_handled() {
     let fixture = InputFixture::new(&[
         ("bad.txt", b"a\xFFb"),
         ("binary", b"a\0b"),
-        ("binary.gz", &gzip(b"\0")),
+        ("binary.gz", &gzip_member(b"\0")),
         ("empty", b""),
         ("empty.jsonl", b""),
         ("empty.tsv", b""),
         ("nul.jsonl", b"\0\n{\"text\":\"a\0\"}\n{\"text\":\"ok\"}"),
     ]);
-    let outcome = fixture.run(&[""]);
+    let outcome = fixture.parse_inputs(&[""]);
     assert_eq!(outcome.binary, 2);
     assert_eq!(
         outcome.documents,
@@ -289,11 +289,11 @@ fn binary_empty_and_invalid_files_are_handled() {
     assert_eq!(outcome.problems[..2], ["binary: binary file", "binary.gz: binary file"]);
     assert!(outcome.problems[2].starts_with("bad.txt: invalid UTF-8 was replaced"));
 
-    let outcome = fixture.run(&["binary"]);
+    let outcome = fixture.parse_inputs(&["binary"]);
     assert_eq!((outcome.binary, outcome.documents.len()), (1, 0));
     assert!(outcome.problems[0].starts_with("binary: binary file; "), "{:?}", outcome.problems);
-    assert_eq!(fixture.run(&["empty.jsonl"]), ParsedInput::default());
-    assert_eq!(fixture.run(&[]), ParsedInput::default());
+    assert_eq!(fixture.parse_inputs(&["empty.jsonl"]), ParsedInput::default());
+    assert_eq!(fixture.parse_inputs(&[]), ParsedInput::default());
 }
 
 #[test]
@@ -305,7 +305,7 @@ fn long_documents_are_split() {
     let lines = [titled("L", text), titled("S", " sixteen bytes. "), titled("blank", &" ".repeat(17))];
     fs::write(fixture.path("a.jsonl"), lines.concat()).unwrap();
     fs::write(fixture.path("b.txt"), text).unwrap();
-    fixture.check(
+    fixture.check_all_files(
         &[
             ["L#0", "T", "one two three"],
             ["L#1", "", "four five six"],
@@ -325,9 +325,9 @@ fn long_documents_are_split() {
 fn lines_and_files_above_the_limit_are_skipped() {
     let mut fixture = InputFixture::new(&[("b.txt", &[b'x'; 101]), ("c.txt", &[b'x'; 100])]);
     fixture.sizes = ChunkSizes { chunk_bytes: 30, document_bytes_max: 100 };
-    let input = [line(1, "a"), line(2, &"x".repeat(200)), line(3, "b")].concat();
+    let input = [json_line(1, "a"), json_line(2, &"x".repeat(200)), json_line(3, "b")].concat();
     fs::write(fixture.path("a.jsonl"), input).unwrap();
-    let outcome = fixture.run(&[""]);
+    let outcome = fixture.parse_inputs(&[""]);
     let ids: Vec<&str> = outcome.documents.iter().map(|document| document[0].as_str()).collect();
     assert_eq!(ids, ["1", "3", "c.txt"]);
     assert_eq!(
@@ -343,9 +343,9 @@ fn lines_and_files_above_the_limit_are_skipped() {
 fn a_line_of_fifty_megabytes_is_one_document() {
     let long = "word ".repeat(10 << 20);
     let fixture = InputFixture::new(&[]);
-    let input = [line(1, "a"), line(2, &long), line(3, "b")].concat();
+    let input = [json_line(1, "a"), json_line(2, &long), json_line(3, "b")].concat();
     fs::write(fixture.path("a.jsonl"), &input).unwrap();
-    let outcome = fixture.run(&["a.jsonl"]);
+    let outcome = fixture.parse_inputs(&["a.jsonl"]);
     assert_eq!(outcome.documents.len(), 3);
     assert!(outcome.documents[1][2] == long);
     assert_eq!(outcome.documents[2][0], "3");
@@ -354,13 +354,14 @@ fn a_line_of_fifty_megabytes_is_one_document() {
 
 #[test]
 fn damaged_compressed_arguments_stop_the_run() {
-    let text: String = (0..1000).map(|id| line(id, "words")).collect();
-    for (name, packed) in [("a.jsonl", gzip(text.as_bytes())), ("a.txt", zstd_frame(text.as_bytes()))] {
+    let text: String = (0..1000).map(|id| json_line(id, "words")).collect();
+    for (name, packed) in [("a.jsonl", gzip_member(text.as_bytes())), ("a.txt", zstd_frame(text.as_bytes()))]
+    {
         let fixture = InputFixture::new(&[(name, &packed[..packed.len() - 3]), ("z.txt", b"z")]);
-        let error = fixture.try_run(&[name]).unwrap_err();
+        let error = fixture.try_parse(&[name]).unwrap_err();
         assert!(error.contains(name) && error.contains("truncated") && !error.contains('\n'), "{error}");
         // In a folder it is a problem, and the next file is read. Whole lines before the damage are indexed.
-        let outcome = fixture.run(&[""]);
+        let outcome = fixture.parse_inputs(&[""]);
         let kept = outcome.documents.len() - 1;
         assert!(if name == "a.txt" { kept == 0 } else { kept > 900 }, "{kept}");
         assert_eq!(outcome.documents[kept][0], "z.txt");
@@ -377,7 +378,7 @@ fn unreadable_files_of_a_folder_are_problems() {
     fs::remove_file(fixture.path("z")).unwrap();
     let report = parse(source.next().unwrap().unwrap(), &fixture.options, &mut |_, _, _| Ok(())).unwrap();
     let problems: Vec<String> =
-        report.problems.iter().map(|problem| fixture.relative(&problem.file)).collect();
+        report.problems.iter().map(|problem| fixture.relative_names(&problem.file)).collect();
     assert_eq!((problems, report.documents), (vec!["b".to_string(), "z".to_string()], 1));
     assert!(source.next().unwrap().is_none());
     assert!(fixture.open(&["b"]).is_err());
@@ -387,7 +388,7 @@ fn unreadable_files_of_a_folder_are_problems() {
 fn problems_after_the_last_document_are_reported() {
     let fixture = InputFixture::new(&[("sub/.hidden", b"x")]);
     std::os::unix::fs::symlink("nowhere", fixture.path("sub/b")).unwrap();
-    let outcome = fixture.run(&["sub"]);
+    let outcome = fixture.parse_inputs(&["sub"]);
     assert_eq!((outcome.documents.len(), outcome.problems.len(), outcome.chunks.len()), (0, 1, 1));
 }
 
@@ -399,7 +400,7 @@ fn files_without_read_permission_are_problems_in_folders_and_errors_as_arguments
     fs::set_permissions(fixture.path("sub"), fs::Permissions::from_mode(0o000)).unwrap();
     // Root can read all files.
     if fs::File::open(fixture.path("f")).is_err() {
-        let outcome = fixture.run(&[""]);
+        let outcome = fixture.parse_inputs(&[""]);
         assert_eq!(outcome.documents, [["z", "z", "x"]]);
         assert_eq!(outcome.problems.len(), 2, "{:?}", outcome.problems);
         let error = fixture.open(&["f"]).err().unwrap();
@@ -413,7 +414,7 @@ fn files_without_read_permission_are_problems_in_folders_and_errors_as_arguments
 fn sockets_in_folders_are_skipped_and_devices_are_streams() {
     let fixture = InputFixture::new(&[("a", b"x")]);
     let _socket = std::os::unix::net::UnixListener::bind(fixture.path("socket")).unwrap();
-    fixture.check(&[["a", "a", "x"]], &[]);
+    fixture.check_all_files(&[["a", "a", "x"]], &[]);
     let source = InputSource::open(&[PathBuf::from("/dev/null")], &fixture.options);
     let mut source = source.unwrap();
     assert!(source.total_bytes().is_none());
@@ -432,7 +433,7 @@ fn limit_errors_are_problems_and_other_errors_are_returned() {
     });
     let report = report.unwrap();
     assert_eq!(report.documents, 2);
-    assert_eq!(fixture.relative(&report.problems[0].to_string()), "a.jsonl:2: too much");
+    assert_eq!(fixture.relative_names(&report.problems[0].to_string()), "a.jsonl:2: too much");
 
     let mut calls = 0;
     let failure = parse(chunk(), &fixture.options, &mut |_, _, _| {
@@ -445,8 +446,8 @@ fn limit_errors_are_problems_and_other_errors_are_returned() {
 
 #[test]
 fn reading_and_parsing_can_run_on_different_threads() {
-    fn sendable<T: Send>() {}
-    sendable::<InputSource>();
-    sendable::<super::chunk::InputChunk>();
-    sendable::<ChunkReport>();
+    fn assert_send<T: Send>() {}
+    assert_send::<InputSource>();
+    assert_send::<super::chunk::InputChunk>();
+    assert_send::<ChunkReport>();
 }

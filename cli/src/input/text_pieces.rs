@@ -1,12 +1,13 @@
 //! Reads a text file that is split into documents in pieces, so that its size is not bounded by memory.
 //!
-//! A piece ends where a part ends: the parts are those of the whole file.
+//! A part is the text of one document. A piece ends where a part ends, so that the parts are those into which
+//! the whole file would be split.
 
 use super::{byte_order_mark, chunk::TextFile, open::Compression, split};
 use std::io::{self, Read};
 use tierdex::limits::BATCH_BYTES;
 
-/// Bytes that are read at a time.
+/// Size of a read, in bytes.
 const READ_BYTES: u64 = 256 << 10;
 
 /// An open text file of more than [`TextPieces::BYTES`].
@@ -21,11 +22,11 @@ pub(super) struct TextPieces {
     pub replaced: bool,
     title: String,
     reader: Box<dyn Read + Send>,
-    /// Maximum bytes of a part.
+    /// Maximum length of a part, which becomes a document, in bytes.
     part_bytes_max: usize,
     /// Bytes that are not decoded yet: the beginning of a character.
     undecoded: Vec<u8>,
-    /// Text after the last piece.
+    /// Decoded text that follows the last piece.
     rest: String,
     /// Number of the next part.
     next_part: u64,
@@ -44,7 +45,7 @@ impl TextPieces {
         named: bool,
         done_at: u64,
     ) -> TextPieces {
-        let undecoded = byte_order_mark::strip(&text.bytes).to_vec();
+        let undecoded = byte_order_mark::strip_byte_order_mark(&text.bytes).to_vec();
         let (rest, next_part, replaced) = (String::new(), 0, false);
         let (name, title) = (text.id, text.title);
         TextPieces {
@@ -73,7 +74,7 @@ impl TextPieces {
         }
         let (len, parts) = match ended {
             true => (self.rest.len(), 0),
-            false => split::settled(&self.rest, self.part_bytes_max),
+            false => split::settled_parts(&self.rest, self.part_bytes_max),
         };
         if len == 0 {
             return Ok(None);
@@ -137,11 +138,11 @@ mod tests {
             while let Some(piece) = pieces.next().unwrap() {
                 assert_eq!(piece.first_part, Some(found.len() as u64));
                 let text = String::from_utf8(piece.bytes).unwrap();
-                found.extend(split::parts(&text, part_bytes_max).map(str::to_string));
+                found.extend(split::split_text(&text, part_bytes_max).map(str::to_string));
                 count += 1;
             }
             assert!(pieces.replaced && count > 2, "{count} pieces");
-            assert!(found.iter().map(String::as_str).eq(split::parts(&whole, part_bytes_max)));
+            assert!(found.iter().map(String::as_str).eq(split::split_text(&whole, part_bytes_max)));
         }
     }
 }

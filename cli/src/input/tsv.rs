@@ -6,17 +6,18 @@ use crate::size;
 use memchr::{memchr, memchr_iter, memrchr};
 use std::borrow::Cow;
 
-/// Header names of id, title and text columns. Case is ignored.
-const ID_NAMES: &[&str] = &["id", "_id", "docid", "doc_id", "docno", "pid"];
-const TITLE_NAMES: &[&str] = &["title", "headline", "heading", "name"];
-const TEXT_NAMES: &[&str] = &["text", "body", "content", "contents", "passage", "abstract", "document"];
+/// Names in a header line by which the column of ids, titles or texts is recognised. Case is ignored.
+const ID_COLUMN_NAMES: &[&str] = &["id", "_id", "docid", "doc_id", "docno", "pid"];
+const TITLE_COLUMN_NAMES: &[&str] = &["title", "headline", "heading", "name"];
+const TEXT_COLUMN_NAMES: &[&str] =
+    &["text", "body", "content", "contents", "passage", "abstract", "document"];
 
 /// Maximum length of a column name, in bytes.
-const NAME_BYTES_MAX: usize = 64;
+const COLUMN_NAME_BYTES_MAX: usize = 64;
 
 /// What the first line of a file that is not blank says about its columns.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct FirstLine {
+pub(super) struct FirstLineColumns {
     pub columns: Vec<Column>,
     /// End of the line, if it is a header.
     pub header_end: Option<usize>,
@@ -29,7 +30,7 @@ pub(super) struct FirstLine {
 }
 
 /// Infers the columns from the first line that is not blank; `None` if all lines are blank.
-pub(super) fn first_line(bytes: &[u8]) -> Option<FirstLine> {
+pub(super) fn inspect_first_line(bytes: &[u8]) -> Option<FirstLineColumns> {
     let start = bytes.len() - bytes.trim_ascii_start().len();
     // White space before the first word can be empty columns.
     let start = memrchr(b'\n', &bytes[..start]).map_or(0, |newline| newline + 1);
@@ -43,20 +44,20 @@ pub(super) fn first_line(bytes: &[u8]) -> Option<FirstLine> {
         1 => vec![Column::Id, Column::Text],
         _ => vec![Column::Id, Column::Title, Column::Text],
     };
-    let header = std::str::from_utf8(line).ok().and_then(header);
-    let header = header.map(|header| FirstLine { header_end: Some(end), ..header });
-    Some(header.unwrap_or_else(|| FirstLine { columns: by_count(), ..FirstLine::default() }))
+    let header = std::str::from_utf8(line).ok().and_then(parse_header);
+    let header = header.map(|header| FirstLineColumns { header_end: Some(end), ..header });
+    Some(header.unwrap_or_else(|| FirstLineColumns { columns: by_count(), ..FirstLineColumns::default() }))
 }
 
 /// The columns of a header line: all values are valid column names, and there is a text with an id or a
 /// title, or an id with a title alone. If all values are in quotes, cells may be. Of several columns with one
 /// meaning the first counts.
-fn header(line: &str) -> Option<FirstLine> {
+fn parse_header(line: &str) -> Option<FirstLineColumns> {
     let names: Vec<&str> = line.trim_end_matches(['\r', '\n']).split('\t').map(str::trim).collect();
     let unquoted: Option<Vec<&str>> =
         names.iter().map(|name| name.strip_prefix('"')?.strip_suffix('"')).collect();
     let (quoted, names) = (unquoted.is_some(), unquoted.unwrap_or(names));
-    let mut found = FirstLine { quoted, ..FirstLine::default() };
+    let mut found = FirstLineColumns { quoted, ..FirstLineColumns::default() };
     for name in &names {
         let column = column_of_name(name)?;
         let is_first = column != Column::Ignore && !found.columns.contains(&column);
@@ -69,7 +70,7 @@ fn header(line: &str) -> Option<FirstLine> {
         () if has(Column::Text) && named > 1 => Some(found),
         () if has(Column::Id) && has(Column::Title) && found.ignored.is_empty() => Some(found),
         () if has(Column::Id) && names.len() > 1 && !names.iter().any(|name| name.contains(' ')) => {
-            found.without_text = Some(without_text(&names, &found.columns));
+            found.without_text = Some(missing_text_message(&names, &found.columns));
             Some(found)
         }
         () => None,
@@ -77,7 +78,7 @@ fn header(line: &str) -> Option<FirstLine> {
 }
 
 /// The error of a header without text, with the flag that names it.
-fn without_text(names: &[&str], columns: &[Column]) -> String {
+fn missing_text_message(names: &[&str], columns: &[Column]) -> String {
     let text = columns.iter().rposition(|&column| column == Column::Ignore);
     let columns = columns.iter().enumerate().map(|(number, column)| match column {
         _ if Some(number) == text => "text",
@@ -94,7 +95,7 @@ fn without_text(names: &[&str], columns: &[Column]) -> String {
 
 /// Whether a name is a usual one for texts.
 pub(super) fn is_text_name(name: &str) -> bool {
-    TEXT_NAMES.iter().any(|known| name.eq_ignore_ascii_case(known))
+    TEXT_COLUMN_NAMES.iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
 /// The meaning of a column name; `None` if the value is not a valid name.
@@ -103,9 +104,9 @@ fn column_of_name(name: &str) -> Option<Column> {
     let first = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     let rest = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-. ".contains(&byte));
     match () {
-        () if !first || !rest || name.len() > NAME_BYTES_MAX => None,
-        () if is(ID_NAMES) => Some(Column::Id),
-        () if is(TITLE_NAMES) => Some(Column::Title),
+        () if !first || !rest || name.len() > COLUMN_NAME_BYTES_MAX => None,
+        () if is(ID_COLUMN_NAMES) => Some(Column::Id),
+        () if is(TITLE_COLUMN_NAMES) => Some(Column::Title),
         () if is_text_name(name) => Some(Column::Text),
         () => Some(Column::Ignore),
     }
@@ -113,11 +114,14 @@ fn column_of_name(name: &str) -> Option<Column> {
 
 /// Parses the document of a line. If the last column is the text, it contains all further tabs; otherwise
 /// further columns are ignored.
-pub(super) fn document<'l>(line: &'l str, columns: &[Column]) -> Result<InputDocument<'l>, LineProblem> {
+pub(super) fn parse_tsv_line<'l>(
+    line: &'l str,
+    columns: &[Column],
+) -> Result<InputDocument<'l>, LineProblem> {
     let mut document = InputDocument::default();
     let mut rest = Some(line);
     for (i, column) in columns.iter().enumerate() {
-        let Some(remaining) = rest else { return Err(too_few(i, columns.len())) };
+        let Some(remaining) = rest else { return Err(too_few_columns(i, columns.len())) };
         let takes_all = i + 1 == columns.len() && *column == Column::Text;
         let (value, after) = match remaining.split_once('\t') {
             Some((value, after)) if !takes_all => (value, Some(after)),
@@ -136,15 +140,15 @@ pub(super) fn document<'l>(line: &'l str, columns: &[Column]) -> Result<InputDoc
 
 /// Parses the document of a line whose cells may be in quotes: two quotes in such a cell are one, and tabs
 /// are text. The cells end with the line.
-pub(super) fn quoted_document<'l>(
+pub(super) fn parse_quoted_line<'l>(
     line: &'l str,
     columns: &[Column],
 ) -> Result<InputDocument<'l>, LineProblem> {
     let (mut document, mut rest) = (InputDocument::default(), Some(line));
     for (number, column) in columns.iter().enumerate() {
-        let Some(remaining) = rest else { return Err(too_few(number, columns.len())) };
-        let (value, after) = quoted_cell(remaining).ok_or_else(|| {
-            problem(format!("column {} has a quote that does not end in this line", number + 1))
+        let Some(remaining) = rest else { return Err(too_few_columns(number, columns.len())) };
+        let (value, after) = parse_quoted_cell(remaining).ok_or_else(|| {
+            column_problem(format!("column {} has a quote that does not end in this line", number + 1))
         })?;
         rest = after;
         match column {
@@ -158,7 +162,7 @@ pub(super) fn quoted_document<'l>(
 }
 
 /// The first cell of a line and what follows its tab; `None` if its quotes are not closed.
-fn quoted_cell(line: &str) -> Option<(Cow<'_, str>, Option<&str>)> {
+fn parse_quoted_cell(line: &str) -> Option<(Cow<'_, str>, Option<&str>)> {
     let Some(quoted) = line.strip_prefix('"') else {
         return Some(match line.split_once('\t') {
             Some((value, after)) => (Cow::Borrowed(value), Some(after)),
@@ -182,13 +186,13 @@ fn quoted_cell(line: &str) -> Option<(Cow<'_, str>, Option<&str>)> {
     }
 }
 
-fn problem(message: String) -> LineProblem {
+fn column_problem(message: String) -> LineProblem {
     LineProblem { kind: ProblemKind::Columns, message }
 }
 
-fn too_few(found: usize, expected: usize) -> LineProblem {
+fn too_few_columns(found: usize, expected: usize) -> LineProblem {
     let found = size::count(found as u64, "column", "columns");
-    problem(format!("{found}, {expected} expected"))
+    column_problem(format!("{found}, {expected} expected"))
 }
 
 #[cfg(test)]
@@ -196,9 +200,9 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(columns: &str, line: &str, expected: Result<(Option<&str>, &str, &str), &str>) {
+    fn check_document(columns: &str, line: &str, expected: Result<(Option<&str>, &str, &str), &str>) {
         let columns = Column::parse_list(columns).unwrap();
-        let found = document(line, &columns);
+        let found = parse_tsv_line(line, &columns);
         match (&found, expected) {
             (Ok(found), Ok(expected)) => {
                 assert_eq!((found.id.as_deref(), &*found.title, &*found.text), expected)
@@ -210,15 +214,15 @@ mod tests {
 
     #[test]
     fn columns_are_split_at_tabs() {
-        check("text", "a\tb", Ok((None, "", "a\tb")));
-        check("id,text", "1\ta\tb", Ok((Some("1"), "", "a\tb")));
-        check("id,title,text", "1\tt\ta\tb", Ok((Some("1"), "t", "a\tb")));
-        check("id,title,text", "\t\t", Ok((Some(""), "", "")));
-        check("id,title,text", "1\tt", Err("2 columns, 3 expected"));
-        check("id,text", "1", Err("1 column, 2 expected"));
-        check("text,id", "a\t1\tmore", Ok((Some("1"), "", "a")));
-        check("id,text,-", "1\ta\tb\tc", Ok((Some("1"), "", "a")));
-        check("-,-,text", "1\t2\t\"3\"", Ok((None, "", "\"3\"")));
+        check_document("text", "a\tb", Ok((None, "", "a\tb")));
+        check_document("id,text", "1\ta\tb", Ok((Some("1"), "", "a\tb")));
+        check_document("id,title,text", "1\tt\ta\tb", Ok((Some("1"), "t", "a\tb")));
+        check_document("id,title,text", "\t\t", Ok((Some(""), "", "")));
+        check_document("id,title,text", "1\tt", Err("2 columns, 3 expected"));
+        check_document("id,text", "1", Err("1 column, 2 expected"));
+        check_document("text,id", "a\t1\tmore", Ok((Some("1"), "", "a")));
+        check_document("id,text,-", "1\ta\tb\tc", Ok((Some("1"), "", "a")));
+        check_document("-,-,text", "1\t2\t\"3\"", Ok((None, "", "\"3\"")));
     }
 
     #[test]
@@ -234,7 +238,7 @@ mod tests {
             ("\"1\" x\ta", None),
             ("\"1\"", None),
         ] {
-            let found = quoted_document(line, &columns).ok();
+            let found = parse_quoted_line(line, &columns).ok();
             let found = found.as_ref().map(|found| (found.id.as_deref().unwrap(), &*found.text));
             assert_eq!(found, expected, "{line}");
         }
@@ -242,7 +246,7 @@ mod tests {
 
     #[test]
     fn a_header_without_text_is_an_error() {
-        let error = |line: &str| first_line(line.as_bytes()).unwrap().without_text;
+        let error = |line: &str| inspect_first_line(line.as_bytes()).unwrap().without_text;
         let words =
             "the header has `id`, `url`, `story`, and no text; name the columns, as in --columns id,-,text";
         assert_eq!(error("id\turl\tstory\n1\t2\t3"), Some(words.to_string()));
@@ -262,7 +266,7 @@ mod tests {
             (b"1\tt\ta\t\t", 3),
         ];
         for (bytes, count) in cases {
-            let found = first_line(bytes);
+            let found = inspect_first_line(bytes);
             let columns = found.as_ref().map_or(0, |found| found.columns.len());
             assert_eq!(columns, count, "{:?}", String::from_utf8_lossy(bytes));
             assert!(found.is_none_or(|found| found.header_end.is_none()));
@@ -280,15 +284,15 @@ mod tests {
             ("id\ttitle\n", vec![Id, Title]),
             ("\"id\"\t\"Text\"\r\n", vec![Id, Text]),
         ] {
-            let found = first_line(format!("{line}1\t2").as_bytes());
-            let found = if line.ends_with('\n') { found } else { first_line(line.as_bytes()) };
+            let found = inspect_first_line(format!("{line}1\t2").as_bytes());
+            let found = if line.ends_with('\n') { found } else { inspect_first_line(line.as_bytes()) };
             let found = found.map(|found| (found.columns, found.header_end));
             assert_eq!(found, Some((columns, Some(line.len()))), "{line}");
         }
         for line in
             ["1\ttext", "cat\ttext", "a\tb\ttext", "id", "id\t\ttext", "id\tthe text", "text", "\"id\"\ttext"]
         {
-            assert_eq!(first_line(line.as_bytes()).unwrap().header_end, None, "{line}");
+            assert_eq!(inspect_first_line(line.as_bytes()).unwrap().header_end, None, "{line}");
         }
     }
 }

@@ -11,7 +11,7 @@ use std::fs::{self, DirEntry, File, Metadata};
 use std::path::{Path, PathBuf};
 use std::{io, os::unix::fs::MetadataExt};
 
-/// An item of the list.
+/// A file to read, or the problem of a file or folder that cannot be read.
 #[derive(Debug)]
 pub(super) enum InputEntry {
     File(InputFile),
@@ -28,7 +28,7 @@ pub(super) struct InputFile {
     pub named: bool,
 }
 
-/// Location of an input.
+/// Where the bytes of an input come from.
 #[derive(Debug)]
 pub(super) enum InputLocation {
     StandardInput,
@@ -55,7 +55,7 @@ impl InputFile {
     }
 }
 
-/// Directory entries that were skipped.
+/// Numbers of directory entries that were skipped, by reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SkippedEntries {
     /// Names that begin with a dot.
@@ -67,14 +67,14 @@ pub struct SkippedEntries {
 }
 
 /// Lists the files of the arguments, without those in the directory `output`.
-pub(super) fn expand(
+pub(super) fn expand_inputs(
     inputs: &[PathBuf],
     output: Option<&Path>,
 ) -> Result<(Vec<InputEntry>, SkippedEntries), String> {
     if inputs.iter().filter(|input| is_standard_input(input)).count() > 1 {
         return Err("standard input is given twice; it can be read only once".to_string());
     }
-    let output = output.and_then(|output| fs::metadata(output).ok()).map(|output| identity(&output));
+    let output = output.and_then(|output| fs::metadata(output).ok()).map(|output| file_identity(&output));
     let mut walker = FolderWalker { output, ..FolderWalker::default() };
     let mut entries = Vec::new();
     for input in inputs {
@@ -84,7 +84,7 @@ pub(super) fn expand(
 }
 
 /// Device and inode, which identify a file or folder by any path.
-fn identity(metadata: &Metadata) -> (u64, u64) {
+fn file_identity(metadata: &Metadata) -> (u64, u64) {
     (metadata.dev(), metadata.ino())
 }
 
@@ -98,31 +98,31 @@ fn expand_argument(
     entries: &mut Vec<InputEntry>,
 ) -> Result<(), String> {
     if is_standard_input(input) {
-        entries.push(named(InputLocation::StandardInput, None));
+        entries.push(argument_entry(InputLocation::StandardInput, None));
         return Ok(());
     }
-    let metadata = fs::metadata(input).map_err(|error| cannot_read(input, &error))?;
+    let metadata = fs::metadata(input).map_err(|error| cannot_read_message(input, &error))?;
     if metadata.is_dir() {
-        if walker.output == Some(identity(&metadata)) {
+        if walker.output == Some(file_identity(&metadata)) {
             return Err(format!("{} is the directory of the index; name another input", display_name(input)));
         }
-        entries.extend(walker.walk(input).map_err(|error| cannot_read(input, &error))?);
+        entries.extend(walker.walk(input).map_err(|error| cannot_read_message(input, &error))?);
         return Ok(());
     }
     // A pipe is not opened here: opening it twice would lose its writer.
     if metadata.is_file() {
-        File::open(input).map_err(|error| cannot_read(input, &error))?;
+        File::open(input).map_err(|error| cannot_read_message(input, &error))?;
     }
     let size = metadata.is_file().then_some(metadata.len());
-    entries.push(named(InputLocation::Path(input.to_path_buf()), size));
+    entries.push(argument_entry(InputLocation::Path(input.to_path_buf()), size));
     Ok(())
 }
 
-fn named(location: InputLocation, size: Option<u64>) -> InputEntry {
+fn argument_entry(location: InputLocation, size: Option<u64>) -> InputEntry {
     InputEntry::File(InputFile { location, size, named: true })
 }
 
-fn cannot_read(input: &Path, error: &io::Error) -> String {
+fn cannot_read_message(input: &Path, error: &io::Error) -> String {
     let advice = match error.kind() {
         io::ErrorKind::NotFound => "check the name",
         io::ErrorKind::PermissionDenied => "check its permissions",
@@ -146,9 +146,9 @@ type FileSize = io::Result<u64>;
 impl FolderWalker {
     /// All files under `root`; an error if `root` itself cannot be listed.
     fn walk(&mut self, root: &Path) -> io::Result<impl Iterator<Item = InputEntry> + use<>> {
-        self.list(root)?;
+        self.list_folder(root)?;
         while let Some(folder) = self.folders.pop() {
-            if let Err(error) = self.list(&folder) {
+            if let Err(error) = self.list_folder(&folder) {
                 self.found.push((folder, Err(error)));
             }
         }
@@ -156,22 +156,22 @@ impl FolderWalker {
         found.sort_unstable_by(|(a, _), (b, _)| {
             a.as_os_str().as_encoded_bytes().cmp(b.as_os_str().as_encoded_bytes())
         });
-        Ok(found.into_iter().map(|(path, found)| entry(path, found)))
+        Ok(found.into_iter().map(|(path, found)| folder_entry(path, found)))
     }
 
-    fn list(&mut self, folder: &Path) -> io::Result<()> {
+    fn list_folder(&mut self, folder: &Path) -> io::Result<()> {
         for entry in fs::read_dir(folder)? {
             let entry = entry?;
             if entry.file_name().as_encoded_bytes().starts_with(b".") {
                 self.skipped.hidden += 1;
-            } else if let Err(error) = self.visit(&entry) {
+            } else if let Err(error) = self.visit_entry(&entry) {
                 self.found.push((entry.path(), Err(error)));
             }
         }
         Ok(())
     }
 
-    fn visit(&mut self, entry: &DirEntry) -> io::Result<()> {
+    fn visit_entry(&mut self, entry: &DirEntry) -> io::Result<()> {
         let linked = entry.file_type()?.is_symlink();
         let metadata = if linked { fs::metadata(entry.path())? } else { entry.metadata()? };
         if metadata.is_file() {
@@ -180,14 +180,14 @@ impl FolderWalker {
             self.skipped.special += 1;
         } else if linked {
             self.skipped.links += 1;
-        } else if self.output != Some(identity(&metadata)) {
+        } else if self.output != Some(file_identity(&metadata)) {
             self.folders.push(entry.path());
         }
         Ok(())
     }
 }
 
-fn entry(path: PathBuf, found: FileSize) -> InputEntry {
+fn folder_entry(path: PathBuf, found: FileSize) -> InputEntry {
     match found {
         Ok(size) => InputEntry::File(InputFile {
             location: InputLocation::Path(path),
@@ -207,7 +207,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
-    fn names(root: &Path, entries: &[InputEntry]) -> Vec<String> {
+    fn relative_names(root: &Path, entries: &[InputEntry]) -> Vec<String> {
         let root = format!("{}/", root.display());
         let show = |entry: &InputEntry| match entry {
             InputEntry::File(file) => file.name().replace(&root, ""),
@@ -229,10 +229,10 @@ mod tests {
         symlink(root.join("a"), root.join("linked-folder")).unwrap();
         symlink(root.join("B"), root.join("linked-file")).unwrap();
         symlink(root.join("nowhere"), root.join("dangling")).unwrap();
-        let (entries, skipped) = expand(&[root.to_path_buf(), root.join("z/b")], None).unwrap();
+        let (entries, skipped) = expand_inputs(&[root.to_path_buf(), root.join("z/b")], None).unwrap();
         assert_eq!(skipped, SkippedEntries { hidden: 2, links: 1, special: 0 });
         let expected = ["B", "a-b", "a.txt", "a/x", "!dangling", "linked-file", "z/b", "z/deep/er/f", "z/b"];
-        assert_eq!(names(root, &entries), expected);
+        assert_eq!(relative_names(root, &entries), expected);
         let flags: Vec<bool> = entries
             .iter()
             .filter_map(|e| if let InputEntry::File(f) = e { Some(f.named) } else { None })
@@ -244,11 +244,11 @@ mod tests {
     #[test]
     fn missing_and_repeated_arguments_are_errors() {
         let folder = tempfile::tempdir().unwrap();
-        let error = expand(&[folder.path().join("none")], None).unwrap_err();
+        let error = expand_inputs(&[folder.path().join("none")], None).unwrap_err();
         assert!(error.contains("none") && error.contains("check the name"), "{error}");
         assert!(!error.contains('\n'));
-        assert!(expand(&["-".into(), "/dev/stdin".into()], None).is_err());
-        assert!(expand(&[], None).unwrap().0.is_empty());
+        assert!(expand_inputs(&["-".into(), "/dev/stdin".into()], None).is_err());
+        assert!(expand_inputs(&[], None).unwrap().0.is_empty());
     }
 
     #[test]
@@ -259,7 +259,7 @@ mod tests {
         fs::write(root.join(".real/.f"), "").unwrap();
         fs::write(root.join(".real/g"), "").unwrap();
         symlink(root.join(".real"), root.join("link")).unwrap();
-        let (entries, _) = expand(&[root.join(".real/.f"), root.join("link")], None).unwrap();
-        assert_eq!(names(root, &entries), [".real/.f", "link/g"]);
+        let (entries, _) = expand_inputs(&[root.join(".real/.f"), root.join("link")], None).unwrap();
+        assert_eq!(relative_names(root, &entries), [".real/.f", "link/g"]);
     }
 }
