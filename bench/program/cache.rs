@@ -3,10 +3,8 @@
 use crate::failure::failure;
 use std::io::stdout;
 use tierdex::StopSignal;
-use tierdex_bench::cache::{Flags, run as measure};
-use tierdex_bench::cell::Launch;
-use tierdex_cli::failure::{Failure, Outcome};
-use tierdex_cli::interrupt;
+use tierdex_bench::{cache::Flags, cache::run as measure, cell::Launch};
+use tierdex_cli::{failure::Failure, failure::Outcome, interrupt};
 
 pub fn run(flags: &Flags) -> Outcome {
     let stop = StopSignal::default();

@@ -1,18 +1,12 @@
 //! `tierdex-bench generate`: generates an index of any size without text.
 
-use std::io::{Write, stdout};
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::{io::Write, io::stdout, sync::Arc, time::Duration, time::Instant};
 use tierdex::commit::Manifest;
-use tierdex::io::Disk;
-use tierdex::limits::MEMORY_MIN;
-use tierdex::{IndexWriter, Merge, OpenMode, StopSignal, WriterOptions};
+use tierdex::{IndexWriter, Merge, OpenMode, StopSignal, WriterOptions, io::Disk, limits::MEMORY_MIN};
 use tierdex_bench::generate::{Collection, Flags};
 use tierdex_cli::cmd::index::{output_disk, thread_count};
 use tierdex_cli::failure::{Failure, Outcome, output_error};
-use tierdex_cli::index_job::commit_in_doubt;
-use tierdex_cli::messages::printable;
-use tierdex_cli::{interrupt, progress, size};
+use tierdex_cli::{index_job::commit_in_doubt, interrupt, messages::printable, progress, size};
 
 pub fn run(flags: &Flags) -> Outcome {
     let start = Instant::now();

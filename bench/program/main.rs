@@ -11,19 +11,13 @@ mod read_flags;
 use clap::{Args, Parser, Subcommand};
 use failure::failure;
 use read_flags::ReadFlags;
-use std::io::{stdin, stdout};
-use std::num::NonZero;
-use std::process::ExitCode;
-use tierdex::io::ExitOutOfMemory;
-use tierdex::{EngineOptions, StopSignal};
+use std::{io::stdin, io::stdout, num::NonZero, process::ExitCode};
+use tierdex::{EngineOptions, StopSignal, io::ExitOutOfMemory};
 use tierdex_bench::{
     Error, cache as caches, cell, codecs, compare, generate as generator, intersect, latency,
     paper as papers, policies, serve,
 };
-use tierdex_cli::failure::Outcome;
-use tierdex_cli::interrupt;
-use tierdex_cli::memory_flags::MemoryFlags;
-use tierdex_cli::open;
+use tierdex_cli::{failure::Outcome, interrupt, memory_flags::MemoryFlags, open};
 
 #[global_allocator]
 static ALLOCATOR: ExitOutOfMemory = ExitOutOfMemory;

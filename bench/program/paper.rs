@@ -1,12 +1,10 @@
 //! `tierdex-bench paper`: tables and figures of five papers.
 
-use crate::cache::launch;
-use crate::failure::failure;
+use crate::{cache::launch, failure::failure};
 use std::io::stdout;
 use tierdex::StopSignal;
 use tierdex_bench::paper::{Flags, list, run as make};
-use tierdex_cli::failure::Outcome;
-use tierdex_cli::interrupt;
+use tierdex_cli::{failure::Outcome, interrupt};
 
 pub fn run(flags: &Flags) -> Outcome {
     let mut out = stdout().lock();

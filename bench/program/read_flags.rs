@@ -1,12 +1,9 @@
 //! Flags of the reads of an engine, for experiments.
 
 use clap::Args;
-use tierdex::EngineOptions;
-use tierdex::internal::cache::PolicyKind;
-use tierdex::internal::engine::MetaTier;
-use tierdex::io::{ReadKind, ReadOptions};
-use tierdex_cli::failure::{Failure, Outcome};
-use tierdex_cli::values::one_of;
+use tierdex::internal::{cache::PolicyKind, engine::MetaTier};
+use tierdex::{EngineOptions, io::ReadKind, io::ReadOptions};
+use tierdex_cli::{failure::Failure, failure::Outcome, values::one_of};
 
 /// Names of [`PolicyKind`].
 const POLICIES: &[&str] = &["lru", "s3-fifo", "sieve"];

@@ -8,12 +8,8 @@
 //! calls it. It simulates the caches all the time. The function is the first repetition of the queries: the
 //! few lists of a simulated cell would be in the last cache in the second one.
 
-use crate::cell::Launch;
-use crate::{Error, Result};
-use std::fs;
-use std::io::ErrorKind;
-use std::path::Path;
-use std::process::Command;
+use crate::{Error, Result, cell::Launch};
+use std::{fs, io::ErrorKind, path::Path, process::Command};
 use tierdex::codec::Kernel;
 
 /// Events of [`FUNCTION`].

@@ -8,12 +8,8 @@
 //! allows that only where the parent has the controller enabled, so there the nearest such ancestor is used.
 
 use crate::{Error, Result};
-use std::fs;
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
-use std::time::Duration;
+use std::{fs, io::ErrorKind, path::Path, path::PathBuf, thread, time::Duration};
 
 /// Version of the control group hierarchy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,13 +1,11 @@
 //! Flags of an index that is held in memory as a whole.
 
-use crate::Result;
-use crate::slow_tier::{ReadDelay, SlowTier};
+use crate::{Result, slow_tier::ReadDelay, slow_tier::SlowTier};
 use clap::Args;
-use tierdex::explain::SearchResult;
 use tierdex::internal::engine::{MetaTier, MetadataLocation, load_metadata};
-use tierdex::internal::index::Searcher;
-use tierdex::io::RegionKind;
-use tierdex::{Index, Query, SearchOptions};
+use tierdex::{
+    Index, Query, SearchOptions, explain::SearchResult, internal::index::Searcher, io::RegionKind,
+};
 
 /// Memory region of an index that is held in memory as a whole, and emulation of a slower tier.
 #[derive(Args, Clone, Debug, Default, PartialEq)]

@@ -12,13 +12,10 @@
 //! 4. The latencies of all rounds are pooled. A latency is the time from the arrival of a request to its
 //!    answer.
 
-use crate::random::Random;
-use crate::{Error, Result, Table, query_lines};
+use crate::{Error, Result, Table, query_lines, random::Random};
 use clap::Args;
-use std::io::Write;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::{io::Write, path::PathBuf, time::Duration, time::Instant};
 use tierdex::{Engine, EngineOptions, Index, Query, SearchHit, SearchRequest};
 
 /// Flags of the experiment.

@@ -2,8 +2,7 @@
 
 use crate::{Error, Result};
 use serde_json::Value;
-use std::fs::{self, File, TryLockError};
-use std::path::Path;
+use std::{fs, fs::File, fs::TryLockError, path::Path};
 
 /// Creates the directory. Called before anything is measured, so that a failure costs no run.
 ///

@@ -5,11 +5,9 @@ mod bitmap;
 
 use crate::{Error, Result};
 use bitmap::Bitmap;
-use plotters::backend::DrawingBackend;
-use plotters::coord::Shift;
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
-use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
+use plotters::{backend::DrawingBackend, coord::Shift, prelude::*};
 
 type Drawn = std::result::Result<(), Box<dyn std::error::Error>>;
 

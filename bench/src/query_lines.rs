@@ -1,8 +1,7 @@
 //! Files with a query in each line.
 
 use crate::{Error, Result};
-use std::fs;
-use std::path::Path;
+use std::{fs, path::Path};
 use tierdex::{Index, Query};
 
 /// The queries of a file, one a line, in the query language. Empty lines are omitted.

@@ -16,14 +16,11 @@ use fuser::{
     WriteFlags,
 };
 use rustix::mount::{UnmountFlags, unmount};
-use std::ffi::{OsStr, OsString};
-use std::fs::{self, File};
-use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool, atomic::AtomicU64, atomic::Ordering,
+};
 use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::{ffi::OsStr, ffi::OsString, fs, fs::File, os::unix::fs::FileExt, path::PathBuf, thread};
 
 /// Shortest and longest time of a seek: assumptions of this benchmark, usual for disks of 7,200 rotations a
 /// minute. The mean over random seeks is 9 ms.

@@ -18,15 +18,12 @@
 mod batch;
 mod server;
 
-use crate::slow_tier::ReadDelay;
-use crate::{Error, HeldIndex, Result};
+use crate::{Error, HeldIndex, Result, slow_tier::ReadDelay};
 use clap::Args;
 use server::{ServedBackend, Server};
-use std::io::{BufRead, Read, Write};
-use std::path::PathBuf;
-use tierdex::io::RegionKind;
+use std::{io::BufRead, io::Read, io::Write, path::PathBuf};
 use tierdex::limits::{DEFAULT_B, DEFAULT_K1, QUERY_BYTES_MAX};
-use tierdex::{Bm25, Engine, EngineOptions, Index};
+use tierdex::{Bm25, Engine, EngineOptions, Index, io::RegionKind};
 
 /// Flags of the server.
 #[derive(Args, Clone, Debug)]

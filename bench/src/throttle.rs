@@ -6,11 +6,8 @@
 //! [`Throttle::procs_beside`]. A throttle has no seeks: sequential and random reads cost the same (see
 //! `seek_disk`).
 
-use crate::cgroup::{Cgroup, CgroupParent, CgroupVersion, Membership};
-use crate::{Error, Result};
-use std::fs;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use crate::{Error, Result, cgroup::Cgroup, cgroup::CgroupParent, cgroup::CgroupVersion, cgroup::Membership};
+use std::{fs, os::unix::fs::MetadataExt, path::Path, path::PathBuf};
 
 /// Bytes per second of a SAS SSD: the sequential read bandwidth that the APCache thesis measured (section
 /// 8.2.3).

@@ -3,16 +3,10 @@
 //! times.
 
 use clap::Parser;
-use std::fs;
-use std::path::Path;
-use std::sync::Arc;
-use tierdex::StopSignal;
-use tierdex::codec::Codec;
-use tierdex::io::PosixDisk;
-use tierdex_bench::Error;
+use std::{fs, path::Path, sync::Arc};
+use tierdex::{StopSignal, codec::Codec, io::PosixDisk};
 use tierdex_bench::cache::{self, CellMode, CellRow, CellRows, Flags};
-use tierdex_bench::cell::Launch;
-use tierdex_bench::generate;
+use tierdex_bench::{Error, cell::Launch, generate};
 
 #[derive(Parser)]
 struct Line {

@@ -1,13 +1,11 @@
 //! Generated indexes are valid, have the requested sizes, and depend only on the flags.
 
 use proptest::prelude::*;
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 use tierdex::codec::Codec;
 use tierdex::commit::Manifest;
-use tierdex::internal::cursor::{NO_DOCUMENT, PostingsCursor};
-use tierdex::internal::index::check_on;
 use tierdex::internal::segment::read::{FILES, FieldReader, ListPart, RecordPart, SkipRecord};
+use tierdex::internal::{cursor::NO_DOCUMENT, cursor::PostingsCursor, index::check_on};
 use tierdex::io::{Disk, MemDisk};
 use tierdex::{Index, IndexWriter, Merge, OpenMode, Query, SearchOptions, StopSignal, WriterOptions};
 use tierdex_bench::generate::{Collection, Flags};

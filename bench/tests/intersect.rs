@@ -2,12 +2,8 @@
 
 use clap::Parser;
 use std::fs;
-use tierdex::StopSignal;
-use tierdex::codec::Codec;
-use tierdex::io::PosixDisk;
-use tierdex_bench::generate::Collection;
-use tierdex_bench::intersection::Algorithm;
-use tierdex_bench::{generate, intersect};
+use tierdex::{StopSignal, codec::Codec, io::PosixDisk};
+use tierdex_bench::{generate, generate::Collection, intersect, intersection::Algorithm};
 
 #[derive(Parser)]
 struct Command {

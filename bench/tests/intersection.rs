@@ -3,11 +3,9 @@
 
 use proptest::prelude::*;
 use std::collections::BTreeSet;
-use tierdex::Result;
-use tierdex::codec::Codec;
-use tierdex::io::{
-    Disk, Effect, FaultDisk, FaultPlan, MemDisk, OpClass, PosixDisk, ReadKind, ReadOptions, RegionKind,
-    Repeat, errno,
+use tierdex::{
+    Result, codec::Codec, io::Disk, io::Effect, io::FaultDisk, io::FaultPlan, io::MemDisk, io::OpClass,
+    io::PosixDisk, io::ReadKind, io::ReadOptions, io::RegionKind, io::Repeat, io::errno,
 };
 use tierdex_bench::intersection::{
     Algorithm, Bl, CostModel, Direct, DirectOptions, ID_MAX, IntersectionResult, ListsOptions, PagedList,

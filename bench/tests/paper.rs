@@ -2,11 +2,9 @@
 //! permissions. No test depends on measured times.
 
 use clap::Parser;
-use std::fs;
-use std::path::Path;
+use std::{fs, path::Path};
 use tierdex::StopSignal;
-use tierdex_bench::cell::Launch;
-use tierdex_bench::paper::{Flags, run};
+use tierdex_bench::{cell::Launch, paper::Flags, paper::run};
 
 #[derive(Parser)]
 struct Line {

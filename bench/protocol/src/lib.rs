@@ -6,11 +6,8 @@
 
 #![forbid(unsafe_code)]
 
-use std::fmt;
-use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::{Builder, scope};
-use std::time::Instant;
+use std::{fmt, fs, thread::Builder, thread::scope, time::Instant};
 
 /// The result type; an error is one line.
 pub type Result<T> = std::result::Result<T, String>;

@@ -1,11 +1,7 @@
 //! The cells of the experiment: all combinations of the settings in the flags that make a difference.
 
-use super::device::Device;
-use super::flags::Flags;
-use super::mode::CellMode;
-use super::queries::QueryWorkload;
-use crate::cell::show_lookahead;
-use crate::slow_tier::ReadDelay;
+use crate::cache::{device::Device, flags::Flags, mode::CellMode, queries::QueryWorkload};
+use crate::{cell::show_lookahead, slow_tier::ReadDelay};
 use serde_json::{Value, json};
 use tierdex::io::Size;
 use tierdex_thesis::{ListPolicy, Lookahead, Mode};
@@ -167,8 +163,7 @@ fn settings<T: Copy>(applies: bool, values: &[T]) -> Vec<Option<T>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::flags::tests::flags;
-    use super::*;
+    use super::{super::flags::tests::flags, *};
 
     #[test]
     fn no_two_cells_are_equal() {

@@ -1,10 +1,7 @@
 //! The devices that are compared.
 
-use crate::parse_name::parse_name;
-use crate::throttle::SAS_BYTES;
-use crate::{Error, Result};
-use std::fmt;
-use std::str::FromStr;
+use crate::{Error, Result, parse_name::parse_name, throttle::SAS_BYTES};
+use std::{fmt, str::FromStr};
 
 /// The device that holds the index, or a slower device that is emulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,14 +1,9 @@
 //! Postings that queries explore: those in blocks that evaluation decodes, which skip data does not skip.
 
-use super::flags::Flags;
-use super::queries::{QueryWorkload, TermPools};
-use crate::{Error, Result};
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use tierdex::explain::ListUse;
+use crate::{Error, Result, cache::flags::Flags, cache::queries::QueryWorkload, cache::queries::TermPools};
+use std::{collections::BTreeMap, sync::Arc};
 use tierdex::internal::engine::{MetaTier, MetadataLocation, load_metadata};
-use tierdex::io::{PosixDisk, RegionKind};
-use tierdex::{Index, SearchOptions, StopSignal};
+use tierdex::{Index, SearchOptions, StopSignal, explain::ListUse, io::PosixDisk, io::RegionKind};
 
 /// Numbers of postings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,17 +1,12 @@
 //! The flags of the experiment.
 
-use super::device::Device;
-use super::mode::CellMode;
+use crate::cache::{device::Device, mode::CellMode};
 use crate::cell::{QueryShape, TermClass, read_lookahead, show_lookahead};
-use crate::counters::CounterSet;
-use crate::{Error, HeldIndexFlags, Result};
+use crate::{Error, HeldIndexFlags, Result, counters::CounterSet};
 use clap::{ArgAction, Args};
-use std::fmt::Display;
-use std::path::{Path, PathBuf};
-use tierdex::Bm25;
-use tierdex::internal::engine::MetaTier;
+use std::{fmt::Display, path::Path, path::PathBuf};
 use tierdex::io::{ReadKind, ReadOptions, RegionKind, Size};
-use tierdex::limits::{DEFAULT_B, DEFAULT_K1};
+use tierdex::{Bm25, internal::engine::MetaTier, limits::DEFAULT_B, limits::DEFAULT_K1};
 use tierdex_thesis::{ListPolicy, Lookahead};
 
 /// Flags of the experiment. The members of a LIST are separated by commas.

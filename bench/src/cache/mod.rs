@@ -37,14 +37,11 @@ pub use queries::QueryWorkload;
 pub use rows::{CellRow, CellRows};
 pub(crate) use system_state::{ReadAhead, drop_page_cache};
 
-use crate::cell::Launch;
-use crate::{Error, Result, output_dir};
+use crate::{Error, Result, cell::Launch, output_dir};
 use plan::RunPlan;
 use runner::CellRunner;
-use std::io::Write;
-use std::path::PathBuf;
-use tierdex::StopSignal;
-use tierdex::io::{Region, RegionKind};
+use std::{io::Write, path::PathBuf};
+use tierdex::{StopSignal, io::Region, io::RegionKind};
 
 /// Measures the one cell that the flags select, on each of `indexes` at the same time: the index of the flags
 /// and copies of it. If `pinned`, each process has a processor of its own, as far as there are enough. Writes

@@ -1,8 +1,7 @@
 //! The modes that are compared.
 
 use crate::{Error, Result};
-use std::fmt;
-use std::str::FromStr;
+use std::{fmt, str::FromStr};
 use tierdex_thesis::{Lookahead, Mode, QUERIES_AHEAD};
 
 /// How queries are evaluated.

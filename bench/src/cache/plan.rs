@@ -1,16 +1,11 @@
 //! The plan of a run: everything that is determined before the first measurement.
 
-use super::cell::TableCell;
-use super::flags::Flags;
-use super::mode::CellMode;
-use super::queries::{DrawnQueries, QueryWorkload, TermPools};
-use super::system_state::HUGE_PAGE;
-use crate::Result;
+use crate::cache::{cell::TableCell, flags::Flags, mode::CellMode, system_state::HUGE_PAGE};
 use crate::cell::{Cell, CellQueries, EngineReads, ListReads, ProcessPlace, Reads};
+use crate::{Result, cache::queries::DrawnQueries, cache::queries::QueryWorkload, cache::queries::TermPools};
 use std::sync::Arc;
 use tierdex::internal::engine::{MetaTier, MetadataLocation, ResidentSizes};
-use tierdex::io::{PosixDisk, RegionKind, Size};
-use tierdex::{Engine, Index, MemoryReport};
+use tierdex::{Engine, Index, MemoryReport, io::PosixDisk, io::RegionKind, io::Size};
 use tierdex_thesis::{ListPolicy, Lookahead, Mode, memory_report};
 
 /// The plan of a run.

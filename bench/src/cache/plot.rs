@@ -4,11 +4,8 @@
 //! One SVG per workload and device with a line per mode; and, if lookahead samples were kept, one per
 //! workload, device and size with the lookahead.
 
-use super::cell::TableCell;
-use super::mode::CellMode;
-use super::rows::{CellMedian, CellRows};
-use crate::Result;
-use crate::plot::{self, Panel, Scale, Series};
+use crate::cache::{cell::TableCell, mode::CellMode, rows::CellMedian, rows::CellRows};
+use crate::{Result, plot, plot::Panel, plot::Scale, plot::Series};
 
 /// A plot.
 pub(super) struct Plot {
@@ -118,8 +115,7 @@ fn svg(title: &str, x: &str, y: &str, series: Vec<Series>) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rows::tests::rows;
-    use super::*;
+    use super::{super::rows::tests::rows, *};
 
     #[test]
     fn one_plot_per_workload_and_device_and_one_line_per_mode() {

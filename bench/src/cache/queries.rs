@@ -6,11 +6,8 @@
 //! each over one half of the terms, so that the two terms of a query differ. When the first queue is empty,
 //! it is refilled and shuffled again; the report gives the number of terms.
 
-use super::flags::Flags;
-use crate::cell::{QueryShape, TermClass};
-use crate::{Error, Random, Result};
-use std::collections::{BTreeMap, HashSet, VecDeque};
-use std::fmt;
+use crate::{Error, Random, Result, cache::flags::Flags, cell::QueryShape, cell::TermClass};
+use std::{collections::BTreeMap, collections::HashSet, collections::VecDeque, fmt};
 use tierdex::Index;
 
 /// A workload: the class and the form of its queries.

@@ -1,15 +1,9 @@
 //! The report of a run: machine, command, set-up, method and tables.
 
-use super::device::Device;
-use super::flags::{Flags, meta_name, name};
-use super::plan::RunPlan;
-use super::plot::Plot;
-use super::rows::{CellMedian, CellRows, base, memory};
-use crate::table::ratio_text;
-use crate::throttle::SAS_BYTES;
-use crate::{Machine, Table};
-use tierdex::internal::engine::MetaTier;
-use tierdex::io::{RegionKind, Size};
+use crate::cache::rows::{CellMedian, CellRows, base, memory};
+use crate::cache::{device::Device, flags::Flags, flags::meta_name, flags::name, plan::RunPlan, plot::Plot};
+use crate::{Machine, Table, table::ratio_text, throttle::SAS_BYTES};
+use tierdex::{internal::engine::MetaTier, io::RegionKind, io::Size};
 
 /// A column of the table: its heading, its width on a terminal, and whether it is left-aligned.
 type Column = (&'static str, usize, bool);
@@ -371,8 +365,7 @@ fn method(flags: &Flags) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rows::tests::rows;
-    use super::*;
+    use super::{super::rows::tests::rows, *};
 
     #[test]
     fn ratios_and_flatness_compare_the_same_queries() {

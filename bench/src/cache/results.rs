@@ -1,10 +1,6 @@
 //! Writes the results of a run into files.
 
-use super::flags::Flags;
-use super::plan::RunPlan;
-use super::plot;
-use super::report;
-use super::rows::CellRows;
+use crate::cache::{flags::Flags, plan::RunPlan, plot, report, rows::CellRows};
 use crate::{Machine, Result, output_dir};
 use std::path::Path;
 

@@ -1,11 +1,7 @@
 //! Measurements, one row per cell and round, and medians over the rounds of a cell.
 
-use super::cell::{TableCell, percent};
-use super::mode::CellMode;
-use super::queries::QueryWorkload;
-use crate::cell::CellMeasurement;
-use crate::counters::metrics;
-use crate::median::median;
+use crate::cache::{cell::TableCell, cell::percent, mode::CellMode, queries::QueryWorkload};
+use crate::{cell::CellMeasurement, counters::metrics, median::median};
 use serde_json::{Value, json};
 use tierdex_thesis::{Lookahead, Mode, QUERIES_AHEAD};
 
@@ -208,8 +204,7 @@ pub(super) fn memory(medians: &[CellMedian], workload: QueryWorkload) -> Option<
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::flags::tests::flags;
-    use super::*;
+    use super::{super::flags::tests::flags, *};
 
     /// Measured rows for the experiment that the flags in `line` describe, two rounds of each cell of its
     /// table. The cells for which `failed` is true have an error. Round n takes n seconds.

@@ -6,17 +6,11 @@
 //!    and wait for it.
 //! 4. Restore the machine, also after an error.
 
-use super::device::Device;
-use super::flags::Flags;
-use super::plan::{PlannedCell, RunPlan};
-use super::rows::CellRow;
-use super::system_state::{HugePages, ReadAhead, ThrottledDevices, drop_page_cache};
+use crate::cache::system_state::{HugePages, ReadAhead, ThrottledDevices, drop_page_cache};
+use crate::cache::{device::Device, flags::Flags, plan::PlannedCell, plan::RunPlan, rows::CellRow};
 use crate::cell::{Cell, CellMeasurement, Launch, ProcessPlace};
-use crate::cgroup::{Cgroup, CgroupParent};
-use crate::seek_disk::SeekDisk;
-use crate::{Error, Result};
-use std::path::{Path, PathBuf};
-use std::thread;
+use crate::{Error, Result, cgroup::Cgroup, cgroup::CgroupParent, seek_disk::SeekDisk};
+use std::{path::Path, path::PathBuf, thread};
 use tierdex::StopSignal;
 
 /// The changed state of the machine during a run: control groups, throttles, read-ahead and huge pages.

@@ -1,13 +1,10 @@
 //! Changes of the machine's state for a run: drops the page cache, reserves huge pages, for which memory is
 //! compacted if it is too fragmented, throttles devices, and sets their read-ahead.
 
-use super::device::Device;
-use crate::cgroup::Cgroup;
-use crate::throttle::{Throttle, block_device};
-use crate::{Error, Result};
-use std::fs::{self, File, TryLockError};
-use std::io::{Write, stderr};
-use std::path::{Path, PathBuf};
+use crate::{
+    Error, Result, cache::device::Device, cgroup::Cgroup, throttle::Throttle, throttle::block_device,
+};
+use std::{fs, fs::File, fs::TryLockError, io::Write, io::stderr, path::Path, path::PathBuf};
 
 /// Drops the system's page cache.
 ///

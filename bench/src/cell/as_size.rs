@@ -1,8 +1,7 @@
 //! Numbers of bytes in JSON, as sizes: `50M`.
 
-use super::as_text::optional;
-use serde::de::Error;
-use serde::{Deserializer, Serializer};
+use crate::cell::as_text::optional;
+use serde::{Deserializer, Serializer, de::Error};
 use tierdex::io::Size;
 
 /// Writes a number of bytes as a size.

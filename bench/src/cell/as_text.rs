@@ -1,9 +1,7 @@
 //! Values of the engine in JSON, in the form in which flags write them.
 
-use serde::de::Error;
-use serde::{Deserialize, Deserializer, Serializer};
-use std::fmt::Display;
-use std::str::FromStr;
+use serde::{Deserialize, Deserializer, Serializer, de::Error};
+use std::{fmt::Display, str::FromStr};
 
 /// Writes a value as its text.
 pub(super) fn serialize<T: Display, S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error> {
@@ -19,10 +17,8 @@ pub(super) fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(
 
 /// The same for values that may be null.
 pub(super) mod optional {
-    use serde::de::Error;
-    use serde::{Deserialize, Deserializer, Serializer};
-    use std::fmt::Display;
-    use std::str::FromStr;
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+    use std::{fmt::Display, str::FromStr};
 
     pub(crate) fn serialize<T: Display, S: Serializer>(value: &Option<T>, to: S) -> Result<S::Ok, S::Error> {
         match value {

@@ -1,18 +1,10 @@
 //! Starts the process of a cell, and reads its measurement.
 
-use super::measurement::CellMeasurement;
-use super::{Cell, measure};
-use crate::cgroup::Cgroup;
-use crate::{Error, Result};
+use crate::{Error, Result, cell::Cell, cell::measure, cell::measurement::CellMeasurement, cgroup::Cgroup};
 use serde_json::Value;
-use std::io::{Read, Write};
-use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::thread;
-use std::time::Duration;
-use tierdex::StopSignal;
-use tierdex::codec::Kernel;
+use std::{io::Read, io::Write, os::unix::process::ExitStatusExt, path::PathBuf, thread, time::Duration};
+use tierdex::{StopSignal, codec::Kernel};
 
 /// Where a cell runs.
 #[derive(Clone, Debug)]

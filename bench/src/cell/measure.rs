@@ -10,19 +10,12 @@
 //!    [`MEASURED_SECONDS`] for an index in memory.
 //! 4. Print the measurements of the second repetition, and a checksum of the hits of both.
 
-use super::measurement::{CacheCounters, CellMeasurement};
-use super::processors::Processors;
-use super::{Cell, EngineReads, Reads};
-use crate::counters::{CounterRecorder, EventCounts};
-use crate::{Error, HeldIndex, Result};
-use std::fs::{self, File};
-use std::hint::black_box;
-use std::io::{Read, Write};
-use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::Builder;
+use crate::cell::measurement::{CacheCounters, CellMeasurement};
+use crate::cell::{Cell, EngineReads, Reads, processors::Processors};
+use crate::{Error, HeldIndex, Result, counters::CounterRecorder, counters::EventCounts};
+use std::sync::{Arc, Mutex, PoisonError, atomic::AtomicUsize, atomic::Ordering};
 use std::time::{Duration, Instant};
+use std::{fs, fs::File, hint::black_box, io::Read, io::Write, path::Path, thread::Builder};
 use tierdex::internal::cache::CacheStats;
 use tierdex::io::PosixDisk;
 use tierdex::{Engine, EngineOptions, Hits, Index, Query, SearchHit, SearchOptions, SearchRequest};

@@ -123,8 +123,7 @@ impl CellMeasurement {
 
 /// Checksums in JSON: texts, because many JSON readers do not keep all 64 bits of a number.
 mod checksum_text {
-    use serde::de::Error;
-    use serde::{Deserialize, Deserializer, Serializer};
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
     pub(super) fn serialize<S: Serializer>(checksum: &u64, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(&format_args!("{checksum:016x}"))

@@ -38,12 +38,10 @@ pub use query_kind::{QueryShape, TermClass};
 pub use reads::{EngineReads, ListReads, Reads};
 pub(crate) use reads::{read_lookahead, show_lookahead};
 
-use crate::counters::CounterSet;
-use crate::{Error, Result};
+use crate::{Error, Result, counters::CounterSet};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
-use tierdex::limits::{DEFAULT_B, DEFAULT_K1};
-use tierdex::{Bm25, SearchOptions};
+use tierdex::{Bm25, SearchOptions, limits::DEFAULT_B, limits::DEFAULT_K1};
 
 /// One measurement. Members that have a default may be left out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

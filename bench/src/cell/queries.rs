@@ -1,8 +1,6 @@
 //! The queries of a cell.
 
-use super::as_text;
-use super::query_kind::QueryShape;
-use crate::{Error, Result, query_lines};
+use crate::{Error, Result, cell::as_text, cell::query_kind::QueryShape, query_lines};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use tierdex::{Index, Query};

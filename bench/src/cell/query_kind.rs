@@ -4,10 +4,8 @@
 //! collection of 160 GB of documents of 1 KB. Here the limits are the same shares of the documents: a 160th
 //! and a 160,000th.
 
-use crate::parse_name::parse_name;
-use crate::{Error, Result};
-use std::fmt;
-use std::str::FromStr;
+use crate::{Error, Result, parse_name::parse_name};
+use std::{fmt, str::FromStr};
 use tierdex::Query;
 
 /// A class of terms, by document frequency.

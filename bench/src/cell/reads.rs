@@ -1,13 +1,9 @@
 //! How the queries of a cell read posting lists.
 
-use super::{as_size, as_text};
-use crate::Error;
-use crate::slow_tier::ReadDelay;
+use crate::{Error, cell::as_size, cell::as_text, slow_tier::ReadDelay};
 use serde::{Deserialize, Serialize};
-use tierdex::EngineOptions;
-use tierdex::internal::cache::PolicyKind;
-use tierdex::internal::engine::MetaTier;
-use tierdex::io::{ReadKind, ReadOptions, RegionKind, Size};
+use tierdex::internal::{cache::PolicyKind, engine::MetaTier};
+use tierdex::{EngineOptions, io::ReadKind, io::ReadOptions, io::RegionKind, io::Size};
 use tierdex_thesis::{FileReads, ListOptions, ListPolicy, Lookahead, Mode};
 
 /// How queries are answered. Sizes are texts, as flags write them: `50M`, `5%`.
@@ -239,8 +235,7 @@ pub(crate) fn read_lookahead(text: &str) -> Result<Lookahead, String> {
 
 mod lookahead_text {
     use super::{Lookahead, read_lookahead, show_lookahead};
-    use serde::de::Error;
-    use serde::{Deserialize, Deserializer, Serializer};
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
     pub(super) fn serialize<S: Serializer>(value: &Lookahead, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(&show_lookahead(*value))

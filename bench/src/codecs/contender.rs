@@ -4,9 +4,8 @@
 //! prefix sums are part of the two functions, and so part of the measured time. [`Peer`] is the same without
 //! the word type, and [`EncodedGroup`] is the encoding of a group by one contender.
 
-use super::buffers::{Buffers, EncodedWord};
-use super::list_group::{ListGroup, ValueKind};
 use crate::Result;
+use crate::codecs::{buffers::Buffers, buffers::EncodedWord, list_group::ListGroup, list_group::ValueKind};
 use tierdex::codec::BLOCK;
 
 /// Encodes and decodes blocks of values.

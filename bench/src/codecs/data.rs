@@ -2,11 +2,8 @@
 //!
 //! The groups depend only on the seed and the index. At most one generated group is in memory at a time.
 
-use super::flags::Flags;
-use super::index_lists::IndexLists;
-use super::list_group::{ListGroup, ValueKind};
-use super::synthetic;
-use crate::{Random, Result};
+use crate::codecs::{flags::Flags, index_lists::IndexLists, list_group::ListGroup, list_group::ValueKind};
+use crate::{Random, Result, codecs::synthetic};
 use tierdex::StopSignal;
 
 /// Amount of data, and number of rounds.

@@ -1,8 +1,7 @@
 //! Encodes the lists of a group by a contender, checks the round trip, and runs the timed operations.
 
-use super::buffers::{Buffers, EncodedWord};
-use super::contender::{Contender, EncodedGroup, Peer};
-use super::list_group::{ListGroup, ValueKind};
+use crate::codecs::contender::{Contender, EncodedGroup, Peer};
+use crate::codecs::{buffers::Buffers, buffers::EncodedWord, list_group::ListGroup, list_group::ValueKind};
 use crate::{Error, Result};
 use std::hint::black_box;
 

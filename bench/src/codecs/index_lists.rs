@@ -1,15 +1,11 @@
 //! The lists of an existing index: documents and frequencies of every term with at least 256 documents in a
 //! segment, by length class. Of a large index every n-th such term is taken.
 
-use super::list_group::{ListGroup, ValueKind};
-use crate::{Error, Result};
-use std::collections::BTreeMap;
-use std::path::Path;
-use std::sync::Arc;
+use crate::{Error, Result, codecs::list_group::ListGroup, codecs::list_group::ValueKind};
+use std::{collections::BTreeMap, path::Path, sync::Arc};
 use tierdex::internal::cursor::{NO_DOCUMENT, PostingsCursor};
 use tierdex::internal::segment::read::{FieldReader, TermInfo};
-use tierdex::io::PosixDisk;
-use tierdex::{Index, StopSignal};
+use tierdex::{Index, StopSignal, io::PosixDisk};
 
 /// Smallest number of documents of a term.
 const DOCUMENTS_MIN: u32 = 256;

@@ -4,10 +4,9 @@
 //! and damaged bytes, are left to the scalar one. Source: Plaisance, Kurz, Lemire: Vectorized VByte Decoding,
 //! sections 1 and 2.
 
-use super::contender::Contender;
-use super::list_group::ValueKind;
 #[cfg(target_arch = "x86_64")]
 use super::masked_vbyte_sse as sse;
+use crate::codecs::{contender::Contender, list_group::ValueKind};
 
 /// Masked VByte over differences of document ids; without `simd` the scalar decoder.
 pub(super) struct MaskedVbyte {

@@ -8,9 +8,8 @@
 //! 4. Near the end of the bytes the bits are gathered for each step. The decoder ends before a step that
 //!    could read or write past a slice, and at damaged bytes.
 
-use super::vbyte_masks::{FOUR_VALUES, SHUFFLES, STEP_BITS, STEPS, TWO_VALUES};
-use pulp::cast;
-use pulp::x86::V2;
+use crate::codecs::vbyte_masks::{FOUR_VALUES, SHUFFLES, STEP_BITS, STEPS, TWO_VALUES};
+use pulp::{cast, x86::V2};
 use std::arch::x86_64::__m128i;
 
 /// Bytes whose continuation bits are gathered at once.

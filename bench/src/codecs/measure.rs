@@ -8,10 +8,7 @@
 //!
 //! Contenders alternate within each round, so that a disturbance of the machine affects all of them.
 
-use super::buffers::Buffers;
-use super::contender::Peer;
-use super::list_group::ListGroup;
-use super::rows::CodecRow;
+use crate::codecs::{buffers::Buffers, contender::Peer, list_group::ListGroup, rows::CodecRow};
 use crate::{Error, Result};
 use std::time::Instant;
 use tierdex::StopSignal;
@@ -79,9 +76,7 @@ fn median(times: &mut [f64]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::contender::Contender;
-    use super::super::list_group::ValueKind;
-    use super::*;
+    use super::{super::contender::Contender, super::list_group::ValueKind, *};
 
     /// Copies values. With `wrong`, decodes the last value of each block wrongly.
     struct Plain {

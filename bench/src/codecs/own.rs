@@ -1,7 +1,6 @@
 //! The contenders of this crate: the project's codecs, and `memcpy` as a reference.
 
-use super::contender::Contender;
-use super::list_group::ValueKind;
+use crate::codecs::{contender::Contender, list_group::ValueKind};
 use tierdex::codec::{Codec, Kernel};
 
 /// The name of [`Memcpy`].

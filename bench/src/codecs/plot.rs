@@ -1,11 +1,8 @@
 //! The plot of bits and speed by list length: for each dataset of ids a panel of speed above a panel of
 //! bits, with a line for every delta codec of one kernel.
 
-use super::list_group::ValueKind;
-use super::own::MEMCPY;
-use super::rows::{CodecRow, CodecRows};
-use crate::Result;
-use crate::plot::{self, Panel, Scale, Series};
+use crate::codecs::{list_group::ValueKind, own::MEMCPY, rows::CodecRow, rows::CodecRows};
+use crate::{Result, plot, plot::Panel, plot::Scale, plot::Series};
 
 /// The figure of a row that a panel shows.
 struct CodecMeasure {
@@ -53,8 +50,7 @@ fn codecs(rows: &CodecRows, dataset: &str, kernel: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rows::tests::rows;
-    use super::*;
+    use super::{super::rows::tests::rows, *};
 
     #[test]
     fn one_panel_per_dataset_and_figure_and_one_name_per_codec() {

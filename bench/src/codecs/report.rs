@@ -1,11 +1,7 @@
 //! The report of a run: machine, command, method and tables.
 
-use super::data::DataPlan;
-use super::list_group::ValueKind;
-use super::own::MEMCPY;
-use super::rows::{CodecRow, CodecRows};
-use crate::table::ratio_text;
-use crate::{Machine, Table};
+use crate::codecs::{data::DataPlan, list_group::ValueKind, own::MEMCPY, rows::CodecRow, rows::CodecRows};
+use crate::{Machine, Table, table::ratio_text};
 
 /// A section of the report: a title, text and a table.
 pub struct ReportSection {
@@ -162,8 +158,7 @@ fn method(facts: &RunFacts) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rows::tests::rows;
-    use super::*;
+    use super::{super::rows::tests::rows, *};
 
     #[test]
     fn a_report_has_machine_command_method_and_tables() {

@@ -1,11 +1,7 @@
 //! The results of a run: prints tables and writes files.
 
-use super::data::DataPlan;
-use super::flags::Flags;
-use super::plot;
-use super::report::{self, ReportSection, RunFacts};
-use super::rows::CodecRows;
-use crate::{Error, Result, output_dir};
+use crate::codecs::{data::DataPlan, flags::Flags, plot, report, report::ReportSection, report::RunFacts};
+use crate::{Error, Result, codecs::rows::CodecRows, output_dir};
 use std::io::Write;
 
 /// The results of a run.

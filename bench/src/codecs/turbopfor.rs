@@ -12,10 +12,9 @@
 //! The encoder writes the type and width with the fewest bytes. There is only a scalar kernel: it shows the
 //! size of the format, not the speed of TurboPFor's own code.
 
-use super::bit_packing::{VERTICAL_VALUES, low_mask, pack, packed_bytes, unpack};
-use super::contender::Contender;
-use super::list_group::ValueKind;
-use super::turbovbyte::{decode_list, encode_list, less_one, sum_less_one};
+use crate::codecs::bit_packing::{VERTICAL_VALUES, low_mask, pack, packed_bytes, unpack};
+use crate::codecs::turbovbyte::{decode_list, encode_list, less_one, sum_less_one};
+use crate::codecs::{contender::Contender, list_group::ValueKind};
 
 /// TurboPFor: over differences less one for document ids, and over values for frequencies.
 pub(super) struct TurboPfor {

@@ -13,8 +13,7 @@
 //! saves less than 32 bytes otherwise. Over differences less one, 254 stands for a list of consecutive
 //! values, and the values after 255 are no differences.
 
-use super::contender::Contender;
-use super::list_group::ValueKind;
+use crate::codecs::{contender::Contender, list_group::ValueKind};
 
 /// Smallest values of two and of three bytes, and of four.
 const TWO: u32 = 156;

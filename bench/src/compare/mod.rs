@@ -17,8 +17,7 @@ mod statistics;
 
 pub use flags::Flags;
 
-use crate::cell::Cell;
-use crate::{Error, Result, Table};
+use crate::{Error, Result, Table, cell::Cell};
 use pair::{Builds, Pair};
 use serde_json::Value;
 use statistics::{Estimate, Verdict, geometric_mean_of_all};

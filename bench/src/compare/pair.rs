@@ -1,10 +1,7 @@
 //! A pair: one cell, measured with both builds.
 
-use crate::cache::drop_page_cache;
 use crate::cell::{Cell, CellMeasurement, Launch, ProcessPlace};
-use crate::cgroup::CgroupParent;
-use crate::median::median;
-use crate::{Error, Result};
+use crate::{Error, Result, cache::drop_page_cache, cgroup::CgroupParent, median::median};
 use serde::Serialize;
 use serde_json::Value;
 use std::path::Path;

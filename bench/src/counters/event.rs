@@ -3,8 +3,7 @@
 //! Codes of raw events are those of the vendors' lists (github.com/intel/perfmon; AMD's processor programming
 //! references): event select, unit mask, and for Intel the counter mask.
 
-use std::fmt;
-use std::str::FromStr;
+use std::{fmt, str::FromStr};
 
 /// Events that are counted together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

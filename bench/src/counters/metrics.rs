@@ -133,8 +133,7 @@ fn zen(counts: &EventCounts) -> Option<TopLevel> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::count::EventCount;
-    use super::*;
+    use super::{super::count::EventCount, *};
 
     /// Counts of events that were counted all the time.
     fn counts(events: &[(&str, u64)]) -> EventCounts {

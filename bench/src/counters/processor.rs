@@ -1,11 +1,10 @@
 //! The top-down events of a processor, by vendor, family and model.
 
-use super::event::{
+use crate::counters::event::{
     AMD_CYCLES_6_SLOTS, AMD_CYCLES_8_SLOTS, CounterEvent, CounterSet, FIXED, FIXED_MEMORY, FIXED_STALLS,
     GENERIC, SKYLAKE, SLOTS, TOPDOWN_MEMORY, TOPDOWN_RETIRING, ZEN, amd,
 };
-use std::fs;
-use std::path::Path;
+use std::{fs, path::Path};
 
 /// What identifies the events of a processor.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -1,11 +1,8 @@
 //! Opens events for this process and all threads that it starts, and counts between start and stop.
 
-use super::count::{EventCount, EventCounts};
-use super::event::{CounterEvent, CounterSet, Selector};
-use super::processor::Processor;
-use crate::{Error, Result};
-use perf_event::events::{Hardware, Raw};
-use perf_event::{Builder, Counter};
+use crate::counters::{event::CounterEvent, event::CounterSet, event::Selector, processor::Processor};
+use crate::{Error, Result, counters::count::EventCount, counters::count::EventCounts};
+use perf_event::{Builder, Counter, events::Hardware, events::Raw};
 
 /// Open counters, disabled until the start.
 pub(crate) struct CounterRecorder {

@@ -1,13 +1,8 @@
 //! A generated collection: its sizes, terms and posting lists.
 
-use super::flags::Flags;
-use super::list::GeneratedList;
-use super::tables::Tables;
-use super::zipf::Zipf;
 use crate::Random;
-use tierdex::Result;
-use tierdex::codec::Codec;
-use tierdex::schema::{Field, Schema, Source};
+use crate::generate::{flags::Flags, list::GeneratedList, tables::Tables, zipf::Zipf};
+use tierdex::{Result, codec::Codec, schema::Field, schema::Schema, schema::Source};
 
 /// The documents, posting lists and terms of a generated index.
 pub struct Collection {

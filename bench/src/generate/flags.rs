@@ -1,11 +1,9 @@
 //! The flags of the generator, and their valid ranges.
 
-use super::zipf::documents_max;
+use crate::generate::zipf::documents_max;
 use clap::Args;
 use std::path::PathBuf;
-use tierdex::codec::Codec;
-use tierdex::limits::DOCUMENTS_MAX;
-use tierdex::{Error, Result};
+use tierdex::{Error, Result, codec::Codec, limits::DOCUMENTS_MAX};
 
 /// Largest average number of postings per document.
 const POSTINGS_MAX: u64 = 1 << 20;

@@ -6,11 +6,9 @@
 //! The shortest lists are generated as a whole. To keep windows wide, a sum is one byte; overflows are
 //! carried into the full length.
 
-use super::collection::{Collection, Progress, ProgressSteps};
-use super::list::{Buckets, GeneratedList};
-use std::iter::Peekable;
-use std::sync::{Mutex, PoisonError};
-use std::thread::Builder;
+use crate::generate::collection::{Collection, Progress, ProgressSteps};
+use crate::generate::list::{Buckets, GeneratedList};
+use std::{iter::Peekable, sync::Mutex, sync::PoisonError, thread::Builder};
 use tierdex::{Result, StopSignal};
 
 /// Documents per window, for the longest lists first.

@@ -12,8 +12,7 @@
 //! of the bucket. They are not drawn one by one: they select an offset in each of two fixed rows of random
 //! numbers.
 
-use super::tables::{EXCERPT_MAX, Tables, excerpt};
-use crate::Random;
+use crate::{Random, generate::tables::EXCERPT_MAX, generate::tables::Tables, generate::tables::excerpt};
 use std::ops::Range;
 
 /// Largest average number of postings per bucket.

@@ -21,11 +21,10 @@ pub use collection::{Collection, Progress};
 pub use flags::Flags;
 
 use collection::ProgressSteps;
-use std::fmt::Write;
-use std::sync::Arc;
-use tierdex::io::Disk;
-use tierdex::limits::MEMORY_MIN;
-use tierdex::{IndexWriter, Merge, OpenMode, Result, StopSignal, WriterOptions};
+use std::{fmt::Write, sync::Arc};
+use tierdex::{
+    IndexWriter, Merge, OpenMode, Result, StopSignal, WriterOptions, io::Disk, limits::MEMORY_MIN,
+};
 
 impl Collection {
     /// Writes a new index of the collection: one commit with all documents.

@@ -4,12 +4,9 @@
 //! receiver of its result into a bounded queue. So results are consumed in order, whichever thread finishes
 //! first, and the queue limits how far the threads run ahead.
 
-use super::collection::Collection;
-use super::list::{Buckets, GeneratedList, GeneratedPostings};
-use std::ops::Range;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{Builder, Scope};
+use crate::generate::{collection::Collection, list::Buckets, list::GeneratedList, list::GeneratedPostings};
+use std::sync::{Arc, Mutex, PoisonError, mpsc::Receiver, mpsc::SyncSender, mpsc::sync_channel};
+use std::{ops::Range, thread::Builder, thread::Scope};
 use tierdex::internal::index::{EncodedPostings, ListEncoder, PIECE_POSTINGS};
 use tierdex::{Error, Result, StopSignal};
 
@@ -259,8 +256,7 @@ impl<'a> WorkQueue<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tables::Tables;
-    use super::*;
+    use super::{super::tables::Tables, *};
 
     /// The postings of a range, after the posting before it.
     fn postings_of(part: &ListRange<'_>) -> Vec<(u32, u32)> {

@@ -1,12 +1,10 @@
 //! The flags of the experiment.
 
-use super::settings::{Settings, Sweep};
-use crate::intersection::ReaderThreads;
-use crate::{Error, Result};
+use crate::intersect::settings::{Settings, Sweep};
+use crate::{Error, Result, intersection::ReaderThreads};
 use clap::Args;
 use std::path::{Path, PathBuf};
-use tierdex::StopSignal;
-use tierdex::io::{ReadOptions, Size};
+use tierdex::{StopSignal, io::ReadOptions, io::Size};
 
 /// Flags of the experiment.
 #[derive(Args, Clone, Debug)]

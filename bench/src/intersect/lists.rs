@@ -1,8 +1,7 @@
 //! Lists generated as in the paper: uniform, with a given share of the shortest list in all lists (section
 //! IV, table I).
 
-use crate::Random;
-use crate::intersection::ID_MAX;
+use crate::{Random, intersection::ID_MAX};
 
 /// `count` distinct ids, uniform over the whole range, in increasing order.
 pub(super) fn uniform(random: &mut Random, count: u32) -> Vec<u32> {

@@ -1,12 +1,12 @@
 //! Times algorithms at a point of a sweep. They alternate within each round, so that a disturbance of the
 //! machine affects all of them.
 
-use super::cpu_time::cpu_seconds;
-use super::row::SweepRow;
-use super::runner::IntersectionRunner;
-use super::settings::Settings;
-use crate::intersection::{Algorithm, PagedList, ReadStats};
-use crate::{Error, Result, status};
+use crate::intersect::{
+    cpu_time::cpu_seconds, row::SweepRow, runner::IntersectionRunner, settings::Settings,
+};
+use crate::{
+    Error, Result, intersection::Algorithm, intersection::PagedList, intersection::ReadStats, status,
+};
 use std::time::Instant;
 use tierdex::StopSignal;
 

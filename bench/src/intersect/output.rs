@@ -1,8 +1,6 @@
 //! Prints results as tables, and writes them into files.
 
-use super::results::IntersectResults;
-use super::row::SweepRow;
-use super::{plot, report};
+use crate::intersect::{plot, report, results::IntersectResults, row::SweepRow};
 use crate::{Error, Result, output_dir};
 use serde_json::{Value, json};
 use std::io::Write;

@@ -1,9 +1,7 @@
 //! Plots with the axes of the paper: time and pages read over the varied parameter, one line per algorithm.
 
-use super::row::SweepRow;
-use crate::Result;
-use crate::intersection::Algorithm;
-use crate::plot::{self, Panel, Scale, Series};
+use crate::intersect::row::SweepRow;
+use crate::{Result, intersection::Algorithm, plot, plot::Panel, plot::Scale, plot::Series};
 
 /// The figure of a row that a panel shows.
 struct IntersectMeasure {

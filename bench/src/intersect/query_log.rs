@@ -1,23 +1,14 @@
 //! Queries of a log over the lists of an index (section V): each query is the intersection of the lists of
 //! its terms.
 
-use super::lists::intersect_in_memory;
-use super::measure::{SweepPoint, point};
-use super::results::IntersectResults;
-use super::runner::IntersectionRunner;
-use super::settings::{CODECS, Settings, Sweep};
-use super::work_dir::WorkDir;
-use crate::intersection::{Algorithm, PagedList};
-use crate::{Error, Result, status};
-use std::collections::BTreeMap;
-use std::fs;
-use std::path::Path;
-use std::sync::Arc;
-use tierdex::Index;
-use tierdex::analysis::Analyzer;
-use tierdex::internal::cursor::{NO_DOCUMENT, PostingsCursor};
-use tierdex::internal::segment::read::FILES;
-use tierdex::io::PosixDisk;
+use crate::intersect::lists::intersect_in_memory;
+use crate::intersect::measure::{SweepPoint, point};
+use crate::intersect::settings::{CODECS, Settings, Sweep};
+use crate::intersect::{results::IntersectResults, runner::IntersectionRunner, work_dir::WorkDir};
+use crate::{Error, Result, intersection::Algorithm, intersection::PagedList, status};
+use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
+use tierdex::internal::{cursor::NO_DOCUMENT, cursor::PostingsCursor, segment::read::FILES};
+use tierdex::{Index, analysis::Analyzer, io::PosixDisk};
 
 /// The field whose lists are used: the first of the index.
 const FIELD: usize = 0;

@@ -1,10 +1,7 @@
 //! The report of a run: machine, command, method, tables, and a comparison with the figures of the paper.
 
-use super::plot;
-use super::results::IntersectResults;
-use super::row::SweepRow;
-use crate::Table;
-use crate::intersection::Algorithm;
+use crate::intersect::{plot, results::IntersectResults, row::SweepRow};
+use crate::{Table, intersection::Algorithm};
 use tierdex::io::Size;
 
 /// The whole report.

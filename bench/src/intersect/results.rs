@@ -1,10 +1,7 @@
 //! The results of a run.
 
-use super::flags::Flags;
-use super::row::SweepRow;
-use super::settings::Settings;
-use crate::Machine;
-use crate::intersection::CostModel;
+use crate::intersect::{flags::Flags, row::SweepRow, settings::Settings};
+use crate::{Machine, intersection::CostModel};
 
 /// The results of a run.
 pub struct IntersectResults {

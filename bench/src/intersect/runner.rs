@@ -1,12 +1,10 @@
 //! Runs the algorithms: holds their threads, I/O engines and memory.
 
-use super::settings::Settings;
-use super::work_dir::WorkDir;
-use crate::Result;
+use crate::intersect::{settings::Settings, work_dir::WorkDir};
 use crate::intersection::{
     Algorithm, Bl, CostModel, Direct, DirectOptions, IntersectionResult, PagedList, ReaderThreads, bf, sl, zz,
 };
-use crate::seek_disk::{HDD_BYTES, SHORT_SEEK};
+use crate::{Result, seek_disk::HDD_BYTES, seek_disk::SHORT_SEEK};
 use tierdex::io::{Disk, ReadKind, ReadOptions};
 
 /// Number of reads that measure the cost model.

@@ -1,8 +1,6 @@
 //! The settings of a run: checked values of the flags, and the sweeps.
 
-use tierdex::StopSignal;
-use tierdex::codec::Codec;
-use tierdex::io::RegionKind;
+use tierdex::{StopSignal, codec::Codec, io::RegionKind};
 
 /// The parsed and checked flags.
 #[derive(Clone, Debug)]

@@ -1,13 +1,10 @@
 //! The sweeps over generated lists: each varies one parameter, the others are those of table I of the paper.
 
-use super::lists::{intersect_in_memory, short_list, superset, uniform};
-use super::measure::{SweepPoint, point};
-use super::results::IntersectResults;
-use super::runner::IntersectionRunner;
-use super::settings::{CODECS, Settings, Sweep};
-use super::work_dir::WorkDir;
+use crate::intersect::lists::{intersect_in_memory, short_list, superset, uniform};
+use crate::intersect::settings::{CODECS, Settings, Sweep};
+use crate::intersect::{measure::SweepPoint, measure::point, results::IntersectResults, work_dir::WorkDir};
 use crate::intersection::{Algorithm, CostModel, PagedList};
-use crate::{Random, Result, status};
+use crate::{Random, Result, intersect::runner::IntersectionRunner, status};
 use tierdex::codec::Codec;
 
 /// The lists of a query, and their intersection.

@@ -1,16 +1,10 @@
 //! The directory for list files.
 
-use super::flags::Flags;
-use crate::cgroup::Membership;
+use crate::intersect::flags::Flags;
 use crate::intersection::{ListsOptions, PagedList, PagedLists, PagedListsWriter};
-use crate::seek_disk::SeekDisk;
-use crate::throttle::Throttle;
-use crate::{Error, Result};
-use std::fs;
-use std::path::PathBuf;
-use tierdex::StopSignal;
-use tierdex::codec::Codec;
-use tierdex::io::{Disk, PosixDisk};
+use crate::{Error, Result, cgroup::Membership, seek_disk::SeekDisk, throttle::Throttle};
+use std::{fs, path::PathBuf};
+use tierdex::{StopSignal, codec::Codec, io::Disk, io::PosixDisk};
 
 /// A directory of this run, removed when it is dropped.
 pub(super) struct WorkDir {

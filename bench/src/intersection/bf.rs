@@ -1,10 +1,8 @@
 //! BF (section III-D): as [`super::sl`], but before a page is read, the id is tested against the page's
 //! Bloom filter in memory. A list without filters is read as by `sl`.
 
-use super::list::PagedList;
-use super::reader_threads::ReaderThreads;
-use super::reads::IntersectionResult;
-use super::{partition, sl};
+use crate::intersection::list::PagedList;
+use crate::intersection::{partition, reader_threads::ReaderThreads, reads::IntersectionResult, sl};
 use tierdex::Result;
 
 /// The ids that are in all lists.

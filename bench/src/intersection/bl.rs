@@ -1,15 +1,11 @@
 //! BL, the baseline (section III-A): one thread per list reads the whole list sequentially in pieces of 1
 //! MiB; then all threads intersect in memory by [`super::sl`].
 
-use super::list::{PagedList, by_length};
-use super::page_reader::{ListPageReader, PIECE, whole};
-use super::partition;
-use super::reader_threads::ReaderThreads;
-use super::reads::{IntersectionResult, ReadStats};
-use super::sl;
+use crate::intersection::page_reader::{ListPageReader, PIECE, whole};
+use crate::intersection::reads::{IntersectionResult, ReadStats};
+use crate::intersection::{list::PagedList, list::by_length, partition, reader_threads::ReaderThreads, sl};
 use std::sync::Arc;
-use tierdex::io::{CELL_BYTES_MAX, CellMut, Cells, Region, RegionKind};
-use tierdex::{Error, Result};
+use tierdex::{Error, Result, io::CELL_BYTES_MAX, io::CellMut, io::Cells, io::Region, io::RegionKind};
 
 /// Memory for whole lists, reused by later intersections.
 #[derive(Default)]

@@ -12,21 +12,14 @@
 //!
 //! The accessed pages are those of `sl` or `bf`, each once.
 
-use super::cost::CostModel;
-use super::filter::PageIds;
-use super::list::{PagedList, by_length, gallop};
-use super::page::PAGE_BYTES;
-use super::reads::{IntersectionResult, ReadStats};
-use std::hint::black_box;
-use std::ops::Range;
-use std::sync::Arc;
-use std::time::Instant;
-use tierdex::codec::{Intersection, intersect};
+use crate::intersection::list::{PagedList, by_length, gallop};
+use crate::intersection::reads::{IntersectionResult, ReadStats};
+use crate::intersection::{cost::CostModel, filter::PageIds, page::PAGE_BYTES};
+use std::{hint::black_box, ops::Range, sync::Arc, time::Instant};
 use tierdex::io::{
     CELL_BYTES_MAX, CellMut, Cells, Disk, ReadOptions, ReadQueue, ReadTarget, Region, RegionKind,
 };
-use tierdex::limits::BLOCK;
-use tierdex::{Error, Result};
+use tierdex::{Error, Result, codec::Intersection, codec::intersect, limits::BLOCK};
 
 /// From this number of ids per candidate on, candidates are searched one by one instead of compared by
 /// blocks.

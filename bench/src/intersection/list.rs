@@ -1,13 +1,10 @@
 //! Lists in pages: their skip pointers and filters, and the pages that are in memory.
 
-use super::filter::{BloomFilters, PageIds};
-use super::page::{self, ID_MAX, PAGE_BYTES, PAGE_IDS_MAX, PageBounds};
-use super::write::{IDENTITY, TAIL};
+use crate::intersection::page::{self, ID_MAX, PAGE_BYTES, PAGE_IDS_MAX, PageBounds};
+use crate::intersection::{filter::BloomFilters, filter::PageIds, write::IDENTITY, write::TAIL};
 use std::sync::Arc;
-use tierdex::codec::Codec;
-use tierdex::internal::bytes::View;
 use tierdex::io::{CellMut, Disk, PAGE, ReadFile, Seal, SealedFile};
-use tierdex::{Error, Result};
+use tierdex::{Error, Result, codec::Codec, internal::bytes::View};
 
 /// Smallest number of bytes of a list in the directory.
 const ENTRY_BYTES_MIN: u64 = 5;

@@ -9,9 +9,7 @@
 //! encoded relative to the id before it, the first block of a page relative to its first id minus one, so
 //! that a page can be decoded on its own.
 
-use tierdex::codec::{Codec, is_increasing};
-use tierdex::limits::BLOCK;
-use tierdex::{Error, Result};
+use tierdex::{Error, Result, codec::Codec, codec::is_increasing, limits::BLOCK};
 
 /// Bytes of a page.
 pub(super) const PAGE_BYTES: usize = tierdex::io::PAGE as usize;

@@ -1,7 +1,6 @@
 //! A forward cursor over a list, with one decoded page in memory.
 
-use super::list::{PagedList, gallop};
-use super::page_reader::ListPageReader;
+use crate::intersection::{list::PagedList, list::gallop, page_reader::ListPageReader};
 use tierdex::Result;
 
 /// A forward cursor over a list. The ids passed to its methods must not decrease.

@@ -1,8 +1,6 @@
 //! Reads of one thread of [`super::ReaderThreads`]: single pages, synchronously, or a whole list.
 
-use super::list::PagedList;
-use super::page::PAGE_BYTES;
-use super::reads::ReadStats;
+use crate::intersection::{list::PagedList, page::PAGE_BYTES, reads::ReadStats};
 use std::sync::Arc;
 use tierdex::io::{
     CELL_BYTES_MAX, CellMut, Cells, Disk, ReadOptions, ReadQueue, ReadTarget, Region, RegionKind,

@@ -2,15 +2,13 @@
 //! 2011): the shortest list is divided into equal sublists, one task each. A task finds the matching ranges
 //! of the other lists in their skip pointers.
 
-use super::list::{PagedList, by_length};
-use super::page::PAGE_BYTES;
-use super::page_reader::{ListPageReader, PIECE, whole};
-use super::reader_threads::ReaderThreads;
-use super::reads::{IntersectionResult, ReadStats};
-use std::ops::Range;
-use std::sync::Arc;
-use tierdex::Result;
-use tierdex::io::{Cells, Region, RegionKind};
+use crate::intersection::page_reader::{ListPageReader, PIECE, whole};
+use crate::intersection::reads::{IntersectionResult, ReadStats};
+use crate::intersection::{
+    list::PagedList, list::by_length, page::PAGE_BYTES, reader_threads::ReaderThreads,
+};
+use std::{ops::Range, sync::Arc};
+use tierdex::{Result, io::Cells, io::Region, io::RegionKind};
 
 /// Finds the ids of a sublist of the shortest list, a range of positions, that are in all other lists. The
 /// lists are sorted by length, and none is empty.

@@ -1,13 +1,10 @@
 //! A pool of threads with synchronous reads, each with a reader of its own. The pool outlives an
 //! intersection, so that the time of an intersection does not include the start of threads.
 
-use super::page_reader::ListPageReader;
-use super::reads::{IntersectionResult, ReadStats};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use crate::intersection::{page_reader::ListPageReader, reads::IntersectionResult, reads::ReadStats};
 use std::sync::mpsc::{Sender, channel};
-use std::thread::{Builder, JoinHandle};
-use tierdex::io::{Disk, ReadOptions, panic_message};
-use tierdex::{Error, Result};
+use std::{panic::AssertUnwindSafe, panic::catch_unwind, thread::Builder, thread::JoinHandle};
+use tierdex::{Error, Result, io::Disk, io::ReadOptions, io::panic_message};
 
 type ReaderJob = Box<dyn FnOnce(&mut ListPageReader) + Send>;
 

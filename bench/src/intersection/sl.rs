@@ -2,13 +2,9 @@
 //! until a list does not contain it. The skip pointers give the page whose range covers the id; it is read
 //! unless it is loaded.
 
-use super::filter::PageIds;
-use super::list::PagedList;
-use super::page_cursor::PageCursor;
-use super::page_reader::ListPageReader;
-use super::partition;
-use super::reader_threads::ReaderThreads;
-use super::reads::IntersectionResult;
+use crate::intersection::filter::PageIds;
+use crate::intersection::{list::PagedList, page_cursor::PageCursor, page_reader::ListPageReader, partition};
+use crate::{intersection::reader_threads::ReaderThreads, intersection::reads::IntersectionResult};
 use std::ops::Range;
 use tierdex::Result;
 

@@ -9,13 +9,12 @@
 //!           tail: lists u64, pages u64, offset of the directory u64, length of the directory u64
 //! ```
 
-use super::filter::{BloomFilters, PageIds};
-use super::page::{ID_MAX, PAGE_BYTES, fill};
-use tierdex::codec::{Codec, is_increasing};
-use tierdex::internal::bytes::push_varint;
+use crate::intersection::{
+    filter::BloomFilters, filter::PageIds, page::ID_MAX, page::PAGE_BYTES, page::fill,
+};
 use tierdex::internal::segment::layout::push_tail;
 use tierdex::io::{Disk, Identity, Seal, SealedWriter};
-use tierdex::{Error, Result};
+use tierdex::{Error, Result, codec::Codec, codec::is_increasing, internal::bytes::push_varint};
 
 /// Identity of a list file in its envelope. The file is not part of an index.
 pub(super) const IDENTITY: Identity = Identity { kind: 32, field: 0, segment: 0 };

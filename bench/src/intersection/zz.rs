@@ -2,12 +2,8 @@
 //! lists. If a list does not contain it, its successor in that list becomes the eliminator. An eliminator
 //! that all lists contain is a result.
 
-use super::list::PagedList;
-use super::page_cursor::PageCursor;
-use super::page_reader::ListPageReader;
-use super::partition;
-use super::reader_threads::ReaderThreads;
-use super::reads::IntersectionResult;
+use crate::intersection::{list::PagedList, page_cursor::PageCursor, page_reader::ListPageReader, partition};
+use crate::{intersection::reader_threads::ReaderThreads, intersection::reads::IntersectionResult};
 use std::ops::Range;
 use tierdex::Result;
 

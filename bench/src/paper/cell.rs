@@ -5,8 +5,7 @@
 //! select the data; the others are flags of the experiment without their dashes.
 
 use serde::Deserialize;
-use std::collections::BTreeMap;
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 use toml::Value;
 
 /// Fields of a measurement: the settings of its cell, and what was measured.

@@ -1,14 +1,9 @@
 //! Generated indexes. Each is written once and used by all cells and runs that need it.
 
-use super::cell::{Experiment, FigureCell};
-use crate::generate::{self, Collection};
-use crate::{Error, Random, Result, output_dir};
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use tierdex::StopSignal;
-use tierdex::codec::Codec;
-use tierdex::io::{FORMAT_VERSION, PosixDisk};
+use crate::paper::cell::{Experiment, FigureCell};
+use crate::{Error, Random, Result, generate, generate::Collection, output_dir};
+use std::{fs, fs::File, path::Path, path::PathBuf, sync::Arc};
+use tierdex::{StopSignal, codec::Codec, io::FORMAT_VERSION, io::PosixDisk};
 
 /// Settings of cells that describe an index.
 pub(super) const INDEX_SETTINGS: [&str; 5] = ["docs", "postings", "vocabulary", "codec", "ids-only"];

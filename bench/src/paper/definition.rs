@@ -1,10 +1,9 @@
 //! The definitions in `bench/definitions`: one file for each paper, with an entry for each of its tables and
 //! figures. Unknown members are errors.
 
-use super::cell::Experiment;
-use super::expectation::Expectation;
-use super::plot_definition::PlotDefinition;
-use super::scale::Scale;
+use crate::paper::{
+    cell::Experiment, expectation::Expectation, plot_definition::PlotDefinition, scale::Scale,
+};
 use serde::Deserialize;
 use toml::Table;
 

@@ -1,9 +1,7 @@
 //! Expands a figure into its cells: all combinations of the values of its settings.
 
-use super::cell::{FigureCell, text};
-use super::definition::{CellGroup, FigureDefinition, PaperDefinition};
-use super::scale::Scale;
-use crate::{Error, Result};
+use crate::paper::definition::{CellGroup, FigureDefinition, PaperDefinition};
+use crate::{Error, Result, paper::cell::FigureCell, paper::cell::text, paper::scale::Scale};
 use std::collections::BTreeMap;
 use toml::{Table, Value};
 

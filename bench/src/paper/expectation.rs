@@ -4,9 +4,8 @@
 //! `of` is divided by the points of `to` that agree with it in all other dimensions of the figure. The
 //! expectation holds if every ratio is in the range.
 
-use super::cell::{self, FigureCell, Row};
-use super::plot_definition::PlotDefinition;
-use super::points::{Point, points};
+use crate::paper::points::{Point, points};
+use crate::paper::{cell, cell::FigureCell, cell::Row, plot_definition::PlotDefinition};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use toml::Value;
@@ -185,8 +184,7 @@ fn describe(ratios: &[f64]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::points::tests::{plot, row};
-    use super::*;
+    use super::{super::points::tests::plot, super::points::tests::row, *};
 
     fn rows() -> Vec<Row> {
         let row = |shape: &str, size: u32, mode: &str, qps: u32| {

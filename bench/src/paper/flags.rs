@@ -1,7 +1,6 @@
 //! The flags of the command.
 
-use super::scale::Scale;
-use crate::slow_tier::ReadDelay;
+use crate::{paper::scale::Scale, slow_tier::ReadDelay};
 use clap::Args;
 use std::path::PathBuf;
 use tierdex::io::RegionKind;

@@ -33,10 +33,8 @@ mod summary;
 pub use flags::Flags;
 pub use scale::Scale;
 
-use crate::cache::{self, ReadAhead};
 use crate::cell::Launch;
-use crate::throttle::block_device;
-use crate::{Error, Machine, Result, callgrind, output_dir};
+use crate::{Error, Machine, Result, cache, cache::ReadAhead, callgrind, output_dir, throttle::block_device};
 use cell::Row;
 use control::Controls;
 use data::DataSets;
@@ -45,9 +43,7 @@ use registry::{Figure, Registry};
 use result::FigureResult;
 use runner::FigureRunPlan;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
-use std::hash::{DefaultHasher, Hasher};
-use std::io::Write;
+use std::{collections::BTreeMap, hash::DefaultHasher, hash::Hasher, io::Write};
 use store::ResultStore;
 use tierdex::StopSignal;
 
@@ -244,8 +240,7 @@ fn different_answers<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<String> 
 mod tests {
     use super::*;
     use clap::Parser;
-    use std::fs;
-    use std::path::Path;
+    use std::{fs, path::Path};
 
     /// Sizes and rates of two codecs, small enough for a test, and a figure that cannot be made.
     const DEFINITION: &str = r#"

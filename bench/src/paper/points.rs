@@ -1,7 +1,6 @@
 //! Points: the rows of a figure's cells, grouped by the fields that its plot uses.
 
-use super::cell::Row;
-use super::plot_definition::PlotDefinition;
+use crate::paper::{cell::Row, plot_definition::PlotDefinition};
 use serde_json::Value;
 
 /// The values of a measure over the rounds, at one combination of the figure's dimensions.

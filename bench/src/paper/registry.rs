@@ -1,8 +1,7 @@
 //! All definitions, and their selection by name.
 
-use super::cell::Experiment;
-use super::definition::{FigureDefinition, PaperDefinition};
-use crate::{Error, Result};
+use crate::paper::definition::{FigureDefinition, PaperDefinition};
+use crate::{Error, Result, paper::cell::Experiment};
 
 /// The definitions, in the order of the list.
 const FILES: [(&str, &str); 7] = [
@@ -116,10 +115,7 @@ impl Registry {
 
 #[cfg(test)]
 mod tests {
-    use super::super::expand;
-    use super::super::runner::FigureRunPlan;
-    use super::super::scale::Scale;
-    use super::*;
+    use super::{super::expand, super::runner::FigureRunPlan, super::scale::Scale, *};
 
     /// The numbers of the tables and figures with results, for each paper.
     const NUMBERS: [(&str, &str); 5] = [

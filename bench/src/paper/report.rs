@@ -1,13 +1,9 @@
 //! The report of a figure: what the paper found and what was measured here, the plot, all values, and the
 //! cells. Its files are `report.md`, `data.json`, `plot.svg` and `plot.png`.
 
-use super::control::Controls;
-use super::measure::CALLGRIND_QUERIES;
-use super::plot_definition::PlotDefinition;
-use super::points::Point;
-use super::result::FigureResult;
-use crate::plot::{self, Panel, Scale as Axis, Series};
-use crate::{Machine, Result, Table, output_dir};
+use crate::paper::measure::CALLGRIND_QUERIES;
+use crate::paper::{control::Controls, plot_definition::PlotDefinition, points::Point, result::FigureResult};
+use crate::{Machine, Result, Table, output_dir, plot, plot::Panel, plot::Scale as Axis, plot::Series};
 use serde_json::Value;
 use std::path::Path;
 
@@ -220,9 +216,7 @@ fn title(definition: &PlotDefinition, point: &Point) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::points::points;
-    use super::super::points::tests::{plot, row};
-    use super::*;
+    use super::{super::points::points, super::points::tests::plot, super::points::tests::row, *};
 
     #[test]
     fn numbers_have_three_significant_digits() {

@@ -1,16 +1,10 @@
 //! The result of a figure: rows of its cells, the points of its plot, and its checked expectations.
 
-use super::cell::{FigureCell, Row};
-use super::control::Controls;
-use super::expand::{FigurePlannedCell, cells};
-use super::expectation::{Checked, Expectation, FigureVerdict};
-use super::measure::Missing;
-use super::plot_definition::PlotDefinition;
-use super::points::{Point, points};
-use super::registry::Figure;
-use super::scale::Scale;
-use super::store::ResultStore;
-use crate::Result;
+use crate::paper::expand::{FigurePlannedCell, cells};
+use crate::paper::expectation::{Checked, Expectation, FigureVerdict};
+use crate::paper::points::{Point, points};
+use crate::paper::{cell::FigureCell, cell::Row, measure::Missing, registry::Figure, store::ResultStore};
+use crate::{Result, paper::control::Controls, paper::plot_definition::PlotDefinition, paper::scale::Scale};
 
 /// A figure with everything that was measured for it.
 pub(super) struct FigureResult<'a> {

@@ -6,17 +6,11 @@
 //! 4. In each round measure every cell once, so that a disturbance of the machine affects all of them, and
 //!    store each result before the next cell starts.
 
-use super::cell::{Experiment, FigureCell};
-use super::data::IndexSpec;
-use super::expand::{FigurePlannedCell, cells};
-use super::measure::{Context, Missing, check, measure};
-use super::registry::Figure;
-use super::scale::Scale;
-use super::store::{FinishedCell, Outcome, ResultStore};
-use crate::{Error, Result};
-use std::collections::BTreeMap;
-use std::io::Write;
-use std::time::Instant;
+use crate::paper::measure::{Context, Missing, check, measure};
+use crate::paper::store::{FinishedCell, Outcome, ResultStore};
+use crate::paper::{cell::Experiment, cell::FigureCell, data::IndexSpec, registry::Figure, scale::Scale};
+use crate::{Error, Result, paper::expand::FigurePlannedCell, paper::expand::cells};
+use std::{collections::BTreeMap, io::Write, time::Instant};
 
 /// The cells of a run, in the order of the figures.
 pub(super) struct FigureRunPlan {

@@ -4,13 +4,9 @@
 //! mixed in: opening such a file is an error, and so is a file that another process writes. A last line that
 //! is not whole is dropped.
 
-use super::cell::{FigureCell, Row};
-use crate::{Error, Result, output_dir};
+use crate::{Error, Result, output_dir, paper::cell::FigureCell, paper::cell::Row};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::{collections::BTreeMap, fs, fs::File, fs::OpenOptions, io::Write, path::Path, path::PathBuf};
 
 /// Result of a cell in one round.
 #[derive(Clone, Debug, PartialEq)]
@@ -151,8 +147,7 @@ fn read_line(line: &str) -> Option<((String, usize), FinishedCell)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::cell::Experiment;
-    use super::*;
+    use super::{super::cell::Experiment, *};
 
     fn cell(size: &str) -> FigureCell {
         FigureCell {

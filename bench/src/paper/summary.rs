@@ -1,10 +1,9 @@
 //! The summary: every claim of every figure, the paper's figure for it, and ours.
 
-use super::control::{ControlExplanation, Controls};
-use super::expectation::FigureVerdict;
-use super::result::FigureResult;
-use super::scale::Scale;
-use crate::{Machine, Table};
+use crate::paper::{
+    control::ControlExplanation, control::Controls, expectation::FigureVerdict, scale::Scale,
+};
+use crate::{Machine, Table, paper::result::FigureResult};
 use std::collections::BTreeSet;
 
 /// Result of a figure that this machine cannot measure.

@@ -2,13 +2,10 @@
 //! that no font file is needed.
 
 use crate::{Error, Result};
-use embedded_graphics::Drawable;
-use embedded_graphics::draw_target::DrawTarget;
 use embedded_graphics::geometry::{OriginDimensions, Point, Size};
-use embedded_graphics::mono_font::iso_8859_1::FONT_7X13;
-use embedded_graphics::mono_font::{MonoFont, MonoTextStyle};
-use embedded_graphics::pixelcolor::BinaryColor;
+use embedded_graphics::mono_font::{MonoFont, MonoTextStyle, iso_8859_1::FONT_7X13};
 use embedded_graphics::text::{Baseline, Text};
+use embedded_graphics::{Drawable, draw_target::DrawTarget, pixelcolor::BinaryColor};
 use plotters_backend::text_anchor::{HPos, VPos};
 use plotters_backend::{BackendColor, BackendCoord, BackendTextStyle, DrawingBackend, DrawingErrorKind};
 use std::convert::Infallible;

@@ -1,9 +1,8 @@
 //! When lines of emulated slow memory arrive, for all threads that read from it.
 
-use super::delay::ReadDelay;
+use crate::slow_tier::delay::ReadDelay;
 use quanta::Clock;
-use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::{ops::Range, sync::atomic::AtomicU64, sync::atomic::Ordering};
 
 /// Bytes of a line: the unit in which persistent memory is read.
 pub(super) const LINE: u64 = 256;

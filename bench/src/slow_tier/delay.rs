@@ -1,8 +1,7 @@
 //! The delay of a slower memory tier, as users write it.
 
 use crate::{Error, Result};
-use std::fmt;
-use std::str::FromStr;
+use std::{fmt, str::FromStr};
 
 /// Limits of a delay.
 const NANOSECONDS_MAX: u32 = 1_000_000;

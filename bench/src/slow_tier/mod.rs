@@ -18,16 +18,11 @@ pub use delay::ReadDelay;
 
 use crate::Result;
 use arrivals::Arrivals;
-use std::cell::RefCell;
-use std::ops::Range;
-use std::sync::Arc;
+use std::{cell::RefCell, ops::Range, sync::Arc};
 use streams::Streams;
-use tierdex::explain::SearchResult;
-use tierdex::internal::cursor::verify_uncompressed;
-use tierdex::internal::index::Searcher;
-use tierdex::internal::segment::read::{BlockSource, FILES};
+use tierdex::internal::{cursor::verify_uncompressed, segment::read::BlockSource, segment::read::FILES};
 use tierdex::io::{Arena, Region, RegionKind, ResidentBytes, SealedFile};
-use tierdex::{Index, Query, SearchOptions};
+use tierdex::{Index, Query, SearchOptions, explain::SearchResult, internal::index::Searcher};
 
 /// Bytes that are copied from a file at a time.
 const COPIED_BYTES: usize = 1 << 20;

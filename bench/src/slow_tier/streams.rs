@@ -62,9 +62,7 @@ impl Stream {
 
 #[cfg(test)]
 mod tests {
-    use super::super::arrivals::LINE;
-    use super::super::delay::ReadDelay;
-    use super::*;
+    use super::{super::arrivals::LINE, super::delay::ReadDelay, *};
 
     fn arrivals() -> Arrivals {
         Arrivals::new(ReadDelay { nanoseconds: 1000, gbps: None })

@@ -1,12 +1,9 @@
 //! The memory budget of cells in the read modes, enforced from outside: the process of a cell runs in a
 //! memory control group of 1.2 times the budget.
 
-use crate::workspace::control_group::ControlGroup;
-use crate::workspace::program;
+use crate::workspace::{control_group::ControlGroup, program};
 use serde_json::{Value, json};
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::{fs, fs::File, path::Path, path::PathBuf, process::Command, process::Output};
 
 const CACHE: u64 = 4 << 20;
 

@@ -1,8 +1,7 @@
 //! Help texts, and the commands in the documents.
 
 use crate::workspace::Workspace;
-use std::fs;
-use std::path::Path;
+use std::{fs, path::Path};
 
 #[test]
 fn the_help_lists_closed_sets_of_values() {

@@ -2,11 +2,8 @@
 
 use crate::workspace::{PROGRAM, finish, program, wait_until};
 use crate::{checked, fails, index, ok, run, served};
-use std::fs;
-use std::io::Write;
-use std::process::{Command, Stdio};
-use tierdex::Index;
-use tierdex::codec::Codec;
+use std::{fs, io::Write, process::Command, process::Stdio};
+use tierdex::{Index, codec::Codec};
 
 #[test]
 fn a_quick_codec_run_writes_report_data_and_plot() {

@@ -1,11 +1,8 @@
 //! Messages about wrong flags and unknown kernels, and limits of the system.
 
 use crate::index;
-use crate::workspace::limited::{ends_well, run, user};
-use crate::workspace::{DOCUMENTS, Workspace, program};
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::process::Stdio;
+use crate::workspace::{DOCUMENTS, Workspace, limited::ends_well, limited::run, limited::user, program};
+use std::{fs, os::unix::fs::PermissionsExt, process::Stdio};
 
 #[test]
 fn an_unknown_kernel_is_rejected_before_any_file_is_written() {

@@ -7,13 +7,9 @@ mod limits;
 #[path = "../../../cli/tests/workspace/mod.rs"]
 mod workspace;
 
-use std::io::Write;
-use std::path::Path;
-use std::process::{Output, Stdio};
+use std::{io::Write, path::Path, process::Output, process::Stdio};
 use tierdex::internal::index::check_on;
-use tierdex::io::PosixDisk;
-use tierdex::schema::Schema;
-use tierdex::{CheckReport, IndexWriter, Merge, WriterOptions};
+use tierdex::{CheckReport, IndexWriter, Merge, WriterOptions, io::PosixDisk, schema::Schema};
 use workspace::{finish, program};
 
 /// Indexes texts, whose ids are their numbers from 0.

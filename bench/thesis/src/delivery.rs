@@ -3,8 +3,7 @@
 //! *Input*: results with the numbers of their queries, from any thread. *Output*: calls of the consumer
 //! callback in query order. A thread whose result is too far ahead waits, so the buffer is bounded.
 
-use std::collections::BTreeMap;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::{collections::BTreeMap, sync::Condvar, sync::Mutex, sync::MutexGuard, sync::PoisonError};
 use tierdex::{Error, Result};
 
 /// Results that may wait for an earlier one, for each thread.
@@ -137,8 +136,7 @@ impl Drop for WakeOnPanic<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::panic::{AssertUnwindSafe, catch_unwind};
-    use std::thread;
+    use std::{panic::AssertUnwindSafe, panic::catch_unwind, thread};
 
     #[test]
     fn a_panic_of_the_callback_ends_delivery_for_waiting_threads() {

@@ -13,20 +13,14 @@
 use crate::cache::{ListCacheStats, ListRequest, LookaheadSample};
 use crate::delivery::{Delivery, PendingResult, RESULTS_AHEAD};
 use crate::list_prefetch::{ListPrefetch, PrefetchState, ReadMethodName};
-use crate::mapped_files::MappedFiles;
 use crate::memory::{LIST_BYTES, memory_report, plans_bytes, thread_lists_bytes};
-use crate::options::ListOptions;
-use crate::whole_lists::WholeLists;
-use std::collections::VecDeque;
+use crate::{mapped_files::MappedFiles, options::ListOptions, whole_lists::WholeLists};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
-use tierdex::explain::SearchResult;
-use tierdex::internal::engine::load_metadata;
+use std::{collections::VecDeque, time::Duration, time::Instant};
 use tierdex::internal::engine::part_sizes::{check_hits, check_query_memory};
-use tierdex::internal::eval::SearchPlan;
-use tierdex::internal::index::Searcher;
 use tierdex::internal::segment::read::{BlockSource, FILES, Files};
-use tierdex::{Error, Index, MemoryReport, Query, Result, SearchOptions};
+use tierdex::internal::{engine::load_metadata, eval::SearchPlan, index::Searcher};
+use tierdex::{Error, Index, MemoryReport, Query, Result, SearchOptions, explain::SearchResult};
 
 /// Planned queries in the queue, at most.
 const PLANNED_MAX: usize = 1024;

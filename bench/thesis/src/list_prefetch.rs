@@ -5,13 +5,11 @@ use crate::cache::{
     FetchedList, ListCache, ListCacheStats, ListRequest, Lookahead, LookaheadSample, PagePrefetcher,
     PageQuery, Prefetcher, QueuedQuery,
 };
-use crate::mapped_files::MappedFiles;
 use crate::options::{CELLS_MIN, ListOptions, Mode, QUERIES_AHEAD};
-use crate::whole_lists::list_requests;
+use crate::{mapped_files::MappedFiles, whole_lists::list_requests};
 use rustix::fs::{Advice, fadvise};
 use std::sync::Arc;
-use tierdex::internal::eval::SearchPlan;
-use tierdex::{Error, Index, Result};
+use tierdex::{Error, Index, Result, internal::eval::SearchPlan};
 use tierdex_io::{Cells, ReadQueue, Region};
 
 /// Name of a read method, and why it was chosen instead of a faster one, if it was.

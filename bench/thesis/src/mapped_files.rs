@@ -4,14 +4,9 @@
 //! A device error, and a file that is truncated while it is mapped, end the process by a signal (SIGBUS).
 
 use memmap2::{Advice, Mmap, MmapOptions};
-use std::fs::File;
-use std::io;
-use std::ops::Range;
-use std::os::fd::BorrowedFd;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
-use tierdex::Result;
-use tierdex::internal::segment::read::BlockSource;
+use std::sync::{Arc, OnceLock, atomic::AtomicU64, atomic::Ordering};
+use std::{fs::File, io, ops::Range, os::fd::BorrowedFd};
+use tierdex::{Result, internal::segment::read::BlockSource};
 use tierdex_io::{Error, PAGE, SealedFile};
 
 /// Files, each mapped when it is read first. A page is checked when it is read first, so

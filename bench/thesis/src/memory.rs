@@ -1,15 +1,13 @@
 //! The memory budget of a [`ListExecutor`](super::ListExecutor): the size of each of its parts, computed
 //! before any of it is allocated.
 
-use crate::cache::{LookaheadSample, READ_BYTES_MAX};
-use crate::delivery::RESULTS_AHEAD;
 use crate::options::{ListOptions, Mode};
-use tierdex::internal::engine::ResidentSizes;
+use crate::{cache::LookaheadSample, cache::READ_BYTES_MAX, delivery::RESULTS_AHEAD};
 use tierdex::internal::engine::part_sizes::{
     PROGRAM_BYTES, READ_CELL_BYTES, READ_STATE_BYTES, READ_THREAD_BYTES, RETAINED_BYTES, SEARCH_THREAD_BYTES,
     STACK_BYTES, hits_bytes, ordinary_lists_bytes, ordinary_plan_bytes, output_bytes, result_bytes,
 };
-use tierdex::{Index, MemoryReport, MemoryUse};
+use tierdex::{Index, MemoryReport, MemoryUse, internal::engine::ResidentSizes};
 use tierdex_io::ReadQueue;
 
 /// A list of a planned query: the byte ranges that are read of it.

@@ -2,10 +2,8 @@
 //! metadata.
 
 use crate::cache::{ListCache, ListPolicy, Lookahead};
-use std::fmt;
-use std::str::FromStr;
-use tierdex::internal::engine::{MetaTier, MetadataLocation};
-use tierdex::{Error, Index, Result};
+use std::{fmt, str::FromStr};
+use tierdex::{Error, Index, Result, internal::engine::MetaTier, internal::engine::MetadataLocation};
 use tierdex_io::{ReadKind, ReadOptions, RegionKind, Size};
 
 /// How postings are read (thesis, chapter 7).

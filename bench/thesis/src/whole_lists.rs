@@ -4,13 +4,11 @@
 //! from the fetched lists and all other ranges from the files.
 
 use crate::cache::{FetchedList, ListKey, ListReader, ListRequest, RequestedRange};
-use std::cell::RefCell;
-use std::ops::Range;
-use std::sync::Arc;
-use tierdex::internal::eval::SearchPlan;
-use tierdex::internal::query::{FileRange, QueryList};
-use tierdex::internal::segment::read::{BlockSource, Files};
-use tierdex::{Error, Index, Result};
+use std::{cell::RefCell, ops::Range, sync::Arc};
+use tierdex::internal::{
+    query::FileRange, query::QueryList, segment::read::BlockSource, segment::read::Files,
+};
+use tierdex::{Error, Index, Result, internal::eval::SearchPlan};
 use tierdex_io::{ErrorKind, SealedFile};
 
 /// A request for each list of a plan: its skip record unless that is resident, and its blocks.

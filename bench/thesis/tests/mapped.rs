@@ -1,12 +1,8 @@
 //! Reads from mappings: their bytes are those of the files, and a damaged page is found.
 
-use std::fs;
-use std::ops::Range;
-use std::os::unix::fs::FileExt;
-use std::sync::Arc;
+use std::{fs, ops::Range, os::unix::fs::FileExt, sync::Arc};
 use tempfile::TempDir;
-use tierdex::Error;
-use tierdex::internal::segment::read::BlockSource;
+use tierdex::{Error, internal::segment::read::BlockSource};
 use tierdex_io::{Disk, ErrorKind, Identity, MemDisk, PAGE, PosixDisk, Seal, SealedFile, SealedWriter};
 use tierdex_thesis::MappedFiles;
 

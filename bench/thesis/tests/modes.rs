@@ -5,20 +5,15 @@
 mod support;
 
 use proptest::prelude::*;
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 use support::cases::{QueryCase, memory_disk, search_option_cases, write_documents};
-use support::corpus::{SchemaOptions, random_documents};
 use support::lists::{
     query_of_first_terms, random_queries, total_and_hits, write_many_terms, write_sparse_lists,
 };
-use support::random::Random;
 use support::{AddMethod, all_tunings, build, on_two_threads};
-use tierdex::codec::Codec;
-use tierdex::explain::SearchResult;
-use tierdex::internal::engine::MetaTier;
-use tierdex::internal::segment::read::FILES;
-use tierdex::{Index, Merge, Query, SearchOptions};
+use support::{corpus::SchemaOptions, corpus::random_documents, random::Random};
+use tierdex::internal::{engine::MetaTier, segment::read::FILES};
+use tierdex::{Index, Merge, Query, SearchOptions, codec::Codec, explain::SearchResult};
 use tierdex_io::{
     Disk, Effect, FaultDisk, FaultPlan, MemDisk, OpClass, PosixDisk, ReadKind, RegionKind, Repeat, Size,
 };

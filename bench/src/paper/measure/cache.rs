@@ -4,12 +4,9 @@
 //! and a cache of its own (thesis, section 8.2.3), pinned to a processor of its own. Their queries per second
 //! are summed, and their latencies averaged. The setting `kernel` names the SIMD kernel of the process.
 
-use super::super::cell::{FigureCell, Row};
-use super::context::{Context, TIER};
-use super::settings::{index, object, parse};
-use super::sizes;
-use crate::cache::{self, CellRow, Flags};
-use crate::{Error, Result};
+use crate::paper::measure::settings::{index, object, parse};
+use crate::paper::measure::{context::Context, context::TIER, sizes};
+use crate::{Error, Result, cache, cache::CellRow, cache::Flags, paper::cell::FigureCell, paper::cell::Row};
 use clap::Parser;
 use serde_json::{Value, json};
 use tierdex::codec::Kernel;

@@ -1,15 +1,9 @@
 //! Cells of the experiment [`crate::cache`] whose process runs under callgrind: instructions and cache misses
 //! of the first repetition, in place of performance counters. Times are left out.
 
-use super::super::cell::{FigureCell, Row};
-use super::super::data::TemporaryDir;
-use super::cache::flags;
-use super::context::Context;
-use super::settings::{index, object};
-use super::sizes;
-use crate::cache::{self, Flags};
-use crate::callgrind::{self, Simulation};
-use crate::{Error, Result};
+use crate::paper::measure::{cache::flags, context::Context, settings::index, settings::object, sizes};
+use crate::paper::{cell::FigureCell, cell::Row, data::TemporaryDir};
+use crate::{Error, Result, cache, cache::Flags, callgrind, callgrind::Simulation};
 use serde_json::json;
 use std::fs;
 

@@ -1,11 +1,9 @@
 //! Cells of the experiment [`crate::codecs`]: a row for each codec, kernel and length of lists.
 
-use super::super::cell::{FigureCell, Row};
-use super::super::data::IndexSpec;
-use super::context::Context;
-use super::settings::{object, parse};
-use crate::Result;
-use crate::codecs::{self, Flags};
+use crate::paper::measure::{context::Context, settings::object, settings::parse};
+use crate::{
+    Result, codecs, codecs::Flags, paper::cell::FigureCell, paper::cell::Row, paper::data::IndexSpec,
+};
 use clap::Parser;
 use serde_json::Value;
 use std::path::Path;

@@ -1,7 +1,6 @@
 //! State shared by all measurements of a run, and the placeholder for a memory region.
 
-use super::super::data::DataSets;
-use crate::cell::Launch;
+use crate::{cell::Launch, paper::data::DataSets};
 use tierdex::StopSignal;
 
 /// State shared by all measurements of a run.

@@ -1,11 +1,7 @@
 //! Shares of the postings that the queries of [`crate::cache`] explore (thesis, figure 8.8).
 
-use super::super::cell::{FigureCell, Row};
-use super::cache::flags;
-use super::context::Context;
-use super::settings::{index, object};
-use crate::Result;
-use crate::cache::explored;
+use crate::paper::measure::{cache::flags, context::Context, settings::index, settings::object};
+use crate::{Result, cache::explored, paper::cell::FigureCell, paper::cell::Row};
 use serde_json::json;
 
 pub(super) fn measure(cell: &FigureCell, context: &Context<'_>) -> Result<Vec<Row>> {

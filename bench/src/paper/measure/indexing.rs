@@ -8,21 +8,14 @@
 //!
 //! The documents are generated between the timed parts, so that no time is spent on reading them.
 
-use super::super::cell::{FigureCell, Row};
-use super::super::data::{IndexSpec, TemporaryDir};
-use super::context::Context;
-use super::settings::{index, object, parse};
-use super::timed_disk::TimedDisk;
-use crate::{Error, Random, Result};
+use crate::paper::measure::settings::{index, object, parse};
+use crate::paper::{cell::FigureCell, cell::Row, measure::context::Context, measure::timed_disk::TimedDisk};
+use crate::{Error, Random, Result, paper::data::IndexSpec, paper::data::TemporaryDir};
 use clap::Parser;
 use serde_json::json;
-use std::fmt::Write;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
-use tierdex::commit::Manifest;
+use std::{fmt::Write, sync::Arc, time::Duration, time::Instant};
 use tierdex::internal::index::BatchBuilder;
-use tierdex::io::PosixDisk;
-use tierdex::{IndexWriter, Merge, OpenMode, WriterOptions};
+use tierdex::{IndexWriter, Merge, OpenMode, WriterOptions, commit::Manifest, io::PosixDisk};
 
 /// Words of a document of 1 KB.
 const WORDS: usize = 110;

@@ -1,11 +1,7 @@
 //! Cells of the experiment [`crate::intersect`]: a row for each algorithm at each point of a sweep.
 
-use super::super::cell::{FigureCell, Row};
-use super::super::data::IndexSpec;
-use super::context::Context;
-use super::settings::{object, parse};
-use crate::Result;
-use crate::intersect::{self, Flags};
+use crate::paper::{cell::FigureCell, cell::Row, measure::settings::object, measure::settings::parse};
+use crate::{Result, intersect, intersect::Flags, paper::data::IndexSpec, paper::measure::context::Context};
 use clap::Parser;
 use std::path::Path;
 

@@ -1,12 +1,8 @@
 //! What the machine cannot do, so that cells which need it are left out with a reason.
 
-use super::super::cell::{Experiment, FigureCell};
-use super::context::{Context, TIER};
-use crate::Result;
-use crate::cgroup::CgroupParent;
 use crate::counters::{CounterRecorder, CounterSet};
-use crate::seek_disk::SeekDisk;
-use crate::throttle::{SAS_BYTES, Throttle};
+use crate::paper::{cell::Experiment, cell::FigureCell, measure::context::Context, measure::context::TIER};
+use crate::{Result, cgroup::CgroupParent, seek_disk::SeekDisk, throttle::SAS_BYTES, throttle::Throttle};
 use tierdex::codec::Kernel;
 
 /// What this machine cannot do, each with the reason.

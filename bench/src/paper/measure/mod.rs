@@ -16,9 +16,9 @@ pub(super) use callgrind::QUERIES as CALLGRIND_QUERIES;
 pub(super) use context::Context;
 pub(super) use missing::Missing;
 
-use super::cell::{Experiment, FigureCell};
-use super::data::{INDEX_SETTINGS, IndexSpec};
-use super::store::Outcome;
+use crate::paper::{
+    cell::Experiment, cell::FigureCell, data::INDEX_SETTINGS, data::IndexSpec, store::Outcome,
+};
 use crate::{Error, Result};
 use settings::index;
 

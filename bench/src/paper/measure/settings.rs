@@ -1,7 +1,6 @@
 //! Settings of a cell as an index and as flags of its experiment.
 
-use super::super::cell::{FigureCell, Row};
-use super::super::data::{INDEX_SETTINGS, IndexSpec};
+use crate::paper::{cell::FigureCell, cell::Row, data::INDEX_SETTINGS, data::IndexSpec};
 use crate::{Error, Result};
 use clap::Parser;
 use serde_json::Value;

@@ -1,13 +1,9 @@
 //! Bytes of the parts of an index, from its manifest.
 
-use super::super::cell::Row;
-use super::super::data::IndexSpec;
-use super::context::Context;
-use super::settings::object;
+use crate::paper::{cell::Row, data::IndexSpec, measure::context::Context, measure::settings::object};
 use crate::{Error, Result};
 use serde_json::json;
-use tierdex::commit::{FileKind, Manifest};
-use tierdex::io::PosixDisk;
+use tierdex::{commit::FileKind, commit::Manifest, io::PosixDisk};
 
 /// Bytes of an uncompressed document number, and of a frequency.
 const RAW_BYTES: u64 = 4;

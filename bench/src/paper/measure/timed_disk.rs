@@ -1,8 +1,6 @@
 //! A disk that measures the time of its writes.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::{sync::Arc, sync::atomic::AtomicU64, sync::atomic::Ordering, time::Duration, time::Instant};
 use tierdex::io::{Disk, DiskLock, PosixDisk, ReadFile, Result, WriteFile};
 
 /// A directory; the time of all creations, appends, syncs and renames is summed.

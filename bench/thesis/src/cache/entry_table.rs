@@ -8,13 +8,11 @@
 //! longer in the index, so the next request for its key tries again. It is kept, with one cell, until all
 //! threads that wait for it have seen the error.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, atomic::AtomicU8, atomic::Ordering};
 
 use tierdex_io::Error;
 
-use super::cell_links::{CellList, NONE};
-use super::key::ListKey;
+use crate::cache::{cell_links::CellList, cell_links::NONE, key::ListKey};
 
 /// State of a cache entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

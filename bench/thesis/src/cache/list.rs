@@ -7,12 +7,10 @@ use std::sync::Arc;
 
 use tierdex_io::Result;
 
-use super::entry_table::EntryState;
-use super::list_cache::ListCache;
-use super::list_reader::ListReader;
-use super::queue::Admission;
-use super::request::ListRequest;
-use super::state::ListCacheState;
+use crate::cache::{
+    entry_table::EntryState, list_cache::ListCache, list_reader::ListReader, queue::Admission,
+};
+use crate::{cache::request::ListRequest, cache::state::ListCacheState};
 
 /// A list that can be read.
 pub enum FetchedList {

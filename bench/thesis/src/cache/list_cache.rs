@@ -20,20 +20,15 @@
 //!    (1).
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, atomic::AtomicBool, atomic::Ordering};
 
 use tierdex_io::{Cells, Error, ErrorKind, Result};
 
-use super::bounce_buffer::{StreamChunk, bounce_cell_count};
-use super::cell_links::CellLinks;
-use super::entry_table::{EntryState, EntryStates, EntryTable};
-use super::error::stopped;
-use super::lookahead::LookaheadSample;
-use super::policy::ListPolicy;
-use super::queue::{Admission, ENTRIES_MAX};
-use super::state::ListCacheState;
-use super::stats::ListCacheStats;
+use crate::cache::bounce_buffer::{StreamChunk, bounce_cell_count};
+use crate::cache::entry_table::{EntryState, EntryStates, EntryTable};
+use crate::cache::queue::{Admission, ENTRIES_MAX};
+use crate::cache::{cell_links::CellLinks, error::stopped, lookahead::LookaheadSample, policy::ListPolicy};
+use crate::{cache::state::ListCacheState, cache::stats::ListCacheStats};
 
 /// A cache of posting lists in cells of memory, shared by query threads and prefetch workers.
 ///

@@ -7,12 +7,10 @@ use std::ops::Range;
 
 use tierdex_io::{CellRef, Cells, Error, ErrorKind, PAGE, Result};
 
-use super::bounce_buffer::StreamChunk;
-use super::cell_links::PartLocation;
-use super::cell_walk::CellWalk;
-use super::error::stopped;
-use super::list_cache::ListCache;
-use super::request::{ListRequest, RequestedRange};
+use crate::cache::{
+    bounce_buffer::StreamChunk, cell_links::PartLocation, cell_walk::CellWalk, error::stopped,
+};
+use crate::{cache::list_cache::ListCache, cache::request::ListRequest, cache::request::RequestedRange};
 
 /// Reads a part of a list. Ranges are relative to the beginning of the part.
 pub struct ListReader<'a> {

@@ -8,17 +8,13 @@
 //! No thread waits for ever: the worker waits for reads, and for the oldest query to end; queries wait for
 //! the worker, which always reads for the oldest query.
 
-use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, atomic::AtomicBool, atomic::Ordering};
+use std::{collections::BTreeMap, panic::AssertUnwindSafe, panic::catch_unwind, thread, thread::JoinHandle};
 
 use tierdex_io::{Error, PAGE, Result, panic_message};
 
-use super::error::stopped;
-use super::lookahead::{LookaheadLog, LookaheadSample};
-use super::request::{ListRequest, RequestedRange};
+use crate::cache::lookahead::{LookaheadLog, LookaheadSample};
+use crate::cache::{error::stopped, request::ListRequest, request::RequestedRange};
 
 /// A worker that reads into the page cache. Dropping it ends the worker after its current page.
 pub struct PagePrefetcher {

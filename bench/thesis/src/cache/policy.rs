@@ -1,8 +1,7 @@
 //! Eviction policies of the cache of lists: those of the page cache, and Belady's rule within the window of
 //! waiting queries.
 
-use std::fmt;
-use std::str::FromStr;
+use std::{fmt, str::FromStr};
 
 use tierdex_cache::{Policy, PolicyKind};
 use tierdex_io::{Error, ErrorKind};

@@ -3,9 +3,7 @@
 //! A query consists of several lists. Queries, and the lists of each, are *admitted* in order: a list is
 //! assigned a cache entry, or will be streamed. The queue records admissions; `state` decides them.
 
-use std::collections::VecDeque;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::{collections::VecDeque, sync::Arc, sync::atomic::AtomicU32, sync::atomic::Ordering};
 
 use super::request::ListRequest;
 

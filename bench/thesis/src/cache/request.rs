@@ -1,8 +1,6 @@
 //! A request for a list: its key, and the byte ranges of files that it consists of.
 
-use std::fmt;
-use std::ops::Range;
-use std::sync::Arc;
+use std::{fmt, ops::Range, sync::Arc};
 
 use tierdex_io::{Error, ErrorKind, PAGE, Result, SealedFile};
 

@@ -15,20 +15,14 @@
 //! 5. After a stop request, fail all lists that need more reads: reads in flight complete, and no more are
 //!    submitted.
 
-use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::{ops::Range, panic::AssertUnwindSafe, panic::catch_unwind, sync::Arc, thread, thread::JoinHandle};
 
 use tierdex_io::{CellMut, Completion, Error, ErrorKind, ReadQueue, ReadTarget, Result, panic_message};
 
-use super::bounce_buffer::StreamChunk;
-use super::list::{FetchedList, PendingList};
-use super::list_cache::ListCache;
-use super::lookahead::Lookahead;
-use super::queue::Admissions;
-use super::request::{ListRequest, RequestedRange};
-use super::state::{FetchTask, ListCacheState};
+use crate::cache::request::{ListRequest, RequestedRange};
+use crate::cache::state::{FetchTask, ListCacheState};
+use crate::cache::{bounce_buffer::StreamChunk, list::FetchedList, list::PendingList, list_cache::ListCache};
+use crate::{cache::lookahead::Lookahead, cache::queue::Admissions};
 
 /// The workers of a cache. Dropping it waits for the reads in flight and submits no more, even for lists
 /// that are partly read; threads that wait for these get an error.

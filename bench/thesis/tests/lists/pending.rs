@@ -1,7 +1,6 @@
 //! Started fetches: waited for later, polled, or cancelled.
 
-use std::sync::Arc;
-use std::thread;
+use std::{sync::Arc, thread};
 
 use proptest::prelude::*;
 use tierdex_io::{Effect, ErrorKind, FaultDisk, FaultPlan, MemDisk, OpClass, Repeat, errno};

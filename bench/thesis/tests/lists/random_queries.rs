@@ -1,8 +1,6 @@
 //! Random lists, queries, policies, engines and threads with caches of a few pages.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
-use std::thread;
+use std::{collections::VecDeque, sync::Arc, sync::Mutex, thread};
 
 use proptest::prelude::*;
 use tempfile::TempDir;

@@ -20,20 +20,15 @@
 //! requests do not delay the lists of the queue: step 3 counts only the tasks of queued lists, and while
 //! the oldest query waits in step 4, unqueued requests get no cells.
 
-use std::collections::VecDeque;
-use std::sync::Arc;
+use std::{collections::VecDeque, sync::Arc};
 
 use tierdex_io::Error;
 
-use crate::cache::bounce_buffer::BounceBuffer;
-use crate::cache::cell_links::{CellLinks, FreeCells};
 use crate::cache::entry_table::{EntryState, EntryStates, EntryTable};
-use crate::cache::error::stopped;
 use crate::cache::lookahead::{Lookahead, LookaheadLog, LookaheadSample, Pace};
-use crate::cache::policy::ListEviction;
 use crate::cache::queue::{Admission, Admissions, NextList, PrefetchQueue};
-use crate::cache::request::ListRequest;
-use crate::cache::stats::ListCacheStats;
+use crate::cache::{bounce_buffer::BounceBuffer, error::stopped, policy::ListEviction, request::ListRequest};
+use crate::{cache::cell_links::CellLinks, cache::cell_links::FreeCells, cache::stats::ListCacheStats};
 
 /// Detached requests in the queue, at most.
 const DETACHED_MAX: usize = 1024;

@@ -2,9 +2,7 @@
 //! of the thesis.
 
 use super::*;
-use crate::cache::key::ListKey;
-use crate::cache::policy::ListPolicy;
-use crate::cache::request::RequestedRange;
+use crate::cache::{key::ListKey, policy::ListPolicy, request::RequestedRange};
 use tierdex_io::{Identity, MemDisk, PAGE, SealedFile, SealedWriter};
 
 /// A cache of cells of one page each, and one worker that the test controls.
