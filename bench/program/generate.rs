@@ -8,17 +8,17 @@ use tierdex_cli::cmd::index::{output_disk, thread_count};
 use tierdex_cli::failure::{Failure, Outcome, output_error};
 use tierdex_cli::{index_job::commit_in_doubt, interrupt, messages::printable, progress, size};
 
-pub fn run(flags: &Flags) -> Outcome {
+pub fn run_generate(flags: &Flags) -> Outcome {
     let start = Instant::now();
     let collection = Collection::new(flags)?;
     let threads = thread_count(None)?;
     let disk = output_disk(&flags.out)?;
-    let manifest = write(&collection, threads, disk.clone()).inspect_err(|_| disk.remove_created())?;
-    summary(flags, &manifest, start.elapsed()).map_err(output_error)
+    let manifest = write_index(&collection, threads, disk.clone()).inspect_err(|_| disk.remove_created())?;
+    print_summary(flags, &manifest, start.elapsed()).map_err(output_error)
 }
 
 /// Writes the index and returns the manifest of the commit.
-fn write(collection: &Collection, threads: usize, disk: Arc<dyn Disk>) -> Outcome<Manifest> {
+fn write_index(collection: &Collection, threads: usize, disk: Arc<dyn Disk>) -> Outcome<Manifest> {
     let stop = StopSignal::default();
     let _watched = interrupt::raise_on_signal(stop.clone());
     let options = WriterOptions { memory: MEMORY_MIN, stop };
@@ -41,7 +41,7 @@ fn write(collection: &Collection, threads: usize, disk: Arc<dyn Disk>) -> Outcom
 }
 
 /// Prints a summary and the size of each file.
-fn summary(flags: &Flags, manifest: &Manifest, elapsed: Duration) -> std::io::Result<()> {
+fn print_summary(flags: &Flags, manifest: &Manifest, elapsed: Duration) -> std::io::Result<()> {
     let stats = || manifest.segments.iter().flat_map(|segment| &segment.fields);
     let seconds = elapsed.as_secs_f64().max(1e-9);
     let mut out = stdout().lock();

@@ -2,22 +2,19 @@
 
 #![deny(clippy::print_stderr, clippy::print_stdout)]
 
-mod cache;
-mod failure;
 mod generate;
-mod paper;
 mod read_flags;
 
 use clap::{Args, Parser, Subcommand};
-use failure::failure;
 use read_flags::ReadFlags;
-use std::{io::stdin, io::stdout, num::NonZero, process::ExitCode};
+use std::{env::current_exe, io::stdin, io::stdout, num::NonZero, process::ExitCode};
 use tierdex::{EngineOptions, StopSignal, io::ExitOutOfMemory};
 use tierdex_bench::{
-    Error, cache as caches, cell, codecs, compare, generate as generator, intersect, latency,
-    paper as papers, policies, serve,
+    Error, Result, cache, cell, cell::Launch, codecs, compare, generate as generator, intersect, latency,
+    paper, policies, serve,
 };
-use tierdex_cli::{failure::Outcome, interrupt, memory_flags::MemoryFlags, open};
+use tierdex_cli::failure::{Failure, Outcome, output_error};
+use tierdex_cli::{interrupt, memory_flags::MemoryFlags, open};
 
 #[global_allocator]
 static ALLOCATOR: ExitOutOfMemory = ExitOutOfMemory;
@@ -33,7 +30,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum ExperimentCommand {
     /// Queries per second by read mode, cache size and device, each in a process with a memory limit
-    Cache(Box<caches::Flags>),
+    Cache(Box<cache::Flags>),
     /// Run the measurement that is described as JSON on standard input, and print one row of JSON
     Cell,
     /// Bits per integer and speed of every codec with every kernel
@@ -50,7 +47,7 @@ enum ExperimentCommand {
     /// Hit rates of eviction policies beside the best possible ones
     Policies(policies::Flags),
     /// Make tables and figures of five papers, and compare them with what the papers found
-    Paper(papers::Flags),
+    Paper(paper::Flags),
     /// Answer lines of COMMAND<TAB>QUERY on standard input; the index is in memory, or on disk with any flag
     /// for memory or reads
     Serve(ServeArguments),
@@ -84,22 +81,67 @@ struct ServeArguments {
 const SERVED_HITS_MAX: usize = 1024;
 
 fn main() -> ExitCode {
-    tierdex_cli::run(|_| false, |arguments: Arguments| run(&arguments.experiment))
+    tierdex_cli::run(|_| false, |arguments: Arguments| run_experiment(&arguments.experiment))
 }
 
-fn run(experiment: &ExperimentCommand) -> Outcome {
+fn run_experiment(experiment: &ExperimentCommand) -> Outcome {
     match experiment {
-        ExperimentCommand::Cache(flags) => cache::run(flags),
+        ExperimentCommand::Cache(flags) => run_until_interrupted(|stop| {
+            cache::run(flags, "tierdex-bench cache", &launch_of_this_program()?, stop, &mut stdout().lock())
+        }),
         ExperimentCommand::Cell => cell::run(&mut stdin().lock(), &mut stdout().lock()).map_err(failure),
-        ExperimentCommand::Compare(flags) => run_compare(flags).map_err(failure),
-        ExperimentCommand::Codecs(flags) => run_codecs(flags).map_err(failure),
-        ExperimentCommand::Generate(flags) => generate::run(flags),
-        ExperimentCommand::Intersect(flags) => run_intersect(flags).map_err(failure),
-        ExperimentCommand::Paper(flags) => paper::run(flags),
-        ExperimentCommand::Policies(flags) => run_policies(flags),
+        ExperimentCommand::Compare(flags) => {
+            run_until_interrupted(|stop| compare::run(flags, &mut stdin().lock(), stop, &mut stdout().lock()))
+        }
+        ExperimentCommand::Codecs(flags) => run_until_interrupted(|stop| {
+            let results = codecs::run(flags, Vec::new(), stop)?;
+            results.save("tierdex-bench codecs", &[])?;
+            results.print(&mut stdout(), &[])
+        }),
+        ExperimentCommand::Generate(flags) => generate::run_generate(flags),
+        ExperimentCommand::Intersect(flags) => run_until_interrupted(|stop| {
+            let results = intersect::run(flags, stop)?;
+            results.save()?;
+            results.print(&mut stdout())
+        }),
+        ExperimentCommand::Paper(flags) if flags.list => {
+            paper::list(flags.callgrind, &mut stdout().lock()).map_err(failure)
+        }
+        ExperimentCommand::Paper(flags) => run_until_interrupted(|stop| {
+            paper::run(flags, &launch_of_this_program()?, stop, &mut stdout().lock())
+        }),
+        ExperimentCommand::Policies(flags) => {
+            let index = open::index(&flags.dir)?;
+            run_until_interrupted(|stop| policies::run(&index, flags, stop, &mut stdout().lock()))
+        }
         ExperimentCommand::Latency(arguments) => run_latency(arguments),
         ExperimentCommand::Serve(arguments) => run_serve(arguments),
     }
+}
+
+/// Runs an experiment with a stop signal that Ctrl-C raises.
+fn run_until_interrupted<T>(run: impl FnOnce(&StopSignal) -> Result<T>) -> Outcome {
+    let stop = StopSignal::default();
+    let _watched = interrupt::raise_on_signal(stop.clone());
+    run(&stop).map(drop).map_err(failure)
+}
+
+/// Converts the error of an experiment into that of the command.
+fn failure(error: Error) -> Failure {
+    match error {
+        Error::Usage(message) => Failure::Usage(message),
+        Error::Failed(message) => Failure::Failed(message),
+        Error::Output(error) => output_error(error),
+        Error::Interrupted => {
+            Failure::Interrupted("interrupted; the report has the measurements so far".to_string())
+        }
+    }
+}
+
+/// Starts each cell as a process of this program.
+fn launch_of_this_program() -> Result<Launch> {
+    let program = current_exe().map_err(Error::failed("cannot find the path of this program"))?;
+    Ok(Launch::Process(program, vec!["cell".to_string()]))
 }
 
 fn run_latency(arguments: &LatencyArguments) -> Outcome {
@@ -127,33 +169,4 @@ fn run_serve(arguments: &ServeArguments) -> Outcome {
     let options = reads.options(memory.options(defaults.previews(false)))?;
     let engine = (!in_memory).then_some(&options);
     serve::run(&index, engine, flags, &mut stdin().lock(), &mut stdout().lock()).map_err(failure)
-}
-
-fn run_policies(flags: &policies::Flags) -> Outcome {
-    let index = open::index(&flags.dir)?;
-    let stop = StopSignal::default();
-    let _watched = interrupt::raise_on_signal(stop.clone());
-    policies::run(&index, flags, &stop, &mut stdout().lock()).map_err(failure)
-}
-
-fn run_compare(flags: &compare::Flags) -> Result<(), Error> {
-    let stop = StopSignal::default();
-    let _watched = interrupt::raise_on_signal(stop.clone());
-    compare::run(flags, &mut stdin().lock(), &stop, &mut stdout().lock())
-}
-
-fn run_codecs(flags: &codecs::Flags) -> Result<(), Error> {
-    let stop = StopSignal::default();
-    let _watched = interrupt::raise_on_signal(stop.clone());
-    let results = codecs::run(flags, Vec::new(), &stop)?;
-    results.save("tierdex-bench codecs", &[])?;
-    results.print(&mut stdout(), &[])
-}
-
-fn run_intersect(flags: &intersect::Flags) -> Result<(), Error> {
-    let stop = StopSignal::default();
-    let _watched = interrupt::raise_on_signal(stop.clone());
-    let results = intersect::run(flags, &stop)?;
-    results.save()?;
-    results.print(&mut stdout())
 }

@@ -6,13 +6,13 @@ use tierdex::{EngineOptions, io::ReadKind, io::ReadOptions};
 use tierdex_cli::{failure::Failure, failure::Outcome, values::one_of};
 
 /// Names of [`PolicyKind`].
-const POLICIES: &[&str] = &["lru", "s3-fifo", "sieve"];
+const POLICY_NAMES: &[&str] = &["lru", "s3-fifo", "sieve"];
 
 /// Names of [`ReadKind`].
-const ENGINES: &[&str] = &["auto", "uring", "pread"];
+const READ_KIND_NAMES: &[&str] = &["auto", "uring", "pread"];
 
 /// Default of `--depth`.
-const DEPTH: usize = 32;
+const DEFAULT_DEPTH: usize = 32;
 
 #[derive(Args)]
 pub struct ReadFlags {
@@ -22,13 +22,13 @@ pub struct ReadFlags {
     #[arg(long, value_name = "TIER")]
     meta_tier: Option<MetaTier>,
     /// I/O engine [default: auto, the fastest that is available]
-    #[arg(long, value_parser = one_of::<ReadKind>(ENGINES))]
+    #[arg(long, value_parser = one_of::<ReadKind>(READ_KIND_NAMES))]
     io: Option<ReadKind>,
     /// Maximum number of reads in flight [default: 32]
     #[arg(long)]
     depth: Option<usize>,
     /// Eviction policy [default: s3-fifo]
-    #[arg(long, value_parser = one_of::<PolicyKind>(POLICIES))]
+    #[arg(long, value_parser = one_of::<PolicyKind>(POLICY_NAMES))]
     policy: Option<PolicyKind>,
 }
 
@@ -41,7 +41,7 @@ impl ReadFlags {
 
     /// `options` with the flags.
     pub fn options(&self, mut options: EngineOptions) -> Outcome<EngineOptions> {
-        let depth = self.depth.unwrap_or(DEPTH);
+        let depth = self.depth.unwrap_or(DEFAULT_DEPTH);
         if !(1..=ReadOptions::DEPTH_MAX).contains(&depth) {
             return Err(Failure::Usage(format!("--depth must be from 1 to {}", ReadOptions::DEPTH_MAX)));
         }
@@ -62,9 +62,11 @@ mod tests {
 
     #[test]
     fn lists_contain_all_names_and_every_name_parses() {
-        assert_eq!(PolicyKind::ALL.map(|policy| policy.to_string()), *POLICIES);
+        assert_eq!(PolicyKind::ALL.map(|policy| policy.to_string()), *POLICY_NAMES);
         assert!(
-            ENGINES.iter().all(|name| name.parse::<ReadKind>().is_ok_and(|kind| kind.to_string() == *name))
+            READ_KIND_NAMES
+                .iter()
+                .all(|name| name.parse::<ReadKind>().is_ok_and(|kind| kind.to_string() == *name))
         );
     }
 }

@@ -81,9 +81,7 @@ pub(crate) fn launch(launch: &Launch, out: &Path) -> Result<Launch> {
 /// # Errors
 /// If it cannot be read, is malformed, or has no instructions.
 pub(crate) fn read(path: &Path) -> Result<Simulation> {
-    let text = fs::read_to_string(path);
-    let text =
-        text.map_err(|error| Error::Failed(format!("cannot read the output of callgrind: {error}")))?;
+    let text = fs::read_to_string(path).map_err(Error::failed("cannot read the output of callgrind"))?;
     let wrong =
         || Error::Failed("the output of callgrind has no sums of instructions and cache misses".to_string());
     let simulation = parse(&text).ok_or_else(wrong)?;

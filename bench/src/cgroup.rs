@@ -64,10 +64,7 @@ impl CgroupParent {
     /// # Errors
     /// One line, if no hierarchy has the memory controller.
     pub fn memory() -> Result<CgroupParent> {
-        let (own, mounts) = (proc_file("/proc/self/cgroup")?, proc_file("/proc/self/mountinfo")?);
-        let found = find_v1(&own, &mounts, "memory").or_else(|| find_v2(&own, &mounts, "memory"));
-        let missing = "no control group here can limit memory";
-        found.ok_or_else(|| Error::Failed(missing.to_string()))
+        CgroupParent::find("memory", "memory", "no control group here can limit memory")
     }
 
     /// The parent for groups that limit the read rate of devices, of either version.
@@ -75,9 +72,13 @@ impl CgroupParent {
     /// # Errors
     /// One line, if no hierarchy has the controller, `blkio` in version 1 and `io` in version 2.
     pub fn io() -> Result<CgroupParent> {
+        CgroupParent::find("blkio", "io", "there are no control groups here that limit reads")
+    }
+
+    /// The parent for groups with a controller, given its names in versions 1 and 2; `missing` is the error.
+    fn find(v1: &str, v2: &str, missing: &str) -> Result<CgroupParent> {
         let (own, mounts) = (proc_file("/proc/self/cgroup")?, proc_file("/proc/self/mountinfo")?);
-        let missing = "there are no control groups here that limit reads";
-        let found = find_v1(&own, &mounts, "blkio").or_else(|| find_v2(&own, &mounts, "io"));
+        let found = find_v1(&own, &mounts, v1).or_else(|| find_v2(&own, &mounts, v2));
         found.ok_or_else(|| Error::Failed(missing.to_string()))
     }
 
@@ -104,15 +105,13 @@ impl CgroupParent {
     /// One line, if that is not permitted.
     pub fn create_limited(&self, bytes: u64) -> Result<Cgroup> {
         let group = self.create()?;
-        let (limit, swap) = match self.version {
-            CgroupVersion::V1 => {
-                ("memory.limit_in_bytes", ("memory.memsw.limit_in_bytes", bytes + SWAP_BYTES))
-            }
-            CgroupVersion::V2 => ("memory.max", ("memory.swap.max", 0)),
-        };
+        let (limit, swap, swap_bytes) = group.by_version(
+            ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes", bytes + SWAP_BYTES),
+            ("memory.max", "memory.swap.max", 0),
+        );
         group.write(limit, &bytes.to_string())?;
         // The file is missing where the kernel does not account swap.
-        let _ = fs::write(group.dir.join(swap.0), swap.1.to_string());
+        let _ = fs::write(group.dir.join(swap), swap_bytes.to_string());
         Ok(group)
     }
 }
@@ -144,10 +143,7 @@ impl Cgroup {
 
     /// Current memory of the members without page cache, in bytes; `None` if the kernel does not report it.
     pub fn own(&self) -> Option<u64> {
-        let (usage, cache) = match self.version {
-            CgroupVersion::V1 => ("memory.usage_in_bytes", "cache"),
-            CgroupVersion::V2 => ("memory.current", "file"),
-        };
+        let (usage, cache) = self.by_version(("memory.usage_in_bytes", "cache"), ("memory.current", "file"));
         let usage: u64 = self.read(usage)?.trim().parse().ok()?;
         Some(usage.saturating_sub(event(&self.read("memory.stat")?, cache)?))
     }
@@ -155,10 +151,7 @@ impl Cgroup {
     /// Reclaims as much page cache of the members as possible, mapped pages included. Does nothing on
     /// kernels that do not support it.
     pub fn reclaim(&self) {
-        let (name, amount) = match self.version {
-            CgroupVersion::V1 => ("memory.force_empty", "0"),
-            CgroupVersion::V2 => ("memory.reclaim", "1T"),
-        };
+        let (name, amount) = self.by_version(("memory.force_empty", "0"), ("memory.reclaim", "1T"));
         // The kernel reports an error because it cannot reclaim that amount.
         let _ = fs::write(self.dir.join(name), amount);
     }
@@ -170,16 +163,12 @@ impl Cgroup {
     pub fn write(&self, name: &str, text: &str) -> Result<()> {
         let path = self.dir.join(name);
         fs::write(&path, text)
-            .map_err(|error| Error::Failed(format!("cannot write `{text}` into {}: {error}", path.display())))
+            .map_err(Error::failed(format!("cannot write `{text}` into {}", path.display())))
     }
 
     /// Peak memory of the members in bytes, page cache included; `None` if the kernel does not report it.
     pub fn peak(&self) -> Option<u64> {
-        let name = match self.version {
-            CgroupVersion::V1 => "memory.max_usage_in_bytes",
-            CgroupVersion::V2 => "memory.peak",
-        };
-        self.read(name)?.trim().parse().ok()
+        self.read(self.by_version("memory.max_usage_in_bytes", "memory.peak"))?.trim().parse().ok()
     }
 
     /// Number of times the group reached its limit and page cache was reclaimed.
@@ -192,11 +181,12 @@ impl Cgroup {
 
     /// Number of members that the kernel killed because nothing could be reclaimed.
     pub fn oom_kills(&self) -> Option<u64> {
-        let name = match self.version {
-            CgroupVersion::V1 => "memory.oom_control",
-            CgroupVersion::V2 => "memory.events",
-        };
-        event(&self.read(name)?, "oom_kill")
+        event(&self.read(self.by_version("memory.oom_control", "memory.events"))?, "oom_kill")
+    }
+
+    /// The value for the version of this group.
+    fn by_version<T>(&self, v1: T, v2: T) -> T {
+        if self.version == CgroupVersion::V1 { v1 } else { v2 }
     }
 
     fn read(&self, name: &str) -> Option<String> {
@@ -230,7 +220,7 @@ fn event(text: &str, name: &str) -> Option<u64> {
 }
 
 fn proc_file(path: &str) -> Result<String> {
-    fs::read_to_string(path).map_err(|error| Error::Failed(format!("cannot read {path}: {error}")))
+    fs::read_to_string(path).map_err(Error::failed(format!("cannot read {path}")))
 }
 
 /// The version 1 parent of a controller, from the texts of `/proc/self/cgroup` and `/proc/self/mountinfo`.

@@ -30,6 +30,13 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+impl Error {
+    /// For `map_err`: converts the reason why an operation failed, after `what`, such as `cannot read a.txt`.
+    pub fn failed<E: fmt::Display>(what: impl fmt::Display) -> impl Fn(E) -> Error {
+        move |reason| Error::Failed(format!("{what}: {reason}"))
+    }
+}
+
 impl From<tierdex::Error> for Error {
     fn from(error: tierdex::Error) -> Error {
         Error::Failed(error.to_string())

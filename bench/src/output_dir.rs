@@ -9,8 +9,7 @@ use std::{fs, fs::File, fs::TryLockError, path::Path};
 /// # Errors
 /// One line that names the directory.
 pub fn make(dir: &Path) -> Result<()> {
-    fs::create_dir_all(dir)
-        .map_err(|error| Error::Failed(format!("cannot create the directory {}: {error}", dir.display())))
+    fs::create_dir_all(dir).map_err(Error::failed(format!("cannot create the directory {}", dir.display())))
 }
 
 /// Writes a file into the directory.
@@ -19,8 +18,7 @@ pub fn make(dir: &Path) -> Result<()> {
 /// One line that names the file.
 pub fn write(dir: &Path, name: &str, contents: impl AsRef<[u8]>) -> Result<()> {
     let path = dir.join(name);
-    fs::write(&path, contents)
-        .map_err(|error| Error::Failed(format!("cannot write {}: {error}", path.display())))
+    fs::write(&path, contents).map_err(Error::failed(format!("cannot write {}", path.display())))
 }
 
 /// Locks a file of the directory or file `name`, which `flag` chooses, until it is closed.
@@ -28,15 +26,13 @@ pub fn write(dir: &Path, name: &str, contents: impl AsRef<[u8]>) -> Result<()> {
 /// # Errors
 /// If another process has locked it, or the file system has no locks.
 pub fn lock(file: &File, name: &Path, flag: &str) -> Result<()> {
+    let name = name.display();
     file.try_lock().map_err(|error| {
         Error::Failed(match error {
             TryLockError::WouldBlock => {
-                format!(
-                    "another run uses {}; wait until it has ended, or name another {flag}",
-                    name.display()
-                )
+                format!("another run uses {name}; wait until it has ended, or name another {flag}")
             }
-            TryLockError::Error(error) => format!("cannot lock {}: {error}", name.display()),
+            TryLockError::Error(error) => format!("cannot lock {name}: {error}"),
         })
     })
 }

@@ -66,7 +66,7 @@ pub struct Series {
 pub fn svg(panels: &[Panel], columns: usize, heading: &str) -> Result<String> {
     let mut text = String::new();
     let backend = SVGBackend::with_string(&mut text, size(panels, columns.max(1)));
-    draw(backend, panels, columns.max(1), heading).map_err(cannot_draw)?;
+    draw(backend, panels, columns.max(1), heading).map_err(Error::failed("cannot draw a plot"))?;
     Ok(text)
 }
 
@@ -76,12 +76,9 @@ pub fn svg(panels: &[Panel], columns: usize, heading: &str) -> Result<String> {
 /// If they cannot be drawn.
 pub fn png(panels: &[Panel], columns: usize, heading: &str) -> Result<Vec<u8>> {
     let (mut pixels, size) = (Vec::new(), size(panels, columns.max(1)));
-    draw(Bitmap::new(&mut pixels, size), panels, columns.max(1), heading).map_err(cannot_draw)?;
+    let drawn = draw(Bitmap::new(&mut pixels, size), panels, columns.max(1), heading);
+    drawn.map_err(Error::failed("cannot draw a plot"))?;
     bitmap::encode(&pixels, size)
-}
-
-fn cannot_draw(error: Box<dyn std::error::Error>) -> Error {
-    Error::Failed(format!("cannot draw a plot: {error}"))
 }
 
 /// Width and height in pixels.

@@ -10,8 +10,7 @@ use tierdex::{Index, Query};
 /// If the file cannot be read, a query is invalid, or there is none.
 pub(crate) fn read(path: &Path, index: &Index) -> Result<Vec<Query>> {
     let name = path.display();
-    let text =
-        fs::read_to_string(path).map_err(|error| Error::Failed(format!("cannot read {name}: {error}")))?;
+    let text = fs::read_to_string(path).map_err(Error::failed(format!("cannot read {name}")))?;
     let lines = text.lines().filter(|line| !line.trim().is_empty());
     let queries =
         lines.map(|line| Query::parse(line, index.schema())).collect::<tierdex::Result<Vec<_>>>()?;

@@ -55,14 +55,10 @@ impl SeekDisk {
     /// # Errors
     /// One line, if the file system cannot be mounted.
     pub(crate) fn mount(dirs: &[PathBuf]) -> Result<SeekDisk> {
-        let failed = |error: std::io::Error| {
-            Error::Failed(format!(
-                "a disk that seeks cannot be emulated by a file system in user space: {error}"
-            ))
-        };
+        let failed = Error::failed("a disk that seeks cannot be emulated by a file system in user space");
         let number = MOUNTED.fetch_add(1, Ordering::Relaxed);
         let mount = std::env::temp_dir().join(format!("tierdex-disk-{}-{number}", std::process::id()));
-        fs::create_dir(&mount).map_err(failed)?;
+        fs::create_dir(&mount).map_err(&failed)?;
         let nodes = Nodes::new(dirs);
         let mut disk = SeekDisk { mount, is_delayed: nodes.is_delayed.clone(), session: None };
         let mut config = fuser::Config::default();

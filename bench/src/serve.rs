@@ -63,9 +63,7 @@ pub fn run(
     let server = Server { index, backend, exhaustive: flags.exhaustive, bm25 };
     say(output, "READY")?;
     let mut line = Vec::new();
-    while next_line(input, &mut line)
-        .map_err(|error| Error::Failed(format!("cannot read a line: {error}")))?
-    {
+    while next_line(input, &mut line).map_err(Error::failed("cannot read a line"))? {
         let reply = match line.len() {
             0..=LINE_BYTES_MAX => reply(&server, line.trim_ascii_end()),
             _ => format!("ERROR the line is longer than {LINE_BYTES_MAX} bytes"),

@@ -28,8 +28,8 @@ impl Throttle {
     /// # Errors
     /// One line, if the group cannot be created.
     pub fn new(dir: &Path, bytes_per_second: u64) -> Result<Throttle> {
-        let failed = |error| Error::Failed(format!("slower devices cannot be emulated: {error}"));
-        Throttle::try_new(dir, bytes_per_second).map_err(failed)
+        let new = Throttle::try_new(dir, bytes_per_second);
+        new.map_err(Error::failed("slower devices cannot be emulated"))
     }
 
     fn try_new(dir: &Path, bytes_per_second: u64) -> Result<Throttle> {

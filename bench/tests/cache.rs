@@ -2,33 +2,17 @@
 //! permissions: the answers of all cells agree, and all files are written. No test depends on measured
 //! times.
 
-use clap::Parser;
 use std::{fs, path::Path, sync::Arc};
-use tierdex::{StopSignal, codec::Codec, io::PosixDisk};
+use tierdex::{StopSignal, io::PosixDisk};
 use tierdex_bench::cache::{self, CellMode, CellRow, CellRows, Flags};
-use tierdex_bench::{Error, cell::Launch, generate};
-
-#[derive(Parser)]
-struct Line {
-    #[command(flatten)]
-    flags: Flags,
-}
+use tierdex_bench::{Error, cell::Launch, generate, parse_flags};
 
 /// A temporary directory with an index in `index`.
 fn test_dir() -> tempfile::TempDir {
     let root = tempfile::tempdir().unwrap();
     let dir = root.path().join("index");
     fs::create_dir(&dir).unwrap();
-    let flags = generate::Flags {
-        docs: 20_000,
-        postings: 900_000,
-        vocabulary: 5000,
-        seed: 1,
-        codec: Codec::Auto,
-        freq_codec: None,
-        ids_only: false,
-        out: "unused".into(),
-    };
+    let flags = generate::Flags::with_sizes(20_000, 900_000, 5000, 1);
     let disk = Arc::new(PosixDisk::open(&dir).unwrap());
     generate::Collection::new(&flags).unwrap().create(disk, 2, &StopSignal::default()).unwrap();
     root
@@ -39,7 +23,7 @@ fn run(root: &Path, more: &str, stop: &StopSignal) -> (Result<CellRows, Error>, 
     let mut words = vec!["bench", index.to_str().unwrap(), "--out", out.to_str().unwrap()];
     words.extend("--no-group --keep-caches --region dram --count 40".split(' '));
     words.extend(more.split_whitespace());
-    let flags = Line::try_parse_from(words).unwrap().flags;
+    let flags: Flags = parse_flags(words).unwrap();
     let mut table = Vec::new();
     let rows = cache::run(&flags, "bench", &Launch::InProcess, stop, &mut table);
     (rows, String::from_utf8(table).unwrap())

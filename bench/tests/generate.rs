@@ -4,24 +4,12 @@ use proptest::prelude::*;
 use std::{collections::BTreeMap, sync::Arc};
 use tierdex::codec::Codec;
 use tierdex::commit::Manifest;
+use tierdex::internal::index::check_on;
 use tierdex::internal::segment::read::{FILES, FieldReader, ListPart, RecordPart, SkipRecord};
-use tierdex::internal::{cursor::NO_DOCUMENT, cursor::PostingsCursor, index::check_on};
 use tierdex::io::{Disk, MemDisk};
 use tierdex::{Index, IndexWriter, Merge, OpenMode, Query, SearchOptions, StopSignal, WriterOptions};
 use tierdex_bench::generate::{Collection, Flags};
-
-fn flags(docs: u64, postings: u64, vocabulary: u64, seed: u64) -> Flags {
-    Flags {
-        docs,
-        postings,
-        vocabulary,
-        seed,
-        codec: Codec::Auto,
-        freq_codec: None,
-        ids_only: false,
-        out: "unused".into(),
-    }
-}
+use tierdex_bench::read_postings;
 
 fn generated(flags: &Flags, threads: usize) -> (Collection, MemDisk) {
     let disk = MemDisk::new();
@@ -46,16 +34,8 @@ fn lists(field: &FieldReader) -> Vec<(String, Vec<u32>, Vec<u32>)> {
     let mut stream = field.terms().stream();
     while let Some((term, info)) = stream.next().unwrap() {
         let term = String::from_utf8(term.to_vec()).unwrap();
-        let (mut documents, mut frequencies) = (Vec::new(), Vec::new());
-        let mut cursor = PostingsCursor::open(field, info).unwrap();
-        while cursor.advance(0).unwrap() != NO_DOCUMENT {
-            let (block_documents, block_frequencies) = cursor.rest_of_block().unwrap();
-            let count = block_documents.len();
-            documents.extend_from_slice(block_documents);
-            frequencies.extend_from_slice(block_frequencies);
-            cursor.skip(count).unwrap();
-        }
-        lists.push((term, documents, frequencies));
+        let list = read_postings(field, info).unwrap();
+        lists.push((term, list.documents, list.frequencies));
     }
     lists
 }
@@ -93,7 +73,7 @@ proptest! {
         let most = vocabulary * (docs * 3 / 4).max(1);
         // Squared, because small shares are typical.
         let postings = vocabulary + ((most - vocabulary) as f64 * share * share) as u64;
-        let flags = flags(docs, postings, vocabulary, seed);
+        let flags = Flags::with_sizes(docs, postings, vocabulary, seed);
         let (collection, disk) = generated(&flags, 1);
         check_index(&flags, &collection, &disk);
         prop_assert_eq!(files(&disk), files(&generated(&flags, 3).1));
@@ -102,7 +82,7 @@ proptest! {
 
 #[test]
 fn the_same_seed_gives_the_same_files() {
-    let of = |seed, threads| files(&generated(&flags(3000, 100_000, 2000, seed), threads).1);
+    let of = |seed, threads| files(&generated(&Flags::with_sizes(3000, 100_000, 2000, seed), threads).1);
     assert_eq!(of(7, 1), of(7, 2));
     let (one, other) = (of(7, 1), of(8, 1));
     for kind in ["postings", "norms"] {
@@ -114,7 +94,7 @@ fn the_same_seed_gives_the_same_files() {
 /// The first lists are split into several jobs.
 #[test]
 fn long_lists_are_equal_for_any_number_of_threads() {
-    let flags = flags(150_000, 1_500_000, 200, 2);
+    let flags = Flags::with_sizes(150_000, 1_500_000, 200, 2);
     let (collection, disk) = generated(&flags, 1);
     assert!(collection.documents(1) > 100_000);
     check_index(&flags, &collection, &disk);
@@ -126,7 +106,7 @@ fn long_lists_are_equal_for_any_number_of_threads() {
 /// The postings of one index, fixed forever: a collection is the same on every machine.
 #[test]
 fn a_collection_is_the_same_on_every_machine() {
-    let disk = generated(&flags(5000, 300_000, 3000, 1), 2).1;
+    let disk = generated(&Flags::with_sizes(5000, 300_000, 3000, 1), 2).1;
     let index = Index::open_on(Arc::new(disk)).unwrap();
     let mut sum = 0u64;
     for (_, documents, frequencies) in lists(index.segments()[0].field(0)) {
@@ -139,7 +119,7 @@ fn a_collection_is_the_same_on_every_machine() {
 
 #[test]
 fn frequencies_of_document_numbers_only_are_one_and_take_no_bits() {
-    let flags = Flags { ids_only: true, ..flags(20_000, 1_000_000, 1000, 3) };
+    let flags = Flags { ids_only: true, ..Flags::with_sizes(20_000, 1_000_000, 1000, 3) };
     let (collection, disk) = generated(&flags, 2);
     check_index(&flags, &collection, &disk);
     let sizes = Manifest::read_newest(&disk).unwrap().unwrap().segments[0].fields[0].lists;
@@ -152,8 +132,11 @@ fn frequencies_of_document_numbers_only_are_one_and_take_no_bits() {
 /// Also after the first chunk of 65,536 postings.
 #[test]
 fn uncompressed_documents_beside_compressed_frequencies_are_aligned() {
-    let flags =
-        Flags { codec: Codec::Raw, freq_codec: Some(Codec::Pfor256), ..flags(150_000, 1_500_000, 200, 2) };
+    let flags = Flags {
+        codec: Codec::Raw,
+        freq_codec: Some(Codec::Pfor256),
+        ..Flags::with_sizes(150_000, 1_500_000, 200, 2)
+    };
     let (collection, disk) = generated(&flags, 2);
     assert!(collection.documents(1) > 100_000);
     check_index(&flags, &collection, &disk);
@@ -176,7 +159,7 @@ fn uncompressed_documents_beside_compressed_frequencies_are_aligned() {
 
 #[test]
 fn queries_match_the_document_frequencies() {
-    let (collection, disk) = generated(&flags(20_000, 1_000_000, 10_000, 3), 2);
+    let (collection, disk) = generated(&Flags::with_sizes(20_000, 1_000_000, 10_000, 3), 2);
     let index = Index::open_on(Arc::new(disk)).unwrap();
     let searcher = index.searcher();
     for rank in [1, 2, 10, 100, 1000, 9999, 10_000] {
@@ -192,7 +175,7 @@ fn queries_match_the_document_frequencies() {
 #[test]
 fn documents_have_similar_lengths_and_lists_reach_the_end() {
     let (docs, postings) = (40_000, 4_280_000);
-    let disk = generated(&flags(docs, postings, 100_000, 5), 2).1;
+    let disk = generated(&Flags::with_sizes(docs, postings, 100_000, 5), 2).1;
     let index = Index::open_on(Arc::new(disk)).unwrap();
     let field = index.segments()[0].field(0);
     let mut lengths = vec![0u32; docs as usize];
@@ -218,25 +201,25 @@ fn documents_have_similar_lengths_and_lists_reach_the_end() {
 #[test]
 fn invalid_sizes_are_rejected() {
     let cases = [
-        (flags(0, 1, 1, 1), "--docs 0"),
-        (flags(u64::from(u32::MAX), 1, 1, 1), "--docs 4294967295: an index has 1 to 4294967294 documents"),
-        (flags(10, 10, 0, 1), "--vocabulary 0"),
-        (flags(10, 10, 1 << 32, 1), "--vocabulary"),
-        (flags(10, 4, 5, 1), "--postings 4: each of 5 terms"),
-        (flags(10, 36, 5, 1), "at most 35"),
-        (flags(1, 0, 1, 1), "--postings 0"),
-        (flags(2, u64::MAX, 5, 1), "at most 5"),
+        ((0, 1, 1), "--docs 0"),
+        ((u64::from(u32::MAX), 1, 1), "--docs 4294967295: an index has 1 to 4294967294 documents"),
+        ((10, 10, 0), "--vocabulary 0"),
+        ((10, 10, 1 << 32), "--vocabulary"),
+        ((10, 4, 5), "--postings 4: each of 5 terms"),
+        ((10, 36, 5), "at most 35"),
+        ((1, 0, 1), "--postings 0"),
+        ((2, u64::MAX, 5), "at most 5"),
     ];
-    for (flags, words) in cases {
-        let error = Collection::new(&flags).err().unwrap();
+    for ((docs, postings, vocabulary), words) in cases {
+        let error = Collection::new(&Flags::with_sizes(docs, postings, vocabulary, 1)).err().unwrap();
         assert!(matches!(&error, tierdex::Error::Usage(message) if message.contains(words)), "{error}");
     }
-    assert!(Collection::new(&flags(10, 35, 5, 1)).is_ok());
+    assert!(Collection::new(&Flags::with_sizes(10, 35, 5, 1)).is_ok());
 }
 
 #[test]
 fn a_stop_signal_ends_the_generation() {
-    let collection = Collection::new(&flags(50_000, 5_000_000, 1000, 1)).unwrap();
+    let collection = Collection::new(&Flags::with_sizes(50_000, 5_000_000, 1000, 1)).unwrap();
     for raise_at in [1, 2 << 20, 6 << 20] {
         let (disk, stop) = (MemDisk::new(), StopSignal::default());
         let options = WriterOptions { stop: stop.clone(), ..WriterOptions::default() };

@@ -1,18 +1,11 @@
 //! The experiment runs, checks its results and writes its files. No test depends on measured times.
 
-use clap::Parser;
 use std::fs;
-use tierdex::{StopSignal, codec::Codec, io::PosixDisk};
-use tierdex_bench::{generate, generate::Collection, intersect, intersection::Algorithm};
-
-#[derive(Parser)]
-struct Command {
-    #[command(flatten)]
-    flags: intersect::Flags,
-}
+use tierdex::{StopSignal, io::PosixDisk};
+use tierdex_bench::{generate, generate::Collection, intersect, intersection::Algorithm, parse_flags};
 
 fn run(words: &[&str]) -> tierdex_bench::Result<intersect::IntersectResults> {
-    let mut flags = Command::parse_from(["intersect", "--quick"].iter().chain(words)).flags;
+    let mut flags: intersect::Flags = parse_flags(["intersect", "--quick"].iter().chain(words)).unwrap();
     flags.threads = flags.threads.min(4);
     intersect::run(&flags, &StopSignal::default())
 }
@@ -53,16 +46,7 @@ fn a_quick_run_has_all_tables_and_plots() {
 fn a_query_log_runs_over_an_index() {
     let directory = tempfile::TempDir::new().unwrap();
     let index = directory.path().join("index");
-    let made = generate::Flags {
-        docs: 20_000,
-        postings: 400_000,
-        vocabulary: 5_000,
-        seed: 1,
-        codec: Codec::Auto,
-        freq_codec: None,
-        ids_only: false,
-        out: index.clone(),
-    };
+    let made = generate::Flags::with_sizes(20_000, 400_000, 5_000, 1);
     let disk = std::sync::Arc::new(PosixDisk::create(&index).unwrap());
     Collection::new(&made).unwrap().create(disk, 1, &StopSignal::default()).unwrap();
     let queries = directory.path().join("queries.tsv");

@@ -4,56 +4,34 @@
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use tierdex::{
-    Result, codec::Codec, io::Disk, io::Effect, io::FaultDisk, io::FaultPlan, io::MemDisk, io::OpClass,
-    io::PosixDisk, io::ReadKind, io::ReadOptions, io::RegionKind, io::Repeat, io::errno,
+    codec::Codec, io::Disk, io::Effect, io::FaultDisk, io::FaultPlan, io::MemDisk, io::OpClass,
+    io::PosixDisk, io::ReadKind, io::ReadOptions, io::RegionKind, io::Repeat, io::Seal, io::errno,
 };
 use tierdex_bench::intersection::{
-    Algorithm, Bl, CostModel, Direct, DirectOptions, ID_MAX, IntersectionResult, ListsOptions, PagedList,
-    PagedLists, PagedListsWriter, ReaderThreads, bf, sl, zz,
+    Algorithm, Bl, CostModel, Direct, DirectOptions, ID_MAX, Intersector, ListsOptions, PagedList,
+    PagedListsWriter, ReaderThreads, open_lists,
 };
 
 const NAME: &str = "lists";
 
 const ENGINE: ReadOptions = ReadOptions { kind: ReadKind::Auto, depth: 1, direct: false };
 
-/// One instance of each algorithm, reused by all cases.
-struct Engines {
-    readers: ReaderThreads,
-    bl: Bl,
-    direct: Direct,
+fn intersector(disk: &dyn Disk, threads: usize, cost: CostModel) -> Intersector {
+    let engine = ReadOptions { depth: 8, ..ENGINE };
+    let options = DirectOptions { engine, read_bytes_max: 64 << 10, region: RegionKind::Dram };
+    let mut direct = Direct::new(disk, &options).unwrap();
+    direct.set_cost(cost);
+    Intersector { readers: ReaderThreads::new(disk, ENGINE, threads).unwrap(), bl: Bl::new(), direct }
 }
 
-impl Engines {
-    fn new(disk: &dyn Disk, threads: usize, cost: CostModel) -> Engines {
-        let engine = ReadOptions { depth: 8, ..ENGINE };
-        let options = DirectOptions { engine, read_bytes_max: 64 << 10, region: RegionKind::Dram };
-        let mut direct = Direct::new(disk, &options).unwrap();
-        direct.set_cost(cost);
-        Engines { readers: ReaderThreads::new(disk, ENGINE, threads).unwrap(), bl: Bl::new(), direct }
-    }
-
-    fn run(&mut self, algorithm: Algorithm, lists: &[PagedList]) -> Result<IntersectionResult> {
-        match algorithm {
-            Algorithm::Bl => self.bl.intersect(&self.readers, lists),
-            Algorithm::Sl => sl::intersect(&self.readers, lists),
-            Algorithm::Zz => zz::intersect(&self.readers, lists),
-            Algorithm::Bf => bf::intersect(&self.readers, lists),
-            Algorithm::Direct => self.direct.intersect(lists),
-        }
-    }
+fn write_lists(disk: &dyn Disk, lists: &[Vec<u32>], options: ListsOptions) -> Seal {
+    let mut writer = PagedListsWriter::create(disk, NAME, options).unwrap();
+    lists.iter().try_for_each(|list| writer.add(list)).unwrap();
+    writer.finish().unwrap()
 }
 
 fn written(disk: &dyn Disk, lists: &[Vec<u32>], options: ListsOptions) -> Vec<PagedList> {
-    let mut writer = PagedListsWriter::create(disk, NAME, options).unwrap();
-    for list in lists {
-        writer.add(list).unwrap();
-    }
-    opened(disk, writer.finish().unwrap())
-}
-
-fn opened(disk: &dyn Disk, seal: tierdex::io::Seal) -> Vec<PagedList> {
-    let lists = PagedLists::open(disk, NAME, seal).unwrap();
-    (0..lists.len() as u32).map(|number| lists.get(number).unwrap().clone()).collect()
+    open_lists(disk, NAME, write_lists(disk, lists, options)).unwrap()
 }
 
 fn in_memory(lists: &[Vec<u32>]) -> Vec<u32> {
@@ -116,10 +94,10 @@ proptest! {
             prop_assert_eq!(list.len(), ids[number].len() as u64);
             list.keep(|page| (page + number) % 3 < share).unwrap();
         }
-        let mut engines = Engines::new(&disk, threads, cost);
+        let mut engines = intersector(&disk, threads, cost);
         let expected = in_memory(&ids);
         for algorithm in Algorithm::ALL {
-            let found = engines.run(algorithm, &lists).unwrap();
+            let found = engines.intersect(algorithm, &lists).unwrap();
             prop_assert_eq!(&found.ids, &expected, "{} by {} threads", algorithm.name(), threads);
             prop_assert_eq!(found.reads.bytes, 4096 * found.reads.pages);
         }
@@ -145,9 +123,9 @@ fn few_lists_short_lists_and_equal_lists() {
         let disk = MemDisk::new();
         let lists = written(&disk, &ids, ListsOptions::default());
         for threads in 1..=8 {
-            let mut engines = Engines::new(&disk, threads, CostModel::default());
+            let mut engines = intersector(&disk, threads, CostModel::default());
             for algorithm in Algorithm::ALL {
-                let found = engines.run(algorithm, &lists).unwrap();
+                let found = engines.intersect(algorithm, &lists).unwrap();
                 assert_eq!(found.ids, in_memory(&ids), "{} by {threads}", algorithm.name());
             }
         }
@@ -191,8 +169,8 @@ fn pages_read_agree_with_theory() {
     assert!((distinct as f64 / theory - 1.0).abs() < 0.05, "{distinct} pages, {theory} by theory");
 
     let [none, _, all] = costs();
-    let mut engines = Engines::new(&disk, 1, none);
-    let mut run = |algorithm| engines.run(algorithm, &lists).unwrap().reads;
+    let mut engines = intersector(&disk, 1, none);
+    let mut run = |algorithm| engines.intersect(algorithm, &lists).unwrap().reads;
     let (bl, sl, zz, bf) = (run(Algorithm::Bl), run(Algorithm::Sl), run(Algorithm::Zz), run(Algorithm::Bf));
     assert_eq!((bl.pages, bl.skipped), (1 + pages as u64, 0));
     assert_eq!((sl.pages, sl.reads, sl.skipped), (1 + distinct, 1 + distinct, pages as u64 - distinct));
@@ -202,16 +180,15 @@ fn pages_read_agree_with_theory() {
     // `bf` does not test ids whose page is loaded.
     assert!(direct.pages == bf.pages && direct.false_positives >= bf.false_positives, "{direct:?} {bf:?}");
     engines.direct.set_filters(false);
-    assert_eq!(engines.run(Algorithm::Direct, &lists).unwrap().reads.pages, sl.pages);
+    assert_eq!(engines.intersect(Algorithm::Direct, &lists).unwrap().reads.pages, sl.pages);
     engines.direct.set_cost(all);
-    let coalesced = engines.run(Algorithm::Direct, &lists).unwrap().reads;
+    let coalesced = engines.intersect(Algorithm::Direct, &lists).unwrap().reads;
     assert!(coalesced.reads < 80 && coalesced.pages > sl.pages, "{coalesced:?}");
 
-    let parallel = sl::intersect(&ReaderThreads::new(&disk, ENGINE, 8).unwrap(), &lists).unwrap().reads;
-    assert!(
-        (sl.pages..=sl.pages + 2 * 7).contains(&parallel.pages),
-        "shared pages are read by both neighbours"
-    );
+    engines.readers = ReaderThreads::new(&disk, ENGINE, 8).unwrap();
+    let parallel = engines.intersect(Algorithm::Sl, &lists).unwrap().reads;
+    // Two neighbours both read a page that they share.
+    assert!((sl.pages..=sl.pages + 2 * 7).contains(&parallel.pages), "{parallel:?}");
 }
 
 /// Footnote 4 of the paper.
@@ -220,8 +197,8 @@ fn zig_zag_reads_more_of_three_lists() {
     let ids = [uniform(2_000, 1), uniform(200_000, 2), uniform(2_000_000, 3)];
     let disk = MemDisk::new();
     let lists = written(&disk, &ids, ListsOptions::default());
-    let mut engines = Engines::new(&disk, 1, CostModel::default());
-    let mut run = |algorithm| engines.run(algorithm, &lists).unwrap().reads.pages;
+    let mut engines = intersector(&disk, 1, CostModel::default());
+    let mut run = |algorithm| engines.intersect(algorithm, &lists).unwrap().reads.pages;
     assert!(run(Algorithm::Zz) > run(Algorithm::Sl));
 }
 
@@ -231,9 +208,9 @@ fn pages_in_memory_cost_no_read() {
     let disk = MemDisk::new();
     let mut lists = written(&disk, &ids, ListsOptions::default());
     lists.iter_mut().for_each(|list| list.keep(|_| true).unwrap());
-    let mut engines = Engines::new(&disk, 3, CostModel::default());
+    let mut engines = intersector(&disk, 3, CostModel::default());
     for algorithm in Algorithm::ALL {
-        let reads = engines.run(algorithm, &lists).unwrap().reads;
+        let reads = engines.intersect(algorithm, &lists).unwrap().reads;
         assert_eq!((reads.pages, reads.reads), (0, 0), "{}", algorithm.name());
         assert!(reads.resident > 0);
     }
@@ -248,23 +225,19 @@ fn an_error_affects_one_call_only() {
     let lists = written(&disk, &ids, ListsOptions { codec: Codec::Pfor256Delta, filter_bits: 4 });
     let expected = in_memory(&ids);
     for threads in [1, 3] {
-        let mut engines = Engines::new(&disk, threads, CostModel::default());
+        let mut engines = intersector(&disk, threads, CostModel::default());
         for algorithm in Algorithm::ALL {
             disk.arm(FaultPlan::none());
-            assert_eq!(engines.run(algorithm, &lists).unwrap().ids, expected);
+            assert_eq!(engines.intersect(algorithm, &lists).unwrap().ids, expected);
             let reads = disk.operations(OpClass::Read);
             assert!(reads > 0);
             for at in 1..=reads {
                 let effect = Effect::Error(errno::EIO);
                 disk.arm(FaultPlan { class: OpClass::Read, at, effect, repeat: Repeat::Once });
-                let failed = engines.run(algorithm, &lists);
+                let failed = engines.intersect(algorithm, &lists);
                 assert_eq!((disk.injected(), failed.is_err()), (1, true), "{} {at}", algorithm.name());
-                assert_eq!(
-                    engines.run(algorithm, &lists).unwrap().ids,
-                    expected,
-                    "{} after {at}",
-                    algorithm.name()
-                );
+                let again = engines.intersect(algorithm, &lists).unwrap();
+                assert_eq!(again.ids, expected, "{} after {at}", algorithm.name());
             }
         }
     }
@@ -274,26 +247,18 @@ fn an_error_affects_one_call_only() {
 fn damage_is_an_error() {
     let ids = [uniform(5_000, 1), uniform(20_000, 2)];
     let disk = MemDisk::new();
-    let mut writer = PagedListsWriter::create(&disk, NAME, ListsOptions::default()).unwrap();
-    for list in &ids {
-        writer.add(list).unwrap();
-    }
-    let seal = writer.finish().unwrap();
+    let seal = write_lists(&disk, &ids, ListsOptions::default());
     let len = disk.bytes(NAME).unwrap().len();
     for at in (64..len).step_by(1001) {
         disk.corrupt(NAME, |bytes| bytes[at] ^= 16);
-        let opened = PagedLists::open(&disk, NAME, seal);
-        if let Ok(file) = opened {
-            let lists = [file.get(0).unwrap().clone(), file.get(1).unwrap().clone()];
-            let mut engines = Engines::new(&disk, 2, CostModel::default());
+        if let Ok(lists) = open_lists(&disk, NAME, seal) {
+            let mut engines = intersector(&disk, 2, CostModel::default());
             for algorithm in Algorithm::ALL {
-                let found = engines.run(algorithm, &lists);
+                let found = engines.intersect(algorithm, &lists);
                 // The rest of the file's first page belongs to no list.
                 let damaged = found.as_ref().is_err_and(|error| error.is_corrupt());
-                assert!(
-                    damaged || found.is_ok_and(|found| at < 4096 && found.ids == in_memory(&ids)),
-                    "{at}"
-                );
+                let is_unused = || found.is_ok_and(|found| at < 4096 && found.ids == in_memory(&ids));
+                assert!(damaged || is_unused(), "{at}");
             }
         }
         disk.corrupt(NAME, |bytes| bytes[at] ^= 16);
@@ -311,11 +276,17 @@ fn files_are_read_past_the_page_cache() {
         let engine = ReadOptions { kind, depth: 4, direct };
         let options = DirectOptions { engine, read_bytes_max: 128 << 10, region: RegionKind::Dram };
         let readers = ReaderThreads::new(&disk, ReadOptions { depth: 2, ..engine }, 4).unwrap();
-        let mut engines = Engines { readers, bl: Bl::new(), direct: Direct::new(&disk, &options).unwrap() };
+        let mut engines =
+            Intersector { readers, bl: Bl::new(), direct: Direct::new(&disk, &options).unwrap() };
         let cost = engines.direct.measure(&lists[1], 100).unwrap();
         assert!(cost.read_seconds > 0.0 && cost.bytes_per_second > 0.0);
         for algorithm in Algorithm::ALL {
-            assert_eq!(engines.run(algorithm, &lists).unwrap().ids, in_memory(&ids), "{}", algorithm.name());
+            assert_eq!(
+                engines.intersect(algorithm, &lists).unwrap().ids,
+                in_memory(&ids),
+                "{}",
+                algorithm.name()
+            );
         }
     }
 }

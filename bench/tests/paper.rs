@@ -1,22 +1,15 @@
 //! Figures of the papers at scale small, in this process and without control groups, so that it needs no
 //! permissions. No test depends on measured times.
 
-use clap::Parser;
 use std::{fs, path::Path};
 use tierdex::StopSignal;
-use tierdex_bench::{cell::Launch, paper::Flags, paper::run};
-
-#[derive(Parser)]
-struct Line {
-    #[command(flatten)]
-    flags: Flags,
-}
+use tierdex_bench::{cell::Launch, paper::Flags, paper::run, parse_flags};
 
 /// Makes figures and returns what was printed.
 fn make(dir: &Path, names: &str) -> String {
     let words =
         ["paper", "--scale", "small", "--no-group", "--region", "dram", "--out", dir.to_str().unwrap()];
-    let flags = Line::try_parse_from(words.into_iter().chain(names.split(' '))).unwrap().flags;
+    let flags: Flags = parse_flags(words.into_iter().chain(names.split(' '))).unwrap();
     let mut out = Vec::new();
     run(&flags, &Launch::InProcess, &StopSignal::default(), &mut out).unwrap();
     String::from_utf8(out).unwrap()

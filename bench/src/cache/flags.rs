@@ -2,7 +2,7 @@
 
 use crate::cache::{device::Device, mode::CellMode};
 use crate::cell::{QueryShape, TermClass, read_lookahead, show_lookahead};
-use crate::{Error, HeldIndexFlags, Result, counters::CounterSet};
+use crate::{Error, HeldIndexFlags, Result, command_line::published_path, counters::CounterSet};
 use clap::{ArgAction, Args};
 use std::{fmt::Display, path::Path, path::PathBuf};
 use tierdex::io::{ReadKind, ReadOptions, RegionKind, Size};
@@ -176,15 +176,10 @@ impl Flags {
         Ok(())
     }
 
-    /// The command line. Of an absolute path only the last component is shown, because reports are
-    /// published.
+    /// The command line for reports.
     pub(super) fn command(&self) -> String {
-        let path = |path: &Path| match path.file_name() {
-            Some(name) if path.is_absolute() => name.to_string_lossy().into_owned(),
-            _ => path.to_string_lossy().into_owned(),
-        };
-        let mut words = vec![path(&self.index)];
-        words.extend(self.out.as_deref().map(|out| format!("--out {}", path(out))));
+        let mut words = vec![published_path(&self.index)];
+        words.extend(self.out.as_deref().map(|out| format!("--out {}", published_path(out))));
         words.extend([
             format!("--modes {}", list(&self.modes)),
             format!("--classes {}", list(&self.classes)),
@@ -263,18 +258,12 @@ fn part(text: &str) -> std::result::Result<Size, String> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use clap::Parser;
-
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        flags: Flags,
-    }
+    use crate::parse_flags;
 
     /// The flags of a command line, after the index and the output directory.
     pub(in crate::cache) fn flags(line: &str) -> Flags {
         let words = ["bench", "a/index", "--out", "out"].into_iter().chain(line.split_whitespace());
-        Line::try_parse_from(words).unwrap().flags
+        parse_flags(words).unwrap()
     }
 
     #[test]

@@ -23,7 +23,6 @@ mod plan;
 mod plot;
 mod queries;
 mod report;
-mod results;
 mod rows;
 mod runner;
 mod system_state;
@@ -37,10 +36,10 @@ pub use queries::QueryWorkload;
 pub use rows::{CellRow, CellRows};
 pub(crate) use system_state::{ReadAhead, drop_page_cache};
 
-use crate::{Error, Result, cell::Launch, output_dir};
+use crate::{Error, Machine, Result, cell::Launch, output_dir};
 use plan::RunPlan;
 use runner::CellRunner;
-use std::{io::Write, path::PathBuf};
+use std::{io::Write, path::Path, path::PathBuf};
 use tierdex::{StopSignal, io::Region, io::RegionKind};
 
 /// Measures the one cell that the flags select, on each of `indexes` at the same time: the index of the flags
@@ -90,7 +89,7 @@ pub fn run(
         rows.push(row);
         one.medians().iter().try_for_each(|median| say(&report::line(median)))
     })?;
-    results::save(program, dir, flags, &plan, &rows, complete)?;
+    save(program, dir, flags, &plan, &rows, complete)?;
     if !complete {
         return Err(Error::Interrupted);
     }
@@ -101,6 +100,24 @@ pub fn run(
         Some(first) => Err(Error::Failed(format!("all cells failed, the first one: {first}"))),
         None => Ok(rows),
     }
+}
+
+/// Writes `report.md`, `data.json` and plots into the output directory. `program` is the command name in the
+/// report; `complete` says whether all cells were measured.
+fn save(
+    program: &str,
+    out: &Path,
+    flags: &Flags,
+    plan: &RunPlan,
+    rows: &CellRows,
+    complete: bool,
+) -> Result<()> {
+    let plots = plot::all(rows)?;
+    let command = format!("{program} {}", flags.command());
+    let report = report::markdown(&command, &Machine::here(), flags, plan, rows, &plots, complete);
+    output_dir::write(out, "report.md", &report)?;
+    output_dir::write(out, "data.json", &(output_dir::json_lines(&rows.to_json()) + "\n"))?;
+    plots.iter().try_for_each(|plot| output_dir::write(out, &plot.file, &plot.svg))
 }
 
 /// Prints the cells of a plan, one line of JSON each, with their descriptions as `name`.

@@ -86,12 +86,8 @@ impl<'a> CellRunner<'a> {
         round: usize,
     ) -> Result<Option<CellRow>> {
         let (table, limit) = (planned.table, planned.cell.limit.filter(|_| self.parent.is_some()));
-        let group = self
-            .parent
-            .as_ref()
-            .zip(limit)
-            .map(|(parent, limit)| parent.create_limited(limit))
-            .transpose()?;
+        let limited = self.parent.as_ref().zip(limit);
+        let group = limited.map(|(parent, limit)| parent.create_limited(limit)).transpose()?;
         let disk = self.seek_disk.as_ref().filter(|_| table.device == Device::Hdd);
         let throttle = match disk {
             Some(disk) => Some(disk.delay_later()),
@@ -131,8 +127,7 @@ impl<'a> CellRunner<'a> {
             for (number, index) in indexes.iter().enumerate() {
                 let measure = move || self.measure(cell, number, index, pinned, 1);
                 let thread = thread::Builder::new().spawn_scoped(scope, measure);
-                threads
-                    .push(thread.map_err(|error| Error::Failed(format!("cannot start a thread: {error}")))?);
+                threads.push(thread.map_err(Error::failed("cannot start a thread"))?);
             }
             threads.into_iter().map(|thread| thread.join().expect("a thread does not panic")).collect()
         })

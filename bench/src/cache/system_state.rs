@@ -113,10 +113,9 @@ impl ReadAhead {
     }
 
     fn set_at(path: PathBuf, kb: u32) -> Result<ReadAhead> {
-        let failed = |error: std::io::Error| {
-            Error::Failed(format!("cannot set the read-ahead of the device: {}: {error}", path.display()))
-        };
-        let lock = File::open(&path).map_err(failed)?;
+        let what = format!("cannot set the read-ahead of the device: {}", path.display());
+        let failed = Error::failed::<std::io::Error>(what);
+        let lock = File::open(&path).map_err(&failed)?;
         lock.try_lock().map_err(|error| match error {
             TryLockError::Error(error) => failed(error),
             TryLockError::WouldBlock => Error::Failed(format!(
@@ -124,8 +123,8 @@ impl ReadAhead {
                 path.display()
             )),
         })?;
-        let before = fs::read_to_string(&path).map_err(failed)?;
-        fs::write(&path, kb.to_string()).map_err(failed)?;
+        let before = fs::read_to_string(&path).map_err(&failed)?;
+        fs::write(&path, kb.to_string()).map_err(&failed)?;
         Ok(ReadAhead { before, path, _lock: lock })
     }
 }

@@ -49,7 +49,7 @@ impl Launch {
                 let text = serde_json::to_string(cell).map_err(|error| Error::Failed(error.to_string()))?;
                 child(program, arguments, &text, group, stop)
             }
-            Launch::InProcess => Ok(measure::measure(cell).map_err(|error| line(&error.to_string()))),
+            Launch::InProcess => Ok(measure::measure(cell).map_err(|error| one_line(&error.to_string()))),
         }
     }
 
@@ -80,10 +80,10 @@ fn child(
     group: Option<&Cgroup>,
     stop: &StopSignal,
 ) -> Result<std::result::Result<CellMeasurement, String>> {
-    let failed = |what: &str, error: std::io::Error| Error::Failed(format!("cannot {what} a cell: {error}"));
+    let failed = |what: &str| Error::failed::<std::io::Error>(format!("cannot {what} a cell"));
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(|error| failed("start", error))?;
+    let mut child = command.spawn().map_err(failed("start"))?;
     let (input, output, errors) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (status, output, errors) = thread::scope(|scope| {
         let output = thread::Builder::new().spawn_scoped(scope, || read(output))?;
@@ -96,10 +96,10 @@ fn child(
         let text = |thread: thread::ScopedJoinHandle<'_, String>| thread.join().unwrap_or_default();
         Ok((status, text(output), text(errors)))
     })
-    .map_err(|error| failed("start the threads of", error))?;
-    let status = status.map_err(|error| failed("await", error))?;
+    .map_err(failed("start the threads of"))?;
+    let status = status.map_err(failed("await"))?;
     if status.success() {
-        return Ok(serde_json::from_str(&output).map_err(|error| line(&error.to_string())));
+        return Ok(serde_json::from_str(&output).map_err(|error| one_line(&error.to_string())));
     }
     Ok(Err(failure(status, group.and_then(Cgroup::oom_kills), &errors)))
 }
@@ -135,12 +135,12 @@ fn failure(status: ExitStatus, oom_kills: Option<u64>, errors: &str) -> String {
         (Some(signal), _) => format!("killed by signal {signal}"),
         (None, code) => format!("exit code {}", code.unwrap_or(-1)),
     };
-    let said = line(errors.trim());
+    let said = one_line(errors.trim());
     if said.is_empty() { how } else { format!("{how}: {said}") }
 }
 
-/// The text in one line.
-fn line(text: &str) -> String {
+/// A text with a space in place of each line break and each sequence of spaces.
+pub(crate) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

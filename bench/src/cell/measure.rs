@@ -27,8 +27,7 @@ use tierdex_thesis::{ListCacheStats, ListExecutor};
 /// If the input is malformed, or the cell cannot be measured.
 pub fn run(input: &mut dyn Read, output: &mut dyn Write) -> Result<()> {
     let mut text = String::new();
-    let read = input.read_to_string(&mut text);
-    read.map_err(|error| Error::Failed(format!("cannot read the cell: {error}")))?;
+    input.read_to_string(&mut text).map_err(Error::failed("cannot read the cell"))?;
     let cell: Cell = serde_json::from_str(&text)
         .map_err(|error| Error::Usage(format!("the cell is no valid JSON: {error}")))?;
     let measured = serde_json::to_string(&measure(&cell)?);
@@ -82,7 +81,7 @@ pub fn measure(cell: &Cell) -> Result<CellMeasurement> {
 fn join(procs: &Path) -> Result<()> {
     let write = |mut file: File| file.write_all(std::process::id().to_string().as_bytes());
     let joined = File::options().write(true).open(procs).and_then(write);
-    joined.map_err(|error| Error::Failed(format!("cannot join {}: {error}", procs.display())))
+    joined.map_err(Error::failed(format!("cannot join {}", procs.display())))
 }
 
 /// A cell with its index, and its queries.

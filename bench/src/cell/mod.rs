@@ -31,6 +31,7 @@ mod query_kind;
 mod reads;
 
 pub use launch::Launch;
+pub(crate) use launch::one_line;
 pub use measure::{measure, run};
 pub use measurement::{CacheCounters, CellMeasurement};
 pub use queries::CellQueries;

@@ -13,7 +13,7 @@ impl Processors {
     /// # Errors
     /// The error of the system.
     pub(super) fn allowed() -> Result<Processors> {
-        let all = sched_getaffinity(None).map_err(failed)?;
+        let all = sched_getaffinity(None).map_err(Error::failed(PIN_FAILED))?;
         let numbers = (0..CpuSet::MAX_CPU).filter(|number| all.is_set(*number)).collect();
         Ok(Processors { all, numbers })
     }
@@ -26,7 +26,7 @@ impl Processors {
     pub(super) fn pin(&self, number: usize) -> Result<()> {
         let mut one = CpuSet::new();
         one.set(self.numbers[number % self.numbers.len()]);
-        sched_setaffinity(None, &one).map_err(failed)
+        sched_setaffinity(None, &one).map_err(Error::failed(PIN_FAILED))
     }
 
     /// Allows the calling thread to use all processors again.
@@ -34,13 +34,12 @@ impl Processors {
     /// # Errors
     /// The error of the system.
     pub(super) fn unpin(&self) -> Result<()> {
-        sched_setaffinity(None, &self.all).map_err(failed)
+        sched_setaffinity(None, &self.all).map_err(Error::failed(PIN_FAILED))
     }
 }
 
-fn failed(error: rustix::io::Errno) -> Error {
-    Error::Failed(format!("cannot pin a thread to a processor: {error}"))
-}
+/// Error message of all methods, before the error of the system.
+const PIN_FAILED: &str = "cannot pin a thread to a processor";
 
 #[cfg(test)]
 mod tests {

@@ -4,8 +4,7 @@
 //! collection of 160 GB of documents of 1 KB. Here the limits are the same shares of the documents: a 160th
 //! and a 160,000th.
 
-use crate::{Error, Result, parse_name::parse_name};
-use std::{fmt, str::FromStr};
+use crate::value_names::value_names;
 use tierdex::Query;
 
 /// A class of terms, by document frequency.
@@ -18,6 +17,8 @@ pub enum TermClass {
     /// Low: the rest.
     Low,
 }
+
+value_names!(TermClass, "class of terms"; High = "H", Medium = "M", Low = "L");
 
 /// Approximate number of documents of the thesis' collection.
 const THESIS_DOCUMENTS: u64 = 160_000_000;
@@ -43,31 +44,11 @@ impl TermClass {
             TermClass::Low => (1, Some(medium)),
         }
     }
-}
 
-impl TermClass {
     /// Whether a term with document frequency `frequency` belongs to the class.
     pub(crate) fn holds(self, frequency: u64, documents: u64) -> bool {
         let (least, below) = self.bounds(documents);
         frequency >= least && below.is_none_or(|below| frequency < below)
-    }
-}
-
-impl fmt::Display for TermClass {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            TermClass::High => "H",
-            TermClass::Medium => "M",
-            TermClass::Low => "L",
-        })
-    }
-}
-
-impl FromStr for TermClass {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<TermClass> {
-        parse_name(&[TermClass::High, TermClass::Medium, TermClass::Low], text, "class of terms")
     }
 }
 
@@ -81,6 +62,8 @@ pub enum QueryShape {
     /// A disjunction of two terms.
     Or,
 }
+
+value_names!(QueryShape, "shape of queries"; Single = "SINGLE", And = "AND", Or = "OR");
 
 impl QueryShape {
     /// Number of terms of a query.
@@ -100,38 +83,9 @@ impl QueryShape {
     }
 }
 
-impl fmt::Display for QueryShape {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            QueryShape::Single => "SINGLE",
-            QueryShape::And => "AND",
-            QueryShape::Or => "OR",
-        })
-    }
-}
-
-impl FromStr for QueryShape {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<QueryShape> {
-        parse_name(&[QueryShape::Single, QueryShape::And, QueryShape::Or], text, "shape of queries")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_round_trip() {
-        for name in ["H", "M", "L"] {
-            assert_eq!(name.parse::<TermClass>().unwrap().to_string(), name);
-        }
-        for name in ["SINGLE", "AND", "OR"] {
-            assert_eq!(name.parse::<QueryShape>().unwrap().to_string(), name);
-        }
-        assert!("h".parse::<TermClass>().is_err() && "XOR".parse::<QueryShape>().is_err());
-    }
 
     #[test]
     fn classes_are_the_same_shares_of_the_documents_as_in_the_thesis() {

@@ -8,12 +8,13 @@ use tierdex::StopSignal;
 
 /// Amount of data, and number of rounds.
 #[derive(Clone, Copy)]
-struct DataScale {
+pub(super) struct DataScale {
     /// Smallest number of values of a generated group.
-    group_ints: usize,
+    pub(super) group_ints: usize,
     /// Approximate largest number of values from an index; of a larger index every n-th term is taken.
     index_ints: u64,
-    rounds: usize,
+    /// Number of timed rounds.
+    pub(super) rounds: usize,
 }
 
 const WHOLE: DataScale = DataScale { group_ints: 1 << 22, index_ints: 1 << 26, rounds: 9 };
@@ -27,10 +28,11 @@ const CLASSES: std::ops::RangeInclusive<u32> = 10..=22;
 
 /// The groups of a run.
 pub(super) struct DataPlan {
-    scale: DataScale,
+    pub(super) scale: DataScale,
     seed: u64,
     one_byte: Option<u32>,
-    index: Option<IndexLists>,
+    /// The lists of the index, if the flags name one.
+    pub(super) index: Option<IndexLists>,
 }
 
 impl DataPlan {
@@ -40,21 +42,6 @@ impl DataPlan {
         let read = |dir| IndexLists::read(dir, scale.index_ints, stop);
         let index = flags.index.as_deref().map(read).transpose()?;
         Ok(DataPlan { scale, seed: flags.seed, one_byte: flags.one_byte, index })
-    }
-
-    /// Number of timed rounds.
-    pub(super) fn rounds(&self) -> usize {
-        self.scale.rounds
-    }
-
-    /// Smallest number of values of a generated group.
-    pub(super) fn group_ints(&self) -> usize {
-        self.scale.group_ints
-    }
-
-    /// The lists of the index.
-    pub(super) fn index(&self) -> Option<&IndexLists> {
-        self.index.as_ref()
     }
 
     /// Passes each group of the `selected` kinds to `each`.
@@ -128,7 +115,7 @@ mod tests {
         let plan = DataPlan::new(&Flags { quick: true, ..Flags::default() }, &StopSignal::default()).unwrap();
         let mut seen = Vec::new();
         let mut check = |group: &ListGroup| {
-            assert!(group.ints() >= plan.group_ints() as u64 && !group.lists.is_empty());
+            assert!(group.ints() >= plan.scale.group_ints as u64 && !group.lists.is_empty());
             if let Some(k) = group.k {
                 assert!(group.lists.iter().all(|list| list.len().ilog2() == k));
             }

@@ -1,8 +1,8 @@
 //! The flags of the experiment.
 
-use crate::{Error, Result};
+use crate::{Error, Result, command_line::published_path};
 use clap::Args;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use tierdex::codec::Kernel;
 
 /// Flags of the experiment.
@@ -56,21 +56,16 @@ impl Flags {
         self.codec.is_empty() || self.codec.iter().any(|name| name == codec)
     }
 
-    /// The command line. Of an absolute path only the last component is shown, because reports are
-    /// published.
+    /// The command line for reports.
     pub(super) fn command(&self) -> String {
-        let path = |path: &Path| match path.file_name() {
-            Some(name) if path.is_absolute() => name.to_string_lossy().into_owned(),
-            _ => path.to_string_lossy().into_owned(),
-        };
         let mut words = Vec::new();
         words.extend(self.quick.then(|| "--quick".to_string()));
-        words.extend(self.index.as_deref().map(|dir| format!("--index {}", path(dir))));
+        words.extend(self.index.as_deref().map(|dir| format!("--index {}", published_path(dir))));
         words.extend(self.codec.iter().map(|name| format!("--codec {name}")));
         words.extend(self.kernel.iter().map(|name| format!("--kernel {name}")));
         words.extend(self.one_byte.map(|percent| format!("--one-byte {percent}")));
         words.push(format!("--seed {}", self.seed));
-        words.extend(self.out.as_deref().map(|dir| format!("--out {}", path(dir))));
+        words.extend(self.out.as_deref().map(|dir| format!("--out {}", published_path(dir))));
         words.join(" ")
     }
 }

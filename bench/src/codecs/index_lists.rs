@@ -1,9 +1,9 @@
 //! The lists of an existing index: documents and frequencies of every term with at least 256 documents in a
 //! segment, by length class. Of a large index every n-th such term is taken.
 
-use crate::{Error, Result, codecs::list_group::ListGroup, codecs::list_group::ValueKind};
+use crate::codecs::list_group::{ListGroup, ValueKind};
+use crate::{Error, Result, postings::read_postings};
 use std::{collections::BTreeMap, path::Path, sync::Arc};
-use tierdex::internal::cursor::{NO_DOCUMENT, PostingsCursor};
 use tierdex::internal::segment::read::{FieldReader, TermInfo};
 use tierdex::{Index, StopSignal, io::PosixDisk};
 
@@ -56,17 +56,9 @@ impl IndexLists {
 
     fn add(&mut self, field: &FieldReader, term: TermInfo) -> Result<()> {
         let class = self.classes.entry(term.document_frequency.ilog2()).or_default();
-        let (mut documents, mut frequencies) = (Vec::new(), Vec::new());
-        let mut cursor = PostingsCursor::open(field, term)?;
-        while cursor.advance(0)? != NO_DOCUMENT {
-            let (block_documents, block_frequencies) = cursor.rest_of_block()?;
-            let count = block_documents.len();
-            documents.extend_from_slice(block_documents);
-            frequencies.extend_from_slice(block_frequencies);
-            cursor.skip(count)?;
-        }
-        class.documents.push(documents);
-        class.frequencies.push(frequencies);
+        let list = read_postings(field, term)?;
+        class.documents.push(list.documents);
+        class.frequencies.push(list.frequencies);
         Ok(())
     }
 

@@ -9,7 +9,7 @@
 //! Contenders alternate within each round, so that a disturbance of the machine affects all of them.
 
 use crate::codecs::{buffers::Buffers, contender::Peer, list_group::ListGroup, rows::CodecRow};
-use crate::{Error, Result};
+use crate::{Error, Result, median::median};
 use std::time::Instant;
 use tierdex::StopSignal;
 
@@ -47,7 +47,7 @@ pub(super) fn group(
             times.l1.push(seconds(|| cell.decode_l1(buffers)));
         }
     }
-    let rows = entered.into_iter().map(|(contender, cell, mut times)| CodecRow {
+    let rows = entered.into_iter().map(|(contender, cell, times)| CodecRow {
         codec: contender.codec(),
         kernel: contender.kernel(),
         dataset: group.dataset,
@@ -56,9 +56,9 @@ pub(super) fn group(
         lists: group.lists.len() as u64,
         ints: group.ints(),
         bytes: cell.bytes(),
-        l1_seconds: median(&mut times.l1),
-        ram_seconds: median(&mut times.ram),
-        encode_seconds: median(&mut times.encode),
+        l1_seconds: median(times.l1).unwrap_or_default(),
+        ram_seconds: median(times.ram).unwrap_or_default(),
+        encode_seconds: median(times.encode).unwrap_or_default(),
     });
     Ok(rows.collect())
 }
@@ -67,11 +67,6 @@ fn seconds(work: impl FnOnce()) -> f64 {
     let start = Instant::now();
     work();
     start.elapsed().as_secs_f64()
-}
-
-fn median(times: &mut [f64]) -> f64 {
-    times.sort_unstable_by(f64::total_cmp);
-    times[times.len() / 2]
 }
 
 #[cfg(test)]
@@ -142,10 +137,5 @@ mod tests {
         let contenders: [Box<dyn Peer>; 1] = [Box::new(super::super::own::Memcpy)];
         let result = super::group(&group, &contenders, 1, &mut Buffers::new(), &stop);
         assert!(matches!(result, Err(Error::Interrupted)));
-    }
-
-    #[test]
-    fn the_median_is_the_middle_value() {
-        assert_eq!(median(&mut [3.0, 1.0, 2.0]), 2.0);
     }
 }

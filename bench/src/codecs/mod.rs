@@ -65,7 +65,7 @@ pub fn run(flags: &Flags, peers: Vec<Box<dyn Peer>>, stop: &StopSignal) -> Resul
     let selected = |kind| contenders.iter().any(|one| one.takes(kind) && one.codec() != MEMCPY);
     plan.groups(selected, &mut |group| {
         status::show(&format!("{} {}", group.dataset, group.k.map(|k| format!("K={k}")).unwrap_or_default()));
-        rows.add(measure::group(group, &contenders, plan.rounds(), &mut buffers, stop)?);
+        rows.add(measure::group(group, &contenders, plan.scale.rounds, &mut buffers, stop)?);
         Ok(())
     })?;
     status::show("");

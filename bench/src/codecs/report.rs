@@ -26,9 +26,9 @@ impl RunFacts {
     pub(super) fn of(plan: &DataPlan) -> RunFacts {
         RunFacts {
             machine: Machine::here(),
-            rounds: plan.rounds(),
-            group_ints: plan.group_ints(),
-            index: plan.index().map(|lists| (lists.terms, lists.stride)),
+            rounds: plan.scale.rounds,
+            group_ints: plan.scale.group_ints,
+            index: plan.index.as_ref().map(|lists| (lists.terms, lists.stride)),
         }
     }
 }

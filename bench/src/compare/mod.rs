@@ -21,6 +21,7 @@ use crate::{Error, Result, Table, cell::Cell};
 use pair::{Builds, Pair};
 use serde_json::Value;
 use statistics::{Estimate, Verdict, geometric_mean_of_all};
+use std::fmt::Display;
 use std::io::{BufRead, Write};
 use tierdex::StopSignal;
 
@@ -70,10 +71,8 @@ pub fn run(flags: &Flags, input: &mut dyn BufRead, stop: &StopSignal, out: &mut 
 fn read_cells(input: &mut dyn BufRead) -> Result<Vec<ComparedCell>> {
     let mut cells = Vec::new();
     for (number, line) in input.lines().enumerate() {
-        let wrong = |error: &dyn std::fmt::Display| {
-            Error::Usage(format!("line {} of the cells: {error}", number + 1))
-        };
-        let line = line.map_err(|error| Error::Failed(format!("cannot read the cells: {error}")))?;
+        let wrong = |error: &dyn Display| Error::Usage(format!("line {} of the cells: {error}", number + 1));
+        let line = line.map_err(Error::failed("cannot read the cells"))?;
         if line.trim().is_empty() {
             continue;
         }
@@ -140,12 +139,8 @@ fn table(cells: &[ComparedCell]) -> String {
     };
     let measured = || cells.iter().filter(|compared| !compared.pairs.is_empty());
     for compared in measured() {
-        row(
-            &compared.name,
-            Some(pair::median_speeds(&compared.pairs)),
-            compared.pairs.len(),
-            compared.estimate(),
-        );
+        let (speeds, pairs) = (pair::median_speeds(&compared.pairs), compared.pairs.len());
+        row(&compared.name, Some(speeds), pairs, compared.estimate());
     }
     let pairs = measured().map(|compared| compared.pairs.len()).sum();
     row("geometric mean", None, pairs, mean(cells));
@@ -154,8 +149,6 @@ fn table(cells: &[ComparedCell]) -> String {
 
 /// Writes one line of JSON for each pair.
 fn write_rows(path: &std::path::Path, cells: &[ComparedCell]) -> Result<()> {
-    let failed =
-        |error: &dyn std::fmt::Display| Error::Failed(format!("cannot write {}: {error}", path.display()));
     let mut text = String::new();
     for compared in cells {
         for pair in &compared.pairs {
@@ -163,7 +156,7 @@ fn write_rows(path: &std::path::Path, cells: &[ComparedCell]) -> Result<()> {
             text += &format!("{row}\n");
         }
     }
-    std::fs::write(path, text).map_err(|error| failed(&error))
+    std::fs::write(path, text).map_err(Error::failed(format!("cannot write {}", path.display())))
 }
 
 #[cfg(test)]

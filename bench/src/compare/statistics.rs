@@ -3,8 +3,7 @@
 //! The interval contains 95% of the geometric means of bootstrap samples: as many pairs as there are, drawn
 //! from them with replacement (Efron: Bootstrap methods, Annals of Statistics, 1979).
 
-use crate::random::Random;
-use std::fmt;
+use crate::{random::Random, value_names::value_names};
 
 /// Bootstrap samples.
 const SAMPLES: usize = 4000;
@@ -38,6 +37,11 @@ pub(super) enum Verdict {
     /// None of these.
     Undecided,
 }
+
+value_names!(
+    Verdict;
+    Faster = "faster", Slower = "slower", Equal = "equal within 3%", Undecided = "undecided"
+);
 
 impl Estimate {
     /// The estimate of the ratios of one cell.
@@ -92,17 +96,6 @@ impl Verdict {
             found if found.to < 1.0 => Verdict::Slower,
             _ => Verdict::Undecided,
         }
-    }
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Verdict::Faster => "faster",
-            Verdict::Slower => "slower",
-            Verdict::Equal => "equal within 3%",
-            Verdict::Undecided => "undecided",
-        })
     }
 }
 

@@ -3,7 +3,7 @@
 //! Codes of raw events are those of the vendors' lists (github.com/intel/perfmon; AMD's processor programming
 //! references): event select, unit mask, and for Intel the counter mask.
 
-use std::{fmt, str::FromStr};
+use crate::value_names::value_names;
 
 /// Events that are counted together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub enum CounterSet {
     /// These, and the events of the top-down method.
     TopDown,
 }
+
+value_names!(CounterSet, "set of counters"; Cache = "cache", TopDown = "top-down");
 
 /// An event: its name, and what selects it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,27 +131,6 @@ pub(super) const fn amd(name: &'static str, select: u64, mask: u64) -> CounterEv
     CounterEvent { name, selector: Selector::Raw(select & 0xFF | mask << 8 | (select >> 8) << 32) }
 }
 
-impl fmt::Display for CounterSet {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            CounterSet::Cache => "cache",
-            CounterSet::TopDown => "top-down",
-        })
-    }
-}
-
-impl FromStr for CounterSet {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<CounterSet, String> {
-        match text {
-            "cache" => Ok(CounterSet::Cache),
-            "top-down" => Ok(CounterSet::TopDown),
-            _ => Err(format!("`{text}` is no set of counters; there are cache and top-down")),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -159,13 +140,5 @@ mod tests {
         assert_eq!(SKYLAKE[6].selector, Selector::Raw(0x1400_14A3));
         assert_eq!(SKYLAKE[3].selector, Selector::Raw(0x02C2));
         assert_eq!(ZEN[0].selector, Selector::Raw(0x1_0000_01A0));
-    }
-
-    #[test]
-    fn sets_are_parsed() {
-        for set in [CounterSet::Cache, CounterSet::TopDown] {
-            assert_eq!(set.to_string().parse(), Ok(set));
-        }
-        assert!("all".parse::<CounterSet>().unwrap_err().contains("top-down"));
     }
 }

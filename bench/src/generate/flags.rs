@@ -53,6 +53,12 @@ fn freq_codec(name: &str) -> std::result::Result<Codec, String> {
 }
 
 impl Flags {
+    /// An index of these sizes with the default codecs, in the current directory.
+    pub fn with_sizes(docs: u64, postings: u64, vocabulary: u64, seed: u64) -> Flags {
+        let (codec, freq_codec, ids_only, out) = (Codec::Auto, None, false, PathBuf::new());
+        Flags { docs, postings, vocabulary, seed, codec, freq_codec, ids_only, out }
+    }
+
     /// Numbers of documents, postings and terms.
     ///
     /// # Errors

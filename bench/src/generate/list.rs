@@ -12,7 +12,8 @@
 //! of the bucket. They are not drawn one by one: they select an offset in each of two fixed rows of random
 //! numbers.
 
-use crate::{Random, generate::tables::EXCERPT_MAX, generate::tables::Tables, generate::tables::excerpt};
+use crate::generate::tables::{EXCERPT_MAX, Tables, excerpt};
+use crate::{Random, postings::ListPostings};
 use std::ops::Range;
 
 /// Largest average number of postings per bucket.
@@ -46,13 +47,6 @@ pub(super) struct Bucket {
     number: u32,
     pub(super) documents: Range<u32>,
     pub(super) postings: u32,
-}
-
-/// Generated postings: documents and frequencies.
-#[derive(Default)]
-pub(super) struct GeneratedPostings {
-    pub(super) documents: Vec<u32>,
-    pub(super) frequencies: Vec<u32>,
 }
 
 impl<'a> GeneratedList<'a> {
@@ -94,7 +88,7 @@ impl<'a> GeneratedList<'a> {
     }
 
     /// Appends the postings of a bucket.
-    pub(super) fn fill(&self, bucket: &Bucket, out: &mut GeneratedPostings) {
+    pub(super) fn fill(&self, bucket: &Bucket, out: &mut ListPostings) {
         let (documents, frequencies) = self.draw(bucket);
         out.documents.extend(documents);
         out.frequencies.extend(frequencies.iter().map(|&frequency| u32::from(frequency)));
@@ -230,7 +224,7 @@ impl Iterator for BucketWeights {
 /// Multiplier of the bucket number in the seed of a bucket, so that the random numbers of buckets differ.
 const BUCKET_STEP: u64 = 0xD1B5_4A32_D192_ED03;
 
-impl GeneratedPostings {
+impl ListPostings {
     /// Removes the first `count` postings.
     pub(super) fn remove(&mut self, count: usize) {
         self.documents.drain(..count);

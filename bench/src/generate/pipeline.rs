@@ -4,7 +4,8 @@
 //! receiver of its result into a bounded queue. So results are consumed in order, whichever thread finishes
 //! first, and the queue limits how far the threads run ahead.
 
-use crate::generate::{collection::Collection, list::Buckets, list::GeneratedList, list::GeneratedPostings};
+use crate::generate::{collection::Collection, list::Buckets, list::GeneratedList};
+use crate::postings::ListPostings;
 use std::sync::{Arc, Mutex, PoisonError, mpsc::Receiver, mpsc::SyncSender, mpsc::sync_channel};
 use std::{ops::Range, thread::Builder, thread::Scope};
 use tierdex::internal::index::{EncodedPostings, ListEncoder, PIECE_POSTINGS};
@@ -59,8 +60,7 @@ pub(super) fn start<'scope>(
     }));
     for number in 0..threads.max(1) {
         let (queue, stop) = (queue.clone(), stop.clone());
-        let mut worker =
-            EncodeWorker { of, encoder: encoder.clone(), postings: GeneratedPostings::default() };
+        let mut worker = EncodeWorker { of, encoder: encoder.clone(), postings: ListPostings::default() };
         let spawned = Builder::new().spawn_scoped(scope, move || worker.run(&queue, &stop));
         match spawned {
             Err(error) if number == 0 => {
@@ -193,7 +193,7 @@ impl<'a> Iterator for JobSplitter<'a> {
 struct EncodeWorker<'a> {
     of: &'a Collection,
     encoder: ListEncoder<'a>,
-    postings: GeneratedPostings,
+    postings: ListPostings,
 }
 
 impl<'a> EncodeWorker<'a> {
@@ -260,7 +260,7 @@ mod tests {
 
     /// The postings of a range, after the posting before it.
     fn postings_of(part: &ListRange<'_>) -> Vec<(u32, u32)> {
-        let mut postings = GeneratedPostings::default();
+        let mut postings = ListPostings::default();
         part.buckets.clone().for_each(|bucket| part.list.fill(&bucket, &mut postings));
         let (skipped, end) = (part.skipped as usize, (part.skipped + part.postings) as usize);
         let pairs = postings.documents.into_iter().zip(postings.frequencies);

@@ -1,9 +1,9 @@
 //! The flags of the experiment.
 
 use crate::intersect::settings::{Settings, Sweep};
-use crate::{Error, Result, intersection::ReaderThreads};
+use crate::{Error, Result, command_line::published_path, intersection::ReaderThreads};
 use clap::Args;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use tierdex::{StopSignal, io::ReadOptions, io::Size};
 
 /// Flags of the experiment.
@@ -154,20 +154,15 @@ impl Flags {
         self.read.as_deref().unwrap_or(if self.hdd { "1M" } else { "128K" })
     }
 
-    /// The command line. Of an absolute path only the last component is shown, because reports are
-    /// published.
+    /// The command line for reports.
     pub(super) fn command(&self) -> String {
-        let path = |path: &Path| match path.file_name() {
-            Some(name) if path.is_absolute() => name.to_string_lossy().into_owned(),
-            _ => path.to_string_lossy().into_owned(),
-        };
         let mut words = vec!["tierdex-bench intersect".to_string()];
         words.extend(self.quick.then(|| "--quick".to_string()));
         words.extend(self.hdd.then(|| "--hdd".to_string()));
         words.extend(self.bandwidth.map(|bytes| format!("--bandwidth {bytes}")));
         for (flag, value) in [("--index", &self.index), ("--queries", &self.queries), ("--work", &self.work)]
         {
-            words.extend(value.as_deref().map(|value| format!("{flag} {}", path(value))));
+            words.extend(value.as_deref().map(|value| format!("{flag} {}", published_path(value))));
         }
         words.extend(self.index.as_ref().map(|_| format!("--limit {}", self.limit)));
         words.extend(self.sweep.iter().map(|name| format!("--sweep {name}")));
@@ -178,7 +173,7 @@ impl Flags {
         words.push(format!("--common {} --filter {} --depth {}", self.common, self.filter, self.depth()));
         words.push(format!("--bl-depth {} --read {} --region {}", self.bl_depth, self.read(), self.region));
         words.push(format!("--seed {}", self.seed));
-        words.extend(self.out.as_deref().map(|dir| format!("--out {}", path(dir))));
+        words.extend(self.out.as_deref().map(|dir| format!("--out {}", published_path(dir))));
         words.join(" ")
     }
 }

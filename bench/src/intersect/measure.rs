@@ -5,7 +5,8 @@ use crate::intersect::{
     cpu_time::cpu_seconds, row::SweepRow, runner::IntersectionRunner, settings::Settings,
 };
 use crate::{
-    Error, Result, intersection::Algorithm, intersection::PagedList, intersection::ReadStats, status,
+    Error, Result, intersection::Algorithm, intersection::PagedList, intersection::ReadStats, median::median,
+    status,
 };
 use std::time::Instant;
 use tierdex::StopSignal;
@@ -45,7 +46,8 @@ pub(super) fn point(
     }
     let pages = |lists: &[PagedList]| lists.iter().map(|list| list.pages() as u64).sum::<u64>();
     let row = |(algorithm, taken): (&Algorithm, Vec<Round>)| {
-        let seconds = sorted(taken.iter().map(|round| round.seconds));
+        let seconds = || taken.iter().map(|round| round.seconds);
+        let cpu_seconds = taken.iter().map(|round| round.cpu_seconds).collect();
         SweepRow {
             sweep: point.sweep,
             x: point.x,
@@ -53,9 +55,9 @@ pub(super) fn point(
             algorithm: *algorithm,
             threads: if *algorithm == Algorithm::Direct { 1 } else { runner.threads },
             queries: point.queries.len(),
-            seconds: seconds[seconds.len() / 2],
-            spread: (seconds[0], seconds[seconds.len() - 1]),
-            cpu_seconds: sorted(taken.iter().map(|round| round.cpu_seconds))[taken.len() / 2],
+            seconds: median(seconds().collect()).unwrap_or_default(),
+            spread: (seconds().fold(f64::INFINITY, f64::min), seconds().fold(0.0, f64::max)),
+            cpu_seconds: median(cpu_seconds).unwrap_or_default(),
             reads: taken[0].reads,
             pages: point.queries.iter().map(|(lists, _)| pages(lists)).sum(),
             found: point.queries.iter().map(|(_, expected)| expected.len() as u64).sum(),
@@ -75,7 +77,7 @@ fn round(
     for (number, (lists, expected)) in point.queries.iter().enumerate() {
         stop.check().map_err(|_| Error::Interrupted)?;
         let start = Instant::now();
-        let found = runner.run(algorithm, lists)?;
+        let found = runner.algorithms.intersect(algorithm, lists)?;
         seconds += start.elapsed().as_secs_f64();
         if found.ids != *expected {
             let (sweep, name, label) = (point.sweep, algorithm.name(), &point.label);
@@ -88,10 +90,4 @@ fn round(
         reads += found.reads;
     }
     Ok(Round { seconds, cpu_seconds: cpu_seconds() - cpu, reads })
-}
-
-fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    values
 }

@@ -5,9 +5,11 @@ use crate::intersect::lists::intersect_in_memory;
 use crate::intersect::measure::{SweepPoint, point};
 use crate::intersect::settings::{CODECS, Settings, Sweep};
 use crate::intersect::{results::IntersectResults, runner::IntersectionRunner, work_dir::WorkDir};
-use crate::{Error, Result, intersection::Algorithm, intersection::PagedList, status};
+use crate::{
+    Error, Result, intersection::Algorithm, intersection::PagedList, postings::read_postings, status,
+};
 use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
-use tierdex::internal::{cursor::NO_DOCUMENT, cursor::PostingsCursor, segment::read::FILES};
+use tierdex::internal::segment::read::FILES;
 use tierdex::{Index, analysis::Analyzer, io::PosixDisk};
 
 /// The field whose lists are used: the first of the index.
@@ -24,7 +26,7 @@ pub(super) fn run(
     status::show("copying lists");
     let index = Index::open_on(Arc::new(PosixDisk::open(index)?))?;
     let (terms, queries) = QueryTerms::read(&index, queries, settings)?;
-    results.set_queries(queries.len(), terms.lists.len());
+    results.queries = Some((queries.len(), terms.lists.len()));
     let all: Vec<&[u32]> = terms.lists.iter().map(Vec::as_slice).collect();
     let expected: Vec<Vec<u32>> = queries
         .iter()
@@ -44,7 +46,7 @@ pub(super) fn run(
             algorithms: &Algorithm::ALL,
             queries: &queries,
         };
-        results.add(point(&mut runner, &at, settings)?);
+        results.rows.extend(point(&mut runner, &at, settings)?);
     }
     Ok(())
 }
@@ -61,8 +63,7 @@ impl QueryTerms {
     /// the index.
     fn read(index: &Index, path: &Path, settings: &Settings) -> Result<(QueryTerms, Vec<Vec<usize>>)> {
         let name = path.display();
-        let text = fs::read_to_string(path)
-            .map_err(|error| Error::Failed(format!("cannot read {name}: {error}")))?;
+        let text = fs::read_to_string(path).map_err(Error::failed(format!("cannot read {name}")))?;
         let lines: Vec<&str> = text.lines().collect();
         let mut analyzer = Analyzer::new(&index.schema().fields[FIELD].analysis);
         let mut terms = QueryTerms { numbers: BTreeMap::new(), lists: Vec::new() };
@@ -103,13 +104,7 @@ fn list(index: &Index, term: &str) -> Result<Vec<u32>> {
     for segment in index.segments() {
         let field = segment.field(FIELD);
         if let Some(info) = field.terms().get(term.as_bytes(), &FILES)? {
-            let mut cursor = PostingsCursor::open(field, info)?;
-            while cursor.advance(0)? != NO_DOCUMENT {
-                let (documents, _) = cursor.rest_of_block()?;
-                let count = documents.len();
-                list.extend(documents.iter().map(|document| base + document));
-                cursor.skip(count)?;
-            }
+            list.extend(read_postings(field, info)?.documents.iter().map(|document| base + document));
         }
         base += segment.documents();
     }

@@ -14,7 +14,7 @@ pub struct IntersectResults {
     pub(super) engine: String,
     /// Numbers of queries of the log and of their terms.
     pub(super) queries: Option<(usize, usize)>,
-    rows: Vec<SweepRow>,
+    pub(super) rows: Vec<SweepRow>,
 }
 
 impl IntersectResults {
@@ -28,19 +28,6 @@ impl IntersectResults {
             queries: None,
             rows: Vec::new(),
         }
-    }
-
-    pub(super) fn add(&mut self, rows: Vec<SweepRow>) {
-        self.rows.extend(rows);
-    }
-
-    pub(super) fn set_cost(&mut self, cost: CostModel, engine: &str) {
-        self.cost = Some(cost);
-        engine.clone_into(&mut self.engine);
-    }
-
-    pub(super) fn set_queries(&mut self, queries: usize, terms: usize) {
-        self.queries = Some((queries, terms));
     }
 
     /// All rows.

@@ -47,7 +47,8 @@ pub(super) fn synthetic(work: &WorkDir, settings: &Settings, results: &mut Inter
     let query = data.query(work, Codec::Raw, settings.filter)?;
     let mut runner = IntersectionRunner::new(work, settings, settings.threads, settings.depth)?;
     let cost = runner.calibrate(&query.0)?;
-    results.set_cost(cost, runner.description());
+    results.cost = Some(cost);
+    results.engine = runner.algorithms.direct.description().to_string();
     let mut sweeps = SyntheticSweeps { work, settings, results, data, query, runner, cost };
     settings.sweeps.iter().try_for_each(|sweep| sweeps.run(*sweep))
 }
@@ -92,7 +93,7 @@ impl SyntheticSweeps<'_> {
         let queries = std::slice::from_ref(query);
         let at = SweepPoint { sweep: sweep.name(), x, label, algorithms, queries };
         let measured = point(runner.unwrap_or(&mut self.runner), &at, self.settings)?;
-        self.results.add(measured);
+        self.results.rows.extend(measured);
         Ok(())
     }
 
@@ -100,7 +101,7 @@ impl SyntheticSweeps<'_> {
         for threads in powers(2, self.settings.threads as u32) {
             let depth = self.settings.depth;
             let mut runner = IntersectionRunner::new(self.work, self.settings, threads as usize, depth)?;
-            runner.set_cost(self.cost);
+            runner.algorithms.direct.set_cost(self.cost);
             let query = self.query.clone();
             self.add(Some(&mut runner), Sweep::Threads, f64::from(threads), threads.to_string(), &query)?;
         }

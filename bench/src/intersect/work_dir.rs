@@ -1,7 +1,7 @@
 //! The directory for list files.
 
 use crate::intersect::flags::Flags;
-use crate::intersection::{ListsOptions, PagedList, PagedLists, PagedListsWriter};
+use crate::intersection::{ListsOptions, PagedList, PagedListsWriter, open_lists};
 use crate::{Error, Result, cgroup::Membership, seek_disk::SeekDisk, throttle::Throttle};
 use std::{fs, path::PathBuf};
 use tierdex::{StopSignal, codec::Codec, io::Disk, io::PosixDisk};
@@ -21,9 +21,8 @@ impl WorkDir {
     pub(super) fn new(flags: &Flags, stop: &StopSignal) -> Result<WorkDir> {
         let parent = flags.work.clone().or_else(|| flags.out.clone()).unwrap_or_else(std::env::temp_dir);
         let path = parent.join(format!("tierdex-lists-{}", std::process::id()));
-        fs::create_dir_all(&parent).and_then(|()| fs::create_dir(&path)).map_err(|error| {
-            Error::Failed(format!("cannot create the directory {}: {error}", path.display()))
-        })?;
+        let created = fs::create_dir_all(&parent).and_then(|()| fs::create_dir(&path));
+        created.map_err(Error::failed(format!("cannot create the directory {}", path.display())))?;
         let disk = PosixDisk::open(&path);
         // Removes the directory also if it cannot be opened.
         let disk = disk.inspect_err(|_| drop(fs::remove_dir(&path)))?;
@@ -57,8 +56,7 @@ impl WorkDir {
             writer.add(list)?;
         }
         let seal = writer.finish()?;
-        let file = PagedLists::open(self.reads(), &name, seal)?;
-        Ok((0..file.len() as u32).filter_map(|number| file.get(number).cloned()).collect())
+        Ok(open_lists(self.reads(), &name, seal)?)
     }
 }
 

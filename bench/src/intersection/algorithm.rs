@@ -1,4 +1,7 @@
-//! The names of the algorithms.
+//! The algorithms by name.
+
+use crate::intersection::{Bl, Direct, IntersectionResult, PagedList, ReaderThreads, bf, sl, zz};
+use tierdex::Result;
 
 /// An intersection algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -30,9 +33,30 @@ impl Algorithm {
             Algorithm::Direct => "direct",
         }
     }
+}
 
-    /// The algorithm with the name `name`.
-    pub fn from_name(name: &str) -> Option<Algorithm> {
-        Algorithm::ALL.into_iter().find(|algorithm| algorithm.name() == name)
+/// Threads, I/O engines and memory of all algorithms, which intersections reuse.
+pub struct Intersector {
+    /// Threads of all algorithms but `direct`.
+    pub readers: ReaderThreads,
+    /// Memory for whole lists.
+    pub bl: Bl,
+    /// Reads in flight and buffers of `direct`.
+    pub direct: Direct,
+}
+
+impl Intersector {
+    /// The ids that are in all lists.
+    ///
+    /// # Errors
+    /// When a page cannot be read or is damaged. The error does not affect later calls.
+    pub fn intersect(&mut self, algorithm: Algorithm, lists: &[PagedList]) -> Result<IntersectionResult> {
+        match algorithm {
+            Algorithm::Bl => self.bl.intersect(&self.readers, lists),
+            Algorithm::Sl => sl::intersect(&self.readers, lists),
+            Algorithm::Zz => zz::intersect(&self.readers, lists),
+            Algorithm::Bf => bf::intersect(&self.readers, lists),
+            Algorithm::Direct => self.direct.intersect(lists),
+        }
     }
 }

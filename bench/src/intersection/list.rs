@@ -9,64 +9,41 @@ use tierdex::{Error, Result, codec::Codec, internal::bytes::View};
 /// Smallest number of bytes of a list in the directory.
 const ENTRY_BYTES_MIN: u64 = 5;
 
-/// An open file of lists.
-pub struct PagedLists {
-    lists: Vec<PagedList>,
-}
-
-impl PagedLists {
-    /// Opens a file with the given seal. Reads its skip pointers, filters and checksums, and no pages of
-    /// lists.
-    ///
-    /// # Errors
-    /// When the file is damaged or cannot be read.
-    pub fn open(disk: &dyn Disk, name: &str, seal: Seal) -> Result<PagedLists> {
-        let file = SealedFile::open(disk, name, IDENTITY, seal)?;
-        file.load_tables(None)?;
-        let payload = file.payload();
-        let corrupt = |what: &str| Error::corrupt(name, payload.end, what);
-        let tail_at = payload.end.checked_sub(TAIL as u64).filter(|at| *at >= PAGE);
-        let tail_at = tail_at.ok_or_else(|| corrupt("the file has no lists"))?;
-        let tail = file.read(tail_at, TAIL)?;
-        let mut view = View::new(name, tail_at, &tail);
-        let [lists, pages, at, len] = [view.u64()?, view.u64()?, view.u64()?, view.u64()?];
-        let pages_end = pages.checked_add(1).and_then(|end| end.checked_mul(PAGE));
-        if pages_end != Some(at) || at.checked_add(len) != Some(tail_at) || lists > len / ENTRY_BYTES_MIN {
-            return Err(corrupt("the directory of the lists does not fit the file"));
-        }
-        let len =
-            usize::try_from(len).map_err(|_| corrupt("the directory does not fit the address space"))?;
-        let directory = file.read(at, len)?;
-        let file = Arc::new(file);
-        let mut view = View::new(name, at, &directory);
-        let mut first_page = 1;
-        let mut read = Vec::with_capacity(lists as usize);
-        for _ in 0..lists {
-            let skips = SkipPointers::read(&mut view, &file, first_page, pages + 1)?;
-            first_page += skips.firsts.len() as u64;
-            read.push(PagedList { skips: Arc::new(skips), resident: Resident::None });
-        }
-        view.finish()?;
-        if first_page != pages + 1 {
-            return Err(corrupt("the numbers of pages of the lists and of the file differ"));
-        }
-        Ok(PagedLists { lists: read })
+/// Opens the lists of a file with the given seal. Reads its skip pointers, filters and checksums, and no pages of
+/// lists.
+///
+/// # Errors
+/// When the file is damaged or cannot be read.
+pub fn open_lists(disk: &dyn Disk, name: &str, seal: Seal) -> Result<Vec<PagedList>> {
+    let file = SealedFile::open(disk, name, IDENTITY, seal)?;
+    file.load_tables(None)?;
+    let payload = file.payload();
+    let corrupt = |what: &str| Error::corrupt(name, payload.end, what);
+    let tail_at = payload.end.checked_sub(TAIL as u64).filter(|at| *at >= PAGE);
+    let tail_at = tail_at.ok_or_else(|| corrupt("the file has no lists"))?;
+    let tail = file.read(tail_at, TAIL)?;
+    let mut view = View::new(name, tail_at, &tail);
+    let [lists, pages, at, len] = [view.u64()?, view.u64()?, view.u64()?, view.u64()?];
+    let pages_end = pages.checked_add(1).and_then(|end| end.checked_mul(PAGE));
+    if pages_end != Some(at) || at.checked_add(len) != Some(tail_at) || lists > len / ENTRY_BYTES_MIN {
+        return Err(corrupt("the directory of the lists does not fit the file"));
     }
-
-    /// Number of lists.
-    pub fn len(&self) -> usize {
-        self.lists.len()
+    let len = usize::try_from(len).map_err(|_| corrupt("the directory does not fit the address space"))?;
+    let directory = file.read(at, len)?;
+    let file = Arc::new(file);
+    let mut view = View::new(name, at, &directory);
+    let mut first_page = 1;
+    let mut read = Vec::with_capacity(lists as usize);
+    for _ in 0..lists {
+        let skips = SkipPointers::read(&mut view, &file, first_page, pages + 1)?;
+        first_page += skips.firsts.len() as u64;
+        read.push(PagedList { skips: Arc::new(skips), resident: Resident::None });
     }
-
-    /// Whether there are no lists.
-    pub fn is_empty(&self) -> bool {
-        self.lists.is_empty()
+    view.finish()?;
+    if first_page != pages + 1 {
+        return Err(corrupt("the numbers of pages of the lists and of the file differ"));
     }
-
-    /// The list with a number.
-    pub fn get(&self, number: u32) -> Option<&PagedList> {
-        self.lists.get(number as usize)
-    }
+    Ok(read)
 }
 
 /// A list. Clones share the data in memory.

@@ -13,17 +13,17 @@
 //! | `direct` | as `sl` or `bf`; near pages in one read if cheaper | one thread, many reads in flight |
 //!
 //! `partition` divides the work among threads as in section III-E. [`ReaderThreads`] are the threads; a
-//! [`PagedListsWriter`] writes a file of lists and [`PagedLists`] opens it. Pages that a list keeps in memory
+//! [`PagedListsWriter`] writes a file of lists and [`open_lists`] opens it. Pages that a list keeps in memory
 //! ([`PagedList::keep`]) cost no read. A page is verified when it enters memory, and its ids when they are
 //! decoded: damage is an error.
 //!
 //! The module knows no terms, queries or scores.
 
 mod algorithm;
-pub mod bf;
-pub mod bl;
+mod bf;
+mod bl;
 mod cost;
-pub mod direct;
+mod direct;
 mod filter;
 mod list;
 mod page;
@@ -32,15 +32,15 @@ mod page_reader;
 mod partition;
 mod reader_threads;
 mod reads;
-pub mod sl;
+mod sl;
 mod write;
-pub mod zz;
+mod zz;
 
-pub use algorithm::Algorithm;
+pub use algorithm::{Algorithm, Intersector};
 pub use bl::Bl;
 pub use cost::CostModel;
 pub use direct::{Direct, DirectOptions};
-pub use list::{PagedList, PagedLists};
+pub use list::{PagedList, open_lists};
 pub use page::{ID_MAX, PAGE_IDS_MAX};
 pub use reader_threads::ReaderThreads;
 pub use reads::{IntersectionResult, ReadStats};

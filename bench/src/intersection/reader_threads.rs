@@ -10,10 +10,10 @@ type ReaderJob = Box<dyn FnOnce(&mut ListPageReader) + Send>;
 
 /// A pool of threads with synchronous reads. Dropping it joins the threads.
 pub struct ReaderThreads {
-    workers: Vec<Worker>,
+    workers: Vec<ReaderThread>,
 }
 
-struct Worker {
+struct ReaderThread {
     /// `None` only during `drop`.
     jobs: Option<Sender<ReaderJob>>,
     thread: Option<JoinHandle<()>>,
@@ -41,8 +41,9 @@ impl ReaderThreads {
             let (sender, jobs) = channel::<ReaderJob>();
             let work = move || jobs.into_iter().for_each(|job| job(&mut reader));
             let thread = Builder::new().name(format!("intersect-{number}")).spawn(work);
-            let thread = thread.map_err(|error| Error::Failed(format!("cannot start a thread: {error}")))?;
-            readers.workers.push(Worker { jobs: Some(sender), thread: Some(thread) });
+            let thread =
+                Some(thread.map_err(|error| Error::Failed(format!("cannot start a thread: {error}")))?);
+            readers.workers.push(ReaderThread { jobs: Some(sender), thread });
         }
         Ok(readers)
     }

@@ -64,11 +64,11 @@ impl PagedListsWriter {
         Ok(PagedListsWriter { file, options, directory: Vec::new(), lists: 0, pages: 0 })
     }
 
-    /// Appends a list and returns its number, from 0 on.
+    /// Appends a list.
     ///
     /// # Errors
     /// When the ids do not increase, an id is larger than [`ID_MAX`], or the file cannot be written.
-    pub fn add(&mut self, ids: &[u32]) -> Result<u32> {
+    pub fn add(&mut self, ids: &[u32]) -> Result<()> {
         if !is_increasing(ids) || ids.last().is_some_and(|last| *last > ID_MAX) {
             return Err(Error::Usage(format!("the ids of a list must increase and be at most {ID_MAX}")));
         }
@@ -100,7 +100,7 @@ impl PagedListsWriter {
         self.directory.extend_from_slice(filter.bytes());
         self.pages += pages;
         self.lists += 1;
-        Ok(self.lists - 1)
+        Ok(())
     }
 
     /// Writes the directory and syncs the file. The caller syncs the file name by [`Disk::sync_dir`].

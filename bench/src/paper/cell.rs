@@ -4,6 +4,7 @@
 //! measurements. Settings that describe an index (`docs`, `postings`, `vocabulary`, `codec`, `ids-only`)
 //! select the data; the others are flags of the experiment without their dashes.
 
+use crate::value_names::value_names;
 use serde::Deserialize;
 use std::{collections::BTreeMap, fmt};
 use toml::Value;
@@ -31,6 +32,12 @@ pub(super) enum Experiment {
     Sizes,
 }
 
+value_names!(
+    Experiment;
+    Cache = "cache", Callgrind = "callgrind", Codecs = "codecs", Explored = "explored", Indexing = "indexing",
+    Intersect = "intersect", Sizes = "sizes"
+);
+
 /// A measurement: an experiment, and a value for each of its settings.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct FigureCell {
@@ -39,6 +46,13 @@ pub(super) struct FigureCell {
 }
 
 impl FigureCell {
+    /// A cell with these names and values of settings.
+    #[cfg(test)]
+    pub(super) fn new(experiment: Experiment, settings: &[(&str, &str)]) -> FigureCell {
+        let settings = settings.iter().map(|(name, value)| (name.to_string(), value.to_string()));
+        FigureCell { experiment, settings: settings.collect() }
+    }
+
     /// The value of a setting.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         self.settings.get(name).map(String::as_str)
@@ -50,20 +64,6 @@ impl fmt::Display for FigureCell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.experiment)?;
         self.settings.iter().try_for_each(|(name, value)| write!(f, " {name}={value}"))
-    }
-}
-
-impl fmt::Display for Experiment {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Experiment::Cache => "cache",
-            Experiment::Callgrind => "callgrind",
-            Experiment::Codecs => "codecs",
-            Experiment::Explored => "explored",
-            Experiment::Indexing => "indexing",
-            Experiment::Intersect => "intersect",
-            Experiment::Sizes => "sizes",
-        })
     }
 }
 

@@ -11,11 +11,12 @@ pub(super) const INDEX_SETTINGS: [&str; 5] = ["docs", "postings", "vocabulary", 
 /// An index: the sizes of its collection, its codec, and whether it has document numbers only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct IndexSpec {
-    docs: u64,
+    pub(super) docs: u64,
     postings: u64,
-    vocabulary: u64,
+    /// Number of terms.
+    pub(super) vocabulary: u64,
     codec: Codec,
-    ids_only: bool,
+    pub(super) ids_only: bool,
 }
 
 /// Number of generated queries.
@@ -23,8 +24,8 @@ const QUERIES: usize = 1000;
 
 /// The directory of the indexes. One process uses it at a time.
 pub(super) struct DataSets {
-    dir: PathBuf,
-    /// Locked.
+    pub(super) dir: PathBuf,
+    /// A locked file in the directory.
     _lock: File,
 }
 
@@ -70,32 +71,9 @@ impl IndexSpec {
         )
     }
 
-    /// Number of documents.
-    pub(super) fn docs(&self) -> u64 {
-        self.docs
-    }
-
-    /// Whether it has document numbers only.
-    pub(super) fn ids_only(&self) -> bool {
-        self.ids_only
-    }
-
-    /// Number of terms.
-    pub(super) fn vocabulary(&self) -> u64 {
-        self.vocabulary
-    }
-
     pub(super) fn collection(&self) -> Result<Collection> {
-        Ok(Collection::new(&generate::Flags {
-            docs: self.docs,
-            postings: self.postings,
-            vocabulary: self.vocabulary,
-            seed: 1,
-            codec: self.codec,
-            freq_codec: None,
-            ids_only: self.ids_only,
-            out: PathBuf::new(),
-        })?)
+        let sizes = generate::Flags::with_sizes(self.docs, self.postings, self.vocabulary, 1);
+        Ok(Collection::new(&generate::Flags { codec: self.codec, ids_only: self.ids_only, ..sizes })?)
     }
 }
 
@@ -107,15 +85,9 @@ impl DataSets {
     pub(super) fn new(dir: &Path) -> Result<DataSets> {
         output_dir::make(dir)?;
         let path = dir.join("lock");
-        let lock = File::create(&path)
-            .map_err(|error| Error::Failed(format!("cannot create {}: {error}", path.display())))?;
+        let lock = File::create(&path).map_err(Error::failed(format!("cannot create {}", path.display())))?;
         output_dir::lock(&lock, dir, "--data")?;
         Ok(DataSets { dir: dir.to_path_buf(), _lock: lock })
-    }
-
-    /// The directory of all indexes.
-    pub(super) fn dir(&self) -> &Path {
-        &self.dir
     }
 
     /// The directory of an index.
@@ -212,24 +184,20 @@ fn remove(part: &Path) -> Result<()> {
     if !part.exists() {
         return Ok(());
     }
-    fs::remove_dir_all(part)
-        .map_err(|error| Error::Failed(format!("cannot remove {}: {error}", part.display())))
+    fs::remove_dir_all(part).map_err(Error::failed(format!("cannot remove {}", part.display())))
 }
 
 fn rename(part: &Path, path: &Path) -> Result<()> {
-    fs::rename(part, path)
-        .map_err(|error| Error::Failed(format!("cannot rename {}: {error}", part.display())))
+    fs::rename(part, path).map_err(Error::failed(format!("cannot rename {}", part.display())))
 }
 
 fn copy_files(from: &Path, to: &Path, stop: &StopSignal) -> Result<()> {
-    let failed = |error: std::io::Error| {
-        Error::Failed(format!("cannot copy {} to {}: {error}", from.display(), to.display()))
-    };
-    fs::create_dir(to).map_err(failed)?;
-    for entry in fs::read_dir(from).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
+    let failed = Error::failed(format!("cannot copy {} to {}", from.display(), to.display()));
+    fs::create_dir(to).map_err(&failed)?;
+    for entry in fs::read_dir(from).map_err(&failed)? {
+        let entry = entry.map_err(&failed)?;
         stop.check().map_err(|_| Error::Interrupted)?;
-        fs::copy(entry.path(), to.join(entry.file_name())).map_err(failed)?;
+        fs::copy(entry.path(), to.join(entry.file_name())).map_err(&failed)?;
     }
     Ok(())
 }
@@ -238,18 +206,16 @@ fn copy_files(from: &Path, to: &Path, stop: &StopSignal) -> Result<()> {
 mod tests {
     use super::*;
 
-    fn spec(codec: &str) -> IndexSpec {
+    fn cell_with_codec(codec: &str) -> FigureCell {
         let settings = [("docs", "2000"), ("postings", "90000"), ("vocabulary", "500"), ("codec", codec)];
-        let settings = settings.into_iter().map(|(name, value)| (name.to_string(), value.to_string()));
-        let cell = FigureCell { experiment: Experiment::Sizes, settings: settings.collect() };
-        IndexSpec::of(&cell).unwrap().unwrap()
+        FigureCell::new(Experiment::Sizes, &settings)
     }
 
     #[test]
     fn an_index_is_written_once_and_copied() {
         let dir = tempfile::tempdir().unwrap();
         let data = DataSets::new(dir.path()).unwrap();
-        let spec = spec("raw");
+        let spec = IndexSpec::of(&cell_with_codec("raw")).unwrap().unwrap();
         // The rest of an interrupted run.
         fs::create_dir(data.path(&spec).with_extension("part")).unwrap();
         data.make(&spec, &StopSignal::default()).unwrap();
@@ -264,14 +230,11 @@ mod tests {
 
     #[test]
     fn a_wrong_codec_is_an_error() {
-        let settings = [("docs", "2000"), ("postings", "90000"), ("vocabulary", "500"), ("codec", "zip")];
-        let settings = settings.into_iter().map(|(name, value)| (name.to_string(), value.to_string()));
-        let cell = FigureCell { experiment: Experiment::Sizes, settings: settings.collect() };
+        let cell = cell_with_codec("zip");
         assert!(IndexSpec::of(&cell).unwrap_err().to_string().contains("`codec`"));
         // A format that no index can have.
         let compared = FigureCell { experiment: Experiment::Codecs, ..cell };
         assert!(IndexSpec::of(&compared).unwrap().unwrap().name().contains("vbyte-delta"));
-        let none = FigureCell { experiment: Experiment::Codecs, settings: [].into() };
-        assert_eq!(IndexSpec::of(&none).unwrap(), None);
+        assert_eq!(IndexSpec::of(&FigureCell::new(Experiment::Codecs, &[])).unwrap(), None);
     }
 }

@@ -231,9 +231,7 @@ mod tests {
                     where = { class = 'H' }\nat-least = 1";
         let expected: Expectation = toml::from_str(text).unwrap();
         let concerned = |settings: &[(&str, &str)]| {
-            let settings = settings.iter().map(|(name, value)| (name.to_string(), value.to_string()));
-            expected
-                .concerns(&FigureCell { experiment: cell::Experiment::Cache, settings: settings.collect() })
+            expected.concerns(&FigureCell::new(cell::Experiment::Cache, settings))
         };
         assert!(concerned(&[("modes", "hybrid"), ("classes", "H")]) && concerned(&[("modes", "base")]));
         assert!(!concerned(&[("modes", "memory"), ("classes", "H")]) && !concerned(&[("classes", "M")]));

@@ -136,8 +136,8 @@ fn run_definitions(
         groups: !flags.no_group,
     };
     let missing = Missing::here(&context);
-    let of_a_device = missing.has_groups() && block_device(data.dir()).is_ok();
-    let _read_ahead = of_a_device.then(|| ReadAhead::set(data.dir(), READ_AHEAD_KB)).transpose()?;
+    let of_a_device = missing.has_groups() && block_device(&data.dir).is_ok();
+    let _read_ahead = of_a_device.then(|| ReadAhead::set(&data.dir, READ_AHEAD_KB)).transpose()?;
     let measured = plan.run(&context, &missing, &mut store, out);
     let of = |figure| FigureResult::new(figure, scale, &store, &missing);
     let all = registry.figures().into_iter().map(of).collect::<Result<Vec<_>>>()?;
@@ -239,7 +239,7 @@ fn different_answers<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<String> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
+    use crate::parse_flags;
     use std::{fs, path::Path};
 
     /// Sizes and rates of two codecs, small enough for a test, and a figure that cannot be made.
@@ -297,16 +297,10 @@ mod tests {
         unavailable = "no counters"
     "#;
 
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        flags: Flags,
-    }
-
     fn run_in(dir: &Path, line: &str, stop: &StopSignal) -> (Result<()>, String) {
         let dir = dir.to_str().unwrap();
         let words = ["paper", "--out", dir, "--no-group", "--region", "dram"].into_iter();
-        let flags = Line::try_parse_from(words.chain(line.split_whitespace())).unwrap().flags;
+        let flags: Flags = parse_flags(words.chain(line.split_whitespace())).unwrap();
         let registry = Registry::parse(&[("test.toml", DEFINITION)]).unwrap();
         let mut out = Vec::new();
         let result = run_definitions(registry, &flags, &Launch::InProcess, stop, &mut out);
@@ -403,9 +397,9 @@ mod tests {
         assert!(matches!(result, Err(Error::Failed(message)) if message.contains("there is no node 9999")));
         assert!(!dir.path().join("small").exists());
         for wrong in ["", "all", "all --scale tiny", "--scale small"] {
-            assert!(Line::try_parse_from(["paper"].into_iter().chain(wrong.split_whitespace())).is_err());
+            assert!(parse_flags::<Flags>(["paper"].into_iter().chain(wrong.split_whitespace())).is_err());
         }
-        assert!(Line::try_parse_from(["paper", "--list"]).is_ok());
+        assert!(parse_flags::<Flags>(["paper", "--list"]).is_ok());
     }
 
     #[test]

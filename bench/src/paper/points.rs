@@ -1,6 +1,6 @@
 //! Points: the rows of a figure's cells, grouped by the fields that its plot uses.
 
-use crate::paper::{cell::Row, plot_definition::PlotDefinition};
+use crate::{median::median, paper::cell::Row, paper::plot_definition::PlotDefinition};
 use serde_json::Value;
 
 /// The values of a measure over the rounds, at one combination of the figure's dimensions.
@@ -28,12 +28,7 @@ impl Point {
 
     /// The median: the middle value, or the mean of the two middle values.
     pub(super) fn median(&self) -> f64 {
-        let middle = self.values.len() / 2;
-        if self.values.len() % 2 == 1 {
-            self.values[middle]
-        } else {
-            (self.values[middle - 1] + self.values[middle]) / 2.0
-        }
+        median(self.values.clone()).expect("a point has a value")
     }
 
     /// The smallest and the largest value.

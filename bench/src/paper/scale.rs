@@ -1,7 +1,7 @@
 //! Amounts of data and of measurements.
 
+use crate::value_names::value_names;
 use clap::ValueEnum;
-use std::fmt;
 
 /// How large the data of a run is, and how many values of each setting are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -14,17 +14,4 @@ pub enum Scale {
     Full,
 }
 
-impl Scale {
-    /// All scales.
-    pub const ALL: [Scale; 3] = [Scale::Small, Scale::Machine, Scale::Full];
-}
-
-impl fmt::Display for Scale {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Scale::Small => "small",
-            Scale::Machine => "machine",
-            Scale::Full => "full",
-        })
-    }
-}
+value_names!(Scale; Small = "small", Machine = "machine", Full = "full");

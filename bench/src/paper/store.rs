@@ -39,13 +39,10 @@ impl ResultStore {
     /// If the file cannot be read or written, is malformed, has another header, or is used by another
     /// process.
     pub(super) fn open(path: &Path, header: &Value) -> Result<ResultStore> {
-        let failed = |what: &str, error: std::io::Error| {
-            Error::Failed(format!("cannot {what} {}: {error}", path.display()))
-        };
-        let file = OpenOptions::new().create(true).append(true).open(path);
-        let file = file.map_err(|error| failed("create", error))?;
+        let failed = |what: &str| Error::failed(format!("cannot {what} {}", path.display()));
+        let file = OpenOptions::new().create(true).append(true).open(path).map_err(failed("create"))?;
         output_dir::lock(&file, path, "--out")?;
-        let text = fs::read_to_string(path).map_err(|error| failed("read", error))?;
+        let text = fs::read_to_string(path).map_err(failed("read"))?;
         // A line without its end was being written when the program was stopped.
         let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
         let mut lines = whole.lines().enumerate();
@@ -60,16 +57,12 @@ impl ResultStore {
         }
         let mut finished = BTreeMap::new();
         for (number, line) in lines {
-            let (key, cell) = read_line(line).ok_or_else(|| {
-                Error::Failed(format!(
-                    "{}: line {} is malformed; remove the file",
-                    path.display(),
-                    number + 1
-                ))
-            })?;
+            let malformed =
+                || format!("{}: line {} is malformed; remove the file", path.display(), number + 1);
+            let (key, cell) = read_line(line).ok_or_else(|| Error::Failed(malformed()))?;
             finished.insert(key, cell);
         }
-        file.set_len(whole.len() as u64).map_err(|error| failed("write", error))?;
+        file.set_len(whole.len() as u64).map_err(failed("write"))?;
         let mut store = ResultStore { path: path.to_path_buf(), file, finished };
         if whole.is_empty() {
             store.write(header)?;
@@ -99,9 +92,8 @@ impl ResultStore {
     }
 
     fn write(&mut self, line: &Value) -> Result<()> {
-        self.file
-            .write_all(format!("{line}\n").as_bytes())
-            .map_err(|error| Error::Failed(format!("cannot write {}: {error}", self.path.display())))
+        let written = self.file.write_all(format!("{line}\n").as_bytes());
+        written.map_err(Error::failed(format!("cannot write {}", self.path.display())))
     }
 
     /// The rows of a cell in all rounds, each with the settings of the cell.
@@ -150,10 +142,7 @@ mod tests {
     use super::{super::cell::Experiment, *};
 
     fn cell(size: &str) -> FigureCell {
-        FigureCell {
-            experiment: Experiment::Sizes,
-            settings: [("size".to_string(), size.to_string())].into(),
-        }
+        FigureCell::new(Experiment::Sizes, &[("size", size)])
     }
 
     fn finished(qps: u32) -> FinishedCell {

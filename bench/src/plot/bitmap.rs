@@ -39,13 +39,11 @@ pub(super) fn encode(pixels: &[u8], size: (u32, u32)) -> Result<Vec<u8>> {
     let mut encoder = png::Encoder::new(&mut bytes, size.0, size.1);
     encoder.set_color(png::ColorType::Rgb);
     encoder.set_compression(png::Compression::High);
-    encoder
-        .write_header()
-        .and_then(|mut writer| {
-            writer.write_image_data(pixels)?;
-            writer.finish()
-        })
-        .map_err(|error| Error::Failed(format!("cannot encode a plot: {error}")))?;
+    let written = encoder.write_header().and_then(|mut writer| {
+        writer.write_image_data(pixels)?;
+        writer.finish()
+    });
+    written.map_err(Error::failed("cannot encode a plot"))?;
     Ok(bytes)
 }
 

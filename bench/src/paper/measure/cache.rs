@@ -7,15 +7,8 @@
 use crate::paper::measure::settings::{index, object, parse};
 use crate::paper::measure::{context::Context, context::TIER, sizes};
 use crate::{Error, Result, cache, cache::CellRow, cache::Flags, paper::cell::FigureCell, paper::cell::Row};
-use clap::Parser;
 use serde_json::{Value, json};
 use tierdex::codec::Kernel;
-
-#[derive(Parser)]
-struct CacheLine {
-    #[command(flatten)]
-    flags: Flags,
-}
 
 /// Settings that are no flags of the experiment.
 const OWN: [&str; 5] = ["cores", "region", "meta-tier", "keep-in", "kernel"];
@@ -44,7 +37,7 @@ pub(super) fn flags(
         first.extend(["--no-group".to_string(), "--keep-caches".to_string()]);
     }
     cores(cell)?;
-    parse::<CacheLine>(cell, &first, &OWN).map(|line| line.flags)
+    parse(cell, &first, &OWN)
 }
 
 /// Number of processes.

@@ -33,8 +33,8 @@ pub(super) fn measure(cell: &FigureCell, context: &Context<'_>) -> Result<Option
     let flags = flags(cell, &path.display().to_string(), "dram", None, None, false)?;
     let count = flags.count.min(QUERIES);
     let flags = Flags { count, counters: None, ..flags };
-    let work = TemporaryDir::new(context.data.dir(), "callgrind")?;
-    let failed = |error| Error::Failed(format!("cannot create {}: {error}", work.path().display()));
+    let work = TemporaryDir::new(&context.data.dir, "callgrind")?;
+    let failed = Error::failed(format!("cannot create {}", work.path().display()));
     fs::create_dir(work.path()).map_err(failed)?;
     let counts = work.path().join("callgrind.out");
     let launch = match callgrind::launch(context.launch, &counts) {

@@ -4,19 +4,12 @@ use crate::paper::measure::{context::Context, settings::object, settings::parse}
 use crate::{
     Result, codecs, codecs::Flags, paper::cell::FigureCell, paper::cell::Row, paper::data::IndexSpec,
 };
-use clap::Parser;
 use serde_json::Value;
 use std::path::Path;
 
-#[derive(Parser)]
-struct CodecsLine {
-    #[command(flatten)]
-    flags: Flags,
-}
-
 /// The flags of a cell. `codec` names the codec that is measured, not that of an index.
 pub(super) fn flags(cell: &FigureCell, index: Option<&Path>) -> Result<Flags> {
-    let mut flags = parse::<CodecsLine>(cell, &[], &["codec"])?.flags;
+    let mut flags: Flags = parse(cell, &[], &["codec"])?;
     flags.codec.extend(cell.get("codec").map(str::to_string));
     flags.index = index.map(Path::to_path_buf);
     Ok(flags)

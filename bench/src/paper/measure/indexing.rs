@@ -11,7 +11,7 @@
 use crate::paper::measure::settings::{index, object, parse};
 use crate::paper::{cell::FigureCell, cell::Row, measure::context::Context, measure::timed_disk::TimedDisk};
 use crate::{Error, Random, Result, paper::data::IndexSpec, paper::data::TemporaryDir};
-use clap::Parser;
+use clap::Args;
 use serde_json::json;
 use std::{fmt::Write, sync::Arc, time::Duration, time::Instant};
 use tierdex::internal::index::BatchBuilder;
@@ -22,28 +22,29 @@ const WORDS: usize = 110;
 /// Documents that are generated at once.
 const CHUNK: usize = 1000;
 
-#[derive(Parser)]
-struct IndexingLine {}
+/// The experiment has no flags.
+#[derive(Args)]
+struct NoFlags {}
 
 /// Checks that a cell has no settings but those of its collection.
 pub(super) fn check(cell: &FigureCell) -> Result<IndexSpec> {
-    parse::<IndexingLine>(cell, &[], &[])?;
+    parse::<NoFlags>(cell, &[], &[])?;
     index(cell)
 }
 
 pub(super) fn measure(cell: &FigureCell, context: &Context<'_>) -> Result<Vec<Row>> {
     let spec = check(cell)?;
-    let dir = TemporaryDir::new(context.data.dir(), "indexing")?;
+    let dir = TemporaryDir::new(&context.data.dir, "indexing")?;
     let disk = Arc::new(TimedDisk::new(PosixDisk::create(dir.path())?));
     let options = WriterOptions { stop: context.stop.clone(), ..WriterOptions::default() };
     let mut writer = IndexWriter::open(disk.clone(), spec.collection()?.schema(), OpenMode::New, options)?;
     let mut batch = BatchBuilder::new(writer.schema().clone(), writer.document_bytes_max());
     let (mut ingest, mut sort, mut transform) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
-    let mut words = ZipfWords::new(spec.vocabulary());
+    let mut words = ZipfWords { vocabulary: spec.vocabulary as f64, random: Random::new(1) };
     let mut number = 0;
-    while number < spec.docs() {
+    while number < spec.docs {
         context.stop.check().map_err(|_| Error::Interrupted)?;
-        let count = CHUNK.min((spec.docs() - number) as usize);
+        let count = CHUNK.min((spec.docs - number) as usize);
         let texts: Vec<String> = (0..count).map(|_| words.document()).collect();
         let began = Instant::now();
         for text in &texts {
@@ -51,7 +52,7 @@ pub(super) fn measure(cell: &FigureCell, context: &Context<'_>) -> Result<Vec<Ro
             number += 1;
         }
         ingest += began.elapsed();
-        if batch.is_full() || number == spec.docs() {
+        if batch.is_full() || number == spec.docs {
             let began = Instant::now();
             let sealed = batch.seal()?;
             sort += began.elapsed();
@@ -85,10 +86,6 @@ struct ZipfWords {
 }
 
 impl ZipfWords {
-    fn new(vocabulary: u64) -> ZipfWords {
-        ZipfWords { vocabulary: vocabulary as f64, random: Random::new(1) }
-    }
-
     fn document(&mut self) -> String {
         let mut text = String::with_capacity(WORDS * 10);
         for _ in 0..WORDS {

@@ -2,18 +2,11 @@
 
 use crate::paper::{cell::FigureCell, cell::Row, measure::settings::object, measure::settings::parse};
 use crate::{Result, intersect, intersect::Flags, paper::data::IndexSpec, paper::measure::context::Context};
-use clap::Parser;
 use std::path::Path;
-
-#[derive(Parser)]
-struct IntersectLine {
-    #[command(flatten)]
-    flags: Flags,
-}
 
 /// The flags of a cell. The lists are written into a directory below `work`.
 pub(super) fn flags(cell: &FigureCell, work: Option<&Path>) -> Result<Flags> {
-    let mut flags = parse::<IntersectLine>(cell, &[], &[])?.flags;
+    let mut flags: Flags = parse(cell, &[], &[])?;
     flags.work = work.map(Path::to_path_buf);
     // The runner repeats cells.
     flags.rounds = Some(1);
@@ -22,7 +15,7 @@ pub(super) fn flags(cell: &FigureCell, work: Option<&Path>) -> Result<Flags> {
 
 /// A cell with an index measures generated queries over its lists.
 pub(super) fn measure(cell: &FigureCell, context: &Context<'_>) -> Result<Vec<Row>> {
-    let mut flags = flags(cell, Some(context.data.dir()))?;
+    let mut flags = flags(cell, Some(&context.data.dir))?;
     if let Some(spec) = IndexSpec::of(cell)? {
         flags.queries = Some(context.data.queries(&spec)?);
         flags.index = Some(context.data.path(&spec));

@@ -24,8 +24,8 @@ impl Missing {
     /// Tries what cells may need.
     pub(in super::super) fn here(context: &Context<'_>) -> Missing {
         let groups = || CgroupParent::memory()?.create_limited(64 << 20).map(drop);
-        let throttle = || Throttle::new(context.data.dir(), SAS_BYTES).map(drop);
-        let seek_disk = || SeekDisk::mount(&[context.data.dir().to_path_buf()]).map(drop);
+        let throttle = || Throttle::new(&context.data.dir, SAS_BYTES).map(drop);
+        let seek_disk = || SeekDisk::mount(std::slice::from_ref(&context.data.dir)).map(drop);
         let reason = |result: Result<()>| result.err().map(|error| error.to_string());
         let no_group = || Some("--no-group: no memory limits and no emulated devices".to_string());
         let tier = || "no second memory tier; name one by --tier, such as numa:1 or dax:PATH".to_string();
@@ -137,9 +137,9 @@ mod tests {
     #[test]
     fn processes_cannot_share_the_region_of_their_cell() {
         let cell = |cores: &str, region: Option<&str>| {
-            let settings = [("cores", Some(cores)), ("region", region)].into_iter();
-            let settings = settings.filter_map(|(name, value)| Some((name.to_string(), value?.to_string())));
-            FigureCell { experiment: Experiment::Cache, settings: settings.collect() }
+            let region = region.map(|region| ("region", region));
+            let settings: Vec<_> = [("cores", cores)].into_iter().chain(region).collect();
+            FigureCell::new(Experiment::Cache, &settings)
         };
         let dax = missing("dax:/mnt/a", "file:/mnt/b");
         let why = dax.of(&cell("2", None)).unwrap();
@@ -155,9 +155,7 @@ mod tests {
     fn counters_are_needed_by_cells_that_count_and_not_by_simulated_ones() {
         let missing = missing("", "");
         let cell = |experiment, mode: &str, set: &str| {
-            let settings = [("modes", mode), ("counters", set)].into_iter();
-            let settings = settings.map(|(name, value)| (name.to_string(), value.to_string()));
-            FigureCell { experiment, settings: settings.collect() }
+            FigureCell::new(experiment, &[("modes", mode), ("counters", set)])
         };
         let (cache, callgrind) = (Experiment::Cache, Experiment::Callgrind);
         assert_eq!(missing.of(&cell(cache, "memory", "top-down")).unwrap(), "no counters");

@@ -19,7 +19,7 @@ pub(super) use missing::Missing;
 use crate::paper::{
     cell::Experiment, cell::FigureCell, data::INDEX_SETTINGS, data::IndexSpec, store::Outcome,
 };
-use crate::{Error, Result};
+use crate::{Error, Result, cell::one_line};
 use settings::index;
 
 /// Measures a cell. Returns `None` if the stop signal was raised.
@@ -65,9 +65,4 @@ pub(super) fn check(cell: &FigureCell) -> Result<()> {
             None => index(cell).map(drop),
         },
     }
-}
-
-/// The text in one line.
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,8 +1,8 @@
 //! Settings of a cell as an index and as flags of its experiment.
 
 use crate::paper::{cell::FigureCell, cell::Row, data::INDEX_SETTINGS, data::IndexSpec};
-use crate::{Error, Result};
-use clap::Parser;
+use crate::{Error, Result, parse_flags};
+use clap::Args;
 use serde_json::Value;
 
 /// The index of a cell that needs one.
@@ -12,7 +12,7 @@ pub(super) fn index(cell: &FigureCell) -> Result<IndexSpec> {
 
 /// Parses the settings of a cell as flags of its experiment, after the words `first`. Settings of the index
 /// and those in `own` are no flags.
-pub(super) fn parse<P: Parser>(cell: &FigureCell, first: &[String], own: &[&str]) -> Result<P> {
+pub(super) fn parse<F: Args>(cell: &FigureCell, first: &[String], own: &[&str]) -> Result<F> {
     let settings = cell.settings.iter();
     let flags = settings
         .filter(|(name, _)| !INDEX_SETTINGS.contains(&name.as_str()) && !own.contains(&name.as_str()));
@@ -21,7 +21,7 @@ pub(super) fn parse<P: Parser>(cell: &FigureCell, first: &[String], own: &[&str]
         value => vec![format!("--{name}={value}")],
     });
     let words = [cell.experiment.to_string()].into_iter().chain(first.iter().cloned()).chain(flags);
-    P::try_parse_from(words).map_err(|error| {
+    parse_flags(words).map_err(|error| {
         let text = error.to_string();
         Error::Failed(format!("{cell}: {}", text.lines().next().unwrap_or_default()))
     })

@@ -33,7 +33,7 @@ pub(super) fn row(spec: &IndexSpec, context: &Context<'_>) -> Result<Row> {
     let block_postings = sum(|lists| lists.block_postings).max(1);
     let lists = docs + freqs + short;
     let bits = |bytes: u64| 8.0 * bytes as f64 / block_postings as f64;
-    let raw = RAW_BYTES * if spec.ids_only() { 1 } else { 2 };
+    let raw = RAW_BYTES * if spec.ids_only { 1 } else { 2 };
     let percent = 100.0 * lists as f64 / (raw * postings) as f64;
     Ok(object(json!({
         "docs_bytes": docs,

@@ -1,7 +1,7 @@
 //! A disk that measures the time of its writes.
 
 use std::{sync::Arc, sync::atomic::AtomicU64, sync::atomic::Ordering, time::Duration, time::Instant};
-use tierdex::io::{Disk, DiskLock, PosixDisk, ReadFile, Result, WriteFile};
+use tierdex::io::{Disk, PosixDisk, Result, WriteFile};
 
 /// A directory; the time of all creations, appends, syncs and renames is summed.
 pub(super) struct TimedDisk {
@@ -43,13 +43,7 @@ impl WriteFile for TimedFile {
 }
 
 impl Disk for TimedDisk {
-    fn list(&self) -> Result<Vec<String>> {
-        self.disk.list()
-    }
-
-    fn open(&self, name: &str) -> Result<Box<dyn ReadFile>> {
-        self.disk.open(name)
-    }
+    tierdex::io::forward_disk!(self, self.disk; list open remove lock describe);
 
     fn create(&self, name: &str) -> Result<Box<dyn WriteFile>> {
         let file = timed(&self.nanoseconds, || self.disk.create(name))?;
@@ -60,19 +54,7 @@ impl Disk for TimedDisk {
         timed(&self.nanoseconds, || self.disk.rename(from, to))
     }
 
-    fn remove(&self, name: &str) -> Result<()> {
-        self.disk.remove(name)
-    }
-
     fn sync_dir(&self) -> Result<()> {
         timed(&self.nanoseconds, || self.disk.sync_dir())
-    }
-
-    fn lock(&self, name: &str) -> Result<Box<dyn DiskLock>> {
-        self.disk.lock(name)
-    }
-
-    fn describe(&self) -> String {
-        self.disk.describe()
     }
 }

@@ -49,24 +49,19 @@ impl FetchedList {
         matches!(self, FetchedList::Pinned(_))
     }
 
-    /// A reader of part `part`: see [`PinnedList::reader`] and [`ListStream::reader`].
+    /// A reader of part `part`, which for a pinned list allocates nothing.
     ///
     /// # Panics
     /// When there is no such part.
     pub fn reader(&self, part: usize) -> ListReader<'_> {
         match self {
-            FetchedList::Pinned(pinned) => pinned.reader(part),
-            FetchedList::Stream(stream) => stream.reader(part),
+            FetchedList::Pinned(pinned) => ListReader::pinned(&pinned.cache, pinned.entry, part),
+            FetchedList::Stream(stream) => ListReader::streamed(&stream.cache, &stream.request, part),
         }
     }
 }
 
 impl PendingList {
-    /// For an entry that is loading or settled, for a stream, or for an error.
-    pub(crate) fn new(list: Result<FetchedList>) -> PendingList {
-        PendingList(list)
-    }
-
     /// Waits until it can be read.
     ///
     /// # Errors
@@ -99,36 +94,11 @@ impl PendingList {
     }
 }
 
-impl PinnedList {
-    /// Takes over a pin of the entry.
-    pub(crate) fn new(cache: Arc<ListCache>, entry: u32) -> PinnedList {
-        PinnedList { cache, entry }
-    }
-
-    /// A reader of part `part`. Nothing is allocated.
-    ///
-    /// # Panics
-    /// When there is no such part.
-    pub fn reader(&self, part: usize) -> ListReader<'_> {
-        ListReader::pinned(&self.cache, self.entry, part)
-    }
-}
-
 impl Drop for PinnedList {
     fn drop(&mut self) {
         let mut state = self.cache.lock();
         state.unpin(self.entry);
         self.cache.publish(state);
-    }
-}
-
-impl ListStream {
-    /// A reader of part `part`.
-    ///
-    /// # Panics
-    /// When there is no such part.
-    pub fn reader(&self, part: usize) -> ListReader<'_> {
-        ListReader::streamed(&self.cache, &self.request, part)
     }
 }
 
@@ -140,7 +110,7 @@ impl ListCache {
     /// other parts.
     pub fn lookup(self: &Arc<Self>, request: &ListRequest) -> Result<Option<PinnedList>> {
         let entry = self.lock().lookup(request)?;
-        Ok(entry.map(|entry| PinnedList::new(Arc::clone(self), entry)))
+        Ok(entry.map(|entry| PinnedList { cache: Arc::clone(self), entry }))
     }
 
     /// Unqueued requests: see [`super::Prefetcher::start_fetches`].
@@ -153,20 +123,22 @@ impl ListCache {
             Admission::Streamed => Ok(FetchedList::stream(self, request)),
             Admission::Rejected => Err(request.mismatch()),
             // Takes over the pin of the admission.
-            Admission::Cached(entry) => Ok(FetchedList::Pinned(PinnedList::new(Arc::clone(self), entry))),
+            Admission::Cached(entry) => {
+                Ok(FetchedList::Pinned(PinnedList { cache: Arc::clone(self), entry }))
+            }
         });
-        lists.map(PendingList::new).collect()
+        lists.map(PendingList).collect()
     }
 
     /// Waits for a list of a query: see [`super::QueuedQuery::wait`].
     pub(crate) fn wait(self: &Arc<Self>, query: u64, list: usize) -> Result<FetchedList> {
-        let pending = |state: &ListCacheState| match state.list(query, list).1 {
+        let pending = |state: &ListCacheState| match state.queue.list(query, list).1 {
             None => true,
             Some(Admission::Cached(entry)) => state.state(entry) == EntryState::Loading,
             Some(Admission::Streamed | Admission::Rejected) => false,
         };
         let mut state = self.wait_while(self.lock(), pending)?;
-        let (request, admission) = state.list(query, list);
+        let (request, admission) = state.queue.list(query, list);
         let entry = match admission {
             Some(Admission::Cached(entry)) => entry,
             Some(Admission::Rejected) => return Err(request.mismatch()),
@@ -177,6 +149,6 @@ impl ListCache {
         }
         state.pin(entry);
         drop(state);
-        Ok(FetchedList::Pinned(PinnedList::new(Arc::clone(self), entry)))
+        Ok(FetchedList::Pinned(PinnedList { cache: Arc::clone(self), entry }))
     }
 }

@@ -76,7 +76,7 @@ impl ListCache {
         let (links, free) = CellLinks::new(count);
         let links = Arc::new(links);
         let state = ListCacheState::new(Arc::clone(&links), free, policy.eviction(count), cells.cell_bytes());
-        let (states, state) = (Arc::clone(state.states()), Mutex::new(state));
+        let (states, state) = (Arc::clone(state.entries.states()), Mutex::new(state));
         let (stopped, work, done) = (AtomicBool::new(true), Condvar::new(), Condvar::new());
         Ok(Arc::new(ListCache { cells, links, states, list_cells, state, stopped, work, done }))
     }

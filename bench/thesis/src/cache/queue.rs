@@ -65,14 +65,15 @@ pub(crate) struct PrefetchQueue {
     entries: VecDeque<QueueEntry>,
     /// Number of queries that have not ended, and how many of them are detached.
     open: usize,
-    detached: usize,
+    pub(crate) detached: usize,
     /// The number of the next query to be pushed.
     next: u64,
     /// All lists of queries with lower numbers are admitted.
     turn: u64,
     /// How many of these queries have not ended.
     admitted: u64,
-    ended: u64,
+    /// Number of queries that have ended.
+    pub(crate) ended: u64,
 }
 
 /// This many ended queries may remain before they are removed.
@@ -203,16 +204,6 @@ impl PrefetchQueue {
     /// Number of queries that have not ended.
     pub(crate) fn len(&self) -> u64 {
         self.open as u64
-    }
-
-    /// Number of detached queries that have not ended.
-    pub(crate) fn detached(&self) -> usize {
-        self.detached
-    }
-
-    /// Number of queries that have ended.
-    pub(crate) fn ended(&self) -> u64 {
-        self.ended
     }
 
     /// Number of queries behind the oldest whose lists are all admitted and that have not ended.

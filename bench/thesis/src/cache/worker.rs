@@ -137,7 +137,7 @@ impl Prefetcher {
     /// until it is dropped.
     pub fn push(&self, requests: Vec<ListRequest>) -> QueuedQuery {
         let mut state = self.cache.lock();
-        let (number, admissions) = state.push(requests, false);
+        let (number, admissions) = state.queue.push(requests, false);
         self.cache.publish(state);
         QueuedQuery { cache: Arc::clone(&self.cache), number, admissions }
     }

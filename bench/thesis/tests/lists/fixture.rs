@@ -1,10 +1,7 @@
 //! Lists in files, caches of a few pages, and a disk that holds reads back.
 
 use std::sync::{Arc, Condvar, Mutex};
-
-use tierdex_io::{
-    Cells, Disk, DiskLock, MemDisk, PAGE, ReadFile, ReadKind, Region, RegionKind, Result, WriteFile,
-};
+use tierdex_io::{Cells, Disk, MemDisk, PAGE, ReadFile, ReadKind, Region, RegionKind, Result};
 use tierdex_thesis::{
     FetchedList, ListCache, ListKey, ListPolicy, ListRequest, Lookahead, Prefetcher, RequestedRange,
 };
@@ -175,28 +172,9 @@ impl ReadFile for GatedFile {
 }
 
 impl Disk for GatedDisk {
-    fn list(&self) -> Result<Vec<String>> {
-        self.inner.list()
-    }
+    tierdex_io::forward_disk!(self, self.inner; list create rename remove sync_dir lock describe);
+
     fn open(&self, name: &str) -> Result<Box<dyn ReadFile>> {
         Ok(Box::new(GatedFile { inner: self.inner.open(name)?, gate: Arc::clone(&self.gate) }))
-    }
-    fn create(&self, name: &str) -> Result<Box<dyn WriteFile>> {
-        self.inner.create(name)
-    }
-    fn rename(&self, from: &str, to: &str) -> Result<()> {
-        self.inner.rename(from, to)
-    }
-    fn remove(&self, name: &str) -> Result<()> {
-        self.inner.remove(name)
-    }
-    fn sync_dir(&self) -> Result<()> {
-        self.inner.sync_dir()
-    }
-    fn lock(&self, name: &str) -> Result<Box<dyn DiskLock>> {
-        self.inner.lock(name)
-    }
-    fn describe(&self) -> String {
-        self.inner.describe()
     }
 }

@@ -24,7 +24,7 @@ use std::{collections::VecDeque, sync::Arc};
 
 use tierdex_io::Error;
 
-use crate::cache::entry_table::{EntryState, EntryStates, EntryTable};
+use crate::cache::entry_table::{EntryState, EntryTable};
 use crate::cache::lookahead::{Lookahead, LookaheadLog, LookaheadSample, Pace};
 use crate::cache::queue::{Admission, Admissions, NextList, PrefetchQueue};
 use crate::cache::{bounce_buffer::BounceBuffer, error::stopped, policy::ListEviction, request::ListRequest};
@@ -52,7 +52,7 @@ pub(crate) struct FetchTask {
 pub(crate) struct ListCacheState {
     links: Arc<CellLinks>,
     free: FreeCells,
-    entries: EntryTable,
+    pub(crate) entries: EntryTable,
     eviction: ListEviction,
     cells: u32,
     cell_bytes: usize,
@@ -64,7 +64,7 @@ pub(crate) struct ListCacheState {
     reserve: u32,
     /// The oldest query waits until no entry is loading; unqueued requests must not prolong that.
     oldest_waits: bool,
-    queue: PrefetchQueue,
+    pub(crate) queue: PrefetchQueue,
     pub(crate) pace: Pace,
     pub(crate) lookahead_log: LookaheadLog,
     tasks: VecDeque<FetchTask>,
@@ -169,11 +169,6 @@ impl ListCacheState {
         self.entries.state(entry)
     }
 
-    /// The states of all entries.
-    pub(crate) fn states(&self) -> &Arc<EntryStates> {
-        self.entries.states()
-    }
-
     /// The error of a pinned entry that failed.
     pub(crate) fn error(&self, entry: u32) -> Option<Error> {
         self.entries.error(entry).cloned()
@@ -225,22 +220,12 @@ impl ListCacheState {
         self.unpin(entry);
     }
 
-    /// Appends a query to the queue. Returns its number, and its admissions to come.
-    pub(crate) fn push(&mut self, requests: Vec<ListRequest>, detached: bool) -> (u64, Admissions) {
-        self.queue.push(requests, detached)
-    }
-
     /// Appends a list to the queue for which no thread waits. Ignored when there are too many of these, or
     /// no worker.
     pub(crate) fn push_detached(&mut self, request: ListRequest) {
-        if !self.stopping && self.workers > 0 && self.queue.detached() < DETACHED_MAX {
-            self.push(vec![request], true);
+        if !self.stopping && self.workers > 0 && self.queue.detached < DETACHED_MAX {
+            self.queue.push(vec![request], true);
         }
-    }
-
-    /// The request for a list of a query, and its admission, if there is one.
-    pub(crate) fn list(&self, query: u64, list: usize) -> (&ListRequest, Option<Admission>) {
-        self.queue.list(query, list)
     }
 
     /// Ends a query, and removes the pins of its entries.
@@ -256,7 +241,7 @@ impl ListCacheState {
                 self.unpin(entry);
             }
         }
-        let sample = LookaheadSample { ended: self.queue.ended(), queries, cells: self.pace.rolling_sum() };
+        let sample = LookaheadSample { ended: self.queue.ended, queries, cells: self.pace.rolling_sum() };
         self.lookahead_log.add(sample);
     }
 

@@ -35,7 +35,7 @@ impl Harness {
     /// Pushes a query of lists, each given by its number and its size in cells.
     fn push(&mut self, lists: &[(u64, u64)]) -> u64 {
         let requests = lists.iter().map(|(list, cells)| self.request(*list, *cells)).collect();
-        let (number, admissions) = self.state.push(requests, false);
+        let (number, admissions) = self.state.queue.push(requests, false);
         assert_eq!(number, self.admissions.len() as u64);
         self.admissions.push(admissions);
         number
@@ -58,7 +58,17 @@ impl Harness {
     }
 
     fn admission(&self, query: u64, list: usize) -> Option<Admission> {
-        self.state.list(query, list).1
+        self.state.queue.list(query, list).1
+    }
+
+    /// Whether the first list of a query is admitted.
+    fn is_admitted(&self, query: u64) -> bool {
+        self.admission(query, 0).is_some()
+    }
+
+    /// Whether a list of a query is pinned in the cache.
+    fn is_pinned(&self, query: u64, list: usize) -> bool {
+        matches!(self.admission(query, list), Some(Admission::Cached(_)))
     }
 
     fn is_cached(&self, list: u64) -> bool {
@@ -72,16 +82,12 @@ fn the_worker_waits_as_in_figure_7_8() {
     let [t0, t1, t2] = [(0, 4), (1, 1), (2, 4)].map(|list| harness.push(&[list]));
     harness.work();
     assert_eq!(harness.state.pace.rolling_sum(), 5);
-    assert!(
-        harness.admission(t0, 0).is_some()
-            && harness.admission(t1, 0).is_some()
-            && harness.admission(t2, 0).is_none()
-    );
+    assert!(harness.is_admitted(t0) && harness.is_admitted(t1) && !harness.is_admitted(t2));
     harness.end_query(t0);
     assert_eq!(harness.state.pace.rolling_sum(), 1);
     assert!(harness.is_cached(0));
     harness.work();
-    assert!(harness.admission(t2, 0).is_some() && !harness.is_cached(0));
+    assert!(harness.is_admitted(t2) && !harness.is_cached(0));
     assert_eq!((harness.state.pace.rolling_sum(), harness.state.stats().evictions), (5, 1));
 }
 
@@ -95,13 +101,10 @@ fn a_repeated_term_counts_again_as_in_figure_7_9() {
     assert_eq!(harness.state.pace.rolling_sum(), 4);
     let [t1, t2] = [(1, 4), (2, 1)].map(|list| harness.push(&[list]));
     harness.work();
-    assert!(
-        harness.admission(t1, 0).is_some() && harness.admission(t2, 0).is_none(),
-        "t0 is in use, t1 waits"
-    );
+    assert!(harness.is_admitted(t1) && !harness.is_admitted(t2), "t0 is in use, t1 waits");
     harness.end_query(second);
     harness.work();
-    assert!(harness.admission(t2, 0).is_some() && !harness.is_cached(0));
+    assert!(harness.is_admitted(t2) && !harness.is_cached(0));
 }
 
 #[test]
@@ -112,13 +115,10 @@ fn the_worker_waits_as_in_figure_7_10() {
     harness.end_query(t0);
     harness.work();
     assert_eq!(harness.state.pace.rolling_sum(), 7);
-    assert!(
-        harness.admission(t2, 0).is_none() && harness.is_cached(1),
-        "t1 is least recently used, and in use"
-    );
+    assert!(!harness.is_admitted(t2) && harness.is_cached(1), "t1 is least recently used, and in use");
     harness.end_query(t1);
     harness.work();
-    assert!(harness.admission(t2, 0).is_some() && harness.is_cached(0) && !harness.is_cached(1));
+    assert!(harness.is_admitted(t2) && harness.is_cached(0) && !harness.is_cached(1));
 }
 
 #[test]
@@ -131,12 +131,12 @@ fn only_the_adaptive_lookahead_waits_for_the_rolling_sum() {
         let repeated = [(); 4].map(|()| harness.push(&[(0, 1)]));
         let next = harness.push(&[(1, 3)]);
         harness.work();
-        assert_eq!(harness.admission(next, 0).is_some(), goes_on, "{lookahead:?}");
+        assert_eq!(harness.is_admitted(next), goes_on, "{lookahead:?}");
         // 4 + 2 taken + 5 > 8, and so on until 1 + 2 + 5.
         for (query, ended) in repeated.into_iter().zip(1..) {
             harness.end_query(query);
             harness.work();
-            assert_eq!(harness.admission(next, 0).is_some(), goes_on || ended >= 3, "{lookahead:?}, {ended}");
+            assert_eq!(harness.is_admitted(next), goes_on || ended >= 3, "{lookahead:?}, {ended}");
         }
     }
 }
@@ -147,8 +147,7 @@ fn a_fixed_lookahead_counts_queries() {
     let queries: Vec<u64> = (0..8).map(|list| harness.push(&[(list, 1)])).collect();
     for oldest in 0..8 {
         harness.work();
-        let admitted =
-            queries[oldest..].iter().filter(|query| harness.admission(**query, 0).is_some()).count();
+        let admitted = queries[oldest..].iter().filter(|query| harness.is_admitted(**query)).count();
         assert_eq!(admitted, 3.min(8 - oldest));
         harness.end_query(queries[oldest]);
     }
@@ -159,9 +158,8 @@ fn a_fixed_lookahead_counts_queries() {
 fn ended_queries_do_not_count_as_lookahead() {
     let mut harness = Harness::new(16, ListPolicy::Lru, Lookahead::Queries(2));
     let queries: Vec<u64> = (0..12).map(|list| harness.push(&[(list, 1)])).collect();
-    let admitted = |harness: &Harness| {
-        (0..12).rev().find(|query| harness.admission(queries[*query], 0).is_some()).unwrap()
-    };
+    let admitted =
+        |harness: &Harness| (0..12).rev().find(|query| harness.is_admitted(queries[*query])).unwrap();
     harness.work();
     assert_eq!(admitted(&harness), 2);
     // Several threads evaluate, and the oldest query is slow.
@@ -180,12 +178,12 @@ fn ended_queries_behind_an_open_one_are_removed() {
     for list in 0..5000 {
         let query = harness.push(&[(2 + list % 20, 1)]);
         harness.work();
-        assert!(harness.admission(last, 0).is_some());
+        assert!(harness.is_admitted(last));
         harness.end_query(std::mem::replace(&mut last, query));
         if list == 3000 {
             // A query that is dropped before its turn, and a detached one.
             let request = harness.request(40, 1);
-            let (_, admissions) = harness.state.push(vec![request], true);
+            let (_, admissions) = harness.state.queue.push(vec![request], true);
             harness.admissions.push(admissions);
             let given_up = harness.push(&[(3, 1)]);
             harness.end_query(given_up);
@@ -193,10 +191,8 @@ fn ended_queries_behind_an_open_one_are_removed() {
         assert!(harness.state.queue.entries() <= 2 * 4 + 64);
     }
     let stats = harness.state.stats();
-    assert_eq!((stats.queries, harness.state.queue.ended()), (2, 5002));
-    assert!(
-        (0..2).all(|list| harness.admission(held, list).is_some()) && harness.admission(last, 0).is_some()
-    );
+    assert_eq!((stats.queries, harness.state.queue.ended), (2, 5002));
+    assert!((0..2).all(|list| harness.admission(held, list).is_some()) && harness.is_admitted(last));
     harness.end_query(held);
     harness.end_query(last);
     assert_eq!(harness.state.queue.entries(), 0);
@@ -208,13 +204,12 @@ fn the_oldest_query_streams_lists_that_do_not_fit() {
     let query = harness.push(&[(0, 2), (1, 2), (2, 2), (3, 5), (1, 2)]);
     let next = harness.push(&[(2, 2), (4, 2)]);
     harness.work();
-    let cached: Vec<bool> =
-        (0..5).map(|list| matches!(harness.admission(query, list), Some(Admission::Cached(_)))).collect();
+    let cached: Vec<bool> = (0..5).map(|list| harness.is_pinned(query, list)).collect();
     assert_eq!(cached, [true, true, false, false, true]);
     assert_eq!(harness.admission(next, 0), None);
     harness.end_query(query);
     harness.work();
-    assert!((0..2).all(|list| matches!(harness.admission(next, list), Some(Admission::Cached(_)))));
+    assert!((0..2).all(|list| harness.is_pinned(next, list)));
     let stats = harness.state.stats();
     assert_eq!((stats.streamed, stats.misses, stats.hits), (2, 6, 1));
 }
@@ -239,7 +234,7 @@ fn unqueued_requests_neither_wait_nor_block() {
     harness.state.unpin(unqueued);
     let query = harness.push(&[(1, 4)]);
     harness.work();
-    assert!(matches!(harness.admission(query, 0), Some(Admission::Cached(_))));
+    assert!(harness.is_pinned(query, 0));
 }
 
 #[test]
@@ -271,10 +266,7 @@ fn unqueued_requests_do_not_keep_workers_from_the_queue() {
     harness.state.advance();
     // The worker has four tasks, and takes them in order; then comes the first list of the query.
     assert!(unqueued.iter().all(|admission| matches!(admission, Admission::Cached(_))));
-    assert!(
-        matches!(harness.admission(query, 0), Some(Admission::Cached(_)))
-            && harness.admission(query, 1).is_none()
-    );
+    assert!(harness.is_pinned(query, 0) && harness.admission(query, 1).is_none());
     for _ in 0..5 {
         let more = harness.state.admit_unqueued(&harness.request(20, 1));
         let FetchTask { entry, .. } = harness.state.take_task().unwrap();
@@ -283,7 +275,7 @@ fn unqueued_requests_do_not_keep_workers_from_the_queue() {
         let Admission::Cached(more) = more else { continue };
         harness.state.unpin(more);
     }
-    assert!(matches!(harness.admission(query, 1), Some(Admission::Cached(_))));
+    assert!(harness.is_pinned(query, 1));
 }
 
 #[test]
