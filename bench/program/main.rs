@@ -89,7 +89,7 @@ fn run_experiment(experiment: &ExperimentCommand) -> Outcome {
         ExperimentCommand::Cache(flags) => run_until_interrupted(|stop| {
             cache::run(flags, "tierdex-bench cache", &launch_of_this_program()?, stop, &mut stdout().lock())
         }),
-        ExperimentCommand::Cell => cell::run(&mut stdin().lock(), &mut stdout().lock()).map_err(failure),
+        ExperimentCommand::Cell => cell::run_cell(&mut stdin().lock(), &mut stdout().lock()).map_err(failure),
         ExperimentCommand::Compare(flags) => {
             run_until_interrupted(|stop| compare::run(flags, &mut stdin().lock(), stop, &mut stdout().lock()))
         }
@@ -105,10 +105,10 @@ fn run_experiment(experiment: &ExperimentCommand) -> Outcome {
             results.print(&mut stdout())
         }),
         ExperimentCommand::Paper(flags) if flags.list => {
-            paper::list(flags.callgrind, &mut stdout().lock()).map_err(failure)
+            paper::list_figures(flags.callgrind, &mut stdout().lock()).map_err(failure)
         }
         ExperimentCommand::Paper(flags) => run_until_interrupted(|stop| {
-            paper::run(flags, &launch_of_this_program()?, stop, &mut stdout().lock())
+            paper::run_paper(flags, &launch_of_this_program()?, stop, &mut stdout().lock())
         }),
         ExperimentCommand::Policies(flags) => {
             let index = open::index(&flags.dir)?;
@@ -148,7 +148,7 @@ fn run_latency(arguments: &LatencyArguments) -> Outcome {
     let LatencyArguments { flags, memory, reads } = arguments;
     let index = open::index(&flags.dir)?;
     let defaults = EngineOptions::new().threads(flags.threads.map_or(0, NonZero::get)).hits_max(flags.k);
-    let options = reads.options(memory.options(defaults.previews(false)))?;
+    let options = reads.apply_to(memory.options(defaults.previews(false)))?;
     latency::run(&index, &options, flags, &mut stdout().lock()).map_err(failure)
 }
 
@@ -166,7 +166,7 @@ fn run_serve(arguments: &ServeArguments) -> Outcome {
         return Err(failure(Error::Usage(why.to_string())));
     }
     let defaults = EngineOptions::new().threads(threads.map_or(0, NonZero::get)).hits_max(SERVED_HITS_MAX);
-    let options = reads.options(memory.options(defaults.previews(false)))?;
+    let options = reads.apply_to(memory.options(defaults.previews(false)))?;
     let engine = (!in_memory).then_some(&options);
     serve::run(&index, engine, flags, &mut stdin().lock(), &mut stdout().lock()).map_err(failure)
 }

@@ -40,7 +40,7 @@ impl ReadFlags {
     }
 
     /// `options` with the flags.
-    pub fn options(&self, mut options: EngineOptions) -> Outcome<EngineOptions> {
+    pub fn apply_to(&self, mut options: EngineOptions) -> Outcome<EngineOptions> {
         let depth = self.depth.unwrap_or(DEFAULT_DEPTH);
         if !(1..=ReadOptions::DEPTH_MAX).contains(&depth) {
             return Err(Failure::Usage(format!("--depth must be from 1 to {}", ReadOptions::DEPTH_MAX)));

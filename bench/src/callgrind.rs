@@ -4,7 +4,7 @@
 //! *Input*: a [`Launch`], whose program then runs in valgrind. *Output*: the [`Simulation`], from the file
 //! that callgrind writes.
 //!
-//! Callgrind collects the events of one function, [`FUNCTION`], and of all that it calls, in the thread that
+//! Callgrind collects the events of one function, [`COLLECTED_FUNCTION`], and of all that it calls, in the thread that
 //! calls it. It simulates the caches all the time. The function is the first repetition of the queries: the
 //! few lists of a simulated cell would be in the last cache in the second one.
 
@@ -12,7 +12,7 @@ use crate::{Error, Result, cell::Launch};
 use std::{fs, io::ErrorKind, path::Path, process::Command};
 use tierdex::codec::Kernel;
 
-/// Events of [`FUNCTION`].
+/// Events of [`COLLECTED_FUNCTION`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Simulation {
     /// Instructions.
@@ -28,18 +28,18 @@ pub(crate) struct Simulation {
 }
 
 /// The function that answers the queries, as callgrind matches names.
-const FUNCTION: &str = "*first_repetition*";
+const COLLECTED_FUNCTION: &str = "*first_repetition*";
 
 /// The simulated caches, the same on all machines: bytes, associativity and line. The last one has about the
 /// size of the processor of the theses (Xeon Gold 6252N, 35.75 MB); callgrind needs a power of two of sets.
-const FIRST_CACHE: &str = "32768,8,64";
-const LAST_CACHE: &str = "33554432,16,64";
+const SIMULATED_FIRST_CACHE: &str = "32768,8,64";
+const SIMULATED_LAST_CACHE: &str = "33554432,16,64";
 
 /// Checks that valgrind runs.
 ///
 /// # Errors
 /// [`Error::Usage`], with the package to install.
-pub(crate) fn check() -> Result<()> {
+pub(crate) fn check_installed() -> Result<()> {
     let wrong = |why: &str| Err(Error::Usage(format!("--callgrind: {why}")));
     match Command::new("valgrind").arg("--version").output() {
         Ok(output) if output.status.success() => Ok(()),
@@ -52,7 +52,7 @@ pub(crate) fn check() -> Result<()> {
 }
 
 /// The fastest kernel that valgrind runs: it does not know AVX-512.
-pub(crate) fn kernel() -> Kernel {
+pub(crate) fn fastest_simulated_kernel() -> Kernel {
     let mut kernels = Kernel::available().into_iter().rev();
     kernels.find(|kernel| !kernel.name().starts_with("avx512")).unwrap_or(Kernel::SCALAR)
 }
@@ -61,30 +61,30 @@ pub(crate) fn kernel() -> Kernel {
 ///
 /// # Errors
 /// If the launch has no program of its own.
-pub(crate) fn launch(launch: &Launch, out: &Path) -> Result<Launch> {
+pub(crate) fn launch_simulated(launch: &Launch, out: &Path) -> Result<Launch> {
     let words = [
         "valgrind".to_string(),
         "--quiet".to_string(),
         "--tool=callgrind".to_string(),
         "--cache-sim=yes".to_string(),
-        format!("--toggle-collect={FUNCTION}"),
-        format!("--I1={FIRST_CACHE}"),
-        format!("--D1={FIRST_CACHE}"),
-        format!("--LL={LAST_CACHE}"),
+        format!("--toggle-collect={COLLECTED_FUNCTION}"),
+        format!("--I1={SIMULATED_FIRST_CACHE}"),
+        format!("--D1={SIMULATED_FIRST_CACHE}"),
+        format!("--LL={SIMULATED_LAST_CACHE}"),
         format!("--callgrind-out-file={}", out.display()),
     ];
-    launch.with_kernel(kernel(), &words)
+    launch.with_kernel(fastest_simulated_kernel(), &words)
 }
 
 /// Reads the file of a finished process.
 ///
 /// # Errors
 /// If it cannot be read, is malformed, or has no instructions.
-pub(crate) fn read(path: &Path) -> Result<Simulation> {
+pub(crate) fn read_simulation(path: &Path) -> Result<Simulation> {
     let text = fs::read_to_string(path).map_err(Error::failed("cannot read the output of callgrind"))?;
     let wrong =
         || Error::Failed("the output of callgrind has no sums of instructions and cache misses".to_string());
-    let simulation = parse(&text).ok_or_else(wrong)?;
+    let simulation = parse_counts(&text).ok_or_else(wrong)?;
     if simulation.instructions == 0 {
         return Err(Error::Failed(
             "callgrind has collected no instructions; the program needs its symbols (build it without strip)"
@@ -95,7 +95,7 @@ pub(crate) fn read(path: &Path) -> Result<Simulation> {
 }
 
 /// The sums of the last line `totals:`, in the order of the line `events:`.
-fn parse(text: &str) -> Option<Simulation> {
+fn parse_counts(text: &str) -> Option<Simulation> {
     let value = |name: &str| text.lines().rev().find_map(|line| line.strip_prefix(name)).map(str::trim);
     let events: Vec<&str> = value("events:")?.split_whitespace().collect();
     let totals: Vec<u64> =
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     /// Recorded with valgrind 3.19; the function lines are left out.
-    const OUTPUT: &str = "# callgrind format
+    const RECORDED_OUTPUT: &str = "# callgrind format
 version: 1
 creator: callgrind-3.19.0
 pid: 21069
@@ -151,7 +151,7 @@ totals: 130679 28145 12392 1067 873 560 1053 742 537
 
     #[test]
     fn sums_of_a_recorded_run_are_read() {
-        let found = parse(OUTPUT).unwrap();
+        let found = parse_counts(RECORDED_OUTPUT).unwrap();
         assert_eq!(
             (found.instructions, found.l1_misses, found.ll_misses),
             (130_679, 873 + 560, 1053 + 742 + 537)
@@ -162,31 +162,33 @@ totals: 130679 28145 12392 1067 873 560 1053 742 537
 
     #[test]
     fn zeros_at_the_end_are_left_out_by_callgrind() {
-        let text =
-            OUTPUT.replace("totals: 130679 28145 12392 1067 873 560 1053 742 537", "totals: 7 1 0 0 2");
-        let found = parse(&text).unwrap();
+        let text = RECORDED_OUTPUT
+            .replace("totals: 130679 28145 12392 1067 873 560 1053 742 537", "totals: 7 1 0 0 2");
+        let found = parse_counts(&text).unwrap();
         assert_eq!((found.instructions, found.l1_misses, found.ll_misses), (7, 2, 0));
     }
 
     #[test]
     fn an_output_without_sums_or_instructions_is_an_error() {
-        assert_eq!(parse(""), None);
-        assert_eq!(parse(&OUTPUT.replace("totals: 1", "totals: x")), None);
-        assert_eq!(parse(&OUTPUT.replace("Ir Dr", "Dr Ir2")), None);
+        assert_eq!(parse_counts(""), None);
+        assert_eq!(parse_counts(&RECORDED_OUTPUT.replace("totals: 1", "totals: x")), None);
+        assert_eq!(parse_counts(&RECORDED_OUTPUT.replace("Ir Dr", "Dr Ir2")), None);
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("callgrind.out");
-        assert!(read(&path).is_err());
-        fs::write(&path, OUTPUT.replace("totals: 130679", "totals: 0")).unwrap();
-        assert!(read(&path).unwrap_err().to_string().contains("symbols"));
+        assert!(read_simulation(&path).is_err());
+        fs::write(&path, RECORDED_OUTPUT.replace("totals: 130679", "totals: 0")).unwrap();
+        assert!(read_simulation(&path).unwrap_err().to_string().contains("symbols"));
     }
 
     #[test]
     fn a_launch_runs_the_same_program_in_callgrind() {
         let program = Launch::Process("tierdex-bench".into(), vec!["cache-cell".to_string()]);
-        let Launch::Process(program, words) = launch(&program, Path::new("out")).unwrap() else { panic!() };
+        let Launch::Process(program, words) = launch_simulated(&program, Path::new("out")).unwrap() else {
+            panic!()
+        };
         assert_eq!(program.display().to_string(), "env");
         assert!(words[0].starts_with("TIERDEX_KERNEL=") && !words[0].contains("avx512"));
         assert_eq!(words[words.len() - 2..], ["tierdex-bench", "cache-cell"]);
-        assert!(launch(&Launch::InProcess, Path::new("out")).is_err());
+        assert!(launch_simulated(&Launch::InProcess, Path::new("out")).is_err());
     }
 }

@@ -47,7 +47,7 @@ pub struct Membership {
 }
 
 /// Number of groups that this process created; makes their names unique.
-static CREATED: AtomicUsize = AtomicUsize::new(0);
+static CREATED_GROUPS: AtomicUsize = AtomicUsize::new(0);
 
 /// Swap allowance of a version 1 group in bytes. Version 1 limits the sum of memory and swap; with an
 /// allowance of 0 that limit is reached first, and the kernel does not count how often the memory limit is
@@ -55,7 +55,7 @@ static CREATED: AtomicUsize = AtomicUsize::new(0);
 const SWAP_BYTES: u64 = 1 << 20;
 
 /// Attempts to remove a group whose last member has just exited, and the pause between them.
-const REMOVE_ATTEMPTS: u32 = 100;
+const REMOVE_ATTEMPTS_MAX: u32 = 100;
 const REMOVE_PAUSE: Duration = Duration::from_millis(10);
 
 impl CgroupParent {
@@ -77,8 +77,8 @@ impl CgroupParent {
 
     /// The parent for groups with a controller, given its names in versions 1 and 2; `missing` is the error.
     fn find(v1: &str, v2: &str, missing: &str) -> Result<CgroupParent> {
-        let (own, mounts) = (proc_file("/proc/self/cgroup")?, proc_file("/proc/self/mountinfo")?);
-        let found = find_v1(&own, &mounts, v1).or_else(|| find_v2(&own, &mounts, v2));
+        let (own, mounts) = (read_proc_file("/proc/self/cgroup")?, read_proc_file("/proc/self/mountinfo")?);
+        let found = find_v1_parent(&own, &mounts, v1).or_else(|| find_v2_parent(&own, &mounts, v2));
         found.ok_or_else(|| Error::Failed(missing.to_string()))
     }
 
@@ -87,7 +87,7 @@ impl CgroupParent {
     /// # Errors
     /// One line, if that is not permitted.
     pub fn create(&self) -> Result<Cgroup> {
-        let number = CREATED.fetch_add(1, Ordering::Relaxed);
+        let number = CREATED_GROUPS.fetch_add(1, Ordering::Relaxed);
         let dir = self.dir.join(format!("tierdex-bench-{}-{number}", std::process::id()));
         fs::create_dir(&dir).map_err(|error| {
             let permission = match error.kind() {
@@ -145,7 +145,7 @@ impl Cgroup {
     pub fn own(&self) -> Option<u64> {
         let (usage, cache) = self.by_version(("memory.usage_in_bytes", "cache"), ("memory.current", "file"));
         let usage: u64 = self.read(usage)?.trim().parse().ok()?;
-        Some(usage.saturating_sub(event(&self.read("memory.stat")?, cache)?))
+        Some(usage.saturating_sub(number_after(&self.read("memory.stat")?, cache)?))
     }
 
     /// Reclaims as much page cache of the members as possible, mapped pages included. Does nothing on
@@ -175,13 +175,13 @@ impl Cgroup {
     pub fn limit_met(&self) -> Option<u64> {
         match self.version {
             CgroupVersion::V1 => self.read("memory.failcnt")?.trim().parse().ok(),
-            CgroupVersion::V2 => event(&self.read("memory.events")?, "max"),
+            CgroupVersion::V2 => number_after(&self.read("memory.events")?, "max"),
         }
     }
 
     /// Number of members that the kernel killed because nothing could be reclaimed.
     pub fn oom_kills(&self) -> Option<u64> {
-        event(&self.read(self.by_version("memory.oom_control", "memory.events"))?, "oom_kill")
+        number_after(&self.read(self.by_version("memory.oom_control", "memory.events"))?, "oom_kill")
     }
 
     /// The value for the version of this group.
@@ -203,7 +203,7 @@ impl Drop for Membership {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
-        for _ in 0..REMOVE_ATTEMPTS {
+        for _ in 0..REMOVE_ATTEMPTS_MAX {
             match fs::remove_dir(&self.dir) {
                 // The kernel has not yet removed the last member.
                 Err(error) if error.kind() == ErrorKind::ResourceBusy => thread::sleep(REMOVE_PAUSE),
@@ -214,19 +214,19 @@ impl Drop for Cgroup {
 }
 
 /// The number that follows `name` at the beginning of a line.
-fn event(text: &str, name: &str) -> Option<u64> {
+fn number_after(text: &str, name: &str) -> Option<u64> {
     let pairs = text.lines().filter_map(|line| line.split_once(' '));
     pairs.filter(|(found, _)| *found == name).find_map(|(_, number)| number.trim().parse().ok())
 }
 
-fn proc_file(path: &str) -> Result<String> {
+fn read_proc_file(path: &str) -> Result<String> {
     fs::read_to_string(path).map_err(Error::failed(format!("cannot read {path}")))
 }
 
 /// The version 1 parent of a controller, from the texts of `/proc/self/cgroup` and `/proc/self/mountinfo`.
-fn find_v1(own: &str, mounts: &str, controller: &str) -> Option<CgroupParent> {
+fn find_v1_parent(own: &str, mounts: &str, controller: &str) -> Option<CgroupParent> {
     let has = |list: &str| list.split(',').any(|name| name == controller);
-    let path = paths(own).find(|(controllers, _)| has(controllers))?.1;
+    let path = controllers_and_paths(own).find(|(controllers, _)| has(controllers))?.1;
     let mount = mounts
         .lines()
         .filter_map(Mount::parse)
@@ -236,8 +236,8 @@ fn find_v1(own: &str, mounts: &str, controller: &str) -> Option<CgroupParent> {
 }
 
 /// The version 2 parent for groups with a controller, from the same texts.
-fn find_v2(own: &str, mounts: &str, controller: &str) -> Option<CgroupParent> {
-    let path = paths(own).find(|(controllers, _)| controllers.is_empty())?.1;
+fn find_v2_parent(own: &str, mounts: &str, controller: &str) -> Option<CgroupParent> {
+    let path = controllers_and_paths(own).find(|(controllers, _)| controllers.is_empty())?.1;
     let mount = mounts.lines().filter_map(Mount::parse).find(|mount| mount.fs_type == "cgroup2")?;
     let own = mount.dir(path);
     let limits = |dir: &&Path| {
@@ -250,7 +250,7 @@ fn find_v2(own: &str, mounts: &str, controller: &str) -> Option<CgroupParent> {
 }
 
 /// The controllers and the path of each line of `/proc/self/cgroup`.
-fn paths(own: &str) -> impl Iterator<Item = (&str, &str)> {
+fn controllers_and_paths(own: &str) -> impl Iterator<Item = (&str, &str)> {
     own.lines().filter_map(|line| line.split_once(':')?.1.split_once(':'))
 }
 
@@ -285,19 +285,20 @@ impl Mount<'_> {
 mod tests {
     use super::*;
 
-    const OWN: &str = "8:pids:/\n7:cpu,blkio:/\n4:memory:/a/b\n0::/c\n";
-    const MOUNTS: &str = "24 1 0:21 / /proc rw - proc proc rw\n\
+    const CGROUP_FILE: &str = "8:pids:/\n7:cpu,blkio:/\n4:memory:/a/b\n0::/c\n";
+    const MOUNTINFO_FILE: &str = "24 1 0:21 / /proc rw - proc proc rw\n\
         30 26 0:27 / /sys/fs/cgroup/memory rw,relatime shared:9 - cgroup cgroup rw,memory\n\
         31 26 0:28 / /sys/fs/cgroup/blkio rw - cgroup cgroup rw,cpu,blkio\n\
         32 26 0:29 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
 
     #[test]
     fn version_1_is_found_by_its_controller() {
-        let dir = |controller| find_v1(OWN, MOUNTS, controller).map(|parent| parent.dir);
+        let dir =
+            |controller| find_v1_parent(CGROUP_FILE, MOUNTINFO_FILE, controller).map(|parent| parent.dir);
         assert_eq!(dir("memory"), Some("/sys/fs/cgroup/memory/a/b".into()));
         assert_eq!(dir("blkio"), Some("/sys/fs/cgroup/blkio".into()));
         assert_eq!(dir("devices"), None);
-        assert_eq!(find_v1("4:memory:/\n", "", "memory"), None);
+        assert_eq!(find_v1_parent("4:memory:/\n", "", "memory"), None);
     }
 
     #[test]
@@ -317,7 +318,7 @@ mod tests {
         let inner = mount.path().join("slice/unit");
         fs::create_dir_all(&inner).unwrap();
         let mounts = format!("32 26 0:29 / {} rw - cgroup2 cgroup2 rw\n", mount.path().display());
-        let found = || find_v2("0::/slice/unit\n", &mounts, "memory");
+        let found = || find_v2_parent("0::/slice/unit\n", &mounts, "memory");
         assert_eq!(found(), None);
         fs::write(mount.path().join("cgroup.subtree_control"), "cpu memory\n").unwrap();
         assert_eq!(found().unwrap().dir, mount.path());
@@ -326,8 +327,8 @@ mod tests {
             found(),
             Some(CgroupParent { version: CgroupVersion::V2, dir: mount.path().join("slice"), own: inner })
         );
-        assert_eq!(find_v2("4:memory:/\n", &mounts, "memory"), None);
-        assert_eq!(find_v2("0::/slice/unit\n", &mounts, "io"), None);
+        assert_eq!(find_v2_parent("4:memory:/\n", &mounts, "memory"), None);
+        assert_eq!(find_v2_parent("0::/slice/unit\n", &mounts, "io"), None);
     }
 
     #[test]

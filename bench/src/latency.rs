@@ -36,11 +36,11 @@ pub struct Flags {
     #[arg(long, value_name = "N")]
     pub threads: Option<std::num::NonZero<usize>>,
     /// Measure also requests that arrive at random times, RATE per second
-    #[arg(long, value_name = "RATE,...", value_delimiter = ',', value_parser = rate)]
+    #[arg(long, value_name = "RATE,...", value_delimiter = ',', value_parser = parse_rate)]
     pub rates: Vec<f64>,
 }
 
-fn rate(text: &str) -> std::result::Result<f64, String> {
+fn parse_rate(text: &str) -> std::result::Result<f64, String> {
     let rate = text.parse().ok().filter(|rate: &f64| (1e-3..=1e6).contains(rate));
     rate.ok_or_else(|| "expected requests per second, from 0.001 to 1000000".to_string())
 }
@@ -49,11 +49,11 @@ fn rate(text: &str) -> std::result::Result<f64, String> {
 const ROUNDS: usize = 3;
 
 /// Seed of arrival times.
-const SEED: u64 = 1;
+const ARRIVAL_SEED: u64 = 1;
 
 /// The measurements of one case: alone, beside the batch, or at a rate.
 #[derive(Default)]
-struct Case {
+struct LatencyCase {
     latencies: Vec<Duration>,
     hits: Vec<Vec<SearchHit>>,
     time: Duration,
@@ -63,7 +63,7 @@ struct Case {
     rejected: usize,
 }
 
-impl Case {
+impl LatencyCase {
     fn quantile(&self, percent: usize) -> f64 {
         let at = (self.latencies.len() * percent / 100).min(self.latencies.len().saturating_sub(1));
         self.latencies.get(at).map_or(f64::NAN, |latency| latency.as_secs_f64() * 1e6)
@@ -89,7 +89,7 @@ impl Case {
 /// # Errors
 /// If the queries or the index cannot be read, if the memory budget is too small, or if output fails.
 pub fn run(index: &Index, options: &EngineOptions, flags: &Flags, out: &mut dyn Write) -> Result<()> {
-    let queries = query_lines::read(&flags.queries, index)?;
+    let queries = query_lines::read_queries(&flags.queries, index)?;
     let engine = Engine::new(index, options).map_err(|error| match error {
         tierdex::Error::Usage(message) => Error::Usage(message),
         error => error.into(),
@@ -97,7 +97,7 @@ pub fn run(index: &Index, options: &EngineOptions, flags: &Flags, out: &mut dyn 
     let request = |query: &Query| SearchRequest::new(query.clone()).k(flags.k).count(flags.count);
     let mut warm = queries.iter();
     engine.run_ordered(|| Ok(warm.next().map(request)), |_, answer| answer.map(drop))?;
-    let (mut alone, mut beside) = (Case::default(), Case::default());
+    let (mut alone, mut beside) = (LatencyCase::default(), LatencyCase::default());
     let (answered, mut in_batch) = (AtomicU64::new(0), 0);
     for _ in 0..ROUNDS {
         submit_all(&engine, &queries, request, &mut alone)?;
@@ -140,7 +140,7 @@ pub fn run(index: &Index, options: &EngineOptions, flags: &Flags, out: &mut dyn 
     let none = || "-".to_string();
     table.row(vec!["ratio".to_string(), ratio(50), ratio(99), none(), none(), none(), none()]);
     for rate in &flags.rates {
-        let case = at_rate(&engine, &alone.hits, &queries, request, *rate)?;
+        let case = submit_at_rate(&engine, &alone.hits, &queries, request, *rate)?;
         table.row(case.row(format!("{rate}/s"), none()));
     }
     write!(out, "{}", table.to_text()).map_err(Error::Output)
@@ -160,7 +160,7 @@ fn submit_all(
     engine: &Engine,
     queries: &[Query],
     request: impl Fn(&Query) -> SearchRequest,
-    case: &mut Case,
+    case: &mut LatencyCase,
 ) -> tierdex::Result<()> {
     let began = Instant::now();
     case.hits.clear();
@@ -176,16 +176,16 @@ fn submit_all(
 
 /// Submits all queries in each round, at random times: `rate` per second. Their hits must be `hits`. The
 /// latencies are sorted.
-fn at_rate(
+fn submit_at_rate(
     engine: &Engine,
     hits: &[Vec<SearchHit>],
     queries: &[Query],
     request: impl Fn(&Query) -> SearchRequest,
     rate: f64,
-) -> Result<Case> {
-    let mut random = Random::new(SEED);
+) -> Result<LatencyCase> {
+    let mut random = Random::new(ARRIVAL_SEED);
     let (mut arrival, began) = (Duration::ZERO, Instant::now());
-    let (mut tickets, mut case) = (Vec::with_capacity(ROUNDS * queries.len()), Case::default());
+    let (mut tickets, mut case) = (Vec::with_capacity(ROUNDS * queries.len()), LatencyCase::default());
     for (query, hits) in queries.iter().zip(hits).cycle().take(ROUNDS * queries.len()) {
         arrival += Duration::from_secs_f64(-(1.0 - random.unit()).ln() / rate);
         std::thread::sleep(arrival.saturating_sub(began.elapsed()));

@@ -17,7 +17,7 @@ pub struct Machine {
 }
 
 /// The CPU flags that are reported.
-const FLAGS: &[&str] = &[
+const REPORTED_CPU_FLAGS: &[&str] = &[
     "ssse3",
     "sse4_1",
     "avx2",
@@ -35,8 +35,8 @@ const FLAGS: &[&str] = &[
 impl Machine {
     /// The machine that this process runs on.
     pub fn here() -> Machine {
-        let cpu = read("/proc/cpuinfo");
-        let field = |name| field(&cpu, name).unwrap_or_default();
+        let cpu = read_or_empty("/proc/cpuinfo");
+        let field = |name| field_value(&cpu, name).unwrap_or_default();
         let has: Vec<&str> = field("flags").split(' ').collect();
         let model = field("model name");
         Machine {
@@ -46,8 +46,8 @@ impl Machine {
                 model.to_owned()
             },
             threads: std::thread::available_parallelism().map_or(1, usize::from),
-            flags: FLAGS.iter().copied().filter(|flag| has.contains(flag)).collect(),
-            caches: caches(),
+            flags: REPORTED_CPU_FLAGS.iter().copied().filter(|flag| has.contains(flag)).collect(),
+            caches: data_caches(),
             memory_bytes: memory_bytes(),
         }
     }
@@ -67,29 +67,29 @@ impl Machine {
     }
 }
 
-fn caches() -> Vec<String> {
+fn data_caches() -> Vec<String> {
     let levels = (0..8).map(|number| format!("/sys/devices/system/cpu/cpu0/cache/index{number}"));
-    let data = levels.filter(|at| matches!(read(&format!("{at}/type")).trim(), "Data" | "Unified"));
+    let data = levels.filter(|at| matches!(read_or_empty(&format!("{at}/type")).trim(), "Data" | "Unified"));
     data.map(|at| {
-        let (level, size) = (read(&format!("{at}/level")), read(&format!("{at}/size")));
+        let (level, size) = (read_or_empty(&format!("{at}/level")), read_or_empty(&format!("{at}/size")));
         format!("L{} {}", level.trim(), size.trim())
     })
     .collect()
 }
 
 fn memory_bytes() -> u64 {
-    let memory = read("/proc/meminfo");
-    let total = field(&memory, "MemTotal").and_then(|line| line.split(' ').next());
+    let memory = read_or_empty("/proc/meminfo");
+    let total = field_value(&memory, "MemTotal").and_then(|line| line.split(' ').next());
     total.and_then(|kib| kib.parse::<u64>().ok()).unwrap_or_default() << 10
 }
 
 /// The text of a file, empty if it cannot be read.
-fn read(path: &str) -> String {
+fn read_or_empty(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }
 
 /// The value of the first line `name: value`.
-fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+fn field_value<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let mut pairs = text.lines().filter_map(|line| line.split_once(':'));
     pairs.find(|(found, _)| found.trim() == name).map(|(_, value)| value.trim())
 }
@@ -101,8 +101,8 @@ mod tests {
     #[test]
     fn a_field_is_found_by_its_name() {
         let text = "processor\t: 0\nmodel name\t: Some CPU\nflags\t\t: avx avx2\nmodel name\t: Other\n";
-        assert_eq!(field(text, "model name"), Some("Some CPU"));
-        assert_eq!(field(text, "cache size"), None);
+        assert_eq!(field_value(text, "model name"), Some("Some CPU"));
+        assert_eq!(field_value(text, "cache size"), None);
         assert!(!Machine::here().cpu.is_empty());
     }
 }

@@ -8,7 +8,7 @@ use std::{fs, fs::File, fs::TryLockError, path::Path};
 ///
 /// # Errors
 /// One line that names the directory.
-pub fn make(dir: &Path) -> Result<()> {
+pub fn create(dir: &Path) -> Result<()> {
     fs::create_dir_all(dir).map_err(Error::failed(format!("cannot create the directory {}", dir.display())))
 }
 
@@ -16,7 +16,7 @@ pub fn make(dir: &Path) -> Result<()> {
 ///
 /// # Errors
 /// One line that names the file.
-pub fn write(dir: &Path, name: &str, contents: impl AsRef<[u8]>) -> Result<()> {
+pub fn write_file(dir: &Path, name: &str, contents: impl AsRef<[u8]>) -> Result<()> {
     let path = dir.join(name);
     fs::write(&path, contents).map_err(Error::failed(format!("cannot write {}", path.display())))
 }
@@ -25,7 +25,7 @@ pub fn write(dir: &Path, name: &str, contents: impl AsRef<[u8]>) -> Result<()> {
 ///
 /// # Errors
 /// If another process has locked it, or the file system has no locks.
-pub fn lock(file: &File, name: &Path, flag: &str) -> Result<()> {
+pub fn lock_file(file: &File, name: &Path, flag: &str) -> Result<()> {
     let name = name.display();
     file.try_lock().map_err(|error| {
         Error::Failed(match error {

@@ -9,18 +9,18 @@ use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::{backend::DrawingBackend, coord::Shift, prelude::*};
 
-type Drawn = std::result::Result<(), Box<dyn std::error::Error>>;
+type DrawResult = std::result::Result<(), Box<dyn std::error::Error>>;
 
 /// Width and height of a panel.
-const PANEL: (u32, u32) = (560, 360);
+const PANEL_PIXELS: (u32, u32) = (560, 360);
 /// Width of the legend.
-const LEGEND: u32 = 260;
+const LEGEND_WIDTH_PIXELS: u32 = 260;
 /// Height of a line of the legend.
-const LINE: i32 = 22;
+const LEGEND_LINE_PIXELS: i32 = 22;
 /// Number of labels of a horizontal axis of numbers.
-const LABELS: usize = 10;
+const AXIS_LABELS: usize = 10;
 /// Width of a character of a label, height of its line, and most characters of a name in a line.
-const LABEL_SIZE: (u32, u32) = (7, 14);
+const LABEL_CHARACTER_PIXELS: (u32, u32) = (7, 14);
 const LABEL_CHARACTERS_MAX: usize = 24;
 /// Lines with at most this number of points have them marked.
 const MARKED_POINTS_MAX: usize = 40;
@@ -32,7 +32,7 @@ pub struct Panel {
     /// Name of the horizontal axis.
     pub x: String,
     /// Division of the horizontal axis.
-    pub scale: Scale,
+    pub scale: AxisScale,
     /// Name of the vertical axis, which begins at 0.
     pub y: String,
     /// The lines.
@@ -40,7 +40,7 @@ pub struct Panel {
 }
 
 /// Division of a horizontal axis.
-pub enum Scale {
+pub enum AxisScale {
     /// From 0 to the largest value.
     FromZero,
     /// From the smallest value, which is above 0, to the largest; logarithmic.
@@ -65,8 +65,8 @@ pub struct Series {
 /// If they cannot be drawn.
 pub fn svg(panels: &[Panel], columns: usize, heading: &str) -> Result<String> {
     let mut text = String::new();
-    let backend = SVGBackend::with_string(&mut text, size(panels, columns.max(1)));
-    draw(backend, panels, columns.max(1), heading).map_err(Error::failed("cannot draw a plot"))?;
+    let backend = SVGBackend::with_string(&mut text, image_pixels(panels, columns.max(1)));
+    draw_panels(backend, panels, columns.max(1), heading).map_err(Error::failed("cannot draw a plot"))?;
     Ok(text)
 }
 
@@ -75,31 +75,34 @@ pub fn svg(panels: &[Panel], columns: usize, heading: &str) -> Result<String> {
 /// # Errors
 /// If they cannot be drawn.
 pub fn png(panels: &[Panel], columns: usize, heading: &str) -> Result<Vec<u8>> {
-    let (mut pixels, size) = (Vec::new(), size(panels, columns.max(1)));
-    let drawn = draw(Bitmap::new(&mut pixels, size), panels, columns.max(1), heading);
+    let (mut pixels, size) = (Vec::new(), image_pixels(panels, columns.max(1)));
+    let drawn = draw_panels(Bitmap::new(&mut pixels, size), panels, columns.max(1), heading);
     drawn.map_err(Error::failed("cannot draw a plot"))?;
-    bitmap::encode(&pixels, size)
+    bitmap::encode_png(&pixels, size)
 }
 
 /// Width and height in pixels.
-fn size(panels: &[Panel], columns: usize) -> (u32, u32) {
+fn image_pixels(panels: &[Panel], columns: usize) -> (u32, u32) {
     let rows = panels.len().div_ceil(columns).max(1);
-    let lines = names(panels).len() as u32 + 3;
-    (PANEL.0 * columns as u32 + LEGEND, (PANEL.1 * rows as u32).max(lines * LINE as u32))
+    let lines = series_names(panels).len() as u32 + 3;
+    (
+        PANEL_PIXELS.0 * columns as u32 + LEGEND_WIDTH_PIXELS,
+        (PANEL_PIXELS.1 * rows as u32).max(lines * LEGEND_LINE_PIXELS as u32),
+    )
 }
 
-fn draw<B>(backend: B, panels: &[Panel], columns: usize, heading: &str) -> Drawn
+fn draw_panels<B>(backend: B, panels: &[Panel], columns: usize, heading: &str) -> DrawResult
 where
     B: DrawingBackend,
     B::ErrorType: 'static,
 {
     let rows = panels.len().div_ceil(columns).max(1);
-    let width = PANEL.0 * columns as u32;
-    let names = names(panels);
+    let width = PANEL_PIXELS.0 * columns as u32;
+    let names = series_names(panels);
     let root = backend.into_drawing_area();
     root.fill(&WHITE)?;
     let (left, beside) = root.split_horizontally(width);
-    let (grid, _) = left.split_vertically(PANEL.1 * rows as u32);
+    let (grid, _) = left.split_vertically(PANEL_PIXELS.1 * rows as u32);
     for (area, panel) in grid.split_evenly((rows, columns)).iter().zip(panels) {
         let xs = || panel.series.iter().flat_map(|line| &line.points).map(|point| point.0);
         let (least, most) = (xs().fold(f64::INFINITY, f64::min), xs().fold(f64::NEG_INFINITY, f64::max));
@@ -107,23 +110,23 @@ where
         // An axis has a length, even if there is one value.
         let most = most.max(least + 1e-9 + least.abs() * 0.01);
         match &panel.scale {
-            Scale::FromZero => draw_panel(area, panel, 0.0..most, &names)?,
-            Scale::Linear => draw_panel(area, panel, least..most, &names)?,
-            Scale::Logarithmic => draw_panel(area, panel, (least..most).log_scale(), &names)?,
-            Scale::Named(all) => draw_panel(area, panel, -1.0..all.len() as f64, &names)?,
+            AxisScale::FromZero => draw_panel(area, panel, 0.0..most, &names)?,
+            AxisScale::Linear => draw_panel(area, panel, least..most, &names)?,
+            AxisScale::Logarithmic => draw_panel(area, panel, (least..most).log_scale(), &names)?,
+            AxisScale::Named(all) => draw_panel(area, panel, -1.0..all.len() as f64, &names)?,
         }
     }
     let font = ("sans-serif", 14).into_font();
     if !heading.is_empty() {
-        beside.draw(&Text::new(heading.to_string(), (10, LINE), font.clone()))?;
+        beside.draw(&Text::new(heading.to_string(), (10, LEGEND_LINE_PIXELS), font.clone()))?;
     }
     for (number, name) in names.iter().enumerate() {
-        let y = LINE * (number as i32 + 2);
-        let is_line = panels.iter().any(|panel| !matches!(panel.scale, Scale::Named(_)));
+        let y = LEGEND_LINE_PIXELS * (number as i32 + 2);
+        let is_line = panels.iter().any(|panel| !matches!(panel.scale, AxisScale::Named(_)));
         if is_line {
-            beside.draw(&PathElement::new([(6, y + 7), (34, y + 7)], color(number)))?;
+            beside.draw(&PathElement::new([(6, y + 7), (34, y + 7)], series_color(number)))?;
         }
-        beside.draw(&mark((20, y + 7), number))?;
+        beside.draw(&point_mark((20, y + 7), number))?;
         beside.draw(&Text::new((*name).to_string(), (38, y), font.clone()))?;
     }
     root.present()?;
@@ -131,7 +134,7 @@ where
 }
 
 /// The names of all lines, without repetitions.
-fn names(panels: &[Panel]) -> Vec<&str> {
+fn series_names(panels: &[Panel]) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for line in panels.iter().flat_map(|panel| &panel.series) {
         if !names.contains(&line.name.as_str()) {
@@ -141,7 +144,7 @@ fn names(panels: &[Panel]) -> Vec<&str> {
     names
 }
 
-fn draw_panel<B, X>(area: &DrawingArea<B, Shift>, panel: &Panel, range: X, names: &[&str]) -> Drawn
+fn draw_panel<B, X>(area: &DrawingArea<B, Shift>, panel: &Panel, range: X, names: &[&str]) -> DrawResult
 where
     B: DrawingBackend,
     B::ErrorType: 'static,
@@ -151,12 +154,12 @@ where
     let ys = panel.series.iter().flat_map(|line| &line.points).map(|point| point.1);
     let top = 1.1 * ys.fold(0.0, f64::max);
     let top = if top > 0.0 { top } else { 1.0 };
-    let categories: &[String] = if let Scale::Named(all) = &panel.scale { all } else { &[] };
+    let categories: &[String] = if let AxisScale::Named(all) = &panel.scale { all } else { &[] };
     let lines = categories.iter().map(|name| name_lines(name).len()).max().unwrap_or(1) as u32;
     // Space for the lines of names side by side, in the rows in which they are staggered.
-    let left = 5 * LABEL_SIZE.0 + LABEL_SIZE.0 * tick_characters(top);
-    let rows = rows_of_names(categories, PANEL.0 - left - 24);
-    let below = (2 + rows * lines) * LABEL_SIZE.1 + 8;
+    let left = 5 * LABEL_CHARACTER_PIXELS.0 + LABEL_CHARACTER_PIXELS.0 * tick_characters(top);
+    let rows = rows_of_names(categories, PANEL_PIXELS.0 - left - 24);
+    let below = (2 + rows * lines) * LABEL_CHARACTER_PIXELS.1 + 8;
     let mut chart = ChartBuilder::on(area)
         .caption(&panel.title, ("sans-serif", 15))
         .margin(12)
@@ -167,16 +170,16 @@ where
     mesh.light_line_style(TRANSPARENT)
         .x_desc(&panel.x)
         .y_desc(&panel.y)
-        .x_labels(if categories.is_empty() { LABELS } else { 0 })
-        .x_label_formatter(&|value: &f64| label(*value))
-        .y_label_formatter(&|value: &f64| label(*value));
+        .x_labels(if categories.is_empty() { AXIS_LABELS } else { 0 })
+        .x_label_formatter(&|value: &f64| axis_label(*value))
+        .y_label_formatter(&|value: &f64| axis_label(*value));
     mesh.draw()?;
     for (at, name) in categories.iter().enumerate() {
         let (x, bottom) = chart.backend_coord(&(at as f64, 0.0));
         let (left, top) = area.get_base_pixel();
         let row = at as u32 % rows * lines;
         for (line, text) in name_lines(name).into_iter().enumerate() {
-            let y = bottom - top + 4 + ((row + line as u32) * LABEL_SIZE.1) as i32;
+            let y = bottom - top + 4 + ((row + line as u32) * LABEL_CHARACTER_PIXELS.1) as i32;
             let style = ("sans-serif", 12).into_text_style(area).pos(Pos::new(HPos::Center, VPos::Top));
             area.draw(&Text::new(text, (x - left, y), style))?;
         }
@@ -184,10 +187,10 @@ where
     for line in &panel.series {
         let number = names.iter().position(|name| *name == line.name).unwrap_or_default();
         if categories.is_empty() {
-            chart.draw_series(LineSeries::new(line.points.iter().copied(), color(number)))?;
+            chart.draw_series(LineSeries::new(line.points.iter().copied(), series_color(number)))?;
         }
         if line.points.len() <= MARKED_POINTS_MAX {
-            chart.draw_series(line.points.iter().map(|point| mark(*point, number)))?;
+            chart.draw_series(line.points.iter().map(|point| point_mark(*point, number)))?;
         }
     }
     Ok(())
@@ -196,8 +199,8 @@ where
 /// Characters of the longest label of an axis from 0 to `top`, which has about ten.
 fn tick_characters(top: f64) -> u32 {
     let step = 10f64.powf((top / 10.0).log10().floor());
-    let ticks = (1..=9).map(|number| label(step * f64::from(number)).len());
-    ticks.chain([label((top / step).floor() * step).len()]).max().unwrap_or(1) as u32
+    let ticks = (1..=9).map(|number| axis_label(step * f64::from(number)).len());
+    ticks.chain([axis_label((top / step).floor() * step).len()]).max().unwrap_or(1) as u32
 }
 
 /// A name in lines of about the same length, divided at spaces, hyphens and underscores.
@@ -217,17 +220,17 @@ fn name_lines(name: &str) -> Vec<String> {
 /// Number of rows in which names below an axis of `width` pixels are staggered, so that they do not overlap.
 fn rows_of_names(names: &[String], width: u32) -> u32 {
     let widest = names.iter().flat_map(|name| name_lines(name)).map(|line| line.chars().count()).max();
-    let widest = (widest.unwrap_or(0) as u32 + 1) * LABEL_SIZE.0;
+    let widest = (widest.unwrap_or(0) as u32 + 1) * LABEL_CHARACTER_PIXELS.0;
     (widest * (names.len() as u32 + 1)).div_ceil(width).max(1)
 }
 
 /// The label of a value of an axis.
-fn label(value: f64) -> String {
+fn axis_label(value: f64) -> String {
     format!("{}", (value * 1e6).round() / 1e6)
 }
 
 /// Colors that readers with color blindness can distinguish (Okabe and Ito, 2008), without yellow.
-const COLORS: [RGBColor; 7] = [
+const SERIES_COLORS: [RGBColor; 7] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
     RGBColor(0, 158, 115),
@@ -238,14 +241,14 @@ const COLORS: [RGBColor; 7] = [
 ];
 
 /// The colour of a line. Lines of the same colour have different marks.
-fn color(number: usize) -> ShapeStyle {
-    COLORS[number % COLORS.len()].stroke_width(2)
+fn series_color(number: usize) -> ShapeStyle {
+    SERIES_COLORS[number % SERIES_COLORS.len()].stroke_width(2)
 }
 
 /// The mark of a point of the line with this number: another shape when the colours repeat.
-fn mark<B: DrawingBackend, C: Clone + 'static>(at: C, number: usize) -> DynElement<'static, B, C> {
-    let style = color(number);
-    match number / COLORS.len() % 3 {
+fn point_mark<B: DrawingBackend, C: Clone + 'static>(at: C, number: usize) -> DynElement<'static, B, C> {
+    let style = series_color(number);
+    match number / SERIES_COLORS.len() % 3 {
         0 => Circle::new(at, 4, style.filled()).into_dyn(),
         1 => Circle::new(at, 4, style).into_dyn(),
         _ => Cross::new(at, 4, style).into_dyn(),
@@ -256,7 +259,7 @@ fn mark<B: DrawingBackend, C: Clone + 'static>(at: C, number: usize) -> DynEleme
 mod tests {
     use super::*;
 
-    fn panel(scale: Scale, names: &[&str]) -> Panel {
+    fn panel(scale: AxisScale, names: &[&str]) -> Panel {
         let points = vec![(1.0, 3.0), (10.0, 4.0)];
         let line = |name: &&str| Series { name: name.to_string(), points: points.clone() };
         let series = names.iter().map(line).collect();
@@ -265,7 +268,7 @@ mod tests {
 
     #[test]
     fn the_legend_has_each_name_once() {
-        let all = [Scale::FromZero, Scale::Logarithmic, Scale::Linear];
+        let all = [AxisScale::FromZero, AxisScale::Logarithmic, AxisScale::Linear];
         let panels: Vec<Panel> = all.into_iter().map(|scale| panel(scale, &["one", "two"])).collect();
         let text = svg(&panels, 2, "heading").unwrap();
         assert!(text.starts_with("<svg") && text.trim_end().ends_with("</svg>"));
@@ -275,19 +278,19 @@ mod tests {
 
     #[test]
     fn a_png_has_lines_and_text() {
-        let panels = [panel(Scale::FromZero, &["one"])];
+        let panels = [panel(AxisScale::FromZero, &["one"])];
         let decoded = |heading: &str| {
             let bytes = png(&panels, 1, heading).unwrap();
             let mut reader = png::Decoder::new(std::io::Cursor::new(bytes)).read_info().unwrap();
             let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
             let info = reader.next_frame(&mut pixels).unwrap();
-            assert_eq!((info.width, info.height), (PANEL.0 + LEGEND, PANEL.1));
+            assert_eq!((info.width, info.height), (PANEL_PIXELS.0 + LEGEND_WIDTH_PIXELS, PANEL_PIXELS.1));
             pixels
         };
         let plain = decoded("");
         let count = |pixels: &[u8], color: [u8; 3]| pixels.chunks(3).filter(|pixel| *pixel == color).count();
         // The line, its marks and its entry in the legend have the first color.
-        let first = COLORS[0];
+        let first = SERIES_COLORS[0];
         assert!(count(&plain, [first.0, first.1, first.2]) > 200);
         assert!(count(&plain, [255; 3]) > plain.len() / 3 / 2);
         let headed = decoded("MM");
@@ -297,27 +300,27 @@ mod tests {
 
     #[test]
     fn panels_without_points_and_names_as_labels_can_be_drawn() {
-        let empty = panel(Scale::Logarithmic, &[]);
-        let named = panel(Scale::Named(vec!["raw".into(), "packed".into()]), &["one"]);
+        let empty = panel(AxisScale::Logarithmic, &[]);
+        let named = panel(AxisScale::Named(vec!["raw".into(), "packed".into()]), &["one"]);
         assert!(svg(&[empty, named], 1, "").unwrap().contains("packed"));
         assert!(svg(&[], 3, "").is_ok());
-        assert_eq!((label(0.1 + 0.2), label(30.0)), ("0.3".into(), "30".into()));
+        assert_eq!((axis_label(0.1 + 0.2), axis_label(30.0)), ("0.3".into(), "30".into()));
     }
 
     #[test]
     fn categories_are_points_and_numbers_are_lines() {
         let lines = |scale| svg(&[panel(scale, &["one"])], 1, "").unwrap().matches("<polyline").count();
-        let named = Scale::Named(vec!["raw".into(), "packed".into()]);
+        let named = AxisScale::Named(vec!["raw".into(), "packed".into()]);
         // Axes have lines too.
-        assert!(lines(Scale::Linear) > lines(named));
+        assert!(lines(AxisScale::Linear) > lines(named));
     }
 
     #[test]
     fn lines_of_the_same_colour_have_another_mark() {
-        let names: Vec<String> = (0..=COLORS.len()).map(|number| number.to_string()).collect();
+        let names: Vec<String> = (0..=SERIES_COLORS.len()).map(|number| number.to_string()).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let text = svg(&[panel(Scale::Linear, &names)], 1, "").unwrap();
-        let of_first = COLORS[0];
+        let text = svg(&[panel(AxisScale::Linear, &names)], 1, "").unwrap();
+        let of_first = SERIES_COLORS[0];
         let color = format!("#{:02X}{:02X}{:02X}", of_first.0, of_first.1, of_first.2);
         let marks = |fill: &str| {
             let circles = text.split("<circle ").skip(1).map(|rest| rest.split("/>").next().unwrap_or(""));

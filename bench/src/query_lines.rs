@@ -8,7 +8,7 @@ use tierdex::{Index, Query};
 ///
 /// # Errors
 /// If the file cannot be read, a query is invalid, or there is none.
-pub(crate) fn read(path: &Path, index: &Index) -> Result<Vec<Query>> {
+pub(crate) fn read_queries(path: &Path, index: &Index) -> Result<Vec<Query>> {
     let name = path.display();
     let text = fs::read_to_string(path).map_err(Error::failed(format!("cannot read {name}")))?;
     let lines = text.lines().filter(|line| !line.trim().is_empty());

@@ -24,23 +24,23 @@ use std::{ffi::OsStr, ffi::OsString, fs, fs::File, os::unix::fs::FileExt, path::
 
 /// Shortest and longest time of a seek: assumptions of this benchmark, usual for disks of 7,200 rotations a
 /// minute. The mean over random seeks is 9 ms.
-const SEEK: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(15));
+const SEEK_TIMES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(15));
 
 /// Time of a short seek to a random position, without the transfer.
-pub(crate) const SHORT_SEEK: Duration = HALF_ROTATION.saturating_add(SEEK.0);
+pub(crate) const SHORT_SEEK: Duration = HALF_ROTATION.saturating_add(SEEK_TIMES.0);
 
 /// Half a rotation at 7,200 rotations a minute: the average latency in table 5.2 of the APCache thesis.
 const HALF_ROTATION: Duration = Duration::from_micros(4_167);
 
 /// Bytes per second of the transfer: the sequential read bandwidth that the APCache thesis measured (table
 /// 5.2 and section 8.2.3).
-pub(crate) const HDD_BYTES: u64 = 181_000_000;
+pub(crate) const HDD_BYTES_PER_SECOND: u64 = 181_000_000;
 
 /// Bytes of the disk, to which the distance of a seek is related.
 const DISK_BYTES: f64 = 1e12;
 
 /// Disks that this process has mounted, for their names.
-static MOUNTED: AtomicU64 = AtomicU64::new(0);
+static MOUNTED_DISKS: AtomicU64 = AtomicU64::new(0);
 
 /// A mounted disk. Dropping it unmounts it.
 pub(crate) struct SeekDisk {
@@ -56,10 +56,10 @@ impl SeekDisk {
     /// One line, if the file system cannot be mounted.
     pub(crate) fn mount(dirs: &[PathBuf]) -> Result<SeekDisk> {
         let failed = Error::failed("a disk that seeks cannot be emulated by a file system in user space");
-        let number = MOUNTED.fetch_add(1, Ordering::Relaxed);
+        let number = MOUNTED_DISKS.fetch_add(1, Ordering::Relaxed);
         let mount = std::env::temp_dir().join(format!("tierdex-disk-{}-{number}", std::process::id()));
         fs::create_dir(&mount).map_err(&failed)?;
-        let nodes = Nodes::new(dirs);
+        let nodes = SeekDiskNodes::new(dirs);
         let mut disk = SeekDisk { mount, is_delayed: nodes.is_delayed.clone(), session: None };
         let mut config = fuser::Config::default();
         config.mount_options = vec![MountOption::FSName("tierdex-disk".to_string())];
@@ -76,7 +76,7 @@ impl SeekDisk {
     /// Serves reads without delay until a process writes to the file that is returned.
     pub(crate) fn delay_later(&self) -> PathBuf {
         self.is_delayed.store(false, Ordering::Relaxed);
-        self.mount.join(DELAY_NAME)
+        self.mount.join(DELAY_FILE_NAME)
     }
 }
 
@@ -92,17 +92,17 @@ impl Drop for SeekDisk {
 
 /// The state of the head.
 #[derive(Default)]
-struct Head {
+struct DiskHead {
     position: u64,
 }
 
-impl Head {
+impl DiskHead {
     /// Moves the head to a position and over `bytes`; returns how long that takes.
     fn read(&mut self, position: u64, bytes: u64) -> Duration {
-        let transfer = |bytes: u64| Duration::from_secs_f64(bytes as f64 / HDD_BYTES as f64);
+        let transfer = |bytes: u64| Duration::from_secs_f64(bytes as f64 / HDD_BYTES_PER_SECOND as f64);
         let distance = position.abs_diff(self.position);
         let part = (distance as f64 / DISK_BYTES).min(1.0).sqrt();
-        let seek = SEEK.0 + (SEEK.1 - SEEK.0).mul_f64(part) + HALF_ROTATION;
+        let seek = SEEK_TIMES.0 + (SEEK_TIMES.1 - SEEK_TIMES.0).mul_f64(part) + HALF_ROTATION;
         let moved = if position >= self.position { seek.min(transfer(distance)) } else { seek };
         self.position = position + bytes;
         moved + transfer(bytes)
@@ -121,52 +121,52 @@ struct SeekDiskNode {
 }
 
 /// Directories and files. The root is inode 1; directories and then files follow.
-struct Nodes {
+struct SeekDiskNodes {
     dirs: Vec<PathBuf>,
     files: Mutex<Vec<SeekDiskNode>>,
-    head: Mutex<Head>,
+    head: Mutex<DiskHead>,
     is_delayed: Arc<AtomicBool>,
 }
 
-const ROOT: u64 = 1;
+const ROOT_INODE: u64 = 1;
 
 /// The file that starts delays when it is written to, and its inode.
-const DELAY_NAME: &str = "delay";
-const DELAY: u64 = u64::MAX;
+const DELAY_FILE_NAME: &str = "delay";
+const DELAY_FILE_INODE: u64 = u64::MAX;
 
 /// How long the system may use attributes without asking again. Files do not change while they are mounted.
-const VALID: Duration = Duration::from_secs(1);
+const ATTRIBUTES_VALID_FOR: Duration = Duration::from_secs(1);
 
-impl Nodes {
-    fn new(dirs: &[PathBuf]) -> Nodes {
+impl SeekDiskNodes {
+    fn new(dirs: &[PathBuf]) -> SeekDiskNodes {
         let is_delayed = Arc::new(AtomicBool::new(true));
-        Nodes { dirs: dirs.to_vec(), files: Mutex::default(), head: Mutex::default(), is_delayed }
+        SeekDiskNodes { dirs: dirs.to_vec(), files: Mutex::default(), head: Mutex::default(), is_delayed }
     }
 
     /// The number of a directory.
-    fn dir(&self, inode: INodeNo) -> Option<usize> {
-        let number = u64::from(inode).checked_sub(ROOT + 1)? as usize;
+    fn directory_number(&self, inode: INodeNo) -> Option<usize> {
+        let number = u64::from(inode).checked_sub(ROOT_INODE + 1)? as usize;
         (number < self.dirs.len()).then_some(number)
     }
 
-    fn first_file(&self) -> u64 {
-        ROOT + 1 + self.dirs.len() as u64
+    fn first_file_inode(&self) -> u64 {
+        ROOT_INODE + 1 + self.dirs.len() as u64
     }
 
-    fn attributes(&self, inode: INodeNo) -> Option<FileAttr> {
-        if u64::from(inode) == ROOT || self.dir(inode).is_some() {
-            return Some(attributes(inode, None));
+    fn attributes_of(&self, inode: INodeNo) -> Option<FileAttr> {
+        if u64::from(inode) == ROOT_INODE || self.directory_number(inode).is_some() {
+            return Some(file_attributes(inode, None));
         }
-        if u64::from(inode) == DELAY {
-            return Some(FileAttr { perm: 0o222, ..attributes(inode, Some(0)) });
+        if u64::from(inode) == DELAY_FILE_INODE {
+            return Some(FileAttr { perm: 0o222, ..file_attributes(inode, Some(0)) });
         }
-        let file = u64::from(inode).checked_sub(self.first_file())? as usize;
-        Some(attributes(inode, Some(lock(&self.files).get(file)?.bytes)))
+        let file = u64::from(inode).checked_sub(self.first_file_inode())? as usize;
+        Some(file_attributes(inode, Some(lock_mutex(&self.files).get(file)?.bytes)))
     }
 
     /// The file of a directory, which is opened if it has not been found before.
-    fn find(&self, dir: usize, name: &OsStr) -> std::io::Result<FileAttr> {
-        let mut files = lock(&self.files);
+    fn find_file(&self, dir: usize, name: &OsStr) -> std::io::Result<FileAttr> {
+        let mut files = lock_mutex(&self.files);
         let known = files.iter().position(|file| file.dir == dir && file.name == name);
         let number = match known {
             Some(number) => number,
@@ -178,22 +178,22 @@ impl Nodes {
                 files.len() - 1
             }
         };
-        Ok(attributes(INodeNo(self.first_file() + number as u64), Some(files[number].bytes)))
+        Ok(file_attributes(INodeNo(self.first_file_inode() + number as u64), Some(files[number].bytes)))
     }
 
     /// Reads after the time that the disk takes.
     fn read_at(&self, inode: INodeNo, offset: u64, bytes: usize) -> std::io::Result<Vec<u8>> {
         let began = Instant::now();
         let missing = || std::io::Error::from(std::io::ErrorKind::NotFound);
-        let number = u64::from(inode).checked_sub(self.first_file()).ok_or_else(missing)? as usize;
+        let number = u64::from(inode).checked_sub(self.first_file_inode()).ok_or_else(missing)? as usize;
         let (file, position, end) = {
-            let files = lock(&self.files);
+            let files = lock_mutex(&self.files);
             let node = files.get(number).ok_or_else(missing)?;
             (node.file.try_clone()?, node.position, node.bytes)
         };
         let mut data = vec![0; bytes.min(end.saturating_sub(offset) as usize)];
         // Held while the disk is busy: there is one head.
-        let mut head = lock(&self.head);
+        let mut head = lock_mutex(&self.head);
         file.read_exact_at(&mut data, offset)?;
         let takes = head.read(position + offset, data.len() as u64);
         if self.is_delayed.load(Ordering::Relaxed) {
@@ -203,8 +203,8 @@ impl Nodes {
     }
 
     /// Types and names of the entries of a directory, without `.` and `..`.
-    fn entries(&self, inode: INodeNo) -> std::io::Result<Vec<(FileType, OsString)>> {
-        let Some(dir) = self.dir(inode) else {
+    fn directory_entries(&self, inode: INodeNo) -> std::io::Result<Vec<(FileType, OsString)>> {
+        let Some(dir) = self.directory_number(inode) else {
             let names = (0..self.dirs.len()).map(|number| (FileType::Directory, number.to_string().into()));
             return Ok(names.collect());
         };
@@ -214,7 +214,7 @@ impl Nodes {
 }
 
 /// Attributes of a directory, or of a file of `bytes`.
-fn attributes(ino: INodeNo, bytes: Option<u64>) -> FileAttr {
+fn file_attributes(ino: INodeNo, bytes: Option<u64>) -> FileAttr {
     let (kind, perm) = match bytes {
         Some(_) => (FileType::RegularFile, 0o444),
         None => (FileType::Directory, 0o555),
@@ -242,26 +242,30 @@ fn attributes(ino: INodeNo, bytes: Option<u64>) -> FileAttr {
     }
 }
 
-impl Filesystem for Nodes {
+impl Filesystem for SeekDiskNodes {
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        let found = match self.dir(parent) {
-            Some(dir) => self.find(dir, name).map_err(Errno::from),
-            None if name == DELAY_NAME => self.attributes(INodeNo(DELAY)).ok_or(Errno::ENOENT),
+        let found = match self.directory_number(parent) {
+            Some(dir) => self.find_file(dir, name).map_err(Errno::from),
+            None if name == DELAY_FILE_NAME => {
+                self.attributes_of(INodeNo(DELAY_FILE_INODE)).ok_or(Errno::ENOENT)
+            }
             None => {
                 let number = name.to_str().and_then(|name| name.parse::<u64>().ok());
                 let inode = number.filter(|number| *number < self.dirs.len() as u64);
-                inode.map(|number| attributes(INodeNo(ROOT + 1 + number), None)).ok_or(Errno::ENOENT)
+                inode
+                    .map(|number| file_attributes(INodeNo(ROOT_INODE + 1 + number), None))
+                    .ok_or(Errno::ENOENT)
             }
         };
         match found {
-            Ok(found) => reply.entry(&VALID, &found, Generation(0)),
+            Ok(found) => reply.entry(&ATTRIBUTES_VALID_FOR, &found, Generation(0)),
             Err(error) => reply.error(error),
         }
     }
 
     fn getattr(&self, _: &Request, inode: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        match self.attributes(inode) {
-            Some(found) => reply.attr(&VALID, &found),
+        match self.attributes_of(inode) {
+            Some(found) => reply.attr(&ATTRIBUTES_VALID_FOR, &found),
             None => reply.error(Errno::ENOENT),
         }
     }
@@ -297,7 +301,7 @@ impl Filesystem for Nodes {
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        if u64::from(inode) != DELAY {
+        if u64::from(inode) != DELAY_FILE_INODE {
             return reply.error(Errno::EROFS);
         }
         self.is_delayed.store(true, Ordering::Relaxed);
@@ -305,7 +309,7 @@ impl Filesystem for Nodes {
     }
 
     fn readdir(&self, _: &Request, inode: INodeNo, _: FileHandle, offset: u64, mut reply: ReplyDirectory) {
-        let entries = match self.entries(inode) {
+        let entries = match self.directory_entries(inode) {
             Ok(entries) => entries,
             Err(error) => return reply.error(error.into()),
         };
@@ -320,7 +324,7 @@ impl Filesystem for Nodes {
     }
 }
 
-fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_mutex<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -331,13 +335,16 @@ mod tests {
 
     #[test]
     fn a_read_elsewhere_takes_a_seek() {
-        let mut head = Head::default();
+        let mut head = DiskHead::default();
         let millis = |time: Duration| (time.as_secs_f64() * 1e5).round() / 1e2;
-        assert_eq!(millis(head.read(0, HDD_BYTES / 100)), 10.0);
+        assert_eq!(millis(head.read(0, HDD_BYTES_PER_SECOND / 100)), 10.0);
         // At the head, a little after it, far after it, and before it.
-        let at = HDD_BYTES / 100;
-        assert_eq!(millis(head.read(at, HDD_BYTES / 1000)), 1.0);
-        assert_eq!(millis(head.read(at + 2 * (HDD_BYTES / 1000), HDD_BYTES / 1000)), 2.0);
+        let at = HDD_BYTES_PER_SECOND / 100;
+        assert_eq!(millis(head.read(at, HDD_BYTES_PER_SECOND / 1000)), 1.0);
+        assert_eq!(
+            millis(head.read(at + 2 * (HDD_BYTES_PER_SECOND / 1000), HDD_BYTES_PER_SECOND / 1000)),
+            2.0
+        );
         assert_eq!(millis(head.read(at + 250_000_000_000, 0)), 1.0 + 7.0 + 4.17);
         assert_eq!(millis(head.read(0, 0)), 1.0 + 7.0 + 4.17);
         assert_eq!(millis(head.read(DISK_BYTES as u64, 0)), 15.0 + 4.17);

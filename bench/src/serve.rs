@@ -61,14 +61,14 @@ pub fn run(
         None => ServedBackend::Memory(HeldIndex::load(index, &RegionKind::Dram, flags.slow_tier)?),
     };
     let server = Server { index, backend, exhaustive: flags.exhaustive, bm25 };
-    say(output, "READY")?;
+    write_line(output, "READY")?;
     let mut line = Vec::new();
-    while next_line(input, &mut line).map_err(Error::failed("cannot read a line"))? {
+    while read_line(input, &mut line).map_err(Error::failed("cannot read a line"))? {
         let reply = match line.len() {
-            0..=LINE_BYTES_MAX => reply(&server, line.trim_ascii_end()),
+            0..=LINE_BYTES_MAX => reply_to(&server, line.trim_ascii_end()),
             _ => format!("ERROR the line is longer than {LINE_BYTES_MAX} bytes"),
         };
-        say(output, &reply)?;
+        write_line(output, &reply)?;
     }
     Ok(())
 }
@@ -78,7 +78,7 @@ const LINE_BYTES_MAX: usize = QUERY_BYTES_MAX + (16 << 10);
 
 /// Reads the next line and returns whether there is one. Of a line that is too long only the beginning is
 /// kept.
-fn next_line(input: &mut dyn BufRead, line: &mut Vec<u8>) -> std::io::Result<bool> {
+fn read_line(input: &mut dyn BufRead, line: &mut Vec<u8>) -> std::io::Result<bool> {
     line.clear();
     input.take(LINE_BYTES_MAX as u64 + 1).read_until(b'\n', line)?;
     if line.len() > LINE_BYTES_MAX && line.last() != Some(&b'\n') {
@@ -87,15 +87,15 @@ fn next_line(input: &mut dyn BufRead, line: &mut Vec<u8>) -> std::io::Result<boo
     Ok(!line.is_empty())
 }
 
-fn say(output: &mut dyn Write, line: &str) -> Result<()> {
+fn write_line(output: &mut dyn Write, line: &str) -> Result<()> {
     writeln!(output, "{line}").and_then(|()| output.flush()).map_err(Error::Output)
 }
 
 /// The reply to a line.
-fn reply(server: &Server<'_>, line: &[u8]) -> String {
+fn reply_to(server: &Server<'_>, line: &[u8]) -> String {
     let Ok(line) = str::from_utf8(line) else { return "ERROR the line is not UTF-8".to_string() };
     let answer = match line.strip_prefix("!BATCH\t") {
-        Some(batch) => batch::run(server, batch),
+        Some(batch) => batch::run_batch(server, batch),
         None => server.answer(line).map(|answer| answer.to_string()),
     };
     answer.unwrap_or_else(|error| format!("ERROR {error}"))
@@ -111,10 +111,10 @@ mod tests {
         let input = [&long[..], b"\nCOUNT\tcat\n", &long[..], b"\nlast"].concat();
         let mut input = &input[..];
         for expected in [None, Some("COUNT\tcat\n"), None, Some("last")] {
-            assert!(next_line(&mut input, line).unwrap());
+            assert!(read_line(&mut input, line).unwrap());
             assert_eq!(str::from_utf8(line).ok().filter(|line| line.len() <= LINE_BYTES_MAX), expected);
             assert!(line.capacity() <= 4 * LINE_BYTES_MAX);
         }
-        assert!(!next_line(&mut input, line).unwrap());
+        assert!(!read_line(&mut input, line).unwrap());
     }
 }

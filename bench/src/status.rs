@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Write, stderr};
 
 /// Replaces the status line by `text`, which says what is being measured. Does nothing without a terminal.
-pub fn show(text: &str) {
+pub fn show_status(text: &str) {
     let mut terminal = stderr();
     if terminal.is_terminal() {
         // A closed terminal does not end the run.

@@ -26,7 +26,7 @@ impl Table {
 
     /// Plain text: aligned columns separated by two spaces, each line ended by a line break.
     pub fn to_text(&self) -> String {
-        self.lines("  ", "").collect()
+        self.aligned_lines("  ", "").collect()
     }
 
     /// A Markdown table. Bars in cells are escaped.
@@ -35,14 +35,14 @@ impl Table {
         let rows = self.rows.iter().map(escaped).collect();
         let escaped = Table { heading: escaped(&self.heading), left: self.left, rows };
         let mut lines: Vec<String> =
-            escaped.lines(" | ", "| ").map(|line| line.replace('\n', " |\n")).collect();
+            escaped.aligned_lines(" | ", "| ").map(|line| line.replace('\n', " |\n")).collect();
         let rule = (0..self.heading.len()).map(|column| if column < self.left { "---|" } else { "---:|" });
         lines.insert(1, format!("|{}\n", rule.collect::<String>()));
         lines.concat()
     }
 
-    fn lines(&self, between: &'static str, before: &'static str) -> impl Iterator<Item = String> {
-        let widths: Vec<usize> = (0..self.heading.len()).map(|column| self.width(column)).collect();
+    fn aligned_lines(&self, between: &'static str, before: &'static str) -> impl Iterator<Item = String> {
+        let widths: Vec<usize> = (0..self.heading.len()).map(|column| self.column_width(column)).collect();
         std::iter::once(&self.heading).chain(&self.rows).map(move |row| {
             let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
                 if column < self.left { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
@@ -51,7 +51,7 @@ impl Table {
         })
     }
 
-    fn width(&self, column: usize) -> usize {
+    fn column_width(&self, column: usize) -> usize {
         let rows = std::iter::once(&self.heading).chain(&self.rows);
         rows.map(|row| row[column].chars().count()).max().unwrap_or_default()
     }

@@ -3,7 +3,7 @@
 //! way are reported as emulated.
 //!
 //! This process joins by [`Throttle::enter`], another one by writing its process id into
-//! [`Throttle::procs_beside`]. A throttle has no seeks: sequential and random reads cost the same (see
+//! [`Throttle::procs_file_beside`]. A throttle has no seeks: sequential and random reads cost the same (see
 //! `seek_disk`).
 
 use crate::{Error, Result, cgroup::Cgroup, cgroup::CgroupParent, cgroup::CgroupVersion, cgroup::Membership};
@@ -11,7 +11,7 @@ use std::{fs, os::unix::fs::MetadataExt, path::Path, path::PathBuf};
 
 /// Bytes per second of a SAS SSD: the sequential read bandwidth that the APCache thesis measured (section
 /// 8.2.3).
-pub const SAS_BYTES: u64 = 793_000_000;
+pub const SAS_BYTES_PER_SECOND: u64 = 793_000_000;
 
 /// A control group whose members read at the bandwidth of a slower device.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl Throttle {
     fn try_new(dir: &Path, bytes_per_second: u64) -> Result<Throttle> {
         let device = block_device(dir)?;
         let group = CgroupParent::io()?.create()?;
-        limit(&group, &device, bytes_per_second)?;
+        limit_reads(&group, &device, bytes_per_second)?;
         Ok(Throttle { device, bytes_per_second, group })
     }
 
@@ -53,17 +53,17 @@ impl Throttle {
     ///
     /// # Errors
     /// One line, if `other` cannot limit reads.
-    pub fn procs_beside(&self, other: Option<&Cgroup>) -> Result<Option<PathBuf>> {
+    pub fn procs_file_beside(&self, other: Option<&Cgroup>) -> Result<Option<PathBuf>> {
         let is_v2 = |group: &&Cgroup| group.version() == CgroupVersion::V2;
         match other.filter(|other| is_v2(other) && is_v2(&&self.group)) {
-            Some(other) => limit(other, &self.device, self.bytes_per_second).map(|()| None),
+            Some(other) => limit_reads(other, &self.device, self.bytes_per_second).map(|()| None),
             None => Ok(Some(self.group.procs())),
         }
     }
 }
 
 /// Limits the reads of a group from a device.
-fn limit(group: &Cgroup, device: &str, bytes_per_second: u64) -> Result<()> {
+fn limit_reads(group: &Cgroup, device: &str, bytes_per_second: u64) -> Result<()> {
     match group.version() {
         CgroupVersion::V1 => {
             group.write("blkio.throttle.read_bps_device", &format!("{device} {bytes_per_second}"))
@@ -122,17 +122,18 @@ mod tests {
         };
         let text = |group: &Cgroup, name| fs::read_to_string(group.procs().with_file_name(name)).ok();
         let (one, two) = (group(CgroupVersion::V1, "one"), group(CgroupVersion::V2, "two"));
-        limit(&one, "8:0", 793).unwrap();
-        limit(&two, "8:0", 793).unwrap();
+        limit_reads(&one, "8:0", 793).unwrap();
+        limit_reads(&two, "8:0", 793).unwrap();
         assert_eq!(text(&one, "blkio.throttle.read_bps_device").as_deref(), Some("8:0 793"));
         assert_eq!(text(&two, "io.max").as_deref(), Some("8:0 rbps=793"));
 
         // A process is in one group of version 2.
         let memory = group(CgroupVersion::V2, "memory");
-        let throttle = Throttle { device: "8:0".to_string(), bytes_per_second: SAS_BYTES, group: two };
-        assert_eq!(throttle.procs_beside(Some(&memory)).unwrap(), None);
+        let throttle =
+            Throttle { device: "8:0".to_string(), bytes_per_second: SAS_BYTES_PER_SECOND, group: two };
+        assert_eq!(throttle.procs_file_beside(Some(&memory)).unwrap(), None);
         assert_eq!(text(&memory, "io.max").as_deref(), Some("8:0 rbps=793000000"));
-        assert_eq!(throttle.procs_beside(Some(&one)).unwrap(), Some(throttle.group.procs()));
-        assert_eq!(throttle.procs_beside(None).unwrap(), Some(throttle.group.procs()));
+        assert_eq!(throttle.procs_file_beside(Some(&one)).unwrap(), Some(throttle.group.procs()));
+        assert_eq!(throttle.procs_file_beside(None).unwrap(), Some(throttle.group.procs()));
     }
 }

@@ -12,36 +12,36 @@ use tierdex_bench::intersection::{
     PagedListsWriter, ReaderThreads, open_lists,
 };
 
-const NAME: &str = "lists";
+const FILE_NAME: &str = "lists";
 
-const ENGINE: ReadOptions = ReadOptions { kind: ReadKind::Auto, depth: 1, direct: false };
+const READ_OPTIONS: ReadOptions = ReadOptions { kind: ReadKind::Auto, depth: 1, direct: false };
 
 fn intersector(disk: &dyn Disk, threads: usize, cost: CostModel) -> Intersector {
-    let engine = ReadOptions { depth: 8, ..ENGINE };
+    let engine = ReadOptions { depth: 8, ..READ_OPTIONS };
     let options = DirectOptions { engine, read_bytes_max: 64 << 10, region: RegionKind::Dram };
     let mut direct = Direct::new(disk, &options).unwrap();
     direct.set_cost(cost);
-    Intersector { readers: ReaderThreads::new(disk, ENGINE, threads).unwrap(), bl: Bl::new(), direct }
+    Intersector { readers: ReaderThreads::new(disk, READ_OPTIONS, threads).unwrap(), bl: Bl::new(), direct }
 }
 
 fn write_lists(disk: &dyn Disk, lists: &[Vec<u32>], options: ListsOptions) -> Seal {
-    let mut writer = PagedListsWriter::create(disk, NAME, options).unwrap();
+    let mut writer = PagedListsWriter::create(disk, FILE_NAME, options).unwrap();
     lists.iter().try_for_each(|list| writer.add(list)).unwrap();
     writer.finish().unwrap()
 }
 
-fn written(disk: &dyn Disk, lists: &[Vec<u32>], options: ListsOptions) -> Vec<PagedList> {
-    open_lists(disk, NAME, write_lists(disk, lists, options)).unwrap()
+fn write_and_open(disk: &dyn Disk, lists: &[Vec<u32>], options: ListsOptions) -> Vec<PagedList> {
+    open_lists(disk, FILE_NAME, write_lists(disk, lists, options)).unwrap()
 }
 
-fn in_memory(lists: &[Vec<u32>]) -> Vec<u32> {
+fn intersect_in_memory(lists: &[Vec<u32>]) -> Vec<u32> {
     let mut lists = lists.iter().map(|list| list.iter().copied().collect::<BTreeSet<u32>>());
     let first = lists.next().unwrap_or_default();
     lists.fold(first, |found, list| found.intersection(&list).copied().collect()).into_iter().collect()
 }
 
 /// Cost models that coalesce no reads, some reads, and all reads.
-fn costs() -> [CostModel; 3] {
+fn coalescing_costs() -> [CostModel; 3] {
     let default = CostModel::default();
     [
         CostModel { bytes_per_second: 1e6, ..default },
@@ -50,14 +50,14 @@ fn costs() -> [CostModel; 3] {
     ]
 }
 
-fn codec() -> impl Strategy<Value = Codec> {
+fn id_codecs() -> impl Strategy<Value = Codec> {
     let codecs = Codec::ALL.iter().copied().filter(|codec| codec.is_delta() || *codec == Codec::Raw);
     prop::sample::select(codecs.collect::<Vec<_>>())
 }
 
 /// Lists with many or few common ids: dense or sparse, at the beginning, at the end or over the whole range
 /// of ids.
-fn lists() -> impl Strategy<Value = Vec<Vec<u32>>> {
+fn random_lists() -> impl Strategy<Value = Vec<Vec<u32>>> {
     let id = prop_oneof![
         4 => (0..6000u32).prop_map(|id| id * 3),
         4 => (0..6000u32).prop_map(|id| id * 715_827),
@@ -81,21 +81,21 @@ proptest! {
 
     #[test]
     fn every_algorithm_agrees_with_an_intersection_in_memory(
-        ids in lists(),
-        codec in codec(),
+        ids in random_lists(),
+        codec in id_codecs(),
         filter_bits in prop::sample::select(vec![0, 1, 4, 12]),
         threads in 1..=8usize,
-        cost in prop::sample::select(costs().to_vec()),
+        cost in prop::sample::select(coalescing_costs().to_vec()),
         share in 0..3usize,
     ) {
         let disk = MemDisk::new();
-        let mut lists = written(&disk, &ids, ListsOptions { codec, filter_bits });
+        let mut lists = write_and_open(&disk, &ids, ListsOptions { codec, filter_bits });
         for (list, number) in lists.iter_mut().zip(0..) {
             prop_assert_eq!(list.len(), ids[number].len() as u64);
-            list.keep(|page| (page + number) % 3 < share).unwrap();
+            list.keep_pages(|page| (page + number) % 3 < share).unwrap();
         }
         let mut engines = intersector(&disk, threads, cost);
-        let expected = in_memory(&ids);
+        let expected = intersect_in_memory(&ids);
         for algorithm in Algorithm::ALL {
             let found = engines.intersect(algorithm, &lists).unwrap();
             prop_assert_eq!(&found.ids, &expected, "{} by {} threads", algorithm.name(), threads);
@@ -121,12 +121,12 @@ fn few_lists_short_lists_and_equal_lists() {
     ];
     for ids in cases {
         let disk = MemDisk::new();
-        let lists = written(&disk, &ids, ListsOptions::default());
+        let lists = write_and_open(&disk, &ids, ListsOptions::default());
         for threads in 1..=8 {
             let mut engines = intersector(&disk, threads, CostModel::default());
             for algorithm in Algorithm::ALL {
                 let found = engines.intersect(algorithm, &lists).unwrap();
-                assert_eq!(found.ids, in_memory(&ids), "{} by {threads}", algorithm.name());
+                assert_eq!(found.ids, intersect_in_memory(&ids), "{} by {threads}", algorithm.name());
             }
         }
     }
@@ -135,7 +135,7 @@ fn few_lists_short_lists_and_equal_lists() {
 #[test]
 fn invalid_lists_are_rejected() {
     let disk = MemDisk::new();
-    let mut writer = PagedListsWriter::create(&disk, NAME, ListsOptions::default()).unwrap();
+    let mut writer = PagedListsWriter::create(&disk, FILE_NAME, ListsOptions::default()).unwrap();
     for wrong in [&[1, 1][..], &[2, 1], &[0, u32::MAX]] {
         assert!(writer.add(wrong).is_err());
     }
@@ -144,7 +144,7 @@ fn invalid_lists_are_rejected() {
 }
 
 /// A uniform list as in the paper, scaled down by ten.
-fn uniform(count: u32, seed: u64) -> Vec<u32> {
+fn uniform_list(count: u32, seed: u64) -> Vec<u32> {
     let mut state = seed;
     let mut next = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -156,9 +156,9 @@ fn uniform(count: u32, seed: u64) -> Vec<u32> {
 /// Figure 2 of the paper, scaled down: |L1| is 1,000 and |L2| 1,000,000, in pages of 1,024.
 #[test]
 fn pages_read_agree_with_theory() {
-    let ids = [uniform(1_000, 1), uniform(1_000_000, 2)];
+    let ids = [uniform_list(1_000, 1), uniform_list(1_000_000, 2)];
     let disk = MemDisk::new();
-    let lists = written(&disk, &ids, ListsOptions::default());
+    let lists = write_and_open(&disk, &ids, ListsOptions::default());
     let pages = ids[1].len().div_ceil(1024);
     assert_eq!((lists[0].pages(), lists[1].pages()), (1, pages));
     let firsts = lists[1].firsts();
@@ -168,7 +168,7 @@ fn pages_read_agree_with_theory() {
     let theory = pages as f64 * (1.0 - (-(ids[0].len() as f64) / pages as f64).exp());
     assert!((distinct as f64 / theory - 1.0).abs() < 0.05, "{distinct} pages, {theory} by theory");
 
-    let [none, _, all] = costs();
+    let [none, _, all] = coalescing_costs();
     let mut engines = intersector(&disk, 1, none);
     let mut run = |algorithm| engines.intersect(algorithm, &lists).unwrap().reads;
     let (bl, sl, zz, bf) = (run(Algorithm::Bl), run(Algorithm::Sl), run(Algorithm::Zz), run(Algorithm::Bf));
@@ -185,7 +185,7 @@ fn pages_read_agree_with_theory() {
     let coalesced = engines.intersect(Algorithm::Direct, &lists).unwrap().reads;
     assert!(coalesced.reads < 80 && coalesced.pages > sl.pages, "{coalesced:?}");
 
-    engines.readers = ReaderThreads::new(&disk, ENGINE, 8).unwrap();
+    engines.readers = ReaderThreads::new(&disk, READ_OPTIONS, 8).unwrap();
     let parallel = engines.intersect(Algorithm::Sl, &lists).unwrap().reads;
     // Two neighbours both read a page that they share.
     assert!((sl.pages..=sl.pages + 2 * 7).contains(&parallel.pages), "{parallel:?}");
@@ -194,9 +194,9 @@ fn pages_read_agree_with_theory() {
 /// Footnote 4 of the paper.
 #[test]
 fn zig_zag_reads_more_of_three_lists() {
-    let ids = [uniform(2_000, 1), uniform(200_000, 2), uniform(2_000_000, 3)];
+    let ids = [uniform_list(2_000, 1), uniform_list(200_000, 2), uniform_list(2_000_000, 3)];
     let disk = MemDisk::new();
-    let lists = written(&disk, &ids, ListsOptions::default());
+    let lists = write_and_open(&disk, &ids, ListsOptions::default());
     let mut engines = intersector(&disk, 1, CostModel::default());
     let mut run = |algorithm| engines.intersect(algorithm, &lists).unwrap().reads.pages;
     assert!(run(Algorithm::Zz) > run(Algorithm::Sl));
@@ -204,10 +204,10 @@ fn zig_zag_reads_more_of_three_lists() {
 
 #[test]
 fn pages_in_memory_cost_no_read() {
-    let ids = [uniform(1_000, 1), uniform(300_000, 2)];
+    let ids = [uniform_list(1_000, 1), uniform_list(300_000, 2)];
     let disk = MemDisk::new();
-    let mut lists = written(&disk, &ids, ListsOptions::default());
-    lists.iter_mut().for_each(|list| list.keep(|_| true).unwrap());
+    let mut lists = write_and_open(&disk, &ids, ListsOptions::default());
+    lists.iter_mut().for_each(|list| list.keep_pages(|_| true).unwrap());
     let mut engines = intersector(&disk, 3, CostModel::default());
     for algorithm in Algorithm::ALL {
         let reads = engines.intersect(algorithm, &lists).unwrap().reads;
@@ -220,10 +220,10 @@ fn pages_in_memory_cost_no_read() {
 /// calls succeed.
 #[test]
 fn an_error_affects_one_call_only() {
-    let ids = [uniform(400, 1), uniform(60_000, 2), uniform(90_000, 3)];
+    let ids = [uniform_list(400, 1), uniform_list(60_000, 2), uniform_list(90_000, 3)];
     let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
-    let lists = written(&disk, &ids, ListsOptions { codec: Codec::Pfor256Delta, filter_bits: 4 });
-    let expected = in_memory(&ids);
+    let lists = write_and_open(&disk, &ids, ListsOptions { codec: Codec::Pfor256Delta, filter_bits: 4 });
+    let expected = intersect_in_memory(&ids);
     for threads in [1, 3] {
         let mut engines = intersector(&disk, threads, CostModel::default());
         for algorithm in Algorithm::ALL {
@@ -245,23 +245,24 @@ fn an_error_affects_one_call_only() {
 
 #[test]
 fn damage_is_an_error() {
-    let ids = [uniform(5_000, 1), uniform(20_000, 2)];
+    let ids = [uniform_list(5_000, 1), uniform_list(20_000, 2)];
     let disk = MemDisk::new();
     let seal = write_lists(&disk, &ids, ListsOptions::default());
-    let len = disk.bytes(NAME).unwrap().len();
+    let len = disk.bytes(FILE_NAME).unwrap().len();
     for at in (64..len).step_by(1001) {
-        disk.corrupt(NAME, |bytes| bytes[at] ^= 16);
-        if let Ok(lists) = open_lists(&disk, NAME, seal) {
+        disk.corrupt(FILE_NAME, |bytes| bytes[at] ^= 16);
+        if let Ok(lists) = open_lists(&disk, FILE_NAME, seal) {
             let mut engines = intersector(&disk, 2, CostModel::default());
             for algorithm in Algorithm::ALL {
                 let found = engines.intersect(algorithm, &lists);
                 // The rest of the file's first page belongs to no list.
                 let damaged = found.as_ref().is_err_and(|error| error.is_corrupt());
-                let is_unused = || found.is_ok_and(|found| at < 4096 && found.ids == in_memory(&ids));
+                let is_unused =
+                    || found.is_ok_and(|found| at < 4096 && found.ids == intersect_in_memory(&ids));
                 assert!(damaged || is_unused(), "{at}");
             }
         }
-        disk.corrupt(NAME, |bytes| bytes[at] ^= 16);
+        disk.corrupt(FILE_NAME, |bytes| bytes[at] ^= 16);
     }
 }
 
@@ -269,8 +270,8 @@ fn damage_is_an_error() {
 fn files_are_read_past_the_page_cache() {
     let directory = tempfile::TempDir::new().unwrap();
     let disk = PosixDisk::open(directory.path()).unwrap();
-    let ids = [uniform(1_000, 1), uniform(500_000, 2)];
-    let lists = written(&disk, &ids, ListsOptions::default());
+    let ids = [uniform_list(1_000, 1), uniform_list(500_000, 2)];
+    let lists = write_and_open(&disk, &ids, ListsOptions::default());
     let direct = disk.check_direct().is_ok();
     for kind in [ReadKind::Auto, ReadKind::Pread] {
         let engine = ReadOptions { kind, depth: 4, direct };
@@ -278,12 +279,12 @@ fn files_are_read_past_the_page_cache() {
         let readers = ReaderThreads::new(&disk, ReadOptions { depth: 2, ..engine }, 4).unwrap();
         let mut engines =
             Intersector { readers, bl: Bl::new(), direct: Direct::new(&disk, &options).unwrap() };
-        let cost = engines.direct.measure(&lists[1], 100).unwrap();
+        let cost = engines.direct.measure_cost(&lists[1], 100).unwrap();
         assert!(cost.read_seconds > 0.0 && cost.bytes_per_second > 0.0);
         for algorithm in Algorithm::ALL {
             assert_eq!(
                 engines.intersect(algorithm, &lists).unwrap().ids,
-                in_memory(&ids),
+                intersect_in_memory(&ids),
                 "{}",
                 algorithm.name()
             );

@@ -3,15 +3,15 @@
 
 use std::{fs, path::Path};
 use tierdex::StopSignal;
-use tierdex_bench::{cell::Launch, paper::Flags, paper::run, parse_flags};
+use tierdex_bench::{cell::Launch, paper::Flags, paper::run_paper, parse_flags};
 
 /// Makes figures and returns what was printed.
-fn make(dir: &Path, names: &str) -> String {
+fn make_figures(dir: &Path, names: &str) -> String {
     let words =
         ["paper", "--scale", "small", "--no-group", "--region", "dram", "--out", dir.to_str().unwrap()];
     let flags: Flags = parse_flags(words.into_iter().chain(names.split(' '))).unwrap();
     let mut out = Vec::new();
-    run(&flags, &Launch::InProcess, &StopSignal::default(), &mut out).unwrap();
+    run_paper(&flags, &Launch::InProcess, &StopSignal::default(), &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -28,7 +28,7 @@ fn figures_of_every_kind_are_made() {
         "fast-scalable/table-a.2",
         "ssd-intersection/fig-4",
     ];
-    make(dir.path(), &names.join(" "));
+    make_figures(dir.path(), &names.join(" "));
     let small = dir.path().join("small");
     for name in names {
         let read = |file: &str| fs::read_to_string(small.join(name).join(file)).unwrap();

@@ -1,7 +1,7 @@
 //! The cells of the experiment: all combinations of the settings in the flags that make a difference.
 
 use crate::cache::{device::Device, flags::Flags, mode::CellMode, queries::QueryWorkload};
-use crate::{cell::show_lookahead, slow_tier::ReadDelay};
+use crate::{cell::lookahead_text, slow_tier::ReadDelay};
 use serde_json::{Value, json};
 use tierdex::io::Size;
 use tierdex_thesis::{ListPolicy, Lookahead, Mode};
@@ -37,7 +37,7 @@ impl TableCell {
                 for &mode in &flags.modes {
                     match mode {
                         CellMode::Memory if number > 0 => {}
-                        _ => TableCell::of(flags, workload, device, mode, &mut cells),
+                        _ => TableCell::push_combinations(flags, workload, device, mode, &mut cells),
                     }
                 }
             }
@@ -45,17 +45,17 @@ impl TableCell {
         cells
     }
 
-    fn of(
+    fn push_combinations(
         flags: &Flags,
         workload: QueryWorkload,
         device: Device,
         mode: CellMode,
         cells: &mut Vec<TableCell>,
     ) {
-        let sizes = settings(mode != CellMode::Memory, &flags.sizes);
-        let segments = settings(mode.has_segments(), &flags.segments);
-        let policies = policies(flags, mode);
-        let lookaheads = lookaheads(flags, mode);
+        let sizes = values_or_none(mode != CellMode::Memory, &flags.sizes);
+        let segments = values_or_none(mode.has_segments(), &flags.segments);
+        let policies = cell_policies(flags, mode);
+        let lookaheads = cell_lookaheads(flags, mode);
         let slow_tier = flags.held.slow_tier.filter(|_| mode == CellMode::Memory);
         for &size in &sizes {
             for &segment in &segments {
@@ -83,7 +83,7 @@ impl TableCell {
         if let Some(lookahead) =
             self.lookahead.filter(|lookahead| *lookahead != self.mode.default_lookahead())
         {
-            name += &format!(" ahead={}", show_lookahead(lookahead));
+            name += &format!(" ahead={}", lookahead_text(lookahead));
         }
         if let Some(segment) = self.segment.filter(|segment| *segment != 32 << 10) {
             name += &format!(" segment={}", Size::Bytes(segment));
@@ -104,7 +104,7 @@ impl TableCell {
     }
 
     /// Whether two cells differ at most in their memory for postings.
-    pub fn is_line_of(&self, other: &TableCell) -> bool {
+    pub fn differs_only_in_size(&self, other: &TableCell) -> bool {
         TableCell { size: None, ..*self } == TableCell { size: None, ..*other }
     }
 
@@ -117,9 +117,9 @@ impl TableCell {
             "device": self.device.to_string(),
             "emulated": self.device != Device::Ssd || self.slow_tier.is_some(),
             "mode": self.mode.to_string(),
-            "size_percent": self.size.map(percent),
+            "size_percent": self.size.map(size_percent),
             "segment_bytes": self.segment,
-            "lookahead": self.lookahead.map(show_lookahead),
+            "lookahead": self.lookahead.map(lookahead_text),
             "policy": self.policy.map(|policy| policy.to_string()),
             "slow_tier": self.slow_tier.map(|delay| delay.to_string()),
         })
@@ -127,7 +127,7 @@ impl TableCell {
 }
 
 /// A size in percent; 0 if it is a number of bytes.
-pub(super) fn percent(size: Size) -> f64 {
+pub(super) fn size_percent(size: Size) -> f64 {
     match size {
         Size::BasisPoints(part) => part as f64 / 100.0,
         Size::Bytes(_) => 0.0,
@@ -135,7 +135,7 @@ pub(super) fn percent(size: Size) -> f64 {
 }
 
 /// The lookaheads to measure: those of the flags that apply to the mode, or the default of the mode.
-fn lookaheads(flags: &Flags, mode: CellMode) -> Vec<Option<Lookahead>> {
+fn cell_lookaheads(flags: &Flags, mode: CellMode) -> Vec<Option<Lookahead>> {
     if !mode.looks_ahead() {
         return vec![None];
     }
@@ -150,24 +150,24 @@ fn lookaheads(flags: &Flags, mode: CellMode) -> Vec<Option<Lookahead>> {
 }
 
 /// The eviction policies that the mode has.
-fn policies(flags: &Flags, mode: CellMode) -> Vec<Option<ListPolicy>> {
+fn cell_policies(flags: &Flags, mode: CellMode) -> Vec<Option<ListPolicy>> {
     let mut policies = flags.policies.clone();
     policies.retain(|policy| mode != CellMode::Direct || policy.page_policy().is_some());
-    settings(mode.has_cache(), &policies)
+    values_or_none(mode.has_cache(), &policies)
 }
 
 /// The values if the setting applies, else one `None`.
-fn settings<T: Copy>(applies: bool, values: &[T]) -> Vec<Option<T>> {
+fn values_or_none<T: Copy>(applies: bool, values: &[T]) -> Vec<Option<T>> {
     if applies { values.iter().copied().map(Some).collect() } else { vec![None] }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{super::flags::tests::flags, *};
+    use super::{super::flags::tests::parse_line, *};
 
     #[test]
     fn no_two_cells_are_equal() {
-        let flags = flags(
+        let flags = parse_line(
             "--modes memory,base,base-prefetch,hybrid,direct --sizes 5,100 --segments 4K,32K --devices ssd,hdd",
         );
         let cells = TableCell::all(&flags);
@@ -182,8 +182,9 @@ mod tests {
 
     #[test]
     fn a_name_shows_settings_that_are_not_the_default() {
-        let flags =
-            flags("--modes direct,hybrid-prefetch,base-prefetch --segments 4K,32K --sizes 5 --shapes AND");
+        let flags = parse_line(
+            "--modes direct,hybrid-prefetch,base-prefetch --segments 4K,32K --sizes 5 --shapes AND",
+        );
         let names: Vec<String> = TableCell::all(&flags).iter().map(TableCell::name).collect();
         let expected = [
             "direct",

@@ -1,6 +1,6 @@
 //! The devices that are compared.
 
-use crate::{throttle::SAS_BYTES, value_names::value_names};
+use crate::{throttle::SAS_BYTES_PER_SECOND, value_names::value_names};
 
 /// The device that holds the index, or a slower device that is emulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ impl Device {
     /// Limit of the read rate in bytes per second, if it is throttled: the sequential read bandwidth that the
     /// APCache thesis measured (section 8.2.3).
     pub(super) fn bytes_per_second(self) -> Option<u64> {
-        (self == Device::Sas).then_some(SAS_BYTES)
+        (self == Device::Sas).then_some(SAS_BYTES_PER_SECOND)
     }
 
     /// The name in reports and plots.

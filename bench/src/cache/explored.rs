@@ -21,7 +21,7 @@ pub struct ExploredPostings {
 /// # Errors
 /// If the flags are invalid, or the index cannot be read or has too few terms; [`Error::Interrupted`] if
 /// `stop` is raised.
-pub fn explored(flags: &Flags, stop: &StopSignal) -> Result<ExploredPostings> {
+pub fn count_explored(flags: &Flags, stop: &StopSignal) -> Result<ExploredPostings> {
     flags.check()?;
     let workload = QueryWorkload::all(flags).first().copied();
     let workload = workload.ok_or_else(|| Error::Usage("the flags select no queries".to_string()))?;
@@ -42,7 +42,7 @@ pub fn explored(flags: &Flags, stop: &StopSignal) -> Result<ExploredPostings> {
         let found = searcher.explain(&workload.shape.query(terms.field, words), &options)?;
         for segment in found.segments {
             for list in segment.evaluation.lists {
-                let postings = decoded(&list);
+                let postings = decoded_postings(&list);
                 explored.total += postings;
                 let most = most.entry((segment.id, list.term)).or_default();
                 *most = postings.max(*most);
@@ -54,7 +54,7 @@ pub fn explored(flags: &Flags, stop: &StopSignal) -> Result<ExploredPostings> {
 }
 
 /// Postings in the decoded blocks of a list. An inline list has no blocks and is decoded as a whole.
-fn decoded(list: &ListUse) -> u64 {
+fn decoded_postings(list: &ListUse) -> u64 {
     let (documents, blocks) = (u64::from(list.documents), list.blocks);
     (documents * blocks.decoded).checked_div(blocks.blocks).unwrap_or(documents)
 }

@@ -1,7 +1,7 @@
 //! The flags of the experiment.
 
 use crate::cache::{device::Device, mode::CellMode};
-use crate::cell::{QueryShape, TermClass, read_lookahead, show_lookahead};
+use crate::cell::{QueryShape, TermClass, lookahead_text, parse_lookahead};
 use crate::{Error, HeldIndexFlags, Result, command_line::published_path, counters::CounterSet};
 use clap::{ArgAction, Args};
 use std::{fmt::Display, path::Path, path::PathBuf};
@@ -39,11 +39,11 @@ pub struct Flags {
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "25", value_parser = clap::value_parser!(u32).range(..=99))]
     pub repeats: Vec<u32>,
     /// Memory for postings, in percent of the bytes of all documents and frequencies of the index
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "5,10,20,30,50,100", value_parser = part)]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "5,10,20,30,50,100", value_parser = parse_percent)]
     pub sizes: Vec<Size>,
     /// Memory budget in bytes for everything but postings and regions; for base and base-prefetch without
     /// metadata
-    #[arg(long, value_name = "BYTES", default_value = "50M", value_parser = bytes)]
+    #[arg(long, value_name = "BYTES", default_value = "50M", value_parser = parse_bytes)]
     pub dram: u64,
     /// Margin of the control group's memory limit over --dram, in percent of --dram
     #[arg(long, value_name = "PERCENT", default_value_t = 20)]
@@ -59,11 +59,11 @@ pub struct Flags {
     #[arg(long, value_name = "TIER")]
     pub meta_tier: Option<MetaTier>,
     /// Segment sizes of the cache in bytes, powers of two from 4K to 1M
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "32K", value_parser = bytes)]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "32K", value_parser = parse_bytes)]
     pub segments: Vec<u64>,
     /// Lookaheads: a number of queries, 1 to 1023, or adaptive; base-prefetch uses only the numbers, or 16
     /// if there is none
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "adaptive,16", value_parser = read_lookahead)]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "adaptive,16", value_parser = parse_lookahead)]
     pub lookahead: Vec<Lookahead>,
     /// Eviction policies of the cache: lru, s3-fifo, sieve, and window, which direct does not have
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "lru")]
@@ -127,7 +127,7 @@ pub struct Flags {
 
 impl Flags {
     /// The memory tier of terms, skip data and lengths.
-    pub(super) fn meta(&self) -> MetaTier {
+    pub(super) fn metadata_tier(&self) -> MetaTier {
         self.meta_tier.clone().unwrap_or_else(|| match &self.region {
             RegionKind::Dram => MetaTier::Dram,
             // The path names the file of the cache, so this tier gets a file of its own.
@@ -181,28 +181,28 @@ impl Flags {
         let mut words = vec![published_path(&self.index)];
         words.extend(self.out.as_deref().map(|out| format!("--out {}", published_path(out))));
         words.extend([
-            format!("--modes {}", list(&self.modes)),
-            format!("--classes {}", list(&self.classes)),
-            format!("--shapes {}", list(&self.shapes)),
-            format!("--repeats {}", list(&self.repeats)),
-            format!("--sizes {}", list(&self.sizes).replace('%', "")),
+            format!("--modes {}", comma_list(&self.modes)),
+            format!("--classes {}", comma_list(&self.classes)),
+            format!("--shapes {}", comma_list(&self.shapes)),
+            format!("--repeats {}", comma_list(&self.repeats)),
+            format!("--sizes {}", comma_list(&self.sizes).replace('%', "")),
             format!("--dram {}", Size::Bytes(self.dram)),
             format!("--slack {}", self.slack),
-            format!("--region {}", name(&self.region)),
-            format!("--meta-tier {}", meta_name(&self.meta())),
-            format!("--segments {}", list(self.segments.iter().map(|bytes| Size::Bytes(*bytes)))),
+            format!("--region {}", region_name(&self.region)),
+            format!("--meta-tier {}", metadata_tier_name(&self.metadata_tier())),
+            format!("--segments {}", comma_list(self.segments.iter().map(|bytes| Size::Bytes(*bytes)))),
             format!(
                 "--lookahead {}",
-                list(self.lookahead.iter().map(|lookahead| show_lookahead(*lookahead)))
+                comma_list(self.lookahead.iter().map(|lookahead| lookahead_text(*lookahead)))
             ),
-            format!("--policies {}", list(&self.policies)),
-            format!("--devices {}", list(&self.devices)),
+            format!("--policies {}", comma_list(&self.policies)),
+            format!("--devices {}", comma_list(&self.devices)),
             format!("--io {} --depth {} --threads {}", self.io, self.depth, self.threads),
             format!("--count {} --k {} --exhaustive {}", self.count, self.k, self.exhaustive),
             format!("--k1 {} --b {}", self.k1, self.b),
             format!("--rounds {} --seed {}", self.rounds, self.seed),
         ]);
-        words.extend(self.held.keep_in.as_ref().map(|region| format!("--keep-in {}", name(region))));
+        words.extend(self.held.keep_in.as_ref().map(|region| format!("--keep-in {}", region_name(region))));
         words.extend(self.held.slow_tier.map(|delay| format!("--slow-tier {delay}")));
         words.extend(
             (self.lookahead_samples > 0).then(|| format!("--lookahead-samples {}", self.lookahead_samples)),
@@ -217,7 +217,7 @@ impl Flags {
 }
 
 /// The name of a region, without the directory of its file.
-pub(super) fn name(region: &RegionKind) -> String {
+pub(super) fn region_name(region: &RegionKind) -> String {
     let last =
         |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     match region {
@@ -228,19 +228,19 @@ pub(super) fn name(region: &RegionKind) -> String {
 }
 
 /// The name of a memory tier, without the directory of its file.
-pub(super) fn meta_name(tier: &MetaTier) -> String {
+pub(super) fn metadata_tier_name(tier: &MetaTier) -> String {
     match tier {
-        MetaTier::Region(region) => name(region),
+        MetaTier::Region(region) => region_name(region),
         other => other.to_string(),
     }
 }
 
 /// The members, separated by commas.
-fn list<T: Display>(members: impl IntoIterator<Item = T>) -> String {
+fn comma_list<T: Display>(members: impl IntoIterator<Item = T>) -> String {
     members.into_iter().map(|member| member.to_string()).collect::<Vec<_>>().join(",")
 }
 
-fn bytes(text: &str) -> std::result::Result<u64, String> {
+fn parse_bytes(text: &str) -> std::result::Result<u64, String> {
     match text.parse() {
         Ok(Size::Bytes(bytes)) => Ok(bytes),
         _ => Err(format!(
@@ -250,7 +250,7 @@ fn bytes(text: &str) -> std::result::Result<u64, String> {
 }
 
 /// Parses a share in percent: `5` or `5%`.
-fn part(text: &str) -> std::result::Result<Size, String> {
+fn parse_percent(text: &str) -> std::result::Result<Size, String> {
     let parsed = format!("{}%", text.trim_end_matches('%')).parse();
     parsed.map_err(|_| format!("`{text}` is not a share of the index; write a percentage such as 5 or 0.5"))
 }
@@ -261,25 +261,25 @@ pub(super) mod tests {
     use crate::parse_flags;
 
     /// The flags of a command line, after the index and the output directory.
-    pub(in crate::cache) fn flags(line: &str) -> Flags {
+    pub(in crate::cache) fn parse_line(line: &str) -> Flags {
         let words = ["bench", "a/index", "--out", "out"].into_iter().chain(line.split_whitespace());
         parse_flags(words).unwrap()
     }
 
     #[test]
     fn lists_have_defaults() {
-        let flags = flags("");
+        let flags = parse_line("");
         assert_eq!(
             (flags.modes.len(), flags.sizes.len(), flags.lookahead.len(), flags.dram, flags.exhaustive),
             (6, 6, 2, 50 << 20, true)
         );
-        assert_eq!((flags.meta().to_string(), flags.shapes.len()), ("hugetlb".to_string(), 2));
+        assert_eq!((flags.metadata_tier().to_string(), flags.shapes.len()), ("hugetlb".to_string(), 2));
         assert!(flags.check().is_ok());
     }
 
     #[test]
     fn a_command_shows_no_absolute_path() {
-        let mut flags = flags("--sizes 0.5,20% --region file:/dev/shm/cache --no-group");
+        let mut flags = parse_line("--sizes 0.5,20% --region file:/dev/shm/cache --no-group");
         flags.index = "/a/b/index".into();
         let command = flags.command();
         assert!(command.starts_with("index --out out --modes memory,base,"), "{command}");
@@ -306,9 +306,9 @@ pub(super) mod tests {
             ("--no-group --devices sas", "emulated"),
         ];
         for (line, words) in wrong {
-            let result = flags(line).check();
+            let result = parse_line(line).check();
             assert!(matches!(&result, Err(Error::Usage(message)) if message.contains(words)), "{line}");
         }
-        assert!(part("x").is_err() && part("0").is_err() && bytes("5%").is_err());
+        assert!(parse_percent("x").is_err() && parse_percent("0").is_err() && parse_bytes("5%").is_err());
     }
 }

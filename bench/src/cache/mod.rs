@@ -29,7 +29,7 @@ mod system_state;
 
 pub use cell::TableCell;
 pub use device::Device;
-pub use explored::{ExploredPostings, explored};
+pub use explored::{ExploredPostings, count_explored};
 pub use flags::Flags;
 pub use mode::CellMode;
 pub use queries::QueryWorkload;
@@ -78,18 +78,18 @@ pub fn run(
     flags.regions().into_iter().try_for_each(check_region)?;
     let plan = RunPlan::new(flags)?;
     let Some(dir) = &flags.out else { return print_cells(&plan, out) };
-    output_dir::make(dir)?;
+    output_dir::create(dir)?;
     let mut say =
         |text: &str| out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Error::Output);
-    say(&report::heading())?;
+    say(&report::terminal_heading())?;
     let mut rows = CellRows::default();
-    let complete = runner::run(flags, &plan, launch, stop, &mut |row| {
+    let complete = runner::run_cells(flags, &plan, launch, stop, &mut |row| {
         let mut one = CellRows::default();
         one.push(row.clone());
         rows.push(row);
-        one.medians().iter().try_for_each(|median| say(&report::line(median)))
+        one.medians().iter().try_for_each(|median| say(&report::terminal_line(median)))
     })?;
-    save(program, dir, flags, &plan, &rows, complete)?;
+    save_results(program, dir, flags, &plan, &rows, complete)?;
     if !complete {
         return Err(Error::Interrupted);
     }
@@ -104,7 +104,7 @@ pub fn run(
 
 /// Writes `report.md`, `data.json` and plots into the output directory. `program` is the command name in the
 /// report; `complete` says whether all cells were measured.
-fn save(
+fn save_results(
     program: &str,
     out: &Path,
     flags: &Flags,
@@ -112,12 +112,12 @@ fn save(
     rows: &CellRows,
     complete: bool,
 ) -> Result<()> {
-    let plots = plot::all(rows)?;
+    let plots = plot::draw_all(rows)?;
     let command = format!("{program} {}", flags.command());
     let report = report::markdown(&command, &Machine::here(), flags, plan, rows, &plots, complete);
-    output_dir::write(out, "report.md", &report)?;
-    output_dir::write(out, "data.json", &(output_dir::json_lines(&rows.to_json()) + "\n"))?;
-    plots.iter().try_for_each(|plot| output_dir::write(out, &plot.file, &plot.svg))
+    output_dir::write_file(out, "report.md", &report)?;
+    output_dir::write_file(out, "data.json", &(output_dir::json_lines(&rows.to_json()) + "\n"))?;
+    plots.iter().try_for_each(|plot| output_dir::write_file(out, &plot.file, &plot.svg))
 }
 
 /// Prints the cells of a plan, one line of JSON each, with their descriptions as `name`.

@@ -1,7 +1,7 @@
 //! The plan of a run: everything that is determined before the first measurement.
 
-use crate::cache::{cell::TableCell, flags::Flags, mode::CellMode, system_state::HUGE_PAGE};
-use crate::cell::{Cell, CellQueries, EngineReads, ListReads, ProcessPlace, Reads};
+use crate::cache::{cell::TableCell, flags::Flags, mode::CellMode, system_state::HUGE_PAGE_BYTES};
+use crate::cell::{Cell, CellQueries, EngineReads, ListReads, ProcessPlacement, Reads};
 use crate::{Result, cache::queries::DrawnQueries, cache::queries::QueryWorkload, cache::queries::TermPools};
 use std::sync::Arc;
 use tierdex::internal::engine::{MetaTier, MetadataLocation, ResidentSizes};
@@ -45,8 +45,8 @@ impl RunPlan {
                 shape: table.workload.shape,
                 field: terms.field,
             };
-            let mut cell = cell(flags, &table, queries);
-            let huge_pages = set_limit(flags, &index, &mut cell);
+            let mut cell = cell_of(flags, &table, queries);
+            let huge_pages = set_memory_limit(flags, &index, &mut cell);
             PlannedCell { table, cell, huge_pages }
         });
         let facts = IndexFacts {
@@ -69,7 +69,7 @@ fn queries_of(workloads: &[(QueryWorkload, DrawnQueries)], workload: QueryWorklo
 }
 
 /// The cell of a row of the table, without its memory limit.
-fn cell(flags: &Flags, table: &TableCell, queries: CellQueries) -> Cell {
+fn cell_of(flags: &Flags, table: &TableCell, queries: CellQueries) -> Cell {
     let size = table.size.unwrap_or(Size::BasisPoints(10_000));
     let policy = table.policy.unwrap_or(ListPolicy::Lru);
     let reads = match table.mode {
@@ -78,7 +78,7 @@ fn cell(flags: &Flags, table: &TableCell, queries: CellQueries) -> Cell {
             dram: Some(flags.dram),
             size: Some(size),
             region: flags.region.clone(),
-            meta_tier: Some(flags.meta()),
+            meta_tier: Some(flags.metadata_tier()),
             policy: policy.page_policy(),
             io: flags.io,
             depth: flags.depth,
@@ -89,7 +89,7 @@ fn cell(flags: &Flags, table: &TableCell, queries: CellQueries) -> Cell {
             dram: Some(flags.dram),
             size,
             region: flags.region.clone(),
-            meta_tier: flags.meta(),
+            meta_tier: flags.metadata_tier(),
             segment: table.segment.unwrap_or(32 << 10),
             lookahead: table.lookahead.unwrap_or(Lookahead::Adaptive),
             policy,
@@ -112,12 +112,12 @@ fn cell(flags: &Flags, table: &TableCell, queries: CellQueries) -> Cell {
         seconds: None,
         limit: None,
         counters: flags.counters,
-        process: ProcessPlace::default(),
+        process: ProcessPlacement::default(),
     }
 }
 
 /// Sets the memory limit of a cell. Returns the huge pages that it needs.
-fn set_limit(flags: &Flags, index: &Index, cell: &mut Cell) -> u64 {
+fn set_memory_limit(flags: &Flags, index: &Index, cell: &mut Cell) -> u64 {
     let report = match &cell.reads {
         Reads::Engine(reads) => Engine::memory_report(index, &reads.options(cell.threads, cell.k)),
         Reads::Lists(reads) => memory_report(index, &reads.options(cell.threads, cell.k)),
@@ -126,10 +126,10 @@ fn set_limit(flags: &Flags, index: &Index, cell: &mut Cell) -> u64 {
                 return 0;
             }
             let location = MetadataLocation::of(MetaTier::Index(region.clone()), None);
-            return ResidentSizes::of(index).in_region(&location).div_ceil(HUGE_PAGE);
+            return ResidentSizes::of(index).in_region(&location).div_ceil(HUGE_PAGE_BYTES);
         }
     };
-    let (beside, huge_pages) = regions(&report);
+    let (beside, huge_pages) = charged_and_huge_pages(&report);
     let slack = (u128::from(flags.dram) * u128::from(flags.slack) / 100) as u64;
     let mut limit = flags.dram + slack + beside;
     // What the page cache of `base` has does not depend on where metadata is.
@@ -152,11 +152,13 @@ fn set_limit(flags: &Flags, index: &Index, cell: &mut Cell) -> u64 {
 
 /// Bytes of the regions that are charged to a control group, and huge pages, which are not, as persistent
 /// memory is not.
-fn regions(report: &MemoryReport) -> (u64, u64) {
+fn charged_and_huge_pages(report: &MemoryReport) -> (u64, u64) {
     let huge = RegionKind::Hugetlb.to_string();
     let regions = || report.rows.iter().filter_map(|row| Some((row.region.as_deref()?, row.bytes)));
-    let huge_pages =
-        regions().filter(|(region, _)| *region == huge).map(|(_, bytes)| bytes.div_ceil(HUGE_PAGE)).sum();
+    let huge_pages = regions()
+        .filter(|(region, _)| *region == huge)
+        .map(|(_, bytes)| bytes.div_ceil(HUGE_PAGE_BYTES))
+        .sum();
     let charged = |region: &str| region != huge && !region.starts_with("dax:");
     (regions().filter(|(region, _)| charged(region)).map(|(_, bytes)| bytes).sum(), huge_pages)
 }

@@ -5,10 +5,10 @@
 //! workload, device and size with the lookahead.
 
 use crate::cache::{cell::TableCell, mode::CellMode, rows::CellMedian, rows::CellRows};
-use crate::{Result, plot, plot::Panel, plot::Scale, plot::Series};
+use crate::{Result, plot, plot::AxisScale, plot::Panel, plot::Series};
 
 /// A plot.
-pub(super) struct Plot {
+pub(super) struct CachePlot {
     pub(super) title: String,
     pub(super) file: String,
     pub(super) svg: String,
@@ -18,14 +18,14 @@ pub(super) struct Plot {
 ///
 /// # Errors
 /// If a plot cannot be drawn.
-pub(super) fn all(rows: &CellRows) -> Result<Vec<Plot>> {
+pub(super) fn draw_all(rows: &CellRows) -> Result<Vec<CachePlot>> {
     let medians = rows.medians();
     let mut plots = Vec::new();
-    for first in group_firsts(&medians, |one, other| same_plot(&one.cell, &other.cell)) {
+    for first in first_of_each_group(&medians, |one, other| is_in_same_plot(&one.cell, &other.cell)) {
         let TableCell { workload, device, .. } = first.cell;
         let title = format!("{workload}, {}", device.title());
-        let series = by_size(&medians, &first.cell);
-        plots.push(Plot {
+        let series = qps_by_size(&medians, &first.cell);
+        plots.push(CachePlot {
             file: format!("qps-{}-{device}.svg", workload.file_name()),
             svg: svg(
                 &title,
@@ -36,17 +36,17 @@ pub(super) fn all(rows: &CellRows) -> Result<Vec<Plot>> {
             title,
         });
     }
-    for first in group_firsts(&medians, |one, other| {
-        same_plot(&one.cell, &other.cell) && one.cell.size == other.cell.size
+    for first in first_of_each_group(&medians, |one, other| {
+        is_in_same_plot(&one.cell, &other.cell) && one.cell.size == other.cell.size
     }) {
         let TableCell { workload, device, size: Some(size), .. } = first.cell else { continue };
-        let series = lookahead(rows, &first.cell);
+        let series = lookahead_series(rows, &first.cell);
         if series.is_empty() {
             continue;
         }
         let title = format!("lookahead of {workload}, {}, {size}", device.title());
         let file_size = size.to_string().replace('%', "");
-        plots.push(Plot {
+        plots.push(CachePlot {
             file: format!("lookahead-{}-{device}-{file_size}.svg", workload.file_name()),
             svg: svg(&title, "queries answered", "queries fetched ahead", series)?,
             title,
@@ -55,13 +55,16 @@ pub(super) fn all(rows: &CellRows) -> Result<Vec<Plot>> {
     Ok(plots)
 }
 
-fn same_plot(one: &TableCell, other: &TableCell) -> bool {
+fn is_in_same_plot(one: &TableCell, other: &TableCell) -> bool {
     (one.workload, one.device) == (other.workload, other.device)
 }
 
 /// Groups the measured combinations of settings that have a cache size by `same`, and returns the first of
 /// each group.
-fn group_firsts(medians: &[CellMedian], same: impl Fn(&CellMedian, &CellMedian) -> bool) -> Vec<&CellMedian> {
+fn first_of_each_group(
+    medians: &[CellMedian],
+    same: impl Fn(&CellMedian, &CellMedian) -> bool,
+) -> Vec<&CellMedian> {
     let mut found: Vec<&CellMedian> = Vec::new();
     for one in medians.iter().filter(|one| one.cell.size.is_some()) {
         if !found.iter().any(|other| same(one, other)) {
@@ -72,8 +75,8 @@ fn group_firsts(medians: &[CellMedian], same: impl Fn(&CellMedian, &CellMedian) 
 }
 
 /// One line per mode. The line of `memory` is horizontal over all sizes.
-fn by_size(medians: &[CellMedian], of: &TableCell) -> Vec<Series> {
-    let here: Vec<&CellMedian> = medians.iter().filter(|one| same_plot(&one.cell, of)).collect();
+fn qps_by_size(medians: &[CellMedian], of: &TableCell) -> Vec<Series> {
+    let here: Vec<&CellMedian> = medians.iter().filter(|one| is_in_same_plot(&one.cell, of)).collect();
     let sizes: Vec<f64> = here.iter().filter_map(|one| one.point()).map(|point| point.0).collect();
     let ends = (sizes.iter().copied().fold(f64::MAX, f64::min), sizes.iter().copied().fold(0.0, f64::max));
     let mut series: Vec<Series> = Vec::new();
@@ -97,9 +100,9 @@ fn by_size(medians: &[CellMedian], of: &TableCell) -> Vec<Series> {
 }
 
 /// The lookahead samples of the first round of each cell with the same workload, device and size.
-fn lookahead(rows: &CellRows, of: &TableCell) -> Vec<Series> {
+fn lookahead_series(rows: &CellRows, of: &TableCell) -> Vec<Series> {
     let here = rows.all().iter().filter(|row| row.round == 1 && row.cell.size == of.size);
-    let here = here.filter(|row| same_plot(&row.cell, of));
+    let here = here.filter(|row| is_in_same_plot(&row.cell, of));
     let series = here.filter_map(|row| {
         let samples = &row.outcome.as_ref().ok()?.samples;
         let points: Vec<_> = samples.iter().map(|(ended, ahead)| (*ended as f64, *ahead as f64)).collect();
@@ -110,18 +113,18 @@ fn lookahead(rows: &CellRows, of: &TableCell) -> Vec<Series> {
 
 fn svg(title: &str, x: &str, y: &str, series: Vec<Series>) -> Result<String> {
     let (title, x, y) = (title.to_string(), x.to_string(), y.to_string());
-    plot::svg(&[Panel { title, x, scale: Scale::FromZero, y, series }], 1, "")
+    plot::svg(&[Panel { title, x, scale: AxisScale::FromZero, y, series }], 1, "")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{super::rows::tests::rows, *};
+    use super::{super::rows::tests::measured_rows, *};
 
     #[test]
     fn one_plot_per_workload_and_device_and_one_line_per_mode() {
         let line =
             "--modes memory,base,direct --sizes 5,20 --devices ssd,hdd --lookahead adaptive --repeats 0,50";
-        let plots = all(&rows(line, |_, _| false)).unwrap();
+        let plots = draw_all(&measured_rows(line, |_, _| false)).unwrap();
         let files: Vec<&str> = plots.iter().map(|plot| plot.file.as_str()).collect();
         let count = |start: &str| files.iter().filter(|file| file.starts_with(start)).count();
         assert_eq!((count("qps-"), count("lookahead-")), (2 * 2 * 2, 2 * 2 * 2 * 2), "{files:?}");
@@ -139,7 +142,7 @@ mod tests {
 
     #[test]
     fn failed_cells_leave_gaps() {
-        let plots = all(&rows("--modes direct --sizes 5 --shapes AND", |_, _| true)).unwrap();
+        let plots = draw_all(&measured_rows("--modes direct --sizes 5 --shapes AND", |_, _| true)).unwrap();
         assert_eq!(plots.len(), 1);
         assert!(plots[0].svg.starts_with("<svg"));
     }

@@ -89,7 +89,9 @@ impl TermPools {
         // With several segments a term's class depends on the sum over all of them, so terms are only
         // filtered early in an index of one segment.
         let single = index.segments().len() == 1;
-        let selected = |documents: u64| classes.iter().any(|class| class.holds(documents, index.documents()));
+        let selected = |documents: u64| {
+            classes.iter().any(|class| class.contains_frequency(documents, index.documents()))
+        };
         for segment in index.segments() {
             let mut stream = segment.field(field).terms().stream();
             while let Some((term, info)) = stream.next()? {
@@ -106,7 +108,8 @@ impl TermPools {
         let mut found: BTreeMap<TermClass, Vec<(String, u64)>> =
             classes.iter().map(|class| (*class, Vec::new())).collect();
         for (term, (documents, bytes)) in all {
-            let class = found.iter_mut().find(|(class, _)| class.holds(documents, index.documents()));
+            let class =
+                found.iter_mut().find(|(class, _)| class.contains_frequency(documents, index.documents()));
             class.into_iter().for_each(|(_, terms)| terms.push((term.clone(), bytes)));
         }
         Ok(TermPools { field, classes: found })
@@ -134,14 +137,14 @@ impl TermPools {
             order.chunks(terms.len().div_ceil(parts)).map(<[usize]>::to_vec).collect();
         let drawn: Vec<Vec<usize>> = halves
             .into_iter()
-            .map(|half| sequence(half, count, workload.repeats, &mut Random::new(random.bits())))
+            .map(|half| draw_sequence(half, count, workload.repeats, &mut Random::new(random.bits())))
             .collect();
-        Ok(queries(terms, &drawn, count))
+        Ok(build_queries(terms, &drawn, count))
     }
 }
 
 /// Builds queries: the n-th query has the n-th term of each sequence.
-fn queries(terms: &[(String, u64)], drawn: &[Vec<usize>], count: usize) -> DrawnQueries {
+fn build_queries(terms: &[(String, u64)], drawn: &[Vec<usize>], count: usize) -> DrawnQueries {
     let mut seen = HashSet::new();
     let mut queries = DrawnQueries {
         terms: Vec::with_capacity(count),
@@ -167,11 +170,11 @@ fn queries(terms: &[(String, u64)], drawn: &[Vec<usize>], count: usize) -> Drawn
 }
 
 /// Capacity of the queue of terms that may be repeated.
-const REPEAT_QUEUE: usize = 100;
+const REPEATABLE_TERMS_MAX: usize = 100;
 
 /// Draws a sequence of `count` terms from `terms`, which are in random order.
-fn sequence(mut terms: Vec<usize>, count: usize, repeats: u32, random: &mut Random) -> Vec<usize> {
-    let (mut next, mut last) = (0, VecDeque::with_capacity(REPEAT_QUEUE + 1));
+fn draw_sequence(mut terms: Vec<usize>, count: usize, repeats: u32, random: &mut Random) -> Vec<usize> {
+    let (mut next, mut last) = (0, VecDeque::with_capacity(REPEATABLE_TERMS_MAX + 1));
     let mut sequence = Vec::with_capacity(count);
     while sequence.len() < count {
         if next == terms.len() {
@@ -182,7 +185,7 @@ fn sequence(mut terms: Vec<usize>, count: usize, repeats: u32, random: &mut Rand
         sequence.push(if repeated { last[random.below(last.len() as u32) as usize] } else { terms[next] });
         last.push_back(terms[next]);
         next += 1;
-        if last.len() > REPEAT_QUEUE {
+        if last.len() > REPEATABLE_TERMS_MAX {
             last.pop_front();
         }
     }

@@ -1,14 +1,17 @@
 //! The report of a run: machine, command, set-up, method and tables.
 
-use crate::cache::rows::{CellMedian, CellRows, base, memory};
-use crate::cache::{device::Device, flags::Flags, flags::meta_name, flags::name, plan::RunPlan, plot::Plot};
-use crate::{Machine, Table, table::ratio_text, throttle::SAS_BYTES};
+use crate::cache::rows::{CellMedian, CellRows, baseline_figures, memory_figures};
+use crate::cache::{
+    device::Device, flags::Flags, flags::metadata_tier_name, flags::region_name, plan::RunPlan,
+    plot::CachePlot,
+};
+use crate::{Machine, Table, table::ratio_text, throttle::SAS_BYTES_PER_SECOND};
 use tierdex::{internal::engine::MetaTier, io::RegionKind, io::Size};
 
 /// A column of the table: its heading, its width on a terminal, and whether it is left-aligned.
 type Column = (&'static str, usize, bool);
 
-const COLUMNS: [Column; 15] = [
+const TABLE_COLUMNS: [Column; 15] = [
     ("queries", 17, true),
     ("device", 12, true),
     ("mode", 27, true),
@@ -30,31 +33,31 @@ const COLUMNS: [Column; 15] = [
 const REASON_CHARS_MAX: usize = 120;
 
 /// The heading of the table on a terminal.
-pub(super) fn heading() -> String {
-    let cells = COLUMNS.map(|(heading, ..)| heading.to_string());
-    aligned(&cells)
+pub(super) fn terminal_heading() -> String {
+    let cells = TABLE_COLUMNS.map(|(heading, ..)| heading.to_string());
+    align_columns(&cells)
 }
 
 /// The line of a cell in the table on a terminal.
-pub(super) fn line(one: &CellMedian) -> String {
+pub(super) fn terminal_line(one: &CellMedian) -> String {
     match &one.figures {
-        Ok(_) => aligned(&cells(one)),
+        Ok(_) => align_columns(&column_texts(one)),
         Err(reason) => {
-            let settings = aligned(&cells(one)[..4]);
+            let settings = align_columns(&column_texts(one)[..4]);
             let reason: String = reason.chars().take(REASON_CHARS_MAX).collect();
             format!("{}  {reason}\n", settings.trim_end_matches('\n'))
         }
     }
 }
 
-fn aligned(cells: &[String]) -> String {
-    let cells = cells.iter().zip(COLUMNS).map(|(cell, (_, width, left))| {
+fn align_columns(cells: &[String]) -> String {
+    let cells = cells.iter().zip(TABLE_COLUMNS).map(|(cell, (_, width, left))| {
         if left { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
     });
     format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
 }
 
-fn cells(one: &CellMedian) -> [String; 15] {
+fn column_texts(one: &CellMedian) -> [String; 15] {
     let of = |value: Option<f64>, digits: usize| {
         value.map_or("-".to_string(), |value| format!("{value:.digits$}"))
     };
@@ -88,7 +91,7 @@ pub(super) fn markdown(
     flags: &Flags,
     plan: &RunPlan,
     rows: &CellRows,
-    plots: &[Plot],
+    plots: &[CachePlot],
     complete: bool,
 ) -> String {
     let medians = rows.medians();
@@ -102,12 +105,15 @@ pub(super) fn markdown(
     for different in rows.differences() {
         text += &format!("**Wrong answers: {different}.**\n\n");
     }
-    text +=
-        &format!("## Set-up\n\n{}\n\n## Figures\n\n{}\n", set_up(flags, plan).trim_end(), figures(&medians));
-    text += &failures(&medians);
-    text += &engines(rows);
-    text += &format!("## Ratios\n\n{RATIOS}\n\n{}\n", ratios(&medians).to_markdown());
-    text += &format!("## Flatness\n\n{FLATNESS}\n\n{}\n", flatness(&medians).to_markdown());
+    text += &format!(
+        "## Set-up\n\n{}\n\n## Figures\n\n{}\n",
+        set_up_text(flags, plan).trim_end(),
+        figures_table(&medians)
+    );
+    text += &failures_text(&medians);
+    text += &engines_text(rows);
+    text += &format!("## Ratios\n\n{RATIOS_TEXT}\n\n{}\n", ratios_table(&medians).to_markdown());
+    text += &format!("## Flatness\n\n{FLATNESS_TEXT}\n\n{}\n", flatness_table(&medians).to_markdown());
     text += "## Plots\n\n";
     for plot in plots {
         text += &format!("![{}]({})\n\n", plot.title, plot.file);
@@ -115,25 +121,25 @@ pub(super) fn markdown(
     text + "All rows are in `data.json`.\n"
 }
 
-const RATIOS: &str = "Queries per second and 99th percentile of the latency as ratios, to `base-prefetch` with a page \
+const RATIOS_TEXT: &str = "Queries per second and 99th percentile of the latency as ratios, to `base-prefetch` with a page \
     cache as large as the cache of the mode, and to the index in memory.";
 
-const FLATNESS: &str = "For each line of the plots, the smallest and the largest queries per second over all sizes, and their ratio.";
+const FLATNESS_TEXT: &str = "For each line of the plots, the smallest and the largest queries per second over all sizes, and their ratio.";
 
-fn figures(medians: &[CellMedian]) -> String {
-    let headings = COLUMNS.map(|(heading, ..)| heading);
+fn figures_table(medians: &[CellMedian]) -> String {
+    let headings = TABLE_COLUMNS.map(|(heading, ..)| heading);
     let headings: Vec<&str> = headings.into_iter().chain(["own MB", "limit met"]).collect();
     let mut table = Table::new(3, &headings);
     for one in medians {
         let own = one.own.map_or("-".to_string(), |bytes| format!("{:.1}", bytes as f64 / 1e6));
         let met = one.limit_met.map_or("-".to_string(), |times| times.to_string());
-        table.row(cells(one).into_iter().chain([own, met]).collect());
+        table.row(column_texts(one).into_iter().chain([own, met]).collect());
     }
     table.to_markdown()
 }
 
 /// Cells that failed in some or all rounds.
-fn failures(medians: &[CellMedian]) -> String {
+fn failures_text(medians: &[CellMedian]) -> String {
     let dead = medians.iter().filter(|one| one.failed > 0).map(|one| {
         let why = one.figures.as_ref().err().map_or("in some rounds", String::as_str);
         format!("- {}: {why} ({} rounds)\n", one.cell.describe(), one.failed)
@@ -143,7 +149,7 @@ fn failures(medians: &[CellMedian]) -> String {
 }
 
 /// The I/O engines, by mode.
-fn engines(rows: &CellRows) -> String {
+fn engines_text(rows: &CellRows) -> String {
     let mut lines: Vec<String> = Vec::new();
     for row in rows.all() {
         let Ok(found) = &row.outcome else { continue };
@@ -156,7 +162,7 @@ fn engines(rows: &CellRows) -> String {
     if lines.is_empty() { String::new() } else { format!("I/O engines:\n\n{}\n", lines.concat()) }
 }
 
-fn ratios(medians: &[CellMedian]) -> Table {
+fn ratios_table(medians: &[CellMedian]) -> Table {
     let heading = [
         "queries",
         "device",
@@ -170,7 +176,8 @@ fn ratios(medians: &[CellMedian]) -> Table {
     let mut table = Table::new(3, &heading);
     for one in medians {
         let (Ok(own), Some(size)) = (&one.figures, one.cell.size) else { continue };
-        let (base, memory) = (base(medians, &one.cell), memory(medians, one.cell.workload));
+        let (base, memory) =
+            (baseline_figures(medians, &one.cell), memory_figures(medians, one.cell.workload));
         table.row(vec![
             one.cell.workload.to_string(),
             one.cell.device.title(),
@@ -185,11 +192,11 @@ fn ratios(medians: &[CellMedian]) -> Table {
     table
 }
 
-fn flatness(medians: &[CellMedian]) -> Table {
+fn flatness_table(medians: &[CellMedian]) -> Table {
     let mut table =
         Table::new(3, &["queries", "device", "mode", "fewest QPS", "at", "most QPS", "at", "fewest/most"]);
     for (number, first) in medians.iter().enumerate() {
-        let same = |other: &&CellMedian| other.cell.is_line_of(&first.cell);
+        let same = |other: &&CellMedian| other.cell.differs_only_in_size(&first.cell);
         if first.cell.size.is_none() || medians[..number].iter().any(|other| same(&other)) {
             continue;
         }
@@ -214,7 +221,7 @@ fn flatness(medians: &[CellMedian]) -> Table {
     table
 }
 
-fn set_up(flags: &Flags, plan: &RunPlan) -> String {
+fn set_up_text(flags: &Flags, plan: &RunPlan) -> String {
     let (index, megabytes) = (&plan.index, |bytes: u64| bytes as f64 / 1e6);
     let mut text = format!(
         "The index has {} documents and {:.1} MB of documents and frequencies in blocks. Terms are those of its field \
@@ -231,13 +238,13 @@ fn set_up(flags: &Flags, plan: &RunPlan) -> String {
     text += "\nThe thesis has class H from 1,000,000 documents on and class M from 1,000 on, of about 160 million; these \
              are the same shares. Queries are drawn from two queues as in its section 5.2.3: RP is the probability that a \
              term is one of the last hundred drawn. The two terms of a query differ.\n\n";
-    text += &workloads(flags, plan);
-    text += &memory_words(flags);
-    text += &method(flags);
+    text += &workloads_text(flags, plan);
+    text += &memory_text(flags);
+    text += &method_text(flags);
     text
 }
 
-fn workloads(flags: &Flags, plan: &RunPlan) -> String {
+fn workloads_text(flags: &Flags, plan: &RunPlan) -> String {
     let heading = [
         "queries",
         "count",
@@ -274,14 +281,14 @@ fn workloads(flags: &Flags, plan: &RunPlan) -> String {
     )
 }
 
-fn memory_words(flags: &Flags) -> String {
+fn memory_text(flags: &Flags) -> String {
     let (dram, slack) = (Size::Bytes(flags.dram), flags.slack);
     let mut text = format!(
         "The cache is in the region `{}`, in addition to a DRAM budget of {dram}. Terms, skip data and lengths are in `{}` in \
          all modes except `memory`. Sizes are in percent of the bytes of documents and frequencies. `memory` has the whole \
          index in memory and no limit.\n\n",
-        name(&flags.region),
-        meta_name(&flags.meta())
+        region_name(&flags.region),
+        metadata_tier_name(&flags.metadata_tier())
     );
     if flags.no_group {
         return text
@@ -289,7 +296,7 @@ fn memory_words(flags: &Flags) -> String {
                        peak memory is not measured.**\n\n";
     }
     let free = |region: &RegionKind| matches!(region, RegionKind::Hugetlb | RegionKind::Dax(_));
-    let meta = matches!(flags.meta(), MetaTier::Region(region) if !free(&region));
+    let meta = matches!(flags.metadata_tier(), MetaTier::Region(region) if !free(&region));
     let beside = match (free(&flags.region), meta) {
         (true, false) => "",
         (true, true) => " + terms, skip data and lengths, whose region is charged to the group",
@@ -306,7 +313,7 @@ fn memory_words(flags: &Flags) -> String {
     text
 }
 
-fn method(flags: &Flags) -> String {
+fn method_text(flags: &Flags) -> String {
     let caches =
         if flags.keep_caches { "The page cache is not dropped" } else { "The page cache is dropped" };
     let matching = if flags.exhaustive {
@@ -333,7 +340,7 @@ fn method(flags: &Flags) -> String {
         flags.count, flags.k
     );
     if flags.held.is_given() {
-        text += &format!("- `memory`: the index is in {}.\n", name(&flags.held.region()));
+        text += &format!("- `memory`: the index is in {}.\n", region_name(&flags.held.region()));
     }
     if let Some(delay) = flags.held.slow_tier {
         let bandwidth =
@@ -357,7 +364,7 @@ fn method(flags: &Flags) -> String {
             "- `{}`: the device of the index, throttled to {} MB/s in the second repetition; in mode direct, and with \
              control groups of version 2, in both.\n",
             Device::Sas.title(),
-            SAS_BYTES / 1_000_000
+            SAS_BYTES_PER_SECOND / 1_000_000
         );
     }
     text
@@ -365,35 +372,35 @@ fn method(flags: &Flags) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::rows::tests::rows, *};
+    use super::{super::rows::tests::measured_rows, *};
 
     #[test]
     fn ratios_and_flatness_compare_the_same_queries() {
-        let rows = rows(
+        let rows = measured_rows(
             "--modes memory,base-prefetch,hybrid-prefetch --lookahead 16,adaptive --sizes 5,20",
             |cell, _| cell.describe() == "hybrid-prefetch of AND H RP 25% on ssd at 20%",
         );
         let medians = rows.medians();
-        let ratios = ratios(&medians).to_markdown();
+        let ratios = ratios_table(&medians).to_markdown();
         assert!(
             ratios.contains("| SINGLE H RP 25% | ssd    | hybrid-prefetch          |   5% |"),
             "{ratios}"
         );
         assert_eq!(ratios.matches("1.00").count(), 4 * (4 + 8 - 1), "{ratios}");
-        let flatness = flatness(&medians).to_markdown();
+        let flatness = flatness_table(&medians).to_markdown();
         assert_eq!(flatness.matches("| AND H RP 25% ").count(), 3, "{flatness}");
         assert_eq!(
-            failures(&medians),
+            failures_text(&medians),
             "Not measured:\n\n- hybrid-prefetch of AND H RP 25% on ssd at 20%: killed (2 rounds)\n\n"
         );
     }
 
     #[test]
     fn a_line_has_a_column_under_each_heading() {
-        let rows = rows("--modes direct --shapes AND --sizes 5 --devices hdd", |_, _| false);
-        let line = line(&rows.medians()[0]);
+        let rows = measured_rows("--modes direct --shapes AND --sizes 5 --devices hdd", |_, _| false);
+        let line = terminal_line(&rows.medians()[0]);
         assert!(line.starts_with("AND H RP 25%       hdd emulated  direct "), "{line}");
-        assert!(heading().starts_with("queries            device        mode "));
-        assert!(line.trim_end().chars().count() <= heading().trim_end().chars().count());
+        assert!(terminal_heading().starts_with("queries            device        mode "));
+        assert!(line.trim_end().chars().count() <= terminal_heading().trim_end().chars().count());
     }
 }

@@ -1,6 +1,6 @@
 //! Measurements, one row per cell and round, and medians over the rounds of a cell.
 
-use crate::cache::{cell::TableCell, cell::percent, mode::CellMode, queries::QueryWorkload};
+use crate::cache::{cell::TableCell, cell::size_percent, mode::CellMode, queries::QueryWorkload};
 use crate::{cell::CellMeasurement, counters::metrics, median::median};
 use serde_json::{Value, json};
 use tierdex_thesis::{Lookahead, Mode, QUERIES_AHEAD};
@@ -89,7 +89,7 @@ pub(super) struct MedianFigures {
 impl CellMedian {
     /// The point of a plot: size in percent, and queries per second.
     pub(super) fn point(&self) -> Option<(f64, f64)> {
-        Some((percent(self.cell.size?), self.figures.as_ref().ok()?.qps))
+        Some((size_percent(self.cell.size?), self.figures.as_ref().ok()?.qps))
     }
 }
 
@@ -184,7 +184,7 @@ impl CellRows {
 
 /// The baseline of a cell: `base-prefetch` with the same queries, device and size, and with the lookahead of
 /// the thesis if that was measured.
-pub(super) fn base<'a>(medians: &'a [CellMedian], cell: &TableCell) -> Option<&'a MedianFigures> {
+pub(super) fn baseline_figures<'a>(medians: &'a [CellMedian], cell: &TableCell) -> Option<&'a MedianFigures> {
     let same = |other: &&CellMedian| {
         other.cell.mode == CellMode::Lists(Mode::BasePrefetch)
             && (other.cell.workload, other.cell.device, other.cell.size)
@@ -196,7 +196,7 @@ pub(super) fn base<'a>(medians: &'a [CellMedian], cell: &TableCell) -> Option<&'
 }
 
 /// The figures of `memory` for the same queries.
-pub(super) fn memory(medians: &[CellMedian], workload: QueryWorkload) -> Option<&MedianFigures> {
+pub(super) fn memory_figures(medians: &[CellMedian], workload: QueryWorkload) -> Option<&MedianFigures> {
     let found =
         medians.iter().find(|other| other.cell.mode == CellMode::Memory && other.cell.workload == workload);
     found.and_then(|found| found.figures.as_ref().ok())
@@ -204,14 +204,17 @@ pub(super) fn memory(medians: &[CellMedian], workload: QueryWorkload) -> Option<
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::{super::flags::tests::flags, *};
+    use super::{super::flags::tests::parse_line, *};
 
     /// Measured rows for the experiment that the flags in `line` describe, two rounds of each cell of its
     /// table. The cells for which `failed` is true have an error. Round n takes n seconds.
-    pub(in crate::cache) fn rows(line: &str, failed: impl Fn(&TableCell, usize) -> bool) -> CellRows {
+    pub(in crate::cache) fn measured_rows(
+        line: &str,
+        failed: impl Fn(&TableCell, usize) -> bool,
+    ) -> CellRows {
         let mut rows = CellRows::default();
         for round in 1..=2 {
-            for cell in TableCell::all(&flags(line)) {
+            for cell in TableCell::all(&parse_line(line)) {
                 let seconds = round as f64;
                 let measured = CellMeasurement {
                     seconds,
@@ -238,7 +241,7 @@ pub(super) mod tests {
 
     #[test]
     fn figures_are_medians_and_peaks_are_maxima() {
-        let rows = rows("--modes memory,direct --shapes AND --sizes 5,20", |cell, round| {
+        let rows = measured_rows("--modes memory,direct --shapes AND --sizes 5,20", |cell, round| {
             cell.size.is_some() && round == 2
         });
         let medians = rows.medians();
@@ -251,7 +254,7 @@ pub(super) mod tests {
     #[test]
     fn a_run_fails_if_every_cell_fails_in_every_round() {
         let failure = |failed: &dyn Fn(&TableCell, usize) -> bool| {
-            rows("--modes memory,direct --sizes 5", failed).failure_of_all().map(str::to_string)
+            measured_rows("--modes memory,direct --sizes 5", failed).failure_of_all().map(str::to_string)
         };
         assert_eq!(failure(&|_, _| true), Some("killed".to_string()));
         assert_eq!((failure(&|_, round| round == 2), failure(&|cell, _| cell.size.is_some())), (None, None));
@@ -260,7 +263,7 @@ pub(super) mod tests {
 
     #[test]
     fn different_answers_are_reported() {
-        let mut rows = rows("--modes memory,direct --sizes 5 --lookahead adaptive", |_, _| false);
+        let mut rows = measured_rows("--modes memory,direct --sizes 5 --lookahead adaptive", |_, _| false);
         assert!(rows.differences().is_empty());
         let other = rows.rows.iter_mut().rev().find(|row| row.cell.size.is_some()).unwrap();
         other.outcome.as_mut().unwrap().checksum = 7;
@@ -273,20 +276,21 @@ pub(super) mod tests {
 
     #[test]
     fn the_baselines_of_a_cell_have_the_same_settings() {
-        let rows = rows("--modes memory,base-prefetch,direct --sizes 5,20 --lookahead 4,16", |cell, _| {
-            cell.size.is_some_and(|size| size.to_string() == "20%")
-        });
+        let rows =
+            measured_rows("--modes memory,base-prefetch,direct --sizes 5,20 --lookahead 4,16", |cell, _| {
+                cell.size.is_some_and(|size| size.to_string() == "20%")
+            });
         let medians = rows.medians();
         for one in &medians {
-            assert!(memory(&medians, one.cell.workload).is_some());
+            assert!(memory_figures(&medians, one.cell.workload).is_some());
             let small = one.cell.size.is_some_and(|size| size.to_string() == "5%");
-            assert_eq!(base(&medians, &one.cell).is_some(), small, "{:?}", one.cell);
+            assert_eq!(baseline_figures(&medians, &one.cell).is_some(), small, "{:?}", one.cell);
         }
     }
 
     #[test]
     fn a_json_row_has_all_members() {
-        let json = rows("--modes direct --shapes AND --sizes 5", |_, round| round == 2).to_json();
+        let json = measured_rows("--modes direct --shapes AND --sizes 5", |_, round| round == 2).to_json();
         let (first, last) = (&json[0], json.as_array().unwrap().last().unwrap());
         assert_eq!(
             (&first["mode"], &first["size_percent"], &first["qps"]),
@@ -297,7 +301,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_json_row_has_the_metrics_of_its_counters() {
-        let mut row = rows("--modes direct --shapes AND --sizes 5", |_, _| false).rows[0].clone();
+        let mut row = measured_rows("--modes direct --shapes AND --sizes 5", |_, _| false).rows[0].clone();
         let measured = row.outcome.as_mut().unwrap();
         measured.queries = 10;
         measured.counters = serde_json::from_str(r#"{"instructions": [50, 4, 2]}"#).ok();

@@ -8,7 +8,7 @@
 
 use crate::cache::system_state::{HugePages, ReadAhead, ThrottledDevices, drop_page_cache};
 use crate::cache::{device::Device, flags::Flags, plan::PlannedCell, plan::RunPlan, rows::CellRow};
-use crate::cell::{Cell, CellMeasurement, Launch, ProcessPlace};
+use crate::cell::{Cell, CellMeasurement, Launch, ProcessPlacement};
 use crate::{Error, Result, cgroup::Cgroup, cgroup::CgroupParent, seek_disk::SeekDisk};
 use std::{path::Path, path::PathBuf, thread};
 use tierdex::StopSignal;
@@ -40,7 +40,7 @@ impl<'a> CellRunner<'a> {
     ) -> Result<CellRunner<'a>> {
         let parent = match (flags.no_group, launch) {
             (true, _) => None,
-            (false, Launch::Process(..)) => Some(CgroupParent::memory().map_err(without_limit)?),
+            (false, Launch::Process(..)) => Some(CgroupParent::memory().map_err(suggest_no_group)?),
             (false, Launch::InProcess) => {
                 return Err(Error::Usage(
                     "a cell in this process has no control group of its own; add --no-group".to_string(),
@@ -48,7 +48,11 @@ impl<'a> CellRunner<'a> {
             }
         };
         // Fails before the first cell if groups are not permitted.
-        parent.as_ref().map(|parent| parent.create_limited(flags.dram)).transpose().map_err(without_limit)?;
+        parent
+            .as_ref()
+            .map(|parent| parent.create_limited(flags.dram))
+            .transpose()
+            .map_err(suggest_no_group)?;
         if !flags.keep_caches {
             drop_page_cache()?;
         }
@@ -71,7 +75,7 @@ impl<'a> CellRunner<'a> {
     }
 
     /// Drops the page cache, unless the flags keep it.
-    fn prepare(&self) -> Result<()> {
+    fn drop_page_cache_unless_kept(&self) -> Result<()> {
         if self.flags.keep_caches { Ok(()) } else { drop_page_cache() }
     }
 
@@ -91,9 +95,9 @@ impl<'a> CellRunner<'a> {
         let disk = self.seek_disk.as_ref().filter(|_| table.device == Device::Hdd);
         let throttle = match disk {
             Some(disk) => Some(disk.delay_later()),
-            None => self.throttled.procs(table.device, group.as_ref())?,
+            None => self.throttled.procs_file(table.device, group.as_ref())?,
         };
-        let process = ProcessPlace {
+        let process = ProcessPlacement {
             join: group.as_ref().map(Cgroup::procs).into_iter().collect(),
             throttle,
             stat: group.as_ref().map(Cgroup::stat),
@@ -121,7 +125,7 @@ impl<'a> CellRunner<'a> {
             let cells = self.plan.cells.len();
             return Err(Error::Usage(format!("the flags select {cells} cells; expected one")));
         };
-        self.prepare()?;
+        self.drop_page_cache_unless_kept()?;
         thread::scope(|scope| {
             let mut threads = Vec::new();
             for (number, index) in indexes.iter().enumerate() {
@@ -139,7 +143,7 @@ impl<'a> CellRunner<'a> {
 /// # Errors
 /// If the machine does not permit the measurement, or `report` fails. A process that dies gives a row, not
 /// an error.
-pub(super) fn run(
+pub(super) fn run_cells(
     flags: &Flags,
     plan: &RunPlan,
     launch: &Launch,
@@ -152,7 +156,7 @@ pub(super) fn run(
             if stop.check().is_err() {
                 return Ok(false);
             }
-            runner.prepare()?;
+            runner.drop_page_cache_unless_kept()?;
             match runner.measure(cell, 0, &flags.index, false, round)? {
                 Some(row) => report(row)?,
                 None => return Ok(false),
@@ -163,6 +167,6 @@ pub(super) fn run(
 }
 
 /// Adds to an error of a control group how to run without one.
-fn without_limit(error: Error) -> Error {
+fn suggest_no_group(error: Error) -> Error {
     Error::Failed(format!("{error}; add --no-group to run without a memory limit"))
 }

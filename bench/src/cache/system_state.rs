@@ -20,13 +20,13 @@ pub(crate) fn drop_page_cache() -> Result<()> {
 }
 
 /// Bytes of a huge page.
-pub(super) const HUGE_PAGE: u64 = 2 << 20;
+pub(super) const HUGE_PAGE_BYTES: u64 = 2 << 20;
 
 /// Reservations that are tried, each after a compaction of memory if the one before fell short.
-const HUGE_PAGE_ATTEMPTS: u32 = 3;
+const HUGE_PAGE_ATTEMPTS_MAX: u32 = 3;
 
-const HUGE_PAGES: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB";
-const COMPACT_MEMORY: &str = "/proc/sys/vm/compact_memory";
+const HUGE_PAGES_DIR: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB";
+const COMPACT_MEMORY_FILE: &str = "/proc/sys/vm/compact_memory";
 
 /// Huge pages that this run reserved. Dropping it lowers the number of huge pages by as many, and not to the
 /// former number, because another run may have reserved some since.
@@ -42,15 +42,16 @@ impl HugePages {
     /// # Errors
     /// One line with the number of pages that are available.
     pub(super) fn reserve(needed: u64) -> Result<Option<HugePages>> {
-        HugePages::reserve_at(Path::new(HUGE_PAGES), Path::new(COMPACT_MEMORY), needed)
+        HugePages::reserve_at(Path::new(HUGE_PAGES_DIR), Path::new(COMPACT_MEMORY_FILE), needed)
     }
 
     fn reserve_at(dir: &Path, compact_memory: &Path, needed: u64) -> Result<Option<HugePages>> {
-        let free = || count(dir, "free_hugepages").saturating_sub(count(dir, "resv_hugepages"));
+        let free =
+            || kernel_counter(dir, "free_hugepages").saturating_sub(kernel_counter(dir, "resv_hugepages"));
         if free() >= needed {
             return Ok(None);
         }
-        let before = count(dir, "nr_hugepages");
+        let before = kernel_counter(dir, "nr_hugepages");
         let target = before + needed - free();
         let failed = |why: String| {
             Error::Failed(format!(
@@ -59,7 +60,7 @@ impl HugePages {
             ))
         };
         let mut pages = HugePages { dir: dir.to_path_buf(), added: 0 };
-        for attempt in 0..HUGE_PAGE_ATTEMPTS {
+        for attempt in 0..HUGE_PAGE_ATTEMPTS_MAX {
             if attempt > 0 {
                 // Earlier cells leave memory fragmented. Where compaction is not permitted, the error
                 // below has the number of pages.
@@ -67,7 +68,7 @@ impl HugePages {
             }
             let written = fs::write(dir.join("nr_hugepages"), target.to_string());
             written.map_err(|error| failed(format!("{} are free: {error}", free())))?;
-            let there = count(dir, "nr_hugepages");
+            let there = kernel_counter(dir, "nr_hugepages");
             pages.added = there.saturating_sub(before);
             if there >= target {
                 return Ok(Some(pages));
@@ -80,7 +81,7 @@ impl HugePages {
 
 impl Drop for HugePages {
     fn drop(&mut self) {
-        let left = count(&self.dir, "nr_hugepages").saturating_sub(self.added);
+        let left = kernel_counter(&self.dir, "nr_hugepages").saturating_sub(self.added);
         if fs::write(self.dir.join("nr_hugepages"), left.to_string()).is_err() {
             // A closed standard error must not end the run.
             let _ = writeln!(stderr(), "tierdex: vm.nr_hugepages could not be set back to {left}");
@@ -89,7 +90,7 @@ impl Drop for HugePages {
 }
 
 /// A counter of the kernel; 0 if it has no huge pages.
-fn count(dir: &Path, what: &str) -> u64 {
+fn kernel_counter(dir: &Path, what: &str) -> u64 {
     let text = fs::read_to_string(dir.join(what));
     text.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
 }
@@ -170,9 +171,9 @@ impl ThrottledDevices {
     ///
     /// # Errors
     /// One line, if `memory` must have the limits and cannot.
-    pub(super) fn procs(&self, device: Device, memory: Option<&Cgroup>) -> Result<Option<PathBuf>> {
+    pub(super) fn procs_file(&self, device: Device, memory: Option<&Cgroup>) -> Result<Option<PathBuf>> {
         let found = self.throttles.iter().find(|(there, _)| *there == device);
-        found.map_or(Ok(None), |(_, throttle)| throttle.procs_beside(memory))
+        found.map_or(Ok(None), |(_, throttle)| throttle.procs_file_beside(memory))
     }
 }
 
@@ -180,7 +181,7 @@ impl ThrottledDevices {
 mod tests {
     use super::*;
 
-    fn kernel(pages: [u64; 3]) -> tempfile::TempDir {
+    fn fake_huge_pages_dir(pages: [u64; 3]) -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
         for (name, number) in ["nr_hugepages", "free_hugepages", "resv_hugepages"].into_iter().zip(pages) {
             fs::write(dir.path().join(name), number.to_string()).unwrap();
@@ -213,20 +214,20 @@ mod tests {
 
     #[test]
     fn huge_pages_are_reserved_and_released() {
-        let dir = kernel([10, 6, 1]);
+        let dir = fake_huge_pages_dir([10, 6, 1]);
         let compaction = dir.path().join("compact_memory");
         assert!(HugePages::reserve_at(dir.path(), &compaction, 5).unwrap().is_none());
         let pages = HugePages::reserve_at(dir.path(), &compaction, 8).unwrap().unwrap();
         assert!(!compaction.exists());
-        assert_eq!(count(dir.path(), "nr_hugepages"), 13);
+        assert_eq!(kernel_counter(dir.path(), "nr_hugepages"), 13);
         fs::write(dir.path().join("nr_hugepages"), "20").unwrap();
         drop(pages);
-        assert_eq!(count(dir.path(), "nr_hugepages"), 17);
+        assert_eq!(kernel_counter(dir.path(), "nr_hugepages"), 17);
     }
 
     #[test]
     fn memory_is_compacted_if_a_reservation_falls_short() {
-        let dir = kernel([0, 0, 0]);
+        let dir = fake_huge_pages_dir([0, 0, 0]);
         let compaction = dir.path().join("compact_memory");
         // A kernel that has no memory for huge pages: their number stays 0.
         fs::remove_file(dir.path().join("nr_hugepages")).unwrap();

@@ -10,7 +10,7 @@ use tierdex::{StopSignal, codec::Kernel};
 #[derive(Clone, Debug)]
 pub enum Launch {
     /// In a process of its own: the path and the arguments of a program that passes its standard input and
-    /// output to [`run`](super::run).
+    /// output to [`run`](super::run_cell).
     Process(PathBuf, Vec<String>),
     /// In this process, for tests: no control group, and memory of earlier cells is not returned.
     InProcess,
@@ -47,9 +47,11 @@ impl Launch {
         match self {
             Launch::Process(program, arguments) => {
                 let text = serde_json::to_string(cell).map_err(|error| Error::Failed(error.to_string()))?;
-                child(program, arguments, &text, group, stop)
+                run_process(program, arguments, &text, group, stop)
             }
-            Launch::InProcess => Ok(measure::measure(cell).map_err(|error| one_line(&error.to_string()))),
+            Launch::InProcess => {
+                Ok(measure::measure_cell(cell).map_err(|error| one_line(&error.to_string())))
+            }
         }
     }
 
@@ -64,7 +66,9 @@ impl Launch {
         stop: &StopSignal,
     ) -> Result<std::result::Result<CellMeasurement, String>> {
         match self {
-            Launch::Process(program, arguments) => child(program, arguments, &cell.to_string(), group, stop),
+            Launch::Process(program, arguments) => {
+                run_process(program, arguments, &cell.to_string(), group, stop)
+            }
             Launch::InProcess => {
                 Err(Error::Failed("another build needs a process for each cell".to_string()))
             }
@@ -73,7 +77,7 @@ impl Launch {
 }
 
 /// Runs a cell in a process of its own. The inner result is the measurement, or why the process failed.
-fn child(
+fn run_process(
     program: &PathBuf,
     arguments: &[String],
     cell: &str,
@@ -86,13 +90,13 @@ fn child(
     let mut child = command.spawn().map_err(failed("start"))?;
     let (input, output, errors) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (status, output, errors) = thread::scope(|scope| {
-        let output = thread::Builder::new().spawn_scoped(scope, || read(output))?;
-        let errors = thread::Builder::new().spawn_scoped(scope, || read(errors))?;
+        let output = thread::Builder::new().spawn_scoped(scope, || read_stream(output))?;
+        let errors = thread::Builder::new().spawn_scoped(scope, || read_stream(errors))?;
         if let Some(mut input) = input {
             // If the process has died, its exit status is reported below.
             let _ = input.write_all(cell.as_bytes());
         }
-        let status = wait(&mut child, stop);
+        let status = wait_or_kill(&mut child, stop);
         let text = |thread: thread::ScopedJoinHandle<'_, String>| thread.join().unwrap_or_default();
         Ok((status, text(output), text(errors)))
     })
@@ -101,14 +105,14 @@ fn child(
     if status.success() {
         return Ok(serde_json::from_str(&output).map_err(|error| one_line(&error.to_string())));
     }
-    Ok(Err(failure(status, group.and_then(Cgroup::oom_kills), &errors)))
+    Ok(Err(failure_text(status, group.and_then(Cgroup::oom_kills), &errors)))
 }
 
 /// Interval at which the exit status of the process is polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Waits for a process; kills it when `stop` is raised.
-fn wait(child: &mut Child, stop: &StopSignal) -> std::io::Result<ExitStatus> {
+fn wait_or_kill(child: &mut Child, stop: &StopSignal) -> std::io::Result<ExitStatus> {
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(status);
@@ -121,7 +125,7 @@ fn wait(child: &mut Child, stop: &StopSignal) -> std::io::Result<ExitStatus> {
     }
 }
 
-fn read(stream: Option<impl Read>) -> String {
+fn read_stream(stream: Option<impl Read>) -> String {
     let mut text = Vec::new();
     // After a read error, the text so far is used.
     let _ = stream.map(|mut stream| stream.read_to_end(&mut text));
@@ -129,7 +133,7 @@ fn read(stream: Option<impl Read>) -> String {
 }
 
 /// Why a process failed, in one line.
-fn failure(status: ExitStatus, oom_kills: Option<u64>, errors: &str) -> String {
+fn failure_text(status: ExitStatus, oom_kills: Option<u64>, errors: &str) -> String {
     let how = match (status.signal(), status.code()) {
         (Some(_), _) if oom_kills.is_some_and(|kills| kills > 0) => "killed: out of memory".to_string(),
         (Some(signal), _) => format!("killed by signal {signal}"),
@@ -151,10 +155,10 @@ mod tests {
     #[test]
     fn a_failure_is_one_line() {
         let status = ExitStatus::from_raw;
-        assert_eq!(failure(status(9), Some(1), ""), "killed: out of memory");
-        assert_eq!(failure(status(9), Some(0), ""), "killed by signal 9");
+        assert_eq!(failure_text(status(9), Some(1), ""), "killed: out of memory");
+        assert_eq!(failure_text(status(9), Some(0), ""), "killed by signal 9");
         assert_eq!(
-            failure(status(1 << 8), None, "tierdex: no\n  such thing\n"),
+            failure_text(status(1 << 8), None, "tierdex: no\n  such thing\n"),
             "exit code 1: tierdex: no such thing"
         );
     }

@@ -7,7 +7,7 @@
 //!    fills the caches; for an engine from the start, as it measures the device, and in all cells where the
 //!    memory group also has the limits of the device (control groups of version 2).
 //!    The second repetition is itself repeated until it has taken the seconds that the cell names, or
-//!    [`MEASURED_SECONDS`] for an index in memory.
+//!    [`MEMORY_SECONDS_MIN`] for an index in memory.
 //! 4. Print the measurements of the second repetition, and a checksum of the hits of both.
 
 use crate::cell::measurement::{CacheCounters, CellMeasurement};
@@ -25,12 +25,12 @@ use tierdex_thesis::{ListCacheStats, ListExecutor};
 ///
 /// # Errors
 /// If the input is malformed, or the cell cannot be measured.
-pub fn run(input: &mut dyn Read, output: &mut dyn Write) -> Result<()> {
+pub fn run_cell(input: &mut dyn Read, output: &mut dyn Write) -> Result<()> {
     let mut text = String::new();
     input.read_to_string(&mut text).map_err(Error::failed("cannot read the cell"))?;
     let cell: Cell = serde_json::from_str(&text)
         .map_err(|error| Error::Usage(format!("the cell is no valid JSON: {error}")))?;
-    let measured = serde_json::to_string(&measure(&cell)?);
+    let measured = serde_json::to_string(&measure_cell(&cell)?);
     let measured = measured.map_err(|error| Error::Failed(error.to_string()))?;
     writeln!(output, "{measured}").and_then(|()| output.flush()).map_err(Error::Output)
 }
@@ -39,12 +39,12 @@ pub fn run(input: &mut dyn Read, output: &mut dyn Write) -> Result<()> {
 ///
 /// # Errors
 /// If the index or the queries cannot be read, or the machine does not permit the measurement.
-pub fn measure(cell: &Cell) -> Result<CellMeasurement> {
+pub fn measure_cell(cell: &Cell) -> Result<CellMeasurement> {
     cell.check()?;
     let place = &cell.process;
-    place.join.iter().try_for_each(|procs| join(procs))?;
+    place.join.iter().try_for_each(|procs| join_cgroup(procs))?;
     if matches!(cell.reads, Reads::Engine(_)) {
-        place.throttle.iter().try_for_each(|procs| join(procs))?;
+        place.throttle.iter().try_for_each(|procs| join_cgroup(procs))?;
     }
     place.processor.map_or(Ok(()), |number| Processors::allowed()?.pin(number))?;
     let index = Index::open_on(Arc::new(PosixDisk::open(&cell.index)?))?;
@@ -53,22 +53,22 @@ pub fn measure(cell: &Cell) -> Result<CellMeasurement> {
     let run = CellRun { cell, queries: cell.queries.parse(&index)?, options: cell.search()?, index };
     let mut measured = match &cell.reads {
         Reads::Searcher { region, slow_tier } => {
-            run.by_searcher(&HeldIndex::load(&run.index, region, *slow_tier)?, recorder)?
+            run.measure_searcher(&HeldIndex::load(&run.index, region, *slow_tier)?, recorder)?
         }
         Reads::HeldEngine { region, single } => {
             let reads = EngineReads { single: *single, ..EngineReads::default() };
             let options = reads.options(cell.threads, cell.k).keep_in(region.clone());
-            run.by_engine(&options, *single, recorder)?
+            run.measure_engine(&options, *single, recorder)?
         }
         Reads::Engine(reads) => {
-            run.by_engine(&reads.options(cell.threads, cell.k), reads.single, recorder)?
+            run.measure_engine(&reads.options(cell.threads, cell.k), reads.single, recorder)?
         }
         Reads::Lists(reads) => {
             let executor = ListExecutor::new(&run.index, &reads.options(cell.threads, cell.k))?;
-            run.by_executor(&executor, reads.samples, recorder)?
+            run.measure_executor(&executor, reads.samples, recorder)?
         }
     };
-    measured.process_peak = status("VmHWM:").unwrap_or(0) << 10;
+    measured.process_peak = process_status("VmHWM:").unwrap_or(0) << 10;
     if let Some(stat) = place.stat.as_ref().and_then(|path| fs::read_to_string(path).ok()) {
         // The first name is that of version 1, the second that of version 2.
         measured.own = number_of(&stat, "rss").or_else(|| number_of(&stat, "anon"));
@@ -78,7 +78,7 @@ pub fn measure(cell: &Cell) -> Result<CellMeasurement> {
 }
 
 /// Moves this process into a control group.
-fn join(procs: &Path) -> Result<()> {
+fn join_cgroup(procs: &Path) -> Result<()> {
     let write = |mut file: File| file.write_all(std::process::id().to_string().as_bytes());
     let joined = File::options().write(true).open(procs).and_then(write);
     joined.map_err(Error::failed(format!("cannot join {}", procs.display())))
@@ -100,11 +100,19 @@ struct ReadCounters {
 }
 
 impl CellRun<'_> {
-    fn by_searcher(&self, held: &HeldIndex, recorder: Option<CounterRecorder>) -> Result<CellMeasurement> {
+    fn measure_searcher(
+        &self,
+        held: &HeldIndex,
+        recorder: Option<CounterRecorder>,
+    ) -> Result<CellMeasurement> {
         let processors = Processors::allowed()?;
-        let counters =
-            || ReadCounters { cache: None, bytes_read: self.index.bytes_read(), fetched: fetched() };
-        let measured = self.repeat(recorder, true, &counters, &|| self.search_all(held, &processors))?;
+        let counters = || ReadCounters {
+            cache: None,
+            bytes_read: self.index.bytes_read(),
+            fetched: device_bytes_read(),
+        };
+        let measured =
+            self.measure_repetitions(recorder, true, &counters, &|| self.search_all(held, &processors))?;
         Ok(CellMeasurement { engine: "none".to_string(), ..measured })
     }
 
@@ -139,7 +147,7 @@ impl CellRun<'_> {
     }
 
     /// If `single`, a query is submitted when the one before is answered.
-    fn by_engine(
+    fn measure_engine(
         &self,
         options: &EngineOptions,
         single: bool,
@@ -167,9 +175,9 @@ impl CellRun<'_> {
         let is_held = matches!(self.cell.reads, Reads::HeldEngine { .. });
         let counters = || {
             let cache = Some(page_counters(&engine.stats()));
-            ReadCounters { cache, bytes_read: engine.bytes_read(), fetched: fetched() }
+            ReadCounters { cache, bytes_read: engine.bytes_read(), fetched: device_bytes_read() }
         };
-        let measured = self.repeat(recorder, is_held, &counters, &repetition)?;
+        let measured = self.measure_repetitions(recorder, is_held, &counters, &repetition)?;
         Ok(CellMeasurement {
             engine: engine.read_method().to_string(),
             fallback: engine.fallback().map(str::to_string),
@@ -178,7 +186,7 @@ impl CellRun<'_> {
         })
     }
 
-    fn by_executor(
+    fn measure_executor(
         &self,
         executor: &ListExecutor,
         samples_max: usize,
@@ -201,9 +209,9 @@ impl CellRun<'_> {
         let counters = || ReadCounters {
             cache: executor.stats().as_ref().map(list_counters),
             bytes_read: executor.bytes_read(),
-            fetched: fetched(),
+            fetched: device_bytes_read(),
         };
-        let measured = self.repeat(recorder, false, &counters, &repetition)?;
+        let measured = self.measure_repetitions(recorder, false, &counters, &repetition)?;
         // The samples are of both repetitions; those of the first are dropped.
         let began = self.queries.len() as u64;
         let noted = executor.lookahead_samples().into_iter().filter(|sample| sample.ended > began);
@@ -213,7 +221,7 @@ impl CellRun<'_> {
         Ok(CellMeasurement {
             lookahead_max: executor.stats().map_or(0, |stats| stats.lookahead_max),
             samples,
-            engine: executor.engine().to_string(),
+            engine: executor.read_method().to_string(),
             fallback: executor.fallback().map(str::to_string),
             planned: executor.memory().needed(),
             ..measured
@@ -227,7 +235,7 @@ impl CellRun<'_> {
 
     /// Two repetitions, with the differences of the counters over the second one. The
     /// second one is itself repeated until it has taken long enough.
-    fn repeat(
+    fn measure_repetitions(
         &self,
         recorder: Option<CounterRecorder>,
         in_memory: bool,
@@ -235,11 +243,11 @@ impl CellRun<'_> {
         repetition: &dyn Fn() -> Result<Repetition>,
     ) -> Result<CellMeasurement> {
         let first = first_repetition(repetition)?;
-        self.cell.process.throttle.iter().try_for_each(|procs| join(procs))?;
+        self.cell.process.throttle.iter().try_for_each(|procs| join_cgroup(procs))?;
         let before = counters();
         let (mut second, events) = measured_repetition(recorder, repetition)?;
         let after = counters();
-        let least = self.cell.seconds.unwrap_or(if in_memory { MEASURED_SECONDS } else { 0.0 });
+        let least = self.cell.seconds.unwrap_or(if in_memory { MEMORY_SECONDS_MIN } else { 0.0 });
         while second.seconds < least && !self.queries.is_empty() {
             second.add(repetition()?)?;
         }
@@ -298,7 +306,7 @@ fn measured_repetition(
 
 /// Seconds that the queries in memory are measured, at least: they are repeated until then. A thousand of
 /// them can take a millisecond, and the speed of a virtual machine changes from one to the next.
-const MEASURED_SECONDS: f64 = 0.25;
+const MEMORY_SECONDS_MIN: f64 = 0.25;
 
 /// The measurements of one repetition, or of several.
 struct Repetition {
@@ -348,7 +356,7 @@ impl Repetition {
         self.matches += matches;
         self.hits += hits.len() as u64;
         let hits = hits.iter().map(|hit| u64::from(hit.document) << 32 | u64::from(hit.score.to_bits()));
-        self.digests[number] = hits.fold(mix(1, matches), mix);
+        self.digests[number] = hits.fold(mix_digest(1, matches), mix_digest);
     }
 
     /// The figures that do not depend on the mode.
@@ -364,7 +372,7 @@ impl Repetition {
             p99: quantile(&times, 0.99),
             matches: second.matches,
             hits: second.hits,
-            checksum: digests.fold(0, |sum, digest| mix(sum, *digest)),
+            checksum: digests.fold(0, |sum, digest| mix_digest(sum, *digest)),
             ..CellMeasurement::default()
         }
     }
@@ -376,17 +384,17 @@ fn quantile(sorted: &[u64], part: f64) -> f64 {
     sorted.get(rank.max(1) - 1).map_or(0.0, |nanoseconds| *nanoseconds as f64 / 1e3)
 }
 
-fn mix(sum: u64, number: u64) -> u64 {
+fn mix_digest(sum: u64, number: u64) -> u64 {
     (sum.rotate_left(5) ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
 /// Bytes that the kernel has read from devices for this process.
-fn fetched() -> Option<u64> {
+fn device_bytes_read() -> Option<u64> {
     number_of(&fs::read_to_string("/proc/self/io").ok()?, "read_bytes:")
 }
 
 /// A number from the status of this process.
-fn status(name: &str) -> Option<u64> {
+fn process_status(name: &str) -> Option<u64> {
     number_of(&fs::read_to_string("/proc/self/status").ok()?, name)
 }
 

@@ -32,12 +32,12 @@ mod reads;
 
 pub use launch::Launch;
 pub(crate) use launch::one_line;
-pub use measure::{measure, run};
+pub use measure::{measure_cell, run_cell};
 pub use measurement::{CacheCounters, CellMeasurement};
 pub use queries::CellQueries;
 pub use query_kind::{QueryShape, TermClass};
 pub use reads::{EngineReads, ListReads, Reads};
-pub(crate) use reads::{read_lookahead, show_lookahead};
+pub(crate) use reads::{lookahead_text, parse_lookahead};
 
 use crate::{Error, Result, counters::CounterSet};
 use serde::{Deserialize, Serialize};
@@ -56,7 +56,7 @@ pub struct Cell {
     #[serde(default)]
     pub reads: Reads,
     /// Hits per query.
-    #[serde(default = "hits_default")]
+    #[serde(default = "default_hits")]
     pub k: usize,
     /// Whether matches are counted.
     #[serde(default)]
@@ -65,13 +65,13 @@ pub struct Cell {
     #[serde(default)]
     pub exhaustive: bool,
     /// BM25 k1: saturation of the term frequency.
-    #[serde(default = "k1_default")]
+    #[serde(default = "default_k1")]
     pub k1: f64,
     /// BM25 b: weight of the document length, 0 to 1.
-    #[serde(default = "b_default")]
+    #[serde(default = "default_b")]
     pub b: f64,
     /// Query threads; of a searcher each is pinned to a processor.
-    #[serde(default = "threads_default")]
+    #[serde(default = "default_threads")]
     pub threads: usize,
     /// Seconds that the second repetition takes at least: it is itself repeated until then [default: 0.25 for
     /// an index in memory, else 0].
@@ -85,13 +85,13 @@ pub struct Cell {
     pub counters: Option<CounterSet>,
     /// What the process joins before it opens the index.
     #[serde(default)]
-    pub process: ProcessPlace,
+    pub process: ProcessPlacement,
 }
 
 /// Control groups and processor of the process of a cell.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct ProcessPlace {
+pub struct ProcessPlacement {
     /// Files of control groups into which the process first writes its process id.
     pub join: Vec<PathBuf>,
     /// The same of a control group that throttles reads.
@@ -129,19 +129,19 @@ impl Cell {
     }
 }
 
-fn hits_default() -> usize {
+fn default_hits() -> usize {
     10
 }
 
-fn k1_default() -> f64 {
+fn default_k1() -> f64 {
     DEFAULT_K1
 }
 
-fn b_default() -> f64 {
+fn default_b() -> f64 {
     DEFAULT_B
 }
 
-fn threads_default() -> usize {
+fn default_threads() -> usize {
     1
 }
 

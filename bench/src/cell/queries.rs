@@ -46,7 +46,7 @@ impl CellQueries {
                 .iter()
                 .map(|text| Query::parse(text, index.schema()))
                 .collect::<tierdex::Result<_>>()?),
-            CellQueries::File { file } => query_lines::read(file, index),
+            CellQueries::File { file } => query_lines::read_queries(file, index),
             CellQueries::Terms { field, .. } if *field >= index.schema().fields.len() => {
                 Err(Error::Usage(format!("the index has no field {field}")))
             }

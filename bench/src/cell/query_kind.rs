@@ -23,9 +23,9 @@ value_names!(TermClass, "class of terms"; High = "H", Medium = "M", Low = "L");
 /// Approximate number of documents of the thesis' collection.
 const THESIS_DOCUMENTS: u64 = 160_000_000;
 /// Smallest document frequency of class H in that collection.
-const THESIS_HIGH: u64 = 1_000_000;
+const THESIS_HIGH_MIN: u64 = 1_000_000;
 /// Smallest document frequency of class M in that collection.
-const THESIS_MEDIUM: u64 = 1_000;
+const THESIS_MEDIUM_MIN: u64 = 1_000;
 
 impl TermClass {
     /// The document frequencies of the class in an index of `documents` documents: the smallest, and except
@@ -36,8 +36,8 @@ impl TermClass {
             (scaled as u64).max(1)
         };
         // Keeps the classes disjoint in small indexes.
-        let medium = scaled(THESIS_MEDIUM).max(2);
-        let high = scaled(THESIS_HIGH).max(medium + 1);
+        let medium = scaled(THESIS_MEDIUM_MIN).max(2);
+        let high = scaled(THESIS_HIGH_MIN).max(medium + 1);
         match self {
             TermClass::High => (high, None),
             TermClass::Medium => (medium, Some(high)),
@@ -46,7 +46,7 @@ impl TermClass {
     }
 
     /// Whether a term with document frequency `frequency` belongs to the class.
-    pub(crate) fn holds(self, frequency: u64, documents: u64) -> bool {
+    pub(crate) fn contains_frequency(self, frequency: u64, documents: u64) -> bool {
         let (least, below) = self.bounds(documents);
         frequency >= least && below.is_none_or(|below| frequency < below)
     }
@@ -98,7 +98,7 @@ mod tests {
         for documents in [0, 1, 1000, 414_229] {
             for frequency in 1..5000 {
                 let held = [TermClass::High, TermClass::Medium, TermClass::Low]
-                    .map(|class| class.holds(frequency, documents));
+                    .map(|class| class.contains_frequency(frequency, documents));
                 assert_eq!(held.iter().filter(|held| **held).count(), 1, "{frequency} of {documents}");
             }
         }

@@ -13,7 +13,7 @@ pub enum Reads {
     /// By a searcher on the query threads, over an index that is held in a memory region as a whole.
     Searcher {
         /// The region of the index.
-        #[serde(default = "dram", with = "as_text")]
+        #[serde(default = "default_region", with = "as_text")]
         region: RegionKind,
         /// Emulation of a slower memory tier for its lists.
         #[serde(default, rename = "slow-tier", with = "as_text::optional")]
@@ -22,7 +22,7 @@ pub enum Reads {
     /// By an engine, over an index that is held in a memory region as a whole.
     HeldEngine {
         /// The region of the index.
-        #[serde(default = "dram", with = "as_text")]
+        #[serde(default = "default_region", with = "as_text")]
         region: RegionKind,
         /// Whether a query is submitted when the one before is answered, instead of as a batch.
         #[serde(default)]
@@ -77,17 +77,17 @@ impl Default for EngineReads {
             meta_tier: None,
             policy: None,
             io: ReadKind::Auto,
-            depth: DEPTH,
+            depth: DEFAULT_DEPTH,
             single: false,
         }
     }
 }
 
 /// Lookahead samples of a measurement, at most.
-const SAMPLES_MAX: usize = 1 << 20;
+const LOOKAHEAD_SAMPLES_MAX: usize = 1 << 20;
 
 /// Reads in flight, by default.
-const DEPTH: usize = 32;
+const DEFAULT_DEPTH: usize = 32;
 
 /// Settings of a mode of the thesis.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -100,32 +100,32 @@ pub struct ListReads {
     #[serde(default, with = "as_size")]
     pub dram: Option<u64>,
     /// Size of the postings cache.
-    #[serde(default = "all_postings", with = "as_text")]
+    #[serde(default = "default_size", with = "as_text")]
     pub size: Size,
     /// Memory region of the postings cache.
-    #[serde(default = "dram", with = "as_text")]
+    #[serde(default = "default_region", with = "as_text")]
     pub region: RegionKind,
     /// Memory tier of terms, skip data and lengths.
-    #[serde(default = "metadata_in_dram", with = "as_text")]
+    #[serde(default = "default_metadata_tier", with = "as_text")]
     pub meta_tier: MetaTier,
     /// Bytes of a cache segment (thesis, section 7.2).
-    #[serde(default = "segment")]
+    #[serde(default = "default_segment_bytes")]
     pub segment: u64,
     /// How far ahead lists are prefetched.
-    #[serde(default = "adaptive", with = "lookahead_text")]
+    #[serde(default = "default_lookahead", with = "lookahead_json")]
     pub lookahead: Lookahead,
     /// Eviction policy.
-    #[serde(default = "lru", with = "as_text")]
+    #[serde(default = "default_policy", with = "as_text")]
     pub policy: ListPolicy,
     /// Interface of reads into the cache; modes without a cache read by `pread` if it is that, else mapped
     /// files.
-    #[serde(default = "auto", with = "as_text")]
+    #[serde(default = "default_read_kind", with = "as_text")]
     pub io: ReadKind,
     /// Whether the system reads ahead in files.
-    #[serde(default = "yes")]
+    #[serde(default = "default_readahead")]
     pub readahead: bool,
     /// Reads in flight.
-    #[serde(default = "depth")]
+    #[serde(default = "default_depth")]
     pub depth: usize,
     /// Number of lookahead samples that are kept.
     #[serde(default)]
@@ -148,8 +148,8 @@ impl Reads {
             {
                 wrong("`segment` must be a power of two from 4096 to 1048576".to_string())
             }
-            Reads::Lists(ListReads { samples, .. }) if *samples > SAMPLES_MAX => {
-                wrong(format!("`samples` must be at most {SAMPLES_MAX}"))
+            Reads::Lists(ListReads { samples, .. }) if *samples > LOOKAHEAD_SAMPLES_MAX => {
+                wrong(format!("`samples` must be at most {LOOKAHEAD_SAMPLES_MAX}"))
             }
             Reads::Engine(EngineReads { depth, .. }) | Reads::Lists(ListReads { depth, .. })
                 if !(1..=ReadOptions::DEPTH_MAX).contains(depth) =>
@@ -212,7 +212,7 @@ impl ListReads {
 }
 
 /// A lookahead as flags write it: `adaptive`, or a number of queries.
-pub(crate) fn show_lookahead(lookahead: Lookahead) -> String {
+pub(crate) fn lookahead_text(lookahead: Lookahead) -> String {
     match lookahead {
         Lookahead::Adaptive => "adaptive".to_string(),
         Lookahead::Queries(queries) => queries.to_string(),
@@ -221,65 +221,65 @@ pub(crate) fn show_lookahead(lookahead: Lookahead) -> String {
 }
 
 /// Largest lookahead in queries: the executor plans no further ahead.
-const LOOKAHEAD_MAX: u64 = 1023;
+const LOOKAHEAD_QUERIES_MAX: u64 = 1023;
 
-/// Parses what [`show_lookahead`] writes, except `pins`.
-pub(crate) fn read_lookahead(text: &str) -> Result<Lookahead, String> {
-    if text == "adaptive" {
+/// Parses what [`lookahead_text`] writes, except `pins`.
+pub(crate) fn parse_lookahead(text: &str) -> Result<Lookahead, String> {
+    if text == "default_lookahead" {
         return Ok(Lookahead::Adaptive);
     }
-    let queries = text.parse().ok().filter(|queries| (1..=LOOKAHEAD_MAX).contains(queries));
+    let queries = text.parse().ok().filter(|queries| (1..=LOOKAHEAD_QUERIES_MAX).contains(queries));
     let queries = queries.map(Lookahead::Queries);
-    queries.ok_or_else(|| format!("write adaptive, or a number of queries from 1 to {LOOKAHEAD_MAX}"))
+    queries.ok_or_else(|| format!("write adaptive, or a number of queries from 1 to {LOOKAHEAD_QUERIES_MAX}"))
 }
 
-mod lookahead_text {
-    use super::{Lookahead, read_lookahead, show_lookahead};
+mod lookahead_json {
+    use super::{Lookahead, lookahead_text, parse_lookahead};
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
     pub(super) fn serialize<S: Serializer>(value: &Lookahead, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(&show_lookahead(*value))
+        to.serialize_str(&lookahead_text(*value))
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Lookahead, D::Error> {
-        read_lookahead(&String::deserialize(from)?).map_err(D::Error::custom)
+        parse_lookahead(&String::deserialize(from)?).map_err(D::Error::custom)
     }
 }
 
-fn dram() -> RegionKind {
+fn default_region() -> RegionKind {
     RegionKind::Dram
 }
 
-fn all_postings() -> Size {
+fn default_size() -> Size {
     Size::BasisPoints(10_000)
 }
 
-fn metadata_in_dram() -> MetaTier {
+fn default_metadata_tier() -> MetaTier {
     MetaTier::Dram
 }
 
-fn segment() -> u64 {
+fn default_segment_bytes() -> u64 {
     32 << 10
 }
 
-fn adaptive() -> Lookahead {
+fn default_lookahead() -> Lookahead {
     Lookahead::Adaptive
 }
 
-fn lru() -> ListPolicy {
+fn default_policy() -> ListPolicy {
     ListPolicy::Lru
 }
 
-fn auto() -> ReadKind {
+fn default_read_kind() -> ReadKind {
     ReadKind::Auto
 }
 
-fn yes() -> bool {
+fn default_readahead() -> bool {
     true
 }
 
-fn depth() -> usize {
-    DEPTH
+fn default_depth() -> usize {
+    DEFAULT_DEPTH
 }
 
 #[cfg(test)]
@@ -289,8 +289,8 @@ mod tests {
     #[test]
     fn lookaheads_round_trip() {
         for name in ["adaptive", "1", "1023"] {
-            assert_eq!(show_lookahead(read_lookahead(name).unwrap()), name);
+            assert_eq!(lookahead_text(parse_lookahead(name).unwrap()), name);
         }
-        assert!(["", "0", "1024", "pins"].iter().all(|wrong| read_lookahead(wrong).is_err()));
+        assert!(["", "0", "1024", "pins"].iter().all(|wrong| parse_lookahead(wrong).is_err()));
     }
 }

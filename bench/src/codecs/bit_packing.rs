@@ -6,8 +6,8 @@
 
 /// Values of a vertical block, and its lanes.
 pub(super) const VERTICAL_VALUES: usize = 256;
-const LANES: usize = 8;
-const ROWS: usize = VERTICAL_VALUES / LANES;
+const VERTICAL_LANES: usize = 8;
+const VERTICAL_ROWS: usize = VERTICAL_VALUES / VERTICAL_LANES;
 
 /// Bytes of `count` values of `width` bits.
 pub(super) fn packed_bytes(count: usize, width: u32) -> usize {
@@ -32,10 +32,10 @@ pub(super) fn pack(
     let vertical = vertical && count == VERTICAL_VALUES;
     for (number, value) in values.enumerate() {
         for bit in (0..width).filter(|bit| value >> bit & 1 == 1) {
-            let (row, lane) = (number / LANES, number % LANES);
+            let (row, lane) = (number / VERTICAL_LANES, number % VERTICAL_LANES);
             let to = if vertical {
                 let in_lane = row * width as usize + bit as usize;
-                (in_lane / 32 * LANES + lane) * 32 + in_lane % 32
+                (in_lane / 32 * VERTICAL_LANES + lane) * 32 + in_lane % 32
             } else {
                 number * width as usize + bit as usize
             };
@@ -49,8 +49,8 @@ pub(super) fn pack(
 pub(super) fn unpack(bytes: &[u8], width: u32, vertical: bool, out: &mut [u32]) -> Option<usize> {
     let len = packed_bytes(out.len(), width);
     let bytes = bytes.get(..len)?;
-    match out.as_chunks_mut::<LANES>() {
-        (rows, []) if vertical && rows.len() == ROWS => unpack_vertical(bytes, width, rows),
+    match out.as_chunks_mut::<VERTICAL_LANES>() {
+        (rows, []) if vertical && rows.len() == VERTICAL_ROWS => unpack_vertical(bytes, width, rows),
         _ => unpack_horizontal(bytes, width, out),
     }
     Some(len)
@@ -64,7 +64,7 @@ fn unpack_horizontal(bytes: &[u8], width: u32, out: &mut [u32]) {
         let rest = &bytes[bit / 8..];
         let word = match rest.first_chunk() {
             Some(word) => u64::from_le_bytes(*word),
-            None => word_of(rest),
+            None => last_word(rest),
         };
         *value = (word >> (bit % 8)) as u32 & mask;
         bit += width as usize;
@@ -72,16 +72,16 @@ fn unpack_horizontal(bytes: &[u8], width: u32, out: &mut [u32]) {
 }
 
 /// The last bytes, followed by zeros.
-fn word_of(bytes: &[u8]) -> u64 {
+fn last_word(bytes: &[u8]) -> u64 {
     bytes.iter().take(8).rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
 
 #[inline]
-fn unpack_vertical(bytes: &[u8], width: u32, rows: &mut [[u32; LANES]]) {
+fn unpack_vertical(bytes: &[u8], width: u32, rows: &mut [[u32; VERTICAL_LANES]]) {
     let mask = low_mask(width);
-    let words = bytes.as_chunks::<{ 4 * LANES }>().0;
-    let load = |at: usize| -> [u32; LANES] {
-        words.get(at).map_or([0; LANES], |bytes| {
+    let words = bytes.as_chunks::<{ 4 * VERTICAL_LANES }>().0;
+    let load = |at: usize| -> [u32; VERTICAL_LANES] {
+        words.get(at).map_or([0; VERTICAL_LANES], |bytes| {
             let parts = bytes.as_chunks::<4>().0;
             std::array::from_fn(|lane| u32::from_le_bytes(parts[lane]))
         })

@@ -18,16 +18,16 @@ pub struct Buffers {
 }
 
 /// Values of the ring: 256 MiB, far more than a cache holds.
-const RAM_VALUES: usize = 64 << 20;
+const RING_VALUES: usize = 64 << 20;
 /// Values per cache line.
-const LINE: usize = 16;
+const CACHE_LINE_VALUES: usize = 16;
 
 impl Buffers {
     /// Allocates the buffers and touches all pages.
     pub fn new() -> Buffers {
         Buffers {
-            block: vec![1; BLOCK + LINE],
-            ram: vec![1; RAM_VALUES],
+            block: vec![1; BLOCK + CACHE_LINE_VALUES],
+            ram: vec![1; RING_VALUES],
             at: 0,
             bytes: Vec::new(),
             words: Vec::new(),
@@ -35,21 +35,21 @@ impl Buffers {
     }
 
     /// A buffer of `len` values at the start of a cache line, the same in each call.
-    pub(super) fn block(&mut self, len: usize) -> &mut [u32] {
-        if self.block.len() < len + LINE {
-            self.block.resize(len + LINE, 1);
+    pub(super) fn block_buffer(&mut self, len: usize) -> &mut [u32] {
+        if self.block.len() < len + CACHE_LINE_VALUES {
+            self.block.resize(len + CACHE_LINE_VALUES, 1);
         }
-        let start = first_line(&self.block);
+        let start = first_cache_line(&self.block);
         &mut self.block[start..start + len]
     }
 
     /// The next `len` values of the ring, from the start of a cache line on: memory that no cache holds.
-    pub(super) fn ram(&mut self, len: usize) -> &mut [u32] {
-        if self.ram.len() < len + LINE {
-            self.ram.resize(len + LINE, 1);
+    pub(super) fn next_ring_buffer(&mut self, len: usize) -> &mut [u32] {
+        if self.ram.len() < len + CACHE_LINE_VALUES {
+            self.ram.resize(len + CACHE_LINE_VALUES, 1);
         }
-        let first = first_line(&self.ram);
-        let next = first + (self.at.saturating_sub(first)).next_multiple_of(LINE);
+        let first = first_cache_line(&self.ram);
+        let next = first + (self.at.saturating_sub(first)).next_multiple_of(CACHE_LINE_VALUES);
         let start = if next + len > self.ram.len() { first } else { next };
         self.at = start + len;
         &mut self.ram[start..self.at]
@@ -57,8 +57,8 @@ impl Buffers {
 }
 
 /// Offset of the first value at the start of a cache line.
-fn first_line(values: &[u32]) -> usize {
-    values.as_ptr().align_offset(LINE * size_of::<u32>())
+fn first_cache_line(values: &[u32]) -> usize {
+    values.as_ptr().align_offset(CACHE_LINE_VALUES * size_of::<u32>())
 }
 
 impl Default for Buffers {

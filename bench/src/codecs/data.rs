@@ -17,14 +17,14 @@ pub(super) struct DataScale {
     pub(super) rounds: usize,
 }
 
-const WHOLE: DataScale = DataScale { group_ints: 1 << 22, index_ints: 1 << 26, rounds: 9 };
-const QUICK: DataScale = DataScale { group_ints: 1 << 19, index_ints: 1 << 22, rounds: 5 };
+const WHOLE_RUN: DataScale = DataScale { group_ints: 1 << 22, index_ints: 1 << 26, rounds: 9 };
+const QUICK_RUN: DataScale = DataScale { group_ints: 1 << 19, index_ints: 1 << 22, rounds: 5 };
 
 /// Values of the group of generated frequencies, in groups of ids. There is only one such group.
-const ZIPF_GROUPS: usize = 4;
+const FREQUENCY_GROUP_FACTOR: usize = 4;
 
 /// Length classes of the generated ids.
-const CLASSES: std::ops::RangeInclusive<u32> = 10..=22;
+const LENGTH_CLASSES: std::ops::RangeInclusive<u32> = 10..=22;
 
 /// The groups of a run.
 pub(super) struct DataPlan {
@@ -38,65 +38,76 @@ pub(super) struct DataPlan {
 impl DataPlan {
     /// The groups that the flags select. Reads the lists of the index, if one is named.
     pub(super) fn new(flags: &Flags, stop: &StopSignal) -> Result<DataPlan> {
-        let scale = if flags.quick { QUICK } else { WHOLE };
+        let scale = if flags.quick { QUICK_RUN } else { WHOLE_RUN };
         let read = |dir| IndexLists::read(dir, scale.index_ints, stop);
         let index = flags.index.as_deref().map(read).transpose()?;
         Ok(DataPlan { scale, seed: flags.seed, one_byte: flags.one_byte, index })
     }
 
     /// Passes each group of the `selected` kinds to `each`.
-    pub(super) fn groups(
+    pub(super) fn for_each_group(
         &self,
         selected: impl Fn(ValueKind) -> bool,
         each: &mut dyn FnMut(&ListGroup) -> Result<()>,
     ) -> Result<()> {
         if let Some(percent) = self.one_byte {
-            return if selected(ValueKind::Ids) { self.one_or_two_bytes(percent, each) } else { Ok(()) };
+            return if selected(ValueKind::Ids) {
+                self.generate_one_or_two_bytes(percent, each)
+            } else {
+                Ok(())
+            };
         }
         if selected(ValueKind::Ids) {
-            self.ids("uniform", synthetic::uniform_list, each)?;
-            self.ids("clustered", synthetic::clustered_list, each)?;
+            self.generate_id_groups("uniform", synthetic::uniform_list, each)?;
+            self.generate_id_groups("clustered", synthetic::clustered_list, each)?;
         }
         if selected(ValueKind::Frequencies) {
-            let mut random = self.random("zipf-freq", 0);
-            let lists = fill(ZIPF_GROUPS * self.scale.group_ints, || synthetic::zipf_list(&mut random));
+            let mut random = self.group_random("zipf-freq", 0);
+            let lists = lists_with_ints(FREQUENCY_GROUP_FACTOR * self.scale.group_ints, || {
+                synthetic::zipf_list(&mut random)
+            });
             each(&ListGroup { dataset: "zipf-freq", kind: ValueKind::Frequencies, k: None, lists })?;
         }
-        self.index.as_ref().map_or(Ok(()), |lists| lists.groups(selected, each))
+        self.index.as_ref().map_or(Ok(()), |lists| lists.for_each_group(selected, each))
     }
 
     /// Generates the groups of all length classes of a dataset.
-    fn ids(
+    fn generate_id_groups(
         &self,
         dataset: &'static str,
         list: fn(&mut Random, u32) -> Vec<u32>,
         each: &mut dyn FnMut(&ListGroup) -> Result<()>,
     ) -> Result<()> {
-        for k in CLASSES {
-            let mut random = self.random(dataset, k);
-            let lists = fill(self.scale.group_ints, || list(&mut random, k));
+        for k in LENGTH_CLASSES {
+            let mut random = self.group_random(dataset, k);
+            let lists = lists_with_ints(self.scale.group_ints, || list(&mut random, k));
             each(&ListGroup { dataset, kind: ValueKind::Ids, k: Some(k), lists })?;
         }
         Ok(())
     }
 
     /// Generates the group of lists with `percent` one-byte differences.
-    fn one_or_two_bytes(&self, percent: u32, each: &mut dyn FnMut(&ListGroup) -> Result<()>) -> Result<()> {
-        let (dataset, k) = ("one-byte", synthetic::ONE_BYTE_K);
-        let mut random = self.random(dataset, percent);
-        let lists = fill(self.scale.group_ints, || synthetic::one_or_two_byte_list(&mut random, percent));
+    fn generate_one_or_two_bytes(
+        &self,
+        percent: u32,
+        each: &mut dyn FnMut(&ListGroup) -> Result<()>,
+    ) -> Result<()> {
+        let (dataset, k) = ("one-byte", synthetic::ONE_BYTE_LENGTH_CLASS);
+        let mut random = self.group_random(dataset, percent);
+        let lists =
+            lists_with_ints(self.scale.group_ints, || synthetic::one_or_two_byte_list(&mut random, percent));
         each(&ListGroup { dataset, kind: ValueKind::Ids, k: Some(k), lists })
     }
 
     /// A generator for one group, so that no group depends on those before it.
-    fn random(&self, dataset: &str, k: u32) -> Random {
+    fn group_random(&self, dataset: &str, k: u32) -> Random {
         let name = dataset.bytes().fold(u64::from(k), |sum, byte| sum * 31 + u64::from(byte));
         Random::new(Random::new(self.seed).bits() ^ name)
     }
 }
 
 /// At least one list, until there are `ints` values.
-fn fill(ints: usize, mut list: impl FnMut() -> Vec<u32>) -> Vec<Vec<u32>> {
+fn lists_with_ints(ints: usize, mut list: impl FnMut() -> Vec<u32>) -> Vec<Vec<u32>> {
     let (mut lists, mut sum) = (Vec::new(), 0);
     while sum < ints {
         let list = list();
@@ -122,9 +133,9 @@ mod tests {
             seen.push((group.dataset, group.k));
             Ok(())
         };
-        plan.groups(|kind| kind == ValueKind::Frequencies, &mut check).unwrap();
-        plan.ids("uniform", synthetic::uniform_list, &mut check).unwrap();
+        plan.for_each_group(|kind| kind == ValueKind::Frequencies, &mut check).unwrap();
+        plan.generate_id_groups("uniform", synthetic::uniform_list, &mut check).unwrap();
         assert_eq!(seen[0], ("zipf-freq", None));
-        assert_eq!(seen[1..], CLASSES.map(|k| ("uniform", Some(k))).collect::<Vec<_>>());
+        assert_eq!(seen[1..], LENGTH_CLASSES.map(|k| ("uniform", Some(k))).collect::<Vec<_>>());
     }
 }

@@ -24,11 +24,11 @@ impl<'a, C: Contender> Encoding<'a, C> {
         }
         words.shrink_to_fit();
         let encoded = Encoding { contender, group, words, starts };
-        encoded.check()?;
+        encoded.check_round_trip()?;
         Ok(encoded)
     }
 
-    fn check(&self) -> Result<()> {
+    fn check_round_trip(&self) -> Result<()> {
         let mut back = Vec::new();
         for (words, list) in self.lists() {
             back.clear();
@@ -86,7 +86,7 @@ impl<C: Contender> EncodedGroup for Encoding<'_, C> {
     }
 
     fn decode_l1(&self, buffers: &mut Buffers) {
-        let buffer = buffers.block(self.contender.block());
+        let buffer = buffers.block_buffer(self.contender.block());
         for (words, list) in self.lists() {
             black_box(self.decode_through(black_box(words), list.len(), buffer));
         }
@@ -94,7 +94,7 @@ impl<C: Contender> EncodedGroup for Encoding<'_, C> {
 
     fn decode_ram(&self, buffers: &mut Buffers) {
         for (words, list) in self.lists() {
-            let out = buffers.ram(list.len());
+            let out = buffers.next_ring_buffer(list.len());
             black_box(self.decode_list(black_box(words), out));
             black_box(out);
         }

@@ -31,7 +31,7 @@ impl IndexLists {
     pub(super) fn read(dir: &Path, ints_max: u64, stop: &StopSignal) -> Result<IndexLists> {
         let index = Index::open_on(Arc::new(PosixDisk::open(dir)?))?;
         let (mut terms, mut ints) = (0, 0);
-        long_terms(&index, &mut |_, term| {
+        for_each_long_term(&index, &mut |_, term| {
             stop.check().map_err(|_| Error::Interrupted)?;
             terms += 1;
             ints += u64::from(term.document_frequency);
@@ -43,10 +43,10 @@ impl IndexLists {
         }
         let mut lists = IndexLists { classes: BTreeMap::new(), terms, stride: ints.div_ceil(ints_max) };
         let mut number = 0;
-        long_terms(&index, &mut |field, term| {
+        for_each_long_term(&index, &mut |field, term| {
             stop.check().map_err(|_| Error::Interrupted)?;
             if number % lists.stride == 0 {
-                lists.add(field, term)?;
+                lists.add_list(field, term)?;
             }
             number += 1;
             Ok(())
@@ -54,7 +54,7 @@ impl IndexLists {
         Ok(lists)
     }
 
-    fn add(&mut self, field: &FieldReader, term: TermInfo) -> Result<()> {
+    fn add_list(&mut self, field: &FieldReader, term: TermInfo) -> Result<()> {
         let class = self.classes.entry(term.document_frequency.ilog2()).or_default();
         let list = read_postings(field, term)?;
         class.documents.push(list.documents);
@@ -64,7 +64,7 @@ impl IndexLists {
 
     /// Passes groups of documents, of frequencies, and of frequencies minus one (as an index stores them) to
     /// `each`.
-    pub(super) fn groups(
+    pub(super) fn for_each_group(
         &self,
         selected: impl Fn(ValueKind) -> bool,
         each: &mut dyn FnMut(&ListGroup) -> Result<()>,
@@ -73,7 +73,7 @@ impl IndexLists {
         let sets: [(&str, ValueKind, Lists); 3] = [
             ("real", ValueKind::Ids, |class| class.documents.clone()),
             ("real-freq", ValueKind::Frequencies, |class| class.frequencies.clone()),
-            ("real-freq-less-one", ValueKind::Frequencies, |class| less_one(&class.frequencies)),
+            ("real-freq-less-one", ValueKind::Frequencies, |class| frequencies_less_one(&class.frequencies)),
         ];
         for (dataset, kind, lists) in sets.into_iter().filter(|(_, kind, _)| selected(*kind)) {
             for (&k, class) in &self.classes {
@@ -84,12 +84,15 @@ impl IndexLists {
     }
 }
 
-fn less_one(lists: &[Vec<u32>]) -> Vec<Vec<u32>> {
+fn frequencies_less_one(lists: &[Vec<u32>]) -> Vec<Vec<u32>> {
     lists.iter().map(|list| list.iter().map(|frequency| frequency - 1).collect()).collect()
 }
 
 /// Calls `each` for every term with enough documents, by segment and field.
-fn long_terms(index: &Index, each: &mut dyn FnMut(&FieldReader, TermInfo) -> Result<()>) -> Result<()> {
+fn for_each_long_term(
+    index: &Index,
+    each: &mut dyn FnMut(&FieldReader, TermInfo) -> Result<()>,
+) -> Result<()> {
     for field in index.segments().iter().flat_map(|segment| segment.fields()) {
         let mut terms = field.terms().stream();
         while let Some((_, term)) = terms.next()? {

@@ -13,9 +13,9 @@ use pulp::{cast, x86::V2};
 use std::arch::x86_64::__m128i;
 
 /// Bytes whose continuation bits are gathered at once.
-const GATHERED: usize = 48;
+const GATHERED_BYTES: usize = 48;
 /// Most values that a step stores.
-const STEP_VALUES: usize = 12;
+const STEP_VALUES_MAX: usize = 12;
 
 /// Decodes values while both slices are long enough for a step. Returns the bytes consumed and the
 /// number of values.
@@ -23,11 +23,11 @@ const STEP_VALUES: usize = 12;
 pub(super) fn decode(simd: V2, bytes: &[u8], prev: u32, out: &mut [u32]) -> (usize, usize) {
     simd.vectorize(
         #[inline(always)]
-        || Decoder { simd, bytes, at: 0, prev: cast([prev; 4]) }.run(out),
+        || SseDecoder { simd, bytes, at: 0, prev: cast([prev; 4]) }.decode_all(out),
     )
 }
 
-struct Decoder<'a> {
+struct SseDecoder<'a> {
     simd: V2,
     bytes: &'a [u8],
     /// Offset of the next value in `bytes`.
@@ -36,21 +36,21 @@ struct Decoder<'a> {
     prev: __m128i,
 }
 
-impl Decoder<'_> {
+impl SseDecoder<'_> {
     #[inline(always)]
-    fn run(mut self, out: &mut [u32]) -> (usize, usize) {
+    fn decode_all(mut self, out: &mut [u32]) -> (usize, usize) {
         let mut values = 0;
-        if let Some(first) = self.gather(0) {
-            let (mut bits, mut count, mut end) = (first, GATHERED, GATHERED);
+        if let Some(first) = self.continuation_bits(0) {
+            let (mut bits, mut count, mut end) = (first, GATHERED_BYTES, GATHERED_BYTES);
             // The bits of the bytes after `end` are ready before they are needed.
-            let mut next = self.gather(end);
+            let mut next = self.continuation_bits(end);
             while count >= STEP_BITS as usize || next.is_some() {
                 if count < STEP_BITS as usize {
                     bits |= next.unwrap_or_default() << count;
-                    (count, end) = (count + GATHERED, end + GATHERED);
-                    next = self.gather(end);
+                    (count, end) = (count + GATHERED_BYTES, end + GATHERED_BYTES);
+                    next = self.continuation_bits(end);
                 }
-                let Some((consumed, stored)) = self.step(bits, &mut out[values..]) else {
+                let Some((consumed, stored)) = self.decode_step(bits, &mut out[values..]) else {
                     return (self.at, values);
                 };
                 (bits, count) = (bits >> consumed, count - consumed);
@@ -59,7 +59,7 @@ impl Decoder<'_> {
         }
         while let Some(block) = self.bytes[self.at..].first_chunk::<16>() {
             let bits = self.simd.sse2._mm_movemask_epi8(cast(*block)) as u64;
-            let Some((_, stored)) = self.step(bits, &mut out[values..]) else { break };
+            let Some((_, stored)) = self.decode_step(bits, &mut out[values..]) else { break };
             values += stored;
         }
         (self.at, values)
@@ -67,8 +67,8 @@ impl Decoder<'_> {
 
     /// The continuation bits of 48 bytes; `None` if there are fewer.
     #[inline(always)]
-    fn gather(&self, at: usize) -> Option<u64> {
-        let block = self.bytes.get(at..)?.first_chunk::<GATHERED>()?;
+    fn continuation_bits(&self, at: usize) -> Option<u64> {
+        let block = self.bytes.get(at..)?.first_chunk::<GATHERED_BYTES>()?;
         let (parts, _) = block.as_chunks::<16>();
         let bits = |part: usize| self.simd.sse2._mm_movemask_epi8(cast(parts[part])) as u32 as u64;
         Some(bits(0) | bits(1) << 16 | bits(2) << 32)
@@ -77,8 +77,8 @@ impl Decoder<'_> {
     /// Decodes the next values. Returns the bytes consumed and the values stored; `None` if a slice is
     /// too short, or the bytes are damaged.
     #[inline(always)]
-    fn step(&mut self, bits: u64, out: &mut [u32]) -> Option<(usize, usize)> {
-        let out = out.first_chunk_mut::<STEP_VALUES>()?;
+    fn decode_step(&mut self, bits: u64, out: &mut [u32]) -> Option<(usize, usize)> {
+        let out = out.first_chunk_mut::<STEP_VALUES_MAX>()?;
         let input: __m128i = cast(*self.bytes.get(self.at..)?.first_chunk::<16>()?);
         let bits = bits as usize & (STEPS.len() - 1);
         let V2 { sse2, ssse3, sse4_1, .. } = self.simd;

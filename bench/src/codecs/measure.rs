@@ -1,4 +1,4 @@
-//! Times contenders on a group of lists, on one thread. The result is the encoded size and the medians of
+//! CodecTimes contenders on a group of lists, on one thread. The result is the encoded size and the medians of
 //! three times:
 //!
 //! 1. *L1*: every list is decoded block by block into the same buffer of one block, while the encoded bytes
@@ -15,7 +15,7 @@ use tierdex::StopSignal;
 
 /// The times of each round, in seconds.
 #[derive(Default)]
-struct Times {
+struct CodecTimes {
     l1: Vec<f64>,
     ram: Vec<f64>,
     encode: Vec<f64>,
@@ -25,7 +25,7 @@ struct Times {
 ///
 /// # Errors
 /// If a round trip differs; [`Error::Interrupted`] if `stop` is raised.
-pub(super) fn group(
+pub(super) fn measure_group(
     group: &ListGroup,
     contenders: &[Box<dyn Peer>],
     rounds: usize,
@@ -36,15 +36,15 @@ pub(super) fn group(
     let mut entered = Vec::new();
     for contender in contenders {
         stop.check().map_err(|_| Error::Interrupted)?;
-        entered.push((contender, contender.enter(group)?, Times::default()));
+        entered.push((contender, contender.enter(group)?, CodecTimes::default()));
     }
     for _ in 0..rounds {
         for (_, cell, times) in &mut entered {
             stop.check().map_err(|_| Error::Interrupted)?;
-            times.encode.push(seconds(|| cell.encode(buffers)));
-            times.ram.push(seconds(|| cell.decode_ram(buffers)));
+            times.encode.push(time_seconds(|| cell.encode(buffers)));
+            times.ram.push(time_seconds(|| cell.decode_ram(buffers)));
             cell.decode_l1(buffers);
-            times.l1.push(seconds(|| cell.decode_l1(buffers)));
+            times.l1.push(time_seconds(|| cell.decode_l1(buffers)));
         }
     }
     let rows = entered.into_iter().map(|(contender, cell, times)| CodecRow {
@@ -63,7 +63,7 @@ pub(super) fn group(
     Ok(rows.collect())
 }
 
-fn seconds(work: impl FnOnce()) -> f64 {
+fn time_seconds(work: impl FnOnce()) -> f64 {
     let start = Instant::now();
     work();
     start.elapsed().as_secs_f64()
@@ -74,11 +74,11 @@ mod tests {
     use super::{super::contender::Contender, super::list_group::ValueKind, *};
 
     /// Copies values. With `wrong`, decodes the last value of each block wrongly.
-    struct Plain {
+    struct PlainCodec {
         wrong: bool,
     }
 
-    impl Contender for Plain {
+    impl Contender for PlainCodec {
         type Word = u32;
 
         fn codec(&self) -> String {
@@ -111,8 +111,8 @@ mod tests {
             k: Some(8),
             lists: vec![(1..=300).collect(), (5..=260).collect()],
         };
-        let contenders: [Box<dyn Peer>; 1] = [Box::new(Plain { wrong })];
-        super::group(&group, &contenders, 3, &mut Buffers::new(), &StopSignal::default())
+        let contenders: [Box<dyn Peer>; 1] = [Box::new(PlainCodec { wrong })];
+        super::measure_group(&group, &contenders, 3, &mut Buffers::new(), &StopSignal::default())
     }
 
     #[test]
@@ -135,7 +135,7 @@ mod tests {
         let stop = StopSignal::default();
         stop.raise();
         let contenders: [Box<dyn Peer>; 1] = [Box::new(super::super::own::Memcpy)];
-        let result = super::group(&group, &contenders, 1, &mut Buffers::new(), &stop);
+        let result = super::measure_group(&group, &contenders, 1, &mut Buffers::new(), &stop);
         assert!(matches!(result, Err(Error::Interrupted)));
     }
 }

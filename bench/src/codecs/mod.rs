@@ -55,30 +55,34 @@ use turbovbyte::TurboVbyte;
 /// If the flags name an unknown codec or kernel, if a round trip differs, or if the index or the output
 /// directory cannot be used; [`Error::Interrupted`] if `stop` is raised.
 pub fn run(flags: &Flags, peers: Vec<Box<dyn Peer>>, stop: &StopSignal) -> Result<CodecResults> {
-    let contenders = contenders(flags, peers)?;
+    let contenders = select_contenders(flags, peers)?;
     let plan = DataPlan::new(flags, stop)?;
     if let Some(dir) = &flags.out {
-        output_dir::make(dir)?;
+        output_dir::create(dir)?;
     }
     let mut buffers = Buffers::new();
     let mut rows = CodecRows::default();
     let selected = |kind| contenders.iter().any(|one| one.takes(kind) && one.codec() != MEMCPY);
-    plan.groups(selected, &mut |group| {
-        status::show(&format!("{} {}", group.dataset, group.k.map(|k| format!("K={k}")).unwrap_or_default()));
-        rows.add(measure::group(group, &contenders, plan.scale.rounds, &mut buffers, stop)?);
+    plan.for_each_group(selected, &mut |group| {
+        status::show_status(&format!(
+            "{} {}",
+            group.dataset,
+            group.k.map(|k| format!("K={k}")).unwrap_or_default()
+        ));
+        rows.add(measure::measure_group(group, &contenders, plan.scale.rounds, &mut buffers, stop)?);
         Ok(())
     })?;
-    status::show("");
+    status::show_status("");
     Ok(CodecResults::new(flags, &plan, rows))
 }
 
 /// `memcpy`, then the selected codecs with the selected kernels, those of papers, and the selected peers.
-fn contenders(flags: &Flags, peers: Vec<Box<dyn Peer>>) -> Result<Vec<Box<dyn Peer>>> {
+fn select_contenders(flags: &Flags, peers: Vec<Box<dyn Peer>>) -> Result<Vec<Box<dyn Peer>>> {
     let mut all: Vec<Box<dyn Peer>> = Vec::new();
     for kernel in flags.kernels()? {
         all.extend(OwnCodec::all(kernel).map(|codec| Box::new(codec) as Box<dyn Peer>));
     }
-    all.extend(compared());
+    all.extend(codecs_of_papers());
     all.extend(peers);
     check_codec_names(flags, &all)?;
     all.retain(|contender| flags.selects(&contender.codec()));
@@ -87,7 +91,7 @@ fn contenders(flags: &Flags, peers: Vec<Box<dyn Peer>>) -> Result<Vec<Box<dyn Pe
 }
 
 /// Formats of the papers that are not part of the engine.
-fn compared() -> Vec<Box<dyn Peer>> {
+fn codecs_of_papers() -> Vec<Box<dyn Peer>> {
     let mut all: Vec<Box<dyn Peer>> = Vec::new();
     all.extend(MaskedVbyte::all().into_iter().map(|codec| Box::new(codec) as Box<dyn Peer>));
     all.extend([true, false].map(|delta| Box::new(TurboVbyte { delta }) as Box<dyn Peer>));

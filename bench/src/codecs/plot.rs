@@ -2,7 +2,7 @@
 //! bits, with a line for every delta codec of one kernel.
 
 use crate::codecs::{list_group::ValueKind, own::MEMCPY, rows::CodecRow, rows::CodecRows};
-use crate::{Result, plot, plot::Panel, plot::Scale, plot::Series};
+use crate::{Result, plot, plot::AxisScale, plot::Panel, plot::Series};
 
 /// The figure of a row that a panel shows.
 struct CodecMeasure {
@@ -10,7 +10,7 @@ struct CodecMeasure {
     of: fn(&CodecRow) -> f64,
 }
 
-const MEASURES: [CodecMeasure; 2] = [
+const PANEL_MEASURES: [CodecMeasure; 2] = [
     CodecMeasure { name: "decoded into L1, billions per second", of: CodecRow::decode_l1 },
     CodecMeasure { name: "bits per id", of: CodecRow::bits },
 ];
@@ -19,7 +19,7 @@ const MEASURES: [CodecMeasure; 2] = [
 pub(super) fn svg(rows: &CodecRows, kernel: &str) -> Result<String> {
     let ids = rows.datasets().into_iter().filter(|(_, kind)| *kind == ValueKind::Ids);
     let datasets: Vec<&str> = ids.map(|(dataset, _)| dataset).collect();
-    let panels = MEASURES
+    let panels = PANEL_MEASURES
         .iter()
         .flat_map(|measure| datasets.iter().map(move |dataset| panel(rows, dataset, kernel, measure)));
     plot::svg(&panels.collect::<Vec<_>>(), datasets.len(), &format!("kernel {kernel}"))
@@ -36,14 +36,14 @@ fn panel(rows: &CodecRows, dataset: &str, kernel: &str, measure: &CodecMeasure) 
     Panel {
         title: dataset.to_string(),
         x: "K: lists of 2^K to 2^(K+1) - 1 ids".to_string(),
-        scale: Scale::Linear,
+        scale: AxisScale::Linear,
         y: measure.name.to_string(),
-        series: codecs(rows, dataset, kernel).into_iter().map(line).collect(),
+        series: codecs_of_kernel(rows, dataset, kernel).into_iter().map(line).collect(),
     }
 }
 
 /// The measured codecs of `kernel`.
-fn codecs(rows: &CodecRows, dataset: &str, kernel: &str) -> Vec<String> {
+fn codecs_of_kernel(rows: &CodecRows, dataset: &str, kernel: &str) -> Vec<String> {
     let totals = rows.totals(dataset).into_iter();
     totals.filter(|row| row.kernel == kernel && row.codec != MEMCPY).map(|row| row.codec).collect()
 }

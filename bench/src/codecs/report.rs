@@ -34,17 +34,17 @@ impl RunFacts {
 }
 
 /// The scalar kernel, the baseline of the others.
-const SCALAR: &str = "scalar";
+const BASELINE_KERNEL: &str = "scalar";
 
 /// The whole report.
 pub(super) fn markdown(command: &str, facts: &RunFacts, rows: &CodecRows, more: &[ReportSection]) -> String {
     let mut text = format!(
         "# Integer codecs\n\n## Machine\n\n{}\n## Command\n\n```\n{command}\n```\n\n## Method\n\n{}\n",
         facts.machine.to_markdown(),
-        method(facts)
+        method_text(facts)
     );
-    let speedups = speedups(rows);
-    for section in totals(rows).iter().chain(&speedups).chain(more) {
+    let speedups = speedups_section(rows);
+    for section in total_sections(rows).iter().chain(&speedups).chain(more) {
         text += &format!("## {}\n\n", section.title);
         if !section.about.is_empty() {
             text += &format!("{}\n\n", section.about);
@@ -55,7 +55,7 @@ pub(super) fn markdown(command: &str, facts: &RunFacts, rows: &CodecRows, more: 
 }
 
 /// One section per dataset with the sums of its contenders.
-pub(super) fn totals(rows: &CodecRows) -> Vec<ReportSection> {
+pub(super) fn total_sections(rows: &CodecRows) -> Vec<ReportSection> {
     let section = |(dataset, kind): (&'static str, ValueKind)| {
         let totals = rows.totals(dataset);
         let what = if kind == ValueKind::Ids { "ids" } else { "frequencies" };
@@ -63,21 +63,21 @@ pub(super) fn totals(rows: &CodecRows) -> Vec<ReportSection> {
         ReportSection {
             title: format!("{dataset}: {:.1} million {what} in {lists} lists", ints as f64 / 1e6),
             about: String::new(),
-            table: table(&totals, kind),
+            table: totals_table(&totals, kind),
         }
     };
     rows.datasets().into_iter().map(section).collect()
 }
 
-fn table(totals: &[CodecRow], kind: ValueKind) -> Table {
+fn totals_table(totals: &[CodecRow], kind: ValueKind) -> Table {
     let base = if kind == ValueKind::Ids { "vbyte-delta" } else { "vbyte" };
-    let against = format!("L1/{SCALAR} {base}");
+    let against = format!("L1/{BASELINE_KERNEL} {base}");
     let mut table =
         Table::new(2, &["codec", "kernel", "bits/int", "L1", "RAM", "encode", "L1/memcpy", &against]);
     let find = |codec: &str, kernel: Option<&str>| {
         totals.iter().find(|row| row.codec == codec && kernel.is_none_or(|kernel| row.kernel == kernel))
     };
-    let (copy, base) = (find(MEMCPY, None), find(base, Some(SCALAR)));
+    let (copy, base) = (find(MEMCPY, None), find(base, Some(BASELINE_KERNEL)));
     for row in totals {
         table.row(vec![
             row.codec.clone(),
@@ -94,13 +94,13 @@ fn table(totals: &[CodecRow], kind: ValueKind) -> Table {
 }
 
 /// Speedup of `vbyte-delta` by each vector kernel over the scalar kernel, by length class.
-fn speedups(rows: &CodecRows) -> Option<ReportSection> {
+fn speedups_section(rows: &CodecRows) -> Option<ReportSection> {
     let codec = "vbyte-delta";
     let ids = rows.datasets().into_iter().filter(|(_, kind)| *kind == ValueKind::Ids);
     let mut columns = Vec::new();
     for (dataset, _) in ids {
         let totals = rows.totals(dataset);
-        let others = totals.iter().filter(|row| row.codec == codec && row.kernel != SCALAR);
+        let others = totals.iter().filter(|row| row.codec == codec && row.kernel != BASELINE_KERNEL);
         columns.extend(others.map(|row| (dataset, row.kernel.clone())));
     }
     let mut classes: Vec<u32> = columns.iter().flat_map(|(dataset, _)| rows.classes(dataset)).collect();
@@ -111,20 +111,20 @@ fn speedups(rows: &CodecRows) -> Option<ReportSection> {
     let mut table = Table::new(0, &heading);
     let gain = |k, dataset, kernel: &str| {
         let speed = |kernel| rows.class(dataset, k, codec, kernel).map(CodecRow::decode_l1);
-        Some(speed(kernel)? / speed(SCALAR)?)
+        Some(speed(kernel)? / speed(BASELINE_KERNEL)?)
     };
     for k in classes {
         let gains = columns.iter().map(|(dataset, kernel)| ratio_text(gain(k, dataset, kernel)));
         table.row(std::iter::once(k.to_string()).chain(gains).collect());
     }
     (!table.is_empty()).then(|| ReportSection {
-        title: format!("{codec} against its {SCALAR} kernel"),
+        title: format!("{codec} against its {BASELINE_KERNEL} kernel"),
         about: "Ratio of the speeds into L1, for lists of 2^K to 2^(K+1) - 1 ids.".to_string(),
         table,
     })
 }
 
-fn method(facts: &RunFacts) -> String {
+fn method_text(facts: &RunFacts) -> String {
     let rounds = facts.rounds;
     let mut text = format!(
         "One thread. Contenders alternate on the same data for {rounds} rounds. A figure is the median over the rounds; a \
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_missing_baseline_gives_no_ratio() {
-        let tables = totals(&rows());
+        let tables = total_sections(&rows());
         assert_eq!(tables.len(), 2);
         let text = tables[1].table.to_text();
         let last: Vec<&str> = text.lines().last().unwrap().split_whitespace().collect();

@@ -26,7 +26,7 @@ impl CodecResults {
     /// # Errors
     /// If `out` cannot be written.
     pub fn print(&self, out: &mut impl Write, more: &[ReportSection]) -> Result<()> {
-        let sections = report::totals(&self.rows);
+        let sections = report::total_sections(&self.rows);
         let mut text = String::from(
             "billions of integers per second on one thread; the report of --out describes the method\n",
         );
@@ -45,8 +45,8 @@ impl CodecResults {
         let Some(dir) = &self.flags.out else { return Ok(()) };
         let command = format!("{program} {}", self.flags.command());
         let fastest = self.flags.kernels()?.last().map_or("scalar", |kernel| kernel.name());
-        output_dir::write(dir, "report.md", report::markdown(&command, &self.facts, &self.rows, more))?;
-        output_dir::write(dir, "data.json", &(output_dir::json_lines(&self.rows.to_json()) + "\n"))?;
-        output_dir::write(dir, "codecs.svg", &plot::svg(&self.rows, fastest)?)
+        output_dir::write_file(dir, "report.md", report::markdown(&command, &self.facts, &self.rows, more))?;
+        output_dir::write_file(dir, "data.json", &(output_dir::json_lines(&self.rows.to_json()) + "\n"))?;
+        output_dir::write_file(dir, "codecs.svg", &plot::svg(&self.rows, fastest)?)
     }
 }

@@ -4,28 +4,28 @@ use crate::Random;
 use std::ops::Range;
 
 /// Exclusive upper limit of ids.
-pub(super) const DOMAIN: u32 = 50_000_000;
+pub(super) const IDS_END: u32 = 50_000_000;
 
 /// Ranges with fewer ids than this are filled uniformly: the smallest cluster.
-const CLUSTER_MIN: usize = 10;
+const CLUSTER_IDS_MIN: usize = 10;
 
 /// The largest generated frequency.
 const FREQUENCY_MAX: usize = 127;
 
 /// Length class of [`one_or_two_byte_list`].
-pub(super) const ONE_BYTE_K: u32 = 16;
+pub(super) const ONE_BYTE_LENGTH_CLASS: u32 = 16;
 
 /// `2^k` to `2^(k+1) - 1` ids, uniform in the domain.
 pub(super) fn uniform_list(random: &mut Random, k: u32) -> Vec<u32> {
-    let (count, mut list) = (length(random, k), Vec::new());
-    uniform(random, count, 0..DOMAIN, &mut list);
+    let (count, mut list) = (random_length(random, k), Vec::new());
+    push_uniform(random, count, 0..IDS_END, &mut list);
     list
 }
 
 /// `2^k` to `2^(k+1) - 1` ids in clusters.
 pub(super) fn clustered_list(random: &mut Random, k: u32) -> Vec<u32> {
-    let (count, mut list) = (length(random, k), Vec::new());
-    clustered(random, count, 0..DOMAIN, &mut list);
+    let (count, mut list) = (random_length(random, k), Vec::new());
+    push_clustered(random, count, 0..IDS_END, &mut list);
     list
 }
 
@@ -37,7 +37,7 @@ pub(super) fn one_or_two_byte_list(random: &mut Random, percent: u32) -> Vec<u32
         id += if two { 128 + random.below((1 << 14) - 128) } else { 1 + random.below(127) };
         id
     };
-    (0..length(random, ONE_BYTE_K)).map(|_| next(random)).collect()
+    (0..random_length(random, ONE_BYTE_LENGTH_CLASS)).map(|_| next(random)).collect()
 }
 
 /// Frequencies of a Zipf distribution truncated at [`FREQUENCY_MAX`]; each list has an exponent of its own.
@@ -54,30 +54,30 @@ pub(super) fn zipf_list(random: &mut Random) -> Vec<u32> {
         let at = random.unit() * sums[FREQUENCY_MAX - 1];
         sums.partition_point(|&sum| sum <= at) as u32 + 1
     };
-    let count = length(random, 14);
+    let count = random_length(random, 14);
     (0..count).map(|_| draw(random)).collect()
 }
 
 /// `2^k` to `2^(k+1) - 1`.
-fn length(random: &mut Random, k: u32) -> usize {
+fn random_length(random: &mut Random, k: u32) -> usize {
     (1usize << k) + random.below(1 << k) as usize
 }
 
 /// Appends `count` distinct ids of `range` in increasing order; every set of ids has the same probability.
-fn uniform(random: &mut Random, count: usize, range: Range<u32>, out: &mut Vec<u32>) {
+fn push_uniform(random: &mut Random, count: usize, range: Range<u32>, out: &mut Vec<u32>) {
     let size = range.len();
     assert!(count <= size, "a range of {size} has no {count} ids");
     if count <= size / 2 {
-        let chosen = sample(random, count, size);
+        let chosen = sample_below(random, count, size);
         out.extend(chosen.into_iter().map(|at| range.start + at));
         return;
     }
-    let mut left_out = sample(random, size - count, size).into_iter().peekable();
+    let mut left_out = sample_below(random, size - count, size).into_iter().peekable();
     out.extend(range.clone().filter(|id| left_out.next_if_eq(&(id - range.start)).is_none()));
 }
 
 /// `count` distinct numbers below `size` in increasing order. `count` is at most half of `size`.
-fn sample(random: &mut Random, count: usize, size: usize) -> Vec<u32> {
+fn sample_below(random: &mut Random, count: usize, size: usize) -> Vec<u32> {
     let mut chosen = Vec::with_capacity(count);
     while chosen.len() < count {
         let missing = count - chosen.len();
@@ -92,15 +92,15 @@ fn sample(random: &mut Random, count: usize, size: usize) -> Vec<u32> {
 /// ("Index compression using 64-bit words", 2010). The range is split at a random point, and each part gets
 /// half of the ids. With probability 1/4 the first part is filled uniformly, with probability 1/4 the
 /// second; the other parts are split again.
-fn clustered(random: &mut Random, count: usize, range: Range<u32>, out: &mut Vec<u32>) {
+fn push_clustered(random: &mut Random, count: usize, range: Range<u32>, out: &mut Vec<u32>) {
     let size = range.len();
-    if count == size || count < CLUSTER_MIN {
-        return uniform(random, count, range, out);
+    if count == size || count < CLUSTER_IDS_MIN {
+        return push_uniform(random, count, range, out);
     }
     let first = count / 2;
     let cut = range.start + first as u32 + random.below((size - count) as u32);
     let choice = random.below(4);
-    let half = |uniformly: bool| if uniformly { uniform } else { clustered };
+    let half = |uniformly: bool| if uniformly { push_uniform } else { push_clustered };
     half(choice == 0)(random, first, range.start..cut, out);
     half(choice == 1)(random, count - first, cut..range.end, out);
 }
@@ -109,10 +109,10 @@ fn clustered(random: &mut Random, count: usize, range: Range<u32>, out: &mut Vec
 mod tests {
     use super::*;
 
-    fn check(list: &[u32], k: u32) {
+    fn assert_list(list: &[u32], k: u32) {
         assert!((1 << k..2 << k).contains(&list.len()), "{} ids for K {k}", list.len());
         assert!(list.is_sorted_by(|a, b| a < b));
-        assert!(list.iter().all(|&id| id < DOMAIN));
+        assert!(list.iter().all(|&id| id < IDS_END));
     }
 
     #[test]
@@ -120,8 +120,8 @@ mod tests {
         let mut random = Random::new(7);
         for k in [0, 1, 3, 4, 10, 15, 20] {
             for _ in 0..3 {
-                check(&uniform_list(&mut random, k), k);
-                check(&clustered_list(&mut random, k), k);
+                assert_list(&uniform_list(&mut random, k), k);
+                assert_list(&clustered_list(&mut random, k), k);
             }
         }
     }
@@ -130,7 +130,7 @@ mod tests {
     fn dense_and_full_ranges_are_filled() {
         let mut random = Random::new(8);
         for count in [0, 1, 9, 10, 499, 501, 999, 1000] {
-            for fill in [uniform, clustered] {
+            for fill in [push_uniform, push_clustered] {
                 let mut list = vec![5];
                 fill(&mut random, count, 100..1100, &mut list);
                 assert_eq!(list.len(), count + 1);
@@ -145,7 +145,7 @@ mod tests {
         let spread = |list: &[u32]| {
             let mut gaps: Vec<u32> = list.windows(2).map(|pair| pair[1] - pair[0]).collect();
             gaps.sort_unstable();
-            f64::from(gaps[gaps.len() / 2]) / (f64::from(DOMAIN) / list.len() as f64)
+            f64::from(gaps[gaps.len() / 2]) / (f64::from(IDS_END) / list.len() as f64)
         };
         let mut random = Random::new(9);
         // Gaps of a uniform list are exponentially distributed: their median is ln 2 times their mean.
@@ -169,7 +169,7 @@ mod tests {
     fn differences_take_one_or_two_bytes() {
         for percent in [0, 30, 100] {
             let list = one_or_two_byte_list(&mut Random::new(11), percent);
-            assert!((1 << ONE_BYTE_K..2 << ONE_BYTE_K).contains(&list.len()));
+            assert!((1 << ONE_BYTE_LENGTH_CLASS..2 << ONE_BYTE_LENGTH_CLASS).contains(&list.len()));
             let gaps = || list.windows(2).map(|pair| pair[1] - pair[0]);
             assert!(gaps().all(|gap| (1..1 << 14).contains(&gap)));
             let short = gaps().filter(|&gap| gap < 128).count() as f64 / gaps().count() as f64;

@@ -13,7 +13,7 @@
 //! size of the format, not the speed of TurboPFor's own code.
 
 use crate::codecs::bit_packing::{VERTICAL_VALUES, low_mask, pack, packed_bytes, unpack};
-use crate::codecs::turbovbyte::{decode_list, encode_list, less_one, sum_less_one};
+use crate::codecs::turbovbyte::{decode_list, differences_less_one, encode_list, sum_differences};
 use crate::codecs::{contender::Contender, list_group::ValueKind};
 
 /// TurboPFor: over differences less one for document ids, and over values for frequencies.
@@ -21,13 +21,13 @@ pub(super) struct TurboPfor {
     pub(super) delta: bool,
 }
 
-const BITMAP: u8 = 0x80;
-const VARIABLE_BYTE: u8 = 0x40;
-const CONSTANT: u8 = 0xC0;
+const TYPE_BITMAP: u8 = 0x80;
+const TYPE_VARIABLE_BYTE: u8 = 0x40;
+const TYPE_CONSTANT: u8 = 0xC0;
 
 /// How a block is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Plan {
+enum BlockType {
     Plain(u32),
     Bitmap(u32),
     VariableByte(u32),
@@ -50,29 +50,33 @@ impl Contender for TurboPfor {
     }
 
     fn encode(&self, values: &[u32], prev: u32, out: &mut Vec<u8>) {
-        if self.delta { encode(&less_one(values, prev), out) } else { encode(values, out) }
+        if self.delta {
+            encode_block(&differences_less_one(values, prev), out)
+        } else {
+            encode_block(values, out)
+        }
     }
 
     #[inline]
     fn decode(&self, bytes: &[u8], prev: u32, out: &mut [u32]) -> Option<usize> {
-        decode(bytes, self.delta.then_some(prev), out)
+        decode_block(bytes, self.delta.then_some(prev), out)
     }
 }
 
-fn width(value: u32) -> u32 {
+fn bit_width(value: u32) -> u32 {
     u32::BITS - value.leading_zeros()
 }
 
 /// The plan with the fewest bytes, of equal ones the larger width.
-fn plan(values: &[u32]) -> Plan {
+fn smallest_type(values: &[u32]) -> BlockType {
     let mut counts = [0usize; 33];
-    values.iter().for_each(|value| counts[width(*value) as usize] += 1);
+    values.iter().for_each(|value| counts[bit_width(*value) as usize] += 1);
     let widest = (0..=32).rev().find(|width| counts[*width as usize] > 0).unwrap_or(0);
     if widest > 0 && values.iter().all(|value| *value == values[0]) {
-        return Plan::Constant;
+        return BlockType::Constant;
     }
     let n = values.len();
-    let (mut best, mut bytes) = (Plan::Plain(widest), packed_bytes(n, widest));
+    let (mut best, mut bytes) = (BlockType::Plain(widest), packed_bytes(n, widest));
     for low in (0..widest).rev() {
         let over = || (low + 1..=widest).map(|width| (width - low, counts[width as usize]));
         let exceptions: usize = over().map(|(_, count)| count).sum();
@@ -81,10 +85,10 @@ fn plan(values: &[u32]) -> Plan {
         let variable = if variable + 32 > 4 * exceptions { 1 + 4 * exceptions } else { variable };
         let variable = packed_bytes(n, low) + 1 + exceptions + variable;
         if bitmap < bytes {
-            (best, bytes) = (Plan::Bitmap(low), bitmap);
+            (best, bytes) = (BlockType::Bitmap(low), bitmap);
         }
         if variable < bytes && exceptions < 256 {
-            (best, bytes) = (Plan::VariableByte(low), variable);
+            (best, bytes) = (BlockType::VariableByte(low), variable);
         }
     }
     best
@@ -101,35 +105,35 @@ fn variable_bytes(bits: u32) -> usize {
     }
 }
 
-fn encode(values: &[u32], out: &mut Vec<u8>) {
-    let plan = plan(values);
+fn encode_block(values: &[u32], out: &mut Vec<u8>) {
+    let plan = smallest_type(values);
     let low_parts = |low: u32, out: &mut Vec<u8>| {
         pack(values.iter().map(|value| value & low_mask(low)), low, true, out);
     };
-    let exceptions = |low: u32| values.iter().enumerate().filter(move |(_, value)| width(**value) > low);
+    let exceptions = |low: u32| values.iter().enumerate().filter(move |(_, value)| bit_width(**value) > low);
     match plan {
-        Plan::Plain(low) => {
+        BlockType::Plain(low) => {
             out.push(low as u8);
             low_parts(low, out);
         }
-        Plan::Constant => {
-            let bits = width(values[0]);
-            out.push(CONSTANT | bits as u8);
+        BlockType::Constant => {
+            let bits = bit_width(values[0]);
+            out.push(TYPE_CONSTANT | bits as u8);
             out.extend_from_slice(&values[0].to_le_bytes()[..bits.div_ceil(8) as usize]);
         }
-        Plan::Bitmap(low) => {
+        BlockType::Bitmap(low) => {
             let high: Vec<u32> = exceptions(low).map(|(_, value)| value >> low).collect();
-            let bits = high.iter().map(|value| width(*value)).max().unwrap_or(0);
-            out.extend_from_slice(&[BITMAP | low as u8, bits as u8]);
+            let bits = high.iter().map(|value| bit_width(*value)).max().unwrap_or(0);
+            out.extend_from_slice(&[TYPE_BITMAP | low as u8, bits as u8]);
             let start = out.len();
             out.resize(start + values.len().div_ceil(8), 0);
             exceptions(low).for_each(|(at, _)| out[start + at / 8] |= 1 << (at % 8));
             pack(high.into_iter(), bits, false, out);
             low_parts(low, out);
         }
-        Plan::VariableByte(low) => {
+        BlockType::VariableByte(low) => {
             let high: Vec<u32> = exceptions(low).map(|(_, value)| value >> low).collect();
-            out.extend_from_slice(&[VARIABLE_BYTE | low as u8, high.len() as u8]);
+            out.extend_from_slice(&[TYPE_VARIABLE_BYTE | low as u8, high.len() as u8]);
             low_parts(low, out);
             encode_list(&high, &high, out);
             out.extend(exceptions(low).map(|(at, _)| at as u8));
@@ -140,7 +144,7 @@ fn encode(values: &[u32], out: &mut Vec<u8>) {
 /// Decodes a block; with `prev` also the sums of differences less one. Returns the bytes consumed, or `None`
 /// if the bytes are no block of `out.len()` values.
 #[inline]
-fn decode(bytes: &[u8], prev: Option<u32>, out: &mut [u32]) -> Option<usize> {
+fn decode_block(bytes: &[u8], prev: Option<u32>, out: &mut [u32]) -> Option<usize> {
     if out.len() > VERTICAL_VALUES {
         return None;
     }
@@ -150,17 +154,17 @@ fn decode(bytes: &[u8], prev: Option<u32>, out: &mut [u32]) -> Option<usize> {
         return None;
     }
     let consumed = match first & 0xC0 {
-        CONSTANT => {
+        TYPE_CONSTANT => {
             let value = rest.get(..low.div_ceil(8) as usize)?;
             out.fill(value.iter().rev().fold(0, |value, byte| value << 8 | u32::from(*byte)));
             value.len()
         }
-        BITMAP => decode_bitmap(rest, low, out)?,
-        VARIABLE_BYTE => decode_variable_byte(rest, low, out)?,
+        TYPE_BITMAP => decode_bitmap(rest, low, out)?,
+        TYPE_VARIABLE_BYTE => decode_variable_byte(rest, low, out)?,
         _ => unpack(rest, low, true, out)?,
     };
     if let Some(prev) = prev {
-        sum_less_one(prev, out);
+        sum_differences(prev, out);
     }
     Some(1 + consumed)
 }
@@ -211,13 +215,13 @@ mod tests {
 
     fn encoded(values: &[u32]) -> Vec<u8> {
         let mut out = Vec::new();
-        encode(values, &mut out);
+        encode_block(values, &mut out);
         out
     }
 
     fn decoded(bytes: &[u8], count: usize) -> Option<(usize, Vec<u32>)> {
         let mut out = vec![7; count];
-        decode(bytes, None, &mut out).map(|consumed| (consumed, out))
+        decode_block(bytes, None, &mut out).map(|consumed| (consumed, out))
     }
 
     #[test]

@@ -16,18 +16,18 @@
 use crate::codecs::{contender::Contender, list_group::ValueKind};
 
 /// Smallest values of two and of three bytes, and of four.
-const TWO: u32 = 156;
-const THREE: u32 = TWO + (1 << 14);
-const FOUR: u32 = THREE + (1 << 21);
+const TWO_BYTES_MIN: u32 = 156;
+const THREE_BYTES_MIN: u32 = TWO_BYTES_MIN + (1 << 14);
+const FOUR_BYTES_MIN: u32 = THREE_BYTES_MIN + (1 << 21);
 /// First bytes of three bytes and of four, and those with other meanings.
-const THREE_BYTE: u8 = 220;
-const FOUR_BYTE: u8 = 252;
-const FIVE_BYTE: u8 = 253;
-const CONSECUTIVE: u8 = 254;
-const RAW: u8 = 255;
+const FIRST_BYTE_OF_THREE: u8 = 220;
+const FIRST_BYTE_OF_FOUR: u8 = 252;
+const FIRST_BYTE_OF_FIVE: u8 = 253;
+const FIRST_BYTE_CONSECUTIVE: u8 = 254;
+const FIRST_BYTE_RAW: u8 = 255;
 
 /// Bytes that a list must save.
-const SAVED_MIN: usize = 32;
+const SAVED_BYTES_MIN: usize = 32;
 
 /// TurboVByte: over differences less one for document ids, and over values for frequencies.
 pub(super) struct TurboVbyte {
@@ -50,10 +50,10 @@ impl Contender for TurboVbyte {
             encode_list(values, values, out);
             return;
         }
-        let differences = less_one(values, prev);
-        let saves = SAVED_MIN < 4 * values.len();
+        let differences = differences_less_one(values, prev);
+        let saves = SAVED_BYTES_MIN < 4 * values.len();
         if saves && differences.iter().all(|difference| *difference == 0) {
-            out.push(CONSECUTIVE);
+            out.push(FIRST_BYTE_CONSECUTIVE);
             return;
         }
         encode_list(&differences, values, out);
@@ -62,16 +62,16 @@ impl Contender for TurboVbyte {
     #[inline]
     fn decode(&self, bytes: &[u8], prev: u32, out: &mut [u32]) -> Option<usize> {
         match bytes.first() {
-            Some(&CONSECUTIVE) if self.delta && !out.is_empty() => {
+            Some(&FIRST_BYTE_CONSECUTIVE) if self.delta && !out.is_empty() => {
                 out.fill(0);
-                sum_less_one(prev, out);
+                sum_differences(prev, out);
                 Some(1)
             }
             first => {
-                let raw = first == Some(&RAW);
+                let raw = first == Some(&FIRST_BYTE_RAW);
                 let consumed = decode_list(bytes, out)?;
                 if self.delta && !raw {
-                    sum_less_one(prev, out);
+                    sum_differences(prev, out);
                 }
                 Some(consumed)
             }
@@ -80,14 +80,14 @@ impl Contender for TurboVbyte {
 }
 
 /// The differences of values less one, from the value before them on.
-pub(super) fn less_one(values: &[u32], prev: u32) -> Vec<u32> {
+pub(super) fn differences_less_one(values: &[u32], prev: u32) -> Vec<u32> {
     let before = std::iter::once(&prev).chain(values);
     values.iter().zip(before).map(|(value, before)| value.wrapping_sub(*before).wrapping_sub(1)).collect()
 }
 
-/// The inverse of [`less_one`], in place.
+/// The inverse of [`differences_less_one`], in place.
 #[inline]
-pub(super) fn sum_less_one(mut prev: u32, values: &mut [u32]) {
+pub(super) fn sum_differences(mut prev: u32, values: &mut [u32]) {
     for value in values {
         prev = prev.wrapping_add(*value).wrapping_add(1);
         *value = prev;
@@ -97,28 +97,29 @@ pub(super) fn sum_less_one(mut prev: u32, values: &mut [u32]) {
 /// Appends a list. `raw` has the values that are written if the list would save too little.
 pub(super) fn encode_list(values: &[u32], raw: &[u32], out: &mut Vec<u8>) {
     let start = out.len();
-    values.iter().for_each(|value| push(*value, out));
-    if !values.is_empty() && out.len() - start + SAVED_MIN > 4 * values.len() {
+    values.iter().for_each(|value| push_value(*value, out));
+    if !values.is_empty() && out.len() - start + SAVED_BYTES_MIN > 4 * values.len() {
         out.truncate(start);
-        out.push(RAW);
+        out.push(FIRST_BYTE_RAW);
         raw.iter().for_each(|value| out.extend_from_slice(&value.to_le_bytes()));
     }
 }
 
-fn push(value: u32, out: &mut Vec<u8>) {
+fn push_value(value: u32, out: &mut Vec<u8>) {
     match value {
-        0..TWO => out.push(value as u8),
-        TWO..THREE => {
-            let rest = value - TWO;
-            out.extend_from_slice(&[TWO as u8 + (rest >> 8) as u8, rest as u8]);
+        0..TWO_BYTES_MIN => out.push(value as u8),
+        TWO_BYTES_MIN..THREE_BYTES_MIN => {
+            let rest = value - TWO_BYTES_MIN;
+            out.extend_from_slice(&[TWO_BYTES_MIN as u8 + (rest >> 8) as u8, rest as u8]);
         }
-        THREE..FOUR => {
-            let [low, middle, high, _] = (value - THREE).to_le_bytes();
-            out.extend_from_slice(&[THREE_BYTE + high, low, middle]);
+        THREE_BYTES_MIN..FOUR_BYTES_MIN => {
+            let [low, middle, high, _] = (value - THREE_BYTES_MIN).to_le_bytes();
+            out.extend_from_slice(&[FIRST_BYTE_OF_THREE + high, low, middle]);
         }
         _ => {
             let bytes = value.to_le_bytes();
-            let (first, count) = if value < 1 << 24 { (FOUR_BYTE, 3) } else { (FIVE_BYTE, 4) };
+            let (first, count) =
+                if value < 1 << 24 { (FIRST_BYTE_OF_FOUR, 3) } else { (FIRST_BYTE_OF_FIVE, 4) };
             out.push(first);
             out.extend_from_slice(&bytes[..count]);
         }
@@ -129,7 +130,7 @@ fn push(value: u32, out: &mut Vec<u8>) {
 /// no list.
 #[inline]
 pub(super) fn decode_list(bytes: &[u8], out: &mut [u32]) -> Option<usize> {
-    if let Some((&RAW, rest)) = bytes.split_first().filter(|_| !out.is_empty()) {
+    if let Some((&FIRST_BYTE_RAW, rest)) = bytes.split_first().filter(|_| !out.is_empty()) {
         let raw = rest.get(..4 * out.len())?.as_chunks::<4>().0;
         out.iter_mut().zip(raw).for_each(|(value, bytes)| *value = u32::from_le_bytes(*bytes));
         return Some(1 + 4 * out.len());
@@ -140,13 +141,16 @@ pub(super) fn decode_list(bytes: &[u8], out: &mut [u32]) -> Option<usize> {
         let byte = |n: usize| bytes.get(at + n).map(|byte| u32::from(*byte));
         let (found, length) = match first {
             0..156 => (u32::from(first), 1),
-            156..THREE_BYTE => (TWO + (u32::from(first - TWO as u8) << 8 | byte(1)?), 2),
-            THREE_BYTE..FOUR_BYTE => {
-                (THREE + (u32::from(first - THREE_BYTE) << 16 | byte(2)? << 8 | byte(1)?), 3)
+            156..FIRST_BYTE_OF_THREE => {
+                (TWO_BYTES_MIN + (u32::from(first - TWO_BYTES_MIN as u8) << 8 | byte(1)?), 2)
             }
-            FOUR_BYTE => (byte(3)? << 16 | byte(2)? << 8 | byte(1)?, 4),
-            FIVE_BYTE => (byte(4)? << 24 | byte(3)? << 16 | byte(2)? << 8 | byte(1)?, 5),
-            CONSECUTIVE | RAW => return None,
+            FIRST_BYTE_OF_THREE..FIRST_BYTE_OF_FOUR => (
+                THREE_BYTES_MIN + (u32::from(first - FIRST_BYTE_OF_THREE) << 16 | byte(2)? << 8 | byte(1)?),
+                3,
+            ),
+            FIRST_BYTE_OF_FOUR => (byte(3)? << 16 | byte(2)? << 8 | byte(1)?, 4),
+            FIRST_BYTE_OF_FIVE => (byte(4)? << 24 | byte(3)? << 16 | byte(2)? << 8 | byte(1)?, 5),
+            FIRST_BYTE_CONSECUTIVE | FIRST_BYTE_RAW => return None,
         };
         *value = found;
         at += length;
@@ -182,14 +186,14 @@ mod tests {
 
     #[test]
     fn values_around_each_length_round_trip() {
-        let edges = [0, TWO, THREE, FOUR, 1 << 24, 1 << 31];
+        let edges = [0, TWO_BYTES_MIN, THREE_BYTES_MIN, FOUR_BYTES_MIN, 1 << 24, 1 << 31];
         let mut values: Vec<u32> =
             edges.iter().flat_map(|edge| [edge.wrapping_sub(1), *edge, edge + 1]).collect();
         // Enough short values that the list is not written raw.
         values.extend([3; 64]);
         let plain = TurboVbyte { delta: false };
         let bytes = encoded(&plain, &values, 0);
-        assert_ne!(bytes[0], RAW);
+        assert_ne!(bytes[0], FIRST_BYTE_RAW);
         let mut back = vec![0; values.len()];
         assert_eq!((plain.decode(&bytes, 0, &mut back), back), (Some(bytes.len()), values));
     }

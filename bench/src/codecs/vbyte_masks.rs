@@ -1,6 +1,6 @@
 //! The tables of Masked VByte (Plaisance, Kurz, Lemire: Vectorized VByte Decoding, section 4).
 //!
-//! Twelve continuation bits select a [`Step`]: how many bytes it consumes, and one of 170 byte shuffles.
+//! Twelve continuation bits select a [`DecodeStep`]: how many bytes it consumes, and one of 170 byte shuffles.
 //!
 //! 1. The next six values have at most two bytes each: 2^6 = 64 shuffles, into six cells of 16 bits.
 //! 2. Else the next four have at most three bytes: 3^4 = 81 shuffles, into four cells of 32 bits.
@@ -11,7 +11,7 @@
 
 /// What a decoder does with the next bytes.
 #[derive(Clone, Copy)]
-pub(super) struct Step {
+pub(super) struct DecodeStep {
     /// Bytes of the decoded values; 0 if the bytes are damaged.
     pub(super) bytes: u8,
     /// Index into [`SHUFFLES`].
@@ -27,37 +27,37 @@ const SHUFFLE_COUNT: usize = 64 + 81 + 25;
 pub(super) const STEP_BITS: u32 = 12;
 
 /// The step of each combination of continuation bits, the first byte in the lowest bit.
-pub(super) static STEPS: [Step; 1 << STEP_BITS] = steps();
+pub(super) static STEPS: [DecodeStep; 1 << STEP_BITS] = all_steps();
 
 /// Offsets of bytes for `pshufb`; 0x80 gives a zero.
-pub(super) static SHUFFLES: [[u8; 16]; SHUFFLE_COUNT] = shuffles();
+pub(super) static SHUFFLES: [[u8; 16]; SHUFFLE_COUNT] = all_shuffles();
 
-const fn steps() -> [Step; 1 << STEP_BITS] {
-    let mut steps = [Step { bytes: 0, shuffle: 0 }; 1 << STEP_BITS];
+const fn all_steps() -> [DecodeStep; 1 << STEP_BITS] {
+    let mut steps = [DecodeStep { bytes: 0, shuffle: 0 }; 1 << STEP_BITS];
     let mut bits = 0;
     while bits < steps.len() {
-        steps[bits] = step(bits);
+        steps[bits] = step_of(bits);
         bits += 1;
     }
     steps
 }
 
-const fn step(bits: usize) -> Step {
+const fn step_of(bits: usize) -> DecodeStep {
     let cases = [(6, 2, 0), (4, 3, FOUR_VALUES), (2, 5, TWO_VALUES)];
     let mut case = 0;
     while case < cases.len() {
         let (values, most, first) = cases[case];
-        if let Some((bytes, number)) = lengths(bits, values, most) {
-            return Step { bytes, shuffle: first + number };
+        if let Some((bytes, number)) = value_lengths(bits, values, most) {
+            return DecodeStep { bytes, shuffle: first + number };
         }
         case += 1;
     }
-    Step { bytes: 0, shuffle: 0 }
+    DecodeStep { bytes: 0, shuffle: 0 }
 }
 
 /// The bytes of the first `values` values, and their lengths less one as a number to the base `most`, the
 /// first value in the highest digit. `None` if one of them is longer, or does not end within the bits.
-const fn lengths(bits: usize, values: u8, most: u8) -> Option<(u8, u8)> {
+const fn value_lengths(bits: usize, values: u8, most: u8) -> Option<(u8, u8)> {
     let (mut at, mut number, mut value) = (0, 0, 0);
     while value < values {
         let mut length = 1;
@@ -75,17 +75,17 @@ const fn lengths(bits: usize, values: u8, most: u8) -> Option<(u8, u8)> {
     Some((at, number))
 }
 
-const fn shuffles() -> [[u8; 16]; SHUFFLE_COUNT] {
+const fn all_shuffles() -> [[u8; 16]; SHUFFLE_COUNT] {
     let mut all = [[0x80; 16]; SHUFFLE_COUNT];
     let mut index = 0;
     while index < SHUFFLE_COUNT {
         let number = index as u8;
         all[index] = if number < FOUR_VALUES {
-            shuffle(number, 6, 2, false)
+            shuffle_of(number, 6, 2, false)
         } else if number < TWO_VALUES {
-            shuffle(number - FOUR_VALUES, 4, 3, false)
+            shuffle_of(number - FOUR_VALUES, 4, 3, false)
         } else {
-            shuffle(number - TWO_VALUES, 2, 5, true)
+            shuffle_of(number - TWO_VALUES, 2, 5, true)
         };
         index += 1;
     }
@@ -93,7 +93,7 @@ const fn shuffles() -> [[u8; 16]; SHUFFLE_COUNT] {
 }
 
 /// The shuffle of values whose lengths are the digits of `number`. `spread` selects the order of case 3.
-const fn shuffle(number: u8, values: usize, most: u8, spread: bool) -> [u8; 16] {
+const fn shuffle_of(number: u8, values: usize, most: u8, spread: bool) -> [u8; 16] {
     let cell = if values == 6 { 2 } else { 16 / values };
     let (mut shuffle, mut from, mut value) = ([0x80; 16], 0, 0);
     while value < values {

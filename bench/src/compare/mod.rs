@@ -46,7 +46,7 @@ impl ComparedCell {
 }
 
 /// Widest interval of the geometric mean of all cells after which no further round is needed.
-const MEAN_WIDTH_MAX: f64 = 0.02;
+const MEAN_INTERVAL_WIDTH_MAX: f64 = 0.02;
 
 /// Compares the builds by the cells of `input`. Prints a table to `out`.
 ///
@@ -59,9 +59,9 @@ pub fn run(flags: &Flags, input: &mut dyn BufRead, stop: &StopSignal, out: &mut 
     // Fails before the first measurement.
     flags.rows.as_ref().map_or(Ok(()), |path| write_rows(path, &[]))?;
     let builds = Builds::new(&flags.a, &flags.b, cells.iter().map(|compared| &compared.cell))?;
-    let measured = measure(flags, &builds, &mut cells, stop);
+    let measured = measure_rounds(flags, &builds, &mut cells, stop);
     if cells.iter().any(|compared| !compared.pairs.is_empty()) {
-        out.write_all(table(&cells).as_bytes()).map_err(Error::Output)?;
+        out.write_all(comparison_table(&cells).as_bytes()).map_err(Error::Output)?;
         flags.rows.as_ref().map_or(Ok(()), |path| write_rows(path, &cells))?;
     }
     measured
@@ -93,12 +93,17 @@ fn read_cells(input: &mut dyn BufRead) -> Result<Vec<ComparedCell>> {
 }
 
 /// Measures rounds of pairs until the intervals are narrow enough.
-fn measure(flags: &Flags, builds: &Builds, cells: &mut [ComparedCell], stop: &StopSignal) -> Result<()> {
+fn measure_rounds(
+    flags: &Flags,
+    builds: &Builds,
+    cells: &mut [ComparedCell],
+    stop: &StopSignal,
+) -> Result<()> {
     for round in 0..flags.pairs_max {
-        let all = round < flags.pairs || mean(cells).width() > MEAN_WIDTH_MAX;
+        let all = round < flags.pairs || mean_of_all(cells).interval_width() > MEAN_INTERVAL_WIDTH_MAX;
         let mut measured = false;
         for compared in cells.iter_mut() {
-            if all || compared.estimate().is_open() {
+            if all || compared.estimate().needs_more_pairs() {
                 let pair = builds.measure(&compared.cell, &compared.json, round, stop)?;
                 let pair = pair.map_err(|why| Error::Failed(format!("{}: {why}", compared.name)))?;
                 compared.pairs.push(pair);
@@ -113,14 +118,14 @@ fn measure(flags: &Flags, builds: &Builds, cells: &mut [ComparedCell], stop: &St
 }
 
 /// The geometric mean of all cells that have pairs.
-fn mean(cells: &[ComparedCell]) -> Estimate {
+fn mean_of_all(cells: &[ComparedCell]) -> Estimate {
     let ratios: Vec<Vec<f64>> =
         cells.iter().map(ComparedCell::ratios).filter(|ratios| !ratios.is_empty()).collect();
     geometric_mean_of_all(&ratios)
 }
 
 /// The table: a row for each cell, and one for the geometric mean of all.
-fn table(cells: &[ComparedCell]) -> String {
+fn comparison_table(cells: &[ComparedCell]) -> String {
     let mut table = Table::new(1, &["cell", "A, q/s", "B, q/s", "pairs", "B / A", "from", "to", "verdict"]);
     let mut row = |name: &str, speeds: Option<(f64, f64)>, pairs: usize, found: Estimate| {
         let speed = |speed: fn((f64, f64)) -> f64| {
@@ -143,7 +148,7 @@ fn table(cells: &[ComparedCell]) -> String {
         row(&compared.name, Some(speeds), pairs, compared.estimate());
     }
     let pairs = measured().map(|compared| compared.pairs.len()).sum();
-    row("geometric mean", None, pairs, mean(cells));
+    row("geometric mean", None, pairs, mean_of_all(cells));
     table.to_text()
 }
 

@@ -1,6 +1,6 @@
 //! A pair: one cell, measured with both builds.
 
-use crate::cell::{Cell, CellMeasurement, Launch, ProcessPlace};
+use crate::cell::{Cell, CellMeasurement, Launch, ProcessPlacement};
 use crate::{Error, Result, cache::drop_page_cache, cgroup::CgroupParent, median::median};
 use serde::Serialize;
 use serde_json::Value;
@@ -63,21 +63,21 @@ impl Builds {
     ) -> Result<std::result::Result<Pair, String>> {
         let (a, b) = match round.is_multiple_of(2) {
             true => {
-                let a = self.run(&self.a, cell, json, stop)?;
-                (a, self.run(&self.b, cell, json, stop)?)
+                let a = self.run_build(&self.a, cell, json, stop)?;
+                (a, self.run_build(&self.b, cell, json, stop)?)
             }
             false => {
-                let b = self.run(&self.b, cell, json, stop)?;
-                (self.run(&self.a, cell, json, stop)?, b)
+                let b = self.run_build(&self.b, cell, json, stop)?;
+                (self.run_build(&self.a, cell, json, stop)?, b)
             }
         };
         let named = |build: &str, found: std::result::Result<CellMeasurement, String>| {
             found.map_err(|why| format!("build {build}: {why}"))
         };
-        Ok(named("A", a).and_then(|a| Ok(Pair { a, b: named("B", b)? })).and_then(Pair::with_equal_answers))
+        Ok(named("A", a).and_then(|a| Ok(Pair { a, b: named("B", b)? })).and_then(Pair::check_answers))
     }
 
-    fn run(
+    fn run_build(
         &self,
         launch: &Launch,
         cell: &Cell,
@@ -92,7 +92,7 @@ impl Builds {
         let mut json = json.clone();
         if let Some(group) = &group {
             let join = cell.process.join.iter().cloned().chain([group.procs()]).collect();
-            let process = ProcessPlace { join, stat: Some(group.stat()), ..cell.process.clone() };
+            let process = ProcessPlacement { join, stat: Some(group.stat()), ..cell.process.clone() };
             json["process"] =
                 serde_json::to_value(process).map_err(|error| Error::Failed(error.to_string()))?;
         }
@@ -103,7 +103,7 @@ impl Builds {
 }
 
 impl Pair {
-    fn with_equal_answers(self) -> std::result::Result<Pair, String> {
+    fn check_answers(self) -> std::result::Result<Pair, String> {
         if self.a.checksum == self.b.checksum {
             return Ok(self);
         }
@@ -126,9 +126,9 @@ mod tests {
             queries: 3,
             ..CellMeasurement::default()
         };
-        let pair = Pair { a: measured(1, 3.0), b: measured(1, 2.0) }.with_equal_answers().unwrap();
+        let pair = Pair { a: measured(1, 3.0), b: measured(1, 2.0) }.check_answers().unwrap();
         assert_eq!((pair.ratio(), median_speeds(&[pair])), (1.5, (1.0, 1.5)));
         let different = Pair { a: measured(1, 3.0), b: measured(2, 2.0) };
-        assert!(different.with_equal_answers().unwrap_err().contains("answers of both builds differ"));
+        assert!(different.check_answers().unwrap_err().contains("answers of both builds differ"));
     }
 }

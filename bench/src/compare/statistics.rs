@@ -6,16 +6,16 @@
 use crate::{random::Random, value_names::value_names};
 
 /// Bootstrap samples.
-const SAMPLES: usize = 4000;
+const BOOTSTRAP_SAMPLES: usize = 4000;
 
 /// Seed of the samples, so that the same ratios have the same interval.
-const SEED: u64 = 1;
+const BOOTSTRAP_SEED: u64 = 1;
 
 /// Ratios from here on, and to its inverse, are equal.
-const EQUAL: f64 = 0.97;
+const EQUAL_RATIO_MIN: f64 = 0.97;
 
 /// Widest interval of a cell that is not measured again, whatever it contains.
-const OPEN_WIDTH: f64 = 0.06;
+const OPEN_INTERVAL_WIDTH: f64 = 0.06;
 
 /// A geometric mean of ratios and its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,14 +49,15 @@ impl Estimate {
         geometric_mean_of_all(&[ratios.to_vec()])
     }
 
-    pub(super) fn width(&self) -> f64 {
+    pub(super) fn interval_width(&self) -> f64 {
         self.to - self.from
     }
 
     /// Whether the interval is wide, and leaves open if the second build is slower by 3% or is undecided.
-    pub(super) fn is_open(&self) -> bool {
-        let decides = !(self.from..=self.to).contains(&EQUAL) && Verdict::of(self) != Verdict::Undecided;
-        !decides && self.width() > OPEN_WIDTH
+    pub(super) fn needs_more_pairs(&self) -> bool {
+        let decides =
+            !(self.from..=self.to).contains(&EQUAL_RATIO_MIN) && Verdict::of(self) != Verdict::Undecided;
+        !decides && self.interval_width() > OPEN_INTERVAL_WIDTH
     }
 }
 
@@ -71,9 +72,9 @@ pub(super) fn geometric_mean_of_all(cells: &[Vec<f64>]) -> Estimate {
         mean(&mut logs.iter().map(|logs| of_cell(logs)), logs.len()).exp()
     };
     let ratio = of_all(&mut |logs| mean(&mut logs.iter().copied(), logs.len()));
-    let mut random = Random::new(SEED);
+    let mut random = Random::new(BOOTSTRAP_SEED);
     let rounds = cells.iter().map(Vec::len).max().unwrap_or(0);
-    let mut samples: Vec<f64> = (0..SAMPLES)
+    let mut samples: Vec<f64> = (0..BOOTSTRAP_SAMPLES)
         .map(|_| {
             let rounds: Vec<f64> = (0..rounds).map(|_| random.unit()).collect();
             of_all(&mut |logs| {
@@ -83,7 +84,7 @@ pub(super) fn geometric_mean_of_all(cells: &[Vec<f64>]) -> Estimate {
         })
         .collect();
     samples.sort_unstable_by(f64::total_cmp);
-    let quantile = |part: f64| samples[((SAMPLES - 1) as f64 * part).round() as usize];
+    let quantile = |part: f64| samples[((BOOTSTRAP_SAMPLES - 1) as f64 * part).round() as usize];
     Estimate { ratio, from: quantile(0.025), to: quantile(0.975) }
 }
 
@@ -91,7 +92,7 @@ impl Verdict {
     /// The verdict of an estimate.
     pub(super) fn of(found: &Estimate) -> Verdict {
         match found {
-            found if found.from >= EQUAL && found.to <= 1.0 / EQUAL => Verdict::Equal,
+            found if found.from >= EQUAL_RATIO_MIN && found.to <= 1.0 / EQUAL_RATIO_MIN => Verdict::Equal,
             found if found.from > 1.0 => Verdict::Faster,
             found if found.to < 1.0 => Verdict::Slower,
             _ => Verdict::Undecided,
@@ -111,9 +112,9 @@ mod tests {
         for found in [few, many] {
             assert!(found.from < found.ratio && found.ratio < found.to, "{found:?}");
         }
-        assert!(many.width() < few.width() / 2.0 && (many.ratio - 1.0).abs() < 0.02);
+        assert!(many.interval_width() < few.interval_width() / 2.0 && (many.ratio - 1.0).abs() < 0.02);
         let exact = Estimate::of(&[2.0, 2.0]);
-        assert!((exact.ratio - 2.0).abs() < 1e-12 && exact.width() < 1e-12);
+        assert!((exact.ratio - 2.0).abs() < 1e-12 && exact.interval_width() < 1e-12);
     }
 
     #[test]
@@ -138,7 +139,7 @@ mod tests {
     fn cells_of_a_round_are_drawn_together() {
         let drift = [0.9, 0.95, 1.0, 1.05, 1.1, 1.2];
         let (one, four) = (Estimate::of(&drift), geometric_mean_of_all(&vec![drift.to_vec(); 4]));
-        assert!((one.width() - four.width()).abs() < 1e-12, "{one:?} {four:?}");
+        assert!((one.interval_width() - four.interval_width()).abs() < 1e-12, "{one:?} {four:?}");
     }
 
     #[test]
@@ -147,8 +148,8 @@ mod tests {
         assert_eq!((verdict(1.01, 1.2), verdict(0.8, 0.99)), (Verdict::Faster, Verdict::Slower));
         assert_eq!((verdict(0.98, 1.02), verdict(1.001, 1.02)), (Verdict::Equal, Verdict::Equal));
         assert_eq!((verdict(0.9, 1.1), verdict(0.96, 1.01)), (Verdict::Undecided, Verdict::Undecided));
-        let is_open = |from, to| Estimate { ratio: 1.0, from, to }.is_open();
-        assert!(is_open(0.95, 1.05) && is_open(0.98, 1.2) && is_open(0.92, 0.99));
-        assert!(!is_open(0.95, 1.0) && !is_open(1.01, 1.2) && !is_open(0.8, 0.9));
+        let needs_more_pairs = |from, to| Estimate { ratio: 1.0, from, to }.needs_more_pairs();
+        assert!(needs_more_pairs(0.95, 1.05) && needs_more_pairs(0.98, 1.2) && needs_more_pairs(0.92, 0.99));
+        assert!(!needs_more_pairs(0.95, 1.0) && !needs_more_pairs(1.01, 1.2) && !needs_more_pairs(0.8, 0.9));
     }
 }

@@ -70,29 +70,29 @@ pub(super) const AMD_CYCLES_6_SLOTS: &str = "ls_not_halted_cyc (6 slots)";
 pub(super) const AMD_CYCLES_8_SLOTS: &str = "ls_not_halted_cyc (8 slots)";
 
 /// Events that all processors count.
-pub(super) const GENERIC: [CounterEvent; 3] = [
+pub(super) const GENERIC_EVENTS: [CounterEvent; 3] = [
     CounterEvent { name: INSTRUCTIONS, selector: Selector::Instructions },
     CounterEvent { name: CYCLES, selector: Selector::Cycles },
     CounterEvent { name: LLC_MISSES, selector: Selector::CacheMisses },
 ];
 
 /// Intel cores from Skylake to Cascade Lake: table 5.1 of the thesis.
-pub(super) const SKYLAKE: [CounterEvent; 11] = [
-    intel(CLOCKS, 0x3C, 0x00, 0),
-    intel(UOPS_NOT_DELIVERED, 0x9C, 0x01, 0),
-    intel(UOPS_ISSUED, 0x0E, 0x01, 0),
-    intel(RETIRE_SLOTS, 0xC2, 0x02, 0),
-    intel(RECOVERY_CYCLES, 0x0D, 0x01, 0),
-    intel(CYCLES_3_UOPS, 0xB1, 0x01, 3),
-    intel(STALLS_MEM_ANY, 0xA3, 0x14, 20),
-    intel(STALLS_STORES, 0xA2, 0x08, 0),
-    intel(STALLS_L1D, 0xA3, 0x0C, 12),
-    intel(STALLS_L2, 0xA3, 0x05, 5),
-    intel(STALLS_L3, 0xA3, 0x06, 6),
+pub(super) const SKYLAKE_EVENTS: [CounterEvent; 11] = [
+    intel_event(CLOCKS, 0x3C, 0x00, 0),
+    intel_event(UOPS_NOT_DELIVERED, 0x9C, 0x01, 0),
+    intel_event(UOPS_ISSUED, 0x0E, 0x01, 0),
+    intel_event(RETIRE_SLOTS, 0xC2, 0x02, 0),
+    intel_event(RECOVERY_CYCLES, 0x0D, 0x01, 0),
+    intel_event(CYCLES_3_UOPS, 0xB1, 0x01, 3),
+    intel_event(STALLS_MEM_ANY, 0xA3, 0x14, 20),
+    intel_event(STALLS_STORES, 0xA2, 0x08, 0),
+    intel_event(STALLS_L1D, 0xA3, 0x0C, 12),
+    intel_event(STALLS_L2, 0xA3, 0x05, 5),
+    intel_event(STALLS_L3, 0xA3, 0x06, 6),
 ];
 
 /// The fixed metrics of Intel cores from Ice Lake on: slots first, because it leads the group.
-pub(super) const FIXED: [CounterEvent; 5] = [
+pub(super) const FIXED_METRICS: [CounterEvent; 5] = [
     CounterEvent { name: SLOTS, selector: Selector::Fixed(0x0400) },
     CounterEvent { name: TOPDOWN_RETIRING, selector: Selector::Fixed(0x8000) },
     CounterEvent { name: TOPDOWN_BAD_SPECULATION, selector: Selector::Fixed(0x8100) },
@@ -101,33 +101,33 @@ pub(super) const FIXED: [CounterEvent; 5] = [
 ];
 
 /// The fixed metric of the second level, from Sapphire Rapids on.
-pub(super) const FIXED_MEMORY: CounterEvent =
+pub(super) const FIXED_MEMORY_METRIC: CounterEvent =
     CounterEvent { name: TOPDOWN_MEMORY, selector: Selector::Fixed(0x8700) };
 
 /// Stalls of the cores with fixed metrics.
-pub(super) const FIXED_STALLS: [CounterEvent; 4] = [
-    intel(CLOCKS, 0x3C, 0x00, 0),
-    intel(STALLS_L1D, 0xA3, 0x0C, 12),
-    intel(STALLS_L2, 0xA3, 0x05, 5),
-    intel(STALLS_L3, 0xA3, 0x06, 6),
+pub(super) const FIXED_STALL_EVENTS: [CounterEvent; 4] = [
+    intel_event(CLOCKS, 0x3C, 0x00, 0),
+    intel_event(STALLS_L1D, 0xA3, 0x0C, 12),
+    intel_event(STALLS_L2, 0xA3, 0x05, 5),
+    intel_event(STALLS_L3, 0xA3, 0x06, 6),
 ];
 
 /// AMD cores from Zen 4 on, beside their cycles.
-pub(super) const ZEN: [CounterEvent; 6] = [
-    amd(AMD_NO_OPS_FROM_FRONT_END, 0x1A0, 0x01),
-    amd(AMD_BACK_END_STALLS, 0x1A0, 0x1E),
-    amd(AMD_OPS_DISPATCHED, 0x0AA, 0x07),
-    amd(AMD_OPS_RETIRED, 0x0C1, 0x00),
-    amd(AMD_NO_RETIRE, 0x0D6, 0x02),
-    amd(AMD_NO_RETIRE_LOAD, 0x0D6, 0xA2),
+pub(super) const ZEN_EVENTS: [CounterEvent; 6] = [
+    amd_event(AMD_NO_OPS_FROM_FRONT_END, 0x1A0, 0x01),
+    amd_event(AMD_BACK_END_STALLS, 0x1A0, 0x1E),
+    amd_event(AMD_OPS_DISPATCHED, 0x0AA, 0x07),
+    amd_event(AMD_OPS_RETIRED, 0x0C1, 0x00),
+    amd_event(AMD_NO_RETIRE, 0x0D6, 0x02),
+    amd_event(AMD_NO_RETIRE_LOAD, 0x0D6, 0xA2),
 ];
 
-const fn intel(name: &'static str, select: u64, mask: u64, counter_mask: u64) -> CounterEvent {
+const fn intel_event(name: &'static str, select: u64, mask: u64, counter_mask: u64) -> CounterEvent {
     CounterEvent { name, selector: Selector::Raw(select | mask << 8 | counter_mask << 24) }
 }
 
 /// The upper four bits of AMD's event select are apart from the others.
-pub(super) const fn amd(name: &'static str, select: u64, mask: u64) -> CounterEvent {
+pub(super) const fn amd_event(name: &'static str, select: u64, mask: u64) -> CounterEvent {
     CounterEvent { name, selector: Selector::Raw(select & 0xFF | mask << 8 | (select >> 8) << 32) }
 }
 
@@ -137,8 +137,8 @@ mod tests {
 
     #[test]
     fn codes_have_the_fields_of_the_vendors() {
-        assert_eq!(SKYLAKE[6].selector, Selector::Raw(0x1400_14A3));
-        assert_eq!(SKYLAKE[3].selector, Selector::Raw(0x02C2));
-        assert_eq!(ZEN[0].selector, Selector::Raw(0x1_0000_01A0));
+        assert_eq!(SKYLAKE_EVENTS[6].selector, Selector::Raw(0x1400_14A3));
+        assert_eq!(SKYLAKE_EVENTS[3].selector, Selector::Raw(0x02C2));
+        assert_eq!(ZEN_EVENTS[0].selector, Selector::Raw(0x1_0000_01A0));
     }
 }

@@ -26,7 +26,7 @@ use super::event::{
 };
 
 /// Pipeline slots of the four parts.
-struct TopLevel {
+struct TopDownSlots {
     slots: f64,
     front_end: f64,
     bad_speculation: f64,
@@ -52,7 +52,9 @@ pub(crate) fn metrics(counts: &EventCounts, queries: u64) -> Vec<(&'static str, 
     let instructions = instructions.filter(|count| *count > 0.0);
     add("llc_mpki", misses.zip(instructions).map(|(misses, all)| 1000.0 * misses / all));
     add("cycles", counts.get(CYCLES).map(per_query));
-    if let Some(top) = skylake(counts).or_else(|| fixed(counts)).or_else(|| zen(counts)) {
+    if let Some(top) =
+        skylake_slots(counts).or_else(|| fixed_metric_slots(counts)).or_else(|| zen_slots(counts))
+    {
         let parts = [
             ("frontend_slots", "frontend_share", top.front_end),
             ("bad_speculation_slots", "bad_speculation_share", top.bad_speculation),
@@ -93,18 +95,18 @@ pub(crate) fn metrics(counts: &EventCounts, queries: u64) -> Vec<(&'static str, 
 }
 
 /// Step 2 for Skylake to Cascade Lake.
-fn skylake(counts: &EventCounts) -> Option<TopLevel> {
+fn skylake_slots(counts: &EventCounts) -> Option<TopDownSlots> {
     let slots = 4.0 * counts.get(CLOCKS).filter(|clocks| *clocks > 0.0)?;
     let (front_end, retiring) = (counts.get(UOPS_NOT_DELIVERED)?, counts.get(RETIRE_SLOTS)?);
     let recovery = 4.0 * counts.get(RECOVERY_CYCLES)?;
     let bad_speculation = (counts.get(UOPS_ISSUED)? - retiring + recovery).max(0.0);
     let back_end = slots - (front_end + bad_speculation + retiring);
-    Some(TopLevel { slots, front_end, bad_speculation, retiring, back_end, memory: None })
+    Some(TopDownSlots { slots, front_end, bad_speculation, retiring, back_end, memory: None })
 }
 
 /// The fixed metrics, in slots.
-fn fixed(counts: &EventCounts) -> Option<TopLevel> {
-    Some(TopLevel {
+fn fixed_metric_slots(counts: &EventCounts) -> Option<TopDownSlots> {
+    Some(TopDownSlots {
         slots: counts.get(SLOTS).filter(|slots| *slots > 0.0)?,
         front_end: counts.get(TOPDOWN_FRONT_END)?,
         bad_speculation: counts.get(TOPDOWN_BAD_SPECULATION)?,
@@ -115,13 +117,13 @@ fn fixed(counts: &EventCounts) -> Option<TopLevel> {
 }
 
 /// AMD from Zen 4 on. Slots that another thread of the core took are in none of the parts.
-fn zen(counts: &EventCounts) -> Option<TopLevel> {
+fn zen_slots(counts: &EventCounts) -> Option<TopDownSlots> {
     let six = counts.get(AMD_CYCLES_6_SLOTS).map(|cycles| 6.0 * cycles);
     let slots = six.or_else(|| counts.get(AMD_CYCLES_8_SLOTS).map(|cycles| 8.0 * cycles));
     let (retiring, back_end) = (counts.get(AMD_OPS_RETIRED)?, counts.get(AMD_BACK_END_STALLS)?);
     let not_retired = counts.get(AMD_NO_RETIRE).filter(|cycles| *cycles > 0.0);
     let waiting = counts.get(AMD_NO_RETIRE_LOAD).zip(not_retired).map(|(load, all)| load / all);
-    Some(TopLevel {
+    Some(TopDownSlots {
         slots: slots.filter(|slots| *slots > 0.0)?,
         front_end: counts.get(AMD_NO_OPS_FROM_FRONT_END)?,
         bad_speculation: counts.get(AMD_OPS_DISPATCHED)? - retiring,
@@ -144,11 +146,11 @@ mod tests {
         counts
     }
 
-    fn get(all: &[(&'static str, f64)], name: &str) -> Option<f64> {
+    fn find_metric(all: &[(&'static str, f64)], name: &str) -> Option<f64> {
         all.iter().find(|(found, _)| *found == name).map(|(_, value)| *value)
     }
 
-    const CASCADE_LAKE: [(&str, u64); 13] = [
+    const CASCADE_LAKE_COUNTS: [(&str, u64); 13] = [
         (INSTRUCTIONS, 2_000_000),
         (LLC_MISSES, 1_500),
         (CLOCKS, 1_000_000),
@@ -166,7 +168,7 @@ mod tests {
 
     #[test]
     fn table_5_1_by_hand() {
-        let all = metrics(&counts(&CASCADE_LAKE), 10);
+        let all = metrics(&counts(&CASCADE_LAKE_COUNTS), 10);
         let amounts = [
             ("instructions", 200_000.0),
             ("llc_misses", 150.0),
@@ -187,16 +189,16 @@ mod tests {
             ("external_share", 0.09),
         ];
         for (name, expected) in amounts {
-            assert_eq!(get(&all, name), Some(expected), "{name}");
+            assert_eq!(find_metric(&all, name), Some(expected), "{name}");
         }
     }
 
     #[test]
     fn missing_events_leave_out_their_metrics_only() {
-        for (missing, _) in CASCADE_LAKE {
-            let left: Vec<_> = CASCADE_LAKE.into_iter().filter(|(name, _)| *name != missing).collect();
+        for (missing, _) in CASCADE_LAKE_COUNTS {
+            let left: Vec<_> = CASCADE_LAKE_COUNTS.into_iter().filter(|(name, _)| *name != missing).collect();
             let all = metrics(&counts(&left), 1);
-            let has = |name: &str| get(&all, name).is_some();
+            let has = |name: &str| find_metric(&all, name).is_some();
             assert_eq!(has("llc_mpki"), ![INSTRUCTIONS, LLC_MISSES].contains(&missing), "{missing}");
             assert_eq!(has("l3_cycles"), ![CLOCKS, STALLS_L2, STALLS_L3].contains(&missing), "{missing}");
             let top = [CLOCKS, UOPS_NOT_DELIVERED, UOPS_ISSUED, RETIRE_SLOTS, RECOVERY_CYCLES];
@@ -207,23 +209,28 @@ mod tests {
 
     #[test]
     fn zero_counts_give_no_ratios() {
-        let zero = CASCADE_LAKE.map(|(name, _)| (name, 0));
+        let zero = CASCADE_LAKE_COUNTS.map(|(name, _)| (name, 0));
         let all = metrics(&counts(&zero), 5);
-        assert_eq!((get(&all, "instructions"), get(&all, "llc_mpki")), (Some(0.0), None));
-        assert!(all.iter().all(|(_, value)| value.is_finite()) && get(&all, "backend_share").is_none());
-        assert!(metrics(&counts(&CASCADE_LAKE), 0).is_empty());
+        assert_eq!((find_metric(&all, "instructions"), find_metric(&all, "llc_mpki")), (Some(0.0), None));
+        assert!(
+            all.iter().all(|(_, value)| value.is_finite()) && find_metric(&all, "backend_share").is_none()
+        );
+        assert!(metrics(&counts(&CASCADE_LAKE_COUNTS), 0).is_empty());
     }
 
     #[test]
     fn counts_that_took_turns_are_scaled_and_never_negative() {
-        let mut counted = counts(&CASCADE_LAKE);
+        let mut counted = counts(&CASCADE_LAKE_COUNTS);
         // A third of the time: three times as many L3 stalls as counted, more than those of L2.
         counted.insert(STALLS_L3, EventCount { count: 60_000, enabled: 900, running: 300 });
         let all = metrics(&counted, 1);
-        assert_eq!((get(&all, "external_cycles"), get(&all, "l3_cycles")), (Some(180_000.0), Some(0.0)));
+        assert_eq!(
+            (find_metric(&all, "external_cycles"), find_metric(&all, "l3_cycles")),
+            (Some(180_000.0), Some(0.0))
+        );
         // An event that never ran is missing.
         counted.insert(STALLS_L3, EventCount { count: 0, enabled: 900, running: 0 });
-        assert_eq!(get(&metrics(&counted, 1), "external_cycles"), None);
+        assert_eq!(find_metric(&metrics(&counted, 1), "external_cycles"), None);
     }
 
     #[test]
@@ -242,10 +249,19 @@ mod tests {
             ]),
             3,
         );
-        assert_eq!((get(&all, "retiring_slots"), get(&all, "retiring_share")), (Some(1000.0), Some(0.5)));
-        assert_eq!((get(&all, "memory_cycles"), get(&all, "memory_share")), (Some(80.0), Some(0.2)));
-        assert_eq!((get(&all, "core_cycles"), get(&all, "core_share")), (Some(20.0), Some(0.05)));
-        assert_eq!((get(&all, "external_share"), get(&all, "l3_share")), (Some(0.1), None));
+        assert_eq!(
+            (find_metric(&all, "retiring_slots"), find_metric(&all, "retiring_share")),
+            (Some(1000.0), Some(0.5))
+        );
+        assert_eq!(
+            (find_metric(&all, "memory_cycles"), find_metric(&all, "memory_share")),
+            (Some(80.0), Some(0.2))
+        );
+        assert_eq!(
+            (find_metric(&all, "core_cycles"), find_metric(&all, "core_share")),
+            (Some(20.0), Some(0.05))
+        );
+        assert_eq!((find_metric(&all, "external_share"), find_metric(&all, "l3_share")), (Some(0.1), None));
     }
 
     #[test]
@@ -260,9 +276,9 @@ mod tests {
         ];
         for (cycles, slots) in [(AMD_CYCLES_6_SLOTS, 600.0), (AMD_CYCLES_8_SLOTS, 800.0)] {
             let all = metrics(&counts(&[&events[..], &[(cycles, 100)]].concat()), 1);
-            assert_eq!(get(&all, "frontend_share"), Some(100.0 / slots));
-            assert_eq!(get(&all, "bad_speculation_slots"), Some(20.0));
-            assert_eq!(get(&all, "memory_share"), Some(160.0 / slots));
+            assert_eq!(find_metric(&all, "frontend_share"), Some(100.0 / slots));
+            assert_eq!(find_metric(&all, "bad_speculation_slots"), Some(20.0));
+            assert_eq!(find_metric(&all, "memory_share"), Some(160.0 / slots));
         }
     }
 }

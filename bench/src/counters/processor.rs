@@ -1,8 +1,9 @@
 //! The top-down events of a processor, by vendor, family and model.
 
 use crate::counters::event::{
-    AMD_CYCLES_6_SLOTS, AMD_CYCLES_8_SLOTS, CounterEvent, CounterSet, FIXED, FIXED_MEMORY, FIXED_STALLS,
-    GENERIC, SKYLAKE, SLOTS, TOPDOWN_MEMORY, TOPDOWN_RETIRING, ZEN, amd,
+    AMD_CYCLES_6_SLOTS, AMD_CYCLES_8_SLOTS, CounterEvent, CounterSet, FIXED_MEMORY_METRIC, FIXED_METRICS,
+    FIXED_STALL_EVENTS, GENERIC_EVENTS, SKYLAKE_EVENTS, SLOTS, TOPDOWN_MEMORY, TOPDOWN_RETIRING, ZEN_EVENTS,
+    amd_event,
 };
 use std::{fs, path::Path};
 
@@ -45,25 +46,25 @@ impl Processor {
     /// # Errors
     /// One line, if the top-down events of this processor are not known.
     pub(super) fn events(&self, set: CounterSet) -> Result<Vec<CounterEvent>, String> {
-        let mut events = GENERIC.to_vec();
+        let mut events = GENERIC_EVENTS.to_vec();
         if set == CounterSet::Cache {
             return Ok(events);
         }
         match (self.vendor.as_str(), self.family, self.model) {
             ("GenuineIntel", ..) if self.fixed => {
-                events.extend(FIXED);
-                events.extend(self.fixed_memory.then_some(FIXED_MEMORY));
-                events.extend(FIXED_STALLS);
+                events.extend(FIXED_METRICS);
+                events.extend(self.fixed_memory.then_some(FIXED_MEMORY_METRIC));
+                events.extend(FIXED_STALL_EVENTS);
             }
-            ("GenuineIntel", 6, model) if SKYLAKE_MODELS.contains(&model) => events.extend(SKYLAKE),
+            ("GenuineIntel", 6, model) if SKYLAKE_MODELS.contains(&model) => events.extend(SKYLAKE_EVENTS),
             // Zen 4 has the models 0x10 to 0x1F and 0x60 to 0xAF of this family.
             ("AuthenticAMD", 0x19, 0x10..=0x1F | 0x60..=0xAF) => {
-                events.extend(ZEN);
-                events.push(amd(AMD_CYCLES_6_SLOTS, 0x076, 0));
+                events.extend(ZEN_EVENTS);
+                events.push(amd_event(AMD_CYCLES_6_SLOTS, 0x076, 0));
             }
             ("AuthenticAMD", 0x1A, _) => {
-                events.extend(ZEN);
-                events.push(amd(AMD_CYCLES_8_SLOTS, 0x076, 0));
+                events.extend(ZEN_EVENTS);
+                events.push(amd_event(AMD_CYCLES_8_SLOTS, 0x076, 0));
             }
             (vendor, family, model) => {
                 return Err(format!(

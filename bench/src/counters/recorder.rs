@@ -23,13 +23,13 @@ impl CounterRecorder {
         let events = Processor::here().events(set).map_err(missing)?;
         let mut recorder = CounterRecorder { counters: Vec::with_capacity(events.len()), leader: None };
         for event in events {
-            let opened = recorder.add(event);
+            let opened = recorder.open_event(event);
             opened.map_err(|error| missing(format!("the event {}: {error}", event.name)))?;
         }
         Ok(recorder)
     }
 
-    fn add(&mut self, event: CounterEvent) -> std::io::Result<()> {
+    fn open_event(&mut self, event: CounterEvent) -> std::io::Result<()> {
         let mut builder = match event.selector {
             Selector::Instructions => Builder::new(Hardware::INSTRUCTIONS),
             Selector::Cycles => Builder::new(Hardware::CPU_CYCLES),
@@ -57,7 +57,7 @@ impl CounterRecorder {
         // A group counts while its leader is enabled: the leader, which was opened first, is enabled last and
         // disabled first, so that all its events count the same time.
         for (name, counter) in self.counters.iter_mut().rev() {
-            counter.reset().and_then(|()| counter.enable()).map_err(|error| failed(name, &error))?;
+            counter.reset().and_then(|()| counter.enable()).map_err(|error| counter_error(name, &error))?;
         }
         Ok(())
     }
@@ -68,11 +68,11 @@ impl CounterRecorder {
     /// If the kernel rejects it.
     pub(crate) fn stop(&mut self) -> Result<EventCounts> {
         for (name, counter) in &mut self.counters {
-            counter.disable().map_err(|error| failed(name, &error))?;
+            counter.disable().map_err(|error| counter_error(name, &error))?;
         }
         let mut counts = EventCounts::default();
         for (name, counter) in &mut self.counters {
-            let read = counter.read_count_and_time().map_err(|error| failed(name, &error))?;
+            let read = counter.read_count_and_time().map_err(|error| counter_error(name, &error))?;
             let (count, enabled, running) = (read.count, read.time_enabled, read.time_running);
             counts.insert(name, EventCount { count, enabled, running });
         }
@@ -80,7 +80,7 @@ impl CounterRecorder {
     }
 }
 
-fn failed(name: &str, error: &std::io::Error) -> Error {
+fn counter_error(name: &str, error: &std::io::Error) -> Error {
     Error::Failed(format!("cannot count the event {name}: {error}"))
 }
 

@@ -70,7 +70,7 @@ impl Collection {
 
     /// The posting list of the term of `rank`.
     pub(super) fn list(&self, rank: u32) -> GeneratedList<'_> {
-        let seed = Random::new(self.seed ^ u64::from(rank).wrapping_mul(RANK_STEP)).bits();
+        let seed = Random::new(self.seed ^ u64::from(rank).wrapping_mul(RANK_SEED_FACTOR)).bits();
         GeneratedList::new(&self.tables, self.documents, self.documents(rank), seed)
     }
 }
@@ -98,4 +98,4 @@ impl ProgressSteps {
 }
 
 /// Multiplier of the rank in the seed of a list, so that the random numbers of lists differ.
-const RANK_STEP: u64 = 0xA24B_AED4_963E_E407;
+const RANK_SEED_FACTOR: u64 = 0xA24B_AED4_963E_E407;

@@ -12,16 +12,16 @@ use std::{iter::Peekable, sync::Mutex, sync::PoisonError, thread::Builder};
 use tierdex::{Result, StopSignal};
 
 /// Documents per window, for the longest lists first.
-const WINDOWS: [u32; 3] = [1 << 14, 1 << 17, 1 << 19];
+const WINDOW_DOCUMENTS: [u32; 3] = [1 << 14, 1 << 17, 1 << 19];
 
 /// Smallest average number of postings per window of a list that is processed by windows.
 const WINDOW_POSTINGS_MIN: u64 = 32;
 
 /// Largest number of lists that are processed together.
-const LISTS_MAX: usize = 1 << 15;
+const LISTS_TOGETHER_MAX: usize = 1 << 15;
 
 /// Generates all lists on `threads` threads and returns the length of each document.
-pub(super) fn count(
+pub(super) fn compute_lengths(
     of: &Collection,
     threads: usize,
     stop: &StopSignal,
@@ -41,20 +41,20 @@ pub(super) fn count(
     let others = parts.len().saturating_sub(1);
     let parts = Mutex::new(parts);
     std::thread::scope(|scope| {
-        let work = || count_slices(&parts, stop, &mut |_| ());
+        let work = || process_slices(&parts, stop, &mut |_| ());
         // If the system refuses threads, the others do their work.
         let others = (0..others).map_while(|_| Builder::new().spawn_scoped(scope, work).ok());
         let others: Vec<_> = others.collect();
         // Assumes that all threads progress equally.
         let threads = others.len() as u64 + 1;
-        count_slices(&parts, stop, &mut |done| progress(done * threads))?;
+        process_slices(&parts, stop, &mut |done| progress(done * threads))?;
         others.into_iter().try_for_each(|thread| thread.join().expect("counting does not panic"))
     })?;
     Ok(lengths)
 }
 
 /// Processes slices until none is left, and reports their postings.
-fn count_slices(
+fn process_slices(
     parts: &Mutex<Vec<DocumentSlice<'_>>>,
     stop: &StopSignal,
     progress: Progress<'_>,
@@ -63,7 +63,7 @@ fn count_slices(
     let mut done = 0;
     while let Some(mut part) = next() {
         let before = done;
-        part.count(stop, &mut |counted| {
+        part.add_all_lists(stop, &mut |counted| {
             done = before + counted;
             progress(done);
         })?;
@@ -89,30 +89,30 @@ struct ListInProgress<'a> {
 }
 
 impl<'a> DocumentSlice<'a> {
-    fn count(&mut self, stop: &StopSignal, progress: Progress<'_>) -> Result<()> {
+    fn add_all_lists(&mut self, stop: &StopSignal, progress: Progress<'_>) -> Result<()> {
         let mut steps = ProgressSteps::from(0);
         let mut tell = |made| steps.add(made, progress);
         let mut rank = 1;
-        for width in WINDOWS {
+        for width in WINDOW_DOCUMENTS {
             let windows = u64::from(self.of.documents.div_ceil(width));
             let long = |rank: &u32| u64::from(self.of.documents(*rank)) >= WINDOW_POSTINGS_MIN * windows;
             loop {
-                let longer = (rank..=self.of.vocabulary()).take(LISTS_MAX).take_while(long);
-                let mut lists: Vec<_> = longer.map(|rank| self.list(rank)).collect();
+                let longer = (rank..=self.of.vocabulary()).take(LISTS_TOGETHER_MAX).take_while(long);
+                let mut lists: Vec<_> = longer.map(|rank| self.list_from_here(rank)).collect();
                 if lists.is_empty() {
                     break;
                 }
                 rank += lists.len() as u32;
                 for start in (u64::from(self.first)..self.end()).step_by(width as usize) {
                     let end = start + u64::from(width);
-                    lists.iter_mut().for_each(|list| self.add(list, end, &mut tell));
+                    lists.iter_mut().for_each(|list| self.add_buckets(list, end, &mut tell));
                     stop.check()?;
                 }
             }
         }
         for rank in rank..=self.of.vocabulary() {
-            let mut list = self.list(rank);
-            self.add(&mut list, self.end(), &mut tell);
+            let mut list = self.list_from_here(rank);
+            self.add_buckets(&mut list, self.end(), &mut tell);
             stop.check()?;
         }
         self.lengths.iter_mut().zip(&self.low).for_each(|(length, &low)| *length += u32::from(low));
@@ -125,7 +125,7 @@ impl<'a> DocumentSlice<'a> {
     }
 
     /// A list, and its buckets from the first one that overlaps the range.
-    fn list(&self, rank: u32) -> ListInProgress<'a> {
+    fn list_from_here(&self, rank: u32) -> ListInProgress<'a> {
         let list = self.of.list(rank);
         let mut buckets = list.buckets().peekable();
         while buckets.next_if(|bucket| bucket.documents.end <= self.first).is_some() {}
@@ -133,7 +133,7 @@ impl<'a> DocumentSlice<'a> {
     }
 
     /// Adds the frequencies of the next buckets that begin before document `end` to the lengths.
-    fn add(&mut self, list: &mut ListInProgress<'a>, end: u64, made: &mut impl FnMut(u64)) {
+    fn add_buckets(&mut self, list: &mut ListInProgress<'a>, end: u64, made: &mut impl FnMut(u64)) {
         let ListInProgress { list, buckets } = list;
         let end = end.min(self.end());
         while let Some(bucket) = buckets.next_if(|bucket| u64::from(bucket.documents.start) < end) {

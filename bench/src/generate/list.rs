@@ -12,12 +12,12 @@
 //! of the bucket. They are not drawn one by one: they select an offset in each of two fixed rows of random
 //! numbers.
 
-use crate::generate::tables::{EXCERPT_MAX, Tables, excerpt};
+use crate::generate::tables::{EXCERPT_VALUES_MAX, Tables, excerpt};
 use crate::{Random, postings::ListPostings};
 use std::ops::Range;
 
 /// Largest average number of postings per bucket.
-const BUCKET_POSTINGS: u32 = 64;
+const BUCKET_POSTINGS_MEAN_MAX: u32 = 64;
 
 /// Weight of a sparse bucket.
 const SPARSE_WEIGHT: u32 = 16;
@@ -27,7 +27,8 @@ const DENSE_WEIGHT: u32 = 8 * SPARSE_WEIGHT;
 
 // The largest bucket: a dense bucket when all others are sparse, and one posting of rounding. A row is read
 // up to the second number after it.
-const _: () = assert!((BUCKET_POSTINGS * DENSE_WEIGHT / SPARSE_WEIGHT + 3) as usize <= EXCERPT_MAX);
+const _: () =
+    assert!((BUCKET_POSTINGS_MEAN_MAX * DENSE_WEIGHT / SPARSE_WEIGHT + 3) as usize <= EXCERPT_VALUES_MAX);
 
 /// The posting list of one term.
 #[derive(Clone)]
@@ -61,7 +62,7 @@ impl<'a> GeneratedList<'a> {
             documents,
             postings,
             seed,
-            buckets: postings.div_ceil(BUCKET_POSTINGS),
+            buckets: postings.div_ceil(BUCKET_POSTINGS_MEAN_MAX),
             dense_weight: dense_max.clamp(u64::from(SPARSE_WEIGHT), u64::from(DENSE_WEIGHT)) as u32,
         }
     }
@@ -101,7 +102,8 @@ impl<'a> GeneratedList<'a> {
     #[inline]
     pub(super) fn draw(&self, bucket: &Bucket) -> (impl ExactSizeIterator<Item = u32>, &'a [u8]) {
         let count = bucket.postings;
-        let bits = Random::new(self.seed ^ (u64::from(bucket.number) + 1).wrapping_mul(BUCKET_STEP)).bits();
+        let bits =
+            Random::new(self.seed ^ (u64::from(bucket.number) + 1).wrapping_mul(BUCKET_SEED_FACTOR)).bits();
         let (before, sums) = self.tables.sums(bits as u32, count as usize + 1);
         let frequencies = excerpt(self.frequencies, (bits >> 32) as u32, count as usize);
         let (sums, all) = (&sums[..count as usize], sums[count as usize].wrapping_sub(before));
@@ -222,7 +224,7 @@ impl Iterator for BucketWeights {
 }
 
 /// Multiplier of the bucket number in the seed of a bucket, so that the random numbers of buckets differ.
-const BUCKET_STEP: u64 = 0xD1B5_4A32_D192_ED03;
+const BUCKET_SEED_FACTOR: u64 = 0xD1B5_4A32_D192_ED03;
 
 impl ListPostings {
     /// Removes the first `count` postings.

@@ -45,20 +45,20 @@ impl Collection {
     /// Errors of the writer; [`tierdex::Error::Interrupted`] when its stop signal is raised.
     pub fn write(&self, writer: &mut IndexWriter, threads: usize, progress: Progress<'_>) -> Result<()> {
         let stop = writer.stop().clone();
-        let lengths = lengths::count(self, threads, &stop, progress)?;
+        let lengths = lengths::compute_lengths(self, threads, &stop, progress)?;
         let number = |document: u32, id: &mut String| {
             // Writing to a string cannot fail.
             let _ = write!(id, "{document}");
         };
         writer.import(lengths, number, |lists| {
             std::thread::scope(|scope| {
-                let mut pipeline = pipeline::start(self, &lists.encoder(), threads, scope, &stop)?;
+                let mut pipeline = pipeline::start_pipeline(self, &lists.encoder(), threads, scope, &stop)?;
                 let mut steps = ProgressSteps::from(self.postings());
                 for rank in 1..=self.vocabulary() {
                     lists.term(&self.term(rank), |list| {
                         let mut missing = self.documents(rank);
                         while missing > 0 {
-                            let piece = pipeline.take()?;
+                            let piece = pipeline.take_piece()?;
                             list.append(piece)?;
                             missing -= piece.postings();
                             steps.add(u64::from(piece.postings()), progress);

@@ -18,7 +18,7 @@ const JOB_POSTINGS: u32 = 4 * PIECE_POSTINGS as u32;
 const JOB_LISTS_MAX: u32 = 1 << 10;
 
 /// Queued jobs per thread.
-const QUEUED_PER_THREAD: usize = 4;
+const QUEUED_JOBS_PER_THREAD: usize = 4;
 
 /// The encoded pieces of all lists, in order.
 pub(super) struct ListPipeline {
@@ -42,14 +42,14 @@ struct PieceBatch {
 ///
 /// # Errors
 /// If not even one thread can be started.
-pub(super) fn start<'scope>(
+pub(super) fn start_pipeline<'scope>(
     of: &'scope Collection,
     encoder: &ListEncoder<'scope>,
     threads: usize,
     scope: &'scope Scope<'scope, '_>,
     stop: &StopSignal,
 ) -> Result<ListPipeline> {
-    let queued = QUEUED_PER_THREAD * threads.max(1);
+    let queued = QUEUED_JOBS_PER_THREAD * threads.max(1);
     let (sender, jobs) = sync_channel(queued);
     let (emptied, to_fill) = sync_channel(2 * queued);
     // Only the threads hold the sender, so the channel closes with the last of them.
@@ -61,7 +61,7 @@ pub(super) fn start<'scope>(
     for number in 0..threads.max(1) {
         let (queue, stop) = (queue.clone(), stop.clone());
         let mut worker = EncodeWorker { of, encoder: encoder.clone(), postings: ListPostings::default() };
-        let spawned = Builder::new().spawn_scoped(scope, move || worker.run(&queue, &stop));
+        let spawned = Builder::new().spawn_scoped(scope, move || worker.run_worker(&queue, &stop));
         match spawned {
             Err(error) if number == 0 => {
                 return Err(
@@ -80,7 +80,7 @@ impl ListPipeline {
     ///
     /// # Errors
     /// [`Error::Interrupted`] when the threads have stopped.
-    pub(super) fn take(&mut self) -> Result<&EncodedPostings> {
+    pub(super) fn take_piece(&mut self) -> Result<&EncodedPostings> {
         if self.taken == self.batch.used {
             let job = self.jobs.recv().map_err(|_| Error::Interrupted)?;
             let next = job.recv().map_err(|_| Error::Interrupted)??;
@@ -95,7 +95,7 @@ impl ListPipeline {
 
 impl PieceBatch {
     /// The next unused piece.
-    fn piece(&mut self) -> &mut EncodedPostings {
+    fn next_piece(&mut self) -> &mut EncodedPostings {
         if self.used == self.pieces.len() {
             self.pieces.push(EncodedPostings::default());
         }
@@ -145,7 +145,7 @@ impl<'a> ListRange<'a> {
 
     /// Splits off the first `postings` postings, if there are more. The rest begins in the bucket of the
     /// last posting that was split off.
-    fn split(&mut self, postings: u32) -> Option<ListRange<'a>> {
+    fn split_off_first(&mut self, postings: u32) -> Option<ListRange<'a>> {
         if self.postings <= postings {
             return None;
         }
@@ -166,7 +166,7 @@ impl<'a> Iterator for JobSplitter<'a> {
 
     fn next(&mut self) -> Option<ListJob<'a>> {
         if let Some(mut rest) = self.open.take() {
-            let Some(first) = rest.split(JOB_POSTINGS) else { return Some(ListJob::Range(rest)) };
+            let Some(first) = rest.split_off_first(JOB_POSTINGS) else { return Some(ListJob::Range(rest)) };
             self.open = Some(rest);
             return Some(ListJob::Range(first));
         }
@@ -197,9 +197,9 @@ struct EncodeWorker<'a> {
 }
 
 impl<'a> EncodeWorker<'a> {
-    fn run(&mut self, queue: &Mutex<WorkQueue<'a>>, stop: &StopSignal) {
+    fn run_worker(&mut self, queue: &Mutex<WorkQueue<'a>>, stop: &StopSignal) {
         while stop.check().is_ok() {
-            let Some((job, result, batch)) = queue.lock().unwrap_or_else(PoisonError::into_inner).next()
+            let Some((job, result, batch)) = queue.lock().unwrap_or_else(PoisonError::into_inner).next_job()
             else {
                 return;
             };
@@ -211,17 +211,17 @@ impl<'a> EncodeWorker<'a> {
     fn run_job(&mut self, job: ListJob<'a>, mut batch: PieceBatch) -> Result<PieceBatch> {
         batch.used = 0;
         match job {
-            ListJob::Range(part) => self.encode(part, &mut batch)?,
+            ListJob::Range(part) => self.encode_range(part, &mut batch)?,
             ListJob::Lists(ranks) => {
                 for rank in ranks {
-                    self.encode(ListRange::whole(self.of.list(rank)), &mut batch)?;
+                    self.encode_range(ListRange::whole(self.of.list(rank)), &mut batch)?;
                 }
             }
         }
         Ok(batch)
     }
 
-    fn encode(&mut self, mut part: ListRange<'a>, batch: &mut PieceBatch) -> Result<()> {
+    fn encode_range(&mut self, mut part: ListRange<'a>, batch: &mut PieceBatch) -> Result<()> {
         self.postings.clear();
         let mut from = part.skipped as usize;
         while part.postings > 0 {
@@ -234,7 +234,7 @@ impl<'a> EncodeWorker<'a> {
             let documents = &self.postings.documents;
             let before = from.checked_sub(1).map(|before| documents[before]);
             let frequencies = &self.postings.frequencies[from..to];
-            self.encoder.encode(before, &documents[from..to], frequencies, batch.piece())?;
+            self.encoder.encode(before, &documents[from..to], frequencies, batch.next_piece())?;
             // The last posting is kept, because the next piece is encoded relative to it.
             self.postings.remove(to - 1);
             from = 1;
@@ -246,7 +246,7 @@ impl<'a> EncodeWorker<'a> {
 
 impl<'a> WorkQueue<'a> {
     /// The next job, the sender of its result, and a batch to fill.
-    fn next(&mut self) -> Option<(ListJob<'a>, SyncSender<Result<PieceBatch>>, PieceBatch)> {
+    fn next_job(&mut self) -> Option<(ListJob<'a>, SyncSender<Result<PieceBatch>>, PieceBatch)> {
         let job = self.splitter.next()?;
         let (result, taken) = sync_channel(1);
         self.jobs.send(taken).ok()?;
@@ -276,7 +276,7 @@ mod tests {
             for size in [1, 63, 64, 1000, 8192].into_iter().filter(|size| 200 * size > postings) {
                 let mut rest = whole.clone();
                 let mut joined = Vec::new();
-                while let Some(first) = rest.split(size) {
+                while let Some(first) = rest.split_off_first(size) {
                     let postings = postings_of(&first);
                     assert_eq!(joined.pop(), postings.first().copied().filter(|_| first.skipped > 0));
                     joined.extend(postings);
@@ -285,7 +285,7 @@ mod tests {
                 joined.extend(postings_of(&rest));
                 assert!(joined == all, "{postings} of {documents} by {size}");
             }
-            assert!(whole.split(postings).is_none());
+            assert!(whole.split_off_first(postings).is_none());
         }
     }
 }

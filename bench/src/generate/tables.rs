@@ -4,20 +4,20 @@
 use crate::Random;
 
 /// Number of values of the exponential distribution.
-const GAPS: usize = 1 << 15;
+const EXPONENTIAL_VALUES: usize = 1 << 15;
 
 /// The fixed-point value of 1.
-const ONE: f64 = 65_536.0;
+const FIXED_POINT_ONE: f64 = 65_536.0;
 
 /// Number of values of a frequency distribution.
-const DRAWS: usize = 1 << 13;
+const FREQUENCY_VALUES: usize = 1 << 13;
 
 /// Largest number of values that can be read from any offset of a row. The first values are repeated after
 /// its end.
-pub(super) const EXCERPT_MAX: usize = 515;
+pub(super) const EXCERPT_VALUES_MAX: usize = 515;
 
 /// Classes of lists by their share of the documents, the last one for all documents.
-const CLASSES: usize = 32;
+const FREQUENCY_CLASSES: usize = 32;
 
 /// The tables of all distributions: rows of values in random order, each value as often as its probability
 /// demands.
@@ -31,20 +31,22 @@ pub(super) struct Tables {
 impl Tables {
     /// The tables. All frequencies are 1 if `ids_only`.
     pub(super) fn new(ids_only: bool) -> Tables {
-        let row = |class| if ids_only { vec![1; DRAWS + EXCERPT_MAX] } else { frequencies(class) };
-        Tables { sums: sums(), frequencies: (0..=CLASSES).map(row).collect() }
+        let row = |class| {
+            if ids_only { vec![1; FREQUENCY_VALUES + EXCERPT_VALUES_MAX] } else { frequency_values(class) }
+        };
+        Tables { sums: shuffled_prefix_sums(), frequencies: (0..=FREQUENCY_CLASSES).map(row).collect() }
     }
 
     /// The prefix sum at an offset of the row that `bits` select, and the next `count` prefix sums.
     #[inline]
     pub(super) fn sums(&self, bits: u32, count: usize) -> (u32, &[u32]) {
-        let from = bits as usize % GAPS;
+        let from = bits as usize % EXPONENTIAL_VALUES;
         (self.sums[from], &self.sums[from + 1..][..count])
     }
 
     /// The frequencies of a list with `postings` postings in `documents` documents.
     pub(super) fn frequencies(&self, postings: u32, documents: u32) -> &[u8] {
-        let class = u64::from(postings) * CLASSES as u64 / u64::from(documents);
+        let class = u64::from(postings) * FREQUENCY_CLASSES as u64 / u64::from(documents);
         &self.frequencies[class as usize]
     }
 }
@@ -52,45 +54,45 @@ impl Tables {
 /// `count` frequencies from an offset of the row that `bits` select.
 #[inline]
 pub(super) fn excerpt(frequencies: &[u8], bits: u32, count: usize) -> &[u8] {
-    &frequencies[bits as usize % DRAWS..][..count]
+    &frequencies[bits as usize % FREQUENCY_VALUES..][..count]
 }
 
 /// Puts values into a fixed random order, and repeats the first ones at the end.
-fn shuffle<T: Copy>(mut row: Vec<T>) -> Vec<T> {
+fn shuffle_and_extend<T: Copy>(mut row: Vec<T>) -> Vec<T> {
     let mut random = Random::new(row.len() as u64);
     for end in (1..row.len()).rev() {
         row.swap(end, random.below(end as u32 + 1) as usize);
     }
-    row.extend_from_within(..EXCERPT_MAX);
+    row.extend_from_within(..EXCERPT_VALUES_MAX);
     row
 }
 
 /// The expected order statistics of n exponentially distributed numbers: 1/n, 1/n + 1/(n - 1), ... (Rényi,
 /// 1953). Their mean is 1.
-fn gaps() -> Vec<u32> {
+fn exponential_values() -> Vec<u32> {
     let mut sum = 0.0;
     let next = |left: usize| {
         sum += 1.0 / left as f64;
-        (sum * ONE) as u32
+        (sum * FIXED_POINT_ONE) as u32
     };
-    (1..=GAPS).rev().map(next).collect()
+    (1..=EXPONENTIAL_VALUES).rev().map(next).collect()
 }
 
-fn sums() -> Vec<u32> {
+fn shuffled_prefix_sums() -> Vec<u32> {
     let mut sum = 0u32;
     let add = |gap: u32| {
         sum = sum.wrapping_add(gap);
         sum
     };
-    std::iter::once(0).chain(shuffle(gaps()).into_iter().map(add)).collect()
+    std::iter::once(0).chain(shuffle_and_extend(exponential_values()).into_iter().map(add)).collect()
 }
 
 /// Frequencies of lists with a share `p` of the documents: one plus a negative binomial variable with mean
 /// 0.2 + 4 p² and shape 0.35 + 8 p². Mosteller and Wallace found that distribution for words in texts of
 /// equal length (Inference and Disputed Authorship, 1964): rare words occur in bursts, frequent ones nearly
 /// at random.
-fn frequencies(class: usize) -> Vec<u8> {
-    let share = class as f64 / CLASSES as f64;
+fn frequency_values(class: usize) -> Vec<u8> {
+    let share = class as f64 / FREQUENCY_CLASSES as f64;
     let (mean, shape) = (0.2 + 4.0 * share * share, 0.35 + 8.0 * share * share);
     let ratio = mean / (mean + shape);
     let mut weights = vec![1.0];
@@ -99,17 +101,17 @@ fn frequencies(class: usize) -> Vec<u8> {
         weights.push(last * ratio * (f64::from(more) - 1.0 + shape) / f64::from(more));
     }
     let total: f64 = weights.iter().sum();
-    let mut row = vec![0; DRAWS];
+    let mut row = vec![0; FREQUENCY_VALUES];
     let (mut frequency, mut up_to) = (0, weights[0]);
     for (at, slot) in row.iter_mut().enumerate() {
-        let middle = (at as f64 + 0.5) / DRAWS as f64 * total;
+        let middle = (at as f64 + 0.5) / FREQUENCY_VALUES as f64 * total;
         while up_to <= middle && frequency < 254 {
             frequency += 1;
             up_to += weights[frequency];
         }
         *slot = frequency as u8 + 1;
     }
-    shuffle(row)
+    shuffle_and_extend(row)
 }
 
 #[cfg(test)]
@@ -118,11 +120,12 @@ mod tests {
 
     #[test]
     fn the_exponential_distribution_has_its_mean_and_its_median() {
-        let gaps = gaps();
+        let gaps = exponential_values();
         assert!(gaps.is_sorted() && gaps[0] >= 1);
-        let mean = gaps.iter().map(|&gap| f64::from(gap) / ONE).sum::<f64>() / GAPS as f64;
+        let mean =
+            gaps.iter().map(|&gap| f64::from(gap) / FIXED_POINT_ONE).sum::<f64>() / EXPONENTIAL_VALUES as f64;
         assert!((mean - 1.0).abs() < 1e-4, "{mean}");
-        let median = f64::from(gaps[GAPS / 2]) / ONE;
+        let median = f64::from(gaps[EXPONENTIAL_VALUES / 2]) / FIXED_POINT_ONE;
         assert!((median - std::f64::consts::LN_2).abs() < 1e-4, "{median}");
     }
 
@@ -133,12 +136,15 @@ mod tests {
             let each = std::iter::once(&before).chain(sums).zip(sums);
             each.map(|(one, next)| next.wrapping_sub(*one)).collect::<Vec<_>>()
         };
-        for from in [0, 1, 777, GAPS as u32 - 1] {
-            let (before, sums) = tables.sums(from, EXCERPT_MAX);
-            let (next, its) = tables.sums(from + 1, EXCERPT_MAX - 1);
+        for from in [0, 1, 777, EXPONENTIAL_VALUES as u32 - 1] {
+            let (before, sums) = tables.sums(from, EXCERPT_VALUES_MAX);
+            let (next, its) = tables.sums(from + 1, EXCERPT_VALUES_MAX - 1);
             assert_eq!(gaps(before, sums)[1..], gaps(next, its));
             let row = tables.frequencies(1, 100);
-            assert_eq!(excerpt(row, from, EXCERPT_MAX)[1..], excerpt(row, from + 1, EXCERPT_MAX)[..514]);
+            assert_eq!(
+                excerpt(row, from, EXCERPT_VALUES_MAX)[1..],
+                excerpt(row, from + 1, EXCERPT_VALUES_MAX)[..514]
+            );
         }
     }
 
@@ -146,13 +152,14 @@ mod tests {
     fn frequent_terms_have_larger_frequencies() {
         let tables = Tables::new(false);
         for (postings, expected) in [(1, 1.2), (50, 2.2), (75, 3.45)] {
-            let row = &tables.frequencies(postings, 100)[..DRAWS];
-            let mean = row.iter().map(|&frequency| f64::from(frequency)).sum::<f64>() / DRAWS as f64;
+            let row = &tables.frequencies(postings, 100)[..FREQUENCY_VALUES];
+            let mean =
+                row.iter().map(|&frequency| f64::from(frequency)).sum::<f64>() / FREQUENCY_VALUES as f64;
             assert!((mean - expected).abs() < 0.06, "{postings} of 100: {mean}");
             assert_eq!(row.iter().min(), Some(&1));
         }
-        let row = &tables.frequencies(1, 100)[..DRAWS];
+        let row = &tables.frequencies(1, 100)[..FREQUENCY_VALUES];
         let ones = row.iter().filter(|&&frequency| frequency == 1).count();
-        assert!((0.8..0.9).contains(&(ones as f64 / DRAWS as f64)));
+        assert!((0.8..0.9).contains(&(ones as f64 / FREQUENCY_VALUES as f64)));
     }
 }

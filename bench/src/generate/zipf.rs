@@ -15,8 +15,8 @@
 //! Frequencies are computed by addition, multiplication and division only, whose results are the same on
 //! every machine.
 
-/// Zipf's law holds for the first `1 / BEND` of the vocabulary.
-const BEND: f64 = 16.0;
+/// Zipf's law holds for the first `1 / ZIPF_BEND` of the vocabulary.
+const ZIPF_BEND: f64 = 16.0;
 
 /// The document frequency of every rank.
 #[derive(Clone, Debug)]
@@ -36,10 +36,10 @@ impl Zipf {
         let most = documents_max(documents);
         let (least, largest) = (u64::from(vocabulary), u64::from(vocabulary) * u64::from(most));
         assert!((least..=largest).contains(&postings), "no frequencies sum up to {postings}");
-        let bend = BEND / f64::from(vocabulary);
+        let bend = ZIPF_BEND / f64::from(vocabulary);
         let mut zipf = Zipf { vocabulary, most, scale: 0.0, bend, more: 0..0 };
         // At scale 0 every term has one document, at the upper limit every term has the maximum.
-        let (mut low, mut high) = (0.0, f64::from(most) * f64::from(vocabulary) * (1.0 + BEND));
+        let (mut low, mut high) = (0.0, f64::from(most) * f64::from(vocabulary) * (1.0 + ZIPF_BEND));
         let (mut least, mut largest) = (least as f64, largest as f64);
         for halve in [false, true].into_iter().cycle() {
             // Alternates between interpolation, which converges fast, and bisection, which always converges.
@@ -50,7 +50,7 @@ impl Zipf {
                 true => continue,
                 false => (),
             }
-            let sum = zipf.sum();
+            let sum = zipf.total_frequency();
             let (end, its) = if sum <= postings { (&mut low, &mut least) } else { (&mut high, &mut largest) };
             (*end, *its) = (zipf.scale, sum as f64);
             if sum == postings {
@@ -58,13 +58,13 @@ impl Zipf {
             }
         }
         zipf.scale = low;
-        zipf.add_missing(postings - zipf.sum());
+        zipf.add_missing(postings - zipf.total_frequency());
         zipf
     }
 
     /// Document frequency of the term of `rank`, from 1 on.
     pub(super) fn documents(&self, rank: u32) -> u32 {
-        self.curve(rank) + u32::from(self.more.contains(&rank))
+        self.rounded_frequency(rank) + u32::from(self.more.contains(&rank))
     }
 
     /// Number of terms.
@@ -72,18 +72,18 @@ impl Zipf {
         self.vocabulary
     }
 
-    fn curve(&self, rank: u32) -> u32 {
+    fn rounded_frequency(&self, rank: u32) -> u32 {
         let rank = f64::from(rank);
         ((self.scale / (rank * (1.0 + rank * self.bend))) as u32).clamp(1, self.most)
     }
 
-    fn sum(&self) -> u64 {
-        (1..=self.vocabulary).map(|rank| u64::from(self.curve(rank))).sum()
+    fn total_frequency(&self) -> u64 {
+        (1..=self.vocabulary).map(|rank| u64::from(self.rounded_frequency(rank))).sum()
     }
 
     /// Adds one document each to the first `missing` terms below the maximum.
     fn add_missing(&mut self, missing: u64) {
-        let first = (1..=self.vocabulary).find(|&rank| self.curve(rank) < self.most);
+        let first = (1..=self.vocabulary).find(|&rank| self.rounded_frequency(rank) < self.most);
         let first = first.unwrap_or(self.vocabulary + 1);
         self.more = first..first + missing as u32;
     }

@@ -22,30 +22,30 @@ pub(super) struct SweepPoint<'a> {
 }
 
 /// One round of one algorithm.
-struct Round {
+struct AlgorithmRound {
     seconds: f64,
     cpu_seconds: f64,
     reads: ReadStats,
 }
 
 /// Runs all rounds, after an untimed round of `bl`, which allocates its memory.
-pub(super) fn point(
+pub(super) fn measure_point(
     runner: &mut IntersectionRunner,
     point: &SweepPoint<'_>,
     settings: &Settings,
 ) -> Result<Vec<SweepRow>> {
-    status::show(&format!("{} {}", point.sweep, point.label));
-    let mut taken: Vec<Vec<Round>> = point.algorithms.iter().map(|_| Vec::new()).collect();
+    status::show_status(&format!("{} {}", point.sweep, point.label));
+    let mut taken: Vec<Vec<AlgorithmRound>> = point.algorithms.iter().map(|_| Vec::new()).collect();
     if point.algorithms.contains(&Algorithm::Bl) {
-        round(runner, point, Algorithm::Bl, &settings.stop)?;
+        run_round(runner, point, Algorithm::Bl, &settings.stop)?;
     }
     for _ in 0..settings.rounds {
         for (algorithm, taken) in point.algorithms.iter().zip(&mut taken) {
-            taken.push(round(runner, point, *algorithm, &settings.stop)?);
+            taken.push(run_round(runner, point, *algorithm, &settings.stop)?);
         }
     }
     let pages = |lists: &[PagedList]| lists.iter().map(|list| list.pages() as u64).sum::<u64>();
-    let row = |(algorithm, taken): (&Algorithm, Vec<Round>)| {
+    let row = |(algorithm, taken): (&Algorithm, Vec<AlgorithmRound>)| {
         let seconds = || taken.iter().map(|round| round.seconds);
         let cpu_seconds = taken.iter().map(|round| round.cpu_seconds).collect();
         SweepRow {
@@ -66,12 +66,12 @@ pub(super) fn point(
     Ok(point.algorithms.iter().zip(taken).map(row).collect())
 }
 
-fn round(
+fn run_round(
     runner: &mut IntersectionRunner,
     point: &SweepPoint<'_>,
     algorithm: Algorithm,
     stop: &StopSignal,
-) -> Result<Round> {
+) -> Result<AlgorithmRound> {
     let mut reads = ReadStats::default();
     let (mut seconds, cpu) = (0.0, cpu_seconds());
     for (number, (lists, expected)) in point.queries.iter().enumerate() {
@@ -89,5 +89,5 @@ fn round(
         }
         reads += found.reads;
     }
-    Ok(Round { seconds, cpu_seconds: cpu_seconds() - cpu, reads })
+    Ok(AlgorithmRound { seconds, cpu_seconds: cpu_seconds() - cpu, reads })
 }

@@ -41,16 +41,16 @@ use work_dir::WorkDir;
 pub fn run(flags: &Flags, stop: &StopSignal) -> Result<IntersectResults> {
     let settings = Settings { stop: stop.clone(), ..flags.settings()? };
     if let Some(dir) = &flags.out {
-        output_dir::make(dir)?;
+        output_dir::create(dir)?;
     }
     let work = WorkDir::new(flags, stop)?;
     let mut results = IntersectResults::new(flags, &settings);
     if !settings.sweeps.is_empty() {
-        sweep::synthetic(&work, &settings, &mut results)?;
+        sweep::run_synthetic(&work, &settings, &mut results)?;
     }
     if let (Some(index), Some(queries)) = (&flags.index, &flags.queries) {
-        query_log::run(&work, &settings, index, queries, &mut results)?;
+        query_log::run_query_log(&work, &settings, index, queries, &mut results)?;
     }
-    status::show("");
+    status::show_status("");
     Ok(results)
 }

@@ -12,10 +12,10 @@ impl IntersectResults {
     /// If `out` cannot be written.
     pub fn print(&self, out: &mut impl Write) -> Result<()> {
         let mut text = String::new();
-        for (title, table) in report::tables(self) {
+        for (title, table) in report::sweep_tables(self) {
             text += &format!("{title}\n{}\n", table.to_text());
         }
-        text += &report::against_the_paper(self).to_text();
+        text += &report::paper_comparison(self).to_text();
         out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Error::Output)
     }
 
@@ -33,12 +33,12 @@ impl IntersectResults {
         });
         let head = json!({ "command": self.flags.command(), "cost": cost, "engine": self.engine });
         let data = format!("{{\"run\": {head},\n\"rows\": {}}}\n", output_dir::json_lines(&rows));
-        output_dir::write(dir, "data.json", &data)?;
-        output_dir::write(dir, "report.md", report::markdown(self))?;
+        output_dir::write_file(dir, "data.json", &data)?;
+        output_dir::write_file(dir, "report.md", report::markdown(self))?;
         for sweep in self.sweeps() {
             let rows: Vec<&SweepRow> = self.rows().iter().filter(|row| row.sweep == sweep).collect();
             if let Some(svg) = plot::svg(sweep, &rows)? {
-                output_dir::write(dir, &format!("{sweep}.svg"), &svg)?;
+                output_dir::write_file(dir, &format!("{sweep}.svg"), &svg)?;
             }
         }
         Ok(())

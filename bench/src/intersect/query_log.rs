@@ -2,8 +2,8 @@
 //! its terms.
 
 use crate::intersect::lists::intersect_in_memory;
-use crate::intersect::measure::{SweepPoint, point};
-use crate::intersect::settings::{CODECS, Settings, Sweep};
+use crate::intersect::measure::{SweepPoint, measure_point};
+use crate::intersect::settings::{COMPARED_CODECS, Settings, Sweep};
 use crate::intersect::{results::IntersectResults, runner::IntersectionRunner, work_dir::WorkDir};
 use crate::{
     Error, Result, intersection::Algorithm, intersection::PagedList, postings::read_postings, status,
@@ -13,17 +13,17 @@ use tierdex::internal::segment::read::FILES;
 use tierdex::{Index, analysis::Analyzer, io::PosixDisk};
 
 /// The field whose lists are used: the first of the index.
-const FIELD: usize = 0;
+const QUERY_FIELD: usize = 0;
 
 /// Runs the queries of a file over the lists of an index, with each codec.
-pub(super) fn run(
+pub(super) fn run_query_log(
     work: &WorkDir,
     settings: &Settings,
     index: &Path,
     queries: &Path,
     results: &mut IntersectResults,
 ) -> Result<()> {
-    status::show("copying lists");
+    status::show_status("copying lists");
     let index = Index::open_on(Arc::new(PosixDisk::open(index)?))?;
     let (terms, queries) = QueryTerms::read(&index, queries, settings)?;
     results.queries = Some((queries.len(), terms.lists.len()));
@@ -32,8 +32,8 @@ pub(super) fn run(
         .iter()
         .map(|query| intersect_in_memory(&query.iter().map(|term| all[*term]).collect::<Vec<_>>()))
         .collect();
-    for (number, codec) in CODECS.into_iter().enumerate() {
-        let lists = work.file(codec, settings.filter, &all)?;
+    for (number, codec) in COMPARED_CODECS.into_iter().enumerate() {
+        let lists = work.write_lists(codec, settings.filter, &all)?;
         let of =
             |query: &Vec<usize>| query.iter().map(|term| lists[*term].clone()).collect::<Vec<PagedList>>();
         let queries: Vec<_> = queries.iter().map(of).zip(expected.iter().cloned()).collect();
@@ -46,7 +46,7 @@ pub(super) fn run(
             algorithms: &Algorithm::ALL,
             queries: &queries,
         };
-        results.rows.extend(point(&mut runner, &at, settings)?);
+        results.rows.extend(measure_point(&mut runner, &at, settings)?);
     }
     Ok(())
 }
@@ -65,7 +65,7 @@ impl QueryTerms {
         let name = path.display();
         let text = fs::read_to_string(path).map_err(Error::failed(format!("cannot read {name}")))?;
         let lines: Vec<&str> = text.lines().collect();
-        let mut analyzer = Analyzer::new(&index.schema().fields[FIELD].analysis);
+        let mut analyzer = Analyzer::new(&index.schema().fields[QUERY_FIELD].analysis);
         let mut terms = QueryTerms { numbers: BTreeMap::new(), lists: Vec::new() };
         let mut queries = Vec::new();
         for line in lines.iter().step_by(lines.len().div_ceil(settings.limit).max(1)) {
@@ -90,7 +90,7 @@ impl QueryTerms {
         if let Some(known) = self.numbers.get(&term) {
             return Ok(*known);
         }
-        let list = list(index, &term)?;
+        let list = documents_of_term(index, &term)?;
         let number = (!list.is_empty()).then_some(self.lists.len());
         self.lists.extend(number.map(|_| list));
         self.numbers.insert(term, number);
@@ -99,10 +99,10 @@ impl QueryTerms {
 }
 
 /// The documents of a term over all segments.
-fn list(index: &Index, term: &str) -> Result<Vec<u32>> {
+fn documents_of_term(index: &Index, term: &str) -> Result<Vec<u32>> {
     let (mut list, mut base) = (Vec::new(), 0);
     for segment in index.segments() {
-        let field = segment.field(FIELD);
+        let field = segment.field(QUERY_FIELD);
         if let Some(info) = field.terms().get(term.as_bytes(), &FILES)? {
             list.extend(read_postings(field, info)?.documents.iter().map(|document| base + document));
         }

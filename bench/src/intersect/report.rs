@@ -10,20 +10,20 @@ pub(super) fn markdown(results: &IntersectResults) -> String {
         "# List intersection on disk\n\n## Machine\n\n{}\n## Command\n\n```\n{}\n```\n\n## Method\n\n{}\n\n",
         results.machine.to_markdown(),
         results.flags.command(),
-        method(results)
+        method_text(results)
     );
-    text += &format!("## Comparison with the paper\n\n{}\n", against_the_paper(results).to_markdown());
-    for (title, table) in tables(results) {
+    text += &format!("## Comparison with the paper\n\n{}\n", paper_comparison(results).to_markdown());
+    for (title, table) in sweep_tables(results) {
         let sweep = title.split(':').next().unwrap_or_default();
         text += &format!("## {title}\n\n{}\n", table.to_markdown());
-        if results.sweeps().contains(&sweep) && plot::axis(sweep).is_some() {
+        if results.sweeps().contains(&sweep) && plot::sweep_axis(sweep).is_some() {
             text += &format!("![time and pages]({sweep}.svg)\n\n");
         }
     }
     text + "All rows are in `data.json`.\n"
 }
 
-fn method(results: &IntersectResults) -> String {
+fn method_text(results: &IntersectResults) -> String {
     let settings = &results.settings;
     let mut text = format!(
         "Wang, Lin, Papakonstantinou, Swanson, \"Evaluating List Intersection on SSDs for Parallel I/O Skipping\". Default \
@@ -74,15 +74,15 @@ fn method(results: &IntersectResults) -> String {
 }
 
 /// One table per sweep, with its title.
-pub(super) fn tables(results: &IntersectResults) -> Vec<(String, Table)> {
+pub(super) fn sweep_tables(results: &IntersectResults) -> Vec<(String, Table)> {
     let of = |sweep: &'static str| {
         let rows: Vec<&SweepRow> = results.rows().iter().filter(|row| row.sweep == sweep).collect();
-        (format!("{sweep}: {}", about(sweep)), table(sweep, &rows))
+        (format!("{sweep}: {}", sweep_description(sweep)), sweep_table(sweep, &rows))
     };
     results.sweeps().into_iter().map(of).collect()
 }
 
-fn about(sweep: &str) -> &'static str {
+fn sweep_description(sweep: &str) -> &'static str {
     match sweep {
         "threads" => "threads of bl, sl, zz and bf (figure 2)",
         "ratio" => "ratio of the lengths of the longer and the shorter list (figure 3)",
@@ -97,7 +97,7 @@ fn about(sweep: &str) -> &'static str {
     }
 }
 
-fn table(sweep: &str, rows: &[&SweepRow]) -> Table {
+fn sweep_table(sweep: &str, rows: &[&SweepRow]) -> Table {
     let heading = [
         sweep,
         "algorithm",
@@ -135,7 +135,7 @@ fn table(sweep: &str, rows: &[&SweepRow]) -> Table {
 }
 
 /// The claims of the paper that this run has figures for.
-pub(super) fn against_the_paper(results: &IntersectResults) -> Table {
+pub(super) fn paper_comparison(results: &IntersectResults) -> Table {
     let mut table = Table::new(3, &["claim", "paper", "here"]);
     let find = |sweep: &str, x: f64, algorithm| {
         results.rows().iter().find(|row| row.sweep == sweep && row.x == x && row.algorithm == algorithm)

@@ -2,11 +2,11 @@
 
 use crate::intersect::{settings::Settings, work_dir::WorkDir};
 use crate::intersection::{Bl, CostModel, Direct, DirectOptions, Intersector, PagedList, ReaderThreads};
-use crate::{Result, seek_disk::HDD_BYTES, seek_disk::SHORT_SEEK};
+use crate::{Result, seek_disk::HDD_BYTES_PER_SECOND, seek_disk::SHORT_SEEK};
 use tierdex::io::{Disk, ReadKind, ReadOptions};
 
 /// Number of reads that measure the cost model.
-const COST_READS: usize = 2_000;
+const COST_MODEL_READS: usize = 2_000;
 
 /// The algorithms with the settings of a run.
 pub(super) struct IntersectionRunner {
@@ -25,7 +25,7 @@ impl IntersectionRunner {
         threads: usize,
         depth: usize,
     ) -> Result<IntersectionRunner> {
-        let direct_io = work.reads().check_direct().is_ok();
+        let direct_io = work.read_disk().check_direct().is_ok();
         let engine = |depth| ReadOptions { kind: ReadKind::Auto, depth, direct: direct_io };
         let options = DirectOptions {
             engine: engine(depth),
@@ -33,9 +33,9 @@ impl IntersectionRunner {
             region: settings.region.clone(),
         };
         let algorithms = Intersector {
-            readers: ReaderThreads::new(work.reads(), engine(settings.bl_depth), threads)?,
+            readers: ReaderThreads::new(work.read_disk(), engine(settings.bl_depth), threads)?,
             bl: Bl::new(),
-            direct: Direct::new(work.reads(), &options)?,
+            direct: Direct::new(work.read_disk(), &options)?,
         };
         Ok(IntersectionRunner { algorithms, hdd: settings.hdd, threads })
     }
@@ -47,13 +47,13 @@ impl IntersectionRunner {
         if self.hdd {
             let cost = CostModel {
                 read_seconds: SHORT_SEEK.as_secs_f64(),
-                bytes_per_second: HDD_BYTES as f64,
+                bytes_per_second: HDD_BYTES_PER_SECOND as f64,
                 ..CostModel::default()
             };
             direct.set_cost(cost);
             return Ok(cost);
         }
         let longest = lists.iter().max_by_key(|list| list.pages());
-        Ok(longest.map_or(Ok(direct.cost()), |list| direct.measure(list, COST_READS))?)
+        Ok(longest.map_or(Ok(direct.cost()), |list| direct.measure_cost(list, COST_MODEL_READS))?)
     }
 }

@@ -73,4 +73,4 @@ impl Sweep {
 }
 
 /// The codecs that are compared.
-pub(super) const CODECS: [Codec; 3] = [Codec::Raw, Codec::Pfor256Delta, Codec::Bp256Delta];
+pub(super) const COMPARED_CODECS: [Codec; 3] = [Codec::Raw, Codec::Pfor256Delta, Codec::Bp256Delta];

@@ -40,7 +40,7 @@ impl WorkDir {
     }
 
     /// The disk that lists are read from.
-    pub(super) fn reads(&self) -> &PosixDisk {
+    pub(super) fn read_disk(&self) -> &PosixDisk {
         self.seek_disk.as_ref().map_or(&self.disk, |(reads, _)| reads)
     }
 
@@ -48,7 +48,12 @@ impl WorkDir {
     ///
     /// # Errors
     /// If the file cannot be written; [`Error::Interrupted`] if the stop signal is raised.
-    pub(super) fn file(&self, codec: Codec, filter_bits: u32, lists: &[&[u32]]) -> Result<Vec<PagedList>> {
+    pub(super) fn write_lists(
+        &self,
+        codec: Codec,
+        filter_bits: u32,
+        lists: &[&[u32]],
+    ) -> Result<Vec<PagedList>> {
         let name = format!("{}-{}", codec.name(), self.disk.list()?.len());
         let mut writer = PagedListsWriter::create(&self.disk, &name, ListsOptions { codec, filter_bits })?;
         for list in lists {
@@ -56,7 +61,7 @@ impl WorkDir {
             writer.add(list)?;
         }
         let seal = writer.finish()?;
-        Ok(open_lists(self.reads(), &name, seal)?)
+        Ok(open_lists(self.read_disk(), &name, seal)?)
     }
 }
 

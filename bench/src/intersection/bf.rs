@@ -10,5 +10,7 @@ use tierdex::Result;
 /// # Errors
 /// When a page cannot be read or is damaged.
 pub fn intersect(readers: &ReaderThreads, lists: &[PagedList]) -> Result<IntersectionResult> {
-    partition::run(readers, lists, |reader, lists, range| sl::task(reader, lists, range, true))
+    partition::run_partitioned(readers, lists, |reader, lists, range| {
+        sl::intersect_sublist(reader, lists, range, true)
+    })
 }

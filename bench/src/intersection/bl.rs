@@ -1,7 +1,7 @@
 //! BL, the baseline (section III-A): one thread per list reads the whole list sequentially in pieces of 1
 //! MiB; then all threads intersect in memory by [`super::sl`].
 
-use crate::intersection::page_reader::{ListPageReader, PIECE, whole};
+use crate::intersection::page_reader::{ListPageReader, PIECE_PAGES, read_whole_list};
 use crate::intersection::reads::{IntersectionResult, ReadStats};
 use crate::intersection::{list::PagedList, list::by_length, partition, reader_threads::ReaderThreads, sl};
 use std::sync::Arc;
@@ -28,24 +28,25 @@ impl Bl {
         if lists.is_empty() || lists.iter().any(|list| list.len() == 0) {
             return Ok(IntersectionResult::empty(&lists));
         }
-        let cells = self.cells(lists.iter().map(pieces).sum())?;
+        let cells = self.cells(lists.iter().map(piece_count).sum())?;
         let mut next = 0;
         let mut tasks = Vec::new();
         for list in &lists {
-            let numbers = next..next + pieces(list);
+            let numbers = next..next + piece_count(list);
             next = numbers.end;
             let own: Option<Vec<CellMut>> = numbers.map(|number| cells.write(number)).collect();
             let own = own.ok_or_else(|| Error::Failed("memory for lists is in use".to_owned()))?;
             let list = list.clone();
-            tasks.push(move |reader: &mut ListPageReader| whole(reader, &list, own));
+            tasks.push(move |reader: &mut ListPageReader| read_whole_list(reader, &list, own));
         }
         let (mut whole, mut reads) = (Vec::new(), ReadStats::default());
         for (list, its) in readers.run(tasks)? {
             whole.push(list);
             reads += its;
         }
-        let mut found =
-            partition::run(readers, &whole, |reader, lists, range| sl::task(reader, lists, range, false))?;
+        let mut found = partition::run_partitioned(readers, &whole, |reader, lists, range| {
+            sl::intersect_sublist(reader, lists, range, false)
+        })?;
         found.reads = reads;
         Ok(found.with_skipped(&lists))
     }
@@ -61,6 +62,6 @@ impl Bl {
     }
 }
 
-fn pieces(list: &PagedList) -> usize {
-    list.pages().div_ceil(PIECE)
+fn piece_count(list: &PagedList) -> usize {
+    list.pages().div_ceil(PIECE_PAGES)
 }

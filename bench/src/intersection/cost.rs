@@ -41,7 +41,7 @@ impl CostModel {
 
     /// Expected seconds for `kept` random pages out of `pages`. Pages at a distance up to the gap from the
     /// one before are read together with it.
-    fn seconds_of_some(&self, kept: f64, pages: f64) -> f64 {
+    fn seconds_of_random_pages(&self, kept: f64, pages: f64) -> f64 {
         let share = (kept / pages).clamp(1e-6, 1.0);
         let gap = self.gap_pages().min(1 << 10) as i32;
         let alone = (1.0 - share).powi(gap + 1);
@@ -54,7 +54,8 @@ impl CostModel {
     /// Whether `ids` filter tests cost less than they save, if `kept` of the `pages` pages in `reads` reads
     /// remain.
     pub(super) fn is_worth_testing(&self, ids: usize, reads: u64, pages: u64, kept: f64) -> bool {
-        let saved = self.seconds(reads, pages * PAGE_BYTES as u64) - self.seconds_of_some(kept, pages as f64);
+        let saved =
+            self.seconds(reads, pages * PAGE_BYTES as u64) - self.seconds_of_random_pages(kept, pages as f64);
         saved > ids as f64 * self.test_seconds
     }
 }

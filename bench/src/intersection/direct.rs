@@ -23,10 +23,10 @@ use tierdex::{Error, Result, codec::Intersection, codec::intersect, limits::BLOC
 
 /// From this number of ids per candidate on, candidates are searched one by one instead of compared by
 /// blocks.
-const SPARSE_RATIO: usize = 16;
+const SPARSE_IDS_PER_CANDIDATE: usize = 16;
 
-/// Repetitions of [`Direct::measure`].
-const MEASURES: usize = 4;
+/// Repetitions of [`Direct::measure_cost`].
+const COST_REPETITIONS: usize = 4;
 
 /// Options of [`Direct`].
 #[derive(Clone, Debug)]
@@ -119,7 +119,7 @@ impl Direct {
         if let Some(range) = common_range(&lists) {
             ids = self.read_range(&lists[0], range)?;
             for list in &lists[1..] {
-                ids = self.probe(list, ids)?;
+                ids = self.retain_common(list, ids)?;
             }
         }
         Ok(IntersectionResult { ids, reads: self.reads }.with_skipped(&lists))
@@ -130,7 +130,7 @@ impl Direct {
     ///
     /// # Errors
     /// When a page cannot be read.
-    pub fn measure(&mut self, list: &PagedList, reads: usize) -> Result<CostModel> {
+    pub fn measure_cost(&mut self, list: &PagedList, reads: usize) -> Result<CostModel> {
         let (pages, long_pages) = (list.pages(), self.read_pages_max);
         if long_pages < 8 || pages < 4 * long_pages {
             return Ok(self.cost);
@@ -144,14 +144,14 @@ impl Direct {
         };
         let mut seconds = |runs: &[PageRun]| -> Result<f64> {
             let start = Instant::now();
-            self.fetch(list, runs, |_, _, _| Ok(()))?;
+            self.read_runs(list, runs, |_, _, _| Ok(()))?;
             Ok(start.elapsed().as_secs_f64() / runs.len() as f64)
         };
-        let short = spread((reads / MEASURES).clamp(64, pages), 1);
-        let long = spread((reads / MEASURES / 8).clamp(64, 4096).min(pages / long_pages), long_pages);
+        let short = spread((reads / COST_REPETITIONS).clamp(64, pages), 1);
+        let long = spread((reads / COST_REPETITIONS / 8).clamp(64, 4096).min(pages / long_pages), long_pages);
         // The minimum of several repetitions excludes other load of the device.
         let (mut short_seconds, mut long_seconds) = (f64::INFINITY, f64::INFINITY);
-        for _ in 0..MEASURES {
+        for _ in 0..COST_REPETITIONS {
             short_seconds = short_seconds.min(seconds(&short)?);
             long_seconds = long_seconds.min(seconds(&long)?);
         }
@@ -167,7 +167,9 @@ impl Direct {
     /// The ids of a list within `range`.
     fn read_range(&mut self, list: &PagedList, range: (u32, u32)) -> Result<Vec<u32>> {
         let (first, last) = range;
-        let (Some(from), Some(to)) = (list.find(0, first), list.find(0, last)) else { return Ok(Vec::new()) };
+        let (Some(from), Some(to)) = (list.find_page(0, first), list.find_page(0, last)) else {
+            return Ok(Vec::new());
+        };
         let base = list.ids_of(from).before;
         let mut ids = vec![0; (list.ids_of(to).before - base) as usize + list.ids_of(to).count];
         let positions = |page: usize| {
@@ -179,7 +181,7 @@ impl Direct {
         let mut each = |wanted: &PageCandidates, bytes: &[u8]| {
             list.decode(wanted.page, bytes, &mut ids[wanted.candidates.clone()])
         };
-        self.pages(list, &wanted, &mut each)?;
+        self.process_pages(list, &wanted, &mut each)?;
         let end = ids.partition_point(|id| *id <= last);
         ids.truncate(end);
         let start = ids.partition_point(|id| *id < first);
@@ -188,12 +190,12 @@ impl Direct {
     }
 
     /// The ids of the increasing `ids` that the list contains.
-    fn probe(&mut self, list: &PagedList, mut ids: Vec<u32>) -> Result<Vec<u32>> {
-        let mut wanted = pages_of(list, &ids);
+    fn retain_common(&mut self, list: &PagedList, mut ids: Vec<u32>) -> Result<Vec<u32>> {
+        let mut wanted = pages_with_candidates(list, &ids);
         let filtered = self.filters && self.is_worth_testing(list, &wanted);
         if filtered {
             ids = filter_candidates(list, &ids, &wanted);
-            wanted = pages_of(list, &ids);
+            wanted = pages_with_candidates(list, &ids);
         }
         let mut held = vec![false; ids.len()];
         let mut page_ids = std::mem::take(&mut self.page_ids);
@@ -202,10 +204,10 @@ impl Direct {
             page_ids.resize(list.ids_of(wanted.page).count, 0);
             list.decode(wanted.page, bytes, &mut page_ids)?;
             let range = wanted.candidates.clone();
-            mark(&ids[range.clone()], &page_ids, &mut held[range], &mut shared);
+            mark_common(&ids[range.clone()], &page_ids, &mut held[range], &mut shared);
             Ok(())
         };
-        let read = self.pages(list, &wanted, &mut each);
+        let read = self.process_pages(list, &wanted, &mut each);
         self.page_ids = page_ids;
         read?;
         let candidates = ids.len();
@@ -220,7 +222,7 @@ impl Direct {
         if !list.has_filters() || wanted.is_empty() {
             return false;
         }
-        let runs = self.runs(list, wanted);
+        let runs = self.plan_reads(list, wanted);
         let pages: usize = runs.iter().map(|run| run.pages.len()).sum();
         let ids: usize = wanted.iter().map(|wanted| wanted.candidates.len()).sum();
         let per_page = ids as f64 / wanted.len() as f64;
@@ -231,7 +233,7 @@ impl Direct {
     }
 
     /// Passes each needed page, verified, to `each`, in any order.
-    fn pages(
+    fn process_pages(
         &mut self,
         list: &PagedList,
         wanted: &[PageCandidates],
@@ -243,8 +245,8 @@ impl Direct {
                 each(wanted, bytes)?;
             }
         }
-        let runs = self.runs(list, wanted);
-        self.fetch(list, &runs, |list, run, bytes| {
+        let runs = self.plan_reads(list, wanted);
+        self.read_runs(list, &runs, |list, run, bytes| {
             for wanted in &wanted[run.needed.clone()] {
                 let at = (wanted.page - run.pages.start) * PAGE_BYTES;
                 let page = bytes.get(at..at + PAGE_BYTES).unwrap_or_default();
@@ -258,7 +260,7 @@ impl Direct {
     }
 
     /// The reads of the needed pages that are not in memory.
-    fn runs(&self, list: &PagedList, wanted: &[PageCandidates]) -> Vec<PageRun> {
+    fn plan_reads(&self, list: &PagedList, wanted: &[PageCandidates]) -> Vec<PageRun> {
         let gap = self.cost.gap_pages();
         let mut runs: Vec<PageRun> = Vec::new();
         for (number, PageCandidates { page, .. }) in wanted.iter().enumerate() {
@@ -280,7 +282,7 @@ impl Direct {
 
     /// Reads the runs, limited by the number of free buffers, and passes their bytes to `each`. No read is
     /// in flight when it returns.
-    fn fetch(
+    fn read_runs(
         &mut self,
         list: &PagedList,
         runs: &[PageRun],
@@ -293,7 +295,7 @@ impl Direct {
                 let Some(cell) = self.free.pop() else { break };
                 let pages = &runs[next].pages;
                 let target = ReadTarget::new(cell, 0..pages.len() * PAGE_BYTES);
-                self.reads.read(pages.len() * PAGE_BYTES);
+                self.reads.count_read(pages.len() * PAGE_BYTES);
                 self.engine.submit(list.file(), list.offset(pages.start), target, next as u64);
                 next += 1;
             }
@@ -317,7 +319,7 @@ impl Direct {
 
 /// The range from the largest first id to the smallest last id; `None` if no id can be in all lists.
 fn common_range(lists: &[PagedList]) -> Option<(u32, u32)> {
-    let ends: Option<Vec<(u32, u32)>> = lists.iter().map(PagedList::ends).collect();
+    let ends: Option<Vec<(u32, u32)>> = lists.iter().map(PagedList::id_range).collect();
     let ends = ends?;
     let first = ends.iter().map(|(first, _)| *first).max()?;
     let last = ends.iter().map(|(_, last)| *last).min()?;
@@ -325,17 +327,17 @@ fn common_range(lists: &[PagedList]) -> Option<(u32, u32)> {
 }
 
 /// The pages that can contain some of the increasing `ids`, with their candidates.
-fn pages_of(list: &PagedList, ids: &[u32]) -> Vec<PageCandidates> {
+fn pages_with_candidates(list: &PagedList, ids: &[u32]) -> Vec<PageCandidates> {
     let mut wanted: Vec<PageCandidates> = Vec::new();
     let (mut at, mut page) = (0, 0);
-    let first = list.ends().map_or(0, |(first, _)| first);
+    let first = list.id_range().map_or(0, |(first, _)| first);
     at += ids.partition_point(|id| *id < first);
     while at < ids.len() {
-        let Some(found) = list.find(page, ids[at]) else { break };
+        let Some(found) = list.find_page(page, ids[at]) else { break };
         page = found;
         let end = match list.firsts().get(page + 1) {
             Some(next) => gallop(ids, at, |id| id < *next),
-            None => gallop(ids, at, |id| list.ends().is_some_and(|(_, last)| id <= last)),
+            None => gallop(ids, at, |id| list.id_range().is_some_and(|(_, last)| id <= last)),
         };
         wanted.push(PageCandidates { page, candidates: at..end });
         at = end;
@@ -354,8 +356,8 @@ fn filter_candidates(list: &PagedList, ids: &[u32], wanted: &[PageCandidates]) -
 
 /// Sets `held` for each candidate that is in `ids`. A few candidates are searched; many are compared block
 /// by block.
-fn mark(candidates: &[u32], ids: &[u32], held: &mut [bool], shared: &mut Intersection) {
-    if candidates.len() * SPARSE_RATIO < ids.len() {
+fn mark_common(candidates: &[u32], ids: &[u32], held: &mut [bool], shared: &mut Intersection) {
+    if candidates.len() * SPARSE_IDS_PER_CANDIDATE < ids.len() {
         let mut at = 0;
         for (&id, held) in candidates.iter().zip(held) {
             at = gallop(ids, at, |other| other < id);
@@ -364,7 +366,7 @@ fn mark(candidates: &[u32], ids: &[u32], held: &mut [bool], shared: &mut Interse
         return;
     }
     let (mut at, mut rest) = (0, ids);
-    while let (Some(left), Some(right)) = (block(&candidates[at..]), block(rest)) {
+    while let (Some(left), Some(right)) = (first_block(&candidates[at..]), first_block(rest)) {
         intersect(left, right, shared);
         shared.first().iter().for_each(|index| held[at + usize::from(*index)] = true);
         let (left_last, right_last) = (left[left.len() - 1], right[right.len() - 1]);
@@ -378,7 +380,7 @@ fn mark(candidates: &[u32], ids: &[u32], held: &mut [bool], shared: &mut Interse
 }
 
 /// The first block of ids; `None` if there are none.
-fn block(ids: &[u32]) -> Option<&[u32]> {
+fn first_block(ids: &[u32]) -> Option<&[u32]> {
     (!ids.is_empty()).then(|| &ids[..ids.len().min(BLOCK)])
 }
 

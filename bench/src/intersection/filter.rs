@@ -21,7 +21,7 @@ pub(super) struct BloomFilters {
 
 impl BloomFilters {
     /// Largest number of bits per id.
-    pub(super) const BITS_MAX: u32 = 32;
+    pub(super) const BITS_PER_ID_MAX: u32 = 32;
 
     /// Empty filters for a list of `ids` ids.
     pub(super) fn new(bits_per_id: u32, ids: u64) -> BloomFilters {
@@ -58,13 +58,13 @@ impl BloomFilters {
 
     /// The false positive rate in theory.
     pub(super) fn false_positive_rate(&self) -> f64 {
-        let (hashes, bits) = (f64::from(hashes(self.bits_per_id)), f64::from(self.bits_per_id));
+        let (hashes, bits) = (f64::from(hash_count(self.bits_per_id)), f64::from(self.bits_per_id));
         (1.0 - (-hashes / bits).exp()).powf(hashes)
     }
 }
 
 /// Number of bits that an id sets: the bits per id times ln 2, which minimizes the false positive rate.
-fn hashes(bits_per_id: u32) -> u32 {
+fn hash_count(bits_per_id: u32) -> u32 {
     ((f64::from(bits_per_id) * std::f64::consts::LN_2).round() as u32).max(1)
 }
 
@@ -76,7 +76,7 @@ fn bit_positions(bits_per_id: u32, page: PageIds, id: u32) -> impl Iterator<Item
     mixed ^= mixed >> 32;
     let (first, step) = ((mixed >> 32) as u32, mixed as u32 | 1);
     let (start, bits) = (page.before * u64::from(bits_per_id), page.count as u64 * u64::from(bits_per_id));
-    (0..hashes(bits_per_id)).map(move |k| {
+    (0..hash_count(bits_per_id)).map(move |k| {
         let hash = first.wrapping_add(step.wrapping_mul(k));
         start + ((u64::from(hash) * bits) >> 32)
     })

@@ -1,13 +1,15 @@
 //! Lists in pages: their skip pointers and filters, and the pages that are in memory.
 
 use crate::intersection::page::{self, ID_MAX, PAGE_BYTES, PAGE_IDS_MAX, PageBounds};
-use crate::intersection::{filter::BloomFilters, filter::PageIds, write::IDENTITY, write::TAIL};
+use crate::intersection::{
+    filter::BloomFilters, filter::PageIds, write::LIST_FILE_IDENTITY, write::TAIL_BYTES,
+};
 use std::sync::Arc;
 use tierdex::io::{CellMut, Disk, PAGE, ReadFile, Seal, SealedFile};
 use tierdex::{Error, Result, codec::Codec, internal::bytes::View};
 
 /// Smallest number of bytes of a list in the directory.
-const ENTRY_BYTES_MIN: u64 = 5;
+const DIRECTORY_ENTRY_BYTES_MIN: u64 = 5;
 
 /// Opens the lists of a file with the given seal. Reads its skip pointers, filters and checksums, and no pages of
 /// lists.
@@ -15,17 +17,20 @@ const ENTRY_BYTES_MIN: u64 = 5;
 /// # Errors
 /// When the file is damaged or cannot be read.
 pub fn open_lists(disk: &dyn Disk, name: &str, seal: Seal) -> Result<Vec<PagedList>> {
-    let file = SealedFile::open(disk, name, IDENTITY, seal)?;
+    let file = SealedFile::open(disk, name, LIST_FILE_IDENTITY, seal)?;
     file.load_tables(None)?;
     let payload = file.payload();
     let corrupt = |what: &str| Error::corrupt(name, payload.end, what);
-    let tail_at = payload.end.checked_sub(TAIL as u64).filter(|at| *at >= PAGE);
+    let tail_at = payload.end.checked_sub(TAIL_BYTES as u64).filter(|at| *at >= PAGE);
     let tail_at = tail_at.ok_or_else(|| corrupt("the file has no lists"))?;
-    let tail = file.read(tail_at, TAIL)?;
+    let tail = file.read(tail_at, TAIL_BYTES)?;
     let mut view = View::new(name, tail_at, &tail);
     let [lists, pages, at, len] = [view.u64()?, view.u64()?, view.u64()?, view.u64()?];
     let pages_end = pages.checked_add(1).and_then(|end| end.checked_mul(PAGE));
-    if pages_end != Some(at) || at.checked_add(len) != Some(tail_at) || lists > len / ENTRY_BYTES_MIN {
+    if pages_end != Some(at)
+        || at.checked_add(len) != Some(tail_at)
+        || lists > len / DIRECTORY_ENTRY_BYTES_MIN
+    {
         return Err(corrupt("the directory of the lists does not fit the file"));
     }
     let len = usize::try_from(len).map_err(|_| corrupt("the directory does not fit the address space"))?;
@@ -37,7 +42,7 @@ pub fn open_lists(disk: &dyn Disk, name: &str, seal: Seal) -> Result<Vec<PagedLi
     for _ in 0..lists {
         let skips = SkipPointers::read(&mut view, &file, first_page, pages + 1)?;
         first_page += skips.firsts.len() as u64;
-        read.push(PagedList { skips: Arc::new(skips), resident: Resident::None });
+        read.push(PagedList { skips: Arc::new(skips), resident: ResidentPages::None });
     }
     view.finish()?;
     if first_page != pages + 1 {
@@ -50,12 +55,12 @@ pub fn open_lists(disk: &dyn Disk, name: &str, seal: Seal) -> Result<Vec<PagedLi
 #[derive(Clone)]
 pub struct PagedList {
     skips: Arc<SkipPointers>,
-    resident: Resident,
+    resident: ResidentPages,
 }
 
 /// The pages that are in memory.
 #[derive(Clone)]
-enum Resident {
+enum ResidentPages {
     None,
     /// Some pages, by their numbers.
     Some(Arc<[Option<Box<[u8]>>]>),
@@ -90,7 +95,7 @@ impl SkipPointers {
         let bits = u32::from(view.u8()?);
         let (ids, pages, last) = (view.varint()?, view.varint()?, view.varint()?);
         let wrong = pages > pages_end.saturating_sub(first_page) || pages > view.remaining() as u64 / 2;
-        if wrong || bits > BloomFilters::BITS_MAX || last > u64::from(ID_MAX) {
+        if wrong || bits > BloomFilters::BITS_PER_ID_MAX || last > u64::from(ID_MAX) {
             return Err(view.corrupt("impossible sizes of a list"));
         }
         let mut firsts: Vec<u32> = Vec::with_capacity(pages as usize);
@@ -149,7 +154,7 @@ impl PagedList {
     }
 
     /// The smallest and the largest id; `None` for an empty list.
-    pub fn ends(&self) -> Option<(u32, u32)> {
+    pub fn id_range(&self) -> Option<(u32, u32)> {
         self.skips.firsts.first().map(|first| (*first, self.skips.last))
     }
 
@@ -168,32 +173,32 @@ impl PagedList {
     ///
     /// # Errors
     /// When a page cannot be read or is damaged.
-    pub fn keep(&mut self, mut select: impl FnMut(usize) -> bool) -> Result<()> {
+    pub fn keep_pages(&mut self, mut select: impl FnMut(usize) -> bool) -> Result<()> {
         let read = |page: usize| {
             let bytes = select(page).then(|| self.skips.file.read(self.offset(page), PAGE_BYTES));
             Ok(bytes.transpose()?.map(Vec::into_boxed_slice))
         };
         let pages = (0..self.pages()).map(read).collect::<Result<Vec<_>>>()?;
-        self.resident = Resident::Some(pages.into());
+        self.resident = ResidentPages::Some(pages.into());
         Ok(())
     }
 
     /// The same list with all pages in memory, verified by the caller.
     pub(super) fn in_cells(&self, cells: Vec<CellMut>) -> PagedList {
-        PagedList { skips: Arc::clone(&self.skips), resident: Resident::All(Arc::new(cells)) }
+        PagedList { skips: Arc::clone(&self.skips), resident: ResidentPages::All(Arc::new(cells)) }
     }
 
     /// Whether an intersection has read the whole list into cells.
     pub(super) fn is_whole(&self) -> bool {
-        matches!(self.resident, Resident::All(_))
+        matches!(self.resident, ResidentPages::All(_))
     }
 
     /// A page, if it is in memory.
     pub(super) fn resident_page(&self, page: usize) -> Option<&[u8]> {
         match &self.resident {
-            Resident::None => None,
-            Resident::Some(pages) => pages[page].as_deref(),
-            Resident::All(cells) => {
+            ResidentPages::None => None,
+            ResidentPages::Some(pages) => pages[page].as_deref(),
+            ResidentPages::All(cells) => {
                 let pages_a_cell = cells.first()?.len() / PAGE_BYTES;
                 let at = page % pages_a_cell * PAGE_BYTES;
                 cells.get(page / pages_a_cell)?.get(at..at + PAGE_BYTES)
@@ -232,12 +237,12 @@ impl PagedList {
         let next = self.skips.firsts.get(page + 1);
         let most = next.map_or(self.skips.last, |next| next - 1);
         let bounds = PageBounds { first: self.skips.firsts[page], most, exact: next.is_none() };
-        page::decode(self.skips.codec, bytes, bounds, out, self.skips.file.name(), self.offset(page))
+        page::decode_page(self.skips.codec, bytes, bounds, out, self.skips.file.name(), self.offset(page))
     }
 
     /// The page whose range covers `id`, searched from page `from` on. The first id of page `from` must not
     /// be larger than `id`, unless `from` is 0.
-    pub(super) fn find(&self, from: usize, id: u32) -> Option<usize> {
+    pub(super) fn find_page(&self, from: usize, id: u32) -> Option<usize> {
         let firsts = self.firsts();
         if id > self.skips.last || *firsts.get(from)? > id {
             return None;

@@ -21,18 +21,18 @@ pub const ID_MAX: u32 = u32::MAX - 1;
 pub const PAGE_IDS_MAX: usize = 1 << 15;
 
 /// Fills an empty page with as many of the increasing `ids` as fit, and returns their number.
-pub(super) fn fill(codec: Codec, ids: &[u32], page: &mut Vec<u8>) -> usize {
+pub(super) fn fill_page(codec: Codec, ids: &[u32], page: &mut Vec<u8>) -> usize {
     let ids = &ids[..ids.len().min(PAGE_IDS_MAX)];
     let mut block = Vec::new();
     let mut taken = 0;
-    let mut prev = base(ids[0]);
+    let mut prev = value_before(ids[0]);
     while taken < ids.len() {
         let mut count = BLOCK.min(ids.len() - taken);
         let space = PAGE_BYTES - page.len();
-        encode(codec, &ids[taken..taken + count], prev, &mut block);
+        encode_block(codec, &ids[taken..taken + count], prev, &mut block);
         let whole = block.len() <= space;
         if !whole {
-            count = fitting(codec, &ids[taken..taken + count], prev, space, &mut block);
+            count = encode_ids_that_fit(codec, &ids[taken..taken + count], prev, space, &mut block);
         }
         page.extend_from_slice(&block);
         taken += count;
@@ -45,24 +45,24 @@ pub(super) fn fill(codec: Codec, ids: &[u32], page: &mut Vec<u8>) -> usize {
 }
 
 /// The number of ids that fit into `space` bytes; their encoded block is in `block`.
-fn fitting(codec: Codec, ids: &[u32], prev: u32, space: usize, block: &mut Vec<u8>) -> usize {
+fn encode_ids_that_fit(codec: Codec, ids: &[u32], prev: u32, space: usize, block: &mut Vec<u8>) -> usize {
     let (mut fits, mut not) = (0, ids.len());
     while fits + 1 < not {
         let middle = fits.midpoint(not);
-        encode(codec, &ids[..middle], prev, block);
+        encode_block(codec, &ids[..middle], prev, block);
         if block.len() <= space { fits = middle } else { not = middle }
     }
-    encode(codec, &ids[..fits], prev, block);
+    encode_block(codec, &ids[..fits], prev, block);
     fits
 }
 
-fn encode(codec: Codec, ids: &[u32], prev: u32, block: &mut Vec<u8>) {
+fn encode_block(codec: Codec, ids: &[u32], prev: u32, block: &mut Vec<u8>) {
     block.clear();
     codec.encode(ids, prev, block);
 }
 
 /// The value that the first block of a page is encoded relative to; -1 is `u32::MAX`.
-fn base(first: u32) -> u32 {
+fn value_before(first: u32) -> u32 {
     first.wrapping_sub(1)
 }
 
@@ -81,7 +81,7 @@ pub(super) struct PageBounds {
 ///
 /// # Errors
 /// A damaged page, with the name of the file and the offset of the page.
-pub(super) fn decode(
+pub(super) fn decode_page(
     codec: Codec,
     bytes: &[u8],
     bounds: PageBounds,
@@ -90,7 +90,7 @@ pub(super) fn decode(
     offset: u64,
 ) -> Result<()> {
     let mut at = 0;
-    let mut prev = base(bounds.first);
+    let mut prev = value_before(bounds.first);
     for block in out.chunks_mut(BLOCK) {
         let used = codec.decode(&bytes[at..], prev, block).map_err(|error| {
             let what = format!("ids of codec {} cannot be decoded: {error}", codec.name());
@@ -118,20 +118,20 @@ mod tests {
                 let mut at = 0;
                 while at < ids.len() {
                     let mut page = Vec::new();
-                    let count = fill(codec, &ids[at..], &mut page);
+                    let count = fill_page(codec, &ids[at..], &mut page);
                     assert!(count > 0 && page.len() <= PAGE_BYTES, "{codec:?}");
                     page.resize(PAGE_BYTES, 0);
                     let expected = &ids[at..at + count];
                     let bounds = PageBounds { first: expected[0], most: expected[count - 1], exact: true };
                     let mut out = vec![0; count];
-                    decode(codec, &page, bounds, &mut out, "f", 0).unwrap();
+                    decode_page(codec, &page, bounds, &mut out, "f", 0).unwrap();
                     assert_eq!(out, expected, "{codec:?} {gap}");
                     for wrong in [
                         PageBounds { first: bounds.first + 1, ..bounds },
                         PageBounds { most: bounds.most - 1, exact: false, ..bounds },
                         PageBounds { most: bounds.most + 1, ..bounds },
                     ] {
-                        assert!(decode(codec, &page, wrong, &mut out, "f", 0).is_err());
+                        assert!(decode_page(codec, &page, wrong, &mut out, "f", 0).is_err());
                     }
                     at += count;
                 }

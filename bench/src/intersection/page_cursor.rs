@@ -21,7 +21,7 @@ impl<'a> PageCursor<'a> {
     fn load(&mut self, reader: &mut ListPageReader, page: usize) -> Result<()> {
         if !self.loaded || page != self.page {
             self.loaded = false;
-            reader.page(self.list, page, &mut self.ids)?;
+            reader.read_page(self.list, page, &mut self.ids)?;
             (self.page, self.loaded, self.at) = (page, true, 0);
         }
         Ok(())
@@ -30,7 +30,7 @@ impl<'a> PageCursor<'a> {
     /// Member (III-B): whether the list contains `id`. With `filter`, a page is read only if its filter
     /// passes `id`.
     pub(super) fn member(&mut self, reader: &mut ListPageReader, id: u32, filter: bool) -> Result<bool> {
-        let Some(page) = self.list.find(self.page, id) else { return Ok(false) };
+        let Some(page) = self.list.find_page(self.page, id) else { return Ok(false) };
         let tested = filter && !(self.loaded && page == self.page);
         if tested && !self.list.may_hold(page, id) {
             (self.page, self.loaded) = (page, false);
@@ -54,7 +54,7 @@ impl<'a> PageCursor<'a> {
     /// Successor (III-C): the smallest id of the list that is not less than `id`, and its position. If it is
     /// the first id of the next page, it is taken from the skip pointers.
     pub(super) fn successor(&mut self, reader: &mut ListPageReader, id: u32) -> Result<Option<(u32, u64)>> {
-        let Some((first, last)) = self.list.ends() else { return Ok(None) };
+        let Some((first, last)) = self.list.id_range() else { return Ok(None) };
         if id > last {
             return Ok(None);
         }
@@ -62,7 +62,7 @@ impl<'a> PageCursor<'a> {
             return Ok(Some((first, 0)));
         }
         // Always found: `id` is within the range of the list and not less than the ids before.
-        let Some(page) = self.list.find(self.page, id) else { return Ok(None) };
+        let Some(page) = self.list.find_page(self.page, id) else { return Ok(None) };
         self.load(reader, page)?;
         self.at = gallop(&self.ids, self.at, |other| other < id);
         let before = self.list.ids_of(page).before;

@@ -8,7 +8,7 @@ use tierdex::io::{
 use tierdex::{Error, Result};
 
 /// Pages per read when a whole list is read.
-pub(super) const PIECE: usize = CELL_BYTES_MAX / PAGE_BYTES;
+pub(super) const PIECE_PAGES: usize = CELL_BYTES_MAX / PAGE_BYTES;
 
 /// An I/O engine, memory for one page, and the read statistics.
 pub(super) struct ListPageReader {
@@ -25,7 +25,7 @@ impl ListPageReader {
     }
 
     /// Replaces `ids` by those of a page, from memory or from disk.
-    pub(super) fn page(&mut self, list: &PagedList, page: usize, ids: &mut Vec<u32>) -> Result<()> {
+    pub(super) fn read_page(&mut self, list: &PagedList, page: usize, ids: &mut Vec<u32>) -> Result<()> {
         ids.resize(list.ids_of(page).count, 0);
         if let Some(bytes) = list.resident_page(page) {
             self.reads.resident += u64::from(!list.is_whole());
@@ -34,24 +34,28 @@ impl ListPageReader {
         let cell = self.cells.write(0).expect("a reader owns its page");
         self.engine.submit(list.file(), list.offset(page), ReadTarget::from(cell), 0);
         let done = self.engine.next(true).expect("a read is in flight");
-        self.reads.read(PAGE_BYTES);
+        self.reads.count_read(PAGE_BYTES);
         let bytes = &done.target.bytes()[..done.result?];
         list.check(page, bytes)?;
         list.decode(page, bytes, ids)
     }
 
     /// Waits for all reads in flight and discards their results. Called after an error.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn drain_reads(&mut self) {
         while self.engine.next(true).is_some() {}
     }
 }
 
 /// Reads a whole list into cells, one piece per cell. Of each piece the range from the first to the last
 /// page that is not in memory is read.
-pub(super) fn whole(reader: &mut ListPageReader, list: &PagedList, cells: Vec<CellMut>) -> Result<PagedList> {
+pub(super) fn read_whole_list(
+    reader: &mut ListPageReader,
+    list: &PagedList,
+    cells: Vec<CellMut>,
+) -> Result<PagedList> {
     let mut done: Vec<Option<CellMut>> = cells.iter().map(|_| None).collect();
     for (piece, mut cell) in cells.into_iter().enumerate() {
-        let pages = piece * PIECE..list.pages().min((piece + 1) * PIECE);
+        let pages = piece * PIECE_PAGES..list.pages().min((piece + 1) * PIECE_PAGES);
         let mut missing = pages.clone().filter(|page| list.resident_page(*page).is_none());
         let ends = missing.next().map(|first| (first, missing.next_back().unwrap_or(first)));
         for page in
@@ -68,15 +72,15 @@ pub(super) fn whole(reader: &mut ListPageReader, list: &PagedList, cells: Vec<Ce
             continue;
         };
         if reader.engine.is_full() {
-            end(reader, list, &mut done)?;
+            finish_piece(reader, list, &mut done)?;
         }
         let range = (first - pages.start) * PAGE_BYTES..(last + 1 - pages.start) * PAGE_BYTES;
-        reader.reads.read(range.len());
+        reader.reads.count_read(range.len());
         reader.engine.submit(list.file(), list.offset(first), ReadTarget::new(cell, range), piece as u64);
         reader.engine.flush();
     }
     while reader.engine.pending() > 0 {
-        end(reader, list, &mut done)?;
+        finish_piece(reader, list, &mut done)?;
     }
     let cells: Option<Vec<CellMut>> = done.into_iter().collect();
     let cells = cells.ok_or_else(|| Error::Failed("a piece of a list is missing".to_owned()))?;
@@ -84,10 +88,10 @@ pub(super) fn whole(reader: &mut ListPageReader, list: &PagedList, cells: Vec<Ce
 }
 
 /// Waits for a piece and verifies it.
-fn end(reader: &mut ListPageReader, list: &PagedList, done: &mut [Option<CellMut>]) -> Result<()> {
+fn finish_piece(reader: &mut ListPageReader, list: &PagedList, done: &mut [Option<CellMut>]) -> Result<()> {
     let Some(ended) = reader.engine.next(true) else { return Ok(()) };
     let piece = ended.tag as usize;
-    let page = piece * PIECE + ended.target.range().start / PAGE_BYTES;
+    let page = piece * PIECE_PAGES + ended.target.range().start / PAGE_BYTES;
     list.check(page, &ended.target.bytes()[..ended.result?])?;
     done[piece] = Some(ended.target.into_cell());
     Ok(())

@@ -70,7 +70,7 @@ impl ReaderThreads {
                 reader.reads = ReadStats::default();
                 let found = catch_unwind(AssertUnwindSafe(|| task(reader)))
                     .unwrap_or_else(|panic| Err(Error::Failed(panic_message(&*panic))));
-                reader.settle();
+                reader.drain_reads();
                 // The receiver is gone only if the caller has panicked.
                 let _ = sender.send((number, found, reader.reads));
             };

@@ -32,7 +32,7 @@ pub struct ReadStats {
 
 impl ReadStats {
     /// Counts a read of `bytes` bytes, a multiple of the page size.
-    pub(super) fn read(&mut self, bytes: usize) {
+    pub(super) fn count_read(&mut self, bytes: usize) {
         self.reads += 1;
         self.bytes += bytes as u64;
         self.pages += (bytes / super::page::PAGE_BYTES) as u64;

@@ -13,11 +13,13 @@ use tierdex::Result;
 /// # Errors
 /// When a page cannot be read or is damaged.
 pub fn intersect(readers: &ReaderThreads, lists: &[PagedList]) -> Result<IntersectionResult> {
-    partition::run(readers, lists, |reader, lists, range| task(reader, lists, range, false))
+    partition::run_partitioned(readers, lists, |reader, lists, range| {
+        intersect_sublist(reader, lists, range, false)
+    })
 }
 
 /// Intersects one sublist of the shortest list. With `filter`, this is `bf`.
-pub(super) fn task(
+pub(super) fn intersect_sublist(
     reader: &mut ListPageReader,
     lists: &[PagedList],
     range: Range<u64>,
@@ -26,7 +28,7 @@ pub(super) fn task(
     let (mut found, mut page_ids) = (Vec::new(), Vec::new());
     let mut others: Vec<PageCursor<'_>> = lists[1..].iter().map(PageCursor::new).collect();
     for page in lists[0].page_at(range.start)..=lists[0].page_at(range.end - 1) {
-        reader.page(&lists[0], page, &mut page_ids)?;
+        reader.read_page(&lists[0], page, &mut page_ids)?;
         let PageIds { before, count } = lists[0].ids_of(page);
         let from = range.start.saturating_sub(before) as usize;
         let to = (range.end - before).min(count as u64) as usize;

@@ -10,17 +10,17 @@
 //! ```
 
 use crate::intersection::{
-    filter::BloomFilters, filter::PageIds, page::ID_MAX, page::PAGE_BYTES, page::fill,
+    filter::BloomFilters, filter::PageIds, page::ID_MAX, page::PAGE_BYTES, page::fill_page,
 };
 use tierdex::internal::segment::layout::push_tail;
 use tierdex::io::{Disk, Identity, Seal, SealedWriter};
 use tierdex::{Error, Result, codec::Codec, codec::is_increasing, internal::bytes::push_varint};
 
 /// Identity of a list file in its envelope. The file is not part of an index.
-pub(super) const IDENTITY: Identity = Identity { kind: 32, field: 0, segment: 0 };
+pub(super) const LIST_FILE_IDENTITY: Identity = Identity { kind: 32, field: 0, segment: 0 };
 
 /// Bytes of the tail.
-pub(super) const TAIL: usize = 32;
+pub(super) const TAIL_BYTES: usize = 32;
 
 /// Options of a list file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,10 +56,13 @@ impl PagedListsWriter {
         if !options.codec.is_delta() && options.codec != Codec::Raw {
             return Err(Error::Usage(format!("codec {} is not for ids", options.codec.name())));
         }
-        if options.filter_bits > BloomFilters::BITS_MAX {
-            return Err(Error::Usage(format!("a filter has at most {} bits per id", BloomFilters::BITS_MAX)));
+        if options.filter_bits > BloomFilters::BITS_PER_ID_MAX {
+            return Err(Error::Usage(format!(
+                "a filter has at most {} bits per id",
+                BloomFilters::BITS_PER_ID_MAX
+            )));
         }
-        let mut file = SealedWriter::create(disk, name, IDENTITY)?;
+        let mut file = SealedWriter::create(disk, name, LIST_FILE_IDENTITY)?;
         file.pad_to_page()?;
         Ok(PagedListsWriter { file, options, directory: Vec::new(), lists: 0, pages: 0 })
     }
@@ -78,7 +81,7 @@ impl PagedListsWriter {
         let mut page = Vec::with_capacity(PAGE_BYTES);
         while before < ids.len() {
             page.clear();
-            let count = fill(codec, &ids[before..], &mut page);
+            let count = fill_page(codec, &ids[before..], &mut page);
             page.resize(PAGE_BYTES, 0);
             self.file.write(&page)?;
             let here = &ids[before..before + count];
@@ -109,7 +112,7 @@ impl PagedListsWriter {
     /// When the file cannot be written.
     pub fn finish(mut self) -> Result<Seal> {
         let at = self.file.position();
-        let mut tail = Vec::with_capacity(TAIL);
+        let mut tail = Vec::with_capacity(TAIL_BYTES);
         push_tail(&mut tail, &[u64::from(self.lists), self.pages, at, self.directory.len() as u64]);
         self.file.write(&self.directory)?;
         self.file.write(&tail)?;

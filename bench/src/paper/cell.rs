@@ -68,7 +68,7 @@ impl fmt::Display for FigureCell {
 }
 
 /// A value as flags write it; `None` for a list or a table.
-pub(super) fn text(value: &Value) -> Option<String> {
+pub(super) fn flag_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Integer(number) => Some(number.to_string()),

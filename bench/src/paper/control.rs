@@ -25,11 +25,11 @@ pub(super) enum ControlExplanation {
 impl Controls {
     /// Of figures, each with its name and the verdicts of its claims.
     pub(super) fn new(figures: impl Iterator<Item = (String, Vec<FigureVerdict>)>) -> Controls {
-        Controls(figures.map(|(name, verdicts)| (name, overall(&verdicts))).collect())
+        Controls(figures.map(|(name, verdicts)| (name, overall_verdict(&verdicts))).collect())
     }
 
     /// What is known about why an expectation differs.
-    pub(super) fn explanation(&self, expected: &Expectation) -> ControlExplanation {
+    pub(super) fn explanation_of(&self, expected: &Expectation) -> ControlExplanation {
         let verdict = expected.control.as_ref().and_then(|name| self.0.get(name));
         match (&expected.because, verdict) {
             (None, _) => ControlExplanation::Absent,
@@ -43,7 +43,7 @@ impl Controls {
     pub(super) fn reason(&self, expected: &Expectation) -> String {
         let because = expected.because.as_deref().unwrap_or_default();
         let control = expected.control.as_deref().unwrap_or_default();
-        match self.explanation(expected) {
+        match self.explanation_of(expected) {
             ControlExplanation::Confirmed => format!("confirmed by {control}: {because}"),
             ControlExplanation::Refuted => {
                 format!("not explained; the claim of {control} differs too, so it is not only that {because}")
@@ -56,7 +56,7 @@ impl Controls {
 }
 
 /// The verdict over all claims of a figure.
-fn overall(verdicts: &[FigureVerdict]) -> FigureVerdict {
+fn overall_verdict(verdicts: &[FigureVerdict]) -> FigureVerdict {
     let any = |verdict| verdicts.contains(&verdict);
     if any(FigureVerdict::Differs) {
         FigureVerdict::Differs
@@ -86,7 +86,7 @@ mod tests {
             Controls::new(figures.map(|(name, verdict)| (name.to_string(), vec![verdict])).into_iter());
         let about = |text: &str| {
             let expected = expected(text);
-            (controls.explanation(&expected), controls.reason(&expected))
+            (controls.explanation_of(&expected), controls.reason(&expected))
         };
         assert_eq!(about(""), (ControlExplanation::Absent, "not explained".to_string()));
         assert_eq!(about("because = 'b'"), (ControlExplanation::Possible, "possible reason: b".to_string()));
@@ -106,12 +106,15 @@ mod tests {
 
     #[test]
     fn a_control_that_was_measured_in_part_confirms_nothing() {
-        assert_eq!(overall(&[]), FigureVerdict::NotMeasured);
-        assert_eq!(overall(&[FigureVerdict::Agrees, FigureVerdict::Agrees]), FigureVerdict::Agrees);
+        assert_eq!(overall_verdict(&[]), FigureVerdict::NotMeasured);
+        assert_eq!(overall_verdict(&[FigureVerdict::Agrees, FigureVerdict::Agrees]), FigureVerdict::Agrees);
         assert_eq!(
-            overall(&[FigureVerdict::Agrees, FigureVerdict::AgreesInPart]),
+            overall_verdict(&[FigureVerdict::Agrees, FigureVerdict::AgreesInPart]),
             FigureVerdict::NotMeasured
         );
-        assert_eq!(overall(&[FigureVerdict::NotMeasured, FigureVerdict::Differs]), FigureVerdict::Differs);
+        assert_eq!(
+            overall_verdict(&[FigureVerdict::NotMeasured, FigureVerdict::Differs]),
+            FigureVerdict::Differs
+        );
     }
 }

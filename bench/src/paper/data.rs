@@ -20,7 +20,7 @@ pub(super) struct IndexSpec {
 }
 
 /// Number of generated queries.
-const QUERIES: usize = 1000;
+const GENERATED_QUERIES: usize = 1000;
 
 /// The directory of the indexes. One process uses it at a time.
 pub(super) struct DataSets {
@@ -83,10 +83,10 @@ impl DataSets {
     /// # Errors
     /// If it cannot be created.
     pub(super) fn new(dir: &Path) -> Result<DataSets> {
-        output_dir::make(dir)?;
+        output_dir::create(dir)?;
         let path = dir.join("lock");
         let lock = File::create(&path).map_err(Error::failed(format!("cannot create {}", path.display())))?;
-        output_dir::lock(&lock, dir, "--data")?;
+        output_dir::lock_file(&lock, dir, "--data")?;
         Ok(DataSets { dir: dir.to_path_buf(), _lock: lock })
     }
 
@@ -100,16 +100,16 @@ impl DataSets {
     ///
     /// # Errors
     /// If the index cannot be written.
-    pub(super) fn make(&self, spec: &IndexSpec, stop: &StopSignal) -> Result<()> {
+    pub(super) fn generate_if_missing(&self, spec: &IndexSpec, stop: &StopSignal) -> Result<()> {
         let path = self.path(spec);
         if path.exists() {
             return Ok(());
         }
         let part = path.with_extension("part");
-        remove(&part)?;
+        remove_partial(&part)?;
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         spec.collection()?.create(Arc::new(PosixDisk::create(&part)?), threads, stop)?;
-        rename(&part, &path)
+        rename_directory(&part, &path)
     }
 
     /// A file of queries of two to four terms of an index, in lines of words. The frequency of a term falls
@@ -122,13 +122,13 @@ impl DataSets {
         let mut random = Random::new(1);
         let most = f64::from(collection.vocabulary() / 16).max(2.0);
         let mut text = String::new();
-        for _ in 0..QUERIES {
+        for _ in 0..GENERATED_QUERIES {
             let count = 2 + random.below(3);
             let terms = (0..count).map(|_| collection.term(most.powf(random.unit()) as u32));
             text += &(terms.collect::<Vec<_>>().join(" ") + "\n");
         }
         let name = format!("queries-terms{}.txt", spec.vocabulary);
-        output_dir::write(&self.dir, &name, &text)?;
+        output_dir::write_file(&self.dir, &name, &text)?;
         Ok(self.dir.join(name))
     }
 
@@ -143,9 +143,9 @@ impl DataSets {
             let copy = self.dir.join(format!("{}-copy{number}", spec.name()));
             if !copy.exists() {
                 let part = copy.with_extension("part");
-                remove(&part)?;
+                remove_partial(&part)?;
                 copy_files(&original, &part, stop)?;
-                rename(&part, &copy)?;
+                rename_directory(&part, &copy)?;
             }
             all.push(copy);
         }
@@ -163,7 +163,7 @@ impl TemporaryDir {
     /// If it exists and cannot be removed.
     pub(super) fn new(parent: &Path, name: &str) -> Result<TemporaryDir> {
         let path = parent.join(format!("{name}-{}.part", std::process::id()));
-        remove(&path)?;
+        remove_partial(&path)?;
         Ok(TemporaryDir(path))
     }
 
@@ -180,14 +180,14 @@ impl Drop for TemporaryDir {
 }
 
 /// Removes what an interrupted run left.
-fn remove(part: &Path) -> Result<()> {
+fn remove_partial(part: &Path) -> Result<()> {
     if !part.exists() {
         return Ok(());
     }
     fs::remove_dir_all(part).map_err(Error::failed(format!("cannot remove {}", part.display())))
 }
 
-fn rename(part: &Path, path: &Path) -> Result<()> {
+fn rename_directory(part: &Path, path: &Path) -> Result<()> {
     fs::rename(part, path).map_err(Error::failed(format!("cannot rename {}", part.display())))
 }
 
@@ -218,10 +218,10 @@ mod tests {
         let spec = IndexSpec::of(&cell_with_codec("raw")).unwrap().unwrap();
         // The rest of an interrupted run.
         fs::create_dir(data.path(&spec).with_extension("part")).unwrap();
-        data.make(&spec, &StopSignal::default()).unwrap();
+        data.generate_if_missing(&spec, &StopSignal::default()).unwrap();
         let written = || fs::metadata(data.path(&spec)).unwrap().modified().unwrap();
         let before = written();
-        data.make(&spec, &StopSignal::default()).unwrap();
+        data.generate_if_missing(&spec, &StopSignal::default()).unwrap();
         assert_eq!(written(), before);
         let copies = data.copies(&spec, 3, &StopSignal::default()).unwrap();
         let files = |dir: &Path| fs::read_dir(dir).unwrap().count();

@@ -1,7 +1,7 @@
 //! Expands a figure into its cells: all combinations of the values of its settings.
 
 use crate::paper::definition::{CellGroup, FigureDefinition, PaperDefinition};
-use crate::{Error, Result, paper::cell::FigureCell, paper::cell::text, paper::scale::Scale};
+use crate::{Error, Result, paper::cell::FigureCell, paper::cell::flag_text, paper::scale::Scale};
 use std::collections::BTreeMap;
 use toml::{Table, Value};
 
@@ -13,13 +13,13 @@ pub(super) struct FigurePlannedCell {
 }
 
 /// The setting with the number of repetitions. It is no part of a cell.
-const ROUNDS: &str = "rounds";
+const ROUNDS_SETTING: &str = "rounds";
 
 /// The cells of a figure at a scale; none if it is unavailable.
 ///
 /// # Errors
 /// If a definition is malformed.
-pub(super) fn cells(
+pub(super) fn figure_cells(
     paper: &PaperDefinition,
     figure: &FigureDefinition,
     scale: Scale,
@@ -37,9 +37,9 @@ pub(super) fn cells(
             &group.settings,
             group.scale.at(scale),
         ];
-        let settings = merged(layers).map_err(|why| malformed(paper, figure, &why))?;
+        let settings = merge_layers(layers).map_err(|why| malformed(paper, figure, &why))?;
         for mut settings in combinations(&settings) {
-            let rounds = settings.remove(ROUNDS).map_or(Ok(1), |rounds| rounds.parse::<usize>());
+            let rounds = settings.remove(ROUNDS_SETTING).map_or(Ok(1), |rounds| rounds.parse::<usize>());
             let rounds = rounds.map_err(|_| malformed(paper, figure, "`rounds` is not a number"))?;
             let cell = FigureCell { experiment, settings };
             match cells.iter_mut().find(|planned: &&mut FigurePlannedCell| planned.cell == cell) {
@@ -56,14 +56,14 @@ fn malformed(paper: &PaperDefinition, figure: &FigureDefinition, why: &str) -> E
 }
 
 /// The values of each setting. A later layer replaces settings of those before it.
-fn merged<'a>(
+fn merge_layers<'a>(
     layers: impl IntoIterator<Item = &'a Table>,
 ) -> std::result::Result<BTreeMap<String, Vec<String>>, String> {
     let mut settings = BTreeMap::new();
     for (name, value) in layers.into_iter().flatten() {
         let values = match value {
-            Value::Array(values) => values.iter().map(text).collect::<Option<Vec<String>>>(),
-            value => text(value).map(|text| vec![text]),
+            Value::Array(values) => values.iter().map(flag_text).collect::<Option<Vec<String>>>(),
+            value => flag_text(value).map(|text| vec![text]),
         };
         let values = values.ok_or_else(|| format!("`{name}` is neither a value nor a list of values"))?;
         settings.insert(name.clone(), values);
@@ -95,7 +95,7 @@ mod tests {
         toml::from_str(text).unwrap()
     }
 
-    const TEXT: &str = r#"
+    const TEST_DEFINITION: &str = r#"
         name = "paper"
         title = "title"
         settings = { k = 10, codec = "raw" }
@@ -115,8 +115,8 @@ mod tests {
 
     #[test]
     fn cells_are_all_combinations_of_merged_settings() {
-        let paper = paper(TEXT);
-        let small = cells(&paper, &paper.figures[0], Scale::Small).unwrap();
+        let paper = paper(TEST_DEFINITION);
+        let small = figure_cells(&paper, &paper.figures[0], Scale::Small).unwrap();
         let names: Vec<String> = small.iter().map(|planned| planned.cell.to_string()).collect();
         let expected = [
             "cache codec=raw docs=100 k=10 modes=base sizes=5",
@@ -126,14 +126,14 @@ mod tests {
         ];
         assert_eq!(names, expected);
         // Settings of a group replace those of a scale of its figure.
-        let full = cells(&paper, &paper.figures[0], Scale::Full).unwrap();
+        let full = figure_cells(&paper, &paper.figures[0], Scale::Full).unwrap();
         assert_eq!((full.len(), full[0].rounds, small[0].rounds), (4, 3, 1));
     }
 
     #[test]
     fn a_table_as_a_value_is_an_error() {
-        let paper = paper(&TEXT.replace("k = 10", "k = { a = 1 }"));
-        let error = cells(&paper, &paper.figures[0], Scale::Small).unwrap_err().to_string();
+        let paper = paper(&TEST_DEFINITION.replace("k = 10", "k = { a = 1 }"));
+        let error = figure_cells(&paper, &paper.figures[0], Scale::Small).unwrap_err().to_string();
         assert!(error.contains("paper/fig-1") && error.contains("`k`"), "{error}");
     }
 }

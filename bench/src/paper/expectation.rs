@@ -55,7 +55,7 @@ pub(super) enum FigureVerdict {
 }
 
 /// The result of a check.
-pub(super) struct Checked {
+pub(super) struct CheckedClaim {
     pub(super) verdict: FigureVerdict,
     /// The ratios: their geometric mean, range and number.
     pub(super) here: String,
@@ -63,12 +63,14 @@ pub(super) struct Checked {
 
 impl Expectation {
     /// Checks the rows of a figure.
-    pub(super) fn check(&self, plot: &PlotDefinition, rows: &[Row]) -> Checked {
+    pub(super) fn check(&self, plot: &PlotDefinition, rows: &[Row]) -> CheckedClaim {
         let measure = self.measure(plot);
         let all = points(plot, &[measure], rows);
         let mut ratios = Vec::new();
-        for one in all.iter().filter(|one| matches(one, &self.among) && matches(one, &self.of)) {
-            for other in all.iter().filter(|other| matches(other, &self.among) && matches(other, &self.to)) {
+        for one in all.iter().filter(|one| has_values(one, &self.among) && has_values(one, &self.of)) {
+            for other in
+                all.iter().filter(|other| has_values(other, &self.among) && has_values(other, &self.to))
+            {
                 let fixed = |(field, _): &&(String, String)| {
                     let measured = plot.measured_x && *field == plot.x;
                     !measured && !self.of.contains_key(field) && !self.to.contains_key(field)
@@ -80,14 +82,14 @@ impl Expectation {
             }
         }
         if ratios.is_empty() {
-            return Checked { verdict: FigureVerdict::NotMeasured, here: "-".to_string() };
+            return CheckedClaim { verdict: FigureVerdict::NotMeasured, here: "-".to_string() };
         }
         let inside = |ratio: &f64| {
             self.at_least.is_none_or(|least| *ratio >= least)
                 && self.at_most.is_none_or(|most| *ratio <= most)
         };
         let verdict = if ratios.iter().all(inside) { FigureVerdict::Agrees } else { FigureVerdict::Differs };
-        Checked { verdict, here: describe(&ratios) }
+        CheckedClaim { verdict, here: ratios_text(&ratios) }
     }
 
     /// Whether the points of a cell can be among those that are compared.
@@ -97,7 +99,7 @@ impl Expectation {
 
     /// Whether the points of a cell can be among those that are divided, and among those to divide by.
     pub(super) fn sides(&self, cell: &FigureCell) -> [bool; 2] {
-        let among = |selector: &Selector| selector.iter().all(|(field, value)| may_have(cell, field, value));
+        let among = |selector: &Selector| selector.iter().all(|(field, value)| can_have(cell, field, value));
         [&self.of, &self.to].map(|side| among(&self.among) && among(side))
     }
 
@@ -108,10 +110,10 @@ impl Expectation {
 
     /// The condition in words: `qps of mode=direct to mode=base: at least 1`.
     pub(super) fn condition(&self, plot: &PlotDefinition) -> String {
-        let mut text = format!("{} of {}", self.measure(plot), show(&self.of));
-        text += &format!(", divided by that of {}", show(&self.to));
+        let mut text = format!("{} of {}", self.measure(plot), selector_text(&self.of));
+        text += &format!(", divided by that of {}", selector_text(&self.to));
         if !self.among.is_empty() {
-            text += &format!(", where {}", show(&self.among));
+            text += &format!(", where {}", selector_text(&self.among));
         }
         let least = self.at_least.map(|least| format!("at least {least}"));
         let most = self.at_most.map(|most| format!("at most {most}"));
@@ -137,10 +139,10 @@ impl Expectation {
 }
 
 /// Whether a point has all values of a selector. A list selects any of its values.
-fn matches(point: &Point, selector: &Selector) -> bool {
+fn has_values(point: &Point, selector: &Selector) -> bool {
     selector.iter().all(|(field, value)| {
         let found = point.get(field);
-        let is = |value: &Value| found == Some(text(value).as_str());
+        let is = |value: &Value| found == Some(values_text(value).as_str());
         match value {
             Value::Array(any) => any.iter().any(is),
             value => is(value),
@@ -149,30 +151,30 @@ fn matches(point: &Point, selector: &Selector) -> bool {
 }
 
 /// Whether a row of a cell can have a value of a field. The setting of a field has its name, or the plural.
-fn may_have(cell: &FigureCell, field: &str, value: &Value) -> bool {
+fn can_have(cell: &FigureCell, field: &str, value: &Value) -> bool {
     let settings = ["", "s", "es"].into_iter().filter_map(|end| cell.get(&format!("{field}{end}")));
     let is = |setting: &str| match value {
-        Value::Array(any) => any.iter().any(|one| text(one) == setting),
-        value => text(value) == setting,
+        Value::Array(any) => any.iter().any(|one| values_text(one) == setting),
+        value => values_text(value) == setting,
     };
     settings.into_iter().next().is_none_or(is)
 }
 
 /// A value, or the values of a list separated by bars.
-fn text(value: &Value) -> String {
+fn values_text(value: &Value) -> String {
     match value {
-        Value::Array(any) => any.iter().map(text).collect::<Vec<_>>().join("|"),
-        value => cell::text(value).unwrap_or_default(),
+        Value::Array(any) => any.iter().map(values_text).collect::<Vec<_>>().join("|"),
+        value => cell::flag_text(value).unwrap_or_default(),
     }
 }
 
-fn show(selector: &Selector) -> String {
-    let pairs = selector.iter().map(|(field, value)| format!("{field}={}", text(value)));
+fn selector_text(selector: &Selector) -> String {
+    let pairs = selector.iter().map(|(field, value)| format!("{field}={}", values_text(value)));
     if selector.is_empty() { "all others".to_string() } else { pairs.collect::<Vec<_>>().join(" ") }
 }
 
 /// The geometric mean of ratios, and if there are several their range and number.
-fn describe(ratios: &[f64]) -> String {
+fn ratios_text(ratios: &[f64]) -> String {
     let mean = (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp();
     let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
     let most = ratios.iter().copied().fold(0.0, f64::max);

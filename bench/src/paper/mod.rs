@@ -38,7 +38,7 @@ use crate::{Error, Machine, Result, cache, cache::ReadAhead, callgrind, output_d
 use cell::Row;
 use control::Controls;
 use data::DataSets;
-use measure::{Context, Missing};
+use measure::{Context, MissingFeatures};
 use registry::{Figure, Registry};
 use result::FigureResult;
 use runner::FigureRunPlan;
@@ -56,14 +56,14 @@ const READ_AHEAD_KB: u32 = 128;
 ///
 /// # Errors
 /// If a definition is malformed, or the output fails.
-pub fn list(callgrind: bool, out: &mut dyn Write) -> Result<()> {
-    list_definitions(Registry::new()?, callgrind, &Missing::counters(), out)
+pub fn list_figures(callgrind: bool, out: &mut dyn Write) -> Result<()> {
+    list_definitions(Registry::new()?, callgrind, &MissingFeatures::counters(), out)
 }
 
 fn list_definitions(
     mut registry: Registry,
     callgrind: bool,
-    missing: &Missing,
+    missing: &MissingFeatures,
     out: &mut dyn Write,
 ) -> Result<()> {
     if callgrind {
@@ -89,11 +89,11 @@ fn list_definitions(
 }
 
 /// Why no cell of a figure can be measured; `None` if one can.
-fn unmeasurable(figure: Figure<'_>, missing: &Missing) -> Result<Option<String>> {
+fn unmeasurable(figure: Figure<'_>, missing: &MissingFeatures) -> Result<Option<String>> {
     if figure.figure.unavailable.is_some() {
         return Ok(figure.figure.unavailable.clone());
     }
-    let cells = expand::cells(figure.paper, figure.figure, Scale::Small)?;
+    let cells = expand::figure_cells(figure.paper, figure.figure, Scale::Small)?;
     let reasons: Option<Vec<String>> = cells.iter().map(|planned| missing.of(&planned.cell)).collect();
     Ok(reasons.and_then(|reasons| reasons.into_iter().next()))
 }
@@ -103,7 +103,7 @@ fn unmeasurable(figure: Figure<'_>, missing: &Missing) -> Result<Option<String>>
 /// # Errors
 /// If a flag is wrong, a definition is malformed, a file cannot be written, answers differ or cells fail;
 /// [`Error::Interrupted`] if `stop` was raised, after the reports of what was measured are written.
-pub fn run(flags: &Flags, launch: &Launch, stop: &StopSignal, out: &mut dyn Write) -> Result<()> {
+pub fn run_paper(flags: &Flags, launch: &Launch, stop: &StopSignal, out: &mut dyn Write) -> Result<()> {
     run_definitions(Registry::new()?, flags, launch, stop, out)
 }
 
@@ -115,7 +115,7 @@ fn run_definitions(
     out: &mut dyn Write,
 ) -> Result<()> {
     if flags.callgrind {
-        callgrind::check()?;
+        callgrind::check_installed()?;
         registry.simulate();
     }
     let figures = registry.select(&flags.names)?;
@@ -123,8 +123,8 @@ fn run_definitions(
     let plan = FigureRunPlan::new(&figures, scale)?;
     [Some(&flags.region), flags.tier.as_ref()].into_iter().flatten().try_for_each(cache::check_region)?;
     let dir = flags.out.join(scale.to_string());
-    output_dir::make(&dir)?;
-    let mut store = ResultStore::open(&dir.join("cells.jsonl"), &header(flags))?;
+    output_dir::create(&dir)?;
+    let mut store = ResultStore::open(&dir.join("cells.jsonl"), &store_header(flags))?;
     let data = DataSets::new(&flags.data_dir())?;
     let context = Context {
         data: &data,
@@ -135,10 +135,10 @@ fn run_definitions(
         slow_tier: flags.slow_tier.map(|delay| delay.to_string()),
         groups: !flags.no_group,
     };
-    let missing = Missing::here(&context);
+    let missing = MissingFeatures::here(&context);
     let of_a_device = missing.has_groups() && block_device(&data.dir).is_ok();
     let _read_ahead = of_a_device.then(|| ReadAhead::set(&data.dir, READ_AHEAD_KB)).transpose()?;
-    let measured = plan.run(&context, &missing, &mut store, out);
+    let measured = plan.measure_missing(&context, &missing, &mut store, out);
     let of = |figure| FigureResult::new(figure, scale, &store, &missing);
     let all = registry.figures().into_iter().map(of).collect::<Result<Vec<_>>>()?;
     let verdicts = |result: &FigureResult<'_>| result.checks.iter().map(|check| check.verdict).collect();
@@ -149,12 +149,12 @@ fn run_definitions(
     for result in all.iter().filter(|result| selected(&result.figure.name())) {
         let Figure { paper, figure } = result.figure;
         let name = result.figure.name();
-        let command = format!("tierdex-bench paper {name} --scale {scale}{}", options(flags));
-        report::save(&dir.join(&paper.name).join(&figure.name), result, &controls, &command)?;
+        let command = format!("tierdex-bench paper {name} --scale {scale}{}", command_options(flags));
+        report::save_report(&dir.join(&paper.name).join(&figure.name), result, &controls, &command)?;
     }
-    output_dir::write(&dir, "summary.md", summary::markdown(&all, &controls, scale))?;
+    output_dir::write_file(&dir, "summary.md", summary::markdown(&all, &controls, scale))?;
     measured?;
-    let line = format!("{}\n{}\n", summary::counts(&all, &controls), dir.join("summary.md").display());
+    let line = format!("{}\n{}\n", summary::counts_text(&all, &controls), dir.join("summary.md").display());
     out.write_all(line.as_bytes()).map_err(Error::Output)?;
     match different_answers(all.iter().flat_map(|result| &result.rows)) {
         Some(first) => Err(Error::Failed(format!(
@@ -166,7 +166,7 @@ fn run_definitions(
 }
 
 /// The flags that change what is measured, without the paths of this machine.
-fn options(flags: &Flags) -> String {
+fn command_options(flags: &Flags) -> String {
     let named = |region: String| match region.split_once(':') {
         Some((kind @ ("file" | "dax"), _)) => format!("{kind}:PATH"),
         _ => region,
@@ -188,7 +188,7 @@ fn program_hash() -> u64 {
 
 /// What must be equal for measurements to be compared: the first line of the file of finished cells. Paths
 /// are left out, because results are published.
-fn header(flags: &Flags) -> Value {
+fn store_header(flags: &Flags) -> Value {
     let machine = Machine::here();
     let kind = |region: String| region.split(':').next().unwrap_or_default().to_string();
     json!({
@@ -223,11 +223,11 @@ fn different_answers<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<String> 
     let mut first: BTreeMap<String, &Row> = BTreeMap::new();
     for row in rows.filter(|row| row.contains_key("checksum")) {
         let queries =
-            QUERY_FIELDS.map(|field| row.get(field).map(points::show).unwrap_or_default()).join(" ");
+            QUERY_FIELDS.map(|field| row.get(field).map(points::value_text).unwrap_or_default()).join(" ");
         let other = *first.entry(queries.clone()).or_insert(row);
         if other["checksum"] != row["checksum"] {
             let name = |row: &Row| {
-                let name = |field: &str| row.get(field).map(points::show).unwrap_or_default();
+                let name = |field: &str| row.get(field).map(points::value_text).unwrap_or_default();
                 format!("{} with codec {}", name("name"), name("codec"))
             };
             return Some(format!("{} and {} differ for {queries}", name(other), name(row)));
@@ -243,7 +243,7 @@ mod tests {
     use std::{fs, path::Path};
 
     /// Sizes and rates of two codecs, small enough for a test, and a figure that cannot be made.
-    const DEFINITION: &str = r#"
+    const TEST_DEFINITION: &str = r#"
         name = "test"
         title = "A test"
         postings = 1_000_000
@@ -301,13 +301,13 @@ mod tests {
         let dir = dir.to_str().unwrap();
         let words = ["paper", "--out", dir, "--no-group", "--region", "dram"].into_iter();
         let flags: Flags = parse_flags(words.chain(line.split_whitespace())).unwrap();
-        let registry = Registry::parse(&[("test.toml", DEFINITION)]).unwrap();
+        let registry = Registry::parse(&[("test.toml", TEST_DEFINITION)]).unwrap();
         let mut out = Vec::new();
         let result = run_definitions(registry, &flags, &Launch::InProcess, stop, &mut out);
         (result, String::from_utf8(out).unwrap())
     }
 
-    fn read(dir: &Path, name: &str) -> String {
+    fn read_result(dir: &Path, name: &str) -> String {
         fs::read_to_string(dir.join("small").join(name)).unwrap()
     }
 
@@ -319,7 +319,7 @@ mod tests {
         // Two codecs, two rounds: one cell of sizes and two of rates; the other cells are not possible.
         assert_eq!(out.lines().filter(|line| line.contains(" left: ")).count(), 2 * 2 * 3, "{out}");
         assert_eq!(out.lines().filter(|line| line.contains(": index ")).count(), 2, "{out}");
-        let summary = read(dir.path(), "summary.md");
+        let summary = read_result(dir.path(), "summary.md");
         let cell = |claim: &str| {
             let line = summary.lines().find(|line| line.contains(claim)).unwrap();
             line.split('|').nth(5).unwrap().trim().to_string()
@@ -333,20 +333,22 @@ mod tests {
         assert!(
             summary.contains("] no counters\n") && summary.contains("2 of 3 tables and figures measured")
         );
-        let report = read(dir.path(), "test/table-1/report.md");
+        let report = read_result(dir.path(), "test/table-1/report.md");
         assert!(
             report.contains("scale factor 0.200") && report.contains("docs_bytes of codec=pfor256-delta")
         );
-        let rates = read(dir.path(), "test/fig-2/report.md");
+        let rates = read_result(dir.path(), "test/fig-2/report.md");
         assert!(
             rates.contains("not measured: --no-group") && rates.contains("name one by --tier"),
             "{rates}"
         );
-        assert!(read(dir.path(), "test/fig-2/plot.svg").starts_with("<svg"));
+        assert!(read_result(dir.path(), "test/fig-2/plot.svg").starts_with("<svg"));
         assert!(fs::read(dir.path().join("small/test/fig-2/plot.png")).unwrap().starts_with(b"\x89PNG"));
-        let rows: Value = serde_json::from_str(&read(dir.path(), "test/fig-2/data.json")).unwrap();
+        let rows: Value = serde_json::from_str(&read_result(dir.path(), "test/fig-2/data.json")).unwrap();
         assert_eq!(rows.as_array().unwrap().len(), 2 * 2 * 2);
-        assert!(read(dir.path(), "test/fig-3/report.md").contains("**Not measurable here**: no counters"));
+        assert!(
+            read_result(dir.path(), "test/fig-3/report.md").contains("**Not measurable here**: no counters")
+        );
     }
 
     #[test]
@@ -356,9 +358,10 @@ mod tests {
             run_in(dir.path(), "test/fig-2 --scale small --slow-tier 5,100", &StopSignal::default());
         result.unwrap();
         assert!(out.contains("keep-in=tier"), "{out}");
-        let report = read(dir.path(), "test/fig-2/report.md");
+        let report = read_result(dir.path(), "test/fig-2/report.md");
         assert!(report.contains("is emulated**, by `--slow-tier 5,100`"), "{report}");
-        let rows: Vec<Value> = serde_json::from_str(&read(dir.path(), "test/fig-2/data.json")).unwrap();
+        let rows: Vec<Value> =
+            serde_json::from_str(&read_result(dir.path(), "test/fig-2/data.json")).unwrap();
         let emulated = |row: &&Value| row["emulated"] == true && row["slow_tier"] == "5,100";
         assert_eq!(rows.iter().filter(emulated).count(), 2 * 2);
         assert_eq!(rows.iter().filter(|row| row["keep-in"] == "tier").count(), 2 * 2);
@@ -372,20 +375,20 @@ mod tests {
         let (result, _) = run_in(dir.path(), "test/table-1 --scale small", &stop);
         assert!(matches!(result, Err(Error::Interrupted)));
         run_in(dir.path(), "test/table-1 --scale small", &StopSignal::default()).0.unwrap();
-        let cells = read(dir.path(), "cells.jsonl");
+        let cells = read_result(dir.path(), "cells.jsonl");
         assert_eq!(cells.lines().count(), 1 + 2 * 2);
         // As if the run had been stopped after the second cell.
         let kept: String = cells.lines().take(3).map(|line| format!("{line}\n")).collect();
         fs::write(dir.path().join("small/cells.jsonl"), kept).unwrap();
         run_in(dir.path(), "test/table-1 --scale small", &stop).0.unwrap_err();
-        let summary = read(dir.path(), "summary.md");
+        let summary = read_result(dir.path(), "summary.md");
         assert!(summary.contains("The run was stopped: 2 cells have fewer rounds"), "{summary}");
         let (result, out) = run_in(dir.path(), "test --scale small", &StopSignal::default());
         result.unwrap();
         assert!(out.starts_with("1/10 "), "{out}");
         let again = run_in(dir.path(), "test --scale small", &StopSignal::default()).1;
         assert!(again.lines().all(|line| !line.contains(" left: ")), "{again}");
-        assert!(!read(dir.path(), "summary.md").contains("The run was stopped"));
+        assert!(!read_result(dir.path(), "summary.md").contains("The run was stopped"));
     }
 
     #[test]
@@ -405,11 +408,12 @@ mod tests {
     #[test]
     fn the_list_has_every_figure_and_why_some_are_missing() {
         let mut out = Vec::new();
-        list(true, &mut out).unwrap();
+        list_figures(true, &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         assert!(text.contains("\n70 tables and figures, 0 of") && text.contains("  apcache/fig-8.3 "));
         let mut out = Vec::new();
-        list_definitions(Registry::new().unwrap(), false, &Missing::without_counters(), &mut out).unwrap();
+        list_definitions(Registry::new().unwrap(), false, &MissingFeatures::without_counters(), &mut out)
+            .unwrap();
         let text = String::from_utf8(out).unwrap();
         assert_eq!(text.matches(" not measurable: no counters\n").count(), 18, "{text}");
         assert!(text.ends_with("\n70 tables and figures, 18 of them not measurable here\n"), "{text}");

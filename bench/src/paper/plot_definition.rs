@@ -21,7 +21,7 @@ pub(super) struct PlotDefinition {
     /// Name of the vertical axis. Several names, separated by `; `, are those of one panel for each of `y`.
     pub(super) y_label: String,
     /// Factor that converts values of `y` into the unit of the vertical axis.
-    #[serde(default = "one")]
+    #[serde(default = "default_factor")]
     pub(super) factor: f64,
     /// Fields whose values name a line.
     #[serde(default)]
@@ -40,11 +40,11 @@ pub(super) struct SimulatedAxis {
     /// As the members of [`PlotDefinition`] with these names.
     pub(super) y: Vec<String>,
     pub(super) y_label: String,
-    #[serde(default = "one")]
+    #[serde(default = "default_factor")]
     pub(super) factor: f64,
 }
 
-fn one() -> f64 {
+fn default_factor() -> f64 {
     1.0
 }
 

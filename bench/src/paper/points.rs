@@ -49,7 +49,7 @@ pub(super) fn points(plot: &PlotDefinition, measures: &[&str], rows: &[Row]) -> 
     for measure in measures {
         for row in rows {
             let Some(value) = row.get(*measure).and_then(Value::as_f64) else { continue };
-            let dimension = |field: &str| Some((field.to_string(), show(row.get(field)?)));
+            let dimension = |field: &str| Some((field.to_string(), value_text(row.get(field)?)));
             let Some(dimensions) = plot.dimensions().into_iter().map(dimension).collect() else { continue };
             match points.iter_mut().find(|one| one.measure == *measure && one.dimensions == dimensions) {
                 Some(point) => point.values.push(value),
@@ -64,7 +64,7 @@ pub(super) fn points(plot: &PlotDefinition, measures: &[&str], rows: &[Row]) -> 
 }
 
 /// A value as text: numbers without a fraction of 0, null as nothing.
-pub(super) fn show(value: &Value) -> String {
+pub(super) fn value_text(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),

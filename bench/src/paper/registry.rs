@@ -4,7 +4,7 @@ use crate::paper::definition::{FigureDefinition, PaperDefinition};
 use crate::{Error, Result, paper::cell::Experiment};
 
 /// The definitions, in the order of the list.
-const FILES: [(&str, &str); 7] = [
+const DEFINITION_FILES: [(&str, &str); 7] = [
     ("space-time.toml", include_str!("../../definitions/space-time.toml")),
     ("masked-vbyte.toml", include_str!("../../definitions/masked-vbyte.toml")),
     ("apcache-codecs.toml", include_str!("../../definitions/apcache-codecs.toml")),
@@ -36,7 +36,7 @@ impl Figure<'_> {
     ///
     /// # Errors
     /// One line, if not.
-    pub(super) fn check(&self) -> Result<()> {
+    pub(super) fn check_definition(&self) -> Result<()> {
         let figure = self.figure;
         let problem = match (&figure.unavailable, &figure.experiment, &figure.plot) {
             (Some(_), None, None) => None,
@@ -54,7 +54,7 @@ impl Registry {
     /// # Errors
     /// If one is malformed.
     pub(super) fn new() -> Result<Registry> {
-        Registry::parse(&FILES)
+        Registry::parse(&DEFINITION_FILES)
     }
 
     /// Parses files of definitions, each with its name.
@@ -119,7 +119,7 @@ mod tests {
     use clap::ValueEnum;
 
     /// The numbers of the tables and figures with results, for each paper.
-    const NUMBERS: [(&str, &str); 5] = [
+    const FIGURE_NUMBERS: [(&str, &str); 5] = [
         ("space-time", "f6 t2 f7 t3 f8 f9 f10 t4"),
         ("masked-vbyte", "f2"),
         (
@@ -140,7 +140,7 @@ mod tests {
         let registry = Registry::new().unwrap();
         let of_papers = registry.figures().into_iter().filter(|figure| !figure.paper.controls);
         let mut found: Vec<String> = of_papers.map(|figure| figure.name()).collect();
-        let expected = NUMBERS.iter().flat_map(|(paper, numbers)| {
+        let expected = FIGURE_NUMBERS.iter().flat_map(|(paper, numbers)| {
             let kind = |number: &str| if number.starts_with('f') { "fig" } else { "table" };
             numbers.split_whitespace().map(move |number| format!("{paper}/{}-{}", kind(number), &number[1..]))
         });
@@ -167,7 +167,7 @@ mod tests {
         let registry = Registry::new().unwrap();
         for &scale in Scale::value_variants() {
             for figure in registry.figures() {
-                let cells = expand::cells(figure.paper, figure.figure, scale).unwrap();
+                let cells = expand::figure_cells(figure.paper, figure.figure, scale).unwrap();
                 for expected in &figure.figure.expect {
                     let sides = cells.iter().map(|planned| expected.sides(&planned.cell));
                     let both = sides.fold([false; 2], |[of, to], side| [of || side[0], to || side[1]]);
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_control_that_is_no_figure_is_an_error() {
-        let (_, text) = FILES[6];
+        let (_, text) = DEFINITION_FILES[6];
         let named =
             text.replacen("at-least = 0.95", "at-least = 0.95\nbecause = 'b'\ncontrol = 'controls/x'", 1);
         let error = Registry::parse(&[("controls.toml", &named)]).err().unwrap().to_string();

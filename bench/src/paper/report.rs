@@ -1,9 +1,9 @@
 //! The report of a figure: what the paper found and what was measured here, the plot, all values, and the
 //! cells. Its files are `report.md`, `data.json`, `plot.svg` and `plot.png`.
 
-use crate::paper::measure::CALLGRIND_QUERIES;
+use crate::paper::measure::SIMULATED_QUERIES_MAX;
 use crate::paper::{control::Controls, plot_definition::PlotDefinition, points::Point, result::FigureResult};
-use crate::{Machine, Result, Table, output_dir, plot, plot::Panel, plot::Scale as Axis, plot::Series};
+use crate::{Machine, Result, Table, output_dir, plot, plot::AxisScale, plot::Panel, plot::Series};
 use serde_json::Value;
 use std::path::Path;
 
@@ -12,18 +12,23 @@ use std::path::Path;
 ///
 /// # Errors
 /// If a file cannot be written.
-pub(super) fn save(dir: &Path, result: &FigureResult<'_>, controls: &Controls, command: &str) -> Result<()> {
-    output_dir::make(dir)?;
+pub(super) fn save_report(
+    dir: &Path,
+    result: &FigureResult<'_>,
+    controls: &Controls,
+    command: &str,
+) -> Result<()> {
+    output_dir::create(dir)?;
     let plots = result.figure.figure.plot.as_ref().filter(|_| !result.points.is_empty());
     if let Some(definition) = plots {
         let panels = panels(definition, &result.points);
         let columns = panels.len().min(3);
-        output_dir::write(dir, "plot.svg", plot::svg(&panels, columns, "")?)?;
-        output_dir::write(dir, "plot.png", plot::png(&panels, columns, "")?)?;
+        output_dir::write_file(dir, "plot.svg", plot::svg(&panels, columns, "")?)?;
+        output_dir::write_file(dir, "plot.png", plot::png(&panels, columns, "")?)?;
     }
     let rows = Value::Array(result.rows.iter().cloned().map(Value::Object).collect());
-    output_dir::write(dir, "data.json", output_dir::json_lines(&rows) + "\n")?;
-    output_dir::write(dir, "report.md", markdown(result, controls, command))
+    output_dir::write_file(dir, "data.json", output_dir::json_lines(&rows) + "\n")?;
+    output_dir::write_file(dir, "report.md", markdown(result, controls, command))
 }
 
 fn markdown(result: &FigureResult<'_>, controls: &Controls, command: &str) -> String {
@@ -34,15 +39,15 @@ fn markdown(result: &FigureResult<'_>, controls: &Controls, command: &str) -> St
     if let Some(why) = &figure.unavailable {
         return text + &format!("**Not measurable here**: {why}\n");
     }
-    text += &emulated(result);
-    text += &claims(result, controls);
+    text += &emulation_text(result);
+    text += &claims_text(result, controls);
     if let Some(plot) = &figure.plot {
         if !result.points.is_empty() {
             text += "## Plot\n\n![plot](plot.svg)\n\n";
         }
-        text += &format!("## Measurements\n\n{}\n", measurements(plot, result));
+        text += &format!("## Measurements\n\n{}\n", measurements_text(plot, result));
     }
-    text += &set_up(result);
+    text += &set_up_text(result);
     text +=
         &format!("## Command\n\n```\n{command}\n```\n\n## Machine\n\n{}\n", Machine::here().to_markdown());
     text += "## Cells\n\nEach cell is an experiment of `tierdex-bench` with these settings.\n\n";
@@ -50,7 +55,7 @@ fn markdown(result: &FigureResult<'_>, controls: &Controls, command: &str) -> St
 }
 
 /// Says that the second tier is emulated, if it is.
-fn emulated(result: &FigureResult<'_>) -> String {
+fn emulation_text(result: &FigureResult<'_>) -> String {
     let delay = result.rows.iter().find_map(|row| row.get("slow_tier")?.as_str());
     delay.map_or(String::new(), |delay| {
         format!(
@@ -62,7 +67,7 @@ fn emulated(result: &FigureResult<'_>) -> String {
 }
 
 /// The expectations with their conditions.
-fn claims(result: &FigureResult<'_>, controls: &Controls) -> String {
+fn claims_text(result: &FigureResult<'_>, controls: &Controls) -> String {
     let figure = result.figure.figure;
     let Some(plot) = figure.plot.as_ref().filter(|_| !figure.expect.is_empty()) else { return String::new() };
     let mut table = Table::new(5, &["claim", "paper", "here", "result", "reason"]);
@@ -81,13 +86,13 @@ fn claims(result: &FigureResult<'_>, controls: &Controls) -> String {
 }
 
 /// Rows of a table of measurements, at most.
-const MEASUREMENTS_MAX: usize = 1000;
+const MEASUREMENT_ROWS_MAX: usize = 1000;
 
 /// Of more measurements, one of this number is in the table.
-const THINNED: usize = 50;
+const THINNING_STEP: usize = 50;
 
 /// Medians with the smallest and the largest value over the rounds.
-fn measurements(plot: &PlotDefinition, result: &FigureResult<'_>) -> String {
+fn measurements_text(plot: &PlotDefinition, result: &FigureResult<'_>) -> String {
     if result.points.is_empty() {
         return "None.\n".to_string();
     }
@@ -95,12 +100,12 @@ fn measurements(plot: &PlotDefinition, result: &FigureResult<'_>) -> String {
     let mut heading = dimensions.clone();
     heading.extend(["measure", "median", "min", "max", "rounds"]);
     let mut table = Table::new(dimensions.len() + 1, &heading);
-    let step = if result.points.len() > MEASUREMENTS_MAX { THINNED } else { 1 };
+    let step = if result.points.len() > MEASUREMENT_ROWS_MAX { THINNING_STEP } else { 1 };
     for point in result.points.iter().step_by(step) {
         let (least, most) = point.spread();
         let mut cells: Vec<String> = point.dimensions.iter().map(|(_, value)| value.clone()).collect();
         cells.push(point.measure.clone());
-        cells.extend([point.median(), least, most].map(|value| number(value * plot.factor)));
+        cells.extend([point.median(), least, most].map(|value| three_digits(value * plot.factor)));
         cells.push(point.rounds().to_string());
         table.row(cells);
     }
@@ -113,21 +118,24 @@ fn measurements(plot: &PlotDefinition, result: &FigureResult<'_>) -> String {
 }
 
 /// Scale, scale factor, differences from the paper, and what was not measured.
-fn set_up(result: &FigureResult<'_>) -> String {
+fn set_up_text(result: &FigureResult<'_>) -> String {
     let (paper, figure) = (result.figure.paper, result.figure.figure);
     let mut text = format!("## Set-up\n\n- scale: {}", result.scale);
     let postings = result.cells.iter().filter_map(|cell| cell.get("postings")?.parse::<u64>().ok()).max();
     if let Some(postings) = postings.filter(|_| paper.postings > 0) {
         let factor = postings as f64 / paper.postings as f64;
-        text +=
-            &format!("; scale factor {}: {postings} postings, the paper {}", number(factor), paper.postings);
+        text += &format!(
+            "; scale factor {}: {postings} postings, the paper {}",
+            three_digits(factor),
+            paper.postings
+        );
     }
     text += "\n";
     if let Some(differences) = &figure.differences {
         text += &format!("- differs from the paper: {differences}\n");
     }
     if figure.simulated {
-        text += &simulation(result);
+        text += &simulation_text(result);
     }
     let reasons = result.reasons();
     text += &reasons.iter().map(|why| format!("- some cells were not measured: {why}\n")).collect::<String>();
@@ -135,11 +143,11 @@ fn set_up(result: &FigureResult<'_>) -> String {
 }
 
 /// How simulated measures were made.
-fn simulation(result: &FigureResult<'_>) -> String {
+fn simulation_text(result: &FigureResult<'_>) -> String {
     let first = |field: &str| result.rows.iter().find_map(|row| row.get(field)?.as_str()).unwrap_or("-");
     format!(
         "- **simulated** by {} with kernel `{}`, because valgrind does not run AVX-512: instructions and misses of \
-         the thread that answers, over the first repetition of at most {CALLGRIND_QUERIES} queries per cell; no \
+         the thread that answers, over the first repetition of at most {SIMULATED_QUERIES_MAX} queries per cell; no \
          pipeline, no prefetching by hardware\n- simulated caches: {}\n",
         first("simulator"),
         first("kernel"),
@@ -148,7 +156,7 @@ fn simulation(result: &FigureResult<'_>) -> String {
 }
 
 /// A number with three significant digits, or all digits before the point.
-pub(super) fn number(value: f64) -> String {
+pub(super) fn three_digits(value: f64) -> String {
     let digits = if value == 0.0 { 0 } else { 2 - value.abs().log10().floor() as i32 };
     format!("{value:.*}", digits.clamp(0, 9) as usize)
 }
@@ -162,7 +170,7 @@ fn panels(definition: &PlotDefinition, points: &[Point]) -> Vec<Panel> {
         let of = definition.y.iter().position(|measure| *measure == point.measure).filter(|_| own_axes);
         of.map_or(definition.y_label.as_str(), |at| labels[at])
     };
-    let panel = |point: &Point| (title(definition, point), axis(point));
+    let panel = |point: &Point| (panel_title(definition, point), axis(point));
     let mut kinds: Vec<(String, &str)> = Vec::new();
     for kind in points.iter().map(panel) {
         if !kinds.contains(&kind) {
@@ -195,9 +203,9 @@ fn panels(definition: &PlotDefinition, points: &[Point]) -> Vec<Panel> {
         }
         series.iter_mut().for_each(|line| line.points.sort_by(|one, other| one.0.total_cmp(&other.0)));
         let scale = match (numbers, definition.logarithmic) {
-            (false, _) => Axis::Named(names.clone()),
-            (true, true) => Axis::Logarithmic,
-            (true, false) => Axis::FromZero,
+            (false, _) => AxisScale::Named(names.clone()),
+            (true, true) => AxisScale::Logarithmic,
+            (true, false) => AxisScale::FromZero,
         };
         Panel { title: kind.0, x: definition.x_label.clone(), scale, y: kind.1.to_string(), series }
     };
@@ -205,7 +213,7 @@ fn panels(definition: &PlotDefinition, points: &[Point]) -> Vec<Panel> {
 }
 
 /// The title of the panel of a point: the values of its fields, numbers with the name of the field.
-fn title(definition: &PlotDefinition, point: &Point) -> String {
+fn panel_title(definition: &PlotDefinition, point: &Point) -> String {
     let values = definition.panels.iter().filter_map(|field| {
         let value = point.get(field).filter(|value| !value.is_empty())?;
         let is_number = value.parse::<f64>().is_ok();
@@ -220,7 +228,7 @@ mod tests {
 
     #[test]
     fn numbers_have_three_significant_digits() {
-        let shown = [0.0, 0.012345, 1.2345, 123.45, 123456.7].map(number);
+        let shown = [0.0, 0.012345, 1.2345, 123.45, 123456.7].map(three_digits);
         assert_eq!(shown, ["0", "0.0123", "1.23", "123", "123457"]);
     }
 
@@ -236,7 +244,7 @@ mod tests {
         assert_eq!(found[0].series[0].points, [(5.0, 3.0), (20.0, 3.0)]);
         let names = [row("AND", "disk", "base"), row("AND", "dram", "base")];
         let found = panels(&plot(), &points(&plot(), &["qps"], &names));
-        assert!(matches!(&found[0].scale, Axis::Named(names) if names == &["disk", "dram"]));
+        assert!(matches!(&found[0].scale, AxisScale::Named(names) if names == &["disk", "dram"]));
         assert_eq!(found[0].series[0].points, [(0.0, 3.0), (1.0, 3.0)]);
         let rows = [r#"{"shape": 25, "size": 1, "mode": "base", "qps": 3, "reads": 4}"#]
             .map(super::super::points::tests::row);

@@ -1,9 +1,11 @@
 //! The result of a figure: rows of its cells, the points of its plot, and its checked expectations.
 
-use crate::paper::expand::{FigurePlannedCell, cells};
-use crate::paper::expectation::{Checked, Expectation, FigureVerdict};
+use crate::paper::expand::{FigurePlannedCell, figure_cells};
+use crate::paper::expectation::{CheckedClaim, Expectation, FigureVerdict};
 use crate::paper::points::{Point, points};
-use crate::paper::{cell::FigureCell, cell::Row, measure::Missing, registry::Figure, store::ResultStore};
+use crate::paper::{
+    cell::FigureCell, cell::Row, measure::MissingFeatures, registry::Figure, store::ResultStore,
+};
 use crate::{Result, paper::control::Controls, paper::plot_definition::PlotDefinition, paper::scale::Scale};
 
 /// A figure with everything that was measured for it.
@@ -17,7 +19,7 @@ pub(super) struct FigureResult<'a> {
     /// Medians and ranges over the rounds.
     pub(super) points: Vec<Point>,
     /// The expectations, in the order of the definition.
-    pub(super) checks: Vec<Checked>,
+    pub(super) checks: Vec<CheckedClaim>,
     /// The cells that were not measured.
     pub(super) unmeasured: Vec<UnmeasuredCell>,
     /// Cells that were measured in some rounds, and not in all.
@@ -42,10 +44,10 @@ impl<'a> FigureResult<'a> {
         figure: Figure<'a>,
         scale: Scale,
         store: &ResultStore,
-        missing: &Missing,
+        missing: &MissingFeatures,
     ) -> Result<FigureResult<'a>> {
         let definition = figure.figure;
-        let planned = cells(figure.paper, definition, scale)?;
+        let planned = figure_cells(figure.paper, definition, scale)?;
         let (mut unmeasured, mut stopped) = (Vec::new(), Vec::new());
         for FigurePlannedCell { cell, rounds } in &planned {
             let (reason, unavailable) = match (missing.of(cell), store.failure(cell)) {

@@ -6,10 +6,10 @@
 //! 4. In each round measure every cell once, so that a disturbance of the machine affects all of them, and
 //!    store each result before the next cell starts.
 
-use crate::paper::measure::{Context, Missing, check, measure};
+use crate::paper::measure::{Context, MissingFeatures, check_settings, measure_cell};
 use crate::paper::store::{FinishedCell, Outcome, ResultStore};
 use crate::paper::{cell::Experiment, cell::FigureCell, data::IndexSpec, registry::Figure, scale::Scale};
-use crate::{Error, Result, paper::expand::FigurePlannedCell, paper::expand::cells};
+use crate::{Error, Result, paper::expand::FigurePlannedCell, paper::expand::figure_cells};
 use std::{collections::BTreeMap, io::Write, time::Instant};
 
 /// The cells of a run, in the order of the figures.
@@ -26,9 +26,9 @@ impl FigureRunPlan {
         let mut rounds: BTreeMap<FigureCell, usize> = BTreeMap::new();
         let mut order = Vec::new();
         for figure in figures {
-            figure.check()?;
-            for planned in cells(figure.paper, figure.figure, scale)? {
-                check(&planned.cell)?;
+            figure.check_definition()?;
+            for planned in figure_cells(figure.paper, figure.figure, scale)? {
+                check_settings(&planned.cell)?;
                 let most = rounds.entry(planned.cell.clone()).or_insert_with(|| {
                     order.push(planned.cell);
                     0
@@ -44,7 +44,7 @@ impl FigureRunPlan {
     ///
     /// # Errors
     /// The number of failed cells and the first reason.
-    pub(super) fn check(&self, store: &ResultStore, missing: &Missing) -> Result<()> {
+    pub(super) fn check(&self, store: &ResultStore, missing: &MissingFeatures) -> Result<()> {
         let possible = self.cells.iter().filter(|planned| missing.of(&planned.cell).is_none());
         let failures: Vec<&str> = possible.filter_map(|planned| store.failure(&planned.cell)).collect();
         let Some(first) = failures.first() else { return Ok(()) };
@@ -57,10 +57,10 @@ impl FigureRunPlan {
     /// # Errors
     /// [`Error::Interrupted`] if the stop signal was raised; if a definition is wrong, an index cannot be
     /// written, or the output fails.
-    pub(super) fn run(
+    pub(super) fn measure_missing(
         &self,
         context: &Context<'_>,
-        missing: &Missing,
+        missing: &MissingFeatures,
         store: &mut ResultStore,
         out: &mut dyn Write,
     ) -> Result<()> {
@@ -72,11 +72,11 @@ impl FigureRunPlan {
             left.extend(cells.filter(|cell| !store.has_rows(cell, round)).map(|cell| (cell, round)));
         }
         make_indexes(&left, context, out)?;
-        let mut pace = RunPace::default();
+        let mut pace = RemainingTime::default();
         for (number, &(cell, round)) in left.iter().enumerate() {
             let began = Instant::now();
             let outcome = match context.stop.check() {
-                Ok(()) => measure(cell, context)?,
+                Ok(()) => measure_cell(cell, context)?,
                 Err(_) => None,
             };
             let Some(outcome) = outcome else { return Err(Error::Interrupted) };
@@ -87,7 +87,7 @@ impl FigureRunPlan {
             };
             store.add(cell, round, FinishedCell { seconds, outcome })?;
             pace.add(cell, seconds);
-            let rest = pace.rest(left[number + 1..].iter().map(|(cell, _)| *cell));
+            let rest = pace.remaining_text(left[number + 1..].iter().map(|(cell, _)| *cell));
             let line =
                 format!("{}/{} {seconds:.1} s, {rest} left: {cell}{failure}\n", number + 1, left.len());
             out.write_all(line.as_bytes()).and_then(|()| out.flush()).map_err(Error::Output)?;
@@ -104,9 +104,11 @@ fn make_indexes(left: &[(&FigureCell, usize)], context: &Context<'_>, out: &mut 
         let Some(spec) = spec.filter(|_| cell.experiment != Experiment::Indexing) else { continue };
         let began = Instant::now();
         let exists = context.data.path(&spec).exists();
-        context.data.make(&spec, context.stop).map_err(|error| match context.stop.check() {
-            Ok(()) => error,
-            Err(_) => Error::Interrupted,
+        context.data.generate_if_missing(&spec, context.stop).map_err(|error| {
+            match context.stop.check() {
+                Ok(()) => error,
+                Err(_) => Error::Interrupted,
+            }
         })?;
         if !exists {
             let line = format!("{:.1} s: index {}\n", began.elapsed().as_secs_f64(), spec.name());
@@ -119,13 +121,13 @@ fn make_indexes(left: &[(&FigureCell, usize)], context: &Context<'_>, out: &mut 
 
 /// Estimates the time that is left from the cells measured so far.
 #[derive(Default)]
-struct RunPace {
+struct RemainingTime {
     /// Seconds of each cell, and sum and number for each experiment.
     cells: BTreeMap<FigureCell, f64>,
     experiments: BTreeMap<Experiment, (f64, u32)>,
 }
 
-impl RunPace {
+impl RemainingTime {
     fn add(&mut self, cell: &FigureCell, seconds: f64) {
         self.cells.insert(cell.clone(), seconds);
         let (sum, count) = self.experiments.entry(cell.experiment).or_default();
@@ -135,7 +137,7 @@ impl RunPace {
 
     /// The time for `cells`: of an equal cell in an earlier round, or the mean of the experiment, or of all
     /// experiments.
-    fn rest<'a>(&self, cells: impl Iterator<Item = &'a FigureCell>) -> String {
+    fn remaining_text<'a>(&self, cells: impl Iterator<Item = &'a FigureCell>) -> String {
         let all = self.experiments.values().fold((0.0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
         let mean = |(sum, count): (f64, u32)| sum / f64::from(count.max(1));
         let one = |cell: &FigureCell| match (self.cells.get(cell), self.experiments.get(&cell.experiment)) {

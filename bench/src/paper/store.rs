@@ -41,7 +41,7 @@ impl ResultStore {
     pub(super) fn open(path: &Path, header: &Value) -> Result<ResultStore> {
         let failed = |what: &str| Error::failed(format!("cannot {what} {}", path.display()));
         let file = OpenOptions::new().create(true).append(true).open(path).map_err(failed("create"))?;
-        output_dir::lock(&file, path, "--out")?;
+        output_dir::lock_file(&file, path, "--out")?;
         let text = fs::read_to_string(path).map_err(failed("read"))?;
         // A line without its end was being written when the program was stopped.
         let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];

@@ -7,13 +7,13 @@ use crate::{Machine, Table, paper::result::FigureResult};
 use std::collections::BTreeSet;
 
 /// Result of a figure that this machine cannot measure.
-const NOT_MEASURABLE: &str = "not measurable here";
+const NOT_MEASURABLE_TEXT: &str = "not measurable here";
 
-/// Reasons of the summary, each once. Rows of the table have their numbers.
+/// NumberedReasons of the summary, each once. Rows of the table have their numbers.
 #[derive(Default)]
-struct Reasons(Vec<String>);
+struct NumberedReasons(Vec<String>);
 
-impl Reasons {
+impl NumberedReasons {
     /// The numbers of reasons: `[1], [3]`.
     fn numbers(&mut self, reasons: &[String]) -> String {
         let numbers = reasons.iter().map(|reason| {
@@ -32,7 +32,7 @@ impl Reasons {
         if self.0.is_empty() {
             String::new()
         } else {
-            format!("## Reasons\n\n{}\n", lines.collect::<String>())
+            format!("## NumberedReasons\n\n{}\n", lines.collect::<String>())
         }
     }
 }
@@ -40,7 +40,7 @@ impl Reasons {
 /// The summary of all figures. Figures that were not run are listed as such.
 pub(super) fn markdown(results: &[FigureResult<'_>], controls: &Controls, scale: Scale) -> String {
     let mut table = Table::new(6, &["figure", "claim", "paper", "here", "result", "reason"]);
-    let mut notes = Reasons::default();
+    let mut notes = NumberedReasons::default();
     let mut row = |cells: [&str; 5], reasons: &[String]| {
         let reasons = notes.numbers(reasons);
         table.row(cells.into_iter().chain([reasons.as_str()]).map(str::to_string).collect());
@@ -48,9 +48,9 @@ pub(super) fn markdown(results: &[FigureResult<'_>], controls: &Controls, scale:
     for result in results {
         let (name, figure) = (result.figure.name(), result.figure.figure);
         if let Some(why) = &figure.unavailable {
-            row([&name, &figure.found, "", "-", NOT_MEASURABLE], std::slice::from_ref(why));
+            row([&name, &figure.found, "", "-", NOT_MEASURABLE_TEXT], std::slice::from_ref(why));
         } else if figure.expect.is_empty() || result.rows.is_empty() {
-            row([&name, &figure.found, "", "-", made(result)], &result.reasons());
+            row([&name, &figure.found, "", "-", measured_text(result)], &result.reasons());
         } else {
             for (number, expected) in figure.expect.iter().enumerate() {
                 let (verdict, reasons) = result.verdict(number, controls);
@@ -72,7 +72,7 @@ pub(super) fn markdown(results: &[FigureResult<'_>], controls: &Controls, scale:
     format!(
         "# Summary at scale {scale}\n\n{}\n\n{stopped}{}`here` has ratios of medians; the report of a figure has the exact \
          condition of each claim.\n\n{}\n{}## Machine\n\n{}",
-        counts(results, controls),
+        counts_text(results, controls),
         if scale == Scale::Small { small } else { "" },
         table.to_markdown(),
         notes.markdown(),
@@ -81,27 +81,28 @@ pub(super) fn markdown(results: &[FigureResult<'_>], controls: &Controls, scale:
 }
 
 /// Whether a figure without checked claims was measured.
-fn made(result: &FigureResult<'_>) -> &'static str {
+fn measured_text(result: &FigureResult<'_>) -> &'static str {
     match &result.unmeasured[..] {
         _ if !result.rows.is_empty() => "see the report",
         [] => "not measured",
-        all if all.iter().all(|one| one.unavailable) => NOT_MEASURABLE,
+        all if all.iter().all(|one| one.unavailable) => NOT_MEASURABLE_TEXT,
         _ => "not measured",
     }
 }
 
 /// How many tables and figures of the papers were made, how many of their claims hold, and for how many
 /// others a control confirms the reason.
-pub(super) fn counts(results: &[FigureResult<'_>], controls: &Controls) -> String {
+pub(super) fn counts_text(results: &[FigureResult<'_>], controls: &Controls) -> String {
     let figures = || results.iter().filter(|result| !result.figure.paper.controls);
-    let unavailable =
-        figures().filter(|one| one.figure.figure.unavailable.is_some() || made(one) == NOT_MEASURABLE);
+    let unavailable = figures()
+        .filter(|one| one.figure.figure.unavailable.is_some() || measured_text(one) == NOT_MEASURABLE_TEXT);
     let made = || figures().filter(|result| !result.rows.is_empty());
     let claims = || made().flat_map(|result| result.figure.figure.expect.iter().zip(&result.checks));
     let count = |verdict| claims().filter(|(_, check)| check.verdict == verdict).count();
     let differ = || claims().filter(|(_, check)| check.verdict == FigureVerdict::Differs);
-    let explained =
-        |explanation| differ().filter(|(expected, _)| controls.explanation(expected) == explanation).count();
+    let explained = |explanation| {
+        differ().filter(|(expected, _)| controls.explanation_of(expected) == explanation).count()
+    };
     format!(
         "{} of {} tables and figures measured, {} not measurable; of {} claims {} agree, {} agree in \
          part, {} differ ({} for a reason that a control confirms, {} for a possible reason, {} not explained), {} are \

@@ -10,9 +10,9 @@ use plotters_backend::text_anchor::{HPos, VPos};
 use plotters_backend::{BackendColor, BackendCoord, BackendTextStyle, DrawingBackend, DrawingErrorKind};
 use std::convert::Infallible;
 
-type Drawn = std::result::Result<(), DrawingErrorKind<Infallible>>;
+type PixelResult = std::result::Result<(), DrawingErrorKind<Infallible>>;
 
-const FONT: MonoFont<'_> = FONT_7X13;
+const LABEL_FONT: MonoFont<'_> = FONT_7X13;
 
 /// An image in memory.
 pub(super) struct Bitmap<'a> {
@@ -34,7 +34,7 @@ impl Bitmap<'_> {
 ///
 /// # Errors
 /// If the encoder fails.
-pub(super) fn encode(pixels: &[u8], size: (u32, u32)) -> Result<Vec<u8>> {
+pub(super) fn encode_png(pixels: &[u8], size: (u32, u32)) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, size.0, size.1);
     encoder.set_color(png::ColorType::Rgb);
@@ -54,15 +54,15 @@ impl DrawingBackend for Bitmap<'_> {
         self.size
     }
 
-    fn ensure_prepared(&mut self) -> Drawn {
+    fn ensure_prepared(&mut self) -> PixelResult {
         Ok(())
     }
 
-    fn present(&mut self) -> Drawn {
+    fn present(&mut self) -> PixelResult {
         Ok(())
     }
 
-    fn draw_pixel(&mut self, at: BackendCoord, color: BackendColor) -> Drawn {
+    fn draw_pixel(&mut self, at: BackendCoord, color: BackendColor) -> PixelResult {
         let ((x, y), (width, height)) = (at, self.size);
         let (Ok(x), Ok(y)) = (u32::try_from(x), u32::try_from(y)) else { return Ok(()) };
         if x < width && y < height {
@@ -76,8 +76,8 @@ impl DrawingBackend for Bitmap<'_> {
         Ok(())
     }
 
-    fn draw_text<S: BackendTextStyle>(&mut self, text: &str, style: &S, at: BackendCoord) -> Drawn {
-        let (width, height) = text_size(text);
+    fn draw_text<S: BackendTextStyle>(&mut self, text: &str, style: &S, at: BackendCoord) -> PixelResult {
+        let (width, height) = text_pixels(text);
         let left = match style.anchor().h_pos {
             HPos::Left => 0,
             HPos::Center => -(width as i32) / 2,
@@ -88,8 +88,8 @@ impl DrawingBackend for Bitmap<'_> {
             VPos::Center => -(height as i32) / 2,
             VPos::Bottom => -(height as i32),
         };
-        let mut ink = Ink { points: Vec::new(), size: Size::new(width, height) };
-        let font = MonoTextStyle::new(&FONT, BinaryColor::On);
+        let mut ink = TextPixels { points: Vec::new(), size: Size::new(width, height) };
+        let font = MonoTextStyle::new(&LABEL_FONT, BinaryColor::On);
         let Ok(_) = Text::with_baseline(text, Point::zero(), font, Baseline::Top).draw(&mut ink);
         for point in ink.points {
             let (x, y) = style.transform().transform(point.x + left, point.y + top);
@@ -103,29 +103,29 @@ impl DrawingBackend for Bitmap<'_> {
         text: &str,
         _: &S,
     ) -> std::result::Result<(u32, u32), DrawingErrorKind<Infallible>> {
-        Ok(text_size(text))
+        Ok(text_pixels(text))
     }
 }
 
 /// Width and height of a line of text in pixels.
-fn text_size(text: &str) -> (u32, u32) {
-    let Size { width, height } = FONT.character_size;
+fn text_pixels(text: &str) -> (u32, u32) {
+    let Size { width, height } = LABEL_FONT.character_size;
     (width * text.chars().count() as u32, height)
 }
 
 /// Collects the pixels of a text.
-struct Ink {
+struct TextPixels {
     points: Vec<Point>,
     size: Size,
 }
 
-impl OriginDimensions for Ink {
+impl OriginDimensions for TextPixels {
     fn size(&self) -> Size {
         self.size
     }
 }
 
-impl DrawTarget for Ink {
+impl DrawTarget for TextPixels {
     type Color = BinaryColor;
     type Error = Infallible;
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 
 /// Number of hits among the requests from position `measured` on, in a cache of `capacity` pages that starts
 /// empty.
-pub(super) fn hits(requests: &[u64], measured: usize, capacity: usize) -> u64 {
+pub(super) fn belady_hits(requests: &[u64], measured: usize, capacity: usize) -> u64 {
     let next = next_requests(requests);
     // The resident pages, by the position of their next request.
     let mut resident: BTreeSet<(usize, u64)> = BTreeSet::new();
@@ -45,11 +45,11 @@ mod tests {
     fn a_cycle_hits_all_but_one_of_the_pages_that_fit() {
         // Four pages in turn, three fit: after the first cycle two of three requests hit.
         let requests: Vec<u64> = (0..400).map(|at| at % 4).collect();
-        assert_eq!(hits(&requests, 4, 3), 264);
-        assert_eq!(hits(&requests, 0, 4), 396);
-        assert_eq!(hits(&requests, 4, 4), 396);
-        assert_eq!(hits(&requests, 0, 0), 0);
-        assert_eq!(hits(&[], 0, 3), 0);
+        assert_eq!(belady_hits(&requests, 4, 3), 264);
+        assert_eq!(belady_hits(&requests, 0, 4), 396);
+        assert_eq!(belady_hits(&requests, 4, 4), 396);
+        assert_eq!(belady_hits(&requests, 0, 0), 0);
+        assert_eq!(belady_hits(&[], 0, 3), 0);
     }
 
     #[test]
@@ -77,7 +77,7 @@ mod tests {
         for _ in 0..200 {
             let requests: Vec<u64> = (0..12).map(|_| u64::from(random.below(5))).collect();
             for capacity in 1..4 {
-                assert_eq!(hits(&requests, 0, capacity), best(&requests, &mut Vec::new(), capacity));
+                assert_eq!(belady_hits(&requests, 0, capacity), best(&requests, &mut Vec::new(), capacity));
             }
         }
     }

@@ -52,7 +52,7 @@ pub struct Flags {
 }
 
 /// Smallest cache, in pages: those that one query pins at a time.
-const PAGES_MIN: usize = 512;
+const CACHE_PAGES_MIN: usize = 512;
 
 /// One run of a workload.
 struct PolicyFigures {
@@ -74,14 +74,14 @@ pub fn run(index: &Index, flags: &Flags, stop: &StopSignal, out: &mut dyn Write)
     if let Some(ratio) = flags.ratios.iter().find(|ratio| !(0.01..=100.0).contains(*ratio)) {
         return Err(Error::Usage(format!("--ratios {ratio}: a ratio lies between 0.01 and 100")));
     }
-    let mut set = query_lines::read(&flags.queries, index)?;
+    let mut set = query_lines::read_queries(&flags.queries, index)?;
     set.truncate(flags.count.max(1));
     let all: u64 = index.segments().iter().flat_map(|segment| segment.fields()).map(postings_bytes).sum();
-    let whole = (all / PAGE) as usize + PAGES_MIN;
+    let whole = (all / PAGE) as usize + CACHE_PAGES_MIN;
     let order: Vec<usize> = (0..set.len()).collect();
     let mut working_set = HashSet::new();
     let source = PolicyRun { index, flags, stop, set: &set };
-    let all = Drawn { queries: &order, warm: 0 };
+    let all = DrawnWorkload { queries: &order, warm: 0 };
     source.measure(all, PolicyKind::Lru, whole, |requests| {
         working_set.extend(requests.iter().copied());
     })?;
@@ -102,11 +102,11 @@ pub fn run(index: &Index, flags: &Flags, stop: &StopSignal, out: &mut dyn Write)
     for workload in &flags.workloads {
         let (drawn, warm) = workload.draw(set.len(), &mut Random::new(1));
         for ratio in &flags.ratios {
-            let pages = ((working_set.len() as f64 / ratio) as usize).max(PAGES_MIN);
+            let pages = ((working_set.len() as f64 / ratio) as usize).max(CACHE_PAGES_MIN);
             let mut first: Option<Vec<Vec<SearchHit>>> = None;
             for policy in &flags.policies {
-                status::show(&format!("{workload}, {ratio}, {policy}"));
-                let sample = Drawn { queries: &drawn, warm };
+                status::show_status(&format!("{workload}, {ratio}, {policy}"));
+                let sample = DrawnWorkload { queries: &drawn, warm };
                 let run = source.measure(sample, *policy, pages, |_| {})?;
                 if first.get_or_insert_with(|| run.found.clone()) != &run.found {
                     return Err(Error::Failed(format!("{policy} changed the hits of {workload}")));
@@ -128,7 +128,7 @@ pub fn run(index: &Index, flags: &Flags, stop: &StopSignal, out: &mut dyn Write)
             }
         }
     }
-    status::show("");
+    status::show_status("");
     let head = format!("Working set: {} pages of 4 KiB, {} queries.\n\n", working_set.len(), set.len());
     write!(out, "{head}{}", table.to_markdown()).map_err(Error::Output)
 }
@@ -148,7 +148,7 @@ struct PolicyRun<'a> {
 
 /// The queries of a run, by their numbers in the set. The first `warm` are not measured.
 #[derive(Clone, Copy)]
-struct Drawn<'a> {
+struct DrawnWorkload<'a> {
     queries: &'a [usize],
     warm: usize,
 }
@@ -157,7 +157,7 @@ impl PolicyRun<'_> {
     /// Runs queries in a cache of `pages`. Passes the requested pages to `see`.
     fn measure(
         self,
-        drawn: Drawn<'_>,
+        drawn: DrawnWorkload<'_>,
         policy: PolicyKind,
         pages: usize,
         mut see: impl FnMut(&[u64]),
@@ -207,7 +207,7 @@ impl PolicyRun<'_> {
         Ok(PolicyFigures {
             hits: after.hits - before.hits,
             requests: (after.hits + after.misses) - (before.hits + before.misses),
-            belady_hits: belady::hits(&requests, warm_requests, cache.frames()),
+            belady_hits: belady::belady_hits(&requests, warm_requests, cache.frames()),
             bytes: after.bytes_read - before.bytes_read,
             seconds,
             found,

@@ -29,16 +29,16 @@ impl fmt::Display for Workload {
 }
 
 /// Times that a workload has as many queries as the set.
-const TIMES: usize = 4;
+const SET_REPETITIONS: usize = 4;
 
 /// Queries that may be repeated: the thesis (section 5.2.3) takes the last hundred too.
-const RECENT: usize = 100;
+const RECENT_QUERIES: usize = 100;
 
 impl Workload {
     /// The numbers of the queries, of a set of `count`, and how many of them are not measured.
     pub(super) fn draw(self, count: usize, random: &mut Random) -> (Vec<usize>, usize) {
         let below = |random: &mut Random, bound: usize| random.below(bound as u32) as usize;
-        let length = TIMES * count;
+        let length = SET_REPETITIONS * count;
         match self {
             Workload::Cyclic => ((0..length).map(|at| at % count).collect(), count),
             Workload::Rp25 | Workload::Rp50 => {
@@ -46,7 +46,7 @@ impl Workload {
                 let (mut drawn, mut fresh) = (Vec::with_capacity(length), 0);
                 while drawn.len() < length {
                     if !drawn.is_empty() && random.below(100) < percent {
-                        let recent = drawn.len().min(RECENT);
+                        let recent = drawn.len().min(RECENT_QUERIES);
                         drawn.push(drawn[drawn.len() - 1 - below(random, recent)]);
                     } else {
                         drawn.push(fresh % count);

@@ -1,12 +1,12 @@
 //! Runs the lines of a file as a batch.
 
-use super::server::{ServedBackend, Server, answer};
+use super::server::{ServedBackend, Server, answer_of};
 use std::time::Instant;
 use tierdex::{Engine, Error, Hits, Query, Result, SearchRequest};
 use tierdex_bench_protocol::{Batch, LineCommand, LineResult};
 
 /// Runs `FILE<TAB>THREADS<TAB>LATENCIES` and returns its summary as a JSON object.
-pub(super) fn run(server: &Server<'_>, batch: &str) -> Result<String> {
+pub(super) fn run_batch(server: &Server<'_>, batch: &str) -> Result<String> {
     let batch = Batch::read(batch).map_err(Error::Failed)?;
     let start = Instant::now();
     let results = match &server.backend {
@@ -15,13 +15,13 @@ pub(super) fn run(server: &Server<'_>, batch: &str) -> Result<String> {
             batch.answer(answer).map_err(Error::Failed)?
         }
         // The engine has its own threads.
-        ServedBackend::Engine(engine) => through_engine(server, engine, &batch.lines)?,
+        ServedBackend::Engine(engine) => run_through_engine(server, engine, &batch.lines)?,
     };
     batch.finish(results, start.elapsed().as_nanos()).map_err(Error::Failed)
 }
 
 /// Runs the lines as a batch of an engine. A line is timed from the start of its evaluation.
-fn through_engine(server: &Server<'_>, engine: &Engine, lines: &[String]) -> Result<Vec<LineResult>> {
+fn run_through_engine(server: &Server<'_>, engine: &Engine, lines: &[String]) -> Result<Vec<LineResult>> {
     let Some((command, _)) = lines.first().and_then(|line| LineCommand::parse(line)) else {
         return Ok((0..lines.len()).map(|line| LineResult { line, nanoseconds: 0, value: None }).collect());
     };
@@ -44,7 +44,7 @@ fn through_engine(server: &Server<'_>, engine: &Engine, lines: &[String]) -> Res
     let record = |line, hits: Result<Hits>| {
         let hits = hits?;
         let nanoseconds = hits.took.saturating_sub(hits.queued).as_nanos() as u64;
-        let value = answer(command, hits.into_result()).value();
+        let value = answer_of(command, hits.into_result()).value();
         results.push(LineResult { line, nanoseconds, value });
         Ok(())
     };

@@ -20,7 +20,7 @@ pub(super) enum ServedBackend {
 }
 
 /// The part of a search result that a command reports.
-pub(super) fn answer(command: LineCommand, found: SearchResult) -> Answer {
+pub(super) fn answer_of(command: LineCommand, found: SearchResult) -> Answer {
     match command {
         LineCommand::Count | LineCommand::TopCount(_) => Answer::Number(found.total),
         LineCommand::Top(_) => Answer::Number(found.hits.len() as u64),
@@ -37,10 +37,10 @@ impl Server<'_> {
         let query = Query::parse(query, self.index.schema())?;
         let options = self.options(command);
         match &self.backend {
-            ServedBackend::Memory(held) => Ok(answer(command, held.search(&query, &options)?)),
+            ServedBackend::Memory(held) => Ok(answer_of(command, held.search(&query, &options)?)),
             ServedBackend::Engine(engine) => {
                 let request = SearchRequest::new(query).options(options).priority(Priority::Batch);
-                engine.search(request).map(Hits::into_result).map(|found| answer(command, found))
+                engine.search(request).map(Hits::into_result).map(|found| answer_of(command, found))
             }
         }
     }

@@ -5,11 +5,11 @@ use quanta::Clock;
 use std::{ops::Range, sync::atomic::AtomicU64, sync::atomic::Ordering};
 
 /// Bytes of a line: the unit in which persistent memory is read.
-pub(super) const LINE: u64 = 256;
+pub(super) const LINE_BYTES: u64 = 256;
 
 /// Lines that are in flight when a thread reads in order: 16 cache lines, about as many as a core fetches
 /// ahead.
-const IN_FLIGHT: u64 = 4;
+const LINES_IN_FLIGHT: u64 = 4;
 
 /// Delays the reads of all threads. Times are nanoseconds since its start, by the time stamp counter.
 pub(super) struct Arrivals {
@@ -31,7 +31,7 @@ impl Arrivals {
             clock,
             start,
             latency: u64::from(delay.nanoseconds),
-            transfer_per_line: delay.gbps.map_or(0.0, |gbps| LINE as f64 / gbps),
+            transfer_per_line: delay.gbps.map_or(0.0, |gbps| LINE_BYTES as f64 / gbps),
             transferred: AtomicU64::new(0),
         }
     }
@@ -43,20 +43,20 @@ impl Arrivals {
     }
 
     /// When the last of `lines` arrives that are needed `now`. If they continue a sequence whose last line
-    /// arrived at `previous_arrival`, they were requested up to a latency ago, [`IN_FLIGHT`] at a time.
-    pub(super) fn arrival(&self, now: u64, lines: u64, previous_arrival: Option<u64>) -> u64 {
-        let interval = |lines: u64| lines * self.latency / IN_FLIGHT;
+    /// arrived at `previous_arrival`, they were requested up to a latency ago, [`LINES_IN_FLIGHT`] at a time.
+    pub(super) fn arrival_time(&self, now: u64, lines: u64, previous_arrival: Option<u64>) -> u64 {
+        let interval = |lines: u64| lines * self.latency / LINES_IN_FLIGHT;
         let earliest_request = now.saturating_sub(self.latency);
         let (requested, arrival) = match previous_arrival {
             Some(arrival) => (earliest_request, arrival.max(earliest_request) + interval(lines)),
             None => (now, now + self.latency + interval(lines.saturating_sub(1))),
         };
         let transfer = (lines as f64 * self.transfer_per_line).round() as u64;
-        if transfer == 0 { arrival } else { arrival.max(self.reserve(requested, transfer)) }
+        if transfer == 0 { arrival } else { arrival.max(self.reserve_transfer(requested, transfer)) }
     }
 
     /// When a transfer of `time` ends that starts after all others.
-    fn reserve(&self, now: u64, time: u64) -> u64 {
+    fn reserve_transfer(&self, now: u64, time: u64) -> u64 {
         let next = |transferred: u64| Some(transferred.max(now) + time);
         let before = self.transferred.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
         before.unwrap_or_else(|before| before).max(now) + time
@@ -64,8 +64,8 @@ impl Arrivals {
 }
 
 /// The lines of a range of bytes of a file.
-pub(super) fn lines(range: &Range<u64>) -> Range<u64> {
-    range.start / LINE..range.end.div_ceil(LINE)
+pub(super) fn lines_of(range: &Range<u64>) -> Range<u64> {
+    range.start / LINE_BYTES..range.end.div_ceil(LINE_BYTES)
 }
 
 #[cfg(test)]
@@ -79,19 +79,26 @@ mod tests {
     #[test]
     fn transfers_follow_each_other() {
         let reads = arrivals(0, Some(1.0));
-        assert_eq!((reads.reserve(100, 20), reads.reserve(105, 20), reads.reserve(500, 20)), (120, 140, 520));
+        assert_eq!(
+            (
+                reads.reserve_transfer(100, 20),
+                reads.reserve_transfer(105, 20),
+                reads.reserve_transfer(500, 20)
+            ),
+            (120, 140, 520)
+        );
     }
 
     #[test]
     fn lines_in_order_are_fetched_ahead() {
         let reads = arrivals(100, None);
         // A first line takes the whole latency, and the next ones follow.
-        assert_eq!(reads.arrival(1000, 1, None), 1100);
-        assert_eq!(reads.arrival(1000, 3, None), 1150);
+        assert_eq!(reads.arrival_time(1000, 1, None), 1100);
+        assert_eq!(reads.arrival_time(1000, 3, None), 1150);
         // Without work in between, a line arrives every 25 ns.
-        assert_eq!(reads.arrival(1101, 1, Some(1100)), 1125);
+        assert_eq!(reads.arrival_time(1101, 1, Some(1100)), 1125);
         // After a latency of work four lines have arrived, and more take longer.
-        assert_eq!(reads.arrival(1300, 4, Some(1100)), 1300);
-        assert_eq!(reads.arrival(1300, 8, Some(1100)), 1400);
+        assert_eq!(reads.arrival_time(1300, 4, Some(1100)), 1300);
+        assert_eq!(reads.arrival_time(1300, 8, Some(1100)), 1400);
     }
 }

@@ -19,13 +19,13 @@ pub use delay::ReadDelay;
 use crate::Result;
 use arrivals::Arrivals;
 use std::{cell::RefCell, ops::Range, sync::Arc};
-use streams::Streams;
+use streams::ReadStreams;
 use tierdex::internal::{cursor::verify_uncompressed, segment::read::BlockSource, segment::read::FILES};
 use tierdex::io::{Arena, Region, RegionKind, ResidentBytes, SealedFile};
 use tierdex::{Index, Query, SearchOptions, explain::SearchResult, internal::index::Searcher};
 
 /// Bytes that are copied from a file at a time.
-const COPIED_BYTES: usize = 1 << 20;
+const COPY_CHUNK_BYTES: usize = 1 << 20;
 
 /// The lists of an index in emulated slow memory.
 pub struct SlowTier {
@@ -38,7 +38,7 @@ pub struct SlowTier {
 /// Reads of one query from the slow tier.
 struct SlowReads<'t> {
     tier: &'t SlowTier,
-    streams: RefCell<Streams>,
+    streams: RefCell<ReadStreams>,
 }
 
 impl SlowTier {
@@ -48,8 +48,7 @@ impl SlowTier {
     /// If the region cannot be allocated, or the index is damaged.
     pub fn load(index: &Index, kind: &RegionKind, delay: ReadDelay) -> Result<SlowTier> {
         let fields = || index.segments().iter().flat_map(|segment| segment.fields());
-        let bytes: u64 =
-            fields().map(|field| Arena::allocation_bytes(payload_len(field.postings_file()))).sum();
+        let bytes: u64 = fields().map(|field| Arena::allocation_bytes(payload_bytes(field.postings_file()))).sum();
         let mut arena = Arena::new(Region::new(kind, bytes.max(1))?);
         let mut payloads = Vec::new();
         for segment in index.segments() {
@@ -59,7 +58,7 @@ impl SlowTier {
         }
         for field in fields() {
             field.positions_file().map_or(Ok(()), |file| file.load())?;
-            payloads.push((field.postings_file().number(), copy(field.postings_file(), &mut arena)?));
+            payloads.push((field.postings_file().number(), copy_payload(field.postings_file(), &mut arena)?));
         }
         let tier = SlowTier { searcher: index.searcher(), payloads, arrivals: Arrivals::new(delay) };
         fields().try_for_each(|field| verify_uncompressed(field, &tier.reads()))?;
@@ -82,22 +81,22 @@ impl SlowTier {
 }
 
 /// The number of bytes of a payload.
-fn payload_len(file: &SealedFile) -> u64 {
+fn payload_bytes(file: &SealedFile) -> u64 {
     file.payload().end - file.payload().start
 }
 
 /// Copies the payload of a file into an arena, verified.
-fn copy(file: &SealedFile, arena: &mut Arena) -> Result<ResidentBytes> {
+fn copy_payload(file: &SealedFile, arena: &mut Arena) -> Result<ResidentBytes> {
     let fill = |out: &mut [u8]| {
         let (mut at, mut read) = (file.payload().start, Vec::new());
-        for chunk in out.chunks_mut(COPIED_BYTES) {
+        for chunk in out.chunks_mut(COPY_CHUNK_BYTES) {
             file.read_into(at, chunk.len(), &mut read)?;
             chunk.copy_from_slice(&read);
             at += chunk.len() as u64;
         }
         Ok::<(), tierdex::io::Error>(())
     };
-    Ok(ResidentBytes::allocate(Some(arena), payload_len(file) as usize, fill, file.name())?)
+    Ok(ResidentBytes::allocate(Some(arena), payload_bytes(file) as usize, fill, file.name())?)
 }
 
 impl BlockSource for SlowReads<'_> {
@@ -121,7 +120,7 @@ impl BlockSource for SlowReads<'_> {
         // A range outside the payload gets the error of the file.
         let Some(bytes) = bytes else { return Ok(None) };
         let arrivals = &self.tier.arrivals;
-        if let Some(arrival) = self.streams.borrow_mut().arrival(arrivals, file.number(), range) {
+        if let Some(arrival) = self.streams.borrow_mut().arrival_of_read(arrivals, file.number(), range) {
             while arrivals.now() < arrival {
                 std::hint::spin_loop();
             }

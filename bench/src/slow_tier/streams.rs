@@ -1,17 +1,17 @@
 //! The sequences of reads of one query: lines next to those of earlier reads are fetched ahead, as by the
 //! prefetchers of a processor, and lines that were read lately are in its cache.
 
-use super::arrivals::{Arrivals, lines};
+use super::arrivals::{Arrivals, lines_of};
 use std::ops::Range;
 
 /// Lines that a stream keeps in the CPU cache: 256 KiB, a part of a second-level cache.
-const CACHED: u64 = 1024;
+const CACHED_LINES_MAX: u64 = 1024;
 
-/// Streams of a query, at most: documents and frequencies of 16 lists.
+/// ReadStreams of a query, at most: documents and frequencies of 16 lists.
 const STREAMS_MAX: usize = 32;
 
 /// Adjacent lines of a file that were read.
-struct Stream {
+struct ReadStream {
     file: u64,
     lines: Range<u64>,
     /// When the last of them arrived.
@@ -20,13 +20,18 @@ struct Stream {
 
 /// The streams of a query, the last used one last.
 #[derive(Default)]
-pub(super) struct Streams(Vec<Stream>);
+pub(super) struct ReadStreams(Vec<ReadStream>);
 
-impl Streams {
+impl ReadStreams {
     /// When the bytes of a range of a file arrive that are needed now; `None` if they are in the CPU cache.
-    pub(super) fn arrival(&mut self, arrivals: &Arrivals, file: u64, range: &Range<u64>) -> Option<u64> {
-        let read = lines(range);
-        let continues = |stream: &Stream| {
+    pub(super) fn arrival_of_read(
+        &mut self,
+        arrivals: &Arrivals,
+        file: u64,
+        range: &Range<u64>,
+    ) -> Option<u64> {
+        let read = lines_of(range);
+        let continues = |stream: &ReadStream| {
             stream.file == file && read.start <= stream.lines.end && stream.lines.start <= read.end
         };
         if let Some(at) = self.0.iter().rposition(continues) {
@@ -37,13 +42,13 @@ impl Streams {
         if self.0.len() == STREAMS_MAX {
             self.0.remove(0);
         }
-        let arrival = arrivals.arrival(arrivals.now(), read.end - read.start, None);
-        self.0.push(Stream { file, lines: read, arrival });
+        let arrival = arrivals.arrival_time(arrivals.now(), read.end - read.start, None);
+        self.0.push(ReadStream { file, lines: read, arrival });
         Some(arrival)
     }
 }
 
-impl Stream {
+impl ReadStream {
     /// Adds the lines of a read that continues the stream; returns when they arrive.
     fn extend(&mut self, arrivals: &Arrivals, read: &Range<u64>) -> Option<u64> {
         let cached = self.lines.clone();
@@ -51,10 +56,10 @@ impl Stream {
         if new == 0 {
             return None;
         }
-        self.arrival = arrivals.arrival(arrivals.now(), new, Some(self.arrival));
+        self.arrival = arrivals.arrival_time(arrivals.now(), new, Some(self.arrival));
         self.lines = match read.end > cached.end {
-            true => read.start.min(cached.start).max(read.end.saturating_sub(CACHED))..read.end,
-            false => read.start..cached.end.min(read.start + CACHED),
+            true => read.start.min(cached.start).max(read.end.saturating_sub(CACHED_LINES_MAX))..read.end,
+            false => read.start..cached.end.min(read.start + CACHED_LINES_MAX),
         };
         Some(self.arrival)
     }
@@ -62,7 +67,7 @@ impl Stream {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::arrivals::LINE, super::delay::ReadDelay, *};
+    use super::{super::arrivals::LINE_BYTES, super::delay::ReadDelay, *};
 
     fn arrivals() -> Arrivals {
         Arrivals::new(ReadDelay { nanoseconds: 1000, gbps: None })
@@ -70,9 +75,9 @@ mod tests {
 
     #[test]
     fn only_lines_that_are_not_cached_are_waited_for() {
-        let (arrivals, mut streams) = (arrivals(), Streams::default());
+        let (arrivals, mut streams) = (arrivals(), ReadStreams::default());
         let mut read = |range: Range<u64>| {
-            let arrival = streams.arrival(&arrivals, 7, &range);
+            let arrival = streams.arrival_of_read(&arrivals, 7, &range);
             (streams.0.last().unwrap().lines.clone(), arrival.is_some())
         };
         assert_eq!(read(0..10), (0..1, true));
@@ -82,22 +87,25 @@ mod tests {
         assert_eq!(read(600..1000), (2..6, true));
         assert_eq!(read(1281..1536), (2..6, false));
         assert_eq!(read(1530..5000), (2..20, true));
-        assert_eq!(read(20 * LINE..2000 * LINE), (2000 - CACHED..2000, true));
+        assert_eq!(read(20 * LINE_BYTES..2000 * LINE_BYTES), (2000 - CACHED_LINES_MAX..2000, true));
         // The stream of the first line is still there.
         assert_eq!(read(0..300), (0..2, true));
-        assert_eq!(read(LINE * 900..LINE * 990), (900..2000 - 1000 + CACHED - 100, true));
+        assert_eq!(
+            read(LINE_BYTES * 900..LINE_BYTES * 990),
+            (900..2000 - 1000 + CACHED_LINES_MAX - 100, true)
+        );
     }
 
     #[test]
     fn files_have_streams_of_their_own_and_old_streams_are_forgotten() {
-        let (arrivals, mut streams) = (arrivals(), Streams::default());
+        let (arrivals, mut streams) = (arrivals(), ReadStreams::default());
         for file in 0..STREAMS_MAX as u64 {
-            assert!(streams.arrival(&arrivals, file, &(0..10)).is_some());
+            assert!(streams.arrival_of_read(&arrivals, file, &(0..10)).is_some());
         }
-        assert!(streams.arrival(&arrivals, 0, &(0..10)).is_none());
-        assert!(streams.arrival(&arrivals, 99, &(0..10)).is_some());
-        assert!(streams.arrival(&arrivals, 0, &(0..10)).is_none());
-        assert!(streams.arrival(&arrivals, 1, &(0..10)).is_some());
+        assert!(streams.arrival_of_read(&arrivals, 0, &(0..10)).is_none());
+        assert!(streams.arrival_of_read(&arrivals, 99, &(0..10)).is_some());
+        assert!(streams.arrival_of_read(&arrivals, 0, &(0..10)).is_none());
+        assert!(streams.arrival_of_read(&arrivals, 1, &(0..10)).is_some());
         assert_eq!(streams.0.len(), STREAMS_MAX);
     }
 }

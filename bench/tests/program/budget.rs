@@ -5,7 +5,7 @@ use crate::workspace::{control_group::ControlGroup, program};
 use serde_json::{Value, json};
 use std::{fs, fs::File, path::Path, path::PathBuf, process::Command, process::Output};
 
-const CACHE: u64 = 4 << 20;
+const CACHE_BYTES: u64 = 4 << 20;
 
 fn generate(index: &Path, size: &str) {
     let words = ["generate", "--out", index.to_str().unwrap()].into_iter().chain(size.split(' '));
@@ -54,7 +54,7 @@ fn measurement(output: &Output) -> Value {
 
 #[test]
 fn a_cell_within_a_budget_has_the_same_hits_and_is_not_killed() {
-    const DRAM: u64 = 24 << 20;
+    const DRAM_BYTES: u64 = 24 << 20;
     let dir = tempfile::tempdir().unwrap();
     let index = dir.path().join("index");
     generate(&index, "--docs 400000 --postings 40000000 --vocabulary 20000");
@@ -71,7 +71,7 @@ fn a_cell_within_a_budget_has_the_same_hits_and_is_not_killed() {
     };
     let queries = Queries::new(&index, dir.path().join("queries"), (0..150).map(query));
     let expected = queries.checksum();
-    let (dram, cache) = (DRAM.to_string(), CACHE.to_string());
+    let (dram, cache) = (DRAM_BYTES.to_string(), CACHE_BYTES.to_string());
     let shared = format!("file:/dev/shm/tierdex-budget-{}", std::process::id());
     let lists = |mode: &str, tier: &str, region: &str| {
         json!({
@@ -81,18 +81,22 @@ fn a_cell_within_a_budget_has_the_same_hits_and_is_not_killed() {
     // An engine with its cache outside the budget, inside it, and in another region together with norms and
     // page checksums; mapped files, whose pages are reclaimed; and a cache of lists.
     for (limit, threads, reads) in [
-        (DRAM + CACHE, 1, json!({ "by": "engine", "dram": dram, "size": cache, "meta-tier": "dram" })),
-        (DRAM, 2, json!({ "by": "engine", "dram": dram, "meta-tier": "disk" })),
         (
-            DRAM + CACHE + (4 << 20),
+            DRAM_BYTES + CACHE_BYTES,
+            1,
+            json!({ "by": "engine", "dram": dram, "size": cache, "meta-tier": "dram" }),
+        ),
+        (DRAM_BYTES, 2, json!({ "by": "engine", "dram": dram, "meta-tier": "disk" })),
+        (
+            DRAM_BYTES + CACHE_BYTES + (4 << 20),
             1,
             json!({ "by": "engine", "dram": dram, "size": cache, "meta-tier": "disk", "region": shared }),
         ),
-        (DRAM, 1, lists("base", "disk", "dram")),
-        (DRAM + CACHE, 1, lists("hybrid-prefetch", "dram", "dram")),
-        (DRAM + CACHE + (4 << 20), 2, lists("hybrid-prefetch", "disk", &shared)),
+        (DRAM_BYTES, 1, lists("base", "disk", "dram")),
+        (DRAM_BYTES + CACHE_BYTES, 1, lists("hybrid-prefetch", "dram", "dram")),
+        (DRAM_BYTES + CACHE_BYTES + (4 << 20), 2, lists("hybrid-prefetch", "disk", &shared)),
     ] {
-        let Some(group) = ControlGroup::new("budget", limit + DRAM / 5) else {
+        let Some(group) = ControlGroup::new("budget", limit + DRAM_BYTES / 5) else {
             eprintln!("skipped: no permission to create a memory control group");
             return;
         };
@@ -100,7 +104,7 @@ fn a_cell_within_a_budget_has_the_same_hits_and_is_not_killed() {
         assert_eq!(group.kills(), 0, "{reads}");
         let measured = measurement(&output);
         assert_eq!(measured["checksum"], expected, "{reads}");
-        assert!(measured["planned_bytes"].as_u64().unwrap() <= DRAM, "{reads}: {measured}");
+        assert!(measured["planned_bytes"].as_u64().unwrap() <= DRAM_BYTES, "{reads}: {measured}");
         let engine = measured["engine"].as_str().unwrap();
         assert_eq!(engine == "mapped files", reads["mode"] == "base", "{engine}");
     }
@@ -156,8 +160,8 @@ fn queries_of_many_terms_are_answered_or_rejected_within_a_budget() {
                 (reads["meta-tier"], reads["dram"]) = (tier.into(), dram.to_string().into());
                 let mut limit = dram + dram / 5;
                 if budget == 128 && mode == "direct" {
-                    reads["size"] = CACHE.to_string().into();
-                    limit += CACHE;
+                    reads["size"] = CACHE_BYTES.to_string().into();
+                    limit += CACHE_BYTES;
                 }
                 for query in queries {
                     let answered = check(query, limit, &reads);

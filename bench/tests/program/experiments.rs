@@ -42,12 +42,12 @@ fn lists_of_an_index_are_measured() {
     fails(dir.path(), 1, "codecs --quick --index few", "no term has 256 documents");
 }
 
-const GENERATE: &str = "generate --docs 2000 --postings 60000 --vocabulary 3000";
+const GENERATE_SMALL_INDEX: &str = "generate --docs 2000 --postings 60000 --vocabulary 3000";
 
 #[test]
 fn a_generated_index_is_valid_and_depends_on_the_seed_only() {
     let dir = tempfile::tempdir().unwrap();
-    let summary = ok(dir.path(), &format!("{GENERATE} --out one"));
+    let summary = ok(dir.path(), &format!("{GENERATE_SMALL_INDEX} --out one"));
     assert!(summary.starts_with("2,000 documents, 3,000 terms, 60,000 postings, "), "{summary}");
     for file in ["terms", "skips", "postings", "norms", "ids"] {
         assert!(summary.contains(&format!("\n  {file} ")), "{summary}");
@@ -55,13 +55,18 @@ fn a_generated_index_is_valid_and_depends_on_the_seed_only() {
     let checked = checked(&dir.path().join("one"));
     assert_eq!((checked.generation, checked.files), (1, 6));
     assert_eq!(served(dir.path(), "serve one", b"COUNT\tt0000001\n"), ["READY", "1500"]);
-    ok(dir.path(), &format!("{GENERATE} --seed 1 --out same"));
-    ok(dir.path(), &format!("{GENERATE} --seed 2 --out other"));
-    ok(dir.path(), &format!("{GENERATE} --codec raw --freq-codec vbyte --out codecs"));
+    ok(dir.path(), &format!("{GENERATE_SMALL_INDEX} --seed 1 --out same"));
+    ok(dir.path(), &format!("{GENERATE_SMALL_INDEX} --seed 2 --out other"));
+    ok(dir.path(), &format!("{GENERATE_SMALL_INDEX} --codec raw --freq-codec vbyte --out codecs"));
     let codecs = Index::open(dir.path().join("codecs")).unwrap();
     let field = &codecs.schema().fields[0];
     assert_eq!((field.doc_codec, field.freq_codec), (Codec::Raw, Codec::VByte));
-    fails(dir.path(), 2, &format!("{GENERATE} --freq-codec vbyte-delta --out wrong"), "give vbyte");
+    fails(
+        dir.path(),
+        2,
+        &format!("{GENERATE_SMALL_INDEX} --freq-codec vbyte-delta --out wrong"),
+        "give vbyte",
+    );
     let docs = |index| fs::read(dir.path().join(index).join("0000000000000001.0.postings")).unwrap();
     assert!(docs("one") == docs("same") && docs("one") != docs("other"));
 }
@@ -92,11 +97,11 @@ fn generate_rejects_wrong_flags_and_directories_with_one_line() {
 
     fs::create_dir(dir.path().join("full")).unwrap();
     fs::write(dir.path().join("full/notes"), "").unwrap();
-    fails(dir.path(), 2, &format!("{GENERATE} --out full"), "is not empty (it holds `notes`)");
+    fails(dir.path(), 2, &format!("{GENERATE_SMALL_INDEX} --out full"), "is not empty (it holds `notes`)");
     fs::write(dir.path().join("file"), "").unwrap();
-    fails(dir.path(), 1, &format!("{GENERATE} --out file"), "file");
-    ok(dir.path(), &format!("{GENERATE} --out i"));
-    fails(dir.path(), 2, &format!("{GENERATE} --out i"), "i holds an index already");
+    fails(dir.path(), 1, &format!("{GENERATE_SMALL_INDEX} --out file"), "file");
+    ok(dir.path(), &format!("{GENERATE_SMALL_INDEX} --out i"));
+    fails(dir.path(), 2, &format!("{GENERATE_SMALL_INDEX} --out i"), "i holds an index already");
     checked(&dir.path().join("i"));
 }
 
@@ -113,7 +118,7 @@ fn generate_leaves_no_index_when_interrupted_or_out_of_space() {
     let id = child.id().to_string();
     let send = |signal: &str| Command::new("kill").args([signal, &id]).status().unwrap().success();
     assert!(send("-STOP"));
-    fails(dir.path(), 75, &format!("{GENERATE} --out i"), "another writer");
+    fails(dir.path(), 75, &format!("{GENERATE_SMALL_INDEX} --out i"), "another writer");
     assert!(send("-INT") && send("-CONT"));
     let output = finish(child);
     let error = String::from_utf8_lossy(&output.stderr);
@@ -121,13 +126,13 @@ fn generate_leaves_no_index_when_interrupted_or_out_of_space() {
     assert!(!dir.path().join("i").exists(), "nothing stays");
 
     // A limit on file sizes simulates a full device. SIGXFSZ is ignored, so writes fail.
-    let script = format!("trap '' XFSZ; ulimit -f 32; exec \"$0\" {GENERATE} --out small");
+    let script = format!("trap '' XFSZ; ulimit -f 32; exec \"$0\" {GENERATE_SMALL_INDEX} --out small");
     let output = Command::new("bash").args(["-c", &script, PROGRAM]).current_dir(dir.path()).output();
     let output = output.unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!((output.status.code(), error.lines().count()), (Some(1), 1), "{error}");
     assert!(error.contains("cannot write") && !dir.path().join("small").exists(), "{error}");
-    ok(dir.path(), &format!("{GENERATE} --out small"));
+    ok(dir.path(), &format!("{GENERATE_SMALL_INDEX} --out small"));
 }
 
 #[test]
@@ -215,7 +220,7 @@ fn the_server_times_a_batch_of_lines() {
 #[test]
 fn caches_are_measured_in_separate_processes() {
     let dir = tempfile::tempdir().unwrap();
-    ok(dir.path(), &format!("{GENERATE} --out i"));
+    ok(dir.path(), &format!("{GENERATE_SMALL_INDEX} --out i"));
     let run = "cache i --out o --no-group --keep-caches --region dram --modes memory,hybrid-prefetch,direct \
                --slow-tier 5 --sizes 20,100 --count 10 --lookahead adaptive";
     let table = ok(dir.path(), &run.split_whitespace().collect::<Vec<_>>().join(" "));
@@ -240,7 +245,7 @@ fn caches_are_measured_in_separate_processes() {
 #[test]
 fn caches_are_measured_on_a_disk_that_seeks() {
     let dir = tempfile::tempdir().unwrap();
-    ok(dir.path(), &format!("{GENERATE} --out i"));
+    ok(dir.path(), &format!("{GENERATE_SMALL_INDEX} --out i"));
     let command = "cache i --out o --no-group --keep-caches --region dram --devices ssd,hdd --sizes 20 \
                    --modes memory,hybrid-prefetch,direct --shapes SINGLE --repeats 0 --count 3";
     let output = run(dir.path(), command);
@@ -256,7 +261,7 @@ fn caches_are_measured_on_a_disk_that_seeks() {
 #[test]
 fn cache_rejects_wrong_flags_with_one_line() {
     let dir = tempfile::tempdir().unwrap();
-    ok(dir.path(), &format!("{GENERATE} --out i"));
+    ok(dir.path(), &format!("{GENERATE_SMALL_INDEX} --out i"));
     fails(dir.path(), 2, "cache i --out o --segments 3K", "--segments must be powers of two");
     fails(dir.path(), 1, "cache none --out o --no-group", "none");
     fails(dir.path(), 2, "cell", "the cell is no valid JSON");
@@ -301,7 +306,7 @@ fn single_requests_are_timed_alone_and_beside_a_batch() {
 #[test]
 fn two_builds_are_compared_by_any_cells() {
     let dir = tempfile::tempdir().unwrap();
-    ok(dir.path(), &format!("{GENERATE} --out i"));
+    ok(dir.path(), &format!("{GENERATE_SMALL_INDEX} --out i"));
     let flags = "--modes memory,base,direct --region dram --sizes 20 --shapes AND --count 5 --threads 2";
     let cells = ok(dir.path(), &format!("cache i --print-cells {flags}"));
     let names: Vec<String> = cells

@@ -7,10 +7,10 @@ use std::{collections::BTreeMap, sync::Condvar, sync::Mutex, sync::MutexGuard, s
 use tierdex::{Error, Result};
 
 /// Results that may wait for an earlier one, for each thread.
-pub(crate) const RESULTS_AHEAD: usize = 4;
+pub(crate) const RESULTS_AHEAD_PER_THREAD: usize = 4;
 
 /// Reorder buffer: passes results to the consumer callback in query order.
-pub(crate) struct Delivery<T, A, E> {
+pub(crate) struct OrderedDelivery<T, A, E> {
     state: Mutex<DeliveryState<T, A, E>>,
     advanced: Condvar,
     /// Results that may wait for an earlier one.
@@ -23,18 +23,18 @@ struct DeliveryState<T, A, E> {
     buffered: BTreeMap<usize, Result<T>>,
     callback: A,
     failed: Option<E>,
-    /// Delivery has ended: the source or the callback failed, or the callback panicked.
+    /// OrderedDelivery has ended: the source or the callback failed, or the callback panicked.
     ended: bool,
     /// Waiting threads. Without any, no wake-up is sent: it would be a system call for each result.
     waiting: usize,
 }
 
-impl<T, E, A: FnMut(usize, Result<T>) -> std::result::Result<(), E>> Delivery<T, A, E> {
+impl<T, E, A: FnMut(usize, Result<T>) -> std::result::Result<(), E>> OrderedDelivery<T, A, E> {
     /// A buffer of `ahead_max` results in front of `callback`.
-    pub(crate) fn new(callback: A, ahead_max: usize) -> Delivery<T, A, E> {
+    pub(crate) fn new(callback: A, ahead_max: usize) -> OrderedDelivery<T, A, E> {
         let buffered = BTreeMap::new();
         let state = DeliveryState { next: 0, buffered, callback, failed: None, ended: false, waiting: 0 };
-        Delivery { state: Mutex::new(state), advanced: Condvar::new(), ahead_max }
+        OrderedDelivery { state: Mutex::new(state), advanced: Condvar::new(), ahead_max }
     }
 
     /// Buffers the result of query `number`, then delivers all buffered results that are next in order.
@@ -67,7 +67,7 @@ impl<T, E, A: FnMut(usize, Result<T>) -> std::result::Result<(), E>> Delivery<T,
     }
 
     /// Ends delivery with an error of the source of queries.
-    pub(crate) fn fail(&self, error: E) {
+    pub(crate) fn end_with_error(&self, error: E) {
         let mut state = self.lock();
         state.failed.get_or_insert(error);
         state.ended = true;
@@ -81,7 +81,7 @@ impl<T, E, A: FnMut(usize, Result<T>) -> std::result::Result<(), E>> Delivery<T,
     }
 
     /// The error that ended delivery, if any.
-    pub(crate) fn end(self) -> std::result::Result<(), E> {
+    pub(crate) fn into_result(self) -> std::result::Result<(), E> {
         let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         state.failed.map_or(Ok(()), Err)
     }
@@ -97,7 +97,7 @@ pub(crate) struct PendingResult<'d, T, A, E>
 where
     A: FnMut(usize, Result<T>) -> std::result::Result<(), E>,
 {
-    delivery: &'d Delivery<T, A, E>,
+    delivery: &'d OrderedDelivery<T, A, E>,
     number: usize,
 }
 
@@ -105,11 +105,11 @@ impl<'d, T, A, E> PendingResult<'d, T, A, E>
 where
     A: FnMut(usize, Result<T>) -> std::result::Result<(), E>,
 {
-    pub(crate) fn new(delivery: &'d Delivery<T, A, E>, number: usize) -> Self {
+    pub(crate) fn new(delivery: &'d OrderedDelivery<T, A, E>, number: usize) -> Self {
         PendingResult { delivery, number }
     }
 
-    /// Called before [`Delivery::deliver`].
+    /// Called before [`OrderedDelivery::deliver`].
     pub(crate) fn disarm(self) {
         std::mem::forget(self);
     }
@@ -141,9 +141,9 @@ mod tests {
     #[test]
     fn a_panic_of_the_callback_ends_delivery_for_waiting_threads() {
         let callback = |number, _: Result<()>| -> std::result::Result<(), ()> { panic!("result {number}") };
-        let delivery = Delivery::new(callback, RESULTS_AHEAD);
+        let delivery = OrderedDelivery::new(callback, RESULTS_AHEAD_PER_THREAD);
         thread::scope(|scope| {
-            let early = scope.spawn(|| delivery.deliver(RESULTS_AHEAD + 1, Ok(())));
+            let early = scope.spawn(|| delivery.deliver(RESULTS_AHEAD_PER_THREAD + 1, Ok(())));
             while delivery.lock().waiting == 0 {
                 thread::yield_now();
             }

@@ -11,9 +11,9 @@
 //! always makes progress.
 
 use crate::cache::{ListCacheStats, ListRequest, LookaheadSample};
-use crate::delivery::{Delivery, PendingResult, RESULTS_AHEAD};
+use crate::delivery::{OrderedDelivery, PendingResult, RESULTS_AHEAD_PER_THREAD};
 use crate::list_prefetch::{ListPrefetch, PrefetchState, ReadMethodName};
-use crate::memory::{LIST_BYTES, memory_report, plans_bytes, thread_lists_bytes};
+use crate::memory::{LIST_REQUEST_BYTES, memory_report, plans_bytes, thread_lists_bytes};
 use crate::{mapped_files::MappedFiles, options::ListOptions, whole_lists::WholeLists};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::{collections::VecDeque, time::Duration, time::Instant};
@@ -23,10 +23,10 @@ use tierdex::internal::{engine::load_metadata, eval::SearchPlan, index::Searcher
 use tierdex::{Error, Index, MemoryReport, Query, Result, SearchOptions, explain::SearchResult};
 
 /// Planned queries in the queue, at most.
-const PLANNED_MAX: usize = 1024;
+const PLANNED_QUERIES_MAX: usize = 1024;
 
 /// Memory for the lists of a query without a budget: enough to read far ahead in a few lists.
-const LISTS_BYTES_UNLIMITED: u64 = 16 << 20;
+const QUERY_LISTS_BYTES_UNLIMITED: u64 = 16 << 20;
 
 /// Answers queries in order.
 pub struct ListExecutor {
@@ -94,7 +94,7 @@ impl<S> PlannedQueries<S> {
     }
 
     /// Changes the state, and wakes sleeping threads.
-    fn change(
+    fn change_state(
         &self,
         change: impl FnOnce(&mut PlannedQueriesState<S>),
     ) -> MutexGuard<'_, PlannedQueriesState<S>> {
@@ -112,7 +112,7 @@ struct PlanningGuard<'l, S>(&'l PlannedQueries<S>);
 
 impl<S> Drop for PlanningGuard<'_, S> {
     fn drop(&mut self) {
-        drop(self.0.change(|state| state.ended = true));
+        drop(self.0.change_state(|state| state.ended = true));
     }
 }
 
@@ -177,14 +177,16 @@ impl ListExecutor {
         options: &SearchOptions,
         answer: impl FnMut(usize, Result<TimedResult>) -> std::result::Result<(), E> + Send,
     ) -> std::result::Result<(), E> {
-        let (queries, delivery) =
-            (PlannedQueries::new(source), Delivery::new(answer, RESULTS_AHEAD * self.threads));
-        self.on_threads(|| self.work(&queries, options, &delivery));
-        delivery.end()
+        let (queries, delivery) = (
+            PlannedQueries::new(source),
+            OrderedDelivery::new(answer, RESULTS_AHEAD_PER_THREAD * self.threads),
+        );
+        self.run_on_search_threads(|| self.answer_queries(&queries, options, &delivery));
+        delivery.into_result()
     }
 
     /// Runs `work` on each search thread, the calling thread included.
-    fn on_threads(&self, work: impl Fn() + Sync) {
+    fn run_on_search_threads(&self, work: impl Fn() + Sync) {
         std::thread::scope(|scope| {
             for _ in 1..self.threads {
                 let thread = std::thread::Builder::new().name("search".to_string());
@@ -213,7 +215,7 @@ impl ListExecutor {
     }
 
     /// Name of the read method.
-    pub fn engine(&self) -> &str {
+    pub fn read_method(&self) -> &str {
         &self.read_method.0
     }
 
@@ -228,20 +230,20 @@ impl ListExecutor {
     }
 
     /// Evaluates queries until the queue ends.
-    fn work<S, A, E>(
+    fn answer_queries<S, A, E>(
         &self,
         queries: &PlannedQueries<S>,
         options: &SearchOptions,
-        delivery: &Delivery<TimedResult, A, E>,
+        delivery: &OrderedDelivery<TimedResult, A, E>,
     ) where
         S: FnMut() -> std::result::Result<Option<Query>, E>,
         A: FnMut(usize, Result<TimedResult>) -> std::result::Result<(), E>,
     {
         loop {
-            let (number, next) = match self.next(queries, options) {
+            let (number, next) = match self.next_planned(queries, options) {
                 Ok(Some(next)) => next,
                 Ok(None) => return,
-                Err(error) => return delivery.fail(error),
+                Err(error) => return delivery.end_with_error(error),
             };
             let pending = PendingResult::new(delivery, number);
             let timed = next.and_then(|next| {
@@ -250,7 +252,7 @@ impl ListExecutor {
             });
             pending.disarm();
             if !delivery.deliver(number, timed) {
-                drop(queries.change(|state| state.ended = true));
+                drop(queries.change_state(|state| state.ended = true));
                 return;
             }
         }
@@ -259,7 +261,7 @@ impl ListExecutor {
     /// Takes the first planned query and its number; `None` if there are no more. Before that it plans more
     /// queries, unless another thread does, until half of their memory is used, so that the last one fits.
     #[allow(clippy::type_complexity, reason = "a number, and a planned query or its error")]
-    fn next<S, E>(
+    fn next_planned<S, E>(
         &self,
         queries: &PlannedQueries<S>,
         options: &SearchOptions,
@@ -269,7 +271,7 @@ impl ListExecutor {
     {
         let mut state = queries.lock();
         loop {
-            let plans_more = state.planned.len() < PLANNED_MAX
+            let plans_more = state.planned.len() < PLANNED_QUERIES_MAX
                 && (state.bytes < self.plans_bytes / 2 || state.planned.is_empty());
             let source = if plans_more && !state.ended { state.source.take() } else { None };
             if let Some(mut source) = source {
@@ -277,7 +279,7 @@ impl ListExecutor {
                 let guard = PlanningGuard(queries);
                 let planned = source().map(|query| query.map(|query| self.plan(&query, options)));
                 std::mem::forget(guard);
-                state = queries.change(|state| {
+                state = queries.change_state(|state| {
                     state.source = Some(source);
                     match &planned {
                         Ok(Some(planned)) => {
@@ -313,7 +315,7 @@ impl ListExecutor {
             true => (PrefetchState::None, Vec::new()),
             false => self.prefetch.push(&plan, &self.index)?,
         };
-        let bytes = (plan.memory() + requests.len() * LIST_BYTES) as u64;
+        let bytes = (plan.memory() + requests.len() * LIST_REQUEST_BYTES) as u64;
         if self.lists_bytes.is_some() {
             check_query_memory("planning", bytes, self.plans_bytes / 2)?;
         }
@@ -337,7 +339,8 @@ impl ListExecutor {
     /// Read-ahead bytes for each part of a list, for a query whose plan and list requests take `own` bytes;
     /// an error if the query does not fit into its memory budget.
     fn read_ahead(&self, own: u64, plan: &SearchPlan) -> Result<usize> {
-        let allowance = self.lists_bytes.map_or(LISTS_BYTES_UNLIMITED, |bytes| bytes.saturating_sub(own));
+        let allowance =
+            self.lists_bytes.map_or(QUERY_LISTS_BYTES_UNLIMITED, |bytes| bytes.saturating_sub(own));
         let memory = plan.working_memory(self.index.segments(), allowance);
         if let Some(available) = self.lists_bytes {
             check_query_memory("answering", own + memory.bytes, available)?;

@@ -5,7 +5,7 @@ use crate::cache::{
     FetchedList, ListCache, ListCacheStats, ListRequest, Lookahead, LookaheadSample, PagePrefetcher,
     PageQuery, Prefetcher, QueuedQuery,
 };
-use crate::options::{CELLS_MIN, ListOptions, Mode, QUERIES_AHEAD};
+use crate::options::{CACHE_CELLS_MIN, ListOptions, Mode, QUERIES_AHEAD};
 use crate::{mapped_files::MappedFiles, whole_lists::list_requests};
 use rustix::fs::{Advice, fadvise};
 use std::sync::Arc;
@@ -50,14 +50,14 @@ impl ListPrefetch {
             disable_readahead(index, mapped)?;
         }
         match options.mode {
-            Mode::Base => Ok((ListPrefetch::Base, through_page_cache(options))),
+            Mode::Base => Ok((ListPrefetch::Base, page_cache_read_method(options))),
             Mode::BasePrefetch => {
                 let ahead = match options.lookahead {
                     Lookahead::Queries(queries) => queries,
                     Lookahead::Adaptive | Lookahead::Pins => QUERIES_AHEAD,
                 };
                 let prefetcher = PagePrefetcher::start(ahead, options.lookahead_samples)?;
-                Ok((ListPrefetch::PageCache(prefetcher), through_page_cache(options)))
+                Ok((ListPrefetch::PageCache(prefetcher), page_cache_read_method(options)))
             }
             Mode::Hybrid => {
                 let (prefetcher, name) = start_cache(index, options)?;
@@ -145,7 +145,7 @@ impl ListPrefetch {
 }
 
 /// How the modes without a cache of their own read.
-fn through_page_cache(options: &ListOptions) -> ReadMethodName {
+fn page_cache_read_method(options: &ListOptions) -> ReadMethodName {
     let call = if options.reads_mapped() { "mapped files" } else { "pread through the page cache" };
     let readahead = if options.kernel_readahead { "" } else { ", without readahead" };
     (format!("{call}{readahead}"), None)
@@ -154,9 +154,9 @@ fn through_page_cache(options: &ListOptions) -> ReadMethodName {
 /// Allocates the cache of lists, and starts its reader threads.
 fn start_cache(index: &Index, options: &ListOptions) -> Result<(Prefetcher, ReadMethodName)> {
     let (bytes, cell) = (options.cache_bytes(index), options.list_cell_bytes);
-    if bytes < CELLS_MIN * cell as u64 {
+    if bytes < CACHE_CELLS_MIN * cell as u64 {
         return Err(Error::Usage(format!(
-            "a cache of {bytes} bytes is smaller than {CELLS_MIN} cells of {cell} bytes; make the cache larger or its \
+            "a cache of {bytes} bytes is smaller than {CACHE_CELLS_MIN} cells of {cell} bytes; make the cache larger or its \
              cells smaller"
         )));
     }

@@ -41,7 +41,8 @@ impl MappedFiles {
     /// # Errors
     /// The error of the mapping.
     pub fn disable_readahead(&self, file: &SealedFile) -> Result<()> {
-        if let Some(mapping) = self.find(file).map(|mapped| mapped.mapping(file)).transpose()?.flatten() {
+        if let Some(mapping) = self.find_file(file).map(|mapped| mapped.mapping(file)).transpose()?.flatten()
+        {
             let _ = mapping.advise(Advice::Random);
         }
         Ok(())
@@ -52,26 +53,27 @@ impl MappedFiles {
         self.bytes_read.load(Ordering::Relaxed)
     }
 
-    fn find(&self, file: &SealedFile) -> Option<&MappedFile> {
+    fn find_file(&self, file: &SealedFile) -> Option<&MappedFile> {
         let at = self.files.binary_search_by_key(&file.number(), |file| file.number).ok()?;
         Some(&self.files[at])
     }
 
     fn read_pages(&self, file: &SealedFile, range: &Range<u64>, out: &mut Vec<u8>) -> tierdex_io::Result<()> {
         let payload = file.payload();
-        let mapped = self.find(file).filter(|_| range.start >= payload.start && range.end <= payload.end);
+        let mapped =
+            self.find_file(file).filter(|_| range.start >= payload.start && range.end <= payload.end);
         let Some(mapped) = mapped else {
             return Err(Error::corrupt(file.name(), range.start, "these bytes are not all payload"));
         };
         let pages = range.start / PAGE..range.end.div_ceil(PAGE);
         self.bytes_read.fetch_add((pages.end - pages.start) * PAGE, Ordering::Relaxed);
         let mapping = mapped.mapping(file)?;
-        pages.into_iter().try_for_each(|page| mapped.check(file, mapping, page))?;
+        pages.into_iter().try_for_each(|page| mapped.check_page(file, mapping, page))?;
         let len = (range.end - range.start) as usize;
         // Exact, because callers count this memory in their budget.
         out.reserve_exact(len.saturating_sub(out.len()));
         out.resize(len, 0);
-        copy(file, mapping, range.start, out)
+        copy_mapped(file, mapping, range.start, out)
     }
 }
 
@@ -102,13 +104,14 @@ impl MappedFile {
             return Ok(mapping.as_ref());
         }
         let (name, len) = (file.name(), file.file().len());
-        let mapping = file.file().descriptor().map(|descriptor| map(descriptor, name, len)).transpose()?;
+        let mapping =
+            file.file().descriptor().map(|descriptor| map_file(descriptor, name, len)).transpose()?;
         // Another thread may have mapped it in the meantime; both mappings have the same bytes.
         Ok(self.mapping.get_or_init(|| mapping).as_ref())
     }
 
     /// Checks a page, unless it was checked before.
-    fn check(&self, file: &SealedFile, mapping: Option<&Mmap>, number: u64) -> tierdex_io::Result<()> {
+    fn check_page(&self, file: &SealedFile, mapping: Option<&Mmap>, number: u64) -> tierdex_io::Result<()> {
         let (word, bit) = (&self.checked[(number / 64) as usize], 1 << (number % 64));
         if word.load(Ordering::Relaxed) & bit != 0 {
             return Ok(());
@@ -116,7 +119,7 @@ impl MappedFile {
         let mut page = [0; PAGE as usize];
         let left = file.payload().end - number * PAGE;
         let page = &mut page[..left.min(PAGE) as usize];
-        copy(file, mapping, number * PAGE, page)?;
+        copy_mapped(file, mapping, number * PAGE, page)?;
         file.check(number, page)?;
         word.fetch_or(bit, Ordering::Relaxed);
         Ok(())
@@ -124,21 +127,26 @@ impl MappedFile {
 }
 
 /// Fills `out` with the bytes from `offset` on.
-fn copy(file: &SealedFile, mapping: Option<&Mmap>, offset: u64, out: &mut [u8]) -> tierdex_io::Result<()> {
+fn copy_mapped(
+    file: &SealedFile,
+    mapping: Option<&Mmap>,
+    offset: u64,
+    out: &mut [u8],
+) -> tierdex_io::Result<()> {
     let Some(mapping) = mapping else { return file.file().read_at(offset, out) };
     let start = offset as usize;
-    let bytes = mapping.get(start..start + out.len()).ok_or_else(|| ends_early(file.name(), offset))?;
+    let bytes = mapping.get(start..start + out.len()).ok_or_else(|| ends_early_error(file.name(), offset))?;
     out.copy_from_slice(bytes);
     Ok(())
 }
 
 /// Maps a file of `len` bytes.
-fn map(descriptor: BorrowedFd<'_>, name: &str, len: u64) -> tierdex_io::Result<Mmap> {
+fn map_file(descriptor: BorrowedFd<'_>, name: &str, len: u64) -> tierdex_io::Result<Mmap> {
     let failed = |error: io::Error| Error::from_os("map", name, &error);
     let file = File::from(descriptor.try_clone_to_owned().map_err(failed)?);
     let len_now = file.metadata().map_err(failed)?.len();
     if len_now < len {
-        return Err(ends_early(name, len_now));
+        return Err(ends_early_error(name, len_now));
     }
     let len = usize::try_from(len).map_err(|_| failed(io::ErrorKind::FileTooLarge.into()))?;
     // SAFETY: the file is a sealed file of an index: no process writes to it after its commit, so the bytes
@@ -146,6 +154,6 @@ fn map(descriptor: BorrowedFd<'_>, name: &str, len: u64) -> tierdex_io::Result<M
     unsafe { MmapOptions::new().len(len).map(&file) }.map_err(failed)
 }
 
-fn ends_early(name: &str, offset: u64) -> Error {
+fn ends_early_error(name: &str, offset: u64) -> Error {
     Error::corrupt(name, offset, "the file ends early")
 }

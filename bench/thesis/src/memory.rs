@@ -2,7 +2,7 @@
 //! before any of it is allocated.
 
 use crate::options::{ListOptions, Mode};
-use crate::{cache::LookaheadSample, cache::READ_BYTES_MAX, delivery::RESULTS_AHEAD};
+use crate::{cache::LookaheadSample, cache::READ_BYTES_MAX, delivery::RESULTS_AHEAD_PER_THREAD};
 use tierdex::internal::engine::part_sizes::{
     PROGRAM_BYTES, READ_CELL_BYTES, READ_STATE_BYTES, READ_THREAD_BYTES, RETAINED_BYTES, SEARCH_THREAD_BYTES,
     STACK_BYTES, hits_bytes, ordinary_lists_bytes, ordinary_plan_bytes, output_bytes, result_bytes,
@@ -11,10 +11,10 @@ use tierdex::{Index, MemoryReport, MemoryUse, internal::engine::ResidentSizes};
 use tierdex_io::ReadQueue;
 
 /// A list of a planned query: the byte ranges that are read of it.
-pub(crate) const LIST_BYTES: usize = 256;
+pub(crate) const LIST_REQUEST_BYTES: usize = 256;
 
 /// Terms of a query that is always accepted, which the engine has memory for too.
-const ORDINARY_TERMS: usize = 32;
+const ALWAYS_ACCEPTED_TERMS: usize = 32;
 
 /// Memory of the plans and posting lists of running queries: 1/`LISTS_DIVISOR` of the budget, at most
 /// `LISTS_BYTES_MAX` a thread unless an ordinary query needs more, plus the unallocated rest of the budget. A
@@ -23,7 +23,7 @@ const LISTS_DIVISOR: u64 = 16;
 const LISTS_BYTES_MAX: u64 = 256 << 20;
 
 /// A reader thread of the cache of lists: its stack and its queues.
-const READER_BYTES: u64 = 256 << 10;
+const READER_THREAD_BYTES: u64 = 256 << 10;
 
 /// Memory of planned queries: 1/`PLANS_DIVISOR` of the budget, at most `PLANS_BYTES_MAX`, but at least
 /// `PLANS_BYTES_MIN` and enough for two queries that are always accepted; `PLANS_BYTES_UNLIMITED` without a
@@ -42,7 +42,7 @@ pub(crate) fn plans_bytes(index: &Index, dram: Option<u64>) -> u64 {
 
 /// Bytes of the plan of a query that is always accepted, and of its lists.
 fn plan_bytes_min(index: &Index) -> u64 {
-    ordinary_plan_bytes(index) + (ORDINARY_TERMS * LIST_BYTES * index.segments().len()) as u64
+    ordinary_plan_bytes(index) + (ALWAYS_ACCEPTED_TERMS * LIST_REQUEST_BYTES * index.segments().len()) as u64
 }
 
 /// Bytes for the plan and the lists of the running query of a thread, without the unallocated rest of the
@@ -55,10 +55,10 @@ pub(crate) fn thread_lists_bytes(index: &Index, options: &ListOptions) -> u64 {
 
 /// The memory of an executor with `options`, by part.
 pub fn memory_report(index: &Index, options: &ListOptions) -> MemoryReport {
-    MemoryReport::new(options.dram, |dram| rows(index, &ListOptions { dram, ..options.clone() }))
+    MemoryReport::new(options.dram, |dram| memory_rows(index, &ListOptions { dram, ..options.clone() }))
 }
 
-fn rows(index: &Index, options: &ListOptions) -> Vec<MemoryUse> {
+fn memory_rows(index: &Index, options: &ListOptions) -> Vec<MemoryUse> {
     let sizes = ResidentSizes::of(index);
     let mut rows = vec![MemoryUse::new("program", PROGRAM_BYTES, None)];
     rows.extend(sizes.rows(&options.metadata_location()));
@@ -79,7 +79,7 @@ fn rows(index: &Index, options: &ListOptions) -> Vec<MemoryUse> {
     let thread = SEARCH_THREAD_BYTES + STACK_BYTES + RETAINED_BYTES as u64;
     add("search threads", threads.saturating_mul(hits_bytes(hits).saturating_add(thread)), None);
     add("plans and lists of running queries", threads * thread_lists_bytes(index, options), None);
-    let results = threads * (1 + RESULTS_AHEAD as u64);
+    let results = threads * (1 + RESULTS_AHEAD_PER_THREAD as u64);
     add("results", output_bytes(hits).saturating_add(results.saturating_mul(result_bytes(hits))), None);
     if options.lookahead_samples > 0 && options.mode != Mode::Base {
         // Twice: they are copied to be read.
@@ -98,6 +98,6 @@ fn readers_bytes(index: &Index, options: &ListOptions) -> u64 {
     let threads = if options.mode.has_cache() { ReadQueue::threads(reads, index.disk()) } else { 0 };
     let cells = READ_BYTES_MAX / options.list_cell_bytes as u64;
     let read = READ_STATE_BYTES + READ_CELL_BYTES * cells;
-    let reader = READER_BYTES + READ_THREAD_BYTES * threads as u64 + read * reads.depth as u64;
+    let reader = READER_THREAD_BYTES + READ_THREAD_BYTES * threads as u64 + read * reads.depth as u64;
     options.reader_threads as u64 * reader
 }

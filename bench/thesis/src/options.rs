@@ -105,7 +105,7 @@ pub struct ListOptions {
 pub const QUERIES_AHEAD: u64 = 16;
 
 /// Cells of a cache, at least.
-pub(crate) const CELLS_MIN: u64 = 2;
+pub(crate) const CACHE_CELLS_MIN: u64 = 2;
 
 impl Default for ListOptions {
     /// [`Mode::HybridPrefetch`], and a cache in DRAM as large as all blocks of document numbers and
@@ -133,12 +133,12 @@ impl Default for ListOptions {
 }
 
 impl ListOptions {
-    /// Size of the cache in bytes; 0 in a mode without one. A relative size is at least [`CELLS_MIN`] cells.
+    /// Size of the cache in bytes; 0 in a mode without one. A relative size is at least [`CACHE_CELLS_MIN`] cells.
     pub(crate) fn cache_bytes(&self, index: &Index) -> u64 {
         let bytes = self.size.of(index.postings_bytes());
         match self.size {
             _ if !self.mode.has_cache() => 0,
-            Size::BasisPoints(_) => bytes.max(CELLS_MIN * self.list_cell_bytes as u64),
+            Size::BasisPoints(_) => bytes.max(CACHE_CELLS_MIN * self.list_cell_bytes as u64),
             Size::Bytes(_) => bytes,
         }
     }

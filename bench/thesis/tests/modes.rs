@@ -19,7 +19,7 @@ use tierdex_io::{
 };
 use tierdex_thesis::{FileReads, ListExecutor, ListOptions, ListPolicy, Lookahead, Mode, memory_report};
 
-fn options(cells: u64, policy: ListPolicy, lookahead: Lookahead, kind: ReadKind) -> ListOptions {
+fn small_cache_options(cells: u64, policy: ListPolicy, lookahead: Lookahead, kind: ReadKind) -> ListOptions {
     ListOptions {
         mode: Mode::HybridPrefetch,
         region: RegionKind::Dram,
@@ -34,7 +34,7 @@ fn options(cells: u64, policy: ListPolicy, lookahead: Lookahead, kind: ReadKind)
 }
 
 /// Runs one query after another.
-fn source(queries: &[Query]) -> impl FnMut() -> Result<Option<Query>, ()> + Send {
+fn query_source(queries: &[Query]) -> impl FnMut() -> Result<Option<Query>, ()> + Send {
     let mut queries = queries.iter();
     move || Ok(queries.next().cloned())
 }
@@ -71,14 +71,14 @@ proptest! {
         // A lower bound of the number of matches depends on the strategy.
         let counted_hits = |found: &SearchResult| (found.total * u64::from(count), total_and_hits(found).1);
         let expected: Vec<_> = queries.iter().map(|query| counted_hits(&searcher.search(query, &search).unwrap())).collect();
-        let options = options(cells, policy, lookahead, kind);
+        let options = small_cache_options(cells, policy, lookahead, kind);
         let file_reads = if mapped { FileReads::Mapped } else { FileReads::Pread };
         let options =
             ListOptions { mode, file_reads, meta_tier: meta, threads, reader_threads: workers, ..options };
         let executor = ListExecutor::new(&index, &options).unwrap();
         let mut answered = 0;
         let search = SearchOptions { tuning, ..search };
-        let run: Result<(), ()> = executor.run(source(&queries), &search, |number, found| {
+        let run: Result<(), ()> = executor.run(query_source(&queries), &search, |number, found| {
             assert_eq!((number, counted_hits(&found.unwrap())), (answered, expected[number].clone()));
             answered += 1;
             Ok(())
@@ -107,13 +107,13 @@ fn a_failed_read_fails_one_query() {
         let disk = Arc::new(FaultDisk::new(inner.clone(), FaultPlan::none()));
         let index = Index::open_on(disk.clone()).unwrap();
         let queries = random_queries(&mut Random::new(9), 30, &index);
-        let options = options(12, ListPolicy::Lru, Lookahead::Adaptive, ReadKind::Pread);
+        let options = small_cache_options(12, ListPolicy::Lru, Lookahead::Adaptive, ReadKind::Pread);
         let executor = ListExecutor::new(&index, &options).unwrap();
         let at = 1 + place;
         disk.arm(FaultPlan { class: OpClass::Read, at, effect: Effect::Error(5), repeat: Repeat::Once });
         let mut failed = 0;
         let search = SearchOptions { tuning: all_tunings()[place as usize % 2], ..search };
-        let run: Result<(), ()> = executor.run(source(&queries), &search, |number, found| {
+        let run: Result<(), ()> = executor.run(query_source(&queries), &search, |number, found| {
             let expected = whole.searcher().search(&queries[number], &search).unwrap();
             match found {
                 Ok(found) => assert_eq!(total_and_hits(&found), total_and_hits(&expected)),
@@ -148,10 +148,10 @@ fn a_damaged_page_fails_the_queries_that_read_it_in_every_mode() {
     for mode in Mode::ALL {
         for file_reads in [FileReads::Mapped, FileReads::Pread] {
             let index = Index::open_on(disk.clone()).unwrap();
-            let options = options(40, ListPolicy::Lru, Lookahead::Adaptive, ReadKind::Pread);
+            let options = small_cache_options(40, ListPolicy::Lru, Lookahead::Adaptive, ReadKind::Pread);
             let executor = ListExecutor::new(&index, &ListOptions { mode, file_reads, ..options }).unwrap();
             let mut failed = Vec::new();
-            let run: Result<(), ()> = executor.run(source(&queries), &search, |number, found| {
+            let run: Result<(), ()> = executor.run(query_source(&queries), &search, |number, found| {
                 match found {
                     Ok(found) => assert_eq!(total_and_hits(&found), expected, "{mode}"),
                     Err(error) => failed.push((number, error.to_string())),
@@ -169,7 +169,7 @@ fn a_damaged_page_fails_the_queries_that_read_it_in_every_mode() {
 fn the_memory_report_has_the_parts_of_the_mode() {
     let index = Index::open_on(write_sparse_lists(100_000)).unwrap();
     let report = |mode, file_reads| {
-        let options = options(40, ListPolicy::Lru, Lookahead::Adaptive, ReadKind::Pread);
+        let options = small_cache_options(40, ListPolicy::Lru, Lookahead::Adaptive, ReadKind::Pread);
         memory_report(&index, &ListOptions { mode, file_reads, dram: Some(24 << 20), ..options })
     };
     for mode in Mode::ALL {
@@ -194,7 +194,7 @@ fn an_error_of_the_source_or_the_consumer_ends_the_run() {
     let index = Index::open_on(disk).unwrap();
     let queries = random_queries(&mut Random::new(9), 50, &index);
     for threads in [1, 3] {
-        let options = options(12, ListPolicy::Lru, Lookahead::Adaptive, ReadKind::Pread);
+        let options = small_cache_options(12, ListPolicy::Lru, Lookahead::Adaptive, ReadKind::Pread);
         let executor = ListExecutor::new(&index, &ListOptions { threads, ..options }).unwrap();
         let mut given = queries.iter().take(20);
         let source = || given.next().cloned().map(Some).ok_or("no more");
@@ -220,13 +220,13 @@ fn an_error_of_the_source_or_the_consumer_ends_the_run() {
 #[test]
 fn the_dictionary_counts_without_a_read() {
     let index = Index::open_on(write_sparse_lists(100_000)).unwrap();
-    let options = options(40, ListPolicy::Lru, Lookahead::Adaptive, ReadKind::Pread);
+    let options = small_cache_options(40, ListPolicy::Lru, Lookahead::Adaptive, ReadKind::Pread);
     let executor = ListExecutor::new(&index, &options).unwrap();
     let (before, search) =
         (executor.bytes_read(), SearchOptions { k: 0, count: true, ..SearchOptions::default() });
     let words = ["s5", "s0"].map(|word| Query::parse(word, index.schema()).unwrap());
     let mut totals = Vec::new();
-    let run: Result<(), ()> = executor.run(source(&words), &search, |_, answer| {
+    let run: Result<(), ()> = executor.run(query_source(&words), &search, |_, answer| {
         totals.push(answer.unwrap().total);
         Ok(())
     });
@@ -246,15 +246,15 @@ fn a_query_that_exceeds_the_budget_is_rejected_alone() {
         (Mode::HybridPrefetch, MetaTier::Disk),
         (Mode::HybridPrefetch, MetaTier::Dram),
     ] {
-        let options = options(40, ListPolicy::Lru, Lookahead::Adaptive, ReadKind::Pread);
+        let options = small_cache_options(40, ListPolicy::Lru, Lookahead::Adaptive, ReadKind::Pread);
         let options = ListOptions { mode, meta_tier: meta, dram: Some(1), ..options };
-        let least = least(&index, &options);
+        let least = sufficient_budget(&index, &options);
         for (more, rejected) in [(0, 1), (32 << 20, 0)] {
             let executor =
                 ListExecutor::new(&index, &ListOptions { dram: Some(least + more), ..options.clone() })
                     .unwrap();
             let mut errors = Vec::new();
-            let run: Result<(), ()> = executor.run(source(&queries), &search, |number, found| {
+            let run: Result<(), ()> = executor.run(query_source(&queries), &search, |number, found| {
                 match found {
                     Ok(found) => {
                         let expected = index.searcher().search(&queries[number], &search).unwrap();
@@ -275,7 +275,7 @@ fn a_query_that_exceeds_the_budget_is_rejected_alone() {
 }
 
 /// The budget that a rejection names.
-fn least(index: &Index, options: &ListOptions) -> u64 {
+fn sufficient_budget(index: &Index, options: &ListOptions) -> u64 {
     let error = ListExecutor::new(index, options).err().unwrap().to_string();
     let number = error.split(": ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
     number.parse::<Size>().unwrap_or_else(|_| panic!("{error}")).of(0)
@@ -284,8 +284,8 @@ fn least(index: &Index, options: &ListOptions) -> u64 {
 #[test]
 fn a_rejected_budget_names_a_sufficient_one() {
     let index = Index::open_on(write_sparse_lists(100_000)).unwrap();
-    let options = options(40, ListPolicy::Lru, Lookahead::Adaptive, ReadKind::Pread);
-    let needed = |options: &ListOptions| least(&index, options);
+    let options = small_cache_options(40, ListPolicy::Lru, Lookahead::Adaptive, ReadKind::Pread);
+    let needed = |options: &ListOptions| sufficient_budget(&index, options);
     let small = ListOptions { dram: Some(1), ..options };
     let enough = needed(&small);
     let with = |dram| ListOptions { dram: Some(dram), ..small.clone() };
@@ -298,7 +298,7 @@ fn a_rejected_budget_names_a_sufficient_one() {
 }
 
 /// Runs all queries in an executor.
-fn execute(case: &QueryCase, options: &ListOptions) {
+fn check_mode(case: &QueryCase, options: &ListOptions) {
     let executor = ListExecutor::new(&case.index, options).unwrap();
     let how = format!("{:?}, {}", options.mode, options.meta_tier);
     let mut queries = case.queries.iter();
@@ -351,7 +351,7 @@ fn all_modes_give_the_same_results() {
                 reader_threads: 1 + turn % 2,
                 ..ListOptions::default()
             };
-            execute(case, &options);
+            check_mode(case, &options);
         }
         mode.to_string()
     };

@@ -19,4 +19,4 @@ pub(in super::super) struct Context<'a> {
 }
 
 /// Placeholder for the region of the second memory tier, which the flags name.
-pub(super) const TIER: &str = "tier";
+pub(super) const TIER_PLACEHOLDER: &str = "tier";

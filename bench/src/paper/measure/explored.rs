@@ -1,14 +1,16 @@
 //! Shares of the postings that the queries of [`crate::cache`] explore (thesis, figure 8.8).
 
-use crate::paper::measure::{cache::flags, context::Context, settings::index, settings::object};
-use crate::{Result, cache::explored, paper::cell::FigureCell, paper::cell::Row};
+use crate::paper::measure::{
+    cache::flags_of, context::Context, settings::index_of, settings::object_members,
+};
+use crate::{Result, cache::count_explored, paper::cell::FigureCell, paper::cell::Row};
 use serde_json::json;
 
 pub(super) fn measure(cell: &FigureCell, context: &Context<'_>) -> Result<Vec<Row>> {
-    let dir = context.data.path(&index(cell)?).display().to_string();
-    let found = explored(&flags(cell, &dir, &context.region, None, None, false)?, context.stop)?;
+    let dir = context.data.path(&index_of(cell)?).display().to_string();
+    let found = count_explored(&flags_of(cell, &dir, &context.region, None, None, false)?, context.stop)?;
     let percent = |postings: u64| 100.0 * postings as f64 / found.index.max(1) as f64;
-    Ok(vec![object(json!({
+    Ok(vec![object_members(json!({
         "postings": found.index,
         "total_percent": percent(found.total),
         "unique_percent": percent(found.unique),

@@ -8,7 +8,7 @@
 //!
 //! The documents are generated between the timed parts, so that no time is spent on reading them.
 
-use crate::paper::measure::settings::{index, object, parse};
+use crate::paper::measure::settings::{index_of, object_members, parse_settings};
 use crate::paper::{cell::FigureCell, cell::Row, measure::context::Context, measure::timed_disk::TimedDisk};
 use crate::{Error, Random, Result, paper::data::IndexSpec, paper::data::TemporaryDir};
 use clap::Args;
@@ -18,22 +18,22 @@ use tierdex::internal::index::BatchBuilder;
 use tierdex::{IndexWriter, Merge, OpenMode, WriterOptions, commit::Manifest, io::PosixDisk};
 
 /// Words of a document of 1 KB.
-const WORDS: usize = 110;
+const DOCUMENT_WORDS: usize = 110;
 /// Documents that are generated at once.
-const CHUNK: usize = 1000;
+const CHUNK_DOCUMENTS: usize = 1000;
 
 /// The experiment has no flags.
 #[derive(Args)]
 struct NoFlags {}
 
 /// Checks that a cell has no settings but those of its collection.
-pub(super) fn check(cell: &FigureCell) -> Result<IndexSpec> {
-    parse::<NoFlags>(cell, &[], &[])?;
-    index(cell)
+pub(super) fn check_settings(cell: &FigureCell) -> Result<IndexSpec> {
+    parse_settings::<NoFlags>(cell, &[], &[])?;
+    index_of(cell)
 }
 
 pub(super) fn measure(cell: &FigureCell, context: &Context<'_>) -> Result<Vec<Row>> {
-    let spec = check(cell)?;
+    let spec = check_settings(cell)?;
     let dir = TemporaryDir::new(&context.data.dir, "indexing")?;
     let disk = Arc::new(TimedDisk::new(PosixDisk::create(dir.path())?));
     let options = WriterOptions { stop: context.stop.clone(), ..WriterOptions::default() };
@@ -44,8 +44,8 @@ pub(super) fn measure(cell: &FigureCell, context: &Context<'_>) -> Result<Vec<Ro
     let mut number = 0;
     while number < spec.docs {
         context.stop.check().map_err(|_| Error::Interrupted)?;
-        let count = CHUNK.min((spec.docs - number) as usize);
-        let texts: Vec<String> = (0..count).map(|_| words.document()).collect();
+        let count = CHUNK_DOCUMENTS.min((spec.docs - number) as usize);
+        let texts: Vec<String> = (0..count).map(|_| words.next_document()).collect();
         let began = Instant::now();
         for text in &texts {
             batch.add(&number.to_string(), "", text)?;
@@ -72,7 +72,7 @@ pub(super) fn measure(cell: &FigureCell, context: &Context<'_>) -> Result<Vec<Ro
     let all = (ingest + sort + transform + flush).as_secs_f64();
     let row = |(phase, time): (&str, Duration)| {
         let seconds = time.as_secs_f64();
-        object(
+        object_members(
             json!({ "phase": phase, "seconds": seconds, "share": seconds / all, "indexed_postings": postings }),
         )
     };
@@ -86,9 +86,9 @@ struct ZipfWords {
 }
 
 impl ZipfWords {
-    fn document(&mut self) -> String {
-        let mut text = String::with_capacity(WORDS * 10);
-        for _ in 0..WORDS {
+    fn next_document(&mut self) -> String {
+        let mut text = String::with_capacity(DOCUMENT_WORDS * 10);
+        for _ in 0..DOCUMENT_WORDS {
             let rank = self.vocabulary.powf(self.random.unit()) as u64;
             // Writing to a string cannot fail.
             let _ = write!(text, "t{rank:07} ");

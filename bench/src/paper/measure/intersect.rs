@@ -1,12 +1,14 @@
 //! Cells of the experiment [`crate::intersect`]: a row for each algorithm at each point of a sweep.
 
-use crate::paper::{cell::FigureCell, cell::Row, measure::settings::object, measure::settings::parse};
+use crate::paper::{
+    cell::FigureCell, cell::Row, measure::settings::object_members, measure::settings::parse_settings,
+};
 use crate::{Result, intersect, intersect::Flags, paper::data::IndexSpec, paper::measure::context::Context};
 use std::path::Path;
 
 /// The flags of a cell. The lists are written into a directory below `work`.
-pub(super) fn flags(cell: &FigureCell, work: Option<&Path>) -> Result<Flags> {
-    let mut flags: Flags = parse(cell, &[], &[])?;
+pub(super) fn flags_of(cell: &FigureCell, work: Option<&Path>) -> Result<Flags> {
+    let mut flags: Flags = parse_settings(cell, &[], &[])?;
     flags.work = work.map(Path::to_path_buf);
     // The runner repeats cells.
     flags.rounds = Some(1);
@@ -15,11 +17,11 @@ pub(super) fn flags(cell: &FigureCell, work: Option<&Path>) -> Result<Flags> {
 
 /// A cell with an index measures generated queries over its lists.
 pub(super) fn measure(cell: &FigureCell, context: &Context<'_>) -> Result<Vec<Row>> {
-    let mut flags = flags(cell, Some(&context.data.dir))?;
+    let mut flags = flags_of(cell, Some(&context.data.dir))?;
     if let Some(spec) = IndexSpec::of(cell)? {
         flags.queries = Some(context.data.queries(&spec)?);
         flags.index = Some(context.data.path(&spec));
     }
     let results = intersect::run(&flags, context.stop)?;
-    Ok(results.rows().iter().map(|row| object(row.to_json())).collect())
+    Ok(results.rows().iter().map(|row| object_members(row.to_json())).collect())
 }

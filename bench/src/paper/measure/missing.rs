@@ -1,12 +1,16 @@
 //! What the machine cannot do, so that cells which need it are left out with a reason.
 
 use crate::counters::{CounterRecorder, CounterSet};
-use crate::paper::{cell::Experiment, cell::FigureCell, measure::context::Context, measure::context::TIER};
-use crate::{Result, cgroup::CgroupParent, seek_disk::SeekDisk, throttle::SAS_BYTES, throttle::Throttle};
+use crate::paper::{
+    cell::Experiment, cell::FigureCell, measure::context::Context, measure::context::TIER_PLACEHOLDER,
+};
+use crate::{
+    Result, cgroup::CgroupParent, seek_disk::SeekDisk, throttle::SAS_BYTES_PER_SECOND, throttle::Throttle,
+};
 use tierdex::codec::Kernel;
 
 /// What this machine cannot do, each with the reason.
-pub(in super::super) struct Missing {
+pub(in super::super) struct MissingFeatures {
     groups: Option<String>,
     /// All cells of [`Experiment::Cache`] run in groups, not only those that need a memory limit.
     all_in_groups: bool,
@@ -20,17 +24,17 @@ pub(in super::super) struct Missing {
     held_tier: Option<String>,
 }
 
-impl Missing {
+impl MissingFeatures {
     /// Tries what cells may need.
-    pub(in super::super) fn here(context: &Context<'_>) -> Missing {
+    pub(in super::super) fn here(context: &Context<'_>) -> MissingFeatures {
         let groups = || CgroupParent::memory()?.create_limited(64 << 20).map(drop);
-        let throttle = || Throttle::new(&context.data.dir, SAS_BYTES).map(drop);
+        let throttle = || Throttle::new(&context.data.dir, SAS_BYTES_PER_SECOND).map(drop);
         let seek_disk = || SeekDisk::mount(std::slice::from_ref(&context.data.dir)).map(drop);
         let reason = |result: Result<()>| result.err().map(|error| error.to_string());
         let no_group = || Some("--no-group: no memory limits and no emulated devices".to_string());
         let tier = || "no second memory tier; name one by --tier, such as numa:1 or dax:PATH".to_string();
         let held_tier = || format!("{}, or emulate one by --slow-tier, such as 300", tier());
-        Missing {
+        MissingFeatures {
             groups: if context.groups { reason(groups()) } else { no_group() },
             all_in_groups: context.groups,
             throttle: if context.groups { reason(throttle()) } else { no_group() },
@@ -38,14 +42,14 @@ impl Missing {
             tier: context.tier.is_none().then(tier),
             held_tier: (context.tier.is_none() && context.slow_tier.is_none()).then(held_tier),
             regions: [context.region.clone(), context.tier.clone().unwrap_or_default()],
-            ..Missing::counters()
+            ..MissingFeatures::counters()
         }
     }
 
     /// Tries performance counters only, as if all else were there: what a list says without flags of a run.
-    pub(in super::super) fn counters() -> Missing {
+    pub(in super::super) fn counters() -> MissingFeatures {
         let open = |set| (set, CounterRecorder::open(set).err().map(|error| error.to_string()));
-        Missing {
+        MissingFeatures {
             groups: None,
             all_in_groups: false,
             throttle: None,
@@ -65,8 +69,9 @@ impl Missing {
     /// Why a cell cannot be measured here.
     pub(in super::super) fn of(&self, cell: &FigureCell) -> Option<String> {
         let is = |name: &str, values: &[&str]| cell.get(name).is_some_and(|value| values.contains(&value));
-        let tier = (is("region", &[TIER]) || is("meta-tier", &[TIER])).then_some(&self.tier);
-        let held_tier = is("keep-in", &[TIER]).then_some(&self.held_tier);
+        let tier =
+            (is("region", &[TIER_PLACEHOLDER]) || is("meta-tier", &[TIER_PLACEHOLDER])).then_some(&self.tier);
+        let held_tier = is("keep-in", &[TIER_PLACEHOLDER]).then_some(&self.held_tier);
         let slower = is("devices", &["sas"]) || cell.get("bandwidth").is_some();
         let throttle = slower.then_some(&self.throttle);
         let seeks = is("devices", &["hdd"]) || is("hdd", &["true"]);
@@ -75,7 +80,9 @@ impl Missing {
         let limited = self.all_in_groups || is("modes", &["base", "base-prefetch"]);
         let limited = limited && cell.experiment == Experiment::Cache;
         let groups = limited.then_some(&self.groups);
-        if cell.experiment == Experiment::Callgrind && (!is("modes", &["memory"]) || is("keep-in", &[TIER])) {
+        if cell.experiment == Experiment::Callgrind
+            && (!is("modes", &["memory"]) || is("keep-in", &[TIER_PLACEHOLDER]))
+        {
             return Some(
                 "callgrind simulates neither memory tiers nor prefetching, only an index in memory"
                     .to_string(),
@@ -100,7 +107,7 @@ impl Missing {
             cell.get("cores").filter(|cores| *cores != "1" && cell.experiment == Experiment::Cache)?;
         let [caches, tier] = &self.regions;
         let real = |name: Option<&str>| match name {
-            Some(TIER) => tier.clone(),
+            Some(TIER_PLACEHOLDER) => tier.clone(),
             Some(other) => other.to_string(),
             None => caches.clone(),
         };
@@ -119,19 +126,23 @@ impl Missing {
 mod tests {
     use super::*;
 
-    impl Missing {
+    impl MissingFeatures {
         /// A machine that has all but performance counters.
-        pub(in super::super::super) fn without_counters() -> Missing {
+        pub(in super::super::super) fn without_counters() -> MissingFeatures {
             let counters = [CounterSet::Cache, CounterSet::TopDown];
             let counters = counters.map(|set| (set, Some("no counters".to_string())));
-            Missing { counters, ..Missing::counters() }
+            MissingFeatures { counters, ..MissingFeatures::counters() }
         }
     }
 
     /// A machine that can measure all but cells with top-down counters.
-    fn missing(caches: &str, tier: &str) -> Missing {
+    fn missing(caches: &str, tier: &str) -> MissingFeatures {
         let counters = [(CounterSet::Cache, None), (CounterSet::TopDown, Some("no counters".to_string()))];
-        Missing { counters, regions: [caches.to_string(), tier.to_string()], ..Missing::counters() }
+        MissingFeatures {
+            counters,
+            regions: [caches.to_string(), tier.to_string()],
+            ..MissingFeatures::counters()
+        }
     }
 
     #[test]
@@ -144,7 +155,7 @@ mod tests {
         let dax = missing("dax:/mnt/a", "file:/mnt/b");
         let why = dax.of(&cell("2", None)).unwrap();
         assert!(why.contains("2 processes") && why.contains("kind dax") && !why.contains("/mnt"), "{why}");
-        assert!(dax.of(&cell("2", Some(TIER))).unwrap().contains("kind file"));
+        assert!(dax.of(&cell("2", Some(TIER_PLACEHOLDER))).unwrap().contains("kind file"));
         for fits in [cell("1", None), cell("2", Some("dram"))] {
             assert_eq!(dax.of(&fits), None);
         }

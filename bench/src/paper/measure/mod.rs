@@ -12,21 +12,21 @@ mod settings;
 mod sizes;
 mod timed_disk;
 
-pub(super) use callgrind::QUERIES as CALLGRIND_QUERIES;
+pub(super) use callgrind::SIMULATED_QUERIES_MAX;
 pub(super) use context::Context;
-pub(super) use missing::Missing;
+pub(super) use missing::MissingFeatures;
 
 use crate::paper::{
     cell::Experiment, cell::FigureCell, data::INDEX_SETTINGS, data::IndexSpec, store::Outcome,
 };
 use crate::{Error, Result, cell::one_line};
-use settings::index;
+use settings::index_of;
 
 /// Measures a cell. Returns `None` if the stop signal was raised.
 ///
 /// # Errors
 /// If its settings are wrong. A measurement that fails is an outcome.
-pub(super) fn measure(cell: &FigureCell, context: &Context<'_>) -> Result<Option<Outcome>> {
+pub(super) fn measure_cell(cell: &FigureCell, context: &Context<'_>) -> Result<Option<Outcome>> {
     let rows = match cell.experiment {
         Experiment::Cache => cache::measure(cell, context)?,
         Experiment::Callgrind => callgrind::measure(cell, context)?,
@@ -34,7 +34,7 @@ pub(super) fn measure(cell: &FigureCell, context: &Context<'_>) -> Result<Option
         Experiment::Explored => Some(explored::measure(cell, context)),
         Experiment::Indexing => Some(indexing::measure(cell, context)),
         Experiment::Intersect => Some(intersect::measure(cell, context)),
-        Experiment::Sizes => Some(sizes::measure(&index(cell)?, context)),
+        Experiment::Sizes => Some(sizes::measure(&index_of(cell)?, context)),
     };
     match rows {
         Some(Err(Error::Interrupted)) | None => Ok(None),
@@ -48,21 +48,21 @@ pub(super) fn measure(cell: &FigureCell, context: &Context<'_>) -> Result<Option
 ///
 /// # Errors
 /// If it does not.
-pub(super) fn check(cell: &FigureCell) -> Result<()> {
+pub(super) fn check_settings(cell: &FigureCell) -> Result<()> {
     IndexSpec::of(cell)?;
     match cell.experiment {
         Experiment::Cache | Experiment::Callgrind | Experiment::Explored => {
-            cache::flags(cell, "index", "dram", None, Some("0"), true).map(drop)
+            cache::flags_of(cell, "index", "dram", None, Some("0"), true).map(drop)
         }
-        Experiment::Indexing => indexing::check(cell).map(drop),
-        Experiment::Codecs => codecs::flags(cell, None).map(drop),
-        Experiment::Intersect => intersect::flags(cell, None).map(drop),
+        Experiment::Indexing => indexing::check_settings(cell).map(drop),
+        Experiment::Codecs => codecs::flags_of(cell, None).map(drop),
+        Experiment::Intersect => intersect::flags_of(cell, None).map(drop),
         Experiment::Sizes => match cell.settings.keys().find(|name| !INDEX_SETTINGS.contains(&name.as_str()))
         {
             Some(name) => {
                 Err(Error::Failed(format!("{cell}: `{name}` does not change the size of an index")))
             }
-            None => index(cell).map(drop),
+            None => index_of(cell).map(drop),
         },
     }
 }

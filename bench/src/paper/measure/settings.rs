@@ -6,13 +6,13 @@ use clap::Args;
 use serde_json::Value;
 
 /// The index of a cell that needs one.
-pub(super) fn index(cell: &FigureCell) -> Result<IndexSpec> {
+pub(super) fn index_of(cell: &FigureCell) -> Result<IndexSpec> {
     IndexSpec::of(cell)?.ok_or_else(|| Error::Failed(format!("{cell} has no index")))
 }
 
 /// Parses the settings of a cell as flags of its experiment, after the words `first`. Settings of the index
 /// and those in `own` are no flags.
-pub(super) fn parse<F: Args>(cell: &FigureCell, first: &[String], own: &[&str]) -> Result<F> {
+pub(super) fn parse_settings<F: Args>(cell: &FigureCell, first: &[String], own: &[&str]) -> Result<F> {
     let settings = cell.settings.iter();
     let flags = settings
         .filter(|(name, _)| !INDEX_SETTINGS.contains(&name.as_str()) && !own.contains(&name.as_str()));
@@ -33,7 +33,7 @@ fn is_switch(name: &str) -> bool {
 }
 
 /// The members of a JSON object.
-pub(super) fn object(value: Value) -> Row {
+pub(super) fn object_members(value: Value) -> Row {
     match value {
         Value::Object(row) => row,
         _ => Row::new(),

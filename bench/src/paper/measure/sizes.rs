@@ -1,20 +1,22 @@
 //! Bytes of the parts of an index, from its manifest.
 
-use crate::paper::{cell::Row, data::IndexSpec, measure::context::Context, measure::settings::object};
+use crate::paper::{
+    cell::Row, data::IndexSpec, measure::context::Context, measure::settings::object_members,
+};
 use crate::{Error, Result};
 use serde_json::json;
 use tierdex::{commit::FileKind, commit::Manifest, io::PosixDisk};
 
 /// Bytes of an uncompressed document number, and of a frequency.
-const RAW_BYTES: u64 = 4;
+const RAW_VALUE_BYTES: u64 = 4;
 
 pub(super) fn measure(spec: &IndexSpec, context: &Context<'_>) -> Result<Vec<Row>> {
-    Ok(vec![row(spec, context)?])
+    Ok(vec![sizes_row(spec, context)?])
 }
 
 /// The sizes. Posting lists of fewer than 256 documents are `short_bytes`: documents and frequencies
 /// together, in the file of skip data.
-pub(super) fn row(spec: &IndexSpec, context: &Context<'_>) -> Result<Row> {
+pub(super) fn sizes_row(spec: &IndexSpec, context: &Context<'_>) -> Result<Row> {
     let path = context.data.path(spec);
     let manifest = Manifest::read_newest(&PosixDisk::open(&path)?)?;
     let manifest = manifest.ok_or_else(|| Error::Failed(format!("{} has no index", path.display())))?;
@@ -33,9 +35,9 @@ pub(super) fn row(spec: &IndexSpec, context: &Context<'_>) -> Result<Row> {
     let block_postings = sum(|lists| lists.block_postings).max(1);
     let lists = docs + freqs + short;
     let bits = |bytes: u64| 8.0 * bytes as f64 / block_postings as f64;
-    let raw = RAW_BYTES * if spec.ids_only { 1 } else { 2 };
+    let raw = RAW_VALUE_BYTES * if spec.ids_only { 1 } else { 2 };
     let percent = 100.0 * lists as f64 / (raw * postings) as f64;
-    Ok(object(json!({
+    Ok(object_members(json!({
         "docs_bytes": docs,
         "freqs_bytes": freqs,
         "short_bytes": short,

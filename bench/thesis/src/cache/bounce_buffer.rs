@@ -12,7 +12,7 @@ use tierdex_io::Result;
 use super::request::ListRequest;
 
 /// Bytes of the bounce buffer, at most, unless a cell is larger.
-const BYTES_MAX: usize = 256 << 10;
+const BOUNCE_BYTES_MAX: usize = 256 << 10;
 
 /// Adjacent pages of one part of a list.
 #[derive(Clone)]
@@ -36,5 +36,5 @@ pub(crate) struct BounceBuffer {
 /// How many of `cells` cells are the bounce buffer, at least one: enough for several reads at once, and few
 /// of all.
 pub(crate) fn bounce_cell_count(cells: usize, cell_bytes: usize) -> usize {
-    (BYTES_MAX / cell_bytes).min(cells / 32).max(1)
+    (BOUNCE_BYTES_MAX / cell_bytes).min(cells / 32).max(1)
 }

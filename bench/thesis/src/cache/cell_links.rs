@@ -37,7 +37,7 @@ use tierdex_io::{CELL_BYTES_MAX, PAGE};
 use super::request::PARTS_MAX;
 
 /// No cell.
-pub(crate) const NONE: u32 = u32::MAX;
+pub(crate) const NO_CELL: u32 = u32::MAX;
 
 /// A list of cells, at least one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,22 +70,23 @@ pub(crate) struct PartLocation {
 }
 
 /// Bits of a part's first word that hold its offset within its first page.
-const OFFSET_BITS: u32 = PAGE.trailing_zeros();
+const PAGE_OFFSET_BITS: u32 = PAGE.trailing_zeros();
 
 /// Bits of the length of a part that its first word holds.
-const LEN_BITS: u32 = u32::BITS - OFFSET_BITS;
+const LOW_LENGTH_BITS: u32 = u32::BITS - PAGE_OFFSET_BITS;
 
 /// In all words of a part: there is no such part. A part with this offset in its page and this length has a
 /// second cell.
 const NO_PART: u32 = u32::MAX;
 
 // A part that is no longer than a cell needs no second word.
-const _: () = assert!(CELL_BYTES_MAX <= 1 << LEN_BITS);
+const _: () = assert!(CELL_BYTES_MAX <= 1 << LOW_LENGTH_BITS);
 
 impl CellLinks {
     /// Links of `count` cells, fewer than 2^32 - 1, all free.
     pub(crate) fn new(count: u32) -> (CellLinks, FreeCells) {
-        let next = (1..=count).map(|next| AtomicU32::new(if next == count { NONE } else { next })).collect();
+        let next =
+            (1..=count).map(|next| AtomicU32::new(if next == count { NO_CELL } else { next })).collect();
         let parts = (0..count).map(|_| Default::default()).collect();
         (CellLinks { next, parts }, FreeCells { head: 0, count })
     }
@@ -94,85 +95,85 @@ impl CellLinks {
     pub(crate) const BYTES_PER_CELL: usize = size_of::<AtomicU32>() * (1 + PARTS_MAX);
 
     /// The cell after this one.
-    pub(crate) fn next(&self, cell: u32) -> u32 {
+    pub(crate) fn next_cell(&self, cell: u32) -> u32 {
         self.next[cell as usize].load(Ordering::Relaxed)
     }
 
     /// The cell `steps` after this one, which must exist.
-    pub(crate) fn after(&self, cell: u32, steps: u32) -> u32 {
-        (0..steps).fold(cell, |cell, _| self.next(cell))
+    pub(crate) fn cell_after(&self, cell: u32, steps: u32) -> u32 {
+        (0..steps).fold(cell, |cell, _| self.next_cell(cell))
     }
 
     /// Location of part `part` in the list that begins at `head`; `None` when the list has fewer parts.
-    pub(crate) fn location(&self, head: u32, part: usize) -> Option<PartLocation> {
+    pub(crate) fn part_location(&self, head: u32, part: usize) -> Option<PartLocation> {
         let mut page = 0;
         for before in 0..part {
-            let (page_offset, len) = self.part(head, before)?;
+            let (page_offset, len) = self.packed_part(head, before)?;
             page += (page_offset + len).next_multiple_of(PAGE);
         }
-        let (page_offset, len) = self.part(head, part)?;
+        let (page_offset, len) = self.packed_part(head, part)?;
         Some(PartLocation { start: page + page_offset, len })
     }
 
     /// The offset of a part within its first page, and its length.
-    fn part(&self, head: u32, part: usize) -> Option<(u64, u64)> {
+    fn packed_part(&self, head: u32, part: usize) -> Option<(u64, u64)> {
         let word = |cell: u32| Some(self.parts[cell as usize].get(part)?.load(Ordering::Relaxed));
-        let (low, second) = (word(head)?, self.next(head));
-        let high = if second == NONE { None } else { word(second) };
+        let (low, second) = (word(head)?, self.next_cell(head));
+        let high = if second == NO_CELL { None } else { word(second) };
         if low == NO_PART && high.is_none_or(|high| high == NO_PART) {
             return None;
         }
-        let more = u64::from(high.unwrap_or(0)) << LEN_BITS | u64::from(low >> OFFSET_BITS);
+        let more = u64::from(high.unwrap_or(0)) << LOW_LENGTH_BITS | u64::from(low >> PAGE_OFFSET_BITS);
         Some((u64::from(low) % PAGE, more + 1))
     }
 
     /// Sets the parts of the list that begins at `head`, which must be long enough: for each part its
     /// offset within its first page, and its length.
     pub(crate) fn set_parts(&self, head: u32, parts: impl Iterator<Item = (u64, u64)>) {
-        let second = self.next(head);
+        let second = self.next_cell(head);
         let words = parts.map(|(page_offset, len)| {
             let more = len - 1;
-            ((more << OFFSET_BITS | page_offset) as u32, (more >> LEN_BITS) as u32)
+            ((more << PAGE_OFFSET_BITS | page_offset) as u32, (more >> LOW_LENGTH_BITS) as u32)
         });
         for (part, (low, high)) in words.chain([(NO_PART, NO_PART)]).take(PARTS_MAX).enumerate() {
             self.parts[head as usize][part].store(low, Ordering::Relaxed);
-            if second != NONE {
+            if second != NO_CELL {
                 self.parts[second as usize][part].store(high, Ordering::Relaxed);
             }
         }
     }
 
     /// Allocates `count` cells, at least one; `None` when fewer are free.
-    pub(crate) fn take(&self, free: &mut FreeCells, count: u32) -> Option<CellList> {
+    pub(crate) fn allocate(&self, free: &mut FreeCells, count: u32) -> Option<CellList> {
         if count == 0 || free.count < count {
             return None;
         }
         let head = free.head;
-        let tail = self.after(head, count - 1);
-        free.head = self.next(tail);
+        let tail = self.cell_after(head, count - 1);
+        free.head = self.next_cell(tail);
         free.count -= count;
-        self.link(tail, NONE);
+        self.set_next(tail, NO_CELL);
         Some(CellList { head, tail, count })
     }
 
     /// Frees a list.
-    pub(crate) fn release(&self, free: &mut FreeCells, list: CellList) {
-        self.link(list.tail, free.head);
+    pub(crate) fn release_list(&self, free: &mut FreeCells, list: CellList) {
+        self.set_next(list.tail, free.head);
         free.head = list.head;
         free.count += list.count;
     }
 
     /// Frees all cells of a list except the first, and returns what is left.
-    pub(crate) fn release_all_but_head(&self, free: &mut FreeCells, list: CellList) -> CellList {
+    pub(crate) fn release_all_but_first(&self, free: &mut FreeCells, list: CellList) -> CellList {
         let CellList { head, tail, count } = list;
         if count > 1 {
-            self.release(free, CellList { head: self.next(head), tail, count: count - 1 });
-            self.link(head, NONE);
+            self.release_list(free, CellList { head: self.next_cell(head), tail, count: count - 1 });
+            self.set_next(head, NO_CELL);
         }
         CellList { head, tail: head, count: 1 }
     }
 
-    fn link(&self, cell: u32, next: u32) {
+    fn set_next(&self, cell: u32, next: u32) {
         self.next[cell as usize].store(next, Ordering::Relaxed);
     }
 }
@@ -189,35 +190,35 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn members(links: &CellLinks, head: u32) -> Vec<u32> {
+    fn cells_of_list(links: &CellLinks, head: u32) -> Vec<u32> {
         let mut members = Vec::new();
         let mut at = head;
-        while at != NONE {
+        while at != NO_CELL {
             assert!(members.len() < links.next.len(), "the list has a circle");
             members.push(at);
-            at = links.next(at);
+            at = links.next_cell(at);
         }
         members
     }
 
     #[test]
     fn the_cell_list_of_figure_7_5() {
-        let next = [7, 5, 4, NONE, NONE, 3, 0, 8, NONE].map(AtomicU32::new);
+        let next = [7, 5, 4, NO_CELL, NO_CELL, 3, 0, 8, NO_CELL].map(AtomicU32::new);
         let links = CellLinks { next: Box::new(next), parts: Box::default() };
         let mut free = FreeCells { head: 6, count: 4 };
-        assert_eq!(members(&links, free.head), [6, 0, 7, 8]);
+        assert_eq!(cells_of_list(&links, free.head), [6, 0, 7, 8]);
         // Term 1 is evicted: the free list begins at cell 1, and cell 6 follows cell 3.
-        links.release(&mut free, CellList { head: 1, tail: 3, count: 3 });
-        assert_eq!((free.head, links.next(3)), (1, 6));
-        assert_eq!(members(&links, free.head), [1, 5, 3, 6, 0, 7, 8]);
-        assert_eq!(members(&links, 2), [2, 4]);
+        links.release_list(&mut free, CellList { head: 1, tail: 3, count: 3 });
+        assert_eq!((free.head, links.next_cell(3)), (1, 6));
+        assert_eq!(cells_of_list(&links, free.head), [1, 5, 3, 6, 0, 7, 8]);
+        assert_eq!(cells_of_list(&links, 2), [2, 4]);
     }
 
     #[test]
-    fn locations_follow_from_lengths() {
+    fn part_locations_follow_from_part_lengths() {
         let (links, mut free) = CellLinks::new(3);
-        let one = links.take(&mut free, 1).unwrap();
-        let two = links.take(&mut free, 2).unwrap();
+        let one = links.allocate(&mut free, 1).unwrap();
+        let two = links.allocate(&mut free, 2).unwrap();
         let longest = CELL_BYTES_MAX as u64;
         let cases: [(CellList, &[(u64, u64)]); 7] = [
             (one, &[(0, 1)]),
@@ -233,10 +234,10 @@ mod tests {
             let mut page = 0;
             for (part, (page_offset, len)) in parts.iter().enumerate() {
                 let location = PartLocation { start: page + page_offset, len: *len };
-                assert_eq!(links.location(list.head, part), Some(location), "{parts:?}");
+                assert_eq!(links.part_location(list.head, part), Some(location), "{parts:?}");
                 page += (page_offset + len).next_multiple_of(PAGE);
             }
-            assert_eq!(links.location(list.head, parts.len()), None, "{parts:?}");
+            assert_eq!(links.part_location(list.head, parts.len()), None, "{parts:?}");
         }
     }
 
@@ -251,27 +252,27 @@ mod tests {
             for (size, which, verb) in steps {
                 if verb == 0 && !lists.is_empty() {
                     let (list, _) = lists.swap_remove(which.index(lists.len()));
-                    links.release(&mut free, list);
+                    links.release_list(&mut free, list);
                 } else if verb == 1 && !lists.is_empty() {
                     let at = which.index(lists.len());
                     let (list, kept) = &mut lists[at];
-                    *list = links.release_all_but_head(&mut free, *list);
+                    *list = links.release_all_but_first(&mut free, *list);
                     kept.truncate(1);
                 } else {
                     let before = free.count();
-                    match links.take(&mut free, size) {
+                    match links.allocate(&mut free, size) {
                         Some(list) => {
                             prop_assert_eq!(list.count, size);
-                            lists.push((list, members(&links, list.head)));
+                            lists.push((list, cells_of_list(&links, list.head)));
                         }
                         None => prop_assert!(size == 0 || size > before),
                     }
                 }
                 // The model: each list has the cells that it was allocated, and no cell is in two lists.
-                let mut seen = members(&links, free.head);
+                let mut seen = cells_of_list(&links, free.head);
                 prop_assert_eq!(seen.len(), free.count() as usize);
                 for (list, given) in &lists {
-                    prop_assert_eq!(&members(&links, list.head), given);
+                    prop_assert_eq!(&cells_of_list(&links, list.head), given);
                     prop_assert_eq!(given.last(), Some(&list.tail));
                     prop_assert_eq!(given.len(), list.count as usize);
                     seen.extend(given);

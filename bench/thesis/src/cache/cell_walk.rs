@@ -34,12 +34,12 @@ impl<'a> CellWalk<'a> {
 
     /// The index of the current cell.
     #[inline]
-    pub(crate) fn at(&self) -> usize {
+    pub(crate) fn cell_index(&self) -> usize {
         self.at
     }
 
     /// Goes to the cell at index `at`, within the range given to [`CellWalk::new`].
-    pub(crate) fn go_to(&mut self, at: usize) -> u32 {
+    pub(crate) fn seek_cell(&mut self, at: usize) -> u32 {
         if self.passed > 0 {
             let milestone = ((at - self.first) >> self.shift).min(self.passed - 1);
             let from = self.first + (milestone << self.shift);
@@ -55,7 +55,7 @@ impl<'a> CellWalk<'a> {
             if self.at == at {
                 return self.cell;
             }
-            (self.at, self.cell) = (self.at + 1, self.links.next(self.cell));
+            (self.at, self.cell) = (self.at + 1, self.links.next_cell(self.cell));
         }
     }
 }
@@ -74,18 +74,18 @@ mod tests {
         ) {
             let (links, mut free) = CellLinks::new(count + 3);
             // The free list is no longer in order.
-            let head = links.take(&mut free, 1).unwrap();
-            let others = links.take(&mut free, 2).unwrap();
-            links.release(&mut free, head);
-            links.release(&mut free, others);
-            let list = links.take(&mut free, count).unwrap();
+            let head = links.allocate(&mut free, 1).unwrap();
+            let others = links.allocate(&mut free, 2).unwrap();
+            links.release_list(&mut free, head);
+            links.release_list(&mut free, others);
+            let list = links.allocate(&mut free, count).unwrap();
             let (one, other) = (ends.0.index(count as usize), ends.1.index(count as usize));
             let (first, last) = (one.min(other), one.max(other));
             let mut walk = CellWalk::new(&links, list.head, first, last);
             for goal in goals {
                 let goal = first + goal.index(last - first + 1);
-                prop_assert_eq!(walk.go_to(goal), links.after(list.head, goal as u32));
-                prop_assert_eq!(walk.at(), goal);
+                prop_assert_eq!(walk.seek_cell(goal), links.cell_after(list.head, goal as u32));
+                prop_assert_eq!(walk.cell_index(), goal);
             }
         }
     }

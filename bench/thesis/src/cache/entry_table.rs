@@ -12,7 +12,7 @@ use std::sync::{Arc, atomic::AtomicU8, atomic::Ordering};
 
 use tierdex_io::Error;
 
-use crate::cache::{cell_links::CellList, cell_links::NONE, key::ListKey};
+use crate::cache::{cell_links::CellList, cell_links::NO_CELL, key::ListKey};
 
 /// State of a cache entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,12 +60,12 @@ impl EntryTable {
 
     /// A table for entries of `cells` cells in all.
     pub(crate) fn new(cells: u32) -> EntryTable {
-        let vacant = CacheEntry { key: ListKey(0, 0), fingerprint: 0, tail: NONE, count: 0, pins: 0 };
+        let vacant = CacheEntry { key: ListKey(0, 0), fingerprint: 0, tail: NO_CELL, count: 0, pins: 0 };
         let slots = (cells as usize * 2).next_power_of_two();
         EntryTable {
             entries: vec![vacant; cells as usize].into(),
             states: Arc::new(EntryStates((0..cells).map(|_| AtomicU8::new(0)).collect())),
-            index: vec![NONE; slots].into(),
+            index: vec![NO_CELL; slots].into(),
             errors: Vec::new(),
         }
     }
@@ -91,9 +91,9 @@ impl EntryTable {
     }
 
     /// The entry of a key, loading or ready.
-    pub(crate) fn find(&self, key: ListKey) -> Option<u32> {
+    pub(crate) fn find_entry(&self, key: ListKey) -> Option<u32> {
         let entry = self.index[self.slot(key)];
-        (entry != NONE).then_some(entry)
+        (entry != NO_CELL).then_some(entry)
     }
 
     /// An entry that must exist.
@@ -116,7 +116,7 @@ impl EntryTable {
     pub(crate) fn insert(&mut self, key: ListKey, fingerprint: u32, cells: CellList) -> u32 {
         let CellList { head, tail, count } = cells;
         let slot = self.slot(key);
-        debug_assert!(self.index[slot] == NONE && self.state(head) == EntryState::Vacant);
+        debug_assert!(self.index[slot] == NO_CELL && self.state(head) == EntryState::Vacant);
         self.index[slot] = head;
         self.entries[head as usize] = CacheEntry { key, fingerprint, tail, count, pins: 0 };
         self.states.set(head, EntryState::Loading);
@@ -124,21 +124,21 @@ impl EntryTable {
     }
 
     /// Removes a ready entry, and returns its cells.
-    pub(crate) fn remove(&mut self, entry: u32) -> CellList {
+    pub(crate) fn remove_ready(&mut self, entry: u32) -> CellList {
         debug_assert!(self.state(entry) == EntryState::Ready && self.entry(entry).pins == 0);
-        self.unindex(self.entry(entry).key);
-        self.vacate(entry)
+        self.remove_from_index(self.entry(entry).key);
+        self.vacate_entry(entry)
     }
 
     /// Marks an entry as failed, and removes it from the index.
-    pub(crate) fn fail(&mut self, entry: u32, error: Error) {
-        self.unindex(self.entry(entry).key);
+    pub(crate) fn fail_entry(&mut self, entry: u32, error: Error) {
+        self.remove_from_index(self.entry(entry).key);
         self.states.set(entry, EntryState::Failed);
         self.errors.push((entry, error));
     }
 
     /// Sets the cells of a failed entry to those that it still has.
-    pub(crate) fn shrink(&mut self, cells: CellList) {
+    pub(crate) fn set_cells(&mut self, cells: CellList) {
         let entry = &mut self.entries[cells.head as usize];
         (entry.tail, entry.count) = (cells.tail, cells.count);
     }
@@ -151,10 +151,10 @@ impl EntryTable {
     /// Removes a failed entry, and returns its cells.
     pub(crate) fn remove_failed(&mut self, entry: u32) -> CellList {
         self.errors.retain(|(failed, _)| *failed != entry);
-        self.vacate(entry)
+        self.vacate_entry(entry)
     }
 
-    fn vacate(&mut self, entry: u32) -> CellList {
+    fn vacate_entry(&mut self, entry: u32) -> CellList {
         let cells = self.cells(entry);
         self.states.set(entry, EntryState::Vacant);
         cells
@@ -163,14 +163,14 @@ impl EntryTable {
     /// The slot of a key in the index, or the free slot in which it would be stored.
     fn slot(&self, key: ListKey) -> usize {
         let mut slot = self.home_slot(key);
-        while self.index[slot] != NONE && self.entries[self.index[slot] as usize].key != key {
+        while self.index[slot] != NO_CELL && self.entries[self.index[slot] as usize].key != key {
             slot = self.next_slot(slot);
         }
         slot
     }
 
     fn home_slot(&self, key: ListKey) -> usize {
-        key.hash() as usize & (self.index.len() - 1)
+        key.hash_bits() as usize & (self.index.len() - 1)
     }
 
     fn next_slot(&self, slot: usize) -> usize {
@@ -178,10 +178,10 @@ impl EntryTable {
     }
 
     /// Removes a key from the index, and moves later keys of the same probe sequence forward.
-    fn unindex(&mut self, key: ListKey) {
+    fn remove_from_index(&mut self, key: ListKey) {
         let mut hole = self.slot(key);
         let mut slot = self.next_slot(hole);
-        while self.index[slot] != NONE {
+        while self.index[slot] != NO_CELL {
             let home = self.home_slot(self.entries[self.index[slot] as usize].key);
             let mask = self.index.len() - 1;
             // Its home slot is not between the hole and this slot: it may move into the hole.
@@ -191,7 +191,7 @@ impl EntryTable {
             }
             slot = self.next_slot(slot);
         }
-        self.index[hole] = NONE;
+        self.index[hole] = NO_CELL;
     }
 }
 
@@ -226,13 +226,13 @@ mod tests {
                 let key = ListKey(number, number % 3);
                 if let Some(entry) = model.remove(&key) {
                     if fails {
-                        table.fail(entry, Error::corrupt("a", 1, "x"));
-                        prop_assert!(table.find(key).is_none() && table.error(entry).is_some());
+                        table.fail_entry(entry, Error::corrupt("a", 1, "x"));
+                        prop_assert!(table.find_entry(key).is_none() && table.error(entry).is_some());
                         table.remove_failed(entry);
                         prop_assert!(table.error(entry).is_none());
                     } else {
                         table.set_ready(entry);
-                        prop_assert_eq!(table.remove(entry).head, entry);
+                        prop_assert_eq!(table.remove_ready(entry).head, entry);
                     }
                     free.push(entry);
                 } else if let Some(head) = free.pop() {
@@ -241,7 +241,7 @@ mod tests {
                 }
                 for number in 0..24 {
                     let key = ListKey(number, number % 3);
-                    prop_assert_eq!(table.find(key), model.get(&key).copied());
+                    prop_assert_eq!(table.find_entry(key), model.get(&key).copied());
                 }
             }
         }

@@ -3,7 +3,7 @@
 use tierdex_io::{Error, ErrorKind};
 
 /// The workers have stopped; `panic` is the message of the worker that panicked, if one has.
-pub(crate) fn stopped(panic: Option<&str>) -> Error {
+pub(crate) fn stopped_error(panic: Option<&str>) -> Error {
     let why = "the prefetcher has stopped";
     let why = panic.map_or(why.to_owned(), |panic| format!("{why}: {panic}"));
     Error::new(ErrorKind::Other, "read", "postings", why)

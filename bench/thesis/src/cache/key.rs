@@ -8,8 +8,8 @@ pub struct ListKey(pub u64, pub u64);
 
 impl ListKey {
     /// A hash of the key.
-    pub(crate) fn hash(self) -> u64 {
-        mix(self.0 ^ mix(self.1))
+    pub(crate) fn hash_bits(self) -> u64 {
+        splitmix64(self.0 ^ splitmix64(self.1))
     }
 }
 
@@ -20,7 +20,7 @@ impl fmt::Display for ListKey {
 }
 
 /// The finalizer of SplitMix64.
-pub(crate) fn mix(number: u64) -> u64 {
+pub(crate) fn splitmix64(number: u64) -> u64 {
     let mut z = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

@@ -77,7 +77,7 @@ impl PendingList {
     /// Whether [`PendingList::wait`] would return a list or an error without sleeping; the pages of a stream
     /// are read only later. Takes no lock and makes no system call.
     pub fn is_ready(&self) -> bool {
-        self.pinned().is_none_or(|(cache, admission)| cache.is_settled(Some(admission)))
+        self.pinned().is_none_or(|(cache, admission)| cache.is_fetch_done(Some(admission)))
     }
 
     /// Whether the list is ready and pinned in the cache; a ready one may also be a stream or an error.
@@ -98,7 +98,7 @@ impl Drop for PinnedList {
     fn drop(&mut self) {
         let mut state = self.cache.lock();
         state.unpin(self.entry);
-        self.cache.publish(state);
+        self.cache.unlock_and_notify(state);
     }
 }
 
@@ -118,10 +118,10 @@ impl ListCache {
         let mut state = self.lock();
         let admissions: Vec<Admission> =
             requests.iter().map(|request| state.admit_unqueued(request)).collect();
-        self.publish(state);
+        self.unlock_and_notify(state);
         let lists = requests.iter().zip(admissions).map(|(request, admission)| match admission {
             Admission::Streamed => Ok(FetchedList::stream(self, request)),
-            Admission::Rejected => Err(request.mismatch()),
+            Admission::Rejected => Err(request.mismatch_error()),
             // Takes over the pin of the admission.
             Admission::Cached(entry) => {
                 Ok(FetchedList::Pinned(PinnedList { cache: Arc::clone(self), entry }))
@@ -141,7 +141,7 @@ impl ListCache {
         let (request, admission) = state.queue.list(query, list);
         let entry = match admission {
             Some(Admission::Cached(entry)) => entry,
-            Some(Admission::Rejected) => return Err(request.mismatch()),
+            Some(Admission::Rejected) => return Err(request.mismatch_error()),
             Some(Admission::Streamed) | None => return Ok(FetchedList::stream(self, request)),
         };
         if let Some(error) = state.error(entry) {

@@ -27,7 +27,9 @@ use tierdex_io::{Cells, Error, ErrorKind, Result};
 use crate::cache::bounce_buffer::{StreamChunk, bounce_cell_count};
 use crate::cache::entry_table::{EntryState, EntryStates, EntryTable};
 use crate::cache::queue::{Admission, ENTRIES_MAX};
-use crate::cache::{cell_links::CellLinks, error::stopped, lookahead::LookaheadSample, policy::ListPolicy};
+use crate::cache::{
+    cell_links::CellLinks, error::stopped_error, lookahead::LookaheadSample, policy::ListPolicy,
+};
 use crate::{cache::state::ListCacheState, cache::stats::ListCacheStats};
 
 /// A cache of posting lists in cells of memory, shared by query threads and prefetch workers.
@@ -50,7 +52,7 @@ pub struct ListCache {
 }
 
 /// Bytes of state that [`Cells`] keep for each cell.
-const CELL_STATE_BYTES: usize = size_of::<u32>();
+const STATE_BYTES_PER_CELL: usize = size_of::<u32>();
 
 impl ListCache {
     /// A cache in `cells`, of which it is the only user from now on. All memory that it needs is allocated
@@ -84,12 +86,12 @@ impl ListCache {
     /// Bytes of memory outside the region for each cell, at most: see [`ListCacheStats::metadata_bytes`].
     pub fn metadata_bytes_max(policy: ListPolicy) -> usize {
         let entries = CellLinks::BYTES_PER_CELL + EntryTable::BYTES_PER_CELL_MAX;
-        CELL_STATE_BYTES + entries + policy.bytes_per_entry_max()
+        STATE_BYTES_PER_CELL + entries + policy.bytes_per_entry_max()
     }
 
     /// Counters since the start, and the current state.
     pub fn stats(&self) -> ListCacheStats {
-        let states = self.cells.len() * CELL_STATE_BYTES;
+        let states = self.cells.len() * STATE_BYTES_PER_CELL;
         let stats = self.lock().stats();
         ListCacheStats {
             bounce_cells: (self.cells.len() - self.list_cells) as u64,
@@ -101,7 +103,7 @@ impl ListCache {
     /// From now on records the lookahead each time a query ends, and keeps the last `samples` of these; none
     /// when 0.
     pub fn record_lookahead(&self, samples: usize) {
-        self.lock().lookahead_log.start(samples);
+        self.lock().lookahead_log.restart(samples);
     }
 
     /// The recorded samples, oldest first.
@@ -131,8 +133,8 @@ impl ListCache {
 
     /// Admits all lists that can be admitted now, releases the lock, and wakes the threads that wait for a
     /// change. Wakes no thread, and so makes no system call, when none sleeps or nothing has changed.
-    pub(crate) fn publish(&self, mut state: MutexGuard<'_, ListCacheState>) {
-        state.advance();
+    pub(crate) fn unlock_and_notify(&self, mut state: MutexGuard<'_, ListCacheState>) {
+        state.admit_lists();
         let has_tasks = state.has_tasks();
         let wakes_workers = state.sleeping_workers > 0 && (has_tasks || state.stopping);
         let wakes_queries = std::mem::take(&mut state.changed) && state.waiting_threads > 0;
@@ -170,7 +172,7 @@ impl ListCache {
         }
         while waits(&state) {
             if state.stopping || state.workers == 0 {
-                return Err(state.stopped());
+                return Err(state.stopped_error());
             }
             state.waiting_threads += 1;
             state = self.done.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -190,7 +192,7 @@ impl ListCache {
     }
 
     /// Whether waiting for a list would not sleep. An entry that `admission` names must be pinned.
-    pub(crate) fn is_settled(&self, admission: Option<Admission>) -> bool {
+    pub(crate) fn is_fetch_done(&self, admission: Option<Admission>) -> bool {
         let settled = match admission {
             None => false,
             Some(Admission::Cached(entry)) => self.states.get(entry) != EntryState::Loading,
@@ -210,7 +212,7 @@ impl ListCache {
     }
 
     /// Updates [`ListCache::is_stopped`] after the number of workers or the stop flag has changed.
-    pub(crate) fn update_stopped(&self, state: &ListCacheState) {
+    pub(crate) fn update_stopped_flag(&self, state: &ListCacheState) {
         self.stopped.store(state.stopping || state.workers == 0, Ordering::Release);
     }
 
@@ -220,12 +222,12 @@ impl ListCache {
         state.bounce.taken = true;
         let mut left = (chunk.pages.end - chunk.pages.start) as usize;
         state.bounce.task = Some(chunk);
-        self.publish(state);
+        self.unlock_and_notify(state);
         let result = self.wait_for_chunk();
         out.clear();
         out.reserve_exact(left);
         for cell in self.bounce_cells().take_while(|_| result.is_ok()) {
-            let bytes = self.cells.read(cell).ok_or_else(|| stopped(None));
+            let bytes = self.cells.read(cell).ok_or_else(|| stopped_error(None));
             let Ok(bytes) = bytes else { break };
             out.extend_from_slice(&bytes[..left.min(bytes.len())]);
             left -= left.min(bytes.len());
@@ -233,7 +235,7 @@ impl ListCache {
         let mut state = self.lock();
         state.bounce.taken = false;
         state.changed = true;
-        self.publish(state);
+        self.unlock_and_notify(state);
         result
     }
 
@@ -248,7 +250,7 @@ impl ListCache {
             }
             let withdrawn = state.stopping && state.bounce.task.take().is_some();
             if withdrawn || state.workers == 0 {
-                return Err(state.stopped());
+                return Err(state.stopped_error());
             }
             state.waiting_threads += 1;
             state = self.done.wait(state).unwrap_or_else(PoisonError::into_inner);

@@ -8,7 +8,7 @@ use std::ops::Range;
 use tierdex_io::{CellRef, Cells, Error, ErrorKind, PAGE, Result};
 
 use crate::cache::{
-    bounce_buffer::StreamChunk, cell_links::PartLocation, cell_walk::CellWalk, error::stopped,
+    bounce_buffer::StreamChunk, cell_links::PartLocation, cell_walk::CellWalk, error::stopped_error,
 };
 use crate::{cache::list_cache::ListCache, cache::request::ListRequest, cache::request::RequestedRange};
 
@@ -47,7 +47,7 @@ impl<'a> ListReader<'a> {
     /// Reads part `part` of a pinned entry.
     pub(crate) fn pinned(cache: &'a ListCache, entry: u32, part: usize) -> ListReader<'a> {
         let (links, cells) = (cache.links(), &**cache.cells());
-        let location = links.location(entry, part);
+        let location = links.part_location(entry, part);
         let Some(PartLocation { start, len }) = location else { panic!("a list has no part {part}") };
         let number = |byte: u64| (byte / cells.cell_bytes() as u64) as usize;
         let walk = CellWalk::new(links, entry, number(start), number(start + len - 1));
@@ -85,7 +85,7 @@ impl<'a> ListReader<'a> {
     #[inline]
     pub fn get<'r>(&'r mut self, range: Range<u64>, scratch: &'r mut Vec<u8>) -> Result<&'r [u8]> {
         if range.start > range.end || range.end > self.len {
-            return Err(outside(&range, self.len));
+            return Err(outside_part_error(&range, self.len));
         }
         match &mut self.kind {
             ReaderKind::Pinned(pinned) => pinned.get(range, scratch),
@@ -99,7 +99,7 @@ impl<'a> ListReader<'a> {
     /// As [`ListReader::get`].
     pub fn read(&mut self, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
         if range.start > range.end || range.end > self.len {
-            return Err(outside(&range, self.len));
+            return Err(outside_part_error(&range, self.len));
         }
         match &mut self.kind {
             ReaderKind::Pinned(pinned) => pinned.read(range, out),
@@ -112,12 +112,12 @@ impl PinnedReader<'_> {
     #[inline]
     fn get<'r>(&'r mut self, range: Range<u64>, scratch: &'r mut Vec<u8>) -> Result<&'r [u8]> {
         let len = (range.end - range.start) as usize;
-        let (at, offset) = self.position(range.start);
+        let (at, offset) = self.cell_position(range.start);
         if len == 0 {
             return Ok(&[]);
         }
         if offset + len <= self.cells.cell_bytes() {
-            let cell = self.cell(at).ok_or_else(|| stopped(None))?;
+            let cell = self.cell(at).ok_or_else(|| stopped_error(None))?;
             return Ok(&cell[offset..offset + len]);
         }
         self.read(range, scratch)?;
@@ -126,11 +126,11 @@ impl PinnedReader<'_> {
 
     fn read(&mut self, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
         let len = (range.end - range.start) as usize;
-        let (mut at, mut offset) = self.position(range.start);
+        let (mut at, mut offset) = self.cell_position(range.start);
         out.clear();
         out.reserve_exact(len);
         while out.len() < len {
-            let cell = self.cell(at).ok_or_else(|| stopped(None))?;
+            let cell = self.cell(at).ok_or_else(|| stopped_error(None))?;
             let end = cell.len().min(offset + len - out.len());
             out.extend_from_slice(&cell[offset..end]);
             (at, offset) = (at + 1, 0);
@@ -140,7 +140,7 @@ impl PinnedReader<'_> {
 
     /// The cell of the entry that holds byte `start` of the part, and the offset in that cell.
     #[inline]
-    fn position(&self, start: u64) -> (usize, usize) {
+    fn cell_position(&self, start: u64) -> (usize, usize) {
         // A part in memory is no longer than the address space, and the size of a cell is a power of two.
         let from = self.start + start as usize;
         let bytes = self.cells.cell_bytes();
@@ -150,8 +150,8 @@ impl PinnedReader<'_> {
     /// Cell number `at` of the entry. Never `None`: no thread writes to a pinned entry.
     #[inline]
     fn cell(&mut self, at: usize) -> Option<&[u8]> {
-        if self.current.is_none() || self.walk.at() != at {
-            self.current = self.cells.read(self.walk.go_to(at) as usize);
+        if self.current.is_none() || self.walk.cell_index() != at {
+            self.current = self.cells.read(self.walk.seek_cell(at) as usize);
         }
         self.current.as_deref()
     }
@@ -159,33 +159,33 @@ impl PinnedReader<'_> {
 
 impl StreamReader<'_> {
     fn get<'r>(&'r mut self, range: Range<u64>, scratch: &'r mut Vec<u8>) -> Result<&'r [u8]> {
-        let wanted = self.in_file(&range);
+        let wanted = self.file_range(&range);
         if wanted.is_empty() {
             return Ok(&[]);
         }
-        self.load(&wanted)?;
+        self.load_chunk(&wanted)?;
         if self.buffer_end() >= wanted.end {
-            return Ok(&self.buffer[self.in_buffer(&wanted)]);
+            return Ok(&self.buffer[self.buffer_range(&wanted)]);
         }
         self.read(range, scratch)?;
         Ok(scratch)
     }
 
     fn read(&mut self, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
-        let mut wanted = self.in_file(&range);
+        let mut wanted = self.file_range(&range);
         out.clear();
         out.reserve_exact((range.end - range.start) as usize);
         while !wanted.is_empty() {
-            self.load(&wanted)?;
+            self.load_chunk(&wanted)?;
             let here = wanted.start..wanted.end.min(self.buffer_end());
-            out.extend_from_slice(&self.buffer[self.in_buffer(&here)]);
+            out.extend_from_slice(&self.buffer[self.buffer_range(&here)]);
             wanted.start = here.end;
         }
         Ok(())
     }
 
     /// A range of the part, in file offsets.
-    fn in_file(&self, range: &Range<u64>) -> Range<u64> {
+    fn file_range(&self, range: &Range<u64>) -> Range<u64> {
         let start = self.part().range().start;
         start + range.start..start + range.end
     }
@@ -199,14 +199,14 @@ impl StreamReader<'_> {
     }
 
     /// The range in the buffer of file offsets that the buffer holds.
-    fn in_buffer(&self, range: &Range<u64>) -> Range<usize> {
+    fn buffer_range(&self, range: &Range<u64>) -> Range<usize> {
         (range.start - self.start) as usize..(range.end - self.start) as usize
     }
 
     /// Makes sure that the buffer holds the first byte of `wanted`: else loads a chunk that begins at its
     /// page. The chunk has the pages of `wanted`. If it follows the last chunk directly, it has at least
     /// twice as many pages as that.
-    fn load(&mut self, wanted: &Range<u64>) -> Result<()> {
+    fn load_chunk(&mut self, wanted: &Range<u64>) -> Result<()> {
         if (self.start..self.buffer_end()).contains(&wanted.start) {
             return Ok(());
         }
@@ -225,7 +225,7 @@ impl StreamReader<'_> {
 }
 
 #[cold]
-fn outside(range: &Range<u64>, len: u64) -> Error {
+fn outside_part_error(range: &Range<u64>, len: u64) -> Error {
     let why = format!("bytes {range:?} are not in a part of {len} bytes");
     Error::new(ErrorKind::Denied, "read", "a list", why)
 }

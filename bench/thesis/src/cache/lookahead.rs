@@ -28,7 +28,7 @@ pub enum Lookahead {
 
 /// The rolling sum and its limit.
 #[derive(Debug)]
-pub(crate) struct Pace {
+pub(crate) struct PrefetchPace {
     pub(crate) lookahead: Lookahead,
     rolling_sum: u64,
     cells: u32,
@@ -52,9 +52,9 @@ pub(crate) struct LookaheadLog {
     capacity: usize,
 }
 
-impl Pace {
-    pub(crate) fn new(lookahead: Lookahead, cells: u32) -> Pace {
-        Pace { lookahead, rolling_sum: 0, cells }
+impl PrefetchPace {
+    pub(crate) fn new(lookahead: Lookahead, cells: u32) -> PrefetchPace {
+        PrefetchPace { lookahead, rolling_sum: 0, cells }
     }
 
     pub(crate) fn rolling_sum(&self) -> u64 {
@@ -62,35 +62,35 @@ impl Pace {
     }
 
     /// A list of `cells` cells was fetched ahead, or found in the cache.
-    pub(crate) fn push(&mut self, cells: u64) {
+    pub(crate) fn add_cells(&mut self, cells: u64) {
         self.rolling_sum += cells;
     }
 
     /// Lists of `cells` cells in all are no longer used by the query that has ended.
-    pub(crate) fn pop(&mut self, cells: u64) {
+    pub(crate) fn subtract_cells(&mut self, cells: u64) {
         self.rolling_sum -= cells;
     }
 
     /// Whether to wait before evicting an entry of `candidate` cells for a list that has `taken` cells so
     /// far.
-    pub(crate) fn waits(&self, taken: u32, candidate: u32) -> bool {
+    pub(crate) fn must_wait(&self, taken: u32, candidate: u32) -> bool {
         let sum = self.rolling_sum + u64::from(taken) + u64::from(candidate);
         self.lookahead == Lookahead::Adaptive && sum > u64::from(self.cells)
     }
 
     /// Whether a query is too far ahead that is `ahead` queries behind the oldest.
-    pub(crate) fn is_too_far(&self, ahead: u64) -> bool {
+    pub(crate) fn exceeds_lookahead(&self, ahead: u64) -> bool {
         matches!(self.lookahead, Lookahead::Queries(queries) if ahead > queries)
     }
 }
 
 impl LookaheadLog {
     /// Restarts with a capacity of `capacity` samples.
-    pub(crate) fn start(&mut self, capacity: usize) {
+    pub(crate) fn restart(&mut self, capacity: usize) {
         *self = LookaheadLog { samples: VecDeque::with_capacity(capacity), capacity };
     }
 
-    pub(crate) fn add(&mut self, sample: LookaheadSample) {
+    pub(crate) fn add_sample(&mut self, sample: LookaheadSample) {
         if self.capacity == 0 {
             return;
         }
@@ -109,70 +109,70 @@ impl LookaheadLog {
 mod tests {
     use super::*;
 
-    fn pace() -> Pace {
-        Pace::new(Lookahead::Adaptive, 8)
+    fn pace_of_eight_cells() -> PrefetchPace {
+        PrefetchPace::new(Lookahead::Adaptive, 8)
     }
 
     /// A cache of eight cells and terms of 4, 1 and 4 cells, each used once.
     #[test]
-    fn figure_7_8() {
-        let mut pace = pace();
-        pace.push(4); // time 1: t0 is fetched
-        pace.push(1); // time 2: t1 is fetched, the query thread begins with t0
+    fn the_rolling_sum_is_that_of_figure_7_8() {
+        let mut pace = pace_of_eight_cells();
+        pace.add_cells(4); // time 1: t0 is fetched
+        pace.add_cells(1); // time 2: t1 is fetched, the query thread begins with t0
         assert_eq!(pace.rolling_sum(), 5);
         // Time 3: three cells of t2 are taken; the fourth would evict t0, which is in use.
-        assert!(pace.waits(3, 4));
-        pace.pop(4); // time 4: t0 is finished
+        assert!(pace.must_wait(3, 4));
+        pace.subtract_cells(4); // time 4: t0 is finished
         assert_eq!(pace.rolling_sum(), 1);
         // Time 5: the thesis omits the cells that t2 has so far, 4 + 1 > 8; with them, 4 + 1 + 3 > 8.
         // Neither waits.
-        assert!(!pace.waits(0, 4) && !pace.waits(3, 4));
-        pace.push(4);
+        assert!(!pace.must_wait(0, 4) && !pace.must_wait(3, 4));
+        pace.add_cells(4);
         assert_eq!(pace.rolling_sum(), 5);
     }
 
     /// A term of 4 cells is repeated. Counted once, the sum would be 0 during its second use.
     #[test]
-    fn figure_7_9() {
-        let mut wrong = pace();
-        wrong.push(4); // time 1: t0
-        wrong.pop(4); // time 3: the query thread has finished the first t0 and is at the second
+    fn the_rolling_sum_is_that_of_figure_7_9() {
+        let mut wrong = pace_of_eight_cells();
+        wrong.add_cells(4); // time 1: t0
+        wrong.subtract_cells(4); // time 3: the query thread has finished the first t0 and is at the second
         assert_eq!(wrong.rolling_sum(), 0);
-        assert!(!wrong.waits(4, 4), "0 + 4 > 8, and the other 4 cells taken: t0 would be evicted");
-        let mut right = pace();
-        right.push(4);
-        right.push(4); // time 2: the repeated t0
-        right.pop(4);
+        assert!(!wrong.must_wait(4, 4), "0 + 4 > 8, and the other 4 cells taken: t0 would be evicted");
+        let mut right = pace_of_eight_cells();
+        right.add_cells(4);
+        right.add_cells(4); // time 2: the repeated t0
+        right.subtract_cells(4);
         assert_eq!(right.rolling_sum(), 4);
-        assert!(right.waits(4, 4), "t0 stays until it is finished for the second time");
+        assert!(right.must_wait(4, 4), "t0 stays until it is finished for the second time");
     }
 
     /// Terms of 2, 5 and 2 cells: t0, t1, t0, t2. The query thread uses t1, which is least recently used.
     #[test]
-    fn figure_7_10() {
-        let mut pace = pace();
-        pace.push(2); // time 1: t0
-        pace.push(5); // time 2: t1
-        pace.push(2); // time 3: t0 again
-        pace.pop(2); // time 4: the query thread finishes t0
+    fn the_rolling_sum_is_that_of_figure_7_10() {
+        let mut pace = pace_of_eight_cells();
+        pace.add_cells(2); // time 1: t0
+        pace.add_cells(5); // time 2: t1
+        pace.add_cells(2); // time 3: t0 again
+        pace.subtract_cells(2); // time 4: the query thread finishes t0
         // One of the two cells of t2 is taken, and all 8 are in use.
         assert_eq!(pace.rolling_sum() + 1, 8);
         let sum_alone_waits = pace.rolling_sum() + 1 > 8;
         assert!(!sum_alone_waits, "8 > 8 is false: without the candidate t1 would be evicted");
-        assert!(pace.waits(1, 5), "8 + 5 > 8");
-        pace.pop(5); // t1 is finished
+        assert!(pace.must_wait(1, 5), "8 + 5 > 8");
+        pace.subtract_cells(5); // t1 is finished
         assert_eq!(pace.rolling_sum() + 1, 3);
-        assert!(!pace.waits(1, 5), "3 + 5 > 8 is false: t1 goes");
+        assert!(!pace.must_wait(1, 5), "3 + 5 > 8 is false: t1 goes");
     }
 
     #[test]
     fn the_log_keeps_the_last_samples() {
         let mut record = LookaheadLog::default();
         let sample = |ended| LookaheadSample { ended, queries: 0, cells: 0 };
-        record.add(sample(1));
+        record.add_sample(sample(1));
         assert_eq!(record.samples(), []);
-        record.start(2);
-        (2..5).for_each(|ended| record.add(sample(ended)));
+        record.restart(2);
+        (2..5).for_each(|ended| record.add_sample(sample(ended)));
         assert_eq!(record.samples(), [sample(3), sample(4)]);
     }
 }

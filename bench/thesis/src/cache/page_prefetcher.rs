@@ -14,7 +14,7 @@ use std::{collections::BTreeMap, panic::AssertUnwindSafe, panic::catch_unwind, t
 use tierdex_io::{Error, PAGE, Result, panic_message};
 
 use crate::cache::lookahead::{LookaheadLog, LookaheadSample};
-use crate::cache::{error::stopped, request::ListRequest, request::RequestedRange};
+use crate::cache::{error::stopped_error, request::ListRequest, request::RequestedRange};
 
 /// A worker that reads into the page cache. Dropping it ends the worker after its current page.
 pub struct PagePrefetcher {
@@ -72,7 +72,7 @@ impl PagePrefetcher {
     /// The error of starting a thread.
     pub fn start(lookahead: u64, samples: usize) -> Result<PagePrefetcher> {
         let mut lookahead_log = LookaheadLog::default();
-        lookahead_log.start(samples);
+        lookahead_log.restart(samples);
         let state = PageQueue {
             entries: BTreeMap::new(),
             next: 0,
@@ -95,9 +95,9 @@ impl PagePrefetcher {
         let own = Arc::clone(&worker);
         let thread = thread::Builder::new().name("fetch-pages".to_owned()).spawn(move || {
             // After a return or a panic, no thread waits for it any more.
-            let ended = catch_unwind(AssertUnwindSafe(|| own.run()));
+            let ended = catch_unwind(AssertUnwindSafe(|| own.run_worker()));
             own.lock().panic = ended.err().map(|panic| panic_message(&*panic));
-            own.stop();
+            own.stop_worker();
         });
         let thread = thread.map_err(|error| Error::from_os("start", "prefetcher", &error))?;
         Ok(PagePrefetcher { worker, thread: Some(thread) })
@@ -109,7 +109,7 @@ impl PagePrefetcher {
         let number = state.next;
         state.next += 1;
         state.entries.insert(number, PageQueueEntry { requests, read: None });
-        self.worker.wake(state);
+        self.worker.unlock_and_wake(state);
         PageQuery { worker: Arc::clone(&self.worker), number }
     }
 
@@ -126,7 +126,7 @@ impl PagePrefetcher {
 
 impl Drop for PagePrefetcher {
     fn drop(&mut self) {
-        self.worker.stop();
+        self.worker.stop_worker();
         self.thread.take().map(JoinHandle::join);
     }
 }
@@ -143,7 +143,7 @@ impl PageQuery {
                 return result.clone();
             }
             if self.worker.is_stopping() {
-                return Err(stopped(state.panic.as_deref()));
+                return Err(stopped_error(state.panic.as_deref()));
             }
             state.waiting += 1;
             state = self.worker.done.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -156,7 +156,7 @@ impl Drop for PageQuery {
     fn drop(&mut self) {
         let mut state = self.worker.lock();
         state.end_query(self.number);
-        self.worker.wake(state);
+        self.worker.unlock_and_wake(state);
     }
 }
 
@@ -175,7 +175,7 @@ impl PageWorker {
 
     /// Releases the lock, and wakes the worker if it sleeps and there is a query to read for; makes no
     /// system call otherwise.
-    fn wake(&self, mut state: MutexGuard<'_, PageQueue>) {
+    fn unlock_and_wake(&self, mut state: MutexGuard<'_, PageQueue>) {
         let wakes = state.next_query().is_some() && std::mem::take(&mut state.sleeping);
         drop(state);
         if wakes {
@@ -188,7 +188,7 @@ impl PageWorker {
     }
 
     /// Stops the worker, and wakes all threads.
-    fn stop(&self) {
+    fn stop_worker(&self) {
         let state = self.lock();
         self.stopping.store(true, Ordering::Relaxed);
         drop(state);
@@ -196,7 +196,7 @@ impl PageWorker {
         self.done.notify_all();
     }
 
-    fn run(&self) {
+    fn run_worker(&self) {
         let mut buffer = [0; PAGE as usize];
         let mut state = self.lock();
         while !self.is_stopping() {
@@ -208,7 +208,7 @@ impl PageWorker {
             let mut bytes = 0;
             let mut parts = requests.iter().flat_map(ListRequest::parts);
             let result =
-                parts.try_for_each(|part| self.copy(part, &mut buffer).map(|copied| bytes += copied));
+                parts.try_for_each(|part| self.read_part(part, &mut buffer).map(|copied| bytes += copied));
             state = self.lock();
             state.bytes_read += bytes;
             state.set_result(number, result);
@@ -219,12 +219,12 @@ impl PageWorker {
     }
 
     /// Reads the pages of a part, one after the other, until a stop request. Returns the number of bytes.
-    fn copy(&self, part: &RequestedRange, buffer: &mut [u8; PAGE as usize]) -> Result<u64> {
+    fn read_part(&self, part: &RequestedRange, buffer: &mut [u8; PAGE as usize]) -> Result<u64> {
         let file = part.file().file();
         let (start, end) = (part.pages().start, part.pages().end.min(file.len()));
         for page in (start..end).step_by(PAGE as usize) {
             if self.is_stopping() {
-                return Err(stopped(None));
+                return Err(stopped_error(None));
             }
             file.read_at(page, &mut buffer[..(end - page).min(PAGE) as usize])?;
         }
@@ -260,6 +260,6 @@ impl PageQueue {
         self.entries.remove(&number);
         self.ended += 1;
         self.taken -= u64::from(number < self.turn);
-        self.lookahead_log.add(LookaheadSample { ended: self.ended, queries, cells: 0 });
+        self.lookahead_log.add_sample(LookaheadSample { ended: self.ended, queries, cells: 0 });
     }
 }

@@ -47,7 +47,7 @@ impl ListPolicy {
     pub(crate) fn eviction(self, cells: u32) -> ListEviction {
         match self.page_policy() {
             Some(kind) => ListEviction::Past(kind.policy(cells)),
-            None => ListEviction::Window(BeladyWindow::new(cells, BeladyWindow::USES)),
+            None => ListEviction::Window(BeladyWindow::new(cells, BeladyWindow::USES_AHEAD)),
         }
     }
 

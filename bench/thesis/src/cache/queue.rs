@@ -23,16 +23,16 @@ pub(crate) enum Admission {
 pub(crate) struct Admissions(Arc<[AtomicU32]>);
 
 /// Instead of an entry: not admitted yet.
-const WAITING: u32 = u32::MAX;
+const WAITING_ADMISSION: u32 = u32::MAX;
 
 /// Instead of an entry: streamed.
-const STREAMED: u32 = u32::MAX - 1;
+const STREAMED_ADMISSION: u32 = u32::MAX - 1;
 
 /// Instead of an entry: rejected.
-const REJECTED: u32 = u32::MAX - 2;
+const REJECTED_ADMISSION: u32 = u32::MAX - 2;
 
 /// Entries have smaller numbers.
-pub(crate) const ENTRIES_MAX: u32 = REJECTED;
+pub(crate) const ENTRIES_MAX: u32 = REJECTED_ADMISSION;
 
 /// A query in the queue.
 struct QueueEntry {
@@ -61,7 +61,7 @@ pub(crate) struct NextList {
 #[derive(Default)]
 pub(crate) struct PrefetchQueue {
     /// By number. Ended queries are removed in bulk: at most as many of them remain behind an open query as
-    /// there are open queries, and [`ENDED_MAX`].
+    /// there are open queries, and [`ENDED_QUERIES_MAX`].
     entries: VecDeque<QueueEntry>,
     /// Number of queries that have not ended, and how many of them are detached.
     open: usize,
@@ -77,12 +77,12 @@ pub(crate) struct PrefetchQueue {
 }
 
 /// This many ended queries may remain before they are removed.
-const ENDED_MAX: usize = 64;
+const ENDED_QUERIES_MAX: usize = 64;
 
 impl PrefetchQueue {
     /// Appends a query. Returns its number, and its admissions to come.
     pub(crate) fn push(&mut self, requests: Vec<ListRequest>, detached: bool) -> (u64, Admissions) {
-        let admissions = Admissions(requests.iter().map(|_| AtomicU32::new(WAITING)).collect());
+        let admissions = Admissions(requests.iter().map(|_| AtomicU32::new(WAITING_ADMISSION)).collect());
         let (number, shared) = (self.next, admissions.clone());
         self.entries.push_back(QueueEntry {
             number,
@@ -102,7 +102,7 @@ impl PrefetchQueue {
     /// The next list to be admitted.
     pub(crate) fn next_list(&mut self) -> Option<NextList> {
         loop {
-            let at = self.at(self.turn);
+            let at = self.index_of(self.turn);
             let entry = self.entries.get(at)?;
             if let Some(request) = entry.requests.get(entry.admitted) {
                 return Some(NextList {
@@ -111,48 +111,48 @@ impl PrefetchQueue {
                     ahead: self.admitted,
                 });
             }
-            self.pass(at);
+            self.move_past(at);
         }
     }
 
     /// Admits the next list. `paced_cells` cells were added to the rolling sum for it.
-    pub(crate) fn admit(&mut self, admission: Admission, paced_cells: u64) {
-        let at = self.at(self.turn);
+    pub(crate) fn admit_next(&mut self, admission: Admission, paced_cells: u64) {
+        let at = self.index_of(self.turn);
         let entry = &mut self.entries[at];
         entry.admissions.set(entry.admitted, admission);
         entry.admitted += 1;
         entry.paced_cells += paced_cells;
         if entry.admitted == entry.requests.len() {
             let (ends, number) = (entry.detached, entry.number);
-            self.pass(at);
+            self.move_past(at);
             if ends {
-                self.end(number);
+                self.end_query(number);
             }
         }
     }
 
     /// Moves on from a query whose lists are all admitted, or that has ended.
-    fn pass(&mut self, at: usize) {
+    fn move_past(&mut self, at: usize) {
         let QueueEntry { number, ended, .. } = self.entries[at];
         self.turn = number + 1;
         self.admitted += u64::from(!ended);
     }
 
     /// The lists that are not admitted yet, in order.
-    pub(crate) fn waiting(&self) -> impl Iterator<Item = &ListRequest> {
-        self.entries.range(self.at(self.turn)..).flat_map(|entry| &entry.requests[entry.admitted..])
+    pub(crate) fn waiting_lists(&self) -> impl Iterator<Item = &ListRequest> {
+        self.entries.range(self.index_of(self.turn)..).flat_map(|entry| &entry.requests[entry.admitted..])
     }
 
     /// The request for a list, and its admission, if there is one.
     pub(crate) fn list(&self, number: u64, list: usize) -> (&ListRequest, Option<Admission>) {
-        let entry = &self.entries[self.at(number)];
+        let entry = &self.entries[self.index_of(number)];
         (&entry.requests[list], entry.admissions.get(list))
     }
 
     /// Ends a query, whether or not all its lists are admitted. Returns what was added to the rolling sum
     /// for it.
-    pub(crate) fn end(&mut self, number: u64) -> u64 {
-        let at = self.at(number);
+    pub(crate) fn end_query(&mut self, number: u64) -> u64 {
+        let at = self.index_of(number);
         let entry = &mut self.entries[at];
         debug_assert!(entry.number == number && !entry.ended);
         entry.ended = true;
@@ -166,7 +166,7 @@ impl PrefetchQueue {
             self.entries.pop_front();
         }
         // Amortized: more than half of the queries here have ended, all of them since the last removal.
-        if self.entries.len() > 2 * self.open + ENDED_MAX {
+        if self.entries.len() > 2 * self.open + ENDED_QUERIES_MAX {
             self.entries.retain(|entry| !entry.ended);
         }
         paced_cells
@@ -177,12 +177,12 @@ impl PrefetchQueue {
         let detached = self.entries.iter().filter(|entry| entry.detached && !entry.ended);
         let numbers: Vec<u64> = detached.map(|entry| entry.number).collect();
         for number in numbers {
-            self.end(number);
+            self.end_query(number);
         }
     }
 
     /// The index of the query with this number, or of the next one.
-    fn at(&self, number: u64) -> usize {
+    fn index_of(&self, number: u64) -> usize {
         if number == self.next {
             return self.entries.len();
         }
@@ -221,9 +221,9 @@ impl Admissions {
     /// The admission of a list; `None` until it is admitted.
     pub(crate) fn get(&self, list: usize) -> Option<Admission> {
         match self.0[list].load(Ordering::Acquire) {
-            WAITING => None,
-            STREAMED => Some(Admission::Streamed),
-            REJECTED => Some(Admission::Rejected),
+            WAITING_ADMISSION => None,
+            STREAMED_ADMISSION => Some(Admission::Streamed),
+            REJECTED_ADMISSION => Some(Admission::Rejected),
             entry => Some(Admission::Cached(entry)),
         }
     }
@@ -236,8 +236,8 @@ impl Admissions {
     fn set(&self, list: usize, admission: Admission) {
         let number = match admission {
             Admission::Cached(entry) => entry,
-            Admission::Streamed => STREAMED,
-            Admission::Rejected => REJECTED,
+            Admission::Streamed => STREAMED_ADMISSION,
+            Admission::Rejected => REJECTED_ADMISSION,
         };
         self.0[list].store(number, Ordering::Release);
     }

@@ -4,7 +4,7 @@ use std::{fmt, ops::Range, sync::Arc};
 
 use tierdex_io::{Error, ErrorKind, PAGE, Result, SealedFile};
 
-use super::key::{ListKey, mix};
+use super::key::{ListKey, splitmix64};
 
 /// Number of parts of a list, at most.
 pub const PARTS_MAX: usize = 8;
@@ -82,9 +82,9 @@ impl ListRequest {
             let why = format!("it has {} parts, and may have 1 to {PARTS_MAX}", parts.len());
             return Err(Error::new(ErrorKind::Denied, "cache", format!("list {key}"), why));
         }
-        let fingerprint = parts
-            .iter()
-            .fold(0, |fingerprint, part| mix(mix(fingerprint ^ part.range.start) ^ part.range.end));
+        let fingerprint = parts.iter().fold(0, |fingerprint, part| {
+            splitmix64(splitmix64(fingerprint ^ part.range.start) ^ part.range.end)
+        });
         Ok(ListRequest { key, parts: parts.into(), fingerprint: fingerprint as u32 })
     }
 
@@ -105,7 +105,7 @@ impl ListRequest {
     }
 
     /// The error for a request whose parts differ from those of the entry with its key.
-    pub(crate) fn mismatch(&self) -> Error {
+    pub(crate) fn mismatch_error(&self) -> Error {
         let part = &self.parts[0];
         Error::corrupt(part.file.name(), part.range.start, "another list of the same key has other parts")
     }

@@ -26,7 +26,7 @@ impl BeladyWindow {
 
     /// How many uses ahead it looks by default. That costs one table lookup per use for each list that is
     /// read, which is small compared with the read.
-    pub const USES: usize = 512;
+    pub const USES_AHEAD: usize = 512;
 
     /// For entries below `entries`, looking at most `uses_max` uses ahead.
     pub fn new(entries: u32, uses_max: usize) -> BeladyWindow {

@@ -49,13 +49,13 @@ struct FetchWorker {
     cache: Arc<ListCache>,
     engine: ReadQueue,
     /// Lists and chunks being read, by number.
-    fills: Vec<Option<Fill>>,
+    fills: Vec<Option<ListFill>>,
     /// Reads in flight, by tag.
     in_flight: Vec<Option<InFlightListRead>>,
 }
 
 /// A list or a chunk being read.
-struct Fill {
+struct ListFill {
     request: ListRequest,
     into: FillTarget,
     /// The next read; `None` when all are submitted.
@@ -116,15 +116,15 @@ impl Prefetcher {
         (state.has_prefetcher, state.workers, state.stopping) = (true, engines.len(), false);
         state.panic = None;
         state.pace.lookahead = lookahead;
-        cache.update_stopped(&state);
+        cache.update_stopped_flag(&state);
         drop(state);
         let mut prefetcher = Prefetcher { cache: Arc::clone(cache), threads: Vec::new() };
         for (number, engine) in engines.into_iter().enumerate() {
             let mut worker = FetchWorker::new(Arc::clone(cache), engine);
             let thread = thread::Builder::new().name(format!("fetch-{number}"));
             let spawned = thread.spawn(move || {
-                let ended = catch_unwind(AssertUnwindSafe(|| worker.run()));
-                worker.exit(ended.err().map(|panic| panic_message(&*panic)));
+                let ended = catch_unwind(AssertUnwindSafe(|| worker.run_worker()));
+                worker.finish_worker(ended.err().map(|panic| panic_message(&*panic)));
             });
             let spawned = spawned.map_err(|error| Error::from_os("start", "prefetcher", &error));
             prefetcher.threads.push(spawned?);
@@ -138,7 +138,7 @@ impl Prefetcher {
     pub fn push(&self, requests: Vec<ListRequest>) -> QueuedQuery {
         let mut state = self.cache.lock();
         let (number, admissions) = state.queue.push(requests, false);
-        self.cache.publish(state);
+        self.cache.unlock_and_notify(state);
         QueuedQuery { cache: Arc::clone(&self.cache), number, admissions }
     }
 
@@ -148,7 +148,7 @@ impl Prefetcher {
     pub fn fetch_detached(&self, request: ListRequest) {
         let mut state = self.cache.lock();
         state.push_detached(request);
-        self.cache.publish(state);
+        self.cache.unlock_and_notify(state);
     }
 
     /// Starts to fetch a list, and does not wait. The fetch comes after all tasks so far, of which at most
@@ -183,7 +183,7 @@ impl Drop for Prefetcher {
     fn drop(&mut self) {
         let mut state = self.cache.lock();
         state.stopping = true;
-        self.cache.update_stopped(&state);
+        self.cache.update_stopped_flag(&state);
         drop(state);
         self.cache.wake_all();
         for thread in self.threads.drain(..) {
@@ -192,8 +192,8 @@ impl Drop for Prefetcher {
         }
         let mut state = self.cache.lock();
         (state.has_prefetcher, state.workers) = (false, 0);
-        self.cache.update_stopped(&state);
-        state.fail_tasks();
+        self.cache.update_stopped_flag(&state);
+        state.fail_waiting_tasks();
         drop(state);
         self.cache.wake_all();
     }
@@ -213,7 +213,7 @@ impl QueuedQuery {
     /// # Panics
     /// When there is no such list.
     pub fn wait(&self, list: usize) -> Result<FetchedList> {
-        self.assert_has(list);
+        self.assert_list_exists(list);
         self.cache.wait(self.number, list)
     }
 
@@ -223,8 +223,8 @@ impl QueuedQuery {
     /// # Panics
     /// When there is no such list.
     pub fn is_ready(&self, list: usize) -> bool {
-        self.assert_has(list);
-        self.cache.is_settled(self.admissions.get(list))
+        self.assert_list_exists(list);
+        self.cache.is_fetch_done(self.admissions.get(list))
     }
 
     /// Whether list `list` is ready and pinned in the cache; a ready one may also be a stream or an error.
@@ -233,11 +233,11 @@ impl QueuedQuery {
     /// # Panics
     /// When there is no such list.
     pub fn is_cached(&self, list: usize) -> bool {
-        self.assert_has(list);
+        self.assert_list_exists(list);
         self.cache.is_cached(self.admissions.get(list))
     }
 
-    fn assert_has(&self, list: usize) {
+    fn assert_list_exists(&self, list: usize) {
         assert!(list < self.lists(), "list {list} of a query of {}", self.lists());
     }
 }
@@ -245,8 +245,8 @@ impl QueuedQuery {
 impl Drop for QueuedQuery {
     fn drop(&mut self) {
         let mut state = self.cache.lock();
-        state.end(self.number, &self.admissions);
-        self.cache.publish(state);
+        state.end_query(self.number, &self.admissions);
+        self.cache.unlock_and_notify(state);
     }
 }
 
@@ -255,7 +255,7 @@ impl FetchWorker {
         FetchWorker { cache, engine, fills: Vec::new(), in_flight: Vec::new() }
     }
 
-    fn run(&mut self) {
+    fn run_worker(&mut self) {
         loop {
             while !self.engine.is_full() && (self.submit_next() || self.take_task()) {}
             if self.engine.pending() > 0 {
@@ -272,7 +272,7 @@ impl FetchWorker {
 
     /// Ends the worker. A worker that panicked, which only a defect causes, fails its lists and stops the
     /// prefetcher.
-    fn exit(self, panic: Option<String>) {
+    fn finish_worker(self, panic: Option<String>) {
         let FetchWorker { cache, engine, fills, .. } = self;
         // Waits for the reads in flight, before their cells are used for anything else.
         drop(engine);
@@ -280,15 +280,15 @@ impl FetchWorker {
         state.stopping |= panic.is_some();
         // Keeps the first of several.
         state.panic = state.panic.take().or(panic);
-        let why = state.stopped();
+        let why = state.stopped_error();
         drop(state);
         for mut fill in fills.into_iter().flatten() {
-            fill.fail(why.clone());
-            fill.end(&cache);
+            fill.fail_fill(why.clone());
+            fill.publish_result(&cache);
         }
         let mut state = cache.lock();
         state.workers -= 1;
-        cache.update_stopped(&state);
+        cache.update_stopped_flag(&state);
         drop(state);
         cache.wake_all();
     }
@@ -303,20 +303,20 @@ impl FetchWorker {
         };
         let Some(fill) = self.fills[number].as_mut() else { return false };
         if self.cache.is_stopped() {
-            fill.fail(self.cache.lock().stopped());
+            fill.fail_fill(self.cache.lock().stopped_error());
             self.finish_if_done(number);
             return true;
         }
         match fill.next_read(&self.cache) {
             Ok(Some((part, offset, target))) => {
                 fill.in_flight += 1;
-                let tag = free_slot(&mut self.in_flight);
+                let tag = free_slot_index(&mut self.in_flight);
                 self.in_flight[tag] = Some(InFlightListRead { fill: number, part, offset });
                 self.engine.submit(fill.request.parts()[part].file().file(), offset, target, tag as u64);
             }
             Ok(None) => {}
             Err(error) => {
-                fill.fail(error);
+                fill.fail_fill(error);
                 self.finish_if_done(number);
             }
         }
@@ -332,23 +332,24 @@ impl FetchWorker {
         };
         let Some(fill) = self.fills[number].as_mut() else { return };
         let bytes = *result.as_ref().unwrap_or(&0);
-        let checked = result.and_then(|len| check(&fill.request.parts()[part], offset, &target, len));
+        let checked =
+            result.and_then(|len| check_read_pages(&fill.request.parts()[part], offset, &target, len));
         drop(target);
         fill.reads += 1;
         fill.reads_fell_back += u64::from(fell_back);
         fill.bytes_read += bytes as u64;
         fill.in_flight -= 1;
         if let Err(error) = checked {
-            fill.fail(error);
+            fill.fail_fill(error);
         }
         self.finish_if_done(number);
     }
 
     /// Publishes the result of a fill if it is complete.
     fn finish_if_done(&mut self, number: usize) {
-        let is_done = |fill: &mut Fill| fill.in_flight == 0 && fill.next.is_none();
+        let is_done = |fill: &mut ListFill| fill.in_flight == 0 && fill.next.is_none();
         if let Some(fill) = self.fills[number].take_if(is_done) {
-            fill.end(&self.cache);
+            fill.publish_result(&self.cache);
         }
     }
 
@@ -356,10 +357,10 @@ impl FetchWorker {
     fn take_task(&mut self) -> bool {
         let cache = Arc::clone(&self.cache);
         let mut state = cache.lock();
-        state.advance();
+        state.admit_lists();
         let taken = next_fill(&mut state, &cache);
         // A list that waited for a worker may now be admitted.
-        cache.publish(state);
+        cache.unlock_and_notify(state);
         self.start_fill(taken)
     }
 
@@ -371,36 +372,36 @@ impl FetchWorker {
             if state.stopping {
                 return false;
             }
-            state.advance();
+            state.admit_lists();
             if let Some(fill) = next_fill(&mut state, &cache) {
-                cache.publish(state);
+                cache.unlock_and_notify(state);
                 return self.start_fill(Some(fill));
             }
             state = cache.wait_for_work(state);
         }
     }
 
-    fn start_fill(&mut self, fill: Option<Fill>) -> bool {
+    fn start_fill(&mut self, fill: Option<ListFill>) -> bool {
         let Some(fill) = fill else { return false };
-        let number = free_slot(&mut self.fills);
+        let number = free_slot_index(&mut self.fills);
         self.fills[number] = Some(fill);
         true
     }
 }
 
 /// Starts the next task. None is started after a stop request.
-fn next_fill(state: &mut ListCacheState, cache: &ListCache) -> Option<Fill> {
+fn next_fill(state: &mut ListCacheState, cache: &ListCache) -> Option<ListFill> {
     if state.stopping {
         return None;
     }
     if let Some(chunk) = state.bounce.task.take() {
-        return Some(Fill::of_chunk(chunk, cache));
+        return Some(ListFill::of_chunk(chunk, cache));
     }
-    state.take_task().map(Fill::of_entry)
+    state.take_task().map(ListFill::of_entry)
 }
 
 /// The first free slot; appends one if there is none.
-fn free_slot<T>(slots: &mut Vec<Option<T>>) -> usize {
+fn free_slot_index<T>(slots: &mut Vec<Option<T>>) -> usize {
     slots.iter().position(Option::is_none).unwrap_or_else(|| {
         slots.push(None);
         slots.len() - 1
@@ -409,7 +410,7 @@ fn free_slot<T>(slots: &mut Vec<Option<T>>) -> usize {
 
 /// Checks the bytes of a part that were read from file offset `offset` on: `len` bytes, which must be all
 /// that the part needs.
-fn check(part: &RequestedRange, offset: u64, target: &ReadTarget, len: usize) -> Result<()> {
+fn check_read_pages(part: &RequestedRange, offset: u64, target: &ReadTarget, len: usize) -> Result<()> {
     let file = part.file();
     let wanted = part.range().end.min(offset + target.range().len() as u64);
     if offset + (len as u64) < wanted {
@@ -426,20 +427,20 @@ fn check(part: &RequestedRange, offset: u64, target: &ReadTarget, len: usize) ->
     Ok(())
 }
 
-impl Fill {
-    fn of_entry(task: FetchTask) -> Fill {
+impl ListFill {
+    fn of_entry(task: FetchTask) -> ListFill {
         let FetchTask { entry, request, .. } = task;
         let pages = request.parts()[0].pages();
-        Fill::new(request, FillTarget::Entry(entry), 0, pages, entry)
+        ListFill::new(request, FillTarget::Entry(entry), 0, pages, entry)
     }
 
-    fn of_chunk(chunk: StreamChunk, cache: &ListCache) -> Fill {
+    fn of_chunk(chunk: StreamChunk, cache: &ListCache) -> ListFill {
         let StreamChunk { request, part, pages } = chunk;
-        Fill::new(request, FillTarget::Bounce, part, pages, cache.bounce_cells().start as u32)
+        ListFill::new(request, FillTarget::Bounce, part, pages, cache.bounce_cells().start as u32)
     }
 
-    fn new(request: ListRequest, into: FillTarget, part: usize, pages: Range<u64>, cell: u32) -> Fill {
-        Fill {
+    fn new(request: ListRequest, into: FillTarget, part: usize, pages: Range<u64>, cell: u32) -> ListFill {
+        ListFill {
             request,
             into,
             next: Some(NextPages { part, pages }),
@@ -467,7 +468,7 @@ impl Fill {
             cells.push(cell);
         }
         let more = (end < pages.end).then_some(NextPages { part, pages: end..pages.end });
-        self.next = more.or_else(|| self.whole_part(part + 1));
+        self.next = more.or_else(|| self.pages_of_part(part + 1));
         // No thread writes to a cell of a ready list.
         self.rest = self.rest.take().filter(|_| self.next.is_some());
         Ok(ReadTarget::across(cells).map(|target| (part, pages.start, target)))
@@ -480,7 +481,7 @@ impl Fill {
         }
         let cell = self.cell;
         self.cell = match self.into {
-            FillTarget::Entry(_) => cache.links().next(cell),
+            FillTarget::Entry(_) => cache.links().next_cell(cell),
             FillTarget::Bounce => cell + 1,
         };
         cache.cells().write(cell as usize).ok_or_else(|| {
@@ -490,31 +491,31 @@ impl Fill {
     }
 
     /// All pages of a part, if there is such a part; a chunk has only one.
-    fn whole_part(&self, part: usize) -> Option<NextPages> {
+    fn pages_of_part(&self, part: usize) -> Option<NextPages> {
         let pages = self.request.parts().get(part).filter(|_| self.into != FillTarget::Bounce)?.pages();
         Some(NextPages { part, pages })
     }
 
     /// Publishes the result.
-    fn end(self, cache: &ListCache) {
+    fn publish_result(self, cache: &ListCache) {
         let result = self.error.map_or(Ok(()), Err);
         let mut state = cache.lock();
         state.stats.reads += self.reads;
         state.stats.reads_fell_back += self.reads_fell_back;
         state.stats.bytes_read += self.bytes_read;
         match self.into {
-            FillTarget::Entry(entry) => state.fill_ended(entry, result),
+            FillTarget::Entry(entry) => state.finish_fill(entry, result),
             FillTarget::Bounce => {
                 state.stats.failures += u64::from(result.is_err());
                 state.bounce.result = Some(result);
                 state.changed = true;
             }
         }
-        cache.publish(state);
+        cache.unlock_and_notify(state);
     }
 
     /// Keeps the first error, and submits nothing more.
-    fn fail(&mut self, error: Error) {
+    fn fail_fill(&mut self, error: Error) {
         (self.next, self.rest) = (None, None);
         self.error.get_or_insert(error);
     }

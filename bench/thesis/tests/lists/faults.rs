@@ -7,16 +7,16 @@ use tierdex_thesis::{ListPolicy, ListRequest, Lookahead, Prefetcher};
 
 use super::fixture::{TestFile, assert_idle, cache, engine, kinds, prefetcher, watched, write};
 
-const LISTS: u64 = 6;
+const SHORT_LISTS: u64 = 6;
 
 /// Lists of three pages, and one that is streamed.
 fn requests(written: &TestFile) -> Vec<ListRequest> {
-    let lists = (0..LISTS).map(|list| written.request(list, 1 + list * 3, 3));
-    lists.chain([written.request(LISTS, 1, 9)]).collect()
+    let lists = (0..SHORT_LISTS).map(|list| written.request(list, 1 + list * 3, 3));
+    lists.chain([written.request(SHORT_LISTS, 1, 9)]).collect()
 }
 
 /// Requests all lists, two per query, and returns the result of reading each.
-fn ask(prefetcher: &Prefetcher, written: &TestFile, requests: &[ListRequest]) -> Vec<Result<()>> {
+fn read_all_lists(prefetcher: &Prefetcher, written: &TestFile, requests: &[ListRequest]) -> Vec<Result<()>> {
     let queries: Vec<_> =
         requests.chunks(2).map(|requests| (requests, prefetcher.push(requests.to_vec()))).collect();
     let mut results = Vec::new();
@@ -50,14 +50,17 @@ fn a_fault_at_each_read_fails_one_list_once() {
                 let prefetcher = Prefetcher::start(&cache, engines, Lookahead::Adaptive).unwrap();
                 let effect = Effect::Error(errno::EIO);
                 disk.arm(FaultPlan { class: OpClass::Read, at, effect, repeat: Repeat::Once });
-                let results = ask(&prefetcher, &written, &requests);
+                let results = read_all_lists(&prefetcher, &written, &requests);
                 let failed: Vec<_> = results.iter().filter_map(|result| result.as_ref().err()).collect();
                 assert_eq!(failed.len() as u64, disk.injected().min(1));
                 assert!(failed.iter().all(|error| error.kind() == ErrorKind::Other && error.file() == "a"));
                 assert_eq!(cache.stats().failures, disk.injected().min(1));
                 let (none, injected_now) = (failed.is_empty(), disk.injected());
                 disk.arm(FaultPlan::none());
-                assert!(ask(&prefetcher, &written, &requests).iter().all(Result::is_ok), "it passes");
+                assert!(
+                    read_all_lists(&prefetcher, &written, &requests).iter().all(Result::is_ok),
+                    "it passes"
+                );
                 drop(prefetcher);
                 assert_idle(&cache);
                 if none {
@@ -65,7 +68,7 @@ fn a_fault_at_each_read_fails_one_list_once() {
                 }
                 injected += injected_now;
             }
-            assert!(injected >= LISTS * 3, "{kind}: {injected}");
+            assert!(injected >= SHORT_LISTS * 3, "{kind}: {injected}");
         }
     });
 }
@@ -82,12 +85,12 @@ fn a_permanent_fault_fails_all_lists_and_leaks_nothing() {
         let effect = Effect::Error(errno::EIO);
         disk.arm(FaultPlan { class: OpClass::Read, at: 1, effect, repeat: Repeat::Forever });
         for _ in 0..3 {
-            assert!(ask(&prefetcher, &written, &requests).iter().all(Result::is_err));
+            assert!(read_all_lists(&prefetcher, &written, &requests).iter().all(Result::is_err));
         }
         assert_idle(&cache);
         assert_eq!(cache.stats().cells_used(), 0);
         disk.arm(FaultPlan::none());
-        assert!(ask(&prefetcher, &written, &requests).iter().all(Result::is_ok));
+        assert!(read_all_lists(&prefetcher, &written, &requests).iter().all(Result::is_ok));
     });
 }
 
@@ -108,7 +111,7 @@ fn a_corrupt_page_is_never_returned() {
             let list = prefetcher.fetch(&requests[damaged as usize]);
             let error = list.err().expect("a damaged page");
             assert_eq!((error.kind(), error.offset()), (ErrorKind::Corrupt, Some(page as u64 * 4096)));
-            let stream = prefetcher.fetch(&requests[LISTS as usize]).unwrap();
+            let stream = prefetcher.fetch(&requests[SHORT_LISTS as usize]).unwrap();
             let mut scratch = Vec::new();
             let read = stream.reader(0).get(0..9 * 4096 - 150, &mut scratch).is_ok();
             assert_eq!(read, page > 9, "{page}");

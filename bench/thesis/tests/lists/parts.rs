@@ -10,7 +10,7 @@ use tierdex_thesis::{
 
 use super::fixture::{GatedDisk, TestFile, assert_idle, engine, kinds, watched, write};
 
-const PAGES: usize = 60;
+const FILE_PAGES: usize = 60;
 
 /// A cache of cells of `cell_bytes` bytes, of which one is the bounce buffer.
 fn cache(cells: usize, cell_bytes: usize) -> Arc<ListCache> {
@@ -24,9 +24,9 @@ fn part(written: &TestFile, from: u64, len: u64) -> RequestedRange {
 }
 
 /// Offsets and lengths of parts: of a few bytes, of about a page, and of several cells.
-fn parts() -> impl Strategy<Value = Vec<(u64, u64)>> {
-    let end = HEADER_LEN + (PAGES * PAGE as usize + 1234 - 64) as u64;
-    let from = prop_oneof![HEADER_LEN..end, (1..PAGES as u64).prop_map(|page| page * PAGE)];
+fn random_parts() -> impl Strategy<Value = Vec<(u64, u64)>> {
+    let end = HEADER_LEN + (FILE_PAGES * PAGE as usize + 1234 - 64) as u64;
+    let from = prop_oneof![HEADER_LEN..end, (1..FILE_PAGES as u64).prop_map(|page| page * PAGE)];
     let len = prop_oneof![1..400_u64, PAGE - 2..PAGE + 3, 1..150_000_u64];
     prop::collection::vec((from, len), 1..=PARTS_MAX)
 }
@@ -36,7 +36,7 @@ proptest! {
 
     #[test]
     fn parts_are_packed_and_read_back(
-        lists in prop::collection::vec(parts(), 1..5),
+        lists in prop::collection::vec(random_parts(), 1..5),
         shift in 12..=16_u32,
         which in 0..3_usize,
         depth in 1..6_usize,
@@ -44,7 +44,7 @@ proptest! {
         watched(|| {
             let cell_bytes = 1 << shift;
             let disk = MemDisk::new();
-            let written = write(&disk, "a", PAGES);
+            let written = write(&disk, "a", FILE_PAGES);
             let requests: Vec<ListRequest> = (0..).zip(&lists).map(|(list, parts)| {
                 let parts = parts.iter().map(|(from, len)| part(&written, *from, *len));
                 ListRequest::new(ListKey(list, 7), parts.collect()).unwrap()

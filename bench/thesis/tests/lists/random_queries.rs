@@ -13,10 +13,10 @@ use tierdex_thesis::{
 
 use super::fixture::{TestFile, assert_idle, cache, engine, kinds, watched, write};
 
-const PAGES: usize = 12;
+const FILE_PAGES: usize = 12;
 
 #[derive(Debug, Clone)]
-struct Settings {
+struct RandomSettings {
     cells: usize,
     policy: ListPolicy,
     lookahead: Lookahead,
@@ -25,13 +25,13 @@ struct Settings {
     threads: usize,
 }
 
-fn settings() -> impl Strategy<Value = Settings> {
+fn random_settings() -> impl Strategy<Value = RandomSettings> {
     let lookaheads = [Lookahead::Adaptive, Lookahead::Pins, Lookahead::Queries(0), Lookahead::Queries(3)];
     let depths = prop::collection::vec(1..5_usize, 1..3);
     let policies = prop::sample::select(ListPolicy::ALL.to_vec());
     let parts =
         (2..11_usize, policies, prop::sample::select(lookaheads.to_vec()), 0..3_usize, depths, 1..4_usize);
-    parts.prop_map(|(cells, policy, lookahead, engine, depths, threads)| Settings {
+    parts.prop_map(|(cells, policy, lookahead, engine, depths, threads)| RandomSettings {
         cells,
         policy,
         lookahead,
@@ -42,8 +42,8 @@ fn settings() -> impl Strategy<Value = Settings> {
 }
 
 /// Lists of one to three parts anywhere in the file.
-fn lists() -> impl Strategy<Value = Vec<Vec<(u64, u64)>>> {
-    let end = HEADER_LEN + (PAGES * 4096 + 1234 - 64) as u64;
+fn random_lists() -> impl Strategy<Value = Vec<Vec<(u64, u64)>>> {
+    let end = HEADER_LEN + (FILE_PAGES * 4096 + 1234 - 64) as u64;
     let part = (HEADER_LEN..end, 1..9000_u64).prop_map(move |(start, len)| (start, end.min(start + len)));
     prop::collection::vec(prop::collection::vec(part, 1..4), 1..12)
 }
@@ -56,7 +56,7 @@ fn requests(written: &TestFile, lists: &[Vec<(u64, u64)>]) -> Vec<ListRequest> {
     (0..).zip(lists).map(request).collect()
 }
 
-fn start(cache: &Arc<ListCache>, disk: &dyn Disk, setting: &Settings) -> Prefetcher {
+fn start_prefetcher(cache: &Arc<ListCache>, disk: &dyn Disk, setting: &RandomSettings) -> Prefetcher {
     let kinds = kinds();
     let kind = kinds[setting.engine % kinds.len()];
     let engines = setting.depths.iter().map(|depth| engine(disk, kind, *depth)).collect();
@@ -64,7 +64,7 @@ fn start(cache: &Arc<ListCache>, disk: &dyn Disk, setting: &Settings) -> Prefetc
 }
 
 /// Threads evaluate the queries in the order in which they were pushed.
-fn serve(queries: Vec<(Vec<ListRequest>, QueuedQuery)>, written: &TestFile, threads: usize) {
+fn evaluate_on_threads(queries: Vec<(Vec<ListRequest>, QueuedQuery)>, written: &TestFile, threads: usize) {
     let queries = Mutex::new(VecDeque::from(queries));
     thread::scope(|scope| {
         for _ in 0..threads {
@@ -89,23 +89,23 @@ proptest! {
 
     #[test]
     fn prefetched_queries_read_the_bytes_of_the_files(
-        setting in settings(),
-        lists in lists(),
+        setting in random_settings(),
+        lists in random_lists(),
         queries in prop::collection::vec(prop::collection::vec(any::<prop::sample::Index>(), 0..5), 1..30),
     ) {
         watched(|| {
             let disk = MemDisk::new();
-            let written = write(&disk, "a", PAGES);
+            let written = write(&disk, "a", FILE_PAGES);
             let cache = cache(setting.cells, setting.policy);
             cache.record_lookahead(8);
-            let prefetcher = start(&cache, &disk, &setting);
+            let prefetcher = start_prefetcher(&cache, &disk, &setting);
             let all = requests(&written, &lists);
             let of_query = |picks: &Vec<prop::sample::Index>| -> Vec<ListRequest> {
                 picks.iter().map(|pick| pick.get(&all).clone()).collect()
             };
             let pushed: Vec<(Vec<ListRequest>, QueuedQuery)> =
                 queries.iter().map(of_query).map(|requests| (requests.clone(), prefetcher.push(requests))).collect();
-            serve(pushed, &written, setting.threads);
+            evaluate_on_threads(pushed, &written, setting.threads);
             assert_eq!(cache.stats().failures, 0);
             drop(prefetcher);
             assert_idle(&cache);
@@ -118,15 +118,15 @@ proptest! {
 
     #[test]
     fn random_requests_and_pins_make_progress(
-        setting in settings(),
-        lists in lists(),
+        setting in random_settings(),
+        lists in random_lists(),
         steps in prop::collection::vec((0..6_u8, any::<prop::sample::Index>()), 1..40),
     ) {
         watched(|| {
             let disk = MemDisk::new();
-            let written = write(&disk, "a", PAGES);
+            let written = write(&disk, "a", FILE_PAGES);
             let cache = cache(setting.cells, setting.policy);
-            let prefetcher = start(&cache, &disk, &setting);
+            let prefetcher = start_prefetcher(&cache, &disk, &setting);
             let all = requests(&written, &lists);
             thread::scope(|scope| {
                 for thread in 0..setting.threads {

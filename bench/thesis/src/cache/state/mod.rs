@@ -25,13 +25,15 @@ use std::{collections::VecDeque, sync::Arc};
 use tierdex_io::Error;
 
 use crate::cache::entry_table::{EntryState, EntryTable};
-use crate::cache::lookahead::{Lookahead, LookaheadLog, LookaheadSample, Pace};
+use crate::cache::lookahead::{Lookahead, LookaheadLog, LookaheadSample, PrefetchPace};
 use crate::cache::queue::{Admission, Admissions, NextList, PrefetchQueue};
-use crate::cache::{bounce_buffer::BounceBuffer, error::stopped, policy::ListEviction, request::ListRequest};
+use crate::cache::{
+    bounce_buffer::BounceBuffer, error::stopped_error, policy::ListEviction, request::ListRequest,
+};
 use crate::{cache::cell_links::CellLinks, cache::cell_links::FreeCells, cache::stats::ListCacheStats};
 
 /// Detached requests in the queue, at most.
-const DETACHED_MAX: usize = 1024;
+const DETACHED_QUERIES_MAX: usize = 1024;
 
 /// An unqueued request reserves one part in `RESERVE_DIVISOR` of all cells, which queries behind the oldest
 /// leave free.
@@ -65,7 +67,7 @@ pub(crate) struct ListCacheState {
     /// The oldest query waits until no entry is loading; unqueued requests must not prolong that.
     oldest_waits: bool,
     pub(crate) queue: PrefetchQueue,
-    pub(crate) pace: Pace,
+    pub(crate) pace: PrefetchPace,
     pub(crate) lookahead_log: LookaheadLog,
     tasks: VecDeque<FetchTask>,
     /// How many of the tasks are for queued lists.
@@ -125,7 +127,7 @@ impl ListCacheState {
             reserve: 0,
             oldest_waits: false,
             queue: PrefetchQueue::default(),
-            pace: Pace::new(Lookahead::Adaptive, cells),
+            pace: PrefetchPace::new(Lookahead::Adaptive, cells),
             lookahead_log: LookaheadLog::default(),
             tasks: VecDeque::new(),
             queued: 0,
@@ -143,9 +145,10 @@ impl ListCacheState {
 
     /// The entry of a request, pinned, if it is ready; an error when it has other parts.
     pub(crate) fn lookup(&mut self, request: &ListRequest) -> Result<Option<u32>, Error> {
-        let entry = self.entries.find(request.key()).filter(|entry| self.state(*entry) == EntryState::Ready);
-        if entry.is_some_and(|entry| self.is_mismatch(entry, request)) {
-            return Err(request.mismatch());
+        let entry =
+            self.entries.find_entry(request.key()).filter(|entry| self.state(*entry) == EntryState::Ready);
+        if entry.is_some_and(|entry| self.has_other_parts(entry, request)) {
+            return Err(request.mismatch_error());
         }
         match entry {
             Some(entry) => {
@@ -158,10 +161,10 @@ impl ListCacheState {
     }
 
     /// Whether an entry has other parts than a request with its key. Counts a failure if so.
-    fn is_mismatch(&mut self, entry: u32, request: &ListRequest) -> bool {
-        let is_mismatch = self.entries.entry(entry).fingerprint != request.fingerprint();
-        self.stats.failures += u64::from(is_mismatch);
-        is_mismatch
+    fn has_other_parts(&mut self, entry: u32, request: &ListRequest) -> bool {
+        let has_other_parts = self.entries.entry(entry).fingerprint != request.fingerprint();
+        self.stats.failures += u64::from(has_other_parts);
+        has_other_parts
     }
 
     /// The state of a pinned entry.
@@ -193,14 +196,14 @@ impl ListCacheState {
             EntryState::Ready if record.pins == 0 => self.evictable += record.count,
             EntryState::Failed if record.pins == 0 => {
                 let cells = self.entries.remove_failed(entry);
-                self.links.release(&mut self.free, cells);
+                self.links.release_list(&mut self.free, cells);
             }
             _ => {}
         }
     }
 
     /// A worker has filled an entry, or failed to.
-    pub(crate) fn fill_ended(&mut self, entry: u32, result: Result<(), Error>) {
+    pub(crate) fn finish_fill(&mut self, entry: u32, result: Result<(), Error>) {
         self.loading -= 1;
         self.changed = true;
         match result {
@@ -211,10 +214,10 @@ impl ListCacheState {
             Err(error) => {
                 self.stats.failures += 1;
                 self.eviction.policy_mut().remove(entry);
-                self.entries.fail(entry, error);
+                self.entries.fail_entry(entry, error);
                 let cells = self.entries.cells(entry);
-                let head = self.links.release_all_but_head(&mut self.free, cells);
-                self.entries.shrink(head);
+                let head = self.links.release_all_but_first(&mut self.free, cells);
+                self.entries.set_cells(head);
             }
         }
         self.unpin(entry);
@@ -223,26 +226,26 @@ impl ListCacheState {
     /// Appends a list to the queue for which no thread waits. Ignored when there are too many of these, or
     /// no worker.
     pub(crate) fn push_detached(&mut self, request: ListRequest) {
-        if !self.stopping && self.workers > 0 && self.queue.detached < DETACHED_MAX {
+        if !self.stopping && self.workers > 0 && self.queue.detached < DETACHED_QUERIES_MAX {
             self.queue.push(vec![request], true);
         }
     }
 
     /// Ends a query, and removes the pins of its entries.
-    pub(crate) fn end(&mut self, query: u64, admissions: &Admissions) {
+    pub(crate) fn end_query(&mut self, query: u64, admissions: &Admissions) {
         let queries = self.queue.lookahead();
-        let paced_cells = self.queue.end(query);
+        let paced_cells = self.queue.end_query(query);
         self.oldest_waits = false;
         // Decays until the next unqueued request.
         self.reserve -= self.reserve.div_ceil(RESERVE_DECAY);
-        self.pace.pop(paced_cells);
+        self.pace.subtract_cells(paced_cells);
         for admission in admissions.iter() {
             if let Admission::Cached(entry) = admission {
                 self.unpin(entry);
             }
         }
         let sample = LookaheadSample { ended: self.queue.ended, queries, cells: self.pace.rolling_sum() };
-        self.lookahead_log.add(sample);
+        self.lookahead_log.add_sample(sample);
     }
 
     /// Whether there is work for a worker.
@@ -258,17 +261,17 @@ impl ListCacheState {
     }
 
     /// Fails all tasks, after the workers have stopped.
-    pub(crate) fn fail_tasks(&mut self) {
-        let why = self.stopped();
+    pub(crate) fn fail_waiting_tasks(&mut self) {
+        let why = self.stopped_error();
         while let Some(FetchTask { entry, .. }) = self.take_task() {
-            self.fill_ended(entry, Err(why.clone()));
+            self.finish_fill(entry, Err(why.clone()));
         }
         self.queue.end_detached();
     }
 
     /// The error for requests that no worker will serve.
-    pub(crate) fn stopped(&self) -> Error {
-        stopped(self.panic.as_deref())
+    pub(crate) fn stopped_error(&self) -> Error {
+        stopped_error(self.panic.as_deref())
     }
 
     /// Admits an unqueued request at once. The entry, if any, is pinned.
@@ -282,14 +285,14 @@ impl ListCacheState {
     }
 
     /// Admits as many lists of the queue as possible.
-    pub(crate) fn advance(&mut self) {
-        while !self.stopping && self.admit_next() {}
+    pub(crate) fn admit_lists(&mut self) {
+        while !self.stopping && self.admit_next_list() {}
         self.stats.lookahead_max = self.stats.lookahead_max.max(self.queue.lookahead());
     }
 
-    fn admit_next(&mut self) -> bool {
+    fn admit_next_list(&mut self) -> bool {
         let Some(NextList { request, detached, ahead }) = self.queue.next_list() else { return false };
-        if self.pace.is_too_far(ahead) {
+        if self.pace.exceeds_lookahead(ahead) {
             return false;
         }
         let requester = if ahead == 0 { Requester::Oldest } else { Requester::Ahead };
@@ -301,20 +304,20 @@ impl ListCacheState {
             Admission::Cached(entry) if detached => self.unpin(entry),
             Admission::Cached(entry) => {
                 paced_cells = u64::from(self.entries.entry(entry).count);
-                self.pace.push(paced_cells);
+                self.pace.add_cells(paced_cells);
             }
             Admission::Streamed => self.stats.streamed += u64::from(!detached),
             Admission::Rejected => {}
         }
-        self.queue.admit(if detached { Admission::Streamed } else { admission }, paced_cells);
+        self.queue.admit_next(if detached { Admission::Streamed } else { admission }, paced_cells);
         self.changed = true;
         true
     }
 
     /// Admits a list; `None` if it has to wait. Counts a hit or a miss if `counts`.
     fn admit(&mut self, request: &ListRequest, requester: Requester, counts: bool) -> Option<Admission> {
-        if let Some(entry) = self.entries.find(request.key()) {
-            if self.is_mismatch(entry, request) {
+        if let Some(entry) = self.entries.find_entry(request.key()) {
+            if self.has_other_parts(entry, request) {
                 return Some(Admission::Rejected);
             }
             self.stats.hits += u64::from(counts);
@@ -333,10 +336,10 @@ impl ListCacheState {
         if available == Availability::Never {
             return Some(Admission::Streamed);
         }
-        let cells = self.links.take(&mut self.free, needed)?;
+        let cells = self.links.allocate(&mut self.free, needed)?;
         self.links.set_parts(cells.head, request.parts().iter().map(|part| (part.page_offset(), part.len())));
         let entry = self.entries.insert(request.key(), request.fingerprint(), cells);
-        self.eviction.policy_mut().insert(entry, request.key().hash(), needed);
+        self.eviction.policy_mut().insert(entry, request.key().hash_bits(), needed);
         self.loading += 1;
         self.pin(entry);
         self.pin(entry);
@@ -371,26 +374,26 @@ impl ListCacheState {
                 return Availability::Never;
             };
             let candidate = self.entries.entry(victim).count;
-            if requester == Requester::Ahead && self.pace.waits(self.free.count(), candidate) {
+            if requester == Requester::Ahead && self.pace.must_wait(self.free.count(), candidate) {
                 return Availability::Later;
             }
-            self.evict(victim);
+            self.evict_entry(victim);
         }
         Availability::Now
     }
 
     fn report_upcoming_uses(&mut self) {
         if let ListEviction::Window(window) = &mut self.eviction {
-            let waiting = self.queue.waiting().take(window.uses_max());
-            window.set_upcoming(waiting.filter_map(|request| self.entries.find(request.key())));
+            let waiting = self.queue.waiting_lists().take(window.uses_max());
+            window.set_upcoming(waiting.filter_map(|request| self.entries.find_entry(request.key())));
         }
     }
 
-    fn evict(&mut self, entry: u32) {
+    fn evict_entry(&mut self, entry: u32) {
         self.eviction.policy_mut().remove(entry);
-        let cells = self.entries.remove(entry);
+        let cells = self.entries.remove_ready(entry);
         self.evictable -= cells.count;
-        self.links.release(&mut self.free, cells);
+        self.links.release_list(&mut self.free, cells);
         self.stats.evictions += 1;
     }
 

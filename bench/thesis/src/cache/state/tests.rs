@@ -42,16 +42,16 @@ impl Harness {
     }
 
     fn end_query(&mut self, query: u64) {
-        self.state.end(query, &self.admissions[query as usize]);
+        self.state.end_query(query, &self.admissions[query as usize]);
     }
 
     /// Fills entries until there is no task.
-    fn work(&mut self) {
-        self.state.advance();
+    fn fill_all(&mut self) {
+        self.state.admit_lists();
         while let Some(FetchTask { entry, .. }) = self.state.take_task() {
-            self.state.advance();
-            self.state.fill_ended(entry, Ok(()));
-            self.state.advance();
+            self.state.admit_lists();
+            self.state.finish_fill(entry, Ok(()));
+            self.state.admit_lists();
         }
         let stats = self.state.stats();
         assert_eq!(stats.loading, 0);
@@ -72,7 +72,7 @@ impl Harness {
     }
 
     fn is_cached(&self, list: u64) -> bool {
-        self.state.entries.find(ListKey(list, 0)).is_some()
+        self.state.entries.find_entry(ListKey(list, 0)).is_some()
     }
 }
 
@@ -80,13 +80,13 @@ impl Harness {
 fn the_worker_waits_as_in_figure_7_8() {
     let mut harness = Harness::new(8, ListPolicy::Lru, Lookahead::Adaptive);
     let [t0, t1, t2] = [(0, 4), (1, 1), (2, 4)].map(|list| harness.push(&[list]));
-    harness.work();
+    harness.fill_all();
     assert_eq!(harness.state.pace.rolling_sum(), 5);
     assert!(harness.is_admitted(t0) && harness.is_admitted(t1) && !harness.is_admitted(t2));
     harness.end_query(t0);
     assert_eq!(harness.state.pace.rolling_sum(), 1);
     assert!(harness.is_cached(0));
-    harness.work();
+    harness.fill_all();
     assert!(harness.is_admitted(t2) && !harness.is_cached(0));
     assert_eq!((harness.state.pace.rolling_sum(), harness.state.stats().evictions), (5, 1));
 }
@@ -95,15 +95,15 @@ fn the_worker_waits_as_in_figure_7_8() {
 fn a_repeated_term_counts_again_as_in_figure_7_9() {
     let mut harness = Harness::new(8, ListPolicy::Lru, Lookahead::Adaptive);
     let [first, second] = [(0, 4), (0, 4)].map(|list| harness.push(&[list]));
-    harness.work();
+    harness.fill_all();
     assert_eq!(harness.state.pace.rolling_sum(), 8);
     harness.end_query(first);
     assert_eq!(harness.state.pace.rolling_sum(), 4);
     let [t1, t2] = [(1, 4), (2, 1)].map(|list| harness.push(&[list]));
-    harness.work();
+    harness.fill_all();
     assert!(harness.is_admitted(t1) && !harness.is_admitted(t2), "t0 is in use, t1 waits");
     harness.end_query(second);
-    harness.work();
+    harness.fill_all();
     assert!(harness.is_admitted(t2) && !harness.is_cached(0));
 }
 
@@ -111,13 +111,13 @@ fn a_repeated_term_counts_again_as_in_figure_7_9() {
 fn the_worker_waits_as_in_figure_7_10() {
     let mut harness = Harness::new(8, ListPolicy::Lru, Lookahead::Adaptive);
     let [t0, t1, _again, t2] = [(0, 2), (1, 5), (0, 2), (2, 2)].map(|list| harness.push(&[list]));
-    harness.work();
+    harness.fill_all();
     harness.end_query(t0);
-    harness.work();
+    harness.fill_all();
     assert_eq!(harness.state.pace.rolling_sum(), 7);
     assert!(!harness.is_admitted(t2) && harness.is_cached(1), "t1 is least recently used, and in use");
     harness.end_query(t1);
-    harness.work();
+    harness.fill_all();
     assert!(harness.is_admitted(t2) && harness.is_cached(0) && !harness.is_cached(1));
 }
 
@@ -126,16 +126,16 @@ fn only_the_adaptive_lookahead_waits_for_the_rolling_sum() {
     for (lookahead, goes_on) in [(Lookahead::Adaptive, false), (Lookahead::Pins, true)] {
         let mut harness = Harness::new(8, ListPolicy::Lru, lookahead);
         let old = harness.push(&[(9, 5)]);
-        harness.work();
+        harness.fill_all();
         harness.end_query(old);
         let repeated = [(); 4].map(|()| harness.push(&[(0, 1)]));
         let next = harness.push(&[(1, 3)]);
-        harness.work();
+        harness.fill_all();
         assert_eq!(harness.is_admitted(next), goes_on, "{lookahead:?}");
         // 4 + 2 taken + 5 > 8, and so on until 1 + 2 + 5.
         for (query, ended) in repeated.into_iter().zip(1..) {
             harness.end_query(query);
-            harness.work();
+            harness.fill_all();
             assert_eq!(harness.is_admitted(next), goes_on || ended >= 3, "{lookahead:?}, {ended}");
         }
     }
@@ -146,7 +146,7 @@ fn a_fixed_lookahead_counts_queries() {
     let mut harness = Harness::new(8, ListPolicy::Lru, Lookahead::Queries(2));
     let queries: Vec<u64> = (0..8).map(|list| harness.push(&[(list, 1)])).collect();
     for oldest in 0..8 {
-        harness.work();
+        harness.fill_all();
         let admitted = queries[oldest..].iter().filter(|query| harness.is_admitted(**query)).count();
         assert_eq!(admitted, 3.min(8 - oldest));
         harness.end_query(queries[oldest]);
@@ -160,12 +160,12 @@ fn ended_queries_do_not_count_as_lookahead() {
     let queries: Vec<u64> = (0..12).map(|list| harness.push(&[(list, 1)])).collect();
     let admitted =
         |harness: &Harness| (0..12).rev().find(|query| harness.is_admitted(queries[*query])).unwrap();
-    harness.work();
+    harness.fill_all();
     assert_eq!(admitted(&harness), 2);
     // Several threads evaluate, and the oldest query is slow.
     for next in 3..12 {
-        harness.state.end(queries[next - 2], &harness.admissions[next - 2]);
-        harness.work();
+        harness.state.end_query(queries[next - 2], &harness.admissions[next - 2]);
+        harness.fill_all();
         assert_eq!((admitted(&harness), harness.state.stats().lookahead), (next, 2));
     }
 }
@@ -177,7 +177,7 @@ fn ended_queries_behind_an_open_one_are_removed() {
     let mut last = harness.push(&[(1, 1)]);
     for list in 0..5000 {
         let query = harness.push(&[(2 + list % 20, 1)]);
-        harness.work();
+        harness.fill_all();
         assert!(harness.is_admitted(last));
         harness.end_query(std::mem::replace(&mut last, query));
         if list == 3000 {
@@ -203,12 +203,12 @@ fn the_oldest_query_streams_lists_that_do_not_fit() {
     let mut harness = Harness::new(4, ListPolicy::Lru, Lookahead::Adaptive);
     let query = harness.push(&[(0, 2), (1, 2), (2, 2), (3, 5), (1, 2)]);
     let next = harness.push(&[(2, 2), (4, 2)]);
-    harness.work();
+    harness.fill_all();
     let cached: Vec<bool> = (0..5).map(|list| harness.is_pinned(query, list)).collect();
     assert_eq!(cached, [true, true, false, false, true]);
     assert_eq!(harness.admission(next, 0), None);
     harness.end_query(query);
-    harness.work();
+    harness.fill_all();
     assert!((0..2).all(|list| harness.is_pinned(next, list)));
     let stats = harness.state.stats();
     assert_eq!((stats.streamed, stats.misses, stats.hits), (2, 6, 1));
@@ -218,22 +218,22 @@ fn the_oldest_query_streams_lists_that_do_not_fit() {
 fn unqueued_requests_neither_wait_nor_block() {
     let mut harness = Harness::new(4, ListPolicy::Lru, Lookahead::Adaptive);
     let query = harness.push(&[(0, 3)]);
-    harness.work();
+    harness.fill_all();
     let (request, other) = (harness.request(7, 2), harness.request(8, 1));
     assert_eq!(harness.state.admit_unqueued(&request), Admission::Streamed);
     let Admission::Cached(unqueued) = harness.state.admit_unqueued(&other) else {
         panic!("there are free cells")
     };
-    harness.work();
+    harness.fill_all();
     harness.end_query(query);
     // The pin of an unqueued request prevents the next oldest query from evicting, perhaps for ever.
     let query = harness.push(&[(1, 4)]);
-    harness.work();
+    harness.fill_all();
     assert_eq!(harness.admission(query, 0), Some(Admission::Streamed));
     harness.end_query(query);
     harness.state.unpin(unqueued);
     let query = harness.push(&[(1, 4)]);
-    harness.work();
+    harness.fill_all();
     assert!(harness.is_pinned(query, 0));
 }
 
@@ -242,17 +242,17 @@ fn unqueued_requests_get_no_cells_while_the_oldest_query_waits() {
     let mut harness = Harness::new(4, ListPolicy::Lru, Lookahead::Adaptive);
     let query = harness.push(&[(0, 2), (1, 3)]);
     let (one, other) = (harness.request(7, 1), harness.request(8, 1));
-    harness.state.advance();
+    harness.state.admit_lists();
     let FetchTask { entry, .. } = harness.state.take_task().unwrap();
-    harness.state.advance();
+    harness.state.admit_lists();
     assert_eq!(harness.admission(query, 1), None, "the first list is loading: something may come free");
     assert_eq!(
         harness.state.admit_unqueued(&one),
         Admission::Streamed,
         "there are free cells, but the oldest query waits for them"
     );
-    harness.state.fill_ended(entry, Ok(()));
-    harness.state.advance();
+    harness.state.finish_fill(entry, Ok(()));
+    harness.state.admit_lists();
     assert_eq!(harness.admission(query, 1), Some(Admission::Streamed));
     assert!(matches!(harness.state.admit_unqueued(&other), Admission::Cached(_)));
 }
@@ -263,15 +263,15 @@ fn unqueued_requests_do_not_keep_workers_from_the_queue() {
     let unqueued: Vec<Admission> =
         (10..14).map(|list| harness.state.admit_unqueued(&harness.request(list, 1))).collect();
     let query = harness.push(&[(0, 1), (1, 1)]);
-    harness.state.advance();
+    harness.state.admit_lists();
     // The worker has four tasks, and takes them in order; then comes the first list of the query.
     assert!(unqueued.iter().all(|admission| matches!(admission, Admission::Cached(_))));
     assert!(harness.is_pinned(query, 0) && harness.admission(query, 1).is_none());
     for _ in 0..5 {
         let more = harness.state.admit_unqueued(&harness.request(20, 1));
         let FetchTask { entry, .. } = harness.state.take_task().unwrap();
-        harness.state.fill_ended(entry, Ok(()));
-        harness.state.advance();
+        harness.state.finish_fill(entry, Ok(()));
+        harness.state.admit_lists();
         let Admission::Cached(more) = more else { continue };
         harness.state.unpin(more);
     }
@@ -282,9 +282,9 @@ fn unqueued_requests_do_not_keep_workers_from_the_queue() {
 fn the_next_request_retries_a_failed_list() {
     let mut harness = Harness::new(8, ListPolicy::S3Fifo, Lookahead::Adaptive);
     let [first, second] = [(0, 4), (0, 4)].map(|list| harness.push(&[list]));
-    harness.state.advance();
+    harness.state.admit_lists();
     let FetchTask { entry, .. } = harness.state.take_task().unwrap();
-    harness.state.fill_ended(entry, Err(Error::corrupt("a", 1, "x")));
+    harness.state.finish_fill(entry, Err(Error::corrupt("a", 1, "x")));
     let stats = harness.state.stats();
     assert_eq!((stats.cells_free, stats.failures), (7, 1), "all but the head are given back");
     assert_eq!((stats.misses, stats.hits, stats.fetched), (1, 1, 0));
@@ -293,7 +293,7 @@ fn the_next_request_retries_a_failed_list() {
         assert!(harness.state.error(entry).is_some());
     }
     let third = harness.push(&[(0, 4)]);
-    harness.work();
+    harness.fill_all();
     assert!(harness.admission(third, 0).is_some_and(|admission| admission != Admission::Cached(entry)));
     [first, second, third].into_iter().for_each(|query| harness.end_query(query));
     let stats = harness.state.stats();
@@ -306,12 +306,12 @@ fn the_window_policy_spares_lists_of_waiting_queries() {
         let mut harness = Harness::new(3, policy, Lookahead::Adaptive);
         for list in 0..3 {
             let query = harness.push(&[(list, 1)]);
-            harness.work();
+            harness.fill_all();
             harness.end_query(query);
         }
         // List 0 is the least recently used, and will be needed.
         let queries = [(3, 1), (0, 1)].map(|list| harness.push(&[list]));
-        harness.work();
+        harness.fill_all();
         assert_eq!(harness.state.stats().hits == 1, spared, "{policy}");
         queries.into_iter().for_each(|query| harness.end_query(query));
     }
@@ -322,7 +322,7 @@ fn detached_lists_are_fetched_and_not_pinned() {
     let mut harness = Harness::new(4, ListPolicy::Sieve, Lookahead::Adaptive);
     let requests = [harness.request(0, 3), harness.request(1, 5), harness.request(2, 1)];
     requests.into_iter().for_each(|request| harness.state.push_detached(request));
-    harness.work();
+    harness.fill_all();
     let stats = harness.state.stats();
     assert_eq!((stats.queries, stats.cells_evictable, stats.streamed), (0, 4, 0));
     assert_eq!((stats.hits, stats.misses, stats.fetched), (0, 0, 2));
@@ -339,7 +339,7 @@ fn detached_requests_are_limited_and_ignored_after_shutdown() {
     }
     assert_eq!(harness.state.stats().queries, 2 + 1024);
     held.into_iter().for_each(|query| harness.end_query(query));
-    harness.work();
+    harness.fill_all();
     assert_eq!(harness.state.stats().queries, 0);
     harness.state.stopping = true;
     let request = harness.request(7, 1);
