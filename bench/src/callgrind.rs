@@ -4,15 +4,16 @@
 //! *Input*: a [`Launch`], whose program then runs in valgrind. *Output*: the [`Simulation`], from the file
 //! that callgrind writes.
 //!
-//! Callgrind collects the events of one function, [`COLLECTED_FUNCTION`], and of all that it calls, in the thread that
-//! calls it. It simulates the caches all the time. The function is the first repetition of the queries: the
-//! few lists of a simulated cell would be in the last cache in the second one.
+//! Callgrind counts the events of one function, [`COLLECTED_FUNCTION`], and of all functions that it calls,
+//! in the thread that calls it; the caches are simulated from the start of the process. The function is the
+//! first repetition of the queries, because in the second one the few lists of a simulated cell would be in
+//! the last cache.
 
 use crate::{Error, Result, cell::Launch};
 use std::{fs, io::ErrorKind, path::Path, process::Command};
 use tierdex::codec::Kernel;
 
-/// Events of [`COLLECTED_FUNCTION`].
+/// Counts of simulated events while [`COLLECTED_FUNCTION`] ran.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Simulation {
     /// Instructions.
@@ -21,17 +22,18 @@ pub(crate) struct Simulation {
     pub(crate) l1_misses: u64,
     /// Misses of the last cache, by instructions and data.
     pub(crate) ll_misses: u64,
-    /// Sizes of the caches.
+    /// Sizes of the simulated caches, as callgrind describes them.
     pub(crate) caches: String,
     /// Name and version of the simulator.
     pub(crate) simulator: String,
 }
 
-/// The function that answers the queries, as callgrind matches names.
+/// Name of the function that answers the queries, as a pattern of callgrind.
 const COLLECTED_FUNCTION: &str = "*first_repetition*";
 
-/// The simulated caches, the same on all machines: bytes, associativity and line. The last one has about the
-/// size of the processor of the theses (Xeon Gold 6252N, 35.75 MB); callgrind needs a power of two of sets.
+/// The simulated caches, the same on all machines: bytes, ways, and bytes of a line. The last one is about as
+/// large as that of the processor of the theses (Xeon Gold 6252N, 35.75 MB): callgrind needs a number of sets
+/// that is a power of two.
 const SIMULATED_FIRST_CACHE: &str = "32768,8,64";
 const SIMULATED_LAST_CACHE: &str = "33554432,16,64";
 
@@ -94,7 +96,8 @@ pub(crate) fn read_simulation(path: &Path) -> Result<Simulation> {
     Ok(simulation)
 }
 
-/// The sums of the last line `totals:`, in the order of the line `events:`.
+/// Parses callgrind's file: the numbers of its last line `totals:` are those of the names in its line
+/// `events:`.
 fn parse_counts(text: &str) -> Option<Simulation> {
     let value = |name: &str| text.lines().rev().find_map(|line| line.strip_prefix(name)).map(str::trim);
     let events: Vec<&str> = value("events:")?.split_whitespace().collect();

@@ -46,7 +46,7 @@ pub struct Membership {
     own: PathBuf,
 }
 
-/// Number of groups that this process created; makes their names unique.
+/// Number of groups that this process has created. It makes their names unique.
 static CREATED_GROUPS: AtomicUsize = AtomicUsize::new(0);
 
 /// Swap allowance of a version 1 group in bytes. Version 1 limits the sum of memory and swap; with an
@@ -141,7 +141,8 @@ impl Cgroup {
         self.dir.join("memory.stat")
     }
 
-    /// Current memory of the members without page cache, in bytes; `None` if the kernel does not report it.
+    /// Memory that the members use now, without page cache, in bytes; `None` if the kernel does not report
+    /// it.
     pub fn own(&self) -> Option<u64> {
         let (usage, cache) = self.by_version(("memory.usage_in_bytes", "cache"), ("memory.current", "file"));
         let usage: u64 = self.read(usage)?.trim().parse().ok()?;
@@ -249,7 +250,7 @@ fn find_v2_parent(own: &str, mounts: &str, controller: &str) -> Option<CgroupPar
     Some(CgroupParent { version: CgroupVersion::V2, dir, own })
 }
 
-/// The controllers and the path of each line of `/proc/self/cgroup`.
+/// Controllers (empty in version 2) and path of each group of this process, from `/proc/self/cgroup`.
 fn controllers_and_paths(own: &str) -> impl Iterator<Item = (&str, &str)> {
     own.lines().filter_map(|line| line.split_once(':')?.1.split_once(':'))
 }

@@ -33,7 +33,7 @@ impl HeldIndexFlags {
     }
 }
 
-/// An index that is held in memory as a whole.
+/// An index that is loaded into memory as a whole: at the speed of that memory, or as in a slower tier.
 pub(crate) enum HeldIndex {
     Memory(Searcher),
     Slow(Box<SlowTier>),

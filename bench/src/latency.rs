@@ -45,13 +45,13 @@ fn parse_rate(text: &str) -> std::result::Result<f64, String> {
     rate.ok_or_else(|| "expected requests per second, from 0.001 to 1000000".to_string())
 }
 
-/// Rounds of both cases, which alternate.
+/// How often all queries are submitted alone, and as often beside the batch, in turn.
 const ROUNDS: usize = 3;
 
 /// Seed of arrival times.
 const ARRIVAL_SEED: u64 = 1;
 
-/// The measurements of one case: alone, beside the batch, or at a rate.
+/// The requests of one row of the table: submitted alone, beside the batch, or at a rate of arrivals.
 #[derive(Default)]
 struct LatencyCase {
     latencies: Vec<Duration>,
@@ -69,7 +69,7 @@ impl LatencyCase {
         self.latencies.get(at).map_or(f64::NAN, |latency| latency.as_secs_f64() * 1e6)
     }
 
-    /// Row of the table; the latencies are sorted.
+    /// The row of the table. The latencies must be sorted.
     fn row(&self, name: String, batch: String) -> Vec<String> {
         let count = self.latencies.len() as f64;
         vec![
@@ -146,7 +146,7 @@ pub fn run(index: &Index, options: &EngineOptions, flags: &Flags, out: &mut dyn 
     write!(out, "{}", table.to_text()).map_err(Error::Output)
 }
 
-/// Ends the batch when it is dropped.
+/// Tells the endless batch to end when it is dropped, also by an error.
 struct StopOnDrop<'e>(&'e AtomicBool);
 
 impl Drop for StopOnDrop<'_> {

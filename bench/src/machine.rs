@@ -16,7 +16,7 @@ pub struct Machine {
     pub memory_bytes: u64,
 }
 
-/// The CPU flags that are reported.
+/// CPU flags that a report shows, if the processor has them.
 const REPORTED_CPU_FLAGS: &[&str] = &[
     "ssse3",
     "sse4_1",

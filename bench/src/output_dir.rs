@@ -4,7 +4,8 @@ use crate::{Error, Result};
 use serde_json::Value;
 use std::{fs, fs::File, fs::TryLockError, path::Path};
 
-/// Creates the directory. Called before anything is measured, so that a failure costs no run.
+/// Creates the directory, with its parents. Called before anything is measured, so that no measurements are
+/// lost if it fails.
 ///
 /// # Errors
 /// One line that names the directory.
@@ -21,7 +22,8 @@ pub fn write_file(dir: &Path, name: &str, contents: impl AsRef<[u8]>) -> Result<
     fs::write(&path, contents).map_err(Error::failed(format!("cannot write {}", path.display())))
 }
 
-/// Locks a file of the directory or file `name`, which `flag` chooses, until it is closed.
+/// Locks `file` until it is closed. The error message has `name`, the path that is in use, and `flag`, by
+/// which the user can name another one.
 ///
 /// # Errors
 /// If another process has locked it, or the file system has no locks.

@@ -11,35 +11,35 @@ use plotters::{backend::DrawingBackend, coord::Shift, prelude::*};
 
 type DrawResult = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// Width and height of a panel.
+/// Width and height of a panel in pixels.
 const PANEL_PIXELS: (u32, u32) = (560, 360);
-/// Width of the legend.
+/// Width of the legend in pixels.
 const LEGEND_WIDTH_PIXELS: u32 = 260;
-/// Height of a line of the legend.
+/// Height of one name in the legend, in pixels.
 const LEGEND_LINE_PIXELS: i32 = 22;
-/// Number of labels of a horizontal axis of numbers.
+/// Approximate number of labels on a horizontal axis of numbers.
 const AXIS_LABELS: usize = 10;
-/// Width of a character of a label, height of its line, and most characters of a name in a line.
+/// Width and height of a character of a label in pixels, and most characters of a name in one line.
 const LABEL_CHARACTER_PIXELS: (u32, u32) = (7, 14);
 const LABEL_CHARACTERS_MAX: usize = 24;
-/// Lines with at most this number of points have them marked.
+/// A curve with at most this number of points has a mark at each point.
 const MARKED_POINTS_MAX: usize = 40;
 
-/// Two axes with lines.
+/// One diagram: two axes and the curves between them.
 pub struct Panel {
     /// Text above the panel.
     pub title: String,
     /// Name of the horizontal axis.
     pub x: String,
-    /// Division of the horizontal axis.
+    /// How the values of the horizontal axis are placed.
     pub scale: AxisScale,
     /// Name of the vertical axis, which begins at 0.
     pub y: String,
-    /// The lines.
+    /// The curves.
     pub series: Vec<Series>,
 }
 
-/// Division of a horizontal axis.
+/// How the values of a horizontal axis are placed.
 pub enum AxisScale {
     /// From 0 to the largest value.
     FromZero,
@@ -51,11 +51,11 @@ pub enum AxisScale {
     Named(Vec<String>),
 }
 
-/// A line: its name in the legend, and its points from left to right.
+/// A curve: its name in the legend, and its points from left to right.
 pub struct Series {
-    /// Name in the legend. Lines of the same name have the same color in all panels.
+    /// Name in the legend. Curves of the same name have the same color in all panels.
     pub name: String,
-    /// Points.
+    /// Horizontal and vertical value of each point.
     pub points: Vec<(f64, f64)>,
 }
 
@@ -70,7 +70,7 @@ pub fn svg(panels: &[Panel], columns: usize, heading: &str) -> Result<String> {
     Ok(text)
 }
 
-/// The same as PNG.
+/// As [`svg`], but returns the bytes of a PNG file.
 ///
 /// # Errors
 /// If they cannot be drawn.
@@ -81,7 +81,7 @@ pub fn png(panels: &[Panel], columns: usize, heading: &str) -> Result<Vec<u8>> {
     bitmap::encode_png(&pixels, size)
 }
 
-/// Width and height in pixels.
+/// Width and height of the whole image in pixels.
 fn image_pixels(panels: &[Panel], columns: usize) -> (u32, u32) {
     let rows = panels.len().div_ceil(columns).max(1);
     let lines = series_names(panels).len() as u32 + 3;
@@ -107,7 +107,7 @@ where
         let xs = || panel.series.iter().flat_map(|line| &line.points).map(|point| point.0);
         let (least, most) = (xs().fold(f64::INFINITY, f64::min), xs().fold(f64::NEG_INFINITY, f64::max));
         let (least, most) = if least <= most { (least, most) } else { (0.0, 1.0) };
-        // An axis has a length, even if there is one value.
+        // The ends of an axis differ, even if all points have the same value.
         let most = most.max(least + 1e-9 + least.abs() * 0.01);
         match &panel.scale {
             AxisScale::FromZero => draw_panel(area, panel, 0.0..most, &names)?,
@@ -133,7 +133,7 @@ where
     Ok(())
 }
 
-/// The names of all lines, without repetitions.
+/// The names of all curves, without repetitions.
 fn series_names(panels: &[Panel]) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for line in panels.iter().flat_map(|panel| &panel.series) {
@@ -156,7 +156,7 @@ where
     let top = if top > 0.0 { top } else { 1.0 };
     let categories: &[String] = if let AxisScale::Named(all) = &panel.scale { all } else { &[] };
     let lines = categories.iter().map(|name| name_lines(name).len()).max().unwrap_or(1) as u32;
-    // Space for the lines of names side by side, in the rows in which they are staggered.
+    // The space below has all rows in which names are staggered.
     let left = 5 * LABEL_CHARACTER_PIXELS.0 + LABEL_CHARACTER_PIXELS.0 * tick_characters(top);
     let rows = rows_of_names(categories, PANEL_PIXELS.0 - left - 24);
     let below = (2 + rows * lines) * LABEL_CHARACTER_PIXELS.1 + 8;
@@ -196,14 +196,14 @@ where
     Ok(())
 }
 
-/// Characters of the longest label of an axis from 0 to `top`, which has about ten.
+/// Characters of the longest label of a vertical axis from 0 to `top` with about ten labels.
 fn tick_characters(top: f64) -> u32 {
     let step = 10f64.powf((top / 10.0).log10().floor());
     let ticks = (1..=9).map(|number| axis_label(step * f64::from(number)).len());
     ticks.chain([axis_label((top / step).floor() * step).len()]).max().unwrap_or(1) as u32
 }
 
-/// A name in lines of about the same length, divided at spaces, hyphens and underscores.
+/// Divides a name into lines of about the same length, at spaces, hyphens and underscores.
 fn name_lines(name: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for part in name.split_inclusive([' ', '-', '_']) {
@@ -224,7 +224,7 @@ fn rows_of_names(names: &[String], width: u32) -> u32 {
     (widest * (names.len() as u32 + 1)).div_ceil(width).max(1)
 }
 
-/// The label of a value of an axis.
+/// A value of an axis as text, rounded to six decimals.
 fn axis_label(value: f64) -> String {
     format!("{}", (value * 1e6).round() / 1e6)
 }
@@ -240,12 +240,13 @@ const SERIES_COLORS: [RGBColor; 7] = [
     RGBColor(0, 0, 0),
 ];
 
-/// The colour of a line. Lines of the same colour have different marks.
+/// The color of a curve by its number in the legend. Curves of the same color have different marks.
 fn series_color(number: usize) -> ShapeStyle {
     SERIES_COLORS[number % SERIES_COLORS.len()].stroke_width(2)
 }
 
-/// The mark of a point of the line with this number: another shape when the colours repeat.
+/// The mark at a point of the curve with this number: a filled circle, a circle or a cross, another one each
+/// time that the colors repeat.
 fn point_mark<B: DrawingBackend, C: Clone + 'static>(at: C, number: usize) -> DynElement<'static, B, C> {
     let style = series_color(number);
     match number / SERIES_COLORS.len() % 3 {

@@ -4,7 +4,7 @@ use crate::{Error, Result};
 use std::{fs, path::Path};
 use tierdex::{Index, Query};
 
-/// The queries of a file, one a line, in the query language. Empty lines are omitted.
+/// Parses a file with one query of the query language in each line. Empty lines are left out.
 ///
 /// # Errors
 /// If the file cannot be read, a query is invalid, or there is none.

@@ -36,10 +36,10 @@ const HALF_ROTATION: Duration = Duration::from_micros(4_167);
 /// 5.2 and section 8.2.3).
 pub(crate) const HDD_BYTES_PER_SECOND: u64 = 181_000_000;
 
-/// Bytes of the disk, to which the distance of a seek is related.
+/// Size of the disk in bytes: a seek takes longer, the larger its distance is relative to this.
 const DISK_BYTES: f64 = 1e12;
 
-/// Disks that this process has mounted, for their names.
+/// Number of disks that this process has mounted. It makes the names of their mount points unique.
 static MOUNTED_DISKS: AtomicU64 = AtomicU64::new(0);
 
 /// A mounted disk. Dropping it unmounts it.
@@ -73,7 +73,8 @@ impl SeekDisk {
         self.mount.join(number.to_string())
     }
 
-    /// Serves reads without delay until a process writes to the file that is returned.
+    /// Serves reads without delay from now on. They are delayed again after a process has written to the
+    /// file whose path is returned.
     pub(crate) fn delay_later(&self) -> PathBuf {
         self.is_delayed.store(false, Ordering::Relaxed);
         self.mount.join(DELAY_FILE_NAME)
@@ -90,7 +91,7 @@ impl Drop for SeekDisk {
     }
 }
 
-/// The state of the head.
+/// The read head of the disk: the position after its last read.
 #[derive(Default)]
 struct DiskHead {
     position: u64,
@@ -109,7 +110,7 @@ impl DiskHead {
     }
 }
 
-/// A file that was found.
+/// A file that a process has looked up on the disk.
 struct SeekDiskNode {
     /// Number of its directory.
     dir: usize,
@@ -120,7 +121,7 @@ struct SeekDiskNode {
     bytes: u64,
 }
 
-/// Directories and files. The root is inode 1; directories and then files follow.
+/// The file system. Inode 1 is the root; the inodes after it are the directories, and then the files.
 struct SeekDiskNodes {
     dirs: Vec<PathBuf>,
     files: Mutex<Vec<SeekDiskNode>>,
@@ -181,7 +182,7 @@ impl SeekDiskNodes {
         Ok(file_attributes(INodeNo(self.first_file_inode() + number as u64), Some(files[number].bytes)))
     }
 
-    /// Reads after the time that the disk takes.
+    /// Reads bytes of a file, and returns after the time that the emulated disk takes.
     fn read_at(&self, inode: INodeNo, offset: u64, bytes: usize) -> std::io::Result<Vec<u8>> {
         let began = Instant::now();
         let missing = || std::io::Error::from(std::io::ErrorKind::NotFound);
@@ -192,7 +193,7 @@ impl SeekDiskNodes {
             (node.file.try_clone()?, node.position, node.bytes)
         };
         let mut data = vec![0; bytes.min(end.saturating_sub(offset) as usize)];
-        // Held while the disk is busy: there is one head.
+        // Other reads wait for this lock, because the disk has one head.
         let mut head = lock_mutex(&self.head);
         file.read_exact_at(&mut data, offset)?;
         let takes = head.read(position + offset, data.len() as u64);

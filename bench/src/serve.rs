@@ -76,8 +76,8 @@ pub fn run(
 /// The longest accepted line: a command or file names, and a query.
 const LINE_BYTES_MAX: usize = QUERY_BYTES_MAX + (16 << 10);
 
-/// Reads the next line and returns whether there is one. Of a line that is too long only the beginning is
-/// kept.
+/// Reads the next line into `line`; false at the end of the input. A line that is too long is cut at one byte
+/// more than [`LINE_BYTES_MAX`].
 fn read_line(input: &mut dyn BufRead, line: &mut Vec<u8>) -> std::io::Result<bool> {
     line.clear();
     input.take(LINE_BYTES_MAX as u64 + 1).read_until(b'\n', line)?;
@@ -91,7 +91,7 @@ fn write_line(output: &mut dyn Write, line: &str) -> Result<()> {
     writeln!(output, "{line}").and_then(|()| output.flush()).map_err(Error::Output)
 }
 
-/// The reply to a line.
+/// The line of output that answers a line of input.
 fn reply_to(server: &Server<'_>, line: &[u8]) -> String {
     let Ok(line) = str::from_utf8(line) else { return "ERROR the line is not UTF-8".to_string() };
     let answer = match line.strip_prefix("!BATCH\t") {

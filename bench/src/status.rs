@@ -2,7 +2,8 @@
 
 use std::io::{IsTerminal, Write, stderr};
 
-/// Replaces the status line by `text`, which says what is being measured. Does nothing without a terminal.
+/// Replaces the last line of the terminal by `text`, which says what is being measured. Does nothing without
+/// a terminal.
 pub fn show_status(text: &str) {
     let mut terminal = stderr();
     if terminal.is_terminal() {

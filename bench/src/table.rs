@@ -57,7 +57,7 @@ impl Table {
     }
 }
 
-/// A ratio with two decimals; `-` if there is none.
+/// A ratio as text with two decimals; `-` if it cannot be computed.
 pub(crate) fn ratio_text(ratio: Option<f64>) -> String {
     ratio.map_or("-".to_string(), |ratio| format!("{ratio:.2}"))
 }

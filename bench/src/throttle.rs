@@ -16,7 +16,7 @@ pub const SAS_BYTES_PER_SECOND: u64 = 793_000_000;
 /// A control group whose members read at the bandwidth of a slower device.
 #[derive(Debug)]
 pub struct Throttle {
-    /// Number of the device.
+    /// Major and minor number of the device: `8:0`.
     device: String,
     bytes_per_second: u64,
     group: Cgroup,
@@ -39,7 +39,8 @@ impl Throttle {
         Ok(Throttle { device, bytes_per_second, group })
     }
 
-    /// Makes this process read at this bandwidth until the result is dropped, which is before the throttle.
+    /// Moves this process into the group, so that it reads at this bandwidth, until the result is dropped.
+    /// It must be dropped before the throttle.
     ///
     /// # Errors
     /// One line, if that is not permitted.

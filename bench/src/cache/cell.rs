@@ -28,8 +28,8 @@ pub struct TableCell {
 }
 
 impl TableCell {
-    /// All cells that the flags select, grouped by workload, `memory` first in each group if the flags name
-    /// it first. `memory` reads nothing, so it is measured for the first device only.
+    /// All cells that the flags select: for each workload, all devices and modes in the order of the flags.
+    /// `memory` reads no device, so it is measured for the first one only.
     pub(super) fn all(flags: &Flags) -> Vec<TableCell> {
         let mut cells = Vec::new();
         for workload in QueryWorkload::all(flags) {
@@ -97,7 +97,7 @@ impl TableCell {
         name
     }
 
-    /// A full description, for messages.
+    /// All settings in one line, for error messages: `direct of AND H RP 25% on ssd at 5%`.
     pub fn describe(&self) -> String {
         let size = self.size.map(|size| format!(" at {size}")).unwrap_or_default();
         format!("{} of {} on {}{size}", self.name(), self.workload, self.device.title())
@@ -156,7 +156,7 @@ fn cell_policies(flags: &Flags, mode: CellMode) -> Vec<Option<ListPolicy>> {
     values_or_none(mode.has_cache(), &policies)
 }
 
-/// The values if the setting applies, else one `None`.
+/// The values of a setting; one `None` if the setting has no effect in the mode of the cell.
 fn values_or_none<T: Copy>(applies: bool, values: &[T]) -> Vec<Option<T>> {
     if applies { values.iter().copied().map(Some).collect() } else { vec![None] }
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use tierdex::internal::engine::{MetaTier, MetadataLocation, load_metadata};
 use tierdex::{Index, SearchOptions, StopSignal, explain::ListUse, io::PosixDisk, io::RegionKind};
 
-/// Numbers of postings.
+/// How many postings an index has, and how many of them queries explore.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExploredPostings {
     /// Postings of the index.
@@ -16,7 +16,8 @@ pub struct ExploredPostings {
     pub unique: u64,
 }
 
-/// Evaluates the queries of the first workload of the flags over the index in memory.
+/// Counts the postings that the queries of the flags explore, over the index in memory. If the flags select
+/// several workloads, only the first one is evaluated.
 ///
 /// # Errors
 /// If the flags are invalid, or the index cannot be read or has too few terms; [`Error::Interrupted`] if

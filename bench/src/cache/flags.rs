@@ -137,7 +137,7 @@ impl Flags {
         })
     }
 
-    /// The regions that the modes use.
+    /// The memory regions that the selected modes allocate: of caches, metadata and a whole index.
     pub(super) fn regions(&self) -> Vec<&RegionKind> {
         let meta = self.meta_tier.iter().filter_map(|tier| match tier {
             MetaTier::Region(region) => Some(region),
@@ -235,7 +235,7 @@ pub(super) fn metadata_tier_name(tier: &MetaTier) -> String {
     }
 }
 
-/// The members, separated by commas.
+/// The members as text, separated by commas.
 fn comma_list<T: Display>(members: impl IntoIterator<Item = T>) -> String {
     members.into_iter().map(|member| member.to_string()).collect::<Vec<_>>().join(",")
 }

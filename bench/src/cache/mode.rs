@@ -11,7 +11,7 @@ pub enum CellMode {
     Memory,
     /// By an engine.
     Direct,
-    /// By an executor in this mode of the thesis.
+    /// By a `ListExecutor` in this read mode of the thesis.
     Lists(Mode),
 }
 

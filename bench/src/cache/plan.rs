@@ -8,21 +8,21 @@ use tierdex::internal::engine::{MetaTier, MetadataLocation, ResidentSizes};
 use tierdex::{Engine, Index, MemoryReport, io::PosixDisk, io::RegionKind, io::Size};
 use tierdex_thesis::{ListPolicy, Lookahead, Mode, memory_report};
 
-/// The plan of a run.
+/// The queries and the cells of a run.
 pub(super) struct RunPlan {
     pub(super) index: IndexFacts,
     pub(super) workloads: Vec<(QueryWorkload, DrawnQueries)>,
     pub(super) cells: Vec<PlannedCell>,
 }
 
-/// What the report says about the index.
+/// Figures of the index for the report.
 pub(super) struct IndexFacts {
     pub(super) documents: u64,
     pub(super) postings_bytes: u64,
     pub(super) field: String,
 }
 
-/// A cell, its settings in the report, and the huge pages that it needs.
+/// A cell: its settings as the report shows them, the input of its process, and the huge pages that it needs.
 pub(super) struct PlannedCell {
     pub(super) table: TableCell,
     pub(super) cell: Cell,
@@ -132,7 +132,8 @@ fn set_memory_limit(flags: &Flags, index: &Index, cell: &mut Cell) -> u64 {
     let (beside, huge_pages) = charged_and_huge_pages(&report);
     let slack = (u128::from(flags.dram) * u128::from(flags.slack) / 100) as u64;
     let mut limit = flags.dram + slack + beside;
-    // What the page cache of `base` has does not depend on where metadata is.
+    // The modes without a cache get the memory of the metadata on top, so that as much is left for the page
+    // cache wherever the metadata is.
     let metadata = match &cell.reads {
         Reads::Lists(reads) => {
             let location = reads.options(cell.threads, cell.k).metadata_location();
@@ -143,15 +144,15 @@ fn set_memory_limit(flags: &Flags, index: &Index, cell: &mut Cell) -> u64 {
     if let Reads::Lists(ListReads { mode: Mode::Base | Mode::BasePrefetch, size, dram, .. }) = &mut cell.reads
     {
         limit += metadata + size.of(index.postings_bytes());
-        // Two sixteenths of a budget are shares for queries.
+        // A seventh more, because an executor uses two sixteenths of its budget for queries.
         *dram = Some(flags.dram + metadata + metadata.div_ceil(7));
     }
     cell.limit = Some(limit);
     huge_pages
 }
 
-/// Bytes of the regions that are charged to a control group, and huge pages, which are not, as persistent
-/// memory is not.
+/// Bytes of regions that a control group counts, and number of huge pages. Huge pages and persistent memory
+/// are not counted by a control group.
 fn charged_and_huge_pages(report: &MemoryReport) -> (u64, u64) {
     let huge = RegionKind::Hugetlb.to_string();
     let regions = || report.rows.iter().filter_map(|row| Some((row.region.as_deref()?, row.bytes)));

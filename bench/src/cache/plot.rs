@@ -7,7 +7,7 @@
 use crate::cache::{cell::TableCell, mode::CellMode, rows::CellMedian, rows::CellRows};
 use crate::{Result, plot, plot::AxisScale, plot::Panel, plot::Series};
 
-/// A plot.
+/// A plot: its title in the report, its file, and the content of that file.
 pub(super) struct CachePlot {
     pub(super) title: String,
     pub(super) file: String,
@@ -74,7 +74,7 @@ fn first_of_each_group(
     found
 }
 
-/// One line per mode. The line of `memory` is horizontal over all sizes.
+/// Queries per second by cache size, one curve per mode. That of `memory` is a horizontal line.
 fn qps_by_size(medians: &[CellMedian], of: &TableCell) -> Vec<Series> {
     let here: Vec<&CellMedian> = medians.iter().filter(|one| is_in_same_plot(&one.cell, of)).collect();
     let sizes: Vec<f64> = here.iter().filter_map(|one| one.point()).map(|point| point.0).collect();

@@ -56,7 +56,7 @@ pub struct CellRows {
     rows: Vec<CellRow>,
 }
 
-/// A cell: medians over its rounds, and the largest peaks.
+/// All rounds of a cell in one row: medians of speeds and times, maxima of memory.
 #[derive(Clone, Debug)]
 pub(super) struct CellMedian {
     pub(super) cell: TableCell,
@@ -87,7 +87,8 @@ pub(super) struct MedianFigures {
 }
 
 impl CellMedian {
-    /// The point of a plot: size in percent, and queries per second.
+    /// The point of the cell in a plot: cache size in percent, and queries per second. `None` if the cell
+    /// has no size or failed.
     pub(super) fn point(&self) -> Option<(f64, f64)> {
         Some((size_percent(self.cell.size?), self.figures.as_ref().ok()?.qps))
     }

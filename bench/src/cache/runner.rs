@@ -13,7 +13,8 @@ use crate::{Error, Result, cgroup::Cgroup, cgroup::CgroupParent, seek_disk::Seek
 use std::{path::Path, path::PathBuf, thread};
 use tierdex::StopSignal;
 
-/// The changed state of the machine during a run: control groups, throttles, read-ahead and huge pages.
+/// Measures the cells of a plan. Until it is dropped, the machine is prepared for them: control groups,
+/// throttles, read-ahead, huge pages and emulated disks.
 pub(super) struct CellRunner<'a> {
     flags: &'a Flags,
     plan: &'a RunPlan,
@@ -79,8 +80,9 @@ impl<'a> CellRunner<'a> {
         if self.flags.keep_caches { Ok(()) } else { drop_page_cache() }
     }
 
-    /// Measures a cell on `index`, which is the index of the flags or a copy of it, and its number, which is
-    /// also that of its processor if it is `pinned` to one. Returns `None` if the stop signal was raised.
+    /// Measures a cell on `index`, which is the index of the flags or copy number `number` of it. If
+    /// `pinned`, the process runs on the processor of that number. Returns `None` if the stop signal was
+    /// raised.
     fn measure(
         &self,
         planned: &PlannedCell,
@@ -166,7 +168,7 @@ pub(super) fn run_cells(
     Ok(true)
 }
 
-/// Adds to an error of a control group how to run without one.
+/// Adds the advice to run with `--no-group` to the error of a control group.
 fn suggest_no_group(error: Error) -> Error {
     Error::Failed(format!("{error}; add --no-group to run without a memory limit"))
 }

@@ -22,7 +22,7 @@ pub(crate) fn drop_page_cache() -> Result<()> {
 /// Bytes of a huge page.
 pub(super) const HUGE_PAGE_BYTES: u64 = 2 << 20;
 
-/// Reservations that are tried, each after a compaction of memory if the one before fell short.
+/// How often huge pages are requested. Before each further request memory is compacted.
 const HUGE_PAGE_ATTEMPTS_MAX: u32 = 3;
 
 const HUGE_PAGES_DIR: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB";
@@ -89,7 +89,7 @@ impl Drop for HugePages {
     }
 }
 
-/// A counter of the kernel; 0 if it has no huge pages.
+/// A number of huge pages that the kernel reports in the file `what`; 0 if there is no such file.
 fn kernel_counter(dir: &Path, what: &str) -> u64 {
     let text = fs::read_to_string(dir.join(what));
     text.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
@@ -141,7 +141,7 @@ impl Drop for ReadAhead {
     }
 }
 
-/// Throttles that emulate slower devices.
+/// The control groups by which slower devices are emulated, one for each device.
 #[derive(Debug)]
 pub(super) struct ThrottledDevices {
     throttles: Vec<(Device, Throttle)>,

@@ -10,7 +10,7 @@ use tierdex::{StopSignal, codec::Kernel};
 #[derive(Clone, Debug)]
 pub enum Launch {
     /// In a process of its own: the path and the arguments of a program that passes its standard input and
-    /// output to [`run`](super::run_cell).
+    /// output to [`run_cell`](super::run_cell).
     Process(PathBuf, Vec<String>),
     /// In this process, for tests: no control group, and memory of earlier cells is not returned.
     InProcess,
@@ -108,7 +108,7 @@ fn run_process(
     Ok(Err(failure_text(status, group.and_then(Cgroup::oom_kills), &errors)))
 }
 
-/// Interval at which the exit status of the process is polled.
+/// Pause between two checks whether the process has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Waits for a process; kills it when `stop` is raised.

@@ -84,7 +84,7 @@ fn join_cgroup(procs: &Path) -> Result<()> {
     joined.map_err(Error::failed(format!("cannot join {}", procs.display())))
 }
 
-/// A cell with its index, and its queries.
+/// A cell with its opened index, parsed queries and search options.
 struct CellRun<'c> {
     cell: &'c Cell,
     index: Index,
@@ -92,7 +92,7 @@ struct CellRun<'c> {
     options: SearchOptions,
 }
 
-/// Counters at one time.
+/// Counters of the cache and of reads at one time; a measurement is the difference of two.
 struct ReadCounters {
     cache: Option<CacheCounters>,
     bytes_read: u64,
@@ -146,7 +146,8 @@ impl CellRun<'_> {
         Ok(measured.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// If `single`, a query is submitted when the one before is answered.
+    /// Answers all queries by an engine. If `single`, each is submitted when the one before is answered, else
+    /// all are a batch.
     fn measure_engine(
         &self,
         options: &EngineOptions,
@@ -233,8 +234,9 @@ impl CellRun<'_> {
         if self.options.count { total } else { 0 }
     }
 
-    /// Two repetitions, with the differences of the counters over the second one. The
-    /// second one is itself repeated until it has taken long enough.
+    /// Answers all queries twice, and measures the second time, which is repeated until it has taken long
+    /// enough. `repetition` answers all queries once; `counters` are read before and after the first
+    /// measured repetition.
     fn measure_repetitions(
         &self,
         recorder: Option<CounterRecorder>,
@@ -286,14 +288,14 @@ fn list_counters(stats: &ListCacheStats) -> CacheCounters {
     }
 }
 
-/// The first repetition. Callgrind collects events in this function only, so it is not inlined, and the call
-/// in it is no tail call.
+/// Answers all queries the first time. Callgrind counts events in this function only, so it must not be
+/// inlined, and the call in it must not become a tail call.
 #[inline(never)]
 fn first_repetition(repetition: &dyn Fn() -> Result<Repetition>) -> Result<Repetition> {
     black_box(repetition())
 }
 
-/// The second repetition, and the events that are counted in it.
+/// Answers all queries once more, and counts events of the processor meanwhile.
 fn measured_repetition(
     mut recorder: Option<CounterRecorder>,
     repetition: &dyn Fn() -> Result<Repetition>,
@@ -304,11 +306,12 @@ fn measured_repetition(
     Ok((measured, counts))
 }
 
-/// Seconds that the queries in memory are measured, at least: they are repeated until then. A thousand of
-/// them can take a millisecond, and the speed of a virtual machine changes from one to the next.
+/// Queries over an index in memory are repeated until they have been measured for this many seconds: a
+/// thousand of them can take a millisecond, and a virtual machine does not run at the same speed in every
+/// millisecond.
 const MEMORY_SECONDS_MIN: f64 = 0.25;
 
-/// The measurements of one repetition, or of several.
+/// Answers and times of all queries of a cell, answered once or several times.
 struct Repetition {
     began: Instant,
     /// Seconds from the start to the last answer, summed over the repetitions.
@@ -359,7 +362,7 @@ impl Repetition {
         self.digests[number] = hits.fold(mix_digest(1, matches), mix_digest);
     }
 
-    /// The figures that do not depend on the mode.
+    /// The part of a measurement that is the same for searchers, engines and executors.
     fn measurement(first: Repetition, second: Repetition) -> CellMeasurement {
         let mut times = second.times;
         times.sort_unstable();
@@ -393,7 +396,7 @@ fn device_bytes_read() -> Option<u64> {
     number_of(&fs::read_to_string("/proc/self/io").ok()?, "read_bytes:")
 }
 
-/// A number from the status of this process.
+/// The number after `name` in `/proc/self/status`.
 fn process_status(name: &str) -> Option<u64> {
     number_of(&fs::read_to_string("/proc/self/status").ok()?, name)
 }

@@ -77,13 +77,13 @@ pub struct Cell {
     /// an index in memory, else 0].
     #[serde(default)]
     pub seconds: Option<f64>,
-    /// Memory limit of the process in bytes. Whoever starts the process makes the control group.
+    /// Memory limit of the process in bytes. The process that starts this one creates the control group.
     #[serde(default, with = "as_size")]
     pub limit: Option<u64>,
     /// Events of the processor that are counted during the second repetition.
     #[serde(default, with = "as_text::optional")]
     pub counters: Option<CounterSet>,
-    /// What the process joins before it opens the index.
+    /// Control groups that the process joins before it opens the index, and its processor.
     #[serde(default)]
     pub process: ProcessPlacement,
 }
@@ -94,7 +94,7 @@ pub struct Cell {
 pub struct ProcessPlacement {
     /// Files of control groups into which the process first writes its process id.
     pub join: Vec<PathBuf>,
-    /// The same of a control group that throttles reads.
+    /// File of a control group that throttles reads, into which the process later writes its process id.
     pub throttle: Option<PathBuf>,
     /// The memory statistics file of the control group.
     pub stat: Option<PathBuf>,

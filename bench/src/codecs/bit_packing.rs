@@ -4,7 +4,7 @@
 //! values: value k is in lane k mod 8; each of the eight lanes is a horizontal stream of 32 values in words
 //! of 32 bits, and word i of lane l is word 8 i + l of all.
 
-/// Values of a vertical block, and its lanes.
+/// Number of values of a vertical block, and of lanes that they are distributed over.
 pub(super) const VERTICAL_VALUES: usize = 256;
 const VERTICAL_LANES: usize = 8;
 const VERTICAL_ROWS: usize = VERTICAL_VALUES / VERTICAL_LANES;
@@ -71,7 +71,7 @@ fn unpack_horizontal(bytes: &[u8], width: u32, out: &mut [u32]) {
     }
 }
 
-/// The last bytes, followed by zeros.
+/// Up to eight bytes at the end of the input as a number; missing bytes are 0.
 fn last_word(bytes: &[u8]) -> u64 {
     bytes.iter().take(8).rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
 }

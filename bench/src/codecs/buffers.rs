@@ -9,7 +9,7 @@ use tierdex::codec::BLOCK;
 pub struct Buffers {
     /// One decoded block.
     block: Vec<u32>,
-    /// Decoded lists, as a ring.
+    /// Ring buffer of decoded lists.
     ram: Vec<u32>,
     /// Offset of the next list in `ram`.
     at: usize,
@@ -17,7 +17,7 @@ pub struct Buffers {
     words: Vec<u32>,
 }
 
-/// Values of the ring: 256 MiB, far more than a cache holds.
+/// Number of values of the ring buffer: 256 MiB, far more than a CPU cache holds.
 const RING_VALUES: usize = 64 << 20;
 /// Values per cache line.
 const CACHE_LINE_VALUES: usize = 16;

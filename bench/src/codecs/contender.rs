@@ -38,7 +38,7 @@ pub trait Contender {
     fn decode(&self, words: &[Self::Word], prev: u32, out: &mut [u32]) -> Option<usize>;
 }
 
-/// A [`Contender`] without its word type, as a trait object.
+/// A [`Contender`] as a trait object, whose unit of encoding is hidden.
 pub trait Peer {
     /// See [`Contender::codec`].
     fn codec(&self) -> String;

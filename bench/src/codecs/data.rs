@@ -6,7 +6,7 @@ use crate::codecs::{flags::Flags, index_lists::IndexLists, list_group::ListGroup
 use crate::{Random, Result, codecs::synthetic};
 use tierdex::StopSignal;
 
-/// Amount of data, and number of rounds.
+/// How many values a run has in each group, and in how many rounds it measures them.
 #[derive(Clone, Copy)]
 pub(super) struct DataScale {
     /// Smallest number of values of a generated group.
@@ -20,10 +20,11 @@ pub(super) struct DataScale {
 const WHOLE_RUN: DataScale = DataScale { group_ints: 1 << 22, index_ints: 1 << 26, rounds: 9 };
 const QUICK_RUN: DataScale = DataScale { group_ints: 1 << 19, index_ints: 1 << 22, rounds: 5 };
 
-/// Values of the group of generated frequencies, in groups of ids. There is only one such group.
+/// The group of generated frequencies has this many times as many values as a group of ids, because there is
+/// only one.
 const FREQUENCY_GROUP_FACTOR: usize = 4;
 
-/// Length classes of the generated ids.
+/// Length classes K of generated lists of ids: from 2^10 to 2^23 - 1 ids.
 const LENGTH_CLASSES: std::ops::RangeInclusive<u32> = 10..=22;
 
 /// The groups of a run.
@@ -71,7 +72,7 @@ impl DataPlan {
         self.index.as_ref().map_or(Ok(()), |lists| lists.for_each_group(selected, each))
     }
 
-    /// Generates the groups of all length classes of a dataset.
+    /// Generates one group for each of [`LENGTH_CLASSES`] by the function `list`, and passes it to `each`.
     fn generate_id_groups(
         &self,
         dataset: &'static str,
@@ -106,7 +107,7 @@ impl DataPlan {
     }
 }
 
-/// At least one list, until there are `ints` values.
+/// Lists from `list` until they have at least `ints` values in all.
 fn lists_with_ints(ints: usize, mut list: impl FnMut() -> Vec<u32>) -> Vec<Vec<u32>> {
     let (mut lists, mut sum) = (Vec::new(), 0);
     while sum < ints {

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, path::Path, sync::Arc};
 use tierdex::internal::segment::read::{FieldReader, TermInfo};
 use tierdex::{Index, StopSignal, io::PosixDisk};
 
-/// Smallest number of documents of a term.
+/// Terms with fewer documents in a segment are not read.
 const DOCUMENTS_MIN: u32 = 256;
 
 /// Lists by length class K: `2^K` to `2^(K+1) - 1` documents.

@@ -14,7 +14,7 @@ pub(super) struct MaskedVbyte {
     simd: Option<pulp::x86::V2>,
 }
 
-/// Values of a block: the buffer of the paper.
+/// Number of values of a block: as many as the buffer of the paper has.
 const BLOCK_VALUES: usize = 4096;
 
 impl MaskedVbyte {

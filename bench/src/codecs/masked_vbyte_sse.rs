@@ -12,7 +12,7 @@ use crate::codecs::vbyte_masks::{FOUR_VALUES, SHUFFLES, STEP_BITS, STEPS, TWO_VA
 use pulp::{cast, x86::V2};
 use std::arch::x86_64::__m128i;
 
-/// Bytes whose continuation bits are gathered at once.
+/// Number of bytes whose continuation bits are loaded together.
 const GATHERED_BYTES: usize = 48;
 /// Most values that a step stores.
 const STEP_VALUES_MAX: usize = 12;

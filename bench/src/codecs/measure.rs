@@ -1,4 +1,4 @@
-//! CodecTimes contenders on a group of lists, on one thread. The result is the encoded size and the medians of
+//! Times the codecs on a group of lists, on one thread. The result is the encoded size and the medians of
 //! three times:
 //!
 //! 1. *L1*: every list is decoded block by block into the same buffer of one block, while the encoded bytes
@@ -13,7 +13,7 @@ use crate::{Error, Result, median::median};
 use std::time::Instant;
 use tierdex::StopSignal;
 
-/// The times of each round, in seconds.
+/// Seconds of each round for one codec: decoding into one block, decoding into main memory, encoding.
 #[derive(Default)]
 struct CodecTimes {
     l1: Vec<f64>,

@@ -4,7 +4,7 @@
 use crate::codecs::{list_group::ValueKind, own::MEMCPY, rows::CodecRow, rows::CodecRows};
 use crate::{Result, plot, plot::AxisScale, plot::Panel, plot::Series};
 
-/// The figure of a row that a panel shows.
+/// What the vertical axis of a panel shows of a measurement.
 struct CodecMeasure {
     name: &'static str,
     of: fn(&CodecRow) -> f64,

@@ -33,7 +33,7 @@ impl RunFacts {
     }
 }
 
-/// The scalar kernel, the baseline of the others.
+/// Name of the kernel without vector instructions, to which the others are compared.
 const BASELINE_KERNEL: &str = "scalar";
 
 /// The whole report.

@@ -6,13 +6,13 @@ use std::ops::Range;
 /// Exclusive upper limit of ids.
 pub(super) const IDS_END: u32 = 50_000_000;
 
-/// Ranges with fewer ids than this are filled uniformly: the smallest cluster.
+/// A part of a clustered list with fewer ids than this is not divided further.
 const CLUSTER_IDS_MIN: usize = 10;
 
 /// The largest generated frequency.
 const FREQUENCY_MAX: usize = 127;
 
-/// Length class of [`one_or_two_byte_list`].
+/// Length class K of the lists of [`one_or_two_byte_list`]: 2^16 to 2^17 - 1 ids.
 pub(super) const ONE_BYTE_LENGTH_CLASS: u32 = 16;
 
 /// `2^k` to `2^(k+1) - 1` ids, uniform in the domain.
@@ -58,7 +58,7 @@ pub(super) fn zipf_list(random: &mut Random) -> Vec<u32> {
     (0..count).map(|_| draw(random)).collect()
 }
 
-/// `2^k` to `2^(k+1) - 1`.
+/// A random length of class `k`: `2^k` to `2^(k+1) - 1`.
 fn random_length(random: &mut Random, k: u32) -> usize {
     (1usize << k) + random.below(1 << k) as usize
 }

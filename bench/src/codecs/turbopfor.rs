@@ -25,7 +25,7 @@ const TYPE_BITMAP: u8 = 0x80;
 const TYPE_VARIABLE_BYTE: u8 = 0x40;
 const TYPE_CONSTANT: u8 = 0xC0;
 
-/// How a block is encoded.
+/// Type of a block, with the width in bits of the low parts where it has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BlockType {
     Plain(u32),
@@ -67,7 +67,7 @@ fn bit_width(value: u32) -> u32 {
     u32::BITS - value.leading_zeros()
 }
 
-/// The plan with the fewest bytes, of equal ones the larger width.
+/// The type and width with the fewest bytes; if several have as few, the one with the largest width.
 fn smallest_type(values: &[u32]) -> BlockType {
     let mut counts = [0usize; 33];
     values.iter().for_each(|value| counts[bit_width(*value) as usize] += 1);

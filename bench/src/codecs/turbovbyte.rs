@@ -15,18 +15,19 @@
 
 use crate::codecs::{contender::Contender, list_group::ValueKind};
 
-/// Smallest values of two and of three bytes, and of four.
+/// Smallest value that takes two bytes, three bytes, four bytes.
 const TWO_BYTES_MIN: u32 = 156;
 const THREE_BYTES_MIN: u32 = TWO_BYTES_MIN + (1 << 14);
 const FOUR_BYTES_MIN: u32 = THREE_BYTES_MIN + (1 << 21);
-/// First bytes of three bytes and of four, and those with other meanings.
+/// Values of the first byte of a value, or of a list: smallest one of three bytes, of four, of five, a list of
+/// consecutive values, a list of uncompressed values.
 const FIRST_BYTE_OF_THREE: u8 = 220;
 const FIRST_BYTE_OF_FOUR: u8 = 252;
 const FIRST_BYTE_OF_FIVE: u8 = 253;
 const FIRST_BYTE_CONSECUTIVE: u8 = 254;
 const FIRST_BYTE_RAW: u8 = 255;
 
-/// Bytes that a list must save.
+/// A list that saves fewer bytes than this is written uncompressed.
 const SAVED_BYTES_MIN: usize = 32;
 
 /// TurboVByte: over differences less one for document ids, and over values for frequencies.

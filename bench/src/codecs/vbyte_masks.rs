@@ -9,7 +9,7 @@
 //!
 //! Bits of which no case holds, because a value has more than five bytes, have a step of no bytes.
 
-/// What a decoder does with the next bytes.
+/// How the decoder decodes the next bytes, given their continuation bits.
 #[derive(Clone, Copy)]
 pub(super) struct DecodeStep {
     /// Bytes of the decoded values; 0 if the bytes are damaged.
@@ -18,18 +18,18 @@ pub(super) struct DecodeStep {
     pub(super) shuffle: u8,
 }
 
-/// First shuffles of cases 2 and 3, and their number in all.
+/// Index in [`SHUFFLES`] of the first shuffle of case 2 and of case 3 (see above), and their number in all.
 pub(super) const FOUR_VALUES: u8 = 64;
 pub(super) const TWO_VALUES: u8 = 64 + 81;
 const SHUFFLE_COUNT: usize = 64 + 81 + 25;
 
-/// Continuation bits of a step.
+/// Number of continuation bits that select a step.
 pub(super) const STEP_BITS: u32 = 12;
 
-/// The step of each combination of continuation bits, the first byte in the lowest bit.
+/// The step for each combination of twelve continuation bits; the lowest bit is that of the first byte.
 pub(super) static STEPS: [DecodeStep; 1 << STEP_BITS] = all_steps();
 
-/// Offsets of bytes for `pshufb`; 0x80 gives a zero.
+/// Masks of the instruction `pshufb`: the source offset of each result byte; 0x80 gives a zero.
 pub(super) static SHUFFLES: [[u8; 16]; SHUFFLE_COUNT] = all_shuffles();
 
 const fn all_steps() -> [DecodeStep; 1 << STEP_BITS] {

@@ -4,7 +4,7 @@ use crate::{Error, Result};
 use clap::Args;
 use std::path::PathBuf;
 
-/// Pairs of which an interval says anything.
+/// With fewer pairs an interval would say nothing.
 const PAIRS_MIN: usize = 6;
 
 /// Flags of a comparison. Cells are read from standard input, one line of JSON each; a member `name` is shown

@@ -45,7 +45,7 @@ impl ComparedCell {
     }
 }
 
-/// Widest interval of the geometric mean of all cells after which no further round is needed.
+/// Rounds of all cells end when the interval of their geometric mean is at most this wide.
 const MEAN_INTERVAL_WIDTH_MAX: f64 = 0.02;
 
 /// Compares the builds by the cells of `input`. Prints a table to `out`.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::path::Path;
 use tierdex::StopSignal;
 
-/// The programs of both builds, and what their cells need.
+/// The programs of both builds, and the parent of the control groups in which they run.
 pub(super) struct Builds {
     a: Launch,
     b: Launch,

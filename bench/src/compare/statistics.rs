@@ -5,16 +5,16 @@
 
 use crate::{random::Random, value_names::value_names};
 
-/// Bootstrap samples.
+/// Number of bootstrap samples.
 const BOOTSTRAP_SAMPLES: usize = 4000;
 
 /// Seed of the samples, so that the same ratios have the same interval.
 const BOOTSTRAP_SEED: u64 = 1;
 
-/// Ratios from here on, and to its inverse, are equal.
+/// Ratios from this one up to its inverse (1.031) count as equal.
 const EQUAL_RATIO_MIN: f64 = 0.97;
 
-/// Widest interval of a cell that is not measured again, whatever it contains.
+/// A cell whose interval is at most this wide is not measured again, even if its verdict is undecided.
 const OPEN_INTERVAL_WIDTH: f64 = 0.06;
 
 /// A geometric mean of ratios and its interval.

@@ -16,14 +16,14 @@ pub enum CounterSet {
 
 value_names!(CounterSet, "set of counters"; Cache = "cache", TopDown = "top-down");
 
-/// An event: its name, and what selects it.
+/// An event: its name, and how the kernel is told to count it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CounterEvent {
     pub(super) name: &'static str,
     pub(super) selector: Selector,
 }
 
-/// What selects an event.
+/// How the kernel is told which event to count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Selector {
     Instructions,

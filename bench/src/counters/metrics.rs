@@ -25,7 +25,7 @@ use super::event::{
     TOPDOWN_RETIRING, UOPS_ISSUED, UOPS_NOT_DELIVERED,
 };
 
-/// Pipeline slots of the four parts.
+/// Pipeline slots in the four parts of the first level of the top-down method, and all slots.
 struct TopDownSlots {
     slots: f64,
     front_end: f64,
@@ -104,7 +104,7 @@ fn skylake_slots(counts: &EventCounts) -> Option<TopDownSlots> {
     Some(TopDownSlots { slots, front_end, bad_speculation, retiring, back_end, memory: None })
 }
 
-/// The fixed metrics, in slots.
+/// The parts that Intel cores from Ice Lake on count themselves, in slots.
 fn fixed_metric_slots(counts: &EventCounts) -> Option<TopDownSlots> {
     Some(TopDownSlots {
         slots: counts.get(SLOTS).filter(|slots| *slots > 0.0)?,

@@ -7,7 +7,7 @@ use crate::counters::event::{
 };
 use std::{fs, path::Path};
 
-/// What identifies the events of a processor.
+/// The properties of a processor that decide which events it has.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Processor {
     vendor: String,

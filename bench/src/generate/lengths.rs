@@ -11,10 +11,10 @@ use crate::generate::list::{Buckets, GeneratedList};
 use std::{iter::Peekable, sync::Mutex, sync::PoisonError, thread::Builder};
 use tierdex::{Result, StopSignal};
 
-/// Documents per window, for the longest lists first.
+/// Number of documents of a window: for the longest lists, for shorter ones, for the shortest with windows.
 const WINDOW_DOCUMENTS: [u32; 3] = [1 << 14, 1 << 17, 1 << 19];
 
-/// Smallest average number of postings per window of a list that is processed by windows.
+/// A list is processed by windows if a window has at least this many of its postings on average.
 const WINDOW_POSTINGS_MIN: u64 = 32;
 
 /// Largest number of lists that are processed together.
@@ -71,7 +71,7 @@ fn process_slices(
     Ok(())
 }
 
-/// The documents of one thread.
+/// A range of documents, whose lengths one thread computes.
 struct DocumentSlice<'a> {
     of: &'a Collection,
     first: u32,
@@ -82,7 +82,7 @@ struct DocumentSlice<'a> {
     documents: Vec<u32>,
 }
 
-/// A list, and those of its buckets that were not counted yet.
+/// A list, and those of its buckets whose frequencies were not added yet.
 struct ListInProgress<'a> {
     list: GeneratedList<'a>,
     buckets: Peekable<Buckets>,

@@ -16,17 +16,17 @@ use crate::generate::tables::{EXCERPT_VALUES_MAX, Tables, excerpt};
 use crate::{Random, postings::ListPostings};
 use std::ops::Range;
 
-/// Largest average number of postings per bucket.
+/// A list has enough buckets that they have at most this many postings on average.
 const BUCKET_POSTINGS_MEAN_MAX: u32 = 64;
 
-/// Weight of a sparse bucket.
+/// Relative number of postings of a sparse bucket.
 const SPARSE_WEIGHT: u32 = 16;
 
-/// Weight of a dense bucket, if it has enough documents.
+/// Relative number of postings of a dense bucket, if it has enough documents.
 const DENSE_WEIGHT: u32 = 8 * SPARSE_WEIGHT;
 
-// The largest bucket: a dense bucket when all others are sparse, and one posting of rounding. A row is read
-// up to the second number after it.
+// The largest bucket is a dense one among sparse ones, plus one posting by rounding. Two more numbers of a row
+// of random numbers are read for it.
 const _: () =
     assert!((BUCKET_POSTINGS_MEAN_MAX * DENSE_WEIGHT / SPARSE_WEIGHT + 3) as usize <= EXCERPT_VALUES_MAX);
 

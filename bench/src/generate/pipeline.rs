@@ -17,7 +17,7 @@ const JOB_POSTINGS: u32 = 4 * PIECE_POSTINGS as u32;
 /// Largest number of lists of a job.
 const JOB_LISTS_MAX: u32 = 1 << 10;
 
-/// Queued jobs per thread.
+/// Results that may wait for the index writer, for each thread.
 const QUEUED_JOBS_PER_THREAD: usize = 4;
 
 /// The encoded pieces of all lists, in order.
@@ -84,7 +84,7 @@ impl ListPipeline {
         if self.taken == self.batch.used {
             let job = self.jobs.recv().map_err(|_| Error::Interrupted)?;
             let next = job.recv().map_err(|_| Error::Interrupted)??;
-            // If the channel is full, the batch is dropped.
+            // The consumed batch is returned for its memory; if the channel is full, the memory is freed.
             let _ = self.emptied.try_send(std::mem::replace(&mut self.batch, next));
             self.taken = 0;
         }

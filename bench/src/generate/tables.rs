@@ -6,7 +6,7 @@ use crate::Random;
 /// Number of values of the exponential distribution.
 const EXPONENTIAL_VALUES: usize = 1 << 15;
 
-/// The fixed-point value of 1.
+/// The integer that stands for 1 in values of the exponential distribution: 16 fraction bits.
 const FIXED_POINT_ONE: f64 = 65_536.0;
 
 /// Number of values of a frequency distribution.
@@ -16,11 +16,12 @@ const FREQUENCY_VALUES: usize = 1 << 13;
 /// its end.
 pub(super) const EXCERPT_VALUES_MAX: usize = 515;
 
-/// Classes of lists by their share of the documents, the last one for all documents.
+/// Number of classes of lists, by the number of their postings divided by the number of documents. One more
+/// class is for lists with all documents.
 const FREQUENCY_CLASSES: usize = 32;
 
-/// The tables of all distributions: rows of values in random order, each value as often as its probability
-/// demands.
+/// The tables of all distributions: rows of values in random order, in which a value occurs as often as its
+/// probability demands.
 pub(super) struct Tables {
     /// Prefix sums of the values of the exponential distribution, wrapping, beginning with 0.
     sums: Vec<u32>,
@@ -57,7 +58,7 @@ pub(super) fn excerpt(frequencies: &[u8], bits: u32, count: usize) -> &[u8] {
     &frequencies[bits as usize % FREQUENCY_VALUES..][..count]
 }
 
-/// Puts values into a fixed random order, and repeats the first ones at the end.
+/// Shuffles values, always into the same order, and repeats the first ones at the end.
 fn shuffle_and_extend<T: Copy>(mut row: Vec<T>) -> Vec<T> {
     let mut random = Random::new(row.len() as u64);
     for end in (1..row.len()).rev() {

@@ -15,7 +15,7 @@
 //! Frequencies are computed by addition, multiplication and division only, whose results are the same on
 //! every machine.
 
-/// Zipf's law holds for the first `1 / ZIPF_BEND` of the vocabulary.
+/// Zipf's law holds for one term in this many, the most frequent ones; after them frequencies fall faster.
 const ZIPF_BEND: f64 = 16.0;
 
 /// The document frequency of every rank.

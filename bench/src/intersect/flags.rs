@@ -149,7 +149,7 @@ impl Flags {
         self.depth.unwrap_or(if self.hdd { 16 } else { 128 })
     }
 
-    /// Largest read of direct. On a slow device it is as long as those of bl.
+    /// Largest read of direct, as the flag writes it. On a hard disk it is as large as a read of bl.
     fn read(&self) -> &str {
         self.read.as_deref().unwrap_or(if self.hdd { "1M" } else { "128K" })
     }

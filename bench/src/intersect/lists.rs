@@ -39,8 +39,8 @@ pub(super) fn superset(random: &mut Random, count: u32, ids: &[u32]) -> Vec<u32>
     all
 }
 
-/// A random sample of `count` of `ids`, in increasing order. Each id is taken with the probability missing /
-/// left.
+/// A random sample of `count` of `ids`, in increasing order. An id is taken with a probability of the number
+/// of ids that are still to be taken, divided by the number of ids that are still to be seen.
 fn sample(random: &mut Random, ids: &[u32], count: usize) -> Vec<u32> {
     let mut missing = count.min(ids.len());
     let mut taken = Vec::with_capacity(missing);

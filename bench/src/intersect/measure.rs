@@ -21,14 +21,15 @@ pub(super) struct SweepPoint<'a> {
     pub(super) queries: &'a [(Vec<PagedList>, Vec<u32>)],
 }
 
-/// One round of one algorithm.
+/// Times and reads of one algorithm in one round, summed over the queries of the point.
 struct AlgorithmRound {
     seconds: f64,
     cpu_seconds: f64,
     reads: ReadStats,
 }
 
-/// Runs all rounds, after an untimed round of `bl`, which allocates its memory.
+/// Measures all algorithms of a point in all rounds. An untimed run of `bl` comes first, because it allocates
+/// memory.
 pub(super) fn measure_point(
     runner: &mut IntersectionRunner,
     point: &SweepPoint<'_>,

@@ -3,7 +3,7 @@
 use crate::intersect::row::SweepRow;
 use crate::{Result, intersection::Algorithm, plot, plot::AxisScale, plot::Panel, plot::Series};
 
-/// The figure of a row that a panel shows.
+/// What the vertical axis of a panel shows of a measurement.
 struct IntersectMeasure {
     name: &'static str,
     of: fn(&SweepRow) -> f64,

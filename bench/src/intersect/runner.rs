@@ -1,4 +1,4 @@
-//! Runs the algorithms: holds their threads, I/O engines and memory.
+//! The algorithms with the threads, I/O engines and memory that the settings of a run give them.
 
 use crate::intersect::{settings::Settings, work_dir::WorkDir};
 use crate::intersection::{Bl, CostModel, Direct, DirectOptions, Intersector, PagedList, ReaderThreads};
@@ -40,8 +40,8 @@ impl IntersectionRunner {
         Ok(IntersectionRunner { algorithms, hdd: settings.hdd, threads })
     }
 
-    /// Measures the cost model on the longest of the lists. That of the emulated hard disk is given by its
-    /// model.
+    /// Sets the cost model of `direct`: measured on the longest of the lists, or for the emulated hard disk
+    /// computed from the times of its emulation.
     pub(super) fn calibrate(&mut self, lists: &[PagedList]) -> Result<CostModel> {
         let direct = &mut self.algorithms.direct;
         if self.hdd {

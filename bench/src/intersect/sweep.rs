@@ -9,7 +9,7 @@ use crate::intersection::{Algorithm, CostModel, PagedList};
 use crate::{Random, Result, intersect::runner::IntersectionRunner, status};
 use tierdex::codec::Codec;
 
-/// The lists of a query, and their intersection.
+/// A query: its lists on disk, and the ids that an intersection must find.
 type SweepQuery = (Vec<PagedList>, Vec<u32>);
 
 /// The generated lists of the paper.
@@ -59,7 +59,7 @@ pub(super) fn run_synthetic(
     settings.sweeps.iter().try_for_each(|sweep| sweeps.run_sweep(*sweep))
 }
 
-/// What the sweeps over generated lists share.
+/// Runs the sweeps over generated lists.
 struct SyntheticSweeps<'a> {
     work: &'a WorkDir,
     settings: &'a Settings,

@@ -12,7 +12,7 @@ pub(super) struct WorkDir {
     disk: PosixDisk,
     /// The directory on an emulated hard disk, and that disk, which is dropped last.
     seek_disk: Option<(PosixDisk, SeekDisk)>,
-    /// The limited bandwidth of this process, which ends first.
+    /// The limit of the bandwidth of this process. The membership is dropped before its group.
     _throttle: Option<(Membership, Throttle)>,
     stop: StopSignal,
 }

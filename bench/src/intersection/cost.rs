@@ -39,8 +39,8 @@ impl CostModel {
         (self.read_seconds * self.bytes_per_second / PAGE_BYTES as f64) as usize
     }
 
-    /// Expected seconds for `kept` random pages out of `pages`. Pages at a distance up to the gap from the
-    /// one before are read together with it.
+    /// Expected seconds for reading `kept` random pages out of `pages`. A page at most
+    /// [`CostModel::gap_pages`] after the one before is read together with it.
     fn seconds_of_random_pages(&self, kept: f64, pages: f64) -> f64 {
         let share = (kept / pages).clamp(1e-6, 1.0);
         let gap = self.gap_pages().min(1 << 10) as i32;
@@ -51,8 +51,8 @@ impl CostModel {
         (kept * alone).max(1.0) * self.read_seconds + bytes / self.bytes_per_second
     }
 
-    /// Whether `ids` filter tests cost less than they save, if `kept` of the `pages` pages in `reads` reads
-    /// remain.
+    /// Whether testing `ids` ids against filters costs less than it saves. Without filters, `reads` reads
+    /// have `pages` pages; with filters, `kept` of these pages are expected to be read.
     pub(super) fn is_worth_testing(&self, ids: usize, reads: u64, pages: u64, kept: f64) -> bool {
         let saved =
             self.seconds(reads, pages * PAGE_BYTES as u64) - self.seconds_of_random_pages(kept, pages as f64);

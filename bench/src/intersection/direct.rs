@@ -21,11 +21,11 @@ use tierdex::io::{
 };
 use tierdex::{Error, Result, codec::Intersection, codec::intersect, limits::BLOCK};
 
-/// From this number of ids per candidate on, candidates are searched one by one instead of compared by
-/// blocks.
+/// If a page has at least this many ids for each candidate, each candidate is searched in the page; else
+/// blocks of candidates are intersected with blocks of ids.
 const SPARSE_IDS_PER_CANDIDATE: usize = 16;
 
-/// Repetitions of [`Direct::measure_cost`].
+/// How often [`Direct::measure_cost`] measures; it takes the shortest time.
 const COST_REPETITIONS: usize = 4;
 
 /// Options of [`Direct`].
@@ -354,8 +354,7 @@ fn filter_candidates(list: &PagedList, ids: &[u32], wanted: &[PageCandidates]) -
     wanted.iter().flat_map(of).collect()
 }
 
-/// Sets `held` for each candidate that is in `ids`. A few candidates are searched; many are compared block
-/// by block.
+/// Sets `held` to true for each candidate that is in `ids`.
 fn mark_common(candidates: &[u32], ids: &[u32], held: &mut [bool], shared: &mut Intersection) {
     if candidates.len() * SPARSE_IDS_PER_CANDIDATE < ids.len() {
         let mut at = 0;

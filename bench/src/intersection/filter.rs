@@ -4,7 +4,7 @@
 //! The filter of a page of n ids has n times b bits. Its offset follows from the number of ids before the
 //! page, so no offsets are stored.
 
-/// The ids of a page of a list.
+/// Which ids of a list are in a page.
 #[derive(Clone, Copy)]
 pub(super) struct PageIds {
     /// Number of the ids before the page.

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use tierdex::io::{CellMut, Disk, PAGE, ReadFile, Seal, SealedFile};
 use tierdex::{Error, Result, codec::Codec, internal::bytes::View};
 
-/// Smallest number of bytes of a list in the directory.
+/// Fewest bytes that the directory of the file has for a list.
 const DIRECTORY_ENTRY_BYTES_MIN: u64 = 5;
 
-/// Opens the lists of a file with the given seal. Reads its skip pointers, filters and checksums, and no pages of
-/// lists.
+/// Opens the lists of a file with the given seal. Reads skip pointers, filters and checksums, but no pages
+/// of lists.
 ///
 /// # Errors
 /// When the file is damaged or cannot be read.
@@ -58,7 +58,7 @@ pub struct PagedList {
     resident: ResidentPages,
 }
 
-/// The pages that are in memory.
+/// Which pages of a list are in memory.
 #[derive(Clone)]
 enum ResidentPages {
     None,
@@ -240,8 +240,8 @@ impl PagedList {
         page::decode_page(self.skips.codec, bytes, bounds, out, self.skips.file.name(), self.offset(page))
     }
 
-    /// The page whose range covers `id`, searched from page `from` on. The first id of page `from` must not
-    /// be larger than `id`, unless `from` is 0.
+    /// The page that contains `id` if the list does, searched from page `from` on. The first id of page
+    /// `from` must not be larger than `id`, unless `from` is 0. `None` if `id` is outside the list.
     pub(super) fn find_page(&self, from: usize, id: u32) -> Option<usize> {
         let firsts = self.firsts();
         if id > self.skips.last || *firsts.get(from)? > id {

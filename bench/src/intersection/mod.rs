@@ -14,8 +14,8 @@
 //!
 //! `partition` divides the work among threads as in section III-E. [`ReaderThreads`] are the threads; a
 //! [`PagedListsWriter`] writes a file of lists and [`open_lists`] opens it. Pages that a list keeps in memory
-//! ([`PagedList::keep_pages`]) cost no read. A page is verified when it enters memory, and its ids when they are
-//! decoded: damage is an error.
+//! ([`PagedList::keep_pages`]) cost no read. The checksum of a page is verified when it is read, and the
+//! order of its ids when they are decoded: damage is an error.
 //!
 //! The module knows no terms, queries or scores.
 

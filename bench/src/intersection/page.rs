@@ -20,7 +20,7 @@ pub const ID_MAX: u32 = u32::MAX - 1;
 /// Largest number of ids of a page. It bounds the work of decoding a page of well compressed ids.
 pub const PAGE_IDS_MAX: usize = 1 << 15;
 
-/// Fills an empty page with as many of the increasing `ids` as fit, and returns their number.
+/// Encodes as many of the increasing `ids` as fit into an empty page. Returns their number.
 pub(super) fn fill_page(codec: Codec, ids: &[u32], page: &mut Vec<u8>) -> usize {
     let ids = &ids[..ids.len().min(PAGE_IDS_MAX)];
     let mut block = Vec::new();
@@ -44,7 +44,7 @@ pub(super) fn fill_page(codec: Codec, ids: &[u32], page: &mut Vec<u8>) -> usize 
     taken
 }
 
-/// The number of ids that fit into `space` bytes; their encoded block is in `block`.
+/// Encodes as many ids as fit into `space` bytes, as one block. Returns their number.
 fn encode_ids_that_fit(codec: Codec, ids: &[u32], prev: u32, space: usize, block: &mut Vec<u8>) -> usize {
     let (mut fits, mut not) = (0, ids.len());
     while fits + 1 < not {
@@ -61,7 +61,8 @@ fn encode_block(codec: Codec, ids: &[u32], prev: u32, block: &mut Vec<u8>) {
     codec.encode(ids, prev, block);
 }
 
-/// The value that the first block of a page is encoded relative to; -1 is `u32::MAX`.
+/// The value before the first id of a page, from which its first difference is taken; before 0 it is
+/// `u32::MAX`.
 fn value_before(first: u32) -> u32 {
     first.wrapping_sub(1)
 }

@@ -27,8 +27,8 @@ impl<'a> PageCursor<'a> {
         Ok(())
     }
 
-    /// Member (III-B): whether the list contains `id`. With `filter`, a page is read only if its filter
-    /// passes `id`.
+    /// Whether the list contains `id` (section III-B: Member). With `filter`, a page is read only if its
+    /// Bloom filter may contain `id`.
     pub(super) fn member(&mut self, reader: &mut ListPageReader, id: u32, filter: bool) -> Result<bool> {
         let Some(page) = self.list.find_page(self.page, id) else { return Ok(false) };
         let tested = filter && !(self.loaded && page == self.page);
@@ -51,8 +51,8 @@ impl<'a> PageCursor<'a> {
         Ok(self.ids[self.at])
     }
 
-    /// Successor (III-C): the smallest id of the list that is not less than `id`, and its position. If it is
-    /// the first id of the next page, it is taken from the skip pointers.
+    /// The smallest id of the list that is not less than `id`, and its position in the list (section III-C:
+    /// Successor). If it is the first id of the next page, it is taken from the skip pointers.
     pub(super) fn successor(&mut self, reader: &mut ListPageReader, id: u32) -> Result<Option<(u32, u64)>> {
         let Some((first, last)) = self.list.id_range() else { return Ok(None) };
         if id > last {

@@ -7,7 +7,7 @@ use tierdex::io::{
 };
 use tierdex::{Error, Result};
 
-/// Pages per read when a whole list is read.
+/// Number of pages of a piece: one read of 1 MiB, when a whole list is read.
 pub(super) const PIECE_PAGES: usize = CELL_BYTES_MAX / PAGE_BYTES;
 
 /// An I/O engine, memory for one page, and the read statistics.
@@ -87,7 +87,7 @@ pub(super) fn read_whole_list(
     Ok(list.in_cells(cells))
 }
 
-/// Waits for a piece and verifies it.
+/// Waits for the read of a piece, verifies its checksums, and stores its cell in `done`.
 fn finish_piece(reader: &mut ListPageReader, list: &PagedList, done: &mut [Option<CellMut>]) -> Result<()> {
     let Some(ended) = reader.engine.next(true) else { return Ok(()) };
     let piece = ended.tag as usize;

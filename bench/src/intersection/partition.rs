@@ -46,7 +46,7 @@ pub(super) fn run_partitioned(
     Ok(found.with_skipped(&lists))
 }
 
-/// Reads a short list into memory.
+/// Reads a list with fewer pages than [`PIECE_PAGES`] into memory.
 fn read_short_list(reader: &mut ListPageReader, list: &PagedList) -> Result<PagedList> {
     let bytes = (list.pages() * PAGE_BYTES).next_power_of_two();
     let cells = Cells::new(Region::new(&RegionKind::Dram, bytes as u64)?, bytes)?;

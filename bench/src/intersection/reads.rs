@@ -22,7 +22,7 @@ pub struct ReadStats {
     pub bytes: u64,
     /// Number of read operations.
     pub reads: u64,
-    /// Accesses to pages that were in memory.
+    /// Number of times that a page was used which the list keeps in memory.
     pub resident: u64,
     /// Ids that passed a filter and were not in the page.
     pub false_positives: u64,

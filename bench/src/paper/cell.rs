@@ -18,7 +18,7 @@ pub(super) type Row = serde_json::Map<String, serde_json::Value>;
 pub(super) enum Experiment {
     /// Queries over an index, see [`crate::cache`].
     Cache,
-    /// The same under a simulator, see [`crate::callgrind`].
+    /// Queries over an index in memory, whose process is simulated, see [`crate::callgrind`].
     Callgrind,
     /// Size and speed of codecs, see [`crate::codecs`].
     Codecs,
@@ -67,7 +67,7 @@ impl fmt::Display for FigureCell {
     }
 }
 
-/// A value as flags write it; `None` for a list or a table.
+/// A value of a definition as the text of a flag; `None` for a list or a table.
 pub(super) fn flag_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),

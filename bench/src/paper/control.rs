@@ -6,7 +6,7 @@
 use super::expectation::{Expectation, FigureVerdict};
 use std::collections::BTreeMap;
 
-/// The verdict of each figure over all its claims.
+/// For each figure, by name, whether all its claims hold.
 pub(super) struct Controls(BTreeMap<String, FigureVerdict>);
 
 /// What is known about the reason of a claim that differs.
@@ -23,12 +23,12 @@ pub(super) enum ControlExplanation {
 }
 
 impl Controls {
-    /// Of figures, each with its name and the verdicts of its claims.
+    /// Summarizes figures, each given by its name and the verdicts of its claims.
     pub(super) fn new(figures: impl Iterator<Item = (String, Vec<FigureVerdict>)>) -> Controls {
         Controls(figures.map(|(name, verdicts)| (name, overall_verdict(&verdicts))).collect())
     }
 
-    /// What is known about why an expectation differs.
+    /// What the control of an expectation shows about the reason why it differs.
     pub(super) fn explanation_of(&self, expected: &Expectation) -> ControlExplanation {
         let verdict = expected.control.as_ref().and_then(|name| self.0.get(name));
         match (&expected.because, verdict) {

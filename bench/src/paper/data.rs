@@ -19,7 +19,7 @@ pub(super) struct IndexSpec {
     pub(super) ids_only: bool,
 }
 
-/// Number of generated queries.
+/// Number of queries in a generated file.
 const GENERATED_QUERIES: usize = 1000;
 
 /// The directory of the indexes. One process uses it at a time.
@@ -179,7 +179,7 @@ impl Drop for TemporaryDir {
     }
 }
 
-/// Removes what an interrupted run left.
+/// Removes an incomplete directory that an interrupted run has left, if there is one.
 fn remove_partial(part: &Path) -> Result<()> {
     if !part.exists() {
         return Ok(());
@@ -232,7 +232,7 @@ mod tests {
     fn a_wrong_codec_is_an_error() {
         let cell = cell_with_codec("zip");
         assert!(IndexSpec::of(&cell).unwrap_err().to_string().contains("`codec`"));
-        // A format that no index can have.
+        // In the experiment `codecs` the setting names what is measured, so any name is accepted.
         let compared = FigureCell { experiment: Experiment::Codecs, ..cell };
         assert!(IndexSpec::of(&compared).unwrap().unwrap().name().contains("vbyte-delta"));
         assert_eq!(IndexSpec::of(&FigureCell::new(Experiment::Codecs, &[])).unwrap(), None);

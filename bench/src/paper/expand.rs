@@ -12,7 +12,7 @@ pub(super) struct FigurePlannedCell {
     pub(super) rounds: usize,
 }
 
-/// The setting with the number of repetitions. It is no part of a cell.
+/// Name of the setting with the number of rounds. It is not a setting of the cell itself.
 const ROUNDS_SETTING: &str = "rounds";
 
 /// The cells of a figure at a scale; none if it is unavailable.
@@ -55,7 +55,7 @@ fn malformed(paper: &PaperDefinition, figure: &FigureDefinition, why: &str) -> E
     Error::Failed(format!("definition of {}/{}: {why}", paper.name, figure.name))
 }
 
-/// The values of each setting. A later layer replaces settings of those before it.
+/// The values of each setting: those of the last layer that has the setting.
 fn merge_layers<'a>(
     layers: impl IntoIterator<Item = &'a Table>,
 ) -> std::result::Result<BTreeMap<String, Vec<String>>, String> {

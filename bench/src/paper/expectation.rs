@@ -20,13 +20,13 @@ pub(super) struct Expectation {
     pub(super) paper: String,
     /// The measure that is compared; by default the first one of the plot.
     measure: Option<String>,
-    /// Points that are divided.
+    /// Points whose values are divided.
     #[serde(default)]
     of: Selector,
-    /// Points that they are divided by.
+    /// Points whose values they are divided by.
     #[serde(default)]
     to: Selector,
-    /// Points that are considered at all.
+    /// Conditions that the points of both kinds must meet.
     #[serde(default, rename = "where")]
     among: Selector,
     /// Smallest and largest ratio that agrees with the paper.
@@ -48,13 +48,13 @@ pub(super) enum FigureVerdict {
     Agrees,
     /// All ratios are in the range, but some cells that it compares were not measured.
     AgreesInPart,
-    /// At least one is not.
+    /// At least one ratio is outside the range.
     Differs,
     /// There are no points to compare.
     NotMeasured,
 }
 
-/// The result of a check.
+/// The result of checking an expectation.
 pub(super) struct CheckedClaim {
     pub(super) verdict: FigureVerdict,
     /// The ratios: their geometric mean, range and number.
@@ -62,7 +62,7 @@ pub(super) struct CheckedClaim {
 }
 
 impl Expectation {
-    /// Checks the rows of a figure.
+    /// Checks the expectation against the measured rows of its figure.
     pub(super) fn check(&self, plot: &PlotDefinition, rows: &[Row]) -> CheckedClaim {
         let measure = self.measure(plot);
         let all = points(plot, &[measure], rows);
@@ -97,7 +97,7 @@ impl Expectation {
         self.sides(cell).contains(&true)
     }
 
-    /// Whether the points of a cell can be among those that are divided, and among those to divide by.
+    /// Whether the points of a cell can be among those of `of`, and among those of `to`.
     pub(super) fn sides(&self, cell: &FigureCell) -> [bool; 2] {
         let among = |selector: &Selector| selector.iter().all(|(field, value)| can_have(cell, field, value));
         [&self.of, &self.to].map(|side| among(&self.among) && among(side))

@@ -165,7 +165,7 @@ fn run_definitions(
     }
 }
 
-/// The flags that change what is measured, without the paths of this machine.
+/// The flags of the command line that change what is measured. Paths are replaced by `PATH`.
 fn command_options(flags: &Flags) -> String {
     let named = |region: String| match region.split_once(':') {
         Some((kind @ ("file" | "dax"), _)) => format!("{kind}:PATH"),
@@ -178,7 +178,7 @@ fn command_options(flags: &Flags) -> String {
     text + if flags.no_group { " --no-group" } else { "" }
 }
 
-/// A hash of this program: results of another build are not mixed with its own.
+/// A hash of the file of this program. The results of two builds are not mixed in one file.
 fn program_hash() -> u64 {
     let program = std::env::current_exe().and_then(std::fs::read).unwrap_or_default();
     let mut hasher = DefaultHasher::new();

@@ -37,7 +37,7 @@ pub(super) struct PlotDefinition {
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct SimulatedAxis {
-    /// As the members of [`PlotDefinition`] with these names.
+    /// Replaces the member `y` of [`PlotDefinition`], as the others replace those of their names.
     pub(super) y: Vec<String>,
     pub(super) y_label: String,
     #[serde(default = "default_factor")]

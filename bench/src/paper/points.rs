@@ -63,7 +63,7 @@ pub(super) fn points(plot: &PlotDefinition, measures: &[&str], rows: &[Row]) -> 
     points
 }
 
-/// A value as text: numbers without a fraction of 0, null as nothing.
+/// A value as text: 5.0 as `5`, and null as an empty text.
 pub(super) fn value_text(value: &Value) -> String {
     match value {
         Value::Null => String::new(),

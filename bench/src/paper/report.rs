@@ -54,7 +54,7 @@ fn markdown(result: &FigureResult<'_>, controls: &Controls, command: &str) -> St
     text + &result.cells.iter().map(|cell| format!("- `{cell}`\n")).collect::<String>()
 }
 
-/// Says that the second tier is emulated, if it is.
+/// A paragraph which says that the second memory tier is emulated; empty if it is not.
 fn emulation_text(result: &FigureResult<'_>) -> String {
     let delay = result.rows.iter().find_map(|row| row.get("slow_tier")?.as_str());
     delay.map_or(String::new(), |delay| {
@@ -66,7 +66,7 @@ fn emulation_text(result: &FigureResult<'_>) -> String {
     })
 }
 
-/// The expectations with their conditions.
+/// The section with a table of all claims, and the exact condition of each.
 fn claims_text(result: &FigureResult<'_>, controls: &Controls) -> String {
     let figure = result.figure.figure;
     let Some(plot) = figure.plot.as_ref().filter(|_| !figure.expect.is_empty()) else { return String::new() };
@@ -85,13 +85,13 @@ fn claims_text(result: &FigureResult<'_>, controls: &Controls) -> String {
     )
 }
 
-/// Rows of a table of measurements, at most.
+/// With more points than this, the table of measurements shows only some of them.
 const MEASUREMENT_ROWS_MAX: usize = 1000;
 
-/// Of more measurements, one of this number is in the table.
+/// The table then shows every point whose number is a multiple of this.
 const THINNING_STEP: usize = 50;
 
-/// Medians with the smallest and the largest value over the rounds.
+/// The table of all points: median, smallest and largest value over the rounds.
 fn measurements_text(plot: &PlotDefinition, result: &FigureResult<'_>) -> String {
     if result.points.is_empty() {
         return "None.\n".to_string();
@@ -117,7 +117,7 @@ fn measurements_text(plot: &PlotDefinition, result: &FigureResult<'_>) -> String
     format!("{unit}{thinned}{}", table.to_markdown())
 }
 
-/// Scale, scale factor, differences from the paper, and what was not measured.
+/// The section on the set-up: scale, differences from the paper, and why cells were not measured.
 fn set_up_text(result: &FigureResult<'_>) -> String {
     let (paper, figure) = (result.figure.paper, result.figure.figure);
     let mut text = format!("## Set-up\n\n- scale: {}", result.scale);

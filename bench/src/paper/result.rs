@@ -22,7 +22,7 @@ pub(super) struct FigureResult<'a> {
     pub(super) checks: Vec<CheckedClaim>,
     /// The cells that were not measured.
     pub(super) unmeasured: Vec<UnmeasuredCell>,
-    /// Cells that were measured in some rounds, and not in all.
+    /// Cells that were measured in fewer rounds than their definition has, because the run was stopped.
     pub(super) stopped: Vec<FigureCell>,
 }
 

@@ -119,7 +119,7 @@ fn make_indexes(left: &[(&FigureCell, usize)], context: &Context<'_>, out: &mut 
     Ok(())
 }
 
-/// Estimates the time that is left from the cells measured so far.
+/// Estimates how long a run will still take, from the times of the cells measured so far.
 #[derive(Default)]
 struct RemainingTime {
     /// Seconds of each cell, and sum and number for each experiment.
@@ -135,8 +135,8 @@ impl RemainingTime {
         *count += 1;
     }
 
-    /// The time for `cells`: of an equal cell in an earlier round, or the mean of the experiment, or of all
-    /// experiments.
+    /// The expected time for `cells` as text. For each it takes the time of the same cell in an earlier
+    /// round, else the mean of its experiment, else the mean of all experiments.
     fn remaining_text<'a>(&self, cells: impl Iterator<Item = &'a FigureCell>) -> String {
         let all = self.experiments.values().fold((0.0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
         let mean = |(sum, count): (f64, u32)| sum / f64::from(count.max(1));

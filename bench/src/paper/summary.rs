@@ -9,7 +9,8 @@ use std::collections::BTreeSet;
 /// Result of a figure that this machine cannot measure.
 const NOT_MEASURABLE_TEXT: &str = "not measurable here";
 
-/// NumberedReasons of the summary, each once. Rows of the table have their numbers.
+/// The reasons why claims do not hold or figures were not made, each once. Rows of the table refer to them by
+/// numbers.
 #[derive(Default)]
 struct NumberedReasons(Vec<String>);
 

@@ -14,7 +14,7 @@ type PixelResult = std::result::Result<(), DrawingErrorKind<Infallible>>;
 
 const LABEL_FONT: MonoFont<'_> = FONT_7X13;
 
-/// An image in memory.
+/// An image in memory that plots are drawn into.
 pub(super) struct Bitmap<'a> {
     /// Red, green and blue of each pixel, row by row.
     pixels: &'a mut Vec<u8>,
@@ -113,7 +113,7 @@ fn text_pixels(text: &str) -> (u32, u32) {
     (width * text.chars().count() as u32, height)
 }
 
-/// Collects the pixels of a text.
+/// Collects the pixels that the font sets for a text.
 struct TextPixels {
     points: Vec<Point>,
     size: Size,

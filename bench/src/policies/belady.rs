@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-/// Number of hits among the requests from position `measured` on, in a cache of `capacity` pages that starts
-/// empty.
+/// Number of hits of Belady's rule in a cache of `capacity` pages that starts empty. Counts only requests
+/// from index `measured` on.
 pub(super) fn belady_hits(requests: &[u64], measured: usize, capacity: usize) -> u64 {
     let next = next_requests(requests);
     // The resident pages, by the position of their next request.
@@ -23,8 +23,7 @@ pub(super) fn belady_hits(requests: &[u64], measured: usize, capacity: usize) ->
     hits
 }
 
-/// The position of the next request of the same page after each request; the number of requests if there is
-/// none.
+/// For each request the index of the next request of the same page; the number of requests if there is none.
 fn next_requests(requests: &[u64]) -> Vec<usize> {
     let mut next = vec![requests.len(); requests.len()];
     let mut seen = HashMap::new();

@@ -54,7 +54,7 @@ pub struct Flags {
 /// Smallest cache, in pages: those that one query pins at a time.
 const CACHE_PAGES_MIN: usize = 512;
 
-/// One run of a workload.
+/// What one policy did with one workload.
 struct PolicyFigures {
     /// Hits and requests of the cache in the measured part.
     hits: u64,
@@ -137,7 +137,7 @@ fn postings_bytes(field: &tierdex::internal::segment::read::FieldReader) -> u64 
     field.postings_file().payload().end
 }
 
-/// What all runs share.
+/// The input of all measurements.
 #[derive(Clone, Copy)]
 struct PolicyRun<'a> {
     index: &'a Index,
@@ -146,7 +146,7 @@ struct PolicyRun<'a> {
     set: &'a [Query],
 }
 
-/// The queries of a run, by their numbers in the set. The first `warm` are not measured.
+/// A sequence of queries, by their numbers in the set. The first `warm` fill the cache and are not measured.
 #[derive(Clone, Copy)]
 struct DrawnWorkload<'a> {
     queries: &'a [usize],
@@ -154,7 +154,8 @@ struct DrawnWorkload<'a> {
 }
 
 impl PolicyRun<'_> {
-    /// Runs queries in a cache of `pages`. Passes the requested pages to `see`.
+    /// Answers the queries with a cache of `pages` pages, and measures hits and times. Passes the hashes of
+    /// all requested pages to `see`.
     fn measure(
         self,
         drawn: DrawnWorkload<'_>,
@@ -168,7 +169,7 @@ impl PolicyRun<'_> {
             .policy(policy)
             .meta_tier(MetaTier::Dram)
             .threads(1)
-            // Pages that nobody requests would make the rates incomparable.
+            // Reads no pages between requested ones: they are not requests, but would evict others.
             .gap_pages(0)
             .hits_max(flags.k);
         let engine = Engine::new(index, &options)?;

@@ -18,8 +18,8 @@ impl Requests {
     }
 }
 
-/// A policy of one shard of a cache. A page that is inserted or touched was requested: in these caches no
-/// page is read that nobody requests.
+/// Wraps the policy of one shard of a cache and records each page that is inserted or touched. Each of these
+/// calls is a request, because these caches read no page ahead.
 pub(super) struct RequestRecorder {
     policy: Box<dyn Policy>,
     /// Hash of the page of each entry.

@@ -28,10 +28,10 @@ impl fmt::Display for Workload {
     }
 }
 
-/// Times that a workload has as many queries as the set.
+/// Length of a workload, in multiples of the number of queries in the set.
 const SET_REPETITIONS: usize = 4;
 
-/// Queries that may be repeated: the thesis (section 5.2.3) takes the last hundred too.
+/// Number of last queries from which a repeated one is drawn, as in the thesis (section 5.2.3).
 const RECENT_QUERIES: usize = 100;
 
 impl Workload {

@@ -13,13 +13,13 @@ pub(super) struct Server<'a> {
     pub(super) bm25: Bm25,
 }
 
-/// Evaluates queries: a searcher over an index in memory, or an engine that reads postings.
+/// What evaluates the queries: a searcher over an index in memory, or an engine that reads postings.
 pub(super) enum ServedBackend {
     Memory(HeldIndex),
     Engine(Engine),
 }
 
-/// The part of a search result that a command reports.
+/// The answer to a command, from the result of its query.
 pub(super) fn answer_of(command: LineCommand, found: SearchResult) -> Answer {
     match command {
         LineCommand::Count | LineCommand::TopCount(_) => Answer::Number(found.total),

@@ -1,23 +1,24 @@
-//! When lines of emulated slow memory arrive, for all threads that read from it.
+//! Computes when lines of emulated slow memory arrive, for all threads that read from it.
 
 use crate::slow_tier::delay::ReadDelay;
 use quanta::Clock;
 use std::{ops::Range, sync::atomic::AtomicU64, sync::atomic::Ordering};
 
-/// Bytes of a line: the unit in which persistent memory is read.
+/// Bytes of a line: persistent memory is read in units of 256 bytes.
 pub(super) const LINE_BYTES: u64 = 256;
 
-/// Lines that are in flight when a thread reads in order: 16 cache lines, about as many as a core fetches
-/// ahead.
+/// Lines that are requested ahead when a thread reads in order: 16 cache lines, about as many as the
+/// prefetcher of a core requests.
 const LINES_IN_FLIGHT: u64 = 4;
 
-/// Delays the reads of all threads. Times are nanoseconds since its start, by the time stamp counter.
+/// Arrival times of the reads of all threads, in nanoseconds since this was created, by the time stamp
+/// counter of the processor.
 pub(super) struct Arrivals {
     clock: Clock,
     start: u64,
-    /// Time until a line arrives.
+    /// Nanoseconds from the request of a line to its arrival.
     latency: u64,
-    /// Time in which the memory transfers a line.
+    /// Nanoseconds in which the memory transfers a line; 0 without a limit of the bandwidth.
     transfer_per_line: f64,
     /// When the transfers requested so far end.
     transferred: AtomicU64,
@@ -42,8 +43,9 @@ impl Arrivals {
         self.clock.delta_as_nanos(self.start, self.clock.raw())
     }
 
-    /// When the last of `lines` arrives that are needed `now`. If they continue a sequence whose last line
-    /// arrived at `previous_arrival`, they were requested up to a latency ago, [`LINES_IN_FLIGHT`] at a time.
+    /// The arrival time of the last of `lines` lines that a thread needs at time `now`. If they follow lines
+    /// of which the last arrived at `previous_arrival`, they were requested ahead: up to a latency ago,
+    /// [`LINES_IN_FLIGHT`] at a time.
     pub(super) fn arrival_time(&self, now: u64, lines: u64, previous_arrival: Option<u64>) -> u64 {
         let interval = |lines: u64| lines * self.latency / LINES_IN_FLIGHT;
         let earliest_request = now.saturating_sub(self.latency);
@@ -55,7 +57,7 @@ impl Arrivals {
         if transfer == 0 { arrival } else { arrival.max(self.reserve_transfer(requested, transfer)) }
     }
 
-    /// When a transfer of `time` ends that starts after all others.
+    /// Adds a transfer that takes `time` nanoseconds and starts after all earlier ones. Returns its end.
     fn reserve_transfer(&self, now: u64, time: u64) -> u64 {
         let next = |transferred: u64| Some(transferred.max(now) + time);
         let before = self.transferred.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
@@ -63,7 +65,7 @@ impl Arrivals {
     }
 }
 
-/// The lines of a range of bytes of a file.
+/// The numbers of the lines that contain a range of bytes of a file.
 pub(super) fn lines_of(range: &Range<u64>) -> Range<u64> {
     range.start / LINE_BYTES..range.end.div_ceil(LINE_BYTES)
 }

@@ -3,7 +3,7 @@
 use crate::{Error, Result};
 use std::{fmt, str::FromStr};
 
-/// Limits of a delay.
+/// Largest latency and bandwidth that users can write.
 const NANOSECONDS_MAX: u32 = 1_000_000;
 const GBPS_MAX: f64 = 10_000.0;
 

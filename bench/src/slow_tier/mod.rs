@@ -24,7 +24,7 @@ use tierdex::internal::{cursor::verify_uncompressed, segment::read::BlockSource,
 use tierdex::io::{Arena, Region, RegionKind, ResidentBytes, SealedFile};
 use tierdex::{Index, Query, SearchOptions, explain::SearchResult, internal::index::Searcher};
 
-/// Bytes that are copied from a file at a time.
+/// Bytes of a file that are read, verified and copied at a time.
 const COPY_CHUNK_BYTES: usize = 1 << 20;
 
 /// The lists of an index in emulated slow memory.
@@ -35,7 +35,7 @@ pub struct SlowTier {
     arrivals: Arrivals,
 }
 
-/// Reads of one query from the slow tier.
+/// The [`BlockSource`] of one query: lends bytes of lists after the delay of the slow tier.
 struct SlowReads<'t> {
     tier: &'t SlowTier,
     streams: RefCell<ReadStreams>,

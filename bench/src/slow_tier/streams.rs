@@ -4,13 +4,14 @@
 use super::arrivals::{Arrivals, lines_of};
 use std::ops::Range;
 
-/// Lines that a stream keeps in the CPU cache: 256 KiB, a part of a second-level cache.
+/// Number of last lines of a stream that count as cached by the processor: 256 KiB, a part of a second-level
+/// cache.
 const CACHED_LINES_MAX: u64 = 1024;
 
-/// ReadStreams of a query, at most: documents and frequencies of 16 lists.
+/// Most streams of a query: documents and frequencies of 16 lists. The least recently used one is dropped.
 const STREAMS_MAX: usize = 32;
 
-/// Adjacent lines of a file that were read.
+/// A range of adjacent lines of a file that a query has read lately.
 struct ReadStream {
     file: u64,
     lines: Range<u64>,
@@ -18,12 +19,13 @@ struct ReadStream {
     arrival: u64,
 }
 
-/// The streams of a query, the last used one last.
+/// The streams of a query. The most recently used one is the last.
 #[derive(Default)]
 pub(super) struct ReadStreams(Vec<ReadStream>);
 
 impl ReadStreams {
-    /// When the bytes of a range of a file arrive that are needed now; `None` if they are in the CPU cache.
+    /// Records a read of the byte range `range` of file number `file`. Returns the time at which its bytes
+    /// arrive; `None` if the processor has them in its cache.
     pub(super) fn arrival_of_read(
         &mut self,
         arrivals: &Arrivals,
@@ -49,7 +51,8 @@ impl ReadStreams {
 }
 
 impl ReadStream {
-    /// Adds the lines of a read that continues the stream; returns when they arrive.
+    /// Adds the lines of a read next to those of the stream. Returns the time at which they arrive; `None` if
+    /// all of them are cached.
     fn extend(&mut self, arrivals: &Arrivals, read: &Range<u64>) -> Option<u64> {
         let cached = self.lines.clone();
         let new = cached.start.saturating_sub(read.start) + read.end.saturating_sub(cached.end);

@@ -81,7 +81,7 @@ pub struct ListOptions {
     pub lookahead: Lookahead,
     /// Number of lookahead samples to keep, the most recent ones. One is taken whenever a query ends.
     pub lookahead_samples: usize,
-    /// Interface of reads into the cache of lists.
+    /// System call by which lists are read into the cache: io_uring or `pread`.
     pub read_method: ReadKind,
     /// In-flight reads of each reader thread, at most.
     pub read_depth: usize,
@@ -104,7 +104,7 @@ pub struct ListOptions {
 /// Queries that [`Mode::BasePrefetch`] prefetches for (thesis, section 7.2.2).
 pub const QUERIES_AHEAD: u64 = 16;
 
-/// Cells of a cache, at least.
+/// Smallest number of cells of a cache: one for lists and one for streams.
 pub(crate) const CACHE_CELLS_MIN: u64 = 2;
 
 impl Default for ListOptions {
@@ -133,7 +133,8 @@ impl Default for ListOptions {
 }
 
 impl ListOptions {
-    /// Size of the cache in bytes; 0 in a mode without one. A relative size is at least [`CACHE_CELLS_MIN`] cells.
+    /// Size of the cache in bytes; 0 in a mode without one. A relative size is at least
+    /// [`CACHE_CELLS_MIN`] cells.
     pub(crate) fn cache_bytes(&self, index: &Index) -> u64 {
         let bytes = self.size.of(index.postings_bytes());
         match self.size {
@@ -158,7 +159,7 @@ impl ListOptions {
         ListCache::metadata_bytes_max(self.policy) as u64
     }
 
-    /// The reads of a reader thread.
+    /// How a reader thread reads files: through the page cache, with `read_depth` reads in flight.
     pub(crate) fn reads(&self) -> ReadOptions {
         ReadOptions { kind: self.read_method, depth: self.read_depth, direct: false }
     }

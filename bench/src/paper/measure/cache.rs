@@ -10,7 +10,7 @@ use crate::{Error, Result, cache, cache::CellRow, cache::Flags, paper::cell::Fig
 use serde_json::{Value, json};
 use tierdex::codec::Kernel;
 
-/// Settings that are no flags of the experiment.
+/// Settings that are not passed on as flags of the experiment: they choose the processes and their memory.
 const PROCESS_SETTINGS: [&str; 5] = ["cores", "region", "meta-tier", "keep-in", "kernel"];
 
 /// The flags of a cell that is measured on the index in `dir`.
@@ -40,7 +40,7 @@ pub(super) fn flags_of(
     parse_settings(cell, &first, &PROCESS_SETTINGS)
 }
 
-/// Number of processes.
+/// Number of processes that run at the same time.
 fn process_count(cell: &FigureCell) -> Result<usize> {
     let cores = cell.get("cores").map_or(Ok(1), str::parse);
     let cores = cores.ok().filter(|cores| (1..=64).contains(cores));
@@ -74,7 +74,8 @@ pub(super) fn measure(cell: &FigureCell, context: &Context<'_>) -> Result<Option
     })))
 }
 
-/// The row of a cell whose processes ran at the same time.
+/// Joins the rows of processes that ran at the same time: their speeds are summed, and their latencies
+/// averaged.
 fn sum_of_processes(rows: &[CellRow]) -> Result<Row> {
     if let Some(why) = rows.iter().find_map(|row| row.outcome.as_ref().err()) {
         return Err(Error::Failed(why.clone()));
@@ -102,7 +103,7 @@ fn sum_of_processes(rows: &[CellRow]) -> Result<Row> {
     Ok(row)
 }
 
-/// Takes the lookahead samples out of a row: a row for each, and one with their mean.
+/// Removes the lookahead samples from a row. Returns a row for each sample, and one with their mean.
 fn take_lookahead_samples(row: &mut Row) -> Vec<Row> {
     let Some(Value::Array(samples)) = row.remove("lookahead_samples") else { return Vec::new() };
     let pair = |sample: &Value| Some((sample[0].as_u64()?, sample[1].as_u64()?));

@@ -9,10 +9,10 @@ use crate::{Error, Result, cache, cache::Flags, callgrind, callgrind::Simulation
 use serde_json::json;
 use std::fs;
 
-/// Most queries of a cell: a simulated query takes fifty times as long.
+/// Most queries of a simulated cell, because a query takes fifty times as long in the simulator.
 pub(in super::super) const SIMULATED_QUERIES_MAX: usize = 20;
 
-/// Fields of a row that do not depend on the time.
+/// Fields of a row that a simulation does not change, unlike times.
 const TIMELESS_FIELDS: [&str; 12] = [
     "name",
     "mode",

@@ -18,5 +18,5 @@ pub(in super::super) struct Context<'a> {
     pub(in super::super) groups: bool,
 }
 
-/// Placeholder for the region of the second memory tier, which the flags name.
+/// Value of a setting that stands for the memory region of the second tier, which the flags of a run name.
 pub(super) const TIER_PLACEHOLDER: &str = "tier";

@@ -19,7 +19,7 @@ use tierdex::{IndexWriter, Merge, OpenMode, WriterOptions, commit::Manifest, io:
 
 /// Words of a document of 1 KB.
 const DOCUMENT_WORDS: usize = 110;
-/// Documents that are generated at once.
+/// Number of documents that are generated between two timed parts.
 const CHUNK_DOCUMENTS: usize = 1000;
 
 /// The experiment has no flags.

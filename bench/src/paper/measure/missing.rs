@@ -1,4 +1,4 @@
-//! What the machine cannot do, so that cells which need it are left out with a reason.
+//! Features that this machine does not have. Cells that need one are not measured, and reports say why.
 
 use crate::counters::{CounterRecorder, CounterSet};
 use crate::paper::{
@@ -9,7 +9,7 @@ use crate::{
 };
 use tierdex::codec::Kernel;
 
-/// What this machine cannot do, each with the reason.
+/// For each feature why this machine does not have it; `None` if it has.
 pub(in super::super) struct MissingFeatures {
     groups: Option<String>,
     /// All cells of [`Experiment::Cache`] run in groups, not only those that need a memory limit.
@@ -20,12 +20,12 @@ pub(in super::super) struct MissingFeatures {
     counters: [(CounterSet, Option<String>); 2],
     /// The regions of caches and of the second tier.
     regions: [String; 2],
-    /// Neither a second tier nor an emulated one, for indexes that are held in memory.
+    /// A second memory tier, real or emulated, for indexes that are held in memory as a whole.
     held_tier: Option<String>,
 }
 
 impl MissingFeatures {
-    /// Tries what cells may need.
+    /// Tries all features that cells may need.
     pub(in super::super) fn here(context: &Context<'_>) -> MissingFeatures {
         let groups = || CgroupParent::memory()?.create_limited(64 << 20).map(drop);
         let throttle = || Throttle::new(&context.data.dir, SAS_BYTES_PER_SECOND).map(drop);
@@ -46,7 +46,8 @@ impl MissingFeatures {
         }
     }
 
-    /// Tries performance counters only, as if all else were there: what a list says without flags of a run.
+    /// Tries performance counters only, and assumes that the machine has all other features: for the list of
+    /// figures, which does not know the flags of a run.
     pub(in super::super) fn counters() -> MissingFeatures {
         let open = |set| (set, CounterRecorder::open(set).err().map(|error| error.to_string()));
         MissingFeatures {

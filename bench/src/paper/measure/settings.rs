@@ -1,4 +1,4 @@
-//! Settings of a cell as an index and as flags of its experiment.
+//! Converts the settings of a cell into the index that it needs and the flags of its experiment.
 
 use crate::paper::{cell::FigureCell, cell::Row, data::INDEX_SETTINGS, data::IndexSpec};
 use crate::{Error, Result, parse_flags};
@@ -27,7 +27,7 @@ pub(super) fn parse_settings<F: Args>(cell: &FigureCell, first: &[String], own: 
     })
 }
 
-/// Flags without a value.
+/// Whether a flag has no value.
 fn is_switch(name: &str) -> bool {
     matches!(name, "quick" | "hdd" | "no-readahead")
 }

@@ -7,7 +7,7 @@ use crate::{Error, Result};
 use serde_json::json;
 use tierdex::{commit::FileKind, commit::Manifest, io::PosixDisk};
 
-/// Bytes of an uncompressed document number, and of a frequency.
+/// Bytes of an uncompressed document number, which are also those of a frequency.
 const RAW_VALUE_BYTES: u64 = 4;
 
 pub(super) fn measure(spec: &IndexSpec, context: &Context<'_>) -> Result<Vec<Row>> {

@@ -3,7 +3,7 @@
 use std::{sync::Arc, sync::atomic::AtomicU64, sync::atomic::Ordering, time::Duration, time::Instant};
 use tierdex::io::{Disk, PosixDisk, Result, WriteFile};
 
-/// A directory; the time of all creations, appends, syncs and renames is summed.
+/// A directory. It sums up the time that file creations, appends, syncs and renames take.
 pub(super) struct TimedDisk {
     disk: PosixDisk,
     nanoseconds: Arc<AtomicU64>,
