@@ -294,8 +294,7 @@ mod tests {
 
     #[test]
     fn version_1_is_found_by_its_controller() {
-        let dir =
-            |controller| find_v1_parent(CGROUP_FILE, MOUNTINFO_FILE, controller).map(|parent| parent.dir);
+        let dir = |name| find_v1_parent(CGROUP_FILE, MOUNTINFO_FILE, name).map(|parent| parent.dir);
         assert_eq!(dir("memory"), Some("/sys/fs/cgroup/memory/a/b".into()));
         assert_eq!(dir("blkio"), Some("/sys/fs/cgroup/blkio".into()));
         assert_eq!(dir("devices"), None);

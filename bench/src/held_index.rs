@@ -44,12 +44,8 @@ impl HeldIndex {
     ///
     /// # Errors
     /// If the region cannot be allocated, or the index is damaged.
-    pub(crate) fn load(
-        index: &Index,
-        region: &RegionKind,
-        slow_tier: Option<ReadDelay>,
-    ) -> Result<HeldIndex> {
-        if let Some(delay) = slow_tier {
+    pub(crate) fn load(index: &Index, region: &RegionKind, delay: Option<ReadDelay>) -> Result<HeldIndex> {
+        if let Some(delay) = delay {
             return Ok(HeldIndex::Slow(Box::new(SlowTier::load(index, region, delay)?)));
         }
         load_metadata(index.segments(), &MetadataLocation::of(MetaTier::Index(region.clone()), None))?;

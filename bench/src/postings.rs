@@ -1,8 +1,7 @@
 //! Whole posting lists of an index in memory.
 
-use tierdex::Result;
-use tierdex::internal::cursor::{NO_DOCUMENT, PostingsCursor};
 use tierdex::internal::segment::read::{FieldReader, TermInfo};
+use tierdex::{Result, internal::cursor::NO_DOCUMENT, internal::cursor::PostingsCursor};
 
 /// A posting list: documents in increasing order, and the frequency of the term in each.
 #[derive(Default)]

@@ -253,9 +253,7 @@ impl Filesystem for SeekDiskNodes {
             None => {
                 let number = name.to_str().and_then(|name| name.parse::<u64>().ok());
                 let inode = number.filter(|number| *number < self.dirs.len() as u64);
-                inode
-                    .map(|number| file_attributes(INodeNo(ROOT_INODE + 1 + number), None))
-                    .ok_or(Errno::ENOENT)
+                inode.map(|at| file_attributes(INodeNo(ROOT_INODE + 1 + at), None)).ok_or(Errno::ENOENT)
             }
         };
         match found {
@@ -339,7 +337,7 @@ mod tests {
         let mut head = DiskHead::default();
         let millis = |time: Duration| (time.as_secs_f64() * 1e5).round() / 1e2;
         assert_eq!(millis(head.read(0, HDD_BYTES_PER_SECOND / 100)), 10.0);
-        // At the head, a little after it, far after it, and before it.
+        // Reads at the head, a little after it, far after it, and before it.
         let at = HDD_BYTES_PER_SECOND / 100;
         assert_eq!(millis(head.read(at, HDD_BYTES_PER_SECOND / 1000)), 1.0);
         assert_eq!(

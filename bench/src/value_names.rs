@@ -39,9 +39,7 @@ pub(crate) fn parse_name<T: Copy + Display>(all: &[T], text: &str, what: &str) -
 
 #[cfg(test)]
 mod tests {
-    use crate::cache::Device;
-    use crate::cell::{QueryShape, TermClass};
-    use crate::counters::CounterSet;
+    use crate::{cache::Device, cell::QueryShape, cell::TermClass, counters::CounterSet};
     use std::{fmt::Display, str::FromStr};
 
     fn assert_names<T: FromStr<Err = crate::Error> + Display>(names: &[&str], wrong: &str, expected: &str) {

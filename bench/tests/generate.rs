@@ -2,14 +2,12 @@
 
 use proptest::prelude::*;
 use std::{collections::BTreeMap, sync::Arc};
-use tierdex::codec::Codec;
-use tierdex::commit::Manifest;
-use tierdex::internal::index::check_on;
 use tierdex::internal::segment::read::{FILES, FieldReader, ListPart, RecordPart, SkipRecord};
-use tierdex::io::{Disk, MemDisk};
-use tierdex::{Index, IndexWriter, Merge, OpenMode, Query, SearchOptions, StopSignal, WriterOptions};
-use tierdex_bench::generate::{Collection, Flags};
-use tierdex_bench::read_postings;
+use tierdex::{
+    Index, IndexWriter, Merge, OpenMode, Query, SearchOptions, StopSignal, WriterOptions, codec::Codec,
+    commit::Manifest, internal::index::check_on, io::Disk, io::MemDisk,
+};
+use tierdex_bench::{generate::Collection, generate::Flags, read_postings};
 
 fn generated(flags: &Flags, threads: usize) -> (Collection, MemDisk) {
     let disk = MemDisk::new();
@@ -71,7 +69,7 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let most = vocabulary * (docs * 3 / 4).max(1);
-        // Squared, because small shares are typical.
+        // The square makes small shares, which are typical, more likely.
         let postings = vocabulary + ((most - vocabulary) as f64 * share * share) as u64;
         let flags = Flags::with_sizes(docs, postings, vocabulary, seed);
         let (collection, disk) = generated(&flags, 1);

@@ -257,8 +257,7 @@ fn damage_is_an_error() {
                 let found = engines.intersect(algorithm, &lists);
                 // The rest of the file's first page belongs to no list.
                 let damaged = found.as_ref().is_err_and(|error| error.is_corrupt());
-                let is_unused =
-                    || found.is_ok_and(|found| at < 4096 && found.ids == intersect_in_memory(&ids));
+                let is_unused = || found.is_ok_and(|all| at < 4096 && all.ids == intersect_in_memory(&ids));
                 assert!(damaged || is_unused(), "{at}");
             }
         }

@@ -9,7 +9,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{fmt, fs, thread::Builder, thread::scope, time::Instant};
 
-/// The result type; an error is one line.
+/// The result of an operation; an error is a text of one line.
 pub type Result<T> = std::result::Result<T, String>;
 
 /// The answer to a line.
@@ -96,7 +96,7 @@ pub struct LineResult {
     pub line: usize,
     /// Time from its text to its answer.
     pub nanoseconds: u64,
-    /// [`Answer::value`].
+    /// What [`Answer::value`] returns for the answer.
     pub value: Option<u64>,
 }
 

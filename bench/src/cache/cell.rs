@@ -9,7 +9,7 @@ use tierdex_thesis::{ListPolicy, Lookahead, Mode};
 /// One measurement: a combination of settings. A setting that does not apply to the mode is `None`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TableCell {
-    /// The queries.
+    /// Class, form and repetition probability of the queries.
     pub workload: QueryWorkload,
     /// The device of the index.
     pub device: Device,

@@ -82,7 +82,7 @@ pub struct Flags {
     /// Set the read-ahead of the device to KB kilobytes during the run [default: unchanged]
     #[arg(long, value_name = "KB", conflicts_with_all = ["no_group", "no_readahead"])]
     pub read_ahead_kb: Option<u32>,
-    /// Reads in flight
+    /// Reads in flight, at most
     #[arg(long, default_value_t = 32)]
     pub depth: usize,
     /// Query threads; in mode memory each is pinned to a processor

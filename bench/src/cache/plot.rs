@@ -21,22 +21,18 @@ pub(super) struct CachePlot {
 pub(super) fn draw_all(rows: &CellRows) -> Result<Vec<CachePlot>> {
     let medians = rows.medians();
     let mut plots = Vec::new();
-    for first in first_of_each_group(&medians, |one, other| is_in_same_plot(&one.cell, &other.cell)) {
+    for first in group_firsts(&medians, |one, other| is_in_same_plot(&one.cell, &other.cell)) {
         let TableCell { workload, device, .. } = first.cell;
         let title = format!("{workload}, {}", device.title());
         let series = qps_by_size(&medians, &first.cell);
+        let x = "cache or page cache, % of documents and frequencies";
         plots.push(CachePlot {
             file: format!("qps-{}-{device}.svg", workload.file_name()),
-            svg: svg(
-                &title,
-                "cache or page cache, % of documents and frequencies",
-                "queries a second",
-                series,
-            )?,
+            svg: svg(&title, x, "queries a second", series)?,
             title,
         });
     }
-    for first in first_of_each_group(&medians, |one, other| {
+    for first in group_firsts(&medians, |one, other| {
         is_in_same_plot(&one.cell, &other.cell) && one.cell.size == other.cell.size
     }) {
         let TableCell { workload, device, size: Some(size), .. } = first.cell else { continue };
@@ -61,10 +57,7 @@ fn is_in_same_plot(one: &TableCell, other: &TableCell) -> bool {
 
 /// Groups the measured combinations of settings that have a cache size by `same`, and returns the first of
 /// each group.
-fn first_of_each_group(
-    medians: &[CellMedian],
-    same: impl Fn(&CellMedian, &CellMedian) -> bool,
-) -> Vec<&CellMedian> {
+fn group_firsts(medians: &[CellMedian], same: impl Fn(&CellMedian, &CellMedian) -> bool) -> Vec<&CellMedian> {
     let mut found: Vec<&CellMedian> = Vec::new();
     for one in medians.iter().filter(|one| one.cell.size.is_some()) {
         if !found.iter().any(|other| same(one, other)) {
@@ -118,13 +111,13 @@ fn svg(title: &str, x: &str, y: &str, series: Vec<Series>) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::rows::tests::measured_rows, *};
+    use super::{super::rows::tests::test_rows, *};
 
     #[test]
     fn one_plot_per_workload_and_device_and_one_line_per_mode() {
         let line =
             "--modes memory,base,direct --sizes 5,20 --devices ssd,hdd --lookahead adaptive --repeats 0,50";
-        let plots = draw_all(&measured_rows(line, |_, _| false)).unwrap();
+        let plots = draw_all(&test_rows(line, |_, _| false)).unwrap();
         let files: Vec<&str> = plots.iter().map(|plot| plot.file.as_str()).collect();
         let count = |start: &str| files.iter().filter(|file| file.starts_with(start)).count();
         assert_eq!((count("qps-"), count("lookahead-")), (2 * 2 * 2, 2 * 2 * 2 * 2), "{files:?}");
@@ -142,7 +135,7 @@ mod tests {
 
     #[test]
     fn failed_cells_leave_gaps() {
-        let plots = draw_all(&measured_rows("--modes direct --sizes 5 --shapes AND", |_, _| true)).unwrap();
+        let plots = draw_all(&test_rows("--modes direct --sizes 5 --shapes AND", |_, _| true)).unwrap();
         assert_eq!(plots.len(), 1);
         assert!(plots[0].svg.starts_with("<svg"));
     }

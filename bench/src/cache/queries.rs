@@ -132,9 +132,8 @@ impl TermPools {
         let shape = workload.shape.terms() as u64;
         let mut random = Random::new(seed ^ ((workload.class as u64) << 32 | shape << 40));
         let mut order: Vec<usize> = (0..terms.len()).collect();
-        shuffle(&mut order, &mut random);
-        let halves: Vec<Vec<usize>> =
-            order.chunks(terms.len().div_ceil(parts)).map(<[usize]>::to_vec).collect();
+        random.shuffle(&mut order);
+        let halves: Vec<Vec<_>> = order.chunks(terms.len().div_ceil(parts)).map(<[usize]>::to_vec).collect();
         let drawn: Vec<Vec<usize>> = halves
             .into_iter()
             .map(|half| draw_sequence(half, count, workload.repeats, &mut Random::new(random.bits())))
@@ -178,7 +177,7 @@ fn draw_sequence(mut terms: Vec<usize>, count: usize, repeats: u32, random: &mut
     let mut sequence = Vec::with_capacity(count);
     while sequence.len() < count {
         if next == terms.len() {
-            shuffle(&mut terms, random);
+            random.shuffle(&mut terms);
             next = 0;
         }
         let repeated = !last.is_empty() && random.below(100) < repeats;
@@ -190,13 +189,6 @@ fn draw_sequence(mut terms: Vec<usize>, count: usize, repeats: u32, random: &mut
         }
     }
     sequence
-}
-
-/// Random permutation (Fisher and Yates).
-fn shuffle(order: &mut [usize], random: &mut Random) {
-    for at in (1..order.len()).rev() {
-        order.swap(at, random.below(at as u32 + 1) as usize);
-    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,8 @@
 //! The report of a run: machine, command, set-up, method and tables.
 
+use crate::cache::flags::{Flags, metadata_tier_name, region_name};
 use crate::cache::rows::{CellMedian, CellRows, baseline_figures, memory_figures};
-use crate::cache::{
-    device::Device, flags::Flags, flags::metadata_tier_name, flags::region_name, plan::RunPlan,
-    plot::CachePlot,
-};
+use crate::cache::{device::Device, plan::RunPlan, plot::CachePlot};
 use crate::{Machine, Table, table::ratio_text, throttle::SAS_BYTES_PER_SECOND};
 use tierdex::{internal::engine::MetaTier, io::RegionKind, io::Size};
 
@@ -148,7 +146,7 @@ fn failures_text(medians: &[CellMedian]) -> String {
     if dead.is_empty() { dead } else { format!("Not measured:\n\n{dead}\n") }
 }
 
-/// The I/O engines, by mode.
+/// A paragraph with the read method of each mode.
 fn engines_text(rows: &CellRows) -> String {
     let mut lines: Vec<String> = Vec::new();
     for row in rows.all() {
@@ -372,11 +370,11 @@ fn method_text(flags: &Flags) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::rows::tests::measured_rows, *};
+    use super::{super::rows::tests::test_rows, *};
 
     #[test]
     fn ratios_and_flatness_compare_the_same_queries() {
-        let rows = measured_rows(
+        let rows = test_rows(
             "--modes memory,base-prefetch,hybrid-prefetch --lookahead 16,adaptive --sizes 5,20",
             |cell, _| cell.describe() == "hybrid-prefetch of AND H RP 25% on ssd at 20%",
         );
@@ -397,7 +395,7 @@ mod tests {
 
     #[test]
     fn a_line_has_a_column_under_each_heading() {
-        let rows = measured_rows("--modes direct --shapes AND --sizes 5 --devices hdd", |_, _| false);
+        let rows = test_rows("--modes direct --shapes AND --sizes 5 --devices hdd", |_, _| false);
         let line = terminal_line(&rows.medians()[0]);
         assert!(line.starts_with("AND H RP 25%       hdd emulated  direct "), "{line}");
         assert!(terminal_heading().starts_with("queries            device        mode "));

@@ -43,8 +43,7 @@ impl CellRow {
                 lists.insert("miss_rate".to_string(), json!(measured.miss_rate()));
             }
             let metrics = measured.counters.as_ref().map(|counts| metrics(counts, measured.queries));
-            object
-                .extend(metrics.into_iter().flatten().map(|(name, value)| (name.to_string(), json!(value))));
+            object.extend(metrics.into_iter().flatten().map(|(key, value)| (key.to_string(), json!(value))));
         }
         object
     }
@@ -177,7 +176,7 @@ impl CellRows {
         reasons?.first().map(|why| why.as_str())
     }
 
-    /// One object per row.
+    /// A JSON array with an object for each row.
     pub fn to_json(&self) -> Value {
         self.rows.iter().map(CellRow::to_json).collect()
     }
@@ -196,7 +195,7 @@ pub(super) fn baseline_figures<'a>(medians: &'a [CellMedian], cell: &TableCell) 
     found.and_then(|found| found.figures.as_ref().ok())
 }
 
-/// The figures of `memory` for the same queries.
+/// The figures of mode `memory` for the queries of a workload.
 pub(super) fn memory_figures(medians: &[CellMedian], workload: QueryWorkload) -> Option<&MedianFigures> {
     let found =
         medians.iter().find(|other| other.cell.mode == CellMode::Memory && other.cell.workload == workload);
@@ -209,10 +208,7 @@ pub(super) mod tests {
 
     /// Measured rows for the experiment that the flags in `line` describe, two rounds of each cell of its
     /// table. The cells for which `failed` is true have an error. Round n takes n seconds.
-    pub(in crate::cache) fn measured_rows(
-        line: &str,
-        failed: impl Fn(&TableCell, usize) -> bool,
-    ) -> CellRows {
+    pub(in crate::cache) fn test_rows(line: &str, failed: impl Fn(&TableCell, usize) -> bool) -> CellRows {
         let mut rows = CellRows::default();
         for round in 1..=2 {
             for cell in TableCell::all(&parse_line(line)) {
@@ -242,7 +238,7 @@ pub(super) mod tests {
 
     #[test]
     fn figures_are_medians_and_peaks_are_maxima() {
-        let rows = measured_rows("--modes memory,direct --shapes AND --sizes 5,20", |cell, round| {
+        let rows = test_rows("--modes memory,direct --shapes AND --sizes 5,20", |cell, round| {
             cell.size.is_some() && round == 2
         });
         let medians = rows.medians();
@@ -255,7 +251,7 @@ pub(super) mod tests {
     #[test]
     fn a_run_fails_if_every_cell_fails_in_every_round() {
         let failure = |failed: &dyn Fn(&TableCell, usize) -> bool| {
-            measured_rows("--modes memory,direct --sizes 5", failed).failure_of_all().map(str::to_string)
+            test_rows("--modes memory,direct --sizes 5", failed).failure_of_all().map(str::to_string)
         };
         assert_eq!(failure(&|_, _| true), Some("killed".to_string()));
         assert_eq!((failure(&|_, round| round == 2), failure(&|cell, _| cell.size.is_some())), (None, None));
@@ -264,7 +260,7 @@ pub(super) mod tests {
 
     #[test]
     fn different_answers_are_reported() {
-        let mut rows = measured_rows("--modes memory,direct --sizes 5 --lookahead adaptive", |_, _| false);
+        let mut rows = test_rows("--modes memory,direct --sizes 5 --lookahead adaptive", |_, _| false);
         assert!(rows.differences().is_empty());
         let other = rows.rows.iter_mut().rev().find(|row| row.cell.size.is_some()).unwrap();
         other.outcome.as_mut().unwrap().checksum = 7;
@@ -278,7 +274,7 @@ pub(super) mod tests {
     #[test]
     fn the_baselines_of_a_cell_have_the_same_settings() {
         let rows =
-            measured_rows("--modes memory,base-prefetch,direct --sizes 5,20 --lookahead 4,16", |cell, _| {
+            test_rows("--modes memory,base-prefetch,direct --sizes 5,20 --lookahead 4,16", |cell, _| {
                 cell.size.is_some_and(|size| size.to_string() == "20%")
             });
         let medians = rows.medians();
@@ -291,7 +287,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_json_row_has_all_members() {
-        let json = measured_rows("--modes direct --shapes AND --sizes 5", |_, round| round == 2).to_json();
+        let json = test_rows("--modes direct --shapes AND --sizes 5", |_, round| round == 2).to_json();
         let (first, last) = (&json[0], json.as_array().unwrap().last().unwrap());
         assert_eq!(
             (&first["mode"], &first["size_percent"], &first["qps"]),
@@ -302,7 +298,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_json_row_has_the_metrics_of_its_counters() {
-        let mut row = measured_rows("--modes direct --shapes AND --sizes 5", |_, _| false).rows[0].clone();
+        let mut row = test_rows("--modes direct --shapes AND --sizes 5", |_, _| false).rows[0].clone();
         let measured = row.outcome.as_mut().unwrap();
         measured.queries = 10;
         measured.counters = serde_json::from_str(r#"{"instructions": [50, 4, 2]}"#).ok();

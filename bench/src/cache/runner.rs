@@ -41,7 +41,7 @@ impl<'a> CellRunner<'a> {
     ) -> Result<CellRunner<'a>> {
         let parent = match (flags.no_group, launch) {
             (true, _) => None,
-            (false, Launch::Process(..)) => Some(CgroupParent::memory().map_err(suggest_no_group)?),
+            (false, Launch::Process(..)) => Some(CgroupParent::memory().map_err(add_hint)?),
             (false, Launch::InProcess) => {
                 return Err(Error::Usage(
                     "a cell in this process has no control group of its own; add --no-group".to_string(),
@@ -49,11 +49,7 @@ impl<'a> CellRunner<'a> {
             }
         };
         // Fails before the first cell if groups are not permitted.
-        parent
-            .as_ref()
-            .map(|parent| parent.create_limited(flags.dram))
-            .transpose()
-            .map_err(suggest_no_group)?;
+        parent.as_ref().map(|parent| parent.create_limited(flags.dram)).transpose().map_err(add_hint)?;
         if !flags.keep_caches {
             drop_page_cache()?;
         }
@@ -116,8 +112,7 @@ impl<'a> CellRunner<'a> {
             Some(_) => CellMeasurement { bytes_fetched: None, ..found },
             None => found,
         });
-        let (peak, limit_met) =
-            group.as_ref().map_or((None, None), |group| (group.peak(), group.limit_met()));
+        let (peak, limit_met) = group.as_ref().map_or((None, None), |one| (one.peak(), one.limit_met()));
         Ok(Some(CellRow { cell: table, round, limit, peak, limit_met, outcome }))
     }
 
@@ -169,6 +164,6 @@ pub(super) fn run_cells(
 }
 
 /// Adds the advice to run with `--no-group` to the error of a control group.
-fn suggest_no_group(error: Error) -> Error {
+fn add_hint(error: Error) -> Error {
     Error::Failed(format!("{error}; add --no-group to run without a memory limit"))
 }

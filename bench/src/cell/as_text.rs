@@ -15,7 +15,7 @@ pub(super) fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(
     String::deserialize(from)?.parse().map_err(D::Error::custom)
 }
 
-/// The same for values that may be null.
+/// Writes and parses values that may be null.
 pub(super) mod optional {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
     use std::{fmt::Display, str::FromStr};

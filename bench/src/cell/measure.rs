@@ -53,19 +53,19 @@ pub fn measure_cell(cell: &Cell) -> Result<CellMeasurement> {
     let run = CellRun { cell, queries: cell.queries.parse(&index)?, options: cell.search()?, index };
     let mut measured = match &cell.reads {
         Reads::Searcher { region, slow_tier } => {
-            run.measure_searcher(&HeldIndex::load(&run.index, region, *slow_tier)?, recorder)?
+            run.run_searcher(&HeldIndex::load(&run.index, region, *slow_tier)?, recorder)?
         }
         Reads::HeldEngine { region, single } => {
             let reads = EngineReads { single: *single, ..EngineReads::default() };
             let options = reads.options(cell.threads, cell.k).keep_in(region.clone());
-            run.measure_engine(&options, *single, recorder)?
+            run.run_engine(&options, *single, recorder)?
         }
         Reads::Engine(reads) => {
-            run.measure_engine(&reads.options(cell.threads, cell.k), reads.single, recorder)?
+            run.run_engine(&reads.options(cell.threads, cell.k), reads.single, recorder)?
         }
         Reads::Lists(reads) => {
             let executor = ListExecutor::new(&run.index, &reads.options(cell.threads, cell.k))?;
-            run.measure_executor(&executor, reads.samples, recorder)?
+            run.run_executor(&executor, reads.samples, recorder)?
         }
     };
     measured.process_peak = process_status("VmHWM:").unwrap_or(0) << 10;
@@ -100,17 +100,10 @@ struct ReadCounters {
 }
 
 impl CellRun<'_> {
-    fn measure_searcher(
-        &self,
-        held: &HeldIndex,
-        recorder: Option<CounterRecorder>,
-    ) -> Result<CellMeasurement> {
+    fn run_searcher(&self, held: &HeldIndex, recorder: Option<CounterRecorder>) -> Result<CellMeasurement> {
         let processors = Processors::allowed()?;
-        let counters = || ReadCounters {
-            cache: None,
-            bytes_read: self.index.bytes_read(),
-            fetched: device_bytes_read(),
-        };
+        let counters =
+            || ReadCounters { cache: None, bytes_read: self.index.bytes_read(), fetched: bytes_fetched() };
         let measured =
             self.measure_repetitions(recorder, true, &counters, &|| self.search_all(held, &processors))?;
         Ok(CellMeasurement { engine: "none".to_string(), ..measured })
@@ -148,7 +141,7 @@ impl CellRun<'_> {
 
     /// Answers all queries by an engine. If `single`, each is submitted when the one before is answered, else
     /// all are a batch.
-    fn measure_engine(
+    fn run_engine(
         &self,
         options: &EngineOptions,
         single: bool,
@@ -176,7 +169,7 @@ impl CellRun<'_> {
         let is_held = matches!(self.cell.reads, Reads::HeldEngine { .. });
         let counters = || {
             let cache = Some(page_counters(&engine.stats()));
-            ReadCounters { cache, bytes_read: engine.bytes_read(), fetched: device_bytes_read() }
+            ReadCounters { cache, bytes_read: engine.bytes_read(), fetched: bytes_fetched() }
         };
         let measured = self.measure_repetitions(recorder, is_held, &counters, &repetition)?;
         Ok(CellMeasurement {
@@ -187,7 +180,7 @@ impl CellRun<'_> {
         })
     }
 
-    fn measure_executor(
+    fn run_executor(
         &self,
         executor: &ListExecutor,
         samples_max: usize,
@@ -210,14 +203,13 @@ impl CellRun<'_> {
         let counters = || ReadCounters {
             cache: executor.stats().as_ref().map(list_counters),
             bytes_read: executor.bytes_read(),
-            fetched: device_bytes_read(),
+            fetched: bytes_fetched(),
         };
         let measured = self.measure_repetitions(recorder, false, &counters, &repetition)?;
         // The samples are of both repetitions; those of the first are dropped.
         let began = self.queries.len() as u64;
         let noted = executor.lookahead_samples().into_iter().filter(|sample| sample.ended > began);
-        let mut samples: Vec<(u64, u64)> =
-            noted.map(|sample| (sample.ended - began, sample.queries)).collect();
+        let mut samples: Vec<_> = noted.map(|sample| (sample.ended - began, sample.queries)).collect();
         samples.drain(..samples.len().saturating_sub(samples_max));
         Ok(CellMeasurement {
             lookahead_max: executor.stats().map_or(0, |stats| stats.lookahead_max),
@@ -342,9 +334,7 @@ impl Repetition {
     /// Adds another repetition of the same queries, which must have the same answers.
     fn add(&mut self, other: Repetition) -> Result<()> {
         if other.digests != self.digests {
-            return Err(Error::Failed(
-                "two repetitions of the same queries have different answers".to_string(),
-            ));
+            return Err(Error::Failed("two repetitions of the queries have different answers".to_string()));
         }
         self.seconds += other.seconds;
         self.repetitions += 1;
@@ -392,7 +382,7 @@ fn mix_digest(sum: u64, number: u64) -> u64 {
 }
 
 /// Bytes that the kernel has read from devices for this process.
-fn device_bytes_read() -> Option<u64> {
+fn bytes_fetched() -> Option<u64> {
     number_of(&fs::read_to_string("/proc/self/io").ok()?, "read_bytes:")
 }
 

@@ -25,10 +25,8 @@ pub struct CellMeasurement {
     #[serde(default)]
     pub bytes_read: u64,
     /// Bytes that the kernel read from the device; `None` if it does not report them.
-    #[serde(default)]
     pub bytes_fetched: Option<u64>,
     /// Counters of the cache of lists or pages; `None` without one.
-    #[serde(default)]
     pub lists: Option<CacheCounters>,
     /// Largest lookahead in queries, over both repetitions.
     #[serde(default)]
@@ -49,22 +47,20 @@ pub struct CellMeasurement {
     #[serde(default)]
     pub engine: String,
     /// Why the requested I/O engine was not used.
-    #[serde(default)]
     pub fallback: Option<String>,
-    /// DRAM in bytes of the memory report.
+    /// Bytes of DRAM that are needed according to the memory report.
     #[serde(default, rename = "planned_bytes")]
     pub planned: u64,
     /// Peak resident memory of the process in bytes, pages of mapped files included.
     #[serde(default, rename = "process_peak_bytes")]
     pub process_peak: u64,
     /// Memory of the control group without page cache at the end, in bytes.
-    #[serde(default, rename = "group_own_bytes")]
+    #[serde(rename = "group_own_bytes")]
     pub own: Option<u64>,
     /// Page cache of the control group at the end, in bytes.
-    #[serde(default, rename = "group_page_cache_bytes")]
+    #[serde(rename = "group_page_cache_bytes")]
     pub page_cache: Option<u64>,
     /// Counts of events of the processor; `None` if they were not to be counted.
-    #[serde(default)]
     pub counters: Option<EventCounts>,
 }
 
@@ -73,15 +69,15 @@ pub struct CellMeasurement {
 pub struct CacheCounters {
     /// Lists or pages that were cached or being fetched.
     pub hits: u64,
-    /// Those that were not.
+    /// Requested lists or pages that were neither.
     pub misses: u64,
-    /// Those of them that the cache had no cells for.
+    /// Misses that were not cached, as the cache had too few free cells.
     pub streamed: u64,
     /// Evicted lists or pages.
     pub evictions: u64,
     /// Times a query waited for a list or a page.
     pub waits: u64,
-    /// Reads.
+    /// Completed reads.
     pub reads: u64,
 }
 

@@ -50,7 +50,7 @@ use tierdex::{Bm25, SearchOptions, limits::DEFAULT_B, limits::DEFAULT_K1};
 pub struct Cell {
     /// Directory of the index.
     pub index: PathBuf,
-    /// The queries.
+    /// The queries, in one of several forms.
     pub queries: CellQueries,
     /// How lists are read.
     #[serde(default)]
@@ -75,7 +75,6 @@ pub struct Cell {
     pub threads: usize,
     /// Seconds that the second repetition takes at least: it is itself repeated until then [default: 0.25 for
     /// an index in memory, else 0].
-    #[serde(default)]
     pub seconds: Option<f64>,
     /// Memory limit of the process in bytes. The process that starts this one creates the control group.
     #[serde(default, with = "as_size")]

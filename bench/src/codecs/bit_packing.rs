@@ -122,8 +122,7 @@ mod tests {
         for width in 0..=32 {
             for count in (0..40).chain([127, 128, 255, 256]) {
                 for vertical in [false, true] {
-                    let values: Vec<u32> =
-                        (0..count).map(|_| random.bits() as u32 & low_mask(width)).collect();
+                    let values: Vec<_> = (0..count).map(|_| random.bits() as u32 & low_mask(width)).collect();
                     let mut bytes = Vec::new();
                     pack(values.iter().copied(), width, vertical, &mut bytes);
                     let mut back = vec![1; count];

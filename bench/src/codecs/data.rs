@@ -52,11 +52,7 @@ impl DataPlan {
         each: &mut dyn FnMut(&ListGroup) -> Result<()>,
     ) -> Result<()> {
         if let Some(percent) = self.one_byte {
-            return if selected(ValueKind::Ids) {
-                self.generate_one_or_two_bytes(percent, each)
-            } else {
-                Ok(())
-            };
+            return if selected(ValueKind::Ids) { self.generate_one_byte(percent, each) } else { Ok(()) };
         }
         if selected(ValueKind::Ids) {
             self.generate_id_groups("uniform", synthetic::uniform_list, each)?;
@@ -88,11 +84,7 @@ impl DataPlan {
     }
 
     /// Generates the group of lists with `percent` one-byte differences.
-    fn generate_one_or_two_bytes(
-        &self,
-        percent: u32,
-        each: &mut dyn FnMut(&ListGroup) -> Result<()>,
-    ) -> Result<()> {
+    fn generate_one_byte(&self, percent: u32, each: &mut dyn FnMut(&ListGroup) -> Result<()>) -> Result<()> {
         let (dataset, k) = ("one-byte", synthetic::ONE_BYTE_LENGTH_CLASS);
         let mut random = self.group_random(dataset, percent);
         let lists =

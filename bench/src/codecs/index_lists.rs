@@ -31,7 +31,7 @@ impl IndexLists {
     pub(super) fn read(dir: &Path, ints_max: u64, stop: &StopSignal) -> Result<IndexLists> {
         let index = Index::open_on(Arc::new(PosixDisk::open(dir)?))?;
         let (mut terms, mut ints) = (0, 0);
-        for_each_long_term(&index, &mut |_, term| {
+        each_long_term(&index, &mut |_, term| {
             stop.check().map_err(|_| Error::Interrupted)?;
             terms += 1;
             ints += u64::from(term.document_frequency);
@@ -43,7 +43,7 @@ impl IndexLists {
         }
         let mut lists = IndexLists { classes: BTreeMap::new(), terms, stride: ints.div_ceil(ints_max) };
         let mut number = 0;
-        for_each_long_term(&index, &mut |field, term| {
+        each_long_term(&index, &mut |field, term| {
             stop.check().map_err(|_| Error::Interrupted)?;
             if number % lists.stride == 0 {
                 lists.add_list(field, term)?;
@@ -89,10 +89,7 @@ fn frequencies_less_one(lists: &[Vec<u32>]) -> Vec<Vec<u32>> {
 }
 
 /// Calls `each` for every term with enough documents, by segment and field.
-fn for_each_long_term(
-    index: &Index,
-    each: &mut dyn FnMut(&FieldReader, TermInfo) -> Result<()>,
-) -> Result<()> {
+fn each_long_term(index: &Index, each: &mut dyn FnMut(&FieldReader, TermInfo) -> Result<()>) -> Result<()> {
     for field in index.segments().iter().flat_map(|segment| segment.fields()) {
         let mut terms = field.terms().stream();
         while let Some((_, term)) = terms.next()? {

@@ -64,11 +64,8 @@ pub fn run(flags: &Flags, peers: Vec<Box<dyn Peer>>, stop: &StopSignal) -> Resul
     let mut rows = CodecRows::default();
     let selected = |kind| contenders.iter().any(|one| one.takes(kind) && one.codec() != MEMCPY);
     plan.for_each_group(selected, &mut |group| {
-        status::show_status(&format!(
-            "{} {}",
-            group.dataset,
-            group.k.map(|k| format!("K={k}")).unwrap_or_default()
-        ));
+        let class = group.k.map(|k| format!("K={k}")).unwrap_or_default();
+        status::show_status(&format!("{} {class}", group.dataset));
         rows.add(measure::measure_group(group, &contenders, plan.scale.rounds, &mut buffers, stop)?);
         Ok(())
     })?;

@@ -36,7 +36,7 @@ impl RunFacts {
 /// Name of the kernel without vector instructions, to which the others are compared.
 const BASELINE_KERNEL: &str = "scalar";
 
-/// The whole report.
+/// The report as Markdown: machine, command, method and tables.
 pub(super) fn markdown(command: &str, facts: &RunFacts, rows: &CodecRows, more: &[ReportSection]) -> String {
     let mut text = format!(
         "# Integer codecs\n\n## Machine\n\n{}\n## Command\n\n```\n{command}\n```\n\n## Method\n\n{}\n",

@@ -16,7 +16,7 @@ impl CodecResults {
         CodecResults { flags: flags.clone(), facts: RunFacts::of(plan), rows }
     }
 
-    /// All rows.
+    /// All rows, in the order of measurement.
     pub fn rows(&self) -> &CodecRows {
         &self.rows
     }

@@ -13,7 +13,7 @@
 //! size of the format, not the speed of TurboPFor's own code.
 
 use crate::codecs::bit_packing::{VERTICAL_VALUES, low_mask, pack, packed_bytes, unpack};
-use crate::codecs::turbovbyte::{decode_list, differences_less_one, encode_list, sum_differences};
+use crate::codecs::turbovbyte::{decode_list, encode_list, gaps_less_one, sum_differences};
 use crate::codecs::{contender::Contender, list_group::ValueKind};
 
 /// TurboPFor: over differences less one for document ids, and over values for frequencies.
@@ -50,11 +50,7 @@ impl Contender for TurboPfor {
     }
 
     fn encode(&self, values: &[u32], prev: u32, out: &mut Vec<u8>) {
-        if self.delta {
-            encode_block(&differences_less_one(values, prev), out)
-        } else {
-            encode_block(values, out)
-        }
+        if self.delta { encode_block(&gaps_less_one(values, prev), out) } else { encode_block(values, out) }
     }
 
     #[inline]

@@ -51,7 +51,7 @@ impl Contender for TurboVbyte {
             encode_list(values, values, out);
             return;
         }
-        let differences = differences_less_one(values, prev);
+        let differences = gaps_less_one(values, prev);
         let saves = SAVED_BYTES_MIN < 4 * values.len();
         if saves && differences.iter().all(|difference| *difference == 0) {
             out.push(FIRST_BYTE_CONSECUTIVE);
@@ -81,12 +81,12 @@ impl Contender for TurboVbyte {
 }
 
 /// The differences of values less one, from the value before them on.
-pub(super) fn differences_less_one(values: &[u32], prev: u32) -> Vec<u32> {
+pub(super) fn gaps_less_one(values: &[u32], prev: u32) -> Vec<u32> {
     let before = std::iter::once(&prev).chain(values);
     values.iter().zip(before).map(|(value, before)| value.wrapping_sub(*before).wrapping_sub(1)).collect()
 }
 
-/// The inverse of [`differences_less_one`], in place.
+/// The inverse of [`gaps_less_one`], in place.
 #[inline]
 pub(super) fn sum_differences(mut prev: u32, values: &mut [u32]) {
     for value in values {

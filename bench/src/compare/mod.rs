@@ -21,8 +21,7 @@ use crate::{Error, Result, Table, cell::Cell};
 use pair::{Builds, Pair};
 use serde_json::Value;
 use statistics::{Estimate, Verdict, geometric_mean_of_all};
-use std::fmt::Display;
-use std::io::{BufRead, Write};
+use std::{fmt::Display, io::BufRead, io::Write};
 use tierdex::StopSignal;
 
 /// A cell and its pairs.
@@ -59,7 +58,7 @@ pub fn run(flags: &Flags, input: &mut dyn BufRead, stop: &StopSignal, out: &mut 
     // Fails before the first measurement.
     flags.rows.as_ref().map_or(Ok(()), |path| write_rows(path, &[]))?;
     let builds = Builds::new(&flags.a, &flags.b, cells.iter().map(|compared| &compared.cell))?;
-    let measured = measure_rounds(flags, &builds, &mut cells, stop);
+    let measured = run_rounds(flags, &builds, &mut cells, stop);
     if cells.iter().any(|compared| !compared.pairs.is_empty()) {
         out.write_all(comparison_table(&cells).as_bytes()).map_err(Error::Output)?;
         flags.rows.as_ref().map_or(Ok(()), |path| write_rows(path, &cells))?;
@@ -93,12 +92,7 @@ fn read_cells(input: &mut dyn BufRead) -> Result<Vec<ComparedCell>> {
 }
 
 /// Measures rounds of pairs until the intervals are narrow enough.
-fn measure_rounds(
-    flags: &Flags,
-    builds: &Builds,
-    cells: &mut [ComparedCell],
-    stop: &StopSignal,
-) -> Result<()> {
+fn run_rounds(flags: &Flags, builds: &Builds, cells: &mut [ComparedCell], stop: &StopSignal) -> Result<()> {
     for round in 0..flags.pairs_max {
         let all = round < flags.pairs || mean_of_all(cells).interval_width() > MEAN_INTERVAL_WIDTH_MAX;
         let mut measured = false;
@@ -119,8 +113,7 @@ fn measure_rounds(
 
 /// The geometric mean of all cells that have pairs.
 fn mean_of_all(cells: &[ComparedCell]) -> Estimate {
-    let ratios: Vec<Vec<f64>> =
-        cells.iter().map(ComparedCell::ratios).filter(|ratios| !ratios.is_empty()).collect();
+    let ratios: Vec<_> = cells.iter().map(ComparedCell::ratios).filter(|ratios| !ratios.is_empty()).collect();
     geometric_mean_of_all(&ratios)
 }
 

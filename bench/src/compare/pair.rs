@@ -93,8 +93,7 @@ impl Builds {
         if let Some(group) = &group {
             let join = cell.process.join.iter().cloned().chain([group.procs()]).collect();
             let process = ProcessPlacement { join, stat: Some(group.stat()), ..cell.process.clone() };
-            json["process"] =
-                serde_json::to_value(process).map_err(|error| Error::Failed(error.to_string()))?;
+            json["process"] = serde_json::to_value(process).map_err(|why| Error::Failed(why.to_string()))?;
         }
         let found = launch.measure_json(&json, group.as_ref(), stop)?;
         stop.check().map_err(|_| Error::Interrupted)?;

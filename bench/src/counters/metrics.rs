@@ -146,7 +146,7 @@ mod tests {
         counts
     }
 
-    fn find_metric(all: &[(&'static str, f64)], name: &str) -> Option<f64> {
+    fn metric(all: &[(&'static str, f64)], name: &str) -> Option<f64> {
         all.iter().find(|(found, _)| *found == name).map(|(_, value)| *value)
     }
 
@@ -189,7 +189,7 @@ mod tests {
             ("external_share", 0.09),
         ];
         for (name, expected) in amounts {
-            assert_eq!(find_metric(&all, name), Some(expected), "{name}");
+            assert_eq!(metric(&all, name), Some(expected), "{name}");
         }
     }
 
@@ -198,7 +198,7 @@ mod tests {
         for (missing, _) in CASCADE_LAKE_COUNTS {
             let left: Vec<_> = CASCADE_LAKE_COUNTS.into_iter().filter(|(name, _)| *name != missing).collect();
             let all = metrics(&counts(&left), 1);
-            let has = |name: &str| find_metric(&all, name).is_some();
+            let has = |name: &str| metric(&all, name).is_some();
             assert_eq!(has("llc_mpki"), ![INSTRUCTIONS, LLC_MISSES].contains(&missing), "{missing}");
             assert_eq!(has("l3_cycles"), ![CLOCKS, STALLS_L2, STALLS_L3].contains(&missing), "{missing}");
             let top = [CLOCKS, UOPS_NOT_DELIVERED, UOPS_ISSUED, RETIRE_SLOTS, RECOVERY_CYCLES];
@@ -211,10 +211,8 @@ mod tests {
     fn zero_counts_give_no_ratios() {
         let zero = CASCADE_LAKE_COUNTS.map(|(name, _)| (name, 0));
         let all = metrics(&counts(&zero), 5);
-        assert_eq!((find_metric(&all, "instructions"), find_metric(&all, "llc_mpki")), (Some(0.0), None));
-        assert!(
-            all.iter().all(|(_, value)| value.is_finite()) && find_metric(&all, "backend_share").is_none()
-        );
+        assert_eq!((metric(&all, "instructions"), metric(&all, "llc_mpki")), (Some(0.0), None));
+        assert!(all.iter().all(|(_, value)| value.is_finite()) && metric(&all, "backend_share").is_none());
         assert!(metrics(&counts(&CASCADE_LAKE_COUNTS), 0).is_empty());
     }
 
@@ -224,13 +222,11 @@ mod tests {
         // A third of the time: three times as many L3 stalls as counted, more than those of L2.
         counted.insert(STALLS_L3, EventCount { count: 60_000, enabled: 900, running: 300 });
         let all = metrics(&counted, 1);
-        assert_eq!(
-            (find_metric(&all, "external_cycles"), find_metric(&all, "l3_cycles")),
-            (Some(180_000.0), Some(0.0))
-        );
+        let found = ["external_cycles", "l3_cycles"].map(|name| metric(&all, name));
+        assert_eq!(found, [Some(180_000.0), Some(0.0)]);
         // An event that never ran is missing.
         counted.insert(STALLS_L3, EventCount { count: 0, enabled: 900, running: 0 });
-        assert_eq!(find_metric(&metrics(&counted, 1), "external_cycles"), None);
+        assert_eq!(metric(&metrics(&counted, 1), "external_cycles"), None);
     }
 
     #[test]
@@ -249,19 +245,11 @@ mod tests {
             ]),
             3,
         );
-        assert_eq!(
-            (find_metric(&all, "retiring_slots"), find_metric(&all, "retiring_share")),
-            (Some(1000.0), Some(0.5))
-        );
-        assert_eq!(
-            (find_metric(&all, "memory_cycles"), find_metric(&all, "memory_share")),
-            (Some(80.0), Some(0.2))
-        );
-        assert_eq!(
-            (find_metric(&all, "core_cycles"), find_metric(&all, "core_share")),
-            (Some(20.0), Some(0.05))
-        );
-        assert_eq!((find_metric(&all, "external_share"), find_metric(&all, "l3_share")), (Some(0.1), None));
+        let found = ["retiring_slots", "retiring_share"].map(|name| metric(&all, name));
+        assert_eq!(found, [Some(1000.0), Some(0.5)]);
+        assert_eq!((metric(&all, "memory_cycles"), metric(&all, "memory_share")), (Some(80.0), Some(0.2)));
+        assert_eq!((metric(&all, "core_cycles"), metric(&all, "core_share")), (Some(20.0), Some(0.05)));
+        assert_eq!((metric(&all, "external_share"), metric(&all, "l3_share")), (Some(0.1), None));
     }
 
     #[test]
@@ -276,9 +264,9 @@ mod tests {
         ];
         for (cycles, slots) in [(AMD_CYCLES_6_SLOTS, 600.0), (AMD_CYCLES_8_SLOTS, 800.0)] {
             let all = metrics(&counts(&[&events[..], &[(cycles, 100)]].concat()), 1);
-            assert_eq!(find_metric(&all, "frontend_share"), Some(100.0 / slots));
-            assert_eq!(find_metric(&all, "bad_speculation_slots"), Some(20.0));
-            assert_eq!(find_metric(&all, "memory_share"), Some(160.0 / slots));
+            assert_eq!(metric(&all, "frontend_share"), Some(100.0 / slots));
+            assert_eq!(metric(&all, "bad_speculation_slots"), Some(20.0));
+            assert_eq!(metric(&all, "memory_share"), Some(160.0 / slots));
         }
     }
 }

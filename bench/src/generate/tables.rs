@@ -60,10 +60,7 @@ pub(super) fn excerpt(frequencies: &[u8], bits: u32, count: usize) -> &[u8] {
 
 /// Shuffles values, always into the same order, and repeats the first ones at the end.
 fn shuffle_and_extend<T: Copy>(mut row: Vec<T>) -> Vec<T> {
-    let mut random = Random::new(row.len() as u64);
-    for end in (1..row.len()).rev() {
-        row.swap(end, random.below(end as u32 + 1) as usize);
-    }
+    Random::new(row.len() as u64).shuffle(&mut row);
     row.extend_from_within(..EXCERPT_VALUES_MAX);
     row
 }
@@ -154,8 +151,7 @@ mod tests {
         let tables = Tables::new(false);
         for (postings, expected) in [(1, 1.2), (50, 2.2), (75, 3.45)] {
             let row = &tables.frequencies(postings, 100)[..FREQUENCY_VALUES];
-            let mean =
-                row.iter().map(|&frequency| f64::from(frequency)).sum::<f64>() / FREQUENCY_VALUES as f64;
+            let mean = row.iter().copied().map(f64::from).sum::<f64>() / FREQUENCY_VALUES as f64;
             assert!((mean - expected).abs() < 0.06, "{postings} of 100: {mean}");
             assert_eq!(row.iter().min(), Some(&1));
         }

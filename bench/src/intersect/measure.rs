@@ -4,10 +4,8 @@
 use crate::intersect::{
     cpu_time::cpu_seconds, row::SweepRow, runner::IntersectionRunner, settings::Settings,
 };
-use crate::{
-    Error, Result, intersection::Algorithm, intersection::PagedList, intersection::ReadStats, median::median,
-    status,
-};
+use crate::intersection::{Algorithm, PagedList, ReadStats};
+use crate::{Error, Result, median::median, status};
 use std::time::Instant;
 use tierdex::StopSignal;
 

@@ -46,7 +46,7 @@ pub fn run(flags: &Flags, stop: &StopSignal) -> Result<IntersectResults> {
     let work = WorkDir::new(flags, stop)?;
     let mut results = IntersectResults::new(flags, &settings);
     if !settings.sweeps.is_empty() {
-        sweep::run_synthetic(&work, &settings, &mut results)?;
+        sweep::run_sweeps(&work, &settings, &mut results)?;
     }
     if let (Some(index), Some(queries)) = (&flags.index, &flags.queries) {
         query_log::run_query_log(&work, &settings, index, queries, &mut results)?;

@@ -9,8 +9,7 @@ use crate::{
     Error, Result, intersection::Algorithm, intersection::PagedList, postings::read_postings, status,
 };
 use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
-use tierdex::internal::segment::read::FILES;
-use tierdex::{Index, analysis::Analyzer, io::PosixDisk};
+use tierdex::{Index, analysis::Analyzer, internal::segment::read::FILES, io::PosixDisk};
 
 /// The field whose lists are used: the first of the index.
 const QUERY_FIELD: usize = 0;
@@ -33,9 +32,8 @@ pub(super) fn run_query_log(
         .map(|query| intersect_in_memory(&query.iter().map(|term| all[*term]).collect::<Vec<_>>()))
         .collect();
     for (number, codec) in COMPARED_CODECS.into_iter().enumerate() {
-        let lists = work.write_lists(codec, settings.filter, &all)?;
-        let of =
-            |query: &Vec<usize>| query.iter().map(|term| lists[*term].clone()).collect::<Vec<PagedList>>();
+        let lists = work.write(codec, settings.filter, &all)?;
+        let of = |query: &Vec<usize>| query.iter().map(|at| lists[*at].clone()).collect::<Vec<PagedList>>();
         let queries: Vec<_> = queries.iter().map(of).zip(expected.iter().cloned()).collect();
         let mut runner = IntersectionRunner::new(work, settings, settings.threads, settings.depth)?;
         runner.calibrate(&lists)?;

@@ -2,11 +2,9 @@
 
 use crate::intersect::lists::{intersect_in_memory, short_list, superset, uniform};
 use crate::intersect::settings::{COMPARED_CODECS, Settings, Sweep};
-use crate::intersect::{
-    measure::SweepPoint, measure::measure_point, results::IntersectResults, work_dir::WorkDir,
-};
+use crate::intersect::{results::IntersectResults, runner::IntersectionRunner, work_dir::WorkDir};
 use crate::intersection::{Algorithm, CostModel, PagedList};
-use crate::{Random, Result, intersect::runner::IntersectionRunner, status};
+use crate::{Random, Result, intersect::measure::SweepPoint, intersect::measure::measure_point, status};
 use tierdex::codec::Codec;
 
 /// A query: its lists on disk, and the ids that an intersection must find.
@@ -32,23 +30,19 @@ impl SyntheticLists {
 
     /// The default query, encoded by a codec.
     fn query(&self, work: &WorkDir, codec: Codec, filter: u32) -> Result<SweepQuery> {
-        Ok((work.write_lists(codec, filter, &[&self.short, &self.long])?, self.common.clone()))
+        Ok((work.write(codec, filter, &[&self.short, &self.long])?, self.common.clone()))
     }
 
     /// The default query with another short list.
     fn with_short(&self, work: &WorkDir, filter: u32, long: &PagedList, short: &[u32]) -> Result<SweepQuery> {
-        let mut lists = work.write_lists(Codec::Raw, filter, &[short])?;
+        let mut lists = work.write(Codec::Raw, filter, &[short])?;
         lists.push(long.clone());
         Ok((lists, intersect_in_memory(&[short, &self.long])))
     }
 }
 
 /// All sweeps over generated lists.
-pub(super) fn run_synthetic(
-    work: &WorkDir,
-    settings: &Settings,
-    results: &mut IntersectResults,
-) -> Result<()> {
+pub(super) fn run_sweeps(work: &WorkDir, settings: &Settings, results: &mut IntersectResults) -> Result<()> {
     let data = SyntheticLists::new(settings);
     let query = data.query(work, Codec::Raw, settings.filter)?;
     let mut runner = IntersectionRunner::new(work, settings, settings.threads, settings.depth)?;
@@ -86,7 +80,7 @@ impl SyntheticSweeps<'_> {
     }
 
     /// Measures `query` with another runner, or with the default one, and adds the point at `x`.
-    fn measure_query(
+    fn measure(
         &mut self,
         runner: Option<&mut IntersectionRunner>,
         sweep: Sweep,
@@ -109,13 +103,7 @@ impl SyntheticSweeps<'_> {
             let mut runner = IntersectionRunner::new(self.work, self.settings, threads as usize, depth)?;
             runner.algorithms.direct.set_cost(self.cost);
             let query = self.query.clone();
-            self.measure_query(
-                Some(&mut runner),
-                Sweep::Threads,
-                f64::from(threads),
-                threads.to_string(),
-                &query,
-            )?;
+            self.measure(Some(&mut runner), Sweep::Threads, f64::from(threads), threads.to_string(), &query)?;
         }
         Ok(())
     }
@@ -130,7 +118,7 @@ impl SyntheticSweeps<'_> {
         for ratio in powers_of(10, long.min(10_000)) {
             let ids = short_list(&mut self.data.random, long / ratio, &self.data.long, common);
             let query = self.with_short(&ids)?;
-            self.measure_query(None, Sweep::Ratio, f64::from(ratio), ratio.to_string(), &query)?;
+            self.measure(None, Sweep::Ratio, f64::from(ratio), ratio.to_string(), &query)?;
         }
         Ok(())
     }
@@ -140,7 +128,7 @@ impl SyntheticSweeps<'_> {
             let short = self.settings.short;
             let ids = short_list(&mut self.data.random, short, &self.data.long, percent / 100.0);
             let query = self.with_short(&ids)?;
-            self.measure_query(None, Sweep::Intersection, percent, format!("{percent}%"), &query)?;
+            self.measure(None, Sweep::Intersection, percent, format!("{percent}%"), &query)?;
         }
         Ok(())
     }
@@ -149,12 +137,12 @@ impl SyntheticSweeps<'_> {
         let (long, filter) = (self.settings.long, self.settings.filter);
         let data = &mut self.data;
         let [tenth, third] = [10, 3].map(|part| superset(&mut data.random, long / part, &data.common));
-        let between = self.work.write_lists(Codec::Raw, filter, &[&tenth, &third])?;
+        let between = self.work.write(Codec::Raw, filter, &[&tenth, &third])?;
         for count in 2..=4 {
             let mut lists = self.query.0.clone();
             lists.extend_from_slice(&between[..count - 2]);
             let query = (lists, self.data.common.clone());
-            self.measure_query(None, Sweep::Lists, count as f64, count.to_string(), &query)?;
+            self.measure(None, Sweep::Lists, count as f64, count.to_string(), &query)?;
         }
         Ok(())
     }
@@ -162,7 +150,7 @@ impl SyntheticSweeps<'_> {
     fn sweep_codecs(&mut self) -> Result<()> {
         for (number, codec) in COMPARED_CODECS.into_iter().enumerate() {
             let query = self.data.query(self.work, codec, self.settings.filter)?;
-            self.measure_query(None, Sweep::Codec, number as f64, codec.name().to_string(), &query)?;
+            self.measure(None, Sweep::Codec, number as f64, codec.name().to_string(), &query)?;
         }
         Ok(())
     }
@@ -174,7 +162,7 @@ impl SyntheticSweeps<'_> {
             let cost = runner.calibrate(&query.0)?;
             let (us, rate) = (1e6 * cost.read_seconds, cost.bytes_per_second / 1e9);
             let label = format!("{depth} ({us:.1} us per read, {rate:.2} GB/s)");
-            self.measure_query(Some(&mut runner), Sweep::Depth, f64::from(depth), label, &query)?;
+            self.measure(Some(&mut runner), Sweep::Depth, f64::from(depth), label, &query)?;
         }
         Ok(())
     }
@@ -186,7 +174,7 @@ impl SyntheticSweeps<'_> {
             for list in &mut query.0 {
                 list.keep_pages(|_| random.below(100) < percent)?;
             }
-            self.measure_query(None, Sweep::Memory, f64::from(percent), format!("{percent}%"), &query)?;
+            self.measure(None, Sweep::Memory, f64::from(percent), format!("{percent}%"), &query)?;
         }
         Ok(())
     }

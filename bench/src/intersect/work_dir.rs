@@ -48,12 +48,7 @@ impl WorkDir {
     ///
     /// # Errors
     /// If the file cannot be written; [`Error::Interrupted`] if the stop signal is raised.
-    pub(super) fn write_lists(
-        &self,
-        codec: Codec,
-        filter_bits: u32,
-        lists: &[&[u32]],
-    ) -> Result<Vec<PagedList>> {
+    pub(super) fn write(&self, codec: Codec, filter_bits: u32, lists: &[&[u32]]) -> Result<Vec<PagedList>> {
         let name = format!("{}-{}", codec.name(), self.disk.list()?.len());
         let mut writer = PagedListsWriter::create(&self.disk, &name, ListsOptions { codec, filter_bits })?;
         for list in lists {

@@ -10,7 +10,5 @@ use tierdex::Result;
 /// # Errors
 /// When a page cannot be read or is damaged.
 pub fn intersect(readers: &ReaderThreads, lists: &[PagedList]) -> Result<IntersectionResult> {
-    partition::run_partitioned(readers, lists, |reader, lists, range| {
-        sl::intersect_sublist(reader, lists, range, true)
-    })
+    partition::run_partitioned(readers, lists, |reader, lists, ids| sl::find_common(reader, lists, ids, true))
 }

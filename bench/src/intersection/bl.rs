@@ -45,7 +45,7 @@ impl Bl {
             reads += its;
         }
         let mut found = partition::run_partitioned(readers, &whole, |reader, lists, range| {
-            sl::intersect_sublist(reader, lists, range, false)
+            sl::find_common(reader, lists, range, false)
         })?;
         found.reads = reads;
         Ok(found.with_skipped(&lists))

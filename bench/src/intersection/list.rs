@@ -1,15 +1,14 @@
 //! Lists in pages: their skip pointers and filters, and the pages that are in memory.
 
+use crate::intersection::filter::{BloomFilters, PageIds};
 use crate::intersection::page::{self, ID_MAX, PAGE_BYTES, PAGE_IDS_MAX, PageBounds};
-use crate::intersection::{
-    filter::BloomFilters, filter::PageIds, write::LIST_FILE_IDENTITY, write::TAIL_BYTES,
-};
+use crate::intersection::write::{LIST_FILE_IDENTITY, TAIL_BYTES};
 use std::sync::Arc;
 use tierdex::io::{CellMut, Disk, PAGE, ReadFile, Seal, SealedFile};
 use tierdex::{Error, Result, codec::Codec, internal::bytes::View};
 
 /// Fewest bytes that the directory of the file has for a list.
-const DIRECTORY_ENTRY_BYTES_MIN: u64 = 5;
+const LIST_ENTRY_BYTES_MIN: u64 = 5;
 
 /// Opens the lists of a file with the given seal. Reads skip pointers, filters and checksums, but no pages
 /// of lists.
@@ -27,10 +26,7 @@ pub fn open_lists(disk: &dyn Disk, name: &str, seal: Seal) -> Result<Vec<PagedLi
     let mut view = View::new(name, tail_at, &tail);
     let [lists, pages, at, len] = [view.u64()?, view.u64()?, view.u64()?, view.u64()?];
     let pages_end = pages.checked_add(1).and_then(|end| end.checked_mul(PAGE));
-    if pages_end != Some(at)
-        || at.checked_add(len) != Some(tail_at)
-        || lists > len / DIRECTORY_ENTRY_BYTES_MIN
-    {
+    if pages_end != Some(at) || at.checked_add(len) != Some(tail_at) || lists > len / LIST_ENTRY_BYTES_MIN {
         return Err(corrupt("the directory of the lists does not fit the file"));
     }
     let len = usize::try_from(len).map_err(|_| corrupt("the directory does not fit the address space"))?;
@@ -83,18 +79,13 @@ struct SkipPointers {
 }
 
 impl SkipPointers {
-    /// Parses a directory entry. `pages_end` is the end of the pages in the file.
-    fn read(
-        view: &mut View<'_>,
-        file: &Arc<SealedFile>,
-        first_page: u64,
-        pages_end: u64,
-    ) -> Result<SkipPointers> {
+    /// Parses a directory entry. `end` is the end of the pages in the file.
+    fn read(view: &mut View<'_>, file: &Arc<SealedFile>, first_page: u64, end: u64) -> Result<SkipPointers> {
         let codec = Codec::from_id(view.u8()?).filter(|codec| codec.is_delta() || *codec == Codec::Raw);
         let codec = codec.ok_or_else(|| view.corrupt("unknown codec of a list"))?;
         let bits = u32::from(view.u8()?);
         let (ids, pages, last) = (view.varint()?, view.varint()?, view.varint()?);
-        let wrong = pages > pages_end.saturating_sub(first_page) || pages > view.remaining() as u64 / 2;
+        let wrong = pages > end.saturating_sub(first_page) || pages > view.remaining() as u64 / 2;
         if wrong || bits > BloomFilters::BITS_PER_ID_MAX || last > u64::from(ID_MAX) {
             return Err(view.corrupt("impossible sizes of a list"));
         }

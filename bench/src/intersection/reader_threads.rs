@@ -41,8 +41,7 @@ impl ReaderThreads {
             let (sender, jobs) = channel::<ReaderJob>();
             let work = move || jobs.into_iter().for_each(|job| job(&mut reader));
             let thread = Builder::new().name(format!("intersect-{number}")).spawn(work);
-            let thread =
-                Some(thread.map_err(|error| Error::Failed(format!("cannot start a thread: {error}")))?);
+            let thread = Some(thread.map_err(|why| Error::Failed(format!("cannot start a thread: {why}")))?);
             readers.workers.push(ReaderThread { jobs: Some(sender), thread });
         }
         Ok(readers)

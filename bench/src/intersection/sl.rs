@@ -13,13 +13,11 @@ use tierdex::Result;
 /// # Errors
 /// When a page cannot be read or is damaged.
 pub fn intersect(readers: &ReaderThreads, lists: &[PagedList]) -> Result<IntersectionResult> {
-    partition::run_partitioned(readers, lists, |reader, lists, range| {
-        intersect_sublist(reader, lists, range, false)
-    })
+    partition::run_partitioned(readers, lists, |reader, lists, ids| find_common(reader, lists, ids, false))
 }
 
 /// Intersects one sublist of the shortest list. With `filter`, this is `bf`.
-pub(super) fn intersect_sublist(
+pub(super) fn find_common(
     reader: &mut ListPageReader,
     lists: &[PagedList],
     range: Range<u64>,

@@ -9,9 +9,8 @@
 //!           tail: lists u64, pages u64, offset of the directory u64, length of the directory u64
 //! ```
 
-use crate::intersection::{
-    filter::BloomFilters, filter::PageIds, page::ID_MAX, page::PAGE_BYTES, page::fill_page,
-};
+use crate::intersection::filter::{BloomFilters, PageIds};
+use crate::intersection::page::{ID_MAX, PAGE_BYTES, fill_page};
 use tierdex::internal::segment::layout::push_tail;
 use tierdex::io::{Disk, Identity, Seal, SealedWriter};
 use tierdex::{Error, Result, codec::Codec, codec::is_increasing, internal::bytes::push_varint};
@@ -56,11 +55,9 @@ impl PagedListsWriter {
         if !options.codec.is_delta() && options.codec != Codec::Raw {
             return Err(Error::Usage(format!("codec {} is not for ids", options.codec.name())));
         }
-        if options.filter_bits > BloomFilters::BITS_PER_ID_MAX {
-            return Err(Error::Usage(format!(
-                "a filter has at most {} bits per id",
-                BloomFilters::BITS_PER_ID_MAX
-            )));
+        let most = BloomFilters::BITS_PER_ID_MAX;
+        if options.filter_bits > most {
+            return Err(Error::Usage(format!("a filter has at most {most} bits per id")));
         }
         let mut file = SealedWriter::create(disk, name, LIST_FILE_IDENTITY)?;
         file.pad_to_page()?;

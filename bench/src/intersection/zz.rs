@@ -12,14 +12,10 @@ use tierdex::Result;
 /// # Errors
 /// When a page cannot be read or is damaged.
 pub fn intersect(readers: &ReaderThreads, lists: &[PagedList]) -> Result<IntersectionResult> {
-    partition::run_partitioned(readers, lists, intersect_sublist)
+    partition::run_partitioned(readers, lists, find_common)
 }
 
-fn intersect_sublist(
-    reader: &mut ListPageReader,
-    lists: &[PagedList],
-    range: Range<u64>,
-) -> Result<Vec<u32>> {
+fn find_common(reader: &mut ListPageReader, lists: &[PagedList], range: Range<u64>) -> Result<Vec<u32>> {
     let mut found = Vec::new();
     let mut cursors: Vec<PageCursor<'_>> = lists.iter().map(PageCursor::new).collect();
     let mut eliminator = cursors[0].seek(reader, range.start)?;

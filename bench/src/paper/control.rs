@@ -25,7 +25,7 @@ pub(super) enum ControlExplanation {
 impl Controls {
     /// Summarizes figures, each given by its name and the verdicts of its claims.
     pub(super) fn new(figures: impl Iterator<Item = (String, Vec<FigureVerdict>)>) -> Controls {
-        Controls(figures.map(|(name, verdicts)| (name, overall_verdict(&verdicts))).collect())
+        Controls(figures.map(|(name, verdicts)| (name, joined(&verdicts))).collect())
     }
 
     /// What the control of an expectation shows about the reason why it differs.
@@ -56,7 +56,7 @@ impl Controls {
 }
 
 /// The verdict over all claims of a figure.
-fn overall_verdict(verdicts: &[FigureVerdict]) -> FigureVerdict {
+fn joined(verdicts: &[FigureVerdict]) -> FigureVerdict {
     let any = |verdict| verdicts.contains(&verdict);
     if any(FigureVerdict::Differs) {
         FigureVerdict::Differs
@@ -106,15 +106,9 @@ mod tests {
 
     #[test]
     fn a_control_that_was_measured_in_part_confirms_nothing() {
-        assert_eq!(overall_verdict(&[]), FigureVerdict::NotMeasured);
-        assert_eq!(overall_verdict(&[FigureVerdict::Agrees, FigureVerdict::Agrees]), FigureVerdict::Agrees);
-        assert_eq!(
-            overall_verdict(&[FigureVerdict::Agrees, FigureVerdict::AgreesInPart]),
-            FigureVerdict::NotMeasured
-        );
-        assert_eq!(
-            overall_verdict(&[FigureVerdict::NotMeasured, FigureVerdict::Differs]),
-            FigureVerdict::Differs
-        );
+        assert_eq!(joined(&[]), FigureVerdict::NotMeasured);
+        assert_eq!(joined(&[FigureVerdict::Agrees, FigureVerdict::Agrees]), FigureVerdict::Agrees);
+        assert_eq!(joined(&[FigureVerdict::Agrees, FigureVerdict::AgreesInPart]), FigureVerdict::NotMeasured);
+        assert_eq!(joined(&[FigureVerdict::NotMeasured, FigureVerdict::Differs]), FigureVerdict::Differs);
     }
 }

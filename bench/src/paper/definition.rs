@@ -32,13 +32,10 @@ pub(super) struct PaperDefinition {
 
 /// Settings that replace others at a scale.
 #[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub(super) struct ScaleSettings {
-    #[serde(default)]
     small: Table,
-    #[serde(default)]
     machine: Table,
-    #[serde(default)]
     full: Table,
 }
 
@@ -76,11 +73,9 @@ pub(super) struct FigureDefinition {
 
 /// Settings of a group of cells.
 #[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub(super) struct CellGroup {
-    #[serde(default)]
     pub(super) settings: Table,
-    #[serde(default)]
     pub(super) scale: ScaleSettings,
 }
 

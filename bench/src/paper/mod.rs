@@ -150,7 +150,7 @@ fn run_definitions(
         let Figure { paper, figure } = result.figure;
         let name = result.figure.name();
         let command = format!("tierdex-bench paper {name} --scale {scale}{}", command_options(flags));
-        report::save_report(&dir.join(&paper.name).join(&figure.name), result, &controls, &command)?;
+        report::save(&dir.join(&paper.name).join(&figure.name), result, &controls, &command)?;
     }
     output_dir::write_file(&dir, "summary.md", summary::markdown(&all, &controls, scale))?;
     measured?;
@@ -307,7 +307,7 @@ mod tests {
         (result, String::from_utf8(out).unwrap())
     }
 
-    fn read_result(dir: &Path, name: &str) -> String {
+    fn text_of(dir: &Path, name: &str) -> String {
         fs::read_to_string(dir.join("small").join(name)).unwrap()
     }
 
@@ -319,7 +319,7 @@ mod tests {
         // Two codecs, two rounds: one cell of sizes and two of rates; the other cells are not possible.
         assert_eq!(out.lines().filter(|line| line.contains(" left: ")).count(), 2 * 2 * 3, "{out}");
         assert_eq!(out.lines().filter(|line| line.contains(": index ")).count(), 2, "{out}");
-        let summary = read_result(dir.path(), "summary.md");
+        let summary = text_of(dir.path(), "summary.md");
         let cell = |claim: &str| {
             let line = summary.lines().find(|line| line.contains(claim)).unwrap();
             line.split('|').nth(5).unwrap().trim().to_string()
@@ -333,22 +333,17 @@ mod tests {
         assert!(
             summary.contains("] no counters\n") && summary.contains("2 of 3 tables and figures measured")
         );
-        let report = read_result(dir.path(), "test/table-1/report.md");
+        let report = text_of(dir.path(), "test/table-1/report.md");
         assert!(
             report.contains("scale factor 0.200") && report.contains("docs_bytes of codec=pfor256-delta")
         );
-        let rates = read_result(dir.path(), "test/fig-2/report.md");
-        assert!(
-            rates.contains("not measured: --no-group") && rates.contains("name one by --tier"),
-            "{rates}"
-        );
-        assert!(read_result(dir.path(), "test/fig-2/plot.svg").starts_with("<svg"));
+        let text = text_of(dir.path(), "test/fig-2/report.md");
+        assert!(text.contains("not measured: --no-group") && text.contains("name one by --tier"), "{text}");
+        assert!(text_of(dir.path(), "test/fig-2/plot.svg").starts_with("<svg"));
         assert!(fs::read(dir.path().join("small/test/fig-2/plot.png")).unwrap().starts_with(b"\x89PNG"));
-        let rows: Value = serde_json::from_str(&read_result(dir.path(), "test/fig-2/data.json")).unwrap();
+        let rows: Value = serde_json::from_str(&text_of(dir.path(), "test/fig-2/data.json")).unwrap();
         assert_eq!(rows.as_array().unwrap().len(), 2 * 2 * 2);
-        assert!(
-            read_result(dir.path(), "test/fig-3/report.md").contains("**Not measurable here**: no counters")
-        );
+        assert!(text_of(dir.path(), "test/fig-3/report.md").contains("**Not measurable here**: no counters"));
     }
 
     #[test]
@@ -358,10 +353,9 @@ mod tests {
             run_in(dir.path(), "test/fig-2 --scale small --slow-tier 5,100", &StopSignal::default());
         result.unwrap();
         assert!(out.contains("keep-in=tier"), "{out}");
-        let report = read_result(dir.path(), "test/fig-2/report.md");
+        let report = text_of(dir.path(), "test/fig-2/report.md");
         assert!(report.contains("is emulated**, by `--slow-tier 5,100`"), "{report}");
-        let rows: Vec<Value> =
-            serde_json::from_str(&read_result(dir.path(), "test/fig-2/data.json")).unwrap();
+        let rows: Vec<Value> = serde_json::from_str(&text_of(dir.path(), "test/fig-2/data.json")).unwrap();
         let emulated = |row: &&Value| row["emulated"] == true && row["slow_tier"] == "5,100";
         assert_eq!(rows.iter().filter(emulated).count(), 2 * 2);
         assert_eq!(rows.iter().filter(|row| row["keep-in"] == "tier").count(), 2 * 2);
@@ -375,20 +369,20 @@ mod tests {
         let (result, _) = run_in(dir.path(), "test/table-1 --scale small", &stop);
         assert!(matches!(result, Err(Error::Interrupted)));
         run_in(dir.path(), "test/table-1 --scale small", &StopSignal::default()).0.unwrap();
-        let cells = read_result(dir.path(), "cells.jsonl");
+        let cells = text_of(dir.path(), "cells.jsonl");
         assert_eq!(cells.lines().count(), 1 + 2 * 2);
         // As if the run had been stopped after the second cell.
         let kept: String = cells.lines().take(3).map(|line| format!("{line}\n")).collect();
         fs::write(dir.path().join("small/cells.jsonl"), kept).unwrap();
         run_in(dir.path(), "test/table-1 --scale small", &stop).0.unwrap_err();
-        let summary = read_result(dir.path(), "summary.md");
+        let summary = text_of(dir.path(), "summary.md");
         assert!(summary.contains("The run was stopped: 2 cells have fewer rounds"), "{summary}");
         let (result, out) = run_in(dir.path(), "test --scale small", &StopSignal::default());
         result.unwrap();
         assert!(out.starts_with("1/10 "), "{out}");
         let again = run_in(dir.path(), "test --scale small", &StopSignal::default()).1;
         assert!(again.lines().all(|line| !line.contains(" left: ")), "{again}");
-        assert!(!read_result(dir.path(), "summary.md").contains("The run was stopped"));
+        assert!(!text_of(dir.path(), "summary.md").contains("The run was stopped"));
     }
 
     #[test]

@@ -12,12 +12,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// If a file cannot be written.
-pub(super) fn save_report(
-    dir: &Path,
-    result: &FigureResult<'_>,
-    controls: &Controls,
-    command: &str,
-) -> Result<()> {
+pub(super) fn save(dir: &Path, result: &FigureResult<'_>, controls: &Controls, command: &str) -> Result<()> {
     output_dir::create(dir)?;
     let plots = result.figure.figure.plot.as_ref().filter(|_| !result.points.is_empty());
     if let Some(definition) = plots {

@@ -1,12 +1,11 @@
 //! The result of a figure: rows of its cells, the points of its plot, and its checked expectations.
 
+use crate::paper::cell::{FigureCell, Row};
 use crate::paper::expand::{FigurePlannedCell, figure_cells};
 use crate::paper::expectation::{CheckedClaim, Expectation, FigureVerdict};
 use crate::paper::points::{Point, points};
-use crate::paper::{
-    cell::FigureCell, cell::Row, measure::MissingFeatures, registry::Figure, store::ResultStore,
-};
-use crate::{Result, paper::control::Controls, paper::plot_definition::PlotDefinition, paper::scale::Scale};
+use crate::paper::{plot_definition::PlotDefinition, registry::Figure, scale::Scale, store::ResultStore};
+use crate::{Result, paper::control::Controls, paper::measure::MissingFeatures};
 
 /// A figure with everything that was measured for it.
 pub(super) struct FigureResult<'a> {

@@ -28,8 +28,7 @@ impl NumberedReasons {
     }
 
     fn markdown(&self) -> String {
-        let lines =
-            self.0.iter().enumerate().map(|(number, reason)| format!("- [{}] {reason}\n", number + 1));
+        let lines = self.0.iter().enumerate().map(|(number, why)| format!("- [{}] {why}\n", number + 1));
         if self.0.is_empty() {
             String::new()
         } else {

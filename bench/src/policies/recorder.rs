@@ -8,7 +8,7 @@ use tierdex::internal::cache::Policy;
 pub(super) struct Requests(Arc<Mutex<Vec<u64>>>);
 
 impl Requests {
-    /// The requests since the last call.
+    /// Returns the requests since the last call, and forgets them.
     pub(super) fn take(&self) -> Vec<u64> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -120,7 +120,7 @@ impl BlockSource for SlowReads<'_> {
         // A range outside the payload gets the error of the file.
         let Some(bytes) = bytes else { return Ok(None) };
         let arrivals = &self.tier.arrivals;
-        if let Some(arrival) = self.streams.borrow_mut().arrival_of_read(arrivals, file.number(), range) {
+        if let Some(arrival) = self.streams.borrow_mut().read_arrival(arrivals, file.number(), range) {
             while arrivals.now() < arrival {
                 std::hint::spin_loop();
             }

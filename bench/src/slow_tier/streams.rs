@@ -26,12 +26,7 @@ pub(super) struct ReadStreams(Vec<ReadStream>);
 impl ReadStreams {
     /// Records a read of the byte range `range` of file number `file`. Returns the time at which its bytes
     /// arrive; `None` if the processor has them in its cache.
-    pub(super) fn arrival_of_read(
-        &mut self,
-        arrivals: &Arrivals,
-        file: u64,
-        range: &Range<u64>,
-    ) -> Option<u64> {
+    pub(super) fn read_arrival(&mut self, arrivals: &Arrivals, file: u64, range: &Range<u64>) -> Option<u64> {
         let read = lines_of(range);
         let continues = |stream: &ReadStream| {
             stream.file == file && read.start <= stream.lines.end && stream.lines.start <= read.end
@@ -80,7 +75,7 @@ mod tests {
     fn only_lines_that_are_not_cached_are_waited_for() {
         let (arrivals, mut streams) = (arrivals(), ReadStreams::default());
         let mut read = |range: Range<u64>| {
-            let arrival = streams.arrival_of_read(&arrivals, 7, &range);
+            let arrival = streams.read_arrival(&arrivals, 7, &range);
             (streams.0.last().unwrap().lines.clone(), arrival.is_some())
         };
         assert_eq!(read(0..10), (0..1, true));
@@ -103,12 +98,12 @@ mod tests {
     fn files_have_streams_of_their_own_and_old_streams_are_forgotten() {
         let (arrivals, mut streams) = (arrivals(), ReadStreams::default());
         for file in 0..STREAMS_MAX as u64 {
-            assert!(streams.arrival_of_read(&arrivals, file, &(0..10)).is_some());
+            assert!(streams.read_arrival(&arrivals, file, &(0..10)).is_some());
         }
-        assert!(streams.arrival_of_read(&arrivals, 0, &(0..10)).is_none());
-        assert!(streams.arrival_of_read(&arrivals, 99, &(0..10)).is_some());
-        assert!(streams.arrival_of_read(&arrivals, 0, &(0..10)).is_none());
-        assert!(streams.arrival_of_read(&arrivals, 1, &(0..10)).is_some());
+        assert!(streams.read_arrival(&arrivals, 0, &(0..10)).is_none());
+        assert!(streams.read_arrival(&arrivals, 99, &(0..10)).is_some());
+        assert!(streams.read_arrival(&arrivals, 0, &(0..10)).is_none());
+        assert!(streams.read_arrival(&arrivals, 1, &(0..10)).is_some());
         assert_eq!(streams.0.len(), STREAMS_MAX);
     }
 }

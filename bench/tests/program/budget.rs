@@ -78,23 +78,20 @@ fn a_cell_within_a_budget_has_the_same_hits_and_is_not_killed() {
             "by": "lists", "mode": mode, "dram": dram, "size": cache, "meta-tier": tier, "region": region
         })
     };
+    let with_cache = DRAM_BYTES + CACHE_BYTES;
     // An engine with its cache outside the budget, inside it, and in another region together with norms and
     // page checksums; mapped files, whose pages are reclaimed; and a cache of lists.
     for (limit, threads, reads) in [
-        (
-            DRAM_BYTES + CACHE_BYTES,
-            1,
-            json!({ "by": "engine", "dram": dram, "size": cache, "meta-tier": "dram" }),
-        ),
+        (with_cache, 1, json!({ "by": "engine", "dram": dram, "size": cache, "meta-tier": "dram" })),
         (DRAM_BYTES, 2, json!({ "by": "engine", "dram": dram, "meta-tier": "disk" })),
         (
-            DRAM_BYTES + CACHE_BYTES + (4 << 20),
+            with_cache + (4 << 20),
             1,
             json!({ "by": "engine", "dram": dram, "size": cache, "meta-tier": "disk", "region": shared }),
         ),
         (DRAM_BYTES, 1, lists("base", "disk", "dram")),
-        (DRAM_BYTES + CACHE_BYTES, 1, lists("hybrid-prefetch", "dram", "dram")),
-        (DRAM_BYTES + CACHE_BYTES + (4 << 20), 2, lists("hybrid-prefetch", "disk", &shared)),
+        (with_cache, 1, lists("hybrid-prefetch", "dram", "dram")),
+        (with_cache + (4 << 20), 2, lists("hybrid-prefetch", "disk", &shared)),
     ] {
         let Some(group) = ControlGroup::new("budget", limit + DRAM_BYTES / 5) else {
             eprintln!("skipped: no permission to create a memory control group");

@@ -42,12 +42,12 @@ fn lists_of_an_index_are_measured() {
     fails(dir.path(), 1, "codecs --quick --index few", "no term has 256 documents");
 }
 
-const GENERATE_SMALL_INDEX: &str = "generate --docs 2000 --postings 60000 --vocabulary 3000";
+const GENERATE_INDEX: &str = "generate --docs 2000 --postings 60000 --vocabulary 3000";
 
 #[test]
 fn a_generated_index_is_valid_and_depends_on_the_seed_only() {
     let dir = tempfile::tempdir().unwrap();
-    let summary = ok(dir.path(), &format!("{GENERATE_SMALL_INDEX} --out one"));
+    let summary = ok(dir.path(), &format!("{GENERATE_INDEX} --out one"));
     assert!(summary.starts_with("2,000 documents, 3,000 terms, 60,000 postings, "), "{summary}");
     for file in ["terms", "skips", "postings", "norms", "ids"] {
         assert!(summary.contains(&format!("\n  {file} ")), "{summary}");
@@ -55,18 +55,13 @@ fn a_generated_index_is_valid_and_depends_on_the_seed_only() {
     let checked = checked(&dir.path().join("one"));
     assert_eq!((checked.generation, checked.files), (1, 6));
     assert_eq!(served(dir.path(), "serve one", b"COUNT\tt0000001\n"), ["READY", "1500"]);
-    ok(dir.path(), &format!("{GENERATE_SMALL_INDEX} --seed 1 --out same"));
-    ok(dir.path(), &format!("{GENERATE_SMALL_INDEX} --seed 2 --out other"));
-    ok(dir.path(), &format!("{GENERATE_SMALL_INDEX} --codec raw --freq-codec vbyte --out codecs"));
+    ok(dir.path(), &format!("{GENERATE_INDEX} --seed 1 --out same"));
+    ok(dir.path(), &format!("{GENERATE_INDEX} --seed 2 --out other"));
+    ok(dir.path(), &format!("{GENERATE_INDEX} --codec raw --freq-codec vbyte --out codecs"));
     let codecs = Index::open(dir.path().join("codecs")).unwrap();
     let field = &codecs.schema().fields[0];
     assert_eq!((field.doc_codec, field.freq_codec), (Codec::Raw, Codec::VByte));
-    fails(
-        dir.path(),
-        2,
-        &format!("{GENERATE_SMALL_INDEX} --freq-codec vbyte-delta --out wrong"),
-        "give vbyte",
-    );
+    fails(dir.path(), 2, &format!("{GENERATE_INDEX} --freq-codec vbyte-delta --out wrong"), "give vbyte");
     let docs = |index| fs::read(dir.path().join(index).join("0000000000000001.0.postings")).unwrap();
     assert!(docs("one") == docs("same") && docs("one") != docs("other"));
 }
@@ -77,31 +72,25 @@ fn generate_rejects_wrong_flags_and_directories_with_one_line() {
     let generate = |docs: &str, postings: &str, vocabulary: &str| {
         format!("generate --docs {docs} --postings {postings} --vocabulary {vocabulary} --out i")
     };
-    fails(dir.path(), 2, &generate("0", "1", "1"), "--docs 0: an index has 1 to 4294967294 documents");
-    fails(dir.path(), 2, &generate("4294967295", "1", "1"), "--docs 4294967295");
-    fails(dir.path(), 2, &generate("10", "10", "0"), "--vocabulary 0: there are 1 to ");
-    fails(
-        dir.path(),
-        2,
-        &generate("10", "4", "5"),
-        "--postings 4: each of 5 terms needs at least one document",
-    );
-    fails(
-        dir.path(),
-        2,
-        &generate("10", "36", "5"),
-        "--postings 36: 10 documents and 5 terms have at most 35",
-    );
+    for (docs, postings, vocabulary, why) in [
+        ("0", "1", "1", "--docs 0: an index has 1 to 4294967294 documents"),
+        ("4294967295", "1", "1", "--docs 4294967295"),
+        ("10", "10", "0", "--vocabulary 0: there are 1 to "),
+        ("10", "4", "5", "--postings 4: each of 5 terms needs at least one document"),
+        ("10", "36", "5", "--postings 36: 10 documents and 5 terms have at most 35"),
+    ] {
+        fails(dir.path(), 2, &generate(docs, postings, vocabulary), why);
+    }
     assert_eq!(run(dir.path(), &generate("x", "1", "1")).status.code(), Some(2));
     assert!(!dir.path().join("i").exists());
 
     fs::create_dir(dir.path().join("full")).unwrap();
     fs::write(dir.path().join("full/notes"), "").unwrap();
-    fails(dir.path(), 2, &format!("{GENERATE_SMALL_INDEX} --out full"), "is not empty (it holds `notes`)");
+    fails(dir.path(), 2, &format!("{GENERATE_INDEX} --out full"), "is not empty (it holds `notes`)");
     fs::write(dir.path().join("file"), "").unwrap();
-    fails(dir.path(), 1, &format!("{GENERATE_SMALL_INDEX} --out file"), "file");
-    ok(dir.path(), &format!("{GENERATE_SMALL_INDEX} --out i"));
-    fails(dir.path(), 2, &format!("{GENERATE_SMALL_INDEX} --out i"), "i holds an index already");
+    fails(dir.path(), 1, &format!("{GENERATE_INDEX} --out file"), "file");
+    ok(dir.path(), &format!("{GENERATE_INDEX} --out i"));
+    fails(dir.path(), 2, &format!("{GENERATE_INDEX} --out i"), "i holds an index already");
     checked(&dir.path().join("i"));
 }
 
@@ -118,7 +107,7 @@ fn generate_leaves_no_index_when_interrupted_or_out_of_space() {
     let id = child.id().to_string();
     let send = |signal: &str| Command::new("kill").args([signal, &id]).status().unwrap().success();
     assert!(send("-STOP"));
-    fails(dir.path(), 75, &format!("{GENERATE_SMALL_INDEX} --out i"), "another writer");
+    fails(dir.path(), 75, &format!("{GENERATE_INDEX} --out i"), "another writer");
     assert!(send("-INT") && send("-CONT"));
     let output = finish(child);
     let error = String::from_utf8_lossy(&output.stderr);
@@ -126,13 +115,13 @@ fn generate_leaves_no_index_when_interrupted_or_out_of_space() {
     assert!(!dir.path().join("i").exists(), "nothing stays");
 
     // A limit on file sizes simulates a full device. SIGXFSZ is ignored, so writes fail.
-    let script = format!("trap '' XFSZ; ulimit -f 32; exec \"$0\" {GENERATE_SMALL_INDEX} --out small");
+    let script = format!("trap '' XFSZ; ulimit -f 32; exec \"$0\" {GENERATE_INDEX} --out small");
     let output = Command::new("bash").args(["-c", &script, PROGRAM]).current_dir(dir.path()).output();
     let output = output.unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!((output.status.code(), error.lines().count()), (Some(1), 1), "{error}");
     assert!(error.contains("cannot write") && !dir.path().join("small").exists(), "{error}");
-    ok(dir.path(), &format!("{GENERATE_SMALL_INDEX} --out small"));
+    ok(dir.path(), &format!("{GENERATE_INDEX} --out small"));
 }
 
 #[test]
@@ -220,7 +209,7 @@ fn the_server_times_a_batch_of_lines() {
 #[test]
 fn caches_are_measured_in_separate_processes() {
     let dir = tempfile::tempdir().unwrap();
-    ok(dir.path(), &format!("{GENERATE_SMALL_INDEX} --out i"));
+    ok(dir.path(), &format!("{GENERATE_INDEX} --out i"));
     let run = "cache i --out o --no-group --keep-caches --region dram --modes memory,hybrid-prefetch,direct \
                --slow-tier 5 --sizes 20,100 --count 10 --lookahead adaptive";
     let table = ok(dir.path(), &run.split_whitespace().collect::<Vec<_>>().join(" "));
@@ -231,9 +220,7 @@ fn caches_are_measured_in_separate_processes() {
     let rows: serde_json::Value = serde_json::from_str(&read("data.json")).unwrap();
     let rows = rows.as_array().unwrap();
     assert!(rows.iter().all(|row| row["queries"] == 10 && row["process_peak_bytes"].as_u64().unwrap() > 0));
-    assert!(
-        read("report.md").contains("tierdex-bench cache i --out o --modes memory,hybrid-prefetch,direct ")
-    );
+    assert!(read("report.md").contains("bench cache i --out o --modes memory,hybrid-prefetch,direct "));
 
     let small = "cache i --out p --no-group --keep-caches --region dram --modes direct --dram 1M --sizes 20";
     let why = "exit code 1: tierdex: a budget of 1M of DRAM is too small";
@@ -245,7 +232,7 @@ fn caches_are_measured_in_separate_processes() {
 #[test]
 fn caches_are_measured_on_a_disk_that_seeks() {
     let dir = tempfile::tempdir().unwrap();
-    ok(dir.path(), &format!("{GENERATE_SMALL_INDEX} --out i"));
+    ok(dir.path(), &format!("{GENERATE_INDEX} --out i"));
     let command = "cache i --out o --no-group --keep-caches --region dram --devices ssd,hdd --sizes 20 \
                    --modes memory,hybrid-prefetch,direct --shapes SINGLE --repeats 0 --count 3";
     let output = run(dir.path(), command);
@@ -261,7 +248,7 @@ fn caches_are_measured_on_a_disk_that_seeks() {
 #[test]
 fn cache_rejects_wrong_flags_with_one_line() {
     let dir = tempfile::tempdir().unwrap();
-    ok(dir.path(), &format!("{GENERATE_SMALL_INDEX} --out i"));
+    ok(dir.path(), &format!("{GENERATE_INDEX} --out i"));
     fails(dir.path(), 2, "cache i --out o --segments 3K", "--segments must be powers of two");
     fails(dir.path(), 1, "cache none --out o --no-group", "none");
     fails(dir.path(), 2, "cell", "the cell is no valid JSON");
@@ -306,19 +293,15 @@ fn single_requests_are_timed_alone_and_beside_a_batch() {
 #[test]
 fn two_builds_are_compared_by_any_cells() {
     let dir = tempfile::tempdir().unwrap();
-    ok(dir.path(), &format!("{GENERATE_SMALL_INDEX} --out i"));
+    ok(dir.path(), &format!("{GENERATE_INDEX} --out i"));
     let flags = "--modes memory,base,direct --region dram --sizes 20 --shapes AND --count 5 --threads 2";
     let cells = ok(dir.path(), &format!("cache i --print-cells {flags}"));
-    let names: Vec<String> = cells
-        .lines()
-        .map(|line| {
-            serde_json::from_str::<serde_json::Value>(line).unwrap()["name"].as_str().unwrap().to_string()
-        })
-        .collect();
+    let parse = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
+    let names: Vec<_> = cells.lines().map(|line| parse(line)["name"].as_str().unwrap().to_string()).collect();
     assert_eq!(names.len(), 3);
     // Without control groups, which containers may not permit.
     let without_limit = |line: &str| {
-        let mut cell: serde_json::Value = serde_json::from_str(line).unwrap();
+        let mut cell = parse(line);
         cell["limit"] = serde_json::Value::Null;
         format!("{cell}\n")
     };
@@ -335,10 +318,7 @@ fn two_builds_are_compared_by_any_cells() {
     let output = compare(&cells, "--pairs 6 --pairs-max 7 --rows rows.jsonl");
     let table = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(
-        names.iter().all(|name| table.contains(name.as_str())) && table.contains("geometric mean"),
-        "{table}"
-    );
+    assert!(names.iter().all(|name| table.contains(name)) && table.contains("geometric mean"), "{table}");
     let rows = fs::read_to_string(dir.path().join("rows.jsonl")).unwrap();
     assert!((18..=21).contains(&rows.lines().count()), "{rows}");
     for (cells, flags, code, why) in [

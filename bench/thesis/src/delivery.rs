@@ -54,7 +54,7 @@ impl<T, E, A: FnMut(usize, Result<T>) -> std::result::Result<(), E>> OrderedDeli
             let next = state.next;
             let Some(result) = state.buffered.remove(&next) else { break };
             state.next += 1;
-            // Stays so if the callback panics.
+            // If the callback panics, delivery stays ended.
             state.ended = true;
             state.failed = (state.callback)(next, result).err();
             state.ended = state.failed.is_some();

@@ -36,7 +36,7 @@ pub struct ListExecutor {
     threads: usize,
     /// The files, if queries read mapped files.
     mapped: Option<MappedFiles>,
-    /// Bytes for planned queries.
+    /// Bytes that the queue of planned queries may take.
     plans_bytes: u64,
     /// Bytes for the query that a thread evaluates, if memory is bounded.
     lists_bytes: Option<u64>,
@@ -72,7 +72,7 @@ struct PlannedQueriesState<S> {
     bytes: u64,
     /// The number of the first planned query.
     next: usize,
-    /// Sleeping threads.
+    /// Number of sleeping threads.
     idle: usize,
 }
 

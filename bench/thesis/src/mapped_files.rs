@@ -12,7 +12,7 @@ use tierdex_io::{Error, PAGE, SealedFile};
 /// Files, each mapped when it is read first. A page is checked when it is read first, so
 /// later damage is not found. A file without a descriptor is read by `read_at`.
 pub struct MappedFiles {
-    /// In the order of their numbers.
+    /// The files, in the order of their numbers.
     files: Vec<MappedFile>,
     bytes_read: AtomicU64,
 }
@@ -21,7 +21,7 @@ pub struct MappedFiles {
 struct MappedFile {
     /// [`SealedFile::number`].
     number: u64,
-    /// `None` inside: the file has no descriptor.
+    /// The mapping once it was tried; `None` inside if the file has no descriptor.
     mapping: OnceLock<Option<Mmap>>,
     /// A bit for each page.
     checked: Box<[AtomicU64]>,
@@ -127,13 +127,8 @@ impl MappedFile {
 }
 
 /// Fills `out` with the bytes from `offset` on.
-fn copy_mapped(
-    file: &SealedFile,
-    mapping: Option<&Mmap>,
-    offset: u64,
-    out: &mut [u8],
-) -> tierdex_io::Result<()> {
-    let Some(mapping) = mapping else { return file.file().read_at(offset, out) };
+fn copy_mapped(file: &SealedFile, map: Option<&Mmap>, offset: u64, out: &mut [u8]) -> tierdex_io::Result<()> {
+    let Some(mapping) = map else { return file.file().read_at(offset, out) };
     let start = offset as usize;
     let bytes = mapping.get(start..start + out.len()).ok_or_else(|| ends_early_error(file.name(), offset))?;
     out.copy_from_slice(bytes);

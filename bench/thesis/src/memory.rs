@@ -34,7 +34,7 @@ const PLANS_BYTES_MAX: u64 = 64 << 20;
 const PLANS_DIVISOR: u64 = 16;
 const PLANS_BYTES_UNLIMITED: u64 = 16 << 20;
 
-/// Bytes for planned queries.
+/// Bytes that the queue of planned queries may take.
 pub(crate) fn plans_bytes(index: &Index, dram: Option<u64>) -> u64 {
     let share = dram.map_or(PLANS_BYTES_UNLIMITED, |dram| (dram / PLANS_DIVISOR).min(PLANS_BYTES_MAX));
     share.max(PLANS_BYTES_MIN).max(2 * plan_bytes_min(index))
@@ -64,7 +64,7 @@ fn memory_rows(index: &Index, options: &ListOptions) -> Vec<MemoryUse> {
     rows.extend(sizes.rows(&options.metadata_location()));
     let mut add = |what, bytes, region| rows.push(MemoryUse::new(what, bytes, region));
     if options.reads_mapped() {
-        // A bit for each checksum.
+        // A bit for each checksum of four bytes.
         add("verified pages", sizes.checksums / 32, None);
     }
     if options.mode.has_cache() {
@@ -82,7 +82,7 @@ fn memory_rows(index: &Index, options: &ListOptions) -> Vec<MemoryUse> {
     let results = threads * (1 + RESULTS_AHEAD_PER_THREAD as u64);
     add("results", output_bytes(hits).saturating_add(results.saturating_mul(result_bytes(hits))), None);
     if options.lookahead_samples > 0 && options.mode != Mode::Base {
-        // Twice: they are copied to be read.
+        // Twice, because reading the samples copies them.
         let samples = 2 * size_of::<LookaheadSample>() * options.lookahead_samples;
         add("lookahead samples", samples as u64, None);
     }

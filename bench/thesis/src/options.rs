@@ -59,7 +59,7 @@ impl FromStr for Mode {
 pub enum FileReads {
     /// By copying from mapped files.
     Mapped,
-    /// By `pread`.
+    /// By the system call `pread`.
     Pread,
 }
 
@@ -89,9 +89,9 @@ pub struct ListOptions {
     pub file_reads: FileReads,
     /// Whether the system reads ahead in the files of [`Mode::Base`] and [`Mode::BasePrefetch`].
     pub kernel_readahead: bool,
-    /// Reader threads.
+    /// Number of threads that read lists into the cache.
     pub reader_threads: usize,
-    /// Search threads.
+    /// Number of threads that evaluate queries.
     pub threads: usize,
     /// Memory tier of dictionaries, skip data and norms.
     pub meta_tier: MetaTier,

@@ -266,10 +266,7 @@ fn a_query_that_exceeds_the_budget_is_rejected_alone() {
             });
             assert!(run.is_ok());
             assert_eq!(errors.len(), rejected, "{errors:?}");
-            assert!(
-                errors.iter().all(|(number, why)| *number == 1 && why.contains("fewer terms")),
-                "{errors:?}"
-            );
+            assert!(errors.iter().all(|(at, why)| *at == 1 && why.contains("fewer terms")), "{errors:?}");
         }
     }
 }

@@ -4,7 +4,7 @@
 //! and a cache of its own (thesis, section 8.2.3), pinned to a processor of its own. Their queries per second
 //! are summed, and their latencies averaged. The setting `kernel` names the SIMD kernel of the process.
 
-use crate::paper::measure::settings::{index_of, object_members, parse_settings};
+use crate::paper::measure::settings::{index_of, members_of, parse_settings};
 use crate::paper::measure::{context::Context, context::TIER_PLACEHOLDER, sizes};
 use crate::{Error, Result, cache, cache::CellRow, cache::Flags, paper::cell::FigureCell, paper::cell::Row};
 use serde_json::{Value, json};
@@ -80,12 +80,10 @@ fn sum_of_processes(rows: &[CellRow]) -> Result<Row> {
     if let Some(why) = rows.iter().find_map(|row| row.outcome.as_ref().err()) {
         return Err(Error::Failed(why.clone()));
     }
-    let all: Vec<Row> = rows.iter().map(|row| object_members(row.to_json())).collect();
+    let all: Vec<Row> = rows.iter().map(|row| members_of(row.to_json())).collect();
     let mut row = all.first().cloned().unwrap_or_default();
     if all.iter().any(|other| other.get("checksum") != row.get("checksum")) {
-        return Err(Error::Failed(
-            "the processes of a cell have different answers to the same queries".to_string(),
-        ));
+        return Err(Error::Failed("the processes of a cell answer the same queries differently".to_string()));
     }
     let sum = |field: &str| all.iter().filter_map(|row| row.get(field).and_then(Value::as_f64)).sum::<f64>();
     for field in ["qps", "first_qps"] {
@@ -114,5 +112,5 @@ fn take_lookahead_samples(row: &mut Row) -> Vec<Row> {
     let mode = row.get("mode").cloned().unwrap_or_default();
     let mean = samples.iter().map(|sample| sample.1 as f64).sum::<f64>() / samples.len() as f64;
     let rows = samples.iter().map(|(ended, ahead)| json!({ "mode": mode, "ended": ended, "ahead": ahead }));
-    rows.chain([json!({ "mode": mode, "ended": "all", "ahead_mean": mean })]).map(object_members).collect()
+    rows.chain([json!({ "mode": mode, "ended": "all", "ahead_mean": mean })]).map(members_of).collect()
 }

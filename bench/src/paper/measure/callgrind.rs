@@ -1,10 +1,8 @@
 //! Cells of the experiment [`crate::cache`] whose process runs under callgrind: instructions and cache misses
 //! of the first repetition, in place of performance counters. Times are left out.
 
-use crate::paper::measure::{
-    cache::flags_of, context::Context, settings::index_of, settings::object_members, sizes,
-};
-use crate::paper::{cell::FigureCell, cell::Row, data::TemporaryDir};
+use crate::paper::measure::{cache::flags_of, context::Context, settings::index_of, settings::members_of};
+use crate::paper::{cell::FigureCell, cell::Row, data::TemporaryDir, measure::sizes};
 use crate::{Error, Result, cache, cache::Flags, callgrind, callgrind::Simulation};
 use serde_json::json;
 use std::fs;
@@ -52,7 +50,7 @@ pub(super) fn measure(cell: &FigureCell, context: &Context<'_>) -> Result<Option
     if let Err(why) = &row.outcome {
         return Ok(Some(Err(Error::Failed(why.clone()))));
     }
-    let mut all = object_members(row.to_json());
+    let mut all = members_of(row.to_json());
     all.retain(|name, _| TIMELESS_FIELDS.contains(&name.as_str()));
     Ok(Some(callgrind::read_simulation(&counts).and_then(|simulation| {
         all.extend(simulated_fields(&simulation, count));
@@ -66,7 +64,7 @@ fn simulated_fields(simulation: &Simulation, queries: usize) -> Row {
     let Simulation { instructions, l1_misses, ll_misses, .. } = *simulation;
     let per_query = |count: u64| count as f64 / queries.max(1) as f64;
     let per_1000 = |misses: u64| 1000.0 * misses as f64 / instructions.max(1) as f64;
-    object_members(json!({
+    members_of(json!({
         "simulated_instructions": per_query(instructions),
         "simulated_l1_misses": per_query(l1_misses),
         "simulated_ll_misses": per_query(ll_misses),

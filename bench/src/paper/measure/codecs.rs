@@ -1,6 +1,6 @@
 //! Cells of the experiment [`crate::codecs`]: a row for each codec, kernel and length of lists.
 
-use crate::paper::measure::{context::Context, settings::object_members, settings::parse_settings};
+use crate::paper::measure::{context::Context, settings::members_of, settings::parse_settings};
 use crate::{
     Result, codecs, codecs::Flags, paper::cell::FigureCell, paper::cell::Row, paper::data::IndexSpec,
 };
@@ -22,5 +22,5 @@ pub(super) fn measure(cell: &FigureCell, context: &Context<'_>) -> Result<Vec<Ro
     // Left out are sums over all lengths, and copies of uncompressed values.
     let measured =
         |row: &Row| row.get("k") != Some(&Value::Null) && row.get("codec") != Some(&"memcpy".into());
-    Ok(rows.into_iter().map(object_members).filter(measured).collect())
+    Ok(rows.into_iter().map(members_of).filter(measured).collect())
 }

@@ -8,7 +8,7 @@
 //!
 //! The documents are generated between the timed parts, so that no time is spent on reading them.
 
-use crate::paper::measure::settings::{index_of, object_members, parse_settings};
+use crate::paper::measure::settings::{index_of, members_of, parse_settings};
 use crate::paper::{cell::FigureCell, cell::Row, measure::context::Context, measure::timed_disk::TimedDisk};
 use crate::{Error, Random, Result, paper::data::IndexSpec, paper::data::TemporaryDir};
 use clap::Args;
@@ -67,12 +67,11 @@ pub(super) fn measure(cell: &FigureCell, context: &Context<'_>) -> Result<Vec<Ro
     let flush = disk.elapsed();
     let transform = transform.saturating_sub(flush);
     let manifest = Manifest::read_newest(disk.as_ref())?;
-    let postings =
-        manifest.iter().flat_map(|one| &one.segments).map(|one| one.fields[0].postings).sum::<u64>();
+    let postings: u64 = manifest.iter().flat_map(|one| &one.segments).map(|one| one.fields[0].postings).sum();
     let all = (ingest + sort + transform + flush).as_secs_f64();
     let row = |(phase, time): (&str, Duration)| {
         let seconds = time.as_secs_f64();
-        object_members(
+        members_of(
             json!({ "phase": phase, "seconds": seconds, "share": seconds / all, "indexed_postings": postings }),
         )
     };

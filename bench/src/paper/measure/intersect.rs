@@ -1,9 +1,8 @@
 //! Cells of the experiment [`crate::intersect`]: a row for each algorithm at each point of a sweep.
 
-use crate::paper::{
-    cell::FigureCell, cell::Row, measure::settings::object_members, measure::settings::parse_settings,
-};
-use crate::{Result, intersect, intersect::Flags, paper::data::IndexSpec, paper::measure::context::Context};
+use crate::paper::measure::settings::{members_of, parse_settings};
+use crate::paper::{cell::FigureCell, cell::Row, data::IndexSpec, measure::context::Context};
+use crate::{Result, intersect, intersect::Flags};
 use std::path::Path;
 
 /// The flags of a cell. The lists are written into a directory below `work`.
@@ -23,5 +22,5 @@ pub(super) fn measure(cell: &FigureCell, context: &Context<'_>) -> Result<Vec<Ro
         flags.index = Some(context.data.path(&spec));
     }
     let results = intersect::run(&flags, context.stop)?;
-    Ok(results.rows().iter().map(|row| object_members(row.to_json())).collect())
+    Ok(results.rows().iter().map(|row| members_of(row.to_json())).collect())
 }

@@ -1,12 +1,10 @@
 //! Features that this machine does not have. Cells that need one are not measured, and reports say why.
 
 use crate::counters::{CounterRecorder, CounterSet};
-use crate::paper::{
-    cell::Experiment, cell::FigureCell, measure::context::Context, measure::context::TIER_PLACEHOLDER,
-};
-use crate::{
-    Result, cgroup::CgroupParent, seek_disk::SeekDisk, throttle::SAS_BYTES_PER_SECOND, throttle::Throttle,
-};
+use crate::paper::cell::{Experiment, FigureCell};
+use crate::paper::measure::context::{Context, TIER_PLACEHOLDER};
+use crate::throttle::{SAS_BYTES_PER_SECOND, Throttle};
+use crate::{Result, cgroup::CgroupParent, seek_disk::SeekDisk};
 use tierdex::codec::Kernel;
 
 /// For each feature why this machine does not have it; `None` if it has.

@@ -33,7 +33,7 @@ fn is_switch(name: &str) -> bool {
 }
 
 /// The members of a JSON object.
-pub(super) fn object_members(value: Value) -> Row {
+pub(super) fn members_of(value: Value) -> Row {
     match value {
         Value::Object(row) => row,
         _ => Row::new(),

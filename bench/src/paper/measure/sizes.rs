@@ -1,8 +1,6 @@
 //! Bytes of the parts of an index, from its manifest.
 
-use crate::paper::{
-    cell::Row, data::IndexSpec, measure::context::Context, measure::settings::object_members,
-};
+use crate::paper::{cell::Row, data::IndexSpec, measure::context::Context, measure::settings::members_of};
 use crate::{Error, Result};
 use serde_json::json;
 use tierdex::{commit::FileKind, commit::Manifest, io::PosixDisk};
@@ -37,7 +35,7 @@ pub(super) fn sizes_row(spec: &IndexSpec, context: &Context<'_>) -> Result<Row> 
     let bits = |bytes: u64| 8.0 * bytes as f64 / block_postings as f64;
     let raw = RAW_VALUE_BYTES * if spec.ids_only { 1 } else { 2 };
     let percent = 100.0 * lists as f64 / (raw * postings) as f64;
-    Ok(object_members(json!({
+    Ok(members_of(json!({
         "docs_bytes": docs,
         "freqs_bytes": freqs,
         "short_bytes": short,

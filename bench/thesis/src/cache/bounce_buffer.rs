@@ -29,7 +29,7 @@ pub(crate) struct BounceBuffer {
     pub(crate) taken: bool,
     /// The chunk, until a worker takes it.
     pub(crate) task: Option<StreamChunk>,
-    /// The result of reading it.
+    /// The result of reading the chunk, until the waiting thread takes it.
     pub(crate) result: Option<Result<()>>,
 }
 

@@ -36,7 +36,7 @@ use tierdex_io::{CELL_BYTES_MAX, PAGE};
 
 use super::request::PARTS_MAX;
 
-/// No cell.
+/// Instead of the number of a cell: there is none.
 pub(crate) const NO_CELL: u32 = u32::MAX;
 
 /// A list of cells, at least one.
@@ -47,7 +47,7 @@ pub(crate) struct CellList {
     pub(crate) count: u32,
 }
 
-/// The free list.
+/// The list of free cells.
 #[derive(Debug)]
 pub(crate) struct FreeCells {
     head: u32,
@@ -85,8 +85,7 @@ const _: () = assert!(CELL_BYTES_MAX <= 1 << LOW_LENGTH_BITS);
 impl CellLinks {
     /// Links of `count` cells, fewer than 2^32 - 1, all free.
     pub(crate) fn new(count: u32) -> (CellLinks, FreeCells) {
-        let next =
-            (1..=count).map(|next| AtomicU32::new(if next == count { NO_CELL } else { next })).collect();
+        let next = (1..=count).map(|at| AtomicU32::new(if at == count { NO_CELL } else { at })).collect();
         let parts = (0..count).map(|_| Default::default()).collect();
         (CellLinks { next, parts }, FreeCells { head: 0, count })
     }

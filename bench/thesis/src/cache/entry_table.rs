@@ -19,11 +19,11 @@ use crate::cache::{cell_links::CellList, cell_links::NO_CELL, key::ListKey};
 pub(crate) enum EntryState {
     /// No entry begins at this cell.
     Vacant,
-    /// A worker fills it, or will.
+    /// A worker fills the entry, or will.
     Loading,
     /// Its bytes are those of the file.
     Ready,
-    /// It could not be read.
+    /// The list could not be read.
     Failed,
 }
 
@@ -31,7 +31,7 @@ pub(crate) enum EntryState {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CacheEntry {
     pub(crate) key: ListKey,
-    /// Of the parts: see [`crate::ListRequest`].
+    /// Fingerprint of the parts: see [`crate::ListRequest`].
     pub(crate) fingerprint: u32,
     tail: u32,
     pub(crate) count: u32,
@@ -70,7 +70,7 @@ impl EntryTable {
         }
     }
 
-    /// Bytes of memory.
+    /// Bytes of memory that the table takes.
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(&*self.entries) + size_of_val(&*self.states.0) + size_of_val(&*self.index)
     }

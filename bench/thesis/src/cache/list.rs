@@ -116,8 +116,7 @@ impl ListCache {
     /// Unqueued requests: see [`super::Prefetcher::start_fetches`].
     pub(crate) fn start_fetches(self: &Arc<Self>, requests: &[ListRequest]) -> Vec<PendingList> {
         let mut state = self.lock();
-        let admissions: Vec<Admission> =
-            requests.iter().map(|request| state.admit_unqueued(request)).collect();
+        let admissions: Vec<_> = requests.iter().map(|request| state.admit_unqueued(request)).collect();
         self.unlock_and_notify(state);
         let lists = requests.iter().zip(admissions).map(|(request, admission)| match admission {
             Admission::Streamed => Ok(FetchedList::stream(self, request)),

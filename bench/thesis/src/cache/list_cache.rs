@@ -27,10 +27,8 @@ use tierdex_io::{Cells, Error, ErrorKind, Result};
 use crate::cache::bounce_buffer::{StreamChunk, bounce_cell_count};
 use crate::cache::entry_table::{EntryState, EntryStates, EntryTable};
 use crate::cache::queue::{Admission, ENTRIES_MAX};
-use crate::cache::{
-    cell_links::CellLinks, error::stopped_error, lookahead::LookaheadSample, policy::ListPolicy,
-};
-use crate::{cache::state::ListCacheState, cache::stats::ListCacheStats};
+use crate::cache::{cell_links::CellLinks, error::stopped_error, policy::ListPolicy, state::ListCacheState};
+use crate::{cache::lookahead::LookaheadSample, cache::stats::ListCacheStats};
 
 /// A cache of posting lists in cells of memory, shared by query threads and prefetch workers.
 ///
@@ -45,9 +43,9 @@ pub struct ListCache {
     state: Mutex<ListCacheState>,
     /// There is no worker, or all are to stop: waiting threads get an error.
     stopped: AtomicBool,
-    /// Workers sleep here.
+    /// Wakes workers when there is a task, or when they are to stop.
     work: Condvar,
-    /// Query threads sleep here.
+    /// Wakes query threads when a list or a chunk has been read.
     done: Condvar,
 }
 
@@ -68,12 +66,8 @@ impl ListCache {
         let count = u32::try_from(list_cells).ok().filter(|count| (1..ENTRIES_MAX).contains(count));
         let Some(count) = count else {
             let why = format!("it has {} segments, and needs 2 or more", cells.len());
-            return Err(Error::new(
-                ErrorKind::Denied,
-                "make",
-                format!("cache {}", cells.region().kind()),
-                why,
-            ));
+            let name = format!("cache {}", cells.region().kind());
+            return Err(Error::new(ErrorKind::Denied, "make", name, why));
         };
         let (links, free) = CellLinks::new(count);
         let links = Arc::new(links);
@@ -111,7 +105,7 @@ impl ListCache {
         self.lock().lookahead_log.samples()
     }
 
-    /// The memory.
+    /// The cells that the cache uses, the bounce buffer included.
     pub fn cells(&self) -> &Arc<Cells> {
         &self.cells
     }

@@ -8,9 +8,11 @@ use std::ops::Range;
 use tierdex_io::{CellRef, Cells, Error, ErrorKind, PAGE, Result};
 
 use crate::cache::{
-    bounce_buffer::StreamChunk, cell_links::PartLocation, cell_walk::CellWalk, error::stopped_error,
+    cell_walk::CellWalk, error::stopped_error, request::ListRequest, request::RequestedRange,
 };
-use crate::{cache::list_cache::ListCache, cache::request::ListRequest, cache::request::RequestedRange};
+use crate::{
+    cache::bounce_buffer::StreamChunk, cache::cell_links::PartLocation, cache::list_cache::ListCache,
+};
 
 /// Reads a part of a list. Ranges are relative to the beginning of the part.
 pub struct ListReader<'a> {

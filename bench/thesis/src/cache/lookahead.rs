@@ -26,7 +26,7 @@ pub enum Lookahead {
     Pins,
 }
 
-/// The rolling sum and its limit.
+/// Decides how far ahead of the queries lists are fetched, by the rolling sum and its limit.
 #[derive(Debug)]
 pub(crate) struct PrefetchPace {
     pub(crate) lookahead: Lookahead,
@@ -45,7 +45,7 @@ pub struct LookaheadSample {
     pub cells: u64,
 }
 
-/// The last samples, up to a fixed number.
+/// Keeps the last samples, up to a fixed number.
 #[derive(Debug, Default)]
 pub(crate) struct LookaheadLog {
     samples: VecDeque<LookaheadSample>,

@@ -32,9 +32,9 @@ struct PageWorker {
     state: Mutex<PageQueue>,
     /// A stop request. Set under the lock; the worker reads it without the lock before each page.
     stopping: AtomicBool,
-    /// The worker sleeps here.
+    /// Wakes the worker when there is work, or when it is to stop.
     work: Condvar,
-    /// Query threads sleep here.
+    /// Wakes query threads when the worker has set a result, or has stopped.
     done: Condvar,
 }
 
@@ -94,7 +94,7 @@ impl PagePrefetcher {
         });
         let own = Arc::clone(&worker);
         let thread = thread::Builder::new().name("fetch-pages".to_owned()).spawn(move || {
-            // After a return or a panic, no thread waits for it any more.
+            // However the worker ended, no thread waits for it any more.
             let ended = catch_unwind(AssertUnwindSafe(|| own.run_worker()));
             own.lock().panic = ended.err().map(|panic| panic_message(&*panic));
             own.stop_worker();

@@ -13,9 +13,9 @@ use super::window::BeladyWindow;
 pub enum ListPolicy {
     /// Least recently used first (the thesis).
     Lru,
-    /// S3-FIFO.
+    /// S3-FIFO: three queues, without moves on a hit.
     S3Fifo,
-    /// SIEVE.
+    /// SIEVE: one queue, and a hand that moves over it.
     Sieve,
     /// Belady's rule for the lists of waiting queries, LRU for all others.
     Window,
@@ -23,13 +23,13 @@ pub enum ListPolicy {
 
 /// The state of a policy for the entries of a cache.
 pub(crate) enum ListEviction {
-    /// A policy that looks back only.
+    /// A policy that knows only past requests.
     Past(Box<dyn Policy>),
     Window(BeladyWindow),
 }
 
 impl ListPolicy {
-    /// All policies.
+    /// All policies, in the order of reports.
     pub const ALL: [ListPolicy; 4] =
         [ListPolicy::Lru, ListPolicy::S3Fifo, ListPolicy::Sieve, ListPolicy::Window];
 

@@ -12,7 +12,7 @@ use super::request::ListRequest;
 pub(crate) enum Admission {
     /// From this cache entry, which is pinned for the query unless the query is detached.
     Cached(u32),
-    /// As a stream.
+    /// Through the bounce buffer, without being cached.
     Streamed,
     /// Not at all: the list in the cache under this key has other parts.
     Rejected,
@@ -22,16 +22,16 @@ pub(crate) enum Admission {
 #[derive(Clone)]
 pub(crate) struct Admissions(Arc<[AtomicU32]>);
 
-/// Instead of an entry: not admitted yet.
+/// Instead of an entry number: the list is not admitted yet.
 const WAITING_ADMISSION: u32 = u32::MAX;
 
-/// Instead of an entry: streamed.
+/// Instead of an entry number: the list is streamed.
 const STREAMED_ADMISSION: u32 = u32::MAX - 1;
 
-/// Instead of an entry: rejected.
+/// Instead of an entry number: the request is rejected.
 const REJECTED_ADMISSION: u32 = u32::MAX - 2;
 
-/// Entries have smaller numbers.
+/// Number of entries, at most: larger numbers have the meanings above.
 pub(crate) const ENTRIES_MAX: u32 = REJECTED_ADMISSION;
 
 /// A query in the queue.
@@ -39,7 +39,7 @@ struct QueueEntry {
     number: u64,
     requests: Vec<ListRequest>,
     admissions: Admissions,
-    /// How many of them are admitted.
+    /// How many of the lists are admitted, the first ones.
     admitted: usize,
     /// Cells that were added to the rolling sum for it.
     paced_cells: u64,

@@ -47,7 +47,7 @@ impl RequestedRange {
         Ok(RequestedRange { file, range })
     }
 
-    /// The file.
+    /// The file that has the bytes.
     pub fn file(&self) -> &Arc<SealedFile> {
         &self.file
     }
@@ -93,7 +93,7 @@ impl ListRequest {
         self.key
     }
 
-    /// The parts.
+    /// The parts, in the order of their numbers.
     pub fn parts(&self) -> &[RequestedRange] {
         &self.parts
     }
@@ -120,10 +120,7 @@ impl ListRequest {
 
 impl fmt::Debug for ListRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts = self.parts.iter().map(|part| (part.file.name(), part.range()));
-        f.debug_struct("ListRequest")
-            .field("key", &self.key)
-            .field("parts", &parts.collect::<Vec<_>>())
-            .finish()
+        let parts: Vec<_> = self.parts.iter().map(|part| (part.file.name(), part.range())).collect();
+        f.debug_struct("ListRequest").field("key", &self.key).field("parts", &parts).finish()
     }
 }

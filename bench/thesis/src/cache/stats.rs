@@ -8,7 +8,7 @@ pub struct ListCacheStats {
     /// [`super::Prefetcher::fetch_detached`] counts neither as a hit nor as a miss, as a lookup has counted
     /// before.
     pub hits: u64,
-    /// Requested lists that were not.
+    /// Requested lists that were neither cached nor being read.
     pub misses: u64,
     /// Misses that were not cached, as too few cells were available.
     pub streamed: u64,

@@ -100,26 +100,22 @@ impl Prefetcher {
     /// # Errors
     /// [`ErrorKind::Denied`] when there are none; [`ErrorKind::Busy`] as long as the cache has another
     /// prefetcher, even one whose workers have stopped; else the error of starting a thread.
-    pub fn start(
-        cache: &Arc<ListCache>,
-        engines: Vec<ReadQueue>,
-        lookahead: Lookahead,
-    ) -> Result<Prefetcher> {
+    pub fn start(cache: &Arc<ListCache>, queues: Vec<ReadQueue>, lookahead: Lookahead) -> Result<Prefetcher> {
         let failed = |kind, why| Err(Error::new(kind, "start", "prefetcher", why));
-        if engines.is_empty() {
+        if queues.is_empty() {
             return failed(ErrorKind::Denied, "it has no engine");
         }
         let mut state = cache.lock();
         if state.has_prefetcher {
             return failed(ErrorKind::Busy, "the cache has one");
         }
-        (state.has_prefetcher, state.workers, state.stopping) = (true, engines.len(), false);
+        (state.has_prefetcher, state.workers, state.stopping) = (true, queues.len(), false);
         state.panic = None;
         state.pace.lookahead = lookahead;
         cache.update_stopped_flag(&state);
         drop(state);
         let mut prefetcher = Prefetcher { cache: Arc::clone(cache), threads: Vec::new() };
-        for (number, engine) in engines.into_iter().enumerate() {
+        for (number, engine) in queues.into_iter().enumerate() {
             let mut worker = FetchWorker::new(Arc::clone(cache), engine);
             let thread = thread::Builder::new().name(format!("fetch-{number}"));
             let spawned = thread.spawn(move || {
@@ -173,7 +169,7 @@ impl Prefetcher {
         self.start_fetch(request.clone()).wait()
     }
 
-    /// The cache.
+    /// The cache that the workers fill.
     pub fn cache(&self) -> &Arc<ListCache> {
         &self.cache
     }
@@ -278,7 +274,7 @@ impl FetchWorker {
         drop(engine);
         let mut state = cache.lock();
         state.stopping |= panic.is_some();
-        // Keeps the first of several.
+        // Of several panics, the first is reported.
         state.panic = state.panic.take().or(panic);
         let why = state.stopped_error();
         drop(state);
@@ -496,7 +492,7 @@ impl ListFill {
         Some(NextPages { part, pages })
     }
 
-    /// Publishes the result.
+    /// Publishes the result, and wakes the threads that wait for it.
     fn publish_result(self, cache: &ListCache) {
         let result = self.error.map_or(Ok(()), Err);
         let mut state = cache.lock();

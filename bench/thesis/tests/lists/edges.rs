@@ -9,16 +9,14 @@ use tierdex_thesis::{
 };
 
 use super::fixture::{
-    CELL_BYTES, GatedDisk, assert_idle, cache, engine, gated_cache, kinds, prefetcher, watched, write,
+    CELL_BYTES, GatedDisk, assert_idle, cache, cache_of, engine, gated_cache, kinds, open_cache, prefetcher,
+    watched, write,
 };
 
 #[test]
 fn lists_longer_than_the_cache_are_streamed_concurrently() {
     watched(|| {
-        let disk = MemDisk::new();
-        let written = write(&disk, "a", 40);
-        let cache = cache(3, ListPolicy::Lru);
-        let prefetcher = prefetcher(&cache, &disk, Lookahead::Adaptive);
+        let (_disk, written, cache, prefetcher) = open_cache(40, 3);
         let requests = [written.request(0, 1, 30), written.request(1, 5, 30), written.request(2, 9, 2)];
         let query = prefetcher.push(requests.to_vec());
         let lists: Vec<_> = (0..3).map(|list| query.wait(list).unwrap()).collect();
@@ -49,8 +47,7 @@ fn a_stream_reads_ahead_only_in_sequential_access() {
         let disk = MemDisk::new();
         let written = write(&disk, "a", 400);
         // A bounce buffer of 16 pages in four cells.
-        let cells = Cells::new(Region::new(&RegionKind::Dram, 128 * (16 << 10)).unwrap(), 16 << 10).unwrap();
-        let cache = ListCache::new(cells, ListPolicy::Lru).unwrap();
+        let cache = cache_of(128, 16 << 10, ListPolicy::Lru);
         let prefetcher = prefetcher(&cache, &disk, Lookahead::Adaptive);
         let _all = prefetcher.fetch(&written.request(9, 1, 390)).unwrap();
         let request = written.request(0, 1, 390);
@@ -109,8 +106,7 @@ fn a_query_whose_lists_together_exceed_the_cache_is_served() {
         for lookahead in [Lookahead::Adaptive, Lookahead::Pins, Lookahead::Queries(16)] {
             let cache = cache(5, ListPolicy::Window);
             let prefetcher = prefetcher(&cache, &disk, lookahead);
-            let requests: Vec<ListRequest> =
-                (0..4).map(|list| written.request(list, 1 + list * 3, 2)).collect();
+            let requests: Vec<_> = (0..4).map(|list| written.request(list, 1 + list * 3, 2)).collect();
             let queries = [prefetcher.push(requests.clone()), prefetcher.push(requests.clone())];
             for query in queries {
                 let lists: Vec<_> = (0..4).map(|list| query.wait(list).unwrap()).collect();
@@ -210,14 +206,12 @@ fn no_reads_are_submitted_after_shutdown() {
     watched(|| {
         let disk = GatedDisk::new();
         let written = write(&disk, "a", 60);
-        let part =
-            |page: u64| RequestedRange::new(written.file.clone(), page * 4096..page * 4096 + 10).unwrap();
+        let part = |at: u64| RequestedRange::new(written.file.clone(), at * 4096..at * 4096 + 10).unwrap();
         // Eight parts, each in a cell of its own, or one after the other in one cell.
         let request = ListRequest::new(ListKey(1, 0), (1..9).map(|at| part(at * 3)).collect()).unwrap();
         for cell_bytes in [4096, 32 << 10] {
             for depth in [1, 2] {
-                let region = Region::new(&RegionKind::Dram, (cell_bytes * 40) as u64).unwrap();
-                let cache = ListCache::new(Cells::new(region, cell_bytes).unwrap(), ListPolicy::Lru).unwrap();
+                let cache = cache_of(40, cell_bytes, ListPolicy::Lru);
                 let engines = vec![engine(&disk, ReadKind::Pread, depth)];
                 let prefetcher = Prefetcher::start(&cache, engines, Lookahead::Adaptive).unwrap();
                 disk.close_gate();
@@ -300,14 +294,10 @@ fn a_read_that_panics_fails_only_its_list() {
 #[test]
 fn a_request_whose_parts_differ_from_the_cached_ones_is_rejected() {
     watched(|| {
-        let disk = GatedDisk::new();
-        let written = write(&disk, "a", 40);
-        let cache = cache(8, ListPolicy::Lru);
-        let prefetcher = prefetcher(&cache, &disk, Lookahead::Adaptive);
+        let (disk, written, cache, prefetcher) = open_cache(40, 8);
         let part = |from: u64, to: u64| RequestedRange::new(written.file.clone(), from..to).unwrap();
         let of = |parts: &[(u64, u64)]| {
-            ListRequest::new(ListKey(0, 0), parts.iter().map(|(from, to)| part(*from, *to)).collect())
-                .unwrap()
+            ListRequest::new(ListKey(0, 0), parts.iter().map(|&(from, to)| part(from, to)).collect()).unwrap()
         };
         let request = of(&[(5000, 6000), (9000, 20_000)]);
         let others = [
@@ -349,18 +339,14 @@ fn a_request_whose_parts_differ_from_the_cached_ones_is_rejected() {
 #[test]
 fn cached_lists_are_returned_without_waiting() {
     watched(|| {
-        let disk = GatedDisk::new();
-        let written = write(&disk, "a", 40);
-        let cache = cache(32, ListPolicy::Lru);
-        let prefetcher = prefetcher(&cache, &disk, Lookahead::Adaptive);
+        let (disk, written, cache, prefetcher) = open_cache(40, 32);
         let requests: Vec<ListRequest> = (0..5).map(|list| written.request(list, 1 + list * 3, 3)).collect();
         requests.iter().for_each(|request| drop(prefetcher.fetch(request).unwrap()));
         let cold = cache.stats();
         assert_eq!((cold.hits, cold.misses), (0, 5));
         disk.close_gate();
         for _ in 0..3 {
-            let queries: Vec<_> =
-                requests.iter().map(|request| prefetcher.push(vec![request.clone()])).collect();
+            let queries: Vec<_> = requests.iter().map(|one| prefetcher.push(vec![one.clone()])).collect();
             for (query, request) in queries.iter().zip(&requests) {
                 written.check(request, &query.wait(0).unwrap());
                 assert!(cache.lookup(request).unwrap().is_some());
@@ -377,10 +363,7 @@ fn cached_lists_are_returned_without_waiting() {
 #[test]
 fn a_list_requested_twice_is_fetched_once() {
     watched(|| {
-        let disk = MemDisk::new();
-        let written = write(&disk, "a", 40);
-        let cache = cache(32, ListPolicy::Lru);
-        let prefetcher = prefetcher(&cache, &disk, Lookahead::Adaptive);
+        let (_disk, written, cache, prefetcher) = open_cache(40, 32);
         let requests: Vec<ListRequest> = (0..5).map(|list| written.request(list, 1 + list * 3, 3)).collect();
         for is_there in [false, true] {
             for request in &requests {
@@ -404,13 +387,12 @@ fn a_read_covers_up_to_a_mebibyte_of_a_part() {
     watched(|| {
         let disk = MemDisk::new();
         let written = write(&disk, "a", 600);
-        let cells = Cells::new(Region::new(&RegionKind::Dram, 4 << 20).unwrap(), 16 << 10).unwrap();
-        let cache = ListCache::new(cells, ListPolicy::Lru).unwrap();
+        let cache = cache_of(256, 16 << 10, ListPolicy::Lru);
         let prefetcher = prefetcher(&cache, &disk, Lookahead::Adaptive);
         let part = |from: u64, to: u64| RequestedRange::new(written.file.clone(), from..to).unwrap();
         let parts = vec![part(100, 200), part(5000, 5000 + (16 << 10)), part(8192, 8192 + (16 << 10))];
         let request = ListRequest::new(ListKey(1, 2), parts).unwrap();
-        // | 1 2 2 2 | 2 2 3 3 | 3 3     |
+        // Parts in the pages of the cells: | 1 2 2 2 | 2 2 3 3 | 3 3     |
         assert_eq!(request.cells(16 << 10), 3);
         written.check(&request, &prefetcher.fetch(&request).unwrap());
         let stats = cache.stats();

@@ -16,7 +16,7 @@ fn requests(written: &TestFile) -> Vec<ListRequest> {
 }
 
 /// Requests all lists, two per query, and returns the result of reading each.
-fn read_all_lists(prefetcher: &Prefetcher, written: &TestFile, requests: &[ListRequest]) -> Vec<Result<()>> {
+fn read_lists(prefetcher: &Prefetcher, written: &TestFile, requests: &[ListRequest]) -> Vec<Result<()>> {
     let queries: Vec<_> =
         requests.chunks(2).map(|requests| (requests, prefetcher.push(requests.to_vec()))).collect();
     let mut results = Vec::new();
@@ -50,17 +50,14 @@ fn a_fault_at_each_read_fails_one_list_once() {
                 let prefetcher = Prefetcher::start(&cache, engines, Lookahead::Adaptive).unwrap();
                 let effect = Effect::Error(errno::EIO);
                 disk.arm(FaultPlan { class: OpClass::Read, at, effect, repeat: Repeat::Once });
-                let results = read_all_lists(&prefetcher, &written, &requests);
+                let results = read_lists(&prefetcher, &written, &requests);
                 let failed: Vec<_> = results.iter().filter_map(|result| result.as_ref().err()).collect();
                 assert_eq!(failed.len() as u64, disk.injected().min(1));
                 assert!(failed.iter().all(|error| error.kind() == ErrorKind::Other && error.file() == "a"));
                 assert_eq!(cache.stats().failures, disk.injected().min(1));
                 let (none, injected_now) = (failed.is_empty(), disk.injected());
                 disk.arm(FaultPlan::none());
-                assert!(
-                    read_all_lists(&prefetcher, &written, &requests).iter().all(Result::is_ok),
-                    "it passes"
-                );
+                assert!(read_lists(&prefetcher, &written, &requests).iter().all(Result::is_ok), "it passes");
                 drop(prefetcher);
                 assert_idle(&cache);
                 if none {
@@ -85,12 +82,12 @@ fn a_permanent_fault_fails_all_lists_and_leaks_nothing() {
         let effect = Effect::Error(errno::EIO);
         disk.arm(FaultPlan { class: OpClass::Read, at: 1, effect, repeat: Repeat::Forever });
         for _ in 0..3 {
-            assert!(read_all_lists(&prefetcher, &written, &requests).iter().all(Result::is_err));
+            assert!(read_lists(&prefetcher, &written, &requests).iter().all(Result::is_err));
         }
         assert_idle(&cache);
         assert_eq!(cache.stats().cells_used(), 0);
         disk.arm(FaultPlan::none());
-        assert!(read_all_lists(&prefetcher, &written, &requests).iter().all(Result::is_ok));
+        assert!(read_lists(&prefetcher, &written, &requests).iter().all(Result::is_ok));
     });
 }
 

@@ -53,8 +53,13 @@ impl TestFile {
 
 /// A cache of `cells` cells of one page, one of which is the bounce buffer.
 pub fn cache(cells: usize, policy: ListPolicy) -> Arc<ListCache> {
-    let region = Region::new(&RegionKind::Dram, (cells * CELL_BYTES) as u64).unwrap();
-    ListCache::new(Cells::new(region, CELL_BYTES).unwrap(), policy).unwrap()
+    cache_of(cells, CELL_BYTES, policy)
+}
+
+/// A cache of `cells` cells of `cell_bytes` bytes, the bounce buffer included.
+pub fn cache_of(cells: usize, cell_bytes: usize, policy: ListPolicy) -> Arc<ListCache> {
+    let region = Region::new(&RegionKind::Dram, (cells * cell_bytes) as u64).unwrap();
+    ListCache::new(Cells::new(region, cell_bytes).unwrap(), policy).unwrap()
 }
 
 /// One worker that reads with two threads.
@@ -62,7 +67,7 @@ pub fn prefetcher(cache: &Arc<ListCache>, disk: &dyn Disk, lookahead: Lookahead)
     Prefetcher::start(cache, vec![engine(disk, ReadKind::Pread, 2)], lookahead).unwrap()
 }
 
-/// Nothing is pinned or loading, and every cell is free or evictable.
+/// Checks that nothing is pinned or loading, and that every cell is free or evictable.
 pub fn assert_idle(cache: &ListCache) {
     let stats = cache.stats();
     assert_eq!((stats.queries, stats.loading, stats.rolling_sum), (0, 0, 0), "{stats:?}");
@@ -97,14 +102,19 @@ struct GatedFile {
     gate: Arc<Gate>,
 }
 
-/// A disk whose gate is closed, a file of `pages` pages on it, a cache of `cells` cells, and a prefetcher for
-/// it.
+/// What [`open_cache`] returns, with the gate of the disk closed.
 pub fn gated_cache(pages: usize, cells: usize) -> (GatedDisk, TestFile, Arc<ListCache>, Prefetcher) {
+    let opened = open_cache(pages, cells);
+    opened.0.close_gate();
+    opened
+}
+
+/// A disk, a file of `pages` pages on it, a cache of `cells` cells, and a prefetcher for it.
+pub fn open_cache(pages: usize, cells: usize) -> (GatedDisk, TestFile, Arc<ListCache>, Prefetcher) {
     let disk = GatedDisk::new();
     let written = write(&disk, "a", pages);
     let cache = cache(cells, ListPolicy::Lru);
     let prefetcher = prefetcher(&cache, &disk, Lookahead::Adaptive);
-    disk.close_gate();
     (disk, written, cache, prefetcher)
 }
 
@@ -117,12 +127,12 @@ impl GatedDisk {
         self.gate.state.lock().unwrap().closed = true;
     }
 
-    /// From now on reads panic.
+    /// Makes reads panic from now on.
     pub fn panic_on_read(&self) {
         self.gate.state.lock().unwrap().panics_on_read = true;
     }
 
-    /// From now on files panic when asked for their length, which engines do in the worker's own thread.
+    /// Makes files panic from now on when asked for their length, which engines do in the worker's own thread.
     pub fn panic_on_len(&self) {
         self.gate.state.lock().unwrap().panics_on_len = true;
     }

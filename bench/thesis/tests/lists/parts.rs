@@ -3,20 +3,12 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use tierdex_io::{Cells, HEADER_LEN, MemDisk, PAGE, ReadKind, Region, RegionKind};
-use tierdex_thesis::{
-    ListCache, ListKey, ListPolicy, ListRequest, Lookahead, PARTS_MAX, Prefetcher, RequestedRange,
-};
+use tierdex_io::{HEADER_LEN, MemDisk, PAGE, ReadKind};
+use tierdex_thesis::{ListKey, ListPolicy, ListRequest, Lookahead, PARTS_MAX, Prefetcher, RequestedRange};
 
-use super::fixture::{GatedDisk, TestFile, assert_idle, engine, kinds, watched, write};
+use super::fixture::{GatedDisk, TestFile, assert_idle, cache_of, engine, kinds, prefetcher, watched, write};
 
 const FILE_PAGES: usize = 60;
-
-/// A cache of cells of `cell_bytes` bytes, of which one is the bounce buffer.
-fn cache(cells: usize, cell_bytes: usize) -> Arc<ListCache> {
-    let region = Region::new(&RegionKind::Dram, (cells * cell_bytes) as u64).unwrap();
-    ListCache::new(Cells::new(region, cell_bytes).unwrap(), ListPolicy::Lru).unwrap()
-}
 
 fn part(written: &TestFile, from: u64, len: u64) -> RequestedRange {
     let end = written.file.payload().end;
@@ -58,7 +50,7 @@ proptest! {
                 pages.sum::<u64>().div_ceil(cell_bytes as u64 / PAGE)
             };
             let cells: u64 = requests.iter().map(least).sum();
-            let cache = cache((cells + cells / 31 + 2) as usize, cell_bytes);
+            let cache = cache_of((cells + cells / 31 + 2) as usize, cell_bytes, ListPolicy::Lru);
             let kinds = kinds();
             let engines = vec![engine(&disk, kinds[which % kinds.len()], depth)];
             let prefetcher = Prefetcher::start(&cache, engines, Lookahead::Adaptive).unwrap();
@@ -81,10 +73,10 @@ fn parts_that_share_a_cell_are_read_concurrently() {
     watched(|| {
         let disk = GatedDisk::new();
         let written = write(&disk, "a", 40);
-        let cache = cache(9, 16 << 10);
+        let cache = cache_of(9, 16 << 10, ListPolicy::Lru);
         let engines = vec![engine(&disk, ReadKind::Pread, 8)];
         let prefetcher = Prefetcher::start(&cache, engines, Lookahead::Adaptive).unwrap();
-        // | 1 2 2 2 | 2 2 2 2 | 2 3 4 |
+        // Parts in the pages of the cells: | 1 2 2 2 | 2 2 2 2 | 2 3 4 |
         let parts = [(5000, 10), (8192 + 5, 31_000), (70_000, 20), (80_000, 30)];
         let parts = parts.map(|(from, len)| part(&written, from, len));
         let request = ListRequest::new(ListKey(1, 1), parts.into()).unwrap();
@@ -102,8 +94,8 @@ fn parts_that_share_a_cell_are_read_concurrently() {
 fn a_part_after_the_last_is_a_panic() {
     let disk = MemDisk::new();
     let written = write(&disk, "a", 4);
-    let cache = cache(4, 32 << 10);
-    let prefetcher = super::fixture::prefetcher(&cache, &disk, Lookahead::Adaptive);
+    let cache = cache_of(4, 32 << 10, ListPolicy::Lru);
+    let prefetcher = prefetcher(&cache, &disk, Lookahead::Adaptive);
     let parts = vec![part(&written, 100, 5), part(&written, 200, 5)];
     let list = prefetcher.fetch(&ListRequest::new(ListKey(1, 1), parts).unwrap()).unwrap();
     list.reader(2);

@@ -72,7 +72,7 @@ fn evaluate_on_threads(queries: Vec<(Vec<ListRequest>, QueuedQuery)>, written: &
                 loop {
                     let next = queries.lock().unwrap().pop_front();
                     let Some((requests, query)) = next else { return };
-                    // Some queries are dropped half way.
+                    // Queries of three lists are dropped after the first one.
                     let used = if requests.len() == 3 { 1 } else { requests.len() };
                     let lists: Vec<_> = (0..used).map(|list| query.wait(list).unwrap()).collect();
                     for (request, list) in requests.iter().zip(&lists) {

@@ -27,10 +27,8 @@ use tierdex_io::Error;
 use crate::cache::entry_table::{EntryState, EntryTable};
 use crate::cache::lookahead::{Lookahead, LookaheadLog, LookaheadSample, PrefetchPace};
 use crate::cache::queue::{Admission, Admissions, NextList, PrefetchQueue};
-use crate::cache::{
-    bounce_buffer::BounceBuffer, error::stopped_error, policy::ListEviction, request::ListRequest,
-};
-use crate::{cache::cell_links::CellLinks, cache::cell_links::FreeCells, cache::stats::ListCacheStats};
+use crate::cache::{error::stopped_error, policy::ListEviction, request::ListRequest, stats::ListCacheStats};
+use crate::{cache::bounce_buffer::BounceBuffer, cache::cell_links::CellLinks, cache::cell_links::FreeCells};
 
 /// Detached requests in the queue, at most.
 const DETACHED_QUERIES_MAX: usize = 1024;
