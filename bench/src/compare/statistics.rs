@@ -64,7 +64,8 @@ impl Estimate {
 /// The estimate over several cells: the geometric mean of their geometric means. A sample draws rounds, the
 /// same for all cells that have equally many pairs: pairs of a round share the state of the machine.
 pub(super) fn geometric_mean_of_all(cells: &[Vec<f64>]) -> Estimate {
-    let logs: Vec<_> = cells.iter().map(|ratios| ratios.iter().map(|ratio| ratio.ln()).collect()).collect();
+    let logs: Vec<Vec<f64>> =
+        cells.iter().map(|ratios| ratios.iter().map(|ratio| ratio.ln()).collect()).collect();
     let mean = |all: &mut dyn Iterator<Item = f64>, count: usize| all.sum::<f64>() / count.max(1) as f64;
     let of_all = |of_cell: &mut dyn FnMut(&[f64]) -> f64| {
         mean(&mut logs.iter().map(|logs| of_cell(logs)), logs.len()).exp()

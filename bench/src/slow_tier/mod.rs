@@ -48,7 +48,8 @@ impl SlowTier {
     /// If the region cannot be allocated, or the index is damaged.
     pub fn load(index: &Index, kind: &RegionKind, delay: ReadDelay) -> Result<SlowTier> {
         let fields = || index.segments().iter().flat_map(|segment| segment.fields());
-        let bytes: u64 = fields().map(|field| Arena::allocation_bytes(payload_bytes(field.postings_file()))).sum();
+        let bytes: u64 =
+            fields().map(|field| Arena::allocation_bytes(payload_bytes(field.postings_file()))).sum();
         let mut arena = Arena::new(Region::new(kind, bytes.max(1))?);
         let mut payloads = Vec::new();
         for segment in index.segments() {
