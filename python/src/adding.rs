@@ -30,8 +30,8 @@ impl<'c, 'py> DocumentUpload<'c, 'py> {
         DocumentUpload { writer, py, progress: Progress::new(progress), added: 0, replaced: 0 }
     }
 
-    /// Passes the documents of a piece to the writer. After a signal the writer keeps them for its next call, as
-    /// an iterator cannot yield them again.
+    /// Passes the documents of a piece to the writer. After a signal the writer keeps them for its next call,
+    /// as an iterator cannot yield them again.
     pub fn add_piece(&mut self, piece: Piece) -> PyResult<()> {
         if piece.documents() == 0 {
             return Ok(());

@@ -123,7 +123,7 @@ fn answer_all(
     let in_progress = engine.requests_ahead();
     let mut columns = BatchColumns::default();
     columns.offsets.push(0);
-    let mut pulse = BatchMonitor { last: Instant::now(), shown: Instant::now(), progress };
+    let mut monitor = BatchMonitor { last: Instant::now(), shown: Instant::now(), progress };
     let tickets: VecDeque<Result<Ticket, Error>> = VecDeque::with_capacity(in_progress);
     let mut tickets = ProcessLocal::new(tickets);
     let mut next = 0;
@@ -139,7 +139,7 @@ fn answer_all(
         }
         let Some(ticket) = tickets.pop_front() else { break };
         let answer = match ticket {
-            Ok(ticket) => wait_for_result(ticket, || pulse.check_and_report(number as u64))?,
+            Ok(ticket) => wait_for_result(ticket, || monitor.check_and_report(number as u64))?,
             Err(error) => Err(error),
         };
         match answer {
@@ -155,9 +155,9 @@ fn answer_all(
             Err(error) => return Err(BatchError::Query(number, error)),
         }
         columns.offsets.push(columns.documents.len() as i64);
-        pulse.check_and_report(number as u64 + 1)?;
+        monitor.check_and_report(number as u64 + 1)?;
     }
-    pulse.show(plan.queries.len() as u64)?;
+    monitor.report_progress(plan.queries.len() as u64)?;
     Ok(columns)
 }
 
@@ -174,7 +174,7 @@ fn wait_for_result(
 }
 
 fn fork_error() -> BatchError {
-    BatchError::Raised(Python::attach(forked))
+    BatchError::Raised(Python::attach(forked_error))
 }
 
 /// Whether the cause of an error is the query, and not the index or the device.
@@ -190,7 +190,7 @@ fn submit_request(
 ) -> Result<Ticket, Error> {
     let (query, _) = query.parse(snapshot.schema(), plan.syntax, plan.field)?;
     let request = SearchRequest::new(query).options(plan.options).ids(false).snapshot(snapshot.clone());
-    engine.submit_request(request.priority(Priority::Batch))
+    engine.submit(request.priority(Priority::Batch))
 }
 
 /// Checks for signals, and calls the progress function, while queries are answered.
@@ -427,7 +427,7 @@ impl Batch {
         let py = slf.py();
         let columns = PyDict::new(py);
         let batch = slf.get();
-        let table = guard(py, || batch.table(py))?;
+        let table = guard(py, || batch.record_batch(py))?;
         for name in ["qid", "id", "document", "score", "rank"] {
             if let Some(column) = table.column_by_name(name) {
                 let column = Column::new(column.clone());
@@ -465,7 +465,7 @@ impl Batch {
         let py = slf.py();
         guard(py, || {
             let batch = slf.get();
-            let ids = batch.ids(py)?.iter().flatten().map(str::to_string).collect();
+            let ids = batch.id_strings(py)?.iter().flatten().map(str::to_string).collect();
             let columns = (
                 batch.qids(),
                 batch.offsets.values().to_vec(),

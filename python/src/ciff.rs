@@ -1,6 +1,6 @@
 //! Exchange of indexes by CIFF files: the native part of `tierdex.ciff`.
 
-use crate::{errors::guard, options::schema, text::Text, wait};
+use crate::{errors::guard, options::schema_from_tuple, text::Text, wait};
 use pyo3::{prelude::*, types::PyDict};
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -21,7 +21,7 @@ pub fn _ciff_import<'py>(
     overwrite: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
     guard(py, || {
-        let (schema, stop) = (schema(py, fields, false)?, StopSignal::default());
+        let (schema, stop) = (schema_from_tuple(py, fields, false)?, StopSignal::default());
         let options = WriterOptions { stop: stop.clone(), ..WriterOptions::default() };
         let imported = wait::run_interruptible(py, Some(&stop), move || {
             let mut input = File::open(&file).map_err(|error| file_error("open", &file, &error))?;
@@ -33,7 +33,7 @@ pub fn _ciff_import<'py>(
             writer.commit(Merge::Keep)?;
             Ok(report)
         });
-        report_as_dict(py, &imported?)
+        report_dict(py, &imported?)
     })
 }
 
@@ -58,7 +58,7 @@ pub fn _ciff_export<'py>(
             out.flush().map_err(|error| failed("write", &error))?;
             Ok(report)
         });
-        report_as_dict(py, &exported?)
+        report_dict(py, &exported?)
     })
 }
 

@@ -22,8 +22,8 @@ use std::borrow::Cow;
 /// A checked column of strings. Its memory may be foreign: it must not change during the call that reads it.
 pub struct Strings {
     values: LargeStringArray,
-    /// For a dictionary column, the number of the value of each row. Only the numbers of rows that are not null
-    /// have been checked.
+    /// For a dictionary column, the number of the value of each row. Only the numbers of rows that are not
+    /// null have been checked.
     keys: Option<Int64Array>,
     /// Numbers of the values whose bytes were not UTF-8, ascending.
     replaced: Vec<usize>,

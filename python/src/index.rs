@@ -2,7 +2,7 @@
 
 use crate::batch::{Batch, answer_batch};
 use crate::errors::{Failure, guard, in_python, usage};
-use crate::options::{bytes, scorer_from_name, schema, schema_tuple};
+use crate::options::{parse_bytes, scorer_from_name, schema_from_tuple, schema_tuple};
 use crate::process::{ProcessLocal, forked_error};
 use crate::query::{QuerySource, Syntax, field_number};
 use crate::wait::{self, SIGNAL_CHECK_INTERVAL, run_without_gil};
@@ -120,7 +120,7 @@ impl OpenOptions {
                 return Err(usage(refresh.py(), message));
             }
         };
-        let dram = dram.map(|dram| bytes(dram, "dram")).transpose()?;
+        let dram = dram.map(|dram| parse_bytes(dram, "dram")).transpose()?;
         Ok(OpenOptions { dram, threads: threads.unwrap_or(0), hits_max, auto_refresh })
     }
 
@@ -192,8 +192,8 @@ impl Index {
         refresh: &Bound<'_, PyString>,
     ) -> PyResult<Index> {
         guard(py, || {
-            let options = OpenOptions::read(dram, threads, hits_max, refresh)?;
-            let (schema, dir) = (schema(py, fields, stored)?, path.clone());
+            let options = OpenOptions::read_options(dram, threads, hits_max, refresh)?;
+            let (schema, dir) = (schema_from_tuple(py, fields, stored)?, path.clone());
             wait::run_interruptible(py, None, move || {
                 let options = WriterOptions::default();
                 let mut writer = match overwrite {
@@ -219,7 +219,7 @@ impl Index {
         lazy: bool,
     ) -> PyResult<Index> {
         guard(py, || {
-            let index = Index::with_options(path, OpenOptions::read(dram, threads, hits_max, refresh)?);
+            let index = Index::with_options(path, OpenOptions::read_options(dram, threads, hits_max, refresh)?);
             if !lazy {
                 index.engine(py)?;
             }
@@ -243,7 +243,7 @@ impl Index {
     ) -> PyResult<Writer> {
         let py = slf.py();
         guard(py, || {
-            let memory = usize::try_from(bytes(memory, "memory")?).unwrap_or(usize::MAX);
+            let memory = usize::try_from(parse_bytes(memory, "memory")?).unwrap_or(usize::MAX);
             let processors = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
             let wait = parse_seconds(py, "wait", wait)?;
             let (threads, index) = (threads.unwrap_or_else(processors), slf.clone().unbind());

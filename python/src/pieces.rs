@@ -19,7 +19,7 @@ pub struct Piece {
 }
 
 impl Documents for Piece {
-    fn append_piece(&mut self, other: Piece) {
+    fn append(&mut self, other: Piece) {
         if self.ends.is_empty() {
             *self = other;
             return;

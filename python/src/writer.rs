@@ -5,7 +5,7 @@
 //! waits without the GIL and checks for signals meanwhile.
 
 use crate::adding::{DocumentUpload, warn_of_replaced};
-use crate::documents::{DocumentReader, IgnoredNames, shown};
+use crate::documents::{DocumentReader, IgnoredNames, quoted_names};
 use crate::errors::{guard, usage, warn};
 use crate::writer_handle::{WriterHandle, ended, loss};
 use crate::writer_thread::{State, WriterFailure, WriterThread};
@@ -97,7 +97,7 @@ impl Writer {
         if new.is_empty() {
             return Ok(());
         }
-        warn(py, &format!("the members {} are not indexed; only id, title and text are", shown(&new)))
+        warn(py, &format!("the members {} are not indexed; only id, title and text are", quoted_names(&new)))
     }
 
     fn run_commit(&self, py: Python<'_>, order: CommitOrder) -> PyResult<Result<u64, End<WriterFailure>>> {

@@ -47,7 +47,7 @@ pub struct ListExecutor {
 }
 
 /// A planned query in the queue, with the prefetch of its lists.
-struct PlannedQuery {
+struct PrefetchedQuery {
     plan: SearchPlan,
     requests: Vec<ListRequest>,
     bytes: u64,
@@ -68,7 +68,7 @@ struct PlannedQueriesState<S> {
     source: Option<S>,
     /// The source has no more queries.
     ended: bool,
-    planned: VecDeque<Result<PlannedQuery>>,
+    planned: VecDeque<Result<PrefetchedQuery>>,
     bytes: u64,
     /// The number of the first planned query.
     next: usize,
@@ -265,7 +265,7 @@ impl ListExecutor {
         &self,
         queries: &PlannedQueries<S>,
         options: &SearchOptions,
-    ) -> std::result::Result<Option<(usize, Result<PlannedQuery>)>, E>
+    ) -> std::result::Result<Option<(usize, Result<PrefetchedQuery>)>, E>
     where
         S: FnMut() -> std::result::Result<Option<Query>, E>,
     {
@@ -306,7 +306,7 @@ impl ListExecutor {
     }
 
     /// Plans a query, and starts the prefetch of its lists.
-    fn plan(&self, query: &Query, options: &SearchOptions) -> Result<PlannedQuery> {
+    fn plan(&self, query: &Query, options: &SearchOptions) -> Result<PrefetchedQuery> {
         check_hits(self.hits_max, options, &self.index)?;
         let source = self.mapped.as_ref().map_or(&FILES as &dyn BlockSource, |mapped| mapped);
         let plan = self.searcher.plan(query, options, source)?;
@@ -320,11 +320,11 @@ impl ListExecutor {
             check_query_memory("planning", bytes, self.plans_bytes / 2)?;
         }
         self.read_ahead(bytes, &plan)?;
-        Ok(PlannedQuery { plan, requests, bytes, prefetch })
+        Ok(PrefetchedQuery { plan, requests, bytes, prefetch })
     }
 
-    fn evaluate(&self, planned: PlannedQuery, options: &SearchOptions) -> Result<SearchResult> {
-        let PlannedQuery { plan, requests, bytes, prefetch } = &planned;
+    fn evaluate(&self, planned: PrefetchedQuery, options: &SearchOptions) -> Result<SearchResult> {
+        let PrefetchedQuery { plan, requests, bytes, prefetch } = &planned;
         let read_ahead = self.read_ahead(*bytes, plan)?;
         let lists = self.prefetch.wait(prefetch, requests)?;
         if let Some(mapped) = &self.mapped {

@@ -4,10 +4,10 @@
 //! them when dropped. What is not reserved belongs to the cache.
 //!
 //! 1. Each kind has a minimum that no other kind can take, and a maximum; the cache has a minimum too.
-//! 2. A reservation within the minimum of its kind takes free bytes without a lock. Free are the bytes that are
-//!    neither reserved nor part of the cache.
-//! 3. Other reservations take the lock. If too few bytes are free, they shrink the cache at once. They are not
-//!    granted while too many frames are pinned.
+//! 2. A reservation within the minimum of its kind takes free bytes without a lock. Free bytes are neither
+//!    reserved nor part of the cache.
+//! 3. Other reservations take the lock. If too few bytes are free, they shrink the cache at once. They are
+//!    not granted while too many frames are pinned.
 //! 4. The cache grows back slowly: with the first release after an epoch, to what the largest sum of
 //!    reservations of that epoch left. So it is not resized for each query.
 //! 5. Evaluations that must wait are queued: interactive ones first, then in order of arrival. Each reserves

@@ -21,8 +21,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// Bytes of memory for the read buffers of a query that no memory budget bounds: enough for long reads of a few
-/// lists.
+/// Bytes of memory for the read buffers of a query that no memory budget bounds: enough for long reads of a
+/// few lists.
 const READ_BUFFERS_BYTES: usize = 16 << 20;
 
 /// Evaluates queries over one commit.

@@ -44,8 +44,8 @@ impl<'a> Clauses<Node<'a>> {
         *next.select_nth_unstable(self.minimum - 1).1
     }
 
-    /// See [`Node::max_score`]. The sum saturates, because the weights of clauses inside a filter, whose scores
-    /// nobody uses, are not scaled.
+    /// See [`Node::max_score`]. The sum saturates: weights inside a filter are not scaled, because nobody
+    /// uses the scores.
     pub(crate) fn max_score(&mut self, range: DocRange) -> Result<Option<u32>> {
         let mut sum = 0_u32;
         for (node, how) in self.required_nodes() {
