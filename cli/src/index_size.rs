@@ -60,8 +60,8 @@ pub fn part_sizes(manifest: &Manifest, number: usize) -> Vec<PartSize> {
     ]
 }
 
-/// Compression ratio: bytes of uncompressed document numbers and frequencies, divided by the bytes of document
-/// numbers, frequencies and skip data in the index.
+/// Compression ratio: bytes of uncompressed document numbers and frequencies, divided by the bytes of
+/// document numbers, frequencies and skip data in the index.
 pub fn ratio_against_raw(manifest: &Manifest, field: usize) -> f64 {
     let kinds = [FileKind::Postings, FileKind::Skips];
     let packed: u64 = kinds.iter().map(|&kind| kind_bytes(manifest, field, kind)).sum();

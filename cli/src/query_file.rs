@@ -20,8 +20,8 @@ pub struct QueryFile {
     seen: SeenIds,
 }
 
-/// The query ids of all lines so far, to find repeated ones. An id is held as two hashes, of 96 bits together,
-/// so that two ids are not taken for one in practice.
+/// The query ids of all lines so far, to find repeated ones. An id is held as two hashes, of 96 bits
+/// together, so that two ids are not taken for one in practice.
 #[derive(Default)]
 struct SeenIds {
     hasher: RandomState,

@@ -19,8 +19,8 @@ use crate::codecs::{contender::Contender, list_group::ValueKind};
 const TWO_BYTES_MIN: u32 = 156;
 const THREE_BYTES_MIN: u32 = TWO_BYTES_MIN + (1 << 14);
 const FOUR_BYTES_MIN: u32 = THREE_BYTES_MIN + (1 << 21);
-/// Values of the first byte of a value, or of a list: smallest one of three bytes, of four, of five, a list of
-/// consecutive values, a list of uncompressed values.
+/// Values of the first byte of a value, or of a list: smallest one of three bytes, of four, of five, a list
+/// of consecutive values, a list of uncompressed values.
 const FIRST_BYTE_OF_THREE: u8 = 220;
 const FIRST_BYTE_OF_FOUR: u8 = 252;
 const FIRST_BYTE_OF_FIVE: u8 = 253;

@@ -1,6 +1,7 @@
 //! The tables of Masked VByte (Plaisance, Kurz, Lemire: Vectorized VByte Decoding, section 4).
 //!
-//! Twelve continuation bits select a [`DecodeStep`]: how many bytes it consumes, and one of 170 byte shuffles.
+//! Twelve continuation bits select a [`DecodeStep`]: how many bytes it consumes, and one of 170 byte
+//! shuffles.
 //!
 //! 1. The next six values have at most two bytes each: 2^6 = 64 shuffles, into six cells of 16 bits.
 //! 2. Else the next four have at most three bytes: 3^4 = 81 shuffles, into four cells of 32 bits.

@@ -25,8 +25,8 @@ const SPARSE_WEIGHT: u32 = 16;
 /// Relative number of postings of a dense bucket, if it has enough documents.
 const DENSE_WEIGHT: u32 = 8 * SPARSE_WEIGHT;
 
-// The largest bucket is a dense one among sparse ones, plus one posting by rounding. Two more numbers of a row
-// of random numbers are read for it.
+// The largest bucket is a dense one among sparse ones, plus one posting by rounding. Two more numbers of a
+// row of random numbers are read for it.
 const _: () =
     assert!((BUCKET_POSTINGS_MEAN_MAX * DENSE_WEIGHT / SPARSE_WEIGHT + 3) as usize <= EXCERPT_VALUES_MAX);
 

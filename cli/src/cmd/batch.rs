@@ -230,8 +230,8 @@ struct TrecRunWriter<'b> {
 }
 
 impl TrecRunWriter<'_> {
-    /// With `--on-error skip`, reads the ids of all hits before a line is written: a query whose ids cannot be
-    /// read must not leave lines in the run.
+    /// With `--on-error skip`, reads the ids of all hits before a line is written: a query whose ids cannot
+    /// be read must not leave lines in the run.
     fn check_ids(&self, found: &Hits) -> tierdex::Result<()> {
         match self.arguments.on_error {
             OnError::Skip => found.for_each_id(|_, _| Ok(())),

@@ -146,7 +146,8 @@ mod tests {
         std::iter::from_fn(|| chunker.next().unwrap()).collect()
     }
 
-    /// Reference implementation: the lines within the limit, with their numbers, and the numbers of the others.
+    /// Reference implementation: the lines within the limit, with their numbers, and the numbers of the
+    /// others.
     fn split_lines(input: &[u8], document_bytes_max: usize) -> (Vec<(u64, Vec<u8>)>, Vec<u64>) {
         let lines = input.split_inclusive(|&byte| byte == b'\n').enumerate();
         let numbered = lines.map(|(at, line)| (at as u64 + 1, line.to_vec()));

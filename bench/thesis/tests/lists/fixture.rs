@@ -132,7 +132,8 @@ impl GatedDisk {
         self.gate.state.lock().unwrap().panics_on_read = true;
     }
 
-    /// Makes files panic from now on when asked for their length, which engines do in the worker's own thread.
+    /// Makes files panic from now on when asked for their length, which engines do in the worker's own
+    /// thread.
     pub fn panic_on_len(&self) {
         self.gate.state.lock().unwrap().panics_on_len = true;
     }

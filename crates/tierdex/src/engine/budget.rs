@@ -14,9 +14,9 @@ use crate::index::Index;
 use tierdex_cache::READ_PAGES_MAX;
 use tierdex_io::{PAGE, ReadQueue};
 
-/// Requests of each priority have 1/`REQUESTS_DIVISOR` of the pool, so that with 32 MiB a query of 1,024 terms
-/// is accepted, and at least the largest result and
-/// `REQUESTS_BYTES_MIN`. Without a budget they have `REQUESTS_BYTES_UNLIMITED`.
+/// Requests of each priority have 1/`REQUESTS_DIVISOR` of the pool, so that with 32 MiB a query of 1,024
+/// terms is accepted, and at least the largest result and `REQUESTS_BYTES_MIN`. Without a budget they have
+/// `REQUESTS_BYTES_UNLIMITED`.
 const REQUESTS_DIVISOR: u64 = 44;
 const REQUESTS_BYTES_MIN: u64 = 64 << 10;
 const REQUESTS_BYTES_UNLIMITED: u64 = 16 << 20;

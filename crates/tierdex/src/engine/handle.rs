@@ -185,9 +185,9 @@ impl Engine {
     /// Answers a sequence of requests, all with [`Priority::Batch`]. `source` returns the next request, or
     /// `None` after the last; `answer` receives the number of each request, from 0, and its result, in the
     /// order of the requests. The error of a request goes to `answer`; the others are answered. Several
-    /// requests are in progress at the same time; `source` must not wait for answers. While other callers have
-    /// the memory of requests, the call waits; a request gets [`Error::Overloaded`] if that is the memory of
-    /// results that they do not take.
+    /// requests are in progress at the same time; `source` must not wait for answers. While other callers
+    /// have the memory of requests, the call waits; a request gets [`Error::Overloaded`] if that is the
+    /// memory of results that they do not take.
     ///
     /// # Errors
     /// The first error of `answer`, or that of `source` after all requests before it were answered.

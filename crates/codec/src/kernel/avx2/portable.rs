@@ -1,5 +1,5 @@
-//! Portable loops, compiled for the instructions of this kernel: with them the compiler vectorises the loops, or
-//! counts bits by one instruction.
+//! Portable loops, compiled for the instructions of this kernel: with them the compiler vectorises the loops,
+//! or counts bits by one instruction.
 
 use crate::block::ValueRun;
 use crate::error::DecodeError;
