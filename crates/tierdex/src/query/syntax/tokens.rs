@@ -348,7 +348,7 @@ impl QueryTokenizer<'_> {
         while let Some(mark) = letters.iter().rposition(|letter| letter.is('^') || letter.is('~')) {
             let number = letters_to_text(&letters[mark + 1..]);
             let escaped = letters[mark + 1..].iter().any(|letter| letter.escaped);
-            let is_fuzzy = letters[mark].c == '~' && number.is_empty() && !suffixes.tilde.is_some();
+            let is_fuzzy = letters[mark].c == '~' && number.is_empty() && suffixes.tilde.is_none();
             if mark == 0 || escaped || !(is_fuzzy || is_number(&number)) {
                 break;
             }
