@@ -225,7 +225,7 @@ const LOOKAHEAD_QUERIES_MAX: u64 = 1023;
 
 /// Parses what [`lookahead_text`] writes, except `pins`.
 pub(crate) fn parse_lookahead(text: &str) -> Result<Lookahead, String> {
-    if text == "default_lookahead" {
+    if text == "adaptive" {
         return Ok(Lookahead::Adaptive);
     }
     let queries = text.parse().ok().filter(|queries| (1..=LOOKAHEAD_QUERIES_MAX).contains(queries));
