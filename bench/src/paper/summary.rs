@@ -32,7 +32,7 @@ impl NumberedReasons {
         if self.0.is_empty() {
             String::new()
         } else {
-            format!("## NumberedReasons\n\n{}\n", lines.collect::<String>())
+            format!("## Reasons\n\n{}\n", lines.collect::<String>())
         }
     }
 }

@@ -368,7 +368,7 @@ pub fn output_disk(out: &Path) -> Outcome<Arc<PosixDisk>> {
 }
 
 fn reject_foreign_files(disk: &PosixDisk, out: &Path) -> Outcome {
-    if Manifest::read_newest(disk)?.is_some() {
+    if Manifest::newest(disk)?.is_some() {
         return Ok(());
     }
     let foreign = std::fs::read_dir(out)
