@@ -19,8 +19,9 @@ const BUFFER_BYTES: usize = 256 << 10;
 /// Writes a field as a CIFF file: its posting lists, and lengths and ids of all documents. `description` is
 /// written to the header.
 ///
-/// # Errors [`Error::Usage`] when there is no such field; [`Error::TooLarge`] when there are more than 2^31
-/// - 1 documents or terms; [`Error::Storage`] when the index cannot be read or `out` cannot be written.
+/// # Errors
+/// [`Error::Usage`] when there is no such field; [`Error::TooLarge`] when there are more
+/// documents or terms than `i32::MAX`; [`Error::Storage`] when the index cannot be read or `out` cannot be written.
 pub fn export(index: &Index, field: &str, description: &str, out: &mut dyn Write) -> Result<CiffReport> {
     let Some(number) = index.schema().field(field) else {
         return Err(Error::Usage(format!("the index has no field `{field}`")));

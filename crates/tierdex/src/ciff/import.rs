@@ -27,7 +27,8 @@ const DESCRIPTION_BYTES_MAX: usize = 1 << 20;
 /// document is less than the sum of its frequencies, that sum becomes its length. [`CiffReport`] counts such
 /// differences.
 ///
-/// # Errors [`Error::Failed`] with name and offset when the file is invalid; [`Error::TooLarge`] when a
+/// # Errors
+/// [`Error::Failed`] with name and offset when the file is invalid; [`Error::TooLarge`] when a
 /// document has too many tokens; [`Error::Usage`] when the schema has several fields, positions or stored
 /// documents ([`super::schema`]), or the file has no documents; else as [`IndexWriter::add`]. Any error
 /// stops the writer, if it occurs after the writer has begun to write.

@@ -134,8 +134,9 @@ impl EngineSettings {
         let reads = self.reads();
         let read = READ_STATE_BYTES + READ_CELL_BYTES * READ_PAGES_MAX as u64;
         let read_threads = ReadQueue::threads(reads, index.disk()) as u64;
-        let reader = READ_THREAD_BYTES * read_threads + read * reads.depth as u64;
-        add("readers and reads in flight", threads * reader);
+        let reader =
+            (READ_THREAD_BYTES * read_threads).saturating_add(read.saturating_mul(reads.depth as u64));
+        add("readers and reads in flight", threads.saturating_mul(reader));
         rows
     }
 }

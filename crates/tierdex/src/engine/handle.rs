@@ -144,30 +144,31 @@ impl Engine {
     /// Adds a request to the queue and returns at once.
     ///
     /// # Errors
-    /// [`Error::Overloaded`] when the queue is full; [`Error::Usage`] when more hits are requested than
-    /// [`EngineOptions::hits_max`] allows, or the snapshot belongs to another engine.
+    /// [`Error::Overloaded`] when the queue is full; [`Error::TooLarge`] when the budget never has enough
+    /// memory for the request; [`Error::Usage`] when more hits are requested than
+    /// [`EngineOptions::hits_max`] allows, the snapshot belongs to another engine, or the query was not
+    /// parsed and is not within the limits of [`crate::limits`].
     pub fn submit(&self, request: SearchRequest) -> Result<Ticket> {
         let shared = self.shared();
-        let accepted = self.accept(request).and_then(|accepted| match accepted.try_reserve(shared) {
-            Some(reserved) => Ok((accepted, reserved)),
-            None => Err(shared.queue.overloaded(accepted.request.priority)),
-        });
-        match accepted {
-            Ok((accepted, reserved)) => Ok(accepted.submit(shared, reserved)),
-            Err(error) => {
-                shared.rejected.fetch_add(1, Ordering::Relaxed);
-                Err(error)
-            }
+        let accepted = self.accept(request)?;
+        match accepted.try_reserve(shared) {
+            Some(reserved) => Ok(accepted.submit(shared, reserved)),
+            None => Err(shared.reject(shared.queue.overloaded(accepted.request.priority))),
         }
     }
 
     /// Checks a request, and computes its memory.
     fn accept(&self, request: SearchRequest) -> Result<AcceptedRequest> {
+        self.try_accept(request).map_err(|error| self.shared().reject(error))
+    }
+
+    fn try_accept(&self, request: SearchRequest) -> Result<AcceptedRequest> {
         let shared = self.shared();
         let snapshot = request.snapshot.clone().unwrap_or_else(|| self.snapshot());
         if !snapshot.is_of(&shared.cache) {
             return Err(Error::Usage("the request has a snapshot of another engine".to_string()));
         }
+        request.query.check(snapshot.schema())?;
         check_hits(shared.hits_max, &request.options, snapshot.index())?;
         let hits = (request.options.k as u64).min(snapshot.index().documents());
         let (own, result) = (
@@ -215,7 +216,9 @@ impl Engine {
                 let reserved = match accepted.try_reserve(self.shared()) {
                     Some(reserved) => Ok(reserved),
                     // None of the own results can be delivered first.
-                    None if tickets.is_empty() => accepted.wait_to_reserve(self.shared()),
+                    None if tickets.is_empty() => {
+                        accepted.wait_to_reserve(self.shared()).map_err(|error| self.shared().reject(error))
+                    }
                     None => {
                         next = Some(accepted);
                         break;
@@ -254,7 +257,8 @@ impl Engine {
         AHEAD * self.shared().settings.in_flight() * self.shared().settings.threads
     }
 
-    /// What the engine does now, and has done since its start. Takes some microseconds.
+    /// What the engine does now, and has done since its start. Takes time in proportion to the
+    /// number of pages of the cache.
     ///
     /// ```
     /// # use tierdex::{Engine, EngineOptions, IndexWriter, Merge, Schema, WriterOptions};
@@ -365,6 +369,12 @@ impl AcceptedRequest {
 }
 
 impl EngineShared {
+    /// Counts a request that is not accepted.
+    fn reject(&self, error: Error) -> Error {
+        self.rejected.fetch_add(1, Ordering::Relaxed);
+        error
+    }
+
     /// Whether requests are queued or evaluated.
     fn has_requests(&self) -> bool {
         let queued = self.queue.lengths();

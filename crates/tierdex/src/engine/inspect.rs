@@ -16,7 +16,8 @@ pub struct Preview {
     pub snippet: Snippet,
 }
 
-/// Makes previews of the hits of one query: the terms of the query are looked up once.
+/// Makes previews of the hits of one query: the terms of the query are looked up once. The terms that the
+/// query has in the first field of the schema are marked.
 ///
 /// ```
 /// use tierdex::{Engine, EngineOptions, Query, SearchRequest};
@@ -63,9 +64,10 @@ impl Snapshot {
     /// [`Snapshot::reserve_all_output`] meanwhile: previews then count towards it.
     ///
     /// # Errors
-    /// [`Error::Storage`] when the dictionary, in which fuzzy words are looked up,
-    /// cannot be read or is damaged.
+    /// [`Error::Storage`] when the dictionary, in which fuzzy words are looked up, cannot be read or is
+    /// damaged; [`Error::Usage`] as [`Engine::submit`](crate::Engine::submit) for the query.
     pub fn highlighter(&self, query: &Query) -> Result<Highlighter<'_>> {
+        query.check(self.schema())?;
         let analyzer = Analyzer::new(&self.schema().fields[0].analysis);
         Ok(Highlighter { snapshot: self, marks: self.searcher().marks(query, 0)?, analyzer })
     }
@@ -141,7 +143,8 @@ impl Snapshot {
     /// Evaluates a request on the calling thread, and tells how: for each segment the strategy and the top-k
     /// threshold, for each posting list the blocks that were decoded and skipped. It takes longer than
     /// [`Engine::search`](crate::Engine::search), and reads outside the cache and the memory budget.
-    /// Priority, deadline and external statistics of the request are not used.
+    /// Priority, deadline, snapshot and external statistics of the request are not used, nor is
+    /// [`EngineOptions::hits_max`](crate::EngineOptions::hits_max).
     ///
     /// ```
     /// # use tierdex::{Engine, EngineOptions, IndexWriter, Merge, Schema, WriterOptions};
@@ -161,6 +164,7 @@ impl Snapshot {
     /// # Errors
     /// As [`Engine::search`](crate::Engine::search).
     pub fn explain(&self, request: &SearchRequest) -> Result<Explanation> {
+        request.query.check(self.schema())?;
         self.searcher().explain(&request.query, &request.options)
     }
 }

@@ -24,9 +24,11 @@ pub struct EngineMetrics {
     pub queued_batch: u64,
     /// Running evaluations; a request that is divided among threads has several.
     pub evaluations: u64,
-    /// Requests that were answered, with a result or an error.
+    /// Requests whose evaluation has ended, with a result or an error. Those that were cancelled, or whose
+    /// deadline passed in the queue, are not among them.
     pub answered: u64,
-    /// Requests that were not accepted, because the engine was overloaded or they need too much memory.
+    /// Requests that were not accepted: the engine was overloaded, they need too much memory, or they are
+    /// invalid.
     pub rejected: u64,
     /// Requested pages that were cached or already being read.
     pub cache_hits: u64,

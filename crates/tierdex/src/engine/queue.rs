@@ -114,7 +114,7 @@ impl RequestQueue {
         }
     }
 
-    /// Adds a request. If the queue is closed, the request is answered with an error.
+    /// Adds a request. If the queue is closed, drops the request: its ticket then receives an error.
     pub(super) fn push(&self, request: QueuedRequest) {
         let mut state = self.lock();
         if state.closed {
@@ -253,7 +253,7 @@ impl RequestQueue {
         self.interactive.load(Ordering::Relaxed) > 0
     }
 
-    /// Closes the queue: queued requests are answered with errors.
+    /// Closes the queue, and drops the queued requests: their tickets then receive errors.
     pub(super) fn close(&self) {
         let mut state = self.lock();
         state.closed = true;

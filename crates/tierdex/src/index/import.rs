@@ -126,7 +126,8 @@ impl ListBuilder<'_, '_, '_> {
     /// Appends postings: document numbers of the segment, increasing over all calls, and the frequency of
     /// the term in each document, at least 1.
     ///
-    /// # Errors [`Error::Usage`] for other postings; [`Error::TooLarge`] for a frequency above
+    /// # Errors
+    /// [`Error::Usage`] for other postings; [`Error::TooLarge`] for a frequency above
     /// [`FIELD_TOKENS_MAX`], the maximum number of tokens of a document; [`Error::Interrupted`] when the
     /// writer's stop signal is raised; [`Error::Storage`] when writing fails.
     pub fn extend(&mut self, documents: &[u32], frequencies: &[u32]) -> Result<()> {

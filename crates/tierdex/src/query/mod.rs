@@ -13,6 +13,7 @@
 
 mod analyse;
 mod bind;
+mod check;
 mod clauses;
 mod collection;
 mod expand;
