@@ -6,7 +6,7 @@ use std::sync::Arc;
 use support::corpus::{SchemaOptions, TestDocument};
 use support::{
     AddMethod, AnswerOptions, answer_query, answer_text, assert_sound, build, build_in_memory,
-    matching_documents, model::Model, new_batch, open_writer, schema,
+    matching_documents, model::Model, new_batch, open_writer, requests::engine_options, schema,
 };
 use tierdex::internal::index::check_on;
 use tierdex::io::{Disk, MemDisk};
@@ -15,7 +15,9 @@ use tierdex::limits::{
     QUERY_DEPTH_MAX, QUERY_TERMS_MAX, TERM_BYTES_MAX,
 };
 use tierdex::schema::{Schema, Tokenizer};
-use tierdex::{Bm25, Error, Index, IndexWriter, Merge, OpenMode, Query, WriterOptions};
+use tierdex::{
+    Bm25, Engine, Error, Index, IndexWriter, Merge, OpenMode, Query, SearchRequest, WriterOptions,
+};
 
 fn index_documents(docs: &[TestDocument]) -> Index {
     let disk = build_in_memory(&schema(), docs, &[]);
@@ -229,6 +231,56 @@ fn queries_that_are_too_large_are_rejected() {
         Err(Error::Query { .. })
     ));
     assert!(Query::any_term(&" ".repeat(QUERY_BYTES_MAX + 1), index.schema()).is_err());
+}
+
+#[test]
+fn queries_that_are_built_have_the_limits_of_parsed_ones() {
+    let index = index_documents(&[TestDocument::new("1", "", "a b c")]);
+    let engine = Engine::new(&index, &engine_options(64, 1)).unwrap();
+    let term = |field, term: &str| Query::Term { field, term: term.to_string(), boost: 1.0 };
+    let negated = |inner| Query::clauses(vec![], vec![], vec![inner]);
+    let nested = |levels| (1..levels).fold(term(0, "a"), |inner, _| negated(negated(inner)));
+    let terms = |count| Query::clauses(vec![], vec![term(0, "a"); count], vec![]);
+    let phrase = |terms: &[u32]| Query::Phrase {
+        field: 0,
+        terms: terms.iter().map(|distance| (*distance, "a".to_string())).collect(),
+        slop: 0,
+        open_end: false,
+        boost: 1.0,
+    };
+    let fuzzy =
+        |word: &str, distance| Query::Fuzzy { field: 0, word: word.to_string(), distance, boost: 1.0 };
+    let prefix = |prefix: &str| Query::Prefix {
+        field: 0,
+        prefix: prefix.to_string(),
+        whole_clusters: false,
+        boost: 1.0,
+    };
+    for query in [nested(QUERY_DEPTH_MAX + 1), terms(QUERY_TERMS_MAX), fuzzy("ab", 2), phrase(&[0, 2])] {
+        engine.search(SearchRequest::new(query)).unwrap();
+    }
+    for (query, expected) in [
+        (nested(QUERY_DEPTH_MAX + 2), "inside one another"),
+        (nested(1000), "inside one another"),
+        (terms(QUERY_TERMS_MAX + 1), "more than 1024 terms"),
+        (Query::clauses(vec![prefix("a"); 65], vec![], vec![]), "more than 64 prefixes"),
+        (term(2, "a"), "searches field 2; the schema has 2 fields"),
+        (term(usize::MAX, "a"), "searches field"),
+        (phrase(&[]), "a phrase of 0 terms"),
+        (phrase(&[1, 1]), "do not increase"),
+        (phrase(&(0..65).collect::<Vec<_>>()), "a phrase of 65 terms"),
+        (fuzzy("ab", 3), "at distance 3"),
+        (fuzzy(&"a".repeat(65), 1), "a fuzzy word of 65 bytes"),
+        (prefix(""), "an empty prefix"),
+    ] {
+        let request = SearchRequest::new(query);
+        let errors =
+            [engine.submit(request.clone()).err().unwrap(), engine.snapshot().explain(&request).unwrap_err()];
+        for error in errors {
+            assert!(matches!(&error, Error::Usage(message) if message.contains(expected)), "{error}");
+        }
+    }
+    assert_eq!(engine.metrics().rejected, 12);
 }
 
 #[test]
