@@ -59,7 +59,8 @@ fn measure_reserved_and_allocated(index: &Index, text: &str, k: usize) -> (u64, 
 }
 
 /// A reservation is never too small. It is at most 15% too large, or more for queries whose memory depends on
-/// the data; each case has its maximum in percent.
+/// the data. Each case has its maximum in percent, which leaves some percent for differences between
+/// processors.
 #[test]
 fn evaluations_reserve_what_they_allocate() {
     let (lists, texts) = (index_lists(), index_texts());
@@ -90,13 +91,13 @@ fn evaluations_reserve_what_they_allocate() {
             ("h0", 1000, 120),
             ("h0 h1", 1000, 120),
             // Few blocks are read, seldom with the rest of their pages, and few documents are candidates.
-            ("m0007", 10, 125),
-            ("h0", 10, 135),
+            ("m0007", 10, 130),
+            ("h0", 10, 140),
             // Too few documents match the optional term only if others are then offered, with bitsets.
             ("#h0 h1", 10, 125),
-            ("#m0001 h1", 10, 135),
+            ("#m0001 h1", 10, 140),
             // Candidates are looked up in the group only if they are few, with batches.
-            ("(h0 h1)~2 h2", 10, 125),
+            ("(h0 h1)~2 h2", 10, 130),
         ],
     );
     cases.extend([(&lists, many(""), 10, 115), (&lists, many("+"), 10, 115)]);
@@ -106,16 +107,18 @@ fn evaluations_reserve_what_they_allocate() {
             ("w1*", 10, 115),
             ("w1~1", 10, 115),
             // The lists of the prefix are closed before others are read.
-            ("+w1* +w2", 10, 130),
+            ("+w1* +w2", 10, 135),
             // Positions of a block are read up to a length that those of few blocks have.
-            ("\"w1 w2\"", 10, 170),
-            ("\"w1 w2\"~2", 10, 170),
-            ("\"w1 w2\"", 0, 175),
-            ("+w3 +\"w1 w2\"", 10, 145),
+            ("\"w1 w2\"", 10, 150),
+            ("\"w1 w2\"~2", 10, 150),
+            ("\"w1 w2\"", 0, 155),
+            ("+w3 +\"w1 w2\"", 10, 135),
         ],
     ));
     for (index, text, k, percent_max) in cases {
-        let (reserved, allocated) = measure_reserved_and_allocated(index, &text, k);
+        // What the threads allocate at the same time differs from run to run.
+        let runs = (0..5).map(|_| measure_reserved_and_allocated(index, &text, k));
+        let (reserved, allocated) = runs.max_by_key(|(_, allocated)| *allocated).unwrap();
         let percent = 100 * reserved / allocated;
         let text = &text[..text.len().min(30)];
         assert!(

@@ -15,7 +15,7 @@ mod verify;
 
 pub use ahead::ListsAhead;
 pub use blocks::{BLOCK_BYTES_MAX, IN_ORDER_BUFFER_BYTES, LIST_BYTES};
-pub use positions::{POSITIONS_BUFFER_BYTES, POSITIONS_BYTES, PositionsReader};
+pub use positions::{POSITIONS_BUFFER_BYTES, POSITIONS_BYTES, POSITIONS_READ_BYTES, PositionsReader};
 pub use postings::{NO_DOCUMENT, PostingsCursor, frequency_max};
 pub use scattered::{DecodedBlock, ScatteredBlocks};
 pub use trace::BlockCounts;

@@ -15,15 +15,14 @@ use std::{borrow::Cow, ops::Range};
 use tierdex_codec::{Codec, DecodeError, RUN_SLACK, is_increasing, prefetch};
 use tierdex_io::PAGE;
 
-/// Bytes per read of positions that are not resident.
-const READ_BYTES: u64 = 8 << 10;
+/// Maximum bytes per read of positions that are not resident.
+pub const POSITIONS_READ_BYTES: usize = 8 << 10;
 
 /// Bytes of memory of the two arrays of a [`PositionsReader`].
 pub const POSITIONS_BYTES: usize = size_of::<PositionSums>() + size_of::<PositionStarts>();
 
-/// Maximum bytes of the read buffer of a [`PositionsReader`], if positions are not resident: reads are
-/// rounded to whole pages.
-pub const POSITIONS_BUFFER_BYTES: usize = (READ_BYTES + 2 * PAGE) as usize;
+/// Maximum bytes of the read buffer of a [`PositionsReader`] that reads files: whole pages are read.
+pub const POSITIONS_BUFFER_BYTES: usize = POSITIONS_READ_BYTES + 2 * PAGE as usize;
 
 /// Maximum bytes of the positions of a block that are prefetched into the CPU cache.
 const PREFETCH_BYTES: usize = 2048;
@@ -95,7 +94,7 @@ impl<'a> PositionsReader<'a> {
     /// more.
     pub(super) fn prefetch(&self, range: Range<u64>) -> bool {
         let Some(file) = self.encoded.field.positions_file() else { return true };
-        let beginning = range.start..range.end.min(range.start + READ_BYTES);
+        let beginning = range.start..range.end.min(range.start + POSITIONS_READ_BYTES as u64);
         file.resident().is_some() || self.encoded.source.prefetch(file, beginning)
     }
 
@@ -227,7 +226,11 @@ impl<'a> EncodedPositions<'a> {
             }
             // If the read fails, `bytes` is empty, and this offset belongs to no bytes.
             self.start = at;
-            self.source.read(file, at..self.range.end.min(at + READ_BYTES), self.bytes.to_mut())?;
+            self.source.read(
+                file,
+                at..self.range.end.min(at + POSITIONS_READ_BYTES as u64),
+                self.bytes.to_mut(),
+            )?;
         }
         let to = self.bytes.len().min((self.range.end - self.start) as usize);
         Ok(&self.bytes[(at - self.start) as usize..to])

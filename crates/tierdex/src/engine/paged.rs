@@ -360,9 +360,11 @@ impl BlockSource for PagedSource<'_> {
             if !matches!(copied, Ok(true)) {
                 out.clear();
                 copied?;
-                // All frames are pinned: read the range without the cache.
+                // All frames are pinned: read the range without the cache, into a buffer that also holds
+                // the rest of its pages.
                 let len = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
-                return Ok(file.read_into(range.start, len, out)?);
+                out.extend_from_slice(&file.read(range.start, len)?);
+                return Ok(());
             }
         }
         Ok(())

@@ -6,7 +6,7 @@
 //! and for frequencies. Read buffers of files ([`SearchPlan::working_memory`]) divide what an allowance
 //! leaves; those of a page cache ([`SearchPlan::paged_memory`]) hold one block.
 
-use crate::cursor::{BLOCK_BYTES_MAX, IN_ORDER_BUFFER_BYTES, POSITIONS_BUFFER_BYTES};
+use crate::cursor::{BLOCK_BYTES_MAX, IN_ORDER_BUFFER_BYTES, POSITIONS_BUFFER_BYTES, POSITIONS_READ_BYTES};
 use crate::eval::nodes::phrase::{PHRASE_BYTES, PHRASE_TERM_BYTES};
 use crate::eval::nodes::term::{BLOCK_IMPACTS_BYTES, TERM_BYTES};
 use crate::eval::open::{SkipDataUse, record_part};
@@ -148,7 +148,8 @@ impl SegmentMemory {
                 need.add_block_order(view, leaf, tuning);
             }
         });
-        strategy.clauses.all().for_each(|node| need.add_node(view, node));
+        let positions_buffer = if reads_ahead { POSITIONS_BUFFER_BYTES } else { POSITIONS_READ_BYTES };
+        strategy.clauses.all().for_each(|node| need.add_node(view, node, positions_buffer));
         if reads_ahead && need.expansion > 0 {
             need.expansion += IN_ORDER_BUFFER_BYTES as u64 + READ_AHEAD_BYTES;
         }
@@ -184,12 +185,12 @@ impl SegmentMemory {
     }
 
     /// Adds the memory of a node without its lists.
-    fn add_node(&mut self, view: SegmentView<'_>, node: &PlanNode) {
+    fn add_node(&mut self, view: SegmentView<'_>, node: &PlanNode, positions_buffer: usize) {
         match node {
             PlanNode::Phrase { field, leaves, slop, .. } => {
                 let positions = view.segment.field(*field).positions_file();
                 let is_in_memory = positions.is_none_or(|file| file.resident().is_some());
-                let buffer = if is_in_memory { 0 } else { POSITIONS_BUFFER_BYTES };
+                let buffer = if is_in_memory { 0 } else { positions_buffer };
                 self.bytes += (PHRASE_BYTES + leaves.len() * (PHRASE_TERM_BYTES + buffer)) as u64;
                 if *slop > 0 {
                     self.bytes += leaves.iter().map(|(_, leaf)| positions_bytes(view, *leaf)).sum::<u64>();
@@ -200,7 +201,9 @@ impl SegmentMemory {
                 self.expansion = self.expansion.max(lists as u64 + LIST_BYTES_MAX);
                 self.bytes += u64::from(view.segment.documents()).div_ceil(8) + 8;
             }
-            PlanNode::Group(group) => group.all().for_each(|node| self.add_node(view, node)),
+            PlanNode::Group(group) => {
+                group.all().for_each(|node| self.add_node(view, node, positions_buffer))
+            }
             PlanNode::Term { .. } | PlanNode::All { .. } | PlanNode::Nothing => {}
         }
     }
