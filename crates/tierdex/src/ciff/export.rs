@@ -20,8 +20,8 @@ const BUFFER_BYTES: usize = 256 << 10;
 /// written to the header.
 ///
 /// # Errors
-/// [`Error::Usage`] when there is no such field; [`Error::TooLarge`] when there are more
-/// documents or terms than `i32::MAX`; [`Error::Storage`] when the index cannot be read or `out` cannot be written.
+/// [`Error::Usage`] when there is no such field; [`Error::TooLarge`] when there are more documents or terms
+/// than `i32::MAX`; [`Error::Storage`] when the index cannot be read or `out` cannot be written.
 pub fn export(index: &Index, field: &str, description: &str, out: &mut dyn Write) -> Result<CiffReport> {
     let Some(number) = index.schema().field(field) else {
         return Err(Error::Usage(format!("the index has no field `{field}`")));

@@ -6,9 +6,10 @@ use crate::{limits::BLOCK, rank::TopK};
 ///
 /// Matches arrive in blocks of ascending documents, each exactly once; a query that is evaluated again starts
 /// over with an empty collector. A collector by a sort key, of facets or of a set of matches takes every
-/// match: it implements `offer_all`, has no threshold, and lets any score enter. Only a collector by score
-/// lets strategies prune: through `threshold` and `may_enter`, by which they skip, `adopt_threshold`, which
-/// shares the threshold of other threads, and `set_initial_threshold`.
+/// match: it implements `offer_all`, has no threshold, and lets any score enter. Strategies that only count
+/// do not offer documents: `choose_strategy` must not choose them for it. Only a collector by score lets
+/// strategies prune: through `threshold` and `may_enter`, by which they skip, `adopt_threshold`, which shares
+/// the threshold of other threads, and `set_initial_threshold`.
 pub enum Collector<'s> {
     /// Keeps the best documents by score.
     Best(&'s mut TopK),
