@@ -268,7 +268,11 @@ impl<'a> Clauses<Node<'a>> {
 
     /// Returns the buffers to `scratch`.
     pub(crate) fn close(self, scratch: &mut Scratch) {
-        let required = self.must.into_iter().chain(self.filter);
-        required.chain(self.should).chain(self.must_not).for_each(|node| node.close(scratch));
+        for nodes in [self.must, self.filter, self.should, self.must_not] {
+            // Most of the four lists are empty, and a query of one term notices the calls.
+            if !nodes.is_empty() {
+                nodes.into_iter().for_each(|node| node.close(scratch));
+            }
+        }
     }
 }
