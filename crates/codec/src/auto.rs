@@ -11,7 +11,7 @@
 //! distances are an exception: their pfor256-delta block has one or two bytes and is kept. Among these, a
 //! run of consecutive ids is recognised by its first and last id ([`BitmapView::of_run`]).
 
-use crate::{BitmapView, DecodeError, Kernel, bitmap, pfor};
+use crate::{BitmapView, DecodeError, Kernel, Result, bitmap, pfor};
 use crate::{bitpack::Layout, delta::DeltaStep, kernel::GapBuffer};
 
 /// The first byte of a block that is a bitmap.
@@ -58,7 +58,7 @@ fn bitmap_bytes_max(n: usize, other: usize) -> usize {
 }
 
 /// Decodes `out.len()` values, 1 to 256. Returns the bytes of the block.
-pub(crate) fn decode(kernel: Kernel, bytes: &[u8], prev: u32, out: &mut [u32]) -> Result<usize, DecodeError> {
+pub(crate) fn decode(kernel: Kernel, bytes: &[u8], prev: u32, out: &mut [u32]) -> Result<usize> {
     let Some(bits) = bitmap_bits(bytes)? else {
         return kernel.pfor_decode(bytes, Layout::Vertical, Some(prev), out);
     };
@@ -68,7 +68,7 @@ pub(crate) fn decode(kernel: Kernel, bytes: &[u8], prev: u32, out: &mut [u32]) -
 }
 
 /// The length of the block of `n` > 0 values at the front of `bytes`.
-pub(crate) fn encoded_len(kernel: Kernel, bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
+pub(crate) fn encoded_len(kernel: Kernel, bytes: &[u8], n: usize) -> Result<usize> {
     match bitmap_bits(bytes)? {
         Some(bits) => Ok(HEAD_BYTES + bits.len()),
         None => pfor::encoded_len(kernel, bytes, n),
@@ -81,7 +81,7 @@ pub(crate) fn view_bitmap(
     bytes: &[u8],
     prev: u32,
     n: usize,
-) -> Result<Option<BitmapView<'_>>, DecodeError> {
+) -> Result<Option<BitmapView<'_>>> {
     match bitmap_bits(bytes)? {
         Some(bits) => BitmapView::of(kernel, bits, prev, n),
         None => Ok(None),
@@ -95,7 +95,7 @@ pub(crate) fn has_narrow_gaps(bytes: &[u8]) -> bool {
 }
 
 /// The bits of a bitmap block; `None` for a pfor256-delta block.
-fn bitmap_bits(bytes: &[u8]) -> Result<Option<&[u8]>, DecodeError> {
+fn bitmap_bits(bytes: &[u8]) -> Result<Option<&[u8]>> {
     match bytes {
         [] | [BITMAP_TAG] => Err(DecodeError::Truncated),
         [BITMAP_TAG, len, rest @ ..] => rest.get(..usize::from(*len)).map(Some).ok_or(DecodeError::Truncated),

@@ -20,7 +20,7 @@
 //! Source: Culpepper, Moffat, "Efficient set intersection for inverted indexing", for mixing bitmaps and
 //! other forms.
 
-use crate::{BLOCK, DecodeError, Intersection, Kernel, raw};
+use crate::{BLOCK, DecodeError, Intersection, Kernel, Result, raw};
 
 /// Bytes of a block before the bits or the values: their number of bytes, or 0 for values.
 const HEAD_BYTES: usize = 2;
@@ -49,7 +49,7 @@ impl BitmapForm {
     }
 
     /// Reads the header of a block of `n` > 0 values.
-    fn read(bytes: &[u8], n: usize) -> Result<BitmapForm, DecodeError> {
+    fn read(bytes: &[u8], n: usize) -> Result<BitmapForm> {
         match u16::from_le_bytes(*bytes.first_chunk().ok_or(DecodeError::Truncated)?) {
             0 => Ok(BitmapForm::Raw),
             len if usize::from(len) < raw::max_len(n) => Ok(BitmapForm::Bitmap { len: usize::from(len) }),
@@ -83,7 +83,7 @@ pub(crate) fn encode(values: &[u32], prev: u32, out: &mut Vec<u8>) {
 
 /// Decodes `out.len()` values, 1 to 256. Returns the bytes of the block. A bitmap of another number of
 /// values, or with a zero byte at its end, is `Invalid`.
-pub(crate) fn decode(kernel: Kernel, bytes: &[u8], prev: u32, out: &mut [u32]) -> Result<usize, DecodeError> {
+pub(crate) fn decode(kernel: Kernel, bytes: &[u8], prev: u32, out: &mut [u32]) -> Result<usize> {
     let form = BitmapForm::read(bytes, out.len())?;
     let len = form.block_len(out.len());
     let body = bytes.get(HEAD_BYTES..len).ok_or(DecodeError::Truncated)?;
@@ -98,7 +98,7 @@ pub(crate) fn decode(kernel: Kernel, bytes: &[u8], prev: u32, out: &mut [u32]) -
 }
 
 /// Checks that `n` bits are set, one of them in the last byte, and none for an id up to `prev`.
-pub(crate) fn check_bits(kernel: Kernel, bits: &[u8], prev: u32, n: usize) -> Result<(), DecodeError> {
+pub(crate) fn check_bits(kernel: Kernel, bits: &[u8], prev: u32, n: usize) -> Result<()> {
     let before = bits.first().map_or(0, |byte| byte & !(u8::MAX << (prev.wrapping_add(1) % 8)));
     let good = kernel.count_ones(bits) == n && bits.last() != Some(&0) && before == 0;
     if good { Ok(()) } else { Err(DecodeError::Invalid) }
@@ -115,7 +115,7 @@ fn first_bit_value(prev: u32) -> u32 {
 }
 
 /// The length of the block of `n` > 0 values at the front of `bytes`.
-pub(crate) fn encoded_len(bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
+pub(crate) fn encoded_len(bytes: &[u8], n: usize) -> Result<usize> {
     let len = BitmapForm::read(bytes, n)?.block_len(n);
     if bytes.len() < len { Err(DecodeError::Truncated) } else { Ok(len) }
 }
@@ -149,7 +149,7 @@ impl<'a> BitmapView<'a> {
         bytes: &'a [u8],
         prev: u32,
         n: usize,
-    ) -> Result<Option<BitmapView<'a>>, DecodeError> {
+    ) -> Result<Option<BitmapView<'a>>> {
         let form = BitmapForm::read(bytes, n)?;
         let body = bytes.get(HEAD_BYTES..form.block_len(n)).ok_or(DecodeError::Truncated)?;
         match form {
@@ -159,12 +159,7 @@ impl<'a> BitmapView<'a> {
     }
 
     /// A view of the bits of `n` > 0 values after `prev`; `None` if the values wrap.
-    pub(crate) fn of(
-        kernel: Kernel,
-        bits: &'a [u8],
-        prev: u32,
-        n: usize,
-    ) -> Result<Option<BitmapView<'a>>, DecodeError> {
+    pub(crate) fn of(kernel: Kernel, bits: &'a [u8], prev: u32, n: usize) -> Result<Option<BitmapView<'a>>> {
         check_bits(kernel, bits, prev, n)?;
         Ok(BitmapView::from_checked_bits(prev, bits))
     }

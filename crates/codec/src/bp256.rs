@@ -9,7 +9,7 @@
 //! Source: Lemire, Boytsov, "Decoding billions of integers per second through vectorization".
 
 use crate::bitpack::{Layout, WIDTH_MAX, packed_len, width_of_all};
-use crate::{DecodeError, Kernel, kernel::Packed};
+use crate::{DecodeError, Kernel, Result, kernel::Packed};
 
 /// Appends the block of 1 to 256 `values`.
 pub(crate) fn encode(kernel: Kernel, values: &[u32], out: &mut Vec<u8>) {
@@ -20,12 +20,7 @@ pub(crate) fn encode(kernel: Kernel, values: &[u32], out: &mut Vec<u8>) {
 
 /// Decodes `out.len()` values, 1 to 256, or their prefix sums if `after` is the value before the first.
 /// Returns the bytes of the block.
-pub(crate) fn decode(
-    kernel: Kernel,
-    bytes: &[u8],
-    after: Option<u32>,
-    out: &mut [u32],
-) -> Result<usize, DecodeError> {
+pub(crate) fn decode(kernel: Kernel, bytes: &[u8], after: Option<u32>, out: &mut [u32]) -> Result<usize> {
     let len = encoded_len(bytes, out.len())?;
     let (width, bytes) = (u32::from(bytes[0]), &bytes[1..len]);
     let packed = Packed { bytes, width, layout: Layout::Vertical, patch: None, after };
@@ -34,7 +29,7 @@ pub(crate) fn decode(
 }
 
 /// The length of the block of `n` > 0 values at the front of `bytes`. A width of over 32 bits is `Invalid`.
-pub(crate) fn encoded_len(bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
+pub(crate) fn encoded_len(bytes: &[u8], n: usize) -> Result<usize> {
     let width = u32::from(*bytes.first().ok_or(DecodeError::Truncated)?);
     if width > WIDTH_MAX {
         return Err(DecodeError::Invalid);
@@ -47,7 +42,7 @@ pub(crate) fn encoded_len(bytes: &[u8], n: usize) -> Result<usize, DecodeError> 
 mod tests {
     use super::*;
 
-    fn decode(bytes: &[u8], out: &mut [u32]) -> Result<usize, DecodeError> {
+    fn decode(bytes: &[u8], out: &mut [u32]) -> Result<usize> {
         super::decode(Kernel::SCALAR, bytes, None, out)
     }
 

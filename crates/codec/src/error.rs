@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// A result of decoding.
+pub type Result<T, E = DecodeError> = std::result::Result<T, E>;
+
 /// Why a block could not be decoded: the bytes are damaged or incomplete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DecodeError {

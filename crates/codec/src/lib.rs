@@ -49,7 +49,7 @@ pub use bitmap::BitmapView;
 use bitpack::Layout;
 pub use block::{BLOCK, Intersection, RUN_SLACK, RunPair, Selection, Survivors, ValueRun};
 use delta::DeltaStep;
-pub use error::DecodeError;
+pub use error::{DecodeError, Result};
 use kernel::GapBuffer;
 pub use kernel::{Kernel, KernelError};
 pub use runs::{copy_runs, intersect_runs};
@@ -244,7 +244,7 @@ impl Codec {
     /// # Panics
     /// If `out` is longer than [`BLOCK`]; never because of `bytes`.
     #[inline]
-    pub fn decode(self, bytes: &[u8], prev: u32, out: &mut [u32]) -> Result<usize, DecodeError> {
+    pub fn decode(self, bytes: &[u8], prev: u32, out: &mut [u32]) -> Result<usize> {
         self.decode_with(Kernel::active(), bytes, prev, out)
     }
 
@@ -255,13 +255,7 @@ impl Codec {
     ///
     /// # Panics
     /// As [`Codec::decode`].
-    pub fn decode_with(
-        self,
-        kernel: Kernel,
-        bytes: &[u8],
-        prev: u32,
-        out: &mut [u32],
-    ) -> Result<usize, DecodeError> {
+    pub fn decode_with(self, kernel: Kernel, bytes: &[u8], prev: u32, out: &mut [u32]) -> Result<usize> {
         assert_block_size(out.len());
         if out.is_empty() {
             return Ok(0);
@@ -299,7 +293,7 @@ impl Codec {
     ///
     /// # Panics
     /// As [`Codec::decode`].
-    pub fn decode_sums(self, bytes: &[u8], before: u32, out: &mut [u32]) -> Result<usize, DecodeError> {
+    pub fn decode_sums(self, bytes: &[u8], before: u32, out: &mut [u32]) -> Result<usize> {
         self.decode_sums_with(Kernel::active(), bytes, before, out)
     }
 
@@ -316,7 +310,7 @@ impl Codec {
         bytes: &[u8],
         before: u32,
         out: &mut [u32],
-    ) -> Result<usize, DecodeError> {
+    ) -> Result<usize> {
         // The delta codec decodes gaps less 1 to such sums.
         let delta = if self == Codec::Pfor256 { Codec::Pfor256Delta } else { self };
         let used = delta.decode_with(kernel, bytes, before, out)?;
@@ -338,7 +332,7 @@ impl Codec {
     ///
     /// # Panics
     /// If `n` is greater than [`BLOCK`].
-    pub fn encoded_len(self, bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
+    pub fn encoded_len(self, bytes: &[u8], n: usize) -> Result<usize> {
         self.encoded_len_with(Kernel::active(), bytes, n)
     }
 
@@ -349,7 +343,7 @@ impl Codec {
     ///
     /// # Panics
     /// As [`Codec::encoded_len`].
-    pub fn encoded_len_with(self, kernel: Kernel, bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
+    pub fn encoded_len_with(self, kernel: Kernel, bytes: &[u8], n: usize) -> Result<usize> {
         assert_block_size(n);
         if n == 0 {
             return Ok(0);
@@ -373,7 +367,7 @@ impl Codec {
     ///
     /// # Panics
     /// If `n` is not from 1 to [`BLOCK`].
-    pub fn bitmap(self, bytes: &[u8], prev: u32, n: usize) -> Result<Option<BitmapView<'_>>, DecodeError> {
+    pub fn bitmap(self, bytes: &[u8], prev: u32, n: usize) -> Result<Option<BitmapView<'_>>> {
         assert!((1..=BLOCK).contains(&n), "a block holds 1 to {BLOCK} values, not {n}");
         let kernel = Kernel::active();
         match self {

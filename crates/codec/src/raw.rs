@@ -1,6 +1,6 @@
 //! Uncompressed values: four bytes each, little-endian. The papers' uncompressed baseline.
 
-use crate::{DecodeError, kernel};
+use crate::{DecodeError, Result, kernel};
 
 /// The length of a block of `n` values.
 pub(crate) fn max_len(n: usize) -> usize {
@@ -13,7 +13,7 @@ pub(crate) fn encode(values: &[u32], out: &mut Vec<u8>) {
 }
 
 /// Decodes `out.len()` values. Returns the bytes of the block.
-pub(crate) fn decode(bytes: &[u8], out: &mut [u32]) -> Result<usize, DecodeError> {
+pub(crate) fn decode(bytes: &[u8], out: &mut [u32]) -> Result<usize> {
     let len = encoded_len(bytes, out.len())?;
     for (value, word) in out.iter_mut().zip(bytes[..len].as_chunks::<4>().0) {
         *value = u32::from_le_bytes(*word);
@@ -28,7 +28,7 @@ pub(crate) fn in_place(bytes: &[u8], n: usize) -> Option<&[u32]> {
 }
 
 /// The length of the block of `n` values at the front of `bytes`.
-pub(crate) fn encoded_len(bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
+pub(crate) fn encoded_len(bytes: &[u8], n: usize) -> Result<usize> {
     let len = max_len(n);
     if bytes.len() < len { Err(DecodeError::Truncated) } else { Ok(len) }
 }

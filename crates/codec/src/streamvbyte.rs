@@ -17,7 +17,7 @@
 //! Longer encodings of small values (`01 | 00 00` for 0) are accepted, but never written.
 //! Source: Lemire, Kurz, Rupp, "Stream `VByte`: Faster Byte-Oriented Integer Compression".
 
-use crate::{DecodeError, Kernel};
+use crate::{DecodeError, Kernel, Result};
 
 /// Maximum bytes of a value, without its code.
 const VALUE_BYTES_MAX: usize = 4;
@@ -43,12 +43,7 @@ pub(crate) fn encode(kernel: Kernel, values: &[u32], out: &mut Vec<u8>) {
 
 /// Decodes `out.len()` values, or their prefix sums if `after` is the value before the first. Returns the
 /// bytes of the block.
-pub(crate) fn decode(
-    kernel: Kernel,
-    bytes: &[u8],
-    after: Option<u32>,
-    out: &mut [u32],
-) -> Result<usize, DecodeError> {
+pub(crate) fn decode(kernel: Kernel, bytes: &[u8], after: Option<u32>, out: &mut [u32]) -> Result<usize> {
     let len = encoded_len(kernel, bytes, out.len())?;
     let (controls, data) = bytes[..len].split_at(controls_len(out.len()));
     kernel.streamvbyte_decode(controls, data, after, out);
@@ -57,7 +52,7 @@ pub(crate) fn decode(
 
 /// The length of the block of `n` > 0 values at the front of `bytes`. An unused code other than zero is
 /// `Invalid`.
-pub(crate) fn encoded_len(kernel: Kernel, bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
+pub(crate) fn encoded_len(kernel: Kernel, bytes: &[u8], n: usize) -> Result<usize> {
     let controls = bytes.get(..controls_len(n)).ok_or(DecodeError::Truncated)?;
     if controls.get(n / 4).is_some_and(|last| last >> (2 * (n % 4)) != 0) {
         return Err(DecodeError::Invalid);

@@ -11,7 +11,7 @@
 //! Longer encodings of small values (`80 00` for 0) are accepted, but never written.
 //! Source: Plaisance, Kurz, Lemire, "Vectorized `VByte` Decoding", section 1.
 
-use crate::{DecodeError, Kernel};
+use crate::{Kernel, Result};
 
 /// Maximum bytes of a value.
 const VALUE_BYTES_MAX: usize = 5;
@@ -28,23 +28,19 @@ pub(crate) fn encode(kernel: Kernel, values: &[u32], out: &mut Vec<u8>) {
 
 /// Decodes `out.len()` values, or their prefix sums if `after` is the value before the first. Returns the
 /// bytes of the block. A value of more than 5 bytes or 32 bits is `Invalid`.
-pub(crate) fn decode(
-    kernel: Kernel,
-    bytes: &[u8],
-    after: Option<u32>,
-    out: &mut [u32],
-) -> Result<usize, DecodeError> {
+pub(crate) fn decode(kernel: Kernel, bytes: &[u8], after: Option<u32>, out: &mut [u32]) -> Result<usize> {
     kernel.vbyte_decode(bytes, after, out)
 }
 
 /// The length of a block of `n` values, which ends with the `n`-th byte whose continuation bit is clear.
-pub(crate) fn encoded_len(kernel: Kernel, bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
+pub(crate) fn encoded_len(kernel: Kernel, bytes: &[u8], n: usize) -> Result<usize> {
     kernel.vbyte_skip(bytes, n)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::DecodeError;
 
     #[test]
     fn a_fifth_byte_with_more_than_four_bits_is_invalid() {

@@ -48,10 +48,10 @@ pub(crate) mod table;
 
 use crate::bitpack::{Layout, WIDTH_MAX, packed_len};
 use crate::block::{BLOCK, Intersection, RunPair, Selection, Survivors, ValueRun};
-use crate::saturation::Saturation;
+use crate::{error::Result, saturation::Saturation};
 pub use select::KernelError;
 pub(crate) use table::{Bitmap, Exceptions, GapBuffer, Packed, PforLoops, StoredBitmap};
-use table::{Consumed, KernelTable, RunBlock, SparseBitmap, WidthCounts, loops};
+use table::{KernelTable, RunBlock, SparseBitmap, WidthCounts, loops};
 
 /// The vector loops for one instruction set. A value of this type exists only if the CPU can run them.
 #[derive(Clone, Copy)]

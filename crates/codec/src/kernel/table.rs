@@ -2,7 +2,7 @@
 
 use crate::bitpack::{Layout, WIDTH_MAX, packed_len};
 use crate::block::{BLOCK, Intersection, RUN_SLACK, RunPair, Selection, Survivors, ValueRun};
-use crate::{error::DecodeError, saturation::Saturation};
+use crate::{error::Result, saturation::Saturation};
 use std::mem::MaybeUninit;
 
 /// Calls a macro with the list of all loops. By it [`KernelTable`] and the methods of [`crate::Kernel`] are
@@ -20,7 +20,7 @@ macro_rules! loops {
             }
 
             /// Decodes a PFor block of at most 256 values; see [`crate::pfor::read::decode`].
-            pfor_decode(bytes: &[u8], layout: Layout, after: Option<u32>, out: &mut [u32]) -> Consumed
+            pfor_decode(bytes: &[u8], layout: Layout, after: Option<u32>, out: &mut [u32]) -> Result<usize>
                 [out.len() <= BLOCK];
             /// Counts, for each width, the values that are wider. At most 256 values.
             count_wider(values: &[u32]) -> WidthCounts [values.len() <= BLOCK];
@@ -42,9 +42,9 @@ macro_rules! loops {
             /// Appends `values`, 1 to 5 bytes each.
             vbyte_encode(values: &[u32], out: &mut Vec<u8>);
             /// Reads `out.len()` values, or their prefix sums from `after` on; returns the bytes consumed.
-            vbyte_decode(bytes: &[u8], after: Option<u32>, out: &mut [u32]) -> Consumed;
+            vbyte_decode(bytes: &[u8], after: Option<u32>, out: &mut [u32]) -> Result<usize>;
             /// The number of bytes up to and including the `n`-th whose continuation bit is clear.
-            vbyte_skip(bytes: &[u8], n: usize) -> Consumed;
+            vbyte_skip(bytes: &[u8], n: usize) -> Result<usize>;
             /// Writes the control bytes, which are zero before, one for each four values, and the data;
             /// returns the length of the data. `data` has at least four bytes per value.
             streamvbyte_encode(values: &[u32], controls: &mut [u8], data: &mut [u8]) -> usize
@@ -114,9 +114,6 @@ macro_rules! table {
     };
 }
 loops!(table);
-
-/// The number of bytes of a decoded block, or why it could not be decoded.
-pub(super) type Consumed = Result<usize, DecodeError>;
 
 /// A block of values, with slack so that its runs can be read in whole vectors.
 pub(super) type RunBlock = [u32; BLOCK + RUN_SLACK];

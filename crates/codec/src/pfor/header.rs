@@ -3,7 +3,7 @@
 use super::cost::{PATCHED_HEAD_BYTES, bitmap_len};
 use crate::bitpack::{WIDTH_MAX, packed_len};
 use crate::kernel::table::{Bitmap, PforLoops, StoredBitmap};
-use crate::{block::BLOCK, error::DecodeError};
+use crate::{DecodeError, Result, block::BLOCK};
 
 /// The decoded header of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl PforHeader {
         bytes: &[u8],
         n: usize,
         bitmap: &mut Bitmap,
-    ) -> Result<PforHeader, DecodeError> {
+    ) -> Result<PforHeader> {
         let first = *bytes.first().ok_or(DecodeError::Truncated)?;
         let width = u32::from(first & 0x3f);
         if width > WIDTH_MAX {
@@ -104,7 +104,7 @@ fn read_patched<L: PforLoops>(
     n: usize,
     width: u32,
     bitmap: &mut Bitmap,
-) -> Result<PforForm, DecodeError> {
+) -> Result<PforForm> {
     let (head, rest) = bytes.split_first_chunk::<PATCHED_HEAD_BYTES>().ok_or(DecodeError::Truncated)?;
     let high_width = u32::from(head[1]);
     if high_width == 0 || width + high_width > WIDTH_MAX {
@@ -131,7 +131,7 @@ mod tests {
 
     /// Checks the width of the high parts and the number of exceptions of a block of `n` values.
     #[track_caller]
-    fn check_patched(bytes: &[u8], n: usize, expect: Result<(u32, usize), DecodeError>) {
+    fn check_patched(bytes: &[u8], n: usize, expect: Result<(u32, usize)>) {
         let patched = |header: PforHeader| match header.form {
             PforForm::Patched { high_width, positions } => (high_width, positions.count),
             form => panic!("{form:?}"),

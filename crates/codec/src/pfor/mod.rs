@@ -37,7 +37,7 @@ mod plan;
 pub(crate) mod read;
 mod write;
 
-use crate::{DecodeError, Kernel};
+use crate::{DecodeError, Kernel, Result};
 use header::PforHeader;
 pub(crate) use header::has_narrow_values;
 pub(crate) use plan::block_len;
@@ -50,7 +50,7 @@ pub(crate) fn max_len(n: usize) -> usize {
 }
 
 /// The length of the block of `n` > 0 values at the front of `bytes`.
-pub(crate) fn encoded_len(kernel: Kernel, bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
+pub(crate) fn encoded_len(kernel: Kernel, bytes: &[u8], n: usize) -> Result<usize> {
     let len = PforHeader::read(kernel, bytes, n, &mut [0; _])?.block_len(n);
     if bytes.len() < len { Err(DecodeError::Truncated) } else { Ok(len) }
 }

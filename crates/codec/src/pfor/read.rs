@@ -5,9 +5,9 @@
 //! the bytes of sparse bitmaps are nonzero.
 
 use super::header::{PforForm, PforHeader};
-use crate::DecodeError;
 use crate::bitpack::{Layout, WIDTH_MAX, packed_len};
 use crate::kernel::table::{Packed, Patch, PforLoops};
+use crate::{DecodeError, Result};
 
 /// Decodes `out.len()` values, 1 to 256, or their prefix sums if `after` is the value before the first.
 /// Returns the bytes of the block. Always inlined, so that a kernel compiles it for its instructions: most of
@@ -19,7 +19,7 @@ pub(crate) fn decode<L: PforLoops>(
     layout: Layout,
     after: Option<u32>,
     out: &mut [u32],
-) -> Result<usize, DecodeError> {
+) -> Result<usize> {
     let mut bitmap = [0; _];
     let header = PforHeader::read(loops, bytes, out.len(), &mut bitmap)?;
     let len = header.block_len(out.len());
@@ -49,7 +49,7 @@ fn fill_constant(value: u32, after: Option<u32>, out: &mut [u32]) {
 }
 
 /// The value of a constant block, which must have exactly the stated width.
-fn read_constant(body: &[u8], width: u32) -> Result<u32, DecodeError> {
+fn read_constant(body: &[u8], width: u32) -> Result<u32> {
     let mut word = [0; 4];
     word[..body.len()].copy_from_slice(body);
     let value = u32::from_le_bytes(word);
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
     use crate::Kernel;
 
-    fn decode(bytes: &[u8], out: &mut [u32]) -> Result<usize, DecodeError> {
+    fn decode(bytes: &[u8], out: &mut [u32]) -> Result<usize> {
         Kernel::SCALAR.pfor_decode(bytes, Layout::Vertical, None, out)
     }
 

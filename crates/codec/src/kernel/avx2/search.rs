@@ -85,16 +85,7 @@ fn position_in_groups(values: &[u32; LANES], many: &[u32], starts: __m256i) -> _
     let four = |k: usize| {
         let low = _mm256_packs_epi32(equal(k), equal(k + 1));
         let lanes = _mm256_packs_epi16(low, _mm256_packs_epi32(equal(k + 2), equal(k + 3)));
-        let numbers = _mm256_setr_epi32(
-            0x0403_0201,
-            0x0403_0201,
-            0x0403_0201,
-            0x0403_0201,
-            0x0807_0605,
-            0x0807_0605,
-            0x0807_0605,
-            0x0807_0605,
-        );
+        let numbers = _mm256_set_m128i(_mm_set1_epi32(0x0807_0605), _mm_set1_epi32(0x0403_0201));
         _mm256_and_si256(lanes, numbers)
     };
     let (low, high) = (four(0), four(4));

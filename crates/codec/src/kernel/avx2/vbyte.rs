@@ -15,7 +15,7 @@
 
 use super::memory::{LANES, Vector, load_all, load_half, store_half};
 use super::streamvbyte::{control_bytes, store_bytes};
-use crate::{error::DecodeError, kernel::scalar, kernel::scalar::bitmap::load_word};
+use crate::{error::Result, kernel::scalar, kernel::scalar::bitmap::load_word};
 use core::arch::x86_64::*;
 
 /// Number of values that are encoded to a buffer on the stack before they are appended.
@@ -85,16 +85,12 @@ const STEP_VALUES: usize = 16;
 decode_or_sum! {
     /// Implements [`crate::Kernel::vbyte_decode`].
     "avx2,bmi1,bmi2,lzcnt,popcnt",
-    fn vbyte_decode(bytes) -> Result<usize, DecodeError>
+    fn vbyte_decode(bytes) -> Result<usize>
 }
 
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn decode_values<const SUM: bool>(
-    bytes: &[u8],
-    mut prev: u32,
-    out: &mut [u32],
-) -> Result<usize, DecodeError> {
+fn decode_values<const SUM: bool>(bytes: &[u8], mut prev: u32, out: &mut [u32]) -> Result<usize> {
     let (mut used, mut done) = (0, 0);
     while done < out.len() {
         let (rest, out) = (&bytes[used..], &mut out[done..]);

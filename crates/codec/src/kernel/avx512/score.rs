@@ -5,6 +5,12 @@ use super::search::write_bit_positions;
 use crate::block::{Selection, Survivors};
 use crate::{kernel::scalar, saturation::CodeTable};
 use core::arch::x86_64::*;
+// The names by which the algorithms for any vector width call the instructions.
+use core::arch::x86_64::{
+    _mm512_cmpge_epu32_mask as at_least, _mm512_cmpge_epu64_mask as keys_at_least,
+    _mm512_maskz_compress_epi32 as compress, _mm512_maskz_compress_epi64 as compress_keys,
+    _mm512_min_epu64 as smaller_keys,
+};
 
 /// Number of values whose results, one bit each, fill a word.
 const WORD_VALUES: usize = 64;
@@ -143,19 +149,6 @@ fn copy_survivors(sums: &[u32], mut bits: u64, first: u32, values: &mut [u32], l
 
 keep_at_least!("avx512f,bmi2,popcnt");
 
-/// A mask of the lanes that are at least those of `threshold`.
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn at_least(values: __m512i, threshold: __m512i) -> __mmask16 {
-    _mm512_cmpge_epu32_mask(values, threshold)
-}
-
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn compress(mask: __mmask16, values: __m512i) -> __m512i {
-    _mm512_maskz_compress_epi32(mask, values)
-}
-
 select_keys!("avx512f,popcnt");
 
 /// Number of 64-bit keys of a vector.
@@ -179,22 +172,4 @@ fn store_keys(out: &mut [u64; KEY_LANES], keys: __m512i) {
 #[target_feature(enable = "avx512f")]
 fn broadcast_keys(key: u64) -> __m512i {
     _mm512_set1_epi64(key as i64)
-}
-
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn smaller_keys(keys: __m512i, others: __m512i) -> __m512i {
-    _mm512_min_epu64(keys, others)
-}
-
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn keys_at_least(keys: __m512i, pivots: __m512i) -> __mmask8 {
-    _mm512_cmpge_epu64_mask(keys, pivots)
-}
-
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn compress_keys(mask: __mmask8, keys: __m512i) -> __m512i {
-    _mm512_maskz_compress_epi64(mask, keys)
 }

@@ -71,24 +71,7 @@ fn expand_values<const SUM: bool>(mask: u64, data: &mut &[u8], sums: &mut Prefix
 #[target_feature(enable = "avx512f,avx512bw,bmi2")]
 fn stored_byte_masks(controls: &[u8]) -> [u64; 16] {
     // A nibble holds the codes of two values. The mask of a value has 1, 3, 7 or 15 in a nibble.
-    let nibbles = _mm_setr_epi8(
-        0x11,
-        0x13,
-        0x17,
-        0x1f,
-        0x31,
-        0x33,
-        0x37,
-        0x3f,
-        0x71,
-        0x73,
-        0x77,
-        0x7f,
-        0xf1u8 as i8,
-        0xf3u8 as i8,
-        0xf7u8 as i8,
-        -1,
-    );
+    let nibbles = _mm_set_epi64x(0xfff7_f3f1_7f77_7371_u64 as i64, 0x3f37_3331_1f17_1311);
     let nibbles = _mm512_broadcast_i32x4(nibbles);
     let controls = load_bytes(controls);
     let low_nibble = _mm512_set1_epi8(0x0f);

@@ -10,7 +10,8 @@ use super::memory::{
     COUNTING, ConstantBytes, LANES, first_lanes, load, load_bytes, store, store_all, store_bytes,
 };
 use super::sums::PrefixSums;
-use crate::{error::DecodeError, kernel::scalar};
+use crate::error::{DecodeError, Result};
+use crate::kernel::scalar;
 use core::arch::x86_64::*;
 
 /// Number of bytes that are examined at once.
@@ -56,16 +57,12 @@ pub(crate) fn vbyte_encode(values: &[u32], out: &mut Vec<u8>) {
 decode_or_sum! {
     /// Implements [`crate::Kernel::vbyte_decode`].
     "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt",
-    fn vbyte_decode(bytes) -> Result<usize, DecodeError>
+    fn vbyte_decode(bytes) -> Result<usize>
 }
 
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt")]
-fn decode_values<const SUM: bool>(
-    bytes: &[u8],
-    mut prev: u32,
-    out: &mut [u32],
-) -> Result<usize, DecodeError> {
+fn decode_values<const SUM: bool>(bytes: &[u8], mut prev: u32, out: &mut [u32]) -> Result<usize> {
     let (mut used, mut done) = (0, 0);
     let mut sums = PrefixSums::after(prev);
     while done < out.len() {
@@ -140,7 +137,7 @@ fn gather_values(window: __m512i, starts: __m512i, group: usize) -> __m512i {
 
 /// Implements [`crate::Kernel::vbyte_skip`].
 #[target_feature(enable = "avx512f,avx512bw,bmi2,popcnt")]
-pub(crate) fn vbyte_skip(bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
+pub(crate) fn vbyte_skip(bytes: &[u8], n: usize) -> Result<usize> {
     let (mut used, mut left) = (0, n);
     while left > 0 {
         let rest = &bytes[used..];

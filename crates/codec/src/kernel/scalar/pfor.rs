@@ -1,11 +1,16 @@
 //! Decoding of `PFor` blocks.
 
 use super::{exceptions, unpack};
-use crate::kernel::table::{Bitmap, Consumed, Packed, PforLoops, StoredBitmap};
-use crate::{bitpack::Layout, pfor::read};
+use crate::kernel::table::{Bitmap, Packed, PforLoops, StoredBitmap};
+use crate::{bitpack::Layout, error::Result, pfor::read};
 
 /// Implements [`crate::Kernel::pfor_decode`].
-pub(crate) fn pfor_decode(bytes: &[u8], layout: Layout, after: Option<u32>, out: &mut [u32]) -> Consumed {
+pub(crate) fn pfor_decode(
+    bytes: &[u8],
+    layout: Layout,
+    after: Option<u32>,
+    out: &mut [u32],
+) -> Result<usize> {
     read::decode(InlinedLoops, bytes, layout, after, out)
 }
 

@@ -1,7 +1,7 @@
 //! `VByte` (LEB128) loops.
 
 use super::sums::prefix_sum;
-use crate::error::DecodeError;
+use crate::error::{DecodeError, Result};
 
 /// The continuation bits of 8 bytes.
 const CONTINUATION_BITS: u64 = 0x8080_8080_8080_8080;
@@ -43,7 +43,7 @@ fn encode_value(value: u32) -> (u64, usize) {
 }
 
 /// Implements [`crate::Kernel::vbyte_decode`].
-pub(crate) fn vbyte_decode(bytes: &[u8], after: Option<u32>, out: &mut [u32]) -> Result<usize, DecodeError> {
+pub(crate) fn vbyte_decode(bytes: &[u8], after: Option<u32>, out: &mut [u32]) -> Result<usize> {
     let used = read_values(bytes, out)?;
     if let Some(prev) = after {
         prefix_sum(out, prev, 0);
@@ -52,7 +52,7 @@ pub(crate) fn vbyte_decode(bytes: &[u8], after: Option<u32>, out: &mut [u32]) ->
 }
 
 /// Reads `out.len()` values; returns the bytes consumed.
-fn read_values(bytes: &[u8], out: &mut [u32]) -> Result<usize, DecodeError> {
+fn read_values(bytes: &[u8], out: &mut [u32]) -> Result<usize> {
     let (mut used, mut done) = (0, 0);
     while done < out.len() {
         if let Some(run) = out[done..].first_chunk_mut::<8>()
@@ -72,7 +72,7 @@ fn read_values(bytes: &[u8], out: &mut [u32]) -> Result<usize, DecodeError> {
 
 /// The value at the front of `bytes` and its length.
 #[inline(always)]
-fn read_value(bytes: &[u8]) -> Result<(u32, usize), DecodeError> {
+fn read_value(bytes: &[u8]) -> Result<(u32, usize)> {
     let Some(bytes) = bytes.first_chunk::<5>() else { return read_value_near_end(bytes) };
     let mut value = 0;
     for (k, byte) in bytes[..4].iter().enumerate() {
@@ -89,7 +89,7 @@ fn read_value(bytes: &[u8]) -> Result<(u32, usize), DecodeError> {
 
 /// [`read_value`] for fewer than 5 bytes.
 #[cold]
-fn read_value_near_end(bytes: &[u8]) -> Result<(u32, usize), DecodeError> {
+fn read_value_near_end(bytes: &[u8]) -> Result<(u32, usize)> {
     let mut value = 0;
     for (k, byte) in bytes.iter().enumerate() {
         value |= u32::from(byte & 0x7f) << (7 * k);
@@ -102,7 +102,7 @@ fn read_value_near_end(bytes: &[u8]) -> Result<(u32, usize), DecodeError> {
 
 /// Implements [`crate::Kernel::vbyte_skip`].
 #[inline(always)]
-pub(crate) fn vbyte_skip(bytes: &[u8], n: usize) -> Result<usize, DecodeError> {
+pub(crate) fn vbyte_skip(bytes: &[u8], n: usize) -> Result<usize> {
     let (mut used, mut left) = (0, n);
     for word in bytes.as_chunks::<8>().0 {
         let ends = (!u64::from_le_bytes(*word) & CONTINUATION_BITS).count_ones() as usize;

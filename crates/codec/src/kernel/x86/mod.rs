@@ -165,7 +165,7 @@ macro_rules! pfor_decode {
             layout: Layout,
             after: Option<u32>,
             out: &mut [u32],
-        ) -> Consumed {
+        ) -> Result<usize> {
             read::decode(InlinedLoops, bytes, layout, after, out)
         }
 
