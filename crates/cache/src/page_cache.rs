@@ -186,18 +186,7 @@ impl PageCache {
 
     /// Counters since the start, and the current use of the frames.
     pub fn stats(&self) -> CacheStats {
-        let (mut free, mut evictable, mut loading, mut parked) = (0, 0, 0, 0);
-        for (number, shard) in self.shards.iter().enumerate() {
-            let shard = lock(shard);
-            free += (shard.free.len() + shard.failed.len()) as u64;
-            parked += shard.parked.len() as u64;
-            for frame in &shard.table {
-                let state = &self.states[self.frame_number(number, *frame) as usize];
-                let is_loading = state.state.load(Ordering::Relaxed) == LOADING;
-                loading += u64::from(is_loading);
-                evictable += u64::from(!is_loading && state.pins.load(Ordering::Relaxed) == 0);
-            }
-        }
+        let of_frames = self.frame_stats();
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let counters = &self.counters;
         CacheStats {
@@ -206,19 +195,34 @@ impl PageCache {
             no_frame: of(&counters.no_frame),
             // Saturating, because threads change the counters while they are read one by one.
             fetched: (of(&counters.misses) + of(&counters.unrequested))
-                .saturating_sub(of(&counters.no_frame) + of(&counters.failures) + loading),
+                .saturating_sub(of(&counters.no_frame) + of(&counters.failures) + of_frames.loading),
             evictions: of(&counters.evictions),
             failures: of(&counters.failures),
             waits: of(&counters.waits),
             reads: of(&counters.reads),
             reads_fell_back: of(&counters.reads_fell_back),
             bytes_read: of(&counters.bytes_read),
-            frames: self.states.len() as u64 - parked,
-            frames_free: free,
-            frames_evictable: evictable,
-            loading,
             metadata_bytes: self.metadata_bytes,
+            ..of_frames
         }
+    }
+
+    /// The numbers of frames in each state; the other counts are zero.
+    fn frame_stats(&self) -> CacheStats {
+        let mut stats = CacheStats { frames: self.states.len() as u64, ..CacheStats::default() };
+        for (number, shard) in self.shards.iter().enumerate() {
+            let shard = lock(shard);
+            stats.frames_free += (shard.free.len() + shard.failed.len()) as u64;
+            stats.frames -= shard.parked.len() as u64;
+            for frame in &shard.table {
+                let state = &self.states[self.frame_number(number, *frame) as usize];
+                let is_loading = state.state.load(Ordering::Relaxed) == LOADING;
+                stats.loading += u64::from(is_loading);
+                let is_evictable = !is_loading && state.pins.load(Ordering::Relaxed) == 0;
+                stats.frames_evictable += u64::from(is_evictable);
+            }
+        }
+        stats
     }
 
     /// Replaces the eviction policy of each shard by `wrap` of it, for example by a policy that also records

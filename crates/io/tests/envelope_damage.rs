@@ -67,6 +67,12 @@ impl Specimen {
         self.assert_detected_unsealed(case);
     }
 
+    /// Replaces the bytes of the file, and checks that this is detected.
+    fn assert_replacement_detected(&self, bytes: &[u8], case: &str) {
+        self.replace_bytes(bytes);
+        self.assert_detected(case);
+    }
+
     fn assert_detected_unsealed(&self, case: &str) {
         let file = SealedFile::open_unsealed(&self.disk, NAME, self.identity);
         let found = file.and_then(|file| file.verify());
@@ -180,8 +186,7 @@ fn every_truncation_is_detected() {
         let specimen = Specimen::new(len);
         let whole = specimen.bytes();
         for cut in 0..whole.len() {
-            specimen.replace_bytes(&whole[..cut]);
-            specimen.assert_detected(&format!("cut to {cut} of {}", whole.len()));
+            specimen.assert_replacement_detected(&whole[..cut], &format!("cut to {cut} of {}", whole.len()));
             trials += 1;
         }
     }
@@ -216,14 +221,15 @@ fn garbage_at_the_end_is_detected() {
         let endings = [vec![0; PAGE_LEN], random, whole.repeat(PAGE_LEN / whole.len() + 1)];
         for ending in endings {
             for extra in 1..=PAGE_LEN {
-                specimen.replace_bytes(&[&whole[..], &ending[..extra]].concat());
-                specimen.assert_detected(&format!("{extra} bytes more than {}", whole.len()));
+                specimen.assert_replacement_detected(
+                    &[&whole[..], &ending[..extra]].concat(),
+                    &format!("{extra} bytes more than {}", whole.len()),
+                );
                 trials += 1;
             }
         }
         // What is appended ends with the footer of the same file.
-        specimen.replace_bytes(&[&whole[..], &whole[..]].concat());
-        specimen.assert_detected("the file twice");
+        specimen.assert_replacement_detected(&[&whole[..], &whole[..]].concat(), "the file twice");
     }
     assert_eq!(trials, 3 * 3 * PAGE_LEN);
 }
@@ -241,8 +247,7 @@ fn files_of_another_identity_are_rejected() {
         let opened = SealedFile::open(&specimen.disk, NAME, other, specimen.seal);
         assert_eq!(opened.err().map(|error| error.kind()), Some(ErrorKind::Corrupt));
         let stranger = Specimen::with_seed(other, 9000, 1);
-        specimen.replace_bytes(&stranger.bytes());
-        specimen.assert_detected(&format!("{other:?}"));
+        specimen.assert_replacement_detected(&stranger.bytes(), &format!("{other:?}"));
     }
 }
 
@@ -271,8 +276,7 @@ fn misplaced_pages_are_detected() {
         if bytes == whole {
             continue;
         }
-        specimen.replace_bytes(&bytes);
-        specimen.assert_detected(&format!("page {from} at {to}"));
+        specimen.assert_replacement_detected(&bytes, &format!("page {from} at {to}"));
         trials += 1;
     }
     assert!(trials >= 40, "{trials}");
@@ -307,8 +311,7 @@ fn zeroed_pages_and_sectors_are_detected() {
             let mut bytes = whole.clone();
             let end = (start + unit).min(bytes.len());
             bytes[start..end].fill(0);
-            specimen.replace_bytes(&bytes);
-            specimen.assert_detected(&format!("zeros at {start}"));
+            specimen.assert_replacement_detected(&bytes, &format!("zeros at {start}"));
             trials += 1;
         }
     }
@@ -329,8 +332,7 @@ fn stale_parts_with_their_checksums_are_detected() {
         let mut bytes = whole.clone();
         splice.iter().for_each(|part| bytes[part.clone()].copy_from_slice(&stale[part.clone()]));
         assert!(bytes != whole && bytes != stale);
-        specimen.replace_bytes(&bytes);
-        specimen.assert_detected(&format!("{splice:?}"));
+        specimen.assert_replacement_detected(&bytes, &format!("{splice:?}"));
     }
 }
 
@@ -344,8 +346,7 @@ fn stale_sectors_are_detected() {
         let end = (start + 512).min(whole.len());
         let mut bytes = whole.clone();
         bytes[start..end].copy_from_slice(&stale[start..end]);
-        specimen.replace_bytes(&bytes);
-        specimen.assert_detected(&format!("stale at {start}"));
+        specimen.assert_replacement_detected(&bytes, &format!("stale at {start}"));
         trials += 1;
     }
     assert!(trials > 20, "{trials}");
