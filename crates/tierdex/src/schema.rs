@@ -2,6 +2,7 @@
 
 use crate::bytes::{View, push_bytes, push_varint};
 use crate::{Error, Result, limits};
+use rust_stemmers::Algorithm;
 pub use tierdex_codec::Codec;
 
 /// Maximum number of characters of a setting in an error message: a list of stop words can be long.
@@ -153,6 +154,11 @@ macro_rules! languages {
             /// The number of the language in manifests.
             fn id(self) -> u8 {
                 match self { $(Language::$variant => $id),* }
+            }
+
+            /// The Snowball stemmer of the language.
+            pub(crate) fn algorithm(self) -> Algorithm {
+                match self { $(Language::$variant => Algorithm::$variant),* }
             }
         }
     };

@@ -5,13 +5,13 @@ mod support;
 
 use std::sync::Arc;
 use support::cases::{QueryCase, memory_disk, search_option_cases, write_documents};
-use support::{lent::LentLists, on_two_threads};
+use support::{lent::LentLists, on_two_threads, requests::run_queries};
 use tierdex::codec::Codec;
 use tierdex::explain::{HitIds, SearchResult};
 use tierdex::internal::cache::PolicyKind;
 use tierdex::internal::engine::MetaTier;
 use tierdex::io::{Disk, PosixDisk, ReadKind, RegionKind, Size};
-use tierdex::{Engine, EngineOptions, Index, Query, SearchRequest};
+use tierdex::{Engine, EngineOptions, Index, SearchRequest};
 
 /// Runs all queries of a case in a new engine, and compares the results with the expected ones.
 fn check_in_new_engine(case: &QueryCase, options: &EngineOptions, how: &str) {
@@ -21,19 +21,14 @@ fn check_in_new_engine(case: &QueryCase, options: &EngineOptions, how: &str) {
 /// Runs all queries of a case in an engine, and compares the results with the expected ones. `how` is a name
 /// for the engine in error messages.
 fn check_in_engine(case: &QueryCase, engine: &Engine, how: &str) {
-    let request = |query: &Query| SearchRequest::new(query.clone()).options(case.search);
-    let (mut queries, mut answered) = (case.queries.iter(), 0);
-    let run: Result<(), ()> = engine.run_ordered(
-        || Ok(queries.next().map(request)),
-        |number, found| {
-            let found = found.unwrap_or_else(|error| panic!("{how}: {error}"));
-            let total = found.total.value();
-            case.check(number, &SearchResult { total, hits: found.hits, ids: HitIds::default() }, how);
-            answered += 1;
-            Ok(())
-        },
-    );
-    assert!(run.is_ok() && answered == case.queries.len());
+    let mut answered = 0;
+    run_queries(engine, &case.queries, &case.search, |number, found| {
+        let found = found.unwrap_or_else(|error| panic!("{how}: {error}"));
+        let total = found.total.value();
+        case.check(number, &SearchResult { total, hits: found.hits, ids: HitIds::default() }, how);
+        answered += 1;
+    });
+    assert_eq!(answered, case.queries.len());
 }
 
 #[test]

@@ -9,7 +9,7 @@ use support::corpus::{SchemaOptions, random_documents};
 use support::lists::{
     query_of_first_terms, random_queries, total_and_hits, write_lists, write_many_terms, write_sparse_lists,
 };
-use support::requests::{documents_and_score_bits, parse_query};
+use support::requests::{documents_and_score_bits, engine_options, parse_query, run_queries};
 use support::{AddMethod, all_tunings, build, index_in_memory, random::Random};
 use tierdex::internal::cache::PolicyKind;
 use tierdex::internal::engine::MetaTier;
@@ -18,32 +18,7 @@ use tierdex::io::{Disk, MemDisk, PAGE, ReadKind, RegionKind, Size};
 use tierdex::{Bm25, Engine, EngineOptions, Hits, Index, Merge, Query, Scorer, SearchOptions, SearchRequest};
 
 fn one_thread_options(pages: u64, policy: PolicyKind, kind: ReadKind) -> EngineOptions {
-    EngineOptions::new()
-        .cache_size(RegionKind::Dram, Size::Bytes(4096 * pages))
-        .policy(policy)
-        .reads(kind, 4)
-        .gap_pages(pages % 3)
-        .meta_tier(MetaTier::Dram)
-        .threads(1)
-}
-
-/// Runs queries with these search options, and calls `answer` with the results, in order.
-fn run_queries(
-    engine: &Engine,
-    queries: &[Query],
-    search: &SearchOptions,
-    mut answer: impl FnMut(usize, tierdex::Result<Hits>),
-) {
-    let mut source = queries.iter();
-    let request = |query: &Query| SearchRequest::new(query.clone()).options(*search);
-    let run: Result<(), ()> = engine.run_ordered(
-        || Ok(source.next().map(request)),
-        |number, found| {
-            answer(number, found);
-            Ok(())
-        },
-    );
-    assert!(run.is_ok());
+    engine_options(pages, 1).policy(policy).reads(kind, 4).meta_tier(MetaTier::Dram)
 }
 
 proptest! {
@@ -67,7 +42,7 @@ proptest! {
         } else {
             Arc::new(MemDisk::new())
         };
-        let schema = SchemaOptions { title: false, ..SchemaOptions::default() }.schema();
+        let schema = SchemaOptions::one_field().schema();
         build(&disk, &schema, &random_documents(seed, 3000), &[1700], AddMethod::Commits, Merge::Keep);
         let index = Index::open_on(disk).unwrap();
         let queries = random_queries(&mut Random::new(seed), 60, &index);
@@ -102,11 +77,7 @@ proptest! {
 
 #[test]
 fn a_budget_that_is_too_small_is_rejected() {
-    let index = index_in_memory(
-        &SchemaOptions { title: false, ..SchemaOptions::default() }.schema(),
-        &random_documents(3, 3000),
-        &[],
-    );
+    let index = index_in_memory(&SchemaOptions::one_field().schema(), &random_documents(3, 3000), &[]);
     let ask = |dram, cache: Option<u64>| {
         let options = EngineOptions::new().dram(dram).threads(1).growth(0);
         let options = match cache {
@@ -159,11 +130,7 @@ fn norms_and_page_checksums_are_in_the_region_of_a_cache_beside_the_budget() {
 
 #[test]
 fn an_error_of_the_source_or_the_consumer_ends_the_run() {
-    let index = index_in_memory(
-        &SchemaOptions { title: false, ..SchemaOptions::default() }.schema(),
-        &random_documents(3, 1000),
-        &[],
-    );
+    let index = index_in_memory(&SchemaOptions::one_field().schema(), &random_documents(3, 1000), &[]);
     let queries = random_queries(&mut Random::new(9), 50, &index);
     let request = |query: &Query| SearchRequest::new(query.clone()).count(true);
     for threads in [1, 3] {
@@ -222,20 +189,8 @@ fn run_and_count_bytes(
 #[test]
 fn only_blocks_that_may_hold_a_hit_are_read() {
     let index = Index::open_on(write_sparse_lists(3_000_000)).unwrap();
-    let words = [
-        "s1",
-        "s2",
-        "s3",
-        "+s0 +s1",
-        "s1",
-        "+s5 +s0 +s2",
-        "s4",
-        "+s1 +s0 +none",
-        "none",
-        "+s5 +s6 +s7",
-        "+s5 +s6 +s1",
-    ];
-    let words = words.map(|word| Query::parse(word, index.schema()).unwrap());
+    let words = "s1; s2; s3; +s0 +s1; s1; +s5 +s0 +s2; s4; +s1 +s0 +none; none; +s5 +s6 +s7; +s5 +s6 +s1";
+    let words: Vec<_> = words.split("; ").map(|word| parse_query(&index, word)).collect();
     let cases = [
         (MetaTier::Dram, 3, Scorer::default()),
         (MetaTier::Disk, 3, Scorer::default()),
@@ -247,8 +202,8 @@ fn only_blocks_that_may_hold_a_hit_are_read() {
     {
         let (k, scorer) = (*k, *scorer);
         let search = SearchOptions { k, scorer, count: true, tuning, ..SearchOptions::default() };
-        let found =
-            words.each_ref().map(|word| total_and_hits(&index.searcher().search(word, &search).unwrap()));
+        let found = |word| total_and_hits(&index.searcher().search(word, &search).unwrap());
+        let found: Vec<_> = words.iter().map(found).collect();
         let options = one_thread_options(2000, PolicyKind::Lru, ReadKind::Pread).meta_tier(meta.clone());
         let (blocks, others) = run_and_count_bytes(&index, &options, &words, &search, |number, answer| {
             let answer = answer.unwrap();
@@ -272,7 +227,7 @@ fn only_blocks_that_may_hold_a_hit_are_read() {
 fn long_non_essential_lists_are_not_read_whole() {
     let index = Index::open_on(write_sparse_lists(3_000_000)).unwrap();
     let words = ["s1 s5", "s6 s5 s1", "s5 s2 s7 s3", "s0 s5", "s5 s7", "s6 s7 s5 s4 s1 none"];
-    let words = words.map(|word| Query::parse(word, index.schema()).unwrap());
+    let words = words.map(|word| parse_query(&index, word));
     let cases = [
         (MetaTier::Dram, 3, Scorer::default()),
         (MetaTier::Disk, 10, Scorer::default()),

@@ -7,7 +7,7 @@
 mod support;
 
 use std::sync::Arc;
-use support::{crash_images, on_two_threads, script::WriterScript};
+use support::{crash_images, on_two_threads, script::FaultCounts, script::WriterScript};
 use tierdex::IndexWriter;
 use tierdex::io::{
     CrashImage, Disk, Effect, FaultDisk, FaultPlan, MemDisk, OpClass, Repeat, Result, WriteFile,
@@ -56,51 +56,21 @@ fn crash_plan(at: u64) -> FaultPlan {
     FaultPlan { class: OpClass::Any, at, effect: Effect::Crash, repeat: Repeat::Once }
 }
 
-/// The results of many crashes.
-#[derive(Default)]
-struct CrashCounts {
-    crashes: u64,
-    states: u64,
-    /// Number of crashes after which the index was the commit after the acknowledged one.
-    newer: u64,
-    violations: Vec<String>,
-}
-
-impl CrashCounts {
-    fn add(&mut self, other: CrashCounts) {
-        self.crashes += other.crashes;
-        self.states += other.states;
-        self.newer += other.newer;
-        self.violations.extend(other.violations);
-    }
-}
-
-/// Number of disk operations of the whole script, without faults.
-fn count_operations(script: &WriterScript) -> u64 {
-    let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
-    let outcome = script.run(&(Arc::new(disk.clone()) as _));
-    assert!(outcome.error.is_none() && outcome.acknowledged == script.generations());
-    disk.operations(OpClass::Any)
-}
-
 /// Runs the script until it crashes at operation `at`, and checks several states in which the disk may then
 /// be.
-fn crash_at_operation(script: &WriterScript, at: u64, forgets: IgnoredSync, seeds: u64) -> CrashCounts {
-    let mut counts = CrashCounts::default();
+fn crash_at_operation(script: &WriterScript, at: u64, forgets: IgnoredSync, seeds: u64) -> FaultCounts {
+    let mut counts = FaultCounts::default();
     let disk = FaultDisk::new(SyncIgnoringDisk { disk: MemDisk::new(), forgets }, crash_plan(at));
     let outcome = script.run(&(Arc::new(disk.clone()) as _));
     assert!(disk.crashed(), "operation {at} never came");
-    counts.crashes += disk.injected();
+    (counts.injected, counts.crashes) = (disk.injected(), disk.injected());
     for (number, image) in crash_images(at * 100..at * 100 + seeds).enumerate() {
         let found = disk.inner().disk.crash(image);
         counts.states += 1;
         let verified = script.verify(&found, outcome.acknowledged).and_then(|generation| {
             counts.newer += u64::from(generation > outcome.acknowledged);
             if (at + number as u64).is_multiple_of(10) {
-                let again = crash_recovery(script, &found, generation, at);
-                counts.crashes += again.crashes;
-                counts.states += again.states;
-                counts.violations.extend(again.violations);
+                counts.add(crash_recovery(script, &found, generation, at));
             }
             let recovered = script.recover(&(Arc::new(found.clone()) as _), generation);
             recovered.map_err(|error| format!("recovery: {error}"))?;
@@ -114,16 +84,16 @@ fn crash_at_operation(script: &WriterScript, at: u64, forgets: IgnoredSync, seed
 }
 
 /// Crashes a recovery from `image` at some of its operations, which depend on `seed`.
-fn crash_recovery(script: &WriterScript, image: &MemDisk, generation: u64, seed: u64) -> CrashCounts {
+fn crash_recovery(script: &WriterScript, image: &MemDisk, generation: u64, seed: u64) -> FaultCounts {
     const STEP: u64 = 61;
-    let mut counts = CrashCounts::default();
+    let mut counts = FaultCounts::default();
     for at in (1 + seed % STEP..).step_by(STEP as usize) {
         let disk = FaultDisk::new(image.snapshot(), crash_plan(at));
         let recovered = script.recover(&(Arc::new(disk.clone()) as _), generation);
         if !disk.crashed() {
             break;
         }
-        counts.crashes += 1;
+        (counts.injected, counts.crashes) = (counts.injected + 1, counts.crashes + 1);
         let images = [CrashImage::Lost, CrashImage::Kept, CrashImage::Random(seed * 1000 + at)];
         for image in images {
             counts.states += 1;
@@ -146,30 +116,18 @@ fn crash_at_each_operation(
     forgets: IgnoredSync,
     step: usize,
     seeds: u64,
-) -> CrashCounts {
-    let places: Vec<u64> = (1..=count_operations(script)).step_by(step).collect();
-    let mut counts = CrashCounts::default();
-    for of_one in
-        on_two_threads(places.len(), |number| crash_at_operation(script, places[number], forgets, seeds))
-    {
-        counts.add(of_one);
-    }
-    println!("operations {}", count_operations(script));
-    println!("injected {0}, crashes {0}, states {1}, newer {2}", counts.crashes, counts.states, counts.newer);
-    counts
+) -> FaultCounts {
+    let places: Vec<u64> = (1..=script.count_operations(OpClass::Any)).step_by(step).collect();
+    let crash = |number: usize| crash_at_operation(script, places[number], forgets, seeds);
+    FaultCounts::sum(on_two_threads(places.len(), crash))
 }
 
 #[test]
 fn a_crash_at_any_operation_leaves_a_complete_generation() {
     let script = WriterScript::new(40);
-    let operations = count_operations(&script);
+    let operations = script.count_operations(OpClass::Any);
     let counts = crash_at_each_operation(&script, IgnoredSync::Nothing, 1, 4);
-    assert!(
-        counts.violations.is_empty(),
-        "{} violations: {:#?}",
-        counts.violations.len(),
-        &counts.violations[..1]
-    );
+    counts.assert_no_violation();
     assert!(operations > 500 && counts.crashes > operations && counts.states > 10_000);
     assert!(counts.newer > 0, "no crash came between rename and acknowledgement");
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use support::corpus::{SchemaOptions, random_documents};
-use support::requests::{documents_and_score_bits, engine_options, parse_query};
+use support::requests::{assert_same_hits, documents_and_score_bits, engine_options, parse_query};
 use support::{
     AddMethod, SMALL_TUNING, add_documents, all_tunings, build, build_in_memory, index_in_memory,
     open_writer, random::Random,
@@ -21,11 +21,7 @@ use tierdex::{
 };
 
 fn write_small_index(seed: u64, documents: usize) -> Arc<MemDisk> {
-    build_in_memory(
-        &SchemaOptions { title: false, ..SchemaOptions::default() }.schema(),
-        &random_documents(seed, documents),
-        &[],
-    )
+    build_in_memory(&SchemaOptions::one_field().schema(), &random_documents(seed, documents), &[])
 }
 
 const QUERY_TEXTS: [&str; 8] =
@@ -52,12 +48,7 @@ fn concurrent_callers_get_the_results_of_a_single_caller() {
                             .options(search)
                             .priority(priority);
                         let answer = engine.search(request).unwrap();
-                        assert_eq!(
-                            documents_and_score_bits(&answer.hits),
-                            documents_and_score_bits(&expected[number].hits),
-                            "{}",
-                            QUERY_TEXTS[number]
-                        );
+                        assert_same_hits(&answer.hits, &expected[number].hits, QUERY_TEXTS[number]);
                         assert_eq!(answer.total, TotalHits::Exact(expected[number].total));
                         assert!(!answer.timed_out);
                     }
@@ -90,7 +81,7 @@ fn an_engine_over_an_empty_index_finds_what_is_added() {
 
 #[test]
 fn shards_with_common_statistics_score_as_one_index() {
-    let schema = SchemaOptions { title: false, ..SchemaOptions::default() }.schema();
+    let schema = SchemaOptions::one_field().schema();
     let index = |docs: &[_]| index_in_memory(&schema, docs, &[]);
     let docs = random_documents(11, 3000);
     // Shards of very different sizes.
@@ -115,7 +106,7 @@ fn shards_with_common_statistics_score_as_one_index() {
         hits.truncate(50);
         let expected = SearchOptions { k: 50, count: true, ..SearchOptions::default() };
         let expected = whole.searcher().search(&query, &expected).unwrap();
-        assert_eq!(documents_and_score_bits(&hits), documents_and_score_bits(&expected.hits), "{text}");
+        assert_same_hits(&hits, &expected.hits, text);
     }
 }
 
@@ -161,7 +152,7 @@ fn search_engine(engine: &Engine, text: &str) -> Result<Hits> {
     let query = parse_query(engine.snapshot().index(), text);
     let search =
         SearchOptions { k: 30, count: true, ids: true, tuning: SMALL_TUNING, ..SearchOptions::default() };
-    engine.submit(SearchRequest::new(query).options(search))?.wait()
+    engine.search(SearchRequest::new(query).options(search))
 }
 
 /// Total and hits of a query in a reader that is opened now.
@@ -175,11 +166,8 @@ fn search_new_reader(disk: &Arc<MemDisk>, text: &str) -> (u64, Vec<(u32, u32)>) 
 /// Checks that the engine finds the hits of a reader that is opened now.
 fn assert_finds_newest(engine: &Engine, disk: &Arc<MemDisk>, text: &str) {
     let answer = search_engine(engine, text).unwrap();
-    assert_eq!(
-        (answer.total.value(), documents_and_score_bits(&answer.hits)),
-        search_new_reader(disk, text),
-        "{text}"
-    );
+    let found = (answer.total.value(), documents_and_score_bits(&answer.hits));
+    assert_eq!(found, search_new_reader(disk, text), "{text}");
 }
 
 /// Bytes that an engine reads to count the matches of a query, without hits, whose ids would be read from
@@ -214,10 +202,8 @@ fn a_refreshed_engine_finds_new_documents_and_keeps_its_cache() {
         let request =
             SearchRequest::new(parse_query(old.index(), text)).k(30).count(true).snapshot(old.clone());
         let again = engine.search(request).unwrap();
-        assert_eq!(
-            (documents_and_score_bits(&again.hits), again.total),
-            (documents_and_score_bits(&before.hits), before.total)
-        );
+        assert_same_hits(&again.hits, &before.hits, text);
+        assert_eq!(again.total, before.total, "{text}");
     }
     assert_eq!(engine.stats().bytes_read, read.bytes_read);
     QUERY_TEXTS.iter().for_each(|text| assert_finds_newest(&engine, &disk, text));
@@ -248,7 +234,7 @@ fn pages_of_another_segment_with_the_same_id_are_not_served() {
     // The index is recreated in the same directory: segment ids start again.
     let names = disk.list().unwrap();
     names.iter().for_each(|name| disk.remove(name).unwrap());
-    let schema = SchemaOptions { title: false, ..SchemaOptions::default() }.schema();
+    let schema = SchemaOptions::one_field().schema();
     build(&(disk.clone() as _), &schema, &random_documents(99, 3000), &[], AddMethod::Commits, Merge::Keep);
     assert!(engine.refresh().unwrap());
     assert_eq!(numbers(&engine), before);
@@ -264,11 +250,7 @@ fn the_budget_includes_hits_queued_requests_and_later_commits() {
         Engine::new(&index, &options).unwrap()
     };
     let engine = bounded(0);
-    let ask = |k| {
-        engine
-            .submit(SearchRequest::new(parse_query(&index, "all")).k(k))
-            .map(|ticket| ticket.wait().unwrap())
-    };
+    let ask = |k| engine.search(SearchRequest::new(parse_query(&index, "all")).k(k));
     assert_eq!(ask(50).unwrap().hits.len(), 50);
     let error = ask(51).err().unwrap();
     assert!(matches!(error, Error::Usage(_)) && error.to_string().contains("51 hits"), "{error}");
@@ -441,18 +423,10 @@ fn a_failed_read_fails_only_the_requests_that_need_it() {
         };
         let tickets: Vec<_> = QUERY_TEXTS.iter().map(ask).collect();
         for (ticket, text) in tickets.into_iter().zip(QUERY_TEXTS) {
-            let expected = whole
-                .searcher()
-                .search(
-                    &parse_query(&whole, text),
-                    &SearchOptions { count: true, ..SearchOptions::default() },
-                )
-                .unwrap();
+            let counted = SearchOptions { count: true, ..SearchOptions::default() };
+            let expected = whole.searcher().search(&parse_query(&whole, text), &counted).unwrap();
             match ticket.wait() {
-                Ok(answer) => assert_eq!(
-                    documents_and_score_bits(&answer.hits),
-                    documents_and_score_bits(&expected.hits)
-                ),
+                Ok(answer) => assert_same_hits(&answer.hits, &expected.hits, text),
                 Err(error) => {
                     harmed += 1;
                     assert!(error.to_string().starts_with("cannot read"), "{error}");
@@ -470,7 +444,7 @@ fn a_failed_read_fails_only_the_requests_that_need_it() {
 fn refresh_under_load(time: Duration) -> Vec<u64> {
     let directory = tempfile::tempdir().unwrap();
     let disk: Arc<dyn Disk> = Arc::new(PosixDisk::create(directory.path()).unwrap());
-    let schema = SchemaOptions { title: false, ..SchemaOptions::default() }.schema();
+    let schema = SchemaOptions::one_field().schema();
     build(&disk, &schema, &random_documents(1, 4000), &[], AddMethod::Commits, Merge::Keep);
     let options = engine_options(60, 2).dram(64 << 20).growth(8 << 20).reads(ReadKind::Auto, 8);
     let engine = Engine::new(&Index::open_on(disk.clone()).unwrap(), &options).unwrap();
@@ -491,11 +465,7 @@ fn refresh_under_load(time: Duration) -> Vec<u64> {
                     let request = SearchRequest::new(query.clone()).options(search).priority(priority);
                     let answer = engine.search(request).unwrap();
                     let expected = answer.snapshot.searcher().search(&query, &expected).unwrap();
-                    assert_eq!(
-                        documents_and_score_bits(&answer.hits),
-                        documents_and_score_bits(&expected.hits),
-                        "{text}"
-                    );
+                    assert_same_hits(&answer.hits, &expected.hits, text);
                     assert_eq!(answer.total, TotalHits::Exact(expected.total));
                     answers.fetch_add(1, Ordering::Relaxed);
                 }

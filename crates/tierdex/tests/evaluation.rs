@@ -6,14 +6,11 @@
 
 mod support;
 
-use std::sync::OnceLock;
-use std::{collections::BTreeMap, ops::Range};
+use std::{collections::BTreeMap, ops::Range, sync::OnceLock};
 use support::corpus::{SchemaOptions, TestDocument, random_documents_in_bursts, vocabulary_word};
-use support::model::Model;
-use support::random::Random;
-use support::requests::documents_and_score_bits;
 use support::{
-    AnswerOptions, all_tunings, equal_cuts, exhaustive_search, index_in_memory, on_two_threads, queries,
+    AnswerOptions, all_tunings, equal_cuts, exhaustive_search, index_in_memory, model::Model, on_two_threads,
+    queries, random::Random, requests::documents_and_score_bits,
 };
 use tierdex::explain::{SearchResult, StrategyKind};
 use tierdex::schema::{NormKind, Schema};

@@ -4,10 +4,9 @@ mod support;
 
 use cap::Cap;
 use std::alloc::System;
-use support::corpus::TestDocument;
-use support::index_in_memory;
 use support::lists::{Postings, write_lists};
 use support::requests::{engine_options, parse_query};
+use support::{corpus::TestDocument, index_in_memory};
 use tierdex::schema::{Field, Schema, Source};
 use tierdex::{Engine, Index, SearchRequest};
 

@@ -7,56 +7,19 @@
 mod support;
 
 use std::sync::Arc;
-use support::script::{ScriptOutcome, WriterScript};
+use support::script::{FaultCounts, ScriptOutcome, WriterScript};
 use support::{AddMethod, AnswerOptions, answer_text, assert_sound, build, crash_images, on_two_threads};
 use tierdex::internal::index::{Searcher, check_on};
 use tierdex::io::{
     Disk, Effect, ErrorKind, FaultDisk, FaultPlan, MemDisk, Op, OpClass, Operation, Repeat, errno,
 };
-use tierdex::{Error, Index, Merge, Query, Result, SearchOptions};
-
-/// The results of many faults.
-#[derive(Debug, Default)]
-struct FaultCounts {
-    injected: u64,
-    crashes: u64,
-    states: u64,
-    violations: Vec<String>,
-}
-
-impl FaultCounts {
-    fn sum(of: Vec<FaultCounts>) -> FaultCounts {
-        let mut sum = FaultCounts::default();
-        for one in of {
-            sum.injected += one.injected;
-            sum.crashes += one.crashes;
-            sum.states += one.states;
-            sum.violations.extend(one.violations);
-        }
-        println!("injected {}, crashes {}, states {}", sum.injected, sum.crashes, sum.states);
-        sum
-    }
-
-    fn assert_no_violation(&self) {
-        let violations = &self.violations;
-        assert!(violations.is_empty(), "{}: {:#?}", violations.len(), &violations[..violations.len().min(5)]);
-    }
-}
-
-/// Number of operations of a class in the whole script, without faults.
-fn count_operations(script: &WriterScript, class: OpClass) -> u64 {
-    let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
-    assert!(script.run(&(Arc::new(disk.clone()) as _)).error.is_none());
-    disk.operations(class)
-}
+use tierdex::{Error, Index, Merge, Query, SearchOptions};
 
 /// The first operation that failed by this plan.
 fn failed_operation(disk: &FaultDisk<MemDisk>, plan: FaultPlan) -> Operation {
     let log = disk.log();
-    log.into_iter()
-        .filter(|entry| plan.class.contains(entry.op))
-        .nth(plan.at as usize - 1)
-        .expect("it happened")
+    let mut of_class = log.into_iter().filter(|entry| plan.class.contains(entry.op));
+    of_class.nth(plan.at as usize - 1).expect("it happened")
 }
 
 fn is_clear_error(error: &Error, number: i32) -> bool {
@@ -81,18 +44,13 @@ fn run_with_fault(script: &WriterScript, plan: FaultPlan, number: i32) -> FaultC
         .and_then(|()| check_survival(script, &disk, &outcome, &mut counts));
     if let Err(what) = verdict {
         let Operation { op, file } = operation;
-        counts
-            .violations
-            .push(format!("{op:?} {file} ({:?} {}, {:?}): {what}", plan.class, plan.at, plan.repeat));
+        let FaultPlan { class, at, repeat, .. } = plan;
+        counts.violations.push(format!("{op:?} {file} ({class:?} {at}, {repeat:?}): {what}"));
     }
     counts
 }
 
-fn check_error(
-    outcome: &ScriptOutcome,
-    operation: &Operation,
-    number: i32,
-) -> std::result::Result<(), String> {
+fn check_error(outcome: &ScriptOutcome, operation: &Operation, number: i32) -> Result<(), String> {
     match &outcome.error {
         Some(error) if is_clear_error(error, number) => Ok(()),
         Some(error) => Err(format!("unclear error: {error}")),
@@ -108,7 +66,7 @@ fn check_survival(
     disk: &FaultDisk<MemDisk>,
     outcome: &ScriptOutcome,
     counts: &mut FaultCounts,
-) -> std::result::Result<(), String> {
+) -> Result<(), String> {
     let found = disk.inner();
     let generation = script.verify(found, outcome.acknowledged)?;
     for image in crash_images(0..3) {
@@ -124,7 +82,7 @@ fn check_survival(
 
 fn fail_each_operation(class: OpClass, errors: &[i32], floor: u64) {
     let script = WriterScript::new(12);
-    let operations = count_operations(&script, class);
+    let operations = script.count_operations(class);
     let plan = |at, number, repeat| (FaultPlan { class, at, effect: Effect::Error(number), repeat }, number);
     let plans: Vec<(FaultPlan, i32)> = (1..=operations)
         .flat_map(|at| {
@@ -209,12 +167,8 @@ fn a_failed_last_sync_loses_no_commit() {
         faulty.arm(FaultPlan { class: OpClass::Sync, ..read_fault(syncs, Repeat::Once) });
         writer.commit(Merge::Keep).unwrap_err();
         injected += faulty.injected();
-        faulty.arm(FaultPlan {
-            class: OpClass::Any,
-            at: kill_at,
-            effect: Effect::Crash,
-            repeat: Repeat::Once,
-        });
+        let (class, effect) = (OpClass::Any, Effect::Crash);
+        faulty.arm(FaultPlan { class, at: kill_at, effect, repeat: Repeat::Once });
         drop(writer);
         for image in crash_images(0..20) {
             states += 1;
@@ -291,17 +245,15 @@ fn every_read_of_a_query_fails() {
                 faulty.arm(FaultPlan::none());
                 let index = Index::open_on(Arc::new(faulty.clone())).unwrap();
                 faulty.arm(read_fault(at, repeat));
-                let answered: Result<_> = answer_text(&index, text, AnswerOptions::default());
+                let answered = answer_text(&index, text, AnswerOptions::default());
                 if faulty.injected() == 0 {
                     assert_eq!(answered.unwrap(), expected);
                     break;
                 }
                 injected += faulty.injected();
                 let error = answered.expect_err("the fault was passed over");
-                assert!(
-                    names_its_file(&error, &failed_operation(&faulty, read_fault(at, repeat))),
-                    "{text}: {error}"
-                );
+                let operation = failed_operation(&faulty, read_fault(at, repeat));
+                assert!(names_its_file(&error, &operation), "{text}: {error}");
                 faulty.arm(FaultPlan::none());
                 assert_eq!(answer_text(&index, text, AnswerOptions::default()).unwrap(), expected, "{text}");
             }
@@ -320,7 +272,7 @@ fn every_read_of_a_count_fails() {
     let counts = ["all w0 w5", "+all +w0", "w0 w5", "w5 über1 prefix2"];
     let counts = counts.map(|text| Query::parse(text, index.schema()).unwrap());
     let options = SearchOptions { k: 0, count: true, ..SearchOptions::default() };
-    let count = |searcher: &Searcher, query| Ok(searcher.search(query, &options)?.total);
+    let count = |searcher: &Searcher, query| searcher.search(query, &options).map(|found| found.total);
     let expected = counts.each_ref().map(|query| count(&index.searcher(), query).unwrap());
     let mut injected = 0;
     for query in &counts {
@@ -329,7 +281,7 @@ fn every_read_of_a_count_fails() {
             let index = Index::open_on(Arc::new(faulty.clone())).unwrap();
             let searcher = index.searcher();
             faulty.arm(read_fault(at, Repeat::Once));
-            let counted: Result<u64> = count(&searcher, query);
+            let counted = count(&searcher, query);
             if faulty.injected() == 0 {
                 break;
             }

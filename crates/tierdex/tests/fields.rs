@@ -2,11 +2,10 @@
 
 mod support;
 
-use std::sync::Arc;
 use support::corpus::{SchemaOptions, TestDocument};
-use support::{AddMethod, Answer, AnswerOptions, answer_text, assert_sound, build};
+use support::{AddMethod, Answer, AnswerOptions, answer_text, checked_index};
 use tierdex::schema::{NormKind, Schema};
-use tierdex::{Index, Merge, commit::FieldStats, io::MemDisk};
+use tierdex::{Index, Merge, commit::FieldStats};
 
 const TEXT_FIELD: usize = 0;
 const TITLE_FIELD: usize = 1;
@@ -30,12 +29,8 @@ fn documents_with_few_titles() -> Vec<TestDocument> {
     (0..1000).map(|number| TestDocument::new(number, &title(number), "all have a text")).collect()
 }
 
-fn index_documents(docs: &[TestDocument], schema: &Schema, cuts: &[usize], last: Merge) -> (MemDisk, Index) {
-    let disk = MemDisk::new();
-    build(&(Arc::new(disk.clone()) as _), schema, docs, cuts, AddMethod::Commits, last);
-    assert_sound(&disk);
-    let index = Index::open_on(Arc::new(disk.clone())).unwrap();
-    (disk, index)
+fn index_documents(docs: &[TestDocument], schema: &Schema, cuts: &[usize], last: Merge) -> Index {
+    checked_index(schema, docs, cuts, AddMethod::Commits, last)
 }
 
 fn all_matches(index: &Index, text: &str) -> Answer {
@@ -81,24 +76,20 @@ fn a_field_of_few_documents_ranks_by_their_statistics() {
             let others = rank_by_title(&docs, word, (1000.0, tokens as f64 / 1000.0));
             let mut first = None;
             for (cuts, last) in parts {
-                let (_, index) = index_documents(&docs, &schema, cuts, last);
+                let index = index_documents(&docs, &schema, cuts, last);
                 assert_eq!(index.segments().len(), if last == Merge::One { 1 } else { cuts.len() + 1 });
                 let of_title = field_stats(&index, TITLE_FIELD);
                 assert_eq!(of_title.iter().map(|stats| stats.documents).sum::<u32>(), 100);
                 assert_eq!(of_title.iter().map(|stats| stats.tokens).sum::<u64>(), tokens as u64);
-                assert_eq!(
-                    field_stats(&index, TEXT_FIELD).iter().map(|stats| stats.documents).sum::<u32>(),
-                    1000
-                );
+                let of_text = field_stats(&index, TEXT_FIELD);
+                assert_eq!(of_text.iter().map(|stats| stats.documents).sum::<u32>(), 1000);
                 let found = all_matches(&index, &query);
                 assert_eq!(found.hits.len(), expected.len());
                 for (row, expected) in found.hits.iter().zip(&expected) {
                     let score = f64::from(f32::from_bits(row.score_bits));
                     assert_eq!(row.document, expected.0, "{query} {cuts:?}");
-                    assert!(
-                        (score / expected.1 - 1.0).abs() < 1e-5,
-                        "{query} {cuts:?}: {score} {expected:?}"
-                    );
+                    let error = score / expected.1 - 1.0;
+                    assert!(error.abs() < 1e-5, "{query} {cuts:?}: {score} {expected:?}");
                     // The score by the statistics of all documents would be another one.
                     let (_, other) = others.iter().find(|other| other.0 == row.document).unwrap();
                     assert!((score / other - 1.0).abs() > 0.01, "{query}: {score} and {other}");
@@ -123,21 +114,18 @@ fn documents_without_the_field_change_no_score() {
     }
     for norms in [NormKind::Byte, NormKind::Exact] {
         let schema = schema(norms);
-        let (_, plain) = index_documents(&docs, &schema, &[], Merge::Keep);
+        let plain = index_documents(&docs, &schema, &[], Merge::Keep);
         for (docs, apart) in [(&behind, 1), (&between, 2)] {
             for (cuts, last) in [(&[][..], Merge::Keep), (&[700, 2000], Merge::Keep), (&[700], Merge::One)] {
-                let (_, index) = index_documents(docs, &schema, cuts, last);
+                let index = index_documents(docs, &schema, cuts, last);
                 assert!(index.documents() > plain.documents());
                 for (query, k) in [("word", 10), ("word", 5000), ("+word more", 10), ("wor~1 absent", 20)] {
                     for exhaustive in [false, true] {
                         let look = AnswerOptions { k, exhaustive, shown: 0, ..AnswerOptions::default() };
                         let mut expected = answer_text(&plain, query, look).unwrap();
                         expected.hits.iter_mut().for_each(|row| row.document *= apart);
-                        assert_eq!(
-                            answer_text(&index, query, look).unwrap(),
-                            expected,
-                            "{query} {k} {cuts:?}"
-                        );
+                        let found = answer_text(&index, query, look).unwrap();
+                        assert_eq!(found, expected, "{query} {k} {cuts:?}");
                     }
                 }
             }
@@ -156,13 +144,9 @@ fn a_field_that_no_document_has_is_searched() {
         let schema = schema(norms);
         for (docs, hits) in [(&bare, 0), (&titled, 20)] {
             for last in [Merge::Keep, Merge::One] {
-                let (_, index) = index_documents(docs, &schema, &[100, 300.min(docs.len() - 1)], last);
+                let index = index_documents(docs, &schema, &[100, 300.min(docs.len() - 1)], last);
                 if last == Merge::Keep {
-                    let none = FieldStats::default();
-                    assert_eq!(
-                        (field_stats(&index, TITLE_FIELD)[0], field_stats(&index, TITLE_FIELD)[1]),
-                        (none, none)
-                    );
+                    assert_eq!(field_stats(&index, TITLE_FIELD)[..2], [FieldStats::default(); 2]);
                     assert_eq!(index.segments()[0].average_length(TITLE_FIELD), 1.0);
                 }
                 let found = all_matches(&index, "title:title");

@@ -5,7 +5,7 @@ mod support;
 use std::sync::Arc;
 use support::corpus::{SchemaOptions, TestDocument};
 use support::{
-    AddMethod, AnswerOptions, answer_query, answer_text, assert_sound, build, build_in_memory,
+    AddMethod, AnswerOptions, answer_query, answer_text, assert_sound, build, checked_index,
     matching_documents, model::Model, new_batch, open_writer, requests::engine_options, schema,
 };
 use tierdex::internal::index::check_on;
@@ -20,9 +20,7 @@ use tierdex::{
 };
 
 fn index_documents(docs: &[TestDocument]) -> Index {
-    let disk = build_in_memory(&schema(), docs, &[]);
-    assert_sound(disk.as_ref());
-    Index::open_on(disk).unwrap()
+    checked_index(&schema(), docs, &[], AddMethod::Commits, Merge::Keep)
 }
 
 /// Compares the result of a query with that of the naive engine; returns the number of matches.
@@ -70,15 +68,9 @@ fn empty_documents_are_documents() {
     let index = index_documents(&docs);
     assert_eq!(count_as_model(&docs, &index, "NOT anything"), 300);
     assert_eq!(count_as_model(&docs, &index, "anything"), 0);
-    let mixed: Vec<TestDocument> = (0..600)
-        .map(|number| {
-            TestDocument::new(
-                "",
-                if number % 7 == 0 { "x" } else { "" },
-                if number % 5 == 0 { "x y" } else { " ?! " },
-            )
-        })
-        .collect();
+    let title = |number: usize| if number.is_multiple_of(7) { "x" } else { "" };
+    let text = |number: usize| if number.is_multiple_of(5) { "x y" } else { " ?! " };
+    let mixed: Vec<_> = (0..600).map(|number| TestDocument::new("", title(number), text(number))).collect();
     let index = index_documents(&mixed);
     assert_eq!(count_as_model(&mixed, &index, "x"), 120);
     assert_eq!(count_as_model(&mixed, &index, "title:x AND NOT \"x y\""), 68);
@@ -226,10 +218,8 @@ fn queries_that_are_too_large_are_rejected() {
     for text in limits {
         assert!(matches!(Query::parse(&text, index.schema()), Err(Error::Query { .. })));
     }
-    assert!(matches!(
-        Query::any_term(&joined(QUERY_TERMS_MAX + 1), index.schema()),
-        Err(Error::Query { .. })
-    ));
+    let any_term = Query::any_term(&joined(QUERY_TERMS_MAX + 1), index.schema());
+    assert!(matches!(any_term, Err(Error::Query { .. })));
     assert!(Query::any_term(&" ".repeat(QUERY_BYTES_MAX + 1), index.schema()).is_err());
 }
 
@@ -306,30 +296,14 @@ fn text_of_all_scripts_is_found() {
         TestDocument::new("rtl", "", "שלום עולם مرحبا بالعالم"),
     ];
     let index = index_documents(&docs);
-    for (text, total) in [
-        ("title:Οδυσσευς", 1),
-        ("ὈΔΥΣΣΕΎΣ", 1),
-        ("日本語のテキスト", 1),
-        ("12３", 1),
-        ("title:İstanbul", 1),
-        ("IĞDIR", 0),
-        ("été", 1),
-        ("NAÏVE", 1),
-        ("x²y", 1),
-        ("ﬁn", 1),
-        ("\"a b\"", 1),
-        ("\"c d\"", 1),
-        ("nul", 1),
-        ("\"nul nul tab\"", 1),
-        ("bom", 1),
-        ("שלום", 1),
-        ("\"مرحبا بالعالم\"", 1),
-        ("after", 1),
-        ("title:🦀", 0),
-        (&longest, 1),
-    ] {
-        let found = count_as_model(&docs, &index, text);
-        assert_eq!(found, total, "{text}");
+    let found = "\
+        title:Οδυσσευς; ὈΔΥΣΣΕΎΣ; 日本語のテキスト; 12３; title:İstanbul; été; NAÏVE; x²y; ﬁn; \"a b\"; \
+        \"c d\"; nul; \"nul nul tab\"; bom; שלום; \"مرحبا بالعالم\"; after";
+    for text in found.split("; ").chain([longest.as_str()]) {
+        assert_eq!(count_as_model(&docs, &index, text), 1, "{text}");
+    }
+    for text in ["IĞDIR", "title:🦀"] {
+        assert_eq!(count_as_model(&docs, &index, text), 0, "{text}");
     }
     // A token that is too long is dropped and keeps its position.
     assert_eq!(count_as_model(&docs, &index, &format!("{longest}x")), 0);
@@ -347,10 +321,7 @@ fn terms_with_zero_bytes_stay_apart() {
         .collect();
     let schema = SchemaOptions { tokenizer: Tokenizer::Whitespace, ..SchemaOptions::default() }.schema();
     for cuts in [vec![], vec![5, 6, 20]] {
-        let disk = MemDisk::new();
-        build(&(Arc::new(disk.clone()) as _), &schema, &docs, &cuts, AddMethod::Batches(1), Merge::One);
-        assert_sound(&disk);
-        let index = Index::open_on(Arc::new(disk)).unwrap();
+        let index = checked_index(&schema, &docs, &cuts, AddMethod::Batches(1), Merge::One);
         for term in terms {
             assert!(count_as_model(&docs, &index, term) > 0, "{term:?}");
         }
@@ -403,16 +374,11 @@ fn a_writer_with_little_memory_flushes_automatically() {
     assert_eq!(merged.segments().len(), 1);
     for text in ["third", "t1 t2 t3", "t7 AND third", "NOT other"] {
         let look = AnswerOptions { k: 100, ..AnswerOptions::default() };
-        assert_eq!(
-            answer_text(&kept, text, look).unwrap(),
-            answer_text(&merged, text, look).unwrap(),
-            "{text}"
-        );
+        let [found, expected] = [&kept, &merged].map(|index| answer_text(index, text, look).unwrap());
+        assert_eq!(found, expected, "{text}");
     }
-    assert_eq!(
-        answer_text(&merged, "third", AnswerOptions { k: 0, ..AnswerOptions::default() }).unwrap().total,
-        count
-    );
+    let counted = AnswerOptions { k: 0, ..AnswerOptions::default() };
+    assert_eq!(answer_text(&merged, "third", counted).unwrap().total, count);
     assert_sound(disk.as_ref());
 }
 

@@ -4,13 +4,10 @@
 mod support;
 
 use proptest::prelude::*;
-use std::sync::Arc;
 use support::corpus::{SchemaOptions, TestDocument, random_documents};
-use support::{
-    AddMethod, AnswerOptions, answer_query, assert_sound, build, model::Model, queries, random::Random,
-};
-use tierdex::schema::{NormKind, Schema, Tokenizer};
-use tierdex::{Bm25, Index, Merge, Query, Scorer, codec::Codec, io::MemDisk};
+use support::{AddMethod, AnswerOptions, answer_query, checked_index, model::Model, queries, random::Random};
+use tierdex::schema::{NormKind, Tokenizer};
+use tierdex::{Bm25, Index, Merge, Query, Scorer, codec::Codec};
 
 const DELTA_CODECS: [Codec; 3] = [Codec::VByteDelta, Codec::Pfor256Delta, Codec::Raw];
 
@@ -70,19 +67,6 @@ fn oracle_cases() -> impl Strategy<Value = OracleCase> {
     )
 }
 
-fn build_and_open(
-    docs: &[TestDocument],
-    schema: &Schema,
-    cuts: &[usize],
-    growth: AddMethod,
-    last: Merge,
-) -> (MemDisk, Index) {
-    let disk = MemDisk::new();
-    build(&(Arc::new(disk.clone()) as _), schema, docs, cuts, growth, last);
-    let index = Index::open_on(Arc::new(disk.clone())).unwrap();
-    (disk, index)
-}
-
 /// The first difference between the results of engine and model for a query, for several k.
 fn find_difference(index: &Index, model: &Model, query: &Query, scorer: Scorer) -> Option<String> {
     let ways = [1, 10, 100, usize::MAX].into_iter().flat_map(|k| [(k, false), (k, true)]);
@@ -113,8 +97,7 @@ proptest! {
         let schema = case.shape.schema();
         let mut cuts: Vec<usize> = (1..case.segments).map(|_| random.below(case.documents + 1)).collect();
         cuts.sort_unstable();
-        let (disk, index) = build_and_open(&docs, &schema, &cuts, case.growth, case.last);
-        assert_sound(&disk);
+        let index = checked_index(&schema, &docs, &cuts, case.growth, case.last);
         let most = if case.last == Merge::One { 1 } else { case.segments };
         prop_assert!(index.segments().len() <= most);
         let model = Model::new(&schema, &docs);
@@ -144,8 +127,7 @@ fn long_lists_give_the_results_of_the_naive_engine() {
             SchemaOptions { codec, title: false, stored: false, ..SchemaOptions::default() }.schema();
         let model = Model::new(&schema, &docs);
         assert!(model.containing(0, "every") == 27_000 && model.containing(0, "most") > 3 * 8192);
-        let (disk, index) = build_and_open(&docs, &schema, &[300, 26_000], AddMethod::Commits, last);
-        assert_sound(&disk);
+        let index = checked_index(&schema, &docs, &[300, 26_000], AddMethod::Commits, last);
         let texts = "\
             every; most; half; tenth; rare; last; every AND last; most AND rare; half AND tenth; \
             half OR tenth rare; +every -most; NOT most; \"most half\"; \"half tenth\" rare; \
@@ -190,7 +172,7 @@ fn long_list_document(number: usize, random: &mut Random) -> TestDocument {
 fn a_lost_posting_is_detected() {
     let docs = random_documents(5, 300);
     let schema = SchemaOptions::default().schema();
-    let (_, index) = build_and_open(&docs, &schema, &[100], AddMethod::Commits, Merge::Keep);
+    let index = checked_index(&schema, &docs, &[100], AddMethod::Commits, Merge::Keep);
     let mut model = Model::new(&schema, &docs);
     let query = Query::parse("all", &schema).unwrap();
     assert!(find_difference(&index, &model, &query, Scorer::default()).is_none());
@@ -203,7 +185,7 @@ fn a_lost_posting_is_detected() {
 fn clauses_follow_their_documentation() {
     let docs = random_documents(6, 50);
     let schema = SchemaOptions::default().schema();
-    let (_, index) = build_and_open(&docs, &schema, &[20], AddMethod::Commits, Merge::Keep);
+    let index = checked_index(&schema, &docs, &[20], AddMethod::Commits, Merge::Keep);
     let model = Model::new(&schema, &docs);
     let term = |term: &str| Query::Term { field: 0, term: term.to_string(), boost: 1.5 };
     let boolean = Query::clauses;

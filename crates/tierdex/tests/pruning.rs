@@ -8,10 +8,9 @@ use support::{
     AnswerOptions, SMALL_TUNING, all_tunings, answer_text, index_in_memory, random::Random,
     requests::documents_and_score_bits,
 };
-use tierdex::codec::Codec;
-use tierdex::internal::index::Tuning;
-use tierdex::schema::NormKind;
-use tierdex::{Bm25, Index, Query, Scorer, SearchOptions};
+use tierdex::{
+    Bm25, Index, Query, Scorer, SearchOptions, codec::Codec, internal::index::Tuning, schema::NormKind,
+};
 
 /// Words of decreasing document frequency: from all documents to one of fifty.
 const WORDS: [&str; 5] = ["everywhere", "often", "half", "some", "seldom"];

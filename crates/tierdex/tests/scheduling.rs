@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use support::all_tunings;
 use support::lists::{query_of_first_terms, write_many_terms};
 use support::requests::{
-    documents_and_score_bits, engine_options, exhaustive_request, parse_query, write_frequent_terms,
+    assert_same_hits, documents_and_score_bits, engine_options, exhaustive_request, parse_query,
+    write_frequent_terms,
 };
 use tierdex::internal::engine::MetaTier;
 use tierdex::{Engine, EngineOptions, Error, Hits, Index, Priority, SearchOptions, SearchRequest, TotalHits};
@@ -53,6 +54,13 @@ fn completion_order(
     order.clone()
 }
 
+/// An index of a million documents, and an engine of one thread whose cache has a frame for each page.
+fn open_frequent_terms() -> (Index, Engine) {
+    let index = Index::open_on(write_frequent_terms(1_000_000)).unwrap();
+    let engine = Engine::new(&index, &engine_options(20_000, 1)).unwrap();
+    (index, engine)
+}
+
 /// A request that takes many time slices.
 fn slow_request(index: &Index) -> SearchRequest {
     // A conjunction of groups takes long.
@@ -66,7 +74,7 @@ fn short_requests_complete_before_a_long_one() {
     let index = &Index::open_on(write_frequent_terms(3_000_000)).unwrap();
     let engine = Engine::new(index, &engine_options(20_000, 1)).unwrap();
     // Afterwards the cache has all pages, so that only the CPU time of requests differs.
-    engine.submit(exhaustive_request(index)).unwrap().wait().unwrap();
+    engine.search(exhaustive_request(index)).unwrap();
     let mut requests = vec![slow_request(index)];
     requests.extend((1..64).map(|_| SearchRequest::new(parse_query(index, "rare")).k(1)));
     let order = completion_order(&engine, || exhaustive_request(index), requests);
@@ -79,7 +87,7 @@ fn a_batch_continues_during_a_long_interactive_request() {
     // With this many hits a thread has memory for a single evaluation of a batch.
     for hits in [10, 1_000_000] {
         let engine = Engine::new(index, &engine_options(20_000, 1).hits_max(hits)).unwrap();
-        engine.submit(exhaustive_request(index)).unwrap().wait().unwrap();
+        engine.search(exhaustive_request(index)).unwrap();
         let batch = SearchRequest::new(parse_query(index, "rare")).k(1).priority(Priority::Batch);
         let order = completion_order(&engine, || exhaustive_request(index), vec![slow_request(index), batch]);
         assert_eq!(order, [1, 0], "{hits} hits");
@@ -102,12 +110,8 @@ fn a_long_request_is_divided_among_threads() {
             for tuning in all_tunings() {
                 let all = SearchOptions { tuning, ..all };
                 let request = SearchRequest::new(parse_query(index, text)).options(all);
-                let answer = engine.submit(request).unwrap().wait().unwrap();
-                assert_eq!(
-                    documents_and_score_bits(&answer.hits),
-                    documents_and_score_bits(&expected.hits),
-                    "{text} {all:?}"
-                );
+                let answer = engine.search(request).unwrap();
+                assert_same_hits(&answer.hits, &expected.hits, &format!("{text} {all:?}"));
                 assert!(!count || answer.total == TotalHits::Exact(expected.total), "{text} {all:?}");
                 divided += usize::from(answer.parts > 1);
             }
@@ -146,9 +150,8 @@ fn a_batch_does_not_delay_an_interactive_request() {
 
 #[test]
 fn a_missed_deadline_returns_partial_results() {
-    let index = Index::open_on(write_frequent_terms(1_000_000)).unwrap();
-    let engine = Engine::new(&index, &engine_options(20_000, 1)).unwrap();
-    let whole = engine.submit(exhaustive_request(&index)).unwrap().wait().unwrap();
+    let (index, engine) = open_frequent_terms();
+    let whole = engine.search(exhaustive_request(&index)).unwrap();
     let TotalHits::Exact(total) = whole.total else { panic!("{:?}", whole.total) };
     let all = SearchOptions { k: 1_000_000, count: true, ..SearchOptions::default() };
     let all = index.searcher().search(&parse_query(&index, "t0 t1 t2 t3 t4 t5"), &all).unwrap();
@@ -156,7 +159,7 @@ fn a_missed_deadline_returns_partial_results() {
     let mut partial = 0;
     for microseconds in (0..100).map(|step| 100 * step) {
         let deadline = Instant::now() + Duration::from_micros(microseconds);
-        let answer = engine.submit(exhaustive_request(&index).deadline(deadline)).unwrap().wait().unwrap();
+        let answer = engine.search(exhaustive_request(&index).deadline(deadline)).unwrap();
         assert!(answer.timed_out || answer.total == TotalHits::Exact(total));
         if answer.timed_out {
             let TotalHits::AtLeast(least) = answer.total else { panic!("{:?}", answer.total) };
@@ -167,14 +170,13 @@ fn a_missed_deadline_returns_partial_results() {
     }
     assert!(partial > 0, "none was stopped in the middle");
     let passed = exhaustive_request(&index).deadline(Instant::now());
-    let answer = engine.submit(passed).unwrap().wait().unwrap();
+    let answer = engine.search(passed).unwrap();
     assert!(answer.timed_out && answer.hits.is_empty() && answer.total == TotalHits::AtLeast(0));
 }
 
 #[test]
 fn a_deadline_applies_to_queued_requests() {
-    let index = Index::open_on(write_frequent_terms(1_000_000)).unwrap();
-    let engine = Engine::new(&index, &engine_options(20_000, 1)).unwrap();
+    let (index, engine) = open_frequent_terms();
     let ahead: Vec<_> = (0..40).map(|_| engine.submit(exhaustive_request(&index)).unwrap()).collect();
     let deadline = Instant::now() + Duration::from_millis(1);
     let late: Vec<_> =
@@ -185,16 +187,12 @@ fn a_deadline_applies_to_queued_requests() {
     }
     // Cancelled requests need not be evaluated.
     drop(ahead);
-    assert_eq!(
-        engine.submit(SearchRequest::new(parse_query(&index, "rare"))).unwrap().wait().unwrap().hits.len(),
-        3
-    );
+    assert_eq!(engine.search(SearchRequest::new(parse_query(&index, "rare"))).unwrap().hits.len(), 3);
 }
 
 #[test]
 fn a_cancelled_request_ends() {
-    let index = Index::open_on(write_frequent_terms(1_000_000)).unwrap();
-    let engine = Engine::new(&index, &engine_options(20_000, 1)).unwrap();
+    let (index, engine) = open_frequent_terms();
     let mut cancelled = 0;
     for _ in 0..20 {
         let ticket = engine.submit(exhaustive_request(&index)).unwrap();
@@ -218,8 +216,7 @@ fn a_cancelled_request_ends() {
 
 #[test]
 fn requests_of_a_closed_engine_fail() {
-    let index = Index::open_on(write_frequent_terms(1_000_000)).unwrap();
-    let engine = Engine::new(&index, &engine_options(20_000, 1)).unwrap();
+    let (index, engine) = open_frequent_terms();
     let tickets: Vec<_> = (0..30).map(|_| engine.submit(exhaustive_request(&index)).unwrap()).collect();
     drop(engine);
     let failed = tickets.into_iter().filter_map(|ticket| ticket.wait().err()).count();
@@ -235,12 +232,10 @@ fn all_requests_are_answered_in_little_memory() {
     let least = Engine::memory_report(&index, &options.clone().dram(1)).least().unwrap();
     let engine = Engine::new(&index, &options.dram(least + (512 << 10))).unwrap();
     let query = |number: usize| query_of_first_terms(&index, [1, 3, 100, 20, 5, 60, 2][number % 7]);
-    let expected = |number| {
-        documents_and_score_bits(
-            &index.searcher().search(&query(number), &SearchOptions::default()).unwrap().hits,
-        )
-    };
-    let expected: Vec<_> = (0..7).map(expected).collect();
+    let search = |number| index.searcher().search(&query(number), &SearchOptions::default()).unwrap().hits;
+    let expected: Vec<_> = (0..7).map(search).collect();
+    let check =
+        |number: usize, hits: &Hits| assert_same_hits(&hits.hits, &expected[number % 7], "result of a query");
     let (mut tickets, mut left) = (Vec::new(), 300);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -249,7 +244,7 @@ fn all_requests_are_answered_in_little_memory() {
                 Ok::<_, Error>((left >= 0).then(|| SearchRequest::new(query(left as usize))))
             };
             let answer = |number: usize, hits: tierdex::Result<Hits>| {
-                assert_eq!(documents_and_score_bits(&hits?.hits), expected[(299 - number) % 7]);
+                check(299 - number, &hits?);
                 Ok(())
             };
             engine.run_ordered(source, answer).unwrap();
@@ -259,19 +254,12 @@ fn all_requests_are_answered_in_little_memory() {
                 Ok(ticket) => tickets.push((number, ticket)),
                 Err(error) => {
                     assert!(error.retry_after().is_some(), "{error}");
-                    for (number, ticket) in tickets.drain(..) {
-                        assert_eq!(
-                            documents_and_score_bits(&ticket.wait().unwrap().hits),
-                            expected[number % 7]
-                        );
-                    }
+                    tickets.drain(..).for_each(|(number, ticket)| check(number, &ticket.wait().unwrap()));
                 }
             }
         }
     });
-    for (number, ticket) in tickets {
-        assert_eq!(documents_and_score_bits(&ticket.wait().unwrap().hits), expected[number % 7]);
-    }
+    tickets.into_iter().for_each(|(number, ticket)| check(number, &ticket.wait().unwrap()));
     let metrics = engine.metrics();
     assert!(metrics.cache_bytes_min >= engine.memory().cache_min && metrics.answered > 300, "{metrics:?}");
     // A thread releases the memory of a request after the reply.

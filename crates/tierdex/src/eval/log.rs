@@ -7,9 +7,8 @@
 //! skipped *by range* if none of its documents was requested.
 
 use crate::eval::{SegmentView, StrategyKind};
-use crate::query::plan_node::PlanNode;
 use crate::query::{Clauses, QueryPlan};
-use crate::{cursor::BlockCounts, eval::nodes::Node, segment::read::Segment};
+use crate::{cursor::BlockCounts, eval::nodes::Node, query::plan_node::PlanNode, segment::read::Segment};
 
 /// The log of the evaluation of a query in a segment.
 #[derive(Clone, Debug, Default)]

@@ -9,9 +9,7 @@ use super::segment_view::SegmentView;
 use super::state::scratch::{CANDIDATE_BYTES, SURVIVORS_BYTES, bits_bytes, window_bytes};
 use super::strategy::{Strategy, StrategyKind};
 use super::tuning::{COUNTED_DOCS, LEAD_BLOCKS_AHEAD_MAX, WINDOW_DOCS};
-use crate::limits::BLOCK;
-use crate::query::Clauses;
-use crate::query::plan_node::PlanNode;
+use crate::{limits::BLOCK, query::Clauses, query::plan_node::PlanNode};
 use std::ops::Add;
 
 /// Numbers of scratch buffers that are in use at the same time.

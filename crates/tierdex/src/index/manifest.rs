@@ -224,31 +224,19 @@ mod tests {
 
     #[test]
     fn files_that_a_writer_may_remove_are_recognized_by_name() {
-        for name in [
-            "manifest-000000000000000a",
-            "manifest-000000000000000a.tmp",
-            "manifest-000000000000000a.1f3.tmp",
-            "0000000000000001.0.terms",
-            "0000000000000001.63.positions",
-            "0000000000000001.0.docs",
-            "0000000000000001.0.freqs",
-            "00000000000000ff.ids",
-            "0000000000000001.stored",
-        ] {
+        let removable = "\
+            manifest-000000000000000a manifest-000000000000000a.tmp \
+            manifest-000000000000000a.1f3.tmp 0000000000000001.0.terms \
+            0000000000000001.63.positions 0000000000000001.0.docs 0000000000000001.0.freqs \
+            00000000000000ff.ids 0000000000000001.stored";
+        for name in removable.split(' ') {
             assert!(is_removable(name), "{name}");
         }
-        for name in [
-            "write.lock",
-            "notes.txt",
-            "manifest-a",
-            "manifest-a.1.tmp",
-            "manifest-000000000000000a.1f3",
-            "0000000000000001",
-            "0000000000000001.x.terms",
-            "0000000000000001.0.0.terms",
-            "manifest-000000000000000A",
-            "x.0000000000000001.0.terms",
-        ] {
+        let kept = "\
+            write.lock notes.txt manifest-a manifest-a.1.tmp manifest-000000000000000a.1f3 \
+            0000000000000001 0000000000000001.x.terms 0000000000000001.0.0.terms \
+            manifest-000000000000000A x.0000000000000001.0.terms";
+        for name in kept.split(' ') {
             assert!(!is_removable(name), "{name}");
         }
     }

@@ -129,8 +129,7 @@ static CHAR_TABLE: LazyLock<CharTable> = LazyLock::new(|| {
 mod tests {
     use super::*;
     use regex_syntax::hir::{Class, HirKind};
-    use unicode_normalization::char::canonical_combining_class;
-    use unicode_normalization::{IsNormalized, is_nfc_quick};
+    use unicode_normalization::{IsNormalized, char::canonical_combining_class, is_nfc_quick};
 
     /// The characters of each kind by their Unicode properties; a character in several rows has the last
     /// kind.

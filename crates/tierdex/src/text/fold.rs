@@ -4,8 +4,7 @@
 
 use super::char_class::{CharClass, CharKind};
 use std::iter;
-use unicode_normalization::UnicodeNormalization;
-use unicode_normalization::char::is_combining_mark;
+use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
 /// Writes `term` without accents to `out`. If `compatibility`, compatibility characters are replaced too.
 pub(super) fn fold_accents(term: &str, compatibility: bool, out: &mut String) {

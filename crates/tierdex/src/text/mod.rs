@@ -15,9 +15,10 @@ mod tokenizers;
 mod words;
 
 use crate::limits::TERM_BYTES_MAX;
-use crate::schema::{Analysis, Language, Tokenizer};
-use rust_stemmers::{Algorithm, Stemmer};
+use crate::schema::{Analysis, Tokenizer};
+use rust_stemmers::Stemmer;
 use std::collections::HashSet;
+use token::TokenConsumer;
 use unicode_segmentation::UnicodeSegmentation;
 use words::WordBuffers;
 
@@ -72,7 +73,7 @@ impl Analyzer {
                 folded: String::new(),
             },
             stop_words: analysis.stop_words.iter().cloned().collect(),
-            stemmer: analysis.stemmer.map(|language| Stemmer::create(stemming_algorithm(language))),
+            stemmer: analysis.stemmer.map(|language| Stemmer::create(language.algorithm())),
         });
         Analyzer { tokenizer: analysis.tokenizer, filters, buffers: WordBuffers::default(), too_long: 0 }
     }
@@ -158,12 +159,7 @@ impl Folding {
 }
 
 /// Calls `on_token` with each token of a text, its byte range, and its part in a run of text without blanks.
-fn tokenize(
-    tokenizer: Tokenizer,
-    text: &str,
-    buffers: &mut WordBuffers,
-    on_token: &mut impl FnMut(&str, usize, usize, Option<RunPart>),
-) {
+fn tokenize(tokenizer: Tokenizer, text: &str, buffers: &mut WordBuffers, on_token: &mut impl TokenConsumer) {
     match tokenizer {
         Tokenizer::Unicode => words::tokenize_unicode(text, buffers, on_token),
         Tokenizer::Alphanumeric => tokenizers::tokenize_alphanumeric(text, &mut buffers.term, on_token),
@@ -179,30 +175,6 @@ pub fn first_cluster(text: &str) -> &str {
 /// Whether a term has 1 to 255 bytes.
 fn has_valid_length(term: &str) -> bool {
     (1..=TERM_BYTES_MAX).contains(&term.len())
-}
-
-/// The stemming algorithm of a language.
-fn stemming_algorithm(language: Language) -> Algorithm {
-    match language {
-        Language::Arabic => Algorithm::Arabic,
-        Language::Danish => Algorithm::Danish,
-        Language::Dutch => Algorithm::Dutch,
-        Language::English => Algorithm::English,
-        Language::Finnish => Algorithm::Finnish,
-        Language::French => Algorithm::French,
-        Language::German => Algorithm::German,
-        Language::Greek => Algorithm::Greek,
-        Language::Hungarian => Algorithm::Hungarian,
-        Language::Italian => Algorithm::Italian,
-        Language::Norwegian => Algorithm::Norwegian,
-        Language::Portuguese => Algorithm::Portuguese,
-        Language::Romanian => Algorithm::Romanian,
-        Language::Russian => Algorithm::Russian,
-        Language::Spanish => Algorithm::Spanish,
-        Language::Swedish => Algorithm::Swedish,
-        Language::Tamil => Algorithm::Tamil,
-        Language::Turkish => Algorithm::Turkish,
-    }
 }
 
 #[cfg(test)]

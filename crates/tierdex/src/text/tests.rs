@@ -1,6 +1,7 @@
 //! Tests of the analysis chain, over ordinary and adversarial text.
 
 use super::*;
+use crate::schema::Language;
 use proptest::prelude::*;
 
 fn terms(analysis: &Analysis, text: &str) -> String {

@@ -24,3 +24,8 @@ pub struct RunPart {
     /// Whether this is the last token of its run: the last cluster, alone.
     pub is_last: bool,
 }
+
+/// What a tokenizer calls with each term, its byte range, and its part in a run of text without blanks.
+pub(super) trait TokenConsumer: FnMut(&str, usize, usize, Option<RunPart>) {}
+
+impl<F: FnMut(&str, usize, usize, Option<RunPart>)> TokenConsumer for F {}

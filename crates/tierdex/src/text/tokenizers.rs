@@ -1,7 +1,7 @@
 //! The tokenizers `alphanumeric` and `whitespace`. ASCII is classified by a table, other characters by their
 //! Unicode properties.
 
-use super::token::RunPart;
+use super::token::TokenConsumer;
 
 /// For each byte, whether it is an ASCII letter or digit.
 const IS_WORD_BYTE: [bool; 256] = {
@@ -16,11 +16,7 @@ const IS_WORD_BYTE: [bool; 256] = {
 
 /// The tokenizer `alphanumeric`: tokens are the longest runs of alphanumeric characters, in lower case. Calls
 /// `on_token` with each token and its byte range.
-pub(super) fn tokenize_alphanumeric(
-    text: &str,
-    lowered: &mut String,
-    on_token: &mut impl FnMut(&str, usize, usize, Option<RunPart>),
-) {
+pub(super) fn tokenize_alphanumeric(text: &str, lowered: &mut String, on_token: &mut impl TokenConsumer) {
     let bytes = text.as_bytes();
     let mut at = 0;
     loop {
@@ -47,10 +43,7 @@ pub(super) fn tokenize_alphanumeric(
 }
 
 /// The tokenizer `whitespace`: tokens are the longest runs of characters other than white space, unchanged.
-pub(super) fn tokenize_whitespace(
-    text: &str,
-    on_token: &mut impl FnMut(&str, usize, usize, Option<RunPart>),
-) {
+pub(super) fn tokenize_whitespace(text: &str, on_token: &mut impl TokenConsumer) {
     let origin = text.as_ptr().addr();
     for token in text.split_whitespace() {
         let start = token.as_ptr().addr() - origin;

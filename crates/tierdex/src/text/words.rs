@@ -13,9 +13,9 @@
 //! 4. A dot above an `i` is dropped: the lower case of `İ` is `i` with a dot.
 
 use super::char_class::{CharClass, CharKind};
-use super::{token::RunPart, tokenizers::char_at};
-use unicode_normalization::UnicodeNormalization;
-use unicode_normalization::char::is_combining_mark;
+use super::token::{RunPart, TokenConsumer};
+use super::tokenizers::char_at;
+use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 use unicode_segmentation::UnicodeSegmentation;
 
 /// May be between the words of a run of text without blanks, to allow a line break there.
@@ -31,11 +31,7 @@ pub(super) struct WordBuffers {
 }
 
 /// Calls `on_token` with each term of `text`, its byte range, and its part in a run of text without blanks.
-pub(super) fn tokenize_unicode(
-    text: &str,
-    buffers: &mut WordBuffers,
-    on_token: &mut impl FnMut(&str, usize, usize, Option<RunPart>),
-) {
+pub(super) fn tokenize_unicode(text: &str, buffers: &mut WordBuffers, on_token: &mut impl TokenConsumer) {
     let bytes = text.as_bytes();
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
@@ -94,7 +90,7 @@ fn tokenize_copied_word(
     mut at: usize,
     continues: bool,
     buffers: &mut WordBuffers,
-    on_token: &mut impl FnMut(&str, usize, usize, Option<RunPart>),
+    on_token: &mut impl TokenConsumer,
 ) -> usize {
     let term = &mut buffers.term;
     term.clear();
@@ -114,7 +110,7 @@ fn tokenize_not_ascii(
     text: &str,
     start: usize,
     buffers: &mut WordBuffers,
-    on_token: &mut impl FnMut(&str, usize, usize, Option<RunPart>),
+    on_token: &mut impl TokenConsumer,
 ) -> usize {
     let c = char_at(text, start);
     match CharClass::of(c).kind() {
@@ -297,7 +293,7 @@ fn tokenize_run(
     text: &str,
     start: usize,
     buffers: &mut WordBuffers,
-    on_token: &mut impl FnMut(&str, usize, usize, Option<RunPart>),
+    on_token: &mut impl TokenConsumer,
 ) -> usize {
     let WordBuffers { term, clusters } = buffers;
     let (end, is_plain) = read_run(text, start, clusters);

@@ -204,6 +204,11 @@ impl SchemaOptions {
         Schema { fields, stored: self.stored }
     }
 
+    /// The default options with a single field.
+    pub fn one_field() -> SchemaOptions {
+        SchemaOptions { title: false, ..SchemaOptions::default() }
+    }
+
     fn field(&self, name: &str, source: Source) -> Field {
         let words = if self.stop_words { STOP_WORDS.map(str::to_string).to_vec() } else { Vec::new() };
         Field {

@@ -193,6 +193,20 @@ pub fn index_in_memory(schema: &Schema, docs: &[TestDocument], cuts: &[usize]) -
     Index::open_on(build_in_memory(schema, docs, cuts)).unwrap()
 }
 
+/// As [`build`], on a new disk in memory; checks the index for damage and opens it.
+pub fn checked_index(
+    schema: &Schema,
+    docs: &[TestDocument],
+    cuts: &[usize],
+    growth: AddMethod,
+    last: Merge,
+) -> Index {
+    let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
+    build(&disk, schema, docs, cuts, growth, last);
+    assert_sound(disk.as_ref());
+    Index::open_on(disk).unwrap()
+}
+
 /// The cuts that divide a number of documents into segments of equal size.
 pub fn equal_cuts(documents: usize, segments: usize) -> Vec<usize> {
     (1..segments).map(|part| part * documents / segments).collect()

@@ -4,7 +4,8 @@ use super::lists::write_lists;
 use std::sync::Arc;
 use tierdex::io::{MemDisk, ReadKind, RegionKind, Size};
 use tierdex::{
-    EngineOptions, Index, Query, SearchHit, SearchOptions, SearchRequest, internal::engine::MetaTier,
+    Engine, EngineOptions, Hits, Index, Query, SearchHit, SearchOptions, SearchRequest,
+    internal::engine::MetaTier,
 };
 
 /// Options of an engine with a cache of `pages` pages, reads by threads, and dictionaries and skip records on
@@ -21,6 +22,29 @@ pub fn engine_options(pages: u64, threads: usize) -> EngineOptions {
 /// The document and the bits of the score of each hit.
 pub fn documents_and_score_bits(hits: &[SearchHit]) -> Vec<(u32, u32)> {
     hits.iter().map(|hit| (hit.document, hit.score.to_bits())).collect()
+}
+
+/// Checks that two results have the same documents and scores.
+#[track_caller]
+pub fn assert_same_hits(found: &[SearchHit], expected: &[SearchHit], what: &str) {
+    assert_eq!(documents_and_score_bits(found), documents_and_score_bits(expected), "{what}");
+}
+
+/// Runs queries as a batch; calls `answer` with their results in order.
+pub fn run_queries(
+    engine: &Engine,
+    queries: &[Query],
+    search: &SearchOptions,
+    mut answer: impl FnMut(usize, tierdex::Result<Hits>),
+) {
+    let mut source = queries.iter();
+    let request = |query: &Query| SearchRequest::new(query.clone()).options(*search);
+    let next = || Ok::<_, ()>(source.next().map(request));
+    let run = engine.run_ordered(next, |number, found| {
+        answer(number, found);
+        Ok(())
+    });
+    assert!(run.is_ok());
 }
 
 /// Parses a query.

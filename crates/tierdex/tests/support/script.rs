@@ -5,7 +5,7 @@ use super::{Answer, AnswerOptions, answer_text, model::Model, random::Random};
 use std::{collections::BTreeSet, sync::Arc};
 use tierdex::commit::Manifest;
 use tierdex::internal::index::check_on;
-use tierdex::io::{Disk, MemDisk};
+use tierdex::io::{Disk, FaultDisk, FaultPlan, MemDisk, OpClass};
 use tierdex::schema::Schema;
 use tierdex::{Error, Index, IndexWriter, Merge, OpenMode, Query, WriterOptions};
 
@@ -30,6 +30,42 @@ pub struct ScriptOutcome {
     pub acknowledged: u64,
     /// The error that stopped it.
     pub error: Option<Error>,
+}
+
+/// The results of many faults or crashes.
+#[derive(Debug, Default)]
+pub struct FaultCounts {
+    pub injected: u64,
+    pub crashes: u64,
+    /// Number of states of a disk that were checked.
+    pub states: u64,
+    /// Number of crashes after which the index was the commit after the acknowledged one.
+    pub newer: u64,
+    pub violations: Vec<String>,
+}
+
+impl FaultCounts {
+    pub fn add(&mut self, other: FaultCounts) {
+        self.injected += other.injected;
+        self.crashes += other.crashes;
+        self.states += other.states;
+        self.newer += other.newer;
+        self.violations.extend(other.violations);
+    }
+
+    /// The sum, which is printed.
+    pub fn sum(of: Vec<FaultCounts>) -> FaultCounts {
+        let mut sum = FaultCounts::default();
+        of.into_iter().for_each(|counts| sum.add(counts));
+        let FaultCounts { injected, crashes, states, newer, .. } = sum;
+        println!("injected {injected}, crashes {crashes}, states {states}, newer {newer}");
+        sum
+    }
+
+    pub fn assert_no_violation(&self) {
+        let violations = &self.violations;
+        assert!(violations.is_empty(), "{}: {:#?}", violations.len(), &violations[..violations.len().min(5)]);
+    }
 }
 
 /// Queries, separated by semicolons.
@@ -67,6 +103,14 @@ impl WriterScript {
         self.expected.len() as u64 - 1
     }
 
+    /// Number of operations of a class in the whole script, without faults.
+    pub fn count_operations(&self, class: OpClass) -> u64 {
+        let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
+        let outcome = self.run(&(Arc::new(disk.clone()) as _));
+        assert!(outcome.error.is_none() && outcome.acknowledged == self.generations());
+        disk.operations(class)
+    }
+
     /// Runs all sessions until an operation fails. A failed writer must reject all further calls.
     pub fn run(&self, disk: &Arc<dyn Disk>) -> ScriptOutcome {
         let mut outcome = ScriptOutcome { acknowledged: 0, error: None };
@@ -79,15 +123,10 @@ impl WriterScript {
         outcome
     }
 
-    fn session(
-        &self,
-        disk: &Arc<dyn Disk>,
-        session: &Session,
-        acknowledged: &mut u64,
-    ) -> tierdex::Result<()> {
+    fn session(&self, disk: &Arc<dyn Disk>, of: &Session, acknowledged: &mut u64) -> tierdex::Result<()> {
         let mut writer =
-            IndexWriter::open(disk.clone(), self.schema.clone(), session.mode, WriterOptions::default())?;
-        for (docs, merge) in &session.commits {
+            IndexWriter::open(disk.clone(), self.schema.clone(), of.mode, WriterOptions::default())?;
+        for (docs, merge) in &of.commits {
             match add_all(&mut writer, docs).and_then(|()| writer.commit(*merge)) {
                 Ok(generation) => *acknowledged = generation,
                 Err(error) => {
@@ -107,12 +146,10 @@ impl WriterScript {
         let generation = match Index::open_on(shared) {
             Ok(index) => {
                 let generation = index.manifest().generation;
-                let (expected, _) = self
-                    .expected
-                    .get(generation as usize)
-                    .ok_or_else(|| format!("generation {generation}"))?;
-                compare_answers(&index, expected)
-                    .map_err(|what| format!("generation {generation}: {what}"))?;
+                let expected = self.expected.get(generation as usize);
+                let (expected, _) = expected.ok_or_else(|| format!("generation {generation}"))?;
+                let compared = compare_answers(&index, expected);
+                compared.map_err(|what| format!("generation {generation}: {what}"))?;
                 generation
             }
             Err(Error::Usage(message)) if message.contains("holds no tierdex index") => 0,

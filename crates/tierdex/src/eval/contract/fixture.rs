@@ -210,17 +210,7 @@ impl Fixture {
                 }
             }
             PlanNode::Phrase { leaves, phrase, slop, .. } => {
-                let scorer = &self.plan.phrases[*phrase];
-                let mut alignments = Alignments::new(&leaves[..], *slop);
-                for document in self.words[leaves[0].1].keys() {
-                    let of = |(_, leaf): &(u32, usize)| self.words[*leaf].get(document);
-                    let Some(positions) = leaves.iter().map(of).collect::<Option<Vec<_>>>() else { continue };
-                    (0..).zip(positions).for_each(|(slot, of)| alignments.positions(slot).clone_from(of));
-                    let frequency = alignments.frequency();
-                    if frequency > 0.0 {
-                        scores[*document as usize] = Some(self.score(scorer, *document, frequency));
-                    }
-                }
+                self.score_phrase(leaves, *slop, &self.plan.phrases[*phrase], &mut scores);
             }
             PlanNode::Prefix { prefix, weight } => {
                 let score = Some(self.plan.scale.constant(*weight));
@@ -232,24 +222,46 @@ impl Fixture {
             }
             PlanNode::All { weight } => scores.fill(Some(self.plan.scale.constant(*weight))),
             PlanNode::Nothing => {}
-            PlanNode::Group(group) => {
-                let all = |nodes: &[PlanNode]| nodes.iter().map(|node| self.scores(node)).collect::<Vec<_>>();
-                let [must, filter] = [all(&group.must), all(&group.filter)];
-                let [should, must_not] = [all(&group.should), all(&group.must_not)];
-                for (document, score) in scores.iter_mut().enumerate() {
-                    let of = |lists: &[DocumentScores]| -> Vec<u32> {
-                        lists.iter().filter_map(|scores| scores[document]).collect()
-                    };
-                    let (required, optional) = (of(&must), of(&should));
-                    let matches = required.len() == must.len()
-                        && of(&filter).len() == filter.len()
-                        && optional.len() >= group.minimum
-                        && of(&must_not).is_empty();
-                    *score = matches.then(|| required.iter().chain(&optional).sum());
-                }
-            }
+            PlanNode::Group(group) => scores = self.group_scores(group),
         }
         scores
+    }
+
+    fn score_phrase(
+        &self,
+        leaves: &[(u32, usize)],
+        slop: u32,
+        scorer: &TermScorer,
+        scores: &mut DocumentScores,
+    ) {
+        let mut alignments = Alignments::new(leaves, slop);
+        for document in self.words[leaves[0].1].keys() {
+            let of = |(_, leaf): &(u32, usize)| self.words[*leaf].get(document);
+            let Some(positions) = leaves.iter().map(of).collect::<Option<Vec<_>>>() else { continue };
+            (0..).zip(positions).for_each(|(slot, of)| alignments.positions(slot).clone_from(of));
+            let frequency = alignments.frequency();
+            if frequency > 0.0 {
+                scores[*document as usize] = Some(self.score(scorer, *document, frequency));
+            }
+        }
+    }
+
+    fn group_scores(&self, group: &Clauses<PlanNode>) -> DocumentScores {
+        let all = |nodes: &[PlanNode]| nodes.iter().map(|node| self.scores(node)).collect::<Vec<_>>();
+        let [must, filter] = [all(&group.must), all(&group.filter)];
+        let [should, must_not] = [all(&group.should), all(&group.must_not)];
+        let score = |document: usize| {
+            let of = |lists: &[DocumentScores]| -> Vec<u32> {
+                lists.iter().filter_map(|scores| scores[document]).collect()
+            };
+            let (required, optional) = (of(&must), of(&should));
+            let matches = required.len() == must.len()
+                && of(&filter).len() == filter.len()
+                && optional.len() >= group.minimum
+                && of(&must_not).is_empty();
+            matches.then(|| required.iter().chain(&optional).sum())
+        };
+        (0..self.segment.documents() as usize).map(score).collect()
     }
 
     fn score(&self, scorer: &TermScorer, document: u32, frequency: f32) -> u32 {

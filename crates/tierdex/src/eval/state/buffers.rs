@@ -1,7 +1,6 @@
 //! Buffers of an open list.
 
-use crate::limits::BLOCK;
-use crate::transform::impact::Impact;
+use crate::{limits::BLOCK, transform::impact::Impact};
 use std::sync::{Arc, Mutex, PoisonError};
 use tierdex_codec::{Intersection, Selection};
 

@@ -1,10 +1,9 @@
 //! Scratch buffers: memory that evaluations take, return, and leave to the next query, to avoid allocations.
 
-use crate::cursor::DecodedBlock;
-use crate::eval::state::batch::CandidateBatch;
 use crate::eval::state::buffers::{SpareLookUp, TermBuffers};
 use crate::eval::state::range_sets::{Bits, ScoreWindow};
 use crate::eval::tuning::{COUNTED_DOCS, LIST_BUFFERS_MAX, SORT_KEYS_MAX, WINDOW_DOCS};
+use crate::{cursor::DecodedBlock, eval::state::batch::CandidateBatch};
 use tierdex_codec::Survivors;
 
 /// Buffers for lists, windows, bitsets and batches that no evaluation uses now.
