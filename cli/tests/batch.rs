@@ -4,13 +4,11 @@ mod workspace;
 
 use std::io::Write;
 use std::process::{Command, Stdio};
-use workspace::{DOCUMENTS, Workspace, failed, finish, succeeded, wait_until};
+use workspace::{Workspace, failed, finish, succeeded, wait_until};
 
 #[test]
 fn batches_write_trec_runs() {
-    let workspace = Workspace::new();
-    workspace.file("docs.jsonl", DOCUMENTS);
-    workspace.ok("index docs.jsonl --out i");
+    let workspace = Workspace::with_index("");
     workspace.file("q.tsv", "q1\tcat dog\nq2\tzebra\nq3\tbird\n");
     let said = workspace.ok("batch i --queries q.tsv --run out.trec -k 1");
     assert!(said.contains("3 queries, 2 hits"), "{said}");
@@ -100,9 +98,7 @@ fn failed_queries_are_skipped_with_on_error_skip() {
 
 #[test]
 fn queries_are_read_from_compressed_files_and_standard_input() {
-    let workspace = Workspace::new();
-    workspace.file("docs.jsonl", DOCUMENTS);
-    workspace.ok("index docs.jsonl --out i");
+    let workspace = Workspace::with_index("");
     let queries = "\u{feff}q1\tcat\r\nq2\tbird";
     workspace.file("plain", queries);
     workspace.file("zst", zstd::encode_all(queries.as_bytes(), 3).unwrap());
@@ -126,9 +122,7 @@ fn queries_are_read_from_compressed_files_and_standard_input() {
 
 #[test]
 fn queries_with_operators_cause_one_warning_without_a_syntax_flag() {
-    let workspace = Workspace::new();
-    workspace.file("docs.jsonl", DOCUMENTS);
-    workspace.ok("index docs.jsonl --out i --positions");
+    let workspace = Workspace::with_index("--positions");
     let said = |queries: &[&str], flags: &str| {
         let lines = queries.iter().enumerate().map(|(id, query)| format!("{id}\t{query}\n"));
         workspace.file("q", lines.collect::<String>());
@@ -164,9 +158,7 @@ fn queries_with_operators_cause_one_warning_without_a_syntax_flag() {
 
 #[test]
 fn an_empty_query_of_a_batch_has_no_hits() {
-    let workspace = Workspace::new();
-    workspace.file("docs.jsonl", DOCUMENTS);
-    workspace.ok("index docs.jsonl --out i");
+    let workspace = Workspace::with_index("");
     workspace.file("q", "q1\t\nq2\t \nq3\tcat\n");
     for syntax in ["terms", "query"] {
         let said = workspace.ok(&format!("batch i --queries q --run r --syntax {syntax}"));
@@ -199,9 +191,7 @@ fn ids_that_a_run_cannot_represent_are_encoded_and_never_coincide() {
 
 #[test]
 fn ids_of_queries_are_those_of_one_query() {
-    let workspace = Workspace::new();
-    workspace.file("docs.jsonl", DOCUMENTS);
-    workspace.ok("index docs.jsonl --out i");
+    let workspace = Workspace::with_index("");
     for (queries, words) in [
         ("q1\tcat\n\nq2\tdog\nq1\tbird\n", "q: line 4: line 1 has the query id q1 too"),
         ("\tcat\n", "q: line 1: the query id is empty"),
@@ -215,8 +205,7 @@ fn ids_of_queries_are_those_of_one_query() {
 
 #[test]
 fn a_run_may_be_a_link_or_a_pipe() {
-    let workspace = Workspace::new();
-    workspace.file("docs.jsonl", DOCUMENTS);
+    let workspace = Workspace::with_documents();
     workspace.file("q", "q1\tcat\n");
     workspace.file("old", "old");
     workspace.ok("index docs.jsonl --out i");
@@ -233,9 +222,7 @@ fn a_run_may_be_a_link_or_a_pipe() {
 
 #[test]
 fn an_interrupted_batch_leaves_no_run() {
-    let workspace = Workspace::new();
-    workspace.file("docs.jsonl", DOCUMENTS);
-    workspace.ok("index docs.jsonl --out i");
+    let workspace = Workspace::with_index("");
     workspace.fifo("q");
     for signal in ["-INT", "-TERM"] {
         let mut command = workspace.command("batch i --queries q --run out.trec".split(' '));

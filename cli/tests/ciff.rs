@@ -2,12 +2,11 @@
 
 mod workspace;
 
-use workspace::{DOCUMENTS, Workspace, spawn_and_finish, succeeded};
+use workspace::{Workspace, spawn_and_finish, succeeded};
 
 #[test]
 fn an_exported_index_is_imported_and_finds_the_same() {
-    let workspace = Workspace::new();
-    workspace.file("docs.jsonl", DOCUMENTS);
+    let workspace = Workspace::with_documents();
     workspace.file("queries.tsv", "q1\tcat dog\nq2\tbird\nq3\tthe\n");
     workspace.ok("index docs.jsonl --out first");
     workspace.ok("batch first --queries queries.tsv --run first.run");
@@ -31,8 +30,7 @@ fn an_exported_index_is_imported_and_finds_the_same() {
 
 #[test]
 fn a_compressed_file_is_imported_by_way_of_a_file_that_does_not_remain() {
-    let workspace = Workspace::new();
-    workspace.file("docs.jsonl", DOCUMENTS);
+    let workspace = Workspace::with_documents();
     workspace.file("temporary/.tierdex-ciff-1-0", "of another process");
     workspace.ok("index docs.jsonl --out i");
     workspace.ok("ciff export i i.ciff.gz");
@@ -65,9 +63,7 @@ fn terms_that_queries_cannot_find_are_counted() {
 
 #[test]
 fn files_and_flags_that_do_not_fit_are_rejected() {
-    let workspace = Workspace::new();
-    workspace.file("docs.jsonl", DOCUMENTS);
-    workspace.ok("index docs.jsonl --out i");
+    let workspace = Workspace::with_index("");
     workspace.ok("ciff export i i.ciff");
     workspace.fails(2, "ciff import i.ciff --out i", "holds an index already");
     workspace.fails(2, "ciff import i.ciff --out j --positions", "no positions");

@@ -17,8 +17,7 @@ fn search(workspace: &Workspace, index: &str, query: &str) -> (u64, Vec<String>)
 
 #[test]
 fn hits_have_titles_and_highlighted_snippets() {
-    let workspace = Workspace::new();
-    workspace.file("docs.jsonl", DOCUMENTS);
+    let workspace = Workspace::with_documents();
     let summary = workspace.ok("index docs.jsonl --out i --positions");
     assert!(summary.contains("3 documents") && summary.lines().count() == 1, "{summary}");
 
@@ -52,9 +51,7 @@ fn hits_have_titles_and_highlighted_snippets() {
 
 #[test]
 fn every_kind_of_query_is_answered() {
-    let workspace = Workspace::new();
-    workspace.file("docs.jsonl", DOCUMENTS);
-    workspace.ok("index docs.jsonl --out i --positions");
+    let workspace = Workspace::with_index("--positions");
     for (query, ids) in [
         ("cat^0.1 bird", vec!["3", "2", "1"]),
         ("\"cat on\"", vec![]),
@@ -79,9 +76,7 @@ fn every_kind_of_query_is_answered() {
 
 #[test]
 fn lenient_queries_are_answered_with_warnings() {
-    let workspace = Workspace::new();
-    workspace.file("docs.jsonl", DOCUMENTS);
-    workspace.ok("index docs.jsonl --out i");
+    let workspace = Workspace::with_index("");
     let output = workspace.run_with(["search", "i", "(bird^x\u{1b} AND \"in the\"", "--lenient"]);
     assert!(succeeded(&output).contains("1 document"));
     let warnings = String::from_utf8_lossy(&output.stderr);
@@ -103,9 +98,7 @@ fn lenient_queries_are_answered_with_warnings() {
 
 #[test]
 fn wrong_usage_exits_with_2() {
-    let workspace = Workspace::new();
-    workspace.file("docs.jsonl", DOCUMENTS);
-    workspace.ok("index docs.jsonl --out i");
+    let workspace = Workspace::with_index("");
     workspace.fails(2, "index docs.jsonl --out i", "holds an index already");
     workspace.fails(2, "index none.jsonl --out j", "none.jsonl");
     assert!(!workspace.path("j").exists(), "a directory was created");
@@ -141,8 +134,7 @@ fn wrong_usage_exits_with_2() {
 
 #[test]
 fn failures_exit_with_1_and_name_the_file() {
-    let workspace = Workspace::new();
-    workspace.file("docs.jsonl", DOCUMENTS);
+    let workspace = Workspace::with_documents();
     workspace.file("flat", "not a directory");
     workspace.fails(1, "index docs.jsonl --out flat", "flat");
     workspace.fails(1, "search flat cat", "flat");
@@ -155,9 +147,7 @@ fn failures_exit_with_1_and_name_the_file() {
 
 #[test]
 fn damaged_and_truncated_files_are_reported() {
-    let workspace = Workspace::new();
-    workspace.file("docs.jsonl", DOCUMENTS);
-    workspace.ok("index docs.jsonl --out i");
+    let workspace = Workspace::with_index("");
     let files: Vec<_> =
         std::fs::read_dir(workspace.path("i")).unwrap().map(|entry| entry.unwrap().path()).collect();
     let mut tried = 0;
@@ -293,9 +283,7 @@ fn the_number_of_threads_does_not_change_the_index() {
 
 #[test]
 fn a_second_writer_fails_and_an_interrupt_leaves_the_last_commit() {
-    let workspace = Workspace::new();
-    workspace.file("docs.jsonl", DOCUMENTS);
-    workspace.ok("index docs.jsonl --out i");
+    let workspace = Workspace::with_index("");
     let mut child = workspace
         .command(["index", "-", "--out", "i", "--replace"])
         .stdin(Stdio::piped())
@@ -325,9 +313,7 @@ fn a_second_writer_fails_and_an_interrupt_leaves_the_last_commit() {
 
 #[test]
 fn a_full_disk_is_reported_and_loses_nothing() {
-    let workspace = Workspace::new();
-    workspace.file("docs.jsonl", DOCUMENTS);
-    workspace.ok("index docs.jsonl --out i");
+    let workspace = Workspace::with_index("");
     let line = |i| format!("{{\"id\":\"document number {i}\",\"text\":\"many different words here\"}}\n");
     workspace.file("more.jsonl", (0..20_000).map(line).collect::<String>());
     // A limit on file sizes simulates a full device. SIGXFSZ is ignored, so writes fail.
@@ -411,9 +397,7 @@ fn demo_indexes_a_folder_and_answers_queries() {
 
 #[test]
 fn explain_prints_strategy_lists_and_reads() {
-    let workspace = Workspace::new();
-    workspace.file("docs.jsonl", DOCUMENTS);
-    workspace.ok("index docs.jsonl --out i --positions");
+    let workspace = Workspace::with_index("--positions");
     let said = workspace.ok("explain i cat");
     for words in ["impact order", "text:cat", "by bound", "by range", "2 hits of 2"] {
         assert!(said.contains(words), "{words}: {said}");
@@ -439,9 +423,7 @@ fn explain_prints_strategy_lists_and_reads() {
 
 #[test]
 fn matches_are_counted_on_request() {
-    let workspace = Workspace::new();
-    workspace.file("docs.jsonl", DOCUMENTS);
-    workspace.ok("index docs.jsonl --out i");
+    let workspace = Workspace::with_index("");
     assert!(workspace.ok("search i cat -k 1").contains("\nat least "));
     // The count is exact if all matches are hits.
     assert!(
@@ -499,9 +481,7 @@ fn completions_and_manual_pages_are_written() {
 
 #[test]
 fn a_check_is_one_json_object() {
-    let workspace = Workspace::new();
-    workspace.file("docs.jsonl", DOCUMENTS);
-    workspace.ok("index docs.jsonl --out i");
+    let workspace = Workspace::with_index("");
     let check = |code: i32| {
         let output = workspace.run("check i --format json");
         assert_eq!(output.status.code(), Some(code));

@@ -49,8 +49,7 @@ fn relevance_and_scores_that_are_not_finite_are_rejected() {
 /// Ids need not be unique: documents that were appended twice are in a run twice.
 #[test]
 fn a_run_over_documents_that_were_appended_twice_is_rejected() {
-    let workspace = Workspace::new();
-    workspace.file("docs.jsonl", DOCUMENTS);
+    let workspace = Workspace::with_documents();
     workspace.file("queries.tsv", "q1\tcat\n");
     workspace.file("qrels", "q1 0 1 1\n");
     workspace.ok("index docs.jsonl --out i");
@@ -62,7 +61,7 @@ fn a_run_over_documents_that_were_appended_twice_is_rejected() {
 #[test]
 fn endless_lines_are_rejected() {
     let workspace = Workspace::new();
-    workspace.file("docs.jsonl", workspace::DOCUMENTS);
+    workspace.file("docs.jsonl", DOCUMENTS);
     workspace.file("r", "1 Q0 a 1 0.5 x\n");
     workspace.file("qrels", "1 0 a 1\n");
     workspace.fails(1, "eval /dev/zero qrels", "line 1: the line is longer than 1048576 bytes");

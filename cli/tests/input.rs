@@ -17,8 +17,7 @@ fn only_line(output: &Output) -> String {
 
 #[test]
 fn a_run_without_a_document_fails_and_changes_nothing() {
-    let workspace = Workspace::new();
-    workspace.file("docs.jsonl", DOCUMENTS);
+    let workspace = Workspace::with_documents();
     workspace.file("empty.jsonl", "\n\n");
     workspace.file("empty.txt", "");
     workspace.file("broken.jsonl", "x\n".repeat(300));

@@ -4,7 +4,7 @@ mod workspace;
 
 use std::os::unix::fs::PermissionsExt;
 use workspace::limited::{ends_well, run, user};
-use workspace::{DOCUMENTS, Workspace, failed, succeeded};
+use workspace::{Workspace, failed, succeeded};
 
 fn documents() -> String {
     let word = |id: u32, word: u32| format!(" w{}", id.wrapping_mul(7919) % (1 + word * 50));
@@ -54,8 +54,7 @@ fn running_out_of_memory_ends_with_one_line() {
 
 #[test]
 fn threads_that_cannot_be_started_end_the_command_with_one_line() {
-    let workspace = Workspace::new();
-    workspace.file("docs.jsonl", DOCUMENTS);
+    let workspace = Workspace::with_documents();
     for folder in ["", "out"] {
         std::fs::create_dir_all(workspace.path(folder)).unwrap();
         std::fs::set_permissions(workspace.path(folder), std::fs::Permissions::from_mode(0o777)).unwrap();
@@ -106,9 +105,7 @@ fn a_file_size_limit_ends_the_command_with_one_line() {
 
 #[test]
 fn files_without_read_permission_are_not_reported_as_damaged() {
-    let workspace = Workspace::new();
-    workspace.file("docs.jsonl", DOCUMENTS);
-    workspace.ok("index docs.jsonl --out i");
+    let workspace = Workspace::with_index("");
     std::fs::set_permissions(workspace.path(""), std::fs::Permissions::from_mode(0o755)).unwrap();
     let user = user(1);
     let user: Vec<&str> = user.iter().map(String::as_str).collect();

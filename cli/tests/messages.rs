@@ -54,9 +54,7 @@ fn messages_that_cannot_be_written_are_dropped() {
 
 #[test]
 fn a_full_output_is_an_error_and_a_closed_pipe_is_not() {
-    let workspace = Workspace::new();
-    workspace.file("docs.jsonl", DOCUMENTS);
-    workspace.ok("index docs.jsonl --out i");
+    let workspace = Workspace::with_index("");
     for arguments in
         ["search i cat", "search i cat --format json", "info i", "check i", "--help", "--version"]
     {
@@ -202,8 +200,7 @@ fn counts_of_one_are_singular() {
 
 #[test]
 fn errors_name_the_directory_of_the_index() {
-    let workspace = Workspace::new();
-    workspace.file("docs.jsonl", DOCUMENTS);
+    let workspace = Workspace::with_documents();
     workspace.file("q", "q1\tcat\n");
     workspace.ok("index docs.jsonl --out i");
     let ids = std::fs::read_dir(workspace.path("i")).unwrap().map(|entry| entry.unwrap().path());

@@ -2,18 +2,11 @@
 
 mod workspace;
 
-use workspace::{DOCUMENTS, Workspace, failed, succeeded};
-
-fn with_index() -> Workspace {
-    let workspace = Workspace::new();
-    workspace.file("docs.jsonl", DOCUMENTS);
-    workspace.ok("index docs.jsonl --out i --positions");
-    workspace
-}
+use workspace::{Workspace, failed, succeeded};
 
 #[test]
 fn several_arguments_are_joined_to_one_query() {
-    let workspace = with_index();
+    let workspace = Workspace::with_index("--positions");
     let hits = |arguments: &str| {
         let answer: serde_json::Value = serde_json::from_str(&workspace.ok(arguments)).unwrap();
         answer["hits"].clone()
@@ -38,7 +31,7 @@ fn several_arguments_are_joined_to_one_query() {
 
 #[test]
 fn a_name_that_is_no_field_is_text() {
-    let workspace = with_index();
+    let workspace = Workspace::with_index("--positions");
     let note = "byte 1: `title:` is read as text: it is not a field of this index, which has `text` (titles and texts)";
     for command in ["search", "explain"] {
         let output = workspace.run_with([command, "i", "title:first"]);
@@ -64,7 +57,7 @@ fn a_name_that_is_no_field_is_text() {
 
 #[test]
 fn empty_queries_and_too_large_numbers_are_errors() {
-    let workspace = with_index();
+    let workspace = Workspace::with_index("--positions");
     for command in ["search", "explain"] {
         for query in ["", " ", "\t\n"] {
             failed(&workspace.run_with([command, "i", query]), 2, "the query is empty");

@@ -6,11 +6,10 @@ mod workspace;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::{Command, Stdio};
 use std::{fs, io::Write};
-use workspace::{DOCUMENTS, Workspace, finish, succeeded, wait_until};
+use workspace::{Workspace, finish, succeeded, wait_until};
 
 fn with_index() -> Workspace {
-    let workspace = Workspace::new();
-    workspace.file("docs.jsonl", DOCUMENTS);
+    let workspace = Workspace::with_documents();
     workspace.file("q", "q1\tcat\n");
     workspace.ok("index docs.jsonl --out i");
     workspace

@@ -39,16 +39,9 @@ fn names(path: &Path) -> Vec<String> {
     names
 }
 
-fn with_index() -> Workspace {
-    let workspace = Workspace::new();
-    workspace.file("docs.jsonl", DOCUMENTS);
-    workspace.ok("index docs.jsonl --out i");
-    workspace
-}
-
 #[test]
 fn a_writer_whose_lock_is_removed_commits_nothing() {
-    let workspace = with_index();
+    let workspace = Workspace::with_index("");
     for merge in ["one", "none"] {
         let before = documents(&workspace, "i");
         let first = writer(&workspace, &format!("index - --out i --append --merge {merge}"));
@@ -68,7 +61,7 @@ fn a_writer_whose_lock_is_removed_commits_nothing() {
 
 #[test]
 fn a_directory_that_replaces_the_one_of_a_writer_is_not_changed() {
-    let workspace = with_index();
+    let workspace = Workspace::with_index("");
     workspace.ok("index docs.jsonl docs.jsonl --out new");
     let first = writer(&workspace, "index - --out i --append");
     std::fs::rename(workspace.path("i"), workspace.path("i.old")).unwrap();
@@ -81,7 +74,7 @@ fn a_directory_that_replaces_the_one_of_a_writer_is_not_changed() {
 
 #[test]
 fn a_missing_or_damaged_manifest_loses_no_segments() {
-    let workspace = with_index();
+    let workspace = Workspace::with_index("");
     let manifest = workspace.path("i/manifest-0000000000000001");
     let bytes = std::fs::read(&manifest).unwrap();
     std::fs::remove_file(&manifest).unwrap();
@@ -110,8 +103,7 @@ fn a_missing_or_damaged_manifest_loses_no_segments() {
 
 #[test]
 fn a_failed_first_run_leaves_no_files() {
-    let workspace = Workspace::new();
-    workspace.file("docs.jsonl", DOCUMENTS);
+    let workspace = Workspace::with_documents();
     workspace.file("bad.jsonl", "{\n");
     workspace.fails(1, "index docs.jsonl bad.jsonl --out a/b/i --on-error fail", "bad.jsonl");
     assert_eq!(names(&workspace.path("")), ["bad.jsonl", "docs.jsonl"]);
@@ -124,7 +116,7 @@ fn a_failed_first_run_leaves_no_files() {
 
 #[test]
 fn appending_needs_an_index_with_the_same_settings() {
-    let workspace = with_index();
+    let workspace = Workspace::with_index("");
     workspace.fails(1, "index docs.jsonl --out typo --append", "no such directory");
     assert!(!workspace.path("typo").exists());
     std::fs::create_dir(workspace.path("empty")).unwrap();
@@ -151,7 +143,7 @@ fn a_reader_during_the_first_run_is_told_that_nothing_is_committed() {
 
 #[test]
 fn a_second_writer_waits_for_the_first_if_asked() {
-    let workspace = with_index();
+    let workspace = Workspace::with_index("");
     workspace.file("q", "q1\tcat\n");
     workspace.ok("ciff export i i.ciff");
     let first = writer(&workspace, "index - --out i --replace");

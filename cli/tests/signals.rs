@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Instant;
 use tierdex::io::start_with_default_signals;
-use workspace::{DOCUMENTS, WAIT_MAX, Workspace, failed, finish, spawn_and_finish, succeeded, wait_until};
+use workspace::{WAIT_MAX, Workspace, failed, finish, spawn_and_finish, succeeded, wait_until};
 
 fn spawn(workspace: &Workspace, arguments: &str) -> Child {
     let mut command = workspace.command(arguments.split(' '));
@@ -34,9 +34,7 @@ fn send(child: &Child, signal: &str) {
 
 #[test]
 fn a_signal_ends_commands_that_wait_for_input() {
-    let workspace = Workspace::new();
-    workspace.file("docs.jsonl", DOCUMENTS);
-    workspace.ok("index docs.jsonl --out i");
+    let workspace = Workspace::with_index("");
     workspace.fifo("fifo");
     for signal in ["-INT", "-TERM", "-HUP"] {
         for arguments in [
@@ -86,9 +84,7 @@ fn a_signal_ends_commands_that_write_output() {
 
 #[test]
 fn signals_that_the_parent_ignores_stay_ignored() {
-    let workspace = Workspace::new();
-    workspace.file("docs.jsonl", DOCUMENTS);
-    workspace.ok("index docs.jsonl --out i");
+    let workspace = Workspace::with_index("");
     workspace.fifo("fifo");
     // As `nohup` and background jobs of a shell start a command.
     let script = "trap '' HUP INT; exec \"$0\" batch i --queries fifo --run r";
@@ -117,8 +113,7 @@ fn writes_to_standard_error(id: u32) -> bool {
 /// error.
 #[test]
 fn a_blocked_standard_error_does_not_delay_a_signal() {
-    let workspace = Workspace::new();
-    workspace.file("docs.jsonl", DOCUMENTS);
+    let workspace = Workspace::with_documents();
     workspace.file("q", "a line without a tab\n".repeat(20_000));
     workspace.ok("index docs.jsonl --out i");
     if std::fs::read_to_string("/proc/self/syscall").is_err() {

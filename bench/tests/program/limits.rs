@@ -1,7 +1,7 @@
 //! Messages about wrong flags and unknown kernels, and limits of the system.
 
 use crate::index;
-use crate::workspace::{DOCUMENTS, Workspace, limited::ends_well, limited::run, limited::user, program};
+use crate::workspace::{Workspace, limited::ends_well, limited::run, limited::user, program};
 use std::{fs, os::unix::fs::PermissionsExt, process::Stdio};
 
 #[test]
@@ -33,8 +33,7 @@ fn an_unknown_kernel_is_rejected_before_any_file_is_written() {
 
 #[test]
 fn threads_that_cannot_be_started_end_the_command_with_one_line() {
-    let workspace = Workspace::new();
-    workspace.file("docs.jsonl", DOCUMENTS);
+    let workspace = Workspace::with_documents();
     for folder in ["", "out"] {
         fs::create_dir_all(workspace.path(folder)).unwrap();
         fs::set_permissions(workspace.path(folder), fs::Permissions::from_mode(0o777)).unwrap();

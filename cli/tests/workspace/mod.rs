@@ -32,6 +32,20 @@ impl Workspace {
         Workspace(tempfile::tempdir().unwrap())
     }
 
+    /// A directory with [`DOCUMENTS`] as `docs.jsonl`.
+    pub fn with_documents() -> Workspace {
+        let workspace = Workspace::new();
+        workspace.file("docs.jsonl", DOCUMENTS);
+        workspace
+    }
+
+    /// As [`Workspace::with_documents`], and an index of them in `i`, written with further options.
+    pub fn with_index(options: &str) -> Workspace {
+        let workspace = Workspace::with_documents();
+        workspace.ok(format!("index docs.jsonl --out i {options}").trim_end());
+        workspace
+    }
+
     pub fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }

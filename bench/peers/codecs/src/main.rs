@@ -10,8 +10,7 @@ mod ratios;
 mod streamvbytes;
 
 use clap::Parser;
-use std::io::stdout;
-use std::process::ExitCode;
+use std::{io::stdout, process::ExitCode};
 use tierdex::StopSignal;
 use tierdex_bench::codecs::{self, Flags, Peer};
 use tierdex_bench::{Error, Result};

@@ -4,10 +4,7 @@
 //! Scores are compared by rank. Engines may multiply all scores by a constant: the median of the quotients.
 //! The reported figure is the largest deviation of 95% of the quotients from it.
 
-use crate::mean::median;
-use crate::server::Server;
-use crate::sets::Set;
-use crate::tools::say;
+use crate::{mean::median, server::Server, sets::Set, tools::say};
 use tierdex_bench::{Error, Result};
 
 /// Queries of a set that are asked one by one.

@@ -4,10 +4,8 @@
 //! mod n, by tokens; copy 0 is the file as it is.
 
 use crate::tools::{say, unreadable};
-use std::collections::HashMap;
-use std::fs::File;
+use std::{collections::HashMap, fs::File, path::Path};
 use std::io::{BufWriter, Write};
-use std::path::Path;
 use tierdex_bench::{Error, Result};
 
 /// Primes, so that each copy combines different halves.

@@ -1,11 +1,9 @@
 //! Indexing: engines alternate, one thread each, and their resource usage is stored next to their indexes.
 
 use crate::engine::{Contender, Kind};
-use crate::flags::Flags;
-use crate::mean::median;
+use crate::{flags::Flags, mean::median, usage::Usage};
 use crate::tokens::{Corpus, Parts};
 use crate::tools::{self, say};
-use crate::usage::Usage;
 use std::fs;
 use std::path::{Path, PathBuf};
 use tierdex_bench::Result;

@@ -1,12 +1,7 @@
 //! The results of a run, and their medians and ratios.
 
-use crate::check::Check;
-use crate::engine::Kind;
-use crate::indexing;
-use crate::limit::Limited;
-use crate::mean::median;
+use crate::{check::Check, engine::Kind, indexing, limit::Limited, mean::median, tokens::Corpus};
 use crate::sets::{Group, Set};
-use crate::tokens::Corpus;
 
 /// The results of a run.
 pub struct Results {

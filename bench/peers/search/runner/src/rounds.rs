@@ -6,9 +6,7 @@
 //!    which Lucene gets at least three rounds.
 //! 3. Measured rounds; each begins with another engine.
 
-use crate::engine::Kind;
-use crate::flags::Flags;
-use crate::mean::median;
+use crate::{engine::Kind, flags::Flags, mean::median};
 use crate::results::{EngineCell, Row};
 use crate::server::{Batch, Server};
 use crate::sets::{self, Set};

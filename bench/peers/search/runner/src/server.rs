@@ -1,8 +1,7 @@
 //! An engine as a child process behind the line protocol.
 
 use crate::engine::{Contender, Kind};
-use crate::flags::Flags;
-use crate::tools;
+use crate::{flags::Flags, tools};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};

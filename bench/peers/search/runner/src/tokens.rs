@@ -5,8 +5,7 @@
 //! them, and so are documents without tokens, because some engines number them and others do not. Engines
 //! split at blanks and do nothing else.
 
-use crate::copies;
-use crate::flags::Flags;
+use crate::{copies, flags::Flags};
 use crate::tools::{self, say, unreadable};
 
 use std::collections::HashMap;

@@ -1,9 +1,6 @@
 //! Runs external programs, reads and writes files, and prints progress messages.
 
-use std::ffi::OsStr;
-use std::fs;
-use std::path::Path;
-use std::process::Command;
+use std::{ffi::OsStr, fs, path::Path, process::Command};
 use tierdex_bench::{Error, Result};
 
 /// Creates a directory.

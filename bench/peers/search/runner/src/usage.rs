@@ -6,9 +6,8 @@
 
 use crate::tools;
 use nix::sys::resource::{UsageWho, getrusage};
-use std::ffi::OsString;
+use std::{ffi::OsString, time::Instant};
 use std::process::{Command, ExitCode};
-use std::time::Instant;
 use tierdex_bench::{Error, Result};
 
 /// The argument that makes this program run another and print its resources.

@@ -1,18 +1,15 @@
 //! Indexing: unmodified tokens, one shard. The library numbers documents in order from 0 on.
 
-use seekstorm::INDEX_RUNTIME;
+use seekstorm::{INDEX_RUNTIME, vector::Inference};
 use seekstorm::index::{
     AccessType, Close, Clustering, Document, DocumentCompression, FileType, FrequentwordType, IndexArc,
     IndexDocument, IndexMetaObject, LexicalSimilarity, NgramSet, SchemaField, StemmerType, StopwordType,
     TokenizerType, create_index,
 };
-use seekstorm::vector::Inference;
 use serde_json::json;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
-use std::path::Path;
-use std::thread::sleep;
-use std::time::Duration;
+use std::{path::Path, thread::sleep, time::Duration};
 use tierdex_bench_protocol::Result;
 
 /// Name of the field of tokens.

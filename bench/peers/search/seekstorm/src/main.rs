@@ -14,9 +14,7 @@ mod query;
 mod serve;
 
 use clap::{Parser, Subcommand};
-use std::io::stdin;
-use std::path::PathBuf;
-use std::process::ExitCode;
+use std::{io::stdin, path::PathBuf, process::ExitCode};
 
 /// SeekStorm behind the line protocol of `tierdex-bench serve`.
 #[derive(Parser)]

@@ -14,13 +14,9 @@ use nix::unistd::dup2_stdout;
 use seekstorm::INDEX_RUNTIME;
 use seekstorm::index::{IndexArc, open_index};
 use seekstorm::search::{QueryRewriting, QueryType, ResultObject, ResultType, Search, SearchMode};
-use std::fs::File;
+use std::{fs::File, os::fd::AsFd, path::Path, sync::Arc, time::Instant};
 use std::io::{BufRead, Write, stderr, stdout};
-use std::os::fd::AsFd;
-use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
 use tierdex_bench_protocol::{Answer, Batch, LineCommand, LineResult, Result};
 
 /// The index behind the protocol.

@@ -16,8 +16,7 @@ mod serve;
 
 use clap::{Parser, Subcommand};
 use std::io::{stdin, stdout};
-use std::path::PathBuf;
-use std::process::ExitCode;
+use std::{path::PathBuf, process::ExitCode};
 
 /// Tantivy behind the line protocol of `tierdex-bench serve`.
 #[derive(Parser)]

@@ -10,15 +10,12 @@
 use crate::index::{ORDINAL, TOKENS, register};
 use crate::query;
 use clap::ValueEnum;
-use std::fs;
+use std::{fs, path::Path, time::Instant};
 use std::io::{BufRead, Write};
-use std::path::Path;
-use std::time::Instant;
 use tantivy::collector::{Count, TopDocs};
-use tantivy::columnar::Column;
+use tantivy::{DocAddress, Index, ReloadPolicy, Searcher, columnar::Column};
 use tantivy::directory::{self, Directory, MmapDirectory, RamDirectory};
 use tantivy::schema::{Field, IndexRecordOption};
-use tantivy::{DocAddress, Index, ReloadPolicy, Searcher};
 use tierdex_bench_protocol::{Answer, Batch, LineCommand, Result};
 
 /// Advice to the system about reads of mapped files.

@@ -1,11 +1,9 @@
 //! Building the engines: cargo for tierdex, Tantivy and SeekStorm, Maven for Lucene, pip for PISA.
 
-use super::kind::Kind;
-use super::program::Engine;
+use super::{kind::Kind, program::Engine};
 use crate::tools;
-use std::ffi::OsString;
+use std::{ffi::OsString, process::Command};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// An engine, or one line that says why there is none.
 type Built = Result<Engine, String>;

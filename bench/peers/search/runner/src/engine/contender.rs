@@ -1,8 +1,6 @@
 //! Engines in a variant of the index and the queries.
 
-use super::kind::Kind;
-use super::program::Engine;
-use super::variant::Variant;
+use super::{kind::Kind, program::Engine, variant::Variant};
 use crate::flags::Flags;
 use std::path::PathBuf;
 

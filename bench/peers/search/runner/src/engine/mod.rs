@@ -14,8 +14,7 @@ pub use kind::Kind;
 pub use program::{Advice, Engine};
 pub use variant::Variant;
 
-use crate::flags::Flags;
-use crate::tools::say;
+use crate::{flags::Flags, tools::say};
 use clap::ValueEnum;
 use tierdex_bench::{Error, Result};
 

@@ -1,14 +1,10 @@
 //! The program of an engine: the words that index, serve and print its release.
 
-use super::kind::Kind;
-use super::variant::Variant;
+use super::{kind::Kind, variant::Variant};
 use crate::flags::{Flags, Norms};
-use crate::tokens::Parts;
-use crate::tools;
-use std::ffi::OsString;
-use std::fs;
+use crate::{tokens::Parts, tools};
+use std::{ffi::OsString, fs, time::SystemTime};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 /// An engine that is ready to run.
 #[derive(Clone)]

@@ -4,14 +4,10 @@
 use crate::tools;
 use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
 use nix::sys::stat::{major, minor};
-use std::ffi::OsString;
+use std::{ffi::OsString, os::unix::fs::MetadataExt, os::unix::process::CommandExt, process::ExitCode};
 use std::fs::{self, File};
-use std::os::unix::fs::MetadataExt;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
-use tierdex_bench::cgroup::Cgroup;
-use tierdex_bench::{Error, Result};
+use tierdex_bench::{Error, Result, cgroup::Cgroup};
 
 /// The argument that makes this program join a control group and execute another program.
 const JOIN: &str = "join-group";

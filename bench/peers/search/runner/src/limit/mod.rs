@@ -21,8 +21,7 @@ pub use rows::{LimitCell, LimitRow};
 
 use crate::check::{Check, Sample, compare_all};
 use crate::engine::{Engine, Kind};
-use crate::flags::Flags;
-use crate::server::Server;
+use crate::{flags::Flags, server::Server};
 use crate::sets::{self, Set};
 use crate::tools::{self, say};
 use machine::{ReadAhead, drop_pages};

@@ -1,9 +1,7 @@
 //! Measurements under a memory limit, and their medians and ratios.
 
 use super::contender::LimitContender;
-use crate::engine::Kind;
-use crate::mean::median;
-use crate::server::Batch;
+use crate::{engine::Kind, mean::median, server::Batch};
 
 /// One batch.
 pub struct LimitedBatch {

@@ -2,9 +2,8 @@
 
 use super::section::{Section, qps, ratio, section};
 use crate::engine::{JAVA_SMALL, Kind};
-use crate::flags::Flags;
+use crate::{flags::Flags, results::Results};
 use crate::limit::{LimitCell, LimitContender, LimitRow, Limited, cache_flags};
-use crate::results::Results;
 use serde_json::{Value, json};
 use tierdex_bench::Table;
 

@@ -1,9 +1,8 @@
 //! The words of a report: what was done, and how each engine was used.
 
 use super::limit;
-use crate::engine::Kind;
+use crate::{engine::Kind, results::Results};
 use crate::flags::{Flags, Norms};
-use crate::results::Results;
 
 /// The method, in sentences.
 pub fn text(flags: &Flags, results: &Results) -> String {

@@ -6,9 +6,7 @@ mod method;
 mod section;
 mod tables;
 
-use crate::flags::Flags;
-use crate::results::Results;
-use crate::tools;
+use crate::{flags::Flags, results::Results, tools};
 use tierdex_bench::{Machine, Result};
 
 /// The tables, for the terminal.

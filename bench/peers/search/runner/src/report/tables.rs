@@ -2,10 +2,7 @@
 
 use super::limit;
 use super::section::{Section, qps, ratio, section};
-use crate::check::Check;
-use crate::engine::Kind;
-use crate::flags::Flags;
-use crate::mean::geometric_mean;
+use crate::{check::Check, engine::Kind, flags::Flags, mean::geometric_mean};
 use crate::results::{Results, Row};
 use crate::sets::{Group, JUDGED};
 use tierdex_bench::Table;

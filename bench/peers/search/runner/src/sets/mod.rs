@@ -15,8 +15,7 @@ mod phrases;
 mod real;
 pub mod recipe;
 
-use crate::flags::Flags;
-use crate::tokens::Corpus;
+use crate::{flags::Flags, tokens::Corpus};
 use crate::tools::{self, say};
 use draw::{Classes, Queues};
 use recipe::Recipe;

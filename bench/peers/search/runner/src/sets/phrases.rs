@@ -7,11 +7,8 @@
 //!
 //! So a frequent phrase is taken with a higher probability. A word may occur in it twice.
 
-use crate::tokens::Corpus;
-use crate::tools::unreadable;
-use std::collections::HashSet;
-use std::fs::File;
-use std::os::unix::fs::FileExt;
+use crate::{tokens::Corpus, tools::unreadable};
+use std::{collections::HashSet, fs::File, os::unix::fs::FileExt};
 use tierdex_bench::{Random, Result};
 
 /// Bytes that are read at a place: those of six of the longest words.
