@@ -6,7 +6,7 @@ use tierdex::{IndexWriter, Merge, OpenMode, StopSignal, WriterOptions, io::Disk,
 use tierdex_bench::generate::{Collection, Flags};
 use tierdex_cli::cmd::index::{output_disk, thread_count};
 use tierdex_cli::failure::{Failure, Outcome, output_error};
-use tierdex_cli::{index_job::commit_in_doubt, interrupt, messages::printable, progress, size};
+use tierdex_cli::{index_job::commit_in_doubt, interrupt, messages::make_printable, progress, size};
 
 pub fn run_generate(flags: &Flags) -> Outcome {
     let start = Instant::now();
@@ -23,7 +23,7 @@ fn write_index(collection: &Collection, threads: usize, disk: Arc<dyn Disk>) -> 
     let _watched = interrupt::raise_on_signal(stop.clone());
     let options = WriterOptions { memory: MEMORY_MIN, stop };
     let mut writer = IndexWriter::open(disk.clone(), collection.schema(), OpenMode::New, options)?;
-    let bar = progress::bar(2 * collection.postings());
+    let bar = progress::new_progress_bar(2 * collection.postings());
     let written = collection.write(&mut writer, threads, &mut |done| {
         bar.set_message(if done <= collection.postings() { "norms" } else { "posting lists" });
         bar.set_position(done);
@@ -48,14 +48,14 @@ fn print_summary(flags: &Flags, manifest: &Manifest, elapsed: Duration) -> std::
     writeln!(
         out,
         "{}, {}, {}, {} in {seconds:.1} s; {} holds",
-        size::count(manifest.documents(), "document", "documents"),
-        size::count(stats().map(|field| field.terms).sum(), "term", "terms"),
-        size::count(stats().map(|field| field.postings).sum(), "posting", "postings"),
-        size::count(stats().map(|field| field.tokens).sum(), "token", "tokens"),
-        printable(&flags.out.display().to_string())
+        size::show_count(manifest.documents(), "document", "documents"),
+        size::show_count(stats().map(|field| field.terms).sum(), "term", "terms"),
+        size::show_count(stats().map(|field| field.postings).sum(), "posting", "postings"),
+        size::show_count(stats().map(|field| field.tokens).sum(), "token", "tokens"),
+        make_printable(&flags.out.display().to_string())
     )?;
     for file in manifest.segments.iter().flat_map(|segment| &segment.files) {
-        writeln!(out, "  {:<6} {:>15} bytes", file.kind.name(), size::group(file.seal.len))?;
+        writeln!(out, "  {:<6} {:>15} bytes", file.kind.name(), size::show_number(file.seal.len))?;
     }
     Ok(())
 }

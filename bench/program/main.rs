@@ -89,7 +89,9 @@ fn run_experiment(experiment: &ExperimentCommand) -> Outcome {
         ExperimentCommand::Cache(flags) => run_until_interrupted(|stop| {
             cache::run(flags, "tierdex-bench cache", &launch_of_this_program()?, stop, &mut stdout().lock())
         }),
-        ExperimentCommand::Cell => cell::run_cell(&mut stdin().lock(), &mut stdout().lock()).map_err(failure),
+        ExperimentCommand::Cell => {
+            cell::run_cell(&mut stdin().lock(), &mut stdout().lock()).map_err(command_failure)
+        }
         ExperimentCommand::Compare(flags) => {
             run_until_interrupted(|stop| compare::run(flags, &mut stdin().lock(), stop, &mut stdout().lock()))
         }
@@ -105,7 +107,7 @@ fn run_experiment(experiment: &ExperimentCommand) -> Outcome {
             results.print(&mut stdout())
         }),
         ExperimentCommand::Paper(flags) if flags.list => {
-            paper::list_figures(flags.callgrind, &mut stdout().lock()).map_err(failure)
+            paper::list_figures(flags.callgrind, &mut stdout().lock()).map_err(command_failure)
         }
         ExperimentCommand::Paper(flags) => run_until_interrupted(|stop| {
             paper::run_paper(flags, &launch_of_this_program()?, stop, &mut stdout().lock())
@@ -123,11 +125,11 @@ fn run_experiment(experiment: &ExperimentCommand) -> Outcome {
 fn run_until_interrupted<T>(run: impl FnOnce(&StopSignal) -> Result<T>) -> Outcome {
     let stop = StopSignal::default();
     let _watched = interrupt::raise_on_signal(stop.clone());
-    run(&stop).map(drop).map_err(failure)
+    run(&stop).map(drop).map_err(command_failure)
 }
 
 /// Converts the error of an experiment into that of the command.
-fn failure(error: Error) -> Failure {
+fn command_failure(error: Error) -> Failure {
     match error {
         Error::Usage(message) => Failure::Usage(message),
         Error::Failed(message) => Failure::Failed(message),
@@ -149,7 +151,7 @@ fn run_latency(arguments: &LatencyArguments) -> Outcome {
     let index = open::index(&flags.dir)?;
     let defaults = EngineOptions::new().threads(flags.threads.map_or(0, NonZero::get)).hits_max(flags.k);
     let options = reads.apply_to(memory.options(defaults.previews(false)))?;
-    latency::run(&index, &options, flags, &mut stdout().lock()).map_err(failure)
+    latency::run(&index, &options, flags, &mut stdout().lock()).map_err(command_failure)
 }
 
 fn run_serve(arguments: &ServeArguments) -> Outcome {
@@ -159,14 +161,14 @@ fn run_serve(arguments: &ServeArguments) -> Outcome {
     if in_memory && threads.is_some() {
         let why =
             "--threads needs an index on disk, such as by --dram; in memory each batch names its threads";
-        return Err(failure(Error::Usage(why.to_string())));
+        return Err(command_failure(Error::Usage(why.to_string())));
     }
     if flags.slow_tier.is_some() && !in_memory {
         let why = "--slow-tier is for an index in memory; omit it, or omit --dram, --cache, --keep-in and the flags of reads";
-        return Err(failure(Error::Usage(why.to_string())));
+        return Err(command_failure(Error::Usage(why.to_string())));
     }
     let defaults = EngineOptions::new().threads(threads.map_or(0, NonZero::get)).hits_max(SERVED_HITS_MAX);
     let options = reads.apply_to(memory.options(defaults.previews(false)))?;
     let engine = (!in_memory).then_some(&options);
-    serve::run(&index, engine, flags, &mut stdin().lock(), &mut stdout().lock()).map_err(failure)
+    serve::run(&index, engine, flags, &mut stdin().lock(), &mut stdout().lock()).map_err(command_failure)
 }

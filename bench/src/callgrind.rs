@@ -81,7 +81,7 @@ pub(crate) fn launch_simulated(launch: &Launch, out: &Path) -> Result<Launch> {
 /// Reads the file of a finished process.
 ///
 /// # Errors
-/// If it cannot be read, is malformed, or has no instructions.
+/// If the file cannot be read, is malformed, or counts no instructions.
 pub(crate) fn read_simulation(path: &Path) -> Result<Simulation> {
     let text = fs::read_to_string(path).map_err(Error::failed("cannot read the output of callgrind"))?;
     let wrong =

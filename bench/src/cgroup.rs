@@ -117,7 +117,7 @@ impl CgroupParent {
 }
 
 impl Cgroup {
-    /// Version of its hierarchy.
+    /// Version of the cgroup hierarchy.
     pub fn version(&self) -> CgroupVersion {
         self.version
     }

@@ -46,7 +46,7 @@ fn parse_rate(text: &str) -> std::result::Result<f64, String> {
 }
 
 /// How often all queries are submitted alone, and as often beside the batch, in turn.
-const ROUNDS: usize = 3;
+const SUBMISSION_ROUNDS: usize = 3;
 
 /// Seed of arrival times.
 const ARRIVAL_SEED: u64 = 1;
@@ -99,7 +99,7 @@ pub fn run(index: &Index, options: &EngineOptions, flags: &Flags, out: &mut dyn 
     engine.run_ordered(|| Ok(warm.next().map(request)), |_, answer| answer.map(drop))?;
     let (mut alone, mut beside) = (LatencyCase::default(), LatencyCase::default());
     let (answered, mut in_batch) = (AtomicU64::new(0), 0);
-    for _ in 0..ROUNDS {
+    for _ in 0..SUBMISSION_ROUNDS {
         submit_all(&engine, &queries, request, &mut alone)?;
         let ends = AtomicBool::new(false);
         let batch = || {
@@ -185,8 +185,9 @@ fn submit_at_rate(
 ) -> Result<LatencyCase> {
     let mut random = Random::new(ARRIVAL_SEED);
     let (mut arrival, began) = (Duration::ZERO, Instant::now());
-    let (mut tickets, mut case) = (Vec::with_capacity(ROUNDS * queries.len()), LatencyCase::default());
-    for (query, hits) in queries.iter().zip(hits).cycle().take(ROUNDS * queries.len()) {
+    let (mut tickets, mut case) =
+        (Vec::with_capacity(SUBMISSION_ROUNDS * queries.len()), LatencyCase::default());
+    for (query, hits) in queries.iter().zip(hits).cycle().take(SUBMISSION_ROUNDS * queries.len()) {
         arrival += Duration::from_secs_f64(-(1.0 - random.unit()).ln() / rate);
         std::thread::sleep(arrival.saturating_sub(began.elapsed()));
         // A request that is submitted late has waited since its arrival.

@@ -47,7 +47,7 @@ pub enum AxisScale {
     Logarithmic,
     /// From the smallest value to the largest.
     Linear,
-    /// These names instead of the values 0, 1, 2, ...
+    /// Labels, in order, that are shown instead of the values 0, 1, 2, ...
     Named(Vec<String>),
 }
 

@@ -15,7 +15,7 @@ pub struct ListPostings {
 /// Reads and decodes the posting list of a term in a segment.
 ///
 /// # Errors
-/// If it cannot be read or is damaged.
+/// If the list cannot be read or is damaged.
 pub fn read_postings(field: &FieldReader, term: TermInfo) -> Result<ListPostings> {
     let mut list = ListPostings::default();
     let mut cursor = PostingsCursor::open(field, term)?;

@@ -27,7 +27,7 @@ use std::{ffi::OsStr, ffi::OsString, fs, fs::File, os::unix::fs::FileExt, path::
 const SEEK_TIMES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(15));
 
 /// Time of a short seek to a random position, without the transfer.
-pub(crate) const SHORT_SEEK: Duration = HALF_ROTATION.saturating_add(SEEK_TIMES.0);
+pub(crate) const SHORT_SEEK_TIME: Duration = HALF_ROTATION.saturating_add(SEEK_TIMES.0);
 
 /// Half a rotation at 7,200 rotations a minute: the average latency in table 5.2 of the APCache thesis.
 const HALF_ROTATION: Duration = Duration::from_micros(4_167);
@@ -68,8 +68,8 @@ impl SeekDisk {
         Ok(disk)
     }
 
-    /// The path of the directory of this number on the disk.
-    pub(crate) fn path(&self, number: usize) -> PathBuf {
+    /// The path on the disk of the directory `number`.
+    pub(crate) fn directory_path(&self, number: usize) -> PathBuf {
         self.mount.join(number.to_string())
     }
 
@@ -112,11 +112,11 @@ impl DiskHead {
 
 /// A file that a process has looked up on the disk.
 struct SeekDiskNode {
-    /// Number of its directory.
+    /// Number of the directory that contains the file.
     dir: usize,
     name: OsString,
     file: File,
-    /// Position of its first byte on the disk.
+    /// Position on the disk of the first byte of the file.
     position: u64,
     bytes: u64,
 }
@@ -360,21 +360,26 @@ mod tests {
             // Not permitted in most containers.
             Err(error) => return assert!(!error.to_string().contains('\n'), "{error}"),
         };
-        assert_eq!(fs::read(disk.path(0).join("a")).unwrap(), bytes);
-        assert_eq!(fs::read(disk.path(1).join("b")).unwrap(), bytes[..10]);
+        assert_eq!(fs::read(disk.directory_path(0).join("a")).unwrap(), bytes);
+        assert_eq!(fs::read(disk.directory_path(1).join("b")).unwrap(), bytes[..10]);
         let names: Vec<OsString> =
-            fs::read_dir(disk.path(0)).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+            fs::read_dir(disk.directory_path(0)).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(names, ["a"]);
-        assert!(File::open(disk.path(0).join("none")).is_err() && File::open(disk.path(2)).is_err());
-        assert!(fs::write(disk.path(0).join("c"), "").is_err());
-        assert!(File::options().write(true).open(disk.path(0).join("a")).unwrap().write(b"b").is_err());
+        assert!(
+            File::open(disk.directory_path(0).join("none")).is_err()
+                && File::open(disk.directory_path(2)).is_err()
+        );
+        assert!(fs::write(disk.directory_path(0).join("c"), "").is_err());
+        assert!(
+            File::options().write(true).open(disk.directory_path(0).join("a")).unwrap().write(b"b").is_err()
+        );
         let is_delayed = || disk.is_delayed.load(Ordering::Relaxed);
         assert!(is_delayed());
         let delay = disk.delay_later();
         assert!(!is_delayed());
         assert_eq!(File::options().write(true).open(delay).unwrap().write(b"7").unwrap(), 1);
         assert!(is_delayed());
-        let (mount, open) = (disk.mount.clone(), File::open(disk.path(0).join("a")).unwrap());
+        let (mount, open) = (disk.mount.clone(), File::open(disk.directory_path(0).join("a")).unwrap());
         drop(disk);
         assert!(!mount.exists());
         drop(open);

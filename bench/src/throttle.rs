@@ -77,7 +77,7 @@ fn limit_reads(group: &Cgroup, device: &str, bytes_per_second: u64) -> Result<()
 pub(crate) fn block_device(dir: &Path) -> Result<String> {
     let failed = |why: String| Error::Failed(format!("{}: {why}", dir.display()));
     let device = fs::metadata(dir).map_err(|error| failed(error.to_string()))?.dev();
-    let number = format!("{}:{}", major(device), minor(device));
+    let number = format!("{}:{}", major_number(device), minor_number(device));
     let entry = PathBuf::from(format!("/sys/dev/block/{number}"));
     if !entry.exists() {
         return Err(failed(format!(
@@ -92,12 +92,12 @@ pub(crate) fn block_device(dir: &Path) -> Result<String> {
 }
 
 /// Major number of a device, as the C library packs it.
-fn major(device: u64) -> u64 {
+fn major_number(device: u64) -> u64 {
     (device >> 8) & 0xfff | (device >> 32) & !0xfff
 }
 
 /// Minor number of a device.
-fn minor(device: u64) -> u64 {
+fn minor_number(device: u64) -> u64 {
     device & 0xff | (device >> 12) & !0xff & 0xffff_ffff
 }
 
@@ -107,10 +107,10 @@ mod tests {
 
     #[test]
     fn device_numbers_are_split_into_major_and_minor() {
-        assert_eq!((major(0xfe00), minor(0xfe00)), (254, 0));
-        assert_eq!((major(0x0801), minor(0x0801)), (8, 1));
+        assert_eq!((major_number(0xfe00), minor_number(0xfe00)), (254, 0));
+        assert_eq!((major_number(0x0801), minor_number(0x0801)), (8, 1));
         let large = 0x123 << 8 | 0x45 | 0x678 << 20;
-        assert_eq!((major(large), minor(large)), (0x123, 0x67845));
+        assert_eq!((major_number(large), minor_number(large)), (0x123, 0x67845));
     }
 
     #[test]

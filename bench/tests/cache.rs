@@ -18,7 +18,7 @@ fn test_dir() -> tempfile::TempDir {
     root
 }
 
-fn run(root: &Path, more: &str, stop: &StopSignal) -> (Result<CellRows, Error>, String) {
+fn run_experiment(root: &Path, more: &str, stop: &StopSignal) -> (Result<CellRows, Error>, String) {
     let (index, out) = (root.join("index"), root.join("out"));
     let mut words = vec!["bench", index.to_str().unwrap(), "--out", out.to_str().unwrap()];
     words.extend("--no-group --keep-caches --region dram --count 40".split(' '));
@@ -29,14 +29,14 @@ fn run(root: &Path, more: &str, stop: &StopSignal) -> (Result<CellRows, Error>, 
     (rows, String::from_utf8(table).unwrap())
 }
 
-fn checksums(rows: &CellRows) -> Vec<u64> {
+fn row_checksums(rows: &CellRows) -> Vec<u64> {
     rows.all().iter().map(|row| row.outcome.as_ref().unwrap().checksum).collect()
 }
 
 #[test]
 fn modes_and_sizes_have_equal_answers_and_all_files_are_written() {
     let dir = test_dir();
-    let (rows, table) = run(
+    let (rows, table) = run_experiment(
         dir.path(),
         "--modes memory,hybrid-prefetch --sizes 20,100 --segments 4K --lookahead-samples 30",
         &StopSignal::default(),
@@ -86,18 +86,23 @@ fn every_mode_has_the_answers_of_memory() {
     let dir = test_dir();
     let more = "--modes memory,base,base-prefetch,hybrid,hybrid-prefetch,direct --classes H,M --shapes AND,OR \
                 --repeats 50 --sizes 2 --segments 4K --lookahead adaptive --policies lru,window --rounds 2";
-    let (rows, _) = run(dir.path(), more, &StopSignal::default());
+    let (rows, _) = run_experiment(dir.path(), more, &StopSignal::default());
     let rows = rows.unwrap();
-    // The window of waiting lists is no policy of an engine.
+    // The policy that evicts by the window of waiting lists is not offered for an engine.
     assert_eq!(rows.all().len(), 2 * 2 * 2 * (1 + 1 + 1 + 2 * 2 + 1));
     assert!(rows.differences().is_empty());
     // The same seed gives the same queries.
     let single = "--modes base --sizes 100";
-    let (again, same) =
-        (run(dir.path(), single, &StopSignal::default()), run(dir.path(), single, &StopSignal::default()));
-    assert_eq!(checksums(&again.0.unwrap()), checksums(&same.0.unwrap()));
-    let other = run(dir.path(), &format!("{single} --seed 2"), &StopSignal::default()).0.unwrap();
-    assert_ne!(checksums(&run(dir.path(), single, &StopSignal::default()).0.unwrap()), checksums(&other));
+    let (again, same) = (
+        run_experiment(dir.path(), single, &StopSignal::default()),
+        run_experiment(dir.path(), single, &StopSignal::default()),
+    );
+    assert_eq!(row_checksums(&again.0.unwrap()), row_checksums(&same.0.unwrap()));
+    let other = run_experiment(dir.path(), &format!("{single} --seed 2"), &StopSignal::default()).0.unwrap();
+    assert_ne!(
+        row_checksums(&run_experiment(dir.path(), single, &StopSignal::default()).0.unwrap()),
+        row_checksums(&other)
+    );
 }
 
 #[test]
@@ -105,8 +110,8 @@ fn pruning_keeps_the_number_of_hits_and_threads_keep_the_answers() {
     let dir = test_dir();
     let hits = |more: &str| {
         let more = format!("--modes memory,direct --sizes 20 --lookahead 16 --shapes OR --k 10 {more}");
-        let rows = run(dir.path(), &more, &StopSignal::default()).0.unwrap();
-        (checksums(&rows), rows.all()[0].outcome.as_ref().unwrap().hits)
+        let rows = run_experiment(dir.path(), &more, &StopSignal::default()).0.unwrap();
+        (row_checksums(&rows), rows.all()[0].outcome.as_ref().unwrap().hits)
     };
     let pruned = hits("--exhaustive false");
     assert_eq!(pruned, hits("--exhaustive false --threads 3"));
@@ -118,8 +123,11 @@ fn pruning_keeps_the_number_of_hits_and_threads_keep_the_answers() {
 #[test]
 fn a_cell_that_cannot_run_gives_a_row_and_not_an_error() {
     let dir = test_dir();
-    let (rows, table) =
-        run(dir.path(), "--modes direct,memory --sizes 20 --dram 1M --shapes AND", &StopSignal::default());
+    let (rows, table) = run_experiment(
+        dir.path(),
+        "--modes direct,memory --sizes 20 --dram 1M --shapes AND",
+        &StopSignal::default(),
+    );
     let rows = rows.unwrap();
     let failed = rows.all().iter().filter(|row| row.outcome.is_err()).count();
     assert_eq!((failed, rows.all().len()), (1, 2), "{table}");
@@ -131,7 +139,7 @@ fn a_cell_that_cannot_run_gives_a_row_and_not_an_error() {
 #[test]
 fn a_run_without_a_measured_cell_is_an_error() {
     let dir = test_dir();
-    let failed = |more: &str| match run(dir.path(), more, &StopSignal::default()).0 {
+    let failed = |more: &str| match run_experiment(dir.path(), more, &StopSignal::default()).0 {
         Err(Error::Failed(message)) => message,
         other => panic!("{more}: {other:?}"),
     };
@@ -148,13 +156,13 @@ fn a_run_without_a_measured_cell_is_an_error() {
 #[test]
 fn invalid_flags_are_rejected_before_the_first_measurement() {
     let dir = test_dir();
-    let rejected = |more: &str| run(dir.path(), more, &StopSignal::default()).0.unwrap_err();
+    let rejected = |more: &str| run_experiment(dir.path(), more, &StopSignal::default()).0.unwrap_err();
     assert!(matches!(rejected("--segments 5K"), Error::Usage(message) if message.contains("--segments")));
     assert!(matches!(rejected("--devices sas"), Error::Usage(message) if message.contains("emulated")));
     assert!(!dir.path().join("out").exists());
     let stop = StopSignal::default();
     stop.raise();
-    let (stopped, _) = run(dir.path(), "--modes memory", &stop);
+    let (stopped, _) = run_experiment(dir.path(), "--modes memory", &stop);
     assert!(matches!(stopped, Err(Error::Interrupted)));
     let report = fs::read_to_string(dir.path().join("out/report.md")).unwrap();
     assert!(report.contains("**Stopped before all cells were measured.**"));
@@ -163,11 +171,12 @@ fn invalid_flags_are_rejected_before_the_first_measurement() {
 #[test]
 fn terms_are_of_their_class() {
     let dir = test_dir();
-    let (rows, _) = run(dir.path(), "--modes memory --classes M --shapes SINGLE", &StopSignal::default());
+    let (rows, _) =
+        run_experiment(dir.path(), "--modes memory --classes M --shapes SINGLE", &StopSignal::default());
     // With 20,000 documents, terms of class M have a document frequency of 2 to 124, and class L is empty.
     let rows = rows.unwrap();
     let measured = rows.all()[0].outcome.as_ref().unwrap();
     assert!((2 * 40..125 * 40).contains(&measured.matches) && measured.hits == measured.matches);
-    let none = run(dir.path(), "--classes M,L", &StopSignal::default()).0.unwrap_err();
+    let none = run_experiment(dir.path(), "--classes M,L", &StopSignal::default()).0.unwrap_err();
     assert!(matches!(none, Error::Usage(message) if message.starts_with("the index has 0 terms of class L")));
 }

@@ -9,7 +9,7 @@ use tierdex::{
 };
 use tierdex_bench::{generate::Collection, generate::Flags, read_postings};
 
-fn generated(flags: &Flags, threads: usize) -> (Collection, MemDisk) {
+fn generate_in_memory(flags: &Flags, threads: usize) -> (Collection, MemDisk) {
     let disk = MemDisk::new();
     let collection = Collection::new(flags).unwrap();
     let shared = Arc::new(disk.clone());
@@ -21,13 +21,13 @@ fn generated(flags: &Flags, threads: usize) -> (Collection, MemDisk) {
     (collection, disk)
 }
 
-fn files(disk: &MemDisk) -> BTreeMap<String, Vec<u8>> {
+fn file_contents(disk: &MemDisk) -> BTreeMap<String, Vec<u8>> {
     let names = disk.list().unwrap();
     names.into_iter().map(|name| (name.clone(), disk.bytes(&name).unwrap())).collect()
 }
 
 /// All lists of a field by term: documents and frequencies.
-fn lists(field: &FieldReader) -> Vec<(String, Vec<u32>, Vec<u32>)> {
+fn lists_by_term(field: &FieldReader) -> Vec<(String, Vec<u32>, Vec<u32>)> {
     let mut lists = Vec::new();
     let mut stream = field.terms().stream();
     while let Some((term, info)) = stream.next().unwrap() {
@@ -48,7 +48,7 @@ fn check_index(flags: &Flags, collection: &Collection, disk: &MemDisk) {
     );
     let index = Index::open_on(Arc::new(disk.clone())).unwrap();
     let [segment] = index.segments() else { panic!("one segment") };
-    let lists = lists(segment.field(0));
+    let lists = lists_by_term(segment.field(0));
     for (rank, (term, documents, frequencies)) in (1..).zip(&lists) {
         assert_eq!((term, documents.len()), (&collection.term(rank), collection.documents(rank) as usize));
         assert!(documents.is_sorted_by(|one, next| one < next) && !frequencies.contains(&0));
@@ -72,15 +72,17 @@ proptest! {
         // The square makes small shares, which are typical, more likely.
         let postings = vocabulary + ((most - vocabulary) as f64 * share * share) as u64;
         let flags = Flags::with_sizes(docs, postings, vocabulary, seed);
-        let (collection, disk) = generated(&flags, 1);
+        let (collection, disk) = generate_in_memory(&flags, 1);
         check_index(&flags, &collection, &disk);
-        prop_assert_eq!(files(&disk), files(&generated(&flags, 3).1));
+        prop_assert_eq!(file_contents(&disk), file_contents(&generate_in_memory(&flags, 3).1));
     }
 }
 
 #[test]
 fn the_same_seed_gives_the_same_files() {
-    let of = |seed, threads| files(&generated(&Flags::with_sizes(3000, 100_000, 2000, seed), threads).1);
+    let of = |seed, threads| {
+        file_contents(&generate_in_memory(&Flags::with_sizes(3000, 100_000, 2000, seed), threads).1)
+    };
     assert_eq!(of(7, 1), of(7, 2));
     let (one, other) = (of(7, 1), of(8, 1));
     for kind in ["postings", "norms"] {
@@ -93,21 +95,21 @@ fn the_same_seed_gives_the_same_files() {
 #[test]
 fn long_lists_are_equal_for_any_number_of_threads() {
     let flags = Flags::with_sizes(150_000, 1_500_000, 200, 2);
-    let (collection, disk) = generated(&flags, 1);
+    let (collection, disk) = generate_in_memory(&flags, 1);
     assert!(collection.documents(1) > 100_000);
     check_index(&flags, &collection, &disk);
     for threads in [2, 5] {
-        assert!(files(&disk) == files(&generated(&flags, threads).1), "{threads}");
+        assert!(file_contents(&disk) == file_contents(&generate_in_memory(&flags, threads).1), "{threads}");
     }
 }
 
 /// The postings of one index, fixed forever: a collection is the same on every machine.
 #[test]
 fn a_collection_is_the_same_on_every_machine() {
-    let disk = generated(&Flags::with_sizes(5000, 300_000, 3000, 1), 2).1;
+    let disk = generate_in_memory(&Flags::with_sizes(5000, 300_000, 3000, 1), 2).1;
     let index = Index::open_on(Arc::new(disk)).unwrap();
     let mut sum = 0u64;
-    for (_, documents, frequencies) in lists(index.segments()[0].field(0)) {
+    for (_, documents, frequencies) in lists_by_term(index.segments()[0].field(0)) {
         for number in documents.iter().chain(&frequencies) {
             sum = (sum.rotate_left(5) ^ u64::from(*number)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         }
@@ -118,11 +120,11 @@ fn a_collection_is_the_same_on_every_machine() {
 #[test]
 fn frequencies_of_document_numbers_only_are_one_and_take_no_bits() {
     let flags = Flags { ids_only: true, ..Flags::with_sizes(20_000, 1_000_000, 1000, 3) };
-    let (collection, disk) = generated(&flags, 2);
+    let (collection, disk) = generate_in_memory(&flags, 2);
     check_index(&flags, &collection, &disk);
     let sizes = Manifest::read_newest(&disk).unwrap().unwrap().segments[0].fields[0].lists;
     let index = Index::open_on(Arc::new(disk)).unwrap();
-    let lists = lists(index.segments()[0].field(0));
+    let lists = lists_by_term(index.segments()[0].field(0));
     assert!(lists.iter().all(|(_, _, frequencies)| frequencies.iter().all(|frequency| *frequency == 1)));
     assert!(sizes.freqs_bytes * 50 < sizes.docs_bytes, "{sizes:?}");
 }
@@ -135,13 +137,13 @@ fn uncompressed_documents_beside_compressed_frequencies_are_aligned() {
         freq_codec: Some(Codec::Pfor256),
         ..Flags::with_sizes(150_000, 1_500_000, 200, 2)
     };
-    let (collection, disk) = generated(&flags, 2);
+    let (collection, disk) = generate_in_memory(&flags, 2);
     assert!(collection.documents(1) > 100_000);
     check_index(&flags, &collection, &disk);
-    let compressed = generated(&Flags { codec: Codec::Auto, freq_codec: None, ..flags }, 2).1;
+    let compressed = generate_in_memory(&Flags { codec: Codec::Auto, freq_codec: None, ..flags }, 2).1;
     let [index, compressed] = [disk, compressed].map(|disk| Index::open_on(Arc::new(disk)).unwrap());
     let field = index.segments()[0].field(0);
-    assert!(lists(field) == lists(compressed.segments()[0].field(0)));
+    assert!(lists_by_term(field) == lists_by_term(compressed.segments()[0].field(0)));
     let mut blocks = 0;
     let mut stream = field.terms().stream();
     while let Some((_, info)) = stream.next().unwrap() {
@@ -157,7 +159,7 @@ fn uncompressed_documents_beside_compressed_frequencies_are_aligned() {
 
 #[test]
 fn queries_match_the_document_frequencies() {
-    let (collection, disk) = generated(&Flags::with_sizes(20_000, 1_000_000, 10_000, 3), 2);
+    let (collection, disk) = generate_in_memory(&Flags::with_sizes(20_000, 1_000_000, 10_000, 3), 2);
     let index = Index::open_on(Arc::new(disk)).unwrap();
     let searcher = index.searcher();
     for rank in [1, 2, 10, 100, 1000, 9999, 10_000] {
@@ -173,11 +175,11 @@ fn queries_match_the_document_frequencies() {
 #[test]
 fn documents_have_similar_lengths_and_lists_reach_the_end() {
     let (docs, postings) = (40_000, 4_280_000);
-    let disk = generated(&Flags::with_sizes(docs, postings, 100_000, 5), 2).1;
+    let disk = generate_in_memory(&Flags::with_sizes(docs, postings, 100_000, 5), 2).1;
     let index = Index::open_on(Arc::new(disk)).unwrap();
     let field = index.segments()[0].field(0);
     let mut lengths = vec![0u32; docs as usize];
-    for (_, documents, frequencies) in lists(field) {
+    for (_, documents, frequencies) in lists_by_term(field) {
         for (document, frequency) in documents.iter().zip(&frequencies) {
             lengths[*document as usize] += frequency;
         }

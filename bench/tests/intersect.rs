@@ -4,7 +4,7 @@ use std::fs;
 use tierdex::{StopSignal, io::PosixDisk};
 use tierdex_bench::{generate, generate::Collection, intersect, intersection::Algorithm, parse_flags};
 
-fn run(words: &[&str]) -> tierdex_bench::Result<intersect::IntersectResults> {
+fn run_sweeps(words: &[&str]) -> tierdex_bench::Result<intersect::IntersectResults> {
     let mut flags: intersect::Flags = parse_flags(["intersect", "--quick"].iter().chain(words)).unwrap();
     flags.threads = flags.threads.min(4);
     intersect::run(&flags, &StopSignal::default())
@@ -14,7 +14,7 @@ fn run(words: &[&str]) -> tierdex_bench::Result<intersect::IntersectResults> {
 fn a_quick_run_has_all_tables_and_plots() {
     let directory = tempfile::TempDir::new().unwrap();
     let out = directory.path().join("out");
-    let results = run(&["--out", out.to_str().unwrap()]).unwrap();
+    let results = run_sweeps(&["--out", out.to_str().unwrap()]).unwrap();
     results.save().unwrap();
     let row = |sweep: &str, x: f64, algorithm| {
         let mut rows = results.rows().iter();
@@ -58,7 +58,7 @@ fn a_query_log_runs_over_an_index() {
     let words =
         ["--sweep", "none", "--index", index.to_str().unwrap(), "--queries", queries.to_str().unwrap()];
     let work = directory.path().join("work");
-    let results = run(&[&words[..], &["--work", work.to_str().unwrap()]].concat()).unwrap();
+    let results = run_sweeps(&[&words[..], &["--work", work.to_str().unwrap()]].concat()).unwrap();
     assert_eq!(results.rows().len(), 3 * Algorithm::ALL.len());
     assert!(results.rows().iter().all(|row| row.queries == 2 && row.found > 0));
     assert_eq!(fs::read_dir(&work).unwrap().count(), 0, "the list files are removed");
@@ -72,6 +72,6 @@ fn invalid_flags_are_rejected() {
     for wrong in
         [["--sweep", "x"], ["--short", "0"], ["--threads", "0"], ["--read", "5K"], ["--common", "101"]]
     {
-        assert!(matches!(run(&wrong), Err(tierdex_bench::Error::Usage(_))), "{wrong:?}");
+        assert!(matches!(run_sweeps(&wrong), Err(tierdex_bench::Error::Usage(_))), "{wrong:?}");
     }
 }

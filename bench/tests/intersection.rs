@@ -16,9 +16,9 @@ const FILE_NAME: &str = "lists";
 
 const READ_OPTIONS: ReadOptions = ReadOptions { kind: ReadKind::Auto, depth: 1, direct: false };
 
-fn intersector(disk: &dyn Disk, threads: usize, cost: CostModel) -> Intersector {
-    let engine = ReadOptions { depth: 8, ..READ_OPTIONS };
-    let options = DirectOptions { engine, read_bytes_max: 64 << 10, region: RegionKind::Dram };
+fn new_intersector(disk: &dyn Disk, threads: usize, cost: CostModel) -> Intersector {
+    let reads = ReadOptions { depth: 8, ..READ_OPTIONS };
+    let options = DirectOptions { reads, read_bytes_max: 64 << 10, region: RegionKind::Dram };
     let mut direct = Direct::new(disk, &options).unwrap();
     direct.set_cost(cost);
     Intersector { readers: ReaderThreads::new(disk, READ_OPTIONS, threads).unwrap(), bl: Bl::new(), direct }
@@ -94,7 +94,7 @@ proptest! {
             prop_assert_eq!(list.len(), ids[number].len() as u64);
             list.keep_pages(|page| (page + number) % 3 < share).unwrap();
         }
-        let mut engines = intersector(&disk, threads, cost);
+        let mut engines = new_intersector(&disk, threads, cost);
         let expected = intersect_in_memory(&ids);
         for algorithm in Algorithm::ALL {
             let found = engines.intersect(algorithm, &lists).unwrap();
@@ -123,7 +123,7 @@ fn few_lists_short_lists_and_equal_lists() {
         let disk = MemDisk::new();
         let lists = write_and_open(&disk, &ids, ListsOptions::default());
         for threads in 1..=8 {
-            let mut engines = intersector(&disk, threads, CostModel::default());
+            let mut engines = new_intersector(&disk, threads, CostModel::default());
             for algorithm in Algorithm::ALL {
                 let found = engines.intersect(algorithm, &lists).unwrap();
                 assert_eq!(found.ids, intersect_in_memory(&ids), "{} by {threads}", algorithm.name());
@@ -169,7 +169,7 @@ fn pages_read_agree_with_theory() {
     assert!((distinct as f64 / theory - 1.0).abs() < 0.05, "{distinct} pages, {theory} by theory");
 
     let [none, _, all] = coalescing_costs();
-    let mut engines = intersector(&disk, 1, none);
+    let mut engines = new_intersector(&disk, 1, none);
     let mut run = |algorithm| engines.intersect(algorithm, &lists).unwrap().reads;
     let (bl, sl, zz, bf) = (run(Algorithm::Bl), run(Algorithm::Sl), run(Algorithm::Zz), run(Algorithm::Bf));
     assert_eq!((bl.pages, bl.skipped), (1 + pages as u64, 0));
@@ -197,7 +197,7 @@ fn zig_zag_reads_more_of_three_lists() {
     let ids = [uniform_list(2_000, 1), uniform_list(200_000, 2), uniform_list(2_000_000, 3)];
     let disk = MemDisk::new();
     let lists = write_and_open(&disk, &ids, ListsOptions::default());
-    let mut engines = intersector(&disk, 1, CostModel::default());
+    let mut engines = new_intersector(&disk, 1, CostModel::default());
     let mut run = |algorithm| engines.intersect(algorithm, &lists).unwrap().reads.pages;
     assert!(run(Algorithm::Zz) > run(Algorithm::Sl));
 }
@@ -208,7 +208,7 @@ fn pages_in_memory_cost_no_read() {
     let disk = MemDisk::new();
     let mut lists = write_and_open(&disk, &ids, ListsOptions::default());
     lists.iter_mut().for_each(|list| list.keep_pages(|_| true).unwrap());
-    let mut engines = intersector(&disk, 3, CostModel::default());
+    let mut engines = new_intersector(&disk, 3, CostModel::default());
     for algorithm in Algorithm::ALL {
         let reads = engines.intersect(algorithm, &lists).unwrap().reads;
         assert_eq!((reads.pages, reads.reads), (0, 0), "{}", algorithm.name());
@@ -216,7 +216,7 @@ fn pages_in_memory_cost_no_read() {
     }
 }
 
-/// Each read fails once, in the operating system and in the I/O engine: that call returns the error, later
+/// Each read fails once, in the operating system and in the read queue: that call returns the error, later
 /// calls succeed.
 #[test]
 fn an_error_affects_one_call_only() {
@@ -225,7 +225,7 @@ fn an_error_affects_one_call_only() {
     let lists = write_and_open(&disk, &ids, ListsOptions { codec: Codec::Pfor256Delta, filter_bits: 4 });
     let expected = intersect_in_memory(&ids);
     for threads in [1, 3] {
-        let mut engines = intersector(&disk, threads, CostModel::default());
+        let mut engines = new_intersector(&disk, threads, CostModel::default());
         for algorithm in Algorithm::ALL {
             disk.arm(FaultPlan::none());
             assert_eq!(engines.intersect(algorithm, &lists).unwrap().ids, expected);
@@ -252,7 +252,7 @@ fn damage_is_an_error() {
     for at in (64..len).step_by(1001) {
         disk.corrupt(FILE_NAME, |bytes| bytes[at] ^= 16);
         if let Ok(lists) = open_lists(&disk, FILE_NAME, seal) {
-            let mut engines = intersector(&disk, 2, CostModel::default());
+            let mut engines = new_intersector(&disk, 2, CostModel::default());
             for algorithm in Algorithm::ALL {
                 let found = engines.intersect(algorithm, &lists);
                 // The rest of the file's first page belongs to no list.
@@ -273,9 +273,9 @@ fn files_are_read_past_the_page_cache() {
     let lists = write_and_open(&disk, &ids, ListsOptions::default());
     let direct = disk.check_direct().is_ok();
     for kind in [ReadKind::Auto, ReadKind::Pread] {
-        let engine = ReadOptions { kind, depth: 4, direct };
-        let options = DirectOptions { engine, read_bytes_max: 128 << 10, region: RegionKind::Dram };
-        let readers = ReaderThreads::new(&disk, ReadOptions { depth: 2, ..engine }, 4).unwrap();
+        let reads = ReadOptions { kind, depth: 4, direct };
+        let options = DirectOptions { reads, read_bytes_max: 128 << 10, region: RegionKind::Dram };
+        let readers = ReaderThreads::new(&disk, ReadOptions { depth: 2, ..reads }, 4).unwrap();
         let mut engines =
             Intersector { readers, bl: Bl::new(), direct: Direct::new(&disk, &options).unwrap() };
         let cost = engines.direct.measure_cost(&lists[1], 100).unwrap();

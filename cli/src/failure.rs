@@ -40,7 +40,7 @@ impl Failure {
             Failure::Interrupted(_) => Failure::INTERRUPTED_EXIT_CODE,
             Failure::OutputClosed => return ExitCode::SUCCESS,
         };
-        messages::print(self);
+        messages::print_message(self);
         ExitCode::from(code)
     }
 

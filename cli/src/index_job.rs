@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Outcome};
 use crate::input::{InputOptions, InputSource, Problem, parse};
 use crate::problem_file::ProblemFile;
-use crate::{index_size::total_bytes, messages::printable, progress::IndexProgress, tally::Tally};
+use crate::{index_size::total_bytes, messages::make_printable, progress::IndexProgress, tally::Tally};
 use crate::{interrupt, open, size};
 use serde_json::json;
 use std::io::{Write, stdout};
@@ -107,13 +107,13 @@ impl IndexSummary {
     /// Prints the summary, one line.
     pub fn print_line(&self, out: &Path) -> std::io::Result<()> {
         let seconds = self.elapsed.as_secs_f64().max(1e-9);
-        let documents = |number| size::count(number, "document", "documents");
+        let documents = |number| size::show_count(number, "document", "documents");
         let mut line = format!(
             "{}, {} of text in {seconds:.1} s ({}); {} holds {} in {}",
             documents(self.tally.documents),
             size::show_bytes(self.tally.bytes),
             size::show_throughput(self.tally.bytes, seconds),
-            printable(&out.display().to_string()),
+            make_printable(&out.display().to_string()),
             documents(self.total),
             size::show_bytes(self.index_bytes)
         );

@@ -59,7 +59,7 @@ impl MemoryFlags {
         }
         let engine = Engine::new(index, options)?;
         if let Some(why) = engine.fallback().filter(|_| verbose || !self.is_default()) {
-            messages::print(why);
+            messages::print_message(why);
         }
         Ok(engine)
     }
@@ -85,13 +85,13 @@ pub fn one_query_options(k: usize) -> EngineOptions {
 
 /// Formats memory tiers and cache, memory of each component, and counters of cache and reads.
 pub fn memory_report(engine: &Engine) -> String {
-    let (group, show) = (crate::size::group, crate::size::show_bytes);
+    let (show_number, show) = (crate::size::show_number, crate::size::show_bytes);
     let (stats, metrics) = (engine.stats(), engine.metrics());
     let reserved_max = |row: &MemoryUse| format!("{} for {}", show(row.bytes), row.what);
     let reserved_max: Vec<String> = metrics.reserved_max.iter().map(reserved_max).collect();
     let fallback = match stats.reads_fell_back {
         0 => String::new(),
-        reads => format!(", {} of them through the page cache (fallback)", group(reads)),
+        reads => format!(", {} of them through the page cache (fallback)", show_number(reads)),
     };
     format!(
         "{}\n{}\
@@ -102,22 +102,22 @@ pub fn memory_report(engine: &Engine) -> String {
         engine.settings(),
         engine.memory(),
         show(stats.frames * PAGE),
-        group(PAGE),
+        show_number(PAGE),
         show(stats.frames_used() * PAGE),
         show(metrics.cache_bytes_min),
         show(stats.metadata_bytes),
         reserved_max.join(", "),
-        group(stats.hits),
-        group(stats.fetched),
-        group(stats.no_frame),
-        group(stats.evictions),
-        group(stats.failures),
+        show_number(stats.hits),
+        show_number(stats.fetched),
+        show_number(stats.no_frame),
+        show_number(stats.evictions),
+        show_number(stats.failures),
         stats.hit_rate(),
-        group(stats.reads),
+        show_number(stats.reads),
         show(stats.bytes_read),
         engine.read_method(),
         show(engine.bytes_read()),
-        crate::size::count(stats.waits, "wait", "waits"),
+        crate::size::show_count(stats.waits, "wait", "waits"),
     )
 }
 

@@ -5,18 +5,18 @@ use std::fmt::Display;
 use std::io::{Write, stderr};
 
 /// Writes one line with the prefix `tierdex: `.
-pub fn print(message: impl Display) {
+pub fn print_message(message: impl Display) {
     print_line(&format!("tierdex: {message}"));
 }
 
 /// Writes one line without a prefix.
 pub fn print_line(text: &str) {
-    write_to_stderr(printable(text) + "\n");
+    write_to_stderr(make_printable(text) + "\n");
 }
 
 /// Writes several lines.
 pub fn print_lines(lines: &str) {
-    write_to_stderr(lines.lines().map(|line| printable(line) + "\n").collect());
+    write_to_stderr(lines.lines().map(|line| make_printable(line) + "\n").collect());
 }
 
 /// Writes all bytes in one call, so that lines of concurrent threads and processes do not interleave.
@@ -26,7 +26,7 @@ fn write_to_stderr(text: String) {
 
 /// Replaces control characters and bidirectional formatting characters by blanks. Both could make a terminal
 /// show something other than the text.
-pub fn printable(text: &str) -> String {
+pub fn make_printable(text: &str) -> String {
     text.chars().map(|c| if is_printable(c) { c } else { ' ' }).collect()
 }
 
@@ -45,8 +45,8 @@ mod tests {
 
     #[test]
     fn control_and_bidirectional_characters_become_blanks() {
-        assert_eq!(printable("a\nb\t\x1b[31mc\u{9b}d\u{7f}"), "a b  [31mc d ");
-        assert_eq!(printable("x\u{202E}fdp.exe \u{2066}y\u{2069}\u{200F}"), "x fdp.exe  y  ");
-        assert_eq!(printable("caf\u{e9} \u{65e5}\u{672c}"), "caf\u{e9} \u{65e5}\u{672c}");
+        assert_eq!(make_printable("a\nb\t\x1b[31mc\u{9b}d\u{7f}"), "a b  [31mc d ");
+        assert_eq!(make_printable("x\u{202E}fdp.exe \u{2066}y\u{2069}\u{200F}"), "x fdp.exe  y  ");
+        assert_eq!(make_printable("caf\u{e9} \u{65e5}\u{672c}"), "caf\u{e9} \u{65e5}\u{672c}");
     }
 }

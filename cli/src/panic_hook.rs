@@ -19,7 +19,7 @@ fn print_and_exit(panic: &PanicHookInfo<'_>) {
     }
     let message = panic.payload_as_str().unwrap_or("no message");
     let location = panic.location().map(|location| format!(" ({location})")).unwrap_or_default();
-    messages::print(format_args!(
+    messages::print_message(format_args!(
         "internal error: {}{location}; report it, unless memory ran out",
         message.replace('\n', " ")
     ));

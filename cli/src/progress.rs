@@ -23,7 +23,7 @@ impl IndexProgress {
     /// Progress at the start of `source`.
     pub fn new(source: &InputSource) -> IndexProgress {
         let bar = match source.total_bytes() {
-            Some(total) => bar(total),
+            Some(total) => new_progress_bar(total),
             _ if !stderr().is_terminal() => ProgressBar::hidden(),
             None => ProgressBar::new_spinner().with_style(style_from_template(SPINNER_TEMPLATE)),
         };
@@ -35,14 +35,14 @@ impl IndexProgress {
         self.documents += documents;
         self.bytes += bytes;
         let speed = size::show_throughput(self.bytes, self.start.elapsed().as_secs_f64());
-        let documents = size::count(self.documents, "document", "documents");
+        let documents = size::show_count(self.documents, "document", "documents");
         self.bar.set_message(format!("{documents}, {speed}"));
         self.bar.set_position(self.consumed.load(Ordering::Relaxed));
     }
 
     /// Shows the name of a phase of unknown duration, after all input has been read.
     pub fn set_phase(&self, phase: &str) {
-        let documents = size::count(self.documents, "document", "documents");
+        let documents = size::show_count(self.documents, "document", "documents");
         self.bar.set_style(style_from_template(SPINNER_TEMPLATE));
         self.bar.set_message(format!("{documents}, {phase}"));
         // indicatif limits the redraw rate.
@@ -61,7 +61,7 @@ impl IndexProgress {
 }
 
 /// A progress bar for `total` units of work.
-pub fn bar(total: u64) -> ProgressBar {
+pub fn new_progress_bar(total: u64) -> ProgressBar {
     if !stderr().is_terminal() {
         return ProgressBar::hidden();
     }

@@ -70,10 +70,10 @@ impl RunIds {
     /// Prints how many lines have an encoded id.
     pub fn print_warning(&self) {
         if let Some((id, encoded)) = &self.first {
-            messages::print(format_args!(
+            messages::print_message(format_args!(
                 "{} of the run with an id that has white space or control characters, which are percent-encoded; \
                  first: `{}` as `{encoded}`",
-                size::count(self.lines, "line", "lines"),
+                size::show_count(self.lines, "line", "lines"),
                 id.escape_debug()
             ));
         }

@@ -41,7 +41,7 @@ pub fn show_throughput(bytes: u64, seconds: f64) -> String {
 }
 
 /// Formats a number with commas between groups of three digits.
-pub fn group(number: u64) -> String {
+pub fn show_number(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (i, digit) in digits.chars().enumerate() {
@@ -54,8 +54,8 @@ pub fn group(number: u64) -> String {
 }
 
 /// Formats a number with its noun: `1 query`, `2,000 queries`.
-pub fn count(number: u64, one: &str, many: &str) -> String {
-    format!("{} {}", group(number), if number == 1 { one } else { many })
+pub fn show_count(number: u64, one: &str, many: &str) -> String {
+    format!("{} {}", show_number(number), if number == 1 { one } else { many })
 }
 
 #[cfg(test)]
@@ -82,9 +82,9 @@ mod tests {
         assert_eq!((show_bytes(1023), show_bytes(1024)), ("1023 B".to_string(), "1.0 KiB".to_string()));
         assert_eq!(show_bytes(64 << 20), "64.0 MiB");
         assert_eq!((bytes_as_flag(64 << 20), bytes_as_flag(1000)), ("64M".to_string(), "1000".to_string()));
-        assert_eq!(group(1_234_567), "1,234,567");
-        assert_eq!(group(12), "12");
-        assert_eq!(count(1, "query", "queries"), "1 query");
-        assert_eq!(count(2000, "query", "queries"), "2,000 queries");
+        assert_eq!(show_number(1_234_567), "1,234,567");
+        assert_eq!(show_number(12), "12");
+        assert_eq!(show_count(1, "query", "queries"), "1 query");
+        assert_eq!(show_count(2000, "query", "queries"), "2,000 queries");
     }
 }

@@ -1,7 +1,7 @@
 //! Sums the reports of all input chunks, and formats the warnings and the summary of an indexing run.
 
 use crate::input::{ChunkReport, Problem, ProblemCounts, ProblemKind, SkippedEntries, Unindexed};
-use crate::size::{count, group};
+use crate::size::{show_count, show_number};
 use serde_json::{Map, Value, json};
 use tierdex::SkippedTokens;
 use tierdex::limits::{FIELD_TOKENS_MAX, TERM_BYTES_MAX};
@@ -136,9 +136,9 @@ impl Tally {
 
     fn skipped_word_clauses(&self) -> [Option<String>; 2] {
         let SkippedTokens { long_words, long_word_documents, tokens_beyond } = self.skipped_tokens;
-        let documents = count(long_word_documents, "document", "documents");
+        let documents = show_count(long_word_documents, "document", "documents");
         let long = format!("longer than {TERM_BYTES_MAX} bytes skipped in {documents}");
-        let most = group(u64::from(FIELD_TOKENS_MAX));
+        let most = show_number(u64::from(FIELD_TOKENS_MAX));
         let beyond = format!("after the first {most} of a document skipped");
         [
             count_clause(long_words, "word", "words", &long),
@@ -154,11 +154,11 @@ impl Tally {
             (special, "special file", "special files"),
         ];
         let nonzero = all.iter().filter(|(number, ..)| *number > 0);
-        let counts: Vec<String> = nonzero.map(|(number, one, many)| count(*number, one, many)).collect();
+        let counts: Vec<String> = nonzero.map(|(number, one, many)| show_count(*number, one, many)).collect();
         (!counts.is_empty()).then(|| format!("skipped in folders: {}", counts.join(", ")))
     }
 }
 
 fn count_clause(number: u64, one: &str, many: &str, predicate: &str) -> Option<String> {
-    (number > 0).then(|| format!("{} {predicate}", count(number, one, many)))
+    (number > 0).then(|| format!("{} {predicate}", show_count(number, one, many)))
 }

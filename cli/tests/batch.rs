@@ -4,7 +4,7 @@ mod workspace;
 
 use std::io::Write;
 use std::process::{Command, Stdio};
-use workspace::{Workspace, failed, finish, succeeded, wait_until};
+use workspace::{Workspace, assert_failed, assert_succeeded, wait_for_output, wait_until};
 
 #[test]
 fn batches_write_trec_runs() {
@@ -66,7 +66,7 @@ fn failed_queries_are_skipped_with_on_error_skip() {
     assert!(String::from_utf8_lossy(&output.stdout).contains("; 2 with an error and skipped"), "{output:?}");
 
     // A page of the first list is damaged: the two queries that read it have no answer, and the query between
-    // them is answered. That is no success.
+    // them is answered. The exit code reports a failure.
     let docs = std::fs::read_dir(workspace.path("i")).unwrap().flatten().map(|entry| entry.path());
     let docs = docs.into_iter().find(|path| path.extension().is_some_and(|end| end == "postings")).unwrap();
     let mut bytes = std::fs::read(&docs).unwrap();
@@ -77,7 +77,7 @@ fn failed_queries_are_skipped_with_on_error_skip() {
     for flags in ["", " --dram 64M"] {
         let output = workspace.run(&format!("{batch} --on-error skip{flags}"));
         let said = String::from_utf8_lossy(&output.stderr);
-        failed(&output, 1, "q.tsv: 2 of 3 queries without an answer, as the index is damaged");
+        assert_failed(&output, 1, "q.tsv: 2 of 3 queries without an answer, as the index is damaged");
         assert!(
             said.contains("query q1: ") && said.contains("query q4: ") && said.contains("checksum"),
             "{flags}: {said}"
@@ -110,7 +110,7 @@ fn queries_are_read_from_compressed_files_and_standard_input() {
     for name in ["plain", "zst", "gz", "-"] {
         let mut command = workspace.command(["batch", "i", "--queries", name, "--run", "r"]);
         let output = command.stdin(std::fs::File::open(workspace.path("gz")).unwrap()).output().unwrap();
-        assert!(workspace::succeeded(&output).starts_with("2 queries, 3 hits"), "{name}");
+        assert!(workspace::assert_succeeded(&output).starts_with("2 queries, 3 hits"), "{name}");
         let run = std::fs::read_to_string(workspace.path("r")).unwrap();
         let ids: Vec<&str> = run.lines().map(|line| line.split(' ').next().unwrap()).collect();
         assert_eq!(ids, ["q1", "q1", "q2"], "{name}");
@@ -127,7 +127,7 @@ fn queries_with_operators_cause_one_warning_without_a_syntax_flag() {
         let lines = queries.iter().enumerate().map(|(id, query)| format!("{id}\t{query}\n"));
         workspace.file("q", lines.collect::<String>());
         let output = workspace.run(&format!("batch i --queries q --run r{flags}"));
-        workspace::succeeded(&output);
+        workspace::assert_succeeded(&output);
         String::from_utf8(output.stderr).unwrap()
     };
     for query in ["+cat bird", "cat -dog", "\"the cat\"", "a AND b", "NOT a", "ca*", "cat~1", "cat^2", "#cat"]
@@ -177,7 +177,7 @@ fn ids_that_a_run_cannot_represent_are_encoded_and_never_coincide() {
     };
     workspace.file("q", "q1\tcat\n");
     let output = documents(&["a b", "a_b", "a%b", "50%\u{2003}", "c"]);
-    succeeded(&output);
+    assert_succeeded(&output);
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.starts_with("tierdex: 2 lines of the run with an id that has white space"), "{said}");
     assert!(said.contains("first: `a b` as `a%20b`") && said.lines().count() == 1, "{said}");
@@ -185,7 +185,7 @@ fn ids_that_a_run_cannot_represent_are_encoded_and_never_coincide() {
     let ids: Vec<&str> = run.lines().map(|line| line.split(' ').nth(2).unwrap()).collect();
     assert_eq!(ids, ["a%20b", "a_b", "a%b", "50%25%E2%80%83", "c"]);
     let words = "the documents `a b` and `a%20b` would both be `a%20b` in the run";
-    failed(&documents(&["a b", "c", "a%20b"]), 1, words);
+    assert_failed(&documents(&["a b", "c", "a%20b"]), 1, words);
     assert_eq!(std::fs::read_to_string(workspace.path("r")).unwrap(), run);
 }
 
@@ -232,7 +232,7 @@ fn an_interrupted_batch_leaves_no_run() {
         queries.write_all(b"q1\tcat\n").unwrap();
         wait_until(&mut child, || workspace.names().iter().any(|name| name.starts_with(".tierdex-run")));
         assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
-        let output = finish(child);
+        let output = wait_for_output(child);
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!((output.status.code(), error.lines().count()), (Some(130), 1), "{error}");
         assert_eq!(workspace.names(), ["docs.jsonl", "i", "q"]);

@@ -8,10 +8,10 @@ use std::process::{Command, Output, Stdio};
 use std::{fs, path::Path, time::Duration};
 use tierdex::schema::{Field, Schema, Source};
 use tierdex::{IndexWriter, Merge, WriterOptions, internal::index::ListsBuilder, io::Size};
-use workspace::{control_group::ControlGroup, program};
+use workspace::{control_group::ControlGroup, program_command};
 
-fn tierdex(arguments: &[&str]) -> Output {
-    program(arguments.iter().copied()).output().unwrap()
+fn run_tierdex(arguments: &[&str]) -> Output {
+    program_command(arguments.iter().copied()).output().unwrap()
 }
 
 fn assert_ok(output: &Output) -> String {
@@ -23,7 +23,7 @@ fn assert_ok(output: &Output) -> String {
 /// matches, as table, JSON and run.
 #[test]
 fn printing_hits_keeps_to_the_smallest_accepted_budget() {
-    const GIANT: usize = 40 << 20;
+    const GIANT_DOCUMENT_BYTES: usize = 40 << 20;
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name).display().to_string();
     let (index, input, queries, run) = (path("index"), path("docs.jsonl"), path("queries"), path("run"));
@@ -34,10 +34,11 @@ fn printing_hits_keeps_to_the_smallest_accepted_budget() {
         let text = format!("fox number{} and more words {}", number % 100, number * 7 % 1000);
         writeln!(docs, "{{\"id\":\"{filler}{number}\",\"title\":\"{title}\",\"text\":\"{text}\"}}").unwrap();
     }
-    let (words, title) = ("quick brown fox ".repeat(GIANT / 16), "giant ".repeat(GIANT / 60));
+    let (words, title) =
+        ("quick brown fox ".repeat(GIANT_DOCUMENT_BYTES / 16), "giant ".repeat(GIANT_DOCUMENT_BYTES / 60));
     writeln!(docs, "{{\"id\":\"giant\",\"title\":\"{title}\",\"text\":\"{words}\"}}").unwrap();
     docs.into_inner().unwrap();
-    assert_ok(&tierdex(&["index", &input, "--out", &index, "--memory", "256M"]));
+    assert_ok(&run_tierdex(&["index", &input, "--out", &index, "--memory", "256M"]));
     fs::write(&queries, "1\tfox\n2\tnumber7 words\n3\tgiant\n").unwrap();
     let search = |k: &'static str, format: &'static str| {
         vec!["search", &index, "fox", "-k", k, "--format", format, "--count"]
@@ -50,7 +51,7 @@ fn printing_hits_keeps_to_the_smallest_accepted_budget() {
             [&command[..], &["--dram", dram]].concat().iter().map(|word| word.to_string()).collect()
         };
         let words = with("2M");
-        let rejected = tierdex(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        let rejected = run_tierdex(&words.iter().map(String::as_str).collect::<Vec<_>>());
         let error = String::from_utf8_lossy(&rejected.stderr);
         let least = error.split_once("too small: ").and_then(|(_, rest)| rest.split(' ').next());
         let least: Size = least.unwrap_or_else(|| panic!("{error}")).parse().unwrap();
@@ -82,17 +83,17 @@ fn printing_hits_keeps_to_the_smallest_accepted_budget() {
 /// block of such documents.
 #[test]
 fn a_phrase_in_a_giant_document_fits_a_budget() {
-    const DRAM: u64 = 160 << 20;
+    const DRAM_BYTES: u64 = 160 << 20;
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name).display().to_string();
     let (index, input) = (path("index"), path("giant.txt"));
     fs::write(&input, "quick brown fox ".repeat(2_000_000)).unwrap();
-    assert_ok(&tierdex(&["index", &input, "--out", &index, "--positions", "--store", "none"]));
-    let Some(group) = ControlGroup::new("phrase", DRAM + DRAM / 5) else {
+    assert_ok(&run_tierdex(&["index", &input, "--out", &index, "--positions", "--store", "none"]));
+    let Some(group) = ControlGroup::new("phrase", DRAM_BYTES + DRAM_BYTES / 5) else {
         eprintln!("skipped: no permission to create a memory control group");
         return;
     };
-    let dram = DRAM.to_string();
+    let dram = DRAM_BYTES.to_string();
     let output =
         group.run(&["search", &index, "\"quick brown\"", "--dram", &dram, "--format", "json", "--count"]);
     assert_ok(&output);
@@ -133,9 +134,9 @@ fn stats_and_search_name_the_same_smallest_budget_in_one_line() {
     let path = |name: &str| dir.path().join(name).display().to_string();
     let (index, input) = (path("index"), path("docs.jsonl"));
     fs::write(&input, "{\"text\":\"cat\"}\n").unwrap();
-    assert_ok(&tierdex(&["index", &input, "--out", &index]));
+    assert_ok(&run_tierdex(&["index", &input, "--out", &index]));
     let least = |arguments: &[&str]| {
-        let output = tierdex(&[arguments, &["--dram", "1M"]].concat());
+        let output = run_tierdex(&[arguments, &["--dram", "1M"]].concat());
         let error = String::from_utf8(output.stderr).unwrap();
         assert_eq!((output.status.code(), error.lines().count()), (Some(2), 1), "{error}");
         let rest = error.strip_prefix("tierdex: a budget of 1M of DRAM is too small: ").unwrap();
@@ -145,19 +146,19 @@ fn stats_and_search_name_the_same_smallest_budget_in_one_line() {
     assert_eq!(stats, search);
     let (queries, run) = (path("queries"), path("run"));
     fs::write(&queries, "1\tcat\n").unwrap();
-    let rejected = tierdex(&["batch", &index, "--queries", &queries, "--run", &run, "--dram", "1M"]);
+    let rejected = run_tierdex(&["batch", &index, "--queries", &queries, "--run", &run, "--dram", "1M"]);
     let error = String::from_utf8_lossy(&rejected.stderr);
     assert!(rejected.status.code() == Some(2) && error.lines().count() == 1, "{error}");
     assert!(error.contains("; `tierdex stats"), "{error}");
-    assert_ok(&tierdex(&["search", &index, "cat", "--dram", &stats]));
-    let output = tierdex(&["stats", &index, "--dram", &stats, "--format", "json"]);
+    assert_ok(&run_tierdex(&["search", &index, "cat", "--dram", &stats]));
+    let output = run_tierdex(&["stats", &index, "--dram", &stats, "--format", "json"]);
     assert_ok(&output);
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(report["dram"], stats.parse::<Size>().unwrap().of(0));
 }
 
 /// An index of posting lists without text: the term of a rank is in one of `2 + rank / 8` documents.
-fn generate(dir: &Path) {
+fn generate_index(dir: &Path) {
     const DOCUMENTS: u32 = 400_000;
     let list = |rank: u32| {
         let documents = (0..DOCUMENTS).filter(move |document| {
@@ -203,12 +204,12 @@ fn anonymous_memory(mut command: Command) -> (String, u64) {
 /// minimum, and the anonymous memory of the process is the budget without the code of the program.
 #[test]
 fn a_batch_uses_its_budget() {
-    const DRAM: u64 = 32 << 20;
-    const PROGRAM: u64 = 7 << 20;
+    const DRAM_BYTES: u64 = 32 << 20;
+    const PROGRAM_BYTES: u64 = 7 << 20;
     let dir = tempfile::tempdir().unwrap();
     let (index, queries, run) =
         (dir.path().join("index"), dir.path().join("queries"), dir.path().join("run"));
-    generate(&index);
+    generate_index(&index);
     let term = |query: usize, at: usize| format!("t{:07}", (query * query * 31 + at * 97) % (30 << (at % 6)));
     let line = |query: usize| match query % 40 {
         39 => (0..1024).map(|at| format!("t{:07} ", 3 * at / 2 + 500 * (query / 40 % 3))).collect(),
@@ -219,11 +220,11 @@ fn a_batch_uses_its_budget() {
     fs::write(&queries, lines).unwrap();
     let [index, queries, run] = [index, queries, run].map(|path| path.display().to_string());
     for k in ["10", "1000"] {
-        let Some(group) = ControlGroup::new("used", DRAM + DRAM / 5) else {
+        let Some(group) = ControlGroup::new("used", DRAM_BYTES + DRAM_BYTES / 5) else {
             eprintln!("skipped: no permission to create a memory control group");
             return;
         };
-        let dram = DRAM.to_string();
+        let dram = DRAM_BYTES.to_string();
         let words =
             ["batch", &index, "--queries", &queries, "--run", &run, "--dram", &dram, "--threads", "2"];
         let words = [&words[..], &["-k", k, "--stats", "--syntax", "query"]].concat();
@@ -236,7 +237,7 @@ fn a_batch_uses_its_budget() {
         let (least, smallest) = (number("The cache has "), number("in use, ") * f64::from(1 << 20));
         // The report has a tenth of a MiB.
         assert!(smallest + f64::from(1 << 17) >= least, "{report}");
-        let available = DRAM - PROGRAM;
+        let available = DRAM_BYTES - PROGRAM_BYTES;
         assert!(most <= available && 115 * most >= 100 * available, "{most} of {available} bytes: {report}");
     }
 }
@@ -245,7 +246,7 @@ fn a_batch_uses_its_budget() {
 /// beside the budget, and with the index in memory.
 #[test]
 fn a_batch_within_a_budget_writes_the_same_run_and_is_not_killed() {
-    const DRAM: u64 = 24 << 20;
+    const DRAM_BYTES: u64 = 24 << 20;
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name).display().to_string();
     let (index, input, queries) = (path("index"), path("docs.jsonl"), path("queries"));
@@ -257,7 +258,7 @@ fn a_batch_within_a_budget_writes_the_same_run_and_is_not_killed() {
         writeln!(docs, "{{\"id\":\"document {number}\",\"text\":\"all {}\"}}", words.join(" ")).unwrap();
     }
     docs.into_inner().unwrap();
-    assert_ok(&tierdex(&["index", &input, "--out", &index, "--store", "none"]));
+    assert_ok(&run_tierdex(&["index", &input, "--out", &index, "--store", "none"]));
     let lines = (0..60).map(|id| format!("q{id}\tw{} +all w{} w{}\n", id * 7 % 50, id, id * 31 % 400));
     fs::write(&queries, lines.collect::<String>()).unwrap();
     let batch = |run: &str, more: &[&str]| -> Vec<String> {
@@ -266,8 +267,9 @@ fn a_batch_within_a_budget_writes_the_same_run_and_is_not_killed() {
     };
     let expected = path("expected");
     let words = batch(&expected, &[]);
-    assert_ok(&tierdex(&words.iter().map(String::as_str).collect::<Vec<_>>()));
-    let (dram, cache) = (DRAM.to_string(), format!("file:/dev/shm/tierdex-batch-{}:2M", std::process::id()));
+    assert_ok(&run_tierdex(&words.iter().map(String::as_str).collect::<Vec<_>>()));
+    let (dram, cache) =
+        (DRAM_BYTES.to_string(), format!("file:/dev/shm/tierdex-batch-{}:2M", std::process::id()));
     let cases: [(&[&str], u64); 4] = [
         (&["--dram", &dram], 0),
         (&["--dram", &dram, "--cache", "dram:2M"], 2 << 20),
@@ -275,7 +277,7 @@ fn a_batch_within_a_budget_writes_the_same_run_and_is_not_killed() {
         (&["--dram", &dram, "--keep-in", "dram"], 0),
     ];
     for (number, (more, beside)) in cases.into_iter().enumerate() {
-        let Some(group) = ControlGroup::new("batch", DRAM + DRAM / 5 + beside) else {
+        let Some(group) = ControlGroup::new("batch", DRAM_BYTES + DRAM_BYTES / 5 + beside) else {
             eprintln!("skipped: no permission to create a memory control group");
             return;
         };

@@ -2,7 +2,7 @@
 
 mod workspace;
 
-use workspace::{Workspace, spawn_and_finish, succeeded};
+use workspace::{Workspace, assert_succeeded, spawn_and_finish};
 
 #[test]
 fn an_exported_index_is_imported_and_finds_the_same() {
@@ -36,7 +36,7 @@ fn a_compressed_file_is_imported_by_way_of_a_file_that_does_not_remain() {
     workspace.ok("ciff export i i.ciff.gz");
     let mut command = workspace.command("ciff import i.ciff.gz --out j".split(' '));
     let output = spawn_and_finish(command.env("TMPDIR", workspace.path("temporary")));
-    succeeded(&output);
+    assert_succeeded(&output);
     assert!(String::from_utf8_lossy(&output.stderr).contains("i.ciff.gz: decompressed to "));
     let names = std::fs::read_dir(workspace.path("temporary")).unwrap();
     let names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
@@ -51,7 +51,7 @@ fn terms_that_queries_cannot_find_are_counted() {
     workspace.ok("ciff export i i.ciff");
     let said = |flags: &str| {
         let output = workspace.run(&format!("ciff import i.ciff --out j --replace{flags}"));
-        succeeded(&output);
+        assert_succeeded(&output);
         String::from_utf8(output.stderr).unwrap()
     };
     let error = said("");

@@ -5,11 +5,12 @@ mod workspace;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use workspace::{DOCUMENTS, Workspace, failed, finish, spawn_and_finish, succeeded};
+use workspace::{DOCUMENTS, Workspace, assert_failed, assert_succeeded, spawn_and_finish, wait_for_output};
 
 /// Total and ids of a query.
-fn search(workspace: &Workspace, index: &str, query: &str) -> (u64, Vec<String>) {
-    let output = succeeded(&workspace.run_with(["search", index, query, "--format", "json", "-k", "100"]));
+fn search_ids(workspace: &Workspace, index: &str, query: &str) -> (u64, Vec<String>) {
+    let output =
+        assert_succeeded(&workspace.run_with(["search", index, query, "--format", "json", "-k", "100"]));
     let answer: serde_json::Value = serde_json::from_str(&output).unwrap();
     let ids = answer["hits"].as_array().unwrap().iter().map(|hit| hit["id"].as_str().unwrap().to_string());
     (answer["total"].as_u64().unwrap(), ids.collect())
@@ -37,11 +38,11 @@ fn hits_have_titles_and_highlighted_snippets() {
         "{table}"
     );
 
-    assert_eq!(search(&workspace, "i", "\"the cat\"").1, ["2", "1"]);
-    assert_eq!(search(&workspace, "i", "+the -cat").1, ["3"]);
-    assert_eq!(search(&workspace, "i", "(dog OR bird) AND the").0, 2);
-    assert_eq!(search(&workspace, "i", "NOT dog").0, 2);
-    assert_eq!(search(&workspace, "i", "zebra"), (0, vec![]));
+    assert_eq!(search_ids(&workspace, "i", "\"the cat\"").1, ["2", "1"]);
+    assert_eq!(search_ids(&workspace, "i", "+the -cat").1, ["3"]);
+    assert_eq!(search_ids(&workspace, "i", "(dog OR bird) AND the").0, 2);
+    assert_eq!(search_ids(&workspace, "i", "NOT dog").0, 2);
+    assert_eq!(search_ids(&workspace, "i", "zebra"), (0, vec![]));
     assert!(workspace.ok("check i").starts_with("sound"));
     assert!(workspace.ok("info i").contains("per posting  auto"));
     let info: serde_json::Value = serde_json::from_str(&workspace.ok("info i --format json")).unwrap();
@@ -66,19 +67,19 @@ fn every_kind_of_query_is_answered() {
         ("*:* -cat", vec!["3"]),
         ("text:(+cat -dog)", vec!["1"]),
     ] {
-        assert_eq!(search(&workspace, "i", query).1, ids, "{query}");
+        assert_eq!(search_ids(&workspace, "i", query).1, ids, "{query}");
     }
     let table = workspace.ok("search i brid~1");
     assert!(table.contains("a **bird** in the hand"), "{table}");
     let output = workspace.run_with(["search", "i", "ca* AND", "--format", "json"]);
-    failed(&output, 2, "byte 8: `AND` has nothing on its right");
+    assert_failed(&output, 2, "byte 8: `AND` has nothing on its right");
 }
 
 #[test]
 fn lenient_queries_are_answered_with_warnings() {
     let workspace = Workspace::with_index("");
     let output = workspace.run_with(["search", "i", "(bird^x\u{1b} AND \"in the\"", "--lenient"]);
-    assert!(succeeded(&output).contains("1 document"));
+    assert!(assert_succeeded(&output).contains("1 document"));
     let warnings = String::from_utf8_lossy(&output.stderr);
     let lines: Vec<&str> = warnings.lines().collect();
     assert_eq!(lines.len(), 2, "{warnings}");
@@ -88,7 +89,7 @@ fn lenient_queries_are_answered_with_warnings() {
     workspace.file("q.tsv", "q1\tcat AND\nq2\t) bird\n");
     workspace.fails(1, "batch i --queries q.tsv --run out.trec --syntax query", "query q1: query, byte 8");
     let output = workspace.run("batch i --queries q.tsv --run out.trec --syntax query --lenient --count");
-    assert!(succeeded(&output).contains("2 queries, 3 matches"));
+    assert!(assert_succeeded(&output).contains("2 queries, 3 matches"));
     let warnings = String::from_utf8_lossy(&output.stderr);
     assert!(
         warnings.contains("q.tsv, query q1: query, byte 8") && warnings.lines().count() == 2,
@@ -109,21 +110,29 @@ fn wrong_usage_exits_with_2() {
     workspace.fails(2, "index docs.jsonl --out j --stop-words none.txt", "none.txt");
     workspace.fails(2, "search i cat --k1 -1", "k1");
     workspace.fails(2, "search i cat --b 2", "b is 2");
-    failed(&workspace.run_with(["search", "i", "cat OR"]), 2, "byte 7: `OR` has nothing on its right");
+    assert_failed(&workspace.run_with(["search", "i", "cat OR"]), 2, "byte 7: `OR` has nothing on its right");
     let output = workspace.run_with(["search", "i", "(cat author:x"]);
-    assert!(succeeded(&output).contains("cat"));
+    assert!(assert_succeeded(&output).contains("cat"));
     let notes = String::from_utf8_lossy(&output.stderr);
     assert!(notes.contains("byte 1: this `(` has no pair and is read as text"), "{notes}");
     assert!(notes.contains("byte 6: `author:` is read as text: it is not a field of this index"), "{notes}");
-    failed(&workspace.run_with(["search", "i", "\"the cat\""]), 2, "--positions");
+    assert_failed(&workspace.run_with(["search", "i", "\"the cat\""]), 2, "--positions");
     for wrong in ["index docs.jsonl", "search i", "frob", "index docs.jsonl --out j --codec zip"] {
         assert_eq!(workspace.run(wrong).status.code(), Some(2), "{wrong}");
     }
-    failed(&workspace.run_with(["search", "i", "x text:-cat"]), 2, "byte 3: write `-text:` for `text:-`");
-    failed(&workspace.run_with(["search", "i", "/c.*t/"]), 2, "regular expressions are not supported");
-    failed(&workspace.run_with(["search", "i", "cat^x dog^1e999"]), 2, "byte 10: a boost lies between 0 and");
-    failed(&workspace.run_with(["search", "i", "cat~3"]), 2, "0 to 2 edits");
-    failed(&workspace.run_with(["search", "i", "text:*"]), 2, "byte 1: `*` needs");
+    assert_failed(
+        &workspace.run_with(["search", "i", "x text:-cat"]),
+        2,
+        "byte 3: write `-text:` for `text:-`",
+    );
+    assert_failed(&workspace.run_with(["search", "i", "/c.*t/"]), 2, "regular expressions are not supported");
+    assert_failed(
+        &workspace.run_with(["search", "i", "cat^x dog^1e999"]),
+        2,
+        "byte 10: a boost lies between 0 and",
+    );
+    assert_failed(&workspace.run_with(["search", "i", "cat~3"]), 2, "0 to 2 edits");
+    assert_failed(&workspace.run_with(["search", "i", "text:*"]), 2, "byte 1: `*` needs");
     workspace.file("q.tsv", "1\tcat\n");
     workspace.fails(2, "batch i --queries q.tsv --run out.trec --lenient --syntax terms", "--syntax query");
     workspace.file("notes/mine.txt", "hands off");
@@ -160,7 +169,7 @@ fn damaged_and_truncated_files_are_reported() {
         for bytes in [&damaged[..], &sound[..sound.len() - 1], &sound[..0]] {
             std::fs::write(path, bytes).unwrap();
             let output = workspace.run("check i");
-            failed(&output, 1, "problem");
+            assert_failed(&output, 1, "problem");
             assert!(String::from_utf8_lossy(&output.stdout).contains(name), "{name}");
             tried += 1;
         }
@@ -181,14 +190,14 @@ fn malformed_lines_are_counted_and_reported_with_file_and_line() {
     );
     workspace.file("docs.jsonl", bytes);
     let output = workspace.run("index docs.jsonl --out i");
-    let summary = succeeded(&output);
+    let summary = assert_succeeded(&output);
     assert!(summary.contains("4 documents") && summary.contains("3 malformed"), "{summary}");
     let errors = String::from_utf8_lossy(&output.stderr);
     for line in 4..=6 {
         assert!(errors.contains(&format!("docs.jsonl:{line}:")), "{errors}");
     }
     workspace.fails(1, "index docs.jsonl --out i --replace --on-error fail", "docs.jsonl:4:");
-    assert_eq!(search(&workspace, "i", "nul"), (1, vec!["4".to_string()]));
+    assert_eq!(search_ids(&workspace, "i", "nul"), (1, vec!["4".to_string()]));
     assert!(workspace.ok("check i").starts_with("sound"));
 }
 
@@ -197,30 +206,30 @@ fn empty_text_folder_tsv_and_split_inputs_are_indexed() {
     let workspace = Workspace::new();
     workspace.file("empty.jsonl", "{\"text\":\"\"}");
     assert!(workspace.ok("index empty.jsonl --out empty").contains("1 document,"));
-    assert_eq!(search(&workspace, "empty", "cat"), (0, vec![]));
+    assert_eq!(search_ids(&workspace, "empty", "cat"), (0, vec![]));
     assert!(workspace.ok("check empty").starts_with("sound"));
     assert!(workspace.ok("info empty").contains("1 document"));
 
     workspace.file("one.txt", "Ünïcode text");
     workspace.ok("index one.txt --out one");
-    assert_eq!(search(&workspace, "one", "ÜNÏCODE").0, 1);
+    assert_eq!(search_ids(&workspace, "one", "ÜNÏCODE").0, 1);
 
     workspace.file("tree/b/two.txt", "second file");
     workspace.file("tree/a.txt", "first file");
     workspace.file("tree/blob.bin", b"a\0b");
     let said = workspace.ok("index tree --out t");
     assert!(said.contains("2 documents") && said.contains("1 binary"), "{said}");
-    assert_eq!(search(&workspace, "t", "file").1, ["tree/a.txt", "tree/b/two.txt"]);
+    assert_eq!(search_ids(&workspace, "t", "file").1, ["tree/a.txt", "tree/b/two.txt"]);
 
     workspace.file("rows.tsv", "1\tred apple\n2\tgreen pear\n");
     workspace.ok("index rows.tsv --out rows");
-    assert_eq!(search(&workspace, "rows", "pear").1, ["2"]);
+    assert_eq!(search_ids(&workspace, "rows", "pear").1, ["2"]);
 
     let long = "word ".repeat(1000);
     workspace.file("long.txt", &long);
     let said = workspace.ok("index long.txt --out split --split 1K");
     assert!(said.contains("5 documents"), "{said}");
-    assert_eq!(search(&workspace, "split", "word").1[0], "long.txt#0");
+    assert_eq!(search_ids(&workspace, "split", "word").1[0], "long.txt#0");
 }
 
 #[test]
@@ -228,8 +237,8 @@ fn compressed_standard_input_is_read() {
     let workspace = Workspace::new();
     let mut child = workspace.command(["index", "-", "--out", "i"]).stdin(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(&zstd::encode_all(DOCUMENTS.as_bytes(), 3).unwrap()).unwrap();
-    succeeded(&finish(child));
-    assert_eq!(search(&workspace, "i", "cat").0, 2);
+    assert_succeeded(&wait_for_output(child));
+    assert_eq!(search_ids(&workspace, "i", "cat").0, 2);
 }
 
 #[test]
@@ -240,13 +249,13 @@ fn append_and_replace_commit_all_documents() {
     workspace.ok("index a.jsonl --out i --positions --fold-accents");
     let said = workspace.ok("index b.jsonl --out i --append");
     assert!(said.contains("holds 4 documents"), "{said}");
-    assert_eq!(search(&workspace, "i", "cat").0, 3);
+    assert_eq!(search_ids(&workspace, "i", "cat").0, 3);
     workspace.fails(2, "index b.jsonl --out i --append --stem english", "other settings");
     workspace.ok("index b.jsonl --out i --append --merge none");
     assert!(workspace.ok("info i").contains("in 2 segments"));
-    assert_eq!(search(&workspace, "i", "again").0, 2);
+    assert_eq!(search_ids(&workspace, "i", "again").0, 2);
     workspace.ok("index b.jsonl --out i --replace --codec raw");
-    assert_eq!(search(&workspace, "i", "cat").0, 1);
+    assert_eq!(search_ids(&workspace, "i", "cat").0, 1);
     assert!(workspace.ok("check i").starts_with("sound"));
 }
 
@@ -298,15 +307,15 @@ fn a_second_writer_fails_and_an_interrupt_leaves_the_last_commit() {
         input.write_all(line.as_bytes()).unwrap();
     }
     workspace.fails(75, "index docs.jsonl --out i --append", "another writer is at work on ");
-    assert_eq!(search(&workspace, "i", "cat").0, 2);
+    assert_eq!(search_ids(&workspace, "i", "cat").0, 2);
 
     let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(killed.success());
     // The pipe stays open and idle; the writer must not wait for more input.
-    let output = finish(child);
+    let output = wait_for_output(child);
     drop(input);
-    failed(&output, 130, "last commit is intact");
-    assert_eq!(search(&workspace, "i", "cat").0, 2);
+    assert_failed(&output, 130, "last commit is intact");
+    assert_eq!(search_ids(&workspace, "i", "cat").0, 2);
     let report = workspace.ok("check i");
     assert!(report.starts_with("sound"), "files were left: {report}");
 }
@@ -323,11 +332,11 @@ fn a_full_disk_is_reported_and_loses_nothing() {
         .current_dir(workspace.path(""))
         .output()
         .unwrap();
-    failed(&output, 1, "cannot write");
-    assert_eq!(search(&workspace, "i", "cat").0, 2);
+    assert_failed(&output, 1, "cannot write");
+    assert_eq!(search_ids(&workspace, "i", "cat").0, 2);
     assert!(workspace.ok("check i").starts_with("sound"));
     workspace.ok("index more.jsonl --out i --append");
-    assert_eq!(search(&workspace, "i", "different").0, 20_000);
+    assert_eq!(search_ids(&workspace, "i", "different").0, 20_000);
 }
 
 #[test]
@@ -344,9 +353,9 @@ fn an_error_ends_the_command_while_the_input_is_idle() {
     let bytes = format!("not json\n{}", line.repeat(2000));
     // The command may exit before it has read all of it.
     let _ = input.write_all(bytes.as_bytes());
-    let output = finish(child);
+    let output = wait_for_output(child);
     drop(input);
-    failed(&output, 1, "stdin:1:");
+    assert_failed(&output, 1, "stdin:1:");
 }
 
 #[test]
@@ -355,14 +364,18 @@ fn queries_above_the_limits_are_rejected() {
     workspace.file("docs.jsonl", format!("{{\"id\":\"1\",\"text\":\"{}\"}}\n", "the ".repeat(100_000)));
     workspace.ok("index docs.jsonl --out i --positions --codec raw");
     let words = |count: usize| (0..count).map(|i| format!("w{i} ")).collect::<String>();
-    failed(&workspace.run_with(["search", "i", &words(1025)]), 2, "clauses");
-    failed(&workspace.run_with(["search", "i", &words(1025).replace(' ', "-")]), 2, "at most 1024");
-    failed(&workspace.run_with(["search", "i", &format!("\"{}\"", "the ".repeat(65))]), 2, "at most 64");
-    failed(&workspace.run_with(["explain", "i", &format!("{}~1", "w".repeat(65))]), 2, "at most 64");
-    failed(&workspace.run_with(["search", "i", &"w* ".repeat(65)]), 2, "more than 64 prefixes");
-    failed(&workspace.run_with(["search", "i", &"w".repeat(65_537)]), 2, "longer than 65536 bytes");
-    assert_eq!(search(&workspace, "i", &format!("\"{}\"", "the ".repeat(64))).0, 1);
-    assert_eq!(search(&workspace, "i", &words(1000)).0, 0);
+    assert_failed(&workspace.run_with(["search", "i", &words(1025)]), 2, "clauses");
+    assert_failed(&workspace.run_with(["search", "i", &words(1025).replace(' ', "-")]), 2, "at most 1024");
+    assert_failed(
+        &workspace.run_with(["search", "i", &format!("\"{}\"", "the ".repeat(65))]),
+        2,
+        "at most 64",
+    );
+    assert_failed(&workspace.run_with(["explain", "i", &format!("{}~1", "w".repeat(65))]), 2, "at most 64");
+    assert_failed(&workspace.run_with(["search", "i", &"w* ".repeat(65)]), 2, "more than 64 prefixes");
+    assert_failed(&workspace.run_with(["search", "i", &"w".repeat(65_537)]), 2, "longer than 65536 bytes");
+    assert_eq!(search_ids(&workspace, "i", &format!("\"{}\"", "the ".repeat(64))).0, 1);
+    assert_eq!(search_ids(&workspace, "i", &words(1000)).0, 0);
 }
 
 #[test]
@@ -386,13 +399,14 @@ fn demo_indexes_a_folder_and_answers_queries() {
     workspace.ok("index mine/docs.jsonl --out tmp/theirs");
     std::os::unix::fs::symlink("theirs", workspace.path("tmp/tierdex-demo")).unwrap();
     for indexes in [1, 2] {
-        let said = succeeded(&workspace.command(["demo", "text"]).env("TMPDIR", "tmp").output().unwrap());
+        let said =
+            assert_succeeded(&workspace.command(["demo", "text"]).env("TMPDIR", "tmp").output().unwrap());
         assert!(said.contains("into tmp/tierdex-demo-"), "{said}");
         assert_eq!(std::fs::read_dir(workspace.path("tmp")).unwrap().count(), 2 + indexes);
     }
     assert!(workspace.ok("info tmp/theirs").contains("3 documents"));
     let output = workspace.command(["demo", "text"]).env("TMPDIR", "nowhere").output().unwrap();
-    failed(&output, 1, "name one with --out");
+    assert_failed(&output, 1, "name one with --out");
 }
 
 #[test]
@@ -408,7 +422,7 @@ fn explain_prints_strategy_lists_and_reads() {
         ("dog bird", "small lists merged"),
         ("\"the cat\"", "phrase text:\"the cat\""),
     ] {
-        let said = succeeded(&workspace.run_with(["explain", "i", query]));
+        let said = assert_succeeded(&workspace.run_with(["explain", "i", query]));
         assert!(said.contains(node), "{query}: {said}");
     }
     let said = workspace.ok("explain i cat --format json --io --count");
@@ -455,7 +469,7 @@ fn subcommands_and_flags_in_the_documents_exist() {
             if words[0] == "=" {
                 continue;
             }
-            let help = succeeded(&workspace.run_with([words[0], "--help"]));
+            let help = assert_succeeded(&workspace.run_with([words[0], "--help"]));
             for flag in words.iter().filter(|word| word.starts_with("--")) {
                 assert!(help.contains(flag), "{name}: `{command}`: no {flag}");
             }
@@ -501,7 +515,7 @@ fn a_check_is_one_json_object() {
 fn the_help_fits_into_80_columns() {
     let workspace = Workspace::new();
     let mut command = workspace.command(["explain", "--help"]);
-    let help = succeeded(&spawn_and_finish(command.env("COLUMNS", "80")));
+    let help = assert_succeeded(&spawn_and_finish(command.env("COLUMNS", "80")));
     let after = help.split_once("The query is evaluated").unwrap().1;
     assert!(after.lines().all(|line| line.len() <= 80), "{after}");
     assert!(after.contains("\n  weight     inverse document frequency"), "{after}");

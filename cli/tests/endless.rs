@@ -4,7 +4,7 @@ mod workspace;
 
 use std::process::{Command, Stdio};
 use std::{fs, io::Write};
-use workspace::{DOCUMENTS, Workspace, failed, finish, succeeded, wait_until};
+use workspace::{DOCUMENTS, Workspace, assert_failed, assert_succeeded, wait_for_output, wait_until};
 
 /// Whether a process has a file open.
 fn has_open(id: u32, file: &str) -> bool {
@@ -13,7 +13,7 @@ fn has_open(id: u32, file: &str) -> bool {
 }
 
 /// A line of `/proc/PID/status`.
-fn status(id: u32, name: &str) -> String {
+fn status_line(id: u32, name: &str) -> String {
     let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap();
     let value = status.lines().find_map(|line| line.strip_prefix(name));
     value.unwrap().trim().to_string()
@@ -21,12 +21,12 @@ fn status(id: u32, name: &str) -> String {
 
 /// Peak resident memory of a process, in megabytes.
 fn peak_mb(id: u32) -> u64 {
-    status(id, "VmHWM:").strip_suffix(" kB").unwrap().parse::<u64>().unwrap() / 1024
+    status_line(id, "VmHWM:").strip_suffix(" kB").unwrap().parse::<u64>().unwrap() / 1024
 }
 
 /// Whether a process handles SIGINT and SIGTERM itself.
 fn watches_signals(id: u32) -> bool {
-    let caught = u64::from_str_radix(&status(id, "SigCgt:"), 16).unwrap();
+    let caught = u64::from_str_radix(&status_line(id, "SigCgt:"), 16).unwrap();
     [2, 15].iter().all(|signal| caught >> (signal - 1) & 1 == 1)
 }
 
@@ -50,7 +50,7 @@ fn reading_an_endless_line_can_be_interrupted() {
         let id = child.id();
         wait_until(&mut child, || watches_signals(id) && has_open(id, input));
         assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
-        failed(&finish(child), 130, "last commit is intact");
+        assert_failed(&wait_for_output(child), 130, "last commit is intact");
     }
     assert!(workspace.ok("search i cat").contains("2 documents"));
 }
@@ -74,8 +74,8 @@ fn lines_and_files_above_the_limit_are_not_held_in_memory() {
     input.write_all(DOCUMENTS.as_bytes()).unwrap();
     let peak = peak_mb(child.id());
     drop(input);
-    let output = finish(child);
-    let said = succeeded(&output);
+    let output = wait_for_output(child);
+    let said = assert_succeeded(&output);
     assert!(said.contains("9 documents, ") && said.contains("; 2 documents skipped as too large"), "{said}");
     let error = String::from_utf8(output.stderr).unwrap();
     for location in ["long.txt: the file", "long.jsonl:4: the line"] {

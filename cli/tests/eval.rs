@@ -2,30 +2,30 @@
 
 mod workspace;
 
-use workspace::{DOCUMENTS, Workspace, succeeded};
+use workspace::{DOCUMENTS, Workspace, assert_succeeded};
 
-const QRELS: &str = "q1 0 a 1\nq1 0 b 0\n";
-const RUN: &str = "q1 Q0 a 1 2.5 t\nq1 Q0 b 2 1.5 t\n";
-const PERFECT: &str = "1 query: nDCG@10 1.0000, AP@1000 1.0000, R@100 1.0000\n";
+const QRELS_LINES: &str = "q1 0 a 1\nq1 0 b 0\n";
+const RUN_LINES: &str = "q1 Q0 a 1 2.5 t\nq1 Q0 b 2 1.5 t\n";
+const PERFECT_MEASURES: &str = "1 query: nDCG@10 1.0000, AP@1000 1.0000, R@100 1.0000\n";
 
 #[test]
 fn byte_order_marks_are_ignored() {
     let workspace = Workspace::new();
     for (mark_of_run, mark_of_qrels) in [("", ""), ("\u{feff}", ""), ("", "\u{feff}")] {
-        workspace.file("run", format!("{mark_of_run}{RUN}"));
-        workspace.file("qrels", format!("{mark_of_qrels}{QRELS}"));
-        assert_eq!(workspace.ok("eval run qrels"), PERFECT);
+        workspace.file("run", format!("{mark_of_run}{RUN_LINES}"));
+        workspace.file("qrels", format!("{mark_of_qrels}{QRELS_LINES}"));
+        assert_eq!(workspace.ok("eval run qrels"), PERFECT_MEASURES);
     }
 }
 
 #[test]
 fn repeated_documents_of_a_query_are_rejected() {
     let workspace = Workspace::new();
-    workspace.file("run", format!("{RUN}q2 Q0 a 1 1 t\n\nq1 Q0 a 3 0.5 t\n"));
-    workspace.file("qrels", QRELS);
+    workspace.file("run", format!("{RUN_LINES}q2 Q0 a 1 1 t\n\nq1 Q0 a 3 0.5 t\n"));
+    workspace.file("qrels", QRELS_LINES);
     workspace.fails(1, "eval run qrels", "run: line 5: document a appears twice for query q1");
-    workspace.file("run", RUN);
-    workspace.file("qrels", format!("{QRELS}q1 0 b 1\n"));
+    workspace.file("run", RUN_LINES);
+    workspace.file("qrels", format!("{QRELS_LINES}q1 0 b 1\n"));
     workspace.fails(1, "eval run qrels", "qrels: line 3: document b appears twice for query q1");
 }
 
@@ -33,15 +33,15 @@ fn repeated_documents_of_a_query_are_rejected() {
 fn relevance_and_scores_that_are_not_finite_are_rejected() {
     let workspace = Workspace::new();
     for wrong in ["nan", "inf", "-Infinity", "1e999", "x"] {
-        workspace.file("run", RUN);
-        workspace.file("qrels", format!("q1 0 c {wrong}\n{QRELS}"));
+        workspace.file("run", RUN_LINES);
+        workspace.file("qrels", format!("q1 0 c {wrong}\n{QRELS_LINES}"));
         workspace.fails(
             1,
             "eval run qrels",
             &format!("qrels: line 1: relevance `{wrong}` is not a finite number"),
         );
-        workspace.file("run", format!("{RUN}q1 Q0 c 3 {wrong} t\n"));
-        workspace.file("qrels", QRELS);
+        workspace.file("run", format!("{RUN_LINES}q1 Q0 c 3 {wrong} t\n"));
+        workspace.file("qrels", QRELS_LINES);
         workspace.fails(1, "eval run qrels", &format!("run: line 3: score `{wrong}` is not a finite number"));
     }
 }
@@ -79,7 +79,7 @@ fn judgments_are_read_as_by_trec_eval() {
     workspace.file("run", "q Q0 b 1 3 t\nq Q0 a 2 2 t\n");
     workspace.file("qrels", "# query 0 document relevance\nq 0 a 1\nq 0 b 0.4\n#q 0 c 1\n");
     let output = workspace.run("eval run qrels");
-    assert_eq!(succeeded(&output), "1 query: nDCG@10 0.6309, AP@1000 0.5000, R@100 1.0000\n");
+    assert_eq!(assert_succeeded(&output), "1 query: nDCG@10 0.6309, AP@1000 0.5000, R@100 1.0000\n");
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(said, "tierdex: qrels: 1 relevance has a fraction, which is cut off, as by trec_eval\n");
 }
@@ -87,9 +87,9 @@ fn judgments_are_read_as_by_trec_eval() {
 #[test]
 fn runs_and_judgments_without_a_common_query_are_rejected() {
     let workspace = Workspace::new();
-    workspace.file("run", RUN);
+    workspace.file("run", RUN_LINES);
     workspace.file("none", "\n");
-    workspace.file("qrels", QRELS);
+    workspace.file("qrels", QRELS_LINES);
     workspace.file("others", "x 0 a 1\n");
     workspace.fails(1, "eval run others", "run: none of its 1 query is judged in others");
     workspace.fails(1, "eval none qrels", "none: the run is empty");
@@ -99,14 +99,14 @@ fn runs_and_judgments_without_a_common_query_are_rejected() {
 #[test]
 fn judged_queries_without_results_count_unless_they_are_left_out() {
     let workspace = Workspace::new();
-    workspace.file("run", format!("{RUN}q9 Q0 a 1 1 t\n"));
-    workspace.file("qrels", format!("{QRELS}q2 0 a 1\nq3 0 a 1\nq4 0 a 0\n"));
+    workspace.file("run", format!("{RUN_LINES}q9 Q0 a 1 1 t\n"));
+    workspace.file("qrels", format!("{QRELS_LINES}q2 0 a 1\nq3 0 a 1\nq4 0 a 0\n"));
     for (flags, value, words) in [
         ("", "4 queries: nDCG@10 0.2500, ", "run: no results for 3 of 4 judged queries, counted as 0"),
         (" --common", "1 query: nDCG@10 1.0000, ", "run: no results for 3 of 4 judged queries, not counted"),
     ] {
         let output = workspace.run(&format!("eval run qrels{flags}"));
-        assert!(succeeded(&output).starts_with(value), "{output:?}");
+        assert!(assert_succeeded(&output).starts_with(value), "{output:?}");
         assert!(String::from_utf8_lossy(&output.stderr).contains(words), "{output:?}");
     }
 }

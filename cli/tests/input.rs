@@ -4,12 +4,12 @@ mod workspace;
 
 use std::process::{Command, Output};
 use std::{ffi::OsStr, io::Write, os::unix::ffi::OsStrExt};
-use workspace::{DOCUMENTS, Workspace, failed, succeeded};
+use workspace::{DOCUMENTS, Workspace, assert_failed, assert_succeeded};
 
 /// The only line on standard error of a command that failed with exit code 1.
 #[track_caller]
 fn only_line(output: &Output) -> String {
-    failed(output, 1, "");
+    assert_failed(output, 1, "");
     let error = String::from_utf8(output.stderr.clone()).unwrap();
     assert_eq!(error.lines().count(), 1, "{error}");
     error
@@ -70,7 +70,8 @@ fn archives_and_other_formats_are_named_with_the_command_that_unpacks_them() {
     }
     let output = workspace.run("index f --out i");
     assert!(
-        succeeded(&output).contains("1 document, ") && succeeded(&output).contains("; 1 binary file skipped")
+        assert_succeeded(&output).contains("1 document, ")
+            && assert_succeeded(&output).contains("; 1 binary file skipped")
     );
     assert!(String::from_utf8(output.stderr).unwrap().contains("f/b.jsonl.bz2: a file compressed by bzip2"));
 }
@@ -89,14 +90,14 @@ fn a_text_may_be_null_or_left_out_beside_a_title_alone() {
     let said = workspace.ok("index docs.jsonl --out i");
     assert!(said.starts_with("3 documents, ") && said.contains("; 2 malformed lines skipped"), "{said}");
     assert!(said.contains("; not indexed: url (3), date (1)"), "{said}");
-    assert_eq!(ids(&workspace, "i", "oak"), ["5", "2"]);
+    assert_eq!(hit_ids(&workspace, "i", "oak"), ["5", "2"]);
     workspace.file("titles.tsv", "id\ttitle\n1\toak only\n");
     assert!(workspace.ok("index titles.tsv --out t").contains("1 header line skipped"));
-    assert_eq!(ids(&workspace, "t", "oak"), ["1"]);
+    assert_eq!(hit_ids(&workspace, "t", "oak"), ["1"]);
     workspace.file("story.tsv", "id\tstory\n1\toak only\n");
     workspace.fails(1, "index story.tsv --out s", "and no text; name the columns, as in --columns id,text");
     workspace.ok("index story.tsv --out s --columns id,text");
-    assert_eq!(ids(&workspace, "s", "oak"), ["1"]);
+    assert_eq!(hit_ids(&workspace, "s", "oak"), ["1"]);
 }
 
 #[test]
@@ -105,7 +106,7 @@ fn cells_in_quotes_are_read_after_a_header_in_quotes() {
     workspace
         .file("a.tsv", "\"id\"\t\"url\"\t\"text\"\n\"1\"\t\"\"\t\"an \"\"old\"\" oak\"\n\"2\"\tx\t\"oak\n");
     let output = workspace.run("index a.tsv --out i");
-    let said = succeeded(&output);
+    let said = assert_succeeded(&output);
     assert!(
         said.contains("; 1 malformed line skipped; 1 header line skipped; not indexed: url (1)"),
         "{said}"
@@ -115,7 +116,7 @@ fn cells_in_quotes_are_read_after_a_header_in_quotes() {
     assert!(workspace.ok("search i oak").contains("an \"old\" **oak**"));
     workspace.file("b.tsv", "\"1\"\t\"oak\"\n");
     workspace.ok("index b.tsv --out j");
-    assert_eq!(ids(&workspace, "j", "oak"), ["\"1\""]);
+    assert_eq!(hit_ids(&workspace, "j", "oak"), ["\"1\""]);
 }
 
 #[test]
@@ -124,7 +125,7 @@ fn the_first_problems_of_each_kind_are_printed() {
     let lines = "{\"text\":\"a\"}\nx\n{}\n".repeat(4);
     workspace.file("docs.jsonl", format!("{}{lines}", "x\n".repeat(100)));
     let output = workspace.run("index docs.jsonl --out i");
-    let said = succeeded(&output);
+    let said = assert_succeeded(&output);
     assert!(said.starts_with("4 documents, ") && said.contains("; 108 malformed lines skipped"), "{said}");
     let error = String::from_utf8(output.stderr).unwrap();
     assert_eq!(error.matches("not valid JSON").count(), 3, "{error}");
@@ -166,7 +167,7 @@ fn a_damaged_compressed_file_in_a_folder_is_reported_and_the_others_are_read() {
     workspace.file("folder/b.jsonl.gz", &packed[..packed.len() - 1]);
     workspace.file("folder/c.jsonl", DOCUMENTS);
     let output = workspace.run("index folder --out i");
-    let said = succeeded(&output);
+    let said = assert_succeeded(&output);
     assert!(said.starts_with("10,003 documents, ") && said.contains("; 1 file read only in part"), "{said}");
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(error.starts_with("tierdex: folder/b.jsonl.gz: cannot decompress: "), "{error}");
@@ -185,7 +186,7 @@ fn zeros_after_gzip_data_are_padding() {
 }
 
 /// Ids of the hits of a query.
-fn ids(workspace: &Workspace, index: &str, query: &str) -> Vec<String> {
+fn hit_ids(workspace: &Workspace, index: &str, query: &str) -> Vec<String> {
     let answer = workspace.ok(&format!("search {index} {query} --format json -k 100"));
     let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
     let hits = answer["hits"].as_array().unwrap();
@@ -201,7 +202,7 @@ fn documents_with_blank_ids_get_file_and_line_as_id() {
     );
     workspace.file("b.tsv", "\t\ta\n \t\ta\n7\t\ta\n");
     let said = workspace.ok("index a.jsonl b.tsv --out i");
-    assert_eq!(ids(&workspace, "i", "a"), ["a.jsonl:1", "a.jsonl:2", "x y", "b.tsv:1", "b.tsv:2", "7"]);
+    assert_eq!(hit_ids(&workspace, "i", "a"), ["a.jsonl:1", "a.jsonl:2", "x y", "b.tsv:1", "b.tsv:2", "7"]);
     assert!(said.contains("; 1 id with white space, which is percent-encoded"), "{said}");
 }
 
@@ -211,7 +212,7 @@ fn ids_with_control_characters_are_malformed() {
     workspace.file("a.jsonl", format!("{{\"id\":\"x\\ny\",\"text\":\"a\"}}\n{DOCUMENTS}"));
     workspace.file("b.tsv", "x\u{2028}\ta\n7\ta\n");
     let output = workspace.run("index a.jsonl b.tsv --out i");
-    let said = succeeded(&output);
+    let said = assert_succeeded(&output);
     assert!(said.starts_with("4 documents, ") && said.contains("; 2 malformed lines skipped"), "{said}");
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(
@@ -234,7 +235,7 @@ fn file_names_with_invalid_utf8_give_different_ids() {
         std::fs::write(workspace.path("f").join(OsStr::from_bytes(name)), "word").unwrap();
     }
     workspace.ok("index f --out i");
-    assert_eq!(ids(&workspace, "i", "word"), ["f/a\\xfe.txt", "f/a\\xff.txt", "f/b\\x0a.txt"]);
+    assert_eq!(hit_ids(&workspace, "i", "word"), ["f/a\\xfe.txt", "f/a\\xff.txt", "f/b\\x0a.txt"]);
 }
 
 #[test]
@@ -248,7 +249,7 @@ fn skipped_entries_of_folders_are_counted() {
     std::os::unix::fs::symlink("nowhere", workspace.path("f/dangling")).unwrap();
     let _socket = std::os::unix::net::UnixListener::bind(workspace.path("f/socket")).unwrap();
     let output = workspace.run("index f --out i");
-    let said = succeeded(&output);
+    let said = assert_succeeded(&output);
     for words in [
         "2 documents, ",
         "; 1 file or folder could not be read",
@@ -275,9 +276,9 @@ fn the_directory_of_the_index_is_not_an_input() {
         [("f/i", ""), ("f/i", " --replace"), ("link/i", " --replace"), ("./f/../f/i", " --append")]
     {
         workspace.ok(&format!("index f --out {out}{mode}"));
-        let found = ids(&workspace, "f/i", "word");
+        let found = hit_ids(&workspace, "f/i", "word");
         assert!(found.iter().all(|id| id.ends_with(".txt")), "{found:?}");
-        assert_eq!(ids(&workspace, "f/i", "write").len(), 0);
+        assert_eq!(hit_ids(&workspace, "f/i", "write").len(), 0);
         let (twice, total) = (mode == " --append", workspace.ok("info f/i"));
         assert!(total.contains(if twice { " 4 documents" } else { " 2 documents" }), "{total}");
     }
@@ -313,7 +314,7 @@ fn other_json_layouts_are_rejected_with_the_command_that_converts_them() {
     workspace.file("f/b.jsonl", DOCUMENTS);
     workspace.file("f/c", spread);
     let output = workspace.run("index f --out i");
-    let said = succeeded(&output);
+    let said = assert_succeeded(&output);
     assert!(said.starts_with("4 documents, ") && said.contains("; 1 JSON file skipped"), "{said}");
     assert!(String::from_utf8(output.stderr).unwrap().contains("with `jq -c . f/a.json`; skipped"));
     assert!(workspace.ok("index array --out t --format text").starts_with("1 document, "));
@@ -345,12 +346,12 @@ fn headers_of_tsv_files_are_skipped() {
     workspace.file("b.tsv", "text\turl\tid\nword\tx\t7\n");
     workspace.file("c.tsv", "1\tword\n");
     let output = workspace.run("index a.tsv b.tsv c.tsv --out i");
-    let said = succeeded(&output);
+    let said = assert_succeeded(&output);
     assert!(said.starts_with("3 documents, ") && said.contains("; 2 header lines skipped"), "{said}");
-    assert_eq!(ids(&workspace, "i", "word"), ["1", "7", "1"]);
+    assert_eq!(hit_ids(&workspace, "i", "word"), ["1", "7", "1"]);
     assert!(String::from_utf8(output.stderr).unwrap().contains("a.tsv:4: 1 column, 2 expected"));
     workspace.ok("index b.tsv --out own --columns title,-,text");
-    assert_eq!(ids(&workspace, "own", "7"), ["b.tsv:2"]);
+    assert_eq!(hit_ids(&workspace, "own", "7"), ["b.tsv:2"]);
     workspace.file("only.tsv", "id\ttext\n");
     let error = only_line(&workspace.run("index only.tsv --out new"));
     assert!(error.contains("1 header line skipped"), "{error}");
@@ -363,7 +364,7 @@ fn all_problems_are_in_the_report_and_the_summary_as_json() {
     workspace.file("f/b", b"\0");
     std::os::unix::fs::symlink("nowhere", workspace.path("f/c")).unwrap();
     let output = workspace.run("index f --out i --report r --summary json");
-    let summary: serde_json::Value = serde_json::from_str(&succeeded(&output)).unwrap();
+    let summary: serde_json::Value = serde_json::from_str(&assert_succeeded(&output)).unwrap();
     assert_eq!((&summary["documents"], &summary["problems"]["json"]), (&3.into(), &50.into()));
     assert_eq!((&summary["problems"]["binary"], &summary["index"]["documents"]), (&1.into(), &3.into()));
     let report = std::fs::read_to_string(workspace.path("r")).unwrap();

@@ -3,10 +3,10 @@
 mod workspace;
 
 use std::os::unix::fs::PermissionsExt;
-use workspace::limited::{ends_well, run, user};
-use workspace::{Workspace, failed, succeeded};
+use workspace::limited::{ends_well, new_user, run};
+use workspace::{Workspace, assert_failed, assert_succeeded};
 
-fn documents() -> String {
+fn long_documents() -> String {
     let word = |id: u32, word: u32| format!(" w{}", id.wrapping_mul(7919) % (1 + word * 50));
     let text = |id: u32| (0..40).map(|number| word(id, number)).collect::<String>();
     let line = |id: u32| format!("{{\"id\":\"{id}\",\"text\":\"cat{}\"}}\n", text(id));
@@ -16,8 +16,8 @@ fn documents() -> String {
 #[test]
 fn running_out_of_memory_ends_with_one_line() {
     let workspace = Workspace::new();
-    workspace.file("docs.jsonl", documents());
-    workspace.file("docs.zst", zstd::encode_all(documents().as_bytes(), 3).unwrap());
+    workspace.file("docs.jsonl", long_documents());
+    workspace.file("docs.zst", zstd::encode_all(long_documents().as_bytes(), 3).unwrap());
     workspace.file("q", "q1\tcat\n");
     workspace.ok("index docs.jsonl --out i");
     let mut exhausted = 0;
@@ -59,7 +59,7 @@ fn threads_that_cannot_be_started_end_the_command_with_one_line() {
         std::fs::create_dir_all(workspace.path(folder)).unwrap();
         std::fs::set_permissions(workspace.path(folder), std::fs::Permissions::from_mode(0o777)).unwrap();
     }
-    let user = user(0);
+    let user = new_user(0);
     let user: Vec<&str> = user.iter().map(String::as_str).collect();
     if !run(&workspace, &user, "--version").status.success() {
         println!("skipped: it needs permission to change the user");
@@ -89,7 +89,7 @@ fn threads_that_cannot_be_started_end_the_command_with_one_line() {
 #[test]
 fn a_file_size_limit_ends_the_command_with_one_line() {
     let workspace = Workspace::new();
-    workspace.file("docs.jsonl", documents());
+    workspace.file("docs.jsonl", long_documents());
     workspace.file("q", "q1\tcat\n");
     workspace.ok("index docs.jsonl --out i");
     let limit = ["prlimit", "--fsize=65536"];
@@ -97,17 +97,17 @@ fn a_file_size_limit_ends_the_command_with_one_line() {
         ("index docs.jsonl --out new", "cannot write"),
         ("batch i --queries q --run r -k 20000", "cannot write r: "),
     ] {
-        failed(&run(&workspace, &limit, arguments), 1, words);
+        assert_failed(&run(&workspace, &limit, arguments), 1, words);
     }
     assert_eq!(workspace.names(), ["docs.jsonl", "i", "q"]);
-    succeeded(&workspace.run("batch i --queries q --run r"));
+    assert_succeeded(&workspace.run("batch i --queries q --run r"));
 }
 
 #[test]
 fn files_without_read_permission_are_not_reported_as_damaged() {
     let workspace = Workspace::with_index("");
     std::fs::set_permissions(workspace.path(""), std::fs::Permissions::from_mode(0o755)).unwrap();
-    let user = user(1);
+    let user = new_user(1);
     let user: Vec<&str> = user.iter().map(String::as_str).collect();
     if !run(&workspace, &user, "--version").status.success() {
         println!("skipped: it needs permission to change the user");
@@ -117,8 +117,8 @@ fn files_without_read_permission_are_not_reported_as_damaged() {
     let docs = docs.into_iter().find(|path| path.extension().is_some_and(|end| end == "postings")).unwrap();
     std::fs::set_permissions(&docs, std::fs::Permissions::from_mode(0o600)).unwrap();
     let words = format!("cannot open i/{}: permission denied", docs.file_name().unwrap().to_str().unwrap());
-    failed(&run(&workspace, &user, "search i cat"), 1, &words);
+    assert_failed(&run(&workspace, &user, "search i cat"), 1, &words);
     let output = run(&workspace, &user, "check i");
-    failed(&output, 1, "i: 1 problem; give this user read permission for the files of the index");
+    assert_failed(&output, 1, "i: 1 problem; give this user read permission for the files of the index");
     assert!(String::from_utf8(output.stdout).unwrap().starts_with(&words));
 }

@@ -4,17 +4,17 @@ mod workspace;
 
 use std::fs::{File, OpenOptions};
 use std::process::Stdio;
-use workspace::{DOCUMENTS, Workspace, failed, succeeded};
+use workspace::{DOCUMENTS, Workspace, assert_failed, assert_succeeded};
 
 /// A file to which every write fails.
-fn full() -> File {
+fn full_device() -> File {
     OpenOptions::new().write(true).open("/dev/full").unwrap()
 }
 
 /// Exit code and output of a command whose messages cannot be written.
 fn run_with_full_stderr(workspace: &Workspace, arguments: &str) -> (Option<i32>, String) {
     let mut command = workspace.command(arguments.split(' '));
-    let output = command.stdout(Stdio::piped()).stderr(full()).output().unwrap();
+    let output = command.stdout(Stdio::piped()).stderr(full_device()).output().unwrap();
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let closed = workspace.command(arguments.split(' ')).stderr(writer).output().unwrap();
@@ -58,14 +58,18 @@ fn a_full_output_is_an_error_and_a_closed_pipe_is_not() {
     for arguments in
         ["search i cat", "search i cat --format json", "info i", "check i", "--help", "--version"]
     {
-        let output =
-            workspace.command(arguments.split(' ')).stdout(full()).stderr(Stdio::piped()).output().unwrap();
-        failed(&output, 1, "cannot write the output");
+        let output = workspace
+            .command(arguments.split(' '))
+            .stdout(full_device())
+            .stderr(Stdio::piped())
+            .output()
+            .unwrap();
+        assert_failed(&output, 1, "cannot write the output");
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let output =
             workspace.command(arguments.split(' ')).stdout(writer).stderr(Stdio::piped()).output().unwrap();
-        succeeded(&output);
+        assert_succeeded(&output);
         assert!(output.stderr.is_empty(), "{arguments}");
     }
 }
@@ -100,7 +104,7 @@ fn control_characters_of_names_and_texts_are_not_printed() {
         (["search", "i", "--\u{1b}[31m\n"], 2),
     ] {
         let output = workspace.run_with(arguments);
-        failed(&output, code, "");
+        assert_failed(&output, code, "");
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(!raw(&said) && said.lines().count() == 1, "{said:?}");
     }

@@ -2,7 +2,7 @@
 
 mod workspace;
 
-use workspace::{Workspace, failed, succeeded};
+use workspace::{Workspace, assert_failed, assert_succeeded};
 
 #[test]
 fn several_arguments_are_joined_to_one_query() {
@@ -13,7 +13,7 @@ fn several_arguments_are_joined_to_one_query() {
     };
     let expected: serde_json::Value = {
         let output = workspace.run_with(["search", "i", "+cat -dog", "--format", "json"]);
-        serde_json::from_str(&succeeded(&output)).unwrap()
+        serde_json::from_str(&assert_succeeded(&output)).unwrap()
     };
     for arguments in [
         "search i +cat NOT dog --format json",
@@ -25,7 +25,11 @@ fn several_arguments_are_joined_to_one_query() {
     }
     assert!(workspace.ok("explain i the cat").contains("text:the"));
     for arguments in [&["search", "i", "-tax lincoln"], &["explain", "i", "-dog"]] {
-        failed(&workspace.run_with(arguments.iter().copied()), 2, "put -- before a query that begins with -");
+        assert_failed(
+            &workspace.run_with(arguments.iter().copied()),
+            2,
+            "put -- before a query that begins with -",
+        );
     }
 }
 
@@ -36,14 +40,14 @@ fn a_name_that_is_no_field_is_text() {
     for command in ["search", "explain"] {
         let output = workspace.run_with([command, "i", "title:first"]);
         assert!(String::from_utf8_lossy(&output.stderr).contains(note), "{output:?}");
-        assert!(!succeeded(&output).is_empty());
+        assert!(!assert_succeeded(&output).is_empty());
     }
     workspace.file("q", "q1\ttitle:first\n");
     let output = workspace.run("batch i --queries q --run r --syntax query");
     assert!(String::from_utf8_lossy(&output.stderr).contains(&format!("q, query q1: query, {note}")));
     let total = |arguments: &str| {
         let output = workspace.run(&format!("{arguments} --format json"));
-        let answer: serde_json::Value = serde_json::from_str(&succeeded(&output)).unwrap();
+        let answer: serde_json::Value = serde_json::from_str(&assert_succeeded(&output)).unwrap();
         (answer["total"].as_u64().unwrap(), String::from_utf8(output.stderr).unwrap().lines().count())
     };
     assert_eq!(total("search i title:first --lenient"), (1, 1));
@@ -60,11 +64,11 @@ fn empty_queries_and_too_large_numbers_are_errors() {
     let workspace = Workspace::with_index("--positions");
     for command in ["search", "explain"] {
         for query in ["", " ", "\t\n"] {
-            failed(&workspace.run_with([command, "i", query]), 2, "the query is empty");
-            failed(&workspace.run_with([command, "i", query, "--lenient"]), 2, "the query is empty");
+            assert_failed(&workspace.run_with([command, "i", query]), 2, "the query is empty");
+            assert_failed(&workspace.run_with([command, "i", query, "--lenient"]), 2, "the query is empty");
         }
     }
     let query = "\"the cat\"~99999999999";
     let words = "byte 10: 99999999999 behind `~` is too large; at most 4294967295 can be asked for";
-    failed(&workspace.run_with(["search", "i", query]), 2, words);
+    assert_failed(&workspace.run_with(["search", "i", query]), 2, words);
 }

@@ -6,7 +6,7 @@ mod workspace;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::{Command, Stdio};
 use std::{fs, io::Write};
-use workspace::{Workspace, finish, succeeded, wait_until};
+use workspace::{Workspace, assert_succeeded, wait_for_output, wait_until};
 
 fn with_index() -> Workspace {
     let workspace = Workspace::with_documents();
@@ -31,7 +31,7 @@ fn of_two_concurrent_batches_the_later_run_remains() {
     workspace.ok("batch i --queries q --run r");
     assert!(fs::read_to_string(workspace.path("r")).unwrap().starts_with("q1 Q0 2 1 "));
     drop(queries);
-    succeeded(&finish(first));
+    assert_succeeded(&wait_for_output(first));
     let run = fs::read_to_string(workspace.path("r")).unwrap();
     assert!(run.starts_with("first Q0 3 1 ") && run.lines().count() == 1, "{run}");
 
@@ -46,7 +46,7 @@ fn links_are_followed_and_permissions_are_kept() {
     fs::create_dir(workspace.path("runs")).unwrap();
     symlink("runs/new", workspace.path("link")).unwrap();
     symlink(workspace.path("link"), workspace.path("link to link")).unwrap();
-    succeeded(&workspace.run_with(["batch", "i", "--queries", "q", "--run", "link to link"]));
+    assert_succeeded(&workspace.run_with(["batch", "i", "--queries", "q", "--run", "link to link"]));
     assert!(workspace.path("link").is_symlink() && workspace.path("link to link").is_symlink());
     assert!(fs::read_to_string(workspace.path("runs/new")).unwrap().starts_with("q1 Q0 "));
 
@@ -99,7 +99,7 @@ fn descriptors_are_appended_to() {
         let tierdex = env!("CARGO_BIN_EXE_tierdex");
         let script = format!("{tierdex} batch i --queries q --run {run} {redirection}; echo after >>log");
         let mut shell = Command::new("bash");
-        succeeded(&shell.args(["-c", &script]).current_dir(workspace.path("")).output().unwrap());
+        assert_succeeded(&shell.args(["-c", &script]).current_dir(workspace.path("")).output().unwrap());
         let log = fs::read_to_string(workspace.path("log")).unwrap();
         assert!(log.starts_with("before\n") && log.ends_with("after\n"), "{run}: {log}");
         assert!(log.contains("q1 Q0 2 1 "), "{run}: {log}");
@@ -115,7 +115,7 @@ fn a_run_in_the_index_or_over_the_queries_is_rejected() {
     assert!(workspace.ok("check i").starts_with("sound"));
     let queries = fs::File::open(workspace.path("q")).unwrap();
     let output = workspace.command("batch i --queries - --run q".split(' ')).stdin(queries).output().unwrap();
-    workspace::failed(&output, 2, "name the same file");
+    workspace::assert_failed(&output, 2, "name the same file");
     assert_eq!(fs::read_to_string(workspace.path("q")).unwrap(), "q1\tcat\n");
 }
 
@@ -134,6 +134,6 @@ fn a_run_without_write_permission_is_not_replaced() {
         println!("skipped: it needs permission to change the user");
         return;
     }
-    workspace::failed(&output, 1, "cannot write r: ");
+    workspace::assert_failed(&output, 1, "cannot write r: ");
     assert_eq!(fs::read_to_string(workspace.path("r")).unwrap(), "another's");
 }

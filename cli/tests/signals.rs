@@ -6,9 +6,11 @@ use std::io::{Read, Write};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Instant;
 use tierdex::io::start_with_default_signals;
-use workspace::{WAIT_MAX, Workspace, failed, finish, spawn_and_finish, succeeded, wait_until};
+use workspace::{
+    WAIT_MAX, Workspace, assert_failed, assert_succeeded, spawn_and_finish, wait_for_output, wait_until,
+};
 
-fn spawn(workspace: &Workspace, arguments: &str) -> Child {
+fn spawn_program(workspace: &Workspace, arguments: &str) -> Child {
     let mut command = workspace.command(arguments.split(' '));
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
@@ -28,7 +30,7 @@ fn wait_for_exit(child: &mut Child) -> ExitStatus {
     }
 }
 
-fn send(child: &Child, signal: &str) {
+fn send_signal(child: &Child, signal: &str) {
     assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
 }
 
@@ -42,11 +44,11 @@ fn a_signal_ends_commands_that_wait_for_input() {
             "batch i --queries fifo --run r",
             "eval docs.jsonl fifo",
         ] {
-            let mut child = spawn(&workspace, arguments);
+            let mut child = spawn_program(&workspace, arguments);
             let _writer = workspace.open_fifo(&mut child, "fifo");
-            send(&child, signal);
-            let output = finish(child);
-            failed(&output, 130, "interrupted");
+            send_signal(&child, signal);
+            let output = wait_for_output(child);
+            assert_failed(&output, 130, "interrupted");
             assert_eq!(String::from_utf8_lossy(&output.stderr).lines().count(), 1, "{arguments}");
         }
     }
@@ -59,7 +61,7 @@ fn the_tests_do_not_depend_on_inherited_dispositions() {
     let script = "trap '' HUP INT TERM; exec \"$0\" --exact a_signal_ends_commands_that_wait_for_input";
     let mut command = Command::new("sh");
     command.args(["-c", script]).arg(std::env::current_exe().unwrap());
-    assert!(succeeded(&spawn_and_finish(&mut command)).contains("1 passed"));
+    assert!(assert_succeeded(&spawn_and_finish(&mut command)).contains("1 passed"));
 }
 
 #[test]
@@ -71,14 +73,14 @@ fn a_signal_ends_commands_that_write_output() {
     for arguments in
         ["search i cat -k 5000", "search i cat -k 5000 --format json", "explain i cat -k 5000 --format json"]
     {
-        let mut child = spawn(&workspace, arguments);
+        let mut child = spawn_program(&workspace, arguments);
         // The output is larger than the pipe buffer, so the command blocks.
         child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
-        send(&child, "-TERM");
+        send_signal(&child, "-TERM");
         // The output is read after the exit; otherwise the command could finish before it handles the
         // signal.
         wait_for_exit(&mut child);
-        failed(&finish(child), 130, "interrupted");
+        assert_failed(&wait_for_output(child), 130, "interrupted");
     }
 }
 
@@ -93,11 +95,11 @@ fn signals_that_the_parent_ignores_stay_ignored() {
     start_with_default_signals(&mut command);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut queries = workspace.open_fifo(&mut child, "fifo");
-    send(&child, "-HUP");
-    send(&child, "-INT");
+    send_signal(&child, "-HUP");
+    send_signal(&child, "-INT");
     queries.write_all(b"q1\tcat\n").unwrap();
     drop(queries);
-    assert!(succeeded(&finish(child)).starts_with("1 query, 2 hits"));
+    assert!(assert_succeeded(&wait_for_output(child)).starts_with("1 query, 2 hits"));
 }
 
 /// Whether a thread of the process is inside `write` to standard error.
@@ -120,10 +122,10 @@ fn a_blocked_standard_error_does_not_delay_a_signal() {
         println!("skipped: /proc/PID/syscall cannot be read");
         return;
     }
-    let mut child = spawn(&workspace, "batch i --queries q --run r --on-error skip");
+    let mut child = spawn_program(&workspace, "batch i --queries q --run r --on-error skip");
     let id = child.id();
     wait_until(&mut child, || writes_to_standard_error(id));
-    send(&child, "-TERM");
+    send_signal(&child, "-TERM");
     assert_eq!(wait_for_exit(&mut child).code(), Some(130));
     assert_eq!(workspace.names(), ["docs.jsonl", "i", "q"]);
 }

@@ -11,20 +11,21 @@ use tierdex::{
 use tierdex::{explain::SearchResult, internal::index::Tuning, io::MemDisk};
 
 /// Number of documents of each segment, and their approximate mean length in words.
-const SEGMENTS: [(u32, u64); 3] = [(2600, 6), (40, 40), (700, 2)];
+const SEGMENT_SIZES: [(u32, u64); 3] = [(2600, 6), (40, 40), (700, 2)];
 
 /// The text that a byte selects, so that most inputs are queries with matches.
-const PIECES: [&str; 48] = [
+const QUERY_PIECES: [&str; 48] = [
     "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "z", " ", " ", " ", " ", " +", " +", " -", " #",
     " (", ") ", ") ", "\"", "\"", "\" ", "~", "~1", "~2", "~3 ", "~12 ", "* ", "*:* ", "^0 ", "^2 ",
     "^1e-30 ", "^1e9 ", " AND ", " OR ", " NOT ", "bc", "ab", "title:", "title:(", "text:", "a a", "a b ",
     "every",
 ];
 
-/// Sizes with which the lists are evaluated like long ones.
-const SMALL: Tuning =
+/// Limits so low that the short lists of the test index are evaluated by the code for long lists.
+const SMALL_TUNING: Tuning =
     Tuning { superblocks_ordered: 1, head_record_bytes_min: 1 << 7, impact_record_bytes_max: 1 << 9 };
 
+/// The scorer that two bits of an input select.
 const RANKINGS: [Scorer; 4] = [
     Scorer::Bm25(Bm25 { k1: 1.2, b: 0.75 }),
     Scorer::Bm25(Bm25 { k1: 0.9, b: 0.4 }),
@@ -44,10 +45,10 @@ pub fn queries(data: &[u8]) -> bool {
     let Some((head, rest)) = data.split_first_chunk::<2>() else { return false };
     let [k, kind] = *head;
     let text = match kind >> 3 & 1 {
-        0 => rest.iter().map(|byte| PIECES[usize::from(*byte) % PIECES.len()]).collect(),
+        0 => rest.iter().map(|byte| QUERY_PIECES[usize::from(*byte) % QUERY_PIECES.len()]).collect(),
         _ => String::from_utf8_lossy(rest).into_owned(),
     };
-    let (index, k) = (index(), usize::from(k) + 1);
+    let (index, k) = (test_index(), usize::from(k) + 1);
     let query = match Query::parse(&text, index.schema()) {
         Ok(query) => query,
         Err(_) => Query::parse_lenient(&text, index.schema()).0,
@@ -56,7 +57,7 @@ pub fn queries(data: &[u8]) -> bool {
     let exhaustive = SearchOptions { k, scorer, exhaustive: true, count: true, ..SearchOptions::default() };
     let searcher = index.searcher();
     let all = searcher.search(&query, &exhaustive);
-    let tuning = if kind >> 4 & 1 == 1 { SMALL } else { Tuning::default() };
+    let tuning = if kind >> 4 & 1 == 1 { SMALL_TUNING } else { Tuning::default() };
     // Divide the remaining documents after each checkpoint, or never.
     let divides = kind >> 2 & 1 == 1;
     let cut = |rest: std::ops::Range<u32>| divides.then_some(rest.start + rest.len() as u32 / 2);
@@ -66,12 +67,18 @@ pub fn queries(data: &[u8]) -> bool {
             &SearchOptions { k, scorer, count, tuning, ..SearchOptions::default() },
             cut,
         );
-        compare(&found, &all, k, count, &text);
+        compare_results(&found, &all, k, count, &text);
     }
     all.is_ok_and(|all| all.total > 0)
 }
 
-fn compare(found: &Result<SearchResult>, all: &Result<SearchResult>, k: usize, count: bool, text: &str) {
+fn compare_results(
+    found: &Result<SearchResult>,
+    all: &Result<SearchResult>,
+    k: usize,
+    count: bool,
+    text: &str,
+) {
     let (found, all) = match (found, all) {
         (Ok(found), Ok(all)) => (found, all),
         // A query with too many terms is rejected by both.
@@ -92,7 +99,7 @@ fn compare(found: &Result<SearchResult>, all: &Result<SearchResult>, k: usize, c
 }
 
 /// Documents of the words `a` to `j`, each half as frequent as the one before it; some have a title.
-fn index() -> &'static Index {
+fn test_index() -> &'static Index {
     static INDEX: OnceLock<Index> = OnceLock::new();
     INDEX.get_or_init(|| {
         let disk = Arc::new(MemDisk::new());
@@ -108,7 +115,7 @@ fn index() -> &'static Index {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (state >> 33) % bound
         };
-        for (documents, length) in SEGMENTS {
+        for (documents, length) in SEGMENT_SIZES {
             for document in 0..documents {
                 let mut words = |length: u64| {
                     let mut text = String::new();

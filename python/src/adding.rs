@@ -1,7 +1,7 @@
 //! Calls that add many documents: their progress, and what they pass to the writer.
 
-use crate::writer_handle::{WriterHandle, ended};
-use crate::{errors::warn, pieces::Piece};
+use crate::writer_handle::{WriterHandle, writer_ended_error};
+use crate::{errors::issue_warning, pieces::Piece};
 use pyo3::prelude::*;
 use std::time::{Duration, Instant};
 use tierdex_python_writer::Documents;
@@ -45,7 +45,7 @@ impl<'c, 'py> DocumentUpload<'c, 'py> {
             }
         });
         let before = format!("; {} documents of this call were added before", self.added);
-        pushed?.map_err(|end| ended(self.py, end, &before))?;
+        pushed?.map_err(|end| writer_ended_error(self.py, end, &before))?;
         self.added += documents;
         Ok(())
     }
@@ -70,7 +70,7 @@ pub fn warn_of_replaced(py: Python<'_>, replaced: u64) -> PyResult<()> {
         return Ok(());
     }
     let what = "had bytes that are not UTF-8, or lone surrogates: U+FFFD is indexed in their place";
-    warn(py, &format!("{replaced} of the titles and texts {what}"))
+    issue_warning(py, &format!("{replaced} of the titles and texts {what}"))
 }
 
 /// Calls the progress function of the caller, at most once in [`PROGRESS_INTERVAL`].

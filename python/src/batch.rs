@@ -1,6 +1,6 @@
 //! `tierdex.Batch`: the results of many queries, in columns.
 
-use crate::errors::{Failure, guard, in_python, usage};
+use crate::errors::{Failure, guard_entry_point, in_python, usage_error};
 use crate::hits::{bare_hit, sequence_position};
 use crate::process::{ProcessLocal, forked_error};
 use crate::query::{QuerySource, Syntax};
@@ -72,8 +72,8 @@ pub fn answer_batch(
 ) -> PyResult<Batch> {
     let start = Instant::now();
     let progress = progress.map(Bound::unbind);
-    let columns =
-        py.detach(|| crate::errors::catch(|| Ok(answer_all(engine, snapshot, plan, progress.as_ref()))));
+    let columns = py
+        .detach(|| crate::errors::catch_panic(|| Ok(answer_all(engine, snapshot, plan, progress.as_ref()))));
     let columns = columns.map_err(|failure| failure.into_exception(py))?.map_err(|error| match error {
         BatchError::Raised(error) => error,
         BatchError::Query(number, error) => query_exception(py, number, qids.as_deref(), error),
@@ -235,7 +235,7 @@ impl Batch {
             return Ok(ids);
         }
         let Some(snapshot) = self.snapshot.as_ref().and_then(ProcessLocal::get) else {
-            return Err(usage(py, "the batch belongs to the parent process: search again in this one"));
+            return Err(usage_error(py, "the batch belongs to the parent process: search again in this one"));
         };
         let ids = run_without_gil(py, || read_ids(snapshot, self.documents.values()))?;
         Ok(self.ids.get_or_init(|| ids))
@@ -336,7 +336,7 @@ impl Batch {
     /// External ids, read from the index at the first call.
     #[pyo3(name = "ids")]
     fn id_column(&self, py: Python<'_>) -> PyResult<Column> {
-        guard(py, || Ok(Column::new(Arc::new(self.id_strings(py)?.clone()))))
+        guard_entry_point(py, || Ok(Column::new(Arc::new(self.id_strings(py)?.clone()))))
     }
 
     /// Number and message of each query that failed, with `on_error="keep"`.
@@ -364,7 +364,7 @@ impl Batch {
 
     /// Ids and scores of the hits of a query.
     fn __getitem__(&self, py: Python<'_>, query: &Bound<'_, PyAny>) -> PyResult<Vec<(String, f32)>> {
-        guard(py, || {
+        guard_entry_point(py, || {
             let number = sequence_position(query, self.query_count(), "query")?;
             let ids = self.id_strings(py)?;
             let hit = |at| (ids.value(at).to_string(), self.scores.value(at));
@@ -374,7 +374,7 @@ impl Batch {
 
     /// The run as a dict: for each query id, a dict from document ids to scores.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        guard(py, || {
+        guard_entry_point(py, || {
             let (ids, run) = (self.id_strings(py)?, PyDict::new(py));
             for (query, qid) in self.qids().into_iter().enumerate() {
                 let hits = PyDict::new(py);
@@ -391,10 +391,10 @@ impl Batch {
     /// percent-encoded.
     #[pyo3(signature = (path, tag=Text::new("tierdex")), text_signature = "($self, path, tag='tierdex')")]
     fn to_trec(&self, py: Python<'_>, path: &Bound<'_, PyAny>, tag: Text) -> PyResult<()> {
-        guard(py, || {
+        guard_entry_point(py, || {
             let tag: &str = &tag;
             if tag.is_empty() || tag.contains(char::is_whitespace) {
-                return Err(usage(py, format!("tag is {tag:?}; it must be one word")));
+                return Err(usage_error(py, format!("tag is {tag:?}; it must be one word")));
             }
             let path = py.import("tierdex._arguments")?.call_method1("path_name", (path,))?;
             let path: PathBuf = path.extract()?;
@@ -402,7 +402,7 @@ impl Batch {
             let alike = written_alike(ids.iter().flatten());
             if let Some((one, other)) = alike.or_else(|| written_alike(qids.iter().map(String::as_str))) {
                 let message = format!("the ids {one:?} and {other:?} would both be {other:?} in the run");
-                return Err(usage(py, message));
+                return Err(usage_error(py, message));
             }
             run_without_gil(py, || {
                 let failed = |error| tierdex::io::Error::from_os("write", path.display().to_string(), &error);
@@ -427,7 +427,7 @@ impl Batch {
         let py = slf.py();
         let columns = PyDict::new(py);
         let batch = slf.get();
-        let table = guard(py, || batch.record_batch(py))?;
+        let table = guard_entry_point(py, || batch.record_batch(py))?;
         for name in ["qid", "id", "document", "score", "rank"] {
             if let Some(column) = table.column_by_name(name) {
                 let column = Column::new(column.clone());
@@ -448,7 +448,7 @@ impl Batch {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyCapsule>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        guard(py, || {
+        guard_entry_point(py, || {
             let table = self.record_batch(py)?;
             let table = PyTable::try_new(vec![table.clone()], table.schema())?;
             let table = Bound::new(py, table)?;
@@ -463,7 +463,7 @@ impl Batch {
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (BatchState,))> {
         let py = slf.py();
-        guard(py, || {
+        guard_entry_point(py, || {
             let batch = slf.get();
             let ids = batch.id_strings(py)?.iter().flatten().map(str::to_string).collect();
             let columns = (
@@ -490,7 +490,7 @@ impl Batch {
             && documents.len() == scores.len()
             && documents.len() == ids.len();
         if !sound {
-            return Err(usage(py, "the pickle of a batch is damaged: its columns do not fit together"));
+            return Err(usage_error(py, "the pickle of a batch is damaged: its columns do not fit together"));
         }
         Ok(Batch {
             qids: Arc::new(LargeStringArray::from(qids)),

@@ -1,6 +1,6 @@
 //! Exchange of indexes by CIFF files: the native part of `tierdex.ciff`.
 
-use crate::{errors::guard, options::schema_from_tuple, text::Text, wait};
+use crate::{errors::guard_entry_point, options::schema_from_tuple, text::Text, wait};
 use pyo3::{prelude::*, types::PyDict};
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -20,7 +20,7 @@ pub fn _ciff_import<'py>(
     fields: Vec<(String, String, String, bool, Vec<String>, Option<String>, bool, String, String, String)>,
     overwrite: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
-    guard(py, || {
+    guard_entry_point(py, || {
         let (schema, stop) = (schema_from_tuple(py, fields, false)?, StopSignal::default());
         let options = WriterOptions { stop: stop.clone(), ..WriterOptions::default() };
         let imported = wait::run_interruptible(py, Some(&stop), move || {
@@ -47,7 +47,7 @@ pub fn _ciff_export<'py>(
     description: Text,
     file: PathBuf,
 ) -> PyResult<Bound<'py, PyDict>> {
-    guard(py, || {
+    guard_entry_point(py, || {
         let stop = StopSignal::default();
         let signal = stop.clone();
         let exported = wait::run_interruptible(py, Some(&stop), move || {

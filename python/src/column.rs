@@ -1,6 +1,6 @@
 //! `tierdex.Column`: numbers or strings that NumPy and Arrow libraries read without a copy.
 
-use crate::errors::usage;
+use crate::errors::usage_error;
 use arrow_array::types::{ArrowPrimitiveType, Float32Type, Int64Type, UInt32Type};
 use arrow_array::{Array, ArrayRef, cast::AsArray};
 use arrow_schema::Field;
@@ -39,7 +39,7 @@ impl Column {
         let numbers = numbers.or_else(|| buffer_address::<UInt32Type>(array).map(|at| (at, "<u4")));
         let numbers = numbers.or_else(|| buffer_address::<Int64Type>(array).map(|at| (at, "<i8")));
         let Some((address, kind)) = numbers else {
-            return Err(usage(py, "a column of strings is no NumPy array; use to_list() or Arrow"));
+            return Err(usage_error(py, "a column of strings is no NumPy array; use to_list() or Arrow"));
         };
         let interface = PyDict::new(py);
         interface.set_item("version", 3)?;

@@ -33,7 +33,8 @@ impl Strings {
     /// The strings of a column; `None` for a column of nulls. With `integers` it may also have integers.
     ///
     /// # Errors
-    /// Types that are no strings, and damage; the message begins with what the column has.
+    /// The type of the column is not a string type, or the array is damaged. The message begins with what it
+    /// has.
     pub fn read(column: &ArrayRef, integers: bool) -> Result<Option<Strings>, String> {
         let kind = match column.data_type() {
             DataType::Dictionary(_, value) => value.as_ref(),

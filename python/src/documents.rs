@@ -7,7 +7,7 @@
 //! - Lone surrogates and bytes that are not UTF-8 become U+FFFD in title and text, and are counted.
 //! - Other members are ignored, and their names noted.
 
-use crate::errors::usage;
+use crate::errors::usage_error;
 use crate::pieces::{Piece, is_missing};
 use pyo3::types::{PyDict, PyString};
 use pyo3::{intern, prelude::*};
@@ -60,7 +60,11 @@ impl DocumentReader {
 
     /// The members of a document; `number` is its number in the input, for messages. Calls methods of the
     /// document, which may do anything.
-    pub fn read_members<'py>(&self, document: &Bound<'py, PyAny>, number: u64) -> PyResult<DocumentMembers<'py>> {
+    pub fn read_members<'py>(
+        &self,
+        document: &Bound<'py, PyAny>,
+        number: u64,
+    ) -> PyResult<DocumentMembers<'py>> {
         let py = document.py();
         let keys = self.keys.each_ref().map(|key| key.bind(py));
         let mut ignored = Vec::new();
@@ -80,22 +84,27 @@ impl DocumentReader {
             [id?, title?, text?]
         } else {
             let kind = document.get_type().name()?;
-            return Err(usage(py, format!("document {number} is a {kind}, not a dict")));
+            return Err(usage_error(py, format!("document {number} is a {kind}, not a dict")));
         };
         let Some(id) = id else {
-            return Err(usage(py, format!("document {number} has no member {:?}", self.names[0])));
+            return Err(usage_error(py, format!("document {number} has no member {:?}", self.names[0])));
         };
         if text.is_none() {
             let has_title = title.as_ref().map(|title| is_missing(title)).transpose()? == Some(false);
             self.check_no_text(has_title, &ignored)
-                .map_err(|what| usage(py, format!("document {number} {what}")))?;
+                .map_err(|what| usage_error(py, format!("document {number} {what}")))?;
         }
         Ok(DocumentMembers { id, title, text, ignored })
     }
 
     /// Appends a document to a piece; returns the number of its texts in which U+FFFD was put. After an
     /// error the piece is as it was before.
-    pub fn append_document(&self, members: &DocumentMembers<'_>, number: u64, piece: &mut Piece) -> PyResult<u64> {
+    pub fn append_document(
+        &self,
+        members: &DocumentMembers<'_>,
+        number: u64,
+        piece: &mut Piece,
+    ) -> PyResult<u64> {
         let texts = [(&self.names[1], &members.title), (&self.names[2], &members.text)];
         piece.append_document(&members.id, texts, number, self.bytes_max)
     }

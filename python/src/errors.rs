@@ -36,12 +36,12 @@ impl Failure {
 }
 
 /// Creates a `tierdex.UsageError`.
-pub fn usage(py: Python<'_>, message: impl Into<String>) -> PyErr {
+pub fn usage_error(py: Python<'_>, message: impl Into<String>) -> PyErr {
     new_exception(py, "UsageError", (message.into(),))
 }
 
 /// Issues a `UserWarning` at the caller of the method of the package that has called the native code.
-pub fn warn(py: Python<'_>, message: &str) -> PyResult<()> {
+pub fn issue_warning(py: Python<'_>, message: &str) -> PyResult<()> {
     py.import("warnings")?.call_method1("warn", (message, py.get_type::<PyUserWarning>(), 2)).map(drop)
 }
 
@@ -51,17 +51,17 @@ pub fn out_of_range(py: Python<'_>, message: impl Into<String>) -> PyErr {
 }
 
 /// Creates a `tierdex.LimitError`.
-pub fn limit(py: Python<'_>, message: impl Into<String>) -> PyErr {
+pub fn limit_error(py: Python<'_>, message: impl Into<String>) -> PyErr {
     new_exception(py, "LimitError", (message.into(),))
 }
 
 /// Runs `work`; a panic becomes a failure.
-pub fn catch<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+pub fn catch_panic<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(Failure::Panic(panic_message(&*panic))))
 }
 
 /// Runs the body of an entry point; a panic becomes `tierdex.InternalError`.
-pub fn guard<T>(py: Python<'_>, body: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+pub fn guard_entry_point<T>(py: Python<'_>, body: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     catch_unwind(AssertUnwindSafe(body))
         .unwrap_or_else(|panic| Err(Failure::Panic(panic_message(&*panic)).into_exception(py)))
 }
@@ -86,7 +86,9 @@ fn engine_error(py: Python<'_>, error: Error, note: &str) -> PyErr {
             let file = error.file().to_string();
             match error.kind() {
                 ErrorKind::Corrupt => new_exception(py, "CorruptError", (message, file, error.offset())),
-                ErrorKind::NotFound => new_exception(py, "MissingError", (message, os_error_number(&error), file)),
+                ErrorKind::NotFound => {
+                    new_exception(py, "MissingError", (message, os_error_number(&error), file))
+                }
                 _ => new_exception(py, "StorageError", (message, os_error_number(&error), file)),
             }
         }

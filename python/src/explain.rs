@@ -5,13 +5,14 @@ use pyo3::types::{PyDict, PyList};
 use tierdex::explain::{Explanation, ListUse, SegmentExplanation};
 
 /// The log of an evaluation as a dict: number of hits, score threshold, and a dict for each segment.
-pub fn explanation<'py>(
+pub fn explanation_dict<'py>(
     py: Python<'py>,
     explained: &Explanation,
     ids: &[String],
 ) -> PyResult<Bound<'py, PyDict>> {
     let hits = explained.result.hits.iter().zip(ids).map(|(hit, id)| (id.as_str(), hit.score));
-    let segments = explained.segments.iter().map(|part| segment_dict(py, part)).collect::<PyResult<Vec<_>>>()?;
+    let segments =
+        explained.segments.iter().map(|part| segment_dict(py, part)).collect::<PyResult<Vec<_>>>()?;
     let out = PyDict::new(py);
     out.set_item("hits", hits.collect::<Vec<_>>())?;
     out.set_item("total", explained.result.total)?;

@@ -1,6 +1,6 @@
 //! `tierdex.Hits` and `tierdex.Hit`: the result of a search.
 
-use crate::errors::{guard, out_of_range, usage};
+use crate::errors::{guard_entry_point, out_of_range, usage_error};
 use crate::marks::{MarkedText, has_valid_marks, insert_marks};
 use crate::{column::Column, process::ProcessLocal, text::Text, wait::run_without_gil};
 use arrow_array::{Float32Array, UInt32Array};
@@ -73,7 +73,10 @@ impl Hits {
     fn snapshot_and_query(&self, py: Python<'_>) -> PyResult<(&Arc<Snapshot>, &Query)> {
         let source = self.source.as_ref().and_then(|(snapshot, query)| Some((snapshot.get()?, query)));
         source.ok_or_else(|| {
-            usage(py, "these hits come from another process and have no texts: use Index.get or search again")
+            usage_error(
+                py,
+                "these hits come from another process and have no texts: use Index.get or search again",
+            )
         })
     }
 
@@ -174,8 +177,8 @@ impl Hits {
         let (py, len) = (slf.py(), slf.get().ids.len());
         if let Ok(slice) = index.cast::<PySlice>() {
             let part = slice.indices(len as isize)?;
-            let hits =
-                (0..part.slicelength as isize).map(|i| Hits::hit_at(slf, (part.start + i * part.step) as usize));
+            let hits = (0..part.slicelength as isize)
+                .map(|i| Hits::hit_at(slf, (part.start + i * part.step) as usize));
             return Ok(PyList::new(py, hits.collect::<Vec<_>>())?.into_any());
         }
         Ok(Bound::new(py, Hits::hit_at(slf, sequence_position(index, len, "hit")?))?.into_any())
@@ -193,7 +196,7 @@ impl Hits {
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (HitsState,))> {
         let py = slf.py();
-        guard(py, || {
+        guard_entry_point(py, || {
             let hits = slf.get();
             let SearchTotals { total, exact, timed_out, generation, took, queued } = hits.totals;
             let shown = match hits.snapshot_and_query(py) {
@@ -215,7 +218,7 @@ impl Hits {
             && scores.len() == ids.len()
             && texts.iter().filter_map(|(_, shown)| shown.as_ref()).all(has_valid_marks);
         if !is_sound {
-            return Err(usage(py, "the pickle of hits is damaged: its columns do not fit together"));
+            return Err(usage_error(py, "the pickle of hits is damaged: its columns do not fit together"));
         }
         let (total, exact, timed_out, generation, took, queued) = totals;
         let shown = OnceLock::new();
@@ -266,14 +269,14 @@ impl Hit {
     /// Title; empty if the index does not store documents. One of more than 16 KiB is cut and ends with `…`.
     #[getter]
     fn title(&self, py: Python<'_>) -> PyResult<String> {
-        guard(py, || Ok(self.hits.get().titles_and_snippets(py)?[self.position].0.clone()))
+        guard_entry_point(py, || Ok(self.hits.get().titles_and_snippets(py)?[self.position].0.clone()))
     }
 
     /// The part of the text with the most words of the query, with an ellipsis for the text before and after
     /// it; `None` if the index does not store documents.
     #[getter]
     fn snippet(&self, py: Python<'_>) -> PyResult<Option<String>> {
-        guard(py, || {
+        guard_entry_point(py, || {
             let shown = &self.hits.get().titles_and_snippets(py)?[self.position].1;
             Ok(shown.as_ref().map(|(text, _)| text.clone()))
         })
@@ -292,7 +295,7 @@ impl Hit {
         close: Text,
         escape: Option<bool>,
     ) -> PyResult<Option<String>> {
-        guard(py, || {
+        guard_entry_point(py, || {
             let (open, close): (&str, &str) = (&open, &close);
             let escapes = escape.unwrap_or_else(|| open.contains('<') || close.contains('<'));
             let shown = &self.hits.get().titles_and_snippets(py)?[self.position].1;
@@ -309,7 +312,7 @@ impl Hit {
     /// The whole text; `None` if the index does not store documents.
     #[getter]
     fn text(&self, py: Python<'_>) -> PyResult<Option<String>> {
-        guard(py, || {
+        guard_entry_point(py, || {
             let hits = self.hits.get();
             let (snapshot, _) = hits.snapshot_and_query(py)?;
             let document = hits.documents[self.position];

@@ -1,12 +1,12 @@
 //! `tierdex.Index`: an index on disk, and the engine that searches it.
 
 use crate::batch::{Batch, answer_batch};
-use crate::errors::{Failure, guard, in_python, usage};
-use crate::options::{parse_bytes, scorer_from_name, schema_from_tuple, schema_tuple};
+use crate::errors::{Failure, guard_entry_point, in_python, usage_error};
+use crate::options::{parse_bytes, schema_from_tuple, schema_tuple, scorer_from_name};
 use crate::process::{ProcessLocal, forked_error};
 use crate::query::{QuerySource, Syntax, field_number};
 use crate::wait::{self, SIGNAL_CHECK_INTERVAL, run_without_gil};
-use crate::{document::Document, explain::explanation, hits::Hits, stats, text::Text, writer::Writer};
+use crate::{document::Document, explain::explanation_dict, hits::Hits, stats, text::Text, writer::Writer};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -117,7 +117,7 @@ impl OpenOptions {
             "manual" => false,
             other => {
                 let message = format!("refresh is {other:?}; it is \"auto\" or \"manual\"");
-                return Err(usage(refresh.py(), message));
+                return Err(usage_error(refresh.py(), message));
             }
         };
         let dram = dram.map(|dram| parse_bytes(dram, "dram")).transpose()?;
@@ -128,7 +128,7 @@ impl OpenOptions {
     fn check_k(&self, py: Python<'_>, k: usize) -> PyResult<()> {
         let max = self.hits_max;
         if self.dram.is_some() && k > max {
-            return Err(usage(
+            return Err(usage_error(
                 py,
                 format!("k is {k}, but this index was opened for {max} hits: open it with hits_max={k}"),
             ));
@@ -155,7 +155,11 @@ impl RankingOptions {
         field: Option<Text>,
     ) -> PyResult<RankingOptions> {
         let options = SearchOptions { k, scorer, count, ids: true, ..SearchOptions::default() };
-        Ok(RankingOptions { options, syntax: Syntax::from_name(py, syntax)?, field: field.map(Text::into_string) })
+        Ok(RankingOptions {
+            options,
+            syntax: Syntax::from_name(py, syntax)?,
+            field: field.map(Text::into_string),
+        })
     }
 }
 
@@ -191,7 +195,7 @@ impl Index {
         hits_max: usize,
         refresh: &Bound<'_, PyString>,
     ) -> PyResult<Index> {
-        guard(py, || {
+        guard_entry_point(py, || {
             let options = OpenOptions::read_options(dram, threads, hits_max, refresh)?;
             let (schema, dir) = (schema_from_tuple(py, fields, stored)?, path.clone());
             wait::run_interruptible(py, None, move || {
@@ -218,8 +222,9 @@ impl Index {
         refresh: &Bound<'_, PyString>,
         lazy: bool,
     ) -> PyResult<Index> {
-        guard(py, || {
-            let index = Index::with_options(path, OpenOptions::read_options(dram, threads, hits_max, refresh)?);
+        guard_entry_point(py, || {
+            let index =
+                Index::with_options(path, OpenOptions::read_options(dram, threads, hits_max, refresh)?);
             if !lazy {
                 index.engine(py)?;
             }
@@ -242,7 +247,7 @@ impl Index {
         wait: f64,
     ) -> PyResult<Writer> {
         let py = slf.py();
-        guard(py, || {
+        guard_entry_point(py, || {
             let memory = usize::try_from(parse_bytes(memory, "memory")?).unwrap_or(usize::MAX);
             let processors = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
             let wait = parse_seconds(py, "wait", wait)?;
@@ -268,8 +273,9 @@ impl Index {
         count: bool,
         deadline: Option<f64>,
     ) -> PyResult<Hits> {
-        guard(py, || {
-            let ranking = RankingOptions::new(py, k, count, scorer_from_name(py, &scorer, k1, b)?, &syntax, field)?;
+        guard_entry_point(py, || {
+            let ranking =
+                RankingOptions::new(py, k, count, scorer_from_name(py, &scorer, k1, b)?, &syntax, field)?;
             let source = QuerySource::from_python(query)?;
             let deadline = match deadline {
                 Some(seconds) => deadline_after(py, seconds)?,
@@ -314,14 +320,15 @@ impl Index {
         on_error: Text,
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Batch> {
-        guard(py, || {
-            let ranking = RankingOptions::new(py, k, count, scorer_from_name(py, &scorer, k1, b)?, &syntax, field)?;
+        guard_entry_point(py, || {
+            let ranking =
+                RankingOptions::new(py, k, count, scorer_from_name(py, &scorer, k1, b)?, &syntax, field)?;
             self.options.check_k(py, k)?;
             let keeps_errors = match &*on_error {
                 "raise" => false,
                 "keep" | "skip" => true,
                 other => {
-                    return Err(usage(
+                    return Err(usage_error(
                         py,
                         format!("on_error is {other:?}; it is \"raise\", \"keep\" or \"skip\""),
                     ));
@@ -332,7 +339,7 @@ impl Index {
                 .map(|query| QuerySource::from_python(&query?))
                 .collect::<PyResult<Vec<_>>>()?;
             if let Some(qids) = qids.as_ref().filter(|qids| qids.len() != queries.len()) {
-                return Err(usage(py, format!("{} queries, but {} qids", queries.len(), qids.len())));
+                return Err(usage_error(py, format!("{} queries, but {} qids", queries.len(), qids.len())));
             }
             let (engine, snapshot) = self.engine_and_snapshot(py)?;
             let field = field_number(snapshot.schema(), ranking.field.as_deref())
@@ -363,8 +370,9 @@ impl Index {
         b: f64,
         count: bool,
     ) -> PyResult<Bound<'py, PyDict>> {
-        guard(py, || {
-            let ranking = RankingOptions::new(py, k, count, scorer_from_name(py, &scorer, k1, b)?, &syntax, field)?;
+        guard_entry_point(py, || {
+            let ranking =
+                RankingOptions::new(py, k, count, scorer_from_name(py, &scorer, k1, b)?, &syntax, field)?;
             let source = QuerySource::from_python(query)?;
             let (_, snapshot) = self.engine_and_snapshot(py)?;
             let explained = wait::run_interruptible(py, None, move || {
@@ -375,13 +383,13 @@ impl Index {
                 let ids = snapshot.ids(&explained.result.hits)?;
                 Ok((explained, ids))
             })?;
-            explanation(py, &explained.0, &explained.1)
+            explanation_dict(py, &explained.0, &explained.1)
         })
     }
 
     /// Documents with these ids, in order of `ids`; `None` where there is none. One pass over all ids.
     fn _get_many(&self, py: Python<'_>, ids: Vec<Text>) -> PyResult<Vec<Option<Document>>> {
-        guard(py, || {
+        guard_entry_point(py, || {
             let (_, snapshot) = self.engine_and_snapshot(py)?;
             wait::run_interruptible(py, None, move || {
                 let wanted: HashMap<&str, usize> =
@@ -408,7 +416,7 @@ impl Index {
 
     /// Documents with these numbers (`Hit.document`).
     fn _documents(&self, py: Python<'_>, documents: Vec<u32>) -> PyResult<Vec<Document>> {
-        guard(py, || {
+        guard_entry_point(py, || {
             let (_, snapshot) = self.engine_and_snapshot(py)?;
             wait::run_interruptible(py, None, move || {
                 let hits: Vec<_> =
@@ -431,7 +439,7 @@ impl Index {
         field: Option<Text>,
         after: Option<Text>,
     ) -> PyResult<Vec<(String, u64, u64)>> {
-        guard(py, || {
+        guard_entry_point(py, || {
             let (_, snapshot) = self.engine_and_snapshot(py)?;
             wait::run_interruptible(py, None, move || {
                 let field = field_number(snapshot.schema(), field.as_deref())?;
@@ -449,7 +457,7 @@ impl Index {
         text: &Bound<'_, PyString>,
         field: Option<Text>,
     ) -> PyResult<Vec<String>> {
-        guard(py, || {
+        guard_entry_point(py, || {
             let (_, snapshot) = self.engine_and_snapshot(py)?;
             let text = text.to_string_lossy();
             let text: &str = &text;
@@ -469,12 +477,12 @@ impl Index {
         Vec<(String, String, String, bool, Vec<String>, Option<String>, bool, String, String, String)>,
         bool,
     )> {
-        guard(py, || Ok(schema_tuple(self.engine_and_snapshot(py)?.1.schema())))
+        guard_entry_point(py, || Ok(schema_tuple(self.engine_and_snapshot(py)?.1.schema())))
     }
 
     /// Sizes and counters of the index and its engine.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        guard(py, || {
+        guard_entry_point(py, || {
             let (engine, snapshot) = self.engine_and_snapshot(py)?;
             stats::stats_dict(py, &engine, &snapshot)
         })
@@ -482,7 +490,7 @@ impl Index {
 
     /// Checks every byte and structure of the newest commit.
     fn check<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        guard(py, || {
+        guard_entry_point(py, || {
             let path = self.path.clone();
             let report = wait::run_interruptible(py, None, move || Ok(tierdex::check(&path)?))?;
             stats::check_report_dict(py, report)
@@ -492,7 +500,7 @@ impl Index {
     /// Opens the newest commit. Returns whether there is a new one.
     #[pyo3(name = "refresh")]
     fn refresh_newest(&self, py: Python<'_>) -> PyResult<bool> {
-        guard(py, || {
+        guard_entry_point(py, || {
             self.engine(py)?;
             self.refresh(py)
         })
@@ -501,7 +509,7 @@ impl Index {
     /// Ends the engine; the next use opens the index again.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let open = self.lock_state().take();
-        guard(py, || {
+        guard_entry_point(py, || {
             py.detach(|| drop(open));
             Ok(())
         })
@@ -510,7 +518,7 @@ impl Index {
     /// The number of the commit that is searched.
     #[getter]
     fn generation(&self, py: Python<'_>) -> PyResult<u64> {
-        guard(py, || Ok(self.engine_and_snapshot(py)?.1.index().generation()))
+        guard_entry_point(py, || Ok(self.engine_and_snapshot(py)?.1.index().generation()))
     }
 
     /// The directory.
@@ -520,7 +528,7 @@ impl Index {
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        guard(py, || Ok(self.engine_and_snapshot(py)?.1.index().documents() as usize))
+        guard_entry_point(py, || Ok(self.engine_and_snapshot(py)?.1.index().documents() as usize))
     }
 }
 
@@ -547,7 +555,7 @@ fn deadline_after(py: Python<'_>, seconds: f64) -> PyResult<Option<Instant>> {
 /// A number of seconds, at least 0. Infinity is the longest time that there is.
 fn parse_seconds(py: Python<'_>, name: &str, seconds: f64) -> PyResult<Duration> {
     if seconds.is_nan() || seconds < 0.0 {
-        return Err(usage(py, format!("{name} is {seconds}; it is a number of seconds, at least 0")));
+        return Err(usage_error(py, format!("{name} is {seconds}; it is a number of seconds, at least 0")));
     }
     Ok(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
 }

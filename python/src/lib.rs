@@ -52,7 +52,7 @@ mod _tierdex {
     /// Panics, for the test that a panic becomes an exception.
     #[pyfunction]
     fn _panic(py: Python<'_>, message: String) -> PyResult<()> {
-        errors::guard(py, || panic!("{message}"))
+        errors::guard_entry_point(py, || panic!("{message}"))
     }
 
     #[pymodule_init]

@@ -1,6 +1,6 @@
 //! Arguments that several methods share: sizes, ranking, schemas.
 
-use crate::errors::{Failure, usage};
+use crate::errors::{Failure, usage_error};
 use pyo3::{prelude::*, types::PyString};
 use tierdex::schema::{Analysis, Codec, Field, Language, NormKind, Schema, Source, Tokenizer};
 use tierdex::{Bm25, Scorer, analysis::Analyzer, io::Size};
@@ -17,7 +17,10 @@ pub fn parse_bytes(value: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
     };
     parsed.ok_or_else(|| {
         let shown = value.repr().map_or_else(|_| String::new(), |repr| repr.to_string());
-        usage(value.py(), format!("{name} is {shown}; it is a number of bytes, or a str such as \"256M\""))
+        usage_error(
+            value.py(),
+            format!("{name} is {shown}; it is a number of bytes, or a str such as \"256M\""),
+        )
     })
 }
 
@@ -27,7 +30,7 @@ pub fn scorer_from_name(py: Python<'_>, name: &str, k1: f64, b: f64) -> PyResult
     match name {
         "bm25" => Ok(bm25.into()),
         "dot" => Ok(Scorer::Dot),
-        other => Err(usage(py, format!("scorer is {other:?}; it is \"bm25\" or \"dot\""))),
+        other => Err(usage_error(py, format!("scorer is {other:?}; it is \"bm25\" or \"dot\""))),
     }
 }
 
@@ -68,7 +71,7 @@ fn read_field(py: Python<'_>, field: FieldTuple) -> PyResult<Field> {
         None => None,
         Some(language) => Some(Language::from_name(&language).ok_or_else(|| {
             let names: Vec<_> = Language::ALL.iter().map(|language| language.name()).collect();
-            usage(
+            usage_error(
                 py,
                 format!(
                     "field {name:?}: there is no stemmer for {language:?}, only for {}",
@@ -80,7 +83,7 @@ fn read_field(py: Python<'_>, field: FieldTuple) -> PyResult<Field> {
     let choice = |what: &str, value: &str, names: &[&str]| {
         let found = names.iter().position(|name| *name == value);
         found.ok_or_else(|| {
-            usage(py, format!("field {name:?}: {what} is {value:?}; it is one of {}", names.join(", ")))
+            usage_error(py, format!("field {name:?}: {what} is {value:?}; it is one of {}", names.join(", ")))
         })
     };
     let sources = [Source::TitleAndText, Source::Text, Source::Title];

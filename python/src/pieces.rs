@@ -1,6 +1,6 @@
 //! Pieces of documents, which threads analyse without the GIL, and the rules for ids and sizes.
 
-use crate::errors::{limit, usage};
+use crate::errors::{limit_error, usage_error};
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
 use pyo3::{exceptions::PyOverflowError, intern, prelude::*};
 use tierdex::{check_id, limits::ID_BYTES_MAX};
@@ -40,7 +40,10 @@ impl Documents for Piece {
 
 impl Piece {
     /// Calls `body` with id, title and text of each document.
-    pub fn for_each_document<E>(&self, mut body: impl FnMut(&str, &str, &str) -> Result<(), E>) -> Result<(), E> {
+    pub fn for_each_document<E>(
+        &self,
+        mut body: impl FnMut(&str, &str, &str) -> Result<(), E>,
+    ) -> Result<(), E> {
         let mut start = 0;
         self.ends.iter().copied().try_for_each(|[id, title, end]| {
             let from = std::mem::replace(&mut start, end);
@@ -97,21 +100,22 @@ impl Piece {
     fn append_id(&mut self, id: &Bound<'_, PyAny>, number: u64) -> PyResult<()> {
         let start = self.text.len();
         if let Ok(id) = id.cast::<PyString>() {
-            let id = id
-                .to_str()
-                .map_err(|_| usage(id.py(), format!("the id of document {number} has a lone surrogate")))?;
+            let id = id.to_str().map_err(|_| {
+                usage_error(id.py(), format!("the id of document {number} has a lone surrogate"))
+            })?;
             self.text.push_str(id);
         } else if is_integer(id)? {
             self.text.push_str(&decimal_digits(id, number)?);
         } else {
             let (value, kind) = (id.repr()?, id.get_type().name()?);
             let message = format!("the id of document {number} is {value}, a {kind}; ids are str or int");
-            return Err(usage(id.py(), message));
+            return Err(usage_error(id.py(), message));
         }
-        check_id(&self.text[start..]).map_err(|what| usage(id.py(), format!("document {number}: {what}")))
+        check_id(&self.text[start..])
+            .map_err(|what| usage_error(id.py(), format!("document {number}: {what}")))
     }
 
-    /// Appends a title or text, of which a list has the lines; returns whether it has U+FFFD in place of lone
+    /// Appends a title or text: a string, or a list of lines. Returns whether it has U+FFFD in place of lone
     /// surrogates.
     fn append_text(&mut self, text: &Bound<'_, PyAny>, name: &str, number: u64) -> PyResult<bool> {
         if let Ok(text) = text.cast::<PyString>() {
@@ -119,7 +123,7 @@ impl Piece {
         }
         let kind = |value: &Bound<'_, PyAny>| -> PyResult<PyErr> {
             let kind = value.get_type().name()?;
-            Ok(usage(value.py(), format!("{name:?} of document {number} is a {kind}, not a str")))
+            Ok(usage_error(value.py(), format!("{name:?} of document {number} is a {kind}, not a str")))
         };
         let is_list = text.is_instance_of::<PyList>() || text.is_instance_of::<PyTuple>();
         if !is_list {
@@ -151,10 +155,10 @@ impl Piece {
 pub fn check_sizes(py: Python<'_>, id: usize, text: usize, bytes_max: usize, number: u64) -> PyResult<()> {
     if id > ID_BYTES_MAX {
         let message = format!("the id of document {number} has {id} bytes; the limit is {ID_BYTES_MAX}");
-        return Err(limit(py, message));
+        return Err(limit_error(py, message));
     }
     if text > bytes_max {
-        return Err(limit(
+        return Err(limit_error(
             py,
             format!(
                 "document {number} has {text} bytes; the writer's memory is enough for {bytes_max}: split the \
@@ -182,7 +186,7 @@ fn decimal_digits(id: &Bound<'_, PyAny>, number: u64) -> PyResult<String> {
     let large = py.import("operator")?.call_method1("index", (id,))?;
     // Python converts no integer of more than some thousand digits.
     let digits = py.get_type::<PyInt>().call_method1("__repr__", (large,));
-    let too_long = |_| limit(py, format!("the id of document {number} is an int of too many digits"));
+    let too_long = |_| limit_error(py, format!("the id of document {number} is an int of too many digits"));
     Ok(digits.map_err(too_long)?.str()?.to_string())
 }
 

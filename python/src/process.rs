@@ -1,7 +1,7 @@
 //! Values of the process that made them. After a fork the child has no engine threads, and locks may be
 //! held by threads that it does not have: it must neither use nor drop such values.
 
-use crate::errors::usage;
+use crate::errors::usage_error;
 use pyo3::prelude::*;
 use std::process;
 
@@ -48,5 +48,5 @@ impl<T> Drop for ProcessLocal<T> {
 /// The error of a call in a child that a signal handler or a progress function has forked: the threads that
 /// the call waits for are in the parent.
 pub fn forked_error(py: Python<'_>) -> PyErr {
-    usage(py, "the process was forked during this call, whose result only the parent gets")
+    usage_error(py, "the process was forked during this call, whose result only the parent gets")
 }

@@ -1,6 +1,6 @@
 //! Queries from Python: text, a list of terms, or weights of terms.
 
-use crate::errors::usage;
+use crate::errors::usage_error;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use std::collections::HashMap;
@@ -24,9 +24,10 @@ impl Syntax {
             "query" => Ok(Syntax::Query),
             "lenient" => Ok(Syntax::Lenient),
             "terms" => Ok(Syntax::Terms),
-            other => {
-                Err(usage(py, format!("syntax is {other:?}; it is \"query\", \"lenient\" or \"terms\"")))
-            }
+            other => Err(usage_error(
+                py,
+                format!("syntax is {other:?}; it is \"query\", \"lenient\" or \"terms\""),
+            )),
         }
     }
 }
@@ -129,7 +130,7 @@ fn extract_term(term: &Bound<'_, PyAny>) -> PyResult<String> {
 
 fn wrong_query_type(object: &Bound<'_, PyAny>) -> PyErr {
     let kind = object.get_type().name().map_or_else(|_| "object".to_string(), |name| name.to_string());
-    usage(
+    usage_error(
         object.py(),
         format!("a query is a str, a list of terms, or a dict from terms to weights; this one has a {kind}"),
     )

@@ -1,7 +1,7 @@
 //! Arrow arrays of rows to pieces.
 
 use crate::pieces::{PIECE_BYTES, Piece, check_sizes};
-use crate::{columns::Strings, documents::DocumentReader, errors::usage};
+use crate::{columns::Strings, documents::DocumentReader, errors::usage_error};
 use arrow_array::{Array, StructArray};
 use arrow_buffer::NullBuffer;
 use pyo3::prelude::*;
@@ -11,7 +11,7 @@ use tierdex::check_id;
 /// Beginning of the names that pandas gives to an index without a name.
 const PANDAS_INDEX_PREFIX: &str = "__index_level_";
 
-/// An array of rows, up to the first row that is no document.
+/// An array of rows, up to the first row that is not a valid document.
 pub struct ReadRows {
     columns: [Option<Strings>; 3],
     /// The rows of each piece, in order.
@@ -40,17 +40,17 @@ impl DocumentReader {
         let column = |at: usize| match rows.column_by_name(&self.names[at]) {
             Some(column) => py
                 .detach(|| Strings::read(column, at == 0))
-                .map_err(|what| usage(py, format!("column {:?} {what}", self.names[at]))),
+                .map_err(|what| usage_error(py, format!("column {:?} {what}", self.names[at]))),
             None => Ok(None),
         };
         let columns = [column(0)?, column(1)?, column(2)?];
         if columns[0].is_none() {
-            return Err(usage(py, format!("the table has no column {:?} of ids", self.names[0])));
+            return Err(usage_error(py, format!("the table has no column {:?} of ids", self.names[0])));
         }
         let [_, has_title, has_text] = self.names.each_ref().map(|name| rows.column_by_name(name).is_some());
         if !has_text {
             let checked = self.check_no_text(has_title, &self.other_columns(rows));
-            checked.map_err(|what| usage(py, format!("the table {what}")))?;
+            checked.map_err(|what| usage_error(py, format!("the table {what}")))?;
         }
         let nulls = rows.nulls();
         let checks = RowChecks { reader: self, columns, nulls, needs_title: !has_text, number };
@@ -60,7 +60,10 @@ impl DocumentReader {
     /// The names of the columns that this reader does not read.
     pub fn other_columns(&self, rows: &StructArray) -> Vec<String> {
         let names = rows.fields().iter().map(|field| field.name());
-        names.filter(|name| !self.names.contains(name) && !name.starts_with(PANDAS_INDEX_PREFIX)).cloned().collect()
+        names
+            .filter(|name| !self.names.contains(name) && !name.starts_with(PANDAS_INDEX_PREFIX))
+            .cloned()
+            .collect()
     }
 }
 
@@ -77,7 +80,7 @@ struct RowChecks<'r> {
 }
 
 impl RowChecks<'_> {
-    /// Cuts the rows into pieces, up to the first one that is no document.
+    /// Cuts the rows into pieces, up to the first one that is not a valid document.
     fn cut_into_pieces(self, py: Python<'_>, rows: usize) -> ReadRows {
         let (mut pieces, mut start, mut bytes) = (Vec::new(), 0, 0);
         let (mut error, mut end, mut replaced) = (None, rows, 0);
@@ -108,19 +111,19 @@ impl RowChecks<'_> {
         let [id, title, text] = document_strings(&self.columns, row);
         let is_null = |at: usize| self.columns[at].as_ref().is_none_or(|column| column.is_null(row));
         if self.nulls.is_some_and(|nulls| nulls.is_null(row)) {
-            return Err(usage(py, format!("document {number} is null")));
+            return Err(usage_error(py, format!("document {number} is null")));
         }
         if is_null(0) {
-            return Err(usage(py, format!("document {number} has no id")));
+            return Err(usage_error(py, format!("document {number} has no id")));
         }
         if self.columns[0].as_ref().is_some_and(|ids| ids.is_replaced(row)) {
-            return Err(usage(py, format!("the id of document {number} is not UTF-8")));
+            return Err(usage_error(py, format!("the id of document {number} is not UTF-8")));
         }
-        check_id(id).map_err(|what| usage(py, format!("document {number}: {what}")))?;
+        check_id(id).map_err(|what| usage_error(py, format!("document {number}: {what}")))?;
         if self.needs_title {
             self.reader
                 .check_no_text(!is_null(1), &[])
-                .map_err(|what| usage(py, format!("document {number} {what}")))?;
+                .map_err(|what| usage_error(py, format!("document {number} {what}")))?;
         }
         let text = title.len() + text.len();
         check_sizes(py, id.len(), text, self.reader.bytes_max, number)?;

@@ -5,7 +5,11 @@ use pyo3::{prelude::*, types::PyDict};
 use tierdex::{CheckReport, Engine, Snapshot, io::PAGE};
 
 /// The sizes and counters as a dict: documents, segments, fields, memory and cache.
-pub fn stats_dict<'py>(py: Python<'py>, engine: &Engine, snapshot: &Snapshot) -> PyResult<Bound<'py, PyDict>> {
+pub fn stats_dict<'py>(
+    py: Python<'py>,
+    engine: &Engine,
+    snapshot: &Snapshot,
+) -> PyResult<Bound<'py, PyDict>> {
     let index = snapshot.index();
     let manifest = index.manifest();
     let files = manifest.segments.iter().flat_map(|segment| &segment.files);

@@ -1,6 +1,6 @@
 //! `str` arguments: one with a lone surrogate is a `tierdex.UsageError`.
 
-use crate::errors::usage;
+use crate::errors::usage_error;
 use pyo3::{prelude::*, types::PyString};
 use std::ops::Deref;
 
@@ -33,11 +33,11 @@ impl<'py> FromPyObject<'_, 'py> for Text {
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Text> {
         let py = object.py();
         let Ok(text) = object.cast::<PyString>() else {
-            return Err(usage(py, format!("a str was expected, not a {}", object.get_type().name()?)));
+            return Err(usage_error(py, format!("a str was expected, not a {}", object.get_type().name()?)));
         };
         match text.to_str() {
             Ok(text) => Ok(Text(text.to_string())),
-            Err(_) => Err(usage(py, format!("{} has a lone surrogate", text.repr()?))),
+            Err(_) => Err(usage_error(py, format!("{} has a lone surrogate", text.repr()?))),
         }
     }
 }

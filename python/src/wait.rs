@@ -1,7 +1,7 @@
 //! Work without the GIL that Ctrl-C interrupts: it runs on another thread, and the calling thread checks for
 //! signals while it waits.
 
-use crate::errors::{Failure, catch};
+use crate::errors::{Failure, catch_panic};
 use crate::process::{ProcessLocal, forked_error};
 use pyo3::prelude::*;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
@@ -21,7 +21,7 @@ pub fn run_interruptible<T: Send + 'static>(
     let (sender, receiver) = sync_channel(1);
     let started = thread::Builder::new().name("tierdex".to_string()).spawn(move || {
         // The receiver is gone after a signal.
-        drop(sender.send(catch(work)));
+        drop(sender.send(catch_panic(work)));
     });
     started.map_err(|error| Failure::from(thread_error(&error)).into_exception(py))?;
     let ended = || Err(Failure::Panic("a worker thread ended without a result".to_string()));
@@ -52,8 +52,11 @@ pub fn run_interruptible<T: Send + 'static>(
 }
 
 /// Runs short work without the GIL, on this thread.
-pub fn run_without_gil<T: Send>(py: Python<'_>, work: impl FnOnce() -> tierdex::Result<T> + Send) -> PyResult<T> {
-    let result = py.detach(|| catch(|| Ok(work()?)));
+pub fn run_without_gil<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce() -> tierdex::Result<T> + Send,
+) -> PyResult<T> {
+    let result = py.detach(|| catch_panic(|| Ok(work()?)));
     result.map_err(|failure| failure.into_exception(py))
 }
 

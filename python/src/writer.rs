@@ -6,8 +6,8 @@
 
 use crate::adding::{DocumentUpload, warn_of_replaced};
 use crate::documents::{DocumentReader, IgnoredNames, quoted_names};
-use crate::errors::{guard, usage, warn};
-use crate::writer_handle::{WriterHandle, ended, loss};
+use crate::errors::{guard_entry_point, issue_warning, usage_error};
+use crate::writer_handle::{WriterHandle, describe_loss, writer_ended_error};
 use crate::writer_thread::{State, WriterFailure, WriterThread};
 use crate::{pieces::Piece, text::Text, wait};
 use arrow_array::{Array, cast::AsArray};
@@ -97,7 +97,10 @@ impl Writer {
         if new.is_empty() {
             return Ok(());
         }
-        warn(py, &format!("the members {} are not indexed; only id, title and text are", quoted_names(&new)))
+        issue_warning(
+            py,
+            &format!("the members {} are not indexed; only id, title and text are", quoted_names(&new)),
+        )
     }
 
     fn run_commit(&self, py: Python<'_>, order: CommitOrder) -> PyResult<Result<u64, End<WriterFailure>>> {
@@ -126,7 +129,7 @@ impl Writer {
             answer
         });
         match stopped {
-            Ok(Err(End::Failed { failure, lost })) => with_note(py, signal, loss(&failure, lost)),
+            Ok(Err(End::Failed { failure, lost })) => with_note(py, signal, describe_loss(&failure, lost)),
             _ => signal,
         }
     }
@@ -136,7 +139,7 @@ impl Writer {
 impl Writer {
     /// Adds a document: a mapping with `id`, `title` and `text`.
     fn add(&self, py: Python<'_>, document: &Bound<'_, PyAny>) -> PyResult<()> {
-        guard(py, || {
+        guard_entry_point(py, || {
             let number = self.thread.position(py)?;
             let mut copied = Piece::default();
             let replaced = self.read_document(&self.reader, document, number, &mut copied)?;
@@ -157,18 +160,19 @@ impl Writer {
         text: Text,
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<u64> {
-        guard(py, || {
+        guard_entry_point(py, || {
             self.thread.position(py)?;
             let reader = DocumentReader::new(py, [&id, &title, &text], self.bytes_max);
             let mut adding = DocumentUpload::new(&self.thread, py, progress);
             let mut piece = Piece::default();
             let rejected = |error: PyErr| match error.is_instance_of::<PyTypeError>(py) {
-                true => usage(py, format!("cannot read the documents: {}", error.value(py))),
+                true => usage_error(py, format!("cannot read the documents: {}", error.value(py))),
                 false => error,
             };
             for document in documents.try_iter().map_err(rejected)? {
                 let number = adding.added + piece.documents();
-                match document.and_then(|document| self.read_document(&reader, &document, number, &mut piece)) {
+                match document.and_then(|document| self.read_document(&reader, &document, number, &mut piece))
+                {
                     Ok(replaced) => adding.replaced += replaced,
                     Err(error) => {
                         // The documents before it are added.
@@ -187,7 +191,7 @@ impl Writer {
     }
 
     /// Adds the rows of an Arrow table, record batch or stream; returns their number. `None` for a data frame
-    /// of pandas that is no Arrow stream without pyarrow.
+    /// of pandas, which is not an Arrow stream if pyarrow is not installed.
     #[pyo3(signature = (table, *, id, title, text, progress))]
     fn add_arrow(
         &self,
@@ -198,7 +202,7 @@ impl Writer {
         text: Text,
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Option<u64>> {
-        guard(py, || {
+        guard_entry_point(py, || {
             self.thread.position(py)?;
             let reader = DocumentReader::new(py, [&id, &title, &text], self.bytes_max);
             let mut adding = DocumentUpload::new(&self.thread, py, progress);
@@ -207,7 +211,7 @@ impl Writer {
                 let array = array.map_err(|error| stream_exception(py, &error))?;
                 let Some(rows) = array.as_struct_opt() else {
                     let message = format!("a table was expected, not an array of {}", array.data_type());
-                    return Err(usage(py, message));
+                    return Err(usage_error(py, message));
                 };
                 let read = reader.read_rows(py, rows, adding.added)?;
                 self.warn_of_ignored(py, reader.other_columns(rows))?;
@@ -228,15 +232,15 @@ impl Writer {
     /// all segments into one, which is the fastest to search, but writes the whole index again.
     #[pyo3(signature = (*, merge=None))]
     fn commit(&self, py: Python<'_>, merge: Option<bool>) -> PyResult<u64> {
-        guard(py, || {
+        guard_entry_point(py, || {
             let order = CommitOrder { merge: merge.or(self.merge), closes: false };
-            self.run_commit(py, order)?.map_err(|end| ended(py, end, ""))
+            self.run_commit(py, order)?.map_err(|end| writer_ended_error(py, end, ""))
         })
     }
 
     /// Discards the documents since the last commit and closes the writer.
     fn rollback(&self, py: Python<'_>) -> PyResult<()> {
-        guard(py, || {
+        guard_entry_point(py, || {
             drop(self.thread.wait(py, State::roll_back)?);
             self.thread.thread(py)?.stop().raise();
             self.thread.wait_for_exit(py)
@@ -245,11 +249,11 @@ impl Writer {
 
     /// Commits and closes the writer. A closed writer rejects all calls.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        guard(py, || {
+        guard_entry_point(py, || {
             let order = CommitOrder { merge: self.merge, closes: true };
             match self.run_commit(py, order)? {
                 Ok(_) | Err(End::Closed | End::RolledBack) => self.thread.wait_for_exit(py),
-                Err(failed) => Err(ended(py, failed, "")),
+                Err(failed) => Err(writer_ended_error(py, failed, "")),
             }
         })
     }
@@ -257,22 +261,24 @@ impl Writer {
     /// Number of documents since the last commit.
     #[getter]
     fn added(&self, py: Python<'_>) -> PyResult<u64> {
-        guard(py, || match self.thread.thread(py)?.step(|state| (state.end().cloned(), state.added())) {
-            (Some(failed @ End::Failed { .. }), _) => Err(ended(py, failed, "")),
-            (_, added) => Ok(added),
+        guard_entry_point(py, || {
+            match self.thread.thread(py)?.step(|state| (state.end().cloned(), state.added())) {
+                (Some(failed @ End::Failed { .. }), _) => Err(writer_ended_error(py, failed, "")),
+                (_, added) => Ok(added),
+            }
         })
     }
 }
 
-/// The arrays of a table, a record batch or a stream. `None` for a data frame of pandas that is no Arrow
-/// stream without pyarrow.
+/// The arrays of a table, a record batch or a stream. `None` for a data frame of pandas, which is not an
+/// Arrow stream if pyarrow is not installed.
 fn record_batches(table: &Bound<'_, PyAny>) -> PyResult<Option<Box<dyn ArrayReader + Send>>> {
     let py = table.py();
     match table.extract::<AnyArray>().and_then(AnyArray::into_reader) {
         Ok(arrays) => Ok(Some(arrays)),
         Err(error) if error.is_instance_of::<PyImportError>(py) && table.hasattr("iloc")? => Ok(None),
         Err(error) if error.is_instance_of::<PyTypeError>(py) || error.is_instance_of::<PyValueError>(py) => {
-            Err(usage(py, format!("cannot read the table: {}", error.value(py))))
+            Err(usage_error(py, format!("cannot read the table: {}", error.value(py))))
         }
         Err(error) => Err(error),
     }
@@ -284,7 +290,7 @@ fn stream_exception(py: Python<'_>, error: &ArrowError) -> PyErr {
     let message = error.to_string();
     match message.trim_end().lines().next_back() {
         Some("KeyboardInterrupt") => PyKeyboardInterrupt::new_err(()),
-        last => usage(py, format!("cannot read the table: {}", last.unwrap_or_default().trim())),
+        last => usage_error(py, format!("cannot read the table: {}", last.unwrap_or_default().trim())),
     }
 }
 

@@ -2,7 +2,7 @@
 //! for signals, and turn its end into exceptions.
 
 use crate::writer_thread::{State, WriterFailure, WriterThread};
-use crate::{errors::usage, process::ProcessLocal, wait::SIGNAL_CHECK_INTERVAL};
+use crate::{errors::usage_error, process::ProcessLocal, wait::SIGNAL_CHECK_INTERVAL};
 use pyo3::prelude::*;
 use std::{task::Poll, time::Duration};
 use tierdex_python_writer::{End, Step};
@@ -23,7 +23,7 @@ impl WriterHandle {
     /// The thread; an error in a forked child.
     pub fn thread(&self, py: Python<'_>) -> PyResult<&WriterThread> {
         let message = "the writer belongs to the parent process; open one in this process";
-        self.0.get().ok_or_else(|| usage(py, message))
+        self.0.get().ok_or_else(|| usage_error(py, message))
     }
 
     /// Repeats a step until it is ready. The error is a signal.
@@ -52,18 +52,18 @@ impl WriterHandle {
         py: Python<'_>,
         step: impl FnMut(&mut State) -> Step<T, WriterFailure> + Send,
     ) -> PyResult<T> {
-        self.wait(py, step)?.map_err(|end| ended(py, end, ""))
+        self.wait(py, step)?.map_err(|end| writer_ended_error(py, end, ""))
     }
 
     /// Number of documents since the last commit; an error if the writer has ended.
     pub fn position(&self, py: Python<'_>) -> PyResult<u64> {
         let position = |state: &mut State| state.end().cloned().map_or(Ok(state.added()), Err);
-        self.thread(py)?.step(position).map_err(|end| ended(py, end, ""))
+        self.thread(py)?.step(position).map_err(|end| writer_ended_error(py, end, ""))
     }
 
     /// Waits until the thread has dropped the engine's writer.
     pub fn wait_for_exit(&self, py: Python<'_>) -> PyResult<()> {
-        self.wait(py, exited)
+        self.wait(py, poll_exit)
     }
 }
 
@@ -73,7 +73,7 @@ impl Drop for WriterHandle {
         let Some(thread) = self.0.get() else { return };
         drop(thread.step(State::abort));
         thread.stop().raise();
-        let wait = || thread.wait(DROP_WAIT, exited);
+        let wait = || thread.wait(DROP_WAIT, poll_exit);
         // While the interpreter ends, no thread attaches to it.
         if Python::try_attach(|py| py.detach(wait)).is_none() {
             let _ = wait();
@@ -81,24 +81,24 @@ impl Drop for WriterHandle {
     }
 }
 
-fn exited(state: &mut State) -> Poll<()> {
+fn poll_exit(state: &mut State) -> Poll<()> {
     if state.has_exited() { Poll::Ready(()) } else { Poll::Pending }
 }
 
 /// The exception of a call of a writer that has ended; `note` is added to the message.
-pub fn ended(py: Python<'_>, end: End<WriterFailure>, note: &str) -> PyErr {
+pub fn writer_ended_error(py: Python<'_>, end: End<WriterFailure>, note: &str) -> PyErr {
     match end {
-        End::Closed => usage(py, format!("the writer is closed{note}")),
-        End::RolledBack => usage(py, format!("the writer was rolled back{note}")),
+        End::Closed => usage_error(py, format!("the writer is closed{note}")),
+        End::RolledBack => usage_error(py, format!("the writer was rolled back{note}")),
         End::Failed { failure, lost } => {
-            let loss = loss(&failure, lost);
+            let loss = describe_loss(&failure, lost);
             failure.failure.into_exception_with(py, &format!("; {loss}"))
         }
     }
 }
 
 /// What the failure of a writer means for its documents.
-pub fn loss(failure: &WriterFailure, lost: u64) -> String {
+pub fn describe_loss(failure: &WriterFailure, lost: u64) -> String {
     let fate = match lost {
         0 => "no document is lost".to_string(),
         _ if failure.in_doubt => format!("{lost} documents since the last commit are committed, or lost"),

@@ -4,7 +4,7 @@
 //! The state is locked for a step alone. A thread that has locked it neither calls Python nor waits for the
 //! GIL, so that the GIL may be held while it is locked. In a forked child it must not be locked.
 
-use crate::errors::{Failure, catch};
+use crate::errors::{Failure, catch_panic};
 use crate::pieces::Piece;
 use crate::wait::{SIGNAL_CHECK_INTERVAL, thread_error};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -17,7 +17,7 @@ use tierdex_python_writer::{Task, WriterState};
 const PIECES_WAITING: usize = 2;
 
 /// A wait of the thread for calls, which always wake it.
-const IDLE: Duration = Duration::from_secs(3600);
+const IDLE_WAIT: Duration = Duration::from_secs(3600);
 
 /// The state of a writer of the engine.
 pub type State = WriterState<Piece, Piece, WriterFailure>;
@@ -52,7 +52,7 @@ impl WriterThread {
         let started = Builder::new().name("tierdex writer".to_string()).spawn(move || {
             let _exit = ExitOnDrop(&of_thread);
             let mut writer = writer;
-            if let Err(failure) = catch(|| of_thread.work(&mut writer, threads)) {
+            if let Err(failure) = catch_panic(|| of_thread.work(&mut writer, threads)) {
                 let failure = WriterFailure { failure, in_doubt: writer.in_doubt() };
                 drop(of_thread.step(|state| state.failed(failure)));
             }
@@ -89,7 +89,7 @@ impl SharedState {
     /// Does the tasks of the thread until the writer ends.
     fn work(&self, writer: &mut IndexWriter, threads: usize) -> Result<(), Failure> {
         loop {
-            match self.wait(IDLE, State::next_task) {
+            match self.wait(IDLE_WAIT, State::next_task) {
                 Poll::Pending => (),
                 Poll::Ready(Task::Exit) => return Ok(()),
                 Poll::Ready(Task::Analyse) => {
@@ -150,7 +150,7 @@ impl SharedState {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wakes those who wait for a change.
+    /// Unlocks the state. If it has changed, wakes all threads that wait for a change.
     fn unlock(&self, mut state: MutexGuard<'_, State>) {
         let changed = state.take_changed();
         drop(state);

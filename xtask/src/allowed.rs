@@ -3,7 +3,7 @@
 use crate::tree::File;
 
 /// Words, the folders or files in which they are allowed, and the rule.
-const ALLOWED: &[(&str, &[&str], &str)] = &[
+const ALLOWED_WORDS: &[(&str, &[&str], &str)] = &[
     (
         "unsafe",
         &[
@@ -49,21 +49,23 @@ const ALLOWED: &[(&str, &[&str], &str)] = &[
 ];
 
 /// Names that no folder or file may have.
-const FOLDERS: &[&str] = &["util", "utils", "common", "misc", "helpers"];
+const FORBIDDEN_NAMES: &[&str] = &["util", "utils", "common", "misc", "helpers"];
 
 /// Words and names that are not allowed, one line each.
-pub fn problems(sources: &[File]) -> Vec<String> {
+pub fn find_problems(sources: &[File]) -> Vec<String> {
     let mut problems = Vec::new();
     for file in sources.iter().filter(|file| file.path != "xtask/src/allowed.rs") {
         for (line, code) in file.code() {
-            for (word, folders, why) in ALLOWED {
+            for (word, folders, why) in ALLOWED_WORDS {
                 let allowed = folders.iter().any(|folder| file.path.starts_with(folder));
                 if !allowed && has_word(code, word) {
                     problems.push(format!("{}:{line}: `{word}` is not allowed here: {why}", file.path));
                 }
             }
         }
-        for folder in file.path.split('/').filter(|part| FOLDERS.contains(&part.trim_end_matches(".rs"))) {
+        for folder in
+            file.path.split('/').filter(|part| FORBIDDEN_NAMES.contains(&part.trim_end_matches(".rs")))
+        {
             problems.push(format!("{}: the name `{folder}` is not allowed", file.path));
         }
     }
@@ -84,7 +86,7 @@ mod tests {
     use super::*;
 
     fn found(path: &str, text: &str) -> usize {
-        problems(&[File { path: path.to_string(), text: text.to_string() }]).len()
+        find_problems(&[File { path: path.to_string(), text: text.to_string() }]).len()
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::tree::File;
 const COLUMNS_MAX: usize = 110;
 
 /// Comment lines that are too long, one line each.
-pub fn problems(sources: &[File]) -> Vec<String> {
+pub fn find_problems(sources: &[File]) -> Vec<String> {
     let lines = sources.iter().flat_map(|file| (1..).zip(file.text.lines()).map(move |line| (file, line)));
     let too_long = lines.filter_map(|(file, (number, line))| {
         let columns = line.chars().count();
@@ -24,7 +24,7 @@ mod tests {
     fn long_comment_lines_are_found() {
         let found = |start: &str, columns: usize| {
             let text = start.to_string() + &"é".repeat(columns - start.len()) + "\n";
-            problems(&[File { path: "a.rs".to_string(), text }]).len()
+            find_problems(&[File { path: "a.rs".to_string(), text }]).len()
         };
         for start in ["// ", "    //! ", "\t/// "] {
             assert_eq!((found(start, 110), found(start, 111)), (0, 1), "{start:?}");

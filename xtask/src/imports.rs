@@ -20,28 +20,28 @@ struct Source<'a> {
 }
 
 /// The circles, one line each.
-pub fn problems(sources: &[File]) -> Vec<String> {
-    circles(sources).into_iter().map(|(a, b)| format!("{a}: circular import with {b}")).collect()
+pub fn find_problems(sources: &[File]) -> Vec<String> {
+    import_circles(sources).into_iter().map(|(a, b)| format!("{a}: circular import with {b}")).collect()
 }
 
 /// Sorted pairs of files of which one imports the other and is imported by it, directly or by way of others.
-fn circles(sources: &[File]) -> BTreeSet<(&str, &str)> {
+fn import_circles(sources: &[File]) -> BTreeSet<(&str, &str)> {
     let mut crates = BTreeMap::<&str, BTreeMap<Path, Source>>::new();
     for file in sources {
-        let Some(root) = root(&file.path) else { continue };
+        let Some(root) = crate_root(&file.path) else { continue };
         let path = &file.path[root.len()..];
         // A program beside a library is a crate of its own.
         let beside_lib = path == "main.rs" && sources.iter().any(|file| file.path == format!("{root}lib.rs"));
         let is_root = |part: &&str| ["lib", "main", "mod"].contains(part) && !beside_lib;
         let parts = path.trim_end_matches(".rs").split('/').filter(|part| !is_root(part));
         let module: Path = ["crate"].into_iter().chain(parts).map(String::from).collect();
-        crates.entry(root).or_default().insert(module.clone(), parse(file, &module));
+        crates.entry(root).or_default().insert(module.clone(), parse_file(file, &module));
     }
     crates.values().flat_map(circles_of_crate).collect()
 }
 
 /// The folder of the sources of a crate.
-fn root(path: &str) -> Option<&str> {
+fn crate_root(path: &str) -> Option<&str> {
     let end = |name: &str| path.find(name).map(|at| &path[..at + name.len()]);
     end("src/").or_else(|| end("bench/program/"))
 }
@@ -50,7 +50,7 @@ fn circles_of_crate<'a>(files: &BTreeMap<Path, Source<'a>>) -> Vec<(&'a str, &'a
     let targets = |module: &Path| -> BTreeSet<&Path> {
         // A path that ends at a module uses no item of it.
         let uses = files[module].uses.iter().filter(|path| !files.contains_key(*path));
-        uses.filter_map(|path| resolve(files, path, 8)).filter(|target| *target != module).collect()
+        uses.filter_map(|path| defining_module(files, path, 8)).filter(|target| *target != module).collect()
     };
     let edges: BTreeMap<&Path, BTreeSet<&Path>> = files.keys().map(|file| (file, targets(file))).collect();
     let reaches = |from: &Path, to: &Path| {
@@ -66,14 +66,14 @@ fn circles_of_crate<'a>(files: &BTreeMap<Path, Source<'a>>) -> Vec<(&'a str, &'a
 }
 
 /// The module that defines the item of a path; `None` for a path into another crate.
-fn resolve<'a>(files: &'a BTreeMap<Path, Source>, path: &[String], depth: usize) -> Option<&'a Path> {
+fn defining_module<'a>(files: &'a BTreeMap<Path, Source>, path: &[String], depth: usize) -> Option<&'a Path> {
     let len = (1..=path.len()).rev().find(|len| files.contains_key(&path[..*len]))?;
     let (module, source) = files.get_key_value(&path[..len])?;
     let imported = path.get(len).and_then(|item| source.names.get(item)).filter(|_| depth > 0);
-    imported.map_or(Some(module), |path| resolve(files, path, depth - 1))
+    imported.map_or(Some(module), |path| defining_module(files, path, depth - 1))
 }
 
-fn parse<'a>(file: &'a File, module: &[String]) -> Source<'a> {
+fn parse_file<'a>(file: &'a File, module: &[String]) -> Source<'a> {
     let mut source = Source { file: &file.path, names: BTreeMap::new(), uses: Vec::new() };
     let (mut trees, mut code) = (Vec::new(), String::new());
     let (mut lines, mut test, mut end) = (file.code(), false, None);
@@ -96,27 +96,29 @@ fn parse<'a>(file: &'a File, module: &[String]) -> Source<'a> {
                     tree += lines.next().map_or(";", |(_, line)| line.trim());
                 }
                 let tree = tree.split_once("use ").unwrap_or_default().1;
-                expand(tree.trim_end_matches(';'), &[], &mut |path, name| trees.push((public, path, name)));
+                expand_import(tree.trim_end_matches(';'), &[], &mut |path, name| {
+                    trees.push((public, path, name))
+                });
             }
             _ => code += &(line.to_string() + "\n"),
         }
         test = line.trim() == "#[cfg(test)]";
     }
     for (public, path, name) in trees {
-        let Some(path) = absolute(&path, module, &source.names) else { continue };
+        let Some(path) = absolute_path(&path, module, &source.names) else { continue };
         source.uses.extend((!public).then(|| path.clone()));
         source.names.insert(name, path);
     }
     let inline = code.split(|c: char| !c.is_alphanumeric() && c != '_' && c != ':');
     for path in inline.map(|path| path.trim_matches(':')).filter(|path| path.contains("::")) {
         let path: Path = path.split("::").map(String::from).collect();
-        source.uses.extend(absolute(&path, module, &source.names));
+        source.uses.extend(absolute_path(&path, module, &source.names));
     }
     source
 }
 
 /// Calls `leaf` with each path of a `use` tree and its name.
-fn expand(tree: &str, prefix: &[String], leaf: &mut impl FnMut(Path, String)) {
+fn expand_import(tree: &str, prefix: &[String], leaf: &mut impl FnMut(Path, String)) {
     let (head, group) = tree.split_once("::{").map_or((tree, None), |(head, group)| (head, Some(group)));
     let (head, alias) = head.split_once(" as ").map_or((head, None), |(head, alias)| (head, Some(alias)));
     let own = head.split("::").filter(|part| *part != "self" || prefix.is_empty()).map(String::from);
@@ -125,11 +127,11 @@ fn expand(tree: &str, prefix: &[String], leaf: &mut impl FnMut(Path, String)) {
         let name = alias.map(String::from).or(path.last().cloned());
         return leaf(path, name.unwrap_or_default());
     };
-    members(group).into_iter().for_each(|tree| expand(tree, &path, leaf));
+    group_members(group).into_iter().for_each(|tree| expand_import(tree, &path, leaf));
 }
 
 /// The trees of a group, which starts after its brace.
-pub fn members(group: &str) -> Vec<&str> {
+pub fn group_members(group: &str) -> Vec<&str> {
     let mut depth = 0;
     let comma = |c: char| {
         depth += i32::from(c == '{') - i32::from(c == '}');
@@ -139,13 +141,13 @@ pub fn members(group: &str) -> Vec<&str> {
 }
 
 /// A path from the root of the crate; `None` for a path into another crate.
-fn absolute(path: &[String], module: &[String], names: &BTreeMap<String, Path>) -> Option<Path> {
+fn absolute_path(path: &[String], module: &[String], names: &BTreeMap<String, Path>) -> Option<Path> {
     let (first, rest) = path.split_first()?;
     let parent = &module[..module.len() - 1];
     match first.as_str() {
         "crate" => Some(path.to_vec()),
         "self" => Some([module, rest].concat()),
-        "super" if rest.first().is_some_and(|next| next == "super") => absolute(rest, parent, names),
+        "super" if rest.first().is_some_and(|next| next == "super") => absolute_path(rest, parent, names),
         "super" => Some([parent, rest].concat()),
         name => Some([names.get(name)?, rest].concat()),
     }
@@ -159,7 +161,7 @@ mod tests {
         let file =
             |(name, text): &(&str, &str)| File { path: format!("src/{name}.rs"), text: text.to_string() };
         let files: Vec<File> = files.iter().map(file).collect();
-        circles(&files)
+        import_circles(&files)
             .iter()
             .map(|(a, b)| format!("{a} {b}").replace("src/", "").replace(".rs", ""))
             .collect()

@@ -16,10 +16,10 @@ use syn::{Block, FnArg, Pat, Signature, Type, spanned::Spanned};
 const LINES_MAX: usize = 70;
 
 /// Programs that compare other projects with this one.
-const PEERS: &str = "bench/peers/";
+const PEERS_FOLDER: &str = "bench/peers/";
 
 /// The Python package, whose types are those of the library with the same names.
-const PYTHON: &str = "python/";
+const PYTHON_FOLDER: &str = "python/";
 
 /// A rule, with the file of its exceptions.
 struct Rule {
@@ -29,9 +29,9 @@ struct Rule {
 
 const TYPE_NAMES: Rule =
     Rule { what: "is the name of several types", accepted: include_str!("../accepted/type_names.txt") };
-const TUPLES: Rule =
+const TUPLE_PARAMETERS: Rule =
     Rule { what: "takes an anonymous tuple", accepted: include_str!("../accepted/tuples.txt") };
-const LONG: Rule =
+const LONG_FUNCTIONS: Rule =
     Rule { what: "has more than 70 lines", accepted: include_str!("../accepted/long_functions.txt") };
 
 /// What the rules need to know of all sources.
@@ -54,7 +54,7 @@ struct FileItems<'a> {
 
 impl FileItems<'_> {
     fn add_type(&mut self, name: &syn::Ident) {
-        if self.is_shipped && !self.path.starts_with(PYTHON) {
+        if self.is_shipped && !self.path.starts_with(PYTHON_FOLDER) {
             self.items.types.entry(name.to_string()).or_default().push(self.path.to_string());
         }
     }
@@ -120,9 +120,9 @@ impl<'ast> Visit<'ast> for FileItems<'_> {
 }
 
 /// Exceptions that are not accepted, and accepted ones that do not exist, one line each.
-pub fn problems(sources: &[File]) -> Vec<String> {
+pub fn find_problems(sources: &[File]) -> Vec<String> {
     let mut items = Items::default();
-    for file in sources.iter().filter(|file| !file.path.starts_with(PEERS)) {
+    for file in sources.iter().filter(|file| !file.path.starts_with(PEERS_FOLDER)) {
         let tree = syn::parse_file(&file.text);
         let tree = tree.unwrap_or_else(|error| panic!("{}: {error}", file.path));
         let is_shipped = !file.path.contains("/tests/") && !file.path.ends_with("/tests.rs");
@@ -130,7 +130,7 @@ pub fn problems(sources: &[File]) -> Vec<String> {
     }
     let several = items.types.into_iter().filter(|(_, files)| files.len() > 1);
     let several = several.map(|(name, files)| format!("{name}: {}", files.join(", "))).collect();
-    [(TYPE_NAMES, several), (TUPLES, items.tuples), (LONG, items.long)]
+    [(TYPE_NAMES, several), (TUPLE_PARAMETERS, items.tuples), (LONG_FUNCTIONS, items.long)]
         .into_iter()
         .flat_map(|(rule, found)| rule.problems(&found))
         .collect()

@@ -1,10 +1,10 @@
 //! Layering of crates and modules: a crate uses only the crates listed for it, and a module of the engine
 //! uses only modules before it.
 
-use crate::{imports::members, tree::File};
+use crate::{imports::group_members, tree::File};
 
 /// Crates, each with its source folder and the crates that it may use.
-const CRATES: &[(&str, &str, &[&str])] = &[
+const CRATE_ORDER: &[(&str, &str, &[&str])] = &[
     ("tierdex_codec", "crates/codec/src/", &[]),
     ("tierdex_io", "crates/io/src/", &[]),
     ("tierdex_cache", "crates/cache/src/", &["tierdex_io"]),
@@ -36,10 +36,10 @@ const CRATES: &[(&str, &str, &[&str])] = &[
 ];
 
 /// Separate workspaces that compare crates of other projects with those of this one.
-const PEERS: &str = "bench/peers/";
+const PEERS_FOLDER: &str = "bench/peers/";
 
 /// Modules of the engine in dependency order.
-const MODULES: &[&str] = &[
+const MODULE_ORDER: &[&str] = &[
     "limits",
     "error",
     "bytes",
@@ -58,17 +58,17 @@ const MODULES: &[&str] = &[
 ];
 
 /// Uses against the order, one line each.
-pub fn problems(sources: &[File]) -> Vec<String> {
+pub fn find_problems(sources: &[File]) -> Vec<String> {
     let mut problems = Vec::new();
     for file in sources {
         let Some((name, folder, allowed)) =
-            CRATES.iter().find(|(_, folder, _)| file.path.starts_with(folder))
+            CRATE_ORDER.iter().find(|(_, folder, _)| file.path.starts_with(folder))
         else {
             let known = file.path.contains("/tests/")
                 || file.path.contains("/examples/")
                 || file.path.starts_with("fuzz/")
                 || file.path.contains("/benches/")
-                || file.path.starts_with(PEERS);
+                || file.path.starts_with(PEERS_FOLDER);
             if !known {
                 problems.push(format!("{}: belongs to no crate listed in layers.rs", file.path));
             }
@@ -77,15 +77,15 @@ pub fn problems(sources: &[File]) -> Vec<String> {
         let module = (*name == "tierdex").then(|| module_of(&file.path[folder.len()..]));
         for (line, code) in file.code() {
             for (other, _, _) in
-                CRATES.iter().filter(|(other, _, _)| other != name && !allowed.contains(other))
+                CRATE_ORDER.iter().filter(|(other, _, _)| other != name && !allowed.contains(other))
             {
-                if mentions(code, other) {
+                if uses_crate(code, other) {
                     problems.push(format!("{}:{line}: {name} must not use {other}", file.path));
                 }
             }
         }
         if let Some(module) = module {
-            let statements = statements(file);
+            let statements = joined_statements(file);
             problems.extend(
                 statements.iter().filter_map(|(line, code)| against_order(file, *line, code, module)),
             );
@@ -95,7 +95,7 @@ pub fn problems(sources: &[File]) -> Vec<String> {
 }
 
 /// The lines of a file; the lines of an import are joined.
-fn statements(file: &File) -> Vec<(usize, String)> {
+fn joined_statements(file: &File) -> Vec<(usize, String)> {
     let mut statements: Vec<(usize, String)> = Vec::new();
     for (line, code) in file.code() {
         match statements.last_mut() {
@@ -109,8 +109,8 @@ fn statements(file: &File) -> Vec<(usize, String)> {
 }
 
 /// The modules that a path or a group of paths in the crate starts with.
-fn modules(paths: &str) -> Vec<&str> {
-    let paths = paths.strip_prefix('{').map_or(vec![paths], members);
+fn first_modules(paths: &str) -> Vec<&str> {
+    let paths = paths.strip_prefix('{').map_or(vec![paths], group_members);
     let word = |path: &str| path.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(path.len());
     paths.into_iter().map(|path| &path[..word(path)]).collect()
 }
@@ -120,7 +120,7 @@ fn module_of(path: &str) -> &str {
 }
 
 fn against_order(file: &File, line: usize, code: &str, module: &str) -> Option<String> {
-    let order = |name: &str| MODULES.iter().position(|known| *known == name);
+    let order = |name: &str| MODULE_ORDER.iter().position(|known| *known == name);
     if module == "lib" {
         return None;
     }
@@ -128,13 +128,13 @@ fn against_order(file: &File, line: usize, code: &str, module: &str) -> Option<S
         return (line == 1)
             .then(|| format!("{}: module {module} is missing in the order of layers.rs", file.path));
     };
-    let mut used = code.split("crate::").skip(1).flat_map(modules);
+    let mut used = code.split("crate::").skip(1).flat_map(first_modules);
     let later = used.find(|used| order(used).is_some_and(|other| other > own))?;
     Some(format!("{}:{line}: module {module} uses {later}, which is after it in the order", file.path))
 }
 
 /// Whether code uses a crate: its name as a whole word, followed by `::` or ` as `.
-fn mentions(code: &str, name: &str) -> bool {
+fn uses_crate(code: &str, name: &str) -> bool {
     let word = |c: char| c.is_alphanumeric() || c == '_';
     code.match_indices(name).any(|(at, _)| {
         let before = code[..at].chars().next_back();
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     fn found(path: &str, text: &str) -> Vec<String> {
-        problems(&[File { path: path.to_string(), text: text.to_string() }])
+        find_problems(&[File { path: path.to_string(), text: text.to_string() }])
     }
 
     #[test]

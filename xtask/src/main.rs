@@ -22,14 +22,14 @@ fn main() -> ExitCode {
 }
 
 fn all_problems() -> Vec<String> {
-    let root = tree::root();
-    let sources = tree::files(&root, "rs");
-    let mut problems = layers::problems(&sources);
-    problems.extend(allowed::problems(&sources));
-    problems.extend(comments::problems(&sources));
-    problems.extend(imports::problems(&sources));
-    problems.extend(items::problems(&sources));
-    problems.extend(documents::problems(&root));
+    let root = tree::workspace_root();
+    let sources = tree::read_files(&root, "rs");
+    let mut problems = layers::find_problems(&sources);
+    problems.extend(allowed::find_problems(&sources));
+    problems.extend(comments::find_problems(&sources));
+    problems.extend(imports::find_problems(&sources));
+    problems.extend(items::find_problems(&sources));
+    problems.extend(documents::find_problems(&root));
     problems
 }
 

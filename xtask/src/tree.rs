@@ -18,15 +18,15 @@ impl File {
 }
 
 /// The root of the workspace.
-pub fn root() -> PathBuf {
+pub fn workspace_root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().expect("xtask is in the workspace").to_path_buf()
 }
 
 /// All files with an extension, sorted by path, without build output and hidden folders.
-pub fn files(root: &Path, extension: &str) -> Vec<File> {
+pub fn read_files(root: &Path, extension: &str) -> Vec<File> {
     let mut paths = Vec::new();
-    collect(root, extension, &mut paths);
+    collect_files(root, extension, &mut paths);
     paths.sort();
     let read = |path: PathBuf| {
         let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -37,7 +37,7 @@ pub fn files(root: &Path, extension: &str) -> Vec<File> {
     paths.into_iter().map(read).collect()
 }
 
-fn collect(folder: &Path, extension: &str, paths: &mut Vec<PathBuf>) {
+fn collect_files(folder: &Path, extension: &str, paths: &mut Vec<PathBuf>) {
     let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     for entry in entries {
         let path = entry.expect("a readable folder").path();
@@ -46,7 +46,7 @@ fn collect(folder: &Path, extension: &str, paths: &mut Vec<PathBuf>) {
             continue;
         }
         if path.is_dir() {
-            collect(&path, extension, paths);
+            collect_files(&path, extension, paths);
         } else if path.extension().is_some_and(|found| found == extension) {
             paths.push(path);
         }

@@ -94,7 +94,7 @@ pub struct Batch {
 pub struct LineResult {
     /// Number of the line, from 0.
     pub line: usize,
-    /// Time from its text to its answer.
+    /// Nanoseconds from the parsing of the query to its answer.
     pub nanoseconds: u64,
     /// What [`Answer::value`] returns for the answer.
     pub value: Option<u64>,

@@ -116,7 +116,7 @@ fn cell_of(flags: &Flags, table: &TableCell, queries: CellQueries) -> Cell {
     }
 }
 
-/// Sets the memory limit of a cell. Returns the huge pages that it needs.
+/// Sets the memory limit of a cell. Returns the number of huge pages that the cell needs.
 fn set_memory_limit(flags: &Flags, index: &Index, cell: &mut Cell) -> u64 {
     let report = match &cell.reads {
         Reads::Engine(reads) => Engine::memory_report(index, &reads.options(cell.threads, cell.k)),

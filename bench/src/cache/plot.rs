@@ -28,7 +28,7 @@ pub(super) fn draw_all(rows: &CellRows) -> Result<Vec<CachePlot>> {
         let x = "cache or page cache, % of documents and frequencies";
         plots.push(CachePlot {
             file: format!("qps-{}-{device}.svg", workload.file_name()),
-            svg: svg(&title, x, "queries a second", series)?,
+            svg: plot_svg(&title, x, "queries a second", series)?,
             title,
         });
     }
@@ -44,7 +44,7 @@ pub(super) fn draw_all(rows: &CellRows) -> Result<Vec<CachePlot>> {
         let file_size = size.to_string().replace('%', "");
         plots.push(CachePlot {
             file: format!("lookahead-{}-{device}-{file_size}.svg", workload.file_name()),
-            svg: svg(&title, "queries answered", "queries fetched ahead", series)?,
+            svg: plot_svg(&title, "queries answered", "queries fetched ahead", series)?,
             title,
         });
     }
@@ -104,7 +104,7 @@ fn lookahead_series(rows: &CellRows, of: &TableCell) -> Vec<Series> {
     series.collect()
 }
 
-fn svg(title: &str, x: &str, y: &str, series: Vec<Series>) -> Result<String> {
+fn plot_svg(title: &str, x: &str, y: &str, series: Vec<Series>) -> Result<String> {
     let (title, x, y) = (title.to_string(), x.to_string(), y.to_string());
     plot::svg(&[Panel { title, x, scale: AxisScale::FromZero, y, series }], 1, "")
 }

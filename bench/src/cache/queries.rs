@@ -78,7 +78,7 @@ impl TermPools {
     /// Reads the dictionary of the field with the most postings.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If the dictionary cannot be read.
     pub(super) fn read(index: &Index, classes: &[TermClass]) -> Result<TermPools> {
         let postings = |field: usize| -> u64 {
             index.segments().iter().map(|segment| segment.meta().fields[field].postings).sum()

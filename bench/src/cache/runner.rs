@@ -101,7 +101,7 @@ impl<'a> CellRunner<'a> {
             stat: group.as_ref().map(Cgroup::stat),
             processor: pinned.then_some(number),
         };
-        let index = disk.map_or_else(|| index.to_path_buf(), |disk| disk.path(number));
+        let index = disk.map_or_else(|| index.to_path_buf(), |disk| disk.directory_path(number));
         let cell = Cell { index, process, ..planned.cell.clone() };
         let outcome = self.launch.measure(&cell, group.as_ref(), self.stop)?;
         if self.stop.check().is_err() {

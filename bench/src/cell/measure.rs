@@ -361,8 +361,8 @@ impl Repetition {
             first_seconds: first.seconds,
             seconds: second.seconds / f64::from(second.repetitions),
             queries: second.digests.len() as u64,
-            p50: quantile(&times, 0.50),
-            p99: quantile(&times, 0.99),
+            p50: quantile_micros(&times, 0.50),
+            p99: quantile_micros(&times, 0.99),
             matches: second.matches,
             hits: second.hits,
             checksum: digests.fold(0, |sum, digest| mix_digest(sum, *digest)),
@@ -372,7 +372,7 @@ impl Repetition {
 }
 
 /// The quantile `part` of sorted times, in microseconds.
-fn quantile(sorted: &[u64], part: f64) -> f64 {
+fn quantile_micros(sorted: &[u64], part: f64) -> f64 {
     let rank = (sorted.len() as f64 * part).ceil() as usize;
     sorted.get(rank.max(1) - 1).map_or(0.0, |nanoseconds| *nanoseconds as f64 / 1e3)
 }
@@ -404,8 +404,8 @@ mod tests {
     #[test]
     fn quantiles_are_measured_values() {
         let times: Vec<u64> = (1..=200).map(|number| number * 1000).collect();
-        assert_eq!((quantile(&times, 0.5), quantile(&times, 0.99)), (100.0, 198.0));
-        assert_eq!((quantile(&times[..1], 0.99), quantile(&[], 0.5)), (1.0, 0.0));
+        assert_eq!((quantile_micros(&times, 0.5), quantile_micros(&times, 0.99)), (100.0, 198.0));
+        assert_eq!((quantile_micros(&times[..1], 0.99), quantile_micros(&[], 0.5)), (1.0, 0.0));
     }
 
     #[test]

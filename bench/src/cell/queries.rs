@@ -20,7 +20,7 @@ pub enum CellQueries {
     },
     /// A file with one query in the query language per line.
     File {
-        /// Its path.
+        /// Path of the file.
         file: PathBuf,
     },
     /// Terms of a field as they are in the dictionary.

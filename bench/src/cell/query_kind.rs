@@ -35,7 +35,7 @@ impl TermClass {
             let scaled = u128::from(bound) * u128::from(documents) / u128::from(THESIS_DOCUMENTS);
             (scaled as u64).max(1)
         };
-        // Keeps the classes disjoint in small indexes.
+        // At least 2, so that in small indexes the classes have no term in common.
         let medium = scaled(THESIS_MEDIUM_MIN).max(2);
         let high = scaled(THESIS_HIGH_MIN).max(medium + 1);
         match self {

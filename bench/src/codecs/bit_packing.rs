@@ -19,7 +19,7 @@ pub(super) fn low_mask(width: u32) -> u32 {
     ((1u64 << width) - 1) as u32
 }
 
-/// Appends the low bits of values: vertically if there are 256 and `vertical` is set.
+/// Appends the lowest `width` bits of values, in the vertical layout if there are 256 and `vertical` is set.
 pub(super) fn pack(
     values: impl ExactSizeIterator<Item = u32>,
     width: u32,

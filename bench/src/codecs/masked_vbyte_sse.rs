@@ -8,7 +8,7 @@
 //! 4. Near the end of the bytes the bits are gathered for each step. The decoder ends before a step that
 //!    could read or write past a slice, and at damaged bytes.
 
-use crate::codecs::vbyte_masks::{FOUR_VALUES, SHUFFLES, STEP_BITS, STEPS, TWO_VALUES};
+use crate::codecs::vbyte_masks::{DECODE_STEPS, FOUR_VALUES, SHUFFLE_MASKS, STEP_BITS, TWO_VALUES};
 use pulp::{cast, x86::V2};
 use std::arch::x86_64::__m128i;
 
@@ -32,7 +32,7 @@ struct SseDecoder<'a> {
     bytes: &'a [u8],
     /// Offset of the next value in `bytes`.
     at: usize,
-    /// The last value, in each lane.
+    /// The last decoded value, in each lane.
     prev: __m128i,
 }
 
@@ -80,7 +80,7 @@ impl SseDecoder<'_> {
     fn decode_step(&mut self, bits: u64, out: &mut [u32]) -> Option<(usize, usize)> {
         let out = out.first_chunk_mut::<STEP_VALUES_MAX>()?;
         let input: __m128i = cast(*self.bytes.get(self.at..)?.first_chunk::<16>()?);
-        let bits = bits as usize & (STEPS.len() - 1);
+        let bits = bits as usize & (DECODE_STEPS.len() - 1);
         let V2 { sse2, ssse3, sse4_1, .. } = self.simd;
         if bits == 0 {
             let parts = [input, sse2._mm_srli_si128::<4>(input), sse2._mm_srli_si128::<8>(input)];
@@ -90,11 +90,11 @@ impl SseDecoder<'_> {
             self.at += 12;
             return Some((12, 12));
         }
-        let step = STEPS[bits];
+        let step = DECODE_STEPS[bits];
         if step.bytes == 0 {
             return None;
         }
-        let shuffled = ssse3._mm_shuffle_epi8(input, cast(SHUFFLES[usize::from(step.shuffle)]));
+        let shuffled = ssse3._mm_shuffle_epi8(input, cast(SHUFFLE_MASKS[usize::from(step.shuffle)]));
         let masked = |mask: u32| sse2._mm_and_si128(shuffled, cast([mask; 4]));
         let stored = if step.shuffle < FOUR_VALUES {
             let (low, high) = (masked(0x007F_007F), masked(0x7F00_7F00));

@@ -21,11 +21,11 @@ pub(super) fn svg(rows: &CodecRows, kernel: &str) -> Result<String> {
     let datasets: Vec<&str> = ids.map(|(dataset, _)| dataset).collect();
     let panels = PANEL_MEASURES
         .iter()
-        .flat_map(|measure| datasets.iter().map(move |dataset| panel(rows, dataset, kernel, measure)));
+        .flat_map(|measure| datasets.iter().map(move |dataset| codec_panel(rows, dataset, kernel, measure)));
     plot::svg(&panels.collect::<Vec<_>>(), datasets.len(), &format!("kernel {kernel}"))
 }
 
-fn panel(rows: &CodecRows, dataset: &str, kernel: &str, measure: &CodecMeasure) -> Panel {
+fn codec_panel(rows: &CodecRows, dataset: &str, kernel: &str, measure: &CodecMeasure) -> Panel {
     let classes = rows.classes(dataset);
     let line = |codec: String| {
         let value =

@@ -138,7 +138,7 @@ fn encode_block(values: &[u32], out: &mut Vec<u8>) {
 }
 
 /// Decodes a block; with `prev` also the sums of differences less one. Returns the bytes consumed, or `None`
-/// if the bytes are no block of `out.len()` values.
+/// if the bytes are not a block of `out.len()` values.
 #[inline]
 fn decode_block(bytes: &[u8], prev: Option<u32>, out: &mut [u32]) -> Option<usize> {
     if out.len() > VERTICAL_VALUES {

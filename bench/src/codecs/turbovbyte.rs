@@ -11,7 +11,7 @@
 //!
 //! A list that begins with 255 has four bytes for each value instead. TurboPFor writes such a list if it
 //! saves less than 32 bytes otherwise. Over differences less one, 254 stands for a list of consecutive
-//! values, and the values after 255 are no differences.
+//! values, and the values after 255 are values, not differences.
 
 use crate::codecs::{contender::Contender, list_group::ValueKind};
 
@@ -80,7 +80,7 @@ impl Contender for TurboVbyte {
     }
 }
 
-/// The differences of values less one, from the value before them on.
+/// For each value, its difference to the value before it, less one. `prev` is before the first value.
 pub(super) fn gaps_less_one(values: &[u32], prev: u32) -> Vec<u32> {
     let before = std::iter::once(&prev).chain(values);
     values.iter().zip(before).map(|(value, before)| value.wrapping_sub(*before).wrapping_sub(1)).collect()

@@ -15,11 +15,12 @@
 pub(super) struct DecodeStep {
     /// Bytes of the decoded values; 0 if the bytes are damaged.
     pub(super) bytes: u8,
-    /// Index into [`SHUFFLES`].
+    /// Index into [`SHUFFLE_MASKS`].
     pub(super) shuffle: u8,
 }
 
-/// Index in [`SHUFFLES`] of the first shuffle of case 2 and of case 3 (see above), and their number in all.
+/// Index in [`SHUFFLE_MASKS`] of the first shuffle of case 2 and of case 3 (see above), and their number in
+/// all.
 pub(super) const FOUR_VALUES: u8 = 64;
 pub(super) const TWO_VALUES: u8 = 64 + 81;
 const SHUFFLE_COUNT: usize = 64 + 81 + 25;
@@ -28,10 +29,10 @@ const SHUFFLE_COUNT: usize = 64 + 81 + 25;
 pub(super) const STEP_BITS: u32 = 12;
 
 /// The step for each combination of twelve continuation bits; the lowest bit is that of the first byte.
-pub(super) static STEPS: [DecodeStep; 1 << STEP_BITS] = all_steps();
+pub(super) static DECODE_STEPS: [DecodeStep; 1 << STEP_BITS] = all_steps();
 
 /// Masks of the instruction `pshufb`: the source offset of each result byte; 0x80 gives a zero.
-pub(super) static SHUFFLES: [[u8; 16]; SHUFFLE_COUNT] = all_shuffles();
+pub(super) static SHUFFLE_MASKS: [[u8; 16]; SHUFFLE_COUNT] = all_shuffles();
 
 const fn all_steps() -> [DecodeStep; 1 << STEP_BITS] {
     let mut steps = [DecodeStep { bytes: 0, shuffle: 0 }; 1 << STEP_BITS];
@@ -128,21 +129,21 @@ mod tests {
     #[test]
     fn the_cases_have_the_numbers_of_the_paper() {
         let count = |shuffles: std::ops::Range<u8>| {
-            STEPS.iter().filter(|step| step.bytes > 0 && shuffles.contains(&step.shuffle)).count()
+            DECODE_STEPS.iter().filter(|step| step.bytes > 0 && shuffles.contains(&step.shuffle)).count()
         };
         // Steps of each case, and damaged ones.
         let (six, four, two) = (count(0..64), count(64..145), count(145..170));
         assert_eq!((six, four), (729, 1672));
         assert!(two > 1000 && six + four + two < 4096);
         for shuffle in 0..170u8 {
-            assert!(STEPS.iter().any(|step| step.bytes > 0 && step.shuffle == shuffle), "{shuffle}");
+            assert!(DECODE_STEPS.iter().any(|step| step.bytes > 0 && step.shuffle == shuffle), "{shuffle}");
         }
     }
 
     #[test]
     fn a_step_consumes_the_bytes_of_its_shuffle() {
-        for step in STEPS.iter().filter(|step| step.bytes > 0) {
-            let shuffle = SHUFFLES[usize::from(step.shuffle)];
+        for step in DECODE_STEPS.iter().filter(|step| step.bytes > 0) {
+            let shuffle = SHUFFLE_MASKS[usize::from(step.shuffle)];
             let mut from: Vec<u8> = shuffle.into_iter().filter(|byte| *byte != 0x80).collect();
             from.sort_unstable();
             assert_eq!(from, (0..step.bytes).collect::<Vec<_>>());
@@ -152,9 +153,9 @@ mod tests {
     #[test]
     fn steps_of_some_continuation_bits() {
         // Six values of one byte; lengths 2, 1, 1, 1, 1, 1; a value of six bytes.
-        let found = [0, 1, 0b11_1110].map(|bits| (STEPS[bits].bytes, STEPS[bits].shuffle));
+        let found = [0, 1, 0b11_1110].map(|bits| (DECODE_STEPS[bits].bytes, DECODE_STEPS[bits].shuffle));
         assert_eq!(found[..2], [(6, 0), (7, 32)]);
-        assert_eq!(STEPS[0b1_1111].bytes, 0);
+        assert_eq!(DECODE_STEPS[0b1_1111].bytes, 0);
         // Lengths 1 and 5 bytes need more than six bits, which follow: 1 + 6 is too long.
         assert_eq!(found[2].0, 0);
     }

@@ -29,7 +29,7 @@ struct ComparedCell {
     /// The member `name` of its line, or its number.
     name: String,
     cell: Cell,
-    /// The line without its name: what both programs read, of which one may be older than this one.
+    /// The line without its name, as it is sent to both programs (one may be an older version of this one).
     json: Value,
     pairs: Vec<Pair>,
 }
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_that_is_no_cell_is_named() {
+    fn a_line_that_is_not_a_cell_is_named() {
         let wrong = [
             ("", "there is no cell"),
             ("\n{\"index\": \"i\"}\n", "line 2 of the cells: missing field `queries`"),

@@ -34,7 +34,7 @@ pub(super) enum Verdict {
     Slower,
     /// The interval is within 3% of 1.
     Equal,
-    /// None of these.
+    /// The interval is too wide to say.
     Undecided,
 }
 

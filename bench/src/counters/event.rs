@@ -10,7 +10,7 @@ use crate::value_names::value_names;
 pub enum CounterSet {
     /// Instructions, cycles and misses of the last cache, which all processors count.
     Cache,
-    /// These, and the events of the top-down method.
+    /// The events of [`CounterSet::Cache`], and those of the top-down method.
     TopDown,
 }
 
@@ -31,15 +31,15 @@ pub(super) enum Selector {
     CacheMisses,
     /// The code of a raw event.
     Raw(u64),
-    /// The code of a fixed top-down metric, which is counted together with [`SLOTS`].
+    /// The code of a fixed top-down metric, which is counted together with [`PIPELINE_SLOTS`].
     Fixed(u64),
 }
 
 pub(super) const INSTRUCTIONS: &str = "instructions";
-pub(super) const CYCLES: &str = "cycles";
+pub(super) const CPU_CYCLES: &str = "cycles";
 pub(super) const LLC_MISSES: &str = "cache-misses";
 
-pub(super) const CLOCKS: &str = "cpu_clk_unhalted.thread_p";
+pub(super) const UNHALTED_CLOCKS: &str = "cpu_clk_unhalted.thread_p";
 pub(super) const UOPS_NOT_DELIVERED: &str = "idq_uops_not_delivered.core";
 pub(super) const UOPS_ISSUED: &str = "uops_issued.any";
 pub(super) const RETIRE_SLOTS: &str = "uops_retired.retire_slots";
@@ -51,7 +51,7 @@ pub(super) const STALLS_L1D: &str = "cycle_activity.stalls_l1d_miss";
 pub(super) const STALLS_L2: &str = "cycle_activity.stalls_l2_miss";
 pub(super) const STALLS_L3: &str = "cycle_activity.stalls_l3_miss";
 
-pub(super) const SLOTS: &str = "slots";
+pub(super) const PIPELINE_SLOTS: &str = "slots";
 pub(super) const TOPDOWN_RETIRING: &str = "topdown-retiring";
 pub(super) const TOPDOWN_BAD_SPECULATION: &str = "topdown-bad-spec";
 pub(super) const TOPDOWN_FRONT_END: &str = "topdown-fe-bound";
@@ -64,21 +64,21 @@ pub(super) const AMD_OPS_DISPATCHED: &str = "de_src_op_disp.all";
 pub(super) const AMD_OPS_RETIRED: &str = "ex_ret_ops";
 pub(super) const AMD_NO_RETIRE: &str = "ex_no_retire.not_complete";
 pub(super) const AMD_NO_RETIRE_LOAD: &str = "ex_no_retire.load_not_complete";
-/// Pipeline slots of a cycle are no event, but differ between the generations with these events: a count of
-/// the cycles for each, of which the name gives the slots.
+/// No AMD event counts pipeline slots. Generations that share these events have 6 or 8 slots a cycle, so
+/// cycles are recorded under a name that says how many.
 pub(super) const AMD_CYCLES_6_SLOTS: &str = "ls_not_halted_cyc (6 slots)";
 pub(super) const AMD_CYCLES_8_SLOTS: &str = "ls_not_halted_cyc (8 slots)";
 
 /// Events that all processors count.
 pub(super) const GENERIC_EVENTS: [CounterEvent; 3] = [
     CounterEvent { name: INSTRUCTIONS, selector: Selector::Instructions },
-    CounterEvent { name: CYCLES, selector: Selector::Cycles },
+    CounterEvent { name: CPU_CYCLES, selector: Selector::Cycles },
     CounterEvent { name: LLC_MISSES, selector: Selector::CacheMisses },
 ];
 
 /// Intel cores from Skylake to Cascade Lake: table 5.1 of the thesis.
 pub(super) const SKYLAKE_EVENTS: [CounterEvent; 11] = [
-    intel_event(CLOCKS, 0x3C, 0x00, 0),
+    intel_event(UNHALTED_CLOCKS, 0x3C, 0x00, 0),
     intel_event(UOPS_NOT_DELIVERED, 0x9C, 0x01, 0),
     intel_event(UOPS_ISSUED, 0x0E, 0x01, 0),
     intel_event(RETIRE_SLOTS, 0xC2, 0x02, 0),
@@ -93,7 +93,7 @@ pub(super) const SKYLAKE_EVENTS: [CounterEvent; 11] = [
 
 /// The fixed metrics of Intel cores from Ice Lake on: slots first, because it leads the group.
 pub(super) const FIXED_METRICS: [CounterEvent; 5] = [
-    CounterEvent { name: SLOTS, selector: Selector::Fixed(0x0400) },
+    CounterEvent { name: PIPELINE_SLOTS, selector: Selector::Fixed(0x0400) },
     CounterEvent { name: TOPDOWN_RETIRING, selector: Selector::Fixed(0x8000) },
     CounterEvent { name: TOPDOWN_BAD_SPECULATION, selector: Selector::Fixed(0x8100) },
     CounterEvent { name: TOPDOWN_FRONT_END, selector: Selector::Fixed(0x8200) },
@@ -106,7 +106,7 @@ pub(super) const FIXED_MEMORY_METRIC: CounterEvent =
 
 /// Stalls of the cores with fixed metrics.
 pub(super) const FIXED_STALL_EVENTS: [CounterEvent; 4] = [
-    intel_event(CLOCKS, 0x3C, 0x00, 0),
+    intel_event(UNHALTED_CLOCKS, 0x3C, 0x00, 0),
     intel_event(STALLS_L1D, 0xA3, 0x0C, 12),
     intel_event(STALLS_L2, 0xA3, 0x05, 5),
     intel_event(STALLS_L3, 0xA3, 0x06, 6),

@@ -19,10 +19,10 @@
 use super::count::EventCounts;
 use super::event::{
     AMD_BACK_END_STALLS, AMD_CYCLES_6_SLOTS, AMD_CYCLES_8_SLOTS, AMD_NO_OPS_FROM_FRONT_END, AMD_NO_RETIRE,
-    AMD_NO_RETIRE_LOAD, AMD_OPS_DISPATCHED, AMD_OPS_RETIRED, CLOCKS, CYCLES, CYCLES_3_UOPS, INSTRUCTIONS,
-    LLC_MISSES, RECOVERY_CYCLES, RETIRE_SLOTS, SLOTS, STALLS_L1D, STALLS_L2, STALLS_L3, STALLS_MEM_ANY,
-    STALLS_STORES, TOPDOWN_BACK_END, TOPDOWN_BAD_SPECULATION, TOPDOWN_FRONT_END, TOPDOWN_MEMORY,
-    TOPDOWN_RETIRING, UOPS_ISSUED, UOPS_NOT_DELIVERED,
+    AMD_NO_RETIRE_LOAD, AMD_OPS_DISPATCHED, AMD_OPS_RETIRED, CPU_CYCLES, CYCLES_3_UOPS, INSTRUCTIONS,
+    LLC_MISSES, PIPELINE_SLOTS, RECOVERY_CYCLES, RETIRE_SLOTS, STALLS_L1D, STALLS_L2, STALLS_L3,
+    STALLS_MEM_ANY, STALLS_STORES, TOPDOWN_BACK_END, TOPDOWN_BAD_SPECULATION, TOPDOWN_FRONT_END,
+    TOPDOWN_MEMORY, TOPDOWN_RETIRING, UNHALTED_CLOCKS, UOPS_ISSUED, UOPS_NOT_DELIVERED,
 };
 
 /// Pipeline slots in the four parts of the first level of the top-down method, and all slots.
@@ -51,7 +51,7 @@ pub(crate) fn metrics(counts: &EventCounts, queries: u64) -> Vec<(&'static str, 
     add("llc_misses", misses.map(per_query));
     let instructions = instructions.filter(|count| *count > 0.0);
     add("llc_mpki", misses.zip(instructions).map(|(misses, all)| 1000.0 * misses / all));
-    add("cycles", counts.get(CYCLES).map(per_query));
+    add("cycles", counts.get(CPU_CYCLES).map(per_query));
     if let Some(top) =
         skylake_slots(counts).or_else(|| fixed_metric_slots(counts)).or_else(|| zen_slots(counts))
     {
@@ -71,11 +71,11 @@ pub(crate) fn metrics(counts: &EventCounts, queries: u64) -> Vec<(&'static str, 
         ];
         for (amount, share, slots) in parts {
             let part = slots.map(|slots| slots.max(0.0) / top.slots);
-            add(amount, part.zip(counts.get(CYCLES)).map(|(part, cycles)| per_query(part * cycles)));
+            add(amount, part.zip(counts.get(CPU_CYCLES)).map(|(part, cycles)| per_query(part * cycles)));
             add(share, part);
         }
     }
-    let Some(clocks) = counts.get(CLOCKS).filter(|clocks| *clocks > 0.0) else { return all };
+    let Some(clocks) = counts.get(UNHALTED_CLOCKS).filter(|clocks| *clocks > 0.0) else { return all };
     let stalls = |name| counts.get(name);
     let difference = |one: Option<f64>, other: Option<f64>| Some(one? - other?);
     let memory = || Some(stalls(STALLS_MEM_ANY)? + stalls(STALLS_STORES)?);
@@ -96,7 +96,7 @@ pub(crate) fn metrics(counts: &EventCounts, queries: u64) -> Vec<(&'static str, 
 
 /// Step 2 for Skylake to Cascade Lake.
 fn skylake_slots(counts: &EventCounts) -> Option<TopDownSlots> {
-    let slots = 4.0 * counts.get(CLOCKS).filter(|clocks| *clocks > 0.0)?;
+    let slots = 4.0 * counts.get(UNHALTED_CLOCKS).filter(|clocks| *clocks > 0.0)?;
     let (front_end, retiring) = (counts.get(UOPS_NOT_DELIVERED)?, counts.get(RETIRE_SLOTS)?);
     let recovery = 4.0 * counts.get(RECOVERY_CYCLES)?;
     let bad_speculation = (counts.get(UOPS_ISSUED)? - retiring + recovery).max(0.0);
@@ -107,7 +107,7 @@ fn skylake_slots(counts: &EventCounts) -> Option<TopDownSlots> {
 /// The parts that Intel cores from Ice Lake on count themselves, in slots.
 fn fixed_metric_slots(counts: &EventCounts) -> Option<TopDownSlots> {
     Some(TopDownSlots {
-        slots: counts.get(SLOTS).filter(|slots| *slots > 0.0)?,
+        slots: counts.get(PIPELINE_SLOTS).filter(|slots| *slots > 0.0)?,
         front_end: counts.get(TOPDOWN_FRONT_END)?,
         bad_speculation: counts.get(TOPDOWN_BAD_SPECULATION)?,
         retiring: counts.get(TOPDOWN_RETIRING)?,
@@ -153,7 +153,7 @@ mod tests {
     const CASCADE_LAKE_COUNTS: [(&str, u64); 13] = [
         (INSTRUCTIONS, 2_000_000),
         (LLC_MISSES, 1_500),
-        (CLOCKS, 1_000_000),
+        (UNHALTED_CLOCKS, 1_000_000),
         (UOPS_NOT_DELIVERED, 400_000),
         (UOPS_ISSUED, 2_300_000),
         (RETIRE_SLOTS, 2_000_000),
@@ -200,8 +200,12 @@ mod tests {
             let all = metrics(&counts(&left), 1);
             let has = |name: &str| metric(&all, name).is_some();
             assert_eq!(has("llc_mpki"), ![INSTRUCTIONS, LLC_MISSES].contains(&missing), "{missing}");
-            assert_eq!(has("l3_cycles"), ![CLOCKS, STALLS_L2, STALLS_L3].contains(&missing), "{missing}");
-            let top = [CLOCKS, UOPS_NOT_DELIVERED, UOPS_ISSUED, RETIRE_SLOTS, RECOVERY_CYCLES];
+            assert_eq!(
+                has("l3_cycles"),
+                ![UNHALTED_CLOCKS, STALLS_L2, STALLS_L3].contains(&missing),
+                "{missing}"
+            );
+            let top = [UNHALTED_CLOCKS, UOPS_NOT_DELIVERED, UOPS_ISSUED, RETIRE_SLOTS, RECOVERY_CYCLES];
             assert_eq!(has("backend_share"), !top.contains(&missing), "{missing}");
         }
         assert!(metrics(&EventCounts::default(), 1).is_empty());
@@ -233,14 +237,14 @@ mod tests {
     fn fixed_metrics_are_taken_as_they_are() {
         let all = metrics(
             &counts(&[
-                (SLOTS, 6_000),
+                (PIPELINE_SLOTS, 6_000),
                 (TOPDOWN_RETIRING, 3_000),
                 (TOPDOWN_BAD_SPECULATION, 600),
                 (TOPDOWN_FRONT_END, 900),
                 (TOPDOWN_BACK_END, 1_500),
                 (TOPDOWN_MEMORY, 1_200),
-                (CYCLES, 1_200),
-                (CLOCKS, 1_000),
+                (CPU_CYCLES, 1_200),
+                (UNHALTED_CLOCKS, 1_000),
                 (STALLS_L3, 100),
             ]),
             3,

@@ -2,8 +2,8 @@
 
 use crate::counters::event::{
     AMD_CYCLES_6_SLOTS, AMD_CYCLES_8_SLOTS, CounterEvent, CounterSet, FIXED_MEMORY_METRIC, FIXED_METRICS,
-    FIXED_STALL_EVENTS, GENERIC_EVENTS, SKYLAKE_EVENTS, SLOTS, TOPDOWN_MEMORY, TOPDOWN_RETIRING, ZEN_EVENTS,
-    amd_event,
+    FIXED_STALL_EVENTS, GENERIC_EVENTS, PIPELINE_SLOTS, SKYLAKE_EVENTS, TOPDOWN_MEMORY, TOPDOWN_RETIRING,
+    ZEN_EVENTS, amd_event,
 };
 use std::{fs, path::Path};
 
@@ -26,7 +26,7 @@ impl Processor {
         let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let events = Path::new("/sys/bus/event_source/devices/cpu/events");
         let has = |name: &str| events.join(name).exists();
-        let fixed = has(SLOTS) && has(TOPDOWN_RETIRING);
+        let fixed = has(PIPELINE_SLOTS) && has(TOPDOWN_RETIRING);
         Processor { fixed, fixed_memory: fixed && has(TOPDOWN_MEMORY), ..Processor::parse(&text) }
     }
 

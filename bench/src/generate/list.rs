@@ -12,7 +12,7 @@
 //! of the bucket. They are not drawn one by one: they select an offset in each of two fixed rows of random
 //! numbers.
 
-use crate::generate::tables::{EXCERPT_VALUES_MAX, Tables, excerpt};
+use crate::generate::tables::{EXCERPT_VALUES_MAX, Tables, frequency_excerpt};
 use crate::{Random, postings::ListPostings};
 use std::ops::Range;
 
@@ -105,7 +105,7 @@ impl<'a> GeneratedList<'a> {
         let bits =
             Random::new(self.seed ^ (u64::from(bucket.number) + 1).wrapping_mul(BUCKET_SEED_FACTOR)).bits();
         let (before, sums) = self.tables.sums(bits as u32, count as usize + 1);
-        let frequencies = excerpt(self.frequencies, (bits >> 32) as u32, count as usize);
+        let frequencies = frequency_excerpt(self.frequencies, (bits >> 32) as u32, count as usize);
         let (sums, all) = (&sums[..count as usize], sums[count as usize].wrapping_sub(before));
         let free = bucket.documents.len() as u32 - count + 1;
         // The most fraction bits for which the scale and the scaled numbers fit in 32 bits.

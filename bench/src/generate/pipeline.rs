@@ -121,7 +121,7 @@ struct JobSplitter<'a> {
 
 /// A job: what to generate and encode.
 enum ListJob<'a> {
-    /// The lists of these ranks.
+    /// The whole lists of a range of ranks.
     Lists(Range<u32>),
     Range(ListRange<'a>),
 }
@@ -130,9 +130,9 @@ enum ListJob<'a> {
 #[derive(Clone)]
 struct ListRange<'a> {
     list: GeneratedList<'a>,
-    /// Buckets, from the one that has the posting before the range.
+    /// The buckets of the list, from the one that contains the first posting of the range on.
     buckets: Buckets,
-    /// Postings of these buckets before the range.
+    /// Number of postings at the start of `buckets` that are before the range.
     skipped: u32,
     postings: u32,
 }

@@ -54,7 +54,7 @@ impl Tables {
 
 /// `count` frequencies from an offset of the row that `bits` select.
 #[inline]
-pub(super) fn excerpt(frequencies: &[u8], bits: u32, count: usize) -> &[u8] {
+pub(super) fn frequency_excerpt(frequencies: &[u8], bits: u32, count: usize) -> &[u8] {
     &frequencies[bits as usize % FREQUENCY_VALUES..][..count]
 }
 
@@ -140,8 +140,8 @@ mod tests {
             assert_eq!(gaps(before, sums)[1..], gaps(next, its));
             let row = tables.frequencies(1, 100);
             assert_eq!(
-                excerpt(row, from, EXCERPT_VALUES_MAX)[1..],
-                excerpt(row, from + 1, EXCERPT_VALUES_MAX)[..514]
+                frequency_excerpt(row, from, EXCERPT_VALUES_MAX)[1..],
+                frequency_excerpt(row, from + 1, EXCERPT_VALUES_MAX)[..514]
             );
         }
     }

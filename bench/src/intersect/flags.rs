@@ -38,7 +38,7 @@ pub struct Flags {
     #[arg(long)]
     pub hdd: bool,
     /// Read at most SIZE bytes a second, limited by a control group (needs root)
-    #[arg(long, value_name = "SIZE", conflicts_with = "hdd", value_parser = bandwidth)]
+    #[arg(long, value_name = "SIZE", conflicts_with = "hdd", value_parser = parse_bandwidth)]
     pub bandwidth: Option<u64>,
     /// Rounds; medians are reported [default: 3; 1 with --quick]
     #[arg(long, value_name = "N")]
@@ -75,7 +75,7 @@ pub struct Flags {
     pub seed: u64,
 }
 
-fn bandwidth(text: &str) -> std::result::Result<u64, String> {
+fn parse_bandwidth(text: &str) -> std::result::Result<u64, String> {
     match text.parse() {
         Ok(Size::Bytes(bytes)) if bytes >= 1 << 20 => Ok(bytes),
         _ => Err("expected bytes a second, at least 1M".to_string()),

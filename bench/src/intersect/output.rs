@@ -31,7 +31,7 @@ impl IntersectResults {
             json!({ "read_seconds": cost.read_seconds, "bytes_per_second": cost.bytes_per_second,
                     "test_seconds": cost.test_seconds })
         });
-        let head = json!({ "command": self.flags.command(), "cost": cost, "engine": self.engine });
+        let head = json!({ "command": self.flags.command(), "cost": cost, "engine": self.read_method });
         let data = format!("{{\"run\": {head},\n\"rows\": {}}}\n", output_dir::json_lines(&rows));
         output_dir::write_file(dir, "data.json", &data)?;
         output_dir::write_file(dir, "report.md", report::markdown(self))?;

@@ -58,7 +58,7 @@ fn method_text(results: &IntersectResults) -> String {
         text += &format!(
             "\n\nEngine: {}. Cost model: {:.1} us per read plus the bytes at {:.2} GB/s. So two pages are read together when \
              at most {} pages are between them. Testing an id against a filter takes {:.0} ns.",
-            results.engine,
+            results.read_method,
             1e6 * cost.read_seconds,
             cost.bytes_per_second / 1e9,
             cost.gap_pages(),

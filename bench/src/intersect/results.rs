@@ -10,8 +10,8 @@ pub struct IntersectResults {
     pub(super) machine: Machine,
     /// Cost model of reads of the generated lists.
     pub(super) cost: Option<CostModel>,
-    /// Description of the I/O engine, in one line.
-    pub(super) engine: String,
+    /// How pages are read: description of the read queue, in one line.
+    pub(super) read_method: String,
     /// Numbers of queries of the log and of their terms.
     pub(super) queries: Option<(usize, usize)>,
     pub(super) rows: Vec<SweepRow>,
@@ -24,7 +24,7 @@ impl IntersectResults {
             settings: settings.clone(),
             machine: Machine::here(),
             cost: None,
-            engine: String::new(),
+            read_method: String::new(),
             queries: None,
             rows: Vec::new(),
         }

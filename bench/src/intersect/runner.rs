@@ -2,7 +2,7 @@
 
 use crate::intersect::{settings::Settings, work_dir::WorkDir};
 use crate::intersection::{Bl, CostModel, Direct, DirectOptions, Intersector, PagedList, ReaderThreads};
-use crate::{Result, seek_disk::HDD_BYTES_PER_SECOND, seek_disk::SHORT_SEEK};
+use crate::{Result, seek_disk::HDD_BYTES_PER_SECOND, seek_disk::SHORT_SEEK_TIME};
 use tierdex::io::{Disk, ReadKind, ReadOptions};
 
 /// Number of reads that measure the cost model.
@@ -26,14 +26,14 @@ impl IntersectionRunner {
         depth: usize,
     ) -> Result<IntersectionRunner> {
         let direct_io = work.read_disk().check_direct().is_ok();
-        let engine = |depth| ReadOptions { kind: ReadKind::Auto, depth, direct: direct_io };
+        let reads = |depth| ReadOptions { kind: ReadKind::Auto, depth, direct: direct_io };
         let options = DirectOptions {
-            engine: engine(depth),
+            reads: reads(depth),
             read_bytes_max: settings.read_bytes,
             region: settings.region.clone(),
         };
         let algorithms = Intersector {
-            readers: ReaderThreads::new(work.read_disk(), engine(settings.bl_depth), threads)?,
+            readers: ReaderThreads::new(work.read_disk(), reads(settings.bl_depth), threads)?,
             bl: Bl::new(),
             direct: Direct::new(work.read_disk(), &options)?,
         };
@@ -46,7 +46,7 @@ impl IntersectionRunner {
         let direct = &mut self.algorithms.direct;
         if self.hdd {
             let cost = CostModel {
-                read_seconds: SHORT_SEEK.as_secs_f64(),
+                read_seconds: SHORT_SEEK_TIME.as_secs_f64(),
                 bytes_per_second: HDD_BYTES_PER_SECOND as f64,
                 ..CostModel::default()
             };

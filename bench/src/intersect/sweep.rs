@@ -1,6 +1,6 @@
 //! The sweeps over generated lists: each varies one parameter, the others are those of table I of the paper.
 
-use crate::intersect::lists::{intersect_in_memory, short_list, superset, uniform};
+use crate::intersect::lists::{intersect_in_memory, short_list, superset_ids, uniform_ids};
 use crate::intersect::settings::{COMPARED_CODECS, Settings, Sweep};
 use crate::intersect::{results::IntersectResults, runner::IntersectionRunner, work_dir::WorkDir};
 use crate::intersection::{Algorithm, CostModel, PagedList};
@@ -22,7 +22,7 @@ impl SyntheticLists {
     fn new(settings: &Settings) -> SyntheticLists {
         status::show_status("generating lists");
         let mut random = Random::new(settings.seed);
-        let long = uniform(&mut random, settings.long);
+        let long = uniform_ids(&mut random, settings.long);
         let short = short_list(&mut random, settings.short, &long, settings.common);
         let common = intersect_in_memory(&[&long, &short]);
         SyntheticLists { random, long, short, common }
@@ -48,7 +48,7 @@ pub(super) fn run_sweeps(work: &WorkDir, settings: &Settings, results: &mut Inte
     let mut runner = IntersectionRunner::new(work, settings, settings.threads, settings.depth)?;
     let cost = runner.calibrate(&query.0)?;
     results.cost = Some(cost);
-    results.engine = runner.algorithms.direct.description().to_string();
+    results.read_method = runner.algorithms.direct.description().to_string();
     let mut sweeps = SyntheticSweeps { work, settings, results, data, query, runner, cost };
     settings.sweeps.iter().try_for_each(|sweep| sweeps.run_sweep(*sweep))
 }
@@ -136,7 +136,7 @@ impl SyntheticSweeps<'_> {
     fn sweep_lists(&mut self) -> Result<()> {
         let (long, filter) = (self.settings.long, self.settings.filter);
         let data = &mut self.data;
-        let [tenth, third] = [10, 3].map(|part| superset(&mut data.random, long / part, &data.common));
+        let [tenth, third] = [10, 3].map(|part| superset_ids(&mut data.random, long / part, &data.common));
         let between = self.work.write(Codec::Raw, filter, &[&tenth, &third])?;
         for count in 2..=4 {
             let mut lists = self.query.0.clone();

@@ -29,7 +29,7 @@ impl WorkDir {
         let mut work = WorkDir { path, disk, seek_disk: None, _throttle: None, stop: stop.clone() };
         if flags.hdd {
             let seek_disk = SeekDisk::mount(std::slice::from_ref(&work.path))?;
-            let reads = PosixDisk::open(&seek_disk.path(0))?;
+            let reads = PosixDisk::open(&seek_disk.directory_path(0))?;
             work.seek_disk = Some((reads, seek_disk));
         }
         if let Some(bytes) = flags.bandwidth {

@@ -35,7 +35,7 @@ impl Algorithm {
     }
 }
 
-/// Threads, I/O engines and memory of all algorithms, which intersections reuse.
+/// Threads, read queues and memory of all algorithms, which intersections reuse.
 pub struct Intersector {
     /// Threads of all algorithms but `direct`.
     pub readers: ReaderThreads,

@@ -31,17 +31,17 @@ const COST_REPETITIONS: usize = 4;
 /// Options of [`Direct`].
 #[derive(Clone, Debug)]
 pub struct DirectOptions {
-    /// The I/O engine; its depth is the number of reads in flight.
-    pub engine: ReadOptions,
+    /// Options of the read queue; its depth is the number of reads in flight.
+    pub reads: ReadOptions,
     /// Largest read in bytes, a power of two from 4 KiB to 1 MiB.
     pub read_bytes_max: usize,
     /// Memory region of the read buffers.
     pub region: RegionKind,
 }
 
-/// The engine, buffers and cost model of one thread.
+/// The read queue, buffers and cost model of one thread.
 pub struct Direct {
-    engine: ReadQueue,
+    read_queue: ReadQueue,
     free: Vec<CellMut>,
     read_pages_max: usize,
     cost: CostModel,
@@ -64,21 +64,21 @@ struct PageRun {
 }
 
 impl Direct {
-    /// Creates the engine and its buffers.
+    /// Creates the read queue and its buffers.
     ///
     /// # Errors
-    /// When the engine or the buffers cannot be created.
+    /// When the read queue or the buffers cannot be created.
     pub fn new(disk: &dyn Disk, options: &DirectOptions) -> Result<Direct> {
-        let DirectOptions { engine, read_bytes_max, ref region } = *options;
+        let DirectOptions { reads, read_bytes_max, ref region } = *options;
         if !read_bytes_max.is_power_of_two() || !(PAGE_BYTES..=CELL_BYTES_MAX).contains(&read_bytes_max) {
             return Err(Error::Usage(format!(
                 "the largest read must be a power of two from 4K to 1M, not {read_bytes_max}"
             )));
         }
-        let cells = Cells::new(Region::new(region, (engine.depth * read_bytes_max) as u64)?, read_bytes_max)?;
-        let free: Option<Vec<CellMut>> = (0..engine.depth).map(|cell| cells.write(cell)).collect();
+        let cells = Cells::new(Region::new(region, (reads.depth * read_bytes_max) as u64)?, read_bytes_max)?;
+        let free: Option<Vec<CellMut>> = (0..reads.depth).map(|cell| cells.write(cell)).collect();
         Ok(Direct {
-            engine: ReadQueue::new(engine, disk, &[Arc::clone(&cells)])?,
+            read_queue: ReadQueue::new(reads, disk, &[Arc::clone(&cells)])?,
             free: free.expect("new cells are free"),
             read_pages_max: read_bytes_max / PAGE_BYTES,
             cost: CostModel::default(),
@@ -103,9 +103,9 @@ impl Direct {
         self.filters = filters;
     }
 
-    /// Description of the I/O engine, in one line.
+    /// Description of the read queue, in one line.
     pub fn description(&self) -> &str {
-        self.engine.description()
+        self.read_queue.description()
     }
 
     /// The ids that are in all lists.
@@ -296,10 +296,10 @@ impl Direct {
                 let pages = &runs[next].pages;
                 let target = ReadTarget::new(cell, 0..pages.len() * PAGE_BYTES);
                 self.reads.count_read(pages.len() * PAGE_BYTES);
-                self.engine.submit(list.file(), list.offset(pages.start), target, next as u64);
+                self.read_queue.submit(list.file(), list.offset(pages.start), target, next as u64);
                 next += 1;
             }
-            let mut ended = self.engine.next(true);
+            let mut ended = self.read_queue.next(true);
             if ended.is_none() {
                 return failed.map_or(Ok(()), Err);
             }
@@ -311,7 +311,7 @@ impl Direct {
                 };
                 failed = failed.or(done.err());
                 self.free.push(read.target.into_cell());
-                ended = self.engine.next(false);
+                ended = self.read_queue.next(false);
             }
         }
     }

@@ -9,7 +9,7 @@
 pub(super) struct PageIds {
     /// Number of the ids before the page.
     pub(super) before: u64,
-    /// Number of its ids.
+    /// Number of the ids in the page.
     pub(super) count: usize,
 }
 
@@ -29,7 +29,7 @@ impl BloomFilters {
         BloomFilters { bits_per_id, bytes: bytes.into() }
     }
 
-    /// Filters from their bytes.
+    /// Bloom filters of `bits_per_id` bits for each id, read from a file as `bytes`.
     pub(super) fn from_bytes(bits_per_id: u32, bytes: &[u8]) -> BloomFilters {
         BloomFilters { bits_per_id, bytes: bytes.into() }
     }
@@ -43,7 +43,7 @@ impl BloomFilters {
         &self.bytes
     }
 
-    /// Adds an id of a page.
+    /// Adds an id to the filter of its page.
     pub(super) fn add(&mut self, page: PageIds, id: u32) {
         for bit in bit_positions(self.bits_per_id, page, id) {
             self.bytes[(bit / 8) as usize] |= 1 << (bit % 8);

@@ -5,7 +5,7 @@ use crate::intersection::page::{self, ID_MAX, PAGE_BYTES, PAGE_IDS_MAX, PageBoun
 use crate::intersection::write::{LIST_FILE_IDENTITY, TAIL_BYTES};
 use std::sync::Arc;
 use tierdex::io::{CellMut, Disk, PAGE, ReadFile, Seal, SealedFile};
-use tierdex::{Error, Result, codec::Codec, internal::bytes::View};
+use tierdex::{Error, Result, codec::Codec, internal::bytes::ByteReader};
 
 /// Fewest bytes that the directory of the file has for a list.
 const LIST_ENTRY_BYTES_MIN: u64 = 5;
@@ -23,7 +23,7 @@ pub fn open_lists(disk: &dyn Disk, name: &str, seal: Seal) -> Result<Vec<PagedLi
     let tail_at = payload.end.checked_sub(TAIL_BYTES as u64).filter(|at| *at >= PAGE);
     let tail_at = tail_at.ok_or_else(|| corrupt("the file has no lists"))?;
     let tail = file.read(tail_at, TAIL_BYTES)?;
-    let mut view = View::new(name, tail_at, &tail);
+    let mut view = ByteReader::new(name, tail_at, &tail);
     let [lists, pages, at, len] = [view.u64()?, view.u64()?, view.u64()?, view.u64()?];
     let pages_end = pages.checked_add(1).and_then(|end| end.checked_mul(PAGE));
     if pages_end != Some(at) || at.checked_add(len) != Some(tail_at) || lists > len / LIST_ENTRY_BYTES_MIN {
@@ -32,7 +32,7 @@ pub fn open_lists(disk: &dyn Disk, name: &str, seal: Seal) -> Result<Vec<PagedLi
     let len = usize::try_from(len).map_err(|_| corrupt("the directory does not fit the address space"))?;
     let directory = file.read(at, len)?;
     let file = Arc::new(file);
-    let mut view = View::new(name, at, &directory);
+    let mut view = ByteReader::new(name, at, &directory);
     let mut first_page = 1;
     let mut read = Vec::with_capacity(lists as usize);
     for _ in 0..lists {
@@ -80,7 +80,12 @@ struct SkipPointers {
 
 impl SkipPointers {
     /// Parses a directory entry. `end` is the end of the pages in the file.
-    fn read(view: &mut View<'_>, file: &Arc<SealedFile>, first_page: u64, end: u64) -> Result<SkipPointers> {
+    fn read(
+        view: &mut ByteReader<'_>,
+        file: &Arc<SealedFile>,
+        first_page: u64,
+        end: u64,
+    ) -> Result<SkipPointers> {
         let codec = Codec::from_id(view.u8()?).filter(|codec| codec.is_delta() || *codec == Codec::Raw);
         let codec = codec.ok_or_else(|| view.corrupt("unknown codec of a list"))?;
         let bits = u32::from(view.u8()?);
@@ -197,7 +202,7 @@ impl PagedList {
         }
     }
 
-    /// The file, for an engine.
+    /// The file, for a read queue.
     pub(super) fn file(&self) -> &Arc<dyn ReadFile> {
         self.skips.file.file()
     }

@@ -10,9 +10,9 @@ use tierdex::{Error, Result};
 /// Number of pages of a piece: one read of 1 MiB, when a whole list is read.
 pub(super) const PIECE_PAGES: usize = CELL_BYTES_MAX / PAGE_BYTES;
 
-/// An I/O engine, memory for one page, and the read statistics.
+/// Reads pages of lists through a read queue, into memory for one page, and counts the reads.
 pub(super) struct ListPageReader {
-    pub(super) engine: ReadQueue,
+    pub(super) read_queue: ReadQueue,
     pub(super) reads: ReadStats,
     cells: Arc<Cells>,
 }
@@ -20,8 +20,8 @@ pub(super) struct ListPageReader {
 impl ListPageReader {
     pub(super) fn new(disk: &dyn Disk, options: ReadOptions) -> Result<ListPageReader> {
         let cells = Cells::new(Region::new(&RegionKind::Dram, PAGE_BYTES as u64)?, PAGE_BYTES)?;
-        let engine = ReadQueue::new(options, disk, std::slice::from_ref(&cells))?;
-        Ok(ListPageReader { engine, reads: ReadStats::default(), cells })
+        let read_queue = ReadQueue::new(options, disk, std::slice::from_ref(&cells))?;
+        Ok(ListPageReader { read_queue, reads: ReadStats::default(), cells })
     }
 
     /// Replaces `ids` by those of a page, from memory or from disk.
@@ -32,8 +32,8 @@ impl ListPageReader {
             return list.decode(page, bytes, ids);
         }
         let cell = self.cells.write(0).expect("a reader owns its page");
-        self.engine.submit(list.file(), list.offset(page), ReadTarget::from(cell), 0);
-        let done = self.engine.next(true).expect("a read is in flight");
+        self.read_queue.submit(list.file(), list.offset(page), ReadTarget::from(cell), 0);
+        let done = self.read_queue.next(true).expect("a read is in flight");
         self.reads.count_read(PAGE_BYTES);
         let bytes = &done.target.bytes()[..done.result?];
         list.check(page, bytes)?;
@@ -42,7 +42,7 @@ impl ListPageReader {
 
     /// Waits for all reads in flight and discards their results. Called after an error.
     pub(super) fn drain_reads(&mut self) {
-        while self.engine.next(true).is_some() {}
+        while self.read_queue.next(true).is_some() {}
     }
 }
 
@@ -71,15 +71,15 @@ pub(super) fn read_whole_list(
             done[piece] = Some(cell);
             continue;
         };
-        if reader.engine.is_full() {
+        if reader.read_queue.is_full() {
             finish_piece(reader, list, &mut done)?;
         }
         let range = (first - pages.start) * PAGE_BYTES..(last + 1 - pages.start) * PAGE_BYTES;
         reader.reads.count_read(range.len());
-        reader.engine.submit(list.file(), list.offset(first), ReadTarget::new(cell, range), piece as u64);
-        reader.engine.flush();
+        reader.read_queue.submit(list.file(), list.offset(first), ReadTarget::new(cell, range), piece as u64);
+        reader.read_queue.flush();
     }
-    while reader.engine.pending() > 0 {
+    while reader.read_queue.pending() > 0 {
         finish_piece(reader, list, &mut done)?;
     }
     let cells: Option<Vec<CellMut>> = done.into_iter().collect();
@@ -89,7 +89,7 @@ pub(super) fn read_whole_list(
 
 /// Waits for the read of a piece, verifies its checksums, and stores its cell in `done`.
 fn finish_piece(reader: &mut ListPageReader, list: &PagedList, done: &mut [Option<CellMut>]) -> Result<()> {
-    let Some(ended) = reader.engine.next(true) else { return Ok(()) };
+    let Some(ended) = reader.read_queue.next(true) else { return Ok(()) };
     let piece = ended.tag as usize;
     let page = piece * PIECE_PAGES + ended.target.range().start / PAGE_BYTES;
     list.check(page, &ended.target.bytes()[..ended.result?])?;

@@ -23,12 +23,12 @@ impl ReaderThreads {
     /// Largest number of threads.
     pub const THREADS_MAX: usize = 256;
 
-    /// Starts `threads` threads, from 1 to [`ReaderThreads::THREADS_MAX`], each with an I/O engine. A thread
-    /// reads one page at a time; for `bl` it has as many reads in flight as the depth of `engine`.
+    /// Starts `threads` threads, from 1 to [`ReaderThreads::THREADS_MAX`], each with a read queue. A thread
+    /// reads one page at a time; for `bl` it has as many reads in flight as the depth of `reads`.
     ///
     /// # Errors
-    /// When an engine or a thread cannot be created.
-    pub fn new(disk: &dyn Disk, engine: ReadOptions, threads: usize) -> Result<ReaderThreads> {
+    /// When a read queue or a thread cannot be created.
+    pub fn new(disk: &dyn Disk, reads: ReadOptions, threads: usize) -> Result<ReaderThreads> {
         if !(1..=ReaderThreads::THREADS_MAX).contains(&threads) {
             return Err(Error::Usage(format!(
                 "the number of threads must be 1 to {}, not {threads}",
@@ -37,7 +37,7 @@ impl ReaderThreads {
         }
         let mut readers = ReaderThreads { workers: Vec::new() };
         for number in 0..threads {
-            let mut reader = ListPageReader::new(disk, engine)?;
+            let mut reader = ListPageReader::new(disk, reads)?;
             let (sender, jobs) = channel::<ReaderJob>();
             let work = move || jobs.into_iter().for_each(|job| job(&mut reader));
             let thread = Builder::new().name(format!("intersect-{number}")).spawn(work);

@@ -18,11 +18,11 @@ pub struct ReadStats {
     /// Pages read from disk. A page that two threads read counts twice; pages read because they are between
     /// two others count too.
     pub pages: u64,
-    /// Bytes of these pages.
+    /// Bytes of `pages`.
     pub bytes: u64,
     /// Number of read operations.
     pub reads: u64,
-    /// Number of times that a page was used which the list keeps in memory.
+    /// Number of times that a page was used that its list keeps in memory.
     pub resident: u64,
     /// Ids that passed a filter and were not in the page.
     pub false_positives: u64,

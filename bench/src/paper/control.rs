@@ -12,11 +12,11 @@ pub(super) struct Controls(BTreeMap<String, FigureVerdict>);
 /// What is known about the reason of a claim that differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ControlExplanation {
-    /// It has a control, whose claims hold.
+    /// The reason is tested by a control figure, and all claims of that figure hold.
     Confirmed,
-    /// It has a control, of which a claim differs.
+    /// The reason is tested by a control figure, but a claim of that figure differs.
     Refuted,
-    /// It has no control, or one that was not measured.
+    /// The reason has no control figure, or that figure was not measured.
     Possible,
     /// No reason is given.
     Absent,
@@ -25,7 +25,7 @@ pub(super) enum ControlExplanation {
 impl Controls {
     /// Summarizes figures, each given by its name and the verdicts of its claims.
     pub(super) fn new(figures: impl Iterator<Item = (String, Vec<FigureVerdict>)>) -> Controls {
-        Controls(figures.map(|(name, verdicts)| (name, joined(&verdicts))).collect())
+        Controls(figures.map(|(name, verdicts)| (name, join_verdicts(&verdicts))).collect())
     }
 
     /// What the control of an expectation shows about the reason why it differs.
@@ -56,7 +56,7 @@ impl Controls {
 }
 
 /// The verdict over all claims of a figure.
-fn joined(verdicts: &[FigureVerdict]) -> FigureVerdict {
+fn join_verdicts(verdicts: &[FigureVerdict]) -> FigureVerdict {
     let any = |verdict| verdicts.contains(&verdict);
     if any(FigureVerdict::Differs) {
         FigureVerdict::Differs
@@ -106,9 +106,15 @@ mod tests {
 
     #[test]
     fn a_control_that_was_measured_in_part_confirms_nothing() {
-        assert_eq!(joined(&[]), FigureVerdict::NotMeasured);
-        assert_eq!(joined(&[FigureVerdict::Agrees, FigureVerdict::Agrees]), FigureVerdict::Agrees);
-        assert_eq!(joined(&[FigureVerdict::Agrees, FigureVerdict::AgreesInPart]), FigureVerdict::NotMeasured);
-        assert_eq!(joined(&[FigureVerdict::NotMeasured, FigureVerdict::Differs]), FigureVerdict::Differs);
+        assert_eq!(join_verdicts(&[]), FigureVerdict::NotMeasured);
+        assert_eq!(join_verdicts(&[FigureVerdict::Agrees, FigureVerdict::Agrees]), FigureVerdict::Agrees);
+        assert_eq!(
+            join_verdicts(&[FigureVerdict::Agrees, FigureVerdict::AgreesInPart]),
+            FigureVerdict::NotMeasured
+        );
+        assert_eq!(
+            join_verdicts(&[FigureVerdict::NotMeasured, FigureVerdict::Differs]),
+            FigureVerdict::Differs
+        );
     }
 }

@@ -44,7 +44,7 @@ impl IndexSpec {
             value.ok_or_else(|| wrong(name))
         };
         let codec = match cell.experiment {
-            // It decodes the lists, and `codec` names what it measures.
+            // This experiment decodes the lists of the index; its setting `codec` is the codec measured.
             Experiment::Codecs => Some(Codec::VByteDelta),
             _ => cell.get("codec").map_or(Some(Codec::Auto), Codec::from_name),
         };
@@ -61,7 +61,7 @@ impl IndexSpec {
         }))
     }
 
-    /// The name of its directory.
+    /// Name of the directory of the index.
     pub(super) fn name(&self) -> String {
         let IndexSpec { docs, postings, vocabulary, codec, ids_only } = self;
         let ids = if *ids_only { "-ids" } else { "" };

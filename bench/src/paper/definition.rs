@@ -45,15 +45,15 @@ pub(super) struct ScaleSettings {
 pub(super) struct FigureDefinition {
     /// Name after that of the paper: `fig-8.3`, `table-2`.
     pub(super) name: String,
-    /// What it shows, in one line.
+    /// What the figure shows, in one line.
     pub(super) title: String,
     /// What the paper found, or what a control tests.
     pub(super) found: String,
-    /// Why it cannot be made. Such a figure has no experiment.
+    /// Why the figure cannot be reproduced. Such a figure has no experiment.
     pub(super) unavailable: Option<String>,
-    /// How its set-up differs from that of the paper.
+    /// How the set-up differs from that of the paper.
     pub(super) differences: Option<String>,
-    /// What measures its cells.
+    /// The experiment that measures the cells of the figure.
     pub(super) experiment: Option<Experiment>,
     #[serde(default)]
     pub(super) settings: Table,
@@ -66,7 +66,7 @@ pub(super) struct FigureDefinition {
     /// What must hold, as far as a program can check it.
     #[serde(default)]
     pub(super) expect: Vec<Expectation>,
-    /// Whether its measures are simulated. Not part of a definition.
+    /// Whether the measures of the figure are simulated. Not part of a definition.
     #[serde(skip)]
     pub(super) simulated: bool,
 }

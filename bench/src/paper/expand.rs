@@ -37,10 +37,10 @@ pub(super) fn figure_cells(
             &group.settings,
             group.scale.at(scale),
         ];
-        let settings = merge_layers(layers).map_err(|why| malformed(paper, figure, &why))?;
-        for mut settings in combinations(&settings) {
+        let settings = merge_layers(layers).map_err(|why| malformed_figure(paper, figure, &why))?;
+        for mut settings in setting_combinations(&settings) {
             let rounds = settings.remove(ROUNDS_SETTING).map_or(Ok(1), |rounds| rounds.parse::<usize>());
-            let rounds = rounds.map_err(|_| malformed(paper, figure, "`rounds` is not a number"))?;
+            let rounds = rounds.map_err(|_| malformed_figure(paper, figure, "`rounds` is not a number"))?;
             let cell = FigureCell { experiment, settings };
             match cells.iter_mut().find(|planned: &&mut FigurePlannedCell| planned.cell == cell) {
                 Some(planned) => planned.rounds = planned.rounds.max(rounds),
@@ -51,7 +51,7 @@ pub(super) fn figure_cells(
     Ok(cells)
 }
 
-fn malformed(paper: &PaperDefinition, figure: &FigureDefinition, why: &str) -> Error {
+fn malformed_figure(paper: &PaperDefinition, figure: &FigureDefinition, why: &str) -> Error {
     Error::Failed(format!("definition of {}/{}: {why}", paper.name, figure.name))
 }
 
@@ -72,7 +72,7 @@ fn merge_layers<'a>(
 }
 
 /// All combinations of the values. A setting without values is left out.
-fn combinations(settings: &BTreeMap<String, Vec<String>>) -> Vec<BTreeMap<String, String>> {
+fn setting_combinations(settings: &BTreeMap<String, Vec<String>>) -> Vec<BTreeMap<String, String>> {
     let mut all = vec![BTreeMap::new()];
     for (name, values) in settings.iter().filter(|(_, values)| !values.is_empty()) {
         let extended = all.iter().flat_map(|one| {

@@ -4,7 +4,7 @@
 //! `of` is divided by the points of `to` that agree with it in all other dimensions of the figure. The
 //! expectation holds if every ratio is in the range.
 
-use crate::paper::points::{Point, points};
+use crate::paper::points::{Point, measured_points};
 use crate::paper::{cell, cell::FigureCell, cell::Row, plot_definition::PlotDefinition};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -32,7 +32,7 @@ pub(super) struct Expectation {
     /// Smallest and largest ratio that agrees with the paper.
     at_least: Option<f64>,
     at_most: Option<f64>,
-    /// A possible reason why it does not hold on other machines than the paper's.
+    /// A possible reason why the claim does not hold on machines other than the paper's.
     pub(super) because: Option<String>,
     /// The figure that tests the reason: the claims of that figure all hold if the reason is right.
     pub(super) control: Option<String>,
@@ -65,7 +65,7 @@ impl Expectation {
     /// Checks the expectation against the measured rows of its figure.
     pub(super) fn check(&self, plot: &PlotDefinition, rows: &[Row]) -> CheckedClaim {
         let measure = self.measure(plot);
-        let all = points(plot, &[measure], rows);
+        let all = measured_points(plot, &[measure], rows);
         let mut ratios = Vec::new();
         for one in all.iter().filter(|one| has_values(one, &self.among) && has_values(one, &self.of)) {
             for other in
@@ -237,7 +237,7 @@ mod tests {
         };
         assert!(concerned(&[("modes", "hybrid"), ("classes", "H")]) && concerned(&[("modes", "base")]));
         assert!(!concerned(&[("modes", "memory"), ("classes", "H")]) && !concerned(&[("classes", "M")]));
-        // A field that is no setting can have any value.
+        // A field that is not a setting can have any value.
         assert!(concerned(&[("size", "5")]));
     }
 

@@ -78,7 +78,7 @@ fn list_definitions(
             text += &format!("\n{paper}\n");
         }
         text += &format!("  {:<34} {}\n", figure.name(), figure.figure.title);
-        if let Some(why) = unmeasurable(*figure, missing)? {
+        if let Some(why) = why_unmeasurable(*figure, missing)? {
             text += &format!("  {:<34} not measurable: {why}\n", "");
             unavailable += usize::from(!figure.paper.controls);
         }
@@ -89,7 +89,7 @@ fn list_definitions(
 }
 
 /// Why no cell of a figure can be measured; `None` if one can.
-fn unmeasurable(figure: Figure<'_>, missing: &MissingFeatures) -> Result<Option<String>> {
+fn why_unmeasurable(figure: Figure<'_>, missing: &MissingFeatures) -> Result<Option<String>> {
     if figure.figure.unavailable.is_some() {
         return Ok(figure.figure.unavailable.clone());
     }

@@ -44,7 +44,7 @@ impl Point {
 
 /// The points of each of `measures`, in the order of the rows. Rows without the measure or without a
 /// dimension give none.
-pub(super) fn points(plot: &PlotDefinition, measures: &[&str], rows: &[Row]) -> Vec<Point> {
+pub(super) fn measured_points(plot: &PlotDefinition, measures: &[&str], rows: &[Row]) -> Vec<Point> {
     let mut points: Vec<Point> = Vec::new();
     for measure in measures {
         for row in rows {
@@ -95,7 +95,7 @@ pub(super) mod tests {
             r#"{"size": 5, "mode": "base", "shape": "AND"}"#,
             r#"{"size": 5, "mode": "base", "qps": 2}"#,
         ];
-        let points = points(&plot(), &["qps"], &rows.map(row));
+        let points = measured_points(&plot(), &["qps"], &rows.map(row));
         assert_eq!(points.len(), 2);
         assert_eq!((points[0].median(), points[0].spread(), points[0].rounds()), (2.5, (1.0, 3.0), 3));
         assert_eq!((points[1].median(), points[1].get("size")), (7.0, Some("5")));

@@ -16,7 +16,7 @@ pub(super) fn save(dir: &Path, result: &FigureResult<'_>, controls: &Controls, c
     output_dir::create(dir)?;
     let plots = result.figure.figure.plot.as_ref().filter(|_| !result.points.is_empty());
     if let Some(definition) = plots {
-        let panels = panels(definition, &result.points);
+        let panels = figure_panels(definition, &result.points);
         let columns = panels.len().min(3);
         output_dir::write_file(dir, "plot.svg", plot::svg(&panels, columns, "")?)?;
         output_dir::write_file(dir, "plot.png", plot::png(&panels, columns, "")?)?;
@@ -83,7 +83,7 @@ fn claims_text(result: &FigureResult<'_>, controls: &Controls) -> String {
 /// With more points than this, the table of measurements shows only some of them.
 const MEASUREMENT_ROWS_MAX: usize = 1000;
 
-/// The table then shows every point whose number is a multiple of this.
+/// A thinned table shows only the points whose number is a multiple of this.
 const THINNING_STEP: usize = 50;
 
 /// The table of all points: median, smallest and largest value over the rounds.
@@ -158,7 +158,7 @@ pub(super) fn three_digits(value: f64) -> String {
 
 /// A panel for each combination of the fields that name panels, and for each measure that has an axis of its
 /// own.
-fn panels(definition: &PlotDefinition, points: &[Point]) -> Vec<Panel> {
+fn figure_panels(definition: &PlotDefinition, points: &[Point]) -> Vec<Panel> {
     let labels: Vec<&str> = definition.y_label.split("; ").collect();
     let own_axes = labels.len() > 1 && labels.len() == definition.y.len();
     let axis = |point: &Point| {
@@ -219,7 +219,7 @@ fn panel_title(definition: &PlotDefinition, point: &Point) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::points::points, super::points::tests::plot, super::points::tests::row, *};
+    use super::{super::points::measured_points, super::points::tests::plot, super::points::tests::row, *};
 
     #[test]
     fn numbers_have_three_significant_digits() {
@@ -233,12 +233,12 @@ mod tests {
             row(&format!(r#"{{"shape": "{shape}", "size": "{size}", "mode": "{mode}", "qps": 3}}"#))
         };
         let numbers = [row("AND", "20", "base"), row("AND", "5", "base"), row("OR", "5", "direct")];
-        let found = panels(&plot(), &points(&plot(), &["qps"], &numbers));
+        let found = figure_panels(&plot(), &measured_points(&plot(), &["qps"], &numbers));
         let titles: Vec<&str> = found.iter().map(|panel| panel.title.as_str()).collect();
         assert_eq!(titles, ["AND", "OR"]);
         assert_eq!(found[0].series[0].points, [(5.0, 3.0), (20.0, 3.0)]);
         let names = [row("AND", "disk", "base"), row("AND", "dram", "base")];
-        let found = panels(&plot(), &points(&plot(), &["qps"], &names));
+        let found = figure_panels(&plot(), &measured_points(&plot(), &["qps"], &names));
         assert!(matches!(&found[0].scale, AxisScale::Named(names) if names == &["disk", "dram"]));
         assert_eq!(found[0].series[0].points, [(0.0, 3.0), (1.0, 3.0)]);
         let rows = [r#"{"shape": 25, "size": 1, "mode": "base", "qps": 3, "reads": 4}"#]
@@ -248,7 +248,7 @@ mod tests {
             y_label: "queries per second; reads".to_string(),
             ..plot()
         };
-        let found = panels(&two, &points(&two, &["qps", "reads"], &rows));
+        let found = figure_panels(&two, &measured_points(&two, &["qps", "reads"], &rows));
         let titles: Vec<_> = found.iter().map(|panel| (panel.title.as_str(), panel.y.as_str())).collect();
         assert_eq!(titles, [("shape 25", "queries per second"), ("shape 25", "reads")]);
         assert_eq!(found[1].series[0].name, "base");

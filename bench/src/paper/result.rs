@@ -3,7 +3,7 @@
 use crate::paper::cell::{FigureCell, Row};
 use crate::paper::expand::{FigurePlannedCell, figure_cells};
 use crate::paper::expectation::{CheckedClaim, Expectation, FigureVerdict};
-use crate::paper::points::{Point, points};
+use crate::paper::points::{Point, measured_points};
 use crate::paper::{plot_definition::PlotDefinition, registry::Figure, scale::Scale, store::ResultStore};
 use crate::{Result, paper::control::Controls, paper::measure::MissingFeatures};
 
@@ -28,9 +28,9 @@ pub(super) struct FigureResult<'a> {
 /// A cell without rows.
 pub(super) struct UnmeasuredCell {
     pub(super) cell: FigureCell,
-    /// Why not, in one line.
+    /// Why the cell was not measured, in one line.
     pub(super) reason: String,
-    /// Whether this machine cannot measure it. Otherwise it failed or was not run.
+    /// Whether this machine cannot measure the cell. Otherwise the measurement failed or was not run.
     pub(super) unavailable: bool,
 }
 
@@ -38,7 +38,7 @@ impl<'a> FigureResult<'a> {
     /// Collects the results of a figure from the store.
     ///
     /// # Errors
-    /// If its definition is malformed.
+    /// If the definition of the figure is malformed.
     pub(super) fn new(
         figure: Figure<'a>,
         scale: Scale,
@@ -75,7 +75,7 @@ impl<'a> FigureResult<'a> {
                     }
                     checked
                 };
-                (points(plot, &measures, &rows), definition.expect.iter().map(check).collect())
+                (measured_points(plot, &measures, &rows), definition.expect.iter().map(check).collect())
             }
             None => (Vec::new(), Vec::new()),
         };
@@ -102,7 +102,7 @@ impl<'a> FigureResult<'a> {
             FigureVerdict::NotMeasured if missing().any(|one| one.unavailable) => "not measurable here",
             FigureVerdict::NotMeasured => "not measured",
         };
-        reasons.extend(distinct(missing()));
+        reasons.extend(distinct_reasons(missing()));
         (name, reasons)
     }
 
@@ -116,11 +116,11 @@ impl<'a> FigureResult<'a> {
     /// All reasons why cells were not measured, each once: first what this machine cannot do.
     pub(super) fn reasons(&self) -> Vec<String> {
         let (unavailable, others): (Vec<_>, Vec<_>) = self.unmeasured.iter().partition(|one| one.unavailable);
-        distinct(unavailable.into_iter().chain(others))
+        distinct_reasons(unavailable.into_iter().chain(others))
     }
 }
 
-fn distinct<'a>(cells: impl Iterator<Item = &'a UnmeasuredCell>) -> Vec<String> {
+fn distinct_reasons<'a>(cells: impl Iterator<Item = &'a UnmeasuredCell>) -> Vec<String> {
     let mut reasons: Vec<String> = Vec::new();
     for one in cells {
         if !reasons.contains(&one.reason) {

@@ -13,7 +13,7 @@ use std::{collections::BTreeMap, fs, fs::File, fs::OpenOptions, io::Write, path:
 pub(super) enum Outcome {
     /// Rows without the settings of the cell.
     Rows(Vec<Row>),
-    /// Why it could not be measured: one line. The next run tries again.
+    /// Why the cell could not be measured: one line. The next run tries again.
     Failed(String),
 }
 

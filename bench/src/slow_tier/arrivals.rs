@@ -43,9 +43,9 @@ impl Arrivals {
         self.clock.delta_as_nanos(self.start, self.clock.raw())
     }
 
-    /// The arrival time of the last of `lines` lines that a thread needs at time `now`. If they follow lines
-    /// of which the last arrived at `previous_arrival`, they were requested ahead: up to a latency ago,
-    /// [`LINES_IN_FLIGHT`] at a time.
+    /// The time when the last of `lines` cache lines that a thread needs at time `now` arrives. If they
+    /// directly follow lines that had all arrived at `previous_arrival`, the hardware prefetcher requested
+    /// them up to one latency ago, [`LINES_IN_FLIGHT`] at a time.
     pub(super) fn arrival_time(&self, now: u64, lines: u64, previous_arrival: Option<u64>) -> u64 {
         let interval = |lines: u64| lines * self.latency / LINES_IN_FLIGHT;
         let earliest_request = now.saturating_sub(self.latency);

@@ -1,15 +1,15 @@
 //! The memory budget of cells in the read modes, enforced from outside: the process of a cell runs in a
 //! memory control group of 1.2 times the budget.
 
-use crate::workspace::{control_group::ControlGroup, program};
+use crate::workspace::{control_group::ControlGroup, program_command};
 use serde_json::{Value, json};
 use std::{fs, fs::File, path::Path, path::PathBuf, process::Command, process::Output};
 
 const CACHE_BYTES: u64 = 4 << 20;
 
-fn generate(index: &Path, size: &str) {
+fn generate_index(index: &Path, size: &str) {
     let words = ["generate", "--out", index.to_str().unwrap()].into_iter().chain(size.split(' '));
-    let output = program(words).output().unwrap();
+    let output = program_command(words).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
@@ -42,12 +42,12 @@ impl Queries {
 
     /// The checksum of the hits, without a budget.
     fn checksum(&self) -> Value {
-        let output = self.measure(program(["cell"]), &json!({ "by": "searcher" }), 1);
-        measurement(&output)["checksum"].clone()
+        let output = self.measure(program_command(["cell"]), &json!({ "by": "searcher" }), 1);
+        parse_measurement(&output)["checksum"].clone()
     }
 }
 
-fn measurement(output: &Output) -> Value {
+fn parse_measurement(output: &Output) -> Value {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
 }
@@ -57,7 +57,7 @@ fn a_cell_within_a_budget_has_the_same_hits_and_is_not_killed() {
     const DRAM_BYTES: u64 = 24 << 20;
     let dir = tempfile::tempdir().unwrap();
     let index = dir.path().join("index");
-    generate(&index, "--docs 400000 --postings 40000000 --vocabulary 20000");
+    generate_index(&index, "--docs 400000 --postings 40000000 --vocabulary 20000");
     let query = |i: u32| {
         let term = |j: u32| format!("t{:07}", 1 + (i * 7 + j * 31) % (20 + 100 * j));
         match i % 5 {
@@ -99,7 +99,7 @@ fn a_cell_within_a_budget_has_the_same_hits_and_is_not_killed() {
         };
         let output = queries.measure(group.command(&["cell"]), &reads, threads);
         assert_eq!(group.kills(), 0, "{reads}");
-        let measured = measurement(&output);
+        let measured = parse_measurement(&output);
         assert_eq!(measured["checksum"], expected, "{reads}");
         assert!(measured["planned_bytes"].as_u64().unwrap() <= DRAM_BYTES, "{reads}: {measured}");
         let engine = measured["engine"].as_str().unwrap();
@@ -111,7 +111,7 @@ fn a_cell_within_a_budget_has_the_same_hits_and_is_not_killed() {
 fn queries_of_many_terms_are_answered_or_rejected_within_a_budget() {
     let dir = tempfile::tempdir().unwrap();
     let index = dir.path().join("index");
-    generate(&index, "--docs 200000 --postings 20000000 --vocabulary 20000");
+    generate_index(&index, "--docs 200000 --postings 20000000 --vocabulary 20000");
     // Enough queries for two threads, and their hits without a budget.
     let queries = |name: &str, terms: usize, prefix: &str, operator: &str| {
         let term = |query: usize, term: usize| format!("{operator}t{:07}", 1 + 10 * query + term);
@@ -138,7 +138,7 @@ fn queries_of_many_terms_are_answered_or_rejected_within_a_budget() {
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!(group.kills(), 0, "{reads} {error}");
         match output.status.code() {
-            Some(0) => assert_eq!(measurement(&output)["checksum"], *expected, "{reads}"),
+            Some(0) => assert_eq!(parse_measurement(&output)["checksum"], *expected, "{reads}"),
             code => {
                 assert_eq!((code, error.lines().count()), (Some(1), 1), "{reads} {error}");
                 assert!(error.contains("ask for fewer terms"), "{error}");

@@ -1,14 +1,15 @@
 //! Experiments that run to their end: files and tables that they write, and messages about wrong flags.
 
-use crate::workspace::{PROGRAM, finish, program, wait_until};
-use crate::{checked, fails, index, ok, run, served};
+use crate::workspace::{PROGRAM, program_command, wait_for_output, wait_until};
+use crate::{check_index, index, run_command, run_failing, run_successfully, serve_lines};
 use std::{fs, io::Write, process::Command, process::Stdio};
 use tierdex::{Index, codec::Codec};
 
 #[test]
 fn a_quick_codec_run_writes_report_data_and_plot() {
     let dir = tempfile::tempdir().unwrap();
-    let table = ok(dir.path(), "codecs --quick --codec bp256-delta --codec vbyte --out new/out");
+    let table =
+        run_successfully(dir.path(), "codecs --quick --codec bp256-delta --codec vbyte --out new/out");
     for words in
         ["\nuniform: ", "\nclustered: ", "\nzipf-freq: ", "bp256-delta", "scalar", "memcpy", "bits/int"]
     {
@@ -34,12 +35,12 @@ fn a_quick_codec_run_writes_report_data_and_plot() {
 fn lists_of_an_index_are_measured() {
     let dir = tempfile::tempdir().unwrap();
     index(&dir.path().join("i"), (0..300).map(|id| format!("the the word{id}")));
-    let table = ok(dir.path(), "codecs --quick --codec streamvbyte --kernel scalar --index i");
+    let table = run_successfully(dir.path(), "codecs --quick --codec streamvbyte --kernel scalar --index i");
     assert!(table.contains("\nreal-freq: 0.0 million frequencies in 1 lists\n"), "{table}");
     assert!(table.contains("\nreal-freq-less-one: ") && !table.contains("\nreal: "), "{table}");
 
     index(&dir.path().join("few"), ["the cat"]);
-    fails(dir.path(), 1, "codecs --quick --index few", "no term has 256 documents");
+    run_failing(dir.path(), 1, "codecs --quick --index few", "no term has 256 documents");
 }
 
 const GENERATE_INDEX: &str = "generate --docs 2000 --postings 60000 --vocabulary 3000";
@@ -47,21 +48,26 @@ const GENERATE_INDEX: &str = "generate --docs 2000 --postings 60000 --vocabulary
 #[test]
 fn a_generated_index_is_valid_and_depends_on_the_seed_only() {
     let dir = tempfile::tempdir().unwrap();
-    let summary = ok(dir.path(), &format!("{GENERATE_INDEX} --out one"));
+    let summary = run_successfully(dir.path(), &format!("{GENERATE_INDEX} --out one"));
     assert!(summary.starts_with("2,000 documents, 3,000 terms, 60,000 postings, "), "{summary}");
     for file in ["terms", "skips", "postings", "norms", "ids"] {
         assert!(summary.contains(&format!("\n  {file} ")), "{summary}");
     }
-    let checked = checked(&dir.path().join("one"));
+    let checked = check_index(&dir.path().join("one"));
     assert_eq!((checked.generation, checked.files), (1, 6));
-    assert_eq!(served(dir.path(), "serve one", b"COUNT\tt0000001\n"), ["READY", "1500"]);
-    ok(dir.path(), &format!("{GENERATE_INDEX} --seed 1 --out same"));
-    ok(dir.path(), &format!("{GENERATE_INDEX} --seed 2 --out other"));
-    ok(dir.path(), &format!("{GENERATE_INDEX} --codec raw --freq-codec vbyte --out codecs"));
+    assert_eq!(serve_lines(dir.path(), "serve one", b"COUNT\tt0000001\n"), ["READY", "1500"]);
+    run_successfully(dir.path(), &format!("{GENERATE_INDEX} --seed 1 --out same"));
+    run_successfully(dir.path(), &format!("{GENERATE_INDEX} --seed 2 --out other"));
+    run_successfully(dir.path(), &format!("{GENERATE_INDEX} --codec raw --freq-codec vbyte --out codecs"));
     let codecs = Index::open(dir.path().join("codecs")).unwrap();
     let field = &codecs.schema().fields[0];
     assert_eq!((field.doc_codec, field.freq_codec), (Codec::Raw, Codec::VByte));
-    fails(dir.path(), 2, &format!("{GENERATE_INDEX} --freq-codec vbyte-delta --out wrong"), "give vbyte");
+    run_failing(
+        dir.path(),
+        2,
+        &format!("{GENERATE_INDEX} --freq-codec vbyte-delta --out wrong"),
+        "give vbyte",
+    );
     let docs = |index| fs::read(dir.path().join(index).join("0000000000000001.0.postings")).unwrap();
     assert!(docs("one") == docs("same") && docs("one") != docs("other"));
 }
@@ -79,26 +85,26 @@ fn generate_rejects_wrong_flags_and_directories_with_one_line() {
         ("10", "4", "5", "--postings 4: each of 5 terms needs at least one document"),
         ("10", "36", "5", "--postings 36: 10 documents and 5 terms have at most 35"),
     ] {
-        fails(dir.path(), 2, &generate(docs, postings, vocabulary), why);
+        run_failing(dir.path(), 2, &generate(docs, postings, vocabulary), why);
     }
-    assert_eq!(run(dir.path(), &generate("x", "1", "1")).status.code(), Some(2));
+    assert_eq!(run_command(dir.path(), &generate("x", "1", "1")).status.code(), Some(2));
     assert!(!dir.path().join("i").exists());
 
     fs::create_dir(dir.path().join("full")).unwrap();
     fs::write(dir.path().join("full/notes"), "").unwrap();
-    fails(dir.path(), 2, &format!("{GENERATE_INDEX} --out full"), "is not empty (it holds `notes`)");
+    run_failing(dir.path(), 2, &format!("{GENERATE_INDEX} --out full"), "is not empty (it holds `notes`)");
     fs::write(dir.path().join("file"), "").unwrap();
-    fails(dir.path(), 1, &format!("{GENERATE_INDEX} --out file"), "file");
-    ok(dir.path(), &format!("{GENERATE_INDEX} --out i"));
-    fails(dir.path(), 2, &format!("{GENERATE_INDEX} --out i"), "i holds an index already");
-    checked(&dir.path().join("i"));
+    run_failing(dir.path(), 1, &format!("{GENERATE_INDEX} --out file"), "file");
+    run_successfully(dir.path(), &format!("{GENERATE_INDEX} --out i"));
+    run_failing(dir.path(), 2, &format!("{GENERATE_INDEX} --out i"), "i holds an index already");
+    check_index(&dir.path().join("i"));
 }
 
 #[test]
 fn generate_leaves_no_index_when_interrupted_or_out_of_space() {
     let dir = tempfile::tempdir().unwrap();
     let large = "generate --docs 1000000 --postings 100000000 --vocabulary 10000 --out i";
-    let mut command = program(large.split(' '));
+    let mut command = program_command(large.split(' '));
     command.current_dir(dir.path()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let lists = dir.path().join("i/0000000000000001.0.postings");
@@ -107,9 +113,9 @@ fn generate_leaves_no_index_when_interrupted_or_out_of_space() {
     let id = child.id().to_string();
     let send = |signal: &str| Command::new("kill").args([signal, &id]).status().unwrap().success();
     assert!(send("-STOP"));
-    fails(dir.path(), 75, &format!("{GENERATE_INDEX} --out i"), "another writer");
+    run_failing(dir.path(), 75, &format!("{GENERATE_INDEX} --out i"), "another writer");
     assert!(send("-INT") && send("-CONT"));
-    let output = finish(child);
+    let output = wait_for_output(child);
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!((output.status.code(), error.lines().count()), (Some(130), 1), "{error}");
     assert!(!dir.path().join("i").exists(), "nothing stays");
@@ -121,21 +127,21 @@ fn generate_leaves_no_index_when_interrupted_or_out_of_space() {
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!((output.status.code(), error.lines().count()), (Some(1), 1), "{error}");
     assert!(error.contains("cannot write") && !dir.path().join("small").exists(), "{error}");
-    ok(dir.path(), &format!("{GENERATE_INDEX} --out small"));
+    run_successfully(dir.path(), &format!("{GENERATE_INDEX} --out small"));
 }
 
 #[test]
 fn codecs_rejects_wrong_flags_and_directories_with_one_line() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("file"), "").unwrap();
-    fails(dir.path(), 2, "codecs --codec zip", "unknown codec `zip`; there are raw, vbyte, ");
-    fails(dir.path(), 2, "codecs --kernel mmx", "no kernel is called `mmx`");
-    fails(dir.path(), 1, "codecs --index none", "none");
-    fails(dir.path(), 1, "codecs --codec vbyte --out file", "file");
+    run_failing(dir.path(), 2, "codecs --codec zip", "unknown codec `zip`; there are raw, vbyte, ");
+    run_failing(dir.path(), 2, "codecs --kernel mmx", "no kernel is called `mmx`");
+    run_failing(dir.path(), 1, "codecs --index none", "none");
+    run_failing(dir.path(), 1, "codecs --codec vbyte --out file", "file");
     for wrong in ["frob", "codecs --seed x", "codecs --frob", "codecs more"] {
-        assert_eq!(run(dir.path(), wrong).status.code(), Some(2), "{wrong}");
+        assert_eq!(run_command(dir.path(), wrong).status.code(), Some(2), "{wrong}");
     }
-    assert_eq!(program([]).output().unwrap().status.code(), Some(2));
+    assert_eq!(program_command([]).output().unwrap().status.code(), Some(2));
     assert!(!dir.path().join("none").exists());
 }
 
@@ -152,7 +158,7 @@ fn the_server_answers_each_line_with_one_line() {
         "serve i --keep-in dram --threads 1",
         "serve i --cache dram:1M --threads 1",
     ] {
-        let answers = served(dir.path(), arguments, lines.as_bytes());
+        let answers = serve_lines(dir.path(), arguments, lines.as_bytes());
         assert_eq!(answers[..6], ["READY", "600", "10", "200", "200", "600"]);
         let first: Vec<&str> = answers[6].split([' ', ':']).collect();
         assert_eq!((first[0], first[2], first[1] == first[3]), ("0", "3", true), "{}", answers[6]);
@@ -165,9 +171,9 @@ fn the_server_answers_each_line_with_one_line() {
             ]
         );
         let long = [&[b'x'; 100_000][..], b"\nCOUNT\tcat\n"].concat();
-        let answers = served(dir.path(), arguments, &long);
+        let answers = serve_lines(dir.path(), arguments, &long);
         assert_eq!(answers, ["READY", "ERROR the line is longer than 81920 bytes", "600"]);
-        let answers = served(dir.path(), arguments, b"COUNT\t\xff\nCOUNT\tcat");
+        let answers = serve_lines(dir.path(), arguments, b"COUNT\t\xff\nCOUNT\tcat");
         assert_eq!(answers, ["READY", "ERROR the line is not UTF-8", "600"]);
     }
 }
@@ -183,10 +189,10 @@ fn the_server_rejects_a_slow_tier_beside_flags_of_an_engine() {
         ("--threads 2", "--threads needs an index on disk"),
         ("--depth 5000", "--depth must be from 1 to 4096"),
     ] {
-        fails(dir.path(), 2, &format!("serve i {flags}"), words);
+        run_failing(dir.path(), 2, &format!("serve i {flags}"), words);
     }
     for flags in ["--policy sieve --depth 4", "--meta-tier disk --io pread", "--keep-in dram --dram 50M"] {
-        assert_eq!(served(dir.path(), &format!("serve i {flags}"), b"COUNT\tcat\n"), ["READY", "1"]);
+        assert_eq!(serve_lines(dir.path(), &format!("serve i {flags}"), b"COUNT\tcat\n"), ["READY", "1"]);
     }
 }
 
@@ -196,7 +202,7 @@ fn the_server_times_a_batch_of_lines() {
     index(&dir.path().join("i"), (0..300).map(|id| format!("the word{id}")));
     fs::write(dir.path().join("lines"), "COUNT\tthe\nTOP_7\tthe\nNOPE\tthe\nDOCS_2\tword5\n").unwrap();
     let batches = "!BATCH\tlines\t2\tlatencies\n!BATCH\tlines\t0\t-\n!BATCH\tmissing\t1\t-\n";
-    let answers = served(dir.path(), "serve i", batches.as_bytes());
+    let answers = serve_lines(dir.path(), "serve i", batches.as_bytes());
     let times: serde_json::Value = serde_json::from_str(&answers[1]).unwrap();
     assert_eq!((&times["n"], &times["sum"], &times["unsupported"]), (&4.into(), &308.into(), &1.into()));
     assert!(times["p50_ns"].as_u64() <= times["p99_ns"].as_u64() && times["wall_ns"].is_u64());
@@ -209,10 +215,10 @@ fn the_server_times_a_batch_of_lines() {
 #[test]
 fn caches_are_measured_in_separate_processes() {
     let dir = tempfile::tempdir().unwrap();
-    ok(dir.path(), &format!("{GENERATE_INDEX} --out i"));
+    run_successfully(dir.path(), &format!("{GENERATE_INDEX} --out i"));
     let run = "cache i --out o --no-group --keep-caches --region dram --modes memory,hybrid-prefetch,direct \
                --slow-tier 5 --sizes 20,100 --count 10 --lookahead adaptive";
-    let table = ok(dir.path(), &run.split_whitespace().collect::<Vec<_>>().join(" "));
+    let table = run_successfully(dir.path(), &run.split_whitespace().collect::<Vec<_>>().join(" "));
     let of = |start: &str| table.lines().filter(|line| line.starts_with(start)).count();
     assert_eq!((of("queries "), of("SINGLE H RP 25% "), of("AND H RP 25% ")), (1, 5, 5), "{table}");
     assert!(table.contains(" memory slow=5 emulated "), "{table}");
@@ -224,7 +230,7 @@ fn caches_are_measured_in_separate_processes() {
 
     let small = "cache i --out p --no-group --keep-caches --region dram --modes direct --dram 1M --sizes 20";
     let why = "exit code 1: tierdex: a budget of 1M of DRAM is too small";
-    fails(dir.path(), 1, small, &format!("all cells failed, the first one: {why}"));
+    run_failing(dir.path(), 1, small, &format!("all cells failed, the first one: {why}"));
     let report = fs::read_to_string(dir.path().join("p/report.md")).unwrap();
     assert!(report.contains(why), "{report}");
 }
@@ -232,13 +238,13 @@ fn caches_are_measured_in_separate_processes() {
 #[test]
 fn caches_are_measured_on_a_disk_that_seeks() {
     let dir = tempfile::tempdir().unwrap();
-    ok(dir.path(), &format!("{GENERATE_INDEX} --out i"));
+    run_successfully(dir.path(), &format!("{GENERATE_INDEX} --out i"));
     let command = "cache i --out o --no-group --keep-caches --region dram --devices ssd,hdd --sizes 20 \
                    --modes memory,hybrid-prefetch,direct --shapes SINGLE --repeats 0 --count 3";
-    let output = run(dir.path(), command);
+    let output = run_command(dir.path(), command);
     if output.status.code() == Some(1) {
         // Mounting is not permitted in most containers.
-        return fails(dir.path(), 1, command, "a disk that seeks cannot be emulated");
+        return run_failing(dir.path(), 1, command, "a disk that seeks cannot be emulated");
     }
     // The answers of all cells have been compared.
     let report = fs::read_to_string(dir.path().join("o/report.md")).unwrap();
@@ -248,14 +254,14 @@ fn caches_are_measured_on_a_disk_that_seeks() {
 #[test]
 fn cache_rejects_wrong_flags_with_one_line() {
     let dir = tempfile::tempdir().unwrap();
-    ok(dir.path(), &format!("{GENERATE_INDEX} --out i"));
-    fails(dir.path(), 2, "cache i --out o --segments 3K", "--segments must be powers of two");
-    fails(dir.path(), 1, "cache none --out o --no-group", "none");
-    fails(dir.path(), 2, "cell", "the cell is no valid JSON");
+    run_successfully(dir.path(), &format!("{GENERATE_INDEX} --out i"));
+    run_failing(dir.path(), 2, "cache i --out o --segments 3K", "--segments must be powers of two");
+    run_failing(dir.path(), 1, "cache none --out o --no-group", "none");
+    run_failing(dir.path(), 2, "cell", "the cell is no valid JSON");
     for wrong in
         ["--modes ram", "--sizes 0", "--classes X", "--repeats 100", "--devices nvme", "--region ram"]
     {
-        let output = run(dir.path(), &format!("cache i --out o {wrong}"));
+        let output = run_command(dir.path(), &format!("cache i --out o {wrong}"));
         assert_eq!(output.status.code(), Some(2), "{wrong}");
     }
     assert!(!dir.path().join("o").exists());
@@ -266,7 +272,7 @@ fn single_requests_are_timed_alone_and_beside_a_batch() {
     let dir = tempfile::tempdir().unwrap();
     index(&dir.path().join("i"), (0..3000).map(|id| format!("the word{} the", id % 7)));
     fs::write(dir.path().join("q.txt"), "the\n+the +word3\n\n+the -word1\nnone\n").unwrap();
-    let table = ok(dir.path(), "latency i --queries q.txt --dram 50M --rates 200,5000");
+    let table = run_successfully(dir.path(), "latency i --queries q.txt --dram 50M --rates 200,5000");
     let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(rows.len(), 6, "{table}");
     for (row, name) in rows[1..].iter().zip(["alone", "beside", "ratio", "200/s", "5000/s"]) {
@@ -274,7 +280,7 @@ fn single_requests_are_timed_alone_and_beside_a_batch() {
     }
     // More requests than the queue has memory for, faster than they are answered: some are rejected.
     fs::write(dir.path().join("many.txt"), "the word1 word2\n".repeat(1000)).unwrap();
-    let table = ok(dir.path(), "latency i --queries many.txt --dram 50M --rates 1000000");
+    let table = run_successfully(dir.path(), "latency i --queries many.txt --dram 50M --rates 1000000");
     let row: Vec<&str> = table.lines().last().unwrap().split_whitespace().collect();
     assert!(row[0] == "1000000/s" && row[5].parse::<usize>().unwrap() < 3000, "{table}");
     fs::write(dir.path().join("none.txt"), "\n").unwrap();
@@ -286,16 +292,16 @@ fn single_requests_are_timed_alone_and_beside_a_batch() {
         (2, "latency i --queries q.txt --rates 100,0", "requests per second"),
         (2, "latency i --queries q.txt --rates 1e-30", "requests per second"),
     ] {
-        fails(dir.path(), code, command, why);
+        run_failing(dir.path(), code, command, why);
     }
 }
 
 #[test]
 fn two_builds_are_compared_by_any_cells() {
     let dir = tempfile::tempdir().unwrap();
-    ok(dir.path(), &format!("{GENERATE_INDEX} --out i"));
+    run_successfully(dir.path(), &format!("{GENERATE_INDEX} --out i"));
     let flags = "--modes memory,base,direct --region dram --sizes 20 --shapes AND --count 5 --threads 2";
-    let cells = ok(dir.path(), &format!("cache i --print-cells {flags}"));
+    let cells = run_successfully(dir.path(), &format!("cache i --print-cells {flags}"));
     let parse = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
     let names: Vec<_> = cells.lines().map(|line| parse(line)["name"].as_str().unwrap().to_string()).collect();
     assert_eq!(names.len(), 3);

@@ -1,7 +1,7 @@
 //! Messages about wrong flags and unknown kernels, and limits of the system.
 
 use crate::index;
-use crate::workspace::{Workspace, limited::ends_well, limited::run, limited::user, program};
+use crate::workspace::{Workspace, limited::ends_well, limited::new_user, limited::run, program_command};
 use std::{fs, os::unix::fs::PermissionsExt, process::Stdio};
 
 #[test]
@@ -9,7 +9,7 @@ fn an_unknown_kernel_is_rejected_before_any_file_is_written() {
     let dir = tempfile::tempdir().unwrap();
     index(&dir.path().join("good"), ["cat"]);
     let run = |kernel: &str, arguments: &str| {
-        let mut command = program(arguments.split(' '));
+        let mut command = program_command(arguments.split(' '));
         command.current_dir(dir.path()).stdin(Stdio::null());
         let output = command.env("TIERDEX_KERNEL", kernel).output().unwrap();
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
@@ -38,7 +38,7 @@ fn threads_that_cannot_be_started_end_the_command_with_one_line() {
         fs::create_dir_all(workspace.path(folder)).unwrap();
         fs::set_permissions(workspace.path(folder), fs::Permissions::from_mode(0o777)).unwrap();
     }
-    let user = user(0);
+    let user = new_user(0);
     let user: Vec<&str> = user.iter().map(String::as_str).collect();
     if !run(&workspace, &user, "--version").status.success() {
         println!("skipped: it needs permission to change the user");

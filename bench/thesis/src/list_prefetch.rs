@@ -161,16 +161,16 @@ fn start_cache(index: &Index, options: &ListOptions) -> Result<(Prefetcher, Read
         )));
     }
     let cells = Cells::new(Region::new(&options.region, bytes)?, cell)?;
-    let engine = || ReadQueue::new(options.reads(), index.disk(), std::slice::from_ref(&cells));
-    let engines = (0..options.reader_threads).map(|_| engine()).collect::<tierdex_io::Result<Vec<_>>>()?;
-    let name = engines.first().map_or_else(Default::default, |engine| {
-        (engine.description().to_string(), engine.fallback().map(str::to_string))
+    let new_queue = || ReadQueue::new(options.reads(), index.disk(), std::slice::from_ref(&cells));
+    let queues = (0..options.reader_threads).map(|_| new_queue()).collect::<tierdex_io::Result<Vec<_>>>()?;
+    let name = queues.first().map_or_else(Default::default, |queue| {
+        (queue.description().to_string(), queue.fallback().map(str::to_string))
     });
     let cache = ListCache::new(Arc::clone(&cells), options.policy)?;
     if options.lookahead_samples > 0 {
         cache.record_lookahead(options.lookahead_samples);
     }
-    Ok((Prefetcher::start(&cache, engines, options.lookahead)?, name))
+    Ok((Prefetcher::start(&cache, queues, options.lookahead)?, name))
 }
 
 /// Turns off the kernel's readahead for postings files while the index is open: lists are read in large

@@ -9,7 +9,7 @@ use tierdex_thesis::MappedFiles;
 const FILE_IDENTITY: Identity = Identity { kind: 3, field: 1, segment: 77 };
 const HEADER_BYTES: u64 = 64;
 
-fn payload(len: usize) -> Vec<u8> {
+fn test_payload(len: usize) -> Vec<u8> {
     (0..len).map(|k| (k * 7 + k / 256) as u8).collect()
 }
 
@@ -65,7 +65,7 @@ fn check_reads(file: &Arc<SealedFile>, mapped: &MappedFiles, payload: &[u8]) {
 fn a_page_of_a_mapping_is_checked_when_it_is_read_first() {
     let home = TempDir::new().unwrap();
     let disk = PosixDisk::open(home.path()).unwrap();
-    let payload = payload(300_000);
+    let payload = test_payload(300_000);
     let seal = write_sealed_file(&disk, &payload);
     flip_bit_of_page(&home, 3);
     let (file, mapped) = open_mapped(&disk, seal);
@@ -78,7 +78,7 @@ fn a_page_of_a_mapping_is_checked_when_it_is_read_first() {
 #[test]
 fn a_file_without_a_descriptor_is_read_and_a_page_is_checked_once() {
     let disk = MemDisk::new();
-    let payload = payload(300_000);
+    let payload = test_payload(300_000);
     let seal = write_sealed_file(&disk, &payload);
     let damage = |page: u64| disk.corrupt("b", |bytes| bytes[(page * PAGE) as usize + 100] ^= 1);
     damage(3);
@@ -93,24 +93,24 @@ fn a_file_without_a_descriptor_is_read_and_a_page_is_checked_once() {
 
 #[test]
 fn threads_that_read_a_mapping_all_find_a_damaged_page() {
-    const PAGES: usize = 100;
-    const DAMAGED: usize = 37;
+    const FILE_PAGES: usize = 100;
+    const DAMAGED_PAGE: usize = 37;
     let home = TempDir::new().unwrap();
     let disk = PosixDisk::open(home.path()).unwrap();
-    let payload = payload(PAGES * PAGE as usize);
+    let payload = test_payload(FILE_PAGES * PAGE as usize);
     let seal = write_sealed_file(&disk, &payload);
-    flip_bit_of_page(&home, DAMAGED as u64);
+    flip_bit_of_page(&home, DAMAGED_PAGE as u64);
     let (file, mapped) = open_mapped(&disk, seal);
     std::thread::scope(|scope| {
         for step in [1, 3, 7, 11] {
             let (file, mapped, payload) = (&file, &mapped, &payload);
             scope.spawn(move || {
                 let mut out = Vec::new();
-                for page in (0..PAGES).map(|k| k * step % PAGES) {
+                for page in (0..FILE_PAGES).map(|k| k * step % FILE_PAGES) {
                     let start = page * PAGE as usize;
                     let read = mapped.read(file, byte_range(start as u64 + HEADER_BYTES, 200), &mut out);
-                    assert_eq!(read.is_err(), page == DAMAGED, "page {page}");
-                    assert!(page == DAMAGED || out == payload[start..start + 200]);
+                    assert_eq!(read.is_err(), page == DAMAGED_PAGE, "page {page}");
+                    assert!(page == DAMAGED_PAGE || out == payload[start..start + 200]);
                 }
             });
         }
@@ -121,7 +121,7 @@ fn threads_that_read_a_mapping_all_find_a_damaged_page() {
 fn a_truncated_file_is_not_mapped() {
     let home = TempDir::new().unwrap();
     let disk = PosixDisk::open(home.path()).unwrap();
-    let seal = write_sealed_file(&disk, &payload(10_000));
+    let seal = write_sealed_file(&disk, &test_payload(10_000));
     let (file, mapped) = open_mapped(&disk, seal);
     fs::File::options().write(true).open(home.path().join("b")).unwrap().set_len(9_999).unwrap();
     let error = mapped.read(&file, byte_range(HEADER_BYTES, 1), &mut Vec::new()).unwrap_err();

@@ -6,10 +6,10 @@ mod support;
 
 use proptest::prelude::*;
 use std::{collections::BTreeSet, sync::Arc};
-use support::cases::{QueryCase, memory_disk, search_option_cases, write_documents};
 use support::lists::{
     query_of_first_terms, random_queries, total_and_hits, write_many_terms, write_sparse_lists,
 };
+use support::query_cases::{QueryCase, memory_disk, search_option_cases, write_documents};
 use support::{AddMethod, all_tunings, build, on_two_threads};
 use support::{corpus::SchemaOptions, corpus::random_documents, random::Random};
 use tierdex::internal::{engine::MetaTier, segment::read::FILES};

@@ -7,7 +7,7 @@ mod simulate;
 use proptest::prelude::*;
 use tierdex_thesis::BeladyWindow;
 
-use simulate::{Access, HitCounts, belady, hash, repetitions, simulate_with, zipf};
+use simulate::{Access, HitCounts, hash, repeated_accesses, simulate_belady, simulate_with, zipf_accesses};
 
 /// Uses ahead that the window of the cache has.
 const USES_AHEAD: usize = BeladyWindow::USES_AHEAD;
@@ -35,7 +35,7 @@ fn lists_of_several_sizes(lists: impl IntoIterator<Item = u64>) -> Vec<Access> {
 fn the_window_has_the_hits_of_the_optimum_on_a_known_trace() {
     let trace = lists_of_one_cell([1, 2, 3, 1, 4, 1, 2, 5, 1, 2]);
     // The optimum evicts 3 and then 4.
-    assert_eq!((simulate_window(USES_AHEAD, 3, &trace).hits, belady(3, &trace).hits), (5, 5));
+    assert_eq!((simulate_window(USES_AHEAD, 3, &trace).hits, simulate_belady(3, &trace).hits), (5, 5));
 }
 
 #[test]
@@ -49,17 +49,17 @@ fn scans_do_not_evict_frequently_used_lists() {
 #[test]
 fn the_window_does_not_exceed_belady_on_lists_of_one_size() {
     let traces = [
-        ("zipf", zipf(1000, 10_000, 1)),
-        ("RP 0%", repetitions(0.0, 10_000, 2)),
-        ("RP 25%", repetitions(0.25, 10_000, 2)),
-        ("RP 50%", repetitions(0.5, 10_000, 2)),
+        ("zipf", zipf_accesses(1000, 10_000, 1)),
+        ("RP 0%", repeated_accesses(0.0, 10_000, 2)),
+        ("RP 25%", repeated_accesses(0.25, 10_000, 2)),
+        ("RP 50%", repeated_accesses(0.5, 10_000, 2)),
     ];
     for (name, lists) in traces {
         for capacity in [10, 50, 100] {
             let trace = lists_of_one_cell(lists.iter().copied());
             let (rate, optimum) = (
                 simulate_window(USES_AHEAD, capacity, &trace).hit_rate(),
-                belady(capacity, &trace).hit_rate(),
+                simulate_belady(capacity, &trace).hit_rate(),
             );
             assert!(rate <= optimum, "{name} {capacity}: {rate} and {optimum}");
         }
@@ -70,13 +70,13 @@ proptest! {
     #[test]
     fn an_infinite_window_is_belady(trace in prop::collection::vec(0..30_u64, 0..300), capacity in 1..20_u32) {
         let trace = lists_of_one_cell(trace);
-        prop_assert_eq!(simulate_window(usize::MAX, capacity, &trace), belady(capacity, &trace));
+        prop_assert_eq!(simulate_window(usize::MAX, capacity, &trace), simulate_belady(capacity, &trace));
     }
 
     #[test]
     fn the_window_does_not_exceed_belady(trace in prop::collection::vec(0..30_u64, 0..300), capacity in 1..20_u32) {
         let trace = lists_of_one_cell(trace);
-        prop_assert!(simulate_window(USES_AHEAD, capacity, &trace).hits <= belady(capacity, &trace).hits);
+        prop_assert!(simulate_window(USES_AHEAD, capacity, &trace).hits <= simulate_belady(capacity, &trace).hits);
     }
 
     #[test]

@@ -102,24 +102,24 @@ pub fn run_batch(arguments: &BatchCommandArguments) -> Outcome {
     let (one, many) = if arguments.count { ("match", "matches") } else { ("hit", "hits") };
     let skipped = match done.skipped {
         0 => String::new(),
-        queries => format!("; {} with an error and skipped", size::group(queries)),
+        queries => format!("; {} with an error and skipped", size::show_number(queries)),
     };
     let seconds = start.elapsed().as_secs_f64();
     writeln!(
         stdout(),
         "{}, {}, {:.2} s, {:.1} queries/s, {} read{skipped}",
-        size::count(done.queries, "query", "queries"),
-        size::count(done.found, one, many),
+        size::show_count(done.queries, "query", "queries"),
+        size::show_count(done.found, one, many),
         seconds,
         done.queries as f64 / seconds.max(1e-9),
         size::show_bytes(done.bytes_read)
     )
     .map_err(output_error)?;
     if done.unanswered > 0 {
-        let all = size::count(done.queries + done.unanswered, "query", "queries");
+        let all = size::show_count(done.queries + done.unanswered, "query", "queries");
         return Err(Failure::Failed(format!(
             "{file}: {} of {all} without an answer, as the index is damaged or cannot be read; the run has the others",
-            size::group(done.unanswered)
+            size::show_number(done.unanswered)
         )));
     }
     Ok(())
@@ -173,7 +173,7 @@ impl FailedQueries<'_> {
         let (Failure::Failed(error), OnError::Skip) = (&failure, self.on_error) else {
             return Err(failure);
         };
-        messages::print(format_args!("{error}; {word}"));
+        messages::print_message(format_args!("{error}; {word}"));
         count.set(count.get() + 1);
         Ok(())
     }
@@ -207,7 +207,7 @@ impl QueryParser<'_> {
                 };
                 parsed.map(|(query, notes)| {
                     for note in notes {
-                        messages::print(format_args!("{}, query {id}: {note}", self.file));
+                        messages::print_message(format_args!("{}, query {id}: {note}", self.file));
                     }
                     query
                 })
@@ -356,8 +356,8 @@ impl OperatorQueries {
 
     fn print_warning(&self, file: &str) {
         if self.queries > 0 {
-            let queries = size::count(self.queries, "query", "queries");
-            messages::print(format_args!(
+            let queries = size::show_count(self.queries, "query", "queries");
+            messages::print_message(format_args!(
                 "{file}: {queries} with operators, such as `{}`, parsed as query language; give --syntax query, or --syntax \
                  terms for bags of words",
                 self.example

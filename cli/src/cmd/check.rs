@@ -2,7 +2,7 @@
 
 use super::search::OutputFormat;
 use crate::failure::{Failure, Outcome, output_error};
-use crate::{messages::printable, open, size};
+use crate::{messages::make_printable, open, size};
 use clap::Args;
 use serde_json::json;
 use std::io::{Result, Write, stdout};
@@ -40,7 +40,7 @@ pub fn run_check(arguments: &CheckCommandArguments) -> Outcome {
         problems => Err(Failure::Failed(format!(
             "{}: {}; {advice}",
             arguments.dir.display(),
-            size::count(problems as u64, "problem", "problems")
+            size::show_count(problems as u64, "problem", "problems")
         ))),
     }
 }
@@ -50,7 +50,7 @@ fn write_lines(report: &CheckReport, problems: &[String]) -> Result<()> {
         writeln!(stdout(), "{name}: orphan file that no commit refers to; the next writer removes it")?;
     }
     for problem in problems {
-        writeln!(stdout(), "{}", printable(problem))?;
+        writeln!(stdout(), "{}", make_printable(problem))?;
     }
     if !problems.is_empty() {
         return Ok(());
@@ -59,11 +59,11 @@ fn write_lines(report: &CheckReport, problems: &[String]) -> Result<()> {
         stdout(),
         "sound: commit {}, {}, {}, {}, {}, {}",
         report.generation,
-        size::count(report.files as u64, "file", "files"),
+        size::show_count(report.files as u64, "file", "files"),
         size::show_bytes(report.bytes),
-        size::count(report.documents, "document", "documents"),
-        size::count(report.terms, "term", "terms"),
-        size::count(report.postings, "posting", "postings")
+        size::show_count(report.documents, "document", "documents"),
+        size::show_count(report.terms, "term", "terms"),
+        size::show_count(report.postings, "posting", "postings")
     )
 }
 

@@ -144,7 +144,11 @@ fn open_uncompressed(path: &Path) -> Result<File, String> {
         None => compression.explain_error(&error),
     })?;
     let shown = size::show_bytes(bytes);
-    messages::print(format_args!("{}: decompressed to {shown} in {}", path.display(), folder.display()));
+    messages::print_message(format_args!(
+        "{}: decompressed to {shown} in {}",
+        path.display(),
+        folder.display()
+    ));
     Ok(temporary)
 }
 
@@ -160,38 +164,40 @@ fn create_temporary_file(folder: &Path) -> std::io::Result<File> {
 /// Prints a warning for each rule of the format that the file breaks.
 fn print_warnings(name: &str, report: &CiffReport) {
     if report.other_frequencies > 0 {
-        let lists = size::count(report.other_frequencies, "list has", "lists have");
-        messages::print(format_args!("{name}: {lists} another number of postings than document frequency"));
+        let lists = size::show_count(report.other_frequencies, "list has", "lists have");
+        messages::print_message(format_args!(
+            "{name}: {lists} another number of postings than document frequency"
+        ));
     }
     if report.long_terms > 0 {
-        let terms = size::count(report.long_terms, "term", "terms");
-        messages::print(format_args!("{name}: {terms} longer than {TERM_BYTES_MAX} bytes skipped"));
+        let terms = size::show_count(report.long_terms, "term", "terms");
+        messages::print_message(format_args!("{name}: {terms} longer than {TERM_BYTES_MAX} bytes skipped"));
     }
     if let Some(first) = &report.first_changed_term {
-        let all = size::count(report.lists, "term", "terms");
-        messages::print(format_args!(
+        let all = size::show_count(report.lists, "term", "terms");
+        messages::print_message(format_args!(
             "{name}: {} of {all} cannot be found by queries, as the analysis of the index changes them; first: \
              `{}`; give the analysis of the file, such as --tokenizer whitespace",
-            size::group(report.changed_terms),
+            size::show_number(report.changed_terms),
             first.escape_debug()
         ));
     }
     if report.raised_lengths > 0 {
-        let documents = size::count(report.raised_lengths, "document is", "documents are");
-        messages::print(format_args!(
+        let documents = size::show_count(report.raised_lengths, "document is", "documents are");
+        messages::print_message(format_args!(
             "{name}: {documents} shorter than the sum of the frequencies, which is used; if the frequencies are quantised \
              impacts, BM25 does not apply to them"
         ));
     }
     if report.missing_tokens > 0 {
-        let tokens = size::count(report.missing_tokens, "token", "tokens");
-        messages::print(format_args!(
+        let tokens = size::show_count(report.missing_tokens, "token", "tokens");
+        messages::print_message(format_args!(
             "{name}: {tokens} of the document lengths are in no list; the lengths are kept"
         ));
     }
     if report.collection.0 > report.documents {
-        let all = size::group(report.collection.0);
-        messages::print(format_args!(
+        let all = size::show_number(report.collection.0);
+        messages::print_message(format_args!(
             "{name}: a part of {all} documents; scores use the statistics of the part"
         ));
     }
@@ -202,9 +208,9 @@ fn print_report(report: &CiffReport, to: &Path) -> Outcome {
         stdout(),
         "{}: {}, {}, {}",
         to.display(),
-        size::count(report.documents, "document", "documents"),
-        size::count(report.lists, "list", "lists"),
-        size::count(report.postings, "posting", "postings")
+        size::show_count(report.documents, "document", "documents"),
+        size::show_count(report.lists, "list", "lists"),
+        size::show_count(report.postings, "posting", "postings")
     )
     .map_err(output_error)
 }

@@ -6,7 +6,7 @@ use crate::failure::{Failure, Outcome, output_error};
 use crate::index_job::{IndexJob, IndexSummary};
 use crate::input::{InputOptions, InputSource};
 use crate::memory_flags::one_query_options;
-use crate::{index_size::ratio_against_raw, messages::printable, run_file::create_unique};
+use crate::{index_size::ratio_against_raw, messages::make_printable, run_file::create_unique};
 use crate::{open, size};
 use clap::Args;
 use std::io::{Write, stdout};
@@ -112,8 +112,8 @@ fn print_index_summary(index: &Index, done: &IndexSummary) -> Outcome {
          data are {:.1} times smaller than uncompressed postings",
         size::show_bytes(done.tally.bytes),
         size::show_throughput(done.tally.bytes, seconds),
-        size::count(done.tally.documents, "document", "documents"),
-        size::group(DOCUMENT_BYTES_MAX as u64),
+        size::show_count(done.tally.documents, "document", "documents"),
+        size::show_number(DOCUMENT_BYTES_MAX as u64),
         size::show_bytes(done.index_bytes),
         ratio_against_raw(index.manifest(), 0)
     ))
@@ -169,5 +169,5 @@ fn terms_of_best_hit(engine: &Engine, word: &str) -> Outcome<Vec<String>> {
 }
 
 fn print_to_stdout(text: &str) -> Outcome {
-    text.lines().try_for_each(|line| writeln!(stdout(), "{}", printable(line))).map_err(output_error)
+    text.lines().try_for_each(|line| writeln!(stdout(), "{}", make_printable(line))).map_err(output_error)
 }

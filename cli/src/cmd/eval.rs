@@ -55,9 +55,11 @@ pub fn run_eval(arguments: &EvalCommandArguments) -> Outcome {
     let runs = arguments.runs.iter().map(|path| read_run(path)).collect::<Outcome<Vec<TrecRun>>>()?;
     let queries = select_queries(arguments, &judgments, &runs)?;
     if judgments.fractions > 0 {
-        let lines = size::count(judgments.fractions, "relevance has", "relevances have");
+        let lines = size::show_count(judgments.fractions, "relevance has", "relevances have");
         let file = arguments.qrels.display();
-        messages::print(format_args!("{file}: {lines} a fraction, which is cut off, as by trec_eval"));
+        messages::print_message(format_args!(
+            "{file}: {lines} a fraction, which is cut off, as by trec_eval"
+        ));
     }
     let evaluate = |(path, run): (&PathBuf, &TrecRun)| {
         let of = |query: &&str| JudgedRanking::new(run.ranking(query), &judgments.grades[*query]);
@@ -88,17 +90,17 @@ fn select_queries<'j>(
         if missing == judged.len() {
             return Err(Failure::Failed(format!(
                 "{path}: none of its {} is judged in {}",
-                size::count(run.query_count() as u64, "query", "queries"),
+                size::show_count(run.query_count() as u64, "query", "queries"),
                 arguments.qrels.display()
             )));
         }
         if missing > 0 {
-            let judged = size::count(judged.len() as u64, "judged query", "judged queries");
+            let judged = size::show_count(judged.len() as u64, "judged query", "judged queries");
             let effect = match arguments.common {
                 true => "not counted",
                 false => "counted as 0; --common leaves them out",
             };
-            messages::print(format_args!("{path}: no results for {missing} of {judged}, {effect}"));
+            messages::print_message(format_args!("{path}: no results for {missing} of {judged}, {effect}"));
         }
     }
     let counts = |query: &&str| !arguments.common || runs.iter().all(|run| run.has_query(query));
@@ -119,7 +121,7 @@ fn write_means(arguments: &EvalCommandArguments, queries: &[&str], run: &RunValu
     let means: Vec<String> = means
         .map(|(number, measure)| format!("{measure} {:.digits$}", run.mean_of_measure(number)))
         .collect();
-    writeln!(out, "{}: {}", size::count(queries.len() as u64, "query", "queries"), means.join(", "))?;
+    writeln!(out, "{}: {}", size::show_count(queries.len() as u64, "query", "queries"), means.join(", "))?;
     out.flush()
 }
 
@@ -166,7 +168,7 @@ fn write_comparison(
     writeln!(
         out,
         "{}: {} beside {}",
-        size::count(queries.len() as u64, "query", "queries"),
+        size::show_count(queries.len() as u64, "query", "queries"),
         first.name,
         second.name
     )?;
@@ -179,9 +181,9 @@ fn write_comparison(
             "{measure} {:.digits$} {:.digits$}, difference {difference:+.digits$}, {} better, {} worse, {} equal{p}",
             first.mean_of_measure(number),
             second.mean_of_measure(number),
-            size::group(wins),
-            size::group(losses),
-            size::group(ties)
+            size::show_number(wins),
+            size::show_number(losses),
+            size::show_number(ties)
         )?;
     }
     out.flush()

@@ -3,8 +3,8 @@
 use super::hits::shortest_decimal;
 use super::search::{OutputFormat, QueryArguments};
 use crate::failure::{Outcome, output_error};
-use crate::size::{count, group, show_bytes};
-use crate::{memory_flags::one_query_options, messages::printable};
+use crate::size::{show_bytes, show_count, show_number};
+use crate::{memory_flags::one_query_options, messages::make_printable};
 use clap::Args;
 use serde_json::{Value, json};
 use std::io::{BufWriter, Write, stdout};
@@ -78,11 +78,11 @@ fn write_table(explanation: &Explanation, counted: bool, io: bool) -> std::io::R
             "segment {}: {}; {}, {} {counter}, threshold {before} before, {after} after",
             segment.id,
             segment.evaluation.strategy.name(),
-            count(u64::from(segment.documents), "document", "documents"),
-            group(segment.matches)
+            show_count(u64::from(segment.documents), "document", "documents"),
+            show_number(segment.matches)
         )?;
         for (depth, node) in &segment.evaluation.nodes {
-            writeln!(out, "  {:1$}{2}", "", 2 * depth, printable(node))?;
+            writeln!(out, "  {:1$}{2}", "", 2 * depth, make_printable(node))?;
         }
         if !segment.evaluation.lists.is_empty() {
             let rows: Vec<_> = segment.evaluation.lists.iter().map(list_row).collect();
@@ -96,7 +96,7 @@ fn write_table(explanation: &Explanation, counted: bool, io: bool) -> std::io::R
     let relation = if counted { "" } else { "at least " };
     let threshold =
         explanation.threshold.map_or(String::new(), |score| format!(", score of the last {score:.4}"));
-    writeln!(out, "{} of {relation}{}{threshold}", count(hits, "hit", "hits"), group(total))?;
+    writeln!(out, "{} of {relation}{}{threshold}", show_count(hits, "hit", "hits"), show_number(total))?;
     out.flush()
 }
 
@@ -122,19 +122,19 @@ const LIST_COLUMN_NAMES: [&str; 16] = [
 fn list_row(list: &ListUse) -> Vec<String> {
     let blocks = &list.blocks;
     vec![
-        printable(&format!("{}:{}", list.field, list.term)).to_string(),
-        group(u64::from(list.documents)),
+        make_printable(&format!("{}:{}", list.field, list.term)).to_string(),
+        show_number(u64::from(list.documents)),
         format!("{:.4}", list.weight),
         list.highest_bound.map_or("-".to_string(), |bound| format!("{bound:.4}")),
-        group(blocks.blocks),
-        group(blocks.decoded),
+        show_number(blocks.blocks),
+        show_number(blocks.decoded),
         format!("{:.1}%", 100.0 * blocks.decoded as f64 / blocks.blocks.max(1) as f64),
-        group(blocks.documents),
-        group(blocks.frequencies),
-        group(blocks.by_bound),
-        group(blocks.by_range),
-        group(list.candidates),
-        group(list.kept),
+        show_number(blocks.documents),
+        show_number(blocks.frequencies),
+        show_number(blocks.by_bound),
+        show_number(blocks.by_range),
+        show_number(list.candidates),
+        show_number(list.kept),
         show_bytes(list.skips_bytes),
         format!("{}+{}", show_bytes(blocks.docs_bytes), show_bytes(blocks.freqs_bytes)),
         format!("{}+{}", show_bytes(blocks.docs_decoded), show_bytes(blocks.freqs_decoded)),
@@ -145,7 +145,8 @@ const FILE_COLUMN_NAMES: [&str; 3] = ["file", "reads", "bytes"];
 
 /// A row for each file that was read, and a row of totals.
 fn file_rows(segment: &SegmentExplanation) -> Vec<Vec<String>> {
-    let row = |name: &str, reads: u64, bytes: u64| vec![name.to_string(), group(reads), show_bytes(bytes)];
+    let row =
+        |name: &str, reads: u64, bytes: u64| vec![name.to_string(), show_number(reads), show_bytes(bytes)];
     let mut rows: Vec<_> = segment.files.iter().map(|used| row(&used.file, used.reads, used.bytes)).collect();
     let reads = segment.files.iter().map(|used| used.reads).sum();
     rows.push(row("total", reads, segment.files.iter().map(|used| used.bytes).sum()));

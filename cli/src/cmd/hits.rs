@@ -3,7 +3,7 @@
 
 use crate::columns::{pad_to_width, terminal_columns, truncate_to_width};
 use crate::failure::{Failure, Outcome};
-use crate::{highlight::highlight, messages::printable, size::count};
+use crate::{highlight::highlight, messages::make_printable, size::show_count};
 use console::measure_text_width;
 use serde_json::json;
 use std::io::{IsTerminal, Result, Write, stdout};
@@ -46,7 +46,7 @@ pub trait HitsWriter {
     fn write_end(&mut self, out: &mut dyn Write, summary: &HitsSummary) -> Result<()>;
 }
 
-/// Writes hits as one JSON object, of which they are the last member.
+/// Writes the results of a query as one JSON object, whose last member is the array of hits.
 #[derive(Default)]
 pub struct JsonHits {
     rank: usize,
@@ -102,7 +102,8 @@ impl HitTable {
         let id_width_max = if has_titles { width / 2 } else { width };
         let mut id_width = ID_WIDTH_MIN;
         found.for_each_id(|_, id| {
-            id_width = id_width.max(measure_text_width(&truncate_to_width(&printable(id), id_width_max)));
+            id_width =
+                id_width.max(measure_text_width(&truncate_to_width(&make_printable(id), id_width_max)));
             Ok::<(), Failure>(())
         })?;
         let title_width = width.saturating_sub(id_width + 2);
@@ -121,19 +122,20 @@ impl HitsWriter for HitTable {
     fn write_hit(&mut self, out: &mut dyn Write, hit: &DisplayedHit<'_>) -> Result<()> {
         self.rank += 1;
         let (rank, score) = (self.rank, hit.score);
-        let id = pad_to_width(&truncate_to_width(&printable(hit.id), self.id_width), self.id_width);
-        let title = truncate_to_width(&printable(hit.title.as_deref().unwrap_or_default()), self.title_width);
+        let id = pad_to_width(&truncate_to_width(&make_printable(hit.id), self.id_width), self.id_width);
+        let title =
+            truncate_to_width(&make_printable(hit.title.as_deref().unwrap_or_default()), self.title_width);
         writeln!(out, "{}", format!("{rank:>4}  {score:>9.4}  {id}  {title}").trim_end())?;
         let (open, close) = if stdout().is_terminal() { ("\x1b[1m", "\x1b[0m") } else { ("**", "**") };
         match hit.snippet.as_ref().filter(|snippet| !snippet.text.is_empty()) {
-            Some(snippet) => writeln!(out, "{:17}{}", "", highlight(snippet, open, close, printable)),
+            Some(snippet) => writeln!(out, "{:17}{}", "", highlight(snippet, open, close, make_printable)),
             None => Ok(()),
         }
     }
 
     fn write_end(&mut self, out: &mut dyn Write, summary: &HitsSummary) -> Result<()> {
         let relation = if summary.counted { "" } else { "at least " };
-        let documents = count(summary.total, "document", "documents");
+        let documents = show_count(summary.total, "document", "documents");
         writeln!(out, "{relation}{documents} in {:.1} ms", summary.elapsed.as_secs_f64() * 1e3)
     }
 }

@@ -344,7 +344,7 @@ fn read_newest_commit(disk: &PosixDisk, mode: OpenMode) -> Outcome<Option<Manife
         (OpenMode::New, Some(manifest)) => Err(Failure::Usage(format!(
             "{} holds an index already ({}); add to it with --append, or replace it with --replace",
             disk.describe(),
-            size::count(manifest.documents(), "document", "documents")
+            size::show_count(manifest.documents(), "document", "documents")
         ))),
         _ => Ok(newest),
     }

@@ -56,8 +56,8 @@ fn write_table(index: &Index) -> std::io::Result<()> {
         out,
         "commit {}: {} in {}, {}",
         manifest.generation,
-        size::count(manifest.documents(), "document", "documents"),
-        size::count(manifest.segments.len() as u64, "segment", "segments"),
+        size::show_count(manifest.documents(), "document", "documents"),
+        size::show_count(manifest.segments.len() as u64, "segment", "segments"),
         size::show_bytes(total_bytes(manifest))
     )?;
     for (number, field) in manifest.schema.fields.iter().enumerate() {
@@ -67,10 +67,10 @@ fn write_table(index: &Index) -> std::io::Result<()> {
         writeln!(
             out,
             "  {}, {}, {} in {}, {average:.3} per document",
-            size::count(stats.terms, "term", "terms"),
-            size::count(stats.postings, "posting", "postings"),
-            size::count(stats.tokens, "token", "tokens"),
-            size::count(u64::from(stats.documents), "document", "documents")
+            size::show_count(stats.terms, "term", "terms"),
+            size::show_count(stats.postings, "posting", "postings"),
+            size::show_count(stats.tokens, "token", "tokens"),
+            size::show_count(u64::from(stats.documents), "document", "documents")
         )?;
         for PartSize { name, bytes, postings, codec } in part_sizes(manifest, number) {
             if bytes > 0 {

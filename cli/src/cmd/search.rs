@@ -96,7 +96,7 @@ impl QueryArguments {
             true => Query::parse_lenient(&text, index.schema()),
             false => Query::parse_with_notes(&text, index.schema())?,
         };
-        notes.iter().for_each(messages::print);
+        notes.iter().for_each(messages::print_message);
         Ok((index, query))
     }
 }

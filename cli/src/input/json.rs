@@ -53,7 +53,7 @@ fn missing_text(line: &str, options: &InputOptions) -> LineProblem {
     let names = parser.deserialize_map(MemberNames).unwrap_or_default();
     let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     let has = if names.is_empty() { "no members".to_string() } else { quoted.join(", ") };
-    // A long name is shortened, so that it is no advice.
+    // A message shortens a long name, so the name is not one that the user can copy into a flag.
     let is_other = |name: &&String| {
         **name != options.id_field && **name != options.title_field && name.len() <= MESSAGE_END_BYTES
     };

@@ -70,6 +70,6 @@ impl LineFile {
 /// Message for a line or a file that is skipped as too long.
 pub(super) fn too_long_message(subject: &str, bytes_max: usize) -> String {
     let advice = if bytes_max < DOCUMENT_BYTES_MAX { " (a larger --memory allows more)" } else { "" };
-    let bytes_max = size::group(bytes_max as u64);
+    let bytes_max = size::show_number(bytes_max as u64);
     format!("{subject} is longer than the maximum of {bytes_max} bytes{advice}")
 }

@@ -100,7 +100,7 @@ impl InputSource {
         self.sizes.document_bytes_max = self.sizes.document_bytes_max.min(bytes_max);
     }
 
-    /// Counter of the processed bytes of [`InputSource::total_bytes`].
+    /// A counter of how many of the [`InputSource::total_bytes`] have been processed.
     pub fn progress(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.consumed)
     }

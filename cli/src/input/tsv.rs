@@ -19,9 +19,9 @@ const COLUMN_NAME_BYTES_MAX: usize = 64;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct FirstLineColumns {
     pub columns: Vec<Column>,
-    /// End of the line, if it is a header.
+    /// Offset of the end of the first line, if that line is a header.
     pub header_end: Option<usize>,
-    /// Whether it is a header in quotes.
+    /// Whether the first line is a header with names in quotes.
     pub quoted: bool,
     /// Names of the columns of a header that are not indexed.
     pub ignored: Vec<String>,
@@ -191,7 +191,7 @@ fn column_problem(message: String) -> LineProblem {
 }
 
 fn too_few_columns(found: usize, expected: usize) -> LineProblem {
-    let found = size::count(found as u64, "column", "columns");
+    let found = size::show_count(found as u64, "column", "columns");
     column_problem(format!("{found}, {expected} expected"))
 }
 

@@ -46,8 +46,9 @@ impl Unindexed {
         let mut names = self.names.clone();
         names.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         let shown = names.iter().take(SHOWN_NAMES_MAX);
-        let mut shown: Vec<String> =
-            shown.map(|(name, count)| format!("{} ({})", name.escape_debug(), size::group(*count))).collect();
+        let mut shown: Vec<String> = shown
+            .map(|(name, count)| format!("{} ({})", name.escape_debug(), size::show_number(*count)))
+            .collect();
         if self.further || names.len() > SHOWN_NAMES_MAX {
             shown.push("and others".to_string());
         }

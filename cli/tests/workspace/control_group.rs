@@ -1,6 +1,6 @@
 //! Memory control groups, which enforce a limit from outside.
 
-use super::program;
+use super::program_command;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -37,7 +37,7 @@ impl ControlGroup {
     pub fn command(&self, arguments: &[&str]) -> Command {
         let script = format!("echo $$ > {}/cgroup.procs && exec \"$@\"", self.folder.display());
         let mut command = Command::new("sh");
-        let program = program(arguments.iter().copied());
+        let program = program_command(arguments.iter().copied());
         command.args(["-c", &script, "sh"]).arg(program.get_program()).args(program.get_args());
         command
     }

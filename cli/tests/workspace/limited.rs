@@ -1,11 +1,11 @@
 //! Programs with limited memory, threads or permissions, by the commands `prlimit` and `setpriv`.
 
-use super::{Workspace, program};
+use super::{Workspace, program_command};
 use std::process::{Command, Output};
 
 /// A different user for each test and process: limits count all threads of a user, and limits and
 /// permissions do not apply to root.
-pub fn user(test: u32) -> [String; 4] {
+pub fn new_user(test: u32) -> [String; 4] {
     let id = 100_000 + 4 * std::process::id() + test;
     ["setpriv".to_string(), format!("--reuid={id}"), format!("--regid={id}"), "--clear-groups".to_string()]
 }
@@ -13,7 +13,7 @@ pub fn user(test: u32) -> [String; 4] {
 /// Runs the program by a wrapper, such as `prlimit`, in the directory of a test. Its input is `docs.jsonl`.
 pub fn run(workspace: &Workspace, wrapper: &[&str], arguments: &str) -> Output {
     let mut command = Command::new(wrapper[0]);
-    let program = program(arguments.split(' '));
+    let program = program_command(arguments.split(' '));
     command
         .args(&wrapper[1..])
         .arg(program.get_program())

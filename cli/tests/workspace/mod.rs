@@ -75,7 +75,7 @@ impl Workspace {
     }
 
     pub fn command<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Command {
-        let mut command = program(arguments);
+        let mut command = program_command(arguments);
         command.current_dir(self.0.path()).stdin(Stdio::null());
         command
     }
@@ -98,18 +98,18 @@ impl Workspace {
     }
 
     pub fn ok(&self, arguments: &str) -> String {
-        succeeded(&self.run(arguments))
+        assert_succeeded(&self.run(arguments))
     }
 
     /// Runs a command that must fail with `code` and an error line that contains `words`.
     pub fn fails(&self, code: i32, arguments: &str, words: &str) {
-        failed(&self.run(arguments), code, words);
+        assert_failed(&self.run(arguments), code, words);
     }
 }
 
 /// The program with these arguments. Signals end it, also if the tests run under `nohup` or in the background
 /// of a shell.
-pub fn program<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command {
+pub fn program_command<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command {
     let mut command = Command::new(PROGRAM);
     start_with_default_signals(command.args(arguments));
     command
@@ -117,11 +117,11 @@ pub fn program<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command {
 
 /// Starts a command and waits for its end.
 pub fn spawn_and_finish(command: &mut Command) -> Output {
-    finish(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
+    wait_for_output(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
 }
 
 /// Waits for the end of a process and reads its output. Kills it and fails after [`WAIT_MAX`].
-pub fn finish(child: Child) -> Output {
+pub fn wait_for_output(child: Child) -> Output {
     let id = child.id();
     let (sender, receiver) = channel();
     std::thread::spawn(move || sender.send(child.wait_with_output()));
@@ -145,12 +145,12 @@ pub fn wait_until(child: &mut Child, mut condition: impl FnMut() -> bool) {
     }
 }
 
-pub fn succeeded(output: &Output) -> String {
+pub fn assert_succeeded(output: &Output) -> String {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-pub fn failed(output: &Output, code: i32, words: &str) {
+pub fn assert_failed(output: &Output, code: i32, words: &str) {
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(code), "{error}");
     let last = error.lines().last().unwrap_or_default();

@@ -48,10 +48,10 @@ impl PageKey {
     }
 }
 
-/// State of a frame: its page is being read, can be used, or could not be read.
-const LOADING: u32 = 0;
-const READY: u32 = 1;
-const FAILED: u32 = 2;
+/// States of a frame: its page is being read, can be used, or could not be read.
+const STATE_LOADING: u32 = 0;
+const STATE_READY: u32 = 1;
+const STATE_FAILED: u32 = 2;
 
 struct FrameState {
     pins: AtomicU32,
@@ -119,7 +119,7 @@ pub(crate) enum PageLookup<'f> {
     Fill(Pin<'f>, CellMut),
 }
 
-/// A frame that a page between two requested pages is read into.
+/// A frame for a page that was not requested, but is read because it is between two requested pages.
 pub(crate) struct GapFrame {
     pub(crate) frame: u32,
     pub(crate) cell: CellMut,
@@ -144,7 +144,7 @@ impl PageCache {
         let shards = (cells.len() / SHARD_FRAMES_MIN).clamp(1, SHARDS_MAX);
         let shards: Box<[_]> =
             (0..shards).map(|shard| Shard::new(cells.len(), shard, shards, policy)).collect();
-        let state = |_| FrameState { pins: AtomicU32::new(0), state: AtomicU32::new(LOADING) };
+        let state = |_| FrameState { pins: AtomicU32::new(0), state: AtomicU32::new(STATE_LOADING) };
         let metadata_bytes = u64::from(frames) * PageCache::metadata_bytes_max(policy) as u64;
         let in_use = Mutex::new(cells.len());
         Ok(Arc::new(PageCache {
@@ -216,7 +216,7 @@ impl PageCache {
             stats.frames -= shard.parked.len() as u64;
             for frame in &shard.table {
                 let state = &self.states[self.frame_number(number, *frame) as usize];
-                let is_loading = state.state.load(Ordering::Relaxed) == LOADING;
+                let is_loading = state.state.load(Ordering::Relaxed) == STATE_LOADING;
                 stats.loading += u64::from(is_loading);
                 let is_evictable = !is_loading && state.pins.load(Ordering::Relaxed) == 0;
                 stats.frames_evictable += u64::from(is_evictable);
@@ -304,7 +304,7 @@ impl PageCache {
             shard.free.push(frame);
             return None;
         };
-        self.states[global as usize].state.store(LOADING, Ordering::Relaxed);
+        self.states[global as usize].state.store(STATE_LOADING, Ordering::Relaxed);
         if let Some(key) = key {
             shard.insert_page(key, frame);
         }
@@ -357,12 +357,12 @@ impl PageCache {
     pub(crate) fn complete_page(&self, frame: u32, result: Result<()>) {
         let state = &self.states[frame as usize];
         match result {
-            Ok(()) => state.state.store(READY, Ordering::SeqCst),
+            Ok(()) => state.state.store(STATE_READY, Ordering::SeqCst),
             Err(error) => {
                 self.counters.failures.fetch_add(1, Ordering::Relaxed);
                 let (number, own) = self.shard_and_frame(frame);
                 let mut shard = lock(&self.shards[number]);
-                state.state.store(FAILED, Ordering::SeqCst);
+                state.state.store(STATE_FAILED, Ordering::SeqCst);
                 shard.remove_page(own);
                 shard.policy.remove(own);
                 shard.failed.push((own, error));
@@ -392,7 +392,7 @@ impl PageCache {
 
     /// Whether the page of a frame was read or could not be, so that it is no longer loading.
     pub fn is_settled(&self, frame: u32) -> bool {
-        self.states[frame as usize].state.load(Ordering::SeqCst) != LOADING
+        self.states[frame as usize].state.load(Ordering::SeqCst) != STATE_LOADING
     }
 
     /// Evicts the pages of these files, given by their numbers, except those that are pinned or loading.
@@ -403,8 +403,8 @@ impl PageCache {
             table.retain(|frame| {
                 let state = &self.states[self.frame_number(at, *frame) as usize];
                 // Acquire: as in `free_frame`.
-                let is_used =
-                    state.pins.load(Ordering::Acquire) > 0 || state.state.load(Ordering::Acquire) != READY;
+                let is_used = state.pins.load(Ordering::Acquire) > 0
+                    || state.state.load(Ordering::Acquire) != STATE_READY;
                 let keep = is_used || !files.contains(&keys[*frame as usize].file);
                 if !keep {
                     policy.remove(*frame);
@@ -428,7 +428,7 @@ impl PageCache {
         if let Some(at) = shard.failed.iter().position(|(frame, _)| pins(*frame).0 == 0) {
             return Some(shard.failed.swap_remove(at).0);
         }
-        let victim = shard.policy.victim(&|frame| pins(frame) == (0, READY))?;
+        let victim = shard.policy.victim(&|frame| pins(frame) == (0, STATE_READY))?;
         shard.policy.remove(victim);
         shard.remove_page(victim);
         self.counters.evictions.fetch_add(1, Ordering::Relaxed);
@@ -524,8 +524,10 @@ impl Pin<'_> {
     /// While the page is loading.
     pub fn page(&self) -> Result<CellRef<'_>> {
         match self.cache.states[self.frame as usize].state.load(Ordering::Acquire) {
-            READY => Ok(self.cache.cells.read(self.frame as usize).expect("a pinned frame is not written")),
-            FAILED => Err(self.read_error()),
+            STATE_READY => {
+                Ok(self.cache.cells.read(self.frame as usize).expect("a pinned frame is not written"))
+            }
+            STATE_FAILED => Err(self.read_error()),
             _ => panic!("the page is loading"),
         }
     }

@@ -51,9 +51,9 @@ impl PageReader {
         PageReader { cache, queue, wanted: Vec::new(), in_flight: Vec::new(), gap_max, in_gaps: 0 }
     }
 
-    /// Pins these pages, and calls `pinned` with the pin of each. The reads of those that are not cached are
-    /// submitted by [`PageReader::send`]. False when there was no frame for a page; it and the pages after it
-    /// are not pinned.
+    /// Pins the frames of `pages`, and calls `pinned` with each pin. Pages that are not cached are read when
+    /// [`PageReader::send`] is called. False when there was no frame for a page: neither that page nor those
+    /// after it are pinned.
     pub fn request<'f>(
         &mut self,
         cache: &'f PageCache,

@@ -19,7 +19,7 @@ const LONG_READ_PAGES: u64 = 16;
 const FILE_PAGES_MIN: u64 = 4096;
 
 /// Number of measurements. The fastest counts.
-const ROUNDS: usize = 3;
+const MEASUREMENTS: usize = 3;
 
 /// No further round begins after this time: slow devices need no exact measurement.
 const TIME_MAX: Duration = Duration::from_millis(20);
@@ -40,7 +40,7 @@ pub fn measure_gap(queue: &mut ReadQueue, cells: &Arc<Cells>, file: &Arc<dyn Rea
     }
     let (mut short, mut long) = (Duration::MAX, Duration::MAX);
     let began = Instant::now();
-    for round in 0..ROUNDS as u64 {
+    for round in 0..MEASUREMENTS as u64 {
         let times = (
             time_reads(queue, cells, file, SHORT_READS, 1, round),
             time_reads(queue, cells, file, LONG_READS, LONG_READ_PAGES, round),
@@ -74,7 +74,7 @@ fn time_reads(
 ) -> Option<Duration> {
     let distance = file.len() / PAGE / reads;
     // Long reads begin behind the short ones of all rounds.
-    let first = if pages == 1 { round } else { ROUNDS as u64 + round * pages };
+    let first = if pages == 1 { round } else { MEASUREMENTS as u64 + round * pages };
     let began = Instant::now();
     for number in 0..reads {
         let own = (number * pages..(number + 1) * pages).map(|cell| cells.write(cell as usize));

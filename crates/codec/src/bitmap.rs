@@ -25,7 +25,7 @@ use crate::{BLOCK, DecodeError, Intersection, Kernel, Result, raw};
 /// Bytes of a block before the bits or the values: their number of bytes, or 0 for values.
 const HEAD_BYTES: usize = 2;
 
-/// Maximum bytes of a block of `n` values, which is that of a raw block.
+/// Maximum bytes of a block of `n` values: the bytes of a block in raw form.
 pub(crate) fn max_len(n: usize) -> usize {
     if n == 0 { 0 } else { HEAD_BYTES + raw::max_len(n) }
 }
@@ -167,9 +167,9 @@ impl<'a> BitmapView<'a> {
     /// The bits of the [`BLOCK`] consecutive values after `prev`; `None` if the values wrap.
     pub fn of_run(prev: u32) -> Option<BitmapView<'static>> {
         /// The bitmap of 256 consecutive values, for each position of the first value in its byte.
-        static RUNS: [[u8; BLOCK / 8 + 1]; 8] = run_bitmaps();
+        static RUN_BITMAPS: [[u8; BLOCK / 8 + 1]; 8] = run_bitmaps();
         let position = prev.wrapping_add(1) as usize % 8;
-        let bits = if position == 0 { &RUNS[0][..BLOCK / 8] } else { &RUNS[position][..] };
+        let bits = if position == 0 { &RUN_BITMAPS[0][..BLOCK / 8] } else { &RUN_BITMAPS[position][..] };
         BitmapView::from_checked_bits(prev, bits)
     }
 

@@ -160,7 +160,7 @@ impl Codec {
         Codec::ALL.iter().copied().find(|codec| codec.name() == name)
     }
 
-    /// The number stored in files. It never changes. 0 is not used, so that zeroed bytes are no codec.
+    /// The number stored in files. It never changes. No codec has 0, so that zeroed bytes are detected.
     pub fn id(self) -> u8 {
         self as u8
     }
@@ -377,8 +377,8 @@ impl Codec {
         }
     }
 
-    /// Whether a block whose last value is `prev + span` can be a bitmap. For most blocks the answer is no
-    /// without reading them.
+    /// Whether a block whose last value is `prev + span` can be a bitmap, without reading the block. False
+    /// for most blocks.
     #[inline]
     pub fn may_be_bitmap(self, span: u32) -> bool {
         match self {

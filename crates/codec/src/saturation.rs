@@ -17,7 +17,7 @@ pub struct CodeTable {
 }
 
 impl CodeTable {
-    /// The table of these numbers, indexed by code.
+    /// A table of `numbers`, indexed by code.
     pub fn new(numbers: [f32; 256]) -> CodeTable {
         let byte = |plane: usize| numbers.map(|number: f32| number.to_le_bytes()[plane]);
         CodeTable { numbers, planes: std::array::from_fn(byte) }

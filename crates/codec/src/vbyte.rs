@@ -13,7 +13,7 @@
 
 use crate::{Kernel, Result};
 
-/// Maximum bytes of a value.
+/// Maximum bytes of an encoded value.
 const VALUE_BYTES_MAX: usize = 5;
 
 /// Maximum bytes of a block of `n` values.

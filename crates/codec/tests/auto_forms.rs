@@ -2,7 +2,7 @@
 
 mod samples;
 
-use samples::{Random, START, random_values, values_of_gaps};
+use samples::{Random, VALUE_BEFORE_LIST, random_values, values_of_gaps};
 use tierdex_codec::{BLOCK, Codec};
 
 /// The first byte of a block that is a bitmap.
@@ -14,9 +14,10 @@ const BITMAP_TAG: u8 = 0x3f;
 fn is_bitmap(ids: &[u32]) -> bool {
     let block = samples::encode(Codec::Auto, ids);
     let other = samples::encode(Codec::Pfor256Delta, ids);
-    assert_eq!(samples::decode(Codec::Auto, &block, START, ids.len()).0, ids);
-    let view = Codec::Auto.bitmap(&block, START, ids.len()).unwrap();
-    let bits = ids.last().expect("some").wrapping_sub(START) as usize + START.wrapping_add(1) as usize % 8;
+    assert_eq!(samples::decode(Codec::Auto, &block, VALUE_BEFORE_LIST, ids.len()).0, ids);
+    let view = Codec::Auto.bitmap(&block, VALUE_BEFORE_LIST, ids.len()).unwrap();
+    let bits = ids.last().expect("some").wrapping_sub(VALUE_BEFORE_LIST) as usize
+        + VALUE_BEFORE_LIST.wrapping_add(1) as usize % 8;
     let len = 2 + bits.div_ceil(8);
     let most = (other.len() + other.len() / 4).max(ids.len().div_ceil(6)).min(2 + 255);
     if len > most || other.len() <= 2 {
@@ -62,7 +63,7 @@ fn ids_that_are_not_increasing_are_no_bitmap() {
     for ids in [vec![5, 4, 9, 12, 13], vec![9; 8], vec![7, 6, 5, 4, 3, 2, 1, 0]] {
         let block = samples::encode(Codec::Auto, &ids);
         assert_ne!(block[0], BITMAP_TAG);
-        assert_eq!(samples::decode(Codec::Auto, &block, START, ids.len()).0, ids);
+        assert_eq!(samples::decode(Codec::Auto, &block, VALUE_BEFORE_LIST, ids.len()).0, ids);
     }
 }
 
@@ -71,17 +72,17 @@ fn damaged_bitmaps_are_invalid() {
     let ids: Vec<u32> = (0..100).filter(|id| id % 3 != 1).collect();
     let block = samples::encode(Codec::Auto, &ids);
     let mut out = vec![0; ids.len()];
-    assert!(Codec::Auto.decode(&block, START, &mut out).is_ok());
+    assert!(Codec::Auto.decode(&block, VALUE_BEFORE_LIST, &mut out).is_ok());
     for cut in 0..block.len() {
-        assert!(Codec::Auto.decode(&block[..cut], START, &mut out).is_err(), "{cut}");
+        assert!(Codec::Auto.decode(&block[..cut], VALUE_BEFORE_LIST, &mut out).is_err(), "{cut}");
         assert!(Codec::Auto.encoded_len(&block[..cut], out.len()).is_err(), "{cut}");
     }
     for bit in 0..8 * block.len() {
         let mut damaged = block.clone();
         damaged[bit / 8] ^= 1 << (bit % 8);
         if damaged[0] == BITMAP_TAG {
-            assert!(Codec::Auto.decode(&damaged, START, &mut out).is_err(), "bit {bit}");
-            assert!(Codec::Auto.bitmap(&damaged, START, out.len()).is_err(), "bit {bit}");
+            assert!(Codec::Auto.decode(&damaged, VALUE_BEFORE_LIST, &mut out).is_err(), "bit {bit}");
+            assert!(Codec::Auto.bitmap(&damaged, VALUE_BEFORE_LIST, out.len()).is_err(), "bit {bit}");
         }
     }
 }

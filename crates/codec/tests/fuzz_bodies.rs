@@ -7,8 +7,8 @@ mod samples;
 use samples::{Random, Seed};
 use tierdex_codec::{BLOCK, Codec, Kernel};
 
-/// Number of inputs of a test.
-const INPUTS: u64 = 20_000;
+/// Number of random inputs of each test.
+const INPUT_COUNT: u64 = 20_000;
 
 /// Random bytes of which about half are small, so that valid headers are likely.
 fn random_input(random: &mut Random) -> Vec<u8> {
@@ -19,12 +19,12 @@ fn random_input(random: &mut Random) -> Vec<u8> {
 #[test]
 fn hostile_bytes_are_decoded_alike() {
     let mut good = 0;
-    for seed in 0..INPUTS {
+    for seed in 0..INPUT_COUNT {
         let _seed = Seed(seed);
         good += u64::from(bodies::check_hostile_bytes(&random_input(&mut Random(seed))));
     }
-    println!("{good} of {INPUTS} were blocks");
-    assert!((INPUTS / 20..INPUTS).contains(&good), "{good} of {INPUTS} were blocks");
+    println!("{good} of {INPUT_COUNT} were blocks");
+    assert!((INPUT_COUNT / 20..INPUT_COUNT).contains(&good), "{good} of {INPUT_COUNT} were blocks");
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn the_hostile_target_accepts_encoded_blocks() {
 #[test]
 fn random_values_come_back() {
     let (mut full, mut shorter) = (0, 0);
-    for seed in 0..INPUTS {
+    for seed in 0..INPUT_COUNT {
         let _seed = Seed(seed);
         match bodies::check_round_trip(&random_input(&mut Random(seed))) {
             BLOCK => full += 1,
@@ -52,5 +52,8 @@ fn random_values_come_back() {
         }
     }
     println!("{full} full blocks, {shorter} shorter ones");
-    assert!(full > INPUTS / 10 && shorter > INPUTS / 10, "{full} full blocks, {shorter} shorter ones");
+    assert!(
+        full > INPUT_COUNT / 10 && shorter > INPUT_COUNT / 10,
+        "{full} full blocks, {shorter} shorter ones"
+    );
 }

@@ -7,7 +7,7 @@ mod pages;
 mod samples;
 
 use pages::{Guarded, Pages, Side};
-use samples::{Random, START, encode_list, random_values, values_of_gaps};
+use samples::{Random, VALUE_BEFORE_LIST, encode_list, random_values, values_of_gaps};
 use std::{env, os::unix::process::ExitStatusExt, process::Command};
 use tierdex_codec::{BLOCK, Codec, Kernel};
 
@@ -43,7 +43,7 @@ impl CodecPages {
         copy.copy_from_slice(bytes);
         let out = self.values.values(side, expect.len());
         out.fill(0x5555_5555);
-        let (mut used, mut last) = (0, START);
+        let (mut used, mut last) = (0, VALUE_BEFORE_LIST);
         for block in out.chunks_mut(BLOCK) {
             used += codec.decode_with(kernel, &copy[used..], last, block).expect("the list is good");
             last = block[block.len() - 1];
@@ -56,7 +56,7 @@ impl CodecPages {
     /// one.
     fn encode(&mut self, kernel: Kernel, codec: Codec, side: Side, values: &[u32], expect: &[u8]) {
         let before = (values.len() - 1) / BLOCK * BLOCK;
-        let prev = before.checked_sub(1).map_or(START, |k| values[k]);
+        let prev = before.checked_sub(1).map_or(VALUE_BEFORE_LIST, |k| values[k]);
         let copy = self.values.values(side, values.len() - before);
         copy.copy_from_slice(&values[before..]);
         Guarded::vectors(|| {
@@ -108,7 +108,7 @@ fn each_list(mut check: impl FnMut(Codec, &[u32], &[u8])) {
             for &codec in Codec::ALL {
                 let values = values_of_gaps(codec, &gaps);
                 for n in 0..=LEN_MAX {
-                    let bytes = encode_list(Kernel::SCALAR, codec, &values[..n], START);
+                    let bytes = encode_list(Kernel::SCALAR, codec, &values[..n], VALUE_BEFORE_LIST);
                     check(codec, &values[..n], &bytes);
                 }
             }

@@ -5,7 +5,7 @@ mod pages;
 mod samples;
 
 use pages::{Pages, Side};
-use samples::{Random, START, random_bytes, values_of_gaps};
+use samples::{Random, VALUE_BEFORE_LIST, random_bytes, values_of_gaps};
 use tierdex_codec::{BLOCK, Codec, DecodeError, Kernel};
 
 /// Number of random blocks of a test.
@@ -32,10 +32,10 @@ impl DecoderPages {
         let copy = self.bytes.bytes(side, bytes.len());
         copy.copy_from_slice(bytes);
         let mut expect = [0; BLOCK];
-        let decoded = codec.decode_with(Kernel::SCALAR, copy, START, &mut expect[..n]);
+        let decoded = codec.decode_with(Kernel::SCALAR, copy, VALUE_BEFORE_LIST, &mut expect[..n]);
         for kernel in &self.kernels {
             let out = self.values.values(side, n);
-            let other = codec.decode_with(*kernel, copy, START, out);
+            let other = codec.decode_with(*kernel, copy, VALUE_BEFORE_LIST, out);
             let same = other == decoded && (decoded.is_err() || *out == expect[..n]);
             assert!(
                 same,

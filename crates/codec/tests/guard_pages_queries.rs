@@ -9,7 +9,7 @@ mod pages;
 mod samples;
 
 use pages::{Guarded, Pages, Side};
-use samples::{Random, START};
+use samples::{Random, VALUE_BEFORE_LIST};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::{collections::BTreeMap, env, fmt::Debug, process::Command};
 use tierdex_codec::{
@@ -22,7 +22,7 @@ use tierdex_codec::{
 static ALLOCATOR: Guarded = Guarded;
 
 /// Lengths of slices: those of vectors, one less and one more.
-const LENGTHS: [usize; 14] = [0, 1, 7, 8, 9, 15, 16, 17, 63, 64, 65, 127, 255, BLOCK];
+const SLICE_LENGTHS: [usize; 14] = [0, 1, 7, 8, 9, 15, 16, 17, 63, 64, 65, 127, 255, BLOCK];
 
 /// Number of further, random lengths, unless `TIERDEX_TEST_BLOCKS` sets another one.
 const RANDOM_LENGTH_COUNT: usize = 100;
@@ -39,24 +39,24 @@ const TEST_NAME: &str = "every_kernel_stays_between_guard_pages";
 /// The name of a function of the crate, and a test function that returns a digest of its result.
 type TestedFunction = (&'static str, fn(&mut GuardedCase) -> String);
 
-const FUNCTIONS: [TestedFunction; 17] = [
-    ("score", scores),
-    ("values_at_least", finds_large),
-    ("drain_at_least", drains),
-    ("keep_at_least", keeps),
-    ("largest", selects),
-    ("count_ones", counts_ones),
-    ("mark_positive", marks),
-    ("keep_marked", keeps_marked),
-    ("add_bits", adds_bits),
-    ("add_bits of too few frequencies", adds_too_few),
-    ("find", finds),
-    ("intersect", intersects),
-    ("rises", sees_rises),
-    ("add_one", adds_one),
-    ("collect_bits", collects),
-    ("copy_runs", copies),
-    ("intersect_runs", shares),
+const TESTED_FUNCTIONS: [TestedFunction; 17] = [
+    ("score", digest_score),
+    ("values_at_least", digest_values_at_least),
+    ("drain_at_least", digest_drain_at_least),
+    ("keep_at_least", digest_keep_at_least),
+    ("largest", digest_largest),
+    ("count_ones", digest_count_ones),
+    ("mark_positive", digest_mark_positive),
+    ("keep_marked", digest_keep_marked),
+    ("add_bits", digest_add_bits),
+    ("add_bits of too few frequencies", digest_add_bits_too_few),
+    ("find", digest_find),
+    ("intersect", digest_intersect),
+    ("rises", digest_rises),
+    ("add_one", digest_add_one),
+    ("collect_bits", digest_collect_bits),
+    ("copy_runs", digest_copy_runs),
+    ("intersect_runs", digest_intersect_runs),
 ];
 
 /// The input of a test function: the length of the slices, all adjacent to a guard on the same side, and
@@ -90,7 +90,7 @@ impl GuardedCase<'_> {
 
     /// `n` increasing values with gaps of 1 to `gap`.
     fn rising(&mut self, n: usize, gap: u64) -> Vec<u32> {
-        let mut last = START;
+        let mut last = VALUE_BEFORE_LIST;
         let next = |_| {
             last = last.wrapping_add(1 + self.random.below(gap) as u32);
             last
@@ -119,7 +119,7 @@ fn k_of_codes() -> CodeTable {
 }
 
 /// One of the values has the last code.
-fn scores(case: &mut GuardedCase) -> String {
+fn digest_score(case: &mut GuardedCase) -> String {
     let (n, side) = (case.n, case.side);
     let codes: Vec<u8> = case.values(n.max(1), 8).iter().map(|value| *value as u8).collect();
     let mut all: Vec<u32> = (0..n).map(|_| case.random.below(n as u64) as u32).collect();
@@ -130,18 +130,18 @@ fn scores(case: &mut GuardedCase) -> String {
     let of = Saturation { weight: 3700.0, k: &k, codes: copy_bytes(a, side, &codes) };
     let found = d.values(side, n);
     of.score(copy_values(b, side, &all), copy_values(c, side, &frequencies), found);
-    digest(found)
+    digest_of(found)
 }
 
-fn finds_large(case: &mut GuardedCase) -> String {
+fn digest_values_at_least(case: &mut GuardedCase) -> String {
     let (all, threshold) = (case.scores(case.n), case.score());
     let mut found = Selection::new();
     values_at_least(copy_values(&mut case.pages[0], case.side, &all), threshold, &mut found);
-    digest(found.positions())
+    digest_of(found.positions())
 }
 
 /// The output vectors end at a guard too.
-fn drains(case: &mut GuardedCase) -> String {
+fn digest_drain_at_least(case: &mut GuardedCase) -> String {
     let (sums, threshold) = (case.scores(case.n), case.score());
     let sums = copy_values(&mut case.pages[0], case.side, &sums);
     let survivors = Guarded::vectors(|| {
@@ -153,21 +153,21 @@ fn drains(case: &mut GuardedCase) -> String {
         Guarded::holds(survivors.values()) && Guarded::holds(survivors.sums()),
         "a vector was not guarded"
     );
-    digest((survivors.values(), survivors.sums(), survivors.positive(), sums))
+    digest_of((survivors.values(), survivors.sums(), survivors.positive(), sums))
 }
 
-fn keeps(case: &mut GuardedCase) -> String {
+fn digest_keep_at_least(case: &mut GuardedCase) -> String {
     let (n, side) = (case.n, case.side);
     let (all, all_scores) = (case.values(n, 32), case.scores(n));
     let (threshold, from) = (case.score(), case.random.below(n as u64 / 2 + 1));
     let [a, b, ..] = case.pages;
     let (kept, kept_scores) = (copy_values(a, side, &all), copy_values(b, side, &all_scores));
     let k = keep_at_least(kept, kept_scores, from as usize, threshold);
-    digest((&kept[..k], &kept_scores[..k]))
+    digest_of((&kept[..k], &kept_scores[..k]))
 }
 
 /// The keys fill `n` numbers, two each, and the scratch buffer ends at a guard.
-fn selects(case: &mut GuardedCase) -> String {
+fn digest_largest(case: &mut GuardedCase) -> String {
     let n = case.n / 2;
     let keys: Vec<u64> = (0..n).map(|_| case.random.next() >> (8 * case.n % 64)).collect();
     let k = case.random.below(n as u64 + 1) as usize;
@@ -176,43 +176,43 @@ fn selects(case: &mut GuardedCase) -> String {
     let smallest = Guarded::vectors(|| largest(copy, k, &mut Vec::new()));
     copy[..k].sort_unstable();
     copy[k..].sort_unstable();
-    digest((smallest, copy))
+    digest_of((smallest, copy))
 }
 
-fn counts_ones(case: &mut GuardedCase) -> String {
+fn digest_count_ones(case: &mut GuardedCase) -> String {
     let all: Vec<u8> = case.values(case.n, 8).iter().map(|byte| *byte as u8).collect();
-    digest(count_ones(copy_bytes(&mut case.pages[0], case.side, &all)))
+    digest_of(count_ones(copy_bytes(&mut case.pages[0], case.side, &all)))
 }
 
-fn marks(case: &mut GuardedCase) -> String {
+fn digest_mark_positive(case: &mut GuardedCase) -> String {
     let (sums, there, side) = (case.scores(case.n), case.bits(), case.side);
     let [a, b, ..] = case.pages;
     let bits = copy_bytes(b, side, &there);
     mark_positive(copy_values(a, side, &sums), bits);
-    digest(bits)
+    digest_of(bits)
 }
 
-fn keeps_marked(case: &mut GuardedCase) -> String {
+fn digest_keep_marked(case: &mut GuardedCase) -> String {
     let (sums, there, side) = (case.scores(case.n), case.bits(), case.side);
     let [a, b, ..] = case.pages;
     let sums = copy_values(a, side, &sums);
     keep_marked(sums, copy_bytes(b, side, &there));
-    digest(sums)
+    digest_of(sums)
 }
 
-fn adds_bits(case: &mut GuardedCase) -> String {
-    digest(add(case, 0))
+fn digest_add_bits(case: &mut GuardedCase) -> String {
+    digest_of(add_bits_to_sums(case, 0))
 }
 
 /// The result is unspecified, so that the digest is only its length.
-fn adds_too_few(case: &mut GuardedCase) -> String {
+fn digest_add_bits_too_few(case: &mut GuardedCase) -> String {
     let missing = 1 + case.random.below(20) as usize;
-    add(case, missing).len().to_string()
+    add_bits_to_sums(case, missing).len().to_string()
 }
 
 /// Adds the scores of `n` bytes of bits, the last `missing` without frequencies, to sums that may end before
 /// the bits.
-fn add(case: &mut GuardedCase, missing: usize) -> Vec<u32> {
+fn add_bits_to_sums(case: &mut GuardedCase, missing: usize) -> Vec<u32> {
     let (n, side, first) = (case.n, case.side, 8 * case.random.below(9) as u32);
     let sums = 8 * n - case.random.below(8 * n.min(3) as u64 + 1) as usize;
     let bits: Vec<u8> = (0..n).map(|_| (case.random.next() & case.random.next()) as u8).collect();
@@ -230,30 +230,33 @@ fn add(case: &mut GuardedCase, missing: usize) -> Vec<u32> {
 }
 
 /// The block has as many values as are searched in it, but at least one.
-fn finds(case: &mut GuardedCase) -> String {
+fn digest_find(case: &mut GuardedCase) -> String {
     let (n, gap) = (case.n, 2 + case.random.below(12));
     let (block, all) = (case.rising(n.max(1), gap), case.rising(n, gap));
     let mut encoded = Vec::new();
-    Codec::Bitmap.encode(&block, START, &mut encoded);
+    Codec::Bitmap.encode(&block, VALUE_BEFORE_LIST, &mut encoded);
     let [a, b, ..] = case.pages;
     let encoded = copy_bytes(a, case.side, &encoded);
-    let view = Codec::Bitmap.bitmap(encoded, START, block.len()).expect("the block is good").expect("dense");
+    let view = Codec::Bitmap
+        .bitmap(encoded, VALUE_BEFORE_LIST, block.len())
+        .expect("the block is good")
+        .expect("dense");
     let mut shared = Intersection::new();
     view.find(copy_values(b, case.side, &all), &mut shared);
-    digest((shared.first(), shared.second()))
+    digest_of((shared.first(), shared.second()))
 }
 
-fn intersects(case: &mut GuardedCase) -> String {
+fn digest_intersect(case: &mut GuardedCase) -> String {
     let (n, gap) = (case.random.below(BLOCK as u64 + 1) as usize, 2 + case.random.below(12));
     let (first, second) = (case.rising(case.n, gap), case.rising(n, gap));
     let [a, b, ..] = case.pages;
     let mut shared = Intersection::new();
     intersect(copy_values(a, case.side, &first), copy_values(b, case.side, &second), &mut shared);
-    digest((shared.first(), shared.second()))
+    digest_of((shared.first(), shared.second()))
 }
 
 /// Each of up to three values in turn is not increasing, among them the last one.
-fn sees_rises(case: &mut GuardedCase) -> String {
+fn digest_rises(case: &mut GuardedCase) -> String {
     let mut all = case.rising(case.n, 1 << 20);
     let mut seen = vec![is_increasing(copy_values(&mut case.pages[0], case.side, &all))];
     for back in 1..all.len().min(4) {
@@ -264,28 +267,28 @@ fn sees_rises(case: &mut GuardedCase) -> String {
         all[position] = value;
     }
     assert!(seen[0] && seen[1..].iter().all(|rises| !rises), "{seen:?}");
-    digest(seen)
+    digest_of(seen)
 }
 
-fn adds_one(case: &mut GuardedCase) -> String {
+fn digest_add_one(case: &mut GuardedCase) -> String {
     let all = case.values(case.n, 32);
     let sums = copy_values(&mut case.pages[0], case.side, &all);
     let largest = add_one(sums);
-    digest((largest, sums))
+    digest_of((largest, sums))
 }
 
-fn collects(case: &mut GuardedCase) -> String {
+fn digest_collect_bits(case: &mut GuardedCase) -> String {
     let (n, side) = (case.n, case.side);
     let marked: Vec<u8> = case.values(8 * n, 1).iter().map(|mark| *mark as u8).collect();
     let there: Vec<u8> = case.values(n, 8).iter().map(|byte| *byte as u8).collect();
     let [a, b, ..] = case.pages;
     let (marks, bits) = (copy_bytes(a, side, &marked), copy_bytes(b, side, &there));
     collect_bits(marks, bits);
-    digest((marks, bits))
+    digest_of((marks, bits))
 }
 
 /// Runs up to the end of the block; only the slack follows the copied values.
-fn copies(case: &mut GuardedCase) -> String {
+fn digest_copy_runs(case: &mut GuardedCase) -> String {
     let block = case.values(BLOCK + RUN_SLACK, 32);
     let (mut runs, mut total) = (Vec::new(), 0);
     while total < case.n {
@@ -298,11 +301,11 @@ fn copies(case: &mut GuardedCase) -> String {
     let block = copy_values(a, case.side, &block);
     let out = b.values(case.side, total + RUN_SLACK);
     let copied = copy_runs(block.first_chunk().expect("a block"), &runs, out);
-    digest((&out[..copied], copied))
+    digest_of((&out[..copied], copied))
 }
 
 /// Runs up to the ends of their blocks; only the slack follows the shared values.
-fn shares(case: &mut GuardedCase) -> String {
+fn digest_intersect_runs(case: &mut GuardedCase) -> String {
     let gap = 2 + case.random.below(3);
     let (all, others) = (case.rising(BLOCK + RUN_SLACK, gap), case.rising(BLOCK + RUN_SLACK, gap));
     let most = [5, 20, BLOCK as u64][case.random.below(3) as usize];
@@ -322,31 +325,31 @@ fn shares(case: &mut GuardedCase) -> String {
     let (first, second) = (first.first_chunk().expect("a block"), second.first_chunk().expect("a block"));
     let out = c.values(case.side, case.n + RUN_SLACK);
     let n = intersect_runs(first, second, &mut pairs, out);
-    digest((&out[..n], pairs))
+    digest_of((&out[..n], pairs))
 }
 
 /// A digest of a result.
-fn digest(result: impl Debug) -> String {
+fn digest_of(result: impl Debug) -> String {
     let mut hasher = DefaultHasher::new();
     format!("{result:?}").hash(&mut hasher);
     format!("{:016x}", hasher.finish())
 }
 
 /// The fixed lengths, and then the random ones.
-fn lengths() -> impl Iterator<Item = usize> {
+fn tested_lengths() -> impl Iterator<Item = usize> {
     let mut random = Random(40);
     let count = env::var("TIERDEX_TEST_BLOCKS").map(|text| text.parse().expect("a number"));
     let others =
         (0..count.unwrap_or(RANDOM_LENGTH_COUNT)).map(move |_| random.below(BLOCK as u64 + 1) as usize);
-    LENGTHS.into_iter().chain(others)
+    SLICE_LENGTHS.into_iter().chain(others)
 }
 
 /// Prints one line per case. After a fault, the last line names the case that was begun.
 fn print_digests() {
     let mut pages = std::array::from_fn(|_| Pages::new(size_of::<u32>() * LEN_MAX));
     println!("\nkernel: {}", Kernel::active().name());
-    for (name, function) in FUNCTIONS {
-        for (number, n) in lengths().enumerate() {
+    for (name, function) in TESTED_FUNCTIONS {
+        for (number, n) in tested_lengths().enumerate() {
             for side in Side::ALL {
                 let mut case = GuardedCase { pages: &mut pages, side, n, random: Random(number as u64) };
                 println!("begun: {name}, {n}, {side:?}");
@@ -379,7 +382,7 @@ fn every_kernel_stays_between_guard_pages() {
         return print_digests();
     }
     let expected = digests_of(Kernel::SCALAR);
-    assert_eq!(expected.len(), FUNCTIONS.len() * lengths().count() * Side::ALL.len());
+    assert_eq!(expected.len(), TESTED_FUNCTIONS.len() * tested_lengths().count() * Side::ALL.len());
     for kernel in Kernel::available() {
         let found = digests_of(kernel);
         for (case, result) in &expected {

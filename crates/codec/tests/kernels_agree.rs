@@ -18,7 +18,7 @@ use tierdex_codec::{BLOCK, Codec, Kernel};
 const BLOCK_COUNT: u64 = 100_000;
 
 /// Values at which arithmetic wraps or changes its sign.
-const EXTREMES: [u32; 8] = [0, 1, 2, (1 << 31) - 1, 1 << 31, (1 << 31) + 1, u32::MAX - 1, u32::MAX];
+const EXTREME_VALUES: [u32; 8] = [0, 1, 2, (1 << 31) - 1, 1 << 31, (1 << 31) + 1, u32::MAX - 1, u32::MAX];
 
 fn block_count() -> u64 {
     match env::var("TIERDEX_TEST_BLOCKS") {
@@ -33,11 +33,11 @@ fn random_block(codec: Codec, seed: u64) -> (Vec<u32>, u32) {
     let n = random_count(&mut random);
     let values = values_of_some_kinds(&mut random, n);
     if random.below(2) == 0 {
-        return (values_of_gaps(codec, &values), samples::START);
+        return (values_of_gaps(codec, &values), samples::VALUE_BEFORE_LIST);
     }
     let prev = match random.below(4) {
-        0 => samples::START,
-        1 => one_of(&mut random, &EXTREMES),
+        0 => samples::VALUE_BEFORE_LIST,
+        1 => one_of(&mut random, &EXTREME_VALUES),
         2 => values.first().map_or(0, |first| first.wrapping_sub(random.below(3) as u32)),
         _ => random.next() as u32,
     };
@@ -66,7 +66,7 @@ fn values_of_one_kind(random: &mut Random, n: usize) -> Vec<u32> {
         3 => vec![first; n],
         4 => runs_of_equal_values(random, n, width),
         5 => random_values(random, n, 1, 6, 3),
-        6 => (0..n).map(|_| one_of(random, &EXTREMES)).collect(),
+        6 => (0..n).map(|_| one_of(random, &EXTREME_VALUES)).collect(),
         7 => (0..n as u32).map(|k| first.wrapping_sub(k * (1 + width))).collect(),
         _ => (0..n as u32).map(|k| first.wrapping_add(k << (width % 25))).collect(),
     }

@@ -7,7 +7,7 @@ mod agree;
 
 use tierdex_codec::{BLOCK, Codec, DecodeError};
 
-const VBYTES: [Codec; 2] = [Codec::VByte, Codec::VByteDelta];
+const VBYTE_CODECS: [Codec; 2] = [Codec::VByte, Codec::VByteDelta];
 
 /// The tested values are at all offsets up to this one, so at any offset in the windows of 16, 32 and 64
 /// bytes that vector loops load.
@@ -38,7 +38,7 @@ fn values_of_gaps_from_0(codec: Codec, gaps: &[u32]) -> Vec<u32> {
 /// Checks that every kernel decodes `gaps` from the front of `bytes`.
 #[track_caller]
 fn check_values(bytes: &[u8], gaps: &[u32], used: usize) {
-    for codec in VBYTES {
+    for codec in VBYTE_CODECS {
         let decoded = agree::decode(codec, bytes, 0, gaps.len());
         let expect = Ok((values_of_gaps_from_0(codec, gaps), used));
         assert_eq!(decoded, expect, "{}, {} values of {bytes:02x?}", codec.name(), gaps.len());
@@ -48,7 +48,7 @@ fn check_values(bytes: &[u8], gaps: &[u32], used: usize) {
 /// Checks that every kernel rejects `n` values of `bytes`.
 #[track_caller]
 fn check_error(bytes: &[u8], n: usize, error: DecodeError) {
-    for codec in VBYTES {
+    for codec in VBYTE_CODECS {
         let decoded = agree::decode(codec, bytes, 0, n);
         assert_eq!(decoded, Err(error), "{}, {n} values of {bytes:02x?}", codec.name());
     }
@@ -149,7 +149,7 @@ fn every_mask_of_twelve_bytes_decodes_as_by_the_scalar_kernel() {
             bytes.resize(offset + 16 + VALUES_AFTER, 3);
             let good = mask & mask >> 1 & mask >> 2 & mask >> 3 == 0;
             for n in [1, 2, 4, 6, 8, 16, 60] {
-                for codec in VBYTES {
+                for codec in VBYTE_CODECS {
                     let decoded = agree::decode_hostile(codec, &bytes, 9, offset + n);
                     assert!(decoded.is_ok() || !good, "{mask:03x} at {offset}: {decoded:?}");
                 }

@@ -3,7 +3,7 @@
 mod agree;
 mod samples;
 
-use samples::{Random, START, Seed, random_values, values_of_gaps};
+use samples::{Random, Seed, VALUE_BEFORE_LIST, random_values, values_of_gaps};
 use tierdex_codec::{BLOCK, Codec, Kernel};
 
 /// Number of random blocks.
@@ -29,8 +29,9 @@ fn max_len_is_reached_at_every_length() {
     for kernel in Kernel::available() {
         for &codec in Codec::ALL {
             for n in 0..=BLOCK {
-                let len =
-                    |gaps: Vec<u32>| encoded_length(kernel, codec, &values_of_gaps(codec, &gaps), START);
+                let len = |gaps: Vec<u32>| {
+                    encoded_length(kernel, codec, &values_of_gaps(codec, &gaps), VALUE_BEFORE_LIST)
+                };
                 let longest = worst_cases(n).map(len).into_iter().max();
                 assert_eq!(longest, Some(codec.max_len(n)), "{kernel:?}, {}, {n} values", codec.name());
             }
@@ -49,7 +50,7 @@ fn max_len_is_never_exceeded() {
         for &codec in Codec::ALL {
             let bytes = agree::encode(codec, &values, random.next() as u32);
             assert!(bytes.len() <= codec.max_len(n), "{}: {}", codec.name(), bytes.len());
-            let bytes = agree::encode(codec, &values_of_gaps(codec, &values), START);
+            let bytes = agree::encode(codec, &values_of_gaps(codec, &values), VALUE_BEFORE_LIST);
             assert!(bytes.len() <= codec.max_len(n), "{}: {}", codec.name(), bytes.len());
         }
     }

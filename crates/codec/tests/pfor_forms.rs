@@ -22,7 +22,7 @@ fn the_encoder_writes_and_reads_every_form_in_both_layouts() {
         for gaps in samples::sample_blocks() {
             let values = values_of_gaps(codec, &gaps);
             let block = samples::encode(codec, &values);
-            let (back, used) = samples::decode(codec, &block, samples::START, values.len());
+            let (back, used) = samples::decode(codec, &block, samples::VALUE_BEFORE_LIST, values.len());
             assert_eq!((back, used), (values, block.len()));
             let counts = if gaps.len() == 256 { &mut full } else { &mut tails };
             counts[form_of_block(&block)] += 1;
@@ -55,6 +55,6 @@ fn exceptions_need_not_be_equally_wide() {
         let values = values_of_gaps(codec, &values);
         let block = samples::encode(codec, &values);
         assert_eq!(FORM_NAMES[form_of_block(&block)], "sparse");
-        assert_eq!(samples::decode(codec, &block, samples::START, 256).0, values);
+        assert_eq!(samples::decode(codec, &block, samples::VALUE_BEFORE_LIST, 256).0, values);
     }
 }

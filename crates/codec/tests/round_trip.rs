@@ -5,7 +5,7 @@ mod samples;
 
 use agree::round_trip;
 use proptest::prelude::*;
-use samples::{Random, START, decode_list, encode_list, random_values, values_of_gaps};
+use samples::{Random, VALUE_BEFORE_LIST, decode_list, encode_list, random_values, values_of_gaps};
 use tierdex_codec::{BLOCK, Codec, Kernel};
 
 #[test]
@@ -51,8 +51,13 @@ fn lists_of_blocks_follow_each_other() {
     let gaps = random_values(&mut random, 5 * BLOCK + 77, 9, 8, 14);
     for &codec in Codec::ALL {
         let ids = values_of_gaps(codec, &gaps);
-        let bytes = encode_list(Kernel::active(), codec, &ids, START);
-        assert_eq!(decode_list(codec, &bytes, ids.len(), START), (ids, &[][..]), "{}", codec.name());
+        let bytes = encode_list(Kernel::active(), codec, &ids, VALUE_BEFORE_LIST);
+        assert_eq!(
+            decode_list(codec, &bytes, ids.len(), VALUE_BEFORE_LIST),
+            (ids, &[][..]),
+            "{}",
+            codec.name()
+        );
     }
 }
 

@@ -60,7 +60,7 @@ fn first_value_len(value: u32) -> usize {
     1 + [7, 14, 21, 28].map(|bits| usize::from(value >> bits != 0)).iter().sum::<usize>()
 }
 
-/// Decodes each block of a form that both implementations have; each of these forms must occur. `takes` tells
+/// Decodes each block whose form both implementations have; each such form must occur. `takes` tells
 /// whether a block of this number of values has the layout of the codec.
 fn check_blocks(file: &str, codec: Codec, takes: fn(usize) -> bool) {
     let Some(vectors) = load_vectors(file) else { return };
@@ -69,7 +69,7 @@ fn check_blocks(file: &str, codec: Codec, takes: fn(usize) -> bool) {
         let Some(first) = bytes.first().filter(|first| *first >> 6 != 1 && takes(input.len())) else {
             continue;
         };
-        let (back, used) = samples::decode(codec, &bytes, samples::START, input.len());
+        let (back, used) = samples::decode(codec, &bytes, samples::VALUE_BEFORE_LIST, input.len());
         assert_eq!((back, used), (input, bytes.len()), "{file}, {name}");
         forms[usize::from(first >> 6)] += 1;
     }
@@ -81,7 +81,7 @@ fn check_blocks(file: &str, codec: Codec, takes: fn(usize) -> bool) {
 fn lists_of_byte_codecs_are_encoded_and_decoded() {
     check_both_ways("vbyte.json", Codec::VByte, usize::MAX);
     check_both_ways("vbyte_delta.json", Codec::VByteDelta, usize::MAX);
-    // The lists in these files have all control bytes first, so only lists of one block are valid blocks.
+    // A list in a StreamVByte file has all control bytes first, so it is a valid block if it has one block.
     check_both_ways("streamvbyte_1234.json", Codec::StreamVByte, BLOCK);
     check_both_ways("streamvbyte_1234_delta.json", Codec::StreamVByteDelta, BLOCK);
 }

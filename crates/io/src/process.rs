@@ -53,9 +53,9 @@ fn exit_if_null(memory: *mut u8, bytes: usize) -> *mut u8 {
 /// [`remove_on_out_of_memory`] and writes one line.
 #[cold]
 fn exit_out_of_memory(bytes: usize) -> ! {
-    /// Whether a thread ends the process already.
-    static EXITS: AtomicBool = AtomicBool::new(false);
-    while EXITS.swap(true, Ordering::Relaxed) {
+    /// Whether a thread has begun to end the process.
+    static IS_EXITING: AtomicBool = AtomicBool::new(false);
+    while IS_EXITING.swap(true, Ordering::Relaxed) {
         // Another thread is reporting it and ends the process.
         std::hint::spin_loop();
     }

@@ -4,7 +4,7 @@ use tierdex_io::{
     Disk, ErrorKind, HEADER_LEN, Identity, MemDisk, PAGE, Result, Seal, SealedFile, SealedWriter,
 };
 
-const NAME: &str = "1.docs";
+const FILE_NAME: &str = "1.docs";
 const IDENTITY: Identity = Identity { kind: 3, field: 1, segment: 7 };
 const PAGE_LEN: usize = PAGE as usize;
 
@@ -35,7 +35,7 @@ impl Specimen {
         let mut random = Lcg(seed);
         let payload: Vec<u8> = (0..len).map(|_| random.below(256) as u8).collect();
         let disk = MemDisk::new();
-        let mut writer = SealedWriter::create(&disk, NAME, identity).unwrap();
+        let mut writer = SealedWriter::create(&disk, FILE_NAME, identity).unwrap();
         writer.write(&payload).unwrap();
         let seal = writer.finish().unwrap();
         Specimen { disk, identity, seal, payload }
@@ -46,15 +46,15 @@ impl Specimen {
     }
 
     fn open(&self) -> Result<SealedFile> {
-        SealedFile::open(&self.disk, NAME, self.identity, self.seal)
+        SealedFile::open(&self.disk, FILE_NAME, self.identity, self.seal)
     }
 
     fn bytes(&self) -> Vec<u8> {
-        self.disk.bytes(NAME).unwrap()
+        self.disk.bytes(FILE_NAME).unwrap()
     }
 
     fn replace_bytes(&self, bytes: &[u8]) {
-        self.disk.corrupt(NAME, |old| {
+        self.disk.corrupt(FILE_NAME, |old| {
             old.clear();
             old.extend_from_slice(bytes);
         });
@@ -74,7 +74,7 @@ impl Specimen {
     }
 
     fn assert_detected_unsealed(&self, case: &str) {
-        let file = SealedFile::open_unsealed(&self.disk, NAME, self.identity);
+        let file = SealedFile::open_unsealed(&self.disk, FILE_NAME, self.identity);
         let found = file.and_then(|file| file.verify());
         assert_eq!(found.map_err(|error| error.kind()), Err(ErrorKind::Corrupt), "{case}");
     }
@@ -89,7 +89,7 @@ impl Specimen {
                 }
                 Err(error) => {
                     assert_eq!(error.kind(), ErrorKind::Corrupt);
-                    assert_eq!(error.file(), NAME);
+                    assert_eq!(error.file(), FILE_NAME);
                     false
                 }
             };
@@ -107,7 +107,7 @@ impl Specimen {
     /// Flips bits of byte `at`, checks that this is detected, also by the open file `before`, and flips them
     /// back.
     fn try_flip(&self, before: &SealedFile, at: usize, mask: u8, random: &mut Lcg) {
-        self.disk.corrupt(NAME, |bytes| bytes[at] ^= mask);
+        self.disk.corrupt(FILE_NAME, |bytes| bytes[at] ^= mask);
         self.assert_detected(&format!("byte {at} xor {mask:#x} of {}", self.len()));
         assert!(before.verify().is_err(), "byte {at} of an open file");
         let ranges = self.ranges(at, random);
@@ -115,7 +115,7 @@ impl Specimen {
         if let Ok(after) = self.open() {
             self.assert_reads_correct(&after, &ranges);
         }
-        self.disk.corrupt(NAME, |bytes| bytes[at] ^= mask);
+        self.disk.corrupt(FILE_NAME, |bytes| bytes[at] ^= mask);
     }
 
     /// Flips all bits, and then one bit, of each of these bytes. Returns the number of trials.
@@ -171,7 +171,7 @@ fn flips_are_detected_with_several_groups() {
 #[test]
 fn an_undamaged_page_is_read_beside_a_damaged_one() {
     let specimen = Specimen::new(3 * PAGE_LEN);
-    specimen.disk.corrupt(NAME, |bytes| bytes[PAGE_LEN + 9] ^= 1);
+    specimen.disk.corrupt(FILE_NAME, |bytes| bytes[PAGE_LEN + 9] ^= 1);
     let file = specimen.open().unwrap();
     let ranges = [0..PAGE_LEN - 64, PAGE_LEN - 64..PAGE_LEN, 2 * PAGE_LEN - 64..3 * PAGE_LEN];
     assert_eq!(specimen.assert_reads_correct(&file, &ranges), 2);
@@ -244,7 +244,7 @@ fn files_of_another_identity_are_rejected() {
         Identity { kind: 1, field: 3, segment: 7 },
     ];
     for other in others {
-        let opened = SealedFile::open(&specimen.disk, NAME, other, specimen.seal);
+        let opened = SealedFile::open(&specimen.disk, FILE_NAME, other, specimen.seal);
         assert_eq!(opened.err().map(|error| error.kind()), Some(ErrorKind::Corrupt));
         let stranger = Specimen::with_seed(other, 9000, 1);
         specimen.assert_replacement_detected(&stranger.bytes(), &format!("{other:?}"));
@@ -257,7 +257,7 @@ fn an_intact_file_of_the_same_identity_is_not_the_sealed_one() {
     specimen.replace_bytes(&Specimen::with_seed(IDENTITY, 9000, 2).bytes());
     let error = specimen.open().err().expect("another file");
     assert!(error.to_string().ends_with("the file is whole, but not the one that was sealed"), "{error}");
-    let unsealed = SealedFile::open_unsealed(&specimen.disk, NAME, IDENTITY).unwrap();
+    let unsealed = SealedFile::open_unsealed(&specimen.disk, FILE_NAME, IDENTITY).unwrap();
     unsealed.verify().expect("it is intact");
 }
 
@@ -357,11 +357,11 @@ fn stale_sectors_are_detected() {
 fn random_files_are_rejected() {
     let mut random = Lcg(46);
     let disk = MemDisk::new();
-    drop(disk.create(NAME).unwrap());
+    drop(disk.create(FILE_NAME).unwrap());
     for trial in 0..2000 {
         let bytes: Vec<u8> = (0..random.below(500)).map(|_| random.below(256) as u8).collect();
-        disk.corrupt(NAME, |old| *old = bytes);
-        let opened = SealedFile::open_unsealed(&disk, NAME, IDENTITY);
+        disk.corrupt(FILE_NAME, |old| *old = bytes);
+        let opened = SealedFile::open_unsealed(&disk, FILE_NAME, IDENTITY);
         assert_eq!(opened.err().map(|error| error.kind()), Some(ErrorKind::Corrupt), "{trial}");
     }
 }

@@ -32,19 +32,19 @@ fn collect_error<T>(errors: &mut Vec<tierdex_io::Error>, result: Result<T>) -> O
     result.map_err(|error| errors.push(error)).ok()
 }
 
-fn plan(class: OpClass, at: u64, effect: Effect, repeat: Repeat) -> FaultPlan {
+fn fault_plan(class: OpClass, at: u64, effect: Effect, repeat: Repeat) -> FaultPlan {
     FaultPlan { class, at, effect, repeat }
 }
 
 /// The classes, with their number of operations in [`call_all_operations`].
-const CLASSES: [(OpClass, u64); 5] =
+const OPERATION_COUNTS: [(OpClass, u64); 5] =
     [(OpClass::Any, 14), (OpClass::Read, 4), (OpClass::Write, 3), (OpClass::Sync, 3), (OpClass::Meta, 4)];
 
 #[test]
 fn operations_are_counted_and_logged() {
     let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
     assert!(call_all_operations(&disk.clone()).is_empty());
-    for (class, count) in CLASSES {
+    for (class, count) in OPERATION_COUNTS {
         assert_eq!(disk.operations(class), count, "{class:?}");
     }
     assert_eq!(disk.injected(), 0);
@@ -58,9 +58,9 @@ fn operations_are_counted_and_logged() {
 #[test]
 fn each_operation_fails_once() {
     let mut injected = 0;
-    for (class, count) in CLASSES {
+    for (class, count) in OPERATION_COUNTS {
         for at in 1..=count {
-            let faults = plan(class, at, Effect::Error(errno::EROFS), Repeat::Once);
+            let faults = fault_plan(class, at, Effect::Error(errno::EROFS), Repeat::Once);
             let disk = FaultDisk::new(MemDisk::new(), faults);
             let errors = call_all_operations(&disk);
             assert_eq!(disk.injected(), 1, "{class:?} {at}");
@@ -69,14 +69,14 @@ fn each_operation_fails_once() {
             injected += disk.injected();
         }
     }
-    assert_eq!(injected, CLASSES.iter().map(|(_, count)| count).sum::<u64>());
+    assert_eq!(injected, OPERATION_COUNTS.iter().map(|(_, count)| count).sum::<u64>());
 }
 
 #[test]
 fn a_permanent_fault_fails_all_later_operations() {
-    for (class, count) in CLASSES {
+    for (class, count) in OPERATION_COUNTS {
         for at in 1..=count {
-            let faults = plan(class, at, Effect::Error(errno::EIO), Repeat::Forever);
+            let faults = fault_plan(class, at, Effect::Error(errno::EIO), Repeat::Forever);
             let disk = FaultDisk::new(MemDisk::new(), faults);
             assert!(!call_all_operations(&disk).is_empty());
             assert_eq!(disk.injected(), disk.operations(class) - at + 1, "{class:?} {at}");
@@ -87,7 +87,7 @@ fn a_permanent_fault_fails_all_later_operations() {
 #[test]
 fn all_operations_fail_after_a_crash() {
     for at in 1..=13 {
-        let disk = FaultDisk::new(MemDisk::new(), plan(OpClass::Any, at, Effect::Crash, Repeat::Once));
+        let disk = FaultDisk::new(MemDisk::new(), fault_plan(OpClass::Any, at, Effect::Crash, Repeat::Once));
         let mut file = disk.create("before").ok();
         let errors = call_all_operations(&disk);
         assert!(disk.crashed() && !errors.is_empty());
@@ -106,7 +106,7 @@ fn a_crashing_append_leaves_a_prefix_chosen_by_the_seed() {
     let bytes: Vec<u8> = (0..=255).collect();
     let mut lengths = Vec::new();
     for seed in 0..100 {
-        let crash = plan(OpClass::Write, 2, Effect::Crash, Repeat::Once);
+        let crash = fault_plan(OpClass::Write, 2, Effect::Crash, Repeat::Once);
         let disk = FaultDisk::new(MemDisk::new(), crash).with_seed(seed);
         let mut file = disk.create("a").unwrap();
         file.append(&bytes).unwrap_err();
@@ -122,7 +122,7 @@ fn a_crashing_append_leaves_a_prefix_chosen_by_the_seed() {
 
 #[test]
 fn a_sync_after_a_failed_sync_succeeds_without_effect() {
-    let fault = plan(OpClass::Sync, 1, Effect::Error(errno::EIO), Repeat::Once);
+    let fault = fault_plan(OpClass::Sync, 1, Effect::Error(errno::EIO), Repeat::Once);
     let disk = FaultDisk::new(MemDisk::new(), fault);
     let mut file = disk.create("a").unwrap();
     file.append(b"lost").unwrap();
@@ -137,7 +137,7 @@ fn a_sync_after_a_failed_sync_succeeds_without_effect() {
 fn a_new_plan_resets_the_counters() {
     let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
     let mut file = disk.create("a").unwrap();
-    disk.arm(plan(OpClass::Write, 2, Effect::Error(errno::ENOSPC), Repeat::Once));
+    disk.arm(fault_plan(OpClass::Write, 2, Effect::Error(errno::ENOSPC), Repeat::Once));
     file.append(b"1").unwrap();
     assert_eq!(file.append(b"2").unwrap_err().kind(), ErrorKind::NoSpace);
     assert_eq!((disk.operations(OpClass::Any), disk.injected()), (2, 1));

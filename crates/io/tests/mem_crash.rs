@@ -182,7 +182,7 @@ fn damaging_nothing_panics() {
     MemDisk::new().corrupt("a", |_| ());
 }
 
-/// A random operation on one of the four files of [`NAMES`]. The numbers are indexes of names; that of
+/// A random operation on one of the four files of [`FILE_NAMES`]. The numbers are indexes of names; that of
 /// `Append` is followed by a number of bytes.
 #[derive(Debug, Clone)]
 enum DiskStep {
@@ -194,10 +194,10 @@ enum DiskStep {
     SyncDir,
 }
 
-const NAMES: [&str; 4] = ["a", "b", "c", "d"];
+const FILE_NAMES: [&str; 4] = ["a", "b", "c", "d"];
 
 fn random_steps() -> impl Strategy<Value = Vec<DiskStep>> {
-    let name = 0..NAMES.len();
+    let name = 0..FILE_NAMES.len();
     let step = prop_oneof![
         3 => name.clone().prop_map(DiskStep::Create),
         4 => (name.clone(), 0..3000usize).prop_map(|(name, len)| DiskStep::Append(name, len)),
@@ -210,7 +210,7 @@ fn random_steps() -> impl Strategy<Value = Vec<DiskStep>> {
 }
 
 /// A model of what a disk guarantees: its current state, and what must survive any crash. Names are indexes
-/// of [`NAMES`], files are indexes of `files`.
+/// of [`FILE_NAMES`], files are indexes of `files`.
 #[derive(Default)]
 struct DiskModel {
     files: Vec<ModelFile>,
@@ -241,7 +241,7 @@ impl DiskModel {
     }
 
     fn create(&mut self, disk: &MemDisk, name: usize) {
-        let created = disk.create(NAMES[name]);
+        let created = disk.create(FILE_NAMES[name]);
         assert_eq!(created.is_ok(), !self.live.contains_key(&name));
         if let Ok(handle) = created {
             self.live.insert(name, self.files.len());
@@ -268,7 +268,7 @@ impl DiskModel {
     }
 
     fn rename(&mut self, disk: &MemDisk, from: usize, to: usize) {
-        let renamed = disk.rename(NAMES[from], NAMES[to]);
+        let renamed = disk.rename(FILE_NAMES[from], FILE_NAMES[to]);
         assert_eq!(renamed.is_ok(), self.live.contains_key(&from) && !self.live.contains_key(&to));
         if let (Ok(()), Some(file)) = (renamed, self.live.get(&from).copied()) {
             self.live.remove(&from);
@@ -279,7 +279,7 @@ impl DiskModel {
     }
 
     fn remove(&mut self, disk: &MemDisk, name: usize) {
-        assert_eq!(disk.remove(NAMES[name]).is_ok(), self.live.remove(&name).is_some());
+        assert_eq!(disk.remove(FILE_NAMES[name]).is_ok(), self.live.remove(&name).is_some());
         self.certain.remove(&name);
     }
 
@@ -287,7 +287,7 @@ impl DiskModel {
     fn check_image(&self, after: &MemDisk) -> usize {
         for (name, file) in &self.certain {
             let file = &self.files[*file];
-            let bytes = after.bytes(NAMES[*name]).expect("a synced name survives");
+            let bytes = after.bytes(FILE_NAMES[*name]).expect("a synced name survives");
             assert!(bytes.len() >= file.synced && bytes.len() <= file.bytes.len());
             assert_eq!(bytes[..file.synced], file.bytes[..file.synced], "synced bytes survive");
             let torn = bytes[file.synced..].iter().zip(&file.bytes[file.synced..]);
@@ -309,7 +309,7 @@ proptest! {
             let images = [CrashImage::Lost, CrashImage::Kept, CrashImage::Random(seed), CrashImage::Random(!seed)];
             images.iter().for_each(|image| { model.check_image(&disk.crash(*image)); });
         }
-        let live: Vec<&str> = model.live.keys().map(|name| NAMES[*name]).collect();
+        let live: Vec<&str> = model.live.keys().map(|name| FILE_NAMES[*name]).collect();
         prop_assert_eq!(disk.list().unwrap(), live.clone());
         prop_assert_eq!(disk.crash(CrashImage::Kept).list().unwrap(), live);
         disk.sync_dir().unwrap();

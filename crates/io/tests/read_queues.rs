@@ -17,7 +17,7 @@ const PAGE: usize = 4096;
 const CELL_BYTES: usize = 32 << 10;
 
 /// The methods by which queues read, and whether they read past the page cache.
-const METHODS: [(ReadKind, bool); 6] = {
+const READ_METHODS: [(ReadKind, bool); 6] = {
     use ReadKind::{Auto, Pread, Uring};
     [(Pread, false), (Pread, true), (Uring, false), (Uring, true), (Auto, false), (Auto, true)]
 };
@@ -28,7 +28,7 @@ fn available_methods(disk: &dyn Disk) -> Vec<(ReadKind, bool)> {
         let opened = ReadQueue::new(ReadOptions { kind: *kind, depth: 1, direct: *direct }, disk, &[]);
         opened.inspect_err(|error| println!("not run: {kind} (direct: {direct}): {error}")).is_ok()
     };
-    METHODS.into_iter().filter(available).collect()
+    READ_METHODS.into_iter().filter(available).collect()
 }
 
 fn new_cells(count: usize) -> Arc<Cells> {
@@ -193,20 +193,20 @@ proptest! {
 /// With one fault at one of the reads, this read fails with its offset, and the others succeed.
 #[test]
 fn a_read_that_fails_fails_alone() {
-    const READS: usize = 12;
+    const READ_COUNT: usize = 12;
     let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
-    let bytes = file_content(READS * CELL_BYTES);
+    let bytes = file_content(READ_COUNT * CELL_BYTES);
     let file = write_and_open(&disk, "a", &bytes);
-    let cells = new_cells(READS);
+    let cells = new_cells(READ_COUNT);
     let mut injected = 0;
     for (kind, direct) in available_methods(&disk) {
-        for at in 1..=READS as u64 {
+        for at in 1..=READ_COUNT as u64 {
             let effect = Effect::Error(errno::EIO);
             disk.arm(FaultPlan { class: OpClass::Read, at, effect, repeat: Repeat::Once });
             let mut queue = open_queue(kind, 4, direct, &disk, std::slice::from_ref(&cells));
             fill_cells(&mut queue, &file, &cells);
             let ended = drain_queue(&mut queue);
-            assert_eq!(ended.len(), READS, "{kind}");
+            assert_eq!(ended.len(), READ_COUNT, "{kind}");
             for (index, Completion { tag, target, result, .. }) in ended.into_iter().enumerate() {
                 let offset = index * CELL_BYTES;
                 assert_eq!(tag, index as u64);
@@ -223,7 +223,7 @@ fn a_read_that_fails_fails_alone() {
             assert_eq!(disk.injected(), 1, "{kind}");
         }
     }
-    assert_eq!(injected, READS * available_methods(&disk).len());
+    assert_eq!(injected, READ_COUNT * available_methods(&disk).len());
     println!("{injected} faults");
 }
 
@@ -381,7 +381,7 @@ fn a_target_is_within_its_cell() {
 #[test]
 fn queues_pass_the_contract_of_disks() {
     fn read_through_queue<const KIND: usize>(file: Box<dyn ReadFile>) -> Box<dyn ReadFile> {
-        let (kind, direct) = METHODS[KIND];
+        let (kind, direct) = READ_METHODS[KIND];
         let queue = open_queue(kind, 3, direct, &MemDisk::new(), &[]);
         Box::new(QueueFile { file: Arc::from(file), queue: Mutex::new(queue), cells: new_cells(4) })
     }
@@ -389,7 +389,7 @@ fn queues_pass_the_contract_of_disks() {
         [read_through_queue::<0>, read_through_queue::<1>, read_through_queue::<2>, read_through_queue::<3>];
     let directory = TempDir::new().unwrap();
     let available = available_methods(&PosixDisk::open(directory.path()).unwrap());
-    for (method, wrap) in METHODS.into_iter().zip(wraps) {
+    for (method, wrap) in READ_METHODS.into_iter().zip(wraps) {
         if !available.contains(&method) {
             continue;
         }

@@ -16,7 +16,7 @@ fn write_and_read(region: Region) {
     }
 }
 
-fn rejection(kind: &RegionKind, bytes: u64) -> (ErrorKind, String) {
+fn region_error(kind: &RegionKind, bytes: u64) -> (ErrorKind, String) {
     let error = Region::new(kind, bytes).err().unwrap_or_else(|| panic!("region {kind} of {bytes} bytes"));
     assert_eq!(error.to_string().lines().count(), 1);
     (error.kind(), error.to_string())
@@ -39,7 +39,7 @@ fn dram_is_writable() {
 fn impossible_sizes_are_rejected() {
     for bytes in [0, u64::MAX, u64::MAX / 2, 1 << 62] {
         for kind in [RegionKind::Dram, RegionKind::Hugetlb] {
-            let (_, message) = rejection(&kind, bytes);
+            let (_, message) = region_error(&kind, bytes);
             assert!(message.starts_with(&format!("cannot make region {kind}: ")), "{message}");
         }
     }
@@ -47,7 +47,7 @@ fn impossible_sizes_are_rejected() {
 
 #[test]
 fn more_memory_than_available_is_rejected_before_allocation() {
-    let (kind, message) = rejection(&RegionKind::Dram, 1 << 46);
+    let (kind, message) = region_error(&RegionKind::Dram, 1 << 46);
     assert_eq!(kind, ErrorKind::NoSpace);
     assert!(message.contains("it needs 70368744177664 bytes and "), "{message}");
 }
@@ -56,7 +56,7 @@ fn more_memory_than_available_is_rejected_before_allocation() {
 fn too_few_huge_pages_are_reported() {
     // More than any machine has, independent of the pages reserved here.
     let pages = 1 << 26;
-    let (kind, message) = rejection(&RegionKind::Hugetlb, pages << 21);
+    let (kind, message) = region_error(&RegionKind::Hugetlb, pages << 21);
     assert_eq!(kind, ErrorKind::NoSpace);
     assert!(
         message.starts_with("cannot make region hugetlb: it needs 67108864 huge pages of 2 MiB and "),
@@ -64,7 +64,7 @@ fn too_few_huge_pages_are_reported() {
     );
     assert!(message.contains("; set vm.nr_hugepages to "), "{message}");
     if huge_pages("nr_hugepages") == 0 && huge_pages("nr_overcommit_hugepages") == 0 {
-        let (_, message) = rejection(&RegionKind::Hugetlb, (3 << 20) + 1);
+        let (_, message) = region_error(&RegionKind::Hugetlb, (3 << 20) + 1);
         let expected = "cannot make region hugetlb: it needs 2 huge pages of 2 MiB and 0 are free; set \
                         vm.nr_hugepages to 2 or more";
         assert_eq!(message, expected);
@@ -98,8 +98,8 @@ fn memory_is_bound_to_a_node() {
 #[test]
 fn a_missing_node_is_rejected() {
     let expected = (ErrorKind::NotFound, "cannot make region numa:1000: there is no node 1000".to_owned());
-    assert_eq!(rejection(&RegionKind::Numa(1000), 1 << 20), expected);
-    assert_eq!(rejection(&RegionKind::Numa(u32::MAX), 1 << 20).0, ErrorKind::NotFound);
+    assert_eq!(region_error(&RegionKind::Numa(1000), 1 << 20), expected);
+    assert_eq!(region_error(&RegionKind::Numa(u32::MAX), 1 << 20).0, ErrorKind::NotFound);
 }
 
 /// A directory of an in-memory file system.
@@ -117,7 +117,8 @@ fn a_file_region_leaves_no_file() {
     write_and_read(region);
 }
 
-/// Its pages would be written out and read back unchecked, and a device error would end the process.
+/// Pages of a region in a file on a device would be written out and read back unchecked, and a device error
+/// would end the process.
 #[test]
 fn a_file_on_a_device_is_rejected_and_leaves_no_file() {
     // The target directory is more often on a device than the directory of temporary files.
@@ -139,13 +140,13 @@ fn a_file_that_does_not_fit_or_exists_is_rejected() {
     let Some(directory) = tmpfs_directory() else { return };
     let path = directory.path().join("cache");
     // 4 EiB: more than the file system or a file can hold.
-    let (_, message) = rejection(&RegionKind::File(path.clone()), 1 << 62);
+    let (_, message) = region_error(&RegionKind::File(path.clone()), 1 << 62);
     assert!(message.starts_with(&format!("cannot make region file:{}: ", path.display())), "{message}");
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     fs::write(&path, "kept").unwrap();
-    assert_eq!(rejection(&RegionKind::File(path.clone()), 4096).0, ErrorKind::Exists);
+    assert_eq!(region_error(&RegionKind::File(path.clone()), 4096).0, ErrorKind::Exists);
     assert_eq!(fs::read(&path).unwrap(), b"kept");
-    assert_eq!(rejection(&RegionKind::File(directory.path().join("a/b")), 4096).0, ErrorKind::NotFound);
+    assert_eq!(region_error(&RegionKind::File(directory.path().join("a/b")), 4096).0, ErrorKind::NotFound);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use tierdex_io::{
 const PAGE: usize = 4096;
 
 /// Read methods, and whether they use direct I/O.
-const KINDS: [(ReadKind, bool); 4] =
+const READ_METHODS: [(ReadKind, bool); 4] =
     [(ReadKind::Pread, false), (ReadKind::Pread, true), (ReadKind::Uring, false), (ReadKind::Uring, true)];
 
 fn new_cells(count: usize, cell_bytes: usize) -> Arc<Cells> {
@@ -80,7 +80,7 @@ fn check_all_methods(
 ) {
     disk.create("a").unwrap().append(bytes).unwrap();
     let file: Arc<dyn ReadFile> = Arc::from(disk.open("a").unwrap());
-    for (kind, direct) in KINDS {
+    for (kind, direct) in READ_METHODS {
         for is_registered in [false, true] {
             let cells = new_cells(order.len(), cell_bytes);
             let registered = if is_registered { std::slice::from_ref(&cells) } else { &[] };

@@ -1,7 +1,7 @@
 //! Encodes and decodes little-endian integers, variable-length integers and byte strings.
 //!
-//! A [`View`] decodes borrowed bytes of a file and checks every read: an error names the file, the offset
-//! and the defect. It never allocates.
+//! A [`ByteReader`] decodes borrowed bytes of a file and checks every read: an error names the file, the
+//! offset and the defect. It never allocates.
 
 use crate::error::{Error, Result};
 
@@ -46,7 +46,7 @@ pub fn prefix_key(term: &[u8]) -> u64 {
 
 /// Borrowed bytes of a file, and a position from which they are decoded.
 #[derive(Clone, Debug)]
-pub struct View<'a> {
+pub struct ByteReader<'a> {
     file: &'a str,
     /// Offset of `bytes` in the file.
     base: u64,
@@ -55,10 +55,10 @@ pub struct View<'a> {
     at: usize,
 }
 
-impl<'a> View<'a> {
+impl<'a> ByteReader<'a> {
     /// `bytes` are those of `file` from offset `base` on.
-    pub fn new(file: &'a str, base: u64, bytes: &'a [u8]) -> View<'a> {
-        View { file, base, bytes, at: 0 }
+    pub fn new(file: &'a str, base: u64, bytes: &'a [u8]) -> ByteReader<'a> {
+        ByteReader { file, base, bytes, at: 0 }
     }
 
     /// Name of the file.
@@ -203,11 +203,11 @@ mod tests {
         for value in [0, 1, 127, 128, 16383, 16384, u64::from(u32::MAX), u64::MAX] {
             let mut out = Vec::new();
             push_varint(&mut out, value);
-            let mut view = View::new("f", 10, &out);
+            let mut view = ByteReader::new("f", 10, &out);
             assert_eq!(view.varint().unwrap(), value);
             view.finish().unwrap();
             for cut in 0..out.len() {
-                assert!(View::new("f", 0, &out[..cut]).varint().is_err());
+                assert!(ByteReader::new("f", 0, &out[..cut]).varint().is_err());
             }
         }
         // Integers that are followed by other bytes, so that eight bytes are decoded at once.
@@ -218,17 +218,17 @@ mod tests {
                 push_varint(&mut out, value);
                 let end = 10 + out.len() as u64;
                 out.extend([0xff; 9]);
-                let mut view = View::new("f", 10, &out);
+                let mut view = ByteReader::new("f", 10, &out);
                 assert_eq!((view.varint().unwrap(), view.offset()), (value, end));
             }
         }
         let too_long = [0xff; 11];
-        assert!(View::new("f", 0, &too_long).varint().is_err());
+        assert!(ByteReader::new("f", 0, &too_long).varint().is_err());
     }
 
     #[test]
     fn errors_name_file_and_offset() {
-        let mut view = View::new("skips", 100, &[1, 2]);
+        let mut view = ByteReader::new("skips", 100, &[1, 2]);
         view.u8().unwrap();
         let text = view.u32().unwrap_err().to_string();
         assert!(text.contains("skips") && text.contains("101"), "{text}");

@@ -170,7 +170,7 @@ pub use tierdex_io as io;
 #[doc(hidden)]
 pub mod internal {
     pub mod bytes {
-        pub use crate::bytes::{View, push_varint};
+        pub use crate::bytes::{ByteReader, push_varint};
     }
     pub mod cache {
         pub use tierdex_cache::{CacheStats, Policy, PolicyKind};

@@ -24,7 +24,7 @@ pub const FIELD_NAME_BYTES_MAX: usize = 64;
 /// Number of postings in a block, the unit of compression and of skipping.
 pub const BLOCK: usize = tierdex_codec::BLOCK;
 
-/// Number of blocks in a superblock, of which the skip record has one entry.
+/// Number of blocks in a superblock. A skip record has one entry for each superblock.
 pub const SUPERBLOCK: usize = 32;
 
 /// Bytes of a page of the term dictionary, equal to the page that one checksum covers.

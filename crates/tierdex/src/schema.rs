@@ -1,6 +1,6 @@
 //! The schema of an index: its text fields, each with its own analysis, dictionary, postings and norms.
 
-use crate::bytes::{View, push_bytes, push_varint};
+use crate::bytes::{ByteReader, push_bytes, push_varint};
 use crate::{Error, Result, limits};
 use rust_stemmers::Algorithm;
 pub use tierdex_codec::Codec;
@@ -261,7 +261,7 @@ impl Schema {
 
     /// Reads a schema in the format of the manifest.
     #[doc(hidden)]
-    pub fn read(view: &mut View<'_>) -> Result<Schema> {
+    pub fn read(view: &mut ByteReader<'_>) -> Result<Schema> {
         let stored = read_flag(view)?;
         let count = view.varint()?;
         if count == 0 || count > limits::FIELDS_MAX as u64 {
@@ -348,7 +348,7 @@ impl Field {
         }
     }
 
-    fn read(view: &mut View<'_>) -> Result<Field> {
+    fn read(view: &mut ByteReader<'_>) -> Result<Field> {
         let name = view.string(limits::FIELD_NAME_BYTES_MAX)?.to_string();
         let source = match view.u8()? {
             0 => Source::Title,
@@ -370,7 +370,7 @@ impl Field {
 }
 
 impl Analysis {
-    fn read(view: &mut View<'_>) -> Result<Analysis> {
+    fn read(view: &mut ByteReader<'_>) -> Result<Analysis> {
         let tokenizer = match view.u8()? {
             0 => Tokenizer::Alphanumeric,
             1 => Tokenizer::Whitespace,
@@ -397,7 +397,7 @@ fn yes_no(value: bool) -> String {
     if value { "yes" } else { "no" }.to_string()
 }
 
-fn read_flag(view: &mut View<'_>) -> Result<bool> {
+fn read_flag(view: &mut ByteReader<'_>) -> Result<bool> {
     match view.u8()? {
         0 => Ok(false),
         1 => Ok(true),
@@ -405,7 +405,7 @@ fn read_flag(view: &mut View<'_>) -> Result<bool> {
     }
 }
 
-fn read_codec(view: &mut View<'_>) -> Result<Codec> {
+fn read_codec(view: &mut ByteReader<'_>) -> Result<Codec> {
     Codec::from_id(view.u8()?).ok_or_else(|| view.corrupt("unknown codec"))
 }
 
@@ -427,11 +427,11 @@ mod tests {
         let schema = Schema { fields: vec![Field::new("text", Source::Text), title], stored: false };
         let mut out = Vec::new();
         schema.write(&mut out);
-        let mut view = View::new("m", 0, &out);
+        let mut view = ByteReader::new("m", 0, &out);
         assert_eq!(Schema::read(&mut view).unwrap(), schema);
         view.finish().unwrap();
         for cut in 0..out.len() {
-            assert!(Schema::read(&mut View::new("m", 0, &out[..cut])).is_err());
+            assert!(Schema::read(&mut ByteReader::new("m", 0, &out[..cut])).is_err());
         }
     }
 

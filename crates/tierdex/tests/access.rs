@@ -4,7 +4,7 @@
 mod support;
 
 use std::sync::Arc;
-use support::cases::{QueryCase, memory_disk, search_option_cases, write_documents};
+use support::query_cases::{QueryCase, memory_disk, search_option_cases, write_documents};
 use support::{lent::LentLists, on_two_threads, requests::run_queries};
 use tierdex::codec::Codec;
 use tierdex::explain::{HitIds, SearchResult};

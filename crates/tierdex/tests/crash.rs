@@ -85,9 +85,9 @@ fn crash_at_operation(script: &WriterScript, at: u64, forgets: IgnoredSync, seed
 
 /// Crashes a recovery from `image` at some of its operations, which depend on `seed`.
 fn crash_recovery(script: &WriterScript, image: &MemDisk, generation: u64, seed: u64) -> FaultCounts {
-    const STEP: u64 = 61;
+    const POINT_STEP: u64 = 61;
     let mut counts = FaultCounts::default();
-    for at in (1 + seed % STEP..).step_by(STEP as usize) {
+    for at in (1 + seed % POINT_STEP..).step_by(POINT_STEP as usize) {
         let disk = FaultDisk::new(image.snapshot(), crash_plan(at));
         let recovered = script.recover(&(Arc::new(disk.clone()) as _), generation);
         if !disk.crashed() {

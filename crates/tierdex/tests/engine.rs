@@ -508,7 +508,7 @@ fn refreshes_under_load_change_no_result() {
 /// `TIERDEX_SOAK_SECONDS=1800 cargo test --release -p tierdex --test engine soak -- --ignored --nocapture`
 #[test]
 #[ignore = "takes as long as it is told"]
-fn soak() {
+fn soak_engine() {
     let seconds = std::env::var("TIERDEX_SOAK_SECONDS").ok().and_then(|seconds| seconds.parse().ok());
     let resident = refresh_under_load(Duration::from_secs(seconds.unwrap_or(60)));
     let [_, first, .., last] = resident[..] else { panic!("too few commits in this time: {resident:?}") };

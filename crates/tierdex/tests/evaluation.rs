@@ -285,18 +285,18 @@ fn results_equal_those_of_the_naive_engine() {
 #[test]
 fn a_sloppy_frequency_is_at_most_that_of_the_rarest_term() {
     const TERMS: usize = 10;
-    const APART: usize = 36;
+    const TERM_DISTANCE: usize = 36;
     let name = |term: usize| if term == 0 { "once".to_string() } else { format!("t{term}") };
     let phrase = Query::Phrase {
         field: 0,
-        terms: (0..TERMS).map(|term| ((term * APART) as u32, name(term))).collect(),
+        terms: (0..TERMS).map(|term| ((term * TERM_DISTANCE) as u32, name(term))).collect(),
         slop: TERMS as u32 - 1,
         open_end: false,
         boost: 1.0,
     };
     let text = |length: usize, places: &[(usize, usize)]| {
         let mut words = vec!["filler".to_string(); length];
-        places.iter().for_each(|(term, place)| words[term * APART + place] = name(*term));
+        places.iter().for_each(|(term, place)| words[term * TERM_DISTANCE + place] = name(*term));
         words.join(" ")
     };
     // Each term but the first is ten positions before its exact position relative to the first.
@@ -305,7 +305,7 @@ fn a_sloppy_frequency_is_at_most_that_of_the_rarest_term() {
     let shared: Vec<_> = (0..TERMS).flat_map(shared).collect();
     let in_line = |times| -> Vec<_> {
         (0..times)
-            .flat_map(|time| (0..TERMS).map(move |term| (term, TERMS + time * (APART * TERMS + 22))))
+            .flat_map(|time| (0..TERMS).map(move |term| (term, TERMS + time * (TERM_DISTANCE * TERMS + 22))))
             .collect()
     };
     // The first document contains the phrase `times` times and is `times` as long, so its score is that of a

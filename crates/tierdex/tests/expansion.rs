@@ -26,7 +26,7 @@ fn schema() -> Schema {
 
 /// Pattern of random words over a small alphabet, with characters of one to four bytes, so that many words
 /// are similar.
-const WORDS: &str = "[abü語😀]{1,7}|[a-c]{1,5}|[aé\u{301}]{1,4}";
+const WORD_PATTERN: &str = "[abü語😀]{1,7}|[a-c]{1,5}|[aé\u{301}]{1,4}";
 
 /// The edit distance that an automaton computes for a word; `None` if it rejects the word.
 fn automaton_distance(automaton: &Levenshtein, word: &str) -> Option<u8> {
@@ -39,7 +39,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn automata_compute_edit_distances(a in WORDS, b in WORDS) {
+    fn automata_compute_edit_distances(a in WORD_PATTERN, b in WORD_PATTERN) {
         for most in [1, 2] {
             let expected = Some(edit_distance(&a, &b) as u8).filter(|edits| *edits <= most);
             prop_assert_eq!(automaton_distance(&Levenshtein::new(&a, most), &b), expected, "{} {} {}", a, b, most);
@@ -48,8 +48,8 @@ proptest! {
 
     #[test]
     fn walks_find_what_looking_at_all_terms_finds(
-        terms in prop::collection::btree_set(WORDS, 1..400),
-        words in prop::collection::vec(WORDS, 6),
+        terms in prop::collection::btree_set(WORD_PATTERN, 1..400),
+        words in prop::collection::vec(WORD_PATTERN, 6),
         cut in 0usize..400,
     ) {
         let schema = schema();
@@ -85,8 +85,8 @@ proptest! {
 
     #[test]
     fn answers_do_not_depend_on_segments(
-        words in prop::collection::vec(WORDS, 60..300),
-        asked in prop::collection::vec(WORDS, 8),
+        words in prop::collection::vec(WORD_PATTERN, 60..300),
+        asked in prop::collection::vec(WORD_PATTERN, 8),
         mut cuts in prop::collection::vec(0usize..60, 0..5),
     ) {
         cuts.sort_unstable();
@@ -107,7 +107,7 @@ proptest! {
 
 #[test]
 fn the_closest_and_most_frequent_terms_are_taken() {
-    // One term at distance 0, 30 at distance 1, 60 at distance 2, of which number 7 is in two documents.
+    // One term at distance 0, 30 at distance 1, 60 at distance 2. Term 40 of the last is in two documents.
     let near = (0..30).map(|i| format!("word{}", char::from_u32(0x400 + i).unwrap()));
     let far = (0..60).map(|i| format!("word-{}", char::from_u32(0x500 + i).unwrap()));
     let far: Vec<String> = far.collect();
@@ -223,13 +223,13 @@ fn boosts_out_of_range_are_rejected() {
 }
 
 /// Pattern of random texts of queries, valid and invalid.
-const QUERIES: &str = "([ab ()\"+:\\\\*~^#0-9.-]| AND | OR | NOT |#|a|b\\*|\\(|\\)|\"|~1|~2|\\^2| text:|\\*:\\*){0,30}|\\PC{0,40}";
+const QUERY_PATTERN: &str = "([ab ()\"+:\\\\*~^#0-9.-]| AND | OR | NOT |#|a|b\\*|\\(|\\)|\"|~1|~2|\\^2| text:|\\*:\\*){0,30}|\\PC{0,40}";
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn lenient_queries_always_have_results(queries in prop::collection::vec(QUERIES, 12), positions in any::<bool>()) {
+    fn lenient_queries_always_have_results(queries in prop::collection::vec(QUERY_PATTERN, 12), positions in any::<bool>()) {
         let shape = SchemaOptions { positions, title: false, stored: false, ..SchemaOptions::default() };
         let schema = shape.schema();
         let docs = TestDocument::of_texts(["a b", "b a ab", "ba 1 2"]);
@@ -256,8 +256,8 @@ proptest! {
 
     #[test]
     fn terms_are_listed_in_order_from_any_term(
-        words in prop::collection::vec(WORDS, 1..60), cut in 0usize..60, prefix in "[abü]{0,2}",
-        after in prop::option::of(WORDS), limit in 1usize..20,
+        words in prop::collection::vec(WORD_PATTERN, 1..60), cut in 0usize..60, prefix in "[abü]{0,2}",
+        after in prop::option::of(WORD_PATTERN), limit in 1usize..20,
     ) {
         let docs = TestDocument::of_texts(&words);
         let searcher = index_in_memory(&schema(), &docs, &[cut.min(docs.len())]).searcher();

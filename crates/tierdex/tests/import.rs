@@ -22,7 +22,7 @@ fn open_new_writer(disk: &MemDisk, schema: Schema, stop: &StopSignal) -> IndexWr
     IndexWriter::open(Arc::new(disk.clone()), schema, OpenMode::New, options).unwrap()
 }
 
-fn files(disk: &MemDisk) -> BTreeMap<String, Vec<u8>> {
+fn file_contents(disk: &MemDisk) -> BTreeMap<String, Vec<u8>> {
     let names = disk.list().unwrap().into_iter();
     names.map(|name| (name.clone(), disk.bytes(&name).unwrap())).collect()
 }
@@ -109,7 +109,7 @@ proptest! {
         exact in any::<bool>(),
     ) {
         let norms = if exact { NormKind::Exact } else { NormKind::Byte };
-        prop_assert_eq!(files(&index_from_lists(&texts, norms, piece)), files(&index_from_text(&texts, norms)));
+        prop_assert_eq!(file_contents(&index_from_lists(&texts, norms, piece)), file_contents(&index_from_text(&texts, norms)));
     }
 }
 
@@ -136,7 +136,7 @@ fn separately_encoded_pieces_give_the_same_bytes() {
         writer.import(lengths.clone(), |_, id| id.push('x'), |builder| give(builder)).unwrap();
         writer.commit(Merge::Keep).unwrap();
         assert!(check_on(&disk).unwrap().problems.is_empty());
-        files(&disk)
+        file_contents(&disk)
     };
     let plain = written(&|builder| add_lists(&lists, builder, 1000));
     for mixed in ["", "w0", "w1", "w2", "w8"] {
@@ -213,7 +213,7 @@ fn import_error(
     let error = writer.import(lengths.to_vec(), |_, id| id.push('x'), body).unwrap_err();
     assert!(writer.commit(Merge::Keep).is_err(), "the writer has stopped");
     drop(writer);
-    assert!(files(&disk).is_empty());
+    assert!(file_contents(&disk).is_empty());
     assert_eq!(error.to_string().lines().count(), 1);
     error
 }
@@ -262,7 +262,7 @@ fn a_list_of_documents_without_tokens_is_rejected() {
     assert!(matches!(&error, Error::Usage(message) if message.contains(why)), "{error}");
 }
 
-/// If it were accepted, every query of the term would fail, long after the commit.
+/// If such a list were accepted, every query of the term would fail, long after the commit.
 #[test]
 fn an_impossible_frequency_is_rejected() {
     let most = 1 << 26;
@@ -321,10 +321,10 @@ fn a_stop_and_a_full_disk_leave_no_files() {
     };
     let disk = MemDisk::new();
     assert!(matches!(attempt(&disk, &StopSignal::default(), 100), Err(Error::Interrupted)));
-    assert!(files(&disk).is_empty() && Index::open_on(Arc::new(disk)).is_err());
+    assert!(file_contents(&disk).is_empty() && Index::open_on(Arc::new(disk)).is_err());
     let whole = MemDisk::new();
     attempt(&whole, &StopSignal::default(), usize::MAX).unwrap();
-    let bytes: usize = files(&whole).values().map(Vec::len).sum();
+    let bytes: usize = file_contents(&whole).values().map(Vec::len).sum();
     for capacity in (0..bytes).step_by(bytes / 20) {
         let disk = MemDisk::with_capacity(capacity as u64);
         let error = attempt(&disk, &StopSignal::default(), usize::MAX).unwrap_err();

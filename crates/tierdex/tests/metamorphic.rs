@@ -3,7 +3,7 @@
 mod support;
 
 use std::sync::Arc;
-use support::corpus::{EVERYWHERE, SchemaOptions, TestDocument, random_documents};
+use support::corpus::{SchemaOptions, TestDocument, WORD_EVERYWHERE, random_documents};
 use support::{
     AddMethod, Answer, AnswerOptions, answer_text, build, matching_documents, queries, random::Random, schema,
 };
@@ -139,7 +139,7 @@ fn another_document_changes_only_the_weight() {
     writer.add("new", "nothing", "of what is asked for").unwrap();
     writer.commit(Merge::Keep).unwrap();
     let after = Index::open_on(disk).unwrap();
-    for text in [EVERYWHERE, "w0", "über1", "\"w0 w0\"", "title:w0"] {
+    for text in [WORD_EVERYWHERE, "w0", "über1", "\"w0 w0\"", "title:w0"] {
         let (old, new) =
             (answer_text(&before, text, look).unwrap(), answer_text(&after, text, look).unwrap());
         assert!(old.total > 1 && old.total == new.total, "{text}");

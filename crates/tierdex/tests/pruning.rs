@@ -13,7 +13,7 @@ use tierdex::{
 };
 
 /// Words of decreasing document frequency: from all documents to one of fifty.
-const WORDS: [&str; 5] = ["everywhere", "often", "half", "some", "seldom"];
+const RARER_WORDS: [&str; 5] = ["everywhere", "often", "half", "some", "seldom"];
 
 /// Number of words `m0`, `m1`, ... that are each in a third of the documents.
 const COMMON_WORDS: usize = 40;
@@ -28,7 +28,7 @@ fn documents_in_bursts(seed: u64, count: usize) -> Vec<TestDocument> {
             burst = 1 + random.skewed(40);
         }
         let mut text = String::new();
-        for (rank, word) in WORDS.iter().enumerate() {
+        for (rank, word) in RARER_WORDS.iter().enumerate() {
             if rank == 0 || random.one_in(1 + 2 * rank * rank) {
                 let times = if random.one_in(30) { 1 + random.below(burst) } else { 1 };
                 text.push_str(&format!("{word} ").repeat(times));
@@ -75,7 +75,7 @@ proptest! {
         let norms = if exact { NormKind::Exact } else { NormKind::Byte };
         let index = index_documents(&docs, &cuts, codec, norms);
         let many: String = (0..COMMON_WORDS).map(|many| format!("m{many} ")).collect();
-        for word in WORDS.iter().chain(&["nowhere", "filler", "+half +some", "+everywhere +often +seldom", "+often +often +half",
+        for word in RARER_WORDS.iter().chain(&["nowhere", "filler", "+half +some", "+everywhere +often +seldom", "+often +often +half",
             "+filler +everywhere +often +half +some +seldom", "+half +nowhere", "half some", "everywhere seldom", "everywhere often half some seldom nowhere", "some filler", "+m0 +m1 +m2 +m3", &many,
             "often^2", "half^3 some", "+half^0.5 +often^4", "half^0 some^0", "+half^0 +often^0", "half^1e-40 some^1e-42", "often^1e-42", "ofen~1", "some~ hal~2"]) {
             for k in [0, 1, 10, 100, 1024, usize::MAX] {

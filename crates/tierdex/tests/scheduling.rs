@@ -84,7 +84,7 @@ fn short_requests_complete_before_a_long_one() {
 #[test]
 fn a_batch_continues_during_a_long_interactive_request() {
     let index = &Index::open_on(write_frequent_terms(3_000_000)).unwrap();
-    // With this many hits a thread has memory for a single evaluation of a batch.
+    // With a million hits a thread has memory for only one evaluation of a batch at a time.
     for hits in [10, 1_000_000] {
         let engine = Engine::new(index, &engine_options(20_000, 1).hits_max(hits)).unwrap();
         engine.search(exhaustive_request(index)).unwrap();
@@ -197,7 +197,7 @@ fn a_cancelled_request_ends() {
     for _ in 0..20 {
         let ticket = engine.submit(exhaustive_request(&index)).unwrap();
         ticket.cancel();
-        // It may have completed before.
+        // The search may have completed before it was cancelled.
         match ticket.wait() {
             Ok(answer) => assert!(!answer.timed_out),
             Err(error) => {

@@ -155,7 +155,7 @@ fn compatibility_characters_are_folded_with_accents() {
 }
 
 /// A word or two in 30 scripts, and in languages with many marks.
-const SCRIPTS: &str = "\
+const WORDS_BY_SCRIPT: &str = "\
     résumé naïve; Tiếng Việt; Ελληνικά ΐ; йога ёлка; Հայերեն; עִבְרִית שָׁלוֹם; عَرَبِيّ أمة; \
     ܫܠܳܡܳܐ; ދިވެހި; ߒߞߏ; हिन्दी क़लम; বাংলা কোড়; ਪੰਜਾਬੀ ਖ਼; ગુજરાતી; ଓଡ଼ିଆ କୋ; தமிழ் கோ; తెలుగు ై; \
     ಕನ್ನಡ ಕೋ; മലയാളം കോ; සිංහල කෝ; ภาษาไทย; ພາສາລາວ; བོད་སྐད ཀྵ; မြန်မာ ဦ; ქართული; አማርኛ; ខ្មែរ; \
@@ -163,7 +163,7 @@ const SCRIPTS: &str = "\
 
 #[test]
 fn composed_and_decomposed_texts_have_the_same_words() {
-    for text in SCRIPTS.split("; ") {
+    for text in WORDS_BY_SCRIPT.split("; ") {
         let (composed, decomposed) = (text.nfc().collect::<String>(), text.nfd().collect::<String>());
         assert_eq!(terms_of(&composed), terms_of(&decomposed), "{text}");
         assert_eq!(terms_of(&composed.to_uppercase()), terms_of(&decomposed.to_uppercase()), "{text}");
@@ -318,7 +318,7 @@ fn each_word_of_a_text_finds_it() {
                 }
             }
         }
-        // A run whose terms are stop words is no part of the run before it.
+        // A run whose terms are stop words does not belong to the run before it.
         assert_eq!(matching_documents(&index, "東京、我们 大").len(), 1);
     }
 }
@@ -327,7 +327,7 @@ fn each_word_of_a_text_finds_it() {
 /// Other words need a new tokenizer, with its own number in the manifest.
 #[test]
 fn the_words_of_all_characters_are_pinned() {
-    const EXPECTED: (u64, u64) = (9_888_172, 17_251_889_090_323_710_094);
+    const EXPECTED_SUMS: (u64, u64) = (9_888_172, 17_251_889_090_323_710_094);
     let mut analyzers =
         [false, true].map(|fold_accents| Analyzer::new(&Analysis { fold_accents, ..Analysis::default() }));
     let (mut hash, mut count) = (0xcbf2_9ce4_8422_2325_u64, 0_u64);
@@ -342,5 +342,5 @@ fn the_words_of_all_characters_are_pinned() {
             });
         }
     }
-    assert_eq!((count, hash), EXPECTED);
+    assert_eq!((count, hash), EXPECTED_SUMS);
 }

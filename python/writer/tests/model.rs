@@ -96,8 +96,8 @@ struct World {
     committed: Vec<u8>,
 }
 
-const KEEP: CommitOrder = CommitOrder { merge: None, closes: false };
-const CLOSE: CommitOrder = CommitOrder { merge: None, closes: true };
+const KEEPING_COMMIT: CommitOrder = CommitOrder { merge: None, closes: false };
+const CLOSING_COMMIT: CommitOrder = CommitOrder { merge: None, closes: true };
 
 impl World {
     fn new(scripts: &[&[Call]], defect: Defect) -> World {
@@ -453,33 +453,33 @@ impl Search {
     }
 }
 
-fn run(world: World) -> usize {
+fn explore(world: World) -> usize {
     let mut search = Search::default();
     search.visit(world);
     assert!(search.finished > 0);
     search.visited.len()
 }
 
-fn batch(documents: &[u8]) -> Batch {
+fn batch_of(documents: &[u8]) -> Batch {
     Batch(documents.to_vec())
 }
 
 /// Each entry point. The documents of caller `n` are from `16 n` on; those of signal handlers from 64 on.
-fn calls(caller: u8) -> Vec<Call> {
+fn entry_point_calls(caller: u8) -> Vec<Call> {
     let first = caller * 16;
     vec![
-        Call::Add(batch(&[first])),
-        Call::AddMany(vec![batch(&[first + 3]), batch(&[first + 1, first + 2])]),
-        Call::Commit(KEEP),
+        Call::Add(batch_of(&[first])),
+        Call::AddMany(vec![batch_of(&[first + 3]), batch_of(&[first + 1, first + 2])]),
+        Call::Commit(KEEPING_COMMIT),
         Call::Rollback,
-        Call::Commit(CLOSE),
+        Call::Commit(CLOSING_COMMIT),
     ]
 }
 
 /// The call again with the next documents.
-fn later(call: &Call) -> Call {
+fn call_with_next_documents(call: &Call) -> Call {
     match call {
-        Call::Add(Batch(documents)) => Call::Add(batch(&[documents[0] + 8])),
+        Call::Add(Batch(documents)) => Call::Add(batch_of(&[documents[0] + 8])),
         Call::AddMany(pieces) => {
             let later = |piece: &Batch| Batch(piece.0.iter().map(|document| document + 8).collect());
             Call::AddMany(pieces.iter().map(later).collect())
@@ -491,12 +491,12 @@ fn later(call: &Call) -> Call {
 #[test]
 fn two_threads_of_two_calls() {
     let mut worlds = 0;
-    for a in calls(0) {
-        for b in calls(0).iter().map(later) {
-            for c in calls(1) {
-                for d in calls(1).iter().map(later) {
+    for a in entry_point_calls(0) {
+        for b in entry_point_calls(0).iter().map(later) {
+            for c in entry_point_calls(1) {
+                for d in entry_point_calls(1).iter().map(later) {
                     let scripts: [&[Call]; 2] = [&[a.clone(), b.clone()], &[c.clone(), d]];
-                    worlds += run(World::new(&scripts, Defect::None).with_faults(1).with_signals(1));
+                    worlds += explore(World::new(&scripts, Defect::None).with_faults(1).with_signals(1));
                 }
             }
         }
@@ -506,11 +506,11 @@ fn two_threads_of_two_calls() {
 
 #[test]
 fn three_threads_with_faults() {
-    for a in calls(0) {
-        for b in calls(1) {
-            for c in calls(2) {
-                let scripts: [&[Call]; 3] = [from_ref(&a), from_ref(&b), &[c, Call::Commit(CLOSE)]];
-                run(World::new(&scripts, Defect::None).with_faults(1).with_signals(1));
+    for a in entry_point_calls(0) {
+        for b in entry_point_calls(1) {
+            for c in entry_point_calls(2) {
+                let scripts: [&[Call]; 3] = [from_ref(&a), from_ref(&b), &[c, Call::Commit(CLOSING_COMMIT)]];
+                explore(World::new(&scripts, Defect::None).with_faults(1).with_signals(1));
             }
         }
     }
@@ -518,27 +518,30 @@ fn three_threads_with_faults() {
 
 #[test]
 fn signal_handlers_that_call_the_writer() {
-    for a in calls(0) {
-        for b in calls(1) {
-            for handler in calls(4) {
-                let scripts: [&[Call]; 2] = [&[a.clone(), Call::Commit(KEEP)], from_ref(&b)];
+    for a in entry_point_calls(0) {
+        for b in entry_point_calls(1) {
+            for handler in entry_point_calls(4) {
+                let scripts: [&[Call]; 2] = [&[a.clone(), Call::Commit(KEEPING_COMMIT)], from_ref(&b)];
                 let world = World::new(&scripts, Defect::None).with_faults(1).with_signals(1);
-                run(world.with_handler(0, handler));
+                explore(world.with_handler(0, handler));
             }
         }
     }
 }
 
-fn adding() -> Vec<Vec<Call>> {
-    let add = |document| Call::Add(batch(&[document]));
-    let first = vec![add(0), add(1), add(2), add(3), Call::Commit(CLOSE)];
-    vec![first, vec![Call::AddMany(vec![batch(&[18, 19]), batch(&[16, 17])]), Call::Commit(KEEP)]]
+fn adding_callers() -> Vec<Vec<Call>> {
+    let add = |document| Call::Add(batch_of(&[document]));
+    let first = vec![add(0), add(1), add(2), add(3), Call::Commit(CLOSING_COMMIT)];
+    vec![
+        first,
+        vec![Call::AddMany(vec![batch_of(&[18, 19]), batch_of(&[16, 17])]), Call::Commit(KEEPING_COMMIT)],
+    ]
 }
 
 fn run_adding(defect: Defect) {
-    let adding = adding();
+    let adding = adding_callers();
     let scripts: Vec<&[Call]> = adding.iter().map(Vec::as_slice).collect();
-    run(World::new(&scripts, defect).with_signals(1).with_faults(1));
+    explore(World::new(&scripts, defect).with_signals(1).with_faults(1));
 }
 
 #[test]
@@ -562,7 +565,7 @@ fn canary_a_piece_that_a_signal_drops() {
 #[should_panic(expected = "waits for ever")]
 fn canary_a_thread_that_ends_silently() {
     let scripts: [&[Call]; 1] = [&[Call::Rollback]];
-    run(World::new(&scripts, Defect::EndsSilently));
+    explore(World::new(&scripts, Defect::EndsSilently));
 }
 
 #[test]

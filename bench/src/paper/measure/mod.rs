@@ -25,7 +25,7 @@ use settings::index_of;
 /// Measures a cell. Returns `None` if the stop signal was raised.
 ///
 /// # Errors
-/// If its settings are wrong. A measurement that fails is an outcome.
+/// If the settings of the cell are wrong. A measurement that fails is an outcome, not an error.
 pub(super) fn measure_cell(cell: &FigureCell, context: &Context<'_>) -> Result<Option<Outcome>> {
     let rows = match cell.experiment {
         Experiment::Cache => cache::measure(cell, context)?,
@@ -47,7 +47,7 @@ pub(super) fn measure_cell(cell: &FigureCell, context: &Context<'_>) -> Result<O
 /// Checks that the experiment accepts the settings of a cell.
 ///
 /// # Errors
-/// If it does not.
+/// If the experiment does not accept them.
 pub(super) fn check_settings(cell: &FigureCell) -> Result<()> {
     IndexSpec::of(cell)?;
     match cell.experiment {

@@ -11,7 +11,7 @@ pub(super) fn index_of(cell: &FigureCell) -> Result<IndexSpec> {
 }
 
 /// Parses the settings of a cell as flags of its experiment, after the words `first`. Settings of the index
-/// and those in `own` are no flags.
+/// and those in `own` are not passed as flags.
 pub(super) fn parse_settings<F: Args>(cell: &FigureCell, first: &[String], own: &[&str]) -> Result<F> {
     let settings = cell.settings.iter();
     let flags = settings

@@ -25,7 +25,7 @@ impl TimedDisk {
     }
 }
 
-fn timed<T>(nanoseconds: &AtomicU64, write: impl FnOnce() -> T) -> T {
+fn time_write<T>(nanoseconds: &AtomicU64, write: impl FnOnce() -> T) -> T {
     let began = Instant::now();
     let done = write();
     nanoseconds.fetch_add(began.elapsed().as_nanos() as u64, Ordering::Relaxed);
@@ -34,11 +34,11 @@ fn timed<T>(nanoseconds: &AtomicU64, write: impl FnOnce() -> T) -> T {
 
 impl WriteFile for TimedFile {
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
-        timed(&self.nanoseconds, || self.file.append(bytes))
+        time_write(&self.nanoseconds, || self.file.append(bytes))
     }
 
     fn sync(&mut self) -> Result<()> {
-        timed(&self.nanoseconds, || self.file.sync())
+        time_write(&self.nanoseconds, || self.file.sync())
     }
 }
 
@@ -46,15 +46,15 @@ impl Disk for TimedDisk {
     tierdex::io::forward_disk!(self, self.disk; list open remove lock describe);
 
     fn create(&self, name: &str) -> Result<Box<dyn WriteFile>> {
-        let file = timed(&self.nanoseconds, || self.disk.create(name))?;
+        let file = time_write(&self.nanoseconds, || self.disk.create(name))?;
         Ok(Box::new(TimedFile { file, nanoseconds: self.nanoseconds.clone() }))
     }
 
     fn rename(&self, from: &str, to: &str) -> Result<()> {
-        timed(&self.nanoseconds, || self.disk.rename(from, to))
+        time_write(&self.nanoseconds, || self.disk.rename(from, to))
     }
 
     fn sync_dir(&self) -> Result<()> {
-        timed(&self.nanoseconds, || self.disk.sync_dir())
+        time_write(&self.nanoseconds, || self.disk.sync_dir())
     }
 }

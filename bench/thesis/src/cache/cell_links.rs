@@ -5,7 +5,7 @@
 //! its list: the list of an entry, or the free list. Nothing is allocated after construction.
 //!
 //! - Freeing a list takes two stores, whatever its length: its tail is linked to the head of the free list.
-//! - Allocating a list takes one step per cell, each of which is to be written anyway, and two stores.
+//! - Allocating a list takes one step per cell, which will be written anyway, and two stores.
 //!
 //! The links are atomic so that a thread that has pinned an entry follows them without the lock. The links
 //! of an entry do not change before its cells are freed, and the lock under which the entry was pinned
@@ -75,8 +75,8 @@ const PAGE_OFFSET_BITS: u32 = PAGE.trailing_zeros();
 /// Bits of the length of a part that its first word holds.
 const LOW_LENGTH_BITS: u32 = u32::BITS - PAGE_OFFSET_BITS;
 
-/// In all words of a part: there is no such part. A part with this offset in its page and this length has a
-/// second cell.
+/// The value of all words of a part that the list does not have. A real part cannot have this first word
+/// only: a part of such a length has a second cell, thus a second word.
 const NO_PART: u32 = u32::MAX;
 
 // A part that is no longer than a cell needs no second word.

@@ -3,12 +3,12 @@
 //! A walk follows the links and takes no memory of its own except 16 milestones: cells at equal distances,
 //! a power of two, noted when the walk first passes them. A step forward follows one link. Any other move
 //! starts at the current cell or at the last milestone before the target, whichever is nearer. In a range
-//! of up to [`MILESTONES`] cells every cell is a milestone.
+//! of up to [`MILESTONE_COUNT`] cells every cell is a milestone.
 
 use super::cell_links::CellLinks;
 
-/// Number of milestones.
-const MILESTONES: usize = 16;
+/// Number of cells of a list whose numbers a walk stores, at equal distances, so that it can start there.
+const MILESTONE_COUNT: usize = 16;
 
 /// A position in a list of cells.
 pub(crate) struct CellWalk<'a> {
@@ -17,7 +17,7 @@ pub(crate) struct CellWalk<'a> {
     at: usize,
     cell: u32,
     /// Milestone `n` is the cell at index `first + (n << shift)`.
-    milestones: [u32; MILESTONES],
+    milestones: [u32; MILESTONE_COUNT],
     first: usize,
     shift: u32,
     /// Number of milestones passed so far.
@@ -28,8 +28,8 @@ impl<'a> CellWalk<'a> {
     /// At the head of a list, to visit cells `first` to `last`.
     pub(crate) fn new(links: &'a CellLinks, head: u32, first: usize, last: usize) -> CellWalk<'a> {
         let bits = usize::BITS - (last - first).leading_zeros();
-        let shift = bits.saturating_sub(MILESTONES.trailing_zeros());
-        CellWalk { links, at: 0, cell: head, milestones: [0; MILESTONES], first, shift, passed: 0 }
+        let shift = bits.saturating_sub(MILESTONE_COUNT.trailing_zeros());
+        CellWalk { links, at: 0, cell: head, milestones: [0; MILESTONE_COUNT], first, shift, passed: 0 }
     }
 
     /// The index of the current cell.
@@ -73,7 +73,7 @@ mod tests {
             goals in prop::collection::vec(any::<prop::sample::Index>(), 1..60),
         ) {
             let (links, mut free) = CellLinks::new(count + 3);
-            // The free list is no longer in order.
+            // Release two lists out of order, so that the free list is not in order.
             let head = links.allocate(&mut free, 1).unwrap();
             let others = links.allocate(&mut free, 2).unwrap();
             links.release_list(&mut free, head);

@@ -21,7 +21,7 @@ pub(crate) enum EntryState {
     Vacant,
     /// A worker fills the entry, or will.
     Loading,
-    /// Its bytes are those of the file.
+    /// The cells of the entry contain the bytes of the file.
     Ready,
     /// The list could not be read.
     Failed,
@@ -184,7 +184,7 @@ impl EntryTable {
         while self.index[slot] != NO_CELL {
             let home = self.home_slot(self.entries[self.index[slot] as usize].key);
             let mask = self.index.len() - 1;
-            // Its home slot is not between the hole and this slot: it may move into the hole.
+            // The home slot of this entry is not between the hole and this slot: it may move into the hole.
             if (slot.wrapping_sub(home) & mask) >= (slot.wrapping_sub(hole) & mask) {
                 self.index[hole] = self.index[slot];
                 hole = slot;

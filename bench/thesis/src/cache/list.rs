@@ -14,9 +14,9 @@ use crate::{cache::request::ListRequest, cache::state::ListCacheState};
 
 /// A list that can be read.
 pub enum FetchedList {
-    /// It is in the cache, and pinned until this is dropped.
+    /// The list is in the cache, and pinned until this is dropped.
     Pinned(PinnedList),
-    /// It does not fit into the cache.
+    /// The list does not fit into the cache: each read goes to the file.
     Stream(ListStream),
 }
 
@@ -44,7 +44,7 @@ impl FetchedList {
         FetchedList::Stream(ListStream { cache: Arc::clone(cache), request: request.clone() })
     }
 
-    /// Whether it is in the cache.
+    /// Whether the list is in the cache.
     pub fn is_pinned(&self) -> bool {
         matches!(self, FetchedList::Pinned(_))
     }
@@ -62,7 +62,7 @@ impl FetchedList {
 }
 
 impl PendingList {
-    /// Waits until it can be read.
+    /// Waits until the list can be read.
     ///
     /// # Errors
     /// The read error; the next request for the list tries again.

@@ -78,9 +78,9 @@ impl PrefetchPace {
         self.lookahead == Lookahead::Adaptive && sum > u64::from(self.cells)
     }
 
-    /// Whether a query is too far ahead that is `ahead` queries behind the oldest.
-    pub(crate) fn exceeds_lookahead(&self, ahead: u64) -> bool {
-        matches!(self.lookahead, Lookahead::Queries(queries) if ahead > queries)
+    /// Whether lists of a query may not be fetched yet, if `queries_before` queries before it have not ended.
+    pub(crate) fn exceeds_lookahead(&self, queries_before: u64) -> bool {
+        matches!(self.lookahead, Lookahead::Queries(queries) if queries_before > queries)
     }
 }
 

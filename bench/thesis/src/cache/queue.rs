@@ -54,7 +54,7 @@ pub(crate) struct NextList {
     pub(crate) detached: bool,
     /// Number of queries before the query of the list that have not ended: 0 for the oldest query. Limited
     /// by the lookahead.
-    pub(crate) ahead: u64,
+    pub(crate) queries_before: u64,
 }
 
 /// Queries, numbered from 0 in the order in which they were pushed.
@@ -70,13 +70,13 @@ pub(crate) struct PrefetchQueue {
     next: u64,
     /// All lists of queries with lower numbers are admitted.
     turn: u64,
-    /// How many of these queries have not ended.
+    /// How many of the queries with a number below `turn` have not ended.
     admitted: u64,
     /// Number of queries that have ended.
     pub(crate) ended: u64,
 }
 
-/// This many ended queries may remain before they are removed.
+/// Maximum number of ended queries in the queue. Beyond it they are removed.
 const ENDED_QUERIES_MAX: usize = 64;
 
 impl PrefetchQueue {
@@ -108,7 +108,7 @@ impl PrefetchQueue {
                 return Some(NextList {
                     request: request.clone(),
                     detached: entry.detached,
-                    ahead: self.admitted,
+                    queries_before: self.admitted,
                 });
             }
             self.move_past(at);

@@ -62,7 +62,7 @@ impl RequestedRange {
         self.range.start / PAGE * PAGE..self.range.end.next_multiple_of(PAGE)
     }
 
-    /// Offset of its first byte within that byte's page.
+    /// Offset of the first byte of the range within the page that contains it.
     pub(crate) fn page_offset(&self) -> u64 {
         self.range.start % PAGE
     }

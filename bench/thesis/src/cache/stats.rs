@@ -22,7 +22,7 @@ pub struct ListCacheStats {
     pub waits: u64,
     /// Completed reads.
     pub reads: u64,
-    /// Reads among them that went through the system's page cache although direct reads were asked for.
+    /// Reads of `reads` that went through the system's page cache although direct reads were asked for.
     pub reads_fell_back: u64,
     /// Bytes that were read.
     pub bytes_read: u64,

@@ -2,9 +2,9 @@
 //!
 //! Each worker has its own read queue and repeats:
 //!
-//! 1. While the engine accepts reads, submit those of the lists that are being read. When all are submitted,
-//!    take the next list, so that its reads start while earlier ones are in flight; the next chunk of a list
-//!    that is larger than the cache goes first. A read covers adjacent pages of one part of a list
+//! 1. While the read queue accepts reads, submit those of the lists that are being read. When all are
+//!    submitted, take the next list, so that its reads start while earlier ones are in flight; the next chunk
+//!    of a list that is larger than the cache goes first. A read covers adjacent pages of one part of a list
 //!    (documents, frequencies, ...) and as many cells as they need; the cell in which two parts meet is
 //!    filled by two reads.
 //! 2. Wait for a read. Check its pages against the checksums of their file before any other thread can see
@@ -47,7 +47,7 @@ pub const READ_BYTES_MAX: u64 = 1 << 20;
 
 struct FetchWorker {
     cache: Arc<ListCache>,
-    engine: ReadQueue,
+    read_queue: ReadQueue,
     /// Lists and chunks being read, by number.
     fills: Vec<Option<ListFill>>,
     /// Reads in flight, by tag.
@@ -95,7 +95,7 @@ struct InFlightListRead {
 }
 
 impl Prefetcher {
-    /// Starts a worker for each engine.
+    /// Starts a worker for each read queue.
     ///
     /// # Errors
     /// [`ErrorKind::Denied`] when there are none; [`ErrorKind::Busy`] as long as the cache has another
@@ -115,8 +115,8 @@ impl Prefetcher {
         cache.update_stopped_flag(&state);
         drop(state);
         let mut prefetcher = Prefetcher { cache: Arc::clone(cache), threads: Vec::new() };
-        for (number, engine) in queues.into_iter().enumerate() {
-            let mut worker = FetchWorker::new(Arc::clone(cache), engine);
+        for (number, read_queue) in queues.into_iter().enumerate() {
+            let mut worker = FetchWorker::new(Arc::clone(cache), read_queue);
             let thread = thread::Builder::new().name(format!("fetch-{number}"));
             let spawned = thread.spawn(move || {
                 let ended = catch_unwind(AssertUnwindSafe(|| worker.run_worker()));
@@ -147,8 +147,8 @@ impl Prefetcher {
         self.cache.unlock_and_notify(state);
     }
 
-    /// Starts to fetch a list, and does not wait. The fetch comes after all tasks so far, of which at most
-    /// one per worker is for the queue, and before all lists that wait in the queue. A list for which too
+    /// Starts to fetch a list, and does not wait. The fetch comes after all tasks so far (at most one per
+    /// worker is for the queue) and before all lists that wait in the queue. A list for which too
     /// few cells are available is streamed. So this waits for no pins, and can be called whatever the
     /// caller has pinned or started.
     pub fn start_fetch(&self, request: ListRequest) -> PendingList {
@@ -247,18 +247,18 @@ impl Drop for QueuedQuery {
 }
 
 impl FetchWorker {
-    fn new(cache: Arc<ListCache>, engine: ReadQueue) -> FetchWorker {
-        FetchWorker { cache, engine, fills: Vec::new(), in_flight: Vec::new() }
+    fn new(cache: Arc<ListCache>, read_queue: ReadQueue) -> FetchWorker {
+        FetchWorker { cache, read_queue, fills: Vec::new(), in_flight: Vec::new() }
     }
 
     fn run_worker(&mut self) {
         loop {
-            while !self.engine.is_full() && (self.submit_next() || self.take_task()) {}
-            if self.engine.pending() > 0 {
-                let mut ended = self.engine.next(true);
+            while !self.read_queue.is_full() && (self.submit_next() || self.take_task()) {}
+            if self.read_queue.pending() > 0 {
+                let mut ended = self.read_queue.next(true);
                 while let Some(completion) = ended {
                     self.complete_read(completion);
-                    ended = self.engine.next(false);
+                    ended = self.read_queue.next(false);
                 }
             } else if self.fills.iter().all(Option::is_none) && !self.wait_for_task() {
                 return;
@@ -269,9 +269,9 @@ impl FetchWorker {
     /// Ends the worker. A worker that panicked, which only a defect causes, fails its lists and stops the
     /// prefetcher.
     fn finish_worker(self, panic: Option<String>) {
-        let FetchWorker { cache, engine, fills, .. } = self;
+        let FetchWorker { cache, read_queue, fills, .. } = self;
         // Waits for the reads in flight, before their cells are used for anything else.
-        drop(engine);
+        drop(read_queue);
         let mut state = cache.lock();
         state.stopping |= panic.is_some();
         // Of several panics, the first is reported.
@@ -308,7 +308,7 @@ impl FetchWorker {
                 fill.in_flight += 1;
                 let tag = free_slot_index(&mut self.in_flight);
                 self.in_flight[tag] = Some(InFlightListRead { fill: number, part, offset });
-                self.engine.submit(fill.request.parts()[part].file().file(), offset, target, tag as u64);
+                self.read_queue.submit(fill.request.parts()[part].file().file(), offset, target, tag as u64);
             }
             Ok(None) => {}
             Err(error) => {

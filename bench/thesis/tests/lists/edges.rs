@@ -9,13 +9,13 @@ use tierdex_thesis::{
 };
 
 use super::fixture::{
-    CELL_BYTES, GatedDisk, assert_idle, cache, cache_of, engine, gated_cache, kinds, open_cache, prefetcher,
-    watched, write,
+    CELL_BYTES, GatedDisk, assert_idle, cache_of, gated_cache, new_cache, new_read_queue, open_cache,
+    start_prefetcher, tested_read_kinds, with_watchdog, write_test_file,
 };
 
 #[test]
 fn lists_longer_than_the_cache_are_streamed_concurrently() {
-    watched(|| {
+    with_watchdog(|| {
         let (_disk, written, cache, prefetcher) = open_cache(40, 3);
         let requests = [written.request(0, 1, 30), written.request(1, 5, 30), written.request(2, 9, 2)];
         let query = prefetcher.push(requests.to_vec());
@@ -43,12 +43,12 @@ fn lists_longer_than_the_cache_are_streamed_concurrently() {
 
 #[test]
 fn a_stream_reads_ahead_only_in_sequential_access() {
-    watched(|| {
+    with_watchdog(|| {
         let disk = MemDisk::new();
-        let written = write(&disk, "a", 400);
+        let written = write_test_file(&disk, "a", 400);
         // A bounce buffer of 16 pages in four cells.
         let cache = cache_of(128, 16 << 10, ListPolicy::Lru);
-        let prefetcher = prefetcher(&cache, &disk, Lookahead::Adaptive);
+        let prefetcher = start_prefetcher(&cache, &disk, Lookahead::Adaptive);
         let _all = prefetcher.fetch(&written.request(9, 1, 390)).unwrap();
         let request = written.request(0, 1, 390);
         let list = prefetcher.fetch(&request).unwrap();
@@ -77,11 +77,11 @@ fn a_stream_reads_ahead_only_in_sequential_access() {
 
 #[test]
 fn streams_of_several_threads_share_the_bounce_buffer() {
-    watched(|| {
+    with_watchdog(|| {
         let disk = MemDisk::new();
-        let written = write(&disk, "a", 40);
-        let cache = cache(2, ListPolicy::Lru);
-        let engines = (0..2).map(|_| engine(&disk, ReadKind::Pread, 1)).collect();
+        let written = write_test_file(&disk, "a", 40);
+        let cache = new_cache(2, ListPolicy::Lru);
+        let engines = (0..2).map(|_| new_read_queue(&disk, ReadKind::Pread, 1)).collect();
         let prefetcher = Prefetcher::start(&cache, engines, Lookahead::Adaptive).unwrap();
         thread::scope(|scope| {
             for thread in 0..3 {
@@ -100,12 +100,12 @@ fn streams_of_several_threads_share_the_bounce_buffer() {
 
 #[test]
 fn a_query_whose_lists_together_exceed_the_cache_is_served() {
-    watched(|| {
+    with_watchdog(|| {
         let disk = MemDisk::new();
-        let written = write(&disk, "a", 40);
+        let written = write_test_file(&disk, "a", 40);
         for lookahead in [Lookahead::Adaptive, Lookahead::Pins, Lookahead::Queries(16)] {
-            let cache = cache(5, ListPolicy::Window);
-            let prefetcher = prefetcher(&cache, &disk, lookahead);
+            let cache = new_cache(5, ListPolicy::Window);
+            let prefetcher = start_prefetcher(&cache, &disk, lookahead);
             let requests: Vec<_> = (0..4).map(|list| written.request(list, 1 + list * 3, 2)).collect();
             let queries = [prefetcher.push(requests.clone()), prefetcher.push(requests.clone())];
             for query in queries {
@@ -120,7 +120,7 @@ fn a_query_whose_lists_together_exceed_the_cache_is_served() {
 
 #[test]
 fn a_list_that_is_loading_is_waited_for_and_read_once() {
-    watched(|| {
+    with_watchdog(|| {
         let (disk, written, cache, prefetcher) = gated_cache(20, 8);
         let request = written.request(0, 1, 4);
         let queries = [(); 3].map(|()| prefetcher.push(vec![request.clone()]));
@@ -147,7 +147,7 @@ fn a_list_that_is_loading_is_waited_for_and_read_once() {
 
 #[test]
 fn a_cancelled_list_is_read_and_can_be_evicted() {
-    watched(|| {
+    with_watchdog(|| {
         let (disk, written, cache, prefetcher) = gated_cache(20, 4);
         let (request, other) = (written.request(0, 1, 3), written.request(1, 5, 3));
         let query = prefetcher.push(vec![request.clone(), other.clone()]);
@@ -165,7 +165,7 @@ fn a_cancelled_list_is_read_and_can_be_evicted() {
 
 #[test]
 fn waiting_threads_get_an_error_at_shutdown() {
-    watched(|| {
+    with_watchdog(|| {
         let (disk, written, cache, prefetcher) = gated_cache(40, 8);
         let requests: Vec<ListRequest> = (0..5).map(|list| written.request(list, 1 + list * 3, 3)).collect();
         let queries: Vec<_> = requests.iter().map(|request| prefetcher.push(vec![request.clone()])).collect();
@@ -192,7 +192,7 @@ fn waiting_threads_get_an_error_at_shutdown() {
         drop(queries);
         assert_idle(&cache);
         // The cache outlives its workers, and accepts new ones.
-        let prefetcher = super::fixture::prefetcher(&cache, &disk, Lookahead::Adaptive);
+        let prefetcher = super::fixture::start_prefetcher(&cache, &disk, Lookahead::Adaptive);
         written.check(&requests[4], &prefetcher.fetch(&requests[4]).unwrap());
         drop(prefetcher);
         let list = cache.lookup(&requests[4]).unwrap().map(tierdex_thesis::FetchedList::Pinned);
@@ -203,16 +203,16 @@ fn waiting_threads_get_an_error_at_shutdown() {
 
 #[test]
 fn no_reads_are_submitted_after_shutdown() {
-    watched(|| {
+    with_watchdog(|| {
         let disk = GatedDisk::new();
-        let written = write(&disk, "a", 60);
+        let written = write_test_file(&disk, "a", 60);
         let part = |at: u64| RequestedRange::new(written.file.clone(), at * 4096..at * 4096 + 10).unwrap();
         // Eight parts, each in a cell of its own, or one after the other in one cell.
         let request = ListRequest::new(ListKey(1, 0), (1..9).map(|at| part(at * 3)).collect()).unwrap();
         for cell_bytes in [4096, 32 << 10] {
             for depth in [1, 2] {
                 let cache = cache_of(40, cell_bytes, ListPolicy::Lru);
-                let engines = vec![engine(&disk, ReadKind::Pread, depth)];
+                let engines = vec![new_read_queue(&disk, ReadKind::Pread, depth)];
                 let prefetcher = Prefetcher::start(&cache, engines, Lookahead::Adaptive).unwrap();
                 disk.close_gate();
                 let query = prefetcher.push(vec![request.clone()]);
@@ -233,12 +233,13 @@ fn no_reads_are_submitted_after_shutdown() {
 
 #[test]
 fn waiting_threads_get_an_error_when_a_worker_panics() {
-    watched(|| {
+    with_watchdog(|| {
         let disk = GatedDisk::new();
-        let written = write(&disk, "a", 40);
-        let cache = cache(8, ListPolicy::Lru);
-        let start =
-            || Prefetcher::start(&cache, vec![engine(&disk, ReadKind::Pread, 1)], Lookahead::Adaptive);
+        let written = write_test_file(&disk, "a", 40);
+        let cache = new_cache(8, ListPolicy::Lru);
+        let start = || {
+            Prefetcher::start(&cache, vec![new_read_queue(&disk, ReadKind::Pread, 1)], Lookahead::Adaptive)
+        };
         let prefetcher = start().unwrap();
         let request = written.request(0, 1, 3);
         disk.panic_on_len();
@@ -261,13 +262,14 @@ fn waiting_threads_get_an_error_when_a_worker_panics() {
 
 #[test]
 fn a_read_that_panics_fails_only_its_list() {
-    watched(|| {
-        for (kind, depth) in kinds().into_iter().flat_map(|kind| [(kind, 1), (kind, 2)]) {
+    with_watchdog(|| {
+        for (kind, depth) in tested_read_kinds().into_iter().flat_map(|kind| [(kind, 1), (kind, 2)]) {
             let disk = GatedDisk::new();
-            let written = write(&disk, "a", 40);
-            let cache = cache(8, ListPolicy::Lru);
+            let written = write_test_file(&disk, "a", 40);
+            let cache = new_cache(8, ListPolicy::Lru);
             let prefetcher =
-                Prefetcher::start(&cache, vec![engine(&disk, kind, depth)], Lookahead::Adaptive).unwrap();
+                Prefetcher::start(&cache, vec![new_read_queue(&disk, kind, depth)], Lookahead::Adaptive)
+                    .unwrap();
             let (request, other, long) =
                 (written.request(0, 1, 3), written.request(1, 5, 3), written.request(2, 1, 20));
             let stream = prefetcher.fetch(&long).unwrap();
@@ -293,7 +295,7 @@ fn a_read_that_panics_fails_only_its_list() {
 /// Only a damaged index has two lists with one key.
 #[test]
 fn a_request_whose_parts_differ_from_the_cached_ones_is_rejected() {
-    watched(|| {
+    with_watchdog(|| {
         let (disk, written, cache, prefetcher) = open_cache(40, 8);
         let part = |from: u64, to: u64| RequestedRange::new(written.file.clone(), from..to).unwrap();
         let of = |parts: &[(u64, u64)]| {
@@ -338,7 +340,7 @@ fn a_request_whose_parts_differ_from_the_cached_ones_is_rejected() {
 
 #[test]
 fn cached_lists_are_returned_without_waiting() {
-    watched(|| {
+    with_watchdog(|| {
         let (disk, written, cache, prefetcher) = open_cache(40, 32);
         let requests: Vec<ListRequest> = (0..5).map(|list| written.request(list, 1 + list * 3, 3)).collect();
         requests.iter().for_each(|request| drop(prefetcher.fetch(request).unwrap()));
@@ -362,7 +364,7 @@ fn cached_lists_are_returned_without_waiting() {
 /// Mode `hybrid`: each query looks its lists up, and has the missing ones fetched.
 #[test]
 fn a_list_requested_twice_is_fetched_once() {
-    watched(|| {
+    with_watchdog(|| {
         let (_disk, written, cache, prefetcher) = open_cache(40, 32);
         let requests: Vec<ListRequest> = (0..5).map(|list| written.request(list, 1 + list * 3, 3)).collect();
         for is_there in [false, true] {
@@ -384,11 +386,11 @@ fn a_list_requested_twice_is_fetched_once() {
 
 #[test]
 fn a_read_covers_up_to_a_mebibyte_of_a_part() {
-    watched(|| {
+    with_watchdog(|| {
         let disk = MemDisk::new();
-        let written = write(&disk, "a", 600);
+        let written = write_test_file(&disk, "a", 600);
         let cache = cache_of(256, 16 << 10, ListPolicy::Lru);
-        let prefetcher = prefetcher(&cache, &disk, Lookahead::Adaptive);
+        let prefetcher = start_prefetcher(&cache, &disk, Lookahead::Adaptive);
         let part = |from: u64, to: u64| RequestedRange::new(written.file.clone(), from..to).unwrap();
         let parts = vec![part(100, 200), part(5000, 5000 + (16 << 10)), part(8192, 8192 + (16 << 10))];
         let request = ListRequest::new(ListKey(1, 2), parts).unwrap();
@@ -407,7 +409,7 @@ fn a_read_covers_up_to_a_mebibyte_of_a_part() {
 #[test]
 fn invalid_arguments_are_rejected() {
     let disk = MemDisk::new();
-    let written = write(&disk, "a", 2);
+    let written = write_test_file(&disk, "a", 2);
     let end = written.file.payload().end;
     for range in [64..64, 0..100, end - 1..end + 1, end..end + 1] {
         let error = RequestedRange::new(written.file.clone(), range).err().unwrap();
@@ -421,11 +423,11 @@ fn invalid_arguments_are_rejected() {
     let one = Cells::new(Region::new(&RegionKind::Dram, CELL_BYTES as u64).unwrap(), CELL_BYTES).unwrap();
     let error = ListCache::new(one, ListPolicy::Lru).unwrap_err();
     assert_eq!(error.to_string(), "cannot make cache dram: it has 1 segments, and needs 2 or more");
-    let cache = cache(2, ListPolicy::Lru);
+    let cache = new_cache(2, ListPolicy::Lru);
     assert!(Prefetcher::start(&cache, Vec::new(), Lookahead::Adaptive).is_err());
-    let _one = prefetcher(&cache, &disk, Lookahead::Adaptive);
-    let engine = engine(&disk, ReadKind::Pread, 1);
-    let two = Prefetcher::start(&cache, vec![engine], Lookahead::Adaptive).err().unwrap();
+    let _one = start_prefetcher(&cache, &disk, Lookahead::Adaptive);
+    let queue = new_read_queue(&disk, ReadKind::Pread, 1);
+    let two = Prefetcher::start(&cache, vec![queue], Lookahead::Adaptive).err().unwrap();
     assert_eq!(two.to_string(), "cannot start prefetcher: the cache has one");
 }
 
@@ -436,7 +438,7 @@ fn metadata_stays_below_its_maximum() {
         .into_iter()
         .flat_map(|policy| [2, 3, 40, 513, 1000, 8192, 8193 + 64, 12_000].map(|cells| (policy, cells)))
     {
-        let stats = cache(cells, policy).stats();
+        let stats = new_cache(cells, policy).stats();
         let (bytes, most) = (stats.metadata_bytes, (ListCache::metadata_bytes_max(policy) * cells) as u64);
         assert!(bytes <= most, "{policy}, {cells}: {bytes} > {most}");
         if stats.cells == 8193 {

@@ -5,12 +5,15 @@ use tierdex_io::{
 };
 use tierdex_thesis::{ListPolicy, ListRequest, Lookahead, Prefetcher};
 
-use super::fixture::{TestFile, assert_idle, cache, engine, kinds, prefetcher, watched, write};
+use super::fixture::{
+    TestFile, assert_idle, new_cache, new_read_queue, start_prefetcher, tested_read_kinds, with_watchdog,
+    write_test_file,
+};
 
 const SHORT_LISTS: u64 = 6;
 
 /// Lists of three pages, and one that is streamed.
-fn requests(written: &TestFile) -> Vec<ListRequest> {
+fn list_requests(written: &TestFile) -> Vec<ListRequest> {
     let lists = (0..SHORT_LISTS).map(|list| written.request(list, 1 + list * 3, 3));
     lists.chain([written.request(SHORT_LISTS, 1, 9)]).collect()
 }
@@ -37,16 +40,16 @@ fn read_lists(prefetcher: &Prefetcher, written: &TestFile, requests: &[ListReque
 
 #[test]
 fn a_fault_at_each_read_fails_one_list_once() {
-    watched(|| {
-        for (kind, workers) in kinds().into_iter().cycle().zip([1, 2, 1]) {
+    with_watchdog(|| {
+        for (kind, workers) in tested_read_kinds().into_iter().cycle().zip([1, 2, 1]) {
             let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
-            let written = write(&disk, "a", 24);
-            let requests = requests(&written);
+            let written = write_test_file(&disk, "a", 24);
+            let requests = list_requests(&written);
             disk.arm(FaultPlan::none());
             let mut injected = 0;
             for at in 1.. {
-                let cache = cache(8, ListPolicy::S3Fifo);
-                let engines = (0..workers).map(|_| engine(&disk, kind, 2)).collect();
+                let cache = new_cache(8, ListPolicy::S3Fifo);
+                let engines = (0..workers).map(|_| new_read_queue(&disk, kind, 2)).collect();
                 let prefetcher = Prefetcher::start(&cache, engines, Lookahead::Adaptive).unwrap();
                 let effect = Effect::Error(errno::EIO);
                 disk.arm(FaultPlan { class: OpClass::Read, at, effect, repeat: Repeat::Once });
@@ -72,12 +75,13 @@ fn a_fault_at_each_read_fails_one_list_once() {
 
 #[test]
 fn a_permanent_fault_fails_all_lists_and_leaks_nothing() {
-    watched(|| {
+    with_watchdog(|| {
         let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
-        let written = write(&disk, "a", 24);
-        let requests = requests(&written);
-        let cache = cache(8, ListPolicy::Window);
-        let prefetcher = Prefetcher::start(&cache, vec![engine(&disk, ReadKind::Pread, 3)], Lookahead::Pins);
+        let written = write_test_file(&disk, "a", 24);
+        let requests = list_requests(&written);
+        let cache = new_cache(8, ListPolicy::Window);
+        let prefetcher =
+            Prefetcher::start(&cache, vec![new_read_queue(&disk, ReadKind::Pread, 3)], Lookahead::Pins);
         let prefetcher = prefetcher.unwrap();
         let effect = Effect::Error(errno::EIO);
         disk.arm(FaultPlan { class: OpClass::Read, at: 1, effect, repeat: Repeat::Forever });
@@ -93,12 +97,12 @@ fn a_permanent_fault_fails_all_lists_and_leaks_nothing() {
 
 #[test]
 fn a_corrupt_page_is_never_returned() {
-    watched(|| {
+    with_watchdog(|| {
         let disk = MemDisk::new();
-        let written = write(&disk, "a", 24);
-        let requests = requests(&written);
-        let cache = cache(8, ListPolicy::Sieve);
-        let prefetcher = prefetcher(&cache, &disk, Lookahead::Adaptive);
+        let written = write_test_file(&disk, "a", 24);
+        let requests = list_requests(&written);
+        let cache = new_cache(8, ListPolicy::Sieve);
+        let prefetcher = start_prefetcher(&cache, &disk, Lookahead::Adaptive);
         for page in 1..=18 {
             disk.corrupt("a", |bytes| bytes[page * 4096 + 17] ^= 4);
             // Lists that were read before the damage are evicted by others.

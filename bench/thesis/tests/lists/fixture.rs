@@ -6,7 +6,7 @@ use tierdex_thesis::{
     FetchedList, ListCache, ListKey, ListPolicy, ListRequest, Lookahead, Prefetcher, RequestedRange,
 };
 
-pub use super::files::{TestFile, engine, kinds, watched, write};
+pub use super::files::{TestFile, new_read_queue, tested_read_kinds, with_watchdog, write_test_file};
 
 pub const CELL_BYTES: usize = 4096;
 
@@ -52,7 +52,7 @@ impl TestFile {
 }
 
 /// A cache of `cells` cells of one page, one of which is the bounce buffer.
-pub fn cache(cells: usize, policy: ListPolicy) -> Arc<ListCache> {
+pub fn new_cache(cells: usize, policy: ListPolicy) -> Arc<ListCache> {
     cache_of(cells, CELL_BYTES, policy)
 }
 
@@ -63,8 +63,8 @@ pub fn cache_of(cells: usize, cell_bytes: usize, policy: ListPolicy) -> Arc<List
 }
 
 /// One worker that reads with two threads.
-pub fn prefetcher(cache: &Arc<ListCache>, disk: &dyn Disk, lookahead: Lookahead) -> Prefetcher {
-    Prefetcher::start(cache, vec![engine(disk, ReadKind::Pread, 2)], lookahead).unwrap()
+pub fn start_prefetcher(cache: &Arc<ListCache>, disk: &dyn Disk, lookahead: Lookahead) -> Prefetcher {
+    Prefetcher::start(cache, vec![new_read_queue(disk, ReadKind::Pread, 2)], lookahead).unwrap()
 }
 
 /// Checks that nothing is pinned or loading, and that every cell is free or evictable.
@@ -112,9 +112,9 @@ pub fn gated_cache(pages: usize, cells: usize) -> (GatedDisk, TestFile, Arc<List
 /// A disk, a file of `pages` pages on it, a cache of `cells` cells, and a prefetcher for it.
 pub fn open_cache(pages: usize, cells: usize) -> (GatedDisk, TestFile, Arc<ListCache>, Prefetcher) {
     let disk = GatedDisk::new();
-    let written = write(&disk, "a", pages);
-    let cache = cache(cells, ListPolicy::Lru);
-    let prefetcher = prefetcher(&cache, &disk, Lookahead::Adaptive);
+    let written = write_test_file(&disk, "a", pages);
+    let cache = new_cache(cells, ListPolicy::Lru);
+    let prefetcher = start_prefetcher(&cache, &disk, Lookahead::Adaptive);
     (disk, written, cache, prefetcher)
 }
 
@@ -132,7 +132,7 @@ impl GatedDisk {
         self.gate.state.lock().unwrap().panics_on_read = true;
     }
 
-    /// Makes files panic from now on when asked for their length, which engines do in the worker's own
+    /// Makes files panic from now on when asked for their length, which read queues do in the worker's own
     /// thread.
     pub fn panic_on_len(&self) {
         self.gate.state.lock().unwrap().panics_on_len = true;

@@ -3,13 +3,13 @@
 use tierdex_io::{Effect, FaultDisk, FaultPlan, MemDisk, OpClass, Repeat, errno};
 use tierdex_thesis::{ListRequest, PagePrefetcher};
 
-use super::fixture::{GatedDisk, watched, write};
+use super::fixture::{GatedDisk, with_watchdog, write_test_file};
 
 #[test]
 fn the_worker_stays_within_the_lookahead() {
-    watched(|| {
+    with_watchdog(|| {
         let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
-        let written = write(&disk, "a", 40);
+        let written = write_test_file(&disk, "a", 40);
         let requests: Vec<ListRequest> = (0..12).map(|list| written.request(list, 1 + list * 3, 3)).collect();
         let prefetcher = PagePrefetcher::start(4, 100).unwrap();
         disk.arm(FaultPlan::none());
@@ -34,9 +34,9 @@ fn the_worker_stays_within_the_lookahead() {
 
 #[test]
 fn ended_queries_do_not_count_as_lookahead() {
-    watched(|| {
+    with_watchdog(|| {
         let disk = MemDisk::new();
-        let written = write(&disk, "a", 40);
+        let written = write_test_file(&disk, "a", 40);
         let prefetcher = PagePrefetcher::start(2, 0).unwrap();
         let push = |list: u64| prefetcher.push(vec![written.request(list, 1 + list * 3, 3)]);
         let slow = push(0);
@@ -49,9 +49,9 @@ fn ended_queries_do_not_count_as_lookahead() {
 
 #[test]
 fn a_failed_read_fails_only_its_query() {
-    watched(|| {
+    with_watchdog(|| {
         let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
-        let written = write(&disk, "a", 40);
+        let written = write_test_file(&disk, "a", 40);
         let prefetcher = PagePrefetcher::start(16, 0).unwrap();
         let effect = Effect::Error(errno::EIO);
         disk.arm(FaultPlan { class: OpClass::Read, at: 4, effect, repeat: Repeat::Once });
@@ -65,9 +65,9 @@ fn a_failed_read_fails_only_its_query() {
 
 #[test]
 fn dropped_queries_are_skipped_and_shutdown_is_an_error() {
-    watched(|| {
+    with_watchdog(|| {
         let disk = GatedDisk::new();
-        let written = write(&disk, "a", 40);
+        let written = write_test_file(&disk, "a", 40);
         let prefetcher = PagePrefetcher::start(1, 0).unwrap();
         let request = |list: u64| vec![written.request(list, 1 + list * 3, 3)];
         disk.close_gate();
@@ -94,10 +94,10 @@ fn dropped_queries_are_skipped_and_shutdown_is_an_error() {
 
 #[test]
 fn shutdown_waits_for_one_page() {
-    watched(|| {
+    with_watchdog(|| {
         let gated = GatedDisk::new();
         let disk = FaultDisk::new(gated.clone(), FaultPlan::none());
-        let written = write(&disk, "a", 40);
+        let written = write_test_file(&disk, "a", 40);
         let prefetcher = PagePrefetcher::start(1, 0).unwrap();
         disk.arm(FaultPlan::none());
         gated.close_gate();
@@ -114,9 +114,9 @@ fn shutdown_waits_for_one_page() {
 
 #[test]
 fn the_message_of_a_panic_is_reported() {
-    watched(|| {
+    with_watchdog(|| {
         let disk = GatedDisk::new();
-        let written = write(&disk, "a", 40);
+        let written = write_test_file(&disk, "a", 40);
         let prefetcher = PagePrefetcher::start(1, 0).unwrap();
         disk.panic_on_read();
         let query = prefetcher.push(vec![written.request(0, 1, 3)]);

@@ -6,11 +6,14 @@ use proptest::prelude::*;
 use tierdex_io::{HEADER_LEN, MemDisk, PAGE, ReadKind};
 use tierdex_thesis::{ListKey, ListPolicy, ListRequest, Lookahead, PARTS_MAX, Prefetcher, RequestedRange};
 
-use super::fixture::{GatedDisk, TestFile, assert_idle, cache_of, engine, kinds, prefetcher, watched, write};
+use super::fixture::{
+    GatedDisk, TestFile, assert_idle, cache_of, new_read_queue, start_prefetcher, tested_read_kinds,
+    with_watchdog, write_test_file,
+};
 
 const FILE_PAGES: usize = 60;
 
-fn part(written: &TestFile, from: u64, len: u64) -> RequestedRange {
+fn requested_range(written: &TestFile, from: u64, len: u64) -> RequestedRange {
     let end = written.file.payload().end;
     RequestedRange::new(Arc::clone(&written.file), from..end.min(from + len)).unwrap()
 }
@@ -33,12 +36,12 @@ proptest! {
         which in 0..3_usize,
         depth in 1..6_usize,
     ) {
-        watched(|| {
+        with_watchdog(|| {
             let cell_bytes = 1 << shift;
             let disk = MemDisk::new();
-            let written = write(&disk, "a", FILE_PAGES);
+            let written = write_test_file(&disk, "a", FILE_PAGES);
             let requests: Vec<ListRequest> = (0..).zip(&lists).map(|(list, parts)| {
-                let parts = parts.iter().map(|(from, len)| part(&written, *from, *len));
+                let parts = parts.iter().map(|(from, len)| requested_range(&written, *from, *len));
                 ListRequest::new(ListKey(list, 7), parts.collect()).unwrap()
             }).collect();
             // The cells that its pages need.
@@ -51,8 +54,8 @@ proptest! {
             };
             let cells: u64 = requests.iter().map(least).sum();
             let cache = cache_of((cells + cells / 31 + 2) as usize, cell_bytes, ListPolicy::Lru);
-            let kinds = kinds();
-            let engines = vec![engine(&disk, kinds[which % kinds.len()], depth)];
+            let kinds = tested_read_kinds();
+            let engines = vec![new_read_queue(&disk, kinds[which % kinds.len()], depth)];
             let prefetcher = Prefetcher::start(&cache, engines, Lookahead::Adaptive).unwrap();
             let query = prefetcher.push(requests.clone());
             for (number, request) in requests.iter().enumerate() {
@@ -70,15 +73,15 @@ proptest! {
 
 #[test]
 fn parts_that_share_a_cell_are_read_concurrently() {
-    watched(|| {
+    with_watchdog(|| {
         let disk = GatedDisk::new();
-        let written = write(&disk, "a", 40);
+        let written = write_test_file(&disk, "a", 40);
         let cache = cache_of(9, 16 << 10, ListPolicy::Lru);
-        let engines = vec![engine(&disk, ReadKind::Pread, 8)];
+        let engines = vec![new_read_queue(&disk, ReadKind::Pread, 8)];
         let prefetcher = Prefetcher::start(&cache, engines, Lookahead::Adaptive).unwrap();
         // Parts in the pages of the cells: | 1 2 2 2 | 2 2 2 2 | 2 3 4 |
         let parts = [(5000, 10), (8192 + 5, 31_000), (70_000, 20), (80_000, 30)];
-        let parts = parts.map(|(from, len)| part(&written, from, len));
+        let parts = parts.map(|(from, len)| requested_range(&written, from, len));
         let request = ListRequest::new(ListKey(1, 1), parts.into()).unwrap();
         disk.close_gate();
         let query = prefetcher.push(vec![request.clone()]);
@@ -93,10 +96,10 @@ fn parts_that_share_a_cell_are_read_concurrently() {
 #[should_panic(expected = "a list has no part 2")]
 fn a_part_after_the_last_is_a_panic() {
     let disk = MemDisk::new();
-    let written = write(&disk, "a", 4);
+    let written = write_test_file(&disk, "a", 4);
     let cache = cache_of(4, 32 << 10, ListPolicy::Lru);
-    let prefetcher = prefetcher(&cache, &disk, Lookahead::Adaptive);
-    let parts = vec![part(&written, 100, 5), part(&written, 200, 5)];
+    let prefetcher = start_prefetcher(&cache, &disk, Lookahead::Adaptive);
+    let parts = vec![requested_range(&written, 100, 5), requested_range(&written, 200, 5)];
     let list = prefetcher.fetch(&ListRequest::new(ListKey(1, 1), parts).unwrap()).unwrap();
     list.reader(2);
 }

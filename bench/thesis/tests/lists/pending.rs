@@ -6,10 +6,13 @@ use proptest::prelude::*;
 use tierdex_io::{Effect, ErrorKind, FaultDisk, FaultPlan, MemDisk, OpClass, Repeat, errno};
 use tierdex_thesis::{ListKey, ListPolicy, ListRequest, Lookahead, PendingList, Prefetcher, RequestedRange};
 
-use super::fixture::{TestFile, assert_idle, cache, engine, gated_cache, kinds, prefetcher, watched, write};
+use super::fixture::{
+    TestFile, assert_idle, gated_cache, new_cache, new_read_queue, start_prefetcher, tested_read_kinds,
+    with_watchdog, write_test_file,
+};
 
 /// Lists of one to three parts of one to three pages.
-fn requests(written: &TestFile) -> Vec<ListRequest> {
+fn list_requests(written: &TestFile) -> Vec<ListRequest> {
     let part =
         |from: u64, len: u64| RequestedRange::new(Arc::clone(&written.file), from..from + len).unwrap();
     let request = |list: u64| {
@@ -21,7 +24,7 @@ fn requests(written: &TestFile) -> Vec<ListRequest> {
 
 #[test]
 fn readiness_is_visible_without_waiting() {
-    watched(|| {
+    with_watchdog(|| {
         let (disk, written, cache, prefetcher) = gated_cache(40, 8);
         let (request, long) = (written.request(0, 1, 4), written.request(1, 1, 30));
         let pending = [(); 3].map(|()| prefetcher.start_fetch(request.clone()));
@@ -54,7 +57,7 @@ fn readiness_is_visible_without_waiting() {
 
 #[test]
 fn streams_and_errors_are_ready_but_not_cached() {
-    watched(|| {
+    with_watchdog(|| {
         let (disk, written, cache, prefetcher) = gated_cache(40, 16);
         let (request, fails, long) =
             (written.request(0, 1, 4), written.request(1, 9, 4), written.request(2, 1, 30));
@@ -92,7 +95,7 @@ fn streams_and_errors_are_ready_but_not_cached() {
 
 #[test]
 fn started_fetches_are_ready_after_shutdown() {
-    watched(|| {
+    with_watchdog(|| {
         let (disk, written, cache, prefetcher) = gated_cache(40, 8);
         let requests = [written.request(0, 1, 3), written.request(1, 9, 3)];
         let [first, second] = requests.clone().map(|request| prefetcher.start_fetch(request));
@@ -115,12 +118,12 @@ fn started_fetches_are_ready_after_shutdown() {
 
 #[test]
 fn started_fetches_delay_no_query() {
-    watched(|| {
+    with_watchdog(|| {
         let disk = MemDisk::new();
-        let written = write(&disk, "a", 40);
-        let cache = cache(6, ListPolicy::S3Fifo);
-        let prefetcher = prefetcher(&cache, &disk, Lookahead::Adaptive);
-        let requests = requests(&written);
+        let written = write_test_file(&disk, "a", 40);
+        let cache = new_cache(6, ListPolicy::S3Fifo);
+        let prefetcher = start_prefetcher(&cache, &disk, Lookahead::Adaptive);
+        let requests = list_requests(&written);
         // They pin all cells for ever; queries stream the lists that do not fit.
         let pending: Vec<PendingList> = requests
             .iter()
@@ -143,14 +146,14 @@ fn started_fetches_delay_no_query() {
 
 #[test]
 fn a_fault_at_each_read_fails_its_fetch() {
-    watched(|| {
-        for (kind, depth) in kinds().into_iter().cycle().zip([2, 3, 1]) {
+    with_watchdog(|| {
+        for (kind, depth) in tested_read_kinds().into_iter().cycle().zip([2, 3, 1]) {
             for at in 1..40 {
                 let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
-                let written = write(&disk, "a", 40);
-                let requests = requests(&written);
-                let cache = cache(30, ListPolicy::Lru);
-                let engines = vec![engine(&disk, kind, depth)];
+                let written = write_test_file(&disk, "a", 40);
+                let requests = list_requests(&written);
+                let cache = new_cache(30, ListPolicy::Lru);
+                let engines = vec![new_read_queue(&disk, kind, depth)];
                 let prefetcher = Prefetcher::start(&cache, engines, Lookahead::Adaptive).unwrap();
                 let effect = Effect::Error(errno::EIO);
                 disk.arm(FaultPlan { class: OpClass::Read, at, effect, repeat: Repeat::Once });
@@ -197,14 +200,14 @@ proptest! {
         fails_at in prop::option::of(1..40_u64),
         steps in prop::collection::vec((0..9_u8, any::<prop::sample::Index>()), 1..60),
     ) {
-        watched(|| {
+        with_watchdog(|| {
             let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
-            let written = write(&disk, "a", 40);
-            let cache = cache(cells, ListPolicy::Lru);
-            let kind = kinds()[which % kinds().len()];
-            let engines = depths.iter().map(|depth| engine(&disk, kind, *depth)).collect();
+            let written = write_test_file(&disk, "a", 40);
+            let cache = new_cache(cells, ListPolicy::Lru);
+            let kind = tested_read_kinds()[which % tested_read_kinds().len()];
+            let engines = depths.iter().map(|depth| new_read_queue(&disk, kind, *depth)).collect();
             let prefetcher = Prefetcher::start(&cache, engines, Lookahead::Adaptive).unwrap();
-            let all = requests(&written);
+            let all = list_requests(&written);
             if let Some(at) = fails_at {
                 let effect = Effect::Error(errno::EIO);
                 disk.arm(FaultPlan { class: OpClass::Read, at, effect, repeat: Repeat::Once });

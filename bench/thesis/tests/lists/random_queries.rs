@@ -11,7 +11,9 @@ use tierdex_thesis::{
     ListCache, ListKey, ListPolicy, ListRequest, Lookahead, Prefetcher, QueuedQuery, RequestedRange,
 };
 
-use super::fixture::{TestFile, assert_idle, cache, engine, kinds, watched, write};
+use super::fixture::{
+    TestFile, assert_idle, new_cache, new_read_queue, tested_read_kinds, with_watchdog, write_test_file,
+};
 
 const FILE_PAGES: usize = 12;
 
@@ -48,7 +50,7 @@ fn random_lists() -> impl Strategy<Value = Vec<Vec<(u64, u64)>>> {
     prop::collection::vec(prop::collection::vec(part, 1..4), 1..12)
 }
 
-fn requests(written: &TestFile, lists: &[Vec<(u64, u64)>]) -> Vec<ListRequest> {
+fn list_requests(written: &TestFile, lists: &[Vec<(u64, u64)>]) -> Vec<ListRequest> {
     let part = |&(from, to): &(u64, u64)| RequestedRange::new(Arc::clone(&written.file), from..to).unwrap();
     let request = |(list, parts): (u64, &Vec<(u64, u64)>)| {
         ListRequest::new(ListKey(list, list % 2), parts.iter().map(part).collect()).unwrap()
@@ -57,9 +59,9 @@ fn requests(written: &TestFile, lists: &[Vec<(u64, u64)>]) -> Vec<ListRequest> {
 }
 
 fn start_prefetcher(cache: &Arc<ListCache>, disk: &dyn Disk, setting: &RandomSettings) -> Prefetcher {
-    let kinds = kinds();
+    let kinds = tested_read_kinds();
     let kind = kinds[setting.engine % kinds.len()];
-    let engines = setting.depths.iter().map(|depth| engine(disk, kind, *depth)).collect();
+    let engines = setting.depths.iter().map(|depth| new_read_queue(disk, kind, *depth)).collect();
     Prefetcher::start(cache, engines, setting.lookahead).unwrap()
 }
 
@@ -93,13 +95,13 @@ proptest! {
         lists in random_lists(),
         queries in prop::collection::vec(prop::collection::vec(any::<prop::sample::Index>(), 0..5), 1..30),
     ) {
-        watched(|| {
+        with_watchdog(|| {
             let disk = MemDisk::new();
-            let written = write(&disk, "a", FILE_PAGES);
-            let cache = cache(setting.cells, setting.policy);
+            let written = write_test_file(&disk, "a", FILE_PAGES);
+            let cache = new_cache(setting.cells, setting.policy);
             cache.record_lookahead(8);
             let prefetcher = start_prefetcher(&cache, &disk, &setting);
-            let all = requests(&written, &lists);
+            let all = list_requests(&written, &lists);
             let of_query = |picks: &Vec<prop::sample::Index>| -> Vec<ListRequest> {
                 picks.iter().map(|pick| pick.get(&all).clone()).collect()
             };
@@ -122,12 +124,12 @@ proptest! {
         lists in random_lists(),
         steps in prop::collection::vec((0..6_u8, any::<prop::sample::Index>()), 1..40),
     ) {
-        watched(|| {
+        with_watchdog(|| {
             let disk = MemDisk::new();
-            let written = write(&disk, "a", FILE_PAGES);
-            let cache = cache(setting.cells, setting.policy);
+            let written = write_test_file(&disk, "a", FILE_PAGES);
+            let cache = new_cache(setting.cells, setting.policy);
             let prefetcher = start_prefetcher(&cache, &disk, &setting);
-            let all = requests(&written, &lists);
+            let all = list_requests(&written, &lists);
             thread::scope(|scope| {
                 for thread in 0..setting.threads {
                     let (steps, all, prefetcher, cache, written) = (&steps, &all, &prefetcher, &cache, &written);
@@ -163,10 +165,10 @@ proptest! {
 
 #[test]
 fn direct_reads_go_straight_into_the_cache() {
-    watched(|| {
+    with_watchdog(|| {
         let directory = TempDir::new().unwrap();
         let disk = PosixDisk::open(directory.path()).unwrap();
-        let written = write(&disk, "a", 300);
+        let written = write_test_file(&disk, "a", 300);
         for kind in [ReadKind::Auto, ReadKind::Pread, ReadKind::Uring] {
             let region = Region::new(&RegionKind::Dram, 1 << 20).unwrap();
             let cells = Cells::new(region, 32 << 10).unwrap();

@@ -1,7 +1,7 @@
 //! Doubly linked lists of entries in two arrays; each entry is in at most one list.
 
 /// The number that stands for no entry, as a null pointer does.
-pub(super) const NONE: u32 = u32::MAX;
+pub(super) const NO_ENTRY: u32 = u32::MAX;
 
 /// The links of all lists: the previous and the next entry of each entry.
 pub(super) struct Neighbours {
@@ -17,7 +17,7 @@ pub(super) struct EntryList {
 }
 
 impl EntryList {
-    pub(super) const EMPTY: EntryList = EntryList { front: NONE, back: NONE };
+    pub(super) const EMPTY: EntryList = EntryList { front: NO_ENTRY, back: NO_ENTRY };
 }
 
 impl Neighbours {
@@ -25,7 +25,7 @@ impl Neighbours {
     pub(super) const BYTES_PER_ENTRY: usize = size_of::<[u32; 2]>();
 
     pub(super) fn new(entries: u32) -> Neighbours {
-        Neighbours { pairs: vec![[NONE; 2]; entries as usize].into() }
+        Neighbours { pairs: vec![[NO_ENTRY; 2]; entries as usize].into() }
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -33,9 +33,9 @@ impl Neighbours {
     }
 
     pub(super) fn push_front(&mut self, list: &mut EntryList, entry: u32) {
-        self.pairs[entry as usize] = [NONE, list.front];
+        self.pairs[entry as usize] = [NO_ENTRY, list.front];
         match list.front {
-            NONE => list.back = entry,
+            NO_ENTRY => list.back = entry,
             front => self.pairs[front as usize][0] = entry,
         }
         list.front = entry;
@@ -44,11 +44,11 @@ impl Neighbours {
     pub(super) fn remove(&mut self, list: &mut EntryList, entry: u32) {
         let [previous, next] = self.pairs[entry as usize];
         match previous {
-            NONE => list.front = next,
+            NO_ENTRY => list.front = next,
             previous => self.pairs[previous as usize][1] = next,
         }
         match next {
-            NONE => list.back = previous,
+            NO_ENTRY => list.back = previous,
             next => self.pairs[next as usize][0] = previous,
         }
     }
@@ -60,7 +60,7 @@ impl Neighbours {
 
     /// The entries of a list from the back to the front: in order of insertion.
     pub(super) fn oldest_first(&self, list: &EntryList) -> impl Iterator<Item = u32> {
-        let some = |entry: u32| (entry != NONE).then_some(entry);
+        let some = |entry: u32| (entry != NO_ENTRY).then_some(entry);
         std::iter::successors(some(list.back), move |entry| some(self.before(*entry)))
     }
 }

@@ -2,7 +2,7 @@
 //! evicts the first one that was not used since the hand last passed it. The others keep their position
 //! (Zhang and others, "SIEVE is Simpler than LRU", NSDI 2024).
 
-use super::entry_list::{EntryList, NONE, Neighbours};
+use super::entry_list::{EntryList, NO_ENTRY, Neighbours};
 use super::eviction::Policy;
 
 /// The queue of SIEVE, and its hand.
@@ -10,7 +10,7 @@ pub(super) struct Sieve {
     neighbours: Neighbours,
     list: EntryList,
     used: Box<[bool]>,
-    /// The next entry to examine; [`NONE`] stands for the oldest.
+    /// The next entry to examine; [`NO_ENTRY`] stands for the oldest.
     hand: u32,
     entries: u32,
 }
@@ -22,7 +22,13 @@ impl Sieve {
     /// A policy for entries numbered below `entries`.
     pub(super) fn new(entries: u32) -> Sieve {
         let used = vec![false; entries as usize].into();
-        Sieve { neighbours: Neighbours::new(entries), list: EntryList::EMPTY, used, hand: NONE, entries: 0 }
+        Sieve {
+            neighbours: Neighbours::new(entries),
+            list: EntryList::EMPTY,
+            used,
+            hand: NO_ENTRY,
+            entries: 0,
+        }
     }
 }
 
@@ -48,8 +54,8 @@ impl Policy for Sieve {
     fn victim(&mut self, is_evictable: &dyn Fn(u32) -> bool) -> Option<u32> {
         // Two rounds: in the first, all evictable entries may have been used.
         for _ in 0..=2 * self.entries {
-            let entry = if self.hand == NONE { self.list.back } else { self.hand };
-            if entry == NONE {
+            let entry = if self.hand == NO_ENTRY { self.list.back } else { self.hand };
+            if entry == NO_ENTRY {
                 return None;
             }
             if is_evictable(entry) && !std::mem::take(&mut self.used[entry as usize]) {

@@ -12,7 +12,7 @@ pub struct TestFile {
 }
 
 /// Writes a file of `pages` whole pages and a partial one, all different.
-pub fn write(disk: &dyn Disk, name: &str, pages: usize) -> TestFile {
+pub fn write_test_file(disk: &dyn Disk, name: &str, pages: usize) -> TestFile {
     let identity = Identity { kind: 1, field: 0, segment: name.len() as u64 };
     let len = pages * PAGE as usize + 1234 - 64;
     let bytes: Vec<u8> =
@@ -26,19 +26,19 @@ pub fn write(disk: &dyn Disk, name: &str, pages: usize) -> TestFile {
 }
 
 /// The read methods that this machine supports.
-pub fn kinds() -> Vec<ReadKind> {
+pub fn tested_read_kinds() -> Vec<ReadKind> {
     let can_be_had = |kind: &ReadKind| {
         ReadQueue::new(ReadOptions { kind: *kind, depth: 1, direct: false }, &MemDisk::new(), &[]).is_ok()
     };
     [ReadKind::Pread, ReadKind::Uring].into_iter().filter(can_be_had).collect()
 }
 
-pub fn engine(disk: &dyn Disk, kind: ReadKind, depth: usize) -> ReadQueue {
+pub fn new_read_queue(disk: &dyn Disk, kind: ReadKind, depth: usize) -> ReadQueue {
     ReadQueue::new(ReadOptions { kind, depth, direct: false }, disk, &[]).unwrap()
 }
 
 /// Runs a test, and aborts the process if the test does not end within 60 seconds.
-pub fn watched<T>(test: impl FnOnce() -> T) -> T {
+pub fn with_watchdog<T>(test: impl FnOnce() -> T) -> T {
     let (ended, watch) = channel::<()>();
     let watchdog = thread::spawn(move || {
         if watch.recv_timeout(Duration::from_secs(60)) == Err(RecvTimeoutError::Timeout) {

@@ -3,7 +3,7 @@
 
 mod files;
 
-use files::{TestFile, engine, kinds, watched, write};
+use files::{TestFile, new_read_queue, tested_read_kinds, with_watchdog, write_test_file};
 use std::{sync::Arc, thread};
 use tierdex_cache::{PageCache, PageReader, Pin, PolicyKind};
 use tierdex_io::{
@@ -11,7 +11,7 @@ use tierdex_io::{
     errno,
 };
 
-const PAGES: usize = 40;
+const TEST_FILE_PAGES: usize = 40;
 
 impl TestFile {
     /// The part of the payload in page number `page`: page 0 begins with the header of 64 bytes.
@@ -42,8 +42,8 @@ fn write_and_open<D: Disk>(
     depth: usize,
     gap_max: u64,
 ) -> (D, TestFile, PageReader) {
-    let written = write(&disk, "a", pages);
-    let queue = engine(&disk, kinds()[0], depth);
+    let written = write_test_file(&disk, "a", pages);
+    let queue = new_read_queue(&disk, tested_read_kinds()[0], depth);
     (disk, written, PageReader::new(cache.clone(), queue, gap_max))
 }
 
@@ -107,25 +107,26 @@ fn assert_idle(cache: &PageCache) {
 
 #[test]
 fn concurrent_readers_find_the_bytes_of_the_file() {
-    watched(|| {
+    with_watchdog(|| {
         for policy in PolicyKind::ALL {
-            for (kind, count) in kinds().into_iter().cycle().zip([9, 23, 60]) {
+            for (kind, count) in tested_read_kinds().into_iter().cycle().zip([9, 23, 60]) {
                 let disk = MemDisk::new();
-                let written = write(&disk, "a", PAGES);
+                let written = write_test_file(&disk, "a", TEST_FILE_PAGES);
                 let cache = new_cache(count, policy);
                 thread::scope(|scope| {
                     for number in 0..3u64 {
                         let (cache, written, disk) = (&cache, &written, &disk);
                         scope.spawn(move || {
-                            let mut reader = PageReader::new(cache.clone(), engine(disk, kind, 3), number);
+                            let mut reader =
+                                PageReader::new(cache.clone(), new_read_queue(disk, kind, 3), number);
                             let mut random = number + 1;
                             let mut kept = read_pages(&mut reader, cache, written, number, 1);
                             for _ in 0..400 {
                                 random = random
                                     .wrapping_mul(6364136223846793005)
                                     .wrapping_add(1442695040888963407);
-                                let first = (random >> 33) % PAGES as u64;
-                                let pages = (1 + (random >> 20) % 3).min(PAGES as u64 - first);
+                                let first = (random >> 33) % TEST_FILE_PAGES as u64;
+                                let pages = (1 + (random >> 20) % 3).min(TEST_FILE_PAGES as u64 - first);
                                 let pinned = read_pages(&mut reader, cache, written, first, pages);
                                 pinned
                                     .iter()
@@ -149,17 +150,17 @@ fn concurrent_readers_find_the_bytes_of_the_file() {
 
 #[test]
 fn a_page_that_could_not_be_read_is_read_again() {
-    watched(|| {
-        for kind in kinds() {
+    with_watchdog(|| {
+        for kind in tested_read_kinds() {
             let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
-            let written = write(&disk, "a", PAGES);
+            let written = write_test_file(&disk, "a", TEST_FILE_PAGES);
             let cache = new_cache(12, PolicyKind::Lru);
-            let mut reader = PageReader::new(cache.clone(), engine(&disk, kind, 2), 0);
+            let mut reader = PageReader::new(cache.clone(), new_read_queue(&disk, kind, 2), 0);
             for at in 1..6 {
                 let effect = Effect::Error(errno::EIO);
                 disk.arm(FaultPlan { class: OpClass::Read, at, effect, repeat: Repeat::Once });
                 let mut failed = 0;
-                for page in 0..PAGES as u64 {
+                for page in 0..TEST_FILE_PAGES as u64 {
                     for (page, pin) in read_pages(&mut reader, &cache, &written, page, 1) {
                         match pin.page() {
                             Ok(_) => assert_page(&written, page, &pin),
@@ -184,7 +185,7 @@ fn a_page_that_could_not_be_read_is_read_again() {
 #[test]
 fn pages_of_a_short_gap_are_read_too() {
     let cache = new_cache(60, PolicyKind::S3Fifo);
-    let (disk, written, mut reader) = write_and_open(MemDisk::new(), PAGES, &cache, 4, 2);
+    let (disk, written, mut reader) = write_and_open(MemDisk::new(), TEST_FILE_PAGES, &cache, 4, 2);
     disk.corrupt("a", |bytes| bytes[4 * PAGE as usize + 17] ^= 4);
     let mut reads = 0;
     // Two requested pages, the number of reads for both, and the pages that are cached afterwards.
@@ -212,7 +213,7 @@ fn pages_of_a_short_gap_are_read_too() {
         assert_eq!(cache.stats().reads, reads, "{wanted:?}");
     }
     // Pages of two files are not joined.
-    let other = write(&disk, "b", PAGES);
+    let other = write_test_file(&disk, "b", TEST_FILE_PAGES);
     let mut pinned = Vec::new();
     for (written, page) in [(&written, 30), (&other, 1), (&other, 3)] {
         let hold = |page, pin| pinned.push((written, page, pin));
@@ -229,7 +230,7 @@ fn pages_of_a_short_gap_are_read_too() {
 #[test]
 fn a_cached_page_of_a_gap_is_evicted_for_itself() {
     let cache = new_cache(16, PolicyKind::Lru);
-    let (_, written, mut reader) = write_and_open(MemDisk::new(), PAGES, &cache, 4, 2);
+    let (_, written, mut reader) = write_and_open(MemDisk::new(), TEST_FILE_PAGES, &cache, 4, 2);
     // Page 11 is the least recently used when a frame for it is taken.
     for (first, count) in [(11, 1), (20, 13)] {
         read_pages(&mut reader, &cache, &written, first, count);
@@ -246,10 +247,10 @@ fn a_cached_page_of_a_gap_is_evicted_for_itself() {
 #[test]
 fn cached_pages_before_one_without_a_frame_are_not_read() {
     let cache = new_cache(48, PolicyKind::Lru);
-    let (disk, written, mut reader) = write_and_open(MemDisk::new(), PAGES, &cache, 4, 3);
+    let (disk, written, mut reader) = write_and_open(MemDisk::new(), TEST_FILE_PAGES, &cache, 4, 3);
     let mut pinned = read_pages(&mut reader, &cache, &written, 11, 1);
     // All frames but those of the requested pages and one more are pinned.
-    let others = write(&disk, "b", PAGES + 10);
+    let others = write_test_file(&disk, "b", TEST_FILE_PAGES + 10);
     pinned.extend(read_pages(&mut reader, &cache, &others, 0, 44));
     let bytes = cache.stats().bytes_read;
     pinned.extend(read_two(&mut reader, &cache, &written, [10, 14]));
@@ -263,7 +264,7 @@ fn cached_pages_before_one_without_a_frame_are_not_read() {
 fn an_error_of_a_read_with_a_gap_is_that_of_its_page_alone() {
     let cache = new_cache(60, PolicyKind::S3Fifo);
     let (disk, written, mut reader) =
-        write_and_open(FaultDisk::new(MemDisk::new(), FaultPlan::none()), PAGES, &cache, 1, 2);
+        write_and_open(FaultDisk::new(MemDisk::new(), FaultPlan::none()), TEST_FILE_PAGES, &cache, 1, 2);
     // The read of all three pages fails. Then, for `at` 3, the read of the page between them fails too; for
     // `at` 2 that page is cached already.
     for (at, failed) in [(1, 0), (3, 1), (2, 1)] {
@@ -288,7 +289,7 @@ fn an_error_of_a_read_with_a_gap_is_that_of_its_page_alone() {
 #[test]
 fn only_the_damaged_page_of_a_read_is_an_error() {
     let cache = new_cache(30, PolicyKind::Sieve);
-    let (disk, written, mut reader) = write_and_open(MemDisk::new(), PAGES, &cache, 4, 0);
+    let (disk, written, mut reader) = write_and_open(MemDisk::new(), TEST_FILE_PAGES, &cache, 4, 0);
     disk.corrupt("a", |bytes| bytes[5 * PAGE as usize + 17] ^= 4);
     for (page, pin) in read_pages(&mut reader, &cache, &written, 0, 12) {
         match page {
@@ -305,9 +306,9 @@ fn only_the_damaged_page_of_a_read_is_an_error() {
 #[test]
 fn a_request_stops_at_the_first_page_without_a_frame() {
     let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
-    let written = write(&*disk, "a", PAGES);
+    let written = write_test_file(&*disk, "a", TEST_FILE_PAGES);
     let cache = new_cache(8, PolicyKind::S3Fifo);
-    let mut reader = PageReader::new(cache.clone(), engine(&*disk, kinds()[0], 4), 0);
+    let mut reader = PageReader::new(cache.clone(), new_read_queue(&*disk, tested_read_kinds()[0], 4), 0);
     let pinned = read_pages(&mut reader, &cache, &written, 3, 12);
     assert_eq!(pinned.len(), 8);
     assert!(read_pages(&mut reader, &cache, &written, 30, 1).is_empty());
@@ -320,7 +321,7 @@ fn a_request_stops_at_the_first_page_without_a_frame() {
 
 #[test]
 fn an_elastic_cache_gives_frames_back_that_are_not_pinned() {
-    watched(|| {
+    with_watchdog(|| {
         let cache = elastic_cache(600);
         let (_, written, mut reader) = write_and_open(MemDisk::new(), 1000, &cache, 3, 0);
         let pinned = read_pages(&mut reader, &cache, &written, 0, 100);
@@ -344,15 +345,19 @@ fn an_elastic_cache_gives_frames_back_that_are_not_pinned() {
 
 #[test]
 fn a_cache_is_resized_while_pages_are_read() {
-    watched(|| {
+    with_watchdog(|| {
         let disk = MemDisk::new();
-        let written = write(&disk, "a", 400);
+        let written = write_test_file(&disk, "a", 400);
         let cache = elastic_cache(600);
         thread::scope(|scope| {
             for number in 0..2u64 {
                 let (cache, written, disk) = (&cache, &written, &disk);
                 scope.spawn(move || {
-                    let mut reader = PageReader::new(cache.clone(), engine(disk, kinds()[0], 3), number);
+                    let mut reader = PageReader::new(
+                        cache.clone(),
+                        new_read_queue(disk, tested_read_kinds()[0], 3),
+                        number,
+                    );
                     for round in 0..300 {
                         let first = (round * 37 + number * 11) % 390;
                         let pinned = read_pages(&mut reader, cache, written, first, 10);

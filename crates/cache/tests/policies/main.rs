@@ -3,7 +3,7 @@
 mod simulate;
 
 use proptest::prelude::*;
-use simulate::{Access, belady, hash, repetitions, simulate, zipf};
+use simulate::{Access, hash, repeated_accesses, simulate_belady, simulate_policy, zipf_accesses};
 use tierdex_cache::PolicyKind;
 
 /// A trace in which each list has one cell.
@@ -41,13 +41,13 @@ fn max_hits(cached: &[u64], capacity: usize, trace: &[u64]) -> u64 {
 #[test]
 fn policies_have_the_expected_hits_on_a_known_trace() {
     let trace = lists_of_one_cell([1, 2, 3, 1, 4, 1, 2, 5, 1, 2]);
-    let hits = |kind: PolicyKind| simulate(&mut *kind.policy(3), 3, &trace).hits;
+    let hits = |kind: PolicyKind| simulate_policy(&mut *kind.policy(3), 3, &trace).hits;
     // Three hits on list 1. List 2 was evicted for 4, and its last access is a hit.
     assert_eq!(hits(PolicyKind::Lru), 4);
     // As FIFO, except that list 1 is not evicted, because it was used when the hand passed it.
     assert_eq!(hits(PolicyKind::Sieve), 4);
     // Belady's rule evicts 3 and then 4.
-    assert_eq!(belady(3, &trace).hits, 5);
+    assert_eq!(simulate_belady(3, &trace).hits, 5);
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn scans_do_not_evict_frequently_used_lists() {
     // Lists 1 and 2 are used twice before each scan of eight lists that are used once.
     let lists = (0..3000_u64).flat_map(|scan| [1, 2, 1, 2].into_iter().chain(100 + scan * 8..108 + scan * 8));
     let trace = lists_of_one_cell(lists);
-    let rate = |kind: PolicyKind| simulate(&mut *kind.policy(10), 10, &trace).hit_rate();
+    let rate = |kind: PolicyKind| simulate_policy(&mut *kind.policy(10), 10, &trace).hit_rate();
     let frequent = 4.0 / 12.0;
     for kind in [PolicyKind::S3Fifo, PolicyKind::Sieve] {
         assert!(rate(kind) > 0.95 * frequent, "{kind}: {}", rate(kind));
@@ -65,7 +65,7 @@ fn scans_do_not_evict_frequently_used_lists() {
 #[test]
 fn traces_have_the_given_repetition_probability() {
     for repetition in [0.0, 0.25, 0.5] {
-        let lists = repetitions(repetition, 20_000, 3);
+        let lists = repeated_accesses(repetition, 20_000, 3);
         let repeated = lists.iter().enumerate().filter(|(at, list)| **list < *at as u64).count();
         assert!((repeated as f64 / 20_000.0 - repetition).abs() < 0.02, "{repetition}: {repeated}");
         assert!(lists.iter().enumerate().all(|(at, list)| *list + 100 >= at as u64 && *list <= at as u64));
@@ -76,25 +76,25 @@ fn traces_have_the_given_repetition_probability() {
 #[test]
 fn no_policy_exceeds_belady_on_lists_of_one_size() {
     let traces = [
-        ("zipf", zipf(1000, 10_000, 1)),
-        ("RP 0%", repetitions(0.0, 10_000, 2)),
-        ("RP 25%", repetitions(0.25, 10_000, 2)),
-        ("RP 50%", repetitions(0.5, 10_000, 2)),
+        ("zipf", zipf_accesses(1000, 10_000, 1)),
+        ("RP 0%", repeated_accesses(0.0, 10_000, 2)),
+        ("RP 25%", repeated_accesses(0.25, 10_000, 2)),
+        ("RP 50%", repeated_accesses(0.5, 10_000, 2)),
     ];
     for (name, lists) in traces {
         for capacity in [10, 50, 100] {
             let trace = lists_of_one_cell(lists.iter().copied());
-            let optimum = belady(capacity, &trace).hit_rate();
+            let optimum = simulate_belady(capacity, &trace).hit_rate();
             print!("{name} {capacity}: belady {optimum:.3}");
             for kind in PolicyKind::ALL {
-                let rate = simulate(&mut *kind.policy(capacity), capacity, &trace).hit_rate();
+                let rate = simulate_policy(&mut *kind.policy(capacity), capacity, &trace).hit_rate();
                 print!(", {kind} {rate:.3}");
                 assert!(rate <= optimum, "{name} {capacity} {kind}");
             }
             let trace = lists_of_several_cells(lists.iter().copied());
-            print!("; sizes 1 to 9: farthest {:.3}", belady(capacity, &trace).hit_rate());
+            print!("; sizes 1 to 9: farthest {:.3}", simulate_belady(capacity, &trace).hit_rate());
             for kind in PolicyKind::ALL {
-                let rate = simulate(&mut *kind.policy(capacity), capacity, &trace).hit_rate();
+                let rate = simulate_policy(&mut *kind.policy(capacity), capacity, &trace).hit_rate();
                 print!(", {kind} {rate:.3}");
             }
             println!();
@@ -106,15 +106,15 @@ proptest! {
     #[test]
     fn belady_is_optimal(trace in prop::collection::vec(0..6_u64, 0..12), capacity in 1..4_u32) {
         let expected = max_hits(&[], capacity as usize, &trace);
-        prop_assert_eq!(belady(capacity, &lists_of_one_cell(trace)).hits, expected);
+        prop_assert_eq!(simulate_belady(capacity, &lists_of_one_cell(trace)).hits, expected);
     }
 
     #[test]
     fn no_policy_exceeds_belady(trace in prop::collection::vec(0..30_u64, 0..300), capacity in 1..20_u32) {
         let trace = lists_of_one_cell(trace);
-        let optimum = belady(capacity, &trace).hits;
+        let optimum = simulate_belady(capacity, &trace).hits;
         for kind in PolicyKind::ALL {
-            prop_assert!(simulate(&mut *kind.policy(capacity), capacity, &trace).hits <= optimum, "{}", kind);
+            prop_assert!(simulate_policy(&mut *kind.policy(capacity), capacity, &trace).hits <= optimum, "{}", kind);
         }
     }
 
@@ -122,7 +122,7 @@ proptest! {
     #[test]
     fn a_larger_lru_has_no_fewer_hits(trace in prop::collection::vec(0..30_u64, 0..300)) {
         let trace = lists_of_one_cell(trace);
-        let hits = |capacity| simulate(&mut *PolicyKind::Lru.policy(capacity), capacity, &trace).hits;
+        let hits = |capacity| simulate_policy(&mut *PolicyKind::Lru.policy(capacity), capacity, &trace).hits;
         let hits: Vec<u64> = (1..32).map(hits).collect();
         prop_assert!(hits.is_sorted(), "{:?}", hits);
     }
@@ -131,7 +131,7 @@ proptest! {
     fn lists_of_any_size_are_simulated(trace in prop::collection::vec(0..30_u64, 0..300), capacity in 1..20_u32) {
         let trace = lists_of_several_cells(trace);
         for kind in PolicyKind::ALL {
-            let counts = simulate(&mut *kind.policy(capacity), capacity, &trace);
+            let counts = simulate_policy(&mut *kind.policy(capacity), capacity, &trace);
             prop_assert_eq!(counts.hits + counts.misses, trace.len() as u64);
         }
     }

@@ -40,12 +40,12 @@ impl HitCounts {
 }
 
 /// Simulates a cache of `capacity` cells with a new `policy`. A list of more cells is never cached.
-pub fn simulate(policy: &mut dyn Policy, capacity: u32, trace: &[Access]) -> HitCounts {
+pub fn simulate_policy(policy: &mut dyn Policy, capacity: u32, trace: &[Access]) -> HitCounts {
     simulate_with(policy, capacity, trace, |_, _, _| {})
 }
 
-/// As [`simulate`]. Before evictions it calls `announce` with the policy, the accesses to come, and the entry
-/// of each cached list, so that the policy can be told the future.
+/// As [`simulate_policy`]. Before evictions it calls `announce` with the policy, the accesses to come, and
+/// the entry of each cached list, so that the policy can be told the future.
 pub fn simulate_with<P: Policy + ?Sized>(
     policy: &mut P,
     capacity: u32,
@@ -86,7 +86,7 @@ pub fn simulate_with<P: Policy + ?Sized>(
 
 /// Simulates Belady's rule: evict the list whose next access is farthest in the future. If all lists have the
 /// same size, no policy that caches each miss has more hits; otherwise the rule is not optimal.
-pub fn belady(capacity: u32, trace: &[Access]) -> HitCounts {
+pub fn simulate_belady(capacity: u32, trace: &[Access]) -> HitCounts {
     let mut counts = HitCounts::default();
     let next_uses = next_uses(trace);
     // Size and next use of each cached list.
@@ -125,7 +125,7 @@ fn next_uses(trace: &[Access]) -> Vec<usize> {
 }
 
 /// `len` random accesses to `lists` lists, with probabilities proportional to 1 / rank.
-pub fn zipf(lists: u64, len: usize, seed: u64) -> Vec<u64> {
+pub fn zipf_accesses(lists: u64, len: usize, seed: u64) -> Vec<u64> {
     let mut random = SplitMix64(seed);
     let sums: Vec<f64> = (1..=lists)
         .scan(0.0, |sum, rank| {
@@ -139,7 +139,7 @@ pub fn zipf(lists: u64, len: usize, seed: u64) -> Vec<u64> {
 
 /// A query set of `len` terms with a repetition probability (APCache thesis, section 5.2.3): each term is
 /// drawn, with that probability, from the last 100 terms, and is a new one otherwise.
-pub fn repetitions(repetition: f64, len: usize, seed: u64) -> Vec<u64> {
+pub fn repeated_accesses(repetition: f64, len: usize, seed: u64) -> Vec<u64> {
     const REPEAT_QUEUE: u64 = 100;
     let mut random = SplitMix64(seed);
     (0..len as u64)

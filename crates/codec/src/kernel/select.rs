@@ -40,7 +40,11 @@ impl Kernel {
     /// The kernels that this CPU supports, the slowest first. [`Kernel::SCALAR`] is always supported.
     pub fn available() -> Vec<Kernel> {
         #[cfg(target_arch = "x86_64")]
-        let vector = [super::avx2::available(), super::avx512::available_f(), super::avx512::available()];
+        let vector = [
+            super::avx2::table_if_supported(),
+            super::avx512::available_f(),
+            super::avx512::table_if_supported(),
+        ];
         #[cfg(not(target_arch = "x86_64"))]
         let vector: [Option<_>; 0] = [];
         let vector = vector.into_iter().flatten().map(Kernel);
@@ -82,8 +86,8 @@ impl Kernel {
     /// # Panics
     /// If [`Kernel::from_env`] is an error. Programs call that first and report its error.
     pub fn active() -> Kernel {
-        static ACTIVE: OnceLock<Kernel> = OnceLock::new();
-        *ACTIVE.get_or_init(|| match Kernel::from_env() {
+        static ACTIVE_KERNEL: OnceLock<Kernel> = OnceLock::new();
+        *ACTIVE_KERNEL.get_or_init(|| match Kernel::from_env() {
             Ok(kernel) => kernel,
             Err(error) => panic!("{KERNEL_VARIABLE}: {error}"),
         })

@@ -125,7 +125,7 @@ pub(crate) type Bitmap = [u8; BLOCK / 8];
 pub(crate) struct WidthCounts {
     /// Number of values of more than `index` bits.
     pub(crate) values: [u16; 32],
-    /// Number of groups of eight consecutive values that contain such a value.
+    /// Number of groups of eight consecutive values that contain a value of more than `index` bits.
     pub(crate) groups: [u16; 32],
     /// The width of the widest value.
     pub(crate) widest: u32,

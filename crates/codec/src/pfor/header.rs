@@ -27,9 +27,9 @@ pub(super) enum PforForm {
 
 impl PforHeader {
     /// Tags of the forms, in the two high bits of the first byte.
-    pub(super) const SPARSE: u8 = 0x40;
-    pub(super) const BITMAP: u8 = 0x80;
-    pub(super) const CONSTANT: u8 = 0xc0;
+    pub(super) const FORM_SPARSE: u8 = 0x40;
+    pub(super) const FORM_BITMAP: u8 = 0x80;
+    pub(super) const FORM_CONSTANT: u8 = 0xc0;
 
     /// Reads the header of a block of `n` > 0 values, and the positions of the exceptions, if it has some,
     /// to `bitmap`. The bitmap is not part of the header: copies of it would cost as much as its use.
@@ -46,8 +46,10 @@ impl PforHeader {
             return Err(DecodeError::Invalid);
         }
         let form = match first & 0xc0 {
-            PforHeader::SPARSE | PforHeader::BITMAP => read_patched(loops, bytes, n, width, bitmap)?,
-            PforHeader::CONSTANT => PforForm::Constant,
+            PforHeader::FORM_SPARSE | PforHeader::FORM_BITMAP => {
+                read_patched(loops, bytes, n, width, bitmap)?
+            }
+            PforHeader::FORM_CONSTANT => PforForm::Constant,
             _ => PforForm::Plain,
         };
         Ok(PforHeader { form, width })
@@ -84,7 +86,9 @@ const NARROW_BITS: u32 = 31 - BLOCK.ilog2();
 pub(crate) fn has_narrow_values(bytes: &[u8]) -> bool {
     let Some(first) = bytes.first() else { return false };
     let high_width = match first & 0xc0 {
-        PforHeader::SPARSE | PforHeader::BITMAP => bytes.get(1).map_or(u32::MAX, |width| u32::from(*width)),
+        PforHeader::FORM_SPARSE | PforHeader::FORM_BITMAP => {
+            bytes.get(1).map_or(u32::MAX, |width| u32::from(*width))
+        }
         _ => 0,
     };
     u32::from(first & 0x3f).saturating_add(high_width) <= NARROW_BITS
@@ -110,7 +114,7 @@ fn read_patched<L: PforLoops>(
     if high_width == 0 || width + high_width > WIDTH_MAX {
         return Err(DecodeError::Invalid);
     }
-    let sparse = head[0] & 0xc0 == PforHeader::SPARSE;
+    let sparse = head[0] & 0xc0 == PforHeader::FORM_SPARSE;
     let positions = loops.read_exception_bitmap(rest, bitmap_len(n), sparse, bitmap);
     let positions = positions.ok_or(DecodeError::Truncated)?;
     if positions.count == 0 || n < BLOCK && has_bits_beyond(bitmap, n) {
@@ -145,11 +149,11 @@ mod tests {
 
     #[test]
     fn widths_beyond_32_bits_are_invalid() {
-        for form in [0x00, PforHeader::SPARSE, PforHeader::BITMAP, PforHeader::CONSTANT] {
+        for form in [0x00, PforHeader::FORM_SPARSE, PforHeader::FORM_BITMAP, PforHeader::FORM_CONSTANT] {
             check_patched(&[form | 33, 1, 1, 1], 8, Err(DecodeError::Invalid));
             check_patched(&[form | 63, 1, 1, 1], 8, Err(DecodeError::Invalid));
         }
-        for form in [PforHeader::SPARSE, PforHeader::BITMAP] {
+        for form in [PforHeader::FORM_SPARSE, PforHeader::FORM_BITMAP] {
             check_patched(&[form | 20, 13, 1, 1], 8, Err(DecodeError::Invalid));
             check_patched(&[form | 20, 12, 1, 1], 8, Ok((12, 1)));
         }
@@ -157,21 +161,21 @@ mod tests {
 
     #[test]
     fn bitmaps_are_neither_empty_nor_longer_than_the_block() {
-        check_patched(&[PforHeader::BITMAP, 1, 0, 0], 9, Err(DecodeError::Invalid));
-        check_patched(&[PforHeader::BITMAP, 0, 1, 0], 9, Err(DecodeError::Invalid));
-        check_patched(&[PforHeader::BITMAP, 1, 0, 2], 9, Err(DecodeError::Invalid));
-        check_patched(&[PforHeader::BITMAP, 1, 3, 1], 9, Ok((1, 3)));
-        check_patched(&[PforHeader::BITMAP, 1, 3], 9, Err(DecodeError::Truncated));
+        check_patched(&[PforHeader::FORM_BITMAP, 1, 0, 0], 9, Err(DecodeError::Invalid));
+        check_patched(&[PforHeader::FORM_BITMAP, 0, 1, 0], 9, Err(DecodeError::Invalid));
+        check_patched(&[PforHeader::FORM_BITMAP, 1, 0, 2], 9, Err(DecodeError::Invalid));
+        check_patched(&[PforHeader::FORM_BITMAP, 1, 3, 1], 9, Ok((1, 3)));
+        check_patched(&[PforHeader::FORM_BITMAP, 1, 3], 9, Err(DecodeError::Truncated));
     }
 
     #[test]
     fn sparse_bitmaps_are_neither_empty_nor_longer_than_the_block() {
-        check_patched(&[PforHeader::SPARSE, 1, 0], 9, Err(DecodeError::Invalid));
-        check_patched(&[PforHeader::SPARSE, 1, 1, 0], 9, Err(DecodeError::Invalid));
-        check_patched(&[PforHeader::SPARSE, 1, 2, 2], 9, Err(DecodeError::Invalid));
-        check_patched(&[PforHeader::SPARSE, 1, 4, 1], 9, Err(DecodeError::Invalid));
-        check_patched(&[PforHeader::SPARSE, 1, 3, 3, 1], 9, Ok((1, 3)));
-        check_patched(&[PforHeader::SPARSE, 1, 2, 1], 9, Ok((1, 1)));
-        check_patched(&[PforHeader::SPARSE, 1, 3, 3], 9, Err(DecodeError::Truncated));
+        check_patched(&[PforHeader::FORM_SPARSE, 1, 0], 9, Err(DecodeError::Invalid));
+        check_patched(&[PforHeader::FORM_SPARSE, 1, 1, 0], 9, Err(DecodeError::Invalid));
+        check_patched(&[PforHeader::FORM_SPARSE, 1, 2, 2], 9, Err(DecodeError::Invalid));
+        check_patched(&[PforHeader::FORM_SPARSE, 1, 4, 1], 9, Err(DecodeError::Invalid));
+        check_patched(&[PforHeader::FORM_SPARSE, 1, 3, 3, 1], 9, Ok((1, 3)));
+        check_patched(&[PforHeader::FORM_SPARSE, 1, 2, 1], 9, Ok((1, 1)));
+        check_patched(&[PforHeader::FORM_SPARSE, 1, 3, 3], 9, Err(DecodeError::Truncated));
     }
 }

@@ -69,12 +69,12 @@ mod tests {
     }
 
     /// A block of 16 values: 5 << 1 at position 2, 9 << 1 at position 14, otherwise 0.
-    const SPARSE: [u8; 8] = [0x41, 4, 0x03, 0x04, 0x40, 0x95, 0x00, 0x00];
+    const FORM_SPARSE: [u8; 8] = [0x41, 4, 0x03, 0x04, 0x40, 0x95, 0x00, 0x00];
 
     #[test]
     fn sparse_blocks_are_read() {
         let mut out = [9; 16];
-        assert_eq!(decode(&SPARSE, &mut out), Ok(SPARSE.len()));
+        assert_eq!(decode(&FORM_SPARSE, &mut out), Ok(FORM_SPARSE.len()));
         assert_eq!(out, [0, 0, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 18, 0]);
     }
 

@@ -14,12 +14,12 @@ pub(crate) fn encode(kernel: Kernel, values: &[u32], layout: Layout, out: &mut V
     match plan.form {
         PlannedForm::Plain => out.push(low),
         PlannedForm::Constant => {
-            out.push(PforHeader::CONSTANT | low);
+            out.push(PforHeader::FORM_CONSTANT | low);
             return out.extend_from_slice(&values[0].to_le_bytes()[..constant_len(width)]);
         }
         PlannedForm::Sparse { high_width } | PlannedForm::Bitmap { high_width } => {
             let sparse = matches!(plan.form, PlannedForm::Sparse { .. });
-            let tag = if sparse { PforHeader::SPARSE } else { PforHeader::BITMAP };
+            let tag = if sparse { PforHeader::FORM_SPARSE } else { PforHeader::FORM_BITMAP };
             out.extend_from_slice(&[tag | low, high_width as u8]);
             let mut found = Exceptions::new();
             kernel.find_exceptions(values, width, &mut found);

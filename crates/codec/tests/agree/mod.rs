@@ -11,9 +11,9 @@ use tierdex_codec::{BLOCK, Codec, DecodeError, Kernel};
 pub type Decoded = Result<(Vec<u32>, usize), DecodeError>;
 
 /// The value after the output of a decoder, which must not change.
-const CANARY: u32 = 0x5eed_cafe;
+const OUTPUT_CANARY: u32 = 0x5eed_cafe;
 
-/// Number of values after the output that are checked for [`CANARY`]: more than a vector has.
+/// Number of values after the output that are checked for [`OUTPUT_CANARY`]: more than a vector has.
 const SLACK: usize = 64;
 
 /// Encodes and decodes values with every kernel; bytes and values must be equal. Returns the bytes.
@@ -102,21 +102,24 @@ fn check_sums(codec: Codec, bytes: &[u8], before: u32, values: &Decoded, n: usiz
         (values, used)
     });
     for kernel in Kernel::available() {
-        let mut out = [CANARY; BLOCK + SLACK];
+        let mut out = [OUTPUT_CANARY; BLOCK + SLACK];
         let decoded = codec.decode_sums_with(kernel, bytes, before, &mut out[..n]);
         let decoded = decoded.map(|used| (out[..n].to_vec(), used));
         let name = codec.name();
         assert_eq!(decoded, expect, "{kernel:?}, {name}, sums of {n} values after {before} of {bytes:02x?}");
-        assert!(out[n..].iter().all(|value| *value == CANARY), "{kernel:?}, {name} writes after {n} sums");
+        assert!(
+            out[n..].iter().all(|value| *value == OUTPUT_CANARY),
+            "{kernel:?}, {name} writes after {n} sums"
+        );
     }
 }
 
 /// Decodes `bytes` with one kernel.
 #[track_caller]
 pub fn decode_by(kernel: Kernel, codec: Codec, bytes: &[u8], prev: u32, n: usize) -> Decoded {
-    let mut out = [CANARY; BLOCK + SLACK];
+    let mut out = [OUTPUT_CANARY; BLOCK + SLACK];
     let decoded = codec.decode_with(kernel, bytes, prev, &mut out[..n]);
-    let kept = out[n..].iter().all(|value| *value == CANARY);
+    let kept = out[n..].iter().all(|value| *value == OUTPUT_CANARY);
     assert!(kept, "{kernel:?}, {} writes after {n} values of {bytes:02x?}", codec.name());
     let used = decoded?;
     assert!(used <= bytes.len(), "{kernel:?}, {}: {used} bytes of {}", codec.name(), bytes.len());

@@ -54,28 +54,30 @@ impl Pages {
     /// `len` bytes adjacent to a guard, with their previous contents.
     pub fn bytes(&mut self, side: Side, len: usize) -> &mut [u8] {
         // SAFETY: Every bit pattern is a valid byte.
-        unsafe { self.numbers(side, len) }
+        unsafe { self.slice_of(side, len) }
     }
 
     /// `len` values adjacent to a guard, with their previous contents.
     pub fn values(&mut self, side: Side, len: usize) -> &mut [u32] {
         // SAFETY: Every bit pattern is a valid value.
-        unsafe { self.numbers(side, len) }
+        unsafe { self.slice_of(side, len) }
     }
 
     /// `len` keys adjacent to a guard, with their previous contents.
     pub fn keys(&mut self, side: Side, len: usize) -> &mut [u64] {
         // SAFETY: Every bit pattern is a valid key.
-        unsafe { self.numbers(side, len) }
+        unsafe { self.slice_of(side, len) }
     }
 
+    /// `len` values of type `T` adjacent to a guard, with their previous contents.
+    ///
     /// # Safety
     /// Every bit pattern must be a valid `T`.
-    unsafe fn numbers<T>(&mut self, side: Side, len: usize) -> &mut [T] {
+    unsafe fn slice_of<T>(&mut self, side: Side, len: usize) -> &mut [T] {
         let start = self.slice_start(side, size_of::<T>() * len).cast::<T>();
         assert!(start.is_aligned());
-        // SAFETY: The numbers are inside the pages, which were zeroed once and are borrowed as long as the
-        // slice. The start is aligned, since the pages are and `len` numbers are whole.
+        // SAFETY: `slice_start` checks that the slice is inside the pages; the assertion above that it is
+        // aligned. The pages are initialized (zeroed when mapped) and borrowed as long as the slice.
         unsafe { std::slice::from_raw_parts_mut(start, len) }
     }
 
@@ -127,7 +129,7 @@ const VECTOR_BYTES_MAX: usize = PAGE_BYTES;
 const ALIGN_MAX: usize = 4;
 
 /// The pages of guarded vectors. There are two, as a vector that grows has two allocations for a moment.
-static SLOTS: [VectorSlot; 2] =
+static VECTOR_SLOTS: [VectorSlot; 2] =
     [const { VectorSlot { taken: AtomicBool::new(false), pages: OnceLock::new() } }; 2];
 
 struct VectorSlot {
@@ -136,19 +138,19 @@ struct VectorSlot {
 }
 
 thread_local! {
-    static ON: Cell<bool> = const { Cell::new(false) };
+    static VECTORS_ARE_GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
 impl Guarded {
     /// Calls `work`. Vectors of numbers of up to four bytes that it allocates end at a guard page, at most
     /// two of them at a time.
     pub fn vectors<T>(work: impl FnOnce() -> T) -> T {
-        for slot in &SLOTS {
+        for slot in &VECTOR_SLOTS {
             slot.pages.get_or_init(|| Pages::new(VECTOR_BYTES_MAX));
         }
-        ON.set(true);
+        VECTORS_ARE_GUARDED.set(true);
         let result = work();
-        ON.set(false);
+        VECTORS_ARE_GUARDED.set(false);
         result
     }
 
@@ -161,11 +163,11 @@ impl Guarded {
 impl VectorSlot {
     fn take() -> Option<&'static Pages> {
         let free = |slot: &&VectorSlot| !slot.taken.swap(true, Ordering::Acquire);
-        SLOTS.iter().find(free)?.pages.get()
+        VECTOR_SLOTS.iter().find(free)?.pages.get()
     }
 
     fn of(address: *const u8) -> Option<&'static VectorSlot> {
-        SLOTS.iter().find(|slot| slot.pages.get().is_some_and(|pages| pages.holds(address)))
+        VECTOR_SLOTS.iter().find(|slot| slot.pages.get().is_some_and(|pages| pages.holds(address)))
     }
 }
 
@@ -173,7 +175,7 @@ impl VectorSlot {
 // start is as aligned as the size; all other allocations are those of the system.
 unsafe impl GlobalAlloc for Guarded {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if ON.get()
+        if VECTORS_ARE_GUARDED.get()
             && layout.align() <= ALIGN_MAX
             && layout.size().is_multiple_of(layout.align())
             && layout.size() <= VECTOR_BYTES_MAX

@@ -5,7 +5,7 @@
 use tierdex_codec::{BLOCK, Codec, Kernel};
 
 /// The value before the first value of a list, which means -1.
-pub const START: u32 = u32::MAX;
+pub const VALUE_BEFORE_LIST: u32 = u32::MAX;
 
 /// The random number generator `SplitMix64`. Its state is the seed at first.
 pub struct Random(pub u64);
@@ -67,9 +67,9 @@ pub fn sample_blocks() -> Vec<Vec<u32>> {
     blocks
 }
 
-/// The encoded block, with [`START`] before it.
+/// The encoded block, with [`VALUE_BEFORE_LIST`] before it.
 pub fn encode(codec: Codec, values: &[u32]) -> Vec<u8> {
-    encode_list(Kernel::active(), codec, values, START)
+    encode_list(Kernel::active(), codec, values, VALUE_BEFORE_LIST)
 }
 
 /// The encoded blocks of a list of any length; `last` is the value before the first one.
@@ -108,7 +108,7 @@ pub fn random_bytes(random: &mut Random, limit: u64) -> Vec<u8> {
 
 /// The values whose gaps less 1 these are, if the codec has a delta step; otherwise the gaps themselves.
 pub fn values_of_gaps(codec: Codec, gaps: &[u32]) -> Vec<u32> {
-    let mut last = START;
+    let mut last = VALUE_BEFORE_LIST;
     let sum = |gap: &u32| {
         last = last.wrapping_add(*gap).wrapping_add(1);
         last

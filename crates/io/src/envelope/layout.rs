@@ -111,10 +111,10 @@ pub(super) fn decode_footer(
 ) -> Result<Footer, FooterError> {
     let crc = u32_at(bytes, FOOTER_CRC);
     if bytes[..8] != *FOOTER_MAGIC {
-        return damaged("there is no footer: the file is cut short, or of another kind");
+        return damaged_footer("there is no footer: the file is cut short, or of another kind");
     }
     if crc32c(&bytes[..FOOTER_CRC]) != crc {
-        return damaged("the footer's checksum does not match");
+        return damaged_footer("the footer's checksum does not match");
     }
     let version = u16::from_le_bytes([bytes[8], bytes[9]]);
     if version != FORMAT_VERSION {
@@ -122,17 +122,17 @@ pub(super) fn decode_footer(
     }
     let Some(layout) = EnvelopeLayout::of(u64_at(bytes, 20)).filter(|layout| layout.file_len == file_len)
     else {
-        return damaged("the footer tells another length than the file has");
+        return damaged_footer("the footer tells another length than the file has");
     };
     let top_crc = u32_at(bytes, 28);
     // All bytes of a footer follow from these fields, so it must equal the footer that a writer encodes.
     let (expected, seal) = encode_footer(identity, layout, top_crc);
     if bytes[..20] != expected[..20] {
         let (found, expected) = (describe_identity(bytes), describe_identity(&expected));
-        return damaged(&format!("it is {found}, not {expected}"));
+        return damaged_footer(&format!("it is {found}, not {expected}"));
     }
     if *bytes != expected {
-        return damaged("the footer's padding is not zero");
+        return damaged_footer("the footer's padding is not zero");
     }
     Ok(Footer { layout, top_crc, seal })
 }
@@ -158,7 +158,7 @@ fn describe_identity(end: &EndBlock) -> String {
     format!("kind {} field {} segment {}", end[10], end[11], u64_at(end, 12))
 }
 
-fn damaged(detail: &str) -> Result<Footer, FooterError> {
+fn damaged_footer(detail: &str) -> Result<Footer, FooterError> {
     Err(FooterError::Damaged(detail.to_owned()))
 }
 

@@ -5,7 +5,7 @@
 pub struct FaultPlan {
     /// The operations that are counted.
     pub class: OpClass,
-    /// The number of the failing operation among them, from 1; 0 for none.
+    /// Which operation of `class` fails, counted from 1; 0: none.
     pub at: u64,
     /// The effect of the fault.
     pub effect: Effect,

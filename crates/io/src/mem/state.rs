@@ -11,7 +11,7 @@ pub(super) struct MemState {
     inodes: BTreeMap<u64, Inode>,
     /// The names that a running program sees.
     pub(super) live: Directory,
-    /// The names as of the last sync of the directory.
+    /// The names at the last sync of the directory: those left after a power loss.
     pub(super) durable: Directory,
     /// Changes of the live directory since the last sync of the directory, in order.
     pub(super) changes: Vec<DirectoryChange>,

@@ -1,11 +1,11 @@
 //! A region divided into equal cells that threads share.
 //!
 //! Each cell has an atomic state of 32 bits, like the borrow flag of a `RefCell`: 0 when it is unused,
-//! [`WRITING`] plus the number of write guards while it is written, else the number of read guards. Reads
-//! and writes never race:
+//! [`STATE_WRITING`] plus the number of write guards while it is written, else the number of read guards.
+//! Reads and writes never race:
 //!
-//! 1. A reader enters by a compare-exchange from `n` to `n + 1` where `n < WRITING - 1`; a writer enters by
-//!    one from 0 to `WRITING + 1`. So a writer excludes all others.
+//! 1. A reader enters by a compare-exchange from `n` to `n + 1` where `n < STATE_WRITING - 1`; a writer
+//!    enters by one from 0 to `STATE_WRITING + 1`. So a writer excludes all others.
 //! 2. A write guard can be split in two, which adds 1 to the state: the byte ranges of the two are disjoint.
 //! 3. A write guard leaves by subtracting 1 with *release* order. The last one then observes the writes of
 //!    the others by an *acquire* fence, and stores 0 with *release* order. The next guard reads this 0, or a
@@ -27,8 +27,8 @@ pub const CELL_BYTES_MIN: usize = 4 << 10;
 /// Maximum size of a cell in bytes.
 pub const CELL_BYTES_MAX: usize = 1 << 20;
 
-/// The state of a cell that is being written is this plus the number of its write guards.
-const WRITING: u32 = 1 << 31;
+/// Flag in the state of a cell that is being written; the other bits are the number of its write guards.
+const STATE_WRITING: u32 = 1 << 31;
 
 /// Equal cells of memory. A cell has any number of read guards, or write guards with disjoint ranges.
 ///
@@ -82,7 +82,7 @@ impl Cells {
     #[inline]
     pub fn read(&self, index: usize) -> Option<CellRef<'_>> {
         // Fails at 2^31 - 1 read guards: one more would be the state of a write guard.
-        let one_more = |readers: u32| (readers < WRITING - 1).then(|| readers + 1);
+        let one_more = |readers: u32| (readers < STATE_WRITING - 1).then(|| readers + 1);
         self.states[index].fetch_update(Ordering::Acquire, Ordering::Relaxed, one_more).ok()?;
         Some(CellRef { cells: self, index })
     }
@@ -93,7 +93,7 @@ impl Cells {
     /// # Panics
     /// When `index` is not less than [`Cells::len`].
     pub fn write(self: &Arc<Self>, index: usize) -> Option<CellMut> {
-        let one = WRITING + 1;
+        let one = STATE_WRITING + 1;
         self.states[index].compare_exchange(0, one, Ordering::Acquire, Ordering::Relaxed).ok()?;
         Some(CellMut { cells: Arc::clone(self), index, range: 0..self.cell_bytes })
     }
@@ -193,7 +193,7 @@ impl CellMut {
         CellMut { cells: Arc::clone(&self.cells), index, range: middle..end }
     }
 
-    /// The address of its first byte, writable as long as this guard lives; no other guard has these bytes.
+    /// Address of the first byte of the range, writable as long as this guard lives: no other guard has it.
     pub(crate) fn start(&mut self) -> *mut u8 {
         self.first_byte()
     }
@@ -202,7 +202,7 @@ impl CellMut {
         self.cells.start(self.index).wrapping_add(self.range.start)
     }
 
-    /// Offset of its first byte in the region.
+    /// Offset in the region of the first byte of the range.
     pub(crate) fn offset(&self) -> usize {
         self.index * self.cells.cell_bytes + self.range.start
     }
@@ -227,7 +227,7 @@ impl DerefMut for CellMut {
 impl Drop for CellMut {
     fn drop(&mut self) {
         let state = &self.cells.states[self.index];
-        if state.fetch_sub(1, Ordering::Release) == WRITING + 1 {
+        if state.fetch_sub(1, Ordering::Release) == STATE_WRITING + 1 {
             fence(Ordering::Acquire);
             state.store(0, Ordering::Release);
         }

@@ -59,7 +59,7 @@ fn bind_to_node(mapping: &Mapping, node: u32) -> io::Result<()> {
             mapping.len(),
             libc::MPOL_BIND,
             mask.as_ptr(),
-            // The kernel reads one bit less than this number.
+            // The kernel reads one bit less than the number of bits that it is given.
             NODES_MAX + 1,
             0,
         )

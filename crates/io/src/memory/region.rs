@@ -43,12 +43,13 @@ impl Region {
         let granularity = kind.granularity() as u64;
         let len = bytes.checked_next_multiple_of(granularity).and_then(|len| usize::try_from(len).ok());
         let len = len.filter(|len| *len > 0 && *len <= isize::MAX as usize);
-        let len = len.ok_or_else(|| rejected("make", kind, &format!("{bytes} bytes are no size for it")))?;
+        let len =
+            len.ok_or_else(|| region_error("make", kind, &format!("{bytes} bytes are no size for it")))?;
         let mapping = kind.map(len, is_elastic).map_err(failed)?;
         Ok(Region { kind: kind.clone(), mapping, is_elastic })
     }
 
-    /// Whether it was made by [`Region::elastic`].
+    /// Whether the region was made by [`Region::elastic`].
     pub fn is_elastic(&self) -> bool {
         self.is_elastic
     }
@@ -136,12 +137,16 @@ impl FromStr for RegionKind {
             _ => None,
         };
         kind.ok_or_else(|| {
-            rejected("use", text, "a region is dram, hugetlb, numa:NODE, dax:PATH or file:PATH (on a tmpfs)")
+            region_error(
+                "use",
+                text,
+                "a region is dram, hugetlb, numa:NODE, dax:PATH or file:PATH (on a tmpfs)",
+            )
         })
     }
 }
 
-fn rejected(op: &'static str, region: impl fmt::Display, why: &str) -> Error {
+fn region_error(op: &'static str, region: impl fmt::Display, why: &str) -> Error {
     Error::new(ErrorKind::Denied, op, format!("region {region}"), why)
 }
 

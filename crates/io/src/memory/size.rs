@@ -20,7 +20,7 @@ const HUNDRED_PERCENT: u64 = 10_000;
 const BASIS_POINTS_MAX: u64 = 1_000 * HUNDRED_PERCENT;
 
 /// The suffixes of sizes in bytes, with the base-2 logarithms of their units.
-const SUFFIXES: [(char, u32); 4] = [('K', 10), ('M', 20), ('G', 30), ('T', 40)];
+const UNIT_SUFFIXES: [(char, u32); 4] = [('K', 10), ('M', 20), ('G', 30), ('T', 40)];
 
 impl Size {
     /// The size in bytes; a percentage is of `total`, rounded up.
@@ -42,7 +42,7 @@ impl fmt::Display for Size {
             Size::BasisPoints(points) => write!(f, "{}.{:02}%", points / 100, points % 100),
             Size::Bytes(bytes) => {
                 let whole = |shift: u32| bytes > 0 && bytes.is_multiple_of(1 << shift);
-                match SUFFIXES.iter().rev().find(|(_, shift)| whole(*shift)) {
+                match UNIT_SUFFIXES.iter().rev().find(|(_, shift)| whole(*shift)) {
                     Some((suffix, shift)) => write!(f, "{}{suffix}", bytes >> shift),
                     None => write!(f, "{bytes}"),
                 }
@@ -68,7 +68,8 @@ impl FromStr for Size {
 
 /// Parses a number of bytes with or without a suffix.
 fn parse_bytes(text: &str) -> Option<u64> {
-    let suffix = SUFFIXES.iter().find(|(suffix, _)| text.ends_with([*suffix, suffix.to_ascii_lowercase()]));
+    let suffix =
+        UNIT_SUFFIXES.iter().find(|(suffix, _)| text.ends_with([*suffix, suffix.to_ascii_lowercase()]));
     let (number, shift) = suffix.map_or((text, 0), |(_, shift)| (&text[..text.len() - 1], *shift));
     parse_digits(number)?.checked_mul(1 << shift).filter(|bytes| *bytes > 0)
 }

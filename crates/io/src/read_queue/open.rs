@@ -1,6 +1,6 @@
 //! Opens the backend of a read queue. `auto` is io_uring where it is available, otherwise the thread pool.
 
-use super::options::{ReadKind, ReadOptions, rejected};
+use super::options::{ReadKind, ReadOptions, queue_error};
 use super::{backend::Backend, pread::Pread, uring::Uring};
 use crate::error::{Error, ErrorKind, Result};
 use crate::{disk::Disk, memory::Cells};
@@ -23,7 +23,7 @@ pub(super) fn open_backend(
     let ReadOptions { kind, depth, direct } = options;
     if !(1..=ReadOptions::DEPTH_MAX).contains(&depth) {
         let why = format!("its depth is from 1 to {}, not {depth}", ReadOptions::DEPTH_MAX);
-        return Err(rejected(kind, &why));
+        return Err(queue_error(kind, &why));
     }
     match kind {
         ReadKind::Pread => {

@@ -50,12 +50,12 @@ impl FromStr for ReadKind {
     fn from_str(text: &str) -> Result<ReadKind> {
         let kinds = [ReadKind::Auto, ReadKind::Pread, ReadKind::Uring];
         let found = kinds.into_iter().find(|kind| kind.to_string() == text);
-        found.ok_or_else(|| rejected(text, "a read method is auto, pread or uring"))
+        found.ok_or_else(|| queue_error(text, "a read method is auto, pread or uring"))
     }
 }
 
 /// The error of a read queue that cannot be configured like this.
-pub(super) fn rejected(kind: impl fmt::Display, why: &str) -> Error {
+pub(super) fn queue_error(kind: impl fmt::Display, why: &str) -> Error {
     Error::new(ErrorKind::Denied, "use", format!("read method {kind}"), why)
 }
 

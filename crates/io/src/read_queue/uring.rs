@@ -245,17 +245,17 @@ mod tests {
     use crate::memory::{Region, RegionKind};
     use crate::{posix::PosixDisk, read_queue::target::ReadTarget};
 
-    const CELL: usize = 4096;
+    const CELL_BYTES: usize = 4096;
 
     /// A ring, a file of eight cells, and the cells; `None` where io_uring is not available.
     fn open_ring() -> Option<(Uring, Arc<dyn ReadFile>, Arc<Cells>)> {
-        let region = Region::new(&RegionKind::Dram, 8 * CELL as u64).unwrap();
-        let cells = Cells::new(region, CELL).unwrap();
+        let region = Region::new(&RegionKind::Dram, 8 * CELL_BYTES as u64).unwrap();
+        let cells = Cells::new(region, CELL_BYTES).unwrap();
         let uring = Uring::new(8, false, &[Arc::clone(&cells)]);
         let (uring, _) = uring.inspect_err(|error| println!("not run: no ring: {error}")).ok()?;
         let directory = tempfile::TempDir::new().unwrap();
         let disk = PosixDisk::open(directory.path()).unwrap();
-        disk.create("a").unwrap().append(&[7; 8 * CELL]).unwrap();
+        disk.create("a").unwrap().append(&[7; 8 * CELL_BYTES]).unwrap();
         Some((uring, Arc::from(disk.open("a").unwrap()), cells))
     }
 
@@ -263,7 +263,7 @@ mod tests {
     fn read_of_cell(file: &Arc<dyn ReadFile>, cells: &Arc<Cells>, index: usize) -> InFlightRead {
         InFlightRead::new(
             file,
-            (index * CELL) as u64,
+            (index * CELL_BYTES) as u64,
             ReadTarget::from(cells.write(index).unwrap()),
             index as u64,
         )
@@ -278,15 +278,17 @@ mod tests {
         (3..6).for_each(|index| assert!(uring.start(read_of_cell(&file, &cells, index)).is_none()));
         uring.broken = Some(io::Error::from_raw_os_error(libc::EINVAL));
         let later = uring.start(read_of_cell(&file, &cells, 6)).unwrap();
-        assert!(later.result.is_ok() && later.target.bytes() == [7; CELL]);
+        assert!(later.result.is_ok() && later.target.bytes() == [7; CELL_BYTES]);
         let mut ended: Vec<Completion> = (0..6).map(|_| uring.next_completion(true).unwrap()).collect();
         ended.sort_by_key(|completion| completion.tag);
         for Completion { tag, target, result, .. } in ended {
             if tag < 3 {
-                assert_eq!((result.unwrap(), target.bytes()), (CELL, &[7; CELL][..]));
+                assert_eq!((result.unwrap(), target.bytes()), (CELL_BYTES, &[7; CELL_BYTES][..]));
             } else {
-                let message =
-                    format!("cannot read a at byte {}: io_uring: Invalid argument", tag as usize * CELL);
+                let message = format!(
+                    "cannot read a at byte {}: io_uring: Invalid argument",
+                    tag as usize * CELL_BYTES
+                );
                 assert!(result.unwrap_err().to_string().starts_with(&message));
             }
         }

@@ -125,7 +125,7 @@ impl ListSink for ExportSurvey {
 /// The second pass over the lists: writes their messages.
 struct ListMessageWriter<'o> {
     file: MessageWriter<'o>,
-    /// Bytes of the message of each list to come.
+    /// For each list not yet written, the length of its message in bytes.
     sizes: std::vec::IntoIter<u64>,
     /// Scratch buffer: a part of a message.
     message: Vec<u8>,
@@ -201,7 +201,7 @@ fn for_each_list(index: &Index, field: usize, sink: &mut dyn ListSink) -> Result
         let mut before = 0;
         for input in &mut inputs {
             if let Some(info) = input.take(&term)? {
-                let mut cursor = input.ahead.cursor(input.field, info)?;
+                let mut cursor = input.lists.cursor(input.field, info)?;
                 while cursor.advance(0)? != NO_DOCUMENT {
                     let (documents, frequencies) = cursor.rest_of_block()?;
                     let count = documents.len();

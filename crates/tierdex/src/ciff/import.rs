@@ -7,7 +7,7 @@
 //!
 //! Memory: 20 bytes for each document; 40 bytes, approximately, and the text for each term.
 
-use super::wire::{BYTES, FIXED64, ReadSeek, VARINT, WireReader};
+use super::wire::{ReadSeek, WIRE_BYTES, WIRE_FIXED64, WIRE_VARINT, WireReader};
 use super::{CiffReport, MISSING_TOKENS};
 use crate::index::{IndexWriter, ListBuilder, ListsBuilder, StopSignal, check_id};
 use crate::limits::{FIELD_TOKENS_MAX, ID_BYTES_MAX, TERM_BYTES_MAX};
@@ -75,7 +75,7 @@ struct ImportSurvey {
 
 /// A posting list in the file.
 struct FoundList {
-    /// Offset of its term in [`ImportSurvey::terms`], and bytes of the term.
+    /// Offset of the term of the list in [`ImportSurvey::terms`], and bytes of the term.
     term: (usize, u8),
     /// Byte range of its message in the file.
     start: u64,
@@ -85,11 +85,11 @@ struct FoundList {
 /// A document of the file.
 #[derive(Clone, Copy, Default)]
 struct FoundDocument {
-    /// Offset of its record in the file; 0 if none was found yet.
+    /// Offset of the record of the document in the file; 0 if none was found yet.
     record: u64,
     /// Length in tokens according to its record.
     length: u32,
-    /// Sum of its frequencies.
+    /// Sum of the frequencies of all terms in the document.
     tokens: u32,
 }
 
@@ -155,13 +155,15 @@ fn read_header(reader: &mut WireReader<'_>, report: &mut CiffReport) -> Result<C
     let (end, mut header, mut version) = (reader.message_end()?, CiffHeader::default(), 0);
     while let Some((field, wire_type)) = reader.tag(end)? {
         match (field, wire_type) {
-            (1, VARINT) => version = reader.varint31("the version")?,
-            (2, VARINT) => header.lists = reader.varint31("the number of posting lists")?,
-            (3, VARINT) => header.documents = reader.varint31("the number of documents")?,
-            (4, VARINT) => report.collection.1 = reader.varint31("the number of all posting lists")?.into(),
-            (5, VARINT) => report.collection.0 = reader.varint31("the number of all documents")?.into(),
-            (7, FIXED64) => drop(reader.fixed64()?),
-            (8, BYTES) => {
+            (1, WIRE_VARINT) => version = reader.varint31("the version")?,
+            (2, WIRE_VARINT) => header.lists = reader.varint31("the number of posting lists")?,
+            (3, WIRE_VARINT) => header.documents = reader.varint31("the number of documents")?,
+            (4, WIRE_VARINT) => {
+                report.collection.1 = reader.varint31("the number of all posting lists")?.into()
+            }
+            (5, WIRE_VARINT) => report.collection.0 = reader.varint31("the number of all documents")?.into(),
+            (7, WIRE_FIXED64) => drop(reader.fixed64()?),
+            (8, WIRE_BYTES) => {
                 reader.text("the description", DESCRIPTION_BYTES_MAX, &mut report.description)?;
             }
             _ => reader.skip_value(wire_type)?,
@@ -184,13 +186,13 @@ fn survey_list(reader: &mut WireReader<'_>, survey: &mut ImportSurvey) -> Result
     while let Some((field, wire_type)) = reader.tag(end)? {
         match (field, wire_type) {
             // A term that is too long is left out. The postings that follow are checked, but not counted.
-            (1, BYTES) if postings == 0 && reader.peek_text_bytes()? > TERM_BYTES_MAX as u64 => {
-                reader.skip_value(BYTES)?;
+            (1, WIRE_BYTES) if postings == 0 && reader.peek_text_bytes()? > TERM_BYTES_MAX as u64 => {
+                reader.skip_value(WIRE_BYTES)?;
                 is_too_long = true;
             }
-            (1, BYTES) => reader.text("a term", TERM_BYTES_MAX, &mut term)?,
-            (2, VARINT) => frequency = Some(reader.varint()?),
-            (4, BYTES) => {
+            (1, WIRE_BYTES) => reader.text("a term", TERM_BYTES_MAX, &mut term)?,
+            (2, WIRE_VARINT) => frequency = Some(reader.varint()?),
+            (4, WIRE_BYTES) => {
                 let (document, occurrences) = documents.read_posting(reader, end)?;
                 let Some(found) = survey.documents.get_mut(document as usize) else {
                     let count = survey.documents.len();
@@ -238,8 +240,8 @@ impl GapDecoder {
         let (end, mut gap, mut occurrences) = (reader.inner_message_end(list_end)?, 0, 0);
         while let Some((field, wire_type)) = reader.tag(end)? {
             match (field, wire_type) {
-                (1, VARINT) => gap = reader.varint31("a document gap")?,
-                (2, VARINT) => occurrences = reader.varint31("a frequency")?,
+                (1, WIRE_VARINT) => gap = reader.varint31("a document gap")?,
+                (2, WIRE_VARINT) => occurrences = reader.varint31("a frequency")?,
                 _ => reader.skip_value(wire_type)?,
             }
         }
@@ -264,8 +266,8 @@ fn survey_record(reader: &mut WireReader<'_>, documents: &mut [FoundDocument]) -
     let (end, mut number, mut length) = (reader.message_end()?, 0, 0);
     while let Some((field, wire_type)) = reader.tag(end)? {
         match (field, wire_type) {
-            (1, VARINT) => number = reader.varint31("a document number")?,
-            (3, VARINT) => length = reader.varint31("a document length")?,
+            (1, WIRE_VARINT) => number = reader.varint31("a document number")?,
+            (3, WIRE_VARINT) => length = reader.varint31("a document length")?,
             _ => reader.skip_value(wire_type)?,
         }
     }
@@ -289,7 +291,7 @@ fn read_id(reader: &mut WireReader<'_>, record: u64, id: &mut String) -> Result<
     let end = reader.message_end()?;
     while let Some((field, wire_type)) = reader.tag(end)? {
         match (field, wire_type) {
-            (2, BYTES) => reader.text("the id of a document", ID_BYTES_MAX, id)?,
+            (2, WIRE_BYTES) => reader.text("the id of a document", ID_BYTES_MAX, id)?,
             _ => reader.skip_value(wire_type)?,
         }
     }
@@ -336,7 +338,7 @@ fn copy_list(
     let (mut documents, mut out) = (GapDecoder::default(), PostingsBuffer::default());
     while let Some((field, wire_type)) = reader.tag(found.end)? {
         match (field, wire_type) {
-            (4, BYTES) => {
+            (4, WIRE_BYTES) => {
                 let (document, frequency) = documents.read_posting(reader, found.end)?;
                 out.add(list, document, frequency)?;
             }

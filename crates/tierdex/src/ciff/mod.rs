@@ -66,7 +66,7 @@ pub struct CiffReport {
     /// Import: number of terms that no query finds, because analysis changes them: by lower case, at blanks,
     /// as stop words, or by stemming.
     pub changed_terms: u64,
-    /// The first of these terms, in order of their bytes.
+    /// Import: the first of the `changed_terms` in byte order.
     pub first_changed_term: Option<String>,
     /// The description in the header.
     pub description: String,

@@ -12,13 +12,13 @@ pub trait ReadSeek: Read + Seek {}
 impl<T: Read + Seek> ReadSeek for T {}
 
 /// Wire type of a field with a variable-length integer.
-pub const VARINT: u64 = 0;
+pub const WIRE_VARINT: u64 = 0;
 /// Wire type of a field with eight bytes.
-pub const FIXED64: u64 = 1;
+pub const WIRE_FIXED64: u64 = 1;
 /// Wire type of a field with a length and that number of bytes.
-pub const BYTES: u64 = 2;
+pub const WIRE_BYTES: u64 = 2;
 /// Wire type of a field with four bytes.
-const FIXED32: u64 = 5;
+const WIRE_FIXED32: u64 = 5;
 
 /// Reads the fields of messages from a file, through a buffer.
 pub struct WireReader<'r> {
@@ -94,10 +94,10 @@ impl<'r> WireReader<'r> {
     /// Skips the value of a field.
     pub fn skip_value(&mut self, wire_type: u64) -> Result<()> {
         match wire_type {
-            VARINT => self.varint().map(drop),
-            FIXED64 => self.end_after(8).and_then(|end| self.seek(end)),
-            BYTES => self.message_end().and_then(|end| self.seek(end)),
-            FIXED32 => self.end_after(4).and_then(|end| self.seek(end)),
+            WIRE_VARINT => self.varint().map(drop),
+            WIRE_FIXED64 => self.end_after(8).and_then(|end| self.seek(end)),
+            WIRE_BYTES => self.message_end().and_then(|end| self.seek(end)),
+            WIRE_FIXED32 => self.end_after(4).and_then(|end| self.seek(end)),
             _ => Err(self.invalid(format!("wire type {wire_type} does not exist"))),
         }
     }

@@ -4,7 +4,7 @@
 use super::error::decode_error;
 use crate::limits::{BLOCK, FIELD_TOKENS_MAX, SUPERBLOCK};
 use crate::segment::read::{
-    BUFFER_MIN, BlockList, BlockSource, FieldReader, InlineList, ListPart, SkipRecord,
+    BUFFER_BYTES_MIN, BlockList, BlockSource, FieldReader, InlineList, ListPart, SkipRecord,
 };
 use crate::{Error, Result};
 use std::{ops::Range, sync::Arc};
@@ -17,7 +17,7 @@ const BLOCKS_READ_MAX: usize = 128;
 /// Maximum bytes of the encoded documents or frequencies of a block, or of an encoded piece of positions.
 pub const BLOCK_BYTES_MAX: usize = 5 * BLOCK + 8;
 
-const _: () = assert!(BLOCK_BYTES_MAX <= BUFFER_MIN / 2);
+const _: () = assert!(BLOCK_BYTES_MAX <= BUFFER_BYTES_MIN / 2);
 
 /// Bytes of memory of an open list, beside its skip record, its read buffers and its decoded blocks.
 pub const LIST_BYTES: usize = size_of::<BlockList<'_>>();
@@ -49,9 +49,9 @@ struct PartBuffer {
     /// The block that was requested last, and the byte range of its part.
     last: Option<(usize, Range<u64>)>,
     /// Number of blocks that the next read covers: doubled with each sequential read.
-    ahead: usize,
+    blocks_ahead: usize,
     /// Number of blocks that a read covers if it does not follow the last one.
-    min_ahead: usize,
+    min_blocks_ahead: usize,
     /// The block after those of the last read.
     next: usize,
     /// Offset of the buffered bytes in the file.
@@ -60,8 +60,16 @@ struct PartBuffer {
 }
 
 impl PartBuffer {
-    fn new(part: ListPart, ahead: usize) -> PartBuffer {
-        PartBuffer { part, last: None, ahead, min_ahead: ahead, next: 0, start: 0, bytes: Vec::new() }
+    fn new(part: ListPart, blocks_ahead: usize) -> PartBuffer {
+        PartBuffer {
+            part,
+            last: None,
+            blocks_ahead,
+            min_blocks_ahead: blocks_ahead,
+            next: 0,
+            start: 0,
+            bytes: Vec::new(),
+        }
     }
 
     /// Byte range of a block in the file: computed from the last range if that was of the same block or of
@@ -94,12 +102,12 @@ impl PartBuffer {
         let (start, read_ahead) = (range.start, source.read_ahead() as u64);
         if read_ahead > 0 {
             let is_sequential = block == self.next && block > 0;
-            self.ahead = if is_sequential {
-                (2 * self.ahead).min(BLOCKS_READ_MAX)
+            self.blocks_ahead = if is_sequential {
+                (2 * self.blocks_ahead).min(BLOCKS_READ_MAX)
             } else {
-                self.ahead.min(self.min_ahead)
+                self.blocks_ahead.min(self.min_blocks_ahead)
             };
-            let mut end = (block + self.ahead).min(list.blocks());
+            let mut end = (block + self.blocks_ahead).min(list.blocks());
             let end_max = start / PAGE * PAGE + read_ahead;
             loop {
                 let read_to = self.read_end(list, end - 1)?;
@@ -111,8 +119,8 @@ impl PartBuffer {
             }
             self.next = end;
         }
-        // Whole pages are read in any case. The rest of the last page is also copied into the buffer if the
-        // last read ended in this page or the page before: then the next blocks are probably requested too.
+        // The source reads whole pages. The buffer also takes the rest of the last page if the source reads
+        // ahead, or if this read starts in the bytes of the read before or at most a page after them.
         let end = self.start + self.bytes.len() as u64;
         if read_ahead > 0 || source.copies_pages() && (self.start..end + PAGE).contains(&start) {
             range.end = range.end.next_multiple_of(PAGE).min(list.postings_range().end.max(range.end));
@@ -232,14 +240,14 @@ impl<'a> Blocks<'a> {
         Blocks::new(record, 1, source)
     }
 
-    fn new(record: SkipRecord<'a>, ahead: usize, source: &'a dyn BlockSource) -> Blocks<'a> {
+    fn new(record: SkipRecord<'a>, blocks_ahead: usize, source: &'a dyn BlockSource) -> Blocks<'a> {
         match record {
             SkipRecord::Inline(list) => Blocks::Inline(list),
             SkipRecord::Blocks(list) => Blocks::Listed(ListedBlocks {
                 list,
                 source,
                 source_lends: source.lends(),
-                buffers: [ListPart::Docs, ListPart::Freqs].map(|part| PartBuffer::new(part, ahead)),
+                buffers: [ListPart::Docs, ListPart::Freqs].map(|part| PartBuffer::new(part, blocks_ahead)),
                 interleaved: (usize::MAX, false),
             }),
         }
@@ -328,7 +336,7 @@ impl<'a> Blocks<'a> {
 
     /// Decodes the documents of a block and returns their number. Checks that they increase, that the last
     /// one is that of the skip record, and that all are less than the number of documents of the segment.
-    pub(super) fn documents(
+    pub(super) fn decode_documents(
         &mut self,
         field: &FieldReader,
         block: usize,
@@ -403,8 +411,9 @@ impl<'a> Blocks<'a> {
         Ok(())
     }
 
-    /// The documents of a block as a bitmap, if they are encoded as one, checked as by [`Blocks::documents`].
-    /// A block of 256 consecutive documents is recognized by its skip record alone, without a read.
+    /// The documents of a block as a bitmap, if they are encoded as one, checked as by
+    /// [`Blocks::decode_documents`]. A block of 256 consecutive documents is recognized by its skip record
+    /// alone, without a read.
     pub(super) fn bitmap<'b>(
         &'b mut self,
         field: &'b FieldReader,
@@ -437,7 +446,12 @@ impl<'a> Blocks<'a> {
     }
 
     /// Decodes the frequencies of a block of `len` postings.
-    pub(super) fn frequencies(&mut self, field: &FieldReader, block: usize, out: &mut [u32]) -> Result<()> {
+    pub(super) fn decode_frequencies(
+        &mut self,
+        field: &FieldReader,
+        block: usize,
+        out: &mut [u32],
+    ) -> Result<()> {
         let codec = field.field().freq_codec;
         let (file, at, bytes) = self.encoded_frequencies(field, block, out.len())?;
         check_decoded(file, at, codec, bytes, codec.decode(bytes, 0, out))?;
@@ -544,8 +558,8 @@ fn check_decoded(
     }
 }
 
-/// The bytes of a range of a file, of which `bytes` are those from offset `start` on; `None` if some are
-/// missing.
+/// The bytes of a range of a file, taken from `bytes`, which begin at offset `start` of the file; `None` if
+/// the range is not within them.
 fn bytes_of_range<'a>(bytes: &'a [u8], start: u64, range: &Range<u64>) -> Option<&'a [u8]> {
     let from = usize::try_from(range.start.checked_sub(start)?).ok()?;
     let to = usize::try_from(range.end.checked_sub(start)?).ok()?;

@@ -4,19 +4,19 @@
 //! that the caller skips are not decoded. [`ScatteredBlocks`] decodes blocks in any order. This module
 //! depends on files and codecs, not on scores.
 
-mod ahead;
 mod blocks;
 mod error;
 mod positions;
 mod postings;
 mod scattered;
+mod term_order;
 mod trace;
 mod verify;
 
-pub use ahead::ListsAhead;
 pub use blocks::{BLOCK_BYTES_MAX, IN_ORDER_BUFFER_BYTES, LIST_BYTES};
 pub use positions::{POSITIONS_BUFFER_BYTES, POSITIONS_BYTES, POSITIONS_READ_BYTES, PositionsReader};
 pub use postings::{NO_DOCUMENT, PostingsCursor, frequency_max};
 pub use scattered::{DecodedBlock, ScatteredBlocks};
+pub use term_order::ListsInTermOrder;
 pub use trace::BlockCounts;
 pub use verify::verify_uncompressed;

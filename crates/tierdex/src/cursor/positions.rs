@@ -40,7 +40,7 @@ pub struct PositionsReader<'a> {
     /// The current block; `usize::MAX` before the first.
     block: usize,
     /// A block that was prefetched into the CPU cache, and its byte range.
-    ahead: (usize, Range<u64>),
+    prefetched: (usize, Range<u64>),
     starts: Box<PositionStarts>,
     /// Number of postings of the block.
     len: usize,
@@ -81,7 +81,7 @@ impl<'a> PositionsReader<'a> {
             codec: field.field().freq_codec,
             encoded: EncodedPositions { field, source, range: 0..0, bytes: Cow::Owned(bytes), start },
             block: NO_BLOCK,
-            ahead: (NO_BLOCK, 0..0),
+            prefetched: (NO_BLOCK, 0..0),
             starts: Box::new([0; _]),
             len: 0,
             next: (0, 0),
@@ -111,8 +111,11 @@ impl<'a> PositionsReader<'a> {
         (self.block, self.piece) = (NO_BLOCK, NO_PIECE);
         self.len = blocks.block_len(block);
         blocks.frequency_sums(self.encoded.field, block, &mut self.starts[1..=self.len])?;
-        let range =
-            if self.ahead.0 == block { self.ahead.1.clone() } else { blocks.positions_range(block)? };
+        let range = if self.prefetched.0 == block {
+            self.prefetched.1.clone()
+        } else {
+            blocks.positions_range(block)?
+        };
         self.encoded.move_to(range)?;
         self.next = (0, self.encoded.range.start);
         self.block = block;
@@ -127,7 +130,7 @@ impl<'a> PositionsReader<'a> {
         let file = self.encoded.field.positions_file();
         let bytes = file.and_then(|file| file.resident_range(range.start, len)).unwrap_or(&[]);
         prefetch(&bytes[..bytes.len().min(PREFETCH_BYTES)]);
-        self.ahead = (block, range);
+        self.prefetched = (block, range);
         Ok(())
     }
 

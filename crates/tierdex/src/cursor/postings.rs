@@ -120,14 +120,14 @@ impl<'a> PostingsCursor<'a> {
         self.len = 0;
         self.block = block;
         if block < self.blocks.len() {
-            self.len = self.blocks.documents(self.field, block, &mut self.documents)?;
+            self.len = self.blocks.decode_documents(self.field, block, &mut self.documents)?;
         }
         Ok(())
     }
 
     fn decode_frequencies(&mut self) -> Result<()> {
         if self.frequencies_of != self.block && self.len > 0 {
-            self.blocks.frequencies(self.field, self.block, &mut self.frequencies[..self.len])?;
+            self.blocks.decode_frequencies(self.field, self.block, &mut self.frequencies[..self.len])?;
             self.frequencies_of = self.block;
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! Random access to the blocks of one posting list.
 
-use super::trace::{BlockCounts, DOCUMENTS, FREQUENCIES, PRUNED, Trace};
+use super::trace::{BLOCK_PRUNED, BlockCounts, DOCUMENTS_DECODED, FREQUENCIES_DECODED, Trace};
 use super::{blocks::Blocks, positions::PositionsReader};
 use crate::segment::read::{BlockList, BlockSource, FieldReader, ListPart, RecordPart, TermInfo};
 use crate::{Result, limits::BLOCK};
@@ -26,7 +26,7 @@ const DOCS: usize = ListPart::Docs as usize;
 const FREQS: usize = ListPart::Freqs as usize;
 
 /// The flag of each part in a [`Trace`].
-const TRACE_FLAGS: [u8; 2] = [DOCUMENTS, FREQUENCIES];
+const TRACE_FLAGS: [u8; 2] = [DOCUMENTS_DECODED, FREQUENCIES_DECODED];
 
 /// Buffers of a decoded block, which one list after the other uses.
 #[derive(Default)]
@@ -99,7 +99,7 @@ impl<'a> ScatteredBlocks<'a> {
     /// Records that a block was pruned by its block max score.
     #[inline]
     pub fn mark_pruned(&mut self, block: usize) {
-        self.trace.mark(block, PRUNED);
+        self.trace.mark(block, BLOCK_PRUNED);
     }
 
     /// Numbers of decoded and pruned blocks since [`ScatteredBlocks::start_trace`].
@@ -215,7 +215,7 @@ impl<'a> ScatteredBlocks<'a> {
         }
         let bitmap = self.blocks.bitmap(self.field, block)?;
         if bitmap.is_some() {
-            self.trace.mark(block, DOCUMENTS);
+            self.trace.mark(block, DOCUMENTS_DECODED);
         }
         Ok(bitmap)
     }
@@ -229,7 +229,7 @@ impl<'a> ScatteredBlocks<'a> {
         self.find_part::<FREQS>(block)?;
         let bitmap = self.blocks.bitmap(self.field, block)?;
         if bitmap.is_some() {
-            self.trace.mark(block, DOCUMENTS);
+            self.trace.mark(block, DOCUMENTS_DECODED);
         }
         let part = &self.decoded.parts[FREQS];
         let frequencies = match self.may_be_in_place[FREQS] && self.in_place[FREQS].0 == block {
@@ -265,7 +265,7 @@ impl<'a> ScatteredBlocks<'a> {
             return Ok(());
         }
         reader.move_to(&mut self.blocks, block)?;
-        self.trace.mark(block, FREQUENCIES);
+        self.trace.mark(block, FREQUENCIES_DECODED);
         match next() {
             Some(next) => reader.prefetch_to_cpu(&mut self.blocks, next as usize),
             None => Ok(()),
@@ -311,10 +311,10 @@ impl<'a> ScatteredBlocks<'a> {
         if part.block != block {
             part.block = usize::MAX;
             if PART == DOCS {
-                part.len = self.blocks.documents(self.field, block, &mut part.values)?;
+                part.len = self.blocks.decode_documents(self.field, block, &mut part.values)?;
             } else {
                 part.len = self.blocks.block_len(block);
-                self.blocks.frequencies(self.field, block, &mut part.values[..part.len])?;
+                self.blocks.decode_frequencies(self.field, block, &mut part.values[..part.len])?;
             }
             part.block = block;
             self.trace.mark(block, TRACE_FLAGS[PART]);

@@ -5,13 +5,13 @@ use super::blocks::Blocks;
 use crate::segment::read::ListPart;
 
 /// Flag of a block whose documents were decoded.
-pub(super) const DOCUMENTS: u8 = 1;
+pub(super) const DOCUMENTS_DECODED: u8 = 1;
 
 /// Flag of a block whose frequencies were decoded.
-pub(super) const FREQUENCIES: u8 = 2;
+pub(super) const FREQUENCIES_DECODED: u8 = 2;
 
 /// Flag of a block that was pruned by its block max score.
-pub(super) const PRUNED: u8 = 4;
+pub(super) const BLOCK_PRUNED: u8 = 4;
 
 /// The flags of each block of a list; empty if recording was not started.
 #[derive(Default)]
@@ -73,15 +73,15 @@ impl Trace {
             let flags = self.flags.get(block).copied().unwrap_or(0);
             let has = |flag: u8| u64::from(flags & flag != 0);
             let len = |part| blocks.skips().map_or(0, |list| list.len(part, block));
-            sum.documents += has(DOCUMENTS);
-            sum.frequencies += has(FREQUENCIES);
+            sum.documents += has(DOCUMENTS_DECODED);
+            sum.frequencies += has(FREQUENCIES_DECODED);
             sum.docs_bytes += len(ListPart::Docs);
             sum.freqs_bytes += len(ListPart::Freqs);
-            sum.docs_decoded += has(DOCUMENTS) * len(ListPart::Docs);
-            sum.freqs_decoded += has(FREQUENCIES) * len(ListPart::Freqs);
+            sum.docs_decoded += has(DOCUMENTS_DECODED) * len(ListPart::Docs);
+            sum.freqs_decoded += has(FREQUENCIES_DECODED) * len(ListPart::Freqs);
             match flags {
                 0 => sum.by_range += 1,
-                PRUNED => sum.by_bound += 1,
+                BLOCK_PRUNED => sum.by_bound += 1,
                 _ => sum.decoded += 1,
             }
         }

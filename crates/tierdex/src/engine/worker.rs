@@ -313,7 +313,8 @@ fn evaluate(
     let MeasuredPlan { plan, memory } = match request.planned.get() {
         Some(planned) => planned,
         None => {
-            let plan = searcher.plan_with(request.statistics.as_deref(), query, options, source)?;
+            let plan =
+                searcher.plan_with_statistics(request.statistics.as_deref(), query, options, source)?;
             let segments = snapshot.index().segments();
             let hits = (options.k as u64).min(snapshot.index().documents());
             let memory = (plan.memory() as u64).saturating_sub(request.plan_reserved)

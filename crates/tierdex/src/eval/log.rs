@@ -30,18 +30,19 @@ pub struct ListUse {
     pub term: String,
     /// Document frequency in the segment.
     pub documents: u32,
-    /// Unscaled upper bound of its scores: inverse document frequency, times `k1 + 1`, times the boost.
+    /// Weight before scaling. With BM25 it is an upper bound of the scores: inverse document frequency,
+    /// times `k1 + 1`, times the boost. With an inner product it is the boost.
     pub weight: f64,
-    /// Upper bound of the scores of its documents in the segment; `None` if they were not scored.
+    /// Upper bound of the scores of the list's documents in the segment; `None` if they were not scored.
     pub highest_bound: Option<f32>,
-    /// Candidates of other lists that were looked up in it.
+    /// Candidates of other lists that were looked up in this list.
     pub candidates: u64,
-    /// Of these, the candidates kept: for an exclusion those not found in the list, for an optional clause
-    /// all, otherwise those found.
+    /// How many of `candidates` were kept: for an exclusion those not found in the list, for an optional
+    /// clause all, otherwise those found.
     pub kept: u64,
     /// Numbers of decoded and skipped blocks.
     pub blocks: BlockCounts,
-    /// Bytes of its skip record, which contains the whole list if it is inline.
+    /// Bytes of the skip record of the list; an inline list is stored in its skip record.
     pub skips_bytes: u64,
 }
 

@@ -15,7 +15,7 @@ use crate::eval::strategy::{Strategy, StrategyKind};
 use crate::eval::tuning::{DENSE_DIVISOR, LIST_BUFFERS_MAX, SORT_KEYS_MAX, Tuning};
 use crate::limits::{BLOCK, FIELD_TOKENS_MAX, SUPERBLOCK};
 use crate::query::plan_node::{Leaf, PlanNode};
-use crate::segment::read::{BUFFER_MAX, BUFFER_MIN, READ_AHEAD_BYTES, Segment, TermInfo};
+use crate::segment::read::{BUFFER_BYTES_MAX, BUFFER_BYTES_MIN, READ_AHEAD_BYTES, Segment, TermInfo};
 use crate::{
     eval::SearchPlan, eval::SegmentView, eval::scratch_memory::scratch_bytes,
     eval::state::buffers::LookUpBuffers, eval::strategies::initial_threshold::prescored_term,
@@ -34,7 +34,7 @@ const LIST_PARTS: u64 = 2;
 /// set.
 const LOOK_UP_BYTES: usize = size_of::<LookUpBuffers>();
 
-/// With more terms than this in a query, its lists copy single blocks from pages of the cache, not whole
+/// If a query has more terms than this, its lists copy single blocks from pages of the cache, not whole
 /// pages.
 const PAGE_COPYING_LISTS_MAX: usize = 64;
 
@@ -57,7 +57,7 @@ pub fn working_memory(terms: usize, positions: bool) -> u64 {
     let lists = terms as u64;
     let phrase = PHRASE_BYTES + terms * (PHRASE_TERM_BYTES + POSITIONS_BUFFER_BYTES);
     let phrase = if positions { phrase as u64 } else { 0 };
-    let buffers = (LIST_PARTS * lists + 1) * BUFFER_MIN as u64;
+    let buffers = (LIST_PARTS * lists + 1) * BUFFER_BYTES_MIN as u64;
     phrase + lists * LIST_BYTES_MAX + buffers + BLOCK_ORDER_BYTES + RANGE_BYTES as u64
 }
 
@@ -108,7 +108,7 @@ impl SearchPlan {
             numbered.map(|(number, segment)| SegmentMemory::of(self, number, segment, true)).collect();
         let left = |need: &SegmentMemory| allowance.saturating_sub(need.bytes).checked_div(need.read_buffers);
         let buffer = needs.iter().filter_map(left).min().unwrap_or(0) / PAGE * PAGE;
-        let buffer = buffer.clamp(BUFFER_MIN as u64, BUFFER_MAX as u64);
+        let buffer = buffer.clamp(BUFFER_BYTES_MIN as u64, BUFFER_BYTES_MAX as u64);
         let bytes = needs.iter().map(|need| need.bytes + need.read_buffers * buffer).max().unwrap_or(0);
         WorkingMemory { bytes, read_ahead: buffer as usize }
     }

@@ -1,6 +1,6 @@
 //! Opens the lists of a strategy in one segment: its clauses become nodes, which read blocks.
 
-use crate::cursor::{ListsAhead, PostingsCursor};
+use crate::cursor::{ListsInTermOrder, PostingsCursor};
 use crate::eval::nodes::{Alignments, DocumentSet, Node, Phrase, SetNode, ShareBounds, Term};
 use crate::eval::{EvaluationOptions, SegmentView, Strategy, StrategyKind, Tuning};
 use crate::query::plan_node::{Leaf, PlanNode, PrefixClause};
@@ -203,10 +203,10 @@ fn documents_with_prefix(
     let infos = terms_starting_with(field, prefix, source)?;
     let postings = infos.iter().map(|info| u64::from(info.document_frequency)).sum();
     let mut documents = DocumentSet::with_capacity(postings, segment.documents());
-    let mut ahead = ListsAhead::new(source);
+    let mut lists = ListsInTermOrder::new(source);
     for info in infos {
         source.checkpoint(0..0)?;
-        let record = ahead.record(field, &info)?;
+        let record = lists.record(field, &info)?;
         let mut cursor = PostingsCursor::with_record(field, record, source)?;
         cursor.advance(0)?;
         loop {

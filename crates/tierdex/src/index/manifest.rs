@@ -1,6 +1,6 @@
 //! The manifest: the file that names the schema and the segments of a commit.
 
-use crate::bytes::{View, push_varint};
+use crate::bytes::{ByteReader, push_varint};
 use crate::limits::{DOCUMENTS_MAX, MANIFEST_BYTES_MAX, SEGMENTS_MAX};
 use crate::segment::{FileKind, SegmentMeta};
 use crate::{Error, Result, schema::Schema, segment::layout::parse_file_name};
@@ -81,14 +81,14 @@ impl Manifest {
     /// Reads the manifest of a generation.
     pub fn read(disk: &dyn Disk, generation: u64) -> Result<Manifest> {
         let name = Manifest::file_name(generation);
-        let file = SealedFile::open_unsealed(disk, &name, identity(generation))?;
+        let file = SealedFile::open_unsealed(disk, &name, manifest_identity(generation))?;
         let payload = file.payload();
         if payload.end > MANIFEST_BYTES_MAX {
             return Err(Error::corrupt(&name, 0, "impossibly large"));
         }
         file.verify()?;
         let bytes = file.read(payload.start, (payload.end - payload.start) as usize)?;
-        let mut view = View::new(&name, payload.start, &bytes);
+        let mut view = ByteReader::new(&name, payload.start, &bytes);
         let schema = Schema::read(&mut view)?;
         let next_segment = view.varint()?;
         let count = view.varint()?;
@@ -139,7 +139,7 @@ impl Manifest {
             return Err(Error::TooLarge(format!("the commit would have {what}")));
         }
         disk.sync_dir()?;
-        let mut file = SealedWriter::create(disk, temporary, identity(self.generation))?;
+        let mut file = SealedWriter::create(disk, temporary, manifest_identity(self.generation))?;
         let mut bytes = Vec::new();
         self.write(&mut bytes);
         if bytes.len() as u64 > MANIFEST_BYTES_MAX / 2 {
@@ -214,7 +214,7 @@ fn is_hexadecimal(text: &str) -> bool {
     text.len() == 16 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
 }
 
-fn identity(generation: u64) -> Identity {
+fn manifest_identity(generation: u64) -> Identity {
     Identity { kind: FileKind::Manifest as u8, field: 0, segment: generation }
 }
 

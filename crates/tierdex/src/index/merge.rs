@@ -94,7 +94,7 @@ fn merge_terms(
         writer.term(&term, |postings| {
             for input in &mut inputs {
                 if let Some(info) = input.take(&term)? {
-                    let cursor = input.ahead.cursor(input.field, info)?;
+                    let cursor = input.lists.cursor(input.field, info)?;
                     copy_list(cursor, input.base, positions, postings)?;
                 }
             }

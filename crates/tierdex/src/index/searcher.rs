@@ -13,7 +13,7 @@ use crate::{
     eval::{Collector, DocumentRange, EvaluationLog, Scratch, Search, SearchPlan, initial_threshold},
     query::{Marks, Query, QueryPlan, RankingInputs, SegmentLists, TermStats, terms_after},
     rank::{Bm25, CollectionStats, LengthNorms, Scorer, SharedThreshold, Statistics, TopK},
-    segment::read::{BUFFER_MAX, BUFFER_MIN, BlockSource, FILES, Files, Segment, StoredDocument},
+    segment::read::{BUFFER_BYTES_MAX, BUFFER_BYTES_MIN, BlockSource, FILES, Files, Segment, StoredDocument},
 };
 use std::{
     borrow::Cow,
@@ -100,7 +100,7 @@ impl Searcher {
         }
         // Each list has a buffer for documents and one for frequencies, and all share one for skip records.
         let buffers = 2 * plan.query.leaves.len() + 1;
-        let read_ahead = (READ_BUFFERS_BYTES / buffers).clamp(BUFFER_MIN, BUFFER_MAX);
+        let read_ahead = (READ_BUFFERS_BYTES / buffers).clamp(BUFFER_BYTES_MIN, BUFFER_BYTES_MAX);
         self.answer(&plan, options, &Files::new(read_ahead))
     }
 
@@ -212,11 +212,11 @@ impl Searcher {
         options: &SearchOptions,
         source: &dyn BlockSource,
     ) -> Result<SearchPlan> {
-        self.plan_with(None, query, options, source)
+        self.plan_with_statistics(None, query, options, source)
     }
 
     /// As [`Searcher::plan`], with the statistics of a larger collection if given.
-    pub(crate) fn plan_with(
+    pub(crate) fn plan_with_statistics(
         &self,
         statistics: Option<&Statistics>,
         query: &Query,

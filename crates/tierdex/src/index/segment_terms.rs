@@ -1,7 +1,7 @@
 //! Visits the terms of a field in several segments, in order of the terms.
 
 use crate::segment::read::{FieldReader, TermInfo, TermStream};
-use crate::{Result, cursor::ListsAhead};
+use crate::{Result, cursor::ListsInTermOrder};
 
 /// A cursor over the terms of a field in one segment, for a merge of several.
 pub(crate) struct SegmentTerms<'a> {
@@ -9,7 +9,7 @@ pub(crate) struct SegmentTerms<'a> {
     /// First document of the segment, in the numbers of all segments.
     pub(crate) base: u32,
     /// Opens the posting lists of the terms.
-    pub(crate) ahead: ListsAhead<'static>,
+    pub(crate) lists: ListsInTermOrder<'static>,
     stream: TermStream<'a>,
     term: Vec<u8>,
     info: Option<TermInfo>,
@@ -20,8 +20,8 @@ impl<'a> SegmentTerms<'a> {
     pub(crate) fn open(fields: impl Iterator<Item = &'a FieldReader>) -> Result<Vec<SegmentTerms<'a>>> {
         let mut base = 0;
         let open = |field: &'a FieldReader| {
-            let (stream, ahead) = (field.terms().stream(), ListsAhead::default());
-            let mut terms = SegmentTerms { field, base, ahead, stream, term: Vec::new(), info: None };
+            let (stream, lists) = (field.terms().stream(), ListsInTermOrder::default());
+            let mut terms = SegmentTerms { field, base, lists, stream, term: Vec::new(), info: None };
             base += field.documents();
             terms.advance()?;
             Ok(terms)

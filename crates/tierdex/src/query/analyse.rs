@@ -337,9 +337,9 @@ impl<'a> QueryAnalyzer<'a> {
 /// A run of text without blanks, such as Chinese, in a query.
 #[derive(Default)]
 struct UnsegmentedRun {
-    /// Bigrams of its grapheme clusters, with their positions.
+    /// Pairs of adjacent grapheme clusters of the run, each with its position.
     bigrams: Vec<(u32, String)>,
-    /// Its grapheme cluster, if it has only one.
+    /// The grapheme cluster of the run, if it has only one.
     cluster: Option<String>,
 }
 

@@ -5,7 +5,7 @@ mod phrases;
 
 use super::collection::{RankingInputs, SegmentLists};
 use super::expand::{ExpandedTerm, TermPrefix, count_terms_with_prefix, fuzzy_matches};
-use super::plan_node::{Leaf, PlanNode, TermInfos};
+use super::plan_node::{InfoBySegment, Leaf, PlanNode};
 use super::{analyse::no_positions_error, clauses::Clauses, tree::Query};
 use crate::rank::{ScoreScale, Scorer, TermScorer, idf};
 use crate::segment::read::{Segment, TermInfo};
@@ -147,7 +147,7 @@ impl<'a> Binder<'a> {
     }
 
     /// The dictionary entry of a term in each segment.
-    fn look_up_term(&self, field: usize, term: &str) -> Result<TermInfos> {
+    fn look_up_term(&self, field: usize, term: &str) -> Result<InfoBySegment> {
         let look_up = |segment: &Arc<Segment>| {
             let field = segment.field(field);
             let info = field.terms().get(term.as_bytes(), self.lists.source)?;
@@ -205,7 +205,7 @@ impl<'a> Binder<'a> {
         Ok(max)
     }
 
-    fn add_leaf(&mut self, field: usize, term: String, infos: TermInfos, weight: f64) -> Result<usize> {
+    fn add_leaf(&mut self, field: usize, term: String, infos: InfoBySegment, weight: f64) -> Result<usize> {
         let scorer = self.new_scorer(field, self.frequency_max(field, &infos)?);
         let number = self.leaves.len();
         self.leaves.push(Leaf { number, field, term, infos, scorer, weight, is_scored: false });

@@ -4,27 +4,27 @@
 use super::{
     collection::SegmentLists,
     fuzzy::Levenshtein,
-    plan_node::{PrefixClause, TermInfos},
+    plan_node::{InfoBySegment, PrefixClause},
 };
 use crate::limits::{FUZZY_EXPANSIONS_MAX, PREFIX_EXPANSIONS_MAX};
 use crate::segment::read::{Automaton, BlockSource, FieldReader, TermInfo, TermWalk};
 use crate::{Error, Result, text::first_cluster};
 use std::{cmp::Reverse, collections::BTreeMap};
 
-/// A term for which a prefix or a fuzzy word stands.
+/// One of the terms for which a prefix or a fuzzy word of a query stands.
 pub(super) struct ExpandedTerm {
     pub(super) term: String,
-    /// Factor of its weight: less than 1, but more than 0, if a fuzzy word is not the term itself.
+    /// Factor of the weight of the term: 1, or between 0 and 1 if a fuzzy word is not the term itself.
     pub(super) similarity: f64,
-    /// Its dictionary entry in each segment.
-    pub(super) infos: TermInfos,
+    /// The dictionary entry of the term in each segment.
+    pub(super) infos: InfoBySegment,
 }
 
 /// A prefix of terms.
 #[derive(Clone, Copy)]
 pub(crate) struct TermPrefix<'a> {
     pub(crate) text: &'a str,
-    /// Whether it stands only for terms in which a grapheme cluster ends where the prefix ends.
+    /// Whether the prefix stands only for terms in which a grapheme cluster ends where the prefix ends.
     pub(crate) whole_clusters: bool,
 }
 
@@ -33,7 +33,7 @@ impl<'a> TermPrefix<'a> {
         PrefixAutomaton { prefix: self.text.as_bytes(), after: None }
     }
 
-    /// Whether it stands for `term`, which begins with its text.
+    /// Whether the prefix stands for `term`, which begins with the text of the prefix.
     pub(super) fn stands_for(self, term: &[u8]) -> bool {
         !self.whole_clusters || std::str::from_utf8(term).is_ok_and(|term| first_cluster(term) == self.text)
     }
@@ -44,9 +44,9 @@ impl<'a> TermPrefix<'a> {
 pub struct TermStats {
     /// The term.
     pub term: String,
-    /// Number of documents that contain it.
+    /// Number of documents that contain the term.
     pub documents: u64,
-    /// Number of its occurrences.
+    /// Number of occurrences of the term in all documents.
     pub occurrences: u64,
 }
 

@@ -7,9 +7,9 @@ use tierdex_io::SealedFile;
 
 /// The file ranges of the posting list of a term in a segment.
 pub struct QueryList {
-    /// Unique among the lists of open files: the number of the file of skip data, and an offset in it.
+    /// Unique among the lists of open files: number of the skip data file, and an offset in that file.
     pub key: (u64, u64),
-    /// Its skip record unless that is resident, and its blocks, in this order; not empty.
+    /// The ranges of its skip record, unless that is resident, and of its blocks, in this order; not empty.
     pub ranges: Vec<FileRange>,
 }
 

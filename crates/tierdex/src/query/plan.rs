@@ -53,7 +53,7 @@ impl QueryPlan {
 }
 
 impl PlanNode {
-    /// Calls `body` with each scored clause that is no group.
+    /// Calls `body` with each scored clause that is not a group.
     fn for_each_scored(&self, body: &mut dyn FnMut(&PlanNode)) {
         match self {
             PlanNode::Group(group) => {

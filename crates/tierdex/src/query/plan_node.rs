@@ -16,7 +16,7 @@ pub enum PlanNode {
         field: usize,
         /// Distances from the first term in positions, and terms.
         leaves: Arc<[(u32, usize)]>,
-        /// Index of its scorer in the plan.
+        /// Index of the scorer of the phrase in the plan.
         phrase: usize,
         /// Total number of positions by which the terms may be displaced.
         slop: u32,
@@ -40,30 +40,30 @@ pub enum PlanNode {
 pub struct PrefixClause {
     pub(crate) field: usize,
     pub(crate) text: String,
-    /// Whether it stands only for terms in which a grapheme cluster ends where the prefix ends.
+    /// Whether the prefix stands only for terms in which a grapheme cluster ends where the prefix ends.
     pub(crate) whole_clusters: bool,
     /// Number of terms with this prefix.
     pub(crate) terms: usize,
-    /// Sum of their document frequencies in each segment.
+    /// For each segment, the sum of the document frequencies of the terms with this prefix.
     pub(crate) postings: Vec<u64>,
 }
 
 /// The dictionary entry of a term in each segment that contains it, by the number of the segment.
-pub(crate) type TermInfos = Vec<Option<TermInfo>>;
+pub(crate) type InfoBySegment = Vec<Option<TermInfo>>;
 
 /// A term of a query that was looked up.
 pub struct Leaf {
-    /// Its index in the leaves of the plan.
+    /// Index of this leaf in the leaves of the plan.
     pub(crate) number: usize,
     pub(crate) field: usize,
     pub(crate) term: String,
-    pub(crate) infos: TermInfos,
+    pub(crate) infos: InfoBySegment,
     pub(crate) scorer: TermScorer,
     /// Weight before scaling. With BM25 it is the inverse document frequency, times `k1 + 1`, times the
     /// boost, an upper bound of the scores; with an inner product it is the boost. For merged clauses it is
     /// the sum.
     pub(crate) weight: f64,
-    /// Whether its postings add to scores.
+    /// Whether the postings of the term add to scores.
     pub(crate) is_scored: bool,
 }
 
@@ -75,7 +75,7 @@ impl Leaf {
 }
 
 impl PlanNode {
-    /// The weight of a clause that is no group; 0 for a group.
+    /// The weight of a clause that is not a group; 0 for a group.
     pub(super) fn weight(&self) -> f64 {
         match self {
             PlanNode::Term { weight, .. }
@@ -86,7 +86,7 @@ impl PlanNode {
         }
     }
 
-    /// Adds to the weight of a clause that is no group.
+    /// Adds to the weight of a clause that is not a group.
     pub(super) fn add_weight(&mut self, added: f64) {
         match self {
             PlanNode::Term { weight, .. }

@@ -24,7 +24,7 @@ pub enum Query {
         field: usize,
         /// The term after analysis.
         term: String,
-        /// Factor of its score.
+        /// Factor of the score of the clause.
         boost: f64,
     },
     /// Documents that contain terms at given distances.
@@ -38,7 +38,7 @@ pub enum Query {
         /// Whether the last term is a grapheme cluster of text without blanks, which stands for all terms
         /// that begin with it.
         open_end: bool,
-        /// Factor of its score.
+        /// Factor of the score of the clause.
         boost: f64,
     },
     /// Documents that contain a term with this prefix. Each scores `boost`.
@@ -67,7 +67,7 @@ pub enum Query {
         word: String,
         /// Maximum edit distance, 0 to 2.
         distance: u8,
-        /// Factor of its score.
+        /// Factor of the score of the clause.
         boost: f64,
     },
     /// All documents. Each scores `boost`.

@@ -1,7 +1,7 @@
 //! Definitions shared by the writers and readers of a segment: kinds and names of files, and the manifest
 //! entries of segments and files.
 
-use crate::bytes::{View, push_varint};
+use crate::bytes::{ByteReader, push_varint};
 use crate::{Error, Result, limits, schema::Field};
 use tierdex_codec::Codec;
 use tierdex_io::{Identity, Seal};
@@ -195,7 +195,7 @@ impl SegmentMeta {
     }
 
     /// Decodes an entry written by [`SegmentMeta::write`], for a schema of `fields` fields.
-    pub fn read(view: &mut View<'_>, fields: usize) -> Result<SegmentMeta> {
+    pub fn read(view: &mut ByteReader<'_>, fields: usize) -> Result<SegmentMeta> {
         let id = view.varint()?;
         let documents = view.varint32()?;
         let fields = (0..fields).map(|_| read_field_stats(view)).collect::<Result<Vec<_>>>()?;
@@ -209,7 +209,7 @@ impl SegmentMeta {
     }
 }
 
-fn read_field_stats(view: &mut View<'_>) -> Result<FieldStats> {
+fn read_field_stats(view: &mut ByteReader<'_>) -> Result<FieldStats> {
     let mut stats = FieldStats {
         documents: view.varint32()?,
         terms: view.varint()?,
@@ -223,7 +223,7 @@ fn read_field_stats(view: &mut View<'_>) -> Result<FieldStats> {
     Ok(stats)
 }
 
-fn read_file_meta(view: &mut View<'_>, fields: usize) -> Result<FileMeta> {
+fn read_file_meta(view: &mut ByteReader<'_>, fields: usize) -> Result<FileMeta> {
     let number = view.u8()?;
     let kind = FileKind::of_segment().find(|&kind| kind as u8 == number);
     let kind = kind.ok_or_else(|| view.corrupt("unknown kind of file"))?;

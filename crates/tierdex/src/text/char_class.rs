@@ -41,12 +41,12 @@ pub(super) struct CharClass(u8);
 /// The bits of a [`CharKind`] in a class, and the flags for which [`CharClass`] has methods.
 const KIND_MASK: u8 = 0x0f;
 const IS_LOWERED: u8 = 0x10;
-const COMPOSES: u8 = 0x20;
-const REORDERS: u8 = 0x40;
+const FLAG_COMPOSES: u8 = 0x20;
+const FLAG_REORDERS: u8 = 0x40;
 
 /// Flag of a range in the generated file: [`IS_LOWERED`] changes from each character of the range to the
 /// next, as where each letter follows its capital letter.
-const ALTERNATES: u8 = 0x80;
+const FLAG_ALTERNATES: u8 = 0x80;
 
 impl CharClass {
     /// The class of a character.
@@ -82,14 +82,14 @@ impl CharClass {
     /// (NFC_Quick_Check is not Yes).
     #[inline]
     pub(super) fn composes(self) -> bool {
-        self.0 & COMPOSES != 0
+        self.0 & FLAG_COMPOSES != 0
     }
 
     /// Whether normalization form C may change the order of adjacent characters of this property
     /// (Canonical_Combining_Class is not zero).
     #[inline]
     pub(super) fn reorders(self) -> bool {
-        self.0 & REORDERS != 0
+        self.0 & FLAG_REORDERS != 0
     }
 }
 
@@ -109,8 +109,8 @@ static CHAR_TABLE: LazyLock<CharTable> = LazyLock::new(|| {
     for (number, start_and_class) in CHAR_RANGES.iter().enumerate() {
         let end = CHAR_RANGES.get(number + 1).map_or(classes.len(), |next| (next >> 8) as usize);
         let (range, class) = (&mut classes[(start_and_class >> 8) as usize..end], *start_and_class as u8);
-        range.fill(class & !ALTERNATES);
-        if class & ALTERNATES != 0 {
+        range.fill(class & !FLAG_ALTERNATES);
+        if class & FLAG_ALTERNATES != 0 {
             range.iter_mut().skip(1).step_by(2).for_each(|class| *class ^= IS_LOWERED);
         }
     }
@@ -165,8 +165,8 @@ mod tests {
         for c in '\0'..=char::MAX {
             let class = &mut classes[c as usize];
             *class |= if c.to_lowercase().ne([c]) { IS_LOWERED } else { 0 };
-            *class |= if is_nfc_quick([c].into_iter()) == IsNormalized::Yes { 0 } else { COMPOSES };
-            *class |= if canonical_combining_class(c) == 0 { 0 } else { REORDERS };
+            *class |= if is_nfc_quick([c].into_iter()) == IsNormalized::Yes { 0 } else { FLAG_COMPOSES };
+            *class |= if canonical_combining_class(c) == 0 { 0 } else { FLAG_REORDERS };
         }
         to_ranges(&classes)
     }
@@ -179,7 +179,7 @@ mod tests {
             let changes = |change: u8| rest.windows(2).take_while(|pair| pair[0] ^ pair[1] == change).count();
             let (equal, alternating) = (1 + changes(0), 1 + changes(IS_LOWERED));
             let is_alternating = alternating > equal.max(2);
-            let class = rest[0] | if is_alternating { ALTERNATES } else { 0 };
+            let class = rest[0] | if is_alternating { FLAG_ALTERNATES } else { 0 };
             ranges.push((start as u32) << 8 | u32::from(class));
             start += if is_alternating { alternating } else { equal };
         }

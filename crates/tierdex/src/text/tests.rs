@@ -4,7 +4,7 @@ use super::*;
 use crate::schema::Language;
 use proptest::prelude::*;
 
-fn terms(analysis: &Analysis, text: &str) -> String {
+fn terms_of(analysis: &Analysis, text: &str) -> String {
     Analyzer::new(analysis).terms(text).join(" ")
 }
 
@@ -22,7 +22,7 @@ fn alphanumeric_runs_are_lower_cased() {
         ("a\u{0}b", "a b"),
         ("naïve—café", "naïve café"),
     ] {
-        assert_eq!(terms(&plain, text), expected, "{text:?}");
+        assert_eq!(terms_of(&plain, text), expected, "{text:?}");
     }
 }
 
@@ -46,7 +46,7 @@ fn long_tokens_are_dropped_but_keep_their_position() {
 #[test]
 fn whitespace_tokens_are_unchanged() {
     let analysis = Analysis { tokenizer: Tokenizer::Whitespace, ..Analysis::default() };
-    assert_eq!(terms(&analysis, " The don't\t3.14\nÉ "), "The don't 3.14 É");
+    assert_eq!(terms_of(&analysis, " The don't\t3.14\nÉ "), "The don't 3.14 É");
 }
 
 #[test]
@@ -57,9 +57,9 @@ fn accents_stop_words_and_stems() {
         stemmer: Some(Language::English),
         ..Analysis::default()
     };
-    assert_eq!(terms(&analysis, "The cafés of Łódź were running"), "cafe lodz were run");
+    assert_eq!(terms_of(&analysis, "The cafés of Łódź were running"), "cafe lodz were run");
     let folding = Analysis { fold_accents: true, ..Analysis::default() };
-    assert_eq!(terms(&folding, "Ἀθῆναι ёлка かがみ 한국 straße"), "αθηναι елка かが がみ み 한국 strasse");
+    assert_eq!(terms_of(&folding, "Ἀθῆναι ёлка かがみ 한국 straße"), "αθηναι елка かが がみ み 한국 strasse");
     assert!(ENGLISH_STOP_WORDS.is_sorted());
 }
 

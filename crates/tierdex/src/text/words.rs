@@ -36,18 +36,18 @@ pub(super) fn tokenize_unicode(text: &str, buffers: &mut WordBuffers, on_token: 
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
         match BYTE_CLASSES[usize::from(byte)] {
-            SEPARATOR => at += 1,
+            BYTE_SEPARATOR => at += 1,
             NOT_ASCII => at = tokenize_not_ascii(text, at, buffers, on_token),
             _ => {
                 let (start, mut seen) = (at, 0);
                 while let Some(&byte) = bytes.get(at)
-                    && BYTE_CLASSES[usize::from(byte)] & WORD != 0
+                    && BYTE_CLASSES[usize::from(byte)] & FLAG_WORD != 0
                 {
                     seen |= BYTE_CLASSES[usize::from(byte)];
                     at += 1;
                 }
                 let continues = bytes.get(at).is_some_and(|byte| !byte.is_ascii());
-                if seen & CAPITAL == 0 && !continues {
+                if seen & FLAG_CAPITAL == 0 && !continues {
                     // The term is the text itself, as for most words.
                     on_token(&text[start..at], start, at, None);
                 } else {
@@ -59,10 +59,10 @@ pub(super) fn tokenize_unicode(text: &str, buffers: &mut WordBuffers, on_token: 
 }
 
 /// Classes of bytes: a separator, a byte of a character outside ASCII, or flags of a letter or digit.
-const SEPARATOR: u8 = 0;
+const BYTE_SEPARATOR: u8 = 0;
 const NOT_ASCII: u8 = 1;
-const WORD: u8 = 2;
-const CAPITAL: u8 = 4;
+const FLAG_WORD: u8 = 2;
+const FLAG_CAPITAL: u8 = 4;
 
 /// The class of each byte.
 const BYTE_CLASSES: [u8; 256] = {
@@ -70,11 +70,11 @@ const BYTE_CLASSES: [u8; 256] = {
     let mut byte = 0;
     while byte < 128 {
         table[byte] = if (byte as u8).is_ascii_uppercase() {
-            WORD | CAPITAL
+            FLAG_WORD | FLAG_CAPITAL
         } else if (byte as u8).is_ascii_alphanumeric() {
-            WORD
+            FLAG_WORD
         } else {
-            SEPARATOR
+            BYTE_SEPARATOR
         };
         byte += 1;
     }

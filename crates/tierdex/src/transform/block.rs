@@ -41,12 +41,12 @@ impl BlockEncoder {
     }
 
     /// Appends the encoded documents.
-    pub fn documents(&self, block: Block<'_>, out: &mut Vec<u8>) {
+    pub fn encode_documents(&self, block: Block<'_>, out: &mut Vec<u8>) {
         self.doc_codec.encode(block.documents, block.before, out);
     }
 
     /// Appends the encoded frequencies, each minus one unless they are not compressed.
-    pub fn frequencies(&mut self, block: Block<'_>, out: &mut Vec<u8>) {
+    pub fn encode_frequencies(&mut self, block: Block<'_>, out: &mut Vec<u8>) {
         if self.freq_codec.is_uncompressed() {
             return self.freq_codec.encode(block.frequencies, 0, out);
         }
@@ -59,7 +59,7 @@ impl BlockEncoder {
 
     /// Appends the encoded positions: gaps minus one within each document, in pieces of 256; the last piece
     /// may be shorter.
-    pub fn positions(&mut self, block: Block<'_>, out: &mut Vec<u8>) {
+    pub fn encode_positions(&mut self, block: Block<'_>, out: &mut Vec<u8>) {
         let mut filled = 0;
         let mut at = 0;
         for &frequency in block.frequencies {
@@ -79,7 +79,7 @@ impl BlockEncoder {
     }
 
     /// Replaces `out` by the impacts of the block. `norms` contains the norm of each document of the segment.
-    pub fn impacts(&mut self, block: Block<'_>, norms: &[u8], out: &mut Vec<Impact>) {
+    pub fn collect_impacts(&mut self, block: Block<'_>, norms: &[u8], out: &mut Vec<Impact>) {
         // Load norms in a separate loop, so that many cache misses overlap.
         for (norm, &document) in self.norms.iter_mut().zip(block.documents) {
             *norm = norms[document as usize];

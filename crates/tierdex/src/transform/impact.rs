@@ -6,7 +6,7 @@
 //! and norm. The pairs are stored with frequencies and norms strictly increasing. Ding and Suel (SIGIR 2011)
 //! store one maximum score instead; the pairs remain exact when k1, b or the average length changes.
 
-use crate::bytes::{View, push_varint};
+use crate::bytes::{ByteReader, push_varint};
 use crate::{Result, limits::BLOCK};
 use tierdex_codec::{Selection, values_at_least};
 
@@ -31,7 +31,7 @@ pub const SUPERBLOCK_IMPACT_BYTES_MAX: usize = 4096;
 pub struct ImpactBuilder {
     /// For each frequency below 256 the smallest norm, in several arrays that adjacent postings use in turn:
     /// they often have equal frequencies, and would wait for each other's stores in one array.
-    small: [[u8; SMALL_FREQUENCIES]; LANES],
+    small: [[u8; SMALL_FREQUENCIES]; NORM_ARRAYS],
     /// Largest frequency below 256 that was added.
     largest: usize,
     /// The pairs with larger frequencies.
@@ -41,15 +41,15 @@ pub struct ImpactBuilder {
 /// Number of frequencies that are indexes of arrays.
 const SMALL_FREQUENCIES: usize = 256;
 
-/// Number of arrays of smallest norms.
-const LANES: usize = 4;
+/// Number of arrays of smallest norms, which consecutive postings use in turn.
+const NORM_ARRAYS: usize = 4;
 
 /// The norm of a frequency that was not added; greater than all norms.
 const NO_NORM: u8 = u8::MAX;
 
 impl Default for ImpactBuilder {
     fn default() -> ImpactBuilder {
-        ImpactBuilder { small: [[NO_NORM; SMALL_FREQUENCIES]; LANES], largest: 0, large: Vec::new() }
+        ImpactBuilder { small: [[NO_NORM; SMALL_FREQUENCIES]; NORM_ARRAYS], largest: 0, large: Vec::new() }
     }
 }
 
@@ -75,7 +75,7 @@ impl ImpactBuilder {
         for (frequencies, norms) in frequencies.chunks(BLOCK).zip(norms.chunks(BLOCK)) {
             values_at_least(frequencies, 2, &mut selection);
             let mut largest = 0;
-            for positions in selection.positions().chunks(LANES) {
+            for positions in selection.positions().chunks(NORM_ARRAYS) {
                 for (lane, &position) in self.small.iter_mut().zip(positions) {
                     let (frequency, norm) =
                         (frequencies[usize::from(position)], norms[usize::from(position)]);
@@ -141,14 +141,14 @@ pub fn write(impacts: &[Impact], out: &mut Vec<u8>) {
 }
 
 /// Decodes the impacts that `view` contains, and checks that they increase.
-pub fn read(view: View<'_>, impacts: &mut Vec<Impact>) -> Result<()> {
+pub fn read(view: ByteReader<'_>, impacts: &mut Vec<Impact>) -> Result<()> {
     impacts.clear();
     for_each(view, |impact| impacts.push(impact))
 }
 
 /// The largest frequency of the impacts that `view` contains, which is that of the last pair; 0 if there is
 /// none.
-pub fn max_frequency(view: View<'_>) -> Result<u32> {
+pub fn max_frequency(view: ByteReader<'_>) -> Result<u32> {
     let mut last = 0;
     for_each(view, |impact| last = impact.frequency)?;
     Ok(last)
@@ -156,7 +156,7 @@ pub fn max_frequency(view: View<'_>) -> Result<u32> {
 
 /// Calls `body` with each pair of the impacts that `view` contains, and checks that they increase.
 #[inline]
-pub fn for_each(mut view: View<'_>, mut body: impl FnMut(Impact)) -> Result<()> {
+pub fn for_each(mut view: ByteReader<'_>, mut body: impl FnMut(Impact)) -> Result<()> {
     // `min_norm` is the smallest norm that the next pair may have.
     let (mut frequency, mut min_norm) = (0u32, 0);
     while view.remaining() > 0 {
@@ -216,7 +216,7 @@ mod tests {
                 write(&impacts, &mut bytes);
                 prop_assert_eq!(encoded_len(&impacts), bytes.len());
                 let mut back = Vec::new();
-                read(View::new("f", 0, &bytes), &mut back).unwrap();
+                read(ByteReader::new("f", 0, &bytes), &mut back).unwrap();
                 prop_assert_eq!(&back, &impacts);
 
                 let mut coarse = impacts.clone();

@@ -22,7 +22,7 @@ const OCTAVE_STEPS: &[(std::ops::Range<u32>, u32)] =
     &[(7..9, 32), (9..10, 16), (10..12, 8), (12..14, 4), (14..25, 2), (25..26, 1)];
 
 /// The smallest length of each code.
-const FLOORS: [u32; NORM_CODES] = compute_floors();
+const CODE_FLOORS: [u32; NORM_CODES] = compute_floors();
 
 const fn compute_floors() -> [u32; NORM_CODES] {
     let mut floors = [0u32; NORM_CODES];
@@ -52,25 +52,25 @@ const fn compute_floors() -> [u32; NORM_CODES] {
 
 /// The code of a document of `length` tokens.
 pub fn encode(length: u32) -> u8 {
-    (FLOORS.partition_point(|&floor| floor <= length) - 1) as u8
+    (CODE_FLOORS.partition_point(|&floor| floor <= length) - 1) as u8
 }
 
 /// The smallest length of `code`. A code that is not used is treated as the last one.
 pub fn floor(code: u8) -> u32 {
-    FLOORS[usize::from(code).min(NORM_CODES - 1)]
+    CODE_FLOORS[usize::from(code).min(NORM_CODES - 1)]
 }
 
 /// The largest length of `code`.
 pub fn ceiling(code: u8) -> u32 {
-    FLOORS.get(usize::from(code) + 1).map_or(u32::MAX, |next| next - 1)
+    CODE_FLOORS.get(usize::from(code) + 1).map_or(u32::MAX, |next| next - 1)
 }
 
 /// The length with which scores are computed for `code`: the midpoint of its lengths; for the last code, its
 /// floor.
 pub fn length(code: u8) -> f32 {
     let code = usize::from(code).min(NORM_CODES - 1);
-    let floor = f64::from(FLOORS[code]);
-    let ceiling = FLOORS.get(code + 1).map_or(floor, |&next| f64::from(next) - 1.0);
+    let floor = f64::from(CODE_FLOORS[code]);
+    let ceiling = CODE_FLOORS.get(code + 1).map_or(floor, |&next| f64::from(next) - 1.0);
     ((floor + ceiling) / 2.0) as f32
 }
 
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn codes_are_monotone_and_close() {
-        assert!(FLOORS.is_sorted_by(|a, b| a < b));
+        assert!(CODE_FLOORS.is_sorted_by(|a, b| a < b));
         for code in 0..NORM_CODES as u8 {
             assert_eq!(encode(floor(code)), code);
             assert!(code == 0 || encode(floor(code) - 1) == code - 1);

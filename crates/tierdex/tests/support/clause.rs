@@ -112,14 +112,14 @@ impl GroupClause {
             self.should.retain(|clause| scored && !clause.scores_nothing());
         }
         if self.minimum < 2 {
-            self.should = merged(take(&mut self.should));
+            self.should = merge_equal_leaves(take(&mut self.should));
             self.require_all();
         }
         let (filter, must) =
             take(&mut self.must).into_iter().partition(|clause| !scored || clause.scores_nothing());
-        (self.must, self.filter) = (merged(must), [take(&mut self.filter), filter].concat());
+        (self.must, self.filter) = (merge_equal_leaves(must), [take(&mut self.filter), filter].concat());
         let required: Vec<String> = self.must.iter().filter_map(clause_key).collect();
-        self.filter = merged(take(&mut self.filter));
+        self.filter = merge_equal_leaves(take(&mut self.filter));
         self.filter.retain(|clause| clause_key(clause).is_none_or(|key| !required.contains(&key)));
         if !self.must.is_empty() || self.minimum > 0 || self.filter.iter().any(|clause| !clause.is_all()) {
             self.filter.retain(|clause| !clause.is_all());
@@ -190,7 +190,7 @@ fn clause_key(clause: &Clause) -> Option<String> {
 }
 
 /// Replaces equal leaves by one leaf, in place of the first, with the sum of their weights.
-fn merged(clauses: Vec<Clause>) -> Vec<Clause> {
+fn merge_equal_leaves(clauses: Vec<Clause>) -> Vec<Clause> {
     let mut merged: Vec<Clause> = Vec::new();
     for clause in clauses {
         let first = merged

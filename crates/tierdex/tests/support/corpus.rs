@@ -31,7 +31,7 @@ impl TestDocument {
 pub const VOCABULARY_WORDS: usize = 120;
 
 /// A word in every document that is not empty.
-pub const EVERYWHERE: &str = "all";
+pub const WORD_EVERYWHERE: &str = "all";
 
 /// Words that some schemas drop.
 pub const STOP_WORDS: [&str; 3] = ["of", "the", "w3"];
@@ -112,7 +112,7 @@ pub fn random_documents_in_bursts(seed: u64, count: usize) -> Vec<TestDocument> 
             (doc.title, doc.text) = (earlier.title.clone(), earlier.text.clone());
         } else if !random.one_in(50) {
             words.clear();
-            words.push(EVERYWHERE);
+            words.push(WORD_EVERYWHERE);
             for (rank, name) in names.iter().enumerate() {
                 let wanted = (random.next() >> 40) as f64 / (1u64 << 24) as f64;
                 if wanted < word_probability(rank, burst) {

@@ -5,13 +5,13 @@
 //! norms.
 #![allow(dead_code)]
 
-pub mod cases;
 pub mod clause;
 pub mod corpus;
 pub mod lent;
 pub mod lists;
 pub mod model;
 pub mod queries;
+pub mod query_cases;
 pub mod random;
 pub mod requests;
 pub mod script;

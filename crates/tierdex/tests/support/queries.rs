@@ -1,6 +1,6 @@
 //! Random queries that depend on a seed: as a tree, as text, and as the query that the parser must return.
 
-use super::corpus::{EVERYWHERE, STOP_WORDS, VOCABULARY_WORDS, vocabulary_word};
+use super::corpus::{STOP_WORDS, VOCABULARY_WORDS, WORD_EVERYWHERE, vocabulary_word};
 use super::{model::tokenize, random::Random};
 use tierdex::{Query, limits::QUERY_EXPANDED_MAX, schema::Schema};
 
@@ -56,7 +56,7 @@ pub fn random_query(random: &mut Random, schema: &Schema) -> QueryTree {
 pub fn random_query_of(random: &mut Random, schema: &Schema, choices: &QueryChoices) -> QueryTree {
     loop {
         let depth = random.below(4);
-        let query = node(random, (schema, choices), depth);
+        let query = random_node(random, (schema, choices), depth);
         // Two queries combined must not exceed the limit of prefixes and fuzzy words.
         if query.text().matches(['*', '~']).count() <= QUERY_EXPANDED_MAX / 2 {
             return query;
@@ -64,13 +64,13 @@ pub fn random_query_of(random: &mut Random, schema: &Schema, choices: &QueryChoi
     }
 }
 
-fn node(random: &mut Random, of: (&Schema, &QueryChoices), depth: usize) -> QueryTree {
+fn random_node(random: &mut Random, of: (&Schema, &QueryChoices), depth: usize) -> QueryTree {
     if depth == 0 {
-        return leaf(random, of);
+        return random_leaf(random, of);
     }
     let most = if random.one_in(10) { of.1.clauses } else { 4 };
     let count = 1 + random.below(most);
-    let mut clauses: Vec<QueryTree> = (0..count).map(|_| node(random, of, depth - 1)).collect();
+    let mut clauses: Vec<QueryTree> = (0..count).map(|_| random_node(random, of, depth - 1)).collect();
     if random.one_in(4) {
         clauses.push(clauses[random.below(count)].clone());
     }
@@ -94,19 +94,19 @@ fn node(random: &mut Random, of: (&Schema, &QueryChoices), depth: usize) -> Quer
         }
         _ => QueryTree::List(clauses.into_iter().map(|c| (signed(random), c)).collect()),
     };
-    boosted(random, of.1, node)
+    boost_sometimes(random, of.1, node)
 }
 
 /// Factors whose products and sums are exact.
 const BOOSTS: [f64; 6] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0];
 
-fn boosted(random: &mut Random, choices: &QueryChoices, node: QueryTree) -> QueryTree {
+fn boost_sometimes(random: &mut Random, choices: &QueryChoices, node: QueryTree) -> QueryTree {
     if random.one_in(6) { QueryTree::Boost(Box::new(node), *random.pick(choices.boosts)) } else { node }
 }
 
-fn leaf(random: &mut Random, (schema, choices): (&Schema, &QueryChoices)) -> QueryTree {
+fn random_leaf(random: &mut Random, (schema, choices): (&Schema, &QueryChoices)) -> QueryTree {
     let leaf = bare_leaf(random, schema);
-    boosted(random, choices, leaf)
+    boost_sometimes(random, choices, leaf)
 }
 
 fn bare_leaf(random: &mut Random, schema: &Schema) -> QueryTree {
@@ -116,26 +116,26 @@ fn bare_leaf(random: &mut Random, schema: &Schema) -> QueryTree {
         _ => None,
     };
     if schema.fields[0].positions && random.one_in(4) {
-        let words = (0..1 + random.below(4)).map(|_| term(random));
+        let words = (0..1 + random.below(4)).map(|_| random_term(random));
         let words = words.collect::<Vec<_>>().join(" ");
         return QueryTree::Phrase(field, words, if random.one_in(2) { random.below(5) as u32 } else { 0 });
     }
     match random.below(12) {
         0 => return QueryTree::Everything,
-        1 | 2 => return QueryTree::Prefix(field, beginning(random)),
-        3 | 4 => return QueryTree::Fuzzy(field, misspelt(random), random.below(3) as u8),
+        1 | 2 => return QueryTree::Prefix(field, random_prefix(random)),
+        3 | 4 => return QueryTree::Fuzzy(field, misspelt_term(random), random.below(3) as u8),
         _ => {}
     }
     if random.one_in(12) {
-        return QueryTree::Word(field, format!("{}/{}", term(random), term(random)));
+        return QueryTree::Word(field, format!("{}/{}", random_term(random), random_term(random)));
     }
-    QueryTree::Word(field, term(random))
+    QueryTree::Word(field, random_term(random))
 }
 
-fn term(random: &mut Random) -> String {
+fn random_term(random: &mut Random) -> String {
     match random.below(16) {
         0 => "absent".to_string(),
-        1 => EVERYWHERE.to_uppercase(),
+        1 => WORD_EVERYWHERE.to_uppercase(),
         2 => (*random.pick(&STOP_WORDS)).to_string(),
         3 => format!("only{}", random.below(300)),
         4..=7 => vocabulary_word(random.below(VOCABULARY_WORDS)),
@@ -144,16 +144,16 @@ fn term(random: &mut Random) -> String {
 }
 
 /// A prefix of a term; sometimes with another word before it.
-fn beginning(random: &mut Random) -> String {
-    let term = term(random);
+fn random_prefix(random: &mut Random) -> String {
+    let term = random_term(random);
     let kept = 1 + random.below(term.chars().count());
     let front = if random.one_in(8) { "of/" } else { "" };
     front.chars().chain(term.chars().take(kept)).collect()
 }
 
 /// A term with up to two characters deleted, inserted or substituted, or two transposed.
-fn misspelt(random: &mut Random) -> String {
-    let mut letters: Vec<char> = term(random).chars().collect();
+fn misspelt_term(random: &mut Random) -> String {
+    let mut letters: Vec<char> = random_term(random).chars().collect();
     for _ in 0..random.below(3) {
         let at = random.below(letters.len());
         match random.below(4) {
@@ -168,38 +168,38 @@ fn misspelt(random: &mut Random) -> String {
 }
 
 /// Boosts so small and so large that some scores are negligible, and groups of many clauses.
-const MANY: QueryChoices =
+const MANY_CLAUSES: QueryChoices =
     QueryChoices { boosts: &[0.0, 1e-40, 1e-9, 0.001, 0.5, 1.0, 1.5, 2.0, 3.0, 1e3, 1e9], clauses: 40 };
 
 /// The signs of the clauses of a list.
-const SIGNS: [&[&str]; 8] =
+const CLAUSE_SIGNS: [&[&str]; 8] =
     [&["+", ""], &["+", "#"], &["", "-"], &["", "#"], &["+", "", "#", "-"], &["#"], &["#", "-"], &["+", "-"]];
 
 /// The text of a query: any tree, or 1 to 40 words of one sign or of several.
 pub fn random_query_text(random: &mut Random, schema: &Schema) -> String {
     let (kind, long) = (random.below(5), random.one_in(3));
     match kind {
-        0 | 1 => random_query_of(random, schema, &MANY).text(),
-        2 => flat(random, &[""], if long { 40 } else { 6 }),
-        3 => flat(random, &["+"], if long { 12 } else { 4 }),
+        0 | 1 => random_query_of(random, schema, &MANY_CLAUSES).text(),
+        2 => random_flat_query(random, &[""], if long { 40 } else { 6 }),
+        3 => random_flat_query(random, &["+"], if long { 12 } else { 4 }),
         _ => {
-            let signs = *random.pick(&SIGNS);
-            flat(random, signs, if long { 20 } else { 5 })
+            let signs = *random.pick(&CLAUSE_SIGNS);
+            random_flat_query(random, signs, if long { 20 } else { 5 })
         }
     }
 }
 
-fn flat(random: &mut Random, signs: &[&str], most: usize) -> String {
+fn random_flat_query(random: &mut Random, signs: &[&str], most: usize) -> String {
     let most_frequent = [8, 30, VOCABULARY_WORDS][random.below(3)];
     let boosts = random.one_in(3);
     let clauses = (0..1 + random.below(most)).map(|_| {
         let term = match random.below(12) {
             0 => format!("only{}", random.below(300)),
-            1 => EVERYWHERE.to_string(),
+            1 => WORD_EVERYWHERE.to_string(),
             2 => "filler".to_string(),
             _ => vocabulary_word(random.below(most_frequent)),
         };
-        let boost = if boosts { format!("^{}", random.pick(MANY.boosts)) } else { String::new() };
+        let boost = if boosts { format!("^{}", random.pick(MANY_CLAUSES.boosts)) } else { String::new() };
         format!("{}{term}{boost}", random.pick(signs))
     });
     clauses.collect::<Vec<_>>().join(" ")
@@ -262,21 +262,21 @@ impl QueryTree {
     fn meaning(&self, schema: &Schema) -> Option<Query> {
         match self {
             QueryTree::Word(field, word) => {
-                let (field, terms) = analysed(*field, word, schema);
-                any(terms.into_iter().map(|(_, term)| Query::Term { field, term, boost: 1.0 }))
+                let (field, terms) = analysed_terms(*field, word, schema);
+                any_of(terms.into_iter().map(|(_, term)| Query::Term { field, term, boost: 1.0 }))
             }
             QueryTree::Prefix(field, text) => {
-                let (field, mut words) = normalized(*field, text, schema);
+                let (field, mut words) = normalized_tokens(*field, text, schema);
                 let prefix = words.pop()?;
                 let analysis = &schema.fields[field].analysis;
                 let words = words.into_iter().filter(|word| !analysis.stop_words.contains(word));
-                let words = any(words.map(|term| Query::Term { field, term, boost: 1.0 }));
+                let words = any_of(words.map(|term| Query::Term { field, term, boost: 1.0 }));
                 let prefix = Query::Prefix { field, prefix, whole_clusters: false, boost: 1.0 };
-                any(words.into_iter().chain([prefix]))
+                any_of(words.into_iter().chain([prefix]))
             }
             QueryTree::Fuzzy(field, text, distance) => {
-                let (field, words) = normalized(*field, text, schema);
-                any(words.into_iter().map(|word| match distance {
+                let (field, words) = normalized_tokens(*field, text, schema);
+                any_of(words.into_iter().map(|word| match distance {
                     0 => Query::Term { field, term: word, boost: 1.0 },
                     &distance => Query::Fuzzy { field, word, distance, boost: 1.0 },
                 }))
@@ -284,15 +284,15 @@ impl QueryTree {
             QueryTree::Everything => Some(Query::All { boost: 1.0 }),
             QueryTree::Boost(inner, factor) => {
                 let mut query = inner.meaning(schema)?;
-                scale(&mut query, *factor);
+                scale_boosts(&mut query, *factor);
                 Some(query)
             }
             QueryTree::Minimum(clauses, minimum) => {
                 let clauses: Vec<_> = clauses.iter().map(|clause| (Sign::None, clause)).collect();
-                list(&clauses, *minimum, schema)
+                clause_list(&clauses, *minimum, schema)
             }
             QueryTree::Phrase(field, words, slop) => {
-                let (field, terms) = analysed(*field, words, schema);
+                let (field, terms) = analysed_terms(*field, words, schema);
                 let first = terms.first()?.0;
                 if let [(_, term)] = terms.as_slice() {
                     return Some(Query::Term { field, term: term.clone(), boost: 1.0 });
@@ -303,7 +303,7 @@ impl QueryTree {
             QueryTree::All(operands) => {
                 let sign = |negated| if negated { Sign::Not } else { Sign::Plus };
                 let clauses: Vec<_> = operands.iter().map(|(negated, node)| (sign(*negated), node)).collect();
-                list(&clauses, 0, schema)
+                clause_list(&clauses, 0, schema)
             }
             QueryTree::Any(operands) => {
                 let excluded = |node: &QueryTree| QueryTree::List(vec![(Sign::Not, node.clone())]);
@@ -312,19 +312,19 @@ impl QueryTree {
                     .map(|(negated, node)| if *negated { excluded(node) } else { node.clone() })
                     .collect();
                 let clauses: Vec<_> = clauses.iter().map(|clause| (Sign::None, clause)).collect();
-                list(&clauses, 0, schema)
+                clause_list(&clauses, 0, schema)
             }
             QueryTree::List(clauses) => {
                 let clauses: Vec<_> = clauses.iter().map(|(sign, node)| (*sign, node)).collect();
-                list(&clauses, 0, schema)
+                clause_list(&clauses, 0, schema)
             }
         }
     }
 }
 
-/// A list of clauses; a single one that is neither a filter nor excluded is the query. `None` if analysis
-/// drops all clauses that are not excluded, unless there are none.
-fn list(clauses: &[(Sign, &QueryTree)], minimum: usize, schema: &Schema) -> Option<Query> {
+/// The query of a list of clauses; if there is one clause, and it is not a filter or excluded, the query of
+/// the clause. `None` if analysis drops all clauses that are not excluded, unless the list has none.
+fn clause_list(clauses: &[(Sign, &QueryTree)], minimum: usize, schema: &Schema) -> Option<Query> {
     if let [(Sign::None | Sign::Plus, clause)] = clauses {
         return clause.meaning(schema);
     }
@@ -343,18 +343,18 @@ fn list(clauses: &[(Sign, &QueryTree)], minimum: usize, schema: &Schema) -> Opti
 }
 
 /// A query that any of the clauses matches; `None` if there are none.
-fn any(clauses: impl Iterator<Item = Query>) -> Option<Query> {
+fn any_of(clauses: impl Iterator<Item = Query>) -> Option<Query> {
     let mut should: Vec<Query> = clauses.collect();
     if should.len() < 2 { should.pop() } else { Some(Query::clauses(Vec::new(), should, Vec::new())) }
 }
 
 /// The field that a query names, and the tokens of a text in it, with stop words.
-fn normalized(field: Option<&str>, text: &str, schema: &Schema) -> (usize, Vec<String>) {
+fn normalized_tokens(field: Option<&str>, text: &str, schema: &Schema) -> (usize, Vec<String>) {
     let number = field.map_or(0, |name| schema.field(name).expect("the field exists"));
     (number, tokenize(text, schema.fields[number].analysis.tokenizer))
 }
 
-fn analysed(field: Option<&str>, text: &str, schema: &Schema) -> (usize, Vec<(u32, String)>) {
+fn analysed_terms(field: Option<&str>, text: &str, schema: &Schema) -> (usize, Vec<(u32, String)>) {
     let number = field.map_or(0, |name| schema.field(name).expect("the field exists"));
     let analysis = &schema.fields[number].analysis;
     let kept = (0u32..).zip(tokenize(text, analysis.tokenizer));
@@ -362,11 +362,11 @@ fn analysed(field: Option<&str>, text: &str, schema: &Schema) -> (usize, Vec<(u3
 }
 
 /// Multiplies all boosts in a query by a factor.
-fn scale(query: &mut Query, factor: f64) {
+fn scale_boosts(query: &mut Query, factor: f64) {
     match query {
         Query::Bool { must, filter, should, must_not, .. } => {
             let clauses = must.iter_mut().chain(filter).chain(should).chain(must_not);
-            clauses.for_each(|clause| scale(clause, factor));
+            clauses.for_each(|clause| scale_boosts(clause, factor));
         }
         Query::Term { boost, .. }
         | Query::Phrase { boost, .. }

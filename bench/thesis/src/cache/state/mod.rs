@@ -44,7 +44,7 @@ const RESERVE_DECAY: u32 = 64;
 pub(crate) struct FetchTask {
     pub(crate) entry: u32,
     pub(crate) request: ListRequest,
-    /// Whether it is for a queued list.
+    /// Whether the list comes from the queue, not from a query that fetches a list and waits for it.
     queued: bool,
 }
 
@@ -141,7 +141,8 @@ impl ListCacheState {
         }
     }
 
-    /// The entry of a request, pinned, if it is ready; an error when it has other parts.
+    /// Looks up the list of a request: pins and returns its entry if it is ready, and counts a hit or miss.
+    /// An error if the entry was read from other byte ranges than those requested.
     pub(crate) fn lookup(&mut self, request: &ListRequest) -> Result<Option<u32>, Error> {
         let entry =
             self.entries.find_entry(request.key()).filter(|entry| self.state(*entry) == EntryState::Ready);
@@ -221,8 +222,8 @@ impl ListCacheState {
         self.unpin(entry);
     }
 
-    /// Appends a list to the queue for which no thread waits. Ignored when there are too many of these, or
-    /// no worker.
+    /// Appends a list for which no thread waits to the queue. Does nothing when the queue has too many such
+    /// lists, or when no worker runs.
     pub(crate) fn push_detached(&mut self, request: ListRequest) {
         if !self.stopping && self.workers > 0 && self.queue.detached < DETACHED_QUERIES_MAX {
             self.queue.push(vec![request], true);
@@ -289,14 +290,16 @@ impl ListCacheState {
     }
 
     fn admit_next_list(&mut self) -> bool {
-        let Some(NextList { request, detached, ahead }) = self.queue.next_list() else { return false };
-        if self.pace.exceeds_lookahead(ahead) {
+        let Some(NextList { request, detached, queries_before }) = self.queue.next_list() else {
+            return false;
+        };
+        if self.pace.exceeds_lookahead(queries_before) {
             return false;
         }
-        let requester = if ahead == 0 { Requester::Oldest } else { Requester::Ahead };
+        let requester = if queries_before == 0 { Requester::Oldest } else { Requester::Ahead };
         // A detached request has been counted by a lookup before.
         let Some(admission) = self.admit(&request, requester, !detached) else { return false };
-        self.oldest_waits &= ahead > 0;
+        self.oldest_waits &= queries_before > 0;
         let mut paced_cells = 0;
         match admission {
             Admission::Cached(entry) if detached => self.unpin(entry),

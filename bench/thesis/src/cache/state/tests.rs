@@ -46,7 +46,7 @@ impl Harness {
     }
 
     /// Fills entries until there is no task.
-    fn fill_all(&mut self) {
+    fn finish_all_fetches(&mut self) {
         self.state.admit_lists();
         while let Some(FetchTask { entry, .. }) = self.state.take_task() {
             self.state.admit_lists();
@@ -80,13 +80,13 @@ impl Harness {
 fn the_worker_waits_as_in_figure_7_8() {
     let mut harness = Harness::new(8, ListPolicy::Lru, Lookahead::Adaptive);
     let [t0, t1, t2] = [(0, 4), (1, 1), (2, 4)].map(|list| harness.push(&[list]));
-    harness.fill_all();
+    harness.finish_all_fetches();
     assert_eq!(harness.state.pace.rolling_sum(), 5);
     assert!(harness.is_admitted(t0) && harness.is_admitted(t1) && !harness.is_admitted(t2));
     harness.end_query(t0);
     assert_eq!(harness.state.pace.rolling_sum(), 1);
     assert!(harness.is_cached(0));
-    harness.fill_all();
+    harness.finish_all_fetches();
     assert!(harness.is_admitted(t2) && !harness.is_cached(0));
     assert_eq!((harness.state.pace.rolling_sum(), harness.state.stats().evictions), (5, 1));
 }
@@ -95,15 +95,15 @@ fn the_worker_waits_as_in_figure_7_8() {
 fn a_repeated_term_counts_again_as_in_figure_7_9() {
     let mut harness = Harness::new(8, ListPolicy::Lru, Lookahead::Adaptive);
     let [first, second] = [(0, 4), (0, 4)].map(|list| harness.push(&[list]));
-    harness.fill_all();
+    harness.finish_all_fetches();
     assert_eq!(harness.state.pace.rolling_sum(), 8);
     harness.end_query(first);
     assert_eq!(harness.state.pace.rolling_sum(), 4);
     let [t1, t2] = [(1, 4), (2, 1)].map(|list| harness.push(&[list]));
-    harness.fill_all();
+    harness.finish_all_fetches();
     assert!(harness.is_admitted(t1) && !harness.is_admitted(t2), "t0 is in use, t1 waits");
     harness.end_query(second);
-    harness.fill_all();
+    harness.finish_all_fetches();
     assert!(harness.is_admitted(t2) && !harness.is_cached(0));
 }
 
@@ -111,13 +111,13 @@ fn a_repeated_term_counts_again_as_in_figure_7_9() {
 fn the_worker_waits_as_in_figure_7_10() {
     let mut harness = Harness::new(8, ListPolicy::Lru, Lookahead::Adaptive);
     let [t0, t1, _again, t2] = [(0, 2), (1, 5), (0, 2), (2, 2)].map(|list| harness.push(&[list]));
-    harness.fill_all();
+    harness.finish_all_fetches();
     harness.end_query(t0);
-    harness.fill_all();
+    harness.finish_all_fetches();
     assert_eq!(harness.state.pace.rolling_sum(), 7);
     assert!(!harness.is_admitted(t2) && harness.is_cached(1), "t1 is least recently used, and in use");
     harness.end_query(t1);
-    harness.fill_all();
+    harness.finish_all_fetches();
     assert!(harness.is_admitted(t2) && harness.is_cached(0) && !harness.is_cached(1));
 }
 
@@ -126,16 +126,16 @@ fn only_the_adaptive_lookahead_waits_for_the_rolling_sum() {
     for (lookahead, goes_on) in [(Lookahead::Adaptive, false), (Lookahead::Pins, true)] {
         let mut harness = Harness::new(8, ListPolicy::Lru, lookahead);
         let old = harness.push(&[(9, 5)]);
-        harness.fill_all();
+        harness.finish_all_fetches();
         harness.end_query(old);
         let repeated = [(); 4].map(|()| harness.push(&[(0, 1)]));
         let next = harness.push(&[(1, 3)]);
-        harness.fill_all();
+        harness.finish_all_fetches();
         assert_eq!(harness.is_admitted(next), goes_on, "{lookahead:?}");
         // 4 + 2 taken + 5 > 8, and so on until 1 + 2 + 5.
         for (query, ended) in repeated.into_iter().zip(1..) {
             harness.end_query(query);
-            harness.fill_all();
+            harness.finish_all_fetches();
             assert_eq!(harness.is_admitted(next), goes_on || ended >= 3, "{lookahead:?}, {ended}");
         }
     }
@@ -146,7 +146,7 @@ fn a_fixed_lookahead_counts_queries() {
     let mut harness = Harness::new(8, ListPolicy::Lru, Lookahead::Queries(2));
     let queries: Vec<u64> = (0..8).map(|list| harness.push(&[(list, 1)])).collect();
     for oldest in 0..8 {
-        harness.fill_all();
+        harness.finish_all_fetches();
         let admitted = queries[oldest..].iter().filter(|query| harness.is_admitted(**query)).count();
         assert_eq!(admitted, 3.min(8 - oldest));
         harness.end_query(queries[oldest]);
@@ -160,12 +160,12 @@ fn ended_queries_do_not_count_as_lookahead() {
     let queries: Vec<u64> = (0..12).map(|list| harness.push(&[(list, 1)])).collect();
     let admitted =
         |harness: &Harness| (0..12).rev().find(|query| harness.is_admitted(queries[*query])).unwrap();
-    harness.fill_all();
+    harness.finish_all_fetches();
     assert_eq!(admitted(&harness), 2);
     // Several threads evaluate, and the oldest query is slow.
     for next in 3..12 {
         harness.state.end_query(queries[next - 2], &harness.admissions[next - 2]);
-        harness.fill_all();
+        harness.finish_all_fetches();
         assert_eq!((admitted(&harness), harness.state.stats().lookahead), (next, 2));
     }
 }
@@ -177,7 +177,7 @@ fn ended_queries_behind_an_open_one_are_removed() {
     let mut last = harness.push(&[(1, 1)]);
     for list in 0..5000 {
         let query = harness.push(&[(2 + list % 20, 1)]);
-        harness.fill_all();
+        harness.finish_all_fetches();
         assert!(harness.is_admitted(last));
         harness.end_query(std::mem::replace(&mut last, query));
         if list == 3000 {
@@ -203,12 +203,12 @@ fn the_oldest_query_streams_lists_that_do_not_fit() {
     let mut harness = Harness::new(4, ListPolicy::Lru, Lookahead::Adaptive);
     let query = harness.push(&[(0, 2), (1, 2), (2, 2), (3, 5), (1, 2)]);
     let next = harness.push(&[(2, 2), (4, 2)]);
-    harness.fill_all();
+    harness.finish_all_fetches();
     let cached: Vec<bool> = (0..5).map(|list| harness.is_pinned(query, list)).collect();
     assert_eq!(cached, [true, true, false, false, true]);
     assert_eq!(harness.admission(next, 0), None);
     harness.end_query(query);
-    harness.fill_all();
+    harness.finish_all_fetches();
     assert!((0..2).all(|list| harness.is_pinned(next, list)));
     let stats = harness.state.stats();
     assert_eq!((stats.streamed, stats.misses, stats.hits), (2, 6, 1));
@@ -218,22 +218,22 @@ fn the_oldest_query_streams_lists_that_do_not_fit() {
 fn unqueued_requests_neither_wait_nor_block() {
     let mut harness = Harness::new(4, ListPolicy::Lru, Lookahead::Adaptive);
     let query = harness.push(&[(0, 3)]);
-    harness.fill_all();
+    harness.finish_all_fetches();
     let (request, other) = (harness.request(7, 2), harness.request(8, 1));
     assert_eq!(harness.state.admit_unqueued(&request), Admission::Streamed);
     let Admission::Cached(unqueued) = harness.state.admit_unqueued(&other) else {
         panic!("there are free cells")
     };
-    harness.fill_all();
+    harness.finish_all_fetches();
     harness.end_query(query);
     // The pin of an unqueued request prevents the next oldest query from evicting, perhaps for ever.
     let query = harness.push(&[(1, 4)]);
-    harness.fill_all();
+    harness.finish_all_fetches();
     assert_eq!(harness.admission(query, 0), Some(Admission::Streamed));
     harness.end_query(query);
     harness.state.unpin(unqueued);
     let query = harness.push(&[(1, 4)]);
-    harness.fill_all();
+    harness.finish_all_fetches();
     assert!(harness.is_pinned(query, 0));
 }
 
@@ -293,7 +293,7 @@ fn the_next_request_retries_a_failed_list() {
         assert!(harness.state.error(entry).is_some());
     }
     let third = harness.push(&[(0, 4)]);
-    harness.fill_all();
+    harness.finish_all_fetches();
     assert!(harness.admission(third, 0).is_some_and(|admission| admission != Admission::Cached(entry)));
     [first, second, third].into_iter().for_each(|query| harness.end_query(query));
     let stats = harness.state.stats();
@@ -306,12 +306,12 @@ fn the_window_policy_spares_lists_of_waiting_queries() {
         let mut harness = Harness::new(3, policy, Lookahead::Adaptive);
         for list in 0..3 {
             let query = harness.push(&[(list, 1)]);
-            harness.fill_all();
+            harness.finish_all_fetches();
             harness.end_query(query);
         }
         // List 0 is the least recently used, and will be needed.
         let queries = [(3, 1), (0, 1)].map(|list| harness.push(&[list]));
-        harness.fill_all();
+        harness.finish_all_fetches();
         assert_eq!(harness.state.stats().hits == 1, spared, "{policy}");
         queries.into_iter().for_each(|query| harness.end_query(query));
     }
@@ -322,7 +322,7 @@ fn detached_lists_are_fetched_and_not_pinned() {
     let mut harness = Harness::new(4, ListPolicy::Sieve, Lookahead::Adaptive);
     let requests = [harness.request(0, 3), harness.request(1, 5), harness.request(2, 1)];
     requests.into_iter().for_each(|request| harness.state.push_detached(request));
-    harness.fill_all();
+    harness.finish_all_fetches();
     let stats = harness.state.stats();
     assert_eq!((stats.queries, stats.cells_evictable, stats.streamed), (0, 4, 0));
     assert_eq!((stats.hits, stats.misses, stats.fetched), (0, 0, 2));
@@ -339,7 +339,7 @@ fn detached_requests_are_limited_and_ignored_after_shutdown() {
     }
     assert_eq!(harness.state.stats().queries, 2 + 1024);
     held.into_iter().for_each(|query| harness.end_query(query));
-    harness.fill_all();
+    harness.finish_all_fetches();
     assert_eq!(harness.state.stats().queries, 0);
     harness.state.stopping = true;
     let request = harness.request(7, 1);

@@ -37,7 +37,7 @@ pub(super) fn compress(mask: u8, values: Vector) -> Vector {
 }
 
 /// For each 8-bit mask and each of its bits: the number of set bits before it, or 0x80 if it is clear.
-static RANKS: [[u8; LANES]; 256] = {
+static RANKS_OF_MASK: [[u8; LANES]; 256] = {
     let mut ranks = [[0; LANES]; 256];
     let mut k = 0;
     while k < 256 * LANES {
@@ -53,14 +53,14 @@ static RANKS: [[u8; LANES]; 256] = {
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn expand(mask: u8, values: Vector) -> Vector {
-    let spread = _mm256_permutevar8x32_epi32(values, _mm256_cvtepu8_epi32(ranks(mask)));
+    let spread = _mm256_permutevar8x32_epi32(values, _mm256_cvtepu8_epi32(lane_ranks(mask)));
     _mm256_and_si256(spread, lane_mask(mask))
 }
 
 #[inline]
-fn ranks(mask: u8) -> __m128i {
+fn lane_ranks(mask: u8) -> __m128i {
     // SAFETY: Every x86-64 CPU has SSE2.
-    unsafe { _mm_cvtsi64_si128(i64::from_le_bytes(RANKS[usize::from(mask)])) }
+    unsafe { _mm_cvtsi64_si128(i64::from_le_bytes(RANKS_OF_MASK[usize::from(mask)])) }
 }
 
 /// All ones in the lanes that the mask selects.

@@ -56,8 +56,8 @@ pub(crate) fn make_sparse_bitmap(bitmap: &Bitmap) -> SparseBitmap {
 }
 
 /// Returns a mask of the bytes of a bitmap that are stored, and the number of bytes before them. A sparse
-/// bitmap begins with `mask`. Of any other bitmap all bytes are stored, and there is no mask. Without a
-/// branch, because the form of a block cannot be predicted.
+/// bitmap begins with `mask`. Any other bitmap has all bytes stored, without a mask. There is no
+/// branch, because the CPU cannot predict the form of a block.
 #[inline]
 #[target_feature(enable = "bmi2")]
 pub(crate) fn bitmap_mask(mask: [u8; 4], bitmap_len: usize, sparse: bool) -> (u32, usize) {

@@ -14,7 +14,7 @@ pub(super) const LANES: usize = 8;
 /// replace one instruction by two.
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(super) fn opaque(mut vector: Vector) -> Vector {
+pub(super) fn hide_from_optimizer(mut vector: Vector) -> Vector {
     // SAFETY: There is no instruction.
     unsafe { asm!("/* {} */", inout(ymm_reg) vector, options(pure, nomem, nostack, preserves_flags)) };
     vector

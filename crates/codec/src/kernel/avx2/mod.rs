@@ -59,7 +59,7 @@ pub(super) static TABLE: KernelTable = KernelTable {
 };
 
 /// The table of this kernel, if the CPU has every instruction set that the kernel needs.
-pub(super) fn available() -> Option<&'static KernelTable> {
+pub(super) fn table_if_supported() -> Option<&'static KernelTable> {
     let able = is_x86_feature_detected!("avx2")
         && is_x86_feature_detected!("bmi1")
         && is_x86_feature_detected!("bmi2")

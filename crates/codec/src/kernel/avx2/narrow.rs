@@ -28,7 +28,7 @@ pub(crate) fn unpack(packed: &Packed, out: &mut [u32]) {
             if let Some(patch) = &packed.patch {
                 highs.prepare::<SIZE_BYTES>(patch);
             }
-            let unpack = UNPACK[usize::from(packed.patch.is_some())][packed.width as usize];
+            let unpack = UNPACK_FUNCTIONS[usize::from(packed.patch.is_some())][packed.width as usize];
             // SAFETY: The CPU has the instructions of this function, and those of the table need no more. The
             // caller has checked that there are 32 * width bytes, and the buffer was filled for this size.
             unsafe { unpack(packed, &highs, prev, block) }
@@ -42,9 +42,9 @@ pub(crate) fn unpack(packed: &Packed, out: &mut [u32]) {
 type UnpackFunction = unsafe fn(&Packed, &HighPartBuffer, u32, &mut [u32; BLOCK]);
 
 /// The functions for blocks without and with exceptions, one for each width.
-static UNPACK: [[UnpackFunction; WIDTH_MAX + 1]; 2] = [
-    by_width!(@ sums, (SIZE_NONE), 0 1 2 3 4 5 6 7 8 9 10 11 12),
-    by_width!(@ sums, (SIZE_BYTES), 0 1 2 3 4 5 6 7 8 9 10 11 12),
+static UNPACK_FUNCTIONS: [[UnpackFunction; WIDTH_MAX + 1]; 2] = [
+    by_width!(@ unpack_sums, (SIZE_NONE), 0 1 2 3 4 5 6 7 8 9 10 11 12),
+    by_width!(@ unpack_sums, (SIZE_BYTES), 0 1 2 3 4 5 6 7 8 9 10 11 12),
 ];
 
 /// Unpacks 256 prefix sums, two rows of eight lanes at a time.
@@ -52,7 +52,7 @@ static UNPACK: [[UnpackFunction; WIDTH_MAX + 1]; 2] = [
 /// # Safety
 /// There must be `32 * W` bytes, and the buffer must have been filled for high parts of this size.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-unsafe fn sums<const W: usize, const SIZE: HighPartSize>(
+unsafe fn unpack_sums<const W: usize, const SIZE: HighPartSize>(
     packed: &Packed,
     highs: &HighPartBuffer,
     prev: u32,

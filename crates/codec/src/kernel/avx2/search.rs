@@ -14,7 +14,7 @@ use crate::{kernel::scalar, kernel::x86::overlapping_range};
 use core::{arch::x86_64::*, hint::black_box};
 
 /// Number of groups of eight values of a block.
-const GROUPS: usize = BLOCK / LANES;
+const BLOCK_GROUPS: usize = BLOCK / LANES;
 
 /// Implements [`crate::Kernel::intersect`].
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
@@ -127,7 +127,7 @@ impl GroupEnds {
     #[target_feature(enable = "avx2")]
     fn new(values: &[u32]) -> GroupEnds {
         // Groups after the last whole one are never searched: their end is the largest number.
-        let mut ends = [i32::MAX as u32; GROUPS];
+        let mut ends = [i32::MAX as u32; BLOCK_GROUPS];
         for (end, group) in ends.iter_mut().zip(values.as_chunks::<LANES>().0) {
             *end = group[LANES - 1] ^ (1 << 31);
         }

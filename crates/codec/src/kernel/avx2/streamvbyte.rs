@@ -26,7 +26,7 @@ pub(crate) fn streamvbyte_encode(values: &[u32], controls: &mut [u8], data: &mut
 #[target_feature(enable = "avx2")]
 pub(super) fn control_bytes(values: Vector) -> [u8; 2] {
     let zeros = _mm256_cmpeq_epi8(values, _mm256_setzero_si256());
-    let pairs = (!_mm256_movemask_epi8(zeros)).to_le_bytes().map(|pair| CODES[usize::from(pair)]);
+    let pairs = (!_mm256_movemask_epi8(zeros)).to_le_bytes().map(|pair| CODES_OF_MASK[usize::from(pair)]);
     [pairs[0] | pairs[1] << 4, pairs[2] | pairs[3] << 4]
 }
 
@@ -42,8 +42,8 @@ pub(super) fn store_bytes(out: &mut [u8], values: __m128i, control: u8) -> usize
     usize::from(DATA_LENS[usize::from(control)])
 }
 
-/// The codes of two values, by a mask of their bytes that are not zero.
-static CODES: [u8; 256] = {
+/// The length codes of two values, for each mask of those of their eight bytes that are not zero.
+static CODES_OF_MASK: [u8; 256] = {
     let mut codes = [0; 256];
     let mut mask = 1;
     while mask < 256 {

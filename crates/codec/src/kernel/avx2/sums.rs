@@ -1,6 +1,6 @@
 //! Prefix sums of eight values in a register.
 
-use super::memory::{Vector, add, broadcast, opaque};
+use super::memory::{Vector, add, broadcast, hide_from_optimizer};
 use core::arch::x86_64::*;
 
 prefix_sums!("avx2");
@@ -18,9 +18,14 @@ impl PrefixSumConstants {
     #[target_feature(enable = "avx2")]
     pub(super) fn new() -> PrefixSumConstants {
         PrefixSumConstants {
-            first_pair: opaque(_mm256_setr_epi64x(-1, 0x0706_0504_0706_0504, -1, 0x0706_0504_0706_0504)),
-            first_half: opaque(_mm256_set1_epi32(3)),
-            last: opaque(_mm256_set1_epi32(7)),
+            first_pair: hide_from_optimizer(_mm256_setr_epi64x(
+                -1,
+                0x0706_0504_0706_0504,
+                -1,
+                0x0706_0504_0706_0504,
+            )),
+            first_half: hide_from_optimizer(_mm256_set1_epi32(3)),
+            last: hide_from_optimizer(_mm256_set1_epi32(7)),
         }
     }
 

@@ -27,7 +27,7 @@ const STAGED_VALUES: usize = 128;
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(crate) fn vbyte_encode(values: &[u32], out: &mut Vec<u8>) {
     for values in values.chunks(STAGED_VALUES) {
-        // Four values are stored as 16 bytes, of which the next four overwrite the unused ones.
+        // Four values are stored as 16 bytes; the next four values overwrite those of them that are unused.
         let mut staged = [0; 5 * STAGED_VALUES + 16];
         let mut len = 0;
         let (groups, rest) = values.as_chunks::<LANES>();
@@ -142,7 +142,7 @@ fn decode_window<const SUM: bool>(window: &[u8; WINDOW_BYTES], prev: u32, out: &
             more >>= STEP_BYTES;
             continue;
         }
-        let step = &STEPS[more as usize & 0xfff];
+        let step = &DECODE_STEPS[more as usize & 0xfff];
         if step.len == 0 {
             break;
         }
@@ -260,7 +260,7 @@ static SHUFFLES: [[u8; 16]; 64 + 81] = {
     shuffles
 };
 
-static STEPS: [VByteStep; 4096] = {
+static DECODE_STEPS: [VByteStep; 4096] = {
     let mut steps = [const { VByteStep { shuffle: 0, len: 0 } }; 4096];
     let mut mask = 0;
     while mask < steps.len() {

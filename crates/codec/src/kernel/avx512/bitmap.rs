@@ -1,6 +1,6 @@
 //! Loops over bitmaps, 64 bits at a time: decoding, look-up of values, scores, and bits that mark sums.
 
-use super::memory::{COUNTING, LANES, first_lanes, load, load_bytes, store};
+use super::memory::{COUNTING_BYTES, LANES, first_lanes, load, load_bytes, store};
 use super::score::{compute_scores, numbers_of_codes};
 use super::search::write_lane_positions;
 use crate::block::{BLOCK, Intersection};
@@ -23,7 +23,7 @@ pub(crate) fn read_bitmap(bits: &[u8], prev: u32, out: &mut [u32]) {
     last[..rest.len()].copy_from_slice(rest);
     for word in words.iter().chain([&last]) {
         let word = u64::from_le_bytes(*word);
-        let mut positions = _mm512_maskz_compress_epi8(word, COUNTING.vector());
+        let mut positions = _mm512_maskz_compress_epi8(word, COUNTING_BYTES.vector());
         let count = (word.count_ones() as usize).min(rest_of_out.len());
         for first in (0..count).step_by(LANES) {
             let values = _mm512_cvtepu8_epi32(_mm512_castsi512_si128(positions));
@@ -159,7 +159,7 @@ pub(crate) fn keep_marked(sums: &mut [u32], bits: &[u8]) {
     keep_bits(rest, load_word(rest_of_bits));
 }
 
-/// Sets those of at most 64 sums to 0 whose bit in `bits` is clear.
+/// Sets each of at most 64 sums to 0 whose bit in `bits` is clear.
 #[inline]
 #[target_feature(enable = "avx512f,bmi2")]
 fn keep_bits(sums: &mut [u32], mut bits: u64) {

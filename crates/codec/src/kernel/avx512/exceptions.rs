@@ -1,7 +1,7 @@
 //! Exceptions of PFor: splitting off their high parts, reading their positions, and adding the high parts
 //! back.
 
-use super::memory::{ConstantBytes, LANES, Vector, load, load_bytes, opaque, opaque_mask};
+use super::memory::{ConstantBytes, LANES, Vector, hide_from_optimizer, load, load_bytes, opaque_mask};
 use super::stream::BitStream;
 use crate::kernel::size::{HighPartSize, NO_PATCH, SIZE_WORDS};
 use crate::kernel::table::{Bitmap, Exceptions, Patch, SparseBitmap, StoredBitmap};
@@ -149,7 +149,7 @@ impl<'a> HighPartCursor<'a> {
             self.bytes = self.narrow.next(group / 4);
         }
         // The first byte of each lane; the others are zero.
-        let first = opaque(SIXTEENTHS[group % 4].vector());
+        let first = hide_from_optimizer(SPREAD_16_BYTES[group % 4].vector());
         _mm512_maskz_permutexvar_epi8(opaque_mask(0x1111_1111_1111_1111), first, self.bytes)
     }
 }
@@ -171,7 +171,12 @@ impl<'a> HighByteCursor<'a> {
     pub(super) fn new(patch: Option<Patch<'a>>) -> HighByteCursor<'a> {
         let patch = patch.unwrap_or(NO_PATCH);
         let width = patch.width.min(8) as usize;
-        HighByteCursor { patch, used: 0, starts: STARTS[width].vector(), bits: BITS[width].vector() }
+        HighByteCursor {
+            patch,
+            used: 0,
+            starts: HIGH_PART_BYTES[width].vector(),
+            bits: HIGH_PART_SHIFTS[width].vector(),
+        }
     }
 
     /// The high parts of the next 64 values as bytes, zero where a value is no exception: each eight are
@@ -192,7 +197,7 @@ impl<'a> HighByteCursor<'a> {
 }
 
 /// Permutations that move 16 of 64 bytes to the lowest bytes of the 32-bit lanes, for each 16.
-static SIXTEENTHS: [ConstantBytes; 4] = {
+static SPREAD_16_BYTES: [ConstantBytes; 4] = {
     let mut bytes = [const { ConstantBytes::counting(4) }; 4];
     let mut k = 0;
     while k < 4 * 64 {
@@ -204,7 +209,7 @@ static SIXTEENTHS: [ConstantBytes; 4] = {
 
 /// For each width of high parts up to 8 bits: the permutation that gives each eight high parts the eight
 /// bytes from their first byte on.
-static STARTS: [ConstantBytes; 9] = {
+static HIGH_PART_BYTES: [ConstantBytes; 9] = {
     let mut starts = [const { ConstantBytes::counting(1) }; 9];
     let mut k = 0;
     while k < 9 * 64 {
@@ -216,7 +221,7 @@ static STARTS: [ConstantBytes; 9] = {
 };
 
 /// For each width of high parts up to 8 bits: the first bit of each of eight high parts.
-static BITS: [ConstantBytes; 9] = {
+static HIGH_PART_SHIFTS: [ConstantBytes; 9] = {
     let mut bits = [const { ConstantBytes::counting(1) }; 9];
     let mut k = 0;
     while k < 9 * 64 {

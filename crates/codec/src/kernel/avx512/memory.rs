@@ -14,7 +14,7 @@ pub(super) const LANES: usize = 16;
 /// factor, it may replace one instruction by two or three.
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub(super) fn opaque(mut vector: Vector) -> Vector {
+pub(super) fn hide_from_optimizer(mut vector: Vector) -> Vector {
     // SAFETY: There is no instruction.
     unsafe { asm!("/* {} */", inout(zmm_reg) vector, options(pure, nomem, nostack, preserves_flags)) };
     vector
@@ -100,7 +100,7 @@ pub(super) fn first_lanes(n: usize) -> __mmask16 {
 pub(super) struct ConstantBytes(pub(super) [u8; 64]);
 
 /// The bytes 0, 1, 2 and so on.
-pub(super) static COUNTING: ConstantBytes = ConstantBytes::counting(1);
+pub(super) static COUNTING_BYTES: ConstantBytes = ConstantBytes::counting(1);
 
 impl ConstantBytes {
     /// The bytes 0, 1, 2 and so on, each of them `times` times.

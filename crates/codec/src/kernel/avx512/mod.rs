@@ -62,7 +62,7 @@ static TABLE_F: KernelTable = KernelTable {
 /// The table of the kernel `avx512f`, if the CPU has every instruction set that the kernel needs.
 pub(super) fn available_f() -> Option<&'static KernelTable> {
     // Includes BMI, LZCNT and POPCNT.
-    avx2::available()?;
+    avx2::table_if_supported()?;
     let able = is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("avx512cd")
@@ -71,7 +71,7 @@ pub(super) fn available_f() -> Option<&'static KernelTable> {
 }
 
 /// The table of the kernel `avx512`, if the CPU has every instruction set that the kernel needs.
-pub(super) fn available() -> Option<&'static KernelTable> {
+pub(super) fn table_if_supported() -> Option<&'static KernelTable> {
     available_f()?;
     let able = is_x86_feature_detected!("avx512dq")
         && is_x86_feature_detected!("avx512vbmi")

@@ -8,7 +8,9 @@
 //! 3. One prefix sum is computed for both halves.
 //! 4. Each half is added to the sum of the values before it.
 
-use super::memory::{ConstantBytes, LANES, Vector, add, broadcast, opaque, opaque_mask, store_all};
+use super::memory::{
+    ConstantBytes, LANES, Vector, add, broadcast, hide_from_optimizer, opaque_mask, store_all,
+};
 use super::{bits, exceptions::HighByteCursor, sums::PrefixSumConstants};
 use crate::kernel::size::{HighPartSize, SIZE_BYTES, SIZE_NONE};
 use crate::{bitpack::Layout, block::BLOCK, kernel::table::Packed};
@@ -28,7 +30,7 @@ pub(crate) fn unpack(packed: &Packed, out: &mut [u32]) {
     let narrow = packed.width + high_width <= WIDTH_MAX as u32 && high_width <= HIGH_WIDTH_MAX;
     match (packed.layout, packed.after, <&mut [u32; BLOCK]>::try_from(&mut *out)) {
         (Layout::Vertical, Some(prev), Ok(block)) if narrow => {
-            let unpack = UNPACK[usize::from(packed.patch.is_some())][packed.width as usize];
+            let unpack = UNPACK_FUNCTIONS[usize::from(packed.patch.is_some())][packed.width as usize];
             // SAFETY: The CPU has the instructions of this function, and those of the table need no more. The
             // caller has checked that there are 32 * width bytes.
             unsafe { unpack(packed, prev, block) }
@@ -42,9 +44,9 @@ pub(crate) fn unpack(packed: &Packed, out: &mut [u32]) {
 type UnpackFunction = unsafe fn(&Packed, u32, &mut [u32; BLOCK]);
 
 /// The functions for blocks without and with exceptions, one for each width.
-static UNPACK: [[UnpackFunction; WIDTH_MAX + 1]; 2] = [
-    by_width!(@ sums, (SIZE_NONE), 0 1 2 3 4 5 6 7 8 9 10 11),
-    by_width!(@ sums, (SIZE_BYTES), 0 1 2 3 4 5 6 7 8 9 10 11),
+static UNPACK_FUNCTIONS: [[UnpackFunction; WIDTH_MAX + 1]; 2] = [
+    by_width!(@ unpack_sums, (SIZE_NONE), 0 1 2 3 4 5 6 7 8 9 10 11),
+    by_width!(@ unpack_sums, (SIZE_BYTES), 0 1 2 3 4 5 6 7 8 9 10 11),
 ];
 
 /// Unpacks 256 prefix sums, four rows of eight lanes at a time.
@@ -52,7 +54,11 @@ static UNPACK: [[UnpackFunction; WIDTH_MAX + 1]; 2] = [
 /// # Safety
 /// There must be `32 * W` bytes.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi1,bmi2,popcnt")]
-unsafe fn sums<const W: usize, const SIZE: HighPartSize>(packed: &Packed, prev: u32, out: &mut [u32; BLOCK]) {
+unsafe fn unpack_sums<const W: usize, const SIZE: HighPartSize>(
+    packed: &Packed,
+    prev: u32,
+    out: &mut [u32; BLOCK],
+) {
     let word = |k: usize| packed.bytes.as_ptr().wrapping_add(32 * k);
     let twice = |k: usize| {
         // SAFETY: There are W words of 32 bytes, and `k` is less than W.
@@ -81,14 +87,14 @@ unsafe fn sums<const W: usize, const SIZE: HighPartSize>(packed: &Packed, prev: 
         _mm512_shrdv_epi32(low, high, counts)
     };
     let (low_half, mask) = (broadcast(0xffff), _mm512_set1_epi16((1 << W) - 1));
-    let factor = opaque(_mm512_set1_epi16(1 << W));
+    let factor = hide_from_optimizer(_mm512_set1_epi16(1 << W));
     // The last value of a vector, that of the low halves and that of the high halves, in all lanes.
-    let (last_low, last_high) = (opaque(broadcast(30)), opaque(broadcast(31)));
+    let (last_low, last_high) = (hide_from_optimizer(broadcast(30)), hide_from_optimizer(broadcast(31)));
     let last =
         |of: Vector, sums: Vector| _mm512_maskz_permutexvar_epi16(opaque_mask(0x5555_5555) as u32, of, sums);
     // The numbers of gaps up to each lane, in both halves: the packed gaps are less 1.
     let counts = _mm512_setr_epi32(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16);
-    let counts = opaque(_mm512_or_si512(counts, _mm512_slli_epi32::<16>(counts)));
+    let counts = hide_from_optimizer(_mm512_or_si512(counts, _mm512_slli_epi32::<16>(counts)));
     let none = _mm512_setzero_si512();
     let mut highs = HighByteCursor::new(packed.patch);
     // All before the first is needed, so that their latencies overlap.
@@ -100,11 +106,11 @@ unsafe fn sums<const W: usize, const SIZE: HighPartSize>(packed: &Packed, prev: 
     let steps = PrefixSumConstants::new();
     let mut before = RunningSum(broadcast(prev as i32));
     unrolled!(8, k, {
-        let halves = select(low_half, rows(4 * k, 0), rows(4 * k + 2, 16));
+        let halves = blend_bits(low_half, rows(4 * k, 0), rows(4 * k + 2, 16));
         let exceptions = if SIZE == SIZE_NONE {
             none
         } else {
-            let first = opaque(HALVES[k % 2].vector());
+            let first = hide_from_optimizer(HALF_PERMUTATIONS[k % 2].vector());
             let words =
                 _mm512_maskz_permutexvar_epi8(opaque_mask(0x5555_5555_5555_5555), first, quarters[k / 2]);
             _mm512_mullo_epi16(words, factor)
@@ -132,7 +138,7 @@ impl RunningSum {
 /// Takes the bits of `a` where those of `mask` are set, otherwise those of `b`.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn select(mask: Vector, a: Vector, b: Vector) -> Vector {
+fn blend_bits(mask: Vector, a: Vector, b: Vector) -> Vector {
     _mm512_ternarylogic_epi32::<0xca>(mask, a, b)
 }
 
@@ -145,7 +151,7 @@ fn and_or(a: Vector, b: Vector, c: Vector) -> Vector {
 
 /// Permutations that move 32 of 64 bytes to the lowest bytes of the 16-bit halves of the lanes, for the first
 /// and for the last 32 bytes.
-static HALVES: [ConstantBytes; 2] = {
+static HALF_PERMUTATIONS: [ConstantBytes; 2] = {
     let mut bytes = [const { ConstantBytes::counting(4) }; 2];
     let mut k = 0;
     while k < 2 * 64 {

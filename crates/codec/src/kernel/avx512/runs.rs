@@ -6,7 +6,7 @@ use crate::{kernel::scalar, kernel::table::RunBlock};
 use core::arch::x86_64::*;
 
 /// Number of values of the first run that are compared at once.
-const FIRSTS: usize = 8;
+const FIRST_RUN_VALUES: usize = 8;
 
 /// Implements [`crate::Kernel::intersect_runs`].
 #[target_feature(enable = "avx512f,avx512vl,bmi2,popcnt")]
@@ -24,7 +24,7 @@ pub(crate) fn intersect_runs(
         let before = n;
         let (mut i, mut j, mut equal) = (0, 0, 0);
         loop {
-            let (len, others) = ((firsts.len() - i).min(FIRSTS), (seconds.len() - j).min(LANES));
+            let (len, others) = ((firsts.len() - i).min(FIRST_RUN_VALUES), (seconds.len() - j).min(LANES));
             // SAFETY: A run ends within the 256 values of its block, which are followed by a slack of 16.
             let a = unsafe { _mm256_loadu_si256(first.as_ptr().wrapping_add(from + i).cast()) };
             // SAFETY: As above.
@@ -45,14 +45,14 @@ pub(crate) fn intersect_runs(
             };
             if advance {
                 let found = equal & first_lanes(len) as u8;
-                let out: &mut [u32; FIRSTS] = out[n..].first_chunk_mut().expect("a vector fits");
+                let out: &mut [u32; FIRST_RUN_VALUES] = out[n..].first_chunk_mut().expect("a vector fits");
                 let values = _mm256_maskz_compress_epi32(found, a);
                 // SAFETY: The array has eight values.
                 unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), values) };
                 // If the values are not increasing, some are found more than once: the capacity bounds their
                 // number.
                 n = (n + found.count_ones() as usize).min(capacity);
-                (i, equal) = (i + FIRSTS, 0);
+                (i, equal) = (i + FIRST_RUN_VALUES, 0);
             }
             j += if other_advance { LANES } else { 0 };
             if i >= firsts.len() || j >= seconds.len() {

@@ -129,8 +129,8 @@ fn masks_of_sums(sums: &[u32], threshold: __m512i) -> [u64; 2] {
     })
 }
 
-/// Copies those of at most 64 sums whose bits are set to `large`, and the values that they belong to to
-/// `values`. The first sum belongs to value `first`.
+/// Appends to `large` each of at most 64 sums whose bit is set, and to `values` the value that belongs to
+/// this sum. The first sum belongs to value `first`.
 #[inline]
 #[target_feature(enable = "avx512f,bmi2,popcnt")]
 fn copy_survivors(sums: &[u32], mut bits: u64, first: u32, values: &mut [u32], large: &mut [u32]) {

@@ -7,7 +7,7 @@
 //!
 //! No branch depends on whether a value is found.
 
-use super::memory::{COUNTING, LANES, first_lanes, load, load_bytes};
+use super::memory::{COUNTING_BYTES, LANES, first_lanes, load, load_bytes};
 use crate::block::{BLOCK, Intersection, Positions};
 use crate::kernel::x86::overlapping_range;
 use core::{arch::x86_64::*, hint::black_box};
@@ -73,7 +73,7 @@ fn look_up(few: &[u32], many: &[u32], in_few: &mut Positions, in_many: &mut Posi
         let equal = load_bytes(&equal[k..]);
         let valid = _bzhi_u64(u64::MAX, (few.len() - k).min(VECTOR_BYTES) as u32);
         let matches = _mm512_mask_test_epi8_mask(valid, equal, equal);
-        let positions = _mm512_add_epi8(COUNTING.vector(), _mm512_set1_epi8((passed + k) as i8));
+        let positions = _mm512_add_epi8(COUNTING_BYTES.vector(), _mm512_set1_epi8((passed + k) as i8));
         store_64_bytes(&mut in_few[found..], _mm512_maskz_compress_epi8(matches, positions));
         let positions = _mm512_add_epi8(load_bytes(&starts[k..]), lowest_bits(equal));
         store_64_bytes(&mut in_many[found..], _mm512_maskz_compress_epi8(matches, positions));
@@ -204,7 +204,7 @@ fn lowest_bits(bytes: __m512i) -> __m512i {
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl,avx512vbmi2")]
 pub(super) fn write_lane_positions(out: &mut [u8], lanes: u16, first: usize) {
-    let positions = _mm_add_epi8(_mm512_castsi512_si128(COUNTING.vector()), _mm_set1_epi8(first as i8));
+    let positions = _mm_add_epi8(_mm512_castsi512_si128(COUNTING_BYTES.vector()), _mm_set1_epi8(first as i8));
     store_16_bytes(
         out.first_chunk_mut().expect("space for a vector"),
         _mm_maskz_compress_epi8(lanes, positions),
@@ -215,7 +215,7 @@ pub(super) fn write_lane_positions(out: &mut [u8], lanes: u16, first: usize) {
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2")]
 pub(super) fn write_bit_positions(out: &mut [u8], bits: u64, first: usize) {
-    let positions = _mm512_add_epi8(COUNTING.vector(), _mm512_set1_epi8(first as i8));
+    let positions = _mm512_add_epi8(COUNTING_BYTES.vector(), _mm512_set1_epi8(first as i8));
     store_64_bytes(out, _mm512_maskz_compress_epi8(bits, positions));
 }
 

@@ -11,7 +11,7 @@ pub(super) struct BitStream<'a> {
     stride: usize,
     /// For each lane the four bytes from the first byte of its value on.
     shuffle: __m512i,
-    /// For each lane the bit of the first of these bytes at which its value starts.
+    /// For each lane, in the first byte that `shuffle` moves to it, the bit at which the value starts.
     shifts: __m512i,
     mask: __m512i,
 }

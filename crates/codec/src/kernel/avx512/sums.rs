@@ -1,6 +1,6 @@
 //! Gaps, and prefix sums of 16 values in a register.
 
-use super::memory::{LANES, Vector, add, broadcast, first_lanes, load, opaque, opaque_mask};
+use super::memory::{LANES, Vector, add, broadcast, first_lanes, hide_from_optimizer, load, opaque_mask};
 use core::{arch::x86_64::*, mem::MaybeUninit};
 
 /// Implements [`crate::Kernel::compute_gaps`].
@@ -45,12 +45,14 @@ impl PrefixSumConstants {
     #[target_feature(enable = "avx512f,avx512bw")]
     pub(super) fn new() -> PrefixSumConstants {
         PrefixSumConstants {
-            pair: opaque(_mm512_set1_epi64(1 << 32 | 1)),
-            quad_ends: opaque(_mm512_setr_epi32(0, 0, 0, 0, 3, 3, 3, 3, 0, 0, 0, 0, 11, 11, 11, 11)),
+            pair: hide_from_optimizer(_mm512_set1_epi64(1 << 32 | 1)),
+            quad_ends: hide_from_optimizer(_mm512_setr_epi32(
+                0, 0, 0, 0, 3, 3, 3, 3, 0, 0, 0, 0, 11, 11, 11, 11,
+            )),
             odd_quads: opaque_mask(0xf0f0),
-            half_end: opaque(_mm512_set1_epi32(7)),
+            half_end: hide_from_optimizer(_mm512_set1_epi32(7)),
             upper_half: opaque_mask(0xff00),
-            last: opaque(_mm512_set1_epi32(15)),
+            last: hide_from_optimizer(_mm512_set1_epi32(15)),
         }
     }
 

@@ -7,7 +7,7 @@
 //! reads values of five bytes and rejects invalid values.
 
 use super::memory::{
-    COUNTING, ConstantBytes, LANES, first_lanes, load, load_bytes, store, store_all, store_bytes,
+    COUNTING_BYTES, ConstantBytes, LANES, first_lanes, load, load_bytes, store, store_all, store_bytes,
 };
 use super::sums::PrefixSums;
 use crate::error::{DecodeError, Result};
@@ -97,7 +97,7 @@ fn decode_values<const SUM: bool>(bytes: &[u8], mut prev: u32, out: &mut [u32]) 
             continue;
         }
         let starts = (ends << 1 | 1) & u64::MAX >> ends.leading_zeros();
-        let starts = _mm512_maskz_compress_epi8(starts, COUNTING.vector());
+        let starts = _mm512_maskz_compress_epi8(starts, COUNTING_BYTES.vector());
         for (group, out) in out[..count].chunks_mut(LANES).enumerate() {
             // Lanes after the last value are zero, and add nothing to the sums.
             let valid = first_lanes(out.len());

@@ -11,8 +11,8 @@ const VERTICAL_LANES: usize = 8;
 /// Number of lanes of the horizontal layout.
 const HORIZONTAL_LANES: usize = 1;
 
-/// Number of values of a lane.
-const ROWS: usize = 32;
+/// Number of values of a lane in the vertical layout.
+const LANE_VALUES: usize = 32;
 
 /// [`pack_column`] for one width and number of lanes.
 type PackFunction = fn(&[u32], &mut [MaybeUninit<u8>]);
@@ -29,7 +29,7 @@ macro_rules! for_each_row {
         if $lanes == 1 {
             unrolled!(32, $row, $body)
         } else {
-            for $row in 0..ROWS {
+            for $row in 0..LANE_VALUES {
                 $body;
             }
         }
@@ -51,7 +51,7 @@ pub(crate) fn pack(values: &[u32], width: u32, layout: Layout, packed: &mut [May
 
 /// Writes the low `width` bits of each value to `packed`, which has `ceil(n * width / 8)` bytes.
 pub(crate) fn pack_horizontal(values: &[u32], width: u32, packed: &mut [MaybeUninit<u8>]) {
-    let (columns, rest) = values.as_chunks::<ROWS>();
+    let (columns, rest) = values.as_chunks::<LANE_VALUES>();
     let (head, tail) = packed.split_at_mut(columns.len() * 4 * width as usize);
     for (k, column) in columns.iter().enumerate() {
         PACK_HORIZONTAL[width as usize](column, &mut head[4 * k * width as usize..]);
@@ -61,7 +61,7 @@ pub(crate) fn pack_horizontal(values: &[u32], width: u32, packed: &mut [MaybeUni
 
 /// Reads `n` values of `width` bits from `packed`, which has `ceil(n * width / 8)` bytes.
 pub(crate) fn unpack_horizontal(packed: &[u8], width: u32, out: &mut [u32]) {
-    let (columns, rest) = out.as_chunks_mut::<ROWS>();
+    let (columns, rest) = out.as_chunks_mut::<LANE_VALUES>();
     let (head, tail) = packed.split_at(columns.len() * 4 * width as usize);
     for (k, column) in columns.iter_mut().enumerate() {
         UNPACK_HORIZONTAL[width as usize](&head[4 * k * width as usize..], column);
@@ -72,7 +72,7 @@ pub(crate) fn unpack_horizontal(packed: &[u8], width: u32, out: &mut [u32]) {
 /// Packs `32 * L` values into the first `4 * W * L` bytes of `packed`.
 #[inline(always)]
 pub(crate) fn pack_column<const W: usize, const L: usize>(values: &[u32], packed: &mut [MaybeUninit<u8>]) {
-    let values = values.as_chunks::<L>().0.first_chunk::<ROWS>().expect("the caller gives 32 rows");
+    let values = values.as_chunks::<L>().0.first_chunk::<LANE_VALUES>().expect("the caller gives 32 rows");
     let words = packed.as_chunks_mut::<4>().0.as_chunks_mut::<L>().0;
     let words = words.first_chunk_mut::<W>().expect("the caller gives W words a lane");
     let mut open = [0; L];
@@ -106,7 +106,7 @@ fn pack_row<const W: usize, const L: usize>(
 fn unpack_column<const W: usize, const L: usize>(packed: &[u8], out: &mut [u32]) {
     let words = packed.as_chunks::<4>().0.as_chunks::<L>().0;
     let words = words.first_chunk::<W>().expect("the caller gives W words a lane");
-    let out = out.as_chunks_mut::<L>().0.first_chunk_mut::<ROWS>().expect("the caller gives 32 rows");
+    let out = out.as_chunks_mut::<L>().0.first_chunk_mut::<LANE_VALUES>().expect("the caller gives 32 rows");
     for_each_row!(L, row, out[row] = unpack_row(words, row));
 }
 

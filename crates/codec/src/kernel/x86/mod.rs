@@ -87,7 +87,7 @@ macro_rules! unpack_by_form {
             }
             match (packed.layout, <&mut [u32; BLOCK]>::try_from(&mut *out)) {
                 (Layout::Vertical, Ok(block)) => {
-                    let unpack = VerticalUnpackers::<SIZE, SUM>::UNPACK[packed.width as usize];
+                    let unpack = VerticalUnpackers::<SIZE, SUM>::UNPACK_FUNCTIONS[packed.width as usize];
                     // SAFETY: The CPU has the instructions of this function, and those of the table need no
                     // more. The caller has checked that there are 32 * width bytes.
                     unsafe { unpack(packed, &highs, block) }
@@ -103,7 +103,7 @@ macro_rules! unpack_by_form {
         struct VerticalUnpackers<const SIZE: HighPartSize, const SUM: bool>;
 
         impl<const SIZE: HighPartSize, const SUM: bool> VerticalUnpackers<SIZE, SUM> {
-            const UNPACK: [UnpackFunction; 33] = by_width!(unpack_vertical, SIZE, SUM);
+            const UNPACK_FUNCTIONS: [UnpackFunction; 33] = by_width!(unpack_vertical, SIZE, SUM);
         }
 
         /// The steps after unpacking: exceptions and prefix sums.
@@ -217,7 +217,7 @@ pub(super) fn overlapping_range<const L: usize>(few: &[u32], many: &[u32]) -> Ra
 pub(super) struct UnpackShuffle<const SIZE_BYTES: usize, const LANES: usize> {
     /// For each lane the four bytes from the first byte of its value on.
     pub(super) bytes: [u8; SIZE_BYTES],
-    /// For each lane the bit of the first of these bytes at which its value starts.
+    /// For each lane, in its first byte in `bytes`, the bit at which the value starts.
     pub(super) shifts: [u32; LANES],
 }
 

@@ -18,9 +18,9 @@ use std::sync::{Arc, LazyLock};
 use tierdex_codec::Codec;
 use tierdex_io::MemDisk;
 
-/// Words: document frequency per thousand outside and inside bursts, and the distance between bursts, in
-/// bursts.
-pub(super) const WORDS: [(&str, usize, usize, usize); 12] = [
+/// The words of the documents: how many of a thousand documents have the word outside and inside a burst
+/// (a range of documents where it is more frequent), and that every n-th range is a burst.
+pub(super) const WORD_FREQUENCIES: [(&str, usize, usize, usize); 12] = [
     ("every", 1000, 1000, 1),
     ("most", 970, 970, 1),
     ("half", 500, 500, 1),
@@ -36,10 +36,10 @@ pub(super) const WORDS: [(&str, usize, usize, usize); 12] = [
 ];
 
 /// Number of documents of the segment in which every second document has many positions.
-const LONG: usize = 900;
+const LONG_DOCUMENTS: usize = 900;
 
 /// Number of documents of a burst.
-const BURST: usize = 700;
+const BURST_DOCUMENTS: usize = 700;
 
 /// Weights of phrases, before they are scaled.
 const PHRASE_WEIGHTS: [f64; 4] = [0.01, 0.8, 3.0, 11.0];
@@ -59,19 +59,19 @@ pub(super) struct Fixture {
 /// that of the segment.
 type FixtureKind = (NormKind, Codec, Scorer, usize, f64);
 
-const OTHER: Scorer = Scorer::Bm25(Bm25 { k1: 0.9, b: 0.4 });
+const OTHER_SCORER: Scorer = Scorer::Bm25(Bm25 { k1: 0.9, b: 0.4 });
 
 pub(super) static FIXTURES: LazyLock<Vec<Fixture>> = LazyLock::new(|| {
     let default = Scorer::default();
     let kinds: [FixtureKind; 8] = [
         (NormKind::Byte, Codec::Auto, default, 40_003, 1.0),
         (NormKind::Byte, Codec::Auto, default, 20_000, 1.15),
-        (NormKind::Exact, Codec::Auto, OTHER, 20_001, 3.0),
+        (NormKind::Exact, Codec::Auto, OTHER_SCORER, 20_001, 3.0),
         (NormKind::Exact, Codec::Pfor256Delta, default, 9_007, 0.5),
         (NormKind::Byte, Codec::Bitmap, default, 9_000, 2.0),
-        (NormKind::Byte, Codec::Auto, OTHER, 3_001, 1.0),
+        (NormKind::Byte, Codec::Auto, OTHER_SCORER, 3_001, 1.0),
         (NormKind::Byte, Codec::Auto, Scorer::Dot, 20_003, 1.0),
-        (NormKind::Byte, Codec::Auto, default, LONG, 1.0),
+        (NormKind::Byte, Codec::Auto, default, LONG_DOCUMENTS, 1.0),
     ];
     kinds.into_iter().zip(1..).map(|(kind, seed)| Fixture::new(kind, seed)).collect()
 });
@@ -79,20 +79,20 @@ pub(super) static FIXTURES: LazyLock<Vec<Fixture>> = LazyLock::new(|| {
 impl Fixture {
     fn new(kind: FixtureKind, seed: u64) -> Fixture {
         let (norms, codec, scorer, documents, average) = kind;
-        let mut words = vec![BTreeMap::<u32, Vec<u32>>::new(); WORDS.len()];
+        let mut words = vec![BTreeMap::<u32, Vec<u32>>::new(); WORD_FREQUENCIES.len()];
         let mut lengths = Vec::with_capacity(documents);
         let (mut random, mut extremes) = (Random::new(seed), Random::new(!seed));
         for document in 0..documents {
             let mut text = Vec::new();
-            for (word, (_, seldom, often, every)) in WORDS.into_iter().enumerate() {
-                let is_burst = (document / BURST + word).is_multiple_of(every);
+            for (word, (_, seldom, often, every)) in WORD_FREQUENCIES.into_iter().enumerate() {
+                let is_burst = (document / BURST_DOCUMENTS + word).is_multiple_of(every);
                 if random.below(1000) < if is_burst { often } else { seldom } {
                     let times = if random.one_in(12) { 1 + random.below(9) } else { 1 };
                     (0..times).for_each(|_| text.insert(random.below(text.len() + 1), word));
                 }
             }
             // Positions that span several pieces, and positions above 24 bits.
-            if extremes.one_in(if documents == LONG { 2 } else { 400 }) {
+            if extremes.one_in(if documents == LONG_DOCUMENTS { 2 } else { 400 }) {
                 let words = [0, 1, 2 + extremes.below(10)];
                 text.extend((0..extremes.below(3000)).map(|_| *extremes.pick(&words)));
             }
@@ -102,7 +102,7 @@ impl Fixture {
             }
             lengths.push(text.len() as u32);
         }
-        let segment = segment(norms, codec, &lengths, &words);
+        let segment = build_segment(norms, codec, &lengths, &words);
         let stats = segment.average_length(0);
         let collection = CollectionStats { documents: documents as u64, average_length: stats * average };
         let bm25 = if let Scorer::Bm25(bm25) = scorer { bm25 } else { Bm25::default() };
@@ -120,7 +120,7 @@ impl Fixture {
         let scale =
             ScoreScale::of(words.iter().map(|word| weight(word) * share_max(word)).sum::<f64>() * 50.0);
         let leaf = |(number, word): (usize, &BTreeMap<u32, Vec<u32>>)| {
-            let term = WORDS[number].0.to_string();
+            let term = WORD_FREQUENCIES[number].0.to_string();
             Leaf {
                 number,
                 field: 0,
@@ -143,7 +143,7 @@ impl Fixture {
     }
 
     fn prefix(&self, text: &str, weight: f64) -> PlanNode {
-        let words = WORDS.iter().zip(&self.words).filter(|((word, ..), _)| word.starts_with(text));
+        let words = WORD_FREQUENCIES.iter().zip(&self.words).filter(|((word, ..), _)| word.starts_with(text));
         let postings: Vec<u64> = words.map(|(_, list)| list.len() as u64).collect();
         let prefix = PrefixClause {
             field: 0,
@@ -158,13 +158,13 @@ impl Fixture {
     /// A random node of a plan, of at most this depth.
     pub(super) fn node(&self, random: &mut Random, depth: usize) -> PlanNode {
         match random.below(if depth == 0 { 9 } else { 14 }) {
-            0..4 => self.term(random.below(WORDS.len())),
+            0..4 => self.term(random.below(WORD_FREQUENCIES.len())),
             4..7 => {
                 let count = 2 + random.below(3);
                 let mut distance = 0;
                 let leaves = (0..count).map(|number| {
                     distance += if number == 0 { 0 } else { 1 + random.below(2) as u32 };
-                    (distance, random.below(WORDS.len() - 3))
+                    (distance, random.below(WORD_FREQUENCIES.len() - 3))
                 });
                 let leaves = leaves.collect();
                 let phrase = random.below(PHRASE_WEIGHTS.len());
@@ -214,7 +214,8 @@ impl Fixture {
             }
             PlanNode::Prefix { prefix, weight } => {
                 let score = Some(self.plan.scale.constant(*weight));
-                let words = (0..).zip(WORDS).filter(|(_, (word, ..))| word.starts_with(&prefix.text));
+                let words =
+                    (0..).zip(WORD_FREQUENCIES).filter(|(_, (word, ..))| word.starts_with(&prefix.text));
                 for (word, _) in words {
                     let word: &BTreeMap<u32, Vec<u32>> = &self.words[word as usize];
                     word.keys().for_each(|document| scores[*document as usize] = score);
@@ -270,7 +271,12 @@ impl Fixture {
 }
 
 /// Writes and opens a segment of one field with positions.
-fn segment(norms: NormKind, codec: Codec, lengths: &[u32], words: &[BTreeMap<u32, Vec<u32>>]) -> Segment {
+fn build_segment(
+    norms: NormKind,
+    codec: Codec,
+    lengths: &[u32],
+    words: &[BTreeMap<u32, Vec<u32>>],
+) -> Segment {
     let disk = MemDisk::new();
     let field = Field {
         positions: true,
@@ -284,7 +290,7 @@ fn segment(norms: NormKind, codec: Codec, lengths: &[u32], words: &[BTreeMap<u32
     let mut ids = IdsWriter::create(&disk, 1).unwrap();
     (0..lengths.len()).for_each(|document| ids.add(document.to_string().as_bytes()).unwrap());
     let ids = ids.finish().unwrap();
-    let lists: BTreeMap<&str, _> = WORDS.iter().map(|(word, ..)| *word).zip(words).collect();
+    let lists: BTreeMap<&str, _> = WORD_FREQUENCIES.iter().map(|(word, ..)| *word).zip(words).collect();
     let (stats, mut files) = FieldWriter::write(target, &written.codes, written.tokens, |writer| {
         lists.iter().filter(|(_, list)| !list.is_empty()).try_for_each(|(word, list)| {
             writer.term(word.as_bytes(), |postings| {
@@ -301,6 +307,6 @@ fn segment(norms: NormKind, codec: Codec, lengths: &[u32], words: &[BTreeMap<u32
 }
 
 /// A plan in the notation of [`show_plan`].
-pub(super) fn show(node: &PlanNode) -> String {
-    show_plan(node, &|leaf| WORDS[leaf].0.to_string(), &|_, _| String::new())
+pub(super) fn show_plan_node(node: &PlanNode) -> String {
+    show_plan(node, &|leaf| WORD_FREQUENCIES[leaf].0.to_string(), &|_, _| String::new())
 }

@@ -12,7 +12,7 @@ use crate::{
     cursor::NO_DOCUMENT, eval::nodes::Node, eval::strategy::has_positive_scores, query::plan_node::PlanNode,
     segment::read::FILES,
 };
-use fixture::{FIXTURES, Fixture, Random, WORDS, show};
+use fixture::{FIXTURES, Fixture, Random, WORD_FREQUENCIES, show_plan_node};
 use proptest::prelude::*;
 
 /// The node under test, and the expected score of each document.
@@ -267,7 +267,7 @@ proptest! {
         let checked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             check_node(fixture, &plan, &mut random, 40);
         }));
-        prop_assert!(checked.is_ok(), "{}", show(&plan));
+        prop_assert!(checked.is_ok(), "{}", show_plan_node(&plan));
     }
 }
 
@@ -276,7 +276,7 @@ proptest! {
 fn leaves_satisfy_the_contract() {
     for (number, fixture) in FIXTURES.iter().enumerate() {
         let mut random = Random::new(number as u64);
-        for leaf in 0..WORDS.len() {
+        for leaf in 0..WORD_FREQUENCIES.len() {
             check_node(fixture, &fixture.term(leaf), &mut random, 100);
         }
         for _ in 0..20 {

@@ -9,10 +9,10 @@ use crate::limits::{DEFAULT_B, DEFAULT_K1};
 use crate::{eval::tuning::LOOSE_BOUNDS_MIN, rank::LengthNorms};
 
 /// Stored shares are numbers of units of 1/65535, rounded up.
-const UNITS: f32 = 65535.0;
+const SHARE_UNITS: f32 = 65535.0;
 
 /// Relative reduction of the coefficients of [`ShareBounds`], so that rounding never makes a bound too small.
-const MARGIN: f64 = 1e-6;
+const COEFFICIENT_MARGIN: f64 = 1e-6;
 
 /// Turns the largest share that is stored for a block into an upper bound of its shares in ranking.
 ///
@@ -50,8 +50,8 @@ impl ShareBounds {
         let min_slope = slope.min(constant / stored);
         let offset = constant - slope * stored;
         ShareBounds {
-            min_slope: (min_slope * (1.0 - MARGIN)) as f32,
-            slope: (slope * (1.0 - MARGIN)) as f32,
+            min_slope: (min_slope * (1.0 - COEFFICIENT_MARGIN)) as f32,
+            slope: (slope * (1.0 - COEFFICIENT_MARGIN)) as f32,
             offset: offset.min(0.0) as f32,
             positive_offset: offset.max(0.0) as f32,
             is_tight: offset.abs() < LOOSE_BOUNDS_MIN,
@@ -62,7 +62,7 @@ impl ShareBounds {
     #[inline]
     pub fn share(&self, units: u16) -> f32 {
         let units = f32::from(units.max(1));
-        let r = (UNITS - units) / units;
+        let r = (SHARE_UNITS - units) / units;
         1.0 / (1.0 + (self.min_slope * r).max(self.slope * r + self.offset))
     }
 
@@ -74,7 +74,7 @@ impl ShareBounds {
             return 0.0;
         }
         let units = f32::from(units - 1);
-        (1.0 - 1e-5) / (1.0 + self.slope * ((UNITS - units) / units) + self.positive_offset)
+        (1.0 - 1e-5) / (1.0 + self.slope * ((SHARE_UNITS - units) / units) + self.positive_offset)
     }
 
     /// Lower bound of the stored units of any block that contains a posting with at least this `share`.
@@ -86,7 +86,7 @@ impl ShareBounds {
         // One unit and a rounding margin below the units whose bound equals `share`.
         let most = 1.0 / share - 1.0;
         let r = (most / self.min_slope).min((most - self.offset) / self.slope);
-        (UNITS / (1.0 + r) * (1.0 - 1e-5) - 1.0) as u16
+        (SHARE_UNITS / (1.0 + r) * (1.0 - 1e-5) - 1.0) as u16
     }
 }
 
@@ -191,7 +191,7 @@ mod tests {
             let bounds = ShareBounds::new(average, &length_norms(Bm25::default(), average));
             assert!(bounds.is_tight);
             for units in [1, 2, 700, 32_000, 65_534, 65_535] {
-                let stored = f32::from(units) / UNITS;
+                let stored = f32::from(units) / SHARE_UNITS;
                 assert!((bounds.share(units) / stored - 1.0).abs() < 2e-6);
                 assert!((units.saturating_sub(3)..=units).contains(&bounds.min_units(stored)));
             }

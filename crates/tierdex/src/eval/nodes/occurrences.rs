@@ -53,7 +53,7 @@ struct CandidateEnds {
 
 /// A term of a phrase: its list, and its reader of positions.
 pub(crate) struct PhraseTerm<'a> {
-    /// Its index in the phrase.
+    /// Index of the term in the phrase.
     pub(crate) number: usize,
     /// Distance to the last term, in positions.
     pub(crate) distance: u32,
@@ -62,9 +62,9 @@ pub(crate) struct PhraseTerm<'a> {
     pub(crate) read_position: ReadPosition,
 }
 
-/// Where the reading of the positions of a term continues in the next round: in the candidate with number
-/// `candidate`, of which `taken` positions were read. The following prefix sums minus `base` are its
-/// positions.
+/// Where the reading of the positions of a term continues in the next round: at the candidate with number
+/// `candidate`, after its first `taken` positions. Its other positions are the following prefix sums minus
+/// `base`.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct ReadPosition {
     candidate: usize,

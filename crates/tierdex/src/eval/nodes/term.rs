@@ -15,7 +15,7 @@ use crate::limits::{BLOCK, SUPERBLOCK};
 use crate::segment::read::{BlockList, BlockSource, Norms, RecordPart, Segment, TermInfo};
 use crate::transform::impact::{self, BLOCK_IMPACT_BYTES_MAX, Impact};
 use crate::{
-    Result, bytes::View, eval::nodes::ShareBounds, eval::state::buffers::TermBuffers,
+    Result, bytes::ByteReader, eval::nodes::ShareBounds, eval::state::buffers::TermBuffers,
     eval::tuning::ENTRIES_READ_MAX, query::plan_node::Leaf, rank::TermScorer,
 };
 use std::ops::Range;
@@ -134,7 +134,7 @@ impl<'a> Term<'a> {
 
     /// The largest frequency among impacts, which is their max share if shares are frequencies; that of the
     /// whole list if the impacts are damaged.
-    fn largest_frequency(&self, impacts: Result<View<'_>>) -> f32 {
+    fn largest_frequency(&self, impacts: Result<ByteReader<'_>>) -> f32 {
         let max = self.scorer.share_max();
         impacts.and_then(impact::max_frequency).map_or(max, |frequency| (frequency as f32).min(max))
     }
@@ -153,7 +153,7 @@ impl<'a> Term<'a> {
             .map_or(Ok(self.block_max_score(block)), |list| self.impacts_max(list.encoded_impacts(block)?))
     }
 
-    fn impacts_max(&self, impacts: View<'_>) -> Result<u32> {
+    fn impacts_max(&self, impacts: ByteReader<'_>) -> Result<u32> {
         let mut best: Option<Impact> = None;
         impact::for_each(impacts, |impact| {
             best = Some(best.map_or(impact, |best| self.scorer.better(best, impact)));
@@ -362,7 +362,7 @@ impl<'a> Term<'a> {
         let buffers = &mut *self.buffers;
         match self.blocks.skips() {
             Some(list) if min_score > 1 && list.has_impacts() && buffers.scored != block => {
-                list.impacts(block, &mut buffers.impacts)?
+                list.decode_impacts(block, &mut buffers.impacts)?
             }
             _ => return Ok(BLOCK),
         }

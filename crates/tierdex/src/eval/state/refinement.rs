@@ -3,13 +3,13 @@
 /// What a clause does to candidates, by its role in the query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refine {
-    /// Keeps those that match, and adds their scores.
+    /// Keeps the candidates that match the clause, and adds its scores.
     Require,
-    /// Keeps those that match.
+    /// Keeps the candidates that match the clause.
     Filter,
-    /// Drops those that match.
+    /// Drops the candidates that match the clause.
     Exclude,
-    /// Adds the scores of those that match.
+    /// Keeps all candidates, and adds the scores of those that match the clause.
     Optional,
 }
 

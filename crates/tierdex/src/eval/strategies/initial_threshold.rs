@@ -10,7 +10,7 @@ use crate::query::plan_node::{Leaf, PlanNode};
 use crate::query::{QueryPlan, SegmentLists};
 use crate::segment::read::{BlockList, FILES, RecordPart, Segment, SkipRecord};
 use crate::{
-    Error, Result, bytes::View, eval::strategy::sufficient_clauses, schema::NormKind, transform::impact,
+    Error, Result, bytes::ByteReader, eval::strategy::sufficient_clauses, schema::NormKind, transform::impact,
 };
 use std::sync::Arc;
 
@@ -91,7 +91,7 @@ fn threshold_by_max_scores(leaf: &Leaf, segments: &[Arc<Segment>], k: usize) -> 
             continue;
         };
         // One of the postings of a block has the largest frequency of its impacts.
-        let frequency = |impacts: Result<View<'_>>| impact::max_frequency(impacts?);
+        let frequency = |impacts: Result<ByteReader<'_>>| impact::max_frequency(impacts?);
         let share = |value: u32| match &bounds {
             Some(bounds) => bounds.guaranteed_share(value as u16),
             None => (value as f32).min(leaf.scorer.share_max()),

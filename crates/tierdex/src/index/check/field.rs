@@ -1,6 +1,6 @@
 //! Checks a field of a segment: terms, posting lists, impacts, max shares, norms and statistics.
 
-use crate::cursor::{ListsAhead, NO_DOCUMENT};
+use crate::cursor::{ListsInTermOrder, NO_DOCUMENT};
 use crate::segment::layout::{CHUNK_SUPERBLOCKS_MAX, chunk_alignment, encode_max_share};
 use crate::segment::read::{BlockList, FieldReader, ListPart, Norms, SkipRecord, TermInfo};
 use crate::segment::{FieldStats, ListSizes};
@@ -55,7 +55,7 @@ struct FieldChecker<'a> {
     field: &'a FieldReader,
     stats: &'a FieldStats,
     norms: &'a Norms,
-    ahead: ListsAhead<'static>,
+    posting_lists: ListsInTermOrder<'static>,
     /// Average document length.
     average: f64,
     /// Offset at which the next skip record must start.
@@ -63,7 +63,7 @@ struct FieldChecker<'a> {
     /// Offset at which the next list must start in `postings`, up to alignment, and in `positions`.
     postings_end: u64,
     positions_end: u64,
-    /// Sums over the lists so far.
+    /// Postings of all lists checked so far; the next fields are sums over these lists too.
     postings: u64,
     tokens: u64,
     lists: ListSizes,
@@ -82,7 +82,7 @@ impl<'a> FieldChecker<'a> {
             field,
             stats,
             norms: field.norms()?,
-            ahead: ListsAhead::default(),
+            posting_lists: ListsInTermOrder::default(),
             average: stats.average_length(),
             skips: start(field.skips_file()),
             postings_end: start(field.postings_file()),
@@ -106,7 +106,7 @@ impl<'a> FieldChecker<'a> {
             ));
         }
         self.skips = info.skips.end;
-        match self.ahead.record(self.field, info)? {
+        match self.posting_lists.record(self.field, info)? {
             SkipRecord::Inline(list) => {
                 if let Some(range) = &list.positions {
                     self.check_positions_start(range)?;
@@ -165,7 +165,7 @@ impl<'a> FieldChecker<'a> {
 
     /// Decodes a list, and compares counts, impacts and max shares with its term and its skip record.
     fn check_list(&mut self, info: &TermInfo, list: Option<&BlockList>) -> Result<()> {
-        let mut cursor = self.ahead.cursor(self.field, info.clone())?;
+        let mut cursor = self.posting_lists.cursor(self.field, info.clone())?;
         let (mut postings, mut occurrences, mut block) = (0, 0, 0);
         let mut pairs = Vec::new();
         let mut superblock_max = 0;
@@ -217,7 +217,7 @@ impl<'a> FieldChecker<'a> {
             self.expected.iter().map(|&impact| default_share(self.field.field().norms, impact, self.average));
         let max_share = encode_max_share(shares.fold(0.0, f64::max));
         impact::coarsen(&mut self.expected, BLOCK_IMPACT_BYTES_MAX);
-        list.impacts(block, &mut self.found)?;
+        list.decode_impacts(block, &mut self.found)?;
         if self.found != self.expected || list.block_max_share(block) != max_share {
             return Err(list.corrupt(format!("impacts of block {block} are not those of its postings")));
         }

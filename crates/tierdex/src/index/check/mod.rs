@@ -17,7 +17,7 @@ pub struct CheckReport {
     pub generation: u64,
     /// Number of files that were read completely.
     pub files: usize,
-    /// Bytes of these files.
+    /// Bytes of `files`.
     pub bytes: u64,
     /// Number of terms whose order and skip records were checked.
     pub terms: u64,

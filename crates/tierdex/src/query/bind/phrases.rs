@@ -3,8 +3,8 @@
 use super::{Binder, WrittenPhrase, any_of};
 use crate::query::expand::{ExpandedTerm, TermPrefix, terms_with_prefix};
 use crate::{
-    Error, Result, limits::PHRASE_EXPANSIONS_MAX, query::Query, query::plan_node::PlanNode,
-    query::plan_node::TermInfos,
+    Error, Result, limits::PHRASE_EXPANSIONS_MAX, query::Query, query::plan_node::InfoBySegment,
+    query::plan_node::PlanNode,
 };
 
 /// What follows from the terms of a phrase that have been bound so far.
@@ -84,7 +84,7 @@ impl Binder<'_> {
         parts: &mut PhraseParts,
         phrase: WrittenPhrase<'_>,
         distance: u32,
-        term: (String, TermInfos),
+        term: (String, InfoBySegment),
         document_frequency: u64,
     ) -> Result<()> {
         let idf = self.idf(phrase.field, document_frequency);

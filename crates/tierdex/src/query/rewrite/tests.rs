@@ -31,7 +31,7 @@ const D_WEIGHT_0: usize = 5;
 const E: usize = 6;
 const NONE: usize = 7;
 
-fn leaves() -> Vec<Leaf> {
+fn all_leaves() -> Vec<Leaf> {
     let lengths = LengthNorms::new(Bm25::default(), CollectionStats { documents: 8, average_length: 1.0 });
     let lengths = Arc::new(lengths);
     let leaf = |(number, (term, weight, bits)): (usize, (&str, f64, u8))| Leaf {
@@ -86,7 +86,7 @@ const ALL: PlanNode = PlanNode::All { weight: 0.0 };
 
 /// A plan in the notation of [`show_plan`]. A term is written as its name and its index in [`TERMS`], with
 /// its weight if that is not the one in [`TERMS`].
-fn show(node: &PlanNode) -> String {
+fn show_plan_node(node: &PlanNode) -> String {
     show_plan(node, &|leaf| format!("{}{leaf}", TERMS[leaf].0), &|leaves, weight| {
         let written: f64 = leaves.iter().map(|leaf| TERMS[*leaf].1).sum();
         if weight == written { String::new() } else { format!("^{weight}") }
@@ -94,24 +94,25 @@ fn show(node: &PlanNode) -> String {
 }
 
 /// The plan rewritten by the collection.
-fn rewritten(plan: &PlanNode, scored: bool) -> PlanNode {
-    PlanRewriter::of_collection(&leaves(), scored).rewrite_root(plan.clone())
+fn rewrite_plan(plan: &PlanNode, scored: bool) -> PlanNode {
+    PlanRewriter::of_collection(&all_leaves(), scored).rewrite_root(plan.clone())
 }
 
 /// Checks what a plan is rewritten to by the collection, if hits are requested and if matches are counted.
 #[track_caller]
 fn check(plan: &PlanNode, scored: &str, counted: &str) {
-    let of = |scored| show(&rewritten(plan, scored));
-    assert_eq!((of(true).as_str(), of(false).as_str()), (scored, counted), "{}", show(plan));
+    let of = |scored| show_plan_node(&rewrite_plan(plan, scored));
+    assert_eq!((of(true).as_str(), of(false).as_str()), (scored, counted), "{}", show_plan_node(plan));
 }
 
 /// Checks what a plan is rewritten to by a segment of 8 documents, if hits are requested and if matches are
 /// counted.
 #[track_caller]
 fn check_in_segment(plan: &PlanNode, scored: &str, counted: &str) {
-    let leaves = leaves();
-    let of = |scored| show(&PlanRewriter::of_segment(&leaves, 0, 8, scored).rewrite_root(plan.clone()));
-    assert_eq!((of(true).as_str(), of(false).as_str()), (scored, counted), "{}", show(plan));
+    let leaves = all_leaves();
+    let of =
+        |scored| show_plan_node(&PlanRewriter::of_segment(&leaves, 0, 8, scored).rewrite_root(plan.clone()));
+    assert_eq!((of(true).as_str(), of(false).as_str()), (scored, counted), "{}", show_plan_node(plan));
 }
 
 #[test]
@@ -258,7 +259,7 @@ fn equal_clauses_are_one_with_the_sum_of_their_weights() {
 }
 
 /// The score of one of 8 documents by a plan as it is written; `None` if it does not match.
-fn score(node: &PlanNode, document: u8) -> Option<u32> {
+fn naive_score(node: &PlanNode, document: u8) -> Option<u32> {
     let holds = |leaf: usize| TERMS[leaf].2 >> document & 1 == 1;
     match node {
         PlanNode::Term { leaf, weight } => holds(*leaf).then_some(*weight as u32),
@@ -270,7 +271,7 @@ fn score(node: &PlanNode, document: u8) -> Option<u32> {
         PlanNode::Nothing => None,
         PlanNode::Group(group) => {
             let of = |nodes: &[PlanNode]| -> Vec<u32> {
-                nodes.iter().filter_map(|node| score(node, document)).collect()
+                nodes.iter().filter_map(|node| naive_score(node, document)).collect()
             };
             let (must, should) = (of(&group.must), of(&group.should));
             let free = group.must.is_empty() && group.filter.is_empty() && !group.should.is_empty();
@@ -299,11 +300,11 @@ fn is_simple(node: &PlanNode, is_root: bool) -> bool {
 
 impl std::fmt::Debug for PlanNode {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&show(self))
+        f.write_str(&show_plan_node(self))
     }
 }
 
-fn plans() -> impl Strategy<Value = PlanNode> {
+fn any_plan() -> impl Strategy<Value = PlanNode> {
     let leaf = prop_oneof![
         8 => (0..TERMS.len()).prop_map(term),
         2 => prop::collection::vec(0..TERMS.len(), 2..4).prop_map(|terms| phrase(&terms)),
@@ -324,23 +325,23 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn rewritten_plans_match_and_score_the_same(plan in plans()) {
-        let ranked = rewritten(&plan, true);
-        let counted = rewritten(&plan, false);
-        let leaves = leaves();
+    fn rewritten_plans_match_and_score_the_same(plan in any_plan()) {
+        let ranked = rewrite_plan(&plan, true);
+        let counted = rewrite_plan(&plan, false);
+        let leaves = all_leaves();
         let in_segment = |plan: &PlanNode, scored| PlanRewriter::of_segment(&leaves, 0, 8, scored).rewrite_root(plan.clone());
         let again = [in_segment(&ranked, true), in_segment(&counted, false)];
         for rewritten in [&ranked, &counted, &again[0], &again[1]] {
-            prop_assert!(is_simple(rewritten, true), "{} becomes {}", show(&plan), show(rewritten));
+            prop_assert!(is_simple(rewritten, true), "{} becomes {}", show_plan_node(&plan), show_plan_node(rewritten));
         }
         for document in 0..8 {
-            let expected = score(&plan, document);
+            let expected = naive_score(&plan, document);
             for rewritten in [&ranked, &again[0]] {
-                prop_assert_eq!(score(rewritten, document), expected, "{} becomes {}", show(&plan), show(rewritten));
+                prop_assert_eq!(naive_score(rewritten, document), expected, "{} becomes {}", show_plan_node(&plan), show_plan_node(rewritten));
             }
             for rewritten in [&counted, &again[1]] {
-                let matches = score(rewritten, document).is_some();
-                prop_assert_eq!(matches, expected.is_some(), "{} becomes {}", show(&plan), show(rewritten));
+                let matches = naive_score(rewritten, document).is_some();
+                prop_assert_eq!(matches, expected.is_some(), "{} becomes {}", show_plan_node(&plan), show_plan_node(rewritten));
             }
         }
     }

@@ -11,8 +11,8 @@
 //! ```
 //!
 //! A suffix follows its word, phrase or group without a space; `^` may precede `~`. A backslash escapes the
-//! next character. `&&` and `||` between blanks are `AND` and `OR`, `!` is `-`. What is no operator in its
-//! full form is text:
+//! next character. `&&` and `||` between blanks are `AND` and `OR`, `!` is `-`. What is not an operator in
+//! its full form is text:
 //!
 //! - brackets and quotation marks without a pair, and quotation marks between Hebrew letters;
 //! - `+`, `-`, `!` and `#` that are not directly before a word, a phrase or a group: `c++`,

@@ -1,6 +1,6 @@
 //! Recursive-descent parser. Input: tokens, in which round brackets are in pairs. Output: a syntax tree.
 
-use super::tree::{Occur, SyntaxClause, SyntaxTree, boosted};
+use super::tree::{Occur, SyntaxClause, SyntaxTree, with_boost};
 use super::{problems::Problems, suffix::Suffixes, tokens::QueryToken};
 use crate::Result;
 use crate::limits::{QUERY_CLAUSES_MAX, QUERY_DEPTH_MAX};
@@ -64,8 +64,8 @@ impl Parser<'_> {
         Ok(!first)
     }
 
-    /// Parses operands that are joined by `AND`, or a single one; `None` if the next tokens are no clause and
-    /// were skipped.
+    /// Parses operands that are joined by `AND`, or a single one; `None` if the next tokens are not a clause
+    /// and were skipped.
     fn parse_clause(&mut self, depth: usize) -> Result<Option<SyntaxClause>> {
         let first = self.parse_unary(depth)?;
         if self.peek() != Some(&QueryToken::And) {
@@ -153,7 +153,7 @@ impl Parser<'_> {
             _ => Suffixes::default(),
         };
         let minimum = self.parse_minimum(&suffixes, &clauses)?;
-        Ok(Some(boosted(list_or_clause(clauses, minimum), suffixes.boost)))
+        Ok(Some(with_boost(list_or_clause(clauses, minimum), suffixes.boost)))
     }
 
     /// The minimum number of alternatives among `clauses` that must match, at most their number.
@@ -213,8 +213,8 @@ fn list_or_clause(mut clauses: Vec<SyntaxClause>, minimum: u32) -> SyntaxTree {
 /// `leaf` with the field of its group, unless it names a field itself.
 fn with_group_field(mut leaf: SyntaxTree, of_group: Option<&String>) -> SyntaxTree {
     let mut inner = &mut leaf;
-    while let SyntaxTree::Boost(boosted, _) = inner {
-        inner = boosted;
+    while let SyntaxTree::Boost(with_boost, _) = inner {
+        inner = with_boost;
     }
     if let SyntaxTree::Word(field, _)
     | SyntaxTree::Prefix(field, _)

@@ -49,8 +49,8 @@ impl Problems {
         self.report(Error::Query { at: Some(at), message: message.into() })
     }
 
-    /// Records that a part of the query is read as text though it looks like an operator. It is no fault.
-    pub fn note(&mut self, at: usize, message: impl Into<String>) {
+    /// Records that a part of the query is read as text though it looks like an operator: not an error.
+    pub fn warn_at(&mut self, at: usize, message: impl Into<String>) {
         self.warn(Error::Query { at: Some(at), message: message.into() });
     }
 

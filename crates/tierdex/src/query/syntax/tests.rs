@@ -5,11 +5,11 @@ use crate::limits::{QUERY_BYTES_MAX, QUERY_CLAUSES_MAX, QUERY_WARNINGS_MAX};
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
-fn fields(name: &str) -> std::result::Result<(), String> {
+fn check_field_name(name: &str) -> std::result::Result<(), String> {
     if name == "title" { Ok(()) } else { Err("which has `title`".to_string()) }
 }
 
-fn show(tree: &SyntaxTree) -> String {
+fn show_tree(tree: &SyntaxTree) -> String {
     let name = |field: &Option<String>| field.as_ref().map_or(String::new(), |f| format!("{f}:"));
     match tree {
         SyntaxTree::Word(field, word) => format!("{}{word}", name(field)),
@@ -18,7 +18,7 @@ fn show(tree: &SyntaxTree) -> String {
         SyntaxTree::Phrase(field, words, 0) => format!("{}\"{words}\"", name(field)),
         SyntaxTree::Phrase(field, words, slop) => format!("{}\"{words}\"~{slop}", name(field)),
         SyntaxTree::All => "*:*".to_string(),
-        SyntaxTree::Boost(inner, boost) => format!("{}^{boost}", show(inner)),
+        SyntaxTree::Boost(inner, boost) => format!("{}^{boost}", show_tree(inner)),
         SyntaxTree::List(clauses, minimum) => {
             let clauses = clauses.iter().map(|(occur, node)| {
                 let sign = match occur {
@@ -27,7 +27,7 @@ fn show(tree: &SyntaxTree) -> String {
                     Occur::Filter => "#",
                     Occur::MustNot => "-",
                 };
-                format!("{sign}{}", show(node))
+                format!("{sign}{}", show_tree(node))
             });
             let minimum = if *minimum > 0 { format!("~{minimum}") } else { String::new() };
             format!("({}){minimum}", clauses.collect::<Vec<_>>().join(" "))
@@ -36,38 +36,38 @@ fn show(tree: &SyntaxTree) -> String {
 }
 
 /// The tree or the fault of a query.
-fn parsed(text: &str) -> String {
-    match parse(text, &fields, &mut Problems::strict()) {
-        Ok(tree) => show(&tree),
+fn parse_to_text(text: &str) -> String {
+    match parse(text, &check_field_name, &mut Problems::strict()) {
+        Ok(tree) => show_tree(&tree),
         Err(error) => error.to_string(),
     }
 }
 
 fn check(text: &str, expected: Expect) {
-    expected.assert_eq(&parsed(text));
+    expected.assert_eq(&parse_to_text(text));
 }
 
 /// Checks lines of a query, an arrow, and its tree or fault.
 fn check_lines(lines: &str) {
     for line in lines.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let (text, expected) = line.split_once(" => ").expect("an arrow");
-        assert_eq!(parsed(text), expected, "{text}");
+        assert_eq!(parse_to_text(text), expected, "{text}");
     }
 }
 
-fn lenient(text: &str) -> (SyntaxTree, Vec<Error>) {
+fn parse_leniently(text: &str) -> (SyntaxTree, Vec<Error>) {
     let mut problems = Problems::lenient();
-    let tree = parse_lenient(text, &fields, &mut problems).unwrap();
+    let tree = parse_lenient(text, &check_field_name, &mut problems).unwrap();
     (tree, problems.into_warnings())
 }
 
 /// Checks the tree of a query in lenient parsing, and its warnings without their prefix.
 fn check_lenient(text: &str, expected: &str, expected_warnings: &[&str]) {
-    let (tree, warnings) = lenient(text);
+    let (tree, warnings) = parse_leniently(text);
     let warnings: Vec<String> = warnings.iter().map(Error::to_string).collect();
     let expected_warnings: Vec<String> =
         expected_warnings.iter().map(|warning| format!("query, byte {warning}")).collect();
-    assert_eq!((show(&tree).as_str(), warnings), (expected, expected_warnings), "{text}");
+    assert_eq!((show_tree(&tree).as_str(), warnings), (expected, expected_warnings), "{text}");
 }
 
 #[test]
@@ -165,10 +165,10 @@ fn names_that_are_no_field_are_text() {
     for (text, at, name) in [("author:x", 1, "author"), ("a +b_c:\"d\"", 4, "b_c"), ("(x-1:(a b))", 2, "x-1")]
     {
         let mut problems = Problems::strict();
-        assert!(parse(text, &fields, &mut problems).is_ok(), "{text}");
+        assert!(parse(text, &check_field_name, &mut problems).is_ok(), "{text}");
         let notes: Vec<_> = problems.into_warnings().iter().map(Error::to_string).collect();
         assert_eq!(notes, [note(at, name)], "{text}");
-        assert_eq!(lenient(text).1.len(), 1);
+        assert_eq!(parse_leniently(text).1.len(), 1);
     }
     for text in [
         "http://x",
@@ -186,7 +186,7 @@ fn names_that_are_no_field_are_text() {
         "(x:)",
     ] {
         let mut problems = Problems::strict();
-        assert!(parse(text, &fields, &mut problems).is_ok(), "{text}");
+        assert!(parse(text, &check_field_name, &mut problems).is_ok(), "{text}");
         assert!(problems.into_warnings().is_empty(), "{text}");
     }
 }
@@ -200,7 +200,8 @@ fn fields_apply_to_the_next_clause() {
     check("title: AND a", expect!["(+title +a)"]);
     check("(title:)", expect!["title"]);
     for sign in ["-", "+", "#", "!"] {
-        let error = parse(&format!("title:{sign}oak"), &fields, &mut Problems::strict()).unwrap_err();
+        let error =
+            parse(&format!("title:{sign}oak"), &check_field_name, &mut Problems::strict()).unwrap_err();
         assert!(error.to_string().contains(&format!("write `{sign}title:`")), "{error}");
     }
     check("title:NOT oak", expect!["query, byte 1: write `NOT title:` for `title:NOT`"]);
@@ -260,7 +261,7 @@ fn fields_without_a_pair_behind_them_are_text() {
 /// The search for the end of an operator is bounded, so that reading stays linear in the length of a query.
 #[test]
 fn operators_that_are_too_long_are_text() {
-    let is_fault = |text: &str| parse(text, &fields, &mut Problems::strict()).is_err();
+    let is_fault = |text: &str| parse(text, &check_field_name, &mut Problems::strict()).is_err();
     for (range, expected) in [(200, true), (300, false)] {
         assert_eq!(is_fault(&format!("[a{}TO b]", " ".repeat(range))), expected, "a range of {range} bytes");
         assert_eq!(
@@ -269,13 +270,13 @@ fn operators_that_are_too_long_are_text() {
             "an expression of {range} bytes"
         );
     }
-    let boosted = |digits: usize| {
+    let with_boost = |digits: usize| {
         matches!(
-            parse(&format!("\"a b\"^{}1", "0".repeat(digits)), &fields, &mut Problems::strict()),
+            parse(&format!("\"a b\"^{}1", "0".repeat(digits)), &check_field_name, &mut Problems::strict()),
             Ok(SyntaxTree::Boost(_, 1.0))
         )
     };
-    assert!(boosted(20) && !boosted(40));
+    assert!(with_boost(20) && !with_boost(40));
 }
 
 #[test]
@@ -308,7 +309,7 @@ fn field_lookup_is_linear_in_the_text() {
         let spelled = std::cell::Cell::new(0);
         let counting = |name: &str| {
             spelled.set(spelled.get() + name.len());
-            fields(name)
+            check_field_name(name)
         };
         // The result may be a fault.
         let _ = parse_lenient(&text, &counting, &mut Problems::lenient());
@@ -385,13 +386,13 @@ fn lenient_parsing_ignores_faulty_parts() {
             "23: the group has 2 alternatives, of which 9 cannot match",
         ],
     );
-    let (tree, warnings) = lenient(&"a ".repeat(5000));
+    let (tree, warnings) = parse_leniently(&"a ".repeat(5000));
     assert!(matches!(tree, SyntaxTree::List(clauses, 0) if clauses.len() == QUERY_CLAUSES_MAX));
     assert_eq!(warnings.len(), 1);
-    let (tree, warnings) = lenient(&format!("b {} c", "(".repeat(100) + "a" + &")".repeat(100)));
-    assert_eq!((show(&tree).as_str(), warnings.len()), ("(b () c)", 1));
-    assert_eq!(lenient(&"a~9 ".repeat(100)).1.len(), QUERY_WARNINGS_MAX + 1);
-    let (tree, warnings) = lenient(&"ä".repeat(40_000));
+    let (tree, warnings) = parse_leniently(&format!("b {} c", "(".repeat(100) + "a" + &")".repeat(100)));
+    assert_eq!((show_tree(&tree).as_str(), warnings.len()), ("(b () c)", 1));
+    assert_eq!(parse_leniently(&"a~9 ".repeat(100)).1.len(), QUERY_WARNINGS_MAX + 1);
+    let (tree, warnings) = parse_leniently(&"ä".repeat(40_000));
     assert!(matches!(tree, SyntaxTree::Word(None, word) if word.len() == QUERY_BYTES_MAX));
     assert_eq!(warnings[0].to_string(), "query, byte 65537: longer than 65536 bytes");
 }
@@ -403,9 +404,9 @@ proptest! {
 
     #[test]
     fn arbitrary_text_is_parsed_or_rejected(text in TEXTS) {
-        let (tree, warnings) = lenient(&text);
+        let (tree, warnings) = parse_leniently(&text);
         let mut problems = Problems::strict();
-        match parse(&text, &fields, &mut problems) {
+        match parse(&text, &check_field_name, &mut problems) {
             Ok(strict) => {
                 prop_assert_eq!(strict, tree);
                 prop_assert_eq!(format!("{:?}", problems.into_warnings()), format!("{warnings:?}"));

@@ -3,7 +3,7 @@
 //! else is text. Operators of other query languages that are not supported are faults in their full form.
 
 use super::suffix::{Suffixes, is_number, is_suffix_operator};
-use super::tree::{Fields, SyntaxTree, boosted};
+use super::tree::{Fields, SyntaxTree, with_boost};
 use super::{
     pairs::{end_of_phrase, find_unpaired},
     problems::Problems,
@@ -35,7 +35,7 @@ pub(super) fn tokenize(
     let unpaired = find_unpaired(text);
     if let Some(at) = unpaired.first() {
         let c = text[*at..].chars().next().unwrap_or_default();
-        problems.note(*at, format!("this `{c}` has no pair and is read as text"));
+        problems.warn_at(*at, format!("this `{c}` has no pair and is read as text"));
     }
     let mut tokenizer = QueryTokenizer { text, at: 0, unpaired, fields, problems };
     let mut tokens = Vec::new();
@@ -154,7 +154,7 @@ impl QueryTokenizer<'_> {
         }
         let suffixes = self.read_suffixes()?;
         let slop = suffixes.slop(self.problems)?;
-        Ok(QueryToken::Leaf(boosted(SyntaxTree::Phrase(field, words, slop), suffixes.boost)))
+        Ok(QueryToken::Leaf(with_boost(SyntaxTree::Phrase(field, words, slop), suffixes.boost)))
     }
 
     fn read_word(&mut self) -> Result<Option<QueryToken>> {
@@ -203,7 +203,7 @@ impl QueryTokenizer<'_> {
             self.at += self.peek().map_or(0, char::len_utf8);
         }
         if letters.is_empty() {
-            // What follows the name of the field is no clause, so the name is text.
+            // What follows the name of the field is not a clause, so the name is text.
             return Ok(field.map(|name| QueryToken::Leaf(SyntaxTree::Word(None, name))));
         }
         self.finish_word(start, field, letters)
@@ -278,11 +278,14 @@ impl QueryTokenizer<'_> {
         }
         let word = &rest[..end];
         self.at += word.len();
-        Some(keyword(word).unwrap_or_else(|| QueryToken::Leaf(SyntaxTree::Word(None, word.to_string()))))
+        Some(
+            operator_named(word)
+                .unwrap_or_else(|| QueryToken::Leaf(SyntaxTree::Word(None, word.to_string()))),
+        )
     }
 
-    /// Whether the letters before the colon at the current offset name a field. A name that looks like a
-    /// field and is none is noted.
+    /// Whether the letters before the colon at the current offset name a field. Records a warning for a name
+    /// that looks like that of a field but is not.
     fn is_field(&mut self, start: usize, letters: &[Letter]) -> bool {
         if letters.iter().any(|letter| letter.escaped) {
             return false;
@@ -290,8 +293,10 @@ impl QueryTokenizer<'_> {
         let name = letters_to_text(letters);
         let Err(fields) = (self.fields)(&name) else { return true };
         if is_name(&name) && self.text[self.at + 1..].starts_with(begins_field_clause) {
-            self.problems
-                .note(start, format!("`{name}:` is read as text: it is not a field of this index, {fields}"));
+            self.problems.warn_at(
+                start,
+                format!("`{name}:` is read as text: it is not a field of this index, {fields}"),
+            );
         }
         false
     }
@@ -306,7 +311,7 @@ impl QueryTokenizer<'_> {
     ) -> Result<Option<QueryToken>> {
         if field.is_none()
             && letters.iter().all(|letter| !letter.escaped)
-            && let Some(token) = keyword(&letters_to_text(&letters))
+            && let Some(token) = operator_named(&letters_to_text(&letters))
         {
             return Ok(Some(token));
         }
@@ -315,7 +320,7 @@ impl QueryTokenizer<'_> {
         let kept = letters.iter().rposition(|letter| !letter.is('*')).map_or(0, |last| last + 1);
         if !all && is_wildcard(&letters[..kept]) {
             self.problems
-                .note(start, "a `*` inside a word is read as text; it stands for letters at the end only");
+                .warn_at(start, "a `*` inside a word is read as text; it stands for letters at the end only");
         }
         let syntax = if all {
             SyntaxTree::All
@@ -339,7 +344,7 @@ impl QueryTokenizer<'_> {
         if suffixes.tilde.is_some() && matches!(syntax, SyntaxTree::All | SyntaxTree::Prefix(..)) {
             self.problems.report_at(start, "what ends in `*` cannot be fuzzy too")?;
         }
-        Ok(Some(QueryToken::Leaf(boosted(syntax, suffixes.boost))))
+        Ok(Some(QueryToken::Leaf(with_boost(syntax, suffixes.boost))))
     }
 
     /// Removes the suffix operators from the end of a word. The first letter is never an operator.
@@ -414,7 +419,7 @@ fn begins_field_clause(c: char) -> bool {
 }
 
 /// The operator that a word is.
-fn keyword(word: &str) -> Option<QueryToken> {
+fn operator_named(word: &str) -> Option<QueryToken> {
     match word {
         "AND" => Some(QueryToken::And),
         "OR" => Some(QueryToken::Or),

@@ -39,7 +39,7 @@ pub enum Occur {
 pub type Fields<'a> = &'a dyn Fn(&str) -> std::result::Result<(), String>;
 
 /// `syntax` with a boost, if it has one.
-pub(super) fn boosted(syntax: SyntaxTree, boost: Option<f64>) -> SyntaxTree {
+pub(super) fn with_boost(syntax: SyntaxTree, boost: Option<f64>) -> SyntaxTree {
     match boost {
         Some(boost) => SyntaxTree::Boost(Box::new(syntax), boost),
         None => syntax,

@@ -2,7 +2,7 @@
 //! contain, and which scores they can reach.
 
 use super::terms::TermInfo;
-use crate::bytes::{View, u16_at, u32_at, u64_at};
+use crate::bytes::{ByteReader, u16_at, u32_at, u64_at};
 use crate::limits::{BLOCK, SUPERBLOCK};
 use crate::segment::layout::{OFFSET_MAX, block_count};
 use crate::transform::impact::{self, Impact};
@@ -97,7 +97,7 @@ impl<'a> BlockList<'a> {
         positions: bool,
     ) -> Result<BlockList<'a>> {
         let (offset, postings) = (term.skips.start, term.document_frequency);
-        let mut view = View::new(file, offset, &bytes);
+        let mut view = ByteReader::new(file, offset, &bytes);
         let postings_range = term.blocks.clone().ok_or_else(|| view.corrupt("the record of a short list"))?;
         let positions_start = if positions { view.u64()? } else { 0 };
         let blocks = block_count(postings);
@@ -409,12 +409,12 @@ impl<'a> BlockList<'a> {
     }
 
     /// Decodes the impacts of a block.
-    pub fn impacts(&self, block: usize, out: &mut Vec<Impact>) -> Result<()> {
+    pub fn decode_impacts(&self, block: usize, out: &mut Vec<Impact>) -> Result<()> {
         impact::read(self.encoded_impacts(block)?, out)
     }
 
     /// The encoded impacts of a block.
-    pub fn encoded_impacts(&self, block: usize) -> Result<View<'_>> {
+    pub fn encoded_impacts(&self, block: usize) -> Result<ByteReader<'_>> {
         let (superblock, block) = (block / SUPERBLOCK, block % SUPERBLOCK);
         let lens = self.impact_lens(superblock);
         let of_superblock = self.superblock_impacts_range(superblock)?;
@@ -430,7 +430,7 @@ impl<'a> BlockList<'a> {
     }
 
     /// The encoded impacts of a superblock.
-    pub fn superblock_impacts(&self, superblock: usize) -> Result<View<'_>> {
+    pub fn superblock_impacts(&self, superblock: usize) -> Result<ByteReader<'_>> {
         self.impacts_view(self.superblock_impacts_range(superblock)?)
     }
 
@@ -492,8 +492,9 @@ impl<'a> BlockList<'a> {
     /// Offsets in the record of the impacts of a superblock; those of its blocks follow.
     fn superblock_impacts_range(&self, superblock: usize) -> Result<Range<usize>> {
         let entry = self.entry(superblock);
-        // Their offset and length follow the offsets of documents, of frequencies and of positions.
-        let mut view = View::new(self.file, self.offset + entry as u64, &self.bytes[entry..self.impacts]);
+        // In an entry, the offset and length of the impacts follow the offsets of the three other parts.
+        let mut view =
+            ByteReader::new(self.file, self.offset + entry as u64, &self.bytes[entry..self.impacts]);
         view.bytes(self.arrays - self.entries - 10)?;
         let (at, len) = (view.u32()?, view.u16()?);
         let start = self.impacts + at as usize;
@@ -504,10 +505,10 @@ impl<'a> BlockList<'a> {
         Ok(range)
     }
 
-    fn impacts_view(&self, range: Range<usize>) -> Result<View<'_>> {
+    fn impacts_view(&self, range: Range<usize>) -> Result<ByteReader<'_>> {
         let bytes = self.bytes.get(range.clone());
         let bytes = bytes.ok_or_else(|| self.corrupt("impacts lie outside the record"))?;
-        Ok(View::new(self.file, self.offset + range.start as u64, bytes))
+        Ok(ByteReader::new(self.file, self.offset + range.start as u64, bytes))
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::source::{BlockSource, FILES};
 use super::tail::read_tail;
-use crate::bytes::{View, u16_at, u32_at};
+use crate::bytes::{ByteReader, u16_at, u32_at};
 use crate::limits::{ID_BYTES_MAX, ID_INDEX_PAGE_ENTRIES, ID_RESTART_INTERVAL};
 use crate::{Error, Result, segment::layout::ID_PAGE_HEADER_BYTES};
 use std::ops::Range;
@@ -59,13 +59,13 @@ impl IdsReader {
         mut body: impl FnMut(usize, &str) -> bool,
     ) -> Result<()> {
         let locations = self.locate(documents, source)?;
-        let (mut bytes, mut id, mut loaded, mut ahead) = (Vec::new(), Vec::new(), None, 0);
+        let (mut bytes, mut id, mut loaded, mut prefetched) = (Vec::new(), Vec::new(), None, 0);
         for (index, IdLocation { page, number }) in locations.iter().copied().enumerate() {
-            ahead = ahead.max(index + 1);
-            while let Some(next) = locations.get(ahead)
+            prefetched = prefetched.max(index + 1);
+            while let Some(next) = locations.get(prefetched)
                 && source.prefetch(&self.file, page_range(next.page))
             {
-                ahead += 1;
+                prefetched += 1;
             }
             if loaded != Some(page) {
                 source.checkpoint(0..0)?;
@@ -166,7 +166,7 @@ impl IdsReader {
             return Err(self.corrupt("a page of ids after their end"));
         }
         source.read(&self.file, range.clone(), out)?;
-        let mut view = View::new(self.file.name(), range.start, out);
+        let mut view = ByteReader::new(self.file.name(), range.start, out);
         let (ids, _, own) = (view.u16()?, view.varint()?, view.varint()?);
         if ids == 1 && own > view.remaining() as u64 && range.end + PAGE <= self.index_start {
             source.read(&self.file, range.start..range.end + PAGE, out)?;
@@ -182,7 +182,7 @@ impl IdsReader {
         match bytes.len().checked_sub(restarts) {
             Some(entries_end) if ids > 0 && entries_end >= ID_PAGE_HEADER_BYTES => {
                 let entries = &bytes[ID_PAGE_HEADER_BYTES..entries_end];
-                let entries = View::new(self.file.name(), start + ID_PAGE_HEADER_BYTES as u64, entries);
+                let entries = ByteReader::new(self.file.name(), start + ID_PAGE_HEADER_BYTES as u64, entries);
                 Ok(IdPage { start, ids, entries, restarts: &bytes[entries_end..] })
             }
             _ => Err(Error::corrupt(self.file.name(), start, "impossible number of ids")),
@@ -210,7 +210,7 @@ struct IdPage<'b> {
     start: u64,
     /// Number of ids in the page.
     ids: usize,
-    entries: View<'b>,
+    entries: ByteReader<'b>,
     restarts: &'b [u8],
 }
 
@@ -236,7 +236,7 @@ impl IdPage<'_> {
     }
 
     /// Decodes the next id of `view` into `out`, which contains the previous id.
-    fn next_id<'o>(&self, number: usize, view: &mut View<'_>, out: &'o mut Vec<u8>) -> Result<&'o str> {
+    fn next_id<'o>(&self, number: usize, view: &mut ByteReader<'_>, out: &'o mut Vec<u8>) -> Result<&'o str> {
         if number.is_multiple_of(ID_RESTART_INTERVAL) {
             out.clear();
         }

@@ -1,7 +1,7 @@
 //! Skip records: the metadata of a posting list, which is read before any of its blocks.
 
 use super::{block_list::BlockList, terms::TermInfo};
-use crate::{Result, bytes::View, segment::layout::OFFSET_MAX};
+use crate::{Result, bytes::ByteReader, segment::layout::OFFSET_MAX};
 use std::{borrow::Cow, ops::Range};
 
 /// The skip record of a term.
@@ -48,7 +48,7 @@ impl<'a> SkipRecord<'a> {
         positions: bool,
     ) -> Result<SkipRecord<'a>> {
         if term.blocks.is_none() {
-            let mut view = View::new(file, term.skips.start, &bytes);
+            let mut view = ByteReader::new(file, term.skips.start, &bytes);
             let positions_range = if positions {
                 let start = view.varint()?;
                 let end = start.checked_add(view.varint()?).filter(|end| *end <= OFFSET_MAX);

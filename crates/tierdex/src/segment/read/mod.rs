@@ -22,7 +22,7 @@ pub use ids::IdsReader;
 pub use lists::{InlineList, RecordPart, SkipRecord};
 pub use norms::Norms;
 pub use read_ahead::{READ_AHEAD_BYTES, ReadAheadBuffer};
-pub use source::{BUFFER_MAX, BUFFER_MIN, BlockSource, FILES, Files};
+pub use source::{BUFFER_BYTES_MAX, BUFFER_BYTES_MIN, BlockSource, FILES, Files};
 pub use stored::{StoredDocument, StoredReader};
 pub use terms::{TermInfo, TermStream, TermsReader};
 pub use unpack::UNPACK_BYTES;
@@ -283,15 +283,15 @@ impl FieldReader {
         }
     }
 
-    /// The skip record of a term, for callers that visit all terms in order: `ahead` reads the records of
+    /// The skip record of a term, for callers that visit all terms in order: `records` reads those of
     /// many terms at a time.
     pub fn record_in_term_order(
         &self,
         term: &TermInfo,
         source: &dyn BlockSource,
-        ahead: &mut ReadAheadBuffer,
+        records: &mut ReadAheadBuffer,
     ) -> Result<SkipRecord<'_>> {
-        let bytes = ahead.range(source, &self.skips, &term.skips)?.to_vec();
+        let bytes = records.range(source, &self.skips, &term.skips)?.to_vec();
         SkipRecord::parse(self.skips.name(), term, Cow::Owned(bytes), self.positions.is_some())
     }
 

@@ -1,6 +1,6 @@
 //! The term index: maps a term to its page of the dictionary.
 
-use crate::bytes::{View, prefix_key, u32_at};
+use crate::bytes::{ByteReader, prefix_key, u32_at};
 use crate::{Result, limits::TERM_BYTES_MAX};
 use tierdex_io::{Arena, ResidentBytes};
 
@@ -21,7 +21,7 @@ const SEPARATOR_END_BYTES: usize = size_of::<u32>();
 impl PageIndex {
     /// Bytes in memory of the index of `pages` pages. Checks that the separators in `view` strictly increase
     /// and that no bytes follow.
-    pub(super) fn memory(view: View<'_>, pages: u64) -> Result<usize> {
+    pub(super) fn memory(view: ByteReader<'_>, pages: u64) -> Result<usize> {
         let mut bytes = 0;
         for_each_separator(view.clone(), pages, |separator| {
             bytes += separator.len();
@@ -36,7 +36,7 @@ impl PageIndex {
     /// Decodes the separators of `pages` pages, into `arena` if given. `memory` is what [`PageIndex::memory`]
     /// returned.
     pub(super) fn read(
-        view: View<'_>,
+        view: ByteReader<'_>,
         pages: u64,
         memory: usize,
         arena: Option<&mut Arena>,
@@ -88,7 +88,7 @@ impl PageIndex {
 
 /// Calls `body` with the separator of each page.
 fn for_each_separator(
-    mut view: View<'_>,
+    mut view: ByteReader<'_>,
     pages: u64,
     mut body: impl FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {
@@ -105,7 +105,7 @@ fn for_each_separator(
 }
 
 /// Decodes the next separator into `separator`, which contains the previous one.
-fn read_separator(view: &mut View<'_>, separator: &mut Vec<u8>) -> Result<()> {
+fn read_separator(view: &mut ByteReader<'_>, separator: &mut Vec<u8>) -> Result<()> {
     let (shared, own) = (usize::from(view.u8()?), usize::from(view.u8()?));
     if shared > separator.len() || shared + own > TERM_BYTES_MAX {
         return Err(view.corrupt("impossible lengths of a separator"));
@@ -140,7 +140,7 @@ mod tests {
     }
 
     fn read(bytes: &[u8], pages: u64) -> Result<PageIndex> {
-        let view = View::new("terms", 0, bytes);
+        let view = ByteReader::new("terms", 0, bytes);
         PageIndex::read(view.clone(), pages, PageIndex::memory(view, pages)?, None)
     }
 

@@ -28,8 +28,8 @@ impl ReadAheadBuffer {
         let len = range.end.saturating_sub(range.start);
         let read_to = self.start + self.bytes.len() as u64;
         if range.start < self.start || range.end > read_to {
-            let ahead = if source.read_ahead() > 0 { READ_AHEAD_BYTES } else { 0 };
-            let len = len.max(ahead.min(file.payload().end.saturating_sub(range.start)));
+            let len_min = if source.read_ahead() > 0 { READ_AHEAD_BYTES } else { 0 };
+            let len = len.max(len_min.min(file.payload().end.saturating_sub(range.start)));
             self.start = range.start;
             source.read(file, range.start..range.start.saturating_add(len), &mut self.bytes)?;
         }

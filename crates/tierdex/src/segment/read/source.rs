@@ -66,10 +66,10 @@ pub trait BlockSource {
 }
 
 /// Bytes of the smallest read buffer: two pages, as a block may cross a page boundary.
-pub const BUFFER_MIN: usize = 2 * PAGE as usize;
+pub const BUFFER_BYTES_MIN: usize = 2 * PAGE as usize;
 
 /// Bytes of the largest read buffer, equal to the largest cell of the page cache.
-pub const BUFFER_MAX: usize = 1 << 20;
+pub const BUFFER_BYTES_MAX: usize = 1 << 20;
 
 /// Reads files through the page cache of the operating system.
 pub struct Files {
@@ -77,14 +77,15 @@ pub struct Files {
 }
 
 impl Files {
-    /// A source with [`BlockSource::read_ahead`] of this number of bytes, [`BUFFER_MIN`] to [`BUFFER_MAX`].
+    /// A source with [`BlockSource::read_ahead`] of this number of bytes, [`BUFFER_BYTES_MIN`] to
+    /// [`BUFFER_BYTES_MAX`].
     pub const fn new(read_ahead: usize) -> Files {
         Files { read_ahead }
     }
 }
 
 /// Reads files with the largest read-ahead.
-pub static FILES: Files = Files::new(BUFFER_MAX);
+pub static FILES: Files = Files::new(BUFFER_BYTES_MAX);
 
 impl BlockSource for Files {
     fn read(&self, file: &Arc<SealedFile>, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {

@@ -3,7 +3,7 @@
 use super::tail::read_tail;
 use super::unpack::{Unpacker, new_decoder};
 use crate::limits::{DOCUMENT_BYTES_MAX, PREVIEW_TEXT_BYTES, PREVIEW_TITLE_BYTES};
-use crate::{Error, Result, bytes::View};
+use crate::{Error, Result, bytes::ByteReader};
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 use tierdex_io::SealedFile;
@@ -169,7 +169,7 @@ impl StoredReader {
     fn entry(&self, number: u64) -> Result<StoredBlockEntry> {
         let at = self.index_at + number * INDEX_ENTRY_BYTES;
         let bytes = self.file.read(at, INDEX_ENTRY_BYTES as usize)?;
-        let mut view = View::new(self.file.name(), at, &bytes);
+        let mut view = ByteReader::new(self.file.name(), at, &bytes);
         Ok(StoredBlockEntry { at: view.u64()?, first: view.u32()?, raw_len: view.u32()? })
     }
 

@@ -2,7 +2,7 @@
 
 use super::source::{BlockSource, FILES};
 use super::{pages::PageIndex, tail::read_tail};
-use crate::bytes::{View, prefix_key, u16_at};
+use crate::bytes::{ByteReader, prefix_key, u16_at};
 use crate::limits::{TERM_BYTES_MAX, TERM_PAGE, TERM_RESTART_INTERVAL};
 use crate::segment::layout::{OFFSET_MAX, TERM_PAGE_HEADER_BYTES, TERM_RESTART_BYTES, is_inline};
 use crate::{Error, Result};
@@ -312,9 +312,13 @@ impl RestartKeys {
 }
 
 /// Reads the page index into `bytes`.
-fn index_view<'a>(file: &'a SealedFile, range: &Range<u64>, bytes: &'a mut Vec<u8>) -> Result<View<'a>> {
+fn index_view<'a>(
+    file: &'a SealedFile,
+    range: &Range<u64>,
+    bytes: &'a mut Vec<u8>,
+) -> Result<ByteReader<'a>> {
     *bytes = file.read(range.start, usize::try_from(range.end - range.start).unwrap_or(usize::MAX))?;
-    Ok(View::new(file.name(), range.start, bytes))
+    Ok(ByteReader::new(file.name(), range.start, bytes))
 }
 
 /// A page of the dictionary. Entries are checked as they are decoded.
@@ -353,7 +357,7 @@ struct TermEntry<'a> {
 impl<'a> TermPage<'a> {
     fn parse(file: &'a SealedFile, page: u64, bytes: &'a [u8], documents: u32) -> Result<TermPage<'a>> {
         let at = PAGE + page * PAGE;
-        let mut view = View::new(file.name(), at, bytes);
+        let mut view = ByteReader::new(file.name(), at, bytes);
         let (terms, restarts) = (usize::from(view.u16()?), usize::from(view.u16()?));
         let skips = view.u64()?;
         if terms == 0 || restarts != terms.div_ceil(TERM_RESTART_INTERVAL) {
@@ -436,7 +440,7 @@ impl<'a> TermPage<'a> {
     fn position_at(&self, restart: usize) -> Result<PagePosition> {
         let encoded = &self.bytes[self.bytes.len() - (self.restarts - restart) * TERM_RESTART_BYTES..];
         let at = usize::from(u16_at(encoded, 0).expect("a restart point has six bytes"));
-        let mut view = View::new(self.file.name(), self.at, &encoded[2..TERM_RESTART_BYTES]);
+        let mut view = ByteReader::new(self.file.name(), self.at, &encoded[2..TERM_RESTART_BYTES]);
         let skips = self.skips.checked_add(u64::from(view.u32()?));
         let skips = skips.ok_or_else(|| self.corrupt(at, "offset in skips overflows"))?;
         if at < TERM_PAGE_HEADER_BYTES || at > self.entries_end() {
@@ -519,10 +523,10 @@ impl<'a> TermPage<'a> {
         }
     }
 
-    fn view(&self, at: usize) -> Result<View<'a>> {
+    fn view(&self, at: usize) -> Result<ByteReader<'a>> {
         let bytes = self.bytes.get(at..self.entries_end());
         let bytes = bytes.ok_or_else(|| self.corrupt(at, "entry lies outside the page"))?;
-        Ok(View::new(self.file.name(), self.at + at as u64, bytes))
+        Ok(ByteReader::new(self.file.name(), self.at + at as u64, bytes))
     }
 
     fn entries_end(&self) -> usize {
@@ -535,7 +539,7 @@ impl<'a> TermPage<'a> {
 }
 
 /// Reads the byte range of a list in `postings`: its offset and its length.
-fn read_list_range(view: &mut View<'_>) -> Result<Range<u64>> {
+fn read_list_range(view: &mut ByteReader<'_>) -> Result<Range<u64>> {
     let (start, len) = (view.varint()?, view.varint()?);
     let end = start.checked_add(len).filter(|end| len > 0 && *end <= OFFSET_MAX);
     Ok(start..end.ok_or_else(|| view.corrupt("impossible offset of a list"))?)

@@ -290,7 +290,7 @@ impl<'a> ListsWriter<'a> {
             check_positions_count(block.positions)?;
             push_varint(&mut self.bytes, positions.position());
             let mut encoded = Vec::new();
-            self.encoder.blocks.positions(block, &mut encoded);
+            self.encoder.blocks.encode_positions(block, &mut encoded);
             positions.write(&encoded)?;
             push_varint(&mut self.bytes, encoded.len() as u64);
         }
@@ -320,7 +320,7 @@ impl<'a> ListsWriter<'a> {
                 record.positions_start = Some(positions.position() - record.starts[1]);
             }
             self.bytes.clear();
-            self.encoder.blocks.positions(block, &mut self.bytes);
+            self.encoder.blocks.encode_positions(block, &mut self.bytes);
             positions.write(&self.bytes)?;
             record.positions_lens.extend_from_slice(&length_to_u32(self.bytes.len())?.to_le_bytes());
         }

@@ -49,14 +49,14 @@ impl<'a> SuperblockEncoder<'a> {
     /// Appends a block to a superblock that is not full.
     pub fn add(&mut self, block: Block<'_>, to: &mut Superblock) {
         let start = to.docs.len();
-        self.blocks.documents(block, &mut to.docs);
+        self.blocks.encode_documents(block, &mut to.docs);
         push_u16(&mut to.docs_lens, to.docs.len() - start);
         let start = to.freqs.len();
-        self.blocks.frequencies(block, &mut to.freqs);
+        self.blocks.encode_frequencies(block, &mut to.freqs);
         push_u16(&mut to.freqs_lens, to.freqs.len() - start);
 
         to.last.extend_from_slice(&block.documents[block.documents.len() - 1].to_le_bytes());
-        self.blocks.impacts(block, self.norms, &mut self.impacts);
+        self.blocks.collect_impacts(block, self.norms, &mut self.impacts);
         let best = self.impacts.iter().map(|&impact| (self.share)(impact)).fold(0.0, f64::max);
         let max_share = encode_max_share(best);
         to.block_max_shares.extend_from_slice(&max_share.to_le_bytes());
@@ -78,8 +78,8 @@ impl<'a> SuperblockEncoder<'a> {
 
     /// Appends the encoded documents and frequencies of an inline list, which is shorter than a block.
     pub fn encode_inline_list(&mut self, block: Block<'_>, out: &mut Vec<u8>) {
-        self.blocks.documents(block, out);
-        self.blocks.frequencies(block, out);
+        self.blocks.encode_documents(block, out);
+        self.blocks.encode_frequencies(block, out);
     }
 }
 

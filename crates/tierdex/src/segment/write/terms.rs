@@ -122,7 +122,7 @@ impl TermsWriter {
         page.resize(TERM_PAGE - self.restarts.len(), 0);
         page.extend_from_slice(&self.restarts);
         self.file.write(&page)?;
-        let separator = next.map_or(self.last.as_slice(), |next| separator(&self.last, next));
+        let separator = next.map_or(self.last.as_slice(), |next| shortest_separator(&self.last, next));
         let shared = common_prefix(&self.separator, separator);
         self.index.push(shared as u8);
         self.index.push((separator.len() - shared) as u8);
@@ -144,7 +144,7 @@ pub(super) fn common_prefix(a: &[u8], b: &[u8]) -> usize {
 
 /// The shortest string that is at least `last` and less than `next`: `last` itself, or a prefix of `next`
 /// that is greater than `last`.
-fn separator<'a>(last: &'a [u8], next: &'a [u8]) -> &'a [u8] {
+fn shortest_separator<'a>(last: &'a [u8], next: &'a [u8]) -> &'a [u8] {
     let shared = common_prefix(last, next);
     let candidate = &next[..(shared + 1).min(next.len())];
     if candidate.len() < next.len() && candidate.len() < last.len() { candidate } else { last }
@@ -152,16 +152,16 @@ fn separator<'a>(last: &'a [u8], next: &'a [u8]) -> &'a [u8] {
 
 #[cfg(test)]
 mod tests {
-    use super::separator;
+    use super::shortest_separator;
 
     #[test]
     fn separators_are_between_the_terms() {
         for (last, next) in
             [("abc", "abd"), ("a", "ab"), ("abcdef", "abx123"), ("car", "cart"), ("a", "b"), ("ab", "b")]
         {
-            let found = separator(last.as_bytes(), next.as_bytes());
+            let found = shortest_separator(last.as_bytes(), next.as_bytes());
             assert!(found >= last.as_bytes() && found < next.as_bytes(), "{last} {next}");
         }
-        assert_eq!(separator(b"abcdef", b"abx123"), b"abx");
+        assert_eq!(shortest_separator(b"abcdef", b"abx123"), b"abx");
     }
 }

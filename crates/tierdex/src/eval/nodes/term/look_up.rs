@@ -196,7 +196,7 @@ impl Term<'_> {
         Ok(count)
     }
 
-    /// Offsets of those of at most [`BLOCK`] candidates that a block contains.
+    /// Offsets, among at most [`BLOCK`] candidates, of the candidates that a block contains.
     fn offsets_in_block(&mut self, block: usize, documents: &[u32]) -> Result<&[u8]> {
         let (found, LookUpBuffers { shared, .. }) = self.buffers.found_and_look_up();
         match self.blocks.bitmap(block)? {
@@ -211,7 +211,7 @@ impl Term<'_> {
         }
     }
 
-    /// Scores those of the candidates at `positions` of the batch that a block contains: in their scores
+    /// Scores the candidates at `positions` of the batch that a block contains: in their scores
     /// `bound` is replaced by the exact score of this list. A required clause drops the others. Returns the
     /// end position of the candidates that are kept.
     fn score_block(

@@ -15,7 +15,7 @@ use crate::{Result, eval::tuning::LEAD_BLOCKS_AHEAD_MAX, limits::BLOCK};
 /// A block of the lead, with the bounds of its scores.
 struct LeadBlock {
     block: usize,
-    /// The part of its range of documents that is searched.
+    /// The part of the block's range of documents that is searched.
     range: DocRange,
     is_scored: bool,
     /// Block max score of the lead.
@@ -27,13 +27,13 @@ struct LeadBlock {
 
 /// What is done first with a block of the lead.
 enum BlockWork {
-    /// It has no hits, and is not counted.
+    /// Nothing: the block has no hits, and matches are not counted.
     Skip,
-    /// It has no hits; its documents that are in the only other list are counted.
+    /// The block has no hits; its documents that are in the only other list are counted.
     Count,
-    /// This number of its postings, selected by frequency, are scored, then looked up in the other clauses.
+    /// `selected` postings, selected by frequency, are scored, then looked up in the other clauses.
     ScoreFirst { selected: usize },
-    /// Its documents are looked up in the other clauses, then scored.
+    /// The documents of the block are looked up in the other clauses, then scored.
     IntersectFirst,
 }
 

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 /// The skip record of a list of `postings` postings, with 40 bytes of impacts; `fill` returns the byte at an
 /// offset.
-fn list(postings: u32, positions: bool, fill: impl FnMut(usize) -> u8) -> BlockList<'static> {
+fn skip_record(postings: u32, positions: bool, fill: impl FnMut(usize) -> u8) -> BlockList<'static> {
     let len = BlockList::bytes_without_impacts(postings, positions) as usize + 40;
     let bytes: Vec<u8> = (0..len).map(fill).collect();
     let skips = 0..len as u64;
@@ -26,7 +26,7 @@ proptest! {
     ) {
         // Small bytes make last documents that are often equal or nearly in order.
         let byte = |at: usize| bytes[at % bytes.len()] & if small { 1 } else { 255 };
-        let list = list(postings, positions, byte);
+        let list = skip_record(postings, positions, byte);
         for (from, document) in searches {
             let (from, document) = (from.index(list.blocks()), if small { document & 0x0101_0101 } else { document });
             let found = list.find_block(from, document);
@@ -48,7 +48,7 @@ proptest! {
 
 #[test]
 fn searches_find_the_first_block_that_ends_at_the_document_or_later() {
-    let mut list = list(256 * 75, false, |_| 0);
+    let mut list = skip_record(256 * 75, false, |_| 0);
     let last = |block: usize| 1000 * (block as u32 + 1);
     let bytes = list.bytes.to_mut();
     for block in 0..75usize {

@@ -6,23 +6,27 @@ use crate::error::Result;
 use crate::segment::read::{BlockSource, FILES, FieldReader, ReadAheadBuffer, SkipRecord, TermInfo};
 
 /// Opens the posting lists of a field in the order of terms, with read-ahead of skip records and positions.
-pub struct ListsAhead<'s> {
+pub struct ListsInTermOrder<'s> {
     source: &'s dyn BlockSource,
     records: ReadAheadBuffer,
     positions: ReadAheadBuffer,
 }
 
-impl Default for ListsAhead<'_> {
+impl Default for ListsInTermOrder<'_> {
     /// Reads the files, through the page cache of the operating system.
     fn default() -> Self {
-        ListsAhead::new(&FILES)
+        ListsInTermOrder::new(&FILES)
     }
 }
 
-impl<'s> ListsAhead<'s> {
+impl<'s> ListsInTermOrder<'s> {
     /// Reads by `source`.
-    pub fn new(source: &'s dyn BlockSource) -> ListsAhead<'s> {
-        ListsAhead { source, records: ReadAheadBuffer::default(), positions: ReadAheadBuffer::default() }
+    pub fn new(source: &'s dyn BlockSource) -> ListsInTermOrder<'s> {
+        ListsInTermOrder {
+            source,
+            records: ReadAheadBuffer::default(),
+            positions: ReadAheadBuffer::default(),
+        }
     }
 
     /// The skip record of the next term, or of the current one again.
