@@ -232,8 +232,6 @@ impl StrategyChooser<'_> {
                 StrategyKind::CountDifference
             }
             _ if clauses.minimum > 0 => StrategyKind::CountBits,
-            // A group with a minimum match beside a filter.
-            ([_, ..], [], []) if clauses.filter.iter().any(has_minimum) => StrategyKind::CountBits,
             _ if clauses.must.is_empty() && clauses.all().all(is_dense) => StrategyKind::CountBits,
             ([one @ PlanNode::Term { .. }], [], [PlanNode::Term { .. }]) => {
                 // |A and not B| = |A| - |A and B|.
@@ -267,10 +265,6 @@ impl StrategyChooser<'_> {
     fn costs(&self, nodes: &[PlanNode]) -> impl Iterator<Item = u64> {
         nodes.iter().map(|node| self.view.cost(node))
     }
-}
-
-fn has_minimum(node: &PlanNode) -> bool {
-    matches!(node, PlanNode::Group(group) if group.minimum > 1)
 }
 
 /// Whether lists of this total length are so short that merging them whole is cheaper than `MaxScore`.
