@@ -64,7 +64,7 @@ struct LatencyCase {
 }
 
 impl LatencyCase {
-    fn quantile(&self, percent: usize) -> f64 {
+    fn percentile_micros(&self, percent: usize) -> f64 {
         let at = (self.latencies.len() * percent / 100).min(self.latencies.len().saturating_sub(1));
         self.latencies.get(at).map_or(f64::NAN, |latency| latency.as_secs_f64() * 1e6)
     }
@@ -74,8 +74,8 @@ impl LatencyCase {
         let count = self.latencies.len() as f64;
         vec![
             name,
-            format!("{:.0}", self.quantile(50)),
-            format!("{:.0}", self.quantile(99)),
+            format!("{:.0}", self.percentile_micros(50)),
+            format!("{:.0}", self.percentile_micros(99)),
             format!("{:.2}", self.divided as f64 / count),
             format!("{:.0}", count / self.time.as_secs_f64()),
             self.rejected.to_string(),
@@ -136,7 +136,8 @@ pub fn run(index: &Index, options: &EngineOptions, flags: &Flags, out: &mut dyn 
     {
         table.row(case.row(name.to_string(), batch));
     }
-    let ratio = |percent| format!("{:.2}", beside.quantile(percent) / alone.quantile(percent));
+    let ratio =
+        |percent| format!("{:.2}", beside.percentile_micros(percent) / alone.percentile_micros(percent));
     let none = || "-".to_string();
     table.row(vec!["ratio".to_string(), ratio(50), ratio(99), none(), none(), none(), none()]);
     for rate in &flags.rates {

@@ -157,7 +157,8 @@ fn stats_and_search_name_the_same_smallest_budget_in_one_line() {
     assert_eq!(report["dram"], stats.parse::<Size>().unwrap().of(0));
 }
 
-/// An index of posting lists without text: the term of a rank is in one of `2 + rank / 8` documents.
+/// An index of posting lists without text: the term of a rank is in about one of every
+/// `2 + rank / 8` documents.
 fn generate_index(dir: &Path) {
     const DOCUMENTS: u32 = 400_000;
     let list = |rank: u32| {

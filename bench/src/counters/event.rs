@@ -105,7 +105,7 @@ pub(super) const FIXED_MEMORY_METRIC: CounterEvent =
     CounterEvent { name: TOPDOWN_MEMORY, selector: Selector::Fixed(0x8700) };
 
 /// Stalls of the cores with fixed metrics.
-pub(super) const FIXED_STALL_EVENTS: [CounterEvent; 4] = [
+pub(super) const STALL_EVENTS_BESIDE_FIXED: [CounterEvent; 4] = [
     intel_event(UNHALTED_CLOCKS, 0x3C, 0x00, 0),
     intel_event(STALLS_L1D, 0xA3, 0x0C, 12),
     intel_event(STALLS_L2, 0xA3, 0x05, 5),

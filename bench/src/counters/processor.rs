@@ -2,8 +2,8 @@
 
 use crate::counters::event::{
     AMD_CYCLES_6_SLOTS, AMD_CYCLES_8_SLOTS, CounterEvent, CounterSet, FIXED_MEMORY_METRIC, FIXED_METRICS,
-    FIXED_STALL_EVENTS, GENERIC_EVENTS, PIPELINE_SLOTS, SKYLAKE_EVENTS, TOPDOWN_MEMORY, TOPDOWN_RETIRING,
-    ZEN_EVENTS, amd_event,
+    GENERIC_EVENTS, PIPELINE_SLOTS, SKYLAKE_EVENTS, STALL_EVENTS_BESIDE_FIXED, TOPDOWN_MEMORY,
+    TOPDOWN_RETIRING, ZEN_EVENTS, amd_event,
 };
 use std::{fs, path::Path};
 
@@ -54,7 +54,7 @@ impl Processor {
             ("GenuineIntel", ..) if self.fixed => {
                 events.extend(FIXED_METRICS);
                 events.extend(self.fixed_memory.then_some(FIXED_MEMORY_METRIC));
-                events.extend(FIXED_STALL_EVENTS);
+                events.extend(STALL_EVENTS_BESIDE_FIXED);
             }
             ("GenuineIntel", 6, model) if SKYLAKE_MODELS.contains(&model) => events.extend(SKYLAKE_EVENTS),
             // Zen 4 has the models 0x10 to 0x1F and 0x60 to 0xAF of this family.

@@ -18,7 +18,7 @@ use tierdex::{Error, Result, codec::Codec, codec::is_increasing, internal::bytes
 /// Identity of a list file in its envelope. The file is not part of an index.
 pub(super) const LIST_FILE_IDENTITY: Identity = Identity { kind: 32, field: 0, segment: 0 };
 
-/// Bytes of the tail.
+/// Bytes of the tail, with which a list file ends.
 pub(super) const TAIL_BYTES: usize = 32;
 
 /// Options of a list file.

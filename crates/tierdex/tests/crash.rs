@@ -139,7 +139,7 @@ fn a_disk_that_ignores_directory_syncs_is_detected() {
     assert!(counts.violations.len() > 20, "{} violations", counts.violations.len());
 }
 
-/// Tests the test itself: a commit that does not make bytes durable.
+/// Tests the test itself: commits on a disk that ignores syncs of files must be found not durable.
 #[test]
 fn a_disk_that_ignores_file_syncs_is_detected() {
     let counts = crash_at_each_operation(&WriterScript::new(12), IgnoredSync::Files, 9, 4);

@@ -441,7 +441,7 @@ fn a_failed_read_fails_only_the_requests_that_need_it() {
 
 /// For some time, callers submit queries while a writer commits and the engine opens each commit. Each result
 /// must be that of its own snapshot. Returns the resident bytes of the process after every twentieth commit.
-fn refresh_under_load(time: Duration) -> Vec<u64> {
+fn resident_bytes_under_refreshes(time: Duration) -> Vec<u64> {
     let directory = tempfile::tempdir().unwrap();
     let disk: Arc<dyn Disk> = Arc::new(PosixDisk::create(directory.path()).unwrap());
     let schema = SchemaOptions::one_field().schema();
@@ -502,7 +502,7 @@ fn resident_bytes() -> u64 {
 
 #[test]
 fn refreshes_under_load_change_no_result() {
-    refresh_under_load(Duration::from_secs(3));
+    resident_bytes_under_refreshes(Duration::from_secs(3));
 }
 
 /// `TIERDEX_SOAK_SECONDS=1800 cargo test --release -p tierdex --test engine soak -- --ignored --nocapture`
@@ -510,7 +510,7 @@ fn refreshes_under_load_change_no_result() {
 #[ignore = "takes as long as it is told"]
 fn soak_engine() {
     let seconds = std::env::var("TIERDEX_SOAK_SECONDS").ok().and_then(|seconds| seconds.parse().ok());
-    let resident = refresh_under_load(Duration::from_secs(seconds.unwrap_or(60)));
+    let resident = resident_bytes_under_refreshes(Duration::from_secs(seconds.unwrap_or(60)));
     let [_, first, .., last] = resident[..] else { panic!("too few commits in this time: {resident:?}") };
     assert!(last < first + (16 << 20), "{first} bytes have become {last}");
 }

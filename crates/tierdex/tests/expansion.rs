@@ -288,7 +288,7 @@ fn documents_are_found_by_their_ids() {
         found.push((document, id.to_string()));
         Ok(())
     };
-    searcher.find_ids(|id| wanted.contains(&id), note).unwrap();
+    searcher.scan_ids(|id| wanted.contains(&id), note).unwrap();
     let expected = [(3, "id3"), (249, "id249"), (253, "id3")];
     assert_eq!(found, expected.map(|(document, id)| (document, id.to_string())));
 }

@@ -154,7 +154,7 @@ fn run_all_operations(disk: &MemDisk, random: &mut Random) -> Result<(), Error> 
         for field in &index.schema().fields {
             errors.extend(export(&index, &field.name, "", &mut std::io::sink()).err());
         }
-        errors.extend(searcher.find_ids(|_| true, |document, _| searcher.stored(document).map(drop)).err());
+        errors.extend(searcher.scan_ids(|_| true, |document, _| searcher.stored(document).map(drop)).err());
     }
     for text in QUERIES.split("; ") {
         let query = Query::parse(text, index.schema())?;

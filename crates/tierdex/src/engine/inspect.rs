@@ -137,7 +137,7 @@ impl Snapshot {
         accepts: impl FnMut(&str) -> bool,
         body: impl FnMut(u32, &str) -> Result<()>,
     ) -> Result<()> {
-        self.searcher().find_ids(accepts, body)
+        self.searcher().scan_ids(accepts, body)
     }
 
     /// Evaluates a request on the calling thread, and tells how: for each segment the strategy and the top-k

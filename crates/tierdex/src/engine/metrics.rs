@@ -32,7 +32,7 @@ pub struct EngineMetrics {
     pub rejected: u64,
     /// Requested pages that were cached or already being read.
     pub cache_hits: u64,
-    /// Requested pages that were not.
+    /// Requested pages that were neither cached nor being read.
     pub cache_misses: u64,
     /// Pages that were evicted from the cache.
     pub evictions: u64,

@@ -195,9 +195,9 @@ impl<'x> SearchThread<'x> {
     /// Whether an interactive evaluation is ready, or can start. After a time slice of a batch evaluation
     /// the round ends if there is any interactive one: its reads may have completed, and completions are
     /// polled between rounds.
-    fn interactive_goes_first(&self, had_slice: bool) -> bool {
+    fn interactive_goes_first(&self, batch_had_slice: bool) -> bool {
         let mut running = self.running.iter().take_while(|running| running.priority == Priority::Interactive);
-        running.any(|running| had_slice || self.is_ready(running))
+        running.any(|running| batch_had_slice || self.is_ready(running))
             || self.running.len() < self.running_max && self.shared.queue.has_interactive()
     }
 

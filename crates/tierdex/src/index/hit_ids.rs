@@ -23,7 +23,7 @@ pub(crate) fn result_ids_bytes(hits: usize) -> usize {
 
 impl Searcher {
     /// Calls `body` with each document whose external id `accepts`, in order of documents. Reads all ids.
-    pub fn find_ids(
+    pub fn scan_ids(
         &self,
         mut accepts: impl FnMut(&str) -> bool,
         mut body: impl FnMut(u32, &str) -> Result<()>,

@@ -59,14 +59,14 @@ impl Query {
 thread_local! {
     /// Analyzers of recent queries of the thread, with their settings: creating one takes longer than
     /// analysing a query.
-    static RECENT_ANALYZERS: RefCell<Vec<(Analysis, Analyzer)>> = const { RefCell::new(Vec::new()) };
+    static KEPT_ANALYZERS: RefCell<Vec<(Analysis, Analyzer)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Maximum number of analyzers that are kept for a thread.
-const RECENT_ANALYZERS_MAX: usize = 8;
+const KEPT_ANALYZERS_MAX: usize = 8;
 
 /// Analyzers with more stop words than this are not kept.
-const RECENT_STOP_WORDS_MAX: usize = 1000;
+const KEPT_ANALYZER_STOP_WORDS_MAX: usize = 1000;
 
 /// Converts a syntax tree to a query, with the analyzers of its fields, which are taken from those kept for
 /// the thread or created on first use. Counts terms and expansions against their limits.
@@ -85,10 +85,11 @@ pub(super) struct QueryAnalyzer<'a> {
 impl Drop for QueryAnalyzer<'_> {
     fn drop(&mut self) {
         // At the end of the thread the list may have been dropped already.
-        let _ = RECENT_ANALYZERS.try_with(|kept| {
+        let _ = KEPT_ANALYZERS.try_with(|kept| {
             let mut kept = kept.borrow_mut();
             for chain in self.chains.drain(..).flatten() {
-                if kept.len() < RECENT_ANALYZERS_MAX && chain.0.stop_words.len() <= RECENT_STOP_WORDS_MAX {
+                if kept.len() < KEPT_ANALYZERS_MAX && chain.0.stop_words.len() <= KEPT_ANALYZER_STOP_WORDS_MAX
+                {
                     kept.push(chain);
                 }
             }
@@ -321,9 +322,9 @@ impl<'a> QueryAnalyzer<'a> {
     fn field_analyzer(&mut self, field: usize) -> &mut Analyzer {
         let analysis = &self.schema.fields[field].analysis;
         let (_, analyzer) = self.chains[field].get_or_insert_with(|| {
-            let kept = RECENT_ANALYZERS.with_borrow_mut(|kept| {
+            let kept = KEPT_ANALYZERS.with_borrow_mut(|kept| {
                 let at = kept.iter().position(|(of, _)| of == analysis);
-                if at.is_none() && kept.len() == RECENT_ANALYZERS_MAX {
+                if at.is_none() && kept.len() == KEPT_ANALYZERS_MAX {
                     kept.remove(0);
                 }
                 at.map(|at| kept.swap_remove(at))

@@ -161,8 +161,8 @@ impl TopK {
         self.min_score
     }
 
-    /// Whether a document that is at least `document`, with a score of at most `score`, can be a new
-    /// candidate.
+    /// Whether a document with the number `document` or a greater one, and a score of at most `score`, can
+    /// be a new candidate.
     #[inline]
     pub fn may_enter(&self, score: u32, document: u32) -> bool {
         Hit { score, document }.key() > self.threshold

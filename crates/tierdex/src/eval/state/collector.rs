@@ -40,7 +40,8 @@ impl<'s> Collector<'s> {
         if let Collector::Best(top) = self { top.threshold() } else { 0 }
     }
 
-    /// Whether a document that is at least `document` and scores at most `score` can be a hit.
+    /// Whether a document with the number `document` or a greater one, that scores at most `score`, can be a
+    /// hit.
     #[inline]
     pub(crate) fn may_enter(&self, score: u32, document: u32) -> bool {
         matches!(self, Collector::Best(top) if top.may_enter(score, document))

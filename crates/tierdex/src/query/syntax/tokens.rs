@@ -209,8 +209,8 @@ impl QueryTokenizer<'_> {
         self.finish_word(start, field, letters)
     }
 
-    /// The start of the clause after `name:`, which begins at `start`. Blanks may stand before it, as in
-    /// Lucene.
+    /// Where the clause after `name:` begins. The name begins at `start`; the clause, or blanks before it as
+    /// in Lucene, at `at`. Reports an operator in place of the clause.
     fn start_of_clause(&mut self, start: usize, at: usize) -> Result<usize> {
         let rest = &self.text[at..];
         let clause = rest.trim_start();

@@ -328,7 +328,8 @@ impl<'a> BlockList<'a> {
         between.fold(outer, u16::max)
     }
 
-    /// The numbers of the blocks of a superblock with their max shares.
+    /// The numbers of the blocks of a superblock with their max shares: the largest share
+    /// ([`encode_max_share`](crate::segment::layout::encode_max_share)) of a posting of the block.
     pub fn block_max_shares(&self, superblock: usize) -> impl Iterator<Item = (usize, u16)> {
         let shares = self.array(superblock, MAX_SHARES);
         (superblock * SUPERBLOCK..).zip(shares.iter().map(|share| u16::from_le_bytes(*share)))

@@ -453,7 +453,7 @@ impl<'a> TermPage<'a> {
     /// The term at a restart point.
     fn restart_term(&self, restart: usize) -> Result<&'a [u8]> {
         let at = self.position_at(restart)?.at;
-        let mut view = self.view(at)?;
+        let mut view = self.entries_from(at)?;
         if view.u8()? != 0 {
             return Err(self.corrupt(at, "a restart shares a prefix"));
         }
@@ -481,7 +481,7 @@ impl<'a> TermPage<'a> {
         if entries.number == self.terms {
             return Ok(None);
         }
-        let mut view = self.view(entries.at)?;
+        let mut view = self.entries_from(entries.at)?;
         let (shared, own) = (usize::from(view.u8()?), usize::from(view.u8()?));
         let restart = entries.number.is_multiple_of(TERM_RESTART_INTERVAL);
         if shared > entries.len
@@ -523,7 +523,7 @@ impl<'a> TermPage<'a> {
         }
     }
 
-    fn view(&self, at: usize) -> Result<ByteReader<'a>> {
+    fn entries_from(&self, at: usize) -> Result<ByteReader<'a>> {
         let bytes = self.bytes.get(at..self.entries_end());
         let bytes = bytes.ok_or_else(|| self.corrupt(at, "entry lies outside the page"))?;
         Ok(ByteReader::new(self.file.name(), self.at + at as u64, bytes))
