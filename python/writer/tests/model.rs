@@ -492,9 +492,9 @@ fn call_with_next_documents(call: &Call) -> Call {
 fn two_threads_of_two_calls() {
     let mut worlds = 0;
     for a in entry_point_calls(0) {
-        for b in entry_point_calls(0).iter().map(later) {
+        for b in entry_point_calls(0).iter().map(call_with_next_documents) {
             for c in entry_point_calls(1) {
-                for d in entry_point_calls(1).iter().map(later) {
+                for d in entry_point_calls(1).iter().map(call_with_next_documents) {
                     let scripts: [&[Call]; 2] = [&[a.clone(), b.clone()], &[c.clone(), d]];
                     worlds += explore(World::new(&scripts, Defect::None).with_faults(1).with_signals(1));
                 }
