@@ -3,8 +3,7 @@
 mod workspace;
 
 use std::io::Write;
-use std::process::{Command, Stdio};
-use workspace::{Workspace, assert_failed, assert_succeeded, wait_for_output, wait_until};
+use workspace::{Workspace, assert_failed, assert_succeeded, send_signal, wait_for_output, wait_until};
 
 #[test]
 fn batches_write_trec_runs() {
@@ -225,13 +224,12 @@ fn an_interrupted_batch_leaves_no_run() {
     let workspace = Workspace::with_index("");
     workspace.fifo("q");
     for signal in ["-INT", "-TERM"] {
-        let mut command = workspace.command("batch i --queries q --run out.trec".split(' '));
-        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = workspace.spawn("batch i --queries q --run out.trec");
         // The batch answers the first query and waits for more, as long as the pipe is open.
         let mut queries = workspace.open_fifo(&mut child, "q");
         queries.write_all(b"q1\tcat\n").unwrap();
         wait_until(&mut child, || workspace.names().iter().any(|name| name.starts_with(".tierdex-run")));
-        assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+        send_signal(&child, signal);
         let output = wait_for_output(child);
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!((output.status.code(), error.lines().count()), (Some(130), 1), "{error}");

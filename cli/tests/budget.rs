@@ -10,8 +10,8 @@ use tierdex::schema::{Field, Schema, Source};
 use tierdex::{IndexWriter, Merge, WriterOptions, internal::index::ListsBuilder, io::Size};
 use workspace::{control_group::ControlGroup, program_command};
 
-fn run_tierdex(arguments: &[&str]) -> Output {
-    program_command(arguments.iter().copied()).output().unwrap()
+fn run_tierdex(arguments: &[impl AsRef<str>]) -> Output {
+    program_command(arguments.iter().map(AsRef::as_ref)).output().unwrap()
 }
 
 fn assert_ok(output: &Output) -> String {
@@ -50,8 +50,7 @@ fn printing_hits_keeps_to_the_smallest_accepted_budget() {
         let with = |dram: &str| -> Vec<String> {
             [&command[..], &["--dram", dram]].concat().iter().map(|word| word.to_string()).collect()
         };
-        let words = with("2M");
-        let rejected = run_tierdex(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        let rejected = run_tierdex(&with("2M"));
         let error = String::from_utf8_lossy(&rejected.stderr);
         let least = error.split_once("too small: ").and_then(|(_, rest)| rest.split(' ').next());
         let least: Size = least.unwrap_or_else(|| panic!("{error}")).parse().unwrap();
@@ -59,21 +58,16 @@ fn printing_hits_keeps_to_the_smallest_accepted_budget() {
         assert_eq!(error.lines().count(), 1, "{error}");
         // Buffers of the threads for 20,000 hits, but far less than the giant document.
         assert!(least < 18 << 20, "{least} bytes are needed for {command:?}");
-        let Some(group) = ControlGroup::new("shown", least + least / 5) else {
-            eprintln!("skipped: no permission to create a memory control group");
-            return;
-        };
+        let Some(group) = ControlGroup::new("shown", least + least / 5) else { return };
         let words = with(&least.to_string());
-        let output = group.run(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        let output = group.run(&words);
         let error = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success() && group.kills() == 0, "{words:?}: {:?} {error}", output.status);
         if command.contains(&"json") {
             let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
             let hits = answer["hits"].as_array().unwrap();
-            assert_eq!(
-                (answer["total"].as_u64(), hits.len()),
-                (Some(12_001), if command[4] == "1" { 1 } else { 12_001 })
-            );
+            let shown = if command[4] == "1" { 1 } else { 12_001 };
+            assert_eq!((answer["total"].as_u64(), hits.len()), (Some(12_001), shown));
             assert!(hits.iter().all(|hit| hit["snippet"].as_str().unwrap().contains("**fox**")));
         }
     }
@@ -89,10 +83,7 @@ fn a_phrase_in_a_giant_document_fits_a_budget() {
     let (index, input) = (path("index"), path("giant.txt"));
     fs::write(&input, "quick brown fox ".repeat(2_000_000)).unwrap();
     assert_ok(&run_tierdex(&["index", &input, "--out", &index, "--positions", "--store", "none"]));
-    let Some(group) = ControlGroup::new("phrase", DRAM_BYTES + DRAM_BYTES / 5) else {
-        eprintln!("skipped: no permission to create a memory control group");
-        return;
-    };
+    let Some(group) = ControlGroup::new("phrase", DRAM_BYTES + DRAM_BYTES / 5) else { return };
     let dram = DRAM_BYTES.to_string();
     let output =
         group.run(&["search", &index, "\"quick brown\"", "--dram", &dram, "--format", "json", "--count"]);
@@ -116,10 +107,7 @@ fn the_default_memory_of_indexing_follows_the_control_group() {
         writeln!(docs, "{{\"id\":\"{number}\",\"text\":\"{text}\"}}").unwrap();
     }
     docs.into_inner().unwrap();
-    let Some(group) = ControlGroup::new("index", 90 << 20) else {
-        eprintln!("skipped: no permission to create a memory control group");
-        return;
-    };
+    let Some(group) = ControlGroup::new("index", 90 << 20) else { return };
     let command = ["index", &input, "--out", &index, "--replace", "--positions"];
     assert_ok(&group.run(&command));
     assert_eq!(group.kills(), 0);
@@ -221,10 +209,7 @@ fn a_batch_uses_its_budget() {
     fs::write(&queries, lines).unwrap();
     let [index, queries, run] = [index, queries, run].map(|path| path.display().to_string());
     for k in ["10", "1000"] {
-        let Some(group) = ControlGroup::new("used", DRAM_BYTES + DRAM_BYTES / 5) else {
-            eprintln!("skipped: no permission to create a memory control group");
-            return;
-        };
+        let Some(group) = ControlGroup::new("used", DRAM_BYTES + DRAM_BYTES / 5) else { return };
         let dram = DRAM_BYTES.to_string();
         let words =
             ["batch", &index, "--queries", &queries, "--run", &run, "--dram", &dram, "--threads", "2"];
@@ -267,8 +252,7 @@ fn a_batch_within_a_budget_writes_the_same_run_and_is_not_killed() {
         words.iter().chain(more).map(|word| word.to_string()).collect()
     };
     let expected = path("expected");
-    let words = batch(&expected, &[]);
-    assert_ok(&run_tierdex(&words.iter().map(String::as_str).collect::<Vec<_>>()));
+    assert_ok(&run_tierdex(&batch(&expected, &[])));
     let (dram, cache) =
         (DRAM_BYTES.to_string(), format!("file:/dev/shm/tierdex-batch-{}:2M", std::process::id()));
     let cases: [(&[&str], u64); 4] = [
@@ -278,13 +262,9 @@ fn a_batch_within_a_budget_writes_the_same_run_and_is_not_killed() {
         (&["--dram", &dram, "--keep-in", "dram"], 0),
     ];
     for (number, (more, beside)) in cases.into_iter().enumerate() {
-        let Some(group) = ControlGroup::new("batch", DRAM_BYTES + DRAM_BYTES / 5 + beside) else {
-            eprintln!("skipped: no permission to create a memory control group");
-            return;
-        };
+        let Some(group) = ControlGroup::new("batch", DRAM_BYTES + DRAM_BYTES / 5 + beside) else { return };
         let run = path(&format!("run{number}"));
-        let words = batch(&run, more);
-        assert_ok(&group.run(&words.iter().map(String::as_str).collect::<Vec<_>>()));
+        assert_ok(&group.run(&batch(&run, more)));
         assert_eq!(group.kills(), 0, "{more:?}");
         assert!(fs::read(&run).unwrap() == fs::read(&expected).unwrap(), "{more:?}");
     }

@@ -10,20 +10,17 @@ fn an_exported_index_is_imported_and_finds_the_same() {
     workspace.file("queries.tsv", "q1\tcat dog\nq2\tbird\nq3\tthe\n");
     workspace.ok("index docs.jsonl --out first");
     workspace.ok("batch first --queries queries.tsv --run first.run");
+    let read = |name: &str| std::fs::read(workspace.path(name)).unwrap();
     for name in ["plain.ciff", "packed.ciff.gz"] {
         let exported = workspace.ok(&format!("ciff export first {name}"));
         assert!(exported.starts_with(&format!("{name}: ")), "{exported}");
         workspace.ok(&format!("ciff import {name} --out second --replace"));
         workspace.ok("batch second --queries queries.tsv --run second.run");
-        let read = |name: &str| std::fs::read(workspace.path(name)).unwrap();
         assert!(!read("first.run").is_empty() && read("first.run") == read("second.run"));
         workspace.ok("ciff export second again.ciff");
         workspace.ok("check second");
     }
-    assert!(
-        std::fs::read(workspace.path("plain.ciff")).unwrap()
-            == std::fs::read(workspace.path("again.ciff")).unwrap()
-    );
+    assert!(read("plain.ciff") == read("again.ciff"));
     workspace.ok("ciff import plain.ciff --out second --append");
     assert!(workspace.ok("info second").contains("in 2 segments"));
 }
@@ -38,9 +35,7 @@ fn a_compressed_file_is_imported_by_way_of_a_file_that_does_not_remain() {
     let output = spawn_and_finish(command.env("TMPDIR", workspace.path("temporary")));
     assert_succeeded(&output);
     assert!(String::from_utf8_lossy(&output.stderr).contains("i.ciff.gz: decompressed to "));
-    let names = std::fs::read_dir(workspace.path("temporary")).unwrap();
-    let names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
-    assert_eq!(names, [".tierdex-ciff-1-0"]);
+    assert_eq!(workspace.names_in("temporary"), [".tierdex-ciff-1-0"]);
 }
 
 #[test]

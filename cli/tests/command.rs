@@ -4,16 +4,14 @@ mod workspace;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use workspace::{DOCUMENTS, Workspace, assert_failed, assert_succeeded, spawn_and_finish, wait_for_output};
+use std::process::Command;
+use workspace::{
+    DOCUMENTS, Workspace, assert_failed, assert_succeeded, send_signal, spawn_and_finish, wait_for_output,
+};
 
-/// Total and ids of a query.
-fn search_ids(workspace: &Workspace, index: &str, query: &str) -> (u64, Vec<String>) {
-    let output =
-        assert_succeeded(&workspace.run_with(["search", index, query, "--format", "json", "-k", "100"]));
-    let answer: serde_json::Value = serde_json::from_str(&output).unwrap();
-    let ids = answer["hits"].as_array().unwrap().iter().map(|hit| hit["id"].as_str().unwrap().to_string());
-    (answer["total"].as_u64().unwrap(), ids.collect())
+/// Checks that `search` rejects a query with these words.
+fn assert_query_rejected(workspace: &Workspace, query: &str, words: &str) {
+    assert_failed(&workspace.run_with(["search", "i", query]), 2, words);
 }
 
 #[test]
@@ -22,13 +20,10 @@ fn hits_have_titles_and_highlighted_snippets() {
     let summary = workspace.ok("index docs.jsonl --out i --positions");
     assert!(summary.contains("3 documents") && summary.lines().count() == 1, "{summary}");
 
-    let output = workspace.ok("search i cat --format json");
-    let answer: serde_json::Value = serde_json::from_str(&output).unwrap();
+    let answer = workspace.run_for_json("search i cat --format json");
     assert_eq!(answer["total"], 2);
     let first = &answer["hits"][0];
-    assert_eq!(first["rank"], 1);
-    assert_eq!(first["id"], "2");
-    assert_eq!(first["title"], "");
+    assert_eq!((&first["rank"], &first["id"], &first["title"]), (&1.into(), &"2".into(), &"".into()));
     assert_eq!(first["snippet"], "the dog and the **cat**");
     assert!(first["score"].as_f64().unwrap() > 0.0 && answer["took_us"].is_u64());
 
@@ -38,14 +33,14 @@ fn hits_have_titles_and_highlighted_snippets() {
         "{table}"
     );
 
-    assert_eq!(search_ids(&workspace, "i", "\"the cat\"").1, ["2", "1"]);
-    assert_eq!(search_ids(&workspace, "i", "+the -cat").1, ["3"]);
-    assert_eq!(search_ids(&workspace, "i", "(dog OR bird) AND the").0, 2);
-    assert_eq!(search_ids(&workspace, "i", "NOT dog").0, 2);
-    assert_eq!(search_ids(&workspace, "i", "zebra"), (0, vec![]));
+    assert_eq!(workspace.search_index("i", "\"the cat\"").1, ["2", "1"]);
+    assert_eq!(workspace.search_index("i", "+the -cat").1, ["3"]);
+    assert_eq!(workspace.search_index("i", "(dog OR bird) AND the").0, 2);
+    assert_eq!(workspace.search_index("i", "NOT dog").0, 2);
+    assert_eq!(workspace.search_index("i", "zebra"), (0, vec![]));
     assert!(workspace.ok("check i").starts_with("sound"));
     assert!(workspace.ok("info i").contains("per posting  auto"));
-    let info: serde_json::Value = serde_json::from_str(&workspace.ok("info i --format json")).unwrap();
+    let info = workspace.run_for_json("info i --format json");
     assert_eq!((info["documents"].as_u64(), info["fields"][0]["tokens"].as_u64()), (Some(3), Some(18)));
     assert_eq!(info["fields"][0]["documents"], 3);
 }
@@ -67,12 +62,11 @@ fn every_kind_of_query_is_answered() {
         ("*:* -cat", vec!["3"]),
         ("text:(+cat -dog)", vec!["1"]),
     ] {
-        assert_eq!(search_ids(&workspace, "i", query).1, ids, "{query}");
+        assert_eq!(workspace.search_index("i", query).1, ids, "{query}");
     }
     let table = workspace.ok("search i brid~1");
     assert!(table.contains("a **bird** in the hand"), "{table}");
-    let output = workspace.run_with(["search", "i", "ca* AND", "--format", "json"]);
-    assert_failed(&output, 2, "byte 8: `AND` has nothing on its right");
+    assert_query_rejected(&workspace, "ca* AND", "byte 8: `AND` has nothing on its right");
 }
 
 #[test]
@@ -110,29 +104,25 @@ fn wrong_usage_exits_with_2() {
     workspace.fails(2, "index docs.jsonl --out j --stop-words none.txt", "none.txt");
     workspace.fails(2, "search i cat --k1 -1", "k1");
     workspace.fails(2, "search i cat --b 2", "b is 2");
-    assert_failed(&workspace.run_with(["search", "i", "cat OR"]), 2, "byte 7: `OR` has nothing on its right");
+    for (query, words) in [
+        ("cat OR", "byte 7: `OR` has nothing on its right"),
+        ("\"the cat\"", "--positions"),
+        ("x text:-cat", "byte 3: write `-text:` for `text:-`"),
+        ("/c.*t/", "regular expressions are not supported"),
+        ("cat^x dog^1e999", "byte 10: a boost lies between 0 and"),
+        ("cat~3", "0 to 2 edits"),
+        ("text:*", "byte 1: `*` needs"),
+    ] {
+        assert_query_rejected(&workspace, query, words);
+    }
     let output = workspace.run_with(["search", "i", "(cat author:x"]);
     assert!(assert_succeeded(&output).contains("cat"));
     let notes = String::from_utf8_lossy(&output.stderr);
     assert!(notes.contains("byte 1: this `(` has no pair and is read as text"), "{notes}");
     assert!(notes.contains("byte 6: `author:` is read as text: it is not a field of this index"), "{notes}");
-    assert_failed(&workspace.run_with(["search", "i", "\"the cat\""]), 2, "--positions");
     for wrong in ["index docs.jsonl", "search i", "frob", "index docs.jsonl --out j --codec zip"] {
         assert_eq!(workspace.run(wrong).status.code(), Some(2), "{wrong}");
     }
-    assert_failed(
-        &workspace.run_with(["search", "i", "x text:-cat"]),
-        2,
-        "byte 3: write `-text:` for `text:-`",
-    );
-    assert_failed(&workspace.run_with(["search", "i", "/c.*t/"]), 2, "regular expressions are not supported");
-    assert_failed(
-        &workspace.run_with(["search", "i", "cat^x dog^1e999"]),
-        2,
-        "byte 10: a boost lies between 0 and",
-    );
-    assert_failed(&workspace.run_with(["search", "i", "cat~3"]), 2, "0 to 2 edits");
-    assert_failed(&workspace.run_with(["search", "i", "text:*"]), 2, "byte 1: `*` needs");
     workspace.file("q.tsv", "1\tcat\n");
     workspace.fails(2, "batch i --queries q.tsv --run out.trec --lenient --syntax terms", "--syntax query");
     workspace.file("notes/mine.txt", "hands off");
@@ -197,7 +187,7 @@ fn malformed_lines_are_counted_and_reported_with_file_and_line() {
         assert!(errors.contains(&format!("docs.jsonl:{line}:")), "{errors}");
     }
     workspace.fails(1, "index docs.jsonl --out i --replace --on-error fail", "docs.jsonl:4:");
-    assert_eq!(search_ids(&workspace, "i", "nul"), (1, vec!["4".to_string()]));
+    assert_eq!(workspace.search_index("i", "nul"), (1, vec!["4".to_string()]));
     assert!(workspace.ok("check i").starts_with("sound"));
 }
 
@@ -206,39 +196,40 @@ fn empty_text_folder_tsv_and_split_inputs_are_indexed() {
     let workspace = Workspace::new();
     workspace.file("empty.jsonl", "{\"text\":\"\"}");
     assert!(workspace.ok("index empty.jsonl --out empty").contains("1 document,"));
-    assert_eq!(search_ids(&workspace, "empty", "cat"), (0, vec![]));
+    assert_eq!(workspace.search_index("empty", "cat"), (0, vec![]));
     assert!(workspace.ok("check empty").starts_with("sound"));
     assert!(workspace.ok("info empty").contains("1 document"));
 
     workspace.file("one.txt", "Ünïcode text");
     workspace.ok("index one.txt --out one");
-    assert_eq!(search_ids(&workspace, "one", "ÜNÏCODE").0, 1);
+    assert_eq!(workspace.search_index("one", "ÜNÏCODE").0, 1);
 
     workspace.file("tree/b/two.txt", "second file");
     workspace.file("tree/a.txt", "first file");
     workspace.file("tree/blob.bin", b"a\0b");
     let said = workspace.ok("index tree --out t");
     assert!(said.contains("2 documents") && said.contains("1 binary"), "{said}");
-    assert_eq!(search_ids(&workspace, "t", "file").1, ["tree/a.txt", "tree/b/two.txt"]);
+    assert_eq!(workspace.search_index("t", "file").1, ["tree/a.txt", "tree/b/two.txt"]);
 
     workspace.file("rows.tsv", "1\tred apple\n2\tgreen pear\n");
     workspace.ok("index rows.tsv --out rows");
-    assert_eq!(search_ids(&workspace, "rows", "pear").1, ["2"]);
+    assert_eq!(workspace.search_index("rows", "pear").1, ["2"]);
 
     let long = "word ".repeat(1000);
     workspace.file("long.txt", &long);
     let said = workspace.ok("index long.txt --out split --split 1K");
     assert!(said.contains("5 documents"), "{said}");
-    assert_eq!(search_ids(&workspace, "split", "word").1[0], "long.txt#0");
+    assert_eq!(workspace.search_index("split", "word").1[0], "long.txt#0");
 }
 
 #[test]
 fn compressed_standard_input_is_read() {
     let workspace = Workspace::new();
-    let mut child = workspace.command(["index", "-", "--out", "i"]).stdin(Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(&zstd::encode_all(DOCUMENTS.as_bytes(), 3).unwrap()).unwrap();
+    let (child, mut input) = workspace.spawn_with_input("index - --out i");
+    input.write_all(&zstd::encode_all(DOCUMENTS.as_bytes(), 3).unwrap()).unwrap();
+    drop(input);
     assert_succeeded(&wait_for_output(child));
-    assert_eq!(search_ids(&workspace, "i", "cat").0, 2);
+    assert_eq!(workspace.search_index("i", "cat").0, 2);
 }
 
 #[test]
@@ -249,13 +240,13 @@ fn append_and_replace_commit_all_documents() {
     workspace.ok("index a.jsonl --out i --positions --fold-accents");
     let said = workspace.ok("index b.jsonl --out i --append");
     assert!(said.contains("holds 4 documents"), "{said}");
-    assert_eq!(search_ids(&workspace, "i", "cat").0, 3);
+    assert_eq!(workspace.search_index("i", "cat").0, 3);
     workspace.fails(2, "index b.jsonl --out i --append --stem english", "other settings");
     workspace.ok("index b.jsonl --out i --append --merge none");
     assert!(workspace.ok("info i").contains("in 2 segments"));
-    assert_eq!(search_ids(&workspace, "i", "again").0, 2);
+    assert_eq!(workspace.search_index("i", "again").0, 2);
     workspace.ok("index b.jsonl --out i --replace --codec raw");
-    assert_eq!(search_ids(&workspace, "i", "cat").0, 1);
+    assert_eq!(workspace.search_index("i", "cat").0, 1);
     assert!(workspace.ok("check i").starts_with("sound"));
 }
 
@@ -293,13 +284,7 @@ fn the_number_of_threads_does_not_change_the_index() {
 #[test]
 fn a_second_writer_fails_and_an_interrupt_leaves_the_last_commit() {
     let workspace = Workspace::with_index("");
-    let mut child = workspace
-        .command(["index", "-", "--out", "i", "--replace"])
-        .stdin(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut input = child.stdin.take().unwrap();
+    let (child, mut input) = workspace.spawn_with_input("index - --out i --replace");
     // The writer takes the lock before it reads. More than the pipe buffer is written, so it has begun to
     // read.
     let line = format!("{{\"id\":\"n\",\"text\":\"{}\"}}\n", "new words ".repeat(1000));
@@ -307,15 +292,14 @@ fn a_second_writer_fails_and_an_interrupt_leaves_the_last_commit() {
         input.write_all(line.as_bytes()).unwrap();
     }
     workspace.fails(75, "index docs.jsonl --out i --append", "another writer is at work on ");
-    assert_eq!(search_ids(&workspace, "i", "cat").0, 2);
+    assert_eq!(workspace.search_index("i", "cat").0, 2);
 
-    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(killed.success());
+    send_signal(&child, "-INT");
     // The pipe stays open and idle; the writer must not wait for more input.
     let output = wait_for_output(child);
     drop(input);
     assert_failed(&output, 130, "last commit is intact");
-    assert_eq!(search_ids(&workspace, "i", "cat").0, 2);
+    assert_eq!(workspace.search_index("i", "cat").0, 2);
     let report = workspace.ok("check i");
     assert!(report.starts_with("sound"), "files were left: {report}");
 }
@@ -333,22 +317,16 @@ fn a_full_disk_is_reported_and_loses_nothing() {
         .output()
         .unwrap();
     assert_failed(&output, 1, "cannot write");
-    assert_eq!(search_ids(&workspace, "i", "cat").0, 2);
+    assert_eq!(workspace.search_index("i", "cat").0, 2);
     assert!(workspace.ok("check i").starts_with("sound"));
     workspace.ok("index more.jsonl --out i --append");
-    assert_eq!(search_ids(&workspace, "i", "different").0, 20_000);
+    assert_eq!(workspace.search_index("i", "different").0, 20_000);
 }
 
 #[test]
 fn an_error_ends_the_command_while_the_input_is_idle() {
     let workspace = Workspace::new();
-    let mut child = workspace
-        .command(["index", "-", "--out", "i", "--on-error", "fail"])
-        .stdin(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut input = child.stdin.take().unwrap();
+    let (child, mut input) = workspace.spawn_with_input("index - --out i --on-error fail");
     let line = format!("{{\"id\":\"n\",\"text\":\"{}\"}}\n", "words ".repeat(1000));
     let bytes = format!("not json\n{}", line.repeat(2000));
     // The command may exit before it has read all of it.
@@ -364,18 +342,14 @@ fn queries_above_the_limits_are_rejected() {
     workspace.file("docs.jsonl", format!("{{\"id\":\"1\",\"text\":\"{}\"}}\n", "the ".repeat(100_000)));
     workspace.ok("index docs.jsonl --out i --positions --codec raw");
     let words = |count: usize| (0..count).map(|i| format!("w{i} ")).collect::<String>();
-    assert_failed(&workspace.run_with(["search", "i", &words(1025)]), 2, "clauses");
-    assert_failed(&workspace.run_with(["search", "i", &words(1025).replace(' ', "-")]), 2, "at most 1024");
-    assert_failed(
-        &workspace.run_with(["search", "i", &format!("\"{}\"", "the ".repeat(65))]),
-        2,
-        "at most 64",
-    );
+    assert_query_rejected(&workspace, &words(1025), "clauses");
+    assert_query_rejected(&workspace, &words(1025).replace(' ', "-"), "at most 1024");
+    assert_query_rejected(&workspace, &format!("\"{}\"", "the ".repeat(65)), "at most 64");
     assert_failed(&workspace.run_with(["explain", "i", &format!("{}~1", "w".repeat(65))]), 2, "at most 64");
-    assert_failed(&workspace.run_with(["search", "i", &"w* ".repeat(65)]), 2, "more than 64 prefixes");
-    assert_failed(&workspace.run_with(["search", "i", &"w".repeat(65_537)]), 2, "longer than 65536 bytes");
-    assert_eq!(search_ids(&workspace, "i", &format!("\"{}\"", "the ".repeat(64))).0, 1);
-    assert_eq!(search_ids(&workspace, "i", &words(1000)).0, 0);
+    assert_query_rejected(&workspace, &"w* ".repeat(65), "more than 64 prefixes");
+    assert_query_rejected(&workspace, &"w".repeat(65_537), "longer than 65536 bytes");
+    assert_eq!(workspace.search_index("i", &format!("\"{}\"", "the ".repeat(64))).0, 1);
+    assert_eq!(workspace.search_index("i", &words(1000)).0, 0);
 }
 
 #[test]
@@ -425,10 +399,9 @@ fn explain_prints_strategy_lists_and_reads() {
         let said = assert_succeeded(&workspace.run_with(["explain", "i", query]));
         assert!(said.contains(node), "{query}: {said}");
     }
-    let said = workspace.ok("explain i cat --format json --io --count");
-    let value: serde_json::Value = serde_json::from_str(&said).unwrap();
+    let value = workspace.run_for_json("explain i cat --format json --io --count");
     assert_eq!((&value["total"], &value["segments"][0]["lists"][0]["decoded"]), (&2.into(), &1.into()));
-    assert!(value["segments"][0]["used"].as_array().is_some_and(|used| !used.is_empty()), "{said}");
+    assert!(value["segments"][0]["used"].as_array().is_some_and(|used| !used.is_empty()), "{value}");
     workspace.fails(2, "explain i cat~3", "0 to 2 edits");
     workspace.fails(2, "explain i cat --b 2", "b is 2");
     workspace.fails(1, "explain nowhere cat", "no such directory");

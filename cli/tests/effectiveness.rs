@@ -53,21 +53,8 @@ fn measures_agree_with_the_reference() {
             run_tierdex(&["index", &file("docs.jsonl"), "--out", &index, "--norms", norms]);
             for (k1, b, expected) in [("1.2", "0.75", default), ("0.9", "0.4", low)] {
                 let (queries, trec) = (file("queries.tsv"), path("run"));
-                let said = run_tierdex(&[
-                    "batch",
-                    &index,
-                    "--queries",
-                    &queries,
-                    "--run",
-                    &trec,
-                    "--k1",
-                    k1,
-                    "--b",
-                    b,
-                    "--syntax",
-                    "terms",
-                    "--count",
-                ]);
+                let batch = ["batch", &index, "--queries", &queries, "--run", &trec, "--syntax", "terms"];
+                let said = run_tierdex(&[&batch[..], &["--k1", k1, "--b", b, "--count"]].concat());
                 assert_eq!(numbers_in(&said)[1], *matches as f64, "{name}: {said}");
                 let said = run_tierdex(&["eval", &trec, &file("qrels.txt")]);
                 let found = numbers_in(&said);

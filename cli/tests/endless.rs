@@ -2,9 +2,9 @@
 
 mod workspace;
 
-use std::process::{Command, Stdio};
 use std::{fs, io::Write};
-use workspace::{DOCUMENTS, Workspace, assert_failed, assert_succeeded, wait_for_output, wait_until};
+use workspace::{DOCUMENTS, Workspace, assert_failed, assert_succeeded};
+use workspace::{send_signal, wait_for_output, wait_until};
 
 /// Whether a process has a file open.
 fn has_open(id: u32, file: &str) -> bool {
@@ -40,16 +40,11 @@ fn reading_an_endless_line_can_be_interrupted() {
     for (input, memory, signal) in
         [("/dev/zero", "2G", "-INT"), ("/dev/zero", "16M", "-TERM"), ("sparse.jsonl", "16M", "-INT")]
     {
-        let mut child = workspace
-            .command(["index", input, "--out", "i", "--replace", "--memory", memory])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = workspace.spawn(&format!("index {input} --out i --replace --memory {memory}"));
         // The file is opened once before, to check that it can be read.
         let id = child.id();
         wait_until(&mut child, || watches_signals(id) && has_open(id, input));
-        assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+        send_signal(&child, signal);
         assert_failed(&wait_for_output(child), 130, "last commit is intact");
     }
     assert!(workspace.ok("search i cat").contains("2 documents"));
@@ -61,15 +56,8 @@ fn lines_and_files_above_the_limit_are_not_held_in_memory() {
     let long = "word ".repeat(20 << 20);
     workspace.file("long.txt", &long);
     workspace.file("long.jsonl", format!("{DOCUMENTS}{{\"text\":\"{long}\"}}\n{DOCUMENTS}"));
-    let mut child = workspace
-        .command(["index", "long.txt", "long.jsonl", "-", "--out", "i", "--memory", "16M"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let (child, mut input) = workspace.spawn_with_input("index long.txt long.jsonl - --out i --memory 16M");
     // More than the pipe and the reader buffer: once it is written, the files have been read.
-    let mut input = child.stdin.take().unwrap();
     input.write_all(" \n".repeat(4 << 20).as_bytes()).unwrap();
     input.write_all(DOCUMENTS.as_bytes()).unwrap();
     let peak = peak_mb(child.id());
@@ -98,8 +86,7 @@ fn large_files_are_split_in_pieces() {
         assert!(said.starts_with("23 documents, ") && !said.contains("skipped"), "{said}");
     }
     let hits = |index: &str| {
-        let said = workspace.ok(&format!("search {index} word7 -k 100 --format json"));
-        let answer: serde_json::Value = serde_json::from_str(&said).unwrap();
+        let answer = workspace.run_for_json(&format!("search {index} word7 -k 100 --format json"));
         let hit =
             |hit: &serde_json::Value| (hit["id"].as_str().unwrap().to_string(), hit["score"].to_string());
         answer["hits"].as_array().unwrap().iter().map(hit).collect::<Vec<_>>()

@@ -35,11 +35,8 @@ fn relevance_and_scores_that_are_not_finite_are_rejected() {
     for wrong in ["nan", "inf", "-Infinity", "1e999", "x"] {
         workspace.file("run", RUN_LINES);
         workspace.file("qrels", format!("q1 0 c {wrong}\n{QRELS_LINES}"));
-        workspace.fails(
-            1,
-            "eval run qrels",
-            &format!("qrels: line 1: relevance `{wrong}` is not a finite number"),
-        );
+        let words = format!("qrels: line 1: relevance `{wrong}` is not a finite number");
+        workspace.fails(1, "eval run qrels", &words);
         workspace.file("run", format!("{RUN_LINES}q1 Q0 c 3 {wrong} t\n"));
         workspace.file("qrels", QRELS_LINES);
         workspace.fails(1, "eval run qrels", &format!("run: line 3: score `{wrong}` is not a finite number"));
@@ -66,11 +63,8 @@ fn endless_lines_are_rejected() {
     workspace.file("qrels", "1 0 a 1\n");
     workspace.fails(1, "eval /dev/zero qrels", "line 1: the line is longer than 1048576 bytes");
     workspace.fails(1, "eval r /dev/zero", "line 1: the line is longer than 1048576 bytes");
-    workspace.fails(
-        2,
-        "index docs.jsonl --stop-words /dev/zero --out i",
-        "the file is longer than 25500000 bytes",
-    );
+    let words = "the file is longer than 25500000 bytes";
+    workspace.fails(2, "index docs.jsonl --stop-words /dev/zero --out i", words);
 }
 
 #[test]
@@ -124,8 +118,7 @@ fn measures_queries_and_runs_are_chosen() {
     let said = workspace.ok(&format!("eval a b {flags}"));
     let line = "RR@10 1.00 0.75, difference -0.25, 0 better, 1 worse, 1 equal, p 0.5000 (paired t-test)";
     assert!(said.starts_with("2 queries: a beside b\n") && said.contains(line), "{said}");
-    let value: serde_json::Value =
-        serde_json::from_str(&workspace.ok(&format!("eval a b {flags} --per-query --format json"))).unwrap();
+    let value = workspace.run_for_json(&format!("eval a b {flags} --per-query --format json"));
     assert_eq!((&value["queries"], &value["runs"][1]["measures"]["RR@10"]), (&2.into(), &0.75.into()));
     assert_eq!(value["runs"][1]["per_query"]["q1"]["RR@10"], 0.5);
     assert_eq!(value["comparison"]["RR@10"]["losses"], 1);

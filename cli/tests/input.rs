@@ -69,10 +69,8 @@ fn archives_and_other_formats_are_named_with_the_command_that_unpacks_them() {
         assert!(error.contains(words) && error.contains("nothing was committed"), "{error}");
     }
     let output = workspace.run("index f --out i");
-    assert!(
-        assert_succeeded(&output).contains("1 document, ")
-            && assert_succeeded(&output).contains("; 1 binary file skipped")
-    );
+    let said = assert_succeeded(&output);
+    assert!(said.contains("1 document, ") && said.contains("; 1 binary file skipped"), "{said}");
     assert!(String::from_utf8(output.stderr).unwrap().contains("f/b.jsonl.bz2: a file compressed by bzip2"));
 }
 
@@ -90,14 +88,14 @@ fn a_text_may_be_null_or_left_out_beside_a_title_alone() {
     let said = workspace.ok("index docs.jsonl --out i");
     assert!(said.starts_with("3 documents, ") && said.contains("; 2 malformed lines skipped"), "{said}");
     assert!(said.contains("; not indexed: url (3), date (1)"), "{said}");
-    assert_eq!(hit_ids(&workspace, "i", "oak"), ["5", "2"]);
+    assert_eq!(workspace.search_index("i", "oak").1, ["5", "2"]);
     workspace.file("titles.tsv", "id\ttitle\n1\toak only\n");
     assert!(workspace.ok("index titles.tsv --out t").contains("1 header line skipped"));
-    assert_eq!(hit_ids(&workspace, "t", "oak"), ["1"]);
+    assert_eq!(workspace.search_index("t", "oak").1, ["1"]);
     workspace.file("story.tsv", "id\tstory\n1\toak only\n");
     workspace.fails(1, "index story.tsv --out s", "and no text; name the columns, as in --columns id,text");
     workspace.ok("index story.tsv --out s --columns id,text");
-    assert_eq!(hit_ids(&workspace, "s", "oak"), ["1"]);
+    assert_eq!(workspace.search_index("s", "oak").1, ["1"]);
 }
 
 #[test]
@@ -107,16 +105,14 @@ fn cells_in_quotes_are_read_after_a_header_in_quotes() {
         .file("a.tsv", "\"id\"\t\"url\"\t\"text\"\n\"1\"\t\"\"\t\"an \"\"old\"\" oak\"\n\"2\"\tx\t\"oak\n");
     let output = workspace.run("index a.tsv --out i");
     let said = assert_succeeded(&output);
-    assert!(
-        said.contains("; 1 malformed line skipped; 1 header line skipped; not indexed: url (1)"),
-        "{said}"
-    );
+    let words = "; 1 malformed line skipped; 1 header line skipped; not indexed: url (1)";
+    assert!(said.contains(words), "{said}");
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(error.contains("a.tsv:3: column 3 has a quote that does not end in this line"), "{error}");
     assert!(workspace.ok("search i oak").contains("an \"old\" **oak**"));
     workspace.file("b.tsv", "\"1\"\t\"oak\"\n");
     workspace.ok("index b.tsv --out j");
-    assert_eq!(hit_ids(&workspace, "j", "oak"), ["\"1\""]);
+    assert_eq!(workspace.search_index("j", "oak").1, ["\"1\""]);
 }
 
 #[test]
@@ -185,24 +181,17 @@ fn zeros_after_gzip_data_are_padding() {
     assert!(workspace.ok("index docs.jsonl.gz --out i").starts_with("3 documents, "));
 }
 
-/// Ids of the hits of a query.
-fn hit_ids(workspace: &Workspace, index: &str, query: &str) -> Vec<String> {
-    let answer = workspace.ok(&format!("search {index} {query} --format json -k 100"));
-    let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
-    let hits = answer["hits"].as_array().unwrap();
-    hits.iter().map(|hit| hit["id"].as_str().unwrap().to_string()).collect()
-}
-
 #[test]
 fn documents_with_blank_ids_get_file_and_line_as_id() {
     let workspace = Workspace::new();
-    workspace.file(
-        "a.jsonl",
-        "{\"id\":\"\",\"text\":\"a\"}\n{\"id\":\" \\t\",\"text\":\"a\"}\n{\"id\":\"x y\",\"text\":\"a\"}\n",
-    );
+    let lines = ["", " \\t", "x y"].map(|id| format!("{{\"id\":\"{id}\",\"text\":\"a\"}}\n"));
+    workspace.file("a.jsonl", lines.concat());
     workspace.file("b.tsv", "\t\ta\n \t\ta\n7\t\ta\n");
     let said = workspace.ok("index a.jsonl b.tsv --out i");
-    assert_eq!(hit_ids(&workspace, "i", "a"), ["a.jsonl:1", "a.jsonl:2", "x y", "b.tsv:1", "b.tsv:2", "7"]);
+    assert_eq!(
+        workspace.search_index("i", "a").1,
+        ["a.jsonl:1", "a.jsonl:2", "x y", "b.tsv:1", "b.tsv:2", "7"]
+    );
     assert!(said.contains("; 1 id with white space, which is percent-encoded"), "{said}");
 }
 
@@ -215,16 +204,12 @@ fn ids_with_control_characters_are_malformed() {
     let said = assert_succeeded(&output);
     assert!(said.starts_with("4 documents, ") && said.contains("; 2 malformed lines skipped"), "{said}");
     let error = String::from_utf8(output.stderr).unwrap();
-    assert!(
-        error.contains("a.jsonl:1: the id has the control character U+000A at byte 2; skipped"),
-        "{error}"
-    );
-    assert!(error.contains("b.tsv:1: the id has the control character U+2028 at byte 2; skipped"), "{error}");
-    workspace.fails(
-        1,
-        "index a.jsonl --out j --on-error fail",
-        "a.jsonl:1: the id has the control character",
-    );
+    for (file, character) in [("a.jsonl", "U+000A"), ("b.tsv", "U+2028")] {
+        let words = format!("{file}:1: the id has the control character {character} at byte 2; skipped");
+        assert!(error.contains(&words), "{error}");
+    }
+    let words = "a.jsonl:1: the id has the control character";
+    workspace.fails(1, "index a.jsonl --out j --on-error fail", words);
 }
 
 #[test]
@@ -235,7 +220,7 @@ fn file_names_with_invalid_utf8_give_different_ids() {
         std::fs::write(workspace.path("f").join(OsStr::from_bytes(name)), "word").unwrap();
     }
     workspace.ok("index f --out i");
-    assert_eq!(hit_ids(&workspace, "i", "word"), ["f/a\\xfe.txt", "f/a\\xff.txt", "f/b\\x0a.txt"]);
+    assert_eq!(workspace.search_index("i", "word").1, ["f/a\\xfe.txt", "f/a\\xff.txt", "f/b\\x0a.txt"]);
 }
 
 #[test]
@@ -276,9 +261,9 @@ fn the_directory_of_the_index_is_not_an_input() {
         [("f/i", ""), ("f/i", " --replace"), ("link/i", " --replace"), ("./f/../f/i", " --append")]
     {
         workspace.ok(&format!("index f --out {out}{mode}"));
-        let found = hit_ids(&workspace, "f/i", "word");
+        let found = workspace.search_index("f/i", "word").1;
         assert!(found.iter().all(|id| id.ends_with(".txt")), "{found:?}");
-        assert_eq!(hit_ids(&workspace, "f/i", "write").len(), 0);
+        assert_eq!(workspace.search_index("f/i", "write").1.len(), 0);
         let (twice, total) = (mode == " --append", workspace.ok("info f/i"));
         assert!(total.contains(if twice { " 4 documents" } else { " 2 documents" }), "{total}");
     }
@@ -331,11 +316,8 @@ fn json_lines_are_detected_in_file_arguments() {
     assert!(workspace.ok("index f --out i --replace").starts_with("1 document, "));
     assert!(workspace.ok("index docs --out i --replace --format text").starts_with("1 document, "));
     workspace.file("x.csv", "id,text\n1,a\n");
-    workspace.fails(
-        2,
-        "index x.csv --out i --replace",
-        "x.csv: CSV is not supported; convert it to TSV or JSON lines",
-    );
+    let words = "x.csv: CSV is not supported; convert it to TSV or JSON lines";
+    workspace.fails(2, "index x.csv --out i --replace", words);
     assert!(workspace.ok("index x.csv --out i --replace --format text").starts_with("1 document, "));
 }
 
@@ -348,10 +330,10 @@ fn headers_of_tsv_files_are_skipped() {
     let output = workspace.run("index a.tsv b.tsv c.tsv --out i");
     let said = assert_succeeded(&output);
     assert!(said.starts_with("3 documents, ") && said.contains("; 2 header lines skipped"), "{said}");
-    assert_eq!(hit_ids(&workspace, "i", "word"), ["1", "7", "1"]);
+    assert_eq!(workspace.search_index("i", "word").1, ["1", "7", "1"]);
     assert!(String::from_utf8(output.stderr).unwrap().contains("a.tsv:4: 1 column, 2 expected"));
     workspace.ok("index b.tsv --out own --columns title,-,text");
-    assert_eq!(hit_ids(&workspace, "own", "7"), ["b.tsv:2"]);
+    assert_eq!(workspace.search_index("own", "7").1, ["b.tsv:2"]);
     workspace.file("only.tsv", "id\ttext\n");
     let error = only_line(&workspace.run("index only.tsv --out new"));
     assert!(error.contains("1 header line skipped"), "{error}");

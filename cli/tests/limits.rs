@@ -3,7 +3,7 @@
 mod workspace;
 
 use std::os::unix::fs::PermissionsExt;
-use workspace::limited::{ends_well, new_user, run};
+use workspace::limited::{count_failed_starts, ends_well, new_user, run};
 use workspace::{Workspace, assert_failed, assert_succeeded};
 
 fn long_documents() -> String {
@@ -28,8 +28,7 @@ fn running_out_of_memory_ends_with_one_line() {
         "batch i --queries q --run r -k 20000",
     ] {
         for megabytes in (14u64..30).chain([32, 40, 48, 4096]) {
-            let limit = format!("--as={}", megabytes << 20);
-            let output = run(&workspace, &["prlimit", &limit], arguments);
+            let output = run(&workspace, &format!("prlimit --as={}", megabytes << 20), arguments);
             let error = String::from_utf8_lossy(&output.stderr);
             // The program cannot be loaded, or the C library ends it: no memory for thread-local storage.
             let c_library = ["cannot allocate memory in static TLS", "failed to register TLS destructor"];
@@ -55,33 +54,13 @@ fn running_out_of_memory_ends_with_one_line() {
 #[test]
 fn threads_that_cannot_be_started_end_the_command_with_one_line() {
     let workspace = Workspace::with_documents();
-    for folder in ["", "out"] {
-        std::fs::create_dir_all(workspace.path(folder)).unwrap();
-        std::fs::set_permissions(workspace.path(folder), std::fs::Permissions::from_mode(0o777)).unwrap();
-    }
-    let user = new_user(0);
-    let user: Vec<&str> = user.iter().map(String::as_str).collect();
-    if !run(&workspace, &user, "--version").status.success() {
-        println!("skipped: it needs permission to change the user");
-        return;
-    }
     let mut failures = 0;
     for arguments in [
         "index docs.jsonl --out out/a --replace --threads 4",
         "index - --out out/b --replace --format text --threads 1",
     ] {
-        for threads in 1..=4 {
-            let limit = format!("--nproc={threads}");
-            let output = run(&workspace, &[&user[..], &["prlimit", &limit]].concat(), arguments);
-            let context = format!("{arguments}, {threads} threads");
-            if ends_well(&output, &context) {
-                continue;
-            }
-            failures += 1;
-            let error = String::from_utf8_lossy(&output.stderr);
-            assert!(error.contains("start"), "{context}: {error}");
-            assert_eq!(threads == 1, error.contains("handles Ctrl-C"), "{context}: {error}");
-        }
+        let Some(failed) = count_failed_starts(&workspace, arguments, || ()) else { return };
+        failures += failed;
     }
     assert!(failures >= 4, "only {failures} commands had too few threads");
 }
@@ -92,12 +71,11 @@ fn a_file_size_limit_ends_the_command_with_one_line() {
     workspace.file("docs.jsonl", long_documents());
     workspace.file("q", "q1\tcat\n");
     workspace.ok("index docs.jsonl --out i");
-    let limit = ["prlimit", "--fsize=65536"];
     for (arguments, words) in [
         ("index docs.jsonl --out new", "cannot write"),
         ("batch i --queries q --run r -k 20000", "cannot write r: "),
     ] {
-        assert_failed(&run(&workspace, &limit, arguments), 1, words);
+        assert_failed(&run(&workspace, "prlimit --fsize=65536", arguments), 1, words);
     }
     assert_eq!(workspace.names(), ["docs.jsonl", "i", "q"]);
     assert_succeeded(&workspace.run("batch i --queries q --run r"));
@@ -107,12 +85,7 @@ fn a_file_size_limit_ends_the_command_with_one_line() {
 fn files_without_read_permission_are_not_reported_as_damaged() {
     let workspace = Workspace::with_index("");
     std::fs::set_permissions(workspace.path(""), std::fs::Permissions::from_mode(0o755)).unwrap();
-    let user = new_user(1);
-    let user: Vec<&str> = user.iter().map(String::as_str).collect();
-    if !run(&workspace, &user, "--version").status.success() {
-        println!("skipped: it needs permission to change the user");
-        return;
-    }
+    let Some(user) = new_user(&workspace, 1) else { return };
     let docs = std::fs::read_dir(workspace.path("i")).unwrap().map(|entry| entry.unwrap().path());
     let docs = docs.into_iter().find(|path| path.extension().is_some_and(|end| end == "postings")).unwrap();
     std::fs::set_permissions(&docs, std::fs::Permissions::from_mode(0o600)).unwrap();

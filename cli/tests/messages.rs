@@ -87,9 +87,7 @@ fn usage_errors_are_one_line() {
         ("serch", "unrecognized subcommand 'serch'"),
         ("search i cat -k many", "see `tierdex --help`"),
     ] {
-        workspace.fails(2, arguments, words);
-        let output = workspace.run(arguments);
-        assert_eq!(String::from_utf8_lossy(&output.stderr).lines().count(), 1, "{arguments}");
+        workspace.fails_in_one_line(2, arguments, words);
     }
 }
 
@@ -118,8 +116,7 @@ fn control_characters_of_names_and_texts_are_not_printed() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(!raw(&said) && said.lines().count() == 1, "{said:?}");
     assert!(!raw(&workspace.ok("search i cat")) && workspace.ok("search i cat").contains("a [31m b"));
-    let answer: serde_json::Value =
-        serde_json::from_str(&workspace.ok("search i cat --format json")).unwrap();
+    let answer = workspace.run_for_json("search i cat --format json");
     assert_eq!(answer["hits"][0]["id"], "a\u{9b}\u{202e}b");
     assert_eq!(answer["hits"][0]["title"], "a\u{1b}[31m\u{202e}b");
     assert!(answer["hits"][0]["snippet"].as_str().unwrap().contains('\u{202e}'));
@@ -138,10 +135,8 @@ fn long_titles_are_cut_with_a_mark_and_ids_only_in_tables() {
         let table = workspace.ok(&format!("search {name}.index cat"));
         let line = table.lines().nth(1).unwrap();
         assert!(line.chars().count() <= 100 && line.contains(&starts), "{line}");
-        let answer: serde_json::Value =
-            serde_json::from_str(&workspace.ok(&format!("search {name}.index cat --format json"))).unwrap();
-        assert_eq!(answer["hits"][0]["id"], id);
-        let hit = &answer["hits"][0];
+        let hit = &workspace.run_for_json(&format!("search {name}.index cat --format json"))["hits"][0];
+        assert_eq!(hit["id"], id);
         assert_eq!(hit["title_cut"], name == "docs.jsonl");
         assert!(name == "more.jsonl" || hit["title"] == title[..16_380].to_string() + "…");
     }
@@ -226,14 +221,9 @@ fn errors_name_the_directory_of_the_index() {
 fn an_unknown_kernel_is_rejected_before_any_file_is_written() {
     let workspace = Workspace::new();
     workspace.file("docs.jsonl", "{\"id\":\"a\",\"text\":\"cat\"}\n");
-    let run = |kernel: &str, arguments: &str| {
-        let mut command = workspace.command(arguments.split(' '));
-        let output = command.env("TIERDEX_KERNEL", kernel).output().unwrap();
-        (output.status.code(), String::from_utf8(output.stderr).unwrap())
-    };
-    assert_eq!(run("scalar", "index docs.jsonl --out good").0, Some(0));
+    assert_eq!(workspace.run_with_kernel("scalar", "index docs.jsonl --out good").0, Some(0));
     workspace.file("q", "1\tcat\n");
-    for arguments in [
+    workspace.assert_unknown_kernel_rejected(&[
         "index docs.jsonl --out new",
         "info good",
         "search good cat",
@@ -242,13 +232,7 @@ fn an_unknown_kernel_is_rejected_before_any_file_is_written() {
         "stats good",
         "check good",
         "demo . --out new",
-    ] {
-        let (code, error) = run("sse", arguments);
-        let line =
-            "tierdex: TIERDEX_KERNEL: no kernel is called `sse`; there are scalar, avx2, avx512f, avx512\n";
-        assert_eq!((code, &*error), (Some(2), line), "{arguments}");
-    }
-    let left = std::fs::read_dir(workspace.path("new")).map_or(0, |files| files.count());
-    assert_eq!(left, 0, "files were created");
-    assert_eq!(run("", "check good").0, Some(0), "an empty name counts as unset");
+    ]);
+    let (code, _) = workspace.run_with_kernel("", "check good");
+    assert_eq!(code, Some(0), "an empty name counts as unset");
 }

@@ -7,10 +7,6 @@ use workspace::{Workspace, assert_failed, assert_succeeded};
 #[test]
 fn several_arguments_are_joined_to_one_query() {
     let workspace = Workspace::with_index("--positions");
-    let hits = |arguments: &str| {
-        let answer: serde_json::Value = serde_json::from_str(&workspace.ok(arguments)).unwrap();
-        answer["hits"].clone()
-    };
     let expected: serde_json::Value = {
         let output = workspace.run_with(["search", "i", "+cat -dog", "--format", "json"]);
         serde_json::from_str(&assert_succeeded(&output)).unwrap()
@@ -21,15 +17,12 @@ fn several_arguments_are_joined_to_one_query() {
         "search i --format json -k 5 +cat NOT dog",
         "search i --format json -k5 -- -dog +cat",
     ] {
-        assert_eq!(hits(arguments), expected["hits"], "{arguments}");
+        assert_eq!(workspace.run_for_json(arguments)["hits"], expected["hits"], "{arguments}");
     }
     assert!(workspace.ok("explain i the cat").contains("text:the"));
     for arguments in [&["search", "i", "-tax lincoln"], &["explain", "i", "-dog"]] {
-        assert_failed(
-            &workspace.run_with(arguments.iter().copied()),
-            2,
-            "put -- before a query that begins with -",
-        );
+        let output = workspace.run_with(arguments.iter().copied());
+        assert_failed(&output, 2, "put -- before a query that begins with -");
     }
 }
 

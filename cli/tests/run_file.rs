@@ -4,8 +4,7 @@
 mod workspace;
 
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::process::{Command, Stdio};
-use std::{fs, io::Write};
+use std::{fs, io::Write, process::Command};
 use workspace::{Workspace, assert_succeeded, wait_for_output, wait_until};
 
 fn with_index() -> Workspace {
@@ -20,8 +19,7 @@ fn of_two_concurrent_batches_the_later_run_remains() {
     let workspace = with_index();
     workspace.file("r.partial", "precious");
     workspace.fifo("slow");
-    let mut first = workspace.command("batch i --queries slow --run r".split(' '));
-    let mut first = first.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut first = workspace.spawn("batch i --queries slow --run r");
     let mut queries = workspace.open_fifo(&mut first, "slow");
     queries.write_all(b"first\tbird\n").unwrap();
     wait_until(&mut first, || {

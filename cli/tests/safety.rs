@@ -2,20 +2,21 @@
 
 mod workspace;
 
-use std::process::{Child, Command, Stdio};
-use std::{io::Write, path::Path};
-use workspace::{DOCUMENTS, Workspace, assert_failed, assert_succeeded, wait_for_output, wait_until};
+use std::io::Write;
+use std::process::{Child, Stdio};
+use workspace::{DOCUMENTS, Workspace, assert_failed, assert_succeeded};
+use workspace::{send_signal, wait_for_output, wait_until};
 
 /// A writer that has written a part of its standard input to index `i`, and waits for more.
 fn start_writer(workspace: &Workspace, arguments: &str) -> Child {
-    let before = file_names(&workspace.path("i"));
+    let before = workspace.names_in("i");
     let mut command = workspace.command(arguments.split(' '));
     let mut child =
         command.stdin(Stdio::piped()).stderr(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     // More than one batch.
     child.stdin.as_mut().unwrap().write_all(DOCUMENTS.repeat(60_000).as_bytes()).unwrap();
     let is_new = |name: &String| name != "write.lock" && !before.contains(name);
-    wait_until(&mut child, || file_names(&workspace.path("i")).iter().any(is_new));
+    wait_until(&mut child, || workspace.names_in("i").iter().any(is_new));
     child
 }
 
@@ -25,18 +26,9 @@ fn assert_exit(mut child: Child, code: i32, words: &str) {
 }
 
 fn count_documents(workspace: &Workspace, index: &str) -> u64 {
-    let info: serde_json::Value =
-        serde_json::from_str(&workspace.ok(&format!("info {index} --format json"))).unwrap();
+    let info = workspace.run_for_json(&format!("info {index} --format json"));
     assert!(workspace.ok(&format!("check {index}")).contains("sound: "));
     info["documents"].as_u64().unwrap()
-}
-
-fn file_names(path: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(path).unwrap();
-    let mut names: Vec<String> =
-        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    names.sort();
-    names
 }
 
 #[test]
@@ -48,11 +40,8 @@ fn a_writer_whose_lock_is_removed_commits_nothing() {
         std::fs::remove_file(workspace.path("i/write.lock")).unwrap();
         workspace.ok(&format!("index docs.jsonl --out i --append --merge {merge}"));
         assert_eq!(count_documents(&workspace, "i"), before + 3);
-        assert_exit(
-            first,
-            1,
-            "write.lock was removed or replaced while it was being written; nothing was committed",
-        );
+        let words = "write.lock was removed or replaced while it was being written; nothing was committed";
+        assert_exit(first, 1, words);
         assert_eq!(count_documents(&workspace, "i"), before + 3);
     }
     workspace.ok("index docs.jsonl --out i --append");
@@ -66,9 +55,9 @@ fn a_directory_that_replaces_the_one_of_a_writer_is_not_changed() {
     let first = start_writer(&workspace, "index - --out i --append");
     std::fs::rename(workspace.path("i"), workspace.path("i.old")).unwrap();
     std::fs::rename(workspace.path("new"), workspace.path("i")).unwrap();
-    let before = file_names(&workspace.path("i"));
+    let before = workspace.names_in("i");
     assert_exit(first, 1, "the directory was renamed or replaced while it was being written");
-    assert_eq!(file_names(&workspace.path("i")), before);
+    assert_eq!(workspace.names_in("i"), before);
     assert_eq!((count_documents(&workspace, "i"), count_documents(&workspace, "i.old")), (6, 3));
 }
 
@@ -78,10 +67,10 @@ fn a_missing_or_damaged_manifest_loses_no_segments() {
     let manifest = workspace.path("i/manifest-0000000000000001");
     let bytes = std::fs::read(&manifest).unwrap();
     std::fs::remove_file(&manifest).unwrap();
-    let before = file_names(&workspace.path("i"));
+    let before = workspace.names_in("i");
     for flag in ["", " --append"] {
         workspace.fails(1, &format!("index docs.jsonl --out i{flag}"), "but no manifest");
-        assert_eq!(file_names(&workspace.path("i")), before);
+        assert_eq!(workspace.names_in("i"), before);
     }
     workspace.fails(1, "search i cat", "no manifest");
     std::fs::write(&manifest, &bytes).unwrap();
@@ -106,10 +95,10 @@ fn a_failed_first_run_leaves_no_files() {
     let workspace = Workspace::with_documents();
     workspace.file("bad.jsonl", "{\n");
     workspace.fails(1, "index docs.jsonl bad.jsonl --out a/b/i --on-error fail", "bad.jsonl");
-    assert_eq!(file_names(&workspace.path("")), ["bad.jsonl", "docs.jsonl"]);
+    assert_eq!(workspace.names_in(""), ["bad.jsonl", "docs.jsonl"]);
     std::fs::create_dir(workspace.path("mine")).unwrap();
     workspace.fails(1, "index bad.jsonl --out mine --on-error fail", "bad.jsonl");
-    assert_eq!(file_names(&workspace.path("mine")), [""; 0]);
+    assert_eq!(workspace.names_in("mine"), [""; 0]);
     workspace.ok("index docs.jsonl --out mine");
     assert!(!workspace.path("mine/write.lock").exists(), "the lock file is removed");
 }
@@ -121,7 +110,7 @@ fn appending_needs_an_index_with_the_same_settings() {
     assert!(!workspace.path("typo").exists());
     std::fs::create_dir(workspace.path("empty")).unwrap();
     workspace.fails(2, "index docs.jsonl --out empty --append", "holds no index to append to");
-    assert_eq!(file_names(&workspace.path("empty")), [""; 0]);
+    assert_eq!(workspace.names_in("empty"), [""; 0]);
     let differs = "positions: no, here yes; stemmer: none, here english";
     workspace.fails(2, "index docs.jsonl --out i --append --positions --stem english", differs);
     workspace.fails(2, "index docs.jsonl --out i", "add to it with --append, or replace it with --replace");
@@ -134,11 +123,10 @@ fn a_reader_during_the_first_run_is_told_that_nothing_is_committed() {
     let first = start_writer(&workspace, "index - --out i");
     let words = "holds no tierdex index yet: the first writer is at work or was cut off";
     workspace.fails(1, "search i cat", words);
-    let killed = Command::new("kill").args(["-TERM", &first.id().to_string()]).status().unwrap();
-    assert!(killed.success());
+    send_signal(&first, "-TERM");
     let output = wait_for_output(first);
     assert_failed(&output, 130, "tierdex: interrupted; nothing was committed");
-    assert_eq!(file_names(&workspace.path("i")), [""; 0]);
+    assert_eq!(workspace.names_in("i"), [""; 0]);
 }
 
 #[test]
@@ -149,8 +137,7 @@ fn a_second_writer_waits_for_the_first_if_asked() {
     let first = start_writer(&workspace, "index - --out i --replace");
     workspace.fails(75, "index docs.jsonl --out i --append", "try again later, or give --wait SECONDS");
     workspace.fails(75, "ciff import i.ciff --out i --replace --wait 1", "another writer is at work");
-    let mut second = workspace.command("index docs.jsonl --out i --append --wait 200".split(' '));
-    let second = second.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let second = workspace.spawn("index docs.jsonl --out i --append --wait 200");
     assert_succeeded(&wait_for_output(first));
     assert_succeeded(&wait_for_output(second));
     assert_eq!(count_documents(&workspace, "i"), 180_003);

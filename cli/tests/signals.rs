@@ -6,14 +6,8 @@ use std::io::{Read, Write};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Instant;
 use tierdex::io::start_with_default_signals;
-use workspace::{
-    WAIT_MAX, Workspace, assert_failed, assert_succeeded, spawn_and_finish, wait_for_output, wait_until,
-};
-
-fn spawn_program(workspace: &Workspace, arguments: &str) -> Child {
-    let mut command = workspace.command(arguments.split(' '));
-    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
-}
+use workspace::{WAIT_MAX, Workspace, assert_failed, assert_succeeded};
+use workspace::{send_signal, spawn_and_finish, wait_for_output, wait_until};
 
 /// Waits for the end of a process without reading its output.
 fn wait_for_exit(child: &mut Child) -> ExitStatus {
@@ -30,10 +24,6 @@ fn wait_for_exit(child: &mut Child) -> ExitStatus {
     }
 }
 
-fn send_signal(child: &Child, signal: &str) {
-    assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
-}
-
 #[test]
 fn a_signal_ends_commands_that_wait_for_input() {
     let workspace = Workspace::with_index("");
@@ -44,7 +34,7 @@ fn a_signal_ends_commands_that_wait_for_input() {
             "batch i --queries fifo --run r",
             "eval docs.jsonl fifo",
         ] {
-            let mut child = spawn_program(&workspace, arguments);
+            let mut child = workspace.spawn(arguments);
             let _writer = workspace.open_fifo(&mut child, "fifo");
             send_signal(&child, signal);
             let output = wait_for_output(child);
@@ -73,7 +63,7 @@ fn a_signal_ends_commands_that_write_output() {
     for arguments in
         ["search i cat -k 5000", "search i cat -k 5000 --format json", "explain i cat -k 5000 --format json"]
     {
-        let mut child = spawn_program(&workspace, arguments);
+        let mut child = workspace.spawn(arguments);
         // The output is larger than the pipe buffer, so the command blocks.
         child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
         send_signal(&child, "-TERM");
@@ -122,7 +112,7 @@ fn a_blocked_standard_error_does_not_delay_a_signal() {
         println!("skipped: /proc/PID/syscall cannot be read");
         return;
     }
-    let mut child = spawn_program(&workspace, "batch i --queries q --run r --on-error skip");
+    let mut child = workspace.spawn("batch i --queries q --run r --on-error skip");
     let id = child.id();
     wait_until(&mut child, || writes_to_standard_error(id));
     send_signal(&child, "-TERM");

@@ -1,21 +1,20 @@
 //! Experiments that run to their end: files and tables that they write, and messages about wrong flags.
 
-use crate::workspace::{PROGRAM, program_command, wait_for_output, wait_until};
-use crate::{check_index, index, run_command, run_failing, run_successfully, serve_lines};
-use std::{fs, io::Write, process::Command, process::Stdio};
+use crate::workspace::{PROGRAM, Workspace, program_command, send_signal, wait_for_output, wait_until};
+use crate::{check_index, index, serve_lines};
+use std::{fs, io::Write, process::Command};
 use tierdex::{Index, codec::Codec};
 
 #[test]
 fn a_quick_codec_run_writes_report_data_and_plot() {
-    let dir = tempfile::tempdir().unwrap();
-    let table =
-        run_successfully(dir.path(), "codecs --quick --codec bp256-delta --codec vbyte --out new/out");
+    let workspace = Workspace::new();
+    let table = workspace.ok("codecs --quick --codec bp256-delta --codec vbyte --out new/out");
     for words in
         ["\nuniform: ", "\nclustered: ", "\nzipf-freq: ", "bp256-delta", "scalar", "memcpy", "bits/int"]
     {
         assert!(table.contains(words), "`{words}` is not in\n{table}");
     }
-    let read = |name: &str| fs::read_to_string(dir.path().join("new/out").join(name)).unwrap();
+    let read = |name: &str| fs::read_to_string(workspace.path("new/out").join(name)).unwrap();
     let rows: serde_json::Value = serde_json::from_str(&read("data.json")).unwrap();
     let sums = |dataset: &str, codec: &str| {
         let rows = rows.as_array().unwrap().iter();
@@ -27,54 +26,50 @@ fn a_quick_codec_run_writes_report_data_and_plot() {
     let command = "tierdex-bench codecs --quick --codec bp256-delta --codec vbyte --seed 1 --out new/out";
     let report = read("report.md");
     assert!(report.contains(command) && report.contains("| bp256-delta |"), "{report}");
-    assert!(!report.contains(&*dir.path().to_string_lossy()));
+    assert!(!report.contains(&*workspace.path("new").parent().unwrap().to_string_lossy()));
     assert!(read("codecs.svg").starts_with("<svg"));
 }
 
 #[test]
 fn lists_of_an_index_are_measured() {
-    let dir = tempfile::tempdir().unwrap();
-    index(&dir.path().join("i"), (0..300).map(|id| format!("the the word{id}")));
-    let table = run_successfully(dir.path(), "codecs --quick --codec streamvbyte --kernel scalar --index i");
+    let workspace = Workspace::new();
+    index(&workspace.path("i"), (0..300).map(|id| format!("the the word{id}")));
+    let table = workspace.ok("codecs --quick --codec streamvbyte --kernel scalar --index i");
     assert!(table.contains("\nreal-freq: 0.0 million frequencies in 1 lists\n"), "{table}");
     assert!(table.contains("\nreal-freq-less-one: ") && !table.contains("\nreal: "), "{table}");
 
-    index(&dir.path().join("few"), ["the cat"]);
-    run_failing(dir.path(), 1, "codecs --quick --index few", "no term has 256 documents");
+    index(&workspace.path("few"), ["the cat"]);
+    workspace.fails_in_one_line(1, "codecs --quick --index few", "no term has 256 documents");
 }
 
 const GENERATE_INDEX: &str = "generate --docs 2000 --postings 60000 --vocabulary 3000";
 
 #[test]
 fn a_generated_index_is_valid_and_depends_on_the_seed_only() {
-    let dir = tempfile::tempdir().unwrap();
-    let summary = run_successfully(dir.path(), &format!("{GENERATE_INDEX} --out one"));
+    let workspace = Workspace::new();
+    let summary = workspace.ok(&format!("{GENERATE_INDEX} --out one"));
     assert!(summary.starts_with("2,000 documents, 3,000 terms, 60,000 postings, "), "{summary}");
     for file in ["terms", "skips", "postings", "norms", "ids"] {
         assert!(summary.contains(&format!("\n  {file} ")), "{summary}");
     }
-    let checked = check_index(&dir.path().join("one"));
+    let checked = check_index(&workspace.path("one"));
     assert_eq!((checked.generation, checked.files), (1, 6));
-    assert_eq!(serve_lines(dir.path(), "serve one", b"COUNT\tt0000001\n"), ["READY", "1500"]);
-    run_successfully(dir.path(), &format!("{GENERATE_INDEX} --seed 1 --out same"));
-    run_successfully(dir.path(), &format!("{GENERATE_INDEX} --seed 2 --out other"));
-    run_successfully(dir.path(), &format!("{GENERATE_INDEX} --codec raw --freq-codec vbyte --out codecs"));
-    let codecs = Index::open(dir.path().join("codecs")).unwrap();
+    assert_eq!(serve_lines(&workspace, "serve one", b"COUNT\tt0000001\n"), ["READY", "1500"]);
+    workspace.ok(&format!("{GENERATE_INDEX} --seed 1 --out same"));
+    workspace.ok(&format!("{GENERATE_INDEX} --seed 2 --out other"));
+    workspace.ok(&format!("{GENERATE_INDEX} --codec raw --freq-codec vbyte --out codecs"));
+    let codecs = Index::open(workspace.path("codecs")).unwrap();
     let field = &codecs.schema().fields[0];
     assert_eq!((field.doc_codec, field.freq_codec), (Codec::Raw, Codec::VByte));
-    run_failing(
-        dir.path(),
-        2,
-        &format!("{GENERATE_INDEX} --freq-codec vbyte-delta --out wrong"),
-        "give vbyte",
-    );
-    let docs = |index| fs::read(dir.path().join(index).join("0000000000000001.0.postings")).unwrap();
+    let wrong = format!("{GENERATE_INDEX} --freq-codec vbyte-delta --out wrong");
+    workspace.fails_in_one_line(2, &wrong, "give vbyte");
+    let docs = |index| fs::read(workspace.path(index).join("0000000000000001.0.postings")).unwrap();
     assert!(docs("one") == docs("same") && docs("one") != docs("other"));
 }
 
 #[test]
 fn generate_rejects_wrong_flags_and_directories_with_one_line() {
-    let dir = tempfile::tempdir().unwrap();
+    let workspace = Workspace::new();
     let generate = |docs: &str, postings: &str, vocabulary: &str| {
         format!("generate --docs {docs} --postings {postings} --vocabulary {vocabulary} --out i")
     };
@@ -85,70 +80,68 @@ fn generate_rejects_wrong_flags_and_directories_with_one_line() {
         ("10", "4", "5", "--postings 4: each of 5 terms needs at least one document"),
         ("10", "36", "5", "--postings 36: 10 documents and 5 terms have at most 35"),
     ] {
-        run_failing(dir.path(), 2, &generate(docs, postings, vocabulary), why);
+        workspace.fails_in_one_line(2, &generate(docs, postings, vocabulary), why);
     }
-    assert_eq!(run_command(dir.path(), &generate("x", "1", "1")).status.code(), Some(2));
-    assert!(!dir.path().join("i").exists());
+    assert_eq!(workspace.run(&generate("x", "1", "1")).status.code(), Some(2));
+    assert!(!workspace.path("i").exists());
 
-    fs::create_dir(dir.path().join("full")).unwrap();
-    fs::write(dir.path().join("full/notes"), "").unwrap();
-    run_failing(dir.path(), 2, &format!("{GENERATE_INDEX} --out full"), "is not empty (it holds `notes`)");
-    fs::write(dir.path().join("file"), "").unwrap();
-    run_failing(dir.path(), 1, &format!("{GENERATE_INDEX} --out file"), "file");
-    run_successfully(dir.path(), &format!("{GENERATE_INDEX} --out i"));
-    run_failing(dir.path(), 2, &format!("{GENERATE_INDEX} --out i"), "i holds an index already");
-    check_index(&dir.path().join("i"));
+    fs::create_dir(workspace.path("full")).unwrap();
+    workspace.file("full/notes", "");
+    let words = "is not empty (it holds `notes`)";
+    workspace.fails_in_one_line(2, &format!("{GENERATE_INDEX} --out full"), words);
+    workspace.file("file", "");
+    workspace.fails_in_one_line(1, &format!("{GENERATE_INDEX} --out file"), "file");
+    workspace.ok(&format!("{GENERATE_INDEX} --out i"));
+    workspace.fails_in_one_line(2, &format!("{GENERATE_INDEX} --out i"), "i holds an index already");
+    check_index(&workspace.path("i"));
 }
 
 #[test]
 fn generate_leaves_no_index_when_interrupted_or_out_of_space() {
-    let dir = tempfile::tempdir().unwrap();
+    let workspace = Workspace::new();
     let large = "generate --docs 1000000 --postings 100000000 --vocabulary 10000 --out i";
-    let mut command = program_command(large.split(' '));
-    command.current_dir(dir.path()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    let lists = dir.path().join("i/0000000000000001.0.postings");
+    let mut child = workspace.spawn(large);
+    let lists = workspace.path("i/0000000000000001.0.postings");
     wait_until(&mut child, || fs::metadata(&lists).is_ok_and(|file| file.len() > 0));
     // The generator is suspended while the second one starts, so that it cannot finish before.
-    let id = child.id().to_string();
-    let send = |signal: &str| Command::new("kill").args([signal, &id]).status().unwrap().success();
-    assert!(send("-STOP"));
-    run_failing(dir.path(), 75, &format!("{GENERATE_INDEX} --out i"), "another writer");
-    assert!(send("-INT") && send("-CONT"));
+    send_signal(&child, "-STOP");
+    workspace.fails_in_one_line(75, &format!("{GENERATE_INDEX} --out i"), "another writer");
+    send_signal(&child, "-INT");
+    send_signal(&child, "-CONT");
     let output = wait_for_output(child);
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!((output.status.code(), error.lines().count()), (Some(130), 1), "{error}");
-    assert!(!dir.path().join("i").exists(), "nothing stays");
+    assert!(!workspace.path("i").exists(), "nothing stays");
 
     // A limit on file sizes simulates a full device. SIGXFSZ is ignored, so writes fail.
     let script = format!("trap '' XFSZ; ulimit -f 32; exec \"$0\" {GENERATE_INDEX} --out small");
-    let output = Command::new("bash").args(["-c", &script, PROGRAM]).current_dir(dir.path()).output();
+    let output = Command::new("bash").args(["-c", &script, PROGRAM]).current_dir(workspace.path("")).output();
     let output = output.unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!((output.status.code(), error.lines().count()), (Some(1), 1), "{error}");
-    assert!(error.contains("cannot write") && !dir.path().join("small").exists(), "{error}");
-    run_successfully(dir.path(), &format!("{GENERATE_INDEX} --out small"));
+    assert!(error.contains("cannot write") && !workspace.path("small").exists(), "{error}");
+    workspace.ok(&format!("{GENERATE_INDEX} --out small"));
 }
 
 #[test]
 fn codecs_rejects_wrong_flags_and_directories_with_one_line() {
-    let dir = tempfile::tempdir().unwrap();
-    fs::write(dir.path().join("file"), "").unwrap();
-    run_failing(dir.path(), 2, "codecs --codec zip", "unknown codec `zip`; there are raw, vbyte, ");
-    run_failing(dir.path(), 2, "codecs --kernel mmx", "no kernel is called `mmx`");
-    run_failing(dir.path(), 1, "codecs --index none", "none");
-    run_failing(dir.path(), 1, "codecs --codec vbyte --out file", "file");
+    let workspace = Workspace::new();
+    workspace.file("file", "");
+    workspace.fails_in_one_line(2, "codecs --codec zip", "unknown codec `zip`; there are raw, vbyte, ");
+    workspace.fails_in_one_line(2, "codecs --kernel mmx", "no kernel is called `mmx`");
+    workspace.fails_in_one_line(1, "codecs --index none", "none");
+    workspace.fails_in_one_line(1, "codecs --codec vbyte --out file", "file");
     for wrong in ["frob", "codecs --seed x", "codecs --frob", "codecs more"] {
-        assert_eq!(run_command(dir.path(), wrong).status.code(), Some(2), "{wrong}");
+        assert_eq!(workspace.run(wrong).status.code(), Some(2), "{wrong}");
     }
     assert_eq!(program_command([]).output().unwrap().status.code(), Some(2));
-    assert!(!dir.path().join("none").exists());
+    assert!(!workspace.path("none").exists());
 }
 
 #[test]
 fn the_server_answers_each_line_with_one_line() {
-    let dir = tempfile::tempdir().unwrap();
-    index(&dir.path().join("i"), (0..600).map(|id| if id % 3 == 0 { "cat dog" } else { "cat cat" }));
+    let workspace = Workspace::new();
+    index(&workspace.path("i"), (0..600).map(|id| if id % 3 == 0 { "cat dog" } else { "cat cat" }));
     let lines = "COUNT\tcat\nTOP_10\tcat\nTOP_1000\tdog\nTOP_5_COUNT\t+cat +dog\nCOUNT\tcat dog\nDOCS_2\tdog\n\
                  NOPE\tcat\nCOUNT\ncat\nCOUNT\tx~3\nCOUNT\tfish\n";
     for arguments in [
@@ -158,30 +151,25 @@ fn the_server_answers_each_line_with_one_line() {
         "serve i --keep-in dram --threads 1",
         "serve i --cache dram:1M --threads 1",
     ] {
-        let answers = serve_lines(dir.path(), arguments, lines.as_bytes());
+        let answers = serve_lines(&workspace, arguments, lines.as_bytes());
         assert_eq!(answers[..6], ["READY", "600", "10", "200", "200", "600"]);
         let first: Vec<&str> = answers[6].split([' ', ':']).collect();
         assert_eq!((first[0], first[2], first[1] == first[3]), ("0", "3", true), "{}", answers[6]);
         assert_eq!(answers[7..10], ["UNSUPPORTED"; 3]);
-        assert_eq!(
-            answers[10..],
-            [
-                "ERROR query, byte 2: a fuzzy word is 0 to 2 edits away, not `3`; write `\\~` for the character",
-                "0"
-            ]
-        );
+        let fault = "a fuzzy word is 0 to 2 edits away, not `3`; write `\\~` for the character";
+        assert_eq!(answers[10..], [format!("ERROR query, byte 2: {fault}"), "0".to_string()]);
         let long = [&[b'x'; 100_000][..], b"\nCOUNT\tcat\n"].concat();
-        let answers = serve_lines(dir.path(), arguments, &long);
+        let answers = serve_lines(&workspace, arguments, &long);
         assert_eq!(answers, ["READY", "ERROR the line is longer than 81920 bytes", "600"]);
-        let answers = serve_lines(dir.path(), arguments, b"COUNT\t\xff\nCOUNT\tcat");
+        let answers = serve_lines(&workspace, arguments, b"COUNT\t\xff\nCOUNT\tcat");
         assert_eq!(answers, ["READY", "ERROR the line is not UTF-8", "600"]);
     }
 }
 
 #[test]
 fn the_server_rejects_a_slow_tier_beside_flags_of_an_engine() {
-    let dir = tempfile::tempdir().unwrap();
-    index(&dir.path().join("i"), ["the cat"]);
+    let workspace = Workspace::new();
+    index(&workspace.path("i"), ["the cat"]);
     for (flags, words) in [
         ("--slow-tier 300 --dram 50M", "--slow-tier is for an index in memory"),
         ("--keep-in dram --slow-tier 300", "--slow-tier is for an index in memory"),
@@ -189,24 +177,24 @@ fn the_server_rejects_a_slow_tier_beside_flags_of_an_engine() {
         ("--threads 2", "--threads needs an index on disk"),
         ("--depth 5000", "--depth must be from 1 to 4096"),
     ] {
-        run_failing(dir.path(), 2, &format!("serve i {flags}"), words);
+        workspace.fails_in_one_line(2, &format!("serve i {flags}"), words);
     }
     for flags in ["--policy sieve --depth 4", "--meta-tier disk --io pread", "--keep-in dram --dram 50M"] {
-        assert_eq!(serve_lines(dir.path(), &format!("serve i {flags}"), b"COUNT\tcat\n"), ["READY", "1"]);
+        assert_eq!(serve_lines(&workspace, &format!("serve i {flags}"), b"COUNT\tcat\n"), ["READY", "1"]);
     }
 }
 
 #[test]
 fn the_server_times_a_batch_of_lines() {
-    let dir = tempfile::tempdir().unwrap();
-    index(&dir.path().join("i"), (0..300).map(|id| format!("the word{id}")));
-    fs::write(dir.path().join("lines"), "COUNT\tthe\nTOP_7\tthe\nNOPE\tthe\nDOCS_2\tword5\n").unwrap();
+    let workspace = Workspace::new();
+    index(&workspace.path("i"), (0..300).map(|id| format!("the word{id}")));
+    workspace.file("lines", "COUNT\tthe\nTOP_7\tthe\nNOPE\tthe\nDOCS_2\tword5\n");
     let batches = "!BATCH\tlines\t2\tlatencies\n!BATCH\tlines\t0\t-\n!BATCH\tmissing\t1\t-\n";
-    let answers = serve_lines(dir.path(), "serve i", batches.as_bytes());
+    let answers = serve_lines(&workspace, "serve i", batches.as_bytes());
     let times: serde_json::Value = serde_json::from_str(&answers[1]).unwrap();
     assert_eq!((&times["n"], &times["sum"], &times["unsupported"]), (&4.into(), &308.into(), &1.into()));
     assert!(times["p50_ns"].as_u64() <= times["p99_ns"].as_u64() && times["wall_ns"].is_u64());
-    let latencies = fs::read_to_string(dir.path().join("latencies")).unwrap();
+    let latencies = fs::read_to_string(workspace.path("latencies")).unwrap();
     assert_eq!(latencies.lines().filter(|line| line.parse::<u64>().is_ok()).count(), 4);
     assert!(answers[2].starts_with("ERROR `0` is no number of threads"), "{}", answers[2]);
     assert!(answers[3].starts_with("ERROR cannot read missing"), "{}", answers[3]);
@@ -214,15 +202,15 @@ fn the_server_times_a_batch_of_lines() {
 
 #[test]
 fn caches_are_measured_in_separate_processes() {
-    let dir = tempfile::tempdir().unwrap();
-    run_successfully(dir.path(), &format!("{GENERATE_INDEX} --out i"));
+    let workspace = Workspace::new();
+    workspace.ok(&format!("{GENERATE_INDEX} --out i"));
     let run = "cache i --out o --no-group --keep-caches --region dram --modes memory,hybrid-prefetch,direct \
                --slow-tier 5 --sizes 20,100 --count 10 --lookahead adaptive";
-    let table = run_successfully(dir.path(), &run.split_whitespace().collect::<Vec<_>>().join(" "));
+    let table = workspace.ok(&run.split_whitespace().collect::<Vec<_>>().join(" "));
     let of = |start: &str| table.lines().filter(|line| line.starts_with(start)).count();
     assert_eq!((of("queries "), of("SINGLE H RP 25% "), of("AND H RP 25% ")), (1, 5, 5), "{table}");
     assert!(table.contains(" memory slow=5 emulated "), "{table}");
-    let read = |name: &str| fs::read_to_string(dir.path().join("o").join(name)).unwrap();
+    let read = |name: &str| fs::read_to_string(workspace.path("o").join(name)).unwrap();
     let rows: serde_json::Value = serde_json::from_str(&read("data.json")).unwrap();
     let rows = rows.as_array().unwrap();
     assert!(rows.iter().all(|row| row["queries"] == 10 && row["process_peak_bytes"].as_u64().unwrap() > 0));
@@ -230,60 +218,60 @@ fn caches_are_measured_in_separate_processes() {
 
     let small = "cache i --out p --no-group --keep-caches --region dram --modes direct --dram 1M --sizes 20";
     let why = "exit code 1: tierdex: a budget of 1M of DRAM is too small";
-    run_failing(dir.path(), 1, small, &format!("all cells failed, the first one: {why}"));
-    let report = fs::read_to_string(dir.path().join("p/report.md")).unwrap();
+    workspace.fails_in_one_line(1, small, &format!("all cells failed, the first one: {why}"));
+    let report = fs::read_to_string(workspace.path("p/report.md")).unwrap();
     assert!(report.contains(why), "{report}");
 }
 
 #[test]
 fn caches_are_measured_on_a_disk_that_seeks() {
-    let dir = tempfile::tempdir().unwrap();
-    run_successfully(dir.path(), &format!("{GENERATE_INDEX} --out i"));
+    let workspace = Workspace::new();
+    workspace.ok(&format!("{GENERATE_INDEX} --out i"));
     let command = "cache i --out o --no-group --keep-caches --region dram --devices ssd,hdd --sizes 20 \
                    --modes memory,hybrid-prefetch,direct --shapes SINGLE --repeats 0 --count 3";
-    let output = run_command(dir.path(), command);
+    let output = workspace.run(command);
     if output.status.code() == Some(1) {
         // Mounting is not permitted in most containers.
-        return run_failing(dir.path(), 1, command, "a disk that seeks cannot be emulated");
+        return workspace.fails_in_one_line(1, command, "a disk that seeks cannot be emulated");
     }
     // The answers of all cells have been compared.
-    let report = fs::read_to_string(dir.path().join("o/report.md")).unwrap();
+    let report = fs::read_to_string(workspace.path("o/report.md")).unwrap();
     assert!(report.contains("hdd emulated") && !report.contains("Not measured"), "{report}");
 }
 
 #[test]
 fn cache_rejects_wrong_flags_with_one_line() {
-    let dir = tempfile::tempdir().unwrap();
-    run_successfully(dir.path(), &format!("{GENERATE_INDEX} --out i"));
-    run_failing(dir.path(), 2, "cache i --out o --segments 3K", "--segments must be powers of two");
-    run_failing(dir.path(), 1, "cache none --out o --no-group", "none");
-    run_failing(dir.path(), 2, "cell", "the cell is no valid JSON");
+    let workspace = Workspace::new();
+    workspace.ok(&format!("{GENERATE_INDEX} --out i"));
+    workspace.fails_in_one_line(2, "cache i --out o --segments 3K", "--segments must be powers of two");
+    workspace.fails_in_one_line(1, "cache none --out o --no-group", "none");
+    workspace.fails_in_one_line(2, "cell", "the cell is no valid JSON");
     for wrong in
         ["--modes ram", "--sizes 0", "--classes X", "--repeats 100", "--devices nvme", "--region ram"]
     {
-        let output = run_command(dir.path(), &format!("cache i --out o {wrong}"));
+        let output = workspace.run(&format!("cache i --out o {wrong}"));
         assert_eq!(output.status.code(), Some(2), "{wrong}");
     }
-    assert!(!dir.path().join("o").exists());
+    assert!(!workspace.path("o").exists());
 }
 
 #[test]
 fn single_requests_are_timed_alone_and_beside_a_batch() {
-    let dir = tempfile::tempdir().unwrap();
-    index(&dir.path().join("i"), (0..3000).map(|id| format!("the word{} the", id % 7)));
-    fs::write(dir.path().join("q.txt"), "the\n+the +word3\n\n+the -word1\nnone\n").unwrap();
-    let table = run_successfully(dir.path(), "latency i --queries q.txt --dram 50M --rates 200,5000");
+    let workspace = Workspace::new();
+    index(&workspace.path("i"), (0..3000).map(|id| format!("the word{} the", id % 7)));
+    workspace.file("q.txt", "the\n+the +word3\n\n+the -word1\nnone\n");
+    let table = workspace.ok("latency i --queries q.txt --dram 50M --rates 200,5000");
     let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(rows.len(), 6, "{table}");
     for (row, name) in rows[1..].iter().zip(["alone", "beside", "ratio", "200/s", "5000/s"]) {
         assert!(row[0] == name && row[1..3].iter().all(|time| time.parse::<f64>().unwrap() > 0.0), "{table}");
     }
     // More requests than the queue has memory for, faster than they are answered: some are rejected.
-    fs::write(dir.path().join("many.txt"), "the word1 word2\n".repeat(1000)).unwrap();
-    let table = run_successfully(dir.path(), "latency i --queries many.txt --dram 50M --rates 1000000");
+    workspace.file("many.txt", "the word1 word2\n".repeat(1000));
+    let table = workspace.ok("latency i --queries many.txt --dram 50M --rates 1000000");
     let row: Vec<&str> = table.lines().last().unwrap().split_whitespace().collect();
     assert!(row[0] == "1000000/s" && row[5].parse::<usize>().unwrap() < 3000, "{table}");
-    fs::write(dir.path().join("none.txt"), "\n").unwrap();
+    workspace.file("none.txt", "\n");
     for (code, command, why) in [
         (2, "latency i --queries none.txt", "none.txt has no query"),
         (1, "latency i --queries missing.txt", "cannot read missing.txt"),
@@ -292,16 +280,16 @@ fn single_requests_are_timed_alone_and_beside_a_batch() {
         (2, "latency i --queries q.txt --rates 100,0", "requests per second"),
         (2, "latency i --queries q.txt --rates 1e-30", "requests per second"),
     ] {
-        run_failing(dir.path(), code, command, why);
+        workspace.fails_in_one_line(code, command, why);
     }
 }
 
 #[test]
 fn two_builds_are_compared_by_any_cells() {
-    let dir = tempfile::tempdir().unwrap();
-    run_successfully(dir.path(), &format!("{GENERATE_INDEX} --out i"));
+    let workspace = Workspace::new();
+    workspace.ok(&format!("{GENERATE_INDEX} --out i"));
     let flags = "--modes memory,base,direct --region dram --sizes 20 --shapes AND --count 5 --threads 2";
-    let cells = run_successfully(dir.path(), &format!("cache i --print-cells {flags}"));
+    let cells = workspace.ok(&format!("cache i --print-cells {flags}"));
     let parse = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
     let names: Vec<_> = cells.lines().map(|line| parse(line)["name"].as_str().unwrap().to_string()).collect();
     assert_eq!(names.len(), 3);
@@ -313,19 +301,17 @@ fn two_builds_are_compared_by_any_cells() {
     };
     let cells: String = cells.lines().map(without_limit).collect();
     let compare = |cells: &str, flags: &str| {
-        let program = env!("CARGO_BIN_EXE_tierdex-bench");
-        let mut command = Command::new(program);
-        command.args(["compare", program, program]).args(flags.split_whitespace()).current_dir(dir.path());
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        child.stdin.take().unwrap().write_all(cells.as_bytes()).unwrap();
-        child.wait_with_output().unwrap()
+        let command = format!("compare {PROGRAM} {PROGRAM} {flags}");
+        let (child, mut input) = workspace.spawn_with_input(command.trim_end());
+        input.write_all(cells.as_bytes()).unwrap();
+        drop(input);
+        wait_for_output(child)
     };
     let output = compare(&cells, "--pairs 6 --pairs-max 7 --rows rows.jsonl");
     let table = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(names.iter().all(|name| table.contains(name)) && table.contains("geometric mean"), "{table}");
-    let rows = fs::read_to_string(dir.path().join("rows.jsonl")).unwrap();
+    let rows = fs::read_to_string(workspace.path("rows.jsonl")).unwrap();
     assert!((18..=21).contains(&rows.lines().count()), "{rows}");
     for (cells, flags, code, why) in [
         ("", "", 2, "there is no cell on standard input"),
@@ -334,9 +320,7 @@ fn two_builds_are_compared_by_any_cells() {
     ] {
         let output = compare(cells, flags);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(
-            output.status.code() == Some(code) && said.contains(why) && said.lines().count() == 1,
-            "{said}"
-        );
+        assert_eq!((output.status.code(), said.lines().count()), (Some(code), 1), "{said}");
+        assert!(said.contains(why), "{said}");
     }
 }

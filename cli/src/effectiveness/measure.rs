@@ -177,11 +177,8 @@ mod tests {
             ("Success@1", 0.0),
             ("Success@2", 1.0),
         ] {
-            assert!(
-                (value_of_measure(measure) - expected).abs() < 1e-12,
-                "{measure}: {}",
-                value_of_measure(measure)
-            );
+            let value = value_of_measure(measure);
+            assert!((value - expected).abs() < 1e-12, "{measure}: {value}");
             assert_eq!(measure.parse::<Measure>().unwrap().to_string(), measure);
         }
     }

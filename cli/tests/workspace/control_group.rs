@@ -12,32 +12,36 @@ pub struct ControlGroup {
 }
 
 impl ControlGroup {
-    /// `None` if the system does not permit it.
+    /// `None`, with a message that the test is skipped, if the system does not permit it.
     pub fn new(name: &str, limit: u64) -> Option<ControlGroup> {
         let name = format!("tierdex-{name}-{}", std::process::id());
         let versions = [
             ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.oom_control"),
             ("/sys/fs/cgroup", "memory.max", "memory.events"),
         ];
-        versions.into_iter().find_map(|(root, file, events)| {
+        let created = versions.into_iter().find_map(|(root, file, events)| {
             let folder = Path::new(root).join(&name);
             fs::create_dir(&folder).ok()?;
             let group = ControlGroup { folder, events };
             fs::write(group.folder.join(file), limit.to_string()).ok()?;
             Some(group)
-        })
+        });
+        if created.is_none() {
+            eprintln!("skipped: no permission to create a memory control group");
+        }
+        created
     }
 
     /// Runs the command in the group.
-    pub fn run(&self, arguments: &[&str]) -> Output {
+    pub fn run(&self, arguments: &[impl AsRef<str>]) -> Output {
         self.command(arguments).output().unwrap()
     }
 
     /// The command, which joins the group when it is started.
-    pub fn command(&self, arguments: &[&str]) -> Command {
+    pub fn command(&self, arguments: &[impl AsRef<str>]) -> Command {
         let script = format!("echo $$ > {}/cgroup.procs && exec \"$@\"", self.folder.display());
         let mut command = Command::new("sh");
-        let program = program_command(arguments.iter().copied());
+        let program = program_command(arguments.iter().map(AsRef::as_ref));
         command.args(["-c", &script, "sh"]).arg(program.get_program()).args(program.get_args());
         command
     }

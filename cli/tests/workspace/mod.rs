@@ -6,7 +6,8 @@
 pub mod control_group;
 pub mod limited;
 
-use std::process::{Child, Command, Output, Stdio};
+use serde_json::Value;
+use std::process::{Child, ChildStdin, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use std::{fs::File, os::unix::fs::OpenOptionsExt, path::PathBuf, sync::mpsc::channel};
 use tempfile::TempDir;
@@ -59,7 +60,12 @@ impl Workspace {
 
     /// Sorted names of the directory's entries.
     pub fn names(&self) -> Vec<String> {
-        let names = std::fs::read_dir(self.0.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        self.names_in("")
+    }
+
+    /// Sorted names of the entries of a directory in this one.
+    pub fn names_in(&self, directory: &str) -> Vec<String> {
+        let names = std::fs::read_dir(self.path(directory)).unwrap().map(|entry| entry.unwrap().file_name());
         let mut names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
         names.sort();
         names
@@ -78,6 +84,40 @@ impl Workspace {
         let mut command = program_command(arguments);
         command.current_dir(self.0.path()).stdin(Stdio::null());
         command
+    }
+
+    /// Starts the command in this directory.
+    pub fn spawn(&self, arguments: &str) -> Child {
+        let mut command = self.command(arguments.split(' '));
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// As [`Workspace::spawn`], with the end of the pipe that the command reads as its standard input.
+    pub fn spawn_with_input(&self, arguments: &str) -> (Child, ChildStdin) {
+        let mut command = self.command(arguments.split(' '));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let input = child.stdin.take().unwrap();
+        (child, input)
+    }
+
+    /// Exit code and standard error of a command with this name of a kernel.
+    pub fn run_with_kernel(&self, kernel: &str, arguments: &str) -> (Option<i32>, String) {
+        let mut command = self.command(arguments.split(' '));
+        let output = command.env("TIERDEX_KERNEL", kernel).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    }
+
+    /// Checks that commands with the name of an unknown kernel fail, and write no file to `new`.
+    pub fn assert_unknown_kernel_rejected(&self, commands: &[&str]) {
+        let line =
+            "tierdex: TIERDEX_KERNEL: no kernel is called `sse`; there are scalar, avx2, avx512f, avx512\n";
+        for arguments in commands {
+            let (code, error) = self.run_with_kernel("sse", arguments);
+            assert_eq!((code, &*error), (Some(2), line), "{arguments}");
+        }
+        let left = std::fs::read_dir(self.path("new")).map_or(0, |files| files.count());
+        assert_eq!(left, 0, "files were created");
     }
 
     /// Creates a named pipe.
@@ -101,9 +141,30 @@ impl Workspace {
         assert_succeeded(&self.run(arguments))
     }
 
+    /// The JSON that a command writes.
+    pub fn run_for_json(&self, arguments: &str) -> Value {
+        serde_json::from_str(&self.ok(arguments)).unwrap()
+    }
+
+    /// Total and ids of a query.
+    pub fn search_index(&self, index: &str, query: &str) -> (u64, Vec<String>) {
+        let output = self.run_with(["search", index, query, "--format", "json", "-k", "100"]);
+        let answer: Value = serde_json::from_str(&assert_succeeded(&output)).unwrap();
+        let hits = answer["hits"].as_array().unwrap().iter();
+        let ids = hits.map(|hit| hit["id"].as_str().unwrap().to_string());
+        (answer["total"].as_u64().unwrap(), ids.collect())
+    }
+
     /// Runs a command that must fail with `code` and an error line that contains `words`.
     pub fn fails(&self, code: i32, arguments: &str, words: &str) {
         assert_failed(&self.run(arguments), code, words);
+    }
+
+    /// As [`Workspace::fails`], with no other line on standard error.
+    pub fn fails_in_one_line(&self, code: i32, arguments: &str, words: &str) {
+        let output = self.run(arguments);
+        assert_failed(&output, code, words);
+        assert_eq!(String::from_utf8_lossy(&output.stderr).lines().count(), 1, "{arguments}");
     }
 }
 
@@ -129,6 +190,10 @@ pub fn wait_for_output(child: Child) -> Output {
         let _ = Command::new("kill").args(["-KILL", &id.to_string()]).status();
         panic!("process {id} did not end within {WAIT_MAX:?}")
     })
+}
+
+pub fn send_signal(child: &Child, signal: &str) {
+    assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
 }
 
 /// Waits until a condition holds. Fails if the process ends before, and kills it and fails after
