@@ -10,7 +10,7 @@ use support::lists::{
     query_of_first_terms, random_queries, total_and_hits, write_many_terms, write_sparse_lists,
 };
 use support::query_cases::{QueryCase, memory_disk, search_option_cases, write_documents};
-use support::{AddMethod, all_tunings, build, on_two_threads};
+use support::{AddMethod, all_tunings, build, build_in_memory, index_in_memory, on_two_threads};
 use support::{corpus::SchemaOptions, corpus::random_documents, random::Random};
 use tierdex::internal::{engine::MetaTier, segment::read::FILES};
 use tierdex::{Index, Merge, Query, SearchOptions, codec::Codec, explain::SearchResult};
@@ -33,10 +33,20 @@ fn small_cache_options(cells: u64, policy: ListPolicy, lookahead: Lookahead, kin
     }
 }
 
-/// Runs one query after another.
-fn query_source(queries: &[Query]) -> impl FnMut() -> Result<Option<Query>, ()> + Send {
+/// Runs one query after another; calls `answer` with their results in order.
+fn run_queries(
+    executor: &ListExecutor,
+    queries: &[Query],
+    search: &SearchOptions,
+    mut answer: impl FnMut(usize, tierdex::Result<SearchResult>) + Send,
+) {
     let mut queries = queries.iter();
-    move || Ok(queries.next().cloned())
+    let source = || Ok::<_, ()>(queries.next().cloned());
+    let run = executor.run(source, search, |number, found| {
+        answer(number, found);
+        Ok(())
+    });
+    assert!(run.is_ok());
 }
 
 proptest! {
@@ -62,7 +72,7 @@ proptest! {
         } else {
             Arc::new(MemDisk::new())
         };
-        let schema = SchemaOptions { title: false, ..SchemaOptions::default() }.schema();
+        let schema = SchemaOptions::one_field().schema();
         build(&disk, &schema, &random_documents(seed, 3000), &[1700], AddMethod::Commits, Merge::Keep);
         let index = Index::open_on(disk).unwrap();
         let queries = random_queries(&mut Random::new(seed), 60, &index);
@@ -78,12 +88,11 @@ proptest! {
         let executor = ListExecutor::new(&index, &options).unwrap();
         let mut answered = 0;
         let search = SearchOptions { tuning, ..search };
-        let run: Result<(), ()> = executor.run(query_source(&queries), &search, |number, found| {
+        run_queries(&executor, &queries, &search, |number, found| {
             assert_eq!((number, counted_hits(&found.unwrap())), (answered, expected[number].clone()));
             answered += 1;
-            Ok(())
         });
-        prop_assert!(run.is_ok() && answered == queries.len());
+        prop_assert_eq!(answered, queries.len());
         let Some(stats) = executor.stats() else { return Ok(()) };
         prop_assert_eq!(stats.failures, 0);
         if mode != Mode::Hybrid {
@@ -97,9 +106,7 @@ proptest! {
 
 #[test]
 fn a_failed_read_fails_one_query() {
-    let inner = Arc::new(MemDisk::new());
-    let schema = SchemaOptions { title: false, ..SchemaOptions::default() }.schema();
-    build(&(inner.clone() as _), &schema, &random_documents(3, 3000), &[], AddMethod::Commits, Merge::Keep);
+    let inner = build_in_memory(&SchemaOptions::one_field().schema(), &random_documents(3, 3000), &[]);
     let whole = Index::open_on(inner.clone()).unwrap();
     let search = SearchOptions { count: true, ..SearchOptions::default() };
     let mut harmed = 0;
@@ -113,7 +120,7 @@ fn a_failed_read_fails_one_query() {
         disk.arm(FaultPlan { class: OpClass::Read, at, effect: Effect::Error(5), repeat: Repeat::Once });
         let mut failed = 0;
         let search = SearchOptions { tuning: all_tunings()[place as usize % 2], ..search };
-        let run: Result<(), ()> = executor.run(query_source(&queries), &search, |number, found| {
+        run_queries(&executor, &queries, &search, |number, found| {
             let expected = whole.searcher().search(&queries[number], &search).unwrap();
             match found {
                 Ok(found) => assert_eq!(total_and_hits(&found), total_and_hits(&expected)),
@@ -122,9 +129,7 @@ fn a_failed_read_fails_one_query() {
                     assert!(error.to_string().starts_with("cannot read"), "{error}");
                 }
             }
-            Ok(())
         });
-        assert!(run.is_ok());
         harmed += usize::from(failed > 0);
         // Queries that wait for the same list fail together; the next query reads it again.
         assert_eq!(executor.stats().unwrap().queries, 0);
@@ -151,15 +156,12 @@ fn a_damaged_page_fails_the_queries_that_read_it_in_every_mode() {
             let options = small_cache_options(40, ListPolicy::Lru, Lookahead::Adaptive, ReadKind::Pread);
             let executor = ListExecutor::new(&index, &ListOptions { mode, file_reads, ..options }).unwrap();
             let mut failed = Vec::new();
-            let run: Result<(), ()> = executor.run(query_source(&queries), &search, |number, found| {
-                match found {
-                    Ok(found) => assert_eq!(total_and_hits(&found), expected, "{mode}"),
-                    Err(error) => failed.push((number, error.to_string())),
-                }
-                Ok(())
+            run_queries(&executor, &queries, &search, |number, found| match found {
+                Ok(found) => assert_eq!(total_and_hits(&found), expected, "{mode}"),
+                Err(error) => failed.push((number, error.to_string())),
             });
             let numbers: Vec<usize> = failed.iter().map(|(number, _)| *number).collect();
-            assert_eq!((run, numbers), (Ok(()), vec![0, 2]), "{mode} {failed:?}");
+            assert_eq!(numbers, [0, 2], "{mode} {failed:?}");
             assert!(failed.iter().all(|(_, error)| error.contains("checksum")), "{mode} {failed:?}");
         }
     }
@@ -188,30 +190,23 @@ fn the_memory_report_has_the_parts_of_the_mode() {
 
 #[test]
 fn an_error_of_the_source_or_the_consumer_ends_the_run() {
-    let disk = Arc::new(MemDisk::new());
-    let schema = SchemaOptions { title: false, ..SchemaOptions::default() }.schema();
-    build(&(disk.clone() as _), &schema, &random_documents(3, 1000), &[], AddMethod::Commits, Merge::Keep);
-    let index = Index::open_on(disk).unwrap();
+    let index = index_in_memory(&SchemaOptions::one_field().schema(), &random_documents(3, 1000), &[]);
     let queries = random_queries(&mut Random::new(9), 50, &index);
+    let search = SearchOptions { count: true, ..SearchOptions::default() };
     for threads in [1, 3] {
         let options = small_cache_options(12, ListPolicy::Lru, Lookahead::Adaptive, ReadKind::Pread);
         let executor = ListExecutor::new(&index, &ListOptions { threads, ..options }).unwrap();
         let mut given = queries.iter().take(20);
         let source = || given.next().cloned().map(Some).ok_or("no more");
-        let run =
-            executor.run(source, &SearchOptions { count: true, ..SearchOptions::default() }, |_, _| Ok(()));
-        assert_eq!(run, Err("no more"));
+        assert_eq!(executor.run(source, &search, |_, _| Ok(())), Err("no more"));
         let mut answered = 0;
         let mut given = queries.iter();
-        let run = executor.run(
-            || Ok(given.next().cloned()),
-            &SearchOptions { count: true, ..SearchOptions::default() },
-            |number, found| {
-                assert_eq!((number, found.is_ok()), (answered, true));
-                answered += 1;
-                if number == 7 { Err("enough") } else { Ok(()) }
-            },
-        );
+        let source = || Ok(given.next().cloned());
+        let run = executor.run(source, &search, |number, found| {
+            assert_eq!((number, found.is_ok()), (answered, true));
+            answered += 1;
+            if number == 7 { Err("enough") } else { Ok(()) }
+        });
         assert_eq!((run, answered), (Err("enough"), 8));
         assert_eq!(executor.stats().unwrap().queries, 0);
     }
@@ -226,11 +221,7 @@ fn the_dictionary_counts_without_a_read() {
         (executor.bytes_read(), SearchOptions { k: 0, count: true, ..SearchOptions::default() });
     let words = ["s5", "s0"].map(|word| Query::parse(word, index.schema()).unwrap());
     let mut totals = Vec::new();
-    let run: Result<(), ()> = executor.run(query_source(&words), &search, |_, answer| {
-        totals.push(answer.unwrap().total);
-        Ok(())
-    });
-    assert!(run.is_ok());
+    run_queries(&executor, &words, &search, |_, answer| totals.push(answer.unwrap().total));
     assert_eq!((totals, executor.bytes_read()), (vec![100_000, 3], before));
 }
 
@@ -240,31 +231,22 @@ fn a_query_that_exceeds_the_budget_is_rejected_alone() {
     let index = Index::open_on(write_many_terms(TERMS)).unwrap();
     let queries = [32, TERMS, 1, 32].map(|terms| query_of_first_terms(&index, terms));
     let search = SearchOptions { count: true, ..SearchOptions::default() };
-    for (mode, meta) in [
-        (Mode::Base, MetaTier::Disk),
-        (Mode::Base, MetaTier::Dram),
-        (Mode::HybridPrefetch, MetaTier::Disk),
-        (Mode::HybridPrefetch, MetaTier::Dram),
-    ] {
+    let metas = |mode: Mode| [MetaTier::Disk, MetaTier::Dram].map(|meta| (mode, meta));
+    for (mode, meta) in [Mode::Base, Mode::HybridPrefetch].into_iter().flat_map(metas) {
         let options = small_cache_options(40, ListPolicy::Lru, Lookahead::Adaptive, ReadKind::Pread);
         let options = ListOptions { mode, meta_tier: meta, dram: Some(1), ..options };
         let least = sufficient_budget(&index, &options);
         for (more, rejected) in [(0, 1), (32 << 20, 0)] {
-            let executor =
-                ListExecutor::new(&index, &ListOptions { dram: Some(least + more), ..options.clone() })
-                    .unwrap();
+            let options = ListOptions { dram: Some(least + more), ..options.clone() };
+            let executor = ListExecutor::new(&index, &options).unwrap();
             let mut errors = Vec::new();
-            let run: Result<(), ()> = executor.run(query_source(&queries), &search, |number, found| {
-                match found {
-                    Ok(found) => {
-                        let expected = index.searcher().search(&queries[number], &search).unwrap();
-                        assert_eq!(total_and_hits(&found), total_and_hits(&expected));
-                    }
-                    Err(error) => errors.push((number, error.to_string())),
+            run_queries(&executor, &queries, &search, |number, found| match found {
+                Ok(found) => {
+                    let expected = index.searcher().search(&queries[number], &search).unwrap();
+                    assert_eq!(total_and_hits(&found), total_and_hits(&expected));
                 }
-                Ok(())
+                Err(error) => errors.push((number, error.to_string())),
             });
-            assert!(run.is_ok());
             assert_eq!(errors.len(), rejected, "{errors:?}");
             assert!(errors.iter().all(|(at, why)| *at == 1 && why.contains("fewer terms")), "{errors:?}");
         }
@@ -298,18 +280,12 @@ fn a_rejected_budget_names_a_sufficient_one() {
 fn check_mode(case: &QueryCase, options: &ListOptions) {
     let executor = ListExecutor::new(&case.index, options).unwrap();
     let how = format!("{:?}, {}", options.mode, options.meta_tier);
-    let mut queries = case.queries.iter();
     let mut answered = 0;
-    let run: Result<(), ()> = executor.run(
-        || Ok(queries.next().cloned()),
-        &case.search,
-        |number, found| {
-            case.check(number, &found.unwrap_or_else(|error| panic!("{how}: {error}")), &how);
-            answered += 1;
-            Ok(())
-        },
-    );
-    assert!(run.is_ok() && answered == case.queries.len());
+    run_queries(&executor, &case.queries, &case.search, |number, found| {
+        case.check(number, &found.unwrap_or_else(|error| panic!("{how}: {error}")), &how);
+        answered += 1;
+    });
+    assert_eq!(answered, case.queries.len());
 }
 
 #[test]

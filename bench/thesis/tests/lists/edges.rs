@@ -10,7 +10,7 @@ use tierdex_thesis::{
 
 use super::fixture::{
     CELL_BYTES, GatedDisk, assert_idle, cache_of, gated_cache, new_cache, new_read_queue, open_cache,
-    start_prefetcher, tested_read_kinds, with_watchdog, write_test_file,
+    start_prefetcher, start_worker, tested_read_kinds, with_watchdog, write_test_file, yield_until,
 };
 
 #[test]
@@ -132,9 +132,7 @@ fn a_list_that_is_loading_is_waited_for_and_read_once() {
                 scope.spawn(move || written.check(request, &query.wait(0).unwrap()));
             }
             let fetched = scope.spawn(|| written.check(&request, &prefetcher.fetch(&request).unwrap()));
-            while cache.stats().waits < 4 {
-                thread::yield_now();
-            }
+            yield_until(|| cache.stats().waits >= 4);
             disk.open_gate();
             fetched.join().unwrap();
         });
@@ -179,9 +177,7 @@ fn waiting_threads_get_an_error_at_shutdown() {
                 let mut scratch = Vec::new();
                 assert!(stream.reader(0).get(0..10, &mut scratch).is_err());
             }));
-            while cache.stats().waits < 6 {
-                thread::yield_now();
-            }
+            yield_until(|| cache.stats().waits >= 6);
             scope.spawn(|| drop(prefetcher));
             // Waiting threads get the error before the reads in flight have completed.
             waiting.into_iter().for_each(|thread| thread.join().unwrap());
@@ -192,7 +188,7 @@ fn waiting_threads_get_an_error_at_shutdown() {
         drop(queries);
         assert_idle(&cache);
         // The cache outlives its workers, and accepts new ones.
-        let prefetcher = super::fixture::start_prefetcher(&cache, &disk, Lookahead::Adaptive);
+        let prefetcher = start_prefetcher(&cache, &disk, Lookahead::Adaptive);
         written.check(&requests[4], &prefetcher.fetch(&requests[4]).unwrap());
         drop(prefetcher);
         let list = cache.lookup(&requests[4]).unwrap().map(tierdex_thesis::FetchedList::Pinned);
@@ -212,8 +208,7 @@ fn no_reads_are_submitted_after_shutdown() {
         for cell_bytes in [4096, 32 << 10] {
             for depth in [1, 2] {
                 let cache = cache_of(40, cell_bytes, ListPolicy::Lru);
-                let engines = vec![new_read_queue(&disk, ReadKind::Pread, depth)];
-                let prefetcher = Prefetcher::start(&cache, engines, Lookahead::Adaptive).unwrap();
+                let prefetcher = start_worker(&cache, &disk, ReadKind::Pread, depth);
                 disk.close_gate();
                 let query = prefetcher.push(vec![request.clone()]);
                 disk.wait_for_reads(depth);
@@ -267,11 +262,9 @@ fn a_read_that_panics_fails_only_its_list() {
             let disk = GatedDisk::new();
             let written = write_test_file(&disk, "a", 40);
             let cache = new_cache(8, ListPolicy::Lru);
-            let prefetcher =
-                Prefetcher::start(&cache, vec![new_read_queue(&disk, kind, depth)], Lookahead::Adaptive)
-                    .unwrap();
-            let (request, other, long) =
-                (written.request(0, 1, 3), written.request(1, 5, 3), written.request(2, 1, 20));
+            let prefetcher = start_worker(&cache, &disk, kind, depth);
+            let (request, other) = (written.request(0, 1, 3), written.request(1, 5, 3));
+            let long = written.request(2, 1, 20);
             let stream = prefetcher.fetch(&long).unwrap();
             disk.panic_on_read();
             let queries = [(); 3].map(|()| prefetcher.push(vec![request.clone(), other.clone()]));
@@ -374,9 +367,7 @@ fn a_list_requested_twice_is_fetched_once() {
                 prefetcher.fetch_detached(request.clone());
                 prefetcher.fetch_detached(request.clone());
             }
-            while cache.stats().queries + cache.stats().loading > 0 {
-                thread::yield_now();
-            }
+            yield_until(|| cache.stats().queries + cache.stats().loading == 0);
         }
         let stats = cache.stats();
         assert_eq!((stats.hits, stats.misses, stats.fetched, stats.streamed), (5, 5, 5, 0));

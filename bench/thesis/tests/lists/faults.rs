@@ -1,13 +1,11 @@
 //! Reads that fail, and bytes that differ from those written.
 
-use tierdex_io::{
-    Effect, ErrorKind, FaultDisk, FaultPlan, MemDisk, OpClass, ReadKind, Repeat, Result, errno,
-};
+use tierdex_io::{ErrorKind, FaultDisk, FaultPlan, MemDisk, ReadKind, Repeat, Result};
 use tierdex_thesis::{ListPolicy, ListRequest, Lookahead, Prefetcher};
 
 use super::fixture::{
-    TestFile, assert_idle, new_cache, new_read_queue, start_prefetcher, tested_read_kinds, with_watchdog,
-    write_test_file,
+    TestFile, assert_idle, fail_read, new_cache, new_read_queue, start_prefetcher, tested_read_kinds,
+    with_watchdog, write_test_file,
 };
 
 const SHORT_LISTS: u64 = 6;
@@ -51,8 +49,7 @@ fn a_fault_at_each_read_fails_one_list_once() {
                 let cache = new_cache(8, ListPolicy::S3Fifo);
                 let engines = (0..workers).map(|_| new_read_queue(&disk, kind, 2)).collect();
                 let prefetcher = Prefetcher::start(&cache, engines, Lookahead::Adaptive).unwrap();
-                let effect = Effect::Error(errno::EIO);
-                disk.arm(FaultPlan { class: OpClass::Read, at, effect, repeat: Repeat::Once });
+                fail_read(&disk, at, Repeat::Once);
                 let results = read_lists(&prefetcher, &written, &requests);
                 let failed: Vec<_> = results.iter().filter_map(|result| result.as_ref().err()).collect();
                 assert_eq!(failed.len() as u64, disk.injected().min(1));
@@ -80,11 +77,9 @@ fn a_permanent_fault_fails_all_lists_and_leaks_nothing() {
         let written = write_test_file(&disk, "a", 24);
         let requests = list_requests(&written);
         let cache = new_cache(8, ListPolicy::Window);
-        let prefetcher =
-            Prefetcher::start(&cache, vec![new_read_queue(&disk, ReadKind::Pread, 3)], Lookahead::Pins);
-        let prefetcher = prefetcher.unwrap();
-        let effect = Effect::Error(errno::EIO);
-        disk.arm(FaultPlan { class: OpClass::Read, at: 1, effect, repeat: Repeat::Forever });
+        let queues = vec![new_read_queue(&disk, ReadKind::Pread, 3)];
+        let prefetcher = Prefetcher::start(&cache, queues, Lookahead::Pins).unwrap();
+        fail_read(&disk, 1, Repeat::Forever);
         for _ in 0..3 {
             assert!(read_lists(&prefetcher, &written, &requests).iter().all(Result::is_err));
         }
@@ -108,17 +103,15 @@ fn a_corrupt_page_is_never_returned() {
             // Lists that were read before the damage are evicted by others.
             let others: Vec<ListRequest> = (0..3).map(|list| written.request(100 + list, 19, 2)).collect();
             others.iter().for_each(|request| drop(prefetcher.fetch(request).unwrap()));
-            let damaged = (page as u64 - 1) / 3;
-            let list = prefetcher.fetch(&requests[damaged as usize]);
-            let error = list.err().expect("a damaged page");
+            let damaged = &requests[(page - 1) / 3];
+            let error = prefetcher.fetch(damaged).err().expect("a damaged page");
             assert_eq!((error.kind(), error.offset()), (ErrorKind::Corrupt, Some(page as u64 * 4096)));
             let stream = prefetcher.fetch(&requests[SHORT_LISTS as usize]).unwrap();
             let mut scratch = Vec::new();
             let read = stream.reader(0).get(0..9 * 4096 - 150, &mut scratch).is_ok();
             assert_eq!(read, page > 9, "{page}");
             disk.corrupt("a", |bytes| bytes[page * 4096 + 17] ^= 4);
-            written
-                .check(&requests[damaged as usize], &prefetcher.fetch(&requests[damaged as usize]).unwrap());
+            written.check(damaged, &prefetcher.fetch(damaged).unwrap());
         }
         drop(prefetcher);
         assert_idle(&cache);

@@ -6,7 +6,9 @@ use tierdex_thesis::{
     FetchedList, ListCache, ListKey, ListPolicy, ListRequest, Lookahead, Prefetcher, RequestedRange,
 };
 
-pub use super::files::{TestFile, new_read_queue, tested_read_kinds, with_watchdog, write_test_file};
+pub use super::files::{
+    TestFile, fail_read, new_read_queue, tested_read_kinds, with_watchdog, write_test_file,
+};
 
 pub const CELL_BYTES: usize = 4096;
 
@@ -65,6 +67,18 @@ pub fn cache_of(cells: usize, cell_bytes: usize, policy: ListPolicy) -> Arc<List
 /// One worker that reads with two threads.
 pub fn start_prefetcher(cache: &Arc<ListCache>, disk: &dyn Disk, lookahead: Lookahead) -> Prefetcher {
     Prefetcher::start(cache, vec![new_read_queue(disk, ReadKind::Pread, 2)], lookahead).unwrap()
+}
+
+/// One worker that reads by this method, with this number of reads at a time.
+pub fn start_worker(cache: &Arc<ListCache>, disk: &dyn Disk, kind: ReadKind, depth: usize) -> Prefetcher {
+    Prefetcher::start(cache, vec![new_read_queue(disk, kind, depth)], Lookahead::Adaptive).unwrap()
+}
+
+/// Waits until a condition holds, which other threads change.
+pub fn yield_until(condition: impl Fn() -> bool) {
+    while !condition() {
+        std::thread::yield_now();
+    }
 }
 
 /// Checks that nothing is pinned or loading, and that every cell is free or evictable.

@@ -1,9 +1,9 @@
 //! Prefetching into the page cache: which pages are read, how far ahead, and the effect of errors.
 
-use tierdex_io::{Effect, FaultDisk, FaultPlan, MemDisk, OpClass, Repeat, errno};
+use tierdex_io::{FaultDisk, FaultPlan, MemDisk, OpClass, Repeat};
 use tierdex_thesis::{ListRequest, PagePrefetcher};
 
-use super::fixture::{GatedDisk, with_watchdog, write_test_file};
+use super::fixture::{GatedDisk, fail_read, with_watchdog, write_test_file};
 
 #[test]
 fn the_worker_stays_within_the_lookahead() {
@@ -13,10 +13,7 @@ fn the_worker_stays_within_the_lookahead() {
         let requests: Vec<ListRequest> = (0..12).map(|list| written.request(list, 1 + list * 3, 3)).collect();
         let prefetcher = PagePrefetcher::start(4, 100).unwrap();
         disk.arm(FaultPlan::none());
-        let mut queries = Vec::new();
-        for request in &requests {
-            queries.push(prefetcher.push(vec![request.clone()]));
-        }
+        let mut queries: Vec<_> = requests.iter().map(|one| prefetcher.push(vec![one.clone()])).collect();
         for oldest in 0..12_u64 {
             // Queries within the lookahead are read for while the oldest has not ended; later ones are not.
             let last = (oldest + 4).min(11);
@@ -53,8 +50,7 @@ fn a_failed_read_fails_only_its_query() {
         let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
         let written = write_test_file(&disk, "a", 40);
         let prefetcher = PagePrefetcher::start(16, 0).unwrap();
-        let effect = Effect::Error(errno::EIO);
-        disk.arm(FaultPlan { class: OpClass::Read, at: 4, effect, repeat: Repeat::Once });
+        fail_read(&disk, 4, Repeat::Once);
         let queries: Vec<_> =
             (0..4).map(|list| prefetcher.push(vec![written.request(list, 1 + list * 3, 3)])).collect();
         let failed: Vec<bool> = queries.iter().map(|query| query.wait().is_err()).collect();

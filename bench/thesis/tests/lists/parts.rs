@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use tierdex_io::{HEADER_LEN, MemDisk, PAGE, ReadKind};
-use tierdex_thesis::{ListKey, ListPolicy, ListRequest, Lookahead, PARTS_MAX, Prefetcher, RequestedRange};
+use tierdex_thesis::{ListKey, ListPolicy, ListRequest, Lookahead, PARTS_MAX, RequestedRange};
 
 use super::fixture::{
-    GatedDisk, TestFile, assert_idle, cache_of, new_read_queue, start_prefetcher, tested_read_kinds,
+    GatedDisk, TestFile, assert_idle, cache_of, start_prefetcher, start_worker, tested_read_kinds,
     with_watchdog, write_test_file,
 };
 
@@ -55,8 +55,7 @@ proptest! {
             let cells: u64 = requests.iter().map(least).sum();
             let cache = cache_of((cells + cells / 31 + 2) as usize, cell_bytes, ListPolicy::Lru);
             let kinds = tested_read_kinds();
-            let engines = vec![new_read_queue(&disk, kinds[which % kinds.len()], depth)];
-            let prefetcher = Prefetcher::start(&cache, engines, Lookahead::Adaptive).unwrap();
+            let prefetcher = start_worker(&cache, &disk, kinds[which % kinds.len()], depth);
             let query = prefetcher.push(requests.clone());
             for (number, request) in requests.iter().enumerate() {
                 assert_eq!(request.cells(cell_bytes), least(request));
@@ -77,8 +76,7 @@ fn parts_that_share_a_cell_are_read_concurrently() {
         let disk = GatedDisk::new();
         let written = write_test_file(&disk, "a", 40);
         let cache = cache_of(9, 16 << 10, ListPolicy::Lru);
-        let engines = vec![new_read_queue(&disk, ReadKind::Pread, 8)];
-        let prefetcher = Prefetcher::start(&cache, engines, Lookahead::Adaptive).unwrap();
+        let prefetcher = start_worker(&cache, &disk, ReadKind::Pread, 8);
         // Parts in the pages of the cells: | 1 2 2 2 | 2 2 2 2 | 2 3 4 |
         let parts = [(5000, 10), (8192 + 5, 31_000), (70_000, 20), (80_000, 30)];
         let parts = parts.map(|(from, len)| requested_range(&written, from, len));

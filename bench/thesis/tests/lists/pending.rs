@@ -3,12 +3,12 @@
 use std::{sync::Arc, thread};
 
 use proptest::prelude::*;
-use tierdex_io::{Effect, ErrorKind, FaultDisk, FaultPlan, MemDisk, OpClass, Repeat, errno};
+use tierdex_io::{ErrorKind, FaultDisk, FaultPlan, MemDisk, Repeat};
 use tierdex_thesis::{ListKey, ListPolicy, ListRequest, Lookahead, PendingList, Prefetcher, RequestedRange};
 
 use super::fixture::{
-    TestFile, assert_idle, gated_cache, new_cache, new_read_queue, start_prefetcher, tested_read_kinds,
-    with_watchdog, write_test_file,
+    TestFile, assert_idle, fail_read, gated_cache, new_cache, new_read_queue, start_prefetcher, start_worker,
+    tested_read_kinds, with_watchdog, write_test_file, yield_until,
 };
 
 /// Lists of one to three parts of one to three pages.
@@ -36,9 +36,7 @@ fn readiness_is_visible_without_waiting() {
         assert!(!pending.iter().any(PendingList::is_ready) && !query.is_ready(0) && query.is_ready(1));
         assert!(next.is_ready(0) && !next.is_ready(1));
         disk.open_gate();
-        while !pending.iter().all(PendingList::is_ready) || !query.is_ready(0) {
-            thread::yield_now();
-        }
+        yield_until(|| pending.iter().all(PendingList::is_ready) && query.is_ready(0));
         for pending in pending {
             written.check(&request, &pending.wait().unwrap());
         }
@@ -46,9 +44,7 @@ fn readiness_is_visible_without_waiting() {
         assert_eq!(cache.stats().waits, 0, "no thread has slept");
         written.check(&request, &list);
         drop((list, query));
-        while !next.is_ready(1) {
-            thread::yield_now();
-        }
+        yield_until(|| next.is_ready(1));
         drop(next);
         drop(prefetcher);
         assert_idle(&cache);
@@ -77,15 +73,11 @@ fn streams_and_errors_are_ready_but_not_cached() {
         assert_eq!(states, [(false, false), (true, false), (true, false)]);
         queried(false);
         disk.open_gate();
-        while !query.is_cached(0) {
-            thread::yield_now();
-        }
+        yield_until(|| query.is_cached(0));
         queried(true);
         disk.panic_on_read();
         pending.push(prefetcher.start_fetch(requests[3].clone()));
-        while !pending[3].is_ready() {
-            thread::yield_now();
-        }
+        yield_until(|| pending[3].is_ready());
         let states: Vec<(bool, bool)> = states_of(&pending);
         assert_eq!(states, [(true, true), (true, false), (true, false), (true, false)]);
         drop((pending, query, prefetcher));
@@ -104,9 +96,7 @@ fn started_fetches_are_ready_after_shutdown() {
         assert!(!first.is_ready() && !second.is_ready() && !query.is_ready(0) && !query.is_ready(1));
         thread::scope(|scope| {
             scope.spawn(|| drop(prefetcher));
-            while !first.is_ready() || !second.is_ready() || !query.is_ready(0) || !query.is_ready(1) {
-                thread::yield_now();
-            }
+            yield_until(|| first.is_ready() && second.is_ready() && query.is_ready(0) && query.is_ready(1));
             assert!(second.wait().is_err() && query.wait(1).is_err());
             disk.open_gate();
         });
@@ -125,12 +115,8 @@ fn started_fetches_delay_no_query() {
         let prefetcher = start_prefetcher(&cache, &disk, Lookahead::Adaptive);
         let requests = list_requests(&written);
         // They pin all cells for ever; queries stream the lists that do not fit.
-        let pending: Vec<PendingList> = requests
-            .iter()
-            .cycle()
-            .take(100)
-            .map(|request| prefetcher.start_fetch(request.clone()))
-            .collect();
+        let fetches = requests.iter().cycle().map(|request| prefetcher.start_fetch(request.clone()));
+        let pending: Vec<PendingList> = fetches.take(100).collect();
         for request in requests.iter().rev() {
             let query = prefetcher.push(vec![request.clone(), requests[3].clone()]);
             written.check(request, &query.wait(0).unwrap());
@@ -153,10 +139,8 @@ fn a_fault_at_each_read_fails_its_fetch() {
                 let written = write_test_file(&disk, "a", 40);
                 let requests = list_requests(&written);
                 let cache = new_cache(30, ListPolicy::Lru);
-                let engines = vec![new_read_queue(&disk, kind, depth)];
-                let prefetcher = Prefetcher::start(&cache, engines, Lookahead::Adaptive).unwrap();
-                let effect = Effect::Error(errno::EIO);
-                disk.arm(FaultPlan { class: OpClass::Read, at, effect, repeat: Repeat::Once });
+                let prefetcher = start_worker(&cache, &disk, kind, depth);
+                fail_read(&disk, at, Repeat::Once);
                 let pending: Vec<PendingList> =
                     requests.iter().map(|request| prefetcher.start_fetch(request.clone())).collect();
                 for (number, (request, pending)) in requests.iter().zip(pending).enumerate() {
@@ -177,10 +161,8 @@ fn a_fault_at_each_read_fails_its_fetch() {
                 }
                 disk.arm(FaultPlan::none());
                 for request in &requests {
-                    written.check(
-                        request,
-                        &prefetcher.fetch(request).unwrap_or_else(|_| prefetcher.fetch(request).unwrap()),
-                    );
+                    let list = prefetcher.fetch(request).or_else(|_| prefetcher.fetch(request));
+                    written.check(request, &list.unwrap());
                 }
                 drop(prefetcher);
                 assert_idle(&cache);
@@ -209,8 +191,7 @@ proptest! {
             let prefetcher = Prefetcher::start(&cache, engines, Lookahead::Adaptive).unwrap();
             let all = list_requests(&written);
             if let Some(at) = fails_at {
-                let effect = Effect::Error(errno::EIO);
-                disk.arm(FaultPlan { class: OpClass::Read, at, effect, repeat: Repeat::Once });
+                fail_read(&disk, at, Repeat::Once);
             }
             // With a fault, all lists that it does not hit can be read.
             let check = |request: &ListRequest, list: &_| if fails_at.is_none() { written.check(request, list) };

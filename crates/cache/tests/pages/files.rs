@@ -2,7 +2,10 @@
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::{process, sync::Arc, thread, time::Duration};
-use tierdex_io::{Disk, Identity, MemDisk, PAGE, ReadKind, ReadOptions, ReadQueue, SealedFile, SealedWriter};
+use tierdex_io::{
+    Disk, Effect, FaultDisk, FaultPlan, Identity, MemDisk, OpClass, PAGE, ReadKind, ReadOptions, ReadQueue,
+    Repeat, SealedFile, SealedWriter, errno,
+};
 
 /// A sealed file with the payload that was written to it.
 pub struct TestFile {
@@ -35,6 +38,11 @@ pub fn tested_read_kinds() -> Vec<ReadKind> {
 
 pub fn new_read_queue(disk: &dyn Disk, kind: ReadKind, depth: usize) -> ReadQueue {
     ReadQueue::new(ReadOptions { kind, depth, direct: false }, disk, &[]).unwrap()
+}
+
+/// Makes the read with this number fail, from now on.
+pub fn fail_read<D: Disk>(disk: &FaultDisk<D>, at: u64, repeat: Repeat) {
+    disk.arm(FaultPlan { class: OpClass::Read, at, effect: Effect::Error(errno::EIO), repeat });
 }
 
 /// Runs a test, and aborts the process if the test does not end within 60 seconds.

@@ -3,13 +3,10 @@
 
 mod files;
 
-use files::{TestFile, new_read_queue, tested_read_kinds, with_watchdog, write_test_file};
+use files::{TestFile, fail_read, new_read_queue, tested_read_kinds, with_watchdog, write_test_file};
 use std::{sync::Arc, thread};
 use tierdex_cache::{PageCache, PageReader, Pin, PolicyKind};
-use tierdex_io::{
-    Cells, Disk, Effect, ErrorKind, FaultDisk, FaultPlan, MemDisk, OpClass, PAGE, Region, RegionKind, Repeat,
-    errno,
-};
+use tierdex_io::{Cells, Disk, ErrorKind, FaultDisk, FaultPlan, MemDisk, PAGE, Region, RegionKind, Repeat};
 
 const TEST_FILE_PAGES: usize = 40;
 
@@ -117,8 +114,8 @@ fn concurrent_readers_find_the_bytes_of_the_file() {
                     for number in 0..3u64 {
                         let (cache, written, disk) = (&cache, &written, &disk);
                         scope.spawn(move || {
-                            let mut reader =
-                                PageReader::new(cache.clone(), new_read_queue(disk, kind, 3), number);
+                            let queue = new_read_queue(disk, kind, 3);
+                            let mut reader = PageReader::new(cache.clone(), queue, number);
                             let mut random = number + 1;
                             let mut kept = read_pages(&mut reader, cache, written, number, 1);
                             for _ in 0..400 {
@@ -128,10 +125,8 @@ fn concurrent_readers_find_the_bytes_of_the_file() {
                                 let first = (random >> 33) % TEST_FILE_PAGES as u64;
                                 let pages = (1 + (random >> 20) % 3).min(TEST_FILE_PAGES as u64 - first);
                                 let pinned = read_pages(&mut reader, cache, written, first, pages);
-                                pinned
-                                    .iter()
-                                    .chain(&kept)
-                                    .for_each(|(page, pin)| assert_page(written, *page, pin));
+                                assert_pages(written, &pinned);
+                                assert_pages(written, &kept);
                                 if random.is_multiple_of(7) && kept.len() < 2 {
                                     kept.extend(pinned.into_iter().take(1));
                                 } else if random.is_multiple_of(5) {
@@ -157,8 +152,7 @@ fn a_page_that_could_not_be_read_is_read_again() {
             let cache = new_cache(12, PolicyKind::Lru);
             let mut reader = PageReader::new(cache.clone(), new_read_queue(&disk, kind, 2), 0);
             for at in 1..6 {
-                let effect = Effect::Error(errno::EIO);
-                disk.arm(FaultPlan { class: OpClass::Read, at, effect, repeat: Repeat::Once });
+                fail_read(&disk, at, Repeat::Once);
                 let mut failed = 0;
                 for page in 0..TEST_FILE_PAGES as u64 {
                     for (page, pin) in read_pages(&mut reader, &cache, &written, page, 1) {
@@ -276,8 +270,7 @@ fn an_error_of_a_read_with_a_gap_is_that_of_its_page_alone() {
             let damaged = first + 1;
             disk.inner().corrupt("a", |bytes| bytes[(damaged * PAGE) as usize] ^= 1);
         }
-        let effect = Effect::Error(errno::EIO);
-        disk.arm(FaultPlan { class: OpClass::Read, at: 1, effect, repeat: Repeat::Once });
+        fail_read(&disk, 1, Repeat::Once);
         let pinned = read_two(&mut reader, &cache, &written, [first, first + 2]);
         assert_pages(&written, &pinned);
         assert_eq!(cache.stats().failures, failed);
@@ -353,11 +346,8 @@ fn a_cache_is_resized_while_pages_are_read() {
             for number in 0..2u64 {
                 let (cache, written, disk) = (&cache, &written, &disk);
                 scope.spawn(move || {
-                    let mut reader = PageReader::new(
-                        cache.clone(),
-                        new_read_queue(disk, tested_read_kinds()[0], 3),
-                        number,
-                    );
+                    let queue = new_read_queue(disk, tested_read_kinds()[0], 3);
+                    let mut reader = PageReader::new(cache.clone(), queue, number);
                     for round in 0..300 {
                         let first = (round * 37 + number * 11) % 390;
                         let pinned = read_pages(&mut reader, cache, written, first, 10);
