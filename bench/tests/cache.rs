@@ -18,7 +18,11 @@ fn test_dir() -> tempfile::TempDir {
     root
 }
 
-fn run_experiment(root: &Path, more: &str, stop: &StopSignal) -> (Result<CellRows, Error>, String) {
+fn run_experiment(root: &Path, more: &str) -> (Result<CellRows, Error>, String) {
+    run_until_stopped(root, more, &StopSignal::default())
+}
+
+fn run_until_stopped(root: &Path, more: &str, stop: &StopSignal) -> (Result<CellRows, Error>, String) {
     let (index, out) = (root.join("index"), root.join("out"));
     let mut words = vec!["bench", index.to_str().unwrap(), "--out", out.to_str().unwrap()];
     words.extend("--no-group --keep-caches --region dram --count 40".split(' '));
@@ -36,11 +40,8 @@ fn row_checksums(rows: &CellRows) -> Vec<u64> {
 #[test]
 fn modes_and_sizes_have_equal_answers_and_all_files_are_written() {
     let dir = test_dir();
-    let (rows, table) = run_experiment(
-        dir.path(),
-        "--modes memory,hybrid-prefetch --sizes 20,100 --segments 4K --lookahead-samples 30",
-        &StopSignal::default(),
-    );
+    let more = "--modes memory,hybrid-prefetch --sizes 20,100 --segments 4K --lookahead-samples 30";
+    let (rows, table) = run_experiment(dir.path(), more);
     let rows = rows.unwrap();
     let cells = |shape: &str| rows.all().iter().filter(|row| row.cell.describe().contains(shape)).count();
     assert_eq!((cells("SINGLE H"), cells("AND H"), rows.all().len()), (1 + 2 * 2, 1 + 2 * 2, 10));
@@ -86,23 +87,17 @@ fn every_mode_has_the_answers_of_memory() {
     let dir = test_dir();
     let more = "--modes memory,base,base-prefetch,hybrid,hybrid-prefetch,direct --classes H,M --shapes AND,OR \
                 --repeats 50 --sizes 2 --segments 4K --lookahead adaptive --policies lru,window --rounds 2";
-    let (rows, _) = run_experiment(dir.path(), more, &StopSignal::default());
+    let (rows, _) = run_experiment(dir.path(), more);
     let rows = rows.unwrap();
     // The policy that evicts by the window of waiting lists is not offered for an engine.
     assert_eq!(rows.all().len(), 2 * 2 * 2 * (1 + 1 + 1 + 2 * 2 + 1));
     assert!(rows.differences().is_empty());
     // The same seed gives the same queries.
     let single = "--modes base --sizes 100";
-    let (again, same) = (
-        run_experiment(dir.path(), single, &StopSignal::default()),
-        run_experiment(dir.path(), single, &StopSignal::default()),
-    );
-    assert_eq!(row_checksums(&again.0.unwrap()), row_checksums(&same.0.unwrap()));
-    let other = run_experiment(dir.path(), &format!("{single} --seed 2"), &StopSignal::default()).0.unwrap();
-    assert_ne!(
-        row_checksums(&run_experiment(dir.path(), single, &StopSignal::default()).0.unwrap()),
-        row_checksums(&other)
-    );
+    let checksums = |more: &str| row_checksums(&run_experiment(dir.path(), more).0.unwrap());
+    let expected = checksums(single);
+    assert_eq!(checksums(single), expected);
+    assert_ne!(checksums(&format!("{single} --seed 2")), expected);
 }
 
 #[test]
@@ -110,7 +105,7 @@ fn pruning_keeps_the_number_of_hits_and_threads_keep_the_answers() {
     let dir = test_dir();
     let hits = |more: &str| {
         let more = format!("--modes memory,direct --sizes 20 --lookahead 16 --shapes OR --k 10 {more}");
-        let rows = run_experiment(dir.path(), &more, &StopSignal::default()).0.unwrap();
+        let rows = run_experiment(dir.path(), &more).0.unwrap();
         (row_checksums(&rows), rows.all()[0].outcome.as_ref().unwrap().hits)
     };
     let pruned = hits("--exhaustive false");
@@ -123,11 +118,8 @@ fn pruning_keeps_the_number_of_hits_and_threads_keep_the_answers() {
 #[test]
 fn a_cell_that_cannot_run_gives_a_row_and_not_an_error() {
     let dir = test_dir();
-    let (rows, table) = run_experiment(
-        dir.path(),
-        "--modes direct,memory --sizes 20 --dram 1M --shapes AND",
-        &StopSignal::default(),
-    );
+    let more = "--modes direct,memory --sizes 20 --dram 1M --shapes AND";
+    let (rows, table) = run_experiment(dir.path(), more);
     let rows = rows.unwrap();
     let failed = rows.all().iter().filter(|row| row.outcome.is_err()).count();
     assert_eq!((failed, rows.all().len()), (1, 2), "{table}");
@@ -139,7 +131,7 @@ fn a_cell_that_cannot_run_gives_a_row_and_not_an_error() {
 #[test]
 fn a_run_without_a_measured_cell_is_an_error() {
     let dir = test_dir();
-    let failed = |more: &str| match run_experiment(dir.path(), more, &StopSignal::default()).0 {
+    let failed = |more: &str| match run_experiment(dir.path(), more).0 {
         Err(Error::Failed(message)) => message,
         other => panic!("{more}: {other:?}"),
     };
@@ -156,13 +148,13 @@ fn a_run_without_a_measured_cell_is_an_error() {
 #[test]
 fn invalid_flags_are_rejected_before_the_first_measurement() {
     let dir = test_dir();
-    let rejected = |more: &str| run_experiment(dir.path(), more, &StopSignal::default()).0.unwrap_err();
+    let rejected = |more: &str| run_experiment(dir.path(), more).0.unwrap_err();
     assert!(matches!(rejected("--segments 5K"), Error::Usage(message) if message.contains("--segments")));
     assert!(matches!(rejected("--devices sas"), Error::Usage(message) if message.contains("emulated")));
     assert!(!dir.path().join("out").exists());
     let stop = StopSignal::default();
     stop.raise();
-    let (stopped, _) = run_experiment(dir.path(), "--modes memory", &stop);
+    let (stopped, _) = run_until_stopped(dir.path(), "--modes memory", &stop);
     assert!(matches!(stopped, Err(Error::Interrupted)));
     let report = fs::read_to_string(dir.path().join("out/report.md")).unwrap();
     assert!(report.contains("**Stopped before all cells were measured.**"));
@@ -171,12 +163,11 @@ fn invalid_flags_are_rejected_before_the_first_measurement() {
 #[test]
 fn terms_are_of_their_class() {
     let dir = test_dir();
-    let (rows, _) =
-        run_experiment(dir.path(), "--modes memory --classes M --shapes SINGLE", &StopSignal::default());
+    let (rows, _) = run_experiment(dir.path(), "--modes memory --classes M --shapes SINGLE");
     // With 20,000 documents, terms of class M have a document frequency of 2 to 124, and class L is empty.
     let rows = rows.unwrap();
     let measured = rows.all()[0].outcome.as_ref().unwrap();
     assert!((2 * 40..125 * 40).contains(&measured.matches) && measured.hits == measured.matches);
-    let none = run_experiment(dir.path(), "--classes M,L", &StopSignal::default()).0.unwrap_err();
+    let none = run_experiment(dir.path(), "--classes M,L").0.unwrap_err();
     assert!(matches!(none, Error::Usage(message) if message.starts_with("the index has 0 terms of class L")));
 }

@@ -281,12 +281,8 @@ fn files_are_read_past_the_page_cache() {
         let cost = engines.direct.measure_cost(&lists[1], 100).unwrap();
         assert!(cost.read_seconds > 0.0 && cost.bytes_per_second > 0.0);
         for algorithm in Algorithm::ALL {
-            assert_eq!(
-                engines.intersect(algorithm, &lists).unwrap().ids,
-                intersect_in_memory(&ids),
-                "{}",
-                algorithm.name()
-            );
+            let found = engines.intersect(algorithm, &lists).unwrap();
+            assert_eq!(found.ids, intersect_in_memory(&ids), "{}", algorithm.name());
         }
     }
 }

@@ -322,12 +322,8 @@ mod tests {
                 for kernel in Kernel::available() {
                     let (mut sums, mut survivors) = (start.clone(), Survivors::default());
                     kernel.drain_at_least(&mut sums, first, threshold, &mut survivors);
-                    let expected = (&values[..], &found[..], positive);
-                    assert_eq!(
-                        (survivors.values(), survivors.sums(), survivors.positive()),
-                        expected,
-                        "{kernel:?}"
-                    );
+                    let kept = (survivors.values(), survivors.sums(), survivors.positive());
+                    assert_eq!(kept, (&values[..], &found[..], positive), "{kernel:?}");
                     assert!(sums.iter().all(|sum| *sum == 0), "{kernel:?}, {n}");
                 }
             }

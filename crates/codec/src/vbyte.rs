@@ -48,11 +48,8 @@ mod tests {
             // Once with enough bytes for the fast path, once at the end of the input.
             for bytes in [&[0xff, 0xff, 0xff, 0xff, fifth, 0, 0, 0, 0][..], &[0xff, 0xff, 0xff, 0xff, fifth]]
             {
-                assert_eq!(
-                    decode(Kernel::SCALAR, bytes, None, &mut [0]),
-                    Err(DecodeError::Invalid),
-                    "{fifth:#x}"
-                );
+                let decoded = decode(Kernel::SCALAR, bytes, None, &mut [0]);
+                assert_eq!(decoded, Err(DecodeError::Invalid), "{fifth:#x}");
             }
         }
     }
@@ -60,10 +57,8 @@ mod tests {
     #[test]
     fn a_value_without_a_last_byte_is_truncated() {
         for len in 0..=4 {
-            assert_eq!(
-                decode(Kernel::SCALAR, &[0x80; 4][..len], None, &mut [0]),
-                Err(DecodeError::Truncated)
-            );
+            let decoded = decode(Kernel::SCALAR, &[0x80; 4][..len], None, &mut [0]);
+            assert_eq!(decoded, Err(DecodeError::Truncated));
         }
     }
 

@@ -52,12 +52,8 @@ fn lists_of_blocks_follow_each_other() {
     for &codec in Codec::ALL {
         let ids = values_of_gaps(codec, &gaps);
         let bytes = encode_list(Kernel::active(), codec, &ids, VALUE_BEFORE_LIST);
-        assert_eq!(
-            decode_list(codec, &bytes, ids.len(), VALUE_BEFORE_LIST),
-            (ids, &[][..]),
-            "{}",
-            codec.name()
-        );
+        let decoded = decode_list(codec, &bytes, ids.len(), VALUE_BEFORE_LIST);
+        assert_eq!(decoded, (ids, &[][..]), "{}", codec.name());
     }
 }
 

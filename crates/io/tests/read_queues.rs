@@ -230,8 +230,7 @@ fn a_read_that_fails_fails_alone() {
 /// The cells are free after the queue is dropped, and are not written afterwards.
 #[test]
 fn a_dropped_queue_releases_its_cells() {
-    let directory = TempDir::new().unwrap();
-    let posix = PosixDisk::open(directory.path()).unwrap();
+    let (_directory, posix) = new_posix_disk();
     let disks: [&dyn Disk; 2] = [&posix, &MemDisk::new()];
     for disk in disks {
         let file = write_and_open(disk, "a", &file_content(64 * CELL_BYTES));
@@ -286,7 +285,7 @@ fn cells_of_a_mapped_file_are_filled() {
     }
 }
 
-/// An queue continues in another thread, also after the submitting thread has ended.
+/// A queue continues in another thread, also after the submitting thread has ended.
 #[test]
 fn a_queue_moves_between_threads() {
     let (_directory, disk) = new_posix_disk();
@@ -377,7 +376,7 @@ fn a_target_is_within_its_cell() {
     ReadTarget::new(new_cells(1).write(0).unwrap(), 0..CELL_BYTES + 1);
 }
 
-/// The contract suite of disks, with every read through an queue.
+/// The contract suite of disks, with every read through a queue.
 #[test]
 fn queues_pass_the_contract_of_disks() {
     fn read_through_queue<const KIND: usize>(file: Box<dyn ReadFile>) -> Box<dyn ReadFile> {
@@ -387,8 +386,8 @@ fn queues_pass_the_contract_of_disks() {
     }
     let wraps: [WrapFile; 4] =
         [read_through_queue::<0>, read_through_queue::<1>, read_through_queue::<2>, read_through_queue::<3>];
-    let directory = TempDir::new().unwrap();
-    let available = available_methods(&PosixDisk::open(directory.path()).unwrap());
+    let (_directory, disk) = new_posix_disk();
+    let available = available_methods(&disk);
     for (method, wrap) in READ_METHODS.into_iter().zip(wraps) {
         if !available.contains(&method) {
             continue;
@@ -405,7 +404,7 @@ fn queues_pass_the_contract_of_disks() {
     }
 }
 
-/// A file that is read through an queue, cell by cell.
+/// A file that is read through a queue, cell by cell.
 struct QueueFile {
     file: Arc<dyn ReadFile>,
     queue: Mutex<ReadQueue>,

@@ -94,12 +94,8 @@ fn a_budget_that_is_too_small_is_rejected() {
     assert!(ask(needed.parse::<Size>().unwrap().of(0), None).0.is_ok(), "{error}");
     // The budget that the error names is large enough, with or without a cache beside the budget.
     let (beside, settings, needed) = ask(64 << 20, Some(1 << 20));
-    assert!(
-        beside.is_ok()
-            && needed <= 64 << 20
-            && !settings.cache_in_budget
-            && settings.meta_tier == MetaTier::Dram
-    );
+    assert!(beside.is_ok() && needed <= 64 << 20);
+    assert!(!settings.cache_in_budget && settings.meta_tier == MetaTier::Dram);
     assert!(ask(needed, Some(1 << 20)).0.is_ok() && ask(1 << 20, Some(1 << 20)).0.is_err());
     // Without a configured size, the cache takes the rest of the budget.
     let (within, settings, needed) = ask(64 << 20, None);
@@ -207,11 +203,8 @@ fn only_blocks_that_may_hold_a_hit_are_read() {
         let options = one_thread_options(2000, PolicyKind::Lru, ReadKind::Pread).meta_tier(meta.clone());
         let (blocks, others) = run_and_count_bytes(&index, &options, &words, &search, |number, answer| {
             let answer = answer.unwrap();
-            assert_eq!(
-                (answer.total.value(), documents_and_score_bits(&answer.hits)),
-                found[number],
-                "{meta} {k} {number}"
-            );
+            let answer = (answer.total.value(), documents_and_score_bits(&answer.hits));
+            assert_eq!(answer, found[number], "{meta} {k} {number}");
         });
         let whole = list_page_bytes(&index, &words, &search);
         assert_eq!(others, 0, "{meta}, {k}: all is read through the cache");
@@ -314,10 +307,8 @@ fn a_query_that_exceeds_the_budget_is_rejected_alone() {
             run_queries(&engine, &queries, &search, |number, found| match found {
                 Ok(found) => {
                     let expected = index.searcher().search(&queries[number], &search).unwrap();
-                    assert_eq!(
-                        (found.total.value(), documents_and_score_bits(&found.hits)),
-                        total_and_hits(&expected)
-                    );
+                    let found = (found.total.value(), documents_and_score_bits(&found.hits));
+                    assert_eq!(found, total_and_hits(&expected));
                 }
                 Err(error) => errors.push((number, error.to_string())),
             });

@@ -113,11 +113,8 @@ fn readers_always_see_a_whole_commit() {
             let index = Index::open_on(disk.clone()).unwrap();
             let generation = index.manifest().generation;
             assert!(generation >= floor.max(seen), "generation {generation} after {floor}");
-            assert_eq!(
-                answer_all_queries(&index),
-                generations[generation as usize],
-                "generation {generation}"
-            );
+            let answers = answer_all_queries(&index);
+            assert_eq!(answers, generations[generation as usize], "generation {generation}");
             seen = generation;
             opened += 1;
         }

@@ -143,9 +143,8 @@ fn pruning_counting_segments_and_threads_change_no_result() {
                         random.one_in(often).then(|| rest.start + random.below(rest.len().max(1)) as u32)
                     };
                     let divided = searcher.search_divided(&query, &options, cut).unwrap();
-                    check_result(&divided, &all, &options, || {
-                        format!("{text}, divided, in {segments} segments")
-                    });
+                    let what = || format!("{text}, divided, in {segments} segments");
+                    check_result(&divided, &all, &options, what);
                 }
             }
             let options = SearchOptions {
@@ -159,9 +158,8 @@ fn pruning_counting_segments_and_threads_change_no_result() {
             let options = SearchOptions { count: options.count || options.k == 0, ..options };
             let number = random.below(searchers.len());
             let explained = searchers[number].explain(&query, &options).unwrap();
-            check_result(&explained.result, &all, &options, || {
-                format!("{text} explained in {} segments", SEGMENTS[number])
-            });
+            let what = || format!("{text} explained in {} segments", SEGMENTS[number]);
+            check_result(&explained.result, &all, &options, what);
             for segment in &explained.segments {
                 *strategies.entry(format!("{:?}", segment.evaluation.strategy)).or_default() += 1;
             }
@@ -185,10 +183,8 @@ fn pruning_counting_segments_and_threads_change_no_result() {
         StrategyKind::CountConjunction,
         StrategyKind::CountDifference,
     ] {
-        assert!(
-            strategies.contains_key(&format!("{strategy:?}")),
-            "{strategy:?} is not among {strategies:?}"
-        );
+        let is_chosen = strategies.contains_key(&format!("{strategy:?}"));
+        assert!(is_chosen, "{strategy:?} is not among {strategies:?}");
     }
 }
 
@@ -207,11 +203,10 @@ fn terms_of_negligible_weight_have_hits() {
                 let query = Query::parse(&text, &schema).unwrap();
                 let all = searcher.search(&query, &exhaustive_search(100, scorer)).unwrap();
                 assert!(all.total > 0, "{text}");
-                for (k, tuning) in
-                    [1, 10, 100].into_iter().flat_map(|k| all_tunings().map(|tuning| (k, tuning)))
-                {
-                    let options =
-                        SearchOptions { k, scorer, count: true, tuning, ..SearchOptions::default() };
+                let counted = SearchOptions { scorer, count: true, ..SearchOptions::default() };
+                let ks = [1, 10, 100].into_iter();
+                for (k, tuning) in ks.flat_map(|k| all_tunings().map(|tuning| (k, tuning))) {
+                    let options = SearchOptions { k, tuning, ..counted };
                     let found = searcher.search(&query, &options).unwrap();
                     check_result(&found, &all, &options, || format!("{text} in {segments} segments"));
                 }

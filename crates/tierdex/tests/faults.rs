@@ -8,12 +8,13 @@ mod support;
 
 use std::sync::Arc;
 use support::script::{FaultCounts, ScriptOutcome, WriterScript};
-use support::{AddMethod, AnswerOptions, answer_text, assert_sound, build, crash_images, on_two_threads};
+use support::{AnswerOptions, answer_text, assert_sound, build_in_memory, crash_images};
+use support::{corpus::random_documents, on_two_threads, open_writer, schema};
 use tierdex::internal::index::{Searcher, check_on};
 use tierdex::io::{
     Disk, Effect, ErrorKind, FaultDisk, FaultPlan, MemDisk, Op, OpClass, Operation, Repeat, errno,
 };
-use tierdex::{Error, Index, Merge, Query, SearchOptions};
+use tierdex::{Error, Index, Merge, OpenMode, Query, SearchOptions};
 
 /// The first operation that failed by this plan.
 fn failed_operation(disk: &FaultDisk<MemDisk>, plan: FaultPlan) -> Operation {
@@ -146,11 +147,10 @@ fn a_full_disk_fails_cleanly() {
 /// lost.
 #[test]
 fn a_failed_last_sync_loses_no_commit() {
-    let schema = support::corpus::SchemaOptions::default().schema();
     let prepared = || {
         let faulty = FaultDisk::new(MemDisk::new(), FaultPlan::none());
         let shared: Arc<dyn Disk> = Arc::new(faulty.clone());
-        let mut writer = support::open_writer(&shared, &schema, tierdex::OpenMode::New);
+        let mut writer = open_writer(&shared, &schema(), OpenMode::New);
         writer.add("1", "", "all").unwrap();
         writer.commit(Merge::Keep).unwrap();
         writer.add("2", "", "all").unwrap();
@@ -189,11 +189,7 @@ const QUERIES: [&str; 8] =
     ["all", "w0", "w0 w7 w14", "w0 AND prefix2", "\"w0 w0\"", "title:w0 -w4", "NOT all", "only5 absent"];
 
 fn write_readable_index() -> MemDisk {
-    let disk = MemDisk::new();
-    let docs = support::corpus::random_documents(31, 700);
-    let schema = support::corpus::SchemaOptions::default().schema();
-    build(&(Arc::new(disk.clone()) as _), &schema, &docs, &[350], AddMethod::Commits, Merge::Keep);
-    disk
+    MemDisk::clone(&build_in_memory(&schema(), &random_documents(31, 700), &[350]))
 }
 
 fn read_fault(at: u64, repeat: Repeat) -> FaultPlan {
@@ -319,8 +315,7 @@ fn every_read_of_a_check_fails() {
 fn inline_lists_are_read_many_at_a_time() {
     const TERMS: u64 = 30_000;
     let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
-    let schema = support::corpus::SchemaOptions::default().schema();
-    let mut writer = support::open_writer(&disk, &schema, tierdex::OpenMode::New);
+    let mut writer = open_writer(&disk, &schema(), OpenMode::New);
     for part in 0..2 {
         for document in 0..TERMS / 20 {
             let words: Vec<String> = (0..10).map(|word| format!("x{part}y{document}z{word}")).collect();
@@ -335,7 +330,7 @@ fn inline_lists_are_read_many_at_a_time() {
     assert!(reads < TERMS / 20, "{reads} reads of {TERMS} terms by a check");
     counted.arm(FaultPlan::none());
     let shared: Arc<dyn Disk> = Arc::new(counted.clone());
-    let mut writer = support::open_writer(&shared, &schema, tierdex::OpenMode::Append);
+    let mut writer = open_writer(&shared, &schema(), OpenMode::Append);
     writer.commit(Merge::One).unwrap();
     let reads = counted.operations(OpClass::Read);
     assert!(reads < TERMS / 20, "{reads} reads of {TERMS} terms by a merge");
@@ -347,10 +342,9 @@ fn inline_lists_are_read_many_at_a_time() {
 fn a_poisoned_writer_still_frees_its_lock() {
     let faulty = FaultDisk::new(write_readable_index(), FaultPlan::none());
     let shared: Arc<dyn Disk> = Arc::new(faulty.clone());
-    let schema = support::corpus::SchemaOptions::default().schema();
     let reader = Index::open_on(shared.clone()).unwrap();
     let expected = answer_text(&reader, "all", AnswerOptions::default()).unwrap();
-    let mut writer = support::open_writer(&shared, &schema, tierdex::OpenMode::Append);
+    let mut writer = open_writer(&shared, &schema(), OpenMode::Append);
     writer.add("new", "", "all").unwrap();
     faulty.arm(FaultPlan { class: OpClass::Sync, ..read_fault(1, Repeat::Once) });
     writer.commit(Merge::Keep).unwrap_err();
@@ -362,7 +356,7 @@ fn a_poisoned_writer_still_frees_its_lock() {
     assert_eq!(faulty.operations(OpClass::Sync), syncs, "a failed sync was repeated");
     assert_eq!(answer_text(&reader, "all", AnswerOptions::default()).unwrap(), expected);
     drop(writer);
-    let mut writer = support::open_writer(&shared, &schema, tierdex::OpenMode::Append);
+    let mut writer = open_writer(&shared, &schema(), OpenMode::Append);
     writer.add("new", "", "all").unwrap();
     writer.commit(Merge::Keep).unwrap();
     let found = answer_text(&Index::open_on(shared).unwrap(), "all", AnswerOptions::default()).unwrap();

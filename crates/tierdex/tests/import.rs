@@ -275,10 +275,8 @@ fn an_impossible_frequency_is_rejected() {
     let encoded = import_error(schema(NormKind::Byte), &[most, most], |builder| {
         builder.encoder().encode(None, &[0, 1], &[most - 1, most + 1], &mut EncodedPostings::default())
     });
-    assert!(
-        matches!(&encoded, Error::TooLarge(why) if why.contains("a term occurs 67108865 times")),
-        "{encoded}"
-    );
+    assert!(matches!(encoded, Error::TooLarge(_)), "{encoded}");
+    assert!(encoded.to_string().contains("a term occurs 67108865 times"), "{encoded}");
 }
 
 #[test]
@@ -292,9 +290,8 @@ fn unsupported_imports_are_rejected() {
     for (schema, words) in [(positions, "without positions"), (stored, "stored"), (fields, "one field")] {
         assert!(import_error(schema, &[1], one).to_string().contains(words));
     }
-    assert!(
-        import_error(schema(NormKind::Byte), &[], |_| Ok(())).to_string().contains("at least one document")
-    );
+    let empty = import_error(schema(NormKind::Byte), &[], |_| Ok(()));
+    assert!(empty.to_string().contains("at least one document"));
     assert!(matches!(import_error(schema(NormKind::Byte), &[u32::MAX], one), Error::TooLarge(_)));
 }
 
@@ -305,18 +302,15 @@ fn a_stop_and_a_full_disk_leave_no_files() {
     let attempt = |disk: &MemDisk, stop: &StopSignal, raise_at: usize| {
         let mut writer = open_new_writer(disk, schema(NormKind::Byte), stop);
         let mut terms = lists.iter().enumerate();
-        let imported = writer.import(
-            lengths.clone(),
-            |_, _| (),
-            |builder| {
-                terms.try_for_each(|(number, (term, (documents, frequencies)))| {
-                    if number == raise_at {
-                        stop.raise();
-                    }
-                    builder.term(term, |list| list.extend(documents, frequencies))
-                })
-            },
-        );
+        let no_ids = |_, _: &mut String| ();
+        let imported = writer.import(lengths.clone(), no_ids, |builder| {
+            terms.try_for_each(|(number, (term, (documents, frequencies)))| {
+                if number == raise_at {
+                    stop.raise();
+                }
+                builder.term(term, |list| list.extend(documents, frequencies))
+            })
+        });
         imported.and_then(|()| writer.commit(Merge::Keep))
     };
     let disk = MemDisk::new();

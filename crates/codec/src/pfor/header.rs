@@ -140,11 +140,8 @@ mod tests {
             PforForm::Patched { high_width, positions } => (high_width, positions.count),
             form => panic!("{form:?}"),
         };
-        assert_eq!(
-            PforHeader::read(Kernel::SCALAR, bytes, n, &mut [0; _]).map(patched),
-            expect,
-            "{bytes:02x?}"
-        );
+        let read = PforHeader::read(Kernel::SCALAR, bytes, n, &mut [0; _]).map(patched);
+        assert_eq!(read, expect, "{bytes:02x?}");
     }
 
     #[test]
