@@ -12,8 +12,8 @@
 pub struct Tuning {
     /// Number of superblocks whose blocks are sorted by max score at a time, at least 1.
     pub superblocks_ordered: usize,
-    /// A query of a single term reads a skip record of at least so many bytes from disk in parts: only the
-    /// head and the entries that are needed.
+    /// Minimum size, in bytes, of a skip record that a query of a single term reads in parts from disk: only
+    /// the head and the entries that are needed.
     pub head_record_bytes_min: u64,
     /// Longest skip record, in bytes, that is read from disk with its impacts.
     pub impact_record_bytes_max: u64,
