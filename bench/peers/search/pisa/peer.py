@@ -7,7 +7,8 @@
 The binding answers a list of queries in one call. A batch is such calls, as few as the arrays of hits allow; the time
 of making and emptying those arrays is not counted, that of filling them is, a Python string a hit included. Queries
 are drawn one by one, so that the time from one to the next is a latency. The binding counts no matches: COUNT and
-TOP_k_COUNT are UNSUPPORTED, and so are queries that mix required and other words, filters and phrases.
+TOP_k_COUNT are UNSUPPORTED, and so are queries that mix required and other words, filters, phrases, groups, prefixes
+and fuzzy words.
 """
 
 import argparse
@@ -278,7 +279,7 @@ def parse(line):
     name, _, digits = command.partition("_")
     words = query.split()
     required = [word for word in words if word.startswith("+")]
-    plain = not any(word[0] in "-#" or '"' in word for word in words)
+    plain = not any(word[0] in "-#" or any(sign in word for sign in '"(*~') for word in words)
     if name not in ("TOP", "DOCS") or not digits.isdigit() or int(digits) == 0 or not plain:
         return None
     if required and len(required) < len(words):

@@ -1,7 +1,8 @@
 //! The queries of the protocol that the library supports. The syntax of its parser is the same.
 
 /// Whether the library evaluates a query as the other engines do: all words required or all words optional,
-/// excluded words, and single phrases. It has no filters, and if one word is required, all are.
+/// excluded words, and single phrases. It has no filters, and if one word is required, all are. Groups,
+/// prefixes, fuzzy words and slop are not supported.
 pub fn is_known(text: &str) -> bool {
     if let Some(rest) = text.strip_prefix('"') {
         return rest.strip_suffix('"').is_some_and(|words| !words.contains('"'));
@@ -15,7 +16,7 @@ pub fn is_known(text: &str) -> bool {
             _ => others = true,
         }
     }
-    known && required != others && !text.contains('"')
+    known && required != others && !text.contains(['"', '(', '*', '~'])
 }
 
 /// Whether a query excludes words.
@@ -33,11 +34,12 @@ mod tests {
     }
 
     #[test]
-    fn mixtures_and_filters_are_not_known() {
+    fn mixtures_filters_and_groups_are_not_known() {
         for text in ["a", "a b", "+a +b", "+a -b", "a b -c", "\"a b\""] {
             assert!(is_known(text), "{text}");
         }
-        for text in ["", "-a", "+a b", "+a #b", "a b #c", "+\"a b\" c", "\"a b\" c"] {
+        let mixed = ["", "-a", "+a b", "+a #b", "a b #c", "+\"a b\" c", "\"a b\" c"];
+        for text in mixed.iter().chain(&["(a b)~2", "+(a b) +c", "a*", "a~1", "\"a b\"~3"]) {
             assert!(!is_known(text), "{text}");
         }
     }

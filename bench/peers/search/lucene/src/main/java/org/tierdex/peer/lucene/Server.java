@@ -10,15 +10,9 @@ import org.apache.lucene.index.FieldInfo;
 import org.apache.lucene.index.FieldInfos;
 import org.apache.lucene.index.IndexOptions;
 import org.apache.lucene.index.IndexReader;
-import org.apache.lucene.index.Term;
-import org.apache.lucene.search.BooleanClause;
-import org.apache.lucene.search.BooleanQuery;
 import org.apache.lucene.search.IndexSearcher;
-import org.apache.lucene.search.MatchNoDocsQuery;
-import org.apache.lucene.search.PhraseQuery;
 import org.apache.lucene.search.Query;
 import org.apache.lucene.search.ScoreDoc;
-import org.apache.lucene.search.TermQuery;
 import org.apache.lucene.search.TopDocs;
 import org.apache.lucene.search.TopScoreDocCollectorManager;
 import org.apache.lucene.search.similarities.BM25Similarity;
@@ -85,7 +79,7 @@ final class Server implements AutoCloseable {
   Answer answer(IndexSearcher searcher, String line) throws IOException {
     int tab = line.indexOf('\t');
     Command command = tab < 0 ? null : Command.parse(line.substring(0, tab));
-    Query query = command == null ? null : query(line.substring(tab + 1));
+    Query query = command == null ? null : Parser.parse(line.substring(tab + 1), positions);
     if (query == null) {
       return null;
     }
@@ -102,48 +96,6 @@ final class Server implements AutoCloseable {
 
   private static TopDocs top(IndexSearcher searcher, Query query, int k, int threshold) throws IOException {
     return searcher.search(query, new TopScoreDocCollectorManager(k, null, threshold));
-  }
-
-  /**
-   * Words and phrases side by side, each with {@code +}, {@code -}, {@code #} or nothing before it; null for
-   * phrases of an index without positions.
-   */
-  private Query query(String text) {
-    BooleanQuery.Builder clauses = new BooleanQuery.Builder();
-    int count = 0;
-    Query last = new MatchNoDocsQuery();
-    BooleanClause.Occur occur = BooleanClause.Occur.SHOULD;
-    for (int at = 0; at < text.length(); ) {
-      if (text.charAt(at) == ' ') {
-        at++;
-        continue;
-      }
-      occur = occur(text.charAt(at));
-      int start = occur == BooleanClause.Occur.SHOULD ? at : at + 1;
-      boolean quoted = start < text.length() && text.charAt(start) == '"';
-      int end = text.indexOf(quoted ? '"' : ' ', start + 1);
-      if (quoted && (end < 0 || !positions)) {
-        return null;
-      }
-      end = end < 0 ? text.length() : end;
-      last = quoted
-          ? new PhraseQuery(Indexer.TOKENS, text.substring(start + 1, end).split(" "))
-          : new TermQuery(new Term(Indexer.TOKENS, text.substring(start, end)));
-      clauses.add(last, occur);
-      count++;
-      at = end + 1;
-    }
-    boolean alone = occur == BooleanClause.Occur.SHOULD || occur == BooleanClause.Occur.MUST;
-    return count == 0 || count == 1 && alone ? last : clauses.build();
-  }
-
-  private static BooleanClause.Occur occur(char first) {
-    return switch (first) {
-      case '+' -> BooleanClause.Occur.MUST;
-      case '-' -> BooleanClause.Occur.MUST_NOT;
-      case '#' -> BooleanClause.Occur.FILTER;
-      default -> BooleanClause.Occur.SHOULD;
-    };
   }
 
   /**
