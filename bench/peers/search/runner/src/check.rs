@@ -53,7 +53,10 @@ impl Sample {
     /// # Errors
     /// If the engine fails or answers what is no number.
     pub fn take(sets: &[Set], server: &mut Server) -> Result<Sample> {
-        let of_set = |set: &Set| first(set).iter().map(|query| answers(server, query)).collect();
+        let of_set = |set: &Set| {
+            let counts = set.recipe.is_counted();
+            first(set).iter().map(|query| answers(server, query, counts)).collect()
+        };
         let found = sets.iter().map(of_set).collect::<Result<Vec<_>>>()?;
         Ok(Sample { name: server.name.clone(), sets: found })
     }
@@ -86,12 +89,12 @@ struct Answers {
     hits: Option<Vec<(u64, f64)>>,
 }
 
-fn answers(server: &mut Server, query: &str) -> Result<Answers> {
+fn answers(server: &mut Server, query: &str, counts: bool) -> Result<Answers> {
     let name = server.name.clone();
     let wrong = |line: &str| Error::Failed(format!("{name} answers `{query}` by `{line}`"));
-    let count = match server.ask(&format!("COUNT\t{query}"))?.as_str() {
-        "UNSUPPORTED" => None,
-        line => Some(line.parse().map_err(|_| wrong(line))?),
+    let count = match counts.then(|| server.ask(&format!("COUNT\t{query}"))).transpose()?.as_deref() {
+        None | Some("UNSUPPORTED") => None,
+        Some(line) => Some(line.parse().map_err(|_| wrong(line))?),
     };
     let hits = match server.ask(&format!("DOCS_10\t{query}"))?.as_str() {
         "UNSUPPORTED" => None,

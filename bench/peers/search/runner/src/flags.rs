@@ -33,12 +33,12 @@ pub struct Flags {
     /// Engines [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub engines: Vec<Kind>,
-    /// Query sets by name or by group: all, flat, mixed, phrases [default: flat,mixed,phrases;
+    /// Query sets by name or by group: all, flat, mixed, phrases, shapes [default: flat,mixed,phrases;
     /// single-h,and-hh under a limit]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub sets: Vec<String>,
     /// Commands of the protocol [default: TOP_10,TOP_1024,TOP_1024_COUNT,COUNT; without TOP_1024 for
-    /// phrases; TOP_10,TOP_1024_COUNT under a limit]
+    /// phrases; TOP_10,COUNT for shapes, TOP_10 for fuzzy words; TOP_10,TOP_1024_COUNT under a limit]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub commands: Vec<String>,
     /// Segments of each index, 1 to 64, with the same number of documents each
@@ -133,7 +133,7 @@ impl Flags {
             return Err(Error::Usage("--limit measures with one thread; remove --threads".to_string()));
         }
         let recipes = self.recipes()?;
-        if self.limit.is_some() && recipes.iter().any(|recipe| recipe.group() == Group::Phrases) {
+        if self.limit.is_some() && recipes.iter().any(Recipe::has_positions) {
             return Err(Error::Usage("phrases are not measured under a limit".to_string()));
         }
         Ok(())
@@ -145,12 +145,10 @@ impl Flags {
         named.then(|| (self.k1.unwrap_or(1.2), self.b.unwrap_or(0.75)))
     }
 
-    /// The commands for the sets of a group.
-    pub fn commands_of(&self, group: Group) -> Vec<String> {
+    /// The commands for the set of a recipe.
+    pub fn commands_of(&self, recipe: Recipe) -> Vec<String> {
         let mut commands = self.commands();
-        if self.commands.is_empty() && group == Group::Phrases {
-            commands.retain(|command| command != "TOP_1024");
-        }
+        commands.retain(|command| !self.commands.is_empty() || recipe.has_command(command));
         commands
     }
 
@@ -173,16 +171,15 @@ impl Flags {
         if self.sets.is_empty() {
             let wanted = |recipe: &Recipe| match self.limit {
                 Some(_) => LIMITED.contains(&recipe.name().as_str()),
-                None => recipe.is_judged(),
+                None => recipe.is_judged() && recipe.group() != Group::Shapes,
             };
             return Ok(known.into_iter().filter(wanted).collect());
         }
         let mut recipes = Vec::new();
         for name in &self.sets {
             let group = Group::ALL.into_iter().find(|group| group.name() == name);
-            let phrases = |recipe: &Recipe| recipe.group() == Group::Phrases;
             let named = |recipe: &&Recipe| match (name.as_str(), group) {
-                ("all", _) => self.limit.is_none() || !phrases(recipe),
+                ("all", _) => self.limit.is_none() || !recipe.has_positions(),
                 (_, Some(group)) => recipe.group() == group && recipe.is_judged(),
                 (name, None) => recipe.name() == name,
             };
@@ -190,7 +187,7 @@ impl Flags {
             if found.is_empty() {
                 let names: Vec<String> = known.iter().map(Recipe::name).collect();
                 return Err(Error::Usage(format!(
-                    "no query set is called `{name}`; there are all, flat, mixed, phrases, {}",
+                    "no query set is called `{name}`; there are all, flat, mixed, phrases, shapes, {}",
                     names.join(", ")
                 )));
             }
@@ -341,8 +338,22 @@ mod tests {
         assert_eq!(names(&[]), names(&["--sets", "flat,mixed,phrases"]));
         assert_eq!(names(&["--limit", "50M"]), LIMITED);
         assert!(!names(&["--limit", "50M", "--sets", "all"]).contains(&"phrase-2".to_string()));
-        assert_eq!(flags(&[]).commands_of(Group::Phrases), ["TOP_10", "TOP_1024_COUNT", "COUNT"]);
-        assert_eq!(flags(&["--commands", "TOP_1024"]).commands_of(Group::Phrases), ["TOP_1024"]);
+        assert!(!names(&[]).contains(&"nested-1".to_string()));
+        assert_eq!(names(&["--sets", "shapes"]).len(), 28);
+    }
+
+    #[test]
+    fn groups_have_commands_of_their_own() {
+        let commands = |words: &[&str], name: &str| {
+            let recipe = Recipe::all().into_iter().find(|recipe| recipe.name() == name).unwrap();
+            flags(words).commands_of(recipe)
+        };
+        assert_eq!(commands(&[], "phrase-2"), ["TOP_10", "TOP_1024_COUNT", "COUNT"]);
+        assert_eq!(commands(&["--commands", "TOP_1024"], "phrase-2"), ["TOP_1024"]);
+        assert_eq!(commands(&[], "slop-2"), ["TOP_10", "COUNT"]);
+        assert_eq!(commands(&[], "nested-1"), ["TOP_10", "COUNT"]);
+        assert_eq!(commands(&[], "fuzzy-or"), ["TOP_10"]);
+        assert_eq!(commands(&[], "or-hh").len(), 4);
     }
 
     #[test]

@@ -53,7 +53,7 @@ use engine::Contender;
 use flags::Flags;
 use results::{Results, Row};
 use server::Server;
-use sets::{Group, Set};
+use sets::Set;
 use std::io::{Write, stdout};
 use std::process::ExitCode;
 use tierdex_bench::{Error, Result};
@@ -81,8 +81,7 @@ fn run(flags: &Flags) -> Result<()> {
     let (engines, mut left_out) = engine::prepare(flags)?;
     let corpus = tokens::prepare(flags)?;
     let sets = sets::make(flags, &corpus)?;
-    let (phrases, plain): (Vec<Set>, Vec<Set>) =
-        sets.into_iter().partition(|set| set.group == Group::Phrases);
+    let (phrases, plain): (Vec<Set>, Vec<Set>) = sets.into_iter().partition(|set| set.recipe.has_positions());
     let mut parties = Vec::new();
     for (positions, sets) in [(false, plain), (true, phrases)] {
         if !sets.is_empty() {

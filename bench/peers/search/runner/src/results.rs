@@ -63,7 +63,7 @@ impl EngineCell {
 impl Results {
     /// The group of a set.
     pub fn group(&self, name: &str) -> Option<Group> {
-        self.sets.iter().find(|set| set.name == name).map(|set| set.group)
+        self.sets.iter().find(|set| set.name == name).map(|set| set.recipe.group())
     }
 
     /// The engines that could be built.

@@ -41,7 +41,7 @@ pub fn run(flags: &Flags, sets: &[Set], servers: &mut [Server]) -> Result<Vec<Ro
     for &threads in &flags.threads {
         let mut cases = Vec::new();
         for set in sets {
-            for command in flags.commands_of(set.group) {
+            for command in flags.commands_of(set.recipe) {
                 cases.push(Case::new(flags, threads, set, command, servers)?);
             }
         }

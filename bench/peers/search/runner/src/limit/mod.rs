@@ -21,9 +21,9 @@ pub use rows::{LimitCell, LimitRow};
 
 use crate::check::{Check, Sample, compare_all};
 use crate::engine::{Engine, Kind};
-use crate::{flags::Flags, server::Server};
 use crate::sets::{self, Set};
 use crate::tools::{self, say};
+use crate::{flags::Flags, server::Server};
 use machine::{ReadAhead, drop_pages};
 use rows::LimitedBatch;
 use std::path::PathBuf;
@@ -67,7 +67,7 @@ pub fn run(flags: &Flags, limit: u64, engines: &[Engine], sets: &[Set]) -> Resul
     let mut runner = Runner { flags, limit, parent, notes: Vec::new() };
     let mut cases = Vec::new();
     for set in sets {
-        for command in flags.commands() {
+        for command in flags.commands_of(set.recipe) {
             cases.push(LimitCase::new(flags, set, command)?);
         }
     }

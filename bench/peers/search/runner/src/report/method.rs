@@ -3,6 +3,7 @@
 use super::limit;
 use crate::{engine::Kind, results::Results};
 use crate::flags::{Flags, Norms};
+use crate::sets::{Group, Set, recipe::Recipe};
 
 /// The method, in sentences.
 pub fn text(flags: &Flags, results: &Results) -> String {
@@ -30,6 +31,8 @@ pub fn text(flags: &Flags, results: &Results) -> String {
     text += &flags.limit.map_or_else(|| in_memory(flags), |limit| limit::method(flags, limit));
     text += COMMANDS;
     text += SETS;
+    text += &shapes(results);
+    text += "Engines:\n\n";
     let mut known = Vec::new();
     for row in &results.indexing {
         if known.contains(&row.kind) {
@@ -77,7 +80,26 @@ const SETS: &str = "Sets. By document frequency: H more than 1% of the documents
     left out; conjunctions with such a term are left out, and so is what has fewer than two terms. Mixed queries are named \
     by their clauses: `must-m-filter-h` is a required term of class M and a filter of class H, which is required and does not \
     score; `not`: excluded; `should`: adds to the score, as alternatives where nothing is required. M are there only terms of \
-    at least 200 documents. `phrase-2`, `phrase-3`, `phrase-4`: words in a row from random places of the text.\n\nEngines:\n\n";
+    at least 200 documents. `phrase-2`, `phrase-3`, `phrase-4`: words in a row from random places of the text.\n\n";
+
+const SHAPES: &str = "Shapes: patterns in which h and m are a term of class H or M, x one of these with equal odds, of letters \
+    only and at least 4 or 6 of them before `~1` or `~2`, and p the first 3 to 5 characters of such a term, at least one \
+    less than it has. M are only terms of at least 200 documents. `slop-2`, `slop-3`: different words near each other in the \
+    text, in another order or with one between them left out, with slop 3 and 4. Engines expand fuzzy words to different \
+    terms, so matches of these are not counted.";
+
+/// How the measured shapes are made; empty if there are none.
+fn shapes(results: &Results) -> String {
+    let pattern = |set: &Set| match set.recipe {
+        Recipe::Pattern(Group::Shapes, _, pattern) => Some(format!("`{}` is `{pattern}`", set.name)),
+        _ => None,
+    };
+    let patterns: Vec<String> = results.sets.iter().filter_map(pattern).collect();
+    if results.sets.iter().all(|set| set.recipe.group() != Group::Shapes) {
+        return String::new();
+    }
+    format!("{SHAPES} {}\n\n", patterns.join(", "))
+}
 
 fn about(kind: Kind, flags: &Flags) -> &'static str {
     match kind {
@@ -92,13 +114,14 @@ fn about(kind: Kind, flags: &Flags) -> &'static str {
             "Lengths in one byte, exact below 40 tokens; a column of ordinals names the hits; RamDirectory, or MmapDirectory under a limit; compiled for \
              this CPU. `COUNT` by `Query::count`, `TOP_k` by `TopDocs` (block-max WAND), `TOP_k_COUNT` by `TopDocs` and \
              `Count` together. Queries are built from the words, not by its parser. A filter is a required `ConstScoreQuery` of \
-             score 0; filters and excluded terms ask for no frequencies."
+             score 0; filters and excluded terms ask for no frequencies. A group is a `BooleanQuery`, a prefix an \
+             `InvertedIndexRangeQuery`, a fuzzy word a `FuzzyTermQuery` (each document scores 1), slop that of `PhraseQuery`."
         }
         Kind::Lucene => {
             "Lengths in one byte, exact below 40 tokens; MMapDirectory, without a limit all files are read before; the vector module is on; no query cache. \
              `COUNT` by `IndexSearcher.count`, `TOP_k` with a threshold of k hits, `TOP_k_COUNT` with no limit to \
              counting. Queries are built from the words, not by its parser: a `BooleanQuery` of `MUST`, `SHOULD`, `FILTER` and \
-             `MUST_NOT`, and `PhraseQuery`."
+             `MUST_NOT`, `PhraseQuery`, `PrefixQuery` and `FuzzyQuery` with their default rewrites."
         }
         Kind::Pisa => {
             "By its Python binding, in few calls a batch; making the hits' names as Python objects is part of the time. \

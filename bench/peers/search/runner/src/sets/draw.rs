@@ -88,29 +88,36 @@ impl<'a> Queues<'a> {
                 }
                 Some(join.query(&terms))
             }
-            Recipe::Mixed(clauses) => {
-                for (_, class) in clauses {
-                    self.add(*class, &mut terms)?;
-                }
-                let signs = clauses.iter().map(|(occur, _)| occur.sign());
-                let words: Vec<String> =
-                    signs.zip(&terms).map(|(sign, term)| format!("{sign}{term}")).collect();
-                Some(words.join(" "))
-            }
-            Recipe::Phrase(_) | Recipe::Real(..) => None,
+            Recipe::Pattern(_, _, pattern) => self.fill(pattern),
+            Recipe::Phrase(..) | Recipe::Real(..) => None,
         }
     }
 
     /// Adds a term that is not there yet.
-    fn add(&mut self, class: Class, terms: &mut Vec<&'a str>) -> Option<()> {
+    pub(super) fn add(&mut self, class: Class, terms: &mut Vec<&'a str>) -> Option<()> {
+        self.add_part(class, Some, terms)
+    }
+
+    /// Adds what `part` takes of a term; `None` rejects the term.
+    pub(super) fn add_part(
+        &mut self,
+        class: Class,
+        part: impl Fn(&'a str) -> Option<&'a str>,
+        words: &mut Vec<&'a str>,
+    ) -> Option<()> {
         for _ in 0..DRAWS_MAX {
             let term = self.classes[class as usize].next(self.percent, &mut self.random)?;
-            if !terms.contains(&term) {
-                terms.push(term);
+            if let Some(word) = part(term).filter(|word| !words.contains(word)) {
+                words.push(word);
                 return Some(());
             }
         }
         None
+    }
+
+    /// A number below `bound`.
+    pub(super) fn random(&mut self, bound: usize) -> usize {
+        self.random.below(bound as u32) as usize
     }
 }
 
@@ -141,7 +148,7 @@ pub fn shuffle<T>(values: &mut [T], random: &mut Random) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::recipe::{Join, Occur};
+    use super::super::recipe::Join;
     use super::*;
 
     fn corpus() -> Corpus {
@@ -179,22 +186,6 @@ mod tests {
         queries.sort();
         queries.dedup();
         assert!((110..190).contains(&queries.len()), "{}", queries.len());
-    }
-
-    #[test]
-    fn clauses_have_their_signs_and_classes() {
-        let mut corpus = corpus();
-        corpus.terms.extend((0..50).map(|i| (format!("n{i}"), M200_MIN)));
-        let classes = Classes::of(&corpus);
-        let mut queues = Queues::new(&classes, 0, Random::new(1));
-        let recipe =
-            Recipe::Mixed(&[(Occur::Must, Class::M200), (Occur::Not, Class::H), (Occur::Should, Class::H)]);
-        let query = queues.query(recipe).unwrap();
-        let words: Vec<&str> = query.split(' ').collect();
-        assert!(
-            words[0].starts_with("+n") && words[1].starts_with("-h") && words[2].starts_with('h'),
-            "{query}"
-        );
     }
 
     #[test]

@@ -6,11 +6,13 @@
 //! each H or M with equal odds (`or-3-5-h`: all H). Mixed queries have clauses of different kinds:
 //! `must-m-filter-h` is `+m #h`, a required term of class M and a filter of class H, and `should-hh-not-h`
 //! is `h h -h`; M are there only terms of at least two hundred documents. `phrase-3` are three adjacent
-//! words somewhere.
+//! words somewhere. Shapes are nested groups, minimum match, prefixes, fuzzy words, and phrases with slop.
 //!
-//! [`draw`] makes them, [`phrases`] cuts phrases, [`real`] reads those that people asked.
+//! [`draw`] draws terms, [`pattern`] has the patterns of mixed queries and shapes, [`phrases`] cuts phrases,
+//! [`real`] reads the queries that people asked.
 
 mod draw;
+mod pattern;
 mod phrases;
 mod real;
 pub mod recipe;
@@ -27,8 +29,8 @@ use tierdex_bench::{Random, Result};
 pub struct Set {
     /// Its name, with the probability of repeats if there is one.
     pub name: String,
-    /// Where it belongs.
-    pub group: Group,
+    /// How its queries are made.
+    pub recipe: Recipe,
     /// Its queries.
     pub queries: Vec<String>,
 }
@@ -43,22 +45,22 @@ pub fn make(flags: &Flags, corpus: &Corpus) -> Result<Vec<Set>> {
     let classes = Classes::of(corpus);
     let mut sets = Vec::new();
     for recipe in recipes {
-        let group = recipe.group();
         if let Recipe::Real(source, join) = recipe {
             let queries = real::queries(flags, corpus, source, join)?;
-            sets.push(Set { name: recipe.name(), group, queries });
+            sets.push(Set { name: recipe.name(), recipe, queries });
             continue;
         }
-        if let Recipe::Phrase(words) = recipe {
-            let queries = phrases::queries(corpus, words, flags.count(), &mut Random::new(flags.seed))?;
-            sets.push(Set { name: recipe.name(), group, queries });
+        if let Recipe::Phrase(words, slop) = recipe {
+            let mut random = Random::new(flags.seed);
+            let queries = phrases::queries(corpus, words, slop, flags.count(), &mut random)?;
+            sets.push(Set { name: recipe.name(), recipe, queries });
             continue;
         }
         for &percent in &flags.repeat {
             let tail = if percent == 0 { String::new() } else { format!("-rp{percent}") };
             let mut queues = Queues::new(&classes, percent, Random::new(flags.seed));
             let queries = (0..flags.count()).map_while(|_| queues.query(recipe)).collect();
-            sets.push(Set { name: recipe.name() + &tail, group, queries });
+            sets.push(Set { name: recipe.name() + &tail, recipe, queries });
         }
     }
     let folder = folder(flags);

@@ -1,5 +1,7 @@
 //! The query sets: their names, groups, clauses and classes of terms.
 
+use super::pattern::{MIXED, SHAPES};
+
 /// The sets on which engines are compared unless flags say otherwise.
 pub const JUDGED: &[&str] = &[
     "single-h",
@@ -18,20 +20,8 @@ pub const JUDGED: &[&str] = &[
 /// The sets on which they are compared under a limit of memory.
 pub const LIMITED: &[&str] = &["single-h", "and-hh"];
 
-/// Clauses of mixed queries.
-pub(super) const MIXED: [&[(Occur, Class)]; 8] = [
-    &[(Occur::Must, Class::M200), (Occur::Filter, Class::H)],
-    &[(Occur::Must, Class::H), (Occur::Filter, Class::H)],
-    &[(Occur::Must, Class::M200), (Occur::Not, Class::H)],
-    &[(Occur::Must, Class::H), (Occur::Not, Class::H)],
-    &[(Occur::Must, Class::M200), (Occur::Should, Class::H)],
-    &[(Occur::Must, Class::H), (Occur::Should, Class::H)],
-    &[(Occur::Should, Class::H), (Occur::Should, Class::H), (Occur::Filter, Class::H)],
-    &[(Occur::Should, Class::H), (Occur::Should, Class::H), (Occur::Not, Class::H)],
-];
-
-/// Words of phrases.
-const PHRASES: [usize; 3] = [2, 3, 4];
+/// Words and slop of phrases.
+const PHRASES: [(usize, usize); 5] = [(2, 0), (3, 0), (4, 0), (2, 3), (3, 4)];
 
 /// What the queries of a set are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,10 +32,10 @@ pub enum Recipe {
     Pair(Join, Class),
     /// Three to five terms, of one class or of H and M mixed.
     Several(Join, Option<Class>),
-    /// Clauses of different kinds, a term each.
-    Mixed(&'static [(Occur, Class)]),
-    /// A number of adjacent words.
-    Phrase(usize),
+    /// Words in the placeholders of a pattern: group, name and pattern.
+    Pattern(Group, &'static str, &'static str),
+    /// A number of adjacent words, or of words near each other and a slop.
+    Phrase(usize, usize),
     /// What people asked.
     Real(Source, Join),
 }
@@ -59,19 +49,8 @@ pub enum Group {
     Mixed,
     /// Phrases.
     Phrases,
-}
-
-/// What a clause is to a query.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Occur {
-    /// Required.
-    Must,
-    /// Adds to the score.
-    Should,
-    /// Required, and adds nothing to the score.
-    Filter,
-    /// Excluded.
-    Not,
+    /// Nested groups, minimum match, prefixes, fuzzy words, and phrases with slop.
+    Shapes,
 }
 
 /// Conjunction or disjunction of terms.
@@ -119,23 +98,44 @@ impl Recipe {
         for source in [Source::Game, Source::Questions, Source::Terabyte] {
             all.extend([Join::And, Join::Or].map(|join| Recipe::Real(source, join)));
         }
-        all.extend(MIXED.map(Recipe::Mixed));
-        all.extend(PHRASES.map(Recipe::Phrase));
+        all.extend(MIXED.map(|(name, pattern)| Recipe::Pattern(Group::Mixed, name, pattern)));
+        all.extend(SHAPES.map(|(name, pattern)| Recipe::Pattern(Group::Shapes, name, pattern)));
+        all.extend(PHRASES.map(|(words, slop)| Recipe::Phrase(words, slop)));
         all
     }
 
     /// Where its sets belong.
     pub fn group(&self) -> Group {
         match self {
-            Recipe::Mixed(_) => Group::Mixed,
-            Recipe::Phrase(_) => Group::Phrases,
+            Recipe::Pattern(group, ..) => *group,
+            Recipe::Phrase(_, 0) => Group::Phrases,
+            Recipe::Phrase(..) => Group::Shapes,
             _ => Group::Flat,
         }
     }
 
-    /// Whether it is compared unless flags say otherwise.
+    /// Whether it is compared where its group is.
     pub fn is_judged(&self) -> bool {
         self.group() != Group::Flat || JUDGED.contains(&self.name().as_str())
+    }
+
+    /// Whether its queries need an index with positions.
+    pub fn has_positions(&self) -> bool {
+        matches!(self, Recipe::Phrase(..))
+    }
+
+    /// Whether all engines match the same documents. They expand fuzzy words to different terms.
+    pub fn is_counted(&self) -> bool {
+        !matches!(self, Recipe::Pattern(_, _, pattern) if pattern.contains("x~"))
+    }
+
+    /// Whether a command is measured unless flags say otherwise.
+    pub fn has_command(&self, command: &str) -> bool {
+        match self.group() {
+            Group::Flat | Group::Mixed => true,
+            Group::Phrases => command != "TOP_1024",
+            Group::Shapes => command == "TOP_10" || command == "COUNT" && self.is_counted(),
+        }
     }
 
     /// The name that users type.
@@ -145,15 +145,16 @@ impl Recipe {
             Recipe::Pair(join, class) => format!("{}-{1}{1}", join.word(), class.letter()),
             Recipe::Several(join, None) => format!("{}-3-5", join.word()),
             Recipe::Several(join, Some(class)) => format!("{}-3-5-{}", join.word(), class.letter()),
-            Recipe::Mixed(clauses) => mixed_name(clauses),
-            Recipe::Phrase(words) => format!("phrase-{words}"),
+            Recipe::Pattern(_, name, _) => (*name).to_string(),
+            Recipe::Phrase(words, 0) => format!("phrase-{words}"),
+            Recipe::Phrase(words, _) => format!("slop-{words}"),
             Recipe::Real(source, join) => format!("{}-{}", source.word(), join.word()),
         }
     }
 }
 
 impl Class {
-    pub(super) fn letter(self) -> char {
+    fn letter(self) -> char {
         match self {
             Class::H => 'h',
             Class::M | Class::M200 => 'm',
@@ -162,18 +163,9 @@ impl Class {
     }
 }
 
-/// `must-m-filter-h`: classes behind what their clauses are.
-pub(super) fn mixed_name(clauses: &[(Occur, Class)]) -> String {
-    let kinds = clauses.chunk_by(|one, other| one.0 == other.0).map(|kind| {
-        let letters: String = kind.iter().map(|(_, class)| class.letter()).collect();
-        format!("{}-{letters}", kind[0].0.word())
-    });
-    kinds.collect::<Vec<_>>().join("-")
-}
-
 impl Group {
     /// All, in the order of tables.
-    pub const ALL: [Group; 3] = [Group::Flat, Group::Mixed, Group::Phrases];
+    pub const ALL: [Group; 4] = [Group::Flat, Group::Mixed, Group::Phrases, Group::Shapes];
 
     /// The name that users type.
     pub fn name(self) -> &'static str {
@@ -181,27 +173,7 @@ impl Group {
             Group::Flat => "flat",
             Group::Mixed => "mixed",
             Group::Phrases => "phrases",
-        }
-    }
-}
-
-impl Occur {
-    fn word(self) -> &'static str {
-        match self {
-            Occur::Must => "must",
-            Occur::Should => "should",
-            Occur::Filter => "filter",
-            Occur::Not => "not",
-        }
-    }
-
-    /// What the protocol writes before a term.
-    pub(super) fn sign(self) -> &'static str {
-        match self {
-            Occur::Must => "+",
-            Occur::Should => "",
-            Occur::Filter => "#",
-            Occur::Not => "-",
+            Group::Shapes => "shapes",
         }
     }
 }
@@ -235,12 +207,6 @@ impl Source {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn mixed_queries_are_named_by_their_clauses() {
-        let names = MIXED.map(mixed_name);
-        assert_eq!((names[0].as_str(), names[7].as_str()), ("must-m-filter-h", "should-hh-not-h"));
-    }
 
     #[test]
     fn names_are_different_and_hold_the_judged() {
