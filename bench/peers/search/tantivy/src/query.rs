@@ -157,7 +157,8 @@ fn group(clauses: Vec<Clause>, minimum: usize) -> Box<dyn Query> {
     }
 }
 
-fn occurring((kind, query): Clause) -> (Occur, Box<dyn Query>) {
+fn occurring(clause: Clause) -> (Occur, Box<dyn Query>) {
+    let (kind, query) = clause;
     match kind {
         Kind::Must => (Occur::Must, query),
         Kind::Should => (Occur::Should, query),

@@ -91,7 +91,7 @@ const SHAPES: &str = "Shapes: patterns in which h and m are a term of class H or
 /// How the measured shapes are made; empty if there are none.
 fn shapes(results: &Results) -> String {
     let pattern = |set: &Set| match set.recipe {
-        Recipe::Pattern(Group::Shapes, _, pattern) => Some(format!("`{}` is `{pattern}`", set.name)),
+        Recipe::Pattern { group: Group::Shapes, pattern, .. } => Some(format!("`{}` is `{pattern}`", set.name)),
         _ => None,
     };
     let patterns: Vec<String> = results.sets.iter().filter_map(pattern).collect();

@@ -88,8 +88,8 @@ impl<'a> Queues<'a> {
                 }
                 Some(join.query(&terms))
             }
-            Recipe::Pattern(_, _, pattern) => self.fill(pattern),
-            Recipe::Phrase(..) | Recipe::Real(..) => None,
+            Recipe::Pattern { pattern, .. } => self.fill(pattern),
+            Recipe::Phrase { .. } | Recipe::Real(..) => None,
         }
     }
 

@@ -50,7 +50,7 @@ pub fn make(flags: &Flags, corpus: &Corpus) -> Result<Vec<Set>> {
             sets.push(Set { name: recipe.name(), recipe, queries });
             continue;
         }
-        if let Recipe::Phrase(words, slop) = recipe {
+        if let Recipe::Phrase { words, slop } = recipe {
             let mut random = Random::new(flags.seed);
             let queries = phrases::queries(corpus, words, slop, flags.count(), &mut random)?;
             sets.push(Set { name: recipe.name(), recipe, queries });

@@ -32,10 +32,10 @@ pub enum Recipe {
     Pair(Join, Class),
     /// Three to five terms, of one class or of H and M mixed.
     Several(Join, Option<Class>),
-    /// Words in the placeholders of a pattern: group, name and pattern.
-    Pattern(Group, &'static str, &'static str),
-    /// A number of adjacent words, or of words near each other and a slop.
-    Phrase(usize, usize),
+    /// Words in the placeholders of a pattern.
+    Pattern { group: Group, name: &'static str, pattern: &'static str },
+    /// Adjacent words; if there is a slop, words in another order or with a gap.
+    Phrase { words: usize, slop: usize },
     /// What people asked.
     Real(Source, Join),
 }
@@ -98,18 +98,19 @@ impl Recipe {
         for source in [Source::Game, Source::Questions, Source::Terabyte] {
             all.extend([Join::And, Join::Or].map(|join| Recipe::Real(source, join)));
         }
-        all.extend(MIXED.map(|(name, pattern)| Recipe::Pattern(Group::Mixed, name, pattern)));
-        all.extend(SHAPES.map(|(name, pattern)| Recipe::Pattern(Group::Shapes, name, pattern)));
-        all.extend(PHRASES.map(|(words, slop)| Recipe::Phrase(words, slop)));
+        for (group, patterns) in [(Group::Mixed, &MIXED[..]), (Group::Shapes, &SHAPES[..])] {
+            all.extend(patterns.iter().map(|&(name, pattern)| Recipe::Pattern { group, name, pattern }));
+        }
+        all.extend(PHRASES.map(|(words, slop)| Recipe::Phrase { words, slop }));
         all
     }
 
     /// Where its sets belong.
     pub fn group(&self) -> Group {
         match self {
-            Recipe::Pattern(group, ..) => *group,
-            Recipe::Phrase(_, 0) => Group::Phrases,
-            Recipe::Phrase(..) => Group::Shapes,
+            Recipe::Pattern { group, .. } => *group,
+            Recipe::Phrase { slop: 0, .. } => Group::Phrases,
+            Recipe::Phrase { .. } => Group::Shapes,
             _ => Group::Flat,
         }
     }
@@ -121,12 +122,12 @@ impl Recipe {
 
     /// Whether its queries need an index with positions.
     pub fn has_positions(&self) -> bool {
-        matches!(self, Recipe::Phrase(..))
+        matches!(self, Recipe::Phrase { .. })
     }
 
     /// Whether all engines match the same documents. They expand fuzzy words to different terms.
     pub fn is_counted(&self) -> bool {
-        !matches!(self, Recipe::Pattern(_, _, pattern) if pattern.contains("x~"))
+        !matches!(self, Recipe::Pattern { pattern, .. } if pattern.contains("x~"))
     }
 
     /// Whether a command is measured unless flags say otherwise.
@@ -145,9 +146,9 @@ impl Recipe {
             Recipe::Pair(join, class) => format!("{}-{1}{1}", join.word(), class.letter()),
             Recipe::Several(join, None) => format!("{}-3-5", join.word()),
             Recipe::Several(join, Some(class)) => format!("{}-3-5-{}", join.word(), class.letter()),
-            Recipe::Pattern(_, name, _) => (*name).to_string(),
-            Recipe::Phrase(words, 0) => format!("phrase-{words}"),
-            Recipe::Phrase(words, _) => format!("slop-{words}"),
+            Recipe::Pattern { name, .. } => (*name).to_string(),
+            Recipe::Phrase { words, slop: 0 } => format!("phrase-{words}"),
+            Recipe::Phrase { words, .. } => format!("slop-{words}"),
             Recipe::Real(source, join) => format!("{}-{}", source.word(), join.word()),
         }
     }

@@ -46,7 +46,7 @@ final class Parser {
     }
   }
 
-  /** The clauses before the end of the text or, in a group, up to the parenthesis and the minimum behind it. */
+  /** The clauses before the end of the text, or those of a group, its end and its minimum. */
   private Query clauses(boolean nested) {
     BooleanQuery.Builder clauses = new BooleanQuery.Builder();
     int count = 0;
@@ -125,8 +125,8 @@ final class Parser {
   }
 
   private void skipBlanks() {
-    while (take(' ')) {
-      // Each call takes one.
+    while (at < text.length() && text.charAt(at) == ' ') {
+      at++;
     }
   }
 
