@@ -176,7 +176,6 @@ fn pruning_counting_segments_and_threads_change_no_result() {
         StrategyKind::Dictionary,
         StrategyKind::ImpactOrdered,
         StrategyKind::Conjunction,
-        StrategyKind::MaxScore,
         StrategyKind::SmallMerge,
         StrategyKind::Windows,
         StrategyKind::CountBits,

@@ -7,7 +7,7 @@
 //! skipped *by range* if none of its documents was requested.
 
 use crate::eval::{SegmentView, StrategyKind};
-use crate::query::{Clauses, QueryPlan};
+use crate::query::QueryPlan;
 use crate::{cursor::BlockCounts, eval::nodes::Node, query::plan_node::PlanNode, segment::read::Segment};
 
 /// The log of the evaluation of a query in a segment.
@@ -48,13 +48,13 @@ pub struct ListUse {
 
 impl EvaluationLog {
     /// Lets all lists of a strategy count the blocks that they decode and prune.
-    pub(crate) fn start_recording(&mut self, strategy: StrategyKind, nodes: &mut Clauses<Node<'_>>) {
+    pub(crate) fn start_recording(&mut self, strategy: StrategyKind, root: &mut Node<'_>) {
         self.strategy = strategy;
-        nodes.each_term(&mut |term| term.blocks.start_trace());
+        root.each_term(&mut |term| term.blocks.start_trace());
     }
 
     /// Adds the plan as text, and what was done with each list. Nothing if the strategy has not opened any.
-    pub(crate) fn finish_recording(&mut self, view: SegmentView<'_>, nodes: &mut Clauses<Node<'_>>) {
+    pub(crate) fn finish_recording(&mut self, view: SegmentView<'_>, root: &mut Node<'_>) {
         let plan = view.plan;
         let kind = self.strategy;
         if matches!(kind, StrategyKind::Nothing | StrategyKind::Dictionary) {
@@ -63,7 +63,8 @@ impl EvaluationLog {
         if !matches!(plan.root, PlanNode::Term { .. }) {
             plan.add_lines(&plan.root, view.segment, 0, &mut self.nodes);
         }
-        nodes.each_term(&mut |term| {
+        let mut lists = Vec::new();
+        root.each_term(&mut |term| {
             let (leaf, info) = (&plan.leaves[term.leaf], view.term_info(term.leaf));
             let mut blocks = term.blocks.traced_counts();
             if kind == StrategyKind::ImpactOrdered && leaf.is_scored {
@@ -72,7 +73,7 @@ impl EvaluationLog {
             }
             let is_scored = kind.is_scored() && leaf.is_scored && leaf.weight > 0.0;
             let (candidates, kept) = term.looked_up;
-            self.lists.push(ListUse {
+            let list = ListUse {
                 field: view.segment.field(leaf.field).field().name.clone(),
                 term: leaf.term.clone(),
                 documents: info.map_or(0, |info| info.document_frequency),
@@ -82,8 +83,11 @@ impl EvaluationLog {
                 kept,
                 blocks,
                 skips_bytes: info.map_or(0, |info| info.skips.end - info.skips.start),
-            });
+            };
+            lists.push((term.leaf, list));
         });
+        lists.sort_by_key(|(leaf, _)| *leaf);
+        self.lists = lists.into_iter().map(|(_, list)| list).collect();
     }
 }
 

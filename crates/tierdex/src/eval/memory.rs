@@ -156,7 +156,8 @@ impl SegmentMemory {
         // One more, to read skip records.
         need.read_buffers += need.read_buffers.min(1);
         let look_ups = count_look_up_lists(strategy).min(LIST_BUFFERS_MAX + 1) * LOOK_UP_BYTES;
-        need.bytes += need.expansion + (look_ups + scratch_bytes(strategy, view)) as u64;
+        need.bytes +=
+            need.expansion + (look_ups + scratch_bytes(strategy, view, plan.options.exhaustive)) as u64;
         need
     }
 
@@ -224,25 +225,26 @@ fn positions_bytes(view: SegmentView<'_>, leaf: usize) -> u64 {
 fn count_look_up_lists(strategy: &Strategy) -> usize {
     let Strategy { kind, clauses, .. } = strategy;
     match kind {
-        StrategyKind::Windows | StrategyKind::CountBits => {
-            clauses.all().map(|node| count_lists(node, true)).sum()
+        StrategyKind::SmallMerge => clauses.must_not.iter().map(count_lists).sum(),
+        StrategyKind::CountBits if clauses.minimum > 0 => {
+            let is_term = |node: &&PlanNode| matches!(node, PlanNode::Term { .. });
+            clauses.should.iter().filter(|node| !is_term(node)).map(count_lists).sum()
         }
-        StrategyKind::SmallMerge => clauses.must_not.iter().map(|node| count_lists(node, false)).sum(),
         StrategyKind::CountConjunction | StrategyKind::CountDifference => {
-            let all: usize = clauses.all().map(|node| count_lists(node, false)).sum();
+            let all: usize = clauses.all().map(count_lists).sum();
             let leads = |node: &PlanNode| matches!(node, PlanNode::Term { .. });
             all - usize::from(clauses.must.iter().chain(&clauses.filter).all(leads))
         }
-        _ => clauses.all().map(|node| count_lists(node, false)).sum(),
+        _ => clauses.all().map(count_lists).sum(),
     }
 }
 
-/// Number of lists of a node; only of its phrases if `of_phrases`.
-fn count_lists(node: &PlanNode, of_phrases: bool) -> usize {
+/// Number of lists of a node.
+fn count_lists(node: &PlanNode) -> usize {
     match node {
-        PlanNode::Term { .. } => usize::from(!of_phrases),
+        PlanNode::Term { .. } => 1,
         PlanNode::Phrase { leaves, .. } => leaves.len(),
-        PlanNode::Group(group) => group.all().map(|node| count_lists(node, of_phrases)).sum(),
+        PlanNode::Group(group) => group.all().map(count_lists).sum(),
         PlanNode::Prefix { .. } | PlanNode::All { .. } | PlanNode::Nothing => 0,
     }
 }

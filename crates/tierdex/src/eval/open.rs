@@ -1,12 +1,15 @@
 //! Opens the lists of a strategy in one segment: its clauses become nodes, which read blocks.
 
 use crate::cursor::{ListsInTermOrder, PostingsCursor};
-use crate::eval::nodes::{Alignments, DocumentSet, Node, Phrase, SetNode, ShareBounds, Term};
+use crate::eval::nodes::{
+    Alignments, AllOf, AnyOf, DocumentSet, Node, Phrase, RefiningClause, SetNode, ShareBounds, Term,
+};
+use crate::eval::strategy::has_positive_scores;
 use crate::eval::{EvaluationOptions, SegmentView, Strategy, StrategyKind, Tuning};
 use crate::query::plan_node::{Leaf, PlanNode, PrefixClause};
 use crate::query::{Clauses, TermPrefix, terms_starting_with};
 use crate::segment::read::{BlockSource, RecordPart, Segment, TermInfo};
-use crate::{Result, eval::state::Scratch, rank::TermScorer};
+use crate::{Result, eval::state::Refine, eval::state::Scratch, rank::TermScorer};
 
 /// What the evaluation of a list uses of its skip record, which decides what is read ([`record_part`]).
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -20,20 +23,20 @@ pub(super) enum SkipDataUse {
 }
 
 impl Strategy {
-    /// Opens the lists of the clauses. Bytes that are not resident are read from `source`.
+    /// Opens the lists of the clauses, as one node. Bytes that are not resident are read from `source`.
     pub fn open<'a>(
         &self,
         view: SegmentView<'a>,
         source: &'a dyn BlockSource,
         options: &EvaluationOptions,
         scratch: &mut Scratch,
-    ) -> Result<Clauses<Node<'a>>> {
+    ) -> Result<Node<'a>> {
         let required_use = self.required_use(source.prefetches());
         let mut opener = ListOpener { view, source, tuning: options.tuning, scratch };
         if source.prefetches() {
             self.for_each_leaf(required_use, &mut |leaf, data_use| opener.prefetch_record(leaf, data_use));
         }
-        opener.open_clauses(&self.clauses, required_use)
+        opener.open_group(&self.clauses, required_use)
     }
 
     /// What the chosen algorithm uses of the skip records of required clauses; of other clauses it uses
@@ -83,27 +86,27 @@ struct ListOpener<'a, 's> {
 }
 
 impl<'a> ListOpener<'a, '_> {
-    /// Opens clauses, the required ones for this use of their skip records.
-    fn open_clauses(
-        &mut self,
-        clauses: &Clauses<PlanNode>,
-        required_use: SkipDataUse,
-    ) -> Result<Clauses<Node<'a>>> {
-        Ok(Clauses {
-            must: self.open_nodes(&clauses.must, required_use)?,
-            filter: self.open_nodes(&clauses.filter, SkipDataUse::MaxShares)?,
-            should: self.open_nodes(&clauses.should, SkipDataUse::MaxShares)?,
-            must_not: self.open_nodes(&clauses.must_not, SkipDataUse::MaxShares)?,
-            minimum: clauses.minimum,
-        })
-    }
-
-    fn open_nodes(&mut self, nodes: &[PlanNode], data_use: SkipDataUse) -> Result<Vec<Node<'a>>> {
-        let mut opened = Vec::with_capacity(nodes.len());
-        for node in nodes {
-            opened.push(self.open_node(node, data_use)?);
+    /// Opens a group, or its only clause unless that is a term, its required clauses for this use of their
+    /// skip records.
+    fn open_group(&mut self, group: &Clauses<PlanNode>, data_use: SkipDataUse) -> Result<Node<'a>> {
+        if group.minimum > 0 {
+            let mut nodes = Vec::with_capacity(group.should.len());
+            for node in &group.should {
+                nodes.push(self.open_node(node, SkipDataUse::MaxShares)?);
+            }
+            let has_positive_scores = group.should.iter().all(has_positive_scores);
+            return Ok(Node::AnyOf(Box::new(AnyOf::new(nodes, group.minimum, has_positive_scores))));
         }
-        Ok(opened)
+        if let Some(node) = group.only_required().filter(|node| !matches!(node, PlanNode::Term { .. })) {
+            return self.open_node(node, data_use);
+        }
+        let mut clauses = Vec::with_capacity(group.all().count());
+        for (node, how) in self.view.refining_clauses(group) {
+            let data_use = if how == Refine::Require { data_use } else { SkipDataUse::MaxShares };
+            let node = self.open_node(node, data_use)?;
+            clauses.push(RefiningClause { node, how, included_bound: 0, found_unscored: false });
+        }
+        Ok(Node::AllOf(Box::new(AllOf::new(clauses))))
     }
 
     fn open_node(&mut self, node: &PlanNode, data_use: SkipDataUse) -> Result<Node<'a>> {
@@ -133,7 +136,7 @@ impl<'a> ListOpener<'a, '_> {
                 let all = DocumentSet::All(segment.documents());
                 Ok(Node::Set(SetNode::new(all, plan.scale.constant(*weight), cost)))
             }
-            PlanNode::Group(group) => Ok(Node::Group(Box::new(self.open_clauses(group, data_use)?))),
+            PlanNode::Group(group) => self.open_group(group, data_use),
             PlanNode::Nothing => Ok(Node::Set(SetNode::new(DocumentSet::All(0), 0, cost))),
         }
     }

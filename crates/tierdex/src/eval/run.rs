@@ -1,25 +1,23 @@
 //! Runs the algorithm of a strategy over the opened lists of a segment.
 
-use crate::eval::strategies::conjunction::{conjunction, required_clauses};
-use crate::eval::strategies::windows::{evaluate_windows, offer_zero_scores};
-use crate::eval::{Strategy, StrategyKind};
-use crate::{
-    Result, eval::nodes::Node, eval::state::Search, eval::strategies::count::count_by_bitsets,
-    eval::strategies::impact_ordered::impact_ordered, eval::strategies::maxscore::maxscore,
-    eval::strategies::refiners::Refiners, eval::strategies::small_merge::small_merge, query::Clauses,
+use crate::eval::nodes::Node;
+use crate::eval::strategies::windows::{count_by_bitsets, evaluate_windows, offer_zero_scores};
+use crate::eval::strategies::{
+    conjunction::conjunction, impact_ordered::impact_ordered, small_merge::small_merge,
 };
+use crate::{Result, eval::Strategy, eval::StrategyKind, eval::state::Search};
 
 impl Strategy {
-    /// Offers the documents of the searched range that may be hits to the collector, given the opened clauses
+    /// Offers the documents of the searched range that may be hits to the collector, given the opened root
     /// of the strategy. Returns the number of matches if they are counted or follow from document
     /// frequencies, else the number of documents evaluated. If several evaluations divide a segment, the sum
     /// of their results modulo 2^64 is the number for the segment: the result of one part may be the two's
     /// complement of a negative number.
-    pub fn find_matches(&self, nodes: &mut Clauses<Node<'_>>, search: &mut Search<'_>) -> Result<u64> {
+    pub fn find_matches(&self, root: &mut Node<'_>, search: &mut Search<'_>) -> Result<u64> {
         search.counts_matches = self.counts_matches;
-        let found = self.run_algorithm(nodes, search)?;
+        let found = self.run_algorithm(root, search)?;
         if self.offers_zero_scores && search.may_enter(0, 0) {
-            offer_zero_scores(nodes, search)?;
+            offer_zero_scores(root, search)?;
         }
         let Some(count) = self.dictionary_count.map(|n| search.count_once(n)) else {
             return Ok(found);
@@ -27,25 +25,28 @@ impl Strategy {
         Ok(if self.kind == StrategyKind::CountDifference { count.wrapping_sub(found) } else { count })
     }
 
-    fn run_algorithm(&self, nodes: &mut Clauses<Node<'_>>, search: &mut Search<'_>) -> Result<u64> {
-        let Clauses { must, filter, should, must_not, .. } = nodes;
-        match self.kind {
-            StrategyKind::Nothing | StrategyKind::Dictionary => Ok(0),
-            StrategyKind::ImpactOrdered => {
-                let [Node::Term(term)] = &mut must[..] else { return Ok(0) };
-                let mut refiners = Refiners::new(filter, must_not, &mut []);
-                impact_ordered(term, &mut refiners, self.expected_candidates, search)
+    fn run_algorithm(&self, root: &mut Node<'_>, search: &mut Search<'_>) -> Result<u64> {
+        match (self.kind, root) {
+            (StrategyKind::Nothing | StrategyKind::Dictionary, _) => Ok(0),
+            (StrategyKind::ImpactOrdered, Node::AllOf(all)) => {
+                let scored = all.clauses.iter().position(|clause| clause.how.is_scored()).unwrap_or(0);
+                all.clauses[..=scored].rotate_right(1);
+                let (term, others) = all.clauses.split_first_mut().expect("a clause is required");
+                let Node::Term(term) = &mut term.node else { return Ok(0) };
+                impact_ordered(term, others, self.expected_candidates, search)
             }
-            StrategyKind::Conjunction | StrategyKind::CountConjunction | StrategyKind::CountDifference => {
-                let mut refiners = Refiners::new(&mut [], must_not, should);
-                conjunction(&mut required_clauses(must, filter), &mut refiners, search)
+            (
+                StrategyKind::Conjunction | StrategyKind::CountConjunction | StrategyKind::CountDifference,
+                Node::AllOf(all),
+            ) => conjunction(&mut all.clauses, search),
+            (StrategyKind::SmallMerge, Node::AnyOf(any)) => small_merge(&mut any.nodes, &mut [], search),
+            (StrategyKind::SmallMerge, Node::AllOf(all)) => {
+                let (lead, exclusions) = all.clauses.split_first_mut().expect("a clause is required");
+                let Node::AnyOf(any) = &mut lead.node else { return Ok(0) };
+                small_merge(&mut any.nodes, exclusions, search)
             }
-            StrategyKind::MaxScore => maxscore(should, &mut Refiners::new(filter, must_not, &mut []), search),
-            StrategyKind::SmallMerge => {
-                small_merge(should, &mut Refiners::new(&mut [], must_not, &mut []), search)
-            }
-            StrategyKind::Windows => evaluate_windows(nodes, self.has_positive_scores, search),
-            StrategyKind::CountBits => count_by_bitsets(nodes, search),
+            (StrategyKind::CountBits, root) => count_by_bitsets(root, search),
+            (_, root) => evaluate_windows(root, search),
         }
     }
 }

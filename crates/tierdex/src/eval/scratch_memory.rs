@@ -1,19 +1,19 @@
 //! Bytes of the scratch buffers that a strategy takes from [`Scratch`](super::state::scratch::Scratch) at the
 //! same time: windows, bitsets and batches of candidates.
 //!
-//! `mark_use`, `add_use` and `refine_use` count the buffers that [`Node`](super::nodes::Node) takes in
-//! `mark_matches`, `add_scores` and `refine_batch`. The nodes of a list are evaluated one after the other and
-//! return their buffers, so only the largest use counts ([`max_use`]).
+//! `mark_use`, `add_use`, `collect_use` and `refine_use` count the buffers that [`Node`](super::nodes::Node)
+//! takes in `mark_matches`, `add_scores`, `collect` and `refine_batch`. The clauses of a group are evaluated
+//! one after the other and return their buffers, so only the largest use counts ([`max_use`]).
 
 use super::segment_view::SegmentView;
 use super::state::scratch::{CANDIDATE_BYTES, SURVIVORS_BYTES, bits_bytes, window_bytes};
-use super::strategy::{Strategy, StrategyKind};
-use super::tuning::{COUNTED_DOCS, LEAD_BLOCKS_AHEAD_MAX, WINDOW_DOCS};
+use super::strategy::{Strategy, StrategyKind, has_positive_scores};
+use super::tuning::{COUNTED_DOCS, LEAD_BLOCKS_AHEAD_MAX, LOOK_UP_COST_POSTINGS, WINDOW_DOCS};
 use crate::{limits::BLOCK, query::Clauses, query::plan_node::PlanNode};
 use std::ops::Add;
 
 /// Numbers of scratch buffers that are in use at the same time.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct ScratchUse {
     /// Score windows.
     windows: usize,
@@ -23,20 +23,37 @@ struct ScratchUse {
     counters: usize,
     /// Batches, each as long as the batch that is refined.
     batches: usize,
+    /// Batches of the candidates of a block.
+    blocks: usize,
 }
 
 impl ScratchUse {
-    const TWO_BITS: ScratchUse = ScratchUse { windows: 0, bits: 2, counters: 0, batches: 0 };
-    const WINDOW: ScratchUse = ScratchUse { windows: 1, bits: 0, counters: 0, batches: 0 };
+    const NONE: ScratchUse = ScratchUse { windows: 0, bits: 0, counters: 0, batches: 0, blocks: 0 };
+    const WINDOW: ScratchUse = ScratchUse { windows: 1, ..ScratchUse::NONE };
 
-    /// The bitsets that a group passes to [`Clauses::mark_group`].
-    fn group_bits(group: &Clauses<PlanNode>) -> ScratchUse {
-        let bits = if group.requires() || !group.must_not.is_empty() { 2 } else { 1 };
-        ScratchUse { bits, ..ScratchUse::default() }
+    const fn bits(bits: usize) -> ScratchUse {
+        ScratchUse { bits, ..ScratchUse::NONE }
     }
 
-    fn batches(batches: usize) -> ScratchUse {
-        ScratchUse { batches, ..ScratchUse::default() }
+    const fn batches(batches: usize) -> ScratchUse {
+        ScratchUse { batches, ..ScratchUse::NONE }
+    }
+
+    const fn blocks(blocks: usize) -> ScratchUse {
+        ScratchUse { blocks, ..ScratchUse::NONE }
+    }
+
+    /// A batch of candidates so few that looking them up in the alternatives of a group is cheaper than
+    /// reading all postings of a window.
+    fn few_candidates(group: &Clauses<PlanNode>) -> ScratchUse {
+        let postings = group.should.len() * (WINDOW_DOCS + BLOCK);
+        ScratchUse::blocks((postings / LOOK_UP_COST_POSTINGS).div_ceil(BLOCK).max(1))
+    }
+
+    /// A counter has a bitset for each binary digit; adding and comparing take two more.
+    fn counters(group: &Clauses<PlanNode>) -> ScratchUse {
+        let digits = usize::BITS - group.should.len().leading_zeros();
+        ScratchUse { counters: digits as usize + 2, ..ScratchUse::NONE }
     }
 
     /// The buffers of two steps that run one after the other.
@@ -55,16 +72,17 @@ impl ScratchUse {
             bits: operation(self.bits, other.bits),
             counters: operation(self.counters, other.counters),
             batches: operation(self.batches, other.batches),
+            blocks: operation(self.blocks, other.blocks),
         }
     }
 
     /// Bytes, for windows and bitsets of `range` documents and batches of `batch` candidates.
     fn bytes(self, range: usize, batch: usize) -> usize {
-        let ScratchUse { windows, bits, counters, batches } = self;
-        windows * window_bytes(range)
+        let ScratchUse { windows, bits, counters, batches, blocks } = self;
+        windows * (window_bytes(range) + SURVIVORS_BYTES)
             + bits * bits_bytes(range)
             + counters * range.div_ceil(8)
-            + batches * CANDIDATE_BYTES * batch
+            + CANDIDATE_BYTES * (batches * batch + blocks * BLOCK)
     }
 }
 
@@ -72,116 +90,153 @@ fn max_use<'n>(
     nodes: impl IntoIterator<Item = &'n PlanNode>,
     of: impl Fn(&'n PlanNode) -> ScratchUse,
 ) -> ScratchUse {
-    nodes.into_iter().map(of).fold(ScratchUse::default(), ScratchUse::or)
+    nodes.into_iter().map(of).fold(ScratchUse::NONE, ScratchUse::or)
 }
 
 fn mark_use(node: &PlanNode) -> ScratchUse {
     match node {
-        PlanNode::Phrase { .. } => ScratchUse::batches(1),
-        PlanNode::Group(group) if group.are_alternatives() => max_use(&group.should, mark_use),
-        PlanNode::Group(group) => ScratchUse::group_bits(group).and(mark_group_use(group)),
-        _ => ScratchUse::default(),
+        PlanNode::Phrase { .. } => ScratchUse::blocks(1),
+        PlanNode::Group(group) => mark_group_use(group),
+        _ => ScratchUse::NONE,
     }
 }
 
 fn mark_group_use(group: &Clauses<PlanNode>) -> ScratchUse {
-    // A counter has a bitset for each binary digit; adding and comparing take two more.
-    let digits = usize::BITS - group.should.len().leading_zeros();
-    let counters = if group.minimum > 1 { digits as usize + 2 } else { 0 };
-    let scored = if group.minimum > 0 { &group.should[..] } else { &[] };
-    let all = group.must.iter().chain(&group.filter).chain(scored).chain(&group.must_not);
-    ScratchUse { counters, ..max_use(all, mark_use) }
-}
-
-fn add_use(node: &PlanNode) -> ScratchUse {
-    match node {
-        PlanNode::Phrase { .. } => ScratchUse::batches(1),
-        PlanNode::Prefix { weight, .. } | PlanNode::All { weight } if *weight > 0.0 => {
-            ScratchUse { bits: 1, ..ScratchUse::default() }
+    let marked = max_use(group.all(), mark_use);
+    match group.minimum {
+        0 if group.only_required().is_some() => marked,
+        0 => {
+            let looked_up = ScratchUse::blocks(1).and(max_use(group.all(), refine_use));
+            ScratchUse::bits(2).and(marked.or(looked_up))
         }
-        PlanNode::Group(group) => add_group_use(group),
-        _ => ScratchUse::default(),
+        1 => marked,
+        _ => ScratchUse::bits(1).and(ScratchUse::counters(group)).and(marked),
     }
 }
 
-fn add_group_use(group: &Clauses<PlanNode>) -> ScratchUse {
-    if group.are_alternatives() {
-        return max_use(&group.should, add_use);
+/// `prunes`: matches without a score may be left out.
+fn add_use(node: &PlanNode, prunes: bool) -> ScratchUse {
+    match node {
+        PlanNode::Phrase { .. } => ScratchUse::blocks(1),
+        PlanNode::Prefix { weight, .. } | PlanNode::All { weight } if *weight > 0.0 => ScratchUse::bits(1),
+        PlanNode::Group(group) => add_group_use(group, prunes),
+        _ => ScratchUse::NONE,
     }
-    let sums = ScratchUse::WINDOW.and(max_use(group.must.iter().chain(&group.should), add_use));
-    ScratchUse::group_bits(group).and(mark_group_use(group).or(sums))
 }
 
+fn add_group_use(group: &Clauses<PlanNode>, prunes: bool) -> ScratchUse {
+    let added = max_use(group.all(), |node| add_use(node, prunes));
+    let collected = ScratchUse::batches(1).and(collect_group_use(group));
+    match group.minimum {
+        0 if group.only_required().is_some() => added,
+        0 if prunes => collected,
+        0 => ScratchUse::WINDOW.and(mark_group_use(group).or(ScratchUse::bits(2).and(added))),
+        1 => added,
+        _ => collected,
+    }
+}
+
+fn collect_use(node: &PlanNode) -> ScratchUse {
+    match node {
+        PlanNode::Term { .. } => ScratchUse::NONE,
+        PlanNode::Phrase { .. } => ScratchUse::blocks(1),
+        PlanNode::Group(group) => collect_group_use(group),
+        _ => ScratchUse::bits(1),
+    }
+}
+
+fn collect_group_use(group: &Clauses<PlanNode>) -> ScratchUse {
+    if let Some(node) = group.only_required() {
+        return collect_use(node);
+    }
+    if group.minimum == 0 {
+        // Only a filter is collected without scores.
+        let unscored = ScratchUse::bits(1).and(max_use(&group.filter, mark_use));
+        let lead = if group.filter.is_empty() { ScratchUse::NONE } else { unscored };
+        return lead.or(max_use(&group.must, collect_use)).or(refine_clauses_use(group));
+    }
+    let prunes = group.should.iter().all(has_positive_scores);
+    let summed = ScratchUse::WINDOW.and(max_use(&group.should, |node| add_use(node, prunes)));
+    let looked_up = max_use(&group.should, |node| collect_use(node).or(copy_use(node)));
+    summed.or(looked_up).or(keep_minimum_use(group))
+}
+
+/// The buffers of the check how many alternatives a candidate matches.
+fn keep_minimum_use(group: &Clauses<PlanNode>) -> ScratchUse {
+    if group.minimum == 1 {
+        return ScratchUse::NONE;
+    }
+    keep_matches_use(group)
+}
+
+/// The buffers of alternatives that drop other candidates.
+fn keep_matches_use(group: &Clauses<PlanNode>) -> ScratchUse {
+    let looked_up = ScratchUse::few_candidates(group).and(max_use(&group.should, copy_use));
+    looked_up.or(ScratchUse::bits(1).and(mark_group_use(group)))
+}
+
+/// The buffers of a conjunction whose clauses refine a batch.
+fn refine_clauses_use(group: &Clauses<PlanNode>) -> ScratchUse {
+    let dropping = max_use(group.must.iter().chain(&group.filter), refine_use);
+    dropping.or(max_use(group.must_not.iter().chain(&group.should), copy_use))
+}
+
+/// The buffers of a required clause or filter that refines a batch.
 fn refine_use(node: &PlanNode) -> ScratchUse {
     match node {
-        PlanNode::Phrase { .. } => ScratchUse::batches(2),
-        PlanNode::Group(group) => {
-            let others = group.must.iter().chain(&group.filter).chain(&group.must_not);
-            let counted = ScratchUse::batches(usize::from(group.minimum > 0));
-            ScratchUse::batches(1)
-                .and(max_use(others, refine_use).or(counted.and(max_use(&group.should, refine_use))))
-        }
-        _ => ScratchUse::default(),
+        PlanNode::Phrase { .. } => ScratchUse::batches(1).and(ScratchUse::blocks(1)),
+        PlanNode::Group(group) if group.minimum == 0 => refine_clauses_use(group),
+        PlanNode::Group(group) => keep_matches_use(group)
+            .or(ScratchUse::WINDOW.and(max_use(&group.should, |node| add_use(node, true)))),
+        _ => ScratchUse::NONE,
+    }
+}
+
+/// The buffers of an exclusion or optional clause that refines a batch: groups find the matches in a copy.
+fn copy_use(node: &PlanNode) -> ScratchUse {
+    match node {
+        PlanNode::Group(group) if group.minimum == 1 => max_use(&group.should, copy_use),
+        PlanNode::Group(_) => ScratchUse::batches(1).and(refine_use(node)),
+        node => refine_use(node),
     }
 }
 
 /// Maximum bytes of the scratch buffers that a strategy takes at the same time.
-pub(super) fn scratch_bytes(strategy: &Strategy, view: SegmentView<'_>) -> usize {
+pub(super) fn scratch_bytes(strategy: &Strategy, view: SegmentView<'_>, exhaustive: bool) -> usize {
     let clauses = &strategy.clauses;
     let window = WINDOW_DOCS.min(view.segment.documents() as usize);
-    let refiners = max_use(clauses.filter.iter().chain(&clauses.must_not), refine_use);
-    let summed = ScratchUse::WINDOW.bytes(window, 0) + SURVIVORS_BYTES;
+    let refiners = max_use(clauses.all(), refine_use);
     let zeros = if strategy.offers_zero_scores {
-        ScratchUse::TWO_BITS.and(max_use(clauses.all(), mark_use)).bytes(window, BLOCK)
+        ScratchUse::bits(2).and(max_use(clauses.all(), mark_use)).bytes(window, window)
     } else {
         0
     };
-    zeros
-        + match strategy.kind {
-            StrategyKind::Nothing | StrategyKind::Dictionary => 0,
-            StrategyKind::ImpactOrdered => ScratchUse::batches(1).and(refiners).bytes(window, BLOCK),
-            StrategyKind::Conjunction | StrategyKind::CountConjunction | StrategyKind::CountDifference => {
-                conjunction_bytes(clauses, view, window)
-            }
-            StrategyKind::MaxScore => {
-                let selected = if strategy.counts_matches
-                    && !(clauses.filter.is_empty() && clauses.must_not.is_empty())
-                {
-                    let refiners = clauses.filter.iter().chain(&clauses.must_not);
-                    ScratchUse::TWO_BITS.and(max_use(refiners, mark_use))
-                } else {
-                    refiners
-                };
-                let nodes = max_use(&clauses.should, add_use).or(max_use(&clauses.should, refine_use));
-                summed + ScratchUse::batches(1).and(selected.or(nodes)).bytes(window, window)
-            }
-            StrategyKind::SmallMerge => {
-                let postings: u64 = clauses.should.iter().map(|node| view.cost(node)).sum();
-                ScratchUse::batches(2).and(refiners).bytes(window, postings as usize)
-            }
-            StrategyKind::Windows => summed + add_group_use(clauses).bytes(window, BLOCK),
-            StrategyKind::CountBits => {
-                let range = COUNTED_DOCS.min(view.segment.documents() as usize);
-                ScratchUse::group_bits(clauses).and(mark_group_use(clauses)).bytes(range, BLOCK)
-            }
+    let used = match strategy.kind {
+        StrategyKind::Nothing | StrategyKind::Dictionary => 0,
+        StrategyKind::ImpactOrdered => ScratchUse::batches(1).and(refiners).bytes(window, BLOCK),
+        StrategyKind::Conjunction | StrategyKind::CountConjunction | StrategyKind::CountDifference => {
+            let rarest = clauses.must.iter().chain(&clauses.filter).map(|node| view.cost(node)).min();
+            // For each prefetched block of the rarest list: its number and the upper bound of its scores.
+            let blocks = rarest.unwrap_or(0).div_ceil(BLOCK as u64).min(LEAD_BLOCKS_AHEAD_MAX as u64);
+            let ahead = blocks.next_power_of_two() as usize * size_of::<(u32, u32)>();
+            ScratchUse::batches(1).and(refiners).bytes(window, BLOCK) + ahead
         }
-}
-
-/// Maximum bytes of the scratch buffers of a conjunction. If the rarest clause is a group or a set, it is
-/// evaluated in windows.
-fn conjunction_bytes(clauses: &Clauses<PlanNode>, view: SegmentView<'_>, window: usize) -> usize {
-    let required = || clauses.must.iter().chain(&clauses.filter);
-    let batch = ScratchUse::batches(1).and(max_use(clauses.all(), refine_use)).bytes(window, BLOCK);
-    let rarest = required().map(|node| view.cost(node)).min().unwrap_or(0);
-    let may_lead = |node: &&PlanNode| {
-        let is_list = matches!(node, PlanNode::Term { .. } | PlanNode::Phrase { .. });
-        !is_list && view.cost(node) == rarest
+        StrategyKind::SmallMerge => {
+            let alternatives = clauses.must.iter().chain(&clauses.should);
+            let postings: u64 = alternatives.map(|node| view.cost(node)).sum();
+            let refiners = max_use(&clauses.must_not, refine_use);
+            ScratchUse::batches(2).and(refiners).bytes(window, postings as usize)
+        }
+        StrategyKind::Windows if strategy.counts_matches || exhaustive => {
+            ScratchUse::WINDOW.and(add_group_use(clauses, false)).bytes(window, window)
+        }
+        StrategyKind::Windows => ScratchUse::batches(1).and(collect_group_use(clauses)).bytes(window, window),
+        StrategyKind::CountBits => {
+            let range = COUNTED_DOCS.min(view.segment.documents() as usize);
+            // The bitset of a range is at first empty: a conjunction marks its matches there.
+            let own = usize::from(clauses.minimum > 0 || clauses.only_required().is_some());
+            ScratchUse::bits(own).and(mark_group_use(clauses)).bytes(range, window)
+        }
     };
-    if required().any(|node| may_lead(&node)) {
-        let lead = max_use(required().filter(may_lead), |node| mark_use(node).or(add_use(node)));
-        return batch + ScratchUse::WINDOW.and(lead).bytes(window, BLOCK) + CANDIDATE_BYTES * window;
-    }
-    // For each prefetched block of the rarest list: its number and the upper bound of its scores.
-    let ahead = rarest.div_ceil(BLOCK as u64).min(LEAD_BLOCKS_AHEAD_MAX as u64).next_power_of_two();
-    batch + ahead as usize * size_of::<(u32, u32)>()
+    used.max(zeros)
 }

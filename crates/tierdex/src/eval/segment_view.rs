@@ -1,6 +1,7 @@
 //! A plan together with one segment, before a list is opened: the clauses that can match there, and upper
 //! bounds of their numbers of matches.
 
+use super::{state::Refine, tuning::PRUNED_ALTERNATIVES_RATIO};
 use crate::query::plan_node::PlanNode;
 use crate::query::{Clauses, PlanRewriter, QueryPlan};
 use crate::segment::read::{Segment, TermInfo};
@@ -22,21 +23,41 @@ impl<'a> SegmentView<'a> {
         self.plan.leaves[leaf].infos[self.number].as_ref()
     }
 
-    /// Rewrites a root of the plan by what this segment contains; `None` if no document matches. Required
-    /// clauses and filters are in ascending order of cost. A root that is a term or phrase becomes a required
-    /// clause; one that is a set of documents (a prefix, all documents) becomes an alternative.
+    /// Rewrites a root of the plan by what this segment contains; `None` if no document matches. A root that
+    /// is a term or phrase becomes a required clause; one that is a set of documents (a prefix, all
+    /// documents) becomes an alternative.
     pub(super) fn rewritten_clauses(self, root: &PlanNode, scored: bool) -> Option<Clauses<PlanNode>> {
         let (leaves, documents) = (&self.plan.leaves, self.segment.documents());
         let rewrite = PlanRewriter::of_segment(leaves, self.number, documents, scored);
-        let mut clauses = match rewrite.rewrite_root(root.clone()) {
+        Some(match rewrite.rewrite_root(root.clone()) {
             PlanNode::Nothing => return None,
             PlanNode::Group(group) => *group,
             set @ (PlanNode::Prefix { .. } | PlanNode::All { .. }) => Clauses::any(vec![set]),
             list => Clauses { must: vec![list], ..Clauses::default() },
-        };
-        clauses.must.sort_by_key(|node| self.cost(node));
-        clauses.filter.sort_by_key(|node| self.cost(node));
-        Some(clauses)
+        })
+    }
+
+    /// The clauses of a conjunction in the order in which they refine candidates: required clauses and
+    /// filters, the cheapest first, exclusions, optional clauses.
+    pub(super) fn refining_clauses<'g>(self, group: &'g Clauses<PlanNode>) -> Vec<(&'g PlanNode, Refine)> {
+        let with = |nodes: &'g [PlanNode], how| nodes.iter().map(move |node| (node, how));
+        let required = with(&group.must, Refine::Require).chain(with(&group.filter, Refine::Filter));
+        let mut clauses: Vec<_> = required.collect();
+        clauses.sort_by_key(|(node, how)| self.candidates_cost(node, *how));
+        clauses.extend(with(&group.must_not, Refine::Exclude));
+        clauses.extend(with(&group.should, Refine::Optional));
+        clauses
+    }
+
+    /// Relative cost of the candidates that a clause of a conjunction proposes, by which the lead is chosen:
+    /// of scored alternatives only some postings are read.
+    pub(super) fn candidates_cost(self, node: &PlanNode, how: Refine) -> u64 {
+        match node {
+            PlanNode::Group(group) if group.minimum > 0 && how.is_scored() => {
+                self.cost(node) / PRUNED_ALTERNATIVES_RATIO
+            }
+            _ => self.cost(node),
+        }
     }
 
     /// Upper bound of the number of matches in the segment, from document frequencies. As `cost` of a Lucene

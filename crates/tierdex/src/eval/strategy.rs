@@ -6,11 +6,13 @@
 //! follows ([`initial_threshold`](crate::eval::initial_threshold())).
 
 use crate::eval::tuning::{
-    DENSE_DIVISOR, IMPACT_ORDER_RATIO, MERGED_PER_WINDOW_MAX, MERGED_POSTINGS_MAX, WINDOW_DOCS,
+    DENSE_DIVISOR, IMPACT_ORDER_RATIO, MERGED_PER_WINDOW_MAX, MERGED_POSTINGS_MAX, PRUNED_ALTERNATIVES_RATIO,
+    WINDOW_DOCS,
 };
-use crate::eval::{SegmentView, Tuning};
+use crate::eval::{SegmentView, Tuning, state::Refine};
 use crate::query::plan_node::PlanNode;
 use crate::query::{Clauses, QueryPlan};
+use std::mem::take;
 
 /// What a caller requests of the evaluation of a query.
 #[derive(Clone, Copy, Debug)]
@@ -37,11 +39,9 @@ pub enum StrategyKind {
     ImpactOrdered,
     /// Candidates of the rarest required clause are looked up in the other clauses.
     Conjunction,
-    /// `MaxScore` over windows of documents, for the alternatives.
-    MaxScore,
     /// The whole lists of the alternatives are merged.
     SmallMerge,
-    /// Every window that may contain a hit is evaluated.
+    /// Candidates are found by `MaxScore` in windows of documents, or by the phrase or filter that is rarest.
     Windows,
     /// Matches are counted with bitsets.
     CountBits,
@@ -59,9 +59,8 @@ impl StrategyKind {
             StrategyKind::Dictionary => "counted by the dictionary",
             StrategyKind::ImpactOrdered => "impact order",
             StrategyKind::Conjunction => "conjunction",
-            StrategyKind::MaxScore => "MaxScore over windows",
             StrategyKind::SmallMerge => "small lists merged",
-            StrategyKind::Windows => "every window",
+            StrategyKind::Windows => "MaxScore over windows",
             StrategyKind::CountBits => "counted with bitsets",
             StrategyKind::CountConjunction => "counted by a conjunction",
             StrategyKind::CountDifference => "counted by a difference",
@@ -70,8 +69,8 @@ impl StrategyKind {
 
     /// Whether matches are scored.
     pub(super) fn is_scored(self) -> bool {
-        use StrategyKind::{Conjunction, ImpactOrdered, MaxScore, SmallMerge, Windows};
-        matches!(self, ImpactOrdered | Conjunction | MaxScore | SmallMerge | Windows)
+        use StrategyKind::{Conjunction, ImpactOrdered, SmallMerge, Windows};
+        matches!(self, ImpactOrdered | Conjunction | SmallMerge | Windows)
     }
 }
 
@@ -91,8 +90,6 @@ pub struct Strategy {
     /// Expected number of candidates until `k` of them pass filters and exclusions. Only
     /// [`StrategyKind::ImpactOrdered`] uses it.
     pub(super) expected_candidates: f64,
-    /// Whether every match scores more than 0. Only [`StrategyKind::Windows`] uses it.
-    pub(super) has_positive_scores: bool,
     /// Whether all scored clauses are optional: documents that match none of them, and pass filters and
     /// exclusions, are offered to the collector with score 0 after the others.
     pub(super) offers_zero_scores: bool,
@@ -145,54 +142,65 @@ struct StrategyChooser<'a> {
 impl StrategyChooser<'_> {
     /// Completes a strategy that finds the best documents: its kind and what depends on it.
     fn choose_ranking(&self, mut strategy: Strategy) -> Strategy {
-        if strategy.clauses.minimum == 0 {
-            return self.choose_conjunctive(strategy);
+        let prunes = !strategy.counts_matches && !self.options.exhaustive;
+        let clauses = &mut strategy.clauses;
+        if prunes && clauses.must.is_empty() && clauses.minimum == 0 && self.are_hits_of_optional(clauses) {
+            // Documents that match an optional clause score more than those that only pass the filters.
+            match take(&mut clauses.should) {
+                one if one.len() == 1 => clauses.must = one,
+                several => clauses.must.push(PlanNode::Group(Box::new(Clauses::any(several)))),
+            }
+            strategy.offers_zero_scores = true;
         }
-        let Clauses { should, minimum, .. } = &strategy.clauses;
-        let are_alternatives = *minimum == 1 && !strategy.clauses.requires() && should.len() > 1;
-        strategy.has_positive_scores = clauses_have_positive_scores(&strategy.clauses);
-        strategy.kind = if are_alternatives && strategy.has_positive_scores {
-            let are_terms = should.iter().all(|node| matches!(node, PlanNode::Term { .. }));
-            let is_small =
-                are_terms && is_merge_cheaper(self.costs(should).sum(), self.view.segment.documents());
-            if is_small { StrategyKind::SmallMerge } else { StrategyKind::MaxScore }
-        } else {
-            StrategyKind::Windows
+        strategy.kind = match (&clauses.must[..], &clauses.should[..]) {
+            ([], alternatives) if clauses.minimum == 1 && self.is_merge_cheaper(alternatives) => {
+                StrategyKind::SmallMerge
+            }
+            ([PlanNode::Group(group)], [])
+                if group.are_alternatives()
+                    && clauses.filter.is_empty()
+                    && self.is_merge_cheaper(&group.should) =>
+            {
+                StrategyKind::SmallMerge
+            }
+            ([term @ PlanNode::Term { .. }], []) if prunes => {
+                let postings = self.view.cost(term);
+                strategy.expected_candidates = self.expected_candidates(clauses);
+                if self.is_impact_order_cheaper(clauses, postings, strategy.expected_candidates) {
+                    if clauses.filter.is_empty() && clauses.must_not.is_empty() {
+                        strategy.dictionary_count = Some(postings);
+                    }
+                    StrategyKind::ImpactOrdered
+                } else {
+                    self.choose_by_lead(clauses)
+                }
+            }
+            _ => self.choose_by_lead(clauses),
         };
         strategy
     }
 
-    /// As [`StrategyChooser::choose_ranking`], for required clauses or filters beside optional clauses.
-    fn choose_conjunctive(&self, mut strategy: Strategy) -> Strategy {
-        let prunes = !strategy.counts_matches && !self.options.exhaustive;
-        let clauses = &mut strategy.clauses;
-        strategy.kind = StrategyKind::Conjunction;
-        if !prunes {
-            return strategy;
-        }
-        if clauses.must.is_empty() && matches!(clauses.should[..], [PlanNode::Term { .. }]) {
-            // Documents that match the term score more than those that only pass the filters.
-            clauses.must.append(&mut clauses.should);
-            strategy.offers_zero_scores = true;
-        }
-        if let ([term @ PlanNode::Term { .. }], []) = (&clauses.must[..], &clauses.should[..]) {
-            let postings = self.view.cost(term);
-            strategy.expected_candidates = self.expected_candidates(clauses);
-            if self.is_impact_order_cheaper(clauses, postings, strategy.expected_candidates) {
-                strategy.kind = StrategyKind::ImpactOrdered;
-                if clauses.filter.is_empty() && clauses.must_not.is_empty() {
-                    strategy.dictionary_count = Some(postings);
-                }
-            }
-        } else if clauses.must.is_empty() && !clauses.should.is_empty() {
-            let filtered = self.costs(&clauses.filter).min().unwrap_or(u64::MAX);
-            let alternatives: u64 = self.costs(&clauses.should).sum();
-            if clauses.should.iter().all(has_positive_scores) && filtered > alternatives / 4 {
-                strategy.kind = StrategyKind::MaxScore;
-                strategy.offers_zero_scores = true;
+    /// Whether the hits are expected to match an optional clause, if nothing scored is required, and finding
+    /// those is cheaper than visiting all documents that pass the filters.
+    fn are_hits_of_optional(&self, clauses: &Clauses<PlanNode>) -> bool {
+        let filtered = self.costs(&clauses.filter).min().unwrap_or(u64::MAX);
+        match &clauses.should[..] {
+            [] => false,
+            [PlanNode::Term { .. }] => true,
+            optional => {
+                let postings: u64 = self.costs(optional).sum();
+                optional.iter().all(has_positive_scores) && filtered > postings / PRUNED_ALTERNATIVES_RATIO
             }
         }
-        strategy
+    }
+
+    /// The strategy of a conjunction or disjunction, by the clause that proposes candidates.
+    fn choose_by_lead(&self, clauses: &Clauses<PlanNode>) -> StrategyKind {
+        let lead = self.view.refining_clauses(clauses).into_iter().next();
+        match lead {
+            Some((PlanNode::Term { .. }, Refine::Require | Refine::Filter)) => StrategyKind::Conjunction,
+            _ => StrategyKind::Windows,
+        }
     }
 
     /// Whether impact order is cheaper than a conjunction: the expected number of candidates, times
@@ -231,15 +239,15 @@ impl StrategyChooser<'_> {
                 clauses = Clauses { filter: clauses.should, ..Clauses::default() };
                 StrategyKind::CountDifference
             }
-            _ if clauses.minimum > 0 => StrategyKind::CountBits,
-            _ if clauses.must.is_empty() && clauses.all().all(is_dense) => StrategyKind::CountBits,
+            _ if clauses.all().all(is_dense) => StrategyKind::CountBits,
             ([one @ PlanNode::Term { .. }], [], [PlanNode::Term { .. }]) => {
                 // |A and not B| = |A| - |A and B|.
                 dictionary_count = Some(self.view.cost(one));
                 clauses.filter.append(&mut clauses.must_not);
                 StrategyKind::CountDifference
             }
-            _ => StrategyKind::CountConjunction,
+            _ if self.choose_by_lead(&clauses) == StrategyKind::Conjunction => StrategyKind::CountConjunction,
+            _ => StrategyKind::CountBits,
         };
         Strategy { kind, clauses, dictionary_count, counts_matches: true, ..Strategy::default() }
     }
@@ -261,16 +269,19 @@ impl StrategyChooser<'_> {
         }
     }
 
+    /// Whether the alternatives are terms whose lists are so short that merging them whole is cheaper than
+    /// `MaxScore`.
+    fn is_merge_cheaper(&self, alternatives: &[PlanNode]) -> bool {
+        let windows = u64::from(self.view.segment.documents()).div_ceil(WINDOW_DOCS as u64);
+        let postings: u64 = self.costs(alternatives).sum();
+        postings <= (windows * MERGED_PER_WINDOW_MAX).min(MERGED_POSTINGS_MAX)
+            && alternatives.iter().all(|node| matches!(node, PlanNode::Term { .. }))
+    }
+
     /// Upper bound of the number of matches of each node.
     fn costs(&self, nodes: &[PlanNode]) -> impl Iterator<Item = u64> {
         nodes.iter().map(|node| self.view.cost(node))
     }
-}
-
-/// Whether lists of this total length are so short that merging them whole is cheaper than `MaxScore`.
-fn is_merge_cheaper(postings: u64, documents: u32) -> bool {
-    let windows = u64::from(documents).div_ceil(WINDOW_DOCS as u64);
-    postings <= (windows * MERGED_PER_WINDOW_MAX).min(MERGED_POSTINGS_MAX)
 }
 
 /// Whether every match of a node scores more than 0. Terms and phrases of weight 0 do not occur: the rewrite
@@ -279,11 +290,7 @@ pub(super) fn has_positive_scores(node: &PlanNode) -> bool {
     match node {
         PlanNode::Term { .. } | PlanNode::Phrase { .. } | PlanNode::Nothing => true,
         PlanNode::Prefix { weight, .. } | PlanNode::All { weight } => *weight > 0.0,
-        PlanNode::Group(group) => clauses_have_positive_scores(group),
+        PlanNode::Group(group) if group.minimum > 0 => group.should.iter().all(has_positive_scores),
+        PlanNode::Group(group) => group.must.iter().any(has_positive_scores),
     }
-}
-
-fn clauses_have_positive_scores(clauses: &Clauses<PlanNode>) -> bool {
-    let alternatives = clauses.minimum > 0 && clauses.should.iter().all(has_positive_scores);
-    alternatives || clauses.must.iter().any(has_positive_scores)
 }

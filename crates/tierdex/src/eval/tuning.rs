@@ -47,6 +47,13 @@ pub(super) const LOOK_UP_COST_POSTINGS: usize = 16;
 /// (`MaxScore`). None: 1.17 for three to five terms; 3 and 15: 0.90 to 1.05.
 pub(super) const EXHAUSTIVE_WINDOWS: usize = 7;
 
+/// Of scored alternatives `MaxScore` reads about one in this number of postings, so they propose candidates
+/// of a conjunction unless another clause has that many times fewer postings.
+pub(super) const PRUNED_ALTERNATIVES_RATIO: u64 = 4;
+
+/// Cost of finding the phrases in a block of their rarest term, in units of adding its postings to a window.
+pub(super) const PHRASE_COST_POSTINGS: usize = 16;
+
 /// Alternatives with at most this number of postings for each window of the segment are merged as whole
 /// lists: skipping windows would take as long. 24: 1.15 (ten hits) and 1.65 (1,024) for two medium terms;
 /// 400: 1.19 and 0.93 for two frequent ones. More for more lists: 0.93 to 1.2 for 12 to 40 medium terms.

@@ -301,16 +301,16 @@ impl Searcher {
             return Ok(0);
         }
         let strategy = plan.strategy(number);
-        let mut nodes = strategy.open(view, source, &plan.options, scratch)?;
+        let mut root = strategy.open(view, source, &plan.options, scratch)?;
         if let Some(log) = &mut log {
-            log.start_recording(strategy.kind, &mut nodes);
+            log.start_recording(strategy.kind, &mut root);
         }
         let mut search = Search::new(view, base, documents, &plan.options, source, scratch, collector);
-        let matches = strategy.find_matches(&mut nodes, &mut search);
+        let matches = strategy.find_matches(&mut root, &mut search);
         if let (Some(log), Ok(_)) = (log, &matches) {
-            log.finish_recording(view, &mut nodes);
+            log.finish_recording(view, &mut root);
         }
-        nodes.close(scratch);
+        root.close(scratch);
         matches
     }
 

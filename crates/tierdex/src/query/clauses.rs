@@ -27,9 +27,10 @@ impl<N> Clauses<N> {
         self.must.iter().chain(&self.filter).chain(&self.should).chain(&self.must_not)
     }
 
-    /// All clauses, in the order of [`Clauses::all`].
-    pub(crate) fn all_mut(&mut self) -> impl Iterator<Item = &mut N> {
-        self.must.iter_mut().chain(&mut self.filter).chain(&mut self.should).chain(&mut self.must_not)
+    /// The required clause, if there is no other clause.
+    pub(crate) fn only_required(&self) -> Option<&N> {
+        let mut others = self.filter.iter().chain(&self.should).chain(&self.must_not);
+        if let ([one], None) = (&self.must[..], others.next()) { Some(one) } else { None }
     }
 
     /// Whether there are required clauses or filters.

@@ -11,6 +11,7 @@
 //! | an exclusion that all documents match | nothing |
 //! | fewer alternatives than must match | nothing |
 //! | as many alternatives as must match | required clauses |
+//! | alternatives beside required clauses or exclusions | a required group of the alternatives |
 //! | only exclusions | all documents, with these exclusions |
 //! | required clauses in a required group | required clauses of the outer group |
 //! | alternatives in alternatives, if one or none must match | alternatives of the outer group |
@@ -149,6 +150,7 @@ impl<'a> PlanRewriter<'a> {
             return PlanNode::Nothing;
         }
         self.merge_alternatives(&mut group);
+        group.require_alternatives();
         self.merge_required(&mut group);
         self.unwrap_single_clause(group)
     }
@@ -264,6 +266,15 @@ impl Clauses<PlanNode> {
         if self.minimum == self.should.len() {
             self.must.append(&mut self.should);
             self.minimum = 0;
+        }
+    }
+
+    /// Makes alternatives beside other clauses a required group, so that a group is either a conjunction or a
+    /// disjunction.
+    pub(crate) fn require_alternatives(&mut self) {
+        if self.minimum > 0 && (self.requires() || !self.must_not.is_empty()) {
+            let (should, minimum) = (take(&mut self.should), take(&mut self.minimum));
+            self.must.push(PlanNode::Group(Box::new(Clauses { should, minimum, ..Clauses::default() })));
         }
     }
 

@@ -196,7 +196,9 @@ impl Fixture {
             1 => should.len().min(1),
             _ => should.len().min(2).max(minimum_min),
         };
-        PlanNode::Group(Box::new(Clauses { must, filter, should, must_not, minimum }))
+        let mut clauses = Clauses { must, filter, should, must_not, minimum };
+        clauses.require_alternatives();
+        PlanNode::Group(Box::new(clauses))
     }
 
     pub(super) fn scores(&self, node: &PlanNode) -> DocumentScores {

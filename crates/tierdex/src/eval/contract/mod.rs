@@ -52,7 +52,8 @@ impl NodeUnderTest<'_> {
     }
 
     fn check_random_method(&mut self, random: &mut Random) {
-        match random.below(10) {
+        match random.below(13) {
+            10.. => self.check_collect(random),
             0 => self.check_next_lower_bound(random),
             1 | 2 => self.check_max_score(random),
             3 => self.check_mark_matches(random),
@@ -133,7 +134,7 @@ impl NodeUnderTest<'_> {
         self.window.restart(range);
         let times = 1 + u32::from(random.one_in(4));
         for _ in 0..times {
-            self.node.add_scores(&mut self.window, &mut self.scratch).unwrap();
+            self.node.add_scores(&mut self.window, 0, &mut self.scratch).unwrap();
         }
         let mut batch = CandidateBatch::default();
         self.window.drain(&mut batch);
@@ -142,6 +143,37 @@ impl NodeUnderTest<'_> {
         let expected: Vec<(u32, u32)> =
             self.matches(range).iter().map(|(document, score)| (*document, score * times)).collect();
         assert_same(&found, &expected, || format!("sums of {range:?}, {times} times"));
+    }
+
+    /// `collect` and `collect_unscored` find the matches of a window or a block, and of documents after it.
+    fn check_collect(&mut self, random: &mut Random) {
+        let mut range = self.range(random, 1, WINDOW_DOCS);
+        range.last = range.last.min((range.first & !7) + WINDOW_DOCS as u32 - 1);
+        if random.one_in(2) {
+            range.last = self.node.block_end(range.first).min(self.documents() - 1).max(range.last);
+        }
+        let mut batch = CandidateBatch::default();
+        if random.one_in(4) {
+            self.node.collect_unscored(range, &mut batch, &mut self.scratch).unwrap();
+            let expected = self.matches(range).into_iter().map(|(document, _)| document);
+            assert!(batch.documents.iter().copied().eq(expected), "documents of {range:?}");
+            return;
+        }
+        let end = if random.one_in(2) { self.documents() } else { range.last + 1 };
+        let matches = self.matches(range);
+        let min_score = match random.below(3) {
+            0 => 0,
+            _ if matches.is_empty() => 1,
+            _ => matches[random.below(matches.len())].1 + random.below(2) as u32,
+        };
+        let scratch = &mut self.scratch;
+        let last = self.node.collect(range, end, min_score, &mut batch, scratch).unwrap();
+        assert!(last >= range.last && last < end.max(range.last + 1), "{range:?} is extended to {last}");
+        let mut expected = self.matches(DocRange { last, ..range });
+        expected.retain(|(_, score)| *score >= min_score);
+        let found = batch.documents.iter().copied().zip(batch.scores.iter().copied());
+        let found: Vec<_> = found.filter(|(_, score)| *score >= min_score).collect();
+        assert_same(&found, &expected, || format!("candidates of {range:?} with at least {min_score}"));
     }
 
     /// Random candidates: none, all documents of a range, only matches, only non-matches, or a sample of
@@ -247,8 +279,7 @@ fn check_node_against(
     let strategy =
         Strategy { clauses: Clauses { must: vec![plan], ..Clauses::default() }, ..Strategy::default() };
     let options = EvaluationOptions { k: 10, count: false, exhaustive: false, tuning: Tuning::default() };
-    let mut opened = strategy.open(view, &FILES, &options, &mut scratch).unwrap();
-    let node = opened.must.remove(0);
+    let node = strategy.open(view, &FILES, &options, &mut scratch).unwrap();
     let (window, bits) = (ScoreWindow::default(), Bits::default());
     let mut subject = NodeUnderTest { node, has_positive_scores, scores, scratch, window, bits };
     (0..calls).for_each(|_| subject.check_random_method(random));

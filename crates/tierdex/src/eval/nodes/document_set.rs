@@ -2,7 +2,9 @@
 //! a term with a prefix.
 
 use crate::cursor::NO_DOCUMENT;
-use crate::eval::state::{Bits, CandidateBatch, DocRange, Refine, Refinement, ScoreWindow, positions_within};
+use crate::eval::state::{
+    Bits, CandidateBatch, DocRange, Refine, Refinement, ScoreWindow, Scratch, positions_within,
+};
 
 /// A set of documents of a segment.
 pub enum DocumentSet {
@@ -96,6 +98,24 @@ impl SetNode {
 
     pub(crate) fn max_score(&self, range: DocRange) -> Option<u32> {
         (self.next_lower_bound(range.first) <= range.last).then_some(self.score)
+    }
+
+    pub(crate) fn collect(
+        &self,
+        range: DocRange,
+        min_score: u32,
+        batch: &mut CandidateBatch,
+        scratch: &mut Scratch,
+    ) {
+        if self.score < min_score {
+            return;
+        }
+        let mut bits = scratch.take_bits();
+        bits.restart(range);
+        self.mark_matches(&mut bits);
+        batch.extend_unscored(bits.documents());
+        batch.raise_scores(self.score);
+        scratch.give_bits(bits);
     }
 
     pub(crate) fn mark_matches(&self, bits: &mut Bits) {

@@ -1,9 +1,10 @@
 //! The nodes of a query in a segment: its clauses with their opened lists. A node is a term, a phrase, a set
-//! of documents, or a boolean group of nodes.
+//! of documents, or a conjunction or disjunction of nodes.
 
+pub mod all_of;
+pub mod any_of;
 pub mod bounds;
 pub mod document_set;
-pub mod group;
 pub mod node;
 pub mod occurrences;
 pub mod phrase;
@@ -12,7 +13,7 @@ pub mod term;
 
 pub use bounds::ShareBounds;
 pub use document_set::{DocumentSet, SetNode};
-pub use node::Node;
+pub use node::{AllOf, AnyOf, Node, RefiningClause};
 pub use phrase::Phrase;
 pub use slop::Alignments;
 pub use term::Term;

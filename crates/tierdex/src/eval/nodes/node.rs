@@ -2,19 +2,72 @@
 //!
 //! - cost: the approximate number of matches
 //! - a lower bound of the next match, and an upper bound of the scores in a range of documents
-//! - the matches of a range, as a bitset or with their scores
+//! - the matches of a range: as a bitset, with their scores, or only those that reach a score
 //! - refinement of a batch of candidates: dropping those that cannot be hits, and adding scores
 
 use crate::eval::nodes::{Phrase, SetNode, Term};
-use crate::eval::state::{Bits, CandidateBatch, DocRange, Refinement, ScoreWindow, Scratch};
-use crate::{Result, query::Clauses};
+use crate::eval::state::{Bits, CandidateBatch, DocRange, Refine, Refinement, ScoreWindow, Scratch};
+use crate::{Result, eval::tuning::PHRASE_COST_POSTINGS, limits::BLOCK};
 
 /// A clause of the query in one segment, with its opened lists. Documents have their numbers in the segment.
 pub enum Node<'a> {
     Term(Box<Term<'a>>),
     Phrase(Box<Phrase<'a>>),
     Set(SetNode),
-    Group(Box<Clauses<Node<'a>>>),
+    AllOf(Box<AllOf<'a>>),
+    AnyOf(Box<AnyOf<'a>>),
+}
+
+/// A conjunction, with its clauses in the order in which they refine candidates: required clauses and filters
+/// in ascending order of cost, exclusions, optional clauses. The first clause, the *lead*, proposes the
+/// candidates.
+pub struct AllOf<'a> {
+    pub(crate) clauses: Vec<RefiningClause<'a>>,
+    /// The range of the last [`AllOf::max_score`], and its result.
+    pub(super) bounded: Option<(DocRange, Option<u32>)>,
+}
+
+/// A clause of a conjunction, and what it does to candidates.
+pub struct RefiningClause<'a> {
+    pub(crate) node: Node<'a>,
+    pub(crate) how: Refine,
+    /// Upper bound of the scores in the range of the last [`bound_clauses`](super::all_of::bound_clauses); 0
+    /// if the clause does not score.
+    pub(crate) included_bound: u32,
+    /// Whether the candidates of the current block were found in the list, but are not scored yet.
+    pub(crate) found_unscored: bool,
+}
+
+/// A disjunction of at least two alternatives, or of one.
+pub struct AnyOf<'a> {
+    /// The alternatives in ascending order of cost.
+    pub(crate) nodes: Vec<Node<'a>>,
+    /// Number of alternatives that must match, at least 1.
+    pub(super) minimum: usize,
+    /// Whether every match of an alternative scores more than 0.
+    pub(super) has_positive_scores: bool,
+    /// The alternatives with their max scores in the range `bounded`, in ascending order after
+    /// [`AnyOf::rank`].
+    pub(super) ranked: Vec<RankedNode>,
+    pub(super) bounded: Option<DocRange>,
+    /// Number of alternatives that have a document in this range.
+    pub(super) matching: usize,
+    /// A copy of `ranked`, while a longer range is considered.
+    pub(super) ranked_before: Vec<RankedNode>,
+    /// Number of non-essential alternatives, in which the candidates proposed last are still to be looked up.
+    pub(super) others: usize,
+    /// Number of following windows in which all alternatives are summed.
+    pub(super) exhaustive_windows_left: usize,
+}
+
+/// An alternative, by its max score in a range of documents.
+#[derive(Clone, Copy)]
+pub(super) struct RankedNode {
+    /// Index in the alternatives.
+    pub(super) number: usize,
+    pub(super) bound: u32,
+    /// Sum of the max scores of the alternatives before this one in the order.
+    pub(super) sum_before: u32,
 }
 
 impl<'a> Node<'a> {
@@ -24,7 +77,8 @@ impl<'a> Node<'a> {
             Node::Term(term) => term.postings(),
             Node::Phrase(phrase) => phrase.cost(),
             Node::Set(set) => set.cost,
-            Node::Group(group) => group.cost(Node::cost),
+            Node::AllOf(all) => all.cost(),
+            Node::AnyOf(any) => any.cost(),
         }
     }
 
@@ -36,7 +90,8 @@ impl<'a> Node<'a> {
             Node::Term(term) => term.next_lower_bound(from),
             Node::Phrase(phrase) => phrase.next_lower_bound(from),
             Node::Set(set) => set.next_lower_bound(from),
-            Node::Group(group) => group.next_lower_bound(from),
+            Node::AllOf(all) => all.next_lower_bound(from),
+            Node::AnyOf(any) => any.next_lower_bound(from),
         }
     }
 
@@ -46,7 +101,8 @@ impl<'a> Node<'a> {
             Node::Term(term) => term.max_score(range),
             Node::Phrase(phrase) => phrase.max_score(range),
             Node::Set(set) => Ok(set.max_score(range)),
-            Node::Group(group) => group.max_score(range),
+            Node::AllOf(all) => all.max_score(range),
+            Node::AnyOf(any) => any.max_score(range),
         }
     }
 
@@ -57,23 +113,17 @@ impl<'a> Node<'a> {
         prefetches
     }
 
-    /// Prefetches the blocks that overlap a range, of all lists except those of a phrase in which only
-    /// candidates are looked up; with frequencies if `scored`. False if the prefetch limit of the source is
-    /// reached.
-    pub(crate) fn prefetch(&mut self, range: DocRange, scored: bool) -> Result<bool> {
+    /// Prefetches the blocks that the matches of a range with at least `min_score` are read from, of all
+    /// lists except those of a phrase in which only candidates are looked up; with frequencies if `scored`.
+    /// False if the prefetch limit of the source is reached.
+    pub(crate) fn prefetch(&mut self, range: DocRange, min_score: u32, scored: bool) -> Result<bool> {
         match self {
+            Node::Term(term) if scored && min_score > 0 => term.prefetch_at_least(range, min_score),
             Node::Term(term) => term.prefetch(range, scored),
             Node::Phrase(phrase) => phrase.rarest().prefetch(range, false),
             Node::Set(_) => Ok(true),
-            Node::Group(group) => group.prefetch(range, scored),
-        }
-    }
-
-    /// Number of blocks of a term that overlap a range; 0 for other nodes.
-    pub(crate) fn blocks_in(&mut self, range: DocRange) -> usize {
-        match self {
-            Node::Term(term) => term.blocks_in(range),
-            _ => 0,
+            Node::AllOf(all) => all.prefetch(range, min_score, scored),
+            Node::AnyOf(any) => any.prefetch(range, min_score, scored),
         }
     }
 
@@ -82,7 +132,100 @@ impl<'a> Node<'a> {
     pub(crate) fn prefetch_candidates(&mut self, range: DocRange, scored: bool) -> Result<bool> {
         match self {
             Node::Term(term) if term.blocks.prefetches() => term.prefetch_range(range, scored),
-            _ => Ok(true),
+            Node::Term(_) | Node::Phrase(_) | Node::Set(_) => Ok(true),
+            Node::AllOf(all) => all.prefetch_candidates(range, scored),
+            Node::AnyOf(any) => any.prefetch_candidates(range, scored),
+        }
+    }
+
+    /// Approximate cost of finding all matches of a range, as a number of postings.
+    pub(crate) fn postings_in(&mut self, range: DocRange) -> usize {
+        match self {
+            // On average half of the first and of the last block are in the range.
+            Node::Term(term) => (BLOCK * term.blocks_in(range)).saturating_sub(BLOCK / 2),
+            Node::Phrase(phrase) => PHRASE_COST_POSTINGS * BLOCK * phrase.rarest().blocks_in(range),
+            Node::Set(_) => (range.last - range.first) as usize / u64::BITS as usize,
+            Node::AllOf(all) => all.clauses.iter_mut().map(|clause| clause.node.postings_in(range)).sum(),
+            Node::AnyOf(any) => any.postings_in(range),
+        }
+    }
+
+    /// The last document of the block that proposes candidates from document `from` on; `from` itself if the
+    /// node proposes those of windows.
+    pub(crate) fn block_end(&mut self, from: u32) -> u32 {
+        match self {
+            Node::Term(term) => term.block_end(from),
+            Node::Phrase(phrase) => phrase.rarest().block_end(from),
+            Node::AllOf(all) => all.clauses[0].node.block_end(from),
+            Node::Set(_) | Node::AnyOf(_) => from,
+        }
+    }
+
+    /// Appends the matches of a range that score at least `min_score` to an empty batch, with their exact
+    /// scores. The range has at most a window of documents, or ends with the [`Node::block_end`] of its first
+    /// document; it may be extended to a document before `end`. Returns its last document.
+    pub(crate) fn collect(
+        &mut self,
+        range: DocRange,
+        end: u32,
+        min_score: u32,
+        batch: &mut CandidateBatch,
+        scratch: &mut Scratch,
+    ) -> Result<u32> {
+        let last = self.propose(range, end, min_score, batch, scratch)?;
+        self.complete(batch, min_score, scratch)?;
+        Ok(last)
+    }
+
+    /// As [`Node::collect`], but the scores may be upper bounds, and some candidates may not match:
+    /// [`Node::complete`] looks them up in the remaining lists.
+    pub(crate) fn propose(
+        &mut self,
+        range: DocRange,
+        end: u32,
+        min_score: u32,
+        batch: &mut CandidateBatch,
+        scratch: &mut Scratch,
+    ) -> Result<u32> {
+        match self {
+            Node::Term(term) => term.collect(range, min_score, batch)?,
+            Node::Phrase(phrase) => phrase.collect(range, min_score, batch, scratch)?,
+            Node::Set(set) => set.collect(range, min_score, batch, scratch),
+            Node::AllOf(all) => return all.collect(range, end, min_score, batch, scratch),
+            Node::AnyOf(any) => return any.propose(range, end, min_score, batch, scratch),
+        }
+        Ok(range.last)
+    }
+
+    /// Replaces the upper bounds in the scores of the candidates proposed last, of which some may have been
+    /// dropped and to which other scores may have been added, and drops those below `min_score`.
+    pub(crate) fn complete(
+        &mut self,
+        batch: &mut CandidateBatch,
+        min_score: u32,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        if let Node::AnyOf(any) = self { any.complete(batch, min_score, scratch) } else { Ok(()) }
+    }
+
+    /// Appends the matches of a range to an empty batch, with score 0. The range is as in [`Node::collect`].
+    pub(crate) fn collect_unscored(
+        &mut self,
+        range: DocRange,
+        batch: &mut CandidateBatch,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        match self {
+            Node::Term(term) => term.collect_unscored(range, batch),
+            Node::Phrase(phrase) => phrase.collect_unscored(range, batch, scratch),
+            _ => {
+                let mut bits = scratch.take_bits();
+                bits.restart(range);
+                self.mark_matches(&mut bits, scratch)?;
+                batch.extend_unscored(bits.documents());
+                scratch.give_bits(bits);
+                Ok(())
+            }
         }
     }
 
@@ -95,22 +238,30 @@ impl<'a> Node<'a> {
                 set.mark_matches(bits);
                 Ok(())
             }
-            Node::Group(group) => group.mark_matches(bits, scratch),
+            Node::AllOf(all) => all.mark_matches(bits, scratch),
+            Node::AnyOf(any) => any.mark_matches(bits, scratch),
         }
     }
 
-    /// Adds the scores of the matches in the range of `window` to its sums.
-    pub(crate) fn add_scores(&mut self, window: &mut ScoreWindow, scratch: &mut Scratch) -> Result<()> {
+    /// Adds the scores of the matches in the range of `window` to its sums. Matches that score less than
+    /// `min_score` may be left out.
+    pub(crate) fn add_scores(
+        &mut self,
+        window: &mut ScoreWindow,
+        min_score: u32,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
         match self {
             Node::Term(term) => term.add_scores(window),
-            Node::Phrase(phrase) => phrase.add_scores(window, scratch),
+            Node::Phrase(phrase) => phrase.add_scores(window, min_score, scratch),
             Node::Set(set) => {
                 let mut spare = scratch.take_bits();
                 set.add_scores(window, &mut spare);
                 scratch.give_bits(spare);
                 Ok(())
             }
-            Node::Group(group) => group.add_scores(window, scratch),
+            Node::AllOf(all) => all.add_scores(window, min_score, scratch),
+            Node::AnyOf(any) => any.add_scores(window, min_score, scratch),
         }
     }
 
@@ -131,24 +282,24 @@ impl<'a> Node<'a> {
                 set.refine_batch(batch, refinement);
                 Ok(())
             }
-            Node::Group(group) => group.refine_batch(batch, refinement, scratch),
+            Node::AllOf(all) => all.refine_batch(batch, refinement, scratch),
+            Node::AnyOf(any) => any.refine_batch(batch, refinement, scratch),
         }
     }
 
     /// Records for `explain` that the blocks that overlap a range were pruned by their max scores.
     pub(crate) fn skip_range(&mut self, range: DocRange) {
-        if let Node::Term(term) = self {
-            term.skip_range(range);
-        }
+        self.each_term(&mut |term| term.skip_range(range));
     }
 
-    /// Calls `body` with each list, in the order in which they were opened.
+    /// Calls `body` with each list.
     pub(crate) fn each_term(&mut self, body: &mut dyn FnMut(&mut Term<'a>)) {
         match self {
             Node::Term(term) => body(term),
             Node::Phrase(phrase) => phrase.each_term(body),
             Node::Set(_) => {}
-            Node::Group(group) => group.each_term(body),
+            Node::AllOf(all) => all.clauses.iter_mut().for_each(|clause| clause.node.each_term(body)),
+            Node::AnyOf(any) => any.nodes.iter_mut().for_each(|node| node.each_term(body)),
         }
     }
 
@@ -158,7 +309,8 @@ impl<'a> Node<'a> {
             Node::Term(term) => term.close(scratch),
             Node::Phrase(phrase) => phrase.close(scratch),
             Node::Set(_) => {}
-            Node::Group(group) => group.close(scratch),
+            Node::AllOf(all) => all.clauses.into_iter().for_each(|clause| clause.node.close(scratch)),
+            Node::AnyOf(any) => any.nodes.into_iter().for_each(|node| node.close(scratch)),
         }
     }
 }

@@ -104,34 +104,77 @@ impl<'a> Phrase<'a> {
     }
 
     pub(crate) fn mark_matches(&mut self, bits: &mut Bits, scratch: &mut Scratch) -> Result<()> {
-        self.for_each_match_batch(bits.range(), Refine::Filter, scratch, |batch| bits.add(&batch.documents))
+        let (range, filter) = (bits.range(), Refinement::all(Refine::Filter));
+        self.for_each_match_batch(range, filter, scratch, |batch| bits.add(&batch.documents))
     }
 
-    pub(crate) fn add_scores(&mut self, window: &mut ScoreWindow, scratch: &mut Scratch) -> Result<()> {
-        let range = window.range();
+    pub(crate) fn add_scores(
+        &mut self,
+        window: &mut ScoreWindow,
+        min_score: u32,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let (range, require) = (window.range(), Refinement { min_score, ..Refinement::all(Refine::Require) });
         let add = |batch: &CandidateBatch| window.add(&batch.documents, &batch.scores);
-        self.for_each_match_batch(range, Refine::Require, scratch, add)
+        self.for_each_match_batch(range, require, scratch, add)
     }
 
-    /// Calls `body` with the matches of a range, one block of the rarest term at a time.
+    pub(crate) fn collect(
+        &mut self,
+        range: DocRange,
+        min_score: u32,
+        batch: &mut CandidateBatch,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let refinement = Refinement { min_score, ..Refinement::all(Refine::Require) };
+        let push = |found: &CandidateBatch| batch.push_all(&found.documents, &found.scores);
+        self.for_each_match_batch(range, refinement, scratch, push)?;
+        batch.retain_at_least(min_score);
+        Ok(())
+    }
+
+    pub(crate) fn collect_unscored(
+        &mut self,
+        range: DocRange,
+        batch: &mut CandidateBatch,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let push = |found: &CandidateBatch| batch.push_equal(&found.documents, 0);
+        self.for_each_match_batch(range, Refinement::all(Refine::Filter), scratch, push)
+    }
+
+    /// Calls `body` with the matches of a range, one block of the rarest term at a time. If they are scored,
+    /// matches with less than the `min_score` of the refinement may be left out.
     fn for_each_match_batch(
         &mut self,
         range: DocRange,
-        how: Refine,
+        mut refinement: Refinement,
         scratch: &mut Scratch,
         mut body: impl FnMut(&CandidateBatch),
     ) -> Result<()> {
         let mut batch = scratch.take_batch(BLOCK);
         self.rarest().seek(range.first);
         for block in self.rarest().block..self.rarest().blocks.len() {
-            let rarest = self.rarest();
-            if rarest.blocks.first(block) > range.last {
+            let whole = DocRange::of_block(&self.rarest().blocks, block);
+            if whole.first > range.last {
                 break;
             }
-            let documents = rarest.find_in_block(block, 0)?;
+            if refinement.min_score > 0 {
+                let of_block =
+                    DocRange { first: whole.first.max(range.first), last: whole.last.min(range.last) };
+                match self.max_score(of_block)?.filter(|bound| *bound >= refinement.min_score) {
+                    Some(bound) => refinement.included_bound = bound,
+                    None => {
+                        self.rarest().blocks.mark_pruned(block);
+                        continue;
+                    }
+                }
+            }
+            // A phrase is at most as frequent as its rarest term, so the term must reach the threshold too.
+            let documents = self.terms[0].term.find_in_block(block, refinement.min_score)?;
             batch.clear();
-            batch.push_equal(&documents[positions_within(documents, range)], 0);
-            self.refine_found(&mut batch, Refinement::all(how))?;
+            batch.push_equal(&documents[positions_within(documents, range)], refinement.included_bound);
+            self.refine_found(&mut batch, refinement)?;
             body(&batch);
         }
         scratch.give_batch(batch);

@@ -10,7 +10,7 @@ mod look_up;
 pub(crate) use look_up::{BlockPostings, LookUpBounds};
 
 use crate::cursor::{DecodedBlock, LIST_BYTES, NO_DOCUMENT, ScatteredBlocks};
-use crate::eval::state::{Bits, DocRange, ScoreWindow, Scratch, positions_within};
+use crate::eval::state::{Bits, CandidateBatch, DocRange, ScoreWindow, Scratch, positions_within};
 use crate::limits::{BLOCK, SUPERBLOCK};
 use crate::segment::read::{BlockList, BlockSource, Norms, RecordPart, Segment, TermInfo};
 use crate::transform::impact::{self, BLOCK_IMPACT_BYTES_MAX, Impact};
@@ -105,6 +105,12 @@ impl<'a> Term<'a> {
     pub(crate) fn next_lower_bound(&mut self, from: u32) -> u32 {
         self.seek(from);
         if self.block < self.blocks.len() { from.max(self.blocks.first(self.block)) } else { NO_DOCUMENT }
+    }
+
+    /// See [`Node::block_end`](crate::eval::nodes::node::Node::block_end).
+    pub(crate) fn block_end(&mut self, from: u32) -> u32 {
+        self.seek(from);
+        if self.block < self.blocks.len() { self.blocks.last(self.block) } else { from }
     }
 
     /// Upper bound of the scores of a block.
@@ -308,7 +314,7 @@ impl<'a> Term<'a> {
         Ok(self.max_share(range)?.map(|share| self.scorer.max_score(share)))
     }
 
-    /// See [`Node::skip_range`](crate::eval::nodes::node::Node::skip_range).
+    /// Records for `explain` that the blocks that overlap a range were pruned by their max scores.
     pub(crate) fn skip_range(&mut self, range: DocRange) {
         if self.blocks.is_traced() {
             let (from, len) = (self.blocks.find(0, range.first), self.blocks.len());
@@ -435,6 +441,42 @@ impl<'a> Term<'a> {
             }
             let documents = self.blocks.documents(block)?;
             bits.add(&documents[positions_within(documents, range)]);
+        }
+        Ok(())
+    }
+
+    /// See [`Node::collect`](crate::eval::nodes::node::Node::collect).
+    pub(crate) fn collect(
+        &mut self,
+        range: DocRange,
+        min_score: u32,
+        batch: &mut CandidateBatch,
+    ) -> Result<()> {
+        self.seek(range.first);
+        for block in self.block..self.blocks.len() {
+            if self.blocks.first(block) > range.last {
+                break;
+            }
+            if min_score > 1 && self.block_max_score(block) < min_score {
+                continue;
+            }
+            let (documents, scores) = self.read_block_at_least(block, min_score)?;
+            let within = positions_within(documents, range);
+            batch.push_all(&documents[within.clone()], &scores[within]);
+        }
+        batch.retain_at_least(min_score);
+        Ok(())
+    }
+
+    /// See [`Node::collect_unscored`](crate::eval::nodes::node::Node::collect_unscored).
+    pub(crate) fn collect_unscored(&mut self, range: DocRange, batch: &mut CandidateBatch) -> Result<()> {
+        self.seek(range.first);
+        for block in self.block..self.blocks.len() {
+            if self.blocks.first(block) > range.last {
+                break;
+            }
+            let documents = self.blocks.documents(block)?;
+            batch.push_equal(&documents[positions_within(documents, range)], 0);
         }
         Ok(())
     }

@@ -51,6 +51,18 @@ impl CandidateBatch {
         self.scores.resize(self.documents.len(), score);
     }
 
+    /// Appends documents with score 0.
+    pub(crate) fn extend_unscored(&mut self, documents: impl Iterator<Item = u32>) {
+        self.documents.extend(documents);
+        self.scores.resize(self.documents.len(), 0);
+    }
+
+    /// From the first to the last document; `None` if the batch is empty.
+    pub(crate) fn range(&self) -> Option<DocRange> {
+        let (first, last) = (*self.documents.first()?, *self.documents.last()?);
+        Some(DocRange { first, last })
+    }
+
     /// Replaces the contents with `documents`, each with score 0.
     pub(crate) fn copy_documents(&mut self, documents: &[u32]) {
         self.clear();
@@ -64,7 +76,17 @@ impl CandidateBatch {
 
     /// Adds `by` to every score.
     pub(crate) fn raise_scores(&mut self, by: u32) {
-        self.scores.iter_mut().for_each(|score| *score += by);
+        if by > 0 {
+            self.scores.iter_mut().for_each(|score| *score += by);
+        }
+    }
+
+    /// Replaces an upper bound that the scores include by another one.
+    pub(crate) fn replace_bound(&mut self, included_bound: u32, bound: u32) {
+        if bound != included_bound {
+            let added = bound.wrapping_sub(included_bound);
+            self.scores.iter_mut().for_each(|score| *score = score.wrapping_add(added));
+        }
     }
 
     /// Subtracts `by` from the scores at a range of positions.
@@ -104,6 +126,31 @@ impl CandidateBatch {
             let kept = self.keep_at_least(0..self.len(), 0, min_score);
             self.truncate(kept);
         }
+    }
+
+    /// Keeps the candidates for which `keeps` returns true, given the document and the score, which it may
+    /// change.
+    pub(crate) fn retain(&mut self, mut keeps: impl FnMut(u32, &mut u32) -> bool) {
+        let mut kept = 0;
+        for at in 0..self.len() {
+            let (document, mut score) = (self.documents[at], self.scores[at]);
+            let keeps = keeps(document, &mut score);
+            (self.documents[kept], self.scores[kept]) = (document, score);
+            kept += usize::from(keeps);
+        }
+        self.truncate(kept);
+    }
+
+    /// Keeps the candidates that score more than in `before`, which contains them all, without the upper
+    /// bound that the scores there include.
+    pub(crate) fn retain_above(&mut self, before: &CandidateBatch, included_bound: u32) {
+        let mut from = 0;
+        self.retain(|document, score| {
+            while before.documents[from] < document {
+                from += 1;
+            }
+            *score > before.scores[from] - included_bound
+        });
     }
 
     /// Moves the candidates at these ascending offsets from position `from` to position `to`, at or before

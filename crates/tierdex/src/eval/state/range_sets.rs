@@ -14,7 +14,12 @@ pub struct Bits {
     /// bytes do not depend on each other, unlike bit operations.
     marks: Vec<u8>,
     marked: bool,
+    /// Whether documents were added as bits.
+    used: bool,
 }
+
+/// Bytes of a bitset that are counted at a time, if the number is only compared with a limit.
+const COUNTED_BYTES: usize = 256;
 
 impl Bits {
     /// Number of documents for which memory is allocated.
@@ -27,7 +32,7 @@ impl Bits {
         if std::mem::take(&mut self.marked) {
             self.marks.fill(0);
         }
-        self.range = range;
+        (self.range, self.used) = (range, false);
         let len = self.len();
         self.bits.clear();
         // Exactly, since the memory of an evaluation is counted.
@@ -69,6 +74,7 @@ impl Bits {
             None => ((self.origin() - first) as usize / 8, 0),
         };
         let (Some(bytes), len) = (bytes.get(before..), self.len()) else { return };
+        self.used = true;
         if let Some(bits) = self.bits[..len].get_mut(from..) {
             bits.iter_mut().zip(bytes).for_each(|(bits, bytes)| *bits |= bytes);
             // Clear the bits after the last document of the range.
@@ -79,6 +85,7 @@ impl Bits {
 
     /// Adds all documents of the range.
     pub(crate) fn add_all(&mut self) {
+        self.used = true;
         self.bits.fill(u8::MAX);
         if let Some(last) = self.bits.last_mut() {
             *last >>= 7 - (self.range.last - aligned_origin(self.range.first)) % 8;
@@ -87,6 +94,7 @@ impl Bits {
 
     /// Adds the documents whose sums, in the order of the range, are greater than 0.
     fn add_positive(&mut self, sums: &[u32]) {
+        self.used = true;
         mark_positive(sums, &mut self.bits[..sums.len().div_ceil(8)]);
     }
 
@@ -95,6 +103,7 @@ impl Bits {
         if std::mem::take(&mut self.marked) {
             let len = self.len();
             collect_bits(&mut self.marks[..8 * len], &mut self.bits);
+            self.used = true;
         }
         // Clear the bits before the first document of the range.
         self.bits[0] &= u8::MAX << (self.range.first - self.origin());
@@ -103,6 +112,7 @@ impl Bits {
 
     fn combine(&mut self, other: &mut Bits, operation: impl Fn(u8, u8) -> u8) {
         self.bytes();
+        self.used = true;
         let others = other.bytes();
         self.bits.iter_mut().zip(others).for_each(|(bits, other)| *bits = operation(*bits, *other));
     }
@@ -127,17 +137,50 @@ impl Bits {
         count_ones(self.bytes()) as u64
     }
 
+    /// Number of documents, or a smaller number above `limit`.
+    pub(crate) fn count_up_to(&mut self, limit: usize) -> usize {
+        let mut count = 0;
+        for chunk in self.bytes().chunks(COUNTED_BYTES) {
+            count += count_ones(chunk);
+            if count > limit {
+                break;
+            }
+        }
+        count
+    }
+
     pub(crate) fn is_empty(&mut self) -> bool {
-        self.bytes().iter().all(|byte| *byte == 0)
+        self.count_up_to(0) == 0
+    }
+
+    /// Whether nothing was added since the last [`Bits::restart`].
+    pub(crate) fn is_unused(&self) -> bool {
+        !(self.used || self.marked)
+    }
+
+    /// Keeps the candidates that are in the set, of whose range they are.
+    pub(crate) fn retain_members(&mut self, batch: &mut CandidateBatch) {
+        let first = self.origin();
+        let bytes = self.bytes();
+        batch.retain(|document, _| {
+            let bit = document - first;
+            bytes[(bit / 8) as usize] >> (bit % 8) & 1 == 1
+        });
     }
 
     /// The documents, ascending.
     pub(crate) fn documents(&mut self) -> impl Iterator<Item = u32> {
         let first = self.origin();
-        let bytes = self.bytes().iter().enumerate();
-        bytes.filter(|(_, byte)| **byte != 0).flat_map(move |(at, byte)| {
-            let start = first + 8 * at as u32;
-            (0..8).filter(move |bit| byte >> bit & 1 == 1).map(move |bit| start + bit)
+        let words = self.bytes().chunks(8).map(|bytes| {
+            let mut word = [0; 8];
+            word[..bytes.len()].copy_from_slice(bytes);
+            u64::from_le_bytes(word)
+        });
+        let starts = (first..).step_by(u64::BITS as usize);
+        starts.zip(words).flat_map(|(start, word)| {
+            let non_zero = |word: u64| (word != 0).then_some(word);
+            let rests = std::iter::successors(non_zero(word), move |word| non_zero(word & (word - 1)));
+            rests.map(move |rest| start + rest.trailing_zeros())
         })
     }
 }
@@ -256,6 +299,15 @@ impl ScoreWindow {
         }
     }
 
+    /// Adds documents of the range with their scores.
+    pub(crate) fn add_matches(&mut self, batch: &CandidateBatch) {
+        self.add(&batch.documents, &batch.scores);
+        if batch.scores.contains(&0) {
+            let all = batch.documents.iter().zip(&batch.scores);
+            all.filter(|(_, score)| **score == 0).for_each(|(document, _)| self.unscored.add(&[*document]));
+        }
+    }
+
     /// Adds the documents and sums of `other`, which has the same range.
     pub(crate) fn add_window(&mut self, other: &mut ScoreWindow) {
         self.unscored.union(&mut other.unscored);
@@ -287,6 +339,17 @@ impl ScoreWindow {
             keep_marked(self.of_range(), bits.bytes());
         }
         self.unscored.intersect(bits);
+    }
+
+    /// Keeps the candidates, which are in the range, whose sums are greater than 0. In their scores
+    /// `included_bound` is replaced by the sums.
+    pub(crate) fn require_sums(&mut self, batch: &mut CandidateBatch, included_bound: u32) {
+        let (first, sums) = (self.origin(), &self.sums.0);
+        batch.retain(|document, score| {
+            let sum = sums[(document - first) as usize % WINDOW_DOCS];
+            *score = *score - included_bound + sum;
+            sum > 0
+        });
     }
 
     /// Returns the documents whose sums are at least `min_score` and greater than 0, and the number of sums

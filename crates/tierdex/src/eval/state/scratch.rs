@@ -20,9 +20,9 @@ pub struct Scratch {
     pub(in crate::eval) sort_keys: Vec<u64>,
     pub(in crate::eval) selection: Vec<u64>,
     pub(in crate::eval) bounds: Vec<u32>,
-    pub(in crate::eval) prefix_sums: Vec<u32>,
     pub(in crate::eval) order: Vec<usize>,
-    windows: Vec<ScoreWindow>,
+    #[allow(clippy::vec_box, reason = "windows are taken and given back for each range")]
+    windows: Vec<Box<ScoreWindow>>,
     /// Whether a window was used since the last [`Scratch::trim_retained`].
     used_window: bool,
     bits: Vec<Bits>,
@@ -79,12 +79,12 @@ impl Scratch {
         self.batches.truncate(2);
     }
 
-    pub(in crate::eval) fn take_window(&mut self) -> ScoreWindow {
+    pub(in crate::eval) fn take_window(&mut self) -> Box<ScoreWindow> {
         self.used_window = true;
         self.windows.pop().unwrap_or_default()
     }
 
-    pub(in crate::eval) fn give_window(&mut self, window: ScoreWindow) {
+    pub(in crate::eval) fn give_window(&mut self, window: Box<ScoreWindow>) {
         self.windows.push(window);
     }
 
@@ -96,10 +96,15 @@ impl Scratch {
         self.bits.push(bits);
     }
 
-    /// An empty batch with memory for exactly `len` candidates, since the memory of an evaluation is counted.
-    /// Batches must be given back in the reverse order, so that the next one taken is not longer than needed.
+    /// An empty batch with memory for exactly `len` candidates, or for more in a batch that was used before,
+    /// since the memory of an evaluation is counted.
     pub(in crate::eval) fn take_batch(&mut self, len: usize) -> CandidateBatch {
-        let mut batch = self.batches.pop().unwrap_or_default();
+        // The shortest batch that is long enough, else the longest.
+        let numbered = self.batches.iter().map(CandidateBatch::capacity).enumerate();
+        let best = numbered.min_by_key(|(_, capacity)| {
+            if *capacity < len { (true, usize::MAX - capacity) } else { (false, *capacity) }
+        });
+        let mut batch = best.map_or_else(CandidateBatch::default, |(at, _)| self.batches.swap_remove(at));
         batch.clear();
         batch.reserve(len);
         batch
@@ -143,7 +148,7 @@ mod tests {
             (WINDOW_DOCS, 5, (2, 2)),
             (COUNTED_DOCS, 3, (0, 2)),
         ] {
-            let windows: Vec<ScoreWindow> = (0..windows_used).map(|_| scratch.take_window()).collect();
+            let windows: Vec<_> = (0..windows_used).map(|_| scratch.take_window()).collect();
             let bits: Vec<Bits> = (0..5).map(|_| scratch.take_bits()).collect();
             windows.into_iter().for_each(|window| scratch.give_window(window));
             for mut bits in bits {

@@ -13,11 +13,12 @@
 //! max scores and the few blocks that contain the best hits. Candidates of a block are the postings with a
 //! sufficient frequency; only these are looked up in the lists of other clauses.
 
+use crate::Result;
+use crate::eval::nodes::{RefiningClause, Term, all_of::prefetch_look_ups};
 use crate::eval::state::{DocRange, Search, positions_within};
 use crate::eval::strategies::initial_threshold::{nth_largest, raise_threshold};
 use crate::eval::tuning::{FIRST_ROUND_BLOCKS_MIN, ONE_BY_ONE_BLOCKS_MAX};
 use crate::limits::{BLOCK, SUPERBLOCK};
-use crate::{Result, eval::nodes::Term, eval::strategies::refiners::Refiners};
 use std::ops::Range;
 use tierdex_codec::largest;
 
@@ -37,18 +38,18 @@ struct FirstRound {
     min_key: u64,
 }
 
-/// Offers the documents of `term` that pass the `refiners` to the collector, except those that cannot be
+/// Offers the documents of `term` that pass the `others` to the collector, except those that cannot be
 /// hits. `candidates` is the expected number of candidates until `k` of them pass. Returns the number of
 /// documents evaluated.
 pub(crate) fn impact_ordered(
     term: &mut Term<'_>,
-    refiners: &mut Refiners<'_, '_>,
+    others: &mut [RefiningClause<'_>],
     candidates: f64,
     search: &mut Search<'_>,
 ) -> Result<u64> {
     let mut keys = std::mem::take(&mut search.scratch.sort_keys);
     let mut selection = std::mem::take(&mut search.scratch.selection);
-    let mut run = ImpactOrderedRun { term, refiners, evaluated: 0 };
+    let mut run = ImpactOrderedRun { term, others, evaluated: 0 };
     let done = run.evaluate_all(candidates, search, &mut keys, &mut selection);
     let evaluated = run.evaluated;
     keys.clear();
@@ -57,13 +58,14 @@ pub(crate) fn impact_ordered(
 }
 
 /// The evaluation of a term in impact order; `evaluated` counts its documents.
-struct ImpactOrderedRun<'r, 'n, 'a, 'b> {
+struct ImpactOrderedRun<'r, 'a, 'b> {
     term: &'r mut Term<'a>,
-    refiners: &'r mut Refiners<'n, 'b>,
+    /// Filters and exclusions.
+    others: &'r mut [RefiningClause<'b>],
     evaluated: u64,
 }
 
-impl ImpactOrderedRun<'_, '_, '_, '_> {
+impl ImpactOrderedRun<'_, '_, '_> {
     fn evaluate_all(
         &mut self,
         candidates: f64,
@@ -72,7 +74,7 @@ impl ImpactOrderedRun<'_, '_, '_, '_> {
         selection: &mut Vec<u64>,
     ) -> Result<()> {
         let prefetches = self.term.blocks.prefetches();
-        if prefetches && self.refiners.is_empty() {
+        if prefetches && self.others.is_empty() {
             raise_threshold(self.term, search)?;
         }
         let superblocks_ordered = search.options.tuning.superblocks_ordered;
@@ -132,7 +134,7 @@ impl ImpactOrderedRun<'_, '_, '_, '_> {
     fn prefetch(&mut self, block: usize) -> Result<bool> {
         let blocks = &mut self.term.blocks;
         let range = DocRange::of_block(blocks, block);
-        Ok(blocks.prefetch(block, true)? && self.refiners.prefetch_candidates(range, true)?)
+        Ok(blocks.prefetch(block, true)? && prefetch_look_ups(self.others, range, true)?)
     }
 
     /// Evaluates the blocks with these sort keys in descending order of the keys, except those of the first
@@ -198,14 +200,18 @@ impl ImpactOrderedRun<'_, '_, '_, '_> {
                 let kept = positions_within(documents, search.clip_range(range));
                 (documents, scores) = (&documents[kept.clone()], &scores[kept]);
             }
-            if self.refiners.is_empty() {
+            if self.others.is_empty() {
                 self.evaluated += documents.len() as u64;
                 search.offer_all(documents, scores);
                 continue;
             }
             batch.clear();
             batch.push_all(documents, scores);
-            self.evaluated += self.refiners.offer_batch(&mut batch, search)?;
+            for other in self.others.iter_mut() {
+                other.refine_batch(&mut batch, 0, search.scratch)?;
+            }
+            self.evaluated += batch.len() as u64;
+            search.offer_all(&batch.documents, &batch.scores);
         }
         search.scratch.give_batch(batch);
         Ok(())

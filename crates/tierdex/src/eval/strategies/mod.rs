@@ -1,11 +1,8 @@
-//! The algorithms of evaluation, one a file, and what several of them use: `initial_threshold`, the threshold
-//! before the first posting is scored, and `refiners`, the clauses in which candidates are looked up.
+//! The algorithms of evaluation, one a file, and `initial_threshold`, the threshold before the first posting
+//! is scored.
 
 pub mod conjunction;
-pub mod count;
 pub mod impact_ordered;
 pub mod initial_threshold;
-pub mod maxscore;
-pub mod refiners;
 pub mod small_merge;
 pub mod windows;

@@ -1,13 +1,13 @@
 //! Disjunction of several terms with few postings: all postings are scored, and the lists merged pairwise.
 
 use crate::eval::state::{DocRange, Search};
-use crate::{Error, Result, eval::nodes::Node, eval::strategies::refiners::Refiners};
+use crate::{Error, Result, eval::nodes::Node, eval::nodes::RefiningClause};
 
-/// Offers the documents that contain any of the terms and pass the refiners to the collector. Returns their
-/// number.
+/// Offers the documents that contain any of the terms and match none of the exclusions to the collector.
+/// Returns their number.
 pub(crate) fn small_merge(
     nodes: &mut [Node<'_>],
-    refiners: &mut Refiners<'_, '_>,
+    exclusions: &mut [RefiningClause<'_>],
     search: &mut Search<'_>,
 ) -> Result<u64> {
     let postings: u64 = nodes.iter().map(Node::cost).sum();
@@ -16,7 +16,7 @@ pub(crate) fn small_merge(
     list_ends.clear();
     nodes
         .iter_mut()
-        .try_fold(true, |all, node| Ok::<bool, Error>(all && node.prefetch(DocRange::ALL, true)?))?;
+        .try_fold(true, |all, node| Ok::<bool, Error>(all && node.prefetch(DocRange::ALL, 0, true)?))?;
     for node in nodes {
         let Node::Term(term) = node else { continue };
         for block in 0..term.blocks.len() {
@@ -47,7 +47,9 @@ pub(crate) fn small_merge(
     if !search.counts_matches {
         lists.retain_at_least(search.min_score());
     }
-    refiners.keep_passing(&mut lists, search)?;
+    for exclusion in exclusions {
+        exclusion.refine_batch(&mut lists, 0, search.scratch)?;
+    }
     search.offer_all(&lists.documents, &lists.scores);
     let found = lists.len() as u64;
     [merged, lists].into_iter().for_each(|batch| search.scratch.give_batch(batch));

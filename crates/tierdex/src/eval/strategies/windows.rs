@@ -1,107 +1,134 @@
-//! Evaluates any query, one window of documents after the other: the strategy if no other one applies.
+//! Evaluates any query, one range of documents after the other: candidates are found in windows, or in the
+//! blocks of the rarest list.
 
 use crate::eval::state::{DocRange, ScoreWindow, Search, prefetch_ahead, window_from};
 use crate::eval::tuning::{COUNTED_DOCS, WINDOW_DOCS};
-use crate::{Result, cursor::NO_DOCUMENT, eval::nodes::Node, limits::BLOCK, query::Clauses};
+use crate::{Result, cursor::NO_DOCUMENT, eval::nodes::Node, limits::BLOCK};
 
 /// Offers the documents that match to the collector, except those that cannot be hits. Returns the number of
 /// matches if they are counted, else the number of documents evaluated.
-pub(crate) fn evaluate_windows(
-    clauses: &mut Clauses<Node<'_>>,
-    has_positive_scores: bool,
-    search: &mut Search<'_>,
-) -> Result<u64> {
-    let (mut window, mut evaluated) = (search.scratch.take_window(), 0);
-    for_each_range(clauses, search, WindowPass::Matches, |clauses, range, search| {
-        let bound = clauses.max_score(range)?;
-        if !bound.is_some_and(|bound| search.counts_matches || search.may_enter(bound, range.first)) {
-            return Ok(true);
+pub(crate) fn evaluate_windows(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<u64> {
+    let sums_windows = search.counts_matches || search.options.exhaustive;
+    let mut window = sums_windows.then(|| search.scratch.take_window());
+    let mut batch = search.scratch.take_batch(if sums_windows { 0 } else { WINDOW_DOCS });
+    let mut evaluated = 0;
+    let pass = if sums_windows { WindowPass::AllMatches } else { WindowPass::Candidates };
+    for_each_range(root, search, pass, |root, range, search| {
+        if let Some(window) = &mut window {
+            window.restart(range);
+            root.add_scores(window, 0, search.scratch)?;
+            evaluated += offer_window(window, search);
+            return Ok(range.last);
         }
-        window.restart(range);
-        clauses.add_scores(&mut window, search.scratch)?;
-        let matches = if has_positive_scores { None } else { Some(offer_window_zeros(&mut window, search)) };
-        let survivors = window.drain_at_least(search.min_score());
-        evaluated += matches.unwrap_or(survivors.positive() as u64);
-        search.offer_all(survivors.values(), survivors.sums());
-        Ok(true)
+        batch.clear();
+        let last = root.collect(range, search.end, search.min_score(), &mut batch, search.scratch)?;
+        evaluated += batch.len() as u64;
+        search.offer_all(&batch.documents, &batch.scores);
+        Ok(last)
     })?;
-    search.scratch.give_window(window);
+    search.scratch.give_batch(batch);
+    window.into_iter().for_each(|window| search.scratch.give_window(window));
     Ok(evaluated)
+}
+
+/// Counts the matches: collects those of a range of documents in a bitset, and counts its bits.
+pub(crate) fn count_by_bitsets(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<u64> {
+    let (mut bits, mut count) = (search.scratch.take_bits(), 0);
+    for_each_range(root, search, WindowPass::Count, |root, range, search| {
+        bits.restart(range);
+        root.mark_matches(&mut bits, search.scratch)?;
+        count += bits.count();
+        Ok(range.last)
+    })?;
+    search.scratch.give_bits(bits);
+    Ok(count)
 }
 
 /// Offers the documents that pass filters and exclusions and match no scored clause to the collector, with
 /// score 0, as long as such documents may be hits.
-pub(crate) fn offer_zero_scores(clauses: &mut Clauses<Node<'_>>, search: &mut Search<'_>) -> Result<()> {
-    let (mut bits, mut other) = (search.scratch.take_bits(), search.scratch.take_bits());
-    for_each_range(clauses, search, WindowPass::ZeroScores, |clauses, range, search| {
-        if !search.may_enter(0, range.first) {
-            return Ok(false);
+pub(crate) fn offer_zero_scores(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<()> {
+    let [mut bits, mut other] = [(); 2].map(|()| search.scratch.take_bits());
+    for_each_range(root, search, WindowPass::ZeroScores, |root, range, search| {
+        if let Node::AllOf(all) = root
+            && search.may_enter(0, range.first)
+        {
+            bits.restart(range);
+            all.mark_zero_scored(&mut bits, &mut other, search.scratch)?;
+            offer_zeros(bits.documents(), search);
+            return Ok(range.last);
         }
-        bits.restart(range);
-        clauses.mark_zero_scored(&mut bits, &mut other, search.scratch)?;
-        offer_zeros(bits.documents(), search);
-        Ok(true)
+        Ok(search.end)
     })?;
-    search.scratch.give_bits(bits);
     search.scratch.give_bits(other);
+    search.scratch.give_bits(bits);
     Ok(())
 }
 
 /// The ranges of documents in which a pass over a segment looks for matches.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum WindowPass {
-    /// Ranges with matches. Another thread may take over the documents that are left.
-    Matches,
-    /// As `Matches`, in longer ranges, whose matches are only counted.
+enum WindowPass {
+    /// Windows, or blocks of the list that proposes candidates, which are pruned.
+    Candidates,
+    /// Windows in which all matches are scored.
+    AllMatches,
+    /// Longer ranges, whose matches are only counted.
     Count,
-    /// Ranges with documents that pass the filters, in a second pass after the matches of scored clauses. No
+    /// Windows with documents that pass the filters, in a second pass after the matches of scored clauses. No
     /// other thread takes over documents: it would search them for matches again.
     ZeroScores,
 }
 
 impl WindowPass {
-    fn next_doc(self, clauses: &mut Clauses<Node<'_>>, from: u32) -> u32 {
-        match self {
-            WindowPass::Matches | WindowPass::Count => clauses.next_lower_bound(from),
-            WindowPass::ZeroScores => clauses.next_passing_filters(from),
+    fn next_document(self, root: &mut Node<'_>, from: u32) -> u32 {
+        match root {
+            Node::AllOf(all) if self == WindowPass::ZeroScores => all.next_passing_filters(from),
+            root => root.next_lower_bound(from),
         }
     }
 }
 
-/// Calls `body` with the ranges of a pass, until it returns false.
-pub(crate) fn for_each_range<'a>(
-    clauses: &mut Clauses<Node<'a>>,
+/// Calls `body` with the ranges of a pass; it returns the last document that it evaluated.
+fn for_each_range<'a>(
+    root: &mut Node<'a>,
     search: &mut Search<'_>,
     pass: WindowPass,
-    mut body: impl FnMut(&mut Clauses<Node<'a>>, DocRange, &mut Search<'_>) -> Result<bool>,
+    mut body: impl FnMut(&mut Node<'a>, DocRange, &mut Search<'_>) -> Result<u32>,
 ) -> Result<()> {
-    let mut prefetched_to = if clauses.prefetches() { 0 } else { u32::MAX };
-    let mut next = pass.next_doc(clauses, search.first);
+    let mut prefetched_to = if root.prefetches() { 0 } else { u32::MAX };
+    let mut next = pass.next_document(root, search.first);
     while next != NO_DOCUMENT && next < search.end {
         search.checkpoint(if pass == WindowPass::ZeroScores { search.end } else { next })?;
         let size = if pass == WindowPass::Count { COUNTED_DOCS } else { WINDOW_DOCS };
-        let range = window_from(next, size, search.end);
+        let mut range = window_from(next, size, search.end);
+        if pass == WindowPass::Candidates {
+            range.last = root.block_end(next).min(search.end - 1).max(range.last);
+        }
         if range.first >= prefetched_to {
-            let prefetch = |range| clauses.prefetch(range, pass != WindowPass::Count);
+            let min_score = if pass == WindowPass::Candidates { search.min_score() } else { 0 };
+            let prefetch = |range| root.prefetch(range, min_score, pass != WindowPass::Count);
             prefetched_to = prefetch_ahead(range.first, search.end, prefetch)?.max(range.last);
         }
-        if !body(clauses, range, search)? {
-            break;
-        }
-        next = if range.last + 1 < search.end { pass.next_doc(clauses, range.last + 1) } else { NO_DOCUMENT };
+        let last = body(root, range, search)?;
+        next = if last + 1 < search.end { pass.next_document(root, last + 1) } else { NO_DOCUMENT };
     }
     Ok(())
 }
 
-/// Offers the matches of a window that score 0 to the collector, and returns the number of all its matches.
-fn offer_window_zeros(window: &mut ScoreWindow, search: &mut Search<'_>) -> u64 {
+/// Offers the matches of a window to the collector, except those that cannot be hits, and returns the number
+/// of all.
+fn offer_window(window: &mut ScoreWindow, search: &mut Search<'_>) -> u64 {
     let first = window.origin();
-    let matches = window.collect_matches().count();
-    if search.may_enter(0, window.range().first) {
-        let (bits, sums) = window.matches_and_sums();
-        offer_zeros(bits.documents().filter(|document| sums[(document - first) as usize] == 0), search);
+    let mut matches = 0;
+    if !window.unscored.is_empty() {
+        matches = window.collect_matches().count();
+        if search.may_enter(0, window.range().first) {
+            let (bits, sums) = window.matches_and_sums();
+            offer_zeros(bits.documents().filter(|document| sums[(document - first) as usize] == 0), search);
+        }
     }
-    matches
+    let survivors = window.drain_at_least(search.min_score());
+    search.offer_all(survivors.values(), survivors.sums());
+    matches.max(survivors.positive() as u64)
 }
 
 /// Offers ascending documents with score 0 to the collector.

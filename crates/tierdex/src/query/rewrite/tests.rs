@@ -186,7 +186,7 @@ fn nested_required_clauses_are_one_list() {
     let optional = group(&[term(A)], &[], &[term(B)], &[]);
     check(&group(&[optional.clone(), term(C)], &[], &[], &[]), "(+a0 +c2 b1)", "(#a0 #c2)");
     let plan = at_least(1, &[optional], &[], &[term(C), term(6)], &[]);
-    check(&plan, "(+(+a0 b1) c2 e6)~1", "(#a0 c2 e6)~1");
+    check(&plan, "(+(+a0 b1) +(c2 e6)~1)", "(#a0 #(c2 e6)~1)");
     let enough = at_least(2, &[], &[], &[term(A), term(B), term(C)], &[]);
     check(&group(&[enough, term(6)], &[], &[], &[]), "(+(a0 b1 c2)~2 +e6)", "(#(a0 b1 c2)~2 #e6)");
 }

@@ -14,48 +14,6 @@ use super::{draw::Queues, recipe::Class};
 /// Lengths of prefixes in characters.
 const PREFIX_CHARS: [usize; 3] = [3, 4, 5];
 
-/// Clauses of different kinds, a term each: name and pattern.
-pub const MIXED: [(&str, &str); 8] = [
-    ("must-m-filter-h", "+m #h"),
-    ("must-h-filter-h", "+h #h"),
-    ("must-m-not-h", "+m -h"),
-    ("must-h-not-h", "+h -h"),
-    ("must-m-should-h", "+m h"),
-    ("must-h-should-h", "+h h"),
-    ("should-hh-filter-h", "h h #h"),
-    ("should-hh-not-h", "h h -h"),
-];
-
-/// Nested groups, minimum match, prefixes and fuzzy words: name and pattern.
-pub const SHAPES: [(&str, &str); 26] = [
-    ("nested-1", "+(x x) +(x x)"),
-    ("nested-2", "+x +(x x)"),
-    ("nested-3", "(+x +x) x"),
-    ("nested-4", "(x x x) -(x x)"),
-    ("nested-5", "+(x (+x +x)) +(x x) -x"),
-    ("nested-6", "((+x +x) (+x +x)) -x"),
-    ("nested-7", "+(x x x) #(x x) x"),
-    ("nested-8", "(x x) (+x #x)"),
-    ("nested-9", "+x -(x x)"),
-    ("nested-10", "+(x x) x"),
-    ("minimum-2-of-3", "(x x x)~2"),
-    ("minimum-2-of-4", "(x x x x)~2"),
-    ("minimum-3-of-5", "(x x x x x)~3"),
-    ("minimum-filter", "#x +(x x x x)~2"),
-    ("minimum-not", "+(x x x x)~2 -x"),
-    ("prefix-alone", "p*"),
-    ("prefix-m", "+m #p*"),
-    ("prefix-h", "+h #p*"),
-    ("prefix-should", "m p*"),
-    ("prefix-two", "+p* +p*"),
-    ("prefix-or", "+m +(p* p*)"),
-    ("prefix-not", "+h -p*"),
-    ("fuzzy-1", "x~1"),
-    ("fuzzy-2", "x~2"),
-    ("fuzzy-and", "+x~1 +h"),
-    ("fuzzy-or", "x~1 m"),
-];
-
 impl Queues<'_> {
     /// The next query of a pattern; none if there are not enough terms.
     pub(super) fn fill(&mut self, pattern: &str) -> Option<String> {

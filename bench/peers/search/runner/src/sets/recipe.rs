@@ -1,6 +1,5 @@
 //! The query sets: their names, groups, clauses and classes of terms.
 
-use super::pattern::{MIXED, SHAPES};
 
 /// The sets on which engines are compared unless flags say otherwise.
 pub const JUDGED: &[&str] = &[
@@ -22,6 +21,48 @@ pub const LIMITED: &[&str] = &["single-h", "and-hh"];
 
 /// Words and slop of phrases.
 const PHRASES: [(usize, usize); 5] = [(2, 0), (3, 0), (4, 0), (2, 3), (3, 4)];
+
+/// Clauses of different kinds, a term each: name and pattern ([`pattern`](super::pattern)).
+const MIXED: [(&str, &str); 8] = [
+    ("must-m-filter-h", "+m #h"),
+    ("must-h-filter-h", "+h #h"),
+    ("must-m-not-h", "+m -h"),
+    ("must-h-not-h", "+h -h"),
+    ("must-m-should-h", "+m h"),
+    ("must-h-should-h", "+h h"),
+    ("should-hh-filter-h", "h h #h"),
+    ("should-hh-not-h", "h h -h"),
+];
+
+/// Nested groups, minimum match, prefixes and fuzzy words: name and pattern ([`pattern`](super::pattern)).
+const SHAPES: [(&str, &str); 26] = [
+    ("nested-1", "+(x x) +(x x)"),
+    ("nested-2", "+x +(x x)"),
+    ("nested-3", "(+x +x) x"),
+    ("nested-4", "(x x x) -(x x)"),
+    ("nested-5", "+(x (+x +x)) +(x x) -x"),
+    ("nested-6", "((+x +x) (+x +x)) -x"),
+    ("nested-7", "+(x x x) #(x x) x"),
+    ("nested-8", "(x x) (+x #x)"),
+    ("nested-9", "+x -(x x)"),
+    ("nested-10", "+(x x) x"),
+    ("minimum-2-of-3", "(x x x)~2"),
+    ("minimum-2-of-4", "(x x x x)~2"),
+    ("minimum-3-of-5", "(x x x x x)~3"),
+    ("minimum-filter", "#x +(x x x x)~2"),
+    ("minimum-not", "+(x x x x)~2 -x"),
+    ("prefix-alone", "p*"),
+    ("prefix-m", "+m #p*"),
+    ("prefix-h", "+h #p*"),
+    ("prefix-should", "m p*"),
+    ("prefix-two", "+p* +p*"),
+    ("prefix-or", "+m +(p* p*)"),
+    ("prefix-not", "+h -p*"),
+    ("fuzzy-1", "x~1"),
+    ("fuzzy-2", "x~2"),
+    ("fuzzy-and", "+x~1 +h"),
+    ("fuzzy-or", "x~1 m"),
+];
 
 /// What the queries of a set are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,9 +6,10 @@
 //! 3. Its candidates are selected: by their scores in the lead, or by an intersection with the next list.
 //! 4. They are looked up in the other clauses.
 
-use super::{ConjunctionRun, RequiredClause};
+use super::ConjunctionRun;
+use crate::eval::nodes::all_of::{bound_clauses, prefetch_look_ups};
 use crate::eval::nodes::term::{BlockPostings, LookUpBounds};
-use crate::eval::nodes::{Node, Term};
+use crate::eval::nodes::{Node, RefiningClause, Term};
 use crate::eval::state::{DocRange, Search, positions_within};
 use crate::{Result, eval::tuning::LEAD_BLOCKS_AHEAD_MAX, limits::BLOCK};
 
@@ -37,7 +38,7 @@ enum BlockWork {
     IntersectFirst,
 }
 
-impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
+impl<'a> ConjunctionRun<'_, 'a> {
     /// Prefetches the next blocks of the lead that may contain hits, and the blocks of other lists in which
     /// their candidates will be looked up, and adds them to `prefetched_blocks`. Returns the first block of
     /// the lead that was not prefetched.
@@ -58,12 +59,8 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
             if !(may_have_hits || search.counts_matches) {
                 continue;
             }
-            let mut prefetched = term.blocks.prefetch(block, is_scored && may_have_hits)?;
-            for other in self.others.iter_mut() {
-                prefetched =
-                    prefetched && other.node.prefetch_candidates(range, other.is_scored && may_have_hits)?;
-            }
-            let prefetched = prefetched && self.refiners.prefetch_candidates(range, may_have_hits)?;
+            let prefetched = term.blocks.prefetch(block, is_scored && may_have_hits)?
+                && prefetch_look_ups(self.others, range, may_have_hits)?;
             // If the limit is reached at the first block, it is evaluated without prefetching.
             if prefetched || block == from {
                 self.prefetched_blocks.push_back((block as u32, bound + others_max));
@@ -150,7 +147,7 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
     ) -> Result<Option<LeadBlock>> {
         let ranks = search.collector.ranks();
         let bound = if is_scored && ranks { term.block_max_score(block) } else { 0 };
-        let others_max = if ranks { self.others_max(range)? } else { Some(0) };
+        let others_max = if ranks { bound_clauses(self.others, range)? } else { Some(0) };
         Ok(others_max.map(|others_max| {
             let may_have_hits = search.may_enter(bound + others_max, range.first);
             LeadBlock { block, range, is_scored, bound, others_max, may_have_hits }
@@ -165,10 +162,11 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
         search: &Search<'_>,
     ) -> Result<BlockWork> {
         if !lead.may_have_hits {
-            let is_pair = matches!(&*self.others, [RequiredClause { node: Node::Term(_), .. }]);
+            let is_pair = matches!(&*self.others,
+                [other @ RefiningClause { node: Node::Term(_), .. }] if other.is_required());
             return Ok(match search.counts_matches {
                 false => BlockWork::Skip,
-                true if is_pair && self.refiners.is_empty() => BlockWork::Count,
+                true if is_pair => BlockWork::Count,
                 true => BlockWork::IntersectFirst,
             });
         }
@@ -181,14 +179,15 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
             false => term.select_postings(lead.block, min_score.saturating_sub(lead.others_max))?,
         };
         // Without a threshold no candidate is pruned by its score.
-        let intersect_first = self.intersect_first || !self.others.is_empty() && min_score == 0;
+        let has_required = self.others.first().is_some_and(RefiningClause::is_required);
+        let intersect_first = self.intersect_first || has_required && min_score == 0;
         let intersects = intersect_first && selected == BLOCK;
         Ok(if intersects { BlockWork::IntersectFirst } else { BlockWork::ScoreFirst { selected } })
     }
 
     /// Counts the candidates of a block that are in the only other list.
     fn count_block(&mut self, term: &mut Term<'a>, lead: &LeadBlock) -> Result<()> {
-        if let [RequiredClause { node: Node::Term(other), .. }] = &mut *self.others {
+        if let [RefiningClause { node: Node::Term(other), .. }] = &mut *self.others {
             let documents = term.blocks.documents(lead.block)?;
             self.matches += other.count_shared(&documents[positions_within(documents, lead.range)])?;
         }
@@ -213,14 +212,14 @@ impl<'a> ConjunctionRun<'_, '_, 'a, '_> {
         search: &Search<'_>,
     ) -> Result<usize> {
         let bound = lead.bound + lead.others_max;
-        let Some(RequiredClause { node: Node::Term(other), is_scored, included_bound, found_unscored }) =
-            self.others.first_mut()
+        let first = self.others.first_mut().filter(|other| other.is_required());
+        let Some(RefiningClause { node: Node::Term(other), how, included_bound, found_unscored }) = first
         else {
             self.batch.clear();
             self.batch.push_equal(term.find_in_block(lead.block, 0)?, bound);
             return Ok(0);
         };
-        *found_unscored = lead.may_have_hits && *is_scored;
+        *found_unscored = lead.may_have_hits && how.is_scored();
         let included_bound = if *found_unscored { *included_bound } else { 0 };
         let min_score = if search.counts_matches { 0 } else { search.min_score() };
         let (documents, found) = (term.blocks.documents(lead.block)?, &mut term.buffers.found);

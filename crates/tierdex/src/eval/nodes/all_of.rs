@@ -1,0 +1,309 @@
+//! A conjunction as a node: documents that match all required clauses and filters and no exclusion. Optional
+//! clauses add to the score. The methods without a comment are those of [`Node`] with the same name.
+
+use crate::eval::nodes::node::{AllOf, RefiningClause};
+use crate::eval::state::{Bits, CandidateBatch, DocRange, Refine, Refinement, ScoreWindow, Scratch};
+use crate::eval::tuning::{LOOK_UP_COST_POSTINGS, WINDOW_DOCS};
+use crate::{Result, cursor::NO_DOCUMENT, limits::BLOCK};
+
+impl<'a> RefiningClause<'a> {
+    pub(crate) fn is_required(&self) -> bool {
+        matches!(self.how, Refine::Require | Refine::Filter)
+    }
+
+    /// Looks up the candidates, whose scores are at least `min_score`, and include the upper bound of the
+    /// clause if it scores.
+    pub(crate) fn refine_batch(
+        &mut self,
+        batch: &mut CandidateBatch,
+        min_score: u32,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let min_score = if self.how.is_scored() { min_score } else { 0 };
+        let refinement = Refinement { how: self.how, included_bound: self.included_bound, min_score };
+        self.node.refine_batch(batch, refinement, scratch)
+    }
+}
+
+/// Upper bound of the sum of the scores of these clauses in a range; `None` if no document of it matches them
+/// all.
+pub(crate) fn bound_clauses(clauses: &mut [RefiningClause<'_>], range: DocRange) -> Result<Option<u32>> {
+    let mut sum = 0_u32;
+    for RefiningClause { node, how, included_bound, .. } in clauses {
+        if how.is_scored() {
+            let bound = node.max_score(range)?;
+            if bound.is_none() && *how == Refine::Require {
+                return Ok(None);
+            }
+            *included_bound = bound.unwrap_or(0);
+            // Weights inside a filter are not scaled, because nobody uses the scores.
+            sum = sum.saturating_add(*included_bound);
+        } else if *how == Refine::Filter && node.next_lower_bound(range.first) > range.last {
+            return Ok(None);
+        }
+    }
+    Ok(Some(sum))
+}
+
+/// Prefetches the blocks in which candidates of a range will be looked up; those of scored clauses, with
+/// frequencies, only if `scored`. False if the prefetch limit of the source is reached.
+pub(crate) fn prefetch_look_ups(
+    clauses: &mut [RefiningClause<'_>],
+    range: DocRange,
+    scored: bool,
+) -> Result<bool> {
+    let mut used = clauses.iter_mut().filter(|clause| scored || clause.how != Refine::Optional);
+    used.try_fold(true, |all, clause| {
+        Ok(all && clause.node.prefetch_candidates(range, scored && clause.how.is_scored())?)
+    })
+}
+
+impl<'a> AllOf<'a> {
+    /// A conjunction of these clauses, in the order of [`AllOf::clauses`]; the first is required.
+    pub(crate) fn new(clauses: Vec<RefiningClause<'a>>) -> AllOf<'a> {
+        AllOf { clauses, bounded: None }
+    }
+
+    pub(crate) fn prefetch_candidates(&mut self, range: DocRange, scored: bool) -> Result<bool> {
+        prefetch_look_ups(&mut self.clauses, range, scored)
+    }
+
+    fn required(&mut self) -> impl Iterator<Item = &mut RefiningClause<'a>> {
+        self.clauses.iter_mut().take_while(|clause| clause.is_required())
+    }
+
+    pub(crate) fn cost(&self) -> u64 {
+        let required = self.clauses.iter().take_while(|clause| clause.is_required());
+        required.map(|clause| clause.node.cost()).min().unwrap_or(0)
+    }
+
+    pub(crate) fn next_lower_bound(&mut self, from: u32) -> u32 {
+        self.required().fold(from, |from, clause| match from {
+            NO_DOCUMENT => NO_DOCUMENT,
+            from => clause.node.next_lower_bound(from),
+        })
+    }
+
+    /// Lower bound, at least `from`, of the first document from `from` on that passes the filters.
+    pub(crate) fn next_passing_filters(&mut self, from: u32) -> u32 {
+        let filters = self.clauses.iter_mut().filter(|clause| clause.how == Refine::Filter);
+        filters.fold(from, |from, clause| match from {
+            NO_DOCUMENT => NO_DOCUMENT,
+            from => clause.node.next_lower_bound(from),
+        })
+    }
+
+    pub(crate) fn max_score(&mut self, range: DocRange) -> Result<Option<u32>> {
+        match self.bounded {
+            Some((bounded, bound)) if bounded == range => Ok(bound),
+            _ => {
+                let bound = bound_clauses(&mut self.clauses, range)?;
+                self.bounded = Some((range, bound));
+                Ok(bound)
+            }
+        }
+    }
+
+    pub(crate) fn prefetch(&mut self, range: DocRange, min_score: u32, scored: bool) -> Result<bool> {
+        let Some(bound) = self.max_score(range)?.filter(|bound| *bound >= min_score) else { return Ok(true) };
+        let (lead, others) = self.clauses.split_first_mut().expect("a clause is required");
+        let lead_min = min_score.saturating_sub(bound - lead.included_bound);
+        Ok(lead.node.prefetch(range, lead_min, scored && lead.how.is_scored())?
+            && prefetch_look_ups(others, range, scored)?)
+    }
+
+    pub(crate) fn collect(
+        &mut self,
+        range: DocRange,
+        end: u32,
+        min_score: u32,
+        batch: &mut CandidateBatch,
+        scratch: &mut Scratch,
+    ) -> Result<u32> {
+        let Some(bound) = self.max_score(range)?.filter(|bound| *bound >= min_score) else {
+            self.clauses.iter_mut().for_each(|clause| clause.node.skip_range(range));
+            return Ok(range.last);
+        };
+        let (lead, others) = self.clauses.split_first_mut().expect("a clause is required");
+        let others_max = bound - lead.included_bound;
+        let mut last = range.last;
+        if lead.how == Refine::Filter {
+            lead.node.collect_unscored(range, batch, scratch)?;
+        } else {
+            // The bounds of the other clauses are those of `range`, which must not be extended then.
+            let is_scored_alone = others.iter().all(|other| !other.how.is_scored());
+            let end = if is_scored_alone { end } else { range.last + 1 };
+            last = lead.node.propose(range, end, min_score.saturating_sub(others_max), batch, scratch)?;
+        }
+        batch.raise_scores(others_max);
+        if lead.how == Refine::Require {
+            // Filters first: they drop candidates, and cost less than scores.
+            for filter in others.iter_mut().filter(|other| other.how == Refine::Filter) {
+                filter.refine_batch(batch, min_score, scratch)?;
+            }
+            lead.node.complete(batch, min_score, scratch)?;
+        }
+        for other in
+            others.iter_mut().filter(|other| lead.how == Refine::Filter || other.how != Refine::Filter)
+        {
+            other.refine_batch(batch, min_score, scratch)?;
+        }
+        Ok(last)
+    }
+
+    pub(crate) fn mark_matches(&mut self, bits: &mut Bits, scratch: &mut Scratch) -> Result<()> {
+        let mut other = scratch.take_bits();
+        if bits.is_unused() {
+            self.clauses[0].node.mark_matches(bits, scratch)?;
+            self.restrict_bits(1, bits, &mut other, scratch)?;
+        } else {
+            let mut mine = scratch.take_bits();
+            mine.restart(bits.range());
+            self.clauses[0].node.mark_matches(&mut mine, scratch)?;
+            self.restrict_bits(1, &mut mine, &mut other, scratch)?;
+            bits.union(&mut mine);
+            scratch.give_bits(mine);
+        }
+        scratch.give_bits(other);
+        Ok(())
+    }
+
+    /// Restricts `mine` to the documents that match the required clauses and filters from number `from` on,
+    /// and no exclusion. `other` is a bitset for reuse.
+    pub(crate) fn restrict_bits(
+        &mut self,
+        from: usize,
+        mine: &mut Bits,
+        other: &mut Bits,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        for RefiningClause { node, how, .. } in &mut self.clauses[from..] {
+            let count = mine.count_up_to(BLOCK);
+            if count == 0 || *how == Refine::Optional {
+                break;
+            }
+            let excludes = *how == Refine::Exclude;
+            if count <= BLOCK && count * LOOK_UP_COST_POSTINGS < node.postings_in(mine.range()) {
+                let mut batch = scratch.take_batch(BLOCK);
+                batch.extend_unscored(mine.documents());
+                let how = if excludes { Refine::Exclude } else { Refine::Filter };
+                node.refine_batch(&mut batch, Refinement::all(how), scratch)?;
+                mine.restart(mine.range());
+                mine.add(&batch.documents);
+                scratch.give_batch(batch);
+                continue;
+            }
+            other.restart(mine.range());
+            node.mark_matches(other, scratch)?;
+            if excludes { mine.subtract(other) } else { mine.intersect(other) }
+        }
+        Ok(())
+    }
+
+    /// Adds the documents that pass filters and exclusions and match no scored clause to `mine`, an empty
+    /// bitset; `other` is a bitset for reuse.
+    pub(crate) fn mark_zero_scored(
+        &mut self,
+        mine: &mut Bits,
+        other: &mut Bits,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        mine.add_all();
+        for clause in &mut self.clauses {
+            other.restart(mine.range());
+            clause.node.mark_matches(other, scratch)?;
+            if clause.how == Refine::Filter { mine.intersect(other) } else { mine.subtract(other) }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn add_scores(
+        &mut self,
+        window: &mut ScoreWindow,
+        min_score: u32,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let range = window.range();
+        if min_score > 0 {
+            let mut batch = scratch.take_batch(WINDOW_DOCS);
+            self.collect(range, range.last + 1, min_score, &mut batch, scratch)?;
+            window.add_matches(&batch);
+            scratch.give_batch(batch);
+            return Ok(());
+        }
+        let [mut mine, mut other] = [scratch.take_bits(), scratch.take_bits()];
+        let mut sums = scratch.take_window();
+        mine.restart(range);
+        sums.restart(range);
+        let lead = &mut self.clauses[0];
+        if lead.how == Refine::Require {
+            lead.node.add_scores(&mut sums, 0, scratch)?;
+            mine.union(sums.collect_matches());
+        } else {
+            lead.node.mark_matches(&mut mine, scratch)?;
+        }
+        self.restrict_bits(1, &mut mine, &mut other, scratch)?;
+        if !mine.is_empty() {
+            for clause in self.clauses[1..].iter_mut().filter(|clause| clause.how.is_scored()) {
+                clause.node.add_scores(&mut sums, 0, scratch)?;
+            }
+            sums.intersect(&mut mine);
+            sums.unscored.union(&mut mine);
+            window.add_window(&mut sums);
+        }
+        scratch.give_window(sums);
+        scratch.give_bits(other);
+        scratch.give_bits(mine);
+        Ok(())
+    }
+
+    pub(crate) fn refine_batch(
+        &mut self,
+        batch: &mut CandidateBatch,
+        refinement: Refinement,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        match refinement.how {
+            Refine::Filter => self.keep_matches(batch, scratch),
+            Refine::Require => self.require(batch, refinement, scratch),
+            how => {
+                // Candidates that do not match may stay: the matches are found in a copy.
+                let mut own = scratch.take_batch(batch.len());
+                own.push_all(&batch.documents, &batch.scores);
+                if how == Refine::Exclude {
+                    self.keep_matches(&mut own, scratch)?;
+                } else {
+                    self.require(&mut own, refinement, scratch)?;
+                }
+                batch.apply_refinement(&own, refinement, |_, score| score);
+                scratch.give_batch(own);
+                Ok(())
+            }
+        }
+    }
+
+    /// Keeps the candidates that match.
+    fn keep_matches(&mut self, batch: &mut CandidateBatch, scratch: &mut Scratch) -> Result<()> {
+        for clause in self.clauses.iter_mut().take_while(|clause| clause.how != Refine::Optional) {
+            let how = if clause.is_required() { Refine::Filter } else { Refine::Exclude };
+            clause.node.refine_batch(batch, Refinement::all(how), scratch)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps the candidates that match and may reach the threshold, with their exact scores.
+    fn require(
+        &mut self,
+        batch: &mut CandidateBatch,
+        Refinement { included_bound, min_score, .. }: Refinement,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let Some(bound) = batch.range().map_or(Ok(None), |range| self.max_score(range))? else {
+            batch.clear();
+            return Ok(());
+        };
+        batch.replace_bound(included_bound, bound);
+        batch.retain_at_least(min_score);
+        self.clauses.iter_mut().try_for_each(|clause| clause.refine_batch(batch, min_score, scratch))
+    }
+}

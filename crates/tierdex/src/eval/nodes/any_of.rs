@@ -1,0 +1,438 @@
+//! A disjunction as a node: documents that match a minimum number of alternatives. The methods without a
+//! comment are those of [`Node`] with the same name.
+//!
+//! Candidates of a range are found with `MaxScore` (Turtle and Flood, "Query evaluation: strategies and
+//! optimizations", 1995), by the block max scores of the range:
+//!
+//! 1. If the max scores of all alternatives sum to less than the threshold, no document of the range is a
+//!    candidate, and no block is decoded.
+//! 2. Alternatives whose max scores sum to less than the threshold are non-essential: a candidate matches one
+//!    of the essential ones. If a candidate must match `m` alternatives, it matches one of any `n - m + 1`,
+//!    so `m - 1` alternatives are non-essential whatever the threshold is.
+//! 3. With one essential alternative, the range is extended to the end of its block. With several, their
+//!    scores are summed in a window.
+//! 4. Candidates are looked up in the non-essential alternatives, the one with the highest max score first.
+//!    If there are many candidates, summing all alternatives over the window is cheaper, and the next few
+//!    windows are summed exhaustively too.
+
+use crate::eval::nodes::node::{AnyOf, Node, RankedNode};
+use crate::eval::state::{
+    BitCounters, Bits, CandidateBatch, DocRange, Refine, Refinement, ScoreWindow, Scratch, aligned_origin,
+};
+use crate::eval::tuning::{
+    EXHAUSTIVE_WINDOWS, LOOK_UP_COST_POSTINGS, NON_ESSENTIAL_BLOCKS_RATIO, WINDOW_DOCS,
+};
+use crate::{Result, cursor::NO_DOCUMENT};
+
+impl<'a> AnyOf<'a> {
+    pub(crate) fn new(mut nodes: Vec<Node<'a>>, minimum: usize, has_positive_scores: bool) -> AnyOf<'a> {
+        nodes.sort_by_key(Node::cost);
+        let [ranked, ranked_before] = [(); 2].map(|()| Vec::with_capacity(nodes.len()));
+        AnyOf {
+            nodes,
+            minimum,
+            has_positive_scores,
+            ranked,
+            bounded: None,
+            matching: 0,
+            ranked_before,
+            others: 0,
+            exhaustive_windows_left: 0,
+        }
+    }
+
+    pub(crate) fn cost(&self) -> u64 {
+        self.nodes.iter().map(Node::cost).sum()
+    }
+
+    pub(crate) fn next_lower_bound(&mut self, from: u32) -> u32 {
+        let next = self.nodes.iter_mut().map(|node| node.next_lower_bound(from));
+        if self.minimum == 1 {
+            return next.min().unwrap_or(NO_DOCUMENT);
+        }
+        // A match is in `minimum` alternatives, so not before the `minimum`-th smallest of their lower
+        // bounds.
+        *next.collect::<Vec<u32>>().select_nth_unstable(self.minimum - 1).1
+    }
+
+    pub(crate) fn max_score(&mut self, range: DocRange) -> Result<Option<u32>> {
+        self.bound_nodes(range)?;
+        // The sum saturates: weights inside a filter are not scaled, because nobody uses the scores.
+        let bounds = self.ranked.iter().map(|ranked| ranked.bound);
+        Ok((self.matching >= self.minimum).then(|| bounds.fold(0, u32::saturating_add)))
+    }
+
+    /// Computes the max scores of the alternatives in a range, unless they are known.
+    fn bound_nodes(&mut self, range: DocRange) -> Result<()> {
+        if self.bounded == Some(range) {
+            return Ok(());
+        }
+        self.ranked.clear();
+        self.matching = 0;
+        for (number, node) in self.nodes.iter_mut().enumerate() {
+            let bound = node.max_score(range)?;
+            self.matching += usize::from(bound.is_some());
+            self.ranked.push(RankedNode { number, bound: bound.unwrap_or(0), sum_before: 0 });
+        }
+        self.bounded = Some(range);
+        Ok(())
+    }
+
+    /// Orders the alternatives by their max scores in a range. Returns the number of non-essential
+    /// alternatives, the first in the order; `None` if no candidate can reach `min_score`.
+    fn rank(&mut self, range: DocRange, min_score: u32) -> Result<Option<usize>> {
+        self.bound_nodes(range)?;
+        self.ranked.sort_unstable_by_key(|ranked| ranked.bound);
+        let sum = self.add_bounds();
+        if self.matching < self.minimum || sum < min_score {
+            return Ok(None);
+        }
+        let others = self.ranked[1..].partition_point(|ranked| ranked.sum_before < min_score);
+        Ok(Some(others.max(self.minimum - 1)))
+    }
+
+    /// Computes the sums of max scores before each alternative in the order, and returns the sum of all.
+    fn add_bounds(&mut self) -> u32 {
+        self.ranked.iter_mut().fold(0_u32, |sum, ranked| {
+            ranked.sum_before = sum;
+            sum.saturating_add(ranked.bound)
+        })
+    }
+
+    pub(crate) fn prefetch(&mut self, range: DocRange, min_score: u32, scored: bool) -> Result<bool> {
+        let Some(others) = self.rank(range, min_score)? else { return Ok(true) };
+        let sum = self.ranked.last().map_or(0, |last| last.sum_before.saturating_add(last.bound));
+        let (others, essential) = self.ranked.split_at(others);
+        let mut postings = 0;
+        for RankedNode { number, bound, .. } in essential {
+            let node = &mut self.nodes[*number];
+            postings += node.postings_in(range);
+            if !node.prefetch(range, min_score.saturating_sub(sum - bound), scored)? {
+                return Ok(false);
+            }
+        }
+        let mut others = others.iter();
+        others.try_fold(true, |all, RankedNode { number, .. }| {
+            let node = &mut self.nodes[*number];
+            let is_short = node.postings_in(range) <= NON_ESSENTIAL_BLOCKS_RATIO * postings;
+            Ok(all && (!is_short || node.prefetch(range, 0, scored)?))
+        })
+    }
+
+    pub(crate) fn propose(
+        &mut self,
+        range: DocRange,
+        end: u32,
+        min_score: u32,
+        batch: &mut CandidateBatch,
+        scratch: &mut Scratch,
+    ) -> Result<u32> {
+        self.others = 0;
+        if self.exhaustive_windows_left > 0 {
+            self.exhaustive_windows_left -= 1;
+            self.sum_all(range, min_score, batch, scratch)?;
+            return Ok(range.last);
+        }
+        let Some(others) = self.rank(range, min_score)? else {
+            self.nodes.iter_mut().for_each(|node| node.skip_range(range));
+            return Ok(range.last);
+        };
+        if others == 0 {
+            self.sum_all(range, min_score, batch, scratch)?;
+            return Ok(range.last);
+        }
+        self.others = others;
+        let last = self.collect_essential(range, end, min_score, batch, scratch)?;
+        if last == range.last && batch.len() * LOOK_UP_COST_POSTINGS > self.postings_in(range) {
+            self.exhaustive_windows_left = EXHAUSTIVE_WINDOWS;
+            batch.clear();
+            self.others = 0;
+            self.sum_all(range, min_score, batch, scratch)?;
+        }
+        Ok(last)
+    }
+
+    pub(crate) fn complete(
+        &mut self,
+        batch: &mut CandidateBatch,
+        min_score: u32,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        for RankedNode { number, bound, .. } in self.ranked[..self.others].iter().rev() {
+            if *bound > 0 {
+                let refinement = Refinement { how: Refine::Optional, included_bound: *bound, min_score };
+                self.nodes[*number].refine_batch(batch, refinement, scratch)?;
+            }
+        }
+        if self.minimum > 1 { self.keep_matches(batch, scratch) } else { Ok(()) }
+    }
+
+    /// Fills the batch with the documents of the essential alternatives, those from position
+    /// [`AnyOf::others`] of the order on. Their scores include the max scores of the non-essential
+    /// alternatives. Returns the last document of the range, which is extended if one alternative is
+    /// essential.
+    fn collect_essential(
+        &mut self,
+        mut range: DocRange,
+        end: u32,
+        min_score: u32,
+        batch: &mut CandidateBatch,
+        scratch: &mut Scratch,
+    ) -> Result<u32> {
+        let others = self.others;
+        if let [RankedNode { number, .. }] = self.ranked[others..] {
+            range.last = self.extend_range(range, end, number, min_score)?;
+            let others_max = self.ranked[others].sum_before;
+            let own_min = min_score.saturating_sub(others_max);
+            self.nodes[number].collect(range, range.last + 1, own_min, batch, scratch)?;
+            batch.raise_scores(others_max);
+            return Ok(range.last);
+        }
+        let mut window = scratch.take_window();
+        window.restart(range);
+        let sum = self.ranked.last().map_or(0, |last| last.sum_before + last.bound);
+        for RankedNode { number, bound, .. } in &self.ranked[others..] {
+            let own_min = min_score.saturating_sub(sum - bound).max(self.min_score());
+            self.nodes[*number].add_scores(&mut window, own_min, scratch)?;
+        }
+        let others_max = self.ranked[others].sum_before;
+        self.drain_window(&mut window, min_score.saturating_sub(others_max), batch);
+        batch.raise_scores(others_max);
+        scratch.give_window(window);
+        Ok(range.last)
+    }
+
+    /// Extends a range to the end of the current block of its only essential alternative, if that stays
+    /// essential alone. Returns the last document of the range.
+    fn extend_range(&mut self, range: DocRange, end: u32, essential: usize, min_score: u32) -> Result<u32> {
+        let whole = self.nodes[essential].block_end(range.first).min(end - 1);
+        if whole <= range.last {
+            return Ok(range.last);
+        }
+        self.ranked_before.clone_from(&self.ranked);
+        self.bound_nodes(DocRange { last: whole, ..range })?;
+        self.ranked.sort_unstable_by_key(|ranked| (ranked.number == essential, ranked.bound));
+        self.add_bounds();
+        let others_max = self.ranked.last().map_or(0, |essential| essential.sum_before);
+        if others_max < min_score {
+            return Ok(whole);
+        }
+        std::mem::swap(&mut self.ranked, &mut self.ranked_before);
+        self.bounded = Some(range);
+        Ok(range.last)
+    }
+
+    /// Fills the batch with the matches of a range whose scores, summed over all alternatives, reach
+    /// `min_score`.
+    fn sum_all(
+        &mut self,
+        range: DocRange,
+        min_score: u32,
+        batch: &mut CandidateBatch,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let mut window = scratch.take_window();
+        window.restart(range);
+        let own_min = self.min_score();
+        for node in &mut self.nodes {
+            node.add_scores(&mut window, own_min, scratch)?;
+        }
+        self.drain_window(&mut window, min_score, batch);
+        scratch.give_window(window);
+        Ok(())
+    }
+
+    /// The lowest score of a match.
+    fn min_score(&self) -> u32 {
+        u32::from(self.has_positive_scores)
+    }
+
+    /// Moves the documents of a window whose sums reach `min_score` to the batch.
+    fn drain_window(&self, window: &mut ScoreWindow, min_score: u32, batch: &mut CandidateBatch) {
+        if self.has_positive_scores || min_score > 0 {
+            let survivors = window.drain_at_least(min_score);
+            batch.push_all(survivors.values(), survivors.sums());
+        } else {
+            window.drain(batch);
+        }
+    }
+
+    /// Keeps the candidates that match.
+    fn keep_matches(&mut self, batch: &mut CandidateBatch, scratch: &mut Scratch) -> Result<()> {
+        let Some(range) = batch.range() else { return Ok(()) };
+        if self.is_summing_cheaper(batch, range) {
+            let mut bits = scratch.take_bits();
+            bits.restart(range);
+            self.mark_matches(&mut bits, scratch)?;
+            bits.retain_members(batch);
+            scratch.give_bits(bits);
+            return Ok(());
+        }
+        let mut one = scratch.take_batch(batch.len());
+        if self.minimum == 1 {
+            // Those that match no alternative are found first.
+            let exclude = Refinement::all(Refine::Exclude);
+            one.copy_documents(&batch.documents);
+            for node in self.nodes.iter_mut().rev() {
+                node.refine_batch(&mut one, exclude, scratch)?;
+            }
+            batch.apply_refinement(&one, exclude, |rest, _| rest);
+            scratch.give_batch(one);
+            return Ok(());
+        }
+        let mut counts = vec![0u16; batch.len()];
+        for (others, node) in (0..self.nodes.len()).rev().zip(&mut self.nodes) {
+            one.copy_documents(&batch.documents);
+            node.refine_batch(&mut one, Refinement::all(Refine::Filter), scratch)?;
+            let mut found = one.documents.iter().peekable();
+            for (document, count) in batch.documents.iter().zip(&mut counts) {
+                *count += u16::from(found.next_if_eq(&document).is_some());
+            }
+            // In the longest lists only candidates are looked up that can still reach the minimum.
+            if others < self.minimum {
+                let enough = |count: &u16| usize::from(*count) + others >= self.minimum;
+                let mut of_candidate = counts.iter();
+                batch.retain(|_, _| of_candidate.next().is_some_and(enough));
+                counts.retain(enough);
+            }
+        }
+        scratch.give_batch(one);
+        Ok(())
+    }
+
+    /// Whether reading all postings of a range of at most a window takes less time than looking up the
+    /// candidates of a batch.
+    fn is_summing_cheaper(&mut self, batch: &CandidateBatch, range: DocRange) -> bool {
+        range.last - aligned_origin(range.first) < WINDOW_DOCS as u32
+            && batch.len() * LOOK_UP_COST_POSTINGS > self.postings_in(range)
+    }
+
+    pub(crate) fn prefetch_candidates(&mut self, range: DocRange, scored: bool) -> Result<bool> {
+        let mut nodes = self.nodes.iter_mut();
+        nodes.try_fold(true, |all, node| Ok(all && node.prefetch_candidates(range, scored)?))
+    }
+
+    pub(crate) fn postings_in(&mut self, range: DocRange) -> usize {
+        self.nodes.iter_mut().map(|node| node.postings_in(range)).sum()
+    }
+
+    pub(crate) fn mark_matches(&mut self, bits: &mut Bits, scratch: &mut Scratch) -> Result<()> {
+        if self.minimum == 1 {
+            return self.nodes.iter_mut().try_for_each(|node| node.mark_matches(bits, scratch));
+        }
+        let (range, mut of_node, mut counters) = (bits.range(), scratch.take_bits(), BitCounters::default());
+        for node in &mut self.nodes {
+            of_node.restart(range);
+            node.mark_matches(&mut of_node, scratch)?;
+            counters.add(of_node.bytes());
+        }
+        let matches = counters.at_least(self.minimum, of_node.bytes().len());
+        bits.add_bytes(aligned_origin(range.first), &matches);
+        scratch.give_bits(of_node);
+        Ok(())
+    }
+
+    pub(crate) fn add_scores(
+        &mut self,
+        window: &mut ScoreWindow,
+        min_score: u32,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        if self.minimum == 1 {
+            // A document that reaches the threshold may reach it by several alternatives together.
+            let own_min = min_score.min(self.min_score());
+            return self.nodes.iter_mut().try_for_each(|node| node.add_scores(window, own_min, scratch));
+        }
+        let range = window.range();
+        let mut batch = scratch.take_batch(WINDOW_DOCS);
+        self.propose(range, range.last + 1, min_score, &mut batch, scratch)?;
+        self.complete(&mut batch, min_score, scratch)?;
+        window.add_matches(&batch);
+        scratch.give_batch(batch);
+        Ok(())
+    }
+
+    pub(crate) fn refine_batch(
+        &mut self,
+        batch: &mut CandidateBatch,
+        refinement: Refinement,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let Refinement { how, .. } = refinement;
+        match how {
+            Refine::Filter => self.keep_matches(batch, scratch),
+            Refine::Require => self.require(batch, refinement, scratch),
+            Refine::Exclude if self.minimum == 1 => {
+                let mut nodes = self.nodes.iter_mut();
+                nodes.try_for_each(|node| node.refine_batch(batch, Refinement::all(how), scratch))
+            }
+            Refine::Optional if self.minimum == 1 => self.add_found(batch, refinement, scratch),
+            _ => {
+                // Candidates that do not match stay: the matches are found in a copy.
+                let mut own = scratch.take_batch(batch.len());
+                own.push_all(&batch.documents, &batch.scores);
+                if how == Refine::Exclude {
+                    self.keep_matches(&mut own, scratch)?;
+                } else {
+                    self.require(&mut own, refinement, scratch)?;
+                }
+                batch.apply_refinement(&own, refinement, |_, score| score);
+                scratch.give_batch(own);
+                Ok(())
+            }
+        }
+    }
+
+    /// Keeps the candidates that match and may reach the threshold, with their exact scores.
+    fn require(
+        &mut self,
+        batch: &mut CandidateBatch,
+        refinement: Refinement,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let Refinement { included_bound, min_score, .. } = refinement;
+        let Some(range) = batch.range() else { return Ok(()) };
+        if !self.has_positive_scores || self.minimum > 1 {
+            self.keep_matches(batch, scratch)?;
+            return self.add_found(batch, refinement, scratch);
+        }
+        if self.is_summing_cheaper(batch, range) {
+            let mut window = scratch.take_window();
+            window.restart(range);
+            for node in &mut self.nodes {
+                node.add_scores(&mut window, 1, scratch)?;
+            }
+            window.require_sums(batch, included_bound);
+            scratch.give_window(window);
+            batch.retain_at_least(min_score);
+            return Ok(());
+        }
+        // A candidate that matches no alternative has the score without their upper bound in the end.
+        let mut before = scratch.take_batch(batch.len());
+        before.push_all(&batch.documents, &batch.scores);
+        self.add_found(batch, refinement, scratch)?;
+        batch.retain_above(&before, included_bound);
+        scratch.give_batch(before);
+        Ok(())
+    }
+
+    /// Adds the scores of the alternatives to the candidates, in place of their upper bound, and drops
+    /// candidates that fall below the threshold.
+    fn add_found(
+        &mut self,
+        batch: &mut CandidateBatch,
+        Refinement { included_bound, min_score, .. }: Refinement,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let Some(range) = batch.range() else { return Ok(()) };
+        self.rank(range, 0)?;
+        let bound = self.ranked.iter().map(|ranked| ranked.bound).sum();
+        batch.replace_bound(included_bound, bound);
+        batch.retain_at_least(min_score);
+        for RankedNode { number, bound, .. } in self.ranked.iter().rev().filter(|ranked| ranked.bound > 0) {
+            let refinement = Refinement { how: Refine::Optional, included_bound: *bound, min_score };
+            self.nodes[*number].refine_batch(batch, refinement, scratch)?;
+        }
+        Ok(())
+    }
+}
