@@ -135,6 +135,9 @@ pub struct ValueRun {
     pub add: u32,
 }
 
+/// The largest margin of [`crate::intersect_runs`].
+pub const MARGIN_MAX: u32 = 1 << 30;
+
 /// A run of one block and a run of another, to be intersected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunPair {
@@ -144,6 +147,6 @@ pub struct RunPair {
     pub first_len: u16,
     /// The run of the second block, with the number that is added to its values before they are compared.
     pub second: ValueRun,
-    /// Output: number of values that the two runs share.
+    /// Output: number of values of the first run that are kept.
     pub shared: u16,
 }

@@ -47,7 +47,7 @@ mod vbyte;
 
 pub use bitmap::BitmapView;
 use bitpack::Layout;
-pub use block::{BLOCK, Intersection, RUN_SLACK, RunPair, Selection, Survivors, ValueRun};
+pub use block::{BLOCK, Intersection, MARGIN_MAX, RUN_SLACK, RunPair, Selection, Survivors, ValueRun};
 use delta::DeltaStep;
 pub use error::{DecodeError, Result};
 use kernel::GapBuffer;

@@ -12,19 +12,22 @@ pub fn copy_runs(values: &[u32; BLOCK + RUN_SLACK], runs: &[ValueRun], out: &mut
     Kernel::active().copy_runs(values, runs, out)
 }
 
-/// Writes the values that the runs of each pair share to the front of `out`, pair by pair, and returns their
-/// number. `out` has space for all of them and [`RUN_SLACK`] more, which may be overwritten. The values of a
-/// run are strictly increasing; if they are not, any of them may be returned.
+/// Keeps the values of the first run of each pair that differ by at most `margin` from a value of the second:
+/// writes them to the front of `out`, pair by pair, and returns their number. `out` has space for all of them
+/// and [`RUN_SLACK`] more, which may be overwritten. The values of a run are strictly increasing, and differ
+/// by less than 2^30 in a pair; if not, any of them may be kept.
 ///
 /// # Panics
-/// If a run is empty or ends after its block, or if `out` is shorter than [`RUN_SLACK`].
+/// If a run is empty or ends after its block, if `margin` is more than [`MARGIN_MAX`](crate::MARGIN_MAX), or
+/// if `out` is shorter than [`RUN_SLACK`].
 pub fn intersect_runs(
     first: &[u32; BLOCK + RUN_SLACK],
     second: &[u32; BLOCK + RUN_SLACK],
+    margin: u32,
     pairs: &mut [RunPair],
     out: &mut [u32],
 ) -> usize {
-    Kernel::active().intersect_runs(first, second, pairs, out)
+    Kernel::active().intersect_runs(first, second, margin, pairs, out)
 }
 
 #[cfg(test)]
@@ -70,6 +73,7 @@ mod tests {
         for kernel in Kernel::available() {
             for seed in 0..3000u32 {
                 let gap = [1, 2, 5, 30][seed as usize % 4];
+                let margin = [0, 1, 2, 9, 40, 2000][seed as usize / 16 % 6];
                 let (first, second) = (
                     increasing_values(seed, gap),
                     increasing_values(seed * 3, [2, 1, 9, 4][seed as usize / 4 % 4]),
@@ -94,12 +98,13 @@ mod tests {
                     let others: Vec<u32> =
                         second[start..start + len].iter().map(|v| v.wrapping_add(add)).collect();
                     let before = expect.len();
-                    expect.extend(first[at..at + first_len].iter().filter(|value| others.contains(value)));
+                    let is_close = |value: &&u32| others.iter().any(|of| of.abs_diff(**value) <= margin);
+                    expect.extend(first[at..at + first_len].iter().filter(is_close));
                     shared.push((expect.len() - before) as u16);
                     at += first_len;
                 }
                 let mut out = [0; BLOCK + RUN_SLACK];
-                let n = kernel.intersect_runs(&first, &second, &mut pairs, &mut out);
+                let n = kernel.intersect_runs(&first, &second, margin, &mut pairs, &mut out);
                 assert_eq!(out[..n], expect, "{kernel:?}, {seed}");
                 assert!(pairs.iter().map(|pair| pair.shared).eq(shared), "{kernel:?}, {seed}");
             }
@@ -109,11 +114,14 @@ mod tests {
     #[test]
     fn runs_that_are_not_increasing_stay_in_bounds() {
         for kernel in Kernel::available() {
-            for (first, second) in [(7, 7), (u32::MAX, 0), (0, u32::MAX)] {
+            for (first, second, margin) in
+                [(7, 7, 0), (u32::MAX, 0, 0), (0, u32::MAX, 1), (9, 3, 1 << 30), (u32::MAX, 0, 1 << 30)]
+            {
                 let run = ValueRun { start: 0, len: 256, add: 0 };
                 let pair = RunPair { first: 0, first_len: 256, second: run, shared: 0 };
                 let mut out = [0; BLOCK + RUN_SLACK];
-                let n = kernel.intersect_runs(&[first; _], &[second; _], &mut [pair; 5], &mut out);
+                let pairs = &mut [pair; 5];
+                let n = kernel.intersect_runs(&[first; _], &[second; _], margin, pairs, &mut out);
                 assert!(n <= BLOCK, "{kernel:?}");
             }
         }

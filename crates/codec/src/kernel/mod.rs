@@ -47,7 +47,7 @@ mod size;
 pub(crate) mod table;
 
 use crate::bitpack::{Layout, WIDTH_MAX, packed_len};
-use crate::block::{BLOCK, Intersection, RunPair, Selection, Survivors, ValueRun};
+use crate::block::{BLOCK, Intersection, MARGIN_MAX, RunPair, Selection, Survivors, ValueRun};
 use crate::{error::Result, saturation::Saturation};
 pub use select::KernelError;
 pub(crate) use table::{Bitmap, Exceptions, GapBuffer, Packed, PforLoops, StoredBitmap};

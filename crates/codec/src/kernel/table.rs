@@ -61,8 +61,8 @@ macro_rules! loops {
             /// Copies runs of values; see [`crate::copy_runs`].
             copy_runs(values: &RunBlock, runs: &[ValueRun], out: &mut [u32]) -> usize;
             /// Intersects pairs of runs; see [`crate::intersect_runs`].
-            intersect_runs(first: &RunBlock, second: &RunBlock, pairs: &mut [RunPair], out: &mut [u32])
-                -> usize;
+            intersect_runs(first: &RunBlock, second: &RunBlock, margin: u32, pairs: &mut [RunPair],
+                out: &mut [u32]) -> usize [margin <= MARGIN_MAX];
             /// Reads the values of the first `out.len()` set bits; bit 0 is `prev + 1`. Fewer set bits leave
             /// the end of `out` unspecified.
             read_bitmap(bits: &[u8], prev: u32, out: &mut [u32]);

@@ -185,20 +185,6 @@ pub(super) fn store_8_bytes(out: &mut [u8; LANES], bytes: __m128i) {
     unsafe { _mm_storel_epi64(out.as_mut_ptr().cast(), bytes) }
 }
 
-/// A mask of the lanes of `values` that are equal to any lane of `others`, which is rotated by one lane seven
-/// times.
-#[inline]
-#[target_feature(enable = "avx2")]
-pub(super) fn any_equal(values: __m256i, others: __m256i) -> u32 {
-    let next = _mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 0);
-    let (mut equal, mut rotated) = (_mm256_cmpeq_epi32(values, others), others);
-    for _ in 1..LANES {
-        rotated = _mm256_permutevar8x32_epi32(rotated, next);
-        equal = _mm256_or_si256(equal, _mm256_cmpeq_epi32(values, rotated));
-    }
-    lane_bits(equal)
-}
-
 /// A mask of the lanes that are equal.
 #[inline]
 #[target_feature(enable = "avx2")]

@@ -27,6 +27,7 @@ pub(crate) fn copy_runs(values: &RunBlock, runs: &[ValueRun], out: &mut [u32]) -
 pub(crate) fn intersect_runs(
     first: &RunBlock,
     second: &RunBlock,
+    margin: u32,
     pairs: &mut [RunPair],
     out: &mut [u32],
 ) -> usize {
@@ -37,17 +38,21 @@ pub(crate) fn intersect_runs(
         let (mut i, mut j, start) = (0, 0, n);
         while let (Some(a), Some(b)) = (firsts.get(i), seconds.get(j)) {
             let b = b.wrapping_add(pair.second.add);
-            // If the values are not increasing, some are found more than once: the capacity bounds their
-            // number.
             out[n.min(capacity)] = *a;
-            n += usize::from(*a == b);
-            i += usize::from(*a <= b);
-            j += usize::from(b <= *a);
+            n += usize::from(is_within(margin, *a, b));
+            i += usize::from(*a <= b.wrapping_add(margin));
+            j += usize::from(b.wrapping_add(margin) <= *a);
         }
         n = n.min(capacity);
         pair.shared = (n - start) as u16;
     }
     n
+}
+
+/// Whether two values differ by at most `margin`.
+#[inline(always)]
+fn is_within(margin: u32, a: u32, b: u32) -> bool {
+    a.wrapping_sub(b).wrapping_add(margin) <= 2 * margin
 }
 
 /// The values of the two runs of a pair.

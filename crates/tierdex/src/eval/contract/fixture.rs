@@ -96,9 +96,11 @@ impl Fixture {
                 let words = [0, 1, 2 + extremes.below(10)];
                 text.extend((0..extremes.below(3000)).map(|_| *extremes.pick(&words)));
             }
-            let first = if extremes.one_in(30) { 1u32 << 25 } else { 0 };
-            for (position, word) in (first..).zip(&text) {
+            let mut position = if extremes.one_in(30) { 1u32 << 25 } else { 0 };
+            let gap_max = if documents == LONG_DOCUMENTS { [1, 30, 2000][document % 3] } else { 1 };
+            for word in &text {
                 words[*word].entry(document as u32).or_default().push(position);
+                position += if gap_max > 1 { 1 + extremes.below(gap_max) as u32 } else { 1 };
             }
             lengths.push(text.len() as u32);
         }
@@ -159,18 +161,7 @@ impl Fixture {
     pub(super) fn node(&self, random: &mut Random, depth: usize) -> PlanNode {
         match random.below(if depth == 0 { 9 } else { 14 }) {
             0..4 => self.term(random.below(WORD_FREQUENCIES.len())),
-            4..7 => {
-                let count = 2 + random.below(3);
-                let mut distance = 0;
-                let leaves = (0..count).map(|number| {
-                    distance += if number == 0 { 0 } else { 1 + random.below(2) as u32 };
-                    (distance, random.below(WORD_FREQUENCIES.len() - 3))
-                });
-                let leaves = leaves.collect();
-                let phrase = random.below(PHRASE_WEIGHTS.len());
-                let (slop, weight) = (*random.pick(&[0, 0, 1, 3, 12]), PHRASE_WEIGHTS[phrase]);
-                PlanNode::Phrase { field: 0, leaves, phrase, slop, weight }
-            }
+            4..7 => self.phrase(random, WORD_FREQUENCIES.len() - 3),
             7 => {
                 let text = random.pick(&["p", "pa", "pc", "bur", "e"]);
                 self.prefix(text, *random.pick(&[0.0, 1e-5, 0.7]))
@@ -178,6 +169,19 @@ impl Fixture {
             8 => PlanNode::All { weight: *random.pick(&[0.0, 1e-5, 0.9]) },
             _ => self.group(random, depth - 1),
         }
+    }
+
+    /// A random phrase of the first `words` words.
+    pub(super) fn phrase(&self, random: &mut Random, words: usize) -> PlanNode {
+        let mut distance = 0;
+        let leaves = (0..2 + random.below(3)).map(|number| {
+            distance += if number == 0 { 0 } else { 1 + random.below(2) as u32 };
+            (distance, random.below(words))
+        });
+        let leaves = leaves.collect();
+        let phrase = random.below(PHRASE_WEIGHTS.len());
+        let (slop, weight) = (*random.pick(&[0, 0, 1, 2, 3, 6, 9, 12, 100]), PHRASE_WEIGHTS[phrase]);
+        PlanNode::Phrase { field: 0, leaves, phrase, slop, weight }
     }
 
     pub(super) fn group(&self, random: &mut Random, depth: usize) -> PlanNode {
@@ -242,7 +246,7 @@ impl Fixture {
             let of = |(_, leaf): &(u32, usize)| self.words[*leaf].get(document);
             let Some(positions) = leaves.iter().map(of).collect::<Option<Vec<_>>>() else { continue };
             (0..).zip(positions).for_each(|(slot, of)| alignments.positions(slot).clone_from(of));
-            let frequency = alignments.frequency();
+            let frequency = alignments.frequency(true);
             if frequency > 0.0 {
                 scores[*document as usize] = Some(self.score(scorer, *document, frequency));
             }

@@ -317,6 +317,16 @@ fn leaves_satisfy_the_contract() {
     }
 }
 
+/// Phrases of words with up to 3000 positions in a document, which span several pieces and rounds.
+#[test]
+fn phrases_in_long_documents_satisfy_the_contract() {
+    let (fixture, mut random) = (&FIXTURES[FIXTURES.len() - 1], Random::new(1));
+    for words in [2, 2, 2, 3, 3, 8].repeat(30) {
+        let plan = fixture.phrase(&mut random, words);
+        check_node(fixture, &plan, &mut random, 10);
+    }
+}
+
 /// Canary: an extra match, a missing match or a wrong score makes the checks fail.
 #[test]
 fn contract_violations_are_detected() {

@@ -1,12 +1,15 @@
 //! Counts the occurrences of a phrase in a batch of candidates, with SIMD kernels over the positions.
 //!
 //! The *phrase end* of an occurrence of a term is its position plus the term's distance to the last term of
-//! the phrase: the phrase occurs where all terms have the same phrase end.
+//! the phrase: the phrase occurs where all terms have the same phrase end. With slop, every match contains a
+//! phrase end of the rarest term that is within the slop of one of each other term, and these are counted.
+//! Those that are close only to ones of the previous round are not found, but the last phrase end of that
+//! round is part of the same matches.
 //!
 //! 1. The phrase ends of the rarest term are collected, at most 256 per round, over several candidates.
 //! 2. For each other term, the positions of these candidates, which are compressed in pieces of 256, are
 //!    decoded to prefix sums. The sums of a candidate differ from its phrase ends by a constant.
-//! 3. Phrase ends that are among the sums are kept, with their candidates.
+//! 3. Phrase ends that are among the sums, or within the slop of one, are kept, with their candidates.
 //!
 //! Memory does not depend on the frequency of a term: a candidate with more phrase ends is continued in the
 //! next round.
@@ -63,13 +66,21 @@ pub(crate) struct PhraseTerm<'a> {
 }
 
 /// Where the reading of the positions of a term continues in the next round: at the candidate with number
-/// `candidate`, after its first `taken` positions. Its other positions are the following prefix sums minus
-/// `base`.
+/// `candidate`, after its first `taken` positions, all of which are less than `end`.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct ReadPosition {
     candidate: usize,
     taken: u32,
-    base: u32,
+    end: u32,
+}
+
+impl ReadPosition {
+    /// Moves to the first position of a candidate, unless it was there or after it.
+    fn move_to(&mut self, candidate: usize) {
+        if self.candidate != candidate {
+            *self = ReadPosition { candidate, ..ReadPosition::default() };
+        }
+    }
 }
 
 impl Default for Occurrences {
@@ -88,13 +99,15 @@ impl Default for Occurrences {
 }
 
 impl Occurrences {
-    /// Adds the number of occurrences of the phrase to the frequency of each candidate. The candidates have
-    /// been found in the lists of the first `looked_up_first` terms; in the others only remaining candidates
-    /// are looked up.
+    /// Adds the number of occurrences of the phrase to the frequency of each candidate; with slop, the number
+    /// of phrase ends of the rarest term that are within `slop` of one of each other term. The candidates
+    /// have been found in the lists of the first `looked_up_first` terms; in the others only remaining
+    /// candidates are looked up.
     pub(crate) fn count_in(
         &mut self,
         terms: &mut [PhraseTerm<'_>],
         looked_up_first: usize,
+        slop: u32,
         documents: &[u32],
         frequencies: &mut [u32],
     ) -> Result<()> {
@@ -106,7 +119,7 @@ impl Occurrences {
                 if number >= looked_up_first {
                     self.look_up_remaining(other, documents)?;
                 }
-                self.keep_shared_ends(other)?;
+                self.keep_close_ends(other, slop)?;
             }
             for CandidateEnds { candidate, len, .. } in &self.candidate_ends[..self.candidates] {
                 frequencies[usize::from(*candidate)] += u32::from(*len);
@@ -141,28 +154,23 @@ impl Occurrences {
                     break;
                 }
                 let count = (to - from) as u16;
-                if read_position.taken == 0 {
-                    read_position.base = sums[from].wrapping_add(1);
+                if read_position.taken > 0 && n > 0 {
+                    self.candidate_ends[n - 1].len += count;
+                } else {
                     self.candidate_ends[n] =
                         CandidateEnds { candidate: next as u8, start: len as u16, len: count };
                     n += 1;
-                } else if n > 0 {
-                    self.candidate_ends[n - 1].len += count;
-                } else {
-                    self.candidate_ends[0] = CandidateEnds { candidate: next as u8, start: 0, len: count };
-                    n = 1;
                 }
-                self.runs[runs] = ValueRun {
-                    start: from as u16,
-                    len: count,
-                    add: distance.wrapping_sub(read_position.base),
-                };
+                let base = sums[from].wrapping_sub(read_position.end).wrapping_add(1);
+                let add = distance.wrapping_sub(base);
+                self.runs[runs] = ValueRun { start: from as u16, len: count, add };
                 (runs, len) = (runs + 1, len + to - from);
                 if piece_start + (to as u32) < end {
                     read_position.taken += u32::from(count);
+                    read_position.end = sums[to].wrapping_sub(base).wrapping_add(1);
                     break;
                 }
-                (next, read_position.taken) = (next + 1, 0);
+                (next, *read_position) = (next + 1, ReadPosition::default());
             }
             copy_runs(sums_in_piece(sums), &self.runs[..runs], &mut self.phrase_ends[filled..]);
         }
@@ -193,76 +201,83 @@ impl Occurrences {
         Ok(())
     }
 
-    /// Keeps the phrase ends that a term has too.
-    fn keep_shared_ends(&mut self, phrase_term: &mut PhraseTerm<'_>) -> Result<()> {
-        let PhraseTerm { term, positions, distance, read_position, .. } = phrase_term;
-        let FoundPostings { blocks, offsets, .. } = &term.buffers.found;
-        let all = &self.candidate_ends[..self.candidates];
-        let Some(first) = all.first() else { return Ok(()) };
-        // The first candidate may continue from the previous round, whose phrase ends were all smaller.
-        let mut resumed = if usize::from(first.candidate) == read_position.candidate {
-            *read_position
-        } else {
-            ReadPosition::default()
-        };
+    /// Keeps the phrase ends that differ by at most `slop` from one of a term.
+    fn keep_close_ends(&mut self, phrase_term: &mut PhraseTerm<'_>, slop: u32) -> Result<()> {
         let (mut next, mut kept) = (0, KeptEnds::default());
-        while let Some(first) = all.get(next) {
+        while next < self.candidates {
             // Decode the piece with the next positions of the next candidate.
-            let (pairs_of, is_resumed) = (next, resumed.taken > 0);
-            let (block, offset) =
-                (blocks[usize::from(first.candidate)], offsets[usize::from(first.candidate)]);
+            let PhraseTerm { term, positions, read_position, .. } = &mut *phrase_term;
+            let FoundPostings { blocks, offsets, .. } = &term.buffers.found;
+            let all = &self.candidate_ends[next..self.candidates];
+            let candidate = usize::from(all[0].candidate);
+            read_position.move_to(candidate);
+            let (pairs_of, is_resumed, block) = (next, read_position.taken > 0, blocks[candidate]);
             let following = || {
-                let later = &all[next..];
-                let at = later.partition_point(|of| blocks[usize::from(of.candidate)] <= block);
-                later.get(at).map(|of| blocks[usize::from(of.candidate)])
+                let at = all.partition_point(|of| blocks[usize::from(of.candidate)] <= block);
+                all.get(at).map(|of| blocks[usize::from(of.candidate)])
             };
             term.blocks.move_positions(block as usize, positions, following)?;
-            let piece = (positions.starts()[usize::from(offset)] + resumed.taken) / BLOCK as u32;
-            positions.decode(piece)?;
-            let (starts, sums) = (positions.starts(), positions.sums());
-            let piece_start = piece * BLOCK as u32;
+            let first = positions.starts()[usize::from(offsets[candidate])] + read_position.taken;
+            positions.decode(first / BLOCK as u32)?;
 
-            // Pair the phrase ends of each candidate that has positions in the piece with these.
-            let mut pairs = 0;
-            while let Some(of) = all.get(next)
-                && blocks[usize::from(of.candidate)] == block
-            {
-                let offset = usize::from(offsets[usize::from(of.candidate)]);
-                let (start, end) = (starts[offset] + resumed.taken, starts[offset + 1]);
-                let from = (start - piece_start) as usize;
-                let to = ((end - piece_start) as usize).min(BLOCK);
-                if to <= from {
-                    break;
-                }
-                if resumed.taken == 0 {
-                    resumed.base = sums[from].wrapping_add(1);
-                }
-                let add = distance.wrapping_sub(resumed.base);
-                let second = ValueRun { start: from as u16, len: (to - from) as u16, add };
-                self.pairs[pairs] = RunPair { first: of.start, first_len: of.len, second, shared: 0 };
-                pairs += 1;
-                let reaches_end = piece_start + to as u32 == end;
-                if !reaches_end
-                    && sums[to].wrapping_add(add) < self.phrase_ends[usize::from(of.start + of.len) - 1]
-                {
-                    resumed.taken += (to - from) as u32;
-                    break;
-                }
-                next += 1;
-                *read_position = ReadPosition { candidate: usize::from(of.candidate), ..resumed };
-                resumed.taken = 0;
+            // Intersect it with the phrase ends, and append those that are kept.
+            let pairs = self.pair_with_piece(phrase_term, first / BLOCK as u32, &mut next);
+            let (sums, pairs) = (sums_in_piece(phrase_term.positions.sums()), &mut self.pairs[..pairs]);
+            intersect_runs(&self.phrase_ends, sums, slop, pairs, &mut self.kept_ends[kept.len..]);
+            kept.append(&mut self.kept_candidates[..], &self.candidate_ends[pairs_of..], pairs, is_resumed);
+
+            // The next piece decides on the phrase ends after the last that is kept: it is not close to any
+            // other before.
+            let last = kept.candidates.checked_sub(1).map(|last| self.kept_candidates[last].candidate);
+            let of = &mut self.candidate_ends[next];
+            if next < self.candidates && last == Some(of.candidate) {
+                let ends = &self.phrase_ends[usize::from(of.start)..][..usize::from(of.len)];
+                let decided = ends.partition_point(|end| *end <= self.kept_ends[kept.len - 1]) as u16;
+                (of.start, of.len) = (of.start + decided, of.len - decided);
+                next += usize::from(of.len == 0);
             }
-            debug_assert!(pairs > 0, "a candidate has positions in its current piece");
-
-            // Intersect them, and append those that are shared.
-            let pairs = &mut self.pairs[..pairs];
-            intersect_runs(&self.phrase_ends, sums_in_piece(sums), pairs, &mut self.kept_ends[kept.len..]);
-            kept.append(&mut self.kept_candidates[..], &all[pairs_of..], pairs, is_resumed);
         }
         swap(&mut self.phrase_ends, &mut self.kept_ends);
         swap(&mut self.candidate_ends, &mut self.kept_candidates);
         self.candidates = kept.candidates;
         Ok(())
+    }
+
+    /// Pairs the phrase ends of each candidate, from `next` on, that has positions in a decoded piece with
+    /// these. Returns the number of pairs; `next` is then the first candidate that needs another piece.
+    fn pair_with_piece(&mut self, phrase_term: &mut PhraseTerm<'_>, piece: u32, next: &mut usize) -> usize {
+        let PhraseTerm { term, positions, distance, read_position, .. } = phrase_term;
+        let FoundPostings { blocks, offsets, .. } = &term.buffers.found;
+        let (starts, sums, piece_start) = (positions.starts(), positions.sums(), piece * BLOCK as u32);
+        let all = &self.candidate_ends[..self.candidates];
+        let block = blocks[usize::from(all[*next].candidate)];
+        let mut pairs = 0;
+        while let Some(of) = all.get(*next)
+            && blocks[usize::from(of.candidate)] == block
+        {
+            read_position.move_to(usize::from(of.candidate));
+            let offset = usize::from(offsets[usize::from(of.candidate)]);
+            let (start, end) = (starts[offset] + read_position.taken, starts[offset + 1]);
+            let from = (start - piece_start) as usize;
+            let to = ((end - piece_start) as usize).min(BLOCK);
+            if to <= from {
+                break;
+            }
+            let base = sums[from].wrapping_sub(read_position.end).wrapping_add(1);
+            let add = distance.wrapping_sub(base);
+            let second = ValueRun { start: from as u16, len: (to - from) as u16, add };
+            self.pairs[pairs] = RunPair { first: of.start, first_len: of.len, second, shared: 0 };
+            pairs += 1;
+            let last_end = self.phrase_ends[usize::from(of.start + of.len) - 1];
+            if piece_start + (to as u32) < end && sums[to].wrapping_add(add) < last_end {
+                read_position.taken += (to - from) as u32;
+                read_position.end = sums[to].wrapping_sub(base).wrapping_add(1);
+                break;
+            }
+            *next += 1;
+        }
+        debug_assert!(pairs > 0, "a candidate has positions in its current piece");
+        pairs
     }
 }
 

@@ -8,7 +8,10 @@
 //!    Candidates in which two terms have the right distance are looked up in the list of the next term, and
 //!    so on.
 //!
-//! A phrase with slop is evaluated one candidate at a time, after all terms were looked up.
+//! If there is slop, all terms are looked up first, and step 3 keeps the candidates in which an occurrence of
+//! the rarest term has one of each other term within the slop. Their number is an upper bound of the sloppy
+//! frequency, which is computed last ([`Alignments`]), one candidate at a time. It is not computed for two
+//! different terms without a score: they match in all of these candidates.
 
 use crate::cursor::{NO_DOCUMENT, POSITIONS_BYTES, PositionsReader};
 use crate::eval::nodes::occurrences::{OCCURRENCES_BYTES, Occurrences, PhraseTerm, ReadPosition};
@@ -18,6 +21,7 @@ use crate::eval::state::{
 };
 use crate::segment::read::{BlockSource, FieldReader, Norms};
 use crate::{Result, eval::tuning::PHRASE_TERMS_LOOKED_UP_FIRST, limits::BLOCK, rank::TermScorer};
+use tierdex_codec::MARGIN_MAX;
 
 /// Maximum bytes of a phrase without its terms.
 pub(crate) const PHRASE_BYTES: usize =
@@ -218,43 +222,53 @@ impl<'a> Phrase<'a> {
             self.scores.clear();
             self.scores.resize(batch.len(), if how.is_scored() { included_bound } else { 0 });
         }
-        for term in &mut self.terms[..self.looked_up_first] {
-            term.term.keep_found(&batch.documents)?;
-        }
         for PhraseTerm { term, positions, .. } in &mut self.terms[..self.looked_up_first] {
+            term.keep_found(&batch.documents)?;
             term.prefetch_positions(positions)?;
         }
-        if self.alignments.slop == 0 {
-            self.frequencies.clear();
-            self.frequencies.resize(batch.len(), 0);
-            let frequencies = &mut self.frequencies;
-            self.occurrences.count_in(
-                &mut self.terms,
-                self.looked_up_first,
-                &batch.documents,
-                frequencies,
-            )?;
-            self.keep_occurring(batch, how);
-            return Ok(());
+        self.frequencies.clear();
+        self.frequencies.resize(batch.len(), 0);
+        let (terms, first) = (&mut self.terms, self.looked_up_first);
+        let slop = self.alignments.slop.min(MARGIN_MAX);
+        self.occurrences.count_in(terms, first, slop, &batch.documents, &mut self.frequencies)?;
+        self.keep_occurring(batch, how);
+        if slop > 0 && (how.is_scored() || !self.alignments.is_pair()) {
+            self.keep_aligned(batch, how, min_score)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps the candidates in which the phrase matches with its slop; if it is scored, only those whose
+    /// upper bound reaches `min_score`, and their scores are those of the sloppy frequency.
+    fn keep_aligned(&mut self, batch: &mut CandidateBatch, how: Refine, min_score: u32) -> Result<()> {
+        for term in &mut self.terms {
+            term.term.keep_found(&batch.documents)?;
         }
         let mut kept = 0;
         for at in 0..batch.len() {
-            let frequency = self.sloppy_frequency(at)?;
-            if frequency == 0.0 {
+            let (document, mut score) = (batch.documents[at], batch.scores[at]);
+            if how.is_scored() && score < min_score {
                 continue;
             }
-            let (document, mut score) = (batch.documents[at], batch.scores[at]);
+            for of in &mut self.terms {
+                let found = &of.term.buffers.found;
+                let (block, offset) = (found.blocks[at], found.offsets[at]);
+                of.term.blocks.move_positions(block as usize, &mut of.positions, || None)?;
+                of.positions.read(offset, self.alignments.positions(of.number))?;
+            }
+            let frequency = self.alignments.frequency(how.is_scored());
             if how.is_scored() {
                 score = score - self.scores[at] + self.scorer.score_of(self.norms, document, frequency);
             }
             (batch.documents[kept], batch.scores[kept]) = (document, score);
-            kept += 1;
+            kept += usize::from(frequency > 0.0);
         }
         batch.truncate(kept);
         Ok(())
     }
 
-    /// Keeps the candidates in which [`Occurrences`] counted the phrase, and scores them by its frequency.
+    /// Keeps the candidates in which [`Occurrences`] counted the phrase, and scores them by its frequency,
+    /// which is an upper bound if there is slop.
     fn keep_occurring(&mut self, batch: &mut CandidateBatch, how: Refine) {
         let mut kept = 0;
         for at in 0..batch.len() {
@@ -300,17 +314,6 @@ impl<'a> Phrase<'a> {
         }
         batch.truncate(kept);
         Ok(())
-    }
-
-    /// Sloppy frequency of the phrase in the candidate with this number ([`Alignments`]).
-    fn sloppy_frequency(&mut self, candidate: usize) -> Result<f32> {
-        for of in &mut self.terms {
-            let found = &of.term.buffers.found;
-            let (block, offset) = (found.blocks[candidate], found.offsets[candidate]);
-            of.term.blocks.move_positions(block as usize, &mut of.positions, || None)?;
-            of.positions.read(offset, self.alignments.positions(of.number))?;
-        }
-        Ok(self.alignments.frequency())
     }
 
     pub(crate) fn each_term(&mut self, body: &mut dyn FnMut(&mut Term<'a>)) {

@@ -43,47 +43,61 @@ impl Alignments {
         Alignments { slots: slots.collect(), slop }
     }
 
+    /// Whether the phrase consists of two different terms: it matches where they are close to each other.
+    pub(crate) fn is_pair(&self) -> bool {
+        self.slots.len() == 2 && self.slots[1].previous_same.is_none()
+    }
+
     /// The positions in the document of the term with this number. The caller fills them in, in increasing
     /// order, before [`Alignments::frequency`].
     pub fn positions(&mut self, slot: usize) -> &mut Vec<u32> {
         &mut self.slots[slot].positions
     }
 
-    /// The sloppy frequency of the phrase in the document whose positions were filled in.
-    pub fn frequency(&mut self) -> f32 {
+    /// The sloppy frequency of the phrase in the document whose positions were filled in. If it is not
+    /// `exact`, 1 if there is any match.
+    pub fn frequency(&mut self, exact: bool) -> f32 {
         self.slots.iter_mut().for_each(|slot| slot.next = 0);
         let mut frequency = 0.0f64;
-        let mut range = self.next_interval(i64::MIN);
+        let mut range = self.next_match(-i64::from(u32::MAX));
         while let Some((low, high)) = range {
-            range = self.next_interval(low + 1);
-            // If the next interval has the same end, it is contained in this one.
-            let is_minimal = range.is_none_or(|(_, next)| next > high);
-            if is_minimal && high - low <= i64::from(self.slop) {
+            if !exact {
+                return 1.0;
+            }
+            range = self.next_match(low + 1);
+            // If the next match has the same end, it is contained in this one.
+            if range.is_none_or(|(_, next)| next > high) {
                 frequency += 1.0 / (1 + high - low) as f64;
             }
         }
         frequency as f32
     }
 
-    /// The interval from the smallest to the largest phrase start, if each term takes its first occurrence
-    /// with a phrase start of at least `min_start`, which must increase from call to call; `None` if a term
-    /// has none left.
-    fn next_interval(&mut self, min_start: i64) -> Option<(i64, i64)> {
-        let (mut low, mut high) = (i64::MAX, i64::MIN);
-        for number in 0..self.slots.len() {
-            let (before, rest) = self.slots.split_at_mut(number);
-            let slot = &mut rest[0];
-            let previous = slot.previous_same.map(|same| before[same].positions[before[same].next]);
-            let phrase_start = |position: u32| i64::from(position) - i64::from(slot.distance);
-            while slot.positions.get(slot.next).is_some_and(|position| {
-                phrase_start(*position) < min_start || previous.is_some_and(|previous| *position <= previous)
-            }) {
-                slot.next += 1;
+    /// The first interval no wider than the slop from the smallest to the largest phrase start, if each term
+    /// takes its first occurrence with a phrase start of at least `min_start`, which must increase from call
+    /// to call.
+    fn next_match(&mut self, mut min_start: i64) -> Option<(i64, i64)> {
+        loop {
+            let (mut low, mut high) = (i64::MAX, i64::MIN);
+            for number in 0..self.slots.len() {
+                let (before, rest) = self.slots.split_at_mut(number);
+                let slot = &mut rest[0];
+                let mut min = min_start + i64::from(slot.distance);
+                if let Some(same) = slot.previous_same {
+                    min = min.max(1 + i64::from(before[same].positions[before[same].next]));
+                }
+                let left = &slot.positions[slot.next..];
+                let passed = left.iter().position(|position| i64::from(*position) >= min)?;
+                slot.next += passed;
+                let start = i64::from(left[passed]) - i64::from(slot.distance);
+                (low, high) = (low.min(start), high.max(start));
             }
-            let start = phrase_start(*slot.positions.get(slot.next)?);
-            (low, high) = (low.min(start), high.max(start));
+            // The largest phrase start does not decrease, so a match starts within the slop before it.
+            min_start = high - i64::from(self.slop);
+            if low >= min_start {
+                return Some((low, high));
+            }
         }
-        Some((low, high))
     }
 }
 
@@ -100,7 +114,7 @@ mod tests {
             let positions = (0..).zip(text).filter(|(_, word)| *word == term);
             *alignments.positions(slot) = positions.map(|(position, _)| position).collect();
         }
-        alignments.frequency()
+        alignments.frequency(true)
     }
 
     fn check(phrase: &str, slop: u32, text: &str, expected: f32) {
@@ -125,14 +139,35 @@ mod tests {
         check("a b a", 9, "a b", 0.0);
     }
 
+    /// Whether phrase starts of the terms from the one with index `taken.len()` on, after those of `taken`,
+    /// can all be chosen within the interval.
+    fn matches(phrase: &[u8], taken: &[usize], text: &[u8], interval: (i64, i64)) -> bool {
+        let Some(term) = phrase.get(taken.len()) else { return true };
+        let mut positions = (0..text.len()).filter(|position| text[*position] == *term);
+        positions.any(|position| {
+            let start = position as i64 - taken.len() as i64;
+            let is_taken = taken.iter().zip(phrase).any(|(at, other)| other == term && *at >= position);
+            let all = [taken, &[position]].concat();
+            (interval.0..=interval.1).contains(&start) && !is_taken && matches(phrase, &all, text, interval)
+        })
+    }
+
     proptest! {
         #[test]
-        fn without_slop_the_frequency_is_the_number_of_matches(
+        fn the_frequency_is_the_sum_over_minimal_intervals(
             phrase in prop::collection::vec(0u8..3, 1..5),
-            text in prop::collection::vec(0u8..3, 0..40),
+            text in prop::collection::vec(0u8..4, 0..16),
+            slop in 0u32..6,
         ) {
-            let matches = text.windows(phrase.len()).filter(|words| *words == phrase).count();
-            prop_assert_eq!(frequency(&phrase, 0, &text), matches as f32);
+            let is_match = |low, high| matches(&phrase, &[], &text, (low, high));
+            let mut expected = 0.0;
+            for low in -5..text.len() as i64 {
+                let high = (low..=low + i64::from(slop)).find(|high| is_match(low, *high));
+                if let Some(high) = high.filter(|high| !is_match(low + 1, *high)) {
+                    expected += 1.0 / (1 + high - low) as f64;
+                }
+            }
+            prop_assert_eq!(frequency(&phrase, slop, &text), expected as f32);
         }
     }
 }
