@@ -1,7 +1,9 @@
 //! Runs the algorithm of a strategy over the opened lists of a segment.
 
 use crate::eval::nodes::Node;
-use crate::eval::strategies::windows::{count_by_bitsets, evaluate_windows, offer_zero_scores};
+use crate::eval::strategies::windows::{
+    count_by_bitsets, count_by_blocks, evaluate_windows, offer_zero_scores,
+};
 use crate::eval::strategies::{
     conjunction::conjunction, impact_ordered::impact_ordered, small_merge::small_merge,
 };
@@ -38,7 +40,8 @@ impl Strategy {
             (
                 StrategyKind::Conjunction | StrategyKind::CountConjunction | StrategyKind::CountDifference,
                 Node::AllOf(all),
-            ) => conjunction(&mut all.clauses, search),
+            ) if matches!(all.clauses[0].node, Node::Term(_)) => conjunction(&mut all.clauses, search),
+            (StrategyKind::CountConjunction, root) => count_by_blocks(root, search),
             (StrategyKind::SmallMerge, Node::AnyOf(any)) => small_merge(&mut any.nodes, &mut [], search),
             (StrategyKind::SmallMerge, Node::AllOf(all)) => {
                 let (lead, exclusions) = all.clauses.split_first_mut().expect("a clause is required");

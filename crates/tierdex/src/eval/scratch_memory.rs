@@ -227,7 +227,9 @@ pub(super) fn scratch_bytes(strategy: &Strategy, view: SegmentView<'_>, exhausti
             let refiners = max_use(&clauses.must_not, refine_use);
             ScratchUse::batches(2).and(refiners).bytes(window, postings as usize)
         }
-        StrategyKind::Windows if strategy.counts_matches || exhaustive => {
+        StrategyKind::Windows
+            if (strategy.counts_matches || exhaustive) && !view.proposes_blocks(clauses) =>
+        {
             ScratchUse::WINDOW.and(add_group_use(clauses, false)).bytes(window, window)
         }
         StrategyKind::Windows => ScratchUse::batches(1).and(collect_group_use(clauses)).bytes(window, window),

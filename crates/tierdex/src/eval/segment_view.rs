@@ -49,6 +49,13 @@ impl<'a> SegmentView<'a> {
         clauses
     }
 
+    /// Whether the clause that proposes candidates of a conjunction does so by blocks of a list.
+    pub(super) fn proposes_blocks(self, clauses: &Clauses<PlanNode>) -> bool {
+        let lead = self.refining_clauses(clauses).into_iter().next();
+        let is_list = |node: &PlanNode| matches!(node, PlanNode::Term { .. } | PlanNode::Phrase { .. });
+        lead.is_some_and(|(node, how)| how != Refine::Optional && is_list(node))
+    }
+
     /// Relative cost of the candidates that a clause of a conjunction proposes, by which the lead is chosen:
     /// of scored alternatives only some postings are read.
     pub(super) fn candidates_cost(self, node: &PlanNode, how: Refine) -> u64 {

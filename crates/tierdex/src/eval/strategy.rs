@@ -239,14 +239,14 @@ impl StrategyChooser<'_> {
                 clauses = Clauses { filter: clauses.should, ..Clauses::default() };
                 StrategyKind::CountDifference
             }
-            _ if clauses.all().all(is_dense) => StrategyKind::CountBits,
+            _ if clauses.must.is_empty() && clauses.all().all(is_dense) => StrategyKind::CountBits,
             ([one @ PlanNode::Term { .. }], [], [PlanNode::Term { .. }]) => {
                 // |A and not B| = |A| - |A and B|.
                 dictionary_count = Some(self.view.cost(one));
                 clauses.filter.append(&mut clauses.must_not);
                 StrategyKind::CountDifference
             }
-            _ if self.choose_by_lead(&clauses) == StrategyKind::Conjunction => StrategyKind::CountConjunction,
+            _ if self.view.proposes_blocks(&clauses) => StrategyKind::CountConjunction,
             _ => StrategyKind::CountBits,
         };
         Strategy { kind, clauses, dictionary_count, counts_matches: true, ..Strategy::default() }

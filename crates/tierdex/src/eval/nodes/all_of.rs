@@ -58,6 +58,19 @@ pub(crate) fn prefetch_look_ups(
     })
 }
 
+/// Keeps the candidates that match all of these clauses.
+fn keep_matches(
+    clauses: &mut [RefiningClause<'_>],
+    batch: &mut CandidateBatch,
+    scratch: &mut Scratch,
+) -> Result<()> {
+    for clause in clauses.iter_mut().take_while(|clause| clause.how != Refine::Optional) {
+        let how = if clause.is_required() { Refine::Filter } else { Refine::Exclude };
+        clause.node.refine_batch(batch, Refinement::all(how), scratch)?;
+    }
+    Ok(())
+}
+
 impl<'a> AllOf<'a> {
     /// A conjunction of these clauses, in the order of [`AllOf::clauses`]; the first is required.
     pub(crate) fn new(clauses: Vec<RefiningClause<'a>>) -> AllOf<'a> {
@@ -149,6 +162,17 @@ impl<'a> AllOf<'a> {
             other.refine_batch(batch, min_score, scratch)?;
         }
         Ok(last)
+    }
+
+    pub(crate) fn collect_unscored(
+        &mut self,
+        range: DocRange,
+        batch: &mut CandidateBatch,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let (lead, others) = self.clauses.split_first_mut().expect("a clause is required");
+        lead.node.collect_unscored(range, batch, scratch)?;
+        keep_matches(others, batch, scratch)
     }
 
     pub(crate) fn mark_matches(&mut self, bits: &mut Bits, scratch: &mut Scratch) -> Result<()> {
@@ -264,14 +288,14 @@ impl<'a> AllOf<'a> {
         scratch: &mut Scratch,
     ) -> Result<()> {
         match refinement.how {
-            Refine::Filter => self.keep_matches(batch, scratch),
+            Refine::Filter => keep_matches(&mut self.clauses, batch, scratch),
             Refine::Require => self.require(batch, refinement, scratch),
             how => {
                 // Candidates that do not match may stay: the matches are found in a copy.
                 let mut own = scratch.take_batch(batch.len());
                 own.push_all(&batch.documents, &batch.scores);
                 if how == Refine::Exclude {
-                    self.keep_matches(&mut own, scratch)?;
+                    keep_matches(&mut self.clauses, &mut own, scratch)?;
                 } else {
                     self.require(&mut own, refinement, scratch)?;
                 }
@@ -280,15 +304,6 @@ impl<'a> AllOf<'a> {
                 Ok(())
             }
         }
-    }
-
-    /// Keeps the candidates that match.
-    fn keep_matches(&mut self, batch: &mut CandidateBatch, scratch: &mut Scratch) -> Result<()> {
-        for clause in self.clauses.iter_mut().take_while(|clause| clause.how != Refine::Optional) {
-            let how = if clause.is_required() { Refine::Filter } else { Refine::Exclude };
-            clause.node.refine_batch(batch, Refinement::all(how), scratch)?;
-        }
-        Ok(())
     }
 
     /// Keeps the candidates that match and may reach the threshold, with their exact scores.

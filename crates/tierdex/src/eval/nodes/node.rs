@@ -150,6 +150,15 @@ impl<'a> Node<'a> {
         }
     }
 
+    /// Whether candidates are proposed by blocks of a list, not by windows.
+    pub(crate) fn proposes_blocks(&self) -> bool {
+        match self {
+            Node::Term(_) | Node::Phrase(_) => true,
+            Node::AllOf(all) => all.clauses[0].node.proposes_blocks(),
+            Node::Set(_) | Node::AnyOf(_) => false,
+        }
+    }
+
     /// The last document of the block that proposes candidates from document `from` on; `from` itself if the
     /// node proposes those of windows.
     pub(crate) fn block_end(&mut self, from: u32) -> u32 {
@@ -218,7 +227,8 @@ impl<'a> Node<'a> {
         match self {
             Node::Term(term) => term.collect_unscored(range, batch),
             Node::Phrase(phrase) => phrase.collect_unscored(range, batch, scratch),
-            _ => {
+            Node::AllOf(all) => all.collect_unscored(range, batch, scratch),
+            Node::Set(_) | Node::AnyOf(_) => {
                 let mut bits = scratch.take_bits();
                 bits.restart(range);
                 self.mark_matches(&mut bits, scratch)?;

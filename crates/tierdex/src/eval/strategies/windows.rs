@@ -8,7 +8,8 @@ use crate::{Result, cursor::NO_DOCUMENT, eval::nodes::Node, limits::BLOCK};
 /// Offers the documents that match to the collector, except those that cannot be hits. Returns the number of
 /// matches if they are counted, else the number of documents evaluated.
 pub(crate) fn evaluate_windows(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<u64> {
-    let sums_windows = search.counts_matches || search.options.exhaustive;
+    let visits_all = search.counts_matches || search.options.exhaustive;
+    let sums_windows = visits_all && !root.proposes_blocks();
     let mut window = sums_windows.then(|| search.scratch.take_window());
     let mut batch = search.scratch.take_batch(if sums_windows { 0 } else { WINDOW_DOCS });
     let mut evaluated = 0;
@@ -21,7 +22,8 @@ pub(crate) fn evaluate_windows(root: &mut Node<'_>, search: &mut Search<'_>) -> 
             return Ok(range.last);
         }
         batch.clear();
-        let last = root.collect(range, search.end, search.min_score(), &mut batch, search.scratch)?;
+        let min_score = if visits_all { 0 } else { search.min_score() };
+        let last = root.collect(range, search.end, min_score, &mut batch, search.scratch)?;
         evaluated += batch.len() as u64;
         search.offer_all(&batch.documents, &batch.scores);
         Ok(last)
@@ -41,6 +43,19 @@ pub(crate) fn count_by_bitsets(root: &mut Node<'_>, search: &mut Search<'_>) -> 
         Ok(range.last)
     })?;
     search.scratch.give_bits(bits);
+    Ok(count)
+}
+
+/// Counts the matches: finds those of one block of the rarest list at a time.
+pub(crate) fn count_by_blocks(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<u64> {
+    let (mut batch, mut count) = (search.scratch.take_batch(BLOCK), 0);
+    for_each_range(root, search, WindowPass::CountBlocks, |root, range, search| {
+        batch.clear();
+        root.collect_unscored(range, &mut batch, search.scratch)?;
+        count += batch.len() as u64;
+        Ok(range.last)
+    })?;
+    search.scratch.give_batch(batch);
     Ok(count)
 }
 
@@ -73,6 +88,8 @@ enum WindowPass {
     AllMatches,
     /// Longer ranges, whose matches are only counted.
     Count,
+    /// Blocks of the list that proposes candidates, whose matches are only counted.
+    CountBlocks,
     /// Windows with documents that pass the filters, in a second pass after the matches of scored clauses. No
     /// other thread takes over documents: it would search them for matches again.
     ZeroScores,
@@ -100,12 +117,17 @@ fn for_each_range<'a>(
         search.checkpoint(if pass == WindowPass::ZeroScores { search.end } else { next })?;
         let size = if pass == WindowPass::Count { COUNTED_DOCS } else { WINDOW_DOCS };
         let mut range = window_from(next, size, search.end);
-        if pass == WindowPass::Candidates {
-            range.last = root.block_end(next).min(search.end - 1).max(range.last);
+        let block_end = root.block_end(next).min(search.end - 1);
+        match pass {
+            WindowPass::Candidates => range.last = block_end.max(range.last),
+            WindowPass::CountBlocks => range.last = block_end,
+            _ => {}
         }
         if range.first >= prefetched_to {
-            let min_score = if pass == WindowPass::Candidates { search.min_score() } else { 0 };
-            let prefetch = |range| root.prefetch(range, min_score, pass != WindowPass::Count);
+            let prunes = pass == WindowPass::Candidates && !search.counts_matches;
+            let min_score = if prunes { search.min_score() } else { 0 };
+            let scored = !matches!(pass, WindowPass::Count | WindowPass::CountBlocks);
+            let prefetch = |range| root.prefetch(range, min_score, scored);
             prefetched_to = prefetch_ahead(range.first, search.end, prefetch)?.max(range.last);
         }
         let last = body(root, range, search)?;
