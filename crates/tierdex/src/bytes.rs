@@ -44,6 +44,12 @@ pub fn prefix_key(term: &[u8]) -> u64 {
     u64::from_be_bytes(prefix)
 }
 
+/// Length of the longest common prefix.
+#[inline]
+pub fn common_prefix(a: &[u8], b: &[u8]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+}
+
 /// Borrowed bytes of a file, and a position from which they are decoded.
 #[derive(Clone, Debug)]
 pub struct ByteReader<'a> {
@@ -74,6 +80,12 @@ impl<'a> ByteReader<'a> {
     /// Number of bytes that were not decoded yet.
     pub fn remaining(&self) -> usize {
         self.bytes.len() - self.at
+    }
+
+    /// The bytes that were not decoded yet.
+    #[inline]
+    pub fn rest(&self) -> &'a [u8] {
+        &self.bytes[self.at..]
     }
 
     /// The error of damage at the current offset.

@@ -28,6 +28,9 @@ fn schema() -> Schema {
 /// are similar.
 const WORD_PATTERN: &str = "[abü語😀]{1,7}|[a-c]{1,5}|[aé\u{301}]{1,4}";
 
+/// Longer words, so that a dictionary has several pages and terms share prefixes.
+const TERM_PATTERN: &str = "([abü語😀]{1,7}|[a-c]{1,5}|[aé\u{301}]{1,4}){1,3}";
+
 /// The edit distance that an automaton computes for a word; `None` if it rejects the word.
 fn automaton_distance(automaton: &Levenshtein, word: &str) -> Option<u8> {
     let step = |state, byte: &u8| automaton.step(state, *byte);
@@ -48,14 +51,19 @@ proptest! {
 
     #[test]
     fn walks_find_what_looking_at_all_terms_finds(
-        terms in prop::collection::btree_set(WORD_PATTERN, 1..400),
+        terms in prop::collection::btree_set(TERM_PATTERN, 1..600),
         words in prop::collection::vec(WORD_PATTERN, 6),
-        cut in 0usize..400,
+        cut in 0usize..600,
+        is_resident in any::<bool>(),
     ) {
         let schema = schema();
         let docs = TestDocument::of_texts(&terms);
         let index = index_in_memory(&schema, &docs, &[cut.min(docs.len())]);
-        for word in &words {
+        if is_resident {
+            index.segments().iter().for_each(|segment| segment.load_terms(None).unwrap());
+        }
+        // Some words are close to a term.
+        for word in words.iter().chain(terms.iter().take(3)) {
             for segment in index.segments() {
                 let terms = segment.field(0).terms();
                 let mut all = BTreeSet::new();

@@ -16,19 +16,30 @@ static DISTANCE_2_BUILDER: LazyLock<LevenshteinAutomatonBuilder> =
     LazyLock::new(|| LevenshteinAutomatonBuilder::new(2, true));
 
 /// Accepts strings within an edit distance of 1 or 2 of a word.
-pub struct Levenshtein(DFA);
+pub struct Levenshtein {
+    dfa: DFA,
+    /// The states from which no string is accepted: those after the sink state, inside a character too.
+    dead: [u32; 4],
+    /// The bytes of the word, ascending.
+    word_bytes: Vec<u8>,
+}
 
 impl Levenshtein {
     /// Builds the automaton of a word of at most [`crate::limits::FUZZY_BYTES_MAX`] bytes. A distance other
     /// than 1 counts as 2.
     pub fn new(word: &str, distance: u8) -> Levenshtein {
         let builder = if distance == 1 { &DISTANCE_1_BUILDER } else { &DISTANCE_2_BUILDER };
-        Levenshtein(builder.build_dfa(word))
+        let dfa = builder.build_dfa(word);
+        let dead = [b'a', 0xc2, 0xe0, 0xf0].map(|byte| dfa.transition(SINK_STATE, byte));
+        let mut word_bytes = word.as_bytes().to_vec();
+        word_bytes.sort_unstable();
+        word_bytes.dedup();
+        Levenshtein { dfa, dead, word_bytes }
     }
 
     /// Edit distance of a string that ends in `state`; `None` if it is too large.
     pub fn distance(&self, state: u32) -> Option<u8> {
-        match self.0.distance(state) {
+        match self.dfa.distance(state) {
             Distance::Exact(distance) => Some(distance),
             Distance::AtLeast(_) => None,
         }
@@ -37,14 +48,22 @@ impl Levenshtein {
 
 impl Automaton for &Levenshtein {
     fn start(&self) -> u32 {
-        self.0.initial_state()
+        self.dfa.initial_state()
     }
 
     fn step(&self, state: u32, byte: u8) -> Option<u32> {
-        Some(self.0.transition(state, byte)).filter(|state| *state != SINK_STATE)
+        let next = self.dfa.transition(state, byte);
+        let is_dead = next == SINK_STATE || byte >= 0xc0 && self.dead.contains(&next);
+        if is_dead { None } else { Some(next) }
     }
 
     fn accepts(&self, state: u32) -> bool {
         self.distance(state).is_some()
+    }
+
+    /// A state in which a byte that is not in the word is not rejected, rejects none.
+    fn next_byte(&self, state: u32, min: u8) -> Option<u8> {
+        let in_word = self.word_bytes.iter().copied().filter(|byte| *byte > min);
+        std::iter::once(min).chain(in_word).find(|byte| self.step(state, *byte).is_some())
     }
 }

@@ -2,7 +2,7 @@
 
 use super::source::{BlockSource, FILES};
 use super::{pages::PageIndex, tail::read_tail};
-use crate::bytes::{ByteReader, prefix_key, u16_at};
+use crate::bytes::{ByteReader, prefix_key};
 use crate::limits::{TERM_BYTES_MAX, TERM_PAGE, TERM_RESTART_INTERVAL};
 use crate::segment::layout::{OFFSET_MAX, TERM_PAGE_HEADER_BYTES, TERM_RESTART_BYTES, is_inline};
 use crate::{Error, Result};
@@ -125,15 +125,14 @@ impl TermsReader {
         self.file.load_lines(start, TERM_PAGE_HEADER_BYTES);
         self.file.load_lines(start + (TERM_PAGE - RESTARTS_PREFETCH_BYTES) as u64, RESTARTS_PREFETCH_BYTES);
         let mut buffer = Vec::new();
-        let bytes = match self.file.resident_range(PAGE + page * PAGE, TERM_PAGE) {
+        let bytes = match self.resident_page(page) {
             Some(bytes) => bytes,
             None => {
                 self.read_page(page, source, &mut buffer)?;
                 &buffer
             }
         };
-        let prefix_keys = self.restart_keys.get().map(|restart_keys| restart_keys.of_page(page));
-        TermPage::parse(&self.file, page, bytes, self.documents)?.find_term(term, prefix_keys.unwrap_or(&[]))
+        self.parse_page(page, bytes)?.find_term(term)
     }
 
     /// Makes the page index resident, in `arena` if given, and returns it.
@@ -159,7 +158,7 @@ impl TermsReader {
             let (mut start, mut bytes) = (0, Vec::new());
             for page in 0..pages {
                 self.read_page(page as u64, &FILES, &mut bytes)?;
-                let content = TermPage::parse(&self.file, page as u64, &bytes, self.documents)?;
+                let content = self.parse_page(page as u64, &bytes)?;
                 let out = prefix_keys.get_mut(start..start + content.restarts);
                 let out = out.ok_or_else(|| content.corrupt(0, "more terms than the segment has"))?;
                 for (restart, out) in out.iter_mut().enumerate() {
@@ -179,20 +178,7 @@ impl TermsReader {
 
     /// Iterates over all terms in order, with large reads from the file.
     pub fn stream(&self) -> TermStream<'_> {
-        self.stream_from(&FILES)
-    }
-
-    /// Iterates over all terms in order; pages are read from `source`.
-    pub fn stream_from<'a>(&'a self, source: &'a dyn BlockSource) -> TermStream<'a> {
-        TermStream {
-            reader: self,
-            source,
-            page: 0,
-            cursor: None,
-            term: Vec::new(),
-            buffer: Vec::new(),
-            target: Vec::new(),
-        }
+        TermStream { reader: self, page: 0, cursor: None, term: Vec::new(), buffer: Vec::new() }
     }
 
     /// The page that contains `term`, if the dictionary contains it; `None` if it is greater than all terms.
@@ -210,35 +196,37 @@ impl TermsReader {
         &self.file
     }
 
-    fn read_page(&self, page: u64, source: &dyn BlockSource, buffer: &mut Vec<u8>) -> Result<()> {
+    pub(super) fn read_page(&self, page: u64, source: &dyn BlockSource, buffer: &mut Vec<u8>) -> Result<()> {
         if page >= self.pages {
             return Err(Error::corrupt(self.file.name(), 0, "the term index names a page that is not there"));
         }
         let start = self.page_offset(page);
         source.read(&self.file, start..start + TERM_PAGE as u64, buffer)
     }
+
+    /// The bytes of a page, if the pages are resident.
+    pub(super) fn resident_page(&self, page: u64) -> Option<&[u8]> {
+        self.file.resident_range(self.page_offset(page), TERM_PAGE)
+    }
+
+    pub(super) fn parse_page<'a>(&'a self, page: u64, bytes: &'a [u8]) -> Result<TermPage<'a>> {
+        let prefix_keys = self.restart_keys.get().map_or(&[][..], |keys| keys.of_page(page));
+        TermPage::parse(&self.file, page, bytes, prefix_keys, self.documents)
+    }
 }
 
 /// Iterates over all terms in order.
 pub struct TermStream<'a> {
     reader: &'a TermsReader,
-    source: &'a dyn BlockSource,
     page: u64,
     /// The position after the current term in `buffer`, the bytes of the page; `None` before the first page
     /// and after the last term.
     cursor: Option<PagePosition>,
     term: Vec<u8>,
     buffer: Vec<u8>,
-    /// Terms that are less than this one are skipped; if it is empty, none.
-    target: Vec<u8>,
 }
 
 impl TermStream<'_> {
-    /// The source of pages that are not resident.
-    pub(super) fn source(&self) -> &dyn BlockSource {
-        self.source
-    }
-
     /// The next term; `None` after the last. Invalidates the previous one.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Option<(&[u8], TermInfo)>> {
@@ -249,52 +237,25 @@ impl TermStream<'_> {
     pub fn advance(&mut self) -> Result<Option<TermInfo>> {
         loop {
             if let Some(entries) = &mut self.cursor {
-                let page =
-                    TermPage::parse(&self.reader.file, self.page, &self.buffer, self.reader.documents)?;
-                page.skip_to_restart(entries, &self.target)?;
-                while let Some(info) = page.next(entries, &mut self.term)? {
-                    if self.term >= self.target {
-                        self.target.clear();
-                        return Ok(Some(info));
-                    }
+                let page = self.reader.parse_page(self.page, &self.buffer)?;
+                if let Some(info) = page.next(entries, &mut self.term)? {
+                    return Ok(Some(info));
                 }
                 page.check_padding(entries)?;
-                self.page = self.following_page()?;
+                self.page += 1;
             }
             if self.page == self.reader.pages {
                 self.cursor = None;
                 return Ok(None);
             }
-            self.reader.read_page(self.page, self.source, &mut self.buffer)?;
-            let page = TermPage::parse(&self.reader.file, self.page, &self.buffer, self.reader.documents)?;
-            self.cursor = Some(page.position_at(page.find_restart_from(0, &self.target)?)?);
+            self.reader.read_page(self.page, &FILES, &mut self.buffer)?;
+            self.cursor = Some(self.reader.parse_page(self.page, &self.buffer)?.position_at(0)?);
         }
     }
 
     /// The current term.
     pub fn term(&self) -> &[u8] {
         &self.term
-    }
-
-    /// Skips the terms that are less than `target`, which is greater than the current term. Pages in between
-    /// are not read.
-    pub fn seek(&mut self, target: &[u8]) -> Result<()> {
-        self.target.clear();
-        self.target.extend_from_slice(target);
-        if self.cursor.is_none() {
-            self.page = self.reader.page_of(target)?.unwrap_or(self.reader.pages);
-        }
-        Ok(())
-    }
-
-    /// The page to read after the current one: the next, or that of the target.
-    fn following_page(&self) -> Result<u64> {
-        if self.target.is_empty() {
-            return Ok(self.page + 1);
-        }
-        // The target may be between the last term of the current page and its separator: the index then names
-        // the current page again.
-        Ok(self.reader.page_of(&self.target)?.unwrap_or(self.reader.pages).max(self.page + 1))
     }
 
     /// The number of the page that contains the current term.
@@ -322,7 +283,7 @@ fn index_view<'a>(
 }
 
 /// A page of the dictionary. Entries are checked as they are decoded.
-struct TermPage<'a> {
+pub(super) struct TermPage<'a> {
     file: &'a SealedFile,
     /// Offset of the page in the file.
     at: u64,
@@ -332,30 +293,49 @@ struct TermPage<'a> {
     restarts: usize,
     /// Offset in `skips` of the record of the first term.
     skips: u64,
+    /// The prefix keys of all restart points; empty if they are not in memory.
+    prefix_keys: &'a [[u8; 8]],
     /// Upper bound of document frequencies.
     documents: u32,
 }
 
 /// A position between two entries of a page.
-struct PagePosition {
+#[derive(Clone, Copy)]
+pub(super) struct PagePosition {
     /// Offset in the page, number of entries before, and offset in `skips` of the next record.
     at: usize,
     number: usize,
     skips: u64,
     /// Length of the previous term in bytes.
     len: usize,
-    /// Dictionary entry of the previous term.
-    info: TermInfo,
 }
 
-/// An encoded term: the length of the prefix shared with the previous term, and its suffix.
-struct TermEntry<'a> {
-    shared: usize,
-    suffix: &'a [u8],
+/// An entry of a page: the length of the prefix that the term shares with the previous one, its suffix, and
+/// its numbers.
+pub(super) struct TermEntry<'a> {
+    pub(super) shared: usize,
+    pub(super) suffix: &'a [u8],
+    document_frequency: u32,
+    occurrences: u64,
+    skips: Range<u64>,
+    blocks: Option<Range<u64>>,
+}
+
+impl TermEntry<'_> {
+    pub(super) fn info(self) -> TermInfo {
+        let TermEntry { document_frequency, occurrences, skips, blocks, .. } = self;
+        TermInfo { document_frequency, occurrences, skips, blocks }
+    }
 }
 
 impl<'a> TermPage<'a> {
-    fn parse(file: &'a SealedFile, page: u64, bytes: &'a [u8], documents: u32) -> Result<TermPage<'a>> {
+    fn parse(
+        file: &'a SealedFile,
+        page: u64,
+        bytes: &'a [u8],
+        prefix_keys: &'a [[u8; 8]],
+        documents: u32,
+    ) -> Result<TermPage<'a>> {
         let at = PAGE + page * PAGE;
         let mut view = ByteReader::new(file.name(), at, bytes);
         let (terms, restarts) = (usize::from(view.u16()?), usize::from(view.u16()?));
@@ -366,35 +346,19 @@ impl<'a> TermPage<'a> {
         if TERM_PAGE_HEADER_BYTES + restarts * TERM_RESTART_BYTES > bytes.len() {
             return Err(view.corrupt("restarts do not fit the page"));
         }
-        Ok(TermPage { file, at, bytes, terms, restarts, skips, documents })
-    }
-
-    /// The last restart point whose term is not greater than `term`; 0 if there is none. `prefix_keys` has
-    /// the prefix keys of all restart points of the page, or is empty.
-    fn find_restart(&self, term: &[u8], prefix_keys: &[[u8; 8]]) -> Result<usize> {
-        if prefix_keys.len() != self.restarts {
-            return self.find_restart_from(0, term);
-        }
-        let prefix_key = prefix_key(term);
-        let before = prefix_keys.partition_point(|other| u64::from_le_bytes(*other) < prefix_key);
-        let same = prefix_keys[before..]
-            .iter()
-            .take_while(|other| u64::from_le_bytes(**other) == prefix_key)
-            .count();
-        let mut restart = before.saturating_sub(1);
-        for next in before..before + same {
-            if self.restart_term(next)? > term {
-                break;
-            }
-            restart = next;
-        }
-        Ok(restart)
+        Ok(TermPage { file, at, bytes, terms, restarts, skips, prefix_keys, documents })
     }
 
     /// The last restart point from `first` on whose term is not greater than `term`; `first` if there is
     /// none.
-    fn find_restart_from(&self, first: usize, term: &[u8]) -> Result<usize> {
+    pub(super) fn find_restart(&self, first: usize, term: &[u8]) -> Result<usize> {
         let (mut low, mut high) = (first, self.restarts);
+        if self.prefix_keys.len() == self.restarts {
+            let (keys, key) = (&self.prefix_keys[first..], prefix_key(term));
+            let less = keys.partition_point(|other| u64::from_le_bytes(*other) < key);
+            let same = keys[less..].iter().take_while(|other| u64::from_le_bytes(**other) == key).count();
+            (low, high) = (first + less.saturating_sub(1), first + less + same);
+        }
         while high - low > 1 {
             let middle = (low + high) / 2;
             if self.restart_term(middle)? <= term { low = middle } else { high = middle }
@@ -402,18 +366,25 @@ impl<'a> TermPage<'a> {
         Ok(low)
     }
 
-    /// Moves forward to the last restart point whose term is not greater than `target`, if it is ahead.
-    fn skip_to_restart(&self, entries: &mut PagePosition, target: &[u8]) -> Result<()> {
-        let next = entries.number.div_ceil(TERM_RESTART_INTERVAL);
-        if !target.is_empty() && next < self.restarts && self.restart_term(next)? <= target {
-            *entries = self.position_at(self.find_restart_from(next, target)?)?;
+    /// Whether the next entry is at a restart point.
+    pub(super) fn is_restart(&self, entries: &PagePosition) -> bool {
+        entries.number < self.terms && entries.number.is_multiple_of(TERM_RESTART_INTERVAL)
+    }
+
+    /// From a restart point, moves forward to the last one whose term is not greater than `target`; stays if
+    /// there is none.
+    pub(super) fn skip_restarts(&self, entries: &mut PagePosition, target: &[u8]) -> Result<()> {
+        let current = entries.number / TERM_RESTART_INTERVAL;
+        let restart = self.find_restart(current, target)?;
+        if restart > current {
+            *entries = self.position_at(restart)?;
         }
         Ok(())
     }
 
     /// The dictionary entry of a term, if it is in the page.
-    fn find_term(&self, term: &[u8], prefix_keys: &[[u8; 8]]) -> Result<Option<TermInfo>> {
-        let mut entries = self.position_at(self.find_restart(term, prefix_keys)?)?;
+    fn find_term(&self, term: &[u8]) -> Result<Option<TermInfo>> {
+        let mut entries = self.position_at(self.find_restart(0, term)?)?;
         // Length of the common prefix of `term` and the previous entry, which is less than `term`.
         let mut common = 0;
         while let Some(entry) = self.entry(&mut entries)? {
@@ -427,7 +398,7 @@ impl<'a> TermPage<'a> {
             let own = entry.suffix.iter().zip(&term[common..]).take_while(|(a, b)| a == b).count();
             common += own;
             match (entry.suffix.get(own), term.get(common)) {
-                (None, None) => return Ok(Some(entries.info)),
+                (None, None) => return Ok(Some(entry.info())),
                 (None, Some(_)) => {}
                 (Some(entry), Some(term)) if entry < term => {}
                 _ => break,
@@ -437,17 +408,17 @@ impl<'a> TermPage<'a> {
     }
 
     /// The position of a restart point.
-    fn position_at(&self, restart: usize) -> Result<PagePosition> {
+    pub(super) fn position_at(&self, restart: usize) -> Result<PagePosition> {
         let encoded = &self.bytes[self.bytes.len() - (self.restarts - restart) * TERM_RESTART_BYTES..];
-        let at = usize::from(u16_at(encoded, 0).expect("a restart point has six bytes"));
-        let mut view = ByteReader::new(self.file.name(), self.at, &encoded[2..TERM_RESTART_BYTES]);
-        let skips = self.skips.checked_add(u64::from(view.u32()?));
+        let [at_low, at_high, skips @ ..] =
+            *encoded.first_chunk::<TERM_RESTART_BYTES>().expect("a restart point has six bytes");
+        let at = usize::from(u16::from_le_bytes([at_low, at_high]));
+        let skips = self.skips.checked_add(u64::from(u32::from_le_bytes(skips)));
         let skips = skips.ok_or_else(|| self.corrupt(at, "offset in skips overflows"))?;
         if at < TERM_PAGE_HEADER_BYTES || at > self.entries_end() {
             return Err(self.corrupt(at, "restart lies outside the page"));
         }
-        let info = TermInfo { document_frequency: 0, occurrences: 0, skips: 0..0, blocks: None };
-        Ok(PagePosition { at, number: restart * TERM_RESTART_INTERVAL, skips, len: 0, info })
+        Ok(PagePosition { at, number: restart * TERM_RESTART_INTERVAL, skips, len: 0 })
     }
 
     /// The term at a restart point.
@@ -463,38 +434,38 @@ impl<'a> TermPage<'a> {
 
     /// Decodes the next entry, and its term into `term`, which contains the previous term.
     fn next(&self, entries: &mut PagePosition, term: &mut Vec<u8>) -> Result<Option<TermInfo>> {
-        if entries.number < self.terms && entries.number.is_multiple_of(TERM_RESTART_INTERVAL) {
-            let restart = self.position_at(entries.number / TERM_RESTART_INTERVAL)?;
-            if (restart.at, restart.skips) != (entries.at, entries.skips) {
-                return Err(self.corrupt(entries.at, "a restart point is elsewhere"));
-            }
+        if self.is_restart(entries) {
+            self.check_restart(entries)?;
         }
         let Some(entry) = self.entry(entries)? else { return Ok(None) };
         term.truncate(entry.shared);
         term.extend_from_slice(entry.suffix);
-        Ok(Some(entries.info.clone()))
+        Ok(Some(entry.info()))
+    }
+
+    /// Checks that the next entry is where its restart point is.
+    pub(super) fn check_restart(&self, entries: &PagePosition) -> Result<()> {
+        let restart = self.position_at(entries.number / TERM_RESTART_INTERVAL)?;
+        if (restart.at, restart.skips) != (entries.at, entries.skips) {
+            return Err(self.corrupt(entries.at, "a restart point is elsewhere"));
+        }
+        Ok(())
     }
 
     /// Decodes the next entry, without its whole term.
     #[inline(always)]
-    fn entry(&self, entries: &mut PagePosition) -> Result<Option<TermEntry<'a>>> {
+    pub(super) fn entry(&self, entries: &mut PagePosition) -> Result<Option<TermEntry<'a>>> {
         if entries.number == self.terms {
             return Ok(None);
         }
         let mut view = self.entries_from(entries.at)?;
         let (shared, own) = (usize::from(view.u8()?), usize::from(view.u8()?));
         let restart = entries.number.is_multiple_of(TERM_RESTART_INTERVAL);
-        if shared > entries.len
-            || (restart && shared > 0)
-            || shared + own > TERM_BYTES_MAX
-            || shared + own == 0
-        {
+        if shared > entries.len || (restart && shared > 0) || shared + own > TERM_BYTES_MAX || own == 0 {
             return Err(self.corrupt(entries.at, "impossible lengths of a term"));
         }
         let suffix = view.bytes(own)?;
-        let document_frequency = view.varint32()?;
-        let repetitions = view.varint()?;
-        let skips_len = view.varint()?;
+        let (document_frequency, repetitions, skips_len) = read_numbers(&mut view)?;
         let occurrences = u64::from(document_frequency).checked_add(repetitions);
         let end = entries.skips.checked_add(skips_len).filter(|end| *end <= OFFSET_MAX);
         let (Some(occurrences), Some(end)) = (occurrences, end) else {
@@ -503,26 +474,25 @@ impl<'a> TermPage<'a> {
         if document_frequency == 0 || document_frequency > self.documents || skips_len == 0 {
             return Err(self.corrupt(entries.at, "impossible numbers of a term"));
         }
-        let info = &mut entries.info;
-        (info.document_frequency, info.occurrences) = (document_frequency, occurrences);
-        info.skips = entries.skips..end;
-        info.blocks = match is_inline(document_frequency) {
+        let skips = entries.skips..end;
+        let blocks = match is_inline(document_frequency) {
             true => None,
             false => Some(read_list_range(&mut view)?),
         };
         (entries.number, entries.skips, entries.len) = (entries.number + 1, end, shared + own);
         entries.at = (view.offset() - self.at) as usize;
-        Ok(Some(TermEntry { shared, suffix }))
+        Ok(Some(TermEntry { shared, suffix, document_frequency, occurrences, skips, blocks }))
     }
 
     /// Checks that the bytes between the last entry and the restart points are zero.
-    fn check_padding(&self, entries: &PagePosition) -> Result<()> {
+    pub(super) fn check_padding(&self, entries: &PagePosition) -> Result<()> {
         match self.bytes[entries.at..self.entries_end()].iter().position(|&byte| byte != 0) {
             Some(offset) => Err(self.corrupt(entries.at + offset, "padding is not zero")),
             None => Ok(()),
         }
     }
 
+    #[inline]
     fn entries_from(&self, at: usize) -> Result<ByteReader<'a>> {
         let bytes = self.bytes.get(at..self.entries_end());
         let bytes = bytes.ok_or_else(|| self.corrupt(at, "entry lies outside the page"))?;
@@ -535,6 +505,20 @@ impl<'a> TermPage<'a> {
 
     fn corrupt(&self, at: usize, what: &str) -> Error {
         Error::corrupt(self.file.name(), self.at + at as u64, what)
+    }
+}
+
+/// Reads the document frequency, the occurrences beyond one a document, and the length of the skip record.
+#[inline(always)]
+fn read_numbers(view: &mut ByteReader<'_>) -> Result<(u32, u64, u64)> {
+    match view.rest() {
+        // The numbers of most terms have one byte each.
+        [documents, repetitions, skips_len, ..] if (documents | repetitions | skips_len) < 0x80 => {
+            let numbers = (u32::from(*documents), u64::from(*repetitions), u64::from(*skips_len));
+            view.bytes(3)?;
+            Ok(numbers)
+        }
+        _ => Ok((view.varint32()?, view.varint()?, view.varint()?)),
     }
 }
 

@@ -1,12 +1,16 @@
 //! Finds the terms of a dictionary that an automaton accepts, without decoding all terms.
 //!
-//! Terms are visited in order. For each term the automaton continues at the first byte that differs from the
-//! previous term. When it rejects a prefix, the walk seeks to the next greater string that the automaton may
-//! accept; pages before that are not read.
+//! 1. Terms are visited in order. For each term the automaton continues after the prefix shared with the
+//!    previous term.
+//! 2. When it rejects a byte, following terms that share this byte are skipped by the lengths of their shared
+//!    prefixes.
+//! 3. At the next restart point, and at the end of the page, the walk seeks to the smallest term after the
+//!    rejected prefix that the automaton could accept: to the restart point before it, or to its page. Pages
+//!    in between are not read.
 
 use super::source::BlockSource;
-use super::terms::{TermInfo, TermStream, TermsReader};
-use crate::{Result, limits::TERM_BYTES_MAX};
+use super::terms::{PagePosition, TermInfo, TermPage, TermsReader};
+use crate::{Result, bytes::common_prefix, limits::TERM_BYTES_MAX};
 
 /// A deterministic automaton over the bytes of terms.
 pub trait Automaton {
@@ -18,16 +22,35 @@ pub trait Automaton {
 
     /// Whether a term that ends in `state` is accepted.
     fn accepts(&self, state: u32) -> bool;
+
+    /// The smallest byte from `min` on that `step` does not reject.
+    fn next_byte(&self, state: u32, min: u8) -> Option<u8> {
+        (min..=u8::MAX).find(|byte| self.step(state, *byte).is_some())
+    }
 }
 
 /// Iterates over the terms that an automaton accepts, in order.
 pub struct TermWalk<'a, A> {
-    stream: TermStream<'a>,
+    reader: &'a TermsReader,
+    source: &'a dyn BlockSource,
+    page: u64,
+    /// The position after the last visited term of the page; `None` before its first.
+    entries: Option<PagePosition>,
+    /// The bytes of the page, if the pages are not resident.
+    buffer: Vec<u8>,
+    path: AutomatonPath<A>,
+}
+
+/// A prefix that an automaton does not reject: the longest of the last visited term, or the target of a seek.
+struct AutomatonPath<A> {
     automaton: A,
-    /// The longest prefix of the last term that the automaton does not reject, and its states before and
-    /// after each byte.
-    path: Vec<u8>,
-    states: Vec<u32>,
+    len: usize,
+    bytes: [u8; TERM_BYTES_MAX],
+    /// The states before and after each byte.
+    states: [u32; TERM_BYTES_MAX + 1],
+    /// The byte after the prefix in the last visited term, which the automaton rejects.
+    rejected: Option<u8>,
+    /// Whether no term after the path is accepted.
     is_finished: bool,
 }
 
@@ -38,16 +61,11 @@ impl TermsReader {
         automaton: A,
         source: &'a dyn BlockSource,
     ) -> Result<TermWalk<'a, A>> {
-        let states = vec![automaton.start()];
-        let mut walk = TermWalk {
-            stream: self.stream_from(source),
-            automaton,
-            path: Vec::new(),
-            states,
-            is_finished: false,
-        };
-        walk.seek_first()?;
-        Ok(walk)
+        let (bytes, states) = ([0; TERM_BYTES_MAX], [automaton.start(); TERM_BYTES_MAX + 1]);
+        let mut path = AutomatonPath { automaton, len: 0, bytes, states, rejected: None, is_finished: false };
+        path.extend();
+        let page = self.page_of(path.bytes())?.unwrap_or(self.pages());
+        Ok(TermWalk { reader: self, source, page, entries: None, buffer: Vec::new(), path })
     }
 }
 
@@ -55,77 +73,152 @@ impl<A: Automaton> TermWalk<'_, A> {
     /// Moves to the next term, [`TermWalk::term`]; `None` after the last. Returns its dictionary entry and
     /// the accepting state.
     pub fn advance(&mut self) -> Result<Option<(TermInfo, u32)>> {
-        while !self.is_finished {
-            self.stream.source().checkpoint(0..0)?;
-            let Some(info) = self.stream.advance()? else { break };
-            match self.run_automaton() {
-                Ok(state) if self.automaton.accepts(state) => return Ok(Some((info, state))),
-                Ok(_) => {}
-                Err(byte) => {
-                    self.is_finished = !self.advance_path(byte);
-                    self.stream.seek(&self.path)?;
+        while self.page < self.reader.pages() {
+            self.source.checkpoint(0..0)?;
+            let bytes = match self.reader.resident_page(self.page) {
+                Some(bytes) => bytes,
+                None => {
+                    if self.entries.is_none() {
+                        self.reader.read_page(self.page, self.source, &mut self.buffer)?;
+                    }
+                    &self.buffer
                 }
+            };
+            let page = self.reader.parse_page(self.page, bytes)?;
+            let entries = match &mut self.entries {
+                Some(entries) => entries,
+                none => none.insert(page.position_at(page.find_restart(0, self.path.bytes())?)?),
+            };
+            if let Some(accepted) = self.path.find_accepted(&page, entries)? {
+                return Ok(Some(accepted));
             }
+            self.entries = None;
+            self.page = match self.path.skip_rejected() {
+                // The target may be between the last term of the page and its separator: then the index names
+                // the same page again.
+                true => self.reader.page_of(self.path.bytes())?.unwrap_or(u64::MAX).max(self.page + 1),
+                false => self.reader.pages(),
+            };
         }
-        self.is_finished = true;
         Ok(None)
     }
 
     /// The current term.
     pub fn term(&self) -> &[u8] {
-        self.stream.term()
+        self.path.bytes()
+    }
+}
+
+impl<A: Automaton> AutomatonPath<A> {
+    fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
     }
 
-    /// Runs the automaton over the current term; `Err` is the byte that it rejects.
-    fn run_automaton(&mut self) -> std::result::Result<u32, u8> {
-        let term = self.stream.term();
-        let shared = self.path.iter().zip(term).take_while(|(a, b)| a == b).count();
-        self.path.truncate(shared);
-        self.states.truncate(shared + 1);
-        let mut state = self.states[shared];
-        for byte in &term[shared..] {
-            state = self.automaton.step(state, *byte).ok_or(*byte)?;
-            self.path.push(*byte);
-            self.states.push(state);
-        }
-        Ok(state)
-    }
-
-    /// Replaces the path by the smallest string that is greater than all that start with `path + byte`, and
-    /// that the automaton does not reject. False if there is none.
-    fn advance_path(&mut self, mut byte: u8) -> bool {
-        while let Some(state) = self.states.last() {
-            if self.extend_path(*state, byte.checked_add(1)) {
-                return true;
+    /// Moves to the next term of a page that the automaton accepts; `None` if there is none. Returns its
+    /// dictionary entry and the accepting state.
+    fn find_accepted(
+        &mut self,
+        page: &TermPage<'_>,
+        position: &mut PagePosition,
+    ) -> Result<Option<(TermInfo, u32)>> {
+        let mut entries = *position;
+        loop {
+            let is_restart = page.is_restart(&entries);
+            if is_restart {
+                page.check_restart(&entries)?;
+                if self.rejected.is_some() {
+                    if !self.skip_rejected() {
+                        return Ok(None);
+                    }
+                    page.skip_restarts(&mut entries, self.bytes())?;
+                }
             }
-            self.states.pop();
-            let Some(last) = self.path.pop() else { break };
-            byte = last;
-        }
-        false
-    }
-
-    /// Appends to the path the smallest byte from `min` on that the automaton does not reject. False if there
-    /// is none.
-    fn extend_path(&mut self, state: u32, min: Option<u8>) -> bool {
-        let Some(min) = min else { return false };
-        for byte in min..=u8::MAX {
-            if let Some(next) = self.automaton.step(state, byte) {
-                self.path.push(byte);
-                self.states.push(next);
-                return true;
+            let Some(entry) = page.entry(&mut entries)? else { break };
+            let (mut shared, mut suffix) = (entry.shared, entry.suffix);
+            if is_restart {
+                // A byte remains for the step, also in a damaged dictionary that contains a term twice.
+                shared = common_prefix(self.bytes(), &suffix[..suffix.len() - 1]);
+                suffix = &suffix[shared..];
+            }
+            // Most terms are rejected here, in one branch, which is mispredicted less often than two.
+            let (shares_rejected, len) = (shared > self.len, shared.min(self.len));
+            let Some(next) = self.automaton.step(self.states[len], suffix[0]).filter(|_| !shares_rejected)
+            else {
+                self.rejected = if shares_rejected { self.rejected } else { Some(suffix[0]) };
+                self.len = len;
+                continue;
+            };
+            self.len = len;
+            self.push(suffix[0], next);
+            if let Some(state) = self.follow(&suffix[1..])
+                && self.automaton.accepts(state)
+            {
+                *position = entries;
+                return Ok(Some((entry.info(), state)));
             }
         }
-        false
+        page.check_padding(&entries)?;
+        Ok(None)
     }
 
-    /// Seeks to the smallest string that the automaton may accept.
-    fn seek_first(&mut self) -> Result<()> {
-        while let Some(state) = self.states.last().filter(|state| !self.automaton.accepts(**state)) {
-            if self.path.len() == TERM_BYTES_MAX || !self.extend_path(*state, Some(0)) {
-                break;
+    /// Runs the automaton over the bytes that follow the path. Returns the last state; `None` if the
+    /// automaton rejects a byte.
+    fn follow(&mut self, suffix: &[u8]) -> Option<u32> {
+        self.rejected = None;
+        let mut state = self.states[self.len];
+        for byte in suffix {
+            let Some(next) = self.automaton.step(state, *byte) else {
+                self.rejected = Some(*byte);
+                return None;
+            };
+            state = next;
+            self.push(*byte, next);
+        }
+        Some(state)
+    }
+
+    /// If a byte was rejected, replaces the path by the smallest string that is greater than all that start
+    /// so, and that the automaton could accept. False if there is none.
+    fn skip_rejected(&mut self) -> bool {
+        while let Some(byte) = self.rejected {
+            let state = self.states[self.len];
+            match byte.checked_add(1).and_then(|min| self.automaton.next_byte(state, min)) {
+                Some(next) => {
+                    self.rejected = None;
+                    self.push_byte(next);
+                    self.extend();
+                }
+                None if self.len == 0 => {
+                    self.rejected = None;
+                    self.is_finished = true;
+                }
+                None => {
+                    self.len -= 1;
+                    self.rejected = Some(self.bytes[self.len]);
+                }
             }
         }
-        self.stream.seek(&self.path)
+        !self.is_finished
+    }
+
+    /// Extends the path to the smallest string that starts so and that the automaton could accept.
+    fn extend(&mut self) {
+        while self.len < TERM_BYTES_MAX && !self.automaton.accepts(self.states[self.len]) {
+            let Some(byte) = self.automaton.next_byte(self.states[self.len], 0) else { break };
+            self.push_byte(byte);
+        }
+    }
+
+    fn push_byte(&mut self, byte: u8) {
+        if let Some(next) = self.automaton.step(self.states[self.len], byte) {
+            self.push(byte, next);
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, byte: u8, state: u32) {
+        self.bytes[self.len] = byte;
+        self.len += 1;
+        self.states[self.len] = state;
     }
 }

@@ -2,7 +2,7 @@
 
 use super::super::layout::{FileKind, FileMeta, ID_PAGE_HEADER_BYTES, push_tail};
 use super::file::{create, seal};
-use super::terms::common_prefix;
+use crate::bytes::common_prefix;
 use crate::limits::{ID_INDEX_PAGE_ENTRIES, ID_RESTART_INTERVAL};
 use crate::{Error, Result, bytes::push_varint};
 use tierdex_io::{Disk, PAGE, SealedWriter};

@@ -7,7 +7,10 @@
 
 use super::super::layout::{TERM_PAGE_HEADER_BYTES, TERM_RESTART_BYTES, push_tail};
 use crate::limits::{TERM_PAGE, TERM_RESTART_INTERVAL};
-use crate::{Result, bytes::push_varint};
+use crate::{
+    Result,
+    bytes::{common_prefix, push_varint},
+};
 use std::ops::Range;
 use tierdex_io::SealedWriter;
 
@@ -136,10 +139,6 @@ impl TermsWriter {
         self.page_skips = self.skips_end;
         Ok(())
     }
-}
-
-pub(super) fn common_prefix(a: &[u8], b: &[u8]) -> usize {
-    a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
 /// The shortest string that is at least `last` and less than `next`: `last` itself, or a prefix of `next`
