@@ -95,10 +95,8 @@ pub(crate) fn terms_after(
     let automaton = || PrefixAutomaton { prefix: prefix.as_bytes(), after: after.map(str::as_bytes) };
     let mut walks = MergedWalk::open(lists, field, automaton)?;
     let mut terms = Vec::new();
-    while terms.len() < limit
-        && let Some((term, _)) = walks.next()?
-    {
-        let term = String::from_utf8_lossy(&term).into_owned();
+    while terms.len() < limit && walks.next()?.is_some() {
+        let term = String::from_utf8_lossy(walks.term()).into_owned();
         let occurrences = walks.infos().flatten().map(|info| info.occurrences).sum();
         terms.push(TermStats { term, documents: walks.documents(), occurrences });
     }
@@ -117,21 +115,21 @@ pub(super) fn fuzzy_matches(
     let word_chars = word.chars().count();
     let mut best: BTreeMap<(u8, Reverse<u64>, Vec<u8>), ExpandedTerm> = BTreeMap::new();
     let mut walks = MergedWalk::open(lists, field, || &automaton)?;
-    while let Some((term, state)) = walks.next()? {
+    while let Some(state) = walks.next()? {
         let Some(distance) = automaton.distance(state) else { continue };
-        let text = String::from_utf8_lossy(&term).into_owned();
+        let text = String::from_utf8_lossy(walks.term());
         let length = text.chars().count().min(word_chars);
         // So short that the two need not have a character in common at this distance.
         if distance > 0 && usize::from(distance) >= length {
             continue;
         }
-        let key = (distance, Reverse(walks.documents()), term);
+        let key = (distance, Reverse(walks.documents()), walks.term().to_vec());
         if best.len() == FUZZY_EXPANSIONS_MAX && best.last_key_value().is_some_and(|(last, _)| *last < key) {
             continue;
         }
         let similarity = if distance == 0 { 1.0 } else { 1.0 - f64::from(distance) / length as f64 };
         let infos = walks.infos().map(|info| info.cloned()).collect();
-        best.insert(key, ExpandedTerm { term: text, similarity, infos });
+        best.insert(key, ExpandedTerm { term: text.into_owned(), similarity, infos });
         if best.len() > FUZZY_EXPANSIONS_MAX {
             best.pop_last();
         }
@@ -154,8 +152,8 @@ pub(super) fn count_terms_with_prefix(
     let postings = vec![0; lists.segments.len()];
     let mut counted = PrefixClause { field, text: text.to_string(), whole_clusters, terms: 0, postings };
     let mut walks = MergedWalk::open(lists, field, || prefix.automaton())?;
-    while let Some((term, _)) = walks.next()? {
-        if !prefix.stands_for(&term) {
+    while walks.next()?.is_some() {
+        if !prefix.stands_for(walks.term()) {
             continue;
         }
         counted.terms += 1;
@@ -182,15 +180,15 @@ pub(super) fn terms_with_prefix(
 ) -> Result<Option<Vec<ExpandedTerm>>> {
     let mut terms = Vec::new();
     let mut walks = MergedWalk::open(lists, field, || prefix.automaton())?;
-    while let Some((term, _)) = walks.next()? {
-        if !prefix.stands_for(&term) {
+    while walks.next()?.is_some() {
+        if !prefix.stands_for(walks.term()) {
             continue;
         }
         if terms.len() == limit {
             return Ok(None);
         }
         let infos = walks.infos().map(|info| info.cloned()).collect();
-        let term = String::from_utf8_lossy(&term).into_owned();
+        let term = String::from_utf8_lossy(walks.term()).into_owned();
         terms.push(ExpandedTerm { term, similarity: 1.0, infos });
     }
     Ok(Some(terms))
@@ -219,6 +217,8 @@ struct MergedWalk<'a, A> {
     heads: Vec<Option<(TermInfo, u32)>>,
     /// Whether the current entry of each walk is the term returned last.
     returned: Vec<bool>,
+    /// A walk whose current entry is the term returned last.
+    current: usize,
 }
 
 impl<'a, A: Automaton> MergedWalk<'a, A> {
@@ -230,24 +230,31 @@ impl<'a, A: Automaton> MergedWalk<'a, A> {
             walks: walks.collect::<Result<_>>()?,
             heads: segments.iter().map(|_| None).collect(),
             returned: vec![true; segments.len()],
+            current: 0,
         })
     }
 
-    /// The next term over all segments, and the state in which the automaton accepts it.
-    fn next(&mut self) -> Result<Option<(Vec<u8>, u32)>> {
+    /// Moves to the next term over all segments. Returns the state in which the automaton accepts it; `None`
+    /// after the last term.
+    fn next(&mut self) -> Result<Option<u32>> {
         for ((walk, head), returned) in self.walks.iter_mut().zip(&mut self.heads).zip(&mut self.returned) {
             if std::mem::take(returned) {
                 *head = walk.advance()?;
             }
         }
-        let ahead = self.walks.iter().zip(&self.heads);
-        let ahead = ahead.filter_map(|(walk, head)| head.as_ref().map(|(_, state)| (walk.term(), *state)));
-        let Some((term, state)) = ahead.min_by(|a, b| a.0.cmp(b.0)) else { return Ok(None) };
-        let term = term.to_vec();
+        let ahead = (0..self.walks.len()).filter(|walk| self.heads[*walk].is_some());
+        let Some(current) = ahead.min_by_key(|walk| self.walks[*walk].term()) else { return Ok(None) };
+        self.current = current;
+        let term = self.walks[current].term();
         for ((walk, head), returned) in self.walks.iter().zip(&self.heads).zip(&mut self.returned) {
             *returned = head.is_some() && walk.term() == term;
         }
-        Ok(Some((term, state)))
+        Ok(self.heads[current].as_ref().map(|(_, state)| *state))
+    }
+
+    /// The current term.
+    fn term(&self) -> &[u8] {
+        self.walks[self.current].term()
     }
 
     /// Dictionary entry of the current term in each segment.
