@@ -86,6 +86,10 @@ pub const FUZZY_EXPANSIONS_MAX: usize = 50;
 /// Maximum number of terms to which all prefixes of a query expand together.
 pub const PREFIX_EXPANSIONS_MAX: usize = 65_536;
 
+/// Maximum number of terms of a prefix whose dictionary entries a plan keeps, for all segments together. If
+/// there are more, each evaluation walks the dictionary again.
+pub const PREFIX_INFOS_MAX: usize = 1024;
+
 /// Maximum number of terms to which the last character of a phrase expands, if it is a single character of
 /// text without blanks. If there are more terms, documents match whatever the position of that character.
 pub const PHRASE_EXPANSIONS_MAX: usize = 1024;

@@ -97,7 +97,7 @@ impl SearchPlan {
     pub fn memory(&self) -> usize {
         let leaf =
             |leaf: &Leaf| leaf_memory(leaf.infos.len()) + leaf.term.len().saturating_sub(TERM_TEXT_BYTES);
-        self.query.leaves.iter().map(leaf).sum()
+        self.query.leaves.iter().map(leaf).sum::<usize>() + prefixes_memory(&self.query.root)
     }
 
     /// Memory of the evaluation if it reads files, with read buffers as large as fit in `allowance` bytes.
@@ -130,6 +130,15 @@ impl SearchPlan {
     /// next block: slower, but many lists would take much memory.
     pub fn copies_pages(&self) -> bool {
         self.query.leaves.len() <= PAGE_COPYING_LISTS_MAX
+    }
+}
+
+/// Bytes of the dictionary entries of the prefixes of a plan.
+fn prefixes_memory(node: &PlanNode) -> usize {
+    match node {
+        PlanNode::Prefix { prefix, .. } => prefix.memory(),
+        PlanNode::Group(group) => group.all().map(prefixes_memory).sum(),
+        _ => 0,
     }
 }
 
@@ -198,7 +207,9 @@ impl SegmentMemory {
                 }
             }
             PlanNode::Prefix { prefix, .. } => {
-                let lists = 2 * prefix.terms * size_of::<TermInfo>() + PAGE as usize;
+                let walked =
+                    if prefix.infos.is_some() { 0 } else { 2 * prefix.terms * size_of::<TermInfo>() };
+                let lists = walked + PAGE as usize;
                 self.expansion = self.expansion.max(lists as u64 + LIST_BYTES_MAX);
                 self.bytes += u64::from(view.segment.documents()).div_ceil(8) + 8;
             }

@@ -10,11 +10,13 @@
 //! | query | strategy | file in `strategies` |
 //! |---|---|---|
 //! | one scored term; exclusions, frequent filters | blocks by descending max score | `impact_ordered` |
-//! | required clauses, and others | candidates of the rarest, looked up in the others | `conjunction` |
-//! | alternatives, with exclusions and frequent filters | `MaxScore` over windows of documents | `maxscore` |
+//! | required clauses led by a term, and others | its blocks, looked up in the others | `conjunction` |
 //! | alternatives with few postings | merge of the whole lists | `small_merge` |
-//! | a minimum of alternatives, and all other queries | windows of documents | `windows` |
-//! | only counted | by the dictionary, a conjunction, or bitsets | `conjunction`, `count` |
+//! | all others | candidates of windows, or of blocks of a phrase | `windows` |
+//! | only counted | by the dictionary, a conjunction, or bitsets | `conjunction`, `windows` |
+//!
+//! Groups are nodes like terms, whatever they contain: a conjunction takes candidates from its cheapest
+//! clause (`nodes/all_of.rs`), a disjunction finds them with `MaxScore` (`nodes/any_of.rs`).
 //!
 //! Evaluation does no I/O: a [`BlockSource`](crate::segment::read::BlockSource) returns the bytes of lists
 //! that are not resident, and may suspend the evaluation until they are. A strategy prefetches the blocks

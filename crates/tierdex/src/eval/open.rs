@@ -129,7 +129,7 @@ impl<'a> ListOpener<'a, '_> {
                 Ok(Node::Phrase(Box::new(phrase)))
             }
             PlanNode::Prefix { prefix, weight } => {
-                let documents = documents_with_prefix(segment, prefix, self.source)?;
+                let documents = documents_with_prefix(segment, self.view.number, prefix, self.source)?;
                 Ok(Node::Set(SetNode::new(documents, plan.scale.constant(*weight), cost)))
             }
             PlanNode::All { weight } => {
@@ -195,29 +195,38 @@ pub(super) fn record_part(
     }
 }
 
-/// Reads the lists of all terms with a prefix, and unites them to a set of documents.
+/// Unites the lists of all terms with a prefix in the segment with this number to a set of documents.
 fn documents_with_prefix(
     segment: &Segment,
+    number: usize,
     clause: &PrefixClause,
     source: &dyn BlockSource,
 ) -> Result<DocumentSet> {
     let field = segment.field(clause.field);
-    let prefix = TermPrefix { text: &clause.text, whole_clusters: clause.whole_clusters };
-    let infos = terms_starting_with(field, prefix, source)?;
-    let postings = infos.iter().map(|info| u64::from(info.document_frequency)).sum();
-    let mut documents = DocumentSet::with_capacity(postings, segment.documents());
-    let mut lists = ListsInTermOrder::new(source);
+    let walked;
+    let infos = match &clause.infos {
+        Some(infos) => &infos[number],
+        None => {
+            let prefix = TermPrefix { text: &clause.text, whole_clusters: clause.whole_clusters };
+            walked = terms_starting_with(field, prefix, source)?;
+            &walked
+        }
+    };
+    let mut documents = DocumentSet::with_capacity(clause.postings[number], segment.documents());
+    let (mut lists, mut cursor) = (ListsInTermOrder::new(source), None);
     for info in infos {
         source.checkpoint(0..0)?;
-        let record = lists.record(field, &info)?;
-        let mut cursor = PostingsCursor::with_record(field, record, source)?;
-        cursor.advance(0)?;
-        loop {
-            let (block, _) = cursor.rest_of_block()?;
-            let count = block.len();
-            if count == 0 {
-                break;
+        let record = lists.record(field, info)?;
+        let cursor = match &mut cursor {
+            None => cursor.insert(PostingsCursor::with_record(field, record, source)?),
+            Some(cursor) => {
+                cursor.reopen(record);
+                cursor
             }
+        };
+        cursor.advance(0)?;
+        while let block @ [_, ..] = cursor.rest_of_documents() {
+            let count = block.len();
             documents.add(block);
             cursor.skip(count)?;
         }

@@ -6,7 +6,7 @@ use super::{
     fuzzy::Levenshtein,
     plan_node::{InfoBySegment, PrefixClause},
 };
-use crate::limits::{FUZZY_EXPANSIONS_MAX, PREFIX_EXPANSIONS_MAX};
+use crate::limits::{FUZZY_EXPANSIONS_MAX, PREFIX_EXPANSIONS_MAX, PREFIX_INFOS_MAX};
 use crate::segment::read::{Automaton, BlockSource, FieldReader, TermInfo, TermWalk};
 use crate::{Error, Result, text::first_cluster};
 use std::{cmp::Reverse, collections::BTreeMap};
@@ -150,7 +150,9 @@ pub(super) fn count_terms_with_prefix(
 ) -> Result<PrefixClause> {
     let TermPrefix { text, whole_clusters } = prefix;
     let postings = vec![0; lists.segments.len()];
-    let mut counted = PrefixClause { field, text: text.to_string(), whole_clusters, terms: 0, postings };
+    let infos = Some(vec![Vec::new(); lists.segments.len()]);
+    let mut counted =
+        PrefixClause { field, text: text.to_string(), whole_clusters, terms: 0, postings, infos };
     let mut walks = MergedWalk::open(lists, field, || prefix.automaton())?;
     while walks.next()?.is_some() {
         if !prefix.stands_for(walks.term()) {
@@ -159,6 +161,10 @@ pub(super) fn count_terms_with_prefix(
         counted.terms += 1;
         for (sum, info) in counted.postings.iter_mut().zip(walks.infos()) {
             *sum += info.map_or(0, |info| u64::from(info.document_frequency));
+        }
+        counted.infos.take_if(|_| counted.terms > PREFIX_INFOS_MAX);
+        for (infos, info) in counted.infos.iter_mut().flatten().zip(walks.infos()) {
+            infos.extend(info.cloned());
         }
         // The user did not write `whole_clusters` prefixes, so the limit for written prefixes does not apply.
         if before + counted.terms > PREFIX_EXPANSIONS_MAX && !whole_clusters {

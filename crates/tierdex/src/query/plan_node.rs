@@ -46,6 +46,8 @@ pub struct PrefixClause {
     pub(crate) terms: usize,
     /// For each segment, the sum of the document frequencies of the terms with this prefix.
     pub(crate) postings: Vec<u64>,
+    /// For each segment, the dictionary entries of the terms; `None` if there are too many to keep.
+    pub(crate) infos: Option<Vec<Vec<TermInfo>>>,
 }
 
 /// The dictionary entry of a term in each segment that contains it, by the number of the segment.
@@ -65,6 +67,14 @@ pub struct Leaf {
     pub(crate) weight: f64,
     /// Whether the postings of the term add to scores.
     pub(crate) is_scored: bool,
+}
+
+impl PrefixClause {
+    /// Bytes of the dictionary entries.
+    pub(crate) fn memory(&self) -> usize {
+        let infos = self.infos.iter().flatten();
+        infos.map(|infos| size_of::<Vec<TermInfo>>() + infos.capacity() * size_of::<TermInfo>()).sum()
+    }
 }
 
 impl Leaf {

@@ -153,6 +153,7 @@ impl Fixture {
             whole_clusters: false,
             terms: postings.len(),
             postings: vec![postings.iter().sum()],
+            infos: None,
         };
         PlanNode::Prefix { prefix: Arc::new(prefix), weight }
     }

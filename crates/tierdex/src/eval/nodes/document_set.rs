@@ -5,6 +5,7 @@ use crate::cursor::NO_DOCUMENT;
 use crate::eval::state::{
     Bits, CandidateBatch, DocRange, Refine, Refinement, ScoreWindow, Scratch, positions_within,
 };
+use crate::eval::tuning::SORTED_BYTES_RATIO;
 
 /// A set of documents of a segment.
 pub enum DocumentSet {
@@ -17,11 +18,11 @@ pub enum DocumentSet {
 }
 
 impl DocumentSet {
-    /// An empty set for up to `postings` additions, among `documents` documents, in the form that takes less
-    /// memory.
+    /// An empty set for up to `postings` additions, among `documents` documents: a list if sorting it takes
+    /// less time than clearing a bitset.
     pub fn with_capacity(postings: u64, documents: u32) -> DocumentSet {
         let bytes = documents.div_ceil(8) as usize;
-        if 4 * postings < bytes as u64 {
+        if postings < bytes as u64 / SORTED_BYTES_RATIO {
             DocumentSet::Sorted(Vec::with_capacity(postings as usize))
         } else {
             DocumentSet::Bitset(vec![0; bytes])

@@ -109,6 +109,13 @@ impl<'s> Search<'s> {
         if self.options.exhaustive { 0 } else { self.collector.threshold() }
     }
 
+    /// The smallest score with which documents from `first` on may be hits: of equal scores, that of the
+    /// first document wins.
+    pub(crate) fn min_score_from(&self, first: u32) -> u32 {
+        let min_score = self.min_score();
+        min_score + u32::from(min_score > 0 && !self.may_enter(min_score, first))
+    }
+
     /// Whether documents from `first` on with scores up to `score` may be hits.
     #[inline]
     pub(crate) fn may_enter(&self, score: u32, first: u32) -> bool {

@@ -22,7 +22,7 @@ pub(crate) fn evaluate_windows(root: &mut Node<'_>, search: &mut Search<'_>) -> 
             return Ok(range.last);
         }
         batch.clear();
-        let min_score = if visits_all { 0 } else { search.min_score() };
+        let min_score = if visits_all { 0 } else { search.min_score_from(range.first) };
         let last = root.collect(range, search.end, min_score, &mut batch, search.scratch)?;
         evaluated += batch.len() as u64;
         search.offer_all(&batch.documents, &batch.scores);

@@ -78,7 +78,7 @@ fn term(leaf: usize) -> PlanNode {
 
 fn prefix(weight: f64) -> PlanNode {
     let (text, postings) = ("x".to_string(), vec![3]);
-    let prefix = PrefixClause { field: 0, text, whole_clusters: false, terms: 1, postings };
+    let prefix = PrefixClause { field: 0, text, whole_clusters: false, terms: 1, postings, infos: None };
     PlanNode::Prefix { prefix: Arc::new(prefix), weight }
 }
 
