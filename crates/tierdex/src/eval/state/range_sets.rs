@@ -200,7 +200,7 @@ impl BitCounters {
                 (*digit, *carry) = (*digit ^ *carry, *digit & *carry);
             }
         }
-        if carry.iter().any(|byte| *byte != 0) {
+        if count_ones(&carry) > 0 {
             self.digits.push(carry);
         }
     }
@@ -212,11 +212,15 @@ impl BitCounters {
         let (mut above, mut equal) = (vec![0; len], vec![u8::MAX; len]);
         let highest = (usize::BITS - minimum.leading_zeros()) as usize;
         for digit_index in (0..self.digits.len().max(highest)).rev() {
-            let expected = if minimum >> digit_index & 1 == 1 { u8::MAX } else { 0 };
-            for at in 0..len {
-                let digit = self.digits.get(digit_index).map_or(0, |digit| digit[at]);
-                above[at] |= equal[at] & digit & !expected;
-                equal[at] &= !(digit ^ expected);
+            match (self.digits.get(digit_index), minimum >> digit_index & 1 == 1) {
+                (Some(digit), true) => equal.iter_mut().zip(digit).for_each(|(equal, digit)| *equal &= digit),
+                (Some(digit), false) => {
+                    for ((above, equal), digit) in above.iter_mut().zip(&mut equal).zip(digit) {
+                        (*above, *equal) = (*above | *equal & digit, *equal & !digit);
+                    }
+                }
+                (None, true) => equal.fill(0),
+                (None, false) => {}
             }
         }
         above.iter_mut().zip(&equal).for_each(|(above, equal)| *above |= equal);
