@@ -37,6 +37,7 @@ impl<'a> AnyOf<'a> {
             matching: 0,
             ranked_before,
             others: 0,
+            counts_first: false,
             exhaustive_windows_left: 0,
         }
     }
@@ -78,8 +79,8 @@ impl<'a> AnyOf<'a> {
         Ok(())
     }
 
-    /// Orders the alternatives by their max scores in a range. Returns the number of non-essential
-    /// alternatives, the first in the order; `None` if no candidate can reach `min_score`.
+    /// Orders the alternatives by their max scores in a range. Returns the number of those, the first in the
+    /// order, that do not reach `min_score` together; `None` if no candidate can reach it.
     fn rank(&mut self, range: DocRange, min_score: u32) -> Result<Option<usize>> {
         self.bound_nodes(range)?;
         self.ranked.sort_unstable_by_key(|ranked| ranked.bound);
@@ -87,8 +88,7 @@ impl<'a> AnyOf<'a> {
         if self.matching < self.minimum || sum < min_score {
             return Ok(None);
         }
-        let others = self.ranked[1..].partition_point(|ranked| ranked.sum_before < min_score);
-        Ok(Some(others.max(self.minimum - 1)))
+        Ok(Some(self.ranked[1..].partition_point(|ranked| ranked.sum_before < min_score)))
     }
 
     /// Computes the sums of max scores before each alternative in the order, and returns the sum of all.
@@ -101,6 +101,7 @@ impl<'a> AnyOf<'a> {
 
     pub(crate) fn prefetch(&mut self, range: DocRange, min_score: u32, scored: bool) -> Result<bool> {
         let Some(others) = self.rank(range, min_score)? else { return Ok(true) };
+        let others = others.max(self.minimum - 1);
         let sum = self.ranked.last().map_or(0, |last| last.sum_before.saturating_add(last.bound));
         let (others, essential) = self.ranked.split_at(others);
         let mut postings = 0;
@@ -137,6 +138,8 @@ impl<'a> AnyOf<'a> {
             self.nodes.iter_mut().for_each(|node| node.skip_range(range));
             return Ok(range.last);
         };
+        self.counts_first = others + 1 < self.minimum;
+        let others = others.max(self.minimum - 1);
         if others == 0 {
             self.sum_all(range, min_score, batch, scratch)?;
             return Ok(range.last);
@@ -164,7 +167,10 @@ impl<'a> AnyOf<'a> {
                 self.nodes[*number].refine_batch(batch, refinement, scratch)?;
             }
         }
-        if self.minimum > 1 { self.keep_matches(batch, scratch) } else { Ok(()) }
+        if self.minimum > 1 && !(self.others == 0 && self.counts_first) {
+            self.keep_matches(batch, scratch)?;
+        }
+        Ok(())
     }
 
     /// Fills the batch with the documents of the essential alternatives, those from position
@@ -231,6 +237,9 @@ impl<'a> AnyOf<'a> {
         batch: &mut CandidateBatch,
         scratch: &mut Scratch,
     ) -> Result<()> {
+        if self.counts_first {
+            return self.score_matches(range, min_score, batch, scratch);
+        }
         let mut window = scratch.take_window();
         window.restart(range);
         let own_min = self.min_score();
@@ -239,6 +248,34 @@ impl<'a> AnyOf<'a> {
         }
         self.drain_window(&mut window, min_score, batch);
         scratch.give_window(window);
+        Ok(())
+    }
+
+    /// Fills the batch with the matches of a range, found with bitsets, whose scores reach `min_score`.
+    fn score_matches(
+        &mut self,
+        range: DocRange,
+        min_score: u32,
+        batch: &mut CandidateBatch,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let mut bits = scratch.take_bits();
+        bits.restart(range);
+        self.mark_matches(&mut bits, scratch)?;
+        batch.extend_unscored(bits.documents());
+        scratch.give_bits(bits);
+        let optional = Refinement { min_score, ..Refinement::all(Refine::Optional) };
+        if !(self.has_positive_scores && self.is_summing_cheaper(batch, range)) {
+            return self.add_found(batch, optional, scratch);
+        }
+        let mut window = scratch.take_window();
+        window.restart(range);
+        for node in &mut self.nodes {
+            node.add_scores(&mut window, 1, scratch)?;
+        }
+        window.require_sums(batch, 0);
+        scratch.give_window(window);
+        batch.retain_at_least(min_score);
         Ok(())
     }
 

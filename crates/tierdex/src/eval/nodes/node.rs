@@ -56,6 +56,8 @@ pub struct AnyOf<'a> {
     pub(super) ranked_before: Vec<RankedNode>,
     /// Number of non-essential alternatives, in which the candidates proposed last are still to be looked up.
     pub(super) others: usize,
+    /// Whether matches are counted before they are scored: the threshold excludes less than the minimum.
+    pub(super) counts_first: bool,
     /// Number of following windows in which all alternatives are summed.
     pub(super) exhaustive_windows_left: usize,
 }
