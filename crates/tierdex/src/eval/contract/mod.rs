@@ -292,7 +292,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn groups_satisfy_the_contract(seed in any::<u64>(), depth in 0usize..3, fixture in 0usize..7) {
+    fn groups_satisfy_the_contract(seed in any::<u64>(), depth in 0usize..5, fixture in 0usize..7) {
         let (mut random, fixture) = (Random::new(seed), &FIXTURES[fixture]);
         let plan = fixture.group(&mut random, depth);
         let checked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
