@@ -10,9 +10,9 @@
 //! | query | strategy | file in `strategies` |
 //! |---|---|---|
 //! | one scored term; exclusions, frequent filters | blocks by descending max score | `impact_ordered` |
-//! | required clauses led by a term, and others | its blocks, looked up in the others | `conjunction` |
+//! | required clauses led by a term or phrase | its blocks, then the others | `conjunction`, `windows` |
 //! | alternatives with few postings | merge of the whole lists | `small_merge` |
-//! | all others | candidates of windows, or of blocks of a phrase | `windows` |
+//! | all others | candidates of windows | `windows` |
 //! | only counted | by the dictionary, a conjunction, or bitsets | `conjunction`, `windows` |
 //!
 //! Groups are nodes like terms, whatever they contain: a conjunction takes candidates from its cheapest

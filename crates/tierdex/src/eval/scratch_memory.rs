@@ -214,6 +214,9 @@ pub(super) fn scratch_bytes(strategy: &Strategy, view: SegmentView<'_>, exhausti
     let used = match strategy.kind {
         StrategyKind::Nothing | StrategyKind::Dictionary => 0,
         StrategyKind::ImpactOrdered => ScratchUse::batches(1).and(refiners).bytes(window, BLOCK),
+        StrategyKind::Conjunction if matches!(view.lead(clauses), Some(PlanNode::Phrase { .. })) => {
+            ScratchUse::batches(1).and(collect_group_use(clauses)).bytes(window, window)
+        }
         StrategyKind::Conjunction | StrategyKind::CountConjunction | StrategyKind::CountDifference => {
             let rarest = clauses.must.iter().chain(&clauses.filter).map(|node| view.cost(node)).min();
             // For each prefetched block of the rarest list: its number and the upper bound of its scores.
@@ -227,9 +230,7 @@ pub(super) fn scratch_bytes(strategy: &Strategy, view: SegmentView<'_>, exhausti
             let refiners = max_use(&clauses.must_not, refine_use);
             ScratchUse::batches(2).and(refiners).bytes(window, postings as usize)
         }
-        StrategyKind::Windows
-            if (strategy.counts_matches || exhaustive) && !view.proposes_blocks(clauses) =>
-        {
+        StrategyKind::Windows if strategy.counts_matches || exhaustive => {
             ScratchUse::WINDOW.and(add_group_use(clauses, false)).bytes(window, window)
         }
         StrategyKind::Windows => ScratchUse::batches(1).and(collect_group_use(clauses)).bytes(window, window),

@@ -49,11 +49,15 @@ impl<'a> SegmentView<'a> {
         clauses
     }
 
-    /// Whether the clause that proposes candidates of a conjunction does so by blocks of a list.
-    pub(super) fn proposes_blocks(self, clauses: &Clauses<PlanNode>) -> bool {
-        let lead = self.refining_clauses(clauses).into_iter().next();
-        let is_list = |node: &PlanNode| matches!(node, PlanNode::Term { .. } | PlanNode::Phrase { .. });
-        lead.is_some_and(|(node, how)| how != Refine::Optional && is_list(node))
+    /// The clause that proposes the candidates of a conjunction; `None` for a disjunction.
+    pub(super) fn lead<'g>(self, group: &'g Clauses<PlanNode>) -> Option<&'g PlanNode> {
+        let first = self.refining_clauses(group).into_iter().next();
+        first.filter(|(_, how)| *how != Refine::Optional).map(|(node, _)| node)
+    }
+
+    /// Whether candidates are proposed by blocks of a list, not by windows.
+    pub(super) fn proposes_blocks(self, group: &Clauses<PlanNode>) -> bool {
+        matches!(self.lead(group), Some(PlanNode::Term { .. } | PlanNode::Phrase { .. }))
     }
 
     /// Relative cost of the candidates that a clause of a conjunction proposes, by which the lead is chosen:

@@ -9,7 +9,7 @@ use crate::eval::tuning::{
     DENSE_DIVISOR, IMPACT_ORDER_RATIO, MERGED_PER_WINDOW_MAX, MERGED_POSTINGS_MAX, PRUNED_ALTERNATIVES_RATIO,
     WINDOW_DOCS,
 };
-use crate::eval::{SegmentView, Tuning, state::Refine};
+use crate::eval::{SegmentView, Tuning};
 use crate::query::plan_node::PlanNode;
 use crate::query::{Clauses, QueryPlan};
 use std::mem::take;
@@ -41,7 +41,7 @@ pub enum StrategyKind {
     Conjunction,
     /// The whole lists of the alternatives are merged.
     SmallMerge,
-    /// Candidates are found by `MaxScore` in windows of documents, or by the phrase or filter that is rarest.
+    /// Candidates are found in windows of documents, those of alternatives by `MaxScore`.
     Windows,
     /// Matches are counted with bitsets.
     CountBits,
@@ -196,10 +196,9 @@ impl StrategyChooser<'_> {
 
     /// The strategy of a conjunction or disjunction, by the clause that proposes candidates.
     fn choose_by_lead(&self, clauses: &Clauses<PlanNode>) -> StrategyKind {
-        let lead = self.view.refining_clauses(clauses).into_iter().next();
-        match lead {
-            Some((PlanNode::Term { .. }, Refine::Require | Refine::Filter)) => StrategyKind::Conjunction,
-            _ => StrategyKind::Windows,
+        match self.view.proposes_blocks(clauses) {
+            true => StrategyKind::Conjunction,
+            false => StrategyKind::Windows,
         }
     }
 

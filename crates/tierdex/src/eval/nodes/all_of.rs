@@ -281,33 +281,12 @@ impl<'a> AllOf<'a> {
         Ok(())
     }
 
-    pub(crate) fn refine_batch(
-        &mut self,
-        batch: &mut CandidateBatch,
-        refinement: Refinement,
-        scratch: &mut Scratch,
-    ) -> Result<()> {
-        match refinement.how {
-            Refine::Filter => keep_matches(&mut self.clauses, batch, scratch),
-            Refine::Require => self.require(batch, refinement, scratch),
-            how => {
-                // Candidates that do not match may stay: the matches are found in a copy.
-                let mut own = scratch.take_batch(batch.len());
-                own.push_all(&batch.documents, &batch.scores);
-                if how == Refine::Exclude {
-                    keep_matches(&mut self.clauses, &mut own, scratch)?;
-                } else {
-                    self.require(&mut own, refinement, scratch)?;
-                }
-                batch.apply_refinement(&own, refinement, |_, score| score);
-                scratch.give_batch(own);
-                Ok(())
-            }
-        }
+    pub(crate) fn keep_matches(&mut self, batch: &mut CandidateBatch, scratch: &mut Scratch) -> Result<()> {
+        keep_matches(&mut self.clauses, batch, scratch)
     }
 
     /// Keeps the candidates that match and may reach the threshold, with their exact scores.
-    fn require(
+    pub(crate) fn require(
         &mut self,
         batch: &mut CandidateBatch,
         Refinement { included_bound, min_score, .. }: Refinement,

@@ -295,7 +295,7 @@ impl<'a> AnyOf<'a> {
     }
 
     /// Keeps the candidates that match.
-    fn keep_matches(&mut self, batch: &mut CandidateBatch, scratch: &mut Scratch) -> Result<()> {
+    pub(crate) fn keep_matches(&mut self, batch: &mut CandidateBatch, scratch: &mut Scratch) -> Result<()> {
         let Some(range) = batch.range() else { return Ok(()) };
         if self.is_summing_cheaper(batch, range) {
             let mut bits = scratch.take_bits();
@@ -389,39 +389,22 @@ impl<'a> AnyOf<'a> {
         Ok(())
     }
 
-    pub(crate) fn refine_batch(
+    /// Drops the candidates that match one of the alternatives, or adds the scores of those that match. Only
+    /// for a minimum of 1: then each alternative does it by itself.
+    pub(crate) fn refine_each(
         &mut self,
         batch: &mut CandidateBatch,
         refinement: Refinement,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        let Refinement { how, .. } = refinement;
-        match how {
-            Refine::Filter => self.keep_matches(batch, scratch),
-            Refine::Require => self.require(batch, refinement, scratch),
-            Refine::Exclude if self.minimum == 1 => {
-                let mut nodes = self.nodes.iter_mut();
-                nodes.try_for_each(|node| node.refine_batch(batch, Refinement::all(how), scratch))
-            }
-            Refine::Optional if self.minimum == 1 => self.add_found(batch, refinement, scratch),
-            _ => {
-                // Candidates that do not match stay: the matches are found in a copy.
-                let mut own = scratch.take_batch(batch.len());
-                own.push_all(&batch.documents, &batch.scores);
-                if how == Refine::Exclude {
-                    self.keep_matches(&mut own, scratch)?;
-                } else {
-                    self.require(&mut own, refinement, scratch)?;
-                }
-                batch.apply_refinement(&own, refinement, |_, score| score);
-                scratch.give_batch(own);
-                Ok(())
-            }
+        if refinement.how.is_scored() {
+            return self.add_found(batch, refinement, scratch);
         }
+        self.nodes.iter_mut().try_for_each(|node| node.refine_batch(batch, refinement, scratch))
     }
 
     /// Keeps the candidates that match and may reach the threshold, with their exact scores.
-    fn require(
+    pub(crate) fn require(
         &mut self,
         batch: &mut CandidateBatch,
         refinement: Refinement,

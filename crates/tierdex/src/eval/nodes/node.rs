@@ -38,7 +38,7 @@ pub struct RefiningClause<'a> {
     pub(crate) found_unscored: bool,
 }
 
-/// A disjunction of at least two alternatives, or of one.
+/// A disjunction.
 pub struct AnyOf<'a> {
     /// The alternatives in ascending order of cost.
     pub(crate) nodes: Vec<Node<'a>>,
@@ -294,9 +294,35 @@ impl<'a> Node<'a> {
                 set.refine_batch(batch, refinement);
                 Ok(())
             }
-            Node::AllOf(all) => all.refine_batch(batch, refinement, scratch),
-            Node::AnyOf(any) => any.refine_batch(batch, refinement, scratch),
+            Node::AllOf(_) | Node::AnyOf(_) => self.refine_by_group(batch, refinement, scratch),
         }
+    }
+
+    /// [`Node::refine_batch`] of a conjunction or disjunction.
+    fn refine_by_group(
+        &mut self,
+        batch: &mut CandidateBatch,
+        refinement: Refinement,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let of_matches = match (refinement.how, self) {
+            (Refine::Filter, Node::AllOf(all)) => return all.keep_matches(batch, scratch),
+            (Refine::Filter, Node::AnyOf(any)) => return any.keep_matches(batch, scratch),
+            (Refine::Require, Node::AllOf(all)) => return all.require(batch, refinement, scratch),
+            (Refine::Require, Node::AnyOf(any)) => return any.require(batch, refinement, scratch),
+            (_, Node::AnyOf(any)) if any.minimum == 1 => return any.refine_each(batch, refinement, scratch),
+            (how, group) => {
+                // Candidates that do not match stay: the matches are found in a copy.
+                let how = if how == Refine::Exclude { Refine::Filter } else { Refine::Require };
+                let mut copy = scratch.take_batch(batch.len());
+                copy.push_all(&batch.documents, &batch.scores);
+                group.refine_by_group(&mut copy, Refinement { how, ..refinement }, scratch)?;
+                copy
+            }
+        };
+        batch.apply_refinement(&of_matches, refinement, |_, score| score);
+        scratch.give_batch(of_matches);
+        Ok(())
     }
 
     /// Records for `explain` that the blocks that overlap a range were pruned by their max scores.
