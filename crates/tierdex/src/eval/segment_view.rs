@@ -50,7 +50,7 @@ impl<'a> SegmentView<'a> {
     }
 
     /// The clause that proposes the candidates of a conjunction; `None` for a disjunction.
-    pub(super) fn lead<'g>(self, group: &'g Clauses<PlanNode>) -> Option<&'g PlanNode> {
+    pub(super) fn lead(self, group: &Clauses<PlanNode>) -> Option<&PlanNode> {
         let first = self.refining_clauses(group).into_iter().next();
         first.filter(|(_, how)| *how != Refine::Optional).map(|(node, _)| node)
     }
