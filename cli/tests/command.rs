@@ -393,7 +393,7 @@ fn explain_prints_strategy_lists_and_reads() {
     assert!(!said.contains(".postings") && workspace.ok("explain i cat --io -k 1").contains("reads"));
     for (query, node) in [
         ("+the +cat", "conjunction"),
-        ("dog bird", "small lists merged"),
+        ("dog bird", "MaxScore over windows"),
         ("\"the cat\"", "phrase text:\"the cat\""),
     ] {
         let said = assert_succeeded(&workspace.run_with(["explain", "i", query]));

@@ -176,10 +176,9 @@ fn pruning_counting_segments_and_threads_change_no_result() {
         StrategyKind::Dictionary,
         StrategyKind::ImpactOrdered,
         StrategyKind::Conjunction,
-        StrategyKind::SmallMerge,
         StrategyKind::Windows,
         StrategyKind::CountBits,
-        StrategyKind::CountConjunction,
+        StrategyKind::CountBlocks,
         StrategyKind::CountDifference,
     ] {
         let is_chosen = strategies.contains_key(&format!("{strategy:?}"));

@@ -105,9 +105,9 @@ fn evaluations_reserve_what_they_allocate() {
     cases.extend(texts_of(
         &texts,
         &[
-            ("w1*", 10, 115),
             ("w1~1", 10, 115),
-            // The lists of the prefix are closed before others are read.
+            // The lists of the prefix are closed before documents are collected, or others are read.
+            ("w1*", 10, 120),
             ("+w1* +w2", 10, 132),
             // Positions of a block are read up to a length that those of few blocks have.
             ("\"w1 w2\"", 10, 147),

@@ -91,9 +91,6 @@ fn check_counts(segment: &SegmentExplanation, exhaustive: bool, text: &str) {
             StrategyKind::ImpactOrdered if list.highest_bound.is_some() => {
                 assert_eq!(of.by_range, 0, "{what}")
             }
-            StrategyKind::SmallMerge if list.highest_bound.is_some() => {
-                assert_eq!(of.decoded, of.blocks, "{what}");
-            }
             _ => {}
         }
     }

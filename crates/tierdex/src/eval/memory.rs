@@ -236,12 +236,11 @@ fn positions_bytes(view: SegmentView<'_>, leaf: usize) -> u64 {
 fn count_look_up_lists(strategy: &Strategy) -> usize {
     let Strategy { kind, clauses, .. } = strategy;
     match kind {
-        StrategyKind::SmallMerge => clauses.must_not.iter().map(count_lists).sum(),
         StrategyKind::CountBits if clauses.minimum > 0 => {
             let is_term = |node: &&PlanNode| matches!(node, PlanNode::Term { .. });
             clauses.should.iter().filter(|node| !is_term(node)).map(count_lists).sum()
         }
-        StrategyKind::CountConjunction | StrategyKind::CountDifference => {
+        StrategyKind::CountBlocks | StrategyKind::CountDifference => {
             let all: usize = clauses.all().map(count_lists).sum();
             let leads = |node: &PlanNode| matches!(node, PlanNode::Term { .. });
             all - usize::from(clauses.must.iter().chain(&clauses.filter).all(leads))

@@ -11,9 +11,8 @@
 //! |---|---|---|
 //! | one scored term; exclusions, frequent filters | blocks by descending max score | `impact_ordered` |
 //! | required clauses led by a term or phrase | its blocks, then the others | `conjunction`, `windows` |
-//! | alternatives with few postings | merge of the whole lists | `small_merge` |
-//! | all others | candidates of windows | `windows` |
-//! | only counted | by the dictionary, a conjunction, or bitsets | `conjunction`, `windows` |
+//! | all others | candidates of windows, or of blocks of short lists | `windows` |
+//! | only counted | by the dictionary, in blocks, or with bitsets | `conjunction`, `windows` |
 //!
 //! Groups are nodes like terms, whatever they contain: a conjunction takes candidates from its cheapest
 //! clause (`nodes/all_of.rs`), a disjunction finds them with `MaxScore` (`nodes/any_of.rs`).

@@ -89,16 +89,18 @@ impl<'a> ListOpener<'a, '_> {
     /// Opens a group, or its only clause unless that is a term, its required clauses for this use of their
     /// skip records.
     fn open_group(&mut self, group: &Clauses<PlanNode>, data_use: SkipDataUse) -> Result<Node<'a>> {
+        if let Some(node) = group.only_clause().filter(|node| !matches!(node, PlanNode::Term { .. })) {
+            return self.open_node(node, data_use);
+        }
         if group.minimum > 0 {
             let mut nodes = Vec::with_capacity(group.should.len());
             for node in &group.should {
                 nodes.push(self.open_node(node, SkipDataUse::MaxShares)?);
             }
             let has_positive_scores = group.should.iter().all(has_positive_scores);
-            return Ok(Node::AnyOf(Box::new(AnyOf::new(nodes, group.minimum, has_positive_scores))));
-        }
-        if let Some(node) = group.only_required().filter(|node| !matches!(node, PlanNode::Term { .. })) {
-            return self.open_node(node, data_use);
+            let documents = self.view.segment.documents();
+            let any = AnyOf::new(nodes, group.minimum, has_positive_scores, documents);
+            return Ok(Node::AnyOf(Box::new(any)));
         }
         let mut clauses = Vec::with_capacity(group.all().count());
         for (node, how) in self.view.refining_clauses(group) {

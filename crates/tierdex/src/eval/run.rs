@@ -4,9 +4,7 @@ use crate::eval::nodes::Node;
 use crate::eval::strategies::windows::{
     count_by_bitsets, count_by_blocks, evaluate_windows, offer_zero_scores,
 };
-use crate::eval::strategies::{
-    conjunction::conjunction, impact_ordered::impact_ordered, small_merge::small_merge,
-};
+use crate::eval::strategies::{conjunction::conjunction, impact_ordered::impact_ordered};
 use crate::{Result, eval::Strategy, eval::StrategyKind, eval::state::Search};
 
 impl Strategy {
@@ -17,6 +15,7 @@ impl Strategy {
     /// complement of a negative number.
     pub fn find_matches(&self, root: &mut Node<'_>, search: &mut Search<'_>) -> Result<u64> {
         search.counts_matches = self.counts_matches;
+        search.proposes_blocks = self.proposes_blocks;
         let found = self.run_algorithm(root, search)?;
         if self.offers_zero_scores && search.may_enter(0, 0) {
             offer_zero_scores(root, search)?;
@@ -38,16 +37,10 @@ impl Strategy {
                 impact_ordered(term, others, self.expected_candidates, search)
             }
             (
-                StrategyKind::Conjunction | StrategyKind::CountConjunction | StrategyKind::CountDifference,
+                StrategyKind::Conjunction | StrategyKind::CountBlocks | StrategyKind::CountDifference,
                 Node::AllOf(all),
             ) if matches!(all.clauses[0].node, Node::Term(_)) => conjunction(&mut all.clauses, search),
-            (StrategyKind::CountConjunction, root) => count_by_blocks(root, search),
-            (StrategyKind::SmallMerge, Node::AnyOf(any)) => small_merge(&mut any.nodes, &mut [], search),
-            (StrategyKind::SmallMerge, Node::AllOf(all)) => {
-                let (lead, exclusions) = all.clauses.split_first_mut().expect("a clause is required");
-                let Node::AnyOf(any) = &mut lead.node else { return Ok(0) };
-                small_merge(&mut any.nodes, exclusions, search)
-            }
+            (StrategyKind::CountBlocks, root) => count_by_blocks(root, search),
             (StrategyKind::CountBits, root) => count_by_bitsets(root, search),
             (_, root) => evaluate_windows(root, search),
         }

@@ -5,10 +5,13 @@
 //! takes in `mark_matches`, `add_scores`, `collect` and `refine_batch`. The clauses of a group are evaluated
 //! one after the other and return their buffers, so only the largest use counts ([`max_use`]).
 
+use super::nodes::any_of::is_sparse;
 use super::segment_view::SegmentView;
 use super::state::scratch::{CANDIDATE_BYTES, SURVIVORS_BYTES, bits_bytes, window_bytes};
 use super::strategy::{Strategy, StrategyKind, has_positive_scores};
-use super::tuning::{COUNTED_DOCS, LEAD_BLOCKS_AHEAD_MAX, LOOK_UP_COST_POSTINGS, WINDOW_DOCS};
+use super::tuning::{
+    COUNTED_DOCS, LEAD_BLOCKS_AHEAD_MAX, LOOK_UP_COST_POSTINGS, MERGED_LISTS_MAX, WINDOW_DOCS,
+};
 use crate::{limits::BLOCK, query::Clauses, query::plan_node::PlanNode};
 use std::ops::Add;
 
@@ -104,7 +107,7 @@ fn mark_use(node: &PlanNode) -> ScratchUse {
 fn mark_group_use(group: &Clauses<PlanNode>) -> ScratchUse {
     let marked = max_use(group.all(), mark_use);
     match group.minimum {
-        0 if group.only_required().is_some() => marked,
+        _ if group.only_clause().is_some() => marked,
         0 => {
             let looked_up = ScratchUse::blocks(1).and(max_use(group.all(), refine_use));
             ScratchUse::bits(2).and(marked.or(looked_up))
@@ -128,7 +131,7 @@ fn add_group_use(group: &Clauses<PlanNode>, prunes: bool) -> ScratchUse {
     let added = max_use(group.all(), |node| add_use(node, prunes));
     let collected = ScratchUse::batches(1).and(collect_group_use(group));
     match group.minimum {
-        0 if group.only_required().is_some() => added,
+        _ if group.only_clause().is_some() => added,
         0 if prunes => collected,
         0 => ScratchUse::WINDOW.and(mark_group_use(group).or(ScratchUse::bits(2).and(added))),
         1 => added,
@@ -146,7 +149,7 @@ fn collect_use(node: &PlanNode) -> ScratchUse {
 }
 
 fn collect_group_use(group: &Clauses<PlanNode>) -> ScratchUse {
-    if let Some(node) = group.only_required() {
+    if let Some(node) = group.only_clause() {
         return collect_use(node);
     }
     if group.minimum == 0 {
@@ -214,21 +217,17 @@ pub(super) fn scratch_bytes(strategy: &Strategy, view: SegmentView<'_>, exhausti
     let used = match strategy.kind {
         StrategyKind::Nothing | StrategyKind::Dictionary => 0,
         StrategyKind::ImpactOrdered => ScratchUse::batches(1).and(refiners).bytes(window, BLOCK),
-        StrategyKind::Conjunction if matches!(view.lead(clauses), Some(PlanNode::Phrase { .. })) => {
+        StrategyKind::Conjunction | StrategyKind::CountBlocks
+            if !matches!(view.lead(clauses), Some(PlanNode::Term { .. })) =>
+        {
             ScratchUse::batches(1).and(collect_group_use(clauses)).bytes(window, window)
         }
-        StrategyKind::Conjunction | StrategyKind::CountConjunction | StrategyKind::CountDifference => {
+        StrategyKind::Conjunction | StrategyKind::CountBlocks | StrategyKind::CountDifference => {
             let rarest = clauses.must.iter().chain(&clauses.filter).map(|node| view.cost(node)).min();
             // For each prefetched block of the rarest list: its number and the upper bound of its scores.
             let blocks = rarest.unwrap_or(0).div_ceil(BLOCK as u64).min(LEAD_BLOCKS_AHEAD_MAX as u64);
             let ahead = blocks.next_power_of_two() as usize * size_of::<(u32, u32)>();
             ScratchUse::batches(1).and(refiners).bytes(window, BLOCK) + ahead
-        }
-        StrategyKind::SmallMerge => {
-            let alternatives = clauses.must.iter().chain(&clauses.should);
-            let postings: u64 = alternatives.map(|node| view.cost(node)).sum();
-            let refiners = max_use(&clauses.must_not, refine_use);
-            ScratchUse::batches(2).and(refiners).bytes(window, postings as usize)
         }
         StrategyKind::Windows if strategy.counts_matches || exhaustive => {
             ScratchUse::WINDOW.and(add_group_use(clauses, false)).bytes(window, window)
@@ -237,9 +236,21 @@ pub(super) fn scratch_bytes(strategy: &Strategy, view: SegmentView<'_>, exhausti
         StrategyKind::CountBits => {
             let range = COUNTED_DOCS.min(view.segment.documents() as usize);
             // The bitset of a range is at first empty: a conjunction marks its matches there.
-            let own = usize::from(clauses.minimum > 0 || clauses.only_required().is_some());
+            let own = usize::from(clauses.minimum > 0 || clauses.only_clause().is_some());
             ScratchUse::bits(own).and(mark_group_use(clauses)).bytes(range, window)
         }
     };
-    used.max(zeros)
+    used.max(zeros) + 2 * CANDIDATE_BYTES * BLOCK * merged_lists(view, clauses)
+}
+
+/// Maximum number of lists whose blocks are merged, summed over all disjunctions.
+fn merged_lists(view: SegmentView<'_>, group: &Clauses<PlanNode>) -> usize {
+    let documents = view.segment.documents();
+    let sparse = group.should.iter().filter(|node| is_sparse(view.cost(node), documents));
+    let lists = sparse.map(|node| view.lead_lists(node)).sum::<usize>().min(MERGED_LISTS_MAX);
+    let nested = group.all().map(|node| match node {
+        PlanNode::Group(group) => merged_lists(view, group),
+        _ => 0,
+    });
+    nested.sum::<usize>() + if group.minimum > 0 { lists } else { 0 }
 }

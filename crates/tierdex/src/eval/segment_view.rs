@@ -1,7 +1,8 @@
 //! A plan together with one segment, before a list is opened: the clauses that can match there, and upper
 //! bounds of their numbers of matches.
 
-use super::{state::Refine, tuning::PRUNED_ALTERNATIVES_RATIO};
+use super::state::Refine;
+use super::tuning::{DENSE_DIVISOR, MERGED_LISTS_MAX, PRUNED_ALTERNATIVES_RATIO};
 use crate::query::plan_node::PlanNode;
 use crate::query::{Clauses, PlanRewriter, QueryPlan};
 use crate::segment::read::{Segment, TermInfo};
@@ -55,9 +56,33 @@ impl<'a> SegmentView<'a> {
         first.filter(|(_, how)| *how != Refine::Optional).map(|(node, _)| node)
     }
 
-    /// Whether candidates are proposed by blocks of a list, not by windows.
+    /// Whether all matches of a group are to be found by blocks of the lists that propose candidates, not by
+    /// windows.
     pub(super) fn proposes_blocks(self, group: &Clauses<PlanNode>) -> bool {
-        matches!(self.lead(group), Some(PlanNode::Term { .. } | PlanNode::Phrase { .. }))
+        match self.lead(group) {
+            Some(PlanNode::Group(lead)) => self.proposes_blocks(lead),
+            Some(lead) => self.lead_lists(lead) == 1,
+            None => {
+                let is_list_led =
+                    |node: &PlanNode| !matches!(node, PlanNode::Term { .. }) && self.lead_lists(node) == 1;
+                let postings = group.cost(|node| self.cost(node));
+                group.should.len() <= MERGED_LISTS_MAX
+                    && group.should.iter().all(is_list_led)
+                    && postings * DENSE_DIVISOR <= u64::from(self.segment.documents())
+            }
+        }
+    }
+
+    /// [`Node::lead_lists`](crate::eval::nodes::Node::lead_lists) of a clause.
+    pub(super) fn lead_lists(self, node: &PlanNode) -> usize {
+        match node {
+            PlanNode::Term { .. } | PlanNode::Phrase { .. } => 1,
+            PlanNode::Prefix { .. } | PlanNode::All { .. } | PlanNode::Nothing => MERGED_LISTS_MAX + 1,
+            PlanNode::Group(group) => match self.lead(group) {
+                Some(lead) => self.lead_lists(lead),
+                None => group.should.iter().map(|node| self.lead_lists(node)).sum(),
+            },
+        }
     }
 
     /// Relative cost of the candidates that a clause of a conjunction proposes, by which the lead is chosen:

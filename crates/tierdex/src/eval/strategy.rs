@@ -5,10 +5,7 @@
 //! runs, [`sufficient_clauses`] answers another question about the whole plan: from which clauses a threshold
 //! follows ([`initial_threshold`](crate::eval::initial_threshold())).
 
-use crate::eval::tuning::{
-    DENSE_DIVISOR, IMPACT_ORDER_RATIO, MERGED_PER_WINDOW_MAX, MERGED_POSTINGS_MAX, PRUNED_ALTERNATIVES_RATIO,
-    WINDOW_DOCS,
-};
+use crate::eval::tuning::{DENSE_DIVISOR, IMPACT_ORDER_RATIO, PRUNED_ALTERNATIVES_RATIO};
 use crate::eval::{SegmentView, Tuning};
 use crate::query::plan_node::PlanNode;
 use crate::query::{Clauses, QueryPlan};
@@ -39,14 +36,12 @@ pub enum StrategyKind {
     ImpactOrdered,
     /// Candidates of the rarest required clause are looked up in the other clauses.
     Conjunction,
-    /// The whole lists of the alternatives are merged.
-    SmallMerge,
     /// Candidates are found in windows of documents, those of alternatives by `MaxScore`.
     Windows,
     /// Matches are counted with bitsets.
     CountBits,
-    /// Matches of a conjunction are counted.
-    CountConjunction,
+    /// Matches are counted in the blocks of the lists that propose candidates.
+    CountBlocks,
     /// Matches of a conjunction are counted, and subtracted from document frequencies of the dictionary.
     CountDifference,
 }
@@ -59,18 +54,17 @@ impl StrategyKind {
             StrategyKind::Dictionary => "counted by the dictionary",
             StrategyKind::ImpactOrdered => "impact order",
             StrategyKind::Conjunction => "conjunction",
-            StrategyKind::SmallMerge => "small lists merged",
             StrategyKind::Windows => "MaxScore over windows",
             StrategyKind::CountBits => "counted with bitsets",
-            StrategyKind::CountConjunction => "counted by a conjunction",
+            StrategyKind::CountBlocks => "counted by blocks",
             StrategyKind::CountDifference => "counted by a difference",
         }
     }
 
     /// Whether matches are scored.
     pub(super) fn is_scored(self) -> bool {
-        use StrategyKind::{Conjunction, ImpactOrdered, SmallMerge, Windows};
-        matches!(self, ImpactOrdered | Conjunction | SmallMerge | Windows)
+        use StrategyKind::{Conjunction, ImpactOrdered, Windows};
+        matches!(self, ImpactOrdered | Conjunction | Windows)
     }
 }
 
@@ -87,6 +81,8 @@ pub struct Strategy {
     pub dictionary_count: Option<u64>,
     /// Whether the algorithm has to visit every match to count it: nothing is pruned.
     pub(super) counts_matches: bool,
+    /// Whether all matches are found by blocks of lists, not by windows.
+    pub(super) proposes_blocks: bool,
     /// Expected number of candidates until `k` of them pass filters and exclusions. Only
     /// [`StrategyKind::ImpactOrdered`] uses it.
     pub(super) expected_candidates: f64,
@@ -153,16 +149,6 @@ impl StrategyChooser<'_> {
             strategy.offers_zero_scores = true;
         }
         strategy.kind = match (&clauses.must[..], &clauses.should[..]) {
-            ([], alternatives) if clauses.minimum == 1 && self.is_merge_cheaper(alternatives) => {
-                StrategyKind::SmallMerge
-            }
-            ([PlanNode::Group(group)], [])
-                if group.are_alternatives()
-                    && clauses.filter.is_empty()
-                    && self.is_merge_cheaper(&group.should) =>
-            {
-                StrategyKind::SmallMerge
-            }
             ([term @ PlanNode::Term { .. }], []) if prunes => {
                 let postings = self.view.cost(term);
                 strategy.expected_candidates = self.expected_candidates(clauses);
@@ -177,6 +163,7 @@ impl StrategyChooser<'_> {
             }
             _ => self.choose_by_lead(clauses),
         };
+        strategy.proposes_blocks = self.view.proposes_blocks(clauses);
         strategy
     }
 
@@ -196,9 +183,9 @@ impl StrategyChooser<'_> {
 
     /// The strategy of a conjunction or disjunction, by the clause that proposes candidates.
     fn choose_by_lead(&self, clauses: &Clauses<PlanNode>) -> StrategyKind {
-        match self.view.proposes_blocks(clauses) {
-            true => StrategyKind::Conjunction,
-            false => StrategyKind::Windows,
+        match self.view.lead(clauses) {
+            Some(PlanNode::Term { .. } | PlanNode::Phrase { .. }) => StrategyKind::Conjunction,
+            _ => StrategyKind::Windows,
         }
     }
 
@@ -245,7 +232,7 @@ impl StrategyChooser<'_> {
                 clauses.filter.append(&mut clauses.must_not);
                 StrategyKind::CountDifference
             }
-            _ if self.view.proposes_blocks(&clauses) => StrategyKind::CountConjunction,
+            _ if self.view.proposes_blocks(&clauses) => StrategyKind::CountBlocks,
             _ => StrategyKind::CountBits,
         };
         Strategy { kind, clauses, dictionary_count, counts_matches: true, ..Strategy::default() }
@@ -266,15 +253,6 @@ impl StrategyChooser<'_> {
             }
             _ => None,
         }
-    }
-
-    /// Whether the alternatives are terms whose lists are so short that merging them whole is cheaper than
-    /// `MaxScore`.
-    fn is_merge_cheaper(&self, alternatives: &[PlanNode]) -> bool {
-        let windows = u64::from(self.view.segment.documents()).div_ceil(WINDOW_DOCS as u64);
-        let postings: u64 = self.costs(alternatives).sum();
-        postings <= (windows * MERGED_PER_WINDOW_MAX).min(MERGED_POSTINGS_MAX)
-            && alternatives.iter().all(|node| matches!(node, PlanNode::Term { .. }))
     }
 
     /// Upper bound of the number of matches of each node.

@@ -6,6 +6,8 @@
 //! documents of English text, in memory, on one thread. In queries, h is a frequent term, in more than 1% of
 //! the documents, and m a medium one, in 200 documents to 1%.
 
+use crate::limits::BLOCK;
+
 /// Sizes of lists from which on they are evaluated as long ones, with less memory or fewer reads. Results do
 /// not depend on them. Tests make them small, so that the lists of small indexes count as long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,13 +61,8 @@ pub(super) const SORTED_BYTES_RATIO: u64 = 256;
 /// Cost of finding the phrases in a block of their rarest term, in units of adding its postings to a window.
 pub(super) const PHRASE_COST_POSTINGS: usize = 16;
 
-/// Alternatives with at most this number of postings for each window of the segment are merged as whole
-/// lists: skipping windows would take as long. 24: 1.15 (ten hits) and 1.65 (1,024) for two medium terms;
-/// 400: 1.19 and 0.93 for two frequent ones. More for more lists: 0.93 to 1.2 for 12 to 40 medium terms.
-pub(super) const MERGED_PER_WINDOW_MAX: u64 = 128;
-
-/// Maximum number of postings of lists that are merged whole, since all are in memory with their scores.
-pub(super) const MERGED_POSTINGS_MAX: u64 = 1 << 16;
+/// Maximum number of lists whose blocks are merged: together they fill at most a window.
+pub(super) const MERGED_LISTS_MAX: usize = WINDOW_DOCS / BLOCK;
 
 /// Matches are counted with bitsets if each list contains more than 1/32 of the documents. 8: 1.03 for two
 /// frequent required terms, 1.12 for two alternatives; 64: 1.08 and 1.03; 128: 1.3 for three to five terms.

@@ -27,10 +27,14 @@ impl<N> Clauses<N> {
         self.must.iter().chain(&self.filter).chain(&self.should).chain(&self.must_not)
     }
 
-    /// The required clause, if there is no other clause.
-    pub(crate) fn only_required(&self) -> Option<&N> {
-        let mut others = self.filter.iter().chain(&self.should).chain(&self.must_not);
-        if let ([one], None) = (&self.must[..], others.next()) { Some(one) } else { None }
+    /// The required clause or alternative, if there is no other clause.
+    pub(crate) fn only_clause(&self) -> Option<&N> {
+        match (&self.must[..], &self.should[..]) {
+            ([one], []) | ([], [one]) if self.all().count() == 1 && self.must.len() != self.minimum => {
+                Some(one)
+            }
+            _ => None,
+        }
     }
 
     /// Whether there are required clauses or filters.

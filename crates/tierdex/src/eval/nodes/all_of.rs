@@ -3,7 +3,7 @@
 
 use crate::eval::nodes::node::{AllOf, RefiningClause};
 use crate::eval::state::{Bits, CandidateBatch, DocRange, Refine, Refinement, ScoreWindow, Scratch};
-use crate::eval::tuning::{LOOK_UP_COST_POSTINGS, WINDOW_DOCS};
+use crate::eval::tuning::{DENSE_DIVISOR, LOOK_UP_COST_POSTINGS, WINDOW_DOCS};
 use crate::{Result, cursor::NO_DOCUMENT, limits::BLOCK};
 
 impl<'a> RefiningClause<'a> {
@@ -176,6 +176,12 @@ impl<'a> AllOf<'a> {
     }
 
     pub(crate) fn mark_matches(&mut self, bits: &mut Bits, scratch: &mut Scratch) -> Result<()> {
+        let range = bits.range();
+        let is_dense = DENSE_DIVISOR as usize * self.clauses[0].node.postings_in(range)
+            > (range.last - range.first) as usize;
+        if !is_dense && self.clauses[0].node.lead_lists() == 1 {
+            return self.mark_candidates(bits, scratch);
+        }
         let mut other = scratch.take_bits();
         if bits.is_unused() {
             self.clauses[0].node.mark_matches(bits, scratch)?;
@@ -189,6 +195,22 @@ impl<'a> AllOf<'a> {
             scratch.give_bits(mine);
         }
         scratch.give_bits(other);
+        Ok(())
+    }
+
+    /// As [`Node::mark_matches`], if the lead has few documents: these are looked up in the other clauses.
+    fn mark_candidates(&mut self, bits: &mut Bits, scratch: &mut Scratch) -> Result<()> {
+        let DocRange { first, last } = bits.range();
+        let mut batch = scratch.take_batch(BLOCK);
+        let mut next = self.next_lower_bound(first);
+        while next <= last {
+            let block = DocRange { first: next, last: self.clauses[0].node.block_end(next).min(last) };
+            batch.clear();
+            self.collect_unscored(block, &mut batch, scratch)?;
+            bits.add(&batch.documents);
+            next = if block.last < last { self.next_lower_bound(block.last + 1) } else { NO_DOCUMENT };
+        }
+        scratch.give_batch(batch);
         Ok(())
     }
 

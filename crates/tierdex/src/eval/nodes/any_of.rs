@@ -20,22 +20,34 @@ use crate::eval::state::{
     BitCounters, Bits, CandidateBatch, DocRange, Refine, Refinement, ScoreWindow, Scratch, aligned_origin,
 };
 use crate::eval::tuning::{
-    EXHAUSTIVE_WINDOWS, LOOK_UP_COST_POSTINGS, NON_ESSENTIAL_BLOCKS_RATIO, WINDOW_DOCS,
+    EXHAUSTIVE_WINDOWS, LOOK_UP_COST_POSTINGS, MERGED_LISTS_MAX, NON_ESSENTIAL_BLOCKS_RATIO, WINDOW_DOCS,
 };
-use crate::{Result, cursor::NO_DOCUMENT};
+use crate::{Result, cursor::NO_DOCUMENT, limits::BLOCK};
+
+/// Whether blocks of a list with this number of postings are on average at least as long as a window.
+pub(crate) fn is_sparse(postings: u64, documents: u32) -> bool {
+    postings * MERGED_LISTS_MAX as u64 <= u64::from(documents)
+}
 
 impl<'a> AnyOf<'a> {
-    pub(crate) fn new(mut nodes: Vec<Node<'a>>, minimum: usize, has_positive_scores: bool) -> AnyOf<'a> {
+    /// A disjunction in a segment with this number of documents.
+    pub(crate) fn new(
+        mut nodes: Vec<Node<'a>>,
+        minimum: usize,
+        has_positive_scores: bool,
+        documents: u32,
+    ) -> AnyOf<'a> {
         nodes.sort_by_key(Node::cost);
-        let [ranked, ranked_before] = [(); 2].map(|()| Vec::with_capacity(nodes.len()));
+        let ranked = |number| RankedNode { number, bound: 0, sum_before: 0 };
         AnyOf {
+            ranked: (0..nodes.len()).map(ranked).collect(),
+            bounded: None,
+            matching: 0,
+            ranked_before: Vec::with_capacity(nodes.len()),
+            sparse: nodes.partition_point(|node| is_sparse(node.cost(), documents)),
             nodes,
             minimum,
             has_positive_scores,
-            ranked,
-            bounded: None,
-            matching: 0,
-            ranked_before,
             others: 0,
             counts_first: false,
             exhaustive_windows_left: 0,
@@ -68,12 +80,11 @@ impl<'a> AnyOf<'a> {
         if self.bounded == Some(range) {
             return Ok(());
         }
-        self.ranked.clear();
         self.matching = 0;
-        for (number, node) in self.nodes.iter_mut().enumerate() {
-            let bound = node.max_score(range)?;
+        for ranked in &mut self.ranked {
+            let bound = self.nodes[ranked.number].max_score(range)?;
             self.matching += usize::from(bound.is_some());
-            self.ranked.push(RankedNode { number, bound: bound.unwrap_or(0), sum_before: 0 });
+            ranked.bound = bound.unwrap_or(0);
         }
         self.bounded = Some(range);
         Ok(())
@@ -129,7 +140,7 @@ impl<'a> AnyOf<'a> {
         scratch: &mut Scratch,
     ) -> Result<u32> {
         self.others = 0;
-        if self.exhaustive_windows_left > 0 {
+        if self.exhaustive_windows_left > 0 && range.fits_window() {
             self.exhaustive_windows_left -= 1;
             self.sum_all(range, min_score, batch, scratch)?;
             return Ok(range.last);
@@ -139,20 +150,16 @@ impl<'a> AnyOf<'a> {
             return Ok(range.last);
         };
         self.counts_first = others + 1 < self.minimum;
-        let others = others.max(self.minimum - 1);
-        if others == 0 {
-            self.sum_all(range, min_score, batch, scratch)?;
-            return Ok(range.last);
-        }
-        self.others = others;
-        let last = self.collect_essential(range, end, min_score, batch, scratch)?;
-        if last == range.last && batch.len() * LOOK_UP_COST_POSTINGS > self.postings_in(range) {
+        self.others = others.max(self.minimum - 1);
+        let range = self.extend_range(range, end, min_score)?;
+        self.collect_essential(range, min_score, batch, scratch)?;
+        if self.others > 0 && self.is_summing_cheaper(batch, range) {
             self.exhaustive_windows_left = EXHAUSTIVE_WINDOWS;
             batch.clear();
             self.others = 0;
             self.sum_all(range, min_score, batch, scratch)?;
         }
-        Ok(last)
+        Ok(range.last)
     }
 
     pub(crate) fn complete(
@@ -175,57 +182,89 @@ impl<'a> AnyOf<'a> {
 
     /// Fills the batch with the documents of the essential alternatives, those from position
     /// [`AnyOf::others`] of the order on. Their scores include the max scores of the non-essential
-    /// alternatives. Returns the last document of the range, which is extended if one alternative is
-    /// essential.
+    /// alternatives.
     fn collect_essential(
         &mut self,
-        mut range: DocRange,
-        end: u32,
+        range: DocRange,
         min_score: u32,
         batch: &mut CandidateBatch,
         scratch: &mut Scratch,
-    ) -> Result<u32> {
-        let others = self.others;
-        if let [RankedNode { number, .. }] = self.ranked[others..] {
-            range.last = self.extend_range(range, end, number, min_score)?;
-            let others_max = self.ranked[others].sum_before;
-            let own_min = min_score.saturating_sub(others_max);
-            self.nodes[number].collect(range, range.last + 1, own_min, batch, scratch)?;
-            batch.raise_scores(others_max);
-            return Ok(range.last);
-        }
-        let mut window = scratch.take_window();
-        window.restart(range);
+    ) -> Result<()> {
+        let essential = &self.ranked[self.others..];
+        let others_max = essential[0].sum_before;
         let sum = self.ranked.last().map_or(0, |last| last.sum_before + last.bound);
-        for RankedNode { number, bound, .. } in &self.ranked[others..] {
-            let own_min = min_score.saturating_sub(sum - bound).max(self.min_score());
-            self.nodes[*number].add_scores(&mut window, own_min, scratch)?;
+        // The lowest score of a document of this alternative that may be a hit.
+        let own_min = |ranked: &RankedNode| min_score.saturating_sub(sum - ranked.bound);
+        if let [only] = essential {
+            self.nodes[only.number].collect(range, range.last + 1, own_min(only), batch, scratch)?;
+        } else if range.fits_window() {
+            let mut window = scratch.take_window();
+            window.restart(range);
+            for ranked in essential {
+                let own_min = own_min(ranked).max(self.min_score());
+                self.nodes[ranked.number].add_scores(&mut window, own_min, scratch)?;
+            }
+            self.drain_window(&mut window, min_score.saturating_sub(others_max), batch);
+            scratch.give_window(window);
+        } else {
+            let [mut one, mut merged] = self.take_merged(scratch);
+            for ranked in essential {
+                one.clear();
+                let node = &mut self.nodes[ranked.number];
+                node.collect(range, range.last + 1, own_min(ranked), &mut one, scratch)?;
+                batch.unite(&one, &mut merged);
+            }
+            [one, merged].into_iter().for_each(|batch| scratch.give_batch(batch));
+            batch.retain_at_least(min_score.saturating_sub(others_max));
         }
-        let others_max = self.ranked[others].sum_before;
-        self.drain_window(&mut window, min_score.saturating_sub(others_max), batch);
         batch.raise_scores(others_max);
-        scratch.give_window(window);
-        Ok(range.last)
+        Ok(())
     }
 
-    /// Extends a range to the end of the current block of its only essential alternative, if that stays
-    /// essential alone. Returns the last document of the range.
-    fn extend_range(&mut self, range: DocRange, end: u32, essential: usize, min_score: u32) -> Result<u32> {
-        let whole = self.nodes[essential].block_end(range.first).min(end - 1);
-        if whole <= range.last {
-            return Ok(range.last);
+    /// Two batches for the candidates of a block of each list that proposes them.
+    fn take_merged(&self, scratch: &mut Scratch) -> [CandidateBatch; 2] {
+        let lists: usize = self.nodes[..self.sparse].iter().map(Node::lead_lists).sum();
+        [(); 2].map(|()| scratch.take_batch(lists.min(MERGED_LISTS_MAX) * BLOCK))
+    }
+
+    pub(crate) fn block_end(&mut self, from: u32) -> u32 {
+        let lists: usize = self.nodes.iter().map(Node::lead_lists).sum();
+        if self.sparse < self.nodes.len() || lists > MERGED_LISTS_MAX {
+            return from;
         }
+        self.nodes.iter_mut().map(|node| node.block_end(from)).min().unwrap_or(from)
+    }
+
+    /// Extends a range to the first end of a block of the essential alternatives, if the others stay
+    /// non-essential.
+    fn extend_range(&mut self, range: DocRange, end: u32, min_score: u32) -> Result<DocRange> {
+        let mut longer = DocRange { last: end - 1, ..range };
+        let essential = &self.ranked[self.others..];
+        let lists: usize = essential.iter().map(|ranked| self.nodes[ranked.number].lead_lists()).sum();
+        let are_sparse = essential.iter().all(|ranked| ranked.number < self.sparse);
+        if essential.len() > 1 && !(are_sparse && lists <= MERGED_LISTS_MAX) {
+            return Ok(range);
+        }
+        for ranked in essential {
+            longer.last = longer.last.min(self.nodes[ranked.number].block_end(range.first));
+            if longer.last <= range.last {
+                return Ok(range);
+            }
+        }
+        let matching = self.matching;
         self.ranked_before.clone_from(&self.ranked);
-        self.bound_nodes(DocRange { last: whole, ..range })?;
-        self.ranked.sort_unstable_by_key(|ranked| (ranked.number == essential, ranked.bound));
+        self.bound_nodes(longer)?;
+        let (others, essential) = self.ranked.split_at_mut(self.others);
+        for half in [others, essential] {
+            half.sort_unstable_by_key(|ranked| ranked.bound);
+        }
         self.add_bounds();
-        let others_max = self.ranked.last().map_or(0, |essential| essential.sum_before);
-        if others_max < min_score {
-            return Ok(whole);
+        if self.others < self.minimum || self.ranked[self.others].sum_before < min_score {
+            return Ok(longer);
         }
         std::mem::swap(&mut self.ranked, &mut self.ranked_before);
-        self.bounded = Some(range);
-        Ok(range.last)
+        (self.bounded, self.matching) = (Some(range), matching);
+        Ok(range)
     }
 
     /// Fills the batch with the matches of a range whose scores, summed over all alternatives, reach
@@ -340,8 +379,26 @@ impl<'a> AnyOf<'a> {
     /// Whether reading all postings of a range of at most a window takes less time than looking up the
     /// candidates of a batch.
     fn is_summing_cheaper(&mut self, batch: &CandidateBatch, range: DocRange) -> bool {
-        range.last - aligned_origin(range.first) < WINDOW_DOCS as u32
-            && batch.len() * LOOK_UP_COST_POSTINGS > self.postings_in(range)
+        range.fits_window() && batch.len() * LOOK_UP_COST_POSTINGS > self.postings_in(range)
+    }
+
+    /// As [`Node::collect_unscored`], if each list that proposes candidates has at most a block in the range.
+    pub(crate) fn merge_matches(
+        &mut self,
+        range: DocRange,
+        batch: &mut CandidateBatch,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let [mut one, mut merged] = self.take_merged(scratch);
+        // A match is in one of any `n - minimum + 1` alternatives.
+        let proposing = self.nodes.len() - self.minimum + 1;
+        for node in &mut self.nodes[..proposing] {
+            one.clear();
+            node.collect_unscored(range, &mut one, scratch)?;
+            batch.unite(&one, &mut merged);
+        }
+        [one, merged].into_iter().for_each(|batch| scratch.give_batch(batch));
+        if self.minimum > 1 { self.keep_matches(batch, scratch) } else { Ok(()) }
     }
 
     pub(crate) fn prefetch_candidates(&mut self, range: DocRange, scored: bool) -> Result<bool> {
@@ -355,7 +412,7 @@ impl<'a> AnyOf<'a> {
 
     pub(crate) fn mark_matches(&mut self, bits: &mut Bits, scratch: &mut Scratch) -> Result<()> {
         if self.minimum == 1 {
-            return self.nodes.iter_mut().try_for_each(|node| node.mark_matches(bits, scratch));
+            return self.nodes.iter_mut().rev().try_for_each(|node| node.mark_matches(bits, scratch));
         }
         let (range, mut of_node, mut counters) = (bits.range(), scratch.take_bits(), BitCounters::default());
         for node in &mut self.nodes {

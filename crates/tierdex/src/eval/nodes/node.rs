@@ -7,7 +7,8 @@
 
 use crate::eval::nodes::{Phrase, SetNode, Term};
 use crate::eval::state::{Bits, CandidateBatch, DocRange, Refine, Refinement, ScoreWindow, Scratch};
-use crate::{Result, eval::tuning::PHRASE_COST_POSTINGS, limits::BLOCK};
+use crate::eval::tuning::{MERGED_LISTS_MAX, PHRASE_COST_POSTINGS};
+use crate::{Result, limits::BLOCK};
 
 /// A clause of the query in one segment, with its opened lists. Documents have their numbers in the segment.
 pub enum Node<'a> {
@@ -44,6 +45,10 @@ pub struct AnyOf<'a> {
     pub(crate) nodes: Vec<Node<'a>>,
     /// Number of alternatives that must match, at least 1.
     pub(super) minimum: usize,
+    /// Number of alternatives, the first ones, of which blocks may be merged ([`is_sparse`]).
+    ///
+    /// [`is_sparse`]: super::any_of::is_sparse
+    pub(super) sparse: usize,
     /// Whether every match of an alternative scores more than 0.
     pub(super) has_positive_scores: bool,
     /// The alternatives with their max scores in the range `bounded`, in ascending order after
@@ -152,23 +157,26 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Whether candidates are proposed by blocks of a list, not by windows.
-    pub(crate) fn proposes_blocks(&self) -> bool {
+    /// Number of lists whose blocks propose the candidates; more than [`MERGED_LISTS_MAX`] if these are
+    /// proposed by windows.
+    pub(crate) fn lead_lists(&self) -> usize {
         match self {
-            Node::Term(_) | Node::Phrase(_) => true,
-            Node::AllOf(all) => all.clauses[0].node.proposes_blocks(),
-            Node::Set(_) | Node::AnyOf(_) => false,
+            Node::Term(_) | Node::Phrase(_) => 1,
+            Node::Set(_) => MERGED_LISTS_MAX + 1,
+            Node::AllOf(all) => all.clauses[0].node.lead_lists(),
+            Node::AnyOf(any) => any.nodes.iter().map(Node::lead_lists).sum(),
         }
     }
 
-    /// The last document of the block that proposes candidates from document `from` on; `from` itself if the
-    /// node proposes those of windows.
+    /// The end of a range from document `from` on in which each list that proposes candidates has at most
+    /// one block; `from` itself if candidates are proposed by windows.
     pub(crate) fn block_end(&mut self, from: u32) -> u32 {
         match self {
             Node::Term(term) => term.block_end(from),
             Node::Phrase(phrase) => phrase.rarest().block_end(from),
+            Node::Set(_) => from,
             Node::AllOf(all) => all.clauses[0].node.block_end(from),
-            Node::Set(_) | Node::AnyOf(_) => from,
+            Node::AnyOf(any) => any.block_end(from),
         }
     }
 
@@ -230,6 +238,7 @@ impl<'a> Node<'a> {
             Node::Term(term) => term.collect_unscored(range, batch),
             Node::Phrase(phrase) => phrase.collect_unscored(range, batch, scratch),
             Node::AllOf(all) => all.collect_unscored(range, batch, scratch),
+            Node::AnyOf(any) if !range.fits_window() => any.merge_matches(range, batch, scratch),
             Node::Set(_) | Node::AnyOf(_) => {
                 let mut bits = scratch.take_bits();
                 bits.restart(range);

@@ -110,7 +110,7 @@ impl<'a> Term<'a> {
     /// See [`Node::block_end`](crate::eval::nodes::node::Node::block_end).
     pub(crate) fn block_end(&mut self, from: u32) -> u32 {
         self.seek(from);
-        if self.block < self.blocks.len() { self.blocks.last(self.block) } else { from }
+        if self.block < self.blocks.len() { self.blocks.last(self.block) } else { NO_DOCUMENT }
     }
 
     /// Upper bound of the scores of a block.

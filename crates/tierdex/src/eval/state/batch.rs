@@ -205,26 +205,27 @@ impl CandidateBatch {
         self.retain_at_least(min_score);
     }
 
-    /// Appends the union of the candidates at two ranges of positions of `from`, each in ascending order. The
-    /// scores of a document in both are added.
-    pub(crate) fn push_union(&mut self, from: &CandidateBatch, first: Range<usize>, second: Range<usize>) {
-        let mut to = self.len();
-        let (mut i, mut j) = (first.start, second.start);
-        self.documents.resize(to + first.len() + second.len(), 0);
-        self.scores.resize(to + first.len() + second.len(), 0);
-        while i < first.end && j < second.end {
-            let (a, b) = (from.documents[i], from.documents[j]);
-            let (of_a, of_b) = (from.scores[i], from.scores[j]);
+    /// Adds the candidates of another batch. The scores of a document in both are added. `merged` is a batch for
+    /// reuse.
+    pub(crate) fn unite(&mut self, other: &CandidateBatch, merged: &mut CandidateBatch) {
+        let (mut i, mut j, mut to, len) = (0, 0, 0, self.len() + other.len());
+        merged.documents.resize(len, 0);
+        merged.scores.resize(len, 0);
+        while i < self.len() && j < other.len() {
+            let (a, b) = (self.documents[i], other.documents[j]);
+            let (of_a, of_b) = (self.scores[i], other.scores[j]);
             let score = if a <= b { of_a } else { of_b };
-            self.documents[to] = a.min(b);
-            self.scores[to] = if a == b { of_a + of_b } else { score };
+            merged.documents[to] = a.min(b);
+            merged.scores[to] = if a == b { of_a + of_b } else { score };
             i += usize::from(a <= b);
             j += usize::from(b <= a);
             to += 1;
         }
-        self.truncate(to);
-        self.push_all(&from.documents[i..first.end], &from.scores[i..first.end]);
-        self.push_all(&from.documents[j..second.end], &from.scores[j..second.end]);
+        merged.truncate(to);
+        merged.push_all(&self.documents[i..], &self.scores[i..]);
+        merged.push_all(&other.documents[j..], &other.scores[j..]);
+        self.clear();
+        self.push_all(&merged.documents, &merged.scores);
     }
 
     /// Documents and scores of `size` candidates at a time.

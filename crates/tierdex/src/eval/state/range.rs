@@ -1,7 +1,7 @@
 //! Ranges of documents of a segment.
 
 use crate::cursor::{NO_DOCUMENT, ScatteredBlocks};
-use crate::{Result, eval::tuning::PREFETCH_DOCS};
+use crate::{Result, eval::tuning::PREFETCH_DOCS, eval::tuning::WINDOW_DOCS};
 
 /// A range of documents of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,6 +19,13 @@ impl DocRange {
     #[inline]
     pub(crate) fn of_block(blocks: &ScatteredBlocks<'_>, block: usize) -> DocRange {
         DocRange { first: blocks.first(block), last: blocks.last(block) }
+    }
+}
+
+impl DocRange {
+    /// Whether the range is in one score window, which starts at its first document.
+    pub(crate) fn fits_window(self) -> bool {
+        self.last - aligned_origin(self.first) < WINDOW_DOCS as u32
     }
 }
 

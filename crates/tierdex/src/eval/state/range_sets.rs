@@ -10,13 +10,16 @@ pub struct Bits {
     range: DocRange,
     /// Bit `i mod 8` of byte `i div 8` is that of document `aligned_origin + i`.
     bits: Vec<u8>,
-    /// A byte, 0 or 1, for each document added by its number, which is converted to a bit later: stores of
-    /// bytes do not depend on each other, unlike bit operations.
+    /// A byte, 0 or 1, for each document added by its number among many others, which is converted to a bit
+    /// later: stores of bytes do not depend on each other, unlike bit operations.
     marks: Vec<u8>,
     marked: bool,
     /// Whether documents were added as bits.
     used: bool,
 }
+
+/// Documents at a larger average distance are added as bits, unless marks have to be converted anyway.
+const MARKED_DISTANCE_MAX: usize = 32;
 
 /// Bytes of a bitset that are counted at a time, if the number is only compared with a limit.
 const COUNTED_BYTES: usize = 256;
@@ -55,15 +58,24 @@ impl Bits {
         aligned_origin(self.range.first)
     }
 
-    /// Adds documents of the range.
+    /// Adds ascending documents of the range.
     pub(crate) fn add(&mut self, documents: &[u32]) {
+        let (Some(low), Some(high)) = (documents.first(), documents.last()) else { return };
         let first = self.origin();
-        // A slice: the compiler would reload the pointer of the vector after each store.
+        // Slices: the compiler would reload the pointer of the vector after each store.
+        if !self.marked && (high - low) as usize > MARKED_DISTANCE_MAX * documents.len() {
+            self.used = true;
+            let bits = self.bits.as_mut_slice();
+            for document in documents {
+                bits[((document - first) / 8) as usize] |= 1 << ((document - first) % 8);
+            }
+            return;
+        }
+        self.marked = true;
         let marks = self.marks.as_mut_slice();
         for document in documents {
             marks[(document - first) as usize] = 1;
         }
-        self.marked |= !documents.is_empty();
     }
 
     /// Adds the documents of the range whose bits are set in `bytes`. `first`, the document of the first

@@ -20,7 +20,6 @@ pub struct Scratch {
     pub(in crate::eval) sort_keys: Vec<u64>,
     pub(in crate::eval) selection: Vec<u64>,
     pub(in crate::eval) bounds: Vec<u32>,
-    pub(in crate::eval) order: Vec<usize>,
     #[allow(clippy::vec_box, reason = "windows are taken and given back for each range")]
     windows: Vec<Box<ScoreWindow>>,
     /// Whether a window was used since the last [`Scratch::trim_retained`].

@@ -38,6 +38,9 @@ pub struct Search<'s> {
     pub(crate) options: EvaluationOptions,
     /// Whether every match is visited to be counted ([`Strategy`](crate::eval::Strategy)).
     pub(crate) counts_matches: bool,
+    /// Whether all matches are found by blocks of lists, not by windows
+    /// ([`Strategy`](crate::eval::Strategy)).
+    pub(crate) proposes_blocks: bool,
     pub(crate) scratch: &'s mut Scratch,
     pub(crate) collector: Collector<'s>,
     source: &'s dyn BlockSource,
@@ -57,8 +60,19 @@ impl<'s> Search<'s> {
     ) -> Search<'s> {
         let documents = view.segment.documents();
         let Range { start: first, end } = part.of_segment(base, documents);
-        let (options, counts_matches) = (*options, false);
-        Search { base, documents, first, end, part, options, counts_matches, scratch, collector, source }
+        Search {
+            base,
+            documents,
+            first,
+            end,
+            part,
+            options: *options,
+            counts_matches: false,
+            proposes_blocks: false,
+            scratch,
+            collector,
+            source,
+        }
     }
 
     /// A point at which the source may suspend or stop the evaluation, and another thread may take over the

@@ -4,5 +4,4 @@
 pub mod conjunction;
 pub mod impact_ordered;
 pub mod initial_threshold;
-pub mod small_merge;
 pub mod windows;

@@ -9,7 +9,7 @@ use crate::{Result, cursor::NO_DOCUMENT, eval::nodes::Node, limits::BLOCK};
 /// matches if they are counted, else the number of documents evaluated.
 pub(crate) fn evaluate_windows(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<u64> {
     let visits_all = search.counts_matches || search.options.exhaustive;
-    let sums_windows = visits_all && !root.proposes_blocks();
+    let sums_windows = visits_all && !search.proposes_blocks;
     let mut window = sums_windows.then(|| search.scratch.take_window());
     let mut batch = search.scratch.take_batch(if sums_windows { 0 } else { WINDOW_DOCS });
     let mut evaluated = 0;
@@ -46,9 +46,9 @@ pub(crate) fn count_by_bitsets(root: &mut Node<'_>, search: &mut Search<'_>) -> 
     Ok(count)
 }
 
-/// Counts the matches: finds those of one block of the rarest list at a time.
+/// Counts the matches: finds those of blocks of the lists that propose candidates.
 pub(crate) fn count_by_blocks(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<u64> {
-    let (mut batch, mut count) = (search.scratch.take_batch(BLOCK), 0);
+    let (mut batch, mut count) = (search.scratch.take_batch(WINDOW_DOCS), 0);
     for_each_range(root, search, WindowPass::CountBlocks, |root, range, search| {
         batch.clear();
         root.collect_unscored(range, &mut batch, search.scratch)?;
@@ -117,11 +117,8 @@ fn for_each_range<'a>(
         search.checkpoint(if pass == WindowPass::ZeroScores { search.end } else { next })?;
         let size = if pass == WindowPass::Count { COUNTED_DOCS } else { WINDOW_DOCS };
         let mut range = window_from(next, size, search.end);
-        let block_end = root.block_end(next).min(search.end - 1);
-        match pass {
-            WindowPass::Candidates => range.last = block_end.max(range.last),
-            WindowPass::CountBlocks => range.last = block_end,
-            _ => {}
+        if matches!(pass, WindowPass::Candidates | WindowPass::CountBlocks) {
+            range.last = root.block_end(next).min(search.end - 1).max(range.last);
         }
         if range.first >= prefetched_to {
             let prunes = pass == WindowPass::Candidates && !search.counts_matches;
