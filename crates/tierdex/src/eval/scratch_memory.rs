@@ -9,9 +9,7 @@ use super::nodes::any_of::is_sparse;
 use super::segment_view::SegmentView;
 use super::state::scratch::{CANDIDATE_BYTES, SURVIVORS_BYTES, bits_bytes, window_bytes};
 use super::strategy::{Strategy, StrategyKind, has_positive_scores};
-use super::tuning::{
-    COUNTED_DOCS, LEAD_BLOCKS_AHEAD_MAX, LOOK_UP_COST_POSTINGS, MERGED_LISTS_MAX, WINDOW_DOCS,
-};
+use super::tuning::{COUNTED_DOCS, LEAD_BLOCKS_AHEAD_MAX, LOOK_UP_COST_POSTINGS, WINDOW_DOCS};
 use crate::{limits::BLOCK, query::Clauses, query::plan_node::PlanNode};
 use std::ops::Add;
 
@@ -240,17 +238,19 @@ pub(super) fn scratch_bytes(strategy: &Strategy, view: SegmentView<'_>, exhausti
             ScratchUse::bits(own).and(mark_group_use(clauses)).bytes(range, window)
         }
     };
-    used.max(zeros) + 2 * CANDIDATE_BYTES * BLOCK * merged_lists(view, clauses)
+    used.max(zeros) + CANDIDATE_BYTES * merged_candidates(view, clauses)
 }
 
-/// Maximum number of lists whose blocks are merged, summed over all disjunctions.
-fn merged_lists(view: SegmentView<'_>, group: &Clauses<PlanNode>) -> usize {
+/// Maximum number of candidates of sparse alternatives that are merged, summed over all disjunctions: those
+/// of all alternatives, and those of one.
+fn merged_candidates(view: SegmentView<'_>, group: &Clauses<PlanNode>) -> usize {
     let documents = view.segment.documents();
-    let sparse = group.should.iter().filter(|node| is_sparse(view.cost(node), documents));
-    let lists = sparse.map(|node| view.lead_lists(node)).sum::<usize>().min(MERGED_LISTS_MAX);
+    let costs = group.should.iter().map(|node| view.cost(node));
+    let postings: u64 = costs.filter(|cost| is_sparse(*cost, documents)).sum();
+    let own = if group.minimum > 0 { 2 * WINDOW_DOCS.min(postings as usize) } else { 0 };
     let nested = group.all().map(|node| match node {
-        PlanNode::Group(group) => merged_lists(view, group),
+        PlanNode::Group(group) => merged_candidates(view, group),
         _ => 0,
     });
-    nested.sum::<usize>() + if group.minimum > 0 { lists } else { 0 }
+    own + nested.sum::<usize>()
 }

@@ -2,7 +2,7 @@
 //! bounds of their numbers of matches.
 
 use super::state::Refine;
-use super::tuning::{DENSE_DIVISOR, MERGED_LISTS_MAX, PRUNED_ALTERNATIVES_RATIO};
+use super::tuning::{DENSE_DIVISOR, PRUNED_ALTERNATIVES_RATIO};
 use crate::query::plan_node::PlanNode;
 use crate::query::{Clauses, PlanRewriter, QueryPlan};
 use crate::segment::read::{Segment, TermInfo};
@@ -61,27 +61,23 @@ impl<'a> SegmentView<'a> {
     pub(super) fn proposes_blocks(self, group: &Clauses<PlanNode>) -> bool {
         match self.lead(group) {
             Some(PlanNode::Group(lead)) => self.proposes_blocks(lead),
-            Some(lead) => self.lead_lists(lead) == 1,
+            Some(lead) => self.is_led_by_list(lead),
             None => {
                 let is_list_led =
-                    |node: &PlanNode| !matches!(node, PlanNode::Term { .. }) && self.lead_lists(node) == 1;
-                let postings = group.cost(|node| self.cost(node));
-                group.should.len() <= MERGED_LISTS_MAX
-                    && group.should.iter().all(is_list_led)
-                    && postings * DENSE_DIVISOR <= u64::from(self.segment.documents())
+                    |node: &PlanNode| !matches!(node, PlanNode::Term { .. }) && self.is_led_by_list(node);
+                group.should.iter().all(is_list_led)
+                    && group.cost(|node| self.cost(node)) * DENSE_DIVISOR
+                        <= u64::from(self.segment.documents())
             }
         }
     }
 
-    /// [`Node::lead_lists`](crate::eval::nodes::Node::lead_lists) of a clause.
-    pub(super) fn lead_lists(self, node: &PlanNode) -> usize {
+    /// [`Node::is_led_by_list`](crate::eval::nodes::Node::is_led_by_list) of a clause.
+    fn is_led_by_list(self, node: &PlanNode) -> bool {
         match node {
-            PlanNode::Term { .. } | PlanNode::Phrase { .. } => 1,
-            PlanNode::Prefix { .. } | PlanNode::All { .. } | PlanNode::Nothing => MERGED_LISTS_MAX + 1,
-            PlanNode::Group(group) => match self.lead(group) {
-                Some(lead) => self.lead_lists(lead),
-                None => group.should.iter().map(|node| self.lead_lists(node)).sum(),
-            },
+            PlanNode::Term { .. } | PlanNode::Phrase { .. } => true,
+            PlanNode::Prefix { .. } | PlanNode::All { .. } | PlanNode::Nothing => false,
+            PlanNode::Group(group) => self.lead(group).is_some_and(|lead| self.is_led_by_list(lead)),
         }
     }
 

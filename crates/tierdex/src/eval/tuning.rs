@@ -6,8 +6,6 @@
 //! documents of English text, in memory, on one thread. In queries, h is a frequent term, in more than 1% of
 //! the documents, and m a medium one, in 200 documents to 1%.
 
-use crate::limits::BLOCK;
-
 /// Sizes of lists from which on they are evaluated as long ones, with less memory or fewer reads. Results do
 /// not depend on them. Tests make them small, so that the lists of small indexes count as long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,8 +59,10 @@ pub(super) const SORTED_BYTES_RATIO: u64 = 256;
 /// Cost of finding the phrases in a block of their rarest term, in units of adding its postings to a window.
 pub(super) const PHRASE_COST_POSTINGS: usize = 16;
 
-/// Maximum number of lists whose blocks are merged: together they fill at most a window.
-pub(super) const MERGED_LISTS_MAX: usize = WINDOW_DOCS / BLOCK;
+/// Up to this number of sparse alternatives are merged block by block, which prunes more; of more of them
+/// longer ranges are merged. None: 1.09 for ten hits of two medium terms; 4: 1.05 for four; all: 1.5 for
+/// twelve, and 4 for thirty rare ones.
+pub(super) const PRUNED_BY_BLOCKS_MAX: usize = 3;
 
 /// Matches are counted with bitsets if each list contains more than 1/32 of the documents. 8: 1.03 for two
 /// frequent required terms, 1.12 for two alternatives; 64: 1.08 and 1.03; 128: 1.3 for three to five terms.

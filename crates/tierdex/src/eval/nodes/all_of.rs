@@ -179,7 +179,7 @@ impl<'a> AllOf<'a> {
         let range = bits.range();
         let is_dense = DENSE_DIVISOR as usize * self.clauses[0].node.postings_in(range)
             > (range.last - range.first) as usize;
-        if !is_dense && self.clauses[0].node.lead_lists() == 1 {
+        if !is_dense && self.clauses[0].node.is_led_by_list() {
             return self.mark_candidates(bits, scratch);
         }
         let mut other = scratch.take_bits();

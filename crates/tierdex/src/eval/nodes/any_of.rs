@@ -20,13 +20,13 @@ use crate::eval::state::{
     BitCounters, Bits, CandidateBatch, DocRange, Refine, Refinement, ScoreWindow, Scratch, aligned_origin,
 };
 use crate::eval::tuning::{
-    EXHAUSTIVE_WINDOWS, LOOK_UP_COST_POSTINGS, MERGED_LISTS_MAX, NON_ESSENTIAL_BLOCKS_RATIO, WINDOW_DOCS,
+    EXHAUSTIVE_WINDOWS, LOOK_UP_COST_POSTINGS, NON_ESSENTIAL_BLOCKS_RATIO, PRUNED_BY_BLOCKS_MAX, WINDOW_DOCS,
 };
 use crate::{Result, cursor::NO_DOCUMENT, limits::BLOCK};
 
-/// Whether blocks of a list with this number of postings are on average at least as long as a window.
+/// Whether an alternative with this number of postings has at most a block of them in a window, on average.
 pub(crate) fn is_sparse(postings: u64, documents: u32) -> bool {
-    postings * MERGED_LISTS_MAX as u64 <= u64::from(documents)
+    postings * (WINDOW_DOCS / BLOCK) as u64 <= u64::from(documents)
 }
 
 impl<'a> AnyOf<'a> {
@@ -43,7 +43,8 @@ impl<'a> AnyOf<'a> {
             ranked: (0..nodes.len()).map(ranked).collect(),
             bounded: None,
             matching: 0,
-            ranked_before: Vec::with_capacity(nodes.len()),
+            merged_docs: u32::MAX,
+            ranked_before: Vec::new(),
             sparse: nodes.partition_point(|node| is_sparse(node.cost(), documents)),
             nodes,
             minimum,
@@ -207,50 +208,76 @@ impl<'a> AnyOf<'a> {
             self.drain_window(&mut window, min_score.saturating_sub(others_max), batch);
             scratch.give_window(window);
         } else {
-            let [mut one, mut merged] = self.take_merged(scratch);
+            let [mut one, mut other] = self.take_merged(scratch);
+            let mut ends = Vec::with_capacity(essential.len());
+            let from_other = CandidateBatch::merges_from_other(essential.len());
             for ranked in essential {
                 one.clear();
                 let node = &mut self.nodes[ranked.number];
                 node.collect(range, range.last + 1, own_min(ranked), &mut one, scratch)?;
-                batch.unite(&one, &mut merged);
+                let parts = if from_other { &mut other } else { &mut *batch };
+                parts.push_all(&one.documents, &one.scores);
+                ends.push(parts.len());
             }
-            [one, merged].into_iter().for_each(|batch| scratch.give_batch(batch));
+            batch.merge(&mut other, ends);
+            [one, other].into_iter().for_each(|batch| scratch.give_batch(batch));
             batch.retain_at_least(min_score.saturating_sub(others_max));
         }
         batch.raise_scores(others_max);
         Ok(())
     }
 
-    /// Two batches for the candidates of a block of each list that proposes them.
+    /// Two batches for the candidates of sparse alternatives in a range that is longer than a window.
     fn take_merged(&self, scratch: &mut Scratch) -> [CandidateBatch; 2] {
-        let lists: usize = self.nodes[..self.sparse].iter().map(Node::lead_lists).sum();
-        [(); 2].map(|()| scratch.take_batch(lists.min(MERGED_LISTS_MAX) * BLOCK))
+        let postings: u64 = self.nodes[..self.sparse].iter().map(Node::cost).sum();
+        [(); 2].map(|()| scratch.take_batch(WINDOW_DOCS.min(postings as usize)))
     }
 
     pub(crate) fn block_end(&mut self, from: u32) -> u32 {
-        let lists: usize = self.nodes.iter().map(Node::lead_lists).sum();
-        if self.sparse < self.nodes.len() || lists > MERGED_LISTS_MAX {
-            return from;
-        }
-        self.nodes.iter_mut().map(|node| node.block_end(from)).min().unwrap_or(from)
+        self.merged_end(0, from, NO_DOCUMENT)
     }
 
-    /// Extends a range to the first end of a block of the essential alternatives, if the others stay
+    /// The end, at most `last`, of a range from document `from` on whose candidates are collected from each
+    /// of the alternatives from this position of the order on, and merged: of the current block of one of up
+    /// to three; of more, where their candidates still fit in a batch. `from` if windows are to be used.
+    fn merged_end(&mut self, position: usize, from: u32, last: u32) -> u32 {
+        let (merged, nodes) = (&self.ranked[position..], &mut self.nodes);
+        let in_block = |ranked: &RankedNode| BLOCK.min(nodes[ranked.number].cost() as usize);
+        if merged.len() > 1 && merged.iter().any(|ranked| ranked.number >= self.sparse)
+            || merged.iter().map(in_block).sum::<usize>() > WINDOW_DOCS
+        {
+            return from;
+        }
+        if merged.len() <= PRUNED_BY_BLOCKS_MAX {
+            return merged.iter().fold(last, |end, ranked| end.min(nodes[ranked.number].block_end(from)));
+        }
+        let mut docs = self.merged_docs.saturating_mul(2);
+        loop {
+            let range = DocRange { first: from, last: from.saturating_add(docs).min(last) };
+            if range.fits_window() {
+                self.merged_docs = WINDOW_DOCS as u32;
+                return from;
+            }
+            let candidates = |ranked: &RankedNode| nodes[ranked.number].candidates_max(range);
+            if merged.iter().map(candidates).sum::<usize>() <= WINDOW_DOCS {
+                self.merged_docs = docs;
+                return range.last;
+            }
+            docs = (range.last - from) / 2;
+        }
+    }
+
+    /// Extends a range to [`AnyOf::merged_end`] of the essential alternatives, if the others stay
     /// non-essential.
     fn extend_range(&mut self, range: DocRange, end: u32, min_score: u32) -> Result<DocRange> {
-        let mut longer = DocRange { last: end - 1, ..range };
-        let essential = &self.ranked[self.others..];
-        let lists: usize = essential.iter().map(|ranked| self.nodes[ranked.number].lead_lists()).sum();
-        let are_sparse = essential.iter().all(|ranked| ranked.number < self.sparse);
-        if essential.len() > 1 && !(are_sparse && lists <= MERGED_LISTS_MAX) {
+        if range.last + 1 >= end {
             return Ok(range);
         }
-        for ranked in essential {
-            longer.last = longer.last.min(self.nodes[ranked.number].block_end(range.first));
-            if longer.last <= range.last {
-                return Ok(range);
-            }
+        let last = self.merged_end(self.others, range.first, end - 1);
+        if last <= range.last {
+            return Ok(range);
         }
+        let longer = DocRange { last, ..range };
         let matching = self.matching;
         self.ranked_before.clone_from(&self.ranked);
         self.bound_nodes(longer)?;
@@ -389,15 +416,20 @@ impl<'a> AnyOf<'a> {
         batch: &mut CandidateBatch,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        let [mut one, mut merged] = self.take_merged(scratch);
+        let [mut one, mut other] = self.take_merged(scratch);
+        let mut ends = Vec::with_capacity(self.nodes.len());
         // A match is in one of any `n - minimum + 1` alternatives.
         let proposing = self.nodes.len() - self.minimum + 1;
+        let from_other = CandidateBatch::merges_from_other(proposing);
         for node in &mut self.nodes[..proposing] {
             one.clear();
             node.collect_unscored(range, &mut one, scratch)?;
-            batch.unite(&one, &mut merged);
+            let parts = if from_other { &mut other } else { &mut *batch };
+            parts.push_all(&one.documents, &one.scores);
+            ends.push(parts.len());
         }
-        [one, merged].into_iter().for_each(|batch| scratch.give_batch(batch));
+        batch.merge(&mut other, ends);
+        [one, other].into_iter().for_each(|batch| scratch.give_batch(batch));
         if self.minimum > 1 { self.keep_matches(batch, scratch) } else { Ok(()) }
     }
 

@@ -7,8 +7,7 @@
 
 use crate::eval::nodes::{Phrase, SetNode, Term};
 use crate::eval::state::{Bits, CandidateBatch, DocRange, Refine, Refinement, ScoreWindow, Scratch};
-use crate::eval::tuning::{MERGED_LISTS_MAX, PHRASE_COST_POSTINGS};
-use crate::{Result, limits::BLOCK};
+use crate::{Result, eval::tuning::PHRASE_COST_POSTINGS, limits::BLOCK};
 
 /// A clause of the query in one segment, with its opened lists. Documents have their numbers in the segment.
 pub enum Node<'a> {
@@ -45,10 +44,13 @@ pub struct AnyOf<'a> {
     pub(crate) nodes: Vec<Node<'a>>,
     /// Number of alternatives that must match, at least 1.
     pub(super) minimum: usize,
-    /// Number of alternatives, the first ones, of which blocks may be merged ([`is_sparse`]).
+    /// Number of alternatives, the first ones, whose candidates of more than a window may be merged
+    /// ([`is_sparse`]).
     ///
     /// [`is_sparse`]: super::any_of::is_sparse
     pub(super) sparse: usize,
+    /// Number of documents of the last range whose candidates were merged.
+    pub(super) merged_docs: u32,
     /// Whether every match of an alternative scores more than 0.
     pub(super) has_positive_scores: bool,
     /// The alternatives with their max scores in the range `bounded`, in ascending order after
@@ -157,19 +159,29 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Number of lists whose blocks propose the candidates; more than [`MERGED_LISTS_MAX`] if these are
-    /// proposed by windows.
-    pub(crate) fn lead_lists(&self) -> usize {
+    /// Whether a list proposes the candidates.
+    pub(crate) fn is_led_by_list(&self) -> bool {
         match self {
-            Node::Term(_) | Node::Phrase(_) => 1,
-            Node::Set(_) => MERGED_LISTS_MAX + 1,
-            Node::AllOf(all) => all.clauses[0].node.lead_lists(),
-            Node::AnyOf(any) => any.nodes.iter().map(Node::lead_lists).sum(),
+            Node::Term(_) | Node::Phrase(_) => true,
+            Node::AllOf(all) => all.clauses[0].node.is_led_by_list(),
+            Node::Set(_) | Node::AnyOf(_) => false,
         }
     }
 
-    /// The end of a range from document `from` on in which each list that proposes candidates has at most
-    /// one block; `from` itself if candidates are proposed by windows.
+    /// Upper bound of the number of candidates that are proposed in a range.
+    pub(crate) fn candidates_max(&mut self, range: DocRange) -> usize {
+        match self {
+            Node::Term(term) => term.postings_max(range),
+            Node::Phrase(phrase) => phrase.rarest().postings_max(range),
+            Node::Set(_) => (range.last - range.first) as usize + 1,
+            Node::AllOf(all) => all.clauses[0].node.candidates_max(range),
+            Node::AnyOf(any) => any.nodes.iter_mut().map(|node| node.candidates_max(range)).sum(),
+        }
+    }
+
+    /// The end of a range from document `from` on whose candidates fit in a batch: of the block of the list
+    /// that proposes them, or of a longer range if several sparse lists do. `from` itself if they are
+    /// proposed by windows.
     pub(crate) fn block_end(&mut self, from: u32) -> u32 {
         match self {
             Node::Term(term) => term.block_end(from),

@@ -404,6 +404,11 @@ impl<'a> Term<'a> {
         Ok(true)
     }
 
+    /// Upper bound of the number of postings in a range.
+    pub(crate) fn postings_max(&mut self, range: DocRange) -> usize {
+        (BLOCK * self.blocks_in(range)).min(self.documents as usize)
+    }
+
     /// Number of blocks that overlap a range.
     pub(crate) fn blocks_in(&mut self, range: DocRange) -> usize {
         let DocRange { first, last } = range;

@@ -205,27 +205,52 @@ impl CandidateBatch {
         self.retain_at_least(min_score);
     }
 
-    /// Adds the candidates of another batch. The scores of a document in both are added. `merged` is a batch for
-    /// reuse.
-    pub(crate) fn unite(&mut self, other: &CandidateBatch, merged: &mut CandidateBatch) {
-        let (mut i, mut j, mut to, len) = (0, 0, 0, self.len() + other.len());
-        merged.documents.resize(len, 0);
-        merged.scores.resize(len, 0);
-        while i < self.len() && j < other.len() {
-            let (a, b) = (self.documents[i], other.documents[j]);
-            let (of_a, of_b) = (self.scores[i], other.scores[j]);
+    /// Fills the batch with the union of parts, each in ascending order, that end at these positions: of
+    /// `parts` if [`CandidateBatch::merges_from_other`], else of the batch itself; the other one is memory.
+    /// The scores of a document in several parts are added.
+    pub(crate) fn merge(&mut self, parts: &mut CandidateBatch, mut ends: Vec<usize>) {
+        let mut from_other = CandidateBatch::merges_from_other(ends.len());
+        while ends.len() > 1 {
+            let (from, to) = if from_other { (&*parts, &mut *self) } else { (&*self, &mut *parts) };
+            to.clear();
+            let mut start = 0;
+            for pair in 0..ends.len().div_ceil(2) {
+                let middle = ends[2 * pair];
+                let end = ends.get(2 * pair + 1).copied().unwrap_or(middle);
+                to.push_union(from, start..middle, middle..end);
+                ends[pair] = to.len();
+                start = end;
+            }
+            ends.truncate(ends.len().div_ceil(2));
+            from_other = !from_other;
+        }
+    }
+
+    /// Whether parts, of this number, are merged in an odd number of rounds.
+    pub(crate) fn merges_from_other(parts: usize) -> bool {
+        parts.next_power_of_two().trailing_zeros() % 2 == 1
+    }
+
+    /// Appends the union of the candidates at two ranges of positions of `from`, each in ascending order. The
+    /// scores of a document in both are added.
+    fn push_union(&mut self, from: &CandidateBatch, first: Range<usize>, second: Range<usize>) {
+        let mut to = self.len();
+        let (mut i, mut j) = (first.start, second.start);
+        self.documents.resize(to + first.len() + second.len(), 0);
+        self.scores.resize(to + first.len() + second.len(), 0);
+        while i < first.end && j < second.end {
+            let (a, b) = (from.documents[i], from.documents[j]);
+            let (of_a, of_b) = (from.scores[i], from.scores[j]);
             let score = if a <= b { of_a } else { of_b };
-            merged.documents[to] = a.min(b);
-            merged.scores[to] = if a == b { of_a + of_b } else { score };
+            self.documents[to] = a.min(b);
+            self.scores[to] = if a == b { of_a + of_b } else { score };
             i += usize::from(a <= b);
             j += usize::from(b <= a);
             to += 1;
         }
-        merged.truncate(to);
-        merged.push_all(&self.documents[i..], &self.scores[i..]);
-        merged.push_all(&other.documents[j..], &other.scores[j..]);
-        self.clear();
-        self.push_all(&merged.documents, &merged.scores);
+        self.truncate(to);
+        self.push_all(&from.documents[i..first.end], &from.scores[i..first.end]);
+        self.push_all(&from.documents[j..second.end], &from.scores[j..second.end]);
     }
 
     /// Documents and scores of `size` candidates at a time.

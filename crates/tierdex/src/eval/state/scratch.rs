@@ -74,8 +74,12 @@ impl Scratch {
         }
         self.bits.truncate(2);
         self.windows.truncate(2);
-        self.batches.retain(|batch| batch.capacity() <= WINDOW_DOCS);
-        self.batches.truncate(2);
+        let mut left = 2 * WINDOW_DOCS;
+        self.batches.retain(|batch| {
+            let fits = batch.capacity() <= WINDOW_DOCS.min(left);
+            left -= if fits { batch.capacity() } else { 0 };
+            fits
+        });
     }
 
     pub(in crate::eval) fn take_window(&mut self) -> Box<ScoreWindow> {
