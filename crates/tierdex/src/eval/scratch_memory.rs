@@ -208,7 +208,10 @@ pub(super) fn scratch_bytes(strategy: &Strategy, view: SegmentView<'_>, exhausti
     let window = WINDOW_DOCS.min(view.segment.documents() as usize);
     let refiners = max_use(clauses.all(), refine_use);
     let zeros = if strategy.offers_zero_scores {
-        ScratchUse::bits(2).and(max_use(clauses.all(), mark_use)).bytes(window, window)
+        let collected = max_use(clauses.all(), |node| collect_use(node).or(copy_use(node)));
+        let filter = clauses.filter.iter().min_by_key(|node| view.cost(node));
+        let is_led_by_list = filter.is_some_and(|filter| view.is_led_by_list(filter));
+        ScratchUse::batches(1).and(collected).bytes(window, if is_led_by_list { BLOCK } else { window })
     } else {
         0
     };

@@ -73,7 +73,7 @@ impl<'a> SegmentView<'a> {
     }
 
     /// [`Node::is_led_by_list`](crate::eval::nodes::Node::is_led_by_list) of a clause.
-    fn is_led_by_list(self, node: &PlanNode) -> bool {
+    pub(super) fn is_led_by_list(self, node: &PlanNode) -> bool {
         match node {
             PlanNode::Term { .. } | PlanNode::Phrase { .. } => true,
             PlanNode::Prefix { .. } | PlanNode::All { .. } | PlanNode::Nothing => false,

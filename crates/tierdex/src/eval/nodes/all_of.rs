@@ -1,7 +1,7 @@
 //! A conjunction as a node: documents that match all required clauses and filters and no exclusion. Optional
 //! clauses add to the score. The methods without a comment are those of [`Node`] with the same name.
 
-use crate::eval::nodes::node::{AllOf, RefiningClause};
+use crate::eval::nodes::node::{AllOf, Node, RefiningClause};
 use crate::eval::state::{Bits, CandidateBatch, DocRange, Refine, Refinement, ScoreWindow, Scratch};
 use crate::eval::tuning::{DENSE_DIVISOR, LOOK_UP_COST_POSTINGS, WINDOW_DOCS};
 use crate::{Result, cursor::NO_DOCUMENT, limits::BLOCK};
@@ -246,19 +246,32 @@ impl<'a> AllOf<'a> {
         Ok(())
     }
 
-    /// Adds the documents that pass filters and exclusions and match no scored clause to `mine`, an empty
-    /// bitset; `other` is a bitset for reuse.
-    pub(crate) fn mark_zero_scored(
+    /// The filter that proposes the candidates of [`AllOf::collect_zero_scored`].
+    fn cheapest_filter(&mut self) -> Option<&mut Node<'a>> {
+        self.clauses.iter_mut().find(|clause| clause.how == Refine::Filter).map(|clause| &mut clause.node)
+    }
+
+    /// The end of the block of the list that proposes candidates of the cheapest filter from a document on;
+    /// `None` if these are found in windows.
+    pub(crate) fn filter_block_end(&mut self, from: u32) -> Option<u32> {
+        let filter = self.cheapest_filter().filter(|filter| filter.is_led_by_list())?;
+        Some(filter.block_end(from))
+    }
+
+    /// Appends the documents of a range that pass filters and exclusions and match no scored clause to an
+    /// empty batch, with score 0. The range ends with [`AllOf::filter_block_end`], if there is one, or fits
+    /// in a window.
+    pub(crate) fn collect_zero_scored(
         &mut self,
-        mine: &mut Bits,
-        other: &mut Bits,
+        range: DocRange,
+        batch: &mut CandidateBatch,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        mine.add_all();
-        for clause in &mut self.clauses {
-            other.restart(mine.range());
-            clause.node.mark_matches(other, scratch)?;
-            if clause.how == Refine::Filter { mine.intersect(other) } else { mine.subtract(other) }
+        let Some(filter) = self.cheapest_filter() else { return Ok(()) };
+        filter.collect_unscored(range, batch, scratch)?;
+        for RefiningClause { node, how, .. } in &mut self.clauses {
+            let how = if *how == Refine::Filter { Refine::Filter } else { Refine::Exclude };
+            node.refine_batch(batch, Refinement::all(how), scratch)?;
         }
         Ok(())
     }

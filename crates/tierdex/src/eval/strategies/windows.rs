@@ -62,20 +62,21 @@ pub(crate) fn count_by_blocks(root: &mut Node<'_>, search: &mut Search<'_>) -> R
 /// Offers the documents that pass filters and exclusions and match no scored clause to the collector, with
 /// score 0, as long as such documents may be hits.
 pub(crate) fn offer_zero_scores(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<()> {
-    let [mut bits, mut other] = [(); 2].map(|()| search.scratch.take_bits());
+    let Node::AllOf(all) = &mut *root else { return Ok(()) };
+    let is_led_by_list = all.filter_block_end(search.first).is_some();
+    let mut batch = search.scratch.take_batch(if is_led_by_list { BLOCK } else { WINDOW_DOCS });
     for_each_range(root, search, WindowPass::ZeroScores, |root, range, search| {
         if let Node::AllOf(all) = root
             && search.may_enter(0, range.first)
         {
-            bits.restart(range);
-            all.mark_zero_scored(&mut bits, &mut other, search.scratch)?;
-            offer_zeros(bits.documents(), search);
+            batch.clear();
+            all.collect_zero_scored(range, &mut batch, search.scratch)?;
+            search.offer_all(&batch.documents, &batch.scores);
             return Ok(range.last);
         }
         Ok(search.end)
     })?;
-    search.scratch.give_bits(other);
-    search.scratch.give_bits(bits);
+    search.scratch.give_batch(batch);
     Ok(())
 }
 
@@ -90,7 +91,7 @@ enum WindowPass {
     Count,
     /// Blocks of the list that proposes candidates, whose matches are only counted.
     CountBlocks,
-    /// Windows with documents that pass the filters, in a second pass after the matches of scored clauses. No
+    /// Windows, or blocks of the rarest filter, in a second pass after the matches of scored clauses. No
     /// other thread takes over documents: it would search them for matches again.
     ZeroScores,
 }
@@ -101,6 +102,18 @@ impl WindowPass {
             Node::AllOf(all) if self == WindowPass::ZeroScores => all.next_passing_filters(from),
             root => root.next_lower_bound(from),
         }
+    }
+
+    /// The range of documents of the next step, from a document on.
+    fn range(self, root: &mut Node<'_>, from: u32, end: u32) -> DocRange {
+        let window =
+            window_from(from, if self == WindowPass::Count { COUNTED_DOCS } else { WINDOW_DOCS }, end);
+        let last = match (self, root) {
+            (WindowPass::AllMatches | WindowPass::Count, _) => window.last,
+            (WindowPass::ZeroScores, Node::AllOf(all)) => all.filter_block_end(from).unwrap_or(window.last),
+            (_, root) => root.block_end(from).max(window.last),
+        };
+        DocRange { last: last.min(end - 1), ..window }
     }
 }
 
@@ -115,11 +128,7 @@ fn for_each_range<'a>(
     let mut next = pass.next_document(root, search.first);
     while next != NO_DOCUMENT && next < search.end {
         search.checkpoint(if pass == WindowPass::ZeroScores { search.end } else { next })?;
-        let size = if pass == WindowPass::Count { COUNTED_DOCS } else { WINDOW_DOCS };
-        let mut range = window_from(next, size, search.end);
-        if matches!(pass, WindowPass::Candidates | WindowPass::CountBlocks) {
-            range.last = root.block_end(next).min(search.end - 1).max(range.last);
-        }
+        let range = pass.range(root, next, search.end);
         if range.first >= prefetched_to {
             let prunes = pass == WindowPass::Candidates && !search.counts_matches;
             let min_score = if prunes { search.min_score() } else { 0 };
