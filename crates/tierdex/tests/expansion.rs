@@ -43,7 +43,7 @@ proptest! {
 
     #[test]
     fn automata_compute_edit_distances(a in WORD_PATTERN, b in WORD_PATTERN) {
-        for most in [1, 2] {
+        for most in 0..=2 {
             let expected = Some(edit_distance(&a, &b) as u8).filter(|edits| *edits <= most);
             prop_assert_eq!(automaton_distance(&Levenshtein::new(&a, most), &b), expected, "{} {} {}", a, b, most);
         }
@@ -71,7 +71,7 @@ proptest! {
                 while let Some((term, _)) = stream.next().unwrap() {
                     all.insert(String::from_utf8(term.to_vec()).unwrap());
                 }
-                for most in [1, 2] {
+                for most in 0..=2 {
                     let mut found = Vec::new();
                     let automaton = Levenshtein::new(word, most);
                     let mut walk = terms.walk(&automaton, &FILES).unwrap();

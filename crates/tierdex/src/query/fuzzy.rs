@@ -6,16 +6,18 @@
 //! The automaton is that of Schulz and Mihov, Fast String Correction with Levenshtein Automata, 2002, from
 //! the crate `levenshtein_automata`. Its parametric tables are built once.
 
-use crate::segment::read::Automaton;
+use crate::{limits::FUZZY_DISTANCE_MAX, segment::read::Automaton};
 use levenshtein_automata::{DFA, Distance, LevenshteinAutomatonBuilder, SINK_STATE};
 use std::sync::LazyLock;
 
-static DISTANCE_1_BUILDER: LazyLock<LevenshteinAutomatonBuilder> =
-    LazyLock::new(|| LevenshteinAutomatonBuilder::new(1, true));
-static DISTANCE_2_BUILDER: LazyLock<LevenshteinAutomatonBuilder> =
-    LazyLock::new(|| LevenshteinAutomatonBuilder::new(2, true));
+/// The builder of the automata of each distance.
+static BUILDERS: [LazyLock<LevenshteinAutomatonBuilder>; 1 + FUZZY_DISTANCE_MAX as usize] = [
+    LazyLock::new(|| LevenshteinAutomatonBuilder::new(0, true)),
+    LazyLock::new(|| LevenshteinAutomatonBuilder::new(1, true)),
+    LazyLock::new(|| LevenshteinAutomatonBuilder::new(2, true)),
+];
 
-/// Accepts strings within an edit distance of 1 or 2 of a word.
+/// Accepts strings within an edit distance of a word.
 pub struct Levenshtein {
     dfa: DFA,
     /// The states from which no string is accepted: those after the sink state, inside a character too.
@@ -25,11 +27,10 @@ pub struct Levenshtein {
 }
 
 impl Levenshtein {
-    /// Builds the automaton of a word of at most [`crate::limits::FUZZY_BYTES_MAX`] bytes. A distance other
-    /// than 1 counts as 2.
+    /// Builds the automaton of a word of at most [`crate::limits::FUZZY_BYTES_MAX`] bytes, and of a distance
+    /// of at most [`FUZZY_DISTANCE_MAX`].
     pub fn new(word: &str, distance: u8) -> Levenshtein {
-        let builder = if distance == 1 { &DISTANCE_1_BUILDER } else { &DISTANCE_2_BUILDER };
-        let dfa = builder.build_dfa(word);
+        let dfa = BUILDERS[usize::from(distance)].build_dfa(word);
         let dead = [b'a', 0xc2, 0xe0, 0xf0].map(|byte| dfa.transition(SINK_STATE, byte));
         let mut word_bytes = word.as_bytes().to_vec();
         word_bytes.sort_unstable();
