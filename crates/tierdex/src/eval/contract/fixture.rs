@@ -11,7 +11,7 @@ use crate::rank::{Bm25, CollectionStats, LengthNorms, ScoreScale, Scorer, TermSc
 use crate::schema::{Field, NormKind, Schema, Source};
 use crate::segment::read::{FILES, Segment};
 use crate::segment::write::{FieldTarget, FieldWriter, IdsWriter, write_lengths};
-use crate::{eval::nodes::Alignments, segment::SegmentMeta};
+use crate::{eval::nodes::Alignments, limits::BLOCK, segment::SegmentMeta};
 pub(super) use random::Random;
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -95,6 +95,12 @@ impl Fixture {
             if extremes.one_in(if documents == LONG_DOCUMENTS { 2 } else { 400 }) {
                 let words = [0, 1, 2 + extremes.below(10)];
                 text.extend((0..extremes.below(3000)).map(|_| *extremes.pick(&words)));
+            } else if documents == LONG_DOCUMENTS && extremes.one_in(2) {
+                // A few occurrences of one word near the place where a round of the other word ends.
+                let [often, seldom] = *extremes.pick(&[[0, 1], [1, 0]]);
+                let place = BLOCK * (1 + extremes.below(2));
+                text = vec![often; place + 12 + extremes.below(30)];
+                (0..1 + extremes.below(2)).for_each(|_| text.insert(place - 12 + extremes.below(24), seldom));
             }
             let mut position = if extremes.one_in(30) { 1u32 << 25 } else { 0 };
             let gap_max = if documents == LONG_DOCUMENTS { [1, 30, 2000][document % 3] } else { 1 };
@@ -181,7 +187,9 @@ impl Fixture {
         });
         let leaves = leaves.collect();
         let phrase = random.below(PHRASE_WEIGHTS.len());
-        let (slop, weight) = (*random.pick(&[0, 0, 1, 2, 3, 6, 9, 12, 100]), PHRASE_WEIGHTS[phrase]);
+        let few = random.below(10) as u32;
+        let slop = *random.pick(&[0, few, few, few, 12, 100]);
+        let weight = PHRASE_WEIGHTS[phrase];
         PlanNode::Phrase { field: 0, leaves, phrase, slop, weight }
     }
 

@@ -327,6 +327,21 @@ fn phrases_in_long_documents_satisfy_the_contract() {
     }
 }
 
+/// A range is extended past an optional clause only if its matches after the range are found: the lead is a
+/// rare alternative beside a frequent one, which does not reach the threshold alone.
+#[test]
+fn groups_with_extended_ranges_satisfy_the_contract() {
+    let mut random = Random::new(2);
+    for round in 0..90 {
+        let fixture = &FIXTURES[round % 3];
+        let mut term = |words: &[usize]| fixture.term(*random.pick(words));
+        let alternatives = Clauses::any(vec![term(&[7, 8, 11]), term(&[0, 1, 2])]);
+        let (must, should) = (vec![PlanNode::Group(Box::new(alternatives))], vec![term(&[4, 5, 6])]);
+        let plan = PlanNode::Group(Box::new(Clauses { must, should, ..Clauses::default() }));
+        check_node(fixture, &plan, &mut random, 40);
+    }
+}
+
 /// Canary: an extra match, a missing match or a wrong score makes the checks fail.
 #[test]
 fn contract_violations_are_detected() {
