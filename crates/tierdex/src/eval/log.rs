@@ -95,34 +95,29 @@ impl QueryPlan {
     /// Appends a line of text for each node of a tree, with its depth.
     fn add_lines(&self, node: &PlanNode, segment: &Segment, depth: usize, lines: &mut Vec<(usize, String)>) {
         let field = |number: usize| &segment.field(number).field().name;
-        match node {
+        let term = |leaf: usize| &*self.leaves[leaf].term;
+        let text = match node {
             PlanNode::Term { leaf, .. } => {
-                let leaf = &self.leaves[*leaf];
-                lines.push((depth, format!("term {}:{}", field(leaf.field), leaf.term)));
+                format!("term {}:{}", field(self.leaves[*leaf].field), term(*leaf))
             }
             PlanNode::Phrase { field: number, leaves, slop, .. } => {
-                let words: Vec<&str> = leaves.iter().map(|(_, leaf)| &*self.leaves[*leaf].term).collect();
+                let words: Vec<&str> = leaves.iter().map(|(_, leaf)| term(*leaf)).collect();
                 let kind = if *slop > 0 { "phrase with slop" } else { "phrase" };
-                lines.push((depth, format!("{kind} {}:\"{}\"", field(*number), words.join(" "))));
+                format!("{kind} {}:\"{}\"", field(*number), words.join(" "))
             }
-            PlanNode::Prefix { prefix, .. } => {
-                lines.push((depth, format!("prefix {}:{}*", field(prefix.field), prefix.text)));
-            }
-            PlanNode::All { .. } => lines.push((depth, "all documents".to_string())),
-            PlanNode::Nothing => lines.push((depth, "nothing".to_string())),
-            PlanNode::Group(group) => {
-                lines.push((depth, "group".to_string()));
-                let any = format!("should, at least {}", group.minimum);
-                let clauses = [
-                    ("must", &group.must),
-                    ("filter", &group.filter),
-                    (&*any, &group.should),
-                    ("must not", &group.must_not),
-                ];
-                for (name, clauses) in clauses.into_iter().filter(|(_, clauses)| !clauses.is_empty()) {
-                    lines.push((depth + 1, name.to_string()));
-                    clauses.iter().for_each(|clause| self.add_lines(clause, segment, depth + 2, lines));
-                }
+            PlanNode::Prefix { prefix, .. } => format!("prefix {}:{}*", field(prefix.field), prefix.text),
+            PlanNode::All { .. } => "all documents".to_string(),
+            PlanNode::Nothing => "nothing".to_string(),
+            PlanNode::Group(_) => "group".to_string(),
+        };
+        lines.push((depth, text));
+        let PlanNode::Group(group) = node else { return };
+        let any = format!("should, at least {}", group.minimum);
+        let lists = [&group.must, &group.filter, &group.should, &group.must_not];
+        for (name, clauses) in ["must", "filter", &any, "must not"].into_iter().zip(lists) {
+            if !clauses.is_empty() {
+                lines.push((depth + 1, name.to_string()));
+                clauses.iter().for_each(|clause| self.add_lines(clause, segment, depth + 2, lines));
             }
         }
     }

@@ -31,30 +31,11 @@ struct ScratchUse {
 impl ScratchUse {
     const NONE: ScratchUse = ScratchUse { windows: 0, bits: 0, counters: 0, batches: 0, blocks: 0 };
     const WINDOW: ScratchUse = ScratchUse { windows: 1, ..ScratchUse::NONE };
+    const BATCH: ScratchUse = ScratchUse { batches: 1, ..ScratchUse::NONE };
+    const BLOCK: ScratchUse = ScratchUse { blocks: 1, ..ScratchUse::NONE };
 
     const fn bits(bits: usize) -> ScratchUse {
         ScratchUse { bits, ..ScratchUse::NONE }
-    }
-
-    const fn batches(batches: usize) -> ScratchUse {
-        ScratchUse { batches, ..ScratchUse::NONE }
-    }
-
-    const fn blocks(blocks: usize) -> ScratchUse {
-        ScratchUse { blocks, ..ScratchUse::NONE }
-    }
-
-    /// A batch of candidates so few that looking them up in the alternatives of a group is cheaper than
-    /// reading all postings of a window.
-    fn few_candidates(group: &Clauses<PlanNode>) -> ScratchUse {
-        let postings = group.should.len() * (WINDOW_DOCS + BLOCK);
-        ScratchUse::blocks((postings / LOOK_UP_COST_POSTINGS).div_ceil(BLOCK).max(1))
-    }
-
-    /// A counter has a bitset for each binary digit; adding and comparing take two more.
-    fn counters(group: &Clauses<PlanNode>) -> ScratchUse {
-        let digits = usize::BITS - group.should.len().leading_zeros();
-        ScratchUse { counters: digits as usize + 2, ..ScratchUse::NONE }
     }
 
     /// The buffers of two steps that run one after the other.
@@ -96,7 +77,7 @@ fn max_use<'n>(
 
 fn mark_use(node: &PlanNode) -> ScratchUse {
     match node {
-        PlanNode::Phrase { .. } => ScratchUse::blocks(1),
+        PlanNode::Phrase { .. } => ScratchUse::BLOCK,
         PlanNode::Group(group) => mark_group_use(group),
         _ => ScratchUse::NONE,
     }
@@ -107,18 +88,22 @@ fn mark_group_use(group: &Clauses<PlanNode>) -> ScratchUse {
     match group.minimum {
         _ if group.only_clause().is_some() => marked,
         0 => {
-            let looked_up = ScratchUse::blocks(1).and(max_use(group.all(), refine_use));
+            let looked_up = ScratchUse::BLOCK.and(max_use(group.all(), refine_use));
             ScratchUse::bits(2).and(marked.or(looked_up))
         }
         1 => marked,
-        _ => ScratchUse::bits(1).and(ScratchUse::counters(group)).and(marked),
+        _ => {
+            // A counter has a bitset for each binary digit; adding and comparing take two more.
+            let counters = (usize::BITS - group.should.len().leading_zeros()) as usize + 2;
+            ScratchUse { bits: 1, counters, ..ScratchUse::NONE }.and(marked)
+        }
     }
 }
 
 /// `prunes`: matches without a score may be left out.
 fn add_use(node: &PlanNode, prunes: bool) -> ScratchUse {
     match node {
-        PlanNode::Phrase { .. } => ScratchUse::blocks(1),
+        PlanNode::Phrase { .. } => ScratchUse::BLOCK,
         PlanNode::Prefix { weight, .. } | PlanNode::All { weight } if *weight > 0.0 => ScratchUse::bits(1),
         PlanNode::Group(group) => add_group_use(group, prunes),
         _ => ScratchUse::NONE,
@@ -127,7 +112,7 @@ fn add_use(node: &PlanNode, prunes: bool) -> ScratchUse {
 
 fn add_group_use(group: &Clauses<PlanNode>, prunes: bool) -> ScratchUse {
     let added = max_use(group.all(), |node| add_use(node, prunes));
-    let collected = ScratchUse::batches(1).and(collect_group_use(group));
+    let collected = ScratchUse::BATCH.and(collect_group_use(group));
     match group.minimum {
         _ if group.only_clause().is_some() => added,
         0 if prunes => collected,
@@ -140,7 +125,7 @@ fn add_group_use(group: &Clauses<PlanNode>, prunes: bool) -> ScratchUse {
 fn collect_use(node: &PlanNode) -> ScratchUse {
     match node {
         PlanNode::Term { .. } => ScratchUse::NONE,
-        PlanNode::Phrase { .. } => ScratchUse::blocks(1),
+        PlanNode::Phrase { .. } => ScratchUse::BLOCK,
         PlanNode::Group(group) => collect_group_use(group),
         _ => ScratchUse::bits(1),
     }
@@ -159,21 +144,16 @@ fn collect_group_use(group: &Clauses<PlanNode>) -> ScratchUse {
     let prunes = group.should.iter().all(has_positive_scores);
     let summed = ScratchUse::WINDOW.and(max_use(&group.should, |node| add_use(node, prunes)));
     let looked_up = max_use(&group.should, |node| collect_use(node).or(copy_use(node)));
-    summed.or(looked_up).or(keep_minimum_use(group))
-}
-
-/// The buffers of the check how many alternatives a candidate matches.
-fn keep_minimum_use(group: &Clauses<PlanNode>) -> ScratchUse {
-    if group.minimum == 1 {
-        return ScratchUse::NONE;
-    }
-    keep_matches_use(group)
+    let counted = if group.minimum == 1 { ScratchUse::NONE } else { keep_matches_use(group) };
+    summed.or(looked_up).or(counted)
 }
 
 /// The buffers of alternatives that drop other candidates.
 fn keep_matches_use(group: &Clauses<PlanNode>) -> ScratchUse {
-    let looked_up = ScratchUse::few_candidates(group).and(max_use(&group.should, copy_use));
-    looked_up.or(ScratchUse::bits(1).and(mark_group_use(group)))
+    // So few candidates that looking them up is cheaper than reading all postings of a window.
+    let candidates = group.should.len() * (WINDOW_DOCS + BLOCK) / LOOK_UP_COST_POSTINGS;
+    let batch = ScratchUse { blocks: candidates.div_ceil(BLOCK).max(1), ..ScratchUse::NONE };
+    batch.and(max_use(&group.should, copy_use)).or(ScratchUse::bits(1).and(mark_group_use(group)))
 }
 
 /// The buffers of a conjunction whose clauses refine a batch.
@@ -185,7 +165,7 @@ fn refine_clauses_use(group: &Clauses<PlanNode>) -> ScratchUse {
 /// The buffers of a required clause or filter that refines a batch.
 fn refine_use(node: &PlanNode) -> ScratchUse {
     match node {
-        PlanNode::Phrase { .. } => ScratchUse::batches(1).and(ScratchUse::blocks(1)),
+        PlanNode::Phrase { .. } => ScratchUse::BATCH.and(ScratchUse::BLOCK),
         PlanNode::Group(group) if group.minimum == 0 => refine_clauses_use(group),
         PlanNode::Group(group) => keep_matches_use(group)
             .or(ScratchUse::WINDOW.and(max_use(&group.should, |node| add_use(node, true)))),
@@ -197,7 +177,7 @@ fn refine_use(node: &PlanNode) -> ScratchUse {
 fn copy_use(node: &PlanNode) -> ScratchUse {
     match node {
         PlanNode::Group(group) if group.minimum == 1 => max_use(&group.should, copy_use),
-        PlanNode::Group(_) => ScratchUse::batches(1).and(refine_use(node)),
+        PlanNode::Group(_) => ScratchUse::BATCH.and(refine_use(node)),
         node => refine_use(node),
     }
 }
@@ -211,29 +191,29 @@ pub(super) fn scratch_bytes(strategy: &Strategy, view: SegmentView<'_>, exhausti
         let collected = max_use(clauses.all(), |node| collect_use(node).or(copy_use(node)));
         let filter = clauses.filter.iter().min_by_key(|node| view.cost(node));
         let is_led_by_list = filter.is_some_and(|filter| view.is_led_by_list(filter));
-        ScratchUse::batches(1).and(collected).bytes(window, if is_led_by_list { BLOCK } else { window })
+        ScratchUse::BATCH.and(collected).bytes(window, if is_led_by_list { BLOCK } else { window })
     } else {
         0
     };
     let used = match strategy.kind {
         StrategyKind::Nothing | StrategyKind::Dictionary => 0,
-        StrategyKind::ImpactOrdered => ScratchUse::batches(1).and(refiners).bytes(window, BLOCK),
+        StrategyKind::ImpactOrdered => ScratchUse::BATCH.and(refiners).bytes(window, BLOCK),
         StrategyKind::Conjunction | StrategyKind::CountBlocks
             if !matches!(view.lead(clauses), Some(PlanNode::Term { .. })) =>
         {
-            ScratchUse::batches(1).and(collect_group_use(clauses)).bytes(window, window)
+            ScratchUse::BATCH.and(collect_group_use(clauses)).bytes(window, window)
         }
         StrategyKind::Conjunction | StrategyKind::CountBlocks | StrategyKind::CountDifference => {
             let rarest = clauses.must.iter().chain(&clauses.filter).map(|node| view.cost(node)).min();
             // For each prefetched block of the rarest list: its number and the upper bound of its scores.
             let blocks = rarest.unwrap_or(0).div_ceil(BLOCK as u64).min(LEAD_BLOCKS_AHEAD_MAX as u64);
             let ahead = blocks.next_power_of_two() as usize * size_of::<(u32, u32)>();
-            ScratchUse::batches(1).and(refiners).bytes(window, BLOCK) + ahead
+            ScratchUse::BATCH.and(refiners).bytes(window, BLOCK) + ahead
         }
         StrategyKind::Windows if strategy.counts_matches || exhaustive => {
             ScratchUse::WINDOW.and(add_group_use(clauses, false)).bytes(window, window)
         }
-        StrategyKind::Windows => ScratchUse::batches(1).and(collect_group_use(clauses)).bytes(window, window),
+        StrategyKind::Windows => ScratchUse::BATCH.and(collect_group_use(clauses)).bytes(window, window),
         StrategyKind::CountBits => {
             let range = COUNTED_DOCS.min(view.segment.documents() as usize);
             // The bitset of a range is at first empty: a conjunction marks its matches there.

@@ -7,7 +7,7 @@
 //! has positions, else all of them; a run of one grapheme cluster is a prefix of the bigrams that begin with
 //! it. A word that is too long to be indexed matches nothing; in a phrase it leaves a gap.
 
-use super::syntax::{Occur, Problems, SyntaxClause, SyntaxTree, check_length, parse, parse_lenient};
+use super::syntax::{Occur, Problems, SyntaxClause, SyntaxTree, cut_to_length, parse};
 use super::tree::Query;
 use crate::error::{Error, Result};
 use crate::limits::{BOOST_MAX, FUZZY_BYTES_MAX, PHRASE_TERMS_MAX, QUERY_EXPANDED_MAX, QUERY_TERMS_MAX};
@@ -28,9 +28,8 @@ impl Query {
     /// [`Query::parse`], with notes on parts that look like operators and were read as text.
     pub fn parse_with_notes(text: &str, schema: &Schema) -> Result<(Query, Vec<Error>)> {
         let mut problems = Problems::strict();
-        let syntax = parse(text, &|name| is_field(schema, name), &mut problems)?;
-        let query = QueryAnalyzer::new(schema, &mut problems).convert_tree(&syntax, 1.0)?;
-        Ok((query.unwrap_or(Query::Nothing), problems.into_warnings()))
+        let query = parse_query(text, schema, &mut problems)?;
+        Ok((query, problems.into_warnings()))
     }
 
     /// Parses any text: each fault is returned as a warning, like the notes of [`Query::parse_with_notes`],
@@ -38,22 +37,26 @@ impl Query {
     pub fn parse_lenient(text: &str, schema: &Schema) -> (Query, Vec<Error>) {
         let mut problems = Problems::lenient();
         // Lenient problems are never returned as errors, so there is always a query.
-        let query = parse_lenient(text, &|name| is_field(schema, name), &mut problems)
-            .and_then(|syntax| QueryAnalyzer::new(schema, &mut problems).convert_tree(&syntax, 1.0));
-        let query = query.ok().flatten().unwrap_or(Query::Nothing);
+        let query = parse_query(text, schema, &mut problems).unwrap_or(Query::Nothing);
         (query, problems.into_warnings())
     }
 
     /// Documents that contain any term of `text`, which is plain text without operators. Of text without
     /// blanks the terms are all bigrams.
     pub fn any_term(text: &str, schema: &Schema) -> Result<Query> {
-        check_length(text)?;
         let mut problems = Problems::strict();
+        cut_to_length(text, &mut problems)?;
         let mut analyzer = QueryAnalyzer::new(schema, &mut problems);
         analyzer.bigrams_are_alternatives = true;
         let query = analyzer.convert_words(0, text, 1.0)?;
         Ok(query.unwrap_or(Query::Nothing))
     }
+}
+
+fn parse_query(text: &str, schema: &Schema, problems: &mut Problems) -> Result<Query> {
+    let syntax = parse(text, &|name| is_field(schema, name), problems)?;
+    let query = QueryAnalyzer::new(schema, problems).convert_tree(&syntax, 1.0)?;
+    Ok(query.unwrap_or(Query::Nothing))
 }
 
 thread_local! {
@@ -70,7 +73,7 @@ const KEPT_ANALYZER_STOP_WORDS_MAX: usize = 1000;
 
 /// Converts a syntax tree to a query, with the analyzers of its fields, which are taken from those kept for
 /// the thread or created on first use. Counts terms and expansions against their limits.
-pub(super) struct QueryAnalyzer<'a> {
+struct QueryAnalyzer<'a> {
     schema: &'a Schema,
     /// By field; `None` before the first use.
     chains: Vec<Option<(Analysis, Analyzer)>>,
@@ -98,13 +101,13 @@ impl Drop for QueryAnalyzer<'_> {
 }
 
 impl<'a> QueryAnalyzer<'a> {
-    pub(super) fn new(schema: &'a Schema, problems: &'a mut Problems) -> QueryAnalyzer<'a> {
+    fn new(schema: &'a Schema, problems: &'a mut Problems) -> QueryAnalyzer<'a> {
         let chains = schema.fields.iter().map(|_| None).collect();
         QueryAnalyzer { schema, chains, terms: 0, expanded: 0, bigrams_are_alternatives: false, problems }
     }
 
     /// Converts a syntax tree; `None` if analysis drops all its terms.
-    pub(super) fn convert_tree(&mut self, syntax: &SyntaxTree, boost: f64) -> Result<Option<Query>> {
+    fn convert_tree(&mut self, syntax: &SyntaxTree, boost: f64) -> Result<Option<Query>> {
         match syntax {
             SyntaxTree::Word(field, word) => self.convert_words(self.field_number(field), word, boost),
             SyntaxTree::Prefix(field, prefix) => self.convert_prefix(self.field_number(field), prefix, boost),
@@ -148,7 +151,7 @@ impl<'a> QueryAnalyzer<'a> {
         Ok(Some(Query::Bool { must, filter, should, must_not, minimum }))
     }
 
-    pub(super) fn convert_words(&mut self, field: usize, words: &str, boost: f64) -> Result<Option<Query>> {
+    fn convert_words(&mut self, field: usize, words: &str, boost: f64) -> Result<Option<Query>> {
         // Most words are one token.
         let (mut first, mut others, mut run) = (None, Vec::new(), UnsegmentedRun::default());
         let mut push = |clause| match first {
@@ -180,9 +183,6 @@ impl<'a> QueryAnalyzer<'a> {
         }
         if first.is_none() && too_long > 0 {
             return Ok(Some(Query::Nothing));
-        }
-        if others.is_empty() {
-            return Ok(first);
         }
         others.splice(..0, first);
         Ok(any_of(others))
@@ -386,7 +386,7 @@ fn any_of(mut should: Vec<Query>) -> Option<Query> {
 }
 
 /// Whether the schema has a field `name`. The error is a text that lists its fields and their sources.
-pub(super) fn is_field(schema: &Schema, name: &str) -> std::result::Result<(), String> {
+fn is_field(schema: &Schema, name: &str) -> std::result::Result<(), String> {
     if schema.field(name).is_some() {
         return Ok(());
     }

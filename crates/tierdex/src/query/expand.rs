@@ -1,11 +1,8 @@
 //! Expands prefixes and fuzzy words to terms, over all segments together, so that the expansion does not
 //! depend on the division of documents into segments.
 
-use super::{
-    collection::SegmentLists,
-    fuzzy::Levenshtein,
-    plan_node::{InfoBySegment, PrefixClause},
-};
+use super::plan_node::{InfoBySegment, PrefixClause};
+use super::{collection::SegmentLists, fuzzy::Levenshtein};
 use crate::limits::{FUZZY_EXPANSIONS_MAX, PREFIX_EXPANSIONS_MAX, PREFIX_INFOS_MAX};
 use crate::segment::read::{Automaton, BlockSource, FieldReader, TermInfo, TermWalk};
 use crate::{Error, Result, text::first_cluster};

@@ -9,8 +9,7 @@ use crate::eval::tuning::{COUNTED_DOCS, WINDOW_DOCS};
 use crate::eval::{EvaluationOptions, SegmentView, Strategy, Tuning};
 use crate::query::{Clauses, PlanRewriter};
 use crate::{
-    cursor::NO_DOCUMENT, eval::nodes::Node, eval::strategy::has_positive_scores, query::plan_node::PlanNode,
-    segment::read::FILES,
+    eval::nodes::Node, eval::strategy::has_positive_scores, query::plan_node::PlanNode, segment::read::FILES,
 };
 use fixture::{FIXTURES, Fixture, Random, WORD_FREQUENCIES, show_plan_node};
 use proptest::prelude::*;
@@ -64,20 +63,13 @@ impl NodeUnderTest<'_> {
 
     /// `next_lower_bound` never skips a match, from any document.
     fn check_next_lower_bound(&mut self, random: &mut Random) {
-        let mut from = random.below(self.scores.len()) as u32;
-        for _ in 0..20 {
+        let (mut from, mut calls) = (random.below(self.scores.len()) as u32, 0);
+        while from < self.documents() && calls < 20 {
             let next = self.node.next_lower_bound(from);
-            assert!(next >= from, "next_lower_bound({from}) is {next}");
-            let end = next.min(self.documents());
-            let passed = (from..end).find(|document| self.score(*document).is_some());
-            assert_eq!(passed, None, "next_lower_bound({from}) is {next}");
-            if end == self.documents() {
-                break;
-            }
-            from = next + 1 + random.below(400).saturating_sub(200) as u32;
-            if from >= self.documents() {
-                break;
-            }
+            let passed = (from..next.min(self.documents())).find(|document| self.score(*document).is_some());
+            assert!(next >= from && passed.is_none(), "next_lower_bound({from}) is {next}");
+            from = next.saturating_add(1 + random.below(400).saturating_sub(200) as u32);
+            calls += 1;
         }
     }
 
@@ -86,11 +78,8 @@ impl NodeUnderTest<'_> {
         let (mut from, mut matches) = (0, 0);
         while from < self.documents() {
             let next = self.node.next_lower_bound(from);
-            if next == NO_DOCUMENT {
-                break;
-            }
             matches += usize::from(next < self.documents() && self.score(next).is_some());
-            from = next + 1;
+            from = next.saturating_add(1);
         }
         assert_eq!(matches, self.scores.iter().flatten().count(), "every match is visited");
         assert!(self.node.cost() >= matches as u64, "{matches} match, but the cost is {}", self.node.cost());
@@ -100,16 +89,14 @@ impl NodeUnderTest<'_> {
 
     fn check_max_score(&mut self, random: &mut Random) {
         let size = if random.one_in(3) { self.scores.len() } else { 5000 };
-        let range = self.range(random, 1, size);
+        self.check_bound(self.range(random, 1, size));
+    }
+
+    fn check_bound(&mut self, range: DocRange) {
         let bound = self.node.max_score(range).unwrap();
-        let matches = self.matches(range);
-        match bound {
-            None => assert!(matches.is_empty(), "{range:?} has {:?}, and no bound", matches[0]),
-            Some(bound) => {
-                let above = matches.iter().find(|(_, score)| *score > bound);
-                assert_eq!(above, None, "the bound of {range:?} is {bound}");
-            }
-        }
+        let above =
+            self.matches(range).into_iter().find(|(_, score)| bound.is_none_or(|bound| *score > bound));
+        assert_eq!(above, None, "the bound of {range:?} is {bound:?}");
     }
 
     fn check_mark_matches(&mut self, random: &mut Random) {
@@ -138,11 +125,9 @@ impl NodeUnderTest<'_> {
         }
         let mut batch = CandidateBatch::default();
         self.window.drain(&mut batch);
-        let found: Vec<(u32, u32)> =
-            batch.documents.iter().copied().zip(batch.scores.iter().copied()).collect();
-        let expected: Vec<(u32, u32)> =
-            self.matches(range).iter().map(|(document, score)| (*document, score * times)).collect();
-        assert_same(&found, &expected, || format!("sums of {range:?}, {times} times"));
+        let mut expected = self.matches(range);
+        expected.iter_mut().for_each(|(_, score)| *score *= times);
+        assert_same(&scored(&batch), &expected, || format!("sums of {range:?}, {times} times"));
     }
 
     /// `collect` and `collect_unscored` find the matches of a window or a block, and of documents after it.
@@ -166,14 +151,15 @@ impl NodeUnderTest<'_> {
             _ if matches.is_empty() => 1,
             _ => matches[random.below(matches.len())].1 + random.below(2) as u32,
         };
-        let scratch = &mut self.scratch;
-        let last = self.node.collect(range, end, min_score, &mut batch, scratch).unwrap();
+        let last = self.node.collect(range, end, min_score, &mut batch, &mut self.scratch).unwrap();
         assert!(last >= range.last && last < end.max(range.last + 1), "{range:?} is extended to {last}");
         let mut expected = self.matches(DocRange { last, ..range });
         expected.retain(|(_, score)| *score >= min_score);
-        let found = batch.documents.iter().copied().zip(batch.scores.iter().copied());
-        let found: Vec<_> = found.filter(|(_, score)| *score >= min_score).collect();
+        let mut found = scored(&batch);
+        found.retain(|(_, score)| *score >= min_score);
         assert_same(&found, &expected, || format!("candidates of {range:?} with at least {min_score}"));
+        // A longer range that was considered and rejected must not change its later bound.
+        self.check_bound(DocRange { last: end - 1, ..range });
     }
 
     /// Random candidates: none, all documents of a range, only matches, only non-matches, or a sample of
@@ -212,8 +198,8 @@ impl NodeUnderTest<'_> {
             (Some(_), Refine::Exclude) | (None, Refine::Require | Refine::Filter) => None,
         };
         let all = candidates.iter().zip(&others);
-        let all: Vec<_> =
-            all.filter_map(|(document, others)| Some((*document, exact(*document, *others)?))).collect();
+        let all = all.filter_map(|(document, others)| Some((*document, exact(*document, *others)?)));
+        let mut all: Vec<_> = all.collect();
         let min_score = match random.below(4) {
             // Scores that do not include the bound must not be compared with a threshold.
             _ if how.is_scored() && included_bound < highest => 0,
@@ -228,17 +214,16 @@ impl NodeUnderTest<'_> {
         batch.scores.extend(others.iter().map(|others| others + included_bound));
         let refinement = Refinement { how, included_bound, min_score };
         self.node.refine_batch(&mut batch, refinement, &mut self.scratch).unwrap();
-        let found = batch.documents.iter().copied().zip(batch.scores.iter().copied());
-        let reaches_threshold = |(_, score): &(u32, u32)| *score >= min_score;
+        let (found, what) = (scored(&batch), || format!("{refinement:?} of {} candidates", candidates.len()));
         // A candidate below the threshold may be kept, with its exact score.
-        let unknown = found.clone().find(|candidate| all.binary_search(candidate).is_err());
-        let what = || format!("{refinement:?} of {} candidates", candidates.len());
-        assert_eq!(unknown, None, "{}", what());
-        let found: Vec<_> = found.filter(reaches_threshold).collect();
-        let expected: Vec<_> = all.iter().copied().filter(reaches_threshold).collect();
-        assert_same(&found, &expected, what);
+        all.retain(|candidate| candidate.1 >= min_score || found.binary_search(candidate).is_ok());
+        assert_same(&found, &all, what);
         self.scratch.give_batch(batch);
     }
+}
+
+fn scored(batch: &CandidateBatch) -> Vec<(u32, u32)> {
+    batch.documents.iter().copied().zip(batch.scores.iter().copied()).collect()
 }
 
 fn assert_same(found: &[(u32, u32)], expected: &[(u32, u32)], what: impl Fn() -> String) {

@@ -107,36 +107,14 @@ mod tests {
     use proptest::prelude::*;
 
     /// The sloppy frequency of a phrase in a text.
-    fn frequency<T: PartialEq + Copy>(phrase: &[T], slop: u32, text: &[T]) -> f32 {
-        let terms: Vec<(u32, T)> = (0..).zip(phrase.iter().copied()).collect();
+    fn frequency(phrase: &[u8], slop: u32, text: &[u8]) -> f32 {
+        let terms: Vec<(u32, u8)> = (0..).zip(phrase.iter().copied()).collect();
         let mut alignments = Alignments::new(&terms, slop);
         for (slot, term) in phrase.iter().enumerate() {
             let positions = (0..).zip(text).filter(|(_, word)| *word == term);
             *alignments.positions(slot) = positions.map(|(position, _)| position).collect();
         }
         alignments.frequency(true)
-    }
-
-    fn check(phrase: &str, slop: u32, text: &str, expected: f32) {
-        let [terms, words] = [phrase, text].map(|text| text.split(' ').collect::<Vec<_>>());
-        assert_eq!(frequency(&terms, slop, &words), expected, "\"{phrase}\"~{slop} in {text}");
-    }
-
-    #[test]
-    fn the_frequency_depends_on_the_width_of_matches() {
-        check("a b", 0, "a b x a b", 2.0);
-        check("a b", 0, "a x b", 0.0);
-        check("a b", 1, "a x b", 0.5);
-        check("a b", 9, "a x x b", 1.0 / 3.0);
-        check("a b", 1, "b a", 0.0);
-        check("a b", 2, "b a", 1.0 / 3.0);
-        check("a b", 3, "a b a b", 2.0);
-        check("a b c", 2, "a c b", 1.0 / 3.0);
-        check("a a", 1, "a", 0.0);
-        check("a a", 1, "a a", 1.0);
-        check("a a", 1, "a x a", 0.5);
-        check("a b a", 0, "a b a b a", 2.0);
-        check("a b a", 9, "a b", 0.0);
     }
 
     /// Whether phrase starts of the terms from the one with index `taken.len()` on, after those of `taken`,

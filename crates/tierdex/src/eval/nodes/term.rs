@@ -90,7 +90,7 @@ impl<'a> Term<'a> {
         scratch.give_list(self.blocks.close(), self.buffers);
     }
 
-    /// Document frequency in the segment.
+    /// [`Term::documents`] as an upper bound of the number of matches.
     pub fn postings(&self) -> u64 {
         u64::from(self.documents)
     }
@@ -344,11 +344,11 @@ impl<'a> Term<'a> {
 
     /// Documents and scores of the postings selected by [`Term::select_postings`].
     pub(crate) fn read_selected(&mut self, block: usize, count: usize) -> Result<(&[u32], &[u32])> {
-        let n = match count {
+        match count {
             BLOCK => return self.read_block(block),
             0 => return Ok((&[], &[])),
-            n => n,
-        };
+            _ => {}
+        }
         let (documents, frequencies) = self.blocks.read(block)?;
         let buffers = self.buffers.look_up();
         let offsets = buffers.selected.positions().iter().map(|offset| usize::from(*offset));
@@ -357,9 +357,9 @@ impl<'a> Term<'a> {
         {
             (*document, *frequency) = (documents[offset], frequencies[offset]);
         }
-        let scores = &mut buffers.selected_scores[..n];
-        self.scorer.score_all(self.norms, &buffers.documents[..n], &buffers.frequencies[..n], scores);
-        Ok((&buffers.documents[..n], scores))
+        let (documents, scores) = (&buffers.documents[..count], &mut buffers.selected_scores[..count]);
+        self.scorer.score_all(self.norms, documents, &buffers.frequencies[..count], scores);
+        Ok((documents, scores))
     }
 
     /// Selects the postings of a block whose frequencies allow a score of `min_score`, and returns their
@@ -389,19 +389,15 @@ impl<'a> Term<'a> {
     /// Prefetches the blocks that overlap a range, with their frequencies if `frequencies`. False if the
     /// prefetch limit of the source is reached.
     pub(crate) fn prefetch(&mut self, range: DocRange, frequencies: bool) -> Result<bool> {
-        let DocRange { first, last } = range;
-        if self.blocks.prefetches() {
-            self.seek(first);
-            for block in self.block..self.blocks.len() {
-                if self.blocks.first(block) > last {
-                    break;
-                }
-                if !self.blocks.prefetch(block, frequencies)? {
-                    return Ok(false);
-                }
-            }
-        }
-        Ok(true)
+        let mut blocks = if self.blocks.prefetches() { self.blocks_of(range) } else { 0..0 };
+        blocks.try_fold(true, |all, block| Ok(all && self.blocks.prefetch(block, frequencies)?))
+    }
+
+    /// The blocks that overlap a range.
+    #[inline]
+    pub(crate) fn blocks_of(&mut self, range: DocRange) -> Range<usize> {
+        self.seek(range.first);
+        self.block..(self.blocks.find(self.block, range.last) + 1).min(self.blocks.len())
     }
 
     /// Upper bound of the number of postings in a range.
@@ -411,35 +407,22 @@ impl<'a> Term<'a> {
 
     /// Number of blocks that overlap a range.
     pub(crate) fn blocks_in(&mut self, range: DocRange) -> usize {
-        let DocRange { first, last } = range;
-        self.seek(first);
-        (self.blocks.find(self.block, last) + 1).min(self.blocks.len()) - self.block.min(self.blocks.len())
+        self.blocks_of(range).len()
     }
 
     /// Prefetches the blocks of a range whose max scores are at least `min_score`. False if the prefetch
     /// limit of the source is reached.
     pub(crate) fn prefetch_at_least(&mut self, range: DocRange, min_score: u32) -> Result<bool> {
-        let DocRange { first, last } = range;
-        self.seek(first);
-        for block in self.block..self.blocks.len() {
-            if self.blocks.first(block) > last {
-                break;
-            }
-            if self.block_max_score(block) >= min_score && !self.blocks.prefetch(block, true)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+        let mut blocks = self.blocks_of(range);
+        blocks.try_fold(true, |all, block| {
+            Ok(all && (self.block_max_score(block) < min_score || self.blocks.prefetch(block, true)?))
+        })
     }
 
     /// Adds the documents in the range of `bits` to it.
     pub(crate) fn mark_matches(&mut self, bits: &mut Bits) -> Result<()> {
         let range = bits.range();
-        self.seek(range.first);
-        for block in self.block..self.blocks.len() {
-            if self.blocks.first(block) > range.last {
-                break;
-            }
+        for block in self.blocks_of(range) {
             if let Some(bitmap) = self.blocks.bitmap(block)? {
                 bits.add_bytes(bitmap.first(), bitmap.bits());
                 continue;
@@ -457,11 +440,7 @@ impl<'a> Term<'a> {
         min_score: u32,
         batch: &mut CandidateBatch,
     ) -> Result<()> {
-        self.seek(range.first);
-        for block in self.block..self.blocks.len() {
-            if self.blocks.first(block) > range.last {
-                break;
-            }
+        for block in self.blocks_of(range) {
             if min_score > 1 && self.block_max_score(block) < min_score {
                 continue;
             }
@@ -475,11 +454,7 @@ impl<'a> Term<'a> {
 
     /// See [`Node::collect_unscored`](crate::eval::nodes::node::Node::collect_unscored).
     pub(crate) fn collect_unscored(&mut self, range: DocRange, batch: &mut CandidateBatch) -> Result<()> {
-        self.seek(range.first);
-        for block in self.block..self.blocks.len() {
-            if self.blocks.first(block) > range.last {
-                break;
-            }
+        for block in self.blocks_of(range) {
             let documents = self.blocks.documents(block)?;
             batch.push_equal(&documents[positions_within(documents, range)], 0);
         }
@@ -489,11 +464,7 @@ impl<'a> Term<'a> {
     /// Adds the scores of the documents in the range of `window` to its sums.
     pub(crate) fn add_scores(&mut self, window: &mut ScoreWindow) -> Result<()> {
         let range = window.range();
-        self.seek(range.first);
-        for block in self.block..self.blocks.len() {
-            if self.blocks.first(block) > range.last {
-                break;
-            }
+        for block in self.blocks_of(range) {
             if !self.add_bitmap(block, range.last, window)? {
                 let (documents, scores) = self.read_block(block)?;
                 let within = positions_within(documents, range);

@@ -24,9 +24,8 @@
 //!
 //! Operators of other languages are faults in their full form: `/r.*e/`, `[a TO b]`, `name:>5`, `NEAR(..)`.
 //!
-//! [`parse`] rejects a query at its first fault. [`parse_lenient`] accepts any text: it records each fault
-//! and ignores the operator or clause that contains it. Both return the same tree for a query without
-//! faults.
+//! Strict parsing rejects a query at its first fault. Lenient parsing accepts any text: it records each fault
+//! and ignores the operator or clause that contains it.
 
 mod pairs;
 mod parser;
@@ -40,24 +39,12 @@ mod tree;
 pub use problems::Problems;
 pub use tree::{Fields, Occur, SyntaxClause, SyntaxTree};
 
-use crate::{Error, Result, limits::QUERY_BYTES_MAX};
-
-/// Parses any text; faults are recorded in `problems`.
-pub fn parse_lenient(text: &str, fields: Fields<'_>, problems: &mut Problems) -> Result<SyntaxTree> {
-    let mut end = QUERY_BYTES_MAX.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    if end < text.len() {
-        problems.report(too_long())?;
-    }
-    parse(&text[..end], fields, problems)
-}
+use crate::{Result, limits::QUERY_BYTES_MAX};
 
 /// Parses a query. Faults and notes are reported to `problems`: if that is strict, the first fault is an
 /// error.
 pub fn parse(text: &str, fields: Fields<'_>, problems: &mut Problems) -> Result<SyntaxTree> {
-    check_length(text)?;
+    let text = cut_to_length(text, problems)?;
     if text.trim() == "*" {
         return Ok(SyntaxTree::All);
     }
@@ -65,12 +52,10 @@ pub fn parse(text: &str, fields: Fields<'_>, problems: &mut Problems) -> Result<
     parser::parse(tokens, text.len(), problems)
 }
 
-/// Rejects queries that exceed [`QUERY_BYTES_MAX`].
-pub(super) fn check_length(text: &str) -> Result<()> {
-    if text.len() <= QUERY_BYTES_MAX { Ok(()) } else { Err(too_long()) }
-}
-
-fn too_long() -> Error {
-    let message = format!("longer than {QUERY_BYTES_MAX} bytes");
-    Error::Query { at: Some(QUERY_BYTES_MAX), message }
+/// The first characters of a query, of at most [`QUERY_BYTES_MAX`] bytes. A longer query is a fault.
+pub(super) fn cut_to_length<'t>(text: &'t str, problems: &mut Problems) -> Result<&'t str> {
+    if text.len() > QUERY_BYTES_MAX {
+        problems.report_at(QUERY_BYTES_MAX, format!("longer than {QUERY_BYTES_MAX} bytes"))?;
+    }
+    Ok(&text[..text.floor_char_boundary(QUERY_BYTES_MAX)])
 }

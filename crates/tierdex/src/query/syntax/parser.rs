@@ -90,7 +90,7 @@ impl Parser<'_> {
 
     fn parse_unary(&mut self, depth: usize) -> Result<Option<SyntaxClause>> {
         let mut occur = Occur::Should;
-        while let Some(sign) = self.peek().and_then(sign_occur) {
+        while let Some(QueryToken::Sign(sign)) = self.peek().cloned() {
             if occur == Occur::Should {
                 occur = sign;
             } else {
@@ -145,13 +145,11 @@ impl Parser<'_> {
             self.field = outer;
         }
         // The closing bracket is missing only if the rest of a query with too many clauses was cut off.
-        let suffixes = match self.peek().cloned() {
-            Some(QueryToken::Close(suffixes)) => {
-                self.next += 1;
-                suffixes
-            }
-            _ => Suffixes::default(),
-        };
+        let mut suffixes = Suffixes::default();
+        if let Some((_, QueryToken::Close(of_group))) = self.tokens.get_mut(self.next) {
+            suffixes = std::mem::take(of_group);
+            self.next += 1;
+        }
         let minimum = self.parse_minimum(&suffixes, &clauses)?;
         Ok(Some(with_boost(list_or_clause(clauses, minimum), suffixes.boost)))
     }
@@ -170,16 +168,15 @@ impl Parser<'_> {
 
     fn skip_group(&mut self) {
         let mut open = 1;
-        while let Some(token) = self.peek() {
+        while open > 0
+            && let Some(token) = self.peek()
+        {
             match token {
                 QueryToken::Open(_) => open += 1,
                 QueryToken::Close(_) => open -= 1,
                 _ => {}
             }
             self.next += 1;
-            if open == 0 {
-                return;
-            }
         }
     }
 
@@ -190,15 +187,6 @@ impl Parser<'_> {
     fn report(&mut self, message: &str) -> Result<()> {
         let at = self.tokens.get(self.next).map_or(self.end, |(at, _)| *at);
         self.problems.report_at(at, message)
-    }
-}
-
-fn sign_occur(token: &QueryToken) -> Option<Occur> {
-    match token {
-        QueryToken::Plus => Some(Occur::Must),
-        QueryToken::Minus | QueryToken::Not => Some(Occur::MustNot),
-        QueryToken::Hash => Some(Occur::Filter),
-        _ => None,
     }
 }
 

@@ -54,7 +54,7 @@ impl Problems {
         self.warn(Error::Query { at: Some(at), message: message.into() });
     }
 
-    /// As [`Problems::note`], without an offset.
+    /// As [`Problems::warn_at`], without an offset.
     pub fn note_query(&mut self, message: impl Into<String>) {
         self.warn(Error::query(message));
     }

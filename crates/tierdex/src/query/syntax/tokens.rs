@@ -2,12 +2,10 @@
 //! brackets and quotation marks in pairs, signs before a clause, `name:` with the name of a field. Everything
 //! else is text. Operators of other query languages that are not supported are faults in their full form.
 
+use super::pairs::{end_of_phrase, find_unpaired};
+use super::problems::Problems;
 use super::suffix::{Suffixes, is_number, is_suffix_operator};
-use super::tree::{Fields, SyntaxTree, with_boost};
-use super::{
-    pairs::{end_of_phrase, find_unpaired},
-    problems::Problems,
-};
+use super::tree::{Fields, Occur, SyntaxTree, with_boost};
 use crate::{Result, text::is_in_hebrew_word};
 
 /// A token of a query.
@@ -18,10 +16,8 @@ pub(super) enum QueryToken {
     Close(Suffixes),
     And,
     Or,
-    Not,
-    Plus,
-    Minus,
-    Hash,
+    /// `+`, `-`, `!`, `#` or `NOT`.
+    Sign(Occur),
     /// A word or phrase with its suffixes, and the field named before it.
     Leaf(SyntaxTree),
 }
@@ -86,9 +82,9 @@ impl QueryTokenizer<'_> {
                 self.at += 1;
                 return Ok(Some(QueryToken::Close(self.read_suffixes()?)));
             }
-            '+' if self.is_before_clause() => QueryToken::Plus,
-            '-' | '!' if self.is_before_clause() => QueryToken::Minus,
-            '#' if self.is_before_clause() => QueryToken::Hash,
+            '+' if self.is_before_clause() => QueryToken::Sign(Occur::Must),
+            '-' | '!' if self.is_before_clause() => QueryToken::Sign(Occur::MustNot),
+            '#' if self.is_before_clause() => QueryToken::Sign(Occur::Filter),
             '"' => return self.read_phrase(None).map(Some),
             '&' | '|' if !first && self.is_between_blanks() => {
                 self.at += 2;
@@ -243,21 +239,16 @@ impl QueryTokenizer<'_> {
     fn report_foreign_operator(&mut self, at: usize) -> Result<()> {
         let rest = first_bytes(&self.text[at..], FOREIGN_BYTES_MAX);
         let word = rest.split(char::is_whitespace).next().unwrap_or("");
-        if is_regular_expression(word) {
-            let message = "regular expressions are not supported; write `\\/` for the character";
-            return self.problems.report_at(at, message);
-        }
-        if is_range(rest) {
-            let message = "ranges are not supported; write `\\[` or `\\{` for the character";
-            return self.problems.report_at(at, message);
-        }
-        let near = word.strip_prefix("NEAR");
-        if near.is_some_and(|near| near.starts_with('(') || is_distance(near)) {
-            return self
-                .problems
-                .report_at(at, "`NEAR` is no operator; write `\"one two\"~5` for words at a distance of 5");
-        }
-        Ok(())
+        let message = if is_regular_expression(word) {
+            "regular expressions are not supported; write `\\/` for the character"
+        } else if is_range(rest) {
+            "ranges are not supported; write `\\[` or `\\{` for the character"
+        } else if word.strip_prefix("NEAR").is_some_and(|near| near.starts_with('(') || is_distance(near)) {
+            "`NEAR` is no operator; write `\"one two\"~5` for words at a distance of 5"
+        } else {
+            return Ok(());
+        };
+        self.problems.report_at(at, message)
     }
 
     /// Fast path of [`QueryTokenizer::read_word`] for a word without operator characters, as most are.
@@ -278,10 +269,8 @@ impl QueryTokenizer<'_> {
         }
         let word = &rest[..end];
         self.at += word.len();
-        Some(
-            operator_named(word)
-                .unwrap_or_else(|| QueryToken::Leaf(SyntaxTree::Word(None, word.to_string()))),
-        )
+        let token = || QueryToken::Leaf(SyntaxTree::Word(None, word.to_string()));
+        Some(operator_named(word).unwrap_or_else(token))
     }
 
     /// Whether the letters before the colon at the current offset name a field. Records a warning for a name
@@ -293,10 +282,8 @@ impl QueryTokenizer<'_> {
         let name = letters_to_text(letters);
         let Err(fields) = (self.fields)(&name) else { return true };
         if is_name(&name) && self.text[self.at + 1..].starts_with(begins_field_clause) {
-            self.problems.warn_at(
-                start,
-                format!("`{name}:` is read as text: it is not a field of this index, {fields}"),
-            );
+            let message = format!("`{name}:` is read as text: it is not a field of this index, {fields}");
+            self.problems.warn_at(start, message);
         }
         false
     }
@@ -319,8 +306,8 @@ impl QueryTokenizer<'_> {
         let all = field.is_none() && letters.len() == 3 && "*:*".chars().zip(&letters).all(|(c, l)| l.is(c));
         let kept = letters.iter().rposition(|letter| !letter.is('*')).map_or(0, |last| last + 1);
         if !all && is_wildcard(&letters[..kept]) {
-            self.problems
-                .warn_at(start, "a `*` inside a word is read as text; it stands for letters at the end only");
+            let message = "a `*` inside a word is read as text; it stands for letters at the end only";
+            self.problems.warn_at(start, message);
         }
         let syntax = if all {
             SyntaxTree::All
@@ -387,9 +374,7 @@ fn is_regular_expression(word: &str) -> bool {
 /// Whether a word has a `*` before a letter, and no other character than a letter before it.
 fn is_wildcard(letters: &[Letter]) -> bool {
     let is_letter = |at: usize| letters.get(at).is_some_and(|letter| letter.c.is_alphabetic());
-    let is_wildcard_at =
-        |at: usize| letters[at].is('*') && (at == 0 || is_letter(at - 1)) && is_letter(at + 1);
-    (0..letters.len()).any(is_wildcard_at)
+    (0..letters.len()).any(|at| letters[at].is('*') && (at == 0 || is_letter(at - 1)) && is_letter(at + 1))
 }
 
 /// Whether a text begins with a range such as `[a TO b]`.
@@ -423,7 +408,7 @@ fn operator_named(word: &str) -> Option<QueryToken> {
     match word {
         "AND" => Some(QueryToken::And),
         "OR" => Some(QueryToken::Or),
-        "NOT" => Some(QueryToken::Not),
+        "NOT" => Some(QueryToken::Sign(Occur::MustNot)),
         _ => None,
     }
 }

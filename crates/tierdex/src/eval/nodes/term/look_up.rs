@@ -70,20 +70,23 @@ impl Term<'_> {
             return Ok(());
         }
         let (own, mut at) = (self.block, 0);
-        while at < documents.len() {
-            self.seek(documents[at]);
-            if self.block >= self.blocks.len() {
-                break;
-            }
-            let end = at + count_up_to(&documents[at..], self.blocks.last(self.block));
+        while let Some(count) = self.seek_candidates(&documents[at..]) {
             let less = included_bound - self.block_max_score(self.block).min(included_bound);
-            if bound(at..end) - less >= min_score {
+            if bound(at..at + count) - less >= min_score {
                 self.blocks.prefetch(self.block, false)?;
             }
-            at = end;
+            at += count;
         }
         self.block = own;
         Ok(())
+    }
+
+    /// Moves to the first block that can contain the first of `documents` or a later one. Returns how many of
+    /// `documents`, at least 1, do not come after the block; `None` if there is no such block or document.
+    #[inline]
+    fn seek_candidates(&mut self, documents: &[u32]) -> Option<usize> {
+        self.seek(*documents.first()?);
+        (self.block < self.blocks.len()).then(|| count_up_to(documents, self.blocks.last(self.block)))
     }
 
     /// Prefetches the frequencies of the blocks in which candidates were found.
@@ -120,19 +123,8 @@ impl Term<'_> {
         }
         self.prefetch_candidates(&batch.documents, included_bound, min_score, |of| batch.max_score_in(of))?;
         let (mut at, mut kept) = (0, 0);
-        while at < batch.len() {
-            self.seek(batch.documents[at]);
-            let block = self.block;
-            if block >= self.blocks.len() {
-                if how == Refine::Optional {
-                    batch.lower_scores(at..batch.len(), included_bound);
-                    kept = batch.keep_at_least(at..batch.len(), kept, min_score);
-                }
-                break;
-            }
-            let last = self.blocks.last(block);
-            let chunk = &batch.documents[at..batch.len().min(at + BLOCK)];
-            let end = at + count_up_to(chunk, last);
+        while let Some(count) = self.seek_candidates(&batch.documents[at..batch.len().min(at + BLOCK)]) {
+            let (block, end) = (self.block, at + count);
             let bound = self.block_max_score(block).min(included_bound);
             batch.lower_scores(at..end, included_bound - bound);
             let start = kept;
@@ -143,6 +135,10 @@ impl Term<'_> {
                 continue;
             }
             kept = self.score_block(block, batch, start..kept, how, bound)?;
+        }
+        if how == Refine::Optional {
+            batch.lower_scores(at..batch.len(), included_bound);
+            kept = batch.keep_at_least(at..batch.len(), kept, min_score);
         }
         self.buffers.release_look_up();
         batch.truncate(kept);
@@ -155,15 +151,9 @@ impl Term<'_> {
     fn filter_batch(&mut self, batch: &mut CandidateBatch, how: Refine) -> Result<()> {
         self.prefetch_candidates(&batch.documents, 0, 0, |_| 0)?;
         let (mut at, mut kept) = (0, 0);
-        while at < batch.len() {
-            self.seek(batch.documents[at]);
-            let block = self.block;
-            if block >= self.blocks.len() {
-                break;
-            }
-            let chunk = &batch.documents[at..batch.len().min(at + BLOCK)];
-            let end = at + count_up_to(chunk, self.blocks.last(block));
-            let found = self.offsets_in_block(block, &batch.documents[at..end])?;
+        while let Some(count) = self.seek_candidates(&batch.documents[at..batch.len().min(at + BLOCK)]) {
+            let end = at + count;
+            let found = self.offsets_in_block(self.block, &batch.documents[at..end])?;
             kept = match how {
                 Refine::Exclude => batch.drop_offsets(at..end, kept, found),
                 _ => batch.keep_offsets(at, kept, found),
@@ -180,20 +170,14 @@ impl Term<'_> {
     /// The number of `documents`, at most [`BLOCK`], that the list contains.
     pub(crate) fn count_shared(&mut self, documents: &[u32]) -> Result<u64> {
         self.prefetch_candidates(documents, 0, 0, |_| 0)?;
-        let (mut at, mut count) = (0, 0);
-        while at < documents.len() {
-            self.seek(documents[at]);
-            let block = self.block;
-            if block >= self.blocks.len() {
-                break;
-            }
-            let end = at + count_up_to(&documents[at..], self.blocks.last(block));
-            count += self.offsets_in_block(block, &documents[at..end])?.len() as u64;
-            at = end;
+        let (mut at, mut shared) = (0, 0);
+        while let Some(count) = self.seek_candidates(&documents[at..]) {
+            shared += self.offsets_in_block(self.block, &documents[at..at + count])?.len() as u64;
+            at += count;
         }
         self.looked_up.0 += documents.len() as u64;
-        self.looked_up.1 += count;
-        Ok(count)
+        self.looked_up.1 += shared;
+        Ok(shared)
     }
 
     /// Offsets, among at most [`BLOCK`] candidates, of the candidates that a block contains.
@@ -270,13 +254,9 @@ impl Term<'_> {
         (self.buffers.found.len, lead.len) = (0, 0);
         batch.clear();
         self.looked_up.0 += documents.len() as u64;
-        while at < documents.len() {
-            self.seek(documents[at]);
+        while let Some(count) = self.seek_candidates(&documents[at..]) {
             let (own, start) = (self.block, at);
-            if own >= self.blocks.len() {
-                break;
-            }
-            at += count_up_to(&documents[at..], self.blocks.last(own));
+            at += count;
             let score = match included_bound {
                 0 => bound,
                 _ => bound - (included_bound - self.block_max_score(own).min(included_bound)),
@@ -317,15 +297,8 @@ impl Term<'_> {
         let (mut at, mut kept) = (0, 0);
         self.buffers.found.len = 0;
         self.looked_up.0 += batch.len() as u64;
-        while at < batch.len() {
-            self.seek(batch.documents[at]);
-            let block = self.block;
-            if block >= self.blocks.len() {
-                break;
-            }
-            let last = self.blocks.last(block);
-            let end = at + count_up_to(&batch.documents[at..], last);
-            let start = kept;
+        while let Some(count) = self.seek_candidates(&batch.documents[at..]) {
+            let (block, end, start) = (self.block, at + count, kept);
             if included_bound > 0 {
                 let bound = self.block_max_score(block).min(included_bound);
                 batch.lower_scores(at..end, included_bound - bound);
