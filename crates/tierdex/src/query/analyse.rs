@@ -1,19 +1,15 @@
 //! Query analysis. Input: a syntax tree. Output: a [`Query`] whose words are terms.
 //!
 //! Words and phrases go through the analysis chain of their field. Prefixes and fuzzy words are only
-//! lower-cased and accent-folded, if the chain does so; they are not stemmed or dropped as stop words. A
-//! word that analysis splits into several tokens becomes several alternatives; of a prefix only the last
-//! token is a prefix. A run of text without blanks is one alternative: a phrase of its bigrams if the field
-//! has positions, else all of them; a run of one grapheme cluster is a prefix of the bigrams that begin with
-//! it. A word that is too long to be indexed matches nothing; in a phrase it leaves a gap.
+//! lower-cased and accent-folded, if the chain does so. A word that analysis splits into several tokens
+//! becomes several alternatives; docs/query.md has the rules for text without blanks and for long words.
 
 use super::syntax::{Occur, Problems, SyntaxClause, SyntaxTree, cut_to_length, parse};
 use super::tree::Query;
-use crate::error::{Error, Result};
 use crate::limits::{BOOST_MAX, FUZZY_BYTES_MAX, PHRASE_TERMS_MAX, QUERY_EXPANDED_MAX, QUERY_TERMS_MAX};
 use crate::schema::{Analysis, Schema, Source};
-use crate::text::{Analyzer, RunPart};
-use std::cell::RefCell;
+use crate::{Error, Result, text::Analyzer, text::RunPart};
+use std::{cell::RefCell, mem::take};
 
 impl Query {
     /// Parses `text` in the query language (see [`Query`]). Words without a field search the first
@@ -108,15 +104,13 @@ impl<'a> QueryAnalyzer<'a> {
 
     /// Converts a syntax tree; `None` if analysis drops all its terms.
     fn convert_tree(&mut self, syntax: &SyntaxTree, boost: f64) -> Result<Option<Query>> {
+        let schema = self.schema;
+        let number = |field: &Option<String>| field.as_ref().and_then(|name| schema.field(name)).unwrap_or(0);
         match syntax {
-            SyntaxTree::Word(field, word) => self.convert_words(self.field_number(field), word, boost),
-            SyntaxTree::Prefix(field, prefix) => self.convert_prefix(self.field_number(field), prefix, boost),
-            SyntaxTree::Fuzzy(field, word, distance) => {
-                self.convert_fuzzy(self.field_number(field), word, *distance, boost)
-            }
-            SyntaxTree::Phrase(field, words, slop) => {
-                self.convert_phrase(self.field_number(field), words, *slop, boost)
-            }
+            SyntaxTree::Word(field, word) => self.convert_words(number(field), word, boost),
+            SyntaxTree::Prefix(field, prefix) => self.convert_prefix(number(field), prefix, boost),
+            SyntaxTree::Fuzzy(field, word, edits) => self.convert_fuzzy(number(field), word, *edits, boost),
+            SyntaxTree::Phrase(field, words, slop) => self.convert_phrase(number(field), words, *slop, boost),
             SyntaxTree::All => Ok(Some(Query::All { boost })),
             SyntaxTree::List(clauses, minimum) => self.convert_list(clauses, *minimum, boost),
             SyntaxTree::Boost(inner, factor) => {
@@ -152,7 +146,7 @@ impl<'a> QueryAnalyzer<'a> {
     }
 
     fn convert_words(&mut self, field: usize, words: &str, boost: f64) -> Result<Option<Query>> {
-        // Most words are one token.
+        // Most words are one token, which needs no list.
         let (mut first, mut others, mut run) = (None, Vec::new(), UnsegmentedRun::default());
         let mut push = |clause| match first {
             None => first = Some(clause),
@@ -165,12 +159,12 @@ impl<'a> QueryAnalyzer<'a> {
             terms += 1;
             let term = token.term.to_string();
             if token.run.is_none_or(|part| part.is_first) {
-                std::mem::take(&mut run).query(field, positions, boost).map(&mut push);
+                take(&mut run).query(field, positions, boost).map(&mut push);
             }
             match token.run {
                 Some(part) if part.is_last => {
                     run.cluster = part.is_first.then_some(term);
-                    std::mem::take(&mut run).query(field, positions, boost).map(&mut push);
+                    take(&mut run).query(field, positions, boost).map(&mut push);
                 }
                 Some(_) if !bigrams_are_alternatives => run.bigrams.push((token.position, term)),
                 _ => push(Query::Term { field, term, boost }),
@@ -183,6 +177,9 @@ impl<'a> QueryAnalyzer<'a> {
         }
         if first.is_none() && too_long > 0 {
             return Ok(Some(Query::Nothing));
+        }
+        if others.is_empty() {
+            return Ok(first);
         }
         others.splice(..0, first);
         Ok(any_of(others))
@@ -226,8 +223,7 @@ impl<'a> QueryAnalyzer<'a> {
         }
         if words.iter().any(|(_, run)| run.is_some()) {
             if distance > 0 {
-                let message = format!("`{text}` has text without blanks, which is not fuzzy");
-                self.problems.note_query(message);
+                self.problems.note_query(format!("`{text}` has text without blanks, which is not fuzzy"));
             }
             return self.convert_words(field, text, boost);
         }
@@ -294,9 +290,8 @@ impl<'a> QueryAnalyzer<'a> {
     fn count_terms(&mut self, terms: usize) -> Result<bool> {
         let total = self.terms + terms;
         if total > QUERY_TERMS_MAX {
-            self.problems.report(Error::query(format!(
-                "{total} terms or more; at most {QUERY_TERMS_MAX} are answered"
-            )))?;
+            let message = format!("{total} terms or more; at most {QUERY_TERMS_MAX} are answered");
+            self.problems.report(Error::query(message))?;
             return Ok(false);
         }
         self.terms = total;
@@ -307,16 +302,12 @@ impl<'a> QueryAnalyzer<'a> {
     /// the limit.
     fn count_expansion(&mut self) -> Result<bool> {
         if self.expanded == QUERY_EXPANDED_MAX {
-            self.problems
-                .report(Error::query(format!("more than {QUERY_EXPANDED_MAX} prefixes and fuzzy words")))?;
+            let message = format!("more than {QUERY_EXPANDED_MAX} prefixes and fuzzy words");
+            self.problems.report(Error::query(message))?;
             return Ok(false);
         }
         self.expanded += 1;
         Ok(true)
-    }
-
-    fn field_number(&self, field: &Option<String>) -> usize {
-        field.as_ref().and_then(|name| self.schema.field(name)).unwrap_or(0)
     }
 
     fn field_analyzer(&mut self, field: usize) -> &mut Analyzer {
@@ -351,9 +342,6 @@ impl UnsegmentedRun {
         if let Some(prefix) = self.cluster {
             return Some(Query::Prefix { field, prefix, whole_clusters: true, boost });
         }
-        if self.bigrams.is_empty() {
-            return None;
-        }
         let per_clause = if positions { PHRASE_TERMS_MAX } else { 1 };
         let mut must = Vec::with_capacity(self.bigrams.len().div_ceil(per_clause));
         let mut bigrams = self.bigrams.into_iter().peekable();
@@ -366,7 +354,10 @@ impl UnsegmentedRun {
                 must.push(Query::Phrase { field, terms, slop: 0, open_end: false, boost });
             }
         }
-        Some(if must.len() == 1 { must.remove(0) } else { Query::clauses(must, Vec::new(), Vec::new()) })
+        match must.len() {
+            0 | 1 => must.pop(),
+            _ => Some(Query::clauses(must, Vec::new(), Vec::new())),
+        }
     }
 }
 

@@ -161,10 +161,8 @@ impl<'a> Binder<'a> {
     /// segments.
     fn document_frequency(&self, field: usize, term: &str, infos: &[Option<TermInfo>]) -> u64 {
         let in_segments = || infos.iter().flatten().map(|info| u64::from(info.document_frequency)).sum();
-        let statistics = self.ranking.statistics;
-        statistics
-            .and_then(|statistics| statistics.document_frequency(field, term))
-            .unwrap_or_else(in_segments)
+        let given = self.ranking.statistics.and_then(|given| given.document_frequency(field, term));
+        given.unwrap_or_else(in_segments)
     }
 
     /// Document frequency of the most frequent of these terms.

@@ -59,10 +59,10 @@ impl Query {
             Query::Fuzzy { distance, .. } if *distance > FUZZY_DISTANCE_MAX => Some(format!(
                 "has a fuzzy word at distance {distance}; at most {FUZZY_DISTANCE_MAX} is possible"
             )),
-            Query::Fuzzy { word, .. } if word.len() > FUZZY_BYTES_MAX => Some(format!(
-                "has a fuzzy word of {} bytes; at most {FUZZY_BYTES_MAX} are possible",
-                word.len()
-            )),
+            Query::Fuzzy { word, .. } if word.len() > FUZZY_BYTES_MAX => {
+                let bytes = word.len();
+                Some(format!("has a fuzzy word of {bytes} bytes; at most {FUZZY_BYTES_MAX} are possible"))
+            }
             Query::Phrase { terms, .. } if !(1..=PHRASE_TERMS_MAX).contains(&terms.len()) => {
                 Some(format!("has a phrase of {} terms; it must have 1 to {PHRASE_TERMS_MAX}", terms.len()))
             }

@@ -27,10 +27,10 @@ pub struct Levenshtein {
 }
 
 impl Levenshtein {
-    /// Builds the automaton of a word of at most [`crate::limits::FUZZY_BYTES_MAX`] bytes, and of a distance
-    /// of at most [`FUZZY_DISTANCE_MAX`].
+    /// Builds the automaton of a word of at most [`crate::limits::FUZZY_BYTES_MAX`] bytes. A larger distance
+    /// than [`FUZZY_DISTANCE_MAX`] counts as that.
     pub fn new(word: &str, distance: u8) -> Levenshtein {
-        let dfa = BUILDERS[usize::from(distance)].build_dfa(word);
+        let dfa = BUILDERS[usize::from(distance.min(FUZZY_DISTANCE_MAX))].build_dfa(word);
         let dead = [b'a', 0xc2, 0xe0, 0xf0].map(|byte| dfa.transition(SINK_STATE, byte));
         let mut word_bytes = word.as_bytes().to_vec();
         word_bytes.sort_unstable();

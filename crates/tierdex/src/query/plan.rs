@@ -40,13 +40,9 @@ impl QueryPlan {
     ) -> Result<QueryPlan> {
         let BoundQuery { root, mut leaves, mut phrases } =
             Binder::bind(query, schema, lists, ranking, ranks)?;
-        let counted = |root| PlanRewriter::of_collection(&leaves, false).rewrite_root(root);
-        let (root, counted) = match (ranks, counts) {
-            (true, true) => (root.clone(), Some(counted(root))),
-            (true, false) => (root, None),
-            (false, _) => (counted(root), None),
-        };
-        let root = if ranks { PlanRewriter::of_collection(&leaves, true).rewrite_root(root) } else { root };
+        let rewrite = |root, scored| PlanRewriter::of_collection(&leaves, scored).rewrite_root(root);
+        let counted = (ranks && counts).then(|| rewrite(root.clone(), false));
+        let root = rewrite(root, ranks);
         let scale = if ranks { root.set_weights(&mut leaves, &mut phrases) } else { ScoreScale::of(0.0) };
         Ok(QueryPlan { root, counted, leaves, phrases, scale })
     }

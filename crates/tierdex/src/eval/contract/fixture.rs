@@ -44,14 +44,16 @@ const BURST_DOCUMENTS: usize = 700;
 /// Weights of phrases, before they are scaled.
 const PHRASE_WEIGHTS: [f64; 4] = [0.01, 0.8, 3.0, 11.0];
 
+/// Positions of a word in each document that contains it.
+type WordPositions = BTreeMap<u32, Vec<u32>>;
+
 /// Score of each document; `None` if it does not match.
 pub(super) type DocumentScores = Vec<Option<u32>>;
 
 /// A segment, its words, and a plan with a leaf for each word.
 pub(super) struct Fixture {
     pub(super) segment: Segment,
-    /// Positions of each word in each document that contains it.
-    words: Vec<BTreeMap<u32, Vec<u32>>>,
+    words: Vec<WordPositions>,
     pub(super) plan: QueryPlan,
 }
 
@@ -79,44 +81,14 @@ pub(super) static FIXTURES: LazyLock<Vec<Fixture>> = LazyLock::new(|| {
 impl Fixture {
     fn new(kind: FixtureKind, seed: u64) -> Fixture {
         let (norms, codec, scorer, documents, average) = kind;
-        let mut words = vec![BTreeMap::<u32, Vec<u32>>::new(); WORD_FREQUENCIES.len()];
-        let mut lengths = Vec::with_capacity(documents);
-        let (mut random, mut extremes) = (Random::new(seed), Random::new(!seed));
-        for document in 0..documents {
-            let mut text = Vec::new();
-            for (word, (_, seldom, often, every)) in WORD_FREQUENCIES.into_iter().enumerate() {
-                let is_burst = (document / BURST_DOCUMENTS + word).is_multiple_of(every);
-                if random.below(1000) < if is_burst { often } else { seldom } {
-                    let times = if random.one_in(12) { 1 + random.below(9) } else { 1 };
-                    (0..times).for_each(|_| text.insert(random.below(text.len() + 1), word));
-                }
-            }
-            // Positions that span several pieces, and positions above 24 bits.
-            if extremes.one_in(if documents == LONG_DOCUMENTS { 2 } else { 400 }) {
-                let words = [0, 1, 2 + extremes.below(10)];
-                text.extend((0..extremes.below(3000)).map(|_| *extremes.pick(&words)));
-            } else if documents == LONG_DOCUMENTS && extremes.one_in(2) {
-                // A few occurrences of one word near the place where a round of the other word ends.
-                let [often, seldom] = *extremes.pick(&[[0, 1], [1, 0]]);
-                let place = BLOCK * (1 + extremes.below(2));
-                text = vec![often; place + 12 + extremes.below(30)];
-                (0..1 + extremes.below(2)).for_each(|_| text.insert(place - 12 + extremes.below(24), seldom));
-            }
-            let mut position = if extremes.one_in(30) { 1u32 << 25 } else { 0 };
-            let gap_max = if documents == LONG_DOCUMENTS { [1, 30, 2000][document % 3] } else { 1 };
-            for word in &text {
-                words[*word].entry(document as u32).or_default().push(position);
-                position += if gap_max > 1 { 1 + extremes.below(gap_max) as u32 } else { 1 };
-            }
-            lengths.push(text.len() as u32);
-        }
+        let (words, lengths) = random_words(documents, seed);
         let segment = build_segment(norms, codec, &lengths, &words);
         let stats = segment.average_length(0);
         let collection = CollectionStats { documents: documents as u64, average_length: stats * average };
         let bm25 = if let Scorer::Bm25(bm25) = scorer { bm25 } else { Bm25::default() };
         let lengths = Arc::new(LengthNorms::new(bm25, collection));
-        let largest = |word: &BTreeMap<u32, Vec<u32>>| word.values().map(Vec::len).max().unwrap_or(1) as u32;
-        let weight = |word: &BTreeMap<u32, Vec<u32>>| {
+        let largest = |word: &WordPositions| word.values().map(Vec::len).max().unwrap_or(1) as u32;
+        let weight = |word: &WordPositions| {
             let idf = idf(documents as u64, word.len() as u64);
             if scorer == Scorer::Dot { idf } else { idf * (bm25.k1 + 1.0) }
         };
@@ -127,7 +99,7 @@ impl Fixture {
         let share_max = |word| if scorer == Scorer::Dot { f64::from(largest(word)) } else { 1.0 };
         let scale =
             ScoreScale::of(words.iter().map(|word| weight(word) * share_max(word)).sum::<f64>() * 50.0);
-        let leaf = |(number, word): (usize, &BTreeMap<u32, Vec<u32>>)| {
+        let leaf = |(number, word): (usize, &WordPositions)| {
             let term = WORD_FREQUENCIES[number].0.to_string();
             Leaf {
                 number,
@@ -150,9 +122,13 @@ impl Fixture {
         PlanNode::Term { leaf, weight: self.plan.leaves[leaf].weight }
     }
 
+    fn lists_of_prefix(&self, text: &str) -> impl Iterator<Item = &WordPositions> {
+        let words = WORD_FREQUENCIES.iter().zip(&self.words);
+        words.filter(move |((word, ..), _)| word.starts_with(text)).map(|(_, list)| list)
+    }
+
     fn prefix(&self, text: &str, weight: f64) -> PlanNode {
-        let words = WORD_FREQUENCIES.iter().zip(&self.words).filter(|((word, ..), _)| word.starts_with(text));
-        let postings: Vec<u64> = words.map(|(_, list)| list.len() as u64).collect();
+        let postings: Vec<u64> = self.lists_of_prefix(text).map(|list| list.len() as u64).collect();
         let prefix = PrefixClause {
             field: 0,
             text: text.to_string(),
@@ -225,16 +201,22 @@ impl Fixture {
                 }
             }
             PlanNode::Phrase { leaves, phrase, slop, .. } => {
-                self.score_phrase(leaves, *slop, &self.plan.phrases[*phrase], &mut scores);
+                let mut alignments = Alignments::new(leaves, *slop);
+                for document in self.words[leaves[0].1].keys() {
+                    let of = |(_, leaf): &(u32, usize)| self.words[*leaf].get(document);
+                    let Some(positions) = leaves.iter().map(of).collect::<Option<Vec<_>>>() else { continue };
+                    (0..).zip(positions).for_each(|(slot, of)| alignments.positions(slot).clone_from(of));
+                    let frequency = alignments.frequency(true);
+                    if frequency > 0.0 {
+                        let scorer = &self.plan.phrases[*phrase];
+                        scores[*document as usize] = Some(self.score(scorer, *document, frequency));
+                    }
+                }
             }
             PlanNode::Prefix { prefix, weight } => {
                 let score = Some(self.plan.scale.constant(*weight));
-                let words =
-                    (0..).zip(WORD_FREQUENCIES).filter(|(_, (word, ..))| word.starts_with(&prefix.text));
-                for (word, _) in words {
-                    let word: &BTreeMap<u32, Vec<u32>> = &self.words[word as usize];
-                    word.keys().for_each(|document| scores[*document as usize] = score);
-                }
+                let documents = self.lists_of_prefix(&prefix.text).flat_map(BTreeMap::keys);
+                documents.for_each(|document| scores[*document as usize] = score);
             }
             PlanNode::All { weight } => scores.fill(Some(self.plan.scale.constant(*weight))),
             PlanNode::Nothing => {}
@@ -243,29 +225,9 @@ impl Fixture {
         scores
     }
 
-    fn score_phrase(
-        &self,
-        leaves: &[(u32, usize)],
-        slop: u32,
-        scorer: &TermScorer,
-        scores: &mut DocumentScores,
-    ) {
-        let mut alignments = Alignments::new(leaves, slop);
-        for document in self.words[leaves[0].1].keys() {
-            let of = |(_, leaf): &(u32, usize)| self.words[*leaf].get(document);
-            let Some(positions) = leaves.iter().map(of).collect::<Option<Vec<_>>>() else { continue };
-            (0..).zip(positions).for_each(|(slot, of)| alignments.positions(slot).clone_from(of));
-            let frequency = alignments.frequency(true);
-            if frequency > 0.0 {
-                scores[*document as usize] = Some(self.score(scorer, *document, frequency));
-            }
-        }
-    }
-
     fn group_scores(&self, group: &Clauses<PlanNode>) -> DocumentScores {
-        let all = |nodes: &[PlanNode]| nodes.iter().map(|node| self.scores(node)).collect::<Vec<_>>();
-        let [must, filter] = [all(&group.must), all(&group.filter)];
-        let [should, must_not] = [all(&group.should), all(&group.must_not)];
+        let [must, filter, should, must_not] = [&group.must, &group.filter, &group.should, &group.must_not]
+            .map(|nodes| nodes.iter().map(|node| self.scores(node)).collect::<Vec<_>>());
         let score = |document: usize| {
             let of = |lists: &[DocumentScores]| -> Vec<u32> {
                 lists.iter().filter_map(|scores| scores[document]).collect()
@@ -285,13 +247,44 @@ impl Fixture {
     }
 }
 
+/// The positions of random words in a number of documents, and the lengths of the documents.
+fn random_words(documents: usize, seed: u64) -> (Vec<WordPositions>, Vec<u32>) {
+    let mut words = vec![WordPositions::new(); WORD_FREQUENCIES.len()];
+    let mut lengths = Vec::with_capacity(documents);
+    let (mut random, mut extremes) = (Random::new(seed), Random::new(!seed));
+    for document in 0..documents {
+        let mut text = Vec::new();
+        for (word, (_, seldom, often, every)) in WORD_FREQUENCIES.into_iter().enumerate() {
+            let is_burst = (document / BURST_DOCUMENTS + word).is_multiple_of(every);
+            if random.below(1000) < if is_burst { often } else { seldom } {
+                let times = if random.one_in(12) { 1 + random.below(9) } else { 1 };
+                (0..times).for_each(|_| text.insert(random.below(text.len() + 1), word));
+            }
+        }
+        // Positions that span several pieces, and positions above 24 bits.
+        if extremes.one_in(if documents == LONG_DOCUMENTS { 2 } else { 400 }) {
+            let words = [0, 1, 2 + extremes.below(10)];
+            text.extend((0..extremes.below(3000)).map(|_| *extremes.pick(&words)));
+        } else if documents == LONG_DOCUMENTS && extremes.one_in(2) {
+            // A few occurrences of one word near the place where a round of the other word ends.
+            let [often, seldom] = *extremes.pick(&[[0, 1], [1, 0]]);
+            let place = BLOCK * (1 + extremes.below(2));
+            text = vec![often; place + 12 + extremes.below(30)];
+            (0..1 + extremes.below(2)).for_each(|_| text.insert(place - 12 + extremes.below(24), seldom));
+        }
+        let mut position = if extremes.one_in(30) { 1u32 << 25 } else { 0 };
+        let gap_max = if documents == LONG_DOCUMENTS { [1, 30, 2000][document % 3] } else { 1 };
+        for word in &text {
+            words[*word].entry(document as u32).or_default().push(position);
+            position += if gap_max > 1 { 1 + extremes.below(gap_max) as u32 } else { 1 };
+        }
+        lengths.push(text.len() as u32);
+    }
+    (words, lengths)
+}
+
 /// Writes and opens a segment of one field with positions.
-fn build_segment(
-    norms: NormKind,
-    codec: Codec,
-    lengths: &[u32],
-    words: &[BTreeMap<u32, Vec<u32>>],
-) -> Segment {
+fn build_segment(norms: NormKind, codec: Codec, lengths: &[u32], words: &[WordPositions]) -> Segment {
     let disk = MemDisk::new();
     let field = Field {
         positions: true,

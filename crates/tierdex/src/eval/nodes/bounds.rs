@@ -94,10 +94,8 @@ impl ShareBounds {
 mod tests {
     use super::*;
     use crate::rank::{Bm25, CollectionStats, ScoreScale, TermScorer};
-    use crate::{
-        schema::NormKind, segment::layout::encode_max_share, segment::read::Norms,
-        segment::write::default_share, transform::impact::Impact, transform::norm,
-    };
+    use crate::segment::{layout::encode_max_share, read::Norms, write::default_share};
+    use crate::{schema::NormKind, transform::impact::Impact, transform::norm};
     use proptest::prelude::*;
     use std::sync::Arc;
 

@@ -157,13 +157,9 @@ impl<'a> Phrase<'a> {
         mut body: impl FnMut(&CandidateBatch),
     ) -> Result<()> {
         let mut batch = scratch.take_batch(BLOCK);
-        self.rarest().seek(range.first);
-        for block in self.rarest().block..self.rarest().blocks.len() {
-            let whole = DocRange::of_block(&self.rarest().blocks, block);
-            if whole.first > range.last {
-                break;
-            }
+        for block in self.rarest().blocks_of(range) {
             if refinement.min_score > 0 {
+                let whole = DocRange::of_block(&self.rarest().blocks, block);
                 let of_block =
                     DocRange { first: whole.first.max(range.first), last: whole.last.min(range.last) };
                 match self.max_score(of_block)?.filter(|bound| *bound >= refinement.min_score) {

@@ -1,5 +1,6 @@
 //! The posting list of one term: max scores of blocks and ranges, and the matches of a range. `look_up` looks
-//! up candidates of other clauses in it.
+//! up candidates of other clauses in it. The methods without a comment are those of
+//! [`Node`](crate::eval::nodes::Node) with the same name.
 //!
 //! The *share* of a posting is its score divided by the weight of the term: `f / (f + k)` with BM25
 //! ([`ShareBounds`]), and the frequency `f` with an inner product. A *max share* is the largest share of the
@@ -11,13 +12,11 @@ pub(crate) use look_up::{BlockPostings, LookUpBounds};
 
 use crate::cursor::{DecodedBlock, LIST_BYTES, NO_DOCUMENT, ScatteredBlocks};
 use crate::eval::state::{Bits, CandidateBatch, DocRange, ScoreWindow, Scratch, positions_within};
+use crate::eval::{nodes::ShareBounds, state::buffers::TermBuffers, tuning::ENTRIES_READ_MAX};
 use crate::limits::{BLOCK, SUPERBLOCK};
 use crate::segment::read::{BlockList, BlockSource, Norms, RecordPart, Segment, TermInfo};
 use crate::transform::impact::{self, BLOCK_IMPACT_BYTES_MAX, Impact};
-use crate::{
-    Result, bytes::ByteReader, eval::nodes::ShareBounds, eval::state::buffers::TermBuffers,
-    eval::tuning::ENTRIES_READ_MAX, query::plan_node::Leaf, rank::TermScorer,
-};
+use crate::{Result, bytes::ByteReader, query::plan_node::Leaf, rank::TermScorer};
 use std::ops::Range;
 use tierdex_codec::{count_ones, values_at_least};
 
@@ -101,13 +100,11 @@ impl<'a> Term<'a> {
         self.block = self.blocks.seek(self.block, document);
     }
 
-    /// See [`Node::next_lower_bound`](crate::eval::nodes::node::Node::next_lower_bound).
     pub(crate) fn next_lower_bound(&mut self, from: u32) -> u32 {
         self.seek(from);
         if self.block < self.blocks.len() { from.max(self.blocks.first(self.block)) } else { NO_DOCUMENT }
     }
 
-    /// See [`Node::block_end`](crate::eval::nodes::node::Node::block_end).
     pub(crate) fn block_end(&mut self, from: u32) -> u32 {
         self.seek(from);
         if self.block < self.blocks.len() { self.blocks.last(self.block) } else { NO_DOCUMENT }
@@ -154,9 +151,8 @@ impl<'a> Term<'a> {
 
     /// Upper bound of the scores of a block from its impacts.
     pub(crate) fn block_max_by_impacts(&self, block: usize) -> Result<u32> {
-        self.blocks
-            .skips()
-            .map_or(Ok(self.block_max_score(block)), |list| self.impacts_max(list.encoded_impacts(block)?))
+        let Some(list) = self.blocks.skips() else { return Ok(self.block_max_score(block)) };
+        self.impacts_max(list.encoded_impacts(block)?)
     }
 
     fn impacts_max(&self, impacts: ByteReader<'_>) -> Result<u32> {
@@ -287,25 +283,17 @@ impl<'a> Term<'a> {
     /// Upper bound of the shares in a range; `None` if the list has no document there. A list of a single
     /// block without max share is decoded.
     pub(crate) fn max_share(&mut self, range: DocRange) -> Result<Option<f32>> {
-        let DocRange { first, last } = range;
-        self.seek(first);
-        let from = self.block;
-        if from >= self.blocks.len() {
+        let blocks = self.blocks_of(range);
+        if blocks.is_empty() {
             return Ok(None);
         }
-        if self.blocks.skips().is_none() {
-            let documents = self.blocks.documents(0)?;
-            let next = documents.get(documents.partition_point(|document| *document < first));
-            let max = self.scorer.share_max();
-            return Ok(next.is_some_and(|document| *document <= last).then_some(max));
-        }
-        if self.blocks.first(from) > last {
-            return Ok(None);
-        }
-        let to = self.blocks.find(from, last).min(self.blocks.len() - 1);
-        Ok(self.blocks.skips().map(|list| match &self.bounds {
-            Some(bounds) => bounds.share(list.max_share(from..=to)),
-            None => (from..=to).map(|block| self.block_max_share(list, block)).fold(0.0, f32::max),
+        let Some(list) = self.blocks.skips() else {
+            let within = positions_within(self.blocks.documents(0)?, range);
+            return Ok((!within.is_empty()).then(|| self.scorer.share_max()));
+        };
+        Ok(Some(match &self.bounds {
+            Some(bounds) => bounds.share(list.max_share(blocks.start..=blocks.end - 1)),
+            None => blocks.map(|block| self.block_max_share(list, block)).fold(0.0, f32::max),
         }))
     }
 
@@ -433,7 +421,6 @@ impl<'a> Term<'a> {
         Ok(())
     }
 
-    /// See [`Node::collect`](crate::eval::nodes::node::Node::collect).
     pub(crate) fn collect(
         &mut self,
         range: DocRange,
@@ -452,7 +439,6 @@ impl<'a> Term<'a> {
         Ok(())
     }
 
-    /// See [`Node::collect_unscored`](crate::eval::nodes::node::Node::collect_unscored).
     pub(crate) fn collect_unscored(&mut self, range: DocRange, batch: &mut CandidateBatch) -> Result<()> {
         for block in self.blocks_of(range) {
             let documents = self.blocks.documents(block)?;

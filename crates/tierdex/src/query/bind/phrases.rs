@@ -2,10 +2,8 @@
 
 use super::{Binder, WrittenPhrase, any_of};
 use crate::query::expand::{ExpandedTerm, TermPrefix, terms_with_prefix};
-use crate::{
-    Error, Result, limits::PHRASE_EXPANSIONS_MAX, query::Query, query::plan_node::InfoBySegment,
-    query::plan_node::PlanNode,
-};
+use crate::query::plan_node::{InfoBySegment, PlanNode};
+use crate::{Error, Result, limits::PHRASE_EXPANSIONS_MAX, query::Query};
 
 /// What follows from the terms of a phrase that have been bound so far.
 #[derive(Clone, Default)]

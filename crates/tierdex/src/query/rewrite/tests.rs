@@ -5,7 +5,7 @@
 use super::*;
 use crate::query::plan_node::{PrefixClause, show_plan};
 use crate::query::syntax::{Occur, Problems, SyntaxTree, parse};
-use crate::rank::{Bm25, CollectionStats, LengthNorms, ScoreScale, TermScorer};
+use crate::rank::{ScoreScale, TermScorer};
 use crate::segment::read::TermInfo;
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -112,8 +112,6 @@ Equal clauses stay, since sums of rounded scores would differ between segments:
 "#;
 
 fn all_leaves() -> Vec<Leaf> {
-    let lengths = LengthNorms::new(Bm25::default(), CollectionStats { documents: 8, average_length: 1.0 });
-    let lengths = Arc::new(lengths);
     let info = |bits: u8| TermInfo {
         document_frequency: bits.count_ones(),
         occurrences: 8,
@@ -125,7 +123,7 @@ fn all_leaves() -> Vec<Leaf> {
         field: 0,
         term: term.to_string(),
         infos: vec![(bits > 0).then(|| info(bits))],
-        scorer: TermScorer::new(lengths.clone(), weight, ScoreScale::of(1.0)),
+        scorer: TermScorer::dot(1, weight, ScoreScale::of(1.0)),
         weight,
         is_scored: true,
     };

@@ -12,17 +12,8 @@
 //!
 //! A suffix follows its word, phrase or group without a space; `^` may precede `~`. A backslash escapes the
 //! next character. `&&` and `||` between blanks are `AND` and `OR`, `!` is `-`. What is not an operator in
-//! its full form is text:
-//!
-//! - brackets and quotation marks without a pair, and quotation marks between Hebrew letters;
-//! - `+`, `-`, `!` and `#` that are not directly before a word, a phrase or a group: `c++`,
-//!   `state-of`, `a - b`;
-//! - `*` that is not at the end of a word: `5*3`;
-//! - `~` and `^` at the beginning of a word, and those without a number: `a^b`, `~user`, `x~=y`; but `a~` is
-//!   fuzzy;
-//! - `name:` if the index has no field of that name. Blanks may follow the name of a field.
-//!
-//! Operators of other languages are faults in their full form: `/r.*e/`, `[a TO b]`, `name:>5`, `NEAR(..)`.
+//! its full form is text, such as brackets without a pair; operators of other languages are faults in their
+//! full form (docs/query.md, "What is text").
 //!
 //! Strict parsing rejects a query at its first fault. Lenient parsing accepts any text: it records each fault
 //! and ignores the operator or clause that contains it.

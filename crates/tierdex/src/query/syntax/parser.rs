@@ -90,7 +90,7 @@ impl Parser<'_> {
 
     fn parse_unary(&mut self, depth: usize) -> Result<Option<SyntaxClause>> {
         let mut occur = Occur::Should;
-        while let Some(QueryToken::Sign(sign)) = self.peek().cloned() {
+        while let Some(&QueryToken::Sign(sign)) = self.peek() {
             if occur == Occur::Should {
                 occur = sign;
             } else {

@@ -2,8 +2,7 @@
 //! of a phrase, or the number of alternatives of a group that must match.
 
 use super::problems::Problems;
-use crate::error::Result;
-use crate::limits::{BOOST_MAX, FUZZY_DISTANCE_MAX};
+use crate::{Result, limits::BOOST_MAX, limits::FUZZY_DISTANCE_MAX};
 
 /// The suffix operators of one clause.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -66,15 +65,10 @@ impl Suffixes {
     fn parse_count(&self, what: &str, problems: &mut Problems) -> Result<Option<u32>> {
         let Some((at, number)) = &self.tilde else { return Ok(None) };
         let count = number.parse().ok();
-        match count {
-            None if number.bytes().all(|byte| byte.is_ascii_digit()) => {
-                problems.report_at(
-                    *at,
-                    format!("{number} behind `~` is too large; at most {} can be asked for", u32::MAX),
-                )?;
-            }
-            None => problems.report_at(*at, format!("{what}, not `{number}`"))?,
-            Some(_) => {}
+        if count.is_none() {
+            let is_large = number.bytes().all(|byte| byte.is_ascii_digit());
+            let large = format!("{number} behind `~` is too large; at most {} can be asked for", u32::MAX);
+            problems.report_at(*at, if is_large { large } else { format!("{what}, not `{number}`") })?;
         }
         Ok(count)
     }
@@ -94,8 +88,8 @@ pub(super) fn is_number(text: &str) -> bool {
 fn parse_boost(at: usize, number: &str, problems: &mut Problems) -> Result<Option<f64>> {
     let boost = number.parse::<f64>().ok().filter(|boost| (0.0..=BOOST_MAX).contains(boost));
     if boost.is_none() {
-        problems
-            .report_at(at, format!("a boost lies between 0 and {BOOST_MAX}, which `{number}` does not"))?;
+        let message = format!("a boost lies between 0 and {BOOST_MAX}, which `{number}` does not");
+        problems.report_at(at, message)?;
     }
     Ok(boost)
 }

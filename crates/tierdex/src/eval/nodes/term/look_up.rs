@@ -110,7 +110,7 @@ impl Term<'_> {
         Ok(())
     }
 
-    /// See [`Node::refine_batch`](crate::eval::nodes::node::Node::refine_batch).
+    /// See [`Node::refine_batch`](crate::eval::nodes::Node::refine_batch).
     pub(crate) fn refine_batch(&mut self, batch: &mut CandidateBatch, refinement: Refinement) -> Result<()> {
         let Refinement { how, included_bound, min_score } = refinement;
         self.looked_up.0 += batch.len() as u64;
