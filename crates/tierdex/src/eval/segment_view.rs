@@ -84,12 +84,8 @@ impl<'a> SegmentView<'a> {
     /// Relative cost of the candidates that a clause of a conjunction proposes, by which the lead is chosen:
     /// of scored alternatives only some postings are read.
     pub(super) fn candidates_cost(self, node: &PlanNode, how: Refine) -> u64 {
-        match node {
-            PlanNode::Group(group) if group.minimum > 0 && how.is_scored() => {
-                self.cost(node) / PRUNED_ALTERNATIVES_RATIO
-            }
-            _ => self.cost(node),
-        }
+        let is_pruned = matches!(node, PlanNode::Group(group) if group.minimum > 0 && how.is_scored());
+        self.cost(node) / if is_pruned { PRUNED_ALTERNATIVES_RATIO } else { 1 }
     }
 
     /// Upper bound of the number of matches in the segment, from document frequencies. As `cost` of a Lucene

@@ -223,7 +223,8 @@ impl<'a> QueryAnalyzer<'a> {
         }
         if words.iter().any(|(_, run)| run.is_some()) {
             if distance > 0 {
-                self.problems.note_query(format!("`{text}` has text without blanks, which is not fuzzy"));
+                let message = format!("`{text}` has text without blanks, which is not fuzzy");
+                self.problems.warn(Error::query(message));
             }
             return self.convert_words(field, text, boost);
         }

@@ -46,8 +46,7 @@ struct WrittenPhrase<'q> {
 }
 
 impl<'a> Binder<'a> {
-    /// Binds `query`. A clause that cannot match, in these segments or in those of the given statistics, is
-    /// [`PlanNode::Nothing`].
+    /// Binds `query`. A clause without matches in the segments or the statistics is [`PlanNode::Nothing`].
     pub(super) fn bind(
         query: &Query,
         schema: &'a Schema,
@@ -89,13 +88,13 @@ impl<'a> Binder<'a> {
                 let optional = *minimum == 0 && !(must.is_empty() && filter.is_empty());
                 let looks_up = self.ranks || !optional;
                 let kept = |query: &&Query| looks_up || !matches!(query, Query::Term { .. });
-                Ok(PlanNode::Group(Box::new(Clauses {
-                    must: self.bind_nodes(must)?,
-                    filter: self.bind_nodes(filter)?,
-                    should: self.bind_nodes(should.iter().filter(kept))?,
-                    must_not: self.bind_exclusions(must_not)?,
-                    minimum: *minimum as usize,
-                })))
+                let (must, filter) = (self.bind_nodes(must)?, self.bind_nodes(filter)?);
+                let should = self.bind_nodes(should.iter().filter(kept))?;
+                let outer = std::mem::replace(&mut self.in_exclusion, true);
+                let must_not = self.bind_nodes(must_not)?;
+                self.in_exclusion = outer;
+                let minimum = *minimum as usize;
+                Ok(PlanNode::Group(Box::new(Clauses { must, filter, should, must_not, minimum })))
             }
             Query::Nothing => Ok(PlanNode::Nothing),
         }
@@ -103,13 +102,6 @@ impl<'a> Binder<'a> {
 
     fn bind_nodes<'q>(&mut self, queries: impl IntoIterator<Item = &'q Query>) -> Result<Vec<PlanNode>> {
         queries.into_iter().map(|query| self.bind_node(query)).collect()
-    }
-
-    fn bind_exclusions(&mut self, queries: &[Query]) -> Result<Vec<PlanNode>> {
-        let outer = std::mem::replace(&mut self.in_exclusion, true);
-        let nodes = self.bind_nodes(queries);
-        self.in_exclusion = outer;
-        nodes
     }
 
     fn bind_term(&mut self, field: usize, term: &str, boost: f64) -> Result<PlanNode> {
@@ -132,8 +124,7 @@ impl<'a> Binder<'a> {
         Ok(PlanNode::Prefix { prefix: Arc::new(prefix), weight })
     }
 
-    /// Alternatives of the terms that a fuzzy word stands for. All are weighted by the document frequency of
-    /// the most frequent one.
+    /// The terms that a fuzzy word stands for, all weighted by the largest of their document frequencies.
     fn bind_fuzzy(&mut self, field: usize, word: &str, distance: u8, boost: f64) -> Result<PlanNode> {
         let matches = fuzzy_matches(self.lists, field, word, distance)?;
         let idf = self.idf(field, self.largest_document_frequency(field, &matches));
@@ -157,8 +148,7 @@ impl<'a> Binder<'a> {
         self.lists.segments.iter().map(look_up).collect()
     }
 
-    /// Document frequency of a term: from the statistics of the ranking if they have it, else from the
-    /// segments.
+    /// Document frequency of a term in the statistics of the ranking if they have it, else in the segments.
     fn document_frequency(&self, field: usize, term: &str, infos: &[Option<TermInfo>]) -> u64 {
         let in_segments = || infos.iter().flatten().map(|info| u64::from(info.document_frequency)).sum();
         let given = self.ranking.statistics.and_then(|given| given.document_frequency(field, term));

@@ -11,8 +11,7 @@ pub struct Clauses<N> {
     pub(crate) should: Vec<N>,
     /// Exclusions.
     pub(crate) must_not: Vec<N>,
-    /// Number of `should` clauses that must match. After a rewrite it is 0 only if there are required
-    /// clauses.
+    /// Number of `should` clauses that must match. After a rewrite 0 only if there are required clauses.
     pub(crate) minimum: usize,
 }
 

@@ -173,8 +173,7 @@ pub(super) fn count_terms_with_prefix(
     Ok(counted)
 }
 
-/// The terms with `prefix` over all segments, each with its dictionary entry in each segment; `None` if there
-/// are more than `limit`.
+/// The terms with `prefix` over all segments, with their dictionary entries; `None` if more than `limit`.
 pub(super) fn terms_with_prefix(
     lists: SegmentLists<'_>,
     field: usize,
@@ -212,8 +211,7 @@ pub(crate) fn terms_starting_with(
     Ok(infos)
 }
 
-/// The terms of a field over all segments that an automaton accepts, in byte order: merges one walk over the
-/// dictionary of each segment.
+/// The terms of a field over all segments that an automaton accepts, in byte order: merged dictionary walks.
 struct MergedWalk<'a, A> {
     walks: Vec<TermWalk<'a, A>>,
     /// Current entry and state of each walk; `None` after its last term.

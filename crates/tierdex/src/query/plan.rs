@@ -1,7 +1,6 @@
 //! The plan of a query over the segments of a commit.
 //!
-//! 1. `bind` looks up the terms in every segment and computes the weight of each clause by global
-//!    statistics.
+//! 1. `bind` looks up the terms in every segment and weights each clause by global statistics.
 //! 2. `rewrite` simplifies the plan. Clauses that cannot match are gone after it.
 //! 3. The scale of the scores is computed from the weights of the scored clauses that are left.
 
@@ -28,8 +27,7 @@ pub struct QueryPlan {
 }
 
 impl QueryPlan {
-    /// Plans `query`. `ranks`: hits are requested, and `counts`: the number of matches too. Without `ranks`
-    /// only the number of matches is.
+    /// Plans `query`. `ranks`: hits are requested; `counts`, or not `ranks`: their number is.
     pub(crate) fn new(
         query: &Query,
         schema: &Schema,

@@ -78,8 +78,7 @@ impl<'a> PlanRewriter<'a> {
         if self.scored { filter_if_unscored(root) } else { root }
     }
 
-    /// Whether no rule for a segment applies: all clauses can match, and no filter or exclusion matches all
-    /// documents.
+    /// Whether all clauses can match, and no filter or exclusion matches all documents: no rule applies.
     fn is_unchanged(self, node: &PlanNode) -> bool {
         let PlanNode::Group(group) = node else { return self.can_match(node) };
         let mut selective = group.filter.iter().chain(&group.must_not);
@@ -178,8 +177,7 @@ impl<'a> PlanRewriter<'a> {
         }
     }
 
-    /// Turns required clauses that score 0 into filters, merges equal clauses, and removes filters that all
-    /// documents pass.
+    /// Makes required clauses that score 0 filters, merges equal ones, drops filters that all documents pass.
     fn merge_required(self, group: &mut Clauses<PlanNode>) {
         group.filter.extend(group.must.extract_if(.., |node| !self.scored || node.has_weight_zero()));
         self.merge_equal(&[], &mut group.must);
@@ -269,8 +267,7 @@ impl Clauses<PlanNode> {
         }
     }
 
-    /// Makes alternatives beside other clauses a required group, so that a group is either a conjunction or a
-    /// disjunction.
+    /// Makes alternatives beside other clauses a required group: a group is a conjunction or a disjunction.
     pub(crate) fn require_alternatives(&mut self) {
         if self.minimum > 0 && (self.requires() || !self.must_not.is_empty()) {
             let (should, minimum) = (take(&mut self.should), take(&mut self.minimum));

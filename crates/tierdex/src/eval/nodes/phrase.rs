@@ -1,9 +1,7 @@
 //! A phrase as a node: terms at given distances.
 //!
-//! 1. Candidates are documents that contain the rarest term. They are looked up in the list of the second
-//!    rarest.
-//! 2. The frequency of the phrase is at most that of each term, so the score of the smaller frequency is an
-//!    upper bound.
+//! 1. Documents that contain the rarest term are looked up in the list of the second rarest.
+//! 2. The frequency of the phrase is at most that of each term, which bounds the score.
 //! 3. Positions are compared in the candidates that may still be hits, in a batch ([`Occurrences`]).
 //!    Candidates in which two terms have the right distance are looked up in the list of the next term, and
 //!    so on.
@@ -263,8 +261,7 @@ impl<'a> Phrase<'a> {
         Ok(())
     }
 
-    /// Keeps the candidates in which [`Occurrences`] counted the phrase, and scores them by its frequency,
-    /// which is an upper bound if there is slop.
+    /// Keeps the candidates in which [`Occurrences`] counted the phrase, and scores them by its counts.
     fn keep_occurring(&mut self, batch: &mut CandidateBatch, how: Refine) {
         let mut kept = 0;
         for at in 0..batch.len() {

@@ -23,8 +23,7 @@ use tierdex_codec::{count_ones, values_at_least};
 /// Maximum bytes of a block that is stored as a bitmap.
 const BITMAP_BYTES_MAX: usize = 4 * BLOCK;
 
-/// Bytes of an open list without its skip record, its read buffers, look-up buffers and the impacts of a
-/// block.
+/// Bytes of an open list without its skip record, read buffers, look-up buffers and impacts of a block.
 pub const TERM_BYTES: usize =
     size_of::<Term<'_>>() + size_of::<TermBuffers>() + size_of::<DecodedBlock>() + LIST_BYTES;
 
@@ -135,15 +134,13 @@ impl<'a> Term<'a> {
         }
     }
 
-    /// The largest frequency among impacts, which is their max share if shares are frequencies; that of the
-    /// whole list if the impacts are damaged.
+    /// The largest frequency among impacts; that of the whole list if the impacts are damaged.
     fn largest_frequency(&self, impacts: Result<ByteReader<'_>>) -> f32 {
         let max = self.scorer.share_max();
         impacts.and_then(impact::max_frequency).map_or(max, |frequency| (frequency as f32).min(max))
     }
 
-    /// Whether there are impacts, and max scores from them are mostly lower than those from stored max
-    /// shares.
+    /// Whether there are impacts, and max scores from them are mostly lower than those from max shares.
     pub(crate) fn has_loose_bounds(&self) -> bool {
         self.bounds.is_some_and(|bounds| !bounds.is_tight)
             && self.blocks.skips().is_some_and(BlockList::has_impacts)
@@ -280,8 +277,7 @@ impl<'a> Term<'a> {
         self.scorer.max_score(shares.fold(0.0, f32::max))
     }
 
-    /// Upper bound of the shares in a range; `None` if the list has no document there. A list of a single
-    /// block without max share is decoded.
+    /// Upper bound of the shares in a range; `None` without documents there. An inline list is decoded.
     pub(crate) fn max_share(&mut self, range: DocRange) -> Result<Option<f32>> {
         let blocks = self.blocks_of(range);
         if blocks.is_empty() {
@@ -374,8 +370,7 @@ impl<'a> Term<'a> {
         Ok(if n > BLOCK / 4 { BLOCK } else { n })
     }
 
-    /// Prefetches the blocks that overlap a range, with their frequencies if `frequencies`. False if the
-    /// prefetch limit of the source is reached.
+    /// Prefetches the blocks that overlap a range. False if the prefetch limit of the source is reached.
     pub(crate) fn prefetch(&mut self, range: DocRange, frequencies: bool) -> Result<bool> {
         let mut blocks = if self.blocks.prefetches() { self.blocks_of(range) } else { 0..0 };
         blocks.try_fold(true, |all, block| Ok(all && self.blocks.prefetch(block, frequencies)?))
@@ -398,8 +393,7 @@ impl<'a> Term<'a> {
         self.blocks_of(range).len()
     }
 
-    /// Prefetches the blocks of a range whose max scores are at least `min_score`. False if the prefetch
-    /// limit of the source is reached.
+    /// As [`Term::prefetch`], only the blocks whose max scores are at least `min_score`.
     pub(crate) fn prefetch_at_least(&mut self, range: DocRange, min_score: u32) -> Result<bool> {
         let mut blocks = self.blocks_of(range);
         blocks.try_fold(true, |all, block| {

@@ -18,7 +18,6 @@ struct PhraseParts {
 }
 
 impl Binder<'_> {
-    /// Binds a phrase.
     pub(super) fn bind_phrase(&mut self, phrase: WrittenPhrase<'_>) -> Result<PlanNode> {
         let parts = self.fixed_terms(phrase)?;
         Ok(self.phrase_node(parts, phrase))
@@ -36,9 +35,8 @@ impl Binder<'_> {
         Ok(parts)
     }
 
-    /// A phrase with `last` behind its terms, a cluster that stands for all terms that begin with it: the
-    /// alternatives of the phrase with each of these. All score with the document frequency of the most
-    /// frequent one.
+    /// A phrase with `last` behind its terms, a cluster: the alternatives of the phrase with each term that
+    /// begins with the cluster. All score with the largest of the document frequencies of these terms.
     pub(super) fn bind_open_phrase(
         &mut self,
         phrase: WrittenPhrase<'_>,
@@ -94,8 +92,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// The weight of a phrase is the sum of the weights of its terms with BM25, and its boost with
-    /// [`Scorer::Dot`].
+    /// With BM25 the weight of a phrase is the sum of the weights of its terms, with `Scorer::Dot` its boost.
     fn phrase_node(&mut self, parts: PhraseParts, phrase: WrittenPhrase<'_>) -> PlanNode {
         if parts.is_impossible {
             return PlanNode::Nothing;

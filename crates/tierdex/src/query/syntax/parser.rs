@@ -2,8 +2,7 @@
 
 use super::tree::{Occur, SyntaxClause, SyntaxTree, with_boost};
 use super::{problems::Problems, suffix::Suffixes, tokens::QueryToken};
-use crate::Result;
-use crate::limits::{QUERY_CLAUSES_MAX, QUERY_DEPTH_MAX};
+use crate::{Result, limits::QUERY_CLAUSES_MAX, limits::QUERY_DEPTH_MAX};
 
 /// Parses all `tokens` of a text of `end` bytes.
 pub(super) fn parse(
@@ -64,8 +63,7 @@ impl Parser<'_> {
         Ok(!first)
     }
 
-    /// Parses operands that are joined by `AND`, or a single one; `None` if the next tokens are not a clause
-    /// and were skipped.
+    /// Parses operands joined by `AND`, or a single one; `None` if it skipped tokens that are no clause.
     fn parse_clause(&mut self, depth: usize) -> Result<Option<SyntaxClause>> {
         let first = self.parse_unary(depth)?;
         if self.peek() != Some(&QueryToken::And) {

@@ -1,5 +1,4 @@
-//! Faults of a query: strict parsing ends at the first one, lenient parsing records them as warnings. Both
-//! record notes.
+//! Faults of a query: strict parsing ends at the first, lenient parsing records all. Both record notes.
 
 use crate::{Error, Result, limits::QUERY_WARNINGS_MAX};
 
@@ -35,7 +34,8 @@ impl Problems {
         Ok(())
     }
 
-    fn warn(&mut self, warning: Error) {
+    /// Records a warning or note, unless there are too many.
+    pub(in crate::query) fn warn(&mut self, warning: Error) {
         if self.warnings.len() < QUERY_WARNINGS_MAX {
             self.warnings.push(warning);
         } else if !self.unlisted {
@@ -52,11 +52,6 @@ impl Problems {
     /// Records that a part of the query is read as text though it looks like an operator: not an error.
     pub fn warn_at(&mut self, at: usize, message: impl Into<String>) {
         self.warn(Error::Query { at: Some(at), message: message.into() });
-    }
-
-    /// As [`Problems::warn_at`], without an offset.
-    pub fn note_query(&mut self, message: impl Into<String>) {
-        self.warn(Error::query(message));
     }
 
     /// The recorded faults and notes in order.

@@ -27,7 +27,14 @@ impl Suffixes {
             return problems.report_at(at, format!("a second `{mark}` behind one clause"));
         }
         match mark {
-            '^' => self.boost = parse_boost(at, number, problems)?,
+            '^' => {
+                self.boost = number.parse().ok().filter(|boost| (0.0..=BOOST_MAX).contains(boost));
+                if self.boost.is_none() {
+                    let message =
+                        format!("a boost lies between 0 and {BOOST_MAX}, which `{number}` does not");
+                    problems.report_at(at, message)?;
+                }
+            }
             _ => self.tilde = Some((at, number.to_string())),
         }
         Ok(())
@@ -83,13 +90,4 @@ pub(super) fn is_suffix_operator(c: char) -> bool {
 pub(super) fn is_number(text: &str) -> bool {
     let begins = |c: char| c.is_ascii_digit() || c == '.';
     text.starts_with(begins) && text.parse::<f64>().is_ok()
-}
-
-fn parse_boost(at: usize, number: &str, problems: &mut Problems) -> Result<Option<f64>> {
-    let boost = number.parse::<f64>().ok().filter(|boost| (0.0..=BOOST_MAX).contains(boost));
-    if boost.is_none() {
-        let message = format!("a boost lies between 0 and {BOOST_MAX}, which `{number}` does not");
-        problems.report_at(at, message)?;
-    }
-    Ok(boost)
 }

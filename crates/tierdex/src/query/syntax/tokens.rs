@@ -96,8 +96,7 @@ impl QueryTokenizer<'_> {
         Ok(Some(token))
     }
 
-    /// Whether the sign at the current offset stands directly before a word, a phrase or a group, and not
-    /// directly behind one.
+    /// Whether the sign at the current offset is directly before a word, phrase or group, and not behind one.
     fn is_before_clause(&self) -> bool {
         if self.text[..self.at].ends_with([')', '"']) {
             return false;
@@ -243,7 +242,7 @@ impl QueryTokenizer<'_> {
             "regular expressions are not supported; write `\\/` for the character"
         } else if is_range(rest) {
             "ranges are not supported; write `\\[` or `\\{` for the character"
-        } else if word.strip_prefix("NEAR").is_some_and(|near| near.starts_with('(') || is_distance(near)) {
+        } else if word.strip_prefix("NEAR").is_some_and(is_near_argument) {
             "`NEAR` is no operator; write `\"one two\"~5` for words at a distance of 5"
         } else {
             return Ok(());
@@ -385,10 +384,9 @@ fn is_range(text: &str) -> bool {
     words.next().is_some() && words.next() == Some("TO") && words.next().is_some() && words.next().is_none()
 }
 
-/// Whether a text is `/` and a number.
-fn is_distance(text: &str) -> bool {
-    text.strip_prefix('/')
-        .is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
+/// Whether a text behind `NEAR` makes it an operator: a bracket, or `/` and a number.
+fn is_near_argument(text: &str) -> bool {
+    text.starts_with('(') || text.strip_prefix('/').is_some_and(|number| number.parse::<u64>().is_ok())
 }
 
 /// Whether `text` looks like a field name: a letter or `_`, then letters, digits, `_` and `-`.

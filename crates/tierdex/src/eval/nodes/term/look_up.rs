@@ -195,9 +195,8 @@ impl Term<'_> {
         }
     }
 
-    /// Scores the candidates at `positions` of the batch that a block contains: in their scores
-    /// `bound` is replaced by the exact score of this list. A required clause drops the others. Returns the
-    /// end position of the candidates that are kept.
+    /// Scores the candidates at `positions` of the batch that a block contains: the exact score replaces
+    /// `bound`. A required clause drops the others. Returns the end position of the candidates that are kept.
     fn score_block(
         &mut self,
         block: usize,
@@ -324,8 +323,7 @@ impl Term<'_> {
         Ok(())
     }
 
-    /// Makes the documents of a block whose frequencies allow a score of `min_score` the found candidates,
-    /// and returns them.
+    /// Records the documents of a block whose frequencies allow a score of `min_score` as found.
     pub(crate) fn find_in_block(&mut self, block: usize, min_score: u32) -> Result<&[u32]> {
         let n = self.select_postings(block, min_score)?;
         self.buffers.found.len = 0;
