@@ -154,7 +154,7 @@ impl Parser<'_> {
 
     /// The minimum number of alternatives among `clauses` that must match, at most their number.
     fn parse_minimum(&mut self, suffixes: &Suffixes, clauses: &[SyntaxClause]) -> Result<u32> {
-        let Some((at, minimum)) = suffixes.minimum(self.problems)? else { return Ok(0) };
+        let Some((at, minimum)) = suffixes.count(self.problems)? else { return Ok(0) };
         let alternatives = clauses.iter().filter(|(occur, _)| *occur == Occur::Should).count() as u32;
         if minimum > alternatives {
             let message =

@@ -56,28 +56,19 @@ impl Suffixes {
         }
     }
 
-    /// Slop of a phrase; 0 without `~`.
-    pub(super) fn slop(&self, problems: &mut Problems) -> Result<u32> {
-        let what = "`~` behind a phrase needs a slop, which is a number of positions";
-        Ok(self.parse_count(what, problems)?.unwrap_or(0))
-    }
-
-    /// Minimum number of alternatives of a group that must match, with the offset of its `~`.
-    pub(super) fn minimum(&self, problems: &mut Problems) -> Result<Option<(usize, u32)>> {
-        let what = "`~` behind a group needs the number of its alternatives that must match";
-        let minimum = self.parse_count(what, problems)?;
-        Ok(minimum.and_then(|minimum| self.tilde.as_ref().map(|(at, _)| (*at, minimum))))
-    }
-
-    fn parse_count(&self, what: &str, problems: &mut Problems) -> Result<Option<u32>> {
+    /// The number behind `~`, with its offset: the slop of a phrase, or the minimum of a group.
+    pub(super) fn count(&self, problems: &mut Problems) -> Result<Option<(usize, u32)>> {
         let Some((at, number)) = &self.tilde else { return Ok(None) };
         let count = number.parse().ok();
         if count.is_none() {
-            let is_large = number.bytes().all(|byte| byte.is_ascii_digit());
-            let large = format!("{number} behind `~` is too large; at most {} can be asked for", u32::MAX);
-            problems.report_at(*at, if is_large { large } else { format!("{what}, not `{number}`") })?;
+            let message = if number.bytes().all(|byte| byte.is_ascii_digit()) {
+                format!("{number} behind `~` is too large; at most {} can be asked for", u32::MAX)
+            } else {
+                format!("`~` behind a phrase or a group needs a whole number, not `{number}`")
+            };
+            problems.report_at(*at, message)?;
         }
-        Ok(count)
+        Ok(count.map(|count| (*at, count)))
     }
 }
 

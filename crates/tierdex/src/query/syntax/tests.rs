@@ -118,6 +118,7 @@ a^2^3 => query, byte 2: a second `^` behind one clause
 a~3 => query, byte 2: a fuzzy word is 0 to 2 edits away, not `3`; write `\~` for the character
 a~0.5 => query, byte 2: a fuzzy word is 0 to 2 edits away, not `0.5`; write `\~` for the character
 "a b"~99999999999 => query, byte 6: 99999999999 behind `~` is too large; at most 4294967295 can be asked for
+(a b)~1.5 => query, byte 6: `~` behind a phrase or a group needs a whole number, not `1.5`
 (a b)~3 => query, byte 6: the group has 2 alternatives, of which 3 cannot match
 title:* => query, byte 1: `*` needs the beginning of a word in front of it; write `*:*` for all documents
 a*~1 => query, byte 1: what ends in `*` cannot be fuzzy too

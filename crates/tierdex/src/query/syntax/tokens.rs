@@ -148,7 +148,7 @@ impl QueryTokenizer<'_> {
             }
         }
         let suffixes = self.read_suffixes()?;
-        let slop = suffixes.slop(self.problems)?;
+        let slop = suffixes.count(self.problems)?.map_or(0, |(_, slop)| slop);
         Ok(QueryToken::Leaf(with_boost(SyntaxTree::Phrase(field, words, slop), suffixes.boost)))
     }
 
@@ -207,31 +207,29 @@ impl QueryTokenizer<'_> {
     /// Where the clause after `name:` begins. The name begins at `start`; the clause, or blanks before it as
     /// in Lucene, at `at`. Reports an operator in place of the clause.
     fn start_of_clause(&mut self, start: usize, at: usize) -> Result<usize> {
-        let rest = &self.text[at..];
+        let (name, rest) = (&self.text[start..at - 1], &self.text[at..]);
         let clause = rest.trim_start();
-        let name = &self.text[start..at - 1];
-        let operator =
-            ["NOT ", "AND ", "OR ", "&& ", "|| "].iter().find(|operator| clause.starts_with(**operator));
+        let has_blanks = clause.len() < rest.len();
+        let is_operator = ["NOT ", "AND ", "OR ", "&& ", "|| "].iter().any(|name| clause.starts_with(name));
         let mut signs = clause.chars();
-        match (signs.next(), signs.next()) {
-            (Some(sign @ ('+' | '-' | '!' | '#')), Some(next)) if !next.is_whitespace() => {
-                if clause.len() < rest.len() {
-                    return Ok(at);
-                }
-                self.problems.report_at(start, format!("write `{sign}{name}:` for `{name}:{sign}`"))?;
+        let fault = match (signs.next(), signs.next()) {
+            (Some('+' | '-' | '!' | '#'), Some(c)) if has_blanks && !c.is_whitespace() => return Ok(at),
+            (Some(sign @ ('+' | '-' | '!' | '#')), Some(c)) if !c.is_whitespace() => {
+                format!("write `{sign}{name}:` for `{name}:{sign}`")
             }
             (Some('<' | '>'), Some('=' | '0'..='9')) => {
-                self.problems
-                    .report_at(start, format!("ranges are not supported; write `{name}\\:` for the word"))?;
+                format!("ranges are not supported; write `{name}\\:` for the word")
             }
-            _ if operator == Some(&"NOT ") && clause.len() == rest.len() => {
-                self.problems.report_at(start, format!("write `NOT {name}:` for `{name}:NOT`"))?;
-            }
-            _ if clause.len() < rest.len() && operator.is_some() => return Ok(at),
-            _ => {}
+            _ if has_blanks && is_operator => return Ok(at),
+            _ if clause.starts_with("NOT ") => format!("write `NOT {name}:` for `{name}:NOT`"),
+            _ => String::new(),
+        };
+        if !fault.is_empty() {
+            self.problems.report_at(start, fault)?;
         }
-        self.report_foreign_operator(self.text.len() - clause.len())?;
-        Ok(self.text.len() - clause.len())
+        let clause_at = self.text.len() - clause.len();
+        self.report_foreign_operator(clause_at)?;
+        Ok(clause_at)
     }
 
     /// Reports an operator of another query language that begins at `at` in its full form.
