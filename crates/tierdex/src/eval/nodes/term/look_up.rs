@@ -49,13 +49,6 @@ impl Term<'_> {
         Ok(all)
     }
 
-    /// Whether [`Term::prefetch_range`] has prefetched the blocks of these documents.
-    fn has_prefetched(&self, documents: &[u32]) -> bool {
-        let DocRange { first, last } = self.prefetched;
-        documents.first().is_none_or(|document| *document >= first)
-            && documents.last().is_none_or(|document| *document <= last)
-    }
-
     /// Prefetches the blocks in which `documents` are looked up, except those whose max score, in place of
     /// `included_bound`, leaves all of their candidates below `min_score`. `bound` returns the highest score
     /// in a range of candidates.
@@ -66,7 +59,8 @@ impl Term<'_> {
         min_score: u32,
         bound: impl Fn(Range<usize>) -> u32,
     ) -> Result<()> {
-        if !self.blocks.prefetches() || self.has_prefetched(documents) {
+        let DocRange { first, last } = &self.prefetched;
+        if !self.blocks.prefetches() || documents.first() >= Some(first) && documents.last() <= Some(last) {
             return Ok(());
         }
         let (own, mut at) = (self.block, 0);
@@ -136,7 +130,7 @@ impl Term<'_> {
             }
             kept = self.score_block(block, batch, start..kept, how, bound)?;
         }
-        if how == Refine::Optional {
+        if how == Refine::Optional && at < batch.len() {
             batch.lower_scores(at..batch.len(), included_bound);
             kept = batch.keep_at_least(at..batch.len(), kept, min_score);
         }
