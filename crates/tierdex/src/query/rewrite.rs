@@ -115,10 +115,11 @@ impl<'a> PlanRewriter<'a> {
             PlanNode::Group(group) => self.rewrite_group(*group),
             mut leaf if self.can_match(&leaf) => {
                 // As part of a filter it does not score; a large weight would overflow sums of max scores.
-                if let (false, PlanNode::Prefix { weight, .. } | PlanNode::All { weight }) =
-                    (self.scored, &mut leaf)
-                {
-                    *weight = 0.0;
+                match &mut leaf {
+                    PlanNode::Prefix { weight, .. } | PlanNode::All { weight } if !self.scored => {
+                        *weight = 0.0
+                    }
+                    _ => {}
                 }
                 leaf
             }
@@ -205,11 +206,8 @@ impl<'a> PlanRewriter<'a> {
                 clauses[first - before].add_weight(added);
             }
         }
-        let mut at = before;
-        clauses.retain(|_| {
-            at += 1;
-            firsts[at - 1] == at - 1
-        });
+        let mut positions = firsts.iter().enumerate().skip(before);
+        clauses.retain(|_| positions.next().is_some_and(|(at, first)| at == *first));
     }
 
     /// For each clause of `others` followed by `clauses`, the position of the first clause that is equal to
@@ -296,8 +294,7 @@ impl Clauses<PlanNode> {
         for node in take(&mut self.filter) {
             match node {
                 PlanNode::Group(inner) if inner.minimum == 0 && inner.should.is_empty() => {
-                    self.filter.extend(inner.must);
-                    self.filter.extend(inner.filter);
+                    self.filter.extend(inner.must.into_iter().chain(inner.filter));
                     self.must_not.extend(inner.must_not);
                 }
                 other => self.filter.push(other),

@@ -97,10 +97,8 @@ impl<'a> Phrase<'a> {
     pub(crate) fn max_score(&mut self, range: DocRange) -> Result<Option<u32>> {
         let mut min = self.scorer.share_max();
         for term in &mut self.terms {
-            match term.term.max_share(range)? {
-                Some(share) => min = min.min(share),
-                None => return Ok(None),
-            }
+            let Some(share) = term.term.max_share(range)? else { return Ok(None) };
+            min = min.min(share);
         }
         Ok(Some(self.scorer.max_score(min)))
     }
@@ -157,16 +155,14 @@ impl<'a> Phrase<'a> {
         let mut batch = scratch.take_batch(BLOCK);
         for block in self.rarest().blocks_of(range) {
             if refinement.min_score > 0 {
-                let whole = DocRange::of_block(&self.rarest().blocks, block);
-                let of_block =
-                    DocRange { first: whole.first.max(range.first), last: whole.last.min(range.last) };
-                match self.max_score(of_block)?.filter(|bound| *bound >= refinement.min_score) {
-                    Some(bound) => refinement.included_bound = bound,
-                    None => {
-                        self.rarest().blocks.mark_pruned(block);
-                        continue;
-                    }
-                }
+                let DocRange { first, last } = DocRange::of_block(&self.rarest().blocks, block);
+                let of_block = DocRange { first: first.max(range.first), last: last.min(range.last) };
+                let bound = self.max_score(of_block)?.filter(|bound| *bound >= refinement.min_score);
+                let Some(bound) = bound else {
+                    self.rarest().blocks.mark_pruned(block);
+                    continue;
+                };
+                refinement.included_bound = bound;
             }
             // A phrase is at most as frequent as its rarest term, so the term must reach the threshold too.
             let documents = self.terms[0].term.find_in_block(block, refinement.min_score)?;

@@ -308,22 +308,18 @@ impl QueryTokenizer<'_> {
         }
         let syntax = if all {
             SyntaxTree::All
-        } else if kept < letters.len() {
-            letters.truncate(kept);
-            if letters.is_empty() {
-                if field.is_some() {
-                    let message =
-                        "`*` needs the beginning of a word in front of it; write `*:*` for all documents";
-                    self.problems.report_at(start, message)?;
-                }
-                return Ok(None);
-            }
-            SyntaxTree::Prefix(field, letters_to_text(&letters))
-        } else {
+        } else if kept == letters.len() {
             match suffixes.distance(self.problems)? {
                 Some(distance) => SyntaxTree::Fuzzy(field, letters_to_text(&letters), distance),
                 None => SyntaxTree::Word(field, letters_to_text(&letters)),
             }
+        } else if kept > 0 {
+            SyntaxTree::Prefix(field, letters_to_text(&letters[..kept]))
+        } else if field.is_some() {
+            let message = "`*` needs the beginning of a word in front of it; write `*:*` for all documents";
+            return self.problems.report_at(start, message).map(|()| None);
+        } else {
+            return Ok(None);
         };
         if suffixes.tilde.is_some() && matches!(syntax, SyntaxTree::All | SyntaxTree::Prefix(..)) {
             self.problems.report_at(start, "what ends in `*` cannot be fuzzy too")?;
