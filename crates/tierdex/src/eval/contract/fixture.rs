@@ -88,10 +88,7 @@ impl Fixture {
         let bm25 = if let Scorer::Bm25(bm25) = scorer { bm25 } else { Bm25::default() };
         let lengths = Arc::new(LengthNorms::new(bm25, collection));
         let largest = |word: &WordPositions| word.values().map(Vec::len).max().unwrap_or(1) as u32;
-        let weight = |word: &WordPositions| {
-            let idf = idf(documents as u64, word.len() as u64);
-            if scorer == Scorer::Dot { idf } else { idf * (bm25.k1 + 1.0) }
-        };
+        let weight = |word: &WordPositions| 2.0 * idf(documents as u64, word.len() as u64);
         let term_scorer = |weight, largest, scale| match scorer {
             Scorer::Bm25(_) => TermScorer::new(lengths.clone(), weight, scale),
             Scorer::Dot => TermScorer::dot(largest, weight, scale),

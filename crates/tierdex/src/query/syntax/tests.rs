@@ -153,12 +153,12 @@ fn check_field_name(name: &str) -> std::result::Result<(), String> {
 
 fn show_tree(tree: &SyntaxTree) -> String {
     let name = |field: &Option<String>| field.as_ref().map_or(String::new(), |f| format!("{f}:"));
+    let tilde = |number: u32| if number > 0 { format!("~{number}") } else { String::new() };
     match tree {
         SyntaxTree::Word(field, word) => format!("{}{word}", name(field)),
         SyntaxTree::Prefix(field, word) => format!("{}{word}*", name(field)),
         SyntaxTree::Fuzzy(field, word, distance) => format!("{}{word}~{distance}", name(field)),
-        SyntaxTree::Phrase(field, words, 0) => format!("{}\"{words}\"", name(field)),
-        SyntaxTree::Phrase(field, words, slop) => format!("{}\"{words}\"~{slop}", name(field)),
+        SyntaxTree::Phrase(field, words, slop) => format!("{}\"{words}\"{}", name(field), tilde(*slop)),
         SyntaxTree::All => "*:*".to_string(),
         SyntaxTree::Boost(inner, boost) => format!("{}^{boost}", show_tree(inner)),
         SyntaxTree::List(clauses, minimum) => {
@@ -171,8 +171,7 @@ fn show_tree(tree: &SyntaxTree) -> String {
                 };
                 format!("{sign}{}", show_tree(node))
             });
-            let minimum = if *minimum > 0 { format!("~{minimum}") } else { String::new() };
-            format!("({}){minimum}", clauses.collect::<Vec<_>>().join(" "))
+            format!("({}){}", clauses.collect::<Vec<_>>().join(" "), tilde(*minimum))
         }
     }
 }
