@@ -57,13 +57,6 @@ impl<'a> PostingsCursor<'a> {
         })
     }
 
-    /// Moves before the first document of another list of the same field, with this skip record.
-    pub fn reopen(&mut self, record: SkipRecord<'a>) {
-        self.blocks = Blocks::in_order(record, self.source);
-        (self.block, self.len, self.at) = (NO_BLOCK, 0, 0);
-        (self.frequencies_of, self.reader) = (NO_BLOCK, None);
-    }
-
     /// Adds the encoded positions of an inline list, which were read at this `offset` of the file.
     pub(super) fn with_positions(self, bytes: Vec<u8>, offset: u64) -> PostingsCursor<'a> {
         PostingsCursor {
@@ -95,11 +88,6 @@ impl<'a> PostingsCursor<'a> {
     pub fn rest_of_block(&mut self) -> Result<(&[u32], &[u32])> {
         self.decode_frequencies()?;
         Ok((&self.documents[self.at..self.len], &self.frequencies[self.at..self.len]))
-    }
-
-    /// The documents of the current block from the cursor on; empty after the last document of the list.
-    pub fn rest_of_documents(&self) -> &[u32] {
-        &self.documents[self.at..self.len]
     }
 
     /// Skips `count` documents, at most those that are left in the current block; at the end of the block,

@@ -1,13 +1,12 @@
 //! Opens the lists of a strategy in one segment: its clauses become nodes, which read blocks.
 
-use crate::cursor::{ListsInTermOrder, PostingsCursor};
 use crate::eval::nodes::{
-    Alignments, AllOf, AnyOf, DocumentSet, Node, Phrase, RefiningClause, SetNode, ShareBounds, Term,
+    Alignments, AllOf, AnyOf, DocumentSet, Node, Phrase, PrefixSet, RefiningClause, SetNode, ShareBounds,
+    Term,
 };
 use crate::eval::strategy::has_positive_scores;
 use crate::eval::{EvaluationOptions, SegmentView, Strategy, StrategyKind, Tuning};
-use crate::query::plan_node::{Leaf, PlanNode, PrefixClause};
-use crate::query::{Clauses, TermPrefix, terms_starting_with};
+use crate::query::{Clauses, plan_node::Leaf, plan_node::PlanNode};
 use crate::segment::read::{BlockSource, RecordPart, Segment, TermInfo};
 use crate::{Result, eval::state::Refine, eval::state::Scratch, rank::TermScorer};
 
@@ -32,7 +31,8 @@ impl Strategy {
         scratch: &mut Scratch,
     ) -> Result<Node<'a>> {
         let required_use = self.required_use(source.prefetches());
-        let mut opener = ListOpener { view, source, tuning: options.tuning, scratch };
+        let visits_all = self.counts_matches || options.exhaustive;
+        let mut opener = ListOpener { view, source, tuning: options.tuning, visits_all, scratch };
         if source.prefetches() {
             self.for_each_leaf(required_use, &mut |leaf, data_use| opener.prefetch_record(leaf, data_use));
         }
@@ -82,6 +82,8 @@ struct ListOpener<'a, 's> {
     view: SegmentView<'a>,
     source: &'a dyn BlockSource,
     tuning: Tuning,
+    /// Whether all matches are counted or scored.
+    visits_all: bool,
     scratch: &'s mut Scratch,
 }
 
@@ -131,7 +133,8 @@ impl<'a> ListOpener<'a, '_> {
                 Ok(Node::Phrase(Box::new(phrase)))
             }
             PlanNode::Prefix { prefix, weight } => {
-                let documents = documents_with_prefix(segment, self.view.number, prefix, self.source)?;
+                let set = PrefixSet::open(prefix, segment, self.view.number, self.source, self.visits_all)?;
+                let documents = DocumentSet::Prefix(Box::new(set));
                 Ok(Node::Set(SetNode::new(documents, plan.scale.constant(*weight), cost)))
             }
             PlanNode::All { weight } => {
@@ -195,43 +198,4 @@ pub(super) fn record_part(
         (Some(_), FewEntries | Impacts) if record <= tuning.impact_record_bytes_max => RecordPart::Whole,
         _ => RecordPart::WithoutImpacts,
     }
-}
-
-/// Unites the lists of all terms with a prefix in the segment with this number to a set of documents.
-fn documents_with_prefix(
-    segment: &Segment,
-    number: usize,
-    clause: &PrefixClause,
-    source: &dyn BlockSource,
-) -> Result<DocumentSet> {
-    let field = segment.field(clause.field);
-    let walked;
-    let infos = match &clause.infos {
-        Some(infos) => &infos[number],
-        None => {
-            let prefix = TermPrefix { text: &clause.text, whole_clusters: clause.whole_clusters };
-            walked = terms_starting_with(field, prefix, source)?;
-            &walked
-        }
-    };
-    let mut documents = DocumentSet::with_capacity(clause.postings[number], segment.documents());
-    let (mut lists, mut cursor) = (ListsInTermOrder::new(source), None);
-    for info in infos {
-        source.checkpoint(0..0)?;
-        let record = lists.record(field, info)?;
-        let cursor = match &mut cursor {
-            None => cursor.insert(PostingsCursor::with_record(field, record, source)?),
-            Some(cursor) => {
-                cursor.reopen(record);
-                cursor
-            }
-        };
-        cursor.advance(0)?;
-        while let block @ [_, ..] = cursor.rest_of_documents() {
-            let count = block.len();
-            documents.add(block);
-            cursor.skip(count)?;
-        }
-    }
-    Ok(documents.finish())
 }

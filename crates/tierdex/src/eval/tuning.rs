@@ -51,10 +51,8 @@ pub(super) const EXHAUSTIVE_WINDOWS: usize = 7;
 /// of a conjunction unless another clause has that many times fewer postings.
 pub(super) const PRUNED_ALTERNATIVES_RATIO: u64 = 4;
 
-/// A set of documents is a sorted list, not a bitset, if the bitset has more than this number of bytes for
-/// each posting: sorting costs some ten ns a posting, and a bitset is cleared and searched at some 50 bytes a
-/// ns.
-pub(super) const SORTED_BYTES_RATIO: u64 = 256;
+/// Documents that are added to the set of a prefix at a time, at least.
+pub(super) const CHUNK_DOCS: u32 = 1 << 12;
 
 /// Cost of finding the phrases in a block of their rarest term, in units of adding its postings to a window.
 pub(super) const PHRASE_COST_POSTINGS: usize = 16;

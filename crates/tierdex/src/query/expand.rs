@@ -148,8 +148,15 @@ pub(super) fn count_terms_with_prefix(
     let TermPrefix { text, whole_clusters } = prefix;
     let postings = vec![0; lists.segments.len()];
     let infos = Some(vec![Vec::new(); lists.segments.len()]);
-    let mut counted =
-        PrefixClause { field, text: text.to_string(), whole_clusters, terms: 0, postings, infos };
+    let mut counted = PrefixClause {
+        field,
+        text: text.to_string(),
+        whole_clusters,
+        terms: 0,
+        postings,
+        infos,
+        sets: Vec::new(),
+    };
     let mut walks = MergedWalk::open(lists, field, || prefix.automaton())?;
     while walks.next()?.is_some() {
         if !prefix.stands_for(walks.term()) {

@@ -2,7 +2,7 @@
 
 use super::clauses::Clauses;
 use crate::{rank::TermScorer, segment::read::TermInfo};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A clause of a plan. A term is an index into the leaves of the plan. A weight is the factor of the share of
 /// a posting in the score, before scores are scaled to integers.
@@ -48,6 +48,9 @@ pub struct PrefixClause {
     pub(crate) postings: Vec<u64>,
     /// For each segment, the dictionary entries of the terms; `None` if there are too many to keep.
     pub(crate) infos: Option<Vec<Vec<TermInfo>>>,
+    /// For each segment, the bitset of the documents that contain one of the terms, once an evaluation has
+    /// filled it; empty if the clause is not kept for later queries.
+    pub(crate) sets: Vec<OnceLock<Vec<u8>>>,
 }
 
 /// The dictionary entry of a term in each segment that contains it, by the number of the segment.
@@ -70,6 +73,18 @@ pub struct Leaf {
 }
 
 impl PrefixClause {
+    /// The bitset of the segment with this number, if an evaluation has left it.
+    pub(crate) fn kept_set(&self, number: usize) -> Option<&[u8]> {
+        self.sets.get(number)?.get().map(Vec::as_slice)
+    }
+
+    /// Leaves a filled bitset to later queries.
+    pub(crate) fn keep_set(&self, number: usize, bits: Vec<u8>) {
+        if let Some(set) = self.sets.get(number) {
+            set.get_or_init(|| bits);
+        }
+    }
+
     /// Bytes of the dictionary entries.
     pub(crate) fn memory(&self) -> usize {
         let infos = self.infos.iter().flatten();

@@ -133,6 +133,7 @@ impl Fixture {
             terms: postings.len(),
             postings: vec![postings.iter().sum()],
             infos: None,
+            sets: vec![],
         };
         PlanNode::Prefix { prefix: Arc::new(prefix), weight }
     }

@@ -8,6 +8,7 @@ pub mod document_set;
 pub mod node;
 pub mod occurrences;
 pub mod phrase;
+pub mod prefix_set;
 pub mod slop;
 pub mod term;
 
@@ -15,5 +16,6 @@ pub use bounds::ShareBounds;
 pub use document_set::{DocumentSet, SetNode};
 pub use node::{AllOf, AnyOf, Node, RefiningClause};
 pub use phrase::Phrase;
+pub use prefix_set::PrefixSet;
 pub use slop::Alignments;
 pub use term::Term;

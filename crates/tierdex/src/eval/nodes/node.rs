@@ -13,7 +13,7 @@ use crate::{Result, eval::tuning::PHRASE_COST_POSTINGS, limits::BLOCK};
 pub enum Node<'a> {
     Term(Box<Term<'a>>),
     Phrase(Box<Phrase<'a>>),
-    Set(SetNode),
+    Set(SetNode<'a>),
     AllOf(Box<AllOf<'a>>),
     AnyOf(Box<AnyOf<'a>>),
 }
@@ -221,7 +221,7 @@ impl<'a> Node<'a> {
         match self {
             Node::Term(term) => term.collect(range, min_score, batch)?,
             Node::Phrase(phrase) => phrase.collect(range, min_score, batch, scratch)?,
-            Node::Set(set) => set.collect(range, min_score, batch, scratch),
+            Node::Set(set) => set.collect(range, min_score, batch, scratch)?,
             Node::AllOf(all) => return all.collect(range, end, min_score, batch, scratch),
             Node::AnyOf(any) => return any.propose(range, end, min_score, batch, scratch),
         }
@@ -267,10 +267,7 @@ impl<'a> Node<'a> {
         match self {
             Node::Term(term) => term.mark_matches(bits),
             Node::Phrase(phrase) => phrase.mark_matches(bits, scratch),
-            Node::Set(set) => {
-                set.mark_matches(bits);
-                Ok(())
-            }
+            Node::Set(set) => set.mark_matches(bits),
             Node::AllOf(all) => all.mark_matches(bits, scratch),
             Node::AnyOf(any) => any.mark_matches(bits, scratch),
         }
@@ -289,7 +286,7 @@ impl<'a> Node<'a> {
             Node::Phrase(phrase) => phrase.add_scores(window, min_score, scratch),
             Node::Set(set) => {
                 let mut spare = scratch.take_bits();
-                set.add_scores(window, &mut spare);
+                set.add_scores(window, &mut spare)?;
                 scratch.give_bits(spare);
                 Ok(())
             }
@@ -311,10 +308,7 @@ impl<'a> Node<'a> {
         match self {
             Node::Term(term) => term.refine_batch(batch, refinement),
             Node::Phrase(phrase) => phrase.refine_batch(batch, refinement, scratch),
-            Node::Set(set) => {
-                set.refine_batch(batch, refinement);
-                Ok(())
-            }
+            Node::Set(set) => set.refine_batch(batch, refinement),
             Node::AllOf(_) | Node::AnyOf(_) => self.refine_by_group(batch, refinement, scratch),
         }
     }
@@ -367,7 +361,7 @@ impl<'a> Node<'a> {
         match self {
             Node::Term(term) => term.close(scratch),
             Node::Phrase(phrase) => phrase.close(scratch),
-            Node::Set(_) => {}
+            Node::Set(set) => set.close(),
             Node::AllOf(all) => all.clauses.into_iter().for_each(|clause| clause.node.close(scratch)),
             Node::AnyOf(any) => any.nodes.into_iter().for_each(|node| node.close(scratch)),
         }

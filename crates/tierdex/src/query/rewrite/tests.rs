@@ -142,7 +142,8 @@ fn phrase(terms: &[usize]) -> PlanNode {
 
 fn prefix(weight: f64) -> PlanNode {
     let (text, postings) = ("x".to_string(), vec![3]);
-    let prefix = PrefixClause { field: 0, text, whole_clusters: false, terms: 1, postings, infos: None };
+    let prefix =
+        PrefixClause { field: 0, text, whole_clusters: false, terms: 1, postings, infos: None, sets: vec![] };
     PlanNode::Prefix { prefix: Arc::new(prefix), weight }
 }
 

@@ -90,6 +90,11 @@ impl<'a> BlockList<'a> {
         self.impacts < self.bytes.len()
     }
 
+    /// The record without its impacts.
+    pub fn without_impacts(&self) -> &[u8] {
+        &self.bytes[..self.impacts]
+    }
+
     pub(super) fn parse(
         file: &'a str,
         term: &TermInfo,

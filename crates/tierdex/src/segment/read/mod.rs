@@ -291,8 +291,19 @@ impl FieldReader {
         source: &dyn BlockSource,
         records: &mut ReadAheadBuffer,
     ) -> Result<SkipRecord<'_>> {
+        if self.skips.resident().is_some() {
+            return self.record(term, source, RecordPart::Whole);
+        }
         let bytes = records.range(source, &self.skips, &term.skips)?.to_vec();
         SkipRecord::parse(self.skips.name(), term, Cow::Owned(bytes), self.positions.is_some())
+    }
+
+    /// The skip record in `bytes`, of which the caller has kept [`RecordPart::WithoutImpacts`]; the resident
+    /// record if `bytes` is empty.
+    pub fn kept_record<'b>(&'b self, term: &TermInfo, bytes: &'b [u8]) -> Result<SkipRecord<'b>> {
+        let len = usize::try_from(term.skips.end - term.skips.start).unwrap_or(usize::MAX);
+        let bytes = self.skips.resident_range(term.skips.start, len).unwrap_or(bytes);
+        SkipRecord::parse(self.skips.name(), term, Cow::Borrowed(bytes), self.positions.is_some())
     }
 
     /// The file of blocks of documents and frequencies.

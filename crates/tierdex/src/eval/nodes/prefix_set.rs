@@ -1,0 +1,174 @@
+//! The documents that contain a term with a prefix, as a bitset that is filled when its documents are needed.
+//!
+//! 1. When the set is opened, the documents of inline lists are added. Of lists with blocks only the skip
+//!    record is read.
+//! 2. Before documents of a range are used, the blocks of all lists in its chunks are added, and those of the
+//!    chunks that follow: each time of twice as many, so that few passes over the lists fill the whole set.
+//! 3. A set of which all chunks are filled stays in the [`PrefixClause`], if that is kept for later queries.
+
+use crate::cursor::{DocumentsReader, ListsInTermOrder};
+use crate::eval::{state::DocRange, tuning::CHUNK_DOCS};
+use crate::query::{TermPrefix, plan_node::PrefixClause, terms_starting_with};
+use crate::segment::read::{BlockSource, FieldReader, RecordPart, Segment, SkipRecord};
+use crate::{Result, cursor::NO_DOCUMENT};
+use std::{mem::take, ops::Range, sync::Arc};
+
+/// The documents of a segment that contain a term with a prefix.
+pub struct PrefixSet<'a> {
+    prefix: Arc<PrefixClause>,
+    /// Number of the segment in the commit.
+    number: usize,
+    field: &'a FieldReader,
+    source: &'a dyn BlockSource,
+    /// Skip records of the lists with blocks, one after the other; empty if they are resident.
+    records: Vec<u8>,
+    /// Document `i` is bit `i mod 8` of byte `i div 8`. Not used once the clause has the whole set.
+    bits: Vec<u8>,
+    /// For each chunk of [`CHUNK_DOCS`] documents, whether the documents of all lists were added.
+    filled: Vec<bool>,
+    /// Number of chunks that are filled at a time, at least.
+    chunks_ahead: usize,
+}
+
+/// Bytes of the bitset of a prefix in a segment, with its flags.
+pub(crate) fn prefix_set_bytes(documents: u32) -> usize {
+    (documents.div_ceil(CHUNK_DOCS) * (CHUNK_DOCS / 8 + 1)) as usize
+}
+
+impl<'a> PrefixSet<'a> {
+    /// Opens the set of the segment with this number. `whole`: all its documents will be used.
+    pub(crate) fn open(
+        prefix: &Arc<PrefixClause>,
+        segment: &'a Segment,
+        number: usize,
+        source: &'a dyn BlockSource,
+        whole: bool,
+    ) -> Result<PrefixSet<'a>> {
+        let (prefix, field) = (prefix.clone(), segment.field(prefix.field));
+        let chunks = field.documents().div_ceil(CHUNK_DOCS) as usize;
+        let (records, bits, filled) = (Vec::new(), Vec::new(), vec![true; chunks]);
+        let mut set = PrefixSet { prefix, number, field, source, records, bits, filled, chunks_ahead: 1 };
+        if set.prefix.kept_set(number).is_none() {
+            set.bits = vec![0; chunks * (CHUNK_DOCS / 8) as usize];
+            set.add_terms(whole)?;
+        }
+        Ok(set)
+    }
+
+    /// Adds the documents of inline lists, or those of all lists: if they are `whole`, or the clause does not
+    /// have the dictionary entries of its terms.
+    fn add_terms(&mut self, whole: bool) -> Result<()> {
+        let PrefixSet { prefix, number, field, source, records, bits, filled, .. } = self;
+        let walked;
+        let (infos, is_whole) = match &prefix.infos {
+            Some(infos) => (&infos[*number], whole),
+            None => {
+                let prefix = TermPrefix { text: &prefix.text, whole_clusters: prefix.whole_clusters };
+                walked = terms_starting_with(field, prefix, *source)?;
+                (&walked, true)
+            }
+        };
+        filled.fill(is_whole);
+        let mut lists = ListsInTermOrder::new(*source);
+        let mut reader = DocumentsReader::new(field, *source);
+        for info in infos {
+            source.checkpoint(0..0)?;
+            match lists.record(field, info)? {
+                SkipRecord::Blocks(list) if !is_whole => {
+                    if field.skips_file().resident().is_none() {
+                        records.extend(list.without_impacts());
+                    }
+                }
+                record => reader.add_documents(record, 0..=NO_DOCUMENT, bits)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the documents of a range, unless they were added.
+    pub(super) fn fill(&mut self, range: DocRange) -> Result<()> {
+        let chunk = |document: u32| (document / CHUNK_DOCS) as usize;
+        let end = (chunk(range.last) + 1).min(self.filled.len());
+        let mut from = chunk(range.first);
+        while let Some(found) = self.filled[from.min(end)..end].iter().position(|filled| !filled) {
+            let first = from + found;
+            let unfilled = self.filled[first..].iter().take_while(|filled| !**filled).count();
+            from = first + unfilled.min(self.chunks_ahead.max(end - first));
+            self.chunks_ahead *= 2;
+            self.fill_chunks(first..from)?;
+        }
+        Ok(())
+    }
+
+    fn fill_chunks(&mut self, chunks: Range<usize>) -> Result<()> {
+        let first = |chunk: usize| chunk as u32 * CHUNK_DOCS;
+        let range = first(chunks.start)..=first(chunks.end - 1) + (CHUNK_DOCS - 1);
+        let mut reader = DocumentsReader::new(self.field, self.source);
+        if self.source.prefetches() {
+            self.for_each_long_list(|record| reader.prefetch(record, range.clone()))?;
+        }
+        let mut bits = take(&mut self.bits);
+        self.for_each_long_list(|record| {
+            self.source.checkpoint(0..0)?;
+            reader.add_documents(record, range.clone(), &mut bits)?;
+            Ok(true)
+        })?;
+        self.bits = bits;
+        self.filled[chunks].fill(true);
+        Ok(())
+    }
+
+    /// Calls `body` with the skip record of each list with blocks, until it returns false.
+    fn for_each_long_list<'b>(&'b self, mut body: impl FnMut(SkipRecord<'b>) -> Result<bool>) -> Result<()> {
+        let infos = self.prefix.infos.iter().flat_map(|infos| &infos[self.number]);
+        let mut records = &self.records[..];
+        for info in infos.filter(|info| info.blocks.is_some()) {
+            let mut record = records;
+            if !records.is_empty() {
+                let range = self.field.record_range(info, RecordPart::WithoutImpacts);
+                (record, records) = records.split_at((range.end - range.start) as usize);
+            }
+            if !body(self.field.kept_record(info, record)?)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The bits. Those of chunks that are not filled are incomplete.
+    pub(super) fn bits(&self) -> &[u8] {
+        self.prefix.kept_set(self.number).unwrap_or(&self.bits)
+    }
+
+    /// Lower bound of the first document from `from` on, without filling; `None` if there is none.
+    pub(super) fn next_lower_bound(&self, mut from: u32) -> Option<u32> {
+        let bits = self.bits();
+        loop {
+            let chunk = (from / CHUNK_DOCS) as usize;
+            if !*self.filled.get(chunk)? {
+                return Some(from);
+            }
+            let bytes = &bits[(from / 64 * 8) as usize..(chunk + 1) * (CHUNK_DOCS / 8) as usize];
+            let mut words = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
+            let first = words.next()? & u64::MAX << (from % 64);
+            let mut words = (from / 64 * 64..).step_by(64).zip(std::iter::once(first).chain(words));
+            if let Some((start, word)) = words.find(|(_, word)| *word != 0) {
+                return Some(start + word.trailing_zeros());
+            }
+            from = (chunk as u32 + 1).checked_mul(CHUNK_DOCS)?;
+        }
+    }
+
+    /// Whether a document, which is in the segment, is in the set.
+    pub(super) fn contains(&mut self, document: u32) -> Result<bool> {
+        self.fill(DocRange { first: document, last: document })?;
+        Ok(self.bits()[(document / 8) as usize] >> (document % 8) & 1 == 1)
+    }
+
+    /// Leaves a filled set to later queries.
+    pub(super) fn close(self) {
+        if !self.bits.is_empty() && self.filled.iter().all(|filled| *filled) {
+            self.prefix.keep_set(self.number, self.bits);
+        }
+    }
+}
