@@ -86,9 +86,13 @@ pub const FUZZY_EXPANSIONS_MAX: usize = 50;
 /// Maximum number of terms to which all prefixes of a query expand together.
 pub const PREFIX_EXPANSIONS_MAX: usize = 65_536;
 
-/// Maximum number of terms of a prefix whose dictionary entries a plan keeps, for all segments together. If
-/// there are more, each evaluation walks the dictionary again.
-pub const PREFIX_INFOS_MAX: usize = 1024;
+/// Maximum number of terms of a prefix of which a plan keeps where their short lists are. If there are more,
+/// each evaluation walks the dictionary again.
+pub const PREFIX_SHORT_LISTS_MAX: usize = 8192;
+
+/// Maximum number of lists with blocks of a prefix whose dictionary entries a plan keeps, in each segment. If
+/// there are more, each evaluation reads all lists.
+pub const PREFIX_LONG_LISTS_MAX: usize = 1024;
 
 /// Maximum number of terms to which the last character of a phrase expands, if it is a single character of
 /// text without blanks. If there are more terms, documents match whatever the position of that character.

@@ -3,6 +3,7 @@
 mod support;
 
 use cap::Cap;
+use std::sync::{Mutex, PoisonError};
 use std::{alloc::System, time::Instant};
 use support::lists::{Postings, write_lists};
 use support::requests::{engine_options, parse_query};
@@ -12,6 +13,9 @@ use tierdex::{Engine, Index, SearchRequest};
 
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
+
+/// Held by each test, because the allocator counts the memory of all.
+static ALLOCATING: Mutex<()> = Mutex::new(());
 
 const DOCUMENTS: u32 = 300_000;
 
@@ -41,13 +45,15 @@ fn index_texts() -> Index {
     index_in_memory(&schema, &TestDocument::of_texts((0..20_000).map(text)), &[])
 }
 
-/// Bytes that an engine reserves for a request and its evaluation, and bytes that it allocates.
-fn measure_reserved_and_allocated(index: &Index, text: &str, k: usize) -> (u64, u64) {
+/// Bytes that an engine reserves for a request and its evaluation, and bytes that it allocates, if the request
+/// was answered this number of times `before`.
+fn measure_reserved_and_allocated(index: &Index, text: &str, k: usize, before: usize) -> (u64, u64) {
     let engine = Engine::new(index, &engine_options(20_000, 1)).unwrap();
     let request = SearchRequest::new(parse_query(index, text)).k(k).ids(false);
     // Once the search thread has answered a request, it has allocated what it keeps.
     let expired = request.clone().deadline(Instant::now());
     assert!(engine.search(expired).unwrap().timed_out);
+    (0..before).for_each(|_| drop(engine.search(request.clone()).unwrap()));
     // Fills memory up to its maximum so far, so that the maximum then measures the request.
     let ballast: Vec<u8> = Vec::with_capacity(ALLOCATOR.max_allocated() - ALLOCATOR.allocated());
     let before = ALLOCATOR.allocated();
@@ -64,6 +70,7 @@ fn measure_reserved_and_allocated(index: &Index, text: &str, k: usize) -> (u64, 
 /// the data; each case has its maximum in percent.
 #[test]
 fn evaluations_reserve_what_they_allocate() {
+    let _alone = ALLOCATING.lock().unwrap_or_else(PoisonError::into_inner);
     let (lists, texts) = (index_lists(), index_texts());
     let many = |mark: &str| (0..1024).map(|n| format!("{mark}m{n:04}")).collect::<Vec<_>>().join(" ");
     let texts_of = |index, cases: &[(&str, usize, u64)]| {
@@ -118,7 +125,7 @@ fn evaluations_reserve_what_they_allocate() {
     ));
     let mut wrong = Vec::new();
     for (index, text, k, percent_max) in cases {
-        let (reserved, allocated) = measure_reserved_and_allocated(index, &text, k);
+        let (reserved, allocated) = measure_reserved_and_allocated(index, &text, k, 0);
         let percent = 100 * reserved / allocated;
         let text = &text[..text.len().min(30)];
         if !(100..=percent_max).contains(&percent) {
@@ -127,4 +134,43 @@ fn evaluations_reserve_what_they_allocate() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The sets of prefixes that are kept for later queries are part of an evaluation that fills them.
+#[test]
+fn a_prefix_that_is_asked_again_reserves_what_it_allocates() {
+    let _alone = ALLOCATING.lock().unwrap_or_else(PoisonError::into_inner);
+    let (lists, texts) = (index_lists(), index_texts());
+    for (index, text) in [(&lists, "m*"), (&lists, "+h0 #m01*"), (&texts, "w1*"), (&texts, "+w1* +w2")] {
+        for before in 0..3 {
+            let (reserved, allocated) = measure_reserved_and_allocated(index, text, 10, before);
+            let found = format!("{text} after {before}: {reserved} reserved, {allocated} allocated");
+            assert!(reserved >= allocated, "{found}");
+        }
+    }
+}
+
+/// Kept prefixes take the memory that the memory report of the engine has for them, and no more.
+#[test]
+fn kept_prefixes_stay_within_their_bound() {
+    let _alone = ALLOCATING.lock().unwrap_or_else(PoisonError::into_inner);
+    const SLACK_BYTES: usize = 64 << 10;
+    let index = index_lists();
+    let engine = Engine::new(&index, &engine_options(200, 1).dram(64 << 20)).unwrap();
+    let report = engine.memory().rows.iter().find(|row| row.what == "prefixes of recent queries");
+    let bytes = report.unwrap().bytes as usize;
+    let search = |text: &str| {
+        let request = SearchRequest::new(parse_query(&index, text)).ids(false);
+        engine.search(request).unwrap().hits.len()
+    };
+    // A query that keeps nothing, and whose buffers the search thread keeps.
+    search("h0 +m0001");
+    let before = ALLOCATOR.allocated();
+    let mut largest = 0;
+    for number in (0..100).flat_map(|number| [number; 3]) {
+        assert_eq!(search(&format!("m{number:03}*")), 10);
+        largest = largest.max(ALLOCATOR.allocated().saturating_sub(before));
+    }
+    assert!(largest <= bytes + SLACK_BYTES, "{largest} bytes are allocated, of {bytes}");
+    assert!(2 * largest > bytes, "{largest} bytes are allocated, of {bytes}");
 }

@@ -10,7 +10,7 @@ use super::part_sizes::{
 use super::pool::{PoolLimits, PoolSizes, PoolUse};
 use super::resident_sizes::ResidentSizes;
 use super::settings::{CACHE_BYTES_MIN, EngineSettings};
-use crate::index::Index;
+use crate::index::{Index, KEPT_PREFIXES_BYTES};
 use tierdex_cache::READ_PAGES_MAX;
 use tierdex_io::{PAGE, ReadQueue};
 
@@ -25,6 +25,11 @@ const REQUESTS_BYTES_UNLIMITED: u64 = 16 << 20;
 /// evicts pages that others need. With 45 MiB and 4.4 million documents, 1,024 terms of medium length still
 /// fit.
 const CACHE_SEVENTHS_MIN: u64 = 5;
+
+/// Prefixes of recent queries are kept in 1/`PREFIXES_DIVISOR` of the budget, and at most in
+/// `KEPT_PREFIXES_BYTES`; in nothing if that is too little for the sets of `PREFIXES_MIN` prefixes.
+const PREFIXES_DIVISOR: u64 = 64;
+const PREFIXES_MIN: u64 = 16;
 
 impl EngineSettings {
     /// The memory of an engine with these settings, by part.
@@ -109,6 +114,18 @@ impl EngineSettings {
         all.min(beside_minimums) * PAGE
     }
 
+    /// Bytes of the prefixes of recent queries that are kept.
+    pub(super) fn kept_prefixes_bytes(&self, index: &Index) -> u64 {
+        let sets_min = PREFIXES_MIN * (PAGE + index.documents() / 8);
+        match self.dram {
+            _ if self.on_demand => 0,
+            None => KEPT_PREFIXES_BYTES.max(sets_min),
+            Some(dram) => Some(KEPT_PREFIXES_BYTES.min(dram / PREFIXES_DIVISOR))
+                .filter(|bytes| *bytes >= sets_min)
+                .unwrap_or(0),
+        }
+    }
+
     /// Bytes of DRAM for the metadata of the first commit.
     fn metadata_bytes(&self, index: &Index) -> u64 {
         ResidentSizes::of(index).in_dram(&self.metadata_location())
@@ -128,6 +145,7 @@ impl EngineSettings {
         let mut add = |what, bytes| rows.push(MemoryUse::new(what, bytes, None));
         add("index of external ids", sizes.id_index);
         add("cache metadata", self.page_metadata() * (self.cache_bytes(index) / PAGE));
+        add("prefixes of recent queries", self.kept_prefixes_bytes(index));
         let threads = self.threads.max(1) as u64;
         let stacks = STACK_BYTES * (self.in_flight() as u64 + 1);
         add("search threads", threads * (SEARCH_THREAD_BYTES + RETAINED_BYTES as u64 + stacks));

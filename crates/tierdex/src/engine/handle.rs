@@ -81,7 +81,7 @@ impl Engine {
         if !settings.on_demand {
             load_metadata(index.segments(), &settings.metadata_location())?;
         }
-        let snapshot = Snapshot::first(index, settings.threads, &resident)?;
+        let snapshot = Snapshot::first(index, &settings, &resident)?;
         let shared = Arc::new(EngineShared {
             cache,
             pool,

@@ -70,7 +70,11 @@ impl Snapshot {
     ///
     /// # Errors
     /// [`Error::Failed`] when the memory pool has less memory than the report says.
-    pub(super) fn first(index: &Index, threads: usize, resident: &ResidentMemory) -> Result<Snapshot> {
+    pub(super) fn first(
+        index: &Index,
+        settings: &EngineSettings,
+        resident: &ResidentMemory,
+    ) -> Result<Snapshot> {
         let reserve = |segment: &Arc<Segment>| {
             let bytes = ResidentSizes::of_segment(segment).in_dram(&resident.location);
             let less =
@@ -78,7 +82,7 @@ impl Snapshot {
             resident.reserve(segment, bytes).ok_or_else(less)
         };
         let segments = index.segments().iter().map(reserve).collect::<Result<_>>()?;
-        let searcher = index.searcher_with_buffers(threads);
+        let searcher = index.searcher_within(settings.threads, settings.kept_prefixes_bytes(index) as usize);
         Ok(Snapshot { searcher, segments, resident: resident.clone() })
     }
 

@@ -8,6 +8,7 @@
 
 use crate::cursor::{BLOCK_BYTES_MAX, IN_ORDER_BUFFER_BYTES, POSITIONS_BUFFER_BYTES, POSITIONS_READ_BYTES};
 use crate::eval::nodes::phrase::{PHRASE_BYTES, PHRASE_TERM_BYTES};
+use crate::eval::nodes::prefix_set::prefix_set_bytes;
 use crate::eval::nodes::term::{BLOCK_IMPACTS_BYTES, TERM_BYTES};
 use crate::eval::open::{SkipDataUse, record_part};
 use crate::eval::state::scratch::{CANDIDATE_BYTES, RANGE_BYTES};
@@ -74,8 +75,7 @@ pub fn leaf_memory(segments: usize) -> usize {
 #[derive(Default)]
 struct SegmentMemory {
     bytes: u64,
-    /// Bytes of the expansion of the largest prefix. Prefixes are expanded one after the other, and its bytes
-    /// are freed before the next.
+    /// Bytes with which the lists of a prefix are read. The sets of prefixes are filled one after the other.
     expansion: u64,
     /// Number of read buffers, if lists are read from files.
     read_buffers: u64,
@@ -207,11 +207,8 @@ impl SegmentMemory {
                 }
             }
             PlanNode::Prefix { prefix, .. } => {
-                let walked =
-                    if prefix.infos.is_some() { 0 } else { 2 * prefix.terms * size_of::<TermInfo>() };
-                let lists = walked + PAGE as usize;
-                self.expansion = self.expansion.max(lists as u64 + LIST_BYTES_MAX);
-                self.bytes += u64::from(view.segment.documents()).div_ceil(8) + 8;
+                self.expansion = self.expansion.max(PAGE + LIST_BYTES_MAX);
+                self.bytes += prefix_set_bytes(prefix, view.number, view.segment) as u64;
             }
             PlanNode::Group(group) => {
                 group.all().for_each(|node| self.add_node(view, node, positions_buffer))

@@ -9,6 +9,7 @@ use crate::eval::{EvaluationOptions, SegmentView, Strategy, StrategyKind, Tuning
 use crate::query::{Clauses, plan_node::Leaf, plan_node::PlanNode};
 use crate::segment::read::{BlockSource, RecordPart, Segment, TermInfo};
 use crate::{Result, eval::state::Refine, eval::state::Scratch, rank::TermScorer};
+use std::sync::atomic::Ordering;
 
 /// What the evaluation of a list uses of its skip record, which decides what is read ([`record_part`]).
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -133,7 +134,8 @@ impl<'a> ListOpener<'a, '_> {
                 Ok(Node::Phrase(Box::new(phrase)))
             }
             PlanNode::Prefix { prefix, weight } => {
-                let set = PrefixSet::open(prefix, segment, self.view.number, self.source, self.visits_all)?;
+                let whole = self.visits_all || prefix.is_used_again.load(Ordering::Relaxed);
+                let set = PrefixSet::open(prefix, segment, self.view.number, self.source, whole)?;
                 let documents = DocumentSet::Prefix(Box::new(set));
                 Ok(Node::Set(SetNode::new(documents, plan.scale.constant(*weight), cost)))
             }

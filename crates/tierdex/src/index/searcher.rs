@@ -11,7 +11,7 @@ use super::{
 use crate::{
     Error, Result,
     eval::{Collector, DocumentRange, EvaluationLog, Scratch, Search, SearchPlan, initial_threshold},
-    query::{Marks, Query, QueryPlan, RankingInputs, SegmentLists, TermStats, terms_after},
+    query::{KeptPrefixes, Marks, Query, QueryPlan, RankingInputs, SegmentLists, TermStats, terms_after},
     rank::{Bm25, CollectionStats, LengthNorms, Scorer, SharedThreshold, Statistics, TopK},
     segment::read::{BUFFER_BYTES_MAX, BUFFER_BYTES_MIN, BlockSource, FILES, Files, Segment, StoredDocument},
 };
@@ -25,6 +25,9 @@ use std::{
 /// few lists.
 const READ_BUFFERS_BYTES: usize = 16 << 20;
 
+/// Bytes of the prefixes that a searcher keeps which no memory budget bounds.
+pub(crate) const KEPT_PREFIXES_BYTES: u64 = 16 << 20;
+
 /// Evaluates queries over one commit.
 pub struct Searcher {
     index: Index,
@@ -37,6 +40,8 @@ pub struct Searcher {
     /// Buffers of finished queries for reuse, at most `buffers_max`.
     buffers: BufferPool,
     buffers_max: usize,
+    /// Prefixes of recent queries.
+    kept: KeptPrefixes,
 }
 
 /// Buffers of finished queries, shared by the searchers of an engine.
@@ -63,22 +68,24 @@ impl Index {
     /// the operating system.
     #[doc(hidden)]
     pub fn searcher(&self) -> Searcher {
-        self.searcher_with_buffers(usize::MAX)
+        self.searcher_within(usize::MAX, KEPT_PREFIXES_BYTES as usize)
     }
 
-    /// As [`Index::searcher`]; the searcher reuses the buffers of at most `buffers_max` finished queries.
-    pub(crate) fn searcher_with_buffers(&self, buffers_max: usize) -> Searcher {
-        Searcher::with_buffers(self.clone(), buffers_max, BufferPool::default())
+    /// As [`Index::searcher`]; the searcher reuses the buffers of at most `buffers_max` finished queries, and
+    /// keeps `prefixes_bytes` of their prefixes.
+    pub(crate) fn searcher_within(&self, buffers_max: usize, prefixes_bytes: usize) -> Searcher {
+        let kept = KeptPrefixes::new(prefixes_bytes);
+        Searcher::with_buffers(self.clone(), buffers_max, BufferPool::default(), kept)
     }
 }
 
 impl Searcher {
-    /// A searcher of another commit that shares the buffers of this one.
+    /// A searcher of another commit that shares the buffers of this one, and the memory for prefixes.
     pub(crate) fn for_commit(&self, index: Index) -> Searcher {
-        Searcher::with_buffers(index, self.buffers_max, self.buffers.clone())
+        Searcher::with_buffers(index, self.buffers_max, self.buffers.clone(), self.kept.for_commit())
     }
 
-    fn with_buffers(index: Index, buffers_max: usize, buffers: BufferPool) -> Searcher {
+    fn with_buffers(index: Index, buffers_max: usize, buffers: BufferPool, kept: KeptPrefixes) -> Searcher {
         let mut bases = Vec::with_capacity(index.segments().len());
         let mut next = 0;
         for segment in index.segments() {
@@ -89,7 +96,7 @@ impl Searcher {
         let statistics = Statistics::new((0..fields).map(|field| field_totals(&index, field)));
         let collections: Vec<_> = (0..fields).map(|field| statistics.collection(field)).collect();
         let lengths = Mutex::new((Bm25::default(), length_norms(&collections, Bm25::default())));
-        Searcher { index, bases, collections, lengths, buffers, buffers_max }
+        Searcher { index, bases, collections, lengths, buffers, buffers_max, kept }
     }
 
     /// Finds the best matches of `query`.
@@ -240,7 +247,7 @@ impl Searcher {
             statistics,
             scorer: options.scorer,
         };
-        let lists = SegmentLists { segments: self.index.segments(), source };
+        let lists = self.lists(source);
         let plan = QueryPlan::new(query, self.index.schema(), lists, ranking, options.k > 0, options.count)?;
         Ok(SearchPlan::new(plan, self.index.segments(), options.evaluation_options()))
     }
@@ -265,6 +272,10 @@ impl Searcher {
         last.1.clone()
     }
 
+    fn lists<'a>(&'a self, source: &'a dyn BlockSource) -> SegmentLists<'a> {
+        SegmentLists { segments: self.index.segments(), source, kept: Some(&self.kept) }
+    }
+
     /// The commit that is searched.
     pub(crate) fn index(&self) -> &Index {
         &self.index
@@ -279,7 +290,7 @@ impl Searcher {
     /// there is none.
     pub(super) fn initial_threshold(&self, query: PlannedQuery<'_>, scratch: &mut Scratch) -> Result<u32> {
         let PlannedQuery { plan, options, source } = query;
-        let lists = SegmentLists { segments: self.index.segments(), source };
+        let lists = self.lists(source);
         if options.exhaustive { Ok(0) } else { initial_threshold(&plan.query, lists, options.k, scratch) }
     }
 
@@ -327,13 +338,7 @@ impl Searcher {
         after: Option<&str>,
         limit: usize,
     ) -> Result<Vec<TermStats>> {
-        terms_after(
-            SegmentLists { segments: self.index.segments(), source: &FILES },
-            field,
-            prefix,
-            after,
-            limit,
-        )
+        terms_after(self.lists(&FILES), field, prefix, after, limit)
     }
 
     /// Title and text of a document; `None` when the index does not store them.

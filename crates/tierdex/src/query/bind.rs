@@ -4,8 +4,8 @@
 mod phrases;
 
 use super::collection::{RankingInputs, SegmentLists};
-use super::expand::{ExpandedTerm, TermPrefix, count_terms_with_prefix, fuzzy_matches};
-use super::plan_node::{InfoBySegment, Leaf, PlanNode};
+use super::expand::{ExpandedTerm, clause_of_prefix, fuzzy_matches};
+use super::plan_node::{InfoBySegment, Leaf, PlanNode, TermPrefix};
 use super::{analyse::no_positions_error, clauses::Clauses, tree::Query};
 use crate::rank::{ScoreScale, Scorer, TermScorer, idf};
 use crate::segment::read::{Segment, TermInfo};
@@ -114,14 +114,14 @@ impl<'a> Binder<'a> {
 
     fn bind_prefix(&mut self, field: usize, prefix: TermPrefix<'_>, weight: f64) -> Result<PlanNode> {
         let before = if prefix.whole_clusters { 0 } else { self.prefix_terms };
-        let prefix = count_terms_with_prefix(self.lists, field, prefix, before)?;
+        let prefix = clause_of_prefix(self.lists, field, prefix, before)?;
         if prefix.terms == 0 {
             return Ok(PlanNode::Nothing);
         }
         if !prefix.whole_clusters {
             self.prefix_terms += prefix.terms;
         }
-        Ok(PlanNode::Prefix { prefix: Arc::new(prefix), weight })
+        Ok(PlanNode::Prefix { prefix, weight })
     }
 
     /// The terms that a fuzzy word stands for, all weighted by the largest of their document frequencies.

@@ -1,5 +1,6 @@
 //! The inputs of a plan beside the query: the segments of a commit, and the statistics that scores depend on.
 
+use super::KeptPrefixes;
 use crate::rank::{CollectionStats, LengthNorms, Scorer, Statistics};
 use crate::segment::read::{BlockSource, Segment};
 use std::sync::Arc;
@@ -11,6 +12,8 @@ pub struct SegmentLists<'a> {
     pub segments: &'a [Arc<Segment>],
     /// Returns pages of dictionaries and blocks of lists that are not resident.
     pub source: &'a dyn BlockSource,
+    /// Prefixes of recent queries.
+    pub kept: Option<&'a KeptPrefixes>,
 }
 
 /// The scorer of a search, and the statistics from which it weights terms.

@@ -1,12 +1,15 @@
 //! Expands prefixes and fuzzy words to terms, over all segments together, so that the expansion does not
 //! depend on the division of documents into segments.
 
-use super::plan_node::{InfoBySegment, PrefixClause};
-use super::{collection::SegmentLists, fuzzy::Levenshtein};
-use crate::limits::{FUZZY_EXPANSIONS_MAX, PREFIX_EXPANSIONS_MAX, PREFIX_INFOS_MAX};
+use super::{
+    collection::SegmentLists,
+    fuzzy::Levenshtein,
+    plan_node::{InfoBySegment, PrefixClause, TermPrefix},
+};
+use crate::limits::{FUZZY_EXPANSIONS_MAX, PREFIX_EXPANSIONS_MAX};
 use crate::segment::read::{Automaton, BlockSource, FieldReader, TermInfo, TermWalk};
 use crate::{Error, Result, text::first_cluster};
-use std::{cmp::Reverse, collections::BTreeMap};
+use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
 
 /// One of the terms for which a prefix or a fuzzy word of a query stands.
 pub(super) struct ExpandedTerm {
@@ -17,17 +20,21 @@ pub(super) struct ExpandedTerm {
     pub(super) infos: InfoBySegment,
 }
 
-/// A prefix of terms.
-#[derive(Clone, Copy)]
-pub(crate) struct TermPrefix<'a> {
-    pub(crate) text: &'a str,
-    /// Whether the prefix stands only for terms in which a grapheme cluster ends where the prefix ends.
-    pub(crate) whole_clusters: bool,
-}
-
 impl<'a> TermPrefix<'a> {
     fn automaton(self) -> PrefixAutomaton<'a> {
         PrefixAutomaton { prefix: self.text.as_bytes(), after: None }
+    }
+
+    /// Checks the number of terms for which the prefixes of a query stand up to this one. The limit is for
+    /// prefixes that the user wrote, not for those of whole clusters.
+    fn check_expansions(self, terms: usize) -> Result<()> {
+        let TermPrefix { text, whole_clusters } = self;
+        if terms > PREFIX_EXPANSIONS_MAX && !whole_clusters {
+            return Err(Error::query(format!(
+                "its prefixes stand for more than {PREFIX_EXPANSIONS_MAX} terms; `{text}*` needs more letters"
+            )));
+        }
+        Ok(())
     }
 
     /// Whether the prefix stands for `term`, which begins with the text of the prefix.
@@ -134,50 +141,34 @@ pub(super) fn fuzzy_matches(
     Ok(best.into_values().collect())
 }
 
-/// Counts the terms with `prefix` and their postings. `before` is the number of terms that the prefixes of
-/// the query before this one stand for.
+/// The clause of a prefix: that of a recent query, or its terms are counted, with their postings. `before` is
+/// the number of terms that the prefixes of the query before this one stand for.
 ///
 /// # Errors
 /// If together they are more than [`PREFIX_EXPANSIONS_MAX`].
-pub(super) fn count_terms_with_prefix(
+pub(super) fn clause_of_prefix(
     lists: SegmentLists<'_>,
     field: usize,
     prefix: TermPrefix<'_>,
     before: usize,
-) -> Result<PrefixClause> {
-    let TermPrefix { text, whole_clusters } = prefix;
-    let postings = vec![0; lists.segments.len()];
-    let infos = Some(vec![Vec::new(); lists.segments.len()]);
-    let mut counted = PrefixClause {
-        field,
-        text: text.to_string(),
-        whole_clusters,
-        terms: 0,
-        postings,
-        infos,
-        sets: Vec::new(),
-    };
+) -> Result<Arc<PrefixClause>> {
+    let SegmentLists { segments, kept, .. } = lists;
+    if let Some(clause) = kept.and_then(|kept| kept.find(field, prefix)) {
+        prefix.check_expansions(before + clause.terms)?;
+        return Ok(clause);
+    }
+    let mut clause = PrefixClause::new(field, prefix, segments.len());
     let mut walks = MergedWalk::open(lists, field, || prefix.automaton())?;
     while walks.next()?.is_some() {
-        if !prefix.stands_for(walks.term()) {
-            continue;
-        }
-        counted.terms += 1;
-        for (sum, info) in counted.postings.iter_mut().zip(walks.infos()) {
-            *sum += info.map_or(0, |info| u64::from(info.document_frequency));
-        }
-        counted.infos.take_if(|_| counted.terms > PREFIX_INFOS_MAX);
-        for (infos, info) in counted.infos.iter_mut().flatten().zip(walks.infos()) {
-            infos.extend(info.cloned());
-        }
-        // The user did not write `whole_clusters` prefixes, so the limit for written prefixes does not apply.
-        if before + counted.terms > PREFIX_EXPANSIONS_MAX && !whole_clusters {
-            return Err(Error::query(format!(
-                "its prefixes stand for more than {PREFIX_EXPANSIONS_MAX} terms; `{text}*` needs more letters"
-            )));
+        if prefix.stands_for(walks.term()) {
+            clause.add_term(walks.infos());
+            prefix.check_expansions(before + clause.terms)?;
         }
     }
-    Ok(counted)
+    Ok(match kept {
+        Some(kept) if clause.terms > 0 => kept.keep(clause, segments),
+        _ => Arc::new(clause),
+    })
 }
 
 /// The terms with `prefix` over all segments, with their dictionary entries; `None` if more than `limit`.
@@ -203,19 +194,20 @@ pub(super) fn terms_with_prefix(
     Ok(Some(terms))
 }
 
-/// The dictionary entries of the terms with `prefix` in a field of a segment.
-pub(crate) fn terms_starting_with(
+/// Calls `body` with the dictionary entry of each term with `prefix` in a field of a segment.
+pub(crate) fn for_each_term_with_prefix(
     field: &FieldReader,
     prefix: TermPrefix<'_>,
     source: &dyn BlockSource,
-) -> Result<Vec<TermInfo>> {
-    let (mut infos, mut walk) = (Vec::new(), field.terms().walk(prefix.automaton(), source)?);
+    mut body: impl FnMut(TermInfo) -> Result<()>,
+) -> Result<()> {
+    let mut walk = field.terms().walk(prefix.automaton(), source)?;
     while let Some((info, _)) = walk.advance()? {
         if prefix.stands_for(walk.term()) {
-            infos.push(info);
+            body(info)?;
         }
     }
-    Ok(infos)
+    Ok(())
 }
 
 /// The terms of a field over all segments that an automaton accepts, in byte order: merged dictionary walks.
@@ -231,7 +223,7 @@ struct MergedWalk<'a, A> {
 
 impl<'a, A: Automaton> MergedWalk<'a, A> {
     fn open(lists: SegmentLists<'a>, field: usize, automaton: impl Fn() -> A) -> Result<MergedWalk<'a, A>> {
-        let SegmentLists { segments, source } = lists;
+        let SegmentLists { segments, source, .. } = lists;
         let walks = segments.iter().map(|segment| segment.field(field).terms().walk(automaton(), source));
         // As if all had been returned, so that the first call advances every walk.
         Ok(MergedWalk {

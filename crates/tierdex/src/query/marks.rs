@@ -56,7 +56,8 @@ impl Marks {
                 prefixes.push(prefix.clone());
             }
             Query::Fuzzy { field, word, distance, .. } if *field == of => {
-                let matches = fuzzy_matches(SegmentLists { segments, source: &FILES }, of, word, *distance)?;
+                let lists = SegmentLists { segments, source: &FILES, kept: None };
+                let matches = fuzzy_matches(lists, of, word, *distance)?;
                 self.terms.extend(matches.into_iter().map(|found| found.term));
             }
             Query::Bool { must, filter, should, .. } => {

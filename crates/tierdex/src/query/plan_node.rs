@@ -1,8 +1,12 @@
 //! The plan of a query as a tree of nodes, and the terms that they refer to.
 
 use super::clauses::Clauses;
-use crate::{rank::TermScorer, segment::read::TermInfo};
-use std::sync::{Arc, OnceLock};
+use crate::{
+    limits::{PREFIX_LONG_LISTS_MAX, PREFIX_SHORT_LISTS_MAX},
+    rank::TermScorer,
+    segment::read::TermInfo,
+};
+use std::sync::{Arc, OnceLock, atomic::AtomicBool};
 
 /// A clause of a plan. A term is an index into the leaves of the plan. A weight is the factor of the share of
 /// a posting in the score, before scores are scaled to integers.
@@ -36,6 +40,14 @@ pub enum PlanNode {
     Nothing,
 }
 
+/// A prefix of terms.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TermPrefix<'a> {
+    pub(crate) text: &'a str,
+    /// Whether the prefix stands only for terms in which a grapheme cluster ends where the prefix ends.
+    pub(crate) whole_clusters: bool,
+}
+
 /// A prefix, and the number of the terms and postings that it stands for.
 pub struct PrefixClause {
     pub(crate) field: usize,
@@ -46,11 +58,32 @@ pub struct PrefixClause {
     pub(crate) terms: usize,
     /// For each segment, the sum of the document frequencies of the terms with this prefix.
     pub(crate) postings: Vec<u64>,
-    /// For each segment, the dictionary entries of the terms; `None` if there are too many to keep.
-    pub(crate) infos: Option<Vec<Vec<TermInfo>>>,
+    /// For each segment, the lists of the terms; `None` if there are too many to keep.
+    pub(crate) lists: Option<Vec<PrefixLists>>,
     /// For each segment, the bitset of the documents that contain one of the terms, once an evaluation has
     /// filled it; empty if the clause is not kept for later queries.
     pub(crate) sets: Vec<OnceLock<Vec<u8>>>,
+    /// Whether a second query uses the clause: its sets are then filled whole, for others that follow.
+    pub(crate) is_used_again: AtomicBool,
+}
+
+/// The lists of the terms with a prefix in a segment.
+#[derive(Clone, Default)]
+pub(crate) struct PrefixLists {
+    /// Lists without blocks, if [`PrefixClause::has_short_lists`]; the offset in `skips` of the first record.
+    short: Vec<ShortList>,
+    short_start: u64,
+    /// The dictionary entries of lists with blocks.
+    pub(crate) long: Vec<TermInfo>,
+}
+
+/// What is kept of the dictionary entry of a list without blocks.
+#[derive(Clone, Copy)]
+struct ShortList {
+    /// Offset of the record from that of the first list.
+    offset: u32,
+    record_bytes: u16,
+    documents: u16,
 }
 
 /// The dictionary entry of a term in each segment that contains it, by the number of the segment.
@@ -73,7 +106,66 @@ pub struct Leaf {
 }
 
 impl PrefixClause {
-    /// The bitset of the segment with this number, if an evaluation has left it.
+    /// A prefix of no terms, over this number of segments.
+    pub(crate) fn new(field: usize, prefix: TermPrefix<'_>, segments: usize) -> PrefixClause {
+        PrefixClause {
+            field,
+            text: prefix.text.to_string(),
+            whole_clusters: prefix.whole_clusters,
+            terms: 0,
+            postings: vec![0; segments],
+            lists: Some(vec![PrefixLists::default(); segments]),
+            sets: Vec::new(),
+            is_used_again: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn prefix(&self) -> TermPrefix<'_> {
+        TermPrefix { text: &self.text, whole_clusters: self.whole_clusters }
+    }
+
+    /// Adds a term, with its dictionary entry in each segment.
+    pub(crate) fn add_term<'a>(&mut self, infos: impl Iterator<Item = Option<&'a TermInfo>>) {
+        self.terms += 1;
+        let has_short_lists = self.has_short_lists();
+        let mut all_kept = true;
+        for (number, info) in infos.enumerate() {
+            let Some(info) = info else { continue };
+            self.postings[number] += u64::from(info.document_frequency);
+            if let Some(lists) = &mut self.lists {
+                all_kept &= lists[number].add_list(info, has_short_lists);
+            }
+        }
+        self.lists.take_if(|_| !all_kept);
+    }
+
+    /// Whether [`PrefixLists::short`] has all lists without blocks.
+    fn has_short_lists(&self) -> bool {
+        self.terms <= PREFIX_SHORT_LISTS_MAX
+    }
+
+    /// The dictionary entries of the lists without blocks in a segment, as far as documents are read by them;
+    /// `None` if they are not known.
+    pub(crate) fn short_lists(&self, number: usize) -> Option<impl Iterator<Item = TermInfo>> {
+        let lists = &self.lists.as_ref().filter(|_| self.has_short_lists())?[number];
+        Some(lists.short.iter().map(|list| {
+            let start = lists.short_start + u64::from(list.offset);
+            let skips = start..start + u64::from(list.record_bytes);
+            TermInfo { document_frequency: list.documents.into(), occurrences: 0, skips, blocks: None }
+        }))
+    }
+
+    /// The dictionary entries of the lists with blocks in a segment; `None` if they are not known.
+    pub(crate) fn long_lists(&self, number: usize) -> Option<&[TermInfo]> {
+        self.lists.as_ref().map(|lists| &lists[number].long[..])
+    }
+
+    /// Bytes of the bitset of a segment.
+    pub(crate) fn set_bytes(documents: u32) -> usize {
+        8 * documents.div_ceil(u64::BITS) as usize
+    }
+
+    /// The bitset of the segment with this number, if an evaluation has filled it.
     pub(crate) fn kept_set(&self, number: usize) -> Option<&[u8]> {
         self.sets.get(number)?.get().map(Vec::as_slice)
     }
@@ -87,8 +179,37 @@ impl PrefixClause {
 
     /// Bytes of the dictionary entries.
     pub(crate) fn memory(&self) -> usize {
-        let infos = self.infos.iter().flatten();
-        infos.map(|infos| size_of::<Vec<TermInfo>>() + infos.capacity() * size_of::<TermInfo>()).sum()
+        let lists = self.lists.iter().flatten().map(|PrefixLists { short, long, .. }| {
+            let entries = short.capacity() * size_of::<ShortList>() + long.capacity() * size_of::<TermInfo>();
+            size_of::<PrefixLists>() + entries
+        });
+        lists.sum()
+    }
+}
+
+impl PrefixLists {
+    /// Adds a list, or frees short lists if these are too many. False if the list cannot be kept.
+    fn add_list(&mut self, info: &TermInfo, has_short_lists: bool) -> bool {
+        if info.blocks.is_some() {
+            self.long.push(info.clone());
+            return self.long.len() <= PREFIX_LONG_LISTS_MAX;
+        }
+        if !has_short_lists {
+            self.short = Vec::new();
+            return true;
+        }
+        if self.short.is_empty() {
+            self.short_start = info.skips.start;
+        }
+        let offset = info.skips.start.checked_sub(self.short_start).map(u32::try_from);
+        let record_bytes = info.skips.end.checked_sub(info.skips.start).map(u16::try_from);
+        let documents = u16::try_from(info.document_frequency);
+        let (Some(Ok(offset)), Some(Ok(record_bytes)), Ok(documents)) = (offset, record_bytes, documents)
+        else {
+            return false;
+        };
+        self.short.push(ShortList { offset, record_bytes, documents });
+        true
     }
 }
 

@@ -5,7 +5,7 @@
 #[path = "../../../tests/support/random.rs"]
 mod random;
 
-use crate::query::plan_node::{Leaf, PlanNode, PrefixClause, show_plan};
+use crate::query::plan_node::{Leaf, PlanNode, PrefixClause, TermPrefix, show_plan};
 use crate::query::{Clauses, QueryPlan};
 use crate::rank::{Bm25, CollectionStats, LengthNorms, ScoreScale, Scorer, TermScorer, idf};
 use crate::schema::{Field, NormKind, Schema, Source};
@@ -124,17 +124,13 @@ impl Fixture {
         words.filter(move |((word, ..), _)| word.starts_with(text)).map(|(_, list)| list)
     }
 
-    fn prefix(&self, text: &str, weight: f64) -> PlanNode {
-        let postings: Vec<u64> = self.lists_of_prefix(text).map(|list| list.len() as u64).collect();
-        let prefix = PrefixClause {
-            field: 0,
-            text: text.to_string(),
-            whole_clusters: false,
-            terms: postings.len(),
-            postings: vec![postings.iter().sum()],
-            infos: None,
-            sets: vec![],
-        };
+    /// A prefix, whose dictionary entries the plan may have.
+    fn prefix(&self, random: &mut Random, text: &str, weight: f64) -> PlanNode {
+        let mut prefix = PrefixClause::new(0, TermPrefix { text, whole_clusters: false }, 1);
+        for leaf in self.plan.leaves.iter().filter(|leaf| leaf.term.starts_with(text)) {
+            prefix.add_term(leaf.infos.iter().map(Option::as_ref));
+        }
+        prefix.lists.take_if(|_| random.one_in(4));
         PlanNode::Prefix { prefix: Arc::new(prefix), weight }
     }
 
@@ -144,8 +140,9 @@ impl Fixture {
             0..4 => self.term(random.below(WORD_FREQUENCIES.len())),
             4..7 => self.phrase(random, WORD_FREQUENCIES.len() - 3),
             7 => {
-                let text = random.pick(&["p", "pa", "pc", "bur", "e"]);
-                self.prefix(text, *random.pick(&[0.0, 1e-5, 0.7]))
+                let text = *random.pick(&["p", "pa", "pc", "bur", "e"]);
+                let weight = *random.pick(&[0.0, 1e-5, 0.7]);
+                self.prefix(random, text, weight)
             }
             8 => PlanNode::All { weight: *random.pick(&[0.0, 1e-5, 0.9]) },
             _ => self.group(random, depth - 1),

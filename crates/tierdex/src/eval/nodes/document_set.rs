@@ -82,6 +82,9 @@ impl<'a> SetNode<'a> {
     pub(crate) fn refine_batch(&mut self, batch: &mut CandidateBatch, refinement: Refinement) -> Result<()> {
         let Refinement { how, included_bound, min_score } = refinement;
         let (mut kept, keeps_others) = (0, matches!(how, Refine::Exclude | Refine::Optional));
+        if let (DocumentSet::Prefix(set), Some(range)) = (&mut self.documents, batch.range()) {
+            set.fill_for(range, batch.len())?;
+        }
         for at in 0..batch.len() {
             let document = batch.documents[at];
             let is_in = match &mut self.documents {

@@ -3,13 +3,13 @@
 //! 1. When the set is opened, the documents of inline lists are added. Of lists with blocks only the skip
 //!    record is read.
 //! 2. Before documents of a range are used, the blocks of all lists in its chunks are added, and those of the
-//!    chunks that follow: each time of twice as many, so that few passes over the lists fill the whole set.
+//!    chunks that follow: each time of more, so that few passes over the lists fill the whole set.
 //! 3. A set of which all chunks are filled stays in the [`PrefixClause`], if that is kept for later queries.
 
 use crate::cursor::{DocumentsReader, ListsInTermOrder};
-use crate::eval::{state::DocRange, tuning::CHUNK_DOCS};
-use crate::query::{TermPrefix, plan_node::PrefixClause, terms_starting_with};
-use crate::segment::read::{BlockSource, FieldReader, RecordPart, Segment, SkipRecord};
+use crate::eval::{state::DocRange, tuning::CHUNK_DOCS, tuning::CHUNKS_AHEAD_FACTOR};
+use crate::query::{for_each_term_with_prefix, plan_node::PrefixClause};
+use crate::segment::read::{BlockSource, FieldReader, RecordPart, Segment, SkipRecord, TermInfo};
 use crate::{Result, cursor::NO_DOCUMENT};
 use std::{mem::take, ops::Range, sync::Arc};
 
@@ -30,9 +30,24 @@ pub struct PrefixSet<'a> {
     chunks_ahead: usize,
 }
 
-/// Bytes of the bitset of a prefix in a segment, with its flags.
-pub(crate) fn prefix_set_bytes(documents: u32) -> usize {
-    (documents.div_ceil(CHUNK_DOCS) * (CHUNK_DOCS / 8 + 1)) as usize
+/// Bytes of the set of a prefix in the segment with this number.
+pub(crate) fn prefix_set_bytes(prefix: &PrefixClause, number: usize, segment: &Segment) -> usize {
+    let field = segment.field(prefix.field);
+    let chunks = field.documents().div_ceil(CHUNK_DOCS) as usize;
+    if prefix.kept_set(number).is_some() {
+        return chunks;
+    }
+    chunks + PrefixClause::set_bytes(field.documents()) + records_bytes(prefix, number, field)
+}
+
+/// Bytes of [`PrefixSet::records`].
+fn records_bytes(prefix: &PrefixClause, number: usize, field: &FieldReader) -> usize {
+    if field.skips_file().resident().is_some() {
+        return 0;
+    }
+    let long = prefix.long_lists(number).unwrap_or_default().iter();
+    let ranges = long.map(|info| field.record_range(info, RecordPart::WithoutImpacts));
+    ranges.map(|range| (range.end - range.start) as usize).sum()
 }
 
 impl<'a> PrefixSet<'a> {
@@ -49,40 +64,42 @@ impl<'a> PrefixSet<'a> {
         let (records, bits, filled) = (Vec::new(), Vec::new(), vec![true; chunks]);
         let mut set = PrefixSet { prefix, number, field, source, records, bits, filled, chunks_ahead: 1 };
         if set.prefix.kept_set(number).is_none() {
-            set.bits = vec![0; chunks * (CHUNK_DOCS / 8) as usize];
+            set.bits = vec![0; PrefixClause::set_bytes(field.documents())];
             set.add_terms(whole)?;
         }
         Ok(set)
     }
 
-    /// Adds the documents of inline lists, or those of all lists: if they are `whole`, or the clause does not
-    /// have the dictionary entries of its terms.
+    /// Adds the documents of inline lists, or those of all lists: if the `whole` set will be used, and if the
+    /// clause does not have the dictionary entries of lists with blocks.
     fn add_terms(&mut self, whole: bool) -> Result<()> {
         let PrefixSet { prefix, number, field, source, records, bits, filled, .. } = self;
-        let walked;
-        let (infos, is_whole) = match &prefix.infos {
-            Some(infos) => (&infos[*number], whole),
-            None => {
-                let prefix = TermPrefix { text: &prefix.text, whole_clusters: prefix.whole_clusters };
-                walked = terms_starting_with(field, prefix, *source)?;
-                (&walked, true)
-            }
-        };
+        let long_lists = prefix.long_lists(*number).filter(|lists| !lists.is_empty());
+        let is_whole = whole || long_lists.is_none();
         filled.fill(is_whole);
-        let mut lists = ListsInTermOrder::new(*source);
-        let mut reader = DocumentsReader::new(field, *source);
-        for info in infos {
+        let records_len = if is_whole { 0 } else { records_bytes(prefix, *number, field) };
+        records.reserve_exact(records_len);
+        let (mut lists, mut reader) = (ListsInTermOrder::new(*source), DocumentsReader::new(field, *source));
+        let mut add_list = |info: &TermInfo| {
             source.checkpoint(0..0)?;
+            if info.blocks.is_some() && !is_whole && records_len == 0 {
+                return Ok(());
+            }
             match lists.record(field, info)? {
                 SkipRecord::Blocks(list) if !is_whole => {
-                    if field.skips_file().resident().is_none() {
-                        records.extend(list.without_impacts());
-                    }
+                    records.extend(list.without_impacts());
+                    Ok(())
                 }
-                record => reader.add_documents(record, 0..=NO_DOCUMENT, bits)?,
+                record => reader.add_documents(record, 0..=NO_DOCUMENT, bits),
             }
+        };
+        match prefix.short_lists(*number) {
+            Some(mut short_lists) => {
+                short_lists.try_for_each(|info| add_list(&info))?;
+                long_lists.unwrap_or_default().iter().try_for_each(add_list)
+            }
+            None => for_each_term_with_prefix(field, prefix.prefix(), *source, |info| add_list(&info)),
         }
-        Ok(())
     }
 
     /// Adds the documents of a range, unless they were added.
@@ -94,10 +111,16 @@ impl<'a> PrefixSet<'a> {
             let first = from + found;
             let unfilled = self.filled[first..].iter().take_while(|filled| !**filled).count();
             from = first + unfilled.min(self.chunks_ahead.max(end - first));
-            self.chunks_ahead *= 2;
+            self.chunks_ahead *= CHUNKS_AHEAD_FACTOR;
             self.fill_chunks(first..from)?;
         }
         Ok(())
+    }
+
+    /// As [`PrefixSet::fill`], if most chunks have some of this number of candidates, which are in the range.
+    pub(super) fn fill_for(&mut self, range: DocRange, candidates: usize) -> Result<()> {
+        let chunks = (range.last - range.first) / CHUNK_DOCS;
+        if candidates > chunks as usize { self.fill(range) } else { Ok(()) }
     }
 
     fn fill_chunks(&mut self, chunks: Range<usize>) -> Result<()> {
@@ -120,9 +143,8 @@ impl<'a> PrefixSet<'a> {
 
     /// Calls `body` with the skip record of each list with blocks, until it returns false.
     fn for_each_long_list<'b>(&'b self, mut body: impl FnMut(SkipRecord<'b>) -> Result<bool>) -> Result<()> {
-        let infos = self.prefix.infos.iter().flat_map(|infos| &infos[self.number]);
         let mut records = &self.records[..];
-        for info in infos.filter(|info| info.blocks.is_some()) {
+        for info in self.prefix.long_lists(self.number).unwrap_or_default() {
             let mut record = records;
             if !records.is_empty() {
                 let range = self.field.record_range(info, RecordPart::WithoutImpacts);
@@ -148,7 +170,8 @@ impl<'a> PrefixSet<'a> {
             if !*self.filled.get(chunk)? {
                 return Some(from);
             }
-            let bytes = &bits[(from / 64 * 8) as usize..(chunk + 1) * (CHUNK_DOCS / 8) as usize];
+            let end = bits.len().min((chunk + 1) * (CHUNK_DOCS / 8) as usize);
+            let bytes = bits.get((from / 64 * 8) as usize..end)?;
             let mut words = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
             let first = words.next()? & u64::MAX << (from % 64);
             let mut words = (from / 64 * 64..).step_by(64).zip(std::iter::once(first).chain(words));

@@ -1,8 +1,8 @@
 //! Binds phrases: their terms, and the terms that a cluster at the end stands for.
 
 use super::{Binder, WrittenPhrase, any_of};
-use crate::query::expand::{ExpandedTerm, TermPrefix, terms_with_prefix};
-use crate::query::plan_node::{InfoBySegment, PlanNode};
+use crate::query::expand::{ExpandedTerm, terms_with_prefix};
+use crate::query::plan_node::{InfoBySegment, PlanNode, TermPrefix};
 use crate::{Error, Result, limits::PHRASE_EXPANSIONS_MAX, query::Query};
 
 /// What follows from the terms of a phrase that have been bound so far.

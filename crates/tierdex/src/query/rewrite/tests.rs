@@ -3,7 +3,7 @@
 //! that sums are exact).
 
 use super::*;
-use crate::query::plan_node::{PrefixClause, show_plan};
+use crate::query::plan_node::{PrefixClause, TermPrefix, show_plan};
 use crate::query::syntax::{Occur, Problems, SyntaxTree, parse};
 use crate::rank::{ScoreScale, TermScorer};
 use crate::segment::read::TermInfo;
@@ -141,9 +141,8 @@ fn phrase(terms: &[usize]) -> PlanNode {
 }
 
 fn prefix(weight: f64) -> PlanNode {
-    let (text, postings) = ("x".to_string(), vec![3]);
-    let prefix =
-        PrefixClause { field: 0, text, whole_clusters: false, terms: 1, postings, infos: None, sets: vec![] };
+    let mut prefix = PrefixClause::new(0, TermPrefix { text: "x", whole_clusters: false }, 1);
+    (prefix.terms, prefix.postings) = (1, vec![3]);
     PlanNode::Prefix { prefix: Arc::new(prefix), weight }
 }
 
