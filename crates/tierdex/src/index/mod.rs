@@ -23,6 +23,7 @@ mod external_id;
 mod hit_ids;
 mod import;
 mod ingest;
+mod kept_prefixes;
 mod manifest;
 mod merge;
 mod reader;

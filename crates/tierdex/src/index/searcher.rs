@@ -5,13 +5,14 @@
 //! evaluations of a query share its top-k threshold, and their results are merged.
 
 use super::{
+    kept_prefixes::KeptPrefixes,
     reader::Index,
     search_result::{PartialResult, SearchOptions, SearchResult},
 };
 use crate::{
     Error, Result,
     eval::{Collector, DocumentRange, EvaluationLog, Scratch, Search, SearchPlan, initial_threshold},
-    query::{KeptPrefixes, Marks, Query, QueryPlan, RankingInputs, SegmentLists, TermStats, terms_after},
+    query::{Marks, Query, QueryPlan, RankingInputs, SegmentLists, TermStats, terms_after},
     rank::{Bm25, CollectionStats, LengthNorms, Scorer, SharedThreshold, Statistics, TopK},
     segment::read::{BUFFER_BYTES_MAX, BUFFER_BYTES_MIN, BlockSource, FILES, Files, Segment, StoredDocument},
 };

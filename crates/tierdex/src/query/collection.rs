@@ -1,6 +1,6 @@
 //! The inputs of a plan beside the query: the segments of a commit, and the statistics that scores depend on.
 
-use super::KeptPrefixes;
+use super::plan_node::{PrefixClause, TermPrefix};
 use crate::rank::{CollectionStats, LengthNorms, Scorer, Statistics};
 use crate::segment::read::{BlockSource, Segment};
 use std::sync::Arc;
@@ -13,7 +13,16 @@ pub struct SegmentLists<'a> {
     /// Returns pages of dictionaries and blocks of lists that are not resident.
     pub source: &'a dyn BlockSource,
     /// Prefixes of recent queries.
-    pub kept: Option<&'a KeptPrefixes>,
+    pub(crate) kept: Option<&'a dyn PrefixStore>,
+}
+
+/// Keeps the prefixes of queries for later ones over the same segments.
+pub(crate) trait PrefixStore {
+    /// The kept clause of a prefix in a field.
+    fn find(&self, field: usize, prefix: TermPrefix<'_>) -> Option<Arc<PrefixClause>>;
+
+    /// Keeps a clause, if there is memory for it.
+    fn keep(&self, clause: PrefixClause, segments: &[Arc<Segment>]) -> Arc<PrefixClause>;
 }
 
 /// The scorer of a search, and the statistics from which it weights terms.

@@ -5,16 +5,16 @@
 //! are filled. If it is reached, the least recently used prefixes are dropped that no query uses; if all are
 //! used, a new one is not kept.
 
-use super::plan_node::{PrefixClause, TermPrefix};
+use crate::query::{PrefixStore, plan_node::PrefixClause, plan_node::TermPrefix};
 use crate::segment::read::Segment;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Maximum number of prefixes that are kept, since they are searched one by one.
-pub const KEPT_PREFIXES_MAX: usize = 256;
+const KEPT_PREFIXES_MAX: usize = 256;
 
 /// The kept prefixes of a commit.
-pub struct KeptPrefixes {
+pub(super) struct KeptPrefixes {
     commit: u64,
     bytes_max: usize,
     state: Arc<Mutex<KeptState>>,
@@ -37,27 +37,31 @@ struct KeptPrefix {
 
 impl KeptPrefixes {
     /// Keeps prefixes with this number of bytes, at most.
-    pub fn new(bytes_max: usize) -> KeptPrefixes {
+    pub(super) fn new(bytes_max: usize) -> KeptPrefixes {
         KeptPrefixes { commit: 0, bytes_max, state: Arc::default() }
     }
 
     /// Those of another commit, within the same bound. Drops the prefixes that no query uses.
-    pub fn for_commit(&self) -> KeptPrefixes {
+    pub(super) fn for_commit(&self) -> KeptPrefixes {
         let mut state = self.lock();
         state.prefixes.retain(KeptPrefix::is_used);
         state.commits += 1;
         KeptPrefixes { commit: state.commits, bytes_max: self.bytes_max, state: self.state.clone() }
     }
 
-    /// The kept clause of a prefix in a field.
-    pub(super) fn find(&self, field: usize, prefix: TermPrefix<'_>) -> Option<Arc<PrefixClause>> {
+    fn lock(&self) -> MutexGuard<'_, KeptState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl PrefixStore for KeptPrefixes {
+    fn find(&self, field: usize, prefix: TermPrefix<'_>) -> Option<Arc<PrefixClause>> {
         let clause = self.lock().find(self.commit, field, prefix)?;
         clause.is_used_again.store(true, Ordering::Relaxed);
         Some(clause)
     }
 
-    /// Keeps a clause over the segments of the commit, if there is memory for it.
-    pub(super) fn keep(&self, mut clause: PrefixClause, segments: &[Arc<Segment>]) -> Arc<PrefixClause> {
+    fn keep(&self, mut clause: PrefixClause, segments: &[Arc<Segment>]) -> Arc<PrefixClause> {
         let sets = segments.iter().map(|segment| PrefixClause::set_bytes(segment.documents()));
         let of_segment = size_of::<u64>() + size_of::<OnceLock<Vec<u8>>>();
         let bytes = size_of::<KeptPrefix>() + size_of::<PrefixClause>() + clause.text.len() + clause.memory();
@@ -79,10 +83,6 @@ impl KeptPrefixes {
         let clause = Arc::new(clause);
         state.prefixes.push(KeptPrefix { commit: self.commit, clause: clause.clone(), bytes });
         clause
-    }
-
-    fn lock(&self) -> MutexGuard<'_, KeptState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
