@@ -70,20 +70,18 @@ pub struct PrefixClause {
 /// The lists of the terms with a prefix in a segment.
 #[derive(Clone, Default)]
 pub(crate) struct PrefixLists {
-    /// Lists without blocks, if [`PrefixClause::has_short_lists`]; the offset in `skips` of the first record.
+    /// The lists without blocks: all of them if [`PrefixClause::has_short_lists`].
     short: Vec<ShortList>,
-    short_start: u64,
-    /// The dictionary entries of lists with blocks.
-    pub(crate) long: Vec<TermInfo>,
+    /// The dictionary entries of the lists with blocks.
+    long: Vec<TermInfo>,
 }
 
 /// What is kept of the dictionary entry of a list without blocks.
 #[derive(Clone, Copy)]
 struct ShortList {
-    /// Offset of the record from that of the first list.
-    offset: u32,
-    record_bytes: u16,
-    documents: u16,
+    record_start: u64,
+    record_bytes: u32,
+    documents: u32,
 }
 
 /// The dictionary entry of a term in each segment that contains it, by the number of the segment.
@@ -148,10 +146,11 @@ impl PrefixClause {
     /// `None` if they are not known.
     pub(crate) fn short_lists(&self, number: usize) -> Option<impl Iterator<Item = TermInfo>> {
         let lists = &self.lists.as_ref().filter(|_| self.has_short_lists())?[number];
-        Some(lists.short.iter().map(|list| {
-            let start = lists.short_start + u64::from(list.offset);
-            let skips = start..start + u64::from(list.record_bytes);
-            TermInfo { document_frequency: list.documents.into(), occurrences: 0, skips, blocks: None }
+        Some(lists.short.iter().map(|ShortList { record_start, record_bytes, documents }| TermInfo {
+            document_frequency: *documents,
+            occurrences: 0,
+            skips: *record_start..record_start + u64::from(*record_bytes),
+            blocks: None,
         }))
     }
 
@@ -188,28 +187,18 @@ impl PrefixClause {
 }
 
 impl PrefixLists {
-    /// Adds a list, or frees short lists if these are too many. False if the list cannot be kept.
+    /// Adds a list, or frees the short lists if these are too many. False if the long ones are too many.
     fn add_list(&mut self, info: &TermInfo, has_short_lists: bool) -> bool {
-        if info.blocks.is_some() {
+        let TermInfo { document_frequency: documents, skips, blocks, .. } = info;
+        if blocks.is_some() {
             self.long.push(info.clone());
-            return self.long.len() <= PREFIX_LONG_LISTS_MAX;
-        }
-        if !has_short_lists {
+        } else if has_short_lists {
+            let record_bytes = u32::try_from(skips.end.saturating_sub(skips.start)).unwrap_or(u32::MAX);
+            self.short.push(ShortList { record_start: skips.start, record_bytes, documents: *documents });
+        } else {
             self.short = Vec::new();
-            return true;
         }
-        if self.short.is_empty() {
-            self.short_start = info.skips.start;
-        }
-        let offset = info.skips.start.checked_sub(self.short_start).map(u32::try_from);
-        let record_bytes = info.skips.end.checked_sub(info.skips.start).map(u16::try_from);
-        let documents = u16::try_from(info.document_frequency);
-        let (Some(Ok(offset)), Some(Ok(record_bytes)), Ok(documents)) = (offset, record_bytes, documents)
-        else {
-            return false;
-        };
-        self.short.push(ShortList { offset, record_bytes, documents });
-        true
+        self.long.len() <= PREFIX_LONG_LISTS_MAX
     }
 }
 

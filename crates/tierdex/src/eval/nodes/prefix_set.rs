@@ -111,7 +111,7 @@ impl<'a> PrefixSet<'a> {
             let first = from + found;
             let unfilled = self.filled[first..].iter().take_while(|filled| !**filled).count();
             from = first + unfilled.min(self.chunks_ahead.max(end - first));
-            self.chunks_ahead *= CHUNKS_AHEAD_FACTOR;
+            self.chunks_ahead = self.chunks_ahead.saturating_mul(CHUNKS_AHEAD_FACTOR);
             self.fill_chunks(first..from)?;
         }
         Ok(())
