@@ -38,10 +38,13 @@ fn index_of_lists() -> Index {
     Index::open_on(write_lists(DOCUMENTS, &terms)).unwrap()
 }
 
-const QUERIES: [&str; 16] = [
+const QUERIES: [&str; 19] = [
     "long*",
     "short*",
     "many*",
+    "many0000*",
+    "+half #many0000*",
+    "medium long* -many0000*",
     "+long* +short*",
     "+long* +many*",
     "+half #long*",

@@ -27,6 +27,16 @@ impl<'a> DocumentsReader<'a> {
             .try_fold(true, |all, block| Ok(all && blocks.prefetch(self.field, ListPart::Docs, block)?))
     }
 
+    /// Appends the documents of a list to `documents`.
+    pub fn append_documents(&mut self, record: SkipRecord<'_>, documents: &mut Vec<u32>) -> Result<()> {
+        let mut blocks = Blocks::in_any_order(record, self.source);
+        for block in 0..blocks.len() {
+            let len = blocks.decode_documents(self.field, block, &mut self.decoded)?;
+            documents.extend(&self.decoded[..len]);
+        }
+        Ok(())
+    }
+
     /// Adds the documents of the blocks that overlap a range to `bits`: document `i` is bit `i mod 8` of byte
     /// `i div 8`. `bits` has room for all documents of the field.
     pub fn add_documents(

@@ -1,5 +1,6 @@
 //! Opens the lists of a strategy in one segment: its clauses become nodes, which read blocks.
 
+use crate::eval::nodes::prefix_set::few_documents;
 use crate::eval::nodes::{
     Alignments, AllOf, AnyOf, DocumentSet, Node, Phrase, PrefixSet, RefiningClause, SetNode, ShareBounds,
     Term,
@@ -134,9 +135,15 @@ impl<'a> ListOpener<'a, '_> {
                 Ok(Node::Phrase(Box::new(phrase)))
             }
             PlanNode::Prefix { prefix, weight } => {
-                let whole = self.visits_all || prefix.is_used_again.load(Ordering::Relaxed);
-                let set = PrefixSet::open(prefix, segment, self.view.number, self.source, whole)?;
-                let documents = DocumentSet::Prefix(Box::new(set));
+                let (number, source) = (self.view.number, self.source);
+                let documents = match few_documents(prefix, segment, number, source)? {
+                    Some(documents) => DocumentSet::Sorted(documents),
+                    None => {
+                        let whole = self.visits_all || prefix.is_used_again.load(Ordering::Relaxed);
+                        let set = PrefixSet::open(prefix, segment, number, source, whole)?;
+                        DocumentSet::Prefix(Box::new(set))
+                    }
+                };
                 Ok(Node::Set(SetNode::new(documents, plan.scale.constant(*weight), cost)))
             }
             PlanNode::All { weight } => {

@@ -2,13 +2,17 @@
 //! with a prefix.
 
 use crate::eval::nodes::PrefixSet;
-use crate::eval::state::{Bits, CandidateBatch, DocRange, Refine, Refinement, ScoreWindow, Scratch};
+use crate::eval::state::{
+    Bits, CandidateBatch, DocRange, Refine, Refinement, ScoreWindow, Scratch, positions_within,
+};
 use crate::{Result, cursor::NO_DOCUMENT};
 
 /// A set of documents of a segment.
 pub enum DocumentSet<'a> {
     /// All documents below this one.
     All(u32),
+    /// Few documents, ascending.
+    Sorted(Vec<u32>),
     Prefix(Box<PrefixSet<'a>>),
 }
 
@@ -28,6 +32,9 @@ impl<'a> SetNode<'a> {
     pub(crate) fn next_lower_bound(&self, from: u32) -> u32 {
         let next = match &self.documents {
             DocumentSet::All(end) => Some(from).filter(|from| from < end),
+            DocumentSet::Sorted(sorted) => {
+                sorted.get(sorted.partition_point(|document| *document < from)).copied()
+            }
             DocumentSet::Prefix(set) => set.next_lower_bound(from),
         };
         next.unwrap_or(NO_DOCUMENT)
@@ -59,6 +66,7 @@ impl<'a> SetNode<'a> {
     pub(crate) fn mark_matches(&mut self, bits: &mut Bits) -> Result<()> {
         match &mut self.documents {
             DocumentSet::All(_) => bits.add_all(),
+            DocumentSet::Sorted(sorted) => bits.add(&sorted[positions_within(sorted, bits.range())]),
             DocumentSet::Prefix(set) => {
                 set.fill(bits.range())?;
                 bits.add_bytes(0, set.bits());
@@ -89,6 +97,7 @@ impl<'a> SetNode<'a> {
             let document = batch.documents[at];
             let is_in = match &mut self.documents {
                 DocumentSet::All(end) => document < *end,
+                DocumentSet::Sorted(sorted) => sorted.binary_search(&document).is_ok(),
                 DocumentSet::Prefix(set) => set.contains(document)?,
             };
             let added = if is_in && how.is_scored() { self.score } else { 0 };

@@ -7,7 +7,9 @@
 //! 3. A set of which all chunks are filled stays in the [`PrefixClause`], if that is kept for later queries.
 
 use crate::cursor::{DocumentsReader, ListsInTermOrder};
-use crate::eval::{state::DocRange, tuning::CHUNK_DOCS, tuning::CHUNKS_AHEAD_FACTOR};
+use crate::eval::{
+    state::DocRange, tuning::CHUNK_DOCS, tuning::CHUNKS_AHEAD_FACTOR, tuning::SORTED_BYTES_RATIO,
+};
 use crate::query::{for_each_term_with_prefix, plan_node::PrefixClause};
 use crate::segment::read::{BlockSource, FieldReader, RecordPart, Segment, SkipRecord, TermInfo};
 use crate::{Result, cursor::NO_DOCUMENT};
@@ -28,26 +30,6 @@ pub struct PrefixSet<'a> {
     filled: Vec<bool>,
     /// Number of chunks that are filled at a time, at least.
     chunks_ahead: usize,
-}
-
-/// Bytes of the set of a prefix in the segment with this number.
-pub(crate) fn prefix_set_bytes(prefix: &PrefixClause, number: usize, segment: &Segment) -> usize {
-    let field = segment.field(prefix.field);
-    let chunks = field.documents().div_ceil(CHUNK_DOCS) as usize;
-    if prefix.kept_set(number).is_some() {
-        return chunks;
-    }
-    chunks + PrefixClause::set_bytes(field.documents()) + records_bytes(prefix, number, field)
-}
-
-/// Bytes of [`PrefixSet::records`].
-fn records_bytes(prefix: &PrefixClause, number: usize, field: &FieldReader) -> usize {
-    if field.skips_file().resident().is_some() {
-        return 0;
-    }
-    let long = prefix.long_lists(number).unwrap_or_default().iter();
-    let ranges = long.map(|info| field.record_range(info, RecordPart::WithoutImpacts));
-    ranges.map(|range| (range.end - range.start) as usize).sum()
 }
 
 impl<'a> PrefixSet<'a> {
@@ -79,27 +61,15 @@ impl<'a> PrefixSet<'a> {
         filled.fill(is_whole);
         let records_len = if is_whole { 0 } else { records_bytes(prefix, *number, field) };
         records.reserve_exact(records_len);
-        let (mut lists, mut reader) = (ListsInTermOrder::new(*source), DocumentsReader::new(field, *source));
-        let mut add_list = |info: &TermInfo| {
-            source.checkpoint(0..0)?;
-            if info.blocks.is_some() && !is_whole && records_len == 0 {
-                return Ok(());
+        let mut reader = DocumentsReader::new(field, *source);
+        let skips_long = !is_whole && records_len == 0;
+        for_each_record(prefix, *number, field, *source, skips_long, |record| match record {
+            SkipRecord::Blocks(list) if !is_whole => {
+                records.extend(list.without_impacts());
+                Ok(())
             }
-            match lists.record(field, info)? {
-                SkipRecord::Blocks(list) if !is_whole => {
-                    records.extend(list.without_impacts());
-                    Ok(())
-                }
-                record => reader.add_documents(record, 0..=NO_DOCUMENT, bits),
-            }
-        };
-        match prefix.short_lists(*number) {
-            Some(mut short_lists) => {
-                short_lists.try_for_each(|info| add_list(&info))?;
-                long_lists.unwrap_or_default().iter().try_for_each(add_list)
-            }
-            None => for_each_term_with_prefix(field, prefix.prefix(), *source, |info| add_list(&info)),
-        }
+            record => reader.add_documents(record, 0..=NO_DOCUMENT, bits),
+        })
     }
 
     /// Adds the documents of a range, unless they were added.
@@ -193,5 +163,70 @@ impl<'a> PrefixSet<'a> {
         if !self.bits.is_empty() && self.filled.iter().all(|filled| *filled) {
             self.prefix.keep_set(self.number, self.bits);
         }
+    }
+}
+
+/// Bytes of the set of a prefix in the segment with this number.
+pub(crate) fn prefix_set_bytes(prefix: &PrefixClause, number: usize, segment: &Segment) -> usize {
+    let field = segment.field(prefix.field);
+    let chunks = field.documents().div_ceil(CHUNK_DOCS) as usize;
+    if prefix.kept_set(number).is_some() {
+        return chunks;
+    }
+    chunks + PrefixClause::set_bytes(field.documents()) + records_bytes(prefix, number, field)
+}
+
+/// Bytes of [`PrefixSet::records`].
+fn records_bytes(prefix: &PrefixClause, number: usize, field: &FieldReader) -> usize {
+    if field.skips_file().resident().is_some() {
+        return 0;
+    }
+    let long = prefix.long_lists(number).unwrap_or_default().iter();
+    let ranges = long.map(|info| field.record_range(info, RecordPart::WithoutImpacts));
+    ranges.map(|range| (range.end - range.start) as usize).sum()
+}
+
+/// The documents of a segment that contain a term with a prefix, ascending, if they are so few that sorting
+/// them takes less time than clearing a bitset.
+pub(crate) fn few_documents(
+    prefix: &PrefixClause,
+    segment: &Segment,
+    number: usize,
+    source: &dyn BlockSource,
+) -> Result<Option<Vec<u32>>> {
+    let (field, postings) = (segment.field(prefix.field), prefix.postings[number]);
+    if postings >= PrefixClause::set_bytes(field.documents()) as u64 / SORTED_BYTES_RATIO {
+        return Ok(None);
+    }
+    let (mut reader, mut documents) =
+        (DocumentsReader::new(field, source), Vec::with_capacity(postings as usize));
+    for_each_record(prefix, number, field, source, false, |record| {
+        reader.append_documents(record, &mut documents)
+    })?;
+    documents.sort_unstable();
+    documents.dedup();
+    Ok(Some(documents))
+}
+
+/// Calls `body` with the skip record of each list, or of each list without blocks if it `skips_long` ones.
+fn for_each_record<'a>(
+    prefix: &PrefixClause,
+    number: usize,
+    field: &'a FieldReader,
+    source: &dyn BlockSource,
+    skips_long: bool,
+    mut body: impl FnMut(SkipRecord<'a>) -> Result<()>,
+) -> Result<()> {
+    let mut lists = ListsInTermOrder::new(source);
+    let mut each = |info: &TermInfo| {
+        source.checkpoint(0..0)?;
+        if skips_long && info.blocks.is_some() { Ok(()) } else { body(lists.record(field, info)?) }
+    };
+    match (prefix.short_lists(number), prefix.long_lists(number)) {
+        (Some(mut short), Some(long)) => {
+            short.try_for_each(|info| each(&info))?;
+            long.iter().try_for_each(each)
+        }
+        _ => for_each_term_with_prefix(field, prefix.prefix(), source, |info| each(&info)),
     }
 }
