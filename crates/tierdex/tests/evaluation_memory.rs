@@ -45,8 +45,8 @@ fn index_texts() -> Index {
     index_in_memory(&schema, &TestDocument::of_texts((0..20_000).map(text)), &[])
 }
 
-/// Bytes that an engine reserves for a request and its evaluation, and bytes that it allocates, if the request
-/// was answered this number of times `before`.
+/// Bytes that an engine reserves for a request and its evaluation, and bytes that it allocates, if the
+/// request was answered this number of times `before`.
 fn measure_reserved_and_allocated(index: &Index, text: &str, k: usize, before: usize) -> (u64, u64) {
     let engine = Engine::new(index, &engine_options(20_000, 1)).unwrap();
     let request = SearchRequest::new(parse_query(index, text)).k(k).ids(false);

@@ -55,7 +55,8 @@ pub(super) const PRUNED_ALTERNATIVES_RATIO: u64 = 4;
 /// each posting. Bitsets only: 2.3 for ten hits of a prefix of ten rare terms among 4.4 million documents.
 pub(super) const SORTED_BYTES_RATIO: u64 = 256;
 
-/// Documents of a chunk, the unit in which the set of a prefix is filled. 2^14: 1.02 for ten hits of a prefix.
+/// Documents of a chunk, the unit in which the set of a prefix is filled. 2^14: 1.02 for ten hits of a
+/// prefix.
 pub(super) const CHUNK_DOCS: u32 = 1 << 12;
 
 /// Each time documents of a prefix are missing, this many times more chunks are filled than the time before,
