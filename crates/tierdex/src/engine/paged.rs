@@ -151,8 +151,7 @@ impl<'e> PagedSource<'e> {
             self.prepared.set(Some((now, self.worked.get() + (now - self.resumed.get()))));
             return rest.end;
         };
-        // The other evaluation repeats the preparation: for a prefix, it collects the documents of all
-        // terms.
+        // The other evaluation repeats the preparation: for a prefix, it reads all skip records.
         if now - self.began < DIVIDE_AFTER || now - prepared < work {
             return rest.end;
         }

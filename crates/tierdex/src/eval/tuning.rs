@@ -51,10 +51,6 @@ pub(super) const EXHAUSTIVE_WINDOWS: usize = 7;
 /// of a conjunction unless another clause has that many times fewer postings.
 pub(super) const PRUNED_ALTERNATIVES_RATIO: u64 = 4;
 
-/// The set of a prefix is a sorted list, not a bitset, if the bitset has more than this number of bytes for
-/// each posting. Bitsets only: 2.3 for ten hits of a prefix of ten rare terms among 4.4 million documents.
-pub(super) const SORTED_BYTES_RATIO: u64 = 256;
-
 /// Documents of a chunk, the unit in which the set of a prefix is filled. 2^14: 1.02 for ten hits of a
 /// prefix.
 pub(super) const CHUNK_DOCS: u32 = 1 << 12;

@@ -2,8 +2,8 @@
 //! entries, and with the sets of their documents once an evaluation has filled them.
 //!
 //! All commits of an engine share one bound of memory. It includes the sets from the start, also before they
-//! are filled. If it is reached, the least recently used prefixes are dropped that no query uses; if all are
-//! used, a new one is not kept.
+//! are filled. If it is reached, the least recently used prefixes are dropped that no plan refers to; if
+//! plans refer to all, a new one is not kept.
 
 use crate::query::{PrefixStore, plan_node::PrefixClause, plan_node::TermPrefix};
 use crate::segment::read::Segment;
@@ -62,7 +62,9 @@ impl PrefixStore for KeptPrefixes {
     }
 
     fn keep(&self, mut clause: PrefixClause, segments: &[Arc<Segment>]) -> Arc<PrefixClause> {
-        let sets = segments.iter().map(|segment| PrefixClause::set_bytes(segment.documents()));
+        let numbered = segments.iter().map(|segment| segment.documents()).enumerate();
+        let of_many = numbered.filter(|(number, documents)| !clause.has_few_documents(*number, *documents));
+        let sets = of_many.map(|(_, documents)| PrefixClause::set_bytes(documents));
         let of_segment = size_of::<u64>() + size_of::<OnceLock<Vec<u8>>>();
         let bytes = size_of::<KeptPrefix>() + size_of::<PrefixClause>() + clause.text.len() + clause.memory();
         let bytes = bytes + segments.len() * of_segment + sets.sum::<usize>();

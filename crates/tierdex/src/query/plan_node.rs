@@ -48,6 +48,11 @@ pub(crate) struct TermPrefix<'a> {
     pub(crate) whole_clusters: bool,
 }
 
+/// The set of a prefix is a sorted list, not a bitset, if the bitset has more than this number of bytes for
+/// each posting. Bitsets only: 2.3 times the time for ten hits of a prefix of ten rare terms among 4.4
+/// million documents.
+const SORTED_BYTES_RATIO: u64 = 256;
+
 /// A prefix, and the number of the terms and postings that it stands for.
 pub struct PrefixClause {
     pub(crate) field: usize,
@@ -157,6 +162,12 @@ impl PrefixClause {
     /// The dictionary entries of the lists with blocks in a segment; `None` if they are not known.
     pub(crate) fn long_lists(&self, number: usize) -> Option<&[TermInfo]> {
         self.lists.as_ref().map(|lists| &lists[number].long[..])
+    }
+
+    /// Whether the documents of the segment with this number, which has `documents` documents, are so few
+    /// that their set is a sorted list, which is not kept.
+    pub(crate) fn has_few_documents(&self, number: usize, documents: u32) -> bool {
+        self.postings[number] < PrefixClause::set_bytes(documents) as u64 / SORTED_BYTES_RATIO
     }
 
     /// Bytes of the bitset of a segment.

@@ -1,7 +1,7 @@
 //! A conjunction as a node: documents that match all required clauses and filters and no exclusion. Optional
 //! clauses add to the score. The methods without a comment are those of [`Node`] with the same name.
 
-use crate::eval::nodes::node::{AllOf, Node, RefiningClause};
+use crate::eval::nodes::node::{AllOf, RefiningClause};
 use crate::eval::state::{Bits, CandidateBatch, DocRange, Refine, Refinement, ScoreWindow, Scratch};
 use crate::eval::tuning::{DENSE_DIVISOR, LOOK_UP_COST_POSTINGS, WINDOW_DOCS};
 use crate::{Result, cursor::NO_DOCUMENT, limits::BLOCK};
@@ -246,16 +246,17 @@ impl<'a> AllOf<'a> {
         Ok(())
     }
 
-    /// The filter that proposes the candidates of [`AllOf::collect_zero_scored`].
-    fn cheapest_filter(&mut self) -> Option<&mut Node<'a>> {
-        self.clauses.iter_mut().find(|clause| clause.how == Refine::Filter).map(|clause| &mut clause.node)
+    /// Position of the filter that proposes the candidates of [`AllOf::collect_zero_scored`].
+    fn cheapest_filter(&self) -> Option<usize> {
+        self.clauses.iter().position(|clause| clause.how == Refine::Filter)
     }
 
     /// The end of the block of the list that proposes candidates of the cheapest filter from a document on;
     /// `None` if these are found in windows.
     pub(crate) fn filter_block_end(&mut self, from: u32) -> Option<u32> {
-        let filter = self.cheapest_filter().filter(|filter| filter.is_led_by_list())?;
-        Some(filter.block_end(from))
+        let filter = self.cheapest_filter()?;
+        let node = &mut self.clauses[filter].node;
+        node.is_led_by_list().then(|| node.block_end(from))
     }
 
     /// Appends the documents of a range that pass filters and exclusions and match no scored clause to an
@@ -268,8 +269,9 @@ impl<'a> AllOf<'a> {
         scratch: &mut Scratch,
     ) -> Result<()> {
         let Some(filter) = self.cheapest_filter() else { return Ok(()) };
-        filter.collect_unscored(range, batch, scratch)?;
-        for RefiningClause { node, how, .. } in &mut self.clauses {
+        self.clauses[filter].node.collect_unscored(range, batch, scratch)?;
+        let (before, rest) = self.clauses.split_at_mut(filter);
+        for RefiningClause { node, how, .. } in before.iter_mut().chain(&mut rest[1..]) {
             let how = if *how == Refine::Filter { Refine::Filter } else { Refine::Exclude };
             node.refine_batch(batch, Refinement::all(how), scratch)?;
         }

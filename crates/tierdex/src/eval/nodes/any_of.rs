@@ -10,7 +10,8 @@
 //!    of the essential ones. If a candidate must match `m` alternatives, it matches one of any `n - m + 1`,
 //!    so `m - 1` alternatives are non-essential whatever the threshold is.
 //! 3. With one essential alternative, the range is extended to the end of its block. With several, their
-//!    scores are summed in a window.
+//!    scores are summed in a window; or if they are sparse, the range is extended and their candidates
+//!    merged.
 //! 4. Candidates are looked up in the non-essential alternatives, the one with the highest max score first.
 //!    If there are many candidates, summing all alternatives over the window is cheaper, and the next few
 //!    windows are summed exhaustively too.
@@ -20,13 +21,50 @@ use crate::eval::state::{
     BitCounters, Bits, CandidateBatch, DocRange, Refine, Refinement, ScoreWindow, Scratch, aligned_origin,
 };
 use crate::eval::tuning::{
-    EXHAUSTIVE_WINDOWS, LOOK_UP_COST_POSTINGS, NON_ESSENTIAL_BLOCKS_RATIO, PRUNED_BY_BLOCKS_MAX, WINDOW_DOCS,
+    EXHAUSTIVE_WINDOWS, LOOK_UP_COST_POSTINGS, NON_ESSENTIAL_BLOCKS_RATIO, PRUNED_ALTERNATIVES_RATIO,
+    PRUNED_BY_BLOCKS_MAX, WINDOW_DOCS,
 };
 use crate::{Result, cursor::NO_DOCUMENT, limits::BLOCK};
 
 /// Whether an alternative with this number of postings has at most a block of them in a window, on average.
 pub(crate) fn is_sparse(postings: u64, documents: u32) -> bool {
     postings * (WINDOW_DOCS / BLOCK) as u64 <= u64::from(documents)
+}
+
+/// Maximum number of candidates of sparse alternatives with these costs that are merged. The cost of a
+/// conjunction is that of its rarest clause, but alternatives that are scored may propose more.
+pub(crate) fn merged_candidates_max(costs: impl Iterator<Item = u64>) -> usize {
+    WINDOW_DOCS.min((PRUNED_ALTERNATIVES_RATIO * costs.sum::<u64>()) as usize)
+}
+
+/// Two batches for the candidates of sparse alternatives in a range that is longer than a window.
+fn take_merged(sparse: &[Node<'_>], scratch: &mut Scratch) -> [CandidateBatch; 2] {
+    let candidates = merged_candidates_max(sparse.iter().map(Node::cost));
+    [(); 2].map(|()| scratch.take_batch(candidates))
+}
+
+/// Fills an empty batch with the union of the candidates that `collect` appends to an empty batch for each
+/// alternative. The scores of a document in several of them are added. `buffers` go back to `scratch`.
+fn merge_each<T>(
+    alternatives: impl IntoIterator<Item = T, IntoIter: ExactSizeIterator>,
+    [mut part, mut spare]: [CandidateBatch; 2],
+    batch: &mut CandidateBatch,
+    scratch: &mut Scratch,
+    mut collect: impl FnMut(T, &mut CandidateBatch, &mut Scratch) -> Result<()>,
+) -> Result<()> {
+    let alternatives = alternatives.into_iter();
+    let mut ends = Vec::with_capacity(alternatives.len());
+    let from_spare = CandidateBatch::merges_from_spare(alternatives.len());
+    for alternative in alternatives {
+        part.clear();
+        collect(alternative, &mut part, scratch)?;
+        let parts = if from_spare { &mut spare } else { &mut *batch };
+        parts.push_all(&part.documents, &part.scores);
+        ends.push(parts.len());
+    }
+    batch.merge(&mut spare, ends);
+    [part, spare].into_iter().for_each(|batch| scratch.give_batch(batch));
+    Ok(())
 }
 
 impl<'a> AnyOf<'a> {
@@ -208,29 +246,15 @@ impl<'a> AnyOf<'a> {
             self.drain_window(&mut window, min_score.saturating_sub(others_max), batch);
             scratch.give_window(window);
         } else {
-            let [mut one, mut other] = self.take_merged(scratch);
-            let mut ends = Vec::with_capacity(essential.len());
-            let from_other = CandidateBatch::merges_from_other(essential.len());
-            for ranked in essential {
-                one.clear();
+            let buffers = take_merged(&self.nodes[..self.sparse], scratch);
+            merge_each(essential, buffers, batch, scratch, |ranked, part, scratch| {
                 let node = &mut self.nodes[ranked.number];
-                node.collect(range, range.last + 1, own_min(ranked), &mut one, scratch)?;
-                let parts = if from_other { &mut other } else { &mut *batch };
-                parts.push_all(&one.documents, &one.scores);
-                ends.push(parts.len());
-            }
-            batch.merge(&mut other, ends);
-            [one, other].into_iter().for_each(|batch| scratch.give_batch(batch));
+                node.collect(range, range.last + 1, own_min(ranked), part, scratch).map(drop)
+            })?;
             batch.retain_at_least(min_score.saturating_sub(others_max));
         }
         batch.raise_scores(others_max);
         Ok(())
-    }
-
-    /// Two batches for the candidates of sparse alternatives in a range that is longer than a window.
-    fn take_merged(&self, scratch: &mut Scratch) -> [CandidateBatch; 2] {
-        let postings: u64 = self.nodes[..self.sparse].iter().map(Node::cost).sum();
-        [(); 2].map(|()| scratch.take_batch(WINDOW_DOCS.min(postings as usize)))
     }
 
     pub(crate) fn block_end(&mut self, from: u32) -> u32 {
@@ -289,6 +313,8 @@ impl<'a> AnyOf<'a> {
         if self.others < self.minimum || self.ranked[self.others].sum_before < min_score {
             return Ok(longer);
         }
+        // The next range is tried with half of the documents.
+        self.merged_docs = (last - range.first) / 4;
         std::mem::swap(&mut self.ranked, &mut self.ranked_before);
         (self.bounded, self.matching) = (Some(range), matching);
         Ok(range)
@@ -409,27 +435,19 @@ impl<'a> AnyOf<'a> {
         range.fits_window() && batch.len() * LOOK_UP_COST_POSTINGS > self.postings_in(range)
     }
 
-    /// As [`Node::collect_unscored`], if each list that proposes candidates has at most a block in the range.
+    /// As [`Node::collect_unscored`], for a range that is longer than a window.
     pub(crate) fn merge_matches(
         &mut self,
         range: DocRange,
         batch: &mut CandidateBatch,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        let [mut one, mut other] = self.take_merged(scratch);
-        let mut ends = Vec::with_capacity(self.nodes.len());
         // A match is in one of any `n - minimum + 1` alternatives.
         let proposing = self.nodes.len() - self.minimum + 1;
-        let from_other = CandidateBatch::merges_from_other(proposing);
-        for node in &mut self.nodes[..proposing] {
-            one.clear();
-            node.collect_unscored(range, &mut one, scratch)?;
-            let parts = if from_other { &mut other } else { &mut *batch };
-            parts.push_all(&one.documents, &one.scores);
-            ends.push(parts.len());
-        }
-        batch.merge(&mut other, ends);
-        [one, other].into_iter().for_each(|batch| scratch.give_batch(batch));
+        let buffers = take_merged(&self.nodes[..self.sparse], scratch);
+        merge_each(&mut self.nodes[..proposing], buffers, batch, scratch, |node, part, scratch| {
+            node.collect_unscored(range, part, scratch)
+        })?;
         if self.minimum > 1 { self.keep_matches(batch, scratch) } else { Ok(()) }
     }
 

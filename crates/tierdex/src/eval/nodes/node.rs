@@ -7,7 +7,8 @@
 
 use crate::eval::nodes::{Phrase, SetNode, Term};
 use crate::eval::state::{Bits, CandidateBatch, DocRange, Refine, Refinement, ScoreWindow, Scratch};
-use crate::{Result, eval::tuning::PHRASE_COST_POSTINGS, limits::BLOCK};
+use crate::eval::tuning::{PHRASE_COST_POSTINGS, WINDOW_DOCS};
+use crate::{Result, limits::BLOCK};
 
 /// A clause of the query in one segment, with its opened lists. Documents have their numbers in the segment.
 pub enum Node<'a> {
@@ -168,13 +169,15 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Upper bound of the number of candidates that are proposed in a range.
+    /// Upper bound of the number of candidates that are proposed in a range; more than a batch can have if
+    /// windows propose them.
     pub(crate) fn candidates_max(&mut self, range: DocRange) -> usize {
         match self {
             Node::Term(term) => term.postings_max(range),
             Node::Phrase(phrase) => phrase.rarest().postings_max(range),
-            Node::Set(_) => (range.last - range.first) as usize + 1,
+            Node::Set(_) => WINDOW_DOCS + 1,
             Node::AllOf(all) => all.clauses[0].node.candidates_max(range),
+            Node::AnyOf(any) if any.sparse < any.nodes.len() => WINDOW_DOCS + 1,
             Node::AnyOf(any) => any.nodes.iter_mut().map(|node| node.candidates_max(range)).sum(),
         }
     }

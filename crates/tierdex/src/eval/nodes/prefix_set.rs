@@ -7,9 +7,7 @@
 //! 3. A set of which all chunks are filled stays in the [`PrefixClause`], if that is kept for later queries.
 
 use crate::cursor::{DocumentsReader, ListsInTermOrder};
-use crate::eval::{
-    state::DocRange, tuning::CHUNK_DOCS, tuning::CHUNKS_AHEAD_FACTOR, tuning::SORTED_BYTES_RATIO,
-};
+use crate::eval::{state::DocRange, tuning::CHUNK_DOCS, tuning::CHUNKS_AHEAD_FACTOR};
 use crate::query::{for_each_term_with_prefix, plan_node::PrefixClause};
 use crate::segment::read::{BlockSource, FieldReader, RecordPart, Segment, SkipRecord, TermInfo};
 use crate::{Result, cursor::NO_DOCUMENT};
@@ -194,12 +192,12 @@ pub(crate) fn few_documents(
     number: usize,
     source: &dyn BlockSource,
 ) -> Result<Option<Vec<u32>>> {
-    let (field, postings) = (segment.field(prefix.field), prefix.postings[number]);
-    if postings >= PrefixClause::set_bytes(field.documents()) as u64 / SORTED_BYTES_RATIO {
+    let field = segment.field(prefix.field);
+    if !prefix.has_few_documents(number, field.documents()) {
         return Ok(None);
     }
-    let (mut reader, mut documents) =
-        (DocumentsReader::new(field, source), Vec::with_capacity(postings as usize));
+    let mut documents = Vec::with_capacity(prefix.postings[number] as usize);
+    let mut reader = DocumentsReader::new(field, source);
     for_each_record(prefix, number, field, source, false, |record| {
         reader.append_documents(record, &mut documents)
     })?;

@@ -205,13 +205,14 @@ impl CandidateBatch {
         self.retain_at_least(min_score);
     }
 
-    /// Fills the batch with the union of parts, each in ascending order, that end at these positions: of
-    /// `parts` if [`CandidateBatch::merges_from_other`], else of the batch itself; the other one is memory.
-    /// The scores of a document in several parts are added.
-    pub(crate) fn merge(&mut self, parts: &mut CandidateBatch, mut ends: Vec<usize>) {
-        let mut from_other = CandidateBatch::merges_from_other(ends.len());
+    /// Fills the batch with the union of parts, each in ascending order, that end at these positions. The
+    /// parts are merged in rounds, from one of the two batches to the other; they are in `spare` if
+    /// [`CandidateBatch::merges_from_spare`], so that the last round ends here. The scores of a document in
+    /// several parts are added.
+    pub(crate) fn merge(&mut self, spare: &mut CandidateBatch, mut ends: Vec<usize>) {
+        let mut from_spare = CandidateBatch::merges_from_spare(ends.len());
         while ends.len() > 1 {
-            let (from, to) = if from_other { (&*parts, &mut *self) } else { (&*self, &mut *parts) };
+            let (from, to) = if from_spare { (&*spare, &mut *self) } else { (&*self, &mut *spare) };
             to.clear();
             let mut start = 0;
             for pair in 0..ends.len().div_ceil(2) {
@@ -222,12 +223,12 @@ impl CandidateBatch {
                 start = end;
             }
             ends.truncate(ends.len().div_ceil(2));
-            from_other = !from_other;
+            from_spare = !from_spare;
         }
     }
 
-    /// Whether parts, of this number, are merged in an odd number of rounds.
-    pub(crate) fn merges_from_other(parts: usize) -> bool {
+    /// Whether this number of parts is merged in an odd number of rounds.
+    pub(crate) fn merges_from_spare(parts: usize) -> bool {
         parts.next_power_of_two().trailing_zeros() % 2 == 1
     }
 

@@ -20,9 +20,7 @@ impl DocRange {
     pub(crate) fn of_block(blocks: &ScatteredBlocks<'_>, block: usize) -> DocRange {
         DocRange { first: blocks.first(block), last: blocks.last(block) }
     }
-}
 
-impl DocRange {
     /// Whether the range is in one score window, which starts at its first document.
     pub(crate) fn fits_window(self) -> bool {
         self.last - aligned_origin(self.first) < WINDOW_DOCS as u32

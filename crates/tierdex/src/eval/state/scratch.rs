@@ -48,7 +48,7 @@ const WINDOWS_BYTES: usize = 2 * (window_bytes(WINDOW_DOCS) + SURVIVORS_BYTES + 
 const COUNTED_SETS_BYTES: usize = 2 * bits_bytes(COUNTED_DOCS);
 
 /// Bytes of windows, bitsets and batches that [`Scratch::trim_retained`] leaves, at most: two windows and two
-/// bitsets, or two larger bitsets for counting; and two batches.
+/// bitsets, or two larger bitsets for counting; and batches of the candidates of two windows.
 pub const RANGE_BYTES: usize =
     (if WINDOWS_BYTES > COUNTED_SETS_BYTES { WINDOWS_BYTES } else { COUNTED_SETS_BYTES })
         + 2 * CANDIDATE_BYTES * WINDOW_DOCS;
