@@ -9,6 +9,9 @@ pub fn exit_on_panic() {
     std::panic::set_hook(Box::new(print_and_exit));
 }
 
+/// The panic of the standard library if a new thread gets no memory for its stack of signal handlers.
+const NO_SIGNAL_STACK: &str = "failed to allocate an alternative stack";
+
 fn print_and_exit(panic: &PanicHookInfo<'_>) {
     static IS_EXITING: AtomicBool = AtomicBool::new(false);
     if IS_EXITING.swap(true, Ordering::Relaxed) {
@@ -19,12 +22,17 @@ fn print_and_exit(panic: &PanicHookInfo<'_>) {
     }
     let message = panic.payload_as_str().unwrap_or("no message");
     let location = panic.location().map(|location| format!(" ({location})")).unwrap_or_default();
-    messages::print_message(format_args!(
-        "internal error: {}{location}; report it, unless memory ran out",
-        message.replace('\n', " ")
-    ));
-    if std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0") {
-        messages::print_lines(&Backtrace::force_capture().to_string());
+    if message.starts_with(NO_SIGNAL_STACK) {
+        // A backtrace would take memory too.
+        messages::print_message(format_args!("out of memory: the system has no stack for another thread"));
+    } else {
+        messages::print_message(format_args!(
+            "internal error: {}{location}; report it, unless memory ran out",
+            message.replace('\n', " ")
+        ));
+        if std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0") {
+            messages::print_lines(&Backtrace::force_capture().to_string());
+        }
     }
     interrupt::remove_unfinished_file();
     std::process::exit(1)
