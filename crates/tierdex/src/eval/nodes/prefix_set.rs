@@ -95,7 +95,7 @@ impl<'a> PrefixSet<'a> {
         let first = |chunk: usize| chunk as u32 * CHUNK_DOCS;
         let range = first(chunks.start)..=first(chunks.end - 1) + (CHUNK_DOCS - 1);
         let mut reader = DocumentsReader::new(self.field, self.source);
-        if self.source.prefetches() {
+        if self.source.prefetches() && self.field.postings_file().resident().is_none() {
             self.for_each_long_list(|record| reader.prefetch(record, range.clone()))?;
         }
         let mut bits = take(&mut self.bits);
